@@ -1,0 +1,30 @@
+# Finds what the enabled targets need. Every third-party package is private to the library, except the abseil types
+# Status, StatusOr, Time and Duration.
+find_package(absl CONFIG REQUIRED)
+find_package(fmt CONFIG REQUIRED)
+find_package(RapidJSON CONFIG REQUIRED)
+find_package(yaml-cpp CONFIG REQUIRED)
+find_package(Threads REQUIRED)
+
+# RapidJSON has no target on Debian, `rapidjson` in Conan and vcpkg, `RapidJSON` upstream. It is kept in a namespace of
+# our own, so that a consumer who uses it with other settings does not meet ours (one definition rule).
+add_library(driverupgrade_rapidjson INTERFACE)
+if(TARGET rapidjson)
+  target_link_libraries(driverupgrade_rapidjson INTERFACE rapidjson)
+elseif(TARGET RapidJSON)
+  target_link_libraries(driverupgrade_rapidjson INTERFACE RapidJSON)
+else()
+  target_include_directories(driverupgrade_rapidjson SYSTEM INTERFACE ${RAPIDJSON_INCLUDE_DIRS} ${RapidJSON_INCLUDE_DIRS})
+endif()
+
+# `yaml-cpp` up to 0.7, `yaml-cpp::yaml-cpp` from 0.8.
+if(TARGET yaml-cpp::yaml-cpp)
+  set(DRIVERUPGRADE_YAML_CPP yaml-cpp::yaml-cpp)
+else()
+  set(DRIVERUPGRADE_YAML_CPP yaml-cpp)
+endif()
+
+if(DRIVERUPGRADE_BUILD_TRANSPORT_CPPREST)
+  find_package(cpprestsdk CONFIG REQUIRED)
+  find_package(OpenSSL REQUIRED)
+endif()

@@ -1,0 +1,108 @@
+// A driver upgrade on the fake cluster: six nodes, a disruption budget, one node that an administrator has cordoned.
+// Virtual time runs faster than real time; --speed 0 does not wait at all.
+#include <unistd.h>
+
+#include <cstdio>
+#include <memory>
+#include <string>
+#include <thread>
+
+#include "CLI/CLI.hpp"
+#include "demo/table.h"
+#include "driverupgrade/testing/builders.h"
+#include "driverupgrade/testing/fake_cluster.h"
+#include "driverupgrade/upgrade_engine.h"
+#include "fmt/format.h"
+
+namespace {
+
+using driverupgrade::DriverIdentity;
+using driverupgrade::DrainPolicy;
+using driverupgrade::EngineOptions;
+using driverupgrade::LabelSelector;
+using driverupgrade::Percent;
+using driverupgrade::ReconcileResult;
+using driverupgrade::UpgradeEngine;
+using driverupgrade::UpgradePolicy;
+using driverupgrade::testing::AddFleet;
+using driverupgrade::testing::FakeClock;
+using driverupgrade::testing::FakeCluster;
+using driverupgrade::testing::Fleet;
+
+constexpr absl::Duration kStep = absl::Seconds(1);
+constexpr absl::Duration kTimeout = absl::Hours(1);
+
+struct Options {
+  int nodes = 6;
+  double speed = 10;
+  bool table = isatty(STDOUT_FILENO) != 0;
+};
+
+UpgradePolicy DemoPolicy() {
+  UpgradePolicy policy{.auto_upgrade = true, .max_parallel = 2, .max_unavailable = Percent{50}};
+  policy.drain = DrainPolicy{};
+  return policy;
+}
+
+bool AllDone(const FakeCluster& cluster, const DriverIdentity& identity) {
+  for (const driverupgrade::Node& node : cluster.nodes()) {
+    const auto label = node.labels.find(identity.StateLabel());
+    if (label == node.labels.end() || label->second != "upgrade-done") return false;
+  }
+  return true;
+}
+
+int Fail(const absl::Status& status) {
+  fmt::print(stderr, "demo: {}\n", std::string(status.message()));
+  return 1;
+}
+
+int Run(const Options& options) {
+  const auto identity = DriverIdentity::Create("nvidia.com", "gpu");
+  if (!identity.ok()) return Fail(identity.status());
+  auto clock = std::make_shared<FakeClock>();
+  auto cluster = std::make_shared<FakeCluster>(clock);
+  const Fleet fleet = AddFleet(*cluster, {.node_count = options.nodes});
+  cluster->Cordon(fleet.node_names.back());
+  const auto labels = LabelSelector::FromMatchLabels({{"app", fleet.daemon_set}});
+  EngineOptions engine_options{.snapshot = {.ns = fleet.ns, .driver_labels = labels}, .clock = clock};
+  engine_options.executor.calls_in_flight = 1;
+  const auto engine = UpgradeEngine::Create(*identity, cluster, std::move(engine_options));
+  if (!engine.ok()) return Fail(engine.status());
+
+  const UpgradePolicy policy = DemoPolicy();
+  const absl::Time start = clock->Now();
+  demo::Table table(options.table);
+  fmt::print("{} nodes, the last one cordoned by an administrator; at most 2 in progress, 50% unavailable.\n"
+             "The driver's template changes to rev-2.\n\n", options.nodes);
+  cluster->SetTemplate(fleet.ns, fleet.daemon_set, "rev-2");
+  while (clock->Now() - start < kTimeout) {
+    const absl::StatusOr<ReconcileResult> pass = (*engine)->Reconcile({}, policy);
+    if (!pass.ok()) return Fail(pass.status());
+    table.Show(clock->Now() - start, demo::ReadRows(*cluster, *identity, pass->plan));
+    if (pass->plan.nodes.empty() && AllDone(*cluster, *identity)) {
+      fmt::print("\n{} nodes upgraded in {} of the cluster's time, {} pods evicted, {} Events.\n", options.nodes,
+                 absl::FormatDuration(clock->Now() - start), cluster->CallCount(driverupgrade::Operation::kEvictPod),
+                 cluster->events().size());
+      return 0;
+    }
+    if (options.speed > 0) std::this_thread::sleep_for(absl::ToChronoMicroseconds(kStep / options.speed));
+    cluster->Advance(kStep);
+  }
+  fmt::print(stderr, "demo: not done after {}\n", absl::FormatDuration(kTimeout));
+  return 1;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  Options options;
+  CLI::App app{"A driver upgrade on a fake cluster."};
+  app.add_option("--nodes", options.nodes, "number of nodes")->check(CLI::Range(1, 1000))->capture_default_str();
+  app.add_option("--speed", options.speed, "seconds of the cluster per real second; 0: do not wait")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
+  app.add_flag("--table,!--no-table", options.table, "a live table instead of lines; the default on a terminal");
+  CLI11_PARSE(app, argc, argv);
+  return Run(options);
+}

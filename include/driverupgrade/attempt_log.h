@@ -1,0 +1,122 @@
+/// What the engine has asked of the API server and what it heard: facts that Step decides by (arch-A9).
+///
+/// Defines Attempt, NodeAttempts, AttemptLog and the pacing that follows from them.
+///
+///     log.PatchSent(node, patch, clock.Now());
+///     auto patched = cluster.PatchNode(...);
+///     log.PatchAnswered(node.uid, OutcomeOf(patched.status()), patched.status().ToString(), clock.Now());
+///
+/// - An object with an unanswered request gets no new one.
+/// - A node whose patch was answered by 409, or not clearly, counts at its old and its new state until a newer version
+///   has been read: the patch may have been applied.
+/// - An accepted eviction is not repeated for 30 s. A refused one is due after max(Retry-After, 5 s doubling to 40 s),
+///   varied by up to 10 % by a hash, so that evictions spread without a random number.
+/// Losing the log (a crash) costs repeated requests, never a broken rule. A value; not thread-safe.
+#ifndef DRIVERUPGRADE_ATTEMPT_LOG_H_
+#define DRIVERUPGRADE_ATTEMPT_LOG_H_
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "driverupgrade/cluster_types.h"
+
+namespace driverupgrade::inline v1 {
+
+/// One atomic change of a node: what a merge patch carries (arch-A3).
+struct NodePatch {
+  /// nullopt removes the key.
+  std::map<std::string, std::optional<std::string>> labels = {};
+  std::map<std::string, std::optional<std::string>> annotations = {};
+  std::optional<bool> unschedulable = std::nullopt;
+  bool empty() const { return labels.empty() && annotations.empty() && !unschedulable; }
+  friend bool operator==(const NodePatch&, const NodePatch&) = default;
+};
+/// The node as the patch leaves it, but for its resource version.
+Node Patched(const Node& node, const NodePatch& patch);
+
+/// What an answer says about a write.
+enum class Outcome : std::uint8_t {
+  kApplied,     ///< Accepted by the server.
+  kNotApplied,  ///< Clearly refused.
+  kUnclear,     ///< Conflict, lost answer, server error: it may have been applied.
+};
+
+/// A write to a node at one of its versions.
+struct PatchAttempt {
+  /// The version the patches below were based on. They can apply to no other.
+  std::string based_on = {};
+  /// Every patch sent at that version that was not clearly refused: each may have been applied.
+  std::vector<NodePatch> possible = {};
+  /// Tries since the last that was applied.
+  int count = 0;
+  absl::Time sent_at = absl::UnixEpoch();
+  /// nullopt: not answered yet.
+  std::optional<Outcome> outcome = std::nullopt;
+  absl::Time answered_at = absl::UnixEpoch();
+  /// What the server said, for people; empty if applied.
+  std::string message = {};
+  friend bool operator==(const PatchAttempt&, const PatchAttempt&) = default;
+};
+
+/// Why an eviction was refused; closed, so that gates can be chosen by it.
+enum class Refusal : std::uint8_t { kNone, kDisruptionBudget, kThrottled, kSeveralBudgets, kNamespaceTerminating, kOther };
+
+/// An eviction or a deletion of one pod (one UID).
+struct PodAttempt {
+  int count = 0;
+  absl::Time sent_at = absl::UnixEpoch();
+  std::optional<Outcome> outcome = std::nullopt;
+  absl::Time answered_at = absl::UnixEpoch();
+  Refusal refusal = Refusal::kNone;
+  absl::Duration retry_after = absl::ZeroDuration();
+  /// Name of the refusing disruption budget, if known.
+  std::string budget = {};
+  std::string message = {};
+  friend bool operator==(const PodAttempt&, const PodAttempt&) = default;
+};
+
+struct NodeAttempts {
+  std::optional<PatchAttempt> patch = std::nullopt;
+  /// By pod UID.
+  std::map<std::string, PodAttempt> pods = {};
+  bool empty() const { return !patch && pods.empty(); }
+  friend bool operator==(const NodeAttempts&, const NodeAttempts&) = default;
+};
+
+/// Whether resource version `a` is newer than `b`. Versions that are not decimal numbers are newer when they differ (A5).
+bool IsNewerVersion(std::string_view a, std::string_view b);
+/// Whether the outcome of the last patch is known: it was answered, and the node has been read at a newer version or
+/// the patch was clearly refused.
+bool IsSettled(const PatchAttempt& attempt, const Node& node);
+/// When a node may be patched again at the version `node` has; InfiniteFuture() while an answer is outstanding.
+absl::Time NextPatchDue(const PatchAttempt& attempt, const Node& node);
+/// When the same request for the pod may be sent again; InfiniteFuture() while an answer is outstanding.
+absl::Time NextPodRequestDue(const PodAttempt& attempt, std::string_view pod_uid);
+
+class AttemptLog {
+ public:
+  void PatchSent(const Node& node, const NodePatch& patch, absl::Time now);
+  void PatchAnswered(const std::string& node_uid, Outcome outcome, std::string message, absl::Time now);
+  void PodRequestSent(const std::string& node_uid, const std::string& pod_uid, absl::Time now);
+  /// `answer.count` and `answer.sent_at` are kept as they are in the log.
+  void PodRequestAnswered(const std::string& node_uid, const std::string& pod_uid, PodAttempt answer);
+  /// Forgets what a read has settled: patches that are over, pods that are not in `live_pods`, if given.
+  void NodeRead(const Node& node, const std::set<std::string>* live_pods);
+  /// Forgets nodes that no longer exist.
+  void KeepOnly(const std::set<std::string>& node_uids);
+  /// Empty if there is nothing about the node.
+  NodeAttempts ForNode(const std::string& node_uid) const;
+
+ private:
+  std::map<std::string, NodeAttempts> nodes_;
+};
+
+}  // namespace driverupgrade::inline v1
+
+#endif  // DRIVERUPGRADE_ATTEMPT_LOG_H_

@@ -1,0 +1,220 @@
+/// The seam between the engine and a cluster: what to implement to put the engine on another client, a cache, a
+/// decorator or a fake.
+///
+/// Defines ClusterReader, ClusterWriter, ClusterFacade (both), ForwardingFacade (the base of decorators), Operation and
+/// the parameter structs.
+///
+///     class CountingFacade final : public ForwardingFacade {
+///      public:
+///       using ForwardingFacade::ForwardingFacade;
+///       absl::StatusOr<Node> PatchNode(const CallContext& context, const PatchNodeParams& params) override {
+///         ++patches_;
+///         return ForwardingFacade::PatchNode(context, params);
+///       }
+///      private:
+///       std::atomic<int> patches_ = 0;
+///     };
+///
+/// Contract, checked by testing/facade_contract.h:
+/// - Thread-safe. Each call is independent, blocks until the API server has answered, and never waits for a cache or for
+///   an effect. No retries, no policy.
+/// - Codes: NotFound 404; AlreadyExists and Aborted 409; ResourceExhausted 429; PermissionDenied 403; Unauthenticated
+///   401; InvalidArgument 400, 422; DeadlineExceeded; Cancelled; Unavailable for 5xx and for connection trouble.
+/// - Only NotFound, AlreadyExists, InvalidArgument, PermissionDenied, Unauthenticated, ResourceExhausted and
+///   Unimplemented say that a write was not applied (WasNotApplied). Any other failure leaves that open, Aborted
+///   included: the conflict may be with our own earlier attempt.
+/// - A new operation is added as a non-pure virtual that returns Unimplemented; a new datum goes into its Params struct.
+#ifndef DRIVERUPGRADE_CLUSTER_FACADE_H_
+#define DRIVERUPGRADE_CLUSTER_FACADE_H_
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "driverupgrade/call_context.h"
+#include "driverupgrade/cluster_types.h"
+
+namespace driverupgrade::inline v1 {
+
+enum class Operation : std::uint8_t {
+  kGetNode,
+  kListNodes,
+  kGetPod,
+  kListPods,
+  kListDaemonSets,
+  kListControllerRevisions,
+  kListPodDisruptionBudgets,
+  kPatchNode,
+  kEvictPod,
+  kDeletePod,
+  kRecordEvent,
+};
+std::string_view ToString(Operation operation);
+
+/// Whether this answer to a write says that nothing was changed. See the contract above.
+bool WasNotApplied(const absl::Status& status);
+
+struct GetNodeParams {
+  std::string name = {};
+};
+struct ListNodesParams {
+  LabelSelector label_selector = {};
+};
+struct GetPodParams {
+  std::string ns = {};
+  std::string name = {};
+};
+struct ListPodsParams {
+  /// Empty: all namespaces.
+  std::string ns = {};
+  LabelSelector label_selector = {};
+  /// Empty: all nodes.
+  std::string node_name = {};
+};
+struct ListDaemonSetsParams {
+  std::string ns = {};
+  LabelSelector label_selector = {};
+};
+struct ListControllerRevisionsParams {
+  std::string ns = {};
+  LabelSelector label_selector = {};
+};
+struct ListPodDisruptionBudgetsParams {
+  /// Empty: all namespaces.
+  std::string ns = {};
+};
+
+/// Knows how to read a cluster. Lists are complete (all pages), consistent (no `resourceVersion` is sent, A10) and in
+/// the server's order.
+class ClusterReader {
+ public:
+  virtual ~ClusterReader();
+  /// Whether `operation` is implemented; UpgradeEngine::Create refuses a facade that lacks one it needs.
+  virtual bool Supports(Operation operation) const = 0;
+  [[nodiscard]] virtual absl::StatusOr<Node> GetNode(const CallContext& context, const GetNodeParams& params);
+  [[nodiscard]] virtual absl::StatusOr<std::vector<Node>> ListNodes(const CallContext& context,
+                                                                    const ListNodesParams& params);
+  [[nodiscard]] virtual absl::StatusOr<Pod> GetPod(const CallContext& context, const GetPodParams& params);
+  [[nodiscard]] virtual absl::StatusOr<std::vector<Pod>> ListPods(const CallContext& context,
+                                                                  const ListPodsParams& params);
+  [[nodiscard]] virtual absl::StatusOr<std::vector<DaemonSet>> ListDaemonSets(const CallContext& context,
+                                                                              const ListDaemonSetsParams& params);
+  [[nodiscard]] virtual absl::StatusOr<std::vector<ControllerRevision>> ListControllerRevisions(
+      const CallContext& context, const ListControllerRevisionsParams& params);
+  [[nodiscard]] virtual absl::StatusOr<std::vector<PodDisruptionBudget>> ListPodDisruptionBudgets(
+      const CallContext& context, const ListPodDisruptionBudgetsParams& params);
+};
+
+/// One atomic change of a node, sent as one merge patch (arch-A3).
+struct PatchNodeParams {
+  std::string name = {};
+  /// The patch applies only to the node with this UID and at this version: both go into the patch, so a node that has
+  /// been changed or re-created since is answered Aborted. Neither may be empty.
+  std::string uid = {};
+  std::string resource_version = {};
+  /// nullopt removes the key; removing an absent key is no error.
+  std::map<std::string, std::optional<std::string>> labels = {};
+  std::map<std::string, std::optional<std::string>> annotations = {};
+  /// spec.unschedulable; nullopt leaves it alone.
+  std::optional<bool> unschedulable = {};
+  friend bool operator==(const PatchNodeParams&, const PatchNodeParams&) = default;
+};
+
+struct EvictPodParams {
+  /// All fields are needed: the UID is sent as precondition, and another pod of that name counts as gone.
+  PodRef pod = {};
+};
+
+struct DeletePodParams {
+  /// As in EvictPodParams. The pod's own grace period applies.
+  PodRef pod = {};
+};
+
+/// What the API server said to an eviction (E3-E19). An error that is none of these is a Status.
+struct EvictionAnswer {
+  enum class Kind : std::uint8_t {
+    kAccepted,              ///< The pod is being deleted; it may exist for its grace period yet.
+    kGone,                  ///< No such pod, or another one of that name.
+    kRefusedByBudget,       ///< A disruption budget has no disruption left, or is not processed yet (E9, E10).
+    kThrottled,             ///< 429 that no budget caused: the server is busy (A35).
+    kSeveralBudgets,        ///< More than one budget matches: refused until somebody changes that (E7).
+    kNamespaceTerminating,  ///< Nothing can be created in the namespace, evictions included (E19).
+  };
+  Kind kind = Kind::kAccepted;
+  /// Name of the refusing budget where the server gave it.
+  std::string budget = {};
+  /// What the server said, for people.
+  std::string message = {};
+  /// Zero if the server named none.
+  absl::Duration retry_after = absl::ZeroDuration();
+  friend bool operator==(const EvictionAnswer&, const EvictionAnswer&) = default;
+};
+std::string_view ToString(EvictionAnswer::Kind kind);
+
+enum class EventType : std::uint8_t { kNormal, kWarning };
+
+/// An Event on a node (A45, A46) or on a pod.
+struct RecordEventParams {
+  std::string node_name = {};
+  std::string node_uid = {};
+  /// Set: the Event is on this pod, in its namespace; otherwise on the node, in `default`.
+  std::optional<PodRef> pod = {};
+  EventType type = EventType::kNormal;
+  std::string reason = {};
+  std::string message = {};
+  absl::Time time = absl::UnixEpoch();
+  friend bool operator==(const RecordEventParams&, const RecordEventParams&) = default;
+};
+
+/// Knows how to change a cluster.
+class ClusterWriter {
+ public:
+  virtual ~ClusterWriter();
+  /// Returns the node as the patch left it. Errors: Aborted if the node is at another version or has another UID.
+  [[nodiscard]] virtual absl::StatusOr<Node> PatchNode(const CallContext& context, const PatchNodeParams& params);
+  /// Through the Eviction API, so that disruption budgets are kept; never falls back to deletion (drain-D28).
+  [[nodiscard]] virtual absl::StatusOr<EvictionAnswer> EvictPod(const CallContext& context,
+                                                                const EvictPodParams& params);
+  /// OK as well if the pod, or this incarnation of it, is gone.
+  [[nodiscard]] virtual absl::Status DeletePod(const CallContext& context, const DeletePodParams& params);
+  /// Best effort: the caller may drop the answer.
+  [[nodiscard]] virtual absl::Status RecordEvent(const CallContext& context, const RecordEventParams& params);
+};
+
+class ClusterFacade : public ClusterReader, public ClusterWriter {};
+
+/// Passes every call on to another facade; override what the decorator is about. Holds a share of it.
+class ForwardingFacade : public ClusterFacade {
+ public:
+  /// `next` is not null.
+  explicit ForwardingFacade(std::shared_ptr<ClusterFacade> next);
+  bool Supports(Operation operation) const override;
+  absl::StatusOr<Node> GetNode(const CallContext& context, const GetNodeParams& params) override;
+  absl::StatusOr<std::vector<Node>> ListNodes(const CallContext& context, const ListNodesParams& params) override;
+  absl::StatusOr<Pod> GetPod(const CallContext& context, const GetPodParams& params) override;
+  absl::StatusOr<std::vector<Pod>> ListPods(const CallContext& context, const ListPodsParams& params) override;
+  absl::StatusOr<std::vector<DaemonSet>> ListDaemonSets(const CallContext& context,
+                                                        const ListDaemonSetsParams& params) override;
+  absl::StatusOr<std::vector<ControllerRevision>> ListControllerRevisions(
+      const CallContext& context, const ListControllerRevisionsParams& params) override;
+  absl::StatusOr<std::vector<PodDisruptionBudget>> ListPodDisruptionBudgets(
+      const CallContext& context, const ListPodDisruptionBudgetsParams& params) override;
+  absl::StatusOr<Node> PatchNode(const CallContext& context, const PatchNodeParams& params) override;
+  absl::StatusOr<EvictionAnswer> EvictPod(const CallContext& context, const EvictPodParams& params) override;
+  absl::Status DeletePod(const CallContext& context, const DeletePodParams& params) override;
+  absl::Status RecordEvent(const CallContext& context, const RecordEventParams& params) override;
+
+ private:
+  std::shared_ptr<ClusterFacade> next_;
+};
+
+}  // namespace driverupgrade::inline v1
+
+#endif  // DRIVERUPGRADE_CLUSTER_FACADE_H_

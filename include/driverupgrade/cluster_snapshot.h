@@ -1,0 +1,74 @@
+/// Everything that Step may look at (arch-A1).
+///
+/// Defines ClusterSnapshot, NodeView and DriverFacts. SnapshotBuilder makes them; tests make them by hand:
+///
+///     NodeView view{.node = {.name = "gpu-7", .uid = "1", .resource_version = "42"}};
+///     view.driver_pods.push_back(pod);
+///     ClusterSnapshot snapshot{.nodes = {std::make_shared<const NodeView>(view)}, .driver = facts};
+///
+/// Views and facts are immutable and shared: the next snapshot reuses what has not changed (arch-A10). Values.
+#ifndef DRIVERUPGRADE_CLUSTER_SNAPSHOT_H_
+#define DRIVERUPGRADE_CLUSTER_SNAPSHOT_H_
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "driverupgrade/attempt_log.h"
+#include "driverupgrade/cluster_types.h"
+#include "driverupgrade/finding.h"
+
+namespace driverupgrade::inline v1 {
+
+/// One DaemonSet of the driver and the revision its pods are to have.
+struct DriverDaemonSet {
+  DaemonSet daemon_set = {};
+  /// Value of controller-revision-hash on pods that are up to date; nullopt if it cannot be told (dep-F15).
+  std::optional<std::string> wanted_revision = std::nullopt;
+  /// Why it cannot be told; empty otherwise.
+  std::string why_unknown = {};
+  friend bool operator==(const DriverDaemonSet&, const DriverDaemonSet&) = default;
+};
+
+/// What concerns all nodes of the driver.
+struct DriverFacts {
+  /// By UID.
+  std::map<std::string, DriverDaemonSet> daemon_sets = {};
+  friend bool operator==(const DriverFacts&, const DriverFacts&) = default;
+};
+
+/// One node that has a driver pod or our state label.
+struct NodeView {
+  Node node = {};
+  /// Pods of the driver that are bound to the node, by name. Usually one; none while it is replaced.
+  std::vector<Pod> driver_pods = {};
+  /// All other pods on the node, by namespace and name. nullopt: not read since the node was cordoned, which is not
+  /// the same as none (arch-A11).
+  std::optional<std::vector<Pod>> pods = std::nullopt;
+  /// UIDs of those of `pods` that use the driver, as the operator's PodFilter says.
+  std::set<std::string> pods_using_driver = {};
+  /// What went wrong in the operator's callbacks, by the name of the pod; such a pod is in no set above.
+  std::map<std::string, std::string> hook_errors = {};
+  NodeAttempts attempts = {};
+  friend bool operator==(const NodeView&, const NodeView&) = default;
+};
+
+struct ClusterSnapshot {
+  /// In order of their names.
+  std::vector<std::shared_ptr<const NodeView>> nodes = {};
+  /// Not null.
+  std::shared_ptr<const DriverFacts> driver = std::make_shared<const DriverFacts>();
+  /// Since when the engine has been at work without a break (leading, autoUpgrade on): no deadline fails a node before
+  /// it has had min(timeout, 60 s) of that (dep-F4).
+  absl::Time active_since = absl::InfinitePast();
+  /// What was found wrong while reading.
+  std::vector<Finding> findings = {};
+};
+
+}  // namespace driverupgrade::inline v1
+
+#endif  // DRIVERUPGRADE_CLUSTER_SNAPSHOT_H_

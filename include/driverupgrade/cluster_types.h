@@ -1,0 +1,134 @@
+/// The parts of Kubernetes objects that an upgrade decides by. No object model, no JSON: see wire/kubernetes_json.h.
+///
+/// Defines Node, Pod, DaemonSet, ControllerRevision, PodDisruptionBudget and their parts, each a plain comparable value.
+///
+///     Node node{.name = "gpu-7", .unschedulable = true};
+///
+/// Fields are named after the Kubernetes fields they hold. Values; copy them freely.
+#ifndef DRIVERUPGRADE_CLUSTER_TYPES_H_
+#define DRIVERUPGRADE_CLUSTER_TYPES_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "driverupgrade/label_selector.h"
+
+namespace driverupgrade::inline v1 {
+
+struct Node {
+  std::string name = {};
+  std::string uid = {};
+  std::string resource_version = {};
+  StringMap labels = {};
+  StringMap annotations = {};
+  /// spec.unschedulable.
+  bool unschedulable = false;
+  /// False if the condition Ready is present and not `True`; a node without that condition counts as ready (§5.3).
+  bool ready = true;
+  friend bool operator==(const Node&, const Node&) = default;
+};
+
+/// Identifies one incarnation of a pod: a pod re-created under the same name has another UID.
+struct PodRef {
+  std::string ns = {};
+  std::string name = {};
+  std::string uid = {};
+  /// `ns/name`.
+  std::string ToString() const { return ns + "/" + name; }
+  friend bool operator==(const PodRef&, const PodRef&) = default;
+  friend auto operator<=>(const PodRef&, const PodRef&) = default;
+};
+
+struct OwnerReference {
+  std::string api_version = {};
+  std::string kind = {};
+  std::string name = {};
+  std::string uid = {};
+  bool controller = false;
+  friend bool operator==(const OwnerReference&, const OwnerReference&) = default;
+};
+
+enum class PodPhase : std::uint8_t { kUnknown, kPending, kRunning, kSucceeded, kFailed };
+
+struct ContainerStatus {
+  std::string name = {};
+  bool ready = false;
+  int restart_count = 0;
+  friend bool operator==(const ContainerStatus&, const ContainerStatus&) = default;
+};
+
+struct Pod {
+  PodRef ref = {};
+  std::string resource_version = {};
+  /// spec.nodeName; empty until the pod is bound.
+  std::string node_name = {};
+  StringMap labels = {};
+  std::vector<OwnerReference> owners = {};
+  PodPhase phase = PodPhase::kUnknown;
+  /// Set once the pod is being deleted. It already includes the grace period, so it may lie ahead (E21).
+  std::optional<absl::Time> deletion_timestamp = {};
+  /// The annotation kubernetes.io/config.mirror is present: a static pod, which nobody can evict (drain-D16).
+  bool mirror = false;
+  /// Some volume is an emptyDir (drain-D17).
+  bool has_empty_dir = false;
+  std::vector<ContainerStatus> init_container_statuses = {};
+  std::vector<ContainerStatus> container_statuses = {};
+  /// Names of the resources in requests and limits of the regular containers; sorted, without duplicates.
+  std::vector<std::string> resource_names = {};
+  friend bool operator==(const Pod&, const Pod&) = default;
+};
+
+/// Succeeded or Failed.
+bool IsFinished(const Pod& pod);
+/// The owner reference with `controller: true`, or nullptr (R20).
+const OwnerReference* ControllerOf(const Pod& pod);
+/// Whether the controlling owner is an apps/v1 DaemonSet (drain-D14.1).
+bool IsDaemonSetPod(const Pod& pod);
+/// Running, with at least one container status, and every container ready (§5.1).
+bool IsReady(const Pod& pod);
+/// Some container or init container is not ready and has been restarted more than `restart_count_max` times (§5.1).
+bool IsFailing(const Pod& pod, int restart_count_max);
+/// The label controller-revision-hash; empty if absent.
+std::string_view RevisionHash(const Pod& pod);
+
+struct DaemonSet {
+  std::string ns = {};
+  std::string name = {};
+  std::string uid = {};
+  std::int64_t generation = 0;
+  /// status.observedGeneration: while it lags, the newest ControllerRevision may be the old one (R10).
+  std::int64_t observed_generation = 0;
+  StringMap labels = {};
+  LabelSelector selector = {};
+  /// spec.updateStrategy.type is OnDelete. With RollingUpdate Kubernetes restarts driver pods by itself (R15).
+  bool on_delete = true;
+  friend bool operator==(const DaemonSet&, const DaemonSet&) = default;
+};
+
+struct ControllerRevision {
+  std::string ns = {};
+  std::string name = {};
+  /// UID of the controlling owner.
+  std::string owner_uid = {};
+  std::int64_t revision = 0;
+  StringMap labels = {};
+  friend bool operator==(const ControllerRevision&, const ControllerRevision&) = default;
+};
+
+struct PodDisruptionBudget {
+  std::string ns = {};
+  std::string name = {};
+  std::string uid = {};
+  LabelSelector selector = {};
+  int disruptions_allowed = 0;
+  int current_healthy = 0;
+  int desired_healthy = 0;
+  friend bool operator==(const PodDisruptionBudget&, const PodDisruptionBudget&) = default;
+};
+
+}  // namespace driverupgrade::inline v1
+
+#endif  // DRIVERUPGRADE_CLUSTER_TYPES_H_

@@ -1,0 +1,72 @@
+/// Which pods of a node to evict, and which of them now.
+///
+/// Defines DrainManager, PodSelection and EvictionRound.
+///
+///     DrainManager drains(own_pod);
+///     PodSelection selection = drains.Select(*view.pods, *policy.drain);
+///     EvictionRound round = drains.Pace(selection.evict, view, now);
+///
+/// A pure decider that Step consults: it sends nothing and waits for nothing (arch-A2). The filters are those of
+/// `kubectl drain --ignore-daemonsets` (drain-D10 to drain-D21). Thread-safe.
+#ifndef DRIVERUPGRADE_DRAIN_MANAGER_H_
+#define DRIVERUPGRADE_DRAIN_MANAGER_H_
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "driverupgrade/cluster_snapshot.h"
+#include "driverupgrade/gate.h"
+#include "driverupgrade/upgrade_policy.h"
+
+namespace driverupgrade::inline v1 {
+
+/// Pointers into the list that was given.
+struct PodSelection {
+  struct Blocked {
+    const Pod* pod = nullptr;
+    /// Completes the sentence "the pod ...": `has emptyDir volumes`.
+    std::string why = {};
+  };
+  /// To be evicted, terminating ones included: they are waited for.
+  std::vector<const Pod*> evict = {};
+  /// In the way, but the policy does not allow to evict them. Any of these fails a drain before it begins (drain-D23).
+  std::vector<Blocked> blocked = {};
+  /// DaemonSet, static and own pods, which stay.
+  std::vector<const Pod*> left_alone = {};
+};
+
+/// One level-triggered look at pods that have to go.
+struct EvictionRound {
+  /// Nothing is left to wait for.
+  bool finished = false;
+  /// Those for which a request is due, by namespace and name.
+  std::vector<PodRef> evict = {};
+  /// What is waited for, unless finished.
+  Gate gate = {};
+  /// The remaining pods and why each remains, for a failure text: `team-a/web (refused by disruption budget web)`.
+  std::string remaining = {};
+};
+
+class DrainManager {
+ public:
+  explicit DrainManager(std::optional<PodRef> own_pod = std::nullopt) : own_pod_(std::move(own_pod)) {}
+
+  PodSelection Select(const std::vector<Pod>& pods, const DrainPolicy& policy) const;
+
+  /// The filters without a selector, for pods that are chosen in another way.
+  PodSelection Classify(const std::vector<const Pod*>& pods, bool force, bool delete_empty_dir) const;
+
+  /// Which of `pods` (all of `view`) to request now, by what has been tried (arch-A9, dep-F11). A pod that terminates
+  /// beyond its grace period on a node that is not ready counts as gone.
+  EvictionRound Pace(const std::vector<const Pod*>& pods, const NodeView& view, absl::Time now) const;
+
+ private:
+  bool IsOwn(const Pod& pod) const;
+  std::optional<PodRef> own_pod_;
+};
+
+}  // namespace driverupgrade::inline v1
+
+#endif  // DRIVERUPGRADE_DRAIN_MANAGER_H_

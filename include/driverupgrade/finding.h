@@ -1,0 +1,44 @@
+/// Something about the cluster that a person should know, but that stops nothing beyond the node it is about (arch-A5).
+///
+/// Defines Finding and FindingCode.
+///
+///     for (const Finding& finding : plan.findings) log.Warn(ToString(finding.code), finding.message);
+///
+/// Values.
+#ifndef DRIVERUPGRADE_FINDING_H_
+#define DRIVERUPGRADE_FINDING_H_
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace driverupgrade::inline v1 {
+
+enum class FindingCode : std::uint8_t {
+  kUnknownState,          ///< The state label has a value that is no state; the node is left alone and holds a slot.
+  kUnhandledState,        ///< A state that this engine understands but does not leave by itself.
+  kNodeMissing,           ///< A driver pod names a node that does not exist.
+  kDaemonSetMissing,      ///< A driver pod is owned by something that is not a DaemonSet of the driver.
+  kRevisionUnknown,       ///< The wanted revision of a DaemonSet cannot be told (dep-F15).
+  kPodWithoutRevision,    ///< A driver pod has no controller-revision-hash label (R14).
+  kUpdateStrategy,        ///< A driver DaemonSet is not OnDelete: Kubernetes restarts its pods by itself (R15).
+  kTimerRestarted,        ///< A stage's timer could not be trusted and began afresh (dep-F4).
+  kPodLeftAlone,          ///< A DaemonSet or static pod uses the driver; it cannot be evicted for good (dep-F10).
+  kForeignCordon,         ///< The cordon set names a driver that is done; the cordon is taken for an administrator's.
+  kHookFailed,            ///< A callback of the embedding operator failed.
+  kReadFailed,            ///< A part of the cluster that concerns one node could not be read.
+};
+std::string_view ToString(FindingCode code);
+
+struct Finding {
+  FindingCode code = FindingCode::kUnknownState;
+  /// Empty if it concerns no single node.
+  std::string node = {};
+  /// What is wrong and what follows, as one sentence for a person.
+  std::string message = {};
+  friend bool operator==(const Finding&, const Finding&) = default;
+};
+
+}  // namespace driverupgrade::inline v1
+
+#endif  // DRIVERUPGRADE_FINDING_H_

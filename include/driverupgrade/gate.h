@@ -1,0 +1,65 @@
+/// Why a node does not move, and when that may change (arch-A7).
+///
+/// Defines Gate and GateReason.
+///
+///     // gpu-017 drain-required: DisruptionBudget, default/trainer-0 is refused by disruption budget trainer
+///     fmt::print("{}: {}, {}\n", node, ToString(gate.reason), gate.detail);
+///
+/// Every node that waits has exactly one. Values.
+#ifndef DRIVERUPGRADE_GATE_H_
+#define DRIVERUPGRADE_GATE_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "absl/time/time.h"
+
+namespace driverupgrade::inline v1 {
+
+enum class GateReason : std::uint8_t {
+  // In upgrade-required.
+  kMaxParallel,     ///< As many nodes as allowed are in progress.
+  kMaxUnavailable,  ///< As many nodes as allowed are unavailable.
+  kPaused,          ///< The policy is paused.
+  kSkipLabel,       ///< The node's skip label is `true` (T5).
+  kCordoned,        ///< An administrator's cordon, and the policy ignores such nodes (dep-F14).
+  // In any state.
+  kFrozen,           ///< autoUpgrade is off (dep-F9).
+  kOtherDriver,      ///< Another driver is being upgraded on the node (dep-F8).
+  kUnsettled,        ///< A write to the node is unanswered, or its outcome is not known yet (arch-A9).
+  kUnknownState,     ///< The state label has a value that is no state.
+  kUnhandledState,   ///< A state that this engine does not leave by itself.
+  kRevisionUnknown,  ///< It cannot be told whether the driver pod is up to date (dep-F15).
+  // While the node is evacuated.
+  kPodsUnknown,           ///< The node's pods have not been read since it was cordoned (arch-A11).
+  kJobs,                  ///< Pods that the policy waits for are still at work.
+  kPodsTerminating,       ///< Evicted pods are not gone yet.
+  kDisruptionBudget,      ///< A disruption budget refuses an eviction.
+  kSeveralBudgets,        ///< Several disruption budgets match one pod; Kubernetes then evicts it never (E7).
+  kEvictionRefused,       ///< An eviction failed for another reason and is tried again.
+  kUndeletablePods,       ///< Pods are in the way that the policy does not allow to evict.
+  kHook,                  ///< A callback of the embedding operator has failed for a pod.
+  // While the driver is replaced.
+  kDriverPodMissing,      ///< No driver pod on the node.
+  kDriverPodTerminating,  ///< The old driver pod is not gone yet.
+  kDriverPodNotReady,     ///< The new driver pod is not ready yet.
+  kSafeLoad,              ///< The driver waits to be loaded, but the node is not evacuated (dep-F3).
+  kValidation,            ///< Validation pods are missing or not ready.
+  kFailed,                ///< The upgrade failed: waits for repair, for a new revision or for a retry.
+};
+std::string_view ToString(GateReason reason);
+
+struct Gate {
+  GateReason reason = GateReason::kUnsettled;
+  /// Which budget, pod, disruption budget, driver or deadline; for a person.
+  std::string detail = {};
+  /// Nothing changes before this time unless the cluster does: the next try, or the deadline of the stage.
+  std::optional<absl::Time> not_before = std::nullopt;
+  friend bool operator==(const Gate&, const Gate&) = default;
+};
+
+}  // namespace driverupgrade::inline v1
+
+#endif  // DRIVERUPGRADE_GATE_H_

@@ -1,0 +1,64 @@
+/// Label selectors, parsed and matched as Kubernetes does it.
+///
+/// Defines LabelSelector, from the query grammar (`app=web,tier in (a,b),!debug`; rules S1-S9) and from the object form
+/// (matchLabels and matchExpressions; S12).
+///
+///     absl::StatusOr<LabelSelector> selector = LabelSelector::Parse("app=web,tier notin (cache)");
+///     selector->Matches({{"app", "web"}});  // true: an absent key satisfies notin (S4)
+///
+/// An immutable value; thread-safe. A default LabelSelector selects everything, as the empty string does.
+#ifndef DRIVERUPGRADE_LABEL_SELECTOR_H_
+#define DRIVERUPGRADE_LABEL_SELECTOR_H_
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/statusor.h"
+
+namespace driverupgrade::inline v1 {
+
+using StringMap = std::map<std::string, std::string>;
+
+class LabelSelector {
+ public:
+  enum class Operator : std::uint8_t { kIn, kNotIn, kExists, kDoesNotExist, kGreaterThan, kLessThan };
+  struct Requirement {
+    std::string key = {};
+    Operator op = Operator::kExists;
+    /// Sorted, without duplicates. One integer for kGreaterThan and kLessThan; empty for kExists and kDoesNotExist.
+    std::vector<std::string> values = {};
+    friend bool operator==(const Requirement&, const Requirement&) = default;
+  };
+
+  LabelSelector() = default;
+  /// The query grammar S1-S5; keys and values are validated (S6, S8, S9). Errors: InvalidArgument, with the position.
+  [[nodiscard]] static absl::StatusOr<LabelSelector> Parse(std::string_view text);
+  /// The object form. Errors: InvalidArgument where an operator has the wrong number of values (S12), or a key or a
+  /// value is none (S8, S9): Kubernetes, too, takes such a selector of a disruption budget for one that matches nothing.
+  [[nodiscard]] static absl::StatusOr<LabelSelector> FromRequirements(std::vector<Requirement> requirements);
+  /// Every pair must be present and equal.
+  static LabelSelector FromMatchLabels(const StringMap& match_labels);
+  /// Selects nothing: what a null selector of a disruption budget means (S12).
+  static LabelSelector Nothing();
+
+  bool Matches(const StringMap& labels) const;
+  /// Whether it selects everything.
+  bool empty() const { return !nothing_ && requirements_.empty(); }
+  const std::vector<Requirement>& requirements() const { return requirements_; }
+  /// The canonical query form (S7), for `labelSelector=`; `=` also where the text said `==` or `in` with one value. For
+  /// Nothing() a contradiction, which selects nothing.
+  std::string ToString() const;
+
+  friend bool operator==(const LabelSelector&, const LabelSelector&) = default;
+
+ private:
+  std::vector<Requirement> requirements_;
+  bool nothing_ = false;
+};
+
+}  // namespace driverupgrade::inline v1
+
+#endif  // DRIVERUPGRADE_LABEL_SELECTOR_H_

@@ -1,0 +1,91 @@
+/// What Step says is to be done now, and what waits for what.
+///
+/// Defines NodePlan, PlannedEvent, NodeGate, Plan and Describe.
+///
+///     Plan plan = machine.Step(snapshot, policy, now);
+///     for (const NodePlan& node : plan.nodes) { /* patch, then evict, then remove, then events; in that order */ }
+///
+/// A Plan is data; nothing has happened yet. Equal inputs give equal plans and equal Describe texts, byte for byte.
+#ifndef DRIVERUPGRADE_PLAN_H_
+#define DRIVERUPGRADE_PLAN_H_
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "driverupgrade/attempt_log.h"
+#include "driverupgrade/cluster_types.h"
+#include "driverupgrade/finding.h"
+#include "driverupgrade/gate.h"
+#include "driverupgrade/upgrade_budget.h"
+#include "driverupgrade/upgrade_state.h"
+
+namespace driverupgrade::inline v1 {
+
+/// An Event on the node.
+struct PlannedEvent {
+  bool warning = false;
+  std::string message = {};
+  friend bool operator==(const PlannedEvent&, const PlannedEvent&) = default;
+};
+
+/// What to do for one node. Do it in the order of the fields from `patch` on; what is not acknowledged drops the rest
+/// (arch-A12).
+struct NodePlan {
+  std::string node = {};
+  std::string uid = {};
+  /// The version that was judged: precondition of the patch.
+  std::string resource_version = {};
+  UpgradeState from = UpgradeState::kUnknown;
+  /// The states entered, in order; empty if the node stays in `from` (arch-A4).
+  std::vector<UpgradeState> path = {};
+  /// Why, for a person: the reason of the last transition, or of the requests.
+  std::string reason = {};
+
+  /// One write with everything that changes on the node.
+  std::optional<NodePatch> patch = std::nullopt;
+  /// Pods to evict through the Eviction API.
+  std::vector<PodRef> evict = {};
+  /// Driver pods to delete, so that their DaemonSet replaces them.
+  std::vector<PodRef> remove = {};
+  /// Best effort, after all else.
+  std::vector<PlannedEvent> events = {};
+
+  /// The state after the patch.
+  UpgradeState to() const { return path.empty() ? from : path.back(); }
+  friend bool operator==(const NodePlan&, const NodePlan&) = default;
+};
+
+struct NodeGate {
+  std::string node = {};
+  /// The state it waits in: the one after this plan's patch, if there is one.
+  UpgradeState state = UpgradeState::kUnknown;
+  Gate gate = {};
+  friend bool operator==(const NodeGate&, const NodeGate&) = default;
+};
+
+struct Plan {
+  /// Nodes for which there is something to do, by name.
+  std::vector<NodePlan> nodes = {};
+  /// Nodes that wait, by name; each once.
+  std::vector<NodeGate> gates = {};
+  /// Counts before this plan.
+  Tally totals = {};
+  UpgradeBudget budget = {};
+  std::vector<Finding> findings = {};
+  /// When to judge again even if nothing changes.
+  std::optional<absl::Time> wake_at = std::nullopt;
+  /// Nodes whose pods the decisions depend on, by name: read them before the next Step (arch-A11).
+  std::vector<std::string> pod_interest = {};
+  friend bool operator==(const Plan&, const Plan&) = default;
+};
+
+/// One line for people and for tests: `n1: upgrade-required -> cordon-required -> drain-required, cordon`.
+std::string Describe(const NodePlan& plan);
+/// All nodes, gates, findings and the time to wake up, one line each.
+std::string Describe(const Plan& plan);
+
+}  // namespace driverupgrade::inline v1
+
+#endif  // DRIVERUPGRADE_PLAN_H_

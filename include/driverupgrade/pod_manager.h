@@ -1,0 +1,70 @@
+/// What is to be known of a node's pods: the driver's own, those that use it, and those that are waited for.
+///
+/// Defines PodManager, DriverPods and WantedRevision.
+///
+///     DriverPods driver = PodManager().Assess(view, facts, /*restart_pod=*/"", /*restart_count_max=*/10);
+///     if (driver.out_of_date) { /* T1: the node needs an upgrade */ }
+///
+/// Pure deciders that Step consults. Thread-safe.
+#ifndef DRIVERUPGRADE_POD_MANAGER_H_
+#define DRIVERUPGRADE_POD_MANAGER_H_
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "driverupgrade/cluster_snapshot.h"
+#include "driverupgrade/drain_manager.h"
+#include "driverupgrade/finding.h"
+
+namespace driverupgrade::inline v1 {
+
+/// The driver pods of one node, taken together: two pods are one node, which is out of date until the old one is gone
+/// (dep-F16).
+struct DriverPods {
+  bool none = true;
+  /// It cannot be told for some pod whether it is up to date; `why_unknown` says why.
+  bool unknown = false;
+  std::string why_unknown = {};
+  /// Some pod of a DaemonSet has another revision than wanted (T1).
+  bool out_of_date = false;
+  /// Pods to delete so that a new one comes: out of date, orphaned (no owner at all, T37), or asked for by UID
+  /// (dep-F17). Those that are terminating are not among them.
+  std::vector<const Pod*> to_restart = {};
+  /// An old or current driver pod is on its way out.
+  const Pod* terminating = nullptr;
+  /// There is a pod, every pod is up to date, none is terminating, and all are ready.
+  bool ready = false;
+  /// A pod that is up to date is not ready and keeps restarting (§5.1).
+  const Pod* failing = nullptr;
+  /// A pod that is up to date and not ready.
+  const Pod* not_ready = nullptr;
+  /// The revision the node is upgraded to; empty if unknown.
+  std::string wanted_revision = {};
+  std::vector<Finding> findings = {};
+  bool InSync() const { return !none && !unknown && to_restart.empty() && terminating == nullptr; }
+};
+
+class PodManager {
+ public:
+  /// `restart_pod`: UID of a pod to restart although it is up to date; may be empty.
+  DriverPods Assess(const NodeView& view, const DriverFacts& driver, std::string_view restart_pod,
+                    int restart_count_max) const;
+
+  /// Pods that the policy waits for: they match the selector and are Running or Pending (T14, T15).
+  std::vector<const Pod*> AwaitedPods(const std::vector<Pod>& pods, const WaitForCompletionPolicy& policy) const;
+
+  /// Pods that use the driver, through the drain's filters (T24, T25). DaemonSet and static pods are left alone with a
+  /// finding (dep-F10).
+  PodSelection SelectForDeletion(const NodeView& view, const PodDeletionPolicy& policy,
+                                 const DrainManager& drains) const;
+};
+
+/// The revision that pods of `daemon_set` are to have: the newest of the revisions it owns (dep-F15, R13). Sets
+/// `wanted_revision`, or `why_unknown`.
+DriverDaemonSet WantedRevision(const DaemonSet& daemon_set, const std::vector<ControllerRevision>& revisions);
+
+}  // namespace driverupgrade::inline v1
+
+#endif  // DRIVERUPGRADE_POD_MANAGER_H_

@@ -1,0 +1,53 @@
+/// UpgradePolicy from and to the documents that administrators write: the `upgradePolicy` section of the seeds' custom
+/// resources, in YAML or JSON.
+///
+/// Defines ParseUpgradePolicy, FormatUpgradePolicy and PolicyDefaults.
+///
+///     absl::StatusOr<UpgradePolicy> policy = ParseUpgradePolicy(R"(
+///       autoUpgrade: true
+///       maxParallelUpgrades: 2
+///       maxUnavailable: 25%
+///       drain: {enable: true, timeoutSeconds: 300}
+///     )", PolicyDefaults::GpuOperator());
+///
+/// `maxParallelUpgrades: 0` is no limit and `timeoutSeconds: 0` is for ever (§1.8). Free functions; thread-safe.
+#ifndef DRIVERUPGRADE_POLICY_CODEC_H_
+#define DRIVERUPGRADE_POLICY_CODEC_H_
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "absl/status/statusor.h"
+#include "driverupgrade/upgrade_policy.h"
+
+namespace driverupgrade::inline v1 {
+
+/// What stands where a document is silent. The two operators of the seeds differ (§1.8, §2.4).
+struct PolicyDefaults {
+  bool auto_upgrade = false;
+  std::optional<CountOrPercent> max_unavailable = std::nullopt;
+  /// Whether a `drain` section without `enable` is switched on.
+  bool drain_enable = false;
+
+  /// The NVIDIADriver column of §1.8: autoUpgrade true, maxUnavailable 25 %, drain only if `enable` says so.
+  static PolicyDefaults GpuOperator();
+  /// §2.4: autoUpgrade false, no maxUnavailable, a drain section is on unless `enable: false` (doc-D16).
+  static PolicyDefaults NetworkOperator();
+};
+
+/// Reads one mapping. JSON is read as YAML, of which it is a subset; duplicate and unknown keys are errors. A null value
+/// is the same as an absent field, as in Kubernetes.
+/// Errors: InvalidArgument with the path of each offending field, all of them at once, joined by "; ":
+/// `drain.timeoutSeconds: must be >= 0, got -5`.
+[[nodiscard]] absl::StatusOr<UpgradePolicy> ParseUpgradePolicy(std::string_view document,
+                                                               const PolicyDefaults& defaults = {});
+
+/// One JSON object with every field spelled out, zeros included, so that no server default replaces one (H24); only an
+/// absent limit or section, for which documents have no other word, is null. `policy` is one that Validate accepts.
+/// ParseUpgradePolicy with PolicyDefaults{} reads it back to an equal policy, fractions of seconds rounded up.
+std::string FormatUpgradePolicy(const UpgradePolicy& policy);
+
+}  // namespace driverupgrade::inline v1
+
+#endif  // DRIVERUPGRADE_POLICY_CODEC_H_

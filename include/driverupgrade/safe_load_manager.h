@@ -1,0 +1,37 @@
+/// Safe driver loading: a driver pod that holds back until its node is evacuated.
+///
+/// Defines SafeLoadManager.
+///
+/// The init container of the driver pod sets the safe-load annotation on its node and blocks until it is gone. The
+/// upgrade evacuates the node and then removes the annotation (T39, T43).
+///
+///     SafeLoadManager safe_load(identity);
+///     if (safe_load.IsWaiting(node)) safe_load.Unblock(patch);
+///
+/// A pure decider that Step consults. Thread-safe.
+#ifndef DRIVERUPGRADE_SAFE_LOAD_MANAGER_H_
+#define DRIVERUPGRADE_SAFE_LOAD_MANAGER_H_
+
+#include <utility>
+
+#include "driverupgrade/attempt_log.h"
+#include "driverupgrade/cluster_types.h"
+#include "driverupgrade/driver_identity.h"
+
+namespace driverupgrade::inline v1 {
+
+class SafeLoadManager {
+ public:
+  explicit SafeLoadManager(DriverIdentity identity) : identity_(std::move(identity)) {}
+  /// Whether the annotation is there with any value but the empty one.
+  bool IsWaiting(const Node& node) const;
+  /// Adds the removal of the annotation to a patch. The caller has made sure that the node is evacuated.
+  void Unblock(NodePatch& patch) const;
+
+ private:
+  DriverIdentity identity_;
+};
+
+}  // namespace driverupgrade::inline v1
+
+#endif  // DRIVERUPGRADE_SAFE_LOAD_MANAGER_H_

@@ -1,0 +1,81 @@
+/// The decisions: what happens next on every node of a cluster, from a snapshot alone.
+///
+/// Defines StateMachine, Verdict and StateMachineOptions.
+///
+///     StateMachine machine(*DriverIdentity::Create("nvidia.com", "gpu"), {});
+///     Plan plan = machine.Step(snapshot, policy, now);
+///
+/// Step = Judge every node by itself, then Admit those that wait for a slot (arch-A10). All of it is a const function of
+/// its arguments: no facade, clock, lock, log, random number or environment (arch-A1). Immutable; thread-safe.
+///
+/// The transitions are those of upstream-behaviour.md §5.2 (T1-T52) with the departures dep-F1 to dep-F19; they are
+/// listed in docs/state-machine.md.
+#ifndef DRIVERUPGRADE_STATE_MACHINE_H_
+#define DRIVERUPGRADE_STATE_MACHINE_H_
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "driverupgrade/admission.h"
+#include "driverupgrade/cluster_snapshot.h"
+#include "driverupgrade/driver_identity.h"
+#include "driverupgrade/plan.h"
+#include "driverupgrade/upgrade_policy.h"
+
+namespace driverupgrade::inline v1 {
+
+/// What the embedding operator decides once, as opposed to the administrator's UpgradePolicy.
+struct StateMachineOptions {
+  /// The operator has a PodFilter, so pods that use the driver are evicted before a drain is considered (T21).
+  bool pod_deletion = false;
+  /// Pods that prove a new driver, in any namespace, on the same node; nullopt: no validation.
+  std::optional<LabelSelector> validation_selector = std::nullopt;
+  /// A container restarted more often than this and not ready means a failed driver pod (§5.1).
+  int driver_restart_count_max = 10;
+  /// The operator's own pod: never evicted (dep-F19). `uid` may be empty.
+  std::optional<PodRef> own_pod = std::nullopt;
+  /// The node it runs on: upgraded last.
+  std::string own_node = {};
+};
+
+/// What one node asks for, judged by itself.
+struct Verdict {
+  /// Empty (no patch, no pods) if there is nothing to do.
+  NodePlan plan = {};
+  /// Why the node goes no further than plan.to(); nullopt for a node that is done.
+  std::optional<Gate> gate = std::nullopt;
+  /// Set if the node would start with a slot; judge it again with `admitted`.
+  std::optional<Candidate> candidate = std::nullopt;
+  Tally tally = {};
+  std::vector<Finding> findings = {};
+  /// The verdict depends on the node's pods.
+  bool pod_interest = false;
+  /// When the verdict may change although the cluster does not.
+  std::optional<absl::Time> wake_at = std::nullopt;
+};
+
+class StateMachine {
+ public:
+  StateMachine(DriverIdentity identity, StateMachineOptions options);
+
+  /// One pass over all nodes. With `policy.auto_upgrade` off: gates and totals, nothing to do (dep-F9).
+  [[nodiscard]] Plan Step(const ClusterSnapshot& snapshot, const UpgradePolicy& policy, absl::Time now) const;
+
+  /// One node. `admitted`: it has a slot, so it may leave upgrade-required.
+  [[nodiscard]] Verdict Judge(const NodeView& view, const DriverFacts& driver, const UpgradePolicy& policy,
+                              absl::Time now, absl::Time active_since, bool admitted) const;
+
+  const DriverIdentity& identity() const { return identity_; }
+  const StateMachineOptions& options() const { return options_; }
+
+ private:
+  DriverIdentity identity_;
+  StateMachineOptions options_;
+};
+
+}  // namespace driverupgrade::inline v1
+
+#endif  // DRIVERUPGRADE_STATE_MACHINE_H_

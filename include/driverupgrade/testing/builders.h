@@ -1,0 +1,105 @@
+/// Nodes, pods and whole fleets in a line each.
+///
+/// Defines NodeBuilder, PodBuilder, and AddFleet, the world of the demo.
+///
+///     cluster.AddNode(NodeBuilder("n1").WithLabel("gpu", "true").Cordoned().Build());
+///     cluster.AddPod(PodBuilder("team-a",
+///     "web-1").OnNode("n1").OwnedByReplicaSet("web").WithEmptyDir().Build()); Fleet fleet =
+///     AddFleet(cluster, {.node_count = 6}); cluster.SetTemplate(fleet.ns, fleet.daemon_set, "rev-2");
+///
+/// Builders are values; not thread-safe.
+#ifndef DRIVERUPGRADE_TESTING_BUILDERS_H_
+#define DRIVERUPGRADE_TESTING_BUILDERS_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "driverupgrade/cluster_types.h"
+#include "driverupgrade/testing/fake_cluster.h"
+
+namespace driverupgrade::inline v1::testing {
+
+/// A ready, schedulable node without labels, unless told otherwise.
+class NodeBuilder {
+ public:
+  explicit NodeBuilder(std::string name);
+  NodeBuilder& WithUid(std::string uid);
+  NodeBuilder& WithResourceVersion(std::string resource_version);
+  NodeBuilder& WithLabel(const std::string& key, std::string value);
+  NodeBuilder& WithAnnotation(const std::string& key, std::string value);
+  NodeBuilder& Cordoned();
+  NodeBuilder& NotReady();
+  Node Build() const { return node_; }
+
+ private:
+  Node node_;
+};
+
+/// A bare pod that is Running with one ready container, unless told otherwise.
+class PodBuilder {
+ public:
+  PodBuilder(std::string ns, std::string name);
+  PodBuilder& WithUid(std::string uid);
+  PodBuilder& WithResourceVersion(std::string resource_version);
+  PodBuilder& OnNode(std::string node_name);
+  PodBuilder& WithLabel(const std::string& key, std::string value);
+  /// Sets the controlling owner. An empty `uid` is filled in by FakeCluster::AddPod.
+  PodBuilder& OwnedByReplicaSet(std::string name, std::string uid = {});
+  PodBuilder& OwnedByStatefulSet(std::string name, std::string uid = {});
+  /// Also sets the label controller-revision-hash.
+  PodBuilder& OwnedByDaemonSet(std::string name, std::string hash, std::string uid = {});
+  PodBuilder& OwnedByJob(std::string name, std::string uid = {});
+  PodBuilder& OwnedBy(OwnerReference owner);
+  PodBuilder& Pending();
+  PodBuilder& Succeeded();
+  PodBuilder& Failed();
+  PodBuilder& NotReady();
+  /// Not ready, and restarted that often.
+  PodBuilder& Crashing(int restart_count);
+  /// Being deleted, with the grace period ending at `deletion_timestamp`.
+  PodBuilder& Terminating(absl::Time deletion_timestamp);
+  PodBuilder& Mirror();
+  PodBuilder& WithEmptyDir();
+  /// A resource that a container asks for, such as `nvidia.com/gpu`.
+  PodBuilder& WithResource(std::string resource_name);
+  Pod Build() const { return pod_; }
+
+ private:
+  Pod pod_;
+};
+
+struct FleetOptions {
+  int node_count = 6;
+  /// Nodes are named `<prefix>1`, `<prefix>2`, ..., padded so that their order is by number.
+  std::string node_prefix = "node-";
+  /// Of every node. The driver goes to all nodes that carry them.
+  StringMap node_labels = {};
+  /// Namespace and name of the driver's DaemonSet; its pods carry `app=<name>`.
+  std::string ns = "driver-system";
+  std::string daemon_set = "driver";
+  std::string hash = "rev-1";
+  PodBehavior driver_behavior = {.start_delay = absl::Seconds(20)};
+  /// A Deployment's ReplicaSet of one pod per node, `app=<workload>`, with a disruption budget of the same
+  /// name. Empty: none.
+  std::string workload_ns = "team-a";
+  std::string workload = "web";
+  /// maxUnavailable of the budget.
+  int workload_max_unavailable = 1;
+  PodBehavior workload_behavior = {};
+};
+
+/// What AddFleet made.
+struct Fleet {
+  std::vector<std::string> node_names = {};
+  std::string ns = {};
+  std::string daemon_set = {};
+};
+
+/// Adds nodes, a driver DaemonSet and one workload pod per node with a budget; everything is Running and
+/// ready.
+Fleet AddFleet(FakeCluster& cluster, const FleetOptions& options = {});
+
+}  // namespace driverupgrade::inline v1::testing
+
+#endif  // DRIVERUPGRADE_TESTING_BUILDERS_H_

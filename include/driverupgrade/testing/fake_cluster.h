@@ -1,0 +1,296 @@
+/// A small model of a Kubernetes cluster to test an upgrade against: API server, DaemonSet and ReplicaSet
+/// controllers, scheduler, kubelets, disruption budgets, on a virtual clock.
+///
+/// Defines FakeCluster, the specs of what it holds (DaemonSetSpec, WorkloadSpec, DisruptionBudgetSpec,
+/// PodBehavior), and what it reports (Call, Change). See builders.h for nodes, pods and whole fleets.
+///
+///     auto clock = std::make_shared<FakeClock>();
+///     auto cluster = std::make_shared<FakeCluster>(clock);
+///     cluster->AddNode(NodeBuilder("n1").Build());
+///     cluster->AddDaemonSet({.ns = "gpu", .name = "driver", .hash = "old"});  // its pod on n1 is ready
+///     cluster->SetTemplate("gpu", "driver", "new");                           // the pod is out of date now
+///     cluster->FailNext(Operation::kPatchNode, absl::UnavailableError("etcd"));
+///     cluster->Advance(absl::Minutes(1));
+///
+/// - Deterministic: no real time, no random number, no unordered container. Equal calls give equal clusters,
+///   resourceVersions ("1001", "1002", ... from one counter), UIDs and pod names included.
+/// - Time: what the cluster does by itself is queued and happens in order of time. Every call below and of
+///   the facade first lets happen what is due by the clock; Advance and RunUntil move the clock from one
+///   event to the next.
+/// - A model and no recorder: assert on nodes() and pods(), not on calls. The journal is for output.
+/// - Not modelled: adoption of orphans, taints and tolerations, percentages in budgets, history limits of
+///   revisions, duplicates of DaemonSet pods being removed, RollingUpdate (only reported), pods evicted from
+///   lost nodes.
+/// - Thread-safe. The facade's calls take no virtual time.
+#ifndef DRIVERUPGRADE_TESTING_FAKE_CLUSTER_H_
+#define DRIVERUPGRADE_TESTING_FAKE_CLUSTER_H_
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "driverupgrade/cluster_facade.h"
+#include "driverupgrade/testing/fake_clock.h"
+
+namespace driverupgrade::inline v1::testing {
+
+/// How the kubelet fares with a pod. On a node that is not ready nothing of it happens until the node is
+/// ready again.
+struct PodBehavior {
+  /// From bound to Running and ready.
+  absl::Duration start_delay = absl::Seconds(5);
+  /// From deletion to the end of the object. More than the grace period: a finalizer holds it; infinite: for
+  /// ever.
+  absl::Duration stop_delay = absl::Seconds(2);
+  /// deletionTimestamp lies that far ahead of the deletion (E21); zero: the object ends with the deletion.
+  absl::Duration grace_period = absl::Seconds(30);
+  /// How long after it became Running the pod is Succeeded, as a job's is; at least one second.
+  absl::Duration run_time = absl::InfiniteDuration();
+};
+
+struct DaemonSetSpec {
+  std::string ns = {};
+  std::string name = {};
+  /// Of the DaemonSet itself.
+  StringMap labels = {};
+  /// The selector, and labels of every pod; empty: `app=<name>`.
+  StringMap match_labels = {};
+  /// More labels of every pod.
+  StringMap template_labels = {};
+  /// Pods go to the nodes that have these labels, cordoned ones included (R17).
+  StringMap node_selector = {};
+  /// Stands for the pod template; becomes the label controller-revision-hash.
+  std::string hash = "rev-1";
+  bool on_delete = true;
+  PodBehavior behavior = {};
+  std::vector<std::string> resource_names = {};
+  /// Whether the pods on the nodes that exist already are Running and ready at once.
+  bool started = true;
+};
+
+/// Pods that are replaced when they go: a ReplicaSet, as a Deployment makes one, or a StatefulSet.
+struct WorkloadSpec {
+  /// A ReplicaSet replaces a pod, under another name, as soon as it is being deleted; a StatefulSet when it
+  /// is gone, under the same name with another UID.
+  enum class Kind : std::uint8_t { kReplicaSet, kStatefulSet };
+  Kind kind = Kind::kReplicaSet;
+  std::string ns = {};
+  std::string name = {};
+  /// Of the pods; empty: `app=<name>`.
+  StringMap labels = {};
+  StringMap node_selector = {};
+  int replicas = 1;
+  PodBehavior behavior = {};
+  bool has_empty_dir = false;
+  std::vector<std::string> resource_names = {};
+  /// Whether the first pods are Running and ready at once, where a node takes them.
+  bool started = true;
+};
+
+/// Set one of min_available and max_unavailable. The latter counts from the replicas of the workloads whose
+/// pods it selects: it allows nothing for bare pods alone, nor as soon as it selects pods of other
+/// controllers.
+struct DisruptionBudgetSpec {
+  std::string ns = {};
+  std::string name = {};
+  /// The default selects every pod of the namespace (E6).
+  LabelSelector selector = {};
+  std::optional<int> min_available = {};
+  std::optional<int> max_unavailable = {};
+  /// unhealthyPodEvictionPolicy: AlwaysAllow instead of IfHealthyBudget (E8).
+  bool always_allow_unhealthy = false;
+  /// False: the disruption controller has not seen it yet, and evictions are refused for 10 s at a time (E9).
+  bool processed = true;
+};
+
+struct FakeClusterOptions {
+  /// From SetTemplate until the controller has observed it and made the ControllerRevision (R10). Pods
+  /// created meanwhile are of the old template.
+  absl::Duration template_delay = absl::ZeroDuration();
+  /// Until a controller replaces a pod (R16).
+  absl::Duration controller_delay = absl::ZeroDuration();
+  /// Until an unbound pod is bound. DaemonSet pods are created bound.
+  absl::Duration scheduler_delay = absl::ZeroDuration();
+  /// From the end of a node to the end of its pods.
+  absl::Duration pod_gc_delay = absl::ZeroDuration();
+  /// First pause between two restarts of a crashing container; doubles up to the other. At least one second.
+  absl::Duration crash_backoff_initial = absl::Seconds(10);
+  absl::Duration crash_backoff_max = absl::Seconds(300);
+  /// Whether journal() is kept; counters always are.
+  bool keep_journal = true;
+};
+
+/// One call through the facade.
+struct Call {
+  /// 1, 2, ... in order of arrival.
+  std::int64_t number = 0;
+  Operation operation = Operation::kGetNode;
+  absl::Time time = absl::UnixEpoch();
+  /// `gpu-7` or `team-a/web-1`; for a list, namespace and node, empty where not restricted.
+  std::string object = {};
+  /// Everything else that was asked, for people.
+  std::string parameters = {};
+  /// What the caller was told, which need not be what happened.
+  absl::StatusCode code = absl::StatusCode::kOk;
+  /// The error's message, or the kind of the EvictionAnswer.
+  std::string answer = {};
+  /// Whether it reached the model: false where a fault, a stop or the deadline kept it away.
+  bool applied = false;
+};
+
+/// Runs before or after the model, without a lock: it may use the cluster. A status is answered in place of
+/// the model's answer; from before the model, the call is then not applied.
+using FaultHook = std::function<std::optional<absl::Status>(const Call&)>;
+
+enum class Actor : std::uint8_t { kClient, kAdministrator, kCluster };
+
+template <class T>
+struct Versions {
+  /// Null if the object was created.
+  const T* before = nullptr;
+  /// Null if the object was removed.
+  const T* after = nullptr;
+};
+
+/// One commit: exactly one of the pairs is set. The pointers are valid during the call only.
+struct Change {
+  std::int64_t revision = 0;
+  absl::Time time = absl::UnixEpoch();
+  Actor actor = Actor::kCluster;
+  Versions<Node> node = {};
+  Versions<Pod> pod = {};
+  Versions<DaemonSet> daemon_set = {};
+  Versions<ControllerRevision> controller_revision = {};
+};
+/// Runs after each commit with the cluster locked: it must not use the cluster, but sees every change, in
+/// order.
+using ChangeObserver = std::function<void(const Change&)>;
+
+class FakeCluster final : public ClusterFacade {
+ public:
+  /// `clock` is not null.
+  explicit FakeCluster(std::shared_ptr<FakeClock> clock, FakeClusterOptions options = {});
+  ~FakeCluster() override;
+
+  // The world. Each returns the object as stored: an empty UID is filled in.
+
+  /// A node of that name is removed first, with its pods: re-created under the same name (fault-F18).
+  Node AddNode(Node node);
+  /// A pod of that name is removed first. A pod controlled by a ReplicaSet or StatefulSet makes that workload
+  /// known and adds one to its replicas; the UID of the owner is filled in. A Pending pod is bound and
+  /// started, others are as given.
+  Pod AddPod(Pod pod, PodBehavior behavior = {});
+  DaemonSet AddDaemonSet(DaemonSetSpec spec);
+  void AddWorkload(WorkloadSpec spec);
+  /// Replaces the budget of that name.
+  void AddDisruptionBudget(DisruptionBudgetSpec spec);
+
+  // The administrator. False if there is no such object.
+
+  bool Cordon(const std::string& node_name);
+  bool Uncordon(const std::string& node_name);
+  /// Any edit of labels, annotations and the rest; name and UID stay.
+  bool EditNode(const std::string& node_name, const std::function<void(Node&)>& edit);
+  bool RemoveNode(const std::string& node_name);
+  bool EditPod(const std::string& ns, const std::string& name, const std::function<void(Pod&)>& edit);
+  /// As `kubectl delete --force --grace-period=0`.
+  bool RemovePod(const std::string& ns, const std::string& name);
+  /// Changes the pod template of a DaemonSet, or changes it back (R6).
+  bool SetTemplate(const std::string& ns, const std::string& name, const std::string& hash);
+  /// Its pods are deleted, or lose their owner if `orphan`; its ControllerRevisions go.
+  bool RemoveDaemonSet(const std::string& ns, const std::string& name, bool orphan = false);
+  bool RemoveDisruptionBudget(const std::string& ns, const std::string& name);
+  /// From now on nothing can be created in it, evictions included (E19). Its pods stay.
+  void TerminateNamespace(const std::string& ns);
+
+  // What goes wrong in the cluster. False if there is no such object.
+
+  bool SetNodeReady(const std::string& node_name, bool ready);
+  /// Sets every container of the pod ready or not.
+  bool SetPodReady(const std::string& ns, const std::string& name, bool ready);
+  /// For what has not begun yet; a pod that is being deleted and was held for ever is let go.
+  bool SetPodBehavior(const std::string& ns, const std::string& name, const PodBehavior& behavior);
+  /// Of the pods that it creates from now on.
+  bool SetDaemonSetBehavior(const std::string& ns, const std::string& name, const PodBehavior& behavior);
+  /// Pods of the DaemonSet with this hash (empty: any) on this node (empty: any) crash whenever they start:
+  /// never ready, with a growing restart count. Running pods go on; clearing lets crashing ones start at
+  /// their next restart.
+  bool AddCrashRule(const std::string& ns, const std::string& daemon_set, const std::string& hash,
+                    const std::string& node_name = {});
+  bool ClearCrashRules(const std::string& ns, const std::string& daemon_set);
+
+  // Time.
+
+  /// When the cluster does something next; InfiniteFuture if never.
+  absl::Time NextEventTime() const;
+  /// Moves the clock to `time`, event by event.
+  void RunUntil(absl::Time time);
+  void Advance(absl::Duration duration);
+  /// Lets happen what is due by the clock. Every other call does so itself.
+  void Settle();
+
+  // Faults. Those for one operation are used up in the order they were given. For kEvictPod,
+  // ResourceExhausted becomes the answer kThrottled and NotFound kGone, as the contract of the facade has it.
+
+  /// The next calls are not applied and answered with `status`.
+  void FailNext(Operation operation, absl::Status status, int times = 1);
+  /// The next calls are applied, and the answer is lost: answered with `status` (fault-F6).
+  void FailNextAfterApplying(Operation operation, absl::Status status, int times = 1);
+  /// The next evictions are not applied and answered so.
+  void AnswerNextEviction(EvictionAnswer answer, int times = 1);
+  /// Either may be empty.
+  void SetFaultHooks(FaultHook before, FaultHook after);
+  /// An operation that is not supported is answered with Unimplemented.
+  void SetSupported(Operation operation, bool supported);
+
+  // Inspection, always of the state at the clock's time; in order of (namespace and) name.
+
+  std::optional<Node> node(const std::string& name) const;
+  std::vector<Node> nodes() const;
+  std::optional<Pod> pod(const std::string& ns, const std::string& name) const;
+  std::vector<Pod> pods() const;
+  /// The pods of a DaemonSet.
+  std::vector<Pod> daemon_set_pods(const std::string& ns, const std::string& name) const;
+  std::vector<DaemonSet> daemon_sets() const;
+  std::vector<PodDisruptionBudget> disruption_budgets() const;
+  /// What RecordEvent was given, in order.
+  std::vector<RecordEventParams> events() const;
+  std::vector<Call> journal() const;
+  /// Number of calls of that operation, failed ones included.
+  std::int64_t CallCount(Operation operation) const;
+  /// The highest resourceVersion given out.
+  std::int64_t revision() const;
+  void SetChangeObserver(ChangeObserver observer);
+
+  bool Supports(Operation operation) const override;
+  absl::StatusOr<Node> GetNode(const CallContext& context, const GetNodeParams& params) override;
+  absl::StatusOr<std::vector<Node>> ListNodes(const CallContext& context,
+                                              const ListNodesParams& params) override;
+  absl::StatusOr<Pod> GetPod(const CallContext& context, const GetPodParams& params) override;
+  absl::StatusOr<std::vector<Pod>> ListPods(const CallContext& context,
+                                            const ListPodsParams& params) override;
+  absl::StatusOr<std::vector<DaemonSet>> ListDaemonSets(const CallContext& context,
+                                                        const ListDaemonSetsParams& params) override;
+  absl::StatusOr<std::vector<ControllerRevision>> ListControllerRevisions(
+      const CallContext& context, const ListControllerRevisionsParams& params) override;
+  absl::StatusOr<std::vector<PodDisruptionBudget>> ListPodDisruptionBudgets(
+      const CallContext& context, const ListPodDisruptionBudgetsParams& params) override;
+  absl::StatusOr<Node> PatchNode(const CallContext& context, const PatchNodeParams& params) override;
+  absl::StatusOr<EvictionAnswer> EvictPod(const CallContext& context, const EvictPodParams& params) override;
+  absl::Status DeletePod(const CallContext& context, const DeletePodParams& params) override;
+  absl::Status RecordEvent(const CallContext& context, const RecordEventParams& params) override;
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace driverupgrade::inline v1::testing
+
+#endif  // DRIVERUPGRADE_TESTING_FAKE_CLUSTER_H_

@@ -1,0 +1,58 @@
+/// How many nodes may be in progress and unavailable, and how many are (§5.3 with dep-F14 and dep-F18).
+///
+/// Defines Tally (counts over nodes) and UpgradeBudget (the counts against the policy's limits).
+///
+///     Tally tally = TallyOf(view, identity, policy) + TallyOf(other, identity, policy);
+///     UpgradeBudget budget = ComputeBudget(tally, policy);
+///     if (budget.ParallelFree() > 0 && budget.Headroom() > 0) { /* one more available node may start */ }
+///
+/// Counts are sums over nodes by predicate, so that adding and subtracting one node's share keeps them exact, and they
+/// are never negative. Pure.
+#ifndef DRIVERUPGRADE_UPGRADE_BUDGET_H_
+#define DRIVERUPGRADE_UPGRADE_BUDGET_H_
+
+#include <optional>
+
+#include "driverupgrade/cluster_snapshot.h"
+#include "driverupgrade/driver_identity.h"
+#include "driverupgrade/upgrade_policy.h"
+
+namespace driverupgrade::inline v1 {
+
+struct Tally {
+  int total = 0;        ///< Nodes in the snapshot: the base of percentages.
+  int pending = 0;      ///< In upgrade-required.
+  int in_progress = 0;  ///< Begun and not ended well; failed nodes are among them.
+  int failed = 0;
+  int done = 0;
+  int slots = 0;        ///< Nodes that hold a maxParallel slot.
+  int unavailable = 0;  ///< Unschedulable, not ready, or about to be cordoned.
+  Tally& operator+=(const Tally& other);
+  Tally& operator-=(const Tally& other);
+  friend Tally operator+(Tally a, const Tally& b) { return a += b; }
+  friend bool operator==(const Tally&, const Tally&) = default;
+};
+
+/// One node's share; each count is 0 or 1. A node whose last patch is not settled is counted for `slots` and
+/// `unavailable` if it would be at its old state or at any state it may have been patched to (arch-A6, arch-A9).
+Tally TallyOf(const NodeView& view, const DriverIdentity& identity, const UpgradePolicy& policy);
+
+struct UpgradeBudget {
+  int total = 0;
+  /// nullopt: no limit.
+  std::optional<int> parallel_max = std::nullopt;
+  int parallel_used = 0;
+  std::optional<int> unavailable_max = std::nullopt;
+  int unavailable = 0;
+  /// Slots left; INT_MAX without a limit.
+  int ParallelFree() const;
+  /// How many more nodes may become unavailable; INT_MAX without a limit.
+  int Headroom() const;
+  friend bool operator==(const UpgradeBudget&, const UpgradeBudget&) = default;
+};
+
+UpgradeBudget ComputeBudget(const Tally& tally, const UpgradePolicy& policy);
+
+}  // namespace driverupgrade::inline v1
+
+#endif  // DRIVERUPGRADE_UPGRADE_BUDGET_H_

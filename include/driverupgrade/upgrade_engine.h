@@ -1,0 +1,87 @@
+/// The class that an operator embeds: one call is one pass of the upgrade over the whole cluster.
+///
+/// Defines UpgradeEngine, EngineOptions and ReconcileResult.
+///
+///     EngineOptions options{.snapshot = {.ns = "gpu-operator", .driver_labels = selector}};
+///     auto engine = UpgradeEngine::Create(*DriverIdentity::Create("nvidia.com", "gpu"), cluster, options);
+///     while (!stopped) {
+///       absl::StatusOr<ReconcileResult> pass = (*engine)->Reconcile(context, policy);
+///       ...  // again at pass->wake_at, or when the cluster changes
+///     }
+///
+/// Level-triggered: each pass reads the cluster, decides by what it reads, sends what is due, and waits for nothing
+/// (arch-A2). What must survive a crash stands on the nodes, so an engine may be killed at any moment and another one
+/// started. Two engines of two drivers may share a process and a cluster (arch-A8).
+#ifndef DRIVERUPGRADE_UPGRADE_ENGINE_H_
+#define DRIVERUPGRADE_UPGRADE_ENGINE_H_
+
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "driverupgrade/call_context.h"
+#include "driverupgrade/clock.h"
+#include "driverupgrade/cluster_facade.h"
+#include "driverupgrade/driver_identity.h"
+#include "driverupgrade/observer.h"
+#include "driverupgrade/plan_executor.h"
+#include "driverupgrade/snapshot_builder.h"
+#include "driverupgrade/state_machine.h"
+
+namespace driverupgrade::inline v1 {
+
+struct EngineOptions {
+  /// Where the driver's DaemonSets and pods are, and which pods use it.
+  SnapshotOptions snapshot = {};
+  /// `pod_deletion` is set by the engine: it is on where `snapshot.uses_driver` is.
+  StateMachineOptions state_machine = {};
+  ExecutorOptions executor = {};
+  /// Null: SystemClock().
+  std::shared_ptr<Clock> clock = nullptr;
+  /// Null: nobody.
+  std::shared_ptr<Observer> observer = nullptr;
+};
+
+struct ReconcileResult {
+  /// What was decided. Its gates say why nodes wait.
+  Plan plan = {};
+  /// What became of `plan.nodes`, in their order.
+  std::vector<NodeOutcome> outcomes = {};
+  /// Come back at this time even if nothing changes: now, if something was done; a deadline or a retry otherwise.
+  /// nullopt: only when the cluster or the policy changes.
+  std::optional<absl::Time> wake_at = std::nullopt;
+};
+
+class UpgradeEngine {
+ public:
+  /// Errors: InvalidArgument for options that cannot work; Unimplemented, naming it, if `cluster` lacks an operation.
+  [[nodiscard]] static absl::StatusOr<std::unique_ptr<UpgradeEngine>> Create(const DriverIdentity& identity,
+                                                                             std::shared_ptr<ClusterFacade> cluster,
+                                                                             EngineOptions options);
+  ~UpgradeEngine();
+
+  /// One pass. Errors: those of Validate(policy) and of reading the cluster; trouble with single nodes is in the
+  /// result. Not to be called by two threads at once.
+  [[nodiscard]] absl::StatusOr<ReconcileResult> Reconcile(const CallContext& context, const UpgradePolicy& policy);
+
+  /// Waits for what the last pass left under way (Events).
+  void Quiesce();
+
+ private:
+  UpgradeEngine(const DriverIdentity& identity, std::shared_ptr<ClusterFacade> cluster, EngineOptions options);
+
+  std::shared_ptr<Clock> clock_;
+  std::shared_ptr<Observer> observer_;
+  SnapshotBuilder builder_;
+  StateMachine machine_;
+  AttemptLog log_;
+  PlanExecutor executor_;
+  // Since when passes have been made without a break (dep-F4).
+  std::optional<absl::Time> active_since_;
+};
+
+}  // namespace driverupgrade::inline v1
+
+#endif  // DRIVERUPGRADE_UPGRADE_ENGINE_H_

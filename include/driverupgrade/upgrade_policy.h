@@ -1,0 +1,124 @@
+/// How an administrator wants a driver to be rolled.
+///
+/// Defines UpgradePolicy, its sections, and ScaledLimit for "int or percent" fields.
+///
+///     UpgradePolicy policy{.auto_upgrade = true, .max_parallel = 2, .max_unavailable = Percent{25}};
+///     policy.drain = DrainPolicy{.timeout = absl::Minutes(5)};
+///
+/// There are no sentinels here: "0 = no limit" and "0 = for ever" exist only in the documents that
+/// policy_codec.h reads and writes; here they are nullopt and absl::InfiniteDuration(). An absent section
+/// (nullopt) is switched off. Field meanings are those of the seeds' custom resources (upstream-behaviour.md
+/// §1.8, §2.4). Values.
+#ifndef DRIVERUPGRADE_UPGRADE_POLICY_H_
+#define DRIVERUPGRADE_UPGRADE_POLICY_H_
+
+#include <cstdint>
+#include <optional>
+#include <variant>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "driverupgrade/label_selector.h"
+
+namespace driverupgrade::inline v1 {
+
+struct Count {
+  int value = 0;
+  friend bool operator==(const Count&, const Count&) = default;
+};
+/// May exceed 100.
+struct Percent {
+  int value = 100;
+  friend bool operator==(const Percent&, const Percent&) = default;
+};
+using CountOrPercent = std::variant<Count, Percent>;
+
+/// The limit for a fleet of `total` nodes; percentages round up, as Kubernetes scales an int-or-percent
+/// (§5.3). 25 % of 1 is 1. Saturates instead of overflowing.
+int ScaledLimit(const CountOrPercent& limit, int total);
+
+/// waitForCompletion: pods to let finish before the node is evacuated.
+struct WaitForCompletionPolicy {
+  /// Selects nothing to wait for when empty.
+  LabelSelector pod_selector = {};
+  /// From entering wait-for-jobs-required; then the upgrade goes on.
+  absl::Duration timeout = absl::InfiniteDuration();
+  friend bool operator==(const WaitForCompletionPolicy&, const WaitForCompletionPolicy&) = default;
+};
+
+/// podDeletion: evicts the pods that use the driver. Which those are, the embedding operator says
+/// (PodFilter).
+struct PodDeletionPolicy {
+  /// Also pods that no controller will replace.
+  bool force = false;
+  /// Also pods with emptyDir volumes, whose data are lost.
+  bool delete_empty_dir = false;
+  /// From entering pod-deletion-required; then drain-required if there is a drain policy, else
+  /// upgrade-failed.
+  absl::Duration timeout = absl::Seconds(300);
+  friend bool operator==(const PodDeletionPolicy&, const PodDeletionPolicy&) = default;
+};
+
+/// drain: evicts all pods but those of DaemonSets, static ones, and those the selector leaves out.
+struct DrainPolicy {
+  /// Also pods that no controller will replace.
+  bool force = false;
+  /// Also pods with emptyDir volumes, whose data are lost.
+  bool delete_empty_dir = false;
+  /// Which pods to drain; the default selects all.
+  LabelSelector pod_selector = {};
+  /// From entering drain-required; then upgrade-failed.
+  absl::Duration timeout = absl::Seconds(300);
+  friend bool operator==(const DrainPolicy&, const DrainPolicy&) = default;
+};
+
+/// How far one pass may carry a node (arch-A4).
+enum class Pacing : std::uint8_t {
+  kChained,     ///< Through every state that waits for nothing, in one write.
+  kEveryState,  ///< One state per write, as the Go library does.
+};
+
+/// What becomes of nodes that an administrator had cordoned before the upgrade (dep-F14).
+enum class CordonedNodes : std::uint8_t {
+  kProceed,       ///< They start at once, outside the maxParallel count. The Go library's behaviour.
+  kWithinBudget,  ///< They take a maxParallel slot like any other.
+  kIgnore,        ///< They wait until somebody uncordons them.
+};
+
+struct DeadlinePolicy {
+  /// For the new driver pod to become ready; then upgrade-failed. The Go library has no such limit.
+  absl::Duration pod_restart = absl::InfiniteDuration();
+  /// For the validation pods to become ready; then upgrade-failed.
+  absl::Duration validation = absl::Seconds(600);
+  friend bool operator==(const DeadlinePolicy&, const DeadlinePolicy&) = default;
+};
+
+struct UpgradePolicy {
+  /// False freezes every node where it stands (dep-F9).
+  bool auto_upgrade = false;
+  /// True admits no further node; those in progress finish.
+  bool paused = false;
+  /// Nodes in progress at once; nullopt: no limit.
+  std::optional<int> max_parallel = 1;
+  /// Unavailable nodes up to which an upgrade may start on an available one; nullopt: no limit.
+  std::optional<CountOrPercent> max_unavailable = std::nullopt;
+  std::optional<WaitForCompletionPolicy> wait_for_completion = std::nullopt;
+  /// nullopt stands for PodDeletionPolicy's defaults where the operator has a PodFilter (dep-F10).
+  std::optional<PodDeletionPolicy> pod_deletion = std::nullopt;
+  std::optional<DrainPolicy> drain = std::nullopt;
+  Pacing pacing = Pacing::kChained;
+  CordonedNodes cordoned_nodes = CordonedNodes::kProceed;
+  DeadlinePolicy deadlines = {};
+  /// For the operator, which tells the init container of the driver pod to ask for safe load. The engine does
+  /// not look at it: it acts on DriverIdentity::SafeLoadAnnotation alone.
+  bool safe_load = false;
+  friend bool operator==(const UpgradePolicy&, const UpgradePolicy&) = default;
+};
+
+/// InvalidArgument, with the name of the field as the documents spell it, if a number or a duration is out of
+/// range.
+[[nodiscard]] absl::Status Validate(const UpgradePolicy& policy);
+
+}  // namespace driverupgrade::inline v1
+
+#endif  // DRIVERUPGRADE_UPGRADE_POLICY_H_

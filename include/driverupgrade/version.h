@@ -1,0 +1,16 @@
+/// Version of the library. Semantic versioning; before 1.0 a minor release may break source compatibility, and the
+/// shared object name changes with it. The label and annotation keys (driver_identity.h) are a wire format and are
+/// covered by the same promise.
+///
+/// Defines DRIVERUPGRADE_VERSION_STRING and its three parts. The build reads the version from here.
+///
+///     static_assert(DRIVERUPGRADE_VERSION_MAJOR == 0);
+#ifndef DRIVERUPGRADE_VERSION_H_
+#define DRIVERUPGRADE_VERSION_H_
+
+#define DRIVERUPGRADE_VERSION_MAJOR 0
+#define DRIVERUPGRADE_VERSION_MINOR 1
+#define DRIVERUPGRADE_VERSION_PATCH 0
+#define DRIVERUPGRADE_VERSION_STRING "0.1.0"
+
+#endif  // DRIVERUPGRADE_VERSION_H_

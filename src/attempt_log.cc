@@ -1,0 +1,159 @@
+#include "driverupgrade/attempt_log.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace driverupgrade::inline v1 {
+namespace {
+
+constexpr absl::Duration kAcceptedEvictionRepeats = absl::Seconds(30);
+constexpr absl::Duration kRefusedEvictionFirst = absl::Seconds(5);
+constexpr absl::Duration kRefusedEvictionMax = absl::Seconds(40);
+constexpr absl::Duration kPatchRetryFirst = absl::Seconds(1);
+constexpr absl::Duration kPatchRetryMax = absl::Seconds(30);
+constexpr absl::Duration kStaleReadPatience = absl::Seconds(5);
+
+// FNV-1a: the same on every platform, unlike std::hash.
+std::uint64_t Hash(std::string_view text, std::uint64_t seed) {
+  std::uint64_t hash = 14695981039346656037ULL ^ seed;
+  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211ULL;
+  return hash;
+}
+
+// `delay` varied by up to 10 % either way.
+absl::Duration Spread(absl::Duration delay, std::string_view key, int count) {
+  const auto thousandths = static_cast<int>(Hash(key, static_cast<std::uint64_t>(count)) % 201) - 100;
+  return delay + delay * thousandths / 1000;
+}
+
+absl::Duration Doubled(absl::Duration first, absl::Duration max, int count) {
+  const int doublings = std::clamp(count - 1, 0, 16);
+  return std::min(first * (1 << doublings), max);
+}
+
+bool IsDecimal(std::string_view text) {
+  return !text.empty() && std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
+}
+
+template <typename Map>
+void Apply(const std::map<std::string, std::optional<std::string>>& changes, Map& to) {
+  for (const auto& [key, value] : changes) {
+    if (value) {
+      to[key] = *value;
+    } else {
+      to.erase(key);
+    }
+  }
+}
+
+}  // namespace
+
+Node Patched(const Node& node, const NodePatch& patch) {
+  Node result = node;
+  Apply(patch.labels, result.labels);
+  Apply(patch.annotations, result.annotations);
+  if (patch.unschedulable) result.unschedulable = *patch.unschedulable;
+  return result;
+}
+
+bool IsNewerVersion(std::string_view a, std::string_view b) {
+  if (!IsDecimal(a) || !IsDecimal(b)) return a != b;
+  return a.size() != b.size() ? a.size() > b.size() : a > b;
+}
+
+bool IsSettled(const PatchAttempt& attempt, const Node& node) {
+  if (!attempt.outcome) return false;
+  // A clear refusal of the last try does not settle an unclear one before it at the same version.
+  return IsNewerVersion(node.resource_version, attempt.based_on) || attempt.possible.empty();
+}
+
+absl::Time NextPatchDue(const PatchAttempt& attempt, const Node& node) {
+  if (!attempt.outcome) return absl::InfiniteFuture();
+  const absl::Duration backoff =
+      Spread(Doubled(kPatchRetryFirst, kPatchRetryMax, attempt.count), node.uid, attempt.count);
+  switch (*attempt.outcome) {
+    case Outcome::kApplied:
+      return IsSettled(attempt, node) ? absl::InfinitePast() : attempt.answered_at + kStaleReadPatience;
+    case Outcome::kNotApplied:
+      return attempt.answered_at + backoff;
+    case Outcome::kUnclear:
+      return IsSettled(attempt, node) ? absl::InfinitePast() : attempt.answered_at + backoff;
+  }
+  return absl::InfinitePast();
+}
+
+absl::Time NextPodRequestDue(const PodAttempt& attempt, std::string_view pod_uid) {
+  if (!attempt.outcome) return absl::InfiniteFuture();
+  if (*attempt.outcome == Outcome::kApplied) return attempt.answered_at + kAcceptedEvictionRepeats;
+  const absl::Duration delay =
+      std::max(attempt.retry_after, Doubled(kRefusedEvictionFirst, kRefusedEvictionMax, attempt.count));
+  return attempt.answered_at + Spread(delay, pod_uid, attempt.count);
+}
+
+void AttemptLog::PatchSent(const Node& node, const NodePatch& patch, absl::Time now) {
+  std::optional<PatchAttempt>& attempt = nodes_[node.uid].patch;
+  if (!attempt) attempt.emplace();
+  if (attempt->based_on != node.resource_version) {
+    attempt->based_on = node.resource_version;
+    attempt->possible.clear();
+  }
+  attempt->possible.push_back(patch);
+  ++attempt->count;
+  attempt->sent_at = now;
+  attempt->outcome.reset();
+  attempt->message.clear();
+}
+
+void AttemptLog::PatchAnswered(const std::string& node_uid, Outcome outcome, std::string message, absl::Time now) {
+  const auto found = nodes_.find(node_uid);
+  if (found == nodes_.end() || !found->second.patch) return;
+  PatchAttempt& attempt = *found->second.patch;
+  attempt.outcome = outcome;
+  attempt.answered_at = now;
+  attempt.message = std::move(message);
+  if (outcome == Outcome::kApplied) attempt.count = 0;
+  if (outcome == Outcome::kNotApplied && !attempt.possible.empty()) attempt.possible.pop_back();
+}
+
+void AttemptLog::PodRequestSent(const std::string& node_uid, const std::string& pod_uid, absl::Time now) {
+  PodAttempt& attempt = nodes_[node_uid].pods[pod_uid];
+  ++attempt.count;
+  attempt.sent_at = now;
+  attempt.outcome.reset();
+}
+
+void AttemptLog::PodRequestAnswered(const std::string& node_uid, const std::string& pod_uid, PodAttempt answer) {
+  const auto node = nodes_.find(node_uid);
+  if (node == nodes_.end()) return;
+  const auto pod = node->second.pods.find(pod_uid);
+  if (pod == node->second.pods.end()) return;
+  answer.count = pod->second.count;
+  answer.sent_at = pod->second.sent_at;
+  pod->second = std::move(answer);
+}
+
+void AttemptLog::NodeRead(const Node& node, const std::set<std::string>* live_pods) {
+  const auto found = nodes_.find(node.uid);
+  if (found == nodes_.end()) return;
+  NodeAttempts& attempts = found->second;
+  // A refused patch is remembered for its backoff until one is applied.
+  if (attempts.patch && attempts.patch->outcome && IsSettled(*attempts.patch, node) &&
+      *attempts.patch->outcome != Outcome::kNotApplied) {
+    attempts.patch.reset();
+  }
+  if (live_pods != nullptr) {
+    std::erase_if(attempts.pods, [&](const auto& pod) { return pod.second.outcome && !live_pods->contains(pod.first); });
+  }
+  if (attempts.empty()) nodes_.erase(found);
+}
+
+void AttemptLog::KeepOnly(const std::set<std::string>& node_uids) {
+  std::erase_if(nodes_, [&](const auto& node) { return !node_uids.contains(node.first); });
+}
+
+NodeAttempts AttemptLog::ForNode(const std::string& node_uid) const {
+  const auto found = nodes_.find(node_uid);
+  return found == nodes_.end() ? NodeAttempts{} : found->second;
+}
+
+}  // namespace driverupgrade::inline v1

@@ -1,0 +1,191 @@
+#include "driverupgrade/cluster_facade.h"
+
+#include <cassert>
+#include <memory>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "fmt/format.h"
+
+namespace driverupgrade::inline v1 {
+namespace {
+
+absl::Status NotImplemented(Operation operation) {
+  return absl::UnimplementedError(
+      fmt::format("{}: this cluster facade does not implement it", ToString(operation)));
+}
+
+}  // namespace
+
+std::string_view ToString(Operation operation) {
+  switch (operation) {
+    case Operation::kGetNode:
+      return "get node";
+    case Operation::kListNodes:
+      return "list nodes";
+    case Operation::kGetPod:
+      return "get pod";
+    case Operation::kListPods:
+      return "list pods";
+    case Operation::kListDaemonSets:
+      return "list daemon sets";
+    case Operation::kListControllerRevisions:
+      return "list controller revisions";
+    case Operation::kListPodDisruptionBudgets:
+      return "list pod disruption budgets";
+    case Operation::kPatchNode:
+      return "patch node";
+    case Operation::kEvictPod:
+      return "evict pod";
+    case Operation::kDeletePod:
+      return "delete pod";
+    case Operation::kRecordEvent:
+      return "record event";
+  }
+  return "unknown operation";
+}
+
+std::string_view ToString(EvictionAnswer::Kind kind) {
+  switch (kind) {
+    case EvictionAnswer::Kind::kAccepted:
+      return "accepted";
+    case EvictionAnswer::Kind::kGone:
+      return "gone";
+    case EvictionAnswer::Kind::kRefusedByBudget:
+      return "refused by a disruption budget";
+    case EvictionAnswer::Kind::kThrottled:
+      return "throttled";
+    case EvictionAnswer::Kind::kSeveralBudgets:
+      return "several disruption budgets match";
+    case EvictionAnswer::Kind::kNamespaceTerminating:
+      return "namespace is terminating";
+  }
+  return "unknown answer";
+}
+
+bool WasNotApplied(const absl::Status& status) {
+  switch (status.code()) {
+    case absl::StatusCode::kNotFound:
+    case absl::StatusCode::kAlreadyExists:
+    case absl::StatusCode::kInvalidArgument:
+    case absl::StatusCode::kPermissionDenied:
+    case absl::StatusCode::kUnauthenticated:
+    case absl::StatusCode::kResourceExhausted:
+    case absl::StatusCode::kUnimplemented:
+      return true;
+    default:
+      return false;
+  }
+}
+
+ClusterReader::~ClusterReader() = default;
+
+absl::StatusOr<Node> ClusterReader::GetNode(const CallContext&, const GetNodeParams&) {
+  return NotImplemented(Operation::kGetNode);
+}
+
+absl::StatusOr<std::vector<Node>> ClusterReader::ListNodes(const CallContext&, const ListNodesParams&) {
+  return NotImplemented(Operation::kListNodes);
+}
+
+absl::StatusOr<Pod> ClusterReader::GetPod(const CallContext&, const GetPodParams&) {
+  return NotImplemented(Operation::kGetPod);
+}
+
+absl::StatusOr<std::vector<Pod>> ClusterReader::ListPods(const CallContext&, const ListPodsParams&) {
+  return NotImplemented(Operation::kListPods);
+}
+
+absl::StatusOr<std::vector<DaemonSet>> ClusterReader::ListDaemonSets(const CallContext&,
+                                                                     const ListDaemonSetsParams&) {
+  return NotImplemented(Operation::kListDaemonSets);
+}
+
+absl::StatusOr<std::vector<ControllerRevision>> ClusterReader::ListControllerRevisions(
+    const CallContext&, const ListControllerRevisionsParams&) {
+  return NotImplemented(Operation::kListControllerRevisions);
+}
+
+absl::StatusOr<std::vector<PodDisruptionBudget>> ClusterReader::ListPodDisruptionBudgets(
+    const CallContext&, const ListPodDisruptionBudgetsParams&) {
+  return NotImplemented(Operation::kListPodDisruptionBudgets);
+}
+
+ClusterWriter::~ClusterWriter() = default;
+
+absl::StatusOr<Node> ClusterWriter::PatchNode(const CallContext&, const PatchNodeParams&) {
+  return NotImplemented(Operation::kPatchNode);
+}
+
+absl::StatusOr<EvictionAnswer> ClusterWriter::EvictPod(const CallContext&, const EvictPodParams&) {
+  return NotImplemented(Operation::kEvictPod);
+}
+
+absl::Status ClusterWriter::DeletePod(const CallContext&, const DeletePodParams&) {
+  return NotImplemented(Operation::kDeletePod);
+}
+
+absl::Status ClusterWriter::RecordEvent(const CallContext&, const RecordEventParams&) {
+  return NotImplemented(Operation::kRecordEvent);
+}
+
+ForwardingFacade::ForwardingFacade(std::shared_ptr<ClusterFacade> next) : next_(std::move(next)) {
+  assert(next_ != nullptr);
+}
+
+bool ForwardingFacade::Supports(Operation operation) const { return next_->Supports(operation); }
+
+absl::StatusOr<Node> ForwardingFacade::GetNode(const CallContext& context, const GetNodeParams& params) {
+  return next_->GetNode(context, params);
+}
+
+absl::StatusOr<std::vector<Node>> ForwardingFacade::ListNodes(const CallContext& context,
+                                                              const ListNodesParams& params) {
+  return next_->ListNodes(context, params);
+}
+
+absl::StatusOr<Pod> ForwardingFacade::GetPod(const CallContext& context, const GetPodParams& params) {
+  return next_->GetPod(context, params);
+}
+
+absl::StatusOr<std::vector<Pod>> ForwardingFacade::ListPods(const CallContext& context,
+                                                            const ListPodsParams& params) {
+  return next_->ListPods(context, params);
+}
+
+absl::StatusOr<std::vector<DaemonSet>> ForwardingFacade::ListDaemonSets(const CallContext& context,
+                                                                        const ListDaemonSetsParams& params) {
+  return next_->ListDaemonSets(context, params);
+}
+
+absl::StatusOr<std::vector<ControllerRevision>> ForwardingFacade::ListControllerRevisions(
+    const CallContext& context, const ListControllerRevisionsParams& params) {
+  return next_->ListControllerRevisions(context, params);
+}
+
+absl::StatusOr<std::vector<PodDisruptionBudget>> ForwardingFacade::ListPodDisruptionBudgets(
+    const CallContext& context, const ListPodDisruptionBudgetsParams& params) {
+  return next_->ListPodDisruptionBudgets(context, params);
+}
+
+absl::StatusOr<Node> ForwardingFacade::PatchNode(const CallContext& context, const PatchNodeParams& params) {
+  return next_->PatchNode(context, params);
+}
+
+absl::StatusOr<EvictionAnswer> ForwardingFacade::EvictPod(const CallContext& context,
+                                                          const EvictPodParams& params) {
+  return next_->EvictPod(context, params);
+}
+
+absl::Status ForwardingFacade::DeletePod(const CallContext& context, const DeletePodParams& params) {
+  return next_->DeletePod(context, params);
+}
+
+absl::Status ForwardingFacade::RecordEvent(const CallContext& context, const RecordEventParams& params) {
+  return next_->RecordEvent(context, params);
+}
+
+}  // namespace driverupgrade::inline v1

@@ -1,0 +1,50 @@
+#include "driverupgrade/cluster_types.h"
+
+#include <algorithm>
+#include <string_view>
+#include <vector>
+
+namespace driverupgrade::inline v1 {
+namespace {
+
+bool AnyFailing(const std::vector<ContainerStatus>& statuses, int restart_count_max) {
+  return std::any_of(statuses.begin(), statuses.end(), [restart_count_max](const ContainerStatus& status) {
+    return !status.ready && status.restart_count > restart_count_max;
+  });
+}
+
+}  // namespace
+
+bool IsFinished(const Pod& pod) {
+  return pod.phase == PodPhase::kSucceeded || pod.phase == PodPhase::kFailed;
+}
+
+const OwnerReference* ControllerOf(const Pod& pod) {
+  const auto owner = std::find_if(pod.owners.begin(), pod.owners.end(),
+                                  [](const OwnerReference& reference) { return reference.controller; });
+  return owner == pod.owners.end() ? nullptr : &*owner;
+}
+
+bool IsDaemonSetPod(const Pod& pod) {
+  const OwnerReference* controller = ControllerOf(pod);
+  // A DaemonSet of another API group is an ordinary controller (drain-D14.1).
+  return controller != nullptr && controller->kind == "DaemonSet" && controller->api_version == "apps/v1";
+}
+
+bool IsReady(const Pod& pod) {
+  return pod.phase == PodPhase::kRunning && !pod.container_statuses.empty() &&
+         std::all_of(pod.container_statuses.begin(), pod.container_statuses.end(),
+                     [](const ContainerStatus& status) { return status.ready; });
+}
+
+bool IsFailing(const Pod& pod, int restart_count_max) {
+  return AnyFailing(pod.init_container_statuses, restart_count_max) ||
+         AnyFailing(pod.container_statuses, restart_count_max);
+}
+
+std::string_view RevisionHash(const Pod& pod) {
+  const auto label = pod.labels.find("controller-revision-hash");
+  return label == pod.labels.end() ? std::string_view() : std::string_view(label->second);
+}
+
+}  // namespace driverupgrade::inline v1

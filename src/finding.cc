@@ -1,0 +1,23 @@
+#include "driverupgrade/finding.h"
+
+namespace driverupgrade::inline v1 {
+
+std::string_view ToString(FindingCode code) {
+  switch (code) {
+    case FindingCode::kUnknownState: return "UnknownState";
+    case FindingCode::kUnhandledState: return "UnhandledState";
+    case FindingCode::kNodeMissing: return "NodeMissing";
+    case FindingCode::kDaemonSetMissing: return "DaemonSetMissing";
+    case FindingCode::kRevisionUnknown: return "RevisionUnknown";
+    case FindingCode::kPodWithoutRevision: return "PodWithoutRevision";
+    case FindingCode::kUpdateStrategy: return "UpdateStrategy";
+    case FindingCode::kTimerRestarted: return "TimerRestarted";
+    case FindingCode::kPodLeftAlone: return "PodLeftAlone";
+    case FindingCode::kForeignCordon: return "ForeignCordon";
+    case FindingCode::kHookFailed: return "HookFailed";
+    case FindingCode::kReadFailed: return "ReadFailed";
+  }
+  return "";
+}
+
+}  // namespace driverupgrade::inline v1

@@ -1,0 +1,168 @@
+#include "driverupgrade/snapshot_builder.h"
+
+#include <algorithm>
+#include <exception>
+#include <set>
+#include <utility>
+
+#include "driverupgrade/pod_manager.h"
+#include "fmt/format.h"
+#include "internal/status_macros.h"
+
+namespace driverupgrade::inline v1 {
+namespace {
+
+bool ByName(const Pod& a, const Pod& b) { return a.ref < b.ref; }
+
+std::shared_ptr<const DriverFacts> MakeFacts(const std::vector<DaemonSet>& daemon_sets,
+                                             const std::vector<ControllerRevision>& revisions,
+                                             std::vector<Finding>& findings) {
+  DriverFacts facts;
+  for (const DaemonSet& daemon_set : daemon_sets) {
+    DriverDaemonSet driver = WantedRevision(daemon_set, revisions);
+    if (!driver.wanted_revision) {
+      findings.push_back({.code = FindingCode::kRevisionUnknown, .message = driver.why_unknown});
+    }
+    if (!daemon_set.on_delete) {
+      findings.push_back({.code = FindingCode::kUpdateStrategy,
+                          .message = fmt::format("DaemonSet {}/{} is not OnDelete: Kubernetes restarts driver pods by "
+                                                 "itself, without evacuating their nodes",
+                                                 daemon_set.ns, daemon_set.name)});
+    }
+    facts.daemon_sets.emplace(daemon_set.uid, std::move(driver));
+  }
+  return std::make_shared<const DriverFacts>(std::move(facts));
+}
+
+std::set<std::string> PodUids(const NodeView& view) {
+  std::set<std::string> uids;
+  for (const Pod& pod : view.driver_pods) uids.insert(pod.ref.uid);
+  if (view.pods) {
+    for (const Pod& pod : *view.pods) uids.insert(pod.ref.uid);
+  }
+  return uids;
+}
+
+absl::StatusOr<bool> CallGuarded(const PodFilter& filter, const CallContext& context, const Pod& pod) {
+  try {
+    return filter(context, pod);
+  } catch (const std::exception& error) {
+    return absl::InternalError(fmt::format("the pod filter threw: {}", error.what()));
+  } catch (...) {
+    return absl::InternalError("the pod filter threw");
+  }
+}
+
+}  // namespace
+
+SnapshotBuilder::SnapshotBuilder(DriverIdentity identity, std::shared_ptr<ClusterReader> cluster,
+                                 SnapshotOptions options)
+    : identity_(std::move(identity)), cluster_(std::move(cluster)), options_(std::move(options)) {}
+
+absl::StatusOr<ClusterSnapshot> SnapshotBuilder::Build(const CallContext& context, AttemptLog& log) {
+  // Nodes come first: whatever is read later is at least as new as the cordons seen here.
+  DRIVERUPGRADE_ASSIGN_OR_RETURN(std::vector<Node> nodes, cluster_->ListNodes(context, {}));
+  DRIVERUPGRADE_ASSIGN_OR_RETURN(
+      std::vector<Pod> driver_pods,
+      cluster_->ListPods(context, {.ns = options_.ns, .label_selector = options_.driver_labels}));
+  DRIVERUPGRADE_ASSIGN_OR_RETURN(
+      const std::vector<DaemonSet> daemon_sets,
+      cluster_->ListDaemonSets(context, {.ns = options_.ns, .label_selector = options_.driver_labels}));
+  DRIVERUPGRADE_ASSIGN_OR_RETURN(const std::vector<ControllerRevision> revisions,
+                                 cluster_->ListControllerRevisions(context, {.ns = options_.ns}));
+
+  ClusterSnapshot snapshot;
+  snapshot.driver = MakeFacts(daemon_sets, revisions, snapshot.findings);
+  std::map<std::string, std::vector<Pod>> pods_by_node;
+  for (Pod& pod : driver_pods) {
+    if (!pod.node_name.empty()) pods_by_node[pod.node_name].push_back(std::move(pod));
+  }
+  std::sort(nodes.begin(), nodes.end(), [](const Node& a, const Node& b) { return a.name < b.name; });
+  std::set<std::string> uids;
+  for (Node& node : nodes) {
+    log.NodeRead(node, nullptr);
+    uids.insert(node.uid);
+    auto pods = pods_by_node.extract(node.name);
+    const auto label = node.labels.find(identity_.StateLabel());
+    const bool labelled = label != node.labels.end() && !label->second.empty();
+    if (pods.empty() && !labelled) continue;
+    NodeView view{.node = std::move(node)};
+    if (!pods.empty()) view.driver_pods = std::move(pods.mapped());
+    std::sort(view.driver_pods.begin(), view.driver_pods.end(), ByName);
+    view.attempts = log.ForNode(view.node.uid);
+    snapshot.nodes.push_back(std::make_shared<const NodeView>(std::move(view)));
+  }
+  log.KeepOnly(uids);
+  for (const auto& [node, pods] : pods_by_node) {
+    snapshot.findings.push_back(
+        {.code = FindingCode::kNodeMissing,
+         .node = node,
+         .message = fmt::format("driver pod {} is on a node that does not exist", pods.front().ref.ToString())});
+  }
+  return snapshot;
+}
+
+void SnapshotBuilder::ReadPods(const CallContext& context, const std::vector<std::string>& interest, AttemptLog& log,
+                               ClusterSnapshot& snapshot) {
+  const std::set<std::string> wanted(interest.begin(), interest.end());
+  std::map<std::string, Remembered> seen;
+  for (std::shared_ptr<const NodeView>& view : snapshot.nodes) {
+    if (wanted.contains(view->node.name)) {
+      NodeView changed = *view;
+      ReadPodsOf(context, log, changed, snapshot.findings, seen);
+      view = std::make_shared<const NodeView>(std::move(changed));
+    } else if (!view->attempts.pods.empty()) {
+      const std::set<std::string> live = PodUids(*view);
+      log.NodeRead(view->node, &live);
+      NodeView changed = *view;
+      changed.attempts = log.ForNode(view->node.uid);
+      view = std::make_shared<const NodeView>(std::move(changed));
+    }
+  }
+  remembered_ = std::move(seen);
+}
+
+void SnapshotBuilder::ReadPodsOf(const CallContext& context, AttemptLog& log, NodeView& view,
+                                 std::vector<Finding>& findings, std::map<std::string, Remembered>& seen) {
+  absl::StatusOr<std::vector<Pod>> pods = cluster_->ListPods(context, {.node_name = view.node.name});
+  if (!pods.ok()) {
+    findings.push_back({.code = FindingCode::kReadFailed,
+                        .node = view.node.name,
+                        .message = std::string(internal::Message(pods.status()))});
+    return;
+  }
+  std::erase_if(*pods, [&](const Pod& pod) {
+    return pod.ref.ns == options_.ns && options_.driver_labels.Matches(pod.labels);
+  });
+  std::sort(pods->begin(), pods->end(), ByName);
+  view.pods = *std::move(pods);
+  RunFilter(context, view, findings, seen);
+  const std::set<std::string> live = PodUids(view);
+  log.NodeRead(view.node, &live);
+  view.attempts = log.ForNode(view.node.uid);
+}
+
+void SnapshotBuilder::RunFilter(const CallContext& context, NodeView& view, std::vector<Finding>& findings,
+                                std::map<std::string, Remembered>& seen) {
+  if (!options_.uses_driver) return;
+  for (const Pod& pod : *view.pods) {
+    const auto known = remembered_.find(pod.ref.uid);
+    bool uses_driver = false;
+    if (known != remembered_.end() && known->second.resource_version == pod.resource_version) {
+      uses_driver = known->second.uses_driver;
+    } else if (const absl::StatusOr<bool> answer = CallGuarded(options_.uses_driver, context, pod); answer.ok()) {
+      uses_driver = *answer;
+    } else {
+      const std::string error(internal::Message(answer.status()));
+      findings.push_back({.code = FindingCode::kHookFailed,
+                          .node = view.node.name,
+                          .message = fmt::format("pod filter for {}: {}", pod.ref.ToString(), error)});
+      view.hook_errors[pod.ref.ToString()] = error;
+      continue;
+    }
+    seen[pod.ref.uid] = {.resource_version = pod.resource_version, .uses_driver = uses_driver};
+    if (uses_driver) view.pods_using_driver.insert(pod.ref.uid);
+  }
+}
+
+}  // namespace driverupgrade::inline v1

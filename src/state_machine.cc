@@ -1,0 +1,130 @@
+#include "driverupgrade/state_machine.h"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "fmt/format.h"
+#include "transitions/walk.h"
+
+namespace driverupgrade::inline v1 {
+namespace {
+
+// One transition from the present state. Requestor mode's states are understood but not left yet.
+Progress Advance(Walk& walk) {
+  switch (walk.state()) {
+    case UpgradeState::kUnknown:
+    case UpgradeState::kDone: return LeaveUnknownOrDone(walk);
+    case UpgradeState::kUpgradeRequired: return LeaveUpgradeRequired(walk);
+    case UpgradeState::kCordonRequired: return LeaveCordonRequired(walk);
+    case UpgradeState::kWaitForJobsRequired: return LeaveWaitForJobs(walk);
+    case UpgradeState::kPodDeletionRequired: return LeavePodDeletion(walk);
+    case UpgradeState::kDrainRequired: return LeaveDrain(walk);
+    case UpgradeState::kPodRestartRequired: return LeavePodRestart(walk);
+    case UpgradeState::kFailed: return LeaveFailed(walk);
+    case UpgradeState::kValidationRequired: return LeaveValidation(walk);
+    case UpgradeState::kUncordonRequired: return LeaveUncordon(walk);
+    case UpgradeState::kNodeMaintenanceRequired:
+    case UpgradeState::kPostMaintenanceRequired:
+      walk.Note(FindingCode::kUnhandledState, fmt::format("state {} is not handled", ToString(walk.state())));
+      return walk.Wait(GateReason::kUnhandledState, "another controller has to move the node on");
+  }
+  return Progress::kStopped;
+}
+
+// An upgrade that ends or fails is reported before another one begins, so a walk does not go on from there.
+bool EndsWalk(UpgradeState state) { return state == UpgradeState::kDone || state == UpgradeState::kFailed; }
+
+// Whether the node may be written to at all; stops the walk with a gate if not.
+bool MayAct(Walk& walk) {
+  const DriverIdentity& identity = walk.in.identity;
+  const auto label = walk.view.node.labels.find(identity.StateLabel());
+  if (label != walk.view.node.labels.end() && !ParseUpgradeState(label->second)) {
+    walk.Note(FindingCode::kUnknownState,
+              fmt::format("label {} has the value `{}`, which is no state; the node is left alone and holds a slot",
+                          identity.StateLabel(), label->second));
+    walk.Wait(GateReason::kUnknownState, fmt::format("label {}={}", identity.StateLabel(), label->second));
+    return false;
+  }
+  if (!walk.in.policy.auto_upgrade) {
+    if (walk.state() != UpgradeState::kDone) walk.Wait(GateReason::kFrozen, "autoUpgrade is off");
+    return false;
+  }
+  if (const auto& patch = walk.view.attempts.patch) {
+    const absl::Time due = NextPatchDue(*patch, walk.view.node);
+    if (due > walk.in.now) {
+      walk.Wait(GateReason::kUnsettled,
+                patch->outcome ? fmt::format("the last patch of the node: {}", patch->message.empty() ? "not seen yet" : patch->message)
+                               : "a patch of the node is not answered yet",
+                due);
+      return false;
+    }
+  }
+  return true;
+}
+
+void AddVerdict(Verdict verdict, Plan& plan) {
+  const UpgradeState state = verdict.plan.to();
+  const std::string node = verdict.plan.node;
+  if (verdict.plan.patch || !verdict.plan.evict.empty() || !verdict.plan.remove.empty()) {
+    plan.nodes.push_back(std::move(verdict.plan));
+  }
+  if (verdict.gate) plan.gates.push_back({.node = node, .state = state, .gate = std::move(*verdict.gate)});
+  if (verdict.pod_interest) plan.pod_interest.push_back(node);
+  if (verdict.wake_at) plan.wake_at = std::min(*verdict.wake_at, plan.wake_at.value_or(absl::InfiniteFuture()));
+  plan.findings.insert(plan.findings.end(), std::make_move_iterator(verdict.findings.begin()),
+                       std::make_move_iterator(verdict.findings.end()));
+}
+
+}  // namespace
+
+StateMachine::StateMachine(DriverIdentity identity, StateMachineOptions options)
+    : identity_(std::move(identity)), options_(std::move(options)) {}
+
+Verdict StateMachine::Judge(const NodeView& view, const DriverFacts& driver, const UpgradePolicy& policy,
+                            absl::Time now, absl::Time active_since, bool admitted) const {
+  const JudgeContext context{.identity = identity_,
+                             .options = options_,
+                             .policy = policy,
+                             .driver = driver,
+                             .now = now,
+                             .active_since = active_since};
+  Walk walk(context, view, admitted);
+  walk.verdict.tally = TallyOf(view, identity_, policy);
+  if (MayAct(walk)) {
+    while (Advance(walk) == Progress::kMoved) {
+      if (policy.pacing == Pacing::kEveryState || EndsWalk(walk.state())) break;
+    }
+  }
+  return walk.Finish();
+}
+
+Plan StateMachine::Step(const ClusterSnapshot& snapshot, const UpgradePolicy& policy, absl::Time now) const {
+  Plan plan{.findings = snapshot.findings};
+  std::vector<Verdict> verdicts;
+  std::vector<Candidate> candidates;
+  std::map<std::string, std::size_t> index;  // of the candidates' verdicts
+  verdicts.reserve(snapshot.nodes.size());
+  for (const std::shared_ptr<const NodeView>& view : snapshot.nodes) {
+    verdicts.push_back(Judge(*view, *snapshot.driver, policy, now, snapshot.active_since, /*admitted=*/false));
+    const Verdict& verdict = verdicts.back();
+    plan.totals += verdict.tally;
+    if (verdict.candidate) {
+      candidates.push_back(*verdict.candidate);
+      index[view->node.name] = verdicts.size() - 1;
+    }
+  }
+  plan.budget = ComputeBudget(plan.totals, policy);
+  for (AdmissionDecision& decision : Admit(plan.budget, policy.paused, std::move(candidates))) {
+    const std::size_t i = index.at(decision.node);
+    if (decision.gate) {
+      verdicts[i].gate = std::move(decision.gate);
+    } else {
+      verdicts[i] = Judge(*snapshot.nodes[i], *snapshot.driver, policy, now, snapshot.active_since, /*admitted=*/true);
+    }
+  }
+  for (Verdict& verdict : verdicts) AddVerdict(std::move(verdict), plan);
+  return plan;
+}
+
+}  // namespace driverupgrade::inline v1

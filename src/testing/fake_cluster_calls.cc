@@ -1,0 +1,242 @@
+// The operations of the facade: faults, the model, the journal.
+
+#include <fmt/format.h>
+
+#include <type_traits>
+#include <utility>
+
+#include "testing/fake_cluster_impl.h"
+
+namespace driverupgrade::inline v1::testing {
+
+using internal::Model;
+
+namespace {
+
+/// `object` and `parameters` of a Call.
+using Description = std::pair<std::string, std::string>;
+
+std::string SelectorText(const LabelSelector& selector) {
+  return selector.empty() ? std::string() : fmt::format("labels({})", selector.ToString());
+}
+
+std::string PatchText(const PatchNodeParams& params) {
+  std::string text = fmt::format("resourceVersion={}", params.resource_version);
+  auto append = [&](const char* prefix, const std::map<std::string, std::optional<std::string>>& patch) {
+    for (const auto& [key, value] : patch)
+      text += fmt::format(" {}:{}={}", prefix, key, value.value_or("null"));
+  };
+  append("label", params.labels);
+  append("annotation", params.annotations);
+  if (params.unschedulable.has_value()) text += fmt::format(" unschedulable={}", *params.unschedulable);
+  return text;
+}
+
+std::string UidText(const PodRef& ref) { return fmt::format("uid={}", ref.uid); }
+
+// The result of an operation that has none.
+struct Done {};
+
+// What a fault makes of the answer.
+template <class T>
+absl::StatusOr<T> Answer(const absl::Status& status) {
+  if constexpr (std::is_same_v<T, EvictionAnswer>) {
+    return internal::ToEvictionAnswer(status);
+  } else {
+    if (status.ok()) return T{};
+    return status;
+  }
+}
+
+template <class T>
+absl::StatusOr<T> Answer(const internal::Fault& fault) {
+  if constexpr (std::is_same_v<T, EvictionAnswer>) {
+    if (fault.eviction.has_value()) return *fault.eviction;
+  }
+  return Answer<T>(fault.status);
+}
+
+template <class T>
+void Write(const absl::StatusOr<T>& result, Call& call) {
+  call.code = result.status().code();
+  call.answer = std::string(result.status().message());
+  if constexpr (std::is_same_v<T, EvictionAnswer>) {
+    if (result.ok()) call.answer = std::string(ToString(result->kind));
+  }
+}
+
+}  // namespace
+
+FakeCluster::Impl::Hooks FakeCluster::Impl::CopyHooks() {
+  std::lock_guard lock(mutex);
+  return hooks;
+}
+
+absl::Status FakeCluster::Impl::Begin(const CallContext& context, Call& call) {
+  std::lock_guard lock(mutex);
+  Settle();
+  call.number = ++call_number;
+  call.time = clock->Now();
+  ++call_counts[call.operation];
+  if (options.keep_journal) journal.push_back(call);
+  if (context.stop.stop_requested()) return absl::CancelledError("the call was stopped");
+  if (context.deadline <= call.time)
+    return absl::DeadlineExceededError("the deadline of the call has passed");
+  if (!faults.Supports(call.operation)) {
+    return absl::UnimplementedError(fmt::format("{} is switched off", ToString(call.operation)));
+  }
+  return absl::OkStatus();
+}
+
+void FakeCluster::Impl::End(const Call& call) {
+  if (!options.keep_journal) return;
+  std::lock_guard lock(mutex);
+  journal[static_cast<std::size_t>(call.number - 1)] = call;
+}
+
+template <class T, class Describe, class Apply>
+absl::StatusOr<T> FakeCluster::Impl::Run(const CallContext& context, Operation operation, Describe describe,
+                                         Apply apply) {
+  const Hooks the_hooks = CopyHooks();
+  Call call{.operation = operation};
+  if (options.keep_journal || the_hooks.before != nullptr || the_hooks.after != nullptr) {
+    std::tie(call.object, call.parameters) = describe();
+  }
+  auto finish = [&](absl::StatusOr<T> result) {
+    Write(result, call);
+    End(call);
+    return result;
+  };
+  if (absl::Status status = Begin(context, call); !status.ok()) return finish(std::move(status));
+  if (the_hooks.before != nullptr) {
+    if (std::optional<absl::Status> status = (*the_hooks.before)(call)) return finish(Answer<T>(*status));
+  }
+  absl::StatusOr<T> result;
+  {
+    std::lock_guard lock(mutex);
+    // The hook may have moved the clock.
+    Settle();
+    const std::optional<internal::Fault> fault = faults.Take(operation);
+    if (!fault.has_value() || fault->after_applying) {
+      call.applied = true;
+      result = apply(model);
+    }
+    if (fault.has_value()) result = Answer<T>(*fault);
+  }
+  Write(result, call);
+  if (the_hooks.after != nullptr) {
+    if (std::optional<absl::Status> status = (*the_hooks.after)(call)) result = Answer<T>(*status);
+  }
+  return finish(std::move(result));
+}
+
+absl::StatusOr<Node> FakeCluster::GetNode(const CallContext& context, const GetNodeParams& params) {
+  return impl_->Run<Node>(
+      context, Operation::kGetNode, [&] { return Description(params.name, ""); },
+      [&](Model& model) -> absl::StatusOr<Node> {
+        const Node* node = model.FindNode(params.name);
+        if (node == nullptr) return absl::NotFoundError(fmt::format("nodes \"{}\" not found", params.name));
+        return *node;
+      });
+}
+
+absl::StatusOr<std::vector<Node>> FakeCluster::ListNodes(const CallContext& context,
+                                                         const ListNodesParams& params) {
+  return impl_->Run<std::vector<Node>>(
+      context, Operation::kListNodes, [&] { return Description("", SelectorText(params.label_selector)); },
+      [&](Model& model) { return model.ListNodes(params.label_selector); });
+}
+
+absl::StatusOr<Pod> FakeCluster::GetPod(const CallContext& context, const GetPodParams& params) {
+  return impl_->Run<Pod>(
+      context, Operation::kGetPod, [&] { return Description(params.ns + "/" + params.name, ""); },
+      [&](Model& model) -> absl::StatusOr<Pod> {
+        const Pod* pod = model.FindPod({params.ns, params.name});
+        if (pod == nullptr) return absl::NotFoundError(fmt::format("pods \"{}\" not found", params.name));
+        return *pod;
+      });
+}
+
+absl::StatusOr<std::vector<Pod>> FakeCluster::ListPods(const CallContext& context,
+                                                       const ListPodsParams& params) {
+  return impl_->Run<std::vector<Pod>>(
+      context, Operation::kListPods,
+      [&] {
+        std::string object = params.ns;
+        if (!params.node_name.empty()) object += (object.empty() ? "" : " ") + params.node_name;
+        return Description(object, SelectorText(params.label_selector));
+      },
+      [&](Model& model) { return model.ListPods(params); });
+}
+
+absl::StatusOr<std::vector<DaemonSet>> FakeCluster::ListDaemonSets(const CallContext& context,
+                                                                   const ListDaemonSetsParams& params) {
+  return impl_->Run<std::vector<DaemonSet>>(
+      context, Operation::kListDaemonSets,
+      [&] { return Description(params.ns, SelectorText(params.label_selector)); },
+      [&](Model& model) { return model.ListDaemonSets(params.ns, params.label_selector); });
+}
+
+absl::StatusOr<std::vector<ControllerRevision>> FakeCluster::ListControllerRevisions(
+    const CallContext& context, const ListControllerRevisionsParams& params) {
+  return impl_->Run<std::vector<ControllerRevision>>(
+      context, Operation::kListControllerRevisions,
+      [&] { return Description(params.ns, SelectorText(params.label_selector)); },
+      [&](Model& model) { return model.ListControllerRevisions(params.ns, params.label_selector); });
+}
+
+absl::StatusOr<std::vector<PodDisruptionBudget>> FakeCluster::ListPodDisruptionBudgets(
+    const CallContext& context, const ListPodDisruptionBudgetsParams& params) {
+  return impl_->Run<std::vector<PodDisruptionBudget>>(
+      context, Operation::kListPodDisruptionBudgets, [&] { return Description(params.ns, ""); },
+      [&](Model& model) { return model.ListDisruptionBudgets(params.ns); });
+}
+
+absl::StatusOr<Node> FakeCluster::PatchNode(const CallContext& context, const PatchNodeParams& params) {
+  return impl_->Run<Node>(
+      context, Operation::kPatchNode, [&] { return Description(params.name, PatchText(params)); },
+      [&](Model& model) { return model.PatchNode(params); });
+}
+
+absl::StatusOr<EvictionAnswer> FakeCluster::EvictPod(const CallContext& context,
+                                                     const EvictPodParams& params) {
+  return impl_->Run<EvictionAnswer>(
+      context, Operation::kEvictPod, [&] { return Description(params.pod.ToString(), UidText(params.pod)); },
+      [&](Model& model) { return model.EvictPod(params.pod); });
+}
+
+absl::Status FakeCluster::DeletePod(const CallContext& context, const DeletePodParams& params) {
+  return impl_
+      ->Run<Done>(
+          context, Operation::kDeletePod,
+          [&] { return Description(params.pod.ToString(), UidText(params.pod)); },
+          [&](Model& model) -> absl::StatusOr<Done> {
+            absl::Status status = model.DeletePod(params.pod);
+            if (!status.ok()) return status;
+            return Done{};
+          })
+      .status();
+}
+
+absl::Status FakeCluster::RecordEvent(const CallContext& context, const RecordEventParams& params) {
+  return impl_
+      ->Run<Done>(
+          context, Operation::kRecordEvent,
+          [&] {
+            return Description(params.pod.has_value() ? params.pod->ToString() : params.node_name,
+                               fmt::format("{}: {}", params.reason, params.message));
+          },
+          [&](Model& model) -> absl::StatusOr<Done> {
+            if (params.pod.has_value() && model.IsTerminating(params.pod->ns)) {
+              return absl::PermissionDeniedError(fmt::format(
+                  "events is forbidden: unable to create new content in namespace {} because it is "
+                  "being terminated",
+                  params.pod->ns));
+            }
+            impl_->events.push_back(params);
+            return Done{};
+          })
+      .status();
+}
+
+}  // namespace driverupgrade::inline v1::testing

@@ -1,0 +1,216 @@
+// Writes of the API server, and the disruption controller.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "testing/fake_cluster_model.h"
+
+namespace driverupgrade::inline v1::testing::internal {
+
+absl::StatusOr<Node> Model::PatchNode(const PatchNodeParams& params) {
+  if (params.name.empty() || params.uid.empty() || params.resource_version.empty()) {
+    return absl::InvalidArgumentError("patch node: name, uid and resourceVersion are needed");
+  }
+  auto found = nodes_.find(params.name);
+  if (found == nodes_.end()) return absl::NotFoundError(fmt::format("nodes \"{}\" not found", params.name));
+  Node node = found->second;
+  if (node.resource_version != params.resource_version) {
+    // A24.
+    return absl::AbortedError(fmt::format(
+        "Operation cannot be fulfilled on nodes \"{}\": the object has been modified; please apply "
+        "your changes to the latest version and try again",
+        params.name));
+  }
+  if (node.uid != params.uid) {
+    return absl::AbortedError(fmt::format(
+        "Operation cannot be fulfilled on nodes \"{}\": Precondition failed: UID in precondition: "
+        "{}, UID in object meta: {}",
+        params.name, params.uid, node.uid));
+  }
+  auto merge = [](StringMap& map, const std::map<std::string, std::optional<std::string>>& patch) {
+    for (const auto& [key, value] : patch) {
+      if (value.has_value()) {
+        map[key] = *value;
+      } else {
+        map.erase(key);
+      }
+    }
+  };
+  merge(node.labels, params.labels);
+  merge(node.annotations, params.annotations);
+  if (params.unschedulable.has_value()) node.unschedulable = *params.unschedulable;
+  PutNode(Actor::kClient, std::move(node));
+  return found->second;
+}
+
+absl::StatusOr<EvictionAnswer> Model::EvictPod(const PodRef& ref) {
+  if (ref.ns.empty() || ref.name.empty() || ref.uid.empty()) {
+    return absl::InvalidArgumentError("evict pod: namespace, name and uid are needed");
+  }
+  using Kind = EvictionAnswer::Kind;
+  // Admission comes before the pod is looked for (E4, E19).
+  if (IsTerminating(ref.ns)) {
+    return EvictionAnswer{.kind = Kind::kNamespaceTerminating,
+                          .message = fmt::format("pods \"{}\" is forbidden: unable to create new content in "
+                                                 "namespace {} because it is being terminated",
+                                                 ref.name, ref.ns)};
+  }
+  const Key key(ref.ns, ref.name);
+  const Pod* pod = FindPod(key);
+  if (pod == nullptr) {
+    return EvictionAnswer{.kind = Kind::kGone, .message = fmt::format("pods \"{}\" not found", ref.name)};
+  }
+  if (pod->ref.uid != ref.uid) {
+    // E16.
+    return EvictionAnswer{
+        .kind = Kind::kGone,
+        .message = fmt::format("Operation cannot be fulfilled on Pod \"{}\": the UID in the "
+                               "precondition ({}) does not match the UID in record ({}). The "
+                               "object might have been deleted and then recreated",
+                               ref.name, ref.uid, pod->ref.uid)};
+  }
+  // E5: these need no budget.
+  const bool is_exempt = !IsActive(*pod) || pod->phase == PodPhase::kPending;
+  std::vector<const BudgetRecord*> budgets;
+  for (auto it = budgets_.lower_bound({ref.ns, ""}); it != budgets_.end() && it->first.first == ref.ns;
+       ++it) {
+    if (!is_exempt && it->second.spec.selector.Matches(pod->labels)) budgets.push_back(&it->second);
+  }
+  if (budgets.size() > 1) {
+    // E7.
+    return EvictionAnswer{
+        .kind = Kind::kSeveralBudgets,
+        .message =
+            "This pod has more than one PodDisruptionBudget, which the eviction subresource "
+            "does not support."};
+  }
+  if (!budgets.empty()) {
+    const BudgetRecord& budget = *budgets.front();
+    const PodDisruptionBudget status = StatusOf(budget);
+    const bool is_healthy = IsReady(*pod) && NodeReady(pod->node_name);
+    // E8.
+    const bool needs_none =
+        !is_healthy && (budget.spec.always_allow_unhealthy ||
+                        (status.current_healthy >= status.desired_healthy && status.desired_healthy > 0));
+    const std::string refusal = "Cannot evict pod as it would violate the pod's disruption budget.";
+    if (!needs_none && !budget.spec.processed) {
+      // E9.
+      return EvictionAnswer{
+          .kind = Kind::kRefusedByBudget,
+          .budget = budget.spec.name,
+          .message = fmt::format("{} The disruption budget {} is still being processed by the "
+                                 "server.",
+                                 refusal, budget.spec.name),
+          .retry_after = absl::Seconds(10)};
+    }
+    if (!needs_none && status.disruptions_allowed == 0) {
+      // E10.
+      return EvictionAnswer{
+          .kind = Kind::kRefusedByBudget,
+          .budget = budget.spec.name,
+          .message = fmt::format("{} The disruption budget {} needs {} healthy pods and has {} "
+                                 "currently",
+                                 refusal, budget.spec.name, status.desired_healthy, status.current_healthy)};
+    }
+  }
+  StartDeletion(Actor::kClient, key);
+  return EvictionAnswer{};
+}
+
+absl::Status Model::DeletePod(const PodRef& ref) {
+  if (ref.ns.empty() || ref.name.empty() || ref.uid.empty()) {
+    return absl::InvalidArgumentError("delete pod: namespace, name and uid are needed");
+  }
+  const Key key(ref.ns, ref.name);
+  const Pod* pod = FindPod(key);
+  if (pod != nullptr && pod->ref.uid == ref.uid) StartDeletion(Actor::kClient, key);
+  return absl::OkStatus();
+}
+
+void Model::StartDeletion(Actor actor, const Key& key) {
+  const PodRecord& record = pods_.at(key);
+  if (record.pod.deletion_timestamp.has_value()) return;
+  const absl::Duration grace = record.behavior.grace_period;
+  // E20, E21.
+  if (grace <= absl::ZeroDuration() || record.pod.node_name.empty() || IsFinished(record.pod)) {
+    ErasePod(actor, Key(key));
+    return;
+  }
+  Pod pod = record.pod;
+  pod.deletion_timestamp = now_ + grace;
+  PutPod(actor, std::move(pod));
+}
+
+void Model::AddDisruptionBudget(DisruptionBudgetSpec spec) {
+  const Key key(spec.ns, spec.name);
+  BudgetRecord budget{.spec = std::move(spec), .uid = NewUid()};
+  for (auto it = pods_.lower_bound({key.first, ""}); it != pods_.end() && it->first.first == key.first;
+       ++it) {
+    const Pod& pod = it->second.pod;
+    CountPod(budget, pod, NodeReady(pod.node_name), +1);
+  }
+  budgets_.insert_or_assign(key, std::move(budget));
+}
+
+bool Model::RemoveDisruptionBudget(const Key& key) { return budgets_.erase(key) > 0; }
+
+void Model::CountPod(const Pod& pod, bool node_ready, int sign) {
+  for (auto it = budgets_.lower_bound({pod.ref.ns, ""});
+       it != budgets_.end() && it->first.first == pod.ref.ns; ++it) {
+    CountPod(it->second, pod, node_ready, sign);
+  }
+}
+
+void Model::CountPod(BudgetRecord& budget, const Pod& pod, bool node_ready, int sign) {
+  if (!budget.spec.selector.Matches(pod.labels)) return;
+  if (node_ready && IsActive(pod) && IsReady(pod)) budget.healthy += sign;
+  const OwnerReference* owner = ControllerOf(pod);
+  auto count = budget.pods_by_owner.try_emplace(owner != nullptr ? owner->uid : "").first;
+  count->second += sign;
+  if (count->second == 0) budget.pods_by_owner.erase(count);
+}
+
+int Model::ExpectedPods(const BudgetRecord& budget) const {
+  int expected = 0;
+  for (const auto& [owner_uid, pod_count] : budget.pods_by_owner) {
+    auto workload = workloads_.find(owner_uid);
+    if (budget.spec.min_available.has_value()) {
+      expected += pod_count;
+    } else if (workload != workloads_.end()) {
+      expected += workload->second.spec.replicas;
+    } else if (!owner_uid.empty()) {
+      // The disruption controller asks the owner how many pods there should be. One that has no scale fails
+      // the whole budget; bare pods are left out.
+      return 0;
+    }
+  }
+  return expected;
+}
+
+PodDisruptionBudget Model::StatusOf(const BudgetRecord& budget) const {
+  PodDisruptionBudget status{.ns = budget.spec.ns,
+                             .name = budget.spec.name,
+                             .uid = budget.uid,
+                             .selector = budget.spec.selector,
+                             .current_healthy = budget.healthy};
+  const int expected = ExpectedPods(budget);
+  if (budget.spec.min_available.has_value()) {
+    status.desired_healthy = *budget.spec.min_available;
+  } else {
+    status.desired_healthy = std::max(0, expected - budget.spec.max_unavailable.value_or(0));
+  }
+  if (expected > 0) status.disruptions_allowed = std::max(0, status.current_healthy - status.desired_healthy);
+  return status;
+}
+
+std::vector<PodDisruptionBudget> Model::ListDisruptionBudgets(const std::string& ns) const {
+  std::vector<PodDisruptionBudget> result;
+  for (auto it = budgets_.lower_bound({ns, ""}); it != budgets_.end(); ++it) {
+    if (!ns.empty() && it->first.first != ns) break;
+    result.push_back(StatusOf(it->second));
+  }
+  return result;
+}
+
+}  // namespace driverupgrade::inline v1::testing::internal

@@ -1,0 +1,232 @@
+// The model behind FakeCluster: not thread-safe, deterministic, without a clock of its own. Every effect of
+// the cluster itself is queued; RunNextEffect carries out the earliest.
+//
+// One class in several files, by who acts: fake_cluster_store.cc (what etcd and garbage collection do),
+// fake_cluster_eviction.cc (API server, disruption controller), fake_cluster_daemon_sets.cc,
+// fake_cluster_workloads.cc (ReplicaSets, StatefulSets, scheduler), fake_cluster_kubelet.cc.
+#ifndef DRIVERUPGRADE_SRC_TESTING_FAKE_CLUSTER_MODEL_H_
+#define DRIVERUPGRADE_SRC_TESTING_FAKE_CLUSTER_MODEL_H_
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "driverupgrade/testing/fake_cluster.h"
+
+namespace driverupgrade::inline v1::testing::internal {
+
+inline constexpr char kRevisionHashLabel[] = "controller-revision-hash";
+
+/// Namespace and name.
+using Key = std::pair<std::string, std::string>;
+
+struct PodRecord {
+  Pod pod = {};
+  PodBehavior behavior = {};
+};
+
+struct CrashRule {
+  std::string hash = {};
+  std::string node_name = {};
+};
+
+struct DaemonSetRecord {
+  DaemonSet daemon_set = {};
+  DaemonSetSpec spec = {};
+  /// What new pods are made from: lags behind spec.hash until the controller has observed the template.
+  std::string observed_hash = {};
+  std::vector<CrashRule> crash_rules = {};
+};
+
+struct WorkloadRecord {
+  WorkloadSpec spec = {};
+  std::string uid = {};
+  /// Pod names of a StatefulSet.
+  std::set<std::string> identities = {};
+  /// Pods of this workload by node, and every node of the cluster ordered by that number.
+  std::map<std::string, int> pods_on_node = {};
+  std::set<std::pair<int, std::string>> nodes_by_load = {};
+};
+
+struct BudgetRecord {
+  DisruptionBudgetSpec spec = {};
+  std::string uid = {};
+  /// Matching pods that are ready, not being deleted, and on a ready node.
+  int healthy = 0;
+  /// Matching pods by UID of the controller; empty for none.
+  std::map<std::string, int> pods_by_owner = {};
+};
+
+enum class EffectKind : std::uint8_t {
+  kPodStarted,
+  kPodCrashed,
+  kPodFinished,
+  kPodStopped,
+  kSchedule,
+  kCollectPods,
+  kSyncDaemonSet,
+  kObserveTemplate,
+  kSyncWorkload,
+};
+
+/// Something that the cluster will do. What it is about may be gone by then: the UID tells.
+struct Effect {
+  EffectKind kind = EffectKind::kSchedule;
+  /// Pod or DaemonSet.
+  Key key = {};
+  std::string uid = {};
+  std::string node_name = {};
+};
+
+class Model {
+ public:
+  explicit Model(const FakeClusterOptions& options) : options_(options) {}
+
+  /// The time at which whatever is called next happens.
+  void set_now(absl::Time now) { now_ = now; }
+  absl::Time NextEffectTime() const;
+  /// Needs a queued effect.
+  void RunNextEffect();
+  void set_observer(ChangeObserver observer) { observer_ = std::move(observer); }
+  std::int64_t revision() const { return revision_; }
+
+  Node AddNode(Node node);
+  Pod AddPod(Pod pod, const PodBehavior& behavior);
+  DaemonSet AddDaemonSet(DaemonSetSpec spec);
+  void AddWorkload(WorkloadSpec spec);
+  void AddDisruptionBudget(DisruptionBudgetSpec spec);
+
+  bool EditNode(Actor actor, const std::string& name, const std::function<void(Node&)>& edit);
+  bool RemoveNode(const std::string& name);
+  bool EditPod(const Key& key, const std::function<void(Pod&)>& edit);
+  bool RemovePod(const Key& key);
+  bool SetPodBehavior(const Key& key, const PodBehavior& behavior);
+  bool SetDaemonSetBehavior(const Key& key, const PodBehavior& behavior);
+  bool SetTemplate(const Key& key, const std::string& hash);
+  bool RemoveDaemonSet(const Key& key, bool orphan);
+  bool RemoveDisruptionBudget(const Key& key);
+  void TerminateNamespace(const std::string& ns) { terminating_namespaces_.insert(ns); }
+  bool AddCrashRule(const Key& key, CrashRule rule);
+  bool ClearCrashRules(const Key& key);
+
+  const Node* FindNode(const std::string& name) const;
+  const Pod* FindPod(const Key& key) const;
+  const DaemonSet* FindDaemonSet(const Key& key) const;
+  std::vector<Node> ListNodes(const LabelSelector& selector) const;
+  std::vector<Pod> ListPods(const ListPodsParams& params) const;
+  std::vector<Pod> ListPodsOf(const std::string& owner_uid) const;
+  std::vector<DaemonSet> ListDaemonSets(const std::string& ns, const LabelSelector& selector) const;
+  std::vector<ControllerRevision> ListControllerRevisions(const std::string& ns,
+                                                          const LabelSelector& selector) const;
+  std::vector<PodDisruptionBudget> ListDisruptionBudgets(const std::string& ns) const;
+
+  absl::StatusOr<Node> PatchNode(const PatchNodeParams& params);
+  absl::StatusOr<EvictionAnswer> EvictPod(const PodRef& ref);
+  absl::Status DeletePod(const PodRef& ref);
+  bool IsTerminating(const std::string& ns) const { return terminating_namespaces_.count(ns) > 0; }
+
+ private:
+  // Store: the only functions that change objects; each gives a new revision, tells the observer and everyone
+  // whom the change concerns. A change to an equal object is none.
+  void PutNode(Actor actor, Node node);
+  void EraseNode(Actor actor, const std::string& name);
+  void PutPod(Actor actor, Pod pod, const PodBehavior* behavior = nullptr);
+  void ErasePod(Actor actor, const Key& key);
+  void PutDaemonSet(Actor actor, DaemonSetRecord& record, DaemonSet daemon_set);
+  void PutRevision(ControllerRevision revision);
+  void EraseRevision(Actor actor, const Key& key);
+
+  std::string NextVersion();
+  std::string NewUid();
+  /// `<prefix>-<five characters>` that no pod has.
+  std::string NewPodName(const std::string& ns, const std::string& prefix);
+  /// One UID for each owner that only pods speak of.
+  std::string OwnerUid(const std::string& ns, const OwnerReference& owner);
+  void IndexPod(const Pod& pod);
+  void UnindexPod(const Pod& pod);
+  void Notify(Actor actor, Change change);
+  void Queue(absl::Duration delay, Effect effect);
+  void QueueForPod(absl::Duration delay, EffectKind kind, const Pod& pod);
+  void OnNodeChanged(const Node* before, const Node* after);
+  void OnPodChanged(const Pod* before, const Pod* after);
+
+  // API server and disruption controller.
+  void StartDeletion(Actor actor, const Key& key);
+  int ExpectedPods(const BudgetRecord& budget) const;
+  PodDisruptionBudget StatusOf(const BudgetRecord& budget) const;
+  void CountPod(const Pod& pod, bool node_ready, int sign);
+  void CountPod(BudgetRecord& budget, const Pod& pod, bool node_ready, int sign);
+
+  // DaemonSet controller.
+  DaemonSetRecord* DaemonSetOf(const Pod& pod);
+  void CreateDaemonSetPod(Actor actor, const DaemonSetRecord& record, const std::string& node_name,
+                          bool started);
+  void SyncDaemonSet(const Effect& effect);
+  void ObserveTemplate(DaemonSetRecord& record);
+
+  // ReplicaSets, StatefulSets, scheduler.
+  WorkloadRecord& EnsureWorkload(WorkloadSpec spec, const std::string& uid);
+  void Enrol(const Pod& pod, const PodBehavior& behavior);
+  void CreateWorkloadPod(Actor actor, const WorkloadRecord& record, const std::string& name, bool started);
+  void SyncWorkload(const std::string& uid, Actor actor, bool started);
+  void CountLoad(WorkloadRecord& record, const std::string& node_name, int difference);
+  bool CanTakePods(const Node& node) const { return node.ready && !node.unschedulable; }
+  std::string PickNode(const Pod& pod) const;
+  void QueueSchedule();
+  void Schedule();
+
+  // Kubelet and garbage collection.
+  bool NodeReady(const std::string& name) const;
+  bool MustCrash(const Pod& pod);
+  void RunKubelet(const Effect& effect);
+  void CollectPods(const std::string& node_name);
+
+  const FakeClusterOptions options_;
+  ChangeObserver observer_;
+  absl::Time now_ = absl::UnixEpoch();
+  std::int64_t revision_ = 1000;
+  std::int64_t uid_count_ = 0;
+  std::int64_t name_count_ = 0;
+  std::int64_t effect_count_ = 0;
+
+  std::map<std::string, Node> nodes_;
+  std::map<Key, PodRecord> pods_;
+  std::map<Key, DaemonSetRecord> daemon_sets_;
+  std::map<Key, ControllerRevision> revisions_;
+  std::map<Key, BudgetRecord> budgets_;
+  /// By UID, which is in order of creation.
+  std::map<std::string, WorkloadRecord> workloads_;
+  std::set<std::string> terminating_namespaces_;
+  /// By namespace, kind and name.
+  std::map<std::tuple<std::string, std::string, std::string>, std::string> owner_uids_;
+
+  std::map<std::string, std::set<Key>> pods_by_node_;
+  std::map<std::string, std::set<Key>> pods_by_owner_;
+  std::map<std::string, Key> daemon_set_by_uid_;
+  /// Pods that wait for the scheduler.
+  std::set<Key> unbound_;
+  bool schedule_queued_ = false;
+
+  /// In order of time, then of being queued.
+  std::map<std::pair<absl::Time, std::int64_t>, Effect> effects_;
+  /// Effects of the kubelets of nodes that are not ready.
+  std::map<std::string, std::vector<Effect>> held_effects_;
+};
+
+/// Whether a controller counts the pod as one of its own that is there to stay.
+inline bool IsActive(const Pod& pod) { return !IsFinished(pod) && !pod.deletion_timestamp.has_value(); }
+inline Key KeyOf(const Pod& pod) { return {pod.ref.ns, pod.ref.name}; }
+bool HasLabels(const StringMap& labels, const StringMap& wanted);
+/// The one container of a pod that the model makes.
+std::vector<ContainerStatus> OneContainer(const std::string& name, bool ready);
+
+}  // namespace driverupgrade::inline v1::testing::internal
+
+#endif  // DRIVERUPGRADE_SRC_TESTING_FAKE_CLUSTER_MODEL_H_

@@ -1,0 +1,150 @@
+// ReplicaSet and StatefulSet controllers, and the scheduler.
+
+#include <algorithm>
+
+#include "testing/fake_cluster_model.h"
+
+namespace driverupgrade::inline v1::testing::internal {
+
+namespace {
+
+const char* KindName(WorkloadSpec::Kind kind) {
+  return kind == WorkloadSpec::Kind::kReplicaSet ? "ReplicaSet" : "StatefulSet";
+}
+
+}  // namespace
+
+WorkloadRecord& Model::EnsureWorkload(WorkloadSpec spec, const std::string& uid) {
+  auto [found, inserted] = workloads_.try_emplace(uid);
+  WorkloadRecord& record = found->second;
+  record.spec = std::move(spec);
+  if (!inserted) return record;
+  record.uid = uid;
+  for (const auto& [name, node] : nodes_) record.nodes_by_load.emplace(0, name);
+  for (const Key& key : pods_by_owner_[uid]) CountLoad(record, pods_.at(key).pod.node_name, +1);
+  return record;
+}
+
+void Model::AddWorkload(WorkloadSpec spec) {
+  if (spec.labels.empty()) spec.labels = {{"app", spec.name}};
+  const std::string uid = OwnerUid(spec.ns, {.kind = KindName(spec.kind), .name = spec.name});
+  const bool started = spec.started;
+  WorkloadRecord& record = EnsureWorkload(std::move(spec), uid);
+  if (record.spec.kind == WorkloadSpec::Kind::kStatefulSet) {
+    for (int i = 0; i < record.spec.replicas; ++i) {
+      record.identities.insert(record.spec.name + "-" + std::to_string(i));
+    }
+  }
+  SyncWorkload(uid, Actor::kAdministrator, started);
+}
+
+void Model::Enrol(const Pod& pod, const PodBehavior& behavior) {
+  const OwnerReference* owner = ControllerOf(pod);
+  if (owner == nullptr || (owner->kind != "ReplicaSet" && owner->kind != "StatefulSet")) return;
+  const Pod* replaced = FindPod(KeyOf(pod));
+  const OwnerReference* owner_before = replaced != nullptr ? ControllerOf(*replaced) : nullptr;
+  const bool is_new = owner_before == nullptr || owner_before->uid != owner->uid;
+  auto found = workloads_.find(owner->uid);
+  if (found == workloads_.end()) {
+    WorkloadSpec spec{.kind = owner->kind == "ReplicaSet" ? WorkloadSpec::Kind::kReplicaSet
+                                                          : WorkloadSpec::Kind::kStatefulSet,
+                      .ns = pod.ref.ns,
+                      .name = owner->name,
+                      .labels = pod.labels,
+                      .replicas = IsActive(pod) ? 1 : 0,
+                      .behavior = behavior,
+                      .has_empty_dir = pod.has_empty_dir,
+                      .resource_names = pod.resource_names};
+    found = workloads_.find(EnsureWorkload(std::move(spec), owner->uid).uid);
+  } else if (is_new && IsActive(pod)) {
+    ++found->second.spec.replicas;
+  }
+  if (owner->kind == "StatefulSet") found->second.identities.insert(pod.ref.name);
+}
+
+void Model::SyncWorkload(const std::string& uid, Actor actor, bool started) {
+  auto found = workloads_.find(uid);
+  if (found == workloads_.end() || IsTerminating(found->second.spec.ns)) return;
+  const WorkloadRecord& record = found->second;
+  if (record.spec.kind == WorkloadSpec::Kind::kStatefulSet) {
+    for (const std::string& name : record.identities) {
+      const Pod* pod = FindPod({record.spec.ns, name});
+      if (pod != nullptr && IsFinished(*pod)) StartDeletion(actor, {record.spec.ns, name});
+      if (pod == nullptr) CreateWorkloadPod(actor, record, name, started);
+    }
+    return;
+  }
+  int active = 0;
+  for (const Key& key : pods_by_owner_[uid]) {
+    if (IsActive(pods_.at(key).pod)) ++active;
+  }
+  for (; active < record.spec.replicas; ++active) {
+    CreateWorkloadPod(actor, record, NewPodName(record.spec.ns, record.spec.name), started);
+  }
+}
+
+void Model::CreateWorkloadPod(Actor actor, const WorkloadRecord& record, const std::string& name,
+                              bool started) {
+  const WorkloadSpec& spec = record.spec;
+  Pod pod{.ref = {.ns = spec.ns, .name = name, .uid = NewUid()},
+          .labels = spec.labels,
+          .owners = {{.api_version = "apps/v1",
+                      .kind = KindName(spec.kind),
+                      .name = spec.name,
+                      .uid = record.uid,
+                      .controller = true}},
+          .phase = PodPhase::kPending,
+          .has_empty_dir = spec.has_empty_dir,
+          .container_statuses = OneContainer(spec.name, false),
+          .resource_names = spec.resource_names};
+  if (started) pod.node_name = PickNode(pod);
+  if (!pod.node_name.empty()) {
+    pod.phase = PodPhase::kRunning;
+    pod.container_statuses.front().ready = true;
+  }
+  PutPod(actor, std::move(pod), &spec.behavior);
+}
+
+void Model::CountLoad(WorkloadRecord& record, const std::string& node_name, int difference) {
+  if (node_name.empty()) return;
+  int& count = record.pods_on_node[node_name];
+  const bool is_known = record.nodes_by_load.erase({count, node_name}) > 0;
+  count += difference;
+  // Pods may stand on nodes that are not there, or not any more.
+  if (is_known) record.nodes_by_load.emplace(count, node_name);
+  if (count == 0) record.pods_on_node.erase(node_name);
+}
+
+std::string Model::PickNode(const Pod& pod) const {
+  const OwnerReference* owner = ControllerOf(pod);
+  auto workload = owner != nullptr ? workloads_.find(owner->uid) : workloads_.end();
+  if (workload == workloads_.end()) {
+    for (const auto& [name, node] : nodes_) {
+      if (CanTakePods(node)) return name;
+    }
+    return "";
+  }
+  for (const auto& [count, name] : workload->second.nodes_by_load) {
+    const Node& node = nodes_.at(name);
+    if (CanTakePods(node) && HasLabels(node.labels, workload->second.spec.node_selector)) return name;
+  }
+  return "";
+}
+
+void Model::QueueSchedule() {
+  if (schedule_queued_) return;
+  schedule_queued_ = true;
+  Queue(options_.scheduler_delay, {.kind = EffectKind::kSchedule});
+}
+
+void Model::Schedule() {
+  schedule_queued_ = false;
+  const std::vector<Key> waiting(unbound_.begin(), unbound_.end());
+  for (const Key& key : waiting) {
+    Pod pod = pods_.at(key).pod;
+    pod.node_name = PickNode(pod);
+    if (!pod.node_name.empty()) PutPod(Actor::kCluster, std::move(pod));
+  }
+}
+
+}  // namespace driverupgrade::inline v1::testing::internal

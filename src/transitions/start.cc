@@ -1,0 +1,97 @@
+// unknown, upgrade-done and upgrade-required: whether a node needs an upgrade, and whether it may start.
+#include <utility>
+
+#include "fmt/format.h"
+#include "transitions/walk.h"
+
+namespace driverupgrade::inline v1 {
+namespace {
+
+bool IsTrue(const StringMap& map, const std::string& key) {
+  const auto found = map.find(key);
+  return found != map.end() && found->second == "true";
+}
+
+// Why the node needs an upgrade; empty if it does not (T1).
+std::string UpgradeReason(const Walk& walk) {
+  if (walk.driver.out_of_date) return "the driver pod is out of date";
+  if (walk.safe_load.IsWaiting(walk.after)) return "the driver waits to be loaded";
+  if (IsTrue(walk.after.annotations, walk.in.identity.UpgradeRequestedAnnotation())) return "an upgrade is requested";
+  return {};
+}
+
+// Notes on the node whether its cordon is an administrator's, by what was read (dep-F7).
+void NoteInitialState(Walk& walk, const Cordon& cordon) {
+  const std::string key = walk.in.identity.InitiallyUnschedulableAnnotation();
+  if (cordon.kind == CordonKind::kAdministrator) {
+    walk.after.annotations[key] = "true";
+  } else {
+    walk.after.annotations.erase(key);
+  }
+}
+
+// The request turns into "restart the pod with this UID", so that it restarts exactly one pod (dep-F17). So does a
+// retry by label of a node whose driver pod is up to date but failing: nothing else would ever replace it.
+void NoteRequestedRestart(Walk& walk) {
+  const bool requested = walk.after.annotations.erase(walk.in.identity.UpgradeRequestedAnnotation()) > 0;
+  if (!requested && walk.driver.failing == nullptr) return;
+  for (const Pod& pod : walk.view.driver_pods) {
+    if (!pod.deletion_timestamp) walk.after.annotations[walk.in.identity.RestartPodAnnotation()] = pod.ref.uid;
+  }
+}
+
+Candidate CandidateOf(const Walk& walk, const Cordon& cordon) {
+  const bool administrators = cordon.kind == CordonKind::kAdministrator;
+  return {
+      .node = walk.view.node.name,
+      .needs_slot = !administrators || walk.in.policy.cordoned_nodes != CordonedNodes::kProceed,
+      .needs_headroom = cordon.kind == CordonKind::kNone,
+      .takes_headroom = cordon.kind == CordonKind::kNone && walk.view.node.ready,
+      .own_node = walk.view.node.name == walk.in.options.own_node,
+  };
+}
+
+}  // namespace
+
+// T1: unknown | done -> upgrade-required. T2: unknown -> done. T3: done stays.
+Progress LeaveUnknownOrDone(Walk& walk) {
+  if (std::string reason = UpgradeReason(walk); !reason.empty()) {
+    NoteInitialState(walk, ReadCordon(walk.view.node, walk.in.identity));
+    return walk.Enter(UpgradeState::kUpgradeRequired, std::move(reason));
+  }
+  if (walk.driver.unknown) return walk.Wait(GateReason::kRevisionUnknown, walk.driver.why_unknown);
+  if (walk.state() == UpgradeState::kDone) return walk.Rest();
+  if (walk.driver.none) return walk.Wait(GateReason::kDriverPodMissing, "no driver pod on the node");
+  return walk.Enter(UpgradeState::kDone, "the driver pod is up to date");
+}
+
+// T4-T9: upgrade-required -> cordon-required, with a slot.
+Progress LeaveUpgradeRequired(Walk& walk) {
+  const DriverIdentity& identity = walk.in.identity;
+  if (IsTrue(walk.after.labels, identity.SkipUpgradeLabel())) {
+    return walk.Wait(GateReason::kSkipLabel, fmt::format("label {}=true", identity.SkipUpgradeLabel()));
+  }
+  if (walk.driver.none) return walk.Wait(GateReason::kDriverPodMissing, "no driver pod on the node");
+  if (walk.driver.unknown) return walk.Wait(GateReason::kRevisionUnknown, walk.driver.why_unknown);
+  const Cordon cordon = ReadCordon(walk.view.node, identity);
+  if (cordon.rival) {
+    return walk.Wait(GateReason::kOtherDriver, fmt::format("{} is being upgraded on the node", *cordon.rival));
+  }
+  if (cordon.finished_names_only) {
+    walk.Note(FindingCode::kForeignCordon,
+              "the cordon names only drivers whose upgrade is done; it is taken for an administrator's");
+  }
+  if (cordon.kind == CordonKind::kAdministrator && walk.in.policy.cordoned_nodes == CordonedNodes::kIgnore) {
+    return walk.Wait(GateReason::kCordoned, "an administrator cordoned the node");
+  }
+  if (!walk.admitted) {
+    walk.verdict.candidate = CandidateOf(walk, cordon);
+    return walk.Rest();
+  }
+  NoteInitialState(walk, cordon);
+  NoteRequestedRestart(walk);
+  walk.after.annotations.erase(identity.FailedRevisionAnnotation());
+  return walk.Enter(UpgradeState::kCordonRequired, "admitted");
+}
+
+}  // namespace driverupgrade::inline v1

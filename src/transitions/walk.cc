@@ -1,0 +1,253 @@
+#include "transitions/walk.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_split.h"
+#include "fmt/format.h"
+
+namespace driverupgrade::inline v1 {
+namespace {
+
+// A timer further ahead than this was not written by a sane clock (dep-F4).
+constexpr absl::Duration kClockSkewMax = absl::Seconds(60);
+// No deadline fails a node before the engine has been active for that long (dep-F4).
+constexpr absl::Duration kActiveMin = absl::Seconds(60);
+
+std::string AnnotationOf(const Node& node, const std::string& key) {
+  const auto found = node.annotations.find(key);
+  return found == node.annotations.end() ? std::string() : found->second;
+}
+
+UpgradeState LabelledState(const Node& node, const DriverIdentity& identity) {
+  const auto label = node.labels.find(identity.StateLabel());
+  // Judge has dealt with values that are no state before it walks.
+  return label == node.labels.end() ? UpgradeState::kUnknown
+                                    : ParseUpgradeState(label->second).value_or(UpgradeState::kUnknown);
+}
+
+std::optional<absl::Time> ParseUnixSeconds(absl::string_view text) {
+  std::int64_t seconds = 0;
+  // The bound keeps the arithmetic on it far from the ends of absl::Time.
+  if (!absl::SimpleAtoi(text, &seconds) || seconds < 0 || seconds > (std::int64_t{1} << 40)) return std::nullopt;
+  return absl::FromUnixSeconds(seconds);
+}
+
+struct Stage {
+  std::string state;
+  absl::Time began;
+  std::string revision;
+};
+
+// `<state>@<unix seconds>@<target revision>`.
+std::optional<Stage> ParseStage(const std::string& text) {
+  const std::vector<std::string> parts = absl::StrSplit(text, '@');
+  if (parts.size() != 3) return std::nullopt;
+  const std::optional<absl::Time> began = ParseUnixSeconds(parts[1]);
+  if (!began) return std::nullopt;
+  return Stage{.state = parts[0], .began = *began, .revision = parts[2]};
+}
+
+std::map<std::string, std::optional<std::string>> Changes(const StringMap& from, const StringMap& to) {
+  std::map<std::string, std::optional<std::string>> changes;
+  for (const auto& [key, value] : from) {
+    if (!to.contains(key)) changes[key] = std::nullopt;
+  }
+  for (const auto& [key, value] : to) {
+    const auto before = from.find(key);
+    if (before == from.end() || before->second != value) changes[key] = value;
+  }
+  return changes;
+}
+
+NodePatch Difference(const Node& from, const Node& to) {
+  NodePatch patch{.labels = Changes(from.labels, to.labels), .annotations = Changes(from.annotations, to.annotations)};
+  if (from.unschedulable != to.unschedulable) patch.unschedulable = to.unschedulable;
+  return patch;
+}
+
+}  // namespace
+
+std::optional<PodDeletionPolicy> PodDeletion(const JudgeContext& in) {
+  if (!in.options.pod_deletion) return std::nullopt;
+  return in.policy.pod_deletion.value_or(PodDeletionPolicy{});
+}
+
+std::optional<absl::Duration> EvacuationTimeout(const JudgeContext& in) {
+  if (const auto deletion = PodDeletion(in)) return deletion->timeout;
+  if (in.policy.drain) return in.policy.drain->timeout;
+  return std::nullopt;
+}
+
+Walk::Walk(const JudgeContext& context, const NodeView& node_view, bool is_admitted)
+    : in(context),
+      view(node_view),
+      admitted(is_admitted),
+      drains(context.options.own_pod),
+      safe_load(context.identity),
+      driver(pods.Assess(node_view, context.driver,
+                         AnnotationOf(node_view.node, context.identity.RestartPodAnnotation()),
+                         context.options.driver_restart_count_max)),
+      after(node_view.node),
+      state_(LabelledState(node_view.node, context.identity)) {
+  verdict.plan.node = view.node.name;
+  verdict.plan.uid = view.node.uid;
+  verdict.plan.resource_version = view.node.resource_version;
+  verdict.plan.from = state_;
+  verdict.findings = driver.findings;
+}
+
+Progress Walk::Enter(UpgradeState next, std::string reason) {
+  DropStage();
+  verdict.wake_at.reset();
+  state_ = next;
+  entered_ = true;
+  after.labels[in.identity.StateLabel()] = std::string(ToLabelValue(next));
+  verdict.plan.path.push_back(next);
+  verdict.plan.reason = std::move(reason);
+  Event(false, fmt::format("Successfully updated node state label to {}", ToLabelValue(next)));
+  return Progress::kMoved;
+}
+
+Progress Walk::Fail(std::string_view what, std::string why) {
+  // A Warning before the transition, so that the Events read in the order of cause and effect.
+  Event(true, fmt::format("{}, {}", what, why));
+  Enter(UpgradeState::kFailed, std::move(why));
+  if (!driver.wanted_revision.empty()) {
+    after.annotations[in.identity.FailedRevisionAnnotation()] = driver.wanted_revision;
+  }
+  return Progress::kMoved;
+}
+
+Progress Walk::Wait(GateReason reason, std::string detail, absl::Time not_before) {
+  verdict.gate = Gate{.reason = reason, .detail = std::move(detail)};
+  if (not_before != absl::InfiniteFuture()) {
+    verdict.gate->not_before = not_before;
+    verdict.wake_at = std::min(not_before, verdict.wake_at.value_or(absl::InfiniteFuture()));
+  }
+  return Progress::kStopped;
+}
+
+void Walk::Note(FindingCode code, std::string message) {
+  verdict.findings.push_back({.code = code, .node = view.node.name, .message = std::move(message)});
+}
+
+void Walk::Event(bool warning, std::string message) {
+  verdict.plan.events.push_back({.warning = warning, .message = std::move(message)});
+}
+
+absl::Time Walk::Deadline(absl::Duration timeout) {
+  if (timeout == absl::InfiniteDuration()) return absl::InfiniteFuture();
+  const absl::Time deadline =
+      std::max(StageBegan(timeout) + timeout, in.active_since + std::min(timeout, kActiveMin));
+  if (!Expired(deadline)) verdict.wake_at = std::min(deadline, verdict.wake_at.value_or(absl::InfiniteFuture()));
+  return deadline;
+}
+
+absl::Time Walk::StageBegan(absl::Duration timeout) {
+  if (entered_) return in.now;  // Finish writes the timer
+  const std::string text = AnnotationOf(after, in.identity.StageAnnotation());
+  const std::optional<Stage> stage = ParseStage(text);
+  const bool same_revision = stage && (driver.wanted_revision.empty() || stage->revision == driver.wanted_revision);
+  if (stage && stage->state == ToLabelValue(state_) && same_revision && stage->began <= in.now + kClockSkewMax) {
+    return stage->began;
+  }
+  if (const auto upstream = UpstreamTimer(timeout)) {
+    WriteStage(*upstream);
+    return *upstream;
+  }
+  Note(FindingCode::kTimerRestarted, fmt::format("the timer of {} begins afresh: {}", ToString(state_),
+                                                 text.empty() ? "there is none" : fmt::format("`{}` is not its own", text)));
+  WriteStage(in.now);
+  return absl::FromUnixSeconds(absl::ToUnixSeconds(in.now));
+}
+
+// The Go library's timer of the stage, unless it is unusable or has run out before we ever saw it.
+std::optional<absl::Time> Walk::UpstreamTimer(absl::Duration timeout) const {
+  std::string text;
+  if (state_ == UpgradeState::kWaitForJobsRequired) text = AnnotationOf(after, in.identity.PodCompletionStartAnnotation());
+  if (state_ == UpgradeState::kValidationRequired) text = AnnotationOf(after, in.identity.ValidationStartAnnotation());
+  const std::optional<absl::Time> began = ParseUnixSeconds(text);
+  if (!began || *began > in.now + kClockSkewMax || *began + timeout <= in.now) return std::nullopt;
+  return began;
+}
+
+void Walk::WriteStage(absl::Time began) {
+  const std::string seconds = fmt::format("{}", absl::ToUnixSeconds(began));
+  after.annotations[in.identity.StageAnnotation()] =
+      fmt::format("{}@{}@{}", ToLabelValue(state_), seconds, driver.wanted_revision);
+  if (state_ == UpgradeState::kWaitForJobsRequired) {
+    after.annotations[in.identity.PodCompletionStartAnnotation()] = seconds;
+  } else if (state_ == UpgradeState::kValidationRequired) {
+    after.annotations[in.identity.ValidationStartAnnotation()] = seconds;
+  }
+}
+
+void Walk::DropStage() {
+  after.annotations.erase(in.identity.StageAnnotation());
+  after.annotations.erase(in.identity.PodCompletionStartAnnotation());
+  after.annotations.erase(in.identity.ValidationStartAnnotation());
+}
+
+// nullopt: the present state has no deadline, so it needs no timer.
+std::optional<absl::Duration> Walk::StageTimeout() const {
+  const auto finite = [](absl::Duration timeout) {
+    return timeout == absl::InfiniteDuration() ? std::nullopt : std::optional(timeout);
+  };
+  switch (state_) {
+    case UpgradeState::kWaitForJobsRequired:
+      return in.policy.wait_for_completion ? finite(in.policy.wait_for_completion->timeout) : std::nullopt;
+    case UpgradeState::kPodDeletionRequired:
+      return PodDeletion(in) ? finite(PodDeletion(in)->timeout) : std::nullopt;
+    case UpgradeState::kDrainRequired:
+      return in.policy.drain ? finite(in.policy.drain->timeout) : std::nullopt;
+    case UpgradeState::kPodRestartRequired: {
+      const absl::Duration evacuation = EvacuationTimeout(in).value_or(absl::InfiniteDuration());
+      return finite(std::min(in.policy.deadlines.pod_restart, evacuation));
+    }
+    case UpgradeState::kValidationRequired:
+      return finite(in.policy.deadlines.validation);
+    default:
+      return std::nullopt;
+  }
+}
+
+void Walk::HoldCordon() {
+  if (after.unschedulable) return;
+  after.unschedulable = true;
+  after.annotations.erase(in.identity.InitiallyUnschedulableAnnotation());
+  std::set<std::string> names = LiveCordonNames(view.node, in.identity);
+  names.insert(in.identity.Name());
+  SetCordonNames(after, names);
+}
+
+const std::vector<Pod>* Walk::KnownPods() {
+  // A list from before the cordon says nothing: the node took new pods until then.
+  if (!view.node.unschedulable) return nullptr;
+  verdict.pod_interest = true;
+  return view.pods ? &*view.pods : nullptr;
+}
+
+// A cordon that an upgrade made and that ours relies on carries our name too (dep-F7). It is added when there is
+// something to write anyway.
+void Walk::JoinCordon() {
+  const bool relies = IsInProgress(state_) && state_ != UpgradeState::kFailed;
+  if (!relies || !after.unschedulable || WasInitiallyUnschedulable(after, in.identity)) return;
+  std::set<std::string> names = LiveCordonNames(after, in.identity);
+  names.insert(in.identity.Name());
+  SetCordonNames(after, names);
+}
+
+Verdict Walk::Finish() {
+  if (const auto timeout = StageTimeout(); entered_ && timeout) WriteStage(in.now);
+  NodePatch patch = Difference(view.node, after);
+  if (!patch.empty()) {
+    JoinCordon();
+    patch = Difference(view.node, after);
+    verdict.plan.patch = std::move(patch);
+  }
+  return std::move(verdict);
+}
+
+}  // namespace driverupgrade::inline v1

@@ -1,0 +1,112 @@
+// One node's way through the states within one pass (arch-A4).
+#ifndef DRIVERUPGRADE_SRC_TRANSITIONS_WALK_H_
+#define DRIVERUPGRADE_SRC_TRANSITIONS_WALK_H_
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "driverupgrade/drain_manager.h"
+#include "driverupgrade/pod_manager.h"
+#include "driverupgrade/safe_load_manager.h"
+#include "driverupgrade/state_machine.h"
+#include "driverupgrade/validation_manager.h"
+#include "transitions/cordon.h"
+
+namespace driverupgrade::inline v1 {
+
+// The arguments of Judge that are the same for every node.
+struct JudgeContext {
+  const DriverIdentity& identity;
+  const StateMachineOptions& options;
+  const UpgradePolicy& policy;
+  const DriverFacts& driver;
+  absl::Time now;
+  absl::Time active_since;
+};
+
+// Whether a transition function entered another state, so that the next one may go on from there.
+enum class Progress { kMoved, kStopped };
+
+// Carries a node from state to state. It works on `after`, a copy of the node: what differs from the node in the end is
+// the patch, so nothing is written twice and nothing that is there already (defect-D31).
+class Walk {
+ public:
+  Walk(const JudgeContext& context, const NodeView& view, bool admitted);
+
+  const JudgeContext& in;
+  const NodeView& view;
+  const bool admitted;
+  const DrainManager drains;
+  const PodManager pods{};
+  const SafeLoadManager safe_load;
+  const DriverPods driver;
+  // The node as the patch will leave it.
+  Node after;
+  Verdict verdict;
+
+  UpgradeState state() const { return state_; }
+
+  // Enters `next`; timers of the stage that is left are dropped.
+  Progress Enter(UpgradeState next, std::string reason);
+  // Enters upgrade-failed with a Warning event `what`, `why`.
+  Progress Fail(std::string_view what, std::string why);
+  // Stops for this pass, with the reason that people see.
+  Progress Wait(GateReason reason, std::string detail, absl::Time not_before = absl::InfiniteFuture());
+  // Stops without a reason: there is nothing more to come.
+  Progress Rest() { return Progress::kStopped; }
+
+  void Note(FindingCode code, std::string message);
+  void Event(bool warning, std::string message);
+
+  // When the present stage fails, for a stage limited to `timeout`: `began + timeout`, but not before the engine has
+  // been active for min(timeout, 60 s) (dep-F4). Writes or mends the stage's timer where needed.
+  absl::Time Deadline(absl::Duration timeout);
+  bool Expired(absl::Time deadline) const { return in.now >= deadline; }
+
+  // Makes sure that the node is cordoned, by us if nobody else did (T11, dep-F8).
+  void HoldCordon();
+  // The node's pods if they have been read since it was cordoned, otherwise nullptr; asks for them (arch-A11).
+  const std::vector<Pod>* KnownPods();
+
+  bool HasAnnotation(const std::string& key) const { return after.annotations.contains(key); }
+
+  // The patch, the joined cordon and the last timers; the walk is over.
+  Verdict Finish();
+
+ private:
+  absl::Time StageBegan(absl::Duration timeout);
+  std::optional<absl::Time> UpstreamTimer(absl::Duration timeout) const;
+  void WriteStage(absl::Time began);
+  void DropStage();
+  std::optional<absl::Duration> StageTimeout() const;
+  void JoinCordon();
+
+  UpgradeState state_;
+  bool entered_ = false;  // `state_` was entered in this walk
+};
+
+// The timeout of the evacuation that the policy prescribes (pod deletion or drain); nullopt if it prescribes none.
+std::optional<absl::Duration> EvacuationTimeout(const JudgeContext& in);
+
+// The policy for pod deletion, if it is switched on (dep-F10).
+std::optional<PodDeletionPolicy> PodDeletion(const JudgeContext& in);
+
+// The transition functions, one for each state; src/transitions/{start,evacuate,restart,finish}.cc.
+Progress LeaveUnknownOrDone(Walk& walk);
+Progress LeaveUpgradeRequired(Walk& walk);
+Progress LeaveCordonRequired(Walk& walk);
+Progress LeaveWaitForJobs(Walk& walk);
+Progress LeavePodDeletion(Walk& walk);
+Progress LeaveDrain(Walk& walk);
+Progress LeavePodRestart(Walk& walk);
+Progress LeaveFailed(Walk& walk);
+Progress LeaveValidation(Walk& walk);
+Progress LeaveUncordon(Walk& walk);
+// The way out of pod-restart-required, validation-required and upgrade-failed when the driver is proved (T48).
+Progress FinishUpgrade(Walk& walk, std::string reason);
+
+}  // namespace driverupgrade::inline v1
+
+#endif  // DRIVERUPGRADE_SRC_TRANSITIONS_WALK_H_

@@ -1,0 +1,93 @@
+#include "driverupgrade/upgrade_budget.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "driverupgrade/upgrade_state.h"
+#include "transitions/cordon.h"
+
+namespace driverupgrade::inline v1 {
+namespace {
+
+constexpr int kNoLimit = std::numeric_limits<int>::max();
+
+std::optional<UpgradeState> StateOf(const Node& node, const DriverIdentity& identity) {
+  const auto label = node.labels.find(identity.StateLabel());
+  return label == node.labels.end() ? UpgradeState::kUnknown : ParseUpgradeState(label->second);
+}
+
+bool HoldsSlot(const Node& node, const DriverIdentity& identity, const UpgradePolicy& policy) {
+  const std::optional<UpgradeState> state = StateOf(node, identity);
+  if (state && !IsInProgress(*state)) return false;
+  if (policy.cordoned_nodes == CordonedNodes::kProceed && WasInitiallyUnschedulable(node, identity)) return false;
+  // It only keeps another driver's cordon in place (dep-F8).
+  return state != UpgradeState::kUncordonRequired || !DriverThatNeedsCordon(node, identity);
+}
+
+bool IsUnavailable(const Node& node, const DriverIdentity& identity) {
+  return node.unschedulable || !node.ready || StateOf(node, identity) == UpgradeState::kCordonRequired;
+}
+
+}  // namespace
+
+Tally& Tally::operator+=(const Tally& other) {
+  total += other.total;
+  pending += other.pending;
+  in_progress += other.in_progress;
+  failed += other.failed;
+  done += other.done;
+  slots += other.slots;
+  unavailable += other.unavailable;
+  return *this;
+}
+
+Tally& Tally::operator-=(const Tally& other) {
+  total -= other.total;
+  pending -= other.pending;
+  in_progress -= other.in_progress;
+  failed -= other.failed;
+  done -= other.done;
+  slots -= other.slots;
+  unavailable -= other.unavailable;
+  return *this;
+}
+
+Tally TallyOf(const NodeView& view, const DriverIdentity& identity, const UpgradePolicy& policy) {
+  const std::optional<UpgradeState> state = StateOf(view.node, identity);
+  Tally tally{
+      .total = 1,
+      .pending = state == UpgradeState::kUpgradeRequired,
+      .in_progress = !state || IsInProgress(*state),
+      .failed = state == UpgradeState::kFailed,
+      .done = state == UpgradeState::kDone,
+      .slots = HoldsSlot(view.node, identity, policy),
+      .unavailable = IsUnavailable(view.node, identity),
+  };
+  if (view.attempts.patch && !IsSettled(*view.attempts.patch, view.node)) {
+    for (const NodePatch& patch : view.attempts.patch->possible) {
+      const Node after = Patched(view.node, patch);
+      tally.slots = std::max<int>(tally.slots, HoldsSlot(after, identity, policy));
+      tally.unavailable = std::max<int>(tally.unavailable, IsUnavailable(after, identity));
+    }
+  }
+  return tally;
+}
+
+int UpgradeBudget::ParallelFree() const {
+  return parallel_max ? std::max(0, *parallel_max - parallel_used) : kNoLimit;
+}
+
+int UpgradeBudget::Headroom() const {
+  return unavailable_max ? std::max(0, *unavailable_max - unavailable) : kNoLimit;
+}
+
+UpgradeBudget ComputeBudget(const Tally& tally, const UpgradePolicy& policy) {
+  UpgradeBudget budget{.total = tally.total,
+                       .parallel_max = policy.max_parallel,
+                       .parallel_used = tally.slots,
+                       .unavailable = tally.unavailable};
+  if (policy.max_unavailable) budget.unavailable_max = ScaledLimit(*policy.max_unavailable, tally.total);
+  return budget;
+}
+
+}  // namespace driverupgrade::inline v1

@@ -1,0 +1,75 @@
+#include "driverupgrade/upgrade_policy.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "fmt/format.h"
+#include "fmt/ranges.h"
+
+namespace driverupgrade::inline v1 {
+namespace {
+
+constexpr int kIntMax = std::numeric_limits<std::int32_t>::max();
+
+// Collects what is wrong under the names that the documents use, so that one message serves both ways in.
+class Checker {
+ public:
+  void AtLeast(std::string_view field, int min, int value) {
+    if (value < min) errors_.push_back(fmt::format("{}: must be >= {}, got {}", field, min, value));
+  }
+
+  // Zero is refused because documents write "for ever" that way.
+  void Timeout(std::string_view field, absl::Duration timeout) {
+    if (timeout == absl::InfiniteDuration()) return;
+    if (timeout <= absl::ZeroDuration() || timeout > absl::Seconds(kIntMax)) {
+      errors_.push_back(fmt::format("{}: must be > 0 and at most {} s, or infinite, got {}", field, kIntMax,
+                                    absl::FormatDuration(timeout)));
+    }
+  }
+
+  absl::Status Result() const {
+    if (errors_.empty()) return absl::OkStatus();
+    return absl::InvalidArgumentError(fmt::format("{}", fmt::join(errors_, "; ")));
+  }
+
+ private:
+  std::vector<std::string> errors_;
+};
+
+}  // namespace
+
+int ScaledLimit(const CountOrPercent& limit, int total) {
+  if (const Count* count = std::get_if<Count>(&limit)) return count->value;
+  // Two ints multiply without overflow in 64 bits.
+  const std::int64_t hundredths = std::int64_t{std::get<Percent>(limit).value} * std::max(total, 0);
+  const std::int64_t scaled =
+      std::max<std::int64_t>(hundredths, 0) / 100 + (hundredths > 0 && hundredths % 100 != 0);
+  return static_cast<int>(std::min<std::int64_t>(scaled, std::numeric_limits<int>::max()));
+}
+
+absl::Status Validate(const UpgradePolicy& policy) {
+  Checker checker;
+  // Zero would be read back as "no limit"; that is nullopt here, and `paused` admits nobody.
+  if (policy.max_parallel) checker.AtLeast("maxParallelUpgrades", 1, *policy.max_parallel);
+  if (policy.max_unavailable) {
+    checker.AtLeast("maxUnavailable", 0,
+                    std::visit([](const auto& limit) { return limit.value; }, *policy.max_unavailable));
+  }
+  if (policy.wait_for_completion) {
+    checker.Timeout("waitForCompletion.timeoutSeconds", policy.wait_for_completion->timeout);
+  }
+  if (policy.pod_deletion) checker.Timeout("podDeletion.timeoutSeconds", policy.pod_deletion->timeout);
+  if (policy.drain) checker.Timeout("drain.timeoutSeconds", policy.drain->timeout);
+  checker.Timeout("deadlines.podRestartSeconds", policy.deadlines.pod_restart);
+  checker.Timeout("deadlines.validationSeconds", policy.deadlines.validation);
+  return checker.Result();
+}
+
+}  // namespace driverupgrade::inline v1

@@ -1,0 +1,125 @@
+/// One node, judged by itself: what the tests of the state machine start from.
+#ifndef DRIVERUPGRADE_TESTS_SUPPORT_NODE_UNDER_TEST_H_
+#define DRIVERUPGRADE_TESTS_SUPPORT_NODE_UNDER_TEST_H_
+
+#include <string>
+#include <utility>
+
+#include "driverupgrade/state_machine.h"
+#include "driverupgrade/testing/builders.h"
+
+namespace driverupgrade::tests {
+
+inline DriverIdentity Gpu() { return *DriverIdentity::Create("nvidia.com", "gpu"); }
+inline DriverIdentity Ofed() { return *DriverIdentity::Create("nvidia.com", "ofed"); }
+
+/// t=1000 s; the engine has been active for long.
+inline const absl::Time kNow = absl::FromUnixSeconds(1000);
+
+inline LabelSelector Selector(std::string_view text) { return *LabelSelector::Parse(text); }
+
+/// A DaemonSet `driver` (UID ds) whose pods should have revision `wanted`.
+inline DriverFacts Facts(std::string wanted) {
+  DriverFacts facts;
+  facts.daemon_sets["ds"] = {.daemon_set = {.ns = "drivers", .name = "driver", .uid = "ds"},
+                             .wanted_revision = std::move(wanted)};
+  return facts;
+}
+
+inline testing::PodBuilder DriverPod(std::string hash, std::string name = "driver-1") {
+  std::string uid = name + "-uid";
+  return testing::PodBuilder("drivers", std::move(name))
+      .WithUid(std::move(uid))
+      .OnNode("n1")
+      .WithLabel("app", "driver")
+      .OwnedByDaemonSet("driver", std::move(hash), "ds");
+}
+
+inline testing::PodBuilder WebPod(std::string name = "web") {
+  std::string uid = name + "-uid";
+  return testing::PodBuilder("team-a", std::move(name))
+      .WithUid(std::move(uid))
+      .OnNode("n1")
+      .WithLabel("app", "web")
+      .OwnedByReplicaSet("web", "rs");
+}
+
+/// A node n1 with one driver pod, `old` by default while `new` is wanted.
+struct NodeUnderTest {
+  NodeView view = {};
+  DriverFacts facts = Facts("new");
+  UpgradePolicy policy = {.auto_upgrade = true};
+  StateMachineOptions options = {};
+  DriverIdentity identity = Gpu();
+  absl::Time now = kNow;
+  absl::Time active_since = absl::InfinitePast();
+
+  explicit NodeUnderTest(std::string_view state = "", std::string driver_hash = "old") {
+    view.node = {.name = "n1", .uid = "n1-uid", .resource_version = "10"};
+    if (!state.empty()) view.node.labels[identity.StateLabel()] = std::string(state);
+    if (!driver_hash.empty()) view.driver_pods = {DriverPod(std::move(driver_hash)).Build()};
+  }
+  NodeUnderTest& Cordoned() {
+    view.node.unschedulable = true;
+    return *this;
+  }
+  /// As our own upgrade leaves it after the cordon.
+  NodeUnderTest& CordonedByUs() {
+    view.node.annotations[std::string(kCordonedByAnnotation)] = identity.Name();
+    return Cordoned();
+  }
+  NodeUnderTest& Annotated(const std::string& key, std::string value) {
+    view.node.annotations[key] = std::move(value);
+    return *this;
+  }
+  NodeUnderTest& Labelled(const std::string& key, std::string value) {
+    view.node.labels[key] = std::move(value);
+    return *this;
+  }
+  NodeUnderTest& WithDriverPods(std::vector<Pod> pods) {
+    view.driver_pods = std::move(pods);
+    return *this;
+  }
+  /// The pods have been read, and these are all.
+  NodeUnderTest& WithPods(std::vector<Pod> pods) {
+    view.pods = std::move(pods);
+    return *this;
+  }
+  NodeUnderTest& StageBegan(std::string_view state, absl::Duration ago, std::string_view revision = "new") {
+    return Annotated(identity.StageAnnotation(), std::string(state) + "@" +
+                                                     std::to_string(absl::ToUnixSeconds(now - ago)) + "@" +
+                                                     std::string(revision));
+  }
+  NodeUnderTest& Draining(absl::Duration timeout = absl::Seconds(300)) {
+    policy.drain = DrainPolicy{.timeout = timeout};
+    return *this;
+  }
+  NodeUnderTest& WithPolicy(const std::function<void(UpgradePolicy&)>& edit) {
+    edit(policy);
+    return *this;
+  }
+
+  Verdict Judge(bool admitted = false) const {
+    return StateMachine(identity, options).Judge(view, facts, policy, now, active_since, admitted);
+  }
+  /// The node after the verdict's patch.
+  Node After(const Verdict& verdict) const {
+    return verdict.plan.patch ? Patched(view.node, *verdict.plan.patch) : view.node;
+  }
+};
+
+/// `upgrade-required,cordon-required`: the states a plan enters.
+inline std::string Path(const NodePlan& plan) {
+  std::string text;
+  for (const UpgradeState state : plan.path) text += (text.empty() ? "" : ",") + std::string(ToString(state));
+  return text;
+}
+
+/// The gate's reason, or empty.
+inline std::string GateOf(const Verdict& verdict) {
+  return verdict.gate ? std::string(ToString(verdict.gate->reason)) : std::string();
+}
+
+}  // namespace driverupgrade::tests
+
+#endif  // DRIVERUPGRADE_TESTS_SUPPORT_NODE_UNDER_TEST_H_

@@ -1,0 +1,94 @@
+#include "driverupgrade/cluster_facade.h"
+
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "support/catch.h"
+
+namespace driverupgrade {
+namespace {
+
+class EmptyFacade final : public ClusterFacade {
+ public:
+  bool Supports(Operation) const override { return false; }
+};
+
+class RecordingFacade final : public ClusterFacade {
+ public:
+  bool Supports(Operation operation) const override { return operation == Operation::kGetNode; }
+  absl::StatusOr<Node> GetNode(const CallContext& context, const GetNodeParams& params) override {
+    deadline = context.deadline;
+    return Node{.name = params.name};
+  }
+  absl::Time deadline;
+};
+
+// The status of every operation, in the order of the enumeration.
+std::vector<absl::Status> CallAll(ClusterFacade& facade) {
+  const CallContext context;
+  return {
+      facade.GetNode(context, {}).status(),
+      facade.ListNodes(context, {}).status(),
+      facade.GetPod(context, {}).status(),
+      facade.ListPods(context, {}).status(),
+      facade.ListDaemonSets(context, {}).status(),
+      facade.ListControllerRevisions(context, {}).status(),
+      facade.ListPodDisruptionBudgets(context, {}).status(),
+      facade.PatchNode(context, {}).status(),
+      facade.EvictPod(context, {}).status(),
+      facade.DeletePod(context, {}),
+      facade.RecordEvent(context, {}),
+  };
+}
+
+TEST_CASE("an operation that a facade lacks is unimplemented, also through a decorator, and named") {
+  ForwardingFacade decorated(std::make_shared<EmptyFacade>());
+  const std::vector<absl::Status> answers = CallAll(decorated);
+  REQUIRE(answers.size() == static_cast<std::size_t>(Operation::kRecordEvent) + 1);
+  std::set<std::string> names;
+  for (std::size_t i = 0; i < answers.size(); ++i) {
+    const std::string name(ToString(static_cast<Operation>(i)));
+    CAPTURE(name);
+    CHECK(answers[i] == absl::UnimplementedError(name + ": this cluster facade does not implement it"));
+    CHECK_FALSE(decorated.Supports(static_cast<Operation>(i)));
+    names.insert(name);
+  }
+  CHECK(names.size() == answers.size());
+}
+
+TEST_CASE("a decorator passes parameters and context on") {
+  const auto recorder = std::make_shared<RecordingFacade>();
+  ForwardingFacade decorated(recorder);
+  CHECK(decorated.Supports(Operation::kGetNode));
+  CHECK_FALSE(decorated.Supports(Operation::kGetPod));
+  const CallContext context{.deadline = absl::FromUnixSeconds(7)};
+  CHECK(decorated.GetNode(context, {.name = "n1"})->name == "n1");
+  CHECK(recorder->deadline == absl::FromUnixSeconds(7));
+}
+
+TEST_CASE("only an answer that excludes a change says that a write was not applied") {
+  const std::set<absl::StatusCode> not_applied = {
+      absl::StatusCode::kNotFound,        absl::StatusCode::kAlreadyExists,
+      absl::StatusCode::kInvalidArgument, absl::StatusCode::kPermissionDenied,
+      absl::StatusCode::kUnauthenticated, absl::StatusCode::kResourceExhausted,
+      absl::StatusCode::kUnimplemented,
+  };
+  for (int code = 0; code <= 16; ++code) {
+    const auto status_code = static_cast<absl::StatusCode>(code);
+    CAPTURE(absl::StatusCodeToString(status_code));
+    CHECK(WasNotApplied(absl::Status(status_code, "x")) == not_applied.contains(status_code));
+  }
+}
+
+TEST_CASE("every answer to an eviction has a text of its own") {
+  std::set<std::string> texts;
+  for (int kind = 0; kind <= static_cast<int>(EvictionAnswer::Kind::kNamespaceTerminating); ++kind) {
+    texts.emplace(ToString(static_cast<EvictionAnswer::Kind>(kind)));
+  }
+  CHECK(texts.size() == 6);
+}
+
+}  // namespace
+}  // namespace driverupgrade

@@ -1,0 +1,98 @@
+#include "driverupgrade/cluster_types.h"
+
+#include <string>
+#include <vector>
+
+#include "support/catch.h"
+
+namespace driverupgrade {
+namespace {
+
+OwnerReference Owner(const std::string& api_version, const std::string& kind, bool controller) {
+  return {.api_version = api_version, .kind = kind, .name = "owner", .uid = "uid", .controller = controller};
+}
+
+ContainerStatus Status(bool ready, int restart_count) {
+  return {.name = "c", .ready = ready, .restart_count = restart_count};
+}
+
+TEST_CASE("a pod reference prints as namespace and name") {
+  CHECK(PodRef{.ns = "gpu-operator", .name = "driver-x", .uid = "1"}.ToString() == "gpu-operator/driver-x");
+}
+
+TEST_CASE("a pod is finished when its phase says so") {
+  CHECK(IsFinished({.phase = PodPhase::kSucceeded}));
+  CHECK(IsFinished({.phase = PodPhase::kFailed}));
+  CHECK_FALSE(IsFinished({.phase = PodPhase::kRunning}));
+  CHECK_FALSE(IsFinished({.phase = PodPhase::kPending}));
+  CHECK_FALSE(IsFinished({.phase = PodPhase::kUnknown}));
+}
+
+TEST_CASE("the controller is the first owner that says it is") {
+  CHECK(ControllerOf({}) == nullptr);
+  CHECK(ControllerOf({.owners = {Owner("apps/v1", "ReplicaSet", false)}}) == nullptr);
+  const Pod pod{.owners = {Owner("v1", "ConfigMap", false), Owner("batch/v1", "Job", true)}};
+  REQUIRE(ControllerOf(pod) != nullptr);
+  CHECK(ControllerOf(pod)->kind == "Job");
+}
+
+struct DaemonSetRow {
+  std::string name;
+  std::vector<OwnerReference> owners;
+  bool expected;
+};
+
+TEST_CASE("only the apps/v1 DaemonSet that controls a pod makes it a DaemonSet's") {
+  const DaemonSetRow row = GENERATE(values<DaemonSetRow>({
+      {"controlled", {Owner("apps/v1", "DaemonSet", true)}, true},
+      {"no owner", {}, false},
+      {"owned but not controlled", {Owner("apps/v1", "DaemonSet", false)}, false},
+      {"another API group", {Owner("apps.kruise.io/v1alpha1", "DaemonSet", true)}, false},
+      {"another version", {Owner("apps/v1beta2", "DaemonSet", true)}, false},
+      {"static pod of a node", {Owner("v1", "Node", true)}, false},
+  }));
+  CAPTURE(row.name);
+  CHECK(IsDaemonSetPod({.owners = row.owners}) == row.expected);
+}
+
+struct ReadyRow {
+  std::string name;
+  PodPhase phase;
+  std::vector<ContainerStatus> statuses;
+  bool expected;
+};
+
+TEST_CASE("a pod is ready when it runs and every container of it is ready") {
+  const ReadyRow row = GENERATE(values<ReadyRow>({
+      {"running, all ready", PodPhase::kRunning, {Status(true, 3), Status(true, 0)}, true},
+      {"one not ready", PodPhase::kRunning, {Status(true, 0), Status(false, 0)}, false},
+      {"no container status yet", PodPhase::kRunning, {}, false},
+      {"pending", PodPhase::kPending, {Status(true, 0)}, false},
+      {"succeeded", PodPhase::kSucceeded, {Status(true, 0)}, false},
+  }));
+  CAPTURE(row.name);
+  CHECK(IsReady({.phase = row.phase, .container_statuses = row.statuses}) == row.expected);
+}
+
+TEST_CASE("an init container that is not ready does not matter for readiness") {
+  CHECK(IsReady({.phase = PodPhase::kRunning,
+                 .init_container_statuses = {Status(false, 0)},
+                 .container_statuses = {Status(true, 0)}}));
+}
+
+TEST_CASE("a pod fails when a container that is not ready was restarted more often than allowed") {
+  CHECK_FALSE(IsFailing({}, 10));
+  CHECK_FALSE(IsFailing({.container_statuses = {Status(false, 10)}}, 10));
+  CHECK(IsFailing({.container_statuses = {Status(true, 0), Status(false, 11)}}, 10));
+  CHECK_FALSE(IsFailing({.container_statuses = {Status(true, 11)}}, 10));
+  CHECK(IsFailing({.init_container_statuses = {Status(false, 11)}}, 10));
+  CHECK(IsFailing({.container_statuses = {Status(false, 1)}}, 0));
+}
+
+TEST_CASE("the revision hash is a label") {
+  CHECK(RevisionHash({.labels = {{"controller-revision-hash", "7d9f"}}}) == "7d9f");
+  CHECK(RevisionHash({.labels = {{"app", "driver"}}}) == "");
+}
+
+}  // namespace
+}  // namespace driverupgrade

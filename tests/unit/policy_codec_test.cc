@@ -1,0 +1,474 @@
+#include "driverupgrade/policy_codec.h"
+
+#include <random>
+#include <string>
+#include <vector>
+
+#include "support/catch.h"
+
+namespace driverupgrade {
+namespace {
+
+LabelSelector Selector(const std::string& text) { return LabelSelector::Parse(text).value(); }
+
+std::string ErrorOf(const std::string& document) {
+  const absl::StatusOr<UpgradePolicy> policy = ParseUpgradePolicy(document);
+  if (policy.ok()) return "no error";
+  CHECK(policy.status().code() == absl::StatusCode::kInvalidArgument);
+  return std::string(policy.status().message());
+}
+
+UpgradePolicy Parsed(const std::string& document, const PolicyDefaults& defaults = {}) {
+  const absl::StatusOr<UpgradePolicy> policy = ParseUpgradePolicy(document, defaults);
+  INFO(policy.status().ToString());
+  REQUIRE(policy.ok());
+  CHECK(Validate(*policy).ok());
+  return *policy;
+}
+
+// As the GPU operator's manual has it, with its Helm spelling of podDeletion.
+constexpr const char* kGpuOperatorManual = R"(
+  # autoUpgrade (default=true): Switch which enables / disables the driver upgrade controller.
+  #     If set to false all other options are ignored.
+  autoUpgrade: true
+  # maxParallelUpgrades (default=1): Number of nodes that can be upgraded in parallel. 0 means infinite.
+  maxParallelUpgrades: 1
+  # maximum number of nodes with the driver installed, that can be unavailable during the upgrade.
+  maxUnavailable: 25%
+
+  waitForCompletion:
+    # timeoutSeconds (default=0): The length of time to wait before giving up. 0 means infinite.
+    timeoutSeconds: 0
+    # podSelector (default=""): The label selector defining the group of pods to wait for completion of.
+    podSelector: ""
+
+  gpuPodDeletion:
+    force: false
+    timeoutSeconds: 300
+    deleteEmptyDir: false
+
+  drain:
+    enable: false
+    force: false
+    podSelector: ""
+    timeoutSeconds: 300
+    deleteEmptyDir: false
+)";
+
+TEST_CASE("the example of the GPU operator's manual") {
+  const UpgradePolicy expected{
+      .auto_upgrade = true,
+      .max_parallel = 1,
+      .max_unavailable = Percent{25},
+      .wait_for_completion = WaitForCompletionPolicy{},
+      .pod_deletion = PodDeletionPolicy{},
+      .drain = std::nullopt,
+  };
+  CHECK(Parsed(kGpuOperatorManual) == expected);
+  CHECK(Parsed(kGpuOperatorManual, PolicyDefaults::GpuOperator()) == expected);
+}
+
+TEST_CASE("the example of k8s-operator-libs") {
+  const UpgradePolicy policy = Parsed(R"(
+      autoUpgrade: true
+      # 0 means no limit, all nodes will be upgraded in parallel
+      maxParallelUpgrades: 0
+      drain:
+        enable: true
+        force: false
+        podSelector: ""
+        timeoutSeconds: 300
+        deleteEmptyDir: false
+)");
+  CHECK(policy == UpgradePolicy{.auto_upgrade = true, .max_parallel = std::nullopt, .drain = DrainPolicy{}});
+}
+
+TEST_CASE("the examples of the network operator's manual") {
+  const PolicyDefaults defaults = PolicyDefaults::NetworkOperator();
+  UpgradePolicy expected{
+      .auto_upgrade = true,
+      .drain = DrainPolicy{.force = true, .delete_empty_dir = true},
+  };
+  CHECK(Parsed(R"(
+    autoUpgrade: true
+    maxParallelUpgrades: 1
+    drain:
+      enable: true
+      force: true
+      podSelector: ""
+      timeoutSeconds: 300
+      deleteEmptyDir: true
+)",
+               defaults) == expected);
+  expected.safe_load = true;
+  expected.drain = DrainPolicy{.pod_selector = Selector("nvidia.com/ofed-driver-upgrade-drain.skip!=true")};
+  CHECK(Parsed(R"({"autoUpgrade":true,"safeLoad":true,
+                   "drain":{"podSelector":"nvidia.com/ofed-driver-upgrade-drain.skip!=true"}})",
+               defaults) == expected);
+}
+
+TEST_CASE("an empty document is all defaults") {
+  const std::string document =
+      GENERATE("", "  \n", "# nothing\n", "{}", "null", "~", "---\n", "--- {}\n...\n");
+  CAPTURE(document);
+  CHECK(Parsed(document) == UpgradePolicy{});
+  CHECK(Parsed(document, PolicyDefaults::GpuOperator()) ==
+        UpgradePolicy{.auto_upgrade = true, .max_unavailable = Percent{25}});
+  CHECK(Parsed(document, PolicyDefaults::NetworkOperator()) == UpgradePolicy{});
+}
+
+TEST_CASE("a section that says nothing has the defaults of its fields") {
+  const UpgradePolicy policy =
+      Parsed("{waitForCompletion: {}, podDeletion: {}, drain: {enable: true}, deadlines: {}}");
+  CHECK(policy.wait_for_completion->timeout == absl::InfiniteDuration());
+  CHECK(policy.pod_deletion->timeout == absl::Seconds(300));
+  CHECK(policy.drain->timeout == absl::Seconds(300));
+  CHECK(policy.deadlines.pod_restart == absl::InfiniteDuration());
+  CHECK(policy.deadlines.validation == absl::Seconds(600));
+}
+
+TEST_CASE("a drain section without enable is on only for the network operator") {
+  CHECK_FALSE(Parsed("drain: {force: true}").drain);
+  CHECK_FALSE(Parsed("drain: {force: true}", PolicyDefaults::GpuOperator()).drain);
+  CHECK(Parsed("drain: {force: true}", PolicyDefaults::NetworkOperator()).drain ==
+        DrainPolicy{.force = true});
+  CHECK(Parsed("drain: {}", PolicyDefaults::NetworkOperator()).drain == DrainPolicy{});
+  CHECK_FALSE(Parsed("drain: {enable: false}", PolicyDefaults::NetworkOperator()).drain);
+}
+
+TEST_CASE("null is the same as absent") {
+  const std::string document = R"(
+    autoUpgrade: null
+    maxParallelUpgrades: ~
+    maxUnavailable:
+    waitForCompletion: null
+    podDeletion: null
+    gpuPodDeletion: {}
+    drain: null
+    pacing: null
+    deadlines: null
+)";
+  CHECK(Parsed(document, PolicyDefaults::GpuOperator()) ==
+        UpgradePolicy{
+            .auto_upgrade = true, .max_unavailable = Percent{25}, .pod_deletion = PodDeletionPolicy{}});
+  CHECK(Parsed("drain: {enable: true, timeoutSeconds: null, podSelector: null}").drain == DrainPolicy{});
+}
+
+TEST_CASE("every field is read") {
+  const UpgradePolicy policy = Parsed(R"yaml(
+    autoUpgrade: true
+    paused: true
+    maxParallelUpgrades: 4
+    maxUnavailable: 3
+    waitForCompletion: {podSelector: "job in (a,b)", timeoutSeconds: 60}
+    podDeletion: {force: true, timeoutSeconds: 0, deleteEmptyDir: true}
+    drain: {enable: true, force: true, podSelector: '!keep', timeoutSeconds: 7, deleteEmptyDir: true}
+    pacing: EveryState
+    cordonedNodes: WithinBudget
+    deadlines: {podRestartSeconds: 900, validationSeconds: 0}
+    safeLoad: true
+)yaml");
+  const UpgradePolicy expected{
+      .auto_upgrade = true,
+      .paused = true,
+      .max_parallel = 4,
+      .max_unavailable = Count{3},
+      .wait_for_completion =
+          WaitForCompletionPolicy{.pod_selector = Selector("job in (a,b)"), .timeout = absl::Minutes(1)},
+      .pod_deletion =
+          PodDeletionPolicy{.force = true, .delete_empty_dir = true, .timeout = absl::InfiniteDuration()},
+      .drain = DrainPolicy{.force = true,
+                           .delete_empty_dir = true,
+                           .pod_selector = Selector("!keep"),
+                           .timeout = absl::Seconds(7)},
+      .pacing = Pacing::kEveryState,
+      .cordoned_nodes = CordonedNodes::kWithinBudget,
+      .deadlines = {.pod_restart = absl::Minutes(15), .validation = absl::InfiniteDuration()},
+      .safe_load = true,
+  };
+  CHECK(policy == expected);
+}
+
+TEST_CASE("maxUnavailable as it is accepted") {
+  CHECK(Parsed("maxUnavailable: 0").max_unavailable == CountOrPercent(Count{0}));
+  CHECK(Parsed("maxUnavailable: 5").max_unavailable == CountOrPercent(Count{5}));
+  CHECK(Parsed("maxUnavailable: 2147483647").max_unavailable == CountOrPercent(Count{2147483647}));
+  CHECK(Parsed("maxUnavailable: 0%").max_unavailable == CountOrPercent(Percent{0}));
+  CHECK(Parsed("maxUnavailable: 25%").max_unavailable == CountOrPercent(Percent{25}));
+  CHECK(Parsed("maxUnavailable: \"25%\"").max_unavailable == CountOrPercent(Percent{25}));
+  CHECK(Parsed("{\"maxUnavailable\":\"100%\"}").max_unavailable == CountOrPercent(Percent{100}));
+  CHECK(Parsed("maxUnavailable: 150%").max_unavailable == CountOrPercent(Percent{150}));
+}
+
+struct ErrorRow {
+  std::string document;
+  std::string error;
+};
+
+TEST_CASE("maxUnavailable as it is refused") {
+  const ErrorRow row = GENERATE(values<ErrorRow>({
+      {"\"5\"", "must be an integer or a percentage such as 25%, got the string \"5\""},
+      {"''", "must be an integer or a percentage such as 25%, got the string \"\""},
+      {"-1", "must be >= 0, got -1"},
+      {"-25%", "must be >= 0, got -25"},
+      {"2147483648", "must be <= 2147483647, got 2147483648"},
+      {"99999999999999999999%", "must be <= 2147483647, got 99999999999999999999"},
+      {"25 %", "must be an integer or a percentage such as 25%, got 25 %"},
+      {"2.5%", "must be an integer or a percentage such as 25%, got 2.5%"},
+      {"2.5", "must be an integer or a percentage such as 25%, got 2.5"},
+      {"010", "must be an integer or a percentage such as 25%, got 010"},
+      {"'%'", "must be an integer or a percentage such as 25%, got the string \"%\""},
+      {"half", "must be an integer or a percentage such as 25%, got half"},
+      {"true", "must be an integer or a percentage such as 25%, got true"},
+      {"[5]", "must be an integer or a percentage such as 25%, got a list"},
+      {"{a: 5}", "must be an integer or a percentage such as 25%, got a mapping"},
+  }));
+  CAPTURE(row.document);
+  CHECK(ErrorOf("maxUnavailable: " + row.document) == "maxUnavailable: " + row.error);
+}
+
+TEST_CASE("values of the wrong type or out of range") {
+  const ErrorRow row = GENERATE(values<ErrorRow>({
+      {"autoUpgrade: yes", "autoUpgrade: must be true or false, got yes"},
+      {"autoUpgrade: True", "autoUpgrade: must be true or false, got True"},
+      {"autoUpgrade: 1", "autoUpgrade: must be true or false, got 1"},
+      {"autoUpgrade: \"true\"", "autoUpgrade: must be true or false, got the string \"true\""},
+      {"autoUpgrade: [true]", "autoUpgrade: must be true or false, got a list"},
+      {"maxParallelUpgrades: -1", "maxParallelUpgrades: must be >= 0, got -1"},
+      {"maxParallelUpgrades: \"1\"", "maxParallelUpgrades: must be a decimal integer, got the string \"1\""},
+      {"maxParallelUpgrades: 50%", "maxParallelUpgrades: must be a decimal integer, got 50%"},
+      {"maxParallelUpgrades: 0x10", "maxParallelUpgrades: must be a decimal integer, got 0x10"},
+      {"maxParallelUpgrades: 010", "maxParallelUpgrades: must be a decimal integer, got 010"},
+      {"maxParallelUpgrades: 0o10", "maxParallelUpgrades: must be a decimal integer, got 0o10"},
+      {"maxParallelUpgrades: 1_000", "maxParallelUpgrades: must be a decimal integer, got 1_000"},
+      {"maxParallelUpgrades: +1", "maxParallelUpgrades: must be a decimal integer, got +1"},
+      {"maxParallelUpgrades: 1.0", "maxParallelUpgrades: must be a decimal integer, got 1.0"},
+      {"maxParallelUpgrades: 1e3", "maxParallelUpgrades: must be a decimal integer, got 1e3"},
+      {"maxParallelUpgrades: .inf", "maxParallelUpgrades: must be a decimal integer, got .inf"},
+      {"drain: {timeoutSeconds: -5}", "drain.timeoutSeconds: must be >= 0, got -5"},
+      {"drain: {timeoutSeconds: 5m}", "drain.timeoutSeconds: must be a decimal integer, got 5m"},
+      {"drain: {timeoutSeconds: 2147483648}", "drain.timeoutSeconds: must be <= 2147483647, got 2147483648"},
+      {"drain: true", "drain: must be a mapping, got true"},
+      {"drain: []", "drain: must be a mapping, got a list"},
+      {"drain: ''", "drain: must be a mapping, got the string \"\""},
+      {"drain: {podSelector: true}", "drain.podSelector: must be a string, got true"},
+      {"drain: {podSelector: 5}", "drain.podSelector: must be a string, got 5"},
+      {"drain: {podSelector: {app: web}}", "drain.podSelector: must be a string, got a mapping"},
+      {"drain: {podSelector: x==a==b}",
+       "drain.podSelector: label selector \"x==a==b\", character 5: expected ',' or the end, found \"==\""},
+      {"pacing: chained", "pacing: must be one of Chained, EveryState, got chained"},
+      {"pacing: [Chained]", "pacing: must be one of Chained, EveryState, got a list"},
+      {"cordonedNodes: None", "cordonedNodes: must be one of Proceed, WithinBudget, Ignore, got None"},
+      {"maxParallelUpgrades: !!str 1",
+       "maxParallelUpgrades: YAML tags are not read, got \"tag:yaml.org,2002:str\""},
+      // Empty, it would drain everything.
+      {"drain: {podSelector: !keep}", "drain.podSelector: YAML tags are not read, got \"!keep\""},
+      {"drain:\n  podSelector: !keep\n  force: true",
+       "drain.podSelector: YAML tags are not read, got \"!keep\""},
+      {"drain: !foo {}", "drain: YAML tags are not read, got \"!foo\""},
+  }));
+  CAPTURE(row.document);
+  CHECK(ErrorOf(row.document) == row.error);
+}
+
+TEST_CASE("fields that nobody knows, twice given, or spelled twice") {
+  const ErrorRow row = GENERATE(values<ErrorRow>({
+      {"drain: {timeoutSecond: 5}", "drain.timeoutSecond: unknown field (did you mean timeoutSeconds?)"},
+      {"drain: {timeout: 5}", "drain.timeout: unknown field (did you mean timeoutSeconds?)"},
+      {"drain: {enabled: true}", "drain.enabled: unknown field (did you mean enable?)"},
+      {"podDeletion: {podSelector: a}", "podDeletion.podSelector: unknown field"},
+      {"autoupgrade: true", "autoupgrade: unknown field (did you mean autoUpgrade?)"},
+      {"maxParallel: 1", "maxParallel: unknown field (did you mean maxParallelUpgrades?)"},
+      {"maxUnavailible: 1", "maxUnavailible: unknown field (did you mean maxUnavailable?)"},
+      {"apiVersion: nvidia.com/v1", "apiVersion: unknown field"},
+      {"colour: null", "colour: unknown field"},
+      {"1: a", "1: unknown field"},
+      {"\"a b\": 1", "\"a b\": unknown field"},
+      {"'': 1", "\"\": unknown field"},
+      {"<<: {autoUpgrade: true}", "\"<<\": unknown field"},
+      {"? [a]\n: 1", "upgrade policy: field names must be plain text, got a list"},
+      {"drain: {{a: 1}: 1}", "drain: field names must be plain text, got a mapping"},
+      {"autoUpgrade: true\nautoUpgrade: true", "autoUpgrade: duplicate field"},
+      {"{\"drain\":{\"force\":true,\"force\":false}}", "drain.force: duplicate field"},
+      {"podDeletion: {}\ngpuPodDeletion: {}",
+       "gpuPodDeletion: must not stand beside podDeletion, which is another name for it"},
+      {"gpuPodDeletion: {force: 1}", "gpuPodDeletion.force: must be true or false, got 1"},
+  }));
+  CAPTURE(row.document);
+  CHECK(ErrorOf(row.document) == row.error);
+}
+
+TEST_CASE("all errors are reported in the order of the document, those of a drain that is off included") {
+  CHECK(ErrorOf(R"(
+drain:
+  force: maybe
+  enable: false
+  timeoutSeconds: -5
+maxUnavailable: lots
+colour: red
+autoUpgrade: 0
+)") == "drain.force: must be true or false, got maybe; drain.timeoutSeconds: must be >= 0, got -5; "
+       "maxUnavailable: must be an integer or a percentage such as 25%, got lots; colour: unknown field; "
+       "autoUpgrade: must be true or false, got 0");
+}
+
+TEST_CASE("documents that are no policy at all") {
+  const ErrorRow row = GENERATE(values<ErrorRow>({
+      {"autoUpgrade", "upgrade policy: must be a mapping, got autoUpgrade"},
+      {"\"\"", "upgrade policy: must be a mapping, got the string \"\""},
+      {"- autoUpgrade: true", "upgrade policy: must be a mapping, got a list"},
+      {"paused: true\n---\npaused: true", "upgrade policy: expected one document, found more"},
+      {",", "upgrade policy: expected one document, found more"},
+      {", autoUpgrade: true", "upgrade policy: expected one document, found more"},
+      {"a: b: c", "upgrade policy: line 1, column 5: not YAML: illegal map value"},
+      {"paused: true\ndrain: {", "upgrade policy: line 2, column 1: not YAML: end of map flow not found"},
+      {"drain: *nowhere", "upgrade policy: line 1, column 8: not YAML: the referenced anchor is not defined"},
+      {std::string("paused: true\n\x04 drain: {}", 24),
+       "upgrade policy: the document holds control characters; is it UTF-8 text?"},
+      {std::string("p\0a\0", 4), "upgrade policy: the document holds control characters; is it UTF-8 text?"},
+  }));
+  CAPTURE(row.document);
+  CHECK(ErrorOf(row.document) == row.error);
+}
+
+TEST_CASE("documents that would exhaust the reader are refused") {
+  const std::string too_long(std::size_t{1} << 20, ' ');
+  CHECK(Parsed(too_long) == UpgradePolicy{});
+  CHECK(ErrorOf(too_long + " ") ==
+        "upgrade policy: the document has 1048577 bytes, more than the 1048576 allowed");
+  CHECK(ErrorOf(std::string(1'000'000, '[')).find("upgrade policy: ") == 0);
+  CHECK(ErrorOf("a: " + std::string(40, '[') + std::string(40, ']')).find("nested more than 32 deep") !=
+        std::string::npos);
+  CHECK(ErrorOf("a: &a [*a]").find("nested more than 32 deep") != std::string::npos);
+  std::string bomb = "a0: &a0 [x, x]\n";
+  for (int i = 1; i < 30; ++i) {
+    const std::string before = std::to_string(i - 1);
+    bomb += "a" + std::to_string(i) + ": &a" + std::to_string(i) + " [*a" + before + ", *a" + before + "]\n";
+  }
+  CHECK(ErrorOf(bomb).find("more than 100000 values, aliases included") != std::string::npos);
+  std::string many;
+  for (int i = 0; i < 40'000; ++i) many += "f" + std::to_string(i) + ": 1\n";
+  const std::string error = ErrorOf(many);
+  CHECK(error.substr(error.rfind(';')) == "; and 39950 more");
+}
+
+TEST_CASE("anchors and aliases are read") {
+  const UpgradePolicy policy =
+      Parsed("{podDeletion: {timeoutSeconds: &t 60}, drain: {enable: true, timeoutSeconds: *t}}");
+  CHECK(policy.pod_deletion->timeout == absl::Minutes(1));
+  CHECK(policy.drain->timeout == absl::Minutes(1));
+}
+
+TEST_CASE("JSON with tabs, escapes and line ends of Windows is read") {
+  CHECK(Parsed("\t{\r\n\t\"autoUpgrade\":true,\t\"drain\" : "
+               "{\"enable\":true,\"podSelector\":\"a.b\\/c=\\u0064\"}\r\n}")
+            .drain->pod_selector == Selector("a.b/c=d"));
+}
+
+TEST_CASE("a policy is written with every field") {
+  CHECK(
+      FormatUpgradePolicy({}) ==
+      R"({"autoUpgrade":false,"paused":false,"maxParallelUpgrades":1,"maxUnavailable":null,)"
+      R"("waitForCompletion":null,"podDeletion":null,)"
+      R"("drain":{"enable":false,"force":false,"podSelector":"","timeoutSeconds":300,"deleteEmptyDir":false},)"
+      R"("pacing":"Chained","cordonedNodes":"Proceed",)"
+      R"("deadlines":{"podRestartSeconds":0,"validationSeconds":600},"safeLoad":false})");
+  CHECK(
+      FormatUpgradePolicy(Parsed(kGpuOperatorManual)) ==
+      R"({"autoUpgrade":true,"paused":false,"maxParallelUpgrades":1,"maxUnavailable":"25%",)"
+      R"("waitForCompletion":{"podSelector":"","timeoutSeconds":0},)"
+      R"("podDeletion":{"force":false,"timeoutSeconds":300,"deleteEmptyDir":false},)"
+      R"("drain":{"enable":false,"force":false,"podSelector":"","timeoutSeconds":300,"deleteEmptyDir":false},)"
+      R"("pacing":"Chained","cordonedNodes":"Proceed",)"
+      R"("deadlines":{"podRestartSeconds":0,"validationSeconds":600},"safeLoad":false})");
+}
+
+TEST_CASE("fractions of seconds are rounded up, so that none becomes for ever") {
+  const UpgradePolicy policy{.drain = DrainPolicy{.timeout = absl::Milliseconds(1)},
+                             .deadlines = {.validation = absl::Milliseconds(1001)}};
+  const UpgradePolicy read = Parsed(FormatUpgradePolicy(policy));
+  CHECK(read.drain->timeout == absl::Seconds(1));
+  CHECK(read.deadlines.validation == absl::Seconds(2));
+}
+
+// Every field takes every one of its interesting values in some of the policies.
+class PolicyGenerator {
+ public:
+  explicit PolicyGenerator(unsigned seed) : random_(seed) {}
+
+  UpgradePolicy Next() {
+    UpgradePolicy policy{.auto_upgrade = Flag(), .paused = Flag()};
+    policy.max_parallel = Pick<std::optional<int>>({std::nullopt, 1, 7, 2147483647});
+    policy.max_unavailable = Pick<std::optional<CountOrPercent>>(
+        {std::nullopt, Count{0}, Count{5}, Percent{0}, Percent{25}, Percent{100}, Percent{2147483647}});
+    if (Flag())
+      policy.wait_for_completion = WaitForCompletionPolicy{.pod_selector = Labels(), .timeout = Timeout()};
+    if (Flag()) {
+      policy.pod_deletion =
+          PodDeletionPolicy{.force = Flag(), .delete_empty_dir = Flag(), .timeout = Timeout()};
+    }
+    if (Flag()) {
+      policy.drain = DrainPolicy{
+          .force = Flag(), .delete_empty_dir = Flag(), .pod_selector = Labels(), .timeout = Timeout()};
+    }
+    policy.pacing = Pick<Pacing>({Pacing::kChained, Pacing::kEveryState});
+    policy.cordoned_nodes =
+        Pick<CordonedNodes>({CordonedNodes::kProceed, CordonedNodes::kWithinBudget, CordonedNodes::kIgnore});
+    policy.deadlines = {.pod_restart = Timeout(), .validation = Timeout()};
+    policy.safe_load = Flag();
+    return policy;
+  }
+
+ private:
+  template <typename T>
+  T Pick(const std::vector<T>& choices) {
+    return choices[random_() % choices.size()];
+  }
+  bool Flag() { return random_() % 2 == 0; }
+  absl::Duration Timeout() {
+    return Pick<absl::Duration>(
+        {absl::Seconds(1), absl::Seconds(300), absl::Seconds(2147483647), absl::InfiniteDuration()});
+  }
+  LabelSelector Labels() {
+    return Selector(
+        Pick<std::string>({"", "a=b", "true", "1", "null", "a in (x,y),!b,c", "n>5,k!=", "a/b notin (,z)"}));
+  }
+
+  std::mt19937 random_;
+};
+
+TEST_CASE("what is written is read back equal, whatever switches the operator's defaults would set") {
+  PolicyGenerator generator(20231106);
+  PolicyDefaults defaults{.auto_upgrade = true, .drain_enable = true};
+  for (int i = 0; i < 2000; ++i) {
+    const UpgradePolicy policy = generator.Next();
+    const std::string document = FormatUpgradePolicy(policy);
+    CAPTURE(i, document);
+    REQUIRE(Validate(policy).ok());
+    REQUIRE(Parsed(document) == policy);
+    REQUIRE(Parsed(document, defaults) == policy);
+  }
+}
+
+TEST_CASE("damaged documents are read or refused, never more") {
+  std::mt19937 random(20231106);
+  const std::string alphabet = "{}[]:,-?&*!|>'\"%@`#\n\t 0a\\<~";
+  for (int i = 0; i < 3000; ++i) {
+    std::string document = i % 2 == 0 ? kGpuOperatorManual : FormatUpgradePolicy(UpgradePolicy{});
+    for (unsigned edits = 1 + random() % 8; edits > 0; --edits) {
+      const std::size_t position = random() % document.size();
+      const char c = alphabet[random() % alphabet.size()];
+      if (random() % 2 == 0) {
+        document[position] = c;
+      } else {
+        document.insert(position, 1, c);
+      }
+    }
+    const absl::StatusOr<UpgradePolicy> policy = ParseUpgradePolicy(document);
+    CAPTURE(i, document);
+    REQUIRE((policy.ok() ? Validate(*policy).ok() : !policy.status().message().empty()));
+  }
+}
+
+}  // namespace
+}  // namespace driverupgrade

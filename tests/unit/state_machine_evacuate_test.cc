@@ -1,0 +1,278 @@
+// wait-for-jobs-required, pod-deletion-required and drain-required (T11-T33).
+#include "support/catch.h"
+#include "support/node_under_test.h"
+
+namespace driverupgrade::tests {
+namespace {
+
+using testing::PodBuilder;
+
+NodeUnderTest WaitingForJobs() {
+  auto node = NodeUnderTest("wait-for-jobs-required").CordonedByUs().Draining();
+  node.policy.wait_for_completion = WaitForCompletionPolicy{.pod_selector = Selector("app=web")};
+  return node;
+}
+
+NodeUnderTest DrainingNode() { return NodeUnderTest("drain-required").CordonedByUs().Draining(); }
+
+NodeUnderTest DeletingPods(std::vector<Pod> pods) {
+  auto node = NodeUnderTest("pod-deletion-required").CordonedByUs();
+  node.StageBegan("pod-deletion-required", absl::Seconds(10));
+  node.options.pod_deletion = true;
+  for (const Pod& pod : pods) node.view.pods_using_driver.insert(pod.ref.uid);
+  node.WithPods(std::move(pods));
+  return node;
+}
+
+std::string Evicted(const Verdict& verdict) {
+  std::string text;
+  for (const PodRef& pod : verdict.plan.evict) text += (text.empty() ? "" : ",") + pod.ToString();
+  return text;
+}
+
+TEST_CASE("arch-A11: pods that have not been read since the cordon are not taken for none") {
+  auto node = DrainingNode();
+  Verdict verdict = node.Judge();
+  CHECK(GateOf(verdict) == "PodsUnknown");
+  CHECK(verdict.pod_interest);
+  SECTION("nor is a list that was read while the node was schedulable") {
+    node.view.node.unschedulable = false;
+    node.WithPods({});
+    verdict = node.Judge();
+    CHECK(GateOf(verdict) == "PodsUnknown");
+    CHECK_FALSE(verdict.pod_interest);
+    CHECK(node.After(verdict).unschedulable);
+  }
+}
+
+TEST_CASE("T14-T18: jobs are waited for, up to the deadline") {
+  struct Row {
+    const char* name;
+    std::vector<Pod> pods;
+    absl::Duration timeout;
+    absl::Duration waited;
+    const char* path;
+    const char* gate;
+  };
+  const absl::Duration never = absl::InfiniteDuration();
+  const auto row = GENERATE_REF(values<Row>({
+      {"a running pod", {WebPod().Build()}, never, absl::ZeroDuration(), "", "Jobs"},
+      {"a pending pod", {WebPod().Pending().Build()}, never, absl::ZeroDuration(), "", "Jobs"},
+      {"a pod that has ended", {WebPod().Succeeded().Build()}, never, absl::ZeroDuration(), "drain", "PodsTerminating"},
+      {"another pod", {PodBuilder("x", "y").OwnedByJob("j", "j").Build()}, never, absl::ZeroDuration(), "drain",
+       "PodsTerminating"},
+      {"before the deadline", {WebPod().Build()}, absl::Seconds(60), absl::Seconds(59), "", "Jobs"},
+      {"at the deadline", {WebPod().Build()}, absl::Seconds(60), absl::Seconds(60), "drain", "PodsTerminating"},
+  }));
+  CAPTURE(row.name);
+  auto node = WaitingForJobs().WithPods(row.pods).StageBegan("wait-for-jobs-required", row.waited);
+  node.policy.wait_for_completion->timeout = row.timeout;
+  const Verdict verdict = node.Judge();
+  CHECK(Path(verdict.plan) == (*row.path == 0 ? "" : "pod-deletion-required,drain-required"));
+  CHECK(GateOf(verdict) == row.gate);
+}
+
+TEST_CASE("T32, drain-D21: a drain evicts what it may, leaves what it must, and fails on what it may not touch") {
+  struct Row {
+    const char* name;
+    Pod pod;
+    bool force, empty_dir;
+    const char* evicted;
+    const char* path;
+  };
+  const auto daemon = PodBuilder("x", "p").WithUid("u").OwnedByDaemonSet("ds", "h", "other");
+  const auto bare = PodBuilder("x", "p").WithUid("u");
+  const auto set = PodBuilder("x", "p").WithUid("u").OwnedByReplicaSet("rs", "rs");
+  const char* const drained = "pod-restart-required";
+  const char* const failed = "upgrade-failed";
+  const auto row = GENERATE_REF(values<Row>({
+      {"DaemonSet pod", daemon.Build(), false, false, "", drained},
+      {"DaemonSet pod that has ended", PodBuilder(daemon).Failed().Build(), false, false, "x/p", ""},
+      {"static pod", PodBuilder(bare).Mirror().Build(), false, false, "", drained},
+      {"ReplicaSet pod", set.Build(), false, false, "x/p", ""},
+      {"with emptyDir", PodBuilder(set).WithEmptyDir().Build(), false, false, "", failed},
+      {"with emptyDir, allowed", PodBuilder(set).WithEmptyDir().Build(), false, true, "x/p", ""},
+      {"with emptyDir, ended", PodBuilder(set).WithEmptyDir().Succeeded().Build(), false, false, "x/p", ""},
+      {"bare pod", bare.Build(), false, false, "", failed},
+      {"bare pod, forced", bare.Build(), true, false, "x/p", ""},
+      {"bare pod with emptyDir, forced", PodBuilder(bare).WithEmptyDir().Build(), true, false, "", failed},
+      {"bare pod with emptyDir, both", PodBuilder(bare).WithEmptyDir().Build(), true, true, "x/p", ""},
+      {"bare pod, ended", PodBuilder(bare).Succeeded().Build(), false, false, "x/p", ""},
+  }));
+  CAPTURE(row.name);
+  auto node = DrainingNode().WithPods({row.pod});
+  node.policy.drain->force = row.force;
+  node.policy.drain->delete_empty_dir = row.empty_dir;
+  const Verdict verdict = node.Judge();
+  CHECK(Evicted(verdict) == row.evicted);
+  CHECK(Path(verdict.plan) == row.path);
+}
+
+TEST_CASE("drain-D5: pods that the selector leaves out neither go nor hold up the drain") {
+  auto node = DrainingNode().WithPods({WebPod().Build(), PodBuilder("x", "bare").WithUid("b").Build()});
+  node.policy.drain->pod_selector = Selector("app=web");
+  CHECK(Evicted(node.Judge()) == "team-a/web");
+}
+
+TEST_CASE("dep-F19: the operator's own pod is never evicted") {
+  auto node = DrainingNode().WithPods({WebPod("operator").Build()});
+  node.options.own_pod = PodRef{.ns = "team-a", .name = "operator"};
+  CHECK(Path(node.Judge().plan) == "pod-restart-required");
+}
+
+TEST_CASE("arch-A12: evictions go out in the pass after the state and the cordon stand on the node") {
+  auto node = NodeUnderTest("upgrade-required").Draining().WithPods({WebPod().Build()});
+  CHECK(node.Judge(/*admitted=*/true).plan.evict.empty());
+}
+
+TEST_CASE("arch-A9: evictions are repeated neither while unanswered, nor soon after they were accepted or refused") {
+  auto node = DrainingNode().WithPods({WebPod().Build()});
+  PodAttempt& attempt = node.view.attempts.pods["web-uid"];
+  attempt = {.count = 1, .sent_at = node.now};
+  CHECK(Evicted(node.Judge()).empty());
+
+  SECTION("accepted") {
+    attempt.outcome = Outcome::kApplied;
+    attempt.answered_at = node.now;
+    node.now += absl::Seconds(29);
+    CHECK(Evicted(node.Judge()).empty());
+    node.now += absl::Seconds(1);
+    CHECK(Evicted(node.Judge()) == "team-a/web");
+  }
+  SECTION("refused by a budget: the gate names it, and when it is tried again") {
+    attempt.outcome = Outcome::kNotApplied;
+    attempt.answered_at = node.now;
+    attempt.refusal = Refusal::kDisruptionBudget;
+    attempt.budget = "web-budget";
+    const Verdict verdict = node.Judge();
+    CHECK(Evicted(verdict).empty());
+    CHECK(GateOf(verdict) == "DisruptionBudget");
+    CHECK(verdict.gate->detail == "team-a/web: refused by disruption budget web-budget");
+    REQUIRE(verdict.gate->not_before);
+    CHECK(*verdict.gate->not_before >= node.now + absl::Seconds(4.5));
+    CHECK(*verdict.gate->not_before <= node.now + absl::Seconds(5.5));
+    node.now = *verdict.gate->not_before;
+    CHECK(Evicted(node.Judge()) == "team-a/web");
+  }
+  SECTION("Retry-After is honoured") {
+    attempt.outcome = Outcome::kNotApplied;
+    attempt.answered_at = node.now;
+    attempt.refusal = Refusal::kThrottled;
+    attempt.retry_after = absl::Seconds(20);
+    node.now += absl::Seconds(17);
+    CHECK(Evicted(node.Judge()).empty());
+    node.now += absl::Seconds(6);
+    CHECK(Evicted(node.Judge()) == "team-a/web");
+  }
+}
+
+TEST_CASE("T32: the drain deadline fails the node and says which budget blocked which pod") {
+  auto node = DrainingNode().WithPods({WebPod().Build()}).StageBegan("drain-required", absl::Seconds(300));
+  node.view.attempts.pods["web-uid"] = {.count = 3,
+                                        .outcome = Outcome::kNotApplied,
+                                        .answered_at = node.now,
+                                        .refusal = Refusal::kDisruptionBudget,
+                                        .budget = "web-budget"};
+  const Verdict verdict = node.Judge();
+  CHECK(Path(verdict.plan) == "upgrade-failed");
+  CHECK(verdict.plan.reason == "drain timed out after 300 s: team-a/web (refused by disruption budget web-budget)");
+  const Node after = node.After(verdict);
+  CHECK(after.unschedulable);
+  CHECK(after.annotations.at(Gpu().FailedRevisionAnnotation()) == "new");
+  CHECK_FALSE(after.annotations.contains(Gpu().StageAnnotation()));
+}
+
+TEST_CASE("dep-F4: no deadline fails a node before the engine has been active for min(timeout, 60 s)") {
+  auto node = DrainingNode().WithPods({WebPod().Build()}).StageBegan("drain-required", absl::Seconds(900));
+  node.active_since = node.now - absl::Seconds(59);
+  Verdict verdict = node.Judge();
+  CHECK(Path(verdict.plan).empty());
+  CHECK(verdict.wake_at == node.now + absl::Seconds(1));
+  node.now += absl::Seconds(1);
+  CHECK(Path(node.Judge().plan) == "upgrade-failed");
+}
+
+TEST_CASE("dep-F4: a timer that cannot be trusted starts afresh with a finding") {
+  const std::string stage = Gpu().StageAnnotation();
+  const auto text = GENERATE(as<std::string>{}, "", "rubbish", "drain-required@x@new", "drain-required@-5@new",
+                             "drain-required@99999999999999999999@new", "drain-required@1061@new",
+                             "pod-restart-required@1@new", "drain-required@1@other");
+  CAPTURE(text);
+  auto node = DrainingNode().WithPods({WebPod().Build()});
+  if (!text.empty()) node.Annotated(stage, text);
+  const Verdict verdict = node.Judge();
+  CHECK(Path(verdict.plan).empty());
+  CHECK(node.After(verdict).annotations.at(stage) == "drain-required@1000@new");
+  REQUIRE(verdict.findings.size() == 1);
+  CHECK(verdict.findings[0].code == FindingCode::kTimerRestarted);
+}
+
+TEST_CASE("dep-F4: the Go library's timer is taken over unless it has run out before it was ever seen") {
+  struct Row {
+    const char* name;
+    const char* value;
+    const char* stage;
+  };
+  const auto row = GENERATE(values<Row>({{"running", "970", "wait-for-jobs-required@970@new"},
+                                         {"expired", "100", "wait-for-jobs-required@1000@new"},
+                                         {"ahead", "1061", "wait-for-jobs-required@1000@new"},
+                                         {"no number", "soon", "wait-for-jobs-required@1000@new"}}));
+  CAPTURE(row.name);
+  auto node = WaitingForJobs().WithPods({WebPod().Build()});
+  node.policy.wait_for_completion->timeout = absl::Seconds(60);
+  node.Annotated(Gpu().PodCompletionStartAnnotation(), row.value);
+  CHECK(node.After(node.Judge()).annotations.at(Gpu().StageAnnotation()) == row.stage);
+}
+
+TEST_CASE("dep-F8: a node that was uncordoned in the middle is cordoned again, and its pods are read anew") {
+  auto node = NodeUnderTest("drain-required").Draining().WithPods({});
+  node.Annotated(Gpu().InitiallyUnschedulableAnnotation(), "true");
+  const Verdict verdict = node.Judge();
+  CHECK(Path(verdict.plan).empty());
+  const Node after = node.After(verdict);
+  CHECK(after.unschedulable);
+  CHECK(after.annotations.at(std::string(kCordonedByAnnotation)) == "nvidia.com/gpu");
+  CHECK_FALSE(after.annotations.contains(Gpu().InitiallyUnschedulableAnnotation()));
+}
+
+TEST_CASE("dep-F11: a pod that ends beyond its grace on a node that is not ready is not waited for") {
+  auto node = DrainingNode().WithPods({WebPod().Terminating(kNow - absl::Seconds(1)).Build()});
+  CHECK(GateOf(node.Judge()) == "PodsTerminating");
+  node.view.node.ready = false;
+  CHECK(Path(node.Judge().plan) == "pod-restart-required");
+}
+
+TEST_CASE("T24-T27: pods that use the driver are evicted, others stay") {
+  auto node = DeletingPods({WebPod("gpu-job").Build()});
+  node.view.pods->push_back(WebPod("web").Build());
+  CHECK(Evicted(node.Judge()) == "team-a/gpu-job");
+  node.WithPods({WebPod("web").Build()});
+  CHECK(Path(node.Judge().plan) == "pod-restart-required");
+}
+
+TEST_CASE("T25, T26: pod deletion that cannot be done falls back to a drain, or fails") {
+  auto node = DeletingPods({WebPod().WithEmptyDir().Build()});
+  CHECK(Path(node.Judge().plan) == "upgrade-failed");
+  node.Draining();
+  node.policy.drain->delete_empty_dir = true;
+  CHECK(Path(node.Judge().plan) == "drain-required");
+}
+
+TEST_CASE("dep-F10: a DaemonSet pod that uses the driver stays, with a finding, and holds up nothing") {
+  auto node = DeletingPods({PodBuilder("x", "p").WithUid("u").OwnedByDaemonSet("ds", "h", "other").Build()});
+  const Verdict verdict = node.Judge();
+  CHECK(Path(verdict.plan) == "pod-restart-required");
+  REQUIRE(verdict.findings.size() == 1);
+  CHECK(verdict.findings[0].code == FindingCode::kPodLeftAlone);
+}
+
+TEST_CASE("A pod filter that fails holds the node back with the gate Hook") {
+  auto node = DeletingPods({});
+  node.view.hook_errors["team-a/web"] = "resource claim not readable";
+  const Verdict verdict = node.Judge();
+  CHECK(Path(verdict.plan).empty());
+  CHECK(GateOf(verdict) == "Hook");
+}
+
+}  // namespace
+}  // namespace driverupgrade::tests

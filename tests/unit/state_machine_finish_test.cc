@@ -1,0 +1,215 @@
+// pod-restart-required, validation-required, uncordon-required and upgrade-failed (T37-T49).
+#include "support/catch.h"
+#include "support/node_under_test.h"
+
+namespace driverupgrade::tests {
+namespace {
+
+const std::string kCordonedBy(kCordonedByAnnotation);
+
+NodeUnderTest Restarting(std::string hash) {
+  return NodeUnderTest("pod-restart-required", std::move(hash)).CordonedByUs();
+}
+
+NodeUnderTest Validating() {
+  auto node = NodeUnderTest("validation-required", "new").CordonedByUs();
+  node.options.validation_selector = Selector("app=validator");
+  return node;
+}
+
+testing::PodBuilder Validator(std::string name) {
+  return testing::PodBuilder("operators", name).WithUid(name).OnNode("n1").WithLabel("app", "validator");
+}
+
+TEST_CASE("T37: a driver pod that is out of date is deleted once; T38: one that is terminating is waited for") {
+  auto node = Restarting("old");
+  Verdict verdict = node.Judge();
+  REQUIRE(verdict.plan.remove.size() == 1);
+  CHECK(verdict.plan.remove[0].ToString() == "drivers/driver-1");
+  CHECK(GateOf(verdict) == "DriverPodTerminating");
+
+  node.view.attempts.pods["driver-1-uid"] = {.count = 1, .outcome = Outcome::kApplied, .answered_at = node.now};
+  CHECK(node.Judge().plan.remove.empty());
+
+  node.WithDriverPods({DriverPod("old").Terminating(kNow + absl::Seconds(30)).Build()});
+  node.view.attempts = {};
+  CHECK(node.Judge().plan.remove.empty());
+}
+
+TEST_CASE("T37: an orphaned driver pod is deleted") {
+  Pod orphan = DriverPod("new").Build();
+  orphan.owners.clear();
+  CHECK(Restarting("").WithDriverPods({orphan}).Judge().plan.remove.size() == 1);
+}
+
+TEST_CASE("T39d: a driver pod that is current is never restarted") {
+  auto node = Restarting("new").WithDriverPods({DriverPod("new").NotReady().Build()});
+  const Verdict verdict = node.Judge();
+  CHECK(verdict.plan.remove.empty());
+  CHECK(GateOf(verdict) == "DriverPodNotReady");
+}
+
+TEST_CASE("dep-F17: except for the very pod that was asked for") {
+  auto node = Restarting("new").Annotated(Gpu().RestartPodAnnotation(), "driver-1-uid");
+  CHECK(node.Judge().plan.remove.size() == 1);
+  node.WithDriverPods({DriverPod("new", "driver-2").Build()});
+  CHECK(node.Judge().plan.remove.empty());
+}
+
+TEST_CASE("dep-F8: the driver pod stays while pods that the policy protects are on the node") {
+  auto node = Restarting("old").Draining().StageBegan("pod-restart-required", absl::ZeroDuration());
+  CHECK(GateOf(node.Judge()) == "PodsUnknown");
+  node.WithPods({WebPod().Build()});
+  Verdict verdict = node.Judge();
+  CHECK(verdict.plan.remove.empty());
+  CHECK(verdict.plan.evict.size() == 1);
+  node.WithPods({});
+  CHECK(node.Judge().plan.remove.size() == 1);
+
+  SECTION("newcomers that do not go fail the node at the drain deadline") {
+    node.WithPods({WebPod().Build()}).StageBegan("pod-restart-required", absl::Seconds(300));
+    CHECK(Path(node.Judge().plan) == "upgrade-failed");
+  }
+}
+
+TEST_CASE("arch-A12: a drained node is written to pod-restart-required and then its driver pod is deleted") {
+  auto node = NodeUnderTest("drain-required").CordonedByUs().Draining().WithPods({});
+  node.StageBegan("drain-required", absl::Seconds(10));
+  const Verdict verdict = node.Judge();
+  CHECK(Path(verdict.plan) == "pod-restart-required");
+  REQUIRE(verdict.plan.patch);
+  CHECK(verdict.plan.remove.size() == 1);
+}
+
+TEST_CASE("T39a: with a ready driver the node is given back in one patch that leaves nothing behind") {
+  auto node = Restarting("new").StageBegan("pod-restart-required", absl::Seconds(10));
+  const Verdict verdict = node.Judge();
+  CHECK(Path(verdict.plan) == "uncordon-required,upgrade-done");
+  const Node after = node.After(verdict);
+  CHECK_FALSE(after.unschedulable);
+  CHECK(after.annotations.empty());
+  CHECK(after.labels.at(Gpu().StateLabel()) == "upgrade-done");
+}
+
+TEST_CASE("T48: a node that an administrator had cordoned is done without an uncordon") {
+  auto node = NodeUnderTest("pod-restart-required", "new").Cordoned();
+  node.Annotated(Gpu().InitiallyUnschedulableAnnotation(), "true");
+  const Verdict verdict = node.Judge();
+  CHECK(Path(verdict.plan) == "upgrade-done");
+  CHECK(node.After(verdict).unschedulable);
+  CHECK(node.After(verdict).annotations.empty());
+}
+
+TEST_CASE("dep-F7: the last upgrade that relies on a cordon lifts it") {
+  auto node = NodeUnderTest("uncordon-required", "new").Cordoned();
+  SECTION("another is still in progress") {
+    node.Annotated(kCordonedBy, "nvidia.com/gpu,nvidia.com/ofed").Labelled(Ofed().StateLabel(), "drain-required");
+    const Node after = node.After(node.Judge());
+    CHECK(after.unschedulable);
+    CHECK(after.annotations.at(kCordonedBy) == "nvidia.com/ofed");
+    CHECK(after.labels.at(Gpu().StateLabel()) == "upgrade-done");
+  }
+  SECTION("another has left its name behind") {
+    node.Annotated(kCordonedBy, "nvidia.com/gpu,nvidia.com/ofed").Labelled(Ofed().StateLabel(), "upgrade-done");
+    const Node after = node.After(node.Judge());
+    CHECK_FALSE(after.unschedulable);
+    CHECK_FALSE(after.annotations.contains(kCordonedBy));
+  }
+  SECTION("dep-F8: a cordon of the Go library, taken over in the middle, is lifted as well") {
+    CHECK_FALSE(node.After(node.Judge()).unschedulable);
+  }
+}
+
+TEST_CASE("dep-F8: a node that another driver without a cordon set still needs stays cordoned, and holds no slot") {
+  auto node = NodeUnderTest("uncordon-required", "new").CordonedByUs();
+  node.Labelled(Ofed().StateLabel(), "upgrade-failed");
+  const Verdict verdict = node.Judge();
+  CHECK(GateOf(verdict) == "OtherDriver");
+  CHECK(verdict.tally.slots == 0);
+  node.Labelled(Ofed().StateLabel(), "uncordon-required");
+  CHECK(Path(node.Judge().plan) == "upgrade-done");
+}
+
+TEST_CASE("T39c: a current driver pod that keeps restarting fails the node") {
+  auto node = Restarting("new").WithDriverPods({DriverPod("new").Crashing(11).Build()});
+  CHECK(Path(node.Judge().plan) == "upgrade-failed");
+  node.WithDriverPods({DriverPod("new").Crashing(10).Build()});
+  CHECK(GateOf(node.Judge()) == "DriverPodNotReady");
+}
+
+TEST_CASE("dep-F4: deadlines.podRestart fails a node whose driver does not come up") {
+  auto node = Restarting("new").WithDriverPods({DriverPod("new").Pending().Build()});
+  node.policy.deadlines.pod_restart = absl::Minutes(10);
+  node.StageBegan("pod-restart-required", absl::Minutes(10));
+  CHECK(Path(node.Judge().plan) == "upgrade-failed");
+}
+
+TEST_CASE("dep-F16: a node with an old and a new driver pod is not up to date until the old one is gone") {
+  auto node = Restarting("new").WithDriverPods({DriverPod("new", "a").Build(), DriverPod("old", "b").Build()});
+  const Verdict verdict = node.Judge();
+  REQUIRE(verdict.plan.remove.size() == 1);
+  CHECK(verdict.plan.remove[0].name == "b");
+  CHECK(Path(verdict.plan).empty());
+}
+
+TEST_CASE("T39: a driver that waits to be loaded is let go once the node is evacuated") {
+  auto node = Restarting("new").Annotated(Gpu().SafeLoadAnnotation(), "true").Draining();
+  node.WithDriverPods({DriverPod("new").NotReady().Build()});
+  node.StageBegan("pod-restart-required", absl::ZeroDuration());
+  node.WithPods({WebPod().Build()});
+  CHECK(node.After(node.Judge()).annotations.contains(Gpu().SafeLoadAnnotation()));
+  node.WithPods({});
+  CHECK_FALSE(node.After(node.Judge()).annotations.contains(Gpu().SafeLoadAnnotation()));
+}
+
+TEST_CASE("T39b, T47: with validation the node is given back when every validation pod is ready (dep-F5)") {
+  auto node = Validating().StageBegan("validation-required", absl::Seconds(1));
+  node.WithPods({Validator("a").Build(), Validator("b").NotReady().Build()});
+  CHECK(GateOf(node.Judge()) == "Validation");
+  CHECK_FALSE(node.Judge().plan.patch);
+  node.WithPods({Validator("a").Build(), Validator("b").Build()});
+  CHECK(Path(node.Judge().plan) == "uncordon-required,upgrade-done");
+}
+
+TEST_CASE("dep-F4: validation has a deadline even if there is no validation pod") {
+  auto node = Validating().WithPods({}).StageBegan("validation-required", absl::Seconds(600));
+  const Verdict verdict = node.Judge();
+  CHECK(Path(verdict.plan) == "upgrade-failed");
+  CHECK(verdict.plan.reason == "not valid after 600 s: no pod matches app=validator on the node");
+}
+
+TEST_CASE("T40, dep-F3: a failed node whose driver has come up recovers, through validation where there is one") {
+  auto node = NodeUnderTest("upgrade-failed", "new").CordonedByUs();
+  node.Annotated(Gpu().FailedRevisionAnnotation(), "new");
+  const Verdict verdict = node.Judge();
+  CHECK(Path(verdict.plan) == "uncordon-required,upgrade-done");
+  CHECK(node.After(verdict).annotations.empty());
+  node.options.validation_selector = Selector("app=validator");
+  CHECK(Path(node.Judge().plan) == "validation-required");
+}
+
+TEST_CASE("dep-F2: a failed node waits, and a new revision takes it back to upgrade-required") {
+  auto node = NodeUnderTest("upgrade-failed", "old").CordonedByUs();
+  node.Annotated(Gpu().FailedRevisionAnnotation(), "new");
+  CHECK(GateOf(node.Judge()) == "Failed");
+  CHECK(node.Judge().tally.slots == 1);
+  node.facts = Facts("newer");
+  const Verdict verdict = node.Judge();
+  CHECK(Path(verdict.plan) == "upgrade-required");
+  CHECK(verdict.candidate);
+}
+
+TEST_CASE("dep-F3: the driver of a failed node is not loaded under workloads") {
+  auto node = NodeUnderTest("upgrade-failed", "new").Draining().Annotated(Gpu().SafeLoadAnnotation(), "true");
+  node.WithDriverPods({DriverPod("new").NotReady().Build()});
+  node.Annotated(Gpu().FailedRevisionAnnotation(), "new");
+  CHECK(GateOf(node.Judge()) == "SafeLoad");
+  node.CordonedByUs().WithPods({WebPod().Build()});
+  CHECK(GateOf(node.Judge()) == "SafeLoad");
+  CHECK(node.Judge().plan.evict.empty());
+  node.WithPods({});
+  CHECK_FALSE(node.After(node.Judge()).annotations.contains(Gpu().SafeLoadAnnotation()));
+}
+
+}  // namespace
+}  // namespace driverupgrade::tests

@@ -1,0 +1,247 @@
+// unknown, upgrade-done and upgrade-required (T1-T9).
+#include "support/catch.h"
+#include "support/node_under_test.h"
+
+namespace driverupgrade::tests {
+namespace {
+
+const std::string kInitial = Gpu().InitiallyUnschedulableAnnotation();
+const std::string kCordonedBy(kCordonedByAnnotation);
+
+TEST_CASE("T1, T2: an unlabelled node is done if its driver pod is current and waits for a slot if it is not") {
+  const Verdict current = NodeUnderTest("", "new").Judge();
+  CHECK(Path(current.plan) == "upgrade-done");
+  CHECK_FALSE(current.candidate);
+
+  const Verdict old = NodeUnderTest("", "old").Judge();
+  CHECK(Path(old.plan) == "upgrade-required");
+  CHECK(old.candidate);
+}
+
+TEST_CASE("T3: a node that is done and current is left alone") {
+  const Verdict verdict = NodeUnderTest("upgrade-done", "new").Judge();
+  CHECK(Path(verdict.plan).empty());
+  CHECK_FALSE(verdict.plan.patch);
+  CHECK_FALSE(verdict.gate);
+}
+
+TEST_CASE("T1: what starts an upgrade of a node that is done") {
+  SECTION("an old driver pod") { CHECK(Path(NodeUnderTest("upgrade-done", "old").Judge().plan) == "upgrade-required"); }
+  SECTION("a driver that waits to be loaded") {
+    auto node = NodeUnderTest("upgrade-done", "new").Annotated(Gpu().SafeLoadAnnotation(), "true");
+    CHECK(Path(node.Judge().plan) == "upgrade-required");
+  }
+  SECTION("a request") {
+    auto node = NodeUnderTest("upgrade-done", "new").Annotated(Gpu().UpgradeRequestedAnnotation(), "true");
+    CHECK(Path(node.Judge().plan) == "upgrade-required");
+  }
+  SECTION("not a request that is not exactly `true`") {
+    auto node = NodeUnderTest("upgrade-done", "new").Annotated(Gpu().UpgradeRequestedAnnotation(), "yes");
+    CHECK(Path(node.Judge().plan).empty());
+  }
+}
+
+TEST_CASE("T2: a node with an orphaned driver pod alone counts as done") {
+  Pod orphan = DriverPod("old").Build();
+  orphan.owners.clear();
+  CHECK(Path(NodeUnderTest().WithDriverPods({orphan}).Judge().plan) == "upgrade-done");
+}
+
+TEST_CASE("dep-F15: a node whose wanted revision is unknown is not judged") {
+  NodeUnderTest node("upgrade-done", "old");
+  node.facts.daemon_sets["ds"].wanted_revision.reset();
+  node.facts.daemon_sets["ds"].why_unknown = "generation 2 is not observed";
+  const Verdict verdict = node.Judge();
+  CHECK(Path(verdict.plan).empty());
+  CHECK(GateOf(verdict) == "RevisionUnknown");
+  CHECK(verdict.gate->detail == "generation 2 is not observed");
+}
+
+TEST_CASE("R14, dep-F1: a driver pod without a revision label is a finding on its node") {
+  Pod pod = DriverPod("old").Build();
+  pod.labels.erase("controller-revision-hash");
+  const Verdict verdict = NodeUnderTest("upgrade-done").WithDriverPods({pod}).Judge();
+  CHECK(GateOf(verdict) == "RevisionUnknown");
+  REQUIRE(verdict.findings.size() == 1);
+  CHECK(verdict.findings[0].code == FindingCode::kPodWithoutRevision);
+}
+
+TEST_CASE("T5: the skip label keeps a node in upgrade-required without asking for a slot") {
+  const Verdict verdict =
+      NodeUnderTest("upgrade-required").Labelled(Gpu().SkipUpgradeLabel(), "true").Judge(/*admitted=*/true);
+  CHECK(GateOf(verdict) == "SkipLabel");
+  CHECK_FALSE(verdict.candidate);
+  CHECK_FALSE(verdict.plan.patch);
+}
+
+TEST_CASE("arch-A4: an admitted node is carried to its first wait in one patch that also cordons it") {
+  auto node = NodeUnderTest("", "old").Draining();
+  const Verdict verdict = node.Judge(/*admitted=*/true);
+  CHECK(Path(verdict.plan) == "upgrade-required,cordon-required,wait-for-jobs-required,drain-required");
+  CHECK(GateOf(verdict) == "PodsUnknown");
+  const Node after = node.After(verdict);
+  CHECK(after.unschedulable);
+  CHECK(after.labels.at(Gpu().StateLabel()) == "drain-required");
+  CHECK(after.annotations.at(kCordonedBy) == "nvidia.com/gpu");
+  CHECK(after.annotations.at(Gpu().StageAnnotation()) == "drain-required@1000@new");
+  CHECK(verdict.plan.evict.empty());
+}
+
+TEST_CASE("arch-A4: with EveryState a pass enters one state") {
+  auto node = NodeUnderTest("upgrade-required").Draining();
+  node.policy.pacing = Pacing::kEveryState;
+  const Verdict verdict = node.Judge(/*admitted=*/true);
+  CHECK(Path(verdict.plan) == "cordon-required");
+  CHECK_FALSE(node.After(verdict).unschedulable);
+}
+
+TEST_CASE("dep-F7: an administrator's cordon is noted when the upgrade starts and joined by nobody") {
+  auto node = NodeUnderTest("", "old").Cordoned().Draining();
+  const Node after = node.After(node.Judge(/*admitted=*/true));
+  CHECK(after.annotations.at(kInitial) == "true");
+  CHECK_FALSE(after.annotations.contains(kCordonedBy));
+}
+
+TEST_CASE("dep-F7: what was noted on entering upgrade-required is read anew on leaving it") {
+  SECTION("uncordoned meanwhile") {
+    auto node = NodeUnderTest("upgrade-required").Annotated(kInitial, "true").Draining();
+    const Node after = node.After(node.Judge(/*admitted=*/true));
+    CHECK_FALSE(after.annotations.contains(kInitial));
+    CHECK(after.annotations.at(kCordonedBy) == "nvidia.com/gpu");
+  }
+  SECTION("cordoned meanwhile") {
+    auto node = NodeUnderTest("upgrade-required").Cordoned().Draining();
+    CHECK(node.After(node.Judge(/*admitted=*/true)).annotations.at(kInitial) == "true");
+  }
+}
+
+TEST_CASE("dep-F7: a cordon in the set is an upgrade's while a name in it lives or has no label") {
+  struct Row {
+    const char* name;
+    const char* set;
+    const char* ofed_state;
+    bool administrators;
+  };
+  const auto row = GENERATE(values<Row>({
+      {"another driver is in progress", "nvidia.com/ofed", "drain-required", false},
+      {"another driver waits for its slot", "nvidia.com/ofed", "upgrade-required", false},
+      {"another driver has failed", "nvidia.com/ofed", "upgrade-failed", false},
+      {"another driver is done: its name was left behind", "nvidia.com/ofed", "upgrade-done", true},
+      {"another driver's label was removed", "nvidia.com/ofed", "", false},
+      {"our own, from an attempt that failed", "nvidia.com/gpu", "", false},
+  }));
+  CAPTURE(row.name);
+  auto node = NodeUnderTest("upgrade-required").Cordoned().Annotated(kCordonedBy, row.set).Draining();
+  if (*row.ofed_state != 0) node.Labelled(Ofed().StateLabel(), row.ofed_state);
+  const Node after = node.After(node.Judge(/*admitted=*/true));
+  CHECK(after.annotations.contains(kInitial) == row.administrators);
+}
+
+TEST_CASE("dep-F8: an upgrade waits for a driver that keeps no cordon set and has cordoned the node") {
+  auto node = NodeUnderTest("upgrade-required").Cordoned().Labelled(Ofed().StateLabel(), "drain-required");
+  const Verdict verdict = node.Judge(/*admitted=*/true);
+  CHECK(GateOf(verdict) == "OtherDriver");
+  CHECK(verdict.gate->detail == "nvidia.com/ofed is being upgraded on the node");
+}
+
+TEST_CASE("dep-F14: what a waiting node asks of the budgets") {
+  struct Row {
+    const char* name;
+    bool cordoned;
+    bool ours;
+    bool ready;
+    CordonedNodes policy;
+    bool slot, headroom, takes;
+  };
+  const auto row = GENERATE(values<Row>({
+      {"available", false, false, true, CordonedNodes::kProceed, true, true, true},
+      {"not ready: counted as unavailable already", false, false, false, CordonedNodes::kProceed, true, true, false},
+      {"cordoned by an upgrade", true, true, true, CordonedNodes::kProceed, true, false, false},
+      {"cordoned by an administrator", true, false, true, CordonedNodes::kProceed, false, false, false},
+      {"the same, within the budget", true, false, true, CordonedNodes::kWithinBudget, true, false, false},
+  }));
+  CAPTURE(row.name);
+  NodeUnderTest node("upgrade-required");
+  if (row.cordoned) node.Cordoned();
+  if (row.ours) node.CordonedByUs();
+  node.view.node.ready = row.ready;
+  node.policy.cordoned_nodes = row.policy;
+  const Verdict verdict = node.Judge();
+  REQUIRE(verdict.candidate);
+  CHECK(verdict.candidate->needs_slot == row.slot);
+  CHECK(verdict.candidate->needs_headroom == row.headroom);
+  CHECK(verdict.candidate->takes_headroom == row.takes);
+}
+
+TEST_CASE("dep-F14: cordoned nodes that the policy ignores wait") {
+  auto node = NodeUnderTest("upgrade-required").Cordoned();
+  node.policy.cordoned_nodes = CordonedNodes::kIgnore;
+  CHECK(GateOf(node.Judge(/*admitted=*/true)) == "Cordoned");
+}
+
+TEST_CASE("dep-F17: a request is kept until admission and then names the pod to restart") {
+  auto node = NodeUnderTest("upgrade-required", "new").Annotated(Gpu().UpgradeRequestedAnnotation(), "true").Draining();
+  CHECK_FALSE(node.Judge().plan.patch);
+  const Node after = node.After(node.Judge(/*admitted=*/true));
+  CHECK_FALSE(after.annotations.contains(Gpu().UpgradeRequestedAnnotation()));
+  CHECK(after.annotations.at(Gpu().RestartPodAnnotation()) == "driver-1-uid");
+}
+
+TEST_CASE("dep-F9: with autoUpgrade off everything stays where it is") {
+  auto node = NodeUnderTest("", "old");
+  node.policy.auto_upgrade = false;
+  const Verdict verdict = node.Judge();
+  CHECK_FALSE(verdict.plan.patch);
+  CHECK(GateOf(verdict) == "Frozen");
+}
+
+TEST_CASE("A label value that is no state is a finding, and the node is left alone") {
+  const Verdict verdict = NodeUnderTest("upgrade-reqired").Judge(/*admitted=*/true);
+  CHECK_FALSE(verdict.plan.patch);
+  CHECK(GateOf(verdict) == "UnknownState");
+  CHECK(verdict.tally.slots == 1);
+  REQUIRE(verdict.findings.size() == 1);
+  CHECK(verdict.findings[0].code == FindingCode::kUnknownState);
+}
+
+TEST_CASE("arch-A9: a node with an unanswered patch gets no other, and counts at both of its states") {
+  auto node = NodeUnderTest("upgrade-required").Draining();
+  const Verdict first = node.Judge(/*admitted=*/true);
+  AttemptLog log;
+  log.PatchSent(node.view.node, *first.plan.patch, node.now);
+  node.view.attempts = log.ForNode("n1-uid");
+  Verdict verdict = node.Judge(/*admitted=*/true);
+  CHECK(GateOf(verdict) == "Unsettled");
+  CHECK_FALSE(verdict.plan.patch);
+  CHECK(verdict.tally.slots == 1);
+  CHECK(verdict.tally.unavailable == 1);
+
+  SECTION("a lost answer: tried again after a pause, still counted") {
+    log.PatchAnswered("n1-uid", Outcome::kUnclear, "connection reset", node.now);
+    node.view.attempts = log.ForNode("n1-uid");
+    CHECK(GateOf(node.Judge(/*admitted=*/true)) == "Unsettled");
+    node.now += absl::Seconds(2);
+    verdict = node.Judge(/*admitted=*/true);
+    CHECK(verdict.plan.patch);
+    CHECK(verdict.tally.slots == 1);
+  }
+  SECTION("a newer version settles it") {
+    log.PatchAnswered("n1-uid", Outcome::kUnclear, "409", node.now);
+    node.view.node.resource_version = "11";
+    log.NodeRead(node.view.node, nullptr);
+    node.view.attempts = log.ForNode("n1-uid");
+    verdict = node.Judge(/*admitted=*/true);
+    CHECK(verdict.plan.patch);
+    CHECK(verdict.tally.slots == 0);
+  }
+  SECTION("a clear refusal changes nothing and is tried again after a pause") {
+    log.PatchAnswered("n1-uid", Outcome::kNotApplied, "403", node.now);
+    node.view.attempts = log.ForNode("n1-uid");
+    verdict = node.Judge(/*admitted=*/true);
+    CHECK(GateOf(verdict) == "Unsettled");
+    CHECK(verdict.tally.slots == 0);
+  }
+}
+
+}  // namespace
+}  // namespace driverupgrade::tests

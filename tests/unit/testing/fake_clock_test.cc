@@ -1,0 +1,45 @@
+#include "driverupgrade/testing/fake_clock.h"
+
+#include <stop_token>
+
+#include "support/catch.h"
+
+namespace driverupgrade {
+namespace {
+
+using testing::FakeClock;
+
+TEST_CASE("a fake clock starts at the same time in every run and stands still") {
+  const FakeClock clock;
+  CHECK(clock.Now() == FakeClock::DefaultStart());
+  CHECK(clock.Now() == FakeClock().Now());
+}
+
+TEST_CASE("a fake clock goes where it is set, also back, but AdvanceTo never goes back") {
+  FakeClock clock(absl::FromUnixSeconds(100));
+  clock.Advance(absl::Seconds(5));
+  CHECK(clock.Now() == absl::FromUnixSeconds(105));
+  clock.SetTime(absl::FromUnixSeconds(50));
+  CHECK(clock.Now() == absl::FromUnixSeconds(50));
+  CHECK(clock.AdvanceTo(absl::FromUnixSeconds(40)) == absl::FromUnixSeconds(50));
+  CHECK(clock.AdvanceTo(absl::FromUnixSeconds(60)) == absl::FromUnixSeconds(60));
+}
+
+TEST_CASE("sleeping on a fake clock takes virtual time and no other") {
+  FakeClock clock(absl::FromUnixSeconds(0));
+  CHECK(clock.SleepFor(absl::Hours(24), {}));
+  CHECK(clock.Now() == absl::FromUnixSeconds(86400));
+  CHECK(clock.SleepFor(-absl::Seconds(1), {}));
+  CHECK(clock.Now() == absl::FromUnixSeconds(86400));
+}
+
+TEST_CASE("a stop request ends a sleep on a fake clock before it begins") {
+  FakeClock clock(absl::FromUnixSeconds(0));
+  std::stop_source stop;
+  stop.request_stop();
+  CHECK_FALSE(clock.SleepFor(absl::Seconds(1), stop.get_token()));
+  CHECK(clock.Now() == absl::FromUnixSeconds(0));
+}
+
+}  // namespace
+}  // namespace driverupgrade

@@ -1,0 +1,248 @@
+#include <memory>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "driverupgrade/testing/builders.h"
+#include "driverupgrade/testing/fake_cluster.h"
+#include "support/catch.h"
+
+namespace driverupgrade {
+namespace {
+
+using testing::Actor;
+using testing::Call;
+using testing::Change;
+using testing::FakeClock;
+using testing::FakeCluster;
+using testing::NodeBuilder;
+using testing::PodBuilder;
+
+struct World {
+  World() {
+    node = cluster.AddNode(NodeBuilder("n1").Build());
+    pod = cluster.AddPod(PodBuilder("a", "p").OnNode("n1").Build());
+  }
+
+  absl::Status Cordon() {
+    return cluster
+        .PatchNode(context, {.name = "n1",
+                             .uid = node.uid,
+                             .resource_version = cluster.node("n1")->resource_version,
+                             .unschedulable = true})
+        .status();
+  }
+
+  std::shared_ptr<FakeClock> clock = std::make_shared<FakeClock>();
+  FakeCluster cluster{clock};
+  CallContext context = {};
+  Node node = {};
+  Pod pod = {};
+};
+
+TEST_CASE("a failing call is not applied, as often as asked for, and for that operation only") {
+  World world;
+  world.cluster.FailNext(Operation::kPatchNode, absl::UnavailableError("etcd is down"), 2);
+  CHECK(world.cluster.ListNodes(world.context, {}).ok());
+  CHECK(world.Cordon() == absl::UnavailableError("etcd is down"));
+  CHECK(world.Cordon() == absl::UnavailableError("etcd is down"));
+  CHECK_FALSE(world.cluster.node("n1")->unschedulable);
+  CHECK(world.Cordon().ok());
+  CHECK(world.cluster.node("n1")->unschedulable);
+}
+
+TEST_CASE("a write whose answer is lost is applied (fault-F6)") {
+  World world;
+  world.cluster.FailNextAfterApplying(Operation::kPatchNode, absl::DeadlineExceededError("no answer"));
+  CHECK(absl::IsDeadlineExceeded(world.Cordon()));
+  CHECK(world.cluster.node("n1")->unschedulable);
+  world.cluster.FailNextAfterApplying(Operation::kDeletePod, absl::UnavailableError("reset"));
+  CHECK(absl::IsUnavailable(world.cluster.DeletePod(world.context, {.pod = world.pod.ref})));
+  CHECK(world.cluster.pod("a", "p")->deletion_timestamp.has_value());
+}
+
+TEST_CASE("faults of one operation come in the order in which they were given") {
+  World world;
+  world.cluster.FailNext(Operation::kGetNode, absl::UnavailableError("first"));
+  world.cluster.FailNextAfterApplying(Operation::kGetNode, absl::UnauthenticatedError("second"));
+  CHECK(absl::IsUnavailable(world.cluster.GetNode(world.context, {.name = "n1"}).status()));
+  CHECK(absl::IsUnauthenticated(world.cluster.GetNode(world.context, {.name = "n1"}).status()));
+  CHECK(world.cluster.GetNode(world.context, {.name = "n1"}).ok());
+}
+
+TEST_CASE("an eviction that the server throttles is an answer and no error (E24)") {
+  World world;
+  world.cluster.FailNext(Operation::kEvictPod, absl::ResourceExhaustedError("too many requests"));
+  world.cluster.FailNext(Operation::kEvictPod, absl::NotFoundError("gone"));
+  world.cluster.FailNext(Operation::kEvictPod, absl::InternalError("webhook"));
+  const absl::StatusOr<EvictionAnswer> throttled =
+      world.cluster.EvictPod(world.context, {.pod = world.pod.ref});
+  REQUIRE(throttled.ok());
+  CHECK(throttled->kind == EvictionAnswer::Kind::kThrottled);
+  CHECK(throttled->message == "too many requests");
+  CHECK(world.cluster.EvictPod(world.context, {.pod = world.pod.ref})->kind == EvictionAnswer::Kind::kGone);
+  CHECK(world.cluster.EvictPod(world.context, {.pod = world.pod.ref}).status() ==
+        absl::InternalError("webhook"));
+  CHECK_FALSE(world.cluster.pod("a", "p")->deletion_timestamp.has_value());
+}
+
+TEST_CASE("any answer to an eviction can be given") {
+  World world;
+  const EvictionAnswer answer{
+      .kind = EvictionAnswer::Kind::kRefusedByBudget, .budget = "mine", .retry_after = absl::Seconds(7)};
+  world.cluster.AnswerNextEviction(answer, 2);
+  for (int i = 0; i < 2; ++i) {
+    CHECK(world.cluster.EvictPod(world.context, {.pod = world.pod.ref}).value() == answer);
+  }
+  CHECK(world.cluster.EvictPod(world.context, {.pod = world.pod.ref})->kind ==
+        EvictionAnswer::Kind::kAccepted);
+}
+
+TEST_CASE("a call that is stopped or late does not reach the cluster") {
+  World world;
+  std::stop_source stop;
+  stop.request_stop();
+  world.context.stop = stop.get_token();
+  CHECK(absl::IsCancelled(world.Cordon()));
+  world.context = {.deadline = world.clock->Now()};
+  CHECK(absl::IsDeadlineExceeded(world.Cordon()));
+  CHECK_FALSE(world.cluster.node("n1")->unschedulable);
+  CHECK_FALSE(world.cluster.journal().back().applied);
+}
+
+TEST_CASE("an operation that is switched off is not supported") {
+  World world;
+  CHECK(world.cluster.Supports(Operation::kPatchNode));
+  world.cluster.SetSupported(Operation::kPatchNode, false);
+  CHECK_FALSE(world.cluster.Supports(Operation::kPatchNode));
+  CHECK(absl::IsUnimplemented(world.Cordon()));
+  world.cluster.SetSupported(Operation::kPatchNode, true);
+  CHECK(world.Cordon().ok());
+}
+
+TEST_CASE("a hook before a call can let an administrator be faster") {
+  World world;
+  const Node read = world.cluster.node("n1").value();
+  world.cluster.SetFaultHooks(
+      [&](const Call& call) -> std::optional<absl::Status> {
+        if (call.operation == Operation::kPatchNode) world.cluster.Cordon(call.object);
+        return std::nullopt;
+      },
+      nullptr);
+  CHECK(absl::IsAborted(world.cluster
+                            .PatchNode(world.context, {.name = "n1",
+                                                       .uid = read.uid,
+                                                       .resource_version = read.resource_version,
+                                                       .labels = {{"a", "b"}}})
+                            .status()));
+  CHECK(world.cluster.node("n1")->labels.empty());
+}
+
+TEST_CASE("hooks answer in place of the cluster, before it or after it") {
+  World world;
+  std::vector<std::string> seen;
+  world.cluster.SetFaultHooks(
+      [&](const Call& call) -> std::optional<absl::Status> {
+        if (call.number == 1) return absl::UnavailableError("before");
+        return std::nullopt;
+      },
+      [&](const Call& call) -> std::optional<absl::Status> {
+        seen.push_back(call.object + (call.code == absl::StatusCode::kOk ? " ok" : " not ok"));
+        return absl::UnavailableError("after");
+      });
+  CHECK(world.Cordon() == absl::UnavailableError("before"));
+  CHECK_FALSE(world.cluster.node("n1")->unschedulable);
+  CHECK(world.Cordon() == absl::UnavailableError("after"));
+  CHECK(world.cluster.node("n1")->unschedulable);
+  CHECK(seen == std::vector<std::string>{"n1 ok"});
+  world.cluster.SetFaultHooks(nullptr, nullptr);
+  CHECK(world.Cordon().ok());
+}
+
+TEST_CASE("the journal tells what was asked and answered, and each operation is counted") {
+  World world;
+  world.cluster.FailNextAfterApplying(Operation::kPatchNode, absl::UnavailableError("lost"));
+  REQUIRE_FALSE(world.Cordon().ok());
+  world.clock->Advance(absl::Seconds(1));
+  REQUIRE(world.cluster.EvictPod(world.context, {.pod = world.pod.ref}).ok());
+  REQUIRE(world.cluster.ListPods(world.context, {.ns = "a", .node_name = "n1"}).ok());
+  const std::vector<Call> journal = world.cluster.journal();
+  REQUIRE(journal.size() == 3);
+  CHECK(journal[0].number == 1);
+  CHECK(journal[0].operation == Operation::kPatchNode);
+  CHECK(journal[0].object == "n1");
+  CHECK(journal[0].parameters == "resourceVersion=1001 unschedulable=true");
+  CHECK(journal[0].code == absl::StatusCode::kUnavailable);
+  CHECK(journal[0].answer == "lost");
+  CHECK(journal[0].applied);
+  CHECK(journal[1].object == "a/p");
+  CHECK(journal[1].time == FakeClock::DefaultStart() + absl::Seconds(1));
+  CHECK(journal[1].answer == std::string(ToString(EvictionAnswer::Kind::kAccepted)));
+  CHECK(journal[2].object == "a n1");
+  CHECK(world.cluster.CallCount(Operation::kPatchNode) == 1);
+  CHECK(world.cluster.CallCount(Operation::kDeletePod) == 0);
+}
+
+TEST_CASE("events are kept in order as they were recorded") {
+  World world;
+  const RecordEventParams on_node{
+      .node_name = "n1", .node_uid = "1", .reason = "GPUDriverUpgrade", .message = "one"};
+  const RecordEventParams on_pod{.pod = world.pod.ref, .type = EventType::kWarning, .message = "two"};
+  REQUIRE(world.cluster.RecordEvent(world.context, on_node).ok());
+  REQUIRE(world.cluster.RecordEvent(world.context, on_pod).ok());
+  CHECK(world.cluster.events() == std::vector{on_node, on_pod});
+}
+
+TEST_CASE("an observer sees every commit with its actor, before and after, in order of revision") {
+  World world;
+  std::vector<std::string> seen;
+  std::int64_t revision = world.cluster.revision();
+  world.cluster.SetChangeObserver([&](const Change& change) {
+    CHECK(change.revision == ++revision);
+    const char* actor = change.actor == Actor::kClient    ? "client"
+                        : change.actor == Actor::kCluster ? "cluster"
+                                                          : "admin";
+    if (change.node.after != nullptr) {
+      REQUIRE(change.node.before != nullptr);
+      seen.push_back(std::string(actor) + " cordons " + change.node.after->name);
+      CHECK_FALSE(change.node.before->unschedulable);
+    }
+    if (change.pod.before != nullptr) {
+      seen.push_back(std::string(actor) + (change.pod.after != nullptr ? " deletes " : " ends ") +
+                     change.pod.before->ref.name);
+    }
+  });
+  REQUIRE(world.Cordon().ok());
+  REQUIRE(world.cluster.DeletePod(world.context, {.pod = world.pod.ref}).ok());
+  world.cluster.Advance(absl::Minutes(1));
+  CHECK(seen == std::vector<std::string>{"client cordons n1", "client deletes p", "cluster ends p"});
+}
+
+TEST_CASE("threads may use one cluster at a time") {
+  World world;
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 4; ++i) {
+    threads.emplace_back([&world, i] {
+      const CallContext context;
+      for (int k = 0; k < 50; ++k) {
+        // Compare and swap until it is ours: no increment is lost.
+        for (;;) {
+          const Node node = world.cluster.GetNode(context, {.name = "n1"}).value();
+          auto found = node.labels.find("count");
+          const int count = found == node.labels.end() ? 0 : std::stoi(found->second);
+          PatchNodeParams params{.name = "n1", .uid = node.uid, .resource_version = node.resource_version};
+          params.labels["count"] = std::to_string(count + 1);
+          if (world.cluster.PatchNode(context, params).ok()) break;
+        }
+        if (i == 0) world.cluster.Advance(absl::Seconds(1));
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  CHECK(world.cluster.node("n1")->labels.at("count") == "200");
+}
+
+}  // namespace
+}  // namespace driverupgrade

@@ -1,0 +1,83 @@
+#include "driverupgrade/upgrade_policy.h"
+
+#include <limits>
+#include <string>
+
+#include "support/catch.h"
+
+namespace driverupgrade {
+namespace {
+
+constexpr int kIntMax = std::numeric_limits<int>::max();
+
+struct LimitRow {
+  std::string name;
+  CountOrPercent limit;
+  int total;
+  int expected;
+};
+
+TEST_CASE("a limit scales with the fleet as an int-or-percent of Kubernetes does") {
+  const LimitRow row = GENERATE(values<LimitRow>({
+      {"a count is itself", Count{3}, 10, 3},
+      {"a count may exceed the fleet", Count{30}, 10, 30},
+      {"count zero", Count{0}, 10, 0},
+      {"a quarter rounds up", Percent{25}, 10, 3},
+      {"a quarter of one node is one node", Percent{25}, 1, 1},
+      {"an even share", Percent{25}, 8, 2},
+      {"one percent of a hundred", Percent{1}, 100, 1},
+      {"one percent of a hundred and one", Percent{1}, 101, 2},
+      {"all", Percent{100}, 7, 7},
+      {"more than all", Percent{150}, 7, 11},
+      {"nothing", Percent{0}, 7, 0},
+      {"of nothing", Percent{25}, 0, 0},
+      {"of less than nothing", Percent{25}, -4, 0},
+      {"saturates", Percent{kIntMax}, kIntMax, kIntMax},
+      {"just short of saturation", Percent{100}, kIntMax, kIntMax},
+  }));
+  CAPTURE(row.name);
+  CHECK(ScaledLimit(row.limit, row.total) == row.expected);
+}
+
+TEST_CASE("the defaults are valid") { CHECK(Validate({}).ok()); }
+
+struct ValidationRow {
+  std::string error;
+  UpgradePolicy policy;
+};
+
+TEST_CASE("a policy is refused under the names of the documents") {
+  const ValidationRow row = GENERATE(values<ValidationRow>({
+      {"maxParallelUpgrades: must be >= 1, got 0", {.max_parallel = 0}},
+      {"maxParallelUpgrades: must be >= 1, got -1", {.max_parallel = -1}},
+      {"maxUnavailable: must be >= 0, got -1", {.max_unavailable = Count{-1}}},
+      {"maxUnavailable: must be >= 0, got -25", {.max_unavailable = Percent{-25}}},
+      {"waitForCompletion.timeoutSeconds: must be > 0 and at most 2147483647 s, or infinite, got 0",
+       {.wait_for_completion = WaitForCompletionPolicy{.timeout = absl::ZeroDuration()}}},
+      {"podDeletion.timeoutSeconds: must be > 0 and at most 2147483647 s, or infinite, got -1s",
+       {.pod_deletion = PodDeletionPolicy{.timeout = absl::Seconds(-1)}}},
+      {"drain.timeoutSeconds: must be > 0 and at most 2147483647 s, or infinite, got -inf",
+       {.drain = DrainPolicy{.timeout = -absl::InfiniteDuration()}}},
+      {"deadlines.podRestartSeconds: must be > 0 and at most 2147483647 s, or infinite, got 0",
+       {.deadlines = {.pod_restart = absl::ZeroDuration()}}},
+      {"deadlines.validationSeconds: must be > 0 and at most 2147483647 s, or infinite, got 596523h14m8s",
+       {.deadlines = {.validation = absl::Seconds(2147483648)}}},
+      {"maxParallelUpgrades: must be >= 1, got 0; maxUnavailable: must be >= 0, got -1",
+       {.max_parallel = 0, .max_unavailable = Count{-1}}},
+  }));
+  const absl::Status status = Validate(row.policy);
+  CHECK(status.code() == absl::StatusCode::kInvalidArgument);
+  CHECK(std::string(status.message()) == row.error);
+}
+
+TEST_CASE("the limits of every range are valid") {
+  CHECK(Validate({.max_parallel = 1, .max_unavailable = Count{0}}).ok());
+  CHECK(Validate({.max_parallel = kIntMax, .max_unavailable = Percent{kIntMax}}).ok());
+  CHECK(Validate({.max_parallel = std::nullopt, .max_unavailable = std::nullopt}).ok());
+  CHECK(Validate({.drain = DrainPolicy{.timeout = absl::InfiniteDuration()}}).ok());
+  CHECK(Validate({.drain = DrainPolicy{.timeout = absl::Milliseconds(1)}}).ok());
+  CHECK(Validate({.drain = DrainPolicy{.timeout = absl::Seconds(kIntMax)}}).ok());
+}
+
+}  // namespace
+}  // namespace driverupgrade

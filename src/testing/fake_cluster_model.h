@@ -50,7 +50,9 @@ struct WorkloadRecord {
   std::string uid = {};
   /// Pod names of a StatefulSet.
   std::set<std::string> identities = {};
-  /// Pods of this workload by node, and every node of the cluster ordered by that number.
+  /// Its pods that count towards the replicas.
+  int active = 0;
+  /// Its pods by node, and every node of the cluster ordered by that number.
   std::map<std::string, int> pods_on_node = {};
   std::set<std::pair<int, std::string>> nodes_by_load = {};
 };
@@ -176,7 +178,7 @@ class Model {
   void Enrol(const Pod& pod, const PodBehavior& behavior);
   void CreateWorkloadPod(Actor actor, const WorkloadRecord& record, const std::string& name, bool started);
   void SyncWorkload(const std::string& uid, Actor actor, bool started);
-  void CountLoad(WorkloadRecord& record, const std::string& node_name, int difference);
+  void CountLoad(WorkloadRecord& record, const Pod& pod, int sign);
   bool CanTakePods(const Node& node) const { return node.ready && !node.unschedulable; }
   std::string PickNode(const Pod& pod) const;
   void QueueSchedule();

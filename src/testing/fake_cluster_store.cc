@@ -177,7 +177,7 @@ void Model::IndexPod(const Pod& pod) {
   if (owner == nullptr) return;
   pods_by_owner_[owner->uid].insert(key);
   auto workload = workloads_.find(owner->uid);
-  if (workload != workloads_.end()) CountLoad(workload->second, pod.node_name, +1);
+  if (workload != workloads_.end()) CountLoad(workload->second, pod, +1);
 }
 
 void Model::UnindexPod(const Pod& pod) {
@@ -188,7 +188,7 @@ void Model::UnindexPod(const Pod& pod) {
   if (owner == nullptr) return;
   pods_by_owner_[owner->uid].erase(key);
   auto workload = workloads_.find(owner->uid);
-  if (workload != workloads_.end()) CountLoad(workload->second, pod.node_name, -1);
+  if (workload != workloads_.end()) CountLoad(workload->second, pod, -1);
 }
 
 void Model::PutPod(Actor actor, Pod pod, const PodBehavior* behavior) {

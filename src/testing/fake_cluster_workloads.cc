@@ -21,7 +21,7 @@ WorkloadRecord& Model::EnsureWorkload(WorkloadSpec spec, const std::string& uid)
   if (!inserted) return record;
   record.uid = uid;
   for (const auto& [name, node] : nodes_) record.nodes_by_load.emplace(0, name);
-  for (const Key& key : pods_by_owner_[uid]) CountLoad(record, pods_.at(key).pod.node_name, +1);
+  for (const Key& key : pods_by_owner_[uid]) CountLoad(record, pods_.at(key).pod, +1);
   return record;
 }
 
@@ -74,11 +74,7 @@ void Model::SyncWorkload(const std::string& uid, Actor actor, bool started) {
     }
     return;
   }
-  int active = 0;
-  for (const Key& key : pods_by_owner_[uid]) {
-    if (IsActive(pods_.at(key).pod)) ++active;
-  }
-  for (; active < record.spec.replicas; ++active) {
+  while (record.active < record.spec.replicas) {
     CreateWorkloadPod(actor, record, NewPodName(record.spec.ns, record.spec.name), started);
   }
 }
@@ -105,11 +101,13 @@ void Model::CreateWorkloadPod(Actor actor, const WorkloadRecord& record, const s
   PutPod(actor, std::move(pod), &spec.behavior);
 }
 
-void Model::CountLoad(WorkloadRecord& record, const std::string& node_name, int difference) {
+void Model::CountLoad(WorkloadRecord& record, const Pod& pod, int sign) {
+  if (IsActive(pod)) record.active += sign;
+  const std::string& node_name = pod.node_name;
   if (node_name.empty()) return;
   int& count = record.pods_on_node[node_name];
   const bool is_known = record.nodes_by_load.erase({count, node_name}) > 0;
-  count += difference;
+  count += sign;
   // Pods may stand on nodes that are not there, or not any more.
   if (is_known) record.nodes_by_load.emplace(count, node_name);
   if (count == 0) record.pods_on_node.erase(node_name);

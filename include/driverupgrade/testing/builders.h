@@ -3,9 +3,9 @@
 /// Defines NodeBuilder, PodBuilder, and AddFleet, the world of the demo.
 ///
 ///     cluster.AddNode(NodeBuilder("n1").WithLabel("gpu", "true").Cordoned().Build());
-///     cluster.AddPod(PodBuilder("team-a",
-///     "web-1").OnNode("n1").OwnedByReplicaSet("web").WithEmptyDir().Build()); Fleet fleet =
-///     AddFleet(cluster, {.node_count = 6}); cluster.SetTemplate(fleet.ns, fleet.daemon_set, "rev-2");
+///     cluster.AddPod(PodBuilder("team-a", "web-1").OnNode("n1").OwnedByReplicaSet("web").WithEmptyDir().Build());
+///     Fleet fleet = AddFleet(cluster, {.node_count = 6});
+///     cluster.SetTemplate(fleet.ns, fleet.daemon_set, "rev-2");
 ///
 /// Builders are values; not thread-safe.
 #ifndef DRIVERUPGRADE_TESTING_BUILDERS_H_

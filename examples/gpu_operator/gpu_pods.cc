@@ -1,0 +1,16 @@
+#include "gpu_operator/gpu_pods.h"
+
+#include <algorithm>
+
+namespace gpu_operator {
+
+using driverupgrade::PodPhase;
+
+bool UsesGpu(const driverupgrade::Pod& pod) {
+  if (pod.phase != PodPhase::kRunning && pod.phase != PodPhase::kPending) return false;
+  return std::any_of(pod.resource_names.begin(), pod.resource_names.end(), [](const std::string& name) {
+    return name.starts_with("nvidia.com/gpu") || name.starts_with("nvidia.com/mig-");
+  });
+}
+
+}  // namespace gpu_operator

@@ -1,0 +1,15 @@
+// Which pods use a GPU.
+#ifndef DRIVERUPGRADE_EXAMPLES_GPU_OPERATOR_GPU_PODS_H_
+#define DRIVERUPGRADE_EXAMPLES_GPU_OPERATOR_GPU_PODS_H_
+
+#include "driverupgrade/cluster_types.h"
+
+namespace gpu_operator {
+
+/// A pod that is Running or Pending and names a resource `nvidia.com/gpu…` or `nvidia.com/mig-…` in the requests or
+/// limits of a regular container (upstream-behaviour.md §1.5, but for resource claims).
+bool UsesGpu(const driverupgrade::Pod& pod);
+
+}  // namespace gpu_operator
+
+#endif  // DRIVERUPGRADE_EXAMPLES_GPU_OPERATOR_GPU_PODS_H_

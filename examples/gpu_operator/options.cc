@@ -1,0 +1,121 @@
+#include "gpu_operator/options.h"
+
+#include <cstdlib>
+#include <fstream>
+#include <iterator>
+#include <utility>
+
+#include "CLI/CLI.hpp"
+#include "driverupgrade/driver_identity.h"
+#include "driverupgrade/policy_codec.h"
+#include "driverupgrade/version.h"
+#include "fmt/format.h"
+
+namespace gpu_operator {
+namespace {
+
+using driverupgrade::KubeConfig;
+using driverupgrade::LabelSelector;
+
+std::string_view Message(const absl::Status& status) { return {status.message().data(), status.message().size()}; }
+
+absl::Status Named(std::string_view what, const absl::Status& status) {
+  return absl::Status(status.code(), fmt::format("{}: {}", what, Message(status)));
+}
+
+std::string Environment(const char* name) {
+  const char* value = std::getenv(name);
+  return value == nullptr ? std::string() : std::string(value);
+}
+
+absl::StatusOr<KubeConfig> LoadKubeConfig(const Options& options) {
+  if (!options.in_cluster) return KubeConfig::LoadFile(options.kubeconfig);
+  return KubeConfig::InCluster(
+      {.host = Environment("KUBERNETES_SERVICE_HOST"), .port = Environment("KUBERNETES_SERVICE_PORT")});
+}
+
+absl::StatusOr<std::string> ReadFile(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file) return absl::NotFoundError(fmt::format("{}: cannot be opened", path));
+  std::string content{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+  if (file.bad()) return absl::UnavailableError(fmt::format("{}: cannot be read", path));
+  return content;
+}
+
+absl::Status CheckDuration(const std::string& text, absl::Duration& duration) {
+  if (absl::ParseDuration(text, &duration) && duration > absl::ZeroDuration()) return absl::OkStatus();
+  return absl::InvalidArgumentError(fmt::format("`{}` is no positive duration like 90s, 10m or 1h", text));
+}
+
+// CLI11 validators return the error, or nothing.
+auto DurationInto(absl::Duration& duration) {
+  return [&duration](const std::string& text) {
+    if (const absl::Status status = CheckDuration(text, duration); !status.ok()) {
+      throw CLI::ValidationError(std::string(Message(status)));
+    }
+  };
+}
+
+}  // namespace
+
+std::variant<Options, int> ParseOptions(int argc, char** argv) {
+  Options options;
+  std::string events = "all";
+  bool until_done = false;
+  CLI::App app{"Rolls the NVIDIA driver across the nodes of a cluster.\n"
+               "Exit codes: 0 done; 1 some node failed or the time ran out; 2 usage or configuration; "
+               "3 the cluster refused or cannot be reached."};
+  app.set_version_flag("--version", DRIVERUPGRADE_VERSION_STRING);
+  auto* cluster = app.add_option_group("cluster", "Which cluster");
+  cluster->add_option("--kubeconfig", options.kubeconfig, "kubeconfig file")->check(CLI::ExistingFile);
+  cluster->add_flag("--in-cluster", options.in_cluster, "the cluster whose pod this is");
+  cluster->require_option(1);
+  app.add_option("--namespace", options.ns, "namespace of the driver's DaemonSets")->required();
+  app.add_option("--driver-labels", options.driver_labels, "selects the driver's DaemonSets and pods: app=driver")
+      ->required();
+  app.add_option("--policy", options.policy, "YAML or JSON file: the upgradePolicy section")
+      ->required()
+      ->check(CLI::ExistingFile);
+  app.add_option("--validation-selector", options.validation_selector,
+                 "pods that must be ready before a node is given back; none if absent");
+  auto* mode = app.add_option_group("mode", "How long to run");
+  mode->add_flag("--once", options.once, "one pass over all nodes");
+  mode->add_flag("--until-done", until_done, "until no node is left to upgrade");
+  mode->require_option(1);
+  app.add_option_function<std::string>("--timeout", DurationInto(options.timeout), "give up after: 10m; never if absent")
+      ->type_name("DURATION");
+  app.add_option_function<std::string>("--poll-interval", DurationInto(options.poll_interval),
+                                       "pause between passes while nothing is to be done: 200ms")
+      ->type_name("DURATION");
+  app.add_option("--events", events, "Kubernetes Events on the nodes")
+      ->check(CLI::IsMember({"all", "none"}))
+      ->capture_default_str();
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? kExitDone : kExitUsage;
+  }
+  options.events = events == "all";
+  return options;
+}
+
+absl::StatusOr<Configuration> Load(const Options& options) {
+  Configuration configuration;
+  absl::StatusOr<KubeConfig> kube = LoadKubeConfig(options);
+  if (!kube.ok()) return kube.status();
+  configuration.kube = *std::move(kube);
+
+  absl::StatusOr<LabelSelector> labels = LabelSelector::Parse(options.driver_labels);
+  if (!labels.ok()) return Named("--driver-labels", labels.status());
+  configuration.driver_labels = *std::move(labels);
+
+  const absl::StatusOr<std::string> document = ReadFile(options.policy);
+  if (!document.ok()) return document.status();
+  absl::StatusOr<driverupgrade::UpgradePolicy> policy =
+      driverupgrade::ParseUpgradePolicy(*document, driverupgrade::PolicyDefaults::GpuOperator());
+  if (!policy.ok()) return Named(options.policy, policy.status());
+  configuration.policy = *std::move(policy);
+  return configuration;
+}
+
+}  // namespace gpu_operator

@@ -1,0 +1,48 @@
+// The command line of gpu_operator.
+#ifndef DRIVERUPGRADE_EXAMPLES_GPU_OPERATOR_OPTIONS_H_
+#define DRIVERUPGRADE_EXAMPLES_GPU_OPERATOR_OPTIONS_H_
+
+#include <string>
+#include <variant>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "driverupgrade/kubernetes/kube_config.h"
+#include "driverupgrade/label_selector.h"
+#include "driverupgrade/upgrade_policy.h"
+
+namespace gpu_operator {
+
+/// Exit codes of the program.
+inline constexpr int kExitDone = 0;
+inline constexpr int kExitNotDone = 1;    // some node failed, or the time ran out
+inline constexpr int kExitUsage = 2;      // usage or configuration
+inline constexpr int kExitRefused = 3;    // the cluster refused, or cannot be reached
+
+struct Options {
+  std::string kubeconfig = {};
+  bool in_cluster = false;
+  std::string ns = {};
+  std::string driver_labels = {};
+  std::string policy = {};
+  std::string validation_selector = {};
+  bool once = false;
+  absl::Duration timeout = absl::InfiniteDuration();
+  absl::Duration poll_interval = absl::Milliseconds(200);
+  bool events = true;
+};
+
+/// The options, or the exit code if the program is to end at once: help and errors have been printed.
+std::variant<Options, int> ParseOptions(int argc, char** argv);
+
+/// What the options name, read and checked. Errors are configuration errors.
+struct Configuration {
+  driverupgrade::KubeConfig kube = {};
+  driverupgrade::LabelSelector driver_labels = {};
+  driverupgrade::UpgradePolicy policy = {};
+};
+absl::StatusOr<Configuration> Load(const Options& options);
+
+}  // namespace gpu_operator
+
+#endif  // DRIVERUPGRADE_EXAMPLES_GPU_OPERATOR_OPTIONS_H_

@@ -1,0 +1,147 @@
+/// The seam below RestCluster: one HTTP request to the API server, or one stream of lines from it.
+///
+/// Defines
+///  - HttpVerb, HttpRequest, HttpResponse: what is sent and what comes back;
+///  - LineSink: takes the lines of a stream (a watch), one call per line;
+///  - HttpTransport: the abstract class that a backend implements (cpprest_transport.h is the default one);
+///  - RequestWasNotSent, MarkRequestNotSent: whether a failed write can have been applied;
+///  - EncodeRequestTarget: path and query as they go on the wire, for backends.
+///
+/// Example (tests/unit/kubernetes/http_transport_test.cc):
+///
+///     absl::StatusOr<HttpResponse> answer = transport.Send(
+///         {.deadline = absl::Now() + absl::Seconds(10)},
+///         {.verb = HttpVerb::kGet, .path = "/api/v1/nodes", .query = {{"limit", "500"}}});
+///     if (answer.ok() && answer->status == 200) Use(answer->body);
+///
+/// A transport knows the server, the credentials and TLS; it knows nothing of Kubernetes objects. It neither
+/// retries, nor follows redirects, nor interprets a status code: those belong to the caller. It is meant to
+/// be shared: all methods may be called from many threads at once. It must outlive the calls made on it. See
+/// also kube_config.h.
+#ifndef DRIVERUPGRADE_KUBERNETES_HTTP_TRANSPORT_H_
+#define DRIVERUPGRADE_KUBERNETES_HTTP_TRANSPORT_H_
+
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "driverupgrade/call_context.h"
+
+namespace driverupgrade::inline v1 {
+
+enum class HttpVerb { kGet, kPost, kPut, kPatch, kDelete };
+
+/// "GET", "POST", "PUT", "PATCH" or "DELETE".
+std::string_view ToString(HttpVerb verb);
+
+/// One request, without what the transport itself adds (host, credentials, Accept, User-Agent).
+struct HttpRequest {
+  HttpVerb verb = HttpVerb::kGet;
+  /// Below the server's own path prefix, starting with "/", already percent-encoded where a segment needs it
+  /// (names of Kubernetes objects never do). No "?" in it.
+  std::string path = "/";
+  /// Sent in this order; names and values are percent-encoded by the transport.
+  std::vector<std::pair<std::string, std::string>> query = {};
+  /// Of `body`; not sent when `body` is empty.
+  std::string content_type = "application/json";
+  /// Sent as it is; empty for none.
+  std::string body = {};
+};
+
+/// Orders header names as HTTP compares them: ASCII letters without regard to case.
+struct HeaderNameLess {
+  using is_transparent = void;
+  bool operator()(std::string_view a, std::string_view b) const;
+};
+
+/// What the server answered. Any status, 4xx and 5xx and 3xx included.
+struct HttpResponse {
+  int status = 0;
+  /// Repeated headers are joined by ", ".
+  std::map<std::string, std::string, HeaderNameLess> headers = {};
+  std::string body = {};
+
+  /// The value of a header, or nullopt; `name` in any case. Valid as long as this object is unchanged.
+  std::optional<std::string_view> Header(std::string_view name) const;
+};
+
+/// Takes the lines of one Stream call.
+///
+/// All calls come from inside Stream, on the thread that called it, one at a time; none comes after Stream
+/// returned. While a call runs no more is read from the connection (back-pressure), and other calls on the
+/// transport go on. It is therefore allowed to block, and to use the transport.
+class LineSink {
+ public:
+  virtual ~LineSink() = default;
+
+  /// The server accepted the request (2xx); `head` has an empty body. Called once, before the first line, and
+  /// only if there is one or the stream stays open. Does nothing by default.
+  virtual void OnOpen(const HttpResponse& head);
+
+  /// One complete line, without its end ("\n" or "\r\n"); never empty (empty lines are skipped). `line` is
+  /// valid during the call only. Returns false to end the stream. Must not throw.
+  virtual bool OnLine(std::string_view line) = 0;
+};
+
+/// Sends requests to one server. Abstract, blocking, thread-safe.
+///
+/// Errors of both operations. Each text says what was attempted, where and why, and holds no credential, no
+/// query and no body.
+///  - DeadlineExceeded: no complete answer by `context.deadline`, or within a limit of the transport's own.
+///  - Cancelled: a stop was requested. The call returns soon after, also when the server is silent.
+///  - Unavailable: no connection, or it broke before the answer was complete.
+///  - Unauthenticated: TLS refused one side by the other's certificate, or there is no usable token.
+///  Repeating the
+///    request at once is useless: wait for a change, or for an administrator.
+///  - OutOfRange: the body, or a line, is over the transport's limit.
+///  - InvalidArgument: the request cannot be sent as it is (control characters and the like).
+///  - Internal: a defect of the backend, or an exception from the sink.
+/// An HTTP status, whatever it is, is not an error.
+///
+/// *May a failed write have been applied?* Unless RequestWasNotSent(status), it may: the connection can break
+/// after the server has acted. The codes Unauthenticated and InvalidArgument from here imply
+/// RequestWasNotSent. A backend may send a request twice when the server closes an idle connection while the
+/// request is on its way (cpprestsdk does), so a create answered by 409 may be one's own, and every patch
+/// should carry a resourceVersion.
+class HttpTransport {
+ public:
+  virtual ~HttpTransport() = default;
+
+  /// Sends `request` and returns the whole answer. Redirects are returned (status 3xx), not followed.
+  [[nodiscard]] virtual absl::StatusOr<HttpResponse> Send(const CallContext& context,
+                                                          const HttpRequest& request) = 0;
+
+  /// Sends `request` and gives each line of a 2xx answer to `sink` as it comes.
+  ///
+  /// Returns, in case of a 2xx answer, its head with an empty body when the server ended the stream cleanly
+  /// or the sink returned false (which of them, the sink knows); otherwise the whole answer with its error
+  /// body, and `sink` was never called. Errors: as above; lines given to the sink before an error are
+  /// complete and valid, and a last line without an end is dropped. `context.deadline` bounds the whole
+  /// stream.
+  [[nodiscard]] virtual absl::StatusOr<HttpResponse> Stream(const CallContext& context,
+                                                            const HttpRequest& request, LineSink& sink) = 0;
+};
+
+/// True if `status` is an error of a transport that proves that the server has not acted on the request: name
+/// not resolved, connection refused, TLS handshake failed, deadline over or stop requested before it began.
+/// Such a write may be repeated without reading first. False for everything else, and for OK.
+bool RequestWasNotSent(const absl::Status& status);
+
+/// For backends: marks `status` so that RequestWasNotSent is true. The mark is a payload, which copies keep;
+/// a caller who makes a new status out of it must mark that again. No effect on OK.
+absl::Status MarkRequestNotSent(absl::Status status);
+
+/// For backends: `path` and encoded query, e.g. "/api/v1/pods?labelSelector=app%3Ddriver". All but RFC 3986
+/// unreserved characters of the query are encoded. Errors: InvalidArgument, marked as not sent, when the path
+/// does not start with "/" or has a character that may not stand in a path, or when content_type has a
+/// control character.
+[[nodiscard]] absl::StatusOr<std::string> EncodeRequestTarget(const HttpRequest& request);
+
+}  // namespace driverupgrade::inline v1
+
+#endif  // DRIVERUPGRADE_KUBERNETES_HTTP_TRANSPORT_H_

@@ -1,0 +1,127 @@
+/// Where the API server is and how to prove who we are: read from a kubeconfig file, or from a pod's service
+/// account.
+///
+/// Defines
+///  - Secret: text that cannot be printed by accident;
+///  - KubeConfig: one server and one identity, ready for a transport;
+///  - KubeConfig::ParseOptions, KubeConfig::InClusterParams.
+///
+/// Example (tests/unit/kubernetes/kube_config_test.cc):
+///
+///     absl::StatusOr<KubeConfig> config = KubeConfig::LoadFile("/etc/operator/kubeconfig");
+///     if (!config.ok()) return Fail(config.status());
+///     // "kubeconfig /etc/operator/kubeconfig: users[1].user.client-key-data: not base64"
+///
+/// Nothing here reads the environment, looks for a file of its own accord, opens a connection or runs a
+/// program: the caller decides where a configuration comes from. Certificates are read, not interpreted: the
+/// transport does that when it is made. Values; functions are thread-safe. See also cpprest_transport.h.
+#ifndef DRIVERUPGRADE_KUBERNETES_KUBE_CONFIG_H_
+#define DRIVERUPGRADE_KUBERNETES_KUBE_CONFIG_H_
+
+#include <ostream>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "absl/status/statusor.h"
+
+namespace driverupgrade::inline v1 {
+
+/// Text that must not get into a log, an error or a metric. It has no conversion to a string, and writing it
+/// to a stream does not compile; only Reveal gives the text.
+class Secret {
+ public:
+  Secret() = default;
+  explicit Secret(std::string text) : text_(std::move(text)) {}
+
+  /// For the place that needs it (a header, a TLS library) and no other.
+  const std::string& Reveal() const { return text_; }
+  bool empty() const { return text_.empty(); }
+
+  friend bool operator==(const Secret&, const Secret&) = default;
+  friend std::ostream& operator<<(std::ostream&, const Secret&) = delete;
+
+ private:
+  std::string text_;
+};
+
+/// One server and one identity. Made by Parse, LoadFile or InCluster, or field by field.
+struct KubeConfig {
+  struct ParseOptions {
+    /// Folder against which relative paths in the document are resolved; the current one when empty.
+    std::string base_dir = {};
+    /// The context to use instead of `current-context`.
+    std::string context = {};
+    /// Accept `insecure-skip-tls-verify: true`, by which anyone on the network can take the token. Refused
+    /// otherwise.
+    bool allow_insecure = false;
+    /// What error texts call the document, e.g. its file name.
+    std::string source = {};
+  };
+
+  struct InClusterParams {
+    /// The value of KUBERNETES_SERVICE_HOST: an address (IPv6 without brackets) or a name.
+    std::string host = {};
+    /// The value of KUBERNETES_SERVICE_PORT.
+    std::string port = {};
+    /// Holds the files `token`, `ca.crt` and `namespace`.
+    std::string directory = "/var/run/secrets/kubernetes.io/serviceaccount";
+  };
+
+  /// "https://host:port" and perhaps a path prefix, without a "/" at its end.
+  std::string server = {};
+  /// The only certificate authorities to trust; PEM, one or more. Empty when the document names none.
+  std::string ca_pem = {};
+  /// The name that the server's certificate must bear, and that is sent as SNI, when it is not the host of
+  /// `server`.
+  std::string tls_server_name = {};
+  /// True only if ParseOptions::allow_insecure was set too.
+  bool insecure_skip_tls_verify = false;
+  /// Bearer token. Used when `token_file` is empty or has not been readable yet.
+  Secret token = {};
+  /// Absolute path, or relative to the current folder. The transport reads it again as time goes by
+  /// (api-A66).
+  std::string token_file = {};
+  /// Both PEM, or both empty.
+  std::string client_certificate_pem = {};
+  Secret client_key_pem = {};
+  /// "http://proxy:3128" and the like; empty for a direct connection.
+  std::string proxy_url = {};
+  /// Of the context (or the service account); "default" when the document names none.
+  std::string ns = "default";
+  /// For a human, e.g. that the file is readable by others. Never an error.
+  std::vector<std::string> warnings = {};
+
+  friend bool operator==(const KubeConfig&, const KubeConfig&) = default;
+
+  /// Reads a kubeconfig document (YAML or JSON) and the certificate files that it names, for one context.
+  ///
+  /// Only the chosen context, its cluster and its user are validated (api-A68 to A73). Duplicate keys and
+  /// names are errors; so are more than 1 MiB, nesting deeper than 32, or more than 100,000 nodes with
+  /// aliases counted as often as they are used. Unknown fields are ignored, as kubectl does. Errors, each
+  /// "kubeconfig SOURCE: path.in.document: why":
+  ///  - InvalidArgument: malformed, incomplete or contradictory; insecure-skip-tls-verify without
+  ///  allow_insecure;
+  ///  - NotFound: the named context, cluster or user is not in the document, or a named file does not exist;
+  ///  - PermissionDenied: a named file may not be read;
+  ///  - Unimplemented: credential plugins (exec, auth-provider), username and password, impersonation. No
+  ///  plugin is
+  ///    ever run. An exec plugin beside a static credential is ignored, as in client-go.
+  [[nodiscard]] static absl::StatusOr<KubeConfig> Parse(std::string_view yaml, const ParseOptions& options);
+
+  /// Reads and parses a file. `options.base_dir` defaults to the file's folder and `options.source` to its
+  /// name. Errors: as Parse, and those of reading `path`.
+  [[nodiscard]] static absl::StatusOr<KubeConfig> LoadFile(const std::string& path, ParseOptions options);
+  [[nodiscard]] static absl::StatusOr<KubeConfig> LoadFile(const std::string& path);
+
+  /// The service account of the pod that this process runs in (api-A65). Unlike client-go it refuses a
+  /// missing or empty `ca.crt` instead of trusting the system's authorities. Errors: FailedPrecondition when
+  /// host or port is empty (not in a cluster); InvalidArgument for a malformed host, port or file; NotFound
+  /// and PermissionDenied for the files `token` and `ca.crt`.
+  [[nodiscard]] static absl::StatusOr<KubeConfig> InCluster(const InClusterParams& params);
+};
+
+}  // namespace driverupgrade::inline v1
+
+#endif  // DRIVERUPGRADE_KUBERNETES_KUBE_CONFIG_H_

@@ -1,0 +1,61 @@
+/// A real cluster: the seam (cluster_facade.h) over the REST API of a Kubernetes API server.
+///
+/// Defines MakeRestCluster, RestClusterOptions and RetryAfter.
+///
+///     auto cluster = MakeRestCluster(transport, {.event_component = "gpu-operator"});
+///     absl::StatusOr<std::vector<Node>> nodes = cluster->ListNodes(context, {});
+///
+/// Example: tests/unit/wire/rest_cluster_test.cc. See http_transport.h for the server, TLS and credentials.
+#ifndef DRIVERUPGRADE_KUBERNETES_REST_CLUSTER_H_
+#define DRIVERUPGRADE_KUBERNETES_REST_CLUSTER_H_
+
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "driverupgrade/cluster_facade.h"
+#include "driverupgrade/kubernetes/http_transport.h"
+
+namespace driverupgrade::inline v1 {
+
+struct RestClusterOptions {
+  /// Objects per answer of a list, as client-go has it (A9). 0 asks for all at once.
+  int page_size = 500;
+  /// Who the Events are from: `source.component` and `reportingComponent`.
+  std::string event_component = "driverupgrade";
+  /// Who owns the fields of a patch, in `managedFields` (A26): at most 128 printable characters.
+  std::string field_manager = "driverupgrade";
+};
+
+/// Supports every Operation, and adds nothing to the contract of the seam but requests: one for each call,
+/// one for each page of a list. No retries, no cache, no policy. Thread-safe if `transport` is, which must
+/// not be null; holds a share of it.
+///
+/// Needs the API groups v1, apps/v1 and policy/v1 (Kubernetes 1.22 or newer).
+///
+/// - Error texts say what was attempted on what and what the server said, in one line of bounded length
+///   without control characters: `patch node gpu-7: 409 Conflict: Operation cannot be fulfilled on ...`.
+/// - Codes are those of the seam. 405, 415 and 501 are Unimplemented and 413 is InvalidArgument, for none of
+///   them is applied; a bare 409 to a create is AlreadyExists (A3); other codes below 500 are Unknown. An
+///   answer that cannot be understood is Unavailable: after a write it may have been applied. An error of the
+///   transport keeps its code and its mark (RequestWasNotSent).
+/// - Where a page of a list has expired (410), the list begins anew, once (A9). Any other 410 is Unavailable.
+/// - A selector of Nothing selects nothing: that list is empty without a request.
+/// - Names are checked before anything is sent: one that is empty, `.`, `..`, or holds `/`, `%`, a space or a
+///   control character is InvalidArgument (S11). So is a write without a UID, or a patch without a resource
+///   version. An empty namespace means all of them only where the seam says so.
+/// - PatchNode: also the 422 that a changed UID may cause is Aborted.
+/// - EvictPod: a 403 in which a budget's own state is the reason (E11, E12) is kRefusedByBudget, too.
+/// - RecordEvent: an Event that already exists is this one, sent before (see FormatEvent), and thus OK.
+std::shared_ptr<ClusterFacade> MakeRestCluster(std::shared_ptr<HttpTransport> transport,
+                                               RestClusterOptions options = {});
+
+/// How long the server asked to wait before another attempt, in a failure that RestCluster returned: the
+/// larger of the `Retry-After` header and the body's `retryAfterSeconds`. Zero if it named no time. Copies of
+/// the status keep it, a new status made of its text does not.
+absl::Duration RetryAfter(const absl::Status& status);
+
+}  // namespace driverupgrade::inline v1
+
+#endif  // DRIVERUPGRADE_KUBERNETES_REST_CLUSTER_H_

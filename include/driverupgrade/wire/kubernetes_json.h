@@ -1,0 +1,124 @@
+/// Kubernetes objects from and to the JSON that the API server speaks.
+///
+/// Defines
+///  - ParseObject, ParseList, ListPage: from the body of an answer;
+///  - ApiStatus, ParseApiStatus: from the body of an error;
+///  - FormatNodePatch, FormatEviction, FormatDeleteOptions, FormatEvent: bodies of the writes;
+///  - FormatObject, FormatList: bodies of answers, for fakes and tests.
+///
+///     absl::StatusOr<ListPage<Pod>> page = ParseList<Pod>(body);
+///     if (!page.ok()) return page.status();  // "items[3].metadata.labels: expected an object, got a string"
+///     for (Pod& pod : page->items) Use(pod);
+///
+/// How a document is read:
+///  - Unknown members are ignored, unknown enumeration values tolerated; missing and null are the default.
+///  - `kind` at the top is checked, so that an error body is not taken for an empty object.
+///  - A member of the wrong type fails the whole document, and the error has its path. The API server checks
+///    what users write against the schema, so this is a broken answer, and half a list would be worse.
+///  - Of members with the same key the last counts, as in Go.
+///  - Malformed JSON, invalid UTF-8, a NUL byte and more than 64 levels of nesting are errors. No input
+///    recurses, aborts or throws.
+/// What is written is always valid UTF-8: invalid bytes become U+FFFD, as in Go.
+///
+/// Free functions without state; thread-safe. T is Node, Pod, DaemonSet, ControllerRevision or
+/// PodDisruptionBudget.
+#ifndef DRIVERUPGRADE_WIRE_KUBERNETES_JSON_H_
+#define DRIVERUPGRADE_WIRE_KUBERNETES_JSON_H_
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "driverupgrade/cluster_facade.h"
+#include "driverupgrade/cluster_types.h"
+
+namespace driverupgrade::inline v1 {
+
+/// One object. A pod's deletionTimestamp is RFC 3339; selectors follow S12: a missing or unparsable one
+/// selects nothing, `{}` everything.
+///
+/// Errors: InvalidArgument, with the path in the document or the byte where the JSON is malformed.
+template <typename T>
+[[nodiscard]] absl::StatusOr<T> ParseObject(std::string_view json);
+
+/// One page of a list (A8).
+template <typename T>
+struct ListPage {
+  std::vector<T> items = {};
+  /// What to ask the next page with; empty on the last one, and only there.
+  std::string continue_token = {};
+  /// The version the whole list was read at: where a watch goes on (A5: opaque).
+  std::string resource_version = {};
+  friend bool operator==(const ListPage&, const ListPage&) = default;
+};
+
+/// Errors: as ParseObject.
+template <typename T>
+[[nodiscard]] absl::StatusOr<ListPage<T>> ParseList(std::string_view json);
+
+/// A `Status` object: what the API server answers instead of an object (A1).
+struct ApiStatus {
+  struct Cause {
+    std::string reason = {};
+    std::string message = {};
+    std::string field = {};
+    friend bool operator==(const Cause&, const Cause&) = default;
+  };
+  /// `Success` or `Failure`.
+  std::string status = {};
+  /// HTTP status; 0 if absent.
+  int code = 0;
+  /// E.g. `NotFound` (A2); empty is unknown.
+  std::string reason = {};
+  std::string message = {};
+  /// The object it is about. `details_kind` often holds the resource (`pods`).
+  std::string details_group = {};
+  std::string details_kind = {};
+  std::string details_name = {};
+  std::vector<Cause> causes = {};
+  /// 0 if absent.
+  int retry_after_seconds = 0;
+  friend bool operator==(const ApiStatus&, const ApiStatus&) = default;
+};
+
+/// Nullopt if `json` is no JSON or no Status: proxies and the server's own throttling answer in plain text.
+/// Members of a wrong type count as absent: an error must not be lost because of the error in it.
+std::optional<ApiStatus> ParseApiStatus(std::string_view json);
+
+/// The merge patch (`application/merge-patch+json`) of a node. It carries uid and resourceVersion, so it
+/// applies to the node at that version or not at all (A24); removed keys are null, and so is
+/// `spec.unschedulable` of a node that is made schedulable (D54).
+std::string FormatNodePatch(const PatchNodeParams& params);
+
+/// The body of `POST .../pods/NAME/eviction` (E1), policy/v1, with the UID as precondition. The pod's own
+/// grace period applies.
+std::string FormatEviction(const EvictPodParams& params);
+
+/// The body of `DELETE .../pods/NAME`, with the UID as precondition.
+std::string FormatDeleteOptions(const DeletePodParams& params);
+
+/// The namespace an Event belongs to (A46): the pod's, or `default` for a node.
+std::string EventNamespace(const RecordEventParams& params);
+
+/// A core/v1 Event (A45) with count 1, written by `component`.
+///
+/// Its name is the object's name, cut to fit 253 characters, `.` and 16 hex digits: the time in nanoseconds
+/// since the epoch, its low 20 bits (a millisecond) mixed with a hash of the content. So two events of one
+/// moment have different names, and the same event sent twice has the same. The message is cut to 1024 bytes
+/// (A53). A time that is not finite is written as null.
+std::string FormatEvent(const RecordEventParams& params, std::string_view component);
+
+/// The object as the API server would answer it, reduced to the members that ParseObject reads; reading it
+/// back gives an equal object if its times are whole seconds and its selector has no `<` or `>` (the object
+/// form knows none).
+template <typename T>
+std::string FormatObject(const T& object);
+
+template <typename T>
+std::string FormatList(const ListPage<T>& page);
+
+}  // namespace driverupgrade::inline v1
+
+#endif  // DRIVERUPGRADE_WIRE_KUBERNETES_JSON_H_

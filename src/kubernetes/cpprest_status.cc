@@ -1,0 +1,99 @@
+#include "kubernetes/cpprest_status.h"
+
+#include <openssl/err.h>
+#include <openssl/ssl.h>
+
+#include <cerrno>
+#include <system_error>
+
+#include "driverupgrade/kubernetes/http_transport.h"
+#include "fmt/format.h"
+
+namespace driverupgrade::inline v1 {
+namespace {
+
+// The library loses the category of its error codes. Those of OpenSSL are told by their size: the library's
+// number is in the upper bits.
+bool IsTlsCode(int code) {
+  return code > 0xffff && ERR_GET_LIB(static_cast<unsigned long>(code)) == ERR_LIB_SSL;
+}
+
+int TlsReason(int code) { return IsTlsCode(code) ? ERR_GET_REASON(static_cast<unsigned long>(code)) : 0; }
+
+std::string ReasonOf(int code) {
+  if (IsTlsCode(code)) {
+    const char* reason = ERR_reason_error_string(static_cast<unsigned long>(code));
+    return reason == nullptr ? fmt::format("TLS error {:#x}", code) : reason;
+  }
+  switch (code) {
+    case 0:
+      return {};
+    case 1:  // asio: stream truncated, or netdb: not found; the text says which.
+      return {};
+    case 2:  // asio: end of file; as errno it would be ENOENT.
+      return "connection closed by the server";
+    case EHOSTUNREACH:  // What the library makes of ECONNREFUSED.
+      return "connection refused, or host unreachable";
+    default:
+      return std::generic_category().message(code);
+  }
+}
+
+// An alert by which a server refuses the client's certificate. With TLS 1.3 it comes after the client's side
+// of the handshake, when the request is on its way; the server drops it unread.
+bool IsCertificateAlert(int reason) {
+  return (reason >= SSL_R_SSLV3_ALERT_BAD_CERTIFICATE && reason <= SSL_R_SSLV3_ALERT_CERTIFICATE_UNKNOWN) ||
+         reason == SSL_R_TLSV1_ALERT_UNKNOWN_CA || reason == SSL_R_TLSV1_ALERT_ACCESS_DENIED ||
+         reason == SSL_R_TLSV13_ALERT_CERTIFICATE_REQUIRED;
+}
+
+bool IsBeforeRequest(std::string_view text) {
+  for (std::string_view phase :
+       {"Error resolving", "Failed to resolve", "Failed to connect", "Error in SSL handshake",
+        "Failed to send connect request", "Expected a 200 response from proxy",
+        "Invalid HTTP status line during proxy", "Failed to read HTTP status line from proxy"}) {
+    if (text.starts_with(phase)) return true;
+  }
+  return false;
+}
+
+std::string WhatFailed(std::string_view text, int code) {
+  std::string_view what = text;
+  if (text.starts_with("Error resolving address") || text.starts_with("Failed to resolve")) {
+    what = "cannot resolve the server's name";
+  } else if (text.starts_with("Failed to connect to any resolved endpoint")) {
+    what = "cannot connect";
+  } else if (text.starts_with("Error in SSL handshake")) {
+    what = "TLS handshake failed";
+  } else if (text.starts_with("Failed to read HTTP status line")) {
+    what = "connection lost before an answer came";
+  } else if (text.starts_with("Failed to write request")) {
+    what = "connection lost while the request was being sent";
+  } else if (text.starts_with("Failed to read") || text.starts_with("Retrieving message chunk")) {
+    what = "connection lost in the middle of the answer";
+  } else if (text.starts_with("Invalid HTTP status line") || text.starts_with("Invalid chunked")) {
+    what = "the answer is not HTTP";
+  }
+  const std::string reason = ReasonOf(code);
+  return reason.empty() ? std::string(what) : fmt::format("{}: {}", what, reason);
+}
+
+}  // namespace
+
+absl::Status StatusOfCpprestFailure(std::string_view subject, int code, std::string_view text, bool sent,
+                                    std::string_view refusal) {
+  const int tls_reason = TlsReason(code);
+  if (tls_reason == SSL_R_CERTIFICATE_VERIFY_FAILED) {
+    return MarkRequestNotSent(absl::UnauthenticatedError(fmt::format(
+        "{}: server certificate refused: {}", subject, refusal.empty() ? "unknown reason" : refusal)));
+  }
+  const bool handshake = text.starts_with("Error in SSL handshake");
+  if (IsTlsCode(code) && (handshake || IsCertificateAlert(tls_reason))) {
+    return MarkRequestNotSent(
+        absl::UnauthenticatedError(fmt::format("{}: TLS handshake failed: {}", subject, ReasonOf(code))));
+  }
+  absl::Status status = absl::UnavailableError(fmt::format("{}: {}", subject, WhatFailed(text, code)));
+  return !sent && IsBeforeRequest(text) ? MarkRequestNotSent(std::move(status)) : status;
+}
+
+}  // namespace driverupgrade::inline v1

@@ -1,0 +1,49 @@
+// Stands between a backend and the caller's sink: looks at the stop token between two lines, and stops
+// exceptions. Private to src/kubernetes; shared by the backends. For one thread.
+#ifndef DRIVERUPGRADE_SRC_KUBERNETES_GUARDED_SINK_H_
+#define DRIVERUPGRADE_SRC_KUBERNETES_GUARDED_SINK_H_
+
+#include <stop_token>
+#include <string_view>
+
+#include "driverupgrade/kubernetes/http_transport.h"
+
+namespace driverupgrade::inline v1 {
+
+class GuardedSink : public LineSink {
+ public:
+  enum class End { kNone, kSink, kStopRequested, kException };
+
+  GuardedSink(LineSink& sink, const std::stop_token& stop) : sink_(sink), stop_(stop) {}
+
+  void OnOpen(const HttpResponse& head) override {
+    Guard([&] {
+      sink_.OnOpen(head);
+      return true;
+    });
+  }
+  bool OnLine(std::string_view line) override {
+    if (stop_.stop_requested()) end_ = End::kStopRequested;
+    return end_ == End::kNone && Guard([&] { return sink_.OnLine(line); });
+  }
+  End end() const { return end_; }
+
+ private:
+  template <typename F>
+  bool Guard(F call) {
+    try {
+      if (!call()) end_ = End::kSink;
+    } catch (...) {
+      end_ = End::kException;
+    }
+    return end_ == End::kNone;
+  }
+
+  LineSink& sink_;
+  const std::stop_token& stop_;
+  End end_ = End::kNone;
+};
+
+}  // namespace driverupgrade::inline v1
+
+#endif  // DRIVERUPGRADE_SRC_KUBERNETES_GUARDED_SINK_H_

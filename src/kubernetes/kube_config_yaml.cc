@@ -1,0 +1,190 @@
+#include "kubernetes/kube_config_yaml.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <exception>
+#include <set>
+#include <utility>
+
+#include "fmt/format.h"
+
+namespace driverupgrade::inline v1 {
+namespace {
+
+constexpr std::size_t kSizeMax = 1 << 20;
+constexpr int kDepthMax = 32;
+constexpr int kNodesMax = 100'000;
+
+absl::Status Invalid(std::string_view path, std::string_view why) {
+  return YamlError(absl::StatusCode::kInvalidArgument, path, why);
+}
+
+std::string Join(std::string_view path, std::string_view key) {
+  return path.empty() ? std::string(key) : fmt::format("{}.{}", path, key);
+}
+
+// A key in an error text: someone else's text, so cut, and without what would break a line.
+std::string Printable(std::string_view text) {
+  std::string out(text.substr(0, 64));
+  std::replace_if(
+      out.begin(), out.end(), [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; }, '?');
+  return out;
+}
+
+// yaml-cpp keeps duplicate keys silently and shares the nodes of aliases, so that a document of a few hundred
+// bytes can stand for a billion nodes: every use of an alias is counted. The depth limit also ends a cycle
+// (`&a [*a]`).
+class Bounds {
+ public:
+  absl::Status Check(const YAML::Node& node, const std::string& path, int depth) {
+    if (depth > kDepthMax) return Invalid("", fmt::format("nested deeper than {}", kDepthMax));
+    if (++nodes_ > kNodesMax) {
+      return Invalid("", fmt::format("more than {} nodes, aliases expanded", kNodesMax));
+    }
+    if (node.IsSequence()) {
+      std::size_t index = 0;
+      for (const auto& item : node) {
+        absl::Status status = Check(item, fmt::format("{}[{}]", path, index++), depth + 1);
+        if (!status.ok()) return status;
+      }
+    }
+    if (!node.IsMap()) return absl::OkStatus();
+    std::set<std::string> keys;
+    for (const auto& item : node) {
+      if (!item.first.IsScalar()) return Invalid(path, "a key is not text");
+      const std::string key_path = Join(path, Printable(item.first.Scalar()));
+      if (!keys.insert(item.first.Scalar()).second) return Invalid(key_path, "duplicate key");
+      absl::Status status = Check(item.second, key_path, depth + 1);
+      if (!status.ok()) return status;
+    }
+    return absl::OkStatus();
+  }
+
+ private:
+  int nodes_ = 0;
+};
+
+bool IsForbiddenControl(char c) {
+  return (static_cast<unsigned char>(c) < 0x20 && c != '\n' && c != '\r' && c != '\t') || c == 0x7f;
+}
+
+int Base64Value(char c) {
+  if (c >= 'A' && c <= 'Z') return c - 'A';
+  if (c >= 'a' && c <= 'z') return c - 'a' + 26;
+  if (c >= '0' && c <= '9') return c - '0' + 52;
+  if (c == '+') return 62;
+  if (c == '/') return 63;
+  return -1;
+}
+
+}  // namespace
+
+absl::Status YamlError(absl::StatusCode code, std::string_view path, std::string_view why) {
+  return absl::Status(code, path.empty() ? std::string(why) : fmt::format("{}: {}", path, why));
+}
+
+std::string YamlEntry::PathOf(std::string_view key) const { return Join(path, key); }
+
+bool YamlEntry::Has(const char* key) const {
+  const YAML::Node& map = node;  // Not const, operator[] would insert.
+  const YAML::Node value = map[key];
+  return value.IsDefined() && !value.IsNull();
+}
+
+absl::StatusOr<std::string> YamlEntry::Text(const char* key) const {
+  if (!Has(key)) return std::string();
+  const YAML::Node& map = node;
+  const YAML::Node value = map[key];
+  if (!value.IsScalar()) return Invalid(PathOf(key), "must be text");
+  const std::string& text = value.Scalar();
+  if (std::any_of(text.begin(), text.end(), IsForbiddenControl)) {
+    return Invalid(PathOf(key), "has a control character");
+  }
+  return text;
+}
+
+absl::StatusOr<bool> YamlEntry::Flag(const char* key) const {
+  absl::StatusOr<std::string> text = Text(key);
+  if (!text.ok()) return text.status();
+  if (text->empty() || *text == "false") return false;
+  if (*text == "true") return true;
+  return Invalid(PathOf(key), "must be true or false");
+}
+
+absl::StatusOr<YamlEntry> YamlEntry::Mapping(const char* key) const {
+  if (!Has(key)) return YamlEntry{.node = YAML::Node(YAML::NodeType::Map), .path = PathOf(key)};
+  const YAML::Node& map = node;
+  const YAML::Node value = map[key];
+  if (!value.IsMap()) return Invalid(PathOf(key), "must be a mapping");
+  return YamlEntry{.node = value, .path = PathOf(key)};
+}
+
+absl::StatusOr<YamlEntry> YamlEntry::Named(const char* key, const char* inner,
+                                           const std::string& name) const {
+  const YAML::Node& map = node;
+  const YAML::Node list = map[key];
+  std::vector<YamlEntry> found;
+  if (Has(key) && !list.IsSequence()) return Invalid(PathOf(key), "must be a list");
+  for (std::size_t i = 0; Has(key) && i < list.size(); ++i) {
+    const YamlEntry item{.node = list[i], .path = fmt::format("{}[{}]", PathOf(key), i)};
+    if (!item.node.IsMap()) return Invalid(item.path, "must be a mapping");
+    absl::StatusOr<std::string> item_name = item.Text("name");
+    if (!item_name.ok()) return item_name.status();
+    if (*item_name != name) continue;
+    if (!found.empty())
+      return Invalid(item.PathOf("name"), fmt::format("second one named \"{}\"", Printable(name)));
+    absl::StatusOr<YamlEntry> mapping = item.Mapping(inner);
+    if (!mapping.ok()) return mapping.status();
+    found.push_back(*std::move(mapping));
+  }
+  if (!found.empty()) return found.front();
+  return YamlError(absl::StatusCode::kNotFound, PathOf(key),
+                   fmt::format("none is named \"{}\"", Printable(name)));
+}
+
+absl::StatusOr<YamlEntry> LoadBoundedYaml(std::string_view text) {
+  if (text.size() > kSizeMax) return Invalid("", fmt::format("longer than {} bytes", kSizeMax));
+  try {
+    const std::vector<YAML::Node> documents = YAML::LoadAll(std::string(text));
+    if (documents.empty() || documents.front().IsNull()) return Invalid("", "empty");
+    if (documents.size() > 1) return Invalid("", "more than one document");
+    const YAML::Node& root = documents.front();
+    if (!root.IsMap()) return Invalid("", "not a mapping");
+    absl::Status status = Bounds().Check(root, "", 1);
+    if (!status.ok()) return status;
+    return YamlEntry{.node = root};
+  } catch (const YAML::Exception& e) {
+    // Only the parser's own sentence: the document may hold keys.
+    return Invalid("", fmt::format("line {}: not YAML: {}", e.mark.line + 1, e.msg));
+  } catch (const std::exception& e) {
+    return Invalid("", fmt::format("not YAML: {}", e.what()));
+  }
+}
+
+absl::StatusOr<std::string> DecodeBase64(std::string_view text) {
+  const absl::Status malformed = absl::InvalidArgumentError("not base64");
+  std::string out;
+  out.reserve(text.size() / 4 * 3);
+  std::uint32_t bits = 0;
+  int characters = 0;
+  int padding = 0;
+  for (char c : text) {
+    if (c == '\n' || c == '\r') continue;
+    const int value = Base64Value(c);
+    if (c == '=') {
+      if (++padding > 2) return malformed;
+    } else if (value < 0 || padding > 0) {
+      return malformed;
+    }
+    bits = (bits << 6) | static_cast<std::uint32_t>(value < 0 ? 0 : value);
+    if (++characters % 4 != 0) continue;
+    out.push_back(static_cast<char>(bits >> 16 & 0xff));
+    out.push_back(static_cast<char>(bits >> 8 & 0xff));
+    out.push_back(static_cast<char>(bits & 0xff));
+  }
+  if (characters % 4 != 0) return malformed;
+  out.resize(out.size() - static_cast<std::size_t>(padding));
+  return out;
+}
+
+}  // namespace driverupgrade::inline v1

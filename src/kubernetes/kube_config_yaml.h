@@ -1,0 +1,48 @@
+// A kubeconfig document as a bounded tree with paths for error texts. Private to src/kubernetes.
+#ifndef DRIVERUPGRADE_SRC_KUBERNETES_KUBE_CONFIG_YAML_H_
+#define DRIVERUPGRADE_SRC_KUBERNETES_KUBE_CONFIG_YAML_H_
+
+#include <yaml-cpp/yaml.h>
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+
+namespace driverupgrade::inline v1 {
+
+// A node and where it stands, e.g. "users[1].user". All functions may throw what yaml-cpp throws.
+struct YamlEntry {
+  YAML::Node node = {};
+  std::string path = {};
+
+  // `path` and `key` joined.
+  std::string PathOf(std::string_view key) const;
+  // True if the key is there and not null.
+  bool Has(const char* key) const;
+  // Text of a scalar; empty when it is absent or null.
+  // Errors: InvalidArgument when it is no scalar or holds a control character other than a line end or a tab.
+  absl::StatusOr<std::string> Text(const char* key) const;
+  // False when absent or null. Errors: InvalidArgument when it is neither `true` nor `false`.
+  absl::StatusOr<bool> Flag(const char* key) const;
+  // A mapping; an empty one when absent or null. Errors: InvalidArgument when it is something else.
+  absl::StatusOr<YamlEntry> Mapping(const char* key) const;
+  // The mapping `inner` of the item of the list `key` that is called `name`.
+  // Errors: NotFound; InvalidArgument when two have that name, or the list is not one of mappings.
+  absl::StatusOr<YamlEntry> Named(const char* key, const char* inner, const std::string& name) const;
+};
+
+// "path: why".
+absl::Status YamlError(absl::StatusCode code, std::string_view path, std::string_view why);
+
+// One document, a mapping, within the limits of KubeConfig::Parse and without duplicate keys. Does not throw.
+absl::StatusOr<YamlEntry> LoadBoundedYaml(std::string_view text);
+
+// Standard base64 with padding; line ends are ignored. Errors: InvalidArgument, "not base64".
+absl::StatusOr<std::string> DecodeBase64(std::string_view text);
+
+}  // namespace driverupgrade::inline v1
+
+#endif  // DRIVERUPGRADE_SRC_KUBERNETES_KUBE_CONFIG_YAML_H_

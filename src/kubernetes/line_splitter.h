@@ -1,0 +1,33 @@
+// Lines out of chunks of bytes, for the backends of HttpTransport. Private to src/kubernetes. Not
+// thread-safe.
+#ifndef DRIVERUPGRADE_SRC_KUBERNETES_LINE_SPLITTER_H_
+#define DRIVERUPGRADE_SRC_KUBERNETES_LINE_SPLITTER_H_
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+#include "driverupgrade/kubernetes/http_transport.h"
+
+namespace driverupgrade::inline v1 {
+
+class LineSplitter {
+ public:
+  enum class Verdict { kMore, kSinkStopped, kLineTooLong };
+
+  explicit LineSplitter(std::size_t line_size_max) : line_size_max_(line_size_max) {}
+
+  // Gives every line that `chunk` completes to `sink`, and keeps an unfinished rest. After another verdict
+  // than kMore it must not be used again.
+  Verdict Feed(std::string_view chunk, LineSink& sink);
+
+ private:
+  Verdict Deliver(std::string_view line, LineSink& sink) const;
+
+  std::size_t line_size_max_;
+  std::string rest_;
+};
+
+}  // namespace driverupgrade::inline v1
+
+#endif  // DRIVERUPGRADE_SRC_KUBERNETES_LINE_SPLITTER_H_

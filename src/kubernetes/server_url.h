@@ -1,0 +1,37 @@
+// The parts of a server's URL. Private to src/kubernetes.
+#ifndef DRIVERUPGRADE_SRC_KUBERNETES_SERVER_URL_H_
+#define DRIVERUPGRADE_SRC_KUBERNETES_SERVER_URL_H_
+
+#include <string>
+#include <string_view>
+
+#include "absl/status/statusor.h"
+
+namespace driverupgrade::inline v1 {
+
+struct ServerUrl {
+  bool https = false;
+  // In lower case; an IPv6 literal without its brackets.
+  std::string host = {};
+  bool is_ipv4 = false;
+  bool is_ipv6 = false;
+  // The one of the scheme (443, 80) when the URL has none.
+  int port = 0;
+  // Path prefix: empty, or "/..." without a "/" at its end.
+  std::string path = {};
+
+  // 127.0.0.0/8, ::1 or "localhost".
+  bool IsLoopback() const;
+  // "host:port", with brackets where needed.
+  std::string Authority() const;
+  // "https://host:port/prefix".
+  std::string ToString() const;
+};
+
+// Query and fragment are dropped (api-A72). Errors: InvalidArgument, with a text that does not repeat the URL
+// (it may hold a password).
+absl::StatusOr<ServerUrl> ParseServerUrl(std::string_view url);
+
+}  // namespace driverupgrade::inline v1
+
+#endif  // DRIVERUPGRADE_SRC_KUBERNETES_SERVER_URL_H_

@@ -1,0 +1,67 @@
+// What a transport proves and demands over TLS: parsed once, applied to each new connection. Private to
+// src/kubernetes; for the backends on OpenSSL.
+#ifndef DRIVERUPGRADE_SRC_KUBERNETES_TLS_MATERIAL_H_
+#define DRIVERUPGRADE_SRC_KUBERNETES_TLS_MATERIAL_H_
+
+#include <openssl/ssl.h>
+#include <openssl/x509.h>
+
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "driverupgrade/kubernetes/kube_config.h"
+#include "kubernetes/server_url.h"
+
+namespace driverupgrade::inline v1 {
+
+struct FreeOpenSsl {
+  void operator()(X509* p) const { X509_free(p); }
+  void operator()(EVP_PKEY* p) const { EVP_PKEY_free(p); }
+  void operator()(X509_STORE* p) const { X509_STORE_free(p); }
+  void operator()(BIO* p) const { BIO_free(p); }
+};
+
+// Thread-safe. Connections refer to it: it must outlive them.
+class TlsMaterial {
+ public:
+  // Errors: as MakeCpprestTransport for the CA, the client certificate and its key.
+  static absl::StatusOr<std::shared_ptr<TlsMaterial>> Create(const KubeConfig& config, const ServerUrl& url,
+                                                             bool trust_system_roots);
+
+  // Sets protocol versions, trust, name check and client certificate. False when OpenSSL refuses one of them.
+  bool Apply(SSL_CTX* context);
+
+  // The name or address that the server's certificate must bear.
+  const std::string& peer_name() const { return peer_name_; }
+  bool peer_is_address() const { return peer_is_address_; }
+  bool verifies() const { return verifies_; }
+
+  // Why the last certificate was refused, e.g. "certificate has expired (depth 0)"; empty when none was. All
+  // connections go to one server with one configuration, so the last reason is as good as that of one
+  // connection.
+  std::string LastRefusal() const;
+
+ private:
+  TlsMaterial() = default;
+  absl::Status LoadTrust(const KubeConfig& config, bool trust_system_roots);
+  absl::Status LoadIdentity(const KubeConfig& config);
+  static int Verify(X509_STORE_CTX* store, void* self);
+
+  std::string peer_name_;
+  bool peer_is_address_ = false;
+  bool verifies_ = true;
+  std::unique_ptr<X509_STORE, FreeOpenSsl> trust_;
+  std::unique_ptr<X509, FreeOpenSsl> certificate_;
+  std::vector<std::unique_ptr<X509, FreeOpenSsl>> chain_;
+  std::unique_ptr<EVP_PKEY, FreeOpenSsl> key_;
+  mutable std::mutex mutex_;
+  std::string last_refusal_;
+};
+
+}  // namespace driverupgrade::inline v1
+
+#endif  // DRIVERUPGRADE_SRC_KUBERNETES_TLS_MATERIAL_H_

@@ -1,0 +1,164 @@
+#include "wire/json_document.h"
+
+#include <limits>
+
+#include "fmt/format.h"
+#include "wire/utf8.h"
+
+namespace driverupgrade::inline v1::internal {
+namespace {
+
+// Keys in paths: long enough for any label key's interesting part.
+constexpr std::size_t kKeyBytesMax = 80;
+
+// Builds the document and stops the parser where the nesting gets too deep: the document is freed and copied
+// recursively.
+class DepthLimit {
+ public:
+  using Ch = char;
+  using SizeType = rapidjson::SizeType;
+  explicit DepthLimit(rapidjson::Document& next) : next_(next) {}
+
+  bool Null() { return next_.Null(); }
+  bool Bool(bool value) { return next_.Bool(value); }
+  bool Int(int value) { return next_.Int(value); }
+  bool Uint(unsigned value) { return next_.Uint(value); }
+  bool Int64(std::int64_t value) { return next_.Int64(value); }
+  bool Uint64(std::uint64_t value) { return next_.Uint64(value); }
+  bool Double(double value) { return next_.Double(value); }
+  bool RawNumber(const char* text, SizeType length, bool copy) { return next_.RawNumber(text, length, copy); }
+  bool String(const char* text, SizeType length, bool copy) { return next_.String(text, length, copy); }
+  bool Key(const char* text, SizeType length, bool copy) { return next_.Key(text, length, copy); }
+  bool StartObject() { return Enter() && next_.StartObject(); }
+  bool EndObject(SizeType count) { return Leave() && next_.EndObject(count); }
+  bool StartArray() { return Enter() && next_.StartArray(); }
+  bool EndArray(SizeType count) { return Leave() && next_.EndArray(count); }
+
+ private:
+  bool Enter() { return ++depth_ <= JsonDocument::kDepthMax; }
+  bool Leave() { return --depth_ >= 0; }
+
+  rapidjson::Document& next_;
+  int depth_ = 0;
+};
+
+// What Document::Populate wants: something that sends a document's events.
+struct Generator {
+  char* text;
+  rapidjson::ParseResult result;
+
+  bool operator()(rapidjson::Document& document) {
+    constexpr unsigned kFlags =
+        rapidjson::kParseInsituFlag | rapidjson::kParseIterativeFlag | rapidjson::kParseValidateEncodingFlag;
+    rapidjson::InsituStringStream stream(text);
+    rapidjson::Reader reader;
+    DepthLimit limit(document);
+    result = reader.Parse<kFlags>(stream, limit);
+    return !result.IsError();
+  }
+};
+
+std::string Describe(rapidjson::ParseErrorCode code) {
+  if (code == rapidjson::kParseErrorTermination) {
+    return fmt::format("nested deeper than {} levels", JsonDocument::kDepthMax);
+  }
+  std::string text = rapidjson::GetParseError_En(code);
+  if (!text.empty() && text.back() == '.') text.pop_back();
+  if (!text.empty() && text[0] >= 'A' && text[0] <= 'Z') text[0] = static_cast<char>(text[0] - 'A' + 'a');
+  return text;
+}
+
+std::string_view TypeName(const rapidjson::Value& value) {
+  if (value.IsObject()) return "an object";
+  if (value.IsArray()) return "an array";
+  if (value.IsString()) return "a string";
+  if (value.IsNumber()) return "a number";
+  return value.IsBool() ? "a boolean" : "null";
+}
+
+}  // namespace
+
+absl::Status JsonDocument::Parse(std::string_view text) {
+  // The parser takes NUL for the end, and would not see what follows it.
+  if (const std::size_t nul = text.find('\0'); nul != std::string_view::npos) {
+    return absl::InvalidArgumentError(fmt::format("malformed JSON at byte {}: NUL", nul));
+  }
+  text_.assign(text);
+  Generator generator{.text = text_.data(), .result = {}};
+  document_.Populate(generator);
+  if (!generator.result.IsError()) return absl::OkStatus();
+  return absl::InvalidArgumentError(fmt::format("malformed JSON at byte {}: {}", generator.result.Offset(),
+                                                Describe(generator.result.Code())));
+}
+
+JsonField JsonField::Member(std::string_view key) const& {
+  const rapidjson::Value* found = nullptr;
+  if (Is(rapidjson::kObjectType, "an object")) {
+    // From the end: the last of equal keys counts.
+    for (auto it = value_->MemberEnd(); it != value_->MemberBegin() && found == nullptr;) {
+      --it;
+      if (std::string_view(it->name.GetString(), it->name.GetStringLength()) == key) found = &it->value;
+    }
+  }
+  return JsonField(found, *this, key, 0);
+}
+
+std::string JsonField::String() const {
+  if (!Is(rapidjson::kStringType, "a string")) return {};
+  return {value_->GetString(), value_->GetStringLength()};
+}
+
+bool JsonField::Bool() const {
+  if (!present()) return false;
+  if (!value_->IsBool()) Fail(fmt::format("expected a boolean, got {}", TypeName(*value_)));
+  return value_->IsTrue();
+}
+
+std::int64_t JsonField::Int64() const {
+  if (!Is(rapidjson::kNumberType, "an integer")) return 0;
+  if (value_->IsInt64()) return value_->GetInt64();
+  Fail(value_->IsUint64() ? "integer out of range" : "expected an integer");
+  return 0;
+}
+
+int JsonField::Int() const {
+  const std::int64_t value = Int64();
+  if (value >= std::numeric_limits<int>::min() && value <= std::numeric_limits<int>::max()) {
+    return static_cast<int>(value);
+  }
+  Fail("integer out of range");
+  return 0;
+}
+
+StringMap JsonField::Strings() const {
+  StringMap result;
+  ForEachMember([&](std::string_view key, const JsonField& value) {
+    result.insert_or_assign(std::string(key), value.String());
+  });
+  return result;
+}
+
+void JsonField::Fail(std::string_view what) const {
+  if (!error_.empty()) return;
+  const std::string path = Path();
+  error_ = path.empty() ? std::string(what) : fmt::format("{}: {}", path, what);
+}
+
+bool JsonField::Is(rapidjson::Type type, std::string_view expected) const {
+  if (!present()) return false;
+  if (value_->GetType() == type) return true;
+  Fail(fmt::format("expected {}, got {}", expected, TypeName(*value_)));
+  return false;
+}
+
+std::string JsonField::Path() const {
+  if (parent_ == nullptr) return {};
+  std::string path = parent_->Path();
+  if (key_.data() == nullptr) return path + fmt::format("[{}]", index_);
+  const bool plain = key_.find_first_of("./[\"") == std::string_view::npos && !key_.empty();
+  const std::string key = EscapeForText(key_, kKeyBytesMax);
+  if (!plain) return path + fmt::format("[\"{}\"]", key);
+  return path.empty() ? key : path + "." + key;
+}
+
+}  // namespace driverupgrade::inline v1::internal

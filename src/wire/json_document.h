@@ -1,0 +1,95 @@
+// Reading JSON of unknown origin: a parser with limits, and fields that know where in the document they are.
+#ifndef DRIVERUPGRADE_SRC_WIRE_JSON_DOCUMENT_H_
+#define DRIVERUPGRADE_SRC_WIRE_JSON_DOCUMENT_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "driverupgrade/label_selector.h"
+#include "internal/rapidjson.h"
+
+namespace driverupgrade::inline v1::internal {
+
+namespace rapidjson = ::driverupgrade_rapidjson;
+
+// A parsed document. Parsed in place, in a copy of its own, which is why it cannot be moved.
+class JsonDocument {
+ public:
+  // Levels of nesting. A pod with affinity has about 12.
+  static constexpr int kDepthMax = 64;
+
+  JsonDocument() = default;
+  JsonDocument(const JsonDocument&) = delete;
+  JsonDocument& operator=(const JsonDocument&) = delete;
+
+  // Once per object. Errors: InvalidArgument, with the byte.
+  absl::Status Parse(std::string_view text);
+  const rapidjson::Value& root() const { return document_; }
+
+ private:
+  std::string text_;
+  rapidjson::Document document_;
+};
+
+// A place in a document: a value, or the absence of one. What is missing or null reads as the default; what
+// has the wrong type does too, and notes an error. Only the first error is kept, so a reader can read on and
+// look at the end.
+class JsonField {
+ public:
+  // `error` is left alone if empty at the end of reading; it and the document must outlive the field.
+  JsonField(const rapidjson::Value& root, std::string& error) : value_(&root), error_(error) {}
+
+  // A field points to the one above it, for its path: name that one, a temporary would be gone.
+  JsonField Member(std::string_view key) const&;
+  JsonField Member(std::string_view key) const&& = delete;
+
+  // Neither missing nor null.
+  bool present() const { return value_ != nullptr && !value_->IsNull(); }
+  std::string String() const;
+  bool Bool() const;
+  std::int64_t Int64() const;
+  int Int() const;
+  StringMap Strings() const;
+
+  // Elements of an array. `visit` takes a const JsonField&.
+  template <typename F>
+  void ForEachItem(F&& visit) const {
+    if (!Is(rapidjson::kArrayType, "an array")) return;
+    for (rapidjson::SizeType i = 0; i < value_->Size(); ++i) visit(JsonField(&(*value_)[i], *this, {}, i));
+  }
+  // Members of an object. `visit` takes a std::string_view key and a const JsonField&.
+  template <typename F>
+  void ForEachMember(F&& visit) const {
+    if (!Is(rapidjson::kObjectType, "an object")) return;
+    for (auto it = value_->MemberBegin(); it != value_->MemberEnd(); ++it) {
+      const std::string_view key(it->name.GetString(), it->name.GetStringLength());
+      visit(key, JsonField(&it->value, *this, key, 0));
+    }
+  }
+  std::size_t ItemCount() const { return present() && value_->IsArray() ? value_->Size() : 0; }
+
+  // Notes `what` as the error of this field.
+  void Fail(std::string_view what) const;
+
+ private:
+  JsonField(const rapidjson::Value* value, const JsonField& parent, std::string_view key, std::size_t index)
+      : value_(value), parent_(&parent), key_(key), index_(index), error_(parent.error_) {}
+  // Whether the field is present and of this type; notes an error if it is of another.
+  bool Is(rapidjson::Type type, std::string_view expected) const;
+  // `items[3].metadata.labels`; empty for the root.
+  std::string Path() const;
+
+  const rapidjson::Value* value_;
+  const JsonField* parent_ = nullptr;
+  std::string_view key_;  // Empty data() for an element of an array.
+  std::size_t index_ = 0;
+  std::string& error_;
+};
+
+}  // namespace driverupgrade::inline v1::internal
+
+#endif  // DRIVERUPGRADE_SRC_WIRE_JSON_DOCUMENT_H_

@@ -1,0 +1,264 @@
+// Writing: objects as the API server answers them, for fakes and tests.
+#include <algorithm>
+
+#include "absl/time/time.h"
+#include "driverupgrade/wire/kubernetes_json.h"
+#include "fmt/format.h"
+#include "wire/json_writer.h"
+#include "wire/object_kind.h"
+
+namespace driverupgrade::inline v1 {
+namespace {
+
+using internal::JsonWriter;
+using Requirement = LabelSelector::Requirement;
+
+void WriteStrings(JsonWriter& writer, std::string_view member, const StringMap& strings) {
+  if (strings.empty()) return;
+  writer.ObjectMember(member, [&] {
+    for (const auto& [key, value] : strings) writer.Member(key, value);
+  });
+}
+
+void WriteOwners(JsonWriter& writer, const std::vector<OwnerReference>& owners) {
+  if (owners.empty()) return;
+  writer.ArrayMember("ownerReferences", [&] {
+    for (const OwnerReference& owner : owners) {
+      writer.Object([&] {
+        writer.Member("apiVersion", owner.api_version);
+        writer.Member("kind", owner.kind);
+        writer.Member("name", owner.name);
+        writer.Member("uid", owner.uid);
+        if (owner.controller) writer.Member("controller", true);
+      });
+    }
+  });
+}
+
+std::string_view OperatorName(LabelSelector::Operator op) {
+  switch (op) {
+    case LabelSelector::Operator::kIn:
+      return "In";
+    case LabelSelector::Operator::kNotIn:
+      return "NotIn";
+    case LabelSelector::Operator::kExists:
+      return "Exists";
+    case LabelSelector::Operator::kDoesNotExist:
+      return "DoesNotExist";
+    case LabelSelector::Operator::kGreaterThan:
+      return "Gt";
+    case LabelSelector::Operator::kLessThan:
+      return "Lt";
+  }
+  return "";
+}
+
+void WriteExpression(JsonWriter& writer, const Requirement& requirement) {
+  writer.Object([&] {
+    writer.Member("key", requirement.key);
+    writer.Member("operator", OperatorName(requirement.op));
+    if (requirement.values.empty()) return;
+    writer.ArrayMember("values", [&] {
+      for (const std::string& value : requirement.values) writer.String(value);
+    });
+  });
+}
+
+// The usual form: `key=value` as matchLabels, which knows each key once, the rest as matchExpressions.
+void WriteSelector(JsonWriter& writer, const LabelSelector& selector) {
+  writer.Key("selector");
+  if (selector == LabelSelector::Nothing()) return writer.Null();
+  StringMap match_labels;
+  std::vector<Requirement> expressions;
+  for (const Requirement& requirement : selector.requirements()) {
+    const bool equals = requirement.op == LabelSelector::Operator::kIn && requirement.values.size() == 1;
+    if (!equals || !match_labels.emplace(requirement.key, requirement.values[0]).second) {
+      expressions.push_back(requirement);
+    }
+  }
+  writer.Object([&] {
+    WriteStrings(writer, "matchLabels", match_labels);
+    if (expressions.empty()) return;
+    writer.ArrayMember("matchExpressions", [&] {
+      for (const Requirement& expression : expressions) WriteExpression(writer, expression);
+    });
+  });
+}
+
+void WriteMembers(JsonWriter& writer, const Node& node) {
+  writer.ObjectMember("metadata", [&] {
+    writer.Member("name", node.name);
+    writer.Member("uid", node.uid);
+    writer.Member("resourceVersion", node.resource_version);
+    WriteStrings(writer, "labels", node.labels);
+    WriteStrings(writer, "annotations", node.annotations);
+  });
+  writer.ObjectMember("spec", [&] {
+    if (node.unschedulable) writer.Member("unschedulable", true);
+  });
+  writer.ObjectMember("status", [&] {
+    writer.ArrayMember("conditions", [&] {
+      writer.Object([&] {
+        writer.Member("type", "Ready");
+        writer.Member("status", node.ready ? "True" : "False");
+      });
+    });
+  });
+}
+
+std::string_view PhaseName(PodPhase phase) {
+  switch (phase) {
+    case PodPhase::kPending:
+      return "Pending";
+    case PodPhase::kRunning:
+      return "Running";
+    case PodPhase::kSucceeded:
+      return "Succeeded";
+    case PodPhase::kFailed:
+      return "Failed";
+    case PodPhase::kUnknown:
+      break;
+  }
+  return "Unknown";
+}
+
+void WriteContainerStatuses(JsonWriter& writer, std::string_view member,
+                            const std::vector<ContainerStatus>& statuses) {
+  if (statuses.empty()) return;
+  writer.ArrayMember(member, [&] {
+    for (const ContainerStatus& status : statuses) {
+      writer.Object([&] {
+        writer.Member("name", status.name);
+        writer.Member("ready", status.ready);
+        writer.Member("restartCount", status.restart_count);
+      });
+    }
+  });
+}
+
+void WritePodSpec(JsonWriter& writer, const Pod& pod) {
+  writer.MemberIfAny("nodeName", pod.node_name);
+  if (pod.has_empty_dir) {
+    writer.ArrayMember("volumes", [&] {
+      writer.Object([&] {
+        writer.Member("name", "scratch");
+        writer.ObjectMember("emptyDir", [] {});
+      });
+    });
+  }
+  writer.ArrayMember("containers", [&] {
+    writer.Object([&] {
+      writer.Member("name", "main");
+      StringMap limits;
+      for (const std::string& name : pod.resource_names) limits.emplace(name, "1");
+      writer.ObjectMember("resources", [&] { WriteStrings(writer, "limits", limits); });
+    });
+  });
+}
+
+void WriteMembers(JsonWriter& writer, const Pod& pod) {
+  writer.ObjectMember("metadata", [&] {
+    writer.Member("name", pod.ref.name);
+    writer.Member("namespace", pod.ref.ns);
+    writer.Member("uid", pod.ref.uid);
+    writer.Member("resourceVersion", pod.resource_version);
+    if (pod.deletion_timestamp.has_value()) {
+      writer.Member("deletionTimestamp",
+                    absl::FormatTime("%Y-%m-%d%ET%H:%M:%SZ", *pod.deletion_timestamp, absl::UTCTimeZone()));
+    }
+    WriteStrings(writer, "labels", pod.labels);
+    if (pod.mirror) WriteStrings(writer, "annotations", {{"kubernetes.io/config.mirror", "mirror"}});
+    WriteOwners(writer, pod.owners);
+  });
+  writer.ObjectMember("spec", [&] { WritePodSpec(writer, pod); });
+  writer.ObjectMember("status", [&] {
+    writer.Member("phase", PhaseName(pod.phase));
+    WriteContainerStatuses(writer, "initContainerStatuses", pod.init_container_statuses);
+    WriteContainerStatuses(writer, "containerStatuses", pod.container_statuses);
+  });
+}
+
+void WriteMembers(JsonWriter& writer, const DaemonSet& daemon_set) {
+  writer.ObjectMember("metadata", [&] {
+    writer.Member("name", daemon_set.name);
+    writer.Member("namespace", daemon_set.ns);
+    writer.Member("uid", daemon_set.uid);
+    writer.Member("generation", daemon_set.generation);
+    WriteStrings(writer, "labels", daemon_set.labels);
+  });
+  writer.ObjectMember("spec", [&] {
+    WriteSelector(writer, daemon_set.selector);
+    writer.ObjectMember("updateStrategy",
+                        [&] { writer.Member("type", daemon_set.on_delete ? "OnDelete" : "RollingUpdate"); });
+  });
+  writer.ObjectMember("status", [&] { writer.Member("observedGeneration", daemon_set.observed_generation); });
+}
+
+void WriteMembers(JsonWriter& writer, const ControllerRevision& revision) {
+  writer.ObjectMember("metadata", [&] {
+    writer.Member("name", revision.name);
+    writer.Member("namespace", revision.ns);
+    WriteStrings(writer, "labels", revision.labels);
+    if (revision.owner_uid.empty()) return;
+    WriteOwners(
+        writer,
+        {{.api_version = "apps/v1", .kind = "DaemonSet", .uid = revision.owner_uid, .controller = true}});
+  });
+  writer.Member("revision", revision.revision);
+}
+
+void WriteMembers(JsonWriter& writer, const PodDisruptionBudget& budget) {
+  writer.ObjectMember("metadata", [&] {
+    writer.Member("name", budget.name);
+    writer.Member("namespace", budget.ns);
+    writer.Member("uid", budget.uid);
+  });
+  writer.ObjectMember("spec", [&] { WriteSelector(writer, budget.selector); });
+  writer.ObjectMember("status", [&] {
+    writer.Member("disruptionsAllowed", budget.disruptions_allowed);
+    writer.Member("currentHealthy", budget.current_healthy);
+    writer.Member("desiredHealthy", budget.desired_healthy);
+  });
+}
+
+}  // namespace
+
+template <typename T>
+std::string FormatObject(const T& object) {
+  JsonWriter writer;
+  writer.Object([&] {
+    writer.Member("apiVersion", internal::ApiVersionOf<T>());
+    writer.Member("kind", internal::KindOf<T>());
+    WriteMembers(writer, object);
+  });
+  return writer.Take();
+}
+
+template <typename T>
+std::string FormatList(const ListPage<T>& page) {
+  JsonWriter writer;
+  writer.Object([&] {
+    writer.Member("apiVersion", internal::ApiVersionOf<T>());
+    writer.Member("kind", fmt::format("{}List", internal::KindOf<T>()));
+    writer.ObjectMember("metadata", [&] {
+      writer.MemberIfAny("resourceVersion", page.resource_version);
+      writer.MemberIfAny("continue", page.continue_token);
+    });
+    writer.ArrayMember("items", [&] {
+      for (const T& item : page.items) writer.Object([&] { WriteMembers(writer, item); });
+    });
+  });
+  return writer.Take();
+}
+
+#define DRIVERUPGRADE_INSTANTIATE_FORMAT(T)              \
+  template std::string FormatObject<T>(const T& object); \
+  template std::string FormatList<T>(const ListPage<T>& page);
+DRIVERUPGRADE_INSTANTIATE_FORMAT(Node)
+DRIVERUPGRADE_INSTANTIATE_FORMAT(Pod)
+DRIVERUPGRADE_INSTANTIATE_FORMAT(DaemonSet)
+DRIVERUPGRADE_INSTANTIATE_FORMAT(ControllerRevision)
+DRIVERUPGRADE_INSTANTIATE_FORMAT(PodDisruptionBudget)
+#undef DRIVERUPGRADE_INSTANTIATE_FORMAT
+
+}  // namespace driverupgrade::inline v1

@@ -1,0 +1,278 @@
+// Reading: ParseObject, ParseList, ParseApiStatus.
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "absl/time/time.h"
+#include "driverupgrade/wire/kubernetes_json.h"
+#include "fmt/format.h"
+#include "internal/quote.h"
+#include "internal/status_macros.h"
+#include "wire/json_document.h"
+#include "wire/object_kind.h"
+
+namespace driverupgrade::inline v1 {
+namespace {
+
+using internal::JsonDocument;
+using internal::JsonField;
+using internal::KindOf;
+
+std::optional<absl::Time> ReadTime(const JsonField& field) {
+  const std::string text = field.String();
+  if (text.empty()) return std::nullopt;
+  absl::Time time;
+  std::string error;
+  // The first character: ParseTime knows infinite times and leading spaces as well, JSON does not.
+  if (text[0] < '0' || text[0] > '9' || !absl::ParseTime(absl::RFC3339_full, text, &time, &error)) {
+    field.Fail(fmt::format("expected an RFC 3339 time, got {}", internal::Quote(text)));
+    return std::nullopt;
+  }
+  return time;
+}
+
+std::vector<OwnerReference> ReadOwners(const JsonField& metadata) {
+  std::vector<OwnerReference> owners;
+  metadata.Member("ownerReferences").ForEachItem([&](const JsonField& owner) {
+    owners.push_back({.api_version = owner.Member("apiVersion").String(),
+                      .kind = owner.Member("kind").String(),
+                      .name = owner.Member("name").String(),
+                      .uid = owner.Member("uid").String(),
+                      .controller = owner.Member("controller").Bool()});
+  });
+  return owners;
+}
+
+std::optional<LabelSelector::Operator> ReadOperator(const std::string& text) {
+  if (text == "In") return LabelSelector::Operator::kIn;
+  if (text == "NotIn") return LabelSelector::Operator::kNotIn;
+  if (text == "Exists") return LabelSelector::Operator::kExists;
+  if (text == "DoesNotExist") return LabelSelector::Operator::kDoesNotExist;
+  return std::nullopt;
+}
+
+// S12. What cannot be parsed selects nothing, as the eviction API has it (E6).
+LabelSelector ReadSelector(const JsonField& field) {
+  if (!field.present()) return LabelSelector::Nothing();
+  const StringMap match_labels = field.Member("matchLabels").Strings();
+  std::vector<LabelSelector::Requirement> requirements;
+  for (const auto& [key, value] : match_labels) {
+    requirements.push_back({.key = key, .op = LabelSelector::Operator::kIn, .values = {value}});
+  }
+  bool operators_known = true;
+  field.Member("matchExpressions").ForEachItem([&](const JsonField& expression) {
+    const auto op = ReadOperator(expression.Member("operator").String());
+    std::set<std::string> values;
+    expression.Member("values").ForEachItem([&](const JsonField& value) { values.insert(value.String()); });
+    operators_known = operators_known && op.has_value();
+    requirements.push_back({.key = expression.Member("key").String(),
+                            .op = op.value_or(LabelSelector::Operator::kExists),
+                            .values = {values.begin(), values.end()}});
+  });
+  if (requirements.empty()) return {};
+  absl::StatusOr<LabelSelector> selector = LabelSelector::FromRequirements(std::move(requirements));
+  return operators_known && selector.ok() ? *std::move(selector) : LabelSelector::Nothing();
+}
+
+bool IsReady(const JsonField& status) {
+  bool ready = true;
+  status.Member("conditions").ForEachItem([&](const JsonField& condition) {
+    if (condition.Member("type").String() == "Ready") ready = condition.Member("status").String() == "True";
+  });
+  return ready;
+}
+
+void Read(const JsonField& object, Node& node) {
+  const JsonField metadata = object.Member("metadata");
+  node.name = metadata.Member("name").String();
+  node.uid = metadata.Member("uid").String();
+  node.resource_version = metadata.Member("resourceVersion").String();
+  node.labels = metadata.Member("labels").Strings();
+  node.annotations = metadata.Member("annotations").Strings();
+  const JsonField spec = object.Member("spec");
+  node.unschedulable = spec.Member("unschedulable").Bool();
+  const JsonField status = object.Member("status");
+  node.ready = IsReady(status);
+}
+
+PodPhase ReadPhase(const std::string& text) {
+  if (text == "Pending") return PodPhase::kPending;
+  if (text == "Running") return PodPhase::kRunning;
+  if (text == "Succeeded") return PodPhase::kSucceeded;
+  if (text == "Failed") return PodPhase::kFailed;
+  return PodPhase::kUnknown;
+}
+
+std::vector<ContainerStatus> ReadContainerStatuses(const JsonField& field) {
+  std::vector<ContainerStatus> result;
+  field.ForEachItem([&](const JsonField& status) {
+    result.push_back({.name = status.Member("name").String(),
+                      .ready = status.Member("ready").Bool(),
+                      .restart_count = status.Member("restartCount").Int()});
+  });
+  return result;
+}
+
+void ReadPodSpec(const JsonField& spec, Pod& pod) {
+  pod.node_name = spec.Member("nodeName").String();
+  spec.Member("volumes").ForEachItem([&](const JsonField& volume) {
+    // `emptyDir: {}` is one too (drain-D17).
+    if (volume.Member("emptyDir").present()) pod.has_empty_dir = true;
+  });
+  std::set<std::string> names;
+  spec.Member("containers").ForEachItem([&](const JsonField& container) {
+    const JsonField resources = container.Member("resources");
+    const auto add = [&](std::string_view name, const JsonField&) { names.emplace(name); };
+    resources.Member("requests").ForEachMember(add);
+    resources.Member("limits").ForEachMember(add);
+  });
+  pod.resource_names.assign(names.begin(), names.end());
+}
+
+void Read(const JsonField& object, Pod& pod) {
+  const JsonField metadata = object.Member("metadata");
+  pod.ref = {.ns = metadata.Member("namespace").String(),
+             .name = metadata.Member("name").String(),
+             .uid = metadata.Member("uid").String()};
+  pod.resource_version = metadata.Member("resourceVersion").String();
+  pod.labels = metadata.Member("labels").Strings();
+  pod.owners = ReadOwners(metadata);
+  pod.deletion_timestamp = ReadTime(metadata.Member("deletionTimestamp"));
+  pod.mirror = metadata.Member("annotations").Strings().contains("kubernetes.io/config.mirror");
+  ReadPodSpec(object.Member("spec"), pod);
+  const JsonField status = object.Member("status");
+  pod.phase = ReadPhase(status.Member("phase").String());
+  pod.init_container_statuses = ReadContainerStatuses(status.Member("initContainerStatuses"));
+  pod.container_statuses = ReadContainerStatuses(status.Member("containerStatuses"));
+}
+
+void Read(const JsonField& object, DaemonSet& daemon_set) {
+  const JsonField metadata = object.Member("metadata");
+  daemon_set.ns = metadata.Member("namespace").String();
+  daemon_set.name = metadata.Member("name").String();
+  daemon_set.uid = metadata.Member("uid").String();
+  daemon_set.generation = metadata.Member("generation").Int64();
+  daemon_set.labels = metadata.Member("labels").Strings();
+  const JsonField spec = object.Member("spec");
+  daemon_set.selector = ReadSelector(spec.Member("selector"));
+  // The server always fills the strategy in; where it is missing, Kubernetes' own default is RollingUpdate
+  // (R15).
+  const JsonField strategy = spec.Member("updateStrategy");
+  daemon_set.on_delete = strategy.Member("type").String() == "OnDelete";
+  const JsonField status = object.Member("status");
+  daemon_set.observed_generation = status.Member("observedGeneration").Int64();
+}
+
+void Read(const JsonField& object, ControllerRevision& revision) {
+  const JsonField metadata = object.Member("metadata");
+  revision.ns = metadata.Member("namespace").String();
+  revision.name = metadata.Member("name").String();
+  revision.labels = metadata.Member("labels").Strings();
+  revision.revision = object.Member("revision").Int64();
+  const std::vector<OwnerReference> owners = ReadOwners(metadata);
+  const auto controller =
+      std::find_if(owners.begin(), owners.end(), [](const auto& o) { return o.controller; });
+  if (controller != owners.end()) revision.owner_uid = controller->uid;
+}
+
+void Read(const JsonField& object, PodDisruptionBudget& budget) {
+  const JsonField metadata = object.Member("metadata");
+  budget.ns = metadata.Member("namespace").String();
+  budget.name = metadata.Member("name").String();
+  budget.uid = metadata.Member("uid").String();
+  const JsonField spec = object.Member("spec");
+  budget.selector = ReadSelector(spec.Member("selector"));
+  const JsonField status = object.Member("status");
+  budget.disruptions_allowed = status.Member("disruptionsAllowed").Int();
+  budget.current_healthy = status.Member("currentHealthy").Int();
+  budget.desired_healthy = status.Member("desiredHealthy").Int();
+}
+
+void CheckKind(const JsonField& root, std::string_view expected) {
+  const JsonField kind = root.Member("kind");
+  if (!kind.present()) return kind.Fail(fmt::format("expected \"{}\", got nothing", expected));
+  const std::string got = kind.String();
+  if (got == expected) return;
+  kind.Fail(fmt::format("expected \"{}\", got {}", expected, internal::Quote(got)));
+}
+
+// Parses `json` and gives the root to `read`, which takes a const JsonField&.
+template <typename F>
+absl::Status ReadDocument(std::string_view json, std::string_view kind, F&& read) {
+  JsonDocument document;
+  DRIVERUPGRADE_RETURN_IF_ERROR(document.Parse(json));
+  std::string error;
+  const JsonField root(document.root(), error);
+  if (!document.root().IsObject()) {
+    error = "expected an object";
+  } else {
+    CheckKind(root, kind);
+    read(root);
+  }
+  return error.empty() ? absl::OkStatus() : absl::InvalidArgumentError(error);
+}
+
+ApiStatus ReadStatus(const JsonField& root) {
+  const JsonField details = root.Member("details");
+  ApiStatus status{.status = root.Member("status").String(),
+                   .code = root.Member("code").Int(),
+                   .reason = root.Member("reason").String(),
+                   .message = root.Member("message").String(),
+                   .details_group = details.Member("group").String(),
+                   .details_kind = details.Member("kind").String(),
+                   .details_name = details.Member("name").String(),
+                   .retry_after_seconds = details.Member("retryAfterSeconds").Int()};
+  details.Member("causes").ForEachItem([&](const JsonField& cause) {
+    status.causes.push_back({.reason = cause.Member("reason").String(),
+                             .message = cause.Member("message").String(),
+                             .field = cause.Member("field").String()});
+  });
+  return status;
+}
+
+}  // namespace
+
+template <typename T>
+absl::StatusOr<T> ParseObject(std::string_view json) {
+  T object;
+  DRIVERUPGRADE_RETURN_IF_ERROR(
+      ReadDocument(json, KindOf<T>(), [&](const JsonField& root) { Read(root, object); }));
+  return object;
+}
+
+template <typename T>
+absl::StatusOr<ListPage<T>> ParseList(std::string_view json) {
+  ListPage<T> page;
+  const std::string kind = fmt::format("{}List", KindOf<T>());
+  absl::Status status = ReadDocument(json, kind, [&](const JsonField& root) {
+    const JsonField metadata = root.Member("metadata");
+    page.continue_token = metadata.Member("continue").String();
+    page.resource_version = metadata.Member("resourceVersion").String();
+    const JsonField items = root.Member("items");
+    page.items.reserve(items.ItemCount());
+    items.ForEachItem([&](const JsonField& item) { Read(item, page.items.emplace_back()); });
+  });
+  if (!status.ok()) return status;
+  return page;
+}
+
+std::optional<ApiStatus> ParseApiStatus(std::string_view json) {
+  JsonDocument document;
+  if (!document.Parse(json).ok() || !document.root().IsObject()) return std::nullopt;
+  std::string ignored;
+  const JsonField root(document.root(), ignored);
+  if (root.Member("kind").String() != "Status") return std::nullopt;
+  return ReadStatus(root);
+}
+
+#define DRIVERUPGRADE_INSTANTIATE_PARSE(T)                          \
+  template absl::StatusOr<T> ParseObject<T>(std::string_view json); \
+  template absl::StatusOr<ListPage<T>> ParseList<T>(std::string_view json);
+DRIVERUPGRADE_INSTANTIATE_PARSE(Node)
+DRIVERUPGRADE_INSTANTIATE_PARSE(Pod)
+DRIVERUPGRADE_INSTANTIATE_PARSE(DaemonSet)
+DRIVERUPGRADE_INSTANTIATE_PARSE(ControllerRevision)
+DRIVERUPGRADE_INSTANTIATE_PARSE(PodDisruptionBudget)
+#undef DRIVERUPGRADE_INSTANTIATE_PARSE
+
+}  // namespace driverupgrade::inline v1

@@ -1,0 +1,162 @@
+// Writing: the bodies of requests.
+#include <algorithm>
+#include <cstdint>
+
+#include "absl/time/time.h"
+#include "driverupgrade/wire/kubernetes_json.h"
+#include "fmt/format.h"
+#include "wire/json_writer.h"
+#include "wire/utf8.h"
+
+namespace driverupgrade::inline v1 {
+namespace {
+
+using internal::JsonWriter;
+
+constexpr std::size_t kNameBytesMax = 253;
+constexpr std::size_t kMessageBytesMax = 1024;
+
+// Labels or annotations of a merge patch: null removes.
+void WriteChanges(JsonWriter& writer, std::string_view member,
+                  const std::map<std::string, std::optional<std::string>>& changes) {
+  if (changes.empty()) return;
+  writer.ObjectMember(member, [&] {
+    for (const auto& [key, value] : changes) {
+      if (value.has_value()) {
+        writer.Member(key, *value);
+      } else {
+        writer.Key(key);
+        writer.Null();
+      }
+    }
+  });
+}
+
+void WriteUidPrecondition(JsonWriter& writer, const PodRef& pod) {
+  writer.ObjectMember("preconditions", [&] { writer.Member("uid", pod.uid); });
+}
+
+void WriteTime(JsonWriter& writer, std::string_view member, absl::Time time) {
+  if (time == absl::InfiniteFuture() || time == absl::InfinitePast()) {
+    writer.Key(member);
+    writer.Null();
+  } else {
+    writer.Member(member, absl::FormatTime("%Y-%m-%d%ET%H:%M:%SZ", time, absl::UTCTimeZone()));
+  }
+}
+
+// FNV-1a over what makes one event differ from another of the same moment.
+std::uint64_t ContentHash(const RecordEventParams& params) {
+  std::uint64_t hash = 0xcbf29ce484222325;
+  const auto add = [&](std::string_view text) {
+    for (const char c : text) hash = (hash ^ static_cast<std::uint8_t>(c)) * 0x100000001b3;
+    hash *= 0x100000001b3;  // A NUL in between: "a", "b" is not "ab".
+  };
+  add(params.pod.has_value() ? params.pod->uid : params.node_uid);
+  add(params.type == EventType::kWarning ? "Warning" : "Normal");
+  add(params.reason);
+  add(params.message);
+  return hash;
+}
+
+std::string EventName(const RecordEventParams& params) {
+  constexpr std::uint64_t kMixed = (std::uint64_t{1} << 20) - 1;
+  const std::uint64_t hash = ContentHash(params);
+  const std::uint64_t id =
+      static_cast<std::uint64_t>(absl::ToUnixNanos(params.time)) ^ ((hash ^ (hash >> 32)) & kMixed);
+  const std::string suffix = fmt::format(".{:016x}", id);
+  std::string name = params.pod.has_value() ? params.pod->name : params.node_name;
+  name.resize(std::min(name.size(), kNameBytesMax - suffix.size()));
+  // What ends in a dot or a dash cannot be followed by a dot (S11).
+  while (!name.empty() && (name.back() == '.' || name.back() == '-')) name.pop_back();
+  return name + suffix;
+}
+
+void WriteInvolvedObject(JsonWriter& writer, const RecordEventParams& params) {
+  const bool on_pod = params.pod.has_value();
+  writer.ObjectMember("involvedObject", [&] {
+    writer.Member("kind", on_pod ? "Pod" : "Node");
+    writer.Member("apiVersion", "v1");
+    if (on_pod) writer.Member("namespace", params.pod->ns);
+    writer.Member("name", on_pod ? params.pod->name : params.node_name);
+    writer.MemberIfAny("uid", on_pod ? params.pod->uid : params.node_uid);
+  });
+}
+
+}  // namespace
+
+std::string FormatNodePatch(const PatchNodeParams& params) {
+  JsonWriter writer;
+  writer.Object([&] {
+    writer.ObjectMember("metadata", [&] {
+      writer.Member("uid", params.uid);
+      writer.Member("resourceVersion", params.resource_version);
+      WriteChanges(writer, "labels", params.labels);
+      WriteChanges(writer, "annotations", params.annotations);
+    });
+    if (!params.unschedulable.has_value()) return;
+    writer.ObjectMember("spec", [&] {
+      if (*params.unschedulable) {
+        writer.Member("unschedulable", true);
+      } else {
+        writer.Key("unschedulable");
+        writer.Null();
+      }
+    });
+  });
+  return writer.Take();
+}
+
+std::string FormatEviction(const EvictPodParams& params) {
+  JsonWriter writer;
+  writer.Object([&] {
+    writer.Member("apiVersion", "policy/v1");
+    writer.Member("kind", "Eviction");
+    writer.ObjectMember("metadata", [&] {
+      writer.Member("name", params.pod.name);
+      writer.Member("namespace", params.pod.ns);
+    });
+    writer.ObjectMember("deleteOptions", [&] { WriteUidPrecondition(writer, params.pod); });
+  });
+  return writer.Take();
+}
+
+std::string FormatDeleteOptions(const DeletePodParams& params) {
+  JsonWriter writer;
+  writer.Object([&] {
+    writer.Member("apiVersion", "v1");
+    writer.Member("kind", "DeleteOptions");
+    WriteUidPrecondition(writer, params.pod);
+  });
+  return writer.Take();
+}
+
+std::string EventNamespace(const RecordEventParams& params) {
+  return params.pod.has_value() ? params.pod->ns : "default";
+}
+
+std::string FormatEvent(const RecordEventParams& params, std::string_view component) {
+  JsonWriter writer;
+  const std::string message = internal::ReplaceInvalidUtf8(params.message);
+  writer.Object([&] {
+    writer.Member("apiVersion", "v1");
+    writer.Member("kind", "Event");
+    writer.ObjectMember("metadata", [&] {
+      writer.Member("name", EventName(params));
+      writer.Member("namespace", EventNamespace(params));
+    });
+    WriteInvolvedObject(writer, params);
+    writer.Member("reason", params.reason);
+    writer.Member("message", internal::CutUtf8(message, kMessageBytesMax));
+    writer.Member("type", params.type == EventType::kWarning ? "Warning" : "Normal");
+    writer.ObjectMember("source", [&] { writer.Member("component", component); });
+    writer.Member("reportingComponent", component);
+    writer.Member("reportingInstance", "");
+    WriteTime(writer, "firstTimestamp", params.time);
+    WriteTime(writer, "lastTimestamp", params.time);
+    writer.Member("count", 1);
+  });
+  return writer.Take();
+}
+
+}  // namespace driverupgrade::inline v1

@@ -1,0 +1,42 @@
+// The `kind` of each type that has a JSON form.
+#ifndef DRIVERUPGRADE_SRC_WIRE_OBJECT_KIND_H_
+#define DRIVERUPGRADE_SRC_WIRE_OBJECT_KIND_H_
+
+#include <string_view>
+
+#include "driverupgrade/cluster_types.h"
+
+namespace driverupgrade::inline v1::internal {
+
+template <typename T>
+constexpr std::string_view KindOf();
+template <>
+constexpr std::string_view KindOf<Node>() {
+  return "Node";
+}
+template <>
+constexpr std::string_view KindOf<Pod>() {
+  return "Pod";
+}
+template <>
+constexpr std::string_view KindOf<DaemonSet>() {
+  return "DaemonSet";
+}
+template <>
+constexpr std::string_view KindOf<ControllerRevision>() {
+  return "ControllerRevision";
+}
+template <>
+constexpr std::string_view KindOf<PodDisruptionBudget>() {
+  return "PodDisruptionBudget";
+}
+
+template <typename T>
+constexpr std::string_view ApiVersionOf() {
+  if (KindOf<T>() == "PodDisruptionBudget") return "policy/v1";
+  return KindOf<T>() == "Node" || KindOf<T>() == "Pod" ? "v1" : "apps/v1";
+}
+
+}  // namespace driverupgrade::inline v1::internal
+
+#endif  // DRIVERUPGRADE_SRC_WIRE_OBJECT_KIND_H_

@@ -1,0 +1,89 @@
+// FakeCluster keeps the contract of the seam: what it claims, a real cluster is held to as well.
+#include <memory>
+#include <string>
+
+#include "driverupgrade/testing/facade_contract.h"
+#include "driverupgrade/testing/fake_clock.h"
+#include "driverupgrade/testing/fake_cluster.h"
+#include "support/catch.h"
+
+namespace driverupgrade::testing {
+namespace {
+
+class FakeWorld final : public ContractWorld {
+ public:
+  ClusterFacade& facade() override { return cluster_; }
+  CallContext context() override { return {}; }
+  std::string prefix() override { return "contract-" + std::to_string(++count_) + "-"; }
+  absl::StatusOr<std::string> MakeNamespace() override { return "contract-" + std::to_string(++count_); }
+
+  absl::StatusOr<Node> MakeNode(const Node& node) override { return cluster_.AddNode(node); }
+  absl::Status TouchNode(const std::string& name) override {
+    const bool found = cluster_.EditNode(name, [](Node& node) { node.annotations["touched"] = "yes"; });
+    return found ? absl::OkStatus() : absl::NotFoundError("no such node");
+  }
+  absl::StatusOr<Pod> MakePod(const Pod& pod) override {
+    Pod running = pod;
+    running.phase = PodPhase::kRunning;
+    running.container_statuses = {{.name = "main", .ready = true}};
+    return cluster_.AddPod(running);
+  }
+  absl::Status MakeBudget(const std::string& ns, const std::string& name, const StringMap& labels) override {
+    cluster_.AddDisruptionBudget(
+        {.ns = ns, .name = name, .selector = LabelSelector::FromMatchLabels(labels), .min_available = 1000});
+    return absl::OkStatus();
+  }
+
+ private:
+  FakeCluster cluster_{std::make_shared<FakeClock>()};
+  int count_ = 0;
+};
+
+TEST_CASE("the fake cluster keeps the contract of the seam") {
+  FakeWorld world;
+  for (const ContractCase& one : FacadeContract()) {
+    const absl::Status status = one.run(world);
+    INFO(one.name << ": " << status.ToString());
+    CHECK(status.ok());
+  }
+}
+
+// Without this a contract that checks nothing would pass.
+class LyingFacade final : public ForwardingFacade {
+ public:
+  using ForwardingFacade::ForwardingFacade;
+  absl::StatusOr<EvictionAnswer> EvictPod(const CallContext&, const EvictPodParams&) override {
+    return EvictionAnswer{};
+  }
+  absl::StatusOr<Node> PatchNode(const CallContext& context, const PatchNodeParams& params) override {
+    return GetNode(context, {.name = params.name});
+  }
+};
+
+class LyingWorld final : public ContractWorld {
+ public:
+  ClusterFacade& facade() override { return facade_; }
+  CallContext context() override { return {}; }
+  std::string prefix() override { return honest_->prefix(); }
+  absl::StatusOr<std::string> MakeNamespace() override { return honest_->MakeNamespace(); }
+  absl::StatusOr<Node> MakeNode(const Node& node) override { return honest_->MakeNode(node); }
+  absl::Status TouchNode(const std::string& name) override { return honest_->TouchNode(name); }
+  absl::StatusOr<Pod> MakePod(const Pod& pod) override { return honest_->MakePod(pod); }
+  absl::Status MakeBudget(const std::string& ns, const std::string& name, const StringMap& labels) override {
+    return honest_->MakeBudget(ns, name, labels);
+  }
+
+ private:
+  std::shared_ptr<FakeWorld> honest_ = std::make_shared<FakeWorld>();
+  LyingFacade facade_{std::shared_ptr<ClusterFacade>(honest_, &honest_->facade())};
+};
+
+TEST_CASE("a facade that evicts and patches nothing is found out") {
+  LyingWorld world;
+  int broken = 0;
+  for (const ContractCase& one : FacadeContract()) broken += one.run(world).ok() ? 0 : 1;
+  CHECK(broken == 5);
+}
+
+}  // namespace
+}  // namespace driverupgrade::testing

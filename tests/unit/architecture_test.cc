@@ -1,0 +1,99 @@
+// The arrows of the architecture (architecture.md §3), read from the includes.
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "support/catch.h"
+
+namespace driverupgrade::tests {
+namespace {
+
+namespace fs = std::filesystem;
+const fs::path kRoot = DRIVERUPGRADE_SOURCE_DIR;
+
+std::vector<std::string> IncludesOf(const fs::path& file) {
+  std::ifstream stream(file);
+  REQUIRE(stream);
+  std::vector<std::string> includes;
+  for (std::string line; std::getline(stream, line);) {
+    if (!line.starts_with("#include ")) continue;
+    const auto begin = line.find_first_of("<\"") + 1;
+    includes.push_back(line.substr(begin, line.find_first_of(">\"", begin) - begin));
+  }
+  return includes;
+}
+
+std::vector<fs::path> FilesBelow(const fs::path& folder) {
+  std::vector<fs::path> files;
+  for (const auto& entry : fs::recursive_directory_iterator(kRoot / folder)) {
+    if (entry.path().extension() == ".h" || entry.path().extension() == ".cc") files.push_back(entry.path());
+  }
+  REQUIRE_FALSE(files.empty());
+  return files;
+}
+
+TEST_CASE("Public headers include the standard library, abseil's four types and each other, nothing else") {
+  const std::set<std::string> abseil = {"absl/status/status.h", "absl/status/statusor.h", "absl/time/time.h"};
+  for (const fs::path& file : FilesBelow("include")) {
+    for (const std::string& include : IncludesOf(file)) {
+      CAPTURE(file, include);
+      const bool standard = include.find('/') == std::string::npos && include.find('.') == std::string::npos;
+      const bool allowed = standard || abseil.contains(include) || include.starts_with("driverupgrade/");
+      CHECK(allowed);
+    }
+  }
+}
+
+TEST_CASE("arch-A1: what decides includes nothing of the ring around it") {
+  const std::set<std::string> ring = {
+      "driverupgrade/cluster_facade.h", "driverupgrade/call_context.h", "driverupgrade/snapshot_builder.h",
+      "driverupgrade/plan_executor.h",  "driverupgrade/upgrade_engine.h", "driverupgrade/observer.h",
+      "driverupgrade/log_sink.h",       "driverupgrade/clock.h",
+  };
+  std::vector<fs::path> deciders = FilesBelow("src/transitions");
+  for (const char* name : {"state_machine", "drain_manager", "pod_manager", "safe_load_manager", "validation_manager",
+                           "admission", "upgrade_budget", "plan", "attempt_log", "gate", "finding"}) {
+    deciders.push_back(kRoot / "include/driverupgrade" / (std::string(name) + ".h"));
+    deciders.push_back(kRoot / "src" / (std::string(name) + ".cc"));
+  }
+  for (const fs::path& file : deciders) {
+    for (const std::string& include : IncludesOf(file)) {
+      CAPTURE(file, include);
+      CHECK_FALSE(ring.contains(include));
+      CHECK_FALSE(include == "absl/time/clock.h");
+    }
+  }
+}
+
+TEST_CASE("Components depend one way: core, wire, kubernetes, transport") {
+  const std::map<std::string, std::set<std::string>> may_include = {
+      {"", {}}, {"testing", {"testing", "wire"}}, {"wire", {"wire"}}, {"kubernetes", {"kubernetes", "wire"}}};
+  for (const fs::path& file : FilesBelow("include/driverupgrade")) {
+    const std::string own = fs::relative(file.parent_path(), kRoot / "include/driverupgrade").string();
+    const std::set<std::string>& allowed = may_include.at(own == "." ? "" : own);
+    for (const std::string& include : IncludesOf(file)) {
+      if (!include.starts_with("driverupgrade/")) continue;
+      const std::string folder = fs::path(include).parent_path().filename().string();
+      CAPTURE(file, include);
+      CHECK((folder == "driverupgrade" || allowed.contains(folder)));
+    }
+  }
+}
+
+TEST_CASE("The library reads no environment, prints nothing and does not exit") {
+  for (const fs::path& file : FilesBelow("src")) {
+    std::ifstream stream(file);
+    for (std::string line; std::getline(stream, line);) {
+      CAPTURE(file, line);
+      for (const char* word : {"getenv(", "std::cout", "std::cerr", "printf(", "fmt::print(", "std::exit(", " exit("}) {
+        CHECK(line.find(word) == std::string::npos);
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace driverupgrade::tests

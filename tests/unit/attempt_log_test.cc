@@ -1,0 +1,96 @@
+#include "driverupgrade/attempt_log.h"
+
+#include "support/catch.h"
+
+namespace driverupgrade::tests {
+namespace {
+
+const absl::Time kT0 = absl::FromUnixSeconds(1000);
+const Node kNode{.name = "n1", .uid = "u1", .resource_version = "10"};
+
+TEST_CASE("A5: resource versions compare as numbers of any length, or else by being different") {
+  CHECK(IsNewerVersion("10", "9"));
+  CHECK_FALSE(IsNewerVersion("9", "10"));
+  CHECK_FALSE(IsNewerVersion("10", "10"));
+  CHECK(IsNewerVersion("100000000000000000000000", "99999999999999999999999"));
+  CHECK(IsNewerVersion("abc", "abd"));
+  CHECK_FALSE(IsNewerVersion("abc", "abc"));
+}
+
+TEST_CASE("arch-A9: every patch sent at one version stays possible until a newer version is read") {
+  AttemptLog log;
+  const NodePatch cordon{.unschedulable = true};
+  const NodePatch uncordon{.unschedulable = false};
+  log.PatchSent(kNode, cordon, kT0);
+  CHECK(NextPatchDue(*log.ForNode("u1").patch, kNode) == absl::InfiniteFuture());
+  log.PatchAnswered("u1", Outcome::kUnclear, "timeout", kT0);
+  log.PatchSent(kNode, uncordon, kT0 + absl::Seconds(1));
+  log.PatchAnswered("u1", Outcome::kNotApplied, "403", kT0 + absl::Seconds(1));
+
+  const PatchAttempt attempt = *log.ForNode("u1").patch;
+  CHECK(attempt.possible == std::vector<NodePatch>{cordon});
+  CHECK_FALSE(IsSettled(attempt, kNode));
+  Node newer = kNode;
+  newer.resource_version = "11";
+  CHECK(IsSettled(attempt, newer));
+}
+
+TEST_CASE("A patch that is refused again and again is tried less and less often, up to every 30 s") {
+  AttemptLog log;
+  absl::Duration last = absl::ZeroDuration();
+  for (int i = 0; i < 12; ++i) {
+    log.PatchSent(kNode, {.unschedulable = true}, kT0);
+    log.PatchAnswered("u1", Outcome::kNotApplied, "403", kT0);
+    const absl::Duration pause = NextPatchDue(*log.ForNode("u1").patch, kNode) - kT0;
+    CHECK(pause >= last * 0.8);
+    CHECK(pause <= absl::Seconds(33));
+    last = pause;
+  }
+  CHECK(last >= absl::Seconds(27));
+}
+
+TEST_CASE("arch-A9: refused evictions are due after 5 s doubling to 40 s, spread by 10 %, equal for equal input") {
+  const absl::Duration expected[] = {absl::Seconds(5), absl::Seconds(10), absl::Seconds(20), absl::Seconds(40),
+                                     absl::Seconds(40)};
+  int count = 0;
+  for (const absl::Duration delay : expected) {
+    const PodAttempt attempt{.count = ++count, .outcome = Outcome::kNotApplied, .answered_at = kT0};
+    const absl::Duration pause = NextPodRequestDue(attempt, "pod-uid") - kT0;
+    CHECK(pause >= delay * 0.9);
+    CHECK(pause <= delay * 1.1);
+    CHECK(NextPodRequestDue(attempt, "pod-uid") == NextPodRequestDue(attempt, "pod-uid"));
+  }
+}
+
+TEST_CASE("What a read settles is forgotten; what it does not is kept") {
+  AttemptLog log;
+  log.PatchSent(kNode, {.unschedulable = true}, kT0);
+  log.PodRequestSent("u1", "pod-a", kT0);
+  log.PodRequestSent("u1", "pod-b", kT0);
+  log.PodRequestAnswered("u1", "pod-a", {.outcome = Outcome::kApplied, .answered_at = kT0});
+  log.PodRequestAnswered("u1", "pod-b", {.outcome = Outcome::kApplied, .answered_at = kT0});
+
+  SECTION("an answer is outstanding") {
+    const std::set<std::string> live = {"pod-a"};
+    log.NodeRead(kNode, &live);
+    CHECK(log.ForNode("u1").patch);
+    CHECK(log.ForNode("u1").pods.size() == 1);
+    CHECK(log.ForNode("u1").pods.at("pod-a").count == 1);
+  }
+  SECTION("applied and read") {
+    log.PatchAnswered("u1", Outcome::kApplied, "", kT0);
+    log.NodeRead(kNode, nullptr);
+    CHECK(log.ForNode("u1").patch);
+    Node newer = kNode;
+    newer.resource_version = "11";
+    log.NodeRead(newer, nullptr);
+    CHECK_FALSE(log.ForNode("u1").patch);
+  }
+  SECTION("a node that is gone") {
+    log.KeepOnly({});
+    CHECK(log.ForNode("u1").empty());
+  }
+}
+
+}  // namespace
+}  // namespace driverupgrade::tests

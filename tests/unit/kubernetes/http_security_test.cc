@@ -1,0 +1,294 @@
+// TLS and tokens of an HttpTransport.
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <chrono>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <thread>
+
+#include "driverupgrade/kubernetes/http_transport.h"
+#include "kubernetes/token_source.h"
+#include "loopback_server.h"
+#include "support/catch.h"
+#include "transport_under_test.h"
+
+namespace driverupgrade {
+namespace {
+
+using namespace testing_support;  // NOLINT: the test's own helpers.
+
+constexpr char kLocal[] = "IP:127.0.0.1";
+
+bool AnswerOk(Connection& connection, const std::string&) { return connection.Answer(200, "{}"); }
+
+const Identity& Authority() {
+  static const Identity authority = MakeIdentity({.common_name = "cluster CA", .is_authority = true});
+  return authority;
+}
+
+Identity ServerIdentity(const std::string& names = kLocal) {
+  return MakeIdentity({.common_name = "server", .alternative_names = names}, &Authority());
+}
+
+class TemporaryFile {
+ public:
+  explicit TemporaryFile(const std::string& content) {
+    std::string path = (std::filesystem::temp_directory_path() / "driverupgrade-XXXXXX").string();
+    const int fd = mkstemp(path.data());
+    if (fd < 0) std::abort();
+    close(fd);
+    path_ = path;
+    Write(content);
+  }
+  ~TemporaryFile() { std::filesystem::remove(path_); }
+  void Write(const std::string& content) const { std::ofstream(path_, std::ios::binary) << content; }
+  const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+};
+
+TEST_CASE("A server that the cluster's authority vouches for is talked to", "[http_security]") {
+  LoopbackServer server(AnswerOk, TlsServerOptions{.identity = ServerIdentity()});
+  const Identity other = MakeIdentity({.common_name = "old CA", .is_authority = true});
+  // A bundle of several, as during a rotation.
+  const auto transport = MakeTransport(
+      {.server = server.url(), .ca_pem = other.certificate + Authority().certificate, .token = Secret("t0ken")});
+  for (int i = 0; i < 5; ++i) REQUIRE(transport->Send(Within(absl::Seconds(5)), Get("/")).ok());
+  CHECK_THAT(server.requests()[0], Catch::Contains("Authorization:Bearer t0ken"));
+  CHECK(server.connections() <= 2);
+}
+
+TEST_CASE("A server that cannot be verified gets nothing", "[http_security]") {
+  struct Row {
+    const char* name;
+    Identity identity;
+    KubeConfig config;
+    const char* reason;
+  };
+  const Identity foreign = MakeIdentity({.common_name = "foreign CA", .is_authority = true});
+  const std::string& ca = Authority().certificate;
+  const Row rows[] = {
+      {"another authority",
+       ServerIdentity(),
+       {.ca_pem = foreign.certificate},
+       "unable to get local issuer certificate"},
+      {"self-signed", MakeIdentity({.alternative_names = kLocal}), {.ca_pem = ca}, "self-signed certificate"},
+      {"another address", ServerIdentity("IP:127.0.0.2"), {.ca_pem = ca}, "IP address mismatch"},
+      {"another name",
+       ServerIdentity("DNS:kubernetes.default"),
+       {.ca_pem = ca, .tls_server_name = "kubernetes"},
+       "hostname mismatch"},
+      {"a common name is no name",
+       MakeIdentity({.common_name = "127.0.0.1"}, &Authority()),
+       {.ca_pem = ca},
+       "IP address mismatch"},
+      {"expired",
+       MakeIdentity({.alternative_names = kLocal, .valid_until = -60}, &Authority()),
+       {.ca_pem = ca},
+       "certificate has expired"},
+      {"not valid yet",
+       MakeIdentity({.alternative_names = kLocal, .valid_from = 600}, &Authority()),
+       {.ca_pem = ca},
+       "certificate is not yet valid"},
+      {"not a server's",
+       MakeIdentity({.alternative_names = kLocal, .is_authority = false}, &foreign),
+       {.ca_pem = ca},
+       "unable to get local issuer certificate"},
+  };
+  for (const Row& row : rows) {
+    INFO(row.name);
+    LoopbackServer server(AnswerOk, TlsServerOptions{.identity = row.identity});
+    KubeConfig config = row.config;
+    config.server = server.url();
+    config.token = Secret("t0ken");
+    const auto transport = MakeTransport(config);
+    Lines sink;
+    for (const absl::Status& status : {transport->Send(Within(absl::Seconds(5)), Get("/x")).status(),
+                                       transport->Stream(Within(absl::Seconds(5)), Get("/x"), sink).status()}) {
+      CHECK(status.code() == absl::StatusCode::kUnauthenticated);
+      CHECK(RequestWasNotSent(status));
+      CHECK_THAT(Message(status),
+                 Catch::StartsWith(fmt::format("GET {}/x: server certificate refused: {}", server.url(), row.reason)));
+    }
+    CHECK(server.requests().empty());
+  }
+}
+
+TEST_CASE("The system's authorities are not trusted beside the cluster's", "[http_security]") {
+  const TemporaryFile system_roots(Authority().certificate);
+  setenv("SSL_CERT_FILE", system_roots.path().c_str(), 1);
+  LoopbackServer server(AnswerOk, TlsServerOptions{.identity = ServerIdentity()});
+  const Identity foreign = MakeIdentity({.common_name = "foreign CA", .is_authority = true});
+  const auto transport = MakeTransport({.server = server.url(), .ca_pem = foreign.certificate});
+  CHECK(transport->Send(Within(absl::Seconds(5)), Get("/")).status().code() == absl::StatusCode::kUnauthenticated);
+  const auto trusting = MakeTransport({.server = server.url()}, {.trust_system_roots = true});
+  CHECK(trusting->Send(Within(absl::Seconds(5)), Get("/")).ok());
+  unsetenv("SSL_CERT_FILE");
+}
+
+TEST_CASE("tls-server-name replaces the name to verify", "[http_security]") {
+  LoopbackServer server(AnswerOk, TlsServerOptions{.identity = ServerIdentity("DNS:kubernetes")});
+  const auto transport =
+      MakeTransport({.server = server.url(), .ca_pem = Authority().certificate, .tls_server_name = "kubernetes"});
+  CHECK(transport->Send(Within(absl::Seconds(5)), Get("/")).ok());
+  const auto insecure = MakeTransport({.server = server.url(), .insecure_skip_tls_verify = true});
+  CHECK(insecure->Send(Within(absl::Seconds(5)), Get("/")).ok());
+}
+
+TEST_CASE("A peer that speaks old TLS, or none, is refused", "[http_security]") {
+  LoopbackServer old(AnswerOk, TlsServerOptions{.identity = ServerIdentity(), .version_max = TLS1_1_VERSION});
+  LoopbackServer plain(AnswerOk);
+  const std::string plain_as_https = fmt::format("https://127.0.0.1:{}", plain.port());
+  for (const std::string& url : {old.url(), plain_as_https}) {
+    const auto transport = MakeTransport({.server = url, .ca_pem = Authority().certificate, .token = Secret("t0ken")});
+    const absl::Status status =
+        transport->Send(Within(url == old.url() ? absl::Seconds(10) : absl::Milliseconds(300)), Get("/")).status();
+    INFO(Message(status));
+    CHECK_FALSE(status.ok());
+    if (url == old.url()) {
+      CHECK(status.code() == absl::StatusCode::kUnauthenticated);
+      CHECK(RequestWasNotSent(status));
+    }
+  }
+  CHECK(old.requests().empty());
+  CHECK(plain.requests().empty());
+}
+
+TEST_CASE("A client certificate is sent, and its refusal is told", "[http_security]") {
+  const Identity client = MakeIdentity({.common_name = "operator"}, &Authority());
+  const Identity stranger = MakeIdentity({.common_name = "stranger"});
+  for (int version : {TLS1_2_VERSION, TLS1_3_VERSION}) {
+    LoopbackServer server(
+        AnswerOk,
+        TlsServerOptions{.identity = ServerIdentity(), .client_ca = Authority().certificate, .version_max = version});
+    const KubeConfig config{.server = server.url(), .ca_pem = Authority().certificate};
+    KubeConfig known = config;
+    known.client_certificate_pem = client.certificate;
+    known.client_key_pem = Secret(client.key);
+    CHECK(MakeTransport(known)->Send(Within(absl::Seconds(5)), Get("/")).ok());
+    KubeConfig unknown = config;
+    unknown.client_certificate_pem = stranger.certificate;
+    unknown.client_key_pem = Secret(stranger.key);
+    for (const KubeConfig& refused : {config, unknown}) {
+      const absl::Status status = MakeTransport(refused)->Send(Within(absl::Seconds(5)), Get("/")).status();
+      INFO(Message(status));
+      CHECK(status.code() == absl::StatusCode::kUnauthenticated);
+      CHECK(RequestWasNotSent(status));
+    }
+    CHECK(server.requests().size() == 1);
+  }
+}
+
+TEST_CASE("Credentials that do not fit are refused when the transport is made", "[http_security]") {
+  const Identity one = MakeIdentity({.common_name = "one"});
+  const Identity two = MakeIdentity({.common_name = "two"});
+  struct Row {
+    std::string certificate, key, message;
+  };
+  for (const Row& row : {
+           Row{one.certificate, two.key, "make transport: client key: does not match the client certificate"},
+           Row{one.certificate, "x", "make transport: client key: "},
+           Row{"x", one.key, "make transport: client certificate: no PEM certificate in it"},
+           Row{one.certificate, "", "make transport: client certificate and client key must be given together"},
+           Row{"-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n", one.key,
+               "make transport: client certificate: certificate 1: "},
+       }) {
+    const absl::Status status = TryMakeTransport({.server = "https://127.0.0.1",
+                                                  .ca_pem = Authority().certificate,
+                                                  .client_certificate_pem = row.certificate,
+                                                  .client_key_pem = Secret(row.key)})
+                                    .status();
+    CHECK(status.code() == absl::StatusCode::kInvalidArgument);
+    CHECK_THAT(Message(status), Catch::StartsWith(row.message));
+  }
+}
+
+TEST_CASE("A token file is read again, and a bad one keeps the last good token", "[http_security]") {
+  const TemporaryFile file("first\n");
+  using Seconds = std::chrono::seconds;
+  TokenSource::Now now{Seconds(1000)};
+  auto source = *TokenSource::Create({.token = Secret("inline"), .token_file = file.path()}, absl::Seconds(50), now);
+  CHECK(source->Get(now).Reveal() == "first");
+  file.Write("second\r\n");
+  CHECK(source->Get(now + Seconds(49)).Reveal() == "first");
+  CHECK(source->Get(now + Seconds(50)).Reveal() == "second");
+  now += Seconds(50);
+  for (const char* bad : {"", " \n", "two words", "a\r\nX-Injected: b", "\x01", "\xc3\xa9"}) {
+    file.Write(bad);
+    now += Seconds(50);
+    CHECK(source->Get(now).Reveal() == "second");
+  }
+  file.Write("third");
+  source->OnUnauthorized();
+  CHECK(source->Get(now).Reveal() == "second");
+  CHECK(source->Get(now + Seconds(1)).Reveal() == "third");
+  file.Write("fourth");
+  CHECK(source->Get(now + Seconds(10)).Reveal() == "third");
+}
+
+TEST_CASE("A token that would inject a header is refused", "[http_security]") {
+  const TemporaryFile file("abc\r\nX-Injected: yes");
+  LoopbackServer server(AnswerOk);
+  for (const KubeConfig& config : {KubeConfig{.server = server.url(), .token_file = file.path()},
+                                   KubeConfig{.server = server.url(), .token = Secret("abc\r\nX-Injected: yes")}}) {
+    const absl::Status status = TryMakeTransport(config).status();
+    CHECK(status.code() == absl::StatusCode::kInvalidArgument);
+    CHECK_THAT(Message(status), !Catch::Contains("abc"));
+  }
+}
+
+TEST_CASE("A new token is sent after a 401", "[http_security]") {
+  const TemporaryFile file("old-token");
+  LoopbackServer server([](Connection& connection, const std::string& request) {
+    const bool good = request.find("Authorization:Bearer new-token\r\n") != std::string::npos;
+    return connection.Answer(good ? 200 : 401, "");
+  });
+  const auto transport = MakeTransport({.server = server.url(), .token_file = file.path()});
+  file.Write("new-token");
+  CHECK(transport->Send({}, Get("/"))->status == 401);
+  std::this_thread::sleep_for(std::chrono::milliseconds(1050));
+  CHECK(transport->Send({}, Get("/"))->status == 200);
+}
+
+// The library's own way to cancel crashed here after 100 to 424 cancels.
+TEST_CASE("Busy TLS bodies can be cancelled again and again", "[http_security]") {
+  LoopbackServer server(
+      [](Connection& connection, const std::string&) {
+        connection.Write("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n");
+        const std::string chunk(30'000, 'x');
+        while (connection.WriteChunk(chunk + "\n")) {
+        }
+        return false;
+      },
+      TlsServerOptions{.identity = ServerIdentity()});
+  const auto transport = MakeTransport({.server = server.url(), .ca_pem = Authority().certificate});
+  const char* const rounds = std::getenv("DRIVERUPGRADE_CANCEL_ROUNDS");  // More of them, by hand.
+  const int count = rounds == nullptr ? 12 : std::atoi(rounds);
+  std::atomic<int> cancelled{0};
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 8; ++i) {
+    threads.emplace_back([&, i] {
+      for (int j = 0; j < count; ++j) {
+        std::stop_source stop;
+        std::thread stopper([&] {
+          std::this_thread::sleep_for(std::chrono::microseconds(500 + (i * 977 + j * 331) % 5000));
+          stop.request_stop();
+        });
+        Lines sink;
+        const absl::Status status = i % 2 == 0 ? transport->Send({.stop = stop.get_token()}, Get("/")).status()
+                                               : transport->Stream({.stop = stop.get_token()}, Get("/"), sink).status();
+        stopper.join();
+        if (status.code() == absl::StatusCode::kCancelled) ++cancelled;
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  CHECK(cancelled == 8 * count);
+}
+
+}  // namespace
+}  // namespace driverupgrade

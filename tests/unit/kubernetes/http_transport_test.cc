@@ -1,0 +1,350 @@
+#include "driverupgrade/kubernetes/http_transport.h"
+
+#include <fmt/format.h>
+
+#include <chrono>
+#include <fstream>
+#include <future>
+#include <thread>
+
+#include "kubernetes/line_splitter.h"
+#include "loopback_server.h"
+#include "support/catch.h"
+#include "transport_under_test.h"
+
+namespace driverupgrade {
+namespace {
+
+using namespace testing_support;  // NOLINT: the test's own helpers.
+using std::chrono::steady_clock;
+
+constexpr char kChunked[] = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n";
+
+bool AnswerOk(Connection& connection, const std::string&) { return connection.Answer(200, "{}"); }
+
+absl::Duration Elapsed(steady_clock::time_point since) { return absl::FromChrono(steady_clock::now() - since); }
+
+TEST_CASE("A request target is encoded once, and only if it can be", "[http_transport]") {
+  CHECK(*EncodeRequestTarget(Get("/api/v1/nodes")) == "/api/v1/nodes");
+  CHECK(*EncodeRequestTarget({.path = "/p", .query = {{"a b", "x=1,y!=(2)"}, {"l", ""}, {"u", "\xc3\xa9~"}}}) ==
+        "/p?a%20b=x%3D1%2Cy%21%3D%282%29&l=&u=%C3%A9~");
+  for (const char* path : {"", "api", "//host/p", "/a b", "/a?b", "/a#b", "/a\r\nX: y", "/\xc3\xa9", "/a\"b"}) {
+    INFO(path);
+    const absl::Status status = EncodeRequestTarget(Get(path)).status();
+    CHECK(status.code() == absl::StatusCode::kInvalidArgument);
+    CHECK(RequestWasNotSent(status));
+  }
+  CHECK_FALSE(EncodeRequestTarget({.content_type = "a\r\nX: y"}).ok());
+}
+
+TEST_CASE("Header names are compared without regard to case", "[http_transport]") {
+  HttpResponse response{.headers = {{"Retry-After", "7"}}};
+  CHECK(response.Header("retry-AFTER") == "7");
+  CHECK_FALSE(response.Header("Retry").has_value());
+}
+
+TEST_CASE("The mark of an unsent request survives copies and is on errors only", "[http_transport]") {
+  const absl::Status marked = MarkRequestNotSent(absl::UnavailableError("x"));
+  const absl::Status copy = marked;
+  CHECK(RequestWasNotSent(copy));
+  CHECK_FALSE(RequestWasNotSent(absl::UnavailableError("x")));
+  CHECK_FALSE(RequestWasNotSent(MarkRequestNotSent(absl::OkStatus())));
+}
+
+TEST_CASE("Lines come out whole however they were cut", "[http_transport]") {
+  const std::string text = "one\n\r\ntwo\r\n\nthree and a long tail\nrest";
+  for (std::size_t size = 1; size <= text.size(); ++size) {
+    Lines sink;
+    LineSplitter splitter(21);
+    for (std::size_t at = 0; at < text.size(); at += size) {
+      REQUIRE(splitter.Feed(std::string_view(text).substr(at, size), sink) == LineSplitter::Verdict::kMore);
+    }
+    CHECK(sink.lines == std::vector<std::string>{"one", "two", "three and a long tail"});
+  }
+  Lines sink;
+  CHECK(LineSplitter(3).Feed("abcd\n", sink) == LineSplitter::Verdict::kLineTooLong);
+  CHECK(LineSplitter(3).Feed("abcd", sink) == LineSplitter::Verdict::kLineTooLong);
+  CHECK(sink.lines.empty());
+}
+
+TEST_CASE("What is asked for is what is sent", "[http_transport]") {
+  LoopbackServer server(AnswerOk);
+  const auto transport = MakeTransport({.server = server.url() + "/prefix/", .token = Secret("t0ken")});
+  const absl::StatusOr<HttpResponse> response =
+      transport->Send(Within(absl::Seconds(5)), {.verb = HttpVerb::kPatch,
+                                                 .path = "/api/v1/nodes/n-1",
+                                                 .query = {{"labelSelector", "a in (x,y),b!=c+d"}, {"limit", "5"}},
+                                                 .content_type = "application/merge-patch+json",
+                                                 .body = R"({"spec":null})"});
+  REQUIRE(response.ok());
+  CHECK(response->status == 200);
+  CHECK(response->body == "{}");
+  REQUIRE(server.requests().size() == 1);
+  const std::string request = server.requests()[0];
+  CHECK_THAT(request, Catch::StartsWith(
+                          "PATCH /prefix/api/v1/nodes/n-1?labelSelector=a%20in%20%28x%2Cy%29%2Cb%21%3Dc%2Bd&limit=5 "
+                          "HTTP/1.1\r\n") &&
+                          Catch::EndsWith("\r\n\r\n{\"spec\":null}"));
+  for (const char* line : {"Authorization:Bearer t0ken", "Content-Type:application/merge-patch+json",
+                           "Content-Length:13", "Accept:application/json", "User-Agent:driverupgrade/"}) {
+    CHECK_THAT(request, Catch::Contains(fmt::format("\r\n{}", line)));
+  }
+}
+
+TEST_CASE("Every verb reaches the server, with and without a body", "[http_transport]") {
+  LoopbackServer server(AnswerOk);
+  const auto transport = MakeTransport({.server = server.url()});
+  for (HttpVerb verb : {HttpVerb::kGet, HttpVerb::kPost, HttpVerb::kPut, HttpVerb::kPatch, HttpVerb::kDelete}) {
+    REQUIRE(transport->Send({}, {.verb = verb, .path = "/x"}).ok());
+    if (verb != HttpVerb::kGet) REQUIRE(transport->Send({}, {.verb = verb, .path = "/y", .body = "b"}).ok());
+  }
+  const std::vector<std::string> requests = server.requests();
+  REQUIRE(requests.size() == 9);
+  CHECK_THAT(requests[7], Catch::StartsWith("DELETE /x ") && Catch::EndsWith("\r\n\r\n"));
+  CHECK_THAT(requests[8], Catch::StartsWith("DELETE /y ") && Catch::EndsWith("\r\n\r\nb"));
+  // A connection is used again (its release is asynchronous, so now and then a second one is opened).
+  CHECK(server.connections() <= 3);
+}
+
+TEST_CASE("Any HTTP status is a response", "[http_transport]") {
+  LoopbackServer server([](Connection& connection, const std::string& request) {
+    const int status = std::stoi(request.substr(5, 3));
+    return connection.Answer(status, status == 204 ? "" : "text", "RETRY-after: 7\r\nX-A: 1\r\nX-A: 2\r\n");
+  });
+  const auto transport = MakeTransport({.server = server.url()});
+  for (int status : {200, 201, 204, 302, 401, 403, 404, 409, 410, 422, 429, 500, 503}) {
+    const absl::StatusOr<HttpResponse> response = transport->Send({}, Get(fmt::format("/{}", status)));
+    REQUIRE(response.ok());
+    CHECK(response->status == status);
+    CHECK(response->body == (status == 204 ? "" : "text"));
+    CHECK(response->Header("Retry-After") == "7");
+    CHECK(response->Header("x-a") == "1, 2");
+  }
+}
+
+TEST_CASE("A redirect is returned, and the token stays with us", "[http_transport]") {
+  LoopbackServer thief(AnswerOk);
+  LoopbackServer server([&](Connection& connection, const std::string&) {
+    return connection.Answer(302, "", fmt::format("Location: {}/\r\n", thief.url()));
+  });
+  const auto transport = MakeTransport({.server = server.url(), .token = Secret("t0ken")});
+  const absl::StatusOr<HttpResponse> response = transport->Send({}, Get("/"));
+  REQUIRE(response.ok());
+  CHECK(response->status == 302);
+  Lines sink;
+  CHECK(transport->Stream({}, Get("/"), sink)->status == 302);
+  CHECK(thief.connections() == 0);
+}
+
+TEST_CASE("A silent server is given up at the deadline", "[http_transport]") {
+  LoopbackServer server([](Connection& connection, const std::string& request) {
+    // Bytes that keep coming do not move the deadline.
+    if (request.starts_with("GET /drip")) {
+      connection.Write("HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n");
+      while (connection.Write("x")) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    }
+    connection.WaitForClose();
+    return false;
+  });
+  const auto transport =
+      MakeTransport({.server = server.url(), .token = Secret("t0ken")}, {.request_timeout = absl::Milliseconds(150)});
+  for (const char* path : {"/silent", "/drip"}) {
+    for (const CallContext& context : {Within(absl::Milliseconds(100)), CallContext{}}) {
+      const auto begin = steady_clock::now();
+      const absl::Status status = transport->Send(context, Get(path)).status();
+      CHECK(status.code() == absl::StatusCode::kDeadlineExceeded);
+      CHECK_THAT(Message(status),
+                 Catch::StartsWith(fmt::format("GET {}{}: no complete answer within ", server.url(), path)));
+      CHECK_FALSE(RequestWasNotSent(status));
+      CHECK(Elapsed(begin) < absl::Seconds(1));
+    }
+  }
+}
+
+TEST_CASE("A stop request ends a call that waits", "[http_transport]") {
+  std::promise<void> asked;
+  LoopbackServer server([&](Connection& connection, const std::string&) {
+    asked.set_value();
+    connection.WaitForClose();
+    return false;
+  });
+  const auto transport = MakeTransport({.server = server.url()});
+  std::stop_source stop;
+  std::thread stopper([&] {
+    asked.get_future().wait();
+    stop.request_stop();
+  });
+  const auto begin = steady_clock::now();
+  const absl::Status status = transport->Send({.stop = stop.get_token()}, Get("/x")).status();
+  stopper.join();
+  CHECK(status.code() == absl::StatusCode::kCancelled);
+  CHECK(Message(status) == fmt::format("GET {}/x: stop requested", server.url()));
+  CHECK_FALSE(RequestWasNotSent(status));
+  CHECK(Elapsed(begin) < absl::Seconds(2));
+}
+
+TEST_CASE("What is over before it begins is not sent", "[http_transport]") {
+  LoopbackServer server(AnswerOk);
+  const auto transport = MakeTransport({.server = server.url()});
+  std::stop_source stop;
+  stop.request_stop();
+  Lines sink;
+  for (const CallContext& context : {CallContext{.stop = stop.get_token()}, Within(-absl::Seconds(1))}) {
+    CHECK(RequestWasNotSent(transport->Send(context, Get("/")).status()));
+    CHECK(RequestWasNotSent(transport->Stream(context, Get("/"), sink).status()));
+  }
+  CHECK(RequestWasNotSent(transport->Send({}, Get("/a b")).status()));
+  CHECK(server.connections() == 0);
+}
+
+TEST_CASE("A refused connection proves that nothing was sent", "[http_transport]") {
+  LoopbackServer server(AnswerOk);
+  server.StopListening();
+  const auto transport = MakeTransport({.server = server.url()});
+  const absl::Status status = transport->Send({}, Get("/x")).status();
+  CHECK(status.code() == absl::StatusCode::kUnavailable);
+  CHECK(Message(status) ==
+        fmt::format("GET {}/x: cannot connect: connection refused, or host unreachable", server.url()));
+  CHECK(RequestWasNotSent(status));
+}
+
+TEST_CASE("A name that does not exist proves that nothing was sent", "[http_transport]") {
+  const auto transport = MakeTransport({.server = "https://does-not-exist.invalid", .insecure_skip_tls_verify = true});
+  const absl::Status status = transport->Send(Within(absl::Seconds(20)), Get("/")).status();
+  INFO(Message(status));
+  CHECK(status.code() == absl::StatusCode::kUnavailable);
+  CHECK(RequestWasNotSent(status));
+}
+
+// cpprestsdk sends it again, on a new connection, which is refused: that proves nothing about the first time.
+TEST_CASE("A request on a connection that breaks may have been applied", "[http_transport]") {
+  std::atomic<int> answered{0};
+  LoopbackServer* listener = nullptr;
+  LoopbackServer server([&](Connection& connection, const std::string&) {
+    if (answered++ == 0) return connection.Answer(200, "first");
+    listener->StopListening();
+    return false;
+  });
+  listener = &server;
+  const auto transport = MakeTransport({.server = server.url()});
+  REQUIRE(transport->Send({}, Get("/")).ok());
+  std::this_thread::sleep_for(std::chrono::milliseconds(50));  // For the connection to get back into the pool.
+  const absl::Status status = transport->Send({}, {.verb = HttpVerb::kPost, .path = "/x", .body = "b"}).status();
+  INFO(Message(status));
+  CHECK(status.code() == absl::StatusCode::kUnavailable);
+  CHECK_FALSE(RequestWasNotSent(status));
+}
+
+TEST_CASE("A broken or malformed answer is an error, not half an answer", "[http_transport]") {
+  struct Row {
+    const char *path, *bytes, *message;
+  };
+  constexpr Row kRows[] = {
+      {"/nothing", "", "connection lost before an answer came"},
+      {"/head", "HTTP/1.1 200 OK\r\nContent-Le", "connection lost before an answer came"},
+      {"/body", "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nabc", "connection lost in the middle of the answer"},
+      {"/chunk", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nab",
+       "connection lost in the middle of the answer"},
+      {"/no-last-chunk", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nab\r\n",
+       "connection lost in the middle of the answer"},
+      {"/negative", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n-2\r\nabcdef\r\n0\r\n\r\n", ""},
+      {"/chunk-size", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\nab\r\n", "the answer is not HTTP"},
+      {"/ssh", "SSH-2.0-OpenSSH\r\n\r\n", "the answer is not HTTP"},
+  };
+  LoopbackServer server([&](Connection& connection, const std::string& request) {
+    for (const Row& row : kRows) {
+      if (request.find(fmt::format(" {} ", row.path)) != std::string::npos) connection.Write(row.bytes);
+    }
+    return false;
+  });
+  const auto transport = MakeTransport({.server = server.url()});
+  for (const Row& row : kRows) {
+    INFO(row.path);
+    const absl::StatusOr<HttpResponse> response = transport->Send(Within(absl::Seconds(5)), Get(row.path));
+    REQUIRE_FALSE(response.ok());
+    CHECK(response.status().code() == absl::StatusCode::kUnavailable);
+    CHECK_FALSE(RequestWasNotSent(response.status()));
+    CHECK_THAT(Message(response.status()), Catch::Contains(row.message));
+  }
+}
+
+TEST_CASE("A body over the limit is refused", "[http_transport]") {
+  LoopbackServer server([](Connection& connection, const std::string& request) {
+    if (request.starts_with("GET /chunked")) {
+      connection.Write(kChunked);
+      for (int i = 0; i < 11; ++i) connection.WriteChunk(std::string(1000, 'x'));
+      return connection.WriteChunk("");
+    }
+    return connection.Answer(200, std::string(request.starts_with("GET /fits") ? 10'000 : 10'001, 'x'));
+  });
+  const auto transport = MakeTransport({.server = server.url()}, {.body_size_max = 10'000});
+  CHECK(transport->Send({}, Get("/fits"))->body.size() == 10'000);
+  for (const char* path : {"/long", "/chunked"}) {
+    const absl::Status status = transport->Send(Within(absl::Seconds(5)), Get(path)).status();
+    CHECK(status.code() == absl::StatusCode::kOutOfRange);
+    CHECK_THAT(Message(status), Catch::EndsWith(": response body longer than 10000 bytes"));
+  }
+  CHECK(transport->Send({}, Get("/fits")).ok());
+}
+
+TEST_CASE("Many threads use one transport", "[http_transport]") {
+  LoopbackServer server([](Connection& connection, const std::string& request) {
+    return connection.Answer(200, request.substr(4, request.find(' ', 4) - 4) + std::string(50'000, 'x'));
+  });
+  const auto transport = MakeTransport({.server = server.url()});
+  std::atomic<int> good{0};
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 32; ++i) {
+    threads.emplace_back([&, i] {
+      for (int j = 0; j < 5; ++j) {
+        const std::string path = fmt::format("/{}/{}", i, j);
+        const absl::StatusOr<HttpResponse> response = transport->Send(Within(absl::Seconds(20)), Get(path));
+        if (response.ok() && response->body == path + std::string(50'000, 'x')) ++good;
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  CHECK(good == 160);
+}
+
+TEST_CASE("A configuration that cannot work is refused when the transport is made", "[http_transport]") {
+  struct Row {
+    const char* name;
+    KubeConfig config;
+    TransportOptions options;
+    absl::StatusCode code;
+  };
+  using Code = absl::StatusCode;
+  for (const Row& row : {
+           Row{"no server", {}, {}, Code::kInvalidArgument},
+           Row{"IPv6", {.server = "https://[::1]:6443"}, {}, Code::kUnimplemented},
+           Row{"token over http", {.server = "http://example.com", .token = Secret("t")}, {}, Code::kInvalidArgument},
+           Row{"line end in token",
+               {.server = "http://127.0.0.1", .token = Secret("a\r\nX: y")},
+               {},
+               Code::kInvalidArgument},
+           Row{"no token file", {.server = "http://127.0.0.1", .token_file = "/no/such"}, {}, Code::kUnauthenticated},
+           Row{"no CA", {.server = "https://127.0.0.1"}, {}, Code::kFailedPrecondition},
+           Row{"CA is no PEM", {.server = "https://127.0.0.1", .ca_pem = "x"}, {}, Code::kInvalidArgument},
+           Row{"socks", {.server = "http://127.0.0.1", .proxy_url = "socks5://p"}, {}, Code::kUnimplemented},
+           Row{"proxy user", {.server = "http://127.0.0.1", .proxy_url = "http://u:p@p"}, {}, Code::kUnimplemented},
+           Row{"no time",
+               {.server = "http://127.0.0.1"},
+               {.request_timeout = absl::ZeroDuration()},
+               Code::kInvalidArgument},
+           Row{"user agent", {.server = "http://127.0.0.1"}, {.user_agent = "a\r\nX: y"}, Code::kInvalidArgument},
+       }) {
+    INFO(row.name);
+    CHECK(TryMakeTransport(row.config, row.options).status().code() == row.code);
+  }
+}
+
+TEST_CASE("A proxy is used when configured", "[http_transport]") {
+  LoopbackServer proxy(AnswerOk);
+  const auto transport = MakeTransport({.server = "http://127.0.0.1:1", .proxy_url = proxy.url()});
+  REQUIRE(transport->Send(Within(absl::Seconds(5)), Get("/x")).ok());
+  CHECK_THAT(proxy.requests()[0], Catch::StartsWith("GET http://127.0.0.1:1/x "));
+}
+
+}  // namespace
+}  // namespace driverupgrade

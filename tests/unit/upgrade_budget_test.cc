@@ -1,0 +1,137 @@
+// Budget arithmetic and admission (§5.3, dep-F14, dep-F18).
+#include "support/catch.h"
+#include "support/node_under_test.h"
+
+namespace driverupgrade::tests {
+namespace {
+
+Tally TallyOfNode(const NodeUnderTest& node) { return TallyOf(node.view, node.identity, node.policy); }
+
+TEST_CASE("dep-F18: a node counts once, by predicate") {
+  struct Row {
+    const char* state;
+    bool cordoned;
+    Tally tally;
+  };
+  const auto row = GENERATE(values<Row>({
+      {"", false, {.total = 1}},
+      {"upgrade-done", false, {.total = 1, .done = 1}},
+      {"upgrade-done", true, {.total = 1, .done = 1, .unavailable = 1}},
+      {"upgrade-required", false, {.total = 1, .pending = 1}},
+      {"cordon-required", false, {.total = 1, .in_progress = 1, .slots = 1, .unavailable = 1}},
+      {"cordon-required", true, {.total = 1, .in_progress = 1, .slots = 1, .unavailable = 1}},
+      {"drain-required", true, {.total = 1, .in_progress = 1, .slots = 1, .unavailable = 1}},
+      {"node-maintenance-required", false, {.total = 1, .in_progress = 1, .slots = 1}},
+      {"uncordon-required", true, {.total = 1, .in_progress = 1, .slots = 1, .unavailable = 1}},
+      {"upgrade-failed", true, {.total = 1, .in_progress = 1, .failed = 1, .slots = 1, .unavailable = 1}},
+      {"no-state", false, {.total = 1, .in_progress = 1, .slots = 1}},
+  }));
+  CAPTURE(row.state, row.cordoned);
+  NodeUnderTest node(row.state);
+  if (row.cordoned) node.Cordoned();
+  CHECK(TallyOfNode(node) == row.tally);
+}
+
+TEST_CASE("dep-F14: an administrator's node is outside the maxParallel count unless the policy says otherwise") {
+  auto node = NodeUnderTest("drain-required").Cordoned().Annotated(Gpu().InitiallyUnschedulableAnnotation(), "true");
+  CHECK(TallyOfNode(node).slots == 0);
+  CHECK(TallyOfNode(node).unavailable == 1);
+  node.policy.cordoned_nodes = CordonedNodes::kWithinBudget;
+  CHECK(TallyOfNode(node).slots == 1);
+}
+
+TEST_CASE("A node that is not ready is unavailable") {
+  NodeUnderTest node("upgrade-done");
+  node.view.node.ready = false;
+  CHECK(TallyOfNode(node).unavailable == 1);
+}
+
+TEST_CASE("Limits scale with the fleet and never leave less than nothing") {
+  const UpgradePolicy policy{.auto_upgrade = true, .max_parallel = 3, .max_unavailable = Percent{25}};
+  const UpgradeBudget budget = ComputeBudget({.total = 10, .slots = 5, .unavailable = 4}, policy);
+  CHECK(budget.unavailable_max == 3);
+  CHECK(budget.ParallelFree() == 0);
+  CHECK(budget.Headroom() == 0);
+  CHECK(ComputeBudget({.total = 10}, policy).Headroom() == 3);
+  CHECK(ComputeBudget({.total = 1}, policy).Headroom() == 1);
+}
+
+// `a*` needs no slot, `b+` needs a slot only, a plain name needs slot and headroom, `c-` takes no headroom.
+std::vector<Candidate> Candidates(const std::vector<std::string>& names) {
+  std::vector<Candidate> candidates;
+  for (const std::string& name : names) {
+    const char mark = name.back();
+    Candidate candidate{.node = name};
+    candidate.needs_slot = mark != '*';
+    candidate.needs_headroom = mark != '*' && mark != '+';
+    candidate.takes_headroom = candidate.needs_headroom && mark != '-';
+    candidates.push_back(candidate);
+  }
+  return candidates;
+}
+
+std::string Admitted(const UpgradeBudget& budget, std::vector<Candidate> candidates, bool paused = false) {
+  std::string text;
+  for (const AdmissionDecision& decision : Admit(budget, paused, std::move(candidates))) {
+    if (!decision.gate) text += (text.empty() ? "" : ",") + decision.node;
+  }
+  return text;
+}
+
+TEST_CASE("Admission is by node name, whatever the order of the candidates") {
+  const UpgradeBudget budget{.total = 4, .parallel_max = 2};
+  CHECK(Admitted(budget, Candidates({"c", "a", "d", "b"})) == "a,b");
+  CHECK(Admitted(budget, Candidates({"a", "b", "c", "d"})) == "a,b");
+}
+
+TEST_CASE("dep-F19: the operator's own node is last") {
+  std::vector<Candidate> candidates = Candidates({"a", "b", "c"});
+  candidates[0].own_node = true;
+  CHECK(Admitted({.total = 3, .parallel_max = 2}, candidates) == "b,c");
+}
+
+TEST_CASE("§5.3: the examples of the specification, as admissions") {
+  struct Row {
+    const char* name;
+    UpgradeBudget budget;
+    std::vector<std::string> waiting;
+    const char* admitted;
+  };
+  const auto row = GENERATE(values<Row>({
+      {"no limit", {.total = 3}, {"a", "b", "c"}, "a,b,c"},
+      {"3 of 5 at once", {.total = 5, .parallel_max = 3}, {"a", "b", "c", "d", "e"}, "a,b,c"},
+      {"4 at once, 3 in progress", {.total = 5, .parallel_max = 4, .parallel_used = 3}, {"a", "b"}, "a"},
+      {"half of 5, 2 of them cordoned by an administrator: those come on top",
+       {.total = 5, .unavailable_max = 3, .unavailable = 2},
+       {"a*", "b*", "c", "d", "e"},
+       "a*,b*,c"},
+      {"the same whatever their order (defect-D20)",
+       {.total = 5, .unavailable_max = 3, .unavailable = 2},
+       {"a", "b", "c", "d*", "e*"},
+       "a,d*,e*"},
+      {"3 at once, 2 unavailable", {.total = 5, .parallel_max = 3, .unavailable_max = 2}, {"a", "b", "c"}, "a,b"},
+      {"one failed node, one at once (H2)", {.total = 3, .parallel_max = 1, .parallel_used = 1}, {"a", "b"}, ""},
+      {"maxUnavailable 0 admits cordoned nodes only", {.total = 3, .unavailable_max = 0}, {"a", "b+", "c*"}, "b+,c*"},
+      {"a node that is not ready takes no headroom", {.total = 4, .unavailable_max = 2, .unavailable = 1},
+       {"a-", "b", "c"}, "a-,b"},
+      {"but needs some", {.total = 4, .unavailable_max = 1, .unavailable = 1}, {"a-", "b"}, ""},
+  }));
+  CAPTURE(row.name);
+  CHECK(Admitted(row.budget, Candidates(row.waiting)) == row.admitted);
+}
+
+TEST_CASE("arch-A7: whoever is not admitted learns which budget, how full, and the place in the queue") {
+  const std::vector<AdmissionDecision> decisions =
+      Admit({.total = 4, .parallel_max = 1}, /*paused=*/false, Candidates({"a", "b", "c"}));
+  REQUIRE(decisions.size() == 3);
+  CHECK_FALSE(decisions[0].gate);
+  CHECK(decisions[1].gate->detail == "maxParallelUpgrades: 1 of 1 nodes are in progress; place 1 in the queue");
+  CHECK(decisions[2].gate->detail == "maxParallelUpgrades: 1 of 1 nodes are in progress; place 2 in the queue");
+}
+
+TEST_CASE("A paused policy admits nobody, cordoned nodes included") {
+  CHECK(Admitted({.total = 2}, Candidates({"a", "b*"}), /*paused=*/true).empty());
+}
+
+}  // namespace
+}  // namespace driverupgrade::tests

@@ -1,0 +1,306 @@
+// The whole ring on the fake cluster: passes until nothing moves any more, in virtual time.
+#include "driverupgrade/upgrade_engine.h"
+
+#include <map>
+#include <set>
+
+#include "driverupgrade/testing/builders.h"
+#include "driverupgrade/testing/fake_cluster.h"
+#include "support/catch.h"
+#include "support/node_under_test.h"
+
+namespace driverupgrade::tests {
+namespace {
+
+using testing::AddFleet;
+using testing::Change;
+using testing::FakeClock;
+using testing::FakeCluster;
+using testing::Fleet;
+
+std::string StateOf(const Node& node, const DriverIdentity& identity = Gpu()) {
+  const auto label = node.labels.find(identity.StateLabel());
+  return label == node.labels.end() ? "" : label->second;
+}
+
+bool IsBusy(const std::string& state) {
+  const auto parsed = ParseUpgradeState(state);
+  return !parsed || IsInProgress(*parsed);
+}
+
+/// A cluster, an engine, and what never happened: counted from the cluster's commits, not by the engine.
+struct World {
+  std::shared_ptr<FakeClock> clock = std::make_shared<FakeClock>();
+  std::shared_ptr<FakeCluster> cluster = std::make_shared<FakeCluster>(clock);
+  UpgradePolicy policy = {.auto_upgrade = true, .max_parallel = 2, .max_unavailable = Count{3}};
+  std::unique_ptr<UpgradeEngine> engine = {};
+  std::map<std::string, Node> nodes = {};
+  int most_in_progress = 0;
+  int most_unschedulable = 0;
+
+  World() {
+    policy.drain = DrainPolicy{};
+    cluster->SetChangeObserver([this](const Change& change) { Watch(change); });
+  }
+  void Watch(const Change& change) {
+    if (change.node.after != nullptr) nodes[change.node.after->name] = *change.node.after;
+    if (change.node.before != nullptr && change.node.after == nullptr) nodes.erase(change.node.before->name);
+    int in_progress = 0;
+    int unschedulable = 0;
+    for (const auto& [name, node] : nodes) {
+      const bool administrators = node.annotations.contains(Gpu().InitiallyUnschedulableAnnotation());
+      in_progress += IsBusy(StateOf(node)) && !administrators;
+      unschedulable += node.unschedulable;
+    }
+    most_in_progress = std::max(most_in_progress, in_progress);
+    most_unschedulable = std::max(most_unschedulable, unschedulable);
+  }
+  std::unique_ptr<UpgradeEngine> NewEngine(const DriverIdentity& identity, const Fleet& fleet) {
+    EngineOptions options{
+        .snapshot = {.ns = fleet.ns, .driver_labels = LabelSelector::FromMatchLabels({{"app", fleet.daemon_set}})},
+        .clock = clock};
+    options.executor.calls_in_flight = 1;
+    auto created = UpgradeEngine::Create(identity, cluster, options);
+    REQUIRE(created.ok());
+    return *std::move(created);
+  }
+  void Start(const Fleet& fleet) { engine = NewEngine(Gpu(), fleet); }
+  Plan Pass() {
+    auto result = engine->Reconcile({}, policy);
+    REQUIRE(result.ok());
+    return result->plan;
+  }
+  /// Passes every second until every node has `state` or `limit` is over; the last plan.
+  Plan RunUntilAll(const std::string& state, absl::Duration limit = absl::Hours(1)) {
+    const absl::Time end = clock->Now() + limit;
+    while (true) {
+      Plan plan = Pass();
+      if (plan.nodes.empty() && AllIn(state)) return plan;
+      if (clock->Now() >= end) return plan;
+      cluster->Advance(absl::Seconds(1));
+    }
+  }
+  bool AllIn(const std::string& state) const {
+    for (const Node& node : cluster->nodes()) {
+      if (StateOf(node) != state) return false;
+    }
+    return true;
+  }
+  int EventCount(const std::string& node, const std::string& message) const {
+    int count = 0;
+    for (const RecordEventParams& event : cluster->events()) count += event.node_name == node && event.message == message;
+    return count;
+  }
+};
+
+TEST_CASE("A rollout: every node is upgraded within both budgets and nothing is left behind") {
+  World world;
+  const Fleet fleet = AddFleet(*world.cluster);
+  world.cluster->Cordon("node-6");
+  world.cluster->SetTemplate(fleet.ns, fleet.daemon_set, "rev-2");
+  world.Start(fleet);
+  world.RunUntilAll("upgrade-done");
+
+  for (const Node& node : world.cluster->nodes()) {
+    CAPTURE(node.name);
+    CHECK(StateOf(node) == "upgrade-done");
+    CHECK(node.unschedulable == (node.name == "node-6"));
+    CHECK(node.annotations.empty());
+    for (const char* state : {"upgrade-required", "cordon-required", "drain-required", "pod-restart-required", "upgrade-done"}) {
+      CHECK(world.EventCount(node.name, std::string("Successfully updated node state label to ") + state) == 1);
+    }
+  }
+  const auto driver_pods = world.cluster->daemon_set_pods(fleet.ns, fleet.daemon_set);
+  CHECK(driver_pods.size() == 6);
+  for (const Pod& pod : driver_pods) CHECK(RevisionHash(pod) == "rev-2");
+  CHECK(world.most_in_progress == 2);
+  CHECK(world.most_unschedulable == 3);
+}
+
+TEST_CASE("I12: a fleet that is up to date costs reads only") {
+  World world;
+  const Fleet fleet = AddFleet(*world.cluster);
+  world.Start(fleet);
+  world.RunUntilAll("upgrade-done");
+  const std::int64_t revision = world.cluster->revision();
+  CHECK(world.Pass().nodes.empty());
+  CHECK(world.cluster->revision() == revision);
+}
+
+TEST_CASE("arch-A12: three patches, one eviction for each pod and one deletion upgrade a node") {
+  World world;
+  const Fleet fleet = AddFleet(*world.cluster, {.node_count = 1, .workload = ""});
+  world.cluster->SetTemplate(fleet.ns, fleet.daemon_set, "rev-2");
+  world.Start(fleet);
+  world.RunUntilAll("upgrade-done");
+  CHECK(world.cluster->CallCount(Operation::kPatchNode) == 3);
+  CHECK(world.cluster->CallCount(Operation::kDeletePod) == 1);
+}
+
+TEST_CASE("A disruption budget that allows nothing fails its node at the drain deadline; the others go on") {
+  World world;
+  const Fleet fleet = AddFleet(*world.cluster, {.node_count = 3, .workload = ""});
+  world.cluster->AddPod(testing::PodBuilder("team-b", "pinned").OnNode("node-2").WithLabel("app", "pinned")
+                            .OwnedByStatefulSet("pinned").Build());
+  world.cluster->AddDisruptionBudget({.ns = "team-b", .name = "never", .max_unavailable = 0});
+  world.cluster->SetTemplate(fleet.ns, fleet.daemon_set, "rev-2");
+  world.policy.drain->timeout = absl::Seconds(90);
+  world.Start(fleet);
+  const Plan plan = world.RunUntilAll("upgrade-done", absl::Minutes(10));
+
+  CHECK(StateOf(*world.cluster->node("node-1")) == "upgrade-done");
+  CHECK(StateOf(*world.cluster->node("node-2")) == "upgrade-failed");
+  CHECK(StateOf(*world.cluster->node("node-3")) == "upgrade-done");
+  CHECK(world.EventCount("node-2", "Failed to drain the node, drain timed out after 90 s: team-b/pinned (refused by "
+                                   "disruption budget never)") == 1);
+  CHECK(world.cluster->pod("team-b", "pinned"));
+  REQUIRE(plan.gates.size() == 1);
+  CHECK(plan.gates[0].gate.reason == GateReason::kFailed);
+}
+
+TEST_CASE("defect-D16: a refused eviction is paced, not hammered") {
+  World world;
+  const Fleet fleet = AddFleet(*world.cluster, {.node_count = 1, .workload = ""});
+  world.cluster->AddPod(
+      testing::PodBuilder("team-b", "pinned").OnNode("node-1").WithLabel("app", "pinned").OwnedByJob("j").Build());
+  world.cluster->AddDisruptionBudget({.ns = "team-b", .name = "never", .max_unavailable = 0});
+  world.cluster->SetTemplate(fleet.ns, fleet.daemon_set, "rev-2");
+  world.Start(fleet);
+  world.RunUntilAll("upgrade-failed");
+  // 300 s at 5, 10, 20 and then every 40 s.
+  CHECK(world.cluster->CallCount(Operation::kEvictPod) <= 12);
+  CHECK(world.cluster->CallCount(Operation::kEvictPod) >= 8);
+}
+
+TEST_CASE("arch-A8: two identities in one process upgrade the same cluster") {
+  World world;
+  const Fleet gpu = AddFleet(*world.cluster, {.node_count = 4});
+  world.cluster->AddDaemonSet({.ns = "network", .name = "mofed", .labels = {{"app", "mofed"}}});
+  const Fleet ofed{.node_names = gpu.node_names, .ns = "network", .daemon_set = "mofed"};
+  world.cluster->SetTemplate(gpu.ns, gpu.daemon_set, "rev-2");
+  world.cluster->SetTemplate(ofed.ns, ofed.daemon_set, "rev-2");
+  world.Start(gpu);
+  const auto other = world.NewEngine(Ofed(), ofed);
+  for (int i = 0; i < 1000; ++i) {
+    world.Pass();
+    REQUIRE(other->Reconcile({}, world.policy).ok());
+    world.cluster->Advance(absl::Seconds(1));
+  }
+  for (const Node& node : world.cluster->nodes()) {
+    CAPTURE(node.name);
+    CHECK(StateOf(node, Gpu()) == "upgrade-done");
+    CHECK(StateOf(node, Ofed()) == "upgrade-done");
+    CHECK_FALSE(node.unschedulable);
+    CHECK(node.annotations.empty());
+  }
+  for (const Pod& pod : world.cluster->daemon_set_pods("network", "mofed")) CHECK(RevisionHash(pod) == "rev-2");
+  for (const Pod& pod : world.cluster->daemon_set_pods(gpu.ns, gpu.daemon_set)) CHECK(RevisionHash(pod) == "rev-2");
+}
+
+TEST_CASE("An engine may be killed after any pass, and another one finishes") {
+  World world;
+  const Fleet fleet = AddFleet(*world.cluster);
+  world.cluster->SetTemplate(fleet.ns, fleet.daemon_set, "rev-2");
+  for (int i = 0; i < 600 && !world.AllIn("upgrade-done"); ++i) {
+    world.Start(fleet);
+    world.Pass();
+    world.cluster->Advance(absl::Seconds(1));
+  }
+  CHECK(world.AllIn("upgrade-done"));
+  CHECK(world.most_in_progress == 2);
+}
+
+TEST_CASE("arch-A6: a write whose answer is lost counts as done until it has been read") {
+  World world;
+  const Fleet fleet = AddFleet(*world.cluster, {.node_count = 5});
+  world.cluster->SetTemplate(fleet.ns, fleet.daemon_set, "rev-2");
+  world.Start(fleet);
+  for (int i = 0; i < 30; ++i) {
+    world.cluster->FailNextAfterApplying(Operation::kPatchNode, absl::UnavailableError("connection reset"));
+    world.cluster->FailNext(Operation::kPatchNode, absl::DeadlineExceededError("no answer"));
+    world.Pass();
+    world.cluster->Advance(absl::Seconds(2));
+  }
+  world.RunUntilAll("upgrade-done");
+  CHECK(world.AllIn("upgrade-done"));
+  CHECK(world.most_in_progress <= 2);
+}
+
+TEST_CASE("arch-A5: a node that cannot be written holds up no other") {
+  World world;
+  const Fleet fleet = AddFleet(*world.cluster, {.node_count = 3, .workload = ""});
+  world.cluster->SetTemplate(fleet.ns, fleet.daemon_set, "rev-2");
+  world.cluster->SetFaultHooks(
+      [](const testing::Call& call) -> std::optional<absl::Status> {
+        if (call.operation != Operation::kPatchNode || call.object != "node-1") return std::nullopt;
+        return absl::PermissionDeniedError("nodes \"node-1\" is forbidden");
+      },
+      nullptr);
+  world.Start(fleet);
+  world.RunUntilAll("upgrade-done", absl::Minutes(5));
+  CHECK(StateOf(*world.cluster->node("node-1")).empty());
+  CHECK(StateOf(*world.cluster->node("node-2")) == "upgrade-done");
+  CHECK(StateOf(*world.cluster->node("node-3")) == "upgrade-done");
+}
+
+TEST_CASE("dep-F1: a driver pod of a node that is gone is a finding and stops nothing") {
+  World world;
+  const Fleet fleet = AddFleet(*world.cluster, {.node_count = 2, .workload = ""});
+  world.cluster->AddPod(testing::PodBuilder(fleet.ns, "ghost").OnNode("gone").WithLabel("app", fleet.daemon_set).Build());
+  world.cluster->SetTemplate(fleet.ns, fleet.daemon_set, "rev-2");
+  world.Start(fleet);
+  const Plan plan = world.RunUntilAll("upgrade-done");
+  CHECK(world.AllIn("upgrade-done"));
+  REQUIRE(plan.findings.size() == 1);
+  CHECK(plan.findings[0].code == FindingCode::kNodeMissing);
+}
+
+TEST_CASE("Only a list that fails altogether fails a pass, and the next one goes on") {
+  World world;
+  const Fleet fleet = AddFleet(*world.cluster, {.node_count = 2});
+  world.Start(fleet);
+  world.cluster->FailNext(Operation::kListNodes, absl::UnavailableError("etcd"));
+  CHECK(world.engine->Reconcile({}, world.policy).status().code() == absl::StatusCode::kUnavailable);
+  world.RunUntilAll("upgrade-done");
+  CHECK(world.AllIn("upgrade-done"));
+}
+
+TEST_CASE("Events that cannot be written hold up nothing (A50)") {
+  World world;
+  const Fleet fleet = AddFleet(*world.cluster, {.node_count = 2});
+  world.cluster->SetTemplate(fleet.ns, fleet.daemon_set, "rev-2");
+  world.cluster->FailNext(Operation::kRecordEvent, absl::PermissionDeniedError("events is forbidden"), 1000);
+  world.Start(fleet);
+  world.RunUntilAll("upgrade-done");
+  CHECK(world.AllIn("upgrade-done"));
+}
+
+TEST_CASE("A facade that lacks an operation is found at start") {
+  World world;
+  world.cluster->SetSupported(Operation::kEvictPod, false);
+  EngineOptions options{.snapshot = {.ns = "drivers", .driver_labels = Selector("app=driver")}};
+  CHECK(UpgradeEngine::Create(Gpu(), world.cluster, options).status().code() == absl::StatusCode::kUnimplemented);
+  options.snapshot.driver_labels = {};
+  CHECK(UpgradeEngine::Create(Gpu(), world.cluster, options).status().code() == absl::StatusCode::kInvalidArgument);
+}
+
+TEST_CASE("Nodes are worked on in parallel with the same end") {
+  World world;
+  const Fleet fleet = AddFleet(*world.cluster, {.node_count = 20, .workload = ""});
+  world.policy.max_parallel.reset();
+  world.policy.max_unavailable.reset();
+  world.cluster->SetTemplate(fleet.ns, fleet.daemon_set, "rev-2");
+  EngineOptions options{
+      .snapshot = {.ns = fleet.ns, .driver_labels = LabelSelector::FromMatchLabels({{"app", fleet.daemon_set}})},
+      .clock = world.clock};
+  options.executor.calls_in_flight = 8;
+  auto engine = UpgradeEngine::Create(Gpu(), world.cluster, options);
+  REQUIRE(engine.ok());
+  world.engine = *std::move(engine);
+  world.RunUntilAll("upgrade-done");
+  world.engine->Quiesce();
+  CHECK(world.AllIn("upgrade-done"));
+}
+
+}  // namespace
+}  // namespace driverupgrade::tests

@@ -1,0 +1,107 @@
+// Documents as a real API server answers them, cut down to one of everything that matters plus some that must
+// not.
+#ifndef DRIVERUPGRADE_TESTS_UNIT_WIRE_FIXTURES_H_
+#define DRIVERUPGRADE_TESTS_UNIT_WIRE_FIXTURES_H_
+
+namespace driverupgrade::fixtures {
+
+inline constexpr char kNode[] = R"({
+  "kind": "Node", "apiVersion": "v1",
+  "metadata": {
+    "name": "gpu-7", "uid": "0a6b9c1e-6f0a-4f0c-9d4c-3b1c1f1f7e07", "resourceVersion": "184467",
+    "creationTimestamp": "2026-01-02T03:04:05Z",
+    "labels": {"kubernetes.io/hostname": "gpu-7", "nvidia.com/gpu-driver-upgrade-state": "drain-required"},
+    "annotations": {"nvidia.com/gpu-driver-upgrade-enabled": "true", "note": "Größe \"XL\"\n\u00b5"},
+    "managedFields": [{"manager": "kubelet", "operation": "Update",
+                       "fieldsV1": {"f:metadata": {"f:labels": {".": {}}}}}]
+  },
+  "spec": {"podCIDR": "10.244.7.0/24", "unschedulable": true,
+           "taints": [{"key": "node.kubernetes.io/unschedulable", "effect": "NoSchedule"}]},
+  "status": {
+    "capacity": {"cpu": "96", "nvidia.com/gpu": "8"},
+    "conditions": [
+      {"type": "MemoryPressure", "status": "False", "reason": "KubeletHasSufficientMemory"},
+      {"type": "Ready", "status": "Unknown", "reason": "NodeStatusUnknown", "lastHeartbeatTime": null}
+    ],
+    "images": [{"names": ["registry.example/driver@sha256:0123"], "sizeBytes": 1234567890123}]
+  }
+})";
+
+inline constexpr char kPod[] = R"({
+  "kind": "Pod", "apiVersion": "v1",
+  "metadata": {
+    "name": "driver-x7k2p", "generateName": "driver-", "namespace": "gpu-operator",
+    "uid": "11111111-2222-3333-4444-555555555555", "resourceVersion": "90071992547409931",
+    "creationTimestamp": "2026-01-02T03:04:05Z", "deletionTimestamp": "2026-01-02T03:14:05Z",
+    "deletionGracePeriodSeconds": 60,
+    "labels": {"app": "driver", "controller-revision-hash": "5d7c8f9b6c", "pod-template-generation": "3"},
+    "annotations": {"kubernetes.io/config.mirror": ""},
+    "ownerReferences": [
+      {"apiVersion": "v1", "kind": "ConfigMap", "name": "plain", "uid": "u-plain"},
+      {"apiVersion": "apps/v1", "kind": "DaemonSet", "name": "driver", "uid": "u-ds", "controller": true,
+       "blockOwnerDeletion": true}
+    ]
+  },
+  "spec": {
+    "nodeName": "gpu-7",
+    "volumes": [{"name": "host", "hostPath": {"path": "/run", "type": ""}}, {"name": "tmp", "emptyDir": {}}],
+    "initContainers": [{"name": "wait", "resources": {"limits": {"example.com/init-only": "1"}}}],
+    "containers": [
+      {"name": "driver", "image": "driver:2",
+       "resources": {"requests": {"cpu": "100m", "nvidia.com/gpu": "1"}, "limits": {"nvidia.com/gpu": "1"}}},
+      {"name": "sidecar", "resources": {"limits": {"memory": "1Gi"}}},
+      {"name": "bare", "resources": {}}
+    ],
+    "tolerations": [{"operator": "Exists"}]
+  },
+  "status": {
+    "phase": "Running",
+    "conditions": [{"type": "Ready", "status": "False", "lastProbeTime": null}],
+    "initContainerStatuses": [{"name": "wait", "ready": true, "restartCount": 0,
+                               "state": {"terminated": {"exitCode": 0}}}],
+    "containerStatuses": [
+      {"name": "driver", "ready": false, "restartCount": 11,
+       "state": {"waiting": {"reason": "CrashLoopBackOff"}}},
+      {"name": "sidecar", "ready": true, "restartCount": 0}
+    ]
+  }
+})";
+
+inline constexpr char kDaemonSetList[] = R"({
+  "kind": "DaemonSetList", "apiVersion": "apps/v1", "metadata": {"resourceVersion": "777"},
+  "items": [{
+    "metadata": {"name": "driver", "namespace": "gpu-operator", "uid": "u-ds", "generation": 4,
+                 "labels": {"app": "driver"}, "annotations": {"deprecated.daemonset.template.generation": "4"}},
+    "spec": {
+      "selector": {"matchLabels": {"app": "driver"},
+                   "matchExpressions": [{"key": "tier", "operator": "NotIn", "values": ["cache", "batch"]},
+                                        {"key": "debug", "operator": "DoesNotExist"}]},
+      "template": {"spec": {"containers": [{"name": "driver"}]}},
+      "updateStrategy": {"type": "OnDelete"}, "revisionHistoryLimit": 10
+    },
+    "status": {"currentNumberScheduled": 6, "desiredNumberScheduled": 6, "numberReady": 6, "observedGeneration": 3}
+  }]
+})";
+
+inline constexpr char kControllerRevision[] = R"({
+  "kind": "ControllerRevision", "apiVersion": "apps/v1",
+  "metadata": {"name": "driver-5d7c8f9b6c", "namespace": "gpu-operator",
+               "labels": {"app": "driver", "controller-revision-hash": "5d7c8f9b6c"},
+               "ownerReferences": [{"apiVersion": "v1", "kind": "X", "name": "x", "uid": "u-x", "controller": false},
+                                   {"apiVersion": "apps/v1", "kind": "DaemonSet", "name": "driver", "uid": "u-ds",
+                                    "controller": true, "blockOwnerDeletion": true}]},
+  "data": {"spec": {"template": {"$patch": "replace", "metadata": {"labels": {"app": "driver"}}}}},
+  "revision": 9007199254740993
+})";
+
+inline constexpr char kBudget[] = R"({
+  "kind": "PodDisruptionBudget", "apiVersion": "policy/v1",
+  "metadata": {"name": "web", "namespace": "shop", "uid": "u-pdb", "generation": 1},
+  "spec": {"minAvailable": "50%", "selector": {"matchLabels": {"app": "web"}}},
+  "status": {"currentHealthy": 4, "desiredHealthy": 3, "disruptionsAllowed": 1, "expectedPods": 5,
+             "conditions": [{"type": "DisruptionAllowed", "status": "True"}], "observedGeneration": 1}
+})";
+
+}  // namespace driverupgrade::fixtures
+
+#endif  // DRIVERUPGRADE_TESTS_UNIT_WIRE_FIXTURES_H_

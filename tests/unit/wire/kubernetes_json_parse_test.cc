@@ -1,0 +1,312 @@
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "driverupgrade/wire/kubernetes_json.h"
+#include "support/catch.h"
+#include "unit/wire/fixtures.h"
+
+namespace driverupgrade {
+namespace {
+
+using Op = LabelSelector::Operator;
+
+std::string ErrorOf(const absl::Status& status) {
+  CHECK(status.code() == absl::StatusCode::kInvalidArgument);
+  return std::string(status.message());
+}
+
+TEST_CASE("a node is read with what an upgrade decides by") {
+  const absl::StatusOr<Node> node = ParseObject<Node>(fixtures::kNode);
+  REQUIRE(node.ok());
+  CHECK(*node ==
+        Node{.name = "gpu-7",
+             .uid = "0a6b9c1e-6f0a-4f0c-9d4c-3b1c1f1f7e07",
+             .resource_version = "184467",
+             .labels = {{"kubernetes.io/hostname", "gpu-7"},
+                        {"nvidia.com/gpu-driver-upgrade-state", "drain-required"}},
+             .annotations = {{"nvidia.com/gpu-driver-upgrade-enabled", "true"}, {"note", "Größe \"XL\"\nµ"}},
+             .unschedulable = true,
+             .ready = false});
+}
+
+TEST_CASE("a pod is read with what an upgrade decides by") {
+  const absl::StatusOr<Pod> pod = ParseObject<Pod>(fixtures::kPod);
+  REQUIRE(pod.ok());
+  CHECK(*pod == Pod{.ref = {"gpu-operator", "driver-x7k2p", "11111111-2222-3333-4444-555555555555"},
+                    .resource_version = "90071992547409931",
+                    .node_name = "gpu-7",
+                    .labels = {{"app", "driver"},
+                               {"controller-revision-hash", "5d7c8f9b6c"},
+                               {"pod-template-generation", "3"}},
+                    .owners = {{.api_version = "v1", .kind = "ConfigMap", .name = "plain", .uid = "u-plain"},
+                               {"apps/v1", "DaemonSet", "driver", "u-ds", true}},
+                    .phase = PodPhase::kRunning,
+                    .deletion_timestamp =
+                        absl::FromCivil(absl::CivilSecond(2026, 1, 2, 3, 14, 5), absl::UTCTimeZone()),
+                    .mirror = true,
+                    .has_empty_dir = true,
+                    .init_container_statuses = {{.name = "wait", .ready = true}},
+                    .container_statuses = {{.name = "driver", .ready = false, .restart_count = 11},
+                                           {.name = "sidecar", .ready = true}},
+                    .resource_names = {"cpu", "memory", "nvidia.com/gpu"}});
+}
+
+TEST_CASE("a list of daemon sets is read") {
+  const absl::StatusOr<ListPage<DaemonSet>> page = ParseList<DaemonSet>(fixtures::kDaemonSetList);
+  REQUIRE(page.ok());
+  CHECK(page->continue_token.empty());
+  CHECK(page->resource_version == "777");
+  REQUIRE(page->items.size() == 1);
+  const absl::StatusOr<LabelSelector> selector =
+      LabelSelector::FromRequirements({{.key = "app", .op = Op::kIn, .values = {"driver"}},
+                                       {.key = "debug", .op = Op::kDoesNotExist},
+                                       {.key = "tier", .op = Op::kNotIn, .values = {"batch", "cache"}}});
+  REQUIRE(selector.ok());
+  CHECK(page->items[0] == DaemonSet{.ns = "gpu-operator",
+                                    .name = "driver",
+                                    .uid = "u-ds",
+                                    .generation = 4,
+                                    .observed_generation = 3,
+                                    .labels = {{"app", "driver"}},
+                                    .selector = *selector,
+                                    .on_delete = true});
+}
+
+TEST_CASE("a controller revision is read, its number beyond the precision of a double") {
+  const absl::StatusOr<ControllerRevision> revision =
+      ParseObject<ControllerRevision>(fixtures::kControllerRevision);
+  REQUIRE(revision.ok());
+  CHECK(*revision ==
+        ControllerRevision{.ns = "gpu-operator",
+                           .name = "driver-5d7c8f9b6c",
+                           .owner_uid = "u-ds",
+                           .revision = 9007199254740993,
+                           .labels = {{"app", "driver"}, {"controller-revision-hash", "5d7c8f9b6c"}}});
+}
+
+TEST_CASE("a disruption budget is read") {
+  const absl::StatusOr<PodDisruptionBudget> budget = ParseObject<PodDisruptionBudget>(fixtures::kBudget);
+  REQUIRE(budget.ok());
+  CHECK(*budget == PodDisruptionBudget{.ns = "shop",
+                                       .name = "web",
+                                       .uid = "u-pdb",
+                                       .selector = LabelSelector::FromMatchLabels({{"app", "web"}}),
+                                       .disruptions_allowed = 1,
+                                       .current_healthy = 4,
+                                       .desired_healthy = 3});
+}
+
+TEST_CASE("what is missing or null is the default, what is unknown is tolerated") {
+  CHECK(*ParseObject<Node>(R"({"kind":"Node"})") == Node{});
+  CHECK(*ParseObject<Pod>(R"({"kind":"Pod","metadata":null,"spec":null,"status":null})") == Pod{});
+  const Pod odd =
+      *ParseObject<Pod>(R"({"kind":"Pod","metadata":{"name":"p","labels":null,"deletionTimestamp":null},
+    "spec":{"volumes":[{"name":"v","emptyDir":null}],"containers":null},"status":{"phase":"Hibernating"},"new":[{}]})");
+  CHECK(odd == Pod{.ref = {.name = "p"}, .phase = PodPhase::kUnknown});
+  // A list without items is empty: Go writes null for it.
+  CHECK(ParseList<Pod>(R"({"kind":"PodList","items":null})")->items.empty());
+  CHECK(ParseList<Pod>(R"({"kind":"PodList","metadata":{"continue":"abc"}})")->continue_token == "abc");
+}
+
+TEST_CASE("a daemon set is OnDelete only if it says so") {
+  using Row = std::pair<std::string, bool>;
+  const auto [strategy, expected] = GENERATE(values<Row>({{R"({"type":"OnDelete"})", true},
+                                                          {R"({"type":"RollingUpdate"})", false},
+                                                          {R"({"type":"Fancy"})", false},
+                                                          {"{}", false},
+                                                          {"null", false}}));
+  CAPTURE(strategy);
+  CHECK(ParseObject<DaemonSet>(R"({"kind":"DaemonSet","spec":{"updateStrategy":)" + strategy + "}}")
+            ->on_delete == expected);
+}
+
+TEST_CASE("a node is ready unless its condition says otherwise") {
+  using Row = std::pair<std::string, bool>;
+  const auto [conditions, expected] = GENERATE(values<Row>({
+      {"null", true},
+      {"[]", true},
+      {R"([{"type":"DiskPressure","status":"False"}])", true},
+      {R"([{"type":"Ready","status":"True"}])", true},
+      {R"([{"type":"Ready","status":"False"}])", false},
+      {R"([{"type":"Ready","status":"Unknown"}])", false},
+      {R"([{"type":"Ready"}])", false},
+  }));
+  CAPTURE(conditions);
+  CHECK(ParseObject<Node>(R"({"kind":"Node","status":{"conditions":)" + conditions + "}}")->ready ==
+        expected);
+}
+
+TEST_CASE("a selector object means what S12 says") {
+  struct Row {
+    std::string name;
+    std::string selector;
+    LabelSelector expected;
+  };
+  const auto row = GENERATE(values<Row>({
+      {"null", "null", LabelSelector::Nothing()},
+      {"empty", "{}", LabelSelector()},
+      {"empty parts", R"({"matchLabels":{},"matchExpressions":[]})", LabelSelector()},
+      {"labels", R"({"matchLabels":{"a":"b","c":"d"}})",
+       LabelSelector::FromMatchLabels({{"a", "b"}, {"c", "d"}})},
+      {"exists", R"({"matchExpressions":[{"key":"a","operator":"Exists"}]})", *LabelSelector::Parse("a")},
+      {"values twice", R"({"matchExpressions":[{"key":"a","operator":"In","values":["y","x","y"]}]})",
+       *LabelSelector::Parse("a in (x,y)")},
+      {"unknown operator", R"({"matchExpressions":[{"key":"a","operator":"Gt","values":["1"]}]})",
+       LabelSelector::Nothing()},
+      {"In without values", R"({"matchExpressions":[{"key":"a","operator":"In"}]})",
+       LabelSelector::Nothing()},
+      {"Exists with values", R"({"matchExpressions":[{"key":"a","operator":"Exists","values":["x"]}]})",
+       LabelSelector::Nothing()},
+  }));
+  CAPTURE(row.name);
+  const auto budget = ParseObject<PodDisruptionBudget>(
+      R"({"kind":"PodDisruptionBudget","spec":{"selector":)" + row.selector + "}}");
+  REQUIRE(budget.ok());
+  CHECK(budget->selector == row.expected);
+}
+
+TEST_CASE("of equal keys the last counts, as in Go") {
+  const auto node = ParseObject<Node>(
+      R"({"kind":"Pod","metadata":{"name":"first"},"kind":"Node","metadata":{"name":"last","labels":{"a":"1","a":"2"}}})");
+  REQUIRE(node.ok());
+  CHECK(node->name == "last");
+  CHECK(node->labels == StringMap{{"a", "2"}});
+}
+
+TEST_CASE("a wrong type is an error that says where") {
+  struct Row {
+    std::string items;
+    std::string error;
+  };
+  const auto row = GENERATE(values<Row>({
+      {R"({})", "items: expected an array, got an object"},
+      {R"([1])", "items[0]: expected an object, got a number"},
+      {R"([{},{"metadata":[]}])", "items[1].metadata: expected an object, got an array"},
+      {R"([{"metadata":{"labels":"x"}}])", "items[0].metadata.labels: expected an object, got a string"},
+      {R"([{"metadata":{"labels":{"a.b/c":true}}}])",
+       "items[0].metadata.labels[\"a.b/c\"]: expected a string, got a boolean"},
+      {R"([{"metadata":{"labels":{"\n\u001b":1}}}])",
+       "items[0].metadata.labels.\\x0a\\x1b: expected a string, got a number"},
+      {R"([{"metadata":{"deletionTimestamp":"yesterday"}}])",
+       "items[0].metadata.deletionTimestamp: expected an RFC 3339 time, got \"yesterday\""},
+      {R"([{"metadata":{"deletionTimestamp":"infinite-future"}}])",
+       "items[0].metadata.deletionTimestamp: expected an RFC 3339 time, got \"infinite-future\""},
+      {R"([{"status":{"containerStatuses":[{"ready":"yes"}]}}])",
+       "items[0].status.containerStatuses[0].ready: expected a boolean, got a string"},
+      {R"([{"status":{"containerStatuses":[{"restartCount":2147483648}]}}])",
+       "items[0].status.containerStatuses[0].restartCount: integer out of range"},
+      {R"([{"status":{"containerStatuses":[{"restartCount":18446744073709551615}]}}])",
+       "items[0].status.containerStatuses[0].restartCount: integer out of range"},
+      {R"([{"status":{"containerStatuses":[{"restartCount":1.5}]}}])",
+       "items[0].status.containerStatuses[0].restartCount: expected an integer"},
+  }));
+  CHECK(ErrorOf(ParseList<Pod>(R"({"kind":"PodList","items":)" + row.items + "}").status()) == row.error);
+}
+
+TEST_CASE("another kind of document is not taken for an empty object") {
+  CHECK(ErrorOf(ParseObject<Node>("{}").status()) == "kind: expected \"Node\", got nothing");
+  CHECK(ErrorOf(ParseObject<Node>(R"({"kind":"Status","status":"Failure"})").status()) ==
+        "kind: expected \"Node\", got \"Status\"");
+  CHECK(ErrorOf(ParseList<Node>(R"({"kind":"PodList","items":[]})").status()) ==
+        "kind: expected \"NodeList\", got \"PodList\"");
+  CHECK(ErrorOf(ParseList<Node>("[]").status()) == "expected an object");
+  CHECK(ErrorOf(ParseList<Node>("null").status()) == "expected an object");
+}
+
+TEST_CASE("a malformed document is an error that says at which byte") {
+  struct Row {
+    std::string name;
+    std::string json;
+    std::string error;
+  };
+  const std::string deep = R"({"kind":"Node","x":)";
+  const auto row = GENERATE_COPY(values<Row>({
+      {"empty", "", "malformed JSON at byte 0: the document is empty"},
+      {"HTML", "<html>", "malformed JSON at byte 0: invalid value"},
+      {"truncated", R"({"kind":"Node","metad)",
+       "malformed JSON at byte 21: missing a closing quotation mark in string"},
+      {"trailing", R"({"kind":"Node"}{})",
+       "malformed JSON at byte 15: the document root must not be followed by other values"},
+      {"comment", "{/**/}", "malformed JSON at byte 1: missing a name for object member"},
+      {"NUL behind", std::string("{\"kind\":\"Node\"}\0junk", 20), "malformed JSON at byte 15: NUL"},
+      {"NUL within", std::string("{\"kind\":\"No\0de\"}", 16), "malformed JSON at byte 11: NUL"},
+      {"invalid UTF-8", "{\"kind\":\"No\xC3(\"}", "malformed JSON at byte 11: invalid encoding in string"},
+      {"overlong UTF-8", "{\"kind\":\"No\xC0\xAF\"}",
+       "malformed JSON at byte 11: invalid encoding in string"},
+      {"lone surrogate", R"({"kind":"\ud800x"})",
+       "malformed JSON at byte 9: the surrogate pair in string is invalid"},
+      {"huge exponent", R"({"kind":1e999999999999})",
+       "malformed JSON at byte 8: number too big to be stored in double"},
+      {"a million arrays", deep + std::string(1'000'000, '['),
+       "malformed JSON at byte 82: nested deeper than 64 levels"},
+      {"a million objects",
+       [&] {
+         std::string json = deep;
+         for (int i = 0; i < 1'000'000; ++i) json += R"({"a":)";
+         return json;
+       }(),
+       "malformed JSON at byte 334: nested deeper than 64 levels"},
+  }));
+  CAPTURE(row.name);
+  const std::string error = ErrorOf(ParseObject<Node>(row.json).status());
+  CHECK(error == row.error);
+  CHECK_FALSE(ParseApiStatus(row.json).has_value());
+}
+
+TEST_CASE("64 levels are fine, and so are huge numbers that nobody asked for") {
+  const std::string opened(63, '['), closed(63, ']');
+  CHECK(ParseObject<Node>(R"({"kind":"Node","x":)" + opened + closed + "}").ok());
+  CHECK_FALSE(ParseObject<Node>(R"({"kind":"Node","x":[)" + opened + closed + "]}").ok());
+  CHECK(
+      ParseObject<Node>(R"({"kind":"Node","x":[1e308,-1e308,1e-999999999999,)" + std::string(300, '9') + "]}")
+          .ok());
+}
+
+TEST_CASE("every prefix of a document is an error, and none a crash") {
+  const std::string_view whole = fixtures::kPod;
+  for (std::size_t length = 0; length < whole.size(); ++length) {
+    REQUIRE_FALSE(ParseObject<Pod>(std::string(whole.substr(0, length))).ok());
+  }
+}
+
+TEST_CASE("every byte of a document may be wrong") {
+  for (const char wrong : {'\0', '"', '{', '\xFF', '9', '\\'}) {
+    std::string json = fixtures::kPod;
+    for (char& c : json) {
+      const char right = std::exchange(c, wrong);
+      (void)ParseObject<Pod>(json).ok();
+      (void)ParseApiStatus(json);
+      c = right;
+    }
+  }
+}
+
+TEST_CASE("a Status is read with its details") {
+  const auto status = ParseApiStatus(R"({"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure",
+    "message":"Cannot evict pod as it would violate the pod's disruption budget.","reason":"TooManyRequests",
+    "details":{"name":"web","group":"policy","kind":"pods","causes":[{"reason":"DisruptionBudget","message":"m","field":"f"}],
+    "retryAfterSeconds":10},"code":429})");
+  REQUIRE(status.has_value());
+  CHECK(*status == ApiStatus{.status = "Failure",
+                             .code = 429,
+                             .reason = "TooManyRequests",
+                             .message = "Cannot evict pod as it would violate the pod's disruption budget.",
+                             .details_group = "policy",
+                             .details_kind = "pods",
+                             .details_name = "web",
+                             .causes = {{"DisruptionBudget", "m", "f"}},
+                             .retry_after_seconds = 10});
+}
+
+TEST_CASE("a Status is read as far as it goes") {
+  CHECK_FALSE(ParseApiStatus("Too many requests, please try again later.").has_value());
+  CHECK_FALSE(ParseApiStatus(R"({"kind":"Pod"})").has_value());
+  CHECK_FALSE(ParseApiStatus("[]").has_value());
+  const auto status = ParseApiStatus(R"({"kind":"Status","code":"x","message":"m","details":[],"reason":7})");
+  REQUIRE(status.has_value());
+  CHECK(*status == ApiStatus{.message = "m"});
+}
+
+}  // namespace
+}  // namespace driverupgrade

@@ -1,0 +1,160 @@
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "driverupgrade/wire/kubernetes_json.h"
+#include "support/catch.h"
+#include "unit/wire/fixtures.h"
+
+namespace driverupgrade {
+namespace {
+
+const PodRef kWeb{"shop", "web-1", "u-1"};
+
+bool Contains(std::string_view text, std::string_view part) {
+  return text.find(part) != std::string_view::npos;
+}
+
+TEST_CASE("a node patch carries uid and version, and null for what is removed") {
+  CHECK(FormatNodePatch({.name = "gpu-7",
+                         .uid = "u-7",
+                         .resource_version = "42",
+                         .labels = {{"state", "cordon-required"}, {"old", std::nullopt}},
+                         .annotations = {{"a/b", "say \"hi\"\n"}, {"empty", ""}},
+                         .unschedulable = true}) == R"({"metadata":{"uid":"u-7","resourceVersion":"42",)"
+                                                    R"("labels":{"old":null,"state":"cordon-required"},)"
+                                                    R"("annotations":{"a/b":"say \"hi\"\n","empty":""}},)"
+                                                    R"("spec":{"unschedulable":true}})");
+}
+
+TEST_CASE("uncordon is null, as D54 has it, and nothing is written that does not change") {
+  CHECK(FormatNodePatch({.name = "n", .uid = "u", .resource_version = "1", .unschedulable = false}) ==
+        R"({"metadata":{"uid":"u","resourceVersion":"1"},"spec":{"unschedulable":null}})");
+  CHECK(FormatNodePatch({.name = "n", .uid = "u", .resource_version = "1"}) ==
+        R"({"metadata":{"uid":"u","resourceVersion":"1"}})");
+}
+
+TEST_CASE("evictions and deletions carry the UID as precondition") {
+  CHECK(FormatEviction({.pod = kWeb}) ==
+        R"({"apiVersion":"policy/v1","kind":"Eviction","metadata":{"name":"web-1","namespace":"shop"},)"
+        R"("deleteOptions":{"preconditions":{"uid":"u-1"}}})");
+  CHECK(FormatDeleteOptions({.pod = kWeb}) ==
+        R"({"apiVersion":"v1","kind":"DeleteOptions","preconditions":{"uid":"u-1"}})");
+}
+
+RecordEventParams NodeEvent() {
+  return {.node_name = "gpu-7",
+          .node_uid = "u-7",
+          .reason = "GPUDriverUpgrade",
+          .message = "state is now cordon-required",
+          .time = absl::FromUnixSeconds(1767323045)};
+}
+
+std::string NameOf(const RecordEventParams& params) {
+  const std::string json = FormatEvent(params, "c");
+  const std::string marker = R"("metadata":{"name":")";
+  const std::size_t start = json.find(marker) + marker.size();
+  return json.substr(start, json.find('"', start) - start);
+}
+
+TEST_CASE("an event on a node is in the namespace default") {
+  CHECK(EventNamespace(NodeEvent()) == "default");
+  CHECK(
+      FormatEvent(NodeEvent(), "gpu-operator") ==
+      R"({"apiVersion":"v1","kind":"Event",)"
+      R"("metadata":{"name":")" +
+          NameOf(NodeEvent()) +
+          R"(","namespace":"default"},)"
+          R"("involvedObject":{"kind":"Node","apiVersion":"v1","name":"gpu-7","uid":"u-7"},)"
+          R"("reason":"GPUDriverUpgrade","message":"state is now cordon-required","type":"Normal",)"
+          R"("source":{"component":"gpu-operator"},"reportingComponent":"gpu-operator","reportingInstance":"",)"
+          R"("firstTimestamp":"2026-01-02T03:04:05Z","lastTimestamp":"2026-01-02T03:04:05Z","count":1})");
+}
+
+TEST_CASE("an event on a pod is in the pod's namespace") {
+  RecordEventParams params = NodeEvent();
+  params.pod = kWeb;
+  params.type = EventType::kWarning;
+  CHECK(EventNamespace(params) == "shop");
+  const std::string json = FormatEvent(params, "gpu-operator");
+  CHECK(Contains(json, R"("namespace":"shop"},"involvedObject":{"kind":"Pod","apiVersion":"v1",)"
+                       R"("namespace":"shop","name":"web-1","uid":"u-1"})"));
+  CHECK(Contains(json, R"("type":"Warning")"));
+  CHECK(NameOf(params).starts_with("web-1."));
+}
+
+TEST_CASE("an event's name is the object's, a dot and the time in hex, equal for equal events only") {
+  const RecordEventParams params = NodeEvent();
+  // All but the low 20 bits are the time.
+  const std::string name = NameOf(params);
+  CHECK(name.substr(0, 6) == "gpu-7.");
+  REQUIRE(name.size() == 6 + 16);
+  const std::uint64_t id = std::stoull(name.substr(6), nullptr, 16);
+  CHECK(id >> 20 == std::uint64_t{1767323045} * 1'000'000'000 >> 20);
+  CHECK(NameOf(params) == name);
+  RecordEventParams other = params;
+  other.message = "state is now uncordon-required";
+  CHECK(NameOf(other) != name);
+  other = params;
+  other.type = EventType::kWarning;
+  CHECK(NameOf(other) != name);
+}
+
+TEST_CASE("an event's name and message keep to the limits of the API") {
+  RecordEventParams params = NodeEvent();
+  params.node_name = std::string(235, 'n') + "." + std::string(17, 'm');
+  CHECK(NameOf(params).substr(0, 236) == std::string(235, 'n') + ".");
+  CHECK(NameOf(params).size() == 252);  // 235, for a name must not hold two dots in a row, and 17.
+  params.message = std::string(1023, 'm') + "µ and more";
+  CHECK(Contains(FormatEvent(params, "c"), "\"message\":\"" + std::string(1023, 'm') + "\","));
+  params.time = absl::InfiniteFuture();
+  CHECK(Contains(FormatEvent(params, "c"), R"("firstTimestamp":null,"lastTimestamp":null)"));
+}
+
+TEST_CASE("what is written is valid UTF-8 and has no raw control characters") {
+  const std::string patch = FormatNodePatch({.name = "n",
+                                             .uid = "u",
+                                             .resource_version = "1",
+                                             .annotations = {{"k", "a\xFF\xC3(\xED\xA0\x80\x01z"}}});
+  const std::string replaced = "\xEF\xBF\xBD";
+  CHECK(Contains(patch,
+                 "\"k\":\"a" + replaced + replaced + "(" + replaced + replaced + replaced + "\\u0001z\""));
+}
+
+TEST_CASE("an object that is written and read again is the same") {
+  const Node node = *ParseObject<Node>(fixtures::kNode);
+  CHECK(*ParseObject<Node>(FormatObject(node)) == node);
+  CHECK(*ParseObject<Node>(FormatObject(Node{})) == Node{});
+  const Pod pod = *ParseObject<Pod>(fixtures::kPod);
+  CHECK(*ParseObject<Pod>(FormatObject(pod)) == pod);
+  CHECK(*ParseObject<Pod>(FormatObject(Pod{})) == Pod{});
+  const auto revision = *ParseObject<ControllerRevision>(fixtures::kControllerRevision);
+  CHECK(*ParseObject<ControllerRevision>(FormatObject(revision)) == revision);
+  const auto budget = *ParseObject<PodDisruptionBudget>(fixtures::kBudget);
+  CHECK(*ParseObject<PodDisruptionBudget>(FormatObject(budget)) == budget);
+  const auto daemon_set = ParseList<DaemonSet>(fixtures::kDaemonSetList)->items.at(0);
+  CHECK(*ParseObject<DaemonSet>(FormatObject(daemon_set)) == daemon_set);
+}
+
+TEST_CASE("a selector that is written and read again is the same") {
+  const auto selector = GENERATE(values<LabelSelector>({
+      LabelSelector::Nothing(),
+      LabelSelector(),
+      LabelSelector::FromMatchLabels({{"a", "1"}, {"b", ""}}),
+      *LabelSelector::Parse("a=1,a=2"),
+      *LabelSelector::Parse("a in (x,y),!b,c,d notin (z)"),
+  }));
+  const PodDisruptionBudget budget{.ns = "ns", .name = "b", .selector = selector};
+  CHECK(*ParseObject<PodDisruptionBudget>(FormatObject(budget)) == budget);
+}
+
+TEST_CASE("a page that is written and read again is the same") {
+  const ListPage<Node> page{.items = {{.name = "a"}, {.name = "b", .ready = false}},
+                            .continue_token = "next",
+                            .resource_version = "7"};
+  CHECK(*ParseList<Node>(FormatList(page)) == page);
+  CHECK(*ParseList<Node>(FormatList(ListPage<Node>{})) == ListPage<Node>{});
+}
+
+}  // namespace
+}  // namespace driverupgrade

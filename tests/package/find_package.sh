@@ -1,0 +1,17 @@
+#!/usr/bin/env bash
+# find_package.sh BUILD_DIR SOURCE_DIR: installs the build, moves the prefix, and builds and runs the quickstart from it.
+set -euo pipefail
+build=$1 source=$2
+
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cmake --install "$build" --prefix "$work/installed" >/dev/null
+mv "$work/installed" "$work/moved"  # an absolute path in an installed file would break here
+if grep -rlE "$work|$build" "$work/moved/lib" --include='*.cmake'; then
+  echo "installed files name the build or the prefix" >&2
+  exit 1
+fi
+cmake -G Ninja -S "$source/examples/quickstart" -B "$work/quickstart" -DCMAKE_PREFIX_PATH="$work/moved" \
+  -DCMAKE_CXX_COMPILER_LAUNCHER="$(command -v ccache || true)" >/dev/null
+cmake --build "$work/quickstart"
+"$work/quickstart/quickstart"

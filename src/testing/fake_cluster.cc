@@ -58,8 +58,7 @@ bool FakeCluster::RemoveNode(const std::string& node_name) {
   return impl_->With([&](Model& model) { return model.RemoveNode(node_name); });
 }
 
-bool FakeCluster::EditPod(const std::string& ns, const std::string& name,
-                          const std::function<void(Pod&)>& edit) {
+bool FakeCluster::EditPod(const std::string& ns, const std::string& name, const std::function<void(Pod&)>& edit) {
   return impl_->With([&](Model& model) { return model.EditPod({ns, name}, edit); });
 }
 
@@ -95,13 +94,11 @@ bool FakeCluster::SetPodReady(const std::string& ns, const std::string& name, bo
   });
 }
 
-bool FakeCluster::SetPodBehavior(const std::string& ns, const std::string& name,
-                                 const PodBehavior& behavior) {
+bool FakeCluster::SetPodBehavior(const std::string& ns, const std::string& name, const PodBehavior& behavior) {
   return impl_->With([&](Model& model) { return model.SetPodBehavior({ns, name}, behavior); });
 }
 
-bool FakeCluster::SetDaemonSetBehavior(const std::string& ns, const std::string& name,
-                                       const PodBehavior& behavior) {
+bool FakeCluster::SetDaemonSetBehavior(const std::string& ns, const std::string& name, const PodBehavior& behavior) {
   return impl_->With([&](Model& model) { return model.SetDaemonSetBehavior({ns, name}, behavior); });
 }
 

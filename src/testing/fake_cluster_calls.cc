@@ -23,8 +23,7 @@ std::string SelectorText(const LabelSelector& selector) {
 std::string PatchText(const PatchNodeParams& params) {
   std::string text = fmt::format("resourceVersion={}", params.resource_version);
   auto append = [&](const char* prefix, const std::map<std::string, std::optional<std::string>>& patch) {
-    for (const auto& [key, value] : patch)
-      text += fmt::format(" {}:{}={}", prefix, key, value.value_or("null"));
+    for (const auto& [key, value] : patch) text += fmt::format(" {}:{}={}", prefix, key, value.value_or("null"));
   };
   append("label", params.labels);
   append("annotation", params.annotations);
@@ -80,8 +79,7 @@ absl::Status FakeCluster::Impl::Begin(const CallContext& context, Call& call) {
   ++call_counts[call.operation];
   if (options.keep_journal) journal.push_back(call);
   if (context.stop.stop_requested()) return absl::CancelledError("the call was stopped");
-  if (context.deadline <= call.time)
-    return absl::DeadlineExceededError("the deadline of the call has passed");
+  if (context.deadline <= call.time) return absl::DeadlineExceededError("the deadline of the call has passed");
   if (!faults.Supports(call.operation)) {
     return absl::UnimplementedError(fmt::format("{} is switched off", ToString(call.operation)));
   }
@@ -140,8 +138,7 @@ absl::StatusOr<Node> FakeCluster::GetNode(const CallContext& context, const GetN
       });
 }
 
-absl::StatusOr<std::vector<Node>> FakeCluster::ListNodes(const CallContext& context,
-                                                         const ListNodesParams& params) {
+absl::StatusOr<std::vector<Node>> FakeCluster::ListNodes(const CallContext& context, const ListNodesParams& params) {
   return impl_->Run<std::vector<Node>>(
       context, Operation::kListNodes, [&] { return Description("", SelectorText(params.label_selector)); },
       [&](Model& model) { return model.ListNodes(params.label_selector); });
@@ -157,8 +154,7 @@ absl::StatusOr<Pod> FakeCluster::GetPod(const CallContext& context, const GetPod
       });
 }
 
-absl::StatusOr<std::vector<Pod>> FakeCluster::ListPods(const CallContext& context,
-                                                       const ListPodsParams& params) {
+absl::StatusOr<std::vector<Pod>> FakeCluster::ListPods(const CallContext& context, const ListPodsParams& params) {
   return impl_->Run<std::vector<Pod>>(
       context, Operation::kListPods,
       [&] {
@@ -172,8 +168,7 @@ absl::StatusOr<std::vector<Pod>> FakeCluster::ListPods(const CallContext& contex
 absl::StatusOr<std::vector<DaemonSet>> FakeCluster::ListDaemonSets(const CallContext& context,
                                                                    const ListDaemonSetsParams& params) {
   return impl_->Run<std::vector<DaemonSet>>(
-      context, Operation::kListDaemonSets,
-      [&] { return Description(params.ns, SelectorText(params.label_selector)); },
+      context, Operation::kListDaemonSets, [&] { return Description(params.ns, SelectorText(params.label_selector)); },
       [&](Model& model) { return model.ListDaemonSets(params.ns, params.label_selector); });
 }
 
@@ -198,8 +193,7 @@ absl::StatusOr<Node> FakeCluster::PatchNode(const CallContext& context, const Pa
       [&](Model& model) { return model.PatchNode(params); });
 }
 
-absl::StatusOr<EvictionAnswer> FakeCluster::EvictPod(const CallContext& context,
-                                                     const EvictPodParams& params) {
+absl::StatusOr<EvictionAnswer> FakeCluster::EvictPod(const CallContext& context, const EvictPodParams& params) {
   return impl_->Run<EvictionAnswer>(
       context, Operation::kEvictPod, [&] { return Description(params.pod.ToString(), UidText(params.pod)); },
       [&](Model& model) { return model.EvictPod(params.pod); });
@@ -208,8 +202,7 @@ absl::StatusOr<EvictionAnswer> FakeCluster::EvictPod(const CallContext& context,
 absl::Status FakeCluster::DeletePod(const CallContext& context, const DeletePodParams& params) {
   return impl_
       ->Run<Done>(
-          context, Operation::kDeletePod,
-          [&] { return Description(params.pod.ToString(), UidText(params.pod)); },
+          context, Operation::kDeletePod, [&] { return Description(params.pod.ToString(), UidText(params.pod)); },
           [&](Model& model) -> absl::StatusOr<Done> {
             absl::Status status = model.DeletePod(params.pod);
             if (!status.ok()) return status;
@@ -228,10 +221,10 @@ absl::Status FakeCluster::RecordEvent(const CallContext& context, const RecordEv
           },
           [&](Model& model) -> absl::StatusOr<Done> {
             if (params.pod.has_value() && model.IsTerminating(params.pod->ns)) {
-              return absl::PermissionDeniedError(fmt::format(
-                  "events is forbidden: unable to create new content in namespace {} because it is "
-                  "being terminated",
-                  params.pod->ns));
+              return absl::PermissionDeniedError(
+                  fmt::format("events is forbidden: unable to create new content in namespace {} because it is "
+                              "being terminated",
+                              params.pod->ns));
             }
             impl_->events.push_back(params);
             return Done{};

@@ -27,9 +27,8 @@ DaemonSet Model::AddDaemonSet(DaemonSetSpec spec) {
   ObserveTemplate(stored);
   for (const auto& [name, node] : nodes_) {
     if (!started) {
-      Queue(
-          options_.controller_delay,
-          {.kind = EffectKind::kSyncDaemonSet, .key = key, .uid = stored.daemon_set.uid, .node_name = name});
+      Queue(options_.controller_delay,
+            {.kind = EffectKind::kSyncDaemonSet, .key = key, .uid = stored.daemon_set.uid, .node_name = name});
     } else if (HasLabels(node.labels, stored.spec.node_selector)) {
       CreateDaemonSetPod(Actor::kAdministrator, stored, name, /*started=*/true);
     }
@@ -53,8 +52,7 @@ bool Model::SetTemplate(const Key& key, const std::string& hash) {
   DaemonSet changed = record.daemon_set;
   ++changed.generation;
   PutDaemonSet(Actor::kAdministrator, record, std::move(changed));
-  Queue(options_.template_delay,
-        {.kind = EffectKind::kObserveTemplate, .key = key, .uid = record.daemon_set.uid});
+  Queue(options_.template_delay, {.kind = EffectKind::kObserveTemplate, .key = key, .uid = record.daemon_set.uid});
   return true;
 }
 
@@ -63,8 +61,7 @@ void Model::ObserveTemplate(DaemonSetRecord& record) {
   record.observed_hash = spec.hash;
   const std::string name = spec.name + "-" + spec.hash;
   std::int64_t newest = 0;
-  for (auto it = revisions_.lower_bound({spec.ns, ""}); it != revisions_.end() && it->first.first == spec.ns;
-       ++it) {
+  for (auto it = revisions_.lower_bound({spec.ns, ""}); it != revisions_.end() && it->first.first == spec.ns; ++it) {
     if (it->second.owner_uid == record.daemon_set.uid) newest = std::max(newest, it->second.revision);
   }
   auto existing = revisions_.find({spec.ns, name});
@@ -161,8 +158,7 @@ void Model::SyncDaemonSet(const Effect& effect) {
   for (const Key& key : unwanted) StartDeletion(Actor::kCluster, key);
 }
 
-void Model::CreateDaemonSetPod(Actor actor, const DaemonSetRecord& record, const std::string& node_name,
-                               bool started) {
+void Model::CreateDaemonSetPod(Actor actor, const DaemonSetRecord& record, const std::string& node_name, bool started) {
   const DaemonSetSpec& spec = record.spec;
   Pod pod{.ref = {.ns = spec.ns, .name = NewPodName(spec.ns, spec.name), .uid = NewUid()},
           .node_name = node_name,

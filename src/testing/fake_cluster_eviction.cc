@@ -17,16 +17,16 @@ absl::StatusOr<Node> Model::PatchNode(const PatchNodeParams& params) {
   Node node = found->second;
   if (node.resource_version != params.resource_version) {
     // A24.
-    return absl::AbortedError(fmt::format(
-        "Operation cannot be fulfilled on nodes \"{}\": the object has been modified; please apply "
-        "your changes to the latest version and try again",
-        params.name));
+    return absl::AbortedError(
+        fmt::format("Operation cannot be fulfilled on nodes \"{}\": the object has been modified; please apply "
+                    "your changes to the latest version and try again",
+                    params.name));
   }
   if (node.uid != params.uid) {
-    return absl::AbortedError(fmt::format(
-        "Operation cannot be fulfilled on nodes \"{}\": Precondition failed: UID in precondition: "
-        "{}, UID in object meta: {}",
-        params.name, params.uid, node.uid));
+    return absl::AbortedError(
+        fmt::format("Operation cannot be fulfilled on nodes \"{}\": Precondition failed: UID in precondition: "
+                    "{}, UID in object meta: {}",
+                    params.name, params.uid, node.uid));
   }
   auto merge = [](StringMap& map, const std::map<std::string, std::optional<std::string>>& patch) {
     for (const auto& [key, value] : patch) {
@@ -63,27 +63,24 @@ absl::StatusOr<EvictionAnswer> Model::EvictPod(const PodRef& ref) {
   }
   if (pod->ref.uid != ref.uid) {
     // E16.
-    return EvictionAnswer{
-        .kind = Kind::kGone,
-        .message = fmt::format("Operation cannot be fulfilled on Pod \"{}\": the UID in the "
-                               "precondition ({}) does not match the UID in record ({}). The "
-                               "object might have been deleted and then recreated",
-                               ref.name, ref.uid, pod->ref.uid)};
+    return EvictionAnswer{.kind = Kind::kGone,
+                          .message = fmt::format("Operation cannot be fulfilled on Pod \"{}\": the UID in the "
+                                                 "precondition ({}) does not match the UID in record ({}). The "
+                                                 "object might have been deleted and then recreated",
+                                                 ref.name, ref.uid, pod->ref.uid)};
   }
   // E5: these need no budget.
   const bool is_exempt = !IsActive(*pod) || pod->phase == PodPhase::kPending;
   std::vector<const BudgetRecord*> budgets;
-  for (auto it = budgets_.lower_bound({ref.ns, ""}); it != budgets_.end() && it->first.first == ref.ns;
-       ++it) {
+  for (auto it = budgets_.lower_bound({ref.ns, ""}); it != budgets_.end() && it->first.first == ref.ns; ++it) {
     if (!is_exempt && it->second.spec.selector.Matches(pod->labels)) budgets.push_back(&it->second);
   }
   if (budgets.size() > 1) {
     // E7.
-    return EvictionAnswer{
-        .kind = Kind::kSeveralBudgets,
-        .message =
-            "This pod has more than one PodDisruptionBudget, which the eviction subresource "
-            "does not support."};
+    return EvictionAnswer{.kind = Kind::kSeveralBudgets,
+                          .message =
+                              "This pod has more than one PodDisruptionBudget, which the eviction subresource "
+                              "does not support."};
   }
   if (!budgets.empty()) {
     const BudgetRecord& budget = *budgets.front();
@@ -96,13 +93,12 @@ absl::StatusOr<EvictionAnswer> Model::EvictPod(const PodRef& ref) {
     const std::string refusal = "Cannot evict pod as it would violate the pod's disruption budget.";
     if (!needs_none && !budget.spec.processed) {
       // E9.
-      return EvictionAnswer{
-          .kind = Kind::kRefusedByBudget,
-          .budget = budget.spec.name,
-          .message = fmt::format("{} The disruption budget {} is still being processed by the "
-                                 "server.",
-                                 refusal, budget.spec.name),
-          .retry_after = absl::Seconds(10)};
+      return EvictionAnswer{.kind = Kind::kRefusedByBudget,
+                            .budget = budget.spec.name,
+                            .message = fmt::format("{} The disruption budget {} is still being processed by the "
+                                                   "server.",
+                                                   refusal, budget.spec.name),
+                            .retry_after = absl::Seconds(10)};
     }
     if (!needs_none && status.disruptions_allowed == 0) {
       // E10.
@@ -145,8 +141,7 @@ void Model::StartDeletion(Actor actor, const Key& key) {
 void Model::AddDisruptionBudget(DisruptionBudgetSpec spec) {
   const Key key(spec.ns, spec.name);
   BudgetRecord budget{.spec = std::move(spec), .uid = NewUid()};
-  for (auto it = pods_.lower_bound({key.first, ""}); it != pods_.end() && it->first.first == key.first;
-       ++it) {
+  for (auto it = pods_.lower_bound({key.first, ""}); it != pods_.end() && it->first.first == key.first; ++it) {
     const Pod& pod = it->second.pod;
     CountPod(budget, pod, NodeReady(pod.node_name), +1);
   }
@@ -156,8 +151,7 @@ void Model::AddDisruptionBudget(DisruptionBudgetSpec spec) {
 bool Model::RemoveDisruptionBudget(const Key& key) { return budgets_.erase(key) > 0; }
 
 void Model::CountPod(const Pod& pod, bool node_ready, int sign) {
-  for (auto it = budgets_.lower_bound({pod.ref.ns, ""});
-       it != budgets_.end() && it->first.first == pod.ref.ns; ++it) {
+  for (auto it = budgets_.lower_bound({pod.ref.ns, ""}); it != budgets_.end() && it->first.first == pod.ref.ns; ++it) {
     CountPod(it->second, pod, node_ready, sign);
   }
 }

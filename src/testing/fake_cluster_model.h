@@ -125,8 +125,7 @@ class Model {
   std::vector<Pod> ListPods(const ListPodsParams& params) const;
   std::vector<Pod> ListPodsOf(const std::string& owner_uid) const;
   std::vector<DaemonSet> ListDaemonSets(const std::string& ns, const LabelSelector& selector) const;
-  std::vector<ControllerRevision> ListControllerRevisions(const std::string& ns,
-                                                          const LabelSelector& selector) const;
+  std::vector<ControllerRevision> ListControllerRevisions(const std::string& ns, const LabelSelector& selector) const;
   std::vector<PodDisruptionBudget> ListDisruptionBudgets(const std::string& ns) const;
 
   absl::StatusOr<Node> PatchNode(const PatchNodeParams& params);
@@ -168,8 +167,7 @@ class Model {
 
   // DaemonSet controller.
   DaemonSetRecord* DaemonSetOf(const Pod& pod);
-  void CreateDaemonSetPod(Actor actor, const DaemonSetRecord& record, const std::string& node_name,
-                          bool started);
+  void CreateDaemonSetPod(Actor actor, const DaemonSetRecord& record, const std::string& node_name, bool started);
   void SyncDaemonSet(const Effect& effect);
   void ObserveTemplate(DaemonSetRecord& record);
 

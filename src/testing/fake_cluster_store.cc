@@ -43,34 +43,23 @@ void Model::RunNextEffect() {
     case EffectKind::kPodStarted:
     case EffectKind::kPodCrashed:
     case EffectKind::kPodFinished:
-    case EffectKind::kPodStopped:
-      RunKubelet(effect);
-      return;
-    case EffectKind::kSchedule:
-      Schedule();
-      return;
-    case EffectKind::kCollectPods:
-      CollectPods(effect.node_name);
-      return;
-    case EffectKind::kSyncDaemonSet:
-      SyncDaemonSet(effect);
-      return;
+    case EffectKind::kPodStopped: RunKubelet(effect); return;
+    case EffectKind::kSchedule: Schedule(); return;
+    case EffectKind::kCollectPods: CollectPods(effect.node_name); return;
+    case EffectKind::kSyncDaemonSet: SyncDaemonSet(effect); return;
     case EffectKind::kObserveTemplate:
       if (auto found = daemon_sets_.find(effect.key);
           found != daemon_sets_.end() && found->second.daemon_set.uid == effect.uid) {
         ObserveTemplate(found->second);
       }
       return;
-    case EffectKind::kSyncWorkload:
-      SyncWorkload(effect.uid, Actor::kCluster, /*started=*/false);
-      return;
+    case EffectKind::kSyncWorkload: SyncWorkload(effect.uid, Actor::kCluster, /*started=*/false); return;
   }
 }
 
 void Model::Queue(absl::Duration delay, Effect effect) {
   if (delay == absl::InfiniteDuration()) return;
-  effects_.emplace(std::pair(now_ + std::max(delay, absl::ZeroDuration()), ++effect_count_),
-                   std::move(effect));
+  effects_.emplace(std::pair(now_ + std::max(delay, absl::ZeroDuration()), ++effect_count_), std::move(effect));
 }
 
 void Model::QueueForPod(absl::Duration delay, EffectKind kind, const Pod& pod) {
@@ -140,8 +129,7 @@ void Model::OnNodeChanged(const Node* before, const Node* after) {
     }
   }
   if (is_ready && !was_ready) {
-    for (Effect& effect : std::exchange(held_effects_[name], {}))
-      Queue(absl::ZeroDuration(), std::move(effect));
+    for (Effect& effect : std::exchange(held_effects_[name], {})) Queue(absl::ZeroDuration(), std::move(effect));
   }
   for (auto& [uid, workload] : workloads_) {
     auto count = workload.pods_on_node.find(name);
@@ -271,8 +259,7 @@ void Model::PutRevision(ControllerRevision revision) {
   NextVersion();
   auto [found, inserted] = revisions_.try_emplace({revision.ns, revision.name});
   const ControllerRevision before = std::exchange(found->second, std::move(revision));
-  Notify(Actor::kCluster,
-         {.controller_revision = {.before = inserted ? nullptr : &before, .after = &found->second}});
+  Notify(Actor::kCluster, {.controller_revision = {.before = inserted ? nullptr : &before, .after = &found->second}});
 }
 
 void Model::EraseRevision(Actor actor, const Key& key) {

@@ -46,15 +46,15 @@ void Model::Enrol(const Pod& pod, const PodBehavior& behavior) {
   const bool is_new = owner_before == nullptr || owner_before->uid != owner->uid;
   auto found = workloads_.find(owner->uid);
   if (found == workloads_.end()) {
-    WorkloadSpec spec{.kind = owner->kind == "ReplicaSet" ? WorkloadSpec::Kind::kReplicaSet
-                                                          : WorkloadSpec::Kind::kStatefulSet,
-                      .ns = pod.ref.ns,
-                      .name = owner->name,
-                      .labels = pod.labels,
-                      .replicas = IsActive(pod) ? 1 : 0,
-                      .behavior = behavior,
-                      .has_empty_dir = pod.has_empty_dir,
-                      .resource_names = pod.resource_names};
+    WorkloadSpec spec{
+        .kind = owner->kind == "ReplicaSet" ? WorkloadSpec::Kind::kReplicaSet : WorkloadSpec::Kind::kStatefulSet,
+        .ns = pod.ref.ns,
+        .name = owner->name,
+        .labels = pod.labels,
+        .replicas = IsActive(pod) ? 1 : 0,
+        .behavior = behavior,
+        .has_empty_dir = pod.has_empty_dir,
+        .resource_names = pod.resource_names};
     found = workloads_.find(EnsureWorkload(std::move(spec), owner->uid).uid);
   } else if (is_new && IsActive(pod)) {
     ++found->second.spec.replicas;
@@ -79,8 +79,7 @@ void Model::SyncWorkload(const std::string& uid, Actor actor, bool started) {
   }
 }
 
-void Model::CreateWorkloadPod(Actor actor, const WorkloadRecord& record, const std::string& name,
-                              bool started) {
+void Model::CreateWorkloadPod(Actor actor, const WorkloadRecord& record, const std::string& name, bool started) {
   const WorkloadSpec& spec = record.spec;
   Pod pod{.ref = {.ns = spec.ns, .name = name, .uid = NewUid()},
           .labels = spec.labels,

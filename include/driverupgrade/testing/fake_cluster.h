@@ -270,11 +270,9 @@ class FakeCluster final : public ClusterFacade {
 
   bool Supports(Operation operation) const override;
   absl::StatusOr<Node> GetNode(const CallContext& context, const GetNodeParams& params) override;
-  absl::StatusOr<std::vector<Node>> ListNodes(const CallContext& context,
-                                              const ListNodesParams& params) override;
+  absl::StatusOr<std::vector<Node>> ListNodes(const CallContext& context, const ListNodesParams& params) override;
   absl::StatusOr<Pod> GetPod(const CallContext& context, const GetPodParams& params) override;
-  absl::StatusOr<std::vector<Pod>> ListPods(const CallContext& context,
-                                            const ListPodsParams& params) override;
+  absl::StatusOr<std::vector<Pod>> ListPods(const CallContext& context, const ListPodsParams& params) override;
   absl::StatusOr<std::vector<DaemonSet>> ListDaemonSets(const CallContext& context,
                                                         const ListDaemonSetsParams& params) override;
   absl::StatusOr<std::vector<ControllerRevision>> ListControllerRevisions(

@@ -2,6 +2,7 @@
 
 #include <arpa/inet.h>
 #include <fmt/format.h>
+#include <netinet/tcp.h>
 #include <openssl/pem.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -146,6 +147,8 @@ void LoopbackServer::Accept() {
     const int fd = accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC);
     if (fd < 0) return;
     ++connections_;
+    const int yes = 1;
+    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof(yes));
     const std::lock_guard<std::mutex> lock(mutex_);
     open_.push_back(fd);
     threads_.emplace_back([this, fd] { Serve(fd); });

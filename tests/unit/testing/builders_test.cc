@@ -51,8 +51,7 @@ TEST_CASE("a built pod can be in each condition that an upgrade distinguishes") 
   CHECK_FALSE(IsReady(builder().NotReady().Build()));
   CHECK(IsFailing(builder().Crashing(11).Build(), 10));
   CHECK_FALSE(IsFailing(builder().Crashing(10).Build(), 10));
-  CHECK(builder().Terminating(absl::FromUnixSeconds(9)).Build().deletion_timestamp ==
-        absl::FromUnixSeconds(9));
+  CHECK(builder().Terminating(absl::FromUnixSeconds(9)).Build().deletion_timestamp == absl::FromUnixSeconds(9));
   CHECK(builder().Mirror().Build().mirror);
   CHECK(builder().WithEmptyDir().Build().has_empty_dir);
   CHECK(builder().WithResource("b").WithResource("a").WithResource("b").Build().resource_names ==

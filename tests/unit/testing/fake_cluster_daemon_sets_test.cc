@@ -43,8 +43,7 @@ struct World {
   DaemonSet daemon_set = {};
 };
 
-TEST_CASE(
-    "a DaemonSet has one ready pod on each matching node, labelled and owned as Kubernetes does it (R3)") {
+TEST_CASE("a DaemonSet has one ready pod on each matching node, labelled and owned as Kubernetes does it (R3)") {
   World world;
   CHECK(world.cluster.daemon_set_pods("gpu", "driver").size() == 2);
   CHECK(world.On("cpu").empty());
@@ -52,8 +51,7 @@ TEST_CASE(
   const Pod pod = world.On("n1").front();
   CHECK(pod.ref.name.substr(0, 7) == "driver-");
   CHECK(pod.ref.name.size() == 7 + 5);
-  CHECK(pod.labels ==
-        StringMap{{"app", "driver"}, {"component", "driver"}, {"controller-revision-hash", "aaa"}});
+  CHECK(pod.labels == StringMap{{"app", "driver"}, {"component", "driver"}, {"controller-revision-hash", "aaa"}});
   CHECK(RevisionHash(pod) == "aaa");
   CHECK(IsReady(pod));
   CHECK(IsDaemonSetPod(pod));
@@ -217,8 +215,8 @@ TEST_CASE("a driver pod can be set unready, failed pods are replaced (R16)") {
 
 TEST_CASE("a second driver pod on a node, added by hand, belongs to the DaemonSet") {
   World world;
-  const Pod second = world.cluster.AddPod(
-      PodBuilder("gpu", "second").OnNode("n1").OwnedByDaemonSet("driver", "old").Build());
+  const Pod second =
+      world.cluster.AddPod(PodBuilder("gpu", "second").OnNode("n1").OwnedByDaemonSet("driver", "old").Build());
   CHECK(ControllerOf(second)->uid == world.daemon_set.uid);
   CHECK(world.cluster.daemon_set_pods("gpu", "driver").size() == 3);
   world.Delete(second);

@@ -34,8 +34,7 @@ struct World {
   CallContext context = {};
 };
 
-TEST_CASE(
-    "an evicted pod terminates: its deletion timestamp lies a grace period ahead, its end does not (E21)") {
+TEST_CASE("an evicted pod terminates: its deletion timestamp lies a grace period ahead, its end does not (E21)") {
   World world;
   const PodRef pod = world.On("n1");
   CHECK(world.Evict(pod).kind == Kind::kAccepted);
@@ -152,10 +151,8 @@ TEST_CASE("two budgets for one pod refuse it for good, even if each would allow 
 TEST_CASE("a budget of another namespace or for other labels does not count (E6)") {
   World world;
   world.cluster.AddDisruptionBudget({.ns = "team-b", .name = "other", .min_available = 9});
-  world.cluster.AddDisruptionBudget({.ns = "team-a",
-                                     .name = "db",
-                                     .selector = LabelSelector::FromMatchLabels({{"app", "db"}}),
-                                     .min_available = 9});
+  world.cluster.AddDisruptionBudget(
+      {.ns = "team-a", .name = "db", .selector = LabelSelector::FromMatchLabels({{"app", "db"}}), .min_available = 9});
   world.cluster.AddDisruptionBudget(
       {.ns = "team-a", .name = "null", .selector = LabelSelector::Nothing(), .min_available = 9});
   CHECK(world.Evict(world.On("n1")).kind == Kind::kAccepted);
@@ -197,8 +194,7 @@ TEST_CASE("an unready pod goes if the others are healthy enough, or the budget a
 
 TEST_CASE("a budget that is not processed yet refuses and says when to come back (E9)") {
   World world;
-  world.cluster.AddDisruptionBudget(
-      {.ns = "team-a", .name = "web", .max_unavailable = 3, .processed = false});
+  world.cluster.AddDisruptionBudget({.ns = "team-a", .name = "web", .max_unavailable = 3, .processed = false});
   const EvictionAnswer answer = world.Evict(world.On("n1"));
   CHECK(answer.kind == Kind::kRefusedByBudget);
   CHECK(answer.budget == "web");
@@ -229,19 +225,17 @@ TEST_CASE("a deletion asks no budget, and a pod that is gone or another is no er
   CHECK(world.cluster.pod(pod.ns, pod.name)->deletion_timestamp.has_value());
   world.cluster.Advance(absl::Minutes(1));
   CHECK(world.cluster.DeletePod(world.context, {.pod = pod}).ok());
-  CHECK(absl::IsInvalidArgument(
-      world.cluster.DeletePod(world.context, {.pod = {.ns = "team-a", .name = "x"}})));
+  CHECK(absl::IsInvalidArgument(world.cluster.DeletePod(world.context, {.pod = {.ns = "team-a", .name = "x"}})));
 }
 
-TEST_CASE(
-    "a pod without a grace period ends with its deletion; one that is held for ever ends when it is let go") {
+TEST_CASE("a pod without a grace period ends with its deletion; one that is held for ever ends when it is let go") {
   World world;
-  const Pod fast = world.cluster.AddPod(PodBuilder("b", "fast").OnNode("n1").Build(),
-                                        {.grace_period = absl::ZeroDuration()});
+  const Pod fast =
+      world.cluster.AddPod(PodBuilder("b", "fast").OnNode("n1").Build(), {.grace_period = absl::ZeroDuration()});
   CHECK(world.Evict(fast.ref).kind == Kind::kAccepted);
   CHECK_FALSE(world.cluster.pod("b", "fast").has_value());
-  const Pod stuck = world.cluster.AddPod(PodBuilder("b", "stuck").OnNode("n1").Build(),
-                                         {.stop_delay = absl::InfiniteDuration()});
+  const Pod stuck =
+      world.cluster.AddPod(PodBuilder("b", "stuck").OnNode("n1").Build(), {.stop_delay = absl::InfiniteDuration()});
   CHECK(world.Evict(stuck.ref).kind == Kind::kAccepted);
   world.cluster.Advance(absl::Hours(24));
   CHECK(world.cluster.pod("b", "stuck").has_value());

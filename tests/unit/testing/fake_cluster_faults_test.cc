@@ -77,14 +77,12 @@ TEST_CASE("an eviction that the server throttles is an answer and no error (E24)
   world.cluster.FailNext(Operation::kEvictPod, absl::ResourceExhaustedError("too many requests"));
   world.cluster.FailNext(Operation::kEvictPod, absl::NotFoundError("gone"));
   world.cluster.FailNext(Operation::kEvictPod, absl::InternalError("webhook"));
-  const absl::StatusOr<EvictionAnswer> throttled =
-      world.cluster.EvictPod(world.context, {.pod = world.pod.ref});
+  const absl::StatusOr<EvictionAnswer> throttled = world.cluster.EvictPod(world.context, {.pod = world.pod.ref});
   REQUIRE(throttled.ok());
   CHECK(throttled->kind == EvictionAnswer::Kind::kThrottled);
   CHECK(throttled->message == "too many requests");
   CHECK(world.cluster.EvictPod(world.context, {.pod = world.pod.ref})->kind == EvictionAnswer::Kind::kGone);
-  CHECK(world.cluster.EvictPod(world.context, {.pod = world.pod.ref}).status() ==
-        absl::InternalError("webhook"));
+  CHECK(world.cluster.EvictPod(world.context, {.pod = world.pod.ref}).status() == absl::InternalError("webhook"));
   CHECK_FALSE(world.cluster.pod("a", "p")->deletion_timestamp.has_value());
 }
 
@@ -96,8 +94,7 @@ TEST_CASE("any answer to an eviction can be given") {
   for (int i = 0; i < 2; ++i) {
     CHECK(world.cluster.EvictPod(world.context, {.pod = world.pod.ref}).value() == answer);
   }
-  CHECK(world.cluster.EvictPod(world.context, {.pod = world.pod.ref})->kind ==
-        EvictionAnswer::Kind::kAccepted);
+  CHECK(world.cluster.EvictPod(world.context, {.pod = world.pod.ref})->kind == EvictionAnswer::Kind::kAccepted);
 }
 
 TEST_CASE("a call that is stopped or late does not reach the cluster") {
@@ -131,12 +128,11 @@ TEST_CASE("a hook before a call can let an administrator be faster") {
         return std::nullopt;
       },
       nullptr);
-  CHECK(absl::IsAborted(world.cluster
-                            .PatchNode(world.context, {.name = "n1",
-                                                       .uid = read.uid,
-                                                       .resource_version = read.resource_version,
-                                                       .labels = {{"a", "b"}}})
-                            .status()));
+  CHECK(absl::IsAborted(
+      world.cluster
+          .PatchNode(world.context,
+                     {.name = "n1", .uid = read.uid, .resource_version = read.resource_version, .labels = {{"a", "b"}}})
+          .status()));
   CHECK(world.cluster.node("n1")->labels.empty());
 }
 
@@ -187,8 +183,7 @@ TEST_CASE("the journal tells what was asked and answered, and each operation is 
 
 TEST_CASE("events are kept in order as they were recorded") {
   World world;
-  const RecordEventParams on_node{
-      .node_name = "n1", .node_uid = "1", .reason = "GPUDriverUpgrade", .message = "one"};
+  const RecordEventParams on_node{.node_name = "n1", .node_uid = "1", .reason = "GPUDriverUpgrade", .message = "one"};
   const RecordEventParams on_pod{.pod = world.pod.ref, .type = EventType::kWarning, .message = "two"};
   REQUIRE(world.cluster.RecordEvent(world.context, on_node).ok());
   REQUIRE(world.cluster.RecordEvent(world.context, on_pod).ok());

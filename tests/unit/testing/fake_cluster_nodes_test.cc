@@ -158,8 +158,7 @@ TEST_CASE("a node re-created under its name has another UID and none of its pods
   CHECK(absl::IsAborted(world.cluster.PatchNode(world.context, params).status()));
 }
 
-TEST_CASE(
-    "pods outlive a removed node by the delay of the garbage collection, and for good if it comes back") {
+TEST_CASE("pods outlive a removed node by the delay of the garbage collection, and for good if it comes back") {
   World world;
   FakeCluster cluster(world.clock, {.pod_gc_delay = absl::Seconds(40)});
   cluster.AddNode(NodeBuilder("n1").Build());

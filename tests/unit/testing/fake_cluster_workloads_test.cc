@@ -66,8 +66,7 @@ TEST_CASE("a pod of a ReplicaSet is replaced elsewhere under another name as soo
 
 TEST_CASE("a pod of a StatefulSet comes back under its name with another UID, once it is gone") {
   World world;
-  world.cluster.AddWorkload(
-      {.kind = WorkloadSpec::Kind::kStatefulSet, .ns = "a", .name = "db", .replicas = 2});
+  world.cluster.AddWorkload({.kind = WorkloadSpec::Kind::kStatefulSet, .ns = "a", .name = "db", .replicas = 2});
   const Pod old_pod = world.cluster.pod("a", "db-0").value();
   world.cluster.Cordon(old_pod.node_name);
   world.Evict(old_pod);
@@ -114,8 +113,7 @@ TEST_CASE("a successor without a node stays pending and unbound until one takes 
 
 TEST_CASE("a bare pod is bound and started, but not replaced") {
   World world;
-  const Pod pod =
-      world.cluster.AddPod(PodBuilder("a", "bare").Pending().Build(), {.start_delay = absl::Seconds(3)});
+  const Pod pod = world.cluster.AddPod(PodBuilder("a", "bare").Pending().Build(), {.start_delay = absl::Seconds(3)});
   CHECK(world.cluster.pod("a", "bare")->node_name == "n1");
   world.cluster.Advance(absl::Seconds(3));
   CHECK(IsReady(world.cluster.pod("a", "bare").value()));
@@ -126,18 +124,10 @@ TEST_CASE("a bare pod is bound and started, but not replaced") {
 
 TEST_CASE("pods added with a ReplicaSet as owner make it known, and it keeps their number") {
   World world;
-  const Pod one = world.cluster.AddPod(PodBuilder("a", "web-1")
-                                           .OnNode("n1")
-                                           .OwnedByReplicaSet("web")
-                                           .WithLabel("app", "web")
-                                           .WithEmptyDir()
-                                           .Build());
-  const Pod two = world.cluster.AddPod(PodBuilder("a", "web-2")
-                                           .OnNode("n2")
-                                           .OwnedByReplicaSet("web")
-                                           .WithLabel("app", "web")
-                                           .WithEmptyDir()
-                                           .Build());
+  const Pod one = world.cluster.AddPod(
+      PodBuilder("a", "web-1").OnNode("n1").OwnedByReplicaSet("web").WithLabel("app", "web").WithEmptyDir().Build());
+  const Pod two = world.cluster.AddPod(
+      PodBuilder("a", "web-2").OnNode("n2").OwnedByReplicaSet("web").WithLabel("app", "web").WithEmptyDir().Build());
   REQUIRE(ControllerOf(one) != nullptr);
   CHECK_FALSE(ControllerOf(one)->uid.empty());
   CHECK(ControllerOf(one)->uid == ControllerOf(two)->uid);

@@ -1,0 +1,65 @@
+// An upgrade that cannot come to its end on one node.
+#include <algorithm>
+#include <string>
+
+#include "gpu_operator.h"
+#include "rollout_expectations.h"
+#include "support/catch.h"
+#include "world.h"
+
+namespace driverupgrade::e2e {
+namespace {
+
+constexpr int kNodes = 4;
+constexpr int kInProgressMax = 2;
+
+constexpr std::string_view kPolicy = R"(
+autoUpgrade: true
+maxParallelUpgrades: 2
+maxUnavailable: 2
+podDeletion: {force: false, timeoutSeconds: 5, deleteEmptyDir: false}
+drain: {enable: true, force: false, timeoutSeconds: 5, deleteEmptyDir: false}
+)";
+
+bool Names(const std::string& text, const std::string& budget, const std::string& pod) {
+  return text.find(budget) != std::string::npos && text.find(pod) != std::string::npos;
+}
+
+TEST_CASE(
+    "A disruption budget that allows nothing fails its node at the deadline and is named, and the others go "
+    "on",
+    "[upgrade]") {
+  World world(ControlPlane::Shared(), "blocked", kNodes);
+  world.DeployDriver();
+  const std::string blocked = world.nodes()[1];
+  Workload workload;
+  workload.name = "untouchable";
+  workload.node = blocked;
+  workload.unavailable_max = 0;
+  world.Deploy(workload);
+  Rollout rollout(world);
+  const std::string pod = *rollout.workload_pods_before.begin();
+  world.ChangeDriver("driver:2");
+
+  const OperatorResult result = GpuOperator(world, kPolicy).Run();
+  INFO(result.output());
+  CHECK(result.exit_code == 1);
+  CHECK(Names(result.output(), workload.name, pod));
+
+  for (const auto& [name, node] : world.Nodes()) {
+    INFO(name);
+    CHECK(node.state == (name == blocked ? "upgrade-failed" : "upgrade-done"));
+    CHECK(node.unschedulable == (name == blocked));
+  }
+  CHECK(world.WorkloadPods() == rollout.workload_pods_before);
+  ExpectBudgetsKept(rollout, kInProgressMax, kInProgressMax);
+  ExpectWitnessesAgree(rollout);
+
+  const std::vector<NodeEvent> events = world.UpgradeEvents();
+  CHECK(std::any_of(events.begin(), events.end(), [&](const NodeEvent& event) {
+    return event.node == blocked && event.type == "Warning" && Names(event.message, workload.name, pod);
+  }));
+}
+
+}  // namespace
+}  // namespace driverupgrade::e2e

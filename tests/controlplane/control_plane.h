@@ -1,0 +1,90 @@
+// A real Kubernetes control plane on loopback: etcd, API server, controller manager and scheduler as
+// released, with kwok in the place of the kubelets.
+#ifndef DRIVERUPGRADE_TESTS_CONTROLPLANE_CONTROL_PLANE_H_
+#define DRIVERUPGRADE_TESTS_CONTROLPLANE_CONTROL_PLANE_H_
+
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "kubectl.h"
+#include "process.h"
+#include "support.h"
+
+namespace driverupgrade::e2e {
+
+// Two users know it: `admin`, who may do everything, and `operator`, who has the rights of operator-rbac.yaml
+// and whose every request is in the audit log. Nothing of it outlives the test: the processes are children
+// that die with it.
+class ControlPlane {
+ public:
+  // The one of this run: started when first asked for, ended at exit. Throws std::runtime_error, with the
+  // reason, if it does not start; in particular if DRIVERUPGRADE_CONTROLPLANE_BINARY does not name the
+  // program of build.sh.
+  static ControlPlane& Shared();
+
+  ControlPlane();
+  ControlPlane(const ControlPlane&) = delete;
+  ControlPlane& operator=(const ControlPlane&) = delete;
+
+  const Kubectl& admin() const { return *admin_; }
+  const Kubectl& as_operator() const { return *operator_; }
+
+  std::filesystem::path operator_kubeconfig() const { return folder() / "operator.kubeconfig"; }
+  std::filesystem::path audit_log() const { return folder() / "audit.log"; }
+  std::filesystem::path ca_file() const { return folder() / "apiserver-certs/apiserver.crt"; }
+  // A certificate that the API server does not have: the controller manager's.
+  std::filesystem::path other_ca_file() const {
+    return folder() / "controller-manager-certs/kube-controller-manager.crt";
+  }
+  const std::filesystem::path& folder() const { return folder_.path(); }
+
+  std::string url() const { return UrlOf(ports_.api_server); }
+  // Where nothing listens.
+  static std::string UnusedUrl();
+
+  // How long it took from the first process to the last one that was ready.
+  double seconds_to_start() const { return seconds_to_start_; }
+
+  // Which of its processes have ended and what they said last; empty if all is well. Belongs into the message
+  // of every wait that was in vain.
+  std::string Troubles();
+
+ private:
+  struct Ports {
+    int etcd = 0;
+    int etcd_peer = 0;
+    int api_server = 0;
+    int controller_manager = 0;
+    int scheduler = 0;
+    int kwok = 0;
+  };
+  struct Part {
+    std::string name;
+    std::unique_ptr<Process> process;
+  };
+
+  static std::string UrlOf(int port);
+  void WriteFiles();
+  void WriteKubeconfig(const std::string& user, const std::filesystem::path& file) const;
+  bool TryToStart();
+  void StartPart(const std::string& name, const std::vector<std::string>& flags);
+  void StartEtcd();
+  void StartApiServer();
+  void StartClients();
+  bool IsApiServerReady() const;
+  bool AllRunning();
+
+  std::filesystem::path program_;
+  TemporaryFolder folder_;
+  Ports ports_;
+  double seconds_to_start_ = 0;
+  std::unique_ptr<Kubectl> admin_;
+  std::unique_ptr<Kubectl> operator_;
+  std::vector<Part> parts_;  // last: ended before the folder goes
+};
+
+}  // namespace driverupgrade::e2e
+
+#endif  // DRIVERUPGRADE_TESTS_CONTROLPLANE_CONTROL_PLANE_H_

@@ -1,0 +1,81 @@
+#include "gpu_operator.h"
+
+#include <cstdlib>
+#include <optional>
+#include <stdexcept>
+
+#include "support.h"
+
+namespace driverupgrade::e2e {
+namespace {
+
+constexpr std::chrono::seconds kGrace{30};  // for the requests that are under way when its time runs out
+
+// What CMake built, unless the environment names another folder.
+std::filesystem::path FindProgram() {
+  std::filesystem::path program;
+#ifdef DRIVERUPGRADE_GPU_OPERATOR
+  program = DRIVERUPGRADE_GPU_OPERATOR;
+#endif
+  const char* folder = std::getenv("DRIVERUPGRADE_BIN_DIR");
+  if (folder != nullptr && *folder != '\0') program = std::filesystem::path(folder) / "gpu_operator";
+  if (program.empty() || !std::filesystem::exists(program)) {
+    throw std::runtime_error("no gpu_operator: build the examples, or set DRIVERUPGRADE_BIN_DIR (looked for \"" +
+                             program.string() + "\")");
+  }
+  return program;
+}
+
+std::filesystem::path MakeFolder(const World& world) {
+  static int count = 0;
+  const std::filesystem::path folder = world.control_plane().folder() / ("gpu-operator-" + std::to_string(++count));
+  std::filesystem::create_directories(folder);
+  return folder;
+}
+
+}  // namespace
+
+GpuOperator::GpuOperator(const World& world, std::string_view policy)
+    : world_(world), folder_(MakeFolder(world)), kubeconfig_(world.control_plane().operator_kubeconfig()) {
+  WriteFile(folder_ / "policy.yaml", policy);
+}
+
+std::unique_ptr<Process> GpuOperator::Start(const std::string& mode) const {
+  ProcessOptions options;
+  options.out = out_file();
+  options.err = err_file();
+  const std::vector<std::string> command = {
+      FindProgram().string(),
+      "--kubeconfig",
+      kubeconfig_.string(),
+      "--namespace",
+      world_.driver_ns(),
+      "--driver-labels",
+      "app=driver",
+      "--policy",
+      (folder_ / "policy.yaml").string(),
+      mode,
+      "--timeout",
+      std::to_string(timeout_.count()) + "s",
+      "--events",
+      "all",
+  };
+  return std::make_unique<Process>(command, options);
+}
+
+OperatorResult GpuOperator::Run(const std::string& mode) const {
+  const Stopwatch stopwatch;
+  const std::unique_ptr<Process> process = Start(mode);
+  const std::optional<int> exit_code = process->Wait(timeout_ + kGrace);
+  OperatorResult result;
+  result.seconds = stopwatch.seconds();
+  result.out = ReadFile(out_file());
+  result.err = ReadFile(err_file());
+  if (!exit_code.has_value()) {
+    throw std::runtime_error("gpu_operator does not end\n" + LastLines(out_file(), 10) + LastLines(err_file(), 10));
+  }
+  result.exit_code = *exit_code;
+  return result;
+}
+
+}  // namespace driverupgrade::e2e

@@ -1,0 +1,55 @@
+// Runs the program under test, examples/gpu_operator, as user `operator` on one world.
+#ifndef DRIVERUPGRADE_TESTS_CONTROLPLANE_GPU_OPERATOR_H_
+#define DRIVERUPGRADE_TESTS_CONTROLPLANE_GPU_OPERATOR_H_
+
+#include <chrono>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "process.h"
+#include "world.h"
+
+namespace driverupgrade::e2e {
+
+struct OperatorResult {
+  int exit_code = 0;
+  std::string out;
+  std::string err;
+  double seconds = 0;
+
+  std::string output() const { return out + err; }
+};
+
+class GpuOperator {
+ public:
+  // `policy` is the upgradePolicy section in YAML.
+  GpuOperator(const World& world, std::string_view policy);
+
+  // For the tests of what is wrong: another kubeconfig than the operator's.
+  void set_kubeconfig(std::filesystem::path kubeconfig) { kubeconfig_ = std::move(kubeconfig); }
+
+  // Its --timeout.
+  void set_timeout(std::chrono::seconds timeout) { timeout_ = timeout; }
+
+  // Starts it in `mode`, --until-done or --once; what it prints is in out_file() and err_file().
+  std::unique_ptr<Process> Start(const std::string& mode = "--until-done") const;
+
+  // Runs it to its end. Throws std::runtime_error if it is still there well after its own --timeout.
+  OperatorResult Run(const std::string& mode = "--until-done") const;
+
+  std::filesystem::path out_file() const { return folder_ / "out"; }
+  std::filesystem::path err_file() const { return folder_ / "err"; }
+
+ private:
+  const World& world_;
+  std::filesystem::path folder_;
+  std::filesystem::path kubeconfig_;
+  std::chrono::seconds timeout_{120};
+};
+
+}  // namespace driverupgrade::e2e
+
+#endif  // DRIVERUPGRADE_TESTS_CONTROLPLANE_GPU_OPERATOR_H_

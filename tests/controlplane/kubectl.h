@@ -1,0 +1,57 @@
+// kubectl, with the rights of one user.
+#ifndef DRIVERUPGRADE_TESTS_CONTROLPLANE_KUBECTL_H_
+#define DRIVERUPGRADE_TESTS_CONTROLPLANE_KUBECTL_H_
+
+#include <rapidjson/document.h>
+
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "process.h"
+
+namespace driverupgrade::e2e {
+
+struct KubectlResult {
+  int exit_code = 0;
+  std::string out;
+  std::string err;
+};
+
+class Kubectl {
+ public:
+  using Arguments = std::vector<std::string>;
+
+  // `program` is the multi-call binary; what kubectl writes to disk goes below `folder`.
+  Kubectl(std::filesystem::path program, std::filesystem::path kubeconfig, std::filesystem::path folder);
+
+  // Runs it to its end. A command that does not end within two minutes is killed and has exit code 137.
+  KubectlResult Run(const Arguments& arguments) const;
+
+  // The same for a command that must succeed: returns its standard output, throws std::runtime_error
+  // otherwise.
+  std::string Must(const Arguments& arguments) const;
+
+  // `kubectl get ... -o json`, parsed.
+  rapidjson::Document Get(Arguments arguments) const;
+
+  // Creates every object of a YAML text.
+  void Create(std::string_view manifest) const;
+
+  // Starts it and writes what it prints to `out`.
+  std::unique_ptr<Process> Start(const Arguments& arguments, const std::filesystem::path& out) const;
+
+ private:
+  std::vector<std::string> Command(const Arguments& arguments) const;
+  ProcessOptions Options(const std::filesystem::path& out, const std::filesystem::path& err) const;
+
+  std::filesystem::path program_;
+  std::filesystem::path kubeconfig_;
+  std::filesystem::path folder_;
+};
+
+}  // namespace driverupgrade::e2e
+
+#endif  // DRIVERUPGRADE_TESTS_CONTROLPLANE_KUBECTL_H_

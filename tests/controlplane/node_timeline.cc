@@ -1,0 +1,73 @@
+#include "node_timeline.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "json.h"
+
+namespace driverupgrade::e2e {
+
+NodeVersion ToNodeVersion(const rapidjson::Value& node) {
+  NodeVersion version;
+  version.name = Text(node, {"metadata", "name"});
+  version.version = std::stoull("0" + Text(node, {"metadata", "resourceVersion"}));
+  version.unschedulable = Flag(node, {"spec", "unschedulable"});
+  version.labels = TextMap(node, {"metadata", "labels"});
+  version.annotations = TextMap(node, {"metadata", "annotations"});
+  const auto state = version.labels.find(kStateLabel);
+  if (state != version.labels.end()) version.state = state->second;
+  return version;
+}
+
+bool IsInProgress(std::string_view state) {
+  return !state.empty() && state != "upgrade-required" && state != "upgrade-done";
+}
+
+void NodeTimeline::Add(NodeVersion version) {
+  const std::uint64_t key = version.version;
+  versions_.insert_or_assign(key, std::move(version));
+}
+
+Peaks NodeTimeline::ComputePeaks(const std::set<std::string>& outside) const {
+  Peaks peaks;
+  std::set<std::string> in_progress;
+  std::set<std::string> unschedulable;
+  const auto update = [](std::set<std::string>& nodes, const std::string& name, bool is_member) {
+    if (is_member) {
+      nodes.insert(name);
+    } else {
+      nodes.erase(name);
+    }
+    return static_cast<int>(nodes.size());
+  };
+  for (const auto& [_, node] : versions_) {
+    const bool counts = !node.deleted && IsInProgress(node.state) && outside.count(node.name) == 0;
+    peaks.in_progress = std::max(peaks.in_progress, update(in_progress, node.name, counts));
+    const bool is_unschedulable = !node.deleted && node.unschedulable;
+    peaks.unschedulable = std::max(peaks.unschedulable, update(unschedulable, node.name, is_unschedulable));
+  }
+  return peaks;
+}
+
+std::vector<std::string> NodeTimeline::StatesOf(const std::string& node) const {
+  std::vector<std::string> states;
+  for (const auto& [_, version] : versions_) {
+    if (version.name != node || version.deleted) continue;
+    if (states.empty() || states.back() != version.state) states.push_back(version.state);
+  }
+  return states;
+}
+
+std::map<std::string, NodeVersion> NodeTimeline::Latest() const {
+  std::map<std::string, NodeVersion> latest;
+  for (const auto& [_, version] : versions_) {
+    if (version.deleted) {
+      latest.erase(version.name);
+    } else {
+      latest.insert_or_assign(version.name, version);
+    }
+  }
+  return latest;
+}
+
+}  // namespace driverupgrade::e2e

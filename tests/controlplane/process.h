@@ -1,0 +1,54 @@
+// Runs a program as a child that cannot outlive the test.
+#ifndef DRIVERUPGRADE_TESTS_CONTROLPLANE_PROCESS_H_
+#define DRIVERUPGRADE_TESTS_CONTROLPLANE_PROCESS_H_
+
+#include <sys/types.h>
+
+#include <chrono>
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace driverupgrade::e2e {
+
+struct ProcessOptions {
+  std::filesystem::path out;                       // standard output goes to this file
+  std::filesystem::path err;                       // standard error too; empty = the same file
+  std::filesystem::path folder;                    // working directory; empty = ours
+  std::map<std::string, std::string> environment;  // in addition to ours
+};
+
+// A child process in a process group of its own. It is killed by the destructor and, if the test itself dies
+// in whatever way, by the kernel. Start it from the main thread only: the kernel's promise is bound to the
+// thread that forked. Standard input is empty.
+class Process {
+ public:
+  // Starts `command[0]`, which is searched in PATH. A program that cannot be started ends with code 127, as
+  // in a shell.
+  Process(const std::vector<std::string>& command, const ProcessOptions& options);
+  ~Process() { Kill(); }
+  Process(const Process&) = delete;
+  Process& operator=(const Process&) = delete;
+
+  pid_t pid() const { return pid_; }
+  bool IsRunning() { return !Poll().has_value(); }
+
+  // The exit code once the process has ended (128 + signal if a signal ended it), or nothing when `limit` has
+  // passed.
+  std::optional<int> Wait(std::chrono::milliseconds limit);
+
+  // SIGKILL to the whole process group. Does nothing to a process that has ended.
+  void Kill();
+
+ private:
+  std::optional<int> Poll();
+
+  pid_t pid_ = -1;
+  std::optional<int> exit_code_;
+};
+
+}  // namespace driverupgrade::e2e
+
+#endif  // DRIVERUPGRADE_TESTS_CONTROLPLANE_PROCESS_H_

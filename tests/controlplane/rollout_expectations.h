@@ -1,0 +1,53 @@
+// What must be true during and after every rollout that ends well, from what the witnesses saw.
+#ifndef DRIVERUPGRADE_TESTS_CONTROLPLANE_ROLLOUT_EXPECTATIONS_H_
+#define DRIVERUPGRADE_TESTS_CONTROLPLANE_ROLLOUT_EXPECTATIONS_H_
+
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "audit_log.h"
+#include "node_timeline.h"
+#include "watch_witness.h"
+#include "world.h"
+
+namespace driverupgrade::e2e {
+
+// A world before its rollout, and the witnesses of the rollout. Make it right before the driver is changed.
+struct Rollout {
+  explicit Rollout(const World& world);
+
+  const World& world;
+  std::map<std::string, NodeVersion> nodes_before;
+  std::set<std::string> workload_pods_before;
+  std::set<std::string> cordoned_before;  // by an administrator
+  AuditLog audit;
+  WatchWitness watch;
+};
+
+// Every node is upgrade-done with one Ready driver pod of the newest revision, nothing of ours is left on it,
+// and it is schedulable unless an administrator had cordoned it.
+void ExpectEveryNodeUpgraded(Rollout& rollout);
+
+// The watch never saw more nodes in progress (those of an administrator not counted) or unschedulable (those
+// counted) than allowed.
+void ExpectBudgetsKept(Rollout& rollout, int in_progress_max, int unschedulable_max);
+
+// The audit log tells the same story of every node as the watch. Not so if the operator was killed: of a
+// request whose sender is gone the audit log does not say what came of it.
+void ExpectWitnessesAgree(Rollout& rollout);
+
+// The operator has written nothing but nodes, evictions of workload pods, deletions of driver pods, and
+// Events; and every workload pod of before the rollout was evicted.
+void ExpectPodsMovedByEvictionOnly(Rollout& rollout);
+
+// One Event for every state on the way from upgrade-required to upgrade-done.
+void ExpectOneEventForEachState(Rollout& rollout);
+
+// How the states of a rollout read in an Event.
+std::string StateMessage(const std::string& state);
+
+}  // namespace driverupgrade::e2e
+
+#endif  // DRIVERUPGRADE_TESTS_CONTROLPLANE_ROLLOUT_EXPECTATIONS_H_

@@ -1,0 +1,106 @@
+// The whole way of an upgrade: gpu_operator against a real API server, judged by what the API server says
+// about it.
+#include <algorithm>
+#include <chrono>
+#include <iomanip>
+#include <iostream>
+#include <memory>
+#include <string>
+
+#include "gpu_operator.h"
+#include "rollout_expectations.h"
+#include "support.h"
+#include "support/catch.h"
+#include "world.h"
+
+namespace driverupgrade::e2e {
+namespace {
+
+constexpr int kNodes = 6;
+constexpr int kInProgressMax = 2;
+constexpr int kUnschedulableMax = 3;
+
+constexpr std::string_view kPolicy = R"(
+autoUpgrade: true
+maxParallelUpgrades: 2
+maxUnavailable: 3
+podDeletion: {force: false, timeoutSeconds: 300, deleteEmptyDir: false}
+drain: {enable: true, force: false, timeoutSeconds: 300, deleteEmptyDir: false}
+)";
+
+// Six nodes with a driver and twelve workload pods, some of which may be away at a time; one of the nodes was
+// cordoned by an administrator after it had got its pods.
+void Furnish(const World& world, int unavailable_max) {
+  world.DeployDriver();
+  Workload workload;
+  workload.replicas = 2 * kNodes;
+  workload.unavailable_max = unavailable_max;
+  world.Deploy(workload);
+  world.Cordon(world.nodes()[3]);
+}
+
+void ExpectGoodEnd(Rollout& rollout) {
+  ExpectEveryNodeUpgraded(rollout);
+  ExpectBudgetsKept(rollout, kInProgressMax, kUnschedulableMax);
+  ExpectPodsMovedByEvictionOnly(rollout);
+}
+
+TEST_CASE("A driver is upgraded on six nodes within the budgets, and the cordon of an administrator stays",
+          "[upgrade]") {
+  World world(ControlPlane::Shared(), "six", kNodes);
+  Furnish(world, 2);
+  Rollout rollout(world);
+  world.ChangeDriver("driver:2");
+
+  const OperatorResult result = GpuOperator(world, kPolicy).Run();
+  INFO(result.output());
+  REQUIRE(result.exit_code == 0);
+
+  ExpectGoodEnd(rollout);
+  ExpectWitnessesAgree(rollout);
+  ExpectOneEventForEachState(rollout);
+  std::cout << "6 nodes, 2 at a time: " << std::fixed << std::setprecision(1) << result.seconds << " s\n";
+  PrintRequests(std::cout, rollout.audit.Read(), kNodes);
+}
+
+bool AnyInProgress(const NodeTimeline& timeline) {
+  const auto nodes = timeline.Latest();
+  return std::any_of(nodes.begin(), nodes.end(), [](const auto& node) { return IsInProgress(node.second.state); });
+}
+
+TEST_CASE("An operator that is killed ten times in the middle of an upgrade comes to the same end", "[upgrade]") {
+  constexpr int kKills = 10;
+  World world(ControlPlane::Shared(), "killed", kNodes);
+  // An eviction whose sender dies at the wrong moment takes its share of the disruption budget for two minutes, although
+  // the pod stays: the API server books it before it deletes the pod. So the budget must bear some of these.
+  Furnish(world, kNodes);
+  Rollout rollout(world);
+  world.ChangeDriver("driver:2", "1500ms");
+
+  GpuOperator gpu_operator(world, kPolicy);
+  gpu_operator.set_timeout(std::chrono::seconds(240));  // for the case that it did not bear them
+  for (int kill = 0; kill < kKills; ++kill) {
+    // Each life gets a little further than the one before, up to three writes, so that death comes at various
+    // moments; but each does something, or ten lives would be no more than one.
+    const int writes_wanted = rollout.audit.CountWrites() + 1 + kill % 3;
+    const std::unique_ptr<Process> process = gpu_operator.Start();
+    const bool killed_in_progress = Eventually(std::chrono::seconds(60), [&] {
+      return !process->IsRunning() ||
+             (rollout.audit.CountWrites() >= writes_wanted && AnyInProgress(rollout.watch.Read()));
+    });
+    INFO("life " << kill + 1 << ": " << ReadFile(gpu_operator.out_file()) << ReadFile(gpu_operator.err_file()));
+    REQUIRE(killed_in_progress);
+    REQUIRE(process->IsRunning());
+    process->Kill();
+  }
+
+  const OperatorResult result = gpu_operator.Run();
+  INFO(result.output());
+  REQUIRE(result.exit_code == 0);
+  ExpectGoodEnd(rollout);
+  std::cout << "6 nodes, killed " << kKills << " times\n";
+  PrintRequests(std::cout, rollout.audit.Read(), kNodes);
+}
+
+}  // namespace
+}  // namespace driverupgrade::e2e

@@ -1,0 +1,37 @@
+// A raw watch on the nodes of one world: a second witness, which also sees what others than the operator do.
+#ifndef DRIVERUPGRADE_TESTS_CONTROLPLANE_WATCH_WITNESS_H_
+#define DRIVERUPGRADE_TESTS_CONTROLPLANE_WATCH_WITNESS_H_
+
+#include <cstddef>
+#include <filesystem>
+#include <memory>
+#include <string>
+
+#include "control_plane.h"
+#include "node_timeline.h"
+#include "process.h"
+
+namespace driverupgrade::e2e {
+
+// `kubectl get nodes --watch` in the background, from the constructor on. It follows the cluster with a small
+// delay, so wait (Eventually) for what must be in its timeline.
+class WatchWitness {
+ public:
+  // Returns when it has seen `nodes` nodes with the label `selector`; throws std::runtime_error if that takes
+  // too long.
+  WatchWitness(ControlPlane& control_plane, const std::string& selector, std::size_t nodes);
+
+  // Everything that was seen so far. Throws std::runtime_error if the watch has ended, because then it is no
+  // witness.
+  const NodeTimeline& Read();
+
+ private:
+  std::filesystem::path file_;
+  std::unique_ptr<Process> watch_;
+  std::size_t offset_ = 0;
+  NodeTimeline timeline_;
+};
+
+}  // namespace driverupgrade::e2e
+
+#endif  // DRIVERUPGRADE_TESTS_CONTROLPLANE_WATCH_WITNESS_H_

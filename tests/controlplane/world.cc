@@ -1,0 +1,276 @@
+#include "world.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <cstdio>
+#include <iostream>
+#include <iterator>
+#include <stdexcept>
+
+#include "json.h"
+#include "support.h"
+
+namespace driverupgrade::e2e {
+namespace {
+
+constexpr std::chrono::seconds kReadyLimit{90};
+
+constexpr std::string_view kNamespaces = R"(
+apiVersion: v1
+kind: Namespace
+metadata: {name: $DRIVER_NS}
+---
+apiVersion: v1
+kind: Namespace
+metadata: {name: $WORKLOAD_NS}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: Role
+metadata: {name: driver-upgrade, namespace: $DRIVER_NS}
+rules:
+- {apiGroups: [""], resources: [pods], verbs: [delete]}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: RoleBinding
+metadata: {name: driver-upgrade, namespace: $DRIVER_NS}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: driver-upgrade}
+subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: operator}]
+)";
+
+constexpr std::string_view kNode = R"(
+---
+apiVersion: v1
+kind: Node
+metadata:
+  name: $NODE
+  labels: {kubernetes.io/hostname: $NODE, driverupgrade.test/world: $WORLD}
+status:
+  allocatable: {cpu: "32", memory: 256Gi, pods: "110", nvidia.com/gpu: "8"}
+  capacity: {cpu: "32", memory: 256Gi, pods: "110", nvidia.com/gpu: "8"}
+)";
+
+constexpr std::string_view kDriver = R"(
+apiVersion: apps/v1
+kind: DaemonSet
+metadata: {name: driver, namespace: $DRIVER_NS, labels: {app: driver}}
+spec:
+  updateStrategy: {type: OnDelete}
+  selector: {matchLabels: {app: driver}}
+  template:
+    metadata: {labels: {app: driver}}
+    spec:
+      terminationGracePeriodSeconds: 1
+      nodeSelector: {driverupgrade.test/world: $WORLD}
+      tolerations: [{operator: Exists}]
+      containers: [{name: driver, image: "driver:1"}]
+)";
+
+constexpr std::string_view kDriverChange = R"({"spec": {"template": {
+  "metadata": {"annotations": {"sim/start-delay": "$START_DELAY"}},
+  "spec": {"containers": [{"name": "driver", "image": "$IMAGE"}]}}}})";
+
+constexpr std::string_view kBudget = R"(
+apiVersion: policy/v1
+kind: PodDisruptionBudget
+metadata: {name: $NAME, namespace: $WORKLOAD_NS}
+spec:
+  maxUnavailable: $UNAVAILABLE_MAX
+  selector: {matchLabels: {app: $NAME}}
+)";
+
+constexpr std::string_view kWorkload = R"(
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: $NAME, namespace: $WORKLOAD_NS}
+spec:
+  replicas: $REPLICAS
+  selector: {matchLabels: {app: $NAME}}
+  template:
+    metadata: {labels: {app: $NAME}}
+    spec:
+      terminationGracePeriodSeconds: 1
+      nodeSelector: {$NODE_SELECTOR}
+      topologySpreadConstraints:
+      - maxSkew: 1
+        topologyKey: kubernetes.io/hostname
+        whenUnsatisfiable: ScheduleAnyway
+        labelSelector: {matchLabels: {app: $NAME}}
+      containers:
+      - name: work
+        image: work:1
+        resources: {limits: {$LIMITS}}
+)";
+
+// Worlds of one run must not meet each other's namespaces, which take a while to go.
+std::string UniqueName(const std::string& name) {
+  static int count = 0;
+  return name + "-" + std::to_string(++count);
+}
+
+std::string NodeName(const std::string& world, int index) {
+  char number[16];
+  std::snprintf(number, sizeof(number), "%02d", index);
+  return world + "-node-" + number;
+}
+
+bool IsReady(const rapidjson::Value& object) {
+  for (const rapidjson::Value& condition : Items(object, {"status", "conditions"})) {
+    if (Text(condition, {"type"}) == "Ready") return Text(condition, {"status"}) == "True";
+  }
+  return false;
+}
+
+}  // namespace
+
+World::World(ControlPlane& control_plane, const std::string& name, int nodes)
+    : control_plane_(control_plane),
+      name_(UniqueName(name)),
+      driver_ns_(name_ + "-driver"),
+      workload_ns_(name_ + "-work"),
+      selector_("driverupgrade.test/world=" + name_) {
+  for (int i = 1; i <= nodes; ++i) nodes_.push_back(NodeName(name_, i));
+  control_plane_.admin().Create(
+      Substitute(std::string(kNamespaces), {{"$DRIVER_NS", driver_ns_}, {"$WORKLOAD_NS", workload_ns_}}));
+  MakeNodes();
+}
+
+World::~World() {
+  // Whole collections: kubectl deletes objects one by one, and waits for each. Owners go before what they
+  // would make again. Without kubelets nobody ends the pods of a deleted node, so they go before their nodes,
+  // and at once.
+  DeleteAll("/apis/apps/v1/namespaces/" + driver_ns_ + "/daemonsets?propagationPolicy=Orphan");
+  DeleteAll("/apis/apps/v1/namespaces/" + workload_ns_ + "/deployments?propagationPolicy=Orphan");
+  DeleteAll("/apis/apps/v1/namespaces/" + workload_ns_ + "/replicasets?propagationPolicy=Orphan");
+  for (const std::string& ns : {driver_ns_, workload_ns_}) {
+    DeleteAll("/api/v1/namespaces/" + ns + "/pods?gracePeriodSeconds=0");
+    DeleteAll("/api/v1/namespaces/" + ns);
+  }
+  DeleteAll("/api/v1/nodes?labelSelector=" + selector_);
+}
+
+void World::DeleteAll(const std::string& path) const {
+  const KubectlResult result = control_plane_.admin().Run({"delete", "--raw", path});
+  if (result.exit_code != 0) std::cerr << "world " << name_ << " is not cleaned up: " << result.err;
+}
+
+void World::MakeNodes() const {
+  std::string manifest;
+  for (const std::string& node : nodes_) {
+    manifest += Substitute(std::string(kNode), {{"$NODE", node}, {"$WORLD", name_}});
+  }
+  control_plane_.admin().Create(manifest);
+  const auto all_ready = [this] {
+    const rapidjson::Document list = control_plane_.admin().Get({"nodes", "--selector=" + selector_});
+    const auto items = Items(list, {"items"});
+    return std::all_of(items.begin(), items.end(), [](const rapidjson::Value& node) {
+      return IsReady(node) && Items(node, {"spec", "taints"}).Empty();
+    });
+  };
+  if (!Eventually(kReadyLimit, all_ready)) {
+    throw std::runtime_error("the nodes do not get Ready\n" + control_plane_.Troubles());
+  }
+}
+
+std::string World::Fill(std::string_view manifest, const Workload& workload) const {
+  const std::string node_selector =
+      workload.node.empty() ? "driverupgrade.test/world: " + name_ : "kubernetes.io/hostname: " + workload.node;
+  return Substitute(std::string(manifest), {{"$NODE_SELECTOR", node_selector},
+                                            {"$LIMITS", workload.uses_gpu ? "nvidia.com/gpu: 1" : "cpu: 100m"},
+                                            {"$NAME", workload.name},
+                                            {"$REPLICAS", std::to_string(workload.replicas)},
+                                            {"$UNAVAILABLE_MAX", std::to_string(workload.unavailable_max.value_or(0))},
+                                            {"$WORKLOAD_NS", workload_ns_}});
+}
+
+void World::WaitUntilReady(const std::string& what, const Kubectl::Arguments& get, const char* counter,
+                           int wanted) const {
+  const auto is_ready = [&] {
+    const rapidjson::Document object = control_plane_.admin().Get(get);
+    return Integer(object, {"status", "observedGeneration"}) == Integer(object, {"metadata", "generation"}) &&
+           Integer(object, {"status", counter}) == wanted;
+  };
+  if (!Eventually(kReadyLimit, is_ready)) {
+    throw std::runtime_error(what + " has not " + std::to_string(wanted) + " pods that are Ready\n" +
+                             control_plane_.Troubles());
+  }
+}
+
+void World::DeployDriver() const {
+  control_plane_.admin().Create(Substitute(std::string(kDriver), {{"$DRIVER_NS", driver_ns_}, {"$WORLD", name_}}));
+  WaitUntilReady("the driver", {"daemonset", "driver", "--namespace=" + driver_ns_}, "numberReady",
+                 static_cast<int>(nodes_.size()));
+}
+
+void World::ChangeDriver(const std::string& image, const std::string& start_delay) const {
+  const std::string patch = Substitute(std::string(kDriverChange), {{"$START_DELAY", start_delay}, {"$IMAGE", image}});
+  control_plane_.admin().Must(
+      {"patch", "daemonset", "driver", "--namespace=" + driver_ns_, "--type=strategic", "--patch=" + patch});
+}
+
+void World::Deploy(const Workload& workload) const {
+  if (workload.unavailable_max.has_value()) control_plane_.admin().Create(Fill(kBudget, workload));
+  control_plane_.admin().Create(Fill(kWorkload, workload));
+  WaitUntilReady("deployment " + workload.name, {"deployment", workload.name, "--namespace=" + workload_ns_},
+                 "readyReplicas", workload.replicas);
+}
+
+void World::Cordon(const std::string& node) const { control_plane_.admin().Must({"cordon", node}); }
+
+std::map<std::string, NodeVersion> World::Nodes() const {
+  std::map<std::string, NodeVersion> nodes;
+  const rapidjson::Document list = control_plane_.admin().Get({"nodes", "--selector=" + selector_});
+  for (const rapidjson::Value& node : Items(list, {"items"})) {
+    NodeVersion version = ToNodeVersion(node);
+    nodes.emplace(version.name, version);
+  }
+  return nodes;
+}
+
+std::vector<DriverPod> World::DriverPods() const {
+  std::vector<DriverPod> pods;
+  const rapidjson::Document list = control_plane_.admin().Get({"pods", "--namespace=" + driver_ns_});
+  for (const rapidjson::Value& pod : Items(list, {"items"})) {
+    pods.push_back({Text(pod, {"metadata", "name"}), Text(pod, {"spec", "nodeName"}),
+                    Text(pod, {"metadata", "labels", "controller-revision-hash"}), IsReady(pod)});
+  }
+  return pods;
+}
+
+std::string World::NewestDriverRevision() const {
+  std::int64_t newest = -1;
+  std::string hash;
+  const rapidjson::Document list = control_plane_.admin().Get({"controllerrevisions", "--namespace=" + driver_ns_});
+  for (const rapidjson::Value& revision : Items(list, {"items"})) {
+    if (Integer(revision, {"revision"}) <= newest) continue;
+    newest = Integer(revision, {"revision"});
+    hash = Text(revision, {"metadata", "labels", "controller-revision-hash"});
+  }
+  return hash;
+}
+
+std::set<std::string> World::WorkloadPods() const {
+  std::set<std::string> names;
+  const rapidjson::Document list = control_plane_.admin().Get({"pods", "--namespace=" + workload_ns_});
+  for (const rapidjson::Value& pod : Items(list, {"items"})) names.insert(Text(pod, {"metadata", "name"}));
+  return names;
+}
+
+std::vector<NodeEvent> World::UpgradeEvents() const {
+  std::vector<NodeEvent> events;
+  const rapidjson::Document list = control_plane_.admin().Get({"events", "--namespace=default"});
+  for (const rapidjson::Value& item : Items(list, {"items"})) {
+    NodeEvent event;
+    event.node = Text(item, {"involvedObject", "name"});
+    event.type = Text(item, {"type"});
+    event.reason = Text(item, {"reason"});
+    event.message = Text(item, {"message"});
+    event.count = static_cast<int>(std::max<std::int64_t>(1, Integer(item, {"count"})));
+    const bool is_ours = Text(item, {"involvedObject", "kind"}) == "Node" && event.reason == "GPUDriverUpgrade" &&
+                         std::find(nodes_.begin(), nodes_.end(), event.node) != nodes_.end();
+    if (is_ours) events.push_back(event);
+  }
+  return events;
+}
+
+}  // namespace driverupgrade::e2e

@@ -30,6 +30,11 @@ std::vector<AdmissionDecision> Admit(const UpgradeBudget& budget, bool paused, s
     AdmissionDecision decision{.node = std::move(candidate.node)};
     if (paused) {
       decision.gate = Refuse(GateReason::kPaused, "the policy is paused", ++place);
+    } else if (budget.Halted()) {
+      decision.gate = Refuse(GateReason::kMaxFailures,
+                             fmt::format("failurePolicy.maxFailures: {} nodes have failed, {} stop the rollout",
+                                         budget.failed, *budget.failures_max),
+                             ++place);
     } else if (candidate.needs_slot && taken_slots >= slots) {
       decision.gate = Refuse(GateReason::kMaxParallel,
                              fmt::format("maxParallelUpgrades: {} of {} nodes are in progress",

@@ -48,6 +48,11 @@ int Rank(GateReason reason) {
   }
 }
 
+// Answers that only an eviction gets; a deletion that fails has Refusal::kOther.
+bool IsRefusedEviction(const PodAttempt& attempt) {
+  return attempt.outcome && attempt.refusal != Refusal::kNone && attempt.refusal != Refusal::kOther;
+}
+
 // The kubelet of a node that is not ready will not report the end of a pod (dep-F11).
 bool IsLost(const Pod& pod, const Node& node, absl::Time now) {
   return pod.deletion_timestamp && *pod.deletion_timestamp < now && !node.ready;
@@ -129,6 +134,20 @@ EvictionRound DrainManager::Pace(const std::vector<const Pod*>& pods, const Node
   if (count > 1) round.gate.detail += fmt::format("; {} pods in all", count);
   std::sort(round.evict.begin(), round.evict.end());
   return round;
+}
+
+std::vector<PodRef> DrainManager::Overdue(const std::vector<const Pod*>& pods, const NodeView& view,
+                                          absl::Time now) const {
+  std::vector<PodRef> overdue;
+  for (const Pod* pod : pods) {
+    if (pod->deletion_timestamp) continue;
+    const auto attempt = view.attempts.pods.find(pod->ref.uid);
+    const bool due = attempt == view.attempts.pods.end() || IsRefusedEviction(attempt->second) ||
+                     NextPodRequestDue(attempt->second, pod->ref.uid) <= now;
+    if (due) overdue.push_back(pod->ref);
+  }
+  std::sort(overdue.begin(), overdue.end());
+  return overdue;
 }
 
 }  // namespace driverupgrade::inline v1

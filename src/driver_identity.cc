@@ -78,6 +78,7 @@ std::string DriverIdentity::EventReason() const {
 
 std::string DriverIdentity::StageAnnotation() const { return Key(".stage"); }
 std::string DriverIdentity::FailedRevisionAnnotation() const { return Key(".failed-revision"); }
+std::string DriverIdentity::FailuresAnnotation() const { return Key(".failures"); }
 std::string DriverIdentity::RestartPodAnnotation() const { return Key(".restart-pod"); }
 
 }  // namespace driverupgrade::inline v1

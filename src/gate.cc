@@ -6,6 +6,7 @@ std::string_view ToString(GateReason reason) {
   switch (reason) {
     case GateReason::kMaxParallel: return "MaxParallel";
     case GateReason::kMaxUnavailable: return "MaxUnavailable";
+    case GateReason::kMaxFailures: return "MaxFailures";
     case GateReason::kPaused: return "Paused";
     case GateReason::kSkipLabel: return "SkipLabel";
     case GateReason::kCordoned: return "Cordoned";

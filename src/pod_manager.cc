@@ -82,7 +82,8 @@ PodSelection PodManager::SelectForDeletion(const NodeView& view, const PodDeleti
   std::vector<const Pod*> using_driver;
   if (view.pods) {
     for (const Pod& pod : *view.pods) {
-      if (view.pods_using_driver.contains(pod.ref.uid)) using_driver.push_back(&pod);
+      const bool selected = !policy.pod_selector.empty() && policy.pod_selector.Matches(pod.labels);
+      if (selected || view.pods_using_driver.contains(pod.ref.uid)) using_driver.push_back(&pod);
     }
   }
   return drains.Classify(using_driver, policy.force, policy.delete_empty_dir);

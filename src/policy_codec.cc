@@ -33,6 +33,15 @@ constexpr std::array kCordonedNodesNames = {
     std::pair(std::string_view("Ignore"), CordonedNodes::kIgnore),
 };
 
+constexpr std::array kOnTimeoutNames = {
+    std::pair(std::string_view("Fail"), OnTimeout::kFail),
+    std::pair(std::string_view("Delete"), OnTimeout::kDelete),
+};
+constexpr std::array kOnUnscheduledPodsNames = {
+    std::pair(std::string_view("CountUnavailable"), OnUnscheduledPods::kCountUnavailable),
+    std::pair(std::string_view("Ignore"), OnUnscheduledPods::kIgnore),
+};
+
 void ReadWaitForCompletion(PolicySection& section, UpgradePolicy& policy) {
   WaitForCompletionPolicy& wait = policy.wait_for_completion.emplace();
   section.ReadSelector("podSelector", wait.pod_selector);
@@ -44,6 +53,8 @@ void ReadPodDeletion(PolicySection& section, UpgradePolicy& policy) {
   section.ReadBool("force", deletion.force);
   section.ReadSeconds("timeoutSeconds", deletion.timeout);
   section.ReadBool("deleteEmptyDir", deletion.delete_empty_dir);
+  section.ReadSelector("podSelector", deletion.pod_selector);
+  section.ReadEnum("onTimeout", kOnTimeoutNames, deletion.on_timeout);
 }
 
 void ReadDrain(PolicySection& section, bool enable, UpgradePolicy& policy) {
@@ -53,12 +64,25 @@ void ReadDrain(PolicySection& section, bool enable, UpgradePolicy& policy) {
   section.ReadSelector("podSelector", drain.pod_selector);
   section.ReadSeconds("timeoutSeconds", drain.timeout);
   section.ReadBool("deleteEmptyDir", drain.delete_empty_dir);
+  section.ReadEnum("onTimeout", kOnTimeoutNames, drain.on_timeout);
   if (enable) policy.drain = std::move(drain);
 }
 
 void ReadDeadlines(PolicySection& section, UpgradePolicy& policy) {
   section.ReadSeconds("podRestartSeconds", policy.deadlines.pod_restart);
   section.ReadSeconds("validationSeconds", policy.deadlines.validation);
+}
+
+void ReadFailurePolicy(PolicySection& section, UpgradePolicy& policy) {
+  std::optional<CountOrPercent> max_failures;
+  section.ReadCountOrPercent("maxFailures", max_failures);
+  policy.failure_policy = FailurePolicy{};
+  if (max_failures) policy.failure_policy->max_failures = *max_failures;
+}
+
+void ReadRetry(PolicySection& section, UpgradePolicy& policy) {
+  section.ReadInt("maxAttempts", policy.retry.max_attempts);
+  section.ReadSeconds("backoffSeconds", policy.retry.backoff);
 }
 
 void ReadMaxParallel(PolicySection& root, UpgradePolicy& policy) {
@@ -87,6 +111,9 @@ void ReadPolicy(PolicySection& root, const PolicyDefaults& defaults, UpgradePoli
   root.ReadEnum("pacing", kPacingNames, policy.pacing);
   root.ReadEnum("cordonedNodes", kCordonedNodesNames, policy.cordoned_nodes);
   root.ReadSection("deadlines", [&](PolicySection& section) { ReadDeadlines(section, policy); });
+  root.ReadEnum("onUnscheduledPods", kOnUnscheduledPodsNames, policy.on_unscheduled_pods);
+  root.ReadSection("failurePolicy", [&](PolicySection& section) { ReadFailurePolicy(section, policy); });
+  root.ReadSection("retry", [&](PolicySection& section) { ReadRetry(section, policy); });
   root.ReadBool("safeLoad", policy.safe_load);
 }
 
@@ -106,7 +133,7 @@ class PolicyWriter {
     Bool("autoUpgrade", policy.auto_upgrade);
     Bool("paused", policy.paused);
     Int("maxParallelUpgrades", policy.max_parallel.value_or(0));
-    WriteMaxUnavailable(policy.max_unavailable);
+    WriteLimit("maxUnavailable", policy.max_unavailable);
     WriteWaitForCompletion(policy.wait_for_completion);
     WritePodDeletion(policy.pod_deletion);
     WriteDrain(policy.drain);
@@ -117,16 +144,31 @@ class PolicyWriter {
     Seconds("podRestartSeconds", policy.deadlines.pod_restart);
     Seconds("validationSeconds", policy.deadlines.validation);
     writer_.EndObject();
+    Text("onUnscheduledPods", EnumName(kOnUnscheduledPodsNames, policy.on_unscheduled_pods));
+    WriteFailurePolicy(policy.failure_policy);
+    Key("retry");
+    writer_.StartObject();
+    Int("maxAttempts", policy.retry.max_attempts);
+    Seconds("backoffSeconds", policy.retry.backoff);
+    writer_.EndObject();
     Bool("safeLoad", policy.safe_load);
     writer_.EndObject();
     return {buffer_.GetString(), buffer_.GetSize()};
   }
 
  private:
-  void WriteMaxUnavailable(const std::optional<CountOrPercent>& limit) {
-    if (!limit) return Null("maxUnavailable");
-    if (const Count* count = std::get_if<Count>(&*limit)) return Int("maxUnavailable", count->value);
-    Text("maxUnavailable", fmt::format("{}%", std::get<Percent>(*limit).value));
+  void WriteLimit(std::string_view name, const std::optional<CountOrPercent>& limit) {
+    if (!limit) return Null(name);
+    if (const Count* count = std::get_if<Count>(&*limit)) return Int(name, count->value);
+    Text(name, fmt::format("{}%", std::get<Percent>(*limit).value));
+  }
+
+  void WriteFailurePolicy(const std::optional<FailurePolicy>& failures) {
+    if (!failures) return Null("failurePolicy");
+    Key("failurePolicy");
+    writer_.StartObject();
+    WriteLimit("maxFailures", failures->max_failures);
+    writer_.EndObject();
   }
 
   void WriteWaitForCompletion(const std::optional<WaitForCompletionPolicy>& wait) {
@@ -145,6 +187,9 @@ class PolicyWriter {
     Bool("force", deletion->force);
     Seconds("timeoutSeconds", deletion->timeout);
     Bool("deleteEmptyDir", deletion->delete_empty_dir);
+    // The empty selector stands for none, and is written so.
+    Text("podSelector", deletion->pod_selector.ToString());
+    Text("onTimeout", EnumName(kOnTimeoutNames, deletion->on_timeout));
     writer_.EndObject();
   }
 
@@ -159,6 +204,7 @@ class PolicyWriter {
     Text("podSelector", fields.pod_selector.ToString());
     Seconds("timeoutSeconds", fields.timeout);
     Bool("deleteEmptyDir", fields.delete_empty_dir);
+    Text("onTimeout", EnumName(kOnTimeoutNames, fields.on_timeout));
     writer_.EndObject();
   }
 
@@ -218,6 +264,8 @@ absl::StatusOr<UpgradePolicy> ParseUpgradePolicy(std::string_view document, cons
         fmt::format("upgrade policy: must be a mapping, got {}", internal::Describe(*node)));
   }
   DRIVERUPGRADE_RETURN_IF_ERROR(problems.ToStatus());
+  // Ranges that only some fields have.
+  DRIVERUPGRADE_RETURN_IF_ERROR(Validate(policy));
   return policy;
 }
 

@@ -15,9 +15,9 @@ namespace {
 bool ByName(const Pod& a, const Pod& b) { return a.ref < b.ref; }
 
 std::shared_ptr<const DriverFacts> MakeFacts(const std::vector<DaemonSet>& daemon_sets,
-                                             const std::vector<ControllerRevision>& revisions,
+                                             const std::vector<ControllerRevision>& revisions, int unscheduled_pods,
                                              std::vector<Finding>& findings) {
-  DriverFacts facts;
+  DriverFacts facts{.unscheduled_pods = unscheduled_pods};
   for (const DaemonSet& daemon_set : daemon_sets) {
     DriverDaemonSet driver = WantedRevision(daemon_set, revisions);
     if (!driver.wanted_revision) {
@@ -72,11 +72,11 @@ absl::StatusOr<ClusterSnapshot> SnapshotBuilder::Build(const CallContext& contex
                                  cluster_->ListControllerRevisions(context, {.ns = options_.ns}));
 
   ClusterSnapshot snapshot;
-  snapshot.driver = MakeFacts(daemon_sets, revisions, snapshot.findings);
   std::map<std::string, std::vector<Pod>> pods_by_node;
-  for (Pod& pod : driver_pods) {
-    if (!pod.node_name.empty()) pods_by_node[pod.node_name].push_back(std::move(pod));
-  }
+  for (Pod& pod : driver_pods) pods_by_node[pod.node_name].push_back(std::move(pod));
+  const auto unscheduled = pods_by_node.extract("");
+  const int unscheduled_pods = unscheduled.empty() ? 0 : static_cast<int>(unscheduled.mapped().size());
+  snapshot.driver = MakeFacts(daemon_sets, revisions, unscheduled_pods, snapshot.findings);
   std::sort(nodes.begin(), nodes.end(), [](const Node& a, const Node& b) { return a.name < b.name; });
   std::set<std::string> uids;
   for (Node& node : nodes) {

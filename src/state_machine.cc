@@ -114,6 +114,9 @@ Plan StateMachine::Step(const ClusterSnapshot& snapshot, const UpgradePolicy& po
       index[view->node.name] = verdicts.size() - 1;
     }
   }
+  if (policy.on_unscheduled_pods == OnUnscheduledPods::kCountUnavailable) {
+    plan.totals.unavailable += snapshot.driver->unscheduled_pods;
+  }
   plan.budget = ComputeBudget(plan.totals, policy);
   for (AdmissionDecision& decision : Admit(plan.budget, policy.paused, std::move(candidates))) {
     const std::size_t i = index.at(decision.node);

@@ -1,7 +1,9 @@
 #include "driverupgrade/upgrade_budget.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <limits>
+#include <variant>
 
 #include "driverupgrade/upgrade_state.h"
 #include "transitions/cordon.h"
@@ -19,9 +21,16 @@ std::optional<UpgradeState> StateOf(const Node& node, const DriverIdentity& iden
 bool HoldsSlot(const Node& node, const DriverIdentity& identity, const UpgradePolicy& policy) {
   const std::optional<UpgradeState> state = StateOf(node, identity);
   if (state && !IsInProgress(*state)) return false;
+  if (state == UpgradeState::kFailed && policy.failure_policy) return false;  // counted apart (dep-F2)
   if (policy.cordoned_nodes == CordonedNodes::kProceed && WasInitiallyUnschedulable(node, identity)) return false;
   // It only keeps another driver's cordon in place (dep-F8).
   return state != UpgradeState::kUncordonRequired || !DriverThatNeedsCordon(node, identity);
+}
+
+// A percentage rounds down: the limit is one of damage. One failure may always happen.
+int FailureLimit(const CountOrPercent& limit, int total) {
+  if (const Count* count = std::get_if<Count>(&limit)) return count->value;
+  return std::max(1, static_cast<int>(std::int64_t{std::get<Percent>(limit).value} * total / 100));
 }
 
 bool IsUnavailable(const Node& node, const DriverIdentity& identity) {
@@ -85,8 +94,10 @@ UpgradeBudget ComputeBudget(const Tally& tally, const UpgradePolicy& policy) {
   UpgradeBudget budget{.total = tally.total,
                        .parallel_max = policy.max_parallel,
                        .parallel_used = tally.slots,
-                       .unavailable = tally.unavailable};
+                       .unavailable = tally.unavailable,
+                       .failed = tally.failed};
   if (policy.max_unavailable) budget.unavailable_max = ScaledLimit(*policy.max_unavailable, tally.total);
+  if (policy.failure_policy) budget.failures_max = FailureLimit(policy.failure_policy->max_failures, tally.total);
   return budget;
 }
 

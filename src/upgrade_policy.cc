@@ -69,6 +69,12 @@ absl::Status Validate(const UpgradePolicy& policy) {
   if (policy.drain) checker.Timeout("drain.timeoutSeconds", policy.drain->timeout);
   checker.Timeout("deadlines.podRestartSeconds", policy.deadlines.pod_restart);
   checker.Timeout("deadlines.validationSeconds", policy.deadlines.validation);
+  if (policy.failure_policy) {
+    checker.AtLeast("failurePolicy.maxFailures", 1,
+                    std::visit([](const auto& limit) { return limit.value; }, policy.failure_policy->max_failures));
+  }
+  checker.AtLeast("retry.maxAttempts", 0, policy.retry.max_attempts);
+  checker.Timeout("retry.backoffSeconds", policy.retry.backoff);
   return checker.Result();
 }
 

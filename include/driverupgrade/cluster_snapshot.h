@@ -38,6 +38,8 @@ struct DriverDaemonSet {
 struct DriverFacts {
   /// By UID.
   std::map<std::string, DriverDaemonSet> daemon_sets = {};
+  /// Driver pods that are bound to no node.
+  int unscheduled_pods = 0;
   friend bool operator==(const DriverFacts&, const DriverFacts&) = default;
 };
 

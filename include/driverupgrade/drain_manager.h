@@ -62,6 +62,10 @@ class DrainManager {
   /// beyond its grace period on a node that is not ready counts as gone.
   EvictionRound Pace(const std::vector<const Pod*>& pods, const NodeView& view, absl::Time now) const;
 
+  /// Which of `pods` to delete now that the time for their eviction is over (OnTimeout::kDelete): those that are not
+  /// terminating. A refused eviction is not waited for; a deletion that failed is paced as an eviction is.
+  std::vector<PodRef> Overdue(const std::vector<const Pod*>& pods, const NodeView& view, absl::Time now) const;
+
  private:
   bool IsOwn(const Pod& pod) const;
   std::optional<PodRef> own_pod_;

@@ -60,6 +60,9 @@ class DriverIdentity {
   std::string StageAnnotation() const;
   /// Node annotation: the target revision at which the upgrade of the node failed (dep-F2).
   std::string FailedRevisionAnnotation() const;
+  /// Node annotation `<count>@<unix seconds>`: how often the upgrade of the node has failed at that revision, and when
+  /// last.
+  std::string FailuresAnnotation() const;
   /// Node annotation: UID of a driver pod to restart although its revision is current (dep-F17).
   std::string RestartPodAnnotation() const;
 

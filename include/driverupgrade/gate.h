@@ -22,6 +22,7 @@ enum class GateReason : std::uint8_t {
   // In upgrade-required.
   kMaxParallel,     ///< As many nodes as allowed are in progress.
   kMaxUnavailable,  ///< As many nodes as allowed are unavailable.
+  kMaxFailures,     ///< So many nodes have failed that the policy lets no further one start.
   kPaused,          ///< The policy is paused.
   kSkipLabel,       ///< The node's skip label is `true` (T5).
   kCordoned,        ///< An administrator's cordon, and the policy ignores such nodes (dep-F14).

@@ -55,7 +55,7 @@ class PodManager {
   /// Pods that the policy waits for: they match the selector and are Running or Pending (T14, T15).
   std::vector<const Pod*> AwaitedPods(const std::vector<Pod>& pods, const WaitForCompletionPolicy& policy) const;
 
-  /// Pods that use the driver, through the drain's filters (T24, T25). DaemonSet and static pods are left alone with a
+  /// Pods that use the driver, by the operator's filter or the policy's selector, through the drain's filters (T24, T25). DaemonSet and static pods are left alone with a
   /// finding (dep-F10).
   PodSelection SelectForDeletion(const NodeView& view, const PodDeletionPolicy& policy,
                                  const DrainManager& drains) const;

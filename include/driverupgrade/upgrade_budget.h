@@ -44,6 +44,11 @@ struct UpgradeBudget {
   int parallel_used = 0;
   std::optional<int> unavailable_max = std::nullopt;
   int unavailable = 0;
+  /// Failed nodes at which no further node starts; nullopt: no limit.
+  std::optional<int> failures_max = std::nullopt;
+  int failed = 0;
+  /// Whether so many nodes have failed that nobody is admitted (dep-F2).
+  bool Halted() const { return failures_max && failed >= *failures_max; }
   /// Slots left; INT_MAX without a limit.
   int ParallelFree() const;
   /// How many more nodes may become unavailable; INT_MAX without a limit.

@@ -46,16 +46,25 @@ struct WaitForCompletionPolicy {
   friend bool operator==(const WaitForCompletionPolicy&, const WaitForCompletionPolicy&) = default;
 };
 
-/// podDeletion: evicts the pods that use the driver. Which those are, the embedding operator says
-/// (PodFilter).
+/// What becomes of pods that are still on the node when the time for their eviction is over.
+enum class OnTimeout : std::uint8_t {
+  kFail,    ///< They stay; the upgrade of the node fails, or pod deletion falls back to a drain (T26, T32).
+  kDelete,  ///< They are deleted, disruption budgets or not, with their own grace period and their UID as precondition.
+};
+
+/// podDeletion: evicts the pods that use the driver. Which those are, the embedding operator says (PodFilter), and
+/// `pod_selector`.
 struct PodDeletionPolicy {
   /// Also pods that no controller will replace.
   bool force = false;
   /// Also pods with emptyDir volumes, whose data are lost.
   bool delete_empty_dir = false;
-  /// From entering pod-deletion-required; then drain-required if there is a drain policy, else
-  /// upgrade-failed.
+  /// Pods that use the driver beside those that the operator's PodFilter names; none when empty. For pods that hold the
+  /// driver without asking for a resource.
+  LabelSelector pod_selector = {};
+  /// From entering pod-deletion-required; then drain-required if there is a drain policy, else upgrade-failed.
   absl::Duration timeout = absl::Seconds(300);
+  OnTimeout on_timeout = OnTimeout::kFail;
   friend bool operator==(const PodDeletionPolicy&, const PodDeletionPolicy&) = default;
 };
 
@@ -69,6 +78,7 @@ struct DrainPolicy {
   LabelSelector pod_selector = {};
   /// From entering drain-required; then upgrade-failed.
   absl::Duration timeout = absl::Seconds(300);
+  OnTimeout on_timeout = OnTimeout::kFail;
   friend bool operator==(const DrainPolicy&, const DrainPolicy&) = default;
 };
 
@@ -93,6 +103,28 @@ struct DeadlinePolicy {
   friend bool operator==(const DeadlinePolicy&, const DeadlinePolicy&) = default;
 };
 
+/// failurePolicy: without it a failed node holds its slot, so that failures bring the rollout to a stop one by one.
+struct FailurePolicy {
+  /// Failed nodes hold no slot; when there are so many, no further node starts. Percentages round down, to 1 at least.
+  CountOrPercent max_failures = Count{1};
+  friend bool operator==(const FailurePolicy&, const FailurePolicy&) = default;
+};
+
+/// retry: takes failed nodes back to upgrade-required by themselves.
+struct RetryPolicy {
+  /// Retries of one node at one target revision; 0: none.
+  int max_attempts = 0;
+  /// From the first failure to the first retry; doubles with each, up to 24 h.
+  absl::Duration backoff = absl::Minutes(1);
+  friend bool operator==(const RetryPolicy&, const RetryPolicy&) = default;
+};
+
+/// Driver pods that are bound to no node.
+enum class OnUnscheduledPods : std::uint8_t {
+  kCountUnavailable,  ///< Each counts as one unavailable node.
+  kIgnore,
+};
+
 struct UpgradePolicy {
   /// False freezes every node where it stands (dep-F9).
   bool auto_upgrade = false;
@@ -108,7 +140,10 @@ struct UpgradePolicy {
   std::optional<DrainPolicy> drain = std::nullopt;
   Pacing pacing = Pacing::kChained;
   CordonedNodes cordoned_nodes = CordonedNodes::kProceed;
+  OnUnscheduledPods on_unscheduled_pods = OnUnscheduledPods::kCountUnavailable;
   DeadlinePolicy deadlines = {};
+  std::optional<FailurePolicy> failure_policy = std::nullopt;
+  RetryPolicy retry = {};
   /// For the operator, which tells the init container of the driver pod to ask for safe load. The engine does
   /// not look at it: it acts on DriverIdentity::SafeLoadAnnotation alone.
   bool safe_load = false;

@@ -72,9 +72,14 @@ std::size_t EditDistance(std::string_view a, std::string_view b) {
 // The known name that was probably meant; empty if none comes near.
 std::string_view Nearest(std::string_view name, const std::vector<std::string_view>& known) {
   constexpr std::size_t kPrefixSizeMin = 4;
+  if (name.size() > kQuoteSizeMax) return {};
+  // `timeout` is nearer to onTimeout by letters, and timeoutSeconds is what was meant.
+  const auto longer = std::find_if(known.begin(), known.end(), [name](std::string_view candidate) {
+    return candidate.substr(0, name.size()) == name;
+  });
+  if (name.size() >= kPrefixSizeMin && longer != known.end()) return *longer;
   std::string_view nearest;
   std::size_t distance_max = 1 + name.size() / 4;
-  if (name.size() > kQuoteSizeMax) return nearest;
   for (const std::string_view candidate : known) {
     const std::size_t distance = EditDistance(name, candidate);
     if (distance <= distance_max) {
@@ -82,11 +87,7 @@ std::string_view Nearest(std::string_view name, const std::vector<std::string_vi
       distance_max = distance > 0 ? distance - 1 : 0;
     }
   }
-  if (!nearest.empty() || name.size() < kPrefixSizeMin) return nearest;
-  const auto longer = std::find_if(known.begin(), known.end(), [name](std::string_view candidate) {
-    return candidate.substr(0, name.size()) == name;
-  });
-  return longer == known.end() ? nearest : *longer;
+  return nearest;
 }
 
 bool IsFieldName(std::string_view text) {

@@ -39,14 +39,6 @@ std::string TimedOut(std::string_view what, absl::Duration timeout, std::string_
                      remaining.empty() ? "the node's pods could not be read" : remaining);
 }
 
-// Sends what is due and waits for the rest.
-Progress Evict(Walk& walk, EvictionRound round, absl::Time deadline) {
-  walk.verdict.plan.evict = std::move(round.evict);
-  absl::Time due = deadline;
-  if (round.gate.not_before) due = std::min(due, *round.gate.not_before);
-  return walk.Wait(round.gate.reason, std::move(round.gate.detail), due);
-}
-
 bool RequestedEvictions(const Walk& walk) { return !walk.view.attempts.pods.empty(); }
 
 }  // namespace
@@ -62,7 +54,7 @@ Progress LeaveWaitForJobs(Walk& walk) {
   walk.HoldCordon();
   const auto& policy = walk.in.policy.wait_for_completion;
   if (!policy || policy->pod_selector.empty()) {
-    return walk.Enter(walk.in.options.pod_deletion ? UpgradeState::kPodDeletionRequired : UpgradeState::kDrainRequired,
+    return walk.Enter(PodDeletion(walk.in) ? UpgradeState::kPodDeletionRequired : UpgradeState::kDrainRequired,
                       "no jobs to wait for");
   }
   const absl::Time deadline = walk.Deadline(policy->timeout);
@@ -99,12 +91,16 @@ Progress LeavePodDeletion(Walk& walk) {
     if (RequestedEvictions(walk)) walk.Event(false, "Deleted workload pods on the node for the driver upgrade");
     return walk.Enter(UpgradeState::kPodRestartRequired, "no pod on the node uses the driver");
   }
-  if (walk.Expired(deadline)) return FallBackToDrain(walk, TimedOut("pod deletion", policy->timeout, round.remaining));
+  const bool expired = walk.Expired(deadline);
+  if (expired && policy->on_timeout == OnTimeout::kDelete && !round.finished) {
+    return walk.DeleteOverdue(selection.evict, std::move(round));
+  }
+  if (expired) return FallBackToDrain(walk, TimedOut("pod deletion", policy->timeout, round.remaining));
   if (round.finished) {
     const auto& [pod, error] = *walk.view.hook_errors.begin();
     return walk.Wait(GateReason::kHook, fmt::format("{}: {}", pod, error), deadline);
   }
-  return Evict(walk, std::move(round), deadline);
+  return walk.Evict(std::move(round), deadline);
 }
 
 // T29-T33: drain-required -> pod-restart-required | upgrade-failed.
@@ -128,10 +124,11 @@ Progress LeaveDrain(Walk& walk) {
     return walk.Enter(UpgradeState::kPodRestartRequired, "drained");
   }
   if (walk.Expired(deadline)) {
+    if (policy->on_timeout == OnTimeout::kDelete) return walk.DeleteOverdue(selection.evict, std::move(round));
     return walk.Fail("Failed to drain the node", TimedOut("drain", policy->timeout, round.remaining));
   }
   if (!RequestedEvictions(walk)) walk.Event(false, "Scheduling drain of the node");
-  return Evict(walk, std::move(round), deadline);
+  return walk.Evict(std::move(round), deadline);
 }
 
 }  // namespace driverupgrade::inline v1

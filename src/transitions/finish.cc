@@ -12,7 +12,7 @@ namespace {
 void RemoveOurTraces(Walk& walk) {
   const DriverIdentity& identity = walk.in.identity;
   for (const std::string& key : {identity.InitiallyUnschedulableAnnotation(), identity.RestartPodAnnotation(),
-                                 identity.FailedRevisionAnnotation()}) {
+                                 identity.FailedRevisionAnnotation(), identity.FailuresAnnotation()}) {
     walk.after.annotations.erase(key);
   }
 }

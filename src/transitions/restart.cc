@@ -10,32 +10,39 @@
 namespace driverupgrade::inline v1 {
 namespace {
 
-// Whether the node is free of the pods that the policy protects. What is not is in `round`, or in `why` if nothing can
-// be done about it.
+constexpr absl::Duration kRetryBackoffMax = absl::Hours(24);
+
+// Whether the node is free of the pods that the policy protects, and if not, what is to be done about them.
 struct Evacuation {
   bool done = false;
+  std::vector<const Pod*> pods = {};
   EvictionRound round = {};
-  GateReason reason = GateReason::kPodsUnknown;
-  std::string why = {};
+  OnTimeout on_timeout = OnTimeout::kFail;
+  // Set where nothing can be done but wait.
+  std::string stuck = {};
+  GateReason stuck_reason = GateReason::kPodsUnknown;
 };
 
 Evacuation Evacuate(Walk& walk) {
   if (!EvacuationTimeout(walk.in)) return {.done = true};
   const std::vector<Pod>* pods = walk.KnownPods();
-  if (pods == nullptr) return {.why = "the node's pods have not been read since it was cordoned"};
+  if (pods == nullptr) return {.stuck = "the node's pods have not been read since it was cordoned"};
+  Evacuation result;
   if (const auto deletion = PodDeletion(walk.in)) {
     // Those that may not be evicted have been reported when pod deletion gave up on them (T25).
-    PodSelection selection = walk.pods.SelectForDeletion(walk.view, *deletion, walk.drains);
-    Evacuation result{.round = walk.drains.Pace(selection.evict, walk.view, walk.in.now)};
-    result.done = result.round.finished;
-    return result;
+    result.pods = walk.pods.SelectForDeletion(walk.view, *deletion, walk.drains).evict;
+    result.on_timeout = deletion->on_timeout;
+  } else {
+    PodSelection selection = walk.drains.Select(*pods, *walk.in.policy.drain);
+    if (!selection.blocked.empty()) {
+      const PodSelection::Blocked& blocked = selection.blocked.front();
+      return {.stuck = fmt::format("{} {}", blocked.pod->ref.ToString(), blocked.why),
+              .stuck_reason = GateReason::kUndeletablePods};
+    }
+    result.pods = std::move(selection.evict);
+    result.on_timeout = walk.in.policy.drain->on_timeout;
   }
-  PodSelection selection = walk.drains.Select(*pods, *walk.in.policy.drain);
-  if (!selection.blocked.empty()) {
-    return {.reason = GateReason::kUndeletablePods,
-            .why = fmt::format("{} {}", selection.blocked.front().pod->ref.ToString(), selection.blocked.front().why)};
-  }
-  Evacuation result{.round = walk.drains.Pace(selection.evict, walk.view, walk.in.now)};
+  result.round = walk.drains.Pace(result.pods, walk.view, walk.in.now);
   result.done = result.round.finished;
   return result;
 }
@@ -44,16 +51,17 @@ Evacuation Evacuate(Walk& walk) {
 Progress EvictNewcomers(Walk& walk, Evacuation evacuation) {
   const absl::Duration timeout = *EvacuationTimeout(walk.in);
   const absl::Time deadline = walk.Deadline(timeout);
-  std::string remaining = evacuation.why.empty() ? evacuation.round.remaining : evacuation.why;
+  const bool stuck = !evacuation.stuck.empty();
   if (walk.Expired(deadline)) {
+    if (!stuck && evacuation.on_timeout == OnTimeout::kDelete) {
+      return walk.DeleteOverdue(evacuation.pods, std::move(evacuation.round));
+    }
     return walk.Fail("Failed to drain the node", fmt::format("pods are back on the node, and {} s were not enough: {}",
-                                                             absl::ToInt64Seconds(timeout), remaining));
+                                                             absl::ToInt64Seconds(timeout),
+                                                             stuck ? evacuation.stuck : evacuation.round.remaining));
   }
-  if (!evacuation.why.empty()) return walk.Wait(evacuation.reason, std::move(evacuation.why), deadline);
-  walk.verdict.plan.evict = std::move(evacuation.round.evict);
-  absl::Time due = deadline;
-  if (evacuation.round.gate.not_before) due = std::min(due, *evacuation.round.gate.not_before);
-  return walk.Wait(evacuation.round.gate.reason, std::move(evacuation.round.gate.detail), due);
+  if (stuck) return walk.Wait(evacuation.stuck_reason, std::move(evacuation.stuck), deadline);
+  return walk.Evict(std::move(evacuation.round), deadline);
 }
 
 Progress WaitForDriver(Walk& walk, GateReason reason, std::string detail, absl::Time due = absl::InfiniteFuture()) {
@@ -104,7 +112,7 @@ std::optional<Progress> UnblockSafeLoadOfFailed(Walk& walk) {
   if (!walk.safe_load.IsWaiting(walk.after)) return std::nullopt;
   if (!walk.after.unschedulable) return walk.Wait(GateReason::kSafeLoad, "the node is not cordoned");
   if (const Evacuation evacuation = Evacuate(walk); !evacuation.done) {
-    return walk.Wait(GateReason::kSafeLoad, evacuation.why.empty() ? evacuation.round.remaining : evacuation.why);
+    return walk.Wait(GateReason::kSafeLoad, evacuation.stuck.empty() ? evacuation.round.remaining : evacuation.stuck);
   }
   Unblock(walk);
   return std::nullopt;
@@ -136,25 +144,47 @@ Progress LeavePodRestart(Walk& walk) {
                        fmt::format("{} is not ready", driver.not_ready->ref.ToString()));
 }
 
-// T40-T42 with dep-F2 and dep-F3: upgrade-failed -> upgrade-required with a new revision; -> validation-required |
-// uncordon-required | upgrade-done once the driver is ready.
+// A failed node that nothing has repaired: taken back after a pause, as often as the policy says (retry).
+Progress RetryOrWait(Walk& walk, std::string why) {
+  const RetryPolicy& retry = walk.in.policy.retry;
+  const Failures failures = walk.PastFailures();
+  if (failures.count == 0 || failures.count > retry.max_attempts) {
+    return walk.Wait(GateReason::kFailed, std::move(why));
+  }
+  const absl::Duration backoff = std::min(retry.backoff * (1 << std::min(failures.count - 1, 16)), kRetryBackoffMax);
+  const absl::Time due = failures.last + backoff;
+  std::string detail = fmt::format("retry {} of {}", failures.count, retry.max_attempts);
+  if (walk.Expired(due)) return walk.Enter(UpgradeState::kUpgradeRequired, std::move(detail));
+  return walk.Wait(GateReason::kFailed, fmt::format("{}; {} is to come", why, detail), due);
+}
+
+// T40-T42 with dep-F2 and dep-F3: upgrade-failed -> upgrade-required with a new revision or for a retry; ->
+// validation-required | uncordon-required | upgrade-done once the driver is ready.
 Progress LeaveFailed(Walk& walk) {
   const std::string key = walk.in.identity.FailedRevisionAnnotation();
   const std::string& wanted = walk.driver.wanted_revision;
   const auto failed = walk.after.annotations.find(key);
   if (!wanted.empty() && failed != walk.after.annotations.end() && failed->second != wanted) {
+    walk.after.annotations.erase(walk.in.identity.FailuresAnnotation());
     return walk.Enter(UpgradeState::kUpgradeRequired, fmt::format("revision {} is new", wanted));
   }
-  // A node that the Go library failed carries no revision: the present one is what it failed at, for all we can know.
+  // A node that the Go library failed carries neither: for all we can know it failed just now, at this revision.
   if (!wanted.empty()) walk.after.annotations[key] = wanted;
+  if (walk.PastFailures().count == 0) walk.WriteFailures({.count = 1, .last = walk.in.now});
   if (!walk.driver.InSync()) {
-    return walk.Wait(GateReason::kFailed,
-                     walk.driver.unknown ? walk.driver.why_unknown : "the driver pod is missing or out of date");
+    return RetryOrWait(walk, walk.driver.unknown ? walk.driver.why_unknown : "the driver pod is missing or out of date");
   }
   if (const auto stopped = UnblockSafeLoadOfFailed(walk)) return *stopped;
-  if (!walk.driver.ready) return walk.Wait(GateReason::kFailed, "the driver pod is not ready");
-  if (walk.in.options.validation_selector) return walk.Enter(UpgradeState::kValidationRequired, "the driver recovered");
-  return FinishUpgrade(walk, "the driver recovered");
+  if (!walk.driver.ready) return RetryOrWait(walk, "the driver pod is not ready");
+  if (!walk.in.options.validation_selector) return FinishUpgrade(walk, "the driver recovered");
+  // A node that failed validation would fail it again and again: it goes back when its validation pods are ready.
+  if (const std::vector<Pod>* pods = walk.KnownPods()) {
+    Validation validation = ValidationManager(*walk.in.options.validation_selector).Evaluate(*pods);
+    if (!validation.passed) return RetryOrWait(walk, std::move(validation.missing));
+  } else if (walk.after.unschedulable) {
+    return walk.Wait(GateReason::kPodsUnknown, "the validation pods have not been read");
+  }
+  return walk.Enter(UpgradeState::kValidationRequired, "the driver recovered");
 }
 
 // T43-T47: validation-required -> uncordon-required | upgrade-done | upgrade-failed.

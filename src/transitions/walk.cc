@@ -70,7 +70,8 @@ NodePatch Difference(const Node& from, const Node& to) {
 }  // namespace
 
 std::optional<PodDeletionPolicy> PodDeletion(const JudgeContext& in) {
-  if (!in.options.pod_deletion) return std::nullopt;
+  const bool selects = in.policy.pod_deletion && !in.policy.pod_deletion->pod_selector.empty();
+  if (!in.options.pod_deletion && !selects) return std::nullopt;
   return in.policy.pod_deletion.value_or(PodDeletionPolicy{});
 }
 
@@ -117,7 +118,34 @@ Progress Walk::Fail(std::string_view what, std::string why) {
   if (!driver.wanted_revision.empty()) {
     after.annotations[in.identity.FailedRevisionAnnotation()] = driver.wanted_revision;
   }
+  WriteFailures({.count = PastFailures().count + 1, .last = in.now});
   return Progress::kMoved;
+}
+
+Failures Walk::PastFailures() const {
+  const std::string text = AnnotationOf(after, in.identity.FailuresAnnotation());
+  const std::vector<std::string> parts = absl::StrSplit(text, '@');
+  int count = 0;
+  const std::optional<absl::Time> last = parts.size() == 2 ? ParseUnixSeconds(parts[1]) : std::nullopt;
+  if (!last || !absl::SimpleAtoi(parts[0], &count) || count < 1 || *last > in.now + kClockSkewMax) return {};
+  return {.count = count, .last = *last};
+}
+
+void Walk::WriteFailures(const Failures& failures) {
+  after.annotations[in.identity.FailuresAnnotation()] =
+      fmt::format("{}@{}", failures.count, absl::ToUnixSeconds(failures.last));
+}
+
+Progress Walk::Evict(EvictionRound round, absl::Time deadline) {
+  verdict.plan.evict = std::move(round.evict);
+  const absl::Time due = std::min(deadline, round.gate.not_before.value_or(absl::InfiniteFuture()));
+  return Wait(round.gate.reason, std::move(round.gate.detail), due);
+}
+
+Progress Walk::DeleteOverdue(const std::vector<const Pod*>& overdue_pods, EvictionRound round) {
+  verdict.plan.remove = drains.Overdue(overdue_pods, view, in.now);
+  return Wait(round.gate.reason, fmt::format("the time for evictions is over, the pods are deleted: {}", round.remaining),
+              round.gate.not_before.value_or(absl::InfiniteFuture()));
 }
 
 Progress Walk::Wait(GateReason reason, std::string detail, absl::Time not_before) {

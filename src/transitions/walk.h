@@ -26,6 +26,12 @@ struct JudgeContext {
   absl::Time active_since;
 };
 
+// How often the upgrade of a node has failed at the present target revision, as its annotation says.
+struct Failures {
+  int count = 0;
+  absl::Time last = absl::UnixEpoch();
+};
+
 // Whether a transition function entered another state, so that the next one may go on from there.
 enum class Progress { kMoved, kStopped };
 
@@ -52,6 +58,10 @@ class Walk {
   Progress Enter(UpgradeState next, std::string reason);
   // Enters upgrade-failed with a Warning event `what`, `why`.
   Progress Fail(std::string_view what, std::string why);
+  // Sends the evictions that are due and waits for the rest, up to `deadline`.
+  Progress Evict(EvictionRound round, absl::Time deadline);
+  // Deletes what should have been evicted by now (OnTimeout::kDelete), and waits for it.
+  Progress DeleteOverdue(const std::vector<const Pod*>& overdue_pods, EvictionRound round);
   // Stops for this pass, with the reason that people see.
   Progress Wait(GateReason reason, std::string detail, absl::Time not_before = absl::InfiniteFuture());
   // Stops without a reason: there is nothing more to come.
@@ -64,6 +74,10 @@ class Walk {
   // been active for min(timeout, 60 s) (dep-F4). Writes or mends the stage's timer where needed.
   absl::Time Deadline(absl::Duration timeout);
   bool Expired(absl::Time deadline) const { return in.now >= deadline; }
+
+  // Zero failures where the annotation is absent or malformed.
+  Failures PastFailures() const;
+  void WriteFailures(const Failures& failures);
 
   // Makes sure that the node is cordoned, by us if nobody else did (T11, dep-F8).
   void HoldCordon();

@@ -108,8 +108,7 @@ TEST_CASE("the examples of the network operator's manual") {
 }
 
 TEST_CASE("an empty document is all defaults") {
-  const std::string document =
-      GENERATE("", "  \n", "# nothing\n", "{}", "null", "~", "---\n", "--- {}\n...\n");
+  const std::string document = GENERATE("", "  \n", "# nothing\n", "{}", "null", "~", "---\n", "--- {}\n...\n");
   CAPTURE(document);
   CHECK(Parsed(document) == UpgradePolicy{});
   CHECK(Parsed(document, PolicyDefaults::GpuOperator()) ==
@@ -118,8 +117,7 @@ TEST_CASE("an empty document is all defaults") {
 }
 
 TEST_CASE("a section that says nothing has the defaults of its fields") {
-  const UpgradePolicy policy =
-      Parsed("{waitForCompletion: {}, podDeletion: {}, drain: {enable: true}, deadlines: {}}");
+  const UpgradePolicy policy = Parsed("{waitForCompletion: {}, podDeletion: {}, drain: {enable: true}, deadlines: {}}");
   CHECK(policy.wait_for_completion->timeout == absl::InfiniteDuration());
   CHECK(policy.pod_deletion->timeout == absl::Seconds(300));
   CHECK(policy.drain->timeout == absl::Seconds(300));
@@ -130,8 +128,7 @@ TEST_CASE("a section that says nothing has the defaults of its fields") {
 TEST_CASE("a drain section without enable is on only for the network operator") {
   CHECK_FALSE(Parsed("drain: {force: true}").drain);
   CHECK_FALSE(Parsed("drain: {force: true}", PolicyDefaults::GpuOperator()).drain);
-  CHECK(Parsed("drain: {force: true}", PolicyDefaults::NetworkOperator()).drain ==
-        DrainPolicy{.force = true});
+  CHECK(Parsed("drain: {force: true}", PolicyDefaults::NetworkOperator()).drain == DrainPolicy{.force = true});
   CHECK(Parsed("drain: {}", PolicyDefaults::NetworkOperator()).drain == DrainPolicy{});
   CHECK_FALSE(Parsed("drain: {enable: false}", PolicyDefaults::NetworkOperator()).drain);
 }
@@ -149,8 +146,7 @@ TEST_CASE("null is the same as absent") {
     deadlines: null
 )";
   CHECK(Parsed(document, PolicyDefaults::GpuOperator()) ==
-        UpgradePolicy{
-            .auto_upgrade = true, .max_unavailable = Percent{25}, .pod_deletion = PodDeletionPolicy{}});
+        UpgradePolicy{.auto_upgrade = true, .max_unavailable = Percent{25}, .pod_deletion = PodDeletionPolicy{}});
   CHECK(Parsed("drain: {enable: true, timeoutSeconds: null, podSelector: null}").drain == DrainPolicy{});
 }
 
@@ -175,12 +171,10 @@ TEST_CASE("every field is read") {
       .max_unavailable = Count{3},
       .wait_for_completion =
           WaitForCompletionPolicy{.pod_selector = Selector("job in (a,b)"), .timeout = absl::Minutes(1)},
-      .pod_deletion =
-          PodDeletionPolicy{.force = true, .delete_empty_dir = true, .timeout = absl::InfiniteDuration()},
-      .drain = DrainPolicy{.force = true,
-                           .delete_empty_dir = true,
-                           .pod_selector = Selector("!keep"),
-                           .timeout = absl::Seconds(7)},
+      .pod_deletion = PodDeletionPolicy{.force = true, .delete_empty_dir = true, .timeout = absl::InfiniteDuration()},
+      .drain =
+          DrainPolicy{
+              .force = true, .delete_empty_dir = true, .pod_selector = Selector("!keep"), .timeout = absl::Seconds(7)},
       .pacing = Pacing::kEveryState,
       .cordoned_nodes = CordonedNodes::kWithinBudget,
       .deadlines = {.pod_restart = absl::Minutes(15), .validation = absl::InfiniteDuration()},
@@ -259,12 +253,10 @@ TEST_CASE("values of the wrong type or out of range") {
       {"pacing: chained", "pacing: must be one of Chained, EveryState, got chained"},
       {"pacing: [Chained]", "pacing: must be one of Chained, EveryState, got a list"},
       {"cordonedNodes: None", "cordonedNodes: must be one of Proceed, WithinBudget, Ignore, got None"},
-      {"maxParallelUpgrades: !!str 1",
-       "maxParallelUpgrades: YAML tags are not read, got \"tag:yaml.org,2002:str\""},
+      {"maxParallelUpgrades: !!str 1", "maxParallelUpgrades: YAML tags are not read, got \"tag:yaml.org,2002:str\""},
       // Empty, it would drain everything.
       {"drain: {podSelector: !keep}", "drain.podSelector: YAML tags are not read, got \"!keep\""},
-      {"drain:\n  podSelector: !keep\n  force: true",
-       "drain.podSelector: YAML tags are not read, got \"!keep\""},
+      {"drain:\n  podSelector: !keep\n  force: true", "drain.podSelector: YAML tags are not read, got \"!keep\""},
       {"drain: !foo {}", "drain: YAML tags are not read, got \"!foo\""},
   }));
   CAPTURE(row.document);
@@ -276,7 +268,10 @@ TEST_CASE("fields that nobody knows, twice given, or spelled twice") {
       {"drain: {timeoutSecond: 5}", "drain.timeoutSecond: unknown field (did you mean timeoutSeconds?)"},
       {"drain: {timeout: 5}", "drain.timeout: unknown field (did you mean timeoutSeconds?)"},
       {"drain: {enabled: true}", "drain.enabled: unknown field (did you mean enable?)"},
-      {"podDeletion: {podSelector: a}", "podDeletion.podSelector: unknown field"},
+      {"podDeletion: {enable: true}", "podDeletion.enable: unknown field"},
+      {"drain: {onTimeout: Kill}", "drain.onTimeout: must be one of Fail, Delete, got Kill"},
+      {"failurePolicy: {maxFailures: 0}", "failurePolicy.maxFailures: must be >= 1, got 0"},
+      {"retry: {maxAttempts: -1}", "retry.maxAttempts: must be >= 0, got -1"},
       {"autoupgrade: true", "autoupgrade: unknown field (did you mean autoUpgrade?)"},
       {"maxParallel: 1", "maxParallel: unknown field (did you mean maxParallelUpgrades?)"},
       {"maxUnavailible: 1", "maxUnavailible: unknown field (did you mean maxUnavailable?)"},
@@ -334,8 +329,7 @@ TEST_CASE("documents that are no policy at all") {
 TEST_CASE("documents that would exhaust the reader are refused") {
   const std::string too_long(std::size_t{1} << 20, ' ');
   CHECK(Parsed(too_long) == UpgradePolicy{});
-  CHECK(ErrorOf(too_long + " ") ==
-        "upgrade policy: the document has 1048577 bytes, more than the 1048576 allowed");
+  CHECK(ErrorOf(too_long + " ") == "upgrade policy: the document has 1048577 bytes, more than the 1048576 allowed");
   CHECK(ErrorOf(std::string(1'000'000, '[')).find("upgrade policy: ") == 0);
   CHECK(ErrorOf("a: " + std::string(40, '[') + std::string(40, ']')).find("nested more than 32 deep") !=
         std::string::npos);
@@ -370,17 +364,19 @@ TEST_CASE("a policy is written with every field") {
       FormatUpgradePolicy({}) ==
       R"({"autoUpgrade":false,"paused":false,"maxParallelUpgrades":1,"maxUnavailable":null,)"
       R"("waitForCompletion":null,"podDeletion":null,)"
-      R"("drain":{"enable":false,"force":false,"podSelector":"","timeoutSeconds":300,"deleteEmptyDir":false},)"
+      R"("drain":{"enable":false,"force":false,"podSelector":"","timeoutSeconds":300,"deleteEmptyDir":false,"onTimeout":"Fail"},)"
       R"("pacing":"Chained","cordonedNodes":"Proceed",)"
-      R"("deadlines":{"podRestartSeconds":0,"validationSeconds":600},"safeLoad":false})");
+      R"("deadlines":{"podRestartSeconds":0,"validationSeconds":600},"onUnscheduledPods":"CountUnavailable",)"
+      R"("failurePolicy":null,"retry":{"maxAttempts":0,"backoffSeconds":60},"safeLoad":false})");
   CHECK(
       FormatUpgradePolicy(Parsed(kGpuOperatorManual)) ==
       R"({"autoUpgrade":true,"paused":false,"maxParallelUpgrades":1,"maxUnavailable":"25%",)"
       R"("waitForCompletion":{"podSelector":"","timeoutSeconds":0},)"
-      R"("podDeletion":{"force":false,"timeoutSeconds":300,"deleteEmptyDir":false},)"
-      R"("drain":{"enable":false,"force":false,"podSelector":"","timeoutSeconds":300,"deleteEmptyDir":false},)"
+      R"("podDeletion":{"force":false,"timeoutSeconds":300,"deleteEmptyDir":false,"podSelector":"","onTimeout":"Fail"},)"
+      R"("drain":{"enable":false,"force":false,"podSelector":"","timeoutSeconds":300,"deleteEmptyDir":false,"onTimeout":"Fail"},)"
       R"("pacing":"Chained","cordonedNodes":"Proceed",)"
-      R"("deadlines":{"podRestartSeconds":0,"validationSeconds":600},"safeLoad":false})");
+      R"("deadlines":{"podRestartSeconds":0,"validationSeconds":600},"onUnscheduledPods":"CountUnavailable",)"
+      R"("failurePolicy":null,"retry":{"maxAttempts":0,"backoffSeconds":60},"safeLoad":false})");
 }
 
 TEST_CASE("fractions of seconds are rounded up, so that none becomes for ever") {
@@ -401,16 +397,26 @@ class PolicyGenerator {
     policy.max_parallel = Pick<std::optional<int>>({std::nullopt, 1, 7, 2147483647});
     policy.max_unavailable = Pick<std::optional<CountOrPercent>>(
         {std::nullopt, Count{0}, Count{5}, Percent{0}, Percent{25}, Percent{100}, Percent{2147483647}});
+    if (Flag()) policy.wait_for_completion = WaitForCompletionPolicy{.pod_selector = Labels(), .timeout = Timeout()};
+    if (Flag()) {
+      policy.pod_deletion = PodDeletionPolicy{.force = Flag(),
+                                              .delete_empty_dir = Flag(),
+                                              .pod_selector = Labels(),
+                                              .timeout = Timeout(),
+                                              .on_timeout = WhenLate()};
+    }
+    if (Flag()) {
+      policy.drain = DrainPolicy{.force = Flag(),
+                                 .delete_empty_dir = Flag(),
+                                 .pod_selector = Labels(),
+                                 .timeout = Timeout(),
+                                 .on_timeout = WhenLate()};
+    }
+    policy.on_unscheduled_pods =
+        Pick<OnUnscheduledPods>({OnUnscheduledPods::kCountUnavailable, OnUnscheduledPods::kIgnore});
     if (Flag())
-      policy.wait_for_completion = WaitForCompletionPolicy{.pod_selector = Labels(), .timeout = Timeout()};
-    if (Flag()) {
-      policy.pod_deletion =
-          PodDeletionPolicy{.force = Flag(), .delete_empty_dir = Flag(), .timeout = Timeout()};
-    }
-    if (Flag()) {
-      policy.drain = DrainPolicy{
-          .force = Flag(), .delete_empty_dir = Flag(), .pod_selector = Labels(), .timeout = Timeout()};
-    }
+      policy.failure_policy = FailurePolicy{Pick<CountOrPercent>({Count{1}, Count{9}, Percent{1}, Percent{150}})};
+    policy.retry = {.max_attempts = Pick<int>({0, 1, 2147483647}), .backoff = Timeout()};
     policy.pacing = Pick<Pacing>({Pacing::kChained, Pacing::kEveryState});
     policy.cordoned_nodes =
         Pick<CordonedNodes>({CordonedNodes::kProceed, CordonedNodes::kWithinBudget, CordonedNodes::kIgnore});
@@ -429,6 +435,7 @@ class PolicyGenerator {
     return Pick<absl::Duration>(
         {absl::Seconds(1), absl::Seconds(300), absl::Seconds(2147483647), absl::InfiniteDuration()});
   }
+  OnTimeout WhenLate() { return Pick<OnTimeout>({OnTimeout::kFail, OnTimeout::kDelete}); }
   LabelSelector Labels() {
     return Selector(
         Pick<std::string>({"", "a=b", "true", "1", "null", "a in (x,y),!b,c", "n>5,k!=", "a/b notin (,z)"}));

@@ -266,6 +266,39 @@ TEST_CASE("dep-F10: a DaemonSet pod that uses the driver stays, with a finding, 
   CHECK(verdict.findings[0].code == FindingCode::kPodLeftAlone);
 }
 
+TEST_CASE("doc-D2: with onTimeout Delete, pods that are left at the deadline are deleted; nothing is deleted before") {
+  auto node = DrainingNode().WithPods({WebPod().Build()}).StageBegan("drain-required", absl::Seconds(299));
+  node.policy.drain->on_timeout = OnTimeout::kDelete;
+  node.view.attempts.pods["web-uid"] = {.count = 4,
+                                        .outcome = Outcome::kNotApplied,
+                                        .answered_at = node.now,
+                                        .refusal = Refusal::kDisruptionBudget,
+                                        .budget = "web-budget"};
+  CHECK(node.Judge().plan.remove.empty());
+  node.now += absl::Seconds(1);
+  Verdict verdict = node.Judge();
+  REQUIRE(verdict.plan.remove.size() == 1);
+  CHECK(verdict.plan.remove[0].uid == "web-uid");
+  CHECK(Path(verdict.plan).empty());
+  SECTION("one that is terminating is waited for") {
+    node.WithPods({WebPod().Terminating(kNow + absl::Seconds(30)).Build()});
+    CHECK(node.Judge().plan.remove.empty());
+  }
+  SECTION("a deletion that failed is paced") {
+    node.view.attempts.pods["web-uid"] = {
+        .count = 1, .outcome = Outcome::kNotApplied, .answered_at = node.now, .refusal = Refusal::kOther};
+    CHECK(node.Judge().plan.remove.empty());
+  }
+}
+
+TEST_CASE("podDeletion.podSelector names pods that use the driver without asking for a resource") {
+  auto node = NodeUnderTest("pod-deletion-required").CordonedByUs();
+  node.StageBegan("pod-deletion-required", absl::Seconds(10)).WithPods({WebPod("a").Build(), WebPod("b").Build()});
+  node.view.pods->at(0).labels["uses"] = "rdma";
+  node.policy.pod_deletion = PodDeletionPolicy{.pod_selector = Selector("uses=rdma")};
+  CHECK(Evicted(node.Judge()) == "team-a/a");
+}
+
 TEST_CASE("A pod filter that fails holds the node back with the gate Hook") {
   auto node = DeletingPods({});
   node.view.hook_errors["team-a/web"] = "resource claim not readable";

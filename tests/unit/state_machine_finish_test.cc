@@ -184,8 +184,13 @@ TEST_CASE("T40, dep-F3: a failed node whose driver has come up recovers, through
   const Verdict verdict = node.Judge();
   CHECK(Path(verdict.plan) == "uncordon-required,upgrade-done");
   CHECK(node.After(verdict).annotations.empty());
+
   node.options.validation_selector = Selector("app=validator");
-  CHECK(Path(node.Judge().plan) == "validation-required");
+  CHECK(GateOf(node.Judge()) == "PodsUnknown");
+  node.WithPods({Validator("a").NotReady().Build()});
+  CHECK(GateOf(node.Judge()) == "Failed");
+  node.WithPods({Validator("a").Build()});
+  CHECK(Path(node.Judge().plan) == "validation-required,uncordon-required,upgrade-done");
 }
 
 TEST_CASE("dep-F2: a failed node waits, and a new revision takes it back to upgrade-required") {
@@ -197,6 +202,37 @@ TEST_CASE("dep-F2: a failed node waits, and a new revision takes it back to upgr
   const Verdict verdict = node.Judge();
   CHECK(Path(verdict.plan) == "upgrade-required");
   CHECK(verdict.candidate);
+}
+
+TEST_CASE("retry: a failed node goes back after a pause that doubles, as often as the policy says") {
+  auto node = NodeUnderTest("upgrade-failed", "old").CordonedByUs();
+  node.Annotated(Gpu().FailedRevisionAnnotation(), "new").Annotated(Gpu().FailuresAnnotation(), "2@900");
+  CHECK(GateOf(node.Judge()) == "Failed");
+  CHECK_FALSE(node.Judge().wake_at);
+
+  node.policy.retry = {.max_attempts = 2, .backoff = absl::Seconds(60)};
+  Verdict verdict = node.Judge();
+  CHECK(GateOf(verdict) == "Failed");
+  CHECK(verdict.gate->not_before == absl::FromUnixSeconds(900 + 120));
+  node.now = absl::FromUnixSeconds(900 + 120);
+  verdict = node.Judge();
+  CHECK(Path(verdict.plan) == "upgrade-required");
+  CHECK(node.After(verdict).annotations.at(Gpu().FailuresAnnotation()) == "2@900");
+
+  node.Annotated(Gpu().FailuresAnnotation(), "3@900");
+  CHECK(GateOf(node.Judge()) == "Failed");
+}
+
+TEST_CASE("dep-F2: with failurePolicy a failed node holds no slot, and counts against maxFailures") {
+  auto node = NodeUnderTest("upgrade-failed", "old").CordonedByUs();
+  CHECK(node.Judge().tally.slots == 1);
+  node.policy.failure_policy = FailurePolicy{.max_failures = Percent{5}};
+  CHECK(node.Judge().tally.slots == 0);
+  CHECK(node.Judge().tally.failed == 1);
+  CHECK_FALSE(ComputeBudget({.total = 59, .failed = 1}, UpgradePolicy{}).Halted());
+  CHECK(ComputeBudget({.total = 19, .failed = 1}, node.policy).Halted());
+  CHECK(ComputeBudget({.total = 59, .failed = 1}, node.policy).failures_max == 2);
+  CHECK_FALSE(ComputeBudget({.total = 59, .failed = 1}, node.policy).Halted());
 }
 
 TEST_CASE("dep-F3: the driver of a failed node is not loaded under workloads") {

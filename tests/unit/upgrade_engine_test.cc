@@ -31,14 +31,14 @@ bool IsBusy(const std::string& state) {
 /// A cluster, an engine, and what never happened: counted from the cluster's commits, not by the engine.
 struct World {
   std::shared_ptr<FakeClock> clock = std::make_shared<FakeClock>();
-  std::shared_ptr<FakeCluster> cluster = std::make_shared<FakeCluster>(clock);
+  std::shared_ptr<FakeCluster> cluster = {};
   UpgradePolicy policy = {.auto_upgrade = true, .max_parallel = 2, .max_unavailable = Count{3}};
   std::unique_ptr<UpgradeEngine> engine = {};
   std::map<std::string, Node> nodes = {};
   int most_in_progress = 0;
   int most_unschedulable = 0;
 
-  World() {
+  explicit World(testing::FakeClusterOptions options = {}) : cluster(std::make_shared<FakeCluster>(clock, options)) {
     policy.drain = DrainPolicy{};
     cluster->SetChangeObserver([this](const Change& change) { Watch(change); });
   }
@@ -263,6 +263,18 @@ TEST_CASE("Only a list that fails altogether fails a pass, and the next one goes
   CHECK(world.engine->Reconcile({}, world.policy).status().code() == absl::StatusCode::kUnavailable);
   world.RunUntilAll("upgrade-done");
   CHECK(world.AllIn("upgrade-done"));
+}
+
+TEST_CASE("onUnscheduledPods: a driver pod that finds no node counts as one unavailable node, or not at all") {
+  World world({.scheduler_delay = absl::InfiniteDuration()});
+  const Fleet fleet = AddFleet(*world.cluster, {.node_count = 2, .workload = ""});
+  world.cluster->AddPod(
+      testing::PodBuilder(fleet.ns, "unbound").WithLabel("app", fleet.daemon_set).Pending().Build());
+  REQUIRE(world.cluster->pod(fleet.ns, "unbound")->node_name.empty());
+  world.Start(fleet);
+  CHECK(world.Pass().totals.unavailable == 1);
+  world.policy.on_unscheduled_pods = OnUnscheduledPods::kIgnore;
+  CHECK(world.Pass().totals.unavailable == 0);
 }
 
 TEST_CASE("Events that cannot be written hold up nothing (A50)") {

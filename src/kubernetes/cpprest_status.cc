@@ -14,9 +14,7 @@ namespace {
 
 // The library loses the category of its error codes. Those of OpenSSL are told by their size: the library's
 // number is in the upper bits.
-bool IsTlsCode(int code) {
-  return code > 0xffff && ERR_GET_LIB(static_cast<unsigned long>(code)) == ERR_LIB_SSL;
-}
+bool IsTlsCode(int code) { return code > 0xffff && ERR_GET_LIB(static_cast<unsigned long>(code)) == ERR_LIB_SSL; }
 
 int TlsReason(int code) { return IsTlsCode(code) ? ERR_GET_REASON(static_cast<unsigned long>(code)) : 0; }
 
@@ -26,16 +24,14 @@ std::string ReasonOf(int code) {
     return reason == nullptr ? fmt::format("TLS error {:#x}", code) : reason;
   }
   switch (code) {
-    case 0:
-      return {};
+    case 0: return {};
     case 1:  // asio: stream truncated, or netdb: not found; the text says which.
       return {};
     case 2:  // asio: end of file; as errno it would be ENOENT.
       return "connection closed by the server";
     case EHOSTUNREACH:  // What the library makes of ECONNREFUSED.
       return "connection refused, or host unreachable";
-    default:
-      return std::generic_category().message(code);
+    default: return std::generic_category().message(code);
   }
 }
 
@@ -50,8 +46,8 @@ bool IsCertificateAlert(int reason) {
 bool IsBeforeRequest(std::string_view text) {
   for (std::string_view phase :
        {"Error resolving", "Failed to resolve", "Failed to connect", "Error in SSL handshake",
-        "Failed to send connect request", "Expected a 200 response from proxy",
-        "Invalid HTTP status line during proxy", "Failed to read HTTP status line from proxy"}) {
+        "Failed to send connect request", "Expected a 200 response from proxy", "Invalid HTTP status line during proxy",
+        "Failed to read HTTP status line from proxy"}) {
     if (text.starts_with(phase)) return true;
   }
   return false;
@@ -84,8 +80,8 @@ absl::Status StatusOfCpprestFailure(std::string_view subject, int code, std::str
                                     std::string_view refusal) {
   const int tls_reason = TlsReason(code);
   if (tls_reason == SSL_R_CERTIFICATE_VERIFY_FAILED) {
-    return MarkRequestNotSent(absl::UnauthenticatedError(fmt::format(
-        "{}: server certificate refused: {}", subject, refusal.empty() ? "unknown reason" : refusal)));
+    return MarkRequestNotSent(absl::UnauthenticatedError(
+        fmt::format("{}: server certificate refused: {}", subject, refusal.empty() ? "unknown reason" : refusal)));
   }
   const bool handshake = text.starts_with("Error in SSL handshake");
   if (IsTlsCode(code) && (handshake || IsCertificateAlert(tls_reason))) {

@@ -46,16 +46,11 @@ absl::Status Unsendable(const HttpRequest& request, std::string_view why) {
 
 std::string_view ToString(HttpVerb verb) {
   switch (verb) {
-    case HttpVerb::kGet:
-      return "GET";
-    case HttpVerb::kPost:
-      return "POST";
-    case HttpVerb::kPut:
-      return "PUT";
-    case HttpVerb::kPatch:
-      return "PATCH";
-    case HttpVerb::kDelete:
-      return "DELETE";
+    case HttpVerb::kGet: return "GET";
+    case HttpVerb::kPost: return "POST";
+    case HttpVerb::kPut: return "PUT";
+    case HttpVerb::kPatch: return "PATCH";
+    case HttpVerb::kDelete: return "DELETE";
   }
   return "GET";
 }

@@ -29,15 +29,15 @@ absl::Status Prefixed(const absl::Status& status, std::string_view prefix) {
 
 bool IsDnsLabel(std::string_view text) {
   const auto inner = [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-'; };
-  return !text.empty() && text.size() <= 63 && std::all_of(text.begin(), text.end(), inner) &&
-         text.front() != '-' && text.back() != '-';
+  return !text.empty() && text.size() <= 63 && std::all_of(text.begin(), text.end(), inner) && text.front() != '-' &&
+         text.back() != '-';
 }
 
 // A host name or an address: it becomes a header line and SNI.
 bool IsServerName(std::string_view text) {
   const auto allowed = [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' ||
-           c == '.' || c == '_' || c == '*';
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '.' ||
+           c == '_' || c == '*';
   };
   return !text.empty() && text.size() <= 253 && std::all_of(text.begin(), text.end(), allowed);
 }
@@ -116,8 +116,7 @@ class Reader {
       return Invalid(cluster_, "tls-server-name", "not a host name");
     }
     config_.tls_server_name = *std::move(server_name);
-    absl::StatusOr<std::string> ca =
-        DataOrFile(cluster_, "certificate-authority", "certificate-authority-data");
+    absl::StatusOr<std::string> ca = DataOrFile(cluster_, "certificate-authority", "certificate-authority-data");
     if (!ca.ok()) return ca.status();
     config_.ca_pem = *std::move(ca);
     absl::StatusOr<bool> insecure = cluster_.Flag("insecure-skip-tls-verify");
@@ -127,8 +126,7 @@ class Reader {
       return Invalid(cluster_, "insecure-skip-tls-verify", "contradicts the certificate authority beside it");
     }
     if (!options_.allow_insecure) {
-      return Invalid(cluster_, "insecure-skip-tls-verify",
-                     "refused: anyone on the network could take the credentials");
+      return Invalid(cluster_, "insecure-skip-tls-verify", "refused: anyone on the network could take the credentials");
     }
     config_.insecure_skip_tls_verify = true;
     return absl::OkStatus();
@@ -166,8 +164,7 @@ class Reader {
     for (const char* key : {"username", "password"}) {
       if (!user_.Has(key)) continue;
       if (token) return Invalid(user_, key, "more than one authentication method");
-      return Unsupported(user_, key,
-                         "user name and password are not supported; use a token or a client certificate");
+      return Unsupported(user_, key, "user name and password are not supported; use a token or a client certificate");
     }
     for (const char* key : {"as", "as-uid", "as-groups", "as-user-extra"}) {
       if (user_.Has(key)) return Unsupported(user_, key, "impersonation is not supported");
@@ -182,15 +179,13 @@ class Reader {
   }
 
   absl::Status ReadCertificate() {
-    absl::StatusOr<std::string> certificate =
-        DataOrFile(user_, "client-certificate", "client-certificate-data");
+    absl::StatusOr<std::string> certificate = DataOrFile(user_, "client-certificate", "client-certificate-data");
     if (!certificate.ok()) return certificate.status();
     absl::StatusOr<std::string> key = DataOrFile(user_, "client-key", "client-key-data");
     if (!key.ok()) return key.status();
     if (certificate->empty() != key->empty()) {
-      return Invalid(
-          user_, certificate->empty() ? "client-certificate" : "client-key",
-          fmt::format("not set, but {} is", certificate->empty() ? "client-key" : "client-certificate"));
+      return Invalid(user_, certificate->empty() ? "client-certificate" : "client-key",
+                     fmt::format("not set, but {} is", certificate->empty() ? "client-key" : "client-certificate"));
     }
     config_.client_certificate_pem = *std::move(certificate);
     config_.client_key_pem = Secret(*std::move(key));
@@ -198,14 +193,12 @@ class Reader {
   }
 
   // The content that either of two keys stands for; empty when neither is set.
-  absl::StatusOr<std::string> DataOrFile(const YamlEntry& entry, const char* file_key,
-                                         const char* data_key) const {
+  absl::StatusOr<std::string> DataOrFile(const YamlEntry& entry, const char* file_key, const char* data_key) const {
     absl::StatusOr<std::string> file = entry.Text(file_key);
     if (!file.ok()) return file.status();
     absl::StatusOr<std::string> data = entry.Text(data_key);
     if (!data.ok()) return data.status();
-    if (!file->empty() && !data->empty())
-      return Invalid(entry, data_key, fmt::format("set beside {}", file_key));
+    if (!file->empty() && !data->empty()) return Invalid(entry, data_key, fmt::format("set beside {}", file_key));
     const char* key = data->empty() ? file_key : data_key;
     if (file->empty() && data->empty()) return std::string();
     absl::StatusOr<std::string> content =
@@ -270,8 +263,7 @@ absl::StatusOr<KubeConfig> KubeConfig::LoadFile(const std::string& path, ParseOp
 
 absl::StatusOr<KubeConfig> KubeConfig::InCluster(const InClusterParams& params) {
   if (params.host.empty() || params.port.empty()) {
-    return absl::FailedPreconditionError(
-        "not in a cluster: host and port of the API server are not both given");
+    return absl::FailedPreconditionError("not in a cluster: host and port of the API server are not both given");
   }
   const bool bare_ipv6 = params.host.find(':') != std::string::npos && params.host.front() != '[';
   const std::string host = bare_ipv6 ? fmt::format("[{}]", params.host) : params.host;
@@ -288,8 +280,7 @@ absl::StatusOr<KubeConfig> KubeConfig::InCluster(const InClusterParams& params) 
   if (Trimmed(*token).empty()) {
     return absl::InvalidArgumentError(fmt::format("service account {}: empty", config.token_file));
   }
-  if (Trimmed(*ca).empty())
-    return absl::InvalidArgumentError(fmt::format("service account {}: empty", ca_file));
+  if (Trimmed(*ca).empty()) return absl::InvalidArgumentError(fmt::format("service account {}: empty", ca_file));
   config.ca_pem = *std::move(ca);
   absl::StatusOr<std::string> ns = ReadFile((directory / "namespace").string(), 1024);
   if (ns.ok() && IsDnsLabel(Trimmed(*ns))) config.ns = Trimmed(*ns);

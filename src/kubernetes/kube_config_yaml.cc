@@ -119,8 +119,7 @@ absl::StatusOr<YamlEntry> YamlEntry::Mapping(const char* key) const {
   return YamlEntry{.node = value, .path = PathOf(key)};
 }
 
-absl::StatusOr<YamlEntry> YamlEntry::Named(const char* key, const char* inner,
-                                           const std::string& name) const {
+absl::StatusOr<YamlEntry> YamlEntry::Named(const char* key, const char* inner, const std::string& name) const {
   const YAML::Node& map = node;
   const YAML::Node list = map[key];
   std::vector<YamlEntry> found;
@@ -131,15 +130,13 @@ absl::StatusOr<YamlEntry> YamlEntry::Named(const char* key, const char* inner,
     absl::StatusOr<std::string> item_name = item.Text("name");
     if (!item_name.ok()) return item_name.status();
     if (*item_name != name) continue;
-    if (!found.empty())
-      return Invalid(item.PathOf("name"), fmt::format("second one named \"{}\"", Printable(name)));
+    if (!found.empty()) return Invalid(item.PathOf("name"), fmt::format("second one named \"{}\"", Printable(name)));
     absl::StatusOr<YamlEntry> mapping = item.Mapping(inner);
     if (!mapping.ok()) return mapping.status();
     found.push_back(*std::move(mapping));
   }
   if (!found.empty()) return found.front();
-  return YamlError(absl::StatusCode::kNotFound, PathOf(key),
-                   fmt::format("none is named \"{}\"", Printable(name)));
+  return YamlError(absl::StatusCode::kNotFound, PathOf(key), fmt::format("none is named \"{}\"", Printable(name)));
 }
 
 absl::StatusOr<YamlEntry> LoadBoundedYaml(std::string_view text) {

@@ -18,15 +18,11 @@ absl::Status StatusOfErrno(int error) {
   const std::string reason = std::generic_category().message(error);
   switch (error) {
     case ENOENT:
-    case ENOTDIR:
-      return absl::NotFoundError(reason);
+    case ENOTDIR: return absl::NotFoundError(reason);
     case EACCES:
-    case EPERM:
-      return absl::PermissionDeniedError(reason);
-    case EISDIR:
-      return absl::InvalidArgumentError(reason);
-    default:
-      return absl::UnavailableError(reason);
+    case EPERM: return absl::PermissionDeniedError(reason);
+    case EISDIR: return absl::InvalidArgumentError(reason);
+    default: return absl::UnavailableError(reason);
   }
 }
 

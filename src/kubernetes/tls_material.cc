@@ -39,8 +39,7 @@ absl::StatusOr<Certificates> ParseCertificates(const std::string& pem, const cha
   const std::unique_ptr<BIO, FreeOpenSsl> text = OpenText(pem);
   Certificates certificates;
   while (true) {
-    std::unique_ptr<X509, FreeOpenSsl> certificate(
-        PEM_read_bio_X509(text.get(), nullptr, NoPassphrase, nullptr));
+    std::unique_ptr<X509, FreeOpenSsl> certificate(PEM_read_bio_X509(text.get(), nullptr, NoPassphrase, nullptr));
     if (certificate == nullptr) break;
     certificates.push_back(std::move(certificate));
   }
@@ -59,8 +58,7 @@ absl::StatusOr<Certificates> ParseCertificates(const std::string& pem, const cha
 
 }  // namespace
 
-absl::StatusOr<std::shared_ptr<TlsMaterial>> TlsMaterial::Create(const KubeConfig& config,
-                                                                 const ServerUrl& url,
+absl::StatusOr<std::shared_ptr<TlsMaterial>> TlsMaterial::Create(const KubeConfig& config, const ServerUrl& url,
                                                                  bool trust_system_roots) {
   std::shared_ptr<TlsMaterial> material(new TlsMaterial());
   material->peer_name_ = config.tls_server_name.empty() ? url.host : config.tls_server_name;
@@ -83,8 +81,7 @@ absl::Status TlsMaterial::LoadTrust(const KubeConfig& config, bool trust_system_
           "system's)");
     }
     if (X509_STORE_set_default_paths(trust_.get()) == 1) return absl::OkStatus();
-    return absl::FailedPreconditionError(
-        fmt::format("system certificate authorities: {}", TakeOpenSslReason()));
+    return absl::FailedPreconditionError(fmt::format("system certificate authorities: {}", TakeOpenSslReason()));
   }
   absl::StatusOr<Certificates> authorities = ParseCertificates(config.ca_pem, "certificate authority");
   if (!authorities.ok()) return authorities.status();
@@ -100,8 +97,7 @@ absl::Status TlsMaterial::LoadIdentity(const KubeConfig& config) {
   if (config.client_certificate_pem.empty() || config.client_key_pem.empty()) {
     return absl::InvalidArgumentError("client certificate and client key must be given together");
   }
-  absl::StatusOr<Certificates> certificates =
-      ParseCertificates(config.client_certificate_pem, "client certificate");
+  absl::StatusOr<Certificates> certificates = ParseCertificates(config.client_certificate_pem, "client certificate");
   if (!certificates.ok()) return certificates.status();
   const std::unique_ptr<BIO, FreeOpenSsl> text = OpenText(config.client_key_pem.Reveal());
   key_.reset(PEM_read_bio_PrivateKey(text.get(), nullptr, NoPassphrase, nullptr));
@@ -137,8 +133,7 @@ bool TlsMaterial::Apply(SSL_CTX* context) {
 int TlsMaterial::Verify(X509_STORE_CTX* store, void* self) {
   auto* material = static_cast<TlsMaterial*>(self);
   X509_VERIFY_PARAM* param = X509_STORE_CTX_get0_param(store);
-  X509_VERIFY_PARAM_set_hostflags(param,
-                                  X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS | X509_CHECK_FLAG_NEVER_CHECK_SUBJECT);
+  X509_VERIFY_PARAM_set_hostflags(param, X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS | X509_CHECK_FLAG_NEVER_CHECK_SUBJECT);
   const std::string& name = material->peer_name_;
   const int named = material->peer_is_address_ ? X509_VERIFY_PARAM_set1_ip_asc(param, name.c_str())
                                                : X509_VERIFY_PARAM_set1_host(param, name.data(), name.size());
@@ -146,8 +141,7 @@ int TlsMaterial::Verify(X509_STORE_CTX* store, void* self) {
   std::string refusal;
   if (!verified) {
     const int error = named == 1 ? X509_STORE_CTX_get_error(store) : X509_V_ERR_HOSTNAME_MISMATCH;
-    refusal = fmt::format("{} (depth {})", X509_verify_cert_error_string(error),
-                          X509_STORE_CTX_get_error_depth(store));
+    refusal = fmt::format("{} (depth {})", X509_verify_cert_error_string(error), X509_STORE_CTX_get_error_depth(store));
   }
   const std::lock_guard<std::mutex> lock(material->mutex_);
   if (!verified) material->last_refusal_ = std::move(refusal);

@@ -19,8 +19,7 @@ absl::StatusOr<Secret> CheckToken(std::string text) {
   text.erase(text.begin(), std::find_if_not(text.begin(), text.end(), is_space));
   if (text.empty()) return absl::InvalidArgumentError("empty");
   const bool visible = std::all_of(text.begin(), text.end(), [](char c) { return c > 0x20 && c < 0x7f; });
-  if (!visible)
-    return absl::InvalidArgumentError("has a space, a control character or a non-ASCII character");
+  if (!visible) return absl::InvalidArgumentError("has a space, a control character or a non-ASCII character");
   if (text.size() > kTokenSizeMax) {
     return absl::InvalidArgumentError(fmt::format("longer than {} bytes", kTokenSizeMax));
   }
@@ -38,14 +37,13 @@ absl::StatusOr<Secret> ReadToken(const std::string& file) {
 TokenSource::TokenSource(Secret token, std::string file, absl::Duration refresh)
     : file_(std::move(file)), refresh_(absl::ToChronoNanoseconds(refresh)), token_(std::move(token)) {}
 
-absl::StatusOr<std::unique_ptr<TokenSource>> TokenSource::Create(const KubeConfig& config,
-                                                                 absl::Duration refresh, Now now) {
+absl::StatusOr<std::unique_ptr<TokenSource>> TokenSource::Create(const KubeConfig& config, absl::Duration refresh,
+                                                                 Now now) {
   Secret token;
   if (!config.token.empty()) {
     absl::StatusOr<Secret> checked = CheckToken(config.token.Reveal());
     if (!checked.ok()) {
-      return absl::InvalidArgumentError(
-          fmt::format("bearer token: {}", std::string(checked.status().message())));
+      return absl::InvalidArgumentError(fmt::format("bearer token: {}", std::string(checked.status().message())));
     }
     token = *std::move(checked);
   }
@@ -53,8 +51,7 @@ absl::StatusOr<std::unique_ptr<TokenSource>> TokenSource::Create(const KubeConfi
   if (config.token_file.empty()) return source;
   absl::StatusOr<Secret> read = ReadToken(config.token_file);
   if (!read.ok() && source->token_.empty()) {
-    std::string text =
-        fmt::format("token file {}: {}", config.token_file, std::string(read.status().message()));
+    std::string text = fmt::format("token file {}: {}", config.token_file, std::string(read.status().message()));
     if (absl::IsInvalidArgument(read.status())) return absl::InvalidArgumentError(text);
     return absl::UnauthenticatedError(text);
   }

@@ -20,8 +20,7 @@ class TokenSource {
 
   // Reads the file, if there is one. Errors: InvalidArgument for a malformed token; Unauthenticated when
   // there is only a file and it cannot be used.
-  static absl::StatusOr<std::unique_ptr<TokenSource>> Create(const KubeConfig& config, absl::Duration refresh,
-                                                             Now now);
+  static absl::StatusOr<std::unique_ptr<TokenSource>> Create(const KubeConfig& config, absl::Duration refresh, Now now);
 
   // The token to send; empty when the configuration has none. Reads the file again when the last reading is
   // older than `refresh`; keeps the last good token when that fails (api-A66).

@@ -14,12 +14,14 @@
 /// `accept_foreign_pool` says that it has one thread. OpenSSL is initialised first, so that its exit handler
 /// runs after the pool's threads have ended.
 ///
-/// *Ownership.* Destroy the transport with no call in flight, and before main returns. Never call it from a
-/// continuation on cpprestsdk's own pool: that waits for itself.
+/// *Ownership.* Destroy the transport with no call in flight, and before main returns; it waits, 2 s at most, until the
+/// pool has let go of calls that were given up. Never call it from a continuation on cpprestsdk's own pool: that waits
+/// for itself.
 ///
-/// *Limits of cpprestsdk.* No IPv6 literal as server; only http:// proxies; one HTTP chunk and the block of
-/// headers are buffered by the library before our limits see them, so these limits bound what is kept, not
-/// what a server that holds the cluster's own certificate could make us buffer.
+/// *Limits of cpprestsdk.* No IPv6 literal as server; only http:// proxies. One HTTP chunk and the block of headers are
+/// buffered by the library before our limits see them, so these limits bound what is kept, not what a server that
+/// holds the cluster's own certificate could make us buffer. For each new TLS connection the library reads the system's
+/// certificate bundle, if OpenSSL's default or $SSL_CERT_FILE names one, and we throw it away: some 40 ms.
 #ifndef DRIVERUPGRADE_KUBERNETES_CPPREST_TRANSPORT_H_
 #define DRIVERUPGRADE_KUBERNETES_CPPREST_TRANSPORT_H_
 
@@ -69,8 +71,8 @@ struct CpprestOptions {
 ///  - FailedPrecondition: https without a CA (see trust_system_roots), or the pool is not ours (see
 ///    accept_foreign_pool);
 ///  - Unimplemented: an IPv6 literal as server, a proxy other than http://, a proxy with user information.
-[[nodiscard]] absl::StatusOr<std::shared_ptr<HttpTransport>> MakeCpprestTransport(
-    const KubeConfig& config, const CpprestOptions& options);
+[[nodiscard]] absl::StatusOr<std::shared_ptr<HttpTransport>> MakeCpprestTransport(const KubeConfig& config,
+                                                                                  const CpprestOptions& options);
 
 }  // namespace driverupgrade::inline v1
 

@@ -113,8 +113,7 @@ class HttpTransport {
   virtual ~HttpTransport() = default;
 
   /// Sends `request` and returns the whole answer. Redirects are returned (status 3xx), not followed.
-  [[nodiscard]] virtual absl::StatusOr<HttpResponse> Send(const CallContext& context,
-                                                          const HttpRequest& request) = 0;
+  [[nodiscard]] virtual absl::StatusOr<HttpResponse> Send(const CallContext& context, const HttpRequest& request) = 0;
 
   /// Sends `request` and gives each line of a 2xx answer to `sink` as it comes.
   ///
@@ -123,8 +122,8 @@ class HttpTransport {
   /// body, and `sink` was never called. Errors: as above; lines given to the sink before an error are
   /// complete and valid, and a last line without an end is dropped. `context.deadline` bounds the whole
   /// stream.
-  [[nodiscard]] virtual absl::StatusOr<HttpResponse> Stream(const CallContext& context,
-                                                            const HttpRequest& request, LineSink& sink) = 0;
+  [[nodiscard]] virtual absl::StatusOr<HttpResponse> Stream(const CallContext& context, const HttpRequest& request,
+                                                            LineSink& sink) = 0;
 };
 
 /// True if `status` is an error of a transport that proves that the server has not acted on the request: name

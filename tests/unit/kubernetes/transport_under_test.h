@@ -21,8 +21,7 @@ inline absl::StatusOr<std::shared_ptr<HttpTransport>> TryMakeTransport(const Kub
   return MakeCpprestTransport(config, options);
 }
 
-inline std::shared_ptr<HttpTransport> MakeTransport(const KubeConfig& config,
-                                                    const TransportOptions& options = {}) {
+inline std::shared_ptr<HttpTransport> MakeTransport(const KubeConfig& config, const TransportOptions& options = {}) {
   absl::StatusOr<std::shared_ptr<HttpTransport>> transport = TryMakeTransport(config, options);
   if (transport.ok()) return *std::move(transport);
   std::cerr << std::string(transport.status().message()) << "\n";

@@ -14,6 +14,8 @@ namespace {
 
 // Events are many and small, and the API server's other clients matter more.
 constexpr int kEventsInFlight = 4;
+// Nodes whose Events wait; beyond that they are dropped, as client-go does (A50).
+constexpr std::size_t kEventsQueuedMax = 10'000;
 
 Outcome OutcomeOf(const absl::Status& status) {
   if (status.ok()) return Outcome::kApplied;
@@ -137,11 +139,11 @@ class PlanExecutor::Impl {
   }
 
   void SendEvents(const CallContext& context, const NodePlan& plan) {
-    events_.Submit([this, context = Bounded(context), node = plan.node, uid = plan.uid, events = plan.events,
-                    time = clock_->Now()] {
+    if (events_.queued() >= kEventsQueuedMax) return;
+    events_.Submit([this, context, node = plan.node, uid = plan.uid, events = plan.events, time = clock_->Now()] {
       for (const PlannedEvent& event : events) {
         cluster_
-            ->RecordEvent(context, {.node_name = node,
+            ->RecordEvent(Bounded(context), {.node_name = node,
                                     .node_uid = uid,
                                     .type = event.warning ? EventType::kWarning : EventType::kNormal,
                                     .reason = event_reason_,

@@ -7,8 +7,6 @@ bool SafeLoadManager::IsWaiting(const Node& node) const {
   return annotation != node.annotations.end() && !annotation->second.empty();
 }
 
-void SafeLoadManager::Unblock(NodePatch& patch) const {
-  patch.annotations[identity_.SafeLoadAnnotation()] = std::nullopt;
-}
+void SafeLoadManager::Unblock(Node& node) const { node.annotations.erase(identity_.SafeLoadAnnotation()); }
 
 }  // namespace driverupgrade::inline v1

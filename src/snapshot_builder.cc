@@ -7,6 +7,7 @@
 
 #include "driverupgrade/pod_manager.h"
 #include "fmt/format.h"
+#include "internal/node_state.h"
 #include "internal/status_macros.h"
 
 namespace driverupgrade::inline v1 {
@@ -41,6 +42,12 @@ std::set<std::string> PodUids(const NodeView& view) {
     for (const Pod& pod : *view.pods) uids.insert(pod.ref.uid);
   }
   return uids;
+}
+
+// A node in progress keeps the pace of its evictions through passes that do not look at its pods.
+bool IsBusy(const Node& node, const DriverIdentity& identity) {
+  const std::optional<UpgradeState> state = internal::StateOf(node, identity);
+  return !state || IsInProgress(*state);
 }
 
 absl::StatusOr<bool> CallGuarded(const PodFilter& filter, const CallContext& context, const Pod& pod) {
@@ -111,7 +118,7 @@ void SnapshotBuilder::ReadPods(const CallContext& context, const std::vector<std
       NodeView changed = *view;
       ReadPodsOf(context, log, changed, snapshot.findings, seen);
       view = std::make_shared<const NodeView>(std::move(changed));
-    } else if (!view->attempts.pods.empty()) {
+    } else if (!view->attempts.pods.empty() && !IsBusy(view->node, identity_)) {
       const std::set<std::string> live = PodUids(*view);
       log.NodeRead(view->node, &live);
       NodeView changed = *view;

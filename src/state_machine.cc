@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "fmt/format.h"
+#include "internal/node_state.h"
 #include "transitions/walk.h"
 
 namespace driverupgrade::inline v1 {
@@ -38,12 +39,12 @@ bool EndsWalk(UpgradeState state) { return state == UpgradeState::kDone || state
 // Whether the node may be written to at all; stops the walk with a gate if not.
 bool MayAct(Walk& walk) {
   const DriverIdentity& identity = walk.in.identity;
-  const auto label = walk.view.node.labels.find(identity.StateLabel());
-  if (label != walk.view.node.labels.end() && !ParseUpgradeState(label->second)) {
+  if (!internal::StateOf(walk.view.node, identity)) {
+    const std::string& value = walk.view.node.labels.at(identity.StateLabel());
     walk.Note(FindingCode::kUnknownState,
               fmt::format("label {} has the value `{}`, which is no state; the node is left alone and holds a slot",
-                          identity.StateLabel(), label->second));
-    walk.Wait(GateReason::kUnknownState, fmt::format("label {}={}", identity.StateLabel(), label->second));
+                          identity.StateLabel(), value));
+    walk.Wait(GateReason::kUnknownState, fmt::format("label {}={}", identity.StateLabel(), value));
     return false;
   }
   if (!walk.in.policy.auto_upgrade) {
@@ -97,6 +98,17 @@ Verdict StateMachine::Judge(const NodeView& view, const DriverFacts& driver, con
     }
   }
   return walk.Finish();
+}
+
+NodePlan StateMachine::Release(const NodeView& view) const {
+  NodePlan plan{.node = view.node.name,
+                .uid = view.node.uid,
+                .resource_version = view.node.resource_version,
+                .reason = "released"};
+  Node after = view.node;
+  GiveBack(after, identity_);
+  if (NodePatch patch = Difference(view.node, after); !patch.empty()) plan.patch = std::move(patch);
+  return plan;
 }
 
 Plan StateMachine::Step(const ClusterSnapshot& snapshot, const UpgradePolicy& policy, absl::Time now) const {

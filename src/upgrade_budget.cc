@@ -6,17 +6,15 @@
 #include <variant>
 
 #include "driverupgrade/upgrade_state.h"
+#include "internal/node_state.h"
 #include "transitions/cordon.h"
 
 namespace driverupgrade::inline v1 {
 namespace {
 
-constexpr int kNoLimit = std::numeric_limits<int>::max();
+using internal::StateOf;
 
-std::optional<UpgradeState> StateOf(const Node& node, const DriverIdentity& identity) {
-  const auto label = node.labels.find(identity.StateLabel());
-  return label == node.labels.end() ? UpgradeState::kUnknown : ParseUpgradeState(label->second);
-}
+constexpr int kNoLimit = std::numeric_limits<int>::max();
 
 bool HoldsSlot(const Node& node, const DriverIdentity& identity, const UpgradePolicy& policy) {
   const std::optional<UpgradeState> state = StateOf(node, identity);
@@ -33,8 +31,22 @@ int FailureLimit(const CountOrPercent& limit, int total) {
   return std::max(1, static_cast<int>(std::int64_t{std::get<Percent>(limit).value} * total / 100));
 }
 
+// States in which the next pass cordons a node that is schedulable (T11, dep-F8).
+bool WillBeCordoned(UpgradeState state) {
+  switch (state) {
+    case UpgradeState::kCordonRequired:
+    case UpgradeState::kWaitForJobsRequired:
+    case UpgradeState::kPodDeletionRequired:
+    case UpgradeState::kDrainRequired:
+    case UpgradeState::kPodRestartRequired:
+    case UpgradeState::kValidationRequired: return true;
+    default: return false;
+  }
+}
+
 bool IsUnavailable(const Node& node, const DriverIdentity& identity) {
-  return node.unschedulable || !node.ready || StateOf(node, identity) == UpgradeState::kCordonRequired;
+  const std::optional<UpgradeState> state = StateOf(node, identity);
+  return node.unschedulable || !node.ready || (state && WillBeCordoned(*state));
 }
 
 }  // namespace

@@ -1,6 +1,5 @@
 #include "driverupgrade/upgrade_engine.h"
 
-#include <algorithm>
 #include <utility>
 
 #include "fmt/format.h"
@@ -43,10 +42,6 @@ StateMachineOptions WithPodDeletion(StateMachineOptions options, bool pod_deleti
   return options;
 }
 
-bool DidSomething(const NodeOutcome& outcome) {
-  return outcome.patched || outcome.evictions_accepted > 0 || outcome.pods_deleted > 0;
-}
-
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<UpgradeEngine>> UpgradeEngine::Create(const DriverIdentity& identity,
@@ -84,7 +79,22 @@ absl::StatusOr<ReconcileResult> UpgradeEngine::Reconcile(const CallContext& cont
   if (observer_) observer_->OnPlan(result.plan);
   result.outcomes = executor_.Apply(context, result.plan, log_);
   result.wake_at = result.plan.wake_at;
-  if (std::any_of(result.outcomes.begin(), result.outcomes.end(), DidSomething)) result.wake_at = clock_->Now();
+  // What has changed, or failed, is judged anew; the attempt log paces what is tried again.
+  if (!result.outcomes.empty()) result.wake_at = clock_->Now();
+  return result;
+}
+
+absl::StatusOr<ReconcileResult> UpgradeEngine::Release(const CallContext& context) {
+  active_since_.reset();
+  DRIVERUPGRADE_ASSIGN_OR_RETURN(const ClusterSnapshot snapshot, builder_.Build(context, log_));
+  ReconcileResult result;
+  for (const std::shared_ptr<const NodeView>& view : snapshot.nodes) {
+    NodePlan plan = machine_.Release(*view);
+    if (plan.patch) result.plan.nodes.push_back(std::move(plan));
+  }
+  if (observer_) observer_->OnPlan(result.plan);
+  result.outcomes = executor_.Apply(context, result.plan, log_);
+  if (!result.plan.nodes.empty()) result.wake_at = clock_->Now();
   return result;
 }
 

@@ -1,10 +1,10 @@
 /// What the engine has asked of the API server and what it heard: facts that Step decides by (arch-A9).
 ///
-/// Defines Attempt, NodeAttempts, AttemptLog and the pacing that follows from them.
+/// Defines PatchAttempt, PodAttempt, NodeAttempts, AttemptLog and the pacing that follows from them.
 ///
 ///     log.PatchSent(node, patch, clock.Now());
-///     auto patched = cluster.PatchNode(...);
-///     log.PatchAnswered(node.uid, OutcomeOf(patched.status()), patched.status().ToString(), clock.Now());
+///     ...  // send it
+///     log.PatchAnswered(node.uid, Outcome::kApplied, /*message=*/"", clock.Now());
 ///
 /// - An object with an unanswered request gets no new one.
 /// - A node whose patch was answered by 409, or not clearly, counts at its old and its new state until a newer version

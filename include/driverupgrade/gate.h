@@ -2,7 +2,7 @@
 ///
 /// Defines Gate and GateReason.
 ///
-///     // gpu-017 drain-required: DisruptionBudget, default/trainer-0 is refused by disruption budget trainer
+///     // gpu-017: DisruptionBudget, default/trainer-0: refused by disruption budget trainer
 ///     fmt::print("{}: {}, {}\n", node, ToString(gate.reason), gate.detail);
 ///
 /// Every node that waits has exactly one. Values.

@@ -81,7 +81,7 @@ struct Plan {
   friend bool operator==(const Plan&, const Plan&) = default;
 };
 
-/// One line for people and for tests: `n1: upgrade-required -> cordon-required -> drain-required, cordon`.
+/// One line for people and for tests: `n1: drain-required -> pod-restart-required (drained); delete drivers/driver-7`.
 std::string Describe(const NodePlan& plan);
 /// All nodes, gates, findings and the time to wake up, one line each.
 std::string Describe(const Plan& plan);

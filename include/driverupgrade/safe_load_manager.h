@@ -6,7 +6,7 @@
 /// upgrade evacuates the node and then removes the annotation (T39, T43).
 ///
 ///     SafeLoadManager safe_load(identity);
-///     if (safe_load.IsWaiting(node)) safe_load.Unblock(patch);
+///     if (safe_load.IsWaiting(node)) safe_load.Unblock(node);
 ///
 /// A pure decider that Step consults. Thread-safe.
 #ifndef DRIVERUPGRADE_SAFE_LOAD_MANAGER_H_
@@ -14,7 +14,6 @@
 
 #include <utility>
 
-#include "driverupgrade/attempt_log.h"
 #include "driverupgrade/cluster_types.h"
 #include "driverupgrade/driver_identity.h"
 
@@ -25,8 +24,8 @@ class SafeLoadManager {
   explicit SafeLoadManager(DriverIdentity identity) : identity_(std::move(identity)) {}
   /// Whether the annotation is there with any value but the empty one.
   bool IsWaiting(const Node& node) const;
-  /// Adds the removal of the annotation to a patch. The caller has made sure that the node is evacuated.
-  void Unblock(NodePatch& patch) const;
+  /// Removes the annotation. The caller has made sure that the node is evacuated.
+  void Unblock(Node& node) const;
 
  private:
   DriverIdentity identity_;

@@ -50,7 +50,7 @@ class SnapshotBuilder {
   [[nodiscard]] absl::StatusOr<ClusterSnapshot> Build(const CallContext& context, AttemptLog& log);
 
   /// Reads the pods of the nodes in `interest`. A list that fails leaves the node's pods unknown, with a finding.
-  /// Attempts on pods that are gone, or of nodes that are not in `interest`, are dropped from `log`.
+  /// Attempts on pods that are gone, or of nodes that are no longer in progress, are dropped from `log`.
   void ReadPods(const CallContext& context, const std::vector<std::string>& interest, AttemptLog& log,
                 ClusterSnapshot& snapshot);
 

@@ -68,6 +68,11 @@ class StateMachine {
   [[nodiscard]] Verdict Judge(const NodeView& view, const DriverFacts& driver, const UpgradePolicy& policy,
                               absl::Time now, absl::Time active_since, bool admitted) const;
 
+  /// What gives a node back in whatever state it is (dep-F9): one patch that lifts a cordon which only our upgrade relies
+  /// on, and removes our label and annotations. What others wrote stays: the skip label, the safe-load annotation, an
+  /// administrator's cordon. No patch if there is nothing of ours.
+  [[nodiscard]] NodePlan Release(const NodeView& view) const;
+
   const DriverIdentity& identity() const { return identity_; }
   const StateMachineOptions& options() const { return options_; }
 

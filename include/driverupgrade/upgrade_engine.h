@@ -66,6 +66,11 @@ class UpgradeEngine {
   /// result. Not to be called by two threads at once.
   [[nodiscard]] absl::StatusOr<ReconcileResult> Reconcile(const CallContext& context, const UpgradePolicy& policy);
 
+  /// Gives every node back, for an operator that is being removed (dep-F9): see StateMachine::Release. No Reconcile may
+  /// follow. Errors: those of reading the cluster. Trouble with single nodes is in the result; call again until
+  /// `plan.nodes` is empty.
+  [[nodiscard]] absl::StatusOr<ReconcileResult> Release(const CallContext& context);
+
   /// Waits for what the last pass left under way (Events).
   void Quiesce();
 

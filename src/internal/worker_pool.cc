@@ -30,6 +30,11 @@ void WorkerPool::Submit(std::function<void()> task) {
   wake_.notify_one();
 }
 
+std::size_t WorkerPool::queued() {
+  const std::lock_guard lock(mutex_);
+  return queue_.size();
+}
+
 void WorkerPool::WaitIdle() {
   std::unique_lock lock(mutex_);
   idle_.wait(lock, [this] { return queue_.empty() && running_ == 0; });

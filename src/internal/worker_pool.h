@@ -3,6 +3,7 @@
 #define DRIVERUPGRADE_SRC_INTERNAL_WORKER_POOL_H_
 
 #include <condition_variable>
+#include <cstddef>
 #include <deque>
 #include <functional>
 #include <mutex>
@@ -19,6 +20,8 @@ class WorkerPool {
   ~WorkerPool();
 
   void Submit(std::function<void()> task);
+  // Tasks that have not begun.
+  std::size_t queued();
   // Returns when every task submitted before has ended.
   void WaitIdle();
 

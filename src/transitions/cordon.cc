@@ -7,23 +7,32 @@
 #include "fmt/format.h"
 #include "fmt/ranges.h"
 #include "driverupgrade/upgrade_state.h"
+#include "internal/node_state.h"
 
 namespace driverupgrade::inline v1 {
 namespace {
 
 constexpr std::string_view kStateSuffix = "-driver-upgrade-state";
 
-// The state of a driver by its label; a label that is no state counts as an upgrade under way.
+// `<domain>/<driver>`; nullopt for what cannot be a driver's name.
+std::optional<DriverIdentity> ParseName(std::string_view name) {
+  const std::size_t slash = name.find('/');
+  if (slash == std::string_view::npos) return std::nullopt;
+  absl::StatusOr<DriverIdentity> identity = DriverIdentity::Create(name.substr(0, slash), name.substr(slash + 1));
+  return identity.ok() ? std::optional(*std::move(identity)) : std::nullopt;
+}
+
+// Another driver on the node, by its own label. A label that is no state counts as an upgrade under way.
 struct DriverState {
   bool labelled = false;
-  std::optional<UpgradeState> state = std::nullopt;
+  std::optional<UpgradeState> state = UpgradeState::kUnknown;
   bool Live() const { return labelled && state != UpgradeState::kDone && state != UpgradeState::kUnknown; }
 };
 
 DriverState StateOf(const Node& node, const std::string& name) {
-  const auto label = node.labels.find(fmt::format("{}{}", name, kStateSuffix));
-  if (label == node.labels.end()) return {};
-  return {.labelled = true, .state = ParseUpgradeState(label->second)};
+  const std::optional<DriverIdentity> driver = ParseName(name);
+  if (!driver || !node.labels.contains(driver->StateLabel())) return {};
+  return {.labelled = true, .state = internal::StateOf(node, *driver)};
 }
 
 std::set<std::string> CordonNames(const Node& node) {
@@ -36,14 +45,14 @@ std::set<std::string> CordonNames(const Node& node) {
   return names;
 }
 
-// Names of other drivers with a state label on the node that are not in the cordon set.
-std::vector<std::string> DriversOutsideSet(const Node& node, const DriverIdentity& identity) {
+// Other drivers with a state label on the node that are not in the cordon set.
+std::vector<DriverIdentity> DriversOutsideSet(const Node& node, const DriverIdentity& identity) {
   const std::set<std::string> names = CordonNames(node);
-  std::vector<std::string> drivers;
+  std::vector<DriverIdentity> drivers;
   for (const auto& [key, value] : node.labels) {
     if (!key.ends_with(kStateSuffix)) continue;
-    std::string name = key.substr(0, key.size() - kStateSuffix.size());
-    if (name != identity.Name() && !names.contains(name)) drivers.push_back(std::move(name));
+    std::optional<DriverIdentity> driver = ParseName(key.substr(0, key.size() - kStateSuffix.size()));
+    if (driver && *driver != identity && !names.contains(driver->Name())) drivers.push_back(*std::move(driver));
   }
   return drivers;
 }
@@ -66,11 +75,10 @@ Cordon ReadCordon(const Node& node, const DriverIdentity& identity) {
     unlabelled |= !driver.labelled || driver.state == UpgradeState::kUnknown;
   }
   Cordon cordon{.kind = CordonKind::kAdministrator};
-  for (const std::string& name : DriversOutsideSet(node, identity)) {
-    const std::optional<UpgradeState> state = StateOf(node, name).state;
-    if (!state || !IsPastCordon(*state)) continue;
-    if (node.annotations.contains(name + "-driver-upgrade.node-initial-state.unschedulable")) continue;
-    cordon.rival = name;
+  for (const DriverIdentity& driver : DriversOutsideSet(node, identity)) {
+    const std::optional<UpgradeState> state = internal::StateOf(node, driver);
+    if (!state || !IsPastCordon(*state) || WasInitiallyUnschedulable(node, driver)) continue;
+    cordon.rival = driver.Name();
     break;
   }
   if (live || unlabelled || cordon.rival) {
@@ -82,17 +90,21 @@ Cordon ReadCordon(const Node& node, const DriverIdentity& identity) {
 }
 
 std::optional<std::string> DriverThatNeedsCordon(const Node& node, const DriverIdentity& identity) {
-  for (const std::string& name : DriversOutsideSet(node, identity)) {
-    const std::optional<UpgradeState> state = StateOf(node, name).state;
-    if (state && IsPastCordon(*state) && *state != UpgradeState::kUncordonRequired) return name;
+  for (const DriverIdentity& driver : DriversOutsideSet(node, identity)) {
+    const std::optional<UpgradeState> state = internal::StateOf(node, driver);
+    if (state && IsPastCordon(*state) && *state != UpgradeState::kUncordonRequired) return driver.Name();
   }
   return std::nullopt;
 }
 
-std::set<std::string> LiveCordonNames(const Node& node, const DriverIdentity& identity) {
+std::set<std::string> OtherCordonNames(const Node& node, const DriverIdentity& identity) {
   std::set<std::string> names = CordonNames(node);
-  std::erase_if(names, [&](const std::string& name) { return name != identity.Name() && !StateOf(node, name).Live(); });
+  std::erase_if(names, [&](const std::string& name) { return name == identity.Name() || !StateOf(node, name).Live(); });
   return names;
+}
+
+bool IsInCordonSet(const Node& node, const DriverIdentity& identity) {
+  return CordonNames(node).contains(identity.Name());
 }
 
 void SetCordonNames(Node& node, const std::set<std::string>& names) {

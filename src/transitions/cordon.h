@@ -32,8 +32,10 @@ Cordon ReadCordon(const Node& node, const DriverIdentity& identity);
 // the cordon in place for it. Its name, or nullopt.
 std::optional<std::string> DriverThatNeedsCordon(const Node& node, const DriverIdentity& identity);
 
-// The names in the cordon set whose upgrades are under way; `identity` counts only while it is in `node`'s set.
-std::set<std::string> LiveCordonNames(const Node& node, const DriverIdentity& identity);
+// The names of other drivers in the cordon set whose upgrades are under way; the others are stale.
+std::set<std::string> OtherCordonNames(const Node& node, const DriverIdentity& identity);
+// Whether our name is in the cordon set.
+bool IsInCordonSet(const Node& node, const DriverIdentity& identity);
 
 // Writes the cordon set `names` on the node, or removes it when there are none.
 void SetCordonNames(Node& node, const std::set<std::string>& names);

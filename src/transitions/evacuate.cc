@@ -21,8 +21,11 @@ std::string Names(const std::vector<PodSelection::Blocked>& pods) {
   return text;
 }
 
-Progress WaitForPodList(Walk& walk) {
-  return walk.Wait(GateReason::kPodsUnknown, "the node's pods have not been read since it was cordoned");
+// The drain is announced once, when its state is entered.
+Progress EnterDrain(Walk& walk, std::string reason) {
+  walk.Enter(UpgradeState::kDrainRequired, std::move(reason));
+  if (walk.in.policy.drain) walk.Event(false, "Scheduling drain of the node");
+  return Progress::kMoved;
 }
 
 // T25, T26: pod deletion cannot do it, so a drain is tried, if the policy has one.
@@ -31,15 +34,13 @@ Progress FallBackToDrain(Walk& walk, std::string why) {
     return walk.Fail("Failed to delete workload pods on the node for the driver upgrade", std::move(why));
   }
   walk.Event(true, "Pod deletion failed but drain is enabled in spec. Will attempt a node drain");
-  return walk.Enter(UpgradeState::kDrainRequired, std::move(why));
+  return EnterDrain(walk, std::move(why));
 }
 
 std::string TimedOut(std::string_view what, absl::Duration timeout, std::string_view remaining) {
   return fmt::format("{} timed out after {} s: {}", what, absl::ToInt64Seconds(timeout),
                      remaining.empty() ? "the node's pods could not be read" : remaining);
 }
-
-bool RequestedEvictions(const Walk& walk) { return !walk.view.attempts.pods.empty(); }
 
 }  // namespace
 
@@ -54,8 +55,8 @@ Progress LeaveWaitForJobs(Walk& walk) {
   walk.HoldCordon();
   const auto& policy = walk.in.policy.wait_for_completion;
   if (!policy || policy->pod_selector.empty()) {
-    return walk.Enter(PodDeletion(walk.in) ? UpgradeState::kPodDeletionRequired : UpgradeState::kDrainRequired,
-                      "no jobs to wait for");
+    if (!PodDeletion(walk.in)) return EnterDrain(walk, "no jobs to wait for");
+    return walk.Enter(UpgradeState::kPodDeletionRequired, "no jobs to wait for");
   }
   const absl::Time deadline = walk.Deadline(policy->timeout);
   if (walk.Expired(deadline)) {
@@ -63,7 +64,7 @@ Progress LeaveWaitForJobs(Walk& walk) {
                       fmt::format("waited {} s for jobs", absl::ToInt64Seconds(policy->timeout)));
   }
   const std::vector<Pod>* pods = walk.KnownPods();
-  if (pods == nullptr) return WaitForPodList(walk);
+  if (pods == nullptr) return walk.WaitForPods(deadline);
   const std::vector<const Pod*> awaited = walk.pods.AwaitedPods(*pods, *policy);
   if (!awaited.empty()) return walk.Wait(GateReason::kJobs, Names(awaited), deadline);
   return walk.Enter(UpgradeState::kPodDeletionRequired, "the jobs have ended");
@@ -73,11 +74,11 @@ Progress LeaveWaitForJobs(Walk& walk) {
 Progress LeavePodDeletion(Walk& walk) {
   walk.HoldCordon();
   const std::optional<PodDeletionPolicy> policy = PodDeletion(walk.in);
-  if (!policy) return walk.Enter(UpgradeState::kDrainRequired, "pod deletion is off");
+  if (!policy) return EnterDrain(walk, "pod deletion is off");
   const absl::Time deadline = walk.Deadline(policy->timeout);
   if (walk.KnownPods() == nullptr) {
     if (walk.Expired(deadline)) return FallBackToDrain(walk, TimedOut("pod deletion", policy->timeout, ""));
-    return WaitForPodList(walk);
+    return walk.WaitForPods(deadline);
   }
   const PodSelection selection = walk.pods.SelectForDeletion(walk.view, *policy, walk.drains);
   if (!selection.left_alone.empty()) {
@@ -88,7 +89,8 @@ Progress LeavePodDeletion(Walk& walk) {
   if (!selection.blocked.empty()) return FallBackToDrain(walk, Names(selection.blocked));
   EvictionRound round = walk.drains.Pace(selection.evict, walk.view, walk.in.now);
   if (round.finished && walk.view.hook_errors.empty()) {
-    if (RequestedEvictions(walk)) walk.Event(false, "Deleted workload pods on the node for the driver upgrade");
+    // Entered in this very walk: there was nothing to delete.
+    if (!walk.entered()) walk.Event(false, "Deleted workload pods on the node for the driver upgrade");
     return walk.Enter(UpgradeState::kPodRestartRequired, "no pod on the node uses the driver");
   }
   const bool expired = walk.Expired(deadline);
@@ -98,7 +100,7 @@ Progress LeavePodDeletion(Walk& walk) {
   if (expired) return FallBackToDrain(walk, TimedOut("pod deletion", policy->timeout, round.remaining));
   if (round.finished) {
     const auto& [pod, error] = *walk.view.hook_errors.begin();
-    return walk.Wait(GateReason::kHook, fmt::format("{}: {}", pod, error), deadline);
+    return walk.Wait(GateReason::kHook, fmt::format("{}: {}", pod, error), std::min(deadline, walk.in.now + kReadRetry));
   }
   return walk.Evict(std::move(round), deadline);
 }
@@ -114,7 +116,7 @@ Progress LeaveDrain(Walk& walk) {
     if (walk.Expired(deadline)) {
       return walk.Fail("Failed to drain the node", TimedOut("drain", policy->timeout, ""));
     }
-    return WaitForPodList(walk);
+    return walk.WaitForPods(deadline);
   }
   const PodSelection selection = walk.drains.Select(*pods, *policy);
   if (!selection.blocked.empty()) return walk.Fail("Failed to drain the node", Names(selection.blocked));
@@ -127,7 +129,6 @@ Progress LeaveDrain(Walk& walk) {
     if (policy->on_timeout == OnTimeout::kDelete) return walk.DeleteOverdue(selection.evict, std::move(round));
     return walk.Fail("Failed to drain the node", TimedOut("drain", policy->timeout, round.remaining));
   }
-  if (!RequestedEvictions(walk)) walk.Event(false, "Scheduling drain of the node");
   return walk.Evict(std::move(round), deadline);
 }
 

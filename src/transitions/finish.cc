@@ -1,38 +1,49 @@
 // uncordon-required: giving the node back.
+#include <optional>
 #include <string>
 #include <utility>
 
 #include "fmt/format.h"
+#include "internal/node_state.h"
 #include "transitions/walk.h"
 
 namespace driverupgrade::inline v1 {
 namespace {
 
-// One key of ours after the other; what another driver or an administrator wrote stays (dep-F6, I6).
-void RemoveOurTraces(Walk& walk) {
-  const DriverIdentity& identity = walk.in.identity;
-  for (const std::string& key : {identity.InitiallyUnschedulableAnnotation(), identity.RestartPodAnnotation(),
-                                 identity.FailedRevisionAnnotation(), identity.FailuresAnnotation()}) {
-    walk.after.annotations.erase(key);
+// Whether the node's cordon is an upgrade's that nobody but us relies on (dep-F7).
+bool IsOursToLift(const Node& node, const DriverIdentity& identity) {
+  if (WasInitiallyUnschedulable(node, identity) || !OtherCordonNames(node, identity).empty()) return false;
+  const std::optional<UpgradeState> state = internal::StateOf(node, identity);
+  // The Go library keeps no set: a cordon on a node that is in progress and was schedulable before is its own, and ours.
+  if (state && IsInProgress(*state)) return true;
+  const Cordon cordon = ReadCordon(node, identity);
+  return cordon.kind == CordonKind::kUpgrade && !cordon.rival;
+}
+
+// What another driver or an administrator wrote stays (dep-F6, I6).
+void RemoveOurAnnotations(Node& node, const DriverIdentity& identity) {
+  for (const std::string& key :
+       {identity.StageAnnotation(), identity.PodCompletionStartAnnotation(), identity.ValidationStartAnnotation(),
+        identity.InitiallyUnschedulableAnnotation(), identity.RestartPodAnnotation(),
+        identity.FailedRevisionAnnotation(), identity.FailuresAnnotation()}) {
+    node.annotations.erase(key);
   }
 }
 
-// Takes our name off the cordon, and lifts it if no other upgrade relies on it (dep-F7).
-void LeaveCordon(Walk& walk) {
-  const bool administrators = WasInitiallyUnschedulable(walk.after, walk.in.identity);
-  std::set<std::string> names = LiveCordonNames(walk.view.node, walk.in.identity);
-  names.erase(walk.in.identity.Name());
-  SetCordonNames(walk.after, names);
-  if (names.empty() && !administrators) walk.after.unschedulable = false;
+}  // namespace
+
+void GiveBack(Node& node, const DriverIdentity& identity) {
+  if (IsOursToLift(node, identity)) node.unschedulable = false;
+  SetCordonNames(node, OtherCordonNames(node, identity));
+  RemoveOurAnnotations(node, identity);
+  node.labels.erase(identity.StateLabel());
 }
 
 Progress EnterDone(Walk& walk, std::string reason) {
-  LeaveCordon(walk);
-  RemoveOurTraces(walk);
+  if (IsOursToLift(walk.view.node, walk.in.identity)) walk.after.unschedulable = false;
+  RemoveOurAnnotations(walk.after, walk.in.identity);
   return walk.Enter(UpgradeState::kDone, std::move(reason));
 }
-
-}  // namespace
 
 // T48: an administrator's cordon is not ours to lift, so there is nothing to wait for.
 Progress FinishUpgrade(Walk& walk, std::string reason) {

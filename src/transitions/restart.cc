@@ -14,54 +14,79 @@ constexpr absl::Duration kRetryBackoffMax = absl::Hours(24);
 
 // Whether the node is free of the pods that the policy protects, and if not, what is to be done about them.
 struct Evacuation {
-  bool done = false;
+  enum class Status { kDone, kEvicting, kUnread, kStuck };
+  Status status = Status::kDone;
   std::vector<const Pod*> pods = {};
   EvictionRound round = {};
   OnTimeout on_timeout = OnTimeout::kFail;
-  // Set where nothing can be done but wait.
-  std::string stuck = {};
-  GateReason stuck_reason = GateReason::kPodsUnknown;
+  // With kStuck: what nobody but a person can change.
+  Gate stuck = {};
+  bool done() const { return status == Status::kDone; }
+  std::string Remaining() const { return status == Status::kStuck ? stuck.detail : round.remaining; }
 };
 
+Evacuation Stuck(GateReason reason, std::string detail) {
+  return {.status = Evacuation::Status::kStuck, .stuck = {.reason = reason, .detail = std::move(detail)}};
+}
+
+// The pods that have to be gone before the driver is touched, as the policy that got the node here says: pod deletion, or
+// the drain that it fell back to (T25).
 Evacuation Evacuate(Walk& walk) {
-  if (!EvacuationTimeout(walk.in)) return {.done = true};
+  if (!EvacuationTimeout(walk.in)) return {};
   const std::vector<Pod>* pods = walk.KnownPods();
-  if (pods == nullptr) return {.stuck = "the node's pods have not been read since it was cordoned"};
+  if (pods == nullptr) return {.status = Evacuation::Status::kUnread};
+  if (!walk.view.hook_errors.empty()) {
+    const auto& [pod, error] = *walk.view.hook_errors.begin();
+    return Stuck(GateReason::kHook, fmt::format("{}: {}", pod, error));
+  }
   Evacuation result;
-  if (const auto deletion = PodDeletion(walk.in)) {
-    // Those that may not be evicted have been reported when pod deletion gave up on them (T25).
-    result.pods = walk.pods.SelectForDeletion(walk.view, *deletion, walk.drains).evict;
+  PodSelection selection;
+  const std::optional<PodDeletionPolicy> deletion = PodDeletion(walk.in);
+  if (deletion) {
+    selection = walk.pods.SelectForDeletion(walk.view, *deletion, walk.drains);
     result.on_timeout = deletion->on_timeout;
-  } else {
-    PodSelection selection = walk.drains.Select(*pods, *walk.in.policy.drain);
-    if (!selection.blocked.empty()) {
-      const PodSelection::Blocked& blocked = selection.blocked.front();
-      return {.stuck = fmt::format("{} {}", blocked.pod->ref.ToString(), blocked.why),
-              .stuck_reason = GateReason::kUndeletablePods};
-    }
-    result.pods = std::move(selection.evict);
+  }
+  if (walk.in.policy.drain && (!deletion || !selection.blocked.empty())) {
+    selection = walk.drains.Select(*pods, *walk.in.policy.drain);
     result.on_timeout = walk.in.policy.drain->on_timeout;
   }
+  if (!selection.blocked.empty()) {
+    const PodSelection::Blocked& blocked = selection.blocked.front();
+    return Stuck(GateReason::kUndeletablePods, fmt::format("{} {}", blocked.pod->ref.ToString(), blocked.why));
+  }
+  result.pods = std::move(selection.evict);
   result.round = walk.drains.Pace(result.pods, walk.view, walk.in.now);
-  result.done = result.round.finished;
+  result.status = result.round.finished ? Evacuation::Status::kDone : Evacuation::Status::kEvicting;
   return result;
 }
 
-// Pods have come to the node since it was evacuated: they go too, under the evacuation's deadline (dep-F8).
+bool WasTried(const Walk& walk, const std::vector<const Pod*>& pods) {
+  return std::any_of(pods.begin(), pods.end(),
+                     [&](const Pod* pod) { return walk.view.attempts.pods.contains(pod->ref.uid); });
+}
+
+// Pods have come to the node since it was evacuated: they go too, under the evacuation's deadline (dep-F8). It runs from
+// their coming, not from a restart that may have begun long before.
 Progress EvictNewcomers(Walk& walk, Evacuation evacuation) {
   const absl::Duration timeout = *EvacuationTimeout(walk.in);
-  const absl::Time deadline = walk.Deadline(timeout);
-  const bool stuck = !evacuation.stuck.empty();
+  if (evacuation.status == Evacuation::Status::kUnread) return walk.WaitForPods(absl::InfiniteFuture());
+  absl::Time deadline = walk.Deadline(timeout);
+  const bool evicting = evacuation.status == Evacuation::Status::kEvicting;
+  if (walk.Expired(deadline) && evicting && !WasTried(walk, evacuation.pods)) {
+    walk.RestartStage();
+    deadline = walk.Deadline(timeout);
+  }
   if (walk.Expired(deadline)) {
-    if (!stuck && evacuation.on_timeout == OnTimeout::kDelete) {
+    if (evicting && evacuation.on_timeout == OnTimeout::kDelete) {
       return walk.DeleteOverdue(evacuation.pods, std::move(evacuation.round));
     }
-    return walk.Fail("Failed to drain the node", fmt::format("pods are back on the node, and {} s were not enough: {}",
-                                                             absl::ToInt64Seconds(timeout),
-                                                             stuck ? evacuation.stuck : evacuation.round.remaining));
+    return walk.Fail("Failed to drain the node",
+                     fmt::format("pods are back on the node, and {} s were not enough: {}",
+                                 absl::ToInt64Seconds(timeout), evacuation.Remaining()));
   }
-  if (stuck) return walk.Wait(evacuation.stuck_reason, std::move(evacuation.stuck), deadline);
-  return walk.Evict(std::move(evacuation.round), deadline);
+  if (evicting) return walk.Evict(std::move(evacuation.round), deadline);
+  return walk.Wait(evacuation.stuck.reason, std::move(evacuation.stuck.detail),
+                   std::min(deadline, walk.in.now + kReadRetry));
 }
 
 Progress WaitForDriver(Walk& walk, GateReason reason, std::string detail, absl::Time due = absl::InfiniteFuture()) {
@@ -77,8 +102,9 @@ Progress WaitForDriver(Walk& walk, GateReason reason, std::string detail, absl::
 
 // T37: deletes the driver pods that are to go, one request each until it is answered.
 Progress RestartDriverPods(Walk& walk) {
-  if (Evacuation evacuation = Evacuate(walk); !evacuation.done) return EvictNewcomers(walk, std::move(evacuation));
+  if (Evacuation evacuation = Evacuate(walk); !evacuation.done()) return EvictNewcomers(walk, std::move(evacuation));
   absl::Time due = absl::InfiniteFuture();
+  std::string detail = fmt::format("{} is to be replaced", walk.driver.to_restart.front()->ref.ToString());
   for (const Pod* pod : walk.driver.to_restart) {
     const auto attempt = walk.view.attempts.pods.find(pod->ref.uid);
     const bool tried = attempt != walk.view.attempts.pods.end();
@@ -87,23 +113,17 @@ Progress RestartDriverPods(Walk& walk) {
       walk.verdict.plan.remove.push_back(pod->ref);
     } else {
       due = std::min(due, next);
+      if (!attempt->second.message.empty()) detail = fmt::format("{}: {}", pod->ref.ToString(), attempt->second.message);
     }
   }
-  return WaitForDriver(walk, GateReason::kDriverPodTerminating,
-                       fmt::format("{} is to be replaced", walk.driver.to_restart.front()->ref.ToString()), due);
-}
-
-void Unblock(Walk& walk) {
-  NodePatch unblock;
-  walk.safe_load.Unblock(unblock);
-  walk.after = Patched(walk.after, unblock);
+  return WaitForDriver(walk, GateReason::kDriverPodTerminating, std::move(detail), due);
 }
 
 // T39, T43: the driver may be loaded once the node is evacuated. nullopt: nothing holds it back any more.
 std::optional<Progress> UnblockSafeLoad(Walk& walk) {
   if (!walk.safe_load.IsWaiting(walk.after)) return std::nullopt;
-  if (Evacuation evacuation = Evacuate(walk); !evacuation.done) return EvictNewcomers(walk, std::move(evacuation));
-  Unblock(walk);
+  if (Evacuation evacuation = Evacuate(walk); !evacuation.done()) return EvictNewcomers(walk, std::move(evacuation));
+  walk.safe_load.Unblock(walk.after);
   return std::nullopt;
 }
 
@@ -111,10 +131,12 @@ std::optional<Progress> UnblockSafeLoad(Walk& walk) {
 std::optional<Progress> UnblockSafeLoadOfFailed(Walk& walk) {
   if (!walk.safe_load.IsWaiting(walk.after)) return std::nullopt;
   if (!walk.after.unschedulable) return walk.Wait(GateReason::kSafeLoad, "the node is not cordoned");
-  if (const Evacuation evacuation = Evacuate(walk); !evacuation.done) {
-    return walk.Wait(GateReason::kSafeLoad, evacuation.stuck.empty() ? evacuation.round.remaining : evacuation.stuck);
+  if (const Evacuation evacuation = Evacuate(walk); !evacuation.done()) {
+    return walk.Wait(GateReason::kSafeLoad, evacuation.status == Evacuation::Status::kUnread
+                                                ? "the node's pods have not been read"
+                                                : evacuation.Remaining());
   }
-  Unblock(walk);
+  walk.safe_load.Unblock(walk.after);
   return std::nullopt;
 }
 
@@ -154,7 +176,7 @@ Progress RetryOrWait(Walk& walk, std::string why) {
   const absl::Duration backoff = std::min(retry.backoff * (1 << std::min(failures.count - 1, 16)), kRetryBackoffMax);
   const absl::Time due = failures.last + backoff;
   std::string detail = fmt::format("retry {} of {}", failures.count, retry.max_attempts);
-  if (walk.Expired(due)) return walk.Enter(UpgradeState::kUpgradeRequired, std::move(detail));
+  if (walk.Expired(due)) return RequireUpgrade(walk, std::move(detail));
   return walk.Wait(GateReason::kFailed, fmt::format("{}; {} is to come", why, detail), due);
 }
 
@@ -166,7 +188,7 @@ Progress LeaveFailed(Walk& walk) {
   const auto failed = walk.after.annotations.find(key);
   if (!wanted.empty() && failed != walk.after.annotations.end() && failed->second != wanted) {
     walk.after.annotations.erase(walk.in.identity.FailuresAnnotation());
-    return walk.Enter(UpgradeState::kUpgradeRequired, fmt::format("revision {} is new", wanted));
+    return RequireUpgrade(walk, fmt::format("revision {} is new", wanted));
   }
   // A node that the Go library failed carries neither: for all we can know it failed just now, at this revision.
   if (!wanted.empty()) walk.after.annotations[key] = wanted;
@@ -178,12 +200,10 @@ Progress LeaveFailed(Walk& walk) {
   if (!walk.driver.ready) return RetryOrWait(walk, "the driver pod is not ready");
   if (!walk.in.options.validation_selector) return FinishUpgrade(walk, "the driver recovered");
   // A node that failed validation would fail it again and again: it goes back when its validation pods are ready.
-  if (const std::vector<Pod>* pods = walk.KnownPods()) {
-    Validation validation = ValidationManager(*walk.in.options.validation_selector).Evaluate(*pods);
-    if (!validation.passed) return RetryOrWait(walk, std::move(validation.missing));
-  } else if (walk.after.unschedulable) {
-    return walk.Wait(GateReason::kPodsUnknown, "the validation pods have not been read");
-  }
+  const std::vector<Pod>* pods = walk.ReadPods();
+  if (pods == nullptr) return walk.WaitForPods(absl::InfiniteFuture());
+  Validation validation = ValidationManager(*walk.in.options.validation_selector).Evaluate(*pods);
+  if (!validation.passed) return RetryOrWait(walk, std::move(validation.missing));
   return walk.Enter(UpgradeState::kValidationRequired, "the driver recovered");
 }
 

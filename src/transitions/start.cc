@@ -35,34 +35,45 @@ void NoteInitialState(Walk& walk, const Cordon& cordon) {
 void NoteRequestedRestart(Walk& walk) {
   const bool requested = walk.after.annotations.erase(walk.in.identity.UpgradeRequestedAnnotation()) > 0;
   if (!requested && walk.driver.failing == nullptr) return;
+  const Pod* restart = walk.driver.failing;
   for (const Pod& pod : walk.view.driver_pods) {
-    if (!pod.deletion_timestamp) walk.after.annotations[walk.in.identity.RestartPodAnnotation()] = pod.ref.uid;
+    if (restart == nullptr && !pod.deletion_timestamp) restart = &pod;
   }
+  if (restart != nullptr) walk.after.annotations[walk.in.identity.RestartPodAnnotation()] = restart->ref.uid;
 }
 
+// A node asks for nothing that an earlier admission of its own, whose outcome is not known, has taken already.
 Candidate CandidateOf(const Walk& walk, const Cordon& cordon) {
-  const bool administrators = cordon.kind == CordonKind::kAdministrator;
+  const Tally& own = walk.verdict.tally;
+  const bool outside = cordon.kind == CordonKind::kAdministrator &&
+                       walk.in.policy.cordoned_nodes == CordonedNodes::kProceed;
+  const bool available = cordon.kind == CordonKind::kNone;
+  const bool admitted_before = available && walk.view.node.ready && own.unavailable > 0;
   return {
       .node = walk.view.node.name,
-      .needs_slot = !administrators || walk.in.policy.cordoned_nodes != CordonedNodes::kProceed,
-      .needs_headroom = cordon.kind == CordonKind::kNone,
-      .takes_headroom = cordon.kind == CordonKind::kNone && walk.view.node.ready,
+      .needs_slot = !outside && own.slots == 0,
+      .needs_headroom = available && !admitted_before,
+      .takes_headroom = available && own.unavailable == 0,
       .own_node = walk.view.node.name == walk.in.options.own_node,
   };
 }
 
 }  // namespace
 
+Progress RequireUpgrade(Walk& walk, std::string reason) {
+  NoteInitialState(walk, ReadCordon(walk.view.node, walk.in.identity));
+  return walk.Enter(UpgradeState::kUpgradeRequired, std::move(reason));
+}
+
 // T1: unknown | done -> upgrade-required. T2: unknown -> done. T3: done stays.
 Progress LeaveUnknownOrDone(Walk& walk) {
   if (std::string reason = UpgradeReason(walk); !reason.empty()) {
-    NoteInitialState(walk, ReadCordon(walk.view.node, walk.in.identity));
-    return walk.Enter(UpgradeState::kUpgradeRequired, std::move(reason));
+    return RequireUpgrade(walk, std::move(reason));
   }
   if (walk.driver.unknown) return walk.Wait(GateReason::kRevisionUnknown, walk.driver.why_unknown);
   if (walk.state() == UpgradeState::kDone) return walk.Rest();
   if (walk.driver.none) return walk.Wait(GateReason::kDriverPodMissing, "no driver pod on the node");
-  return walk.Enter(UpgradeState::kDone, "the driver pod is up to date");
+  return EnterDone(walk, "the driver pod is up to date");
 }
 
 // T4-T9: upgrade-required -> cordon-required, with a slot.

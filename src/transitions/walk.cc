@@ -6,6 +6,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_split.h"
 #include "fmt/format.h"
+#include "internal/node_state.h"
 
 namespace driverupgrade::inline v1 {
 namespace {
@@ -18,13 +19,6 @@ constexpr absl::Duration kActiveMin = absl::Seconds(60);
 std::string AnnotationOf(const Node& node, const std::string& key) {
   const auto found = node.annotations.find(key);
   return found == node.annotations.end() ? std::string() : found->second;
-}
-
-UpgradeState LabelledState(const Node& node, const DriverIdentity& identity) {
-  const auto label = node.labels.find(identity.StateLabel());
-  // Judge has dealt with values that are no state before it walks.
-  return label == node.labels.end() ? UpgradeState::kUnknown
-                                    : ParseUpgradeState(label->second).value_or(UpgradeState::kUnknown);
 }
 
 std::optional<absl::Time> ParseUnixSeconds(absl::string_view text) {
@@ -61,13 +55,13 @@ std::map<std::string, std::optional<std::string>> Changes(const StringMap& from,
   return changes;
 }
 
+}  // namespace
+
 NodePatch Difference(const Node& from, const Node& to) {
   NodePatch patch{.labels = Changes(from.labels, to.labels), .annotations = Changes(from.annotations, to.annotations)};
   if (from.unschedulable != to.unschedulable) patch.unschedulable = to.unschedulable;
   return patch;
 }
-
-}  // namespace
 
 std::optional<PodDeletionPolicy> PodDeletion(const JudgeContext& in) {
   const bool selects = in.policy.pod_deletion && !in.policy.pod_deletion->pod_selector.empty();
@@ -91,7 +85,8 @@ Walk::Walk(const JudgeContext& context, const NodeView& node_view, bool is_admit
                          AnnotationOf(node_view.node, context.identity.RestartPodAnnotation()),
                          context.options.driver_restart_count_max)),
       after(node_view.node),
-      state_(LabelledState(node_view.node, context.identity)) {
+      // Judge has dealt with values that are no state before it walks.
+      state_(internal::StateOf(node_view.node, context.identity).value_or(UpgradeState::kUnknown)) {
   verdict.plan.node = view.node.name;
   verdict.plan.uid = view.node.uid;
   verdict.plan.resource_version = view.node.resource_version;
@@ -114,10 +109,9 @@ Progress Walk::Enter(UpgradeState next, std::string reason) {
 Progress Walk::Fail(std::string_view what, std::string why) {
   // A Warning before the transition, so that the Events read in the order of cause and effect.
   Event(true, fmt::format("{}, {}", what, why));
+  const std::string revision = TargetRevision();
   Enter(UpgradeState::kFailed, std::move(why));
-  if (!driver.wanted_revision.empty()) {
-    after.annotations[in.identity.FailedRevisionAnnotation()] = driver.wanted_revision;
-  }
+  if (!revision.empty()) after.annotations[in.identity.FailedRevisionAnnotation()] = revision;
   WriteFailures({.count = PastFailures().count + 1, .last = in.now});
   return Progress::kMoved;
 }
@@ -201,10 +195,17 @@ std::optional<absl::Time> Walk::UpstreamTimer(absl::Duration timeout) const {
   return began;
 }
 
+// While the revision cannot be told, the upgrade under way is still that to the revision its stage names.
+std::string Walk::TargetRevision() const {
+  if (!driver.wanted_revision.empty()) return driver.wanted_revision;
+  const std::optional<Stage> stage = ParseStage(AnnotationOf(view.node, in.identity.StageAnnotation()));
+  return stage ? stage->revision : std::string();
+}
+
 void Walk::WriteStage(absl::Time began) {
   const std::string seconds = fmt::format("{}", absl::ToUnixSeconds(began));
   after.annotations[in.identity.StageAnnotation()] =
-      fmt::format("{}@{}@{}", ToLabelValue(state_), seconds, driver.wanted_revision);
+      fmt::format("{}@{}@{}", ToLabelValue(state_), seconds, TargetRevision());
   if (state_ == UpgradeState::kWaitForJobsRequired) {
     after.annotations[in.identity.PodCompletionStartAnnotation()] = seconds;
   } else if (state_ == UpgradeState::kValidationRequired) {
@@ -245,35 +246,45 @@ void Walk::HoldCordon() {
   if (after.unschedulable) return;
   after.unschedulable = true;
   after.annotations.erase(in.identity.InitiallyUnschedulableAnnotation());
-  std::set<std::string> names = LiveCordonNames(view.node, in.identity);
-  names.insert(in.identity.Name());
-  SetCordonNames(after, names);
 }
 
 const std::vector<Pod>* Walk::KnownPods() {
   // A list from before the cordon says nothing: the node took new pods until then.
-  if (!view.node.unschedulable) return nullptr;
+  return view.node.unschedulable ? ReadPods() : nullptr;
+}
+
+const std::vector<Pod>* Walk::ReadPods() {
   verdict.pod_interest = true;
   return view.pods ? &*view.pods : nullptr;
 }
 
-// A cordon that an upgrade made and that ours relies on carries our name too (dep-F7). It is added when there is
-// something to write anyway.
-void Walk::JoinCordon() {
-  const bool relies = IsInProgress(state_) && state_ != UpgradeState::kFailed;
-  if (!relies || !after.unschedulable || WasInitiallyUnschedulable(after, in.identity)) return;
-  std::set<std::string> names = LiveCordonNames(after, in.identity);
-  names.insert(in.identity.Name());
+Progress Walk::WaitForPods(absl::Time deadline) {
+  return Wait(GateReason::kPodsUnknown, "the node's pods have not been read since it was cordoned",
+              std::min(deadline, in.now + kReadRetry));
+}
+
+// Who relies on the node's cordon after this patch (dep-F7): the other drivers whose upgrades are under way, and we, from
+// cordon-required on. While we wait for a slot, our name stays where it was, and it takes the place of names that have
+// become stale: nobody else would ever lift that cordon.
+void Walk::UpdateCordonSet() {
+  std::set<std::string> names = OtherCordonNames(view.node, in.identity);
+  bool ours = after.unschedulable && !WasInitiallyUnschedulable(after, in.identity);
+  if (state_ == UpgradeState::kUpgradeRequired) {
+    const Cordon cordon = ReadCordon(view.node, in.identity);
+    ours = ours && cordon.kind == CordonKind::kUpgrade && !cordon.rival &&
+           (names.empty() || IsInCordonSet(view.node, in.identity));
+  } else if (!IsInProgress(state_)) {
+    ours = false;
+  }
+  if (ours) names.insert(in.identity.Name());
   SetCordonNames(after, names);
 }
 
 Verdict Walk::Finish() {
   if (const auto timeout = StageTimeout(); entered_ && timeout) WriteStage(in.now);
-  NodePatch patch = Difference(view.node, after);
-  if (!patch.empty()) {
-    JoinCordon();
-    patch = Difference(view.node, after);
-    verdict.plan.patch = std::move(patch);
+  if (after != view.node) {
+    UpdateCordonSet();
+    verdict.plan.patch = Difference(view.node, after);
   }
   return std::move(verdict);
 }

@@ -83,6 +83,14 @@ class Walk {
   void HoldCordon();
   // The node's pods if they have been read since it was cordoned, otherwise nullptr; asks for them (arch-A11).
   const std::vector<Pod>* KnownPods();
+  // The same for a question that does not depend on a cordon.
+  const std::vector<Pod>* ReadPods();
+  // Waits for a list of the node's pods that failed or has not been made yet, up to `deadline`.
+  Progress WaitForPods(absl::Time deadline);
+  // The present stage begins anew, now.
+  void RestartStage() { WriteStage(in.now); }
+  // The present state was entered in this walk.
+  bool entered() const { return entered_; }
 
   bool HasAnnotation(const std::string& key) const { return after.annotations.contains(key); }
 
@@ -95,7 +103,8 @@ class Walk {
   void WriteStage(absl::Time began);
   void DropStage();
   std::optional<absl::Duration> StageTimeout() const;
-  void JoinCordon();
+  std::string TargetRevision() const;
+  void UpdateCordonSet();
 
   UpgradeState state_;
   bool entered_ = false;  // `state_` was entered in this walk
@@ -106,6 +115,9 @@ std::optional<absl::Duration> EvacuationTimeout(const JudgeContext& in);
 
 // The policy for pod deletion, if it is switched on (dep-F10).
 std::optional<PodDeletionPolicy> PodDeletion(const JudgeContext& in);
+
+// How soon something that could not be read is tried again.
+inline constexpr absl::Duration kReadRetry = absl::Seconds(5);
 
 // The transition functions, one for each state; src/transitions/{start,evacuate,restart,finish}.cc.
 Progress LeaveUnknownOrDone(Walk& walk);
@@ -118,6 +130,14 @@ Progress LeavePodRestart(Walk& walk);
 Progress LeaveFailed(Walk& walk);
 Progress LeaveValidation(Walk& walk);
 Progress LeaveUncordon(Walk& walk);
+// Removes all that our upgrade wrote on `node`, and lifts a cordon that no one else relies on (dep-F9).
+void GiveBack(Node& node, const DriverIdentity& identity);
+// The patch that turns `from` into `to`.
+NodePatch Difference(const Node& from, const Node& to);
+// Enters upgrade-required, noting whose cordon the node carries (dep-F7).
+Progress RequireUpgrade(Walk& walk, std::string reason);
+// Enters upgrade-done, giving the node back.
+Progress EnterDone(Walk& walk, std::string reason);
 // The way out of pod-restart-required, validation-required and upgrade-failed when the driver is proved (T48).
 Progress FinishUpgrade(Walk& walk, std::string reason);
 

@@ -4,6 +4,7 @@
 
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "driverupgrade/state_machine.h"
 #include "driverupgrade/testing/builders.h"
@@ -92,10 +93,6 @@ struct NodeUnderTest {
   }
   NodeUnderTest& Draining(absl::Duration timeout = absl::Seconds(300)) {
     policy.drain = DrainPolicy{.timeout = timeout};
-    return *this;
-  }
-  NodeUnderTest& WithPolicy(const std::function<void(UpgradePolicy&)>& edit) {
-    edit(policy);
     return *this;
   }
 

@@ -34,6 +34,24 @@ TEST_CASE("T37: a driver pod that is out of date is deleted once; T38: one that 
   node.WithDriverPods({DriverPod("old").Terminating(kNow + absl::Seconds(30)).Build()});
   node.view.attempts = {};
   CHECK(node.Judge().plan.remove.empty());
+  CHECK(GateOf(node.Judge()) == "DriverPodTerminating");
+}
+
+TEST_CASE("I2, dep-F8: the driver pod stays while it cannot be told which pods use the driver, or they may not go") {
+  auto node = Restarting("old").StageBegan("pod-restart-required", absl::ZeroDuration()).WithPods({});
+  node.options.pod_deletion = true;
+  SECTION("a filter that fails") {
+    node.view.hook_errors["team-a/web"] = "resource claim not readable";
+    CHECK(node.Judge().plan.remove.empty());
+    CHECK(GateOf(node.Judge()) == "Hook");
+  }
+  SECTION("a pod that nobody would replace") {
+    node.WithPods({testing::PodBuilder("x", "bare").WithUid("b").Build()});
+    node.view.pods_using_driver = {"b"};
+    CHECK(node.Judge().plan.remove.empty());
+    CHECK(GateOf(node.Judge()) == "UndeletablePods");
+  }
+  SECTION("nothing in the way") { CHECK(node.Judge().plan.remove.size() == 1); }
 }
 
 TEST_CASE("T37: an orphaned driver pod is deleted") {
@@ -68,6 +86,11 @@ TEST_CASE("dep-F8: the driver pod stays while pods that the policy protects are 
 
   SECTION("newcomers that do not go fail the node at the drain deadline") {
     node.WithPods({WebPod().Build()}).StageBegan("pod-restart-required", absl::Seconds(300));
+    // Their time begins with their coming.
+    verdict = node.Judge();
+    CHECK(verdict.plan.evict.size() == 1);
+    CHECK(node.After(verdict).annotations.at(Gpu().StageAnnotation()) == "pod-restart-required@1000@new");
+    node.view.attempts.pods["web-uid"] = {.count = 1, .outcome = Outcome::kApplied, .answered_at = node.now};
     CHECK(Path(node.Judge().plan) == "upgrade-failed");
   }
 }
@@ -152,6 +175,15 @@ TEST_CASE("dep-F16: a node with an old and a new driver pod is not up to date un
   CHECK(Path(verdict.plan).empty());
 }
 
+TEST_CASE("dep-F2: a node that fails while the wanted revision cannot be told failed at the revision it was going to") {
+  auto node = NodeUnderTest("drain-required").CordonedByUs().Draining().WithPods({WebPod().Build()});
+  node.StageBegan("drain-required", absl::Seconds(300));
+  node.facts.daemon_sets["ds"].wanted_revision.reset();
+  const Verdict verdict = node.Judge();
+  CHECK(Path(verdict.plan) == "upgrade-failed");
+  CHECK(node.After(verdict).annotations.at(Gpu().FailedRevisionAnnotation()) == "new");
+}
+
 TEST_CASE("T39: a driver that waits to be loaded is let go once the node is evacuated") {
   auto node = Restarting("new").Annotated(Gpu().SafeLoadAnnotation(), "true").Draining();
   node.WithDriverPods({DriverPod("new").NotReady().Build()});
@@ -189,6 +221,9 @@ TEST_CASE("T40, dep-F3: a failed node whose driver has come up recovers, through
   CHECK(GateOf(node.Judge()) == "PodsUnknown");
   node.WithPods({Validator("a").NotReady().Build()});
   CHECK(GateOf(node.Judge()) == "Failed");
+  node.view.node.unschedulable = false;
+  CHECK(GateOf(node.Judge()) == "Failed");
+  node.Cordoned();
   node.WithPods({Validator("a").Build()});
   CHECK(Path(node.Judge().plan) == "validation-required,uncordon-required,upgrade-done");
 }

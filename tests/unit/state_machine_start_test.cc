@@ -137,6 +137,48 @@ TEST_CASE("dep-F7: a cordon in the set is an upgrade's while a name in it lives 
   CHECK(after.annotations.contains(kInitial) == row.administrators);
 }
 
+TEST_CASE("I3: a name that was left behind on a finished node does not turn an administrator's cordon into ours") {
+  auto node = NodeUnderTest("upgrade-done", "old").Draining().Annotated(kCordonedBy, "nvidia.com/gpu");
+  SECTION("cordoned before the new revision comes") { node.Cordoned(); }
+  SECTION("cordoned while the node waits for a slot") {}
+  const Verdict waiting = node.Judge();
+  CHECK(Path(waiting.plan) == "upgrade-required");
+  node.view.node = node.After(waiting);
+  CHECK_FALSE(node.view.node.annotations.contains(kCordonedBy));
+  node.Cordoned();
+  const Node after = node.After(node.Judge(/*admitted=*/true));
+  CHECK(after.annotations.at(kInitial) == "true");
+  CHECK_FALSE(after.annotations.contains(kCordonedBy));
+}
+
+TEST_CASE("dep-F7: a cordon of an upgrade whose label was removed is lifted when the node turns out to be up to date") {
+  auto node = NodeUnderTest("", "new").CordonedByUs().Annotated(Gpu().StageAnnotation(), "drain-required@1@new");
+  SECTION("ours") {
+    const Verdict verdict = node.Judge();
+    CHECK(Path(verdict.plan) == "upgrade-done");
+    CHECK_FALSE(node.After(verdict).unschedulable);
+    CHECK(node.After(verdict).annotations.empty());
+  }
+  SECTION("but not one without a set: that is an administrator's") {
+    node.view.node.annotations.clear();
+    CHECK(node.After(node.Judge()).unschedulable);
+  }
+  SECTION("nor while another driver relies on it") {
+    node.Annotated(kCordonedBy, "nvidia.com/gpu,nvidia.com/ofed").Labelled(Ofed().StateLabel(), "drain-required");
+    const Node after = node.After(node.Judge());
+    CHECK(after.unschedulable);
+    CHECK(after.annotations.at(kCordonedBy) == "nvidia.com/ofed");
+  }
+}
+
+TEST_CASE("dep-F7: while a node waits for its slot, somebody answers for a cordon that an upgrade left behind") {
+  auto node = NodeUnderTest("", "old").Cordoned().Annotated(kCordonedBy, "nvidia.com/ofed");
+  const Node after = node.After(node.Judge());
+  CHECK(after.labels.at(Gpu().StateLabel()) == "upgrade-required");
+  CHECK(after.annotations.at(kCordonedBy) == "nvidia.com/gpu");
+  CHECK_FALSE(after.annotations.contains(kInitial));
+}
+
 TEST_CASE("dep-F8: an upgrade waits for a driver that keeps no cordon set and has cordoned the node") {
   auto node = NodeUnderTest("upgrade-required").Cordoned().Labelled(Ofed().StateLabel(), "drain-required");
   const Verdict verdict = node.Judge(/*admitted=*/true);
@@ -224,6 +266,11 @@ TEST_CASE("arch-A9: a node with an unanswered patch gets no other, and counts at
     verdict = node.Judge(/*admitted=*/true);
     CHECK(verdict.plan.patch);
     CHECK(verdict.tally.slots == 1);
+    // What it may have taken already it does not ask for again, or it would wait for itself.
+    const Candidate candidate = *node.Judge().candidate;
+    CHECK_FALSE(candidate.needs_slot);
+    CHECK_FALSE(candidate.needs_headroom);
+    CHECK_FALSE(candidate.takes_headroom);
   }
   SECTION("a newer version settles it") {
     log.PatchAnswered("n1-uid", Outcome::kUnclear, "409", node.now);

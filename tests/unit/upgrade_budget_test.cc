@@ -20,6 +20,7 @@ TEST_CASE("dep-F18: a node counts once, by predicate") {
       {"upgrade-required", false, {.total = 1, .pending = 1}},
       {"cordon-required", false, {.total = 1, .in_progress = 1, .slots = 1, .unavailable = 1}},
       {"cordon-required", true, {.total = 1, .in_progress = 1, .slots = 1, .unavailable = 1}},
+      {"drain-required", false, {.total = 1, .in_progress = 1, .slots = 1, .unavailable = 1}},
       {"drain-required", true, {.total = 1, .in_progress = 1, .slots = 1, .unavailable = 1}},
       {"node-maintenance-required", false, {.total = 1, .in_progress = 1, .slots = 1}},
       {"uncordon-required", true, {.total = 1, .in_progress = 1, .slots = 1, .unavailable = 1}},

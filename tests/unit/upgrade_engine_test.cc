@@ -226,6 +226,91 @@ TEST_CASE("arch-A6: a write whose answer is lost counts as done until it has bee
   CHECK(world.most_in_progress <= 2);
 }
 
+TEST_CASE("arch-A9: an admission that was lost does not keep its own node, or others, from starting") {
+  World world;
+  world.policy.max_parallel = 1;
+  world.policy.max_unavailable = Count{1};
+  const Fleet fleet = AddFleet(*world.cluster, {.node_count = 2, .workload = ""});
+  world.cluster->SetTemplate(fleet.ns, fleet.daemon_set, "rev-2");
+  for (const std::string& name : fleet.node_names) {
+    world.cluster->EditNode(name, [](Node& node) { node.labels[Gpu().StateLabel()] = "upgrade-required"; });
+  }
+  world.Start(fleet);
+  world.cluster->FailNext(Operation::kPatchNode, absl::UnavailableError("503"));
+  world.RunUntilAll("upgrade-done", absl::Minutes(5));
+  CHECK(world.AllIn("upgrade-done"));
+  CHECK(world.most_in_progress == 1);
+}
+
+TEST_CASE("wake_at alone drives a rollout, whatever fails on the way") {
+  World world;
+  const Fleet fleet = AddFleet(*world.cluster, {.node_count = 3});
+  world.cluster->SetTemplate(fleet.ns, fleet.daemon_set, "rev-2");
+  world.policy.drain->timeout = absl::InfiniteDuration();
+  world.Start(fleet);
+  world.cluster->FailNext(Operation::kPatchNode, absl::ResourceExhaustedError("429"), 2);
+  world.cluster->FailNext(Operation::kDeletePod, absl::UnavailableError("503"));
+  world.cluster->FailNext(Operation::kEvictPod, absl::UnavailableError("503"));
+  int passes = 0;
+  for (; passes < 500 && !world.AllIn("upgrade-done"); ++passes) {
+    if (passes == 3) world.cluster->FailNext(Operation::kListPods, absl::UnavailableError("503"));
+    const auto result = world.engine->Reconcile({}, world.policy);
+    const absl::Time cluster_event = world.cluster->NextEventTime();
+    const absl::Time wake = result.ok() ? result->wake_at.value_or(absl::InfiniteFuture()) : world.clock->Now();
+    REQUIRE(std::min(wake, cluster_event) < absl::InfiniteFuture());
+    // The next change of the cluster would be a watch event.
+    world.cluster->RunUntil(std::max(std::min(wake, cluster_event), world.clock->Now() + absl::Milliseconds(20)));
+  }
+  CHECK(world.AllIn("upgrade-done"));
+  CHECK(passes < 200);
+}
+
+TEST_CASE("A crash after any request leads to the same end") {
+  int calls = 1000;
+  for (int crash_at = 1; crash_at <= calls; ++crash_at) {
+    CAPTURE(crash_at);
+    World world;
+    const Fleet fleet = AddFleet(*world.cluster, {.node_count = 2});
+    world.cluster->SetTemplate(fleet.ns, fleet.daemon_set, "rev-2");
+    world.Start(fleet);
+    // From then on the process sends nothing: its later requests of the same pass are lost with it.
+    int sent = 0;
+    const auto die = [&](const testing::Call& call) -> std::optional<absl::Status> {
+      const bool write = call.operation == Operation::kPatchNode || call.operation == Operation::kEvictPod ||
+                         call.operation == Operation::kDeletePod;
+      if (!write || ++sent <= crash_at) return std::nullopt;
+      return absl::UnavailableError("the process is gone");
+    };
+    world.cluster->SetFaultHooks(die, nullptr);
+    for (int i = 0; i < 200 && sent <= crash_at; ++i) {
+      world.Pass();
+      world.cluster->Advance(absl::Seconds(1));
+    }
+    if (sent <= crash_at) calls = sent;  // nothing was left to lose
+    world.cluster->SetFaultHooks(nullptr, nullptr);
+    world.Start(fleet);
+    world.RunUntilAll("upgrade-done", absl::Minutes(10));
+    CHECK(world.AllIn("upgrade-done"));
+    for (const Node& node : world.cluster->nodes()) {
+      CHECK_FALSE(node.unschedulable);
+      CHECK(node.annotations.empty());
+    }
+  }
+  CHECK(calls >= 10);
+}
+
+TEST_CASE("§5.5: a drain is announced once and reported once") {
+  World world;
+  const Fleet fleet = AddFleet(*world.cluster, {.node_count = 2});
+  world.cluster->SetTemplate(fleet.ns, fleet.daemon_set, "rev-2");
+  world.Start(fleet);
+  world.RunUntilAll("upgrade-done");
+  for (const std::string& node : fleet.node_names) {
+    CHECK(world.EventCount(node, "Scheduling drain of the node") == 1);
+    CHECK(world.EventCount(node, "Successfully drained the node") == 1);
+  }
+}
+
 TEST_CASE("arch-A5: a node that cannot be written holds up no other") {
   World world;
   const Fleet fleet = AddFleet(*world.cluster, {.node_count = 3, .workload = ""});
@@ -277,6 +362,31 @@ TEST_CASE("onUnscheduledPods: a driver pod that finds no node counts as one unav
   CHECK(world.Pass().totals.unavailable == 0);
 }
 
+TEST_CASE("dep-F9: Release gives every node back in the middle of an upgrade, and keeps an administrator's cordon") {
+  World world;
+  const Fleet fleet = AddFleet(*world.cluster);
+  world.cluster->Cordon("node-6");
+  world.cluster->EditNode("node-5", [](Node& node) { node.labels[Gpu().SkipUpgradeLabel()] = "true"; });
+  world.cluster->SetTemplate(fleet.ns, fleet.daemon_set, "rev-2");
+  world.Start(fleet);
+  for (int i = 0; i < 12; ++i) {
+    world.Pass();
+    world.cluster->Advance(absl::Seconds(1));
+  }
+  REQUIRE(world.most_in_progress == 2);
+  const auto released = world.engine->Release({});
+  REQUIRE(released.ok());
+  CHECK(released->plan.nodes.size() == 6);
+  for (const Node& node : world.cluster->nodes()) {
+    CAPTURE(node.name);
+    CHECK(StateOf(node).empty());
+    CHECK(node.annotations.empty());
+    CHECK(node.unschedulable == (node.name == "node-6"));
+    CHECK(node.labels.contains(Gpu().SkipUpgradeLabel()) == (node.name == "node-5"));
+  }
+  CHECK(world.engine->Release({})->plan.nodes.empty());
+}
+
 TEST_CASE("Events that cannot be written hold up nothing (A50)") {
   World world;
   const Fleet fleet = AddFleet(*world.cluster, {.node_count = 2});
@@ -296,7 +406,7 @@ TEST_CASE("A facade that lacks an operation is found at start") {
   CHECK(UpgradeEngine::Create(Gpu(), world.cluster, options).status().code() == absl::StatusCode::kInvalidArgument);
 }
 
-TEST_CASE("Nodes are worked on in parallel with the same end") {
+TEST_CASE("Nodes are worked on in parallel") {
   World world;
   const Fleet fleet = AddFleet(*world.cluster, {.node_count = 20, .workload = ""});
   world.policy.max_parallel.reset();

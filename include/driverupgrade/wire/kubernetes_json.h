@@ -2,6 +2,7 @@
 ///
 /// Defines
 ///  - ParseObject, ParseList, ListPage: from the body of an answer;
+///  - ParseMixedList, ClusterObjects: from what `kubectl get nodes,pods,... -o json` prints;
 ///  - ApiStatus, ParseApiStatus: from the body of an error;
 ///  - FormatNodePatch, FormatEviction, FormatDeleteOptions, FormatEvent: bodies of the writes;
 ///  - FormatObject, FormatList: bodies of answers, for fakes and tests.
@@ -57,6 +58,23 @@ struct ListPage {
 /// Errors: as ParseObject.
 template <typename T>
 [[nodiscard]] absl::StatusOr<ListPage<T>> ParseList(std::string_view json);
+
+/// Objects of several kinds, each in the order of the document.
+struct ClusterObjects {
+  std::vector<Node> nodes = {};
+  std::vector<Pod> pods = {};
+  std::vector<DaemonSet> daemon_sets = {};
+  std::vector<ControllerRevision> controller_revisions = {};
+  std::vector<PodDisruptionBudget> pod_disruption_budgets = {};
+  friend bool operator==(const ClusterObjects&, const ClusterObjects&) = default;
+};
+
+/// A `List` whose items say their kind, as kubectl prints it. Items of other kinds, or of another API group, are
+/// ignored; an item without apiVersion is taken by its kind.
+///
+/// Errors: as ParseObject, and InvalidArgument for an item without a kind, for one of ours without a name, and for one
+/// whose name another of its kind and namespace has: no cluster has such objects.
+[[nodiscard]] absl::StatusOr<ClusterObjects> ParseMixedList(std::string_view json);
 
 /// A `Status` object: what the API server answers instead of an object (A1).
 struct ApiStatus {

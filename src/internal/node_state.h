@@ -1,0 +1,21 @@
+// The state that a node's label says.
+#ifndef DRIVERUPGRADE_SRC_INTERNAL_NODE_STATE_H_
+#define DRIVERUPGRADE_SRC_INTERNAL_NODE_STATE_H_
+
+#include <optional>
+
+#include "driverupgrade/cluster_types.h"
+#include "driverupgrade/driver_identity.h"
+#include "driverupgrade/upgrade_state.h"
+
+namespace driverupgrade::inline v1::internal {
+
+// kUnknown without a label; nullopt for a value that is no state.
+inline std::optional<UpgradeState> StateOf(const Node& node, const DriverIdentity& identity) {
+  const auto label = node.labels.find(identity.StateLabel());
+  return label == node.labels.end() ? UpgradeState::kUnknown : ParseUpgradeState(label->second);
+}
+
+}  // namespace driverupgrade::inline v1::internal
+
+#endif  // DRIVERUPGRADE_SRC_INTERNAL_NODE_STATE_H_

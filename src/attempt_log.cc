@@ -74,10 +74,8 @@ absl::Time NextPatchDue(const PatchAttempt& attempt, const Node& node) {
   switch (*attempt.outcome) {
     case Outcome::kApplied:
       return IsSettled(attempt, node) ? absl::InfinitePast() : attempt.answered_at + kStaleReadPatience;
-    case Outcome::kNotApplied:
-      return attempt.answered_at + backoff;
-    case Outcome::kUnclear:
-      return IsSettled(attempt, node) ? absl::InfinitePast() : attempt.answered_at + backoff;
+    case Outcome::kNotApplied: return attempt.answered_at + backoff;
+    case Outcome::kUnclear: return IsSettled(attempt, node) ? absl::InfinitePast() : attempt.answered_at + backoff;
   }
   return absl::InfinitePast();
 }
@@ -142,7 +140,8 @@ void AttemptLog::NodeRead(const Node& node, const std::set<std::string>* live_po
     attempts.patch.reset();
   }
   if (live_pods != nullptr) {
-    std::erase_if(attempts.pods, [&](const auto& pod) { return pod.second.outcome && !live_pods->contains(pod.first); });
+    std::erase_if(attempts.pods,
+                  [&](const auto& pod) { return pod.second.outcome && !live_pods->contains(pod.first); });
   }
   if (attempts.empty()) nodes_.erase(found);
 }

@@ -14,54 +14,36 @@ namespace driverupgrade::inline v1 {
 namespace {
 
 absl::Status NotImplemented(Operation operation) {
-  return absl::UnimplementedError(
-      fmt::format("{}: this cluster facade does not implement it", ToString(operation)));
+  return absl::UnimplementedError(fmt::format("{}: this cluster facade does not implement it", ToString(operation)));
 }
 
 }  // namespace
 
 std::string_view ToString(Operation operation) {
   switch (operation) {
-    case Operation::kGetNode:
-      return "get node";
-    case Operation::kListNodes:
-      return "list nodes";
-    case Operation::kGetPod:
-      return "get pod";
-    case Operation::kListPods:
-      return "list pods";
-    case Operation::kListDaemonSets:
-      return "list daemon sets";
-    case Operation::kListControllerRevisions:
-      return "list controller revisions";
-    case Operation::kListPodDisruptionBudgets:
-      return "list pod disruption budgets";
-    case Operation::kPatchNode:
-      return "patch node";
-    case Operation::kEvictPod:
-      return "evict pod";
-    case Operation::kDeletePod:
-      return "delete pod";
-    case Operation::kRecordEvent:
-      return "record event";
+    case Operation::kGetNode: return "get node";
+    case Operation::kListNodes: return "list nodes";
+    case Operation::kGetPod: return "get pod";
+    case Operation::kListPods: return "list pods";
+    case Operation::kListDaemonSets: return "list daemon sets";
+    case Operation::kListControllerRevisions: return "list controller revisions";
+    case Operation::kListPodDisruptionBudgets: return "list pod disruption budgets";
+    case Operation::kPatchNode: return "patch node";
+    case Operation::kEvictPod: return "evict pod";
+    case Operation::kDeletePod: return "delete pod";
+    case Operation::kRecordEvent: return "record event";
   }
   return "unknown operation";
 }
 
 std::string_view ToString(EvictionAnswer::Kind kind) {
   switch (kind) {
-    case EvictionAnswer::Kind::kAccepted:
-      return "accepted";
-    case EvictionAnswer::Kind::kGone:
-      return "gone";
-    case EvictionAnswer::Kind::kRefusedByBudget:
-      return "refused by a disruption budget";
-    case EvictionAnswer::Kind::kThrottled:
-      return "throttled";
-    case EvictionAnswer::Kind::kSeveralBudgets:
-      return "several disruption budgets match";
-    case EvictionAnswer::Kind::kNamespaceTerminating:
-      return "namespace is terminating";
+    case EvictionAnswer::Kind::kAccepted: return "accepted";
+    case EvictionAnswer::Kind::kGone: return "gone";
+    case EvictionAnswer::Kind::kRefusedByBudget: return "refused by a disruption budget";
+    case EvictionAnswer::Kind::kThrottled: return "throttled";
+    case EvictionAnswer::Kind::kSeveralBudgets: return "several disruption budgets match";
+    case EvictionAnswer::Kind::kNamespaceTerminating: return "namespace is terminating";
   }
   return "unknown answer";
 }
@@ -74,10 +56,8 @@ bool WasNotApplied(const absl::Status& status) {
     case absl::StatusCode::kPermissionDenied:
     case absl::StatusCode::kUnauthenticated:
     case absl::StatusCode::kResourceExhausted:
-    case absl::StatusCode::kUnimplemented:
-      return true;
-    default:
-      return false;
+    case absl::StatusCode::kUnimplemented: return true;
+    default: return false;
   }
 }
 
@@ -99,8 +79,7 @@ absl::StatusOr<std::vector<Pod>> ClusterReader::ListPods(const CallContext&, con
   return NotImplemented(Operation::kListPods);
 }
 
-absl::StatusOr<std::vector<DaemonSet>> ClusterReader::ListDaemonSets(const CallContext&,
-                                                                     const ListDaemonSetsParams&) {
+absl::StatusOr<std::vector<DaemonSet>> ClusterReader::ListDaemonSets(const CallContext&, const ListDaemonSetsParams&) {
   return NotImplemented(Operation::kListDaemonSets);
 }
 
@@ -151,8 +130,7 @@ absl::StatusOr<Pod> ForwardingFacade::GetPod(const CallContext& context, const G
   return next_->GetPod(context, params);
 }
 
-absl::StatusOr<std::vector<Pod>> ForwardingFacade::ListPods(const CallContext& context,
-                                                            const ListPodsParams& params) {
+absl::StatusOr<std::vector<Pod>> ForwardingFacade::ListPods(const CallContext& context, const ListPodsParams& params) {
   return next_->ListPods(context, params);
 }
 
@@ -175,8 +153,7 @@ absl::StatusOr<Node> ForwardingFacade::PatchNode(const CallContext& context, con
   return next_->PatchNode(context, params);
 }
 
-absl::StatusOr<EvictionAnswer> ForwardingFacade::EvictPod(const CallContext& context,
-                                                          const EvictPodParams& params) {
+absl::StatusOr<EvictionAnswer> ForwardingFacade::EvictPod(const CallContext& context, const EvictPodParams& params) {
   return next_->EvictPod(context, params);
 }
 

@@ -15,9 +15,7 @@ bool AnyFailing(const std::vector<ContainerStatus>& statuses, int restart_count_
 
 }  // namespace
 
-bool IsFinished(const Pod& pod) {
-  return pod.phase == PodPhase::kSucceeded || pod.phase == PodPhase::kFailed;
-}
+bool IsFinished(const Pod& pod) { return pod.phase == PodPhase::kSucceeded || pod.phase == PodPhase::kFailed; }
 
 const OwnerReference* ControllerOf(const Pod& pod) {
   const auto owner = std::find_if(pod.owners.begin(), pod.owners.end(),

@@ -24,16 +24,11 @@ Holdup WhyWaiting(const Pod& pod, const PodAttempt* attempt) {
     case Refusal::kDisruptionBudget:
       return {GateReason::kDisruptionBudget,
               fmt::format("refused by disruption budget {}", attempt->budget.empty() ? "(unnamed)" : attempt->budget)};
-    case Refusal::kSeveralBudgets:
-      return {GateReason::kSeveralBudgets, "matched by several disruption budgets"};
-    case Refusal::kThrottled:
-      return {GateReason::kEvictionRefused, "the API server is busy"};
-    case Refusal::kNamespaceTerminating:
-      return {GateReason::kEvictionRefused, "its namespace is terminating"};
-    case Refusal::kOther:
-      return {GateReason::kEvictionRefused, fmt::format("eviction failed: {}", attempt->message)};
-    case Refusal::kNone:
-      break;
+    case Refusal::kSeveralBudgets: return {GateReason::kSeveralBudgets, "matched by several disruption budgets"};
+    case Refusal::kThrottled: return {GateReason::kEvictionRefused, "the API server is busy"};
+    case Refusal::kNamespaceTerminating: return {GateReason::kEvictionRefused, "its namespace is terminating"};
+    case Refusal::kOther: return {GateReason::kEvictionRefused, fmt::format("eviction failed: {}", attempt->message)};
+    case Refusal::kNone: break;
   }
   return {GateReason::kPodsTerminating, "eviction accepted"};
 }
@@ -62,8 +57,7 @@ bool IsLost(const Pod& pod, const Node& node, absl::Time now) {
 void AddToRound(const Pod& pod, const Holdup& holdup, std::size_t count, EvictionRound& round) {
   if (count == kPodsInText) round.remaining += ", ...";
   if (count < kPodsInText) {
-    round.remaining +=
-        fmt::format("{}{} ({})", round.remaining.empty() ? "" : ", ", pod.ref.ToString(), holdup.why);
+    round.remaining += fmt::format("{}{} ({})", round.remaining.empty() ? "" : ", ", pod.ref.ToString(), holdup.why);
   }
   if (count == 0 || Rank(holdup.reason) < Rank(round.gate.reason)) {
     round.gate.reason = holdup.reason;

@@ -37,17 +37,17 @@ absl::StatusOr<DriverIdentity> DriverIdentity::Create(std::string_view domain, s
                     internal::Quote(domain), internal::kDnsSubdomainSizeMax));
   }
   if (!IsDriverName(driver)) {
-    return absl::InvalidArgumentError(fmt::format(
-        "driver identity: driver name {} must begin and end with a lower-case letter or a digit, with "
-        "only those and '-', '_', '.' inside",
-        internal::Quote(driver)));
+    return absl::InvalidArgumentError(
+        fmt::format("driver identity: driver name {} must begin and end with a lower-case letter or a digit, with "
+                    "only those and '-', '_', '.' inside",
+                    internal::Quote(driver)));
   }
   if (driver.size() > kDriverSizeMax) {
-    return absl::InvalidArgumentError(fmt::format(
-        "driver identity: driver name {} has {} characters, and at most {} leave room for the longest "
-        "key, \"<driver>{}{}\", within the {} that Kubernetes allows",
-        internal::Quote(driver), driver.size(), kDriverSizeMax, kKeyInfix, kPodCompletionStartSuffix,
-        internal::kLabelNameSizeMax));
+    return absl::InvalidArgumentError(
+        fmt::format("driver identity: driver name {} has {} characters, and at most {} leave room for the longest "
+                    "key, \"<driver>{}{}\", within the {} that Kubernetes allows",
+                    internal::Quote(driver), driver.size(), kDriverSizeMax, kKeyInfix, kPodCompletionStartSuffix,
+                    internal::kLabelNameSizeMax));
   }
   return DriverIdentity(domain, driver);
 }

@@ -34,38 +34,32 @@ std::optional<std::int64_t> ParseInt64(std::string_view text) {
 
 std::string_view ToString(Operator op) {
   switch (op) {
-    case Operator::kIn:
-      return "in";
-    case Operator::kNotIn:
-      return "notin";
-    case Operator::kExists:
-      return "exists";
-    case Operator::kDoesNotExist:
-      return "does not exist";
-    case Operator::kGreaterThan:
-      return ">";
-    case Operator::kLessThan:
-      return "<";
+    case Operator::kIn: return "in";
+    case Operator::kNotIn: return "notin";
+    case Operator::kExists: return "exists";
+    case Operator::kDoesNotExist: return "does not exist";
+    case Operator::kGreaterThan: return ">";
+    case Operator::kLessThan: return "<";
   }
   return "unknown operator";
 }
 
 absl::Status CheckKey(std::string_view key) {
   if (internal::IsLabelKey(key)) return absl::OkStatus();
-  return absl::InvalidArgumentError(fmt::format(
-      "key {} is not [prefix/]name, with a prefix that is a lower-case DNS name of at most {} "
-      "characters, and a name of 1 to {} letters, digits, '-', '_' and '.' that begins and ends with a "
-      "letter or a digit",
-      internal::Quote(key), internal::kDnsSubdomainSizeMax, internal::kLabelNameSizeMax));
+  return absl::InvalidArgumentError(
+      fmt::format("key {} is not [prefix/]name, with a prefix that is a lower-case DNS name of at most {} "
+                  "characters, and a name of 1 to {} letters, digits, '-', '_' and '.' that begins and ends with a "
+                  "letter or a digit",
+                  internal::Quote(key), internal::kDnsSubdomainSizeMax, internal::kLabelNameSizeMax));
 }
 
 absl::Status CheckValues(const Requirement& requirement) {
   for (const std::string& value : requirement.values) {
     if (internal::IsLabelValue(value)) continue;
-    return absl::InvalidArgumentError(fmt::format(
-        "value {} has more than {} characters, or other ones than letters, digits, '-', '_' and '.', or "
-        "does not begin and end with a letter or a digit",
-        internal::Quote(value), internal::kLabelNameSizeMax));
+    return absl::InvalidArgumentError(
+        fmt::format("value {} has more than {} characters, or other ones than letters, digits, '-', '_' and '.', or "
+                    "does not begin and end with a letter or a digit",
+                    internal::Quote(value), internal::kLabelNameSizeMax));
   }
   const std::size_t count = requirement.values.size();
   switch (requirement.op) {
@@ -146,22 +140,14 @@ class Lexer {
     if (rest.empty()) return {TokenKind::kEnd, 0};
     const bool equal_follows = rest.size() > 1 && rest[1] == '=';
     switch (rest.front()) {
-      case '=':
-        return equal_follows ? std::pair(TokenKind::kDoubleEqual, 2) : std::pair(TokenKind::kEqual, 1);
-      case '!':
-        return equal_follows ? std::pair(TokenKind::kNotEqual, 2) : std::pair(TokenKind::kNot, 1);
-      case '<':
-        return {TokenKind::kLess, 1};
-      case '>':
-        return {TokenKind::kGreater, 1};
-      case '(':
-        return {TokenKind::kOpen, 1};
-      case ')':
-        return {TokenKind::kClose, 1};
-      case ',':
-        return {TokenKind::kComma, 1};
-      default:
-        return {TokenKind::kText, std::min(rest.find_first_of("=!(),<> \t\r\n"), rest.size())};
+      case '=': return equal_follows ? std::pair(TokenKind::kDoubleEqual, 2) : std::pair(TokenKind::kEqual, 1);
+      case '!': return equal_follows ? std::pair(TokenKind::kNotEqual, 2) : std::pair(TokenKind::kNot, 1);
+      case '<': return {TokenKind::kLess, 1};
+      case '>': return {TokenKind::kGreater, 1};
+      case '(': return {TokenKind::kOpen, 1};
+      case ')': return {TokenKind::kClose, 1};
+      case ',': return {TokenKind::kComma, 1};
+      default: return {TokenKind::kText, std::min(rest.find_first_of("=!(),<> \t\r\n"), rest.size())};
     }
   }
 
@@ -193,8 +179,7 @@ class Parser {
     if (negated) lexer_.Take();
     const Token key = lexer_.Take();
     if (key.kind != TokenKind::kText) return Expected("a label key", key);
-    if (const absl::Status status = CheckKey(key.text); !status.ok())
-      return At(key, internal::Message(status));
+    if (const absl::Status status = CheckKey(key.text); !status.ok()) return At(key, internal::Message(status));
     Requirement requirement{.key = std::string(key.text)};
     if (negated) {
       requirement.op = Operator::kDoesNotExist;
@@ -214,20 +199,11 @@ class Parser {
   absl::Status ParseOperatorAndValues(const Token& op, Requirement& requirement) {
     switch (op.kind) {
       case TokenKind::kEqual:
-      case TokenKind::kDoubleEqual:
-        requirement.op = Operator::kIn;
-        return ParseExactValue(requirement.values);
-      case TokenKind::kNotEqual:
-        requirement.op = Operator::kNotIn;
-        return ParseExactValue(requirement.values);
-      case TokenKind::kGreater:
-        requirement.op = Operator::kGreaterThan;
-        return ParseExactValue(requirement.values);
-      case TokenKind::kLess:
-        requirement.op = Operator::kLessThan;
-        return ParseExactValue(requirement.values);
-      default:
-        break;
+      case TokenKind::kDoubleEqual: requirement.op = Operator::kIn; return ParseExactValue(requirement.values);
+      case TokenKind::kNotEqual: requirement.op = Operator::kNotIn; return ParseExactValue(requirement.values);
+      case TokenKind::kGreater: requirement.op = Operator::kGreaterThan; return ParseExactValue(requirement.values);
+      case TokenKind::kLess: requirement.op = Operator::kLessThan; return ParseExactValue(requirement.values);
+      default: break;
     }
     if (op.text != "in" && op.text != "notin") {
       return Expected("'=', '==', '!=', '<', '>', 'in', 'notin', ',' or the end", op);
@@ -265,8 +241,8 @@ class Parser {
   }
 
   absl::Status At(const Token& token, std::string_view problem) const {
-    return absl::InvalidArgumentError(fmt::format("label selector {}, character {}: {}",
-                                                  internal::Quote(text_), token.offset + 1, problem));
+    return absl::InvalidArgumentError(
+        fmt::format("label selector {}, character {}: {}", internal::Quote(text_), token.offset + 1, problem));
   }
 
   std::string_view text_;
@@ -280,14 +256,10 @@ bool MatchesOne(const Requirement& requirement, const StringMap& labels) {
     return std::binary_search(requirement.values.begin(), requirement.values.end(), label->second);
   };
   switch (requirement.op) {
-    case Operator::kIn:
-      return present && listed();
-    case Operator::kNotIn:
-      return !present || !listed();
-    case Operator::kExists:
-      return present;
-    case Operator::kDoesNotExist:
-      return !present;
+    case Operator::kIn: return present && listed();
+    case Operator::kNotIn: return !present || !listed();
+    case Operator::kExists: return present;
+    case Operator::kDoesNotExist: return !present;
     case Operator::kGreaterThan:
     case Operator::kLessThan: {
       if (!present) return false;
@@ -310,14 +282,10 @@ std::string ToString(const Requirement& requirement) {
     case Operator::kNotIn:
       if (values.size() == 1) return fmt::format("{}!={}", key, values.front());
       return fmt::format("{} notin ({})", key, fmt::join(values, ","));
-    case Operator::kExists:
-      return key;
-    case Operator::kDoesNotExist:
-      return fmt::format("!{}", key);
-    case Operator::kGreaterThan:
-      return fmt::format("{}>{}", key, values.front());
-    case Operator::kLessThan:
-      return fmt::format("{}<{}", key, values.front());
+    case Operator::kExists: return key;
+    case Operator::kDoesNotExist: return fmt::format("!{}", key);
+    case Operator::kGreaterThan: return fmt::format("{}>{}", key, values.front());
+    case Operator::kLessThan: return fmt::format("{}<{}", key, values.front());
   }
   return key;
 }
@@ -338,8 +306,7 @@ absl::StatusOr<LabelSelector> LabelSelector::FromRequirements(std::vector<Requir
     if (status.ok()) status = CheckValues(requirement);
     if (!status.ok()) {
       return absl::InvalidArgumentError(fmt::format("label selector, requirement on {}: {}",
-                                                    internal::Quote(requirement.key),
-                                                    internal::Message(status)));
+                                                    internal::Quote(requirement.key), internal::Message(status)));
     }
   }
   LabelSelector selector;

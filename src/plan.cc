@@ -25,7 +25,8 @@ std::string Describe(const NodePlan& plan) {
   }
   for (const PodRef& pod : plan.evict) text += fmt::format("; evict {}", pod.ToString());
   for (const PodRef& pod : plan.remove) text += fmt::format("; delete {}", pod.ToString());
-  for (const PlannedEvent& event : plan.events) text += fmt::format("; {}: {}", event.warning ? "warn" : "event", event.message);
+  for (const PlannedEvent& event : plan.events)
+    text += fmt::format("; {}: {}", event.warning ? "warn" : "event", event.message);
   return text;
 }
 

@@ -105,12 +105,13 @@ class PlanExecutor::Impl {
       const std::lock_guard lock(log_mutex_);
       log.PatchSent(node, *plan.patch, clock_->Now());
     }
-    const absl::StatusOr<Node> patched = cluster_->PatchNode(Bounded(context), {.name = plan.node,
-                                                                               .uid = plan.uid,
-                                                                               .resource_version = plan.resource_version,
-                                                                               .labels = plan.patch->labels,
-                                                                               .annotations = plan.patch->annotations,
-                                                                               .unschedulable = plan.patch->unschedulable});
+    const absl::StatusOr<Node> patched =
+        cluster_->PatchNode(Bounded(context), {.name = plan.node,
+                                               .uid = plan.uid,
+                                               .resource_version = plan.resource_version,
+                                               .labels = plan.patch->labels,
+                                               .annotations = plan.patch->annotations,
+                                               .unschedulable = plan.patch->unschedulable});
     const std::lock_guard lock(log_mutex_);
     log.PatchAnswered(plan.uid, OutcomeOf(patched.status()), std::string(internal::Message(patched.status())),
                       clock_->Now());
@@ -144,11 +145,11 @@ class PlanExecutor::Impl {
       for (const PlannedEvent& event : events) {
         cluster_
             ->RecordEvent(Bounded(context), {.node_name = node,
-                                    .node_uid = uid,
-                                    .type = event.warning ? EventType::kWarning : EventType::kNormal,
-                                    .reason = event_reason_,
-                                    .message = event.message,
-                                    .time = time})
+                                             .node_uid = uid,
+                                             .type = event.warning ? EventType::kWarning : EventType::kNormal,
+                                             .reason = event_reason_,
+                                             .message = event.message,
+                                             .time = time})
             .IgnoreError();  // an Event never holds up or fails an upgrade (A50)
       }
     });

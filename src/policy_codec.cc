@@ -96,8 +96,7 @@ void ReadPolicy(PolicySection& root, const PolicyDefaults& defaults, UpgradePoli
   root.ReadBool("paused", policy.paused);
   ReadMaxParallel(root, policy);
   root.ReadCountOrPercent("maxUnavailable", policy.max_unavailable);
-  root.ReadSection("waitForCompletion",
-                   [&](PolicySection& section) { ReadWaitForCompletion(section, policy); });
+  root.ReadSection("waitForCompletion", [&](PolicySection& section) { ReadWaitForCompletion(section, policy); });
   // The custom resource says podDeletion, Helm values and the GPU operator's manual say gpuPodDeletion
   // (doc-D4).
   const auto read_pod_deletion = [&](PolicySection& section) { ReadPodDeletion(section, policy); };
@@ -106,8 +105,7 @@ void ReadPolicy(PolicySection& root, const PolicyDefaults& defaults, UpgradePoli
   if (root.IsSet("podDeletion") && root.IsSet("gpuPodDeletion")) {
     root.Reject("gpuPodDeletion", "must not stand beside podDeletion, which is another name for it");
   }
-  root.ReadSection("drain",
-                   [&](PolicySection& section) { ReadDrain(section, defaults.drain_enable, policy); });
+  root.ReadSection("drain", [&](PolicySection& section) { ReadDrain(section, defaults.drain_enable, policy); });
   root.ReadEnum("pacing", kPacingNames, policy.pacing);
   root.ReadEnum("cordonedNodes", kCordonedNodesNames, policy.cordoned_nodes);
   root.ReadSection("deadlines", [&](PolicySection& section) { ReadDeadlines(section, policy); });

@@ -138,9 +138,8 @@ void SnapshotBuilder::ReadPodsOf(const CallContext& context, AttemptLog& log, No
                         .message = std::string(internal::Message(pods.status()))});
     return;
   }
-  std::erase_if(*pods, [&](const Pod& pod) {
-    return pod.ref.ns == options_.ns && options_.driver_labels.Matches(pod.labels);
-  });
+  std::erase_if(
+      *pods, [&](const Pod& pod) { return pod.ref.ns == options_.ns && options_.driver_labels.Matches(pod.labels); });
   std::sort(pods->begin(), pods->end(), ByName);
   view.pods = *std::move(pods);
   RunFilter(context, view, findings, seen);

@@ -55,7 +55,8 @@ bool MayAct(Walk& walk) {
     const absl::Time due = NextPatchDue(*patch, walk.view.node);
     if (due > walk.in.now) {
       walk.Wait(GateReason::kUnsettled,
-                patch->outcome ? fmt::format("the last patch of the node: {}", patch->message.empty() ? "not seen yet" : patch->message)
+                patch->outcome ? fmt::format("the last patch of the node: {}",
+                                             patch->message.empty() ? "not seen yet" : patch->message)
                                : "a patch of the node is not answered yet",
                 due);
       return false;

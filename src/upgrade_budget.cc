@@ -94,13 +94,9 @@ Tally TallyOf(const NodeView& view, const DriverIdentity& identity, const Upgrad
   return tally;
 }
 
-int UpgradeBudget::ParallelFree() const {
-  return parallel_max ? std::max(0, *parallel_max - parallel_used) : kNoLimit;
-}
+int UpgradeBudget::ParallelFree() const { return parallel_max ? std::max(0, *parallel_max - parallel_used) : kNoLimit; }
 
-int UpgradeBudget::Headroom() const {
-  return unavailable_max ? std::max(0, *unavailable_max - unavailable) : kNoLimit;
-}
+int UpgradeBudget::Headroom() const { return unavailable_max ? std::max(0, *unavailable_max - unavailable) : kNoLimit; }
 
 UpgradeBudget ComputeBudget(const Tally& tally, const UpgradePolicy& policy) {
   UpgradeBudget budget{.total = tally.total,

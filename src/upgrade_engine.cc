@@ -24,10 +24,9 @@ absl::Status CheckOptions(const EngineOptions& options) {
 }
 
 absl::Status CheckOperations(const ClusterFacade& cluster, bool events) {
-  std::vector<Operation> needed = {Operation::kListNodes,     Operation::kListPods,
-                                   Operation::kListDaemonSets, Operation::kListControllerRevisions,
-                                   Operation::kPatchNode,     Operation::kEvictPod,
-                                   Operation::kDeletePod};
+  std::vector<Operation> needed = {
+      Operation::kListNodes, Operation::kListPods, Operation::kListDaemonSets, Operation::kListControllerRevisions,
+      Operation::kPatchNode, Operation::kEvictPod, Operation::kDeletePod};
   if (events) needed.push_back(Operation::kRecordEvent);
   for (const Operation operation : needed) {
     if (!cluster.Supports(operation)) {

@@ -16,8 +16,8 @@
 
 namespace {
 
-using driverupgrade::DriverIdentity;
 using driverupgrade::DrainPolicy;
+using driverupgrade::DriverIdentity;
 using driverupgrade::EngineOptions;
 using driverupgrade::LabelSelector;
 using driverupgrade::Percent;
@@ -73,8 +73,10 @@ int Run(const Options& options) {
   const UpgradePolicy policy = DemoPolicy();
   const absl::Time start = clock->Now();
   demo::Table table(options.table);
-  fmt::print("{} nodes, the last one cordoned by an administrator; at most 2 in progress, 50% unavailable.\n"
-             "The driver's template changes to rev-2.\n\n", options.nodes);
+  fmt::print(
+      "{} nodes, the last one cordoned by an administrator; at most 2 in progress, 50% unavailable.\n"
+      "The driver's template changes to rev-2.\n\n",
+      options.nodes);
   cluster->SetTemplate(fleet.ns, fleet.daemon_set, "rev-2");
   while (clock->Now() - start < kTimeout) {
     const absl::StatusOr<ReconcileResult> pass = (*engine)->Reconcile({}, policy);

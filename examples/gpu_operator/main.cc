@@ -33,9 +33,8 @@ void LogToStderr(const LogRecord& record) {
 }
 
 int Fail(int exit_code, const absl::Status& status) {
-  LogToStderr({.severity = Severity::kError,
-               .message = "cannot start",
-               .fields = {{"error", std::string(status.message())}}});
+  LogToStderr(
+      {.severity = Severity::kError, .message = "cannot start", .fields = {{"error", std::string(status.message())}}});
   return exit_code;
 }
 

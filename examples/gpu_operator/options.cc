@@ -62,9 +62,10 @@ std::variant<Options, int> ParseOptions(int argc, char** argv) {
   Options options;
   std::string events = "all";
   bool until_done = false;
-  CLI::App app{"Rolls the NVIDIA driver across the nodes of a cluster.\n"
-               "Exit codes: 0 done; 1 some node failed or the time ran out; 2 usage or configuration; "
-               "3 the cluster refused or cannot be reached."};
+  CLI::App app{
+      "Rolls the NVIDIA driver across the nodes of a cluster.\n"
+      "Exit codes: 0 done; 1 some node failed or the time ran out; 2 usage or configuration; "
+      "3 the cluster refused or cannot be reached."};
   app.set_version_flag("--version", DRIVERUPGRADE_VERSION_STRING);
   auto* cluster = app.add_option_group("cluster", "Which cluster");
   cluster->add_option("--kubeconfig", options.kubeconfig, "kubeconfig file")->check(CLI::ExistingFile);
@@ -82,7 +83,8 @@ std::variant<Options, int> ParseOptions(int argc, char** argv) {
   mode->add_flag("--once", options.once, "one pass over all nodes");
   mode->add_flag("--until-done", until_done, "until no node is left to upgrade");
   mode->require_option(1);
-  app.add_option_function<std::string>("--timeout", DurationInto(options.timeout), "give up after: 10m; never if absent")
+  app.add_option_function<std::string>("--timeout", DurationInto(options.timeout),
+                                       "give up after: 10m; never if absent")
       ->type_name("DURATION");
   app.add_option_function<std::string>("--poll-interval", DurationInto(options.poll_interval),
                                        "pause between passes while nothing is to be done: 200ms")

@@ -15,9 +15,9 @@ namespace gpu_operator {
 
 /// Exit codes of the program.
 inline constexpr int kExitDone = 0;
-inline constexpr int kExitNotDone = 1;    // some node failed, or the time ran out
-inline constexpr int kExitUsage = 2;      // usage or configuration
-inline constexpr int kExitRefused = 3;    // the cluster refused, or cannot be reached
+inline constexpr int kExitNotDone = 1;  // some node failed, or the time ran out
+inline constexpr int kExitUsage = 2;    // usage or configuration
+inline constexpr int kExitRefused = 3;  // the cluster refused, or cannot be reached
 
 struct Options {
   std::string kubeconfig = {};

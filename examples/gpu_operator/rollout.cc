@@ -63,8 +63,7 @@ bool IsOver(const Plan& plan) {
 
 class Rollout {
  public:
-  Rollout(const Options& options, const UpgradePolicy& policy, UpgradeEngine& engine, LogSink log,
-          std::stop_token stop)
+  Rollout(const Options& options, const UpgradePolicy& policy, UpgradeEngine& engine, LogSink log, std::stop_token stop)
       : options_(options),
         policy_(policy),
         engine_(engine),

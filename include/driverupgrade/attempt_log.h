@@ -65,7 +65,14 @@ struct PatchAttempt {
 };
 
 /// Why an eviction was refused; closed, so that gates can be chosen by it.
-enum class Refusal : std::uint8_t { kNone, kDisruptionBudget, kThrottled, kSeveralBudgets, kNamespaceTerminating, kOther };
+enum class Refusal : std::uint8_t {
+  kNone,
+  kDisruptionBudget,
+  kThrottled,
+  kSeveralBudgets,
+  kNamespaceTerminating,
+  kOther
+};
 
 /// An eviction or a deletion of one pod (one UID).
 struct PodAttempt {

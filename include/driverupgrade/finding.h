@@ -15,18 +15,18 @@
 namespace driverupgrade::inline v1 {
 
 enum class FindingCode : std::uint8_t {
-  kUnknownState,          ///< The state label has a value that is no state; the node is left alone and holds a slot.
-  kUnhandledState,        ///< A state that this engine understands but does not leave by itself.
-  kNodeMissing,           ///< A driver pod names a node that does not exist.
-  kDaemonSetMissing,      ///< A driver pod is owned by something that is not a DaemonSet of the driver.
-  kRevisionUnknown,       ///< The wanted revision of a DaemonSet cannot be told (dep-F15).
-  kPodWithoutRevision,    ///< A driver pod has no controller-revision-hash label (R14).
-  kUpdateStrategy,        ///< A driver DaemonSet is not OnDelete: Kubernetes restarts its pods by itself (R15).
-  kTimerRestarted,        ///< A stage's timer could not be trusted and began afresh (dep-F4).
-  kPodLeftAlone,          ///< A DaemonSet or static pod uses the driver; it cannot be evicted for good (dep-F10).
-  kForeignCordon,         ///< The cordon set names a driver that is done; the cordon is taken for an administrator's.
-  kHookFailed,            ///< A callback of the embedding operator failed.
-  kReadFailed,            ///< A part of the cluster that concerns one node could not be read.
+  kUnknownState,        ///< The state label has a value that is no state; the node is left alone and holds a slot.
+  kUnhandledState,      ///< A state that this engine understands but does not leave by itself.
+  kNodeMissing,         ///< A driver pod names a node that does not exist.
+  kDaemonSetMissing,    ///< A driver pod is owned by something that is not a DaemonSet of the driver.
+  kRevisionUnknown,     ///< The wanted revision of a DaemonSet cannot be told (dep-F15).
+  kPodWithoutRevision,  ///< A driver pod has no controller-revision-hash label (R14).
+  kUpdateStrategy,      ///< A driver DaemonSet is not OnDelete: Kubernetes restarts its pods by itself (R15).
+  kTimerRestarted,      ///< A stage's timer could not be trusted and began afresh (dep-F4).
+  kPodLeftAlone,        ///< A DaemonSet or static pod uses the driver; it cannot be evicted for good (dep-F10).
+  kForeignCordon,       ///< The cordon set names a driver that is done; the cordon is taken for an administrator's.
+  kHookFailed,          ///< A callback of the embedding operator failed.
+  kReadFailed,          ///< A part of the cluster that concerns one node could not be read.
 };
 std::string_view ToString(FindingCode code);
 

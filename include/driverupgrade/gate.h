@@ -34,14 +34,14 @@ enum class GateReason : std::uint8_t {
   kUnhandledState,   ///< A state that this engine does not leave by itself.
   kRevisionUnknown,  ///< It cannot be told whether the driver pod is up to date (dep-F15).
   // While the node is evacuated.
-  kPodsUnknown,           ///< The node's pods have not been read since it was cordoned (arch-A11).
-  kJobs,                  ///< Pods that the policy waits for are still at work.
-  kPodsTerminating,       ///< Evicted pods are not gone yet.
-  kDisruptionBudget,      ///< A disruption budget refuses an eviction.
-  kSeveralBudgets,        ///< Several disruption budgets match one pod; Kubernetes then evicts it never (E7).
-  kEvictionRefused,       ///< An eviction failed for another reason and is tried again.
-  kUndeletablePods,       ///< Pods are in the way that the policy does not allow to evict.
-  kHook,                  ///< A callback of the embedding operator has failed for a pod.
+  kPodsUnknown,       ///< The node's pods have not been read since it was cordoned (arch-A11).
+  kJobs,              ///< Pods that the policy waits for are still at work.
+  kPodsTerminating,   ///< Evicted pods are not gone yet.
+  kDisruptionBudget,  ///< A disruption budget refuses an eviction.
+  kSeveralBudgets,    ///< Several disruption budgets match one pod; Kubernetes then evicts it never (E7).
+  kEvictionRefused,   ///< An eviction failed for another reason and is tried again.
+  kUndeletablePods,   ///< Pods are in the way that the policy does not allow to evict.
+  kHook,              ///< A callback of the embedding operator has failed for a pod.
   // While the driver is replaced.
   kDriverPodMissing,      ///< No driver pod on the node.
   kDriverPodTerminating,  ///< The old driver pod is not gone yet.

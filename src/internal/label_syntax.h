@@ -30,8 +30,7 @@ inline bool IsDnsSubdomain(std::string_view text) {
 /// The part of a key after the `/`; not empty.
 inline bool IsLabelName(std::string_view text) {
   return !text.empty() && text.size() <= kLabelNameSizeMax && IsAlnum(text.front()) && IsAlnum(text.back()) &&
-         std::all_of(text.begin(), text.end(),
-                     [](char c) { return IsAlnum(c) || c == '-' || c == '_' || c == '.'; });
+         std::all_of(text.begin(), text.end(), [](char c) { return IsAlnum(c) || c == '-' || c == '_' || c == '.'; });
 }
 
 inline bool IsLabelKey(std::string_view text) {

@@ -38,8 +38,7 @@ bool IsDigit(char c) { return '0' <= c && c <= '9'; }
 // Decimal, without the leading zero that makes YAML 1.1 read octal and YAML 1.2 decimal.
 bool IsDecimal(std::string_view text) {
   if (!text.empty() && text.front() == '-') text.remove_prefix(1);
-  return !text.empty() && std::all_of(text.begin(), text.end(), IsDigit) &&
-         (text.size() == 1 || text.front() != '0');
+  return !text.empty() && std::all_of(text.begin(), text.end(), IsDigit) && (text.size() == 1 || text.front() != '0');
 }
 
 // Whether Kubernetes would take an unquoted scalar for something else than a string.
@@ -48,8 +47,7 @@ bool IsTyped(std::string_view text) {
   if (!text.empty() && (text.front() == '-' || text.front() == '+')) text.remove_prefix(1);
   const std::size_t dot = std::min(text.find('.'), text.size());
   const std::string_view fraction = text.substr(std::min(dot + 1, text.size()));
-  return !text.empty() &&
-         std::all_of(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(dot), IsDigit) &&
+  return !text.empty() && std::all_of(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(dot), IsDigit) &&
          std::all_of(fraction.begin(), fraction.end(), IsDigit);
 }
 
@@ -107,8 +105,7 @@ std::string Describe(const YAML::Node& node) {
 }
 
 void PolicyProblems::Add(const YAML::Mark& mark, std::string_view path, std::string_view problem) {
-  problems_.push_back(
-      {.line = mark.line, .column = mark.column, .text = fmt::format("{}: {}", path, problem)});
+  problems_.push_back({.line = mark.line, .column = mark.column, .text = fmt::format("{}: {}", path, problem)});
 }
 
 absl::Status PolicyProblems::ToStatus() const {
@@ -118,8 +115,7 @@ absl::Status PolicyProblems::ToStatus() const {
     return std::tie(a.line, a.column) < std::tie(b.line, b.column);
   });
   std::vector<std::string> texts;
-  for (std::size_t i = 0; i < std::min(sorted.size(), kProblemsShownMax); ++i)
-    texts.push_back(sorted[i].text);
+  for (std::size_t i = 0; i < std::min(sorted.size(), kProblemsShownMax); ++i) texts.push_back(sorted[i].text);
   if (sorted.size() > texts.size()) texts.push_back(fmt::format("and {} more", sorted.size() - texts.size()));
   return absl::InvalidArgumentError(fmt::format("{}", fmt::join(texts, "; ")));
 }
@@ -143,8 +139,7 @@ PolicySection::PolicySection(const YAML::Node& node, std::string path, PolicyPro
 void PolicySection::ReadBool(std::string_view name, bool& value) {
   const Entry* entry = Take(name);
   if (entry == nullptr) return;
-  const std::string_view text =
-      IsPlain(entry->value) ? std::string_view(entry->value.Scalar()) : std::string_view();
+  const std::string_view text = IsPlain(entry->value) ? std::string_view(entry->value.Scalar()) : std::string_view();
   // YAML 1.1 also reads yes, on, y and more, YAML 1.2 does not: a document with those means different things
   // to different readers.
   if (text != "true" && text != "false") {
@@ -199,12 +194,10 @@ void PolicySection::ReadCountOrPercent(std::string_view name, std::optional<Coun
     if (const std::optional<int> count = ParseInt(name, entry->value.Scalar())) value = Count{*count};
     return;
   }
-  const std::string_view text =
-      entry->value.IsScalar() ? std::string_view(entry->value.Scalar()) : std::string_view();
+  const std::string_view text = entry->value.IsScalar() ? std::string_view(entry->value.Scalar()) : std::string_view();
   // A string that is only a number is an error to Kubernetes, too (§5.3).
   if (text.empty() || text.back() != '%' || !IsDecimal(text.substr(0, text.size() - 1))) {
-    return Reject(
-        name, fmt::format("must be an integer or a percentage such as 25%, got {}", Describe(entry->value)));
+    return Reject(name, fmt::format("must be an integer or a percentage such as 25%, got {}", Describe(entry->value)));
   }
   const std::optional<int> percent = ParseInt(name, text.substr(0, text.size() - 1));
   if (percent) value = Percent{*percent};
@@ -228,8 +221,7 @@ std::optional<std::size_t> PolicySection::ReadChoice(std::string_view name, cons
   const std::string_view* chosen = texts + size;
   if (entry->value.IsScalar()) chosen = std::find(texts, texts + size, entry->value.Scalar());
   if (chosen != texts + size) return static_cast<std::size_t>(chosen - texts);
-  Reject(name, fmt::format("must be one of {}, got {}", fmt::join(texts, texts + size, ", "),
-                           Describe(entry->value)));
+  Reject(name, fmt::format("must be one of {}, got {}", fmt::join(texts, texts + size, ", "), Describe(entry->value)));
   return std::nullopt;
 }
 
@@ -246,9 +238,8 @@ void PolicySection::RejectUnknown() {
   for (const auto& [name, entry] : entries_) {
     if (std::find(known_.begin(), known_.end(), name) != known_.end()) continue;
     const std::string_view nearest = Nearest(name, known_);
-    problems_.Add(
-        entry.mark, PathOf(name),
-        nearest.empty() ? "unknown field" : fmt::format("unknown field (did you mean {}?)", nearest));
+    problems_.Add(entry.mark, PathOf(name),
+                  nearest.empty() ? "unknown field" : fmt::format("unknown field (did you mean {}?)", nearest));
   }
 }
 

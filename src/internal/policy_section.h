@@ -54,12 +54,10 @@ class PolicySection {
   void ReadSection(std::string_view name, const std::function<void(PolicySection&)>& read);
 
   template <std::size_t kSize, typename Enum>
-  void ReadEnum(std::string_view name, const std::array<std::pair<std::string_view, Enum>, kSize>& names,
-                Enum& value) {
+  void ReadEnum(std::string_view name, const std::array<std::pair<std::string_view, Enum>, kSize>& names, Enum& value) {
     std::array<std::string_view, kSize> texts;
     for (std::size_t i = 0; i < kSize; ++i) texts[i] = names[i].first;
-    if (const std::optional<std::size_t> index = ReadChoice(name, texts.data(), kSize))
-      value = names[*index].second;
+    if (const std::optional<std::size_t> index = ReadChoice(name, texts.data(), kSize)) value = names[*index].second;
   }
 
   /// Whether the field is there and not null.
@@ -75,8 +73,7 @@ class PolicySection {
 
   const Entry* Take(std::string_view name);
   std::optional<int> ParseInt(std::string_view name, std::string_view text);
-  std::optional<std::size_t> ReadChoice(std::string_view name, const std::string_view* texts,
-                                        std::size_t size);
+  std::optional<std::size_t> ReadChoice(std::string_view name, const std::string_view* texts, std::size_t size);
   std::string PathOf(std::string_view name) const;
 
   std::string path_;

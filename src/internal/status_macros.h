@@ -26,9 +26,8 @@ inline std::string_view Message(const absl::Status& status) {
 
 /// `DRIVERUPGRADE_ASSIGN_OR_RETURN(const Node node, cluster.GetNode(context, {.name = name}));`
 /// Needs braces around it after `if`; a comma in the declaration needs parentheses, so name the type first.
-#define DRIVERUPGRADE_ASSIGN_OR_RETURN(declaration, expression)                                           \
-  DRIVERUPGRADE_ASSIGN_OR_RETURN_IMPL(DRIVERUPGRADE_CONCAT(driverupgrade_result_, __LINE__), declaration, \
-                                      expression)
+#define DRIVERUPGRADE_ASSIGN_OR_RETURN(declaration, expression) \
+  DRIVERUPGRADE_ASSIGN_OR_RETURN_IMPL(DRIVERUPGRADE_CONCAT(driverupgrade_result_, __LINE__), declaration, expression)
 
 #define DRIVERUPGRADE_ASSIGN_OR_RETURN_IMPL(result, declaration, expression) \
   auto result = (expression);                                                \

@@ -16,16 +16,14 @@ namespace {
 
 absl::Status At(const YAML::Mark& mark, std::string_view problem) {
   if (mark.is_null()) return absl::InvalidArgumentError(std::string(problem));
-  return absl::InvalidArgumentError(
-      fmt::format("line {}, column {}: {}", mark.line + 1, mark.column + 1, problem));
+  return absl::InvalidArgumentError(fmt::format("line {}, column {}: {}", mark.line + 1, mark.column + 1, problem));
 }
 
 // An alias shares its node, so a short document can describe an endless or exponential tree. `budget` counts
 // a node once for each way to it.
 absl::Status CheckTree(const YAML::Node& node, int depth, int& budget) {
   if (depth > kYamlDepthMax) return At(node.Mark(), fmt::format("nested more than {} deep", kYamlDepthMax));
-  if (--budget < 0)
-    return At(node.Mark(), fmt::format("more than {} values, aliases included", kYamlNodesMax));
+  if (--budget < 0) return At(node.Mark(), fmt::format("more than {} values, aliases included", kYamlNodesMax));
   if (node.IsSequence()) {
     for (const YAML::Node& item : node) DRIVERUPGRADE_RETURN_IF_ERROR(CheckTree(item, depth + 1, budget));
   } else if (node.IsMap()) {
@@ -50,11 +48,9 @@ class IgnoreEvents final : public YAML::EventHandler {
   void OnNull(const YAML::Mark&, YAML::anchor_t) override {}
   void OnAlias(const YAML::Mark&, YAML::anchor_t) override {}
   void OnScalar(const YAML::Mark&, const std::string&, YAML::anchor_t, const std::string&) override {}
-  void OnSequenceStart(const YAML::Mark&, const std::string&, YAML::anchor_t,
-                       YAML::EmitterStyle::value) override {}
+  void OnSequenceStart(const YAML::Mark&, const std::string&, YAML::anchor_t, YAML::EmitterStyle::value) override {}
   void OnSequenceEnd() override {}
-  void OnMapStart(const YAML::Mark&, const std::string&, YAML::anchor_t, YAML::EmitterStyle::value) override {
-  }
+  void OnMapStart(const YAML::Mark&, const std::string&, YAML::anchor_t, YAML::EmitterStyle::value) override {}
   void OnMapEnd() override {}
 };
 

@@ -120,22 +120,19 @@ class RestCluster final : public ClusterFacade {
     return Get<Pod>(context, attempted, PodPath(pod));
   }
 
-  absl::StatusOr<std::vector<Node>> ListNodes(const CallContext& context,
-                                              const ListNodesParams& params) override {
-    return List<Node>(context, "list nodes" + Scope("", params.label_selector), "/api/v1/nodes",
-                      params.label_selector);
+  absl::StatusOr<std::vector<Node>> ListNodes(const CallContext& context, const ListNodesParams& params) override {
+    return List<Node>(context, "list nodes" + Scope("", params.label_selector), "/api/v1/nodes", params.label_selector);
   }
 
-  absl::StatusOr<std::vector<Pod>> ListPods(const CallContext& context,
-                                            const ListPodsParams& params) override {
+  absl::StatusOr<std::vector<Pod>> ListPods(const CallContext& context, const ListPodsParams& params) override {
     std::string attempted = "list pods" + Scope(params.ns, params.label_selector);
     Query query;
     if (!params.node_name.empty()) {
       attempted += fmt::format(" on node {}", Shown(params.node_name));
       query.emplace_back("fieldSelector", "spec.nodeName=" + EscapeFieldValue(params.node_name));
     }
-    return ListIn<Pod>(context, attempted, {"/api/v1", params.ns, "pods", /*all_allowed=*/true},
-                       params.label_selector, std::move(query));
+    return ListIn<Pod>(context, attempted, {"/api/v1", params.ns, "pods", /*all_allowed=*/true}, params.label_selector,
+                       std::move(query));
   }
 
   absl::StatusOr<std::vector<DaemonSet>> ListDaemonSets(const CallContext& context,
@@ -146,16 +143,15 @@ class RestCluster final : public ClusterFacade {
 
   absl::StatusOr<std::vector<ControllerRevision>> ListControllerRevisions(
       const CallContext& context, const ListControllerRevisionsParams& params) override {
-    return ListIn<ControllerRevision>(
-        context, "list controller revisions" + Scope(params.ns, params.label_selector),
-        {"/apis/apps/v1", params.ns, "controllerrevisions"}, params.label_selector);
+    return ListIn<ControllerRevision>(context, "list controller revisions" + Scope(params.ns, params.label_selector),
+                                      {"/apis/apps/v1", params.ns, "controllerrevisions"}, params.label_selector);
   }
 
   absl::StatusOr<std::vector<PodDisruptionBudget>> ListPodDisruptionBudgets(
       const CallContext& context, const ListPodDisruptionBudgetsParams& params) override {
-    return ListIn<PodDisruptionBudget>(
-        context, "list pod disruption budgets" + Scope(params.ns, {}),
-        {"/apis/policy/v1", params.ns, "poddisruptionbudgets", /*all_allowed=*/true}, {});
+    return ListIn<PodDisruptionBudget>(context, "list pod disruption budgets" + Scope(params.ns, {}),
+                                       {"/apis/policy/v1", params.ns, "poddisruptionbudgets", /*all_allowed=*/true},
+                                       {});
   }
 
   absl::StatusOr<Node> PatchNode(const CallContext& context, const PatchNodeParams& params) override;
@@ -195,18 +191,17 @@ class RestCluster final : public ClusterFacade {
 
   template <typename T>
   absl::StatusOr<std::vector<T>> ListIn(const CallContext& context, std::string_view attempted,
-                                        const Collection& collection, const LabelSelector& selector,
-                                        Query query = {}) {
+                                        const Collection& collection, const LabelSelector& selector, Query query = {}) {
     if (!collection.ns.empty() || !collection.all_allowed) {
       DRIVERUPGRADE_RETURN_IF_ERROR(CheckSegments(attempted, {{"the namespace", collection.ns}}));
     }
-    return List<T>(context, attempted, CollectionPath(collection.group, collection.ns, collection.resource),
-                   selector, std::move(query));
+    return List<T>(context, attempted, CollectionPath(collection.group, collection.ns, collection.resource), selector,
+                   std::move(query));
   }
 
   template <typename T>
-  absl::StatusOr<std::vector<T>> List(const CallContext& context, std::string_view attempted,
-                                      std::string path, const LabelSelector& selector, Query query = {}) {
+  absl::StatusOr<std::vector<T>> List(const CallContext& context, std::string_view attempted, std::string path,
+                                      const LabelSelector& selector, Query query = {}) {
     if (selector == LabelSelector::Nothing()) return std::vector<T>();
     AddLabelSelector(query, selector);
     if (options_.page_size > 0) query.emplace_back("limit", std::to_string(options_.page_size));
@@ -242,8 +237,7 @@ absl::StatusOr<std::vector<T>> RestCluster::ListOnce(const CallContext& context,
     }
     absl::StatusOr<ListPage<T>> page = ParseList<T>(response.body);
     if (!page.ok()) return NotUnderstood(attempted, page.status());
-    items.insert(items.end(), std::make_move_iterator(page->items.begin()),
-                 std::make_move_iterator(page->items.end()));
+    items.insert(items.end(), std::make_move_iterator(page->items.begin()), std::make_move_iterator(page->items.end()));
     if (page->continue_token.empty()) return items;
     if (page->continue_token == token || page_count == kPageCountMax) {
       return absl::UnavailableError(fmt::format("{}: the server's list has no end", attempted));
@@ -272,8 +266,7 @@ absl::StatusOr<Node> RestCluster::PatchNode(const CallContext& context, const Pa
   return node;
 }
 
-absl::StatusOr<EvictionAnswer> RestCluster::EvictPod(const CallContext& context,
-                                                     const EvictPodParams& params) {
+absl::StatusOr<EvictionAnswer> RestCluster::EvictPod(const CallContext& context, const EvictPodParams& params) {
   const std::string attempted = fmt::format("evict pod {}", Shown(params.pod.ToString()));
   DRIVERUPGRADE_RETURN_IF_ERROR(CheckPodNames(attempted, params.pod));
   if (params.pod.uid.empty()) return Refuse(attempted, "no uid given");
@@ -295,8 +288,7 @@ absl::Status RestCluster::DeletePod(const CallContext& context, const DeletePodP
 }
 
 absl::Status RestCluster::RecordEvent(const CallContext& context, const RecordEventParams& params) {
-  const std::string about =
-      params.pod.has_value() ? "pod " + params.pod->ToString() : "node " + params.node_name;
+  const std::string about = params.pod.has_value() ? "pod " + params.pod->ToString() : "node " + params.node_name;
   const std::string attempted = fmt::format("record event {} on {}", Shown(params.reason), Shown(about));
   DRIVERUPGRADE_RETURN_IF_ERROR(params.pod.has_value()
                                     ? CheckPodNames(attempted, *params.pod)
@@ -312,8 +304,7 @@ absl::Status RestCluster::RecordEvent(const CallContext& context, const RecordEv
 
 }  // namespace
 
-std::shared_ptr<ClusterFacade> MakeRestCluster(std::shared_ptr<HttpTransport> transport,
-                                               RestClusterOptions options) {
+std::shared_ptr<ClusterFacade> MakeRestCluster(std::shared_ptr<HttpTransport> transport, RestClusterOptions options) {
   return std::make_shared<RestCluster>(std::move(transport), std::move(options));
 }
 

@@ -40,36 +40,21 @@ ApiStatus BodyOf(const HttpResponse& response) {
 
 std::string_view ReasonOfCode(int code) {
   switch (code) {
-    case 400:
-      return "BadRequest";
-    case 401:
-      return "Unauthorized";
-    case 403:
-      return "Forbidden";
-    case 404:
-      return "NotFound";
-    case 405:
-      return "MethodNotAllowed";
-    case 409:
-      return "Conflict";
-    case 410:
-      return "Expired";
-    case 413:
-      return "RequestEntityTooLarge";
-    case 415:
-      return "UnsupportedMediaType";
-    case 422:
-      return "Invalid";
-    case 429:
-      return "TooManyRequests";
-    case 500:
-      return "InternalError";
-    case 503:
-      return "ServiceUnavailable";
-    case 504:
-      return "Timeout";
-    default:
-      return "";
+    case 400: return "BadRequest";
+    case 401: return "Unauthorized";
+    case 403: return "Forbidden";
+    case 404: return "NotFound";
+    case 405: return "MethodNotAllowed";
+    case 409: return "Conflict";
+    case 410: return "Expired";
+    case 413: return "RequestEntityTooLarge";
+    case 415: return "UnsupportedMediaType";
+    case 422: return "Invalid";
+    case 429: return "TooManyRequests";
+    case 500: return "InternalError";
+    case 503: return "ServiceUnavailable";
+    case 504: return "Timeout";
+    default: return "";
   }
 }
 
@@ -77,30 +62,22 @@ absl::StatusCode CodeOf(HttpVerb verb, int http_status, std::string_view reason)
   switch (http_status) {
     case 400:
     case 413:
-    case 422:
-      return absl::StatusCode::kInvalidArgument;
-    case 401:
-      return absl::StatusCode::kUnauthenticated;
-    case 403:
-      return absl::StatusCode::kPermissionDenied;
-    case 404:
-      return absl::StatusCode::kNotFound;
+    case 422: return absl::StatusCode::kInvalidArgument;
+    case 401: return absl::StatusCode::kUnauthenticated;
+    case 403: return absl::StatusCode::kPermissionDenied;
+    case 404: return absl::StatusCode::kNotFound;
     case 405:
     case 415:
-    case 501:
-      return absl::StatusCode::kUnimplemented;
+    case 501: return absl::StatusCode::kUnimplemented;
     case 409: {
       const bool exists = reason == "AlreadyExists" || (reason.empty() && verb == HttpVerb::kPost);
       return exists ? absl::StatusCode::kAlreadyExists : absl::StatusCode::kAborted;
     }
-    case 429:
-      return absl::StatusCode::kResourceExhausted;
+    case 429: return absl::StatusCode::kResourceExhausted;
     case 408:
-    case 410:
-      return absl::StatusCode::kUnavailable;
+    case 410: return absl::StatusCode::kUnavailable;
     default:
-      return http_status >= 400 && http_status < 500 ? absl::StatusCode::kUnknown
-                                                     : absl::StatusCode::kUnavailable;
+      return http_status >= 400 && http_status < 500 ? absl::StatusCode::kUnknown : absl::StatusCode::kUnavailable;
   }
 }
 
@@ -142,15 +119,13 @@ bool IsUidConflict(int http_status, const ApiStatus& body) {
 
 // E7 has no reason and no cause, only words.
 bool IsSeveralBudgets(const HttpResponse& response) {
-  return response.status == 500 &&
-         response.body.find("more than one PodDisruptionBudget") != std::string::npos;
+  return response.status == 500 && response.body.find("more than one PodDisruptionBudget") != std::string::npos;
 }
 
 // 403 because `disruptionsAllowed` is negative or too many disruptions are under way: the error is about the
 // budget object, not about us (E11, E12).
 bool IsBudgetForbidden(const HttpResponse& response, const ApiStatus& body) {
-  return response.status == 403 && body.details_group == "policy" &&
-         body.details_kind == "poddisruptionbudget";
+  return response.status == 403 && body.details_group == "policy" && body.details_kind == "poddisruptionbudget";
 }
 
 EvictionAnswer RefusedBy(const ApiStatus& body) {
@@ -175,14 +150,12 @@ absl::Status FailureOf(std::string_view attempted, HttpVerb verb, const HttpResp
 
 absl::Status TransportFailure(std::string_view attempted, const absl::Status& status) {
   absl::Status result(status.code(), fmt::format("{}: {}", attempted, Message(status)));
-  status.ForEachPayload(
-      [&](absl::string_view url, const absl::Cord& payload) { result.SetPayload(url, payload); });
+  status.ForEachPayload([&](absl::string_view url, const absl::Cord& payload) { result.SetPayload(url, payload); });
   return result;
 }
 
 absl::Status NotUnderstood(std::string_view attempted, const absl::Status& parse_error) {
-  return absl::UnavailableError(
-      fmt::format("{}: answer not understood: {}", attempted, Message(parse_error)));
+  return absl::UnavailableError(fmt::format("{}: answer not understood: {}", attempted, Message(parse_error)));
 }
 
 bool SaysGone(const HttpResponse& response) {

@@ -11,9 +11,7 @@
 
 namespace driverupgrade::inline v1::internal {
 
-inline bool IsSuccess(const HttpResponse& response) {
-  return response.status >= 200 && response.status < 300;
-}
+inline bool IsSuccess(const HttpResponse& response) { return response.status >= 200 && response.status < 300; }
 
 // The failure that `response`, which is no success, tells of. `attempted`: "patch node gpu-7".
 absl::Status FailureOf(std::string_view attempted, HttpVerb verb, const HttpResponse& response);

@@ -67,8 +67,7 @@ absl::StatusOr<Scene> MakeScene(ContractWorld& world) {
 }
 
 absl::StatusOr<std::set<std::string>> PodNames(ContractWorld& world, const ListPodsParams& params) {
-  DRIVERUPGRADE_ASSIGN_OR_RETURN(const std::vector<Pod> pods,
-                                 world.facade().ListPods(world.context(), params));
+  DRIVERUPGRADE_ASSIGN_OR_RETURN(const std::vector<Pod> pods, world.facade().ListPods(world.context(), params));
   std::set<std::string> names;
   for (const Pod& pod : pods) names.insert(pod.ref.name);
   return names;
@@ -87,19 +86,16 @@ absl::Status ExpectDeletion(ContractWorld& world, const PodRef& ref) {
   const absl::StatusOr<Pod> pod = world.facade().GetPod(world.context(), {ref.ns, ref.name});
   if (absl::IsNotFound(pod.status())) return absl::OkStatus();
   DRIVERUPGRADE_RETURN_IF_ERROR(pod.status());
-  EXPECT_THAT(pod->deletion_timestamp.has_value() || pod->ref.uid != ref.uid,
-              "a pod that is not being deleted");
+  EXPECT_THAT(pod->deletion_timestamp.has_value() || pod->ref.uid != ref.uid, "a pod that is not being deleted");
   return absl::OkStatus();
 }
 
 absl::Status NodeIsReadAsStored(ContractWorld& world) {
-  DRIVERUPGRADE_ASSIGN_OR_RETURN(const Node made,
-                                 world.MakeNode({.name = world.prefix() + "a",
-                                                 .labels = {{"contract/x", "1"}},
-                                                 .annotations = {{"contract/note", "ü \"\n"}},
-                                                 .unschedulable = true}));
-  DRIVERUPGRADE_ASSIGN_OR_RETURN(const Node node,
-                                 world.facade().GetNode(world.context(), {.name = made.name}));
+  DRIVERUPGRADE_ASSIGN_OR_RETURN(const Node made, world.MakeNode({.name = world.prefix() + "a",
+                                                                  .labels = {{"contract/x", "1"}},
+                                                                  .annotations = {{"contract/note", "ü \"\n"}},
+                                                                  .unschedulable = true}));
+  DRIVERUPGRADE_ASSIGN_OR_RETURN(const Node node, world.facade().GetNode(world.context(), {.name = made.name}));
   EXPECT_THAT(node.name == made.name, node.name);
   EXPECT_THAT(!node.uid.empty() && node.uid == made.uid, node.uid);
   EXPECT_THAT(!node.resource_version.empty(), "no resource version");
@@ -127,8 +123,7 @@ absl::Status NodesAreSelectedByLabels(ContractWorld& world) {
   const std::string prefix = world.prefix();
   for (const char* name : {"a", "b", "c"}) {
     DRIVERUPGRADE_RETURN_IF_ERROR(
-        world.MakeNode({.name = prefix + name, .labels = {{"contract", prefix + "all"}, {"letter", name}}})
-            .status());
+        world.MakeNode({.name = prefix + name, .labels = {{"contract", prefix + "all"}, {"letter", name}}}).status());
   }
   const absl::StatusOr<LabelSelector> selector =
       LabelSelector::Parse(fmt::format("contract={}all,letter notin (b)", prefix));
@@ -150,10 +145,10 @@ absl::Status PodsAreSelectedByNamespaceLabelsAndNode(ContractWorld& world) {
   DRIVERUPGRADE_ASSIGN_OR_RETURN(const Scene scene, MakeScene(world));
   DRIVERUPGRADE_ASSIGN_OR_RETURN(const Node other_node, world.MakeNode({.name = world.prefix() + "b"}));
   DRIVERUPGRADE_ASSIGN_OR_RETURN(const std::string other_ns, world.MakeNamespace());
-  for (const Pod& pod : std::vector<Pod>{
-           {.ref = {scene.ns, "far"}, .node_name = other_node.name, .labels = {{"app", "web"}}},
-           {.ref = {scene.ns, "db"}, .node_name = scene.node.name, .labels = {{"app", "db"}}},
-           {.ref = {other_ns, "foreign"}, .node_name = scene.node.name, .labels = {{"app", "web"}}}}) {
+  for (const Pod& pod :
+       std::vector<Pod>{{.ref = {scene.ns, "far"}, .node_name = other_node.name, .labels = {{"app", "web"}}},
+                        {.ref = {scene.ns, "db"}, .node_name = scene.node.name, .labels = {{"app", "db"}}},
+                        {.ref = {other_ns, "foreign"}, .node_name = scene.node.name, .labels = {{"app", "web"}}}}) {
     DRIVERUPGRADE_RETURN_IF_ERROR(world.MakePod(pod).status());
   }
   using Names = std::set<std::string>;
@@ -163,8 +158,7 @@ absl::Status PodsAreSelectedByNamespaceLabelsAndNode(ContractWorld& world) {
   DRIVERUPGRADE_ASSIGN_OR_RETURN(const Names on_node, PodNames(world, {.node_name = scene.node.name}));
   EXPECT_THAT(on_node == (Names{"db", "foreign", "web"}), Describe(on_node));
   DRIVERUPGRADE_ASSIGN_OR_RETURN(
-      const Names all,
-      PodNames(world, {.ns = scene.ns, .label_selector = web, .node_name = scene.node.name}));
+      const Names all, PodNames(world, {.ns = scene.ns, .label_selector = web, .node_name = scene.node.name}));
   EXPECT_THAT(all == (Names{"web"}), Describe(all));
   return absl::OkStatus();
 }
@@ -184,8 +178,7 @@ absl::Status PodIsReadAsStored(ContractWorld& world) {
 absl::StatusOr<Node> PatchNow(ContractWorld& world, PatchNodeParams patch) {
   absl::StatusOr<Node> patched = absl::AbortedError("not tried");
   for (int i = 0; i < 5 && absl::IsAborted(patched.status()); ++i) {
-    DRIVERUPGRADE_ASSIGN_OR_RETURN(const Node node,
-                                   world.facade().GetNode(world.context(), {.name = patch.name}));
+    DRIVERUPGRADE_ASSIGN_OR_RETURN(const Node node, world.facade().GetNode(world.context(), {.name = patch.name}));
     patch.uid = node.uid;
     patch.resource_version = node.resource_version;
     patched = world.facade().PatchNode(world.context(), patch);
@@ -194,30 +187,26 @@ absl::StatusOr<Node> PatchNow(ContractWorld& world, PatchNodeParams patch) {
 }
 
 absl::Status PatchChangesWhatItNames(ContractWorld& world) {
-  DRIVERUPGRADE_ASSIGN_OR_RETURN(const Node made,
-                                 world.MakeNode({.name = world.prefix() + "a",
-                                                 .labels = {{"old", "1"}, {"kept", "2"}},
-                                                 .annotations = {{"old", "1"}, {"kept", "2"}}}));
-  PatchNodeParams patch{
-      .name = made.name,
-      .uid = made.uid,
-      .resource_version = made.resource_version,
-      .labels = {{"new", "3"}, {"old", std::nullopt}, {"absent", std::nullopt}},
-      .annotations = {{"new", "a \"b\"\n"}, {"old", std::nullopt}, {"absent", std::nullopt}},
-      .unschedulable = true};
+  DRIVERUPGRADE_ASSIGN_OR_RETURN(const Node made, world.MakeNode({.name = world.prefix() + "a",
+                                                                  .labels = {{"old", "1"}, {"kept", "2"}},
+                                                                  .annotations = {{"old", "1"}, {"kept", "2"}}}));
+  PatchNodeParams patch{.name = made.name,
+                        .uid = made.uid,
+                        .resource_version = made.resource_version,
+                        .labels = {{"new", "3"}, {"old", std::nullopt}, {"absent", std::nullopt}},
+                        .annotations = {{"new", "a \"b\"\n"}, {"old", std::nullopt}, {"absent", std::nullopt}},
+                        .unschedulable = true};
   DRIVERUPGRADE_ASSIGN_OR_RETURN(const Node patched, PatchNow(world, patch));
   EXPECT_THAT(patched.uid == made.uid, patched.uid);
   EXPECT_THAT(patched.resource_version != made.resource_version, patched.resource_version);
-  EXPECT_THAT(!patched.labels.contains("old") && !patched.labels.contains("absent"),
-              Describe(patched.labels));
+  EXPECT_THAT(!patched.labels.contains("old") && !patched.labels.contains("absent"), Describe(patched.labels));
   EXPECT_THAT(patched.labels.contains("kept") && patched.labels.contains("new"), Describe(patched.labels));
   EXPECT_THAT(!patched.annotations.contains("old"), Describe(patched.annotations));
   EXPECT_THAT(patched.annotations.contains("kept"), Describe(patched.annotations));
   EXPECT_THAT(patched.annotations.contains("new"), Describe(patched.annotations));
   EXPECT_THAT(patched.unschedulable, Describe(patched.unschedulable));
 
-  DRIVERUPGRADE_ASSIGN_OR_RETURN(const Node open,
-                                 PatchNow(world, {.name = made.name, .unschedulable = false}));
+  DRIVERUPGRADE_ASSIGN_OR_RETURN(const Node open, PatchNow(world, {.name = made.name, .unschedulable = false}));
   EXPECT_THAT(!open.unschedulable, Describe(open.unschedulable));
   EXPECT_THAT(open.labels == patched.labels, Describe(open.labels));
   return absl::OkStatus();
@@ -230,14 +219,12 @@ absl::Status PatchOfAnotherVersionIsAborted(ContractWorld& world) {
       .name = made.name, .uid = made.uid, .resource_version = made.resource_version, .labels = {{"x", "1"}}};
   const absl::Status stale = world.facade().PatchNode(world.context(), patch).status();
   EXPECT_THAT(absl::IsAborted(stale), Describe(stale));
-  DRIVERUPGRADE_ASSIGN_OR_RETURN(const Node node,
-                                 world.facade().GetNode(world.context(), {.name = made.name}));
+  DRIVERUPGRADE_ASSIGN_OR_RETURN(const Node node, world.facade().GetNode(world.context(), {.name = made.name}));
   patch.uid = "00000000-0000-0000-0000-000000000000";
   patch.resource_version = node.resource_version;
   const absl::Status other = world.facade().PatchNode(world.context(), patch).status();
   EXPECT_THAT(absl::IsAborted(other), Describe(other));
-  DRIVERUPGRADE_ASSIGN_OR_RETURN(const Node after,
-                                 world.facade().GetNode(world.context(), {.name = made.name}));
+  DRIVERUPGRADE_ASSIGN_OR_RETURN(const Node after, world.facade().GetNode(world.context(), {.name = made.name}));
   EXPECT_THAT(!after.labels.contains("x"), Describe(after.labels));
   return absl::OkStatus();
 }
@@ -254,12 +241,10 @@ absl::Status EvictionOfAnotherPodIsGone(ContractWorld& world) {
   DRIVERUPGRADE_ASSIGN_OR_RETURN(const Scene scene, MakeScene(world));
   PodRef ref = scene.pod.ref;
   ref.uid = "00000000-0000-0000-0000-000000000000";
-  DRIVERUPGRADE_ASSIGN_OR_RETURN(const EvictionAnswer other,
-                                 world.facade().EvictPod(world.context(), {.pod = ref}));
+  DRIVERUPGRADE_ASSIGN_OR_RETURN(const EvictionAnswer other, world.facade().EvictPod(world.context(), {.pod = ref}));
   EXPECT_THAT(other.kind == Kind::kGone, ToString(other.kind));
   ref.name = "none";
-  DRIVERUPGRADE_ASSIGN_OR_RETURN(const EvictionAnswer none,
-                                 world.facade().EvictPod(world.context(), {.pod = ref}));
+  DRIVERUPGRADE_ASSIGN_OR_RETURN(const EvictionAnswer none, world.facade().EvictPod(world.context(), {.pod = ref}));
   EXPECT_THAT(none.kind == Kind::kGone, ToString(none.kind));
   return ExpectUntouched(world, scene.pod.ref);
 }
@@ -353,19 +338,13 @@ std::vector<ContractCase> FacadeContract() {
       {"objects that do not exist are NotFound", {kGetNode, kGetPod, kPatchNode}, MissingObjectsAreNotFound},
       {"nodes are selected by labels", {kListNodes}, NodesAreSelectedByLabels},
       {"a pod is read as it is stored", {kGetPod}, PodIsReadAsStored},
-      {"pods are selected by namespace, labels and node",
-       {kListPods},
-       PodsAreSelectedByNamespaceLabelsAndNode},
+      {"pods are selected by namespace, labels and node", {kListPods}, PodsAreSelectedByNamespaceLabelsAndNode},
       {"lists of nothing are no errors", {kListDaemonSets, kListControllerRevisions}, EmptyListsAreNoErrors},
       {"disruption budgets are listed", {kListPodDisruptionBudgets}, BudgetsAreListed},
       {"a patch changes what it names and nothing else", {kPatchNode, kGetNode}, PatchChangesWhatItNames},
-      {"a patch of another version or UID is Aborted",
-       {kPatchNode, kGetNode},
-       PatchOfAnotherVersionIsAborted},
+      {"a patch of another version or UID is Aborted", {kPatchNode, kGetNode}, PatchOfAnotherVersionIsAborted},
       {"an eviction deletes the pod", {kEvictPod, kGetPod}, EvictionDeletes},
-      {"an eviction of a pod that is gone or another says so",
-       {kEvictPod, kGetPod},
-       EvictionOfAnotherPodIsGone},
+      {"an eviction of a pod that is gone or another says so", {kEvictPod, kGetPod}, EvictionOfAnotherPodIsGone},
       {"a budget refuses an eviction, and two do for good", {kEvictPod, kGetPod}, BudgetRefusesEviction},
       {"a deletion is of that very pod or of none", {kDeletePod, kGetPod}, DeletionIsOfThatPodOnly},
       {"events on nodes and pods are taken", {kRecordEvent}, EventsAreTaken},

@@ -4,9 +4,9 @@
 #include <vector>
 
 #include "absl/strings/str_split.h"
+#include "driverupgrade/upgrade_state.h"
 #include "fmt/format.h"
 #include "fmt/ranges.h"
-#include "driverupgrade/upgrade_state.h"
 #include "internal/node_state.h"
 
 namespace driverupgrade::inline v1 {

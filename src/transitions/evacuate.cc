@@ -100,7 +100,8 @@ Progress LeavePodDeletion(Walk& walk) {
   if (expired) return FallBackToDrain(walk, TimedOut("pod deletion", policy->timeout, round.remaining));
   if (round.finished) {
     const auto& [pod, error] = *walk.view.hook_errors.begin();
-    return walk.Wait(GateReason::kHook, fmt::format("{}: {}", pod, error), std::min(deadline, walk.in.now + kReadRetry));
+    return walk.Wait(GateReason::kHook, fmt::format("{}: {}", pod, error),
+                     std::min(deadline, walk.in.now + kReadRetry));
   }
   return walk.Evict(std::move(round), deadline);
 }

@@ -80,9 +80,8 @@ Progress EvictNewcomers(Walk& walk, Evacuation evacuation) {
     if (evicting && evacuation.on_timeout == OnTimeout::kDelete) {
       return walk.DeleteOverdue(evacuation.pods, std::move(evacuation.round));
     }
-    return walk.Fail("Failed to drain the node",
-                     fmt::format("pods are back on the node, and {} s were not enough: {}",
-                                 absl::ToInt64Seconds(timeout), evacuation.Remaining()));
+    return walk.Fail("Failed to drain the node", fmt::format("pods are back on the node, and {} s were not enough: {}",
+                                                             absl::ToInt64Seconds(timeout), evacuation.Remaining()));
   }
   if (evicting) return walk.Evict(std::move(evacuation.round), deadline);
   return walk.Wait(evacuation.stuck.reason, std::move(evacuation.stuck.detail),
@@ -113,7 +112,8 @@ Progress RestartDriverPods(Walk& walk) {
       walk.verdict.plan.remove.push_back(pod->ref);
     } else {
       due = std::min(due, next);
-      if (!attempt->second.message.empty()) detail = fmt::format("{}: {}", pod->ref.ToString(), attempt->second.message);
+      if (!attempt->second.message.empty())
+        detail = fmt::format("{}: {}", pod->ref.ToString(), attempt->second.message);
     }
   }
   return WaitForDriver(walk, GateReason::kDriverPodTerminating, std::move(detail), due);
@@ -155,7 +155,8 @@ Progress LeavePodRestart(Walk& walk) {
   }
   if (const auto stopped = UnblockSafeLoad(walk)) return *stopped;
   if (driver.ready) {
-    if (walk.in.options.validation_selector) return walk.Enter(UpgradeState::kValidationRequired, "the driver is ready");
+    if (walk.in.options.validation_selector)
+      return walk.Enter(UpgradeState::kValidationRequired, "the driver is ready");
     return FinishUpgrade(walk, "the driver is ready");
   }
   if (driver.failing != nullptr) {
@@ -194,7 +195,8 @@ Progress LeaveFailed(Walk& walk) {
   if (!wanted.empty()) walk.after.annotations[key] = wanted;
   if (walk.PastFailures().count == 0) walk.WriteFailures({.count = 1, .last = walk.in.now});
   if (!walk.driver.InSync()) {
-    return RetryOrWait(walk, walk.driver.unknown ? walk.driver.why_unknown : "the driver pod is missing or out of date");
+    return RetryOrWait(walk,
+                       walk.driver.unknown ? walk.driver.why_unknown : "the driver pod is missing or out of date");
   }
   if (const auto stopped = UnblockSafeLoadOfFailed(walk)) return *stopped;
   if (!walk.driver.ready) return RetryOrWait(walk, "the driver pod is not ready");
@@ -220,8 +222,8 @@ Progress LeaveValidation(Walk& walk) {
   }
   if (validation.passed) return FinishUpgrade(walk, "validated");
   if (walk.Expired(deadline)) {
-    return walk.Fail("Failed to validate the driver", fmt::format("not valid after {} s: {}",
-                                                                  absl::ToInt64Seconds(timeout), validation.missing));
+    return walk.Fail("Failed to validate the driver",
+                     fmt::format("not valid after {} s: {}", absl::ToInt64Seconds(timeout), validation.missing));
   }
   return walk.Wait(GateReason::kValidation, std::move(validation.missing), deadline);
 }

@@ -45,8 +45,8 @@ void NoteRequestedRestart(Walk& walk) {
 // A node asks for nothing that an earlier admission of its own, whose outcome is not known, has taken already.
 Candidate CandidateOf(const Walk& walk, const Cordon& cordon) {
   const Tally& own = walk.verdict.tally;
-  const bool outside = cordon.kind == CordonKind::kAdministrator &&
-                       walk.in.policy.cordoned_nodes == CordonedNodes::kProceed;
+  const bool outside =
+      cordon.kind == CordonKind::kAdministrator && walk.in.policy.cordoned_nodes == CordonedNodes::kProceed;
   const bool available = cordon.kind == CordonKind::kNone;
   const bool admitted_before = available && walk.view.node.ready && own.unavailable > 0;
   return {

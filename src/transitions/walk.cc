@@ -138,7 +138,8 @@ Progress Walk::Evict(EvictionRound round, absl::Time deadline) {
 
 Progress Walk::DeleteOverdue(const std::vector<const Pod*>& overdue_pods, EvictionRound round) {
   verdict.plan.remove = drains.Overdue(overdue_pods, view, in.now);
-  return Wait(round.gate.reason, fmt::format("the time for evictions is over, the pods are deleted: {}", round.remaining),
+  return Wait(round.gate.reason,
+              fmt::format("the time for evictions is over, the pods are deleted: {}", round.remaining),
               round.gate.not_before.value_or(absl::InfiniteFuture()));
 }
 
@@ -161,8 +162,7 @@ void Walk::Event(bool warning, std::string message) {
 
 absl::Time Walk::Deadline(absl::Duration timeout) {
   if (timeout == absl::InfiniteDuration()) return absl::InfiniteFuture();
-  const absl::Time deadline =
-      std::max(StageBegan(timeout) + timeout, in.active_since + std::min(timeout, kActiveMin));
+  const absl::Time deadline = std::max(StageBegan(timeout) + timeout, in.active_since + std::min(timeout, kActiveMin));
   if (!Expired(deadline)) verdict.wake_at = std::min(deadline, verdict.wake_at.value_or(absl::InfiniteFuture()));
   return deadline;
 }
@@ -179,8 +179,9 @@ absl::Time Walk::StageBegan(absl::Duration timeout) {
     WriteStage(*upstream);
     return *upstream;
   }
-  Note(FindingCode::kTimerRestarted, fmt::format("the timer of {} begins afresh: {}", ToString(state_),
-                                                 text.empty() ? "there is none" : fmt::format("`{}` is not its own", text)));
+  Note(FindingCode::kTimerRestarted,
+       fmt::format("the timer of {} begins afresh: {}", ToString(state_),
+                   text.empty() ? "there is none" : fmt::format("`{}` is not its own", text)));
   WriteStage(in.now);
   return absl::FromUnixSeconds(absl::ToUnixSeconds(in.now));
 }
@@ -188,7 +189,8 @@ absl::Time Walk::StageBegan(absl::Duration timeout) {
 // The Go library's timer of the stage, unless it is unusable or has run out before we ever saw it.
 std::optional<absl::Time> Walk::UpstreamTimer(absl::Duration timeout) const {
   std::string text;
-  if (state_ == UpgradeState::kWaitForJobsRequired) text = AnnotationOf(after, in.identity.PodCompletionStartAnnotation());
+  if (state_ == UpgradeState::kWaitForJobsRequired)
+    text = AnnotationOf(after, in.identity.PodCompletionStartAnnotation());
   if (state_ == UpgradeState::kValidationRequired) text = AnnotationOf(after, in.identity.ValidationStartAnnotation());
   const std::optional<absl::Time> began = ParseUnixSeconds(text);
   if (!began || *began > in.now + kClockSkewMax || *began + timeout <= in.now) return std::nullopt;
@@ -227,18 +229,14 @@ std::optional<absl::Duration> Walk::StageTimeout() const {
   switch (state_) {
     case UpgradeState::kWaitForJobsRequired:
       return in.policy.wait_for_completion ? finite(in.policy.wait_for_completion->timeout) : std::nullopt;
-    case UpgradeState::kPodDeletionRequired:
-      return PodDeletion(in) ? finite(PodDeletion(in)->timeout) : std::nullopt;
-    case UpgradeState::kDrainRequired:
-      return in.policy.drain ? finite(in.policy.drain->timeout) : std::nullopt;
+    case UpgradeState::kPodDeletionRequired: return PodDeletion(in) ? finite(PodDeletion(in)->timeout) : std::nullopt;
+    case UpgradeState::kDrainRequired: return in.policy.drain ? finite(in.policy.drain->timeout) : std::nullopt;
     case UpgradeState::kPodRestartRequired: {
       const absl::Duration evacuation = EvacuationTimeout(in).value_or(absl::InfiniteDuration());
       return finite(std::min(in.policy.deadlines.pod_restart, evacuation));
     }
-    case UpgradeState::kValidationRequired:
-      return finite(in.policy.deadlines.validation);
-    default:
-      return std::nullopt;
+    case UpgradeState::kValidationRequired: return finite(in.policy.deadlines.validation);
+    default: return std::nullopt;
   }
 }
 

@@ -87,9 +87,9 @@ struct NodeUnderTest {
     return *this;
   }
   NodeUnderTest& StageBegan(std::string_view state, absl::Duration ago, std::string_view revision = "new") {
-    return Annotated(identity.StageAnnotation(), std::string(state) + "@" +
-                                                     std::to_string(absl::ToUnixSeconds(now - ago)) + "@" +
-                                                     std::string(revision));
+    return Annotated(
+        identity.StageAnnotation(),
+        std::string(state) + "@" + std::to_string(absl::ToUnixSeconds(now - ago)) + "@" + std::string(revision));
   }
   NodeUnderTest& Draining(absl::Duration timeout = absl::Seconds(300)) {
     policy.drain = DrainPolicy{.timeout = timeout};

@@ -49,7 +49,7 @@ TEST_CASE("Public headers include the standard library, abseil's four types and 
 
 TEST_CASE("arch-A1: what decides includes nothing of the ring around it") {
   const std::set<std::string> ring = {
-      "driverupgrade/cluster_facade.h", "driverupgrade/call_context.h", "driverupgrade/snapshot_builder.h",
+      "driverupgrade/cluster_facade.h", "driverupgrade/call_context.h",   "driverupgrade/snapshot_builder.h",
       "driverupgrade/plan_executor.h",  "driverupgrade/upgrade_engine.h", "driverupgrade/observer.h",
       "driverupgrade/log_sink.h",       "driverupgrade/clock.h",
   };

@@ -70,9 +70,8 @@ TEST_CASE("a decorator passes parameters and context on") {
 
 TEST_CASE("only an answer that excludes a change says that a write was not applied") {
   const std::set<absl::StatusCode> not_applied = {
-      absl::StatusCode::kNotFound,        absl::StatusCode::kAlreadyExists,
-      absl::StatusCode::kInvalidArgument, absl::StatusCode::kPermissionDenied,
-      absl::StatusCode::kUnauthenticated, absl::StatusCode::kResourceExhausted,
+      absl::StatusCode::kNotFound,         absl::StatusCode::kAlreadyExists,   absl::StatusCode::kInvalidArgument,
+      absl::StatusCode::kPermissionDenied, absl::StatusCode::kUnauthenticated, absl::StatusCode::kResourceExhausted,
       absl::StatusCode::kUnimplemented,
   };
   for (int code = 0; code <= 16; ++code) {

@@ -36,7 +36,8 @@ TEST_CASE("docs/state-machine.svg shows every edge of the transition table") {
   CheckOrRewrite(path, std::filesystem::exists(path) ? ReadFile(path) : "", SvgDiagram());
 }
 
-TEST_CASE("The transition table leads from unknown to upgrade-done, and no state is a dead end but those of requestor mode") {
+TEST_CASE(
+    "The transition table leads from unknown to upgrade-done, and no state is a dead end but those of requestor mode") {
   std::set<UpgradeState> entered = {UpgradeState::kUnknown};
   std::set<UpgradeState> left;
   for (const Transition& transition : kTransitions) {

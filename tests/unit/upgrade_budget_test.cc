@@ -113,8 +113,10 @@ TEST_CASE("§5.3: the examples of the specification, as admissions") {
       {"3 at once, 2 unavailable", {.total = 5, .parallel_max = 3, .unavailable_max = 2}, {"a", "b", "c"}, "a,b"},
       {"one failed node, one at once (H2)", {.total = 3, .parallel_max = 1, .parallel_used = 1}, {"a", "b"}, ""},
       {"maxUnavailable 0 admits cordoned nodes only", {.total = 3, .unavailable_max = 0}, {"a", "b+", "c*"}, "b+,c*"},
-      {"a node that is not ready takes no headroom", {.total = 4, .unavailable_max = 2, .unavailable = 1},
-       {"a-", "b", "c"}, "a-,b"},
+      {"a node that is not ready takes no headroom",
+       {.total = 4, .unavailable_max = 2, .unavailable = 1},
+       {"a-", "b", "c"},
+       "a-,b"},
       {"but needs some", {.total = 4, .unavailable_max = 1, .unavailable = 1}, {"a-", "b"}, ""},
   }));
   CAPTURE(row.name);

@@ -88,7 +88,8 @@ struct World {
   }
   int EventCount(const std::string& node, const std::string& message) const {
     int count = 0;
-    for (const RecordEventParams& event : cluster->events()) count += event.node_name == node && event.message == message;
+    for (const RecordEventParams& event : cluster->events())
+      count += event.node_name == node && event.message == message;
     return count;
   }
 };
@@ -106,7 +107,8 @@ TEST_CASE("A rollout: every node is upgraded within both budgets and nothing is 
     CHECK(StateOf(node) == "upgrade-done");
     CHECK(node.unschedulable == (node.name == "node-6"));
     CHECK(node.annotations.empty());
-    for (const char* state : {"upgrade-required", "cordon-required", "drain-required", "pod-restart-required", "upgrade-done"}) {
+    for (const char* state :
+         {"upgrade-required", "cordon-required", "drain-required", "pod-restart-required", "upgrade-done"}) {
       CHECK(world.EventCount(node.name, std::string("Successfully updated node state label to ") + state) == 1);
     }
   }
@@ -140,8 +142,11 @@ TEST_CASE("arch-A12: three patches, one eviction for each pod and one deletion u
 TEST_CASE("A disruption budget that allows nothing fails its node at the drain deadline; the others go on") {
   World world;
   const Fleet fleet = AddFleet(*world.cluster, {.node_count = 3, .workload = ""});
-  world.cluster->AddPod(testing::PodBuilder("team-b", "pinned").OnNode("node-2").WithLabel("app", "pinned")
-                            .OwnedByStatefulSet("pinned").Build());
+  world.cluster->AddPod(testing::PodBuilder("team-b", "pinned")
+                            .OnNode("node-2")
+                            .WithLabel("app", "pinned")
+                            .OwnedByStatefulSet("pinned")
+                            .Build());
   world.cluster->AddDisruptionBudget({.ns = "team-b", .name = "never", .max_unavailable = 0});
   world.cluster->SetTemplate(fleet.ns, fleet.daemon_set, "rev-2");
   world.policy.drain->timeout = absl::Seconds(90);
@@ -151,8 +156,9 @@ TEST_CASE("A disruption budget that allows nothing fails its node at the drain d
   CHECK(StateOf(*world.cluster->node("node-1")) == "upgrade-done");
   CHECK(StateOf(*world.cluster->node("node-2")) == "upgrade-failed");
   CHECK(StateOf(*world.cluster->node("node-3")) == "upgrade-done");
-  CHECK(world.EventCount("node-2", "Failed to drain the node, drain timed out after 90 s: team-b/pinned (refused by "
-                                   "disruption budget never)") == 1);
+  CHECK(world.EventCount("node-2",
+                         "Failed to drain the node, drain timed out after 90 s: team-b/pinned (refused by "
+                         "disruption budget never)") == 1);
   CHECK(world.cluster->pod("team-b", "pinned"));
   REQUIRE(plan.gates.size() == 1);
   CHECK(plan.gates[0].gate.reason == GateReason::kFailed);
@@ -331,7 +337,8 @@ TEST_CASE("arch-A5: a node that cannot be written holds up no other") {
 TEST_CASE("dep-F1: a driver pod of a node that is gone is a finding and stops nothing") {
   World world;
   const Fleet fleet = AddFleet(*world.cluster, {.node_count = 2, .workload = ""});
-  world.cluster->AddPod(testing::PodBuilder(fleet.ns, "ghost").OnNode("gone").WithLabel("app", fleet.daemon_set).Build());
+  world.cluster->AddPod(
+      testing::PodBuilder(fleet.ns, "ghost").OnNode("gone").WithLabel("app", fleet.daemon_set).Build());
   world.cluster->SetTemplate(fleet.ns, fleet.daemon_set, "rev-2");
   world.Start(fleet);
   const Plan plan = world.RunUntilAll("upgrade-done");
@@ -353,8 +360,7 @@ TEST_CASE("Only a list that fails altogether fails a pass, and the next one goes
 TEST_CASE("onUnscheduledPods: a driver pod that finds no node counts as one unavailable node, or not at all") {
   World world({.scheduler_delay = absl::InfiniteDuration()});
   const Fleet fleet = AddFleet(*world.cluster, {.node_count = 2, .workload = ""});
-  world.cluster->AddPod(
-      testing::PodBuilder(fleet.ns, "unbound").WithLabel("app", fleet.daemon_set).Pending().Build());
+  world.cluster->AddPod(testing::PodBuilder(fleet.ns, "unbound").WithLabel("app", fleet.daemon_set).Pending().Build());
   REQUIRE(world.cluster->pod(fleet.ns, "unbound")->node_name.empty());
   world.Start(fleet);
   CHECK(world.Pass().totals.unavailable == 1);

@@ -51,8 +51,7 @@ class ContractWorld {
   virtual absl::StatusOr<Pod> MakePod(const Pod& pod) = 0;
   /// Creates a budget that allows no disruption of the pods with these labels, ever; by minAvailable, since
   /// maxUnavailable does not work for pods without an owner.
-  virtual absl::Status MakeBudget(const std::string& ns, const std::string& name,
-                                  const StringMap& labels) = 0;
+  virtual absl::Status MakeBudget(const std::string& ns, const std::string& name, const StringMap& labels) = 0;
 };
 
 struct ContractCase {

@@ -8,7 +8,7 @@ packages=(
   # libraries
   libabsl-dev libcli11-dev libcpprest-dev libfmt-dev libssl-dev libyaml-cpp-dev rapidjson-dev
   # tests; the last two are for the control plane (tests/controlplane)
-  catch2 openssl ca-certificates python3-venv
+  catch2 ca-certificates python3-venv
 )
 
 missing=()

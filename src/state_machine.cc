@@ -93,9 +93,11 @@ Verdict StateMachine::Judge(const NodeView& view, const DriverFacts& driver, con
                              .active_since = active_since};
   Walk walk(context, view, admitted);
   walk.verdict.tally = TallyOf(view, identity_, policy);
+  // A failed node that holds no slot takes none on its way back: it goes back at once (I1).
+  const bool recovers = policy.failure_policy && walk.state() == UpgradeState::kFailed;
   if (MayAct(walk)) {
     while (Advance(walk) == Progress::kMoved) {
-      if (policy.pacing == Pacing::kEveryState || EndsWalk(walk.state())) break;
+      if (EndsWalk(walk.state()) || (policy.pacing == Pacing::kEveryState && !recovers)) break;
     }
   }
   return walk.Finish();

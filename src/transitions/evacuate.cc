@@ -33,6 +33,7 @@ Progress FallBackToDrain(Walk& walk, std::string why) {
   if (!walk.in.policy.drain) {
     return walk.Fail("Failed to delete workload pods on the node for the driver upgrade", std::move(why));
   }
+  walk.Event(true, fmt::format("Failed to delete workload pods on the node for the driver upgrade, {}", why));
   walk.Event(true, "Pod deletion failed but drain is enabled in spec. Will attempt a node drain");
   return EnterDrain(walk, std::move(why));
 }

@@ -40,7 +40,11 @@ void GiveBack(Node& node, const DriverIdentity& identity) {
 }
 
 Progress EnterDone(Walk& walk, std::string reason) {
-  if (IsOursToLift(walk.view.node, walk.in.identity)) walk.after.unschedulable = false;
+  // As it was read, but with what this walk has found out about the initial state. A node that was read as schedulable
+  // carries no cordon but one of this very walk.
+  Node read = walk.view.node;
+  read.annotations = walk.after.annotations;
+  if (!read.unschedulable || IsOursToLift(read, walk.in.identity)) walk.after.unschedulable = false;
   RemoveOurAnnotations(walk.after, walk.in.identity);
   return walk.Enter(UpgradeState::kDone, std::move(reason));
 }

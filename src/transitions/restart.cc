@@ -132,9 +132,13 @@ std::optional<Progress> UnblockSafeLoadOfFailed(Walk& walk) {
   if (!walk.safe_load.IsWaiting(walk.after)) return std::nullopt;
   if (!walk.after.unschedulable) return walk.Wait(GateReason::kSafeLoad, "the node is not cordoned");
   if (const Evacuation evacuation = Evacuate(walk); !evacuation.done()) {
-    return walk.Wait(GateReason::kSafeLoad, evacuation.status == Evacuation::Status::kUnread
-                                                ? "the node's pods have not been read"
-                                                : evacuation.Remaining());
+    if (evacuation.status == Evacuation::Status::kStuck)
+      return walk.Wait(GateReason::kSafeLoad, evacuation.stuck.detail);
+    if (evacuation.pods.empty())
+      return walk.Wait(GateReason::kSafeLoad, "its pods have not been read", walk.in.now + kReadRetry);
+    return walk.Wait(GateReason::kSafeLoad,
+                     fmt::format("{} pods to be evacuated are on the node, {} among them", evacuation.pods.size(),
+                                 evacuation.pods.front()->ref.ToString()));
   }
   walk.safe_load.Unblock(walk.after);
   return std::nullopt;

@@ -35,11 +35,14 @@ void NoteInitialState(Walk& walk, const Cordon& cordon) {
 void NoteRequestedRestart(Walk& walk) {
   const bool requested = walk.after.annotations.erase(walk.in.identity.UpgradeRequestedAnnotation()) > 0;
   if (!requested && walk.driver.failing == nullptr) return;
+  if (!walk.driver.to_restart.empty()) return;  // some pod is replaced anyway
   const Pod* restart = walk.driver.failing;
   for (const Pod& pod : walk.view.driver_pods) {
     if (restart == nullptr && !pod.deletion_timestamp) restart = &pod;
   }
-  if (restart != nullptr) walk.after.annotations[walk.in.identity.RestartPodAnnotation()] = restart->ref.uid;
+  if (restart == nullptr) return;
+  walk.after.annotations[walk.in.identity.RestartPodAnnotation()] = restart->ref.uid;
+  walk.AssessDriver();
 }
 
 // A node asks for nothing that an earlier admission of its own, whose outcome is not known, has taken already.

@@ -81,9 +81,6 @@ Walk::Walk(const JudgeContext& context, const NodeView& node_view, bool is_admit
       admitted(is_admitted),
       drains(context.options.own_pod),
       safe_load(context.identity),
-      driver(pods.Assess(node_view, context.driver,
-                         AnnotationOf(node_view.node, context.identity.RestartPodAnnotation()),
-                         context.options.driver_restart_count_max)),
       after(node_view.node),
       // Judge has dealt with values that are no state before it walks.
       state_(internal::StateOf(node_view.node, context.identity).value_or(UpgradeState::kUnknown)) {
@@ -91,7 +88,13 @@ Walk::Walk(const JudgeContext& context, const NodeView& node_view, bool is_admit
   verdict.plan.uid = view.node.uid;
   verdict.plan.resource_version = view.node.resource_version;
   verdict.plan.from = state_;
+  AssessDriver();
   verdict.findings = driver.findings;
+}
+
+void Walk::AssessDriver() {
+  driver = pods.Assess(view, in.driver, AnnotationOf(after, in.identity.RestartPodAnnotation()),
+                       in.options.driver_restart_count_max);
 }
 
 Progress Walk::Enter(UpgradeState next, std::string reason) {
@@ -181,7 +184,7 @@ absl::Time Walk::StageBegan(absl::Duration timeout) {
   }
   Note(FindingCode::kTimerRestarted,
        fmt::format("the timer of {} begins afresh: {}", ToString(state_),
-                   text.empty() ? "there is none" : fmt::format("`{}` is not its own", text)));
+                   text.empty() ? "it has none that can be trusted" : fmt::format("`{}` is not its own", text)));
   WriteStage(in.now);
   return absl::FromUnixSeconds(absl::ToUnixSeconds(in.now));
 }
@@ -228,7 +231,8 @@ std::optional<absl::Duration> Walk::StageTimeout() const {
   };
   switch (state_) {
     case UpgradeState::kWaitForJobsRequired:
-      return in.policy.wait_for_completion ? finite(in.policy.wait_for_completion->timeout) : std::nullopt;
+      if (!in.policy.wait_for_completion || in.policy.wait_for_completion->pod_selector.empty()) return std::nullopt;
+      return finite(in.policy.wait_for_completion->timeout);
     case UpgradeState::kPodDeletionRequired: return PodDeletion(in) ? finite(PodDeletion(in)->timeout) : std::nullopt;
     case UpgradeState::kDrainRequired: return in.policy.drain ? finite(in.policy.drain->timeout) : std::nullopt;
     case UpgradeState::kPodRestartRequired: {

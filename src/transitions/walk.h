@@ -47,7 +47,7 @@ class Walk {
   const DrainManager drains;
   const PodManager pods{};
   const SafeLoadManager safe_load;
-  const DriverPods driver;
+  DriverPods driver;
   // The node as the patch will leave it.
   Node after;
   Verdict verdict;
@@ -89,6 +89,8 @@ class Walk {
   Progress WaitForPods(absl::Time deadline);
   // The present stage begins anew, now.
   void RestartStage() { WriteStage(in.now); }
+  // Judges the driver pods anew, after the annotation that names one to restart has changed.
+  void AssessDriver();
   // The present state was entered in this walk.
   bool entered() const { return entered_; }
 

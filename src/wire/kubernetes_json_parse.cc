@@ -1,7 +1,11 @@
-// Reading: ParseObject, ParseList, ParseApiStatus.
+// Reading: ParseObject, ParseList, ParseMixedList, ParseApiStatus.
 #include <algorithm>
 #include <set>
+#include <string>
+#include <string_view>
+#include <tuple>
 #include <utility>
+#include <vector>
 
 #include "absl/time/time.h"
 #include "driverupgrade/wire/kubernetes_json.h"
@@ -170,8 +174,7 @@ void Read(const JsonField& object, ControllerRevision& revision) {
   revision.labels = metadata.Member("labels").Strings();
   revision.revision = object.Member("revision").Int64();
   const std::vector<OwnerReference> owners = ReadOwners(metadata);
-  const auto controller =
-      std::find_if(owners.begin(), owners.end(), [](const auto& o) { return o.controller; });
+  const auto controller = std::find_if(owners.begin(), owners.end(), [](const auto& o) { return o.controller; });
   if (controller != owners.end()) revision.owner_uid = controller->uid;
 }
 
@@ -212,6 +215,49 @@ absl::Status ReadDocument(std::string_view json, std::string_view kind, F&& read
   return error.empty() ? absl::OkStatus() : absl::InvalidArgumentError(error);
 }
 
+// Sorts the items of a mixed list by their kinds.
+class MixedListReader {
+ public:
+  void ReadItem(const JsonField& item) {
+    const JsonField kind_field = item.Member("kind");
+    const std::string kind = kind_field.String();
+    if (kind.empty()) return kind_field.Fail("expected a kind, got nothing");
+    const std::string api_version = item.Member("apiVersion").String();
+    // At most one of them takes the item.
+    TakeIf(item, kind, api_version, objects.nodes);
+    TakeIf(item, kind, api_version, objects.pods);
+    TakeIf(item, kind, api_version, objects.daemon_sets);
+    TakeIf(item, kind, api_version, objects.controller_revisions);
+    TakeIf(item, kind, api_version, objects.pod_disruption_budgets);
+  }
+
+  ClusterObjects objects = {};
+
+ private:
+  template <typename T>
+  void TakeIf(const JsonField& item, const std::string& kind, std::string_view api_version, std::vector<T>& list) {
+    // Kinds are unique within a group only: there are custom resources named Node.
+    const bool same_group = GroupOf(api_version) == GroupOf(internal::ApiVersionOf<T>());
+    if (kind != KindOf<T>() || (!api_version.empty() && !same_group)) return;
+    const JsonField metadata = item.Member("metadata");
+    const JsonField name_field = metadata.Member("name");
+    const std::string name = name_field.String();
+    const std::string ns = metadata.Member("namespace").String();
+    if (name.empty()) return name_field.Fail("expected a name, got nothing");
+    if (!seen_.emplace(kind, ns, name).second) {
+      return name_field.Fail(fmt::format("another {} of this namespace has the name {}", kind, internal::Quote(name)));
+    }
+    Read(item, list.emplace_back());
+  }
+
+  static std::string_view GroupOf(std::string_view api_version) {
+    const std::size_t slash = api_version.find('/');
+    return slash == std::string_view::npos ? std::string_view() : api_version.substr(0, slash);
+  }
+
+  std::set<std::tuple<std::string, std::string, std::string>> seen_;  // kind, namespace, name
+};
+
 ApiStatus ReadStatus(const JsonField& root) {
   const JsonField details = root.Member("details");
   ApiStatus status{.status = root.Member("status").String(),
@@ -235,8 +281,7 @@ ApiStatus ReadStatus(const JsonField& root) {
 template <typename T>
 absl::StatusOr<T> ParseObject(std::string_view json) {
   T object;
-  DRIVERUPGRADE_RETURN_IF_ERROR(
-      ReadDocument(json, KindOf<T>(), [&](const JsonField& root) { Read(root, object); }));
+  DRIVERUPGRADE_RETURN_IF_ERROR(ReadDocument(json, KindOf<T>(), [&](const JsonField& root) { Read(root, object); }));
   return object;
 }
 
@@ -254,6 +299,15 @@ absl::StatusOr<ListPage<T>> ParseList(std::string_view json) {
   });
   if (!status.ok()) return status;
   return page;
+}
+
+absl::StatusOr<ClusterObjects> ParseMixedList(std::string_view json) {
+  MixedListReader reader;
+  DRIVERUPGRADE_RETURN_IF_ERROR(ReadDocument(json, "List", [&](const JsonField& root) {
+    const JsonField items = root.Member("items");
+    items.ForEachItem([&](const JsonField& item) { reader.ReadItem(item); });
+  }));
+  return std::move(reader.objects);
 }
 
 std::optional<ApiStatus> ParseApiStatus(std::string_view json) {

@@ -1,0 +1,455 @@
+// upgradectl as a person or a script meets it: command line, dump and policy in; text and exit code out.
+#include "upgradectl/upgradectl.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <initializer_list>
+#include <iterator>
+#include <sstream>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "fmt/format.h"
+#include "internal/rapidjson.h"
+#include "support/catch.h"
+#include "upgradectl/request.h"
+#include "upgradectl/text.h"
+
+namespace upgradectl {
+namespace {
+
+namespace fs = std::filesystem;
+namespace json = ::driverupgrade_rapidjson;
+
+const fs::path kTestData = UPGRADECTL_TESTDATA;
+const std::vector<std::string> kFive = {"--driver",        "gpu",        "--namespace", "gpu-operator",
+                                        "--driver-labels", "app=driver", "--at",        "2026-01-02T12:05:00Z"};
+
+struct Answer {
+  int exit_code = -1;
+  std::string out = {};
+  std::string err = {};
+};
+
+Answer RunWith(const std::vector<std::string>& arguments, const std::string& standard_input = {}) {
+  std::vector<const char*> argv = {"upgradectl"};
+  for (const std::string& argument : arguments) argv.push_back(argument.c_str());
+  std::istringstream in(standard_input);
+  std::ostringstream out;
+  std::ostringstream err;
+  const int exit_code = Run(static_cast<int>(argv.size()), argv.data(), {.in = in, .out = out, .err = err});
+  return {.exit_code = exit_code, .out = out.str(), .err = err.str()};
+}
+
+std::string ContentOf(const fs::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  REQUIRE(file);
+  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+}
+
+// A file that lives as long as the test case.
+class ScratchFile {
+ public:
+  explicit ScratchFile(std::string_view content) {
+    std::string pattern = (fs::temp_directory_path() / "upgradectl-XXXXXX").string();
+    const int file = mkstemp(pattern.data());
+    REQUIRE(file >= 0);
+    close(file);
+    path_ = pattern;
+    std::ofstream(path_, std::ios::binary) << content;
+  }
+  ~ScratchFile() { fs::remove(path_); }
+  ScratchFile(const ScratchFile&) = delete;
+  ScratchFile& operator=(const ScratchFile&) = delete;
+  std::string path() const { return path_.string(); }
+
+ private:
+  fs::path path_;
+};
+
+std::vector<std::string> PlanOf(const std::string& cluster, const std::string& policy,
+                                std::initializer_list<std::string> more = {}) {
+  std::vector<std::string> arguments = {"plan", "--cluster", cluster, "--policy", policy};
+  arguments.insert(arguments.end(), kFive.begin(), kFive.end());
+  arguments.insert(arguments.end(), more.begin(), more.end());
+  return arguments;
+}
+
+std::string FleetPath() { return (kTestData / "fleet.json").string(); }
+std::string PolicyPath() { return (kTestData / "policy.yaml").string(); }
+
+// The first line in which the texts differ: whole ones would hide it.
+std::string FirstDifference(const std::string& text, const std::string& expected) {
+  std::istringstream texts(text);
+  std::istringstream expectations(expected);
+  for (int number = 1;; ++number) {
+    std::string line;
+    std::string expected_line;
+    const bool more = static_cast<bool>(std::getline(texts, line));
+    const bool more_expected = static_cast<bool>(std::getline(expectations, expected_line));
+    if (!more && !more_expected) return "only in line ends";
+    if (line == expected_line && more == more_expected) continue;
+    return fmt::format("line {}: got `{}`, expected `{}`", number, line, expected_line);
+  }
+}
+
+// With DRIVERUPGRADE_REWRITE=1 in the environment it writes the expected text instead.
+void CheckGolden(const std::string& name, const std::string& text) {
+  const fs::path path = kTestData / name;
+  if (std::getenv("DRIVERUPGRADE_REWRITE") != nullptr) {
+    std::ofstream(path, std::ios::binary) << text;
+    return;
+  }
+  const std::string expected = ContentOf(path);
+  if (text != expected) FAIL_CHECK(path.string() << " differs: " << FirstDifference(text, expected));
+}
+
+// A dump with one node, its driver pod (revision `hash`; the wanted one is `new`) and what is in `more`.
+std::string Dump(std::string_view node_metadata, std::string_view node_spec = "{}", std::string_view hash = "old",
+                 std::string_view more = "") {
+  constexpr std::string_view kOwner =
+      R"("ownerReferences":[{"apiVersion":"apps/v1","kind":"DaemonSet","name":"driver","uid":"ds","controller":true}])";
+  return fmt::format(
+      R"({{"apiVersion":"v1","kind":"List","items":[
+{{"apiVersion":"v1","kind":"Node","metadata":{{"name":"n1","uid":"u1","resourceVersion":"5",{}}},"spec":{}}},
+{{"apiVersion":"apps/v1","kind":"DaemonSet","metadata":{{"namespace":"gpu-operator","name":"driver","uid":"ds",
+  "generation":1,"labels":{{"app":"driver"}}}},"spec":{{"selector":{{}},"updateStrategy":{{"type":"OnDelete"}}}},
+  "status":{{"observedGeneration":1}}}},
+{{"apiVersion":"apps/v1","kind":"ControllerRevision","revision":1,"metadata":{{"namespace":"gpu-operator",
+  "name":"driver-new","labels":{{"controller-revision-hash":"new"}},{}}}}},
+{{"apiVersion":"v1","kind":"Pod","metadata":{{"namespace":"gpu-operator","name":"driver-n1","uid":"p1",
+  "labels":{{"app":"driver","controller-revision-hash":"{}"}},{}}},"spec":{{"nodeName":"n1"}},
+  "status":{{"phase":"Running","containerStatuses":[{{"name":"driver","ready":true}}]}}}}{}]}})",
+      node_metadata, node_spec, kOwner, hash, kOwner, more);
+}
+
+std::string State(std::string_view state) {
+  return fmt::format(R"("labels":{{"nvidia.com/gpu-driver-upgrade-state":"{}"}})", state);
+}
+
+std::string WorkloadPod(std::string_view name, std::string_view labels, std::string_view resources = "{}") {
+  return fmt::format(
+      R"(,{{"apiVersion":"v1","kind":"Pod","metadata":{{"namespace":"lab","name":"{}","labels":{},
+  "ownerReferences":[{{"apiVersion":"apps/v1","kind":"ReplicaSet","name":"r","uid":"r","controller":true}}]}},
+  "spec":{{"nodeName":"n1","containers":[{{"name":"c","resources":{}}}]}},"status":{{"phase":"Running"}}}})",
+      name, labels, resources);
+}
+
+// The one node in the answer.
+class OneNode {
+ public:
+  OneNode(const std::string& policy, const std::string& dump, std::initializer_list<std::string> more = {}) {
+    const ScratchFile file(policy);
+    std::vector<std::string> arguments = PlanOf("-", file.path(), more);
+    arguments.insert(arguments.end(), {"-o", "json"});
+    const Answer answer = RunWith(arguments, dump);
+    INFO(answer.err);
+    REQUIRE(answer.exit_code == 0);
+    CHECK(answer.err.empty());
+    document_.Parse(answer.out.c_str());
+    REQUIRE(document_.IsObject());
+    REQUIRE(document_["nodes"].Size() == 1);
+  }
+  std::string Text(const char* key) const { return node()[key].GetString(); }
+  std::vector<std::string> Texts(const char* key) const {
+    std::vector<std::string> texts;
+    for (const auto& text : node()[key].GetArray()) texts.emplace_back(text.GetString());
+    return texts;
+  }
+  std::string Reason() const { return node()["gate"].IsNull() ? "" : node()["gate"]["reason"].GetString(); }
+  const json::Value& node() const { return document_["nodes"][0]; }
+
+ private:
+  json::Document document_;
+};
+
+void CheckRefused(const Answer& answer, std::string_view error) {
+  CHECK(answer.exit_code == kExitUsage);
+  CHECK(answer.out.empty());
+  CHECK(answer.err == fmt::format("upgradectl: {}\n", error));
+}
+
+using Texts = std::vector<std::string>;
+
+TEST_CASE("A fleet in every situation is answered in JSON, byte for byte") {
+  const Answer answer = RunWith(PlanOf(FleetPath(), PolicyPath(), {"--gpu-pods", "-o", "json"}));
+  CHECK(answer.exit_code == 0);
+  CHECK(answer.err.empty());
+  CheckGolden("fleet.expected.json", answer.out);
+}
+
+TEST_CASE("A fleet in every situation is shown as a table") {
+  const Answer answer = RunWith(PlanOf(FleetPath(), PolicyPath(), {"--gpu-pods"}));
+  CHECK(answer.exit_code == 0);
+  CheckGolden("fleet.expected.txt", answer.out);
+  CHECK(answer.out == RunWith(PlanOf(FleetPath(), PolicyPath(), {"--gpu-pods", "-o", "table"})).out);
+  CHECK(answer.out.find('\x1b') == std::string::npos);
+}
+
+TEST_CASE("The dump on standard input is as good as a file, and the order of its items does not matter") {
+  const std::string from_file = RunWith(PlanOf(FleetPath(), PolicyPath(), {"-o", "json"})).out;
+  CHECK_FALSE(from_file.empty());
+  CHECK(RunWith(PlanOf("-", PolicyPath(), {"-o", "json"}), ContentOf(FleetPath())).out == from_file);
+
+  json::Document dump;
+  dump.Parse(ContentOf(FleetPath()).c_str());
+  REQUIRE(dump.IsObject());
+  json::Value reversed(json::kArrayType);
+  for (json::SizeType i = dump["items"].Size(); i > 0; --i) {
+    reversed.PushBack(dump["items"][i - 1], dump.GetAllocator());
+  }
+  dump["items"] = reversed;
+  json::StringBuffer buffer;
+  json::Writer<json::StringBuffer> writer(buffer);
+  dump.Accept(writer);
+  CHECK(RunWith(PlanOf("-", PolicyPath(), {"-o", "json"}), buffer.GetString()).out == from_file);
+}
+
+TEST_CASE("An admitted node has the path it takes and the patch that an engine would send") {
+  const OneNode node("{autoUpgrade: true, drain: {enable: true, timeoutSeconds: 60}}", Dump(State("upgrade-required")));
+  CHECK(node.Text("state") == "upgrade-required");
+  CHECK(node.Texts("path") == Texts{"cordon-required", "wait-for-jobs-required", "drain-required"});
+  CHECK(node.Text("next") == "drain-required");
+  const json::Value& patch = node.node()["patch"];
+  CHECK(std::string(patch["metadata"]["uid"].GetString()) == "u1");
+  CHECK(std::string(patch["metadata"]["resourceVersion"].GetString()) == "5");
+  CHECK(std::string(patch["metadata"]["labels"]["nvidia.com/gpu-driver-upgrade-state"].GetString()) ==
+        "drain-required");
+  CHECK(patch["spec"]["unschedulable"].IsTrue());
+  // The dump's pods are from before the cordon (arch-A11).
+  CHECK(node.Reason() == "PodsUnknown");
+  CHECK(node.Texts("evict").empty());
+}
+
+TEST_CASE("A node that is given back is uncordoned by null, as a merge patch removes") {
+  const OneNode node("autoUpgrade: true", Dump(State("uncordon-required") +
+                                                   R"(,"annotations":{"driverupgrade/cordoned-by":"nvidia.com/gpu"})",
+                                               R"({"unschedulable":true})", "new"));
+  CHECK(node.Text("next") == "upgrade-done");
+  CHECK(node.node()["patch"]["spec"]["unschedulable"].IsNull());
+  CHECK(node.node()["patch"]["metadata"]["annotations"]["driverupgrade/cordoned-by"].IsNull());
+  CHECK(node.node()["gate"].IsNull());
+}
+
+TEST_CASE("With --gpu-pods pods that ask for a GPU are evicted, without it the drain alone decides") {
+  const std::string pods = WorkloadPod("gpu", "{}", R"({"limits":{"nvidia.com/gpu":"1"}})") + WorkloadPod("web", "{}");
+  const std::string dump = Dump(State("pod-deletion-required"), R"({"unschedulable":true})", "old", pods);
+  const OneNode with("autoUpgrade: true", dump, {"--gpu-pods"});
+  CHECK(with.Texts("evict") == Texts{"lab/gpu"});
+  CHECK(with.Text("next") == "pod-deletion-required");
+  const OneNode without("autoUpgrade: true", dump);
+  CHECK(without.Texts("evict").empty());
+  CHECK(without.Texts("path") == Texts{"drain-required", "pod-restart-required"});
+  CHECK(without.Texts("delete") == Texts{"gpu-operator/driver-n1"});
+}
+
+TEST_CASE("Without --gpu-pods podDeletion.podSelector alone chooses, with it both do") {
+  const std::string pods = WorkloadPod("gpu", "{}", R"({"limits":{"nvidia.com/gpu":"1"}})") +
+                           WorkloadPod("monitor", R"({"uses":"driver"})") + WorkloadPod("web", "{}");
+  const std::string dump = Dump(State("pod-deletion-required"), R"({"unschedulable":true})", "old", pods);
+  const std::string policy = "{autoUpgrade: true, podDeletion: {podSelector: uses=driver}}";
+  CHECK(OneNode(policy, dump).Texts("evict") == Texts{"lab/monitor"});
+  CHECK(OneNode(policy, dump, {"--gpu-pods"}).Texts("evict") == Texts{"lab/gpu", "lab/monitor"});
+}
+
+TEST_CASE("drain-D68: a drain spares pods with the skip label, as every operator's does") {
+  const std::string pods = WorkloadPod("spared", R"({"nvidia.com/gpu-driver-upgrade-drain.skip":"true"})") +
+                           WorkloadPod("web", R"({"app":"web"})") + WorkloadPod("db", R"({"app":"db"})");
+  const std::string dump = Dump(State("drain-required"), R"({"unschedulable":true})", "old", pods);
+  CHECK(OneNode("{autoUpgrade: true, drain: {enable: true}}", dump).Texts("evict") == Texts{"lab/db", "lab/web"});
+  CHECK(OneNode("{autoUpgrade: true, drain: {enable: true, podSelector: app!=db}}", dump).Texts("evict") ==
+        Texts{"lab/web"});
+}
+
+TEST_CASE("Deadlines are judged at --at, and --active-since gives an engine that has just begun its minute (dep-F4)") {
+  const std::string dump =
+      Dump(State("drain-required") +
+               R"(,"annotations":{"nvidia.com/gpu-driver-upgrade.stage":"drain-required@1767355200@new"})",
+           R"({"unschedulable":true})", "old", WorkloadPod("web", "{}"));
+  const std::string policy = "{autoUpgrade: true, drain: {enable: true, timeoutSeconds: 300}}";
+  // The stage began at 12:00:00 and kFive says 12:05:00.
+  CHECK(OneNode(policy, dump).Text("next") == "upgrade-failed");
+  const OneNode young(policy, dump, {"--active-since", "2026-01-02T13:04:30.5+01:00"});
+  CHECK(young.Text("next") == "drain-required");
+  CHECK(young.Texts("evict") == Texts{"lab/web"});
+  CHECK(std::string(young.node()["gate"]["notBefore"].GetString()) == "2026-01-02T12:05:30.5Z");
+}
+
+TEST_CASE("With --validation-selector a node waits for its validation pods, without it it does not") {
+  const std::string dump = Dump(State("validation-required"), R"({"unschedulable":true})", "new");
+  CHECK(OneNode("autoUpgrade: true", dump, {"--validation-selector", "app=validator"}).Reason() == "Validation");
+  CHECK(OneNode("autoUpgrade: true", dump).Text("next") != "validation-required");
+}
+
+TEST_CASE("The option --defaults says what a policy means where it is silent") {
+  const std::string dump = Dump(State("upgrade-required"));
+  CHECK(OneNode("{}", dump).Reason() == "Frozen");
+  CHECK(OneNode("{}", dump, {"--defaults", "network-operator"}).Reason() == "Frozen");
+  CHECK(OneNode("{}", dump, {"--defaults", "gpu-operator"}).Text("next") != "upgrade-required");
+}
+
+TEST_CASE("Another driver and domain have labels of their own") {
+  const std::string dump = Dump(R"("labels":{"example.com/ofed-driver-upgrade-state":"upgrade-required"})");
+  const ScratchFile policy("autoUpgrade: true");
+  const Answer answer =
+      RunWith({"plan", "--cluster", "-", "--policy", policy.path(), "--driver", "ofed", "--domain", "example.com",
+               "--namespace", "gpu-operator", "--driver-labels", "app in (driver)", "-o", "json"},
+              dump);
+  CHECK(answer.exit_code == 0);
+  CHECK(answer.out.find(R"("example.com/ofed-driver-upgrade-state": "pod-restart-required")") != std::string::npos);
+}
+
+TEST_CASE("A dump without anything in it is an empty plan") {
+  const Answer answer = RunWith(PlanOf("-", PolicyPath(), {"-o", "json"}), R"({"kind":"List","items":[]})");
+  CHECK(answer.exit_code == 0);
+  json::Document document;
+  document.Parse(answer.out.c_str());
+  REQUIRE(document.IsObject());
+  CHECK(document["nodes"].Empty());
+  CHECK(document["findings"].Empty());
+  CHECK(document["totals"]["total"].GetInt() == 0);
+}
+
+TEST_CASE("A malformed dump is one line with the path in the document, and exit code 2") {
+  const auto refused = [](const std::string& dump) { return RunWith(PlanOf("-", PolicyPath()), dump); };
+  CheckRefused(refused(R"({"kind":"List","items":[{"kind":"Node","metadata":{"name":"a","labels":["x"]}}]})"),
+               "standard input: items[0].metadata.labels: expected an object, got an array");
+  CheckRefused(
+      refused(R"({"kind":"List","items":[{"kind":"Node","metadata":{"name":"a"},"spec":{"unschedulable":1}}]})"),
+      "standard input: items[0].spec.unschedulable: expected a boolean, got a number");
+  CheckRefused(refused(R"({"kind":"Node","metadata":{"name":"a"}})"),
+               R"(standard input: kind: expected "List", got "Node")");
+  CheckRefused(refused(R"({"kind":"List","items":[{"kind":"Pod","metadata":{"name":"a","labels":{"b\nc":7}}}]})"),
+               R"(standard input: items[0].metadata.labels.b\x0ac: expected a string, got a number)");
+  const Answer empty = refused("");
+  CHECK(empty.exit_code == kExitUsage);
+  CHECK(empty.err.starts_with("upgradectl: standard input: malformed JSON at byte 0: "));
+  const ScratchFile cut(ContentOf(FleetPath()).substr(0, 4000));
+  const Answer from_file = RunWith(PlanOf(cut.path(), PolicyPath()));
+  CHECK(from_file.exit_code == kExitUsage);
+  CHECK(from_file.out.empty());
+  CHECK(from_file.err.starts_with(fmt::format("upgradectl: {}: malformed JSON at byte 4000: ", cut.path())));
+  CHECK(std::count(from_file.err.begin(), from_file.err.end(), '\n') == 1);
+}
+
+TEST_CASE("A malformed policy is one line with the paths of all its mistakes, and exit code 2") {
+  const ScratchFile policy("autoUpgrade: true\nmaxUnavailable: \"5\"\ndrain:\n  timeoutSeconds: -5\n  oops: 1\n");
+  const Answer answer = RunWith(PlanOf(FleetPath(), policy.path()));
+  CHECK(answer.exit_code == kExitUsage);
+  CHECK(answer.out.empty());
+  CHECK(answer.err.starts_with(fmt::format("upgradectl: {}: ", policy.path())));
+  for (const char* path : {"maxUnavailable: ", "drain.timeoutSeconds: ", "drain.oops: "}) {
+    CHECK(answer.err.find(path) != std::string::npos);
+  }
+  CHECK(std::count(answer.err.begin(), answer.err.end(), '\n') == 1);
+}
+
+TEST_CASE("Files that cannot be read are named") {
+  CheckRefused(RunWith(PlanOf("/nowhere/dump.json", PolicyPath())), "/nowhere/dump.json: cannot be opened");
+  CheckRefused(RunWith(PlanOf(FleetPath(), "/nowhere/policy.yaml")), "/nowhere/policy.yaml: cannot be opened");
+  CheckRefused(RunWith(PlanOf(kTestData.string(), PolicyPath())), kTestData.string() + ": cannot be read");
+}
+
+TEST_CASE("What is read has a bound") {
+  std::istringstream fits("12345678");
+  CHECK(*ReadAll(fits, "dump", 8) == "12345678");
+  std::istringstream longer("123456789");
+  const absl::StatusOr<std::string> refused = ReadAll(longer, "dump", 8);
+  CHECK(refused.status().code() == absl::StatusCode::kResourceExhausted);
+  CHECK(Message(refused.status()) == "dump: longer than 8 bytes");
+}
+
+// `arguments` is a whole command line but for the dump and the policy; the error begins with `error`.
+struct Mistake {
+  std::string option;
+  std::string value;
+  std::string error;
+};
+
+TEST_CASE("A wrong option is one line that names it, and exit code 2") {
+  const std::vector<Mistake> mistakes = {
+      {"--driver", "GPU", "--driver, --domain: "},
+      {"--driver", "fourteen-chars", "--driver, --domain: "},
+      {"--domain", "not_a_domain", "--driver, --domain: "},
+      {"--namespace", "", "--namespace: must not be empty"},
+      {"--driver-labels", "", "--driver-labels: must not be empty"},
+      {"--driver-labels", "a=b=c", "--driver-labels: "},
+      {"--validation-selector", "x in", "--validation-selector: "},
+      {"--at", "yesterday", "--at: `yesterday` is no RFC 3339 time"},
+      {"--at", "infinite-future", "--at: `infinite-future` is no RFC 3339 time"},
+      {"--active-since", "2026-01-02", "--active-since: `2026-01-02` is no RFC 3339 time"},
+      {"--defaults", "mine", "--defaults: "},
+      {"-o", "yaml", "--output: "},
+      {"--requestor-id", "nvidia.operator.com", "--requestor-id: requestor mode is not implemented yet"},
+      {"--requestor-prefix", "nvidia-operator", "--requestor-prefix requires --requestor-id"},
+      {"--no-such-option", "x", "The following arguments were not expected: "},
+  };
+  for (const Mistake& mistake : mistakes) {
+    std::vector<std::string> arguments = PlanOf(FleetPath(), PolicyPath());
+    const auto given = std::find(arguments.begin(), arguments.end(), mistake.option);
+    if (given != arguments.end()) arguments.erase(given, given + 2);
+    arguments.insert(arguments.end(), {mistake.option, mistake.value});
+    const Answer answer = RunWith(arguments);
+    CAPTURE(mistake.option, mistake.value, answer.err);
+    CHECK(answer.exit_code == kExitUsage);
+    CHECK(answer.out.empty());
+    CHECK(answer.err.starts_with("upgradectl: " + mistake.error));
+    CHECK(std::count(answer.err.begin(), answer.err.end(), '\n') == 1);
+  }
+}
+
+TEST_CASE("Requestor mode is refused whatever else is asked") {
+  const Answer answer = RunWith(PlanOf(FleetPath(), PolicyPath(),
+                                       {"--requestor-id", "nvidia.operator.com", "--requestor-namespace", "default",
+                                        "--requestor-prefix", "nvidia-operator"}));
+  CheckRefused(answer, "--requestor-id: requestor mode is not implemented yet");
+}
+
+TEST_CASE("Missing options and subcommands are usage errors; help and version are not") {
+  for (const std::vector<std::string>& arguments :
+       {std::vector<std::string>{}, {"plan"}, {"simulate"}, {"plan", "--cluster", "x", "--policy", "y"}}) {
+    const Answer answer = RunWith(arguments);
+    CHECK(answer.exit_code == kExitUsage);
+    CHECK(answer.out.empty());
+    CHECK(answer.err.starts_with("upgradectl: "));
+  }
+  for (const std::vector<std::string>& arguments : {Texts{"--help"}, Texts{"plan", "--help"}, Texts{"--version"}}) {
+    const Answer answer = RunWith(arguments);
+    CHECK(answer.exit_code == kExitDone);
+    CHECK(answer.err.empty());
+    CHECK_FALSE(answer.out.empty());
+  }
+}
+
+TEST_CASE("Control characters of the dump reach neither a terminal nor the next line of the table") {
+  const Answer answer = RunWith(PlanOf("-", PolicyPath()), Dump(State(R"(\u001b[31mred\nx\u009by)")));
+  CHECK(answer.exit_code == 0);
+  CHECK(answer.out.find('\x1b') == std::string::npos);
+  CHECK(answer.out.find("\xc2\x9b") == std::string::npos);
+  CHECK(answer.out.find(R"(\x1b[31mred\x0ax\xc2\x9by)") != std::string::npos);
+  const Answer json_answer = RunWith(PlanOf("-", PolicyPath(), {"-o", "json"}), Dump(State(R"(\u001b[31mred\n\"x)")));
+  json::Document document;
+  document.Parse(json_answer.out.c_str());
+  REQUIRE(document.IsObject());
+  CHECK(std::string(document["nodes"][0]["gate"]["detail"].GetString()) ==
+        "label nvidia.com/gpu-driver-upgrade-state=\x1b[31mred\n\"x");
+}
+
+TEST_CASE("An answer that cannot be written is no success") {
+  std::vector<std::string> arguments = PlanOf(FleetPath(), PolicyPath());
+  std::vector<const char*> argv = {"upgradectl"};
+  for (const std::string& argument : arguments) argv.push_back(argument.c_str());
+  std::istringstream in;
+  std::ostringstream out;
+  std::ostringstream err;
+  out.setstate(std::ios::badbit);
+  CHECK(Run(static_cast<int>(argv.size()), argv.data(), {.in = in, .out = out, .err = err}) == kExitOutput);
+}
+
+}  // namespace
+}  // namespace upgradectl

@@ -1,0 +1,49 @@
+/// The words after a command's name.
+#ifndef DRIVERUPGRADE_TESTS_SCENARIOS_SCENARIO_ARGUMENTS_H_
+#define DRIVERUPGRADE_TESTS_SCENARIOS_SCENARIO_ARGUMENTS_H_
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "driverupgrade/cluster_types.h"
+#include "driverupgrade/label_selector.h"
+
+namespace driverupgrade::tests {
+
+/// Each accessor takes out what it returns; what is left over in the end is an error. All throw ScenarioError.
+class Arguments {
+ public:
+  explicit Arguments(std::string_view line);
+
+  /// The next word, which must be there and must not be `name=value`.
+  std::string Word(std::string_view what);
+  /// All words up to the first that is in `keywords` or is `name=value`.
+  std::vector<std::string> Words(const std::vector<std::string_view>& keywords);
+  /// Whether the word is there.
+  bool Flag(std::string_view word);
+  /// The value of `name=value`.
+  std::optional<std::string> Value(std::string_view name);
+  std::optional<int> Number(std::string_view name);
+  /// `30s`, `5m`, `inf`.
+  std::optional<absl::Duration> Duration(std::string_view name);
+  std::optional<LabelSelector> Selector(std::string_view name);
+  /// The pairs of `<word> key=value`, as often as it stands there.
+  std::vector<std::pair<std::string, std::string>> Pairs(std::string_view word);
+  bool empty() const { return words_.empty(); }
+  void Finish() const;
+
+ private:
+  std::vector<std::string> words_;
+};
+
+absl::Duration ParseDuration(const std::string& text);
+/// `namespace/name`, without a UID.
+PodRef ParseName(const std::string& text);
+
+}  // namespace driverupgrade::tests
+
+#endif  // DRIVERUPGRADE_TESTS_SCENARIOS_SCENARIO_ARGUMENTS_H_

@@ -1,0 +1,65 @@
+/// The commands of a scenario. README.md describes them.
+#ifndef DRIVERUPGRADE_TESTS_SCENARIOS_SCENARIO_COMMANDS_H_
+#define DRIVERUPGRADE_TESTS_SCENARIOS_SCENARIO_COMMANDS_H_
+
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "scenarios/scenario_arguments.h"
+#include "scenarios/scenario_world.h"
+
+namespace driverupgrade::tests {
+
+class Scenario {
+ public:
+  /// Runs one command; what it prints. Throws ScenarioError.
+  std::string Run(const std::string& line);
+  /// What must hold in the end.
+  void Finish() { world_->CheckLiveness(); }
+
+ private:
+  using Command = std::string (Scenario::*)(Arguments&);
+  static const std::map<std::string_view, Command>& Commands();
+
+  // The world; scenario_setup.cc.
+  std::string Cluster(Arguments& arguments);
+  std::string Policy(std::string_view text);
+  std::string Options(Arguments& arguments);
+  std::string Node(Arguments& arguments);
+  std::string DriverDaemonSet(Arguments& arguments);
+  std::string DriverPod(Arguments& arguments);
+  std::string Pod(Arguments& arguments);
+  std::string Workload(Arguments& arguments);
+  std::string Budget(Arguments& arguments);
+  std::string Fault(Arguments& arguments);
+  // What happens in it; scenario_commands.cc.
+  std::string Template(Arguments& arguments);
+  std::string Crash(Arguments& arguments);
+  std::string Admin(Arguments& arguments);
+  std::string Advance(Arguments& arguments);
+  std::string Restart(Arguments& arguments);
+  std::string Step(Arguments& arguments);
+  std::string RunPasses(Arguments& arguments);
+  std::string Show(Arguments& arguments);
+  std::string Pods(Arguments& arguments);
+  std::string Events(Arguments& arguments);
+  std::string ExpectStuck(Arguments& arguments);
+
+  /// The driver that `driver=` names; gpu if none.
+  ScenarioDriver& DriverOf(Arguments& arguments);
+  /// `.stage` and `-state` stand for the gpu driver's keys, `ofed:.stage` for another's.
+  std::string Key(const std::string& text);
+  testing::FakeCluster& cluster() { return world_->cluster(); }
+
+  std::unique_ptr<ScenarioWorld> world_ = std::make_unique<ScenarioWorld>();
+  std::size_t events_shown_ = 0;
+};
+
+/// Throws ScenarioError if `found` is false.
+void RequireObject(bool found, std::string_view object);
+
+}  // namespace driverupgrade::tests
+
+#endif  // DRIVERUPGRADE_TESTS_SCENARIOS_SCENARIO_COMMANDS_H_

@@ -1,0 +1,196 @@
+#include "scenarios/scenario_invariants.h"
+
+#include <algorithm>
+#include <set>
+
+#include "fmt/format.h"
+#include "scenarios/scenario_file.h"
+#include "transitions/transition_table.h"
+
+namespace driverupgrade::tests {
+namespace {
+
+[[noreturn]] void Broken(std::string_view what, const std::string& object) {
+  throw ScenarioError(fmt::format("invariant broken: {}: {}", what, object));
+}
+
+const NodePlan* PlanOf(const PassRecord& pass, const std::string& node) {
+  const auto found = std::find_if(pass.plan.nodes.begin(), pass.plan.nodes.end(),
+                                  [&](const NodePlan& plan) { return plan.node == node; });
+  return found == pass.plan.nodes.end() ? nullptr : &*found;
+}
+
+void CheckPath(const NodePlan& plan) {
+  UpgradeState from = plan.from;
+  for (const UpgradeState to : plan.path) {
+    if (!IsLegalEdge(from, to))
+      Broken(fmt::format("{} -> {} is no transition", ToString(from), ToString(to)), plan.node);
+    from = to;
+  }
+}
+
+void CheckPlansAndGates(const PassRecord& pass) {
+  std::map<std::string, int> gates;
+  for (const NodeGate& gate : pass.plan.gates) {
+    if (++gates[gate.node] > 1) Broken("two gates", gate.node);
+  }
+  std::set<std::string> planned;
+  for (const NodePlan& plan : pass.plan.nodes) {
+    if (!planned.insert(plan.node).second) Broken("two plans", plan.node);
+    CheckPath(plan);
+  }
+  for (const std::string& name : ManagedNodes(pass)) {
+    const auto node = pass.nodes.find(name);
+    if (node == pass.nodes.end()) continue;
+    const NodePlan* plan = PlanOf(pass, name);
+    const bool moves = plan != nullptr && !plan->path.empty();
+    const bool done = StateOf(node->second, pass.identity) == UpgradeState::kDone;
+    if (!moves && !done && gates[name] != 1) Broken("waits without a gate", name);
+    if (moves && plan->to() == UpgradeState::kDone && gates[name] != 0) Broken("done with a gate", name);
+  }
+}
+
+// Whether our patches may change the key.
+bool IsOurs(const std::string& key, const DriverIdentity& identity) {
+  return key == kCordonedByAnnotation || key.starts_with(identity.Name() + "-driver-upgrade");
+}
+
+void CheckKeys(const StringMap& before, const StringMap& after, const DriverIdentity& identity,
+               const std::string& node) {
+  std::set<std::pair<std::string, std::string>> changed;
+  std::set_symmetric_difference(before.begin(), before.end(), after.begin(), after.end(),
+                                std::inserter(changed, changed.end()));
+  for (const auto& [key, value] : changed) {
+    if (!IsOurs(key, identity)) Broken("I6: we changed a key that is not ours", node + ", " + key);
+  }
+}
+
+void CheckEnd(const NodeCommit& commit, const DriverIdentity& identity) {
+  const std::string& name = commit.after.name;
+  if (commit.before.annotations.contains(identity.InitiallyUnschedulableAnnotation()) && commit.before.unschedulable &&
+      !commit.after.unschedulable) {
+    Broken("dep-F7: an administrator's cordon was lifted", name);
+  }
+  const auto from = StateOf(commit.before, identity);
+  if (StateOf(commit.after, identity) != UpgradeState::kDone) return;
+  if (!commit.before.unschedulable && commit.after.unschedulable) Broken("dep-F7: done, and cordoned by us", name);
+  if (from == UpgradeState::kUnknown) return;
+  for (const std::string& key : {identity.StageAnnotation(), identity.FailedRevisionAnnotation(),
+                                 identity.RestartPodAnnotation(), identity.InitiallyUnschedulableAnnotation(),
+                                 identity.PodCompletionStartAnnotation(), identity.ValidationStartAnnotation()}) {
+    if (commit.after.annotations.contains(key)) Broken("dep-F6: left behind on a node that is done", name + ", " + key);
+  }
+}
+
+void CheckCommit(const PassRecord& pass, const NodeCommit& commit) {
+  const std::string& name = commit.after.name;
+  const NodePlan* plan = PlanOf(pass, name);
+  if (plan == nullptr || !plan->patch) Broken("a node was patched without a plan", name);
+  CheckKeys(commit.before.labels, commit.after.labels, pass.identity, name);
+  CheckKeys(commit.before.annotations, commit.after.annotations, pass.identity, name);
+  if (commit.before.ready != commit.after.ready || commit.before.uid != commit.after.uid) {
+    Broken("I6: a patch changed more than labels, annotations and the cordon", name);
+  }
+  const auto from = StateOf(commit.before, pass.identity);
+  const auto to = StateOf(commit.after, pass.identity);
+  if (from == to && plan->path.empty()) return;
+  if (from != plan->from || to != plan->to()) Broken("the commit is not the plan's transition", name);
+  CheckEnd(commit, pass.identity);
+}
+
+void CheckPodEffects(const PassRecord& pass) {
+  for (const NodePlan& plan : pass.plan.nodes) {
+    if (plan.evict.empty() && plan.remove.empty()) continue;
+    const auto node = pass.nodes.find(plan.node);
+    if (node == pass.nodes.end()) Broken("pods of a node that does not exist", plan.node);
+    if (!IsInProgress(plan.to())) Broken("pods are touched on a node that is not being upgraded", plan.node);
+    // An eviction needs a cordon that was read; a driver pod may go once the patch that cordons is acknowledged (A12).
+    const bool cordons = plan.evict.empty() && plan.patch && plan.patch->unschedulable == true;
+    if (!node->second.unschedulable && !cordons) Broken("pods are touched on a node that is not cordoned", plan.node);
+    const auto find = [&](const PodRef& ref) -> const Pod& {
+      for (const Pod& pod : pass.pods) {
+        if (pod.ref == ref && pod.node_name == plan.node) return pod;
+      }
+      Broken("a pod that is not on the node", fmt::format("{}, {}", plan.node, ref.ToString()));
+    };
+    for (const PodRef& ref : plan.evict) {
+      const Pod& pod = find(ref);
+      if (pod.mirror || (IsDaemonSetPod(pod) && !IsFinished(pod))) Broken("not to be evicted", ref.ToString());
+    }
+    for (const PodRef& ref : plan.remove) {
+      if (find(ref).ref.ns != pass.driver_ns) Broken("not a driver pod, but deleted", ref.ToString());
+    }
+  }
+}
+
+// dep-F14: who holds a slot, by labels.
+bool HoldsSlot(const Node& node, const PassRecord& pass) {
+  const auto state = StateOf(node, pass.identity);
+  if (state && !IsInProgress(*state)) return false;
+  const bool administrators = node.annotations.contains(pass.identity.InitiallyUnschedulableAnnotation());
+  if (pass.policy.cordoned_nodes == CordonedNodes::kProceed && administrators) return false;
+  if (state == UpgradeState::kFailed && pass.policy.failure_policy) return false;
+  if (state != UpgradeState::kUncordonRequired) return true;
+  return std::none_of(node.labels.begin(), node.labels.end(), [&](const auto& label) {
+    return label.first.ends_with("-driver-upgrade-state") && label.first != pass.identity.StateLabel();
+  });
+}
+
+// I1: nobody starts beyond the budgets. Counted commit by commit, so that no moment within the pass is missed.
+void CheckBudgets(const PassRecord& pass) {
+  std::map<std::string, Node> nodes;
+  for (const std::string& name : ManagedNodes(pass)) {
+    if (const auto node = pass.nodes.find(name); node != pass.nodes.end()) nodes.insert(*node);
+  }
+  const int total = static_cast<int>(nodes.size());
+  for (const NodeCommit& commit : pass.commits) {
+    nodes[commit.after.name] = commit.after;
+    const auto count = [&](auto predicate) {
+      return static_cast<int>(
+          std::count_if(nodes.begin(), nodes.end(), [&](const auto& n) { return predicate(n.second); }));
+    };
+    const bool starts = !HoldsSlot(commit.before, pass) && HoldsSlot(commit.after, pass);
+    const int slots = count([&](const Node& node) { return HoldsSlot(node, pass); });
+    if (starts && pass.policy.max_parallel && slots > *pass.policy.max_parallel) {
+      Broken(fmt::format("I1: {} nodes are in progress", slots), commit.after.name);
+    }
+    const bool leaves = !commit.before.unschedulable && commit.after.unschedulable && commit.before.ready;
+    const auto from = StateOf(commit.before, pass.identity);
+    const int unavailable = count([](const Node& node) { return node.unschedulable || !node.ready; });
+    if (leaves && starts && from && !IsInProgress(*from) && pass.policy.max_unavailable &&
+        unavailable > ScaledLimit(*pass.policy.max_unavailable, total)) {
+      Broken(fmt::format("I1: {} of {} nodes are unavailable", unavailable, total), commit.after.name);
+    }
+  }
+}
+
+}  // namespace
+
+std::optional<UpgradeState> StateOf(const Node& node, const DriverIdentity& identity) {
+  const auto label = node.labels.find(identity.StateLabel());
+  return label == node.labels.end() ? UpgradeState::kUnknown : ParseUpgradeState(label->second);
+}
+
+std::vector<std::string> ManagedNodes(const PassRecord& pass) {
+  std::set<std::string> names;
+  for (const auto& [name, node] : pass.nodes) {
+    const auto label = node.labels.find(pass.identity.StateLabel());
+    if (label != node.labels.end() && !label->second.empty()) names.insert(name);
+  }
+  for (const Pod& pod : pass.pods) {
+    const auto app = pod.labels.find("app");
+    if (pod.ref.ns == pass.driver_ns && !pod.node_name.empty() && app != pod.labels.end() && app->second == "driver") {
+      names.insert(pod.node_name);
+    }
+  }
+  return {names.begin(), names.end()};
+}
+
+void CheckInvariants(const PassRecord& pass) {
+  CheckPlansAndGates(pass);
+  for (const NodeCommit& commit : pass.commits) CheckCommit(pass, commit);
+  CheckPodEffects(pass);
+  CheckBudgets(pass);
+}
+
+}  // namespace driverupgrade::tests

@@ -1,0 +1,51 @@
+/// What must hold after every pass, whatever the scenario.
+#ifndef DRIVERUPGRADE_TESTS_SCENARIOS_SCENARIO_INVARIANTS_H_
+#define DRIVERUPGRADE_TESTS_SCENARIOS_SCENARIO_INVARIANTS_H_
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "driverupgrade/cluster_types.h"
+#include "driverupgrade/driver_identity.h"
+#include "driverupgrade/plan.h"
+#include "driverupgrade/upgrade_policy.h"
+
+namespace driverupgrade::tests {
+
+/// A change of a node by the engine, as the cluster committed it.
+struct NodeCommit {
+  Node before = {};
+  Node after = {};
+};
+
+/// One pass: the world before it, what was planned, and what was written.
+struct PassRecord {
+  const DriverIdentity& identity;
+  const UpgradePolicy& policy;
+  std::string driver_ns = {};
+  absl::Time now = absl::UnixEpoch();
+  std::map<std::string, Node> nodes = {};
+  std::vector<Pod> pods = {};
+  Plan plan = {};
+  std::vector<NodeCommit> commits = {};
+};
+
+/// The state by the node's label; nullopt if it is no state.
+std::optional<UpgradeState> StateOf(const Node& node, const DriverIdentity& identity);
+/// Names of the nodes that the upgrade is about: those with a driver pod or a state label.
+std::vector<std::string> ManagedNodes(const PassRecord& pass);
+
+/// Throws ScenarioError with the first invariant that does not hold:
+/// - each node has at most one plan and at most one gate; one that neither moves nor is done has exactly one gate;
+/// - only edges of the transition table, in plans and in what was committed;
+/// - a patch changes nothing but our own keys, the cordon set and spec.unschedulable (I6);
+/// - an administrator's cordon is not lifted, and nothing of ours is left on a node that is done (dep-F6, dep-F7);
+/// - pods are only touched on cordoned nodes that are being upgraded; only the driver's own pods are deleted;
+/// - no node starts beyond the budgets (I1).
+void CheckInvariants(const PassRecord& pass);
+
+}  // namespace driverupgrade::tests
+
+#endif  // DRIVERUPGRADE_TESTS_SCENARIOS_SCENARIO_INVARIANTS_H_

@@ -1,0 +1,253 @@
+// Commands that make the world.
+#include <algorithm>
+
+#include "driverupgrade/policy_codec.h"
+#include "driverupgrade/testing/builders.h"
+#include "fmt/format.h"
+#include "scenarios/scenario_commands.h"
+#include "scenarios/scenario_file.h"
+
+namespace driverupgrade::tests {
+namespace {
+
+StringMap MapOf(const std::vector<std::pair<std::string, std::string>>& pairs) {
+  return StringMap(pairs.begin(), pairs.end());
+}
+
+testing::PodBehavior BehaviorOf(Arguments& arguments) {
+  testing::PodBehavior behavior;
+  behavior.start_delay = arguments.Duration("start").value_or(behavior.start_delay);
+  behavior.stop_delay = arguments.Duration("stop").value_or(behavior.stop_delay);
+  behavior.grace_period = arguments.Duration("grace").value_or(behavior.grace_period);
+  behavior.run_time = arguments.Duration("run-time").value_or(behavior.run_time);
+  return behavior;
+}
+
+void SetOwner(const std::string& owner, const std::string& pod, testing::PodBuilder& builder) {
+  const std::size_t slash = owner.find('/');
+  const std::string kind = owner.substr(0, slash);
+  const std::string name = slash == std::string::npos ? pod : owner.substr(slash + 1);
+  if (kind == "ReplicaSet") {
+    builder.OwnedByReplicaSet(name);
+  } else if (kind == "StatefulSet") {
+    builder.OwnedByStatefulSet(name);
+  } else if (kind == "DaemonSet") {
+    builder.OwnedByDaemonSet(name, "1", "uid-" + name);
+  } else if (kind == "Job") {
+    builder.OwnedByJob(name);
+  } else if (kind != "none") {
+    throw ScenarioError(fmt::format("no owner kind {}", kind));
+  }
+}
+
+void SetPhase(const std::string& phase, testing::PodBuilder& builder) {
+  if (phase == "Pending") {
+    builder.Pending();
+  } else if (phase == "Succeeded") {
+    builder.Succeeded();
+  } else if (phase == "Failed") {
+    builder.Failed();
+  } else if (phase != "Running") {
+    throw ScenarioError(fmt::format("no phase {}", phase));
+  }
+}
+
+Operation ParseOperation(const std::string& text) {
+  static const std::map<std::string, Operation> kOperations = {
+      {"list-nodes", Operation::kListNodes},
+      {"list-pods", Operation::kListPods},
+      {"list-daemon-sets", Operation::kListDaemonSets},
+      {"list-controller-revisions", Operation::kListControllerRevisions},
+      {"patch-node", Operation::kPatchNode},
+      {"evict-pod", Operation::kEvictPod},
+      {"delete-pod", Operation::kDeletePod},
+      {"record-event", Operation::kRecordEvent},
+  };
+  const auto found = kOperations.find(text);
+  if (found == kOperations.end()) throw ScenarioError(fmt::format("no operation {}", text));
+  return found->second;
+}
+
+absl::StatusCode ParseCode(const std::string& text) {
+  for (int code = 1; code <= 16; ++code) {
+    const auto status = static_cast<absl::StatusCode>(code);
+    std::string name = absl::StatusCodeToString(status);
+    name.erase(std::remove(name.begin(), name.end(), '_'), name.end());
+    const auto same = [](char a, char b) { return std::toupper(a) == std::toupper(b); };
+    if (std::equal(name.begin(), name.end(), text.begin(), text.end(), same)) return status;
+  }
+  throw ScenarioError(fmt::format("no status code {}", text));
+}
+
+}  // namespace
+
+std::string Scenario::Cluster(Arguments& arguments) {
+  testing::FakeClusterOptions options;
+  options.template_delay = arguments.Duration("template-delay").value_or(options.template_delay);
+  options.controller_delay = arguments.Duration("controller-delay").value_or(options.controller_delay);
+  options.pod_gc_delay = arguments.Duration("pod-gc-delay").value_or(options.pod_gc_delay);
+  options.crash_backoff_max = arguments.Duration("crash-backoff-max").value_or(options.crash_backoff_max);
+  if (!cluster().nodes().empty()) throw ScenarioError("`cluster` comes first");
+  world_ = std::make_unique<ScenarioWorld>(options);
+  return {};
+}
+
+// The rest of the line is YAML; `driver=` may stand before it.
+std::string Scenario::Policy(std::string_view text) {
+  std::string name = "gpu";
+  if (text.starts_with("driver=")) {
+    name = text.substr(7, text.find(' ') - 7);
+    text.remove_prefix(std::min(text.size(), 8 + name.size()));
+  }
+  const absl::StatusOr<UpgradePolicy> policy =
+      ParseUpgradePolicy(fmt::format("{{{}}}", text), PolicyDefaults{.auto_upgrade = true});
+  if (!policy.ok()) throw ScenarioError(policy.status().ToString());
+  world_->driver(name).policy = *policy;
+  return {};
+}
+
+std::string Scenario::Options(Arguments& arguments) {
+  ScenarioDriver& driver = DriverOf(arguments);
+  driver.options.validation_selector = arguments.Selector("validation");
+  driver.pod_filter = arguments.Selector("uses-driver");
+  if (const auto pod = arguments.Value("filter-fails")) driver.pod_filter_failures = {*pod};
+  driver.options.own_node = arguments.Value("own-node").value_or("");
+  if (const auto pod = arguments.Value("own-pod")) driver.options.own_pod = ParseName(*pod);
+  driver.engine = nullptr;
+  return {};
+}
+
+std::string Scenario::Node(Arguments& arguments) {
+  const std::vector<std::string> names = arguments.Words({"cordoned", "not-ready", "label", "annotation"});
+  if (names.empty()) throw ScenarioError("the node's name is missing");
+  const bool cordoned = arguments.Flag("cordoned");
+  const bool not_ready = arguments.Flag("not-ready");
+  const auto state = arguments.Value("state");
+  const auto labels = arguments.Pairs("label");
+  const auto annotations = arguments.Pairs("annotation");
+  for (const std::string& name : names) {
+    testing::NodeBuilder builder(name);
+    builder.WithUid("uid-" + name);
+    if (cordoned) builder.Cordoned();
+    if (not_ready) builder.NotReady();
+    if (state) builder.WithLabel(Key("-state"), *state);
+    for (const auto& [key, value] : labels) builder.WithLabel(Key(key), value);
+    for (const auto& [key, value] : annotations) builder.WithAnnotation(Key(key), value);
+    cluster().AddNode(builder.Build());
+  }
+  return {};
+}
+
+std::string Scenario::DriverDaemonSet(Arguments& arguments) {
+  ScenarioDriver& driver = DriverOf(arguments);
+  testing::DaemonSetSpec spec{.ns = driver.ns,
+                              .name = arguments.Value("name").value_or("driver"),
+                              .labels = {{"app", "driver"}},
+                              .match_labels = {{"app", "driver"}},
+                              .node_selector = MapOf(arguments.Pairs("on")),
+                              .hash = arguments.Value("hash").value_or("old")};
+  spec.on_delete = !arguments.Flag("rolling-update");
+  spec.behavior = BehaviorOf(arguments);
+  cluster().AddDaemonSet(spec);
+  return {};
+}
+
+// Changes the driver pod of a node, or puts one there.
+std::string Scenario::DriverPod(Arguments& arguments) {
+  const ScenarioDriver& driver = DriverOf(arguments);
+  const std::string node = arguments.Word("the node's name");
+  const auto hash = arguments.Value("hash");
+  const bool orphan = arguments.Flag("orphan");
+  const bool not_ready = arguments.Flag("not-ready");
+  const auto crashing = arguments.Number("crashing");
+  if (arguments.Flag("second")) {
+    testing::PodBuilder builder(driver.ns, "driver-second");
+    builder.OnNode(node).WithLabel("app", "driver");
+    if (hash) builder.WithLabel("controller-revision-hash", *hash);
+    cluster().AddPod(builder.Build());
+    return {};
+  }
+  bool found = false;
+  for (const auto& pod : cluster().pods()) {
+    if (pod.ref.ns != driver.ns || pod.node_name != node) continue;
+    found = true;
+    cluster().EditPod(pod.ref.ns, pod.ref.name, [&](auto& edited) {
+      if (hash) edited.labels["controller-revision-hash"] = *hash;
+      if (hash == "none") edited.labels.erase("controller-revision-hash");
+      if (orphan) edited.owners.clear();
+      for (ContainerStatus& status : edited.container_statuses) {
+        if (not_ready || crashing) status.ready = false;
+        if (crashing) status.restart_count = *crashing;
+      }
+    });
+  }
+  RequireObject(found, "driver pod on " + node);
+  return {};
+}
+
+std::string Scenario::Pod(Arguments& arguments) {
+  const PodRef ref = ParseName(arguments.Word("the pod's name"));
+  testing::PodBuilder builder(ref.ns, ref.name);
+  builder.OnNode(arguments.Value("node").value_or("n1"));
+  SetPhase(arguments.Value("phase").value_or("Running"), builder);
+  SetOwner(arguments.Value("owner").value_or("none"), ref.name, builder);
+  for (const auto& [key, value] : arguments.Pairs("label")) builder.WithLabel(key, value);
+  if (arguments.Flag("emptydir")) builder.WithEmptyDir();
+  if (arguments.Flag("mirror")) builder.Mirror();
+  if (arguments.Flag("not-ready")) builder.NotReady();
+  if (const auto ahead = arguments.Duration("terminating")) builder.Terminating(world_->clock()->Now() + *ahead);
+  cluster().AddPod(builder.Build(), BehaviorOf(arguments));
+  return {};
+}
+
+std::string Scenario::Workload(Arguments& arguments) {
+  const PodRef ref = ParseName(arguments.Word("the workload's name"));
+  testing::WorkloadSpec spec{.ns = ref.ns, .name = ref.name};
+  if (arguments.Flag("stateful")) spec.kind = testing::WorkloadSpec::Kind::kStatefulSet;
+  spec.labels = MapOf(arguments.Pairs("label"));
+  spec.node_selector = MapOf(arguments.Pairs("on"));
+  spec.replicas = arguments.Number("replicas").value_or(1);
+  spec.has_empty_dir = arguments.Flag("emptydir");
+  spec.behavior = BehaviorOf(arguments);
+  cluster().AddWorkload(spec);
+  return {};
+}
+
+std::string Scenario::Budget(Arguments& arguments) {
+  const PodRef ref = ParseName(arguments.Word("the budget's name"));
+  if (arguments.Flag("removed")) {
+    RequireObject(cluster().RemoveDisruptionBudget(ref.ns, ref.name), ref.ToString());
+    return {};
+  }
+  testing::DisruptionBudgetSpec spec{.ns = ref.ns, .name = ref.name};
+  spec.selector = arguments.Selector("selector").value_or(LabelSelector());
+  spec.min_available = arguments.Number("min-available");
+  spec.max_unavailable = arguments.Number("max-unavailable");
+  spec.processed = !arguments.Flag("unprocessed");
+  cluster().AddDisruptionBudget(spec);
+  return {};
+}
+
+std::string Scenario::Fault(Arguments& arguments) {
+  world_->NoteFault();
+  const Operation operation = ParseOperation(arguments.Word("the operation"));
+  const std::string what = arguments.Word("the status code");
+  const int times = arguments.Number("times").value_or(1);
+  if (what == "throttled") {
+    cluster().AnswerNextEviction({.kind = EvictionAnswer::Kind::kThrottled,
+                                  .retry_after = arguments.Duration("retry-after").value_or(absl::ZeroDuration())},
+                                 times);
+  } else if (const auto object = arguments.Value("on")) {
+    world_->PlanFault({.operation = operation,
+                       .object = *object,
+                       .status = absl::Status(ParseCode(what), "injected"),
+                       .times = times});
+  } else if (const absl::Status status(ParseCode(what), "injected"); arguments.Flag("applied")) {
+    cluster().FailNextAfterApplying(operation, status, times);
+  } else {
+    cluster().FailNext(operation, status, times);
+  }
+  return {};
+}
+
+}  // namespace driverupgrade::tests

@@ -1,0 +1,100 @@
+#include "scenarios/scenario_text.h"
+
+#include "fmt/format.h"
+#include "scenarios/scenario_invariants.h"
+
+namespace driverupgrade::tests {
+namespace {
+
+std::string Seconds(absl::Time time) { return fmt::format("t={}", absl::ToDoubleSeconds(time - absl::UnixEpoch())); }
+
+std::string PathText(const NodePlan& plan) {
+  std::string text = fmt::format("{}: {}", plan.node, ToString(plan.from));
+  for (const UpgradeState state : plan.path) text += fmt::format(" -> {}", ToString(state));
+  if (!plan.reason.empty()) text += fmt::format(" ({})", plan.reason);
+  return text + "\n";
+}
+
+std::string PlanText(const NodePlan& plan, const NodeOutcome& outcome) {
+  std::string text = PathText(plan);
+  if (plan.patch) {
+    if (plan.patch->unschedulable) text += *plan.patch->unschedulable ? "  cordon\n" : "  uncordon\n";
+    for (const auto& [key, value] : plan.patch->annotations) {
+      text += value ? fmt::format("  annotation {}={}\n", key, *value) : fmt::format("  annotation {} removed\n", key);
+    }
+  }
+  for (const PodRef& pod : plan.evict) text += fmt::format("  evict {}\n", pod.ToString());
+  for (const PodRef& pod : plan.remove) text += fmt::format("  delete {}\n", pod.ToString());
+  for (const PlannedEvent& event : plan.events) {
+    if (event.warning) text += fmt::format("  warning: {}\n", event.message);
+  }
+  if (outcome.evictions_refused > 0) text += fmt::format("  refused: {}\n", outcome.evictions_refused);
+  if (!outcome.status.ok()) text += fmt::format("  error: {}\n", outcome.status.ToString());
+  return text;
+}
+
+void AddOurs(const StringMap& map, const DriverIdentity& identity, std::string_view what, std::string& text) {
+  for (const auto& [key, value] : map) {
+    const bool ours = key == kCordonedByAnnotation || key.starts_with(identity.domain() + "/");
+    if (ours && !key.ends_with("-driver-upgrade-state")) text += fmt::format("; {}{}={}", what, key, value);
+  }
+}
+
+}  // namespace
+
+std::string GatesText(const Plan& plan) {
+  std::string text;
+  for (const NodeGate& gate : plan.gates) {
+    text += fmt::format("{}: waits in {}: {}", gate.node, ToString(gate.state), ToString(gate.gate.reason));
+    if (!gate.gate.detail.empty()) text += fmt::format(", {}", gate.gate.detail);
+    if (gate.gate.not_before) text += fmt::format(", not before {}", Seconds(*gate.gate.not_before));
+    text += "\n";
+  }
+  return text;
+}
+
+std::string PassText(const ReconcileResult& result) {
+  std::string text;
+  for (std::size_t i = 0; i < result.plan.nodes.size(); ++i) text += PlanText(result.plan.nodes[i], result.outcomes[i]);
+  text += GatesText(result.plan);
+  for (const Finding& finding : result.plan.findings) {
+    text += fmt::format("finding {}{}{}: {}\n", ToString(finding.code), finding.node.empty() ? "" : " ", finding.node,
+                        finding.message);
+  }
+  return text.empty() ? "nothing to do\n" : text;
+}
+
+std::string TransitionsText(const ReconcileResult& result, absl::Time now) {
+  std::string text;
+  for (std::size_t i = 0; i < result.plan.nodes.size(); ++i) {
+    if (result.plan.nodes[i].path.empty()) continue;
+    text += fmt::format("{} {}", Seconds(now), PathText(result.plan.nodes[i]));
+    const NodeOutcome& outcome = result.outcomes[i];
+    if (!outcome.patched) text += fmt::format("  error: {}\n", outcome.status.ToString());
+  }
+  return text;
+}
+
+std::string NodeText(const Node& node, const DriverIdentity& identity) {
+  const auto state = StateOf(node, identity);
+  std::string text = fmt::format("{}: {}", node.name, state ? ToString(*state) : "no state");
+  if (node.unschedulable) text += ", cordoned";
+  if (!node.ready) text += ", not ready";
+  AddOurs(node.labels, identity, "label ", text);
+  AddOurs(node.annotations, identity, "", text);
+  return text + "\n";
+}
+
+std::string PodText(const Pod& pod) {
+  std::string text = fmt::format("{} on {}", pod.ref.ToString(), pod.node_name.empty() ? "no node" : pod.node_name);
+  if (!RevisionHash(pod).empty()) text += fmt::format(", {}", RevisionHash(pod));
+  if (pod.deletion_timestamp) text += ", terminating";
+  if (IsFinished(pod)) {
+    text += ", finished";
+  } else {
+    text += IsReady(pod) ? ", ready" : ", not ready";
+  }
+  return text + "\n";
+}
+
+}  // namespace driverupgrade::tests

@@ -54,17 +54,8 @@ class IgnoreEvents final : public YAML::EventHandler {
   void OnMapEnd() override {}
 };
 
-// YAML::Load takes the first document and forgets the rest; YAML::LoadAll never comes back from a text like
-// `,`, which yaml-cpp 0.7 takes for an endless row of empty documents.
-bool HasSeveralDocuments(const std::string& text) {
-  std::istringstream stream(text);
-  YAML::Parser parser(stream);
-  IgnoreEvents ignore;
-  return parser.HandleNextDocument(ignore) && parser.HandleNextDocument(ignore);
-}
-
 absl::StatusOr<YAML::Node> LoadAndCheck(const std::string& text) {
-  if (HasSeveralDocuments(text)) return absl::InvalidArgumentError("expected one document, found more");
+  if (HasSeveralYamlDocuments(text)) return absl::InvalidArgumentError("expected one document, found more");
   YAML::Node document = YAML::Load(text);
   int budget = kYamlNodesMax;
   DRIVERUPGRADE_RETURN_IF_ERROR(CheckTree(document, 0, budget));
@@ -72,6 +63,13 @@ absl::StatusOr<YAML::Node> LoadAndCheck(const std::string& text) {
 }
 
 }  // namespace
+
+bool HasSeveralYamlDocuments(const std::string& text) {
+  std::istringstream stream(text);
+  YAML::Parser parser(stream);
+  IgnoreEvents ignore;
+  return parser.HandleNextDocument(ignore) && parser.HandleNextDocument(ignore);
+}
 
 absl::StatusOr<YAML::Node> LoadYaml(std::string_view text) {
   if (text.size() > kYamlSizeMax) {

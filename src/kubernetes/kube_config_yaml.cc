@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "fmt/format.h"
+#include "internal/yaml_document.h"
 
 namespace driverupgrade::inline v1 {
 namespace {
@@ -142,10 +143,10 @@ absl::StatusOr<YamlEntry> YamlEntry::Named(const char* key, const char* inner, c
 absl::StatusOr<YamlEntry> LoadBoundedYaml(std::string_view text) {
   if (text.size() > kSizeMax) return Invalid("", fmt::format("longer than {} bytes", kSizeMax));
   try {
-    const std::vector<YAML::Node> documents = YAML::LoadAll(std::string(text));
-    if (documents.empty() || documents.front().IsNull()) return Invalid("", "empty");
-    if (documents.size() > 1) return Invalid("", "more than one document");
-    const YAML::Node& root = documents.front();
+    const std::string document(text);
+    if (internal::HasSeveralYamlDocuments(document)) return Invalid("", "more than one document");
+    const YAML::Node root = YAML::Load(document);
+    if (root.IsNull()) return Invalid("", "empty");
     if (!root.IsMap()) return Invalid("", "not a mapping");
     absl::Status status = Bounds().Check(root, "", 1);
     if (!status.ok()) return status;

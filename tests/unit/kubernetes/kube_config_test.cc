@@ -217,6 +217,7 @@ TEST_CASE("A document that is no kubeconfig is refused", "[kube_config]") {
            Row{"blank", "---\n", "empty"},
            Row{"a list", "[a]", "not a mapping"},
            Row{"text", "hello", "not a mapping"},
+           Row{"a lone comma, on which yaml-cpp's LoadAll never ends", ",", "more than one document"},
            Row{"two documents", good + "---\n" + good, "more than one document"},
            Row{"unclosed", "a: [b", "not YAML"},
            Row{"unknown alias", "a: *b", "not YAML"},

@@ -8,6 +8,7 @@
 #include "driverupgrade/upgrade_engine.h"
 #include "fmt/format.h"
 #include "gpu_operator/gpu_pods.h"
+#include "support/spare_skipped_pods.h"
 
 namespace gpu_operator {
 namespace {
@@ -30,18 +31,6 @@ using driverupgrade::UpgradePolicy;
 constexpr absl::Duration kPassesApart = absl::Milliseconds(20);
 
 std::string Text(const absl::Status& status) { return std::string(status.message()); }
-
-// Pods that carry the skip label are spared by every drain (drain-D68).
-UpgradePolicy WithSkipDrainLabel(UpgradePolicy policy, const DriverIdentity& identity) {
-  if (!policy.drain) return policy;
-  std::vector<LabelSelector::Requirement> requirements = policy.drain->pod_selector.requirements();
-  requirements.push_back(
-      {.key = identity.SkipDrainPodLabel(), .op = LabelSelector::Operator::kNotIn, .values = {"true"}});
-  if (auto selector = LabelSelector::FromRequirements(std::move(requirements)); selector.ok()) {
-    policy.drain->pod_selector = *std::move(selector);
-  }
-  return policy;
-}
 
 // Gates that only a person, or a new driver, opens.
 bool WaitsForPerson(const NodeGate& node) {
@@ -161,7 +150,10 @@ int RunRollout(const Options& options, const Configuration& configuration,
   }
   auto engine = UpgradeEngine::Create(*identity, std::move(cluster), std::move(engine_options));
   if (!engine.ok()) return Misconfigured(log, engine.status());
-  const UpgradePolicy policy = WithSkipDrainLabel(configuration.policy, *identity);
+  UpgradePolicy policy = configuration.policy;
+  if (const absl::Status spared = examples::SpareSkippedPods(*identity, policy); !spared.ok()) {
+    return Misconfigured(log, spared);
+  }
   return Rollout(options, policy, **engine, log, std::move(stop)).Run();
 }
 

@@ -11,6 +11,7 @@
 #include "driverupgrade/policy_codec.h"
 #include "fmt/format.h"
 #include "gpu_operator/gpu_pods.h"
+#include "support/spare_skipped_pods.h"
 #include "upgradectl/text.h"
 
 namespace upgradectl {
@@ -85,25 +86,13 @@ PolicyDefaults DefaultsNamed(std::string_view name) {
   return {};
 }
 
-// Pods that carry the skip label are spared by every drain: each operator adds it to the selector (drain-D68).
-void SpareSkippedPods(const DriverIdentity& identity, UpgradePolicy& policy) {
-  if (!policy.drain) return;
-  std::vector<LabelSelector::Requirement> requirements = policy.drain->pod_selector.requirements();
-  requirements.push_back(
-      {.key = identity.SkipDrainPodLabel(), .op = LabelSelector::Operator::kNotIn, .values = {"true"}});
-  if (auto selector = LabelSelector::FromRequirements(std::move(requirements)); selector.ok()) {
-    policy.drain->pod_selector = *std::move(selector);
-  }
-}
-
 absl::Status LoadPolicy(const Options& options, PlanRequest& request) {
   const absl::StatusOr<std::string> document = ReadFile(options.policy, kPolicyBytesMax);
   if (!document.ok()) return document.status();
   absl::StatusOr<UpgradePolicy> policy = driverupgrade::ParseUpgradePolicy(*document, DefaultsNamed(options.defaults));
   if (!policy.ok()) return Named(options.policy, policy.status());
   request.policy = *std::move(policy);
-  SpareSkippedPods(request.identity, request.policy);
-  return absl::OkStatus();
+  return examples::SpareSkippedPods(request.identity, request.policy);
 }
 
 absl::Status LoadCluster(const Options& options, std::istream& in, PlanRequest& request) {

@@ -28,9 +28,14 @@ std::string_view ToString(Operation operation) {
     case Operation::kListDaemonSets: return "list daemon sets";
     case Operation::kListControllerRevisions: return "list controller revisions";
     case Operation::kListPodDisruptionBudgets: return "list pod disruption budgets";
+    case Operation::kGetNodeMaintenance: return "get node maintenance";
+    case Operation::kListNodeMaintenances: return "list node maintenances";
     case Operation::kPatchNode: return "patch node";
     case Operation::kEvictPod: return "evict pod";
     case Operation::kDeletePod: return "delete pod";
+    case Operation::kCreateNodeMaintenance: return "create node maintenance";
+    case Operation::kPatchNodeMaintenance: return "patch node maintenance";
+    case Operation::kDeleteNodeMaintenance: return "delete node maintenance";
     case Operation::kRecordEvent: return "record event";
   }
   return "unknown operation";
@@ -93,6 +98,15 @@ absl::StatusOr<std::vector<PodDisruptionBudget>> ClusterReader::ListPodDisruptio
   return NotImplemented(Operation::kListPodDisruptionBudgets);
 }
 
+absl::StatusOr<NodeMaintenance> ClusterReader::GetNodeMaintenance(const CallContext&, const GetNodeMaintenanceParams&) {
+  return NotImplemented(Operation::kGetNodeMaintenance);
+}
+
+absl::StatusOr<std::vector<NodeMaintenance>> ClusterReader::ListNodeMaintenances(const CallContext&,
+                                                                                 const ListNodeMaintenancesParams&) {
+  return NotImplemented(Operation::kListNodeMaintenances);
+}
+
 ClusterWriter::~ClusterWriter() = default;
 
 absl::StatusOr<Node> ClusterWriter::PatchNode(const CallContext&, const PatchNodeParams&) {
@@ -105,6 +119,20 @@ absl::StatusOr<EvictionAnswer> ClusterWriter::EvictPod(const CallContext&, const
 
 absl::Status ClusterWriter::DeletePod(const CallContext&, const DeletePodParams&) {
   return NotImplemented(Operation::kDeletePod);
+}
+
+absl::StatusOr<NodeMaintenance> ClusterWriter::CreateNodeMaintenance(const CallContext&,
+                                                                     const CreateNodeMaintenanceParams&) {
+  return NotImplemented(Operation::kCreateNodeMaintenance);
+}
+
+absl::StatusOr<NodeMaintenance> ClusterWriter::PatchNodeMaintenance(const CallContext&,
+                                                                    const PatchNodeMaintenanceParams&) {
+  return NotImplemented(Operation::kPatchNodeMaintenance);
+}
+
+absl::Status ClusterWriter::DeleteNodeMaintenance(const CallContext&, const DeleteNodeMaintenanceParams&) {
+  return NotImplemented(Operation::kDeleteNodeMaintenance);
 }
 
 absl::Status ClusterWriter::RecordEvent(const CallContext&, const RecordEventParams&) {
@@ -149,6 +177,16 @@ absl::StatusOr<std::vector<PodDisruptionBudget>> ForwardingFacade::ListPodDisrup
   return next_->ListPodDisruptionBudgets(context, params);
 }
 
+absl::StatusOr<NodeMaintenance> ForwardingFacade::GetNodeMaintenance(const CallContext& context,
+                                                                     const GetNodeMaintenanceParams& params) {
+  return next_->GetNodeMaintenance(context, params);
+}
+
+absl::StatusOr<std::vector<NodeMaintenance>> ForwardingFacade::ListNodeMaintenances(
+    const CallContext& context, const ListNodeMaintenancesParams& params) {
+  return next_->ListNodeMaintenances(context, params);
+}
+
 absl::StatusOr<Node> ForwardingFacade::PatchNode(const CallContext& context, const PatchNodeParams& params) {
   return next_->PatchNode(context, params);
 }
@@ -159,6 +197,21 @@ absl::StatusOr<EvictionAnswer> ForwardingFacade::EvictPod(const CallContext& con
 
 absl::Status ForwardingFacade::DeletePod(const CallContext& context, const DeletePodParams& params) {
   return next_->DeletePod(context, params);
+}
+
+absl::StatusOr<NodeMaintenance> ForwardingFacade::CreateNodeMaintenance(const CallContext& context,
+                                                                        const CreateNodeMaintenanceParams& params) {
+  return next_->CreateNodeMaintenance(context, params);
+}
+
+absl::StatusOr<NodeMaintenance> ForwardingFacade::PatchNodeMaintenance(const CallContext& context,
+                                                                       const PatchNodeMaintenanceParams& params) {
+  return next_->PatchNodeMaintenance(context, params);
+}
+
+absl::Status ForwardingFacade::DeleteNodeMaintenance(const CallContext& context,
+                                                     const DeleteNodeMaintenanceParams& params) {
+  return next_->DeleteNodeMaintenance(context, params);
 }
 
 absl::Status ForwardingFacade::RecordEvent(const CallContext& context, const RecordEventParams& params) {

@@ -51,9 +51,14 @@ enum class Operation : std::uint8_t {
   kListDaemonSets,
   kListControllerRevisions,
   kListPodDisruptionBudgets,
+  kGetNodeMaintenance,
+  kListNodeMaintenances,
   kPatchNode,
   kEvictPod,
   kDeletePod,
+  kCreateNodeMaintenance,
+  kPatchNodeMaintenance,
+  kDeleteNodeMaintenance,
   kRecordEvent,
 };
 std::string_view ToString(Operation operation);
@@ -90,6 +95,14 @@ struct ListPodDisruptionBudgetsParams {
   /// Empty: all namespaces.
   std::string ns = {};
 };
+struct GetNodeMaintenanceParams {
+  std::string ns = {};
+  std::string name = {};
+};
+struct ListNodeMaintenancesParams {
+  /// Empty: all namespaces.
+  std::string ns = {};
+};
 
 /// Knows how to read a cluster. Lists are complete (all pages), consistent (no `resourceVersion` is sent, A10) and in
 /// the server's order.
@@ -110,6 +123,11 @@ class ClusterReader {
       const CallContext& context, const ListControllerRevisionsParams& params);
   [[nodiscard]] virtual absl::StatusOr<std::vector<PodDisruptionBudget>> ListPodDisruptionBudgets(
       const CallContext& context, const ListPodDisruptionBudgetsParams& params);
+  /// NotFound as well if the cluster has no such kind; the same of the list and of the writes below.
+  [[nodiscard]] virtual absl::StatusOr<NodeMaintenance> GetNodeMaintenance(const CallContext& context,
+                                                                           const GetNodeMaintenanceParams& params);
+  [[nodiscard]] virtual absl::StatusOr<std::vector<NodeMaintenance>> ListNodeMaintenances(
+      const CallContext& context, const ListNodeMaintenancesParams& params);
 };
 
 /// One atomic change of a node, sent as one merge patch (arch-A3).
@@ -135,6 +153,32 @@ struct EvictPodParams {
 struct DeletePodParams {
   /// As in EvictPodParams. The pod's own grace period applies.
   PodRef pod = {};
+};
+
+struct CreateNodeMaintenanceParams {
+  /// Namespace, name and spec; what the server sets (UID, version, deletion, owner, conditions) is not sent.
+  NodeMaintenance object = {};
+};
+
+/// Sets one of the two lists, whole, as they live in different subresources.
+struct PatchNodeMaintenanceParams {
+  std::string ns = {};
+  std::string name = {};
+  /// As in PatchNodeParams.
+  std::string uid = {};
+  std::string resource_version = {};
+  /// spec.additionalRequestors.
+  std::optional<std::vector<std::string>> additional_requestors = {};
+  /// status.conditions, through the status subresource. Not together with `additional_requestors`: InvalidArgument.
+  std::optional<std::vector<Condition>> conditions = {};
+  friend bool operator==(const PatchNodeMaintenanceParams&, const PatchNodeMaintenanceParams&) = default;
+};
+
+struct DeleteNodeMaintenanceParams {
+  std::string ns = {};
+  std::string name = {};
+  /// Sent as precondition; another object of that name counts as gone.
+  std::string uid = {};
 };
 
 /// What the API server said to an eviction (E3-E19). An error that is none of these is a Status.
@@ -184,6 +228,15 @@ class ClusterWriter {
                                                                 const EvictPodParams& params);
   /// OK as well if the pod, or this incarnation of it, is gone.
   [[nodiscard]] virtual absl::Status DeletePod(const CallContext& context, const DeletePodParams& params);
+  /// Returns the object as created. Errors: AlreadyExists if there is one of that name.
+  [[nodiscard]] virtual absl::StatusOr<NodeMaintenance> CreateNodeMaintenance(
+      const CallContext& context, const CreateNodeMaintenanceParams& params);
+  /// Returns the object as the patch left it. Errors: Aborted if it is at another version or has another UID.
+  [[nodiscard]] virtual absl::StatusOr<NodeMaintenance> PatchNodeMaintenance(const CallContext& context,
+                                                                             const PatchNodeMaintenanceParams& params);
+  /// OK as well if the object, or this incarnation of it, is gone. Its finalizers hold it for as long as they need.
+  [[nodiscard]] virtual absl::Status DeleteNodeMaintenance(const CallContext& context,
+                                                           const DeleteNodeMaintenanceParams& params);
   /// Best effort: the caller may drop the answer.
   [[nodiscard]] virtual absl::Status RecordEvent(const CallContext& context, const RecordEventParams& params);
 };
@@ -206,9 +259,18 @@ class ForwardingFacade : public ClusterFacade {
       const CallContext& context, const ListControllerRevisionsParams& params) override;
   absl::StatusOr<std::vector<PodDisruptionBudget>> ListPodDisruptionBudgets(
       const CallContext& context, const ListPodDisruptionBudgetsParams& params) override;
+  absl::StatusOr<NodeMaintenance> GetNodeMaintenance(const CallContext& context,
+                                                     const GetNodeMaintenanceParams& params) override;
+  absl::StatusOr<std::vector<NodeMaintenance>> ListNodeMaintenances(const CallContext& context,
+                                                                    const ListNodeMaintenancesParams& params) override;
   absl::StatusOr<Node> PatchNode(const CallContext& context, const PatchNodeParams& params) override;
   absl::StatusOr<EvictionAnswer> EvictPod(const CallContext& context, const EvictPodParams& params) override;
   absl::Status DeletePod(const CallContext& context, const DeletePodParams& params) override;
+  absl::StatusOr<NodeMaintenance> CreateNodeMaintenance(const CallContext& context,
+                                                        const CreateNodeMaintenanceParams& params) override;
+  absl::StatusOr<NodeMaintenance> PatchNodeMaintenance(const CallContext& context,
+                                                       const PatchNodeMaintenanceParams& params) override;
+  absl::Status DeleteNodeMaintenance(const CallContext& context, const DeleteNodeMaintenanceParams& params) override;
   absl::Status RecordEvent(const CallContext& context, const RecordEventParams& params) override;
 
  private:

@@ -115,6 +115,8 @@ struct ControllerRevision {
   std::string owner_uid = {};
   std::int64_t revision = 0;
   StringMap labels = {};
+  /// `data`, the patch that holds the pod template, as JSON text; empty if the reader does not give it (R3).
+  std::string data = {};
   friend bool operator==(const ControllerRevision&, const ControllerRevision&) = default;
 };
 
@@ -127,6 +129,63 @@ struct PodDisruptionBudget {
   int current_healthy = 0;
   int desired_healthy = 0;
   friend bool operator==(const PodDisruptionBudget&, const PodDisruptionBudget&) = default;
+};
+
+/// An entry of `status.conditions`.
+struct Condition {
+  std::string type = {};
+  /// `True`, `False` or `Unknown`.
+  std::string status = {};
+  std::string reason = {};
+  std::string message = {};
+  absl::Time last_transition_time = absl::UnixEpoch();
+  std::int64_t observed_generation = 0;
+  friend bool operator==(const Condition&, const Condition&) = default;
+};
+
+/// `spec.waitForPodCompletion` of a NodeMaintenance. Any pod that matches is waited for until it is gone (M5).
+struct MaintenanceWait {
+  std::string pod_selector = {};
+  /// In whole seconds; zero waits without limit.
+  absl::Duration timeout = absl::ZeroDuration();
+  friend bool operator==(const MaintenanceWait&, const MaintenanceWait&) = default;
+};
+
+/// `spec.drainSpec` of a NodeMaintenance.
+struct MaintenanceDrain {
+  bool force = false;
+  bool delete_empty_dir = false;
+  std::string pod_selector = {};
+  /// In whole seconds; zero waits without limit.
+  absl::Duration timeout = absl::Seconds(300);
+  /// `podEvictionFilters[].byResourceNameRegex`: only pods that request a resource one of them matches; none: all pods.
+  std::vector<std::string> resource_name_filters = {};
+  friend bool operator==(const MaintenanceDrain&, const MaintenanceDrain&) = default;
+};
+
+/// A request to NVIDIA's maintenance operator to evacuate a node, `maintenance.nvidia.com/v1alpha1`
+/// (upstream-behaviour.md §4.1).
+struct NodeMaintenance {
+  std::string ns = {};
+  std::string name = {};
+  std::string uid = {};
+  std::string resource_version = {};
+  /// Set once the object is being deleted; it is gone when the operator has given the node back.
+  std::optional<absl::Time> deletion_timestamp = {};
+  /// UID of the Node in the owner references; empty until the operator has looked at the object (M0).
+  std::string node_uid = {};
+  /// Who created it; immutable.
+  std::string requestor_id = {};
+  /// Who relies on it beside the creator; a set.
+  std::vector<std::string> additional_requestors = {};
+  std::string node_name = {};
+  bool cordon = true;
+  std::optional<MaintenanceWait> wait_for_pod_completion = std::nullopt;
+  std::optional<MaintenanceDrain> drain = std::nullopt;
+  std::vector<Condition> conditions = {};
+  /// `ns/name`.
+  std::string ToString() const { return ns + "/" + name; }
+  friend bool operator==(const NodeMaintenance&, const NodeMaintenance&) = default;
 };
 
 }  // namespace driverupgrade::inline v1

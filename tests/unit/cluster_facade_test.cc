@@ -36,9 +36,14 @@ std::vector<absl::Status> CallAll(ClusterFacade& facade) {
       facade.ListDaemonSets(context, {}).status(),
       facade.ListControllerRevisions(context, {}).status(),
       facade.ListPodDisruptionBudgets(context, {}).status(),
+      facade.GetNodeMaintenance(context, {}).status(),
+      facade.ListNodeMaintenances(context, {}).status(),
       facade.PatchNode(context, {}).status(),
       facade.EvictPod(context, {}).status(),
       facade.DeletePod(context, {}),
+      facade.CreateNodeMaintenance(context, {}).status(),
+      facade.PatchNodeMaintenance(context, {}).status(),
+      facade.DeleteNodeMaintenance(context, {}),
       facade.RecordEvent(context, {}),
   };
 }

@@ -62,7 +62,7 @@ TEST_CASE("arch-A9: refused evictions are due after 5 s doubling to 40 s, spread
   }
 }
 
-TEST_CASE("What a read settles is forgotten; what it does not is kept") {
+TEST_CASE("What a read settles is forgotten, what it does not is kept") {
   AttemptLog log;
   log.PatchSent(kNode, {.unschedulable = true}, kT0);
   log.PodRequestSent("u1", "pod-a", kT0);

@@ -270,7 +270,7 @@ TEST_CASE("dep-F10: a DaemonSet pod that uses the driver stays, with a finding, 
   CHECK(verdict.findings[0].code == FindingCode::kPodLeftAlone);
 }
 
-TEST_CASE("doc-D2: with onTimeout Delete, pods that are left at the deadline are deleted; nothing is deleted before") {
+TEST_CASE("doc-D2: with onTimeout Delete, pods that are left at the deadline are deleted, and none before") {
   auto node = DrainingNode().WithPods({WebPod().Build()}).StageBegan("drain-required", absl::Seconds(299));
   node.policy.drain->on_timeout = OnTimeout::kDelete;
   node.view.attempts.pods["web-uid"] = {.count = 4,

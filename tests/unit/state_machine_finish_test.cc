@@ -21,7 +21,7 @@ testing::PodBuilder Validator(std::string name) {
   return testing::PodBuilder("operators", name).WithUid(name).OnNode("n1").WithLabel("app", "validator");
 }
 
-TEST_CASE("T37: a driver pod that is out of date is deleted once; T38: one that is terminating is waited for") {
+TEST_CASE("T37, T38: a driver pod that is out of date is deleted once, and one that is terminating is waited for") {
   auto node = Restarting("old");
   Verdict verdict = node.Judge();
   REQUIRE(verdict.plan.remove.size() == 1);

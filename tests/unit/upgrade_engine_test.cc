@@ -139,7 +139,7 @@ TEST_CASE("arch-A12: three patches, one eviction for each pod and one deletion u
   CHECK(world.cluster->CallCount(Operation::kDeletePod) == 1);
 }
 
-TEST_CASE("A disruption budget that allows nothing fails its node at the drain deadline; the others go on") {
+TEST_CASE("A disruption budget that allows nothing fails its node at the drain deadline, and the others go on") {
   World world;
   const Fleet fleet = AddFleet(*world.cluster, {.node_count = 3, .workload = ""});
   world.cluster->AddPod(testing::PodBuilder("team-b", "pinned")

@@ -410,7 +410,7 @@ TEST_CASE("Requestor mode is refused whatever else is asked") {
   CheckRefused(answer, "--requestor-id: requestor mode is not implemented yet");
 }
 
-TEST_CASE("Missing options and subcommands are usage errors; help and version are not") {
+TEST_CASE("Missing options and subcommands are usage errors, help and version are not") {
   for (const std::vector<std::string>& arguments :
        {std::vector<std::string>{}, {"plan"}, {"simulate"}, {"plan", "--cluster", "x", "--policy", "y"}}) {
     const Answer answer = RunWith(arguments);

@@ -126,7 +126,7 @@ TEST_CASE("maxUnavailable counts from the replicas that there should be, not fro
   CHECK(world.Evict(world.On("n2")).kind == Kind::kRefusedByBudget);
 }
 
-TEST_CASE("maxUnavailable allows nothing for pods that belong to no workload; minAvailable does") {
+TEST_CASE("maxUnavailable allows nothing for pods that belong to no workload, minAvailable does") {
   World world;
   const Pod bare = world.cluster.AddPod(PodBuilder("b", "bare").OnNode("n1").Build());
   world.cluster.AddDisruptionBudget({.ns = "b", .name = "one", .max_unavailable = 1});
@@ -228,7 +228,7 @@ TEST_CASE("a deletion asks no budget, and a pod that is gone or another is no er
   CHECK(absl::IsInvalidArgument(world.cluster.DeletePod(world.context, {.pod = {.ns = "team-a", .name = "x"}})));
 }
 
-TEST_CASE("a pod without a grace period ends with its deletion; one that is held for ever ends when it is let go") {
+TEST_CASE("a pod without a grace period ends with its deletion, one that is held for ever ends when it is let go") {
   World world;
   const Pod fast =
       world.cluster.AddPod(PodBuilder("b", "fast").OnNode("n1").Build(), {.grace_period = absl::ZeroDuration()});

@@ -1,0 +1,103 @@
+# Checks docs/compatibility.md: every rule, departure, contradiction, defect and hazard has one row, and each row names
+# tests that ctest would run, or says why the matter is not ours.
+#
+#   cmake -DPAGE=... -DBUILD_DIR=... -DWORK_DIR=... -DCTEST=... -DCONFIG=... -DCOMPLETE=ON -P compatibility_table.cmake
+#
+# A row is `| T1 | about | ours | tests |`, whatever stands between the first and the last two cells. Tests are
+# `scenario:NAME` or `PROGRAM: TEST CASE`, in backticks. With COMPLETE off, as where a part of the library is not built,
+# a program of which ctest knows no test at all may be named.
+cmake_minimum_required(VERSION 3.23)
+include(${CMAKE_CURRENT_LIST_DIR}/markdown.cmake)
+
+set(RANGES T 52 dep-F 19 doc-D 35 defect-D 35 H 26)
+
+# The tests as ctest knows them. It is asked in a folder of its own: it would write over the log of the run that this
+# check is part of.
+file(WRITE "${WORK_DIR}/CTestTestfile.cmake" "subdirs(\"${BUILD_DIR}/tests\")\n")
+execute_process(
+  COMMAND "${CTEST}" -C "${CONFIG}" --show-only=json-v1
+  WORKING_DIRECTORY "${WORK_DIR}"
+  OUTPUT_VARIABLE json
+  COMMAND_ERROR_IS_FATAL ANY)
+string(JSON count LENGTH "${json}" tests)
+if(count EQUAL 0)
+  message(FATAL_ERROR "ctest knows no tests in ${BUILD_DIR}/tests")
+endif()
+string(JSON tests GET "${json}" tests)
+set(names)
+set(programs)
+math(EXPR last "${count} - 1")
+foreach(i RANGE ${last})
+  string(JSON name GET "${tests}" ${i} name)
+  if(name MATCHES "_NOT_BUILT")
+    message(FATAL_ERROR "${name}: build everything before the documentation is checked")
+  endif()
+  markdown_encode("${name}" name)
+  # Catch2 2 drops the blank behind the prefix, Catch2 3 keeps it.
+  if(name MATCHES "^([a-z_0-9]+): *(.+)$")
+    set(name "${CMAKE_MATCH_1}: ${CMAKE_MATCH_2}")
+    list(APPEND programs "${CMAKE_MATCH_1}")
+  endif()
+  list(APPEND names "${name}")
+endforeach()
+list(REMOVE_DUPLICATES programs)
+
+markdown_lines("${PAGE}" lines)
+set(rows)
+foreach(line IN LISTS lines)
+  if(line MATCHES "(^|[^a-zA-Z])pending([^a-zA-Z]|$)")
+    markdown_error("pending: ${line}")
+  endif()
+  if(NOT line MATCHES "^\\| *(T|dep-F|doc-D|defect-D|H)([0-9]+) *\\|")
+    continue()
+  endif()
+  set(row "${CMAKE_MATCH_1}${CMAKE_MATCH_2}")
+  if(row IN_LIST rows)
+    markdown_error("${row}: has two rows")
+  endif()
+  list(APPEND rows "${row}")
+  if(NOT line MATCHES "\\|([^|]*)\\|([^|]*)\\| *$")
+    markdown_error("${row}: is no row of a table")
+    continue()
+  endif()
+  string(STRIP "${CMAKE_MATCH_1}" ours)
+  string(STRIP "${CMAKE_MATCH_2}" cell)
+  if(ours STREQUAL "")
+    markdown_error("${row}: does not say what ours does")
+  endif()
+  string(REGEX MATCHALL "`[^`]*`" references "${cell}")
+  string(REGEX REPLACE "`[^`]*`" "" rest "${cell}")
+  if(NOT rest MATCHES "^[, ]*(–|pending)?$")
+    markdown_error("${row}: beside names of tests in backticks, and commas between them, there is: ${rest}")
+  endif()
+  if(NOT references AND NOT ours MATCHES "^not ours: .+")
+    markdown_error("${row}: names no test, and does not begin with `not ours: ` and a reason")
+  endif()
+  foreach(reference IN LISTS references)
+    string(REGEX REPLACE "^`(.*)`$" "\\1" reference "${reference}")
+    if(reference MATCHES "^scenario:([^ ]+)$")
+      set(reference "scenarios: ${CMAKE_MATCH_1}")
+    endif()
+    if(reference IN_LIST names)
+      continue()
+    endif()
+    if(NOT COMPLETE AND reference MATCHES "^([a-z_0-9]+): " AND NOT CMAKE_MATCH_1 IN_LIST programs)
+      continue()
+    endif()
+    markdown_error("${row}: ctest knows no test `${reference}`")
+  endforeach()
+endforeach()
+
+while(RANGES)
+  list(POP_FRONT RANGES prefix size)
+  foreach(number RANGE 1 ${size})
+    if(NOT "${prefix}${number}" IN_LIST rows)
+      markdown_error("${prefix}${number}: has no row")
+    endif()
+    list(REMOVE_ITEM rows "${prefix}${number}")
+  endforeach()
+endwhile()
+foreach(row IN LISTS rows)
+  markdown_error("${row}: there is no such number")
+endforeach()
+markdown_finish()

@@ -56,6 +56,18 @@ Node Patched(const Node& node, const NodePatch& patch) {
   return result;
 }
 
+std::string_view ToString(MaintenanceCall::Kind kind) {
+  switch (kind) {
+    case MaintenanceCall::Kind::kCreate: return "create";
+    case MaintenanceCall::Kind::kJoin: return "join";
+    case MaintenanceCall::Kind::kLeave: return "leave";
+    case MaintenanceCall::Kind::kReportFailure: return "report failure to";
+    case MaintenanceCall::Kind::kWithdrawFailure: return "withdraw failure from";
+    case MaintenanceCall::Kind::kDelete: return "delete";
+  }
+  return "unknown";
+}
+
 bool IsNewerVersion(std::string_view a, std::string_view b) {
   if (!IsDecimal(a) || !IsDecimal(b)) return a != b;
   return a.size() != b.size() ? a.size() > b.size() : a > b;
@@ -86,6 +98,14 @@ absl::Time NextPodRequestDue(const PodAttempt& attempt, std::string_view pod_uid
   const absl::Duration delay =
       std::max(attempt.retry_after, Doubled(kRefusedEvictionFirst, kRefusedEvictionMax, attempt.count));
   return attempt.answered_at + Spread(delay, pod_uid, attempt.count);
+}
+
+absl::Time NextMaintenanceCallDue(const MaintenanceAttempt& attempt, const MaintenanceCall& call) {
+  if (!attempt.outcome) return absl::InfiniteFuture();
+  // A newer object was read since: whatever became of the last call, this one is another.
+  if (attempt.based_on != call.object.resource_version || attempt.kind != call.kind) return absl::InfinitePast();
+  const absl::Duration delay = Doubled(kRefusedEvictionFirst, kRefusedEvictionMax, attempt.count);
+  return attempt.answered_at + Spread(delay, call.object.name, attempt.count);
 }
 
 void AttemptLog::PatchSent(const Node& node, const NodePatch& patch, absl::Time now) {
@@ -128,6 +148,33 @@ void AttemptLog::PodRequestAnswered(const std::string& node_uid, const std::stri
   answer.count = pod->second.count;
   answer.sent_at = pod->second.sent_at;
   pod->second = std::move(answer);
+}
+
+void AttemptLog::MaintenanceCallSent(const std::string& node_uid, const MaintenanceCall& call) {
+  MaintenanceAttempt& attempt = nodes_[node_uid].maintenances[call.object.name];
+  if (attempt.based_on != call.object.resource_version || attempt.kind != call.kind) attempt.count = 0;
+  attempt.kind = call.kind;
+  attempt.based_on = call.object.resource_version;
+  ++attempt.count;
+  attempt.outcome.reset();
+}
+
+void AttemptLog::MaintenanceCallAnswered(const std::string& node_uid, const std::string& name, Outcome outcome,
+                                         std::string message, absl::Time now) {
+  const auto node = nodes_.find(node_uid);
+  if (node == nodes_.end()) return;
+  const auto found = node->second.maintenances.find(name);
+  if (found == node->second.maintenances.end()) return;
+  found->second.outcome = outcome;
+  found->second.answered_at = now;
+  found->second.message = std::move(message);
+}
+
+void AttemptLog::MaintenancesOver(const std::string& node_uid) {
+  const auto found = nodes_.find(node_uid);
+  if (found == nodes_.end()) return;
+  std::erase_if(found->second.maintenances, [](const auto& attempt) { return attempt.second.outcome.has_value(); });
+  if (found->second.empty()) nodes_.erase(found);
 }
 
 void AttemptLog::NodeRead(const Node& node, const std::set<std::string>* live_pods) {

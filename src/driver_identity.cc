@@ -80,5 +80,6 @@ std::string DriverIdentity::StageAnnotation() const { return Key(".stage"); }
 std::string DriverIdentity::FailedRevisionAnnotation() const { return Key(".failed-revision"); }
 std::string DriverIdentity::FailuresAnnotation() const { return Key(".failures"); }
 std::string DriverIdentity::RestartPodAnnotation() const { return Key(".restart-pod"); }
+std::string DriverIdentity::RestartOnlyAnnotation() const { return Key(".restart-only"); }
 
 }  // namespace driverupgrade::inline v1

@@ -16,6 +16,7 @@ std::string_view ToString(GateReason reason) {
     case GateReason::kUnknownState: return "UnknownState";
     case GateReason::kUnhandledState: return "UnhandledState";
     case GateReason::kRevisionUnknown: return "RevisionUnknown";
+    case GateReason::kMaintenance: return "Maintenance";
     case GateReason::kPodsUnknown: return "PodsUnknown";
     case GateReason::kJobs: return "Jobs";
     case GateReason::kPodsTerminating: return "PodsTerminating";

@@ -25,6 +25,9 @@ std::string Describe(const NodePlan& plan) {
   }
   for (const PodRef& pod : plan.evict) text += fmt::format("; evict {}", pod.ToString());
   for (const PodRef& pod : plan.remove) text += fmt::format("; delete {}", pod.ToString());
+  for (const MaintenanceCall& call : plan.maintenance) {
+    text += fmt::format("; {} NodeMaintenance {}", ToString(call.kind), call.object.ToString());
+  }
   for (const PlannedEvent& event : plan.events)
     text += fmt::format("; {}: {}", event.warning ? "warn" : "event", event.message);
   return text;

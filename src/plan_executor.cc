@@ -51,6 +51,22 @@ PodAttempt AttemptOf(const EvictionAnswer& answer, absl::Time now) {
           .message = answer.message};
 }
 
+absl::Status Send(ClusterWriter& cluster, const CallContext& context, const MaintenanceCall& call) {
+  const NodeMaintenance& object = call.object;
+  PatchNodeMaintenanceParams patch{
+      .ns = object.ns, .name = object.name, .uid = object.uid, .resource_version = object.resource_version};
+  switch (call.kind) {
+    case MaintenanceCall::Kind::kCreate: return cluster.CreateNodeMaintenance(context, {.object = object}).status();
+    case MaintenanceCall::Kind::kDelete:
+      return cluster.DeleteNodeMaintenance(context, {.ns = object.ns, .name = object.name, .uid = object.uid});
+    case MaintenanceCall::Kind::kJoin:
+    case MaintenanceCall::Kind::kLeave: patch.additional_requestors = object.additional_requestors; break;
+    case MaintenanceCall::Kind::kReportFailure:
+    case MaintenanceCall::Kind::kWithdrawFailure: patch.conditions = object.conditions; break;
+  }
+  return cluster.PatchNodeMaintenance(context, patch).status();
+}
+
 }  // namespace
 
 class PlanExecutor::Impl {
@@ -96,6 +112,9 @@ class PlanExecutor::Impl {
       DRIVERUPGRADE_RETURN_IF_ERROR(Delete(context, plan, pod, log));
       ++outcome.pods_deleted;
     }
+    for (const MaintenanceCall& call : plan.maintenance) {
+      DRIVERUPGRADE_RETURN_IF_ERROR(Ask(context, plan, call, log));
+    }
     return absl::OkStatus();
   }
 
@@ -136,6 +155,20 @@ class PlanExecutor::Impl {
     NoteSent(plan, pod, log);
     const absl::Status status = cluster_->DeletePod(Bounded(context), {.pod = pod});
     NoteAnswer(plan, pod, AttemptOf(status, clock_->Now()), log);
+    return status;
+  }
+
+  absl::Status Ask(const CallContext& context, const NodePlan& plan, const MaintenanceCall& call, AttemptLog& log) {
+    {
+      const std::lock_guard lock(log_mutex_);
+      log.MaintenanceCallSent(plan.uid, call);
+    }
+    absl::Status status = Send(*cluster_, Bounded(context), call);
+    // The object is there, which is what was wanted: the next pass joins it or finds it to be our own.
+    if (call.kind == MaintenanceCall::Kind::kCreate && absl::IsAlreadyExists(status)) status = absl::OkStatus();
+    const std::lock_guard lock(log_mutex_);
+    log.MaintenanceCallAnswered(plan.uid, call.object.name, OutcomeOf(status), std::string(internal::Message(status)),
+                                clock_->Now());
     return status;
   }
 

@@ -1,6 +1,7 @@
 #include "driverupgrade/pod_manager.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "fmt/format.h"
 
@@ -40,6 +41,14 @@ Revision RevisionOf(const Pod& pod, const DriverFacts& driver, DriverPods& resul
                    fmt::format("driver pod {} has no label controller-revision-hash", pod.ref.ToString()));
   }
   return hash == *owner->wanted_revision ? Revision::kCurrent : Revision::kOld;
+}
+
+// The label is the truth; very old objects have none and carry the hash in their name (R4, R13). Empty: neither.
+std::string HashOf(const ControllerRevision& revision, const DaemonSet& daemon_set) {
+  const auto label = revision.labels.find("controller-revision-hash");
+  if (label != revision.labels.end() && !label->second.empty()) return label->second;
+  const std::string prefix = daemon_set.name + "-";
+  return revision.name.starts_with(prefix) ? revision.name.substr(prefix.size()) : std::string();
 }
 
 }  // namespace
@@ -89,6 +98,14 @@ PodSelection PodManager::SelectForDeletion(const NodeView& view, const PodDeleti
   return drains.Classify(using_driver, policy.force, policy.delete_empty_dir);
 }
 
+const ControllerRevision* FindRevision(const DaemonSet& daemon_set, const std::vector<ControllerRevision>& revisions,
+                                       std::string_view hash) {
+  const auto found = std::find_if(revisions.begin(), revisions.end(), [&](const ControllerRevision& revision) {
+    return revision.owner_uid == daemon_set.uid && HashOf(revision, daemon_set) == hash;
+  });
+  return found == revisions.end() ? nullptr : &*found;
+}
+
 DriverDaemonSet WantedRevision(const DaemonSet& daemon_set, const std::vector<ControllerRevision>& revisions) {
   DriverDaemonSet result{.daemon_set = daemon_set};
   const std::string name = fmt::format("DaemonSet {}/{}", daemon_set.ns, daemon_set.name);
@@ -106,13 +123,8 @@ DriverDaemonSet WantedRevision(const DaemonSet& daemon_set, const std::vector<Co
     result.why_unknown = fmt::format("{} owns no ControllerRevision", name);
     return result;
   }
-  // The label is the truth; very old objects have none and carry the hash in their name (R4, R13).
-  const auto label = newest->labels.find("controller-revision-hash");
-  const std::string prefix = daemon_set.name + "-";
-  if (label != newest->labels.end() && !label->second.empty()) {
-    result.wanted_revision = label->second;
-  } else if (newest->name.starts_with(prefix) && newest->name.size() > prefix.size()) {
-    result.wanted_revision = newest->name.substr(prefix.size());
+  if (std::string hash = HashOf(*newest, daemon_set); !hash.empty()) {
+    result.wanted_revision = std::move(hash);
   } else {
     result.why_unknown = fmt::format("ControllerRevision {}/{} of {} has no hash", newest->ns, newest->name, name);
   }

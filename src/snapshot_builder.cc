@@ -1,12 +1,12 @@
 #include "driverupgrade/snapshot_builder.h"
 
 #include <algorithm>
-#include <exception>
 #include <set>
 #include <utility>
 
 #include "driverupgrade/pod_manager.h"
 #include "fmt/format.h"
+#include "internal/hook_runner.h"
 #include "internal/node_state.h"
 #include "internal/status_macros.h"
 
@@ -50,21 +50,16 @@ bool IsBusy(const Node& node, const DriverIdentity& identity) {
   return !state || IsInProgress(*state);
 }
 
-absl::StatusOr<bool> CallGuarded(const PodFilter& filter, const CallContext& context, const Pod& pod) {
-  try {
-    return filter(context, pod);
-  } catch (const std::exception& error) {
-    return absl::InternalError(fmt::format("the pod filter threw: {}", error.what()));
-  } catch (...) {
-    return absl::InternalError("the pod filter threw");
-  }
-}
-
 }  // namespace
 
 SnapshotBuilder::SnapshotBuilder(DriverIdentity identity, std::shared_ptr<ClusterReader> cluster,
                                  SnapshotOptions options)
-    : identity_(std::move(identity)), cluster_(std::move(cluster)), options_(std::move(options)) {}
+    : hooks_(std::make_unique<internal::HookRunner>(options.hook_timeout)),
+      identity_(std::move(identity)),
+      cluster_(std::move(cluster)),
+      options_(std::move(options)) {}
+
+SnapshotBuilder::~SnapshotBuilder() = default;
 
 absl::StatusOr<ClusterSnapshot> SnapshotBuilder::Build(const CallContext& context, AttemptLog& log) {
   // Nodes come first: whatever is read later is at least as new as the cordons seen here.
@@ -79,6 +74,7 @@ absl::StatusOr<ClusterSnapshot> SnapshotBuilder::Build(const CallContext& contex
                                  cluster_->ListControllerRevisions(context, {.ns = options_.ns}));
 
   ClusterSnapshot snapshot;
+  auto maintenances = ListMaintenances(context, snapshot.findings);
   std::map<std::string, std::vector<Pod>> pods_by_node;
   for (Pod& pod : driver_pods) pods_by_node[pod.node_name].push_back(std::move(pod));
   const auto unscheduled = pods_by_node.extract("");
@@ -86,20 +82,25 @@ absl::StatusOr<ClusterSnapshot> SnapshotBuilder::Build(const CallContext& contex
   snapshot.driver = MakeFacts(daemon_sets, revisions, unscheduled_pods, snapshot.findings);
   std::sort(nodes.begin(), nodes.end(), [](const Node& a, const Node& b) { return a.name < b.name; });
   std::set<std::string> uids;
+  std::map<std::string, Compared> compared;
   for (Node& node : nodes) {
     log.NodeRead(node, nullptr);
     uids.insert(node.uid);
     auto pods = pods_by_node.extract(node.name);
     const auto label = node.labels.find(identity_.StateLabel());
     const bool labelled = label != node.labels.end() && !label->second.empty();
-    if (pods.empty() && !labelled) continue;
     NodeView view{.node = std::move(node)};
+    if (maintenances) view.maintenances = std::move((*maintenances)[view.node.name]);
+    if (pods.empty() && !labelled && !HasClaim(view)) continue;
     if (!pods.empty()) view.driver_pods = std::move(pods.mapped());
     std::sort(view.driver_pods.begin(), view.driver_pods.end(), ByName);
+    CompareRevisions(context, *snapshot.driver, revisions, view, snapshot.findings, compared);
+    if (!IsBusy(view.node, identity_)) log.MaintenancesOver(view.node.uid);
     view.attempts = log.ForNode(view.node.uid);
     snapshot.nodes.push_back(std::make_shared<const NodeView>(std::move(view)));
   }
   log.KeepOnly(uids);
+  compared_ = std::move(compared);
   for (const auto& [node, pods] : pods_by_node) {
     snapshot.findings.push_back(
         {.code = FindingCode::kNodeMissing,
@@ -107,6 +108,28 @@ absl::StatusOr<ClusterSnapshot> SnapshotBuilder::Build(const CallContext& contex
          .message = fmt::format("driver pod {} is on a node that does not exist", pods.front().ref.ToString())});
   }
   return snapshot;
+}
+
+// By node. nullopt: not in requestor mode, or the list failed; nodes of the requestor wait then, and the others go on.
+std::optional<std::map<std::string, std::vector<NodeMaintenance>>> SnapshotBuilder::ListMaintenances(
+    const CallContext& context, std::vector<Finding>& findings) const {
+  if (!options_.requestor) return std::nullopt;
+  absl::StatusOr<std::vector<NodeMaintenance>> objects =
+      cluster_->ListNodeMaintenances(context, {.ns = options_.requestor->ns});
+  if (!objects.ok()) {
+    findings.push_back({.code = FindingCode::kReadFailed, .message = std::string(internal::Message(objects.status()))});
+    return std::nullopt;
+  }
+  std::sort(objects->begin(), objects->end(),
+            [](const NodeMaintenance& a, const NodeMaintenance& b) { return a.name < b.name; });
+  std::map<std::string, std::vector<NodeMaintenance>> by_node;
+  for (NodeMaintenance& object : *objects) by_node[object.node_name].push_back(std::move(object));
+  return by_node;
+}
+
+// A claim that an upgrade left behind is given back although nothing else of the driver is on the node (defect-D18).
+bool SnapshotBuilder::HasClaim(const NodeView& view) const {
+  return options_.requestor && !MaintenanceRequestor(*options_.requestor).ClaimsOn(view).empty();
 }
 
 void SnapshotBuilder::ReadPods(const CallContext& context, const std::vector<std::string>& interest, AttemptLog& log,
@@ -146,29 +169,6 @@ void SnapshotBuilder::ReadPodsOf(const CallContext& context, AttemptLog& log, No
   const std::set<std::string> live = PodUids(view);
   log.NodeRead(view.node, &live);
   view.attempts = log.ForNode(view.node.uid);
-}
-
-void SnapshotBuilder::RunFilter(const CallContext& context, NodeView& view, std::vector<Finding>& findings,
-                                std::map<std::string, Remembered>& seen) {
-  if (!options_.uses_driver) return;
-  for (const Pod& pod : *view.pods) {
-    const auto known = remembered_.find(pod.ref.uid);
-    bool uses_driver = false;
-    if (known != remembered_.end() && known->second.resource_version == pod.resource_version) {
-      uses_driver = known->second.uses_driver;
-    } else if (const absl::StatusOr<bool> answer = CallGuarded(options_.uses_driver, context, pod); answer.ok()) {
-      uses_driver = *answer;
-    } else {
-      const std::string error(internal::Message(answer.status()));
-      findings.push_back({.code = FindingCode::kHookFailed,
-                          .node = view.node.name,
-                          .message = fmt::format("pod filter for {}: {}", pod.ref.ToString(), error)});
-      view.hook_errors[pod.ref.ToString()] = error;
-      continue;
-    }
-    seen[pod.ref.uid] = {.resource_version = pod.resource_version, .uses_driver = uses_driver};
-    if (uses_driver) view.pods_using_driver.insert(pod.ref.uid);
-  }
 }
 
 }  // namespace driverupgrade::inline v1

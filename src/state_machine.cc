@@ -11,7 +11,7 @@
 namespace driverupgrade::inline v1 {
 namespace {
 
-// One transition from the present state. Requestor mode's states are understood but not left yet.
+// One transition from the present state.
 Progress Advance(Walk& walk) {
   switch (walk.state()) {
     case UpgradeState::kUnknown:
@@ -21,11 +21,11 @@ Progress Advance(Walk& walk) {
     case UpgradeState::kWaitForJobsRequired: return LeaveWaitForJobs(walk);
     case UpgradeState::kPodDeletionRequired: return LeavePodDeletion(walk);
     case UpgradeState::kDrainRequired: return LeaveDrain(walk);
+    case UpgradeState::kNodeMaintenanceRequired: return LeaveNodeMaintenance(walk);
     case UpgradeState::kPodRestartRequired: return LeavePodRestart(walk);
     case UpgradeState::kFailed: return LeaveFailed(walk);
     case UpgradeState::kValidationRequired: return LeaveValidation(walk);
     case UpgradeState::kUncordonRequired: return LeaveUncordon(walk);
-    case UpgradeState::kNodeMaintenanceRequired:
     case UpgradeState::kPostMaintenanceRequired:
       walk.Note(FindingCode::kUnhandledState, fmt::format("state {} is not handled", ToString(walk.state())));
       return walk.Wait(GateReason::kUnhandledState, "another controller has to move the node on");
@@ -68,9 +68,7 @@ bool MayAct(Walk& walk) {
 void AddVerdict(Verdict verdict, Plan& plan) {
   const UpgradeState state = verdict.plan.to();
   const std::string node = verdict.plan.node;
-  if (verdict.plan.patch || !verdict.plan.evict.empty() || !verdict.plan.remove.empty()) {
-    plan.nodes.push_back(std::move(verdict.plan));
-  }
+  if (!verdict.plan.empty()) plan.nodes.push_back(std::move(verdict.plan));
   if (verdict.gate) plan.gates.push_back({.node = node, .state = state, .gate = std::move(*verdict.gate)});
   if (verdict.pod_interest) plan.pod_interest.push_back(node);
   if (verdict.wake_at) plan.wake_at = std::min(*verdict.wake_at, plan.wake_at.value_or(absl::InfiniteFuture()));
@@ -99,15 +97,23 @@ Verdict StateMachine::Judge(const NodeView& view, const DriverFacts& driver, con
     while (Advance(walk) == Progress::kMoved) {
       if (EndsWalk(walk.state()) || (policy.pacing == Pacing::kEveryState && !recovers)) break;
     }
+    if (walk.state() == UpgradeState::kFailed && walk.InRequestorMode()) ReportFailedMaintenance(walk);
   }
   return walk.Finish();
 }
 
-NodePlan StateMachine::Release(const NodeView& view) const {
+NodePlan StateMachine::Release(const NodeView& view, absl::Time now) const {
   NodePlan plan{.node = view.node.name,
                 .uid = view.node.uid,
                 .resource_version = view.node.resource_version,
                 .reason = "released"};
+  if (options_.requestor) {
+    const MaintenanceRequestor requestor(*options_.requestor);
+    for (const NodeMaintenance* object : requestor.ClaimsOn(view)) {
+      if (auto call = requestor.Release(*object, now)) plan.maintenance.push_back(*std::move(call));
+    }
+    if (!plan.maintenance.empty()) return plan;
+  }
   Node after = view.node;
   GiveBack(after, identity_);
   if (NodePatch patch = Difference(view.node, after); !patch.empty()) plan.patch = std::move(patch);

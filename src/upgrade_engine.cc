@@ -20,14 +20,20 @@ absl::Status CheckOptions(const EngineOptions& options) {
   if (options.executor.call_timeout <= absl::ZeroDuration()) {
     return absl::InvalidArgumentError("engine options: call timeout: must be > 0");
   }
-  return absl::OkStatus();
+  return options.state_machine.requestor ? Validate(*options.state_machine.requestor) : absl::OkStatus();
 }
 
-absl::Status CheckOperations(const ClusterFacade& cluster, bool events) {
+absl::Status CheckOperations(const ClusterFacade& cluster, bool events, bool requestor) {
   std::vector<Operation> needed = {
       Operation::kListNodes, Operation::kListPods, Operation::kListDaemonSets, Operation::kListControllerRevisions,
       Operation::kPatchNode, Operation::kEvictPod, Operation::kDeletePod};
   if (events) needed.push_back(Operation::kRecordEvent);
+  if (requestor) {
+    for (const Operation operation : {Operation::kListNodeMaintenances, Operation::kCreateNodeMaintenance,
+                                      Operation::kPatchNodeMaintenance, Operation::kDeleteNodeMaintenance}) {
+      needed.push_back(operation);
+    }
+  }
   for (const Operation operation : needed) {
     if (!cluster.Supports(operation)) {
       return absl::UnimplementedError(fmt::format("the cluster facade does not implement {}", ToString(operation)));
@@ -48,7 +54,9 @@ absl::StatusOr<std::unique_ptr<UpgradeEngine>> UpgradeEngine::Create(const Drive
                                                                      EngineOptions options) {
   if (cluster == nullptr) return absl::InvalidArgumentError("engine options: no cluster facade");
   DRIVERUPGRADE_RETURN_IF_ERROR(CheckOptions(options));
-  DRIVERUPGRADE_RETURN_IF_ERROR(CheckOperations(*cluster, options.executor.events));
+  const std::optional<RequestorOptions>& requestor = options.state_machine.requestor;
+  DRIVERUPGRADE_RETURN_IF_ERROR(CheckOperations(*cluster, options.executor.events, requestor.has_value()));
+  options.snapshot.requestor = requestor;
   if (options.clock == nullptr) options.clock = SystemClock();
   return std::unique_ptr<UpgradeEngine>(new UpgradeEngine(identity, std::move(cluster), std::move(options)));
 }
@@ -88,8 +96,8 @@ absl::StatusOr<ReconcileResult> UpgradeEngine::Release(const CallContext& contex
   DRIVERUPGRADE_ASSIGN_OR_RETURN(const ClusterSnapshot snapshot, builder_.Build(context, log_));
   ReconcileResult result;
   for (const std::shared_ptr<const NodeView>& view : snapshot.nodes) {
-    NodePlan plan = machine_.Release(*view);
-    if (plan.patch) result.plan.nodes.push_back(std::move(plan));
+    NodePlan plan = machine_.Release(*view, clock_->Now());
+    if (!plan.empty()) result.plan.nodes.push_back(std::move(plan));
   }
   if (observer_) observer_->OnPlan(result.plan);
   result.outcomes = executor_.Apply(context, result.plan, log_);

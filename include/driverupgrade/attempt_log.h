@@ -1,6 +1,7 @@
 /// What the engine has asked of the API server and what it heard: facts that Step decides by (arch-A9).
 ///
-/// Defines PatchAttempt, PodAttempt, NodeAttempts, AttemptLog and the pacing that follows from them.
+/// Defines NodePatch, MaintenanceCall, PatchAttempt, PodAttempt, MaintenanceAttempt, NodeAttempts, AttemptLog and the
+/// pacing that follows from them.
 ///
 ///     log.PatchSent(node, patch, clock.Now());
 ///     ...  // send it
@@ -39,6 +40,23 @@ struct NodePatch {
 };
 /// The node as the patch leaves it, but for its resource version.
 Node Patched(const Node& node, const NodePatch& patch);
+
+/// One write to a NodeMaintenance.
+struct MaintenanceCall {
+  enum class Kind : std::uint8_t {
+    kCreate,           ///< Asks for the node.
+    kJoin,             ///< Adds us to another requestor's object.
+    kLeave,            ///< Takes us off it.
+    kReportFailure,    ///< Sets the condition RequestorFailed.
+    kWithdrawFailure,  ///< Sets it to False.
+    kDelete,           ///< Gives the node back.
+  };
+  Kind kind = Kind::kCreate;
+  /// As it is to be afterwards, but with the UID and the version that were read; both empty with kCreate.
+  NodeMaintenance object = {};
+  friend bool operator==(const MaintenanceCall&, const MaintenanceCall&) = default;
+};
+std::string_view ToString(MaintenanceCall::Kind kind);
 
 /// What an answer says about a write.
 enum class Outcome : std::uint8_t {
@@ -88,11 +106,26 @@ struct PodAttempt {
   friend bool operator==(const PodAttempt&, const PodAttempt&) = default;
 };
 
+/// The last call about one NodeMaintenance.
+struct MaintenanceAttempt {
+  MaintenanceCall::Kind kind = MaintenanceCall::Kind::kCreate;
+  /// The version that was judged; empty: there was none.
+  std::string based_on = {};
+  int count = 0;
+  /// nullopt: not answered yet.
+  std::optional<Outcome> outcome = std::nullopt;
+  absl::Time answered_at = absl::UnixEpoch();
+  std::string message = {};
+  friend bool operator==(const MaintenanceAttempt&, const MaintenanceAttempt&) = default;
+};
+
 struct NodeAttempts {
   std::optional<PatchAttempt> patch = std::nullopt;
   /// By pod UID.
   std::map<std::string, PodAttempt> pods = {};
-  bool empty() const { return !patch && pods.empty(); }
+  /// By name of the NodeMaintenance.
+  std::map<std::string, MaintenanceAttempt> maintenances = {};
+  bool empty() const { return !patch && pods.empty() && maintenances.empty(); }
   friend bool operator==(const NodeAttempts&, const NodeAttempts&) = default;
 };
 
@@ -105,6 +138,8 @@ bool IsSettled(const PatchAttempt& attempt, const Node& node);
 absl::Time NextPatchDue(const PatchAttempt& attempt, const Node& node);
 /// When the same request for the pod may be sent again; InfiniteFuture() while an answer is outstanding.
 absl::Time NextPodRequestDue(const PodAttempt& attempt, std::string_view pod_uid);
+/// When the call may be made; InfiniteFuture() while an answer is outstanding.
+absl::Time NextMaintenanceCallDue(const MaintenanceAttempt& attempt, const MaintenanceCall& call);
 
 class AttemptLog {
  public:
@@ -113,6 +148,11 @@ class AttemptLog {
   void PodRequestSent(const std::string& node_uid, const std::string& pod_uid, absl::Time now);
   /// `answer.count` and `answer.sent_at` are kept as they are in the log.
   void PodRequestAnswered(const std::string& node_uid, const std::string& pod_uid, PodAttempt answer);
+  void MaintenanceCallSent(const std::string& node_uid, const MaintenanceCall& call);
+  void MaintenanceCallAnswered(const std::string& node_uid, const std::string& name, Outcome outcome,
+                               std::string message, absl::Time now);
+  /// Forgets the calls about a node that nothing is asked for any more.
+  void MaintenancesOver(const std::string& node_uid);
   /// Forgets what a read has settled: patches that are over, pods that are not in `live_pods`, if given.
   void NodeRead(const Node& node, const std::set<std::string>* live_pods);
   /// Forgets nodes that no longer exist.

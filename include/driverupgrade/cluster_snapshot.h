@@ -55,6 +55,13 @@ struct NodeView {
   std::set<std::string> pods_using_driver = {};
   /// What went wrong in the operator's callbacks, by the name of the pod; such a pod is in no set above.
   std::map<std::string, std::string> hook_errors = {};
+  /// The operator's RestartOnlyPredicate says that the driver pods need no more than a restart (T8).
+  bool restart_only = false;
+  /// Why it could not say; empty otherwise (T7).
+  std::string restart_only_error = {};
+  /// NodeMaintenances for the node in the requestor's namespace, by name. nullopt: not read, which is not the same as
+  /// none.
+  std::optional<std::vector<NodeMaintenance>> maintenances = std::nullopt;
   NodeAttempts attempts = {};
   friend bool operator==(const NodeView&, const NodeView&) = default;
 };

@@ -33,7 +33,8 @@ enum class GateReason : std::uint8_t {
   kUnknownState,     ///< The state label has a value that is no state.
   kUnhandledState,   ///< A state that this engine does not leave by itself.
   kRevisionUnknown,  ///< It cannot be told whether the driver pod is up to date (dep-F15).
-  // While the node is evacuated.
+  // While the node is evacuated, or given back.
+  kMaintenance,       ///< Requestor mode: the maintenance operator has not got so far, or could not be asked.
   kPodsUnknown,       ///< The node's pods have not been read since it was cordoned (arch-A11).
   kJobs,              ///< Pods that the policy waits for are still at work.
   kPodsTerminating,   ///< Evicted pods are not gone yet.

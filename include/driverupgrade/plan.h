@@ -49,9 +49,13 @@ struct NodePlan {
   std::vector<PodRef> evict = {};
   /// Driver pods to delete, so that their DaemonSet replaces them.
   std::vector<PodRef> remove = {};
+  /// In this order.
+  std::vector<MaintenanceCall> maintenance = {};
   /// Best effort, after all else.
   std::vector<PlannedEvent> events = {};
 
+  /// Nothing is to be done; events alone do not count.
+  bool empty() const { return !patch && evict.empty() && remove.empty() && maintenance.empty(); }
   /// The state after the patch.
   UpgradeState to() const { return path.empty() ? from : path.back(); }
   friend bool operator==(const NodePlan&, const NodePlan&) = default;

@@ -5,7 +5,7 @@
 ///     PlanExecutor executor(identity, cluster, SystemClock(), observer, {});
 ///     std::vector<NodeOutcome> outcomes = executor.Apply(context, plan, log);
 ///
-/// For one node in order: patch, evictions, deletions, Events (arch-A12); what is not acknowledged drops the rest of
+/// For one node in order: patch, evictions, deletions, NodeMaintenances, Events (arch-A12); what is not acknowledged drops the rest of
 /// that node's plan and touches no other node (arch-A5). Every write goes into the AttemptLog before it is sent, and its
 /// answer afterwards (arch-A9). Never waits for an effect. Nodes are worked on in parallel.
 #ifndef DRIVERUPGRADE_PLAN_EXECUTOR_H_

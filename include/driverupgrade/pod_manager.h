@@ -55,11 +55,15 @@ class PodManager {
   /// Pods that the policy waits for: they match the selector and are Running or Pending (T14, T15).
   std::vector<const Pod*> AwaitedPods(const std::vector<Pod>& pods, const WaitForCompletionPolicy& policy) const;
 
-  /// Pods that use the driver, by the operator's filter or the policy's selector, through the drain's filters (T24, T25). DaemonSet and static pods are left alone with a
-  /// finding (dep-F10).
+  /// Pods that use the driver, by the operator's filter or the policy's selector, through the drain's filters (T24,
+  /// T25). DaemonSet and static pods are left alone with a finding (dep-F10).
   PodSelection SelectForDeletion(const NodeView& view, const PodDeletionPolicy& policy,
                                  const DrainManager& drains) const;
 };
+
+/// The revision of `daemon_set` whose pods carry `hash`, or nullptr.
+const ControllerRevision* FindRevision(const DaemonSet& daemon_set, const std::vector<ControllerRevision>& revisions,
+                                       std::string_view hash);
 
 /// The revision that pods of `daemon_set` are to have: the newest of the revisions it owns (dep-F15, R13). Sets
 /// `wanted_revision`, or `why_unknown`.

@@ -1,12 +1,12 @@
 /// Reads a cluster into the snapshot that Step decides by.
 ///
-/// Defines SnapshotBuilder, SnapshotOptions and PodFilter.
+/// Defines SnapshotBuilder, SnapshotOptions, PodFilter and RestartOnlyPredicate.
 ///
 ///     SnapshotBuilder builder(identity, cluster, {.ns = "gpu-operator", .driver_labels = selector});
 ///     absl::StatusOr<ClusterSnapshot> snapshot = builder.Build(context, log);
 ///     builder.ReadPods(context, plan.pod_interest, log, *snapshot);  // then Step again
 ///
-/// Four lists for the whole cluster, and one for each node whose pods a decision depends on. One bad object becomes a
+/// Four lists for the whole cluster (five in requestor mode), and one for each node whose pods a decision depends on. One bad object becomes a
 /// finding on its node; only a list that fails altogether is an error (dep-F1). Not thread-safe.
 #ifndef DRIVERUPGRADE_SNAPSHOT_BUILDER_H_
 #define DRIVERUPGRADE_SNAPSHOT_BUILDER_H_
@@ -14,6 +14,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -23,13 +24,25 @@
 #include "driverupgrade/cluster_facade.h"
 #include "driverupgrade/cluster_snapshot.h"
 #include "driverupgrade/driver_identity.h"
+#include "driverupgrade/maintenance_requestor.h"
 
 namespace driverupgrade::inline v1 {
 
+namespace internal {
+class HookRunner;
+}
+
 /// Whether a pod uses the driver and has to leave the node before the driver is replaced. May do I/O within the
-/// context. Called once for each version of a pod (UID and resourceVersion). An error or an exception is a finding and
-/// holds the node back (gate Hook).
+/// context. Called once for each version of a pod (UID and resourceVersion), on a thread of its own. An error, an
+/// exception or an overrun of SnapshotOptions::hook_timeout is a finding and holds the node back (gate Hook).
 using PodFilter = std::function<absl::StatusOr<bool>(const CallContext& context, const Pod& pod)>;
+
+/// Whether replacing an out-of-date driver pod needs no evacuated node, because the driver it loads stays the same (T8).
+/// `running` is the revision that `pod` was made from, `wanted` the newest. Asked of nodes that are to be upgraded; an
+/// error or an exception is a finding and holds the node back (gate Hook, T7). revision_comparison.h has a ready-made
+/// one.
+using RestartOnlyPredicate = std::function<absl::StatusOr<bool>(
+    const CallContext& context, const Pod& pod, const ControllerRevision& running, const ControllerRevision& wanted)>;
 
 struct SnapshotOptions {
   /// Namespace of the driver's DaemonSets.
@@ -38,12 +51,19 @@ struct SnapshotOptions {
   LabelSelector driver_labels = {};
   /// Null: the operator has none, and no pod counts as using the driver.
   PodFilter uses_driver = nullptr;
+  /// Null: every replacement evacuates the node.
+  RestartOnlyPredicate restart_only = nullptr;
+  /// For one call of the above, in real time; then its stop token is triggered and it is no longer waited for.
+  absl::Duration hook_timeout = absl::Seconds(10);
+  /// Set by UpgradeEngine, from StateMachineOptions.
+  std::optional<RequestorOptions> requestor = std::nullopt;
 };
 
 class SnapshotBuilder {
  public:
   /// `cluster` is not null.
   SnapshotBuilder(DriverIdentity identity, std::shared_ptr<ClusterReader> cluster, SnapshotOptions options);
+  ~SnapshotBuilder();
 
   /// Nodes, driver pods, DaemonSets and their revisions, without the nodes' other pods. Drops from `log` what the read
   /// nodes settle. Errors: those of the lists.
@@ -59,15 +79,32 @@ class SnapshotBuilder {
     std::string resource_version;
     bool uses_driver = false;
   };
+  // What RestartOnlyPredicate said of a driver pod.
+  struct Compared {
+    std::string resource_version;
+    std::string wanted;
+    bool restart_only = false;
+  };
+  std::optional<std::map<std::string, std::vector<NodeMaintenance>>> ListMaintenances(
+      const CallContext& context, std::vector<Finding>& findings) const;
+  bool HasClaim(const NodeView& view) const;
+  void CompareRevisions(const CallContext& context, const DriverFacts& driver,
+                        const std::vector<ControllerRevision>& revisions, NodeView& view,
+                        std::vector<Finding>& findings, std::map<std::string, Compared>& seen);
+  absl::StatusOr<bool> NeedsRestartOnly(const CallContext& context, const Pod& pod, const DriverFacts& driver,
+                                        const std::vector<ControllerRevision>& revisions,
+                                        std::map<std::string, Compared>& seen);
   void ReadPodsOf(const CallContext& context, AttemptLog& log, NodeView& view, std::vector<Finding>& findings,
                   std::map<std::string, Remembered>& seen);
   void RunFilter(const CallContext& context, NodeView& view, std::vector<Finding>& findings,
                  std::map<std::string, Remembered>& seen);
 
+  std::unique_ptr<internal::HookRunner> hooks_;
   DriverIdentity identity_;
   std::shared_ptr<ClusterReader> cluster_;
   SnapshotOptions options_;
   std::map<std::string, Remembered> remembered_;  // by pod UID
+  std::map<std::string, Compared> compared_;      // by pod UID
 };
 
 }  // namespace driverupgrade::inline v1

@@ -22,6 +22,7 @@
 #include "driverupgrade/admission.h"
 #include "driverupgrade/cluster_snapshot.h"
 #include "driverupgrade/driver_identity.h"
+#include "driverupgrade/maintenance_requestor.h"
 #include "driverupgrade/plan.h"
 #include "driverupgrade/upgrade_policy.h"
 
@@ -35,6 +36,8 @@ struct StateMachineOptions {
   std::optional<LabelSelector> validation_selector = std::nullopt;
   /// A container restarted more often than this and not ready means a failed driver pod (§5.1).
   int driver_restart_count_max = 10;
+  /// Requestor mode, or what is needed to end upgrades that began in it; nullopt: nodes in that mode are left alone.
+  std::optional<RequestorOptions> requestor = std::nullopt;
   /// The operator's own pod: never evicted (dep-F19). `uid` may be empty.
   std::optional<PodRef> own_pod = std::nullopt;
   /// The node it runs on: upgraded last.
@@ -70,8 +73,9 @@ class StateMachine {
 
   /// What gives a node back in whatever state it is (dep-F9): one patch that lifts a cordon which only our upgrade relies
   /// on, and removes our label and annotations. What others wrote stays: the skip label, the safe-load annotation, an
-  /// administrator's cordon. No patch if there is nothing of ours.
-  [[nodiscard]] NodePlan Release(const NodeView& view) const;
+  /// administrator's cordon. A node in requestor mode is given back in two rounds: the claim on its NodeMaintenance, then
+  /// the patch. Nothing to do if there is nothing of ours.
+  [[nodiscard]] NodePlan Release(const NodeView& view, absl::Time now) const;
 
   const DriverIdentity& identity() const { return identity_; }
   const StateMachineOptions& options() const { return options_; }

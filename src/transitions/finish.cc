@@ -13,6 +13,9 @@ namespace {
 // Whether the node's cordon is an upgrade's that nobody but us relies on (dep-F7).
 bool IsOursToLift(const Node& node, const DriverIdentity& identity) {
   if (WasInitiallyUnschedulable(node, identity) || !OtherCordonNames(node, identity).empty()) return false;
+  if (DriverThatNeedsCordon(node, identity)) return false;
+  // In requestor mode the maintenance operator lifts its own cordon; ours is one that we put in its place (H13).
+  if (node.annotations.contains(identity.RequestorModeAnnotation())) return IsInCordonSet(node, identity);
   const std::optional<UpgradeState> state = internal::StateOf(node, identity);
   // The Go library keeps no set: a cordon on a node that is in progress and was schedulable before is its own, and ours.
   if (state && IsInProgress(*state)) return true;
@@ -25,7 +28,8 @@ void RemoveOurAnnotations(Node& node, const DriverIdentity& identity) {
   for (const std::string& key :
        {identity.StageAnnotation(), identity.PodCompletionStartAnnotation(), identity.ValidationStartAnnotation(),
         identity.InitiallyUnschedulableAnnotation(), identity.RestartPodAnnotation(),
-        identity.FailedRevisionAnnotation(), identity.FailuresAnnotation()}) {
+        identity.FailedRevisionAnnotation(), identity.FailuresAnnotation(), identity.RestartOnlyAnnotation(),
+        identity.RequestorModeAnnotation()}) {
     node.annotations.erase(key);
   }
 }
@@ -49,14 +53,22 @@ Progress EnterDone(Walk& walk, std::string reason) {
   return walk.Enter(UpgradeState::kDone, std::move(reason));
 }
 
-// T48: an administrator's cordon is not ours to lift, so there is nothing to wait for.
+// T48: an administrator's cordon is not ours to lift, so there is nothing to wait for but the maintenance operator.
 Progress FinishUpgrade(Walk& walk, std::string reason) {
+  if (walk.InRequestorMode()) {
+    walk.after.annotations.erase(walk.in.identity.InitiallyUnschedulableAnnotation());
+    return walk.Enter(UpgradeState::kUncordonRequired, std::move(reason));
+  }
   if (WasInitiallyUnschedulable(walk.after, walk.in.identity)) return EnterDone(walk, std::move(reason));
   return walk.Enter(UpgradeState::kUncordonRequired, std::move(reason));
 }
 
-// T49 with dep-F8: uncordon-required -> upgrade-done.
+// T49, T50 with dep-F8 and dep-F13: uncordon-required -> upgrade-done.
 Progress LeaveUncordon(Walk& walk) {
+  if (walk.InRequestorMode()) {
+    if (const auto releasing = ReleaseMaintenance(walk)) return *releasing;
+    if (!IsInCordonSet(walk.view.node, walk.in.identity)) return EnterDone(walk, "given back");
+  }
   if (const auto other = DriverThatNeedsCordon(walk.view.node, walk.in.identity)) {
     return walk.Wait(GateReason::kOtherDriver, fmt::format("{} needs the node to stay cordoned", *other));
   }

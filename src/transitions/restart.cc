@@ -29,6 +29,12 @@ Evacuation Stuck(GateReason reason, std::string detail) {
   return {.status = Evacuation::Status::kStuck, .stuck = {.reason = reason, .detail = std::move(detail)}};
 }
 
+// The maintenance operator spares itself, and so do we where it works for us: it has the node to give back yet (§4.1).
+bool IsMaintenanceOperator(const Pod& pod) {
+  const auto component = pod.labels.find("app.kubernetes.io/component");
+  return component != pod.labels.end() && component->second == "maintenance-operator-controller-manager";
+}
+
 // The pods that have to be gone before the driver is touched, as the policy that got the node here says: pod deletion, or
 // the drain that it fell back to (T25).
 Evacuation Evacuate(Walk& walk) {
@@ -49,6 +55,10 @@ Evacuation Evacuate(Walk& walk) {
   if (walk.in.policy.drain && (!deletion || !selection.blocked.empty())) {
     selection = walk.drains.Select(*pods, *walk.in.policy.drain);
     result.on_timeout = walk.in.policy.drain->on_timeout;
+  }
+  if (walk.InRequestorMode()) {
+    std::erase_if(selection.evict, [](const Pod* pod) { return IsMaintenanceOperator(*pod); });
+    std::erase_if(selection.blocked, [](const auto& blocked) { return IsMaintenanceOperator(*blocked.pod); });
   }
   if (!selection.blocked.empty()) {
     const PodSelection::Blocked& blocked = selection.blocked.front();
@@ -101,7 +111,9 @@ Progress WaitForDriver(Walk& walk, GateReason reason, std::string detail, absl::
 
 // T37: deletes the driver pods that are to go, one request each until it is answered.
 Progress RestartDriverPods(Walk& walk) {
-  if (Evacuation evacuation = Evacuate(walk); !evacuation.done()) return EvictNewcomers(walk, std::move(evacuation));
+  if (!walk.RestartsOnly()) {
+    if (Evacuation evacuation = Evacuate(walk); !evacuation.done()) return EvictNewcomers(walk, std::move(evacuation));
+  }
   absl::Time due = absl::InfiniteFuture();
   std::string detail = fmt::format("{} is to be replaced", walk.driver.to_restart.front()->ref.ToString());
   for (const Pod* pod : walk.driver.to_restart) {

@@ -1,5 +1,8 @@
 // unknown, upgrade-done and upgrade-required: whether a node needs an upgrade, and whether it may start.
+#include <algorithm>
+#include <optional>
 #include <utility>
+#include <vector>
 
 #include "fmt/format.h"
 #include "transitions/walk.h"
@@ -61,6 +64,29 @@ Candidate CandidateOf(const Walk& walk, const Cordon& cordon) {
   };
 }
 
+// The maintenance operator has budgets of its own (T10).
+Candidate RequestorCandidate(const Walk& walk) {
+  return {.node = walk.view.node.name,
+          .needs_slot = false,
+          .needs_headroom = false,
+          .takes_headroom = false,
+          .own_node = walk.view.node.name == walk.in.options.own_node};
+}
+
+// T8: not where somebody asked for the upgrade, nor where the driver waits to be loaded anew.
+bool MayRestartOnly(const Walk& walk) {
+  const std::vector<Pod>& pods = walk.view.driver_pods;
+  const bool orphan = std::any_of(pods.begin(), pods.end(), [](const Pod& pod) { return pod.owners.empty(); });
+  return walk.driver.out_of_date && !orphan && !walk.safe_load.IsWaiting(walk.after) &&
+         !IsTrue(walk.after.annotations, walk.in.identity.UpgradeRequestedAnnotation());
+}
+
+Progress RestartOnly(Walk& walk) {
+  walk.HoldCordon();
+  walk.after.annotations[walk.in.identity.RestartOnlyAnnotation()] = walk.driver.wanted_revision;
+  return walk.Enter(UpgradeState::kPodRestartRequired, "the driver pod needs no more than a restart");
+}
+
 }  // namespace
 
 Progress RequireUpgrade(Walk& walk, std::string reason) {
@@ -74,12 +100,18 @@ Progress LeaveUnknownOrDone(Walk& walk) {
     return RequireUpgrade(walk, std::move(reason));
   }
   if (walk.driver.unknown) return walk.Wait(GateReason::kRevisionUnknown, walk.driver.why_unknown);
-  if (walk.state() == UpgradeState::kDone) return walk.Rest();
+  // What an upgrade that was broken off has left (defect-D18).
+  const std::optional<Progress> releasing = ReleaseMaintenance(walk);
+  if (walk.state() == UpgradeState::kDone) {
+    walk.verdict.gate.reset();
+    return walk.Rest();
+  }
+  if (releasing) return *releasing;
   if (walk.driver.none) return walk.Wait(GateReason::kDriverPodMissing, "no driver pod on the node");
   return EnterDone(walk, "the driver pod is up to date");
 }
 
-// T4-T9: upgrade-required -> cordon-required, with a slot.
+// T4-T10: upgrade-required -> cordon-required | pod-restart-required with a slot, -> node-maintenance-required.
 Progress LeaveUpgradeRequired(Walk& walk) {
   const DriverIdentity& identity = walk.in.identity;
   if (IsTrue(walk.after.labels, identity.SkipUpgradeLabel())) {
@@ -88,7 +120,8 @@ Progress LeaveUpgradeRequired(Walk& walk) {
   if (walk.driver.none) return walk.Wait(GateReason::kDriverPodMissing, "no driver pod on the node");
   if (walk.driver.unknown) return walk.Wait(GateReason::kRevisionUnknown, walk.driver.why_unknown);
   const Cordon cordon = ReadCordon(walk.view.node, identity);
-  if (cordon.rival) {
+  const bool by_request = walk.requestor && walk.in.options.requestor->enabled;
+  if (cordon.rival && !by_request) {
     return walk.Wait(GateReason::kOtherDriver, fmt::format("{} is being upgraded on the node", *cordon.rival));
   }
   if (cordon.finished_names_only) {
@@ -98,13 +131,24 @@ Progress LeaveUpgradeRequired(Walk& walk) {
   if (cordon.kind == CordonKind::kAdministrator && walk.in.policy.cordoned_nodes == CordonedNodes::kIgnore) {
     return walk.Wait(GateReason::kCordoned, "an administrator cordoned the node");
   }
+  if (!by_request) {
+    if (const auto releasing = ReleaseMaintenance(walk)) return *releasing;  // requestor mode was switched off (H16)
+  }
+  const bool may_restart_only = !by_request && MayRestartOnly(walk);
+  if (may_restart_only && !walk.view.restart_only_error.empty()) {
+    return walk.Wait(GateReason::kHook, walk.view.restart_only_error, walk.in.now + kReadRetry);
+  }
   if (!walk.admitted) {
-    walk.verdict.candidate = CandidateOf(walk, cordon);
+    walk.verdict.candidate = by_request ? RequestorCandidate(walk) : CandidateOf(walk, cordon);
     return walk.Rest();
   }
   NoteInitialState(walk, cordon);
   NoteRequestedRestart(walk);
   walk.after.annotations.erase(identity.FailedRevisionAnnotation());
+  walk.after.annotations.erase(identity.RestartOnlyAnnotation());
+  if (by_request) return RequestMaintenance(walk);
+  walk.after.annotations.erase(identity.RequestorModeAnnotation());
+  if (may_restart_only && walk.view.restart_only) return RestartOnly(walk);
   return walk.Enter(UpgradeState::kCordonRequired, "admitted");
 }
 

@@ -81,6 +81,8 @@ Walk::Walk(const JudgeContext& context, const NodeView& node_view, bool is_admit
       admitted(is_admitted),
       drains(context.options.own_pod),
       safe_load(context.identity),
+      requestor(context.options.requestor ? std::optional<MaintenanceRequestor>(*context.options.requestor)
+                                          : std::nullopt),
       after(node_view.node),
       // Judge has dealt with values that are no state before it walks.
       state_(internal::StateOf(node_view.node, context.identity).value_or(UpgradeState::kUnknown)) {
@@ -95,6 +97,11 @@ Walk::Walk(const JudgeContext& context, const NodeView& node_view, bool is_admit
 void Walk::AssessDriver() {
   driver = pods.Assess(view, in.driver, AnnotationOf(after, in.identity.RestartPodAnnotation()),
                        in.options.driver_restart_count_max);
+}
+
+bool Walk::RestartsOnly() const {
+  return !driver.wanted_revision.empty() &&
+         AnnotationOf(after, in.identity.RestartOnlyAnnotation()) == driver.wanted_revision;
 }
 
 Progress Walk::Enter(UpgradeState next, std::string reason) {
@@ -267,11 +274,14 @@ Progress Walk::WaitForPods(absl::Time deadline) {
 
 // Who relies on the node's cordon after this patch (dep-F7): the other drivers whose upgrades are under way, and we, from
 // cordon-required on. While we wait for a slot, our name stays where it was, and it takes the place of names that have
-// become stale: nobody else would ever lift that cordon.
+// become stale: nobody else would ever lift that cordon. The maintenance operator's cordon is its own to lift, so in
+// requestor mode our name stands only on one that we made when it had been lifted too early (H13).
 void Walk::UpdateCordonSet() {
   std::set<std::string> names = OtherCordonNames(view.node, in.identity);
   bool ours = after.unschedulable && !WasInitiallyUnschedulable(after, in.identity);
-  if (state_ == UpgradeState::kUpgradeRequired) {
+  if (InRequestorMode()) {
+    ours = ours && (!view.node.unschedulable || IsInCordonSet(view.node, in.identity));
+  } else if (state_ == UpgradeState::kUpgradeRequired) {
     const Cordon cordon = ReadCordon(view.node, in.identity);
     ours = ours && cordon.kind == CordonKind::kUpgrade && !cordon.rival &&
            (names.empty() || IsInCordonSet(view.node, in.identity));

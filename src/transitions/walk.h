@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "driverupgrade/drain_manager.h"
+#include "driverupgrade/maintenance_requestor.h"
 #include "driverupgrade/pod_manager.h"
 #include "driverupgrade/safe_load_manager.h"
 #include "driverupgrade/state_machine.h"
@@ -47,6 +48,8 @@ class Walk {
   const DrainManager drains;
   const PodManager pods{};
   const SafeLoadManager safe_load;
+  // Set where the operator is configured as a requestor.
+  const std::optional<MaintenanceRequestor> requestor;
   DriverPods driver;
   // The node as the patch will leave it.
   Node after;
@@ -95,6 +98,10 @@ class Walk {
   bool entered() const { return entered_; }
 
   bool HasAnnotation(const std::string& key) const { return after.annotations.contains(key); }
+  // The upgrade of this node goes by a NodeMaintenance, whatever the operator does with others now (dep-F13).
+  bool InRequestorMode() const { return HasAnnotation(in.identity.RequestorModeAnnotation()); }
+  // The driver pod is restarted without an evacuation, as long as the target is the revision that was compared (T8).
+  bool RestartsOnly() const;
 
   // The patch, the joined cordon and the last timers; the walk is over.
   Verdict Finish();
@@ -128,10 +135,18 @@ Progress LeaveCordonRequired(Walk& walk);
 Progress LeaveWaitForJobs(Walk& walk);
 Progress LeavePodDeletion(Walk& walk);
 Progress LeaveDrain(Walk& walk);
+Progress LeaveNodeMaintenance(Walk& walk);
 Progress LeavePodRestart(Walk& walk);
 Progress LeaveFailed(Walk& walk);
 Progress LeaveValidation(Walk& walk);
 Progress LeaveUncordon(Walk& walk);
+// upgrade-required -> node-maintenance-required, for a node that is admitted in requestor mode.
+Progress RequestMaintenance(Walk& walk);
+// The next step of giving the node's NodeMaintenances back; stops the walk until no claim of ours is left. nullopt: none.
+std::optional<Progress> ReleaseMaintenance(Walk& walk);
+// Tells the maintenance operator that the driver of the node failed (M7).
+void ReportFailedMaintenance(Walk& walk);
+
 // Removes all that our upgrade wrote on `node`, and lifts a cordon that no one else relies on (dep-F9).
 void GiveBack(Node& node, const DriverIdentity& identity);
 // The patch that turns `from` into `to`.

@@ -53,8 +53,8 @@ std::string Identifier(State state) {
   return text;
 }
 
-// The picture: one column from unknown to upgrade-done, upgrade-failed beside it, and lanes to the left of it for edges
-// that pass over states.
+// The picture: one column from unknown to upgrade-done, upgrade-failed and requestor mode beside it, and lanes to the left
+// of it for edges that pass over states.
 constexpr int kColumnX = 330;
 constexpr int kBoxWidth = 220;
 constexpr int kBoxHeight = 40;
@@ -62,6 +62,8 @@ constexpr int kRowPitch = 84;
 constexpr int kTop = 20;
 constexpr int kFailedX = 760;
 constexpr int kFailedWidth = 150;
+constexpr int kMaintenanceX = 565;
+constexpr int kMaintenanceWidth = 205;
 constexpr int kLanePitch = 62;
 constexpr int kLineHeight = 13;
 constexpr int kWidth = 930;
@@ -91,6 +93,7 @@ struct LaneEdge {
 constexpr LaneEdge kLaneEdges[] = {
     {State::kWaitForJobsRequired, State::kDrainRequired, 1, 10, -6, 40},
     {State::kPodDeletionRequired, State::kPodRestartRequired, 2, 6, -12, 20},
+    {State::kUpgradeRequired, State::kPodRestartRequired, 3, -2, -6, 0},
     {State::kPodRestartRequired, State::kUncordonRequired, 1, 12, 0, 42},
     {State::kPodRestartRequired, State::kDone, 3, 0, -2, 0},
     {State::kValidationRequired, State::kDone, 2, 6, -12, 20},
@@ -143,6 +146,7 @@ class Picture {
     for (const FailedEdge& edge : kFailedEdges) DrawToOrFromFailed(edge);
     for (std::size_t i = 0; i + 1 < std::size(kColumn); ++i) DrawDown(kColumn[i], kColumn[i + 1]);
     DrawNewRevision();
+    DrawMaintenance();
     for (const State state : kColumn) Box(state, kColumnX, MiddleOf(state) - kBoxHeight / 2, kBoxWidth, kBoxHeight);
     const int top = MiddleOf(State::kPodDeletionRequired) - kBoxHeight / 2;
     Box(State::kFailed, kFailedX, top, kFailedWidth, MiddleOf(State::kDone) + kBoxHeight / 2 - top);
@@ -202,6 +206,22 @@ class Picture {
     Line(fmt::format("{0},{1} {0},{2} {3},{2}", x, MiddleOf(State::kPodDeletionRequired) - kBoxHeight / 2, y,
                      kColumnX + kBoxWidth));
     Label((kColumnX + kBoxWidth + x) / 2, y - 5, "middle", Joined(RulesOf(edge)));
+  }
+  void DrawMaintenance() {
+    const Edge asked(State::kUpgradeRequired, State::kNodeMaintenanceRequired);
+    const Edge ready(State::kNodeMaintenanceRequired, State::kPodRestartRequired);
+    drawn_.insert({asked, ready});
+    const int column = kColumnX + kBoxWidth;
+    const int top = MiddleOf(State::kCordonRequired) - kBoxHeight / 2;
+    const int middle = kMaintenanceX + kMaintenanceWidth / 2;
+    const int from = MiddleOf(State::kUpgradeRequired) + 10;
+    Line(fmt::format("{},{} {},{} {},{}", column, from, middle, from, middle, top));
+    Label(middle + 6, top - 12, "start", Joined(RulesOf(asked)));
+    const int x = kMaintenanceX + 25;
+    const int to = MiddleOf(State::kPodRestartRequired) - 12;
+    Line(fmt::format("{0},{1} {0},{2} {3},{2}", x, top + kBoxHeight, to, column));
+    Label(x + 6, top + kBoxHeight + 20, "start", Joined(RulesOf(ready)));
+    Box(State::kNodeMaintenanceRequired, kMaintenanceX, top, kMaintenanceWidth, kBoxHeight);
   }
   void CheckComplete() const {
     const std::vector<Edge> edges = Edges();

@@ -91,6 +91,26 @@ struct NodeUnderTest {
         identity.StageAnnotation(),
         std::string(state) + "@" + std::to_string(absl::ToUnixSeconds(now - ago)) + "@" + std::string(revision));
   }
+  /// Of an operator in requestor mode; the NodeMaintenances have been read, and there is none.
+  NodeUnderTest& Requesting() {
+    options.requestor = RequestorOptions{.id = "nvidia.gpu-operator", .ns = "maintenance"};
+    view.maintenances.emplace();
+    return Annotated(identity.RequestorModeAnnotation(), "true");
+  }
+  /// With a NodeMaintenance; `reason` is that of its condition Ready, empty: not looked at yet.
+  NodeUnderTest& WithMaintenance(const std::string& reason, std::string requestor = "nvidia.gpu-operator",
+                                 std::vector<std::string> additional = {}) {
+    NodeMaintenance object{.ns = "maintenance",
+                           .name = "nvidia-operator-n1",
+                           .uid = "nm-uid",
+                           .resource_version = "7",
+                           .requestor_id = std::move(requestor),
+                           .additional_requestors = std::move(additional),
+                           .node_name = "n1"};
+    if (!reason.empty()) object.conditions = {{.type = "Ready", .status = "True", .reason = reason}};
+    view.maintenances->push_back(std::move(object));
+    return *this;
+  }
   NodeUnderTest& Draining(absl::Duration timeout = absl::Seconds(300)) {
     policy.drain = DrainPolicy{.timeout = timeout};
     return *this;

@@ -282,5 +282,16 @@ TEST_CASE("dep-F3: the driver of a failed node is not loaded under workloads") {
   CHECK_FALSE(node.After(node.Judge()).annotations.contains(Gpu().SafeLoadAnnotation()));
 }
 
+TEST_CASE("dep-F8, dep-F9: a node that is released keeps the cordon that a driver outside the set needs") {
+  NodeUnderTest node("pod-restart-required");
+  node.CordonedByUs().Labelled(Ofed().StateLabel(), "drain-required");
+  const NodePlan plan = StateMachine(node.identity, node.options).Release(node.view, kNow);
+  REQUIRE(plan.patch);
+  const Node after = Patched(node.view.node, *plan.patch);
+  CHECK(after.unschedulable);
+  CHECK(after.annotations.empty());
+  CHECK(after.labels.size() == 1);
+}
+
 }  // namespace
 }  // namespace driverupgrade::tests

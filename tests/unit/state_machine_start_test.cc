@@ -290,5 +290,70 @@ TEST_CASE("arch-A9: a node with an unanswered patch gets no other, and counts at
   }
 }
 
+TEST_CASE("T8: a driver pod that needs no more than a restart is restarted on the cordoned node, workloads and all") {
+  NodeUnderTest node("upgrade-required");
+  node.Draining().view.restart_only = true;
+  Verdict verdict = node.Judge(/*admitted=*/true);
+  CHECK(Path(verdict.plan) == "pod-restart-required");
+  CHECK(verdict.plan.remove.size() == 1);
+  Node after = node.After(verdict);
+  CHECK(after.unschedulable);
+  CHECK(after.annotations.at(kCordonedBy) == Gpu().Name());
+  CHECK(after.annotations.at(Gpu().RestartOnlyAnnotation()) == "new");
+
+  // The next pass, or another engine, goes by what stands on the node.
+  node.view.node = after;
+  node.view.restart_only = false;
+  CHECK(node.Judge().plan.remove.size() == 1);
+  // A newer target has not been compared: the node is evacuated first.
+  node.facts = Facts("newest");
+  verdict = node.Judge();
+  CHECK(verdict.plan.remove.empty());
+  CHECK(GateOf(verdict) == "PodsUnknown");
+
+  node.facts = Facts("new");
+  node.WithDriverPods({DriverPod("new").Build()});
+  after = node.After(node.Judge());
+  CHECK(after.annotations.empty());
+  CHECK_FALSE(after.unschedulable);
+}
+
+TEST_CASE("T8, H6: no shortcut where the upgrade was requested, the pod is orphaned or the driver waits to be loaded") {
+  NodeUnderTest node("upgrade-required");
+  node.Draining().view.restart_only = true;
+  SECTION("requested, however long ago") { node.Annotated(Gpu().UpgradeRequestedAnnotation(), "true"); }
+  SECTION("safe load") { node.Annotated(Gpu().SafeLoadAnnotation(), "true"); }
+  SECTION("orphan") {
+    Pod orphan = DriverPod("old", "driver-2").Build();
+    orphan.owners.clear();
+    node.view.driver_pods.push_back(orphan);
+  }
+  SECTION("the operator's predicate says no") { node.view.restart_only = false; }
+  const Verdict verdict = node.Judge(/*admitted=*/true);
+  CHECK(Path(verdict.plan) == "cordon-required,wait-for-jobs-required,drain-required");
+  CHECK_FALSE(node.After(verdict).annotations.contains(Gpu().RestartOnlyAnnotation()));
+}
+
+TEST_CASE("T7: a node whose predicate fails waits, and takes no slot") {
+  NodeUnderTest node("upgrade-required");
+  node.view.restart_only_error = "restart-only predicate for drivers/driver-1: no data";
+  const Verdict verdict = node.Judge();
+  CHECK_FALSE(verdict.candidate);
+  CHECK(verdict.plan.empty());
+  CHECK(GateOf(verdict) == "Hook");
+  CHECK(verdict.wake_at == kNow + absl::Seconds(5));
+}
+
+TEST_CASE("T8: an administrator's cordon outlives a restart") {
+  NodeUnderTest node("upgrade-required");
+  node.Cordoned().view.restart_only = true;
+  node.view.node = node.After(node.Judge(/*admitted=*/true));
+  CHECK(node.view.node.annotations.contains(kInitial));
+  node.WithDriverPods({DriverPod("new").Build()});
+  const Node after = node.After(node.Judge());
+  CHECK(after.unschedulable);
+  CHECK(after.annotations.empty());
+}
+
 }  // namespace
 }  // namespace driverupgrade::tests

@@ -1,0 +1,99 @@
+/// Requestor mode: NVIDIA's maintenance operator evacuates the nodes and gives them back; we ask it to, and wait.
+///
+/// Defines RequestorOptions, MaintenanceStatus and MaintenanceRequestor.
+///
+///     MaintenanceRequestor requestor({.id = "nvidia.gpu-operator", .ns = "maintenance"});
+///     MaintenanceStatus status = requestor.Assess(view);
+///     if (status.phase == MaintenancePhase::kAbsent) call = requestor.Request(view.node, policy, std::nullopt);
+///
+/// Each node has one NodeMaintenance, `<prefix>-<node>`, which requestors of the same prefix share: the first creates it,
+/// the others add themselves to it, and each takes its own claim back (upstream-behaviour.md §4.4, dep-F13). A pure
+/// decider that Step consults; the calls it returns are made by PlanExecutor. Thread-safe.
+#ifndef DRIVERUPGRADE_MAINTENANCE_REQUESTOR_H_
+#define DRIVERUPGRADE_MAINTENANCE_REQUESTOR_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "driverupgrade/attempt_log.h"
+#include "driverupgrade/cluster_snapshot.h"
+#include "driverupgrade/cluster_types.h"
+#include "driverupgrade/upgrade_policy.h"
+
+namespace driverupgrade::inline v1 {
+
+struct RequestorOptions {
+  /// Who we are among the requestors: 2 to 63 characters, a domain name.
+  std::string id = {};
+  /// Namespace of the NodeMaintenances.
+  std::string ns = {};
+  /// Requestors share an object only if they agree on this; the Go library's shared one is `nvidia-operator`.
+  std::string name_prefix = "nvidia-operator";
+  /// With pod deletion on, the operator is asked to evict only pods that request a resource which one of these
+  /// unanchored regular expressions matches; none: whatever the drain section selects.
+  std::vector<std::string> resource_name_filters = {};
+  /// False: nodes start in place, and those that began by a NodeMaintenance end by it (dep-F13, H16).
+  bool enabled = true;
+};
+/// InvalidArgument, naming the field, for what the API server would refuse.
+[[nodiscard]] absl::Status Validate(const RequestorOptions& options);
+
+/// Where the maintenance of a node stands for us.
+enum class MaintenancePhase : std::uint8_t {
+  kUnread,   ///< The objects could not be read, which is not the same as none.
+  kAbsent,   ///< No object: to be created.
+  kStale,    ///< It is being deleted or belongs to an earlier node of the name: not ours to use (H12).
+  kForeign,  ///< Another requestor made it, and we are not on it: to be joined.
+  kFailed,   ///< It says that we failed, from an earlier try: to be withdrawn.
+  kPending,  ///< The operator is at work.
+  kReady,    ///< The node is evacuated.
+};
+
+struct MaintenanceStatus {
+  MaintenancePhase phase = MaintenancePhase::kUnread;
+  /// For a person.
+  std::string detail = {};
+  /// In the view; nullptr if there is none.
+  const NodeMaintenance* object = nullptr;
+};
+
+class MaintenanceRequestor {
+ public:
+  /// `options` are valid.
+  explicit MaintenanceRequestor(RequestorOptions options);
+
+  std::string ObjectName(std::string_view node) const;
+  MaintenanceStatus Assess(const NodeView& view) const;
+
+  /// Creates the object. The spec is what the policy says: no drain unless it has one, no wait without a selector (H14,
+  /// H15). `deletion`: the policy for pods that use the driver, if that is on.
+  MaintenanceCall Request(const Node& node, const UpgradePolicy& policy,
+                          const std::optional<PodDeletionPolicy>& deletion) const;
+  /// Adds us to the object of another requestor.
+  MaintenanceCall Join(const NodeMaintenance& object) const;
+  /// Sets or withdraws the condition RequestorFailed; nullopt if it stands like that, or is another requestor's.
+  std::optional<MaintenanceCall> ReportFailure(const NodeMaintenance& object, absl::Time now) const;
+  std::optional<MaintenanceCall> WithdrawFailure(const NodeMaintenance& object, absl::Time now) const;
+  /// The next step of taking our claim back: deletes our own object, or leaves another's. nullopt: there is nothing to
+  /// do, or it is being deleted already.
+  std::optional<MaintenanceCall> Release(const NodeMaintenance& object, absl::Time now) const;
+
+  /// Whether we made the object or are on it, by whatever name.
+  bool Claims(const NodeMaintenance& object) const;
+  /// Those of the node's objects that we claim.
+  std::vector<const NodeMaintenance*> ClaimsOn(const NodeView& view) const;
+
+ private:
+  bool FailedByUs(const Condition& condition) const;
+
+  RequestorOptions options_;
+};
+
+}  // namespace driverupgrade::inline v1
+
+#endif  // DRIVERUPGRADE_MAINTENANCE_REQUESTOR_H_

@@ -1,0 +1,77 @@
+// The operator's callbacks: architecture.md §7.
+#include "internal/hook_runner.h"
+
+#include <future>
+#include <stdexcept>
+#include <thread>
+
+#include "support/catch.h"
+
+namespace driverupgrade::internal {
+namespace {
+
+TEST_CASE("A callback runs off the caller's thread, and its answer comes back") {
+  HookRunner hooks(absl::Seconds(10));
+  const std::thread::id caller = std::this_thread::get_id();
+  CHECK(*hooks.Run({}, "the filter", [&](const CallContext&) { return std::this_thread::get_id() != caller; }));
+  CHECK(hooks
+            .Run({}, "the filter",
+                 [](const CallContext&) -> absl::StatusOr<bool> { return absl::NotFoundError("no claim"); })
+            .status() == absl::NotFoundError("no claim"));
+}
+
+TEST_CASE("A callback that throws is an error") {
+  HookRunner hooks(absl::Seconds(10));
+  CHECK(
+      hooks.Run({}, "the filter", [](const CallContext&) -> absl::StatusOr<bool> { throw std::runtime_error("boom"); })
+          .status() == absl::InternalError("the filter threw: boom"));
+  CHECK(hooks.Run({}, "the filter", [](const CallContext&) -> absl::StatusOr<bool> { throw 1; }).status() ==
+        absl::InternalError("the filter threw"));
+  CHECK(*hooks.Run({}, "the filter", [](const CallContext&) { return true; }));
+}
+
+// Hangs until released, however it is asked to stop.
+struct HangingCall {
+  std::shared_future<void> released;
+  std::shared_ptr<std::promise<bool>> stop_asked = std::make_shared<std::promise<bool>>();
+  absl::StatusOr<bool> operator()(const CallContext& context) const {
+    released.wait();
+    stop_asked->set_value(context.stop.stop_requested());
+    return true;
+  }
+};
+
+TEST_CASE("A callback that overruns is left behind and asked to stop; the next one is served") {
+  HookRunner hooks(absl::Milliseconds(1));
+  std::promise<void> release;
+  const HangingCall hanging{release.get_future().share()};
+  CHECK(hooks.Run({}, "the filter", hanging).status() ==
+        absl::DeadlineExceededError("the filter has not returned within 0.001 s"));
+  release.set_value();
+  CHECK(hanging.stop_asked->get_future().get());
+}
+
+TEST_CASE("Callbacks that never return do not take more and more threads") {
+  std::promise<void> release;
+  const std::shared_future<void> released = release.get_future().share();
+  HookRunner hooks(absl::Milliseconds(1));
+  for (int i = 0; i < 8; ++i) {
+    CHECK(absl::IsDeadlineExceeded(hooks.Run({}, "the filter", HangingCall{released}).status()));
+  }
+  CHECK(hooks.Run({}, "the filter", HangingCall{released}).status() ==
+        absl::DeadlineExceededError("the filter: 8 earlier calls have not returned yet"));
+  release.set_value();
+}
+
+TEST_CASE("A stop of the engine ends the wait for a callback") {
+  std::promise<void> release;
+  HookRunner hooks(absl::Hours(1));
+  std::stop_source stop;
+  stop.request_stop();
+  CHECK(hooks.Run({.stop = stop.get_token()}, "the filter", HangingCall{release.get_future().share()}).status() ==
+        absl::CancelledError("the filter: cancelled"));
+  release.set_value();
+}
+
+}  // namespace
+}  // namespace driverupgrade::internal

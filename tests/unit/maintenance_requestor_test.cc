@@ -1,0 +1,192 @@
+// What is asked of the maintenance operator, and how its answers are read (upstream-behaviour.md §4, dep-F13).
+#include "driverupgrade/maintenance_requestor.h"
+
+#include "support/catch.h"
+#include "support/node_under_test.h"
+
+namespace driverupgrade::tests {
+namespace {
+
+using Kind = MaintenanceCall::Kind;
+
+const RequestorOptions kOptions = {.id = "nvidia.gpu-operator", .ns = "maintenance"};
+
+NodeMaintenance Object(std::string requestor = "nvidia.gpu-operator", std::string reason = "") {
+  NodeMaintenance object{.ns = "maintenance",
+                         .name = "nvidia-operator-n1",
+                         .uid = "nm-uid",
+                         .resource_version = "7",
+                         .requestor_id = std::move(requestor),
+                         .node_name = "n1"};
+  if (!reason.empty()) {
+    object.conditions.push_back({.type = "Ready", .status = reason == "Ready" ? "True" : "False", .reason = reason});
+  }
+  return object;
+}
+
+MaintenanceStatus Assess(const NodeView& view) { return MaintenanceRequestor(kOptions).Assess(view); }
+
+NodeView ViewWith(std::vector<NodeMaintenance> objects) {
+  return {.node = {.name = "n1", .uid = "n1-uid"}, .maintenances = std::move(objects)};
+}
+
+TEST_CASE("T34-T36: what a node's NodeMaintenance means for us") {
+  NodeMaintenance deleting = Object("nvidia.gpu-operator", "Ready");
+  deleting.deletion_timestamp = kNow;
+  NodeMaintenance other_node = Object("nvidia.gpu-operator", "Ready");
+  other_node.node_uid = "an-earlier-n1";
+  NodeMaintenance same_node = Object("nvidia.gpu-operator", "Ready");
+  same_node.node_uid = "n1-uid";
+  NodeMaintenance joined = Object("nvidia.network-operator", "Ready");
+  joined.additional_requestors = {"someone", "nvidia.gpu-operator"};
+  NodeMaintenance other_name = Object("nvidia.gpu-operator", "Ready");
+  other_name.name = "other-n1";
+  const struct {
+    std::string what;
+    NodeView view;
+    MaintenancePhase phase;
+  } cases[] = {
+      {"not read", {.node = {.name = "n1"}}, MaintenancePhase::kUnread},
+      {"none", ViewWith({}), MaintenancePhase::kAbsent},
+      {"one of another name", ViewWith({other_name}), MaintenancePhase::kAbsent},
+      {"new", ViewWith({Object()}), MaintenancePhase::kPending},
+      {"at work", ViewWith({Object("nvidia.gpu-operator", "Draining")}), MaintenancePhase::kPending},
+      {"ready", ViewWith({same_node}), MaintenancePhase::kReady},
+      {"ready, and joined", ViewWith({joined}), MaintenancePhase::kReady},
+      {"ready, but another's", ViewWith({Object("nvidia.network-operator", "Ready")}), MaintenancePhase::kForeign},
+      {"H12: ready, but being deleted", ViewWith({deleting}), MaintenancePhase::kStale},
+      {"ready, but for an earlier node of the name", ViewWith({other_node}), MaintenancePhase::kStale},
+  };
+  for (const auto& c : cases) {
+    CAPTURE(c.what);
+    CHECK(Assess(c.view).phase == c.phase);
+    CHECK_FALSE(Assess(c.view).detail.empty());
+  }
+}
+
+TEST_CASE("H14, H15: the request carries what the policy says, and nothing it does not") {
+  const MaintenanceRequestor requestor(kOptions);
+  UpgradePolicy policy;
+  SECTION("no drain and no jobs: neither is asked for") {
+    const MaintenanceCall call = requestor.Request({.name = "n1"}, policy, std::nullopt);
+    CHECK(call.kind == Kind::kCreate);
+    CHECK(call.object.ToString() == "maintenance/nvidia-operator-n1");
+    CHECK(call.object.requestor_id == "nvidia.gpu-operator");
+    CHECK(call.object.node_name == "n1");
+    CHECK(call.object.cordon);
+    CHECK_FALSE(call.object.drain);
+    CHECK_FALSE(call.object.wait_for_pod_completion);
+  }
+  SECTION("jobs without a selector would wait for every pod of the node") {
+    policy.wait_for_completion = WaitForCompletionPolicy{};
+    CHECK_FALSE(requestor.Request({.name = "n1"}, policy, std::nullopt).object.wait_for_pod_completion);
+  }
+  SECTION("no limit is zero there, and less than a second is not") {
+    policy.wait_for_completion = WaitForCompletionPolicy{.pod_selector = Selector("job=yes")};
+    policy.drain = DrainPolicy{.force = true,
+                               .delete_empty_dir = true,
+                               .pod_selector = Selector("app!=spared"),
+                               .timeout = absl::Milliseconds(100)};
+    const NodeMaintenance object = requestor.Request({.name = "n1"}, policy, std::nullopt).object;
+    CHECK(object.wait_for_pod_completion == MaintenanceWait{.pod_selector = "job=yes"});
+    CHECK(object.drain ==
+          MaintenanceDrain{
+              .force = true, .delete_empty_dir = true, .pod_selector = "app!=spared", .timeout = absl::Seconds(1)});
+  }
+  SECTION("pod deletion narrows the drain to pods with the driver's resources") {
+    RequestorOptions options = kOptions;
+    options.resource_name_filters = {"nvidia.com/gpu"};
+    const PodDeletionPolicy deletion{.force = true, .timeout = absl::InfiniteDuration()};
+    NodeMaintenance object = MaintenanceRequestor(options).Request({.name = "n1"}, policy, deletion).object;
+    CHECK(object.drain == MaintenanceDrain{.force = true,
+                                           .timeout = absl::ZeroDuration(),
+                                           .resource_name_filters = {"nvidia.com/gpu"}});
+    policy.drain = DrainPolicy{.timeout = absl::Seconds(60)};
+    object = MaintenanceRequestor(options).Request({.name = "n1"}, policy, deletion).object;
+    CHECK(object.drain == MaintenanceDrain{.timeout = absl::Seconds(60), .resource_name_filters = {"nvidia.com/gpu"}});
+    CHECK(MaintenanceRequestor(options).Request({.name = "n1"}, policy, std::nullopt).object.drain ==
+          MaintenanceDrain{.timeout = absl::Seconds(60)});
+  }
+}
+
+TEST_CASE("A claim is taken back as it was made: our own object deleted, another's left") {
+  const MaintenanceRequestor requestor(kOptions);
+  CHECK(requestor.Release(Object(), kNow)->kind == Kind::kDelete);
+
+  NodeMaintenance deleting = Object();
+  deleting.deletion_timestamp = kNow;
+  CHECK_FALSE(requestor.Release(deleting, kNow));
+
+  NodeMaintenance joined = requestor.Join(Object("nvidia.network-operator")).object;
+  CHECK(joined.additional_requestors == std::vector<std::string>{"nvidia.gpu-operator"});
+  const auto leave = requestor.Release(joined, kNow);
+  REQUIRE(leave);
+  CHECK(leave->kind == Kind::kLeave);
+  CHECK(leave->object.additional_requestors.empty());
+  CHECK(leave->object.uid == "nm-uid");
+  CHECK(leave->object.resource_version == "7");
+
+  CHECK_FALSE(requestor.Release(Object("nvidia.network-operator"), kNow));
+}
+
+TEST_CASE("M7: a failure is reported once, and only ours is withdrawn") {
+  const MaintenanceRequestor requestor(kOptions);
+  const auto report = requestor.ReportFailure(Object("nvidia.network-operator", "Ready"), kNow);
+  REQUIRE(report);
+  REQUIRE(report->object.conditions.size() == 2);
+  CHECK(report->object.conditions.front().type == "Ready");
+  CHECK(report->object.conditions.back().type == "RequestorFailed");
+  CHECK(report->object.conditions.back().status == "True");
+  CHECK(report->object.conditions.back().last_transition_time == kNow);
+  CHECK_FALSE(requestor.ReportFailure(report->object, kNow));
+
+  NodeMaintenance joined = requestor.Join(report->object).object;
+  CHECK(Assess(ViewWith({joined})).phase == MaintenancePhase::kFailed);
+  const auto withdraw = requestor.Release(joined, kNow);
+  REQUIRE(withdraw);
+  CHECK(withdraw->kind == Kind::kWithdrawFailure);
+  CHECK(withdraw->object.conditions.back().status == "False");
+  CHECK(requestor.Release(withdraw->object, kNow)->kind == Kind::kLeave);
+
+  RequestorOptions other = kOptions;
+  other.id = "nvidia.network-operator";
+  CHECK_FALSE(MaintenanceRequestor(other).WithdrawFailure(report->object, kNow));
+}
+
+TEST_CASE("Requestor options that the API server would refuse are refused first") {
+  CHECK(Validate(kOptions).ok());
+  const struct {
+    RequestorOptions options;
+    std::string error;
+  } cases[] = {
+      {{.id = "", .ns = "m"}, "requestor options: id: must be a domain name of 2 to 63 characters, got ``"},
+      {{.id = "Not.A.Name", .ns = "m"},
+       "requestor options: id: must be a domain name of 2 to 63 characters, got `Not.A.Name`"},
+      {{.id = "a.b", .ns = ""}, "requestor options: namespace: must be the name of a namespace, got ``"},
+      {{.id = "a.b", .ns = "m", .name_prefix = "x_y"},
+       "requestor options: name prefix: must be what an object's name may begin with, got `x_y`"},
+  };
+  for (const auto& c : cases) CHECK(Validate(c.options) == absl::InvalidArgumentError(c.error));
+}
+
+TEST_CASE("arch-A9: a call about a NodeMaintenance is paced, but not one about a newer object") {
+  AttemptLog log;
+  const MaintenanceCall call{.kind = Kind::kJoin, .object = Object("nvidia.network-operator")};
+  log.MaintenanceCallSent("n1-uid", call);
+  const auto attempt = [&] { return log.ForNode("n1-uid").maintenances.at(call.object.name); };
+  CHECK(NextMaintenanceCallDue(attempt(), call) == absl::InfiniteFuture());
+  log.MaintenanceCallAnswered("n1-uid", call.object.name, Outcome::kUnclear, "conflict", kNow);
+  CHECK(NextMaintenanceCallDue(attempt(), call) >= kNow + absl::Milliseconds(4500));
+  CHECK(NextMaintenanceCallDue(attempt(), call) <= kNow + absl::Milliseconds(5500));
+  MaintenanceCall newer = call;
+  newer.object.resource_version = "8";
+  CHECK(NextMaintenanceCallDue(attempt(), newer) == absl::InfinitePast());
+  log.MaintenanceCallSent("n1-uid", call);
+  log.MaintenanceCallAnswered("n1-uid", call.object.name, Outcome::kUnclear, "conflict", kNow);
+  CHECK(NextMaintenanceCallDue(attempt(), call) >= kNow + absl::Seconds(9));
+  log.MaintenancesOver("n1-uid");
+  CHECK(log.ForNode("n1-uid").empty());
+}
+
+}  // namespace
+}  // namespace driverupgrade::tests

@@ -1,0 +1,75 @@
+#include "driverupgrade/revision_comparison.h"
+
+#include "support/catch.h"
+
+namespace driverupgrade::tests {
+namespace {
+
+ControllerRevision WithTemplate(const std::string& pod_template) {
+  return {.ns = "drivers", .name = "driver-1", .data = R"({"spec":{"template":)" + pod_template + "}}"};
+}
+
+TEST_CASE("T8: a restart and a new chart version change nothing about the driver") {
+  const ControllerRevision running = WithTemplate(
+      R"({"metadata":{"labels":{"app":"driver","helm.sh/chart":"gpu-1"}},"spec":{"containers":[{"image":"driver:1"}]}})");
+  const struct {
+    std::string what;
+    std::string pod_template;
+    bool same;
+  } cases[] = {
+      {"rollout restart",
+       R"({"metadata":{"annotations":{"kubectl.kubernetes.io/restartedAt":"now"},
+           "labels":{"app":"driver","helm.sh/chart":"gpu-1"}},"spec":{"containers":[{"image":"driver:1"}]}})",
+       true},
+      {"a new chart, and another order",
+       R"({"spec":{"containers":[{"image":"driver:1"}]},
+           "metadata":{"labels":{"helm.sh/chart":"gpu-2","heritage":"Helm","app":"driver"}}})",
+       true},
+      {"another image", R"({"metadata":{"labels":{"app":"driver"}},"spec":{"containers":[{"image":"driver:2"}]}})",
+       false},
+      {"another label", R"({"metadata":{"labels":{"app":"other"}},"spec":{"containers":[{"image":"driver:1"}]}})",
+       false},
+      {"another annotation",
+       R"({"metadata":{"annotations":{"a":"b"},"labels":{"app":"driver"}},
+           "spec":{"containers":[{"image":"driver:1"}]}})",
+       false},
+      {"one container more",
+       R"({"metadata":{"labels":{"app":"driver"}},"spec":{"containers":[{"image":"driver:1"},{"image":"x"}]}})", false},
+      {"a number for a text", R"({"metadata":{"labels":{"app":"driver"}},"spec":{"containers":[{"image":1}]}})", false},
+  };
+  for (const auto& c : cases) {
+    CAPTURE(c.what);
+    CHECK(*SameTemplate(running, WithTemplate(c.pod_template)) == c.same);
+    CHECK(*SameTemplate(WithTemplate(c.pod_template), running) == c.same);
+  }
+}
+
+TEST_CASE("T8: an operator may ignore other keys, or none") {
+  const ControllerRevision running = WithTemplate(R"({"metadata":{"labels":{"helm.sh/chart":"1"}}})");
+  const ControllerRevision wanted = WithTemplate(R"({"metadata":{"labels":{"helm.sh/chart":"2"}}})");
+  CHECK(*SameTemplate(running, wanted));
+  CHECK(*SameTemplate(running, WithTemplate("{}")));
+  CHECK_FALSE(*SameTemplate(running, wanted, {.annotations = {}, .labels = {}}));
+}
+
+TEST_CASE("T7: what cannot be compared is an error that names the revision") {
+  const ControllerRevision good = WithTemplate("{}");
+  ControllerRevision bad = good;
+  bad.data.clear();
+  CHECK(SameTemplate(good, bad).status() ==
+        absl::InvalidArgumentError("ControllerRevision drivers/driver-1: its data are missing"));
+  for (const char* data : {"[]", "{", "null", "{} x"}) {
+    bad.data = data;
+    CHECK(SameTemplate(bad, good).status() ==
+          absl::InvalidArgumentError("ControllerRevision drivers/driver-1: its data are no JSON object"));
+  }
+}
+
+TEST_CASE("T8: what is nested beyond reason counts as different, and harms nothing") {
+  const std::string deep(100'000, '[');
+  const ControllerRevision odd = WithTemplate(deep + std::string(deep.size(), ']'));
+  CHECK_FALSE(*SameTemplate(odd, odd));
+}
+
+}  // namespace
+}  // namespace driverupgrade::tests

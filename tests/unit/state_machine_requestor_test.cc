@@ -1,0 +1,310 @@
+// Requestor mode: T10, T34-T36, T50 with dep-F13, and H12-H16, which it mends.
+#include "support/catch.h"
+#include "support/node_under_test.h"
+
+namespace driverupgrade::tests {
+namespace {
+
+using Kind = MaintenanceCall::Kind;
+
+const std::string kMode = Gpu().RequestorModeAnnotation();
+const std::string kId = "nvidia.gpu-operator";
+
+/// A node of an operator in requestor mode; past upgrade-required it carries the mode's annotation.
+struct RequestedNode : NodeUnderTest {
+  explicit RequestedNode(std::string_view state, std::string driver_hash = "old")
+      : NodeUnderTest(state, std::move(driver_hash)) {
+    Requesting();
+    if (state == "" || state == "upgrade-required") view.node.annotations.clear();
+  }
+  RequestedNode& With(const std::string& reason, std::string requestor = kId,
+                      std::vector<std::string> additional = {}) {
+    WithMaintenance(reason, std::move(requestor), std::move(additional));
+    return *this;
+  }
+  NodeMaintenance& object() { return view.maintenances->back(); }
+};
+
+std::vector<Kind> Calls(const NodePlan& plan) {
+  std::vector<Kind> kinds;
+  for (const MaintenanceCall& call : plan.maintenance) kinds.push_back(call.kind);
+  return kinds;
+}
+
+TEST_CASE("T10: a node that is to be upgraded asks for maintenance, outside our budgets") {
+  const RequestedNode node("upgrade-required");
+  const Verdict waiting = node.Judge();
+  REQUIRE(waiting.candidate);
+  CHECK_FALSE(waiting.candidate->needs_slot);
+  CHECK_FALSE(waiting.candidate->needs_headroom);
+
+  const Verdict verdict = node.Judge(/*admitted=*/true);
+  CHECK(Path(verdict.plan) == "node-maintenance-required");
+  CHECK(node.After(verdict).annotations.at(kMode) == "true");
+  CHECK_FALSE(node.After(verdict).unschedulable);
+  CHECK(Calls(verdict.plan) == std::vector{Kind::kCreate});
+  CHECK(GateOf(verdict) == "Maintenance");
+}
+
+TEST_CASE("T10: the skip label, a pause and a wrong revision hold a node back in requestor mode too") {
+  RequestedNode node("upgrade-required");
+  node.Labelled(Gpu().SkipUpgradeLabel(), "true");
+  CHECK(GateOf(node.Judge()) == "SkipLabel");
+}
+
+TEST_CASE("dep-F8: in requestor mode nobody waits for another driver's own cordon") {
+  RequestedNode node("upgrade-required");
+  node.Cordoned().Labelled(Ofed().StateLabel(), "pod-restart-required");
+  CHECK(node.Judge().candidate);
+  node.options.requestor->enabled = false;
+  CHECK(GateOf(node.Judge()) == "OtherDriver");
+}
+
+TEST_CASE(
+    "arch-A12, T34: in node-maintenance-required an absent object is created, and nothing is written to the node") {
+  const Verdict verdict = RequestedNode("node-maintenance-required").Judge();
+  CHECK(Path(verdict.plan).empty());
+  CHECK_FALSE(verdict.plan.patch);
+  CHECK(Calls(verdict.plan) == std::vector{Kind::kCreate});
+}
+
+TEST_CASE("T35: the driver pod is restarted once the object is ready") {
+  RequestedNode node("node-maintenance-required");
+  node.With("Ready").Cordoned();
+  const Verdict verdict = node.Judge();
+  CHECK(Path(verdict.plan) == "pod-restart-required");
+  CHECK(verdict.plan.remove.size() == 1);
+  CHECK_FALSE(node.After(verdict).annotations.contains(std::string(kCordonedByAnnotation)));
+}
+
+TEST_CASE("T36: until then the node waits, and says for what") {
+  RequestedNode node("node-maintenance-required");
+  node.With("Draining");
+  const Verdict verdict = node.Judge();
+  CHECK(verdict.plan.empty());
+  CHECK(verdict.gate->detail == "NodeMaintenance maintenance/nvidia-operator-n1: Draining");
+}
+
+TEST_CASE("dep-F13: the object of another requestor is joined, not taken for ours") {
+  RequestedNode node("node-maintenance-required");
+  node.With("Ready", "nvidia.network-operator");
+  const Verdict verdict = node.Judge();
+  CHECK(Path(verdict.plan).empty());
+  REQUIRE(Calls(verdict.plan) == std::vector{Kind::kJoin});
+  CHECK(verdict.plan.maintenance.front().object.additional_requestors == std::vector{kId});
+}
+
+TEST_CASE("H12: an object that is being deleted, or of an earlier node, is waited out") {
+  RequestedNode node("node-maintenance-required");
+  node.With("Ready").Cordoned();
+  SECTION("being deleted") {
+    node.object().deletion_timestamp = kNow;
+    const Verdict verdict = node.Judge();
+    CHECK(verdict.plan.empty());
+    CHECK(GateOf(verdict) == "Maintenance");
+  }
+  SECTION("ours, of an earlier node of the name: deleted") {
+    node.object().node_uid = "earlier";
+    CHECK(Calls(node.Judge().plan) == std::vector{Kind::kDelete});
+  }
+}
+
+TEST_CASE("Objects that could not be read are not absent") {
+  RequestedNode node("node-maintenance-required");
+  node.view.maintenances.reset();
+  const Verdict verdict = node.Judge();
+  CHECK(verdict.plan.empty());
+  CHECK(GateOf(verdict) == "Maintenance");
+  CHECK(verdict.wake_at == kNow + absl::Seconds(5));
+}
+
+TEST_CASE("arch-A9: a request without an answer is not repeated, a refused one is paced") {
+  RequestedNode node("node-maintenance-required");
+  MaintenanceAttempt& attempt = node.view.attempts.maintenances["nvidia-operator-n1"];
+  CHECK(node.Judge().plan.empty());
+  attempt = {.count = 1,
+             .outcome = Outcome::kNotApplied,
+             .answered_at = kNow - absl::Seconds(1),
+             .message = "create node maintenance: forbidden"};
+  const Verdict verdict = node.Judge();
+  CHECK(verdict.plan.empty());
+  CHECK(verdict.gate->detail == "create node maintenance: forbidden");
+  attempt.answered_at = kNow - absl::Seconds(6);
+  CHECK(Calls(node.Judge().plan) == std::vector{Kind::kCreate});
+}
+
+TEST_CASE(
+    "dep-F8, H13: a node that the operator's collector uncordoned is cordoned again, by us, and given back by us") {
+  RequestedNode node("pod-restart-required");
+  node.Draining();
+  const Verdict verdict = node.Judge();
+  Node after = node.After(verdict);
+  CHECK(after.unschedulable);
+  CHECK(after.annotations.at(std::string(kCordonedByAnnotation)) == Gpu().Name());
+  CHECK(verdict.plan.remove.empty());  // not before its pods are known
+
+  RequestedNode finished("uncordon-required", "new");
+  finished.CordonedByUs();
+  after = finished.After(finished.Judge());
+  CHECK_FALSE(after.unschedulable);
+  CHECK(after.annotations.empty());
+}
+
+TEST_CASE("The maintenance operator's cordon is not ours to lift") {
+  RequestedNode node("uncordon-required", "new");
+  node.Cordoned();
+  const Verdict verdict = node.Judge();
+  CHECK(Path(verdict.plan) == "upgrade-done");
+  CHECK(node.After(verdict).unschedulable);
+}
+
+TEST_CASE("dep-F8: the driver pod goes only when what our own policy drains is gone; the operator spares itself") {
+  RequestedNode node("pod-restart-required");
+  node.With("Ready").Cordoned().Draining();
+  const Pod maintenance_operator =
+      WebPod("mop").WithLabel("app.kubernetes.io/component", "maintenance-operator-controller-manager").Build();
+  node.WithPods({maintenance_operator, WebPod().Build()});
+  Verdict verdict = node.Judge();
+  REQUIRE(verdict.plan.evict.size() == 1);
+  CHECK(verdict.plan.evict.front().name == "web");
+  node.WithPods({maintenance_operator});
+  verdict = node.Judge();
+  CHECK(verdict.plan.evict.empty());
+  CHECK(verdict.plan.remove.size() == 1);
+}
+
+TEST_CASE("T48: in requestor mode a node ends through uncordon-required, whoever cordoned it before") {
+  RequestedNode node("pod-restart-required", "new");
+  node.With("Ready").Cordoned().Annotated(Gpu().InitiallyUnschedulableAnnotation(), "true").WithPods({});
+  const Verdict verdict = node.Judge();
+  CHECK(Path(verdict.plan) == "uncordon-required");
+  CHECK(Calls(verdict.plan) == std::vector{Kind::kDelete});
+  CHECK_FALSE(node.After(verdict).annotations.contains(Gpu().InitiallyUnschedulableAnnotation()));
+}
+
+TEST_CASE("T50, dep-F13: done only after the claim is given back") {
+  RequestedNode node("uncordon-required", "new");
+  node.Cordoned();
+  SECTION("our own object: deleted, waited for, gone") {
+    node.With("Ready");
+    Verdict verdict = node.Judge();
+    CHECK(Path(verdict.plan).empty());
+    CHECK_FALSE(verdict.plan.patch);
+    CHECK(Calls(verdict.plan) == std::vector{Kind::kDelete});
+    node.object().deletion_timestamp = kNow;
+    verdict = node.Judge();
+    CHECK(verdict.plan.empty());
+    CHECK(GateOf(verdict) == "Maintenance");
+    node.object().additional_requestors = {"nvidia.network-operator"};
+    CHECK(GateOf(node.Judge()) == "OtherDriver");
+    node.view.maintenances->clear();
+    verdict = node.Judge();
+    CHECK(Path(verdict.plan) == "upgrade-done");
+    CHECK_FALSE(node.After(verdict).annotations.contains(kMode));
+  }
+  SECTION("another's: left, and done while it goes on") {
+    node.With("Ready", "nvidia.network-operator", {kId, "third"});
+    const Verdict verdict = node.Judge();
+    REQUIRE(Calls(verdict.plan) == std::vector{Kind::kLeave});
+    CHECK(verdict.plan.maintenance.front().object.additional_requestors == std::vector<std::string>{"third"});
+    node.object().additional_requestors = {"third"};
+    CHECK(Path(node.Judge().plan) == "upgrade-done");
+  }
+  SECTION("not while the objects cannot be read") {
+    node.view.maintenances.reset();
+    CHECK(Path(node.Judge().plan).empty());
+  }
+}
+
+TEST_CASE("dep-F13: a failure is reported to the maintenance operator, and withdrawn by the next try") {
+  RequestedNode node("pod-restart-required");
+  node.With("Ready").Cordoned().WithPods({}).WithDriverPods({DriverPod("new").Crashing(11).Build()});
+  Verdict verdict = node.Judge();
+  CHECK(Path(verdict.plan) == "upgrade-failed");
+  REQUIRE(Calls(verdict.plan) == std::vector{Kind::kReportFailure});
+
+  RequestedNode failed("upgrade-failed");
+  failed.With("Ready").Cordoned();
+  CHECK(Calls(failed.Judge().plan) == std::vector{Kind::kReportFailure});
+  failed.object() = verdict.plan.maintenance.front().object;
+  CHECK(Calls(failed.Judge().plan).empty());
+
+  RequestedNode again("node-maintenance-required");
+  again.With("").Cordoned();
+  again.object() = verdict.plan.maintenance.front().object;
+  CHECK(Calls(again.Judge().plan) == std::vector{Kind::kWithdrawFailure});
+}
+
+TEST_CASE("H16: a node ends in the mode that it began in") {
+  SECTION("switched off: by its NodeMaintenance") {
+    RequestedNode node("node-maintenance-required");
+    node.options.requestor->enabled = false;
+    node.With("Ready").Cordoned();
+    CHECK(Path(node.Judge().plan) == "pod-restart-required");
+    RequestedNode finished("uncordon-required", "new");
+    finished.options.requestor->enabled = false;
+    finished.With("Ready").Cordoned();
+    CHECK(Calls(finished.Judge().plan) == std::vector{Kind::kDelete});
+  }
+  SECTION("switched off before it was admitted: its claim goes first, then it starts in place") {
+    RequestedNode node("upgrade-required");
+    node.options.requestor->enabled = false;
+    node.Annotated(kMode, "true").WithMaintenance("Ready");
+    CHECK(Calls(node.Judge().plan) == std::vector{Kind::kDelete});
+    node.view.maintenances->clear();
+    const Verdict verdict = node.Judge(/*admitted=*/true);
+    CHECK(node.After(verdict).annotations.count(kMode) == 0);
+    CHECK(verdict.plan.path.front() == UpgradeState::kCordonRequired);
+  }
+  SECTION("switched on: in place") {
+    RequestedNode node("uncordon-required", "new");
+    node.view.node.annotations.clear();
+    node.CordonedByUs();
+    const Verdict verdict = node.Judge();
+    CHECK(Path(verdict.plan) == "upgrade-done");
+    CHECK_FALSE(node.After(verdict).unschedulable);
+  }
+  SECTION("an operator that knows nothing of requestors leaves such nodes alone, with a finding") {
+    for (const char* state : {"node-maintenance-required", "uncordon-required"}) {
+      RequestedNode node(state, "new");
+      node.options.requestor.reset();
+      const Verdict verdict = node.Judge();
+      CHECK(verdict.plan.empty());
+      CHECK(GateOf(verdict) == "UnhandledState");
+      CHECK(verdict.findings.size() == 1);
+    }
+  }
+}
+
+TEST_CASE("defect-D18: a claim that an upgrade left behind is given back, also where nothing else is ours") {
+  RequestedNode done("upgrade-done", "new");
+  done.view.node.annotations.clear();
+  done.With("Ready");
+  Verdict verdict = done.Judge();
+  CHECK(Calls(verdict.plan) == std::vector{Kind::kDelete});
+  CHECK_FALSE(verdict.plan.patch);
+  CHECK_FALSE(verdict.gate);
+
+  RequestedNode unlabelled("", "");
+  unlabelled.With("Ready", "nvidia.network-operator", {kId});
+  CHECK(Calls(unlabelled.Judge().plan) == std::vector{Kind::kLeave});
+}
+
+TEST_CASE("dep-F9: a node in requestor mode is released in two rounds, its claim first") {
+  RequestedNode node("pod-restart-required");
+  node.With("Ready").Cordoned();
+  const StateMachine machine(node.identity, node.options);
+  NodePlan plan = machine.Release(node.view, kNow);
+  CHECK(Calls(plan) == std::vector{Kind::kDelete});
+  CHECK_FALSE(plan.patch);
+  node.object().deletion_timestamp = kNow;
+  plan = machine.Release(node.view, kNow);
+  REQUIRE(plan.patch);
+  const Node after = Patched(node.view.node, *plan.patch);
+  CHECK(after.labels.empty());
+  CHECK(after.annotations.empty());
+  CHECK(after.unschedulable);  // the maintenance operator's
+}
+
+}  // namespace
+}  // namespace driverupgrade::tests

@@ -138,6 +138,15 @@ StringMap JsonField::Strings() const {
   return result;
 }
 
+std::string JsonField::Json() const {
+  if (!present()) return {};
+  rapidjson::StringBuffer buffer;
+  rapidjson::Writer<rapidjson::StringBuffer> writer(buffer);
+  // Recursive, and so is what freed and copied it: the depth was checked when it was parsed.
+  value_->Accept(writer);
+  return {buffer.GetString(), buffer.GetSize()};
+}
+
 void JsonField::Fail(std::string_view what) const {
   if (!error_.empty()) return;
   const std::string path = Path();

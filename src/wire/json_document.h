@@ -54,6 +54,8 @@ class JsonField {
   std::int64_t Int64() const;
   int Int() const;
   StringMap Strings() const;
+  // The value, whatever its type, as compact JSON; empty if there is none.
+  std::string Json() const;
 
   // Elements of an array. `visit` takes a const JsonField&.
   template <typename F>

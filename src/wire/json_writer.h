@@ -58,6 +58,11 @@ class JsonWriter {
     writer_.Int64(value);
   }
   void Member(std::string_view key, int value) { Member(key, std::int64_t{value}); }
+  // `json` is valid JSON.
+  void RawMember(std::string_view key, std::string_view json) {
+    Key(key);
+    writer_.RawValue(json.data(), json.size(), rapidjson::kObjectType);
+  }
   template <typename F>
   void ObjectMember(std::string_view key, F&& members) {
     Key(key);

@@ -4,12 +4,15 @@
 #include "absl/time/time.h"
 #include "driverupgrade/wire/kubernetes_json.h"
 #include "fmt/format.h"
+#include "wire/json_document.h"
 #include "wire/json_writer.h"
+#include "wire/node_maintenance_json.h"
 #include "wire/object_kind.h"
 
 namespace driverupgrade::inline v1 {
 namespace {
 
+using internal::JsonDocument;
 using internal::JsonWriter;
 using Requirement = LabelSelector::Requirement;
 
@@ -204,7 +207,14 @@ void WriteMembers(JsonWriter& writer, const ControllerRevision& revision) {
         writer,
         {{.api_version = "apps/v1", .kind = "DaemonSet", .uid = revision.owner_uid, .controller = true}});
   });
+  // What is no JSON must not spoil the document.
+  JsonDocument data;
+  if (!revision.data.empty() && data.Parse(revision.data).ok()) writer.RawMember("data", revision.data);
   writer.Member("revision", revision.revision);
+}
+
+void WriteMembers(JsonWriter& writer, const NodeMaintenance& maintenance) {
+  internal::WriteNodeMaintenance(writer, maintenance);
 }
 
 void WriteMembers(JsonWriter& writer, const PodDisruptionBudget& budget) {
@@ -259,6 +269,7 @@ DRIVERUPGRADE_INSTANTIATE_FORMAT(Pod)
 DRIVERUPGRADE_INSTANTIATE_FORMAT(DaemonSet)
 DRIVERUPGRADE_INSTANTIATE_FORMAT(ControllerRevision)
 DRIVERUPGRADE_INSTANTIATE_FORMAT(PodDisruptionBudget)
+DRIVERUPGRADE_INSTANTIATE_FORMAT(NodeMaintenance)
 #undef DRIVERUPGRADE_INSTANTIATE_FORMAT
 
 }  // namespace driverupgrade::inline v1

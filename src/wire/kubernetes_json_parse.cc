@@ -13,6 +13,7 @@
 #include "internal/quote.h"
 #include "internal/status_macros.h"
 #include "wire/json_document.h"
+#include "wire/node_maintenance_json.h"
 #include "wire/object_kind.h"
 
 namespace driverupgrade::inline v1 {
@@ -21,19 +22,7 @@ namespace {
 using internal::JsonDocument;
 using internal::JsonField;
 using internal::KindOf;
-
-std::optional<absl::Time> ReadTime(const JsonField& field) {
-  const std::string text = field.String();
-  if (text.empty()) return std::nullopt;
-  absl::Time time;
-  std::string error;
-  // The first character: ParseTime knows infinite times and leading spaces as well, JSON does not.
-  if (text[0] < '0' || text[0] > '9' || !absl::ParseTime(absl::RFC3339_full, text, &time, &error)) {
-    field.Fail(fmt::format("expected an RFC 3339 time, got {}", internal::Quote(text)));
-    return std::nullopt;
-  }
-  return time;
-}
+using internal::ReadTime;
 
 std::vector<OwnerReference> ReadOwners(const JsonField& metadata) {
   std::vector<OwnerReference> owners;
@@ -176,6 +165,7 @@ void Read(const JsonField& object, ControllerRevision& revision) {
   const std::vector<OwnerReference> owners = ReadOwners(metadata);
   const auto controller = std::find_if(owners.begin(), owners.end(), [](const auto& o) { return o.controller; });
   if (controller != owners.end()) revision.owner_uid = controller->uid;
+  revision.data = object.Member("data").Json();
 }
 
 void Read(const JsonField& object, PodDisruptionBudget& budget) {
@@ -190,6 +180,8 @@ void Read(const JsonField& object, PodDisruptionBudget& budget) {
   budget.current_healthy = status.Member("currentHealthy").Int();
   budget.desired_healthy = status.Member("desiredHealthy").Int();
 }
+
+void Read(const JsonField& object, NodeMaintenance& maintenance) { internal::ReadNodeMaintenance(object, maintenance); }
 
 void CheckKind(const JsonField& root, std::string_view expected) {
   const JsonField kind = root.Member("kind");
@@ -229,6 +221,7 @@ class MixedListReader {
     TakeIf(item, kind, api_version, objects.daemon_sets);
     TakeIf(item, kind, api_version, objects.controller_revisions);
     TakeIf(item, kind, api_version, objects.pod_disruption_budgets);
+    TakeIf(item, kind, api_version, objects.node_maintenances);
   }
 
   ClusterObjects objects = {};
@@ -327,6 +320,7 @@ DRIVERUPGRADE_INSTANTIATE_PARSE(Pod)
 DRIVERUPGRADE_INSTANTIATE_PARSE(DaemonSet)
 DRIVERUPGRADE_INSTANTIATE_PARSE(ControllerRevision)
 DRIVERUPGRADE_INSTANTIATE_PARSE(PodDisruptionBudget)
+DRIVERUPGRADE_INSTANTIATE_PARSE(NodeMaintenance)
 #undef DRIVERUPGRADE_INSTANTIATE_PARSE
 
 }  // namespace driverupgrade::inline v1

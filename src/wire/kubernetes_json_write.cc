@@ -6,12 +6,14 @@
 #include "driverupgrade/wire/kubernetes_json.h"
 #include "fmt/format.h"
 #include "wire/json_writer.h"
+#include "wire/node_maintenance_json.h"
 #include "wire/utf8.h"
 
 namespace driverupgrade::inline v1 {
 namespace {
 
 using internal::JsonWriter;
+using internal::WriteTime;
 
 constexpr std::size_t kNameBytesMax = 253;
 constexpr std::size_t kMessageBytesMax = 1024;
@@ -32,17 +34,18 @@ void WriteChanges(JsonWriter& writer, std::string_view member,
   });
 }
 
-void WriteUidPrecondition(JsonWriter& writer, const PodRef& pod) {
-  writer.ObjectMember("preconditions", [&] { writer.Member("uid", pod.uid); });
+void WriteUidPrecondition(JsonWriter& writer, const std::string& uid) {
+  writer.ObjectMember("preconditions", [&] { writer.Member("uid", uid); });
 }
 
-void WriteTime(JsonWriter& writer, std::string_view member, absl::Time time) {
-  if (time == absl::InfiniteFuture() || time == absl::InfinitePast()) {
-    writer.Key(member);
-    writer.Null();
-  } else {
-    writer.Member(member, absl::FormatTime("%Y-%m-%d%ET%H:%M:%SZ", time, absl::UTCTimeZone()));
-  }
+std::string DeleteOptions(const std::string& uid) {
+  JsonWriter writer;
+  writer.Object([&] {
+    writer.Member("apiVersion", "v1");
+    writer.Member("kind", "DeleteOptions");
+    WriteUidPrecondition(writer, uid);
+  });
+  return writer.Take();
 }
 
 // FNV-1a over what makes one event differ from another of the same moment.
@@ -116,20 +119,14 @@ std::string FormatEviction(const EvictPodParams& params) {
       writer.Member("name", params.pod.name);
       writer.Member("namespace", params.pod.ns);
     });
-    writer.ObjectMember("deleteOptions", [&] { WriteUidPrecondition(writer, params.pod); });
+    writer.ObjectMember("deleteOptions", [&] { WriteUidPrecondition(writer, params.pod.uid); });
   });
   return writer.Take();
 }
 
-std::string FormatDeleteOptions(const DeletePodParams& params) {
-  JsonWriter writer;
-  writer.Object([&] {
-    writer.Member("apiVersion", "v1");
-    writer.Member("kind", "DeleteOptions");
-    WriteUidPrecondition(writer, params.pod);
-  });
-  return writer.Take();
-}
+std::string FormatDeleteOptions(const DeletePodParams& params) { return DeleteOptions(params.pod.uid); }
+
+std::string FormatDeleteOptions(const DeleteNodeMaintenanceParams& params) { return DeleteOptions(params.uid); }
 
 std::string EventNamespace(const RecordEventParams& params) {
   return params.pod.has_value() ? params.pod->ns : "default";

@@ -30,10 +30,15 @@ template <>
 constexpr std::string_view KindOf<PodDisruptionBudget>() {
   return "PodDisruptionBudget";
 }
+template <>
+constexpr std::string_view KindOf<NodeMaintenance>() {
+  return "NodeMaintenance";
+}
 
 template <typename T>
 constexpr std::string_view ApiVersionOf() {
   if (KindOf<T>() == "PodDisruptionBudget") return "policy/v1";
+  if (KindOf<T>() == "NodeMaintenance") return "maintenance.nvidia.com/v1alpha1";
   return KindOf<T>() == "Node" || KindOf<T>() == "Pod" ? "v1" : "apps/v1";
 }
 

@@ -4,7 +4,8 @@
 ///  - ParseObject, ParseList, ListPage: from the body of an answer;
 ///  - ParseMixedList, ClusterObjects: from what `kubectl get nodes,pods,... -o json` prints;
 ///  - ApiStatus, ParseApiStatus: from the body of an error;
-///  - FormatNodePatch, FormatEviction, FormatDeleteOptions, FormatEvent: bodies of the writes;
+///  - FormatNodePatch, FormatEviction, FormatDeleteOptions, FormatNodeMaintenance, FormatNodeMaintenancePatch,
+///    FormatEvent: bodies of the writes;
 ///  - FormatObject, FormatList: bodies of answers, for fakes and tests.
 ///
 ///     absl::StatusOr<ListPage<Pod>> page = ParseList<Pod>(body);
@@ -21,8 +22,8 @@
 ///    recurses, aborts or throws.
 /// What is written is always valid UTF-8: invalid bytes become U+FFFD, as in Go.
 ///
-/// Free functions without state; thread-safe. T is Node, Pod, DaemonSet, ControllerRevision or
-/// PodDisruptionBudget.
+/// Free functions without state; thread-safe. T is Node, Pod, DaemonSet, ControllerRevision,
+/// PodDisruptionBudget or NodeMaintenance.
 #ifndef DRIVERUPGRADE_WIRE_KUBERNETES_JSON_H_
 #define DRIVERUPGRADE_WIRE_KUBERNETES_JSON_H_
 
@@ -37,8 +38,9 @@
 
 namespace driverupgrade::inline v1 {
 
-/// One object. A pod's deletionTimestamp is RFC 3339; selectors follow S12: a missing or unparsable one
-/// selects nothing, `{}` everything.
+/// One object. Times are RFC 3339; selectors follow S12: a missing or unparsable one selects nothing, `{}`
+/// everything. The `data` of a ControllerRevision is written anew without white space, its members in the
+/// order of the document. Where a NodeMaintenance lacks a member, its default is that of the server's schema.
 ///
 /// Errors: InvalidArgument, with the path in the document or the byte where the JSON is malformed.
 template <typename T>
@@ -66,6 +68,7 @@ struct ClusterObjects {
   std::vector<DaemonSet> daemon_sets = {};
   std::vector<ControllerRevision> controller_revisions = {};
   std::vector<PodDisruptionBudget> pod_disruption_budgets = {};
+  std::vector<NodeMaintenance> node_maintenances = {};
   friend bool operator==(const ClusterObjects&, const ClusterObjects&) = default;
 };
 
@@ -116,6 +119,16 @@ std::string FormatEviction(const EvictPodParams& params);
 
 /// The body of `DELETE .../pods/NAME`, with the UID as precondition.
 std::string FormatDeleteOptions(const DeletePodParams& params);
+/// The same of `DELETE .../nodemaintenances/NAME`.
+std::string FormatDeleteOptions(const DeleteNodeMaintenanceParams& params);
+
+/// The body of `POST .../nodemaintenances`. Zeros and falses are written, as the server's defaults are others;
+/// timeouts in whole seconds between 0 and what 32 bits hold (dep-F13).
+std::string FormatNodeMaintenance(const CreateNodeMaintenanceParams& params);
+
+/// The merge patch of a NodeMaintenance, or of its status if it has conditions. It carries uid and
+/// resourceVersion, as FormatNodePatch does; lists are replaced whole (A22).
+std::string FormatNodeMaintenancePatch(const PatchNodeMaintenanceParams& params);
 
 /// The namespace an Event belongs to (A46): the pod's, or `default` for a node.
 std::string EventNamespace(const RecordEventParams& params);
@@ -129,8 +142,8 @@ std::string EventNamespace(const RecordEventParams& params);
 std::string FormatEvent(const RecordEventParams& params, std::string_view component);
 
 /// The object as the API server would answer it, reduced to the members that ParseObject reads; reading it
-/// back gives an equal object if its times are whole seconds and its selector has no `<` or `>` (the object
-/// form knows none).
+/// back gives an equal object if its times are whole seconds, its selector has no `<` or `>` (the object
+/// form knows none) and its `data` is compact JSON.
 template <typename T>
 std::string FormatObject(const T& object);
 

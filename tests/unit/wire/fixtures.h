@@ -102,6 +102,32 @@ inline constexpr char kBudget[] = R"({
              "conditions": [{"type": "DisruptionAllowed", "status": "True"}], "observedGeneration": 1}
 })";
 
+inline constexpr char kNodeMaintenance[] = R"({
+  "kind": "NodeMaintenance", "apiVersion": "maintenance.nvidia.com/v1alpha1",
+  "metadata": {"name": "nvidia-operator-gpu-7", "namespace": "default", "uid": "u-nm", "resourceVersion": "812",
+               "generation": 2, "creationTimestamp": "2026-01-02T03:04:05Z", "deletionTimestamp": "2026-01-02T04:04:05Z",
+               "deletionGracePeriodSeconds": 0, "finalizers": ["maintenance.nvidia.com/finalizer"],
+               "annotations": {"maintenance.nvidia.com/node-initial-state.unschedulable": "false"},
+               "ownerReferences": [{"apiVersion": "example.com/v1", "kind": "Node", "name": "gpu-7", "uid": "u-other"},
+                                   {"apiVersion": "v1", "kind": "Node", "name": "gpu-7", "uid": "u-7"}]},
+  "spec": {"requestorID": "nvidia.gpu.operator", "additionalRequestors": ["nvidia.network.operator", "nic"],
+           "nodeName": "gpu-7", "cordon": false,
+           "waitForPodCompletion": {"podSelector": "app=job", "timeoutSeconds": 60},
+           "drainSpec": {"force": true, "podSelector": "!skip", "timeoutSeconds": 0, "deleteEmptyDir": true,
+                         "podEvictionFilters": [{"byResourceNameRegex": "nvidia.com/gpu.*"},
+                                                {"byResourceNameRegex": "nvidia.com/rdma"}]}},
+  "status": {
+    "conditions": [
+      {"type": "Ready", "status": "True", "reason": "Ready", "message": "", "observedGeneration": 2,
+       "lastTransitionTime": "2026-01-02T03:14:05Z"},
+      {"type": "RequestorFailed", "status": "False", "reason": "FailedMaintenance", "message": "driver \"x\"",
+       "lastTransitionTime": "2026-01-02T03:15:05+01:00"}
+    ],
+    "drain": {"totalPods": 3, "evictionPods": 2, "drainProgress": 100},
+    "waitForCompletion": ["shop/job"]
+  }
+})";
+
 }  // namespace driverupgrade::fixtures
 
 #endif  // DRIVERUPGRADE_TESTS_UNIT_WIRE_FIXTURES_H_

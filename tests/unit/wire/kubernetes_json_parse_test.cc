@@ -82,7 +82,9 @@ TEST_CASE("a controller revision is read, its number beyond the precision of a d
                            .name = "driver-5d7c8f9b6c",
                            .owner_uid = "u-ds",
                            .revision = 9007199254740993,
-                           .labels = {{"app", "driver"}, {"controller-revision-hash", "5d7c8f9b6c"}}});
+                           .labels = {{"app", "driver"}, {"controller-revision-hash", "5d7c8f9b6c"}},
+                           .data = R"({"spec":{"template":{"$patch":"replace","metadata":{"labels":{"app":)"
+                                   R"("driver"}}}}})"});
 }
 
 TEST_CASE("a disruption budget is read") {

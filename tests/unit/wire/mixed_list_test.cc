@@ -28,8 +28,9 @@ TEST_CASE("A mixed list is sorted by kind, each kind in the order of the documen
          {{"apiVersion":"apps/v1","kind":"DaemonSet","metadata":{{"namespace":"a","name":"d","uid":"u-d"}}}},
          {{"apiVersion":"apps/v1","kind":"ControllerRevision","revision":3,"metadata":{{"namespace":"a","name":"r"}}}},
          {{"apiVersion":"policy/v1","kind":"PodDisruptionBudget","metadata":{{"namespace":"a","name":"b"}}}},
+         {},
          {{"apiVersion":"v1","kind":"Pod","metadata":{{"namespace":"a","name":"p"}}}})",
-      fixtures::kNode, fixtures::kPod));
+      fixtures::kNode, fixtures::kPod, fixtures::kNodeMaintenance));
   const absl::StatusOr<ClusterObjects> objects = ParseMixedList(document);
   REQUIRE(objects.ok());
   REQUIRE(objects->nodes.size() == 1);
@@ -44,11 +45,14 @@ TEST_CASE("A mixed list is sorted by kind, each kind in the order of the documen
   CHECK(objects->controller_revisions[0].revision == 3);
   REQUIRE(objects->pod_disruption_budgets.size() == 1);
   CHECK(objects->pod_disruption_budgets[0].name == "b");
+  REQUIRE(objects->node_maintenances.size() == 1);
+  CHECK(objects->node_maintenances[0] == *ParseObject<NodeMaintenance>(fixtures::kNodeMaintenance));
 }
 
 TEST_CASE("Items of other kinds and of other groups are ignored, whatever is in them") {
   const absl::StatusOr<ClusterObjects> objects = ParseMixedList(ListOf(
-      R"({"apiVersion":"maintenance.nvidia.com/v1alpha1","kind":"NodeMaintenance","metadata":7},
+      R"({"apiVersion":"maintenance.nvidia.com/v1alpha1","kind":"MaintenanceOperatorConfig","metadata":7},
+         {"apiVersion":"maintenance.example.com/v1","kind":"NodeMaintenance","metadata":7},
          {"apiVersion":"storage.example.com/v1","kind":"Node","metadata":{"name":"disk","labels":[]}},
          {"apiVersion":"policy/v1beta1","kind":"PodDisruptionBudget","metadata":{"name":"old version, same group"}},
          {"kind":"Node","metadata":{"name":"without a version"}})"));

@@ -1,0 +1,25 @@
+// NodeMaintenance as JSON: what both directions share.
+#ifndef DRIVERUPGRADE_SRC_WIRE_NODE_MAINTENANCE_JSON_H_
+#define DRIVERUPGRADE_SRC_WIRE_NODE_MAINTENANCE_JSON_H_
+
+#include <optional>
+
+#include "absl/time/time.h"
+#include "driverupgrade/cluster_types.h"
+#include "wire/json_document.h"
+#include "wire/json_writer.h"
+
+namespace driverupgrade::inline v1::internal {
+
+// RFC 3339. Notes an error for anything else.
+std::optional<absl::Time> ReadTime(const JsonField& field);
+// In whole seconds; null for a time that is not finite.
+void WriteTime(JsonWriter& writer, std::string_view member, absl::Time time);
+
+void ReadNodeMaintenance(const JsonField& object, NodeMaintenance& maintenance);
+// All members, as the API server answers them.
+void WriteNodeMaintenance(JsonWriter& writer, const NodeMaintenance& maintenance);
+
+}  // namespace driverupgrade::inline v1::internal
+
+#endif  // DRIVERUPGRADE_SRC_WIRE_NODE_MAINTENANCE_JSON_H_

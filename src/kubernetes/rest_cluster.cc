@@ -79,6 +79,18 @@ std::string PodPath(const PodRef& pod) {
   return CollectionPath("/api/v1", pod.ns, "pods") + "/" + EncodeSegment(pod.name);
 }
 
+constexpr char kMaintenanceGroup[] = "/apis/maintenance.nvidia.com/v1alpha1";
+constexpr char kMaintenances[] = "nodemaintenances";
+
+std::string MaintenancePath(std::string_view ns, std::string_view name) {
+  return CollectionPath(kMaintenanceGroup, ns, kMaintenances) + "/" + EncodeSegment(name);
+}
+
+// "get node maintenance NS/NAME".
+std::string MaintenanceAttempt(std::string_view verb, const std::string& ns, const std::string& name) {
+  return fmt::format("{} node maintenance {}", verb, Shown(ns + "/" + name));
+}
+
 // S14.
 std::string EscapeFieldValue(std::string_view text) {
   std::string result;
@@ -154,9 +166,27 @@ class RestCluster final : public ClusterFacade {
                                        {});
   }
 
+  absl::StatusOr<NodeMaintenance> GetNodeMaintenance(const CallContext& context,
+                                                     const GetNodeMaintenanceParams& params) override {
+    const std::string attempted = MaintenanceAttempt("get", params.ns, params.name);
+    DRIVERUPGRADE_RETURN_IF_ERROR(CheckMaintenanceNames(attempted, params.ns, params.name));
+    return Get<NodeMaintenance>(context, attempted, MaintenancePath(params.ns, params.name));
+  }
+
+  absl::StatusOr<std::vector<NodeMaintenance>> ListNodeMaintenances(const CallContext& context,
+                                                                    const ListNodeMaintenancesParams& params) override {
+    return ListIn<NodeMaintenance>(context, "list node maintenances" + Scope(params.ns, {}),
+                                   {kMaintenanceGroup, params.ns, kMaintenances, /*all_allowed=*/true}, {});
+  }
+
   absl::StatusOr<Node> PatchNode(const CallContext& context, const PatchNodeParams& params) override;
   absl::StatusOr<EvictionAnswer> EvictPod(const CallContext& context, const EvictPodParams& params) override;
   absl::Status DeletePod(const CallContext& context, const DeletePodParams& params) override;
+  absl::StatusOr<NodeMaintenance> CreateNodeMaintenance(const CallContext& context,
+                                                        const CreateNodeMaintenanceParams& params) override;
+  absl::StatusOr<NodeMaintenance> PatchNodeMaintenance(const CallContext& context,
+                                                       const PatchNodeMaintenanceParams& params) override;
+  absl::Status DeleteNodeMaintenance(const CallContext& context, const DeleteNodeMaintenanceParams& params) override;
   absl::Status RecordEvent(const CallContext& context, const RecordEventParams& params) override;
 
  private:
@@ -170,6 +200,10 @@ class RestCluster final : public ClusterFacade {
 
   static absl::Status CheckPodNames(std::string_view attempted, const PodRef& pod) {
     return CheckSegments(attempted, {{"the namespace", pod.ns}, {"the pod's name", pod.name}});
+  }
+
+  static absl::Status CheckMaintenanceNames(std::string_view attempted, std::string_view ns, std::string_view name) {
+    return CheckSegments(attempted, {{"the namespace", ns}, {"the node maintenance's name", name}});
   }
 
   absl::StatusOr<HttpResponse> Send(const CallContext& context, std::string_view attempted,
@@ -216,6 +250,18 @@ class RestCluster final : public ClusterFacade {
   absl::StatusOr<std::vector<T>> ListOnce(const CallContext& context, std::string_view attempted,
                                           const HttpRequest& first, bool& expired);
 
+  // `body` is a merge patch with uid and resourceVersion; those are given here to see that they are there.
+  template <typename T>
+  absl::StatusOr<T> Patch(const CallContext& context, std::string_view attempted, std::string path,
+                          const std::string& uid, const std::string& resource_version, std::string body);
+
+  absl::Status Delete(const CallContext& context, std::string_view attempted, std::string path, std::string body) {
+    const HttpRequest request{.verb = HttpVerb::kDelete, .path = std::move(path), .body = std::move(body)};
+    DRIVERUPGRADE_ASSIGN_OR_RETURN(const HttpResponse response, Send(context, attempted, request));
+    if (IsSuccess(response) || internal::SaysGone(response)) return absl::OkStatus();
+    return FailureOf(attempted, request.verb, response);
+  }
+
   const std::shared_ptr<HttpTransport> transport_;
   const RestClusterOptions options_;
 };
@@ -246,24 +292,31 @@ absl::StatusOr<std::vector<T>> RestCluster::ListOnce(const CallContext& context,
   }
 }
 
-absl::StatusOr<Node> RestCluster::PatchNode(const CallContext& context, const PatchNodeParams& params) {
-  const std::string attempted = fmt::format("patch node {}", Shown(params.name));
-  DRIVERUPGRADE_RETURN_IF_ERROR(CheckSegments(attempted, {{"the node's name", params.name}}));
-  if (params.uid.empty()) return Refuse(attempted, "no uid given");
-  if (params.resource_version.empty()) return Refuse(attempted, "no resource version given");
+template <typename T>
+absl::StatusOr<T> RestCluster::Patch(const CallContext& context, std::string_view attempted, std::string path,
+                                     const std::string& uid, const std::string& resource_version, std::string body) {
+  if (uid.empty()) return Refuse(attempted, "no uid given");
+  if (resource_version.empty()) return Refuse(attempted, "no resource version given");
   const HttpRequest request{.verb = HttpVerb::kPatch,
-                            .path = "/api/v1/nodes/" + EncodeSegment(params.name),
+                            .path = std::move(path),
                             .query = {{"fieldManager", options_.field_manager}},
                             .content_type = kMergePatch,
-                            .body = FormatNodePatch(params)};
+                            .body = std::move(body)};
   DRIVERUPGRADE_ASSIGN_OR_RETURN(const HttpResponse response, Send(context, attempted, request));
   if (!IsSuccess(response)) {
     absl::Status failure = FailureOf(attempted, request.verb, response);
     return internal::SaysOtherUid(response) ? absl::AbortedError(failure.message()) : failure;
   }
-  absl::StatusOr<Node> node = ParseObject<Node>(response.body);
-  if (!node.ok()) return NotUnderstood(attempted, node.status());
-  return node;
+  absl::StatusOr<T> object = ParseObject<T>(response.body);
+  if (!object.ok()) return NotUnderstood(attempted, object.status());
+  return object;
+}
+
+absl::StatusOr<Node> RestCluster::PatchNode(const CallContext& context, const PatchNodeParams& params) {
+  const std::string attempted = fmt::format("patch node {}", Shown(params.name));
+  DRIVERUPGRADE_RETURN_IF_ERROR(CheckSegments(attempted, {{"the node's name", params.name}}));
+  return Patch<Node>(context, attempted, "/api/v1/nodes/" + EncodeSegment(params.name), params.uid,
+                     params.resource_version, FormatNodePatch(params));
 }
 
 absl::StatusOr<EvictionAnswer> RestCluster::EvictPod(const CallContext& context, const EvictPodParams& params) {
@@ -280,11 +333,43 @@ absl::Status RestCluster::DeletePod(const CallContext& context, const DeletePodP
   const std::string attempted = fmt::format("delete pod {}", Shown(params.pod.ToString()));
   DRIVERUPGRADE_RETURN_IF_ERROR(CheckPodNames(attempted, params.pod));
   if (params.pod.uid.empty()) return Refuse(attempted, "no uid given");
-  const HttpRequest request{
-      .verb = HttpVerb::kDelete, .path = PodPath(params.pod), .body = FormatDeleteOptions(params)};
+  return Delete(context, attempted, PodPath(params.pod), FormatDeleteOptions(params));
+}
+
+absl::StatusOr<NodeMaintenance> RestCluster::CreateNodeMaintenance(const CallContext& context,
+                                                                   const CreateNodeMaintenanceParams& params) {
+  const NodeMaintenance& object = params.object;
+  const std::string attempted = MaintenanceAttempt("create", object.ns, object.name);
+  DRIVERUPGRADE_RETURN_IF_ERROR(CheckMaintenanceNames(attempted, object.ns, object.name));
+  const HttpRequest request{.verb = HttpVerb::kPost,
+                            .path = CollectionPath(kMaintenanceGroup, object.ns, kMaintenances),
+                            .query = {{"fieldManager", options_.field_manager}},
+                            .body = FormatNodeMaintenance(params)};
   DRIVERUPGRADE_ASSIGN_OR_RETURN(const HttpResponse response, Send(context, attempted, request));
-  if (IsSuccess(response) || internal::SaysGone(response)) return absl::OkStatus();
-  return FailureOf(attempted, request.verb, response);
+  if (!IsSuccess(response)) return FailureOf(attempted, request.verb, response);
+  absl::StatusOr<NodeMaintenance> created = ParseObject<NodeMaintenance>(response.body);
+  if (!created.ok()) return NotUnderstood(attempted, created.status());
+  return created;
+}
+
+absl::StatusOr<NodeMaintenance> RestCluster::PatchNodeMaintenance(const CallContext& context,
+                                                                  const PatchNodeMaintenanceParams& params) {
+  const std::string attempted = MaintenanceAttempt("patch", params.ns, params.name);
+  DRIVERUPGRADE_RETURN_IF_ERROR(CheckMaintenanceNames(attempted, params.ns, params.name));
+  if (params.additional_requestors.has_value() == params.conditions.has_value()) {
+    return Refuse(attempted, "either additional requestors or conditions must be given");
+  }
+  std::string path = MaintenancePath(params.ns, params.name);
+  if (params.conditions.has_value()) path += "/status";
+  return Patch<NodeMaintenance>(context, attempted, std::move(path), params.uid, params.resource_version,
+                                FormatNodeMaintenancePatch(params));
+}
+
+absl::Status RestCluster::DeleteNodeMaintenance(const CallContext& context, const DeleteNodeMaintenanceParams& params) {
+  const std::string attempted = MaintenanceAttempt("delete", params.ns, params.name);
+  DRIVERUPGRADE_RETURN_IF_ERROR(CheckMaintenanceNames(attempted, params.ns, params.name));
+  if (params.uid.empty()) return Refuse(attempted, "no uid given");
+  return Delete(context, attempted, MaintenancePath(params.ns, params.name), FormatDeleteOptions(params));
 }
 
 absl::Status RestCluster::RecordEvent(const CallContext& context, const RecordEventParams& params) {

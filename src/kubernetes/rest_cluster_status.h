@@ -22,12 +22,12 @@ absl::Status TransportFailure(std::string_view attempted, const absl::Status& st
 // A success whose body is not what was asked for.
 absl::Status NotUnderstood(std::string_view attempted, const absl::Status& parse_error);
 
-// Whether a failed delete or eviction says that the pod, or the incarnation of it that was named, is gone:
+// Whether a failed delete or eviction says that the object, or the incarnation of it that was named, is gone:
 // 404, or a conflict about the UID (E16).
 bool SaysGone(const HttpResponse& response);
 
-// Whether a failed patch says that the node has another UID. The resource version is compared first, so a
-// re-created node is normally a 409; where only the UID differs the server objects to changing it, by 422.
+// Whether a failed patch says that the object has another UID. The resource version is compared first, so a
+// re-created object is normally a 409; where only the UID differs the server objects to changing it, by 422.
 bool SaysOtherUid(const HttpResponse& response);
 
 // The table of E26. Errors: as FailureOf, for what is not an answer about the pod or its budgets.

@@ -38,6 +38,10 @@ void FakeCluster::AddWorkload(WorkloadSpec spec) {
   impl_->With([&](Model& model) { model.AddWorkload(std::move(spec)); });
 }
 
+NodeMaintenance FakeCluster::AddNodeMaintenance(NodeMaintenance maintenance) {
+  return impl_->With([&](Model& model) { return model.AddNodeMaintenance(std::move(maintenance)); });
+}
+
 void FakeCluster::AddDisruptionBudget(DisruptionBudgetSpec spec) {
   impl_->With([&](Model& model) { model.AddDisruptionBudget(std::move(spec)); });
 }
@@ -66,8 +70,9 @@ bool FakeCluster::RemovePod(const std::string& ns, const std::string& name) {
   return impl_->With([&](Model& model) { return model.RemovePod({ns, name}); });
 }
 
-bool FakeCluster::SetTemplate(const std::string& ns, const std::string& name, const std::string& hash) {
-  return impl_->With([&](Model& model) { return model.SetTemplate({ns, name}, hash); });
+bool FakeCluster::SetTemplate(const std::string& ns, const std::string& name, const std::string& hash,
+                              const std::string& template_json) {
+  return impl_->With([&](Model& model) { return model.SetTemplate({ns, name}, hash, template_json); });
 }
 
 bool FakeCluster::RemoveDaemonSet(const std::string& ns, const std::string& name, bool orphan) {
@@ -80,6 +85,23 @@ bool FakeCluster::RemoveDisruptionBudget(const std::string& ns, const std::strin
 
 void FakeCluster::TerminateNamespace(const std::string& ns) {
   impl_->With([&](Model& model) { model.TerminateNamespace(ns); });
+}
+
+bool FakeCluster::EditNodeMaintenance(const std::string& ns, const std::string& name,
+                                      const std::function<void(NodeMaintenance&)>& edit) {
+  return impl_->With([&](Model& model) { return model.EditNodeMaintenance({ns, name}, edit); });
+}
+
+bool FakeCluster::RemoveNodeMaintenance(const std::string& ns, const std::string& name) {
+  return impl_->With([&](Model& model) { return model.RemoveNodeMaintenance({ns, name}); });
+}
+
+void FakeCluster::RunMaintenanceOperator(MaintenanceOperatorOptions options) {
+  impl_->With([&](Model& model) { model.RunMaintenanceOperator(options); });
+}
+
+void FakeCluster::StopMaintenanceOperator() {
+  impl_->With([](Model& model) { model.StopMaintenanceOperator(); });
 }
 
 bool FakeCluster::SetNodeReady(const std::string& node_name, bool ready) {
@@ -197,6 +219,17 @@ std::vector<DaemonSet> FakeCluster::daemon_sets() const {
 
 std::vector<PodDisruptionBudget> FakeCluster::disruption_budgets() const {
   return impl_->With([](Model& model) { return model.ListDisruptionBudgets(""); });
+}
+
+std::optional<NodeMaintenance> FakeCluster::node_maintenance(const std::string& ns, const std::string& name) const {
+  return impl_->With([&](Model& model) -> std::optional<NodeMaintenance> {
+    const NodeMaintenance* maintenance = model.FindNodeMaintenance({ns, name});
+    return maintenance != nullptr ? std::optional(*maintenance) : std::nullopt;
+  });
+}
+
+std::vector<NodeMaintenance> FakeCluster::node_maintenances() const {
+  return impl_->With([](Model& model) { return model.ListNodeMaintenances(""); });
 }
 
 std::vector<RecordEventParams> FakeCluster::events() const {

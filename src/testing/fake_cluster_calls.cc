@@ -31,7 +31,20 @@ std::string PatchText(const PatchNodeParams& params) {
   return text;
 }
 
-std::string UidText(const PodRef& ref) { return fmt::format("uid={}", ref.uid); }
+std::string PatchText(const PatchNodeMaintenanceParams& params) {
+  std::string text = fmt::format("resourceVersion={}", params.resource_version);
+  if (const auto& requestors = params.additional_requestors; requestors.has_value()) {
+    text += fmt::format(" additionalRequestors={}", fmt::join(*requestors, ","));
+  }
+  if (params.conditions.has_value()) {
+    for (const Condition& condition : *params.conditions) {
+      text += fmt::format(" {}={} ({})", condition.type, condition.status, condition.reason);
+    }
+  }
+  return text;
+}
+
+std::string UidText(const std::string& uid) { return fmt::format("uid={}", uid); }
 
 // The result of an operation that has none.
 struct Done {};
@@ -195,16 +208,66 @@ absl::StatusOr<Node> FakeCluster::PatchNode(const CallContext& context, const Pa
 
 absl::StatusOr<EvictionAnswer> FakeCluster::EvictPod(const CallContext& context, const EvictPodParams& params) {
   return impl_->Run<EvictionAnswer>(
-      context, Operation::kEvictPod, [&] { return Description(params.pod.ToString(), UidText(params.pod)); },
-      [&](Model& model) { return model.EvictPod(params.pod); });
+      context, Operation::kEvictPod, [&] { return Description(params.pod.ToString(), UidText(params.pod.uid)); },
+      [&](Model& model) { return model.EvictPod(Actor::kClient, params.pod); });
 }
 
 absl::Status FakeCluster::DeletePod(const CallContext& context, const DeletePodParams& params) {
   return impl_
       ->Run<Done>(
-          context, Operation::kDeletePod, [&] { return Description(params.pod.ToString(), UidText(params.pod)); },
+          context, Operation::kDeletePod, [&] { return Description(params.pod.ToString(), UidText(params.pod.uid)); },
           [&](Model& model) -> absl::StatusOr<Done> {
             absl::Status status = model.DeletePod(params.pod);
+            if (!status.ok()) return status;
+            return Done{};
+          })
+      .status();
+}
+
+absl::StatusOr<NodeMaintenance> FakeCluster::GetNodeMaintenance(const CallContext& context,
+                                                                const GetNodeMaintenanceParams& params) {
+  return impl_->Run<NodeMaintenance>(
+      context, Operation::kGetNodeMaintenance, [&] { return Description(params.ns + "/" + params.name, ""); },
+      [&](Model& model) -> absl::StatusOr<NodeMaintenance> {
+        const NodeMaintenance* found = model.FindNodeMaintenance({params.ns, params.name});
+        if (found != nullptr) return *found;
+        return absl::NotFoundError(fmt::format("nodemaintenances \"{}\" not found", params.name));
+      });
+}
+
+absl::StatusOr<std::vector<NodeMaintenance>> FakeCluster::ListNodeMaintenances(
+    const CallContext& context, const ListNodeMaintenancesParams& params) {
+  return impl_->Run<std::vector<NodeMaintenance>>(
+      context, Operation::kListNodeMaintenances, [&] { return Description(params.ns, ""); },
+      [&](Model& model) { return model.ListNodeMaintenances(params.ns); });
+}
+
+absl::StatusOr<NodeMaintenance> FakeCluster::CreateNodeMaintenance(const CallContext& context,
+                                                                   const CreateNodeMaintenanceParams& params) {
+  return impl_->Run<NodeMaintenance>(
+      context, Operation::kCreateNodeMaintenance,
+      [&] {
+        return Description(params.object.ToString(),
+                           fmt::format("node={} requestor={}", params.object.node_name, params.object.requestor_id));
+      },
+      [&](Model& model) { return model.CreateNodeMaintenance(params.object); });
+}
+
+absl::StatusOr<NodeMaintenance> FakeCluster::PatchNodeMaintenance(const CallContext& context,
+                                                                  const PatchNodeMaintenanceParams& params) {
+  return impl_->Run<NodeMaintenance>(
+      context, Operation::kPatchNodeMaintenance,
+      [&] { return Description(params.ns + "/" + params.name, PatchText(params)); },
+      [&](Model& model) { return model.PatchNodeMaintenance(params); });
+}
+
+absl::Status FakeCluster::DeleteNodeMaintenance(const CallContext& context, const DeleteNodeMaintenanceParams& params) {
+  return impl_
+      ->Run<Done>(
+          context, Operation::kDeleteNodeMaintenance,
+          [&] { return Description(params.ns + "/" + params.name, UidText(params.uid)); },
+          [&](Model& model) -> absl::StatusOr<Done> {
+            absl::Status status = model.DeleteNodeMaintenance(params);
             if (!status.ok()) return status;
             return Done{};
           })

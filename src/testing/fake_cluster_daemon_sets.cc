@@ -1,10 +1,28 @@
 // The DaemonSet controller with strategy OnDelete.
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "testing/fake_cluster_model.h"
 
 namespace driverupgrade::inline v1::testing::internal {
+
+namespace {
+
+// What the controller stores: the patch that makes the template (R3).
+std::string DataOf(const DaemonSetRecord& record, const std::string& hash) {
+  auto given = record.templates.find(hash);
+  const std::string& name = record.spec.name;
+  const std::string text =
+      given != record.templates.end()
+          ? given->second
+          : fmt::format(R"({{"$patch":"replace","spec":{{"containers":[{{"image":"{}:{}","name":"{}"}}]}}}})", name,
+                        hash, name);
+  return fmt::format(R"({{"spec":{{"template":{}}}}})", text);
+}
+
+}  // namespace
 
 DaemonSet Model::AddDaemonSet(DaemonSetSpec spec) {
   const Key key(spec.ns, spec.name);
@@ -19,6 +37,7 @@ DaemonSet Model::AddDaemonSet(DaemonSetSpec spec) {
                        .labels = spec.labels,
                        .selector = LabelSelector::FromMatchLabels(spec.match_labels),
                        .on_delete = spec.on_delete};
+  if (!spec.template_json.empty()) record.templates[spec.hash] = spec.template_json;
   record.spec = std::move(spec);
   DaemonSetRecord& stored = daemon_sets_.insert_or_assign(key, std::move(record)).first->second;
   daemon_set_by_uid_[stored.daemon_set.uid] = key;
@@ -43,11 +62,12 @@ bool Model::SetDaemonSetBehavior(const Key& key, const PodBehavior& behavior) {
   return true;
 }
 
-bool Model::SetTemplate(const Key& key, const std::string& hash) {
+bool Model::SetTemplate(const Key& key, const std::string& hash, const std::string& template_json) {
   auto found = daemon_sets_.find(key);
   if (found == daemon_sets_.end()) return false;
   DaemonSetRecord& record = found->second;
   if (record.spec.hash == hash) return true;
+  if (!template_json.empty()) record.templates[hash] = template_json;
   record.spec.hash = hash;
   DaemonSet changed = record.daemon_set;
   ++changed.generation;
@@ -75,7 +95,8 @@ void Model::ObserveTemplate(DaemonSetRecord& record) {
                  .name = name,
                  .owner_uid = record.daemon_set.uid,
                  .revision = newest + 1,
-                 .labels = std::move(labels)});
+                 .labels = std::move(labels),
+                 .data = DataOf(record, spec.hash)});
   }
   if (record.daemon_set.observed_generation == record.daemon_set.generation) return;
   DaemonSet observed = record.daemon_set;

@@ -44,7 +44,7 @@ absl::StatusOr<Node> Model::PatchNode(const PatchNodeParams& params) {
   return found->second;
 }
 
-absl::StatusOr<EvictionAnswer> Model::EvictPod(const PodRef& ref) {
+absl::StatusOr<EvictionAnswer> Model::EvictPod(Actor actor, const PodRef& ref) {
   if (ref.ns.empty() || ref.name.empty() || ref.uid.empty()) {
     return absl::InvalidArgumentError("evict pod: namespace, name and uid are needed");
   }
@@ -110,7 +110,7 @@ absl::StatusOr<EvictionAnswer> Model::EvictPod(const PodRef& ref) {
                                  refusal, budget.spec.name, status.desired_healthy, status.current_healthy)};
     }
   }
-  StartDeletion(Actor::kClient, key);
+  StartDeletion(actor, key);
   return EvictionAnswer{};
 }
 

@@ -3,7 +3,8 @@
 //
 // One class in several files, by who acts: fake_cluster_store.cc (what etcd and garbage collection do),
 // fake_cluster_eviction.cc (API server, disruption controller), fake_cluster_daemon_sets.cc,
-// fake_cluster_workloads.cc (ReplicaSets, StatefulSets, scheduler), fake_cluster_kubelet.cc.
+// fake_cluster_workloads.cc (ReplicaSets, StatefulSets, scheduler), fake_cluster_kubelet.cc,
+// fake_cluster_maintenance.cc (NodeMaintenances, the maintenance operator).
 #ifndef DRIVERUPGRADE_SRC_TESTING_FAKE_CLUSTER_MODEL_H_
 #define DRIVERUPGRADE_SRC_TESTING_FAKE_CLUSTER_MODEL_H_
 
@@ -43,6 +44,8 @@ struct DaemonSetRecord {
   /// What new pods are made from: lags behind spec.hash until the controller has observed the template.
   std::string observed_hash = {};
   std::vector<CrashRule> crash_rules = {};
+  /// Pod templates by hash, as JSON, where they were given.
+  std::map<std::string, std::string> templates = {};
 };
 
 struct WorkloadRecord {
@@ -66,6 +69,24 @@ struct BudgetRecord {
   std::map<std::string, int> pods_by_owner = {};
 };
 
+/// A NodeMaintenance, and what else the operator keeps in it.
+struct MaintenanceRecord {
+  NodeMaintenance object = {};
+  /// Order of creation.
+  std::int64_t number = 0;
+  std::int64_t generation = 1;
+  bool has_finalizer = false;
+  /// Annotations: what the node was when it was to be cordoned; when the wait began; that it was Ready.
+  std::optional<bool> initially_unschedulable = {};
+  std::optional<absl::Time> wait_start = {};
+  bool ready_stamped = false;
+  /// The drain request, if there is one: since when, and the pods that were to be evicted.
+  std::optional<absl::Time> drain_start = {};
+  std::vector<PodRef> drain_pods = {};
+  /// When the operator looks at the object next.
+  absl::Time next_step = absl::InfiniteFuture();
+};
+
 enum class EffectKind : std::uint8_t {
   kPodStarted,
   kPodCrashed,
@@ -76,12 +97,13 @@ enum class EffectKind : std::uint8_t {
   kSyncDaemonSet,
   kObserveTemplate,
   kSyncWorkload,
+  kStepMaintenance,
 };
 
 /// Something that the cluster will do. What it is about may be gone by then: the UID tells.
 struct Effect {
   EffectKind kind = EffectKind::kSchedule;
-  /// Pod or DaemonSet.
+  /// Pod, DaemonSet or NodeMaintenance.
   Key key = {};
   std::string uid = {};
   std::string node_name = {};
@@ -111,12 +133,17 @@ class Model {
   bool RemovePod(const Key& key);
   bool SetPodBehavior(const Key& key, const PodBehavior& behavior);
   bool SetDaemonSetBehavior(const Key& key, const PodBehavior& behavior);
-  bool SetTemplate(const Key& key, const std::string& hash);
+  bool SetTemplate(const Key& key, const std::string& hash, const std::string& template_json);
   bool RemoveDaemonSet(const Key& key, bool orphan);
   bool RemoveDisruptionBudget(const Key& key);
   void TerminateNamespace(const std::string& ns) { terminating_namespaces_.insert(ns); }
   bool AddCrashRule(const Key& key, CrashRule rule);
   bool ClearCrashRules(const Key& key);
+  NodeMaintenance AddNodeMaintenance(NodeMaintenance maintenance);
+  bool EditNodeMaintenance(const Key& key, const std::function<void(NodeMaintenance&)>& edit);
+  bool RemoveNodeMaintenance(const Key& key);
+  void RunMaintenanceOperator(const MaintenanceOperatorOptions& options);
+  void StopMaintenanceOperator();
 
   const Node* FindNode(const std::string& name) const;
   const Pod* FindPod(const Key& key) const;
@@ -127,10 +154,15 @@ class Model {
   std::vector<DaemonSet> ListDaemonSets(const std::string& ns, const LabelSelector& selector) const;
   std::vector<ControllerRevision> ListControllerRevisions(const std::string& ns, const LabelSelector& selector) const;
   std::vector<PodDisruptionBudget> ListDisruptionBudgets(const std::string& ns) const;
+  const NodeMaintenance* FindNodeMaintenance(const Key& key) const;
+  std::vector<NodeMaintenance> ListNodeMaintenances(const std::string& ns) const;
 
   absl::StatusOr<Node> PatchNode(const PatchNodeParams& params);
-  absl::StatusOr<EvictionAnswer> EvictPod(const PodRef& ref);
+  absl::StatusOr<EvictionAnswer> EvictPod(Actor actor, const PodRef& ref);
   absl::Status DeletePod(const PodRef& ref);
+  absl::StatusOr<NodeMaintenance> CreateNodeMaintenance(NodeMaintenance object);
+  absl::StatusOr<NodeMaintenance> PatchNodeMaintenance(const PatchNodeMaintenanceParams& params);
+  absl::Status DeleteNodeMaintenance(const DeleteNodeMaintenanceParams& params);
   bool IsTerminating(const std::string& ns) const { return terminating_namespaces_.count(ns) > 0; }
 
  private:
@@ -143,6 +175,10 @@ class Model {
   void PutDaemonSet(Actor actor, DaemonSetRecord& record, DaemonSet daemon_set);
   void PutRevision(ControllerRevision revision);
   void EraseRevision(Actor actor, const Key& key);
+  /// `metadata_changed`: a new version even if the object stays as it is, for what only the record knows of.
+  void EditMaintenance(Actor actor, MaintenanceRecord& record, const std::function<void(NodeMaintenance&)>& edit,
+                       bool metadata_changed = false);
+  void EraseMaintenance(Actor actor, const Key& key);
 
   std::string NextVersion();
   std::string NewUid();
@@ -188,6 +224,21 @@ class Model {
   void RunKubelet(const Effect& effect);
   void CollectPods(const std::string& node_name);
 
+  // The maintenance operator.
+  void StartMaintenanceDeletion(Actor actor, const Key& key);
+  void CollectMaintenances(const std::string& node_uid);
+  void WakeMaintenance(MaintenanceRecord& record, absl::Duration delay);
+  void WakePendingMaintenances();
+  void StepMaintenance(const Effect& effect);
+  void StepDeletion(MaintenanceRecord& record, const Node& node);
+  void StepCordon(MaintenanceRecord& record, const Node& node);
+  void StepWait(MaintenanceRecord& record);
+  void StepDraining(MaintenanceRecord& record);
+  void SetReason(MaintenanceRecord& record, std::string_view reason);
+  void DropFinalizer(MaintenanceRecord& record);
+  bool MaySchedule(const MaintenanceRecord& record) const;
+  std::optional<std::vector<PodRef>> PodsToDrain(const NodeMaintenance& object) const;
+
   const FakeClusterOptions options_;
   ChangeObserver observer_;
   absl::Time now_ = absl::UnixEpoch();
@@ -203,6 +254,10 @@ class Model {
   std::map<Key, BudgetRecord> budgets_;
   /// By UID, which is in order of creation.
   std::map<std::string, WorkloadRecord> workloads_;
+  std::map<Key, MaintenanceRecord> maintenances_;
+  std::int64_t maintenance_count_ = 0;
+  /// nullopt: it does not run.
+  std::optional<MaintenanceOperatorOptions> maintenance_operator_;
   std::set<std::string> terminating_namespaces_;
   /// By namespace, kind and name.
   std::map<std::tuple<std::string, std::string, std::string>, std::string> owner_uids_;

@@ -54,6 +54,7 @@ void Model::RunNextEffect() {
       }
       return;
     case EffectKind::kSyncWorkload: SyncWorkload(effect.uid, Actor::kCluster, /*started=*/false); return;
+    case EffectKind::kStepMaintenance: StepMaintenance(effect); return;
   }
 }
 
@@ -150,6 +151,7 @@ void Model::OnNodeChanged(const Node* before, const Node* after) {
           {.kind = EffectKind::kSyncDaemonSet, .key = key, .uid = record.daemon_set.uid, .node_name = name});
   }
   if (after != nullptr) return;
+  CollectMaintenances(before->uid);
   if (options_.pod_gc_delay > absl::ZeroDuration()) {
     Queue(options_.pod_gc_delay, {.kind = EffectKind::kCollectPods, .node_name = name});
   } else {

@@ -2,7 +2,8 @@
 /// controllers, scheduler, kubelets, disruption budgets, on a virtual clock.
 ///
 /// Defines FakeCluster, the specs of what it holds (DaemonSetSpec, WorkloadSpec, DisruptionBudgetSpec,
-/// PodBehavior), and what it reports (Call, Change). See builders.h for nodes, pods and whole fleets.
+/// PodBehavior, MaintenanceOperatorOptions), and what it reports (Call, Change). See builders.h for nodes, pods
+/// and whole fleets.
 ///
 ///     auto clock = std::make_shared<FakeClock>();
 ///     auto cluster = std::make_shared<FakeCluster>(clock);
@@ -20,7 +21,8 @@
 /// - A model and no recorder: assert on nodes() and pods(), not on calls. The journal is for output.
 /// - Not modelled: adoption of orphans, taints and tolerations, percentages in budgets, history limits of
 ///   revisions, duplicates of DaemonSet pods being removed, RollingUpdate (only reported), pods evicted from
-///   lost nodes.
+///   lost nodes. Of the maintenance operator: its webhook, its garbage collector, maxUnavailable, its ranking
+///   of requests (the oldest comes first), OpenShift.
 /// - Thread-safe. The facade's calls take no virtual time.
 #ifndef DRIVERUPGRADE_TESTING_FAKE_CLUSTER_H_
 #define DRIVERUPGRADE_TESTING_FAKE_CLUSTER_H_
@@ -67,6 +69,9 @@ struct DaemonSetSpec {
   StringMap node_selector = {};
   /// Stands for the pod template; becomes the label controller-revision-hash.
   std::string hash = "rev-1";
+  /// The template itself, as JSON, for the `data` of the ControllerRevision; empty: one whose image is named
+  /// after the hash.
+  std::string template_json = {};
   bool on_delete = true;
   PodBehavior behavior = {};
   std::vector<std::string> resource_names = {};
@@ -107,6 +112,17 @@ struct DisruptionBudgetSpec {
   bool always_allow_unhealthy = false;
   /// False: the disruption controller has not seen it yet, and evictions are refused for 10 s at a time (E9).
   bool processed = true;
+};
+
+/// NVIDIA's maintenance operator, which carries out NodeMaintenances: cordons, waits, drains, reports Ready, and
+/// gives the node back when the object is deleted (M0-M10).
+struct MaintenanceOperatorOptions {
+  /// From a change of an object to the operator's next step, which takes the object one state further.
+  absl::Duration step_delay = absl::Seconds(1);
+  /// Between two looks at the pods that are waited for or drained, and two attempts to evict them.
+  absl::Duration poll_interval = absl::Seconds(10);
+  /// maxParallelOperations: how many nodes may have an object past Pending; nullopt: any number.
+  std::optional<int> parallel = {};
 };
 
 struct FakeClusterOptions {
@@ -167,6 +183,7 @@ struct Change {
   Versions<Pod> pod = {};
   Versions<DaemonSet> daemon_set = {};
   Versions<ControllerRevision> controller_revision = {};
+  Versions<NodeMaintenance> node_maintenance = {};
 };
 /// Runs after each commit with the cluster locked: it must not use the cluster, but sees every change, in
 /// order.
@@ -190,6 +207,10 @@ class FakeCluster final : public ClusterFacade {
   void AddWorkload(WorkloadSpec spec);
   /// Replaces the budget of that name.
   void AddDisruptionBudget(DisruptionBudgetSpec spec);
+  /// One that somebody else made, in any state; one of that name is removed first. The operator's finalizer
+  /// holds it from the state Cordon on, and if it is being deleted. After Cordon, the operator takes the node
+  /// for one that it cordoned itself, if the object says `cordon`.
+  NodeMaintenance AddNodeMaintenance(NodeMaintenance maintenance);
 
   // The administrator. False if there is no such object.
 
@@ -201,13 +222,23 @@ class FakeCluster final : public ClusterFacade {
   bool EditPod(const std::string& ns, const std::string& name, const std::function<void(Pod&)>& edit);
   /// As `kubectl delete --force --grace-period=0`.
   bool RemovePod(const std::string& ns, const std::string& name);
-  /// Changes the pod template of a DaemonSet, or changes it back (R6).
-  bool SetTemplate(const std::string& ns, const std::string& name, const std::string& hash);
+  /// Changes the pod template of a DaemonSet, or changes it back (R6). `template_json` as in DaemonSetSpec; empty
+  /// also stands for what this hash had before.
+  bool SetTemplate(const std::string& ns, const std::string& name, const std::string& hash,
+                   const std::string& template_json = {});
   /// Its pods are deleted, or lose their owner if `orphan`; its ControllerRevisions go.
   bool RemoveDaemonSet(const std::string& ns, const std::string& name, bool orphan = false);
   bool RemoveDisruptionBudget(const std::string& ns, const std::string& name);
   /// From now on nothing can be created in it, evictions included (E19). Its pods stay.
   void TerminateNamespace(const std::string& ns);
+  /// Any edit; namespace, name and UID stay.
+  bool EditNodeMaintenance(const std::string& ns, const std::string& name,
+                           const std::function<void(NodeMaintenance&)>& edit);
+  /// With its finalizer: nobody gives the node back.
+  bool RemoveNodeMaintenance(const std::string& ns, const std::string& name);
+  /// Until then nobody cares for NodeMaintenances. It begins with those that exist.
+  void RunMaintenanceOperator(MaintenanceOperatorOptions options = {});
+  void StopMaintenanceOperator();
 
   // What goes wrong in the cluster. False if there is no such object.
 
@@ -259,6 +290,8 @@ class FakeCluster final : public ClusterFacade {
   std::vector<Pod> daemon_set_pods(const std::string& ns, const std::string& name) const;
   std::vector<DaemonSet> daemon_sets() const;
   std::vector<PodDisruptionBudget> disruption_budgets() const;
+  std::optional<NodeMaintenance> node_maintenance(const std::string& ns, const std::string& name) const;
+  std::vector<NodeMaintenance> node_maintenances() const;
   /// What RecordEvent was given, in order.
   std::vector<RecordEventParams> events() const;
   std::vector<Call> journal() const;
@@ -279,9 +312,18 @@ class FakeCluster final : public ClusterFacade {
       const CallContext& context, const ListControllerRevisionsParams& params) override;
   absl::StatusOr<std::vector<PodDisruptionBudget>> ListPodDisruptionBudgets(
       const CallContext& context, const ListPodDisruptionBudgetsParams& params) override;
+  absl::StatusOr<NodeMaintenance> GetNodeMaintenance(const CallContext& context,
+                                                     const GetNodeMaintenanceParams& params) override;
+  absl::StatusOr<std::vector<NodeMaintenance>> ListNodeMaintenances(const CallContext& context,
+                                                                    const ListNodeMaintenancesParams& params) override;
   absl::StatusOr<Node> PatchNode(const CallContext& context, const PatchNodeParams& params) override;
   absl::StatusOr<EvictionAnswer> EvictPod(const CallContext& context, const EvictPodParams& params) override;
   absl::Status DeletePod(const CallContext& context, const DeletePodParams& params) override;
+  absl::StatusOr<NodeMaintenance> CreateNodeMaintenance(const CallContext& context,
+                                                        const CreateNodeMaintenanceParams& params) override;
+  absl::StatusOr<NodeMaintenance> PatchNodeMaintenance(const CallContext& context,
+                                                       const PatchNodeMaintenanceParams& params) override;
+  absl::Status DeleteNodeMaintenance(const CallContext& context, const DeleteNodeMaintenanceParams& params) override;
   absl::Status RecordEvent(const CallContext& context, const RecordEventParams& params) override;
 
  private:

@@ -80,6 +80,22 @@ TEST_CASE("a new template gives a revision with the highest number and leaves th
   CHECK_FALSE(world.cluster.SetTemplate("gpu", "absent", "bbb"));
 }
 
+TEST_CASE("a revision holds the template it stands for (R3)") {
+  World world;
+  REQUIRE(world.cluster.SetTemplate("gpu", "driver", "bbb", R"({"spec":{"x":1}})"));
+  REQUIRE(world.cluster.SetTemplate("gpu", "driver", "ccc"));
+  const std::vector<ControllerRevision> revisions = world.Revisions();
+  REQUIRE(revisions.size() == 3);
+  CHECK(revisions[0].data ==
+        R"({"spec":{"template":{"$patch":"replace","spec":{"containers":[{"image":"driver:aaa","name":"driver"}]}}}})");
+  CHECK(revisions[1].data == R"({"spec":{"template":{"spec":{"x":1}}}})");
+  CHECK(revisions[2].data != revisions[0].data);
+  REQUIRE(world.cluster.SetTemplate("gpu", "driver", "bbb"));
+  CHECK(world.Revisions()[1].data == revisions[1].data);
+  world.cluster.AddDaemonSet({.ns = "gpu", .name = "other", .template_json = "{}"});
+  CHECK(world.Revisions().back().data == R"({"spec":{"template":{}}})");
+}
+
 TEST_CASE("a template that comes back takes its old revision with a higher number (R6)") {
   World world;
   REQUIRE(world.cluster.SetTemplate("gpu", "driver", "bbb"));

@@ -77,14 +77,14 @@ TEST_CASE("a controller revision is read, its number beyond the precision of a d
   const absl::StatusOr<ControllerRevision> revision =
       ParseObject<ControllerRevision>(fixtures::kControllerRevision);
   REQUIRE(revision.ok());
-  CHECK(*revision ==
-        ControllerRevision{.ns = "gpu-operator",
-                           .name = "driver-5d7c8f9b6c",
-                           .owner_uid = "u-ds",
-                           .revision = 9007199254740993,
-                           .labels = {{"app", "driver"}, {"controller-revision-hash", "5d7c8f9b6c"}},
-                           .data = R"({"spec":{"template":{"$patch":"replace","metadata":{"labels":{"app":)"
-                                   R"("driver"}}}}})"});
+  CHECK(*revision == ControllerRevision{.ns = "gpu-operator",
+                                        .name = "driver-5d7c8f9b6c",
+                                        .owner_uid = "u-ds",
+                                        .revision = 9007199254740993,
+                                        .labels = {{"app", "driver"}, {"controller-revision-hash", "5d7c8f9b6c"}},
+                                        .data =
+                                            R"({"spec":{"template":{"$patch":"replace","metadata":{"labels":{"app":)"
+                                            R"("driver"}}}}})"});
 }
 
 TEST_CASE("a disruption budget is read") {

@@ -10,7 +10,9 @@
 ///       if (!status.ok()) std::cerr << one.name << ": " << status << "\n";
 ///     }
 ///
-/// Needs no test framework. The same cases hold for FakeCluster and for a real API server. Each uses names
+/// Needs no test framework. The same cases hold for FakeCluster and for a real API server; those of node
+/// maintenances for one that knows the kind, so over one that does not, put a ForwardingFacade that says that
+/// they are not supported. Each uses names
 /// that start with ContractWorld::prefix(), and reads nothing but its own objects, so the cluster may hold
 /// others. A world is used by one thread, and by one case or by many. Example:
 /// tests/contract/fake_cluster_contract_test.cc.

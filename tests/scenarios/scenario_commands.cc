@@ -55,6 +55,8 @@ const std::map<std::string_view, Scenario::Command>& Scenario::Commands() {
       {"pod", &Scenario::Pod},
       {"workload", &Scenario::Workload},
       {"budget", &Scenario::Budget},
+      {"maintenance-operator", &Scenario::MaintenanceOperator},
+      {"maintenance", &Scenario::Maintenance},
       {"fault", &Scenario::Fault},
       {"template", &Scenario::Template},
       {"crash", &Scenario::Crash},
@@ -65,6 +67,7 @@ const std::map<std::string_view, Scenario::Command>& Scenario::Commands() {
       {"run", &Scenario::RunPasses},
       {"show", &Scenario::Show},
       {"pods", &Scenario::Pods},
+      {"maintenances", &Scenario::Maintenances},
       {"events", &Scenario::Events},
       {"expect-stuck", &Scenario::ExpectStuck},
   };
@@ -148,6 +151,10 @@ std::string Scenario::Admin(Arguments& arguments) {
     }
   } else if (verb == "remove-daemon-set") {
     found = cluster().RemoveDaemonSet(DriverOf(arguments).ns, object, arguments.Flag("orphan"));
+  } else if (verb == "remove-maintenance") {
+    for (const NodeMaintenance& maintenance : cluster().node_maintenances()) {
+      if (maintenance.name == object) found |= cluster().RemoveNodeMaintenance(maintenance.ns, maintenance.name);
+    }
   } else if (verb == "terminate-namespace") {
     cluster().TerminateNamespace(object);
     found = true;
@@ -238,6 +245,12 @@ std::string Scenario::Pods(Arguments& arguments) {
     if (!ns || pod.ref.ns == *ns) text += PodText(pod);
   }
   return text;
+}
+
+std::string Scenario::Maintenances(Arguments&) {
+  std::string text;
+  for (const NodeMaintenance& maintenance : cluster().node_maintenances()) text += MaintenanceText(maintenance);
+  return text.empty() ? "none\n" : text;
 }
 
 // The Events since the last time.

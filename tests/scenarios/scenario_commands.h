@@ -33,6 +33,8 @@ class Scenario {
   std::string Pod(Arguments& arguments);
   std::string Workload(Arguments& arguments);
   std::string Budget(Arguments& arguments);
+  std::string MaintenanceOperator(Arguments& arguments);
+  std::string Maintenance(Arguments& arguments);
   std::string Fault(Arguments& arguments);
   // What happens in it; scenario_commands.cc.
   std::string Template(Arguments& arguments);
@@ -44,6 +46,7 @@ class Scenario {
   std::string RunPasses(Arguments& arguments);
   std::string Show(Arguments& arguments);
   std::string Pods(Arguments& arguments);
+  std::string Maintenances(Arguments& arguments);
   std::string Events(Arguments& arguments);
   std::string ExpectStuck(Arguments& arguments);
 

@@ -58,6 +58,11 @@ Operation ParseOperation(const std::string& text) {
       {"list-pods", Operation::kListPods},
       {"list-daemon-sets", Operation::kListDaemonSets},
       {"list-controller-revisions", Operation::kListControllerRevisions},
+      {"get-node-maintenance", Operation::kGetNodeMaintenance},
+      {"list-node-maintenances", Operation::kListNodeMaintenances},
+      {"create-node-maintenance", Operation::kCreateNodeMaintenance},
+      {"patch-node-maintenance", Operation::kPatchNodeMaintenance},
+      {"delete-node-maintenance", Operation::kDeleteNodeMaintenance},
       {"patch-node", Operation::kPatchNode},
       {"evict-pod", Operation::kEvictPod},
       {"delete-pod", Operation::kDeletePod},
@@ -225,6 +230,43 @@ std::string Scenario::Budget(Arguments& arguments) {
   spec.max_unavailable = arguments.Number("max-unavailable");
   spec.processed = !arguments.Flag("unprocessed");
   cluster().AddDisruptionBudget(spec);
+  return {};
+}
+
+std::string Scenario::MaintenanceOperator(Arguments& arguments) {
+  testing::MaintenanceOperatorOptions options;
+  options.step_delay = arguments.Duration("delay").value_or(options.step_delay);
+  options.parallel = arguments.Number("parallel");
+  cluster().RunMaintenanceOperator(options);
+  return {};
+}
+
+// An object that somebody else made. One that has a reason belongs to its node, as the operator has looked at it.
+std::string Scenario::Maintenance(Arguments& arguments) {
+  const std::string node_name = arguments.Word("the node's name");
+  const std::string prefix = arguments.Value("prefix").value_or("nvidia-operator");
+  NodeMaintenance maintenance{.ns = arguments.Value("ns").value_or("default"),
+                              .name = fmt::format("{}-{}", prefix, node_name),
+                              .uid = fmt::format("uid-{}-{}", prefix, node_name),
+                              .node_name = node_name};
+  const auto requestor = arguments.Value("requestor");
+  if (!requestor) throw ScenarioError("requestor=.. is missing");
+  maintenance.requestor_id = *requestor;
+  for (std::string rest = arguments.Value("additional").value_or(""); !rest.empty();) {
+    const std::size_t comma = rest.find(',');
+    maintenance.additional_requestors.push_back(rest.substr(0, comma));
+    rest = comma == std::string::npos ? "" : rest.substr(comma + 1);
+  }
+  if (const auto reason = arguments.Value("reason")) {
+    maintenance.conditions = {{.type = "Ready",
+                               .status = *reason == "Ready" ? "True" : "False",
+                               .reason = *reason,
+                               .last_transition_time = world_->clock()->Now()}};
+    if (const auto node = cluster().node(node_name)) maintenance.node_uid = node->uid;
+  }
+  if (const auto uid = arguments.Value("node-uid")) maintenance.node_uid = *uid;
+  if (arguments.Flag("terminating")) maintenance.deletion_timestamp = world_->clock()->Now();
+  cluster().AddNodeMaintenance(maintenance);
   return {};
 }
 

@@ -1,6 +1,7 @@
 #include "scenarios/scenario_text.h"
 
 #include "fmt/format.h"
+#include "fmt/ranges.h"
 #include "scenarios/scenario_invariants.h"
 
 namespace driverupgrade::tests {
@@ -94,6 +95,22 @@ std::string PodText(const Pod& pod) {
   } else {
     text += IsReady(pod) ? ", ready" : ", not ready";
   }
+  return text + "\n";
+}
+
+std::string MaintenanceText(const NodeMaintenance& maintenance) {
+  std::string text = fmt::format("{}: requestor {}", maintenance.name, maintenance.requestor_id);
+  if (!maintenance.additional_requestors.empty()) {
+    text += fmt::format(", additional {}", fmt::join(maintenance.additional_requestors, " "));
+  }
+  std::string reason = "no reason";
+  std::string failed;
+  for (const Condition& condition : maintenance.conditions) {
+    if (condition.type == "Ready") reason = condition.reason;
+    if (condition.type == "RequestorFailed" && condition.status == "True") failed = ", RequestorFailed is True";
+  }
+  text += ", " + reason + failed;
+  if (maintenance.deletion_timestamp) text += ", terminating";
   return text + "\n";
 }
 

@@ -18,6 +18,8 @@ std::string GatesText(const Plan& plan);
 /// State, cordon, and labels and annotations with one of our keys.
 std::string NodeText(const Node& node, const DriverIdentity& identity);
 std::string PodText(const Pod& pod);
+/// Name, requestors, the reason of the condition Ready, and RequestorFailed if it is True.
+std::string MaintenanceText(const NodeMaintenance& maintenance);
 
 }  // namespace driverupgrade::tests
 

@@ -64,8 +64,10 @@ const std::map<std::string_view, Scenario::Command>& Scenario::Commands() {
       {"advance", &Scenario::Advance},
       {"restart-engine", &Scenario::Restart},
       {"step", &Scenario::Step},
+      {"release", &Scenario::Release},
       {"run", &Scenario::RunPasses},
       {"show", &Scenario::Show},
+      {"totals", &Scenario::Totals},
       {"pods", &Scenario::Pods},
       {"maintenances", &Scenario::Maintenances},
       {"events", &Scenario::Events},
@@ -182,12 +184,20 @@ std::string Scenario::Advance(Arguments& arguments) {
 }
 
 std::string Scenario::Restart(Arguments& arguments) {
-  DriverOf(arguments).engine = nullptr;
+  ScenarioDriver& driver = DriverOf(arguments);
+  driver.engine = nullptr;
+  driver.released = false;
   return {};
 }
 
 std::string Scenario::Step(Arguments& arguments) {
   const absl::StatusOr<ReconcileResult> result = world_->Pass(DriverOf(arguments));
+  return result.ok() ? PassText(*result) : fmt::format("error: {}\n", result.status().ToString());
+}
+
+// The operator is being removed (dep-F9).
+std::string Scenario::Release(Arguments& arguments) {
+  const absl::StatusOr<ReconcileResult> result = world_->Release(DriverOf(arguments));
   return result.ok() ? PassText(*result) : fmt::format("error: {}\n", result.status().ToString());
 }
 
@@ -204,7 +214,7 @@ std::string Scenario::RunPasses(Arguments& arguments) {
     bool moved = false;
     bool reached = false;
     for (auto& [name, driver] : world_->drivers()) {
-      if (only && name != *only) continue;
+      if (driver.released || (only && name != *only)) continue;
       const absl::StatusOr<ReconcileResult> result = world_->Pass(driver);
       if (!result.ok()) {
         text += fmt::format("error: {}\n", result.status().ToString());
@@ -237,6 +247,8 @@ std::string Scenario::Show(Arguments& arguments) {
   }
   return text;
 }
+
+std::string Scenario::Totals(Arguments& arguments) { return TotalsText(DriverOf(arguments).last_plan); }
 
 std::string Scenario::Pods(Arguments& arguments) {
   const auto ns = arguments.Value("ns");

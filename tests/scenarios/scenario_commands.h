@@ -43,8 +43,10 @@ class Scenario {
   std::string Advance(Arguments& arguments);
   std::string Restart(Arguments& arguments);
   std::string Step(Arguments& arguments);
+  std::string Release(Arguments& arguments);
   std::string RunPasses(Arguments& arguments);
   std::string Show(Arguments& arguments);
+  std::string Totals(Arguments& arguments);
   std::string Pods(Arguments& arguments);
   std::string Maintenances(Arguments& arguments);
   std::string Events(Arguments& arguments);

@@ -65,6 +65,17 @@ void CheckKeys(const StringMap& before, const StringMap& after, const DriverIden
   }
 }
 
+// Annotations that an upgrade of ours leaves on no node that it has done with.
+std::vector<std::string> PassingAnnotations(const DriverIdentity& identity) {
+  return {identity.StageAnnotation(),
+          identity.FailedRevisionAnnotation(),
+          identity.FailuresAnnotation(),
+          identity.RestartPodAnnotation(),
+          identity.InitiallyUnschedulableAnnotation(),
+          identity.PodCompletionStartAnnotation(),
+          identity.ValidationStartAnnotation()};
+}
+
 void CheckEnd(const NodeCommit& commit, const DriverIdentity& identity) {
   const std::string& name = commit.after.name;
   if (commit.before.annotations.contains(identity.InitiallyUnschedulableAnnotation()) && commit.before.unschedulable &&
@@ -75,9 +86,7 @@ void CheckEnd(const NodeCommit& commit, const DriverIdentity& identity) {
   if (StateOf(commit.after, identity) != UpgradeState::kDone) return;
   if (!commit.before.unschedulable && commit.after.unschedulable) Broken("dep-F7: done, and cordoned by us", name);
   if (from == UpgradeState::kUnknown) return;
-  for (const std::string& key : {identity.StageAnnotation(), identity.FailedRevisionAnnotation(),
-                                 identity.RestartPodAnnotation(), identity.InitiallyUnschedulableAnnotation(),
-                                 identity.PodCompletionStartAnnotation(), identity.ValidationStartAnnotation()}) {
+  for (const std::string& key : PassingAnnotations(identity)) {
     if (commit.after.annotations.contains(key)) Broken("dep-F6: left behind on a node that is done", name + ", " + key);
   }
 }
@@ -96,6 +105,12 @@ void CheckCommit(const PassRecord& pass, const NodeCommit& commit) {
   if (from == to && plan->path.empty()) return;
   if (from != plan->from || to != plan->to()) Broken("the commit is not the plan's transition", name);
   CheckEnd(commit, pass.identity);
+}
+
+// Whether the policy lets pods be deleted that could not be evicted in time.
+bool MayDeletePods(const UpgradePolicy& policy) {
+  return (policy.drain && policy.drain->on_timeout == OnTimeout::kDelete) ||
+         (policy.pod_deletion && policy.pod_deletion->on_timeout == OnTimeout::kDelete);
 }
 
 void CheckPodEffects(const PassRecord& pass) {
@@ -118,7 +133,9 @@ void CheckPodEffects(const PassRecord& pass) {
       if (pod.mirror || (IsDaemonSetPod(pod) && !IsFinished(pod))) Broken("not to be evicted", ref.ToString());
     }
     for (const PodRef& ref : plan.remove) {
-      if (find(ref).ref.ns != pass.driver_ns) Broken("not a driver pod, but deleted", ref.ToString());
+      if (find(ref).ref.ns != pass.driver_ns && !MayDeletePods(pass.policy)) {
+        Broken("not a driver pod, but deleted", ref.ToString());
+      }
     }
   }
 }
@@ -164,6 +181,29 @@ void CheckBudgets(const PassRecord& pass) {
   }
 }
 
+// dep-F18.
+void CheckTotals(const PassRecord& pass) {
+  const Tally& totals = pass.plan.totals;
+  Tally labels;
+  for (const std::string& name : ManagedNodes(pass)) {
+    const auto node = pass.nodes.find(name);
+    if (node == pass.nodes.end()) continue;
+    const auto state = StateOf(node->second, pass.identity);
+    ++labels.total;
+    labels.pending += state == UpgradeState::kUpgradeRequired;
+    labels.in_progress += !state || IsInProgress(*state);
+    labels.failed += state == UpgradeState::kFailed;
+    labels.done += state == UpgradeState::kDone;
+  }
+  if (totals.total != labels.total || totals.pending != labels.pending || totals.failed != labels.failed ||
+      totals.in_progress != labels.in_progress || totals.done != labels.done) {
+    Broken("dep-F18: the totals are not what the labels say", fmt::format("{} nodes", labels.total));
+  }
+  if (totals.slots < 0 || totals.slots > totals.total || totals.unavailable < 0) {
+    Broken("dep-F18: a total that cannot be", fmt::format("{} slots of {} nodes", totals.slots, totals.total));
+  }
+}
+
 }  // namespace
 
 std::optional<UpgradeState> StateOf(const Node& node, const DriverIdentity& identity) {
@@ -191,6 +231,28 @@ void CheckInvariants(const PassRecord& pass) {
   for (const NodeCommit& commit : pass.commits) CheckCommit(pass, commit);
   CheckPodEffects(pass);
   CheckBudgets(pass);
+  CheckTotals(pass);
+}
+
+void CheckReleased(const PassRecord& pass) {
+  for (const NodePlan& plan : pass.plan.nodes) {
+    if (!plan.evict.empty() || !plan.remove.empty()) Broken("dep-F9: pods are touched by a release", plan.node);
+  }
+  for (const NodeCommit& commit : pass.commits) {
+    const std::string& name = commit.after.name;
+    CheckKeys(commit.before.labels, commit.after.labels, pass.identity, name);
+    CheckKeys(commit.before.annotations, commit.after.annotations, pass.identity, name);
+    if (commit.after.labels.contains(pass.identity.StateLabel())) Broken("dep-F9: the label is left behind", name);
+    for (const std::string& key : PassingAnnotations(pass.identity)) {
+      if (commit.after.annotations.contains(key)) Broken("dep-F9: left behind", name + ", " + key);
+    }
+    if (commit.before.unschedulable == commit.after.unschedulable) continue;
+    if (commit.after.unschedulable) Broken("dep-F9: a release cordons", name);
+    if (commit.before.annotations.contains(pass.identity.InitiallyUnschedulableAnnotation()) ||
+        commit.after.annotations.contains(std::string(kCordonedByAnnotation))) {
+      Broken("dep-F9: somebody else's cordon was lifted", name);
+    }
+  }
 }
 
 }  // namespace driverupgrade::tests

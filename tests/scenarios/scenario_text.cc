@@ -76,6 +76,17 @@ std::string TransitionsText(const ReconcileResult& result, absl::Time now) {
   return text;
 }
 
+std::string TotalsText(const Plan& plan) {
+  const Tally& totals = plan.totals;
+  const UpgradeBudget& budget = plan.budget;
+  std::string text = fmt::format(
+      "{} nodes: {} pending, {} in progress, {} failed, {} done; {} slots held, {} unavailable", totals.total,
+      totals.pending, totals.in_progress, totals.failed, totals.done, totals.slots, totals.unavailable);
+  if (budget.parallel_max) text += fmt::format("; {} slots free", budget.ParallelFree());
+  if (budget.unavailable_max) text += fmt::format("; headroom {} of {}", budget.Headroom(), *budget.unavailable_max);
+  return text + "\n";
+}
+
 std::string NodeText(const Node& node, const DriverIdentity& identity) {
   const auto state = StateOf(node, identity);
   std::string text = fmt::format("{}: {}", node.name, state ? ToString(*state) : "no state");

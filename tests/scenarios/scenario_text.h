@@ -15,6 +15,8 @@ std::string PassText(const ReconcileResult& result);
 std::string TransitionsText(const ReconcileResult& result, absl::Time now);
 /// One line for each node that waits.
 std::string GatesText(const Plan& plan);
+/// The counts before the plan, and what the limits leave.
+std::string TotalsText(const Plan& plan);
 /// State, cordon, and labels and annotations with one of our keys.
 std::string NodeText(const Node& node, const DriverIdentity& identity);
 std::string PodText(const Pod& pod);

@@ -104,29 +104,50 @@ void ScenarioWorld::PlanFault(PlannedFault fault) {
       nullptr);
 }
 
-absl::StatusOr<ReconcileResult> ScenarioWorld::Pass(ScenarioDriver& driver) {
+PassRecord ScenarioWorld::BeginPass(ScenarioDriver& driver) {
   cluster_->Settle();
   if (driver.engine == nullptr) StartEngine(driver);
-  CheckPurity(driver);
   PassRecord record{.identity = driver.identity,
                     .policy = driver.policy,
                     .driver_ns = driver.ns,
                     .now = clock_->Now(),
                     .pods = cluster_->pods()};
   for (const Node& node : cluster_->nodes()) record.nodes[node.name] = node;
+  return record;
+}
+
+absl::StatusOr<ReconcileResult> ScenarioWorld::Pass(ScenarioDriver& driver) {
+  if (driver.released) throw ScenarioError("no pass may follow `release`; `restart-engine` comes first");
+  PassRecord record = BeginPass(driver);
+  CheckPurity(driver);
   commits_.clear();
   absl::StatusOr<ReconcileResult> result = driver.engine->Reconcile({}, driver.policy);
   driver.engine->Quiesce();
   if (!result.ok()) return result;
   record.plan = result->plan;
   record.commits = commits_;
+  driver.last_plan = result->plan;
   CheckInvariants(record);
+  return result;
+}
+
+absl::StatusOr<ReconcileResult> ScenarioWorld::Release(ScenarioDriver& driver) {
+  PassRecord record = BeginPass(driver);
+  driver.released = true;
+  commits_.clear();
+  absl::StatusOr<ReconcileResult> result = driver.engine->Release({});
+  driver.engine->Quiesce();
+  if (!result.ok()) return result;
+  record.plan = result->plan;
+  record.commits = commits_;
+  CheckReleased(record);
   return result;
 }
 
 std::vector<std::string> ScenarioWorld::Unfinished() {
   std::vector<std::string> names;
   for (const auto& [driver_name, driver] : drivers_) {
+    if (driver.released) continue;
     PassRecord world{
         .identity = driver.identity, .policy = driver.policy, .driver_ns = driver.ns, .pods = cluster_->pods()};
     for (const Node& node : cluster_->nodes()) world.nodes[node.name] = node;
@@ -145,6 +166,7 @@ bool ScenarioWorld::AllDone() { return Unfinished().empty(); }
 absl::Time ScenarioWorld::PassAll() {
   absl::Time next = cluster_->NextEventTime();
   for (auto& [name, driver] : drivers_) {
+    if (driver.released) continue;
     const absl::StatusOr<ReconcileResult> result = Pass(driver);
     if (!result.ok()) next = std::min(next, clock_->Now() + absl::Seconds(1));
     if (result.ok() && result->wake_at) next = std::min(next, *result->wake_at);

@@ -27,6 +27,10 @@ struct ScenarioDriver {
   std::set<std::string> pod_filter_failures = {};
   UpgradePolicy policy = {.auto_upgrade = true};
   std::unique_ptr<UpgradeEngine> engine = nullptr;
+  /// The operator is being removed: its engine makes no further pass until it is started anew.
+  bool released = false;
+  /// Of the last pass.
+  Plan last_plan = {};
 };
 
 /// A call on one object that is to fail, so many times.
@@ -50,6 +54,8 @@ class ScenarioWorld {
 
   /// One pass of the driver's engine, with all invariants checked. Throws ScenarioError for one that is broken.
   absl::StatusOr<ReconcileResult> Pass(ScenarioDriver& driver);
+  /// Gives all nodes back (dep-F9). Throws ScenarioError for an invariant that is broken.
+  absl::StatusOr<ReconcileResult> Release(ScenarioDriver& driver);
   /// Once a fault is planned, reads of our own would use it up: Step is not run a second time any more.
   void NoteFault() { faults_used_ = true; }
   /// For a call on a certain object: a node's name, `namespace/pod`, or for lists the node or the namespace.
@@ -69,6 +75,8 @@ class ScenarioWorld {
   void Watch(const testing::Change& change);
   void StartEngine(ScenarioDriver& driver);
   void CheckPurity(const ScenarioDriver& driver);
+  /// The world before a pass of the driver's engine, which is there afterwards.
+  PassRecord BeginPass(ScenarioDriver& driver);
   SnapshotOptions Snapshot(const ScenarioDriver& driver) const;
   std::vector<std::string> Unfinished();
   absl::Time PassAll();

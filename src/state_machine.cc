@@ -106,7 +106,8 @@ NodePlan StateMachine::Release(const NodeView& view, absl::Time now) const {
   NodePlan plan{.node = view.node.name,
                 .uid = view.node.uid,
                 .resource_version = view.node.resource_version,
-                .reason = "released"};
+                .from = internal::StateOf(view.node, identity_).value_or(UpgradeState::kUnknown),
+                .reason = "the NodeMaintenance is given back"};
   if (options_.requestor) {
     const MaintenanceRequestor requestor(*options_.requestor);
     for (const NodeMaintenance* object : requestor.ClaimsOn(view)) {
@@ -114,8 +115,9 @@ NodePlan StateMachine::Release(const NodeView& view, absl::Time now) const {
     }
     if (!plan.maintenance.empty()) return plan;
   }
+  if (plan.from != UpgradeState::kUnknown) plan.path = {UpgradeState::kUnknown};
   Node after = view.node;
-  GiveBack(after, identity_);
+  plan.reason = GiveBack(after, identity_);
   if (NodePatch patch = Difference(view.node, after); !patch.empty()) plan.patch = std::move(patch);
   return plan;
 }

@@ -13,7 +13,6 @@ namespace {
 // Whether the node's cordon is an upgrade's that nobody but us relies on (dep-F7).
 bool IsOursToLift(const Node& node, const DriverIdentity& identity) {
   if (WasInitiallyUnschedulable(node, identity) || !OtherCordonNames(node, identity).empty()) return false;
-  if (DriverThatNeedsCordon(node, identity)) return false;
   // In requestor mode the maintenance operator lifts its own cordon; ours is one that we put in its place (H13).
   if (node.annotations.contains(identity.RequestorModeAnnotation())) return IsInCordonSet(node, identity);
   const std::optional<UpgradeState> state = internal::StateOf(node, identity);
@@ -36,11 +35,17 @@ void RemoveOurAnnotations(Node& node, const DriverIdentity& identity) {
 
 }  // namespace
 
-void GiveBack(Node& node, const DriverIdentity& identity) {
-  if (IsOursToLift(node, identity)) node.unschedulable = false;
+std::string GiveBack(Node& node, const DriverIdentity& identity) {
+  std::string reason = "released";
+  if (node.unschedulable && IsOursToLift(node, identity)) {
+    const std::optional<std::string> other = DriverThatNeedsCordon(node, identity);
+    node.unschedulable = other.has_value();
+    if (other) reason += fmt::format("; the cordon is left to {}, whose upgrade needs it", *other);
+  }
   SetCordonNames(node, OtherCordonNames(node, identity));
   RemoveOurAnnotations(node, identity);
   node.labels.erase(identity.StateLabel());
+  return reason;
 }
 
 Progress EnterDone(Walk& walk, std::string reason) {

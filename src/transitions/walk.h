@@ -147,8 +147,9 @@ std::optional<Progress> ReleaseMaintenance(Walk& walk);
 // Tells the maintenance operator that the driver of the node failed (M7).
 void ReportFailedMaintenance(Walk& walk);
 
-// Removes all that our upgrade wrote on `node`, and lifts a cordon that no one else relies on (dep-F9).
-void GiveBack(Node& node, const DriverIdentity& identity);
+// Removes all that our upgrade wrote on `node`, and lifts a cordon that no one else relies on (dep-F9). What was done, for a
+// person.
+std::string GiveBack(Node& node, const DriverIdentity& identity);
 // The patch that turns `from` into `to`.
 NodePatch Difference(const Node& from, const Node& to);
 // Enters upgrade-required, noting whose cordon the node carries (dep-F7).

@@ -98,13 +98,14 @@ Progress LeavePodDeletion(Walk& walk) {
   if (expired && policy->on_timeout == OnTimeout::kDelete && !round.finished) {
     return walk.DeleteOverdue(selection.evict, std::move(round));
   }
-  if (expired) return FallBackToDrain(walk, TimedOut("pod deletion", policy->timeout, round.remaining));
-  if (round.finished) {
-    const auto& [pod, error] = *walk.view.hook_errors.begin();
-    return walk.Wait(GateReason::kHook, fmt::format("{}: {}", pod, error),
-                     std::min(deadline, walk.in.now + kReadRetry));
+  if (!round.finished) {
+    if (expired) return FallBackToDrain(walk, TimedOut("pod deletion", policy->timeout, round.remaining));
+    return walk.Evict(std::move(round), deadline);
   }
-  return walk.Evict(std::move(round), deadline);
+  const auto& [pod, error] = *walk.view.hook_errors.begin();
+  std::string unknown = fmt::format("{}: {}", pod, error);
+  if (expired) return FallBackToDrain(walk, TimedOut("pod deletion", policy->timeout, unknown));
+  return walk.Wait(GateReason::kHook, std::move(unknown), std::min(deadline, walk.in.now + kReadRetry));
 }
 
 // T29-T33: drain-required -> pod-restart-required | upgrade-failed.

@@ -115,6 +115,7 @@ std::string Scenario::Options(Arguments& arguments) {
   ScenarioDriver& driver = DriverOf(arguments);
   driver.options.validation_selector = arguments.Selector("validation");
   driver.pod_filter = arguments.Selector("uses-driver");
+  driver.pod_filter_failures.clear();
   if (const auto pod = arguments.Value("filter-fails")) driver.pod_filter_failures = {*pod};
   driver.options.own_node = arguments.Value("own-node").value_or("");
   if (const auto pod = arguments.Value("own-pod")) driver.options.own_pod = ParseName(*pod);

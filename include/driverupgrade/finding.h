@@ -22,7 +22,7 @@ enum class FindingCode : std::uint8_t {
   kRevisionUnknown,     ///< The wanted revision of a DaemonSet cannot be told (dep-F15).
   kPodWithoutRevision,  ///< A driver pod has no controller-revision-hash label (R14).
   kUpdateStrategy,      ///< A driver DaemonSet is not OnDelete: Kubernetes restarts its pods by itself (R15).
-  kTimerRestarted,      ///< A stage's timer could not be trusted and began afresh (dep-F4).
+  kTimerRestarted,      ///< A timer or a count of failures could not be trusted and began afresh (dep-F4).
   kPodLeftAlone,        ///< A DaemonSet or static pod uses the driver; it cannot be evicted for good (dep-F10).
   kForeignCordon,       ///< The cordon set names a driver that is done; the cordon is taken for an administrator's.
   kHookFailed,          ///< A callback of the embedding operator failed.

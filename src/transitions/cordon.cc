@@ -24,6 +24,8 @@ std::optional<DriverIdentity> ParseName(std::string_view name) {
 
 // Another driver on the node, by its own label. A label that is no state counts as an upgrade under way.
 struct DriverState {
+  // Whether it has a name that a driver can have.
+  bool named = false;
   bool labelled = false;
   std::optional<UpgradeState> state = UpgradeState::kUnknown;
   bool Live() const { return labelled && state != UpgradeState::kDone && state != UpgradeState::kUnknown; }
@@ -31,8 +33,8 @@ struct DriverState {
 
 DriverState StateOf(const Node& node, const std::string& name) {
   const std::optional<DriverIdentity> driver = ParseName(name);
-  if (!driver || !node.labels.contains(driver->StateLabel())) return {};
-  return {.labelled = true, .state = internal::StateOf(node, *driver)};
+  if (!driver || !node.labels.contains(driver->StateLabel())) return {.named = driver.has_value()};
+  return {.named = true, .labelled = true, .state = internal::StateOf(node, *driver)};
 }
 
 std::set<std::string> CordonNames(const Node& node) {
@@ -72,7 +74,7 @@ Cordon ReadCordon(const Node& node, const DriverIdentity& identity) {
   for (const std::string& name : names) {
     const DriverState driver = StateOf(node, name);
     live |= driver.Live();
-    unlabelled |= !driver.labelled || driver.state == UpgradeState::kUnknown;
+    unlabelled |= driver.named && (!driver.labelled || driver.state == UpgradeState::kUnknown);
   }
   Cordon cordon{.kind = CordonKind::kAdministrator};
   for (const DriverIdentity& driver : DriversOutsideSet(node, identity)) {
@@ -84,7 +86,7 @@ Cordon ReadCordon(const Node& node, const DriverIdentity& identity) {
   if (live || unlabelled || cordon.rival) {
     cordon.kind = CordonKind::kUpgrade;
   } else {
-    cordon.finished_names_only = !names.empty();
+    cordon.stale_names_only = !names.empty();
   }
   return cordon;
 }

@@ -23,8 +23,8 @@ struct Cordon {
   // A driver that keeps no cordon set (the Go library), is past cordon-required and made the cordon: an upgrade of ours
   // waits for it. Its name, or nullopt.
   std::optional<std::string> rival = std::nullopt;
-  // The set names only drivers that are done.
-  bool finished_names_only = false;
+  // The set names only drivers that are done, or nothing that can be a driver.
+  bool stale_names_only = false;
 };
 Cordon ReadCordon(const Node& node, const DriverIdentity& identity);
 

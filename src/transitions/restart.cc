@@ -201,15 +201,22 @@ Progress RetryOrWait(Walk& walk, std::string why) {
 // validation-required | uncordon-required | upgrade-done once the driver is ready.
 Progress LeaveFailed(Walk& walk) {
   const std::string key = walk.in.identity.FailedRevisionAnnotation();
+  const std::string failures = walk.in.identity.FailuresAnnotation();
   const std::string& wanted = walk.driver.wanted_revision;
   const auto failed = walk.after.annotations.find(key);
   if (!wanted.empty() && failed != walk.after.annotations.end() && failed->second != wanted) {
-    walk.after.annotations.erase(walk.in.identity.FailuresAnnotation());
+    walk.after.annotations.erase(failures);
     return RequireUpgrade(walk, fmt::format("revision {} is new", wanted));
   }
   // A node that the Go library failed carries neither: for all we can know it failed just now, at this revision.
   if (!wanted.empty()) walk.after.annotations[key] = wanted;
-  if (walk.PastFailures().count == 0) walk.WriteFailures({.count = 1, .last = walk.in.now});
+  if (walk.PastFailures().count == 0) {
+    if (const auto text = walk.after.annotations.find(failures); text != walk.after.annotations.end()) {
+      walk.Note(FindingCode::kTimerRestarted,
+                fmt::format("the count of failures begins afresh: `{}` is none", text->second));
+    }
+    walk.WriteFailures({.count = 1, .last = walk.in.now});
+  }
   if (!walk.driver.InSync()) {
     return RetryOrWait(walk,
                        walk.driver.unknown ? walk.driver.why_unknown : "the driver pod is missing or out of date");

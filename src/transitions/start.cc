@@ -124,9 +124,9 @@ Progress LeaveUpgradeRequired(Walk& walk) {
   if (cordon.rival && !by_request) {
     return walk.Wait(GateReason::kOtherDriver, fmt::format("{} is being upgraded on the node", *cordon.rival));
   }
-  if (cordon.finished_names_only) {
+  if (cordon.stale_names_only) {
     walk.Note(FindingCode::kForeignCordon,
-              "the cordon names only drivers whose upgrade is done; it is taken for an administrator's");
+              "the cordon names no driver whose upgrade is under way; it is taken for an administrator's");
   }
   if (cordon.kind == CordonKind::kAdministrator && walk.in.policy.cordoned_nodes == CordonedNodes::kIgnore) {
     return walk.Wait(GateReason::kCordoned, "an administrator cordoned the node");

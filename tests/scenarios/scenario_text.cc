@@ -82,8 +82,8 @@ std::string TotalsText(const Plan& plan) {
   std::string text = fmt::format(
       "{} nodes: {} pending, {} in progress, {} failed, {} done; {} slots held, {} unavailable", totals.total,
       totals.pending, totals.in_progress, totals.failed, totals.done, totals.slots, totals.unavailable);
-  if (budget.parallel_max) text += fmt::format("; {} slots free", budget.ParallelFree());
-  if (budget.unavailable_max) text += fmt::format("; headroom {} of {}", budget.Headroom(), *budget.unavailable_max);
+  if (budget.parallel_max) text += fmt::format("; free slots: {}", budget.ParallelFree());
+  if (budget.unavailable_max) text += fmt::format("; headroom: {} of {}", budget.Headroom(), *budget.unavailable_max);
   return text + "\n";
 }
 

@@ -27,7 +27,8 @@ Holdup WhyWaiting(const Pod& pod, const PodAttempt* attempt) {
     case Refusal::kSeveralBudgets: return {GateReason::kSeveralBudgets, "matched by several disruption budgets"};
     case Refusal::kThrottled: return {GateReason::kEvictionRefused, "the API server is busy"};
     case Refusal::kNamespaceTerminating: return {GateReason::kEvictionRefused, "its namespace is terminating"};
-    case Refusal::kOther: return {GateReason::kEvictionRefused, fmt::format("eviction failed: {}", attempt->message)};
+    case Refusal::kOther:
+      return {GateReason::kEvictionRefused, fmt::format("the request failed: {}", attempt->message)};
     case Refusal::kNone: break;
   }
   return {GateReason::kPodsTerminating, "eviction accepted"};

@@ -16,21 +16,6 @@ using internal::StateOf;
 
 constexpr int kNoLimit = std::numeric_limits<int>::max();
 
-bool HoldsSlot(const Node& node, const DriverIdentity& identity, const UpgradePolicy& policy) {
-  const std::optional<UpgradeState> state = StateOf(node, identity);
-  if (state && !IsInProgress(*state)) return false;
-  if (state == UpgradeState::kFailed && policy.failure_policy) return false;  // counted apart (dep-F2)
-  if (policy.cordoned_nodes == CordonedNodes::kProceed && WasInitiallyUnschedulable(node, identity)) return false;
-  // It only keeps another driver's cordon in place (dep-F8).
-  return state != UpgradeState::kUncordonRequired || !DriverThatNeedsCordon(node, identity);
-}
-
-// A percentage rounds down: the limit is one of damage. One failure may always happen.
-int FailureLimit(const CountOrPercent& limit, int total) {
-  if (const Count* count = std::get_if<Count>(&limit)) return count->value;
-  return std::max(1, static_cast<int>(std::int64_t{std::get<Percent>(limit).value} * total / 100));
-}
-
 // States in which the next pass cordons a node that is schedulable (T11, dep-F8).
 bool WillBeCordoned(UpgradeState state) {
   switch (state) {
@@ -42,6 +27,28 @@ bool WillBeCordoned(UpgradeState state) {
     case UpgradeState::kValidationRequired: return true;
     default: return false;
   }
+}
+
+// A node that an administrator had cordoned, and that he has not uncordoned in the middle: the patch that cordons it again
+// makes the cordon ours (dep-F8), and that is no start for which anybody would ask.
+bool IsOutsideSlots(const Node& node, const DriverIdentity& identity, const std::optional<UpgradeState>& state) {
+  if (!WasInitiallyUnschedulable(node, identity)) return false;
+  return node.unschedulable || !state || !WillBeCordoned(*state);
+}
+
+bool HoldsSlot(const Node& node, const DriverIdentity& identity, const UpgradePolicy& policy) {
+  const std::optional<UpgradeState> state = StateOf(node, identity);
+  if (state && !IsInProgress(*state)) return false;
+  if (state == UpgradeState::kFailed && policy.failure_policy) return false;  // counted apart (dep-F2)
+  if (policy.cordoned_nodes == CordonedNodes::kProceed && IsOutsideSlots(node, identity, state)) return false;
+  // It only keeps another driver's cordon in place (dep-F8).
+  return state != UpgradeState::kUncordonRequired || !DriverThatNeedsCordon(node, identity);
+}
+
+// A percentage rounds down: the limit is one of damage. One failure may always happen.
+int FailureLimit(const CountOrPercent& limit, int total) {
+  if (const Count* count = std::get_if<Count>(&limit)) return count->value;
+  return std::max(1, static_cast<int>(std::int64_t{std::get<Percent>(limit).value} * total / 100));
 }
 
 bool IsUnavailable(const Node& node, const DriverIdentity& identity) {

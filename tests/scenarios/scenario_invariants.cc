@@ -78,11 +78,15 @@ std::vector<std::string> PassingAnnotations(const DriverIdentity& identity) {
 
 void CheckEnd(const NodeCommit& commit, const DriverIdentity& identity) {
   const std::string& name = commit.after.name;
-  if (commit.before.annotations.contains(identity.InitiallyUnschedulableAnnotation()) && commit.before.unschedulable &&
-      !commit.after.unschedulable) {
+  const auto from = StateOf(commit.before, identity);
+  // Until the upgrade starts a name in the cordon set says more than the annotation, which the Go library also writes for
+  // a cordon of ours.
+  const bool decided =
+      !from || IsInProgress(*from) || !commit.before.annotations.contains(std::string(kCordonedByAnnotation));
+  if (decided && commit.before.annotations.contains(identity.InitiallyUnschedulableAnnotation()) &&
+      commit.before.unschedulable && !commit.after.unschedulable) {
     Broken("dep-F7: an administrator's cordon was lifted", name);
   }
-  const auto from = StateOf(commit.before, identity);
   if (StateOf(commit.after, identity) != UpgradeState::kDone) return;
   if (!commit.before.unschedulable && commit.after.unschedulable) Broken("dep-F7: done, and cordoned by us", name);
   if (from == UpgradeState::kUnknown) return;
@@ -140,11 +144,21 @@ void CheckPodEffects(const PassRecord& pass) {
   }
 }
 
+// States in which an upgrade in place keeps the node cordoned.
+bool IsHeldCordoned(UpgradeState state) {
+  static const std::set<UpgradeState> kStates = {UpgradeState::kCordonRequired,      UpgradeState::kWaitForJobsRequired,
+                                                 UpgradeState::kPodDeletionRequired, UpgradeState::kDrainRequired,
+                                                 UpgradeState::kPodRestartRequired,  UpgradeState::kValidationRequired};
+  return kStates.contains(state);
+}
+
 // dep-F14: who holds a slot, by labels.
 bool HoldsSlot(const Node& node, const PassRecord& pass) {
   const auto state = StateOf(node, pass.identity);
   if (state && !IsInProgress(*state)) return false;
-  const bool administrators = node.annotations.contains(pass.identity.InitiallyUnschedulableAnnotation());
+  // One that he uncordoned in the middle is cordoned again in our name.
+  const bool kept = node.unschedulable || !state || !IsHeldCordoned(*state);
+  const bool administrators = kept && node.annotations.contains(pass.identity.InitiallyUnschedulableAnnotation());
   if (pass.policy.cordoned_nodes == CordonedNodes::kProceed && administrators) return false;
   if (state == UpgradeState::kFailed && pass.policy.failure_policy) return false;
   if (state != UpgradeState::kUncordonRequired) return true;

@@ -1,0 +1,273 @@
+#include "property/naive_budget.h"
+
+#include <algorithm>
+#include <set>
+#include <string_view>
+#include <vector>
+
+namespace driverupgrade::tests {
+namespace {
+
+using Names = std::set<std::string>;
+
+// The raw label value: empty if there is none.
+std::string LabelOf(const Node& node, const std::string& key) {
+  const auto found = node.labels.find(key);
+  return found == node.labels.end() ? "" : found->second;
+}
+
+bool IsOneOf(const std::string& value, std::initializer_list<const char*> values) {
+  return std::any_of(values.begin(), values.end(), [&](const char* other) { return value == other; });
+}
+
+bool IsState(const std::string& value) {
+  return IsOneOf(value,
+                 {"", "upgrade-required", "cordon-required", "wait-for-jobs-required", "pod-deletion-required",
+                  "drain-required", "node-maintenance-required", "post-maintenance-required", "pod-restart-required",
+                  "validation-required", "uncordon-required", "upgrade-done", "upgrade-failed"});
+}
+
+// In progress, and beyond the states in which its own cordon is not there yet (dep-F8).
+bool IsPastItsCordon(const std::string& state) {
+  return IsOneOf(state,
+                 {"wait-for-jobs-required", "pod-deletion-required", "drain-required", "post-maintenance-required",
+                  "pod-restart-required", "validation-required", "uncordon-required", "upgrade-failed"});
+}
+
+// The cordon set as it stands on the node (dep-F7).
+Names CordonSet(const Node& node) {
+  Names names;
+  const auto found = node.annotations.find("driverupgrade/cordoned-by");
+  if (found == node.annotations.end()) return names;
+  std::string name;
+  for (const char c : found->second + ",") {
+    if (c != ',') {
+      name += c;
+      continue;
+    }
+    const auto first = name.find_first_not_of(' ');
+    if (first != std::string::npos) names.insert(name);
+    name.clear();
+  }
+  return names;
+}
+
+constexpr std::string_view kStateSuffix = "-driver-upgrade-state";
+
+// State labels of drivers that are neither ours nor in the cordon set: `<domain>/<driver>` and the value.
+std::map<std::string, std::string> DriversOutsideSet(const Node& node, const DriverIdentity& identity) {
+  const Names set = CordonSet(node);
+  std::map<std::string, std::string> drivers;
+  for (const auto& [key, value] : node.labels) {
+    if (!std::string_view(key).ends_with(kStateSuffix) || key == identity.StateLabel()) continue;
+    const std::string name = key.substr(0, key.size() - kStateSuffix.size());
+    if (!set.contains(name)) drivers[name] = value;
+  }
+  return drivers;
+}
+
+// dep-F8: a driver that made the cordon without saying so.
+bool HasRival(const Node& node, const DriverIdentity& identity) {
+  if (!node.unschedulable) return false;
+  for (const auto& [name, state] : DriversOutsideSet(node, identity)) {
+    const bool annotated = node.annotations.contains(name + "-driver-upgrade.node-initial-state.unschedulable");
+    if (IsPastItsCordon(state) && !annotated) return true;
+  }
+  return false;
+}
+
+// dep-F7: a cordon without a live name, and without one that has no label, is an administrator's.
+bool IsAdministrators(const Node& node, const DriverIdentity& identity) {
+  if (!node.unschedulable || HasRival(node, identity)) return false;
+  for (const std::string& name : CordonSet(node)) {
+    if (LabelOf(node, name + std::string(kStateSuffix)) != "upgrade-done") return false;
+  }
+  return true;
+}
+
+struct Counter {
+  const DriverIdentity& identity;
+  const UpgradePolicy& policy;
+
+  // dep-F14, with dep-F2 and dep-F8.
+  bool HoldsSlot(const Node& node) const {
+    const std::string state = LabelOf(node, identity.StateLabel());
+    if (IsOneOf(state, {"", "upgrade-required", "upgrade-done"})) return false;
+    if (state == "upgrade-failed" && policy.failure_policy) return false;
+    const bool administrators = node.annotations.contains(identity.InitiallyUnschedulableAnnotation());
+    if (administrators && policy.cordoned_nodes == CordonedNodes::kProceed) return false;
+    if (state != "uncordon-required") return true;
+    for (const auto& [name, other] : DriversOutsideSet(node, identity)) {
+      if (IsPastItsCordon(other) && other != "uncordon-required") return false;
+    }
+    return true;
+  }
+
+  // Cordoned, not ready, or to be cordoned by the next patch, whatever this state does next (§5.3, dep-F8, dep-F18).
+  bool IsUnavailable(const Node& node) const {
+    return node.unschedulable || !node.ready ||
+           IsOneOf(LabelOf(node, identity.StateLabel()),
+                   {"cordon-required", "wait-for-jobs-required", "pod-deletion-required", "drain-required",
+                    "pod-restart-required", "validation-required"});
+  }
+
+  // The node as it is and as each patch that may have been applied would have left it (arch-A6, arch-A9).
+  static std::vector<Node> Versions(const NodeView& view) {
+    std::vector<Node> nodes = {view.node};
+    const auto& attempt = view.attempts.patch;
+    const bool read_since =
+        attempt && attempt->outcome && IsNewerVersion(view.node.resource_version, attempt->based_on);
+    if (!attempt || read_since) return nodes;
+    for (const NodePatch& patch : attempt->possible) nodes.push_back(Patched(view.node, patch));
+    return nodes;
+  }
+};
+
+// One node of the count: what it may be, and what it will be once admitted.
+struct Entry {
+  const NodeView* view = nullptr;
+  std::vector<Node> versions = {};
+};
+
+struct Census {
+  int slots = 0;
+  int unavailable = 0;
+};
+
+Census CountAll(const std::vector<Entry>& entries, const Counter& counter, int unscheduled) {
+  Census census{.unavailable = unscheduled};
+  for (const Entry& entry : entries) {
+    bool slot = false;
+    bool unavailable = false;
+    for (const Node& node : entry.versions) {
+      slot = slot || counter.HoldsSlot(node);
+      unavailable = unavailable || counter.IsUnavailable(node);
+    }
+    census.slots += slot;
+    census.unavailable += unavailable;
+  }
+  return census;
+}
+
+Tally Totals(const std::vector<Entry>& entries, const Counter& counter, const Census& census) {
+  Tally tally{.slots = census.slots, .unavailable = census.unavailable};
+  for (const Entry& entry : entries) {
+    const std::string state = LabelOf(entry.view->node, counter.identity.StateLabel());
+    ++tally.total;
+    tally.pending += state == "upgrade-required";
+    tally.in_progress += !IsOneOf(state, {"", "upgrade-required", "upgrade-done"});
+    tally.failed += state == "upgrade-failed";
+    tally.done += state == "upgrade-done";
+  }
+  return tally;
+}
+
+// As the patch that admits it leaves a node: T9, dep-F7.
+Node Admitted(Node node, const NodeView& view, const DriverIdentity& identity) {
+  node.labels[identity.StateLabel()] = "cordon-required";
+  node.annotations.erase(identity.InitiallyUnschedulableAnnotation());
+  if (IsAdministrators(view.node, identity)) node.annotations[identity.InitiallyUnschedulableAnnotation()] = "true";
+  return node;
+}
+
+bool RevisionsAreKnown(const NodeView& view, const DriverFacts& driver) {
+  for (const Pod& pod : view.driver_pods) {
+    if (pod.owners.empty()) continue;
+    const auto controller =
+        std::find_if(pod.owners.begin(), pod.owners.end(), [](const auto& o) { return o.controller; });
+    if (controller == pod.owners.end() || !driver.daemon_sets.contains(controller->uid)) return false;
+    if (!driver.daemon_sets.at(controller->uid).wanted_revision || RevisionHash(pod).empty()) return false;
+  }
+  return true;
+}
+
+// Whether the node stands in upgrade-required and waits for nothing but a slot. Where its walk ends is no question of the
+// budgets, so that Judge may tell it.
+bool AsksForSlot(const RandomCluster& cluster, const NodeView& view) {
+  const UpgradePolicy& policy = cluster.policy;
+  const DriverIdentity& identity = cluster.machine.identity();
+  if (!policy.auto_upgrade || !IsState(LabelOf(view.node, identity.StateLabel()))) return false;
+  if (view.attempts.patch && NextPatchDue(*view.attempts.patch, view.node) > cluster.now) return false;
+  const Verdict verdict = cluster.machine.Judge(view, *cluster.snapshot.driver, policy, cluster.now,
+                                                cluster.snapshot.active_since, /*admitted=*/false);
+  if (verdict.plan.to() != UpgradeState::kUpgradeRequired) return false;
+  const bool goes_on =
+      policy.pacing == Pacing::kChained || (verdict.plan.from == UpgradeState::kFailed && policy.failure_policy);
+  if (!verdict.plan.path.empty() && !goes_on) return false;
+  if (LabelOf(view.node, identity.SkipUpgradeLabel()) == "true") return false;  // T5
+  if (view.driver_pods.empty() || !RevisionsAreKnown(view, *cluster.snapshot.driver)) return false;
+  if (HasRival(view.node, identity)) return false;
+  return policy.cordoned_nodes != CordonedNodes::kIgnore || !IsAdministrators(view.node, identity);
+}
+
+// dep-F2: percentages round down, to one failure at least.
+bool IsHalted(const UpgradePolicy& policy, const Tally& totals) {
+  if (!policy.failure_policy) return false;
+  const CountOrPercent& limit = policy.failure_policy->max_failures;
+  if (const Count* count = std::get_if<Count>(&limit)) return totals.failed >= count->value;
+  int allowed = 1;
+  while ((allowed + 1) * 100 <= std::get<Percent>(limit).value * totals.total) ++allowed;
+  return totals.failed >= allowed;
+}
+
+// Why the entry may not start, given the counts before and after it did. The rules name no precedence where both
+// budgets are full; slots come first, as in §5.3.
+std::optional<GateReason> Refusal(const Entry& entry, const Census& before, const Census& after,
+                                  const RandomCluster& cluster) {
+  const UpgradePolicy& policy = cluster.policy;
+  if (policy.max_parallel && after.slots > before.slots && after.slots > *policy.max_parallel) {
+    return GateReason::kMaxParallel;
+  }
+  if (!policy.max_unavailable || entry.view->node.unschedulable) return std::nullopt;  // dep-F14
+  // A node that is not ready takes no headroom, but is disturbed all the same; an admission of its own that may have
+  // been applied has taken the headroom already (arch-A6).
+  const bool takes = after.unavailable > before.unavailable || !entry.view->node.ready;
+  const int total = static_cast<int>(cluster.snapshot.nodes.size());
+  if (takes && before.unavailable >= NaiveLimit(*policy.max_unavailable, total)) return GateReason::kMaxUnavailable;
+  return std::nullopt;
+}
+
+}  // namespace
+
+int NaiveLimit(const CountOrPercent& limit, int total) {
+  if (const Count* count = std::get_if<Count>(&limit)) return count->value;
+  int nodes = 0;
+  while (nodes * 100 < std::get<Percent>(limit).value * total) ++nodes;
+  return nodes;
+}
+
+NaiveAdmissions AdmitNaively(const RandomCluster& cluster) {
+  const DriverIdentity& identity = cluster.machine.identity();
+  const Counter counter{identity, cluster.policy};
+  const bool counts_unscheduled = cluster.policy.on_unscheduled_pods == OnUnscheduledPods::kCountUnavailable;
+  const int unscheduled = counts_unscheduled ? cluster.snapshot.driver->unscheduled_pods : 0;
+  std::vector<Entry> entries;
+  for (const auto& view : cluster.snapshot.nodes) entries.push_back({view.get(), Counter::Versions(*view)});
+  NaiveAdmissions result;
+  result.totals = Totals(entries, counter, CountAll(entries, counter, unscheduled));
+  const bool halted = IsHalted(cluster.policy, result.totals);
+  for (const bool own : {false, true}) {  // dep-F19: the operator's own node is last
+    for (Entry& entry : entries) {
+      const std::string& name = entry.view->node.name;
+      if ((name == cluster.machine.options().own_node) != own || !AsksForSlot(cluster, *entry.view)) continue;
+      const Census before = CountAll(entries, counter, unscheduled);
+      const std::vector<Node> versions = entry.versions;
+      entry.versions.push_back(Admitted(entry.view->node, *entry.view, identity));
+      std::optional<GateReason>& reason = result.decisions[name];
+      if (cluster.policy.paused) {
+        reason = GateReason::kPaused;
+      } else if (halted) {
+        reason = GateReason::kMaxFailures;
+      } else {
+        reason = Refusal(entry, before, CountAll(entries, counter, unscheduled), cluster);
+      }
+      if (reason) entry.versions = versions;
+    }
+  }
+  const Census after = CountAll(entries, counter, unscheduled);
+  result.slots_after = after.slots;
+  result.unavailable_after = after.unavailable;
+  return result;
+}
+
+}  // namespace driverupgrade::tests

@@ -1,0 +1,35 @@
+/// The budgets a second time: slow, and written from the rules instead of from src/.
+///
+/// Defines NaiveAdmissions and AdmitNaively.
+///
+/// Rules: upstream-behaviour.md §5.3 with dep-F2, dep-F7, dep-F8, dep-F14, dep-F18, dep-F19, arch-A6 and arch-A9. All
+/// nodes are counted again after each admission. Shares no code with src/upgrade_budget.cc, src/admission.cc and
+/// src/transitions/cordon.cc.
+#ifndef DRIVERUPGRADE_TESTS_PROPERTY_NAIVE_BUDGET_H_
+#define DRIVERUPGRADE_TESTS_PROPERTY_NAIVE_BUDGET_H_
+
+#include <map>
+#include <optional>
+#include <string>
+
+#include "property/random_cluster.h"
+
+namespace driverupgrade::tests {
+
+struct NaiveAdmissions {
+  Tally totals = {};
+  /// By node, those alone that ask for a slot; nullopt: admitted.
+  std::map<std::string, std::optional<GateReason>> decisions = {};
+  /// Nodes that hold a slot, and unavailable ones, after all admissions.
+  int slots_after = 0;
+  int unavailable_after = 0;
+};
+
+NaiveAdmissions AdmitNaively(const RandomCluster& cluster);
+
+/// §5.3: integers as they are, percentages of `total` rounded up.
+int NaiveLimit(const CountOrPercent& limit, int total);
+
+}  // namespace driverupgrade::tests
+
+#endif  // DRIVERUPGRADE_TESTS_PROPERTY_NAIVE_BUDGET_H_

@@ -1,0 +1,66 @@
+/// Clusters, policies and options of every kind, each from a seed.
+///
+/// Defines RandomCluster and MakeRandomCluster.
+///
+///     const RandomCluster cluster = MakeRandomCluster(/*seed=*/42);
+///     const Plan plan = cluster.Step();
+///
+/// What is made need not make sense: annotations may be garbage, states may contradict pods, attempts may be stale. Only
+/// what the headers promise holds: nodes and pods are in order, policies are valid. To extend: add a function that
+/// decorates the view to random_node.cc and call it last in RandomNode, so that older seeds change little.
+#ifndef DRIVERUPGRADE_TESTS_PROPERTY_RANDOM_CLUSTER_H_
+#define DRIVERUPGRADE_TESTS_PROPERTY_RANDOM_CLUSTER_H_
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "driverupgrade/state_machine.h"
+#include "property/seeded_random.h"
+
+namespace driverupgrade::tests {
+
+/// The pods of one node besides the driver's, and what the operator's filter says of them.
+struct Workloads {
+  std::vector<Pod> pods = {};
+  std::set<std::string> using_driver = {};
+  std::map<std::string, std::string> hook_errors = {};
+};
+
+struct RandomCluster {
+  std::uint64_t seed = 0;
+  StateMachine machine;
+  UpgradePolicy policy = {};
+  ClusterSnapshot snapshot = {};
+  /// By node; of those nodes too whose pods the snapshot does not know.
+  std::map<std::string, Workloads> workloads = {};
+  absl::Time now = absl::UnixEpoch();
+
+  Plan Step() const { return machine.Step(snapshot, policy, now); }
+};
+
+RandomCluster MakeRandomCluster(std::uint64_t seed);
+
+/// The present time of every random cluster, but for a fraction of a second.
+inline const absl::Time kRandomNow = absl::FromUnixSeconds(1'000'000);
+/// UID and wanted revision of the driver's first DaemonSet, where it is not lagging.
+inline constexpr const char* kDaemonSetUid = "ds";
+inline constexpr const char* kWantedRevision = "new";
+
+// The parts, for tests that need one of them.
+UpgradePolicy RandomPolicy(SeededRandom& random);
+/// May have any number in any field: for Step must not crash on what Validate refuses.
+UpgradePolicy RandomInvalidPolicy(SeededRandom& random);
+StateMachineOptions RandomOptions(SeededRandom& random);
+DriverFacts RandomFacts(SeededRandom& random);
+std::vector<Pod> RandomDriverPods(SeededRandom& random, const std::string& node);
+Workloads RandomWorkloads(SeededRandom& random, const std::string& node);
+/// A node with everything that an upgrade, an administrator or another driver may have left on it.
+NodeView RandomNode(SeededRandom& random, const DriverIdentity& identity, const std::string& name, Workloads workloads);
+
+}  // namespace driverupgrade::tests
+
+#endif  // DRIVERUPGRADE_TESTS_PROPERTY_RANDOM_CLUSTER_H_

@@ -1,0 +1,266 @@
+#include "property/plan_invariants.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <vector>
+
+#include "fmt/format.h"
+#include "transitions/transition_table.h"
+
+namespace driverupgrade::tests {
+namespace {
+
+// The first text that is not empty.
+std::string First(std::initializer_list<std::string> texts) {
+  for (const std::string& text : texts) {
+    if (!text.empty()) return text;
+  }
+  return "";
+}
+
+std::string If(bool broken, std::string text) { return broken ? std::move(text) : std::string(); }
+
+std::string LabelOf(const Node& node, const std::string& key) {
+  const auto found = node.labels.find(key);
+  return found == node.labels.end() ? "" : found->second;
+}
+
+// I7: every hop stands in the transition table, and the label says where the path ends.
+std::string BrokenPath(const NodeView& view, const NodePlan& plan, const DriverIdentity& identity) {
+  UpgradeState from = plan.from;
+  for (const UpgradeState to : plan.path) {
+    if (!IsLegalEdge(from, to)) return fmt::format("{} -> {} is no transition", ToString(from), ToString(to));
+    from = to;
+  }
+  const std::string label = LabelOf(After(view, plan), identity.StateLabel());
+  if (plan.path.empty()) return If(label != LabelOf(view.node, identity.StateLabel()), "a label without a transition");
+  return If(label != ToLabelValue(plan.path.back()), "the label is not the end of the path");
+}
+
+// I6: keys that a patch may set, and those it may only remove.
+std::string BrokenKeys(const NodePatch& patch, const DriverIdentity& identity) {
+  const std::set<std::string> ours = {identity.StageAnnotation(),           identity.PodCompletionStartAnnotation(),
+                                      identity.ValidationStartAnnotation(), identity.InitiallyUnschedulableAnnotation(),
+                                      identity.RestartPodAnnotation(),      identity.FailedRevisionAnnotation(),
+                                      identity.FailuresAnnotation(),        identity.RequestorModeAnnotation(),
+                                      std::string(kCordonedByAnnotation)};
+  const std::set<std::string> removable = {identity.SafeLoadAnnotation(), identity.UpgradeRequestedAnnotation()};
+  for (const auto& [key, value] : patch.labels) {
+    if (key != identity.StateLabel() || !value) return fmt::format("I6: label {}", key);
+  }
+  for (const auto& [key, value] : patch.annotations) {
+    if (!ours.contains(key) && (value || !removable.contains(key))) return fmt::format("I6: annotation {}", key);
+  }
+  return "";
+}
+
+// I12: nothing is written that is there already.
+std::string BrokenPatch(const NodeView& view, const NodePlan& plan, const DriverIdentity& identity) {
+  if (!plan.patch) return "";
+  const NodePatch& patch = *plan.patch;
+  bool changes_all = !patch.unschedulable || *patch.unschedulable != view.node.unschedulable;
+  const auto check = [&](const auto& changes, const StringMap& present) {
+    for (const auto& [key, value] : changes) {
+      const auto found = present.find(key);
+      const bool same = found == present.end() ? !value : value == found->second;
+      changes_all = changes_all && !same;
+    }
+  };
+  check(patch.labels, view.node.labels);
+  check(patch.annotations, view.node.annotations);
+  return First({If(patch.empty(), "an empty patch"), If(!changes_all, "writes what is there already"),
+                BrokenKeys(patch, identity)});
+}
+
+// dep-F6, I3: nothing of ours is left on a node that the patch calls done, nor our cordon.
+std::string BrokenEnd(const NodeView& view, const NodePlan& plan, const DriverIdentity& identity) {
+  if (plan.path.empty() || plan.to() != UpgradeState::kDone) return "";
+  const Node after = After(view, plan);
+  for (const std::string& key :
+       {identity.StageAnnotation(), identity.PodCompletionStartAnnotation(), identity.ValidationStartAnnotation(),
+        identity.InitiallyUnschedulableAnnotation(), identity.RestartPodAnnotation(),
+        identity.FailedRevisionAnnotation(), identity.FailuresAnnotation()}) {
+    if (after.annotations.contains(key)) return fmt::format("dep-F6: {} is left behind", key);
+  }
+  const auto set = after.annotations.find(std::string(kCordonedByAnnotation));
+  const bool named = set != after.annotations.end() &&
+                     ("," + set->second + ",").find("," + identity.Name() + ",") != std::string::npos;
+  return First({If(after.unschedulable && !view.node.unschedulable, "I3: done, and cordoned by us"),
+                If(named, "I3: done, and our name is on the cordon")});
+}
+
+const Pod* FindPod(const std::vector<Pod>& pods, const PodRef& ref) {
+  const auto found = std::find_if(pods.begin(), pods.end(), [&](const Pod& pod) { return pod.ref == ref; });
+  return found == pods.end() ? nullptr : &*found;
+}
+
+// drain-D10 to D16, dep-F19: pods that are never evicted, nor deleted in place of an eviction.
+bool Stays(const Pod& pod, const StateMachineOptions& options) {
+  const bool own = options.own_pod && pod.ref.ns == options.own_pod->ns && pod.ref.name == options.own_pod->name;
+  const auto daemon = std::find_if(pod.owners.begin(), pod.owners.end(), [](const OwnerReference& owner) {
+    return owner.controller && owner.kind == "DaemonSet" && owner.api_version == "apps/v1";
+  });
+  const bool finished = pod.phase == PodPhase::kSucceeded || pod.phase == PodPhase::kFailed;
+  return own || pod.mirror || (daemon != pod.owners.end() && !finished);
+}
+
+// dep-F11: a pod that nobody will report gone.
+bool IsLost(const Pod& pod, const NodeView& view, absl::Time now) {
+  return !view.node.ready && pod.deletion_timestamp && *pod.deletion_timestamp < now;
+}
+
+std::string BrokenEviction(const RandomCluster& cluster, const NodeView& view, const PodRef& ref) {
+  const Pod* pod = view.pods ? FindPod(*view.pods, ref) : nullptr;
+  if (pod == nullptr) return fmt::format("{} is not on the node", ref.ToString());
+  return First({If(!view.node.unschedulable, "an eviction before the cordon was read"),
+                If(Stays(*pod, cluster.machine.options()), fmt::format("{} is not to be evicted", ref.ToString())),
+                If(pod->deletion_timestamp.has_value(), fmt::format("{} is terminating already", ref.ToString()))});
+}
+
+bool DeletesOverdue(const RandomCluster& cluster) {
+  const UpgradePolicy& policy = cluster.policy;
+  return (policy.drain && policy.drain->on_timeout == OnTimeout::kDelete) ||
+         (policy.pod_deletion && policy.pod_deletion->on_timeout == OnTimeout::kDelete);
+}
+
+// A deleted pod is the driver's, on an evacuated node (I2), or one whose time for an eviction is over (I4).
+std::string BrokenDeletion(const RandomCluster& cluster, const NodeView& view, const NodePlan& plan,
+                           const PodRef& ref) {
+  if (FindPod(view.driver_pods, ref) == nullptr) {
+    return First({If(!DeletesOverdue(cluster), fmt::format("I4: {} is deleted", ref.ToString())),
+                  BrokenEviction(cluster, view, ref)});
+  }
+  return First({If(plan.to() != UpgradeState::kPodRestartRequired, "a driver pod deleted outside pod-restart-required"),
+                If(!IsEvacuated(cluster, view), "I2: a driver pod deleted on a node that is not evacuated")});
+}
+
+std::string BrokenPods(const RandomCluster& cluster, const NodeView& view, const NodePlan& plan) {
+  if (plan.evict.empty() && plan.remove.empty()) return "";
+  if (!After(view, plan).unschedulable) return "pods are touched on a node that is not cordoned";
+  for (const PodRef& ref : plan.evict) {
+    if (std::string broken = BrokenEviction(cluster, view, ref); !broken.empty()) return broken;
+  }
+  for (const PodRef& ref : plan.remove) {
+    if (std::string broken = BrokenDeletion(cluster, view, plan, ref); !broken.empty()) return broken;
+  }
+  // arch-A9: an object with an unanswered request gets no new one.
+  for (const auto* refs : {&plan.evict, &plan.remove}) {
+    for (const PodRef& ref : *refs) {
+      const auto attempt = view.attempts.pods.find(ref.uid);
+      if (attempt != view.attempts.pods.end() && !attempt->second.outcome) return "arch-A9: " + ref.ToString();
+    }
+  }
+  return "";
+}
+
+// T39, T43, dep-F3: the driver is let go on an evacuated node only.
+std::string BrokenSafeLoad(const RandomCluster& cluster, const NodeView& view, const NodePlan& plan) {
+  const std::string key = cluster.machine.identity().SafeLoadAnnotation();
+  if (!plan.patch || !plan.patch->annotations.contains(key)) return "";
+  return If(!IsEvacuated(cluster, view), "dep-F3: safe load on a node that is not evacuated");
+}
+
+std::string BrokenNodePlan(const RandomCluster& cluster, const NodeView& view, const NodePlan& plan) {
+  const DriverIdentity& identity = cluster.machine.identity();
+  return First({If(plan.uid != view.node.uid || plan.resource_version != view.node.resource_version, "another version"),
+                If(!plan.patch && plan.evict.empty() && plan.remove.empty(), "a plan without anything to do"),
+                If(!cluster.policy.auto_upgrade, "dep-F9: a plan although frozen"),
+                If(view.attempts.patch && !view.attempts.patch->outcome, "arch-A9: the last patch is unanswered"),
+                BrokenPath(view, plan, identity), BrokenPatch(view, plan, identity), BrokenEnd(view, plan, identity),
+                BrokenPods(cluster, view, plan), BrokenSafeLoad(cluster, view, plan)});
+}
+
+// arch-A7: who waits has one gate, who is done has none. A node that is done waits all the same where it cannot be told
+// whether it is up to date (dep-F15), or what the last patch made of it (arch-A9).
+std::string BrokenGates(const NodeView& view, const NodePlan* plan, const std::vector<const NodeGate*>& gates,
+                        const RandomCluster& cluster) {
+  if (gates.size() > 1) return "two gates";
+  const std::string label = LabelOf(view.node, cluster.machine.identity().StateLabel());
+  const bool moves = plan != nullptr && !plan->path.empty();
+  const bool done = moves ? plan->to() == UpgradeState::kDone : label == "upgrade-done";
+  if (done && gates.size() == 1) {
+    const GateReason reason = gates[0]->gate.reason;
+    const bool waits = !moves && (reason == GateReason::kRevisionUnknown || reason == GateReason::kUnsettled);
+    return If(!waits, fmt::format("done, with gate {}", ToString(reason)));
+  }
+  // With EveryState a move ends the walk, and so does a failure: the next pass says what the node waits for.
+  const bool ends = moves && (cluster.policy.pacing == Pacing::kEveryState || plan->to() == UpgradeState::kFailed);
+  return If(!done && !ends && gates.empty(), "waits without a gate");
+}
+
+std::string BrokenGate(const NodeGate& gate, const NodePlan* plan, absl::Time now) {
+  return First({If(plan != nullptr && gate.state != plan->to(), "a gate of another state"),
+                If(gate.gate.not_before && *gate.gate.not_before <= now, "a gate that is over already"),
+                If(gate.gate.detail.empty(), "a gate without detail")});
+}
+
+template <typename Range>
+bool IsSortedByNode(const Range& range) {
+  return std::is_sorted(range.begin(), range.end(), [](const auto& a, const auto& b) { return a.node < b.node; });
+}
+
+}  // namespace
+
+Node After(const NodeView& view, const NodePlan& plan) {
+  return plan.patch ? Patched(view.node, *plan.patch) : view.node;
+}
+
+bool IsEvacuated(const RandomCluster& cluster, const NodeView& view) {
+  const UpgradePolicy& policy = cluster.policy;
+  const StateMachineOptions& options = cluster.machine.options();
+  const PodDeletionPolicy deletion = policy.pod_deletion.value_or(PodDeletionPolicy{});
+  const bool deletes = options.pod_deletion || !deletion.pod_selector.empty();
+  if (!deletes && !policy.drain) return true;
+  if (!view.node.unschedulable || !view.pods) return false;
+  if (deletes && !view.hook_errors.empty()) return false;
+  bool left = false;     // some pod that has to go is there
+  bool blocked = false;  // some pod that has to go may not be touched
+  const auto consider = [&](const Pod& pod, bool force, bool delete_empty_dir) {
+    if (Stays(pod, options)) return;
+    const bool finished = pod.phase == PodPhase::kSucceeded || pod.phase == PodPhase::kFailed;
+    const bool bare = std::none_of(pod.owners.begin(), pod.owners.end(), [](const auto& o) { return o.controller; });
+    blocked = blocked || (!finished && ((bare && !force) || (pod.has_empty_dir && !delete_empty_dir)));
+    left = left || !IsLost(pod, view, cluster.now);
+  };
+  for (const Pod& pod : *view.pods) {
+    const bool selected = !deletion.pod_selector.empty() && deletion.pod_selector.Matches(pod.labels);
+    const bool uses = selected || view.pods_using_driver.contains(pod.ref.uid);
+    if (deletes && uses) consider(pod, deletion.force, deletion.delete_empty_dir);
+  }
+  // T25: a drain takes over where pod deletion is not enough.
+  if (policy.drain && (!deletes || blocked)) {
+    left = blocked = false;
+    for (const Pod& pod : *view.pods) {
+      if (policy.drain->pod_selector.Matches(pod.labels))
+        consider(pod, policy.drain->force, policy.drain->delete_empty_dir);
+    }
+  }
+  return !left && !blocked;
+}
+
+std::string BrokenInvariant(const RandomCluster& cluster, const Plan& plan) {
+  std::map<std::string, const NodePlan*> plans;
+  for (const NodePlan& node : plan.nodes) {
+    if (!plans.emplace(node.node, &node).second) return node.node + ": two plans";
+  }
+  std::map<std::string, std::vector<const NodeGate*>> gates;
+  for (const NodeGate& gate : plan.gates) gates[gate.node].push_back(&gate);
+  std::size_t known = 0;
+  for (const auto& view : cluster.snapshot.nodes) {
+    const std::string& name = view->node.name;
+    const auto found = plans.find(name);
+    const NodePlan* node_plan = found == plans.end() ? nullptr : found->second;
+    std::string broken = BrokenGates(*view, node_plan, gates[name], cluster);
+    if (broken.empty() && !gates[name].empty()) broken = BrokenGate(*gates[name][0], node_plan, cluster.now);
+    if (broken.empty() && node_plan != nullptr) broken = BrokenNodePlan(cluster, *view, *node_plan);
+    if (!broken.empty()) return fmt::format("{}: {}", name, broken);
+    known += node_plan != nullptr;
+  }
+  return First({If(known != plan.nodes.size(), "a plan for a node that is not there"),
+                If(gates.size() != cluster.snapshot.nodes.size(), "a gate for a node that is not there"),
+                If(!IsSortedByNode(plan.nodes) || !IsSortedByNode(plan.gates), "not by name"),
+                If(plan.wake_at && *plan.wake_at <= cluster.now, "wakes at a time that is over")});
+}
+
+}  // namespace driverupgrade::tests

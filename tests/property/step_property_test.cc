@@ -1,0 +1,191 @@
+// What Step promises for any input: arch-A1, arch-A5, arch-A7, arch-A10, and the invariants of its plans.
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "property/plan_invariants.h"
+#include "property/seeds.h"
+#include "transitions/transition_table.h"
+
+namespace driverupgrade::tests {
+namespace {
+
+// Deep: a snapshot shares its views.
+std::vector<NodeView> CopyOf(const ClusterSnapshot& snapshot) {
+  std::vector<NodeView> views;
+  for (const auto& view : snapshot.nodes) views.push_back(*view);
+  return views;
+}
+
+TEST_CASE("arch-A1: equal inputs give equal plans, byte for byte, and stay as they are") {
+  ForEachSeed([](const RandomCluster& cluster) -> std::string {
+    const std::vector<NodeView> before = CopyOf(cluster.snapshot);
+    const DriverFacts facts = *cluster.snapshot.driver;
+    const Plan plan = cluster.Step();
+    if (CopyOf(cluster.snapshot) != before || *cluster.snapshot.driver != facts) return "the input has changed";
+    const RandomCluster again = MakeRandomCluster(cluster.seed);
+    if (again.Step() != plan) return "another plan";
+    return Describe(again.Step()) == Describe(plan) ? "" : "another description";
+  });
+}
+
+// Plans, gates, interest and findings by node, for comparing plans of the same nodes in another order.
+struct ByNode {
+  std::map<std::string, NodePlan> plans = {};
+  std::map<std::string, NodeGate> gates = {};
+  std::set<std::string> interest = {};
+  std::multiset<std::string> findings = {};
+  friend bool operator==(const ByNode&, const ByNode&) = default;
+};
+
+ByNode Sorted(const Plan& plan) {
+  ByNode result;
+  for (const NodePlan& node : plan.nodes) result.plans[node.node] = node;
+  for (const NodeGate& gate : plan.gates) result.gates[gate.node] = gate;
+  result.interest.insert(plan.pod_interest.begin(), plan.pod_interest.end());
+  for (const Finding& finding : plan.findings) result.findings.insert(finding.node + ": " + finding.message);
+  return result;
+}
+
+TEST_CASE("dep-F14: the order of the nodes in the snapshot decides nothing") {
+  ForEachSeed([](const RandomCluster& cluster) -> std::string {
+    const Plan plan = cluster.Step();
+    RandomCluster shuffled = cluster;
+    SeededRandom(cluster.seed).Shuffle(shuffled.snapshot.nodes);
+    const Plan other = shuffled.Step();
+    if (other.totals != plan.totals || other.budget != plan.budget || other.wake_at != plan.wake_at) return "totals";
+    return Sorted(other) == Sorted(plan) ? "" : "another plan for some node";
+  });
+}
+
+TEST_CASE("arch-A1: the order of containers and of owners that are no controllers decides nothing") {
+  ForEachSeed([](const RandomCluster& cluster) -> std::string {
+    RandomCluster shuffled = cluster;
+    SeededRandom random(cluster.seed);
+    for (auto& view : shuffled.snapshot.nodes) {
+      NodeView changed = *view;
+      for (Pod& pod : changed.driver_pods) random.Shuffle(pod.container_statuses);
+      for (Pod& pod : changed.driver_pods) random.Shuffle(pod.owners);
+      view = std::make_shared<const NodeView>(std::move(changed));
+    }
+    return shuffled.Step() == cluster.Step() ? "" : "another plan";
+  });
+}
+
+TEST_CASE("Step copes with policies that Validate refuses") {
+  ForEachSeed([](const RandomCluster& cluster) -> std::string {
+    RandomCluster wild = cluster;
+    SeededRandom random(cluster.seed);
+    wild.policy = RandomInvalidPolicy(random);
+    return wild.Step() == wild.Step() ? "" : "another plan";
+  });
+}
+
+TEST_CASE("Every plan keeps the invariants: legal edges, own keys, cordons, evacuation, one gate") {
+  ForEachSeed([](const RandomCluster& cluster) { return BrokenInvariant(cluster, cluster.Step()); });
+}
+
+TEST_CASE("dep-F9: what Release gives back is given back once") {
+  ForEachSeed([](const RandomCluster& cluster) -> std::string {
+    for (const auto& view : cluster.snapshot.nodes) {
+      const NodePlan plan = cluster.machine.Release(*view);
+      NodeView released = *view;
+      released.node = After(*view, plan);
+      if (released.node.labels.contains(cluster.machine.identity().StateLabel())) return view->node.name + ": a label";
+      if (cluster.machine.Release(released).patch) return view->node.name + ": a second patch";
+    }
+    return "";
+  });
+}
+
+bool IsAdmissions(const Verdict& verdict) { return verdict.candidate.has_value(); }
+
+// arch-A5, arch-A10: what Step says of a node is what Judge says of it alone, but for those that ask for a slot.
+std::string BrokenLocality(const RandomCluster& cluster, const NodeView& view, const ByNode& plan) {
+  const auto judge = [&](bool admitted) {
+    return cluster.machine.Judge(view, *cluster.snapshot.driver, cluster.policy, cluster.now,
+                                 cluster.snapshot.active_since, admitted);
+  };
+  const std::string& name = view.node.name;
+  const auto gate = plan.gates.find(name);
+  Verdict verdict = judge(/*admitted=*/false);
+  if (IsAdmissions(verdict)) {
+    const bool refused = gate != plan.gates.end() && gate->second.state == UpgradeState::kUpgradeRequired;
+    if (refused) verdict.gate = gate->second.gate;
+    if (!refused) verdict = judge(/*admitted=*/true);
+  }
+  const bool acts = verdict.plan.patch || !verdict.plan.evict.empty() || !verdict.plan.remove.empty();
+  const auto planned = plan.plans.find(name);
+  if (acts != (planned != plan.plans.end())) return name + ": acts in one of them only";
+  if (acts && planned->second != verdict.plan) return name + ": another plan";
+  if (verdict.gate.has_value() != (gate != plan.gates.end())) return name + ": a gate in one of them only";
+  if (verdict.gate && gate->second.gate != *verdict.gate) return name + ": another gate";
+  return verdict.pod_interest == plan.interest.contains(name) ? "" : name + ": another interest";
+}
+
+TEST_CASE("arch-A10: Step says of a node what Judge says of it alone") {
+  ForEachSeed([](const RandomCluster& cluster) -> std::string {
+    const ByNode plan = Sorted(cluster.Step());
+    for (const auto& view : cluster.snapshot.nodes) {
+      if (std::string broken = BrokenLocality(cluster, *view, plan); !broken.empty()) return broken;
+    }
+    return "";
+  });
+}
+
+TEST_CASE("arch-A5: whatever becomes of one node, the others that ask for no slot do not notice") {
+  ForEachSeed([](const RandomCluster& cluster) -> std::string {
+    if (cluster.snapshot.nodes.empty()) return "";
+    SeededRandom random(cluster.seed);
+    RandomCluster changed = cluster;
+    auto& victim =
+        changed.snapshot.nodes[static_cast<std::size_t>(random.Below(static_cast<int>(changed.snapshot.nodes.size())))];
+    const std::string name = victim->node.name;
+    victim = std::make_shared<const NodeView>(
+        RandomNode(random, cluster.machine.identity(), name, RandomWorkloads(random, name)));
+    const ByNode before = Sorted(cluster.Step());
+    const ByNode after = Sorted(changed.Step());
+    for (const auto& view : cluster.snapshot.nodes) {
+      if (view->node.name == name) continue;
+      const Verdict verdict = cluster.machine.Judge(*view, *cluster.snapshot.driver, cluster.policy, cluster.now,
+                                                    cluster.snapshot.active_since, /*admitted=*/false);
+      const bool same = before.plans.contains(view->node.name) == after.plans.contains(view->node.name);
+      if (verdict.candidate) continue;
+      if (!same) return view->node.name + " acts only with, or only without the change";
+      if (same && before.plans.contains(view->node.name) &&
+          before.plans.at(view->node.name) != after.plans.at(view->node.name)) {
+        return view->node.name + " acts in another way";
+      }
+    }
+    return "";
+  });
+}
+
+// The other properties say nothing about what the generator never makes.
+TEST_CASE("The random clusters reach every transition and every gate") {
+  std::set<std::pair<UpgradeState, UpgradeState>> edges;
+  std::set<GateReason> reasons;
+  ForEachSeed([&](const RandomCluster& cluster) -> std::string {
+    const Plan plan = cluster.Step();
+    for (const NodePlan& node : plan.nodes) {
+      UpgradeState from = node.from;
+      for (const UpgradeState to : node.path) {
+        edges.insert({from, to});
+        from = to;
+      }
+    }
+    for (const NodeGate& gate : plan.gates) reasons.insert(gate.gate.reason);
+    return "";
+  });
+  for (const Transition& transition : kTransitions) {
+    CAPTURE(std::string(ToString(transition.from)), std::string(ToString(transition.to)));
+    CHECK(edges.contains({transition.from, transition.to}));
+  }
+  for (int reason = 0; reason <= static_cast<int>(GateReason::kFailed); ++reason) {
+    CAPTURE(std::string(ToString(static_cast<GateReason>(reason))));
+    CHECK(reasons.contains(static_cast<GateReason>(reason)));
+  }
+}
+
+}  // namespace
+}  // namespace driverupgrade::tests

@@ -70,9 +70,15 @@ Evacuation Evacuate(Walk& walk) {
   return result;
 }
 
-bool WasTried(const Walk& walk, const std::vector<const Pod*>& pods) {
-  return std::any_of(pods.begin(), pods.end(),
-                     [&](const Pod* pod) { return walk.view.attempts.pods.contains(pod->ref.uid); });
+// Whether the pods have come since the node was evacuated, so that its deadline was not meant for them. Not so once one of
+// them has been asked to go, nor when all have overstayed their grace period: a pod that never goes would hold the node
+// for ever.
+bool AreNewcomers(const Walk& walk, const std::vector<const Pod*>& pods) {
+  const auto tried = [&](const Pod* pod) { return walk.view.attempts.pods.contains(pod->ref.uid); };
+  const auto overstays = [&](const Pod* pod) {
+    return pod->deletion_timestamp && *pod->deletion_timestamp <= walk.in.now;
+  };
+  return std::none_of(pods.begin(), pods.end(), tried) && !std::all_of(pods.begin(), pods.end(), overstays);
 }
 
 // Pods have come to the node since it was evacuated: they go too, under the evacuation's deadline (dep-F8). It runs from
@@ -82,7 +88,7 @@ Progress EvictNewcomers(Walk& walk, Evacuation evacuation) {
   if (evacuation.status == Evacuation::Status::kUnread) return walk.WaitForPods(absl::InfiniteFuture());
   absl::Time deadline = walk.Deadline(timeout);
   const bool evicting = evacuation.status == Evacuation::Status::kEvicting;
-  if (walk.Expired(deadline) && evicting && !WasTried(walk, evacuation.pods)) {
+  if (walk.Expired(deadline) && evicting && AreNewcomers(walk, evacuation.pods)) {
     walk.RestartStage();
     deadline = walk.Deadline(timeout);
   }

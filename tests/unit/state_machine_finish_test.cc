@@ -93,6 +93,13 @@ TEST_CASE("dep-F8: the driver pod stays while pods that the policy protects are 
     node.view.attempts.pods["web-uid"] = {.count = 1, .outcome = Outcome::kApplied, .answered_at = node.now};
     CHECK(Path(node.Judge().plan) == "upgrade-failed");
   }
+  SECTION("a pod that never ends although nobody asked it to go fails the node too, after its grace period") {
+    node.StageBegan("pod-restart-required", absl::Seconds(300));
+    node.WithPods({WebPod().Terminating(kNow + absl::Seconds(1)).Build()});
+    CHECK(node.After(node.Judge()).annotations.at(Gpu().StageAnnotation()) == "pod-restart-required@1000@new");
+    node.WithPods({WebPod().Terminating(kNow).Build()});
+    CHECK(Path(node.Judge().plan) == "upgrade-failed");
+  }
 }
 
 TEST_CASE("arch-A12: a drained node is written to pod-restart-required and then its driver pod is deleted") {

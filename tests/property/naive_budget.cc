@@ -229,6 +229,10 @@ std::optional<GateReason> Refusal(const Entry& entry, const Census& before, cons
 
 }  // namespace
 
+bool IsAdministratorsCordon(const NodeView& view, const DriverIdentity& identity) {
+  return IsAdministrators(view.node, identity);
+}
+
 int NaiveLimit(const CountOrPercent& limit, int total) {
   if (const Count* count = std::get_if<Count>(&limit)) return count->value;
   int nodes = 0;

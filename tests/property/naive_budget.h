@@ -27,6 +27,9 @@ struct NaiveAdmissions {
 
 NaiveAdmissions AdmitNaively(const RandomCluster& cluster);
 
+/// dep-F7: the node carries a cordon that no upgrade made.
+bool IsAdministratorsCordon(const NodeView& view, const DriverIdentity& identity);
+
 /// §5.3: integers as they are, percentages of `total` rounded up.
 int NaiveLimit(const CountOrPercent& limit, int total);
 

@@ -1,0 +1,218 @@
+// Where rollouts end: I12 (idempotence), L1, L2, L5, arch-A7.
+#include <algorithm>
+
+#include "property/closed_model.h"
+#include "property/naive_budget.h"
+#include "property/plan_invariants.h"
+#include "property/seeds.h"
+
+namespace driverupgrade::tests {
+namespace {
+
+// The cluster after the patches of `plan`, and nothing else.
+RandomCluster WithPatches(RandomCluster cluster, const Plan& plan) {
+  for (auto& view : cluster.snapshot.nodes) {
+    for (const NodePlan& node : plan.nodes) {
+      if (node.node != view->node.name || !node.patch) continue;
+      NodeView patched = *view;
+      patched.node = After(*view, node);
+      // One that is newer by either way of comparing.
+      patched.node.resource_version = "1" + patched.node.resource_version;
+      view = std::make_shared<const NodeView>(std::move(patched));
+    }
+  }
+  return cluster;
+}
+
+bool HasPatch(const Plan& plan) {
+  return std::any_of(plan.nodes.begin(), plan.nodes.end(), [](const NodePlan& node) { return node.patch.has_value(); });
+}
+
+TEST_CASE("I12: patches alone lead to a cluster that needs no patch, and soon") {
+  // upgrade-failed to upgrade-done with EveryState is the longest way: eleven states, and queueing for slots.
+  constexpr int kRoundsMax = 40;
+  ForEachSeed([](const RandomCluster& cluster) -> std::string {
+    RandomCluster patched = cluster;
+    for (int round = 0; round < kRoundsMax; ++round) {
+      const Plan plan = patched.Step();
+      if (std::string broken = BrokenInvariant(patched, plan); !broken.empty()) return broken;
+      if (!HasPatch(plan)) return patched.Step() == plan ? "" : "the second step says something else";
+      patched = WithPatches(std::move(patched), plan);
+    }
+    return "patches for ever: " + Describe(patched.Step());
+  });
+}
+
+// The timeout of the evacuation in the state that the node waits in (T26, T32, dep-F8).
+absl::Duration EvacuationTimeout(const RandomCluster& cluster, UpgradeState state, OnTimeout& on_timeout) {
+  const UpgradePolicy& policy = cluster.policy;
+  const PodDeletionPolicy deletion = policy.pod_deletion.value_or(PodDeletionPolicy{});
+  const DrainPolicy drain = policy.drain.value_or(DrainPolicy{});
+  const bool deletes = cluster.machine.options().pod_deletion || !deletion.pod_selector.empty();
+  // Where a drain has taken over from pod deletion it may be either's (T25).
+  const bool fell_back = deletes && policy.drain && state != UpgradeState::kPodDeletionRequired;
+  on_timeout = fell_back && drain.on_timeout == OnTimeout::kDelete ? OnTimeout::kDelete
+               : deletes                                           ? deletion.on_timeout
+                                                                   : drain.on_timeout;
+  return deletes && state != UpgradeState::kDrainRequired ? deletion.timeout : drain.timeout;
+}
+
+bool EvacuatesForEver(const RandomCluster& cluster, const NodeGate& gate) {
+  OnTimeout on_timeout = OnTimeout::kFail;
+  if (EvacuationTimeout(cluster, gate.state, on_timeout) == absl::InfiniteDuration()) return true;
+  // Deleted, and held by a finalizer: to fail the node would help nobody.
+  return on_timeout == OnTimeout::kDelete && gate.gate.reason == GateReason::kPodsTerminating;
+}
+
+bool RetriesAreUsedUp(const RandomCluster& cluster, const NodeView& view) {
+  const auto failures = view.node.annotations.find(cluster.machine.identity().FailuresAnnotation());
+  if (failures == view.node.annotations.end()) return false;
+  return std::stoi(failures->second) > cluster.policy.retry.max_attempts;
+}
+
+bool AnotherDriverIsAtWork(const NodeView& view, const DriverIdentity& identity) {
+  return std::any_of(view.node.labels.begin(), view.node.labels.end(), [&](const auto& label) {
+    return label.first.ends_with("-driver-upgrade-state") && label.first != identity.StateLabel() &&
+           label.second != "upgrade-done" && !label.second.empty();
+  });
+}
+
+// Whether the gate is one that a node may stand at without end although everything goes on that goes on by itself: the
+// way out is a person's or another controller's.
+bool MayWaitForEver(const ClosedModel& model, const NodeView& view, const NodeGate& gate) {
+  const RandomCluster& cluster = model.last();
+  const UpgradePolicy& policy = cluster.policy;
+  const UpgradeBudget& budget = model.plan().budget;
+  const bool restart_for_ever =
+      gate.state != UpgradeState::kPodRestartRequired || policy.deadlines.pod_restart == absl::InfiniteDuration();
+  switch (gate.gate.reason) {
+    case GateReason::kMaxParallel: return budget.ParallelFree() == 0;
+    case GateReason::kMaxUnavailable: return budget.Headroom() == 0;
+    case GateReason::kMaxFailures: return budget.Halted();
+    case GateReason::kPaused: return policy.paused;
+    case GateReason::kFrozen: return !policy.auto_upgrade;
+    case GateReason::kCordoned: return view.node.unschedulable && policy.cordoned_nodes == CordonedNodes::kIgnore;
+    case GateReason::kOtherDriver: return AnotherDriverIsAtWork(view, cluster.machine.identity());
+    case GateReason::kSkipLabel:
+    case GateReason::kUnknownState:
+    case GateReason::kUnhandledState: return true;
+    case GateReason::kUnsettled:
+    case GateReason::kPodsUnknown: return false;  // the model answers and reads
+    case GateReason::kRevisionUnknown:
+    case GateReason::kDriverPodMissing:
+    case GateReason::kDriverPodTerminating:
+    case GateReason::kDriverPodNotReady: return restart_for_ever;
+    case GateReason::kJobs: return policy.wait_for_completion->timeout == absl::InfiniteDuration();
+    case GateReason::kPodsTerminating:
+    case GateReason::kDisruptionBudget:
+    case GateReason::kSeveralBudgets:
+    case GateReason::kEvictionRefused:
+    case GateReason::kUndeletablePods:
+    case GateReason::kHook: return EvacuatesForEver(cluster, gate);
+    case GateReason::kValidation: return policy.deadlines.validation == absl::InfiniteDuration();
+    case GateReason::kSafeLoad: return gate.state == UpgradeState::kFailed;
+    case GateReason::kFailed: return RetriesAreUsedUp(cluster, view);
+  }
+  return false;
+}
+
+const NodeView* Find(const ClusterSnapshot& snapshot, const std::string& name) {
+  for (const auto& view : snapshot.nodes) {
+    if (view->node.name == name) return view.get();
+  }
+  return nullptr;
+}
+
+TEST_CASE("L1, L5: a rollout ends with every node done, or waiting for a person or another controller") {
+  ForEachSeed([](const RandomCluster& cluster) -> std::string {
+    ClosedModel model(cluster);
+    if (std::string broken = model.Settle(); !broken.empty()) return broken;
+    for (const NodeGate& gate : model.plan().gates) {
+      const NodeView* view = Find(model.last().snapshot, gate.node);
+      if (view == nullptr || MayWaitForEver(model, *view, gate)) continue;
+      return fmt::format("{} waits for ever at {}\n{}", gate.node, ToString(gate.gate.reason), Describe(model.plan()));
+    }
+    return "";
+  });
+}
+
+// Whether nothing that belongs to the node can make its upgrade fail for good.
+bool IsHealthy(const ClosedModel& model, const RandomCluster& start, const NodeView& view) {
+  const Workloads& workloads = start.workloads.at(view.node.name);
+  const auto harmless = [&](const Pod& pod) {
+    return model.FateOf(pod.ref) == PodFate::kLeaves && !pod.owners.empty() && !pod.has_empty_dir;
+  };
+  const auto fate = model.DriverFateOf(view.node.name);
+  const auto known = [&](const Pod& pod) {
+    if (model.FateOf(pod.ref) != PodFate::kLeaves) return false;
+    if (pod.owners.empty()) return true;
+    const auto found = start.snapshot.driver->daemon_sets.find(pod.owners[0].uid);
+    return found != start.snapshot.driver->daemon_sets.end() && found->second.wanted_revision &&
+           !RevisionHash(pod).empty();
+  };
+  const auto owner = start.snapshot.driver->daemon_sets.find(kDaemonSetUid);
+  return view.node.ready && fate == DriverFate::kReady && workloads.hook_errors.empty() &&
+         owner != start.snapshot.driver->daemon_sets.end() && owner->second.wanted_revision &&
+         std::all_of(view.driver_pods.begin(), view.driver_pods.end(), known) &&
+         std::all_of(workloads.pods.begin(), workloads.pods.end(), harmless);
+}
+
+// Time enough for grace periods, for writes that fail, and for patches that are tried again.
+bool IsPatient(const RandomCluster& cluster) {
+  const UpgradePolicy& policy = cluster.policy;
+  const absl::Duration enough = absl::Seconds(300);
+  return (!policy.drain || policy.drain->timeout >= enough) &&
+         (!policy.pod_deletion || policy.pod_deletion->timeout >= enough) && policy.deadlines.pod_restart >= enough &&
+         !cluster.machine.options().validation_selector;
+}
+
+TEST_CASE("L1: a healthy node does not end in upgrade-failed, whatever becomes of the others") {
+  ForEachSeed([](const RandomCluster& cluster) -> std::string {
+    if (!IsPatient(cluster)) return "";
+    ClosedModel model(cluster);
+    if (std::string broken = model.Settle(); !broken.empty()) return broken;
+    const std::string key = cluster.machine.identity().StateLabel();
+    for (const auto& view : cluster.snapshot.nodes) {
+      const NodeView* end = Find(model.last().snapshot, view->node.name);
+      if (end == nullptr || !end->node.labels.contains(key) || end->node.labels.at(key) != "upgrade-failed") continue;
+      const bool began_failed = view->node.labels.contains(key) && view->node.labels.at(key) == "upgrade-failed";
+      if (!cluster.policy.auto_upgrade || began_failed || !IsHealthy(model, cluster, *view)) continue;
+      return view->node.name + " failed\n" + Describe(model.plan());
+    }
+    return "";
+  });
+}
+
+bool IsDone(const Node& node, const DriverIdentity& identity) {
+  const auto label = node.labels.find(identity.StateLabel());
+  return label != node.labels.end() && label->second == "upgrade-done";
+}
+
+TEST_CASE("I3, L2: no cordon of ours outlives an upgrade, and no administrator's is lifted") {
+  ForEachSeed([](const RandomCluster& cluster) -> std::string {
+    const DriverIdentity& identity = cluster.machine.identity();
+    ClosedModel model(cluster);
+    if (std::string broken = model.Settle(); !broken.empty()) return broken;
+    for (const auto& view : cluster.snapshot.nodes) {
+      const NodeView* end = Find(model.last().snapshot, view->node.name);
+      if (end == nullptr || !IsDone(end->node, identity)) continue;
+      // Other drivers' names on it: the last of them lifts it (dep-F7).
+      const bool shared = end->node.annotations.contains(std::string(kCordonedByAnnotation));
+      if (!view->node.unschedulable && end->node.unschedulable && !shared)
+        return view->node.name + ": our cordon is left";
+      const bool noted = view->node.annotations.contains(identity.InitiallyUnschedulableAnnotation());
+      const bool began_in_progress = IsInProgress(ParseUpgradeState(view->node.labels.contains(identity.StateLabel())
+                                                                        ? view->node.labels.at(identity.StateLabel())
+                                                                        : "")
+                                                      .value_or(UpgradeState::kFailed));
+      const bool administrators = began_in_progress ? noted : IsAdministratorsCordon(*view, identity);
+      if (view->node.unschedulable && administrators && !end->node.unschedulable) {
+        return view->node.name + ": an administrator's cordon was lifted";
+      }
+    }
+    return "";
+  });
+}
+
+}  // namespace
+}  // namespace driverupgrade::tests

@@ -1,4 +1,6 @@
 // Budget arithmetic and admission (§5.3, dep-F14, dep-F18).
+#include <algorithm>
+
 #include "support/catch.h"
 #include "support/node_under_test.h"
 
@@ -121,6 +123,70 @@ TEST_CASE("§5.3: the examples of the specification, as admissions") {
   }));
   CAPTURE(row.name);
   CHECK(Admitted(row.budget, Candidates(row.waiting)) == row.admitted);
+}
+
+// How many nodes start, of a fleet written as `<count> <state>[!]`, with `!` for nodes that are cordoned.
+int Starts(const UpgradePolicy& policy, const std::vector<std::pair<int, std::string>>& fleet) {
+  ClusterSnapshot snapshot;
+  snapshot.driver = std::make_shared<const DriverFacts>(Facts("new"));
+  for (const auto& [count, what] : fleet) {
+    const bool cordoned = what.ends_with('!');
+    const std::string state = what.substr(0, what.size() - cordoned);
+    for (int i = 0; i < count; ++i) {
+      NodeView view = NodeUnderTest(state, state == "upgrade-required" ? "old" : "new").view;
+      view.node.name = "n" + std::to_string(10 + snapshot.nodes.size());
+      view.node.uid = view.node.name;
+      view.node.unschedulable = cordoned;
+      snapshot.nodes.push_back(std::make_shared<const NodeView>(view));
+    }
+  }
+  const Plan plan = StateMachine(Gpu(), {}).Step(snapshot, policy, kNow);
+  return static_cast<int>(std::count_if(plan.nodes.begin(), plan.nodes.end(), [](const NodePlan& node) {
+    return node.from == UpgradeState::kUpgradeRequired && !node.path.empty();
+  }));
+}
+
+TEST_CASE("§5.3: the slot examples of the Go library's own tests, as fleets") {
+  struct Row {
+    const char* name;
+    std::optional<int> parallel;
+    std::optional<CountOrPercent> unavailable;
+    std::vector<std::pair<int, std::string>> fleet;
+    int starts;
+  };
+  const auto row = GENERATE(values<Row>({
+      {"no limit on either", std::nullopt, std::nullopt, {{3, "upgrade-required"}}, 3},
+      {"3 of 5 at once", 3, std::nullopt, {{5, "upgrade-required"}}, 3},
+      {"4 at once, 3 about to be cordoned", 4, std::nullopt, {{3, "cordon-required"}, {2, "upgrade-required"}}, 1},
+      {"all of them", std::nullopt, Percent{100}, {{5, "upgrade-required"}}, 5},
+      {"half of 5, the last 2 cordoned",
+       std::nullopt,
+       Percent{50},
+       {{3, "upgrade-required"}, {2, "upgrade-required!"}},
+       3},
+      {"half of 5, 2 done but cordoned", std::nullopt, Percent{50}, {{2, "upgrade-done!"}, {3, "upgrade-required"}}, 1},
+      {"3 at once, 2 unavailable", 3, Count{2}, {{5, "upgrade-required"}}, 2},
+      {"4 at once, 4 unavailable, 3 about to be cordoned",
+       4,
+       Count{4},
+       {{3, "cordon-required"}, {2, "upgrade-required"}},
+       1},
+      {"2 slots too many are held",
+       1,
+       Count{3},
+       {{6, "upgrade-done"}, {3, "upgrade-failed"}, {1, "upgrade-required"}},
+       0},
+      {"one failed node, one at once (H2)", 1, std::nullopt, {{1, "upgrade-failed"}, {2, "upgrade-required"}}, 0},
+      // dep-F14: with the Go library only 2 start if the cordoned nodes come first.
+      {"half of 5, the first 2 cordoned",
+       std::nullopt,
+       Percent{50},
+       {{2, "upgrade-required!"}, {3, "upgrade-required"}},
+       3},
+  }));
+  CAPTURE(row.name);
+  const UpgradePolicy policy{.auto_upgrade = true, .max_parallel = row.parallel, .max_unavailable = row.unavailable};
+  CHECK(Starts(policy, row.fleet) == row.starts);
 }
 
 TEST_CASE("arch-A7: whoever is not admitted learns which budget, how full, and the place in the queue") {

@@ -95,7 +95,8 @@ bool MayWaitForEver(const ClosedModel& model, const NodeView& view, const NodeGa
     case GateReason::kOtherDriver: return AnotherDriverIsAtWork(view, cluster.machine.identity());
     case GateReason::kSkipLabel:
     case GateReason::kUnknownState:
-    case GateReason::kUnhandledState: return true;
+    case GateReason::kUnhandledState:
+    case GateReason::kMaintenance: return true;
     case GateReason::kUnsettled:
     case GateReason::kPodsUnknown: return false;  // the model answers and reads
     case GateReason::kRevisionUnknown:

@@ -102,11 +102,22 @@ std::string Scenario::Key(const std::string& text) {
   return fmt::format("nvidia.com/{}-driver-upgrade{}", driver, suffix);
 }
 
+// [image=IMAGE] [restarted-at=TEXT]; empty without an image.
+std::string Scenario::TemplateJson(Arguments& arguments) {
+  const auto image = arguments.Value("image");
+  const auto restarted = arguments.Value("restarted-at");
+  if (!image) return {};
+  const std::string annotations =
+      restarted ? fmt::format(R"("kubectl.kubernetes.io/restartedAt":"{}")", *restarted) : std::string();
+  return fmt::format(R"({{"metadata":{{"annotations":{{{}}}}},"spec":{{"containers":[{{"image":"{}"}}]}}}})", annotations,
+                     *image);
+}
+
 std::string Scenario::Template(Arguments& arguments) {
   const std::string hash = arguments.Word("the hash");
   const std::string ns = DriverOf(arguments).ns;
   const std::string name = arguments.Value("name").value_or("driver");
-  RequireObject(cluster().SetTemplate(ns, name, hash), ns + "/" + name);
+  RequireObject(cluster().SetTemplate(ns, name, hash, TemplateJson(arguments)), ns + "/" + name);
   return {};
 }
 

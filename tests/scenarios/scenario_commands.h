@@ -38,6 +38,7 @@ class Scenario {
   std::string Fault(Arguments& arguments);
   // What happens in it; scenario_commands.cc.
   std::string Template(Arguments& arguments);
+  static std::string TemplateJson(Arguments& arguments);
   std::string Crash(Arguments& arguments);
   std::string Admin(Arguments& arguments);
   std::string Advance(Arguments& arguments);

@@ -180,7 +180,9 @@ void CheckBudgets(const PassRecord& pass) {
       return static_cast<int>(
           std::count_if(nodes.begin(), nodes.end(), [&](const auto& n) { return predicate(n.second); }));
     };
-    const bool starts = !HoldsSlot(commit.before, pass) && HoldsSlot(commit.after, pass);
+    // In requestor mode the maintenance operator has the budgets (T10).
+    const bool starts = !HoldsSlot(commit.before, pass) && HoldsSlot(commit.after, pass) &&
+                        StateOf(commit.after, pass.identity) != UpgradeState::kNodeMaintenanceRequired;
     const int slots = count([&](const Node& node) { return HoldsSlot(node, pass); });
     if (starts && pass.policy.max_parallel && slots > *pass.policy.max_parallel) {
       Broken(fmt::format("I1: {} nodes are in progress", slots), commit.after.name);

@@ -117,6 +117,13 @@ std::string Scenario::Options(Arguments& arguments) {
   driver.pod_filter = arguments.Selector("uses-driver");
   driver.pod_filter_failures.clear();
   if (const auto pod = arguments.Value("filter-fails")) driver.pod_filter_failures = {*pod};
+  driver.restart_only_fails = arguments.Flag("restart-only-fails");
+  driver.restart_only = arguments.Flag("restart-only") || driver.restart_only_fails;
+  if (const auto id = arguments.Value("requestor")) {
+    driver.options.requestor = RequestorOptions{.id = *id,
+                                                .ns = arguments.Value("requestor-namespace").value_or("default"),
+                                                .enabled = !arguments.Flag("requestor-off")};
+  }
   driver.options.own_node = arguments.Value("own-node").value_or("");
   if (const auto pod = arguments.Value("own-pod")) driver.options.own_pod = ParseName(*pod);
   driver.engine = nullptr;
@@ -151,7 +158,8 @@ std::string Scenario::DriverDaemonSet(Arguments& arguments) {
                               .labels = {{"app", "driver"}},
                               .match_labels = {{"app", "driver"}},
                               .node_selector = MapOf(arguments.Pairs("on")),
-                              .hash = arguments.Value("hash").value_or("old")};
+                              .hash = arguments.Value("hash").value_or("old"),
+                              .template_json = TemplateJson(arguments)};
   spec.on_delete = !arguments.Flag("rolling-update");
   spec.behavior = BehaviorOf(arguments);
   cluster().AddDaemonSet(spec);

@@ -26,6 +26,9 @@ std::string PlanText(const NodePlan& plan, const NodeOutcome& outcome) {
   }
   for (const PodRef& pod : plan.evict) text += fmt::format("  evict {}\n", pod.ToString());
   for (const PodRef& pod : plan.remove) text += fmt::format("  delete {}\n", pod.ToString());
+  for (const MaintenanceCall& call : plan.maintenance) {
+    text += fmt::format("  {} NodeMaintenance {}\n", ToString(call.kind), call.object.name);
+  }
   for (const PlannedEvent& event : plan.events) {
     if (event.warning) text += fmt::format("  warning: {}\n", event.message);
   }

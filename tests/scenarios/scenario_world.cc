@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "driverupgrade/revision_comparison.h"
 #include "fmt/format.h"
 #include "scenarios/scenario_file.h"
 
@@ -62,6 +63,14 @@ SnapshotOptions ScenarioWorld::Snapshot(const ScenarioDriver& driver) const {
       return driver.pod_filter->Matches(pod.labels);
     };
   }
+  if (driver.restart_only) {
+    options.restart_only = [&driver](const CallContext&, const Pod&, const ControllerRevision& running,
+                                     const ControllerRevision& wanted) -> absl::StatusOr<bool> {
+      if (driver.restart_only_fails) return absl::UnavailableError("no registry");
+      return SameTemplate(running, wanted);
+    };
+  }
+  options.requestor = driver.options.requestor;
   return options;
 }
 

@@ -25,6 +25,10 @@ struct ScenarioDriver {
   std::optional<LabelSelector> pod_filter = std::nullopt;
   /// Pods for which the filter fails.
   std::set<std::string> pod_filter_failures = {};
+  /// The restart-only predicate is SameTemplate.
+  bool restart_only = false;
+  /// It fails.
+  bool restart_only_fails = false;
   UpgradePolicy policy = {.auto_upgrade = true};
   std::unique_ptr<UpgradeEngine> engine = nullptr;
   /// The operator is being removed: its engine makes no further pass until it is started anew.

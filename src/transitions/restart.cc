@@ -81,6 +81,10 @@ bool AreNewcomers(const Walk& walk, const std::vector<const Pod*>& pods) {
   return std::none_of(pods.begin(), pods.end(), tried) && !std::all_of(pods.begin(), pods.end(), overstays);
 }
 
+bool AnyStays(const std::vector<const Pod*>& pods) {
+  return std::any_of(pods.begin(), pods.end(), [](const Pod* pod) { return !pod->deletion_timestamp; });
+}
+
 // Pods have come to the node since it was evacuated: they go too, under the evacuation's deadline (dep-F8). It runs from
 // their coming, not from a restart that may have begun long before.
 Progress EvictNewcomers(Walk& walk, Evacuation evacuation) {
@@ -88,7 +92,10 @@ Progress EvictNewcomers(Walk& walk, Evacuation evacuation) {
   if (evacuation.status == Evacuation::Status::kUnread) return walk.WaitForPods(absl::InfiniteFuture());
   absl::Time deadline = walk.Deadline(timeout);
   const bool evicting = evacuation.status == Evacuation::Status::kEvicting;
-  if (walk.Expired(deadline) && evicting && AreNewcomers(walk, evacuation.pods)) {
+  // Those that are asked to go in this very pass begin their time with it, unless an engine that has only just become
+  // active may have asked for them in an earlier life.
+  const bool asked_now = walk.in.now > walk.in.active_since && AnyStays(evacuation.pods);
+  if (evicting && AreNewcomers(walk, evacuation.pods) && (asked_now || walk.Expired(deadline))) {
     walk.RestartStage();
     deadline = walk.Deadline(timeout);
   }

@@ -189,9 +189,27 @@ std::string BrokenGates(const NodeView& view, const NodePlan* plan, const std::v
   return If(!done && !ends && gates.empty(), "waits without a gate");
 }
 
-std::string BrokenGate(const NodeGate& gate, const NodePlan* plan, absl::Time now) {
+// dep-F4: no gate of a stage lies further ahead than the policy's longest timeout, whatever the timers on the node say;
+// the pacing of requests asks for three minutes at most. What a retry waits for is not bound by a stage.
+bool IsTooFar(const NodeGate& gate, const RandomCluster& cluster) {
+  if (!gate.gate.not_before || gate.gate.reason == GateReason::kFailed) return false;
+  const UpgradePolicy& policy = cluster.policy;
+  absl::Duration longest = absl::Minutes(3);
+  const auto consider = [&](absl::Duration timeout) {
+    if (timeout != absl::InfiniteDuration()) longest = std::max(longest, timeout);
+  };
+  consider(policy.deadlines.pod_restart);
+  consider(policy.deadlines.validation);
+  consider(policy.pod_deletion.value_or(PodDeletionPolicy{}).timeout);
+  if (policy.wait_for_completion) consider(policy.wait_for_completion->timeout);
+  if (policy.drain) consider(policy.drain->timeout);
+  return *gate.gate.not_before > cluster.now + longest + absl::Seconds(60);
+}
+
+std::string BrokenGate(const NodeGate& gate, const NodePlan* plan, const RandomCluster& cluster) {
+  const bool over = gate.gate.not_before && *gate.gate.not_before <= cluster.now;
   return First({If(plan != nullptr && gate.state != plan->to(), "a gate of another state"),
-                If(gate.gate.not_before && *gate.gate.not_before <= now, "a gate that is over already"),
+                If(over, "a gate that is over already"), If(IsTooFar(gate, cluster), "dep-F4: a gate too far ahead"),
                 If(gate.gate.detail.empty(), "a gate without detail")});
 }
 
@@ -252,7 +270,7 @@ std::string BrokenInvariant(const RandomCluster& cluster, const Plan& plan) {
     const auto found = plans.find(name);
     const NodePlan* node_plan = found == plans.end() ? nullptr : found->second;
     std::string broken = BrokenGates(*view, node_plan, gates[name], cluster);
-    if (broken.empty() && !gates[name].empty()) broken = BrokenGate(*gates[name][0], node_plan, cluster.now);
+    if (broken.empty() && !gates[name].empty()) broken = BrokenGate(*gates[name][0], node_plan, cluster);
     if (broken.empty() && node_plan != nullptr) broken = BrokenNodePlan(cluster, *view, *node_plan);
     if (!broken.empty()) return fmt::format("{}: {}", name, broken);
     known += node_plan != nullptr;

@@ -19,7 +19,8 @@ std::string RandomSeconds(SeededRandom& random) {
   if (random.Chance(15)) {
     return random.Pick({"", "x", "-5", "1.5", " 7", "99999999999999999999", "9223372036854775807", "0x10"});
   }
-  const int ahead = random.Pick({-1'000'000, -100'000, -3'601, -700, -301, -31, -1, 0, 1, 59, 60, 61, 3'600});
+  const int ahead =
+      random.Pick({-1'000'000, -100'000, -3'601, -700, -301, -31, -1, 0, 1, 59, 60, 61, 3'600, 1'000'000});
   return fmt::format("{}", absl::ToUnixSeconds(kRandomNow) + ahead);
 }
 

@@ -13,4 +13,6 @@ bool UsesGpu(const driverupgrade::Pod& pod) {
   });
 }
 
+std::vector<std::string> GpuResourceFilters() { return {R"(^nvidia\.com/gpu)", R"(^nvidia\.com/mig-)"}; }
+
 }  // namespace gpu_operator

@@ -2,6 +2,9 @@
 #ifndef DRIVERUPGRADE_EXAMPLES_GPU_OPERATOR_GPU_PODS_H_
 #define DRIVERUPGRADE_EXAMPLES_GPU_OPERATOR_GPU_PODS_H_
 
+#include <string>
+#include <vector>
+
 #include "driverupgrade/cluster_types.h"
 
 namespace gpu_operator {
@@ -9,6 +12,9 @@ namespace gpu_operator {
 /// A pod that is Running or Pending and names a resource `nvidia.com/gpu…` or `nvidia.com/mig-…` in the requests or
 /// limits of a regular container (upstream-behaviour.md §1.5, but for resource claims).
 bool UsesGpu(const driverupgrade::Pod& pod);
+
+/// The same resources for the maintenance operator, which knows pods by unanchored regular expressions only.
+std::vector<std::string> GpuResourceFilters();
 
 }  // namespace gpu_operator
 

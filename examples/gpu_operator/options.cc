@@ -3,6 +3,7 @@
 #include <cstdlib>
 #include <fstream>
 #include <iterator>
+#include <optional>
 #include <utility>
 
 #include "CLI/CLI.hpp"
@@ -10,12 +11,14 @@
 #include "driverupgrade/policy_codec.h"
 #include "driverupgrade/version.h"
 #include "fmt/format.h"
+#include "gpu_operator/gpu_pods.h"
 
 namespace gpu_operator {
 namespace {
 
 using driverupgrade::KubeConfig;
 using driverupgrade::LabelSelector;
+using driverupgrade::RequestorOptions;
 
 std::string_view Message(const absl::Status& status) { return {status.message().data(), status.message().size()}; }
 
@@ -40,6 +43,12 @@ absl::StatusOr<std::string> ReadFile(const std::string& path) {
   std::string content{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
   if (file.bad()) return absl::UnavailableError(fmt::format("{}: cannot be read", path));
   return content;
+}
+
+absl::StatusOr<std::optional<RequestorOptions>> LoadRequestor(const Options& options) {
+  absl::StatusOr<std::optional<RequestorOptions>> requestor = examples::ReadRequestorArguments(options.requestor);
+  if (requestor.ok() && *requestor) (*requestor)->resource_name_filters = GpuResourceFilters();
+  return requestor;
 }
 
 absl::Status CheckDuration(const std::string& text, absl::Duration& duration) {
@@ -92,6 +101,7 @@ std::variant<Options, int> ParseOptions(int argc, char** argv) {
   app.add_option("--events", events, "Kubernetes Events on the nodes")
       ->check(CLI::IsMember({"all", "none"}))
       ->capture_default_str();
+  examples::AddRequestorArguments(app, options.requestor);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
@@ -117,6 +127,10 @@ absl::StatusOr<Configuration> Load(const Options& options) {
       driverupgrade::ParseUpgradePolicy(*document, driverupgrade::PolicyDefaults::GpuOperator());
   if (!policy.ok()) return Named(options.policy, policy.status());
   configuration.policy = *std::move(policy);
+
+  absl::StatusOr<std::optional<RequestorOptions>> requestor = LoadRequestor(options);
+  if (!requestor.ok()) return requestor.status();
+  configuration.requestor = *std::move(requestor);
   return configuration;
 }
 

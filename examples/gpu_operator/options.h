@@ -2,6 +2,7 @@
 #ifndef DRIVERUPGRADE_EXAMPLES_GPU_OPERATOR_OPTIONS_H_
 #define DRIVERUPGRADE_EXAMPLES_GPU_OPERATOR_OPTIONS_H_
 
+#include <optional>
 #include <string>
 #include <variant>
 
@@ -9,7 +10,9 @@
 #include "absl/time/time.h"
 #include "driverupgrade/kubernetes/kube_config.h"
 #include "driverupgrade/label_selector.h"
+#include "driverupgrade/maintenance_requestor.h"
 #include "driverupgrade/upgrade_policy.h"
+#include "support/requestor_arguments.h"
 
 namespace gpu_operator {
 
@@ -30,6 +33,7 @@ struct Options {
   absl::Duration timeout = absl::InfiniteDuration();
   absl::Duration poll_interval = absl::Milliseconds(200);
   bool events = true;
+  examples::RequestorArguments requestor = {};
 };
 
 /// The options, or the exit code if the program is to end at once: help and errors have been printed.
@@ -40,6 +44,7 @@ struct Configuration {
   driverupgrade::KubeConfig kube = {};
   driverupgrade::LabelSelector driver_labels = {};
   driverupgrade::UpgradePolicy policy = {};
+  std::optional<driverupgrade::RequestorOptions> requestor = {};
 };
 absl::StatusOr<Configuration> Load(const Options& options);
 

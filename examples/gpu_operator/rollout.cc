@@ -140,6 +140,7 @@ int RunRollout(const Options& options, const Configuration& configuration,
                    .uses_driver = [](const CallContext&, const driverupgrade::Pod& pod) { return UsesGpu(pod); }},
       .observer = driverupgrade::MakeLoggingObserver(*identity, log)};
   engine_options.executor.events = options.events;
+  engine_options.state_machine.requestor = configuration.requestor;
   if (!options.validation_selector.empty()) {
     absl::StatusOr<LabelSelector> selector = LabelSelector::Parse(options.validation_selector);
     if (!selector.ok()) return Misconfigured(log, selector.status());

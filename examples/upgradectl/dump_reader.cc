@@ -12,6 +12,7 @@ using driverupgrade::CallContext;
 using driverupgrade::ControllerRevision;
 using driverupgrade::DaemonSet;
 using driverupgrade::Node;
+using driverupgrade::NodeMaintenance;
 using driverupgrade::Operation;
 using driverupgrade::Pod;
 using driverupgrade::PodDisruptionBudget;
@@ -41,6 +42,7 @@ DumpReader::DumpReader(driverupgrade::ClusterObjects objects) : objects_(std::mo
   SortByName(objects_.daemon_sets);
   SortByName(objects_.controller_revisions);
   SortByName(objects_.pod_disruption_budgets);
+  SortByName(objects_.node_maintenances);
   for (Pod& pod : objects_.pods) {
     if (pod.ref.uid.empty()) pod.ref.uid = pod.ref.ToString();
     pods_by_node_[pod.node_name].push_back(&pod);
@@ -53,7 +55,8 @@ bool DumpReader::Supports(Operation operation) const {
     case Operation::kListPods:
     case Operation::kListDaemonSets:
     case Operation::kListControllerRevisions:
-    case Operation::kListPodDisruptionBudgets: return true;
+    case Operation::kListPodDisruptionBudgets:
+    case Operation::kListNodeMaintenances: return true;
     default: return false;
   }
 }
@@ -95,6 +98,12 @@ absl::StatusOr<std::vector<PodDisruptionBudget>> DumpReader::ListPodDisruptionBu
     const CallContext&, const driverupgrade::ListPodDisruptionBudgetsParams& params) {
   return Select(objects_.pod_disruption_budgets,
                 [&](const PodDisruptionBudget& budget) { return InNamespace(budget.ns, params.ns); });
+}
+
+absl::StatusOr<std::vector<NodeMaintenance>> DumpReader::ListNodeMaintenances(
+    const CallContext&, const driverupgrade::ListNodeMaintenancesParams& params) {
+  return Select(objects_.node_maintenances,
+                [&](const NodeMaintenance& object) { return InNamespace(object.ns, params.ns); });
 }
 
 }  // namespace upgradectl

@@ -28,6 +28,8 @@ class DumpReader final : public driverupgrade::ClusterReader {
       const driverupgrade::CallContext& context, const driverupgrade::ListControllerRevisionsParams& params) override;
   absl::StatusOr<std::vector<driverupgrade::PodDisruptionBudget>> ListPodDisruptionBudgets(
       const driverupgrade::CallContext& context, const driverupgrade::ListPodDisruptionBudgetsParams& params) override;
+  absl::StatusOr<std::vector<driverupgrade::NodeMaintenance>> ListNodeMaintenances(
+      const driverupgrade::CallContext& context, const driverupgrade::ListNodeMaintenancesParams& params) override;
 
  private:
   driverupgrade::ClusterObjects objects_;

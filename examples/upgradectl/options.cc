@@ -36,15 +36,6 @@ void AddWhen(CLI::App& plan, Options& options) {
       ->type_name("RFC3339");
 }
 
-void AddRequestor(CLI::App& plan, Options& options) {
-  CLI::Option* id = plan.add_option("--requestor-id", options.requestor_id,
-                                    "requestor mode: who asks the maintenance operator to evacuate nodes");
-  plan.add_option("--requestor-namespace", options.requestor_namespace, "namespace of the NodeMaintenance objects")
-      ->needs(id);
-  plan.add_option("--requestor-prefix", options.requestor_prefix, "beginning of the NodeMaintenance objects' names")
-      ->needs(id);
-}
-
 }  // namespace
 
 std::variant<Options, Ending> ParseOptions(int argc, const char* const* argv) {
@@ -58,7 +49,7 @@ std::variant<Options, Ending> ParseOptions(int argc, const char* const* argv) {
   CLI::App* plan = app.add_subcommand("plan", "What one pass over all nodes would do");
   AddWhat(*plan, options);
   AddWhen(*plan, options);
-  AddRequestor(*plan, options);
+  examples::AddRequestorArguments(*plan, options.requestor);
   plan->add_option("-o,--output", options.output, "how to print it")
       ->check(CLI::IsMember({"table", "json"}))
       ->capture_default_str();

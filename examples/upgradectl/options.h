@@ -5,6 +5,8 @@
 #include <string>
 #include <variant>
 
+#include "support/requestor_arguments.h"
+
 namespace upgradectl {
 
 /// As they were typed; Load (request.h) says what they mean.
@@ -20,9 +22,7 @@ struct Options {
   std::string active_since = {};
   std::string validation_selector = {};
   bool gpu_pods = false;
-  std::string requestor_id = {};
-  std::string requestor_namespace = {};
-  std::string requestor_prefix = {};
+  examples::RequestorArguments requestor = {};
   std::string output = "table";
 };
 

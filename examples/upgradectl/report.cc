@@ -19,6 +19,7 @@ namespace {
 
 using driverupgrade::Finding;
 using driverupgrade::Gate;
+using driverupgrade::MaintenanceCall;
 using driverupgrade::NodePlan;
 using driverupgrade::PodRef;
 using driverupgrade::Tally;
@@ -71,6 +72,9 @@ class JsonReport {
     Patch(plan);
     Array("evict", plan.evict, write_pod);
     Array("delete", plan.remove, write_pod);
+    Array("maintenance", plan.maintenance, [this](const MaintenanceCall& call) {
+      String(fmt::format("{} {}", ToString(call.kind), call.object.ToString()));
+    });
     Key("gate");
     WriteGate(node.gate);
     Array("findings", node.findings, [this](const Finding& finding) { WriteFinding(finding, /*with_node=*/false); });
@@ -160,6 +164,9 @@ std::string Actions(const NodePlan& plan) {
   }
   if (!plan.evict.empty()) Append(Pods("evict", plan.evict), text);
   if (!plan.remove.empty()) Append(Pods("delete", plan.remove), text);
+  for (const MaintenanceCall& call : plan.maintenance) {
+    Append(fmt::format("{} NodeMaintenance {}", ToString(call.kind), call.object.ToString()), text);
+  }
   return text.empty() ? "-" : text;
 }
 

@@ -2,6 +2,7 @@
 
 #include <array>
 #include <fstream>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -11,6 +12,7 @@
 #include "driverupgrade/policy_codec.h"
 #include "fmt/format.h"
 #include "gpu_operator/gpu_pods.h"
+#include "support/requestor_arguments.h"
 #include "support/spare_skipped_pods.h"
 #include "upgradectl/text.h"
 
@@ -21,16 +23,11 @@ using driverupgrade::ClusterObjects;
 using driverupgrade::DriverIdentity;
 using driverupgrade::LabelSelector;
 using driverupgrade::PolicyDefaults;
+using driverupgrade::RequestorOptions;
 using driverupgrade::UpgradePolicy;
 
 absl::Status Named(std::string_view what, const absl::Status& status) {
   return absl::Status(status.code(), fmt::format("{}: {}", what, Message(status)));
-}
-
-// Requestor mode has its options, but the state machine does not know it yet.
-absl::Status CheckRequestor(const Options& options) {
-  if (options.requestor_id.empty()) return absl::OkStatus();
-  return absl::UnimplementedError("--requestor-id: requestor mode is not implemented yet");
 }
 
 absl::StatusOr<std::string> ReadFile(const std::string& path, std::size_t bytes_max) {
@@ -80,6 +77,16 @@ absl::Status LoadSelectors(const Options& options, PlanRequest& request) {
   return absl::OkStatus();
 }
 
+// The snapshot and the state machine have the same, as in an engine.
+absl::Status LoadRequestor(const Options& options, PlanRequest& request) {
+  absl::StatusOr<std::optional<RequestorOptions>> requestor = examples::ReadRequestorArguments(options.requestor);
+  if (!requestor.ok()) return requestor.status();
+  if (*requestor && options.gpu_pods) (*requestor)->resource_name_filters = gpu_operator::GpuResourceFilters();
+  request.snapshot.requestor = *requestor;
+  request.machine.requestor = *std::move(requestor);
+  return absl::OkStatus();
+}
+
 PolicyDefaults DefaultsNamed(std::string_view name) {
   if (name == "gpu-operator") return PolicyDefaults::GpuOperator();
   if (name == "network-operator") return PolicyDefaults::NetworkOperator();
@@ -124,7 +131,6 @@ absl::StatusOr<std::string> ReadAll(std::istream& in, std::string_view name, std
 }
 
 absl::StatusOr<PlanRequest> Load(const Options& options, std::istream& in) {
-  if (const absl::Status status = CheckRequestor(options); !status.ok()) return status;
   absl::StatusOr<DriverIdentity> identity = DriverIdentity::Create(options.domain, options.driver);
   if (!identity.ok()) return Named("--driver, --domain", identity.status());
   PlanRequest request{.identity = *std::move(identity)};
@@ -136,6 +142,7 @@ absl::StatusOr<PlanRequest> Load(const Options& options, std::istream& in) {
     };
   }
   if (const absl::Status status = LoadSelectors(options, request); !status.ok()) return status;
+  if (const absl::Status status = LoadRequestor(options, request); !status.ok()) return status;
   if (const absl::Status status = LoadTimes(options, request); !status.ok()) return status;
   if (const absl::Status status = LoadPolicy(options, request); !status.ok()) return status;
   if (const absl::Status status = LoadCluster(options, in, request); !status.ok()) return status;

@@ -304,6 +304,62 @@ TEST_CASE("Another driver and domain have labels of their own") {
   CHECK(answer.out.find(R"("example.com/ofed-driver-upgrade-state": "pod-restart-required")") != std::string::npos);
 }
 
+// The NodeMaintenance of n1 by the name that all requestors share.
+std::string Maintenance(std::string_view metadata, std::string_view spec, std::string_view reason = "Ready") {
+  return fmt::format(
+      R"(,{{"apiVersion":"maintenance.nvidia.com/v1alpha1","kind":"NodeMaintenance","metadata":{{"namespace":"default",
+  "name":"nvidia-operator-n1","uid":"m1","resourceVersion":"9"{}}},"spec":{{"nodeName":"n1",{}}},
+  "status":{{"conditions":[{{"type":"Ready","status":"{}","reason":"{}"}}]}}}})",
+      metadata, spec, reason == "Ready" ? "True" : "False", reason);
+}
+
+TEST_CASE("In requestor mode the maintenance operator is asked for the node, and its NodeMaintenance is followed") {
+  const std::string policy = "{autoUpgrade: true, drain: {enable: true}}";
+  const auto answer = [&](std::string_view state, std::string_view hash, const std::string& object) {
+    const std::string metadata =
+        State(state) + R"(,"annotations":{"nvidia.com/gpu-driver-upgrade-requestor-mode":"true"})";
+    return OneNode(policy, Dump(metadata, R"({"unschedulable":true})", hash, object),
+                   {"--requestor-id", "nvidia.gpu-operator"});
+  };
+  const std::string ours = R"("requestorID":"nvidia.gpu-operator")";
+  const std::string shared = R"("requestorID":"other.example.com","additionalRequestors":["nvidia.gpu-operator"])";
+
+  const OneNode absent = answer("node-maintenance-required", "old", "");
+  CHECK(absent.Texts("maintenance") == Texts{"create default/nvidia-operator-n1"});
+  CHECK(absent.Reason() == "Maintenance");
+  const OneNode draining = answer("node-maintenance-required", "old", Maintenance("", ours, "Draining"));
+  CHECK(draining.Texts("maintenance").empty());
+  CHECK(std::string(draining.node()["gate"]["detail"].GetString()).find("Draining") != std::string::npos);
+  const OneNode ready = answer("node-maintenance-required", "old", Maintenance("", ours));
+  CHECK(ready.Texts("path") == Texts{"pod-restart-required"});
+  const OneNode foreign =
+      answer("node-maintenance-required", "old", Maintenance("", R"("requestorID":"other.example.com")"));
+  CHECK(foreign.Texts("maintenance") == Texts{"join default/nvidia-operator-n1"});
+
+  CHECK(answer("uncordon-required", "new", Maintenance("", ours)).Texts("maintenance") ==
+        Texts{"delete default/nvidia-operator-n1"});
+  CHECK(answer("uncordon-required", "new", Maintenance("", shared)).Texts("maintenance") ==
+        Texts{"leave default/nvidia-operator-n1"});
+  const OneNode released =
+      answer("uncordon-required", "new", Maintenance(R"(,"deletionTimestamp":"2026-01-02T12:04:00Z")", ours));
+  CHECK(released.Text("next") == "uncordon-required");
+  CHECK(released.Texts("maintenance").empty());
+  CHECK(answer("uncordon-required", "new", "").Text("next") == "upgrade-done");
+}
+
+TEST_CASE("The calls of requestor mode are in the table too, and --requestor-namespace and -prefix name the object") {
+  const ScratchFile policy("autoUpgrade: true");
+  const std::string dump = Dump(State("node-maintenance-required"));
+  const Answer answer = RunWith(PlanOf("-", policy.path(),
+                                       {"--requestor-id", "nvidia.gpu-operator", "--requestor-namespace", "maintenance",
+                                        "--requestor-prefix", "gpu"}),
+                                dump);
+  CHECK(answer.exit_code == 0);
+  CHECK(answer.out.find("create NodeMaintenance maintenance/gpu-n1  ") != std::string::npos);
+  // Without the options the node is left alone: not known is not the same as in place.
+  CHECK(OneNode("autoUpgrade: true", dump).Reason() == "UnhandledState");
+}
+
 TEST_CASE("A dump without anything in it is an empty plan") {
   const Answer answer = RunWith(PlanOf("-", PolicyPath(), {"-o", "json"}), R"({"kind":"List","items":[]})");
   CHECK(answer.exit_code == 0);
@@ -385,7 +441,8 @@ TEST_CASE("A wrong option is one line that names it, and exit code 2") {
       {"--active-since", "2026-01-02", "--active-since: `2026-01-02` is no RFC 3339 time"},
       {"--defaults", "mine", "--defaults: "},
       {"-o", "yaml", "--output: "},
-      {"--requestor-id", "nvidia.operator.com", "--requestor-id: requestor mode is not implemented yet"},
+      {"--requestor-id", "", "--requestor-id: "},
+      {"--requestor-id", "not_a_domain", "--requestor-id: requestor options: id: "},
       {"--requestor-prefix", "nvidia-operator", "--requestor-prefix requires --requestor-id"},
       {"--no-such-option", "x", "The following arguments were not expected: "},
   };
@@ -403,11 +460,21 @@ TEST_CASE("A wrong option is one line that names it, and exit code 2") {
   }
 }
 
-TEST_CASE("Requestor mode is refused whatever else is asked") {
-  const Answer answer = RunWith(PlanOf(FleetPath(), PolicyPath(),
-                                       {"--requestor-id", "nvidia.operator.com", "--requestor-namespace", "default",
-                                        "--requestor-prefix", "nvidia-operator"}));
-  CheckRefused(answer, "--requestor-id: requestor mode is not implemented yet");
+TEST_CASE("A wrong option beside --requestor-id is one line that names it, and exit code 2") {
+  const std::vector<Mistake> mistakes = {
+      {"--requestor-namespace", "", "--requestor-namespace: requestor options: namespace: "},
+      {"--requestor-namespace", "Nowhere", "--requestor-namespace: requestor options: namespace: "},
+      {"--requestor-prefix", "a_b", "--requestor-prefix: requestor options: name prefix: "},
+  };
+  for (const Mistake& mistake : mistakes) {
+    const Answer answer = RunWith(
+        PlanOf(FleetPath(), PolicyPath(), {"--requestor-id", "nvidia.gpu-operator", mistake.option, mistake.value}));
+    CAPTURE(mistake.option, mistake.value, answer.err);
+    CHECK(answer.exit_code == kExitUsage);
+    CHECK(answer.out.empty());
+    CHECK(answer.err.starts_with("upgradectl: " + mistake.error));
+    CHECK(std::count(answer.err.begin(), answer.err.end(), '\n') == 1);
+  }
 }
 
 TEST_CASE("Missing options and subcommands are usage errors, help and version are not") {

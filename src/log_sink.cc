@@ -85,7 +85,14 @@ class LoggingObserver final : public Observer {
            {"refused", fmt::format("{}", outcome.evictions_refused)}});
     }
     if (outcome.pods_deleted > 0) Log(Severity::kInfo, "driver pod deleted", {{"node", plan.node}});
-    if (!outcome.status.ok()) {
+    if (outcome.status.ok()) {
+      for (const MaintenanceCall& call : plan.maintenance) {
+        Log(Severity::kInfo, "maintenance operator asked",
+            {{"node", plan.node},
+             {"request", std::string(v1::ToString(call.kind))},
+             {"object", call.object.ToString()}});
+      }
+    } else {
       Log(Severity::kWarning, "request failed",
           {{"node", plan.node}, {"error", std::string(internal::Message(outcome.status))}});
     }

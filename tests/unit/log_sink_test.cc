@@ -1,0 +1,56 @@
+#include "driverupgrade/log_sink.h"
+
+#include <vector>
+
+#include "support/catch.h"
+#include "support/node_under_test.h"
+
+namespace driverupgrade::tests {
+namespace {
+
+struct LoggedLines {
+  std::vector<std::string> lines = {};
+  std::shared_ptr<Observer> observer =
+      MakeLoggingObserver(Gpu(), [this](const LogRecord& record) { lines.push_back(FormatLogfmt(record)); });
+  std::vector<std::string> After(const Plan& plan) {
+    lines.clear();
+    observer->OnPlan(plan);
+    return lines;
+  }
+};
+
+Plan Waiting(GateReason reason, std::string detail) {
+  return {.gates = {{.node = "n1",
+                     .state = UpgradeState::kDrainRequired,
+                     .gate = {.reason = reason, .detail = std::move(detail)}}}};
+}
+
+TEST_CASE("defect-D32: a node that waits is logged when it begins to wait, not at each pass") {
+  LoggedLines log;
+  CHECK(log.After(Waiting(GateReason::kPodsTerminating, "team-a/web: terminating")) ==
+        std::vector<std::string>{"level=info msg=\"node waits\" driver=nvidia.com/gpu node=n1 state=drain-required "
+                                 "gate=PodsTerminating detail=\"team-a/web: terminating\""});
+  CHECK(log.After(Waiting(GateReason::kPodsTerminating, "team-a/db: terminating")).empty());
+  CHECK(log.After(Waiting(GateReason::kDisruptionBudget, "team-a/db")).size() == 1);
+  CHECK(log.After({}).empty());
+  CHECK(log.After(Waiting(GateReason::kDisruptionBudget, "team-a/db")).size() == 1);
+}
+
+TEST_CASE("A finding is logged once, as long as it stays") {
+  LoggedLines log;
+  const Plan plan{.findings = {{.code = FindingCode::kUpdateStrategy, .message = "DaemonSet a/b is not OnDelete"}}};
+  CHECK(log.After(plan) ==
+        std::vector<std::string>{"level=warning msg=finding driver=nvidia.com/gpu code=UpdateStrategy "
+                                 "node=\"\" detail=\"DaemonSet a/b is not OnDelete\""});
+  CHECK(log.After(plan).empty());
+}
+
+TEST_CASE("A log line has one line, whatever the values are") {
+  const std::string line = FormatLogfmt({.message = "m", .fields = {{"a", "x\ny\x1b[31m \"q\" \\"}}});
+  CHECK(line.find('\n') == std::string::npos);
+  CHECK(line.find('\x1b') == std::string::npos);
+  CHECK(line.starts_with("level=info msg=m a=\""));
+}
+
+}  // namespace
+}  // namespace driverupgrade::tests

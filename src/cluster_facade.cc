@@ -30,12 +30,23 @@ std::string_view ToString(Operation operation) {
     case Operation::kListPodDisruptionBudgets: return "list pod disruption budgets";
     case Operation::kGetNodeMaintenance: return "get node maintenance";
     case Operation::kListNodeMaintenances: return "list node maintenances";
+    case Operation::kWatchNodes: return "watch nodes";
+    case Operation::kWatchPods: return "watch pods";
+    case Operation::kWatchDaemonSets: return "watch daemon sets";
+    case Operation::kWatchControllerRevisions: return "watch controller revisions";
+    case Operation::kWatchNodeMaintenances: return "watch node maintenances";
+    case Operation::kGetLease: return "get lease";
+    case Operation::kGetConfigMap: return "get config map";
     case Operation::kPatchNode: return "patch node";
     case Operation::kEvictPod: return "evict pod";
     case Operation::kDeletePod: return "delete pod";
     case Operation::kCreateNodeMaintenance: return "create node maintenance";
     case Operation::kPatchNodeMaintenance: return "patch node maintenance";
     case Operation::kDeleteNodeMaintenance: return "delete node maintenance";
+    case Operation::kCreateLease: return "create lease";
+    case Operation::kUpdateLease: return "update lease";
+    case Operation::kCreateConfigMap: return "create config map";
+    case Operation::kUpdateConfigMap: return "update config map";
     case Operation::kRecordEvent: return "record event";
   }
   return "unknown operation";
@@ -107,6 +118,35 @@ absl::StatusOr<std::vector<NodeMaintenance>> ClusterReader::ListNodeMaintenances
   return NotImplemented(Operation::kListNodeMaintenances);
 }
 
+absl::Status ClusterReader::WatchNodes(const CallContext&, const WatchParams&, WatchSink<Node>&) {
+  return NotImplemented(Operation::kWatchNodes);
+}
+
+absl::Status ClusterReader::WatchPods(const CallContext&, const WatchParams&, WatchSink<Pod>&) {
+  return NotImplemented(Operation::kWatchPods);
+}
+
+absl::Status ClusterReader::WatchDaemonSets(const CallContext&, const WatchParams&, WatchSink<DaemonSet>&) {
+  return NotImplemented(Operation::kWatchDaemonSets);
+}
+
+absl::Status ClusterReader::WatchControllerRevisions(const CallContext&, const WatchParams&,
+                                                     WatchSink<ControllerRevision>&) {
+  return NotImplemented(Operation::kWatchControllerRevisions);
+}
+
+absl::Status ClusterReader::WatchNodeMaintenances(const CallContext&, const WatchParams&, WatchSink<NodeMaintenance>&) {
+  return NotImplemented(Operation::kWatchNodeMaintenances);
+}
+
+absl::StatusOr<Lease> ClusterReader::GetLease(const CallContext&, const GetLeaseParams&) {
+  return NotImplemented(Operation::kGetLease);
+}
+
+absl::StatusOr<ConfigMap> ClusterReader::GetConfigMap(const CallContext&, const GetConfigMapParams&) {
+  return NotImplemented(Operation::kGetConfigMap);
+}
+
 ClusterWriter::~ClusterWriter() = default;
 
 absl::StatusOr<Node> ClusterWriter::PatchNode(const CallContext&, const PatchNodeParams&) {
@@ -133,6 +173,22 @@ absl::StatusOr<NodeMaintenance> ClusterWriter::PatchNodeMaintenance(const CallCo
 
 absl::Status ClusterWriter::DeleteNodeMaintenance(const CallContext&, const DeleteNodeMaintenanceParams&) {
   return NotImplemented(Operation::kDeleteNodeMaintenance);
+}
+
+absl::StatusOr<Lease> ClusterWriter::CreateLease(const CallContext&, const Lease&) {
+  return NotImplemented(Operation::kCreateLease);
+}
+
+absl::StatusOr<Lease> ClusterWriter::UpdateLease(const CallContext&, const Lease&) {
+  return NotImplemented(Operation::kUpdateLease);
+}
+
+absl::StatusOr<ConfigMap> ClusterWriter::CreateConfigMap(const CallContext&, const ConfigMap&) {
+  return NotImplemented(Operation::kCreateConfigMap);
+}
+
+absl::StatusOr<ConfigMap> ClusterWriter::UpdateConfigMap(const CallContext&, const ConfigMap&) {
+  return NotImplemented(Operation::kUpdateConfigMap);
 }
 
 absl::Status ClusterWriter::RecordEvent(const CallContext&, const RecordEventParams&) {
@@ -187,6 +243,38 @@ absl::StatusOr<std::vector<NodeMaintenance>> ForwardingFacade::ListNodeMaintenan
   return next_->ListNodeMaintenances(context, params);
 }
 
+absl::Status ForwardingFacade::WatchNodes(const CallContext& context, const WatchParams& params,
+                                          WatchSink<Node>& sink) {
+  return next_->WatchNodes(context, params, sink);
+}
+
+absl::Status ForwardingFacade::WatchPods(const CallContext& context, const WatchParams& params, WatchSink<Pod>& sink) {
+  return next_->WatchPods(context, params, sink);
+}
+
+absl::Status ForwardingFacade::WatchDaemonSets(const CallContext& context, const WatchParams& params,
+                                               WatchSink<DaemonSet>& sink) {
+  return next_->WatchDaemonSets(context, params, sink);
+}
+
+absl::Status ForwardingFacade::WatchControllerRevisions(const CallContext& context, const WatchParams& params,
+                                                        WatchSink<ControllerRevision>& sink) {
+  return next_->WatchControllerRevisions(context, params, sink);
+}
+
+absl::Status ForwardingFacade::WatchNodeMaintenances(const CallContext& context, const WatchParams& params,
+                                                     WatchSink<NodeMaintenance>& sink) {
+  return next_->WatchNodeMaintenances(context, params, sink);
+}
+
+absl::StatusOr<Lease> ForwardingFacade::GetLease(const CallContext& context, const GetLeaseParams& params) {
+  return next_->GetLease(context, params);
+}
+
+absl::StatusOr<ConfigMap> ForwardingFacade::GetConfigMap(const CallContext& context, const GetConfigMapParams& params) {
+  return next_->GetConfigMap(context, params);
+}
+
 absl::StatusOr<Node> ForwardingFacade::PatchNode(const CallContext& context, const PatchNodeParams& params) {
   return next_->PatchNode(context, params);
 }
@@ -212,6 +300,22 @@ absl::StatusOr<NodeMaintenance> ForwardingFacade::PatchNodeMaintenance(const Cal
 absl::Status ForwardingFacade::DeleteNodeMaintenance(const CallContext& context,
                                                      const DeleteNodeMaintenanceParams& params) {
   return next_->DeleteNodeMaintenance(context, params);
+}
+
+absl::StatusOr<Lease> ForwardingFacade::CreateLease(const CallContext& context, const Lease& lease) {
+  return next_->CreateLease(context, lease);
+}
+
+absl::StatusOr<Lease> ForwardingFacade::UpdateLease(const CallContext& context, const Lease& lease) {
+  return next_->UpdateLease(context, lease);
+}
+
+absl::StatusOr<ConfigMap> ForwardingFacade::CreateConfigMap(const CallContext& context, const ConfigMap& config_map) {
+  return next_->CreateConfigMap(context, config_map);
+}
+
+absl::StatusOr<ConfigMap> ForwardingFacade::UpdateConfigMap(const CallContext& context, const ConfigMap& config_map) {
+  return next_->UpdateConfigMap(context, config_map);
 }
 
 absl::Status ForwardingFacade::RecordEvent(const CallContext& context, const RecordEventParams& params) {

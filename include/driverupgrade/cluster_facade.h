@@ -40,6 +40,7 @@
 #include "absl/time/time.h"
 #include "driverupgrade/call_context.h"
 #include "driverupgrade/cluster_types.h"
+#include "driverupgrade/watch.h"
 
 namespace driverupgrade::inline v1 {
 
@@ -53,12 +54,23 @@ enum class Operation : std::uint8_t {
   kListPodDisruptionBudgets,
   kGetNodeMaintenance,
   kListNodeMaintenances,
+  kWatchNodes,
+  kWatchPods,
+  kWatchDaemonSets,
+  kWatchControllerRevisions,
+  kWatchNodeMaintenances,
+  kGetLease,
+  kGetConfigMap,
   kPatchNode,
   kEvictPod,
   kDeletePod,
   kCreateNodeMaintenance,
   kPatchNodeMaintenance,
   kDeleteNodeMaintenance,
+  kCreateLease,
+  kUpdateLease,
+  kCreateConfigMap,
+  kUpdateConfigMap,
   kRecordEvent,
 };
 std::string_view ToString(Operation operation);
@@ -104,6 +116,15 @@ struct ListNodeMaintenancesParams {
   std::string ns = {};
 };
 
+struct GetLeaseParams {
+  std::string ns = {};
+  std::string name = {};
+};
+struct GetConfigMapParams {
+  std::string ns = {};
+  std::string name = {};
+};
+
 /// Knows how to read a cluster. Lists are complete (all pages), consistent (no `resourceVersion` is sent, A10) and in
 /// the server's order.
 class ClusterReader {
@@ -128,6 +149,24 @@ class ClusterReader {
                                                                            const GetNodeMaintenanceParams& params);
   [[nodiscard]] virtual absl::StatusOr<std::vector<NodeMaintenance>> ListNodeMaintenances(
       const CallContext& context, const ListNodeMaintenancesParams& params);
+
+  /// Each Watch... blocks until the watch ends: OK when the server ends it in good order or the sink wants no more,
+  /// OutOfRange when the version to go on from is too old (410 in both its forms, A16; begin anew then), otherwise the
+  /// error that broke it. What the sink was given before is complete and in the order of modification (A6).
+  [[nodiscard]] virtual absl::Status WatchNodes(const CallContext& context, const WatchParams& params,
+                                                WatchSink<Node>& sink);
+  [[nodiscard]] virtual absl::Status WatchPods(const CallContext& context, const WatchParams& params,
+                                               WatchSink<Pod>& sink);
+  [[nodiscard]] virtual absl::Status WatchDaemonSets(const CallContext& context, const WatchParams& params,
+                                                     WatchSink<DaemonSet>& sink);
+  [[nodiscard]] virtual absl::Status WatchControllerRevisions(const CallContext& context, const WatchParams& params,
+                                                              WatchSink<ControllerRevision>& sink);
+  [[nodiscard]] virtual absl::Status WatchNodeMaintenances(const CallContext& context, const WatchParams& params,
+                                                           WatchSink<NodeMaintenance>& sink);
+
+  [[nodiscard]] virtual absl::StatusOr<Lease> GetLease(const CallContext& context, const GetLeaseParams& params);
+  [[nodiscard]] virtual absl::StatusOr<ConfigMap> GetConfigMap(const CallContext& context,
+                                                               const GetConfigMapParams& params);
 };
 
 /// One atomic change of a node, sent as one merge patch (arch-A3).
@@ -237,6 +276,15 @@ class ClusterWriter {
   /// OK as well if the object, or this incarnation of it, is gone. Its finalizers hold it for as long as they need.
   [[nodiscard]] virtual absl::Status DeleteNodeMaintenance(const CallContext& context,
                                                            const DeleteNodeMaintenanceParams& params);
+  /// Returns the object as created; `uid` and `resource_version` of the argument are ignored. Errors: AlreadyExists.
+  [[nodiscard]] virtual absl::StatusOr<Lease> CreateLease(const CallContext& context, const Lease& lease);
+  /// Compare-and-set: replaces the object if it is still at `resource_version`. Errors: Aborted if it is not.
+  [[nodiscard]] virtual absl::StatusOr<Lease> UpdateLease(const CallContext& context, const Lease& lease);
+  /// As CreateLease and UpdateLease.
+  [[nodiscard]] virtual absl::StatusOr<ConfigMap> CreateConfigMap(const CallContext& context,
+                                                                  const ConfigMap& config_map);
+  [[nodiscard]] virtual absl::StatusOr<ConfigMap> UpdateConfigMap(const CallContext& context,
+                                                                  const ConfigMap& config_map);
   /// Best effort: the caller may drop the answer.
   [[nodiscard]] virtual absl::Status RecordEvent(const CallContext& context, const RecordEventParams& params);
 };
@@ -263,6 +311,16 @@ class ForwardingFacade : public ClusterFacade {
                                                      const GetNodeMaintenanceParams& params) override;
   absl::StatusOr<std::vector<NodeMaintenance>> ListNodeMaintenances(const CallContext& context,
                                                                     const ListNodeMaintenancesParams& params) override;
+  absl::Status WatchNodes(const CallContext& context, const WatchParams& params, WatchSink<Node>& sink) override;
+  absl::Status WatchPods(const CallContext& context, const WatchParams& params, WatchSink<Pod>& sink) override;
+  absl::Status WatchDaemonSets(const CallContext& context, const WatchParams& params,
+                               WatchSink<DaemonSet>& sink) override;
+  absl::Status WatchControllerRevisions(const CallContext& context, const WatchParams& params,
+                                        WatchSink<ControllerRevision>& sink) override;
+  absl::Status WatchNodeMaintenances(const CallContext& context, const WatchParams& params,
+                                     WatchSink<NodeMaintenance>& sink) override;
+  absl::StatusOr<Lease> GetLease(const CallContext& context, const GetLeaseParams& params) override;
+  absl::StatusOr<ConfigMap> GetConfigMap(const CallContext& context, const GetConfigMapParams& params) override;
   absl::StatusOr<Node> PatchNode(const CallContext& context, const PatchNodeParams& params) override;
   absl::StatusOr<EvictionAnswer> EvictPod(const CallContext& context, const EvictPodParams& params) override;
   absl::Status DeletePod(const CallContext& context, const DeletePodParams& params) override;
@@ -271,6 +329,10 @@ class ForwardingFacade : public ClusterFacade {
   absl::StatusOr<NodeMaintenance> PatchNodeMaintenance(const CallContext& context,
                                                        const PatchNodeMaintenanceParams& params) override;
   absl::Status DeleteNodeMaintenance(const CallContext& context, const DeleteNodeMaintenanceParams& params) override;
+  absl::StatusOr<Lease> CreateLease(const CallContext& context, const Lease& lease) override;
+  absl::StatusOr<Lease> UpdateLease(const CallContext& context, const Lease& lease) override;
+  absl::StatusOr<ConfigMap> CreateConfigMap(const CallContext& context, const ConfigMap& config_map) override;
+  absl::StatusOr<ConfigMap> UpdateConfigMap(const CallContext& context, const ConfigMap& config_map) override;
   absl::Status RecordEvent(const CallContext& context, const RecordEventParams& params) override;
 
  private:

@@ -9,6 +9,7 @@
 #define DRIVERUPGRADE_CLUSTER_TYPES_H_
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -186,6 +187,32 @@ struct NodeMaintenance {
   /// `ns/name`.
   std::string ToString() const { return ns + "/" + name; }
   friend bool operator==(const NodeMaintenance&, const NodeMaintenance&) = default;
+};
+
+/// `coordination.k8s.io/v1` Lease: who leads (A55).
+struct Lease {
+  std::string ns = {};
+  std::string name = {};
+  std::string uid = {};
+  std::string resource_version = {};
+  /// Empty: nobody.
+  std::string holder = {};
+  /// In whole seconds.
+  absl::Duration duration = absl::ZeroDuration();
+  /// Microseconds.
+  absl::Time acquire_time = absl::UnixEpoch();
+  absl::Time renew_time = absl::UnixEpoch();
+  int transitions = 0;
+  friend bool operator==(const Lease&, const Lease&) = default;
+};
+
+struct ConfigMap {
+  std::string ns = {};
+  std::string name = {};
+  std::string uid = {};
+  std::string resource_version = {};
+  std::map<std::string, std::string> data = {};
+  friend bool operator==(const ConfigMap&, const ConfigMap&) = default;
 };
 
 }  // namespace driverupgrade::inline v1

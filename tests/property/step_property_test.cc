@@ -88,11 +88,11 @@ TEST_CASE("Every plan keeps the invariants: legal edges, own keys, cordons, evac
 TEST_CASE("dep-F9: what Release gives back is given back once") {
   ForEachSeed([](const RandomCluster& cluster) -> std::string {
     for (const auto& view : cluster.snapshot.nodes) {
-      const NodePlan plan = cluster.machine.Release(*view);
+      const NodePlan plan = cluster.machine.Release(*view, cluster.now);
       NodeView released = *view;
       released.node = After(*view, plan);
       if (released.node.labels.contains(cluster.machine.identity().StateLabel())) return view->node.name + ": a label";
-      if (cluster.machine.Release(released).patch) return view->node.name + ": a second patch";
+      if (cluster.machine.Release(released, cluster.now).patch) return view->node.name + ": a second patch";
     }
     return "";
   });

@@ -25,9 +25,23 @@ class RecordingFacade final : public ClusterFacade {
   absl::Time deadline;
 };
 
+template <typename T>
+class NullSink final : public WatchSink<T> {
+ public:
+  bool OnList(std::vector<T>, std::string_view) override { return true; }
+  bool OnChange(T, std::string_view) override { return true; }
+  bool OnDelete(T, std::string_view) override { return true; }
+  bool OnBookmark(std::string_view) override { return true; }
+};
+
 // The status of every operation, in the order of the enumeration.
 std::vector<absl::Status> CallAll(ClusterFacade& facade) {
   const CallContext context;
+  NullSink<Node> nodes;
+  NullSink<Pod> pods;
+  NullSink<DaemonSet> daemon_sets;
+  NullSink<ControllerRevision> revisions;
+  NullSink<NodeMaintenance> maintenances;
   return {
       facade.GetNode(context, {}).status(),
       facade.ListNodes(context, {}).status(),
@@ -38,12 +52,23 @@ std::vector<absl::Status> CallAll(ClusterFacade& facade) {
       facade.ListPodDisruptionBudgets(context, {}).status(),
       facade.GetNodeMaintenance(context, {}).status(),
       facade.ListNodeMaintenances(context, {}).status(),
+      facade.WatchNodes(context, {}, nodes),
+      facade.WatchPods(context, {}, pods),
+      facade.WatchDaemonSets(context, {}, daemon_sets),
+      facade.WatchControllerRevisions(context, {}, revisions),
+      facade.WatchNodeMaintenances(context, {}, maintenances),
+      facade.GetLease(context, {}).status(),
+      facade.GetConfigMap(context, {}).status(),
       facade.PatchNode(context, {}).status(),
       facade.EvictPod(context, {}).status(),
       facade.DeletePod(context, {}),
       facade.CreateNodeMaintenance(context, {}).status(),
       facade.PatchNodeMaintenance(context, {}).status(),
       facade.DeleteNodeMaintenance(context, {}),
+      facade.CreateLease(context, {}).status(),
+      facade.UpdateLease(context, {}).status(),
+      facade.CreateConfigMap(context, {}).status(),
+      facade.UpdateConfigMap(context, {}).status(),
       facade.RecordEvent(context, {}),
   };
 }

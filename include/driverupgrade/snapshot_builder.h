@@ -12,7 +12,6 @@
 #define DRIVERUPGRADE_SNAPSHOT_BUILDER_H_
 
 #include <functional>
-#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -29,7 +28,7 @@
 namespace driverupgrade::inline v1 {
 
 namespace internal {
-class HookRunner;
+class ViewMaker;
 }
 
 /// Whether a pod uses the driver and has to leave the node before the driver is replaced. May do I/O within the
@@ -75,36 +74,12 @@ class SnapshotBuilder {
                 ClusterSnapshot& snapshot);
 
  private:
-  struct Remembered {
-    std::string resource_version;
-    bool uses_driver = false;
-  };
-  // What RestartOnlyPredicate said of a driver pod.
-  struct Compared {
-    std::string resource_version;
-    std::string wanted;
-    bool restart_only = false;
-  };
-  std::optional<std::map<std::string, std::vector<NodeMaintenance>>> ListMaintenances(
-      const CallContext& context, std::vector<Finding>& findings) const;
-  bool HasClaim(const NodeView& view) const;
-  void CompareRevisions(const CallContext& context, const DriverFacts& driver,
-                        const std::vector<ControllerRevision>& revisions, NodeView& view,
-                        std::vector<Finding>& findings, std::map<std::string, Compared>& seen);
-  absl::StatusOr<bool> NeedsRestartOnly(const CallContext& context, const Pod& pod, const DriverFacts& driver,
-                                        const std::vector<ControllerRevision>& revisions,
-                                        std::map<std::string, Compared>& seen);
-  void ReadPodsOf(const CallContext& context, AttemptLog& log, NodeView& view, std::vector<Finding>& findings,
-                  std::map<std::string, Remembered>& seen);
-  void RunFilter(const CallContext& context, NodeView& view, std::vector<Finding>& findings,
-                 std::map<std::string, Remembered>& seen);
+  void ReadPodsOf(const CallContext& context, AttemptLog& log, NodeView& view, std::vector<Finding>& findings);
 
-  std::unique_ptr<internal::HookRunner> hooks_;
   DriverIdentity identity_;
   std::shared_ptr<ClusterReader> cluster_;
   SnapshotOptions options_;
-  std::map<std::string, Remembered> remembered_;  // by pod UID
-  std::map<std::string, Compared> compared_;      // by pod UID
+  std::unique_ptr<internal::ViewMaker> views_;
 };
 
 }  // namespace driverupgrade::inline v1

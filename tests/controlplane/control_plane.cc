@@ -191,6 +191,14 @@ void ControlPlane::StartClients() {
                     });
 }
 
+void ControlPlane::InstallNodeMaintenances() {
+  if (has_node_maintenances_) return;
+  admin_->Must({"create", "--validate=false", "-f", (kSourceDir / "nodemaintenance-crd.yaml").string()});
+  const auto is_served = [this] { return admin_->Run({"get", kNodeMaintenances, "--all-namespaces"}).exit_code == 0; };
+  if (!Eventually(kStartLimit, is_served)) throw std::runtime_error("NodeMaintenances are not served\n" + Troubles());
+  has_node_maintenances_ = true;
+}
+
 bool ControlPlane::IsApiServerReady() const { return admin_->Run({"get", "--raw", "/readyz"}).out == "ok"; }
 
 bool ControlPlane::AllRunning() {

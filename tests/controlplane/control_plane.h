@@ -14,6 +14,8 @@
 
 namespace driverupgrade::e2e {
 
+inline constexpr char kNodeMaintenances[] = "nodemaintenances.maintenance.nvidia.com";
+
 // Two users know it: `admin`, who may do everything, and `operator`, who has the rights of operator-rbac.yaml
 // and whose every request is in the audit log. Nothing of it outlives the test: the processes are children
 // that die with it.
@@ -46,6 +48,9 @@ class ControlPlane {
 
   // How long it took from the first process to the last one that was ready.
   double seconds_to_start() const { return seconds_to_start_; }
+
+  // Makes the API server know NodeMaintenances, kNodeMaintenances for kubectl, if it does not yet.
+  void InstallNodeMaintenances();
 
   // Which of its processes have ended and what they said last; empty if all is well. Belongs into the message
   // of every wait that was in vain.
@@ -80,6 +85,7 @@ class ControlPlane {
   TemporaryFolder folder_;
   Ports ports_;
   double seconds_to_start_ = 0;
+  bool has_node_maintenances_ = false;
   std::unique_ptr<Kubectl> admin_;
   std::unique_ptr<Kubectl> operator_;
   std::vector<Part> parts_;  // last: ended before the folder goes

@@ -1,7 +1,6 @@
 #include "gpu_operator.h"
 
 #include <cstdlib>
-#include <optional>
 #include <stdexcept>
 
 #include "support.h"
@@ -44,7 +43,7 @@ std::unique_ptr<Process> GpuOperator::Start(const std::string& mode) const {
   ProcessOptions options;
   options.out = out_file();
   options.err = err_file();
-  const std::vector<std::string> command = {
+  std::vector<std::string> command = {
       FindProgram().string(),
       "--kubeconfig",
       kubeconfig_.string(),
@@ -60,21 +59,29 @@ std::unique_ptr<Process> GpuOperator::Start(const std::string& mode) const {
       "--events",
       "all",
   };
+  command.insert(command.end(), more_options_.begin(), more_options_.end());
   return std::make_unique<Process>(command, options);
 }
 
 OperatorResult GpuOperator::Run(const std::string& mode) const {
   const Stopwatch stopwatch;
-  const std::unique_ptr<Process> process = Start(mode);
-  const std::optional<int> exit_code = process->Wait(timeout_ + kGrace);
-  OperatorResult result;
+  OperatorResult result = Finish(*Start(mode));
   result.seconds = stopwatch.seconds();
+  return result;
+}
+
+OperatorResult GpuOperator::Finish(Process& process, const std::function<void()>& meanwhile) const {
+  const bool has_ended = Eventually(timeout_ + kGrace, [&] {
+    meanwhile();
+    return !process.IsRunning();
+  });
+  OperatorResult result;
   result.out = ReadFile(out_file());
   result.err = ReadFile(err_file());
-  if (!exit_code.has_value()) {
+  if (!has_ended) {
     throw std::runtime_error("gpu_operator does not end\n" + LastLines(out_file(), 10) + LastLines(err_file(), 10));
   }
-  result.exit_code = *exit_code;
+  result.exit_code = process.Wait(kGrace).value_or(-1);
   return result;
 }
 

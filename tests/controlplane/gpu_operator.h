@@ -4,10 +4,12 @@
 
 #include <chrono>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "process.h"
 #include "world.h"
@@ -34,11 +36,18 @@ class GpuOperator {
   // Its --timeout.
   void set_timeout(std::chrono::seconds timeout) { timeout_ = timeout; }
 
+  // Options in addition to the usual ones.
+  void set_more_options(std::vector<std::string> options) { more_options_ = std::move(options); }
+
   // Starts it in `mode`, --until-done or --once; what it prints is in out_file() and err_file().
   std::unique_ptr<Process> Start(const std::string& mode = "--until-done") const;
 
   // Runs it to its end. Throws std::runtime_error if it is still there well after its own --timeout.
   OperatorResult Run(const std::string& mode = "--until-done") const;
+
+  // Waits for the end of one that was started, and calls `meanwhile` again and again until then.
+  OperatorResult Finish(
+      Process& process, const std::function<void()>& meanwhile = [] {}) const;
 
   std::filesystem::path out_file() const { return folder_ / "out"; }
   std::filesystem::path err_file() const { return folder_ / "err"; }
@@ -48,6 +57,7 @@ class GpuOperator {
   std::filesystem::path folder_;
   std::filesystem::path kubeconfig_;
   std::chrono::seconds timeout_{120};
+  std::vector<std::string> more_options_;
 };
 
 }  // namespace driverupgrade::e2e

@@ -49,10 +49,17 @@ Peaks NodeTimeline::ComputePeaks(const std::set<std::string>& outside) const {
   return peaks;
 }
 
+std::vector<NodeVersion> NodeTimeline::VersionsOf(const std::string& node) const {
+  std::vector<NodeVersion> versions;
+  for (const auto& [_, version] : versions_) {
+    if (version.name == node && !version.deleted) versions.push_back(version);
+  }
+  return versions;
+}
+
 std::vector<std::string> NodeTimeline::StatesOf(const std::string& node) const {
   std::vector<std::string> states;
-  for (const auto& [_, version] : versions_) {
-    if (version.name != node || version.deleted) continue;
+  for (const NodeVersion& version : VersionsOf(node)) {
     if (states.empty() || states.back() != version.state) states.push_back(version.state);
   }
   return states;

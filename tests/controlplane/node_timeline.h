@@ -48,6 +48,9 @@ class NodeTimeline {
   // The values that the state label of a node had, one after the other.
   std::vector<std::string> StatesOf(const std::string& node) const;
 
+  // All versions of a node that were seen, in their order.
+  std::vector<NodeVersion> VersionsOf(const std::string& node) const;
+
   // The nodes that are there, as they were last seen.
   std::map<std::string, NodeVersion> Latest() const;
 

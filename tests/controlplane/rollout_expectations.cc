@@ -92,6 +92,16 @@ void ExpectBudgetsKept(Rollout& rollout, int in_progress_max, int unschedulable_
   CHECK(peaks.unschedulable <= unschedulable_max);
 }
 
+void ExpectWitnessesSawTheEnd(Rollout& rollout) {
+  const std::map<std::string, NodeVersion> nodes = rollout.world.Nodes();
+  CHECK(Eventually(kWitnessDelay, [&] { return HasSeen(rollout.watch.Read(), nodes); }));
+  CHECK(Eventually(kWitnessDelay, [&] {
+    return std::all_of(nodes.begin(), nodes.end(), [&](const auto& entry) {
+      return rollout.audit.Timeline(rollout.nodes_before).Latest().at(entry.first).state == entry.second.state;
+    });
+  }));
+}
+
 void ExpectWitnessesAgree(Rollout& rollout) {
   const std::map<std::string, NodeVersion> nodes = rollout.world.Nodes();
   const auto audited = [&rollout] { return rollout.audit.Timeline(rollout.nodes_before); };

@@ -34,6 +34,9 @@ void ExpectEveryNodeUpgraded(Rollout& rollout);
 // counted) than allowed.
 void ExpectBudgetsKept(Rollout& rollout, int in_progress_max, int unschedulable_max);
 
+// Both witnesses have come to the end: the last state of every node is in the watch and in the audit log.
+void ExpectWitnessesSawTheEnd(Rollout& rollout);
+
 // The audit log tells the same story of every node as the watch. Not so if the operator was killed: of a
 // request whose sender is gone the audit log does not say what came of it.
 void ExpectWitnessesAgree(Rollout& rollout);

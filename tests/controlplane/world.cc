@@ -67,8 +67,23 @@ spec:
 )";
 
 constexpr std::string_view kDriverChange = R"({"spec": {"template": {
-  "metadata": {"annotations": {"sim/start-delay": "$START_DELAY"}},
+  "metadata": {"annotations": {$ANNOTATION}},
   "spec": {"containers": [{"name": "driver", "image": "$IMAGE"}]}}}})";
+
+constexpr std::string_view kValidator = R"(
+apiVersion: apps/v1
+kind: DaemonSet
+metadata: {name: validator, namespace: $WORKLOAD_NS}
+spec:
+  selector: {matchLabels: {app: validator}}
+  template:
+    metadata: {labels: {app: validator}, annotations: {$HOLD: "true"}}
+    spec:
+      terminationGracePeriodSeconds: 1
+      nodeSelector: {driverupgrade.test/world: $WORLD}
+      tolerations: [{operator: Exists}]
+      containers: [{name: validator, image: "validator:1"}]
+)";
 
 constexpr std::string_view kBudget = R"(
 apiVersion: policy/v1
@@ -87,7 +102,7 @@ spec:
   replicas: $REPLICAS
   selector: {matchLabels: {app: $NAME}}
   template:
-    metadata: {labels: {app: $NAME}}
+    metadata: {labels: {app: $NAME}, annotations: {sim/stop-delay: $STOP_DELAY}}
     spec:
       terminationGracePeriodSeconds: 1
       nodeSelector: {$NODE_SELECTOR}
@@ -140,7 +155,9 @@ World::~World() {
   // would make again. Without kubelets nobody ends the pods of a deleted node, so they go before their nodes,
   // and at once.
   DeleteAll("/apis/apps/v1/namespaces/" + driver_ns_ + "/daemonsets?propagationPolicy=Orphan");
+  DeleteAll("/apis/apps/v1/namespaces/" + workload_ns_ + "/daemonsets?propagationPolicy=Orphan");
   DeleteAll("/apis/apps/v1/namespaces/" + workload_ns_ + "/deployments?propagationPolicy=Orphan");
+  DeleteAll("/apis/batch/v1/namespaces/" + workload_ns_ + "/jobs?propagationPolicy=Orphan");
   DeleteAll("/apis/apps/v1/namespaces/" + workload_ns_ + "/replicasets?propagationPolicy=Orphan");
   for (const std::string& ns : {driver_ns_, workload_ns_}) {
     DeleteAll("/api/v1/namespaces/" + ns + "/pods?gracePeriodSeconds=0");
@@ -178,6 +195,7 @@ std::string World::Fill(std::string_view manifest, const Workload& workload) con
   return Substitute(std::string(manifest), {{"$NODE_SELECTOR", node_selector},
                                             {"$LIMITS", workload.uses_gpu ? "nvidia.com/gpu: 1" : "cpu: 100m"},
                                             {"$NAME", workload.name},
+                                            {"$STOP_DELAY", workload.stop_delay},
                                             {"$REPLICAS", std::to_string(workload.replicas)},
                                             {"$UNAVAILABLE_MAX", std::to_string(workload.unavailable_max.value_or(0))},
                                             {"$WORKLOAD_NS", workload_ns_}});
@@ -203,9 +221,28 @@ void World::DeployDriver() const {
 }
 
 void World::ChangeDriver(const std::string& image, const std::string& start_delay) const {
-  const std::string patch = Substitute(std::string(kDriverChange), {{"$START_DELAY", start_delay}, {"$IMAGE", image}});
+  PatchDriver(image, R"("sim/start-delay": ")" + start_delay + R"(")");
+}
+
+void World::ChangeDriverAndHold(const std::string& image) const {
+  PatchDriver(image, R"(")" + std::string(kHold) + R"(": "true")");
+}
+
+void World::PatchDriver(const std::string& image, const std::string& annotation) const {
+  const std::string patch = Substitute(std::string(kDriverChange), {{"$ANNOTATION", annotation}, {"$IMAGE", image}});
   control_plane_.admin().Must(
       {"patch", "daemonset", "driver", "--namespace=" + driver_ns_, "--type=strategic", "--patch=" + patch});
+}
+
+void World::DeployHeldValidator() const {
+  control_plane_.admin().Create(
+      Substitute(std::string(kValidator), {{"$WORKLOAD_NS", workload_ns_}, {"$WORLD", name_}, {"$HOLD", kHold}}));
+  WaitUntilReady("the validator", {"daemonset", "validator", "--namespace=" + workload_ns_}, "currentNumberScheduled",
+                 static_cast<int>(nodes_.size()));
+}
+
+void World::Release(const std::string& ns, const std::string& pod) const {
+  control_plane_.admin().Must({"annotate", "pod", pod, "--namespace=" + ns, std::string(kHold) + "-"});
 }
 
 void World::Deploy(const Workload& workload) const {
@@ -216,6 +253,10 @@ void World::Deploy(const Workload& workload) const {
 }
 
 void World::Cordon(const std::string& node) const { control_plane_.admin().Must({"cordon", node}); }
+
+void World::ReleaseValidator(const std::string& node) const {
+  for (const std::string& pod : WorkloadPodsOn(node, "validator")) Release(workload_ns_, pod);
+}
 
 std::map<std::string, NodeVersion> World::Nodes() const {
   std::map<std::string, NodeVersion> nodes;
@@ -232,9 +273,18 @@ std::vector<DriverPod> World::DriverPods() const {
   const rapidjson::Document list = control_plane_.admin().Get({"pods", "--namespace=" + driver_ns_});
   for (const rapidjson::Value& pod : Items(list, {"items"})) {
     pods.push_back({Text(pod, {"metadata", "name"}), Text(pod, {"spec", "nodeName"}),
-                    Text(pod, {"metadata", "labels", "controller-revision-hash"}), IsReady(pod)});
+                    Text(pod, {"metadata", "labels", "controller-revision-hash"}), IsReady(pod),
+                    TextMap(pod, {"metadata", "annotations"}).count(kHold) == 1});
   }
   return pods;
+}
+
+DriverPod World::DriverPodOn(const std::string& node) const {
+  std::vector<DriverPod> pods = DriverPods();
+  pods.erase(std::remove_if(pods.begin(), pods.end(), [&](const DriverPod& pod) { return pod.node != node; }),
+             pods.end());
+  if (pods.size() != 1) throw std::runtime_error(node + " has " + std::to_string(pods.size()) + " driver pods");
+  return pods.front();
 }
 
 std::string World::NewestDriverRevision() const {
@@ -252,6 +302,14 @@ std::string World::NewestDriverRevision() const {
 std::set<std::string> World::WorkloadPods() const {
   std::set<std::string> names;
   const rapidjson::Document list = control_plane_.admin().Get({"pods", "--namespace=" + workload_ns_});
+  for (const rapidjson::Value& pod : Items(list, {"items"})) names.insert(Text(pod, {"metadata", "name"}));
+  return names;
+}
+
+std::set<std::string> World::WorkloadPodsOn(const std::string& node, const std::string& app) const {
+  std::set<std::string> names;
+  const rapidjson::Document list = control_plane_.admin().Get(
+      {"pods", "--namespace=" + workload_ns_, "--selector=app=" + app, "--field-selector=spec.nodeName=" + node});
   for (const rapidjson::Value& pod : Items(list, {"items"})) names.insert(Text(pod, {"metadata", "name"}));
   return names;
 }

@@ -14,12 +14,16 @@
 
 namespace driverupgrade::e2e {
 
+// A pod with this annotation does not become Ready (stages.yaml).
+inline constexpr char kHold[] = "sim/hold";
+
 struct Workload {
   std::string name = "work";
   int replicas = 1;
   std::string node;                    // empty = any; otherwise its pods run on this one only
   std::optional<int> unavailable_max;  // of its disruption budget (named after it); absent = no budget
   bool uses_gpu = true;
+  std::string stop_delay = "100ms";  // how long its pods take to go
 };
 
 struct DriverPod {
@@ -27,6 +31,7 @@ struct DriverPod {
   std::string node;
   std::string revision;
   bool is_ready = false;
+  bool is_held = false;  // it carries kHold
 };
 
 struct NodeEvent {
@@ -62,6 +67,16 @@ class World {
   // Does not wait for anything.
   void ChangeDriver(const std::string& image, const std::string& start_delay = "100ms") const;
 
+  // Does not wait either. The pods of the new revision are held.
+  void ChangeDriverAndHold(const std::string& image) const;
+
+  // A DaemonSet `validator` (label app=validator), whose pods are held; returns when there is one on every node.
+  void DeployHeldValidator() const;
+
+  // Lets a held pod become Ready; that of the validator on `node`.
+  void Release(const std::string& ns, const std::string& pod) const;
+  void ReleaseValidator(const std::string& node) const;
+
   // A Deployment with an optional disruption budget; returns when all its pods are Ready.
   void Deploy(const Workload& workload) const;
 
@@ -70,13 +85,18 @@ class World {
 
   std::map<std::string, NodeVersion> Nodes() const;
   std::vector<DriverPod> DriverPods() const;
+  // The one on `node`; throws std::runtime_error if it has none or several.
+  DriverPod DriverPodOn(const std::string& node) const;
   std::string NewestDriverRevision() const;
   std::set<std::string> WorkloadPods() const;
+  // Those of the pods with label app=`app` that are on `node`.
+  std::set<std::string> WorkloadPodsOn(const std::string& node, const std::string& app) const;
   // The Events about the nodes of this world that a driver upgrade reported.
   std::vector<NodeEvent> UpgradeEvents() const;
 
  private:
   void MakeNodes() const;
+  void PatchDriver(const std::string& image, const std::string& annotation) const;
   void DeleteAll(const std::string& path) const;
   void WaitUntilReady(const std::string& what, const Kubectl::Arguments& get, const char* counter, int wanted) const;
   std::string Fill(std::string_view manifest, const Workload& workload) const;

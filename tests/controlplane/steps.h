@@ -1,0 +1,38 @@
+// Waiting for what an upgrade comes to in the middle, and finding it in the audit log.
+#ifndef DRIVERUPGRADE_TESTS_CONTROLPLANE_STEPS_H_
+#define DRIVERUPGRADE_TESTS_CONTROLPLANE_STEPS_H_
+
+#include <chrono>
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "audit_log.h"
+#include "world.h"
+
+namespace driverupgrade::e2e {
+
+inline constexpr std::chrono::seconds kStepLimit{60};
+
+// Whether `node` gets into `state` in time.
+bool AwaitState(const World& world, const std::string& node, const std::string& state);
+
+// Whether the operator makes three more passes over the nodes in time: long enough to do what it must not do.
+bool AwaitPasses(AuditLog& audit);
+
+// The first request that `is_wanted` likes among those that were, or may have been, carried out.
+std::optional<AuditedRequest> FindRequest(AuditLog& audit, const std::function<bool(const AuditedRequest&)>& is_wanted);
+
+// The first PATCH that brought `node` into `state`.
+std::optional<AuditedRequest> FindEntry(AuditLog& audit, const std::string& node, const std::string& state);
+
+// The first `verb` of the object `name`.
+std::optional<AuditedRequest> FindWrite(AuditLog& audit, const std::string& verb, const std::string& resource,
+                                        const std::string& name);
+
+// Checks that both were made, one after the other.
+void ExpectInOrder(const std::optional<AuditedRequest>& first, const std::optional<AuditedRequest>& second);
+
+}  // namespace driverupgrade::e2e
+
+#endif  // DRIVERUPGRADE_TESTS_CONTROLPLANE_STEPS_H_

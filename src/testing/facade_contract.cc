@@ -369,13 +369,16 @@ absl::Status MissingMaintenanceIsNotFound(ContractWorld& world) {
   DRIVERUPGRADE_ASSIGN_OR_RETURN(const std::string ns, world.MakeNamespace());
   const absl::Status get = world.facade().GetNodeMaintenance(world.context(), {ns, "none"}).status();
   EXPECT_THAT(absl::IsNotFound(get), Describe(get));
-  PatchNodeMaintenanceParams params{.ns = ns, .name = "none", .uid = "u", .resource_version = "1"};
-  params.additional_requestors = std::vector<std::string>();
-  const absl::Status patch = world.facade().PatchNodeMaintenance(world.context(), params).status();
+  const PatchNodeMaintenanceParams requestors{.ns = ns,
+                                              .name = "none",
+                                              .uid = "u",
+                                              .resource_version = "1",
+                                              .additional_requestors = std::vector<std::string>()};
+  const absl::Status patch = world.facade().PatchNodeMaintenance(world.context(), requestors).status();
   EXPECT_THAT(absl::IsNotFound(patch), Describe(patch));
-  params.additional_requestors.reset();
-  params.conditions = std::vector<Condition>();
-  const absl::Status status = world.facade().PatchNodeMaintenance(world.context(), params).status();
+  const PatchNodeMaintenanceParams conditions{
+      .ns = ns, .name = "none", .uid = "u", .resource_version = "1", .conditions = std::vector<Condition>()};
+  const absl::Status status = world.facade().PatchNodeMaintenance(world.context(), conditions).status();
   EXPECT_THAT(absl::IsNotFound(status), Describe(status));
   DRIVERUPGRADE_RETURN_IF_ERROR(world.facade().DeleteNodeMaintenance(world.context(), {ns, "none", "u"}));
   DRIVERUPGRADE_ASSIGN_OR_RETURN(const std::vector<NodeMaintenance> list,

@@ -22,7 +22,8 @@
 /// - Not modelled: adoption of orphans, taints and tolerations, percentages in budgets, history limits of
 ///   revisions, duplicates of DaemonSet pods being removed, RollingUpdate (only reported), pods evicted from
 ///   lost nodes. Of the maintenance operator: its webhook, its garbage collector, maxUnavailable, its ranking
-///   of requests (the oldest comes first), OpenShift.
+///   of requests (the oldest comes first), OpenShift, and that the real one, when it writes an object, leaves
+///   out zeros and falses, for which the server fills in its defaults.
 /// - Thread-safe. The facade's calls take no virtual time.
 #ifndef DRIVERUPGRADE_TESTING_FAKE_CLUSTER_H_
 #define DRIVERUPGRADE_TESTING_FAKE_CLUSTER_H_

@@ -1,6 +1,11 @@
 // NodeMaintenances: what the API server does with them, and the maintenance operator's state machine
 // (upstream-behaviour.md §4.1, M0-M10).
 
+#if defined(__GNUC__) && !defined(__clang__)
+// GCC 12 is wrong about <regex> when it builds with sanitizers (GCC bug 105562).
+#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
+#endif
+
 #include <fmt/format.h>
 
 #include <algorithm>

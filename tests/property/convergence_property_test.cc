@@ -197,6 +197,15 @@ bool IsDone(const Node& node, const DriverIdentity& identity) {
   return label != node.labels.end() && label->second == "upgrade-done";
 }
 
+// Whether the cordon that the node began with must stay. In the middle of an upgrade the initial-state annotation says so,
+// unless it contradicts the cordon set: then the set is believed (dep-F7).
+bool IsAdministratorsNode(const NodeView& view, const DriverIdentity& identity) {
+  if (!view.node.unschedulable || !IsAdministratorsCordon(view, identity)) return false;
+  if (!IsInProgress(BeginsIn(view, identity))) return true;
+  return view.node.annotations.contains(identity.InitiallyUnschedulableAnnotation()) &&
+         !view.node.annotations.contains(std::string(kCordonedByAnnotation));
+}
+
 TEST_CASE("I3, L2: no cordon of ours outlives an upgrade, and no administrator's is lifted") {
   ForEachSeed([](const RandomCluster& cluster) -> std::string {
     const DriverIdentity& identity = cluster.machine.identity();
@@ -209,10 +218,7 @@ TEST_CASE("I3, L2: no cordon of ours outlives an upgrade, and no administrator's
       const bool shared = end->node.annotations.contains(std::string(kCordonedByAnnotation));
       if (!view->node.unschedulable && end->node.unschedulable && !shared)
         return view->node.name + ": our cordon is left";
-      const bool noted = view->node.annotations.contains(identity.InitiallyUnschedulableAnnotation());
-      const bool began_in_progress = IsInProgress(BeginsIn(*view, identity));
-      const bool administrators = began_in_progress ? noted : IsAdministratorsCordon(*view, identity);
-      if (view->node.unschedulable && administrators && !end->node.unschedulable) {
+      if (IsAdministratorsNode(*view, identity) && !end->node.unschedulable) {
         return view->node.name + ": an administrator's cordon was lifted";
       }
     }

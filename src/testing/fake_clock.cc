@@ -1,6 +1,7 @@
 #include "driverupgrade/testing/fake_clock.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace driverupgrade::inline v1::testing {
 
@@ -19,20 +20,41 @@ bool FakeClock::SleepFor(absl::Duration duration, std::stop_token stop) {
   return true;
 }
 
+template <class F>
+absl::Time FakeClock::Move(F move) {
+  std::vector<std::shared_ptr<const Listener>> listeners;
+  absl::Time now;
+  {
+    std::lock_guard lock(mutex_);
+    now = move(now_);
+    if (now == now_) return now;
+    now_ = now;
+    for (const std::weak_ptr<const Listener>& listener : listeners_) {
+      if (std::shared_ptr<const Listener> held = listener.lock()) listeners.push_back(std::move(held));
+    }
+  }
+  for (const std::shared_ptr<const Listener>& listener : listeners) (*listener)();
+  return now;
+}
+
 void FakeClock::Advance(absl::Duration duration) {
-  std::lock_guard lock(mutex_);
-  now_ += duration;
+  Move([&](absl::Time now) { return now + duration; });
 }
 
 void FakeClock::SetTime(absl::Time time) {
-  std::lock_guard lock(mutex_);
-  now_ = time;
+  Move([&](absl::Time) { return time; });
 }
 
 absl::Time FakeClock::AdvanceTo(absl::Time time) {
+  return Move([&](absl::Time now) { return std::max(now, time); });
+}
+
+std::shared_ptr<const void> FakeClock::OnMove(std::function<void()> listener) {
+  auto held = std::make_shared<const Listener>(std::move(listener));
   std::lock_guard lock(mutex_);
-  now_ = std::max(now_, time);
-  return now_;
+  std::erase_if(listeners_, [](const auto& one) { return one.expired(); });
+  listeners_.push_back(held);
+  return held;
 }
 
 }  // namespace driverupgrade::inline v1::testing

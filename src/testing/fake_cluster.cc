@@ -142,7 +142,7 @@ absl::Time FakeCluster::NextEventTime() const {
 void FakeCluster::RunUntil(absl::Time time) {
   // One effect at a time, so that other threads and the observer see the clock at the time of each.
   for (bool more = true; more;) {
-    std::lock_guard lock(impl_->mutex);
+    Impl::Section section(*impl_);
     const absl::Time next = impl_->model.NextEffectTime();
     more = next <= time;
     if (!more) continue;

@@ -2,23 +2,18 @@
 
 #include <fmt/format.h>
 
-#include <type_traits>
 #include <utility>
 
-#include "testing/fake_cluster_impl.h"
+#include "testing/fake_cluster_run.h"
 
 namespace driverupgrade::inline v1::testing {
 
+using internal::Description;
+using internal::Done;
 using internal::Model;
+using internal::SelectorText;
 
 namespace {
-
-/// `object` and `parameters` of a Call.
-using Description = std::pair<std::string, std::string>;
-
-std::string SelectorText(const LabelSelector& selector) {
-  return selector.empty() ? std::string() : fmt::format("labels({})", selector.ToString());
-}
 
 std::string PatchText(const PatchNodeParams& params) {
   std::string text = fmt::format("resourceVersion={}", params.resource_version);
@@ -46,37 +41,6 @@ std::string PatchText(const PatchNodeMaintenanceParams& params) {
 
 std::string UidText(const std::string& uid) { return fmt::format("uid={}", uid); }
 
-// The result of an operation that has none.
-struct Done {};
-
-// What a fault makes of the answer.
-template <class T>
-absl::StatusOr<T> Answer(const absl::Status& status) {
-  if constexpr (std::is_same_v<T, EvictionAnswer>) {
-    return internal::ToEvictionAnswer(status);
-  } else {
-    if (status.ok()) return T{};
-    return status;
-  }
-}
-
-template <class T>
-absl::StatusOr<T> Answer(const internal::Fault& fault) {
-  if constexpr (std::is_same_v<T, EvictionAnswer>) {
-    if (fault.eviction.has_value()) return *fault.eviction;
-  }
-  return Answer<T>(fault.status);
-}
-
-template <class T>
-void Write(const absl::StatusOr<T>& result, Call& call) {
-  call.code = result.status().code();
-  call.answer = std::string(result.status().message());
-  if constexpr (std::is_same_v<T, EvictionAnswer>) {
-    if (result.ok()) call.answer = std::string(ToString(result->kind));
-  }
-}
-
 }  // namespace
 
 FakeCluster::Impl::Hooks FakeCluster::Impl::CopyHooks() {
@@ -85,7 +49,7 @@ FakeCluster::Impl::Hooks FakeCluster::Impl::CopyHooks() {
 }
 
 absl::Status FakeCluster::Impl::Begin(const CallContext& context, Call& call) {
-  std::lock_guard lock(mutex);
+  Section section(*this);
   Settle();
   call.number = ++call_number;
   call.time = clock->Now();
@@ -103,42 +67,6 @@ void FakeCluster::Impl::End(const Call& call) {
   if (!options.keep_journal) return;
   std::lock_guard lock(mutex);
   journal[static_cast<std::size_t>(call.number - 1)] = call;
-}
-
-template <class T, class Describe, class Apply>
-absl::StatusOr<T> FakeCluster::Impl::Run(const CallContext& context, Operation operation, Describe describe,
-                                         Apply apply) {
-  const Hooks the_hooks = CopyHooks();
-  Call call{.operation = operation};
-  if (options.keep_journal || the_hooks.before != nullptr || the_hooks.after != nullptr) {
-    std::tie(call.object, call.parameters) = describe();
-  }
-  auto finish = [&](absl::StatusOr<T> result) {
-    Write(result, call);
-    End(call);
-    return result;
-  };
-  if (absl::Status status = Begin(context, call); !status.ok()) return finish(std::move(status));
-  if (the_hooks.before != nullptr) {
-    if (std::optional<absl::Status> status = (*the_hooks.before)(call)) return finish(Answer<T>(*status));
-  }
-  absl::StatusOr<T> result;
-  {
-    std::lock_guard lock(mutex);
-    // The hook may have moved the clock.
-    Settle();
-    const std::optional<internal::Fault> fault = faults.Take(operation);
-    if (!fault.has_value() || fault->after_applying) {
-      call.applied = true;
-      result = apply(model);
-    }
-    if (fault.has_value()) result = Answer<T>(*fault);
-  }
-  Write(result, call);
-  if (the_hooks.after != nullptr) {
-    if (std::optional<absl::Status> status = (*the_hooks.after)(call)) result = Answer<T>(*status);
-  }
-  return finish(std::move(result));
 }
 
 absl::StatusOr<Node> FakeCluster::GetNode(const CallContext& context, const GetNodeParams& params) {

@@ -42,13 +42,13 @@ DaemonSet Model::AddDaemonSet(DaemonSetSpec spec) {
   DaemonSetRecord& stored = daemon_sets_.insert_or_assign(key, std::move(record)).first->second;
   daemon_set_by_uid_[stored.daemon_set.uid] = key;
   NextVersion();
-  Notify(Actor::kAdministrator, {.daemon_set = {.after = &stored.daemon_set}});
+  Commit(Actor::kAdministrator, &Change::daemon_set, nullptr, Share(stored.daemon_set));
   ObserveTemplate(stored);
   for (const auto& [name, node] : nodes_) {
     if (!started) {
       Queue(options_.controller_delay,
             {.kind = EffectKind::kSyncDaemonSet, .key = key, .uid = stored.daemon_set.uid, .node_name = name});
-    } else if (HasLabels(node.labels, stored.spec.node_selector)) {
+    } else if (HasLabels(node->labels, stored.spec.node_selector)) {
       CreateDaemonSetPod(Actor::kAdministrator, stored, name, /*started=*/true);
     }
   }
@@ -107,12 +107,13 @@ void Model::ObserveTemplate(DaemonSetRecord& record) {
 bool Model::RemoveDaemonSet(const Key& key, bool orphan) {
   auto found = daemon_sets_.find(key);
   if (found == daemon_sets_.end()) return false;
-  const DaemonSet removed = std::move(found->second.daemon_set);
+  const auto before = Share(std::move(found->second.daemon_set));
+  const DaemonSet& removed = *before;
   daemon_sets_.erase(found);
   daemon_set_by_uid_.erase(removed.uid);
   owner_uids_.erase({key.first, "DaemonSet", key.second});
   NextVersion();
-  Notify(Actor::kAdministrator, {.daemon_set = {.before = &removed}});
+  Commit(Actor::kAdministrator, &Change::daemon_set, before, nullptr);
 
   std::vector<ControllerRevision> revisions = ListControllerRevisions(key.first, {});
   for (ControllerRevision& revision : revisions) {
@@ -166,7 +167,7 @@ void Model::SyncDaemonSet(const Effect& effect) {
   bool has_pod = false;
   std::vector<Key> unwanted;
   for (const Key& key : pods_by_node_[effect.node_name]) {
-    const Pod& pod = pods_.at(key).pod;
+    const Pod& pod = *pods_.at(key).pod;
     const OwnerReference* owner = ControllerOf(pod);
     if (owner == nullptr || owner->uid != effect.uid) continue;
     has_pod = true;

@@ -14,7 +14,7 @@ absl::StatusOr<Node> Model::PatchNode(const PatchNodeParams& params) {
   }
   auto found = nodes_.find(params.name);
   if (found == nodes_.end()) return absl::NotFoundError(fmt::format("nodes \"{}\" not found", params.name));
-  Node node = found->second;
+  Node node = *found->second;
   if (node.resource_version != params.resource_version) {
     // A24.
     return absl::AbortedError(
@@ -41,7 +41,7 @@ absl::StatusOr<Node> Model::PatchNode(const PatchNodeParams& params) {
   merge(node.annotations, params.annotations);
   if (params.unschedulable.has_value()) node.unschedulable = *params.unschedulable;
   PutNode(Actor::kClient, std::move(node));
-  return found->second;
+  return *found->second;
 }
 
 absl::StatusOr<EvictionAnswer> Model::EvictPod(Actor actor, const PodRef& ref) {
@@ -126,14 +126,14 @@ absl::Status Model::DeletePod(const PodRef& ref) {
 
 void Model::StartDeletion(Actor actor, const Key& key) {
   const PodRecord& record = pods_.at(key);
-  if (record.pod.deletion_timestamp.has_value()) return;
+  if (record.pod->deletion_timestamp.has_value()) return;
   const absl::Duration grace = record.behavior.grace_period;
   // E20, E21.
-  if (grace <= absl::ZeroDuration() || record.pod.node_name.empty() || IsFinished(record.pod)) {
+  if (grace <= absl::ZeroDuration() || record.pod->node_name.empty() || IsFinished(*record.pod)) {
     ErasePod(actor, Key(key));
     return;
   }
-  Pod pod = record.pod;
+  Pod pod = *record.pod;
   pod.deletion_timestamp = now_ + grace;
   PutPod(actor, std::move(pod));
 }
@@ -142,7 +142,7 @@ void Model::AddDisruptionBudget(DisruptionBudgetSpec spec) {
   const Key key(spec.ns, spec.name);
   BudgetRecord budget{.spec = std::move(spec), .uid = NewUid()};
   for (auto it = pods_.lower_bound({key.first, ""}); it != pods_.end() && it->first.first == key.first; ++it) {
-    const Pod& pod = it->second.pod;
+    const Pod& pod = *it->second.pod;
     CountPod(budget, pod, NodeReady(pod.node_name), +1);
   }
   budgets_.insert_or_assign(key, std::move(budget));

@@ -18,8 +18,8 @@ bool Model::SetPodBehavior(const Key& key, const PodBehavior& behavior) {
   const bool was_stuck = record.behavior.stop_delay == absl::InfiniteDuration();
   record.behavior = behavior;
   // The finalizer of a pod that was held for ever is taken away.
-  if (was_stuck && record.pod.deletion_timestamp.has_value()) {
-    QueueForPod(behavior.stop_delay, EffectKind::kPodStopped, record.pod);
+  if (was_stuck && record.pod->deletion_timestamp.has_value()) {
+    QueueForPod(behavior.stop_delay, EffectKind::kPodStopped, *record.pod);
   }
   return true;
 }

@@ -135,17 +135,17 @@ void Model::EditMaintenance(Actor actor, MaintenanceRecord& record, const std::f
   if (object == record.object && !metadata_changed) return;
   if (object.additional_requestors != record.object.additional_requestors) ++record.generation;
   object.resource_version = NextVersion();
-  const NodeMaintenance before = std::exchange(record.object, std::move(object));
-  Notify(actor, {.node_maintenance = {.before = &before, .after = &record.object}});
-  if (before.conditions != record.object.conditions || record.object.deletion_timestamp.has_value()) {
+  const auto before = Share(std::exchange(record.object, std::move(object)));
+  Commit(actor, &Change::node_maintenance, before, Share(record.object));
+  if (before->conditions != record.object.conditions || record.object.deletion_timestamp.has_value()) {
     if (maintenance_operator_.has_value()) WakeMaintenance(record, maintenance_operator_->step_delay);
   }
 }
 
 void Model::EraseMaintenance(Actor actor, const Key& key) {
-  const MaintenanceRecord before = std::move(maintenances_.extract(key).mapped());
+  MaintenanceRecord record = std::move(maintenances_.extract(key).mapped());
   NextVersion();
-  Notify(actor, {.node_maintenance = {.before = &before.object}});
+  Commit(actor, &Change::node_maintenance, Share(std::move(record.object)), nullptr);
   WakePendingMaintenances();
 }
 
@@ -160,7 +160,7 @@ NodeMaintenance Model::AddNodeMaintenance(NodeMaintenance maintenance) {
       past_cordon || ReasonOf(record.object) == kCordon || record.object.deletion_timestamp.has_value();
   if (past_cordon && record.object.cordon) record.initially_unschedulable = false;
   MaintenanceRecord& stored = maintenances_.emplace(key, std::move(record)).first->second;
-  Notify(Actor::kAdministrator, {.node_maintenance = {.after = &stored.object}});
+  Commit(Actor::kAdministrator, &Change::node_maintenance, nullptr, Share(stored.object));
   if (maintenance_operator_.has_value()) WakeMaintenance(stored, maintenance_operator_->step_delay);
   return stored.object;
 }
@@ -221,7 +221,7 @@ absl::StatusOr<NodeMaintenance> Model::CreateNodeMaintenance(NodeMaintenance obj
   MaintenanceRecord& stored =
       maintenances_.emplace(key, MaintenanceRecord{.object = std::move(object), .number = ++maintenance_count_})
           .first->second;
-  Notify(Actor::kClient, {.node_maintenance = {.after = &stored.object}});
+  Commit(Actor::kClient, &Change::node_maintenance, nullptr, Share(stored.object));
   if (maintenance_operator_.has_value()) WakeMaintenance(stored, maintenance_operator_->step_delay);
   return stored.object;
 }

@@ -10,16 +10,19 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <set>
 #include <string>
 #include <tuple>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "driverupgrade/testing/fake_cluster.h"
+#include "testing/fake_cluster_log.h"
 
 namespace driverupgrade::inline v1::testing::internal {
 
@@ -29,7 +32,8 @@ inline constexpr char kRevisionHashLabel[] = "controller-revision-hash";
 using Key = std::pair<std::string, std::string>;
 
 struct PodRecord {
-  Pod pod = {};
+  /// Not null; shared with the log.
+  std::shared_ptr<const Pod> pod = {};
   PodBehavior behavior = {};
 };
 
@@ -120,6 +124,11 @@ class Model {
   void RunNextEffect();
   void set_observer(ChangeObserver observer) { observer_ = std::move(observer); }
   std::int64_t revision() const { return revision_; }
+  template <class T>
+  const ObjectLog<T>& log() const {
+    return std::get<ObjectLog<T>>(logs_);
+  }
+  void CompactLog();
 
   Node AddNode(Node node);
   Pod AddPod(Pod pod, const PodBehavior& behavior);
@@ -188,7 +197,10 @@ class Model {
   std::string OwnerUid(const std::string& ns, const OwnerReference& owner);
   void IndexPod(const Pod& pod);
   void UnindexPod(const Pod& pod);
-  void Notify(Actor actor, Change change);
+  /// Records what NextVersion was called for.
+  template <class T>
+  void Commit(Actor actor, Versions<T> Change::*kind, std::type_identity_t<std::shared_ptr<const T>> before,
+              std::type_identity_t<std::shared_ptr<const T>> after);
   void Queue(absl::Duration delay, Effect effect);
   void QueueForPod(absl::Duration delay, EffectKind kind, const Pod& pod);
   void OnNodeChanged(const Node* before, const Node* after);
@@ -242,12 +254,15 @@ class Model {
   const FakeClusterOptions options_;
   ChangeObserver observer_;
   absl::Time now_ = absl::UnixEpoch();
-  std::int64_t revision_ = 1000;
+  std::int64_t revision_ = kFirstRevision;
+  std::tuple<ObjectLog<Node>, ObjectLog<Pod>, ObjectLog<DaemonSet>, ObjectLog<ControllerRevision>,
+             ObjectLog<NodeMaintenance>>
+      logs_;
   std::int64_t uid_count_ = 0;
   std::int64_t name_count_ = 0;
   std::int64_t effect_count_ = 0;
 
-  std::map<std::string, Node> nodes_;
+  std::map<std::string, std::shared_ptr<const Node>> nodes_;
   std::map<Key, PodRecord> pods_;
   std::map<Key, DaemonSetRecord> daemon_sets_;
   std::map<Key, ControllerRevision> revisions_;
@@ -274,6 +289,22 @@ class Model {
   /// Effects of the kubelets of nodes that are not ready.
   std::map<std::string, std::vector<Effect>> held_effects_;
 };
+
+template <class T>
+void Model::Commit(Actor actor, Versions<T> Change::*kind, std::type_identity_t<std::shared_ptr<const T>> before,
+                   std::type_identity_t<std::shared_ptr<const T>> after) {
+  if (observer_) {
+    Change change{.revision = revision_, .time = now_, .actor = actor};
+    change.*kind = {.before = before.get(), .after = after.get()};
+    observer_(change);
+  }
+  std::get<ObjectLog<T>>(logs_).Append({revision_, std::move(before), std::move(after)}, options_.watch_log_size);
+}
+
+template <class T>
+std::shared_ptr<const std::remove_cvref_t<T>> Share(T&& object) {
+  return std::make_shared<const std::remove_cvref_t<T>>(std::forward<T>(object));
+}
 
 /// Whether a controller counts the pod as one of its own that is there to stay.
 inline bool IsActive(const Pod& pod) { return !IsFinished(pod) && !pod.deletion_timestamp.has_value(); }

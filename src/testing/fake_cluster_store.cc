@@ -86,36 +86,28 @@ std::string Model::OwnerUid(const std::string& ns, const OwnerReference& owner) 
   return uid;
 }
 
-void Model::Notify(Actor actor, Change change) {
-  if (!observer_) return;
-  change.revision = revision_;
-  change.time = now_;
-  change.actor = actor;
-  observer_(change);
+void Model::CompactLog() {
+  std::apply([&](auto&... log) { (log.Compact(revision_), ...); }, logs_);
 }
 
 void Model::PutNode(Actor actor, Node node) {
-  auto found = nodes_.find(node.name);
-  if (found == nodes_.end()) {
-    node.resource_version = NextVersion();
-    found = nodes_.emplace(node.name, std::move(node)).first;
-    Notify(actor, {.node = {.after = &found->second}});
-    OnNodeChanged(nullptr, &found->second);
-    return;
+  std::shared_ptr<const Node>& stored = nodes_[node.name];
+  if (stored != nullptr) {
+    node.resource_version = stored->resource_version;
+    if (node == *stored) return;
   }
-  node.resource_version = found->second.resource_version;
-  if (node == found->second) return;
   node.resource_version = NextVersion();
-  const Node before = std::exchange(found->second, std::move(node));
-  Notify(actor, {.node = {.before = &before, .after = &found->second}});
-  OnNodeChanged(&before, &found->second);
+  const auto after = std::make_shared<const Node>(std::move(node));
+  const auto before = std::exchange(stored, after);
+  Commit(actor, &Change::node, before, after);
+  OnNodeChanged(before.get(), after.get());
 }
 
 void Model::EraseNode(Actor actor, const std::string& name) {
-  Node before = std::move(nodes_.extract(name).mapped());
+  const auto before = std::move(nodes_.extract(name).mapped());
   NextVersion();
-  Notify(actor, {.node = {.before = &before}});
-  OnNodeChanged(&before, nullptr);
+  Commit(actor, &Change::node, before, nullptr);
+  OnNodeChanged(before.get(), nullptr);
 }
 
 void Model::OnNodeChanged(const Node* before, const Node* after) {
@@ -124,7 +116,7 @@ void Model::OnNodeChanged(const Node* before, const Node* after) {
   const bool is_ready = after != nullptr && after->ready;
   if (was_ready != is_ready) {
     for (const Key& key : pods_by_node_[name]) {
-      const Pod& pod = pods_.at(key).pod;
+      const Pod& pod = *pods_.at(key).pod;
       CountPod(pod, was_ready, -1);
       CountPod(pod, is_ready, +1);
     }
@@ -182,36 +174,31 @@ void Model::UnindexPod(const Pod& pod) {
 }
 
 void Model::PutPod(Actor actor, Pod pod, const PodBehavior* behavior) {
-  auto found = pods_.find(KeyOf(pod));
-  if (found == pods_.end()) {
-    pod.resource_version = NextVersion();
-    PodRecord record{.pod = std::move(pod), .behavior = behavior != nullptr ? *behavior : PodBehavior{}};
-    Key key = KeyOf(record.pod);
-    found = pods_.emplace(std::move(key), std::move(record)).first;
-    IndexPod(found->second.pod);
-    Notify(actor, {.pod = {.after = &found->second.pod}});
-    OnPodChanged(nullptr, &found->second.pod);
-    return;
+  auto [found, inserted] = pods_.try_emplace(KeyOf(pod));
+  PodRecord& record = found->second;
+  if (!inserted) {
+    pod.resource_version = record.pod->resource_version;
+    if (pod == *record.pod) return;
+    UnindexPod(*record.pod);
+  } else if (behavior != nullptr) {
+    record.behavior = *behavior;
   }
-  Pod& stored = found->second.pod;
-  pod.resource_version = stored.resource_version;
-  if (pod == stored) return;
   pod.resource_version = NextVersion();
-  UnindexPod(stored);
-  const Pod before = std::exchange(stored, std::move(pod));
-  IndexPod(stored);
-  Notify(actor, {.pod = {.before = &before, .after = &stored}});
-  OnPodChanged(&before, &stored);
+  const auto after = std::make_shared<const Pod>(std::move(pod));
+  const auto before = std::exchange(record.pod, after);
+  IndexPod(*after);
+  Commit(actor, &Change::pod, before, after);
+  OnPodChanged(before.get(), after.get());
 }
 
 void Model::ErasePod(Actor actor, const Key& key) {
   auto found = pods_.find(key);
-  UnindexPod(found->second.pod);
-  const Pod before = std::move(found->second.pod);
+  const auto before = found->second.pod;
+  UnindexPod(*before);
   pods_.erase(found);
   NextVersion();
-  Notify(actor, {.pod = {.before = &before}});
-  OnPodChanged(&before, nullptr);
+  Commit(actor, &Change::pod, before, nullptr);
+  OnPodChanged(before.get(), nullptr);
 }
 
 void Model::OnPodChanged(const Pod* before, const Pod* after) {
@@ -253,21 +240,21 @@ void Model::OnPodChanged(const Pod* before, const Pod* after) {
 
 void Model::PutDaemonSet(Actor actor, DaemonSetRecord& record, DaemonSet daemon_set) {
   NextVersion();
-  const DaemonSet before = std::exchange(record.daemon_set, std::move(daemon_set));
-  Notify(actor, {.daemon_set = {.before = &before, .after = &record.daemon_set}});
+  const auto before = Share(std::exchange(record.daemon_set, std::move(daemon_set)));
+  Commit(actor, &Change::daemon_set, before, Share(record.daemon_set));
 }
 
 void Model::PutRevision(ControllerRevision revision) {
   NextVersion();
   auto [found, inserted] = revisions_.try_emplace({revision.ns, revision.name});
-  const ControllerRevision before = std::exchange(found->second, std::move(revision));
-  Notify(Actor::kCluster, {.controller_revision = {.before = inserted ? nullptr : &before, .after = &found->second}});
+  const auto before = Share(std::exchange(found->second, std::move(revision)));
+  Commit(Actor::kCluster, &Change::controller_revision, inserted ? nullptr : before, Share(found->second));
 }
 
 void Model::EraseRevision(Actor actor, const Key& key) {
-  const ControllerRevision before = std::move(revisions_.extract(key).mapped());
+  const auto before = Share(std::move(revisions_.extract(key).mapped()));
   NextVersion();
-  Notify(actor, {.controller_revision = {.before = &before}});
+  Commit(actor, &Change::controller_revision, before, nullptr);
 }
 
 Node Model::AddNode(Node node) {
@@ -275,16 +262,16 @@ Node Model::AddNode(Node node) {
   if (node.uid.empty()) node.uid = NewUid();
   const std::string name = node.name;
   PutNode(Actor::kAdministrator, std::move(node));
-  return nodes_.at(name);
+  return *nodes_.at(name);
 }
 
 bool Model::EditNode(Actor actor, const std::string& name, const std::function<void(Node&)>& edit) {
   auto found = nodes_.find(name);
   if (found == nodes_.end()) return false;
-  Node node = found->second;
+  Node node = *found->second;
   edit(node);
   node.name = name;
-  node.uid = found->second.uid;
+  node.uid = found->second->uid;
   PutNode(actor, std::move(node));
   return true;
 }
@@ -304,15 +291,15 @@ Pod Model::AddPod(Pod pod, const PodBehavior& behavior) {
   Enrol(pod, behavior);
   if (pods_.count(key) > 0) ErasePod(Actor::kAdministrator, key);
   PutPod(Actor::kAdministrator, std::move(pod), &behavior);
-  return pods_.at(key).pod;
+  return *pods_.at(key).pod;
 }
 
 bool Model::EditPod(const Key& key, const std::function<void(Pod&)>& edit) {
   auto found = pods_.find(key);
   if (found == pods_.end()) return false;
-  Pod pod = found->second.pod;
+  Pod pod = *found->second.pod;
   edit(pod);
-  pod.ref = found->second.pod.ref;
+  pod.ref = found->second.pod->ref;
   PutPod(Actor::kAdministrator, std::move(pod));
   return true;
 }
@@ -325,18 +312,18 @@ bool Model::RemovePod(const Key& key) {
 
 const Node* Model::FindNode(const std::string& name) const {
   auto found = nodes_.find(name);
-  return found == nodes_.end() ? nullptr : &found->second;
+  return found == nodes_.end() ? nullptr : found->second.get();
 }
 
 const Pod* Model::FindPod(const Key& key) const {
   auto found = pods_.find(key);
-  return found == pods_.end() ? nullptr : &found->second.pod;
+  return found == pods_.end() ? nullptr : found->second.pod.get();
 }
 
 std::vector<Node> Model::ListNodes(const LabelSelector& selector) const {
   std::vector<Node> result;
   for (const auto& [name, node] : nodes_) {
-    if (selector.Matches(node.labels)) result.push_back(node);
+    if (selector.Matches(node->labels)) result.push_back(*node);
   }
   return result;
 }
@@ -350,13 +337,13 @@ std::vector<Pod> Model::ListPods(const ListPodsParams& params) const {
     auto found = pods_by_node_.find(params.node_name);
     if (found == pods_by_node_.end()) return result;
     for (const Key& key : found->second) {
-      if (params.ns.empty() || key.first == params.ns) add(pods_.at(key).pod);
+      if (params.ns.empty() || key.first == params.ns) add(*pods_.at(key).pod);
     }
     return result;
   }
   for (auto it = pods_.lower_bound({params.ns, ""}); it != pods_.end(); ++it) {
     if (!params.ns.empty() && it->first.first != params.ns) break;
-    add(it->second.pod);
+    add(*it->second.pod);
   }
   return result;
 }
@@ -365,7 +352,7 @@ std::vector<Pod> Model::ListPodsOf(const std::string& owner_uid) const {
   std::vector<Pod> result;
   auto found = pods_by_owner_.find(owner_uid);
   if (found == pods_by_owner_.end()) return result;
-  for (const Key& key : found->second) result.push_back(pods_.at(key).pod);
+  for (const Key& key : found->second) result.push_back(*pods_.at(key).pod);
   return result;
 }
 

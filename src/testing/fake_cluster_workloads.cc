@@ -21,7 +21,7 @@ WorkloadRecord& Model::EnsureWorkload(WorkloadSpec spec, const std::string& uid)
   if (!inserted) return record;
   record.uid = uid;
   for (const auto& [name, node] : nodes_) record.nodes_by_load.emplace(0, name);
-  for (const Key& key : pods_by_owner_[uid]) CountLoad(record, pods_.at(key).pod, +1);
+  for (const Key& key : pods_by_owner_[uid]) CountLoad(record, *pods_.at(key).pod, +1);
   return record;
 }
 
@@ -117,12 +117,12 @@ std::string Model::PickNode(const Pod& pod) const {
   auto workload = owner != nullptr ? workloads_.find(owner->uid) : workloads_.end();
   if (workload == workloads_.end()) {
     for (const auto& [name, node] : nodes_) {
-      if (CanTakePods(node)) return name;
+      if (CanTakePods(*node)) return name;
     }
     return "";
   }
   for (const auto& [count, name] : workload->second.nodes_by_load) {
-    const Node& node = nodes_.at(name);
+    const Node& node = *nodes_.at(name);
     if (CanTakePods(node) && HasLabels(node.labels, workload->second.spec.node_selector)) return name;
   }
   return "";
@@ -138,7 +138,7 @@ void Model::Schedule() {
   schedule_queued_ = false;
   const std::vector<Key> waiting(unbound_.begin(), unbound_.end());
   for (const Key& key : waiting) {
-    Pod pod = pods_.at(key).pod;
+    Pod pod = *pods_.at(key).pod;
     pod.node_name = PickNode(pod);
     if (!pod.node_name.empty()) PutPod(Actor::kCluster, std::move(pod));
   }

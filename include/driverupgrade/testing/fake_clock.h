@@ -10,8 +10,11 @@
 #ifndef DRIVERUPGRADE_TESTING_FAKE_CLOCK_H_
 #define DRIVERUPGRADE_TESTING_FAKE_CLOCK_H_
 
+#include <functional>
+#include <memory>
 #include <mutex>
 #include <stop_token>
+#include <vector>
 
 #include "absl/time/time.h"
 #include "driverupgrade/clock.h"
@@ -35,10 +38,19 @@ class FakeClock final : public Clock {
   void SetTime(absl::Time time);
   /// Like SetTime, but never turns the clock back. Returns the time it then is.
   absl::Time AdvanceTo(absl::Time time);
+  /// Calls `listener` after every move, on the thread that moved the clock, for as long as the result is held. It
+  /// may read the clock, and must not move it.
+  [[nodiscard]] std::shared_ptr<const void> OnMove(std::function<void()> listener);
 
  private:
+  using Listener = std::function<void()>;
+  /// Sets the time to `move(now)` and returns it.
+  template <class F>
+  absl::Time Move(F move);
+
   mutable std::mutex mutex_;
   absl::Time now_;
+  std::vector<std::weak_ptr<const Listener>> listeners_;
 };
 
 }  // namespace driverupgrade::inline v1::testing

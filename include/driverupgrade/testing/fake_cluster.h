@@ -24,10 +24,13 @@
 ///   lost nodes. Of the maintenance operator: its webhook, its garbage collector, maxUnavailable, its ranking
 ///   of requests (the oldest comes first), OpenShift, and that the real one, when it writes an object, leaves
 ///   out zeros and falses, for which the server fills in its defaults.
-/// - Thread-safe. The facade's calls take no virtual time.
+/// - Thread-safe. The facade's calls take no virtual time. Watches block their threads until there is more to see,
+///   by the virtual clock; their sinks are called without a lock, and may use the cluster. End them before the
+///   cluster ends.
 #ifndef DRIVERUPGRADE_TESTING_FAKE_CLUSTER_H_
 #define DRIVERUPGRADE_TESTING_FAKE_CLUSTER_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -141,6 +144,10 @@ struct FakeClusterOptions {
   absl::Duration crash_backoff_max = absl::Seconds(300);
   /// Whether journal() is kept; counters always are.
   bool keep_journal = true;
+  /// How many commits of each kind watches can go back to; as many old versions of objects are held in memory.
+  std::size_t watch_log_size = 100'000;
+  /// Between two bookmarks of a watch that has seen all there is (A14).
+  absl::Duration bookmark_period = absl::InfiniteDuration();
 };
 
 /// One call through the facade.
@@ -186,7 +193,7 @@ struct Change {
   Versions<ControllerRevision> controller_revision = {};
   Versions<NodeMaintenance> node_maintenance = {};
 };
-/// Runs after each commit with the cluster locked: it must not use the cluster, but sees every change, in
+/// Runs after each commit, on whichever thread made it happen, with the cluster locked: it must not use the cluster, but sees every change, in
 /// order.
 using ChangeObserver = std::function<void(const Change&)>;
 
@@ -281,6 +288,26 @@ class FakeCluster final : public ClusterFacade {
   /// An operation that is not supported is answered with Unimplemented.
   void SetSupported(Operation operation, bool supported);
 
+  // Watches. FailNext lets one fail before it begins; FailNextAfterApplying breaks one that has just given all there
+  // was. A version is too old, and answered with OutOfRange, if commits of that kind have been dropped since.
+
+  /// Drops the history: versions before this one are too old, also for a watch that lags behind now.
+  void CompactLog();
+  /// Every running watch that is not paused gives a bookmark next, after the changes before it.
+  void SendBookmarks();
+  /// All running watches end with `status` (OK: in good order, as by timeout); what they have not given is left out.
+  void BreakWatches(const absl::Status& status);
+  /// No watch gives changes or bookmarks until resumed, as one of an API server that lags behind. Lists are given.
+  void PauseWatches();
+  void ResumeWatches();
+  /// Lets happen what is due, then returns once at least `watches` watches run, and every one that runs has given all
+  /// it may give and its sink has returned. Not to be called by a sink.
+  void AwaitWatchesIdle(int watches = 0);
+  /// The Watch... of that kind without waiting, for tests without threads: gives all there is by now, then a bookmark,
+  /// and ends with OK. While paused it gives nothing but the list.
+  template <class T>
+  [[nodiscard]] absl::Status Poll(const CallContext& context, const WatchParams& params, WatchSink<T>& sink);
+
   // Inspection, always of the state at the clock's time; in order of (namespace and) name.
 
   std::optional<Node> node(const std::string& name) const;
@@ -317,6 +344,15 @@ class FakeCluster final : public ClusterFacade {
                                                      const GetNodeMaintenanceParams& params) override;
   absl::StatusOr<std::vector<NodeMaintenance>> ListNodeMaintenances(const CallContext& context,
                                                                     const ListNodeMaintenancesParams& params) override;
+  absl::Status WatchNodes(const CallContext& context, const WatchParams& params, WatchSink<Node>& sink) override;
+  absl::Status WatchPods(const CallContext& context, const WatchParams& params, WatchSink<Pod>& sink) override;
+  absl::Status WatchDaemonSets(const CallContext& context, const WatchParams& params,
+                               WatchSink<DaemonSet>& sink) override;
+  absl::Status WatchControllerRevisions(const CallContext& context, const WatchParams& params,
+                                        WatchSink<ControllerRevision>& sink) override;
+  /// A NodeMaintenance has no labels here.
+  absl::Status WatchNodeMaintenances(const CallContext& context, const WatchParams& params,
+                                     WatchSink<NodeMaintenance>& sink) override;
   absl::StatusOr<Node> PatchNode(const CallContext& context, const PatchNodeParams& params) override;
   absl::StatusOr<EvictionAnswer> EvictPod(const CallContext& context, const EvictPodParams& params) override;
   absl::Status DeletePod(const CallContext& context, const DeletePodParams& params) override;

@@ -1,0 +1,68 @@
+// The history of one kind of objects, as watches read it.
+#ifndef DRIVERUPGRADE_SRC_TESTING_FAKE_CLUSTER_LOG_H_
+#define DRIVERUPGRADE_SRC_TESTING_FAKE_CLUSTER_LOG_H_
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <utility>
+
+namespace driverupgrade::inline v1::testing::internal {
+
+/// The version of an empty cluster.
+inline constexpr std::int64_t kFirstRevision = 1000;
+
+/// One commit. `before` is null if it created the object, `after` if it removed it.
+template <class T>
+struct LogEntry {
+  std::int64_t revision = 0;
+  std::shared_ptr<const T> before = {};
+  std::shared_ptr<const T> after = {};
+};
+
+/// In order of revision. Objects are shared with the store. Not thread-safe.
+template <class T>
+class ObjectLog {
+ public:
+  /// Drops the oldest entries if there are more than `limit`.
+  void Append(LogEntry<T> entry, std::size_t limit) {
+    entries_.push_back(std::move(entry));
+    while (entries_.size() > limit) DropFirst();
+  }
+
+  /// Drops the entries up to `revision`; what was before is too old from now on.
+  void Compact(std::int64_t revision) {
+    while (!entries_.empty() && entries_.front().revision <= revision) DropFirst();
+    compacted_ = std::max(compacted_, revision);
+  }
+
+  /// Whether a watch may begin after `revision`.
+  bool CanBegin(std::int64_t revision) const { return revision >= compacted_; }
+  /// Whether nothing that came after `revision` has been dropped.
+  bool CanGoOn(std::int64_t revision) const { return revision >= dropped_; }
+
+  /// The first entry after `revision`; null if there is none. Valid until the next Append or Compact.
+  const LogEntry<T>* After(std::int64_t revision) const {
+    auto found = std::upper_bound(entries_.begin(), entries_.end(), revision,
+                                  [](std::int64_t left, const LogEntry<T>& right) { return left < right.revision; });
+    return found == entries_.end() ? nullptr : &*found;
+  }
+
+ private:
+  void DropFirst() {
+    dropped_ = entries_.front().revision;
+    compacted_ = std::max(compacted_, dropped_);
+    entries_.pop_front();
+  }
+
+  std::deque<LogEntry<T>> entries_;
+  /// Revision of the last entry that was dropped.
+  std::int64_t dropped_ = kFirstRevision;
+  std::int64_t compacted_ = kFirstRevision;
+};
+
+}  // namespace driverupgrade::inline v1::testing::internal
+
+#endif  // DRIVERUPGRADE_SRC_TESTING_FAKE_CLUSTER_LOG_H_

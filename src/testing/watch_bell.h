@@ -1,0 +1,53 @@
+// Wakes watches when there may be something to see.
+#ifndef DRIVERUPGRADE_SRC_TESTING_WATCH_BELL_H_
+#define DRIVERUPGRADE_SRC_TESTING_WATCH_BELL_H_
+
+#include <condition_variable>
+#include <cstdint>
+#include <mutex>
+#include <stop_token>
+
+namespace driverupgrade::inline v1::testing::internal {
+
+/// Counts how often it was rung, and knows how many watches have found nothing more since. Thread-safe; calls nothing
+/// while it holds its lock, so it may be rung with any other lock held.
+class WatchBell {
+ public:
+  void Ring();
+  /// Returns once at least `count` watches run and all that run wait. Whoever rings meanwhile makes it wait longer.
+  void AwaitIdle(int count);
+
+  /// One running watch, on its own thread:
+  ///     for (;;) {
+  ///       const std::uint64_t rings = watcher.rings();
+  ///       if (!LookForMore()) watcher.Wait(rings, stop);
+  ///     }
+  class Watcher {
+   public:
+    explicit Watcher(WatchBell& bell);
+    ~Watcher();
+    Watcher(const Watcher&) = delete;
+    Watcher& operator=(const Watcher&) = delete;
+
+    std::uint64_t rings() const;
+    /// Returns when the bell has been rung since rings() was `rings`, or a stop is requested.
+    void Wait(std::uint64_t rings, const std::stop_token& stop);
+
+   private:
+    WatchBell& bell_;
+  };
+
+ private:
+  mutable std::mutex mutex_;
+  std::condition_variable_any rung_;
+  std::condition_variable idle_changed_;
+  // Guarded by mutex_.
+  std::uint64_t rings_ = 0;
+  int running_ = 0;
+  /// How many of them wait for the next ring.
+  int idle_ = 0;
+};
+
+}  // namespace driverupgrade::inline v1::testing::internal
+
+#endif  // DRIVERUPGRADE_SRC_TESTING_WATCH_BELL_H_

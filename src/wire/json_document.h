@@ -47,6 +47,9 @@ class JsonField {
   JsonField Member(std::string_view key) const&;
   JsonField Member(std::string_view key) const&& = delete;
 
+  // The same place as a root, with an error of its own.
+  JsonField Detached(std::string& error) const { return JsonField(value_, error); }
+
   // Neither missing nor null.
   bool present() const { return value_ != nullptr && !value_->IsNull(); }
   std::string String() const;
@@ -78,6 +81,7 @@ class JsonField {
   void Fail(std::string_view what) const;
 
  private:
+  JsonField(const rapidjson::Value* value, std::string& error) : value_(value), error_(error) {}
   JsonField(const rapidjson::Value* value, const JsonField& parent, std::string_view key, std::size_t index)
       : value_(value), parent_(&parent), key_(key), index_(index), error_(parent.error_) {}
   // Whether the field is present and of this type; notes an error if it is of another.

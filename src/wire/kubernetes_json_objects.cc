@@ -1,4 +1,4 @@
-// Writing: objects as the API server answers them, for fakes and tests.
+// Writing: objects as the API server answers them.
 #include <algorithm>
 
 #include "absl/time/time.h"
@@ -6,6 +6,7 @@
 #include "fmt/format.h"
 #include "wire/json_document.h"
 #include "wire/json_writer.h"
+#include "wire/lease_json.h"
 #include "wire/node_maintenance_json.h"
 #include "wire/object_kind.h"
 
@@ -40,18 +41,12 @@ void WriteOwners(JsonWriter& writer, const std::vector<OwnerReference>& owners) 
 
 std::string_view OperatorName(LabelSelector::Operator op) {
   switch (op) {
-    case LabelSelector::Operator::kIn:
-      return "In";
-    case LabelSelector::Operator::kNotIn:
-      return "NotIn";
-    case LabelSelector::Operator::kExists:
-      return "Exists";
-    case LabelSelector::Operator::kDoesNotExist:
-      return "DoesNotExist";
-    case LabelSelector::Operator::kGreaterThan:
-      return "Gt";
-    case LabelSelector::Operator::kLessThan:
-      return "Lt";
+    case LabelSelector::Operator::kIn: return "In";
+    case LabelSelector::Operator::kNotIn: return "NotIn";
+    case LabelSelector::Operator::kExists: return "Exists";
+    case LabelSelector::Operator::kDoesNotExist: return "DoesNotExist";
+    case LabelSelector::Operator::kGreaterThan: return "Gt";
+    case LabelSelector::Operator::kLessThan: return "Lt";
   }
   return "";
 }
@@ -111,22 +106,16 @@ void WriteMembers(JsonWriter& writer, const Node& node) {
 
 std::string_view PhaseName(PodPhase phase) {
   switch (phase) {
-    case PodPhase::kPending:
-      return "Pending";
-    case PodPhase::kRunning:
-      return "Running";
-    case PodPhase::kSucceeded:
-      return "Succeeded";
-    case PodPhase::kFailed:
-      return "Failed";
-    case PodPhase::kUnknown:
-      break;
+    case PodPhase::kPending: return "Pending";
+    case PodPhase::kRunning: return "Running";
+    case PodPhase::kSucceeded: return "Succeeded";
+    case PodPhase::kFailed: return "Failed";
+    case PodPhase::kUnknown: break;
   }
   return "Unknown";
 }
 
-void WriteContainerStatuses(JsonWriter& writer, std::string_view member,
-                            const std::vector<ContainerStatus>& statuses) {
+void WriteContainerStatuses(JsonWriter& writer, std::string_view member, const std::vector<ContainerStatus>& statuses) {
   if (statuses.empty()) return;
   writer.ArrayMember(member, [&] {
     for (const ContainerStatus& status : statuses) {
@@ -203,9 +192,8 @@ void WriteMembers(JsonWriter& writer, const ControllerRevision& revision) {
     writer.Member("namespace", revision.ns);
     WriteStrings(writer, "labels", revision.labels);
     if (revision.owner_uid.empty()) return;
-    WriteOwners(
-        writer,
-        {{.api_version = "apps/v1", .kind = "DaemonSet", .uid = revision.owner_uid, .controller = true}});
+    WriteOwners(writer,
+                {{.api_version = "apps/v1", .kind = "DaemonSet", .uid = revision.owner_uid, .controller = true}});
   });
   // What is no JSON must not spoil the document.
   JsonDocument data;
@@ -216,6 +204,10 @@ void WriteMembers(JsonWriter& writer, const ControllerRevision& revision) {
 void WriteMembers(JsonWriter& writer, const NodeMaintenance& maintenance) {
   internal::WriteNodeMaintenance(writer, maintenance);
 }
+
+void WriteMembers(JsonWriter& writer, const Lease& lease) { internal::WriteLease(writer, lease); }
+
+void WriteMembers(JsonWriter& writer, const ConfigMap& config_map) { internal::WriteConfigMap(writer, config_map); }
 
 void WriteMembers(JsonWriter& writer, const PodDisruptionBudget& budget) {
   writer.ObjectMember("metadata", [&] {
@@ -270,6 +262,8 @@ DRIVERUPGRADE_INSTANTIATE_FORMAT(DaemonSet)
 DRIVERUPGRADE_INSTANTIATE_FORMAT(ControllerRevision)
 DRIVERUPGRADE_INSTANTIATE_FORMAT(PodDisruptionBudget)
 DRIVERUPGRADE_INSTANTIATE_FORMAT(NodeMaintenance)
+DRIVERUPGRADE_INSTANTIATE_FORMAT(Lease)
+DRIVERUPGRADE_INSTANTIATE_FORMAT(ConfigMap)
 #undef DRIVERUPGRADE_INSTANTIATE_FORMAT
 
 }  // namespace driverupgrade::inline v1

@@ -1,4 +1,4 @@
-// Reading: ParseObject, ParseList, ParseMixedList, ParseApiStatus.
+// Reading: ParseObject, ParseList, ParseWatchEvent, ParseMixedList, ParseApiStatus.
 #include <algorithm>
 #include <set>
 #include <string>
@@ -13,6 +13,7 @@
 #include "internal/quote.h"
 #include "internal/status_macros.h"
 #include "wire/json_document.h"
+#include "wire/lease_json.h"
 #include "wire/node_maintenance_json.h"
 #include "wire/object_kind.h"
 
@@ -183,6 +184,10 @@ void Read(const JsonField& object, PodDisruptionBudget& budget) {
 
 void Read(const JsonField& object, NodeMaintenance& maintenance) { internal::ReadNodeMaintenance(object, maintenance); }
 
+void Read(const JsonField& object, Lease& lease) { internal::ReadLease(object, lease); }
+
+void Read(const JsonField& object, ConfigMap& config_map) { internal::ReadConfigMap(object, config_map); }
+
 void CheckKind(const JsonField& root, std::string_view expected) {
   const JsonField kind = root.Member("kind");
   if (!kind.present()) return kind.Fail(fmt::format("expected \"{}\", got nothing", expected));
@@ -191,9 +196,9 @@ void CheckKind(const JsonField& root, std::string_view expected) {
   kind.Fail(fmt::format("expected \"{}\", got {}", expected, internal::Quote(got)));
 }
 
-// Parses `json` and gives the root to `read`, which takes a const JsonField&.
+// Parses `json`, which is an object, and gives it to `read`, which takes a const JsonField&.
 template <typename F>
-absl::Status ReadDocument(std::string_view json, std::string_view kind, F&& read) {
+absl::Status ReadDocument(std::string_view json, F&& read) {
   JsonDocument document;
   DRIVERUPGRADE_RETURN_IF_ERROR(document.Parse(json));
   std::string error;
@@ -201,10 +206,18 @@ absl::Status ReadDocument(std::string_view json, std::string_view kind, F&& read
   if (!document.root().IsObject()) {
     error = "expected an object";
   } else {
-    CheckKind(root, kind);
     read(root);
   }
   return error.empty() ? absl::OkStatus() : absl::InvalidArgumentError(error);
+}
+
+// The same, of an object of that kind.
+template <typename F>
+absl::Status ReadDocument(std::string_view json, std::string_view kind, F&& read) {
+  return ReadDocument(json, [&](const JsonField& root) {
+    CheckKind(root, kind);
+    read(root);
+  });
 }
 
 // Sorts the items of a mixed list by their kinds.
@@ -269,6 +282,48 @@ ApiStatus ReadStatus(const JsonField& root) {
   return status;
 }
 
+std::optional<ApiStatus> ReadIfStatus(const JsonField& root) {
+  if (root.Member("kind").String() != "Status") return std::nullopt;
+  return ReadStatus(root);
+}
+
+template <typename T>
+typename WatchEvent<T>::Type ReadEventType(const JsonField& field) {
+  using Type = typename WatchEvent<T>::Type;
+  const std::string type = field.String();
+  if (type.empty()) field.Fail("expected a type, got nothing");
+  if (type == "ADDED") return Type::kAdded;
+  if (type == "MODIFIED") return Type::kModified;
+  if (type == "DELETED") return Type::kDeleted;
+  if (type == "BOOKMARK") return Type::kBookmark;
+  return type == "ERROR" ? Type::kError : Type::kUnknown;
+}
+
+std::string ReadEventVersion(const JsonField& object) {
+  const JsonField metadata = object.Member("metadata");
+  const JsonField field = metadata.Member("resourceVersion");
+  std::string version = field.String();
+  if (version.empty()) field.Fail("expected a version, got nothing");
+  return version;
+}
+
+template <typename T>
+void ReadWatchEvent(const JsonField& root, WatchEvent<T>& event) {
+  using Type = typename WatchEvent<T>::Type;
+  event.type = ReadEventType<T>(root.Member("type"));
+  if (event.type == Type::kUnknown) return;
+  const JsonField object = root.Member("object");
+  if (event.type == Type::kError) {
+    // As in ParseApiStatus: the error must not be lost because of the error in it.
+    std::string ignored;
+    event.error = ReadIfStatus(object.Detached(ignored)).value_or(ApiStatus());
+    return;
+  }
+  CheckKind(object, KindOf<T>());
+  event.resource_version = ReadEventVersion(object);
+  if (event.type != Type::kBookmark) Read(object, event.object);
+}
+
 }  // namespace
 
 template <typename T>
@@ -294,6 +349,13 @@ absl::StatusOr<ListPage<T>> ParseList(std::string_view json) {
   return page;
 }
 
+template <typename T>
+absl::StatusOr<WatchEvent<T>> ParseWatchEvent(std::string_view line) {
+  WatchEvent<T> event;
+  DRIVERUPGRADE_RETURN_IF_ERROR(ReadDocument(line, [&](const JsonField& root) { ReadWatchEvent(root, event); }));
+  return event;
+}
+
 absl::StatusOr<ClusterObjects> ParseMixedList(std::string_view json) {
   MixedListReader reader;
   DRIVERUPGRADE_RETURN_IF_ERROR(ReadDocument(json, "List", [&](const JsonField& root) {
@@ -307,20 +369,21 @@ std::optional<ApiStatus> ParseApiStatus(std::string_view json) {
   JsonDocument document;
   if (!document.Parse(json).ok() || !document.root().IsObject()) return std::nullopt;
   std::string ignored;
-  const JsonField root(document.root(), ignored);
-  if (root.Member("kind").String() != "Status") return std::nullopt;
-  return ReadStatus(root);
+  return ReadIfStatus(JsonField(document.root(), ignored));
 }
 
-#define DRIVERUPGRADE_INSTANTIATE_PARSE(T)                          \
-  template absl::StatusOr<T> ParseObject<T>(std::string_view json); \
-  template absl::StatusOr<ListPage<T>> ParseList<T>(std::string_view json);
+#define DRIVERUPGRADE_INSTANTIATE_PARSE(T)                                  \
+  template absl::StatusOr<T> ParseObject<T>(std::string_view json);         \
+  template absl::StatusOr<ListPage<T>> ParseList<T>(std::string_view json); \
+  template absl::StatusOr<WatchEvent<T>> ParseWatchEvent<T>(std::string_view line);
 DRIVERUPGRADE_INSTANTIATE_PARSE(Node)
 DRIVERUPGRADE_INSTANTIATE_PARSE(Pod)
 DRIVERUPGRADE_INSTANTIATE_PARSE(DaemonSet)
 DRIVERUPGRADE_INSTANTIATE_PARSE(ControllerRevision)
 DRIVERUPGRADE_INSTANTIATE_PARSE(PodDisruptionBudget)
 DRIVERUPGRADE_INSTANTIATE_PARSE(NodeMaintenance)
+DRIVERUPGRADE_INSTANTIATE_PARSE(Lease)
+DRIVERUPGRADE_INSTANTIATE_PARSE(ConfigMap)
 #undef DRIVERUPGRADE_INSTANTIATE_PARSE
 
 }  // namespace driverupgrade::inline v1

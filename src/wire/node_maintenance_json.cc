@@ -24,12 +24,6 @@ absl::Duration ReadSeconds(const JsonField& field, absl::Duration default_value)
   return absl::Seconds(std::max(seconds, 0));
 }
 
-// The schema has 32 bits, and no negative numbers.
-void WriteSeconds(JsonWriter& writer, std::string_view member, absl::Duration duration) {
-  constexpr std::int64_t kMax = std::numeric_limits<std::int32_t>::max();
-  writer.Member(member, std::clamp<std::int64_t>(absl::ToInt64Seconds(duration), 0, kMax));
-}
-
 std::vector<std::string> ReadStrings(const JsonField& field) {
   std::vector<std::string> strings;
   field.ForEachItem([&](const JsonField& item) { strings.push_back(item.String()); });
@@ -128,6 +122,15 @@ void WriteConditions(JsonWriter& writer, const std::vector<Condition>& condition
   });
 }
 
+void WriteFormatted(JsonWriter& writer, std::string_view member, absl::Time time, const char* format) {
+  if (time == absl::InfiniteFuture() || time == absl::InfinitePast()) {
+    writer.Key(member);
+    writer.Null();
+  } else {
+    writer.Member(member, absl::FormatTime(format, time, absl::UTCTimeZone()));
+  }
+}
+
 void WriteType(JsonWriter& writer) {
   writer.Member("apiVersion", ApiVersionOf<NodeMaintenance>());
   writer.Member("kind", KindOf<NodeMaintenance>());
@@ -149,12 +152,16 @@ std::optional<absl::Time> ReadTime(const JsonField& field) {
 }
 
 void WriteTime(JsonWriter& writer, std::string_view member, absl::Time time) {
-  if (time == absl::InfiniteFuture() || time == absl::InfinitePast()) {
-    writer.Key(member);
-    writer.Null();
-  } else {
-    writer.Member(member, absl::FormatTime("%Y-%m-%d%ET%H:%M:%SZ", time, absl::UTCTimeZone()));
-  }
+  WriteFormatted(writer, member, time, "%Y-%m-%d%ET%H:%M:%SZ");
+}
+
+void WriteMicroTime(JsonWriter& writer, std::string_view member, absl::Time time) {
+  WriteFormatted(writer, member, time, "%Y-%m-%d%ET%H:%M:%E6SZ");
+}
+
+void WriteSeconds(JsonWriter& writer, std::string_view member, absl::Duration duration) {
+  constexpr std::int64_t kMax = std::numeric_limits<std::int32_t>::max();
+  writer.Member(member, std::clamp<std::int64_t>(absl::ToInt64Seconds(duration), 0, kMax));
 }
 
 void ReadNodeMaintenance(const JsonField& object, NodeMaintenance& maintenance) {

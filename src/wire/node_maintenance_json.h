@@ -1,8 +1,9 @@
-// NodeMaintenance as JSON: what both directions share.
+// NodeMaintenance as JSON: what both directions share. Times and durations of any object.
 #ifndef DRIVERUPGRADE_SRC_WIRE_NODE_MAINTENANCE_JSON_H_
 #define DRIVERUPGRADE_SRC_WIRE_NODE_MAINTENANCE_JSON_H_
 
 #include <optional>
+#include <string_view>
 
 #include "absl/time/time.h"
 #include "driverupgrade/cluster_types.h"
@@ -15,6 +16,10 @@ namespace driverupgrade::inline v1::internal {
 std::optional<absl::Time> ReadTime(const JsonField& field);
 // In whole seconds; null for a time that is not finite.
 void WriteTime(JsonWriter& writer, std::string_view member, absl::Time time);
+// The same with exactly six digits behind the point, as the MicroTime of Kubernetes has them.
+void WriteMicroTime(JsonWriter& writer, std::string_view member, absl::Time time);
+// In whole seconds. The schemas have 32 bits, and no negative numbers.
+void WriteSeconds(JsonWriter& writer, std::string_view member, absl::Duration duration);
 
 void ReadNodeMaintenance(const JsonField& object, NodeMaintenance& maintenance);
 // All members, as the API server answers them.

@@ -34,12 +34,22 @@ template <>
 constexpr std::string_view KindOf<NodeMaintenance>() {
   return "NodeMaintenance";
 }
+template <>
+constexpr std::string_view KindOf<Lease>() {
+  return "Lease";
+}
+template <>
+constexpr std::string_view KindOf<ConfigMap>() {
+  return "ConfigMap";
+}
 
 template <typename T>
 constexpr std::string_view ApiVersionOf() {
   if (KindOf<T>() == "PodDisruptionBudget") return "policy/v1";
   if (KindOf<T>() == "NodeMaintenance") return "maintenance.nvidia.com/v1alpha1";
-  return KindOf<T>() == "Node" || KindOf<T>() == "Pod" ? "v1" : "apps/v1";
+  if (KindOf<T>() == "Lease") return "coordination.k8s.io/v1";
+  const bool core = KindOf<T>() == "Node" || KindOf<T>() == "Pod" || KindOf<T>() == "ConfigMap";
+  return core ? "v1" : "apps/v1";
 }
 
 }  // namespace driverupgrade::inline v1::internal

@@ -2,11 +2,13 @@
 ///
 /// Defines
 ///  - ParseObject, ParseList, ListPage: from the body of an answer;
+///  - ParseWatchEvent, WatchEvent: from a line of a watch;
 ///  - ParseMixedList, ClusterObjects: from what `kubectl get nodes,pods,... -o json` prints;
 ///  - ApiStatus, ParseApiStatus: from the body of an error;
 ///  - FormatNodePatch, FormatEviction, FormatDeleteOptions, FormatNodeMaintenance, FormatNodeMaintenancePatch,
 ///    FormatEvent: bodies of the writes;
-///  - FormatObject, FormatList: bodies of answers, for fakes and tests.
+///  - FormatObject, FormatList: bodies of answers, for fakes and tests; FormatObject also of the writes of Lease and
+///    ConfigMap.
 ///
 ///     absl::StatusOr<ListPage<Pod>> page = ParseList<Pod>(body);
 ///     if (!page.ok()) return page.status();  // "items[3].metadata.labels: expected an object, got a string"
@@ -23,7 +25,7 @@
 /// What is written is always valid UTF-8: invalid bytes become U+FFFD, as in Go.
 ///
 /// Free functions without state; thread-safe. T is Node, Pod, DaemonSet, ControllerRevision,
-/// PodDisruptionBudget or NodeMaintenance.
+/// PodDisruptionBudget, NodeMaintenance, Lease or ConfigMap.
 #ifndef DRIVERUPGRADE_WIRE_KUBERNETES_JSON_H_
 #define DRIVERUPGRADE_WIRE_KUBERNETES_JSON_H_
 
@@ -40,7 +42,8 @@ namespace driverupgrade::inline v1 {
 
 /// One object. Times are RFC 3339; selectors follow S12: a missing or unparsable one selects nothing, `{}`
 /// everything. The `data` of a ControllerRevision is written anew without white space, its members in the
-/// order of the document. Where a NodeMaintenance lacks a member, its default is that of the server's schema.
+/// order of the document. Where a NodeMaintenance lacks a member, its default is that of the server's schema. The
+/// `binaryData` of a ConfigMap is ignored.
 ///
 /// Errors: InvalidArgument, with the path in the document or the byte where the JSON is malformed.
 template <typename T>
@@ -108,6 +111,34 @@ struct ApiStatus {
 /// Members of a wrong type count as absent: an error must not be lost because of the error in it.
 std::optional<ApiStatus> ParseApiStatus(std::string_view json);
 
+/// One line of a watch (A12).
+template <typename T>
+struct WatchEvent {
+  enum class Type {
+    kAdded,
+    kModified,
+    kDeleted,
+    kBookmark,
+    kError,    ///< The watch is at its end.
+    kUnknown,  ///< Of a type that did not exist when this was written, to be skipped. Nothing else of it is read.
+  };
+  Type type = Type::kUnknown;
+  /// As it is now; its last state if it was deleted. Of these three types only.
+  T object = {};
+  /// Of the object or the bookmark: where to go on after this event (A14). Then never empty.
+  std::string resource_version = {};
+  /// Of an error; empty if the server sent something else than a Status.
+  ApiStatus error = {};
+  friend bool operator==(const WatchEvent&, const WatchEvent&) = default;
+};
+
+/// Reads `{"type":...,"object":{...}}`, without its line end.
+///
+/// Errors: as ParseObject, the kind of the object included; and InvalidArgument if the type is missing, or the version
+/// of an object or bookmark.
+template <typename T>
+[[nodiscard]] absl::StatusOr<WatchEvent<T>> ParseWatchEvent(std::string_view line);
+
 /// The merge patch (`application/merge-patch+json`) of a node. It carries uid and resourceVersion, so it
 /// applies to the node at that version or not at all (A24); removed keys are null, and so is
 /// `spec.unschedulable` of a node that is made schedulable (D54).
@@ -144,6 +175,10 @@ std::string FormatEvent(const RecordEventParams& params, std::string_view compon
 /// The object as the API server would answer it, reduced to the members that ParseObject reads; reading it
 /// back gives an equal object if its times are whole seconds, its selector has no `<` or `>` (the object
 /// form knows none) and its `data` is compact JSON.
+///
+/// For a Lease or a ConfigMap this is also the body of a write; uid and version are left out where they are empty. A
+/// Lease has all members, zeros too, but its duration between 0 and what 32 bits hold; whole microseconds are kept, six
+/// digits of them, and a time that is not finite is null.
 template <typename T>
 std::string FormatObject(const T& object);
 

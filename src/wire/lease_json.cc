@@ -1,0 +1,63 @@
+#include "wire/lease_json.h"
+
+#include "absl/time/time.h"
+#include "wire/node_maintenance_json.h"
+
+namespace driverupgrade::inline v1::internal {
+namespace {
+
+template <typename T>
+void ReadMetadata(const JsonField& metadata, T& object) {
+  object.ns = metadata.Member("namespace").String();
+  object.name = metadata.Member("name").String();
+  object.uid = metadata.Member("uid").String();
+  object.resource_version = metadata.Member("resourceVersion").String();
+}
+
+// An empty version or UID would be a value, and no object has it.
+template <typename T>
+void WriteMetadata(JsonWriter& writer, const T& object) {
+  writer.ObjectMember("metadata", [&] {
+    writer.Member("name", object.name);
+    writer.Member("namespace", object.ns);
+    writer.MemberIfAny("uid", object.uid);
+    writer.MemberIfAny("resourceVersion", object.resource_version);
+  });
+}
+
+}  // namespace
+
+void ReadLease(const JsonField& object, Lease& lease) {
+  ReadMetadata(object.Member("metadata"), lease);
+  const JsonField spec = object.Member("spec");
+  lease.holder = spec.Member("holderIdentity").String();
+  lease.duration = absl::Seconds(spec.Member("leaseDurationSeconds").Int());
+  lease.acquire_time = ReadTime(spec.Member("acquireTime")).value_or(absl::UnixEpoch());
+  lease.renew_time = ReadTime(spec.Member("renewTime")).value_or(absl::UnixEpoch());
+  lease.transitions = spec.Member("leaseTransitions").Int();
+}
+
+void ReadConfigMap(const JsonField& object, ConfigMap& config_map) {
+  ReadMetadata(object.Member("metadata"), config_map);
+  config_map.data = object.Member("data").Strings();
+}
+
+void WriteLease(JsonWriter& writer, const Lease& lease) {
+  WriteMetadata(writer, lease);
+  writer.ObjectMember("spec", [&] {
+    writer.Member("holderIdentity", lease.holder);
+    WriteSeconds(writer, "leaseDurationSeconds", lease.duration);
+    WriteMicroTime(writer, "acquireTime", lease.acquire_time);
+    WriteMicroTime(writer, "renewTime", lease.renew_time);
+    writer.Member("leaseTransitions", lease.transitions);
+  });
+}
+
+void WriteConfigMap(JsonWriter& writer, const ConfigMap& config_map) {
+  WriteMetadata(writer, config_map);
+  writer.ObjectMember("data", [&] {
+    for (const auto& [key, value] : config_map.data) writer.Member(key, value);
+  });
+}
+
+}  // namespace driverupgrade::inline v1::internal

@@ -1,0 +1,19 @@
+// Lease and ConfigMap as JSON, both directions.
+#ifndef DRIVERUPGRADE_SRC_WIRE_LEASE_JSON_H_
+#define DRIVERUPGRADE_SRC_WIRE_LEASE_JSON_H_
+
+#include "driverupgrade/cluster_types.h"
+#include "wire/json_document.h"
+#include "wire/json_writer.h"
+
+namespace driverupgrade::inline v1::internal {
+
+void ReadLease(const JsonField& object, Lease& lease);
+void ReadConfigMap(const JsonField& object, ConfigMap& config_map);
+// All members but apiVersion and kind.
+void WriteLease(JsonWriter& writer, const Lease& lease);
+void WriteConfigMap(JsonWriter& writer, const ConfigMap& config_map);
+
+}  // namespace driverupgrade::inline v1::internal
+
+#endif  // DRIVERUPGRADE_SRC_WIRE_LEASE_JSON_H_

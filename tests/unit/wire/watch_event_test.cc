@@ -1,0 +1,144 @@
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "driverupgrade/wire/kubernetes_json.h"
+#include "support/catch.h"
+#include "unit/wire/fixtures.h"
+
+namespace driverupgrade {
+namespace {
+
+std::string Line(const std::string& type, const std::string& object) {
+  return R"({"type":")" + type + R"(","object":)" + object + "}";
+}
+
+WatchEvent<Node> ErrorEvent(ApiStatus error) {
+  WatchEvent<Node> event;
+  event.type = WatchEvent<Node>::Type::kError;
+  event.error = std::move(error);
+  return event;
+}
+
+template <typename T>
+std::string ErrorOf(const std::string& line) {
+  const absl::Status status = ParseWatchEvent<T>(line).status();
+  CHECK(status.code() == absl::StatusCode::kInvalidArgument);
+  return std::string(status.message());
+}
+
+TEST_CASE("an object that was added, modified or deleted comes with its version") {
+  using Type = WatchEvent<Pod>::Type;
+  const auto [text, type] = GENERATE(values<std::pair<std::string, Type>>(
+      {{"ADDED", Type::kAdded}, {"MODIFIED", Type::kModified}, {"DELETED", Type::kDeleted}}));
+  const auto event = ParseWatchEvent<Pod>(Line(text, fixtures::kPod));
+  REQUIRE(event.ok());
+  CHECK(*event == WatchEvent<Pod>{.type = type,
+                                  .object = *ParseObject<Pod>(fixtures::kPod),
+                                  .resource_version = "90071992547409931"});
+}
+
+template <typename T>
+void CheckKindIsRead(const std::string& object, const std::string& version) {
+  const auto event = ParseWatchEvent<T>(Line("MODIFIED", object));
+  REQUIRE(event.ok());
+  CHECK(event->object == *ParseObject<T>(object));
+  CHECK(event->resource_version == version);
+}
+
+TEST_CASE("every kind that is watched is read, also those that do not keep their version") {
+  CheckKindIsRead<Node>(fixtures::kNode, "184467");
+  CheckKindIsRead<NodeMaintenance>(fixtures::kNodeMaintenance, "812");
+  CheckKindIsRead<DaemonSet>(
+      R"({"kind":"DaemonSet","metadata":{"name":"driver","namespace":"gpu","resourceVersion":"5","generation":4}})",
+      "5");
+  CheckKindIsRead<ControllerRevision>(
+      R"({"kind":"ControllerRevision","metadata":{"name":"driver-1","resourceVersion":"6"},"revision":2})", "6");
+}
+
+TEST_CASE("a bookmark is a version, and no object is read of it") {
+  const auto event = ParseWatchEvent<Pod>(
+      R"({"type":"BOOKMARK","object":{"kind":"Pod","apiVersion":"v1","metadata":{"resourceVersion":"12746",)"
+      R"("creationTimestamp":null,"annotations":{"k8s.io/initial-events-end":"true"}},)"
+      R"("spec":{"containers":null},"status":{}}})");
+  REQUIRE(event.ok());
+  CHECK(*event == WatchEvent<Pod>{.type = WatchEvent<Pod>::Type::kBookmark, .resource_version = "12746"});
+}
+
+TEST_CASE("an error has its Status") {
+  const auto event = ParseWatchEvent<Node>(
+      R"x({"type":"ERROR","object":{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure",)x"
+      R"x("message":"too old resource version: 1 (99)","reason":"Expired","code":410}})x");
+  REQUIRE(event.ok());
+  CHECK(*event ==
+        ErrorEvent(
+            {.status = "Failure", .code = 410, .reason = "Expired", .message = "too old resource version: 1 (99)"}));
+}
+
+TEST_CASE("an error is not lost because of the error in it") {
+  const std::string object = GENERATE(as<std::string>(), "null", "7", "[]", "{}", R"({"kind":"Pod"})", R"({"kind":5})");
+  const auto event = ParseWatchEvent<Node>(Line("ERROR", object));
+  REQUIRE(event.ok());
+  CHECK(*event == ErrorEvent({}));
+  CHECK(ParseWatchEvent<Node>(R"({"type":"ERROR"})")->type == WatchEvent<Node>::Type::kError);
+  const auto odd = ParseWatchEvent<Node>(Line("ERROR", R"({"kind":"Status","code":"410","reason":"Gone"})"));
+  REQUIRE(odd.ok());
+  CHECK(*odd == ErrorEvent({.reason = "Gone"}));
+}
+
+TEST_CASE("an event of an unknown type is one, whatever else is in it") {
+  const std::string type = GENERATE(as<std::string>(), "RENAMED", "added", "ADDED ");
+  const std::string object = GENERATE(as<std::string>(), "null", "7", R"({"kind":"Quux"})", fixtures::kNode);
+  const auto event = ParseWatchEvent<Node>(Line(type, object));
+  REQUIRE(event.ok());
+  CHECK(event->type == WatchEvent<Node>::Type::kUnknown);
+  CHECK(event->object == Node());
+  CHECK(event->resource_version.empty());
+}
+
+TEST_CASE("a line that is no event is an error that says where") {
+  using Row = std::pair<std::string, std::string>;
+  const auto [line, error] = GENERATE(values<Row>({
+      {"", "malformed JSON at byte 0: the document is empty"},
+      {"<html>", "malformed JSON at byte 0: invalid value"},
+      {R"({"type":"ADDED","object":{)", "malformed JSON at byte 26: missing a name for object member"},
+      {R"({"type":"BOOKMARK"}{})", "malformed JSON at byte 19: the document root must not be followed by other values"},
+      {"[]", "expected an object"},
+      {"{}", "type: expected a type, got nothing"},
+      {R"({"type":7})", "type: expected a string, got a number"},
+      {R"({"kind":"Status","code":500})", "type: expected a type, got nothing"},
+      {R"({"type":"ADDED"})", "object.kind: expected \"Node\", got nothing"},
+      {R"({"type":"ADDED","object":[]})", "object: expected an object, got an array"},
+      {Line("ADDED", fixtures::kPod), "object.kind: expected \"Node\", got \"Pod\""},
+      {Line("BOOKMARK", R"({"kind":"Pod","metadata":{"resourceVersion":"1"}})"),
+       "object.kind: expected \"Node\", got \"Pod\""},
+      {Line("DELETED", R"({"kind":"Node"})"), "object.metadata.resourceVersion: expected a version, got nothing"},
+      {Line("BOOKMARK", R"({"kind":"Node","metadata":{"resourceVersion":""}})"),
+       "object.metadata.resourceVersion: expected a version, got nothing"},
+      {Line("MODIFIED", R"({"kind":"Node","metadata":{"resourceVersion":"1","labels":{"a":1}}})"),
+       "object.metadata.labels.a: expected a string, got a number"},
+  }));
+  CAPTURE(line);
+  CHECK(ErrorOf<Node>(line) == error);
+}
+
+TEST_CASE("every prefix of a line is an error, and none a crash") {
+  const std::string whole = Line("ADDED", fixtures::kPod);
+  for (std::size_t length = 0; length < whole.size(); ++length) {
+    REQUIRE_FALSE(ParseWatchEvent<Pod>(std::string_view(whole).substr(0, length)).ok());
+  }
+}
+
+TEST_CASE("every byte of a line may be wrong") {
+  for (const char wrong : {'\0', '"', '{', '\xFF', '9', '\\'}) {
+    std::string line = Line("ADDED", fixtures::kPod);
+    for (char& c : line) {
+      const char right = std::exchange(c, wrong);
+      (void)ParseWatchEvent<Pod>(line).ok();
+      c = right;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace driverupgrade

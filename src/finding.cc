@@ -14,6 +14,7 @@ std::string_view ToString(FindingCode code) {
     case FindingCode::kTimerRestarted: return "TimerRestarted";
     case FindingCode::kPodLeftAlone: return "PodLeftAlone";
     case FindingCode::kForeignCordon: return "ForeignCordon";
+    case FindingCode::kClaimLeftBehind: return "ClaimLeftBehind";
     case FindingCode::kHookFailed: return "HookFailed";
     case FindingCode::kReadFailed: return "ReadFailed";
   }

@@ -102,8 +102,9 @@ class PlanExecutor::Impl {
  private:
   absl::Status ApplyNode(const CallContext& context, const NodePlan& plan, AttemptLog& log, NodeOutcome& outcome) {
     if (plan.patch) {
-      DRIVERUPGRADE_RETURN_IF_ERROR(Patch(context, plan, log));
+      DRIVERUPGRADE_ASSIGN_OR_RETURN(Node after, Patch(context, plan, log));
       outcome.patched = true;
+      outcome.node_after = std::make_shared<const Node>(std::move(after));
     }
     for (const PodRef& pod : plan.evict) {
       DRIVERUPGRADE_RETURN_IF_ERROR(Evict(context, plan, pod, log, outcome));
@@ -118,23 +119,22 @@ class PlanExecutor::Impl {
     return absl::OkStatus();
   }
 
-  absl::Status Patch(const CallContext& context, const NodePlan& plan, AttemptLog& log) {
+  absl::StatusOr<Node> Patch(const CallContext& context, const NodePlan& plan, AttemptLog& log) {
     const Node node{.name = plan.node, .uid = plan.uid, .resource_version = plan.resource_version};
     {
       const std::lock_guard lock(log_mutex_);
       log.PatchSent(node, *plan.patch, clock_->Now());
     }
-    const absl::StatusOr<Node> patched =
-        cluster_->PatchNode(Bounded(context), {.name = plan.node,
-                                               .uid = plan.uid,
-                                               .resource_version = plan.resource_version,
-                                               .labels = plan.patch->labels,
-                                               .annotations = plan.patch->annotations,
-                                               .unschedulable = plan.patch->unschedulable});
+    absl::StatusOr<Node> patched = cluster_->PatchNode(Bounded(context), {.name = plan.node,
+                                                                          .uid = plan.uid,
+                                                                          .resource_version = plan.resource_version,
+                                                                          .labels = plan.patch->labels,
+                                                                          .annotations = plan.patch->annotations,
+                                                                          .unschedulable = plan.patch->unschedulable});
     const std::lock_guard lock(log_mutex_);
     log.PatchAnswered(plan.uid, OutcomeOf(patched.status()), std::string(internal::Message(patched.status())),
                       clock_->Now());
-    return patched.status();
+    return patched;
   }
 
   // A refusal is an answer like another: Step decides when to ask again. Only trouble with the API server itself ends
@@ -164,11 +164,11 @@ class PlanExecutor::Impl {
       log.MaintenanceCallSent(plan.uid, call);
     }
     absl::Status status = Send(*cluster_, Bounded(context), call);
+    const std::string message(internal::Message(status));
     // The object is there, which is what was wanted: the next pass joins it or finds it to be our own.
     if (call.kind == MaintenanceCall::Kind::kCreate && absl::IsAlreadyExists(status)) status = absl::OkStatus();
     const std::lock_guard lock(log_mutex_);
-    log.MaintenanceCallAnswered(plan.uid, call.object.name, OutcomeOf(status), std::string(internal::Message(status)),
-                                clock_->Now());
+    log.MaintenanceCallAnswered(plan.uid, call.object.name, OutcomeOf(status), message, clock_->Now());
     return status;
   }
 

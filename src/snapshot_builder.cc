@@ -20,6 +20,8 @@ std::optional<MaintenancesByNode> ListMaintenances(const CallContext& context, C
   if (!options.requestor) return std::nullopt;
   absl::StatusOr<std::vector<NodeMaintenance>> objects =
       cluster.ListNodeMaintenances(context, {.ns = options.requestor->ns});
+  // Where the cluster has no such kind there are no such objects; asking for one will say why it cannot be had.
+  if (absl::IsNotFound(objects.status())) return MaintenancesByNode{};
   if (!objects.ok()) {
     findings.push_back({.code = FindingCode::kReadFailed, .message = std::string(internal::Message(objects.status()))});
     return std::nullopt;
@@ -48,6 +50,7 @@ SnapshotBuilder::SnapshotBuilder(DriverIdentity identity, std::shared_ptr<Cluste
 SnapshotBuilder::~SnapshotBuilder() = default;
 
 absl::StatusOr<ClusterSnapshot> SnapshotBuilder::Build(const CallContext& context, AttemptLog& log) {
+  views_->BeginPass();
   // Nodes come first: whatever is read later is at least as new as the cordons seen here.
   DRIVERUPGRADE_ASSIGN_OR_RETURN(std::vector<Node> nodes, cluster_->ListNodes(context, {}));
   DRIVERUPGRADE_ASSIGN_OR_RETURN(

@@ -109,6 +109,7 @@ NodePlan StateMachine::Release(const NodeView& view, absl::Time now) const {
                 .from = internal::StateOf(view.node, identity_).value_or(UpgradeState::kUnknown),
                 .reason = "the NodeMaintenance is given back"};
   if (options_.requestor) {
+    if (!view.maintenances) return plan;  // a claim that cannot be seen must not be forgotten
     const MaintenanceRequestor requestor(*options_.requestor);
     for (const NodeMaintenance* object : requestor.ClaimsOn(view)) {
       if (auto call = requestor.Release(*object, now)) plan.maintenance.push_back(*std::move(call));

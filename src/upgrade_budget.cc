@@ -56,6 +56,9 @@ bool IsUnavailable(const Node& node, const DriverIdentity& identity) {
   return node.unschedulable || !node.ready || (state && WillBeCordoned(*state));
 }
 
+// Compared first: a limit far below zero, which Validate refuses, must not overflow.
+int Left(int limit, int used) { return used < limit ? limit - used : 0; }
+
 }  // namespace
 
 Tally& Tally::operator+=(const Tally& other) {
@@ -101,9 +104,9 @@ Tally TallyOf(const NodeView& view, const DriverIdentity& identity, const Upgrad
   return tally;
 }
 
-int UpgradeBudget::ParallelFree() const { return parallel_max ? std::max(0, *parallel_max - parallel_used) : kNoLimit; }
+int UpgradeBudget::ParallelFree() const { return parallel_max ? Left(*parallel_max, parallel_used) : kNoLimit; }
 
-int UpgradeBudget::Headroom() const { return unavailable_max ? std::max(0, *unavailable_max - unavailable) : kNoLimit; }
+int UpgradeBudget::Headroom() const { return unavailable_max ? Left(*unavailable_max, unavailable) : kNoLimit; }
 
 UpgradeBudget ComputeBudget(const Tally& tally, const UpgradePolicy& policy) {
   UpgradeBudget budget{.total = tally.total,

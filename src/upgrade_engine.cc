@@ -1,8 +1,10 @@
 #include "driverupgrade/upgrade_engine.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "fmt/format.h"
+#include "internal/incremental_pass.h"
 #include "internal/status_macros.h"
 
 namespace driverupgrade::inline v1 {
@@ -19,6 +21,9 @@ absl::Status CheckOptions(const EngineOptions& options) {
   }
   if (options.executor.call_timeout <= absl::ZeroDuration()) {
     return absl::InvalidArgumentError("engine options: call timeout: must be > 0");
+  }
+  if (options.snapshot.hook_timeout <= absl::ZeroDuration()) {
+    return absl::InvalidArgumentError("engine options: hook timeout: must be > 0");
   }
   return options.state_machine.requestor ? Validate(*options.state_machine.requestor) : absl::OkStatus();
 }
@@ -42,6 +47,17 @@ absl::Status CheckOperations(const ClusterFacade& cluster, bool events, bool req
   return absl::OkStatus();
 }
 
+absl::StatusOr<std::size_t> FindScope(const WatchCache& cache, const SnapshotOptions& options) {
+  DriverScope scope{.ns = options.ns, .driver_labels = options.driver_labels};
+  if (options.requestor) scope.maintenance_ns = options.requestor->ns;
+  const std::optional<std::size_t> driver = cache.Find(scope);
+  if (!driver) {
+    return absl::InvalidArgumentError(
+        fmt::format("engine options: the cache does not follow the driver in namespace {}", options.ns));
+  }
+  return *driver;
+}
+
 StateMachineOptions WithPodDeletion(StateMachineOptions options, bool pod_deletion) {
   options.pod_deletion = pod_deletion;
   return options;
@@ -58,6 +74,9 @@ absl::StatusOr<std::unique_ptr<UpgradeEngine>> UpgradeEngine::Create(const Drive
   DRIVERUPGRADE_RETURN_IF_ERROR(CheckOperations(*cluster, options.executor.events, requestor.has_value()));
   options.snapshot.requestor = requestor;
   if (options.clock == nullptr) options.clock = SystemClock();
+  if (options.cache != nullptr) {
+    DRIVERUPGRADE_RETURN_IF_ERROR(FindScope(*options.cache, options.snapshot).status());
+  }
   return std::unique_ptr<UpgradeEngine>(new UpgradeEngine(identity, std::move(cluster), std::move(options)));
 }
 
@@ -67,7 +86,13 @@ UpgradeEngine::UpgradeEngine(const DriverIdentity& identity, std::shared_ptr<Clu
       observer_(options.observer),
       builder_(identity, cluster, options.snapshot),
       machine_(identity, WithPodDeletion(options.state_machine, options.snapshot.uses_driver != nullptr)),
-      executor_(identity, cluster, options.clock, options.observer, options.executor) {}
+      executor_(identity, cluster, options.clock, options.observer, options.executor) {
+  if (options.cache == nullptr) return;
+  cache_ = options.cache;
+  cache_driver_ = *FindScope(*cache_, options.snapshot);
+  incremental_ = std::make_unique<internal::IncrementalPass>(identity, machine_, options.snapshot, cache_,
+                                                             cache_driver_, options.executor.calls_in_flight);
+}
 
 UpgradeEngine::~UpgradeEngine() = default;
 
@@ -78,22 +103,64 @@ absl::StatusOr<ReconcileResult> UpgradeEngine::Reconcile(const CallContext& cont
   } else if (!active_since_) {
     active_since_ = clock_->Now();
   }
-  DRIVERUPGRADE_ASSIGN_OR_RETURN(ClusterSnapshot snapshot, builder_.Build(context, log_));
-  snapshot.active_since = active_since_.value_or(absl::InfinitePast());
-  ReconcileResult result{.plan = machine_.Step(snapshot, policy, clock_->Now())};
-  builder_.ReadPods(context, result.plan.pod_interest, log_, snapshot);
-  if (!result.plan.pod_interest.empty()) result.plan = machine_.Step(snapshot, policy, clock_->Now());
+  const std::lock_guard lock(mutex_);
+  ReconcileResult result;
+  DRIVERUPGRADE_ASSIGN_OR_RETURN(result.plan,
+                                 incremental_ ? PlanFromCache(context, policy) : PlanFromLists(context, policy));
   if (observer_) observer_->OnPlan(result.plan);
   result.outcomes = executor_.Apply(context, result.plan, log_);
+  NoteOutcomes(result.outcomes);
   result.wake_at = result.plan.wake_at;
   // What has changed, or failed, is judged anew; the attempt log paces what is tried again.
   if (!result.outcomes.empty()) result.wake_at = clock_->Now();
   return result;
 }
 
+absl::StatusOr<Plan> UpgradeEngine::PlanFromLists(const CallContext& context, const UpgradePolicy& policy) {
+  DRIVERUPGRADE_ASSIGN_OR_RETURN(ClusterSnapshot snapshot, builder_.Build(context, log_));
+  snapshot.active_since = active_since_.value_or(absl::InfinitePast());
+  Plan plan = machine_.Step(snapshot, policy, clock_->Now());
+  builder_.ReadPods(context, plan.pod_interest, log_, snapshot);
+  if (!plan.pod_interest.empty()) plan = machine_.Step(snapshot, policy, clock_->Now());
+  last_plan_ = plan;
+  return plan;
+}
+
+absl::StatusOr<Plan> UpgradeEngine::PlanFromCache(const CallContext& context, const UpgradePolicy& policy) {
+  return incremental_->Run(context, policy, clock_->Now(), active_since_.value_or(absl::InfinitePast()), log_);
+}
+
+// What we wrote is known before a watch tells, and what was tried is judged anew.
+void UpgradeEngine::NoteOutcomes(const std::vector<NodeOutcome>& outcomes) {
+  if (!incremental_) return;
+  for (const NodeOutcome& outcome : outcomes) {
+    if (outcome.node_after) cache_->NodeWritten(*outcome.node_after);
+    incremental_->Touch(outcome.node);
+  }
+}
+
+std::optional<Gate> UpgradeEngine::Explain(const std::string& node) const {
+  const std::lock_guard lock(mutex_);
+  if (incremental_) return incremental_->planner().Explain(node);
+  const auto found = std::find_if(last_plan_.gates.begin(), last_plan_.gates.end(),
+                                  [&](const NodeGate& gate) { return gate.node == node; });
+  return found == last_plan_.gates.end() ? std::nullopt : std::optional(found->gate);
+}
+
+Plan UpgradeEngine::Everything() const {
+  const std::lock_guard lock(mutex_);
+  return incremental_ ? incremental_->planner().Everything() : last_plan_;
+}
+
 absl::StatusOr<ReconcileResult> UpgradeEngine::Release(const CallContext& context) {
+  const std::lock_guard lock(mutex_);
   active_since_.reset();
   DRIVERUPGRADE_ASSIGN_OR_RETURN(const ClusterSnapshot snapshot, builder_.Build(context, log_));
+  for (const Finding& finding : snapshot.findings) {
+    // Claims that cannot be seen are not given back; without this the caller would take himself for finished.
+    if (finding.code == FindingCode::kReadFailed && finding.node.empty())
+      return absl::UnavailableError(finding.message);
+  }
   ReconcileResult result;
   for (const std::shared_ptr<const NodeView>& view : snapshot.nodes) {
     NodePlan plan = machine_.Release(*view, clock_->Now());
@@ -103,6 +170,10 @@ absl::StatusOr<ReconcileResult> UpgradeEngine::Release(const CallContext& contex
   result.outcomes = executor_.Apply(context, result.plan, log_);
   if (!result.plan.nodes.empty()) result.wake_at = clock_->Now();
   return result;
+}
+
+void UpgradeEngine::OnChange(std::function<void()> on_change) {
+  if (cache_) cache_->Subscribe(cache_driver_, std::move(on_change));
 }
 
 void UpgradeEngine::Quiesce() { executor_.Quiesce(); }

@@ -1,5 +1,8 @@
 #include "gpu_operator/options.h"
 
+#include <unistd.h>
+
+#include <array>
 #include <cstdlib>
 #include <fstream>
 #include <iterator>
@@ -29,6 +32,13 @@ absl::Status Named(std::string_view what, const absl::Status& status) {
 std::string Environment(const char* name) {
   const char* value = std::getenv(name);
   return value == nullptr ? std::string() : std::string(value);
+}
+
+// Another process of the same host is another candidate.
+std::string DefaultIdentity() {
+  std::array<char, 256> host = {};
+  if (gethostname(host.data(), host.size() - 1) != 0) return fmt::format("gpu-operator_{}", getpid());
+  return fmt::format("{}_{}", host.data(), getpid());
 }
 
 absl::StatusOr<KubeConfig> LoadKubeConfig(const Options& options) {
@@ -70,7 +80,6 @@ auto DurationInto(absl::Duration& duration) {
 std::variant<Options, int> ParseOptions(int argc, char** argv) {
   Options options;
   std::string events = "all";
-  bool until_done = false;
   CLI::App app{
       "Rolls the NVIDIA driver across the nodes of a cluster.\n"
       "Exit codes: 0 done; 1 some node failed or the time ran out; 2 usage or configuration; "
@@ -90,17 +99,21 @@ std::variant<Options, int> ParseOptions(int argc, char** argv) {
                  "pods that must be ready before a node is given back; none if absent");
   auto* mode = app.add_option_group("mode", "How long to run");
   mode->add_flag("--once", options.once, "one pass over all nodes");
-  mode->add_flag("--until-done", until_done, "until no node is left to upgrade");
-  mode->require_option(1);
+  mode->add_flag("--until-done", options.until_done, "until no node is left to upgrade; without either: for good");
+  mode->require_option(0, 1);
   app.add_option_function<std::string>("--timeout", DurationInto(options.timeout),
                                        "give up after: 10m; never if absent")
-      ->type_name("DURATION");
-  app.add_option_function<std::string>("--poll-interval", DurationInto(options.poll_interval),
-                                       "pause between passes while nothing is to be done: 200ms")
       ->type_name("DURATION");
   app.add_option("--events", events, "Kubernetes Events on the nodes")
       ->check(CLI::IsMember({"all", "none"}))
       ->capture_default_str();
+  auto* elect = app.add_flag("--leader-elect", options.leader_elect, "work only while holding a Lease: for replicas");
+  app.add_option("--lease-namespace", options.lease_namespace, "of the Lease; that of --namespace if absent")
+      ->needs(elect);
+  app.add_option("--lease-name", options.lease_name, "name of the Lease")->needs(elect)->capture_default_str();
+  app.add_option("--identity", options.identity, "this replica among the candidates; host name and process if absent")
+      ->needs(elect);
+  app.add_option("--health-address", options.health_address, "where /healthz and /readyz are served: 0.0.0.0:8081");
   examples::AddRequestorArguments(app, options.requestor);
   try {
     app.parse(argc, argv);
@@ -108,6 +121,8 @@ std::variant<Options, int> ParseOptions(int argc, char** argv) {
     return app.exit(error) == 0 ? kExitDone : kExitUsage;
   }
   options.events = events == "all";
+  if (options.lease_namespace.empty()) options.lease_namespace = options.ns;
+  if (options.identity.empty()) options.identity = DefaultIdentity();
   return options;
 }
 

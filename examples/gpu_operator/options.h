@@ -30,8 +30,16 @@ struct Options {
   std::string policy = {};
   std::string validation_selector = {};
   bool once = false;
+  bool until_done = false;
+  bool leader_elect = false;
+  /// Of the Lease; empty: `ns`.
+  std::string lease_namespace = {};
+  std::string lease_name = "nvidia-gpu-driver-upgrade";
+  /// Who this replica is among the candidates.
+  std::string identity = {};
+  /// `host:port` of /healthz and /readyz; empty: none.
+  std::string health_address = {};
   absl::Duration timeout = absl::InfiniteDuration();
-  absl::Duration poll_interval = absl::Milliseconds(200);
   bool events = true;
   examples::RequestorArguments requestor = {};
 };

@@ -1,34 +1,45 @@
 #include "gpu_operator/rollout.h"
 
 #include <algorithm>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "driverupgrade/leader_election.h"
+#include "driverupgrade/upgrade_controller.h"
 #include "driverupgrade/upgrade_engine.h"
+#include "driverupgrade/watch_cache.h"
 #include "fmt/format.h"
 #include "gpu_operator/gpu_pods.h"
+#include "support/health_server.h"
 #include "support/spare_skipped_pods.h"
 
 namespace gpu_operator {
 namespace {
 
+using driverupgrade::AttemptLog;
 using driverupgrade::CallContext;
 using driverupgrade::Clock;
+using driverupgrade::ClusterFacade;
+using driverupgrade::ControllerOptions;
+using driverupgrade::ControllerStatus;
 using driverupgrade::DriverIdentity;
+using driverupgrade::DriverScope;
 using driverupgrade::EngineOptions;
 using driverupgrade::GateReason;
 using driverupgrade::LabelSelector;
+using driverupgrade::LeaderElection;
 using driverupgrade::LogSink;
 using driverupgrade::NodeGate;
 using driverupgrade::Plan;
-using driverupgrade::ReconcileResult;
 using driverupgrade::Severity;
+using driverupgrade::SnapshotBuilder;
+using driverupgrade::Tally;
+using driverupgrade::UpgradeController;
 using driverupgrade::UpgradeEngine;
 using driverupgrade::UpgradePolicy;
-
-// A burst of changes costs one pass.
-constexpr absl::Duration kPassesApart = absl::Milliseconds(20);
+using driverupgrade::WatchCache;
 
 std::string Text(const absl::Status& status) { return std::string(status.message()); }
 
@@ -50,37 +61,86 @@ bool IsOver(const Plan& plan) {
          std::all_of(plan.gates.begin(), plan.gates.end(), WaitsForPerson);
 }
 
-class Rollout {
+class Program {
  public:
-  Rollout(const Options& options, const UpgradePolicy& policy, UpgradeEngine& engine, LogSink log, std::stop_token stop)
+  Program(const Options& options, std::shared_ptr<ClusterFacade> cluster, LogSink log, std::stop_token stop)
       : options_(options),
-        policy_(policy),
-        engine_(engine),
+        cluster_(std::move(cluster)),
         log_(std::move(log)),
         stop_(std::move(stop)),
         clock_(driverupgrade::SystemClock()),
         deadline_(clock_->Now() + options.timeout) {}
 
-  int Run() {
-    while (true) {
-      const absl::StatusOr<ReconcileResult> pass = engine_.Reconcile({.deadline = deadline_, .stop = stop_}, policy_);
-      if (!pass.ok() && !reached_) return Refused(pass.status());
-      reached_ |= pass.ok();
-      if (!pass.ok()) Log(Severity::kWarning, "pass failed", {{"error", Text(pass.status())}});
-      if (pass.ok() && (options_.once || IsOver(pass->plan))) return Ended(pass->plan);
-      if (stop_.stop_requested() || clock_->Now() >= deadline_) return RanOut(pass);
-      clock_->SleepFor(Pause(pass), stop_);
-    }
+  int Run(const DriverIdentity& identity, EngineOptions engine_options, const UpgradePolicy& policy) {
+    // Whatever is wrong with the address, the credentials or the permissions is best said before anything begins.
+    AttemptLog none;
+    SnapshotBuilder probe(identity, cluster_, engine_options.snapshot);
+    const auto seen = probe.Build({.deadline = deadline_, .stop = stop_}, none);
+    if (!seen.ok()) return Refused(seen.status());
+    return options_.once ? RunOnce(identity, engine_options, policy) : RunForGood(identity, engine_options, policy);
   }
 
  private:
   using Fields = std::vector<std::pair<std::string, std::string>>;
 
-  absl::Duration Pause(const absl::StatusOr<ReconcileResult>& pass) const {
-    const absl::Time now = clock_->Now();
-    absl::Duration pause = options_.poll_interval;
-    if (pass.ok() && pass->wake_at) pause = std::min(pause, *pass->wake_at - now);
-    return std::clamp(pause, kPassesApart, std::max(kPassesApart, deadline_ - now));
+  int RunOnce(const DriverIdentity& identity, const EngineOptions& engine_options, const UpgradePolicy& policy) {
+    auto engine = UpgradeEngine::Create(identity, cluster_, engine_options);
+    if (!engine.ok()) return Misconfigured(engine.status());
+    const auto pass = (*engine)->Reconcile({.deadline = deadline_, .stop = stop_}, policy);
+    if (!pass.ok()) return Refused(pass.status());
+    (*engine)->Quiesce();
+    return Ended("one pass made", pass->plan.totals);
+  }
+
+  int RunForGood(const DriverIdentity& identity, EngineOptions engine_options, const UpgradePolicy& policy) {
+    DriverScope scope{.ns = engine_options.snapshot.ns, .driver_labels = engine_options.snapshot.driver_labels};
+    if (const auto& requestor = engine_options.state_machine.requestor) scope.maintenance_ns = requestor->ns;
+    auto cache = WatchCache::Create(cluster_, {.drivers = {scope}});
+    if (!cache.ok()) return Misconfigured(cache.status());
+    engine_options.cache = *cache;
+    auto engine = UpgradeEngine::Create(identity, cluster_, std::move(engine_options));
+    if (!engine.ok()) return Misconfigured(engine.status());
+    ControllerOptions controller_options;
+    if (options_.leader_elect) {
+      auto election = LeaderElection::Create(
+          cluster_, {.ns = options_.lease_namespace, .name = options_.lease_name, .identity = options_.identity});
+      if (!election.ok()) return Misconfigured(election.status());
+      controller_options.election = *std::move(election);
+    }
+    UpgradeController controller(**engine, *cache, std::move(controller_options));
+    std::unique_ptr<examples::HealthServer> health;
+    if (!options_.health_address.empty()) {
+      auto started = examples::HealthServer::Start(
+          options_.health_address, [&controller] { return controller.Healthy(); },
+          [&controller] { return controller.Ready(); });
+      if (!started.ok()) return Misconfigured(started.status());
+      health = *std::move(started);
+    }
+    controller.SetPolicy(policy);
+    (*cache)->Start();
+    const int exit_code = Loop(controller, **engine);
+    controller.Stop();
+    (*cache)->Stop();
+    return exit_code;
+  }
+
+  int Loop(UpgradeController& controller, UpgradeEngine& engine) {
+    absl::Status reported = absl::OkStatus();
+    while (true) {
+      const absl::Time next = controller.Step({.deadline = deadline_, .stop = stop_});
+      const ControllerStatus status = controller.status();
+      if (status.last_error != reported && !status.last_error.ok() && !absl::IsUnavailable(status.last_error)) {
+        Log(Severity::kWarning, "pass failed", {{"error", Text(status.last_error)}});
+      }
+      reported = status.last_error;
+      // A look at all nodes only when the counts say that it may be worth it.
+      const bool quiet = status.totals.total > 0 && status.totals.in_progress == status.totals.failed;
+      if (options_.until_done && status.last_error.ok() && quiet && IsOver(engine.Everything())) {
+        return Ended("rollout over", status.totals);
+      }
+      if (stop_.stop_requested() || clock_->Now() >= deadline_) return RanOut(status.totals);
+      controller.Wait(std::min(next, deadline_), stop_);
+    }
   }
 
   int Refused(const absl::Status& status) {
@@ -88,25 +148,31 @@ class Rollout {
     return kExitRefused;
   }
 
-  int Ended(const Plan& plan) {
-    engine_.Quiesce();
-    Log(Severity::kInfo, options_.once ? "one pass made" : "rollout over", Totals(plan));
-    return plan.totals.failed > 0 ? kExitNotDone : kExitDone;
+  int Misconfigured(const absl::Status& status) {
+    Log(Severity::kError, "configuration", {{"error", Text(status)}});
+    return kExitUsage;
   }
 
-  int RanOut(const absl::StatusOr<ReconcileResult>& pass) {
-    engine_.Quiesce();
-    Log(Severity::kError, stop_.stop_requested() ? "stopped before the rollout was over" : "the time ran out",
-        pass.ok() ? Totals(pass->plan) : Fields{});
-    return kExitNotDone;
+  int Ended(std::string what, const Tally& totals) {
+    Log(Severity::kInfo, std::move(what), Counts(totals));
+    return totals.failed > 0 ? kExitNotDone : kExitDone;
   }
 
-  static Fields Totals(const Plan& plan) {
-    return {{"nodes", fmt::format("{}", plan.totals.total)},
-            {"done", fmt::format("{}", plan.totals.done)},
-            {"failed", fmt::format("{}", plan.totals.failed)},
-            {"in_progress", fmt::format("{}", plan.totals.in_progress)},
-            {"pending", fmt::format("{}", plan.totals.pending)}};
+  // To be stopped is how a service ends; a rollout that was to be ended is not.
+  int RanOut(const Tally& totals) {
+    const bool service = !options_.until_done && stop_.stop_requested();
+    Log(service ? Severity::kInfo : Severity::kError,
+        stop_.stop_requested() ? (service ? "stopped" : "stopped before the rollout was over") : "the time ran out",
+        Counts(totals));
+    return service ? kExitDone : kExitNotDone;
+  }
+
+  static Fields Counts(const Tally& totals) {
+    return {{"nodes", fmt::format("{}", totals.total)},
+            {"done", fmt::format("{}", totals.done)},
+            {"failed", fmt::format("{}", totals.failed)},
+            {"in_progress", fmt::format("{}", totals.in_progress)},
+            {"pending", fmt::format("{}", totals.pending)}};
   }
 
   void Log(Severity severity, std::string message, Fields fields) {
@@ -114,13 +180,11 @@ class Rollout {
   }
 
   const Options& options_;
-  const UpgradePolicy& policy_;
-  UpgradeEngine& engine_;
+  const std::shared_ptr<ClusterFacade> cluster_;
   const LogSink log_;
   const std::stop_token stop_;
   const std::shared_ptr<Clock> clock_;
   const absl::Time deadline_;
-  bool reached_ = false;  // the cluster has answered once: from then on trouble is waited out
 };
 
 int Misconfigured(const LogSink& log, const absl::Status& status) {
@@ -130,8 +194,8 @@ int Misconfigured(const LogSink& log, const absl::Status& status) {
 
 }  // namespace
 
-int RunRollout(const Options& options, const Configuration& configuration,
-               std::shared_ptr<driverupgrade::ClusterFacade> cluster, const LogSink& log, std::stop_token stop) {
+int RunRollout(const Options& options, const Configuration& configuration, std::shared_ptr<ClusterFacade> cluster,
+               const LogSink& log, std::stop_token stop) {
   const absl::StatusOr<DriverIdentity> identity = DriverIdentity::Create("nvidia.com", "gpu");
   if (!identity.ok()) return Misconfigured(log, identity.status());
   EngineOptions engine_options{
@@ -146,16 +210,14 @@ int RunRollout(const Options& options, const Configuration& configuration,
     if (!selector.ok()) return Misconfigured(log, selector.status());
     engine_options.state_machine.validation_selector = *std::move(selector);
   }
-  if (!configuration.policy.auto_upgrade && !options.once) {
+  if (!configuration.policy.auto_upgrade && options.until_done) {
     return Misconfigured(log, absl::InvalidArgumentError("autoUpgrade is false: nothing would ever be done"));
   }
-  auto engine = UpgradeEngine::Create(*identity, std::move(cluster), std::move(engine_options));
-  if (!engine.ok()) return Misconfigured(log, engine.status());
   UpgradePolicy policy = configuration.policy;
   if (const absl::Status spared = examples::SpareSkippedPods(*identity, policy); !spared.ok()) {
     return Misconfigured(log, spared);
   }
-  return Rollout(options, policy, **engine, log, std::move(stop)).Run();
+  return Program(options, std::move(cluster), log, std::move(stop)).Run(*identity, std::move(engine_options), policy);
 }
 
 }  // namespace gpu_operator

@@ -155,6 +155,8 @@ class AttemptLog {
   void MaintenancesOver(const std::string& node_uid);
   /// Forgets what a read has settled: patches that are over, pods that are not in `live_pods`, if given.
   void NodeRead(const Node& node, const std::set<std::string>* live_pods);
+  /// Forgets a node that no longer exists.
+  void Forget(const std::string& node_uid) { nodes_.erase(node_uid); }
   /// Forgets nodes that no longer exist.
   void KeepOnly(const std::set<std::string>& node_uids);
   /// Empty if there is nothing about the node.

@@ -25,6 +25,7 @@ enum class FindingCode : std::uint8_t {
   kTimerRestarted,      ///< A timer or a count of failures could not be trusted and began afresh (dep-F4).
   kPodLeftAlone,        ///< A DaemonSet or static pod uses the driver; it cannot be evicted for good (dep-F10).
   kForeignCordon,       ///< The cordon set names a driver that is done; the cordon is taken for an administrator's.
+  kClaimLeftBehind,     ///< A NodeMaintenance that an upgrade has left behind on a node that is done; it is given back.
   kHookFailed,          ///< A callback of the embedding operator failed.
   kReadFailed,          ///< A part of the cluster that concerns one node could not be read.
 };

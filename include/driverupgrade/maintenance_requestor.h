@@ -28,7 +28,8 @@
 namespace driverupgrade::inline v1 {
 
 struct RequestorOptions {
-  /// Who we are among the requestors: 2 to 63 characters, a domain name.
+  /// Who we are among the requestors: 2 to 63 characters, a domain name. Not shared with another driver or program: what
+  /// carries it is taken for ours, and given back when our node is done.
   std::string id = {};
   /// Namespace of the NodeMaintenances.
   std::string ns = {};

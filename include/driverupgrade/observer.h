@@ -13,6 +13,7 @@
 #ifndef DRIVERUPGRADE_OBSERVER_H_
 #define DRIVERUPGRADE_OBSERVER_H_
 
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -31,6 +32,8 @@ struct NodeOutcome {
   int evictions_accepted = 0;
   int evictions_refused = 0;
   int pods_deleted = 0;
+  /// The node as the patch left it; nullptr without one.
+  std::shared_ptr<const Node> node_after = nullptr;
 };
 
 class Observer {

@@ -15,7 +15,9 @@
 #ifndef DRIVERUPGRADE_UPGRADE_ENGINE_H_
 #define DRIVERUPGRADE_UPGRADE_ENGINE_H_
 
+#include <functional>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <vector>
 
@@ -29,8 +31,13 @@
 #include "driverupgrade/plan_executor.h"
 #include "driverupgrade/snapshot_builder.h"
 #include "driverupgrade/state_machine.h"
+#include "driverupgrade/watch_cache.h"
 
 namespace driverupgrade::inline v1 {
+
+namespace internal {
+class IncrementalPass;
+}
 
 struct EngineOptions {
   /// Where the driver's DaemonSets and pods are, and which pods use it.
@@ -38,6 +45,10 @@ struct EngineOptions {
   /// `pod_deletion` is set by the engine: it is on where `snapshot.uses_driver` is.
   StateMachineOptions state_machine = {};
   ExecutorOptions executor = {};
+  /// What to read from; null: lists, at each pass. One of its drivers is this one: the same namespace, labels and
+  /// requestor namespace. With it a pass looks again only at what has changed (arch-A10), and its result has only the
+  /// gates that did; see Explain.
+  std::shared_ptr<WatchCache> cache = nullptr;
   /// Null: SystemClock().
   std::shared_ptr<Clock> clock = nullptr;
   /// Null: nobody.
@@ -71,18 +82,36 @@ class UpgradeEngine {
   /// `plan.nodes` is empty.
   [[nodiscard]] absl::StatusOr<ReconcileResult> Release(const CallContext& context);
 
+  /// Why a node does not move, as the last pass found it, with its place in the queue; nullopt if it does, or is not
+  /// known. The last pass may be running: then it waits for it.
+  std::optional<Gate> Explain(const std::string& node) const;
+  /// What the last pass found of all nodes: with a cache this costs as much as a pass over all of them.
+  Plan Everything() const;
+
+  /// `on_change` is called, from another thread, when the cache has something new for the next pass; it must not call
+  /// the engine. Null: nobody. Without a cache it is never called.
+  void OnChange(std::function<void()> on_change);
+
   /// Waits for what the last pass left under way (Events).
   void Quiesce();
 
  private:
   UpgradeEngine(const DriverIdentity& identity, std::shared_ptr<ClusterFacade> cluster, EngineOptions options);
+  absl::StatusOr<Plan> PlanFromLists(const CallContext& context, const UpgradePolicy& policy);
+  absl::StatusOr<Plan> PlanFromCache(const CallContext& context, const UpgradePolicy& policy);
+  void NoteOutcomes(const std::vector<NodeOutcome>& outcomes);
 
   std::shared_ptr<Clock> clock_;
   std::shared_ptr<Observer> observer_;
+  std::shared_ptr<WatchCache> cache_;
+  std::size_t cache_driver_ = 0;
   SnapshotBuilder builder_;
   StateMachine machine_;
+  std::unique_ptr<internal::IncrementalPass> incremental_;  // nullptr without a cache
   AttemptLog log_;
   PlanExecutor executor_;
+  mutable std::mutex mutex_;
+  Plan last_plan_;  // of an engine without a cache
   // Since when passes have been made without a break (dep-F4).
   std::optional<absl::Time> active_since_;
 };

@@ -6,6 +6,7 @@
 #include <mutex>
 #include <optional>
 #include <stop_token>
+#include <system_error>
 #include <thread>
 #include <utility>
 
@@ -107,12 +108,18 @@ HookRunner::~HookRunner() {
 }
 
 absl::StatusOr<bool> HookRunner::Run(const CallContext& context, std::string_view what, Call call) {
+  if (overrun_) return absl::DeadlineExceededError(fmt::format("{}: an earlier call has not returned in time", what));
   if (*given_away_ >= kGivenAwayMax) {
     return absl::DeadlineExceededError(fmt::format("{}: {} earlier calls have not returned yet", what, kGivenAwayMax));
   }
   if (!worker_) {
-    worker_ = std::make_shared<Worker>();
-    worker_->Start();
+    auto worker = std::make_shared<Worker>();
+    try {
+      worker->Start();
+    } catch (const std::system_error& error) {
+      return absl::ResourceExhaustedError(fmt::format("{}: no thread to run it: {}", what, error.what()));
+    }
+    worker_ = std::move(worker);
   }
   std::stop_source stop;
   const std::stop_callback forward(context.stop, [&stop] { stop.request_stop(); });
@@ -120,6 +127,7 @@ absl::StatusOr<bool> HookRunner::Run(const CallContext& context, std::string_vie
   if (auto answer = worker_->Await(limit_, context.stop)) return *std::move(answer);
   stop.request_stop();
   std::exchange(worker_, nullptr)->GiveAway(given_away_);
+  overrun_ = !context.stop.stop_requested();
   if (context.stop.stop_requested()) return absl::CancelledError(fmt::format("{}: cancelled", what));
   return absl::DeadlineExceededError(
       fmt::format("{} has not returned within {} s", what, absl::ToDoubleSeconds(limit_)));

@@ -21,6 +21,10 @@ class HookRunner {
   explicit HookRunner(absl::Duration limit);
   ~HookRunner();
 
+  // After a call has overrun, the next ones fail at once until a new round begins: whoever asks about a thousand objects
+  // waits once.
+  void BeginRound() { overrun_ = false; }
+
   using Call = std::function<absl::StatusOr<bool>(const CallContext& context)>;
   // `what` begins the text of errors; `call` owns all that it uses, for it may outlive this object. Errors: those of
   // `call`; Internal if it throws; DeadlineExceeded if it overruns; Cancelled with the context.
@@ -29,6 +33,7 @@ class HookRunner {
  private:
   class Worker;
   absl::Duration limit_;
+  bool overrun_ = false;
   std::shared_ptr<Worker> worker_;  // nullptr until the first call
   // Threads that have not ended since their call overran.
   std::shared_ptr<std::atomic<int>> given_away_;

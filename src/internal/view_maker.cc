@@ -69,7 +69,7 @@ NodeView ViewMaker::Make(const CallContext& context, NodeParts parts, const Driv
   std::sort(view.driver_pods.begin(), view.driver_pods.end(), ByName);
   CompareRevisions(context, driver, view, findings);
   log.NodeRead(view.node, nullptr);
-  if (!IsBusy(view.node)) log.MaintenancesOver(view.node.uid);
+  if (!IsBusy(view.node) && !MayHaveClaims(view)) log.MaintenancesOver(view.node.uid);
   view.attempts = log.ForNode(view.node.uid);
   return view;
 }
@@ -94,6 +94,11 @@ void ViewMaker::DropOldAttempts(NodeView& view, AttemptLog& log) const {
 
 void ViewMaker::KeepOnly(const std::set<std::string>& nodes) {
   std::erase_if(memory_, [&](const auto& memory) { return !nodes.contains(memory.first); });
+}
+
+bool ViewMaker::MayHaveClaims(const NodeView& view) const {
+  if (!options_.requestor) return false;
+  return !view.maintenances || !MaintenanceRequestor(*options_.requestor).ClaimsOn(view).empty();
 }
 
 // A node in progress keeps the pace of its evictions through passes that do not look at its pods.

@@ -49,6 +49,8 @@ class ViewMaker {
                std::vector<Finding>& findings);
   // Attempts on pods of a node that is not being upgraded are over.
   void DropOldAttempts(NodeView& view, AttemptLog& log) const;
+  // Before the first call of a pass: a callback that hangs costs each pass its limit once, not once a pod.
+  void BeginPass() { hooks_.BeginRound(); }
   // Forgets the answers about other nodes.
   void KeepOnly(const std::set<std::string>& nodes);
   void Forget(const std::string& node) { memory_.erase(node); }
@@ -68,6 +70,7 @@ class ViewMaker {
     std::map<std::string, RestartOnly> restart_only = {};  // by pod UID
   };
   bool IsBusy(const Node& node) const;
+  bool MayHaveClaims(const NodeView& view) const;
   void RunFilter(const CallContext& context, NodeView& view, std::vector<Finding>& findings);
   void CompareRevisions(const CallContext& context, const DriverParts& driver, NodeView& view,
                         std::vector<Finding>& findings);

@@ -64,6 +64,11 @@ bool IsPastCordon(UpgradeState state) {
          state != UpgradeState::kNodeMaintenanceRequired;
 }
 
+// The maintenance operator cordons while the state is node-maintenance-required still (ADR 0004).
+bool IsBeingEvacuatedFor(const Node& node, const DriverIdentity& driver, UpgradeState state) {
+  return state == UpgradeState::kNodeMaintenanceRequired && node.annotations.contains(driver.RequestorModeAnnotation());
+}
+
 }  // namespace
 
 Cordon ReadCordon(const Node& node, const DriverIdentity& identity) {
@@ -79,7 +84,8 @@ Cordon ReadCordon(const Node& node, const DriverIdentity& identity) {
   Cordon cordon{.kind = CordonKind::kAdministrator};
   for (const DriverIdentity& driver : DriversOutsideSet(node, identity)) {
     const std::optional<UpgradeState> state = internal::StateOf(node, driver);
-    if (!state || !IsPastCordon(*state) || WasInitiallyUnschedulable(node, driver)) continue;
+    if (!state || WasInitiallyUnschedulable(node, driver)) continue;
+    if (!IsPastCordon(*state) && !IsBeingEvacuatedFor(node, driver, *state)) continue;
     cordon.rival = driver.Name();
     break;
   }

@@ -41,7 +41,8 @@ Progress RequestMaintenance(Walk& walk) {
   return walk.Enter(UpgradeState::kNodeMaintenanceRequired, "the maintenance operator is asked for the node");
 }
 
-// T34-T36: node-maintenance-required -> pod-restart-required. An object that is absent is created, in this state (arch-A12).
+// T34-T36: node-maintenance-required -> pod-restart-required; -> upgrade-required if the mode was switched off before
+// there was an object. One that is absent is created, in this state (arch-A12).
 Progress LeaveNodeMaintenance(Walk& walk) {
   if (!walk.requestor) {
     walk.Note(FindingCode::kUnhandledState,
@@ -53,6 +54,11 @@ Progress LeaveNodeMaintenance(Walk& walk) {
   switch (status.phase) {
     case MaintenancePhase::kUnread: return WaitUnread(walk, std::move(status.detail));
     case MaintenancePhase::kAbsent:
+      // One of ours under another name would keep the node busy, and ours waiting for ever (§4.3).
+      if (const auto releasing = ReleaseMaintenance(walk)) return *releasing;
+      if (!walk.in.options.requestor->enabled) {
+        return walk.Enter(UpgradeState::kUpgradeRequired, "requestor mode is off");
+      }
       return Ask(walk, walk.requestor->Request(walk.view.node, walk.in.policy, PodDeletion(walk.in)),
                  std::move(status.detail));
     case MaintenancePhase::kStale:
@@ -76,16 +82,20 @@ void ReportFailedMaintenance(Walk& walk) {
   auto call = walk.requestor->ReportFailure(*status.object, walk.in.now);
   if (!call) return;
   const auto attempt = walk.view.attempts.maintenances.find(call->object.name);
-  if (attempt != walk.view.attempts.maintenances.end() &&
-      NextMaintenanceCallDue(attempt->second, *call) > walk.in.now) {
-    return;
+  if (attempt != walk.view.attempts.maintenances.end()) {
+    const absl::Time due = NextMaintenanceCallDue(attempt->second, *call);
+    if (due > walk.in.now) {
+      walk.verdict.wake_at = std::min(walk.verdict.wake_at.value_or(absl::InfiniteFuture()), due);
+      return;
+    }
   }
   walk.verdict.plan.maintenance.push_back(*std::move(call));
 }
 
 std::optional<Progress> ReleaseMaintenance(Walk& walk) {
   if (!walk.requestor) {
-    if (!walk.InRequestorMode()) return std::nullopt;
+    // Elsewhere the mode is over, and only its annotation was left behind: it goes with the next patch.
+    if (!walk.InRequestorMode() || !IsInProgress(walk.state())) return std::nullopt;
     walk.Note(FindingCode::kUnhandledState,
               "the node is in requestor mode, but the operator is not configured as a requestor");
     return walk.Wait(GateReason::kUnhandledState, "the operator is not configured as a requestor");

@@ -175,6 +175,10 @@ std::optional<Progress> UnblockSafeLoadOfFailed(Walk& walk) {
 Progress LeavePodRestart(Walk& walk) {
   walk.HoldCordon();
   const DriverPods& driver = walk.driver;
+  // What was compared was another target; should it come back, this pod is not the one that was compared with it.
+  if (!driver.wanted_revision.empty() && !walk.RestartsOnly()) {
+    walk.after.annotations.erase(walk.in.identity.RestartOnlyAnnotation());
+  }
   if (driver.none) return WaitForDriver(walk, GateReason::kDriverPodMissing, "no driver pod on the node yet");
   if (driver.unknown) return WaitForDriver(walk, GateReason::kRevisionUnknown, driver.why_unknown);
   if (!driver.to_restart.empty()) return RestartDriverPods(walk);

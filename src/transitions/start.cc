@@ -25,6 +25,7 @@ std::string UpgradeReason(const Walk& walk) {
 
 // Notes on the node whether its cordon is an administrator's, by what was read (dep-F7).
 void NoteInitialState(Walk& walk, const Cordon& cordon) {
+  if (walk.InRequestorMode()) return;  // the cordon may be the maintenance operator's, which is nobody else's business
   const std::string key = walk.in.identity.InitiallyUnschedulableAnnotation();
   if (cordon.kind == CordonKind::kAdministrator) {
     walk.after.annotations[key] = "true";
@@ -103,6 +104,7 @@ Progress LeaveUnknownOrDone(Walk& walk) {
   // What an upgrade that was broken off has left (defect-D18).
   const std::optional<Progress> releasing = ReleaseMaintenance(walk);
   if (walk.state() == UpgradeState::kDone) {
+    if (releasing) walk.Note(FindingCode::kClaimLeftBehind, walk.verdict.gate->detail);
     walk.verdict.gate.reset();
     return walk.Rest();
   }
@@ -128,11 +130,13 @@ Progress LeaveUpgradeRequired(Walk& walk) {
     walk.Note(FindingCode::kForeignCordon,
               "the cordon names no driver whose upgrade is under way; it is taken for an administrator's");
   }
-  if (cordon.kind == CordonKind::kAdministrator && walk.in.policy.cordoned_nodes == CordonedNodes::kIgnore) {
-    return walk.Wait(GateReason::kCordoned, "an administrator cordoned the node");
-  }
   if (!by_request) {
     if (const auto releasing = ReleaseMaintenance(walk)) return *releasing;  // requestor mode was switched off (H16)
+    walk.after.annotations.erase(identity.RequestorModeAnnotation());
+  }
+  if (cordon.kind == CordonKind::kAdministrator && walk.in.policy.cordoned_nodes == CordonedNodes::kIgnore &&
+      !walk.InRequestorMode()) {
+    return walk.Wait(GateReason::kCordoned, "an administrator cordoned the node");
   }
   const bool may_restart_only = !by_request && MayRestartOnly(walk);
   if (may_restart_only && !walk.view.restart_only_error.empty()) {
@@ -147,7 +151,6 @@ Progress LeaveUpgradeRequired(Walk& walk) {
   walk.after.annotations.erase(identity.FailedRevisionAnnotation());
   walk.after.annotations.erase(identity.RestartOnlyAnnotation());
   if (by_request) return RequestMaintenance(walk);
-  walk.after.annotations.erase(identity.RequestorModeAnnotation());
   if (may_restart_only && walk.view.restart_only) return RestartOnly(walk);
   return walk.Enter(UpgradeState::kCordonRequired, "admitted");
 }

@@ -68,6 +68,8 @@ inline constexpr std::array kTransitions = {
                "every pod that the drain selects is gone", "removes the timer"},
     Transition{UpgradeState::kDrainRequired, UpgradeState::kFailed, "T32",
                "a pod may not be evicted, or the time is over", "notes the failed revision; Warning event"},
+    Transition{UpgradeState::kNodeMaintenanceRequired, UpgradeState::kUpgradeRequired, "T34, dep-F13",
+               "requestor mode was switched off before there was a NodeMaintenance", "none"},
     Transition{
         UpgradeState::kNodeMaintenanceRequired, UpgradeState::kPodRestartRequired, "T35, dep-F13",
         "our NodeMaintenance, or the one that we joined, is Ready, and it is neither being deleted nor that of an "

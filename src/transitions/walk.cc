@@ -15,6 +15,8 @@ namespace {
 constexpr absl::Duration kClockSkewMax = absl::Seconds(60);
 // No deadline fails a node before the engine has been active for that long (dep-F4).
 constexpr absl::Duration kActiveMin = absl::Seconds(60);
+// Beyond that the number on the node is somebody's garbage, to which one can still be added.
+constexpr int kFailuresCounted = 1'000'000;
 
 std::string AnnotationOf(const Node& node, const std::string& key) {
   const auto found = node.annotations.find(key);
@@ -132,7 +134,7 @@ Failures Walk::PastFailures() const {
   int count = 0;
   const std::optional<absl::Time> last = parts.size() == 2 ? ParseUnixSeconds(parts[1]) : std::nullopt;
   if (!last || !absl::SimpleAtoi(parts[0], &count) || count < 1 || *last > in.now + kClockSkewMax) return {};
-  return {.count = count, .last = *last};
+  return {.count = std::min(count, kFailuresCounted), .last = *last};
 }
 
 void Walk::WriteFailures(const Failures& failures) {

@@ -109,8 +109,8 @@ std::string Scenario::TemplateJson(Arguments& arguments) {
   if (!image) return {};
   const std::string annotations =
       restarted ? fmt::format(R"("kubectl.kubernetes.io/restartedAt":"{}")", *restarted) : std::string();
-  return fmt::format(R"({{"metadata":{{"annotations":{{{}}}}},"spec":{{"containers":[{{"image":"{}"}}]}}}})", annotations,
-                     *image);
+  return fmt::format(R"({{"metadata":{{"annotations":{{{}}}}},"spec":{{"containers":[{{"image":"{}"}}]}}}})",
+                     annotations, *image);
 }
 
 std::string Scenario::Template(Arguments& arguments) {

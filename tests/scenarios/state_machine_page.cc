@@ -210,7 +210,7 @@ class Picture {
   void DrawMaintenance() {
     const Edge asked(State::kUpgradeRequired, State::kNodeMaintenanceRequired);
     const Edge ready(State::kNodeMaintenanceRequired, State::kPodRestartRequired);
-    drawn_.insert({asked, ready});
+    drawn_.insert({asked, ready, {State::kNodeMaintenanceRequired, State::kUpgradeRequired}});
     const int column = kColumnX + kBoxWidth;
     const int top = MiddleOf(State::kCordonRequired) - kBoxHeight / 2;
     const int middle = kMaintenanceX + kMaintenanceWidth / 2;

@@ -107,7 +107,8 @@ struct NodeUnderTest {
                            .requestor_id = std::move(requestor),
                            .additional_requestors = std::move(additional),
                            .node_name = "n1"};
-    if (!reason.empty()) object.conditions = {{.type = "Ready", .status = "True", .reason = reason}};
+    if (!reason.empty())
+      object.conditions = {{.type = "Ready", .status = reason == "Ready" ? "True" : "False", .reason = reason}};
     view.maintenances->push_back(std::move(object));
     return *this;
   }

@@ -41,12 +41,14 @@ struct HangingCall {
   }
 };
 
-TEST_CASE("A callback that overruns is left behind and asked to stop; the next one is served") {
+TEST_CASE("A callback that overruns is left behind and asked to stop, and the rest of the round fails at once") {
   HookRunner hooks(absl::Milliseconds(1));
   std::promise<void> release;
   const HangingCall hanging{release.get_future().share()};
   CHECK(hooks.Run({}, "the filter", hanging).status() ==
         absl::DeadlineExceededError("the filter has not returned within 0.001 s"));
+  CHECK(hooks.Run({}, "the filter", [](const CallContext&) { return true; }).status() ==
+        absl::DeadlineExceededError("the filter: an earlier call has not returned in time"));
   release.set_value();
   CHECK(hanging.stop_asked->get_future().get());
 }
@@ -56,19 +58,26 @@ TEST_CASE("Callbacks that never return do not take more and more threads") {
   const std::shared_future<void> released = release.get_future().share();
   HookRunner hooks(absl::Milliseconds(1));
   for (int i = 0; i < 8; ++i) {
+    hooks.BeginRound();
     CHECK(absl::IsDeadlineExceeded(hooks.Run({}, "the filter", HangingCall{released}).status()));
   }
+  hooks.BeginRound();
   CHECK(hooks.Run({}, "the filter", HangingCall{released}).status() ==
         absl::DeadlineExceededError("the filter: 8 earlier calls have not returned yet"));
   release.set_value();
 }
 
-TEST_CASE("A stop of the engine ends the wait for a callback") {
+TEST_CASE("A stop of the engine ends the wait for a callback that has begun") {
   std::promise<void> release;
   HookRunner hooks(absl::Hours(1));
   std::stop_source stop;
-  stop.request_stop();
-  CHECK(hooks.Run({.stop = stop.get_token()}, "the filter", HangingCall{release.get_future().share()}).status() ==
+  const std::shared_future<void> released = release.get_future().share();
+  const auto call = [&stop, released](const CallContext&) -> absl::StatusOr<bool> {
+    stop.request_stop();
+    released.wait();
+    return true;
+  };
+  CHECK(hooks.Run({.stop = stop.get_token()}, "the filter", call).status() ==
         absl::CancelledError("the filter: cancelled"));
   release.set_value();
 }

@@ -167,6 +167,12 @@ TEST_CASE("T39c: a current driver pod that keeps restarting fails the node") {
   CHECK(GateOf(node.Judge()) == "DriverPodNotReady");
 }
 
+TEST_CASE("I11: a count of failures that is garbage can still be added to") {
+  auto node = Restarting("new").WithDriverPods({DriverPod("new").Crashing(11).Build()});
+  node.Annotated(Gpu().FailuresAnnotation(), "2147483647@900");
+  CHECK(node.After(node.Judge()).annotations.at(Gpu().FailuresAnnotation()) == "1000001@1000");
+}
+
 TEST_CASE("dep-F4: deadlines.podRestart fails a node whose driver does not come up") {
   auto node = Restarting("new").WithDriverPods({DriverPod("new").Pending().Build()});
   node.policy.deadlines.pod_restart = absl::Minutes(10);

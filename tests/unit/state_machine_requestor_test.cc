@@ -46,7 +46,7 @@ TEST_CASE("T10: a node that is to be upgraded asks for maintenance, outside our 
   CHECK(GateOf(verdict) == "Maintenance");
 }
 
-TEST_CASE("T10: the skip label, a pause and a wrong revision hold a node back in requestor mode too") {
+TEST_CASE("T10: the skip label holds a node back in requestor mode too") {
   RequestedNode node("upgrade-required");
   node.Labelled(Gpu().SkipUpgradeLabel(), "true");
   CHECK(GateOf(node.Judge()) == "SkipLabel");
@@ -274,6 +274,78 @@ TEST_CASE("H16: a node ends in the mode that it began in") {
       CHECK(verdict.findings.size() == 1);
     }
   }
+}
+
+TEST_CASE("H16: switched off before there was an object, the node goes back and starts in place") {
+  RequestedNode node("node-maintenance-required");
+  node.options.requestor->enabled = false;
+  const Verdict verdict = node.Judge();
+  CHECK(Path(verdict.plan) == "upgrade-required");
+  CHECK(verdict.plan.maintenance.empty());
+}
+
+TEST_CASE(
+    "dep-F2: the maintenance operator's cordon is not taken for an administrator's when a failed node is retried") {
+  RequestedNode node("upgrade-failed");
+  node.policy.cordoned_nodes = CordonedNodes::kIgnore;
+  node.Annotated(Gpu().FailedRevisionAnnotation(), "older").WithMaintenance("Ready").Cordoned();
+  const Verdict verdict = node.Judge();
+  CHECK(Path(verdict.plan) == "upgrade-required");
+  CHECK_FALSE(node.After(verdict).annotations.contains(Gpu().InitiallyUnschedulableAnnotation()));
+  node.view.node = node.After(verdict);
+  CHECK(node.Judge().candidate);
+  node.options.requestor->enabled = false;
+  CHECK(Calls(node.Judge().plan) == std::vector{Kind::kDelete});
+}
+
+TEST_CASE("An object of ours under another name is given back before one is made") {
+  RequestedNode node("node-maintenance-required");
+  node.With("Ready");
+  node.object().name = "old-prefix-n1";
+  CHECK(Calls(node.Judge().plan) == std::vector{Kind::kDelete});
+}
+
+TEST_CASE("A requestor's annotation that was left behind strands nobody where there is no requestor") {
+  for (const char* state : {"", "upgrade-done", "upgrade-required"}) {
+    CAPTURE(state);
+    RequestedNode node(state);
+    node.options.requestor.reset();
+    node.view.maintenances.reset();
+    node.Annotated(kMode, "true");
+    CHECK(node.Judge().candidate);
+    CHECK_FALSE(node.After(node.Judge(/*admitted=*/true)).annotations.contains(kMode));
+  }
+}
+
+TEST_CASE("dep-F9: a node whose NodeMaintenances could not be read is not released") {
+  RequestedNode node("pod-restart-required");
+  node.view.maintenances.reset();
+  CHECK(StateMachine(node.identity, node.options).Release(node.view, kNow).empty());
+}
+
+TEST_CASE("dep-F8: a cordon that the maintenance operator makes for another driver is not an administrator's") {
+  NodeUnderTest node("upgrade-required");
+  node.Cordoned()
+      .Labelled(Ofed().StateLabel(), "node-maintenance-required")
+      .Annotated(Ofed().RequestorModeAnnotation(), "true");
+  CHECK(GateOf(node.Judge()) == "OtherDriver");
+}
+
+TEST_CASE("arch-A9: a refused release of a left-over claim is paced, and a finding says so") {
+  RequestedNode done("upgrade-done", "new");
+  done.view.node.annotations.clear();
+  done.With("Ready");
+  done.view.attempts.maintenances["nvidia-operator-n1"] = {.kind = Kind::kDelete,
+                                                           .based_on = "7",
+                                                           .count = 1,
+                                                           .outcome = Outcome::kNotApplied,
+                                                           .answered_at = kNow,
+                                                           .message = "403"};
+  const Verdict verdict = done.Judge();
+  CHECK(verdict.plan.empty());
+  REQUIRE(verdict.findings.size() == 1);
+  CHECK(verdict.findings.front().code == FindingCode::kClaimLeftBehind);
+  CHECK(verdict.wake_at > kNow);
 }
 
 TEST_CASE("defect-D18: a claim that an upgrade left behind is given back, also where nothing else is ours") {

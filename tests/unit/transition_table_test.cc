@@ -83,6 +83,7 @@ TEST_CASE("T1-T49: whatever a node looks like, one transition of it stands in th
       if (flag(8)) node.WithDriverPods({DriverPod(flag(0) ? "new" : "old").Crashing(11).Build()});
       if (flag(11)) node.Requesting();
       if (flag(11) && flag(0)) node.WithMaintenance("Ready");
+      if (flag(11) && flag(10)) node.options.requestor->enabled = false;
       if (flag(12)) node.view.restart_only = true;
       const Verdict verdict = node.Judge(/*admitted=*/true);
       REQUIRE(verdict.plan.path.size() <= 1);

@@ -1,0 +1,106 @@
+/// Runs an engine for good: when something changes, when a deadline says so, and after errors with patience.
+///
+/// Defines UpgradeController, ControllerOptions and ControllerStatus.
+///
+///     UpgradeController controller(*engine, cache, {});
+///     controller.SetPolicy(policy);
+///     controller.Run(stop);  // until `stop` is requested
+///
+/// Run is a loop around Step, which never waits: who has a loop of his own, or a virtual clock, calls Step.
+///
+/// SetPolicy, Notify and the readers may be called from any thread; Run and Step from one.
+#ifndef DRIVERUPGRADE_UPGRADE_CONTROLLER_H_
+#define DRIVERUPGRADE_UPGRADE_CONTROLLER_H_
+
+#include <condition_variable>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <stop_token>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "driverupgrade/clock.h"
+#include "driverupgrade/leader_election.h"
+#include "driverupgrade/upgrade_engine.h"
+#include "driverupgrade/upgrade_policy.h"
+#include "driverupgrade/watch_cache.h"
+
+namespace driverupgrade::inline v1 {
+
+struct ControllerOptions {
+  /// A burst of changes costs one pass: at least this lies between the beginnings of two.
+  absl::Duration passes_apart = absl::Milliseconds(20);
+  /// After a pass that could not be made; doubles up to `retry_max` while it goes on.
+  absl::Duration retry_first = absl::Seconds(1);
+  absl::Duration retry_max = absl::Minutes(1);
+  /// For one pass. A stop ends it early.
+  absl::Duration pass_timeout = absl::Minutes(2);
+  /// Without a cache nothing tells of changes: a pass at least so often.
+  absl::Duration poll_interval = absl::Seconds(5);
+  /// Null: there is only one replica. Otherwise passes are made only while this leads.
+  std::shared_ptr<LeaderElection> election = nullptr;
+  /// Null: SystemClock().
+  std::shared_ptr<Clock> clock = nullptr;
+};
+
+struct ControllerStatus {
+  bool leading = false;
+  /// When the last pass ended, and how; nullopt before the first.
+  std::optional<absl::Time> last_pass = std::nullopt;
+  absl::Status last_error = absl::OkStatus();
+  Tally totals = {};
+  int passes = 0;
+};
+
+class UpgradeController {
+ public:
+  /// `engine` outlives the controller, and nobody else calls its Reconcile. `cache` is the engine's, or null.
+  UpgradeController(UpgradeEngine& engine, std::shared_ptr<WatchCache> cache, ControllerOptions options);
+  ~UpgradeController();
+
+  /// Until the first one nothing is done.
+  void SetPolicy(UpgradePolicy policy);
+  /// Something has changed that the cache does not know of.
+  void Notify();
+
+  /// What is due: a try to lead, a pass. Returns when to call again, unless Notify comes first; `now` for at once.
+  absl::Time Step(const CallContext& context);
+  /// Waits until `until`, as Step returned it, until Notify comes where that matters, or until a stop is requested; in real
+  /// time.
+  void Wait(absl::Time until, const std::stop_token& stop);
+  /// Ends: waits for Events under way, and gives the lease back. Step may not follow.
+  void Stop();
+  /// Steps until `stop` is requested, then stops. Returns within the time of a call.
+  void Run(std::stop_token stop);
+
+  ControllerStatus status() const;
+  /// OK while the loop turns: for a liveness probe. Not OK when a pass has been running for twice its time.
+  absl::Status Healthy() const;
+  /// OK once the cache has read everything, and a pass has succeeded since or another replica leads: for a readiness
+  /// probe.
+  absl::Status Ready() const;
+
+ private:
+  bool Lead(const CallContext& context, absl::Time& next);
+  absl::Time Pass(const CallContext& context, const UpgradePolicy& policy, absl::Time now);
+
+  UpgradeEngine& engine_;
+  const std::shared_ptr<WatchCache> cache_;
+  const ControllerOptions options_;
+  const std::shared_ptr<Clock> clock_;
+
+  mutable std::mutex mutex_;
+  std::condition_variable_any changed_;
+  std::optional<UpgradePolicy> policy_;
+  bool notified_ = true;
+  ControllerStatus status_;
+  std::optional<absl::Time> pass_began_;
+  int failures_ = 0;
+  absl::Time not_before_ = absl::InfinitePast();  // whatever changes
+  absl::Time due_ = absl::InfinitePast();         // even if nothing changes
+};
+
+}  // namespace driverupgrade::inline v1
+
+#endif  // DRIVERUPGRADE_UPGRADE_CONTROLLER_H_

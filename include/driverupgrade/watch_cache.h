@@ -1,0 +1,128 @@
+/// Keeps what drivers' upgrades look at in memory, by watches, so that a pass reads nothing from the API server.
+///
+/// Defines WatchCache, WatchCacheOptions, DriverScope and CacheChanges.
+///
+///     auto cache = WatchCache::Create(cluster, {.drivers = {{.ns = "gpu-operator", .driver_labels = selector}}});
+///     (*cache)->Start();
+///     EngineOptions options{.snapshot = ..., .cache = *cache};
+///
+/// It follows nodes, the driver's DaemonSets, their revisions and pods, NodeMaintenances, and one watch on all pods of the
+/// cluster, of which it keeps those on nodes that somebody is interested in (arch-A11). A watch that breaks goes on where
+/// it was; one that cannot is listed anew and compared (A14-A18). Objects are immutable and shared.
+///
+/// Thread-safe. Holds a share of `cluster`, and a thread for each watch between Start and Stop.
+#ifndef DRIVERUPGRADE_WATCH_CACHE_H_
+#define DRIVERUPGRADE_WATCH_CACHE_H_
+
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "driverupgrade/call_context.h"
+#include "driverupgrade/clock.h"
+#include "driverupgrade/cluster_facade.h"
+#include "driverupgrade/label_selector.h"
+
+namespace driverupgrade::inline v1 {
+
+/// What one engine looks at; SnapshotOptions has the same.
+struct DriverScope {
+  /// Namespace of the driver's DaemonSets and pods.
+  std::string ns = {};
+  LabelSelector driver_labels = {};
+  /// Namespace of NodeMaintenances, in requestor mode.
+  std::optional<std::string> maintenance_ns = std::nullopt;
+  friend bool operator==(const DriverScope&, const DriverScope&) = default;
+};
+
+struct WatchCacheOptions {
+  /// Of all the engines that share the cache. Not empty.
+  std::vector<DriverScope> drivers = {};
+  /// The server ends a watch after one to two times this (A15).
+  absl::Duration watch_timeout = absl::Minutes(5);
+  /// Pause after a watch has failed; doubles up to `retry_max` while it goes on failing, varied by a tenth.
+  absl::Duration retry_first = absl::Milliseconds(800);
+  absl::Duration retry_max = absl::Seconds(30);
+  /// Null: SystemClock().
+  std::shared_ptr<Clock> clock = nullptr;
+};
+
+/// What has changed since somebody last asked.
+struct CacheChanges {
+  /// DaemonSets, revisions, or driver pods that are bound to no node.
+  bool driver = false;
+  /// Nodes that changed, or on which something changed; also those that are gone.
+  std::set<std::string> nodes = {};
+  bool empty() const { return !driver && nodes.empty(); }
+};
+
+class WatchCache final : public ClusterReader {
+ public:
+  /// Errors: InvalidArgument without a driver, or with one that has no namespace or labels; Unimplemented, naming it, if
+  /// `cluster` lacks an operation.
+  [[nodiscard]] static absl::StatusOr<std::shared_ptr<WatchCache>> Create(std::shared_ptr<ClusterReader> cluster,
+                                                                          WatchCacheOptions options);
+  ~WatchCache() override;
+
+  /// Begins to follow the cluster; once.
+  void Start();
+  /// Ends all watches, within the time that a call needs to notice its stop token. What was read stays readable.
+  void Stop();
+  /// Every collection has been read once.
+  bool Synced() const;
+  /// OK, or why a watch has been failing for `patience` and longer, and since when: what the cache holds may be old.
+  absl::Status Health(absl::Duration patience = absl::Minutes(1)) const;
+  /// A scope of the options, by its place there; nullopt if there is none.
+  std::optional<std::size_t> Find(const DriverScope& driver) const;
+
+  /// `on_change` is called, on a watch's thread, when `Take(driver)` has become non-empty; it must not block nor call
+  /// the cache. Null: nobody. Returns when no earlier one is running any more.
+  void Subscribe(std::size_t driver, std::function<void()> on_change);
+  /// The changes since the last call; everything at first.
+  CacheChanges Take(std::size_t driver);
+
+  /// nullptr: no such node.
+  std::shared_ptr<const Node> FindNode(const std::string& name) const;
+  /// Pods of the driver on the node; of no node if `node` is empty.
+  std::vector<Pod> DriverPods(std::size_t driver, const std::string& node) const;
+  std::vector<DaemonSet> DaemonSets(std::size_t driver) const;
+  std::vector<ControllerRevision> Revisions(std::size_t driver) const;
+  /// For the node, by name; nullopt if the driver has no maintenance namespace, or they have not been read yet.
+  std::optional<std::vector<NodeMaintenance>> Maintenances(std::size_t driver, const std::string& node) const;
+  /// All pods on the node, if they are known: read since its cordon was last seen to change, and followed since.
+  std::optional<std::vector<Pod>> PodsOn(const std::string& node) const;
+  /// The nodes whose pods the driver's engine wants to know; pods of others are forgotten, unless another engine wants
+  /// them.
+  void SetInterest(std::size_t driver, std::set<std::string> nodes);
+  /// Reads the pods of a node of interest, by one consistent list (arch-A11). Errors: those of the list; Aborted if the
+  /// watch on pods began anew meanwhile.
+  [[nodiscard]] absl::Status ReadPods(const CallContext& context, const std::string& node);
+  /// A node as the answer to our own write has it: known before the watch tells.
+  void NodeWritten(Node node);
+
+  // ClusterReader. Nodes come from memory; everything else goes to the cluster.
+  bool Supports(Operation operation) const override;
+  absl::StatusOr<Node> GetNode(const CallContext& context, const GetNodeParams& params) override;
+  absl::StatusOr<std::vector<Node>> ListNodes(const CallContext& context, const ListNodesParams& params) override;
+  absl::StatusOr<std::vector<Pod>> ListPods(const CallContext& context, const ListPodsParams& params) override;
+  absl::StatusOr<std::vector<DaemonSet>> ListDaemonSets(const CallContext& context,
+                                                        const ListDaemonSetsParams& params) override;
+  absl::StatusOr<std::vector<ControllerRevision>> ListControllerRevisions(
+      const CallContext& context, const ListControllerRevisionsParams& params) override;
+
+ private:
+  class Impl;
+  explicit WatchCache(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace driverupgrade::inline v1
+
+#endif  // DRIVERUPGRADE_WATCH_CACHE_H_

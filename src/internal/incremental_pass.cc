@@ -1,0 +1,141 @@
+#include "internal/incremental_pass.h"
+
+#include <mutex>
+#include <utility>
+
+#include "fmt/format.h"
+#include "internal/node_state.h"
+#include "internal/status_macros.h"
+
+namespace driverupgrade::inline v1::internal {
+namespace {
+
+// How soon pods that could not be read are read again; the gate of the node says the same.
+constexpr absl::Duration kReadAgain = absl::Seconds(5);
+
+}  // namespace
+
+IncrementalPass::IncrementalPass(const DriverIdentity& identity, StateMachine machine, const SnapshotOptions& options,
+                                 std::shared_ptr<WatchCache> cache, std::size_t driver, int calls_in_flight)
+    : options_(options),
+      cache_(std::move(cache)),
+      driver_(driver),
+      views_(identity, options),
+      planner_(std::move(machine)),
+      readers_(calls_in_flight) {}
+
+absl::StatusOr<Plan> IncrementalPass::Run(const CallContext& context, const UpgradePolicy& policy, absl::Time now,
+                                          absl::Time active_since, AttemptLog& log) {
+  if (!cache_->Synced()) return absl::UnavailableError("the cache has not read the cluster yet");
+  views_.BeginPass();
+  CacheChanges changes = cache_->Take(driver_);
+  touched_.merge(changes.nodes);
+  driver_stale_ |= changes.driver;
+  if (driver_stale_) DRIVERUPGRADE_RETURN_IF_ERROR(ReadDriver(context));
+  for (const std::string& node : std::exchange(touched_, {})) Refresh(context, node, log);
+  planner_.SetPolicy(policy);
+  planner_.SetActiveSince(active_since);
+  Plan plan = planner_.Advance(now);
+  cache_->SetInterest(driver_, {plan.pod_interest.begin(), plan.pod_interest.end()});
+  if (ReadPods(context, plan.pod_interest, now, log)) plan = planner_.Advance(now);
+  for (const auto& [node, findings] : findings_) {
+    plan.findings.insert(plan.findings.end(), findings.begin(), findings.end());
+  }
+  return plan;
+}
+
+// The watches on DaemonSets and on their revisions are two: where the first shows a change, the second may lag. So the
+// revisions are read anew then, and what has been read once is not forgotten before the watch has it.
+absl::Status IncrementalPass::ReadDriver(const CallContext& context) {
+  std::vector<DaemonSet> daemon_sets = cache_->DaemonSets(driver_);
+  if (daemon_sets != daemon_sets_) {
+    DRIVERUPGRADE_ASSIGN_OR_RETURN(const std::vector<ControllerRevision> listed,
+                                   cache_->ListControllerRevisions(context, {.ns = options_.ns}));
+    revisions_.clear();
+    for (const ControllerRevision& revision : listed) revisions_[revision.name] = revision;
+    daemon_sets_ = std::move(daemon_sets);
+  }
+  std::map<std::string, ControllerRevision> newest = revisions_;
+  for (ControllerRevision& revision : cache_->Revisions(driver_)) {
+    ControllerRevision& known = newest[revision.name];
+    if (known.name.empty() || known.owner_uid != revision.owner_uid || known.revision < revision.revision) {
+      known = std::move(revision);
+    }
+  }
+  std::vector<ControllerRevision> revisions;
+  for (auto& [name, revision] : newest) revisions.push_back(std::move(revision));
+  const bool compared_anew = options_.restart_only && revisions != parts_.revisions;
+  parts_ =
+      MakeDriverParts(daemon_sets_, std::move(revisions), static_cast<int>(cache_->DriverPods(driver_, "").size()));
+  planner_.SetDriver(parts_.facts, parts_.findings);
+  if (compared_anew) {
+    for (const auto& [node, uid] : managed_) touched_.insert(node);
+  }
+  driver_stale_ = false;
+  return absl::OkStatus();
+}
+
+void IncrementalPass::Forget(const std::string& node, AttemptLog& log) {
+  if (const auto found = managed_.find(node); found != managed_.end()) {
+    log.Forget(found->second);
+    managed_.erase(found);
+  }
+  planner_.Remove(node);
+  views_.Forget(node);
+  next_read_.erase(node);
+}
+
+void IncrementalPass::Refresh(const CallContext& context, const std::string& name, AttemptLog& log) {
+  findings_.erase(name);
+  const std::shared_ptr<const Node> node = cache_->FindNode(name);
+  std::vector<Pod> driver_pods = cache_->DriverPods(driver_, name);
+  if (node == nullptr) {
+    if (!driver_pods.empty()) {
+      findings_[name] = {{.code = FindingCode::kNodeMissing,
+                          .node = name,
+                          .message = fmt::format("driver pod {} is on a node that does not exist",
+                                                 driver_pods.front().ref.ToString())}};
+    }
+    return Forget(name, log);
+  }
+  NodeParts parts{
+      .node = *node, .driver_pods = std::move(driver_pods), .maintenances = cache_->Maintenances(driver_, name)};
+  if (!views_.IsManaged(parts)) return Forget(name, log);
+  std::string& uid = managed_[name];
+  if (!uid.empty() && uid != node->uid) log.Forget(uid);
+  uid = node->uid;
+  std::vector<Finding> findings;
+  NodeView view = views_.Make(context, std::move(parts), parts_, log, findings);
+  if (auto pods = cache_->PodsOn(name)) {
+    views_.AddPods(context, *std::move(pods), view, log, findings);
+  } else {
+    views_.DropOldAttempts(view, log);
+  }
+  if (!findings.empty()) findings_[name] = std::move(findings);
+  planner_.Update(std::make_shared<const NodeView>(std::move(view)));
+}
+
+bool IncrementalPass::ReadPods(const CallContext& context, const std::vector<std::string>& interest, absl::Time now,
+                               AttemptLog& log) {
+  std::map<std::string, absl::Status> read;
+  for (const std::string& node : interest) {
+    const auto due = next_read_.find(node);
+    if (cache_->PodsOn(node) || (due != next_read_.end() && due->second > now)) continue;
+    read.emplace(node, absl::OkStatus());
+  }
+  for (auto& [node, status] : read) {
+    readers_.Submit([this, &context, &node = node, &status = status] { status = cache_->ReadPods(context, node); });
+  }
+  readers_.WaitIdle();
+  for (const auto& [node, status] : read) {
+    Refresh(context, node, log);
+    next_read_.erase(node);
+    if (status.ok()) continue;
+    next_read_[node] = now + kReadAgain;
+    findings_[node].push_back(
+        {.code = FindingCode::kReadFailed, .node = node, .message = std::string(Message(status))});
+  }
+  return !read.empty();
+}
+
+}  // namespace driverupgrade::inline v1::internal

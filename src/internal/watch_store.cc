@@ -1,0 +1,398 @@
+#include "internal/watch_store.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "driverupgrade/attempt_log.h"
+
+namespace driverupgrade::inline v1::internal {
+namespace {
+
+std::string KeyOf(const Node& node) { return node.name; }
+std::string KeyOf(const Pod& pod) { return pod.ref.ToString(); }
+template <typename T>
+std::string KeyOf(const T& object) {
+  return object.ns + "/" + object.name;
+}
+
+// Returns whether the collection is another one now.
+template <typename T>
+bool Put(Collection<T>& collection, T object) {
+  if (!collection) collection.emplace();
+  std::shared_ptr<const T>& stored = (*collection)[KeyOf(object)];
+  if (stored && *stored == object) return false;
+  stored = std::make_shared<const T>(std::move(object));
+  return true;
+}
+
+template <typename T>
+bool Drop(Collection<T>& collection, const std::string& key) {
+  return collection && collection->erase(key) > 0;
+}
+
+// The keys of what is stored but not in the list (A18).
+template <typename T>
+std::vector<std::string> Missing(Collection<T>& collection, const std::vector<T>& listed) {
+  if (!collection) collection.emplace();
+  std::set<std::string> keys;
+  for (const T& object : listed) keys.insert(KeyOf(object));
+  std::vector<std::string> missing;
+  for (const auto& [key, object] : *collection) {
+    if (!keys.contains(key)) missing.push_back(key);
+  }
+  return missing;
+}
+
+template <typename T>
+bool Replace(Collection<T>& collection, std::vector<T> listed) {
+  bool changed = false;
+  for (const std::string& key : Missing(collection, listed)) changed |= Drop(collection, key);
+  for (T& object : listed) changed |= Put(collection, std::move(object));
+  return changed;
+}
+
+template <typename T>
+std::vector<T> Values(const Collection<T>& collection) {
+  std::vector<T> values;
+  if (!collection) return values;
+  for (const auto& [key, object] : *collection) values.push_back(*object);
+  return values;
+}
+
+template <typename T>
+std::vector<T> ValuesOf(const Collection<T>& collection, const std::map<std::string, std::set<std::string>>& by_node,
+                        const std::string& node) {
+  std::vector<T> values;
+  const auto keys = by_node.find(node);
+  if (!collection || keys == by_node.end()) return values;
+  for (const std::string& key : keys->second) values.push_back(*collection->at(key));
+  return values;
+}
+
+void Erase(std::map<std::string, std::set<std::string>>& by_node, const std::string& node, const std::string& key) {
+  const auto keys = by_node.find(node);
+  if (keys == by_node.end()) return;
+  keys->second.erase(key);
+  if (keys->second.empty()) by_node.erase(keys);
+}
+
+}  // namespace
+
+// Holds the store's lock, notes who has to hear of a change, and tells them once the lock is released.
+class WatchStore::Notice {
+ public:
+  explicit Notice(WatchStore& store) : store_(store), lock_(store.mutex_) {}
+  ~Notice() {
+    lock_.unlock();
+    if (woken_.empty()) return;
+    const std::lock_guard calling(store_.calling_);
+    for (const std::size_t driver : woken_) {
+      std::unique_lock lock(store_.mutex_);
+      const std::function<void()> on_change = store_.drivers_[driver].on_change;
+      lock.unlock();
+      if (on_change) on_change();
+    }
+  }
+  Notice(const Notice&) = delete;
+  Notice& operator=(const Notice&) = delete;
+
+  void Facts(std::size_t driver) {
+    Wake(driver);
+    store_.drivers_[driver].changes.driver = true;
+  }
+  void Changed(std::size_t driver, const std::string& node) {
+    // A pod that is bound to no node counts for the driver as a whole.
+    if (node.empty()) return Facts(driver);
+    Wake(driver);
+    store_.drivers_[driver].changes.nodes.insert(node);
+  }
+  void Changed(const std::string& node) {
+    for (std::size_t driver = 0; driver < store_.drivers_.size(); ++driver) Changed(driver, node);
+  }
+
+ private:
+  void Wake(std::size_t driver) {
+    if (store_.drivers_[driver].changes.empty()) woken_.insert(driver);
+  }
+  WatchStore& store_;
+  std::unique_lock<std::mutex> lock_;
+  std::set<std::size_t> woken_;
+};
+
+// ----- nodes
+
+void WatchStore::PutNode(Node node, Notice& notice) {
+  if (!nodes_) nodes_.emplace();
+  std::shared_ptr<const Node>& stored = (*nodes_)[node.name];
+  if (stored && stored->uid == node.uid && !IsNewerVersion(node.resource_version, stored->resource_version)) return;
+  // Pods that were read before a cordon was made, or lifted, say nothing about what came after (arch-A11).
+  if (!stored || stored->uid != node.uid || stored->unschedulable != node.unschedulable) ForgetPods(node.name, notice);
+  notice.Changed(node.name);
+  stored = std::make_shared<const Node>(std::move(node));
+}
+
+void WatchStore::DropNode(const std::string& name, Notice& notice) {
+  if (!Drop(nodes_, name)) return;
+  ForgetPods(name, notice);
+  notice.Changed(name);
+}
+
+void WatchStore::NodesListed(std::vector<Node> nodes) {
+  Notice notice(*this);
+  for (const std::string& name : Missing(nodes_, nodes)) DropNode(name, notice);
+  for (Node& node : nodes) PutNode(std::move(node), notice);
+}
+
+void WatchStore::NodeChanged(Node node) {
+  Notice notice(*this);
+  PutNode(std::move(node), notice);
+}
+
+void WatchStore::NodeDeleted(const Node& node) {
+  Notice notice(*this);
+  if (!nodes_) return;
+  const auto stored = nodes_->find(node.name);
+  if (stored != nodes_->end() && stored->second->uid == node.uid) DropNode(node.name, notice);
+}
+
+// ----- DaemonSets and revisions
+
+void WatchStore::DaemonSetsListed(std::size_t driver, std::vector<DaemonSet> objects) {
+  Notice notice(*this);
+  if (Replace(drivers_[driver].daemon_sets, std::move(objects))) notice.Facts(driver);
+}
+void WatchStore::DaemonSetChanged(std::size_t driver, DaemonSet object) {
+  Notice notice(*this);
+  if (Put(drivers_[driver].daemon_sets, std::move(object))) notice.Facts(driver);
+}
+void WatchStore::DaemonSetDeleted(std::size_t driver, const DaemonSet& object) {
+  Notice notice(*this);
+  if (Drop(drivers_[driver].daemon_sets, KeyOf(object))) notice.Facts(driver);
+}
+
+void WatchStore::RevisionsListed(std::size_t driver, std::vector<ControllerRevision> objects) {
+  Notice notice(*this);
+  if (Replace(drivers_[driver].revisions, std::move(objects))) notice.Facts(driver);
+}
+void WatchStore::RevisionChanged(std::size_t driver, ControllerRevision object) {
+  Notice notice(*this);
+  if (Put(drivers_[driver].revisions, std::move(object))) notice.Facts(driver);
+}
+void WatchStore::RevisionDeleted(std::size_t driver, const ControllerRevision& object) {
+  Notice notice(*this);
+  if (Drop(drivers_[driver].revisions, KeyOf(object))) notice.Facts(driver);
+}
+
+// ----- pods of the driver
+
+void WatchStore::PutDriverPod(std::size_t driver, Pod pod, Notice& notice) {
+  Driver& into = drivers_[driver];
+  const std::string key = KeyOf(pod);
+  const std::string node = pod.node_name;
+  if (into.pods) {
+    if (const auto before = into.pods->find(key); before != into.pods->end() && before->second->node_name != node) {
+      DropDriverPod(driver, key, notice);
+    }
+  }
+  if (!Put(into.pods, std::move(pod))) return;
+  into.pods_by_node[node].insert(key);
+  notice.Changed(driver, node);
+}
+
+void WatchStore::DropDriverPod(std::size_t driver, const std::string& key, Notice& notice) {
+  Driver& from = drivers_[driver];
+  const auto found = from.pods->find(key);
+  if (found == from.pods->end()) return;
+  const std::string node = found->second->node_name;
+  from.pods->erase(found);
+  Erase(from.pods_by_node, node, key);
+  notice.Changed(driver, node);
+}
+
+void WatchStore::DriverPodsListed(std::size_t driver, std::vector<Pod> pods) {
+  Notice notice(*this);
+  for (const std::string& key : Missing(drivers_[driver].pods, pods)) DropDriverPod(driver, key, notice);
+  for (Pod& pod : pods) PutDriverPod(driver, std::move(pod), notice);
+}
+void WatchStore::DriverPodChanged(std::size_t driver, Pod pod) {
+  Notice notice(*this);
+  PutDriverPod(driver, std::move(pod), notice);
+}
+void WatchStore::DriverPodDeleted(std::size_t driver, const Pod& pod) {
+  Notice notice(*this);
+  if (drivers_[driver].pods) DropDriverPod(driver, KeyOf(pod), notice);
+}
+
+// ----- NodeMaintenances
+
+void WatchStore::PutMaintenance(std::size_t driver, NodeMaintenance object, Notice& notice) {
+  Driver& into = drivers_[driver];
+  const std::string key = KeyOf(object);
+  const std::string node = object.node_name;  // immutable
+  if (!Put(into.maintenances, std::move(object))) return;
+  into.maintenances_by_node[node].insert(key);
+  notice.Changed(driver, node);
+}
+
+void WatchStore::DropMaintenance(std::size_t driver, const std::string& key, Notice& notice) {
+  Driver& from = drivers_[driver];
+  const auto found = from.maintenances->find(key);
+  if (found == from.maintenances->end()) return;
+  const std::string node = found->second->node_name;
+  from.maintenances->erase(found);
+  Erase(from.maintenances_by_node, node, key);
+  notice.Changed(driver, node);
+}
+
+void WatchStore::MaintenancesListed(std::size_t driver, std::vector<NodeMaintenance> objects) {
+  Notice notice(*this);
+  const bool first = !drivers_[driver].maintenances;
+  for (const std::string& key : Missing(drivers_[driver].maintenances, objects)) DropMaintenance(driver, key, notice);
+  for (NodeMaintenance& object : objects) PutMaintenance(driver, std::move(object), notice);
+  if (!first || !nodes_) return;
+  for (const auto& [name, node] : *nodes_) notice.Changed(driver, name);  // "not read" has become "none"
+}
+void WatchStore::MaintenanceChanged(std::size_t driver, NodeMaintenance object) {
+  Notice notice(*this);
+  PutMaintenance(driver, std::move(object), notice);
+}
+void WatchStore::MaintenanceDeleted(std::size_t driver, const NodeMaintenance& object) {
+  Notice notice(*this);
+  if (drivers_[driver].maintenances) DropMaintenance(driver, KeyOf(object), notice);
+}
+
+// ----- all pods of nodes of interest
+
+void WatchStore::ForgetPods(const std::string& node, Notice& notice) {
+  const auto found = pods_.find(node);
+  if (found == pods_.end()) return;
+  if (found->second.known) notice.Changed(node);
+  found->second = {};
+}
+
+void WatchStore::PodsBegin() {
+  Notice notice(*this);
+  ++pod_watch_;
+  for (auto& [node, pods] : pods_) ForgetPods(node, notice);
+}
+
+void WatchStore::PodChanged(Pod pod) {
+  Notice notice(*this);
+  const auto found = pods_.find(pod.node_name);
+  if (found == pods_.end() || (!found->second.known && !found->second.listing)) return;
+  std::shared_ptr<const Pod>& stored = found->second.pods[pod.ref.uid];
+  if (stored && !IsNewerVersion(pod.resource_version, stored->resource_version)) return;
+  if (found->second.known) notice.Changed(pod.node_name);
+  stored = std::make_shared<const Pod>(std::move(pod));
+}
+
+void WatchStore::PodDeleted(const Pod& pod) {
+  Notice notice(*this);
+  const auto found = pods_.find(pod.node_name);
+  if (found == pods_.end()) return;
+  if (found->second.listing) found->second.deleted.insert(pod.ref.uid);
+  if (found->second.pods.erase(pod.ref.uid) > 0 && found->second.known) notice.Changed(pod.node_name);
+}
+
+bool WatchStore::IsWanted(const std::string& node) const {
+  return std::any_of(drivers_.begin(), drivers_.end(),
+                     [&](const Driver& driver) { return driver.interest.contains(node); });
+}
+
+void WatchStore::SetInterest(std::size_t driver, std::set<std::string> nodes) {
+  const std::lock_guard lock(mutex_);
+  drivers_[driver].interest = std::move(nodes);
+  std::erase_if(pods_, [&](const auto& pods) { return !IsWanted(pods.first); });
+  for (const std::string& node : drivers_[driver].interest) pods_.try_emplace(node);
+}
+
+std::optional<int> WatchStore::BeginPodList(const std::string& node) {
+  const std::lock_guard lock(mutex_);
+  const auto found = pods_.find(node);
+  if (found == pods_.end() || pod_watch_ == 0) return std::nullopt;
+  found->second = {.listing = true};
+  return pod_watch_;
+}
+
+bool WatchStore::EndPodList(const std::string& node, int ticket, std::vector<Pod> pods) {
+  Notice notice(*this);
+  const auto found = pods_.find(node);
+  // Void as well if the cordon has changed meanwhile: ForgetPods has ended the listing.
+  if (found == pods_.end() || !found->second.listing || ticket != pod_watch_) return false;
+  for (Pod& pod : pods) {
+    if (found->second.deleted.contains(pod.ref.uid)) continue;
+    std::shared_ptr<const Pod>& stored = found->second.pods[pod.ref.uid];
+    if (stored && !IsNewerVersion(pod.resource_version, stored->resource_version)) continue;
+    stored = std::make_shared<const Pod>(std::move(pod));
+  }
+  found->second.deleted.clear();
+  found->second.listing = false;
+  found->second.known = true;
+  notice.Changed(node);
+  return true;
+}
+
+void WatchStore::AbandonPodList(const std::string& node) {
+  const std::lock_guard lock(mutex_);
+  if (const auto found = pods_.find(node); found != pods_.end()) found->second = {};
+}
+
+// ----- readers
+
+void WatchStore::Subscribe(std::size_t driver, std::function<void()> on_change) {
+  const std::lock_guard calling(calling_);
+  const std::lock_guard lock(mutex_);
+  drivers_[driver].on_change = std::move(on_change);
+}
+
+CacheChanges WatchStore::Take(std::size_t driver) {
+  const std::lock_guard lock(mutex_);
+  return std::exchange(drivers_[driver].changes, {});
+}
+
+std::shared_ptr<const Node> WatchStore::FindNode(const std::string& name) const {
+  const std::lock_guard lock(mutex_);
+  if (!nodes_) return nullptr;
+  const auto found = nodes_->find(name);
+  return found == nodes_->end() ? nullptr : found->second;
+}
+
+std::vector<Node> WatchStore::Nodes(const LabelSelector& selector) const {
+  const std::lock_guard lock(mutex_);
+  std::vector<Node> nodes = Values(nodes_);
+  std::erase_if(nodes, [&](const Node& node) { return !selector.Matches(node.labels); });
+  return nodes;
+}
+
+std::vector<Pod> WatchStore::DriverPods(std::size_t driver, const std::string& node) const {
+  const std::lock_guard lock(mutex_);
+  return ValuesOf(drivers_[driver].pods, drivers_[driver].pods_by_node, node);
+}
+
+std::vector<DaemonSet> WatchStore::DaemonSets(std::size_t driver) const {
+  const std::lock_guard lock(mutex_);
+  return Values(drivers_[driver].daemon_sets);
+}
+
+std::vector<ControllerRevision> WatchStore::Revisions(std::size_t driver) const {
+  const std::lock_guard lock(mutex_);
+  return Values(drivers_[driver].revisions);
+}
+
+std::optional<std::vector<NodeMaintenance>> WatchStore::Maintenances(std::size_t driver,
+                                                                     const std::string& node) const {
+  const std::lock_guard lock(mutex_);
+  if (!drivers_[driver].maintenances) return std::nullopt;
+  return ValuesOf(drivers_[driver].maintenances, drivers_[driver].maintenances_by_node, node);
+}
+
+std::optional<std::vector<Pod>> WatchStore::PodsOn(const std::string& node) const {
+  const std::lock_guard lock(mutex_);
+  const auto found = pods_.find(node);
+  if (found == pods_.end() || !found->second.known) return std::nullopt;
+  std::vector<Pod> pods;
+  for (const auto& [uid, pod] : found->second.pods) pods.push_back(*pod);
+  return pods;
+}
+
+}  // namespace driverupgrade::inline v1::internal

@@ -1,0 +1,112 @@
+// What the watches of WatchCache have told: immutable objects, and who has yet to hear of which change. Does no I/O and
+// has no threads, so that it can be driven step by step.
+#ifndef DRIVERUPGRADE_SRC_INTERNAL_WATCH_STORE_H_
+#define DRIVERUPGRADE_SRC_INTERNAL_WATCH_STORE_H_
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "driverupgrade/watch_cache.h"
+
+namespace driverupgrade::inline v1::internal {
+
+// By `name` or `ns/name`; nullopt until the first list.
+template <typename T>
+using Collection = std::optional<std::map<std::string, std::shared_ptr<const T>>>;
+
+class WatchStore {
+ public:
+  explicit WatchStore(std::size_t drivers) : drivers_(drivers) {}
+
+  // Nodes are of concern to all drivers; what else there is, to one.
+  void NodesListed(std::vector<Node> nodes);
+  void NodeChanged(Node node);
+  void NodeDeleted(const Node& node);
+
+  void DaemonSetsListed(std::size_t driver, std::vector<DaemonSet> objects);
+  void DaemonSetChanged(std::size_t driver, DaemonSet object);
+  void DaemonSetDeleted(std::size_t driver, const DaemonSet& object);
+
+  void RevisionsListed(std::size_t driver, std::vector<ControllerRevision> objects);
+  void RevisionChanged(std::size_t driver, ControllerRevision object);
+  void RevisionDeleted(std::size_t driver, const ControllerRevision& object);
+
+  void DriverPodsListed(std::size_t driver, std::vector<Pod> pods);
+  void DriverPodChanged(std::size_t driver, Pod pod);
+  void DriverPodDeleted(std::size_t driver, const Pod& pod);
+
+  void MaintenancesListed(std::size_t driver, std::vector<NodeMaintenance> objects);
+  void MaintenanceChanged(std::size_t driver, NodeMaintenance object);
+  void MaintenanceDeleted(std::size_t driver, const NodeMaintenance& object);
+
+  // The watch on all pods begins anew: what happened between is not known.
+  void PodsBegin();
+  void PodChanged(Pod pod);
+  void PodDeleted(const Pod& pod);
+
+  void Subscribe(std::size_t driver, std::function<void()> on_change);
+  CacheChanges Take(std::size_t driver);
+
+  std::shared_ptr<const Node> FindNode(const std::string& name) const;
+  std::vector<Node> Nodes(const LabelSelector& selector) const;
+  std::vector<Pod> DriverPods(std::size_t driver, const std::string& node) const;
+  std::vector<DaemonSet> DaemonSets(std::size_t driver) const;
+  std::vector<ControllerRevision> Revisions(std::size_t driver) const;
+  std::optional<std::vector<NodeMaintenance>> Maintenances(std::size_t driver, const std::string& node) const;
+  std::optional<std::vector<Pod>> PodsOn(const std::string& node) const;
+  void SetInterest(std::size_t driver, std::set<std::string> nodes);
+
+  // Around a list of the node's pods: what the watch tells between the two is kept. The ticket is void if the watch has
+  // begun anew, or nobody is interested any more.
+  std::optional<int> BeginPodList(const std::string& node);
+  bool EndPodList(const std::string& node, int ticket, std::vector<Pod> pods);
+  void AbandonPodList(const std::string& node);
+
+ private:
+  struct Driver {
+    Collection<DaemonSet> daemon_sets = std::nullopt;
+    Collection<ControllerRevision> revisions = std::nullopt;
+    Collection<Pod> pods = std::nullopt;
+    std::map<std::string, std::set<std::string>> pods_by_node = {};  // keys in `pods`
+    Collection<NodeMaintenance> maintenances = std::nullopt;
+    std::map<std::string, std::set<std::string>> maintenances_by_node = {};
+    std::set<std::string> interest = {};
+    CacheChanges changes = {.driver = true};
+    std::function<void()> on_change = nullptr;
+  };
+  // The pods of a node of interest.
+  struct NodePods {
+    bool known = false;
+    bool listing = false;
+    std::map<std::string, std::shared_ptr<const Pod>> pods = {};  // by UID
+    std::set<std::string> deleted = {};                           // UIDs, while a list is under way
+  };
+  class Notice;
+
+  void PutNode(Node node, Notice& notice);
+  void DropNode(const std::string& name, Notice& notice);
+  void PutDriverPod(std::size_t driver, Pod pod, Notice& notice);
+  void DropDriverPod(std::size_t driver, const std::string& key, Notice& notice);
+  void PutMaintenance(std::size_t driver, NodeMaintenance object, Notice& notice);
+  void DropMaintenance(std::size_t driver, const std::string& key, Notice& notice);
+  void ForgetPods(const std::string& node, Notice& notice);
+  bool IsWanted(const std::string& node) const;
+
+  mutable std::mutex mutex_;
+  std::mutex calling_;  // held while subscribers are called
+  Collection<Node> nodes_ = std::nullopt;
+  std::vector<Driver> drivers_;
+  std::map<std::string, NodePods> pods_;
+  int pod_watch_ = 0;  // how often the watch on all pods has begun
+};
+
+}  // namespace driverupgrade::inline v1::internal
+
+#endif  // DRIVERUPGRADE_SRC_INTERNAL_WATCH_STORE_H_

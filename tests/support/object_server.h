@@ -1,0 +1,48 @@
+/// The API server's side of one object with a resource version: compare-and-set, and nothing else.
+///
+/// Defines ObjectServer. Tests put their faults around it. Not thread-safe.
+#ifndef DRIVERUPGRADE_TESTS_SUPPORT_OBJECT_SERVER_H_
+#define DRIVERUPGRADE_TESTS_SUPPORT_OBJECT_SERVER_H_
+
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+
+namespace driverupgrade::tests {
+
+template <typename T>
+class ObjectServer {
+ public:
+  absl::StatusOr<T> Get() const {
+    if (!object_) return absl::NotFoundError("no such object");
+    return *object_;
+  }
+  absl::StatusOr<T> Create(T object) {
+    if (object_) return absl::AlreadyExistsError("there is one");
+    return Store(std::move(object));
+  }
+  absl::StatusOr<T> Update(T object) {
+    if (!object_) return absl::NotFoundError("no such object");
+    if (object_->resource_version != object.resource_version) return absl::AbortedError("modified since");
+    return Store(std::move(object));
+  }
+  void Delete() { object_.reset(); }
+  const std::optional<T>& object() const { return object_; }
+
+ private:
+  T Store(T object) {
+    object.resource_version = std::to_string(++version_);
+    object_ = object;
+    return object;
+  }
+
+  std::optional<T> object_;
+  int version_ = 0;
+};
+
+}  // namespace driverupgrade::tests
+
+#endif  // DRIVERUPGRADE_TESTS_SUPPORT_OBJECT_SERVER_H_

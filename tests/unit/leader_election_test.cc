@@ -1,0 +1,429 @@
+#include "driverupgrade/leader_election.h"
+
+#include <deque>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+
+#include "driverupgrade/testing/fake_clock.h"
+#include "support/catch.h"
+#include "support/object_server.h"
+
+namespace driverupgrade::tests {
+namespace {
+
+using driverupgrade::testing::FakeClock;
+
+enum class Fault { kNone, kRefused, kLostBefore, kLostAfter, kConflictAfter };
+
+// A Lease behind a line that fails as told.
+class LeaseFacade final : public ClusterFacade {
+ public:
+  explicit LeaseFacade(ObjectServer<Lease>& server) : server_(server) {}
+  bool Supports(Operation operation) const override { return operation != lacks; }
+  absl::StatusOr<Lease> GetLease(const CallContext&, const GetLeaseParams&) override {
+    ++calls;
+    if (down) return absl::UnavailableError("down");
+    return server_.Get();
+  }
+  absl::StatusOr<Lease> CreateLease(const CallContext& context, const Lease& lease) override {
+    return Write(context, [&] { return server_.Create(lease); });
+  }
+  absl::StatusOr<Lease> UpdateLease(const CallContext& context, const Lease& lease) override {
+    return Write(context, [&] { return server_.Update(lease); });
+  }
+
+  std::optional<Operation> lacks;
+  bool down = false;
+  std::deque<Fault> faults;
+  int calls = 0;
+  absl::Time deadline;
+  std::function<void()> before_answer;
+
+ private:
+  template <typename Apply>
+  absl::StatusOr<Lease> Write(const CallContext& context, Apply&& apply) {
+    ++calls;
+    deadline = context.deadline;
+    Fault fault = down ? Fault::kLostBefore : Fault::kNone;
+    if (!faults.empty()) {
+      fault = faults.front();
+      faults.pop_front();
+    }
+    if (fault == Fault::kRefused) return absl::PermissionDeniedError("forbidden");
+    if (fault == Fault::kLostBefore) return absl::UnavailableError("down");
+    absl::StatusOr<Lease> answer = apply();
+    if (before_answer) before_answer();
+    if (fault == Fault::kLostAfter) return absl::DeadlineExceededError("no answer");
+    if (fault == Fault::kConflictAfter) return absl::AbortedError("a silent replay met its own write");
+    return answer;
+  }
+
+  ObjectServer<Lease>& server_;
+};
+
+struct Replica {
+  Replica(ObjectServer<Lease>& server, std::string identity) : facade(std::make_shared<LeaseFacade>(server)) {
+    election = *LeaderElection::Create(
+        facade, {.ns = "ops", .name = "driver", .identity = std::move(identity), .clock = clock});
+  }
+  // Steps punctually for so long.
+  void Run(absl::Duration duration) {
+    const absl::Time end = clock->Now() + duration;
+    for (absl::Time due = election->Step({}); due <= end; due = election->Step({})) clock->AdvanceTo(due);
+    clock->AdvanceTo(end);
+  }
+  // Steps punctually until it leads, for at most a minute; how long it took.
+  absl::Duration RunUntilLeader() {
+    const absl::Time begin = clock->Now();
+    while (clock->Now() - begin < absl::Minutes(1)) {
+      const absl::Time due = election->Step({});
+      if (election->IsLeader()) break;
+      clock->AdvanceTo(due);
+    }
+    return clock->Now() - begin;
+  }
+
+  std::shared_ptr<FakeClock> clock = std::make_shared<FakeClock>();
+  std::shared_ptr<LeaseFacade> facade;
+  std::unique_ptr<LeaderElection> election;
+};
+
+TEST_CASE("A56: options that cannot keep two leaders apart are refused") {
+  ObjectServer<Lease> server;
+  const auto facade = std::make_shared<LeaseFacade>(server);
+  const LeaderElectionOptions good{.ns = "ops", .name = "driver", .identity = "a"};
+  const auto code = [&](auto&& change) {
+    LeaderElectionOptions options = good;
+    change(options);
+    return LeaderElection::Create(facade, options).status().code();
+  };
+  const auto invalid = absl::StatusCode::kInvalidArgument;
+  CHECK(code([](auto&) {}) == absl::StatusCode::kOk);
+  CHECK(code([](auto& o) { o.ns = ""; }) == invalid);
+  CHECK(code([](auto& o) { o.name = ""; }) == invalid);
+  CHECK(code([](auto& o) { o.identity = ""; }) == invalid);
+  CHECK(code([](auto& o) { o.lease_duration = o.renew_deadline; }) == invalid);
+  CHECK(code([](auto& o) { o.renew_deadline = o.retry_period * 1.2; }) == invalid);
+  CHECK(code([](auto& o) { o.retry_period = absl::ZeroDuration(); }) == invalid);
+  CHECK(code([](auto& o) { o.lease_duration = absl::Milliseconds(15500); }) == invalid);
+  CHECK(LeaderElection::Create(nullptr, good).status().code() == invalid);
+  facade->lacks = Operation::kUpdateLease;
+  CHECK(LeaderElection::Create(facade, good).status().code() == absl::StatusCode::kUnimplemented);
+}
+
+TEST_CASE("A59: a lease is created, renewed with its history kept, and taken over with one transition more") {
+  ObjectServer<Lease> server;
+  Replica a(server, "a");
+  const absl::Time start = a.clock->Now();
+  const absl::Time due = a.election->Step({});
+  CHECK(a.election->IsLeader());
+  CHECK(a.election->leader() == "a");
+  CHECK(due == start + absl::Seconds(2));
+  CHECK(a.election->LeadsUntil() == start + absl::Seconds(10));
+  CHECK(a.facade->deadline == start + absl::Seconds(5));
+  CHECK(a.election->Step({}) == due);  // not due: no call
+  CHECK(a.facade->calls == 2);
+
+  a.clock->AdvanceTo(due);
+  a.election->Step({});
+  CHECK(a.facade->calls == 3);  // a renewal needs no read
+  CHECK(server.object()->acquire_time == start);
+  CHECK(server.object()->renew_time == start + absl::Seconds(2));
+  CHECK(server.object()->duration == absl::Seconds(15));
+  CHECK(server.object()->transitions == 0);
+
+  Replica b(server, "b");
+  b.clock->SetTime(start + absl::Hours(3));  // clocks need not agree
+  CHECK(b.RunUntilLeader() >= absl::Seconds(15));
+  CHECK(server.object()->holder == "b");
+  CHECK(server.object()->transitions == 1);
+  CHECK(server.object()->acquire_time == server.object()->renew_time);
+  a.clock->Advance(absl::Seconds(2));
+  a.election->Step({});
+  CHECK_FALSE(a.election->IsLeader());
+  CHECK(a.election->leader() == "b");
+  CHECK(a.election->terms() == 1);
+}
+
+TEST_CASE("A58: a lease that changes is alive, whatever its times say; one that does not change runs out") {
+  ObjectServer<Lease> server;
+  Lease foreign{.ns = "ops", .name = "driver", .holder = "x", .duration = absl::Seconds(30)};
+  foreign.renew_time = FakeClock::DefaultStart() - absl::Hours(24);
+  (void)server.Create(foreign);
+  Replica b(server, "b");
+  for (int i = 0; i < 100; ++i) {
+    b.Run(absl::Seconds(2));
+    (void)server.Update(*server.object());
+    REQUIRE_FALSE(b.election->IsLeader());
+  }
+  b.election->Step({});
+  // The record's own duration counts, from when it was seen to change.
+  const absl::Duration taken = b.RunUntilLeader();
+  CHECK(taken >= absl::Seconds(28));
+  CHECK(taken <= absl::Seconds(30) + absl::Seconds(4.4));
+}
+
+TEST_CASE("A released or never held lease is free at once (A59, A61)") {
+  ObjectServer<Lease> server;
+  Replica a(server, "a");
+  Replica b(server, "b");
+  a.election->Step({});
+  b.election->Step({});
+  REQUIRE_FALSE(b.election->IsLeader());
+  SECTION("released") {
+    CHECK(a.election->Release({}).ok());
+    CHECK(server.object()->duration == absl::Seconds(1));
+    CHECK(server.object()->transitions == 0);
+  }
+  SECTION("released with a lost answer") {
+    a.facade->faults = {Fault::kLostAfter};
+    CHECK_FALSE(a.election->Release({}).ok());
+    CHECK(a.election->Release({}).ok());
+  }
+  SECTION("released against a conflict") {
+    a.facade->faults = {Fault::kConflictAfter};
+    CHECK(a.election->Release({}).ok());
+  }
+  CHECK_FALSE(a.election->IsLeader());
+  CHECK(server.object()->holder.empty());
+  // At b's next attempt, which a leaves it the time for.
+  const absl::Duration taken = b.RunUntilLeader();
+  CHECK(taken <= absl::Seconds(4.4));
+  CHECK(server.object()->holder == "b");
+  a.clock->Advance(taken);
+  a.election->Step({});
+  CHECK_FALSE(a.election->IsLeader());
+}
+
+TEST_CASE("Release leaves another's lease alone, and a missing one") {
+  ObjectServer<Lease> server;
+  Replica a(server, "a");
+  CHECK(a.election->Release({}).ok());
+  CHECK_FALSE(server.object());
+  Replica b(server, "b");
+  b.election->Step({});
+  const std::string version = server.object()->resource_version;
+  CHECK(a.election->Release({}).ok());
+  CHECK(server.object()->resource_version == version);
+}
+
+TEST_CASE("A crashed leader is replaced within lease_duration + 2.2 retry periods") {
+  for (int i = 0; i < 200; ++i) {
+    ObjectServer<Lease> server;
+    Replica a(server, "a");
+    Replica b(server, "b" + std::to_string(i));
+    a.Run(absl::Seconds(1));
+    b.Run(absl::Milliseconds(50 * i));      // b is somewhere in its waits
+    (void)server.Update(*server.object());  // the last sign of life
+    const absl::Duration taken = b.RunUntilLeader();
+    CAPTURE(i, absl::FormatDuration(taken));
+    REQUIRE(taken >= absl::Seconds(15));
+    REQUIRE(taken <= absl::Seconds(15) + 2.2 * absl::Seconds(2));
+  }
+}
+
+TEST_CASE("API server down: 9 s are survived, at 10 s leadership ends, and it is taken up again") {
+  ObjectServer<Lease> server;
+  Replica a(server, "a");
+  a.Run(absl::Seconds(30));
+  a.election->Step({});
+  a.facade->down = true;
+  SECTION("9 s") {
+    a.Run(absl::Seconds(9));
+    CHECK(a.election->IsLeader());
+    CHECK(absl::IsUnavailable(a.election->status()));
+    a.facade->down = false;
+    a.Run(absl::Seconds(2));
+    CHECK(a.election->status().ok());
+    CHECK(a.election->IsLeader());
+    CHECK(a.election->terms() == 1);
+  }
+  SECTION("11 s and 60 s") {
+    const absl::Duration outage = GENERATE(absl::Seconds(11), absl::Seconds(60));
+    const std::optional<absl::Time> end = a.election->LeadsUntil();
+    REQUIRE(end);
+    a.Run(*end - a.clock->Now() - absl::Nanoseconds(1));
+    CHECK(a.election->IsLeader());
+    a.clock->Advance(absl::Nanoseconds(1));
+    CHECK_FALSE(a.election->IsLeader());
+    CHECK_FALSE(a.election->LeadsUntil());
+    a.Run(outage - absl::Seconds(10));
+    CHECK_FALSE(a.election->IsLeader());
+    a.facade->down = false;
+    CHECK(a.RunUntilLeader() <= absl::Seconds(4.4));
+    CHECK(a.election->terms() == 2);
+    CHECK(server.object()->transitions == 0);  // nobody else had it (A59)
+  }
+}
+
+TEST_CASE("A write whose outcome is not known makes neither a leader nor a loser") {
+  const Fault fault = GENERATE(Fault::kLostBefore, Fault::kLostAfter, Fault::kConflictAfter);
+  ObjectServer<Lease> server;
+  Replica a(server, "a");
+  SECTION("to acquire") {
+    a.facade->faults = {fault};
+    a.election->Step({});
+    CHECK_FALSE(a.election->IsLeader());
+    CHECK(a.RunUntilLeader() <= absl::Seconds(4.4));
+    CHECK(server.object()->transitions == 0);
+  }
+  SECTION("to renew") {
+    a.election->Step({});
+    const std::optional<absl::Time> until = a.election->LeadsUntil();
+    a.clock->Advance(absl::Seconds(2));
+    a.facade->faults = {fault};
+    a.election->Step({});
+    CHECK(a.election->IsLeader());
+    // A conflict is read and settled at once.
+    if (fault != Fault::kConflictAfter) CHECK(a.election->LeadsUntil() == until);
+    a.Run(absl::Seconds(20));
+    CHECK(a.election->IsLeader());
+    CHECK(a.election->terms() == 1);
+  }
+}
+
+TEST_CASE("What hinders an attempt is told, and a renewal that is refused ends like any other") {
+  ObjectServer<Lease> server;
+  Replica a(server, "a");
+  a.facade->faults = {Fault::kRefused};
+  a.election->Step({});
+  CHECK(absl::IsPermissionDenied(a.election->status()));
+  CHECK_FALSE(a.election->IsLeader());
+}
+
+TEST_CASE("A renewal counts from before it was sent") {
+  ObjectServer<Lease> server;
+  Replica a(server, "a");
+  a.facade->before_answer = [&] { a.clock->Advance(absl::Seconds(4)); };
+  const absl::Time sent = a.clock->Now();
+  a.election->Step({});
+  CHECK(a.election->LeadsUntil() == sent + absl::Seconds(10));
+  SECTION("and an answer that comes too late makes no leader") {
+    a.facade->before_answer = [&] { a.clock->Advance(absl::Seconds(10)); };
+    a.clock->Advance(absl::Seconds(2));
+    a.election->Step({});
+    CHECK_FALSE(a.election->IsLeader());
+    CHECK(server.object()->holder == "a");
+  }
+}
+
+TEST_CASE("A clock that jumps forwards ends leadership early and starts none early") {
+  ObjectServer<Lease> server;
+  Replica a(server, "a");
+  Replica b(server, "b");
+  a.election->Step({});
+  b.election->Step({});
+  SECTION("the leader's") {
+    a.clock->Advance(absl::Hours(1));
+    CHECK_FALSE(a.election->IsLeader());
+    a.election->Step({});
+    CHECK(a.election->IsLeader());
+    CHECK(a.election->terms() == 2);
+  }
+  SECTION("a candidate's") {
+    b.clock->Advance(absl::Hours(1));
+    b.election->Step({});
+    CHECK_FALSE(b.election->IsLeader());
+    // The jump counted for one wait at most, so the leader's 10 s are over before it takes the lease.
+    CHECK(b.RunUntilLeader() >= absl::Seconds(10.6));
+  }
+}
+
+TEST_CASE("A clock that is turned back ends leadership until a renewal, and delays a candidate") {
+  ObjectServer<Lease> server;
+  Replica a(server, "a");
+  Replica b(server, "b");
+  a.election->Step({});
+  b.election->Step({});
+  SECTION("the leader's") {
+    a.clock->Advance(-absl::Hours(1));
+    CHECK_FALSE(a.election->IsLeader());
+    CHECK_FALSE(a.election->LeadsUntil());
+    CHECK(a.election->Step({}) == a.clock->Now() + absl::Seconds(2));  // due at once, not in an hour
+    CHECK(a.election->IsLeader());
+  }
+  SECTION("the leader's, while it waits for an answer") {
+    a.clock->Advance(absl::Seconds(2));
+    a.facade->before_answer = [&] {
+      a.clock->Advance(absl::Seconds(3));
+      a.election->IsLeader();  // as another thread may ask
+      a.clock->Advance(-absl::Seconds(2));
+    };
+    a.election->Step({});
+    CHECK_FALSE(a.election->IsLeader());
+    a.facade->before_answer = nullptr;
+    CHECK(a.RunUntilLeader() <= absl::Seconds(4.4));
+  }
+  SECTION("a candidate's") {
+    b.clock->Advance(-absl::Hours(1));
+    const absl::Duration taken = b.RunUntilLeader();
+    CHECK(taken >= absl::Seconds(15));
+    CHECK(taken <= absl::Seconds(15) + absl::Seconds(4.4));
+  }
+}
+
+TEST_CASE("A replica that was stopped reads before it acts") {
+  ObjectServer<Lease> server;
+  Replica a(server, "a");
+  Replica b(server, "b");
+  a.election->Step({});
+  b.election->Step({});
+  b.clock->Advance(absl::Minutes(2));
+  a.Run(absl::Minutes(2));
+  b.election->Step({});
+  CHECK_FALSE(b.election->IsLeader());
+  CHECK(server.object()->holder == "a");
+}
+
+TEST_CASE(
+    "A lease that was deleted lasts as long as it would have for those who saw it, and its holder makes it anew") {
+  ObjectServer<Lease> server;
+  Replica a(server, "a");
+  Replica b(server, "b");
+  a.election->Step({});
+  b.election->Step({});
+  server.Delete();
+  SECTION("the holder") {
+    a.clock->Advance(absl::Seconds(2));
+    a.election->Step({});
+    CHECK(a.election->IsLeader());
+    CHECK(a.election->terms() == 1);
+    CHECK(server.object()->holder == "a");
+  }
+  SECTION("a candidate") {
+    const absl::Duration taken = b.RunUntilLeader();
+    CHECK(taken >= absl::Seconds(15));
+    CHECK(server.object()->holder == "b");
+  }
+}
+
+TEST_CASE("Candidates spread their attempts, the same in every run") {
+  ObjectServer<Lease> server;
+  (void)server.Create({.ns = "ops", .name = "driver", .holder = "x", .duration = absl::Hours(1)});
+  std::set<absl::Duration> waits;
+  for (int i = 0; i < 50; ++i) {
+    Replica one(server, "b" + std::to_string(i));
+    Replica same(server, "b" + std::to_string(i));
+    const absl::Time due = one.election->Step({});
+    CHECK(due == same.election->Step({}));
+    const absl::Duration wait = due - one.clock->Now();
+    CHECK(wait >= absl::Seconds(2));
+    CHECK(wait < absl::Seconds(4.4));
+    waits.insert(wait);
+  }
+  CHECK(waits.size() > 40);
+}
+
+TEST_CASE("A duration that makes no sense is replaced by our own") {
+  ObjectServer<Lease> server;
+  (void)server.Create({.ns = "ops", .name = "driver", .holder = "x"});
+  Replica b(server, "b");
+  CHECK(b.RunUntilLeader() >= absl::Seconds(15));
+}
+
+}  // namespace
+}  // namespace driverupgrade::tests

@@ -1,0 +1,222 @@
+// What a cache makes of what its watches tell (arch-A11, A14-A18).
+#include "internal/watch_store.h"
+
+#include "driverupgrade/testing/builders.h"
+#include "support/catch.h"
+
+namespace driverupgrade::internal {
+namespace {
+
+using Names = std::set<std::string>;
+
+Node NodeAt(std::string name, std::string version, bool unschedulable = false) {
+  return {.name = name, .uid = name + "-uid", .resource_version = std::move(version), .unschedulable = unschedulable};
+}
+
+Pod PodAt(std::string name, std::string node, std::string version) {
+  return {.ref = {.ns = "team-a", .name = name, .uid = name + "-uid"},
+          .resource_version = std::move(version),
+          .node_name = std::move(node)};
+}
+
+Names PodNames(const WatchStore& store, const std::string& node) {
+  Names names;
+  for (const Pod& pod : store.PodsOn(node).value_or(std::vector<Pod>{{.ref = {.name = "unknown"}}})) {
+    names.insert(pod.ref.name);
+  }
+  return names;
+}
+
+/// A store with the nodes n1 and n2, whose changes have been taken; driver 0 is interested in n1.
+struct Store : WatchStore {
+  Store() : WatchStore(2) {
+    NodesListed({NodeAt("n1", "1", true), NodeAt("n2", "2")});
+    PodsBegin();
+    SetInterest(0, {"n1"});
+    Take(0);
+    Take(1);
+  }
+  void ListPods(const std::string& node, std::vector<Pod> pods) {
+    const auto ticket = BeginPodList(node);
+    REQUIRE(ticket);
+    REQUIRE(EndPodList(node, *ticket, std::move(pods)));
+    Take(0);
+    Take(1);
+  }
+};
+
+TEST_CASE("Everybody hears of a node that changed, once, and only a driver of its own pods") {
+  Store store;
+  store.NodeChanged(NodeAt("n1", "3", true));
+  CHECK(store.Take(0).nodes == Names{"n1"});
+  CHECK(store.Take(0).empty());
+  CHECK(store.Take(1).nodes == Names{"n1"});
+
+  store.DriverPodChanged(1, PodAt("driver", "n2", "4"));
+  CHECK(store.Take(0).empty());
+  CHECK(store.Take(1).nodes == Names{"n2"});
+  store.DriverPodChanged(1, PodAt("driver", "n2", "4"));
+  CHECK(store.Take(1).empty());
+  store.DriverPodDeleted(1, PodAt("driver", "n2", "5"));
+  CHECK(store.Take(1).nodes == Names{"n2"});
+}
+
+TEST_CASE("A subscriber is woken by the first change after it has asked, not by each") {
+  Store store;
+  int woken = 0;
+  store.Subscribe(0, [&] { ++woken; });
+  store.NodeChanged(NodeAt("n1", "3", true));
+  store.NodeChanged(NodeAt("n2", "4"));
+  CHECK(woken == 1);
+  store.Take(0);
+  store.NodeChanged(NodeAt("n2", "5"));
+  CHECK(woken == 2);
+  store.Subscribe(0, nullptr);
+  store.Take(0);
+  store.NodeChanged(NodeAt("n2", "6"));
+  CHECK(woken == 2);
+}
+
+TEST_CASE("A18: a list that is read anew tells what is gone, what is new and what is another") {
+  Store store;
+  store.NodesListed({NodeAt("n1", "1", true), NodeAt("n3", "9")});
+  CHECK(store.Take(0).nodes == Names{"n2", "n3"});
+  CHECK(store.FindNode("n2") == nullptr);
+  CHECK(store.FindNode("n3")->resource_version == "9");
+
+  store.DriverPodsListed(0, {PodAt("a", "n1", "5"), PodAt("b", "", "6")});
+  CacheChanges changes = store.Take(0);
+  CHECK(changes.nodes == Names{"n1"});
+  CHECK(changes.driver);  // a pod without a node
+  store.DriverPodsListed(0, {PodAt("b", "n3", "7")});
+  changes = store.Take(0);
+  CHECK(changes.nodes == Names{"n1", "n3"});
+  CHECK(store.DriverPods(0, "n1").empty());
+  CHECK(store.DriverPods(0, "").empty());
+}
+
+TEST_CASE("What the watch tells late does not undo what our own write has told") {
+  Store store;
+  store.NodeChanged(NodeAt("n2", "10", true));  // the answer to our patch
+  store.Take(0);
+  store.NodeChanged(NodeAt("n2", "7"));
+  CHECK(store.Take(0).empty());
+  CHECK(store.FindNode("n2")->unschedulable);
+  // But another node of that name is another node.
+  Node reborn = NodeAt("n2", "8");
+  reborn.uid = "reborn";
+  store.NodeChanged(reborn);
+  CHECK(store.FindNode("n2")->uid == "reborn");
+  // And the end of the first is not the end of the second.
+  store.NodeDeleted(NodeAt("n2", "9"));
+  CHECK(store.FindNode("n2") != nullptr);
+}
+
+TEST_CASE("arch-A11: pods of a node are unknown until they are listed, then followed") {
+  Store store;
+  CHECK_FALSE(store.PodsOn("n1"));
+  store.PodChanged(PodAt("early", "n1", "3"));
+  CHECK_FALSE(store.PodsOn("n1"));
+  store.ListPods("n1", {PodAt("a", "n1", "5")});
+  CHECK(PodNames(store, "n1") == Names{"a"});
+  store.PodChanged(PodAt("b", "n1", "6"));
+  CHECK(store.Take(0).nodes == Names{"n1"});
+  store.PodDeleted(PodAt("a", "n1", "7"));
+  CHECK(PodNames(store, "n1") == Names{"b"});
+  store.PodChanged(PodAt("c", "n2", "8"));
+  CHECK_FALSE(store.PodsOn("n2"));
+}
+
+TEST_CASE("arch-A11: what the watch tells while the list is under way is kept") {
+  Store store;
+  const auto ticket = store.BeginPodList("n1");
+  REQUIRE(ticket);
+  store.PodChanged(PodAt("new", "n1", "9"));    // after the list
+  store.PodDeleted(PodAt("gone", "n1", "10"));  // after the list, which still has it
+  store.PodChanged(PodAt("a", "n1", "8"));      // newer than in the list
+  store.PodChanged(PodAt("b", "n1", "2"));      // older than in the list
+  REQUIRE(store.EndPodList("n1", *ticket, {PodAt("a", "n1", "5"), PodAt("b", "n1", "6"), PodAt("gone", "n1", "4")}));
+  CHECK(PodNames(store, "n1") == Names{"new", "a", "b"});
+  const std::vector<Pod> pods = *store.PodsOn("n1");
+  for (const Pod& pod : pods) {
+    if (pod.ref.name == "a") CHECK(pod.resource_version == "8");
+    if (pod.ref.name == "b") CHECK(pod.resource_version == "6");
+  }
+}
+
+TEST_CASE("arch-A11: pods become unknown again when the cordon changes, the watch begins anew, or nobody asks") {
+  Store store;
+  store.ListPods("n1", {PodAt("a", "n1", "5")});
+  SECTION("uncordoned, and cordoned again") {
+    store.NodeChanged(NodeAt("n1", "20", false));
+    CHECK_FALSE(store.PodsOn("n1"));
+    store.NodeChanged(NodeAt("n1", "21", true));
+    CHECK_FALSE(store.PodsOn("n1"));
+  }
+  SECTION("another change of the node leaves them known") {
+    store.NodeChanged(NodeAt("n1", "20", true));
+    CHECK(store.PodsOn("n1"));
+  }
+  SECTION("the watch begins anew") {
+    store.PodsBegin();
+    CHECK_FALSE(store.PodsOn("n1"));
+    CHECK(store.Take(0).nodes == Names{"n1"});
+  }
+  SECTION("nobody is interested") {
+    store.SetInterest(1, {"n1"});
+    store.SetInterest(0, {});
+    CHECK(store.PodsOn("n1"));
+    store.SetInterest(1, {});
+    CHECK_FALSE(store.PodsOn("n1"));
+  }
+}
+
+TEST_CASE("arch-A11: a list that was overtaken is void") {
+  Store store;
+  const auto ticket = store.BeginPodList("n1");
+  REQUIRE(ticket);
+  SECTION("by a watch that began anew") { store.PodsBegin(); }
+  SECTION("by the cordon") { store.NodeChanged(NodeAt("n1", "20", false)); }
+  SECTION("by lost interest") { store.SetInterest(0, {}); }
+  CHECK_FALSE(store.EndPodList("n1", *ticket, {PodAt("a", "n1", "5")}));
+  CHECK_FALSE(store.PodsOn("n1"));
+}
+
+TEST_CASE("arch-A11: no list before the watch on pods has begun") {
+  WatchStore store(1);
+  store.SetInterest(0, {"n1"});
+  CHECK_FALSE(store.BeginPodList("n1"));
+}
+
+TEST_CASE("NodeMaintenances that have not been read are not absent") {
+  Store store;
+  CHECK_FALSE(store.Maintenances(0, "n1"));
+  store.MaintenancesListed(0, {});
+  CHECK(store.Take(0).nodes == Names{"n1", "n2"});
+  CHECK(store.Maintenances(0, "n1")->empty());
+  const NodeMaintenance object{.ns = "m", .name = "x-n1", .uid = "1", .resource_version = "1", .node_name = "n1"};
+  store.MaintenanceChanged(0, object);
+  CHECK(store.Take(0).nodes == Names{"n1"});
+  CHECK(store.Maintenances(0, "n1")->size() == 1);
+  store.MaintenanceDeleted(0, object);
+  CHECK(store.Maintenances(0, "n1")->empty());
+  CHECK_FALSE(store.Maintenances(1, "n1"));
+}
+
+TEST_CASE("A DaemonSet or a revision that changed is news for the driver as a whole") {
+  Store store;
+  const DaemonSet daemon_set{.ns = "d", .name = "driver", .uid = "1", .generation = 1};
+  store.DaemonSetsListed(0, {daemon_set});
+  CHECK(store.Take(0).driver);
+  store.DaemonSetChanged(0, daemon_set);
+  CHECK(store.Take(0).empty());
+  store.RevisionChanged(0, {.ns = "d", .name = "driver-1", .revision = 1});
+  CHECK(store.Take(0).driver);
+  CHECK(store.Revisions(0).size() == 1);
+  store.DaemonSetDeleted(0, daemon_set);
+  CHECK(store.Take(0).driver);
+  CHECK(store.DaemonSets(0).empty());
+}
+
+}  // namespace
+}  // namespace driverupgrade::internal

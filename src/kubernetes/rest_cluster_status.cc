@@ -97,6 +97,11 @@ absl::Status MakeFailure(std::string_view attempted, HttpVerb verb, const HttpRe
   return status;
 }
 
+// `Gone` is what servers up to 1.17 said.
+bool SaysTooOld(int http_status, const ApiStatus& body) {
+  return http_status == 410 || body.reason == "Expired" || body.reason == "Gone";
+}
+
 const ApiStatus::Cause* FindCause(const ApiStatus& body, std::string_view reason) {
   const auto found = std::find_if(body.causes.begin(), body.causes.end(),
                                   [&](const ApiStatus::Cause& cause) { return cause.reason == reason; });
@@ -146,6 +151,20 @@ EvictionAnswer RefusedBy(const ApiStatus& body) {
 
 absl::Status FailureOf(std::string_view attempted, HttpVerb verb, const HttpResponse& response) {
   return MakeFailure(attempted, verb, response, BodyOf(response));
+}
+
+absl::Status WatchFailureOf(std::string_view attempted, const HttpResponse& response) {
+  const ApiStatus body = BodyOf(response);
+  absl::Status failure = MakeFailure(attempted, HttpVerb::kGet, response, body);
+  return SaysTooOld(response.status, body) ? absl::OutOfRangeError(failure.message()) : failure;
+}
+
+absl::Status WatchFailureOf(std::string_view attempted, const ApiStatus& error) {
+  const bool too_old = SaysTooOld(error.code, error);
+  HttpResponse response{.status = error.code};
+  if (response.status < 300) response.status = too_old ? 410 : 500;
+  absl::Status failure = MakeFailure(attempted, HttpVerb::kGet, response, error);
+  return too_old ? absl::OutOfRangeError(failure.message()) : failure;
 }
 
 absl::Status TransportFailure(std::string_view attempted, const absl::Status& status) {

@@ -8,6 +8,7 @@
 #include "absl/status/statusor.h"
 #include "driverupgrade/cluster_facade.h"
 #include "driverupgrade/kubernetes/http_transport.h"
+#include "driverupgrade/wire/kubernetes_json.h"
 
 namespace driverupgrade::inline v1::internal {
 
@@ -15,6 +16,11 @@ inline bool IsSuccess(const HttpResponse& response) { return response.status >= 
 
 // The failure that `response`, which is no success, tells of. `attempted`: "patch node gpu-7".
 absl::Status FailureOf(std::string_view attempted, HttpVerb verb, const HttpResponse& response);
+
+// The same of a watch, for which 410 is OutOfRange (A16).
+absl::Status WatchFailureOf(std::string_view attempted, const HttpResponse& response);
+// The same of the error that an accepted watch ended with. One without a code is the server's own, as 500.
+absl::Status WatchFailureOf(std::string_view attempted, const ApiStatus& error);
 
 // `status` of a transport, with what was attempted in front. Keeps the code and the payloads.
 absl::Status TransportFailure(std::string_view attempted, const absl::Status& status);

@@ -29,10 +29,11 @@ struct RestClusterOptions {
 };
 
 /// Supports every Operation, and adds nothing to the contract of the seam but requests: one for each call,
-/// one for each page of a list. No retries, no cache, no policy. Thread-safe if `transport` is, which must
-/// not be null; holds a share of it.
+/// one for each page of a list, and for a watch those of its list and one that stays open. No retries, no
+/// cache, no policy. Thread-safe if `transport` is, which must not be null; holds a share of it.
 ///
-/// Needs the API groups v1, apps/v1 and policy/v1 (Kubernetes 1.22 or newer).
+/// Needs the API groups v1, apps/v1, policy/v1 and, for leases, coordination.k8s.io/v1 (Kubernetes 1.22 or
+/// newer).
 ///
 /// - Error texts say what was attempted on what and what the server said, in one line of bounded length
 ///   without control characters: `patch node gpu-7: 409 Conflict: Operation cannot be fulfilled on ...`.
@@ -40,11 +41,21 @@ struct RestClusterOptions {
 ///   them is applied; a bare 409 to a create is AlreadyExists (A3); other codes below 500 are Unknown. An
 ///   answer that cannot be understood is Unavailable: after a write it may have been applied. An error of the
 ///   transport keeps its code and its mark (RequestWasNotSent).
-/// - Where a page of a list has expired (410), the list begins anew, once (A9). Any other 410 is Unavailable.
-/// - A selector of Nothing selects nothing: that list is empty without a request.
+/// - Where a page of a list has expired (410), the list begins anew, once (A9). Any other 410 is Unavailable,
+///   but for that of a watch.
+/// - A selector of Nothing selects nothing: that list is empty without a request. A watch of it is OK at once:
+///   it gives the empty list, at the empty version, unless it goes on after a version. Do not repeat it.
 /// - Names are checked before anything is sent: one that is empty, `.`, `..`, or holds `/`, `%`, a space or a
-///   control character is InvalidArgument (S11). So is a write without a UID, or a patch without a resource
-///   version. An empty namespace means all of them only where the seam says so.
+///   control character is InvalidArgument (S11). So is a write without a UID, or a patch or an update without
+///   a resource version. An empty namespace means all of them only where the seam says so.
+/// - Watch...: the list is read as the List... of that kind reads it, with every page in memory; with
+///   `list = false`, one object is read for the version. Bookmarks are asked for. The timeout is rounded up to
+///   whole seconds, at least one. An event of an unknown type is skipped (A12). A line that is no event is
+///   Unavailable, and will be again if the watch goes on at the same version. A line over the transport's limit
+///   is its OutOfRange: to begin anew is right there, too. The transport must let a stream be silent for longer
+///   than the timeout. WatchParams::ns may be empty for every kind.
+/// - UpdateLease, UpdateConfigMap: one PUT of what Lease and ConfigMap have. Whatever else the object had
+///   (labels, annotations, owners, `binaryData`) is removed; so write objects of your own only.
 /// - PatchNode: also the 422 that a changed UID may cause is Aborted.
 /// - EvictPod: a 403 in which a budget's own state is the reason (E11, E12) is kRefusedByBudget, too.
 /// - RecordEvent: an Event that already exists is this one, sent before (see FormatEvent), and thus OK.

@@ -104,6 +104,14 @@ void FakeCluster::StopMaintenanceOperator() {
   impl_->With([](Model& model) { model.StopMaintenanceOperator(); });
 }
 
+bool FakeCluster::RemoveLease(const std::string& ns, const std::string& name) {
+  return impl_->With([&](Model& model) { return model.RemoveLease({ns, name}); });
+}
+
+bool FakeCluster::RemoveConfigMap(const std::string& ns, const std::string& name) {
+  return impl_->With([&](Model& model) { return model.RemoveConfigMap({ns, name}); });
+}
+
 bool FakeCluster::SetNodeReady(const std::string& node_name, bool ready) {
   return impl_->With([&](Model& model) {
     return model.EditNode(Actor::kCluster, node_name, [&](Node& node) { node.ready = ready; });
@@ -230,6 +238,20 @@ std::optional<NodeMaintenance> FakeCluster::node_maintenance(const std::string& 
 
 std::vector<NodeMaintenance> FakeCluster::node_maintenances() const {
   return impl_->With([](Model& model) { return model.ListNodeMaintenances(""); });
+}
+
+std::optional<Lease> FakeCluster::lease(const std::string& ns, const std::string& name) const {
+  return impl_->With([&](Model& model) -> std::optional<Lease> {
+    const Lease* lease = model.FindLease({ns, name});
+    return lease != nullptr ? std::optional(*lease) : std::nullopt;
+  });
+}
+
+std::optional<ConfigMap> FakeCluster::config_map(const std::string& ns, const std::string& name) const {
+  return impl_->With([&](Model& model) -> std::optional<ConfigMap> {
+    const ConfigMap* config_map = model.FindConfigMap({ns, name});
+    return config_map != nullptr ? std::optional(*config_map) : std::nullopt;
+  });
 }
 
 std::vector<RecordEventParams> FakeCluster::events() const {

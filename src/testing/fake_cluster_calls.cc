@@ -39,6 +39,17 @@ std::string PatchText(const PatchNodeMaintenanceParams& params) {
   return text;
 }
 
+Description DescribeLease(const Lease& lease) {
+  return {lease.ns + "/" + lease.name,
+          fmt::format("resourceVersion={} holder={}", lease.resource_version, lease.holder)};
+}
+
+Description DescribeConfigMap(const ConfigMap& config_map) {
+  std::string text = fmt::format("resourceVersion={}", config_map.resource_version);
+  for (const auto& [key, value] : config_map.data) text += fmt::format(" {}={}", key, value);
+  return {config_map.ns + "/" + config_map.name, std::move(text)};
+}
+
 std::string UidText(const std::string& uid) { return fmt::format("uid={}", uid); }
 
 }  // namespace
@@ -200,6 +211,50 @@ absl::Status FakeCluster::DeleteNodeMaintenance(const CallContext& context, cons
             return Done{};
           })
       .status();
+}
+
+absl::StatusOr<Lease> FakeCluster::GetLease(const CallContext& context, const GetLeaseParams& params) {
+  return impl_->Run<Lease>(
+      context, Operation::kGetLease, [&] { return Description(params.ns + "/" + params.name, ""); },
+      [&](Model& model) -> absl::StatusOr<Lease> {
+        const Lease* found = model.FindLease({params.ns, params.name});
+        if (found != nullptr) return *found;
+        return absl::NotFoundError(fmt::format("leases.coordination.k8s.io \"{}\" not found", params.name));
+      });
+}
+
+absl::StatusOr<ConfigMap> FakeCluster::GetConfigMap(const CallContext& context, const GetConfigMapParams& params) {
+  return impl_->Run<ConfigMap>(
+      context, Operation::kGetConfigMap, [&] { return Description(params.ns + "/" + params.name, ""); },
+      [&](Model& model) -> absl::StatusOr<ConfigMap> {
+        const ConfigMap* found = model.FindConfigMap({params.ns, params.name});
+        if (found != nullptr) return *found;
+        return absl::NotFoundError(fmt::format("configmaps \"{}\" not found", params.name));
+      });
+}
+
+absl::StatusOr<Lease> FakeCluster::CreateLease(const CallContext& context, const Lease& lease) {
+  return impl_->Run<Lease>(
+      context, Operation::kCreateLease, [&] { return DescribeLease(lease); },
+      [&](Model& model) { return model.CreateLease(lease); });
+}
+
+absl::StatusOr<Lease> FakeCluster::UpdateLease(const CallContext& context, const Lease& lease) {
+  return impl_->Run<Lease>(
+      context, Operation::kUpdateLease, [&] { return DescribeLease(lease); },
+      [&](Model& model) { return model.UpdateLease(lease); });
+}
+
+absl::StatusOr<ConfigMap> FakeCluster::CreateConfigMap(const CallContext& context, const ConfigMap& config_map) {
+  return impl_->Run<ConfigMap>(
+      context, Operation::kCreateConfigMap, [&] { return DescribeConfigMap(config_map); },
+      [&](Model& model) { return model.CreateConfigMap(config_map); });
+}
+
+absl::StatusOr<ConfigMap> FakeCluster::UpdateConfigMap(const CallContext& context, const ConfigMap& config_map) {
+  return impl_->Run<ConfigMap>(
+      context, Operation::kUpdateConfigMap, [&] { return DescribeConfigMap(config_map); },
+      [&](Model& model) { return model.UpdateConfigMap(config_map); });
 }
 
 absl::Status FakeCluster::RecordEvent(const CallContext& context, const RecordEventParams& params) {

@@ -4,7 +4,7 @@
 // One class in several files, by who acts: fake_cluster_store.cc (what etcd and garbage collection do),
 // fake_cluster_eviction.cc (API server, disruption controller), fake_cluster_daemon_sets.cc,
 // fake_cluster_workloads.cc (ReplicaSets, StatefulSets, scheduler), fake_cluster_kubelet.cc,
-// fake_cluster_maintenance.cc (NodeMaintenances, the maintenance operator).
+// fake_cluster_maintenance.cc (NodeMaintenances, the maintenance operator), fake_cluster_leases.cc (Leases, ConfigMaps).
 #ifndef DRIVERUPGRADE_SRC_TESTING_FAKE_CLUSTER_MODEL_H_
 #define DRIVERUPGRADE_SRC_TESTING_FAKE_CLUSTER_MODEL_H_
 
@@ -172,6 +172,14 @@ class Model {
   absl::StatusOr<NodeMaintenance> CreateNodeMaintenance(NodeMaintenance object);
   absl::StatusOr<NodeMaintenance> PatchNodeMaintenance(const PatchNodeMaintenanceParams& params);
   absl::Status DeleteNodeMaintenance(const DeleteNodeMaintenanceParams& params);
+  const Lease* FindLease(const Key& key) const;
+  const ConfigMap* FindConfigMap(const Key& key) const;
+  absl::StatusOr<Lease> CreateLease(Lease lease);
+  absl::StatusOr<Lease> UpdateLease(Lease lease);
+  absl::StatusOr<ConfigMap> CreateConfigMap(ConfigMap config_map);
+  absl::StatusOr<ConfigMap> UpdateConfigMap(ConfigMap config_map);
+  bool RemoveLease(const Key& key);
+  bool RemoveConfigMap(const Key& key);
   bool IsTerminating(const std::string& ns) const { return terminating_namespaces_.count(ns) > 0; }
 
  private:
@@ -205,6 +213,16 @@ class Model {
   void QueueForPod(absl::Duration delay, EffectKind kind, const Pod& pod);
   void OnNodeChanged(const Node* before, const Node* after);
   void OnPodChanged(const Pod* before, const Pod* after);
+
+  // API server: objects that are replaced as a whole, of the resource that the kind names.
+  template <class T>
+  struct RecordKind;
+  template <class T>
+  absl::StatusOr<T> CreateRecord(const RecordKind<T>& kind, T object);
+  template <class T>
+  absl::StatusOr<T> UpdateRecord(const RecordKind<T>& kind, T object);
+  template <class T>
+  bool RemoveRecord(const RecordKind<T>& kind, const Key& key);
 
   // API server and disruption controller.
   void StartDeletion(Actor actor, const Key& key);
@@ -270,6 +288,8 @@ class Model {
   /// By UID, which is in order of creation.
   std::map<std::string, WorkloadRecord> workloads_;
   std::map<Key, MaintenanceRecord> maintenances_;
+  std::map<Key, std::shared_ptr<const Lease>> leases_;
+  std::map<Key, std::shared_ptr<const ConfigMap>> config_maps_;
   std::int64_t maintenance_count_ = 0;
   /// nullopt: it does not run.
   std::optional<MaintenanceOperatorOptions> maintenance_operator_;
@@ -290,6 +310,10 @@ class Model {
   std::map<std::string, std::vector<Effect>> held_effects_;
 };
 
+/// Whether there is a watch of that kind, and so a log.
+template <class T>
+inline constexpr bool kIsWatched = !std::is_same_v<T, Lease> && !std::is_same_v<T, ConfigMap>;
+
 template <class T>
 void Model::Commit(Actor actor, Versions<T> Change::*kind, std::type_identity_t<std::shared_ptr<const T>> before,
                    std::type_identity_t<std::shared_ptr<const T>> after) {
@@ -298,7 +322,9 @@ void Model::Commit(Actor actor, Versions<T> Change::*kind, std::type_identity_t<
     change.*kind = {.before = before.get(), .after = after.get()};
     observer_(change);
   }
-  std::get<ObjectLog<T>>(logs_).Append({revision_, std::move(before), std::move(after)}, options_.watch_log_size);
+  if constexpr (kIsWatched<T>) {
+    std::get<ObjectLog<T>>(logs_).Append({revision_, std::move(before), std::move(after)}, options_.watch_log_size);
+  }
 }
 
 template <class T>

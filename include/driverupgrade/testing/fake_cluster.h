@@ -192,6 +192,8 @@ struct Change {
   Versions<DaemonSet> daemon_set = {};
   Versions<ControllerRevision> controller_revision = {};
   Versions<NodeMaintenance> node_maintenance = {};
+  Versions<Lease> lease = {};
+  Versions<ConfigMap> config_map = {};
 };
 /// Runs after each commit, on whichever thread made it happen, with the cluster locked: it must not use the cluster, but sees every change, in
 /// order.
@@ -247,6 +249,9 @@ class FakeCluster final : public ClusterFacade {
   /// Until then nobody cares for NodeMaintenances. It begins with those that exist.
   void RunMaintenanceOperator(MaintenanceOperatorOptions options = {});
   void StopMaintenanceOperator();
+  /// They are created and changed through the facade, by this client or another.
+  bool RemoveLease(const std::string& ns, const std::string& name);
+  bool RemoveConfigMap(const std::string& ns, const std::string& name);
 
   // What goes wrong in the cluster. False if there is no such object.
 
@@ -320,6 +325,8 @@ class FakeCluster final : public ClusterFacade {
   std::vector<PodDisruptionBudget> disruption_budgets() const;
   std::optional<NodeMaintenance> node_maintenance(const std::string& ns, const std::string& name) const;
   std::vector<NodeMaintenance> node_maintenances() const;
+  std::optional<Lease> lease(const std::string& ns, const std::string& name) const;
+  std::optional<ConfigMap> config_map(const std::string& ns, const std::string& name) const;
   /// What RecordEvent was given, in order.
   std::vector<RecordEventParams> events() const;
   std::vector<Call> journal() const;
@@ -353,6 +360,8 @@ class FakeCluster final : public ClusterFacade {
   /// A NodeMaintenance has no labels here.
   absl::Status WatchNodeMaintenances(const CallContext& context, const WatchParams& params,
                                      WatchSink<NodeMaintenance>& sink) override;
+  absl::StatusOr<Lease> GetLease(const CallContext& context, const GetLeaseParams& params) override;
+  absl::StatusOr<ConfigMap> GetConfigMap(const CallContext& context, const GetConfigMapParams& params) override;
   absl::StatusOr<Node> PatchNode(const CallContext& context, const PatchNodeParams& params) override;
   absl::StatusOr<EvictionAnswer> EvictPod(const CallContext& context, const EvictPodParams& params) override;
   absl::Status DeletePod(const CallContext& context, const DeletePodParams& params) override;
@@ -361,6 +370,10 @@ class FakeCluster final : public ClusterFacade {
   absl::StatusOr<NodeMaintenance> PatchNodeMaintenance(const CallContext& context,
                                                        const PatchNodeMaintenanceParams& params) override;
   absl::Status DeleteNodeMaintenance(const CallContext& context, const DeleteNodeMaintenanceParams& params) override;
+  absl::StatusOr<Lease> CreateLease(const CallContext& context, const Lease& lease) override;
+  absl::StatusOr<Lease> UpdateLease(const CallContext& context, const Lease& lease) override;
+  absl::StatusOr<ConfigMap> CreateConfigMap(const CallContext& context, const ConfigMap& config_map) override;
+  absl::StatusOr<ConfigMap> UpdateConfigMap(const CallContext& context, const ConfigMap& config_map) override;
   absl::Status RecordEvent(const CallContext& context, const RecordEventParams& params) override;
 
  private:

@@ -1,0 +1,158 @@
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "driverupgrade/testing/fake_cluster.h"
+#include "support/catch.h"
+
+namespace driverupgrade {
+namespace {
+
+using testing::Change;
+using testing::FakeClock;
+using testing::FakeCluster;
+
+struct World {
+  absl::StatusOr<Lease> Create() {
+    return cluster.CreateLease({}, {.ns = "a",
+                                    .name = "leader",
+                                    .holder = "one",
+                                    .duration = absl::Seconds(15),
+                                    .acquire_time = clock->Now(),
+                                    .renew_time = clock->Now()});
+  }
+
+  std::shared_ptr<FakeClock> clock = std::make_shared<FakeClock>();
+  FakeCluster cluster{clock};
+};
+
+TEST_CASE("a lease is created once, and read as it was created (A55)") {
+  World world;
+  CHECK(absl::IsNotFound(world.cluster.GetLease({}, {"a", "leader"}).status()));
+  const absl::StatusOr<Lease> made = world.Create();
+  REQUIRE(made.ok());
+  CHECK_FALSE(made->uid.empty());
+  CHECK(made->resource_version == "1001");
+  CHECK(made->holder == "one");
+  CHECK(world.cluster.GetLease({}, {"a", "leader"}).value() == *made);
+  CHECK(world.cluster.lease("a", "leader") == *made);
+  CHECK(absl::IsAlreadyExists(world.Create().status()));
+  CHECK(world.cluster.revision() == 1001);
+  CHECK_FALSE(world.cluster.lease("b", "leader").has_value());
+}
+
+TEST_CASE("a lease is replaced by whoever knows its version, once (A25)") {
+  World world;
+  const Lease made = world.Create().value();
+  Lease lease = made;
+  lease.holder = "two";
+  lease.transitions = 1;
+  const absl::StatusOr<Lease> taken = world.cluster.UpdateLease({}, lease);
+  REQUIRE(taken.ok());
+  CHECK(taken->holder == "two");
+  CHECK(taken->resource_version == "1002");
+  CHECK(taken->uid == made.uid);
+
+  lease.holder = "three";
+  CHECK(absl::IsAborted(world.cluster.UpdateLease({}, lease).status()));
+  lease.resource_version = taken->resource_version;
+  lease.uid = "another";
+  CHECK(absl::IsAborted(world.cluster.UpdateLease({}, lease).status()));
+  CHECK(world.cluster.lease("a", "leader")->holder == "two");
+  lease.uid.clear();
+  CHECK(world.cluster.UpdateLease({}, lease)->holder == "three");
+}
+
+TEST_CASE("an update that changes nothing gives no new version") {
+  World world;
+  const Lease made = world.Create().value();
+  CHECK(world.cluster.UpdateLease({}, made).value() == made);
+  CHECK(world.cluster.revision() == 1001);
+}
+
+TEST_CASE("an update needs a version, and a lease that exists") {
+  World world;
+  Lease lease = world.Create().value();
+  lease.resource_version.clear();
+  CHECK(absl::IsInvalidArgument(world.cluster.UpdateLease({}, lease).status()));
+  lease.resource_version = "1001";
+  CHECK(world.cluster.RemoveLease("a", "leader"));
+  CHECK_FALSE(world.cluster.RemoveLease("a", "leader"));
+  CHECK(absl::IsNotFound(world.cluster.UpdateLease({}, lease).status()));
+  CHECK(absl::IsInvalidArgument(world.cluster.CreateLease({}, {.name = "leader"}).status()));
+}
+
+TEST_CASE("a lease keeps what the API has room for: whole seconds and microseconds") {
+  World world;
+  const Lease lease{.ns = "a",
+                    .name = "leader",
+                    .duration = absl::Milliseconds(15900),
+                    .renew_time = absl::FromUnixNanos(1'767'225'600'123'456'789)};
+  const absl::StatusOr<Lease> made = world.cluster.CreateLease({}, lease);
+  CHECK(made->duration == absl::Seconds(15));
+  CHECK(made->renew_time == absl::FromUnixMicros(1'767'225'600'123'456));
+}
+
+TEST_CASE("a config map is created once, and replaced by whoever knows its version") {
+  World world;
+  FakeCluster& cluster = world.cluster;
+  ConfigMap map{.ns = "a", .name = "budgets", .data = {{"x", "1"}}};
+  CHECK(absl::IsNotFound(cluster.GetConfigMap({}, {"a", "budgets"}).status()));
+  const absl::StatusOr<ConfigMap> made = cluster.CreateConfigMap({}, map);
+  REQUIRE(made.ok());
+  CHECK(absl::IsAlreadyExists(cluster.CreateConfigMap({}, map).status()));
+  CHECK(absl::IsInvalidArgument(cluster.UpdateConfigMap({}, map).status()));
+  map = *made;
+  map.data = {{"y", "ü\n"}};
+  CHECK(cluster.UpdateConfigMap({}, map)->data == map.data);
+  CHECK(absl::IsAborted(cluster.UpdateConfigMap({}, map).status()));
+  CHECK(cluster.GetConfigMap({}, {"a", "budgets"})->data == map.data);
+  CHECK(cluster.config_map("a", "budgets")->uid == made->uid);
+  CHECK(cluster.RemoveConfigMap("a", "budgets"));
+  CHECK(absl::IsNotFound(cluster.UpdateConfigMap({}, map).status()));
+  CHECK_FALSE(cluster.config_map("a", "budgets").has_value());
+}
+
+TEST_CASE("nothing is created in a namespace that is being terminated, and what is there can be updated") {
+  World world;
+  Lease lease = world.Create().value();
+  world.cluster.TerminateNamespace("a");
+  CHECK(absl::IsPermissionDenied(world.cluster.CreateLease({}, {.ns = "a", .name = "other"}).status()));
+  CHECK(absl::IsPermissionDenied(world.cluster.CreateConfigMap({}, {.ns = "a", .name = "other"}).status()));
+  CHECK_FALSE(world.cluster.lease("a", "other").has_value());
+  lease.holder.clear();
+  CHECK(world.cluster.UpdateLease({}, lease).ok());
+}
+
+TEST_CASE("calls on leases fail as others do, and the loser of a lost answer finds its own write (fault-F6)") {
+  World world;
+  Lease lease = world.Create().value();
+  lease.holder = "two";
+  world.cluster.FailNext(Operation::kUpdateLease, absl::UnavailableError("etcd"));
+  CHECK(absl::IsUnavailable(world.cluster.UpdateLease({}, lease).status()));
+  CHECK(world.cluster.lease("a", "leader")->holder == "one");
+  world.cluster.FailNextAfterApplying(Operation::kUpdateLease, absl::DeadlineExceededError("no answer"));
+  CHECK(absl::IsDeadlineExceeded(world.cluster.UpdateLease({}, lease).status()));
+  CHECK(absl::IsAborted(world.cluster.UpdateLease({}, lease).status()));
+  CHECK(world.cluster.GetLease({}, {"a", "leader"})->holder == "two");
+  CHECK(world.cluster.CallCount(Operation::kUpdateLease) == 3);
+  CHECK(world.cluster.journal()[1].object == "a/leader");
+  CHECK(world.cluster.journal()[1].parameters == "resourceVersion=1001 holder=two");
+}
+
+TEST_CASE("the observer sees leases and config maps") {
+  World world;
+  std::vector<std::string> seen;
+  world.cluster.SetChangeObserver([&](const Change& change) {
+    if (change.lease.after != nullptr) seen.push_back("lease " + change.lease.after->holder);
+    if (change.lease.before != nullptr && change.lease.after == nullptr) seen.push_back("no lease");
+    if (change.config_map.after != nullptr) seen.push_back("config map " + change.config_map.after->name);
+  });
+  REQUIRE(world.Create().ok());
+  REQUIRE(world.cluster.CreateConfigMap({}, {.ns = "a", .name = "m"}).ok());
+  world.cluster.RemoveLease("a", "leader");
+  CHECK(seen == std::vector<std::string>{"lease one", "config map m", "no lease"});
+}
+
+}  // namespace
+}  // namespace driverupgrade

@@ -9,24 +9,22 @@
 #include "absl/time/time.h"
 #include "fmt/format.h"
 #include "internal/status_macros.h"
-
-// Fails the case unless `condition` holds.
-#define EXPECT_THAT(condition, found)                                                           \
-  do {                                                                                          \
-    if (!(condition)) {                                                                         \
-      return absl::UnknownError(fmt::format("expected {}, but found {}", #condition, (found))); \
-    }                                                                                           \
-  } while (false)
+#include "testing/facade_contract_cases.h"
 
 namespace driverupgrade::inline v1::testing {
 
 ContractWorld::~ContractWorld() = default;
 
+absl::Status ContractWorld::RemoveNode(const std::string& /*name*/) {
+  return absl::UnimplementedError("this world removes no nodes");
+}
+
 namespace {
 
+using internal::Describe;
+using internal::NeededCase;
+using internal::PatchNow;
 using Kind = EvictionAnswer::Kind;
-
-std::string Describe(const absl::Status& status) { return status.ToString(); }
 
 std::string Describe(const StringMap& map) {
   std::string text = "{";
@@ -45,13 +43,6 @@ const char* Describe(bool value) { return value ? "true" : "false"; }
 std::string Describe(const std::vector<std::string>& names) {
   return Describe(std::set<std::string>(names.begin(), names.end()));
 }
-
-// A case, and what the facade must support for it to make sense.
-struct NeededCase {
-  std::string_view name;
-  std::vector<Operation> operations;
-  absl::Status (*run)(ContractWorld&);
-};
 
 // One namespace, one node and one pod on it.
 struct Scene {
@@ -176,18 +167,6 @@ absl::Status PodIsReadAsStored(ContractWorld& world) {
   EXPECT_THAT(pod.labels.contains("app"), Describe(pod.labels));
   EXPECT_THAT(ControllerOf(pod) == nullptr, ControllerOf(pod)->name);
   return absl::OkStatus();
-}
-
-// Patches the node at its present version. On a real cluster others write to it as well: tries a few times.
-absl::StatusOr<Node> PatchNow(ContractWorld& world, PatchNodeParams patch) {
-  absl::StatusOr<Node> patched = absl::AbortedError("not tried");
-  for (int i = 0; i < 5 && absl::IsAborted(patched.status()); ++i) {
-    DRIVERUPGRADE_ASSIGN_OR_RETURN(const Node node, world.facade().GetNode(world.context(), {.name = patch.name}));
-    patch.uid = node.uid;
-    patch.resource_version = node.resource_version;
-    patched = world.facade().PatchNode(world.context(), patch);
-  }
-  return patched;
 }
 
 absl::Status PatchChangesWhatItNames(ContractWorld& world) {
@@ -510,9 +489,24 @@ absl::Status StopAndDeadlineEndACall(ContractWorld& world) {
 
 }  // namespace
 
+namespace internal {
+
+absl::StatusOr<Node> PatchNow(ContractWorld& world, PatchNodeParams patch) {
+  absl::StatusOr<Node> patched = absl::AbortedError("not tried");
+  for (int i = 0; i < 5 && absl::IsAborted(patched.status()); ++i) {
+    DRIVERUPGRADE_ASSIGN_OR_RETURN(const Node node, world.facade().GetNode(world.context(), {.name = patch.name}));
+    patch.uid = node.uid;
+    patch.resource_version = node.resource_version;
+    patched = world.facade().PatchNode(world.context(), patch);
+  }
+  return patched;
+}
+
+}  // namespace internal
+
 std::vector<ContractCase> FacadeContract() {
   using enum Operation;
-  const std::vector<NeededCase> cases = {
+  std::vector<NeededCase> cases = {
       {"a node is read as it is stored", {kGetNode}, NodeIsReadAsStored},
       {"objects that do not exist are NotFound", {kGetNode, kGetPod, kPatchNode}, MissingObjectsAreNotFound},
       {"nodes are selected by labels", {kListNodes}, NodesAreSelectedByLabels},
@@ -550,6 +544,9 @@ std::vector<ContractCase> FacadeContract() {
       {"events on nodes and pods are taken", {kRecordEvent}, EventsAreTaken},
       {"a stop and a deadline end a call", {kGetNode}, StopAndDeadlineEndACall},
   };
+  for (const auto& more : {internal::WatchCases(), internal::LeaseCases()}) {
+    cases.insert(cases.end(), more.begin(), more.end());
+  }
   std::vector<ContractCase> result;
   std::transform(cases.begin(), cases.end(), std::back_inserter(result), [](const NeededCase& one) {
     return ContractCase{.name = std::string(one.name), .run = [one](ContractWorld& world) {

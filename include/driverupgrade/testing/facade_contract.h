@@ -14,7 +14,9 @@
 /// maintenances for one that knows the kind, so over one that does not, put a ForwardingFacade that says that
 /// they are not supported. Each uses names
 /// that start with ContractWorld::prefix(), and reads nothing but its own objects, so the cluster may hold
-/// others. A world is used by one thread, and by one case or by many. Example:
+/// others. A world is used by one thread, and by one case or by many; the facade by a second thread as well, for
+/// watches: they end when the sink has seen what it waits for, so a facade that gives too little ends them by the
+/// deadline of the context only. Example:
 /// tests/contract/fake_cluster_contract_test.cc.
 #ifndef DRIVERUPGRADE_TESTING_FACADE_CONTRACT_H_
 #define DRIVERUPGRADE_TESTING_FACADE_CONTRACT_H_
@@ -54,6 +56,8 @@ class ContractWorld {
   /// Creates a budget that allows no disruption of the pods with these labels, ever; by minAvailable, since
   /// maxUnavailable does not work for pods without an owner.
   virtual absl::Status MakeBudget(const std::string& ns, const std::string& name, const StringMap& labels) = 0;
+  /// Deletes a node, at once. The default is Unimplemented, and no deletion of a node is asked for then.
+  virtual absl::Status RemoveNode(const std::string& name);
 };
 
 struct ContractCase {

@@ -1,0 +1,148 @@
+// The contract of leases and config maps.
+
+#include "internal/status_macros.h"
+#include "testing/facade_contract_cases.h"
+
+namespace driverupgrade::inline v1::testing::internal {
+
+namespace {
+
+constexpr char kOtherUid[] = "00000000-0000-0000-0000-000000000000";
+
+absl::StatusOr<Lease> MakeLease(ContractWorld& world) {
+  DRIVERUPGRADE_ASSIGN_OR_RETURN(const std::string ns, world.MakeNamespace());
+  return world.facade().CreateLease(world.context(), {.ns = ns,
+                                                      .name = "leader",
+                                                      .holder = "ü \"one\"",
+                                                      .duration = absl::Seconds(15),
+                                                      .acquire_time = absl::FromUnixMicros(1767323045123456),
+                                                      .renew_time = absl::FromUnixMicros(1767323055000001),
+                                                      .transitions = 3});
+}
+
+absl::StatusOr<ConfigMap> MakeConfigMap(ContractWorld& world) {
+  DRIVERUPGRADE_ASSIGN_OR_RETURN(const std::string ns, world.MakeNamespace());
+  return world.facade().CreateConfigMap(
+      world.context(), {.ns = ns, .name = "budgets", .data = {{"plain", "1"}, {"odd", "ü \"\n{}"}, {"none", ""}}});
+}
+
+absl::Status LeaseIsReadAsCreated(ContractWorld& world) {
+  DRIVERUPGRADE_ASSIGN_OR_RETURN(const Lease made, MakeLease(world));
+  EXPECT_THAT(!made.uid.empty() && !made.resource_version.empty(), "no UID or resource version");
+  DRIVERUPGRADE_ASSIGN_OR_RETURN(const Lease lease, world.facade().GetLease(world.context(), {made.ns, "leader"}));
+  EXPECT_THAT(lease == made, lease.resource_version);
+  EXPECT_THAT(lease.holder == "ü \"one\"", lease.holder);
+  EXPECT_THAT(lease.duration == absl::Seconds(15), absl::FormatDuration(lease.duration));
+  EXPECT_THAT(lease.acquire_time == absl::FromUnixMicros(1767323045123456), absl::FormatTime(lease.acquire_time));
+  EXPECT_THAT(lease.renew_time == absl::FromUnixMicros(1767323055000001), absl::FormatTime(lease.renew_time));
+  EXPECT_THAT(lease.transitions == 3, lease.transitions);
+  const absl::Status again = world.facade().CreateLease(world.context(), made).status();
+  EXPECT_THAT(absl::IsAlreadyExists(again), Describe(again));
+  const absl::Status none = world.facade().GetLease(world.context(), {made.ns, "none"}).status();
+  EXPECT_THAT(absl::IsNotFound(none), Describe(none));
+  return absl::OkStatus();
+}
+
+absl::Status LeaseIsReplacedOnce(ContractWorld& world) {
+  DRIVERUPGRADE_ASSIGN_OR_RETURN(const Lease made, MakeLease(world));
+  Lease mine = made;
+  mine.holder = "two";
+  mine.transitions = 4;
+  DRIVERUPGRADE_ASSIGN_OR_RETURN(const Lease taken, world.facade().UpdateLease(world.context(), mine));
+  EXPECT_THAT(taken.holder == "two" && taken.transitions == 4, taken.holder);
+  EXPECT_THAT(taken.uid == made.uid && taken.duration == made.duration, taken.uid);
+  EXPECT_THAT(taken.resource_version != made.resource_version, taken.resource_version);
+  Lease stale = made;
+  stale.holder = "three";
+  const absl::Status late = world.facade().UpdateLease(world.context(), stale).status();
+  EXPECT_THAT(absl::IsAborted(late), Describe(late));
+  stale.resource_version = taken.resource_version;
+  stale.uid = kOtherUid;
+  const absl::Status other = world.facade().UpdateLease(world.context(), stale).status();
+  EXPECT_THAT(absl::IsAborted(other), Describe(other));
+  stale.uid = made.uid;
+  stale.resource_version.clear();
+  const absl::Status blind = world.facade().UpdateLease(world.context(), stale).status();
+  EXPECT_THAT(absl::IsInvalidArgument(blind), Describe(blind));
+  DRIVERUPGRADE_ASSIGN_OR_RETURN(const Lease after, world.facade().GetLease(world.context(), {made.ns, "leader"}));
+  EXPECT_THAT(after == taken, after.holder);
+  // Nobody holds it any more.
+  mine = taken;
+  mine.holder.clear();
+  DRIVERUPGRADE_ASSIGN_OR_RETURN(const Lease freed, world.facade().UpdateLease(world.context(), mine));
+  EXPECT_THAT(freed.holder.empty(), freed.holder);
+  return absl::OkStatus();
+}
+
+// The API server would create a lease by PUT, but for the UID, which it takes for a precondition then.
+absl::Status MissingLeaseIsNotUpdated(ContractWorld& world) {
+  DRIVERUPGRADE_ASSIGN_OR_RETURN(Lease lease, MakeLease(world));
+  lease.name = "none";
+  const absl::Status status = world.facade().UpdateLease(world.context(), lease).status();
+  EXPECT_THAT(absl::IsNotFound(status) || absl::IsAborted(status), Describe(status));
+  const absl::Status none = world.facade().GetLease(world.context(), {lease.ns, "none"}).status();
+  EXPECT_THAT(absl::IsNotFound(none), Describe(none));
+  return absl::OkStatus();
+}
+
+absl::Status ConfigMapIsReadAsCreated(ContractWorld& world) {
+  DRIVERUPGRADE_ASSIGN_OR_RETURN(const ConfigMap made, MakeConfigMap(world));
+  EXPECT_THAT(!made.uid.empty() && !made.resource_version.empty(), "no UID or resource version");
+  DRIVERUPGRADE_ASSIGN_OR_RETURN(const ConfigMap map,
+                                 world.facade().GetConfigMap(world.context(), {made.ns, "budgets"}));
+  EXPECT_THAT(map == made, map.resource_version);
+  const std::map<std::string, std::string> data = {{"plain", "1"}, {"odd", "ü \"\n{}"}, {"none", ""}};
+  EXPECT_THAT(map.data == data, map.data.size());
+  const absl::Status again = world.facade().CreateConfigMap(world.context(), made).status();
+  EXPECT_THAT(absl::IsAlreadyExists(again), Describe(again));
+  const absl::Status none = world.facade().GetConfigMap(world.context(), {made.ns, "none"}).status();
+  EXPECT_THAT(absl::IsNotFound(none), Describe(none));
+  return absl::OkStatus();
+}
+
+absl::Status ConfigMapIsReplacedOnce(ContractWorld& world) {
+  DRIVERUPGRADE_ASSIGN_OR_RETURN(const ConfigMap made, MakeConfigMap(world));
+  ConfigMap mine = made;
+  mine.data = {{"new", "2"}};
+  DRIVERUPGRADE_ASSIGN_OR_RETURN(const ConfigMap taken, world.facade().UpdateConfigMap(world.context(), mine));
+  EXPECT_THAT(taken.data == mine.data, taken.data.size());
+  EXPECT_THAT(taken.uid == made.uid && taken.resource_version != made.resource_version, taken.resource_version);
+  ConfigMap stale = made;
+  const absl::Status late = world.facade().UpdateConfigMap(world.context(), stale).status();
+  EXPECT_THAT(absl::IsAborted(late), Describe(late));
+  stale.resource_version = taken.resource_version;
+  stale.uid = kOtherUid;
+  const absl::Status other = world.facade().UpdateConfigMap(world.context(), stale).status();
+  EXPECT_THAT(absl::IsAborted(other), Describe(other));
+  stale.uid = made.uid;
+  stale.resource_version.clear();
+  const absl::Status blind = world.facade().UpdateConfigMap(world.context(), stale).status();
+  EXPECT_THAT(absl::IsInvalidArgument(blind), Describe(blind));
+  ConfigMap missing = taken;
+  missing.name = "none";
+  const absl::Status none = world.facade().UpdateConfigMap(world.context(), missing).status();
+  EXPECT_THAT(absl::IsNotFound(none) || absl::IsAborted(none), Describe(none));
+  DRIVERUPGRADE_ASSIGN_OR_RETURN(const ConfigMap after,
+                                 world.facade().GetConfigMap(world.context(), {made.ns, "budgets"}));
+  EXPECT_THAT(after == taken, after.data.size());
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+std::vector<NeededCase> LeaseCases() {
+  using enum Operation;
+  return {
+      {"a lease is created once and read as it was created", {kCreateLease, kGetLease}, LeaseIsReadAsCreated},
+      {"a lease is replaced at its version only", {kCreateLease, kGetLease, kUpdateLease}, LeaseIsReplacedOnce},
+      {"a missing lease is not updated", {kCreateLease, kGetLease, kUpdateLease}, MissingLeaseIsNotUpdated},
+      {"a config map is created once and read as it was created",
+       {kCreateConfigMap, kGetConfigMap},
+       ConfigMapIsReadAsCreated},
+      {"a config map is replaced at its version only",
+       {kCreateConfigMap, kGetConfigMap, kUpdateConfigMap},
+       ConfigMapIsReplacedOnce},
+  };
+}
+
+}  // namespace driverupgrade::inline v1::testing::internal

@@ -1,5 +1,6 @@
 #include "driverupgrade/testing/fake_clock.h"
 
+#include <memory>
 #include <stop_token>
 
 #include "support/catch.h"
@@ -39,6 +40,26 @@ TEST_CASE("a stop request ends a sleep on a fake clock before it begins") {
   stop.request_stop();
   CHECK_FALSE(clock.SleepFor(absl::Seconds(1), stop.get_token()));
   CHECK(clock.Now() == absl::FromUnixSeconds(0));
+}
+
+TEST_CASE("whoever listens to a clock hears of every move, until it lets go") {
+  FakeClock clock;
+  int moves = 0;
+  absl::Time heard;
+  std::shared_ptr<const void> listening = clock.OnMove([&] {
+    ++moves;
+    heard = clock.Now();
+  });
+  clock.Advance(absl::Seconds(1));
+  clock.SleepFor(absl::Seconds(1), {});
+  clock.AdvanceTo(clock.Now());
+  CHECK(moves == 2);
+  clock.SetTime(FakeClock::DefaultStart());
+  CHECK(moves == 3);
+  CHECK(heard == FakeClock::DefaultStart());
+  listening.reset();
+  clock.Advance(absl::Seconds(1));
+  CHECK(moves == 3);
 }
 
 }  // namespace

@@ -55,7 +55,8 @@ struct RestClusterOptions {
 ///   is its OutOfRange: to begin anew is right there, too. The transport must let a stream be silent for longer
 ///   than the timeout. WatchParams::ns may be empty for every kind.
 /// - UpdateLease, UpdateConfigMap: one PUT of what Lease and ConfigMap have. Whatever else the object had
-///   (labels, annotations, owners, `binaryData`) is removed; so write objects of your own only.
+///   (labels, annotations, owners, `binaryData`) is removed; so write objects of your own only. Where the object
+///   is gone a lease is Aborted, a config map NotFound: that is the server's doing.
 /// - PatchNode: also the 422 that a changed UID may cause is Aborted.
 /// - EvictPod: a 403 in which a budget's own state is the reason (E11, E12) is kRefusedByBudget, too.
 /// - RecordEvent: an Event that already exists is this one, sent before (see FormatEvent), and thus OK.

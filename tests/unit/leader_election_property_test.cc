@@ -1,5 +1,5 @@
-// Two or three replicas for hours of virtual time, with clocks of their own, which jump now and then, and a line that loses, delays and applies
-// late. Everything is drawn from the seed; a failure names it.
+// Two or three replicas for hours of virtual time, with clocks of their own, which jump now and then, and a line that
+// loses, delays and applies late. Everything is drawn from the seed; a failure names it.
 #include <algorithm>
 #include <memory>
 #include <string>

@@ -1,0 +1,89 @@
+/// Which nodes have been promised a slot: the decisions behind AdmissionLedger.
+///
+/// Defines Grants, NodeReading, GrantDecision, DecideGrants, what grants add to the budgets, and their spelling.
+///
+///     if (Counts(grants, reading)) tally = WithGrant(tally);
+///     ...  // admission by that tally
+///     GrantDecision decision = DecideGrants(grants, readings, admitted_uids, 5000);
+///
+/// A grant says: this node, at this version, may be started by whoever leads. The start is a patch with that version as
+/// precondition, so it can be applied only while the node is at it. From this follows when a grant may go:
+/// - when its node is read at a newer version in a state that holds no slot: no patch that relies on it can be applied
+///   any more, and what one may have begun has ended;
+/// - when a consistent list of the nodes, begun after the grant was read, has no node of that UID.
+/// Until then it counts, whether the patch was sent, lost, or never made because the replica crashed. Pure.
+#ifndef DRIVERUPGRADE_ADMISSION_GRANTS_H_
+#define DRIVERUPGRADE_ADMISSION_GRANTS_H_
+
+#include <cstddef>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "driverupgrade/admission.h"
+#include "driverupgrade/cluster_snapshot.h"
+#include "driverupgrade/driver_identity.h"
+#include "driverupgrade/upgrade_budget.h"
+#include "driverupgrade/upgrade_policy.h"
+
+namespace driverupgrade::inline v1 {
+
+/// The node's version that the grant is for, by the node's UID. An empty version stands for one that got lost: it is
+/// taken to be the one at which the node is read next.
+using Grants = std::map<std::string, std::string>;
+
+/// What a pass has read of one node.
+struct NodeReading {
+  std::string uid = {};
+  std::string resource_version = {};
+  /// Its state, or one that an unsettled patch may have brought it to, holds a slot.
+  bool holds_slot = false;
+  friend bool operator==(const NodeReading&, const NodeReading&) = default;
+};
+NodeReading ReadingOf(const NodeView& view, const DriverIdentity& identity, const UpgradePolicy& policy);
+
+/// Whether there is a grant for the node that counts against the budgets. One that would go with the next change counts
+/// no more: whoever is given the slot gets it in the same compare-and-set.
+bool Counts(const Grants& grants, const NodeReading& node);
+/// Whether there is a grant for the very version that was read: the node may be started without another change.
+bool IsCurrent(const Grants& grants, const NodeReading& node);
+/// The share of a node with a grant that counts: a slot, and unavailable. The totals for people stay as they are.
+Tally WithGrant(Tally tally);
+
+/// Admit, where some of the candidates have a current grant: these go first, so that no grant lies idle, and they take
+/// nothing that is not counted yet. `without` is the budget with every share but the grants of `granted`, `with` is the
+/// budget with all: a granted candidate that is refused (the policy shrank, or other nodes became unavailable) goes on
+/// counting, as it may be started by a patch that is still under way.
+std::vector<AdmissionDecision> AdmitGrantedFirst(const UpgradeBudget& without, const UpgradeBudget& with, bool paused,
+                                                 std::vector<Candidate> granted, std::vector<Candidate> others);
+
+struct GrantDecision {
+  /// All grants as they are to be.
+  Grants grants = {};
+  /// UIDs of those of `wanted` that may be started, at the version that was read, once `grants` are stored.
+  std::vector<std::string> admitted = {};
+  /// UIDs of the rest: there are too many grants, or what was read of the node is out of date.
+  std::vector<std::string> held_back = {};
+  friend bool operator==(const GrantDecision&, const GrantDecision&) = default;
+};
+/// `nodes`: all nodes that exist, in a list begun after `grants` were known. `wanted`: UIDs to admit, in order; they
+/// have a slot in the budgets, with every grant counted that Counts. No more than `grants_max` grants come about.
+GrantDecision DecideGrants(const Grants& grants, const std::vector<NodeReading>& nodes,
+                           const std::vector<std::string>& wanted, std::size_t grants_max);
+
+/// One line for each grant, in order of the UIDs: `<node UID> <version>`.
+std::string FormatGrants(const Grants& grants);
+struct ParsedGrants {
+  Grants grants = {};
+  /// What makes no sense; empty if all does.
+  std::string error = {};
+};
+/// Drops nothing that might be a grant: of a line that is no grant the first word is taken for a UID, and the version
+/// for lost. It counts until a list of the nodes shows that there is no such UID, so garbage neither frees a slot that
+/// is held nor keeps one for good. Of two grants for one node the newer counts.
+ParsedGrants ParseGrants(std::string_view text);
+
+}  // namespace driverupgrade::inline v1
+
+#endif  // DRIVERUPGRADE_ADMISSION_GRANTS_H_

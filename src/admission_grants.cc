@@ -1,0 +1,122 @@
+#include "driverupgrade/admission_grants.h"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "driverupgrade/attempt_log.h"
+#include "fmt/format.h"
+
+namespace driverupgrade::inline v1 {
+namespace {
+
+// The grant as it is to be kept; nullopt: it goes.
+std::optional<std::string> Kept(const std::string& version, const NodeReading& node) {
+  // The lost version may be this one, and a patch at it may be under way.
+  if (version.empty()) return node.resource_version;
+  if (!node.holds_slot && IsNewerVersion(node.resource_version, version)) return std::nullopt;
+  return version;
+}
+
+// Up to the next separator, which is taken away too.
+std::string_view Cut(std::string_view& text, std::string_view separators) {
+  const std::size_t end = std::min(text.find_first_of(separators), text.size());
+  const std::string_view head = text.substr(0, end);
+  text.remove_prefix(std::min(end + 1, text.size()));
+  return head;
+}
+
+std::string_view CutWord(std::string_view& line) {
+  std::string_view word;
+  while (word.empty() && !line.empty()) word = Cut(line, " \t\r");
+  return word;
+}
+
+}  // namespace
+
+NodeReading ReadingOf(const NodeView& view, const DriverIdentity& identity, const UpgradePolicy& policy) {
+  return {.uid = view.node.uid,
+          .resource_version = view.node.resource_version,
+          .holds_slot = TallyOf(view, identity, policy).slots > 0};
+}
+
+bool Counts(const Grants& grants, const NodeReading& node) {
+  const auto grant = grants.find(node.uid);
+  return grant != grants.end() && Kept(grant->second, node).has_value();
+}
+
+bool IsCurrent(const Grants& grants, const NodeReading& node) {
+  const auto grant = grants.find(node.uid);
+  return grant != grants.end() && !grant->second.empty() && grant->second == node.resource_version;
+}
+
+Tally WithGrant(Tally tally) {
+  tally.slots = std::max(tally.slots, 1);
+  tally.unavailable = std::max(tally.unavailable, 1);
+  return tally;
+}
+
+std::vector<AdmissionDecision> AdmitGrantedFirst(const UpgradeBudget& without, const UpgradeBudget& with, bool paused,
+                                                 std::vector<Candidate> granted, std::vector<Candidate> others) {
+  std::vector<AdmissionDecision> decisions = Admit(without, paused, std::move(granted));
+  std::vector<AdmissionDecision> rest = Admit(with, paused, std::move(others));
+  decisions.insert(decisions.end(), std::make_move_iterator(rest.begin()), std::make_move_iterator(rest.end()));
+  return decisions;
+}
+
+GrantDecision DecideGrants(const Grants& grants, const std::vector<NodeReading>& nodes,
+                           const std::vector<std::string>& wanted, std::size_t grants_max) {
+  GrantDecision decision;
+  std::map<std::string_view, const NodeReading*> by_uid;
+  for (const NodeReading& node : nodes) {
+    by_uid.emplace(node.uid, &node);
+    const auto grant = grants.find(node.uid);
+    if (grant == grants.end()) continue;
+    if (std::optional<std::string> kept = Kept(grant->second, node)) decision.grants[node.uid] = *std::move(kept);
+  }
+  for (const std::string& uid : wanted) {
+    const auto node = by_uid.find(uid);
+    const auto kept = decision.grants.find(uid);
+    const bool is_kept = kept != decision.grants.end();
+    // A grant that is kept is for this version, or the node was read before another replica renewed it.
+    const bool fits = is_kept ? kept->second == node->second->resource_version : decision.grants.size() < grants_max;
+    if (node == by_uid.end() || node->second->holds_slot || !fits) {
+      decision.held_back.push_back(uid);
+      continue;
+    }
+    decision.grants[uid] = node->second->resource_version;
+    decision.admitted.push_back(uid);
+  }
+  return decision;
+}
+
+std::string FormatGrants(const Grants& grants) {
+  std::string text;
+  for (const auto& [uid, version] : grants) text += fmt::format("{} {}\n", uid, version);
+  return text;
+}
+
+ParsedGrants ParseGrants(std::string_view text) {
+  ParsedGrants parsed;
+  int senseless = 0;
+  int first = 0;
+  for (int number = 1; !text.empty(); ++number) {
+    std::string_view line = Cut(text, "\n");
+    const std::string_view uid = CutWord(line);
+    if (uid.empty()) continue;
+    std::string_view version = CutWord(line);
+    const bool sensible = !version.empty() && CutWord(line).empty();
+    if (!sensible) version = {};
+    const auto [grant, is_new] = parsed.grants.emplace(uid, version);
+    // What is lost of one of two may be the newer one.
+    if (!is_new && (version.empty() || (!grant->second.empty() && IsNewerVersion(version, grant->second)))) {
+      grant->second = version;
+    }
+    if (sensible && is_new) continue;
+    if (++senseless == 1) first = number;
+  }
+  if (senseless > 0) parsed.error = fmt::format("{} lines make no sense, the first is line {}", senseless, first);
+  return parsed;
+}
+
+}  // namespace driverupgrade::inline v1

@@ -1,0 +1,306 @@
+#include "driverupgrade/admission_ledger.h"
+
+#include <deque>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "driverupgrade/upgrade_state.h"
+#include "support/catch.h"
+#include "support/object_server.h"
+
+namespace driverupgrade::tests {
+namespace {
+
+const DriverIdentity kGpu = *DriverIdentity::Create("nvidia.com", "gpu");
+constexpr const char* kKey = "nvidia.com_gpu";
+
+using Uids = std::vector<std::string>;
+
+enum class Fault { kNone, kRefused, kLostBefore, kLostAfter };
+
+class ConfigMapFacade final : public ClusterFacade {
+ public:
+  explicit ConfigMapFacade(ObjectServer<ConfigMap>& server) : server_(server) {}
+  bool Supports(Operation operation) const override { return operation != lacks; }
+  absl::StatusOr<ConfigMap> GetConfigMap(const CallContext&, const GetConfigMapParams& params) override {
+    ++reads;
+    CHECK(params.ns == "ops");
+    CHECK(params.name == "ledger");
+    if (down) return absl::UnavailableError("down");
+    return server_.Get();
+  }
+  absl::StatusOr<ConfigMap> CreateConfigMap(const CallContext&, const ConfigMap& object) override {
+    return Write([&] { return server_.Create(object); });
+  }
+  absl::StatusOr<ConfigMap> UpdateConfigMap(const CallContext&, const ConfigMap& object) override {
+    return Write([&] { return server_.Update(object); });
+  }
+
+  std::optional<Operation> lacks;
+  bool down = false;
+  std::deque<Fault> faults;
+  int reads = 0;
+  int writes = 0;
+
+ private:
+  template <typename Apply>
+  absl::StatusOr<ConfigMap> Write(Apply&& apply) {
+    ++writes;
+    Fault fault = Fault::kNone;
+    if (!faults.empty()) {
+      fault = faults.front();
+      faults.pop_front();
+    }
+    if (fault == Fault::kRefused) return absl::ResourceExhaustedError("slow down");
+    if (fault == Fault::kLostBefore) return absl::UnavailableError("down");
+    absl::StatusOr<ConfigMap> answer = apply();
+    if (fault == Fault::kLostAfter) return absl::DeadlineExceededError("no answer");
+    return answer;
+  }
+
+  ObjectServer<ConfigMap>& server_;
+};
+
+struct Replica {
+  explicit Replica(ObjectServer<ConfigMap>& server, AdmissionLedgerOptions options = {.ns = "ops", .name = "ledger"})
+      : facade(std::make_shared<ConfigMapFacade>(server)), ledger(*AdmissionLedger::Create(facade, kGpu, options)) {}
+  absl::StatusOr<GrantDecision> Pass(const std::vector<NodeReading>& nodes, const Uids& wanted) {
+    const absl::Status read = ledger.Read({});
+    if (!read.ok()) return read;
+    return ledger.Settle({}, nodes, wanted);
+  }
+
+  std::shared_ptr<ConfigMapFacade> facade;
+  AdmissionLedger ledger;
+};
+
+NodeReading Waiting(std::string uid, std::string version) { return {std::move(uid), std::move(version), false}; }
+NodeReading Busy(std::string uid, std::string version) { return {std::move(uid), std::move(version), true}; }
+
+TEST_CASE("arch 7: which grants stay, which go, which are renewed and added") {
+  struct Row {
+    const char* name;
+    Grants before;
+    std::vector<NodeReading> nodes;
+    Uids wanted;
+    Grants after;
+    Uids admitted;
+    Uids held_back;
+  };
+  const Row row = GENERATE(values<Row>({
+      {"nothing", {}, {Waiting("a", "1")}, {}, {}, {}, {}},
+      {"added", {}, {Waiting("a", "1"), Waiting("b", "2")}, {"b"}, {{"b", "2"}}, {"b"}, {}},
+      {"kept while its patch may be under way", {{"a", "1"}}, {Waiting("a", "1")}, {}, {{"a", "1"}}, {}, {}},
+      {"used without a change", {{"a", "1"}}, {Waiting("a", "1")}, {"a"}, {{"a", "1"}}, {"a"}, {}},
+      {"kept while the node is in progress", {{"a", "1"}}, {Busy("a", "7")}, {}, {{"a", "1"}}, {}, {}},
+      {"kept while a patch of that version may have started it",
+       {{"a", "1"}},
+       {Busy("a", "1")},
+       {},
+       {{"a", "1"}},
+       {},
+       {}},
+      {"released when the node has ended, or was never started", {{"a", "1"}}, {Waiting("a", "10")}, {}, {}, {}, {}},
+      {"renewed after a conflict", {{"a", "9"}}, {Waiting("a", "10")}, {"a"}, {{"a", "10"}}, {"a"}, {}},
+      {"released when the node is gone", {{"a", "1"}, {"b", "1"}}, {Busy("b", "2")}, {}, {{"b", "1"}}, {}, {}},
+      {"not renewed to an older version", {{"a", "10"}}, {Waiting("a", "9")}, {"a"}, {{"a", "10"}}, {}, {"a"}},
+      {"no grant for a node that is not there", {}, {Waiting("a", "1")}, {"x"}, {}, {}, {"x"}},
+      {"no grant for a node in progress", {}, {Busy("a", "1")}, {"a"}, {}, {}, {"a"}},
+      {"no more grants than the bound; one that ends makes room",
+       {{"a", "1"}, {"b", "1"}},
+       {Waiting("a", "2"), Busy("b", "2"), Waiting("c", "1"), Waiting("d", "1")},
+       {"d", "c"},
+       {{"b", "1"}, {"d", "1"}},
+       {"d"},
+       {"c"}},
+      {"a lost version is that of the next reading", {{"a", ""}}, {Waiting("a", "5")}, {}, {{"a", "5"}}, {}, {}},
+      {"versions that are no numbers are newer when they differ", {{"a", "x"}}, {Waiting("a", "y")}, {}, {}, {}, {}},
+  }));
+  CAPTURE(row.name);
+  const GrantDecision decision = DecideGrants(row.before, row.nodes, row.wanted, 2);
+  CHECK(decision.grants == row.after);
+  CHECK(decision.admitted == row.admitted);
+  CHECK(decision.held_back == row.held_back);
+  // What counts is what stays without anybody's wish.
+  const Grants unasked = DecideGrants(row.before, row.nodes, {}, 2).grants;
+  for (const NodeReading& node : row.nodes) CHECK(Counts(row.before, node) == unasked.contains(node.uid));
+}
+
+TEST_CASE("Grants are written one a line, and read back") {
+  const Grants grants = {{"0a-1", "42"}, {"0b-2", "7"}};
+  CHECK(FormatGrants(grants) == "0a-1 42\n0b-2 7\n");
+  CHECK(ParseGrants(FormatGrants(grants)).grants == grants);
+  CHECK(ParseGrants(FormatGrants(grants)).error.empty());
+  CHECK(FormatGrants({}).empty());
+  CHECK(ParseGrants("").grants.empty());
+}
+
+TEST_CASE("Garbage in the ledger is told, frees no slot that is held and keeps none for good") {
+  const ParsedGrants parsed =
+      ParseGrants("a 1\n\n  b\t2 \r\nnonsense\nc 3 4\n{\"json\": true}\nd 5\nd 4\ne 5\ne 6\nf 1\nf\n\xff\x01 1");
+  CHECK(parsed.grants == Grants{{"a", "1"},
+                                {"b", "2"},
+                                {"nonsense", ""},
+                                {"c", ""},
+                                {"{\"json\":", "true}"},
+                                {"d", "5"},
+                                {"e", "6"},
+                                {"f", ""},
+                                {"\xff\x01", "1"}});
+  CHECK(parsed.error == "5 lines make no sense, the first is line 4");
+
+  ObjectServer<ConfigMap> server;
+  (void)server.Create({.ns = "ops", .name = "ledger", .data = {{kKey, "what is this\na"}, {"other", "kept"}}});
+  Replica replica(server);
+  CHECK(replica.ledger.Read({}).ok());
+  CHECK(replica.ledger.error() == "config map ops/ledger, nvidia.com_gpu: 2 lines make no sense, the first is line 1");
+  CHECK(Counts(replica.ledger.grants(), Waiting("a", "5")));
+  CHECK(replica.Pass({Waiting("a", "5")}, {}).ok());
+  CHECK(server.object()->data == std::map<std::string, std::string>{{kKey, "a 5\n"}, {"other", "kept"}});
+  CHECK(replica.ledger.error().empty());
+}
+
+TEST_CASE("A pass makes no call without a change, and one compare-and-set for all changes") {
+  ObjectServer<ConfigMap> server;
+  Replica replica(server);
+  CHECK(replica.Pass({Waiting("a", "1")}, {}).ok());
+  CHECK(replica.facade->reads == 1);
+  CHECK(replica.facade->writes == 0);
+  CHECK_FALSE(server.object());
+
+  CHECK(replica.Pass({Waiting("a", "1"), Waiting("b", "1")}, {"a", "b"})->admitted == Uids{"a", "b"});
+  CHECK(server.object()->data.at(kKey) == "a 1\nb 1\n");
+  CHECK(replica.ledger.Granted("a") == "1");
+  CHECK_FALSE(replica.ledger.Granted("c"));
+  // a has ended, b met a conflict, c is new.
+  CHECK(replica.Pass({Waiting("a", "5"), Waiting("b", "3"), Waiting("c", "1")}, {"b", "c"})->admitted ==
+        Uids{"b", "c"});
+  CHECK(server.object()->data.at(kKey) == "b 3\nc 1\n");
+  CHECK(replica.Pass({Busy("b", "4"), Waiting("c", "1")}, {"c"})->admitted == Uids{"c"});
+  CHECK(replica.facade->reads == 1);
+  CHECK(replica.facade->writes == 2);
+}
+
+TEST_CASE("Nobody is admitted by a compare-and-set that did not succeed; the next pass reads first") {
+  ObjectServer<ConfigMap> server;
+  Replica one(server);
+  Replica two(server);
+  const std::vector<NodeReading> nodes = {Waiting("a", "1"), Waiting("b", "1")};
+  REQUIRE(one.ledger.Read({}).ok());
+  REQUIRE(two.ledger.Read({}).ok());
+  SECTION("both create") {
+    CHECK(one.ledger.Settle({}, nodes, {"a"}).ok());
+    CHECK(absl::IsAlreadyExists(two.ledger.Settle({}, nodes, {"b"}).status()));
+  }
+  SECTION("both update") {
+    REQUIRE(one.ledger.Settle({}, nodes, {"a"}).ok());
+    Replica late(server);
+    REQUIRE(late.ledger.Read({}).ok());
+    REQUIRE(one.ledger.Settle({}, {Waiting("a", "2"), Waiting("b", "1")}, {"a"}).ok());
+    CHECK(absl::IsAborted(late.ledger.Settle({}, nodes, {"b"}).status()));
+    two = std::move(late);
+  }
+  CHECK_FALSE(two.ledger.Granted("b"));
+  CHECK(absl::IsFailedPrecondition(two.ledger.Settle({}, nodes, {"b"}).status()));
+  REQUIRE(two.ledger.Read({}).ok());
+  CHECK(two.ledger.grants() == one.ledger.grants());
+}
+
+TEST_CASE("A lost answer admits nobody, and the grant it may have stored is found, counts and is used") {
+  ObjectServer<ConfigMap> server;
+  Replica replica(server);
+  const Fault fault = GENERATE(Fault::kLostBefore, Fault::kLostAfter);
+  replica.facade->faults = {fault};
+  CHECK_FALSE(replica.Pass({Waiting("a", "1")}, {"a"}).ok());
+  CHECK_FALSE(replica.ledger.Granted("a"));
+  REQUIRE(replica.ledger.Read({}).ok());
+  CHECK(IsCurrent(replica.ledger.grants(), Waiting("a", "1")) == (fault == Fault::kLostAfter));
+  CHECK(replica.Pass({Waiting("a", "1")}, {"a"})->admitted == Uids{"a"});
+  CHECK(replica.facade->writes == (fault == Fault::kLostAfter ? 1 : 2));
+}
+
+TEST_CASE("A clear refusal leaves the ledger known; one that cannot be read admits nobody") {
+  ObjectServer<ConfigMap> server;
+  Replica replica(server);
+  replica.facade->down = true;
+  CHECK(absl::IsUnavailable(replica.Pass({Waiting("a", "1")}, {"a"}).status()));
+  replica.facade->down = false;
+  replica.facade->faults = {Fault::kRefused};
+  CHECK(absl::IsResourceExhausted(replica.Pass({Waiting("a", "1")}, {"a"}).status()));
+  CHECK(replica.Pass({Waiting("a", "1")}, {"a"}).ok());
+  CHECK(replica.facade->reads == 2);
+}
+
+TEST_CASE("A ConfigMap that was deleted is made anew with the grants that are remembered") {
+  ObjectServer<ConfigMap> server;
+  Replica replica(server);
+  REQUIRE(replica.Pass({Waiting("a", "1"), Waiting("b", "1")}, {"a"}).ok());
+  server.Delete();
+  CHECK(absl::IsNotFound(replica.Pass({Waiting("a", "1"), Waiting("b", "1")}, {"b"}).status()));
+  CHECK(replica.Pass({Waiting("a", "1"), Waiting("b", "1")}, {"b"})->admitted == Uids{"b"});
+  CHECK(server.object()->data.at(kKey) == "a 1\nb 1\n");
+}
+
+TEST_CASE("Two drivers share one ConfigMap") {
+  ObjectServer<ConfigMap> server;
+  Replica gpu(server);
+  const auto facade = std::make_shared<ConfigMapFacade>(server);
+  AdmissionLedger ofed =
+      *AdmissionLedger::Create(facade, *DriverIdentity::Create("nvidia.com", "ofed"), {.ns = "ops", .name = "ledger"});
+  REQUIRE(gpu.Pass({Waiting("a", "1")}, {"a"}).ok());
+  REQUIRE(ofed.Read({}).ok());
+  CHECK(ofed.grants().empty());
+  REQUIRE(ofed.Settle({}, {Waiting("a", "1")}, {"a"}).ok());
+  CHECK(server.object()->data ==
+        std::map<std::string, std::string>{{"nvidia.com_gpu", "a 1\n"}, {"nvidia.com_ofed", "a 1\n"}});
+}
+
+TEST_CASE("Options of the ledger that cannot work are refused") {
+  ObjectServer<ConfigMap> server;
+  const auto facade = std::make_shared<ConfigMapFacade>(server);
+  const auto code = [&](AdmissionLedgerOptions options) {
+    return AdmissionLedger::Create(facade, kGpu, options).status().code();
+  };
+  CHECK(code({.ns = "ops", .name = "ledger"}) == absl::StatusCode::kOk);
+  CHECK(code({.ns = "", .name = "ledger"}) == absl::StatusCode::kInvalidArgument);
+  CHECK(code({.ns = "ops", .name = ""}) == absl::StatusCode::kInvalidArgument);
+  CHECK(code({.ns = "ops", .name = "ledger", .grants_max = 0}) == absl::StatusCode::kInvalidArgument);
+  facade->lacks = Operation::kCreateConfigMap;
+  CHECK(code({.ns = "ops", .name = "ledger"}) == absl::StatusCode::kUnimplemented);
+  CHECK(AdmissionLedger::Create(nullptr, kGpu, {.ns = "ops", .name = "ledger"}).status().code() ==
+        absl::StatusCode::kInvalidArgument);
+}
+
+TEST_CASE("A node with a grant takes a slot and is unavailable, once") {
+  UpgradePolicy policy;
+  NodeView view{.node = {.name = "n", .uid = "a", .resource_version = "1", .ready = true}};
+  view.node.labels[kGpu.StateLabel()] = std::string(ToLabelValue(UpgradeState::kUpgradeRequired));
+  CHECK(ReadingOf(view, kGpu, policy) == Waiting("a", "1"));
+  const Tally waiting = WithGrant(TallyOf(view, kGpu, policy));
+  CHECK(waiting == Tally{.total = 1, .pending = 1, .slots = 1, .unavailable = 1});
+  view.node.labels[kGpu.StateLabel()] = std::string(ToLabelValue(UpgradeState::kDrainRequired));
+  CHECK(ReadingOf(view, kGpu, policy) == Busy("a", "1"));
+  CHECK(WithGrant(TallyOf(view, kGpu, policy)) == TallyOf(view, kGpu, policy));
+}
+
+TEST_CASE("Unused grants go first, take nothing twice, and count on when they are refused") {
+  const std::vector<Candidate> granted = {{.node = "y"}, {.node = "z"}};
+  const std::vector<Candidate> others = {{.node = "a"}, {.node = "b"}};
+  const auto admitted = [&](UpgradeBudget without, UpgradeBudget with) {
+    std::string names;
+    for (const AdmissionDecision& decision : AdmitGrantedFirst(without, with, false, granted, others)) {
+      if (!decision.gate) names += decision.node;
+    }
+    return names;
+  };
+  CHECK(admitted({.parallel_max = 3, .parallel_used = 0}, {.parallel_max = 3, .parallel_used = 2}) == "yza");
+  CHECK(admitted({.parallel_max = 2, .parallel_used = 0}, {.parallel_max = 2, .parallel_used = 2}) == "yz");
+  CHECK(admitted({.parallel_max = 1, .parallel_used = 0}, {.parallel_max = 1, .parallel_used = 2}) == "y");
+  CHECK(admitted({.parallel_max = 1, .parallel_used = 1}, {.parallel_max = 1, .parallel_used = 3}).empty());
+}
+
+}  // namespace
+}  // namespace driverupgrade::tests

@@ -49,9 +49,12 @@ bool IsRefusedEviction(const PodAttempt& attempt) {
   return attempt.outcome && attempt.refusal != Refusal::kNone && attempt.refusal != Refusal::kOther;
 }
 
-// The kubelet of a node that is not ready will not report the end of a pod (dep-F11).
+// When the kubelet of a node that is not ready will not report the end of a terminating pod any more (dep-F11). The
+// timestamp is cut to a whole second.
+absl::Time LostAt(const Pod& pod) { return *pod.deletion_timestamp + absl::Seconds(1); }
+
 bool IsLost(const Pod& pod, const Node& node, absl::Time now) {
-  return pod.deletion_timestamp && *pod.deletion_timestamp < now && !node.ready;
+  return pod.deletion_timestamp && LostAt(pod) <= now && !node.ready;
 }
 
 // Adds one pod's part to the round; `count` pods have been added before.
@@ -121,7 +124,7 @@ EvictionRound DrainManager::Pace(const std::vector<const Pod*>& pods, const Node
         WakeAt(due, round);
       }
     } else if (!view.node.ready) {
-      WakeAt(*pod->deletion_timestamp + absl::Seconds(1), round);
+      WakeAt(LostAt(*pod), round);
     }
     AddToRound(*pod, WhyWaiting(*pod, attempt), count++, round);
   }

@@ -56,7 +56,7 @@ struct Verdict {
   std::vector<Finding> findings = {};
   /// The verdict depends on the node's pods.
   bool pod_interest = false;
-  /// When the verdict may change although the cluster does not.
+  /// When the verdict may change although the cluster does not. With nothing planned it is the same at any time before.
   std::optional<absl::Time> wake_at = std::nullopt;
 };
 

@@ -105,7 +105,7 @@ Progress LeavePodDeletion(Walk& walk) {
   const auto& [pod, error] = *walk.view.hook_errors.begin();
   std::string unknown = fmt::format("{}: {}", pod, error);
   if (expired) return FallBackToDrain(walk, TimedOut("pod deletion", policy->timeout, unknown));
-  return walk.Wait(GateReason::kHook, std::move(unknown), std::min(deadline, walk.in.now + kReadRetry));
+  return walk.Wait(GateReason::kHook, std::move(unknown), std::min(deadline, NextRead(walk.in.now)));
 }
 
 // T29-T33: drain-required -> pod-restart-required | upgrade-failed.

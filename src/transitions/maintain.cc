@@ -24,7 +24,7 @@ Progress Ask(Walk& walk, MaintenanceCall call, std::string detail) {
 }
 
 Progress WaitUnread(Walk& walk, std::string detail) {
-  return walk.Wait(GateReason::kMaintenance, std::move(detail), walk.in.now + kReadRetry);
+  return walk.Wait(GateReason::kMaintenance, std::move(detail), NextRead(walk.in.now));
 }
 
 // Another requestor still works on the node under our object, which is being deleted (M10).
@@ -82,13 +82,9 @@ void ReportFailedMaintenance(Walk& walk) {
   auto call = walk.requestor->ReportFailure(*status.object, walk.in.now);
   if (!call) return;
   const auto attempt = walk.view.attempts.maintenances.find(call->object.name);
-  if (attempt != walk.view.attempts.maintenances.end()) {
-    const absl::Time due = NextMaintenanceCallDue(attempt->second, *call);
-    if (due > walk.in.now) {
-      walk.verdict.wake_at = std::min(walk.verdict.wake_at.value_or(absl::InfiniteFuture()), due);
-      return;
-    }
-  }
+  const bool tried = attempt != walk.view.attempts.maintenances.end();
+  const absl::Time due = tried ? NextMaintenanceCallDue(attempt->second, *call) : absl::InfinitePast();
+  if (due > walk.in.now) return walk.WakeAt(due);  // the gate stays: the node waits for something else
   walk.verdict.plan.maintenance.push_back(*std::move(call));
 }
 

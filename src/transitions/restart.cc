@@ -108,7 +108,7 @@ Progress EvictNewcomers(Walk& walk, Evacuation evacuation) {
   }
   if (evicting) return walk.Evict(std::move(evacuation.round), deadline);
   return walk.Wait(evacuation.stuck.reason, std::move(evacuation.stuck.detail),
-                   std::min(deadline, walk.in.now + kReadRetry));
+                   std::min(deadline, NextRead(walk.in.now)));
 }
 
 Progress WaitForDriver(Walk& walk, GateReason reason, std::string detail, absl::Time due = absl::InfiniteFuture()) {
@@ -160,10 +160,11 @@ std::optional<Progress> UnblockSafeLoadOfFailed(Walk& walk) {
     if (evacuation.status == Evacuation::Status::kStuck)
       return walk.Wait(GateReason::kSafeLoad, evacuation.stuck.detail);
     if (evacuation.pods.empty())
-      return walk.Wait(GateReason::kSafeLoad, "its pods have not been read", walk.in.now + kReadRetry);
+      return walk.Wait(GateReason::kSafeLoad, "its pods have not been read", NextRead(walk.in.now));
     return walk.Wait(GateReason::kSafeLoad,
                      fmt::format("{} pods to be evacuated are on the node, {} among them", evacuation.pods.size(),
-                                 evacuation.pods.front()->ref.ToString()));
+                                 evacuation.pods.front()->ref.ToString()),
+                     evacuation.round.gate.not_before.value_or(absl::InfiniteFuture()));
   }
   walk.safe_load.Unblock(walk.after);
   return std::nullopt;

@@ -140,7 +140,7 @@ Progress LeaveUpgradeRequired(Walk& walk) {
   }
   const bool may_restart_only = !by_request && MayRestartOnly(walk);
   if (may_restart_only && !walk.view.restart_only_error.empty()) {
-    return walk.Wait(GateReason::kHook, walk.view.restart_only_error, walk.in.now + kReadRetry);
+    return walk.Wait(GateReason::kHook, walk.view.restart_only_error, NextRead(walk.in.now));
   }
   if (!walk.admitted) {
     walk.verdict.candidate = by_request ? RequestorCandidate(walk) : CandidateOf(walk, cordon);

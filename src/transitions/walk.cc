@@ -13,6 +13,8 @@ namespace {
 
 // A timer further ahead than this was not written by a sane clock (dep-F4).
 constexpr absl::Duration kClockSkewMax = absl::Seconds(60);
+// How often something that could not be read is tried again.
+constexpr absl::Duration kReadRetry = absl::Seconds(5);
 // No deadline fails a node before the engine has been active for that long (dep-F4).
 constexpr absl::Duration kActiveMin = absl::Seconds(60);
 // Beyond that the number on the node is somebody's garbage, to which one can still be added.
@@ -63,6 +65,10 @@ NodePatch Difference(const Node& from, const Node& to) {
   NodePatch patch{.labels = Changes(from.labels, to.labels), .annotations = Changes(from.annotations, to.annotations)};
   if (from.unschedulable != to.unschedulable) patch.unschedulable = to.unschedulable;
   return patch;
+}
+
+absl::Time NextRead(absl::Time now) {
+  return absl::UnixEpoch() + absl::Floor(now - absl::UnixEpoch(), kReadRetry) + kReadRetry;
 }
 
 std::optional<PodDeletionPolicy> PodDeletion(const JudgeContext& in) {
@@ -157,11 +163,14 @@ Progress Walk::DeleteOverdue(const std::vector<const Pod*>& overdue_pods, Evicti
 
 Progress Walk::Wait(GateReason reason, std::string detail, absl::Time not_before) {
   verdict.gate = Gate{.reason = reason, .detail = std::move(detail)};
-  if (not_before != absl::InfiniteFuture()) {
-    verdict.gate->not_before = not_before;
-    verdict.wake_at = std::min(not_before, verdict.wake_at.value_or(absl::InfiniteFuture()));
-  }
+  if (not_before != absl::InfiniteFuture()) verdict.gate->not_before = not_before;
+  WakeAt(not_before);
   return Progress::kStopped;
+}
+
+void Walk::WakeAt(absl::Time time) {
+  if (time == absl::InfiniteFuture()) return;
+  verdict.wake_at = std::min(time, verdict.wake_at.value_or(absl::InfiniteFuture()));
 }
 
 void Walk::Note(FindingCode code, std::string message) {
@@ -175,7 +184,7 @@ void Walk::Event(bool warning, std::string message) {
 absl::Time Walk::Deadline(absl::Duration timeout) {
   if (timeout == absl::InfiniteDuration()) return absl::InfiniteFuture();
   const absl::Time deadline = std::max(StageBegan(timeout) + timeout, in.active_since + std::min(timeout, kActiveMin));
-  if (!Expired(deadline)) verdict.wake_at = std::min(deadline, verdict.wake_at.value_or(absl::InfiniteFuture()));
+  if (!Expired(deadline)) WakeAt(deadline);
   return deadline;
 }
 
@@ -271,7 +280,7 @@ const std::vector<Pod>* Walk::ReadPods() {
 
 Progress Walk::WaitForPods(absl::Time deadline) {
   return Wait(GateReason::kPodsUnknown, "the node's pods have not been read since it was cordoned",
-              std::min(deadline, in.now + kReadRetry));
+              std::min(deadline, NextRead(in.now)));
 }
 
 // Who relies on the node's cordon after this patch (dep-F7): the other drivers whose upgrades are under way, and we, from

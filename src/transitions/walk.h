@@ -67,6 +67,8 @@ class Walk {
   Progress DeleteOverdue(const std::vector<const Pod*>& overdue_pods, EvictionRound round);
   // Stops for this pass, with the reason that people see.
   Progress Wait(GateReason reason, std::string detail, absl::Time not_before = absl::InfiniteFuture());
+  // The verdict may change at `time`, unless that is never.
+  void WakeAt(absl::Time time);
   // Stops without a reason: there is nothing more to come.
   Progress Rest() { return Progress::kStopped; }
 
@@ -125,8 +127,9 @@ std::optional<absl::Duration> EvacuationTimeout(const JudgeContext& in);
 // The policy for pod deletion, if it is switched on (dep-F10).
 std::optional<PodDeletionPolicy> PodDeletion(const JudgeContext& in);
 
-// How soon something that could not be read is tried again.
-inline constexpr absl::Duration kReadRetry = absl::Seconds(5);
+// When something that could not be read is tried again: at the next full 5 s. Not 5 s from now: such a verdict would be
+// another one every moment, and for who judges often the retry would never come.
+absl::Time NextRead(absl::Time now);
 
 // The transition functions, one for each state; src/transitions/{start,evacuate,restart,finish}.cc.
 Progress LeaveUnknownOrDone(Walk& walk);

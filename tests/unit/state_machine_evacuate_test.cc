@@ -246,6 +246,27 @@ TEST_CASE("dep-F11: a pod that ends beyond its grace on a node that is not ready
   CHECK(Path(node.Judge().plan) == "pod-restart-required");
 }
 
+TEST_CASE("arch-A10, dep-F11: such a pod is waited for until the verdict's wake_at, and no moment less") {
+  auto node = DrainingNode().WithPods({WebPod().Terminating(kNow).Build()});
+  node.view.node.ready = false;
+  const Verdict verdict = node.Judge();
+  REQUIRE(verdict.wake_at == kNow + absl::Seconds(1));
+  node.now = *verdict.wake_at - absl::Milliseconds(1);
+  CHECK(GateOf(node.Judge()) == "PodsTerminating");
+  node.now = *verdict.wake_at;
+  CHECK(Path(node.Judge().plan) == "pod-restart-required");
+}
+
+TEST_CASE("arch-A10: the next read of pods is at the next full 5 s, whenever the node is judged") {
+  auto node = DrainingNode();
+  for (const absl::Duration later : {absl::ZeroDuration(), absl::Milliseconds(1), absl::Milliseconds(4'999)}) {
+    node.now = kNow + later;
+    CHECK(node.Judge().wake_at == kNow + absl::Seconds(5));
+  }
+  node.now = kNow + absl::Seconds(5);
+  CHECK(node.Judge().wake_at == kNow + absl::Seconds(10));
+}
+
 TEST_CASE("T24-T27: pods that use the driver are evicted, others stay") {
   auto node = DeletingPods({WebPod("gpu-job").Build()});
   node.view.pods->push_back(WebPod("web").Build());

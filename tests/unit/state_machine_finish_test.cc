@@ -295,6 +295,19 @@ TEST_CASE("dep-F3: the driver of a failed node is not loaded under workloads") {
   CHECK_FALSE(node.After(node.Judge()).annotations.contains(Gpu().SafeLoadAnnotation()));
 }
 
+TEST_CASE("arch-A10, dep-F3: a failed node is judged again when a pod that it waits for is lost") {
+  auto node = NodeUnderTest("upgrade-failed", "new").Draining().Annotated(Gpu().SafeLoadAnnotation(), "true");
+  node.WithDriverPods({DriverPod("new").NotReady().Build()});
+  node.CordonedByUs().WithPods({WebPod().Terminating(kNow + absl::Seconds(30)).Build()});
+  node.Annotated(Gpu().FailedRevisionAnnotation(), "new").Annotated(Gpu().FailuresAnnotation(), "1@900");
+  node.view.node.ready = false;
+  const Verdict verdict = node.Judge();
+  CHECK(GateOf(verdict) == "SafeLoad");
+  REQUIRE(verdict.wake_at == kNow + absl::Seconds(31));
+  node.now = *verdict.wake_at;
+  CHECK_FALSE(node.After(node.Judge()).annotations.contains(Gpu().SafeLoadAnnotation()));
+}
+
 TEST_CASE("dep-F8, dep-F9: a node that is released keeps the cordon that a driver outside the set needs") {
   NodeUnderTest node("pod-restart-required");
   node.CordonedByUs().Labelled(Ofed().StateLabel(), "drain-required");

@@ -235,6 +235,20 @@ TEST_CASE("dep-F13: a failure is reported to the maintenance operator, and withd
   CHECK(Calls(again.Judge().plan) == std::vector{Kind::kWithdrawFailure});
 }
 
+TEST_CASE("arch-A10: a report that was refused is made again when it is due, though nothing else happens") {
+  RequestedNode node("upgrade-failed");
+  node.With("Ready").Cordoned();
+  node.Annotated(Gpu().FailedRevisionAnnotation(), "new").Annotated(Gpu().FailuresAnnotation(), "1@900");
+  node.view.attempts.maintenances["nvidia-operator-n1"] = {
+      .kind = Kind::kReportFailure, .based_on = "7", .count = 1, .outcome = Outcome::kNotApplied, .answered_at = kNow};
+  const Verdict verdict = node.Judge();
+  CHECK(verdict.plan.empty());
+  CHECK(GateOf(verdict) == "Failed");
+  REQUIRE(verdict.wake_at);
+  node.now = *verdict.wake_at;
+  CHECK(Calls(node.Judge().plan) == std::vector{Kind::kReportFailure});
+}
+
 TEST_CASE("H16: a node ends in the mode that it began in") {
   SECTION("switched off: by its NodeMaintenance") {
     RequestedNode node("node-maintenance-required");

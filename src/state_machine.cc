@@ -1,11 +1,11 @@
 #include "driverupgrade/state_machine.h"
 
-#include <algorithm>
 #include <map>
 #include <utility>
 
 #include "fmt/format.h"
 #include "internal/node_state.h"
+#include "internal/step_parts.h"
 #include "transitions/walk.h"
 
 namespace driverupgrade::inline v1 {
@@ -65,17 +65,6 @@ bool MayAct(Walk& walk) {
   return true;
 }
 
-void AddVerdict(Verdict verdict, Plan& plan) {
-  const UpgradeState state = verdict.plan.to();
-  const std::string node = verdict.plan.node;
-  if (!verdict.plan.empty()) plan.nodes.push_back(std::move(verdict.plan));
-  if (verdict.gate) plan.gates.push_back({.node = node, .state = state, .gate = std::move(*verdict.gate)});
-  if (verdict.pod_interest) plan.pod_interest.push_back(node);
-  if (verdict.wake_at) plan.wake_at = std::min(*verdict.wake_at, plan.wake_at.value_or(absl::InfiniteFuture()));
-  plan.findings.insert(plan.findings.end(), std::make_move_iterator(verdict.findings.begin()),
-                       std::make_move_iterator(verdict.findings.end()));
-}
-
 }  // namespace
 
 StateMachine::StateMachine(DriverIdentity identity, StateMachineOptions options)
@@ -125,6 +114,7 @@ NodePlan StateMachine::Release(const NodeView& view, absl::Time now) const {
 
 Plan StateMachine::Step(const ClusterSnapshot& snapshot, const UpgradePolicy& policy, absl::Time now) const {
   Plan plan{.findings = snapshot.findings};
+  Tally nodes;
   std::vector<Verdict> verdicts;
   std::vector<Candidate> candidates;
   std::map<std::string, std::size_t> index;  // of the candidates' verdicts
@@ -132,15 +122,13 @@ Plan StateMachine::Step(const ClusterSnapshot& snapshot, const UpgradePolicy& po
   for (const std::shared_ptr<const NodeView>& view : snapshot.nodes) {
     verdicts.push_back(Judge(*view, *snapshot.driver, policy, now, snapshot.active_since, /*admitted=*/false));
     const Verdict& verdict = verdicts.back();
-    plan.totals += verdict.tally;
+    nodes += verdict.tally;
     if (verdict.candidate) {
       candidates.push_back(*verdict.candidate);
       index[view->node.name] = verdicts.size() - 1;
     }
   }
-  if (policy.on_unscheduled_pods == OnUnscheduledPods::kCountUnavailable) {
-    plan.totals.unavailable += snapshot.driver->unscheduled_pods;
-  }
+  plan.totals = internal::Totals(nodes, *snapshot.driver, policy);
   plan.budget = ComputeBudget(plan.totals, policy);
   for (AdmissionDecision& decision : Admit(plan.budget, policy.paused, std::move(candidates))) {
     const std::size_t i = index.at(decision.node);
@@ -150,7 +138,7 @@ Plan StateMachine::Step(const ClusterSnapshot& snapshot, const UpgradePolicy& po
       verdicts[i] = Judge(*snapshot.nodes[i], *snapshot.driver, policy, now, snapshot.active_since, /*admitted=*/true);
     }
   }
-  for (Verdict& verdict : verdicts) AddVerdict(std::move(verdict), plan);
+  for (Verdict& verdict : verdicts) internal::AddVerdict(std::move(verdict), plan);
   return plan;
 }
 

@@ -149,7 +149,7 @@ std::optional<Gate> UpgradeEngine::Explain(const std::string& node) const {
 
 Plan UpgradeEngine::Everything() const {
   const std::lock_guard lock(mutex_);
-  return incremental_ ? incremental_->planner().Everything() : last_plan_;
+  return incremental_ ? incremental_->planner().FullPlan() : last_plan_;
 }
 
 absl::StatusOr<ReconcileResult> UpgradeEngine::Release(const CallContext& context) {

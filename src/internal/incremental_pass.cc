@@ -13,6 +13,17 @@ namespace {
 // How soon pods that could not be read are read again; the gate of the node says the same.
 constexpr absl::Duration kReadAgain = absl::Seconds(5);
 
+// Two updates of one pass as one: the second repeats all but the gates that it leaves as they are.
+PlanUpdate Joined(PlanUpdate first, PlanUpdate second) {
+  std::map<std::string, NodeGate> gates;
+  for (NodeGate& gate : first.plan.gates) gates.insert_or_assign(gate.node, std::move(gate));
+  for (const std::string& node : second.ungated) gates.erase(node);
+  for (NodeGate& gate : second.plan.gates) gates.insert_or_assign(gate.node, std::move(gate));
+  second.plan.gates.clear();
+  for (auto& [node, gate] : gates) second.plan.gates.push_back(std::move(gate));
+  return second;
+}
+
 }  // namespace
 
 IncrementalPass::IncrementalPass(const DriverIdentity& identity, StateMachine machine, const SnapshotOptions& options,
@@ -35,9 +46,11 @@ absl::StatusOr<Plan> IncrementalPass::Run(const CallContext& context, const Upgr
   for (const std::string& node : std::exchange(touched_, {})) Refresh(context, node, log);
   planner_.SetPolicy(policy);
   planner_.SetActiveSince(active_since);
-  Plan plan = planner_.Advance(now);
-  cache_->SetInterest(driver_, {plan.pod_interest.begin(), plan.pod_interest.end()});
-  if (ReadPods(context, plan.pod_interest, now, log)) plan = planner_.Advance(now);
+  PlanUpdate update = planner_.Advance(now);
+  const std::vector<std::string> interest = update.plan.pod_interest;
+  cache_->SetInterest(driver_, {interest.begin(), interest.end()});
+  if (ReadPods(context, interest, now, log)) update = Joined(std::move(update), planner_.Advance(now));
+  Plan plan = std::move(update.plan);
   for (const auto& [node, findings] : findings_) {
     plan.findings.insert(plan.findings.end(), findings.begin(), findings.end());
   }

@@ -1,0 +1,315 @@
+// arch-A10: judging only what changed says what Step says of everything.
+#include <algorithm>
+#include <map>
+#include <string>
+
+#include "driverupgrade/incremental_planner.h"
+#include "internal/admission_queue.h"
+#include "property/seeds.h"
+
+namespace driverupgrade::tests {
+namespace {
+
+constexpr int kOperations = 30;
+
+std::vector<NodeMaintenance> RandomMaintenances(SeededRandom& random, const std::string& node) {
+  if (random.Chance(40)) return {};
+  NodeMaintenance object{.ns = "maintenance", .name = "nvidia-operator-" + node, .uid = "nm-" + node};
+  object.resource_version = random.Pick({"7", "8"});
+  object.requestor_id = random.Pick({"nvidia.gpu-operator", "nvidia.gpu-operator", "somebody.else"});
+  if (random.Chance(30)) object.additional_requestors = {random.Pick({"nvidia.gpu-operator", "third"})};
+  object.node_name = node;
+  object.node_uid = random.Pick({"", "", "earlier"});
+  if (random.Chance(10)) object.deletion_timestamp = kRandomNow;
+  if (random.Chance(70)) object.conditions.push_back({.type = "Ready", .status = "True", .reason = "Ready"});
+  if (random.Chance(20)) {
+    object.conditions.push_back(
+        {.type = "RequestorFailed", .status = "True", .message = "nvidia.gpu-operator: the upgrade failed"});
+  }
+  return {object};
+}
+
+MaintenanceAttempt RandomMaintenanceAttempt(SeededRandom& random) {
+  using Kind = MaintenanceCall::Kind;
+  return {.kind = random.Pick({Kind::kCreate, Kind::kJoin, Kind::kReportFailure, Kind::kDelete}),
+          .based_on = random.Pick({"", "7"}),
+          .count = random.Between(1, 5),
+          .outcome = random.Chance(80) ? std::optional(Outcome::kNotApplied) : std::nullopt,
+          .answered_at = kRandomNow - absl::Seconds(random.Below(40)),
+          .message = "500"};
+}
+
+std::shared_ptr<const NodeView> RandomView(SeededRandom& random, const DriverIdentity& identity,
+                                           const std::string& name) {
+  NodeView view = RandomNode(random, identity, name, RandomWorkloads(random, name));
+  if (random.Chance(80)) view.maintenances = RandomMaintenances(random, name);
+  if (random.Chance(20)) view.node.annotations[identity.RequestorModeAnnotation()] = "true";
+  if (random.Chance(25)) view.restart_only = true;
+  if (random.Chance(5)) view.restart_only_error = "no data";
+  if (random.Chance(30)) {
+    view.attempts.maintenances["nvidia-operator-" + name] = RandomMaintenanceAttempt(random);
+  }
+  // More of the nodes that ask for a slot, and fewer of those that a patch under way holds back.
+  if (random.Chance(35)) view.node.labels[identity.StateLabel()] = "upgrade-required";
+  if (random.Chance(60)) view.attempts.patch.reset();
+  return std::make_shared<const NodeView>(std::move(view));
+}
+
+StateMachine RandomMachine(const RandomCluster& cluster, SeededRandom& random) {
+  StateMachineOptions options = cluster.machine.options();
+  if (random.Chance(50)) {
+    options.requestor = RequestorOptions{.id = "nvidia.gpu-operator", .ns = "maintenance"};
+    options.requestor->enabled = random.Chance(50);
+  }
+  return {cluster.machine.identity(), options};
+}
+
+// A planner and what it has been told, driven by random changes.
+class Twin {
+ public:
+  explicit Twin(const RandomCluster& cluster)
+      : random_(cluster.seed),
+        machine_(RandomMachine(cluster, random_)),
+        now_(cluster.now),
+        policy_(cluster.policy),
+        driver_(cluster.snapshot.driver),
+        findings_(cluster.snapshot.findings),
+        active_since_(cluster.snapshot.active_since),
+        planner_(machine_) {
+    for (const auto& view : cluster.snapshot.nodes) Update(RandomView(random_, machine_.identity(), view->node.name));
+    planner_.SetPolicy(policy_);
+    planner_.SetDriver(driver_, findings_);
+    planner_.SetActiveSince(active_since_);
+  }
+
+  std::string Run() {
+    for (int i = 0; i < kOperations; ++i) {
+      const std::string operation = Change();
+      if (random_.Chance(20)) continue;  // several changes between two passes
+      if (std::string broken = Compare(); !broken.empty()) {
+        return fmt::format("operation {}, {}: {}", i, operation, broken);
+      }
+    }
+    return "";
+  }
+
+ private:
+  std::string Change() {
+    switch (random_.Below(12)) {
+      case 0:
+      case 1: return Replace();
+      case 2: return Alter();
+      case 3: return Add();
+      case 4: return RemoveOne();
+      case 5: return ChangePolicy();
+      case 6: return ChangeDriver();
+      case 7: return ChangeActiveSince();
+      case 8: return "nothing";
+      default: return PassTime();
+    }
+  }
+
+  std::string Replace() {
+    if (views_.empty()) return "nothing";
+    const std::string name = AnyNode();
+    Update(RandomView(random_, machine_.identity(), name));
+    return "another view of " + name;
+  }
+  // A small change, as a watch event or an answer brings it.
+  std::string Alter() {
+    if (views_.empty()) return "nothing";
+    const std::string name = AnyNode();
+    NodeView view = *views_.at(name);
+    switch (random_.Below(4)) {
+      case 0: view.node.ready = !view.node.ready; break;
+      case 1: view.node.unschedulable = !view.node.unschedulable; break;
+      case 2: view.attempts = {}; break;
+      default: view.pods.emplace(); break;
+    }
+    Update(std::make_shared<const NodeView>(std::move(view)));
+    return "a change of " + name;
+  }
+  std::string Add() {
+    const std::string name = fmt::format("new-{}", random_.Below(20));
+    Update(RandomView(random_, machine_.identity(), name));
+    return "new node " + name;
+  }
+  std::string RemoveOne() {
+    if (views_.empty()) return "nothing";
+    const std::string name = AnyNode();
+    planner_.Remove(name);
+    views_.erase(name);
+    if (random_.Chance(30)) Update(RandomView(random_, machine_.identity(), name));
+    return "removed " + name;
+  }
+  std::string ChangePolicy() {
+    if (random_.Chance(50)) {
+      policy_ = RandomPolicy(random_);
+    } else {
+      policy_.max_parallel = random_.Between(0, 6);
+      policy_.max_unavailable = Count{random_.Between(0, 9)};
+    }
+    planner_.SetPolicy(policy_);
+    return "policy";
+  }
+  std::string ChangeDriver() {
+    DriverFacts facts = *driver_;
+    if (random_.Chance(50)) {
+      facts.unscheduled_pods = random_.Below(4);
+    } else {
+      facts = RandomFacts(random_);
+    }
+    findings_.clear();
+    if (random_.Chance(50)) findings_.push_back({.code = FindingCode::kNodeMissing, .node = "gone", .message = "x"});
+    driver_ = std::make_shared<const DriverFacts>(std::move(facts));
+    planner_.SetDriver(driver_, findings_);
+    return "driver";
+  }
+  std::string ChangeActiveSince() {
+    active_since_ = now_ - absl::Seconds(random_.Pick({0, 1, 59, 100'000}));
+    planner_.SetActiveSince(active_since_);
+    return "active since";
+  }
+  std::string PassTime() {
+    const absl::Time wake = planner_.FullPlan().wake_at.value_or(now_ + absl::Seconds(1));
+    switch (random_.Below(6)) {
+      case 0: now_ = std::max(now_, wake); break;
+      case 1: now_ = std::max(now_, wake) + absl::Milliseconds(random_.Pick({1, 999, 1'000, 60'000})); break;
+      case 2: now_ += (std::max(now_, wake) - now_) / 2; break;
+      case 3: now_ -= absl::Milliseconds(random_.Below(3'000)); break;
+      default: now_ += absl::Milliseconds(random_.Pick({1, 10, 500, 1'000, 4'999, 61'000, 3'600'000})); break;
+    }
+    return "time";
+  }
+
+  std::string AnyNode() { return std::next(views_.begin(), random_.Below(static_cast<int>(views_.size())))->first; }
+  void Update(std::shared_ptr<const NodeView> view) {
+    views_[view->node.name] = view;
+    planner_.Update(std::move(view));
+  }
+
+  std::string Compare() {
+    ClusterSnapshot snapshot{.driver = driver_, .active_since = active_since_, .findings = findings_};
+    for (const auto& [name, view] : views_) snapshot.nodes.push_back(view);
+    const Plan step = machine_.Step(snapshot, policy_, now_);
+    const PlanUpdate update = planner_.Advance(now_);
+    const Plan full = planner_.FullPlan();
+    if (full != step) return fmt::format("{}instead of\n{}", Describe(full), Describe(step));
+    if (std::string broken = BrokenUpdate(update, step); !broken.empty()) return broken;
+    for (const NodeGate& gate : step.gates) {
+      if (planner_.Explain(gate.node) != gate.gate) return "Explain says something else of " + gate.node;
+    }
+    if (planner_.Explain("no such node")) return "explains what is not there";
+    return "";
+  }
+
+  std::string BrokenUpdate(const PlanUpdate& update, const Plan& step) {
+    const bool same = update.plan.nodes == step.nodes && update.plan.totals == step.totals &&
+                      update.plan.budget == step.budget && update.plan.findings == step.findings &&
+                      update.plan.wake_at == step.wake_at && update.plan.pod_interest == step.pod_interest;
+    if (!same) return fmt::format("the update\n{}", Describe(update.plan));
+    for (const std::string& name : update.ungated) {
+      if (told_.erase(name) == 0) return name + " had no gate";
+    }
+    for (const NodeGate& gate : update.plan.gates) {
+      const auto [told, is_new] = told_.insert_or_assign(gate.node, std::pair(gate.state, gate.gate.reason));
+      static_cast<void>(told);
+      static_cast<void>(is_new);
+    }
+    std::map<std::string, std::pair<UpgradeState, GateReason>> gates;
+    for (const NodeGate& gate : step.gates) gates[gate.node] = {gate.state, gate.gate.reason};
+    for (const auto& [name, view] : views_) {
+      if (!gates.contains(name) && planner_.Explain(name)) return "explains a gate that is none: " + name;
+    }
+    return gates == told_ ? "" : "the gates that were told are not those that are";
+  }
+
+  SeededRandom random_;
+  StateMachine machine_;
+  absl::Time now_;
+  UpgradePolicy policy_;
+  std::shared_ptr<const DriverFacts> driver_;
+  std::vector<Finding> findings_;
+  absl::Time active_since_;
+  std::map<std::string, std::shared_ptr<const NodeView>> views_;
+  IncrementalPlanner planner_;
+  std::map<std::string, std::pair<UpgradeState, GateReason>> told_;
+};
+
+TEST_CASE("arch-A10: judging only what has changed says what Step says, after any changes") {
+  ForEachSeed([](const RandomCluster& cluster) { return Twin(cluster).Run(); });
+}
+
+TEST_CASE("arch-A10: a verdict with nothing to do stays as it is until its wake_at") {
+  ForEachSeed([](const RandomCluster& cluster) -> std::string {
+    SeededRandom random(cluster.seed);
+    const StateMachine machine = RandomMachine(cluster, random);
+    for (const auto& [name, workloads] : cluster.workloads) {
+      const auto view = RandomView(random, machine.identity(), name);
+      const auto judge = [&](absl::Time now) {
+        return machine.Judge(*view, *cluster.snapshot.driver, cluster.policy, now, cluster.snapshot.active_since,
+                             /*admitted=*/false);
+      };
+      const Verdict verdict = judge(cluster.now);
+      if (!verdict.plan.empty()) continue;
+      const absl::Time end = verdict.wake_at.value_or(cluster.now + absl::Hours(400));
+      if (end <= cluster.now) return name + ": is to be judged again at once, with nothing to do";
+      for (const absl::Time time : {cluster.now + absl::Milliseconds(1), cluster.now + (end - cluster.now) / 2,
+                                    end - absl::Seconds(1), end - absl::Milliseconds(1)}) {
+        if (time <= cluster.now) continue;
+        const Verdict later = judge(time);
+        const bool same = later.plan == verdict.plan && later.gate == verdict.gate &&
+                          later.candidate == verdict.candidate && later.wake_at == verdict.wake_at &&
+                          later.findings == verdict.findings && later.pod_interest == verdict.pod_interest;
+        if (!same) return fmt::format("{}: another verdict {} later", name, absl::FormatDuration(time - cluster.now));
+      }
+    }
+    return "";
+  });
+}
+
+// Step is not the only one who asks: the queue is to say what Admit says of any candidates.
+TEST_CASE("arch-A10: the queue admits and refuses as Admit does, whoever comes and goes") {
+  ForEachSeed([](const RandomCluster& cluster) -> std::string {
+    SeededRandom random(cluster.seed);
+    internal::AdmissionQueue queue;
+    std::map<std::string, Candidate> waiting;
+    for (int round = 0; round < 8; ++round) {
+      for (int i = random.Below(12); i > 0; --i) {
+        const bool takes = random.Chance(60);
+        Candidate candidate{.node = fmt::format("n{}", random.Below(30)),
+                            .needs_slot = random.Chance(70),
+                            .needs_headroom = takes || random.Chance(20),
+                            .takes_headroom = takes};
+        candidate.own_node = candidate.node == "n3";
+        if (const auto old = waiting.find(candidate.node); old != waiting.end()) queue.Remove(old->second);
+        queue.Add(candidate);
+        waiting[candidate.node] = candidate;
+      }
+      UpgradeBudget budget{.total = 30, .parallel_used = random.Below(3), .unavailable = random.Below(3)};
+      if (random.Chance(85)) budget.parallel_max = random.Below(7);
+      if (random.Chance(85)) budget.unavailable_max = random.Below(7);
+      if (random.Chance(10)) budget.failures_max = budget.failed;
+      const bool paused = random.Chance(10);
+
+      std::vector<Candidate> candidates;
+      for (const auto& [name, candidate] : waiting) candidates.push_back(candidate);
+      std::vector<Candidate> admitted;
+      std::map<std::string, Gate> refused;
+      for (const AdmissionDecision& decision : Admit(budget, paused, candidates)) {
+        if (decision.gate) refused[decision.node] = *decision.gate;
+        if (!decision.gate) admitted.push_back(waiting.at(decision.node));
+      }
+      if (queue.Admit(budget, paused) != admitted) return "others are admitted";
+      if (queue.AllRefusals() != refused) return "other refusals";
+      for (const auto& [name, gate] : refused) {
+        if (queue.RefusalAtPlace(waiting.at(name)) != gate) return "another refusal of " + name;
+      }
+      for (const Candidate& candidate : admitted) waiting.erase(candidate.node);
+    }
+    return "";
+  });
+}
+
+}  // namespace
+}  // namespace driverupgrade::tests

@@ -1,0 +1,150 @@
+// What IncrementalPlanner costs, and what it tells whom. That it says what Step says is a property
+// (tests/property/incremental_property_test.cc).
+#include "driverupgrade/incremental_planner.h"
+
+#include <map>
+
+#include "fmt/format.h"
+#include "support/catch.h"
+#include "support/node_under_test.h"
+
+namespace driverupgrade::tests {
+namespace {
+
+/// Nodes whose driver pods are out of date, on which every request is obeyed at once.
+class Fleet {
+ public:
+  explicit Fleet(int nodes, UpgradePolicy policy) : policy_(std::move(policy)) {
+    for (int i = 0; i < nodes; ++i) {
+      NodeUnderTest node;
+      node.view.node.name = fmt::format("n{:05}", i);
+      node.view.node.uid = node.view.node.name + "-uid";
+      views_[node.view.node.name] = node.view;
+    }
+    planner.SetPolicy(policy_);
+    planner.SetDriver(std::make_shared<const DriverFacts>(Facts("new")), {});
+    for (const auto& [name, view] : views_) planner.Update(std::make_shared<const NodeView>(view));
+  }
+
+  void Apply(const Plan& plan) {
+    for (const NodePlan& node : plan.nodes) Apply(node);
+    for (const std::string& name : plan.pod_interest) {
+      NodeView& view = views_.at(name);
+      if (!view.node.unschedulable || view.pods) continue;
+      view.pods.emplace();
+      planner.Update(std::make_shared<const NodeView>(view));
+    }
+  }
+  NodeView& view(const std::string& name) { return views_.at(name); }
+  const std::map<std::string, NodeView>& views() const { return views_; }
+
+  IncrementalPlanner planner{StateMachine(Gpu(), {})};
+
+ private:
+  void Apply(const NodePlan& plan) {
+    NodeView& view = views_.at(plan.node);
+    if (plan.patch) {
+      view.node = Patched(view.node, *plan.patch);
+      view.node.resource_version = std::to_string(std::stoi(view.node.resource_version) + 1);
+    }
+    if (!plan.remove.empty()) view.driver_pods = {DriverPod("new", "driver-2").Build()};
+    planner.Update(std::make_shared<const NodeView>(view));
+  }
+
+  UpgradePolicy policy_;
+  std::map<std::string, NodeView> views_;
+};
+
+UpgradePolicy Parallel(int max) {
+  return {.auto_upgrade = true, .max_parallel = max, .drain = DrainPolicy{.timeout = absl::Seconds(300)}};
+}
+
+TEST_CASE("arch-A10: a rollout over 10,000 nodes judges each a few times, however many passes it takes") {
+  constexpr int kNodes = 10'000;
+  // New, waiting, admitted, its pods are read (twice: for the driver's sake, too), the driver pod is back, done.
+  constexpr int kJudgementsPerNode = 8;
+  Fleet fleet(kNodes, Parallel(100));
+  int passes = 0;
+  absl::Time now = kNow;
+  while (true) {
+    const PlanUpdate update = fleet.planner.Advance(now);
+    if (update.plan.nodes.empty() && update.plan.pod_interest.empty()) break;
+    REQUIRE(++passes < 1'000);
+    fleet.Apply(update.plan);
+    now += absl::Milliseconds(100);
+  }
+  CHECK(fleet.planner.FullPlan().totals.done == kNodes);
+  CHECK(fleet.planner.FullPlan().gates.empty());
+  CHECK(passes > 200);
+  INFO("judgements per node: " << static_cast<double>(fleet.planner.judgements()) / kNodes);
+  CHECK(fleet.planner.judgements() <= kNodes * kJudgementsPerNode);
+}
+
+TEST_CASE("arch-A10: a pass with nothing changed and nothing due judges nothing and tells nothing") {
+  Fleet fleet(50, Parallel(0));
+  fleet.Apply(fleet.planner.Advance(kNow).plan);
+  REQUIRE(fleet.planner.Advance(kNow).plan.nodes.empty());
+  const std::uint64_t before = fleet.planner.judgements();
+  fleet.planner.SetPolicy(Parallel(0));
+  fleet.planner.SetDriver(std::make_shared<const DriverFacts>(Facts("new")), {});
+  fleet.planner.SetActiveSince(absl::InfinitePast());
+  fleet.planner.Update(std::make_shared<const NodeView>(fleet.view("n00007")));
+  const PlanUpdate update = fleet.planner.Advance(kNow + absl::Hours(1));
+  CHECK(fleet.planner.judgements() == before);
+  CHECK(update.plan.gates.empty());
+  CHECK(update.ungated.empty());
+}
+
+TEST_CASE("arch-A10: what was planned and not done is planned again") {
+  Fleet fleet(3, Parallel(1));
+  const Plan first = fleet.planner.Advance(kNow).plan;
+  REQUIRE(first.nodes.size() == 3);
+  CHECK(fleet.planner.Advance(kNow).plan.nodes == first.nodes);
+}
+
+TEST_CASE("arch-A10: a count of unscheduled pods counts, but makes nobody be judged anew") {
+  Fleet fleet(20, Parallel(0));
+  fleet.Apply(fleet.planner.Advance(kNow).plan);
+  REQUIRE(fleet.planner.Advance(kNow).plan.nodes.empty());
+  const std::uint64_t before = fleet.planner.judgements();
+  DriverFacts facts = Facts("new");
+  facts.unscheduled_pods = 2;
+  fleet.planner.SetDriver(std::make_shared<const DriverFacts>(facts), {});
+  CHECK(fleet.planner.Advance(kNow).plan.totals.unavailable == 2);
+  CHECK(fleet.planner.judgements() == before);
+}
+
+TEST_CASE("arch-A10: a gate is told once, a place in the queue on demand") {
+  Fleet fleet(3, Parallel(0));
+  PlanUpdate update = fleet.planner.Advance(kNow);
+  REQUIRE(update.plan.gates.size() == 3);
+  CHECK(update.plan.gates[1].gate.detail == "maxParallelUpgrades: 0 of 0 nodes are in progress");
+  CHECK(fleet.planner.Explain("n00001")->detail ==
+        "maxParallelUpgrades: 0 of 0 nodes are in progress; place 2 in the queue");
+  fleet.Apply(update.plan);
+
+  SECTION("gone: nobody waits any more, and the others have moved up") {
+    fleet.planner.Remove("n00000");
+    update = fleet.planner.Advance(kNow);
+    CHECK(update.plan.gates.empty());
+    CHECK(update.ungated == std::vector<std::string>{"n00000"});
+    CHECK_FALSE(fleet.planner.Explain("n00000"));
+    CHECK(fleet.planner.Explain("n00001")->detail.find("place 1 ") != std::string::npos);
+  }
+  SECTION("another reason") {
+    UpgradePolicy paused = Parallel(0);
+    paused.paused = true;
+    fleet.planner.SetPolicy(paused);
+    CHECK(fleet.planner.Advance(kNow).plan.gates.size() == 3);
+    CHECK(fleet.planner.Advance(kNow).plan.gates.empty());
+  }
+  SECTION("not judged yet") {
+    NodeUnderTest other;
+    fleet.planner.Update(std::make_shared<const NodeView>(other.view));
+    CHECK_FALSE(fleet.planner.Explain("n1"));
+    CHECK(fleet.planner.FullPlan().totals.total == 3);
+  }
+}
+
+}  // namespace
+}  // namespace driverupgrade::tests

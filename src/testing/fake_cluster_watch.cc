@@ -1,4 +1,5 @@
 // Watches: each reads the log of its kind, on its own thread, and waits for the bell when it has seen all of it.
+// An end that was asked for or imposed comes first, a timeout after all there is.
 
 #include <fmt/format.h>
 

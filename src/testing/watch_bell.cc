@@ -22,7 +22,6 @@ WatchBell::Watcher::Watcher(WatchBell& bell) : bell_(bell) {
 }
 
 WatchBell::Watcher::~Watcher() {
-  // Under the lock: once it is released, whoever awaited this may end the bell.
   std::lock_guard lock(bell_.mutex_);
   --bell_.running_;
   bell_.idle_changed_.notify_all();

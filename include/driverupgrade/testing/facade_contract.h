@@ -12,12 +12,10 @@
 ///
 /// Needs no test framework. The same cases hold for FakeCluster and for a real API server; those of node
 /// maintenances for one that knows the kind, so over one that does not, put a ForwardingFacade that says that
-/// they are not supported. Each uses names
-/// that start with ContractWorld::prefix(), and reads nothing but its own objects, so the cluster may hold
-/// others. A world is used by one thread, and by one case or by many; the facade by a second thread as well, for
-/// watches: they end when the sink has seen what it waits for, so a facade that gives too little ends them by the
-/// deadline of the context only. Example:
-/// tests/contract/fake_cluster_contract_test.cc.
+/// they are not supported. Each uses names that start with ContractWorld::prefix(), and reads nothing but its own
+/// objects, so the cluster may hold others. A world is used by one thread, and by one case or by many. Watches run
+/// on a thread of their own, and end when they have given what the case waits for; one that gives nothing ends at
+/// the deadline of the context. Example: tests/contract/fake_cluster_contract_test.cc.
 #ifndef DRIVERUPGRADE_TESTING_FACADE_CONTRACT_H_
 #define DRIVERUPGRADE_TESTING_FACADE_CONTRACT_H_
 

@@ -39,7 +39,7 @@ class FakeClock final : public Clock {
   /// Like SetTime, but never turns the clock back. Returns the time it then is.
   absl::Time AdvanceTo(absl::Time time);
   /// Calls `listener` after every move, on the thread that moved the clock, for as long as the result is held. It
-  /// may read the clock, and must not move it.
+  /// may read the clock, but must not move it, nor use a FakeCluster, which may be in the midst of a step.
   [[nodiscard]] std::shared_ptr<const void> OnMove(std::function<void()> listener);
 
  private:

@@ -195,8 +195,8 @@ struct Change {
   Versions<Lease> lease = {};
   Versions<ConfigMap> config_map = {};
 };
-/// Runs after each commit, on whichever thread made it happen, with the cluster locked: it must not use the cluster, but sees every change, in
-/// order.
+/// Runs after each commit, on whichever thread made it happen, with the cluster locked: it must not use the
+/// cluster, but sees every change, in order.
 using ChangeObserver = std::function<void(const Change&)>;
 
 class FakeCluster final : public ClusterFacade {
@@ -298,7 +298,7 @@ class FakeCluster final : public ClusterFacade {
 
   /// Drops the history: versions before this one are too old, also for a watch that lags behind now.
   void CompactLog();
-  /// Every running watch that is not paused gives a bookmark next, after the changes before it.
+  /// Every running watch gives a bookmark, after the changes before it.
   void SendBookmarks();
   /// All running watches end with `status` (OK: in good order, as by timeout); what they have not given is left out.
   void BreakWatches(const absl::Status& status);

@@ -38,6 +38,7 @@ class IncrementalPlanner::Impl {
   void Withdraw(const std::string& name, const Verdict& verdict);
   // What is told of a node; without the place in the queue.
   std::optional<NodeGate> GateToTell(const std::string& name) const;
+  bool IsTold(const NodeGate& gate) const;
   void TellGates(const Names& names, PlanUpdate& update);
   Plan PlanWithoutGates() const;
 
@@ -174,32 +175,28 @@ std::optional<NodeGate> IncrementalPlanner::Impl::GateToTell(const std::string& 
   const auto found = nodes_.find(name);
   if (found == nodes_.end()) return std::nullopt;
   const Verdict& verdict = *found->second.verdict;
-  if (verdict.candidate) {
-    return NodeGate{.node = name, .state = verdict.plan.to(), .gate = queue_.Refusal(*verdict.candidate)};
-  }
-  if (!verdict.gate) return std::nullopt;
-  return NodeGate{.node = name, .state = verdict.plan.to(), .gate = *verdict.gate};
+  const std::optional<Gate> gate = verdict.candidate ? queue_.Refusal(*verdict.candidate) : verdict.gate;
+  if (!gate) return std::nullopt;
+  return NodeGate{.node = name, .state = verdict.plan.to(), .gate = *gate};
+}
+
+// The counts in the gate of a candidate change with every admission, and nobody is told again for that.
+bool IncrementalPlanner::Impl::IsTold(const NodeGate& gate) const {
+  const auto told = told_.find(gate.node);
+  if (told == told_.end()) return false;
+  if (!nodes_.at(gate.node).verdict->candidate) return told->second == gate;
+  return told->second.state == gate.state && told->second.gate.reason == gate.gate.reason;
 }
 
 void IncrementalPlanner::Impl::TellGates(const Names& names, PlanUpdate& update) {
   for (const std::string& name : names) {
     std::optional<NodeGate> gate = GateToTell(name);
-    const auto told = told_.find(name);
     if (!gate) {
-      if (told == told_.end()) continue;
-      told_.erase(told);
-      update.ungated.push_back(name);
-      continue;
+      if (told_.erase(name) > 0) update.ungated.push_back(name);
+    } else if (!IsTold(*gate)) {
+      update.plan.gates.push_back(*gate);
+      told_.insert_or_assign(name, *std::move(gate));
     }
-    // The counts in the gate of a candidate change with every admission, and nobody is told again for that.
-    const bool waits = nodes_.at(name).verdict->candidate.has_value();
-    if (told != told_.end() && waits) {
-      if (told->second.state == gate->state && told->second.gate.reason == gate->gate.reason) continue;
-    } else if (told != told_.end() && told->second == *gate) {
-      continue;
-    }
-    update.plan.gates.push_back(*gate);
-    told_.insert_or_assign(name, *std::move(gate));
   }
 }
 

@@ -10,11 +10,11 @@
 ///     planner.Update(changed_view);
 ///     update = planner.Advance(clock.Now());                // judges one, and those whose time has come
 ///
-/// After each Advance the planner says of every node what Step would say of a snapshot of the same views; a whole rollout
-/// costs a few judgements per node instead of one per node and pass.
+/// After each Advance the planner says of every node what Step would say of a snapshot of the same views; a whole
+/// rollout costs a few judgements per node instead of one per node and pass.
 ///
-/// Pure but for its memory: no facade, clock, lock, log or random number. Owns what it is given; views and facts are shared
-/// and immutable. Not thread-safe.
+/// Pure but for its memory: no facade, clock, lock, log or random number. Owns what it is given; views and facts are
+/// shared and immutable. Not thread-safe.
 /// Related: state_machine.h decides; cluster_snapshot.h is what it decides by.
 #ifndef DRIVERUPGRADE_INCREMENTAL_PLANNER_H_
 #define DRIVERUPGRADE_INCREMENTAL_PLANNER_H_
@@ -37,9 +37,9 @@ namespace driverupgrade::inline v1 {
 
 /// What an Advance says.
 struct PlanUpdate {
-  /// As Step's plan, but for `gates`: only those that are new or have changed since the last Advance. The gate of a node
-  /// that waits for a slot comes without its place in the queue, and again only when its reason changes; place and counts
-  /// change with every admission. Explain has them.
+  /// As Step's plan, but for `gates`: only those that are new or have changed since the last Advance. The gate of a
+  /// node that waits for a slot comes without its place in the queue, and again only when its reason changes; place and
+  /// counts change with every admission. Explain has them.
   Plan plan = {};
   /// Nodes that had a gate and have none any more, or are gone; by name.
   std::vector<std::string> ungated = {};
@@ -60,20 +60,20 @@ class IncrementalPlanner {
   /// may lie ahead again.
   void SetActiveSince(absl::Time active_since);
 
-  /// The node is new, or its view has changed. `view` is not null; its node's name is the key.
+  /// The node is new, or its view may have changed. `view` is not null; its node's name is the key.
   void Update(std::shared_ptr<const NodeView> view);
   /// The node is gone. Nothing to do if it is unknown.
   void Remove(const std::string& node);
 
-  /// Judges the nodes that have changed, those whose wake_at has come, and those that were planned something the last time
-  /// (what was not done is planned again, as Step would); then admits.
+  /// Judges the nodes that have changed, those whose wake_at has come, and those that were planned something the last
+  /// time (what was not done is planned again, as Step would); then admits.
   ///
-  /// Cost: O((judged + admitted + told) log N), where *told* is what is returned, whatever N is otherwise. Time that goes
-  /// back makes every node be judged anew.
+  /// Cost: O((judged + admitted + told) log N), where *told* is what is returned, whatever N is otherwise. Time that
+  /// goes back makes every node be judged anew.
   [[nodiscard]] PlanUpdate Advance(absl::Time now);
 
-  /// Why the node waits, as of the last Advance, with its place in the queue if it waits for a slot; nullopt if it does not
-  /// wait or is unknown. Looks at all nodes that wait for a slot.
+  /// Why the node waits, as of the last Advance, with its place in the queue if it waits for a slot; nullopt if it does
+  /// not wait or is unknown. Looks at all nodes that wait for a slot.
   [[nodiscard]] std::optional<Gate> Explain(const std::string& node) const;
   /// All that Step would say, as of the last Advance; for status pages and tests. O(N log N).
   [[nodiscard]] Plan FullPlan() const;

@@ -3,6 +3,7 @@
 #define DRIVERUPGRADE_SRC_INTERNAL_ADMISSION_QUEUE_H_
 
 #include <array>
+#include <cstddef>
 #include <map>
 #include <optional>
 #include <set>
@@ -39,8 +40,8 @@ class AdmissionRound {
 Gate AtPlace(Gate gate, int place);
 
 // The candidates, in the order of Admit within each kind of them, so that a round takes the first of the kinds that are
-// still admitted and ends when none is: O((admitted + told) log waiting). Presumes what Judge sees to: who takes headroom
-// needs it. Not thread-safe.
+// still admitted and ends when none is: O((admitted + told) log waiting). Presumes what Judge sees to: who takes
+// headroom needs it. Not thread-safe.
 class AdmissionQueue {
  public:
   void Add(const Candidate& candidate);

@@ -41,15 +41,17 @@ class HookRunner::Worker : public std::enable_shared_from_this<Worker> {
   void Submit(std::string what, Call call, CallContext context) {
     const std::lock_guard lock(mutex_);
     answer_.reset();
+    begun_ = false;
     job_ = [what = std::move(what), call = std::move(call), context = std::move(context)] {
       return Guarded(what, call, context);
     };
     changed_.notify_all();
   }
 
-  // nullopt: not within `limit`, or stopped.
+  // nullopt: not within `limit` of its beginning, or stopped. That a busy machine is slow to begin is not the call's fault.
   std::optional<absl::StatusOr<bool>> Await(absl::Duration limit, const std::stop_token& stop) {
     std::unique_lock lock(mutex_);
+    changed_.wait(lock, stop, [this] { return begun_; });
     changed_.wait_for(lock, stop, absl::ToChronoNanoseconds(limit), [this] { return answer_.has_value(); });
     return std::exchange(answer_, std::nullopt);
   }
@@ -81,6 +83,8 @@ class HookRunner::Worker : public std::enable_shared_from_this<Worker> {
       if (over_) break;
       {
         const auto job = std::exchange(job_, nullptr);
+        begun_ = true;
+        changed_.notify_all();
         lock.unlock();
         absl::StatusOr<bool> answer = job();
         lock.lock();
@@ -95,6 +99,7 @@ class HookRunner::Worker : public std::enable_shared_from_this<Worker> {
   std::condition_variable_any changed_;
   std::function<absl::StatusOr<bool>()> job_;
   std::optional<absl::StatusOr<bool>> answer_;
+  bool begun_ = false;
   bool over_ = false;
   std::shared_ptr<std::atomic<int>> given_away_;
   std::thread thread_;

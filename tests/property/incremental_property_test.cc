@@ -32,18 +32,40 @@ std::vector<NodeMaintenance> RandomMaintenances(SeededRandom& random, const std:
 MaintenanceAttempt RandomMaintenanceAttempt(SeededRandom& random) {
   using Kind = MaintenanceCall::Kind;
   return {.kind = random.Pick({Kind::kCreate, Kind::kJoin, Kind::kReportFailure, Kind::kDelete}),
-          .based_on = random.Pick({"", "7"}),
+          .based_on = random.Pick({"", "7", "7"}),
           .count = random.Between(1, 5),
           .outcome = random.Chance(80) ? std::optional(Outcome::kNotApplied) : std::nullopt,
           .answered_at = kRandomNow - absl::Seconds(random.Below(40)),
           .message = "500"};
 }
 
+// As our own upgrade leaves a node on which it has nothing to do but wait, for pods, for a deadline or for a repair.
+void LeaveWaiting(SeededRandom& random, const DriverIdentity& identity, NodeView& view) {
+  Node& node = view.node;
+  const std::string state = random.Pick({"drain-required", "pod-deletion-required", "pod-restart-required",
+                                         "validation-required", "upgrade-failed", "upgrade-failed"});
+  const std::string recent = fmt::format("{}", absl::ToUnixSeconds(kRandomNow) - random.Below(60));
+  node.labels[identity.StateLabel()] = state;
+  node.annotations = {{std::string(kCordonedByAnnotation), identity.Name()},
+                      {identity.StageAnnotation(), fmt::format("{}@{}@{}", state, recent, kWantedRevision)}};
+  if (state == "upgrade-failed") {
+    node.annotations.erase(identity.StageAnnotation());
+    node.annotations[identity.FailedRevisionAnnotation()] = kWantedRevision;
+    node.annotations[identity.FailuresAnnotation()] = "1@" + recent;
+  }
+  if (random.Chance(30)) node.annotations[identity.SafeLoadAnnotation()] = "true";
+  node.unschedulable = true;
+  node.ready = random.Chance(50);
+  view.attempts.patch.reset();
+  if (view.pods && random.Chance(70)) {
+    for (Pod& pod : *view.pods) pod.deletion_timestamp = kRandomNow + absl::Seconds(random.Between(-1, 40));
+  }
+}
+
 std::shared_ptr<const NodeView> RandomView(SeededRandom& random, const DriverIdentity& identity,
                                            const std::string& name) {
   NodeView view = RandomNode(random, identity, name, RandomWorkloads(random, name));
   if (random.Chance(80)) view.maintenances = RandomMaintenances(random, name);
-  if (random.Chance(20)) view.node.annotations[identity.RequestorModeAnnotation()] = "true";
   if (random.Chance(25)) view.restart_only = true;
   if (random.Chance(5)) view.restart_only_error = "no data";
   if (random.Chance(30)) {
@@ -52,6 +74,8 @@ std::shared_ptr<const NodeView> RandomView(SeededRandom& random, const DriverIde
   // More of the nodes that ask for a slot, and fewer of those that a patch under way holds back.
   if (random.Chance(35)) view.node.labels[identity.StateLabel()] = "upgrade-required";
   if (random.Chance(60)) view.attempts.patch.reset();
+  if (random.Chance(30)) LeaveWaiting(random, identity, view);
+  if (random.Chance(20)) view.node.annotations[identity.RequestorModeAnnotation()] = "true";
   return std::make_shared<const NodeView>(std::move(view));
 }
 
@@ -211,11 +235,7 @@ class Twin {
     for (const std::string& name : update.ungated) {
       if (told_.erase(name) == 0) return name + " had no gate";
     }
-    for (const NodeGate& gate : update.plan.gates) {
-      const auto [told, is_new] = told_.insert_or_assign(gate.node, std::pair(gate.state, gate.gate.reason));
-      static_cast<void>(told);
-      static_cast<void>(is_new);
-    }
+    for (const NodeGate& gate : update.plan.gates) told_[gate.node] = {gate.state, gate.gate.reason};
     std::map<std::string, std::pair<UpgradeState, GateReason>> gates;
     for (const NodeGate& gate : step.gates) gates[gate.node] = {gate.state, gate.gate.reason};
     for (const auto& [name, view] : views_) {
@@ -256,7 +276,7 @@ TEST_CASE("arch-A10: a verdict with nothing to do stays as it is until its wake_
       if (end <= cluster.now) return name + ": is to be judged again at once, with nothing to do";
       for (const absl::Time time : {cluster.now + absl::Milliseconds(1), cluster.now + (end - cluster.now) / 2,
                                     end - absl::Seconds(1), end - absl::Milliseconds(1)}) {
-        if (time <= cluster.now) continue;
+        if (time <= cluster.now || time >= end) continue;
         const Verdict later = judge(time);
         const bool same = later.plan == verdict.plan && later.gate == verdict.gate &&
                           later.candidate == verdict.candidate && later.wake_at == verdict.wake_at &&

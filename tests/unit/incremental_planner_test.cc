@@ -61,7 +61,7 @@ UpgradePolicy Parallel(int max) {
 
 TEST_CASE("arch-A10: a rollout over 10,000 nodes judges each a few times, however many passes it takes") {
   constexpr int kNodes = 10'000;
-  // New, waiting, admitted, its pods are read (twice: for the driver's sake, too), the driver pod is back, done.
+  // New; waiting; admitted; draining; with its pods read; with its driver replaced; done. One to spare.
   constexpr int kJudgementsPerNode = 8;
   Fleet fleet(kNodes, Parallel(100));
   int passes = 0;

@@ -1,0 +1,37 @@
+// Threads that send requests: calls of the transport block, decisions must not.
+#ifndef DRIVERUPGRADE_BENCH_LIMIT_SENDERS_H_
+#define DRIVERUPGRADE_BENCH_LIMIT_SENDERS_H_
+
+#include <condition_variable>
+#include <deque>
+#include <functional>
+#include <mutex>
+#include <stop_token>
+#include <thread>
+#include <vector>
+
+namespace driverupgrade::bench {
+
+class Senders {
+ public:
+  explicit Senders(int threads);
+  // What has not begun is dropped; waits for what has.
+  ~Senders();
+  Senders(const Senders&) = delete;
+  Senders& operator=(const Senders&) = delete;
+
+  // In the order of the calls. Never blocks.
+  void Post(std::function<void()> task);
+
+ private:
+  void Work(const std::stop_token& stop);
+
+  std::mutex mutex_;
+  std::condition_variable_any changed_;
+  std::deque<std::function<void()>> tasks_;
+  std::vector<std::jthread> threads_;  // last: ended before what they use
+};
+
+}  // namespace driverupgrade::bench
+
+#endif  // DRIVERUPGRADE_BENCH_LIMIT_SENDERS_H_

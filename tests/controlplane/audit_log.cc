@@ -21,6 +21,7 @@ AuditedRequest ToRequest(const rapidjson::Value& event) {
   request.name = Text(event, {"objectRef", "name"});
   request.code = static_cast<int>(Integer(event, {"responseStatus", "code"}));
   request.received = Text(event, {"requestReceivedTimestamp"});
+  request.answered = Text(event, {"stageTimestamp"});
   const rapidjson::Value* response = Find(event, {"responseObject"});
   if (response != nullptr && Text(*response, {"kind"}) == "Node") request.node = ToNodeVersion(*response);
   return request;

@@ -20,7 +20,8 @@ struct AuditedRequest {
   std::string ns;
   std::string name;
   int code = 0;
-  std::string received;             // when, as text that sorts by time
+  std::string received;  // when, as text that sorts by time
+  std::string answered;
   std::optional<NodeVersion> node;  // the node that a successful PATCH made
 
   bool is_write() const { return verb != "get" && verb != "list" && verb != "watch"; }

@@ -1,0 +1,52 @@
+// A cluster in which one rollout after the other is measured, each from the same start.
+#ifndef DRIVERUPGRADE_BENCH_ROLLOUT_ARENA_H_
+#define DRIVERUPGRADE_BENCH_ROLLOUT_ARENA_H_
+
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <string>
+
+#include "absl/time/time.h"
+#include "controlplane/audit_log.h"
+#include "controlplane/control_plane.h"
+#include "controlplane/process.h"
+#include "controlplane/world.h"
+#include "rollout/program.h"
+
+namespace driverupgrade::bench {
+
+struct Run {
+  // From the start of the program to the answer to the PATCH after which the last node was done.
+  double seconds = 0;
+  // By verb, resource and, unless it was carried out, answer: "patch nodes", "patch nodes 409".
+  std::map<std::string, int> requests;
+};
+
+// Nodes with a driver and one workload pod each, in a control plane of their own. Every wait is bounded and throws
+// std::runtime_error, as does a program that does not do its work.
+class Arena {
+ public:
+  explicit Arena(int nodes);
+
+  // Gives the driver a new revision and every node its workload pod, lets `program` roll the driver, and checks that it
+  // did.
+  Run Measure(const Program& program);
+
+ private:
+  int nodes() const { return static_cast<int>(world_.nodes().size()); }
+  void SpreadWorkload() const;
+  void ChangeDriver();
+  void RunToEnd(const Program& program);
+  void ExpectRolledOut() const;
+  // When the last node was done, or nothing if some node is not.
+  std::optional<absl::Time> FindEnd(e2e::AuditLog& audit) const;
+
+  e2e::ControlPlane control_plane_;
+  e2e::World world_;
+  int revision_ = 1;
+};
+
+}  // namespace driverupgrade::bench
+
+#endif  // DRIVERUPGRADE_BENCH_ROLLOUT_ARENA_H_

@@ -1,0 +1,124 @@
+// Measures gpu_operator beside the least that the cluster allows, on a real control plane.
+#include <cstdio>
+#include <exception>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "CLI/CLI.hpp"
+#include "controlplane/support.h"
+#include "fmt/format.h"
+#include "rollout/arena.h"
+#include "rollout/program.h"
+#include "rollout/report.h"
+
+namespace {
+
+using driverupgrade::bench::Arena;
+using driverupgrade::bench::Limit;
+using driverupgrade::bench::Operator;
+using driverupgrade::bench::Program;
+using driverupgrade::bench::Rollout;
+using driverupgrade::bench::Run;
+
+constexpr int kExitFailed = 1;
+constexpr int kExitUsage = 2;
+
+struct Options {
+  std::vector<int> nodes = {50, 200};
+  std::vector<int> parallel = {10, 0};
+  std::vector<std::string> events = {"none", "all"};
+  int runs = 5;
+  bool quick = false;
+  std::string output = "text";
+  std::string limit = DRIVERUPGRADE_ROLLOUT_LIMIT;
+  std::string gpu_operator = DRIVERUPGRADE_GPU_OPERATOR;
+};
+
+void Declare(CLI::App& app, Options& options) {
+  app.add_option("--nodes", options.nodes, "sizes of the cluster")
+      ->delimiter(',')
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  app.add_option("--parallel", options.parallel, "nodes at a time; 0 = all at once")
+      ->delimiter(',')
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
+  app.add_option("--runs", options.runs, "of each program")->check(CLI::PositiveNumber)->capture_default_str();
+  app.add_option("--events", options.events, "gpu_operator once for each of these: none, all")
+      ->delimiter(',')
+      ->check(CLI::IsMember({"none", "all"}))
+      ->capture_default_str();
+  app.add_flag("--quick", options.quick, "50 nodes, 10 at a time, one run");
+  app.add_option("-o,--output", options.output, "text or json")
+      ->check(CLI::IsMember({"text", "json"}))
+      ->capture_default_str();
+  app.add_option("--gpu-operator", options.gpu_operator, "another one than that of this build")
+      ->check(CLI::ExistingFile);
+}
+
+Run MeasureOne(Arena& arena, const Program& program, const std::string& what) {
+  const Run run = arena.Measure(program);
+  fmt::print(stderr, "{}: {}: {:.2f} s\n", what, program.name, run.seconds);
+  return run;
+}
+
+// One program after the other, so that what slows the machine for a while slows them all.
+Rollout MeasureRollout(Arena& arena, int nodes, int parallel, const Options& options,
+                       const std::filesystem::path& folder) {
+  std::vector<Program> programs = {Limit(options.limit, parallel)};
+  for (const std::string& events : options.events) {
+    programs.push_back(Operator(options.gpu_operator, parallel, events, folder));
+  }
+  Rollout rollout{.nodes = nodes, .parallel = parallel, .series = {}};
+  for (const Program& program : programs) rollout.series.push_back({.program = program.name, .runs = {}});
+  for (int run = 1; run <= options.runs; ++run) {
+    const std::string what = fmt::format("{} nodes, parallel {}, run {} of {}", nodes, parallel, run, options.runs);
+    for (std::size_t i = 0; i < programs.size(); ++i) {
+      rollout.series[i].runs.push_back(MeasureOne(arena, programs[i], what));
+    }
+  }
+  return rollout;
+}
+
+std::vector<Rollout> MeasureAll(const Options& options) {
+  const driverupgrade::e2e::TemporaryFolder folder;
+  std::vector<Rollout> rollouts;
+  for (const int nodes : options.nodes) {
+    Arena arena(nodes);
+    // The first rollout in a cluster is slower than all others, and would be the limit's.
+    MeasureOne(arena, Limit(options.limit, 0), fmt::format("{} nodes, not counted", nodes));
+    for (const int parallel : options.parallel) {
+      rollouts.push_back(MeasureRollout(arena, nodes, parallel, options, folder.path()));
+    }
+  }
+  return rollouts;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  Options options;
+  CLI::App app{
+      "Measures rollouts of gpu_operator beside the least that the cluster allows (rollout_limit).\n"
+      "Needs DRIVERUPGRADE_CONTROLPLANE_BINARY; scripts/bench.sh does it all."};
+  Declare(app, options);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : kExitUsage;
+  }
+  if (options.quick) {
+    options.nodes = {50};
+    options.parallel = {10};
+    options.runs = 1;
+  }
+  try {
+    const std::vector<Rollout> rollouts = MeasureAll(options);
+    fmt::print("{}", options.output == "json" ? FormatJson(rollouts) : FormatText(rollouts));
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "rollout_bench: {}\n", error.what());
+    return kExitFailed;
+  }
+  return 0;
+}

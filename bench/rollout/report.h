@@ -1,0 +1,30 @@
+// Medians of the runs, beside the limit.
+#ifndef DRIVERUPGRADE_BENCH_ROLLOUT_REPORT_H_
+#define DRIVERUPGRADE_BENCH_ROLLOUT_REPORT_H_
+
+#include <string>
+#include <vector>
+
+#include "rollout/arena.h"
+
+namespace driverupgrade::bench {
+
+// What one program made of one rollout.
+struct Series {
+  std::string program;
+  std::vector<Run> runs;
+};
+
+// One world and one number of nodes at a time. The first series is the limit's.
+struct Rollout {
+  int nodes = 0;
+  int parallel = 0;  // 0 = all at once
+  std::vector<Series> series;
+};
+
+std::string FormatText(const std::vector<Rollout>& rollouts);
+std::string FormatJson(const std::vector<Rollout>& rollouts);
+
+}  // namespace driverupgrade::bench
+
+#endif  // DRIVERUPGRADE_BENCH_ROLLOUT_REPORT_H_

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Installs, builds and measures: rollouts of gpu_operator beside the least that a cluster allows, on a real control plane.
-# Takes an hour or so on two cores; with --quick some minutes. Arguments go to rollout_bench: see bench/README.md.
+# Takes an hour or so on two cores; with --quick a minute or two. Arguments go to rollout_bench: see bench/README.md.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

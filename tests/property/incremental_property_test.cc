@@ -5,39 +5,13 @@
 
 #include "driverupgrade/incremental_planner.h"
 #include "internal/admission_queue.h"
+#include "property/random_requestor.h"
 #include "property/seeds.h"
 
 namespace driverupgrade::tests {
 namespace {
 
 constexpr int kOperations = 30;
-
-std::vector<NodeMaintenance> RandomMaintenances(SeededRandom& random, const std::string& node) {
-  if (random.Chance(40)) return {};
-  NodeMaintenance object{.ns = "maintenance", .name = "nvidia-operator-" + node, .uid = "nm-" + node};
-  object.resource_version = random.Pick({"7", "8"});
-  object.requestor_id = random.Pick({"nvidia.gpu-operator", "nvidia.gpu-operator", "somebody.else"});
-  if (random.Chance(30)) object.additional_requestors = {random.Pick({"nvidia.gpu-operator", "third"})};
-  object.node_name = node;
-  object.node_uid = random.Pick({"", "", "earlier"});
-  if (random.Chance(10)) object.deletion_timestamp = kRandomNow;
-  if (random.Chance(70)) object.conditions.push_back({.type = "Ready", .status = "True", .reason = "Ready"});
-  if (random.Chance(20)) {
-    object.conditions.push_back(
-        {.type = "RequestorFailed", .status = "True", .message = "nvidia.gpu-operator: the upgrade failed"});
-  }
-  return {object};
-}
-
-MaintenanceAttempt RandomMaintenanceAttempt(SeededRandom& random) {
-  using Kind = MaintenanceCall::Kind;
-  return {.kind = random.Pick({Kind::kCreate, Kind::kJoin, Kind::kReportFailure, Kind::kDelete}),
-          .based_on = random.Pick({"", "7", "7"}),
-          .count = random.Between(1, 5),
-          .outcome = random.Chance(80) ? std::optional(Outcome::kNotApplied) : std::nullopt,
-          .answered_at = kRandomNow - absl::Seconds(random.Below(40)),
-          .message = "500"};
-}
 
 // As our own upgrade leaves a node on which it has nothing to do but wait, for pods, for a deadline or for a repair.
 void LeaveWaiting(SeededRandom& random, const DriverIdentity& identity, NodeView& view) {
@@ -65,12 +39,7 @@ void LeaveWaiting(SeededRandom& random, const DriverIdentity& identity, NodeView
 std::shared_ptr<const NodeView> RandomView(SeededRandom& random, const DriverIdentity& identity,
                                            const std::string& name) {
   NodeView view = RandomNode(random, identity, name, RandomWorkloads(random, name));
-  if (random.Chance(80)) view.maintenances = RandomMaintenances(random, name);
-  if (random.Chance(25)) view.restart_only = true;
-  if (random.Chance(5)) view.restart_only_error = "no data";
-  if (random.Chance(30)) {
-    view.attempts.maintenances["nvidia-operator-" + name] = RandomMaintenanceAttempt(random);
-  }
+  AddMaintenances(random, view);
   // More of the nodes that ask for a slot, and fewer of those that a patch under way holds back.
   if (random.Chance(35)) view.node.labels[identity.StateLabel()] = "upgrade-required";
   if (random.Chance(60)) view.attempts.patch.reset();

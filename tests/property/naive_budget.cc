@@ -71,7 +71,10 @@ bool HasRival(const Node& node, const DriverIdentity& identity) {
   if (!node.unschedulable) return false;
   for (const auto& [name, state] : DriversOutsideSet(node, identity)) {
     const bool annotated = node.annotations.contains(name + "-driver-upgrade.node-initial-state.unschedulable");
-    if (IsPastItsCordon(state) && !annotated) return true;
+    // ADR 0004: the maintenance operator cordons while this state lasts.
+    const bool maintained =
+        state == "node-maintenance-required" && node.annotations.contains(name + "-driver-upgrade-requestor-mode");
+    if ((IsPastItsCordon(state) || maintained) && !annotated) return true;
   }
   return false;
 }
@@ -80,9 +83,16 @@ bool HasRival(const Node& node, const DriverIdentity& identity) {
 bool IsAdministrators(const Node& node, const DriverIdentity& identity) {
   if (!node.unschedulable || HasRival(node, identity)) return false;
   for (const std::string& name : CordonSet(node)) {
+    if (name.find('/') == std::string::npos) continue;  // nobody's name
     if (LabelOf(node, name + std::string(kStateSuffix)) != "upgrade-done") return false;
   }
   return true;
+}
+
+// States in which the next patch cordons a node that is schedulable (T11, dep-F8).
+bool IsHeldCordoned(const std::string& state) {
+  return IsOneOf(state, {"cordon-required", "wait-for-jobs-required", "pod-deletion-required", "drain-required",
+                         "pod-restart-required", "validation-required"});
 }
 
 struct Counter {
@@ -94,7 +104,9 @@ struct Counter {
     const std::string state = LabelOf(node, identity.StateLabel());
     if (IsOneOf(state, {"", "upgrade-required", "upgrade-done"})) return false;
     if (state == "upgrade-failed" && policy.failure_policy) return false;
-    const bool administrators = node.annotations.contains(identity.InitiallyUnschedulableAnnotation());
+    // What he uncordoned in the middle is cordoned again in our name.
+    const bool administrators = node.annotations.contains(identity.InitiallyUnschedulableAnnotation()) &&
+                                (node.unschedulable || !IsHeldCordoned(state));
     if (administrators && policy.cordoned_nodes == CordonedNodes::kProceed) return false;
     if (state != "uncordon-required") return true;
     for (const auto& [name, other] : DriversOutsideSet(node, identity)) {
@@ -105,10 +117,7 @@ struct Counter {
 
   // Cordoned, not ready, or to be cordoned by the next patch, whatever this state does next (§5.3, dep-F8, dep-F18).
   bool IsUnavailable(const Node& node) const {
-    return node.unschedulable || !node.ready ||
-           IsOneOf(LabelOf(node, identity.StateLabel()),
-                   {"cordon-required", "wait-for-jobs-required", "pod-deletion-required", "drain-required",
-                    "pod-restart-required", "validation-required"});
+    return node.unschedulable || !node.ready || IsHeldCordoned(LabelOf(node, identity.StateLabel()));
   }
 
   // The node as it is and as each patch that may have been applied would have left it (arch-A6, arch-A9).

@@ -4,6 +4,7 @@
 #include <set>
 
 #include "property/plan_invariants.h"
+#include "property/random_requestor.h"
 #include "property/seeds.h"
 #include "transitions/transition_table.h"
 
@@ -161,12 +162,30 @@ TEST_CASE("arch-A5: whatever becomes of one node, the others that ask for no slo
   });
 }
 
+TEST_CASE("In requestor mode too: equal inputs give equal plans, one gate a node, and no call is made twice at once") {
+  ForEachSeed([](const RandomCluster& cluster) -> std::string {
+    const RandomCluster requestor = WithRequestor(cluster);
+    const Plan plan = requestor.Step();
+    if (plan != requestor.Step()) return "another plan";
+    std::set<std::string> gated;
+    for (const NodeGate& gate : plan.gates) {
+      if (!gated.insert(gate.node).second) return gate.node + ": two gates";
+    }
+    for (const NodePlan& node : plan.nodes) {
+      std::set<std::string> objects;
+      for (const MaintenanceCall& call : node.maintenance) {
+        if (!objects.insert(call.object.name).second) return node.node + ": two calls about one object";
+      }
+    }
+    return "";
+  });
+}
+
 // The other properties say nothing about what the generator never makes.
-TEST_CASE("The random clusters reach every transition and every gate") {
+TEST_CASE("The random clusters reach every transition and every gate, and leave no state in another way") {
   std::set<std::pair<UpgradeState, UpgradeState>> edges;
   std::set<GateReason> reasons;
-  ForEachSeed([&](const RandomCluster& cluster) -> std::string {
-    const Plan plan = cluster.Step();
+  const auto note = [&](const Plan& plan) {
     for (const NodePlan& node : plan.nodes) {
       UpgradeState from = node.from;
       for (const UpgradeState to : node.path) {
@@ -175,8 +194,16 @@ TEST_CASE("The random clusters reach every transition and every gate") {
       }
     }
     for (const NodeGate& gate : plan.gates) reasons.insert(gate.gate.reason);
+  };
+  ForEachSeed([&](const RandomCluster& cluster) -> std::string {
+    note(cluster.Step());
+    note(WithRequestor(cluster).Step());
     return "";
   });
+  for (const auto& [from, to] : edges) {
+    CAPTURE(std::string(ToString(from)), std::string(ToString(to)));
+    CHECK(IsLegalEdge(from, to));
+  }
   for (const Transition& transition : kTransitions) {
     CAPTURE(std::string(ToString(transition.from)), std::string(ToString(transition.to)));
     CHECK(edges.contains({transition.from, transition.to}));

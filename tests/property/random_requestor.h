@@ -1,0 +1,17 @@
+/// Requestor mode and restart-only upgrades on top of a random cluster.
+#ifndef DRIVERUPGRADE_TESTS_PROPERTY_RANDOM_REQUESTOR_H_
+#define DRIVERUPGRADE_TESTS_PROPERTY_RANDOM_REQUESTOR_H_
+
+#include "property/random_cluster.h"
+
+namespace driverupgrade::tests {
+
+/// NodeMaintenances, attempts on them, and what the restart-only predicate said.
+void AddMaintenances(SeededRandom& random, NodeView& view);
+
+/// The same cluster under an operator that is a requestor, or was one.
+RandomCluster WithRequestor(const RandomCluster& cluster);
+
+}  // namespace driverupgrade::tests
+
+#endif  // DRIVERUPGRADE_TESTS_PROPERTY_RANDOM_REQUESTOR_H_

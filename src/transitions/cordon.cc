@@ -3,6 +3,7 @@
 #include <string_view>
 #include <vector>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_split.h"
 #include "driverupgrade/upgrade_state.h"
 #include "fmt/format.h"
@@ -42,7 +43,7 @@ std::set<std::string> CordonNames(const Node& node) {
   const auto annotation = node.annotations.find(std::string(kCordonedByAnnotation));
   if (annotation == node.annotations.end()) return names;
   for (absl::string_view name : absl::StrSplit(annotation->second, ',', absl::SkipWhitespace())) {
-    names.emplace(name);
+    names.emplace(absl::StripAsciiWhitespace(name));
   }
   return names;
 }

@@ -46,7 +46,7 @@ Names CordonSet(const Node& node) {
       continue;
     }
     const auto first = name.find_first_not_of(' ');
-    if (first != std::string::npos) names.insert(name);
+    if (first != std::string::npos) names.insert(name.substr(first, name.find_last_not_of(' ') + 1 - first));
     name.clear();
   }
   return names;

@@ -355,5 +355,15 @@ TEST_CASE("T8: an administrator's cordon outlives a restart") {
   CHECK(after.annotations.empty());
 }
 
+TEST_CASE("dep-F7: spaces in the cordon set, as a person may write them, are not part of a name") {
+  NodeUnderTest node("upgrade-required");
+  node.Cordoned()
+      .Annotated(kCordonedBy, "nvidia.com/nic , nvidia.com/ofed")
+      .Labelled(Ofed().StateLabel(), "drain-required");
+  const Verdict verdict = node.Judge(/*admitted=*/true);
+  CHECK_FALSE(node.After(verdict).annotations.contains(kInitial));
+  CHECK(node.After(verdict).annotations.at(kCordonedBy) == "nvidia.com/gpu,nvidia.com/ofed");
+}
+
 }  // namespace
 }  // namespace driverupgrade::tests

@@ -1,7 +1,6 @@
 #include "driverupgrade/log_sink.h"
 
 #include <algorithm>
-#include <map>
 #include <mutex>
 #include <set>
 #include <string_view>
@@ -9,6 +8,7 @@
 
 #include "fmt/format.h"
 #include "fmt/ranges.h"
+#include "internal/gate_memory.h"
 #include "internal/status_macros.h"
 
 namespace driverupgrade::inline v1 {
@@ -102,20 +102,13 @@ class LoggingObserver final : public Observer {
   using Fields = std::vector<std::pair<std::string, std::string>>;
 
   void LogGates(const Plan& plan) {
-    std::map<std::string, Gate> gates;
-    for (const NodeGate& node : plan.gates) {
-      // Times and places in the queue change all the time; what holds the node is what people read.
-      const auto before = gates_.find(node.node);
-      if (before == gates_.end() || before->second.reason != node.gate.reason) {
-        Log(Severity::kInfo, "node waits",
-            {{"node", node.node},
-             {"state", std::string(v1::ToString(node.state))},
-             {"gate", std::string(v1::ToString(node.gate.reason))},
-             {"detail", node.gate.detail}});
-      }
-      gates[node.node] = node.gate;
+    for (const NodeGate& node : gates_.Follow(plan)) {
+      Log(Severity::kInfo, "node waits",
+          {{"node", node.node},
+           {"state", std::string(v1::ToString(node.state))},
+           {"gate", std::string(v1::ToString(node.gate.reason))},
+           {"detail", node.gate.detail}});
     }
-    gates_ = std::move(gates);
   }
 
   void LogFindings(const Plan& plan) {
@@ -139,7 +132,7 @@ class LoggingObserver final : public Observer {
   const std::string driver_;
   const LogSink sink_;
   std::mutex mutex_;
-  std::map<std::string, Gate> gates_;
+  internal::GateMemory gates_;
   std::set<std::tuple<FindingCode, std::string, std::string>> findings_;
 };
 

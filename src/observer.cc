@@ -1,9 +1,38 @@
 #include "driverupgrade/observer.h"
 
+#include <utility>
+
 namespace driverupgrade::inline v1 {
+namespace {
+
+class ObserverGroup final : public Observer {
+ public:
+  explicit ObserverGroup(std::vector<std::shared_ptr<Observer>> observers) : observers_(std::move(observers)) {}
+
+  void OnPlan(const Plan& plan) override {
+    for (const auto& observer : observers_) observer->OnPlan(plan);
+  }
+  void OnNodeApplied(const NodePlan& plan, const NodeOutcome& outcome) override {
+    for (const auto& observer : observers_) observer->OnNodeApplied(plan, outcome);
+  }
+  void OnPassEnded(const PassOutcome& pass) override {
+    for (const auto& observer : observers_) observer->OnPassEnded(pass);
+  }
+
+ private:
+  const std::vector<std::shared_ptr<Observer>> observers_;
+};
+
+}  // namespace
 
 Observer::~Observer() = default;
 void Observer::OnPlan(const Plan& /*plan*/) {}
 void Observer::OnNodeApplied(const NodePlan& /*plan*/, const NodeOutcome& /*outcome*/) {}
+void Observer::OnPassEnded(const PassOutcome& /*pass*/) {}
+
+std::shared_ptr<Observer> MakeObserverGroup(std::vector<std::shared_ptr<Observer>> observers) {
+  std::erase(observers, nullptr);
+  return std::make_shared<ObserverGroup>(std::move(observers));
+}
 
 }  // namespace driverupgrade::inline v1

@@ -69,6 +69,7 @@ Tally& Tally::operator+=(const Tally& other) {
   done += other.done;
   slots += other.slots;
   unavailable += other.unavailable;
+  for (std::size_t i = 0; i < by_state.size(); ++i) by_state[i] += other.by_state[i];
   return *this;
 }
 
@@ -80,6 +81,7 @@ Tally& Tally::operator-=(const Tally& other) {
   done -= other.done;
   slots -= other.slots;
   unavailable -= other.unavailable;
+  for (std::size_t i = 0; i < by_state.size(); ++i) by_state[i] -= other.by_state[i];
   return *this;
 }
 
@@ -94,6 +96,7 @@ Tally TallyOf(const NodeView& view, const DriverIdentity& identity, const Upgrad
       .slots = HoldsSlot(view.node, identity, policy),
       .unavailable = IsUnavailable(view.node, identity),
   };
+  if (state) tally.by_state[static_cast<std::size_t>(*state)] = 1;
   if (view.attempts.patch && !IsSettled(*view.attempts.patch, view.node)) {
     for (const NodePatch& patch : view.attempts.patch->possible) {
       const Node after = Patched(view.node, patch);

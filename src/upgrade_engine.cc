@@ -97,6 +97,15 @@ UpgradeEngine::UpgradeEngine(const DriverIdentity& identity, std::shared_ptr<Clu
 UpgradeEngine::~UpgradeEngine() = default;
 
 absl::StatusOr<ReconcileResult> UpgradeEngine::Reconcile(const CallContext& context, const UpgradePolicy& policy) {
+  PassOutcome pass{.began = clock_->Now(), .auto_upgrade = policy.auto_upgrade, .paused = policy.paused};
+  absl::StatusOr<ReconcileResult> result = Pass(context, policy);
+  pass.status = result.status();
+  pass.ended = clock_->Now();
+  if (observer_) observer_->OnPassEnded(pass);
+  return result;
+}
+
+absl::StatusOr<ReconcileResult> UpgradeEngine::Pass(const CallContext& context, const UpgradePolicy& policy) {
   DRIVERUPGRADE_RETURN_IF_ERROR(Validate(policy));
   if (!policy.auto_upgrade) {
     active_since_.reset();

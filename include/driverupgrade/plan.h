@@ -72,8 +72,13 @@ struct NodeGate {
 struct Plan {
   /// Nodes for which there is something to do, by name.
   std::vector<NodePlan> nodes = {};
-  /// Nodes that wait, by name; each once.
+  /// Nodes that wait, by name; each once. Unless `gates_complete`: only those whose gate is new, or has changed since
+  /// the plan before.
   std::vector<NodeGate> gates = {};
+  /// Whether `gates` has every node that waits. Step says all; who judges only what has changed need not.
+  bool gates_complete = true;
+  /// Unless `gates_complete`: nodes that had a gate and have none any more, or are gone, by name.
+  std::vector<std::string> ungated = {};
   /// Counts before this plan.
   Tally totals = {};
   UpgradeBudget budget = {};

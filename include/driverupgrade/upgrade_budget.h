@@ -11,11 +11,13 @@
 #ifndef DRIVERUPGRADE_UPGRADE_BUDGET_H_
 #define DRIVERUPGRADE_UPGRADE_BUDGET_H_
 
+#include <array>
 #include <optional>
 
 #include "driverupgrade/cluster_snapshot.h"
 #include "driverupgrade/driver_identity.h"
 #include "driverupgrade/upgrade_policy.h"
+#include "driverupgrade/upgrade_state.h"
 
 namespace driverupgrade::inline v1 {
 
@@ -27,6 +29,9 @@ struct Tally {
   int done = 0;
   int slots = 0;        ///< Nodes that hold a maxParallel slot.
   int unavailable = 0;  ///< Unschedulable, not ready, or about to be cordoned.
+  /// By UpgradeState. A node whose label is no state is in none of them; it is in `total` and `in_progress`.
+  std::array<int, kAllUpgradeStates.size()> by_state = {};
+  int InState(UpgradeState state) const { return by_state[static_cast<std::size_t>(state)]; }
   Tally& operator+=(const Tally& other);
   Tally& operator-=(const Tally& other);
   friend Tally operator+(Tally a, const Tally& b) { return a += b; }

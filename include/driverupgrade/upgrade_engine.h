@@ -97,6 +97,7 @@ class UpgradeEngine {
 
  private:
   UpgradeEngine(const DriverIdentity& identity, std::shared_ptr<ClusterFacade> cluster, EngineOptions options);
+  absl::StatusOr<ReconcileResult> Pass(const CallContext& context, const UpgradePolicy& policy);
   absl::StatusOr<Plan> PlanFromLists(const CallContext& context, const UpgradePolicy& policy);
   absl::StatusOr<Plan> PlanFromCache(const CallContext& context, const UpgradePolicy& policy);
   void NoteOutcomes(const std::vector<NodeOutcome>& outcomes);

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "fmt/format.h"
+#include "internal/gate_memory.h"
 #include "internal/node_state.h"
 #include "internal/status_macros.h"
 
@@ -12,17 +13,6 @@ namespace {
 
 // How soon pods that could not be read are read again; the gate of the node says the same.
 constexpr absl::Duration kReadAgain = absl::Seconds(5);
-
-// Two updates of one pass as one: the second repeats all but the gates that it leaves as they are.
-PlanUpdate Joined(PlanUpdate first, PlanUpdate second) {
-  std::map<std::string, NodeGate> gates;
-  for (NodeGate& gate : first.plan.gates) gates.insert_or_assign(gate.node, std::move(gate));
-  for (const std::string& node : second.ungated) gates.erase(node);
-  for (NodeGate& gate : second.plan.gates) gates.insert_or_assign(gate.node, std::move(gate));
-  second.plan.gates.clear();
-  for (auto& [node, gate] : gates) second.plan.gates.push_back(std::move(gate));
-  return second;
-}
 
 }  // namespace
 
@@ -46,15 +36,25 @@ absl::StatusOr<Plan> IncrementalPass::Run(const CallContext& context, const Upgr
   for (const std::string& node : std::exchange(touched_, {})) Refresh(context, node, log);
   planner_.SetPolicy(policy);
   planner_.SetActiveSince(active_since);
-  PlanUpdate update = planner_.Advance(now);
-  const std::vector<std::string> interest = update.plan.pod_interest;
+  Plan plan = Advance(now);
+  const std::vector<std::string> interest = plan.pod_interest;
   cache_->SetInterest(driver_, {interest.begin(), interest.end()});
-  if (ReadPods(context, interest, now, log)) update = Joined(std::move(update), planner_.Advance(now));
-  Plan plan = std::move(update.plan);
+  if (ReadPods(context, interest, now, log)) {
+    Plan again = Advance(now);
+    CarryGates(plan, again);
+    plan = std::move(again);
+  }
   for (const auto& [node, findings] : findings_) {
     plan.findings.insert(plan.findings.end(), findings.begin(), findings.end());
   }
   return plan;
+}
+
+Plan IncrementalPass::Advance(absl::Time now) {
+  PlanUpdate update = planner_.Advance(now);
+  update.plan.gates_complete = false;
+  update.plan.ungated = std::move(update.ungated);
+  return std::move(update.plan);
 }
 
 // The watches on DaemonSets and on their revisions are two: where the first shows a change, the second may lag. So the

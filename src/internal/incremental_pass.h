@@ -33,6 +33,7 @@ class IncrementalPass {
   const IncrementalPlanner& planner() const { return planner_; }
 
  private:
+  Plan Advance(absl::Time now);
   absl::Status ReadDriver(const CallContext& context);
   void Refresh(const CallContext& context, const std::string& node, AttemptLog& log);
   void Forget(const std::string& node, AttemptLog& log);

@@ -1,6 +1,7 @@
 // The budgets against their naive twin (§5.3, dep-F2, dep-F14, dep-F18, dep-F19, arch-A6, arch-A9).
 #include <algorithm>
 
+#include "fmt/ranges.h"
 #include "property/naive_budget.h"
 #include "property/seeds.h"
 
@@ -8,8 +9,9 @@ namespace driverupgrade::tests {
 namespace {
 
 std::string Text(const Tally& tally) {
-  return fmt::format("total {} pending {} in progress {} failed {} done {} slots {} unavailable {}", tally.total,
-                     tally.pending, tally.in_progress, tally.failed, tally.done, tally.slots, tally.unavailable);
+  return fmt::format("total {} pending {} in progress {} failed {} done {} slots {} unavailable {} by state {}",
+                     tally.total, tally.pending, tally.in_progress, tally.failed, tally.done, tally.slots,
+                     tally.unavailable, fmt::join(tally.by_state, ","));
 }
 
 std::string Text(const std::map<std::string, std::optional<GateReason>>& decisions) {

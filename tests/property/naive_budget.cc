@@ -163,6 +163,7 @@ Tally Totals(const std::vector<Entry>& entries, const Counter& counter, const Ce
   for (const Entry& entry : entries) {
     const std::string state = LabelOf(entry.view->node, counter.identity.StateLabel());
     ++tally.total;
+    if (IsState(state)) ++tally.by_state[static_cast<std::size_t>(*ParseUpgradeState(state))];
     tally.pending += state == "upgrade-required";
     tally.in_progress += !IsOneOf(state, {"", "upgrade-required", "upgrade-done"});
     tally.failed += state == "upgrade-failed";

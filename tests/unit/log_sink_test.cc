@@ -36,6 +36,20 @@ TEST_CASE("defect-D32: a node that waits is logged when it begins to wait, not a
   CHECK(log.After(Waiting(GateReason::kDisruptionBudget, "team-a/db")).size() == 1);
 }
 
+TEST_CASE("A node that goes on waiting is not logged again because a plan tells only what has changed") {
+  LoggedLines log;
+  CHECK(log.After(Waiting(GateReason::kMaxParallel, "place 7 in the queue")).size() == 1);
+  CHECK(log.After({.gates_complete = false}).empty());
+  Plan same = Waiting(GateReason::kMaxParallel, "place 2 in the queue");
+  same.gates_complete = false;
+  CHECK(log.After(same).empty());
+  Plan other = Waiting(GateReason::kDisruptionBudget, "team-a/db");
+  other.gates_complete = false;
+  CHECK(log.After(other).size() == 1);
+  CHECK(log.After({.gates_complete = false, .ungated = {"n1"}}).empty());
+  CHECK(log.After(other).size() == 1);
+}
+
 TEST_CASE("A finding is logged once, as long as it stays") {
   LoggedLines log;
   const Plan plan{.findings = {{.code = FindingCode::kUpdateStrategy, .message = "DaemonSet a/b is not OnDelete"}}};

@@ -1,0 +1,101 @@
+/// The figures of a rollout, as plain data for whatever collects them.
+///
+/// Defines MetricsSnapshot, Histogram and MetricsObserver.
+///
+///     auto metrics = std::make_shared<MetricsObserver>(identity);
+///     options.observer = MakeObserverGroup({MakeLoggingObserver(identity, sink), metrics});
+///     ...
+///     MetricsSnapshot now = metrics->Snapshot();
+///     fmt::print("{} of {} nodes done\n", now.nodes.done, now.nodes.total);
+///
+/// No figure is about a single node: their number does not grow with the cluster. For Prometheus there is
+/// prometheus/metrics_collector.h. Counters begin at 0 with the observer.
+#ifndef DRIVERUPGRADE_METRICS_SNAPSHOT_H_
+#define DRIVERUPGRADE_METRICS_SNAPSHOT_H_
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "driverupgrade/clock.h"
+#include "driverupgrade/driver_identity.h"
+#include "driverupgrade/gate.h"
+#include "driverupgrade/observer.h"
+#include "driverupgrade/upgrade_budget.h"
+#include "driverupgrade/upgrade_state.h"
+
+namespace driverupgrade::inline v1 {
+
+struct Histogram {
+  /// Upper bounds, inclusive, in ascending order.
+  std::vector<double> bounds = {};
+  /// Values up to the bound and above the one before; the last is for those above all bounds. Not cumulative.
+  std::vector<std::uint64_t> counts = {};
+  double sum = 0;
+  std::uint64_t Count() const;
+  void Add(double value);
+  friend bool operator==(const Histogram&, const Histogram&) = default;
+};
+
+struct MetricsSnapshot {
+  /// DriverIdentity::Name.
+  std::string driver = {};
+
+  /// As the last pass found the cluster; zero before the first, and while the engine gives the nodes back (Release).
+  Tally nodes = {};
+  UpgradeBudget budget = {};
+  /// Nodes that wait, by what they wait for; a reason is there from when it first appears.
+  std::map<GateReason, int> blocked = {};
+  bool auto_upgrade = false;
+  bool paused = false;
+
+  /// By state left and state entered, of patches that were acknowledged.
+  std::map<std::pair<UpgradeState, UpgradeState>, std::uint64_t> transitions = {};
+  std::uint64_t evictions_accepted = 0;
+  std::uint64_t evictions_refused = 0;
+  std::uint64_t driver_pods_deleted = 0;
+  /// Nodes whose plan could not be carried out to the end, by what the first failure was. Each time counts.
+  std::map<absl::StatusCode, std::uint64_t> node_errors = {};
+  /// Those of them with 409: somebody else had changed the node.
+  std::uint64_t conflicts = 0;
+  /// Those of them, but for conflicts, of which it is not known whether the write was applied (WasNotApplied).
+  std::uint64_t unknown_outcomes = 0;
+
+  /// How long passes took, in seconds, those that failed included.
+  Histogram reconcile_seconds = {};
+  /// Passes in which the policy was refused or the cluster could not be read.
+  std::uint64_t reconcile_errors = 0;
+  /// When a node last entered a state; until one has, when the first pass was made; nullopt before.
+  std::optional<absl::Time> last_progress = std::nullopt;
+  /// Whether this replica leads. An observer does not know: nullopt, unless the embedder says, for instance by
+  /// ControllerStatus::leading.
+  std::optional<bool> leading = std::nullopt;
+};
+
+/// Thread-safe.
+class MetricsObserver final : public Observer {
+ public:
+  /// `clock`: null for SystemClock().
+  explicit MetricsObserver(const DriverIdentity& identity, std::shared_ptr<Clock> clock = nullptr);
+  ~MetricsObserver() override;
+
+  MetricsSnapshot Snapshot() const;
+
+  void OnPlan(const Plan& plan) override;
+  void OnNodeApplied(const NodePlan& plan, const NodeOutcome& outcome) override;
+  void OnPassEnded(const PassOutcome& pass) override;
+
+ private:
+  class Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace driverupgrade::inline v1
+
+#endif  // DRIVERUPGRADE_METRICS_SNAPSHOT_H_

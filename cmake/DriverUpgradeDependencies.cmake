@@ -24,6 +24,10 @@ else()
   set(DRIVERUPGRADE_YAML_CPP yaml-cpp)
 endif()
 
+if(DRIVERUPGRADE_BUILD_PROMETHEUS)
+  find_package(prometheus-cpp CONFIG REQUIRED)
+endif()
+
 if(DRIVERUPGRADE_BUILD_TRANSPORT_CPPREST)
   find_package(cpprestsdk CONFIG REQUIRED)
   find_package(OpenSSL REQUIRED)

@@ -111,8 +111,7 @@ TEST_CASE("A pass that fails is counted and timed; a clock that is turned back a
 
 TEST_CASE("Figures may be read while nodes are applied") {
   Observed observed;
-  const NodePlan plan{
-      .node = "n1", .from = UpgradeState::kDrainRequired, .path = {UpgradeState::kPodRestartRequired}};
+  const NodePlan plan{.node = "n1", .from = UpgradeState::kDrainRequired, .path = {UpgradeState::kPodRestartRequired}};
   std::vector<std::thread> threads;
   for (int i = 0; i < 4; ++i) {
     threads.emplace_back([&] {
@@ -155,10 +154,8 @@ struct Rollout {
       cache = *WatchCache::Create(cluster, {.drivers = {{.ns = fleet.ns, .driver_labels = labels}}, .clock = clock});
       cache->Start();
     }
-    EngineOptions options{.snapshot = {.ns = fleet.ns, .driver_labels = labels},
-                          .cache = cache,
-                          .clock = clock,
-                          .observer = metrics};
+    EngineOptions options{
+        .snapshot = {.ns = fleet.ns, .driver_labels = labels}, .cache = cache, .clock = clock, .observer = metrics};
     options.executor.calls_in_flight = 1;
     engine = *UpgradeEngine::Create(Gpu(), cluster, std::move(options));
     cluster->SetTemplate(fleet.ns, fleet.daemon_set, "rev-2");

@@ -1,0 +1,87 @@
+/// The figures of one or more rollouts for Prometheus.
+///
+/// Defines MetricsCollector, MetricsOptions, MetricAlias, GpuOperatorAliases, MetricFamily and MetricSample.
+///
+///     MetricsCollector collector({[metrics] { return metrics->Snapshot(); }}, {.aliases = GpuOperatorAliases("nvidia.com/gpu")});
+///     server.Get("/metrics", [&] { return collector.Text(); });
+///
+/// Who has an Exposer of prometheus-cpp registers the collector there: see prometheus/collectable.h. All metrics are
+/// described in docs/metrics.md. One collector serves all drivers of a process: a name may stand on a page only once.
+///
+/// Thread-safe, as far as the sources are.
+#ifndef DRIVERUPGRADE_PROMETHEUS_METRICS_COLLECTOR_H_
+#define DRIVERUPGRADE_PROMETHEUS_METRICS_COLLECTOR_H_
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "driverupgrade/metrics_snapshot.h"
+
+namespace driverupgrade::inline v1 {
+
+/// Gives the present figures of one driver: MetricsObserver::Snapshot, completed by what else the embedder knows.
+using MetricsSource = std::function<MetricsSnapshot()>;
+
+/// A figure that is shown once more, under a name that somebody's dashboards know. It has no labels.
+struct MetricAlias {
+  enum class Value : std::uint8_t {
+    kAutoUpgrade,  ///< 1 or 0.
+    kInProgress,   ///< Begun and not ended: without failed nodes.
+    kDone,
+    kFailed,
+    kAvailable,  ///< Nodes that may start now by both limits; never negative.
+    kPending,    ///< In upgrade-required.
+  };
+  std::string name = {};
+  std::string help = {};
+  Value value = Value::kDone;
+  /// DriverIdentity::Name of the driver whose figure it is.
+  std::string driver = {};
+};
+/// The metrics of NVIDIA's GPU Operator: `gpu_operator_nodes_upgrades_*`, and the switch by its name in the
+/// documentation and by that in the program (doc-D1). Other than there, failed nodes are not in progress (doc-D15).
+std::vector<MetricAlias> GpuOperatorAliases(const std::string& driver);
+
+struct MetricsOptions {
+  std::vector<MetricAlias> aliases = {};
+};
+
+struct MetricSample {
+  /// Names and values.
+  std::vector<std::pair<std::string, std::string>> labels = {};
+  double value = 0;
+  /// Instead of `value` in a family of histograms.
+  Histogram histogram = {};
+};
+
+/// All samples of one name.
+struct MetricFamily {
+  enum class Type : std::uint8_t { kGauge, kCounter, kHistogram };
+  std::string name = {};
+  std::string help = {};
+  Type type = Type::kGauge;
+  std::vector<MetricSample> samples = {};
+};
+
+class MetricsCollector {
+ public:
+  explicit MetricsCollector(std::vector<MetricsSource> sources, MetricsOptions options = {});
+
+  /// Asks every source once.
+  std::vector<MetricFamily> Collect() const;
+  /// The same as a page to answer a scrape with.
+  std::string Text() const;
+  /// The media type of Text().
+  static constexpr char kContentType[] = "text/plain; version=0.0.4; charset=utf-8";
+
+ private:
+  std::vector<MetricsSource> sources_;
+  MetricsOptions options_;
+};
+
+}  // namespace driverupgrade::inline v1
+
+#endif  // DRIVERUPGRADE_PROMETHEUS_METRICS_COLLECTOR_H_

@@ -1,0 +1,17 @@
+// What stands on the page: every metric once, with its help.
+#ifndef DRIVERUPGRADE_SRC_PROMETHEUS_METRIC_FAMILIES_H_
+#define DRIVERUPGRADE_SRC_PROMETHEUS_METRIC_FAMILIES_H_
+
+#include <vector>
+
+#include "driverupgrade/metrics_snapshot.h"
+#include "driverupgrade/prometheus/metrics_collector.h"
+
+namespace driverupgrade::inline v1::internal {
+
+// Each with the samples of all drivers.
+std::vector<MetricFamily> MakeFamilies(const std::vector<MetricsSnapshot>& drivers);
+
+}  // namespace driverupgrade::inline v1::internal
+
+#endif  // DRIVERUPGRADE_SRC_PROMETHEUS_METRIC_FAMILIES_H_

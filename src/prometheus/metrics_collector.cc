@@ -1,0 +1,65 @@
+#include "driverupgrade/prometheus/metrics_collector.h"
+
+#include <algorithm>
+#include <sstream>
+#include <utility>
+
+#include "driverupgrade/prometheus/collectable.h"
+#include "prometheus/metric_families.h"
+#include "prometheus/metric_family.h"
+#include "prometheus/text_serializer.h"
+
+namespace driverupgrade::inline v1 {
+namespace {
+
+// Without limits every node that waits may start.
+int MayStart(const MetricsSnapshot& figures) {
+  const UpgradeBudget& budget = figures.budget;
+  if (budget.Halted()) return 0;
+  if (!budget.parallel_max && !budget.unavailable_max) return figures.nodes.pending;
+  return std::min(budget.ParallelFree(), budget.Headroom());
+}
+
+int ValueOf(MetricAlias::Value value, const MetricsSnapshot& figures) {
+  switch (value) {
+    case MetricAlias::Value::kAutoUpgrade: return figures.auto_upgrade;
+    case MetricAlias::Value::kInProgress: return figures.nodes.in_progress - figures.nodes.failed;
+    case MetricAlias::Value::kDone: return figures.nodes.done;
+    case MetricAlias::Value::kFailed: return figures.nodes.failed;
+    case MetricAlias::Value::kAvailable: return MayStart(figures);
+    case MetricAlias::Value::kPending: return figures.nodes.pending;
+  }
+  return 0;
+}
+
+}  // namespace
+
+MetricsCollector::MetricsCollector(std::vector<MetricsSource> sources, MetricsOptions options)
+    : sources_(std::move(sources)), options_(std::move(options)) {}
+
+std::vector<MetricFamily> MetricsCollector::Collect() const {
+  std::vector<MetricsSnapshot> drivers;
+  for (const MetricsSource& source : sources_) drivers.push_back(source());
+  std::vector<MetricFamily> families = internal::MakeFamilies(drivers);
+  for (const MetricAlias& alias : options_.aliases) {
+    const auto driver =
+        std::find_if(drivers.begin(), drivers.end(), [&](const auto& known) { return known.driver == alias.driver; });
+    if (driver == drivers.end()) continue;
+    MetricFamily family{.name = alias.name, .help = alias.help};
+    family.samples.push_back({.value = static_cast<double>(ValueOf(alias.value, *driver))});
+    families.push_back(std::move(family));
+  }
+  return families;
+}
+
+std::string MetricsCollector::Text() const {
+  std::vector<prometheus::MetricFamily> families;
+  for (const MetricFamily& family : Collect()) {
+    families.push_back(internal::ToPrometheus<prometheus::MetricFamily>(family));
+  }
+  std::ostringstream page;
+  prometheus::TextSerializer().Serialize(page, families);
+  return page.str();
+}
+
+}  // namespace driverupgrade::inline v1

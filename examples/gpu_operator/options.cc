@@ -114,6 +114,8 @@ std::variant<Options, int> ParseOptions(int argc, char** argv) {
   app.add_option("--identity", options.identity, "this replica among the candidates; host name and process if absent")
       ->needs(elect);
   app.add_option("--health-address", options.health_address, "where /healthz and /readyz are served: 0.0.0.0:8081");
+  app.add_option("--metrics-address", options.metrics_address,
+                 "where /metrics is served for Prometheus: 0.0.0.0:8080; may be the same as --health-address");
   examples::AddRequestorArguments(app, options.requestor);
   try {
     app.parse(argc, argv);

@@ -39,6 +39,8 @@ struct Options {
   std::string identity = {};
   /// `host:port` of /healthz and /readyz; empty: none.
   std::string health_address = {};
+  /// `host:port` of /metrics; empty: none.
+  std::string metrics_address = {};
   absl::Duration timeout = absl::InfiniteDuration();
   bool events = true;
   examples::RequestorArguments requestor = {};

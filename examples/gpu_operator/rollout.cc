@@ -1,19 +1,22 @@
 #include "gpu_operator/rollout.h"
 
 #include <algorithm>
+#include <map>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "driverupgrade/leader_election.h"
+#include "driverupgrade/metrics_snapshot.h"
+#include "driverupgrade/prometheus/metrics_collector.h"
 #include "driverupgrade/upgrade_controller.h"
 #include "driverupgrade/upgrade_engine.h"
 #include "driverupgrade/watch_cache.h"
 #include "fmt/format.h"
 #include "gpu_operator/gpu_pods.h"
-#include "support/health_server.h"
 #include "support/spare_skipped_pods.h"
+#include "support/web_server.h"
 
 namespace gpu_operator {
 namespace {
@@ -31,6 +34,9 @@ using driverupgrade::GateReason;
 using driverupgrade::LabelSelector;
 using driverupgrade::LeaderElection;
 using driverupgrade::LogSink;
+using driverupgrade::MetricsCollector;
+using driverupgrade::MetricsObserver;
+using driverupgrade::MetricsSnapshot;
 using driverupgrade::NodeGate;
 using driverupgrade::Plan;
 using driverupgrade::Severity;
@@ -40,6 +46,7 @@ using driverupgrade::UpgradeController;
 using driverupgrade::UpgradeEngine;
 using driverupgrade::UpgradePolicy;
 using driverupgrade::WatchCache;
+using examples::WebServer;
 
 std::string Text(const absl::Status& status) { return std::string(status.message()); }
 
@@ -98,6 +105,8 @@ class Program {
     auto cache = WatchCache::Create(cluster_, {.drivers = {scope}});
     if (!cache.ok()) return Misconfigured(cache.status());
     engine_options.cache = *cache;
+    const auto metrics = std::make_shared<MetricsObserver>(identity);
+    engine_options.observer = driverupgrade::MakeObserverGroup({metrics, engine_options.observer});
     auto engine = UpgradeEngine::Create(identity, cluster_, std::move(engine_options));
     if (!engine.ok()) return Misconfigured(engine.status());
     ControllerOptions controller_options;
@@ -108,20 +117,45 @@ class Program {
       controller_options.election = *std::move(election);
     }
     UpgradeController controller(**engine, *cache, std::move(controller_options));
-    std::unique_ptr<examples::HealthServer> health;
-    if (!options_.health_address.empty()) {
-      auto started = examples::HealthServer::Start(
-          options_.health_address, [&controller] { return controller.Healthy(); },
-          [&controller] { return controller.Ready(); });
-      if (!started.ok()) return Misconfigured(started.status());
-      health = *std::move(started);
-    }
+    const MetricsCollector collector({[&] { return Figures(*metrics, controller); }},
+                                     {.aliases = driverupgrade::GpuOperatorAliases(identity.Name())});
+    const auto servers = Serve(controller, collector);
+    if (!servers.ok()) return Misconfigured(servers.status());
     controller.SetPolicy(policy);
     (*cache)->Start();
     const int exit_code = Loop(controller, **engine);
     controller.Stop();
     (*cache)->Stop();
     return exit_code;
+  }
+
+  static MetricsSnapshot Figures(const MetricsObserver& metrics, const UpgradeController& controller) {
+    MetricsSnapshot figures = metrics.Snapshot();
+    figures.leading = controller.status().leading;
+    return figures;
+  }
+
+  // One server for each address; both kinds of pages may be at one.
+  absl::StatusOr<std::vector<std::unique_ptr<WebServer>>> Serve(UpgradeController& controller,
+                                                                const MetricsCollector& collector) {
+    std::map<std::string, std::map<std::string, examples::PageMaker>> pages;
+    if (!options_.health_address.empty()) {
+      pages[options_.health_address]["/healthz"] = examples::ProbePage([&] { return controller.Healthy(); });
+      pages[options_.health_address]["/readyz"] = examples::ProbePage([&] { return controller.Ready(); });
+    }
+    if (!options_.metrics_address.empty()) {
+      pages[options_.metrics_address]["/metrics"] = [&]() -> examples::Page {
+        return {.body = collector.Text(), .content_type = MetricsCollector::kContentType};
+      };
+    }
+    std::vector<std::unique_ptr<WebServer>> servers;
+    for (auto& [address, made] : pages) {
+      absl::StatusOr<std::unique_ptr<WebServer>> server = WebServer::Start(address, std::move(made));
+      if (!server.ok()) return server.status();
+      Log(Severity::kInfo, "listening", {{"address", address}, {"port", fmt::format("{}", (*server)->port())}});
+      servers.push_back(*std::move(server));
+    }
+    return servers;
   }
 
   int Loop(UpgradeController& controller, UpgradeEngine& engine) {

@@ -1,0 +1,115 @@
+#include "support/web_server.h"
+
+#include <sys/socket.h>
+
+#include <cerrno>
+#include <charconv>
+#include <optional>
+#include <system_error>
+#include <thread>
+#include <utility>
+
+#include "fmt/format.h"
+#include "httplib.h"
+
+namespace examples {
+namespace {
+
+// Pages are small, and those who ask are few.
+constexpr std::size_t kThreads = 4;
+
+struct Address {
+  std::string host;
+  int port = 0;
+};
+
+std::optional<Address> ParseAddress(const std::string& text) {
+  const std::size_t colon = text.rfind(':');
+  if (colon == std::string::npos || text.find('/') != std::string::npos) return std::nullopt;
+  Address address{.host = text.substr(0, colon)};
+  const char* end = text.data() + text.size();
+  const auto [rest, error] = std::from_chars(text.data() + colon + 1, end, address.port);
+  if (error != std::errc() || rest != end || address.port < 0 || address.port > 65535) return std::nullopt;
+  if (address.host.empty()) address.host = "0.0.0.0";
+  if (address.host.starts_with('[') && address.host.ends_with(']')) {
+    address.host = address.host.substr(1, address.host.size() - 2);
+  } else if (address.host.find(':') != std::string::npos) {
+    return std::nullopt;
+  }
+  return address.host.empty() ? std::nullopt : std::optional(address);
+}
+
+}  // namespace
+
+PageMaker ProbePage(std::function<absl::Status()> probe) {
+  return [probe = std::move(probe)]() -> Page {
+    const absl::Status status = probe();
+    if (status.ok()) return {.body = "ok\n"};
+    return {.status = 503, .body = std::string(status.message()) + "\n"};
+  };
+}
+
+class WebServer::Impl {
+ public:
+  explicit Impl(std::map<std::string, PageMaker> pages) {
+    server_.new_task_queue = [] { return new httplib::ThreadPool(kThreads); };
+    // Without this a client that keeps its connection keeps a thread.
+    server_.set_keep_alive_max_count(1);
+    // The library's own choice, SO_REUSEPORT, would let two processes listen on one port without noticing.
+    server_.set_socket_options([](socket_t socket) {
+      const int yes = 1;
+      setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes));
+    });
+    for (auto& [path, page] : pages) {
+      server_.Get(path, [page = std::move(page)](const httplib::Request&, httplib::Response& response) {
+        const Page answer = page();
+        response.status = answer.status;
+        response.set_content(answer.body, answer.content_type.c_str());
+      });
+    }
+  }
+  ~Impl() {
+    if (!thread_.joinable()) return;
+    server_.stop();
+    thread_.join();
+  }
+
+  bool Listen(const Address& address) {
+    port_ = address.port;
+    if (address.port == 0) {
+      port_ = server_.bind_to_any_port(address.host);
+      if (port_ < 0) return false;
+    } else if (!server_.bind_to_port(address.host, address.port)) {
+      return false;
+    }
+    thread_ = std::thread([this] { server_.listen_after_bind(); });
+    // A stop before it runs would be forgotten.
+    while (!server_.is_running()) std::this_thread::yield();
+    return true;
+  }
+  int port() const { return port_; }
+
+ private:
+  httplib::Server server_;
+  std::thread thread_;
+  int port_ = 0;
+};
+
+absl::StatusOr<std::unique_ptr<WebServer>> WebServer::Start(const std::string& address,
+                                                            std::map<std::string, PageMaker> pages) {
+  const std::optional<Address> parsed = ParseAddress(address);
+  if (!parsed) return absl::InvalidArgumentError(fmt::format("`{}` is no address like 0.0.0.0:8081", address));
+  auto impl = std::make_unique<Impl>(std::move(pages));
+  errno = 0;
+  if (!impl->Listen(*parsed)) {
+    const std::string why = errno == 0 ? "the host is not known" : std::generic_category().message(errno);
+    return absl::UnavailableError(fmt::format("cannot listen on {}: {}", address, why));
+  }
+  return std::unique_ptr<WebServer>(new WebServer(std::move(impl)));
+}
+
+WebServer::WebServer(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+WebServer::~WebServer() = default;
+int WebServer::port() const { return impl_->port(); }
+
+}  // namespace examples

@@ -76,7 +76,7 @@ TEST_CASE("arch-A1: what decides includes nothing of the ring around it") {
   }
 }
 
-TEST_CASE("Components depend one way: core, wire, kubernetes, transport; core, prometheus") {
+TEST_CASE("Components depend one way: core, wire, kubernetes, transport, and core, prometheus") {
   const std::map<std::string, std::set<std::string>> may_include = {{"", {}},
                                                                     {"testing", {"testing", "wire"}},
                                                                     {"wire", {"wire"}},

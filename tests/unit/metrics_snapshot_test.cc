@@ -97,7 +97,7 @@ TEST_CASE("What nodes wait for is known from plans with all gates, and from plan
   CHECK(observed.After(Plan{}).blocked.at(GateReason::kMaxParallel) == 0);
 }
 
-TEST_CASE("A pass that fails is counted and timed; a clock that is turned back adds nothing") {
+TEST_CASE("A pass that fails is counted and timed, and a clock that is turned back adds nothing") {
   Observed observed;
   const absl::Time now = observed.clock->Now();
   observed.observer.OnPassEnded({.began = now, .ended = now + absl::Milliseconds(1500), .auto_upgrade = true});

@@ -184,7 +184,7 @@ TEST_CASE("A pass makes no call without a change, and one compare-and-set for al
   CHECK(replica.facade->writes == 2);
 }
 
-TEST_CASE("Nobody is admitted by a compare-and-set that did not succeed; the next pass reads first") {
+TEST_CASE("Nobody is admitted by a compare-and-set that did not succeed, the next pass reads first") {
   ObjectServer<ConfigMap> server;
   Replica one(server);
   Replica two(server);
@@ -222,7 +222,7 @@ TEST_CASE("A lost answer admits nobody, and the grant it may have stored is foun
   CHECK(replica.facade->writes == (fault == Fault::kLostAfter ? 1 : 2));
 }
 
-TEST_CASE("A clear refusal leaves the ledger known; one that cannot be read admits nobody") {
+TEST_CASE("A clear refusal leaves the ledger known, one that cannot be read admits nobody") {
   ObjectServer<ConfigMap> server;
   Replica replica(server);
   replica.facade->down = true;

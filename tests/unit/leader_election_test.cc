@@ -149,7 +149,7 @@ TEST_CASE("A59: a lease is created, renewed with its history kept, and taken ove
   CHECK(a.election->terms() == 1);
 }
 
-TEST_CASE("A58: a lease that changes is alive, whatever its times say; one that does not change runs out") {
+TEST_CASE("A58: a lease that changes is alive, whatever its times say, one that does not change runs out") {
   ObjectServer<Lease> server;
   Lease foreign{.ns = "ops", .name = "driver", .holder = "x", .duration = absl::Seconds(30)};
   foreign.renew_time = FakeClock::DefaultStart() - absl::Hours(24);

@@ -158,7 +158,7 @@ TEST_CASE("The maintenance operator's cordon is not ours to lift") {
   CHECK(node.After(verdict).unschedulable);
 }
 
-TEST_CASE("dep-F8: the driver pod goes only when what our own policy drains is gone; the operator spares itself") {
+TEST_CASE("dep-F8: the driver pod goes only when what our own policy drains is gone, the operator spares itself") {
   RequestedNode node("pod-restart-required");
   node.With("Ready").Cordoned().Draining();
   const Pod maintenance_operator =

@@ -1,6 +1,7 @@
 // The arrows of the architecture (architecture.md §3), read from the includes.
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <map>
 #include <set>
 #include <string>
@@ -102,6 +103,21 @@ TEST_CASE("The library reads no environment, prints nothing and does not exit") 
       for (const char* word : {"getenv(", "std::cout", "std::cerr", "printf(", "fmt::print(", "std::exit(", " exit("}) {
         CHECK(line.find(word) == std::string::npos);
       }
+    }
+  }
+}
+
+// CMake cuts names there: ctest would then ask for tests that do not exist.
+TEST_CASE("No test has a semicolon in its name") {
+  for (const fs::path& file : FilesBelow("tests")) {
+    std::ifstream stream(file);
+    const std::string text{std::istreambuf_iterator<char>(stream), std::istreambuf_iterator<char>()};
+    const std::string macro = std::string("TEST_") + "CASE(";
+    for (std::size_t at = text.find(macro); at != std::string::npos; at = text.find(macro, at + 1)) {
+      const std::size_t begin = text.find('"', at) + 1;
+      const std::string name = text.substr(begin, text.find('"', begin) - begin);
+      CAPTURE(file, name);
+      CHECK(name.find(';') == std::string::npos);
     }
   }
 }

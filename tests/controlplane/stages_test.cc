@@ -93,7 +93,7 @@ TEST_CASE("A job is waited for and not evicted, and its node goes on when it is 
   const std::unique_ptr<Process> process = gpu_operator.Start();
   REQUIRE(AwaitState(world, world.nodes()[1], "upgrade-done"));
   REQUIRE(AwaitState(world, busy, "wait-for-jobs-required"));
-  REQUIRE(AwaitPasses(rollout.audit));
+  GiveTimeToAct(world);
   CHECK(world.Nodes().at(busy).state == "wait-for-jobs-required");
   CHECK(world.Nodes().at(busy).unschedulable);
   CHECK(job.IsRunning());
@@ -129,7 +129,7 @@ TEST_CASE("A node whose validation pod is ready late stays in validation-require
   gpu_operator.set_more_options({"--validation-selector", "app=validator"});
   const std::unique_ptr<Process> process = gpu_operator.Start();
   for (const std::string& node : world.nodes()) REQUIRE(AwaitState(world, node, "validation-required"));
-  REQUIRE(AwaitPasses(rollout.audit));
+  GiveTimeToAct(world);
   for (const std::string& node : world.nodes()) {
     ExpectWaitsForValidation(world, node);
     CHECK(world.DriverPodOn(node).is_ready);
@@ -138,7 +138,7 @@ TEST_CASE("A node whose validation pod is ready late stays in validation-require
 
   world.ReleaseValidator(first);
   REQUIRE(AwaitState(world, first, "upgrade-done"));
-  REQUIRE(AwaitPasses(rollout.audit));
+  GiveTimeToAct(world);
   ExpectWaitsForValidation(world, second);
 
   world.ReleaseValidator(second);

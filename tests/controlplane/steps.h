@@ -17,8 +17,8 @@ inline constexpr std::chrono::seconds kStepLimit{60};
 // Whether `node` gets into `state` in time.
 bool AwaitState(const World& world, const std::string& node, const std::string& state);
 
-// Whether the operator makes three more passes over the nodes in time: long enough to do what it must not do.
-bool AwaitPasses(AuditLog& audit);
+// Changes something about every node, three times, and gives the operator the time to do upon it what it must not do.
+void GiveTimeToAct(const World& world);
 
 // The first request that `is_wanted` likes among those that were, or may have been, carried out.
 std::optional<AuditedRequest> FindRequest(AuditLog& audit, const std::function<bool(const AuditedRequest&)>& is_wanted);

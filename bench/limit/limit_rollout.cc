@@ -31,16 +31,18 @@ LimitRollout::LimitRollout(std::shared_ptr<HttpTransport> transport, LimitOption
       senders_(kSenders) {}
 
 absl::Status LimitRollout::Run() {
-  const absl::Status watched = cluster_->WatchPods(context_, {.timeout = absl::Hours(1)}, *this);
-  const std::lock_guard lock(mutex_);
-  // Only the end of the rollout stops the watch in good order.
-  if (!over_.stop_requested()) {
-    return watched.ok() ? absl::UnavailableError("the watch on the pods has ended") : watched;
+  // A server may end a watch in good order at any time (A15).
+  while (true) {
+    const absl::Status watched =
+        cluster_->WatchPods(context_, {.resource_version = version_, .timeout = absl::Hours(1)}, *this);
+    const std::lock_guard lock(mutex_);
+    if (over_.stop_requested()) return result_;
+    if (!watched.ok()) return watched;
   }
-  return result_;
 }
 
-bool LimitRollout::OnList(std::vector<Pod> pods, std::string_view) {
+bool LimitRollout::OnList(std::vector<Pod> pods, std::string_view version) {
+  version_ = version;
   const std::lock_guard lock(mutex_);
   for (Pod& pod : pods) {
     if (pod.node_name.empty()) continue;
@@ -55,7 +57,8 @@ bool LimitRollout::OnList(std::vector<Pod> pods, std::string_view) {
   return !over_.stop_requested();
 }
 
-bool LimitRollout::OnChange(Pod pod, std::string_view) {
+bool LimitRollout::OnChange(Pod pod, std::string_view version) {
+  version_ = version;
   const std::lock_guard lock(mutex_);
   const auto node = nodes_.find(pod.node_name);
   if (node == nodes_.end()) return true;
@@ -64,7 +67,8 @@ bool LimitRollout::OnChange(Pod pod, std::string_view) {
   return true;
 }
 
-bool LimitRollout::OnDelete(Pod pod, std::string_view) {
+bool LimitRollout::OnDelete(Pod pod, std::string_view version) {
+  version_ = version;
   const std::lock_guard lock(mutex_);
   const auto node = nodes_.find(pod.node_name);
   if (node == nodes_.end()) return true;
@@ -73,7 +77,10 @@ bool LimitRollout::OnDelete(Pod pod, std::string_view) {
   return true;
 }
 
-bool LimitRollout::OnBookmark(std::string_view) { return true; }
+bool LimitRollout::OnBookmark(std::string_view version) {
+  version_ = version;
+  return true;
+}
 
 bool LimitRollout::IsDriver(const Pod& pod) const {
   return pod.ref.ns == options_.ns && options_.driver_labels.Matches(pod.labels);

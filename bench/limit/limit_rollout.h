@@ -81,6 +81,7 @@ class LimitRollout final : private WatchSink<Pod> {
   std::stop_source over_;
   const CallContext context_;
 
+  std::string version_;  // where the watch goes on; of its own thread
   std::mutex mutex_;
   std::map<std::string, NodeState> nodes_;
   std::deque<std::string> waiting_;

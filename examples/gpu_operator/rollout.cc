@@ -238,6 +238,8 @@ int RunRollout(const Options& options, const Configuration& configuration, std::
                    .uses_driver = [](const CallContext&, const driverupgrade::Pod& pod) { return UsesGpu(pod); }},
       .observer = driverupgrade::MakeLoggingObserver(*identity, log)};
   engine_options.executor.events = options.events;
+  // An API server answers hardly more writes a second to 32 senders than to 8, and each is a connection to set up.
+  engine_options.executor.calls_in_flight = 8;
   engine_options.state_machine.requestor = configuration.requestor;
   if (!options.validation_selector.empty()) {
     absl::StatusOr<LabelSelector> selector = LabelSelector::Parse(options.validation_selector);

@@ -131,7 +131,7 @@ void ExpectPodsMovedByEvictionOnly(Rollout& rollout) {
     } else if (request.resource == "nodes") {
       CHECK(request.verb == "patch");
     } else {
-      CHECK(request.resource == "events");
+      CHECK((request.resource == "events" || request.resource == "leases"));
     }
   }
   for (const std::string& pod : rollout.workload_pods_before) {

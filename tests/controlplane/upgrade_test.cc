@@ -102,5 +102,28 @@ TEST_CASE("An operator that is killed ten times in the middle of an upgrade come
   PrintRequests(std::cout, rollout.audit.Read(), kNodes);
 }
 
+TEST_CASE("Of two replicas one leads, and when it is killed in the middle the other one ends the upgrade",
+          "[upgrade]") {
+  World world(ControlPlane::Shared(), "replicas", kNodes);
+  Furnish(world, kNodes);
+  Rollout rollout(world);
+  world.ChangeDriver("driver:2", "1500ms");
+
+  GpuOperator first(world, kPolicy);
+  first.set_more_options({"--leader-elect", "--identity", "first"});
+  GpuOperator second(world, kPolicy);
+  second.set_more_options({"--leader-elect", "--identity", "second"});
+  const std::unique_ptr<Process> leader = first.Start();
+  REQUIRE(Eventually(std::chrono::seconds(60), [&] { return AnyInProgress(rollout.watch.Read()); }));
+  const std::unique_ptr<Process> follower = second.Start();
+  REQUIRE(leader->IsRunning());
+  leader->Kill();
+
+  const OperatorResult result = second.Finish(*follower);
+  INFO(result.output());
+  REQUIRE(result.exit_code == 0);
+  ExpectGoodEnd(rollout);
+}
+
 }  // namespace
 }  // namespace driverupgrade::e2e

@@ -1,4 +1,5 @@
 // A rollout of some size, for the figures: what it takes beside the least that this cluster allows.
+#include <algorithm>
 #include <iomanip>
 #include <iostream>
 #include <string>
@@ -50,6 +51,31 @@ TEST_CASE("A driver is upgraded on fifty nodes, ten at a time", "[rollout]") {
   ExpectWitnessesAgree(rollout);
   PrintComparison(result.seconds, rollout.audit.Read());
   PrintRequests(std::cout, rollout.audit.Read(), kNodes);
+}
+
+bool AllDone(const World& world) {
+  const auto nodes = world.Nodes();
+  return std::all_of(nodes.begin(), nodes.end(), [](const auto& node) { return node.second.state == "upgrade-done"; });
+}
+
+TEST_CASE("With nothing to do on fifty nodes, a minute brings watches and lease renewals alone", "[rollout]") {
+  World world(ControlPlane::Shared(), "idle", kNodes);
+  world.DeployDriver();
+  Rollout rollout(world);
+  const GpuOperator gpu_operator(world, kPolicy);
+  const std::unique_ptr<Process> service = gpu_operator.Start("--leader-elect");
+  REQUIRE(Eventually(std::chrono::seconds(60), [&] { return AllDone(world); }));
+  Eventually(std::chrono::seconds(5), [] { return false; });  // Events, and what it hears of its own writes
+
+  const std::size_t before = rollout.audit.Read().size();
+  Eventually(std::chrono::seconds(60), [] { return false; });
+  CHECK(service->IsRunning());
+  const std::vector<AuditedRequest>& requests = rollout.audit.Read();
+  CHECK(requests.size() > before + 10);  // a renewal each two seconds: it is alive
+  for (std::size_t i = before; i < requests.size(); ++i) {
+    INFO(requests[i].verb << " " << requests[i].resource);
+    CHECK((requests[i].verb == "watch" || requests[i].resource == "leases"));
+  }
 }
 
 }  // namespace

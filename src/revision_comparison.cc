@@ -30,9 +30,8 @@ absl::StatusOr<rapidjson::Document> Parse(const ControllerRevision& revision) {
 }
 
 Json* Member(Json* object, const char* name) {
-  if (object == nullptr || !object->IsObject()) return nullptr;
-  const auto found = object->FindMember(name);
-  return found == object->MemberEnd() ? nullptr : &found->value;
+  if (object == nullptr || !object->IsObject() || !object->HasMember(name)) return nullptr;
+  return &(*object)[name];
 }
 
 // Removes the keys, and the map with them once it is empty, as a map without members is no map.

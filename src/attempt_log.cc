@@ -3,8 +3,13 @@
 #include <algorithm>
 #include <utility>
 
+#include "internal/backoff.h"
+
 namespace driverupgrade::inline v1 {
 namespace {
+
+using internal::Doubled;
+using internal::Spread;
 
 constexpr absl::Duration kAcceptedEvictionRepeats = absl::Seconds(30);
 constexpr absl::Duration kRefusedEvictionFirst = absl::Seconds(5);
@@ -12,24 +17,6 @@ constexpr absl::Duration kRefusedEvictionMax = absl::Seconds(40);
 constexpr absl::Duration kPatchRetryFirst = absl::Seconds(1);
 constexpr absl::Duration kPatchRetryMax = absl::Seconds(30);
 constexpr absl::Duration kStaleReadPatience = absl::Seconds(5);
-
-// FNV-1a: the same on every platform, unlike std::hash.
-std::uint64_t Hash(std::string_view text, std::uint64_t seed) {
-  std::uint64_t hash = 14695981039346656037ULL ^ seed;
-  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211ULL;
-  return hash;
-}
-
-// `delay` varied by up to 10 % either way.
-absl::Duration Spread(absl::Duration delay, std::string_view key, int count) {
-  const auto thousandths = static_cast<int>(Hash(key, static_cast<std::uint64_t>(count)) % 201) - 100;
-  return delay + delay * thousandths / 1000;
-}
-
-absl::Duration Doubled(absl::Duration first, absl::Duration max, int count) {
-  const int doublings = std::clamp(count - 1, 0, 16);
-  return std::min(first * (1 << doublings), max);
-}
 
 bool IsDecimal(std::string_view text) {
   return !text.empty() && std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "fmt/format.h"
+#include "internal/backoff.h"
 #include "internal/status_macros.h"
 
 namespace driverupgrade::inline v1 {
@@ -40,10 +41,9 @@ absl::Status CheckOperations(const ClusterFacade& cluster) {
   return absl::OkStatus();
 }
 
-// FNV-1a and the end of splitmix64: the same on every platform.
+// With the end of splitmix64: attempts that follow each other are to differ in every bit.
 std::uint64_t Hash(std::string_view text, std::uint64_t seed, std::uint64_t count) {
-  std::uint64_t hash = 14695981039346656037ULL ^ seed;
-  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211ULL;
+  std::uint64_t hash = internal::Hash(text, seed);
   hash += count * 0x9e3779b97f4a7c15ULL;
   hash = (hash ^ (hash >> 30)) * 0xbf58476d1ce4e5b9ULL;
   hash = (hash ^ (hash >> 27)) * 0x94d049bb133111ebULL;

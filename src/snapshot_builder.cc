@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "fmt/format.h"
-#include "internal/node_state.h"
 #include "internal/status_macros.h"
 #include "internal/view_maker.h"
 
@@ -33,19 +32,13 @@ std::optional<MaintenancesByNode> ListMaintenances(const CallContext& context, C
   return by_node;
 }
 
-bool IsBusy(const Node& node, const DriverIdentity& identity) {
-  const std::optional<UpgradeState> state = internal::StateOf(node, identity);
-  return !state || IsInProgress(*state);
-}
-
 }  // namespace
 
 SnapshotBuilder::SnapshotBuilder(DriverIdentity identity, std::shared_ptr<ClusterReader> cluster,
                                  SnapshotOptions options)
-    : identity_(std::move(identity)),
-      cluster_(std::move(cluster)),
+    : cluster_(std::move(cluster)),
       options_(std::move(options)),
-      views_(std::make_unique<internal::ViewMaker>(identity_, options_)) {}
+      views_(std::make_unique<internal::ViewMaker>(std::move(identity), options_)) {}
 
 SnapshotBuilder::~SnapshotBuilder() = default;
 
@@ -99,13 +92,13 @@ void SnapshotBuilder::ReadPods(const CallContext& context, const std::vector<std
                                ClusterSnapshot& snapshot) {
   const std::set<std::string> wanted(interest.begin(), interest.end());
   for (std::shared_ptr<const NodeView>& view : snapshot.nodes) {
+    const bool read = wanted.contains(view->node.name);
+    if (!read && view->attempts.pods.empty()) continue;
     NodeView changed = *view;
-    if (wanted.contains(view->node.name)) {
+    if (read) {
       ReadPodsOf(context, log, changed, snapshot.findings);
-    } else if (!view->attempts.pods.empty() && !IsBusy(view->node, identity_)) {
-      views_->DropOldAttempts(changed, log);
     } else {
-      continue;
+      views_->DropOldAttempts(changed, log);
     }
     view = std::make_shared<const NodeView>(std::move(changed));
   }

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "fmt/format.h"
+#include "internal/backoff.h"
 #include "internal/status_macros.h"
 
 namespace driverupgrade::inline v1 {
@@ -11,6 +12,8 @@ namespace {
 
 // For giving the lease back when everything else has ended.
 constexpr absl::Duration kReleaseTimeout = absl::Seconds(5);
+constexpr char kNotRead[] = "the cache has not read the cluster yet";
+constexpr absl::Duration kLookAtCache = absl::Seconds(1);
 // The steady clock's limit for one wait; the loop goes round then.
 constexpr absl::Duration kWaitMax = absl::Hours(1);
 
@@ -61,6 +64,14 @@ absl::Time UpgradeController::Step(const CallContext& context) {
   {
     const std::lock_guard lock(mutex_);
     if (!policy_) return election_due;
+    if (cache_ != nullptr && !cache_->Synced()) {
+      // No failure of a pass: the cache tells when it is ready, and a look now and then tells what hinders it.
+      const absl::Status hindrance = cache_->Health(absl::ZeroDuration());
+      status_.last_error = hindrance.ok() ? absl::FailedPreconditionError(kNotRead) : hindrance;
+      notified_ = false;
+      due_ = now + kLookAtCache;
+      return std::min(due_, election_due);
+    }
     const absl::Time due = std::max(not_before_, notified_ ? now : due_);
     if (due > now) return std::min(due, election_due);
     notified_ = false;
@@ -82,8 +93,7 @@ absl::Time UpgradeController::Pass(const CallContext& context, const UpgradePoli
   status_.last_pass = clock_->Now();
   status_.last_error = result.status();
   if (!result.ok()) {
-    const int doublings = std::min(failures_++, 16);
-    due_ = not_before_ = clock_->Now() + std::min(options_.retry_first * (1 << doublings), options_.retry_max);
+    due_ = not_before_ = clock_->Now() + internal::Doubled(options_.retry_first, options_.retry_max, ++failures_);
     return due_;
   }
   failures_ = 0;
@@ -132,7 +142,7 @@ absl::Status UpgradeController::Healthy() const {
 
 absl::Status UpgradeController::Ready() const {
   if (cache_ != nullptr) {
-    if (!cache_->Synced()) return absl::UnavailableError("the cache has not read the cluster yet");
+    if (!cache_->Synced()) return absl::UnavailableError(kNotRead);
     DRIVERUPGRADE_RETURN_IF_ERROR(cache_->Health());
   }
   const std::lock_guard lock(mutex_);

@@ -1,14 +1,15 @@
 #include "driverupgrade/watch_cache.h"
 
 #include <algorithm>
-#include <array>
 #include <cstdint>
 #include <mutex>
 #include <stop_token>
 #include <thread>
+#include <type_traits>
 #include <utility>
 
 #include "fmt/format.h"
+#include "internal/backoff.h"
 #include "internal/status_macros.h"
 #include "internal/watch_store.h"
 
@@ -18,12 +19,10 @@ namespace {
 // A watch that the server has not ended by itself so long after its time is dead (A19).
 constexpr absl::Duration kWatchSlack = absl::Seconds(30);
 
-// FNV-1a; varies pauses and timeouts without a random number.
-std::uint64_t Hash(std::string_view text, int count) {
-  std::uint64_t hash = 14695981039346656037ULL ^ static_cast<std::uint64_t>(count);
-  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211ULL;
-  return hash;
-}
+// A watch that ends sooner, in good order and without a word, is no watch.
+constexpr absl::Duration kShortestWatch = absl::Seconds(1);
+// After so many failures without a change in between it begins anew: what it has to tell next may be what breaks it.
+constexpr int kFailuresBeforeList = 5;
 
 // One of the watches: how it does, and what keeps it going.
 struct WatchState {
@@ -34,36 +33,52 @@ struct WatchState {
   absl::Time failing_since = absl::InfiniteFuture();
 };
 
-// Tells a store's functions what a watch sees, and remembers where it is.
+// What a store does with what a watch sees.
 template <typename T>
-class StoreSink final : public WatchSink<T> {
- public:
+struct Into {
   std::function<void(std::vector<T>)> on_list;
   std::function<void(T)> on_change;
   std::function<void(const T&)> on_delete;
-  std::function<void()> on_progress;
-  std::string version;
+};
+
+// Tells the store, and remembers where the watch is.
+template <typename T>
+class StoreSink final : public WatchSink<T> {
+ public:
+  // `on_list`: the collection has been read; `on_progress`: the watch has told something since.
+  StoreSink(Into<T> into, std::function<void()> on_list, std::function<void()> on_progress)
+      : into_(std::move(into)), on_list_(std::move(on_list)), on_progress_(std::move(on_progress)) {}
+
+  const std::string& version() const { return version_; }
+  void BeginAnew() { version_.clear(); }
 
   bool OnList(std::vector<T> objects, std::string_view at) override {
-    on_list(std::move(objects));
-    return Reached(at);
+    into_.on_list(std::move(objects));
+    version_ = std::string(at);
+    on_list_();
+    return true;
   }
   bool OnChange(T object, std::string_view at) override {
-    on_change(std::move(object));
+    into_.on_change(std::move(object));
     return Reached(at);
   }
   bool OnDelete(T object, std::string_view at) override {
-    on_delete(object);
+    into_.on_delete(object);
     return Reached(at);
   }
   bool OnBookmark(std::string_view at) override { return Reached(at); }
 
  private:
   bool Reached(std::string_view at) {
-    version = std::string(at);
-    on_progress();
+    version_ = std::string(at);
+    on_progress_();
     return true;
   }
+
+  Into<T> into_;
+  std::function<void()> on_list_;
+  std::function<void()> on_progress_;
+  std::string version_;
 };
 
 absl::Status CheckOptions(const ClusterReader& cluster, const WatchCacheOptions& options) {
@@ -101,6 +116,11 @@ class WatchCache::Impl {
                 {[this](const auto&) { store_.PodsBegin(); }, [this](auto pod) { store_.PodChanged(std::move(pod)); },
                  [this](const auto& pod) { store_.PodDeleted(pod); }});
     for (std::size_t driver = 0; driver < options_.drivers.size(); ++driver) StartDriver(driver);
+    {
+      const std::lock_guard lock(mutex_);
+      started_ = true;
+    }
+    TellIfSynced();
   }
 
   void Stop() {
@@ -110,8 +130,7 @@ class WatchCache::Impl {
 
   bool Synced() const {
     const std::lock_guard lock(mutex_);
-    return !states_.empty() &&
-           std::all_of(states_.begin(), states_.end(), [](const auto& state) { return state->synced; });
+    return started_ && std::all_of(states_.begin(), states_.end(), [](const auto& state) { return state->synced; });
   }
 
   absl::Status Health(absl::Duration patience) const {
@@ -144,13 +163,6 @@ class WatchCache::Impl {
   const WatchCacheOptions& options() const { return options_; }
 
  private:
-  template <typename T>
-  struct Into {
-    std::function<void(std::vector<T>)> on_list;
-    std::function<void(T)> on_change;
-    std::function<void(const T&)> on_delete;
-  };
-
   void StartDriver(std::size_t i) {
     const DriverScope& driver = options_.drivers[i];
     Follow<DaemonSet>("daemon sets", {.ns = driver.ns, .label_selector = driver.driver_labels},
@@ -186,55 +198,79 @@ class WatchCache::Impl {
       states_.push_back(state);
     }
     threads_.emplace_back([this, state, params = std::move(params), watch, into = std::move(into)](
-                              const std::stop_token& stop) mutable { Run(stop, *state, params, watch, into); });
+                              const std::stop_token& stop) { Run(stop, *state, params, watch, into); });
   }
 
   template <typename T>
-  void Run(const std::stop_token& stop, WatchState& state, WatchParams& params, Watch<T> watch, Into<T>& into) {
-    StoreSink<T> sink;
-    sink.on_list = std::move(into.on_list);
-    sink.on_change = std::move(into.on_change);
-    sink.on_delete = std::move(into.on_delete);
-    bool progress = false;
-    sink.on_progress = [&] {
-      progress = true;
-      NoteProgress(state);
-    };
+  void Run(const std::stop_token& stop, WatchState& state, WatchParams params, Watch<T> watch, const Into<T>& into) {
+    bool told = false;
+    StoreSink<T> sink(
+        into, [&] { NoteListed(state); },
+        [&] {
+          told = true;
+          NoteProgress(state);
+        });
     for (int round = 0; !stop.stop_requested(); ++round) {
-      const auto thousandths = static_cast<int>(Hash(state.name, round) % 1000);
+      const auto thousandths = static_cast<int>(internal::Hash(state.name, static_cast<std::uint64_t>(round)) % 1000);
       params.timeout = options_.watch_timeout * (1000 + thousandths) / 1000;
-      params.resource_version = sink.version;
-      progress = false;
-      const absl::Status ended = (cluster_.get()->*watch)(
-          {.deadline = options_.clock->Now() + params.timeout + kWatchSlack, .stop = stop}, params, sink);
-      if (absl::IsOutOfRange(ended)) sink.version.clear();
-      if (stop.stop_requested() || (ended.ok() && progress)) continue;
-      // One that ends at once, again and again, is broken, whatever it says.
-      options_.clock->SleepFor(NoteFailure(state, ended, progress), stop);
+      params.resource_version = sink.version();
+      told = false;
+      const absl::Time began = options_.clock->Now();
+      const absl::Status ended =
+          (cluster_.get()->*watch)({.deadline = began + params.timeout + kWatchSlack, .stop = stop}, params, sink);
+      if (stop.stop_requested()) return;
+      if (ended.ok() && (told || options_.clock->Now() - began >= kShortestWatch)) continue;
+      if constexpr (std::is_same_v<T, NodeMaintenance>) {
+        if (absl::IsNotFound(ended)) NoteNoSuchKind(state, into);
+      }
+      const int failures = NoteFailure(state, ended);
+      // Too old a version is in the nature of watches: the first time the list comes at once.
+      if (absl::IsOutOfRange(ended) || failures % kFailuresBeforeList == 0) sink.BeginAnew();
+      if (absl::IsOutOfRange(ended) && failures == 1) continue;
+      const absl::Duration pause = internal::Doubled(options_.retry_first, options_.retry_max, failures);
+      options_.clock->SleepFor(internal::Spread(pause, state.name, failures), stop);
     }
+  }
+
+  // Where the cluster has no such kind there are no such objects, and who waits for none need not wait for ever.
+  void NoteNoSuchKind(WatchState& state, const Into<NodeMaintenance>& into) {
+    into.on_list({});
+    NoteListed(state);
+  }
+
+  // What is held is fresh. The failures stay counted: a watch that fails after each list is to be patient.
+  void NoteListed(WatchState& state) {
+    bool first = false;
+    {
+      const std::lock_guard lock(mutex_);
+      first = !std::exchange(state.synced, true);
+      Mend(state);
+    }
+    if (first) TellIfSynced();
   }
 
   void NoteProgress(WatchState& state) {
     const std::lock_guard lock(mutex_);
-    state.synced = true;
     state.failures = 0;
+    Mend(state);
+  }
+
+  static void Mend(WatchState& state) {
     state.error = absl::OkStatus();
     state.failing_since = absl::InfiniteFuture();
   }
 
-  // How long to wait.
-  absl::Duration NoteFailure(WatchState& state, const absl::Status& status, bool progress) {
+  // How often it has failed without telling anything in between.
+  int NoteFailure(WatchState& state, const absl::Status& status) {
     const std::lock_guard lock(mutex_);
-    // Too old a version is in the nature of watches: the list comes at once.
-    if (absl::IsOutOfRange(status) && state.failures == 0 && ++state.failures == 1) return absl::ZeroDuration();
-    if (!progress) ++state.failures;
-    if (!status.ok()) {
-      state.error = status;
-      state.failing_since = std::min(state.failing_since, options_.clock->Now());
-    }
-    const int doublings = std::clamp(state.failures - 1, 0, 16);
-    const absl::Duration pause = std::min(options_.retry_first * (1 << doublings), options_.retry_max);
-    return pause + pause * (static_cast<int>(Hash(state.name, state.failures) % 201) - 100) / 1000;
+    state.error = status.ok() ? absl::UnavailableError("the watch ends as soon as it begins") : status;
+    state.failing_since = std::min(state.failing_since, options_.clock->Now());
+    return ++state.failures;
+  }
+
+  // Whoever found the cache not ready yet comes again now.
+  void TellIfSynced() {
+    if (Synced()) store_.WakeEverybody();
   }
 
   const std::shared_ptr<ClusterReader> cluster_;
@@ -242,6 +278,7 @@ class WatchCache::Impl {
   internal::WatchStore store_;
   mutable std::mutex mutex_;
   std::vector<std::shared_ptr<WatchState>> states_;
+  bool started_ = false;
   std::vector<std::jthread> threads_;  // last: joined before the rest is destroyed
 };
 

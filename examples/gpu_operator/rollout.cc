@@ -163,7 +163,7 @@ class Program {
     while (true) {
       const absl::Time next = controller.Step({.deadline = deadline_, .stop = stop_});
       const ControllerStatus status = controller.status();
-      if (status.last_error != reported && !status.last_error.ok() && !absl::IsUnavailable(status.last_error)) {
+      if (status.last_error != reported && !status.last_error.ok() && !absl::IsFailedPrecondition(status.last_error)) {
         Log(Severity::kWarning, "pass failed", {{"error", Text(status.last_error)}});
       }
       reported = status.last_error;

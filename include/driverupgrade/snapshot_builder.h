@@ -76,7 +76,6 @@ class SnapshotBuilder {
  private:
   void ReadPodsOf(const CallContext& context, AttemptLog& log, NodeView& view, std::vector<Finding>& findings);
 
-  DriverIdentity identity_;
   std::shared_ptr<ClusterReader> cluster_;
   SnapshotOptions options_;
   std::unique_ptr<internal::ViewMaker> views_;

@@ -75,14 +75,15 @@ class WatchCache final : public ClusterReader {
   void Start();
   /// Ends all watches, within the time that a call needs to notice its stop token. What was read stays readable.
   void Stop();
-  /// Every collection has been read once.
+  /// Every collection has been read once. NodeMaintenances count as read where the cluster has no such kind.
   bool Synced() const;
   /// OK, or why a watch has been failing for `patience` and longer, and since when: what the cache holds may be old.
   absl::Status Health(absl::Duration patience = absl::Minutes(1)) const;
   /// A scope of the options, by its place there; nullopt if there is none.
   std::optional<std::size_t> Find(const DriverScope& driver) const;
 
-  /// `on_change` is called, on a watch's thread, when `Take(driver)` has become non-empty; it must not block nor call
+  /// `on_change` is called, on a watch's thread, when `Take(driver)` has become non-empty, and when the cache has become
+  /// Synced; it must not block nor call
   /// the cache. Null: nobody. Returns when no earlier one is running any more.
   void Subscribe(std::size_t driver, std::function<void()> on_change);
   /// The changes since the last call; everything at first.

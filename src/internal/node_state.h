@@ -16,6 +16,12 @@ inline std::optional<UpgradeState> StateOf(const Node& node, const DriverIdentit
   return label == node.labels.end() ? UpgradeState::kUnknown : ParseUpgradeState(label->second);
 }
 
+// A label that is no state counts as an upgrade under way.
+inline bool IsBusy(const Node& node, const DriverIdentity& identity) {
+  const std::optional<UpgradeState> state = StateOf(node, identity);
+  return !state || IsInProgress(*state);
+}
+
 }  // namespace driverupgrade::inline v1::internal
 
 #endif  // DRIVERUPGRADE_SRC_INTERNAL_NODE_STATE_H_

@@ -69,7 +69,7 @@ NodeView ViewMaker::Make(const CallContext& context, NodeParts parts, const Driv
   std::sort(view.driver_pods.begin(), view.driver_pods.end(), ByName);
   CompareRevisions(context, driver, view, findings);
   log.NodeRead(view.node, nullptr);
-  if (!IsBusy(view.node) && !MayHaveClaims(view)) log.MaintenancesOver(view.node.uid);
+  if (!IsBusy(view.node, identity_) && !MayHaveClaims(view)) log.MaintenancesOver(view.node.uid);
   view.attempts = log.ForNode(view.node.uid);
   return view;
 }
@@ -86,7 +86,9 @@ void ViewMaker::AddPods(const CallContext& context, std::vector<Pod> pods, NodeV
   view.attempts = log.ForNode(view.node.uid);
 }
 
+// A node in progress keeps the pace of its evictions through passes that do not look at its pods.
 void ViewMaker::DropOldAttempts(NodeView& view, AttemptLog& log) const {
+  if (view.attempts.pods.empty() || IsBusy(view.node, identity_)) return;
   const std::set<std::string> live = PodUids(view);
   log.NodeRead(view.node, &live);
   view.attempts = log.ForNode(view.node.uid);
@@ -99,12 +101,6 @@ void ViewMaker::KeepOnly(const std::set<std::string>& nodes) {
 bool ViewMaker::MayHaveClaims(const NodeView& view) const {
   if (!options_.requestor) return false;
   return !view.maintenances || !MaintenanceRequestor(*options_.requestor).ClaimsOn(view).empty();
-}
-
-// A node in progress keeps the pace of its evictions through passes that do not look at its pods.
-bool ViewMaker::IsBusy(const Node& node) const {
-  const std::optional<UpgradeState> state = StateOf(node, identity_);
-  return !state || IsInProgress(*state);
 }
 
 void ViewMaker::RunFilter(const CallContext& context, NodeView& view, std::vector<Finding>& findings) {

@@ -47,7 +47,7 @@ class ViewMaker {
   // Adds all pods that are on the node; those of the driver among them are left out. Drops from `log` what they settle.
   void AddPods(const CallContext& context, std::vector<Pod> pods, NodeView& view, AttemptLog& log,
                std::vector<Finding>& findings);
-  // Attempts on pods of a node that is not being upgraded are over.
+  // For a node whose pods are not known: attempts on them are over unless it is being upgraded.
   void DropOldAttempts(NodeView& view, AttemptLog& log) const;
   // Before the first call of a pass: a callback that hangs costs each pass its limit once, not once a pod.
   void BeginPass() { hooks_.BeginRound(); }
@@ -69,7 +69,6 @@ class ViewMaker {
     std::map<std::string, UsesDriver> uses_driver = {};    // by pod UID
     std::map<std::string, RestartOnly> restart_only = {};  // by pod UID
   };
-  bool IsBusy(const Node& node) const;
   bool MayHaveClaims(const NodeView& view) const;
   void RunFilter(const CallContext& context, NodeView& view, std::vector<Finding>& findings);
   void CompareRevisions(const CallContext& context, const DriverParts& driver, NodeView& view,

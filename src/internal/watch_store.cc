@@ -96,6 +96,9 @@ class WatchStore::Notice {
   Notice(const Notice&) = delete;
   Notice& operator=(const Notice&) = delete;
 
+  void Everybody() {
+    for (std::size_t driver = 0; driver < store_.drivers_.size(); ++driver) woken_.insert(driver);
+  }
   void Facts(std::size_t driver) {
     Wake(driver);
     store_.drivers_[driver].changes.driver = true;
@@ -343,6 +346,11 @@ void WatchStore::Subscribe(std::size_t driver, std::function<void()> on_change) 
   const std::lock_guard calling(calling_);
   const std::lock_guard lock(mutex_);
   drivers_[driver].on_change = std::move(on_change);
+}
+
+void WatchStore::WakeEverybody() {
+  Notice notice(*this);
+  notice.Everybody();
 }
 
 CacheChanges WatchStore::Take(std::size_t driver) {

@@ -52,6 +52,8 @@ class WatchStore {
   void PodDeleted(const Pod& pod);
 
   void Subscribe(std::size_t driver, std::function<void()> on_change);
+  // Calls all subscribers, changes or not.
+  void WakeEverybody();
   CacheChanges Take(std::size_t driver);
 
   std::shared_ptr<const Node> FindNode(const std::string& name) const;

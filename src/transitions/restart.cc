@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "fmt/format.h"
+#include "internal/backoff.h"
 #include "transitions/walk.h"
 
 namespace driverupgrade::inline v1 {
@@ -208,7 +209,7 @@ Progress RetryOrWait(Walk& walk, std::string why) {
   if (failures.count == 0 || failures.count > retry.max_attempts) {
     return walk.Wait(GateReason::kFailed, std::move(why));
   }
-  const absl::Duration backoff = std::min(retry.backoff * (1 << std::min(failures.count - 1, 16)), kRetryBackoffMax);
+  const absl::Duration backoff = internal::Doubled(retry.backoff, kRetryBackoffMax, failures.count);
   const absl::Time due = failures.last + backoff;
   std::string detail = fmt::format("retry {} of {}", failures.count, retry.max_attempts);
   if (walk.Expired(due)) return RequireUpgrade(walk, std::move(detail));

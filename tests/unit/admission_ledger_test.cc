@@ -35,8 +35,8 @@ class ConfigMapFacade final : public ClusterFacade {
   absl::StatusOr<ConfigMap> CreateConfigMap(const CallContext&, const ConfigMap& object) override {
     return Write([&] { return server_.Create(object); });
   }
-  absl::StatusOr<ConfigMap> UpdateConfigMap(const CallContext&, const ConfigMap& object) override {
-    return Write([&] { return server_.Update(object); });
+  absl::StatusOr<ConfigMap> PatchConfigMap(const CallContext&, const PatchConfigMapParams& params) override {
+    return Write([&] { return server_.Update(Patched(server_, params)); });
   }
 
   std::optional<Operation> lacks;

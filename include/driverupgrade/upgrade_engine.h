@@ -23,6 +23,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "driverupgrade/admission_ledger.h"
 #include "driverupgrade/call_context.h"
 #include "driverupgrade/clock.h"
 #include "driverupgrade/cluster_facade.h"
@@ -37,7 +38,8 @@ namespace driverupgrade::inline v1 {
 
 namespace internal {
 class IncrementalPass;
-}
+class LedgerPass;
+}  // namespace internal
 
 struct EngineOptions {
   /// Where the driver's DaemonSets and pods are, and which pods use it.
@@ -49,6 +51,9 @@ struct EngineOptions {
   /// requestor namespace. With it a pass looks again only at what has changed (arch-A10), and its result has only the
   /// gates that did; see Explain.
   std::shared_ptr<WatchCache> cache = nullptr;
+  /// Where a node's slot is granted before the node is started, so that the budgets hold although two replicas believe
+  /// that they lead, or one crashes (ADR 0005). All replicas have one, the same, or none; nullopt: none.
+  std::optional<AdmissionLedgerOptions> ledger = std::nullopt;
   /// Null: SystemClock().
   std::shared_ptr<Clock> clock = nullptr;
   /// Null: nobody.
@@ -96,10 +101,12 @@ class UpgradeEngine {
   void Quiesce();
 
  private:
-  UpgradeEngine(const DriverIdentity& identity, std::shared_ptr<ClusterFacade> cluster, EngineOptions options);
+  UpgradeEngine(const DriverIdentity& identity, std::shared_ptr<ClusterFacade> cluster, EngineOptions options,
+                std::unique_ptr<internal::LedgerPass> ledger);
   absl::StatusOr<ReconcileResult> Pass(const CallContext& context, const UpgradePolicy& policy);
   absl::StatusOr<Plan> PlanFromLists(const CallContext& context, const UpgradePolicy& policy);
   absl::StatusOr<Plan> PlanFromCache(const CallContext& context, const UpgradePolicy& policy);
+  void AskLedger(const CallContext& context, Plan& plan);
   void NoteOutcomes(const std::vector<NodeOutcome>& outcomes);
 
   std::shared_ptr<Clock> clock_;
@@ -108,6 +115,7 @@ class UpgradeEngine {
   std::size_t cache_driver_ = 0;
   SnapshotBuilder builder_;
   StateMachine machine_;
+  std::unique_ptr<internal::LedgerPass> ledger_;            // nullptr without a ledger
   std::unique_ptr<internal::IncrementalPass> incremental_;  // nullptr without a cache
   AttemptLog log_;
   PlanExecutor executor_;

@@ -1,85 +1,17 @@
 #include "driverupgrade/watch_cache.h"
 
 #include <algorithm>
-#include <cstdint>
-#include <mutex>
 #include <stop_token>
 #include <thread>
-#include <type_traits>
 #include <utility>
 
 #include "fmt/format.h"
-#include "internal/backoff.h"
 #include "internal/status_macros.h"
+#include "internal/watch_follower.h"
 #include "internal/watch_store.h"
 
 namespace driverupgrade::inline v1 {
 namespace {
-
-// A watch that the server has not ended by itself so long after its time is dead (A19).
-constexpr absl::Duration kWatchSlack = absl::Seconds(30);
-
-// A watch that ends sooner, in good order and without a word, is no watch.
-constexpr absl::Duration kShortestWatch = absl::Seconds(1);
-// After so many failures without a change in between it begins anew: what it has to tell next may be what breaks it.
-constexpr int kFailuresBeforeList = 5;
-
-// One of the watches: how it does, and what keeps it going.
-struct WatchState {
-  std::string name;
-  bool synced = false;
-  int failures = 0;
-  absl::Status error = absl::OkStatus();
-  absl::Time failing_since = absl::InfiniteFuture();
-};
-
-// What a store does with what a watch sees.
-template <typename T>
-struct Into {
-  std::function<void(std::vector<T>)> on_list;
-  std::function<void(T)> on_change;
-  std::function<void(const T&)> on_delete;
-};
-
-// Tells the store, and remembers where the watch is.
-template <typename T>
-class StoreSink final : public WatchSink<T> {
- public:
-  // `on_list`: the collection has been read; `on_progress`: the watch has told something since.
-  StoreSink(Into<T> into, std::function<void()> on_list, std::function<void()> on_progress)
-      : into_(std::move(into)), on_list_(std::move(on_list)), on_progress_(std::move(on_progress)) {}
-
-  const std::string& version() const { return version_; }
-  void BeginAnew() { version_.clear(); }
-
-  bool OnList(std::vector<T> objects, std::string_view at) override {
-    into_.on_list(std::move(objects));
-    version_ = std::string(at);
-    on_list_();
-    return true;
-  }
-  bool OnChange(T object, std::string_view at) override {
-    into_.on_change(std::move(object));
-    return Reached(at);
-  }
-  bool OnDelete(T object, std::string_view at) override {
-    into_.on_delete(object);
-    return Reached(at);
-  }
-  bool OnBookmark(std::string_view at) override { return Reached(at); }
-
- private:
-  bool Reached(std::string_view at) {
-    version_ = std::string(at);
-    on_progress_();
-    return true;
-  }
-
-  Into<T> into_;
-  std::function<void()> on_list_;
-  std::function<void()> on_progress_;
-  std::string version_;
-};
 
 absl::Status CheckOptions(const ClusterReader& cluster, const WatchCacheOptions& options) {
   if (options.drivers.empty()) return absl::InvalidArgumentError("watch cache: no driver to watch");
@@ -104,23 +36,22 @@ absl::Status CheckOptions(const ClusterReader& cluster, const WatchCacheOptions&
 class WatchCache::Impl {
  public:
   Impl(std::shared_ptr<ClusterReader> cluster, WatchCacheOptions options)
-      : cluster_(std::move(cluster)), options_(std::move(options)), store_(options_.drivers.size()) {}
+      : cluster_(std::move(cluster)), options_(std::move(options)), store_(options_.drivers.size()) {
+    FollowAll();
+    due_.resize(followers_.size(), absl::InfinitePast());
+  }
   ~Impl() { Stop(); }
 
   void Start() {
-    Follow<Node>("nodes", {}, &ClusterReader::WatchNodes,
-                 {[this](auto nodes) { store_.NodesListed(std::move(nodes)); },
-                  [this](auto node) { store_.NodeChanged(std::move(node)); },
-                  [this](const auto& node) { store_.NodeDeleted(node); }});
-    Follow<Pod>("pods", {.list = false}, &ClusterReader::WatchPods,
-                {[this](const auto&) { store_.PodsBegin(); }, [this](auto pod) { store_.PodChanged(std::move(pod)); },
-                 [this](const auto& pod) { store_.PodDeleted(pod); }});
-    for (std::size_t driver = 0; driver < options_.drivers.size(); ++driver) StartDriver(driver);
-    {
-      const std::lock_guard lock(mutex_);
-      started_ = true;
+    for (const auto& follower : followers_) {
+      threads_.emplace_back([this, &follower = *follower](const std::stop_token& stop) { Run(follower, stop); });
     }
-    TellIfSynced();
+  }
+
+  void Turn(const CallContext& context) {
+    for (std::size_t i = 0; i < followers_.size(); ++i) {
+      if (due_[i] <= options_.clock->Now()) due_[i] = followers_[i]->Watch(context);
+    }
   }
 
   void Stop() {
@@ -129,19 +60,11 @@ class WatchCache::Impl {
   }
 
   bool Synced() const {
-    const std::lock_guard lock(mutex_);
-    return started_ && std::all_of(states_.begin(), states_.end(), [](const auto& state) { return state->synced; });
+    return std::all_of(followers_.begin(), followers_.end(), [](const auto& follower) { return follower->synced(); });
   }
 
   absl::Status Health(absl::Duration patience) const {
-    const std::lock_guard lock(mutex_);
-    for (const auto& state : states_) {
-      if (state->error.ok() || state->failing_since + patience > options_.clock->Now()) continue;
-      return absl::UnavailableError(
-          fmt::format("the watch on {} has been failing since {}: {}", state->name,
-                      absl::FormatTime(absl::RFC3339_sec, state->failing_since, absl::UTCTimeZone()),
-                      internal::Message(state->error)));
-    }
+    for (const auto& follower : followers_) DRIVERUPGRADE_RETURN_IF_ERROR(follower->Health(patience));
     return absl::OkStatus();
   }
 
@@ -163,7 +86,18 @@ class WatchCache::Impl {
   const WatchCacheOptions& options() const { return options_; }
 
  private:
-  void StartDriver(std::size_t i) {
+  void FollowAll() {
+    Follow<Node>("nodes", {}, &ClusterReader::WatchNodes,
+                 {[this](auto nodes) { store_.NodesListed(std::move(nodes)); },
+                  [this](auto node) { store_.NodeChanged(std::move(node)); },
+                  [this](const auto& node) { store_.NodeDeleted(node); }});
+    Follow<Pod>("pods", {.list = false}, &ClusterReader::WatchPods,
+                {[this](const auto&) { store_.PodsBegin(); }, [this](auto pod) { store_.PodChanged(std::move(pod)); },
+                 [this](const auto& pod) { store_.PodDeleted(pod); }});
+    for (std::size_t driver = 0; driver < options_.drivers.size(); ++driver) FollowDriver(driver);
+  }
+
+  void FollowDriver(std::size_t i) {
     const DriverScope& driver = options_.drivers[i];
     Follow<DaemonSet>("daemon sets", {.ns = driver.ns, .label_selector = driver.driver_labels},
                       &ClusterReader::WatchDaemonSets,
@@ -186,86 +120,18 @@ class WatchCache::Impl {
   }
 
   template <typename T>
-  using Watch = absl::Status (ClusterReader::*)(const CallContext&, const WatchParams&, WatchSink<T>&);
+  void Follow(std::string name, WatchParams params, typename internal::WatchFollowerOf<T>::Method method,
+              internal::WatchTarget<T> target) {
+    followers_.push_back(std::make_unique<internal::WatchFollowerOf<T>>(
+        std::move(name), options_, [this] { TellIfSynced(); }, cluster_, method, std::move(params), std::move(target)));
+  }
 
-  // A thread that keeps one watch going until it is stopped.
-  template <typename T>
-  void Follow(std::string name, WatchParams params, Watch<T> watch, Into<T> into) {
-    auto state = std::make_shared<WatchState>();
-    state->name = std::move(name);
-    {
-      const std::lock_guard lock(mutex_);
-      states_.push_back(state);
+  void Run(internal::WatchFollower& follower, const std::stop_token& stop) {
+    while (!stop.stop_requested()) {
+      const absl::Time again = follower.Watch({.stop = stop});
+      const absl::Duration pause = again - options_.clock->Now();
+      if (pause > absl::ZeroDuration()) options_.clock->SleepFor(pause, stop);
     }
-    threads_.emplace_back([this, state, params = std::move(params), watch, into = std::move(into)](
-                              const std::stop_token& stop) { Run(stop, *state, params, watch, into); });
-  }
-
-  template <typename T>
-  void Run(const std::stop_token& stop, WatchState& state, WatchParams params, Watch<T> watch, const Into<T>& into) {
-    bool told = false;
-    StoreSink<T> sink(
-        into, [&] { NoteListed(state); },
-        [&] {
-          told = true;
-          NoteProgress(state);
-        });
-    for (int round = 0; !stop.stop_requested(); ++round) {
-      const auto thousandths = static_cast<int>(internal::Hash(state.name, static_cast<std::uint64_t>(round)) % 1000);
-      params.timeout = options_.watch_timeout * (1000 + thousandths) / 1000;
-      params.resource_version = sink.version();
-      told = false;
-      const absl::Time began = options_.clock->Now();
-      const absl::Status ended =
-          (cluster_.get()->*watch)({.deadline = began + params.timeout + kWatchSlack, .stop = stop}, params, sink);
-      if (stop.stop_requested()) return;
-      if (ended.ok() && (told || options_.clock->Now() - began >= kShortestWatch)) continue;
-      if constexpr (std::is_same_v<T, NodeMaintenance>) {
-        if (absl::IsNotFound(ended)) NoteNoSuchKind(state, into);
-      }
-      const int failures = NoteFailure(state, ended);
-      // Too old a version is in the nature of watches: the first time the list comes at once.
-      if (absl::IsOutOfRange(ended) || failures % kFailuresBeforeList == 0) sink.BeginAnew();
-      if (absl::IsOutOfRange(ended) && failures == 1) continue;
-      const absl::Duration pause = internal::Doubled(options_.retry_first, options_.retry_max, failures);
-      options_.clock->SleepFor(internal::Spread(pause, state.name, failures), stop);
-    }
-  }
-
-  // Where the cluster has no such kind there are no such objects, and who waits for none need not wait for ever.
-  void NoteNoSuchKind(WatchState& state, const Into<NodeMaintenance>& into) {
-    into.on_list({});
-    NoteListed(state);
-  }
-
-  // What is held is fresh. The failures stay counted: a watch that fails after each list is to be patient.
-  void NoteListed(WatchState& state) {
-    bool first = false;
-    {
-      const std::lock_guard lock(mutex_);
-      first = !std::exchange(state.synced, true);
-      Mend(state);
-    }
-    if (first) TellIfSynced();
-  }
-
-  void NoteProgress(WatchState& state) {
-    const std::lock_guard lock(mutex_);
-    state.failures = 0;
-    Mend(state);
-  }
-
-  static void Mend(WatchState& state) {
-    state.error = absl::OkStatus();
-    state.failing_since = absl::InfiniteFuture();
-  }
-
-  // How often it has failed without telling anything in between.
-  int NoteFailure(WatchState& state, const absl::Status& status) {
-    const std::lock_guard lock(mutex_);
-    state.error = status.ok() ? absl::UnavailableError("the watch ends as soon as it begins") : status;
-    state.failing_since = std::min(state.failing_since, options_.clock->Now());
-    return ++state.failures;
   }
 
   // Whoever found the cache not ready yet comes again now.
@@ -276,9 +142,8 @@ class WatchCache::Impl {
   const std::shared_ptr<ClusterReader> cluster_;
   const WatchCacheOptions options_;
   internal::WatchStore store_;
-  mutable std::mutex mutex_;
-  std::vector<std::shared_ptr<WatchState>> states_;
-  bool started_ = false;
+  std::vector<std::unique_ptr<internal::WatchFollower>> followers_;
+  std::vector<absl::Time> due_;        // of the followers, for Turn
   std::vector<std::jthread> threads_;  // last: joined before the rest is destroyed
 };
 
@@ -294,6 +159,7 @@ WatchCache::WatchCache(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 WatchCache::~WatchCache() = default;
 
 void WatchCache::Start() { impl_->Start(); }
+void WatchCache::Turn(const CallContext& context) { impl_->Turn(context); }
 void WatchCache::Stop() { impl_->Stop(); }
 bool WatchCache::Synced() const { return impl_->Synced(); }
 absl::Status WatchCache::Health(absl::Duration patience) const { return impl_->Health(patience); }

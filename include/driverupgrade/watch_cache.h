@@ -71,8 +71,12 @@ class WatchCache final : public ClusterReader {
                                                                           WatchCacheOptions options);
   ~WatchCache() override;
 
-  /// Begins to follow the cluster; once.
+  /// Begins to follow the cluster, by a thread for each watch; once.
   void Start();
+  /// Instead of Start, for who wants no threads (a simulation): one watch after the other, each until it ends, but for
+  /// those that have to wait after a failure. The cluster's watches have to end when there is no more to tell, with a
+  /// bookmark, as FakeCluster::Poll does.
+  void Turn(const CallContext& context);
   /// Ends all watches, within the time that a call needs to notice its stop token. What was read stays readable.
   void Stop();
   /// Every collection has been read once. NodeMaintenances count as read where the cluster has no such kind.
@@ -83,8 +87,7 @@ class WatchCache final : public ClusterReader {
   std::optional<std::size_t> Find(const DriverScope& driver) const;
 
   /// `on_change` is called, on a watch's thread, when `Take(driver)` has become non-empty, and when the cache has become
-  /// Synced; it must not block nor call
-  /// the cache. Null: nobody. Returns when no earlier one is running any more.
+  /// Synced; it must not block nor call the cache. Null: nobody. Returns when no earlier one is running any more.
   void Subscribe(std::size_t driver, std::function<void()> on_change);
   /// The changes since the last call; everything at first.
   CacheChanges Take(std::size_t driver);

@@ -245,26 +245,26 @@ absl::Status FakeCluster::Impl::Watch(const CallContext& context, const WatchPar
 }
 
 absl::Status FakeCluster::WatchNodes(const CallContext& context, const WatchParams& params, WatchSink<Node>& sink) {
-  return impl_->Watch(context, params, /*follow=*/true, sink);
+  return impl_->Watch(context, params, impl_->options.watches_follow, sink);
 }
 
 absl::Status FakeCluster::WatchPods(const CallContext& context, const WatchParams& params, WatchSink<Pod>& sink) {
-  return impl_->Watch(context, params, /*follow=*/true, sink);
+  return impl_->Watch(context, params, impl_->options.watches_follow, sink);
 }
 
 absl::Status FakeCluster::WatchDaemonSets(const CallContext& context, const WatchParams& params,
                                           WatchSink<DaemonSet>& sink) {
-  return impl_->Watch(context, params, /*follow=*/true, sink);
+  return impl_->Watch(context, params, impl_->options.watches_follow, sink);
 }
 
 absl::Status FakeCluster::WatchControllerRevisions(const CallContext& context, const WatchParams& params,
                                                    WatchSink<ControllerRevision>& sink) {
-  return impl_->Watch(context, params, /*follow=*/true, sink);
+  return impl_->Watch(context, params, impl_->options.watches_follow, sink);
 }
 
 absl::Status FakeCluster::WatchNodeMaintenances(const CallContext& context, const WatchParams& params,
                                                 WatchSink<NodeMaintenance>& sink) {
-  return impl_->Watch(context, params, /*follow=*/true, sink);
+  return impl_->Watch(context, params, impl_->options.watches_follow, sink);
 }
 
 template <class T>

@@ -172,6 +172,36 @@ TEST_CASE("A16, A18: broken and expired watches lose nothing") {
   CHECK(world.most_in_progress <= 2);
 }
 
+TEST_CASE("arch-A9: a refused eviction keeps its pace while the pods of its node are not known for a moment") {
+  World world({.node_count = 1});
+  world.cluster->AddDisruptionBudget({.ns = "team-a", .name = "web", .min_available = 1});
+  world.cluster->SetTemplate(world.fleet.ns, world.fleet.daemon_set, "rev-2");
+  world.Settle();
+  const auto refused = [&] {
+    std::vector<absl::Time> times;
+    for (const Call& call : world.cluster->journal()) {
+      if (call.operation == Operation::kEvictPod && call.object.starts_with("team-a/web-")) times.push_back(call.time);
+    }
+    return times;
+  };
+  const auto pass = [&] {
+    world.controller->Step({});
+    world.Settle();
+    world.cluster->Advance(absl::Milliseconds(30));
+    world.Settle();
+  };
+  for (int i = 0; i < 10 && refused().empty(); ++i) pass();
+  REQUIRE(refused().size() == 1);
+  for (int i = 0; i < 3; ++i) {
+    world.cluster->CompactLog();
+    world.cluster->BreakWatches(absl::OutOfRangeError("too old resource version"));
+    world.Settle();
+    for (int again = 0; again < 3; ++again) pass();
+  }
+  const std::vector<absl::Time> times = refused();
+  for (std::size_t i = 1; i < times.size(); ++i) CHECK(times[i] - times[i - 1] >= absl::Milliseconds(4500));
+}
+
 TEST_CASE("A node that is deleted in the middle is forgotten, and its slot is free") {
   World world({.node_count = 3});
   world.policy.max_parallel = 1;

@@ -146,6 +146,9 @@ struct FakeClusterOptions {
   bool keep_journal = true;
   /// How many commits of each kind watches can go back to; as many old versions of objects are held in memory.
   std::size_t watch_log_size = 100'000;
+  /// False: every watch ends, with a bookmark, when it has given all there is, as Poll does; so a WatchCache needs no
+  /// threads (WatchCache::Turn).
+  bool watches_follow = true;
   /// Between two bookmarks of a watch that has seen all there is (A14).
   absl::Duration bookmark_period = absl::InfiniteDuration();
 };

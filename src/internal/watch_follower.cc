@@ -1,0 +1,85 @@
+#include "internal/watch_follower.h"
+
+#include <algorithm>
+
+#include "fmt/format.h"
+#include "internal/backoff.h"
+#include "internal/status_macros.h"
+
+namespace driverupgrade::inline v1::internal {
+namespace {
+
+// A watch that the server has not ended by itself so long after its time is dead (A19).
+constexpr absl::Duration kWatchSlack = absl::Seconds(30);
+// A watch that ends sooner, in good order and without a word, is no watch.
+constexpr absl::Duration kShortestWatch = absl::Seconds(1);
+// After so many failures without a word in between it begins anew: what it has to tell next may be what breaks it.
+constexpr int kFailuresBeforeList = 5;
+
+}  // namespace
+
+WatchFollower::WatchFollower(std::string name, const WatchCacheOptions& options, std::function<void()> on_synced)
+    : name_(std::move(name)), options_(options), on_synced_(std::move(on_synced)) {}
+
+absl::Time WatchFollower::Watch(const CallContext& context) {
+  const absl::Time began = options_.clock->Now();
+  // One to two times the option, so that watches do not end all at once.
+  const auto thousandths = static_cast<int>(Hash(name_, round_++) % 1000);
+  const absl::Duration timeout = options_.watch_timeout * (1000 + thousandths) / 1000;
+  told_ = false;
+  const absl::Time deadline = std::min(context.deadline, began + timeout + kWatchSlack);
+  const absl::Status ended = Call({.deadline = deadline, .stop = context.stop}, timeout);
+  const absl::Time now = options_.clock->Now();
+  if (context.stop.stop_requested() || (ended.ok() && (told_ || now - began >= kShortestWatch))) return now;
+  return ComeAgain(ended, now);
+}
+
+absl::Time WatchFollower::ComeAgain(const absl::Status& ended, absl::Time now) {
+  if (absl::IsNotFound(ended) && !synced() && TakeAsEmpty()) NoteListed();
+  const int failures = NoteFailure(ended, now);
+  if (absl::IsOutOfRange(ended) || failures % kFailuresBeforeList == 0) BeginAnew();
+  // Too old a version is in the nature of watches: the first time the list comes at once.
+  if (absl::IsOutOfRange(ended) && failures == 1) return now;
+  return now + Spread(Doubled(options_.retry_first, options_.retry_max, failures), name_, failures);
+}
+
+void WatchFollower::NoteListed() {
+  bool first = false;
+  {
+    const std::lock_guard lock(mutex_);
+    first = !std::exchange(synced_, true);
+    error_ = absl::OkStatus();
+    failing_since_ = absl::InfiniteFuture();
+  }
+  if (first) on_synced_();
+}
+
+void WatchFollower::NoteProgress() {
+  told_ = true;
+  const std::lock_guard lock(mutex_);
+  failures_ = 0;
+  error_ = absl::OkStatus();
+  failing_since_ = absl::InfiniteFuture();
+}
+
+int WatchFollower::NoteFailure(const absl::Status& status, absl::Time now) {
+  const std::lock_guard lock(mutex_);
+  error_ = status.ok() ? absl::UnavailableError("the watch ends as soon as it begins") : status;
+  failing_since_ = std::min(failing_since_, now);
+  return ++failures_;
+}
+
+bool WatchFollower::synced() const {
+  const std::lock_guard lock(mutex_);
+  return synced_;
+}
+
+absl::Status WatchFollower::Health(absl::Duration patience) const {
+  const std::lock_guard lock(mutex_);
+  if (error_.ok() || failing_since_ + patience > options_.clock->Now()) return absl::OkStatus();
+  return absl::UnavailableError(fmt::format("the watch on {} has been failing since {}: {}", name_,
+                                            absl::FormatTime(absl::RFC3339_sec, failing_since_, absl::UTCTimeZone()),
+                                            Message(error_)));
+}
+
+}  // namespace driverupgrade::inline v1::internal

@@ -1,0 +1,179 @@
+// How a cache keeps its watches going: in virtual time and without threads.
+#include "driverupgrade/watch_cache.h"
+
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "driverupgrade/testing/builders.h"
+#include "driverupgrade/testing/fake_cluster.h"
+#include "internal/watch_follower.h"
+#include "support/catch.h"
+
+namespace driverupgrade::tests {
+namespace {
+
+using testing::FakeClock;
+using testing::FakeCluster;
+
+struct World {
+  std::shared_ptr<FakeClock> clock = std::make_shared<FakeClock>();
+  std::shared_ptr<FakeCluster> cluster =
+      std::make_shared<FakeCluster>(clock, testing::FakeClusterOptions{.watches_follow = false});
+  std::shared_ptr<WatchCache> cache = {};
+  int told = 0;
+
+  explicit World(std::optional<std::string> maintenance_ns = std::nullopt) {
+    const LabelSelector labels = LabelSelector::FromMatchLabels({{"app", "driver"}});
+    cache = *WatchCache::Create(
+        cluster, {.drivers = {{.ns = "gpu", .driver_labels = labels, .maintenance_ns = std::move(maintenance_ns)}},
+                  .clock = clock});
+    cache->Subscribe(0, [this] { ++told; });
+  }
+  ~World() { cache->Subscribe(0, nullptr); }
+};
+
+TEST_CASE("A cache is synced when each collection has been read, and says so") {
+  World world;
+  CHECK_FALSE(world.cache->Synced());
+  world.cluster->FailNext(Operation::kWatchDaemonSets, absl::UnavailableError("etcd is away"));
+  world.cache->Turn({});
+  CHECK_FALSE(world.cache->Synced());
+  CHECK(world.told == 0);
+
+  world.clock->Advance(absl::Seconds(1));
+  world.cache->Turn({});
+  CHECK(world.cache->Synced());
+  CHECK(world.told == 1);  // though there is no change at all
+}
+
+TEST_CASE("A cluster without NodeMaintenances is read as one that has none, and the watch goes on failing") {
+  World world("maintenance");
+  for (int i = 0; i < 3; ++i) {
+    world.cluster->FailNext(Operation::kWatchNodeMaintenances, absl::NotFoundError("no such kind"));
+    world.cache->Turn({});
+    world.clock->Advance(absl::Minutes(1));
+  }
+  CHECK(world.cache->Synced());
+  CHECK(world.cache->Maintenances(0, "n1") == std::vector<NodeMaintenance>{});
+  CHECK(world.cache->Health(absl::Minutes(1)).message().find("no such kind") != std::string::npos);
+  world.cache->Turn({});
+  CHECK(world.cache->Health(absl::ZeroDuration()).ok());
+}
+
+TEST_CASE("A16: too old a version leads to a list at once, and to nothing lost") {
+  World world;
+  world.cluster->AddNode(testing::NodeBuilder("n1").Build());
+  world.cache->Turn({});
+  REQUIRE(world.cache->FindNode("n1"));
+  world.cache->Take(0);
+
+  world.cluster->AddNode(testing::NodeBuilder("n2").Build());
+  world.cluster->RemoveNode("n1");
+  world.cluster->CompactLog();
+  world.cache->Turn({});  // 410
+  world.cache->Turn({});  // the list
+  CHECK_FALSE(world.cache->FindNode("n1"));
+  CHECK(world.cache->FindNode("n2"));
+  CHECK(world.cache->Take(0).nodes == std::set<std::string>{"n1", "n2"});
+}
+
+/// Ends as it is told, after it has listed where that is asked for.
+class Scripted final : public internal::WatchFollower {
+ public:
+  struct Round {
+    absl::Status status = absl::OkStatus();
+    absl::Duration lives = absl::ZeroDuration();
+    bool lists = false;
+    bool tells = false;
+  };
+  Scripted(const WatchCacheOptions& options, FakeClock& clock)
+      : WatchFollower("nodes", options, [] {}), clock_(clock) {}
+
+  int anew = 0;
+  Round next = {};
+  absl::Duration Pause() {
+    const absl::Time again = Watch({});
+    return again - clock_.Now();
+  }
+
+ private:
+  absl::Status Call(const CallContext&, absl::Duration) override {
+    if (next.lists) NoteListed();
+    if (next.tells) NoteProgress();
+    clock_.Advance(next.lives);
+    return next.status;
+  }
+  void BeginAnew() override { ++anew; }
+  bool TakeAsEmpty() override { return false; }
+
+  FakeClock& clock_;
+};
+
+struct FollowerWorld {
+  std::shared_ptr<FakeClock> clock = std::make_shared<FakeClock>();
+  WatchCacheOptions options = {.clock = clock};
+  Scripted follower = {options, *clock};
+};
+
+TEST_CASE("A watch that ends in good order begins again at once, a quiet one too, unless it never lived") {
+  FollowerWorld world;
+  world.follower.next = {.tells = true};
+  CHECK(world.follower.Pause() == absl::ZeroDuration());
+  world.follower.next = {.lives = absl::Minutes(5)};
+  CHECK(world.follower.Pause() == absl::ZeroDuration());
+  world.follower.next = {.lives = absl::Milliseconds(10)};
+  CHECK(world.follower.Pause() > absl::Milliseconds(500));
+  CHECK(world.follower.Health(absl::ZeroDuration()).message().find("ends as soon as it begins") != std::string::npos);
+}
+
+TEST_CASE("A17: a watch that fails again and again comes later and later, within a bound") {
+  FollowerWorld world;
+  world.follower.next = {.status = absl::UnavailableError("connection refused")};
+  absl::Duration before = absl::ZeroDuration();
+  for (int i = 0; i < 5; ++i) {
+    const absl::Duration pause = world.follower.Pause();
+    CHECK(pause > before * 1.5);
+    before = pause;
+  }
+  for (int i = 0; i < 10; ++i) before = world.follower.Pause();
+  CHECK(before < absl::Seconds(34));
+}
+
+TEST_CASE("A list that is followed by 410 each time is asked for less and less often") {
+  FollowerWorld world;
+  world.follower.next = {.status = absl::OutOfRangeError("too old"), .lists = true};
+  CHECK(world.follower.Pause() == absl::ZeroDuration());  // the first time that is what watches do
+  absl::Duration before = absl::ZeroDuration();
+  for (int i = 0; i < 4; ++i) {
+    const absl::Duration pause = world.follower.Pause();
+    CHECK(pause > before * 1.5);
+    before = pause;
+  }
+  CHECK(world.follower.anew == 5);
+}
+
+TEST_CASE("A watch that fails for ever where it is begins anew now and then") {
+  FollowerWorld world;
+  world.follower.next = {.status = absl::DataLossError("an object that cannot be read")};
+  for (int i = 0; i < 10; ++i) world.follower.Pause();
+  CHECK(world.follower.anew == 2);
+}
+
+TEST_CASE("What a list has mended is healthy, and failures begin at one after progress") {
+  FollowerWorld world;
+  world.follower.next = {.status = absl::UnavailableError("reset")};
+  world.follower.Pause();
+  const absl::Duration second = world.follower.Pause();
+  CHECK_FALSE(world.follower.Health(absl::ZeroDuration()).ok());
+  CHECK(world.follower.Health(absl::Minutes(1)).ok());
+  world.follower.next = {.lives = absl::Minutes(5), .lists = true};
+  world.follower.Pause();
+  CHECK(world.follower.Health(absl::ZeroDuration()).ok());
+  world.follower.next = {.status = absl::UnavailableError("reset"), .tells = true};
+  CHECK(world.follower.Pause() < second);
+}
+
+}  // namespace
+}  // namespace driverupgrade::tests

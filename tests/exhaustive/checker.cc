@@ -1,7 +1,7 @@
 #include "exhaustive/checker.h"
 
 #include <algorithm>
-#include <chrono>
+#include <ctime>
 #include <utility>
 #include <vector>
 
@@ -63,10 +63,10 @@ class Checker {
       : options_(options), states_max_(states_max), world_(options) {}
 
   CheckResult Run() {
-    const auto began = std::chrono::steady_clock::now();
+    const std::clock_t began = std::clock();
     Explore();
     for (int first = 0; first < options_.controllers && result_.broken.empty() && !result_.cut; ++first) Calm(first);
-    result_.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
+    result_.seconds = static_cast<double>(std::clock() - began) / CLOCKS_PER_SEC;
     result_.states = states_.size();
     result_.node_states = world_.nodes().size();
     result_.contents = world_.nodes().judge().contents();
@@ -174,10 +174,11 @@ CheckResult Check(const ModelOptions& options, std::size_t states_max) { return 
 
 std::string Describe(const ModelOptions& options, const CheckResult& result) {
   std::string text = fmt::format(
-      "nodes={} controllers={} faults={} maxParallel={} ledger={} pacing={}: {} states, {} edges, depth {}, {} states "
+      "nodes={} controllers={} faults={} {}={} ledger={} pacing={}: {} states, {} edges, depth {}, {} states "
       "of "
       "a node, {} contents, {} views judged, longest calm way {}, {:.1f} s{}\n",
-      options.nodes, options.controllers, options.faults, options.max_parallel, options.ledger,
+      options.nodes, options.controllers, options.faults,
+      options.budget_of_unavailable ? "maxUnavailable" : "maxParallel", options.budget, options.ledger,
       options.pacing == Pacing::kChained ? "chained" : "every-state", result.states, result.edges, result.depth,
       result.node_states, result.contents, result.views, result.longest_calm, result.seconds,
       result.cut ? ", CUT" : "");

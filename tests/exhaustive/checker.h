@@ -27,6 +27,7 @@ struct CheckResult {
   std::size_t node_states = 0;
   std::size_t contents = 0;
   std::size_t views = 0;
+  // Of the processor.
   double seconds = 0;
   // The longest way from a state to the end, without faults.
   int longest_calm = 0;

@@ -93,7 +93,7 @@ void ClusterWorld::ExpandNode(const ClusterState& state, std::size_t i, const Vi
   const auto visit_moves = [&](const std::vector<Move>& moves, bool start) {
     for (const Move& move : moves) {
       if (IsFault(move.kind) && state.faults == 0) continue;
-      if (options_.lost_answers_only && move.kind > MoveKind::kPatchLate) continue;
+      if (move.kind > LastKind()) continue;
       ClusterState next = With(state, i, move.to);
       if (IsFault(move.kind)) --next.faults;
       if (move.kind == MoveKind::kPatchLateAndCrash) next = Crashed(next, move.controller);
@@ -113,8 +113,13 @@ void ClusterWorld::ExpandNode(const ClusterState& state, std::size_t i, const Vi
   }
 }
 
+MoveKind ClusterWorld::LastKind() const {
+  if (options_.kinds == FaultKinds::kLostAnswers) return MoveKind::kPatchLate;
+  return options_.kinds == FaultKinds::kAll ? MoveKind::kAdminUncordons : MoveKind::kPatchLateAndCrash;
+}
+
 void ClusterWorld::ExpandController(const ClusterState& state, int controller, const Visitor& visit) {
-  if (state.faults > 0 && !options_.lost_answers_only) {
+  if (state.faults > 0 && options_.kinds != FaultKinds::kLostAnswers) {
     ClusterState crashed = Crashed(state, controller);
     --crashed.faults;
     Emit(crashed, {.what = "crashes", .controller = controller}, visit);
@@ -254,7 +259,7 @@ bool ClusterWorld::AdmitBy(std::uint64_t key, std::size_t node) const {
                     .needs_headroom = part.needs_headroom,
                     .takes_headroom = part.takes_headroom});
   }
-  const UpgradePolicy policy{.auto_upgrade = true, .max_parallel = options_.max_parallel};
+  const UpgradePolicy policy = PolicyOf(options_);
   const auto decisions =
       AdmitGrantedFirst(ComputeBudget(without, policy), ComputeBudget(with, policy), false, granted, others);
   return std::any_of(decisions.begin(), decisions.end(),
@@ -374,8 +379,8 @@ std::optional<ClusterState> ClusterWorld::CalmNext(const ClusterState& state, in
 std::string ClusterWorld::BrokenState(const ClusterState& state) const {
   int started = 0;
   for (std::size_t i = 0; i < size(); ++i) started += nodes_.state(state.nodes[i]).started;
-  if (started <= options_.max_parallel) return "";
-  return fmt::format("I1: {} upgrades under way, {} allowed", started, options_.max_parallel);
+  if (started <= options_.budget) return "";
+  return fmt::format("I1: {} upgrades under way, {} allowed", started, options_.budget);
 }
 
 // A grant of which no controller knows, as the write that made it came late, does no harm: the next write of the ledger

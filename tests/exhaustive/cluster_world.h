@@ -69,6 +69,8 @@ class ClusterWorld {
     std::array<Grant, kNodesMax> grants = {};
   };
 
+  // Faults of later kinds do not happen.
+  MoveKind LastKind() const;
   std::size_t size() const { return static_cast<std::size_t>(options_.nodes); }
   void ExpandNode(const ClusterState& state, std::size_t i, const Visitor& visit);
   void ExpandController(const ClusterState& state, int controller, const Visitor& visit);

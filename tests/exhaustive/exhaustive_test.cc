@@ -42,8 +42,8 @@ void CheckFinds(ModelOptions options, const std::string& broken) {
 
 TEST_CASE("Exhaustive: one controller, up to three nodes and two faults, keeps the invariants and gets done") {
   for (int nodes = 1; nodes <= (kOptimised ? 3 : 2); ++nodes) {
-    for (int parallel = 1; parallel <= std::min(nodes, 2); ++parallel) {
-      CheckHolds({.nodes = nodes, .controllers = 1, .faults = 2, .max_parallel = parallel, .ledger = true});
+    for (int budget = 1; budget <= std::min(nodes, 2); ++budget) {
+      CheckHolds({.nodes = nodes, .controllers = 1, .faults = 2, .budget = budget, .ledger = true});
     }
   }
 }
@@ -51,6 +51,21 @@ TEST_CASE("Exhaustive: one controller, up to three nodes and two faults, keeps t
 TEST_CASE("Exhaustive: the same with a write for each state") {
   CheckHolds({.nodes = 2, .faults = 2, .ledger = true, .pacing = Pacing::kEveryState});
   if (kOptimised) CheckHolds({.nodes = 3, .faults = 2, .ledger = true, .pacing = Pacing::kEveryState});
+}
+
+TEST_CASE("Exhaustive: the same by maxUnavailable, where nobody else cordons") {
+  const ModelOptions two{
+      .nodes = 2, .faults = 2, .kinds = FaultKinds::kNoAdministrator, .budget_of_unavailable = true, .ledger = true};
+  CheckHolds(two);
+  ModelOptions three = two;
+  three.nodes = 3;
+  three.budget = 2;
+  if (kOptimised) CheckHolds(three);
+  ModelOptions both = two;
+  both.controllers = 2;
+  both.faults = 1;
+  both.sees_all_at_once = true;
+  if (kOptimised) CheckHolds(both);
 }
 
 TEST_CASE("Exhaustive: two controllers that both lead keep the budget by the ledger, through one fault") {
@@ -63,7 +78,7 @@ TEST_CASE("Exhaustive: two controllers that both lead keep the budget by the led
 }
 
 TEST_CASE("Exhaustive: without a ledger the budget is a matter of one controller that does not crash") {
-  CheckHolds({.nodes = 3, .controllers = 1, .faults = 0, .max_parallel = 2});
+  CheckHolds({.nodes = 3, .controllers = 1, .faults = 0, .budget = 2});
   const std::string broken = "I1: 2 upgrades under way, 1 allowed";
   CHECK(Checked({.nodes = 2, .controllers = 1, .faults = 1}).broken == broken);
   CHECK(Checked({.nodes = 2, .controllers = 2, .faults = 0}).broken == broken);
@@ -89,7 +104,7 @@ TEST_CASE("Exhaustive: the checker finds what is planted") {
 
 TEST_CASE("Exhaustive: what is not known to have failed counts, or two nodes start where one may") {
   const ModelOptions forgets{
-      .nodes = 2, .faults = 1, .lost_answers_only = true, .defect = Defect::kForgetsUnclearPatches};
+      .nodes = 2, .faults = 1, .kinds = FaultKinds::kLostAnswers, .defect = Defect::kForgetsUnclearPatches};
   CheckFinds(forgets, "I1: 2 upgrades under way, 1 allowed");
 }
 

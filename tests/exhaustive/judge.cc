@@ -54,14 +54,7 @@ std::string WhatOf(const NodePlan& plan) {
 }  // namespace
 
 Judge::Judge(const ModelOptions& options)
-    : defect_(options.defect),
-      policy_{.auto_upgrade = true,
-              .max_parallel = options.max_parallel,
-              .drain = DrainPolicy{.timeout = absl::InfiniteDuration()},
-              .pacing = options.pacing},
-      machine_(Gpu(), {}),
-      facts_(Facts("new")),
-      contents_(1) {}
+    : defect_(options.defect), policy_(PolicyOf(options)), machine_(Gpu(), {}), facts_(Facts("new")), contents_(1) {}
 
 ContentId Judge::IdOf(Node node) {
   const auto [id, is_new] = content_ids_.emplace(Key(node), static_cast<ContentId>(contents_.size()));

@@ -10,14 +10,22 @@ namespace driverupgrade::tests {
 namespace {
 
 constexpr const char* kUsage =
-    "exhaustive [--nodes N] [--controllers 1|2] [--faults F] [--parallel P] [--ledger 0|1] [--every-state 0|1]\n"
-    "           [--at-once 0|1] [--defect D] [--states-max S]\n"
+    "exhaustive [--nodes N] [--controllers 1|2] [--faults F] [--budget P] [--ledger 0|1] [--every-state 0|1]\n"
+    "           [--at-once 0|1] [--unavailable 0|1] [--kinds 0|1|2] [--defect D] [--states-max S]\n"
     "Looks at every state of an abstract cluster. Exit code: 0 nothing is broken, 1 something is, 2 usage.\n";
 
 int Run(int argc, char** argv) {
-  std::map<std::string, long> values = {{"--nodes", 2},    {"--controllers", 1}, {"--faults", 1},
-                                        {"--parallel", 1}, {"--ledger", 0},      {"--every-state", 0},
-                                        {"--at-once", 0},  {"--defect", 0},      {"--states-max", 1'000'000'000}};
+  std::map<std::string, long> values = {{"--nodes", 2},
+                                        {"--controllers", 1},
+                                        {"--faults", 1},
+                                        {"--budget", 1},
+                                        {"--ledger", 0},
+                                        {"--every-state", 0},
+                                        {"--at-once", 0},
+                                        {"--unavailable", 0},
+                                        {"--kinds", 0},
+                                        {"--defect", 0},
+                                        {"--states-max", 1'000'000'000}};
   for (int i = 1; i < argc; i += 2) {
     const auto value = values.find(argv[i]);
     if (value == values.end() || i + 1 == argc) {
@@ -30,7 +38,9 @@ int Run(int argc, char** argv) {
   const ModelOptions options{.nodes = number("--nodes"),
                              .controllers = number("--controllers"),
                              .faults = number("--faults"),
-                             .max_parallel = number("--parallel"),
+                             .kinds = static_cast<FaultKinds>(number("--kinds")),
+                             .budget = number("--budget"),
+                             .budget_of_unavailable = number("--unavailable") != 0,
                              .ledger = number("--ledger") != 0,
                              .sees_all_at_once = number("--at-once") != 0,
                              .pacing = number("--every-state") != 0 ? Pacing::kEveryState : Pacing::kChained,

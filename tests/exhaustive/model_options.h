@@ -3,6 +3,7 @@
 #define DRIVERUPGRADE_TESTS_EXHAUSTIVE_MODEL_OPTIONS_H_
 
 #include <cstdint>
+#include <optional>
 
 #include "driverupgrade/upgrade_policy.h"
 
@@ -25,21 +26,40 @@ enum class Defect : std::uint8_t {
   kNeverEvicts,            // evictions are decided but never sent
 };
 
+enum class FaultKinds : std::uint8_t {
+  kAll,
+  kNoAdministrator,  // all but an administrator's changes of a cordon
+  kLostAnswers,      // the answer to a patch is lost, and nothing else
+};
+
 struct ModelOptions {
   int nodes = 2;
   int controllers = 1;
   // Crashes, lost answers, late writes and an administrator's changes of a cordon, all together.
   int faults = 1;
-  int max_parallel = 1;
+  FaultKinds kinds = FaultKinds::kAll;
+  // maxParallelUpgrades, or maxUnavailable in its place.
+  int budget = 1;
+  bool budget_of_unavailable = false;
   // Starts go by an admission ledger (docs/adr/0005-admission-ledger.md).
   bool ledger = false;
-  // The only fault is that the answer to a patch is lost; nobody crashes or cordons.
-  bool lost_answers_only = false;
   // A controller sees a node and its pods together, instead of each at its own pace: for sizes that are too big otherwise.
   bool sees_all_at_once = false;
   Pacing pacing = Pacing::kChained;
   Defect defect = Defect::kNone;
 };
+
+// maxParallelUpgrades alone, or maxUnavailable alone.
+inline UpgradePolicy PolicyOf(const ModelOptions& options) {
+  UpgradePolicy policy{.auto_upgrade = true,
+                       .max_parallel = options.budget,
+                       .drain = DrainPolicy{.timeout = absl::InfiniteDuration()},
+                       .pacing = options.pacing};
+  if (!options.budget_of_unavailable) return policy;
+  policy.max_parallel = std::nullopt;
+  policy.max_unavailable = Count{options.budget};
+  return policy;
+}
 
 }  // namespace driverupgrade::tests
 

@@ -7,8 +7,9 @@
 //     const Outcome crashed = Run(scenario, Source::kLists, {.crash_before = 17});
 //     CHECK(crashed.end == undisturbed.end);
 //
-// The calls of an engine come one after the other, so a crash before a call is one after the call before it. From the crash
-// on every call of that engine fails without effect; a second later a new one begins, which knows nothing. Time is virtual.
+// The calls of an engine come one after the other, so a crash before a call is one after the call before it. From the
+// crash on every call of that engine fails without effect; a second later a new one begins, which knows nothing. Time
+// is virtual.
 #ifndef DRIVERUPGRADE_TESTS_CRASH_CRASH_WORLD_H_
 #define DRIVERUPGRADE_TESTS_CRASH_CRASH_WORLD_H_
 

@@ -6,8 +6,8 @@
 //     CHECK(result.broken == "");
 //
 // Breadth first, so that the path to a violation is a shortest one. Safety is checked in each state and at each step,
-// liveness from each state: once nothing goes wrong any more, the cluster gets done (L1), with the controllers' turns in
-// either order.
+// liveness from each state: once nothing goes wrong any more, the cluster gets done (L1), with the controllers' turns
+// in either order.
 #ifndef DRIVERUPGRADE_TESTS_EXHAUSTIVE_CHECKER_H_
 #define DRIVERUPGRADE_TESTS_EXHAUSTIVE_CHECKER_H_
 

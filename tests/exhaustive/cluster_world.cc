@@ -2,77 +2,11 @@
 
 #include <algorithm>
 #include <utility>
-#include <vector>
 
-#include "driverupgrade/admission_grants.h"
 #include "fmt/format.h"
 
 namespace driverupgrade::tests {
-namespace {
-
-// How the grant in a controller's copy of the ledger stands to the version at which it sees the node.
-enum class Relation : std::uint8_t { kNone, kOlder, kEqual, kNewer };
-
-Relation RelationOf(const Side& side) {
-  if (side.grant == 0) return Relation::kNone;
-  if (side.grant == side.version) return Relation::kEqual;
-  return side.grant < side.version ? Relation::kOlder : Relation::kNewer;
-}
-
-constexpr std::string_view kSeenVersion = "5";
-std::string VersionOf(Relation relation) {
-  return relation == Relation::kOlder ? "4" : relation == Relation::kEqual ? "5" : "6";
-}
-
-std::string UidOf(std::size_t node) { return fmt::format("uid-{}", node); }
-
-// One node's part of a key, from which everything about it can be told.
-struct Part {
-  Relation relation = Relation::kNone;
-  bool holds_slot = false;
-  bool unavailable = false;
-  bool candidate = false;
-  bool needs_slot = false;
-  bool needs_headroom = false;
-  bool takes_headroom = false;
-};
-constexpr int kPartBits = 8;
-
-std::uint64_t Pack(const Part& part) {
-  return static_cast<std::uint64_t>(part.relation) | std::uint64_t{part.holds_slot} << 2 |
-         std::uint64_t{part.unavailable} << 3 | std::uint64_t{part.candidate} << 4 |
-         std::uint64_t{part.needs_slot} << 5 | std::uint64_t{part.needs_headroom} << 6 |
-         std::uint64_t{part.takes_headroom} << 7;
-}
-
-Part Unpack(std::uint64_t key, std::size_t node) {
-  const std::uint64_t bits = key >> (kPartBits * node);
-  const auto bit = [&](int i) { return (bits >> i & 1) != 0; };
-  return {.relation = static_cast<Relation>(bits & 3),
-          .holds_slot = bit(2),
-          .unavailable = bit(3),
-          .candidate = bit(4),
-          .needs_slot = bit(5),
-          .needs_headroom = bit(6),
-          .takes_headroom = bit(7)};
-}
-
-Part PartOf(const Judged& judged, const Side& side) {
-  Part part{.relation = RelationOf(side),
-            .holds_slot = judged.tally.slots > 0,
-            .unavailable = judged.tally.unavailable > 0,
-            .candidate = judged.candidate.has_value()};
-  if (judged.candidate) {
-    part.needs_slot = judged.candidate->needs_slot;
-    part.needs_headroom = judged.candidate->needs_headroom;
-    part.takes_headroom = judged.candidate->takes_headroom;
-  }
-  return part;
-}
-
-}  // namespace
-
-ClusterWorld::ClusterWorld(const ModelOptions& options) : options_(options), nodes_(options) {}
+ClusterWorld::ClusterWorld(const ModelOptions& options) : options_(options), nodes_(options), admission_(options) {}
 
 ClusterState ClusterWorld::First() const {
   ClusterState state{.faults = static_cast<std::uint8_t>(options_.faults), .current = (1U << kControllersMax) - 1};
@@ -109,7 +43,7 @@ void ClusterWorld::ExpandNode(const ClusterState& state, std::size_t i, const Vi
   };
   visit_moves(nodes_.moves(id), false);
   for (int c = 0; c < options_.controllers; ++c) {
-    if (nodes_.judged(id, c).candidate && MayStart(state, c, i)) visit_moves(nodes_.starts(id, c), true);
+    if (MayStart(state, c, i)) visit_moves(nodes_.starts(id, c), true);
   }
 }
 
@@ -125,17 +59,18 @@ void ClusterWorld::ExpandController(const ClusterState& state, int controller, c
     Emit(crashed, {.what = "crashes", .controller = controller}, visit);
   }
   if (!options_.ledger) return;
+  const NodeShares shares = Shares(state, controller);
   ExpandLedger(state, controller, std::nullopt, visit);
   for (std::size_t i = 0; i < size(); ++i) {
     if (i > 0 && state.nodes[i] == state.nodes[i - 1]) continue;
-    if (NeedsGrant(state, controller, i) && IsAdmitted(state, controller, i)) ExpandLedger(state, controller, i, visit);
+    if (NeedsGrant(state, controller, i) && admission_.Admits(shares, i)) ExpandLedger(state, controller, i, visit);
   }
 }
 
 // AdmissionLedger::Settle, and the Read that follows where it fails.
 void ClusterWorld::ExpandLedger(const ClusterState& state, int controller, const std::optional<std::size_t>& wanted,
                                 const Visitor& visit) {
-  const LedgerDecision& decision = Decide(state, controller, wanted);
+  const LedgerDecision& decision = admission_.Decide(Shares(state, controller), wanted);
   if (!decision.changes) return;
   Step step{.what = "writes the ledger", .controller = controller};
   if (wanted) step.from = step.to = state.nodes[*wanted];
@@ -199,8 +134,8 @@ ClusterState ClusterWorld::StoreGrants(ClusterState state, int controller, const
   for (std::size_t i = 0; i < size(); ++i) {
     NodeState node = nodes_.state(state.nodes[i]);
     std::uint8_t grant = node.sides[c].grant;
-    if (decision.grants[i] == Grant::kNone) grant = 0;
-    if (decision.grants[i] == Grant::kOfThisVersion) grant = node.sides[c].version;
+    if (decision.grants[i] == LedgerDecision::Grant::kNone) grant = 0;
+    if (decision.grants[i] == LedgerDecision::Grant::kOfThisVersion) grant = node.sides[c].version;
     if (late) {
       node.late_grant = grant;
     } else {
@@ -236,45 +171,13 @@ void ClusterWorld::Emit(ClusterState state, const Step& step, const Visitor& vis
 
 // ----- admission
 
-// Budgets are kept by all the nodes, grants included, as admission_ledger.h says.
-bool ClusterWorld::AdmitBy(std::uint64_t key, std::size_t node) const {
-  Tally without;
-  Tally with;
-  std::vector<Candidate> granted;
-  std::vector<Candidate> others;
-  for (std::size_t i = 0; i < size(); ++i) {
-    const Part part = Unpack(key, i);
-    const Tally own{.total = 1, .slots = part.holds_slot, .unavailable = part.unavailable};
-    const bool has_grant = part.relation != Relation::kNone && options_.defect != Defect::kIgnoresGrants;
-    const Grants grants = has_grant ? Grants{{UidOf(i), VersionOf(part.relation)}} : Grants{};
-    const NodeReading reading{
-        .uid = UidOf(i), .resource_version = std::string(kSeenVersion), .holds_slot = part.holds_slot};
-    const bool current = part.candidate && IsCurrent(grants, reading);
-    with += Counts(grants, reading) ? WithGrant(own) : own;
-    without += Counts(grants, reading) && !current ? WithGrant(own) : own;
-    if (!part.candidate) continue;
-    (current ? granted : others)
-        .push_back({.node = i == node ? "first" : fmt::format("later-{}", i),
-                    .needs_slot = part.needs_slot,
-                    .needs_headroom = part.needs_headroom,
-                    .takes_headroom = part.takes_headroom});
-  }
-  const UpgradePolicy policy = PolicyOf(options_);
-  const auto decisions =
-      AdmitGrantedFirst(ComputeBudget(without, policy), ComputeBudget(with, policy), false, granted, others);
-  return std::any_of(decisions.begin(), decisions.end(),
-                     [](const AdmissionDecision& decision) { return decision.node == "first" && !decision.gate; });
-}
-
-bool ClusterWorld::IsAdmitted(const ClusterState& state, int controller, std::size_t node) {
-  std::uint64_t key = 0;
+NodeShares ClusterWorld::Shares(const ClusterState& state, int controller) const {
+  NodeShares shares;
   for (std::size_t i = 0; i < size(); ++i) {
     const Side& side = nodes_.state(state.nodes[i]).sides[static_cast<std::size_t>(controller)];
-    key |= Pack(PartOf(nodes_.judged(state.nodes[i], controller), side)) << (kPartBits * i);
+    shares[i] = ShareOf(nodes_.judged(state.nodes[i], controller), side);
   }
-  const auto [known, is_new] = admitted_.try_emplace(key | std::uint64_t{node} << (kPartBits * kNodesMax));
-  if (is_new) known->second = AdmitBy(key, node);
-  return known->second;
+  return shares;
 }
 
 // An administrator's cordoned node asks for nothing that could be granted (dep-F14).
@@ -284,88 +187,26 @@ bool ClusterWorld::NeedsGrant(const ClusterState& state, int controller, std::si
 }
 
 bool ClusterWorld::MayStart(const ClusterState& state, int controller, std::size_t node) {
-  if (!IsAdmitted(state, controller, node)) return false;
+  if (!nodes_.judged(state.nodes[node], controller).candidate) return false;
+  const NodeShares shares = Shares(state, controller);
+  if (!admission_.Admits(shares, node)) return false;
   if (!options_.ledger || !NeedsGrant(state, controller, node)) return true;
   if (options_.defect == Defect::kIgnoresLostGrants) return true;
-  const LedgerDecision& decision = Decide(state, controller, node);
+  const LedgerDecision& decision = admission_.Decide(shares, node);
   return decision.admits && !decision.changes;
-}
-
-ClusterWorld::LedgerDecision ClusterWorld::DecideBy(std::uint64_t key, const std::optional<std::size_t>& wanted) const {
-  Grants grants;
-  std::vector<NodeReading> readings;
-  for (std::size_t i = 0; i < size(); ++i) {
-    const Part part = Unpack(key, i);
-    if (part.relation != Relation::kNone) grants.emplace(UidOf(i), VersionOf(part.relation));
-    readings.push_back({.uid = UidOf(i), .resource_version = std::string(kSeenVersion), .holds_slot = part.holds_slot});
-  }
-  std::vector<std::string> uids;
-  if (wanted) uids.push_back(UidOf(*wanted));
-  const GrantDecision decided = DecideGrants(grants, readings, uids, /*grants_max=*/5000);
-  LedgerDecision decision{.changes = decided.grants != grants, .admits = !decided.admitted.empty()};
-  for (std::size_t i = 0; i < size(); ++i) {
-    const auto before = grants.find(UidOf(i));
-    const auto after = decided.grants.find(UidOf(i));
-    if (after == decided.grants.end()) {
-      decision.grants[i] = Grant::kNone;
-    } else if (before == grants.end() || before->second != after->second) {
-      decision.grants[i] = Grant::kOfThisVersion;
-    }
-  }
-  return decision;
-}
-
-const ClusterWorld::LedgerDecision& ClusterWorld::Decide(const ClusterState& state, int controller,
-                                                         const std::optional<std::size_t>& wanted) {
-  std::uint64_t key = 0;
-  for (std::size_t i = 0; i < size(); ++i) {
-    const Side& side = nodes_.state(state.nodes[i]).sides[static_cast<std::size_t>(controller)];
-    const bool holds_slot = nodes_.judged(state.nodes[i], controller).tally.slots > 0;
-    key |= Pack({.relation = RelationOf(side), .holds_slot = holds_slot}) << (kPartBits * i);
-  }
-  const auto [known, is_new] =
-      decided_.try_emplace(key | std::uint64_t{wanted ? *wanted + 1 : 0} << (kPartBits * kNodesMax));
-  if (is_new) known->second = DecideBy(key, wanted);
-  return known->second;
 }
 
 // ----- the calm world
 
 std::optional<ClusterState> ClusterWorld::CalmNext(const ClusterState& state, int first) {
   std::optional<ClusterState> next;
-  const auto take = [&](const ClusterState& after, const Step&) {
+  const Visitor take = [&](const ClusterState& after, const Step&) {
     if (!next) next = after;
   };
   if (state.late_ledger) ExpandLateLedger(state, take);
-  if (next) return next;
-  const Move* earliest = nullptr;
-  std::size_t node = 0;
-  const auto turn = [&](const Move& move) { return move.controller < 0 ? 0 : (move.controller + first) % 2; };
-  for (std::size_t i = 0; i < size(); ++i) {
-    for (const Move& move : nodes_.moves(state.nodes[i])) {
-      if (!IsCalm(move.kind)) break;
-      const bool earlier =
-          earliest == nullptr || std::pair(move.kind, turn(move)) < std::pair(earliest->kind, turn(*earliest));
-      if (!earlier) continue;
-      earliest = &move;
-      node = i;
-    }
-  }
-  if (earliest != nullptr) {
-    Emit(With(state, node, earliest->to), {}, take);
-    return next;
-  }
-  ClusterState calm = state;
-  calm.faults = 0;
-  for (int c = 0; c < options_.controllers && !next; ++c) {
-    const int controller = options_.controllers == 2 ? (c + first) % 2 : c;
-    for (std::size_t i = 0; i < size() && !next; ++i) {
-      if (!nodes_.judged(state.nodes[i], controller).candidate || !MayStart(state, controller, i)) continue;
-      for (const Move& move : nodes_.starts(state.nodes[i], controller)) {
-        if (IsCalm(move.kind)) Emit(With(state, i, move.to), {}, take);
-      }
-    }
-    if (!next) ExpandController(calm, controller, take);
+  if (!next) CalmMove(state, first, take);
+  for (int turn = 0; turn < options_.controllers && !next; ++turn) {
+    CalmAdmission(state, (turn + first) % options_.controllers, take);
   }
   for (std::size_t i = 0; i < size() && !next && !IsFinished(state); ++i) {
     for (const Move& move : nodes_.moves(state.nodes[i])) {
@@ -374,6 +215,36 @@ std::optional<ClusterState> ClusterWorld::CalmNext(const ClusterState& state, in
   }
   if (next) next->faults = state.faults;
   return next;
+}
+
+// The calm move of any node that comes first by its kind, then by the turns of the controllers.
+void ClusterWorld::CalmMove(const ClusterState& state, int first, const Visitor& visit) {
+  const Move* earliest = nullptr;
+  std::size_t node = 0;
+  const auto rank = [&](const Move& move) {
+    return std::pair(move.kind, move.controller < 0 ? 0 : (move.controller + first) % options_.controllers);
+  };
+  for (std::size_t i = 0; i < size(); ++i) {
+    for (const Move& move : nodes_.moves(state.nodes[i])) {
+      if (!IsCalm(move.kind)) break;
+      if (earliest != nullptr && rank(*earliest) <= rank(move)) continue;
+      earliest = &move;
+      node = i;
+    }
+  }
+  if (earliest != nullptr) Emit(With(state, node, earliest->to), {}, visit);
+}
+
+void ClusterWorld::CalmAdmission(const ClusterState& state, int controller, const Visitor& visit) {
+  for (std::size_t i = 0; i < size(); ++i) {
+    if (!MayStart(state, controller, i)) continue;
+    for (const Move& move : nodes_.starts(state.nodes[i], controller)) {
+      if (IsCalm(move.kind)) return Emit(With(state, i, move.to), {}, visit);
+    }
+  }
+  ClusterState calm = state;
+  calm.faults = 0;
+  ExpandController(calm, controller, visit);
 }
 
 std::string ClusterWorld::BrokenState(const ClusterState& state) const {

@@ -1,8 +1,8 @@
-// The abstract cluster: nodes in no order, the ledger of grants, the controllers, and how many faults are still to come.
+// The abstract cluster: nodes in no order, the ledger of grants, the controllers, and how many faults are to come yet.
 //
 // Defines ClusterState, Step and ClusterWorld. Nodes that are alike are interchangeable, and so are the controllers: of
-// all states that differ in names alone one is looked at. As the order of admission is by name, every candidate is taken
-// to be the first.
+// all states that differ in names alone one is looked at. As the order of admission is by name, every candidate is
+// taken to be the first.
 #ifndef DRIVERUPGRADE_TESTS_EXHAUSTIVE_CLUSTER_WORLD_H_
 #define DRIVERUPGRADE_TESTS_EXHAUSTIVE_CLUSTER_WORLD_H_
 
@@ -12,8 +12,8 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 
+#include "exhaustive/admission_table.h"
 #include "exhaustive/node_world.h"
 
 namespace driverupgrade::tests {
@@ -61,14 +61,6 @@ class ClusterWorld {
   const NodeWorld& nodes() const { return nodes_; }
 
  private:
-  // What DecideGrants makes of each node's grant.
-  enum class Grant : std::uint8_t { kAsItIs, kNone, kOfThisVersion };
-  struct LedgerDecision {
-    bool changes = false;
-    bool admits = false;
-    std::array<Grant, kNodesMax> grants = {};
-  };
-
   // Faults of later kinds do not happen.
   MoveKind LastKind() const;
   std::size_t size() const { return static_cast<std::size_t>(options_.nodes); }
@@ -82,14 +74,13 @@ class ClusterWorld {
   ClusterState With(const ClusterState& state, std::size_t i, NodeId to) const;
   ClusterState Crashed(ClusterState state, int controller);
 
-  // Whether the budgets admit the node, as the controller sees them.
-  bool IsAdmitted(const ClusterState& state, int controller, std::size_t node);
-  bool AdmitBy(std::uint64_t key, std::size_t node) const;
-  // Whether it may be started without another write of the ledger.
-  bool MayStart(const ClusterState& state, int controller, std::size_t node);
-  LedgerDecision DecideBy(std::uint64_t key, const std::optional<std::size_t>& wanted) const;
-  const LedgerDecision& Decide(const ClusterState& state, int controller, const std::optional<std::size_t>& wanted);
+  void CalmMove(const ClusterState& state, int first, const Visitor& visit);
+  void CalmAdmission(const ClusterState& state, int controller, const Visitor& visit);
+
+  NodeShares Shares(const ClusterState& state, int controller) const;
   bool NeedsGrant(const ClusterState& state, int controller, std::size_t node) const;
+  // Whether the node may be started without another write of the ledger.
+  bool MayStart(const ClusterState& state, int controller, std::size_t node);
   ClusterState StoreGrants(ClusterState state, int controller, const LedgerDecision& decision, bool late);
   ClusterState CopyLedger(ClusterState state, int controller);
   // Changes every node, and sorts them anew.
@@ -98,8 +89,7 @@ class ClusterWorld {
 
   const ModelOptions options_;
   NodeWorld nodes_;
-  std::unordered_map<std::uint64_t, bool> admitted_;
-  std::unordered_map<std::uint64_t, LedgerDecision> decided_;
+  AdmissionTable admission_;
 };
 
 }  // namespace driverupgrade::tests

@@ -1,7 +1,7 @@
 // StateMachine::Judge as a table: nodes and views are few, so each is judged once and known by its number from then on.
 //
-// Defines Judge, View and Judged. The nodes are real ones, with the labels and annotations that the library writes; only
-// their versions, names and UIDs are left out, which another node may have as well. Time stands still: what waits for a
+// Defines Judge, View and Judged. The nodes are real ones, with the labels and annotations that the library writes, but
+// without their versions, names and UIDs, so that nodes that are alike are one. Time stands still: what waits for a
 // pause between two tries is due, what waits for a deadline waits for ever.
 #ifndef DRIVERUPGRADE_TESTS_EXHAUSTIVE_JUDGE_H_
 #define DRIVERUPGRADE_TESTS_EXHAUSTIVE_JUDGE_H_

@@ -43,7 +43,7 @@ struct ModelOptions {
   bool budget_of_unavailable = false;
   // Starts go by an admission ledger (docs/adr/0005-admission-ledger.md).
   bool ledger = false;
-  // A controller sees a node and its pods together, instead of each at its own pace: for sizes that are too big otherwise.
+  // A controller sees a node and its pods together, not each at its own pace: for sizes that are too big otherwise.
   bool sees_all_at_once = false;
   Pacing pacing = Pacing::kChained;
   Defect defect = Defect::kNone;

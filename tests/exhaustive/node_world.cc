@@ -189,7 +189,7 @@ bool NodeWorld::VersionMatters(const NodeState& state) const {
 }
 
 // Where an upgrade that began on a schedulable node is under way, a cordon made by an administrator after he has lifted
-// ours, or before we made it, cannot be told from one of the Go library, which leaves no mark: it is taken for ours (I3).
+// ours, or before we made it, cannot be told from one of the Go library, which leaves no mark: it counts as ours (I3).
 void NodeWorld::Administrator(const NodeState& state, std::vector<Move>& moves) {
   const Content& content = judge_.content(state.content);
   const bool cordons = !content.node.unschedulable;

@@ -6,8 +6,8 @@
 // - Versions are ranks: of the versions of one node only their order matters, so they are numbered anew at each change.
 // - A controller sees nodes, driver pods and other pods each at its own pace, and never goes back but by a crash.
 // - The kubelet reports now and then: a new version of the node that is otherwise the same.
-// - A write is applied and acknowledged, refused with 409, or left open: then it lands later, or never. A crash may come
-//   while it is under way, and at any other time.
+// - A write is applied and acknowledged, refused with 409, or left open: then it lands later, or never. A crash may
+//   come while it is under way, and at any other time.
 #ifndef DRIVERUPGRADE_TESTS_EXHAUSTIVE_NODE_WORLD_H_
 #define DRIVERUPGRADE_TESTS_EXHAUSTIVE_NODE_WORLD_H_
 

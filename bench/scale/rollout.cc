@@ -96,7 +96,8 @@ RolloutFigures MeasureRollout(int nodes, int parallel) {
   RolloutFigures figures{.nodes = nodes};
   const absl::Time began = absl::Now();
   World world(nodes);
-  const UpgradePolicy policy{.auto_upgrade = true, .max_parallel = parallel, .drain = DrainPolicy{}};
+  UpgradePolicy policy{.auto_upgrade = true, .max_parallel = std::nullopt, .drain = DrainPolicy{}};
+  if (parallel > 0) policy.max_parallel = parallel;
   for (int i = 0; i < 3; ++i) Pass(world, policy, figures);  // all nodes are found to be done
   figures.judgements = 0;
   figures.passes = 0;

@@ -180,6 +180,20 @@ void AttemptLog::NodeRead(const Node& node, const std::set<std::string>* live_po
   if (attempts.empty()) nodes_.erase(found);
 }
 
+void AttemptLog::SetBack(absl::Time now) {
+  for (auto& [uid, node] : nodes_) {
+    if (node.patch) {
+      node.patch->sent_at = std::min(node.patch->sent_at, now);
+      node.patch->answered_at = std::min(node.patch->answered_at, now);
+    }
+    for (auto& [pod, attempt] : node.pods) {
+      attempt.sent_at = std::min(attempt.sent_at, now);
+      attempt.answered_at = std::min(attempt.answered_at, now);
+    }
+    for (auto& [name, attempt] : node.maintenances) attempt.answered_at = std::min(attempt.answered_at, now);
+  }
+}
+
 void AttemptLog::KeepOnly(const std::set<std::string>& node_uids) {
   std::erase_if(nodes_, [&](const auto& node) { return !node_uids.contains(node.first); });
 }

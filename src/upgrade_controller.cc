@@ -35,6 +35,8 @@ void UpgradeController::SetPolicy(UpgradePolicy policy) {
     const std::lock_guard lock(mutex_);
     if (policy_ == policy) return;
     policy_ = std::move(policy);
+    failures_ = 0;
+    not_before_ = absl::InfinitePast();
   }
   Notify();
 }
@@ -45,19 +47,31 @@ void UpgradeController::Notify() {
   changed_.notify_all();
 }
 
+// What is due at a time that has gone back into the future is due now.
+void UpgradeController::NoteTime(absl::Time now) {
+  const std::lock_guard lock(mutex_);
+  if (now < std::exchange(looked_at_, now)) due_ = not_before_ = now;
+}
+
 // Whether to make passes; `next`: when the election is to be called again.
 bool UpgradeController::Lead(const CallContext& context, absl::Time& next) {
   next = options_.election ? options_.election->Step(context) : absl::InfiniteFuture();
   const bool leads = options_.election == nullptr || options_.election->IsLeader();
-  const std::lock_guard lock(mutex_);
-  // What another leader did meanwhile is not in the order of our own deadlines: begin with a pass.
-  if (leads && !status_.leading) due_ = absl::InfinitePast();
-  status_.leading = leads;
+  const std::int64_t term = options_.election ? options_.election->terms() : 0;
+  {
+    const std::lock_guard lock(mutex_);
+    status_.leading = leads;
+    if (!leads || term == std::exchange(term_, term)) return leads;
+    // What another leader did meanwhile is not in the order of our own deadlines: begin with a pass.
+    due_ = absl::InfinitePast();
+  }
+  engine_.Resume();
   return leads;
 }
 
 absl::Time UpgradeController::Step(const CallContext& context) {
   const absl::Time now = clock_->Now();
+  NoteTime(now);
   absl::Time election_due = absl::InfiniteFuture();
   if (!Lead(context, election_due)) return election_due;
   std::optional<UpgradePolicy> policy;
@@ -124,7 +138,7 @@ void UpgradeController::Wait(absl::Time until, const std::stop_token& stop) {
   const absl::Duration pause = std::min(until - clock_->Now(), kWaitMax);
   if (pause <= absl::ZeroDuration()) return;
   changed_.wait_for(lock, stop, absl::ToChronoNanoseconds(pause),
-                    [this, pending] { return notified_ && !pending && status_.leading; });
+                    [this, pending] { return notified_ && !pending && status_.leading && policy_; });
 }
 
 ControllerStatus UpgradeController::status() const {

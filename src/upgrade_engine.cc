@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <utility>
+#include <vector>
 
 #include "fmt/format.h"
 #include "internal/incremental_pass.h"
+#include "internal/signal.h"
 #include "internal/status_macros.h"
 
 namespace driverupgrade::inline v1 {
@@ -84,17 +86,24 @@ UpgradeEngine::UpgradeEngine(const DriverIdentity& identity, std::shared_ptr<Clu
                              EngineOptions options)
     : clock_(options.clock),
       observer_(options.observer),
+      changed_(std::make_unique<internal::Signal>()),
       builder_(identity, cluster, options.snapshot),
       machine_(identity, WithPodDeletion(options.state_machine, options.snapshot.uses_driver != nullptr)),
-      executor_(identity, cluster, options.clock, options.observer, options.executor) {
+      executor_(identity, cluster, options.clock, options.observer, options.executor, [this] { changed_->Raise(); }) {
   if (options.cache == nullptr) return;
   cache_ = options.cache;
   cache_driver_ = *FindScope(*cache_, options.snapshot);
-  incremental_ = std::make_unique<internal::IncrementalPass>(identity, machine_, options.snapshot, cache_,
-                                                             cache_driver_, options.executor.calls_in_flight);
+  incremental_ =
+      std::make_unique<internal::IncrementalPass>(identity, machine_, options.snapshot, cache_, cache_driver_,
+                                                  options.executor.calls_in_flight, [this] { changed_->Raise(); });
+  cache_->Subscribe(cache_driver_, [this] { changed_->Raise(); });
 }
 
-UpgradeEngine::~UpgradeEngine() = default;
+UpgradeEngine::~UpgradeEngine() {
+  if (!cache_) return;
+  cache_->Subscribe(cache_driver_, nullptr);
+  cache_->SetInterest(cache_driver_, {});
+}
 
 absl::StatusOr<ReconcileResult> UpgradeEngine::Reconcile(const CallContext& context, const UpgradePolicy& policy) {
   PassOutcome pass{.began = clock_->Now(), .auto_upgrade = policy.auto_upgrade, .paused = policy.paused};
@@ -107,22 +116,49 @@ absl::StatusOr<ReconcileResult> UpgradeEngine::Reconcile(const CallContext& cont
 
 absl::StatusOr<ReconcileResult> UpgradeEngine::Pass(const CallContext& context, const UpgradePolicy& policy) {
   DRIVERUPGRADE_RETURN_IF_ERROR(Validate(policy));
+  const std::lock_guard lock(mutex_);
   if (!policy.auto_upgrade) {
     active_since_.reset();
   } else if (!active_since_) {
     active_since_ = clock_->Now();
   }
-  const std::lock_guard lock(mutex_);
   ReconcileResult result;
+  TakeAnswers(result.outcomes);
+  const absl::Time now = clock_->Now();
+  if (now < std::exchange(last_pass_, now)) log_.SetBack(now);
   DRIVERUPGRADE_ASSIGN_OR_RETURN(result.plan,
                                  incremental_ ? PlanFromCache(context, policy) : PlanFromLists(context, policy));
   if (observer_) observer_->OnPlan(result.plan);
-  result.outcomes = executor_.Apply(context, result.plan, log_);
-  NoteOutcomes(result.outcomes);
-  result.wake_at = result.plan.wake_at;
-  // What has changed, or failed, is judged anew; the attempt log paces what is tried again.
-  if (!result.outcomes.empty()) result.wake_at = clock_->Now();
+  Carry(context, result);
   return result;
+}
+
+void UpgradeEngine::Carry(const CallContext& context, ReconcileResult& result) {
+  const std::size_t judged = result.outcomes.size();
+  if (incremental_) {
+    executor_.Begin(context, result.plan, log_);
+    for (const NodePlan& node : result.plan.nodes) incremental_->Touch(node.node);
+    TakeAnswers(result.outcomes);
+  } else {
+    result.outcomes = executor_.Apply(context, result.plan, log_);
+  }
+  // What has changed, or failed, is judged anew; the attempt log paces what is tried again.
+  result.wake_at = result.outcomes.size() > judged ? clock_->Now() : result.plan.wake_at;
+}
+
+// What we wrote is known before a watch tells, and what was tried is judged anew.
+void UpgradeEngine::TakeAnswers(std::vector<NodeOutcome>& outcomes) {
+  for (NodeOutcome& outcome : executor_.Collect(log_)) {
+    if (cache_ && outcome.node_after) cache_->NodeWritten(*outcome.node_after);
+    if (incremental_) incremental_->Touch(outcome.node);
+    outcomes.push_back(std::move(outcome));
+  }
+}
+
+// A node whose requests are not all answered gets no others, and what it waits for is no news.
+void UpgradeEngine::LeaveOutInFlight(Plan& plan) const {
+  std::erase_if(plan.nodes, [this](const NodePlan& node) { return executor_.InFlight(node.node); });
+  std::erase_if(plan.gates, [this](const NodeGate& gate) { return executor_.InFlight(gate.node); });
 }
 
 absl::StatusOr<Plan> UpgradeEngine::PlanFromLists(const CallContext& context, const UpgradePolicy& policy) {
@@ -136,16 +172,10 @@ absl::StatusOr<Plan> UpgradeEngine::PlanFromLists(const CallContext& context, co
 }
 
 absl::StatusOr<Plan> UpgradeEngine::PlanFromCache(const CallContext& context, const UpgradePolicy& policy) {
-  return incremental_->Run(context, policy, clock_->Now(), active_since_.value_or(absl::InfinitePast()), log_);
-}
-
-// What we wrote is known before a watch tells, and what was tried is judged anew.
-void UpgradeEngine::NoteOutcomes(const std::vector<NodeOutcome>& outcomes) {
-  if (!incremental_) return;
-  for (const NodeOutcome& outcome : outcomes) {
-    if (outcome.node_after) cache_->NodeWritten(*outcome.node_after);
-    incremental_->Touch(outcome.node);
-  }
+  const absl::Time active_since = active_since_.value_or(absl::InfinitePast());
+  DRIVERUPGRADE_ASSIGN_OR_RETURN(Plan plan, incremental_->Run(context, policy, clock_->Now(), active_since, log_));
+  LeaveOutInFlight(plan);
+  return plan;
 }
 
 std::optional<Gate> UpgradeEngine::Explain(const std::string& node) const {
@@ -164,13 +194,15 @@ Plan UpgradeEngine::Everything() const {
 absl::StatusOr<ReconcileResult> UpgradeEngine::Release(const CallContext& context) {
   const std::lock_guard lock(mutex_);
   active_since_.reset();
+  executor_.Quiesce();
+  ReconcileResult result;
+  TakeAnswers(result.outcomes);
   DRIVERUPGRADE_ASSIGN_OR_RETURN(const ClusterSnapshot snapshot, builder_.Build(context, log_));
   for (const Finding& finding : snapshot.findings) {
     // Claims that cannot be seen are not given back; without this the caller would take himself for finished.
     if (finding.code == FindingCode::kReadFailed && finding.node.empty())
       return absl::UnavailableError(finding.message);
   }
-  ReconcileResult result;
   for (const std::shared_ptr<const NodeView>& view : snapshot.nodes) {
     NodePlan plan = machine_.Release(*view, clock_->Now());
     if (!plan.empty()) result.plan.nodes.push_back(std::move(plan));
@@ -182,9 +214,17 @@ absl::StatusOr<ReconcileResult> UpgradeEngine::Release(const CallContext& contex
 }
 
 void UpgradeEngine::OnChange(std::function<void()> on_change) {
-  if (cache_) cache_->Subscribe(cache_driver_, std::move(on_change));
+  changed_->Listen(cache_ ? std::move(on_change) : nullptr);
 }
 
-void UpgradeEngine::Quiesce() { executor_.Quiesce(); }
+void UpgradeEngine::Resume() {
+  const std::lock_guard lock(mutex_);
+  active_since_.reset();
+}
+
+void UpgradeEngine::Quiesce() {
+  if (incremental_) incremental_->Quiesce();
+  executor_.Quiesce();
+}
 
 }  // namespace driverupgrade::inline v1

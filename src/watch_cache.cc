@@ -68,12 +68,16 @@ class WatchCache::Impl {
     return absl::OkStatus();
   }
 
+  absl::Status NodesRead() const {
+    return followers_.front()->synced() ? absl::OkStatus() : absl::UnavailableError("nodes have not been read yet");
+  }
+
   absl::Status ReadPods(const CallContext& context, const std::string& node) {
     const std::optional<int> ticket = store_.BeginPodList(node);
     if (!ticket) return absl::AbortedError(fmt::format("read the pods of {}: the watch on pods has not begun", node));
     absl::StatusOr<std::vector<Pod>> pods = cluster_->ListPods(context, {.node_name = node});
     if (!pods.ok()) {
-      store_.AbandonPodList(node);
+      store_.AbandonPodList(node, *ticket);
       return pods.status();
     }
     if (store_.EndPodList(node, *ticket, *std::move(pods))) return absl::OkStatus();
@@ -175,6 +179,7 @@ void WatchCache::Subscribe(std::size_t driver, std::function<void()> on_change) 
   impl_->store().Subscribe(driver, std::move(on_change));
 }
 CacheChanges WatchCache::Take(std::size_t driver) { return impl_->store().Take(driver); }
+void WatchCache::Attach(std::size_t driver) { impl_->store().Attach(driver); }
 std::shared_ptr<const Node> WatchCache::FindNode(const std::string& name) const {
   return impl_->store().FindNode(name);
 }
@@ -198,16 +203,18 @@ void WatchCache::SetInterest(std::size_t driver, std::set<std::string> nodes) {
 absl::Status WatchCache::ReadPods(const CallContext& context, const std::string& node) {
   return impl_->ReadPods(context, node);
 }
-void WatchCache::NodeWritten(Node node) { impl_->store().NodeChanged(std::move(node)); }
+void WatchCache::NodeWritten(Node node) { impl_->store().NodeWritten(std::move(node)); }
 
 bool WatchCache::Supports(Operation operation) const { return impl_->cluster().Supports(operation); }
 
 absl::StatusOr<Node> WatchCache::GetNode(const CallContext&, const GetNodeParams& params) {
+  DRIVERUPGRADE_RETURN_IF_ERROR(impl_->NodesRead());
   const std::shared_ptr<const Node> node = FindNode(params.name);
   if (node == nullptr) return absl::NotFoundError(fmt::format("get node {}: not in the cache", params.name));
   return *node;
 }
 absl::StatusOr<std::vector<Node>> WatchCache::ListNodes(const CallContext&, const ListNodesParams& params) {
+  DRIVERUPGRADE_RETURN_IF_ERROR(impl_->NodesRead());
   return impl_->store().Nodes(params.label_selector);
 }
 absl::StatusOr<std::vector<Pod>> WatchCache::ListPods(const CallContext& context, const ListPodsParams& params) {
@@ -220,6 +227,45 @@ absl::StatusOr<std::vector<DaemonSet>> WatchCache::ListDaemonSets(const CallCont
 absl::StatusOr<std::vector<ControllerRevision>> WatchCache::ListControllerRevisions(
     const CallContext& context, const ListControllerRevisionsParams& params) {
   return impl_->cluster().ListControllerRevisions(context, params);
+}
+absl::StatusOr<Pod> WatchCache::GetPod(const CallContext& context, const GetPodParams& params) {
+  return impl_->cluster().GetPod(context, params);
+}
+absl::StatusOr<std::vector<PodDisruptionBudget>> WatchCache::ListPodDisruptionBudgets(
+    const CallContext& context, const ListPodDisruptionBudgetsParams& params) {
+  return impl_->cluster().ListPodDisruptionBudgets(context, params);
+}
+absl::StatusOr<NodeMaintenance> WatchCache::GetNodeMaintenance(const CallContext& context,
+                                                               const GetNodeMaintenanceParams& params) {
+  return impl_->cluster().GetNodeMaintenance(context, params);
+}
+absl::StatusOr<std::vector<NodeMaintenance>> WatchCache::ListNodeMaintenances(
+    const CallContext& context, const ListNodeMaintenancesParams& params) {
+  return impl_->cluster().ListNodeMaintenances(context, params);
+}
+absl::StatusOr<Lease> WatchCache::GetLease(const CallContext& context, const GetLeaseParams& params) {
+  return impl_->cluster().GetLease(context, params);
+}
+absl::StatusOr<ConfigMap> WatchCache::GetConfigMap(const CallContext& context, const GetConfigMapParams& params) {
+  return impl_->cluster().GetConfigMap(context, params);
+}
+absl::Status WatchCache::WatchNodes(const CallContext& context, const WatchParams& params, WatchSink<Node>& sink) {
+  return impl_->cluster().WatchNodes(context, params, sink);
+}
+absl::Status WatchCache::WatchPods(const CallContext& context, const WatchParams& params, WatchSink<Pod>& sink) {
+  return impl_->cluster().WatchPods(context, params, sink);
+}
+absl::Status WatchCache::WatchDaemonSets(const CallContext& context, const WatchParams& params,
+                                         WatchSink<DaemonSet>& sink) {
+  return impl_->cluster().WatchDaemonSets(context, params, sink);
+}
+absl::Status WatchCache::WatchControllerRevisions(const CallContext& context, const WatchParams& params,
+                                                  WatchSink<ControllerRevision>& sink) {
+  return impl_->cluster().WatchControllerRevisions(context, params, sink);
+}
+absl::Status WatchCache::WatchNodeMaintenances(const CallContext& context, const WatchParams& params,
+                                               WatchSink<NodeMaintenance>& sink) {
+  return impl_->cluster().WatchNodeMaintenances(context, params, sink);
 }
 
 }  // namespace driverupgrade::inline v1

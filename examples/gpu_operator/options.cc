@@ -7,6 +7,7 @@
 #include <fstream>
 #include <iterator>
 #include <optional>
+#include <random>
 #include <utility>
 
 #include "CLI/CLI.hpp"
@@ -34,11 +35,12 @@ std::string Environment(const char* name) {
   return value == nullptr ? std::string() : std::string(value);
 }
 
-// Another process of the same host is another candidate.
+// Another process is another candidate, also one of the same host with the same number, in another container (A56).
 std::string DefaultIdentity() {
   std::array<char, 256> host = {};
-  if (gethostname(host.data(), host.size() - 1) != 0) return fmt::format("gpu-operator_{}", getpid());
-  return fmt::format("{}_{}", host.data(), getpid());
+  const bool named = gethostname(host.data(), host.size() - 1) == 0;
+  std::random_device random;
+  return fmt::format("{}_{:08x}{:08x}", named ? host.data() : "gpu-operator", random(), random());
 }
 
 absl::StatusOr<KubeConfig> LoadKubeConfig(const Options& options) {

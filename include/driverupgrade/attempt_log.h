@@ -16,6 +16,7 @@
 #ifndef DRIVERUPGRADE_ATTEMPT_LOG_H_
 #define DRIVERUPGRADE_ATTEMPT_LOG_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -155,10 +156,14 @@ class AttemptLog {
   void MaintenancesOver(const std::string& node_uid);
   /// Forgets what a read has settled: patches that are over, pods that are not in `live_pods`, if given.
   void NodeRead(const Node& node, const std::set<std::string>* live_pods);
+  /// The clock has been set back to `now`: nothing has happened later than that.
+  void SetBack(absl::Time now);
   /// Forgets a node that no longer exists.
   void Forget(const std::string& node_uid) { nodes_.erase(node_uid); }
   /// Forgets nodes that no longer exist.
   void KeepOnly(const std::set<std::string>& node_uids);
+  /// Nodes of which something is known.
+  std::size_t size() const { return nodes_.size(); }
   /// Empty if there is nothing about the node.
   NodeAttempts ForNode(const std::string& node_uid) const;
 

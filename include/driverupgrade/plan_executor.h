@@ -5,13 +5,18 @@
 ///     PlanExecutor executor(identity, cluster, SystemClock(), observer, {});
 ///     std::vector<NodeOutcome> outcomes = executor.Apply(context, plan, log);
 ///
-/// For one node in order: patch, evictions, deletions, NodeMaintenances, Events (arch-A12); what is not acknowledged drops the rest of
-/// that node's plan and touches no other node (arch-A5). Every write goes into the AttemptLog before it is sent, and its
-/// answer afterwards (arch-A9). Never waits for an effect. Nodes are worked on in parallel.
+/// For one node in order: patch, evictions, deletions, NodeMaintenances, Events (arch-A12); what is not acknowledged drops
+/// the rest of that node's plan and touches no other node (arch-A5). A patch goes into the AttemptLog before it is sent,
+/// everything else with its answer: until then the node is InFlight, and gets no other requests (arch-A9). Never waits for
+/// an effect. Nodes are worked on in parallel, and each by itself: none waits for another (arch-A10).
+///
+/// All methods are to be called from one thread at a time, that of the passes.
 #ifndef DRIVERUPGRADE_PLAN_EXECUTOR_H_
 #define DRIVERUPGRADE_PLAN_EXECUTOR_H_
 
+#include <functional>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "absl/time/time.h"
@@ -36,16 +41,25 @@ struct ExecutorOptions {
 
 class PlanExecutor {
  public:
-  /// `cluster` and `clock` are not null; `observer` may be.
+  /// `cluster` and `clock` are not null; `observer` may be. `on_answered` is called, from another thread, when there is
+  /// something to Collect; it must not call the executor. Null: nobody.
   PlanExecutor(const DriverIdentity& identity, std::shared_ptr<ClusterWriter> cluster, std::shared_ptr<Clock> clock,
-               std::shared_ptr<Observer> observer, const ExecutorOptions& options);
-  /// Waits for the calls in flight; Events that have not been sent are dropped.
+               std::shared_ptr<Observer> observer, const ExecutorOptions& options,
+               std::function<void()> on_answered = nullptr);
+  /// Waits for the calls in flight; what has not been sent is dropped.
   ~PlanExecutor();
 
-  /// Returns when every node's requests have been answered, in the plan's order; Events may still be under way.
+  /// Begins with the requests of `plan.nodes`, none of which is InFlight, and does not wait for their answers.
+  void Begin(const CallContext& context, const Plan& plan, AttemptLog& log);
+  /// Requests of the node have begun, and have not been collected yet.
+  bool InFlight(const std::string& node) const;
+  /// What became of the nodes whose requests have all been answered since the last call.
+  std::vector<NodeOutcome> Collect(AttemptLog& log);
+
+  /// Begins, waits for every answer, and collects; in the plan's order. Events may still be under way.
   std::vector<NodeOutcome> Apply(const CallContext& context, const Plan& plan, AttemptLog& log);
 
-  /// Waits until all Events have been sent.
+  /// Waits until everything has been sent and answered, Events included.
   void Quiesce();
 
  private:

@@ -13,6 +13,7 @@
 #define DRIVERUPGRADE_UPGRADE_CONTROLLER_H_
 
 #include <condition_variable>
+#include <cstdint>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -30,7 +31,7 @@ namespace driverupgrade::inline v1 {
 
 struct ControllerOptions {
   /// A burst of changes costs one pass: at least this lies between the beginnings of two.
-  absl::Duration passes_apart = absl::Milliseconds(20);
+  absl::Duration passes_apart = absl::Milliseconds(5);
   /// After a pass that could not be made; doubles up to `retry_max` while it goes on.
   absl::Duration retry_first = absl::Seconds(1);
   absl::Duration retry_max = absl::Minutes(1);
@@ -59,7 +60,7 @@ class UpgradeController {
   UpgradeController(UpgradeEngine& engine, std::shared_ptr<WatchCache> cache, ControllerOptions options);
   ~UpgradeController();
 
-  /// Until the first one nothing is done.
+  /// Until the first one nothing is done. Another one is tried at once, whatever became of the last.
   void SetPolicy(UpgradePolicy policy);
   /// Something has changed that the cache does not know of.
   void Notify();
@@ -82,6 +83,7 @@ class UpgradeController {
   absl::Status Ready() const;
 
  private:
+  void NoteTime(absl::Time now);
   bool Lead(const CallContext& context, absl::Time& next);
   absl::Time Pass(const CallContext& context, const UpgradePolicy& policy, absl::Time now);
 
@@ -96,6 +98,8 @@ class UpgradeController {
   bool notified_ = true;
   ControllerStatus status_;
   std::optional<absl::Time> pass_began_;
+  absl::Time looked_at_ = absl::InfinitePast();
+  std::int64_t term_ = 0;
   int failures_ = 0;
   absl::Time not_before_ = absl::InfinitePast();  // whatever changes
   absl::Time due_ = absl::InfinitePast();         // even if nothing changes

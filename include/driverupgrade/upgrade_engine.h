@@ -37,7 +37,8 @@ namespace driverupgrade::inline v1 {
 
 namespace internal {
 class IncrementalPass;
-}
+class Signal;
+}  // namespace internal
 
 struct EngineOptions {
   /// Where the driver's DaemonSets and pods are, and which pods use it.
@@ -46,8 +47,9 @@ struct EngineOptions {
   StateMachineOptions state_machine = {};
   ExecutorOptions executor = {};
   /// What to read from; null: lists, at each pass. One of its drivers is this one: the same namespace, labels and
-  /// requestor namespace. With it a pass looks again only at what has changed (arch-A10), and its result has only the
-  /// gates that did; see Explain.
+  /// requestor namespace. With it a pass looks again only at what has changed, its result has only the gates that did
+  /// (see Explain), and it waits for no answer: each node's requests go their own way (arch-A10). With one call in flight
+  /// (ExecutorOptions) they are made in the calling thread all the same.
   std::shared_ptr<WatchCache> cache = nullptr;
   /// Null: SystemClock().
   std::shared_ptr<Clock> clock = nullptr;
@@ -58,10 +60,11 @@ struct EngineOptions {
 struct ReconcileResult {
   /// What was decided. Its gates say why nodes wait.
   Plan plan = {};
-  /// What became of `plan.nodes`, in their order.
+  /// What became of `plan.nodes`, in their order. With a cache: of the nodes whose requests have all been answered since
+  /// the last result; those of `plan.nodes` may still be under way, and OnChange tells when they are answered.
   std::vector<NodeOutcome> outcomes = {};
-  /// Come back at this time even if nothing changes: now, if something was done; a deadline or a retry otherwise.
-  /// nullopt: only when the cluster or the policy changes.
+  /// Come back at this time even if nothing changes: now, if something has been done that is not judged yet; a deadline
+  /// or a retry otherwise. nullopt: only when the cluster or the policy changes.
   std::optional<absl::Time> wake_at = std::nullopt;
 };
 
@@ -88,11 +91,14 @@ class UpgradeEngine {
   /// What the last pass found of all nodes: with a cache this costs as much as a pass over all of them.
   Plan Everything() const;
 
-  /// `on_change` is called, from another thread, when the cache has something new for the next pass; it must not call
-  /// the engine. Null: nobody. Without a cache it is never called.
+  /// `on_change` is called, from another thread, when the cache has something new for the next pass, or requests have been
+  /// answered; it must not call the engine. Null: nobody. Without a cache it is never called.
   void OnChange(std::function<void()> on_change);
 
-  /// Waits for what the last pass left under way (Events).
+  /// Passes begin anew after somebody else has made them, or nobody: what ran out meanwhile gets its grace (dep-F4).
+  void Resume();
+
+  /// Waits for what passes have left under way: requests of nodes, lists of pods, Events.
   void Quiesce();
 
  private:
@@ -100,12 +106,15 @@ class UpgradeEngine {
   absl::StatusOr<ReconcileResult> Pass(const CallContext& context, const UpgradePolicy& policy);
   absl::StatusOr<Plan> PlanFromLists(const CallContext& context, const UpgradePolicy& policy);
   absl::StatusOr<Plan> PlanFromCache(const CallContext& context, const UpgradePolicy& policy);
-  void NoteOutcomes(const std::vector<NodeOutcome>& outcomes);
+  void Carry(const CallContext& context, ReconcileResult& result);
+  void TakeAnswers(std::vector<NodeOutcome>& outcomes);
+  void LeaveOutInFlight(Plan& plan) const;
 
   std::shared_ptr<Clock> clock_;
   std::shared_ptr<Observer> observer_;
   std::shared_ptr<WatchCache> cache_;
   std::size_t cache_driver_ = 0;
+  std::unique_ptr<internal::Signal> changed_;  // before those that raise it
   SnapshotBuilder builder_;
   StateMachine machine_;
   std::unique_ptr<internal::IncrementalPass> incremental_;  // nullptr without a cache
@@ -115,6 +124,7 @@ class UpgradeEngine {
   Plan last_plan_;  // of an engine without a cache
   // Since when passes have been made without a break (dep-F4).
   std::optional<absl::Time> active_since_;
+  absl::Time last_pass_ = absl::InfinitePast();
 };
 
 }  // namespace driverupgrade::inline v1

@@ -56,11 +56,13 @@ struct WatchCacheOptions {
 
 /// What has changed since somebody last asked.
 struct CacheChanges {
+  /// Nobody has asked for long, or at all: `nodes` are all that there are, and others may be gone.
+  bool everything = false;
   /// DaemonSets, revisions, or driver pods that are bound to no node.
   bool driver = false;
   /// Nodes that changed, or on which something changed; also those that are gone.
   std::set<std::string> nodes = {};
-  bool empty() const { return !driver && nodes.empty(); }
+  bool empty() const { return !everything && !driver && nodes.empty(); }
 };
 
 class WatchCache final : public ClusterReader {
@@ -91,6 +93,8 @@ class WatchCache final : public ClusterReader {
   void Subscribe(std::size_t driver, std::function<void()> on_change);
   /// The changes since the last call; everything at first.
   CacheChanges Take(std::size_t driver);
+  /// Another engine takes over: the next Take gives it everything, and the interest of the one before it is dropped.
+  void Attach(std::size_t driver);
 
   /// nullptr: no such node.
   std::shared_ptr<const Node> FindNode(const std::string& name) const;
@@ -108,10 +112,10 @@ class WatchCache final : public ClusterReader {
   /// Reads the pods of a node of interest, by one consistent list (arch-A11). Errors: those of the list; Aborted if the
   /// watch on pods began anew meanwhile.
   [[nodiscard]] absl::Status ReadPods(const CallContext& context, const std::string& node);
-  /// A node as the answer to our own write has it: known before the watch tells.
+  /// A node as the answer to our own write has it: known before the watch tells, unless that knows better.
   void NodeWritten(Node node);
 
-  // ClusterReader. Nodes come from memory; everything else goes to the cluster.
+  // ClusterReader. Nodes come from memory (Unavailable until they have been read); everything else goes to the cluster.
   bool Supports(Operation operation) const override;
   absl::StatusOr<Node> GetNode(const CallContext& context, const GetNodeParams& params) override;
   absl::StatusOr<std::vector<Node>> ListNodes(const CallContext& context, const ListNodesParams& params) override;
@@ -120,6 +124,23 @@ class WatchCache final : public ClusterReader {
                                                         const ListDaemonSetsParams& params) override;
   absl::StatusOr<std::vector<ControllerRevision>> ListControllerRevisions(
       const CallContext& context, const ListControllerRevisionsParams& params) override;
+  absl::StatusOr<Pod> GetPod(const CallContext& context, const GetPodParams& params) override;
+  absl::StatusOr<std::vector<PodDisruptionBudget>> ListPodDisruptionBudgets(
+      const CallContext& context, const ListPodDisruptionBudgetsParams& params) override;
+  absl::StatusOr<NodeMaintenance> GetNodeMaintenance(const CallContext& context,
+                                                     const GetNodeMaintenanceParams& params) override;
+  absl::StatusOr<std::vector<NodeMaintenance>> ListNodeMaintenances(const CallContext& context,
+                                                                    const ListNodeMaintenancesParams& params) override;
+  absl::Status WatchNodes(const CallContext& context, const WatchParams& params, WatchSink<Node>& sink) override;
+  absl::Status WatchPods(const CallContext& context, const WatchParams& params, WatchSink<Pod>& sink) override;
+  absl::Status WatchDaemonSets(const CallContext& context, const WatchParams& params,
+                               WatchSink<DaemonSet>& sink) override;
+  absl::Status WatchControllerRevisions(const CallContext& context, const WatchParams& params,
+                                        WatchSink<ControllerRevision>& sink) override;
+  absl::Status WatchNodeMaintenances(const CallContext& context, const WatchParams& params,
+                                     WatchSink<NodeMaintenance>& sink) override;
+  absl::StatusOr<Lease> GetLease(const CallContext& context, const GetLeaseParams& params) override;
+  absl::StatusOr<ConfigMap> GetConfigMap(const CallContext& context, const GetConfigMapParams& params) override;
 
  private:
   class Impl;

@@ -10,6 +10,7 @@
 #include <thread>
 #include <utility>
 
+#include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "fmt/format.h"
 
@@ -114,6 +115,11 @@ HookRunner::~HookRunner() {
 
 absl::StatusOr<bool> HookRunner::Run(const CallContext& context, std::string_view what, Call call) {
   if (overrun_) return absl::DeadlineExceededError(fmt::format("{}: an earlier call has not returned in time", what));
+  if (spent_ >= limit_) {
+    return absl::DeadlineExceededError(
+        fmt::format("{}: its turn comes in the next pass: the callbacks of this one have taken {} s", what,
+                    absl::ToDoubleSeconds(spent_)));
+  }
   if (*given_away_ >= kGivenAwayMax) {
     return absl::DeadlineExceededError(fmt::format("{}: {} earlier calls have not returned yet", what, kGivenAwayMax));
   }
@@ -128,8 +134,11 @@ absl::StatusOr<bool> HookRunner::Run(const CallContext& context, std::string_vie
   }
   std::stop_source stop;
   const std::stop_callback forward(context.stop, [&stop] { stop.request_stop(); });
+  const absl::Time began = absl::Now();
   worker_->Submit(std::string(what), std::move(call), {.deadline = context.deadline, .stop = stop.get_token()});
-  if (auto answer = worker_->Await(limit_, context.stop)) return *std::move(answer);
+  auto answer = worker_->Await(limit_, context.stop);
+  spent_ += std::max(absl::Now() - began, absl::ZeroDuration());
+  if (answer) return *std::move(answer);
   stop.request_stop();
   std::exchange(worker_, nullptr)->GiveAway(given_away_);
   overrun_ = !context.stop.stop_requested();

@@ -21,9 +21,12 @@ class HookRunner {
   explicit HookRunner(absl::Duration limit);
   ~HookRunner();
 
-  // After a call has overrun, the next ones fail at once until a new round begins: whoever asks about a thousand objects
-  // waits once.
-  void BeginRound() { overrun_ = false; }
+  // After a call has overrun, or the calls of a round have taken `limit` together, the next ones fail at once until a new
+  // round begins: whoever asks about a thousand objects waits once, and has other things to do meanwhile.
+  void BeginRound() {
+    overrun_ = false;
+    spent_ = absl::ZeroDuration();
+  }
 
   using Call = std::function<absl::StatusOr<bool>(const CallContext& context)>;
   // `what` begins the text of errors; `call` owns all that it uses, for it may outlive this object. Errors: those of
@@ -34,7 +37,8 @@ class HookRunner {
   class Worker;
   absl::Duration limit_;
   bool overrun_ = false;
-  std::shared_ptr<Worker> worker_;  // nullptr until the first call
+  absl::Duration spent_ = absl::ZeroDuration();  // in this round
+  std::shared_ptr<Worker> worker_;               // nullptr until the first call
   // Threads that have not ended since their call overran.
   std::shared_ptr<std::atomic<int>> given_away_;
 };

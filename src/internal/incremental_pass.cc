@@ -1,9 +1,10 @@
 #include "internal/incremental_pass.h"
 
-#include <mutex>
+#include <algorithm>
 #include <utility>
 
 #include "fmt/format.h"
+#include "internal/backoff.h"
 #include "internal/gate_memory.h"
 #include "internal/node_state.h"
 #include "internal/status_macros.h"
@@ -11,43 +12,76 @@
 namespace driverupgrade::inline v1::internal {
 namespace {
 
-// How soon pods that could not be read are read again; the gate of the node says the same.
-constexpr absl::Duration kReadAgain = absl::Seconds(5);
+// How soon what has failed on a node is tried again.
+constexpr absl::Duration kRetryFirst = absl::Seconds(5);
+constexpr absl::Duration kRetryMax = absl::Minutes(1);
 
 }  // namespace
 
 IncrementalPass::IncrementalPass(const DriverIdentity& identity, StateMachine machine, const SnapshotOptions& options,
-                                 std::shared_ptr<WatchCache> cache, std::size_t driver, int calls_in_flight)
+                                 std::shared_ptr<WatchCache> cache, std::size_t driver, int calls_in_flight,
+                                 std::function<void()> on_read)
     : options_(options),
       cache_(std::move(cache)),
       driver_(driver),
       views_(identity, options),
       planner_(std::move(machine)),
-      readers_(calls_in_flight) {}
+      on_read_(std::move(on_read)),
+      readers_(calls_in_flight) {
+  cache_->Attach(driver_);
+}
 
 absl::StatusOr<Plan> IncrementalPass::Run(const CallContext& context, const UpgradePolicy& policy, absl::Time now,
                                           absl::Time active_since, AttemptLog& log) {
   if (!cache_->Synced()) return absl::UnavailableError("the cache has not read the cluster yet");
+  // What is not known to be true any more is no ground for a decision, nor for a deadline.
+  DRIVERUPGRADE_RETURN_IF_ERROR(cache_->Health());
   views_.BeginPass();
-  CacheChanges changes = cache_->Take(driver_);
-  touched_.merge(changes.nodes);
-  driver_stale_ |= changes.driver;
+  NoteChanges(now);
   if (driver_stale_) DRIVERUPGRADE_RETURN_IF_ERROR(ReadDriver(context));
   for (const std::string& node : std::exchange(touched_, {})) Refresh(context, node, log);
+  TakePods(context, now, log);
   planner_.SetPolicy(policy);
   planner_.SetActiveSince(active_since);
   Plan plan = Advance(now);
   const std::vector<std::string> interest = plan.pod_interest;
   cache_->SetInterest(driver_, {interest.begin(), interest.end()});
-  if (ReadPods(context, interest, now, log)) {
+  ReadPods(context, interest);
+  if (TakePods(context, now, log)) {
     Plan again = Advance(now);
     CarryGates(plan, again);
     plan = std::move(again);
   }
+  for (const auto& [node, retry] : retries_) {
+    if (retry.due) plan.wake_at = std::min(plan.wake_at.value_or(*retry.due), *retry.due);
+  }
+  // An answer may have come for a node that was gone by then.
+  if (log.size() > managed_.size()) KeepManaged(log);
   for (const auto& [node, findings] : findings_) {
     plan.findings.insert(plan.findings.end(), findings.begin(), findings.end());
   }
   return plan;
+}
+
+void IncrementalPass::NoteChanges(absl::Time now) {
+  CacheChanges changes = cache_->Take(driver_);
+  touched_.merge(changes.nodes);
+  driver_stale_ |= changes.driver;
+  // What we know of nodes may be of a time that has not come yet, or be about nodes that are gone.
+  if (now < std::exchange(now_, now)) {
+    for (auto& [node, retry] : retries_) retry.due.reset();
+    changes.everything = true;
+  }
+  if (changes.everything) TouchManaged();
+  for (auto& [node, retry] : retries_) {
+    if (!retry.due || *retry.due > now) continue;
+    retry.due.reset();
+    touched_.insert(node);
+  }
+}
+
+void IncrementalPass::TouchManaged() {
+  for (const auto& [node, uid] : managed_) touched_.insert(node);
 }
 
 Plan IncrementalPass::Advance(absl::Time now) {
@@ -77,13 +111,13 @@ absl::Status IncrementalPass::ReadDriver(const CallContext& context) {
   }
   std::vector<ControllerRevision> revisions;
   for (auto& [name, revision] : newest) revisions.push_back(std::move(revision));
-  const bool compared_anew = options_.restart_only && revisions != parts_.revisions;
-  parts_ =
-      MakeDriverParts(daemon_sets_, std::move(revisions), static_cast<int>(cache_->DriverPods(driver_, "").size()));
+  const DriverParts before = std::exchange(
+      parts_,
+      MakeDriverParts(daemon_sets_, std::move(revisions), static_cast<int>(cache_->DriverPods(driver_, "").size())));
   planner_.SetDriver(parts_.facts, parts_.findings);
-  if (compared_anew) {
-    for (const auto& [node, uid] : managed_) touched_.insert(node);
-  }
+  const bool other = before.revisions != parts_.revisions || before.facts == nullptr ||
+                     before.facts->daemon_sets != parts_.facts->daemon_sets;
+  if (options_.restart_only && other) TouchManaged();
   driver_stale_ = false;
   return absl::OkStatus();
 }
@@ -95,7 +129,7 @@ void IncrementalPass::Forget(const std::string& node, AttemptLog& log) {
   }
   planner_.Remove(node);
   views_.Forget(node);
-  next_read_.erase(node);
+  retries_.erase(node);
 }
 
 void IncrementalPass::Refresh(const CallContext& context, const std::string& name, AttemptLog& log) {
@@ -125,26 +159,53 @@ void IncrementalPass::Refresh(const CallContext& context, const std::string& nam
     views_.DropOldAttempts(view, log);
   }
   if (!findings.empty()) findings_[name] = std::move(findings);
+  if (!view.hook_errors.empty() || !view.restart_only_error.empty()) {
+    LookAgain(name, now_);
+  } else if (view.pods) {
+    retries_.erase(name);
+  }
   planner_.Update(std::make_shared<const NodeView>(std::move(view)));
 }
 
-bool IncrementalPass::ReadPods(const CallContext& context, const std::vector<std::string>& interest, absl::Time now,
-                               AttemptLog& log) {
-  std::map<std::string, absl::Status> read;
+void IncrementalPass::KeepManaged(AttemptLog& log) const {
+  std::set<std::string> uids;
+  for (const auto& [node, uid] : managed_) uids.insert(uid);
+  log.KeepOnly(uids);
+}
+
+void IncrementalPass::LookAgain(const std::string& node, absl::Time now) {
+  Retry& retry = retries_[node];
+  ++retry.failures;
+  retry.due = now + Spread(Doubled(kRetryFirst, kRetryMax, retry.failures), node, retry.failures);
+}
+
+void IncrementalPass::ReadPods(const CallContext& context, const std::vector<std::string>& interest) {
   for (const std::string& node : interest) {
-    const auto due = next_read_.find(node);
-    if (cache_->PodsOn(node) || (due != next_read_.end() && due->second > now)) continue;
-    read.emplace(node, absl::OkStatus());
+    const auto retry = retries_.find(node);
+    if (retry != retries_.end() && retry->second.due) continue;
+    if (cache_->PodsOn(node) || !reading_.insert(node).second) continue;
+    readers_.Submit([this, context, node] {
+      absl::Status status = cache_->ReadPods(context, node);
+      {
+        const std::lock_guard lock(mutex_);
+        read_.insert_or_assign(node, std::move(status));
+      }
+      on_read_();
+    });
   }
-  for (auto& [node, status] : read) {
-    readers_.Submit([this, &context, &node = node, &status = status] { status = cache_->ReadPods(context, node); });
+}
+
+bool IncrementalPass::TakePods(const CallContext& context, absl::Time now, AttemptLog& log) {
+  std::map<std::string, absl::Status> read;
+  {
+    const std::lock_guard lock(mutex_);
+    read.swap(read_);
   }
-  readers_.WaitIdle();
   for (const auto& [node, status] : read) {
+    reading_.erase(node);
     Refresh(context, node, log);
-    next_read_.erase(node);
-    if (status.ok()) continue;
-    next_read_[node] = now + kReadAgain;
+    if (status.ok() || !managed_.contains(node)) continue;
+    LookAgain(node, now);
     findings_[node].push_back(
         {.code = FindingCode::kReadFailed, .node = node, .message = std::string(Message(status))});
   }

@@ -2,8 +2,10 @@
 #ifndef DRIVERUPGRADE_SRC_INTERNAL_INCREMENTAL_PASS_H_
 #define DRIVERUPGRADE_SRC_INTERNAL_INCREMENTAL_PASS_H_
 
+#include <functional>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <set>
 #include <string>
 #include <vector>
@@ -21,31 +23,41 @@ namespace driverupgrade::inline v1::internal {
 // Not thread-safe.
 class IncrementalPass {
  public:
-  // `driver`: the place of our scope in the cache's options. `calls_in_flight`: for reading pods.
+  // `driver`: the place of our scope in the cache's options. `calls_in_flight`: for reading pods. `on_read` is called,
+  // from any thread, when pods have been read that the next pass is to look at.
   IncrementalPass(const DriverIdentity& identity, StateMachine machine, const SnapshotOptions& options,
-                  std::shared_ptr<WatchCache> cache, std::size_t driver, int calls_in_flight);
+                  std::shared_ptr<WatchCache> cache, std::size_t driver, int calls_in_flight,
+                  std::function<void()> on_read);
 
-  // Errors: Unavailable until the cache has read everything once; those of reading revisions.
+  // Errors: Unavailable until the cache has read everything once, and while it cannot follow; those of reading revisions.
   absl::StatusOr<Plan> Run(const CallContext& context, const UpgradePolicy& policy, absl::Time now,
                            absl::Time active_since, AttemptLog& log);
   // Something was asked for on the node: the next pass looks at it again.
   void Touch(const std::string& node) { touched_.insert(node); }
   const IncrementalPlanner& planner() const { return planner_; }
+  // Waits for the lists that are under way.
+  void Quiesce() { readers_.WaitIdle(); }
 
  private:
+  void NoteChanges(absl::Time now);
+  void TouchManaged();
   Plan Advance(absl::Time now);
   absl::Status ReadDriver(const CallContext& context);
   void Refresh(const CallContext& context, const std::string& node, AttemptLog& log);
   void Forget(const std::string& node, AttemptLog& log);
-  // Whether pods of some node have become known.
-  bool ReadPods(const CallContext& context, const std::vector<std::string>& interest, absl::Time now, AttemptLog& log);
+  void KeepManaged(AttemptLog& log) const;
+  // Begins to read the pods that are wanted and not known, and does not wait for them.
+  void ReadPods(const CallContext& context, const std::vector<std::string>& interest);
+  // A callback or a list has failed: the node is looked at again, whether something changes or not.
+  void LookAgain(const std::string& node, absl::Time now);
+  // Looks at the nodes whose pods have been read since the last call; whether there are any.
+  bool TakePods(const CallContext& context, absl::Time now, AttemptLog& log);
 
   const SnapshotOptions options_;
   const std::shared_ptr<WatchCache> cache_;
   const std::size_t driver_;
   ViewMaker views_;
   IncrementalPlanner planner_;
-  WorkerPool readers_;
   DriverParts parts_;
   std::vector<DaemonSet> daemon_sets_;
   std::map<std::string, ControllerRevision> revisions_;  // by name, as a list had them
@@ -53,7 +65,17 @@ class IncrementalPass {
   std::set<std::string> touched_;
   std::map<std::string, std::string> managed_;            // UIDs by name
   std::map<std::string, std::vector<Finding>> findings_;  // by node
-  std::map<std::string, absl::Time> next_read_;           // of pods that could not be read
+  struct Retry {
+    std::optional<absl::Time> due = std::nullopt;  // nullopt: it is being tried
+    int failures = 0;
+  };
+  std::map<std::string, Retry> retries_;  // by node
+  absl::Time now_ = absl::InfinitePast();
+  std::set<std::string> reading_;  // nodes whose pods are being read
+  const std::function<void()> on_read_;
+  std::mutex mutex_;
+  std::map<std::string, absl::Status> read_;  // how it went; guarded by mutex_
+  WorkerPool readers_;                        // last: its threads use the rest
 };
 
 }  // namespace driverupgrade::inline v1::internal

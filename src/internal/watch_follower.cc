@@ -11,6 +11,8 @@ namespace {
 
 // A watch that the server has not ended by itself so long after its time is dead (A19).
 constexpr absl::Duration kWatchSlack = absl::Seconds(30);
+// A watch that has run for so long without a word is quiet, and works.
+constexpr absl::Duration kQuiet = absl::Seconds(30);
 // A watch that ends sooner, in good order and without a word, is no watch.
 constexpr absl::Duration kShortestWatch = absl::Seconds(1);
 // After so many failures without a word in between it begins anew: what it has to tell next may be what breaks it.
@@ -27,16 +29,28 @@ absl::Time WatchFollower::Watch(const CallContext& context) {
   const auto thousandths = static_cast<int>(Hash(name_, round_++) % 1000);
   const absl::Duration timeout = options_.watch_timeout * (1000 + thousandths) / 1000;
   told_ = false;
+  {
+    const std::lock_guard lock(mutex_);
+    began_ = began;
+  }
   const absl::Time deadline = std::min(context.deadline, began + timeout + kWatchSlack);
   const absl::Status ended = Call({.deadline = deadline, .stop = context.stop}, timeout);
   const absl::Time now = options_.clock->Now();
-  if (context.stop.stop_requested() || (ended.ok() && (told_ || now - began >= kShortestWatch))) return now;
-  return ComeAgain(ended, now);
+  const bool worked = ended.ok() && (told_ || now - began >= kShortestWatch);
+  {
+    const std::lock_guard lock(mutex_);
+    began_ = absl::InfiniteFuture();
+    if (worked) {
+      failures_ = 0;
+      Mend();
+    }
+  }
+  return worked || context.stop.stop_requested() ? now : Ended(ended, now);
 }
 
-absl::Time WatchFollower::ComeAgain(const absl::Status& ended, absl::Time now) {
-  if (absl::IsNotFound(ended) && !synced() && TakeAsEmpty()) NoteListed();
+absl::Time WatchFollower::Ended(const absl::Status& ended, absl::Time now) {
   const int failures = NoteFailure(ended, now);
+  if (IsAbsent(ended)) NoteListed();
   if (absl::IsOutOfRange(ended) || failures % kFailuresBeforeList == 0) BeginAnew();
   // Too old a version is in the nature of watches: the first time the list comes at once.
   if (absl::IsOutOfRange(ended) && failures == 1) return now;
@@ -48,16 +62,26 @@ void WatchFollower::NoteListed() {
   {
     const std::lock_guard lock(mutex_);
     first = !std::exchange(synced_, true);
-    error_ = absl::OkStatus();
-    failing_since_ = absl::InfiniteFuture();
+    Mend();
   }
   if (first) on_synced_();
+}
+
+// Where the cluster has no such kind there are no such objects. Once they have been seen, who says so may be wrong.
+bool WatchFollower::IsAbsent(const absl::Status& ended) {
+  if (!absl::IsNotFound(ended)) return false;
+  if (!absent_ && !synced()) absent_ = TakeAsEmpty();
+  return absent_;
 }
 
 void WatchFollower::NoteProgress() {
   told_ = true;
   const std::lock_guard lock(mutex_);
   failures_ = 0;
+  Mend();
+}
+
+void WatchFollower::Mend() {
   error_ = absl::OkStatus();
   failing_since_ = absl::InfiniteFuture();
 }
@@ -76,7 +100,8 @@ bool WatchFollower::synced() const {
 
 absl::Status WatchFollower::Health(absl::Duration patience) const {
   const std::lock_guard lock(mutex_);
-  if (error_.ok() || failing_since_ + patience > options_.clock->Now()) return absl::OkStatus();
+  const absl::Time now = options_.clock->Now();
+  if (error_.ok() || failing_since_ + patience > now || began_ + kQuiet <= now) return absl::OkStatus();
   return absl::UnavailableError(fmt::format("the watch on {} has been failing since {}: {}", name_,
                                             absl::FormatTime(absl::RFC3339_sec, failing_since_, absl::UTCTimeZone()),
                                             Message(error_)));

@@ -44,19 +44,25 @@ class WatchFollower {
 
   // What is held is fresh. Failures stay counted: a watch that fails after each list is to be patient.
   void NoteListed();
+  void NotePresent() { absent_ = false; }
   // The watch tells something, so it works.
   void NoteProgress();
 
  private:
-  absl::Time ComeAgain(const absl::Status& ended, absl::Time now);
+  absl::Time Ended(const absl::Status& ended, absl::Time now);
+  // The kind has not been there yet.
+  bool IsAbsent(const absl::Status& ended);
+  void Mend();
   int NoteFailure(const absl::Status& status, absl::Time now);
 
   const std::string name_;
   const WatchCacheOptions& options_;
   const std::function<void()> on_synced_;
   std::uint64_t round_ = 0;
-  bool told_ = false;  // by the watch that runs
+  bool told_ = false;    // by the watch that runs
+  bool absent_ = false;  // there has never been such a kind
   mutable std::mutex mutex_;
+  absl::Time began_ = absl::InfiniteFuture();  // of the watch that runs
   bool synced_ = false;
   int failures_ = 0;  // since it last told something
   absl::Status error_ = absl::OkStatus();
@@ -100,6 +106,7 @@ class WatchFollowerOf final : public WatchFollower, private WatchSink<T> {
   bool OnList(std::vector<T> objects, std::string_view at) override {
     target_.on_list(std::move(objects));
     params_.resource_version = std::string(at);
+    NotePresent();
     NoteListed();
     return true;
   }

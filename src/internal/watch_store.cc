@@ -8,6 +8,9 @@
 namespace driverupgrade::inline v1::internal {
 namespace {
 
+// Of nodes in what one driver has not taken yet.
+constexpr std::size_t kChangesMax = 20'000;
+
 std::string KeyOf(const Node& node) { return node.name; }
 std::string KeyOf(const Pod& pod) { return pod.ref.ToString(); }
 template <typename T>
@@ -107,7 +110,12 @@ class WatchStore::Notice {
     // A pod that is bound to no node counts for the driver as a whole.
     if (node.empty()) return Facts(driver);
     Wake(driver);
-    store_.drivers_[driver].changes.nodes.insert(node);
+    CacheChanges& changes = store_.drivers_[driver].changes;
+    if (!changes.everything) changes.nodes.insert(node);
+    // Nobody has looked for so long that it is simpler to look at everything: a replica that does not lead.
+    if (changes.nodes.size() <= kChangesMax) return;
+    changes.nodes.clear();
+    changes.everything = true;
   }
   void Changed(const std::string& node) {
     for (std::size_t driver = 0; driver < store_.drivers_.size(); ++driver) Changed(driver, node);
@@ -132,6 +140,13 @@ void WatchStore::PutNode(Node node, Notice& notice) {
   if (!stored || stored->uid != node.uid || stored->unschedulable != node.unschedulable) ForgetPods(node.name, notice);
   notice.Changed(node.name);
   stored = std::make_shared<const Node>(std::move(node));
+}
+
+void WatchStore::NodeWritten(Node node) {
+  Notice notice(*this);
+  if (!nodes_) return;
+  const auto stored = nodes_->find(node.name);
+  if (stored != nodes_->end() && stored->second->uid == node.uid) PutNode(std::move(node), notice);
 }
 
 void WatchStore::DropNode(const std::string& name, Notice& notice) {
@@ -231,7 +246,11 @@ void WatchStore::DriverPodDeleted(std::size_t driver, const Pod& pod) {
 void WatchStore::PutMaintenance(std::size_t driver, NodeMaintenance object, Notice& notice) {
   Driver& into = drivers_[driver];
   const std::string key = KeyOf(object);
-  const std::string node = object.node_name;  // immutable
+  const std::string node = object.node_name;
+  // Immutable, but another object may have taken the name.
+  if (into.maintenances && into.maintenances->contains(key) && into.maintenances->at(key)->node_name != node) {
+    DropMaintenance(driver, key, notice);
+  }
   if (!Put(into.maintenances, std::move(object))) return;
   into.maintenances_by_node[node].insert(key);
   notice.Changed(driver, node);
@@ -275,14 +294,14 @@ void WatchStore::ForgetPods(const std::string& node, Notice& notice) {
 
 void WatchStore::PodsBegin() {
   Notice notice(*this);
-  ++pod_watch_;
+  pods_watched_ = true;
   for (auto& [node, pods] : pods_) ForgetPods(node, notice);
 }
 
 void WatchStore::PodChanged(Pod pod) {
   Notice notice(*this);
   const auto found = pods_.find(pod.node_name);
-  if (found == pods_.end() || (!found->second.known && !found->second.listing)) return;
+  if (found == pods_.end() || !found->second.IsFollowed()) return;
   std::shared_ptr<const Pod>& stored = found->second.pods[pod.ref.uid];
   if (stored && !IsNewerVersion(pod.resource_version, stored->resource_version)) return;
   if (found->second.known) notice.Changed(pod.node_name);
@@ -293,7 +312,7 @@ void WatchStore::PodDeleted(const Pod& pod) {
   Notice notice(*this);
   const auto found = pods_.find(pod.node_name);
   if (found == pods_.end()) return;
-  if (found->second.listing) found->second.deleted.insert(pod.ref.uid);
+  if (!found->second.lists.empty()) found->second.deleted.insert(pod.ref.uid);
   if (found->second.pods.erase(pod.ref.uid) > 0 && found->second.known) notice.Changed(pod.node_name);
 }
 
@@ -312,32 +331,33 @@ void WatchStore::SetInterest(std::size_t driver, std::set<std::string> nodes) {
 std::optional<int> WatchStore::BeginPodList(const std::string& node) {
   const std::lock_guard lock(mutex_);
   const auto found = pods_.find(node);
-  if (found == pods_.end() || pod_watch_ == 0) return std::nullopt;
-  found->second = {.listing = true};
-  return pod_watch_;
+  if (found == pods_.end() || !pods_watched_) return std::nullopt;
+  found->second.lists.insert(++last_ticket_);
+  return last_ticket_;
 }
 
 bool WatchStore::EndPodList(const std::string& node, int ticket, std::vector<Pod> pods) {
   Notice notice(*this);
   const auto found = pods_.find(node);
-  // Void as well if the cordon has changed meanwhile: ForgetPods has ended the listing.
-  if (found == pods_.end() || !found->second.listing || ticket != pod_watch_) return false;
+  if (found == pods_.end() || found->second.lists.erase(ticket) == 0) return false;
   for (Pod& pod : pods) {
     if (found->second.deleted.contains(pod.ref.uid)) continue;
     std::shared_ptr<const Pod>& stored = found->second.pods[pod.ref.uid];
     if (stored && !IsNewerVersion(pod.resource_version, stored->resource_version)) continue;
     stored = std::make_shared<const Pod>(std::move(pod));
   }
-  found->second.deleted.clear();
-  found->second.listing = false;
+  if (found->second.lists.empty()) found->second.deleted.clear();
   found->second.known = true;
   notice.Changed(node);
   return true;
 }
 
-void WatchStore::AbandonPodList(const std::string& node) {
+void WatchStore::AbandonPodList(const std::string& node, int ticket) {
   const std::lock_guard lock(mutex_);
-  if (const auto found = pods_.find(node); found != pods_.end()) found->second = {};
+  const auto found = pods_.find(node);
+  if (found == pods_.end() || found->second.lists.erase(ticket) == 0 || !found->second.lists.empty()) return;
+  found->second.deleted.clear();
+  if (!found->second.known) found->second.pods.clear();
 }
 
 // ----- readers
@@ -355,7 +375,22 @@ void WatchStore::WakeEverybody() {
 
 CacheChanges WatchStore::Take(std::size_t driver) {
   const std::lock_guard lock(mutex_);
-  return std::exchange(drivers_[driver].changes, {});
+  CacheChanges changes = std::exchange(drivers_[driver].changes, {});
+  if (!changes.everything) return changes;
+  if (nodes_) {
+    for (const auto& [name, node] : *nodes_) changes.nodes.insert(name);
+  }
+  for (const auto& [name, pods] : drivers_[driver].pods_by_node) {
+    if (!name.empty()) changes.nodes.insert(name);
+  }
+  return changes;
+}
+
+void WatchStore::Attach(std::size_t driver) {
+  const std::lock_guard lock(mutex_);
+  drivers_[driver].changes = {.everything = true, .driver = true};
+  drivers_[driver].interest.clear();
+  std::erase_if(pods_, [&](const auto& pods) { return !IsWanted(pods.first); });
 }
 
 std::shared_ptr<const Node> WatchStore::FindNode(const std::string& name) const {

@@ -29,6 +29,8 @@ class WatchStore {
   void NodesListed(std::vector<Node> nodes);
   void NodeChanged(Node node);
   void NodeDeleted(const Node& node);
+  // As the answer to a write has it. It may come after the watch has told of something newer, or of the node's end.
+  void NodeWritten(Node node);
 
   void DaemonSetsListed(std::size_t driver, std::vector<DaemonSet> objects);
   void DaemonSetChanged(std::size_t driver, DaemonSet object);
@@ -55,6 +57,8 @@ class WatchStore {
   // Calls all subscribers, changes or not.
   void WakeEverybody();
   CacheChanges Take(std::size_t driver);
+  // Somebody new takes the changes: he is told everything, and what his predecessor was interested in is not his.
+  void Attach(std::size_t driver);
 
   std::shared_ptr<const Node> FindNode(const std::string& name) const;
   std::vector<Node> Nodes(const LabelSelector& selector) const;
@@ -65,11 +69,11 @@ class WatchStore {
   std::optional<std::vector<Pod>> PodsOn(const std::string& node) const;
   void SetInterest(std::size_t driver, std::set<std::string> nodes);
 
-  // Around a list of the node's pods: what the watch tells between the two is kept. The ticket is void if the watch has
-  // begun anew, or nobody is interested any more.
+  // Around a list of the node's pods: what the watch tells between the two is kept. There may be several at once. The
+  // ticket is void if the watch has begun anew, the cordon has changed, or nobody is interested any more.
   std::optional<int> BeginPodList(const std::string& node);
   bool EndPodList(const std::string& node, int ticket, std::vector<Pod> pods);
-  void AbandonPodList(const std::string& node);
+  void AbandonPodList(const std::string& node, int ticket);
 
  private:
   struct Driver {
@@ -80,15 +84,16 @@ class WatchStore {
     Collection<NodeMaintenance> maintenances = std::nullopt;
     std::map<std::string, std::set<std::string>> maintenances_by_node = {};
     std::set<std::string> interest = {};
-    CacheChanges changes = {.driver = true};
+    CacheChanges changes = {.everything = true, .driver = true};
     std::function<void()> on_change = nullptr;
   };
   // The pods of a node of interest.
   struct NodePods {
     bool known = false;
-    bool listing = false;
+    std::set<int> lists = {};                                     // tickets of those under way
     std::map<std::string, std::shared_ptr<const Pod>> pods = {};  // by UID
-    std::set<std::string> deleted = {};                           // UIDs, while a list is under way
+    std::set<std::string> deleted = {};                           // UIDs, while lists are under way
+    bool IsFollowed() const { return known || !lists.empty(); }
   };
   class Notice;
 
@@ -106,7 +111,8 @@ class WatchStore {
   Collection<Node> nodes_ = std::nullopt;
   std::vector<Driver> drivers_;
   std::map<std::string, NodePods> pods_;
-  int pod_watch_ = 0;  // how often the watch on all pods has begun
+  bool pods_watched_ = false;  // the watch on all pods has begun
+  int last_ticket_ = 0;
 };
 
 }  // namespace driverupgrade::inline v1::internal

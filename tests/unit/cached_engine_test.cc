@@ -1,7 +1,10 @@
 // An engine that reads from a cache, and the controller that runs it: on the fake cluster, in virtual time.
 #include <algorithm>
+#include <condition_variable>
 #include <map>
+#include <mutex>
 #include <set>
+#include <thread>
 
 #include "driverupgrade/testing/builders.h"
 #include "driverupgrade/testing/fake_cluster.h"
@@ -23,33 +26,126 @@ using testing::Fleet;
 
 constexpr int kWatches = 5;  // nodes, pods, DaemonSets, revisions, driver pods
 
+/// DaemonSets as they look before their controller has observed the last change.
+class UnobservedSink final : public WatchSink<DaemonSet> {
+ public:
+  explicit UnobservedSink(WatchSink<DaemonSet>& next) : next_(next) {}
+  bool OnList(std::vector<DaemonSet> objects, std::string_view version) override {
+    for (DaemonSet& object : objects) --object.observed_generation;
+    return next_.OnList(std::move(objects), version);
+  }
+  bool OnChange(DaemonSet object, std::string_view version) override {
+    --object.observed_generation;
+    return next_.OnChange(std::move(object), version);
+  }
+  bool OnDelete(DaemonSet object, std::string_view version) override {
+    return next_.OnDelete(std::move(object), version);
+  }
+  bool OnBookmark(std::string_view version) override { return next_.OnBookmark(version); }
+
+ private:
+  WatchSink<DaemonSet>& next_;
+};
+
+/// Holds the calls about one node until they are let go.
+class HoldingFacade final : public ForwardingFacade {
+ public:
+  using ForwardingFacade::ForwardingFacade;
+
+  bool unobserved = false;
+  absl::Status WatchDaemonSets(const CallContext& context, const WatchParams& params,
+                               WatchSink<DaemonSet>& sink) override {
+    UnobservedSink altered(sink);
+    return ForwardingFacade::WatchDaemonSets(context, params, unobserved ? altered : sink);
+  }
+
+  void Hold(const std::string& node) {
+    const std::lock_guard lock(mutex_);
+    held_ = node;
+  }
+  void LetGo() {
+    const std::lock_guard lock(mutex_);
+    held_.clear();
+    let_go_.notify_all();
+  }
+  absl::StatusOr<Node> PatchNode(const CallContext& context, const PatchNodeParams& params) override {
+    Await(params.name);
+    return ForwardingFacade::PatchNode(context, params);
+  }
+  absl::StatusOr<std::vector<Pod>> ListPods(const CallContext& context, const ListPodsParams& params) override {
+    Await(params.node_name);
+    return ForwardingFacade::ListPods(context, params);
+  }
+
+ private:
+  void Await(const std::string& node) {
+    std::unique_lock lock(mutex_);
+    let_go_.wait(lock, [&] { return held_.empty() || held_ != node; });
+  }
+
+  std::mutex mutex_;
+  std::condition_variable let_go_;
+  std::string held_;
+};
+
+class SkewedClock final : public Clock {
+ public:
+  explicit SkewedClock(std::shared_ptr<Clock> clock) : clock_(std::move(clock)) {}
+  absl::Time Now() const override { return clock_->Now() + skew; }
+  bool SleepFor(absl::Duration duration, std::stop_token stop) override {
+    return clock_->SleepFor(duration, std::move(stop));
+  }
+  absl::Duration skew = absl::ZeroDuration();
+
+ private:
+  std::shared_ptr<Clock> clock_;
+};
+
 /// A fleet, a cache that follows it, and an engine and a controller on the cache.
 struct World {
   std::shared_ptr<FakeClock> clock = std::make_shared<FakeClock>();
-  std::shared_ptr<FakeCluster> cluster = std::make_shared<FakeCluster>(clock);
+  std::shared_ptr<FakeCluster> cluster;
   UpgradePolicy policy = {.auto_upgrade = true, .max_parallel = 2, .drain = DrainPolicy{}};
   Fleet fleet = {};
+  std::shared_ptr<HoldingFacade> line = {};
   std::shared_ptr<WatchCache> cache = {};
   std::unique_ptr<UpgradeEngine> engine = {};
   std::unique_ptr<UpgradeController> controller = {};
+  int calls_in_flight = 1;
+  PodFilter uses_driver = nullptr;
+  RestartOnlyPredicate restart_only = nullptr;
   int most_in_progress = 0;
 
-  explicit World(testing::FleetOptions options = {}) {
+  /// Without threads the test turns the cache.
+  explicit World(testing::FleetOptions options = {}, int calls_in_flight = 1, bool threads = true)
+      : cluster(std::make_shared<FakeCluster>(clock, testing::FakeClusterOptions{.watches_follow = threads})),
+        calls_in_flight(calls_in_flight) {
     fleet = AddFleet(*cluster, options);
     const LabelSelector labels = LabelSelector::FromMatchLabels({{"app", fleet.daemon_set}});
     cluster->SetChangeObserver([this](const Change& change) { Watch(change); });
-    cache = *WatchCache::Create(cluster, {.drivers = {{.ns = fleet.ns, .driver_labels = labels}}, .clock = clock});
-    EngineOptions engine_options{.snapshot = {.ns = fleet.ns, .driver_labels = labels}, .cache = cache, .clock = clock};
-    engine_options.executor.calls_in_flight = 1;
-    auto created = UpgradeEngine::Create(Gpu(), cluster, std::move(engine_options));
-    REQUIRE(created.ok());
-    engine = *std::move(created);
+    line = std::make_shared<HoldingFacade>(cluster);
+    cache = *WatchCache::Create(line, {.drivers = {{.ns = fleet.ns, .driver_labels = labels}}, .clock = clock});
+    MakeEngine();
     controller = std::make_unique<UpgradeController>(*engine, cache, ControllerOptions{.clock = clock});
     controller->SetPolicy(policy);
+    if (!threads) return;
     cache->Start();
     Settle();
   }
+  void MakeEngine() {
+    const LabelSelector labels = LabelSelector::FromMatchLabels({{"app", fleet.daemon_set}});
+    EngineOptions options{
+        .snapshot = {.ns = fleet.ns, .driver_labels = labels, .uses_driver = uses_driver, .restart_only = restart_only},
+        .cache = cache,
+        .clock = clock};
+    options.executor.calls_in_flight = calls_in_flight;
+    auto created = UpgradeEngine::Create(Gpu(), line, std::move(options));
+    REQUIRE(created.ok());
+    engine = *std::move(created);
+  }
   ~World() {
+    line->LetGo();
+    if (engine) engine->Quiesce();
     controller.reset();
     cache->Stop();
     cluster->SetChangeObserver(nullptr);
@@ -72,12 +168,23 @@ struct World {
     for (const Call& call : cluster->journal()) count += call.operation == operation;
     return count;
   }
+  static bool IsDone(const Node& node) {
+    const auto label = node.labels.find(Gpu().StateLabel());
+    return label != node.labels.end() && label->second == "upgrade-done" && !node.unschedulable;
+  }
   bool AllDone() const {
     const std::vector<Node> nodes = cluster->nodes();
-    return std::all_of(nodes.begin(), nodes.end(), [](const Node& node) {
-      const auto label = node.labels.find(Gpu().StateLabel());
-      return label != node.labels.end() && label->second == "upgrade-done" && !node.unschedulable;
-    });
+    return std::all_of(nodes.begin(), nodes.end(), IsDone);
+  }
+  /// For an engine with threads: a little time goes by in each step, so that they can keep up.
+  template <typename Condition>
+  bool StepsUntil(Condition condition) {
+    for (int i = 0; i < 60'000 && !condition(); ++i) {
+      controller->Step({});
+      cluster->Advance(absl::Milliseconds(10));
+      std::this_thread::yield();
+    }
+    return condition();
   }
   /// Steps of the controller when something changes and when it says so, at no other time. How long it took.
   absl::Duration RunUntilDone(absl::Duration limit = absl::Hours(2)) {
@@ -109,6 +216,46 @@ TEST_CASE("arch-A10: a rollout from the cache ends like one from lists, and read
   CHECK(world.Count(Operation::kDeletePod) == nodes);
   CHECK(world.Count(Operation::kListNodes) == 0);
   CHECK(world.Count(Operation::kGetNode) == 0);
+}
+
+TEST_CASE("arch-A10: requests in parallel keep the budgets, and end in the same place") {
+  World world({.node_count = 12}, /*calls_in_flight=*/8);
+  world.policy.max_parallel = 4;
+  world.controller->SetPolicy(world.policy);
+  world.cluster->SetTemplate(world.fleet.ns, world.fleet.daemon_set, "rev-2");
+  CHECK(world.StepsUntil([&] { return world.AllDone() && world.Count(Operation::kDeletePod) == 12; }));
+  CHECK(world.most_in_progress == 4);
+}
+
+TEST_CASE("arch-A10: a node whose patch is not answered holds up no other, and gets no second one") {
+  World world({.node_count = 4}, /*calls_in_flight=*/8);
+  world.policy.max_parallel = 2;
+  world.controller->SetPolicy(world.policy);
+  world.line->Hold(world.fleet.node_names[0]);
+  world.cluster->SetTemplate(world.fleet.ns, world.fleet.daemon_set, "rev-2");
+  const auto done = [&](std::size_t node) { return World::IsDone(*world.cluster->node(world.fleet.node_names[node])); };
+  CHECK(world.StepsUntil([&] { return done(1) && done(2) && done(3) && world.Count(Operation::kDeletePod) == 3; }));
+  CHECK_FALSE(done(0));
+  const auto gate = world.engine->Explain(world.fleet.node_names[0]);
+  REQUIRE(gate);
+  CHECK(gate->reason == GateReason::kUnsettled);
+  world.line->LetGo();
+  CHECK(world.StepsUntil([&] { return world.AllDone() && world.Count(Operation::kDeletePod) == 4; }));
+  CHECK(world.most_in_progress <= 2);
+}
+
+TEST_CASE("arch-A11: a list of pods that is not answered holds up no other node") {
+  World world({.node_count = 3}, /*calls_in_flight=*/8);
+  world.policy.max_parallel = 3;
+  world.controller->SetPolicy(world.policy);
+  world.cluster->SetTemplate(world.fleet.ns, world.fleet.daemon_set, "rev-2");
+  // Cordoned, so that only the list is held.
+  REQUIRE(world.StepsUntil([&] { return world.cluster->node(world.fleet.node_names[0])->unschedulable; }));
+  world.line->Hold(world.fleet.node_names[0]);
+  const auto done = [&](std::size_t node) { return World::IsDone(*world.cluster->node(world.fleet.node_names[node])); };
+  CHECK(world.StepsUntil([&] { return done(1) && done(2) && world.Count(Operation::kDeletePod) >= 2; }));
+  world.line->LetGo();
+  CHECK(world.StepsUntil([&] { return world.AllDone() && world.Count(Operation::kDeletePod) == 3; }));
 }
 
 TEST_CASE("arch-A10: an idle engine of 5,000 nodes makes no call but watches in an hour") {
@@ -250,6 +397,110 @@ TEST_CASE("A controller without a policy does nothing, and one with errors is pa
   idle.Step({});
   CHECK(idle.Ready().ok());
   CHECK(idle.Healthy().ok());
+}
+
+TEST_CASE("A controller without a policy waits, and does not turn in place") {
+  World world({.node_count = 1});
+  UpgradeController idle(*world.engine, world.cache, {.clock = world.clock});
+  idle.Notify();
+  idle.Step({});
+  std::jthread later([&idle] { idle.SetPolicy({.auto_upgrade = true}); });
+  idle.Wait(absl::InfiniteFuture(), {});  // returns with the policy: without one there is nothing to return for
+  CHECK(idle.Step({}) < absl::InfiniteFuture());
+  CHECK(idle.status().passes == 1);
+}
+
+TEST_CASE("A corrected policy is tried at once") {
+  World world({.node_count = 1});
+  UpgradeController controller(*world.engine, world.cache, {.clock = world.clock});
+  controller.SetPolicy({.auto_upgrade = true, .max_parallel = -1});
+  for (int i = 0; i < 5; ++i) world.clock->AdvanceTo(controller.Step({}));
+  CHECK(controller.Step({}) > world.clock->Now() + absl::Seconds(30));
+  controller.SetPolicy(world.policy);
+  controller.Step({});
+  CHECK(controller.status().last_error == absl::OkStatus());
+}
+
+TEST_CASE("A clock that is set back does not hold up the upgrade") {
+  World world({.node_count = 1});
+  auto skewed = std::make_shared<SkewedClock>(world.clock);
+  UpgradeController controller(*world.engine, world.cache, {.clock = skewed});
+  controller.SetPolicy(world.policy);
+  controller.Step({});
+  skewed->skew = -absl::Hours(1);
+  controller.Notify();
+  const int passes = controller.status().passes;
+  controller.Step({});
+  CHECK(controller.status().passes == passes + 1);
+}
+
+TEST_CASE("arch-A11: nothing is decided by a cache that cannot follow the cluster") {
+  World world({.node_count = 2}, /*calls_in_flight=*/1, /*threads=*/false);
+  world.cache->Turn({});
+  REQUIRE(world.engine->Reconcile({}, world.policy).ok());
+  for (int i = 0; i < 5; ++i) {
+    world.cluster->FailNext(Operation::kWatchPods, absl::PermissionDeniedError("pods is forbidden"));
+    world.cluster->FailNext(Operation::kWatchPods, absl::PermissionDeniedError("pods is forbidden"));
+    world.cache->Turn({});
+    world.clock->Advance(absl::Seconds(30));
+  }
+  const auto refused = world.engine->Reconcile({}, world.policy);
+  CHECK(refused.status().message().find("pods is forbidden") != std::string::npos);
+  world.cache->Turn({});
+  CHECK(world.engine->Reconcile({}, world.policy).ok());
+}
+
+TEST_CASE("A second engine on the same cache begins with everything") {
+  World world({.node_count = 3}, /*calls_in_flight=*/1, /*threads=*/false);
+  world.cache->Turn({});
+  REQUIRE(world.engine->Reconcile({}, world.policy)->plan.totals.total == 3);
+  world.controller.reset();
+  world.engine.reset();
+  world.MakeEngine();
+  CHECK(world.engine->Reconcile({}, world.policy)->plan.totals.total == 3);
+}
+
+TEST_CASE("A callback that failed is asked again, though nothing changes") {
+  int asked = 0;
+  World world({.node_count = 1}, /*calls_in_flight=*/1, /*threads=*/false);
+  world.uses_driver = [&](const CallContext&, const Pod&) -> absl::StatusOr<bool> {
+    if (++asked <= 2) return absl::UnavailableError("the device plugin is away");
+    return false;
+  };
+  world.controller.reset();
+  world.engine.reset();
+  world.MakeEngine();
+  world.cluster->SetTemplate(world.fleet.ns, world.fleet.daemon_set, "rev-2");
+  std::optional<absl::Time> due = world.clock->Now();
+  for (int i = 0; i < 60 && asked < 3 && due; ++i) {
+    world.cluster->RunUntil(*due);
+    world.cache->Turn({});
+    due = world.engine->Reconcile({}, world.policy)->wake_at;
+  }
+  CHECK(asked >= 3);
+}
+
+TEST_CASE("T7: whether a restart is enough is asked again when the DaemonSet wants another revision") {
+  World world({.node_count = 1}, /*calls_in_flight=*/1, /*threads=*/false);
+  world.restart_only = [](const CallContext&, const Pod&, const ControllerRevision&,
+                          const ControllerRevision&) -> absl::StatusOr<bool> { return true; };
+  world.controller.reset();
+  world.engine.reset();
+  world.MakeEngine();
+  world.cache->Turn({});
+  REQUIRE(world.engine->Reconcile({}, world.policy).ok());
+  // The new revision is there while the DaemonSet looks unobserved (F15); of what comes then, only the DaemonSet is new.
+  world.line->unobserved = true;
+  world.cluster->SetTemplate(world.fleet.ns, world.fleet.daemon_set, "rev-2");
+  world.cache->Turn({});
+  REQUIRE(world.engine->Reconcile({}, world.policy)->plan.nodes.empty());
+  world.line->unobserved = false;
+  world.cluster->FailNext(Operation::kWatchDaemonSets, absl::OutOfRangeError("too old"));
+  world.cache->Turn({});
+  world.cache->Turn({});
+  const auto pass = world.engine->Reconcile({}, world.policy);
+  REQUIRE(pass->plan.nodes.size() == 1);
+  CHECK(pass->plan.nodes[0].to() == UpgradeState::kPodRestartRequired);
 }
 
 TEST_CASE("A cache that does not follow the driver is no cache for its engine") {

@@ -48,7 +48,7 @@ TEST_CASE("A cache is synced when each collection has been read, and says so") {
   CHECK(world.told == 1);  // though there is no change at all
 }
 
-TEST_CASE("A cluster without NodeMaintenances is read as one that has none, and the watch goes on failing") {
+TEST_CASE("A cluster without NodeMaintenances is one that has none, until it has the kind") {
   World world("maintenance");
   for (int i = 0; i < 3; ++i) {
     world.cluster->FailNext(Operation::kWatchNodeMaintenances, absl::NotFoundError("no such kind"));
@@ -57,9 +57,23 @@ TEST_CASE("A cluster without NodeMaintenances is read as one that has none, and 
   }
   CHECK(world.cache->Synced());
   CHECK(world.cache->Maintenances(0, "n1") == std::vector<NodeMaintenance>{});
-  CHECK(world.cache->Health(absl::Minutes(1)).message().find("no such kind") != std::string::npos);
-  world.cache->Turn({});
   CHECK(world.cache->Health(absl::ZeroDuration()).ok());
+  world.cache->Turn({});
+  // Who says now that there is no such kind may be wrong, so what was seen is not forgotten.
+  world.cluster->FailNext(Operation::kWatchNodeMaintenances, absl::NotFoundError("no such kind"));
+  world.cache->Turn({});
+  CHECK(world.cache->Health(absl::ZeroDuration()).message().find("no such kind") != std::string::npos);
+}
+
+TEST_CASE("Nodes that have not been read are not absent, and everything else is the cluster's business") {
+  World world;
+  world.cluster->AddNode(testing::NodeBuilder("n1").Build());
+  CHECK(absl::IsUnavailable(world.cache->GetNode({}, {.name = "n1"}).status()));
+  CHECK(absl::IsUnavailable(world.cache->ListNodes({}, {}).status()));
+  world.cache->Turn({});
+  CHECK(world.cache->GetNode({}, {.name = "n1"}).ok());
+  CHECK(absl::IsNotFound(world.cache->GetPod({}, {.ns = "gpu", .name = "none"}).status()));
+  CHECK(world.cache->ListNodeMaintenances({}, {}).ok());
 }
 
 TEST_CASE("A16: too old a version leads to a list at once, and to nothing lost") {
@@ -123,6 +137,7 @@ TEST_CASE("A watch that ends in good order begins again at once, a quiet one too
   CHECK(world.follower.Pause() == absl::ZeroDuration());
   world.follower.next = {.lives = absl::Minutes(5)};
   CHECK(world.follower.Pause() == absl::ZeroDuration());
+  CHECK(world.follower.Health(absl::ZeroDuration()).ok());
   world.follower.next = {.lives = absl::Milliseconds(10)};
   CHECK(world.follower.Pause() > absl::Milliseconds(500));
   CHECK(world.follower.Health(absl::ZeroDuration()).message().find("ends as soon as it begins") != std::string::npos);

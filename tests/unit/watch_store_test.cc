@@ -182,6 +182,84 @@ TEST_CASE("arch-A11: a list that was overtaken is void") {
   CHECK_FALSE(store.PodsOn("n1"));
 }
 
+TEST_CASE("arch-A11: two lists of one node at once take nothing from each other") {
+  Store store;
+  store.SetInterest(1, {"n1"});
+  const auto first = store.BeginPodList("n1");
+  store.PodChanged(PodAt("late", "n1", "7"));  // after the first list has been served
+  const auto second = store.BeginPodList("n1");
+  REQUIRE((first && second && *first != *second));
+
+  REQUIRE(store.EndPodList("n1", *first, {PodAt("a", "n1", "5")}));
+  CHECK(PodNames(store, "n1") == Names{"a", "late"});
+  store.PodDeleted(PodAt("a", "n1", "8"));
+  REQUIRE(store.EndPodList("n1", *second, {PodAt("a", "n1", "5"), PodAt("late", "n1", "7")}));
+  CHECK(PodNames(store, "n1") == Names{"late"});
+  CHECK_FALSE(store.EndPodList("n1", *second, {}));
+}
+
+TEST_CASE("arch-A11: a list from before the cordon is void, also beside one from after it") {
+  Store store;
+  const auto before = store.BeginPodList("n1");
+  store.NodeChanged(NodeAt("n1", "3"));
+  store.NodeChanged(NodeAt("n1", "4", true));
+  const auto after = store.BeginPodList("n1");
+  CHECK_FALSE(store.EndPodList("n1", *before, {}));
+  CHECK(PodNames(store, "n1") == Names{"unknown"});
+  REQUIRE(store.EndPodList("n1", *after, {PodAt("a", "n1", "5")}));
+  CHECK(PodNames(store, "n1") == Names{"a"});
+}
+
+TEST_CASE("A list that failed leaves what another one has found") {
+  Store store;
+  const auto failing = store.BeginPodList("n1");
+  store.ListPods("n1", {PodAt("a", "n1", "5")});
+  store.AbandonPodList("n1", *failing);
+  CHECK(PodNames(store, "n1") == Names{"a"});
+}
+
+TEST_CASE("The answer to our own write neither revives a node nor overwrites its successor") {
+  Store store;
+  store.NodeDeleted(NodeAt("n1", "5"));
+  store.NodeWritten(NodeAt("n1", "4"));
+  CHECK(store.FindNode("n1") == nullptr);
+
+  Node successor = NodeAt("n1", "7");
+  successor.uid = "another";
+  store.NodeChanged(successor);
+  store.NodeWritten(NodeAt("n1", "6"));
+  CHECK(store.FindNode("n1")->uid == "another");
+}
+
+TEST_CASE("Who comes later is told everything, and so is who has not asked for long") {
+  Store store;
+  store.DriverPodChanged(0, PodAt("driver", "n3", "4"));
+  store.Take(0);
+  store.Attach(0);
+  const CacheChanges first = store.Take(0);
+  CHECK(first.everything);
+  CHECK(first.driver);
+  CHECK(first.nodes == Names{"n1", "n2", "n3"});
+  CHECK_FALSE(store.BeginPodList("n1"));  // the interest was another's
+
+  for (int i = 0; i < 30'000; ++i) {
+    const std::string name = "auto-" + std::to_string(i);
+    store.NodeChanged(NodeAt(name, std::to_string(100 + i)));
+    store.NodeDeleted(NodeAt(name, std::to_string(100 + i)));
+  }
+  const CacheChanges late = store.Take(0);
+  CHECK(late.everything);
+  CHECK(late.nodes == Names{"n1", "n2", "n3"});
+}
+
+TEST_CASE("A NodeMaintenance that was made anew for another node is no longer the first one's") {
+  Store store;
+  store.MaintenanceChanged(0, {.ns = "m", .name = "claim", .uid = "1", .node_name = "n1"});
+  store.MaintenancesListed(0, {{.ns = "m", .name = "claim", .uid = "2", .node_name = "n2"}});
+  CHECK(store.Maintenances(0, "n1")->empty());
+  CHECK(store.Maintenances(0, "n2")->size() == 1);
+}
+
 TEST_CASE("arch-A11: no list before the watch on pods has begun") {
   WatchStore store(1);
   store.SetInterest(0, {"n1"});

@@ -40,9 +40,9 @@ struct CpprestOptions {
   /// Longest time for one Send, from call to last byte, when the context's deadline is later. The API
   /// server's own limit is 60 s.
   absl::Duration request_timeout = absl::Seconds(60);
-  /// A stream on which nothing has come for so long is taken for dead (Unavailable). Must be longer than the
-  /// longest silence of a healthy watch: its timeoutSeconds, or the minute between bookmarks.
-  absl::Duration stream_idle_timeout = absl::Minutes(15);
+  /// A stream on which nothing has come for so long is taken for dead (Unavailable, A19). Should be longer than the
+  /// longest silence of a healthy watch: the minute between bookmarks. A shorter one costs a new watch each time.
+  absl::Duration stream_idle_timeout = absl::Minutes(3);
   /// Bytes of one response body of Send. A body of another status than 2xx is bounded by the same number in
   /// Stream.
   std::size_t body_size_max = std::size_t{64} << 20;

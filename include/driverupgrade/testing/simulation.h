@@ -78,7 +78,7 @@ struct SimulationOptions {
   /// Keep the last lines of what happened.
   bool trace = false;
   std::size_t trace_lines_max = 400;
-  /// Plants the mutant of that number (see mutants.h); 0: none.
+  /// Plants a defect, to see whether it is found: one of MutantNames, from 1 on; 0: none.
   int mutant = 0;
 };
 
@@ -113,6 +113,9 @@ SimulationResult Simulate(std::uint64_t seed, const SimulationOptions& options =
 
 /// For a run that breaks an invariant: options with fewer faults, fewer nodes and less time by which it still does.
 SimulationOptions Shrink(std::uint64_t seed, SimulationOptions options);
+
+/// The defects that can be planted: `uncordons always`, `is blind to the skip label`, ...
+std::vector<std::string> MutantNames();
 
 }  // namespace driverupgrade::inline v1::testing
 

@@ -4,6 +4,7 @@
 #include <stdexcept>
 #include <utility>
 
+#include "driverupgrade/log_sink.h"
 #include "fmt/format.h"
 
 namespace driverupgrade::inline v1::testing::internal {
@@ -31,6 +32,16 @@ class GateObserver final : public Observer {
   World& world_;
 };
 
+// I11: whatever stands on nodes, a log line is one line of printable characters.
+LogSink MakeSuspiciousSink(World& world) {
+  return [&world](const LogRecord& record) {
+    for (const char c : FormatLogfmt(record)) {
+      const auto byte = static_cast<unsigned char>(c);
+      if (byte < 0x20 || byte == 0x7f) world.checker->Fail("I11", "a control character in a log line");
+    }
+  };
+}
+
 std::shared_ptr<SkewedClock> MakeClock(const World& world, Random& random) {
   if (!world.setup.Has(Fault::kClockSkew)) return std::make_shared<SkewedClock>(world.clock, absl::ZeroDuration(), 100);
   // The election's proviso: rates differ by less than 1.5.
@@ -51,6 +62,7 @@ absl::Time SkewedClock::ToBase(absl::Time local) const {
 
 Replica::Replica(World& world, LateRequests& late, int number)
     : world_(world),
+      mutant_(MutantOf(world.options)),
       late_(late),
       number_(number),
       random_(world.seed, fmt::format("replica-{}", number)),
@@ -71,11 +83,15 @@ void Replica::MakeElection(const std::string& name) {
 }
 
 EngineOptions Replica::MakeEngineOptions() {
-  EngineOptions options{
-      .snapshot = {.ns = kDriverNs, .driver_labels = world_.driver_labels},
-      .cache = process_->cache,
-      .clock = clock_,
-      .observer = MakeObserverGroup({world_.checker->MakeObserver(), std::make_shared<GateObserver>(world_)})};
+  std::vector<std::shared_ptr<Observer>> observers = {world_.checker->MakeObserver(),
+                                                      std::make_shared<GateObserver>(world_)};
+  if (world_.setup.Has(Fault::kGarbage)) {
+    observers.push_back(MakeLoggingObserver(world_.identity, MakeSuspiciousSink(world_)));
+  }
+  EngineOptions options{.snapshot = {.ns = kDriverNs, .driver_labels = world_.driver_labels},
+                        .cache = process_->cache,
+                        .clock = clock_,
+                        .observer = MakeObserverGroup(std::move(observers))};
   options.executor.calls_in_flight = 1;
   options.executor.events = world_.setup.events;
   if (world_.setup.validation) options.state_machine.validation_selector = *LabelSelector::Parse("app=validator");
@@ -98,22 +114,32 @@ void Replica::Begin() {
   process_ = std::make_unique<Process>();
   process_->guarded = world_.checker->Guard(name);
   process_->cluster = std::make_shared<FaultyCluster>(world_, process_->guarded, clock_, late_, random_, name);
+  process_->facade = process_->cluster;
+  if (mutant_ != nullptr) process_->facade = Mutate(*mutant_, process_->cluster);
   if (world_.setup.cache) {
     process_->cache = *WatchCache::Create(
-        process_->cluster, {.drivers = {{.ns = kDriverNs, .driver_labels = world_.driver_labels}}, .clock = clock_});
+        process_->facade, {.drivers = {{.ns = kDriverNs, .driver_labels = world_.driver_labels}}, .clock = clock_});
     turn_due_ = world_.Now();
   }
   if (world_.setup.election) MakeElection(name);
-  auto engine = UpgradeEngine::Create(world_.identity, process_->cluster, MakeEngineOptions());
+  auto engine = UpgradeEngine::Create(world_.identity, process_->facade, MakeEngineOptions());
   if (!engine.ok()) {
     world_.checker->Fail("setup", std::string(engine.status().message()));
     return;
   }
   process_->engine = *std::move(engine);
-  process_->controller = std::make_unique<UpgradeController>(
-      *process_->engine, process_->cache,
-      ControllerOptions{.poll_interval = world_.setup.poll_interval, .election = process_->election, .clock = clock_});
-  process_->controller->SetPolicy(world_.policy);
+  const bool led = mutant_ == nullptr || !mutant_->ignores_the_election;
+  process_->controller =
+      std::make_unique<UpgradeController>(*process_->engine, process_->cache,
+                                          ControllerOptions{.poll_interval = world_.setup.poll_interval,
+                                                            .election = led ? process_->election : nullptr,
+                                                            .clock = clock_});
+  process_->controller->SetPolicy(Believed(world_.policy));
+}
+
+UpgradePolicy Replica::Believed(UpgradePolicy policy) const {
+  if (mutant_ != nullptr && mutant_->policy) mutant_->policy(policy);
+  return policy;
 }
 
 absl::Time Replica::due() const { return std::min(due_, turn_due_); }
@@ -125,7 +151,7 @@ void Replica::OnChange() {
 
 void Replica::SetPolicy(const UpgradePolicy& policy) {
   if (!process_ || !process_->controller || busy_) return;  // Step tells it before its next pass
-  process_->controller->SetPolicy(policy);
+  process_->controller->SetPolicy(Believed(policy));
   due_ = std::min(due_, world_.Now());
 }
 
@@ -143,7 +169,7 @@ absl::Time Replica::Turn() {
     if (world_.Now() < trouble_until_) turn_due_ = std::min(turn_due_, world_.Now() + turn_pause_);
   }
   if (process.cluster->crashed()) return absl::InfiniteFuture();
-  process.controller->SetPolicy(world_.policy);
+  process.controller->SetPolicy(Believed(world_.policy));
   process.guarded->BeginPass();
   return clock_->ToBase(process.controller->Step({}));
 }

@@ -12,6 +12,7 @@
 #include "driverupgrade/upgrade_engine.h"
 #include "driverupgrade/watch_cache.h"
 #include "testing/simulation/faulty_cluster.h"
+#include "testing/simulation/mutants.h"
 #include "testing/simulation/random.h"
 #include "testing/simulation/world.h"
 
@@ -65,6 +66,8 @@ class Replica {
   struct Process {
     std::shared_ptr<InvariantChecker::GuardedCluster> guarded = {};
     std::shared_ptr<FaultyCluster> cluster = {};
+    // The cluster as the engine uses it.
+    std::shared_ptr<ClusterFacade> facade = {};
     std::shared_ptr<WatchCache> cache = {};
     std::shared_ptr<LeaderElection> election = {};
     std::unique_ptr<UpgradeEngine> engine = {};
@@ -73,9 +76,12 @@ class Replica {
   void Begin();
   void MakeElection(const std::string& name);
   EngineOptions MakeEngineOptions();
+  // What this replica takes the policy for: another one if a defect is planted.
+  UpgradePolicy Believed(UpgradePolicy policy) const;
   absl::Time Turn();
 
   World& world_;
+  const Mutant* const mutant_;
   LateRequests& late_;
   const int number_;
   Random random_;

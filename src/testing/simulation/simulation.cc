@@ -189,6 +189,7 @@ class Simulation {
     if (std::string left = WhatIsNotDone(world_); !left.empty())
       world_.checker->Fail("L1", "done, but not for good: " + left);
     if (std::string left = WhatIsLeft(world_); !left.empty()) world_.checker->Fail("L2", left);
+    if (std::string wrong = WrongTotals(); !wrong.empty()) world_.checker->Fail("L6", wrong);
     for (const auto& replica : replicas_) replica->Stop();
     const std::optional<Lease> lease = world_.cluster->lease(kDriverNs, "driver-upgrade");
     if (lease && !lease->holder.empty()) {
@@ -196,7 +197,23 @@ class Simulation {
     }
   }
 
+  // L6: what a replica that leads reports is what is.
+  std::string WrongTotals() const {
+    int nodes = 0;
+    for (const Node& node : world_.cluster->nodes()) nodes += node.labels.contains("zone");
+    for (const auto& replica : replicas_) {
+      if (replica->controller() == nullptr) continue;
+      const ControllerStatus status = replica->controller()->status();
+      if (!status.leading || (status.totals.done == nodes && status.totals.in_progress == 0)) continue;
+      return fmt::format("{} of {} nodes are reported done, {} in progress, though all are done", status.totals.done,
+                         nodes, status.totals.in_progress);
+    }
+    return "";
+  }
+
   SimulationResult Finish() {
+    // What the cluster has yet to do, it does unseen.
+    world_.checker->OnChange(nullptr);
     SimulationResult result = std::move(world_.result);
     result.violation = world_.checker->violation();
     result.upgrades = world_.checker->upgrades();

@@ -114,6 +114,7 @@ Arguments Parse(int argc, char** argv) {
     const std::string name = argv[i];
     if (name == "--trace") {
       arguments.trace = arguments.options.trace = true;
+      arguments.options.trace_lines_max = 1'000'000;
     } else if (name == "--coverage") {
       arguments.coverage = true;
     } else if (name == "--twice") {

@@ -23,8 +23,16 @@ class Administrator final : public Actor {
       const bool lift = node.unschedulable && (theirs || world_.checker->CordonIsUncertain(node.name));
       world_.cluster->EditNode(node.name, [&](Node& edited) {
         edited.labels.erase(world_.identity.SkipUpgradeLabel());
-        const auto state = edited.labels.find(world_.identity.StateLabel());
-        if (state != edited.labels.end() && !IsOrdinary(state->second)) edited.labels.erase(state);
+        auto state = edited.labels.find(world_.identity.StateLabel());
+        if (state != edited.labels.end() && !IsOrdinary(state->second)) {
+          edited.labels.erase(state);
+          state = edited.labels.end();
+        }
+        // A failed node of which somebody has erased at what revision it failed: another try has to be asked for.
+        const bool failed = state != edited.labels.end() && state->second == "upgrade-failed";
+        if (failed && !edited.annotations.contains(world_.identity.FailedRevisionAnnotation())) {
+          state->second = "upgrade-required";
+        }
         if (lift) edited.unschedulable = false;
       });
     }

@@ -8,12 +8,13 @@
 
 namespace driverupgrade::inline v1 {
 
-std::vector<AdmissionDecision> Admit(const UpgradeBudget& budget, bool paused, std::vector<Candidate> candidates) {
+std::vector<AdmissionDecision> Admit(const UpgradeBudget& budget, bool paused, std::vector<Candidate> candidates,
+                                     int ahead) {
   std::sort(candidates.begin(), candidates.end(), [](const Candidate& a, const Candidate& b) {
     return std::tie(a.own_node, a.node) < std::tie(b.own_node, b.node);
   });
   internal::AdmissionRound round(budget, paused);
-  int place = 0;
+  int place = ahead;
   std::vector<AdmissionDecision> decisions;
   decisions.reserve(candidates.size());
   for (Candidate& candidate : candidates) {

@@ -1,6 +1,7 @@
 #include "driverupgrade/admission_grants.h"
 
 #include <algorithm>
+#include <map>
 #include <optional>
 #include <utility>
 
@@ -16,6 +17,15 @@ std::optional<std::string> Kept(const std::string& version, const NodeReading& n
   if (version.empty()) return node.resource_version;
   if (!node.holds_slot && IsNewerVersion(node.resource_version, version)) return std::nullopt;
   return version;
+}
+
+// Whether the node may be given a grant, or use the one that it has.
+bool MayHave(const Grants& grants, const NodeReading& node, std::size_t grants_max) {
+  const auto kept = grants.find(node.uid);
+  if (kept == grants.end()) return !node.holds_slot && grants.size() < grants_max;
+  // A grant that is kept is for this version, at which one patch can be applied at most however many are sent; or the
+  // node was read before another replica renewed it.
+  return kept->second == node.resource_version;
 }
 
 // Up to the next separator, which is taken away too.
@@ -40,10 +50,12 @@ NodeReading ReadingOf(const NodeView& view, const DriverIdentity& identity, cons
           .holds_slot = TallyOf(view, identity, policy).slots > 0};
 }
 
-bool Counts(const Grants& grants, const NodeReading& node) {
+std::optional<std::string> KeptGrant(const Grants& grants, const NodeReading& node) {
   const auto grant = grants.find(node.uid);
-  return grant != grants.end() && Kept(grant->second, node).has_value();
+  return grant == grants.end() ? std::nullopt : Kept(grant->second, node);
 }
+
+bool Counts(const Grants& grants, const NodeReading& node) { return KeptGrant(grants, node).has_value(); }
 
 bool IsCurrent(const Grants& grants, const NodeReading& node) {
   const auto grant = grants.find(node.uid);
@@ -59,7 +71,9 @@ Tally WithGrant(Tally tally) {
 std::vector<AdmissionDecision> AdmitGrantedFirst(const UpgradeBudget& without, const UpgradeBudget& with, bool paused,
                                                  std::vector<Candidate> granted, std::vector<Candidate> others) {
   std::vector<AdmissionDecision> decisions = Admit(without, paused, std::move(granted));
-  std::vector<AdmissionDecision> rest = Admit(with, paused, std::move(others));
+  const auto refused =
+      std::count_if(decisions.begin(), decisions.end(), [](const auto& one) { return one.gate.has_value(); });
+  std::vector<AdmissionDecision> rest = Admit(with, paused, std::move(others), static_cast<int>(refused));
   decisions.insert(decisions.end(), std::make_move_iterator(rest.begin()), std::make_move_iterator(rest.end()));
   return decisions;
 }
@@ -70,17 +84,11 @@ GrantDecision DecideGrants(const Grants& grants, const std::vector<NodeReading>&
   std::map<std::string_view, const NodeReading*> by_uid;
   for (const NodeReading& node : nodes) {
     by_uid.emplace(node.uid, &node);
-    const auto grant = grants.find(node.uid);
-    if (grant == grants.end()) continue;
-    if (std::optional<std::string> kept = Kept(grant->second, node)) decision.grants[node.uid] = *std::move(kept);
+    if (std::optional<std::string> kept = KeptGrant(grants, node)) decision.grants[node.uid] = *std::move(kept);
   }
   for (const std::string& uid : wanted) {
     const auto node = by_uid.find(uid);
-    const auto kept = decision.grants.find(uid);
-    const bool is_kept = kept != decision.grants.end();
-    // A grant that is kept is for this version, or the node was read before another replica renewed it.
-    const bool fits = is_kept ? kept->second == node->second->resource_version : decision.grants.size() < grants_max;
-    if (node == by_uid.end() || node->second->holds_slot || !fits) {
+    if (node == by_uid.end() || !MayHave(decision.grants, *node->second, grants_max)) {
       decision.held_back.push_back(uid);
       continue;
     }

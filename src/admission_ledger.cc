@@ -13,7 +13,7 @@ constexpr std::size_t kKeyLengthMax = 253;
 
 absl::Status CheckOperations(const ClusterFacade& cluster) {
   for (const Operation operation :
-       {Operation::kGetConfigMap, Operation::kCreateConfigMap, Operation::kUpdateConfigMap}) {
+       {Operation::kGetConfigMap, Operation::kCreateConfigMap, Operation::kPatchConfigMap}) {
     if (!cluster.Supports(operation)) {
       return absl::UnimplementedError(fmt::format("the cluster facade does not implement {}", ToString(operation)));
     }
@@ -84,10 +84,14 @@ absl::StatusOr<GrantDecision> AdmissionLedger::Settle(const CallContext& context
 }
 
 absl::Status AdmissionLedger::Store(const CallContext& context, std::string text) {
-  ConfigMap next = stored_.value_or(ConfigMap{.ns = options_.ns, .name = options_.name});
-  next.data[key_] = std::move(text);
   absl::StatusOr<ConfigMap> written =
-      stored_ ? cluster_->UpdateConfigMap(context, next) : cluster_->CreateConfigMap(context, next);
+      stored_ ? cluster_->PatchConfigMap(context, {.ns = options_.ns,
+                                                   .name = options_.name,
+                                                   .uid = stored_->uid,
+                                                   .resource_version = stored_->resource_version,
+                                                   .data = {{key_, std::move(text)}}})
+              : cluster_->CreateConfigMap(
+                    context, {.ns = options_.ns, .name = options_.name, .data = {{key_, std::move(text)}}});
   if (!written.ok()) {
     // Whatever is there now has to be read before it can be changed; but for a clear refusal, it is as it was.
     known_ = WasNotApplied(written.status()) && !absl::IsNotFound(written.status()) &&

@@ -46,7 +46,7 @@ std::string_view ToString(Operation operation) {
     case Operation::kCreateLease: return "create lease";
     case Operation::kUpdateLease: return "update lease";
     case Operation::kCreateConfigMap: return "create config map";
-    case Operation::kUpdateConfigMap: return "update config map";
+    case Operation::kPatchConfigMap: return "patch config map";
     case Operation::kRecordEvent: return "record event";
   }
   return "unknown operation";
@@ -187,8 +187,8 @@ absl::StatusOr<ConfigMap> ClusterWriter::CreateConfigMap(const CallContext&, con
   return NotImplemented(Operation::kCreateConfigMap);
 }
 
-absl::StatusOr<ConfigMap> ClusterWriter::UpdateConfigMap(const CallContext&, const ConfigMap&) {
-  return NotImplemented(Operation::kUpdateConfigMap);
+absl::StatusOr<ConfigMap> ClusterWriter::PatchConfigMap(const CallContext&, const PatchConfigMapParams&) {
+  return NotImplemented(Operation::kPatchConfigMap);
 }
 
 absl::Status ClusterWriter::RecordEvent(const CallContext&, const RecordEventParams&) {
@@ -314,8 +314,9 @@ absl::StatusOr<ConfigMap> ForwardingFacade::CreateConfigMap(const CallContext& c
   return next_->CreateConfigMap(context, config_map);
 }
 
-absl::StatusOr<ConfigMap> ForwardingFacade::UpdateConfigMap(const CallContext& context, const ConfigMap& config_map) {
-  return next_->UpdateConfigMap(context, config_map);
+absl::StatusOr<ConfigMap> ForwardingFacade::PatchConfigMap(const CallContext& context,
+                                                           const PatchConfigMapParams& params) {
+  return next_->PatchConfigMap(context, params);
 }
 
 absl::Status ForwardingFacade::RecordEvent(const CallContext& context, const RecordEventParams& params) {

@@ -16,6 +16,7 @@ std::string_view ToString(FindingCode code) {
     case FindingCode::kForeignCordon: return "ForeignCordon";
     case FindingCode::kClaimLeftBehind: return "ClaimLeftBehind";
     case FindingCode::kHookFailed: return "HookFailed";
+    case FindingCode::kLedger: return "Ledger";
     case FindingCode::kReadFailed: return "ReadFailed";
   }
   return "";

@@ -8,6 +8,7 @@ std::string_view ToString(GateReason reason) {
     case GateReason::kMaxUnavailable: return "MaxUnavailable";
     case GateReason::kMaxFailures: return "MaxFailures";
     case GateReason::kPaused: return "Paused";
+    case GateReason::kLedger: return "Ledger";
     case GateReason::kSkipLabel: return "SkipLabel";
     case GateReason::kCordoned: return "Cordoned";
     case GateReason::kFrozen: return "Frozen";

@@ -15,9 +15,11 @@ class IncrementalPlanner::Impl {
   void SetPolicy(const UpgradePolicy& policy);
   void SetDriver(std::shared_ptr<const DriverFacts> driver, std::vector<Finding> findings);
   void SetActiveSince(absl::Time active_since);
+  void SetGrants(const Grants& grants);
   void Update(std::shared_ptr<const NodeView> view);
   void Remove(const std::string& name);
   PlanUpdate Advance(absl::Time now);
+  PlanUpdate Withhold(const std::map<std::string, Gate>& gates);
   std::optional<Gate> Explain(const std::string& name) const;
   Plan FullPlan() const;
   std::uint64_t judgements() const { return judgements_; }
@@ -28,39 +30,55 @@ class IncrementalPlanner::Impl {
     std::shared_ptr<const NodeView> view;
     // nullopt: not judged yet.
     std::optional<Verdict> verdict = std::nullopt;
+    internal::GrantShare share = {};
   };
 
   // The nodes to be judged, and those that are gone.
   Names TakeDue(absl::Time now);
   void JudgeNode(const std::string& name, Entry& entry, bool admitted);
-  // Adds a verdict to the sums and sets below, or takes it out of them.
-  void Enlist(const std::string& name, const Verdict& verdict);
-  void Withdraw(const std::string& name, const Verdict& verdict);
+  void AdmitFrom(internal::AdmissionQueue& queue, const UpgradeBudget& budget, Names& touched);
+  // Adds a node's verdict, if there is one, to the sums and sets below, or takes it out of them.
+  void Enlist(const std::string& name, Entry& entry);
+  void Withdraw(const std::string& name, const Entry& entry);
+  // The grant, or the node, of that UID has come or gone.
+  void Locate(const std::string& uid);
+  // The first of the nodes of that UID.
+  std::set<std::pair<std::string, std::string>>::const_iterator FirstOf(const std::string& uid) const {
+    return names_.lower_bound({uid, ""});
+  }
+  internal::AdmissionQueue& QueueOf(const Entry& entry) { return entry.share.first ? granted_ : queue_; }
+  const internal::AdmissionQueue& QueueOf(const Entry& entry) const { return entry.share.first ? granted_ : queue_; }
   // What is told of a node; without the place in the queue.
   std::optional<NodeGate> GateToTell(const std::string& name) const;
   bool IsTold(const NodeGate& gate) const;
   void TellGates(const Names& names, PlanUpdate& update);
   Plan PlanWithoutGates() const;
+  std::vector<NodeReading> Readings() const;
 
   const StateMachine machine_;
   UpgradePolicy policy_ = {};
   std::shared_ptr<const DriverFacts> driver_ = std::make_shared<const DriverFacts>();
   std::vector<Finding> findings_ = {};
   absl::Time active_since_ = absl::InfinitePast();
+  Grants grants_ = {};
   // Of the last Advance.
   absl::Time now_ = absl::InfinitePast();
   Tally totals_ = {};
   UpgradeBudget budget_ = {};
 
   std::map<std::string, Entry> nodes_;
+  std::set<std::pair<std::string, std::string>> names_;  // by UID
+  Names elsewhere_;                                      // UIDs that have a grant but no node
   bool all_changed_ = false;
   Names changed_;
   // Over the verdicts of all nodes.
-  Tally tally_ = {};
+  internal::Sums sums_ = {};
   Names acting_;
   Names interested_;
   Names with_findings_;
+  Names in_ledger_;  // they have a grant or need one
   std::set<std::pair<absl::Time, std::string>> wakes_;
+  internal::AdmissionQueue granted_;  // goes first
   internal::AdmissionQueue queue_;
   // The gates that the caller knows of.
   std::map<std::string, NodeGate> told_;
@@ -86,17 +104,53 @@ void IncrementalPlanner::Impl::SetActiveSince(absl::Time active_since) {
   all_changed_ = true;
 }
 
+void IncrementalPlanner::Impl::SetGrants(const Grants& grants) {
+  if (grants == grants_) return;
+  const Grants before = std::exchange(grants_, grants);
+  Names uids;
+  for (const auto& [uid, version] : before) {
+    if (const auto now = grants_.find(uid); now == grants_.end() || now->second != version) uids.insert(uid);
+  }
+  for (const auto& [uid, version] : grants_) {
+    if (!before.contains(uid)) uids.insert(uid);
+  }
+  for (const std::string& uid : uids) {
+    Locate(uid);
+    for (auto name = FirstOf(uid); name != names_.end() && name->first == uid; ++name) changed_.insert(name->second);
+  }
+}
+
+void IncrementalPlanner::Impl::Locate(const std::string& uid) {
+  const auto name = FirstOf(uid);
+  const bool is_here = name != names_.end() && name->first == uid;
+  if (grants_.contains(uid) && !is_here) {
+    elsewhere_.insert(uid);
+  } else {
+    elsewhere_.erase(uid);
+  }
+}
+
 void IncrementalPlanner::Impl::Update(std::shared_ptr<const NodeView> view) {
-  Entry& entry = nodes_[view->node.name];
-  if (entry.view == nullptr || *entry.view != *view) changed_.insert(view->node.name);
-  entry.view = std::move(view);
+  const std::string& name = view->node.name;
+  Entry& entry = nodes_[name];
+  if (entry.view == nullptr || *entry.view != *view) changed_.insert(name);
+  const std::shared_ptr<const NodeView> before = std::exchange(entry.view, view);
+  if (before != nullptr && before->node.uid == view->node.uid) return;
+  names_.insert({view->node.uid, name});
+  Locate(view->node.uid);
+  if (before == nullptr) return;
+  names_.erase({before->node.uid, name});
+  Locate(before->node.uid);
 }
 
 void IncrementalPlanner::Impl::Remove(const std::string& name) {
   const auto found = nodes_.find(name);
   if (found == nodes_.end()) return;
-  if (found->second.verdict) Withdraw(name, *found->second.verdict);
+  Withdraw(name, found->second);
+  const std::string uid = found->second.view->node.uid;
   nodes_.erase(found);
+  names_.erase({uid, name});
+  Locate(uid);
   changed_.insert(name);
 }
 
@@ -107,13 +161,35 @@ PlanUpdate IncrementalPlanner::Impl::Advance(absl::Time now) {
       JudgeNode(name, found->second, /*admitted=*/false);
     }
   }
-  totals_ = internal::Totals(tally_, *driver_, policy_);
+  const internal::Sums sums = sums_.AndElsewhere(elsewhere_.size());
+  totals_ = internal::Totals(sums.with, *driver_, policy_);
   budget_ = ComputeBudget(totals_, policy_);
-  for (const Candidate& candidate : queue_.Admit(budget_, policy_.paused)) {
+  AdmitFrom(granted_, ComputeBudget(internal::Totals(sums.without, *driver_, policy_), policy_), touched);
+  AdmitFrom(queue_, budget_, touched);
+  PlanUpdate update{.plan = PlanWithoutGates()};
+  TellGates(touched, update);
+  return update;
+}
+
+void IncrementalPlanner::Impl::AdmitFrom(internal::AdmissionQueue& queue, const UpgradeBudget& budget, Names& touched) {
+  for (const Candidate& candidate : queue.Admit(budget, policy_.paused)) {
     JudgeNode(candidate.node, nodes_.at(candidate.node), /*admitted=*/true);
     touched.insert(candidate.node);
   }
-  for (std::string& name : queue_.ChangedRefusals()) touched.insert(std::move(name));
+  for (std::string& name : queue.ChangedRefusals()) touched.insert(std::move(name));
+}
+
+PlanUpdate IncrementalPlanner::Impl::Withhold(const std::map<std::string, Gate>& gates) {
+  Names touched;
+  for (const auto& [name, gate] : gates) {
+    const auto found = nodes_.find(name);
+    if (found == nodes_.end() || !found->second.verdict) continue;
+    Withdraw(name, found->second);
+    internal::Withhold(gate, *found->second.verdict);
+    Enlist(name, found->second);
+    changed_.insert(name);
+    touched.insert(name);
+  }
   PlanUpdate update{.plan = PlanWithoutGates()};
   TellGates(touched, update);
   return update;
@@ -133,35 +209,42 @@ auto IncrementalPlanner::Impl::TakeDue(absl::Time now) -> Names {
 }
 
 void IncrementalPlanner::Impl::JudgeNode(const std::string& name, Entry& entry, bool admitted) {
-  if (entry.verdict) Withdraw(name, *entry.verdict);
+  Withdraw(name, entry);
   entry.verdict = machine_.Judge(*entry.view, *driver_, policy_, now_, active_since_, admitted);
-  Enlist(name, *entry.verdict);
+  Enlist(name, entry);
   ++judgements_;
 }
 
-void IncrementalPlanner::Impl::Enlist(const std::string& name, const Verdict& verdict) {
-  tally_ += verdict.tally;
+void IncrementalPlanner::Impl::Enlist(const std::string& name, Entry& entry) {
+  const Verdict& verdict = *entry.verdict;
+  entry.share = internal::ShareOf(grants_, *entry.view, verdict);
+  sums_.Add(verdict.tally, entry.share);
   if (!verdict.plan.empty()) acting_.insert(name);
   if (verdict.pod_interest) interested_.insert(name);
   if (!verdict.findings.empty()) with_findings_.insert(name);
+  if (entry.share.granted || verdict.plan.needs_grant) in_ledger_.insert(name);
   if (verdict.wake_at) wakes_.emplace(*verdict.wake_at, name);
-  if (verdict.candidate) queue_.Add(*verdict.candidate);
+  if (verdict.candidate) QueueOf(entry).Add(*verdict.candidate);
 }
 
-void IncrementalPlanner::Impl::Withdraw(const std::string& name, const Verdict& verdict) {
-  tally_ -= verdict.tally;
+void IncrementalPlanner::Impl::Withdraw(const std::string& name, const Entry& entry) {
+  if (!entry.verdict) return;
+  const Verdict& verdict = *entry.verdict;
+  sums_.Subtract(verdict.tally, entry.share);
   acting_.erase(name);
   interested_.erase(name);
   with_findings_.erase(name);
+  in_ledger_.erase(name);
   if (verdict.wake_at) wakes_.erase({*verdict.wake_at, name});
-  if (verdict.candidate) queue_.Remove(*verdict.candidate);
+  if (verdict.candidate) QueueOf(entry).Remove(*verdict.candidate);
 }
 
 Plan IncrementalPlanner::Impl::PlanWithoutGates() const {
   Plan plan{.totals = totals_,
             .budget = budget_,
             .findings = findings_,
-            .pod_interest = std::vector(interested_.begin(), interested_.end())};
+            .pod_interest = std::vector(interested_.begin(), interested_.end()),
+            .readings = Readings()};
   for (const std::string& name : acting_) plan.nodes.push_back(nodes_.at(name).verdict->plan);
   for (const std::string& name : with_findings_) {
     const std::vector<Finding>& found = nodes_.at(name).verdict->findings;
@@ -171,11 +254,22 @@ Plan IncrementalPlanner::Impl::PlanWithoutGates() const {
   return plan;
 }
 
+std::vector<NodeReading> IncrementalPlanner::Impl::Readings() const {
+  std::vector<NodeReading> readings;
+  for (const std::string& name : in_ledger_) {
+    const Entry& entry = nodes_.at(name);
+    readings.push_back(internal::ReadingOf(*entry.view, *entry.verdict));
+  }
+  for (const std::string& uid : elsewhere_) readings.push_back(internal::ReadingElsewhere(uid, grants_.at(uid)));
+  return readings;
+}
+
 std::optional<NodeGate> IncrementalPlanner::Impl::GateToTell(const std::string& name) const {
   const auto found = nodes_.find(name);
   if (found == nodes_.end()) return std::nullopt;
   const Verdict& verdict = *found->second.verdict;
-  const std::optional<Gate> gate = verdict.candidate ? queue_.Refusal(*verdict.candidate) : verdict.gate;
+  const std::optional<Gate> gate =
+      verdict.candidate ? QueueOf(found->second).Refusal(*verdict.candidate) : verdict.gate;
   if (!gate) return std::nullopt;
   return NodeGate{.node = name, .state = verdict.plan.to(), .gate = *gate};
 }
@@ -204,12 +298,15 @@ std::optional<Gate> IncrementalPlanner::Impl::Explain(const std::string& name) c
   const auto found = nodes_.find(name);
   if (found == nodes_.end() || !found->second.verdict) return std::nullopt;
   const Verdict& verdict = *found->second.verdict;
-  return verdict.candidate ? queue_.RefusalAtPlace(*verdict.candidate) : verdict.gate;
+  if (!verdict.candidate) return verdict.gate;
+  const bool first = found->second.share.first;
+  return QueueOf(found->second).RefusalAtPlace(*verdict.candidate, first ? 0 : granted_.size());
 }
 
 Plan IncrementalPlanner::Impl::FullPlan() const {
-  Plan plan{.totals = totals_, .budget = budget_, .findings = findings_};
-  const std::map<std::string, Gate> refusals = queue_.AllRefusals();
+  Plan plan{.totals = totals_, .budget = budget_, .findings = findings_, .readings = Readings()};
+  std::map<std::string, Gate> refusals = granted_.AllRefusals(0);
+  refusals.merge(queue_.AllRefusals(granted_.size()));
   for (const auto& [name, entry] : nodes_) {
     if (!entry.verdict) continue;
     Verdict verdict = *entry.verdict;
@@ -226,9 +323,11 @@ void IncrementalPlanner::SetDriver(std::shared_ptr<const DriverFacts> driver, st
   impl_->SetDriver(std::move(driver), std::move(findings));
 }
 void IncrementalPlanner::SetActiveSince(absl::Time active_since) { impl_->SetActiveSince(active_since); }
+void IncrementalPlanner::SetGrants(const Grants& grants) { impl_->SetGrants(grants); }
 void IncrementalPlanner::Update(std::shared_ptr<const NodeView> view) { impl_->Update(std::move(view)); }
 void IncrementalPlanner::Remove(const std::string& node) { impl_->Remove(node); }
 PlanUpdate IncrementalPlanner::Advance(absl::Time now) { return impl_->Advance(now); }
+PlanUpdate IncrementalPlanner::Withhold(const std::map<std::string, Gate>& gates) { return impl_->Withhold(gates); }
 std::optional<Gate> IncrementalPlanner::Explain(const std::string& node) const { return impl_->Explain(node); }
 Plan IncrementalPlanner::FullPlan() const { return impl_->FullPlan(); }
 std::uint64_t IncrementalPlanner::judgements() const { return impl_->judgements(); }

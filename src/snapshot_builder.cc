@@ -4,6 +4,7 @@
 #include <set>
 #include <utility>
 
+#include "driverupgrade/admission_grants.h"
 #include "fmt/format.h"
 #include "internal/status_macros.h"
 #include "internal/view_maker.h"
@@ -32,6 +33,18 @@ std::optional<MaintenancesByNode> ListMaintenances(const CallContext& context, C
   return by_node;
 }
 
+// What becomes of the grant of a managed node is decided by its view. Another node holds none of our slots, unless a
+// patch at the granted version is under way.
+void KeepGrant(const Grants& grants, const Node& node, bool is_managed, Grants& standing) {
+  const auto grant = grants.find(node.uid);
+  if (grant == grants.end()) return;
+  if (is_managed) {
+    standing.insert(*grant);
+  } else if (auto kept = KeptGrant(grants, {.uid = node.uid, .resource_version = node.resource_version})) {
+    standing.emplace(node.uid, *std::move(kept));
+  }
+}
+
 }  // namespace
 
 SnapshotBuilder::SnapshotBuilder(DriverIdentity identity, std::shared_ptr<ClusterReader> cluster,
@@ -42,7 +55,8 @@ SnapshotBuilder::SnapshotBuilder(DriverIdentity identity, std::shared_ptr<Cluste
 
 SnapshotBuilder::~SnapshotBuilder() = default;
 
-absl::StatusOr<ClusterSnapshot> SnapshotBuilder::Build(const CallContext& context, AttemptLog& log) {
+absl::StatusOr<ClusterSnapshot> SnapshotBuilder::Build(const CallContext& context, AttemptLog& log,
+                                                       const Grants& grants) {
   views_->BeginPass();
   // Nodes come first: whatever is read later is at least as new as the cordons seen here.
   DRIVERUPGRADE_ASSIGN_OR_RETURN(std::vector<Node> nodes, cluster_->ListNodes(context, {}));
@@ -72,7 +86,9 @@ absl::StatusOr<ClusterSnapshot> SnapshotBuilder::Build(const CallContext& contex
     internal::NodeParts parts{.node = std::move(node)};
     if (auto pods = pods_by_node.extract(parts.node.name)) parts.driver_pods = std::move(pods.mapped());
     if (maintenances) parts.maintenances = std::move((*maintenances)[parts.node.name]);
-    if (!views_->IsManaged(parts)) continue;
+    const bool is_managed = views_->IsManaged(parts);
+    KeepGrant(grants, parts.node, is_managed, snapshot.grants);
+    if (!is_managed) continue;
     managed.insert(parts.node.name);
     snapshot.nodes.push_back(
         std::make_shared<const NodeView>(views_->Make(context, std::move(parts), driver, log, snapshot.findings)));

@@ -65,6 +65,19 @@ bool MayAct(Walk& walk) {
   return true;
 }
 
+// Of the nodes that have a grant or need one; `elsewhere` are the grants of other nodes.
+std::vector<NodeReading> ReadingsOf(const ClusterSnapshot& snapshot, const std::vector<Verdict>& verdicts,
+                                    const Grants& elsewhere) {
+  std::vector<NodeReading> readings;
+  for (std::size_t i = 0; i < verdicts.size(); ++i) {
+    const NodeView& view = *snapshot.nodes[i];
+    if (!verdicts[i].plan.needs_grant && !snapshot.grants.contains(view.node.uid)) continue;
+    readings.push_back(internal::ReadingOf(view, verdicts[i]));
+  }
+  for (const auto& [uid, version] : elsewhere) readings.push_back(internal::ReadingElsewhere(uid, version));
+  return readings;
+}
+
 }  // namespace
 
 StateMachine::StateMachine(DriverIdentity identity, StateMachineOptions options)
@@ -114,23 +127,29 @@ NodePlan StateMachine::Release(const NodeView& view, absl::Time now) const {
 
 Plan StateMachine::Step(const ClusterSnapshot& snapshot, const UpgradePolicy& policy, absl::Time now) const {
   Plan plan{.findings = snapshot.findings};
-  Tally nodes;
+  internal::Sums nodes;
+  Grants elsewhere = snapshot.grants;
   std::vector<Verdict> verdicts;
-  std::vector<Candidate> candidates;
+  std::vector<Candidate> granted;
+  std::vector<Candidate> others;
   std::map<std::string, std::size_t> index;  // of the candidates' verdicts
   verdicts.reserve(snapshot.nodes.size());
   for (const std::shared_ptr<const NodeView>& view : snapshot.nodes) {
     verdicts.push_back(Judge(*view, *snapshot.driver, policy, now, snapshot.active_since, /*admitted=*/false));
     const Verdict& verdict = verdicts.back();
-    nodes += verdict.tally;
-    if (verdict.candidate) {
-      candidates.push_back(*verdict.candidate);
-      index[view->node.name] = verdicts.size() - 1;
-    }
+    const internal::GrantShare share = internal::ShareOf(snapshot.grants, *view, verdict);
+    elsewhere.erase(view->node.uid);
+    nodes.Add(verdict.tally, share);
+    if (!verdict.candidate) continue;
+    (share.first ? granted : others).push_back(*verdict.candidate);
+    index[view->node.name] = verdicts.size() - 1;
   }
-  plan.totals = internal::Totals(nodes, *snapshot.driver, policy);
+  nodes = nodes.AndElsewhere(elsewhere.size());
+  plan.totals = internal::Totals(nodes.with, *snapshot.driver, policy);
   plan.budget = ComputeBudget(plan.totals, policy);
-  for (AdmissionDecision& decision : Admit(plan.budget, policy.paused, std::move(candidates))) {
+  const UpgradeBudget without = ComputeBudget(internal::Totals(nodes.without, *snapshot.driver, policy), policy);
+  for (AdmissionDecision& decision :
+       AdmitGrantedFirst(without, plan.budget, policy.paused, std::move(granted), std::move(others))) {
     const std::size_t i = index.at(decision.node);
     if (decision.gate) {
       verdicts[i].gate = std::move(decision.gate);
@@ -138,6 +157,7 @@ Plan StateMachine::Step(const ClusterSnapshot& snapshot, const UpgradePolicy& po
       verdicts[i] = Judge(*snapshot.nodes[i], *snapshot.driver, policy, now, snapshot.active_since, /*admitted=*/true);
     }
   }
+  plan.readings = ReadingsOf(snapshot, verdicts, elsewhere);
   for (Verdict& verdict : verdicts) internal::AddVerdict(std::move(verdict), plan);
   return plan;
 }

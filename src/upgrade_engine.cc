@@ -6,8 +6,10 @@
 
 #include "fmt/format.h"
 #include "internal/incremental_pass.h"
+#include "internal/ledger_pass.h"
 #include "internal/signal.h"
 #include "internal/status_macros.h"
+#include "internal/step_parts.h"
 
 namespace driverupgrade::inline v1 {
 namespace {
@@ -79,23 +81,31 @@ absl::StatusOr<std::unique_ptr<UpgradeEngine>> UpgradeEngine::Create(const Drive
   if (options.cache != nullptr) {
     DRIVERUPGRADE_RETURN_IF_ERROR(FindScope(*options.cache, options.snapshot).status());
   }
-  return std::unique_ptr<UpgradeEngine>(new UpgradeEngine(identity, std::move(cluster), std::move(options)));
+  std::unique_ptr<internal::LedgerPass> ledger;
+  if (options.ledger) {
+    DRIVERUPGRADE_ASSIGN_OR_RETURN(AdmissionLedger made, AdmissionLedger::Create(cluster, identity, *options.ledger));
+    ledger =
+        std::make_unique<internal::LedgerPass>(std::move(made), cluster, options.clock, options.executor.call_timeout);
+  }
+  return std::unique_ptr<UpgradeEngine>(
+      new UpgradeEngine(identity, std::move(cluster), std::move(options), std::move(ledger)));
 }
 
 UpgradeEngine::UpgradeEngine(const DriverIdentity& identity, std::shared_ptr<ClusterFacade> cluster,
-                             EngineOptions options)
+                             EngineOptions options, std::unique_ptr<internal::LedgerPass> ledger)
     : clock_(options.clock),
       observer_(options.observer),
       changed_(std::make_unique<internal::Signal>()),
       builder_(identity, cluster, options.snapshot),
       machine_(identity, WithPodDeletion(options.state_machine, options.snapshot.uses_driver != nullptr)),
+      ledger_(std::move(ledger)),
       executor_(identity, cluster, options.clock, options.observer, options.executor, [this] { changed_->Raise(); }) {
   if (options.cache == nullptr) return;
   cache_ = options.cache;
   cache_driver_ = *FindScope(*cache_, options.snapshot);
-  incremental_ =
-      std::make_unique<internal::IncrementalPass>(identity, machine_, options.snapshot, cache_, cache_driver_,
-                                                  options.executor.calls_in_flight, [this] { changed_->Raise(); });
+  incremental_ = std::make_unique<internal::IncrementalPass>(identity, machine_, options.snapshot, cache_,
+                                                             cache_driver_, options.executor.calls_in_flight,
+                                                             ledger_.get(), [this] { changed_->Raise(); });
   cache_->Subscribe(cache_driver_, [this] { changed_->Raise(); });
 }
 
@@ -126,8 +136,11 @@ absl::StatusOr<ReconcileResult> UpgradeEngine::Pass(const CallContext& context, 
   TakeAnswers(result.outcomes);
   const absl::Time now = clock_->Now();
   if (now < std::exchange(last_pass_, now)) log_.SetBack(now);
-  DRIVERUPGRADE_ASSIGN_OR_RETURN(result.plan,
-                                 incremental_ ? PlanFromCache(context, policy) : PlanFromLists(context, policy));
+  if (ledger_) ledger_->Begin(context);
+  DRIVERUPGRADE_ASSIGN_OR_RETURN(result.plan, incremental_ ? PlanFromCache(context, policy, result.judged)
+                                                           : PlanFromLists(context, policy, result.judged));
+  if (ledger_) AskLedger(context, result.plan);
+  if (!incremental_) last_plan_ = result.plan;
   if (observer_) observer_->OnPlan(result.plan);
   Carry(context, result);
   return result;
@@ -161,21 +174,37 @@ void UpgradeEngine::LeaveOutInFlight(Plan& plan) const {
   std::erase_if(plan.gates, [this](const NodeGate& gate) { return executor_.InFlight(gate.node); });
 }
 
-absl::StatusOr<Plan> UpgradeEngine::PlanFromLists(const CallContext& context, const UpgradePolicy& policy) {
-  DRIVERUPGRADE_ASSIGN_OR_RETURN(ClusterSnapshot snapshot, builder_.Build(context, log_));
+absl::StatusOr<Plan> UpgradeEngine::PlanFromLists(const CallContext& context, const UpgradePolicy& policy,
+                                                  std::uint64_t& judged) {
+  const Grants grants = ledger_ ? ledger_->grants() : Grants{};
+  DRIVERUPGRADE_ASSIGN_OR_RETURN(ClusterSnapshot snapshot, builder_.Build(context, log_, grants));
   snapshot.active_since = active_since_.value_or(absl::InfinitePast());
   Plan plan = machine_.Step(snapshot, policy, clock_->Now());
   builder_.ReadPods(context, plan.pod_interest, log_, snapshot);
   if (!plan.pod_interest.empty()) plan = machine_.Step(snapshot, policy, clock_->Now());
-  last_plan_ = plan;
+  judged = snapshot.nodes.size() * (plan.pod_interest.empty() ? 1 : 2);
   return plan;
 }
 
-absl::StatusOr<Plan> UpgradeEngine::PlanFromCache(const CallContext& context, const UpgradePolicy& policy) {
+absl::StatusOr<Plan> UpgradeEngine::PlanFromCache(const CallContext& context, const UpgradePolicy& policy,
+                                                  std::uint64_t& judged) {
   const absl::Time active_since = active_since_.value_or(absl::InfinitePast());
+  const std::uint64_t before = incremental_->planner().judgements();
   DRIVERUPGRADE_ASSIGN_OR_RETURN(Plan plan, incremental_->Run(context, policy, clock_->Now(), active_since, log_));
+  judged = incremental_->planner().judgements() - before;
   LeaveOutInFlight(plan);
   return plan;
+}
+
+// arch-A12: what starts a node is sent only once its grant is stored.
+void UpgradeEngine::AskLedger(const CallContext& context, Plan& plan) {
+  const std::map<std::string, Gate> withheld = ledger_->Settle(context, plan);
+  if (incremental_ && !withheld.empty()) {
+    incremental_->Withhold(withheld, plan);
+    LeaveOutInFlight(plan);
+  }
+  if (!incremental_) internal::Withhold(withheld, plan);
+  ledger_->Report(plan);
 }
 
 std::optional<Gate> UpgradeEngine::Explain(const std::string& node) const {

@@ -115,6 +115,11 @@ std::variant<Options, int> ParseOptions(int argc, char** argv) {
   app.add_option("--lease-name", options.lease_name, "name of the Lease")->needs(elect)->capture_default_str();
   app.add_option("--identity", options.identity, "this replica among the candidates; host name and process if absent")
       ->needs(elect);
+  auto* ledger =
+      app.add_flag("--ledger", options.ledger, "grant slots in a ConfigMap: the limits hold for all replicas");
+  app.add_option("--ledger-namespace", options.ledger_namespace, "of the ConfigMap; that of --namespace if absent")
+      ->needs(ledger);
+  app.add_option("--ledger-name", options.ledger_name, "name of the ConfigMap")->needs(ledger)->capture_default_str();
   app.add_option("--health-address", options.health_address, "where /healthz and /readyz are served: 0.0.0.0:8081");
   app.add_option("--metrics-address", options.metrics_address,
                  "where /metrics is served for Prometheus: 0.0.0.0:8080; may be the same as --health-address");
@@ -126,6 +131,7 @@ std::variant<Options, int> ParseOptions(int argc, char** argv) {
   }
   options.events = events == "all";
   if (options.lease_namespace.empty()) options.lease_namespace = options.ns;
+  if (options.ledger_namespace.empty()) options.ledger_namespace = options.ns;
   if (options.identity.empty()) options.identity = DefaultIdentity();
   return options;
 }

@@ -35,6 +35,10 @@ struct Options {
   /// Of the Lease; empty: `ns`.
   std::string lease_namespace = {};
   std::string lease_name = "nvidia-gpu-driver-upgrade";
+  bool ledger = false;
+  /// Of the ConfigMap; empty: `ns`.
+  std::string ledger_namespace = {};
+  std::string ledger_name = "nvidia-gpu-driver-upgrade";
   /// Who this replica is among the candidates.
   std::string identity = {};
   /// `host:port` of /healthz and /readyz; empty: none.

@@ -241,6 +241,7 @@ int RunRollout(const Options& options, const Configuration& configuration, std::
   // An API server answers hardly more writes a second to 32 senders than to 8, and each is a connection to set up.
   engine_options.executor.calls_in_flight = 8;
   engine_options.state_machine.requestor = configuration.requestor;
+  if (options.ledger) engine_options.ledger = {.ns = options.ledger_namespace, .name = options.ledger_name};
   if (!options.validation_selector.empty()) {
     absl::StatusOr<LabelSelector> selector = LabelSelector::Parse(options.validation_selector);
     if (!selector.ok()) return Misconfigured(log, selector.status());

@@ -39,8 +39,10 @@ struct AdmissionDecision {
   friend bool operator==(const AdmissionDecision&, const AdmissionDecision&) = default;
 };
 
-/// Decisions in the order of admission. The order of `candidates` does not matter.
-std::vector<AdmissionDecision> Admit(const UpgradeBudget& budget, bool paused, std::vector<Candidate> candidates);
+/// Decisions in the order of admission. The order of `candidates` does not matter. `ahead`: how many others wait before
+/// them all.
+std::vector<AdmissionDecision> Admit(const UpgradeBudget& budget, bool paused, std::vector<Candidate> candidates,
+                                     int ahead = 0);
 
 }  // namespace driverupgrade::inline v1
 

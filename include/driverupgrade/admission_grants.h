@@ -1,6 +1,6 @@
 /// Which nodes have been promised a slot: the decisions behind AdmissionLedger.
 ///
-/// Defines Grants, NodeReading, GrantDecision, DecideGrants, what grants add to the budgets, and their spelling.
+/// Defines NodeReading, GrantDecision, DecideGrants, KeptGrant, what grants add to the budgets, and their spelling.
 ///
 ///     if (Counts(grants, reading)) tally = WithGrant(tally);
 ///     ...  // admission by that tally
@@ -16,7 +16,7 @@
 #define DRIVERUPGRADE_ADMISSION_GRANTS_H_
 
 #include <cstddef>
-#include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -29,10 +29,6 @@
 
 namespace driverupgrade::inline v1 {
 
-/// The node's version that the grant is for, by the node's UID. An empty version stands for one that got lost: it is
-/// taken to be the one at which the node is read next.
-using Grants = std::map<std::string, std::string>;
-
 /// What a pass has read of one node.
 struct NodeReading {
   std::string uid = {};
@@ -43,6 +39,8 @@ struct NodeReading {
 };
 NodeReading ReadingOf(const NodeView& view, const DriverIdentity& identity, const UpgradePolicy& policy);
 
+/// The version that the node's grant is to be for by what was read; nullopt: there is none, or it may go.
+std::optional<std::string> KeptGrant(const Grants& grants, const NodeReading& node);
 /// Whether there is a grant for the node that counts against the budgets. One that would go with the next change counts
 /// no more: whoever is given the slot gets it in the same compare-and-set.
 bool Counts(const Grants& grants, const NodeReading& node);
@@ -67,8 +65,9 @@ struct GrantDecision {
   std::vector<std::string> held_back = {};
   friend bool operator==(const GrantDecision&, const GrantDecision&) = default;
 };
-/// `nodes`: all nodes that exist, in a list begun after `grants` were known. `wanted`: UIDs to admit, in order; they
-/// have a slot in the budgets, with every grant counted that Counts. No more than `grants_max` grants come about.
+/// `nodes`: those that exist, by a list begun after `grants` were known, at least all that have a grant or are wanted.
+/// `wanted`: UIDs to admit, in order; they have a slot in the budgets, with every grant counted that Counts. No more
+/// than `grants_max` grants come about.
 GrantDecision DecideGrants(const Grants& grants, const std::vector<NodeReading>& nodes,
                            const std::vector<std::string>& wanted, std::size_t grants_max);
 

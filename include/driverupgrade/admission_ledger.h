@@ -9,14 +9,14 @@
 ///     auto decision = ledger->Settle(context, readings, admitted);  // 3. before a patch that starts a node
 ///     if (decision.ok()) ...                                        // 4. start decision->admitted; else nobody
 ///
-/// How an engine is to use it:
+/// UpgradeEngine uses it, see EngineOptions::ledger. How an engine is to use it:
 /// - Read() comes before the list of nodes, as a node may have been created and granted since an older list. If it
 ///   fails, the pass goes on, but admits nobody.
 /// - Every node with a grant must be among the readings as long as it exists, with or without a driver pod or our
-///   label: one that is missing is gone for the ledger.
+///   label: one that is missing is gone for the ledger. Plan::readings has those that matter.
 /// - For the budgets, each node's share is WithGrant(TallyOf(...)) if Counts(ledger.grants(), reading). Candidates for
-///   which IsCurrent(...) go first: AdmitGrantedFirst. Candidates that ask neither for a slot nor for headroom need no
-///   grant (dep-F14).
+///   which IsCurrent(...) go first: AdmitGrantedFirst. StateMachine::Step does so by ClusterSnapshot::grants.
+///   Candidates that ask neither for a slot nor for headroom need no grant (dep-F14): NodePlan::needs_grant.
 /// - A node's plan that starts it is sent only if the node is among `admitted`, so only after the compare-and-set
 ///   succeeded, and its patch has the granted version as precondition: Granted(uid) == plan.resource_version. The plan
 ///   of any other admitted node is dropped for this pass, its pod calls and Events included (arch-A12).

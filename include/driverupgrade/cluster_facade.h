@@ -70,7 +70,7 @@ enum class Operation : std::uint8_t {
   kCreateLease,
   kUpdateLease,
   kCreateConfigMap,
-  kUpdateConfigMap,
+  kPatchConfigMap,
   kRecordEvent,
 };
 std::string_view ToString(Operation operation);
@@ -184,6 +184,17 @@ struct PatchNodeParams {
   friend bool operator==(const PatchNodeParams&, const PatchNodeParams&) = default;
 };
 
+struct PatchConfigMapParams {
+  std::string ns = {};
+  std::string name = {};
+  /// As in PatchNodeParams.
+  std::string uid = {};
+  std::string resource_version = {};
+  /// nullopt removes the key; keys that are not named stay, and so does everything else of the object.
+  std::map<std::string, std::optional<std::string>> data = {};
+  friend bool operator==(const PatchConfigMapParams&, const PatchConfigMapParams&) = default;
+};
+
 struct EvictPodParams {
   /// All fields are needed: the UID is sent as precondition, and another pod of that name counts as gone.
   PodRef pod = {};
@@ -280,11 +291,13 @@ class ClusterWriter {
   [[nodiscard]] virtual absl::StatusOr<Lease> CreateLease(const CallContext& context, const Lease& lease);
   /// Compare-and-set: replaces the object if it is still at `resource_version`. Errors: Aborted if it is not.
   [[nodiscard]] virtual absl::StatusOr<Lease> UpdateLease(const CallContext& context, const Lease& lease);
-  /// As CreateLease and UpdateLease.
+  /// As CreateLease.
   [[nodiscard]] virtual absl::StatusOr<ConfigMap> CreateConfigMap(const CallContext& context,
                                                                   const ConfigMap& config_map);
-  [[nodiscard]] virtual absl::StatusOr<ConfigMap> UpdateConfigMap(const CallContext& context,
-                                                                  const ConfigMap& config_map);
+  /// Compare-and-set of some of its keys. Returns the object as the patch left it. Errors: Aborted if it is at another
+  /// version or has another UID.
+  [[nodiscard]] virtual absl::StatusOr<ConfigMap> PatchConfigMap(const CallContext& context,
+                                                                 const PatchConfigMapParams& params);
   /// Best effort: the caller may drop the answer.
   [[nodiscard]] virtual absl::Status RecordEvent(const CallContext& context, const RecordEventParams& params);
 };
@@ -332,7 +345,7 @@ class ForwardingFacade : public ClusterFacade {
   absl::StatusOr<Lease> CreateLease(const CallContext& context, const Lease& lease) override;
   absl::StatusOr<Lease> UpdateLease(const CallContext& context, const Lease& lease) override;
   absl::StatusOr<ConfigMap> CreateConfigMap(const CallContext& context, const ConfigMap& config_map) override;
-  absl::StatusOr<ConfigMap> UpdateConfigMap(const CallContext& context, const ConfigMap& config_map) override;
+  absl::StatusOr<ConfigMap> PatchConfigMap(const CallContext& context, const PatchConfigMapParams& params) override;
   absl::Status RecordEvent(const CallContext& context, const RecordEventParams& params) override;
 
  private:

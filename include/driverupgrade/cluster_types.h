@@ -211,6 +211,8 @@ struct ConfigMap {
   std::string name = {};
   std::string uid = {};
   std::string resource_version = {};
+  StringMap labels = {};
+  StringMap annotations = {};
   std::map<std::string, std::string> data = {};
   friend bool operator==(const ConfigMap&, const ConfigMap&) = default;
 };

@@ -27,6 +27,7 @@ enum class FindingCode : std::uint8_t {
   kForeignCordon,       ///< The cordon set names a driver that is done; the cordon is taken for an administrator's.
   kClaimLeftBehind,     ///< A NodeMaintenance that an upgrade has left behind on a node that is done; it is given back.
   kHookFailed,          ///< A callback of the embedding operator failed.
+  kLedger,              ///< The AdmissionLedger cannot be used, so that nobody is started, or has lines of no sense.
   kReadFailed,          ///< A part of the cluster that concerns one node could not be read.
 };
 std::string_view ToString(FindingCode code);

@@ -24,6 +24,7 @@ enum class GateReason : std::uint8_t {
   kMaxUnavailable,  ///< As many nodes as allowed are unavailable.
   kMaxFailures,     ///< So many nodes have failed that the policy lets no further one start.
   kPaused,          ///< The policy is paused.
+  kLedger,          ///< A slot is free, but the AdmissionLedger has no grant for the node yet (arch-A12).
   kSkipLabel,       ///< The node's skip label is `true` (T5).
   kCordoned,        ///< An administrator's cordon, and the policy ignores such nodes (dep-F14).
   // In any state.

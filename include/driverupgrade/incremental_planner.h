@@ -20,6 +20,7 @@
 #define DRIVERUPGRADE_INCREMENTAL_PLANNER_H_
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -59,6 +60,8 @@ class IncrementalPlanner {
   /// See ClusterSnapshot::active_since. A time that differs makes every node be judged anew: a deadline that had passed
   /// may lie ahead again.
   void SetActiveSince(absl::Time active_since);
+  /// See ClusterSnapshot::grants. The nodes whose grants differ are judged anew.
+  void SetGrants(const Grants& grants);
 
   /// The node is new, or its view may have changed. `view` is not null; its node's name is the key.
   void Update(std::shared_ptr<const NodeView> view);
@@ -71,6 +74,10 @@ class IncrementalPlanner {
   /// Cost: O((judged + admitted + told) log N), where *told* is what is returned, whatever N is otherwise. Time that
   /// goes back makes every node be judged anew.
   [[nodiscard]] PlanUpdate Advance(absl::Time now);
+
+  /// What the last Advance planned for these nodes, by name, is not to be done: they wait where they are until the next
+  /// Advance, which judges them anew. Where this tells of a node that Advance has told of, it replaces that.
+  [[nodiscard]] PlanUpdate Withhold(const std::map<std::string, Gate>& gates);
 
   /// Why the node waits, as of the last Advance, with its place in the queue if it waits for a slot; nullopt if it does
   /// not wait or is unknown. Looks at all nodes that wait for a slot.

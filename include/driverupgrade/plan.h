@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "absl/time/time.h"
+#include "driverupgrade/admission_grants.h"
 #include "driverupgrade/attempt_log.h"
 #include "driverupgrade/cluster_types.h"
 #include "driverupgrade/finding.h"
@@ -42,6 +43,9 @@ struct NodePlan {
   std::vector<UpgradeState> path = {};
   /// Why, for a person: the reason of the last transition, or of the requests.
   std::string reason = {};
+  /// It takes of the budgets: with an AdmissionLedger nothing of it may be sent before the node has a grant for
+  /// `resource_version` (arch-A12).
+  bool needs_grant = false;
 
   /// One write with everything that changes on the node.
   std::optional<NodePatch> patch = std::nullopt;
@@ -87,6 +91,8 @@ struct Plan {
   std::optional<absl::Time> wake_at = std::nullopt;
   /// Nodes whose pods the decisions depend on, by name: read them before the next Step (arch-A11).
   std::vector<std::string> pod_interest = {};
+  /// The nodes that have a grant or need one, as they were judged: for AdmissionLedger::Settle.
+  std::vector<NodeReading> readings = {};
   friend bool operator==(const Plan&, const Plan&) = default;
 };
 

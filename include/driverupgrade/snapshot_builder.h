@@ -65,8 +65,10 @@ class SnapshotBuilder {
   ~SnapshotBuilder();
 
   /// Nodes, driver pods, DaemonSets and their revisions, without the nodes' other pods. Drops from `log` what the read
-  /// nodes settle. Errors: those of the lists.
-  [[nodiscard]] absl::StatusOr<ClusterSnapshot> Build(const CallContext& context, AttemptLog& log);
+  /// nodes settle. `grants` are known since before; those that the nodes which exist do not settle are in the snapshot.
+  /// Errors: those of the lists.
+  [[nodiscard]] absl::StatusOr<ClusterSnapshot> Build(const CallContext& context, AttemptLog& log,
+                                                      const Grants& grants = {});
 
   /// Reads the pods of the nodes in `interest`. A list that fails leaves the node's pods unknown, with a finding.
   /// Attempts on pods that are gone, or of nodes that are no longer in progress, are dropped from `log`.

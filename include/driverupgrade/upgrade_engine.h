@@ -15,6 +15,7 @@
 #ifndef DRIVERUPGRADE_UPGRADE_ENGINE_H_
 #define DRIVERUPGRADE_UPGRADE_ENGINE_H_
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -23,6 +24,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "driverupgrade/admission_ledger.h"
 #include "driverupgrade/call_context.h"
 #include "driverupgrade/clock.h"
 #include "driverupgrade/cluster_facade.h"
@@ -37,6 +39,7 @@ namespace driverupgrade::inline v1 {
 
 namespace internal {
 class IncrementalPass;
+class LedgerPass;
 class Signal;
 }  // namespace internal
 
@@ -51,6 +54,9 @@ struct EngineOptions {
   /// (see Explain), and it waits for no answer: each node's requests go their own way (arch-A10). With one call in flight
   /// (ExecutorOptions) they are made in the calling thread all the same.
   std::shared_ptr<WatchCache> cache = nullptr;
+  /// Where a node's slot is granted before the node is started, so that the budgets hold although two replicas believe
+  /// that they lead, or one crashes (ADR 0005). All replicas have one, the same, or none; nullopt: none.
+  std::optional<AdmissionLedgerOptions> ledger = std::nullopt;
   /// Null: SystemClock().
   std::shared_ptr<Clock> clock = nullptr;
   /// Null: nobody.
@@ -63,6 +69,9 @@ struct ReconcileResult {
   /// What became of `plan.nodes`, in their order. With a cache: of the nodes whose requests have all been answered since
   /// the last result; those of `plan.nodes` may still be under way, and OnChange tells when they are answered.
   std::vector<NodeOutcome> outcomes = {};
+  /// How many judgements of single nodes this took: at least one for each node, or with a cache one for each that changed
+  /// or was due (arch-A10).
+  std::uint64_t judged = 0;
   /// Come back at this time even if nothing changes: now, if something has been done that is not judged yet; a deadline
   /// or a retry otherwise. nullopt: only when the cluster or the policy changes.
   std::optional<absl::Time> wake_at = std::nullopt;
@@ -102,10 +111,12 @@ class UpgradeEngine {
   void Quiesce();
 
  private:
-  UpgradeEngine(const DriverIdentity& identity, std::shared_ptr<ClusterFacade> cluster, EngineOptions options);
+  UpgradeEngine(const DriverIdentity& identity, std::shared_ptr<ClusterFacade> cluster, EngineOptions options,
+                std::unique_ptr<internal::LedgerPass> ledger);
   absl::StatusOr<ReconcileResult> Pass(const CallContext& context, const UpgradePolicy& policy);
-  absl::StatusOr<Plan> PlanFromLists(const CallContext& context, const UpgradePolicy& policy);
-  absl::StatusOr<Plan> PlanFromCache(const CallContext& context, const UpgradePolicy& policy);
+  absl::StatusOr<Plan> PlanFromLists(const CallContext& context, const UpgradePolicy& policy, std::uint64_t& judged);
+  absl::StatusOr<Plan> PlanFromCache(const CallContext& context, const UpgradePolicy& policy, std::uint64_t& judged);
+  void AskLedger(const CallContext& context, Plan& plan);
   void Carry(const CallContext& context, ReconcileResult& result);
   void TakeAnswers(std::vector<NodeOutcome>& outcomes);
   void LeaveOutInFlight(Plan& plan) const;
@@ -117,6 +128,7 @@ class UpgradeEngine {
   std::unique_ptr<internal::Signal> changed_;  // before those that raise it
   SnapshotBuilder builder_;
   StateMachine machine_;
+  std::unique_ptr<internal::LedgerPass> ledger_;            // nullptr without a ledger
   std::unique_ptr<internal::IncrementalPass> incremental_;  // nullptr without a cache
   AttemptLog log_;
   PlanExecutor executor_;

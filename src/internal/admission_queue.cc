@@ -124,24 +124,30 @@ Gate AdmissionQueue::Refusal(const Candidate& candidate) const {
   return round_.budgets.Describe(ReasonAt(KindOf(candidate), {candidate.own_node, candidate.node}));
 }
 
-Gate AdmissionQueue::RefusalAtPlace(const Candidate& candidate) const {
+Gate AdmissionQueue::RefusalAtPlace(const Candidate& candidate, std::size_t ahead) const {
   const Key key(candidate.own_node, candidate.node);
-  std::ptrdiff_t before = 0;
+  auto before = static_cast<std::ptrdiff_t>(ahead);
   for (const Nodes& nodes : waiting_) before += std::distance(nodes.begin(), nodes.lower_bound(key));
   return AtPlace(Refusal(candidate), static_cast<int>(before) + 1);
 }
 
-std::map<std::string, Gate> AdmissionQueue::AllRefusals() const {
+std::map<std::string, Gate> AdmissionQueue::AllRefusals(std::size_t ahead) const {
   std::map<Key, std::size_t> kinds;
   for (std::size_t kind = 0; kind < waiting_.size(); ++kind) {
     for (const Key& key : waiting_[kind]) kinds.emplace(key, kind);
   }
   std::map<std::string, Gate> refusals;
-  int place = 0;
+  auto place = static_cast<int>(ahead);
   for (const auto& [key, kind] : kinds) {
     refusals[key.second] = AtPlace(round_.budgets.Describe(ReasonAt(kind, key)), ++place);
   }
   return refusals;
+}
+
+std::size_t AdmissionQueue::size() const {
+  std::size_t size = 0;
+  for (const Nodes& nodes : waiting_) size += nodes.size();
+  return size;
 }
 
 }  // namespace driverupgrade::inline v1::internal

@@ -55,9 +55,11 @@ class AdmissionQueue {
 
   // Why a candidate that is in the queue was refused by the last Admit.
   Gate Refusal(const Candidate& candidate) const;
-  // The same with the place in the queue; looks at all that wait.
-  Gate RefusalAtPlace(const Candidate& candidate) const;
-  std::map<std::string, Gate> AllRefusals() const;
+  // The same with the place in the queue, where `ahead` others wait before all; looks at all that wait.
+  Gate RefusalAtPlace(const Candidate& candidate, std::size_t ahead = 0) const;
+  std::map<std::string, Gate> AllRefusals(std::size_t ahead = 0) const;
+  // How many wait.
+  std::size_t size() const;
 
  private:
   // The operator's own node comes last.

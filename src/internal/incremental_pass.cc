@@ -16,14 +16,21 @@ namespace {
 constexpr absl::Duration kRetryFirst = absl::Seconds(5);
 constexpr absl::Duration kRetryMax = absl::Minutes(1);
 
+Plan Incomplete(PlanUpdate update) {
+  update.plan.gates_complete = false;
+  update.plan.ungated = std::move(update.ungated);
+  return std::move(update.plan);
+}
+
 }  // namespace
 
 IncrementalPass::IncrementalPass(const DriverIdentity& identity, StateMachine machine, const SnapshotOptions& options,
                                  std::shared_ptr<WatchCache> cache, std::size_t driver, int calls_in_flight,
-                                 std::function<void()> on_read)
+                                 LedgerPass* ledger, std::function<void()> on_read)
     : options_(options),
       cache_(std::move(cache)),
       driver_(driver),
+      ledger_(ledger),
       views_(identity, options),
       planner_(std::move(machine)),
       on_read_(std::move(on_read)),
@@ -41,6 +48,7 @@ absl::StatusOr<Plan> IncrementalPass::Run(const CallContext& context, const Upgr
   if (driver_stale_) DRIVERUPGRADE_RETURN_IF_ERROR(ReadDriver(context));
   for (const std::string& node : std::exchange(touched_, {})) Refresh(context, node, log);
   TakePods(context, now, log);
+  if (ledger_ != nullptr) planner_.SetGrants(ledger_->Standing(context, managed_));
   planner_.SetPolicy(policy);
   planner_.SetActiveSince(active_since);
   Plan plan = Advance(now);
@@ -84,11 +92,13 @@ void IncrementalPass::TouchManaged() {
   for (const auto& [node, uid] : managed_) touched_.insert(node);
 }
 
-Plan IncrementalPass::Advance(absl::Time now) {
-  PlanUpdate update = planner_.Advance(now);
-  update.plan.gates_complete = false;
-  update.plan.ungated = std::move(update.ungated);
-  return std::move(update.plan);
+Plan IncrementalPass::Advance(absl::Time now) { return Incomplete(planner_.Advance(now)); }
+
+void IncrementalPass::Withhold(const std::map<std::string, Gate>& gates, Plan& plan) {
+  Plan again = Incomplete(planner_.Withhold(gates));
+  CarryGates(plan, again);
+  again.findings = std::move(plan.findings);
+  plan = std::move(again);
 }
 
 // The watches on DaemonSets and on their revisions are two: where the first shows a change, the second may lag. So the
@@ -135,6 +145,7 @@ void IncrementalPass::Forget(const std::string& node, AttemptLog& log) {
 void IncrementalPass::Refresh(const CallContext& context, const std::string& name, AttemptLog& log) {
   findings_.erase(name);
   const std::shared_ptr<const Node> node = cache_->FindNode(name);
+  if (ledger_ != nullptr) ledger_->NodeSeen(name, node.get());
   std::vector<Pod> driver_pods = cache_->DriverPods(driver_, name);
   if (node == nullptr) {
     if (!driver_pods.empty()) {

@@ -15,6 +15,7 @@
 #include "driverupgrade/incremental_planner.h"
 #include "driverupgrade/state_machine.h"
 #include "driverupgrade/watch_cache.h"
+#include "internal/ledger_pass.h"
 #include "internal/view_maker.h"
 #include "internal/worker_pool.h"
 
@@ -23,15 +24,18 @@ namespace driverupgrade::inline v1::internal {
 // Not thread-safe.
 class IncrementalPass {
  public:
-  // `driver`: the place of our scope in the cache's options. `calls_in_flight`: for reading pods. `on_read` is called,
-  // from any thread, when pods have been read that the next pass is to look at.
+  // `driver`: the place of our scope in the cache's options. `calls_in_flight`: for reading pods. `ledger`: nullptr for
+  // none; it outlives this. `on_read` is called, from any thread, when pods have been read that the next pass is to look
+  // at.
   IncrementalPass(const DriverIdentity& identity, StateMachine machine, const SnapshotOptions& options,
-                  std::shared_ptr<WatchCache> cache, std::size_t driver, int calls_in_flight,
+                  std::shared_ptr<WatchCache> cache, std::size_t driver, int calls_in_flight, LedgerPass* ledger,
                   std::function<void()> on_read);
 
   // Errors: Unavailable until the cache has read everything once, and while it cannot follow; those of reading revisions.
   absl::StatusOr<Plan> Run(const CallContext& context, const UpgradePolicy& policy, absl::Time now,
                            absl::Time active_since, AttemptLog& log);
+  // What `plan`, of the last Run, has for these nodes is not to be done now: see IncrementalPlanner::Withhold.
+  void Withhold(const std::map<std::string, Gate>& gates, Plan& plan);
   // Something was asked for on the node: the next pass looks at it again.
   void Touch(const std::string& node) { touched_.insert(node); }
   const IncrementalPlanner& planner() const { return planner_; }
@@ -56,6 +60,7 @@ class IncrementalPass {
   const SnapshotOptions options_;
   const std::shared_ptr<WatchCache> cache_;
   const std::size_t driver_;
+  LedgerPass* const ledger_;
   ViewMaker views_;
   IncrementalPlanner planner_;
   DriverParts parts_;

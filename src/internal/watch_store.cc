@@ -158,7 +158,14 @@ void WatchStore::DropNode(const std::string& name, Notice& notice) {
 void WatchStore::NodesListed(std::vector<Node> nodes) {
   Notice notice(*this);
   for (const std::string& name : Missing(nodes_, nodes)) DropNode(name, notice);
-  for (Node& node : nodes) PutNode(std::move(node), notice);
+  for (Node& node : nodes) {
+    // A list shows what is, and not what has been in between: a cordon may have been lifted and made again (arch-A11).
+    const auto stored = nodes_->find(node.name);
+    const bool moved_on =
+        stored != nodes_->end() && IsNewerVersion(node.resource_version, stored->second->resource_version);
+    if (moved_on) ForgetPods(node.name, notice);
+    PutNode(std::move(node), notice);
+  }
 }
 
 void WatchStore::NodeChanged(Node node) {

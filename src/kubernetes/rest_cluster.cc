@@ -116,14 +116,13 @@ class RestCluster final : public ClusterFacade {
   absl::StatusOr<Lease> CreateLease(const CallContext& context, const Lease& lease) override {
     return CreateNew(context, internal::kLeases, lease);
   }
-  absl::StatusOr<Lease> UpdateLease(const CallContext& context, const Lease& lease) override {
-    return Update(context, internal::kLeases, lease);
-  }
+  absl::StatusOr<Lease> UpdateLease(const CallContext& context, const Lease& lease) override;
   absl::StatusOr<ConfigMap> CreateConfigMap(const CallContext& context, const ConfigMap& config_map) override {
     return CreateNew(context, internal::kConfigMaps, config_map);
   }
-  absl::StatusOr<ConfigMap> UpdateConfigMap(const CallContext& context, const ConfigMap& config_map) override {
-    return Update(context, internal::kConfigMaps, config_map);
+  absl::StatusOr<ConfigMap> PatchConfigMap(const CallContext& context, const PatchConfigMapParams& params) override {
+    return Patch<ConfigMap>(context, {internal::kConfigMaps, params.ns, params.name}, params, "",
+                            FormatConfigMapPatch(params));
   }
 
   absl::Status RecordEvent(const CallContext& context, const RecordEventParams& params) override;
@@ -202,15 +201,6 @@ class RestCluster final : public ClusterFacade {
     object.resource_version.clear();
     return Create<T>(context, {resource, object.ns, object.name}, FormatObject(object));
   }
-  template <typename T>
-  absl::StatusOr<T> Update(const CallContext& context, const Resource& resource, const T& object) const {
-    const Place place{resource, object.ns, object.name};
-    const std::string attempted = Attempt("update", place);
-    DRIVERUPGRADE_RETURN_IF_ERROR(Check(attempted, place));
-    return caller_.SendChange<T>(
-        context, attempted, object.uid, object.resource_version,
-        {.verb = HttpVerb::kPut, .path = ObjectPath(place), .query = FieldManager(), .body = FormatObject(object)});
-  }
 
   absl::Status Delete(const CallContext& context, const Place& place, const std::string& uid, std::string body) const {
     const std::string attempted = Attempt("delete", place);
@@ -225,6 +215,15 @@ class RestCluster final : public ClusterFacade {
   const internal::RestCaller caller_;
   const RestClusterOptions options_;
 };
+
+absl::StatusOr<Lease> RestCluster::UpdateLease(const CallContext& context, const Lease& lease) {
+  const Place place{internal::kLeases, lease.ns, lease.name};
+  const std::string attempted = Attempt("update", place);
+  DRIVERUPGRADE_RETURN_IF_ERROR(Check(attempted, place));
+  return caller_.SendChange<Lease>(
+      context, attempted, lease.uid, lease.resource_version,
+      {.verb = HttpVerb::kPut, .path = ObjectPath(place), .query = FieldManager(), .body = FormatObject(lease)});
+}
 
 absl::StatusOr<EvictionAnswer> RestCluster::EvictPod(const CallContext& context, const EvictPodParams& params) {
   const Place place = PlaceOf(params.pod);

@@ -22,8 +22,11 @@ absl::StatusOr<Lease> MakeLease(ContractWorld& world) {
 
 absl::StatusOr<ConfigMap> MakeConfigMap(ContractWorld& world) {
   DRIVERUPGRADE_ASSIGN_OR_RETURN(const std::string ns, world.MakeNamespace());
-  return world.facade().CreateConfigMap(
-      world.context(), {.ns = ns, .name = "budgets", .data = {{"plain", "1"}, {"odd", "ü \"\n{}"}, {"none", ""}}});
+  return world.facade().CreateConfigMap(world.context(), {.ns = ns,
+                                                          .name = "budgets",
+                                                          .labels = {{"team", "a"}},
+                                                          .annotations = {{"note", "ü \"\n{}"}},
+                                                          .data = {{"plain", "1"}, {"odd", "ü \"\n{}"}, {"none", ""}}});
 }
 
 absl::Status LeaseIsReadAsCreated(ContractWorld& world) {
@@ -100,27 +103,48 @@ absl::Status ConfigMapIsReadAsCreated(ContractWorld& world) {
   return absl::OkStatus();
 }
 
-absl::Status ConfigMapIsReplacedOnce(ContractWorld& world) {
+PatchConfigMapParams PatchOf(const ConfigMap& map) {
+  return {.ns = map.ns,
+          .name = map.name,
+          .uid = map.uid,
+          .resource_version = map.resource_version,
+          .data = {{"new", "ü \"\n{}"}, {"plain", "2"}, {"odd", std::nullopt}, {"absent", std::nullopt}}};
+}
+
+// A config map has other users: whatever a patch does not name stays.
+absl::Status ConfigMapIsPatchedKeyByKey(ContractWorld& world) {
+  DRIVERUPGRADE_ASSIGN_OR_RETURN(ConfigMap map, MakeConfigMap(world));
+  DRIVERUPGRADE_ASSIGN_OR_RETURN(const ConfigMap patched, world.facade().PatchConfigMap(world.context(), PatchOf(map)));
+  EXPECT_THAT(patched.resource_version != map.resource_version, patched.resource_version);
+  map.resource_version = patched.resource_version;
+  map.data = {{"new", "ü \"\n{}"}, {"plain", "2"}, {"none", ""}};
+  EXPECT_THAT(patched.labels == map.labels && patched.annotations == map.annotations, patched.labels.size());
+  EXPECT_THAT(patched.data == map.data, patched.data.size());
+  EXPECT_THAT(patched == map, patched.uid);
+  DRIVERUPGRADE_ASSIGN_OR_RETURN(const ConfigMap after,
+                                 world.facade().GetConfigMap(world.context(), {map.ns, map.name}));
+  EXPECT_THAT(after == patched, after.data.size());
+  return absl::OkStatus();
+}
+
+absl::Status ConfigMapIsPatchedOnce(ContractWorld& world) {
   DRIVERUPGRADE_ASSIGN_OR_RETURN(const ConfigMap made, MakeConfigMap(world));
-  ConfigMap mine = made;
-  mine.data = {{"new", "2"}};
-  DRIVERUPGRADE_ASSIGN_OR_RETURN(const ConfigMap taken, world.facade().UpdateConfigMap(world.context(), mine));
-  EXPECT_THAT(taken.data == mine.data, taken.data.size());
-  EXPECT_THAT(taken.uid == made.uid && taken.resource_version != made.resource_version, taken.resource_version);
-  ConfigMap stale = made;
-  const absl::Status late = world.facade().UpdateConfigMap(world.context(), stale).status();
+  const PatchConfigMapParams patch = PatchOf(made);
+  DRIVERUPGRADE_ASSIGN_OR_RETURN(const ConfigMap taken, world.facade().PatchConfigMap(world.context(), patch));
+  PatchConfigMapParams stale = patch;
+  const absl::Status late = world.facade().PatchConfigMap(world.context(), stale).status();
   EXPECT_THAT(absl::IsAborted(late), Describe(late));
   stale.resource_version = taken.resource_version;
   stale.uid = kOtherUid;
-  const absl::Status other = world.facade().UpdateConfigMap(world.context(), stale).status();
+  const absl::Status other = world.facade().PatchConfigMap(world.context(), stale).status();
   EXPECT_THAT(absl::IsAborted(other), Describe(other));
   stale.uid = made.uid;
   stale.resource_version.clear();
-  const absl::Status blind = world.facade().UpdateConfigMap(world.context(), stale).status();
+  const absl::Status blind = world.facade().PatchConfigMap(world.context(), stale).status();
   EXPECT_THAT(absl::IsInvalidArgument(blind), Describe(blind));
-  ConfigMap missing = taken;
+  PatchConfigMapParams missing = PatchOf(taken);
   missing.name = "none";
-  const absl::Status none = world.facade().UpdateConfigMap(world.context(), missing).status();
+  const absl::Status none = world.facade().PatchConfigMap(world.context(), missing).status();
   EXPECT_THAT(absl::IsNotFound(none) || absl::IsAborted(none), Describe(none));
   DRIVERUPGRADE_ASSIGN_OR_RETURN(const ConfigMap after,
                                  world.facade().GetConfigMap(world.context(), {made.ns, "budgets"}));
@@ -139,9 +163,12 @@ std::vector<NeededCase> LeaseCases() {
       {"a config map is created once and read as it was created",
        {kCreateConfigMap, kGetConfigMap},
        ConfigMapIsReadAsCreated},
-      {"a config map is replaced at its version only",
-       {kCreateConfigMap, kGetConfigMap, kUpdateConfigMap},
-       ConfigMapIsReplacedOnce},
+      {"a config map is patched key by key, and the rest of it stays",
+       {kCreateConfigMap, kGetConfigMap, kPatchConfigMap},
+       ConfigMapIsPatchedKeyByKey},
+      {"a config map is patched at its version only",
+       {kCreateConfigMap, kGetConfigMap, kPatchConfigMap},
+       ConfigMapIsPatchedOnce},
   };
 }
 

@@ -50,6 +50,12 @@ Description DescribeConfigMap(const ConfigMap& config_map) {
   return {config_map.ns + "/" + config_map.name, std::move(text)};
 }
 
+Description DescribePatch(const PatchConfigMapParams& params) {
+  std::string text = fmt::format("uid={} resourceVersion={}", params.uid, params.resource_version);
+  for (const auto& [key, value] : params.data) text += value ? fmt::format(" {}={}", key, *value) : " -" + key;
+  return {params.ns + "/" + params.name, std::move(text)};
+}
+
 std::string UidText(const std::string& uid) { return fmt::format("uid={}", uid); }
 
 }  // namespace
@@ -251,10 +257,10 @@ absl::StatusOr<ConfigMap> FakeCluster::CreateConfigMap(const CallContext& contex
       [&](Model& model) { return model.CreateConfigMap(config_map); });
 }
 
-absl::StatusOr<ConfigMap> FakeCluster::UpdateConfigMap(const CallContext& context, const ConfigMap& config_map) {
+absl::StatusOr<ConfigMap> FakeCluster::PatchConfigMap(const CallContext& context, const PatchConfigMapParams& params) {
   return impl_->Run<ConfigMap>(
-      context, Operation::kUpdateConfigMap, [&] { return DescribeConfigMap(config_map); },
-      [&](Model& model) { return model.UpdateConfigMap(config_map); });
+      context, Operation::kPatchConfigMap, [&] { return DescribePatch(params); },
+      [&](Model& model) { return model.PatchConfigMap(params); });
 }
 
 absl::Status FakeCluster::RecordEvent(const CallContext& context, const RecordEventParams& params) {

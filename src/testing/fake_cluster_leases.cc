@@ -1,4 +1,4 @@
-// Leases and ConfigMaps: created once, then compared and set as a whole.
+// Leases and ConfigMaps: created once, then compared and set: Leases as a whole, ConfigMaps key by key.
 
 #include <fmt/format.h>
 
@@ -112,8 +112,20 @@ absl::StatusOr<ConfigMap> Model::CreateConfigMap(ConfigMap config_map) {
   return CreateRecord<ConfigMap>({"configmaps", config_maps_, &Change::config_map}, std::move(config_map));
 }
 
-absl::StatusOr<ConfigMap> Model::UpdateConfigMap(ConfigMap config_map) {
-  return UpdateRecord<ConfigMap>({"configmaps", config_maps_, &Change::config_map}, std::move(config_map));
+absl::StatusOr<ConfigMap> Model::PatchConfigMap(const PatchConfigMapParams& params) {
+  if (params.uid.empty()) return absl::InvalidArgumentError("patch configmaps: the UID is needed");
+  const ConfigMap* stored = FindConfigMap({params.ns, params.name});
+  ConfigMap patched = stored != nullptr ? *stored : ConfigMap{.ns = params.ns, .name = params.name};
+  patched.uid = params.uid;
+  patched.resource_version = params.resource_version;
+  for (const auto& [key, value] : params.data) {
+    if (value) {
+      patched.data[key] = *value;
+    } else {
+      patched.data.erase(key);
+    }
+  }
+  return UpdateRecord<ConfigMap>({"configmaps", config_maps_, &Change::config_map}, std::move(patched));
 }
 
 bool Model::RemoveLease(const Key& key) {

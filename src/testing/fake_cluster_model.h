@@ -178,7 +178,7 @@ class Model {
   absl::StatusOr<Lease> CreateLease(Lease lease);
   absl::StatusOr<Lease> UpdateLease(Lease lease);
   absl::StatusOr<ConfigMap> CreateConfigMap(ConfigMap config_map);
-  absl::StatusOr<ConfigMap> UpdateConfigMap(ConfigMap config_map);
+  absl::StatusOr<ConfigMap> PatchConfigMap(const PatchConfigMapParams& params);
   bool RemoveLease(const Key& key);
   bool RemoveConfigMap(const Key& key);
   bool IsTerminating(const std::string& ns) const { return terminating_namespaces_.count(ns) > 0; }

@@ -142,10 +142,12 @@ Progress LeaveUpgradeRequired(Walk& walk) {
   if (may_restart_only && !walk.view.restart_only_error.empty()) {
     return walk.Wait(GateReason::kHook, walk.view.restart_only_error, NextRead(walk.in.now));
   }
+  const Candidate candidate = by_request ? RequestorCandidate(walk) : CandidateOf(walk, cordon);
   if (!walk.admitted) {
-    walk.verdict.candidate = by_request ? RequestorCandidate(walk) : CandidateOf(walk, cordon);
+    walk.verdict.candidate = candidate;
     return walk.Rest();
   }
+  walk.verdict.plan.needs_grant = candidate.needs_slot || candidate.needs_headroom;
   NoteInitialState(walk, cordon);
   NoteRequestedRestart(walk);
   walk.after.annotations.erase(identity.FailedRevisionAnnotation());

@@ -110,6 +110,18 @@ std::string FormatNodePatch(const PatchNodeParams& params) {
   return writer.Take();
 }
 
+std::string FormatConfigMapPatch(const PatchConfigMapParams& params) {
+  JsonWriter writer;
+  writer.Object([&] {
+    writer.ObjectMember("metadata", [&] {
+      writer.Member("uid", params.uid);
+      writer.Member("resourceVersion", params.resource_version);
+    });
+    WriteChanges(writer, "data", params.data);
+  });
+  return writer.Take();
+}
+
 std::string FormatEviction(const EvictPodParams& params) {
   JsonWriter writer;
   writer.Object([&] {

@@ -1,5 +1,7 @@
 #include "wire/lease_json.h"
 
+#include <string_view>
+
 #include "absl/time/time.h"
 #include "wire/node_maintenance_json.h"
 
@@ -16,12 +18,16 @@ void ReadMetadata(const JsonField& metadata, T& object) {
 
 // An empty version or UID would be a value, and no object has it.
 template <typename T>
-void WriteMetadata(JsonWriter& writer, const T& object) {
-  writer.ObjectMember("metadata", [&] {
-    writer.Member("name", object.name);
-    writer.Member("namespace", object.ns);
-    writer.MemberIfAny("uid", object.uid);
-    writer.MemberIfAny("resourceVersion", object.resource_version);
+void WriteIdentity(JsonWriter& writer, const T& object) {
+  writer.Member("name", object.name);
+  writer.Member("namespace", object.ns);
+  writer.MemberIfAny("uid", object.uid);
+  writer.MemberIfAny("resourceVersion", object.resource_version);
+}
+
+void WriteStrings(JsonWriter& writer, std::string_view key, const StringMap& strings) {
+  writer.ObjectMember(key, [&] {
+    for (const auto& [name, value] : strings) writer.Member(name, value);
   });
 }
 
@@ -38,12 +44,15 @@ void ReadLease(const JsonField& object, Lease& lease) {
 }
 
 void ReadConfigMap(const JsonField& object, ConfigMap& config_map) {
-  ReadMetadata(object.Member("metadata"), config_map);
+  const JsonField metadata = object.Member("metadata");
+  ReadMetadata(metadata, config_map);
+  config_map.labels = metadata.Member("labels").Strings();
+  config_map.annotations = metadata.Member("annotations").Strings();
   config_map.data = object.Member("data").Strings();
 }
 
 void WriteLease(JsonWriter& writer, const Lease& lease) {
-  WriteMetadata(writer, lease);
+  writer.ObjectMember("metadata", [&] { WriteIdentity(writer, lease); });
   writer.ObjectMember("spec", [&] {
     writer.Member("holderIdentity", lease.holder);
     WriteSeconds(writer, "leaseDurationSeconds", lease.duration);
@@ -54,10 +63,12 @@ void WriteLease(JsonWriter& writer, const Lease& lease) {
 }
 
 void WriteConfigMap(JsonWriter& writer, const ConfigMap& config_map) {
-  WriteMetadata(writer, config_map);
-  writer.ObjectMember("data", [&] {
-    for (const auto& [key, value] : config_map.data) writer.Member(key, value);
+  writer.ObjectMember("metadata", [&] {
+    WriteIdentity(writer, config_map);
+    if (!config_map.labels.empty()) WriteStrings(writer, "labels", config_map.labels);
+    if (!config_map.annotations.empty()) WriteStrings(writer, "annotations", config_map.annotations);
   });
+  WriteStrings(writer, "data", config_map.data);
 }
 
 }  // namespace driverupgrade::inline v1::internal

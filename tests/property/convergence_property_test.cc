@@ -90,6 +90,7 @@ bool MayWaitForEver(const ClosedModel& model, const NodeView& view, const NodeGa
     case GateReason::kMaxUnavailable: return budget.Headroom() == 0;
     case GateReason::kMaxFailures: return budget.Halted();
     case GateReason::kPaused: return policy.paused;
+    case GateReason::kLedger: return false;  // the model has none
     case GateReason::kFrozen: return !policy.auto_upgrade;
     case GateReason::kCordoned: return view.node.unschedulable && policy.cordoned_nodes == CordonedNodes::kIgnore;
     case GateReason::kOtherDriver: return AnotherDriverIsAtWork(view, cluster.machine.identity());

@@ -5,6 +5,7 @@
 
 #include "driverupgrade/incremental_planner.h"
 #include "internal/admission_queue.h"
+#include "internal/step_parts.h"
 #include "property/random_requestor.h"
 #include "property/seeds.h"
 
@@ -45,6 +46,7 @@ std::shared_ptr<const NodeView> RandomView(SeededRandom& random, const DriverIde
   if (random.Chance(60)) view.attempts.patch.reset();
   if (random.Chance(30)) LeaveWaiting(random, identity, view);
   if (random.Chance(20)) view.node.annotations[identity.RequestorModeAnnotation()] = "true";
+  if (random.Chance(10)) view.node.uid += "-again";  // re-created under its name
   return std::make_shared<const NodeView>(std::move(view));
 }
 
@@ -88,7 +90,7 @@ class Twin {
 
  private:
   std::string Change() {
-    switch (random_.Below(12)) {
+    switch (random_.Below(14)) {
       case 0:
       case 1: return Replace();
       case 2: return Alter();
@@ -98,6 +100,8 @@ class Twin {
       case 6: return ChangeDriver();
       case 7: return ChangeActiveSince();
       case 8: return "nothing";
+      case 9:
+      case 10: return ChangeGrants();
       default: return PassTime();
     }
   }
@@ -163,6 +167,23 @@ class Twin {
     planner_.SetActiveSince(active_since_);
     return "active since";
   }
+  std::string ChangeGrants() {
+    if (random_.Chance(15)) grants_.clear();
+    for (int i = random_.Below(5); i > 0; --i) {
+      if (views_.empty() || random_.Chance(15)) {
+        grants_[fmt::format("elsewhere-{}", random_.Below(3))] = random_.Pick<std::string>({"", "7"});
+        continue;
+      }
+      const Node& node = views_.at(AnyNode())->node;
+      if (random_.Chance(15)) {
+        grants_.erase(node.uid);
+      } else {
+        grants_[node.uid] = random_.Pick<std::string>({"", "1", "1000", node.resource_version, node.resource_version});
+      }
+    }
+    planner_.SetGrants(grants_);
+    return "grants";
+  }
   std::string PassTime() {
     const absl::Time wake = planner_.FullPlan().wake_at.value_or(now_ + absl::Seconds(1));
     switch (random_.Below(6)) {
@@ -182,7 +203,8 @@ class Twin {
   }
 
   std::string Compare() {
-    ClusterSnapshot snapshot{.driver = driver_, .active_since = active_since_, .findings = findings_};
+    ClusterSnapshot snapshot{
+        .grants = grants_, .driver = driver_, .active_since = active_since_, .findings = findings_};
     for (const auto& [name, view] : views_) snapshot.nodes.push_back(view);
     const Plan step = machine_.Step(snapshot, policy_, now_);
     const PlanUpdate update = planner_.Advance(now_);
@@ -193,13 +215,31 @@ class Twin {
       if (planner_.Explain(gate.node) != gate.gate) return "Explain says something else of " + gate.node;
     }
     if (planner_.Explain("no such node")) return "explains what is not there";
-    return "";
+    return random_.Chance(30) ? CompareWithheld(step) : "";
+  }
+
+  // As where the ledger has no grant for some of those that were to start.
+  std::string CompareWithheld(Plan step) {
+    std::map<std::string, Gate> gates;
+    for (const NodePlan& node : step.nodes) {
+      if (!node.needs_grant || random_.Chance(40)) continue;
+      gates[node.node] = {.reason = GateReason::kLedger, .detail = "x"};
+      if (random_.Chance(50)) gates[node.node].not_before = now_ + absl::Seconds(random_.Between(1, 30));
+    }
+    const PlanUpdate update = planner_.Withhold(gates);
+    internal::Withhold(gates, step);
+    step.readings = update.plan.readings;
+    if (planner_.FullPlan() != step) {
+      return fmt::format("withheld: {}instead of\n{}", Describe(planner_.FullPlan()), Describe(step));
+    }
+    return BrokenUpdate(update, step);
   }
 
   std::string BrokenUpdate(const PlanUpdate& update, const Plan& step) {
     const bool same = update.plan.nodes == step.nodes && update.plan.totals == step.totals &&
                       update.plan.budget == step.budget && update.plan.findings == step.findings &&
-                      update.plan.wake_at == step.wake_at && update.plan.pod_interest == step.pod_interest;
+                      update.plan.wake_at == step.wake_at && update.plan.pod_interest == step.pod_interest &&
+                      update.plan.readings == step.readings;
     if (!same) return fmt::format("the update\n{}", Describe(update.plan));
     for (const std::string& name : update.ungated) {
       if (told_.erase(name) == 0) return name + " had no gate";
@@ -220,6 +260,7 @@ class Twin {
   std::shared_ptr<const DriverFacts> driver_;
   std::vector<Finding> findings_;
   absl::Time active_since_;
+  Grants grants_;
   std::map<std::string, std::shared_ptr<const NodeView>> views_;
   IncrementalPlanner planner_;
   std::map<std::string, std::pair<UpgradeState, GateReason>> told_;

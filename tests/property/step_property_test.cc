@@ -209,6 +209,7 @@ TEST_CASE("The random clusters reach every transition and every gate, and leave 
     CHECK(edges.contains({transition.from, transition.to}));
   }
   for (int reason = 0; reason <= static_cast<int>(GateReason::kFailed); ++reason) {
+    if (reason == static_cast<int>(GateReason::kLedger)) continue;  // the ledger's word, after Step's
     CAPTURE(std::string(ToString(static_cast<GateReason>(reason))));
     CHECK(reasons.contains(static_cast<GateReason>(reason)));
   }

@@ -1,6 +1,6 @@
 /// The API server's side of one object with a resource version: compare-and-set, and nothing else.
 ///
-/// Defines ObjectServer. Tests put their faults around it. Not thread-safe.
+/// Defines ObjectServer and Patched. Tests put their faults around it. Not thread-safe.
 #ifndef DRIVERUPGRADE_TESTS_SUPPORT_OBJECT_SERVER_H_
 #define DRIVERUPGRADE_TESTS_SUPPORT_OBJECT_SERVER_H_
 
@@ -10,6 +10,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "driverupgrade/cluster_facade.h"
 
 namespace driverupgrade::tests {
 
@@ -42,6 +43,20 @@ class ObjectServer {
   std::optional<T> object_;
   int version_ = 0;
 };
+
+/// The object as the patch wants it, at the version that the patch is for: Update refuses any other.
+inline ConfigMap Patched(const ObjectServer<ConfigMap>& server, const PatchConfigMapParams& params) {
+  ConfigMap object = server.object().value_or(ConfigMap{});
+  object.resource_version = params.resource_version;
+  for (const auto& [key, value] : params.data) {
+    if (value) {
+      object.data[key] = *value;
+    } else {
+      object.data.erase(key);
+    }
+  }
+  return object;
+}
 
 }  // namespace driverupgrade::tests
 

@@ -107,8 +107,8 @@ class Fleet::Line final : public ClusterFacade {
   absl::StatusOr<ConfigMap> CreateConfigMap(const CallContext&, const ConfigMap& object) override {
     return fleet_.Write(object, true);
   }
-  absl::StatusOr<ConfigMap> UpdateConfigMap(const CallContext&, const ConfigMap& object) override {
-    return fleet_.Write(object, false);
+  absl::StatusOr<ConfigMap> PatchConfigMap(const CallContext&, const PatchConfigMapParams& params) override {
+    return fleet_.Write(Patched(fleet_.server_, params), false);
   }
 
  private:

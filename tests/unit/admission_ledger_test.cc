@@ -35,8 +35,8 @@ class ConfigMapFacade final : public ClusterFacade {
   absl::StatusOr<ConfigMap> CreateConfigMap(const CallContext&, const ConfigMap& object) override {
     return Write([&] { return server_.Create(object); });
   }
-  absl::StatusOr<ConfigMap> UpdateConfigMap(const CallContext&, const ConfigMap& object) override {
-    return Write([&] { return server_.Update(object); });
+  absl::StatusOr<ConfigMap> PatchConfigMap(const CallContext&, const PatchConfigMapParams& params) override {
+    return Write([&] { return server_.Update(Patched(server_, params)); });
   }
 
   std::optional<Operation> lacks;
@@ -109,6 +109,13 @@ TEST_CASE("arch 7: which grants stay, which go, which are renewed and added") {
       {"not renewed to an older version", {{"a", "10"}}, {Waiting("a", "9")}, {"a"}, {{"a", "10"}}, {}, {"a"}},
       {"no grant for a node that is not there", {}, {Waiting("a", "1")}, {"x"}, {}, {}, {"x"}},
       {"no grant for a node in progress", {}, {Busy("a", "1")}, {"a"}, {}, {}, {"a"}},
+      {"used again while a patch of that version may have started it",
+       {{"a", "1"}},
+       {Busy("a", "1")},
+       {"a"},
+       {{"a", "1"}},
+       {"a"},
+       {}},
       {"no more grants than the bound; one that ends makes room",
        {{"a", "1"}, {"b", "1"}},
        {Waiting("a", "2"), Busy("b", "2"), Waiting("c", "1"), Waiting("d", "1")},

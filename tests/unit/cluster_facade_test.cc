@@ -68,7 +68,7 @@ std::vector<absl::Status> CallAll(ClusterFacade& facade) {
       facade.CreateLease(context, {}).status(),
       facade.UpdateLease(context, {}).status(),
       facade.CreateConfigMap(context, {}).status(),
-      facade.UpdateConfigMap(context, {}).status(),
+      facade.PatchConfigMap(context, {}).status(),
       facade.RecordEvent(context, {}),
   };
 }

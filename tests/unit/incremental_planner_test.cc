@@ -95,6 +95,42 @@ TEST_CASE("arch-A10: a pass with nothing changed and nothing due judges nothing 
   CHECK(update.ungated.empty());
 }
 
+TEST_CASE("arch-A10: grants that change make their own nodes be judged anew, and no others") {
+  Fleet fleet(50, Parallel(0));
+  fleet.Apply(fleet.planner.Advance(kNow).plan);
+  REQUIRE(fleet.planner.Advance(kNow).plan.nodes.empty());
+  const std::uint64_t before = fleet.planner.judgements();
+  const std::string version = fleet.view("n00007").node.resource_version;
+  const Grants grants = {{"n00007-uid", version}, {"n00008-uid", "1"}, {"elsewhere", "5"}};
+  fleet.planner.SetGrants(grants);
+  const Plan plan = fleet.planner.Advance(kNow).plan;
+  CHECK(fleet.planner.judgements() == before + 2);
+  // n00008 has changed since its grant and holds no slot.
+  CHECK(plan.totals.slots == 2);
+  CHECK(plan.readings ==
+        std::vector<NodeReading>{{"n00007-uid", version}, {"n00008-uid", version}, {"elsewhere", "5"}});
+  fleet.planner.SetGrants(grants);
+  CHECK(fleet.planner.Advance(kNow).plan.totals == plan.totals);
+  CHECK(fleet.planner.judgements() == before + 2);
+  fleet.planner.SetGrants({});
+  CHECK(fleet.planner.Advance(kNow).plan.totals.slots == 0);
+  CHECK(fleet.planner.judgements() == before + 4);
+}
+
+TEST_CASE("arch-A12: a node that is withheld waits, and is judged anew by the next pass") {
+  Fleet fleet(3, Parallel(1));
+  const Plan first = fleet.planner.Advance(kNow).plan;
+  REQUIRE(first.nodes.front().needs_grant);
+  CHECK_FALSE(first.nodes.back().needs_grant);
+  const Gate gate{.reason = GateReason::kLedger, .detail = "no grant", .not_before = kNow + absl::Seconds(1)};
+  const PlanUpdate update = fleet.planner.Withhold({{"n00000", gate}, {"nobody", gate}});
+  CHECK(update.plan.nodes.size() == 2);
+  CHECK(update.plan.gates == std::vector<NodeGate>{{"n00000", UpgradeState::kUnknown, gate}});
+  CHECK(update.plan.wake_at == gate.not_before);
+  CHECK(fleet.planner.Explain("n00000") == gate);
+  CHECK(fleet.planner.Advance(kNow).plan.nodes == first.nodes);
+}
+
 TEST_CASE("arch-A10: what was planned and not done is planned again") {
   Fleet fleet(3, Parallel(1));
   const Plan first = fleet.planner.Advance(kNow).plan;

@@ -157,6 +157,15 @@ TEST_CASE("arch-A11: pods become unknown again when the cordon changes, the watc
     store.NodeChanged(NodeAt("n1", "20", true));
     CHECK(store.PodsOn("n1"));
   }
+  SECTION("uncordoned and cordoned again while the watch was broken, so that only a new list tells") {
+    store.NodesListed({NodeAt("n1", "20", true), NodeAt("n2", "2")});
+    CHECK_FALSE(store.PodsOn("n1"));
+    CHECK(store.Take(0).nodes == Names{"n1"});
+  }
+  SECTION("a new list of a node that is as it was leaves them known") {
+    store.NodesListed({NodeAt("n1", "1", true), NodeAt("n2", "20")});
+    CHECK(store.PodsOn("n1"));
+  }
   SECTION("the watch begins anew") {
     store.PodsBegin();
     CHECK_FALSE(store.PodsOn("n1"));

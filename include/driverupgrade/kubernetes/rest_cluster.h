@@ -54,9 +54,9 @@ struct RestClusterOptions {
 ///   Unavailable, and will be again if the watch goes on at the same version. A line over the transport's limit
 ///   is its OutOfRange: to begin anew is right there, too. The transport must let a stream be silent for longer
 ///   than the timeout. WatchParams::ns may be empty for every kind.
-/// - UpdateLease, UpdateConfigMap: one PUT of what Lease and ConfigMap have. Whatever else the object had
-///   (labels, annotations, owners, `binaryData`) is removed; so write objects of your own only. Where the object
-///   is gone a lease is Aborted, a config map NotFound: that is the server's doing.
+/// - UpdateLease: one PUT of what Lease has. Whatever else the object had (labels, annotations, owners) is removed;
+///   so write objects of your own only. One that is gone is Aborted, not NotFound: that is the server's doing.
+/// - PatchConfigMap: one merge patch of the keys that are named; the rest of the object is left alone.
 /// - PatchNode: also the 422 that a changed UID may cause is Aborted.
 /// - EvictPod: a 403 in which a budget's own state is the reason (E11, E12) is kRefusedByBudget, too.
 /// - RecordEvent: an Event that already exists is this one, sent before (see FormatEvent), and thus OK.

@@ -141,7 +141,7 @@ class InvariantChecker::GuardedCluster final : public ForwardingFacade {
   absl::StatusOr<EvictionAnswer> EvictPod(const CallContext& context, const EvictPodParams& params) override;
   absl::Status DeletePod(const CallContext& context, const DeletePodParams& params) override;
   absl::StatusOr<Lease> UpdateLease(const CallContext& context, const Lease& lease) override;
-  absl::StatusOr<ConfigMap> UpdateConfigMap(const CallContext& context, const ConfigMap& config_map) override;
+  absl::StatusOr<ConfigMap> PatchConfigMap(const CallContext& context, const PatchConfigMapParams& params) override;
 
  private:
   template <class F>

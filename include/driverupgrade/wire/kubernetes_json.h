@@ -6,7 +6,7 @@
 ///  - ParseMixedList, ClusterObjects: from what `kubectl get nodes,pods,... -o json` prints;
 ///  - ApiStatus, ParseApiStatus: from the body of an error;
 ///  - FormatNodePatch, FormatEviction, FormatDeleteOptions, FormatNodeMaintenance, FormatNodeMaintenancePatch,
-///    FormatEvent: bodies of the writes;
+///    FormatConfigMapPatch, FormatEvent: bodies of the writes;
 ///  - FormatObject, FormatList: bodies of answers, for fakes and tests; FormatObject also of the writes of Lease and
 ///    ConfigMap.
 ///
@@ -161,6 +161,10 @@ std::string FormatNodeMaintenance(const CreateNodeMaintenanceParams& params);
 /// resourceVersion, as FormatNodePatch does; lists are replaced whole (A22).
 std::string FormatNodeMaintenancePatch(const PatchNodeMaintenanceParams& params);
 
+/// The merge patch of a ConfigMap: uid and resourceVersion as in FormatNodePatch, and the keys of `data` that change;
+/// removed ones are null.
+std::string FormatConfigMapPatch(const PatchConfigMapParams& params);
+
 /// The namespace an Event belongs to (A46): the pod's, or `default` for a node.
 std::string EventNamespace(const RecordEventParams& params);
 
@@ -176,7 +180,7 @@ std::string FormatEvent(const RecordEventParams& params, std::string_view compon
 /// back gives an equal object if its times are whole seconds, its selector has no `<` or `>` (the object
 /// form knows none) and its `data` is compact JSON.
 ///
-/// For a Lease or a ConfigMap this is also the body of a write; uid and version are left out where they are empty. A
+/// For a Lease, or a ConfigMap that is created, this is also the body of the write; uid and version are left out where they are empty. A
 /// Lease has all members, zeros too, but its duration between 0 and what 32 bits hold; whole microseconds are kept, six
 /// digits of them, and a time that is not finite is null.
 template <typename T>

@@ -22,24 +22,24 @@ class NotingSink final : public WatchSink<T> {
  public:
   NotingSink(WatchSink<T>& next, std::int64_t& followed) : next_(next), followed_(followed) {}
   bool OnList(std::vector<T> objects, std::string_view version) override {
-    Note(version);
-    return next_.OnList(std::move(objects), version);
+    return Note(version, next_.OnList(std::move(objects), version));
   }
   bool OnChange(T object, std::string_view version) override {
-    Note(version);
-    return next_.OnChange(std::move(object), version);
+    return Note(version, next_.OnChange(std::move(object), version));
   }
   bool OnDelete(T object, std::string_view version) override {
-    Note(version);
-    return next_.OnDelete(std::move(object), version);
+    return Note(version, next_.OnDelete(std::move(object), version));
   }
   bool OnBookmark(std::string_view version) override {
-    Note(version);
-    return next_.OnBookmark(version);
+    return Note(version, next_.OnBookmark(version));
   }
 
  private:
-  void Note(std::string_view version) { followed_ = std::max(followed_, RevisionOf(version)); }
+  // What the reader did not want any more, he does not know.
+  bool Note(std::string_view version, bool taken) {
+    if (taken) followed_ = std::max(followed_, RevisionOf(version));
+    return taken;
+  }
   WatchSink<T>& next_;
   std::int64_t& followed_;
 };
@@ -209,11 +209,11 @@ absl::StatusOr<Lease> InvariantChecker::GuardedCluster::UpdateLease(const CallCo
   });
 }
 
-absl::StatusOr<ConfigMap> InvariantChecker::GuardedCluster::UpdateConfigMap(const CallContext& context,
-                                                                            const ConfigMap& config_map) {
+absl::StatusOr<ConfigMap> InvariantChecker::GuardedCluster::PatchConfigMap(const CallContext& context,
+                                                                           const PatchConfigMapParams& params) {
   return Write([&] {
-    checker_.CheckVersion("config map", config_map.name, config_map.resource_version);
-    return ForwardingFacade::UpdateConfigMap(context, config_map);
+    checker_.CheckVersion("config map", params.name, params.resource_version);
+    return ForwardingFacade::PatchConfigMap(context, params);
   });
 }
 

@@ -29,7 +29,7 @@ CallKind KindOf(Operation operation) {
     case Operation::kCreateLease:
     case Operation::kUpdateLease:
     case Operation::kCreateConfigMap:
-    case Operation::kUpdateConfigMap:
+    case Operation::kPatchConfigMap:
     case Operation::kRecordEvent: return CallKind::kWrite;
     default: return CallKind::kRead;
   }
@@ -369,10 +369,11 @@ absl::StatusOr<ConfigMap> FaultyCluster::CreateConfigMap(const CallContext& cont
       [next = next_, config_map](const CallContext& at) { return next->CreateConfigMap(at, config_map); });
 }
 
-absl::StatusOr<ConfigMap> FaultyCluster::UpdateConfigMap(const CallContext& context, const ConfigMap& config_map) {
+absl::StatusOr<ConfigMap> FaultyCluster::PatchConfigMap(const CallContext& context,
+                                                        const PatchConfigMapParams& params) {
   return Write<absl::StatusOr<ConfigMap>>(
-      context, Operation::kUpdateConfigMap,
-      [next = next_, config_map](const CallContext& at) { return next->UpdateConfigMap(at, config_map); });
+      context, Operation::kPatchConfigMap,
+      [next = next_, params](const CallContext& at) { return next->PatchConfigMap(at, params); });
 }
 
 absl::Status FaultyCluster::RecordEvent(const CallContext& context, const RecordEventParams& params) {

@@ -67,7 +67,7 @@ class FaultyCluster final : public ForwardingFacade {
   absl::StatusOr<Lease> CreateLease(const CallContext& context, const Lease& lease) override;
   absl::StatusOr<Lease> UpdateLease(const CallContext& context, const Lease& lease) override;
   absl::StatusOr<ConfigMap> CreateConfigMap(const CallContext& context, const ConfigMap& config_map) override;
-  absl::StatusOr<ConfigMap> UpdateConfigMap(const CallContext& context, const ConfigMap& config_map) override;
+  absl::StatusOr<ConfigMap> PatchConfigMap(const CallContext& context, const PatchConfigMapParams& params) override;
   absl::Status RecordEvent(const CallContext& context, const RecordEventParams& params) override;
 
  private:

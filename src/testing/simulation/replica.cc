@@ -92,6 +92,7 @@ EngineOptions Replica::MakeEngineOptions() {
                         .cache = process_->cache,
                         .clock = clock_,
                         .observer = MakeObserverGroup(std::move(observers))};
+  if (world_.setup.ledger) options.ledger = AdmissionLedgerOptions{.ns = kDriverNs, .name = "driver-upgrades"};
   options.executor.calls_in_flight = 1;
   options.executor.events = world_.setup.events;
   if (world_.setup.validation) options.state_machine.validation_selector = *LabelSelector::Parse("app=validator");

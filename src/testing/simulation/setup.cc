@@ -129,7 +129,7 @@ Setup DrawSetup(std::uint64_t seed, const SimulationOptions& options) {
 
 bool Setup::BudgetIsClaimed() const {
   if (Has(Fault::kStaleRead)) return false;
-  return replicas == 1 && !Has(Fault::kCrash);
+  return ledger || (replicas == 1 && !Has(Fault::kCrash));
 }
 
 std::string Setup::Describe() const {

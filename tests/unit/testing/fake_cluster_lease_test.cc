@@ -93,23 +93,27 @@ TEST_CASE("a lease keeps what the API has room for: whole seconds and microsecon
   CHECK(made->renew_time == absl::FromUnixMicros(1'767'225'600'123'456));
 }
 
-TEST_CASE("a config map is created once, and replaced by whoever knows its version") {
+TEST_CASE("a config map is created once, and patched by whoever knows its version") {
   World world;
   FakeCluster& cluster = world.cluster;
-  ConfigMap map{.ns = "a", .name = "budgets", .data = {{"x", "1"}}};
+  ConfigMap map{.ns = "a", .name = "budgets", .labels = {{"team", "a"}}, .data = {{"x", "1"}, {"z", "2"}}};
   CHECK(absl::IsNotFound(cluster.GetConfigMap({}, {"a", "budgets"}).status()));
   const absl::StatusOr<ConfigMap> made = cluster.CreateConfigMap({}, map);
   REQUIRE(made.ok());
   CHECK(absl::IsAlreadyExists(cluster.CreateConfigMap({}, map).status()));
-  CHECK(absl::IsInvalidArgument(cluster.UpdateConfigMap({}, map).status()));
-  map = *made;
-  map.data = {{"y", "ü\n"}};
-  CHECK(cluster.UpdateConfigMap({}, map)->data == map.data);
-  CHECK(absl::IsAborted(cluster.UpdateConfigMap({}, map).status()));
+  PatchConfigMapParams patch{.ns = "a", .name = "budgets", .data = {{"y", "ü\n"}, {"x", std::nullopt}}};
+  CHECK(absl::IsInvalidArgument(cluster.PatchConfigMap({}, patch).status()));
+  patch.uid = made->uid;
+  CHECK(absl::IsInvalidArgument(cluster.PatchConfigMap({}, patch).status()));
+  patch.resource_version = made->resource_version;
+  map.data = {{"y", "ü\n"}, {"z", "2"}};
+  CHECK(cluster.PatchConfigMap({}, patch)->data == map.data);
+  CHECK(absl::IsAborted(cluster.PatchConfigMap({}, patch).status()));
   CHECK(cluster.GetConfigMap({}, {"a", "budgets"})->data == map.data);
+  CHECK(cluster.config_map("a", "budgets")->labels == map.labels);
   CHECK(cluster.config_map("a", "budgets")->uid == made->uid);
   CHECK(cluster.RemoveConfigMap("a", "budgets"));
-  CHECK(absl::IsNotFound(cluster.UpdateConfigMap({}, map).status()));
+  CHECK(absl::IsNotFound(cluster.PatchConfigMap({}, patch).status()));
   CHECK_FALSE(cluster.config_map("a", "budgets").has_value());
 }
 

@@ -89,7 +89,7 @@ TEST_CASE("a lease is written within the bounds of the schema") {
                               R"("acquireTime":"2026-01-02T03:04:05.000007Z")"));
 }
 
-TEST_CASE("a config map is read with its strings alone") {
+TEST_CASE("a config map is read with its metadata and its strings alone") {
   const auto config_map = ParseObject<ConfigMap>(R"({"kind":"ConfigMap","apiVersion":"v1",
     "metadata":{"name":"budget","namespace":"gpu","uid":"u-c","resourceVersion":"8","labels":{"a":"b"}},
     "data":{"n1":"{\"x\":1}","n2":""},"binaryData":{"blob":"AAEC"},"immutable":false})");
@@ -98,6 +98,7 @@ TEST_CASE("a config map is read with its strings alone") {
                                  .name = "budget",
                                  .uid = "u-c",
                                  .resource_version = "8",
+                                 .labels = {{"a", "b"}},
                                  .data = {{"n1", R"({"x":1})"}, {"n2", ""}}});
   CHECK(ParseObject<ConfigMap>(R"({"kind":"ConfigMap","data":null})")->data.empty());
   CHECK(std::string(ParseObject<ConfigMap>(R"({"kind":"ConfigMap","data":{"a":1}})").status().message()) ==
@@ -105,11 +106,17 @@ TEST_CASE("a config map is read with its strings alone") {
 }
 
 TEST_CASE("a config map that is written and read again is the same") {
-  const ConfigMap config_map{
-      .ns = "gpu", .name = "budget", .uid = "u-c", .resource_version = "8", .data = {{"a", "x\n\"y\""}, {"b", ""}}};
+  const ConfigMap config_map{.ns = "gpu",
+                             .name = "budget",
+                             .uid = "u-c",
+                             .resource_version = "8",
+                             .labels = {{"l", "m"}},
+                             .annotations = {{"n", "o"}},
+                             .data = {{"a", "x\n\"y\""}, {"b", ""}}};
   CHECK(FormatObject(config_map) ==
         R"({"apiVersion":"v1","kind":"ConfigMap",)"
-        R"("metadata":{"name":"budget","namespace":"gpu","uid":"u-c","resourceVersion":"8"},)"
+        R"("metadata":{"name":"budget","namespace":"gpu","uid":"u-c","resourceVersion":"8","labels":{"l":"m"},)"
+        R"("annotations":{"n":"o"}},)"
         R"("data":{"a":"x\n\"y\"","b":""}})");
   CHECK(*ParseObject<ConfigMap>(FormatObject(config_map)) == config_map);
   CHECK(*ParseObject<ConfigMap>(FormatObject(ConfigMap{})) == ConfigMap{});

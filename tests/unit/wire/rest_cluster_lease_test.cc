@@ -33,6 +33,11 @@ const Lease kLease{.ns = "gpu",
                    .transitions = 3};
 const ConfigMap kConfigMap{
     .ns = "gpu", .name = "budget", .uid = "u-c", .resource_version = "8", .data = {{"key", "value"}}};
+const PatchConfigMapParams kPatch{.ns = "gpu",
+                                  .name = "budget",
+                                  .uid = "u-c",
+                                  .resource_version = "8",
+                                  .data = {{"key", "va\"lue"}, {"old", std::nullopt}}};
 const std::string kLeases = "/apis/coordination.k8s.io/v1/namespaces/gpu/leases";
 const std::string kConfigMaps = "/api/v1/namespaces/gpu/configmaps";
 
@@ -42,15 +47,14 @@ absl::Status World::Create(bool lease) {
 }
 
 absl::Status World::Update(bool lease) {
-  return lease ? cluster->UpdateLease(context, kLease).status()
-               : cluster->UpdateConfigMap(context, kConfigMap).status();
+  return lease ? cluster->UpdateLease(context, kLease).status() : cluster->PatchConfigMap(context, kPatch).status();
 }
 
 std::string Text(const absl::Status& status) { return std::string(status.message()); }
 
 TEST_CASE("a lease and a config map are read from their place") {
   World world;
-  for (const Operation operation : {Operation::kWatchNodes, Operation::kGetLease, Operation::kUpdateConfigMap}) {
+  for (const Operation operation : {Operation::kWatchNodes, Operation::kGetLease, Operation::kPatchConfigMap}) {
     CHECK(world.cluster->Supports(operation));
   }
   world.transport->Answer(200, FormatObject(kLease));
@@ -81,16 +85,19 @@ TEST_CASE("a new lease and a new config map are posted without UID and version")
   CHECK(world.transport->requests[0].content_type == "application/json");
 }
 
-TEST_CASE("a lease and a config map are replaced at their version") {
+TEST_CASE("a lease is replaced, and a config map patched, at its version") {
   World world;
   world.transport->Answer(200, FormatObject(kLease));
   CHECK(world.cluster->UpdateLease(world.context, kLease).value() == kLease);
   world.transport->Answer(200, FormatObject(kConfigMap));
-  CHECK(world.cluster->UpdateConfigMap(world.context, kConfigMap).value() == kConfigMap);
+  CHECK(world.cluster->PatchConfigMap(world.context, kPatch).value() == kConfigMap);
   CHECK(world.transport->lines == Lines{"PUT " + kLeases + "/leader?fieldManager=driverupgrade",
-                                        "PUT " + kConfigMaps + "/budget?fieldManager=driverupgrade"});
+                                        "PATCH " + kConfigMaps + "/budget?fieldManager=driverupgrade"});
   CHECK(world.transport->requests[0].body == FormatObject(kLease));
-  CHECK(world.transport->requests[1].body == FormatObject(kConfigMap));
+  // Labels, annotations, binaryData and other keys are not named, and so stay.
+  CHECK(world.transport->requests[1].content_type == "application/merge-patch+json");
+  CHECK(world.transport->requests[1].body ==
+        R"({"metadata":{"uid":"u-c","resourceVersion":"8"},"data":{"key":"va\"lue","old":null}})");
 }
 
 TEST_CASE("a name that is taken is AlreadyExists") {
@@ -113,7 +120,7 @@ TEST_CASE("A25: an object that has changed, is another or is gone is Aborted") {
   const absl::Status status = world.Update(lease);
   CHECK(absl::IsAborted(status));
   CHECK_FALSE(WasNotApplied(status));
-  CHECK(Text(status).starts_with(lease ? "update lease gpu/leader: 409 " : "update config map gpu/budget: 409 "));
+  CHECK(Text(status).starts_with(lease ? "update lease gpu/leader: 409 " : "patch config map gpu/budget: 409 "));
 }
 
 TEST_CASE("an update that the schema refuses is InvalidArgument, one of nothing NotFound") {
@@ -140,7 +147,7 @@ TEST_CASE("what a write of a lease or config map needs is asked for before it is
   no_version.resource_version = "";
   bad_name.name = "a/b";
   no_namespace.ns = "";
-  ConfigMap map_no_uid = kConfigMap, map_no_version = kConfigMap;
+  PatchConfigMapParams map_no_uid = kPatch, map_no_version = kPatch;
   map_no_uid.uid = "";
   map_no_version.resource_version = "";
   for (const absl::Status& status : {
@@ -150,8 +157,8 @@ TEST_CASE("what a write of a lease or config map needs is asked for before it is
            world.cluster->UpdateLease(world.context, no_namespace).status(),
            world.cluster->CreateLease(world.context, bad_name).status(),
            world.cluster->CreateLease(world.context, no_namespace).status(),
-           world.cluster->UpdateConfigMap(world.context, map_no_uid).status(),
-           world.cluster->UpdateConfigMap(world.context, map_no_version).status(),
+           world.cluster->PatchConfigMap(world.context, map_no_uid).status(),
+           world.cluster->PatchConfigMap(world.context, map_no_version).status(),
            world.cluster->CreateConfigMap(world.context, {.name = "n"}).status(),
            world.cluster->GetLease(world.context, {"gpu", ".."}).status(),
            world.cluster->GetConfigMap(world.context, {"", "n"}).status(),

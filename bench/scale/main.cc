@@ -1,0 +1,67 @@
+#include <cstdio>
+
+#include "CLI/CLI.hpp"
+#include "fmt/format.h"
+#include "scale/scale.h"
+
+namespace driverupgrade::bench {
+namespace {
+
+double Megabytes(std::size_t bytes) { return static_cast<double>(bytes) / (1024 * 1024); }
+
+void Rollout(int nodes, int parallel) {
+  const RolloutFigures figures = MeasureRollout(nodes, parallel);
+  const double count = nodes;
+  fmt::print("rollout of {} nodes, {} at a time: {} done\n", nodes, parallel, figures.done);
+  fmt::print("  judgements per node  {:.2f}\n", static_cast<double>(figures.judgements) / count);
+  fmt::print("  API calls per node   {:.2f}\n", static_cast<double>(figures.api_calls) / count);
+  fmt::print("  passes               {}, the slowest {}\n", figures.passes, absl::FormatDuration(figures.slowest_pass));
+  fmt::print("  engine               {:.1f} s, {:.0f} us per node, with the fake cluster's answers\n",
+             absl::ToDoubleSeconds(figures.engine_time), absl::ToDoubleMicroseconds(figures.engine_time) / count);
+  fmt::print("  wall clock           {:.1f} s, for {} of virtual time\n", absl::ToDoubleSeconds(figures.wall_time),
+             absl::FormatDuration(figures.virtual_time));
+  fmt::print("  peak memory          {:.0f} MiB, the fake cluster included\n", Megabytes(figures.peak_bytes));
+}
+
+void Memory(int nodes, int pods_per_node) {
+  const MemoryFigures figures = MeasureMemory(nodes, pods_per_node);
+  fmt::print("cache of {} nodes and {} pods, all of interest\n", figures.nodes, figures.pods);
+  fmt::print("  resident             {:.1f} MiB beyond {:.1f} MiB\n",
+             Megabytes(figures.full_bytes - figures.empty_bytes), Megabytes(figures.empty_bytes));
+  fmt::print("  allocated            {:.1f} MiB\n", Megabytes(figures.allocated_bytes));
+}
+
+void Latency(int nodes, int samples) {
+  const LatencyFigures figures = MeasureLatency(nodes, samples);
+  const auto at = [&](double share) {
+    return absl::ToDoubleMicroseconds(figures.samples[static_cast<std::size_t>(share * (samples - 1))]) / 1000;
+  };
+  fmt::print("from a change to the first write, {} nodes, {} samples\n", figures.nodes, samples);
+  fmt::print("  median {:.2f} ms, p99 {:.2f} ms, longest {:.2f} ms\n", at(0.5), at(0.99), at(1));
+}
+
+}  // namespace
+}  // namespace driverupgrade::bench
+
+int main(int argc, char** argv) {
+  CLI::App app("What a big cluster costs the engine, on the fake cluster: figures for people to judge.");
+  app.require_subcommand(1);
+  int nodes = 5000;
+  int parallel = 100;
+  int pods = 30;
+  int samples = 1000;
+  CLI::App* rollout = app.add_subcommand("rollout", "a rollout in virtual time");
+  CLI::App* memory = app.add_subcommand("memory", "what a cache holds");
+  CLI::App* latency = app.add_subcommand("latency", "from a change to the first write");
+  for (CLI::App* command : {rollout, memory, latency}) {
+    command->add_option("--nodes", nodes)->check(CLI::PositiveNumber)->capture_default_str();
+  }
+  rollout->add_option("--parallel", parallel, "nodes at a time; 0: all at once")->capture_default_str();
+  memory->add_option("--pods", pods, "of each node")->check(CLI::PositiveNumber)->capture_default_str();
+  latency->add_option("--samples", samples)->check(CLI::PositiveNumber)->capture_default_str();
+  CLI11_PARSE(app, argc, argv);
+  if (*rollout) driverupgrade::bench::Rollout(nodes, parallel);
+  if (*memory) driverupgrade::bench::Memory(nodes, pods);
+  if (*latency) driverupgrade::bench::Latency(nodes, samples);
+  return 0;
+}

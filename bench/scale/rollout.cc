@@ -1,0 +1,121 @@
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+
+#include "absl/time/clock.h"
+#include "driverupgrade/driver_identity.h"
+#include "driverupgrade/testing/builders.h"
+#include "driverupgrade/testing/fake_cluster.h"
+#include "driverupgrade/upgrade_engine.h"
+#include "driverupgrade/watch_cache.h"
+#include "scale/scale.h"
+
+namespace driverupgrade::bench {
+namespace {
+
+using testing::FakeClock;
+using testing::FakeCluster;
+
+// Counts the requests that an API server would have to carry out.
+class CountingFacade final : public ForwardingFacade {
+ public:
+  using ForwardingFacade::ForwardingFacade;
+  std::size_t calls = 0;
+
+  absl::StatusOr<std::vector<Pod>> ListPods(const CallContext& context, const ListPodsParams& params) override {
+    ++calls;
+    return ForwardingFacade::ListPods(context, params);
+  }
+  absl::StatusOr<Node> PatchNode(const CallContext& context, const PatchNodeParams& params) override {
+    ++calls;
+    return ForwardingFacade::PatchNode(context, params);
+  }
+  absl::StatusOr<EvictionAnswer> EvictPod(const CallContext& context, const EvictPodParams& params) override {
+    ++calls;
+    return ForwardingFacade::EvictPod(context, params);
+  }
+  absl::Status DeletePod(const CallContext& context, const DeletePodParams& params) override {
+    ++calls;
+    return ForwardingFacade::DeletePod(context, params);
+  }
+};
+
+struct World {
+  std::shared_ptr<FakeClock> clock = std::make_shared<FakeClock>();
+  std::shared_ptr<FakeCluster> cluster =
+      std::make_shared<FakeCluster>(clock, testing::FakeClusterOptions{.keep_journal = false, .watches_follow = false});
+  std::shared_ptr<CountingFacade> line = std::make_shared<CountingFacade>(cluster);
+  DriverIdentity identity = *DriverIdentity::Create("nvidia.com", "gpu");
+  testing::Fleet fleet = {};
+  std::shared_ptr<WatchCache> cache = {};
+  std::unique_ptr<UpgradeEngine> engine = {};
+  std::set<std::string> done = {};
+
+  explicit World(int nodes) {
+    fleet = AddFleet(*cluster, {.node_count = nodes, .workload_max_unavailable = nodes});
+    cluster->SetChangeObserver([this](const testing::Change& change) {
+      if (change.node.after != nullptr) Note(*change.node.after);
+    });
+    const LabelSelector labels = LabelSelector::FromMatchLabels({{"app", fleet.daemon_set}});
+    cache = *WatchCache::Create(line, {.drivers = {{.ns = fleet.ns, .driver_labels = labels}}, .clock = clock});
+    EngineOptions options{.snapshot = {.ns = fleet.ns, .driver_labels = labels}, .cache = cache, .clock = clock};
+    options.executor = {.calls_in_flight = 1, .events = false};
+    engine = *UpgradeEngine::Create(identity, line, std::move(options));
+  }
+  ~World() { cluster->SetChangeObserver(nullptr); }
+
+  void Note(const Node& node) {
+    const auto label = node.labels.find(identity.StateLabel());
+    if (label != node.labels.end() && label->second == "upgrade-done") {
+      done.insert(node.name);
+    } else {
+      done.erase(node.name);
+    }
+  }
+};
+
+// One pass, with all that has happened known to the cache; when to come again.
+absl::Time Pass(World& world, const UpgradePolicy& policy, RolloutFigures& figures) {
+  world.cache->Turn({});
+  const absl::Time began = absl::Now();
+  const auto pass = world.engine->Reconcile({}, policy);
+  const absl::Duration took = absl::Now() - began;
+  figures.engine_time += took;
+  figures.slowest_pass = std::max(figures.slowest_pass, took);
+  ++figures.passes;
+  if (!pass.ok()) return world.clock->Now() + absl::Seconds(1);
+  figures.judgements += pass->judged;
+  return pass->wake_at.value_or(absl::InfiniteFuture());
+}
+
+}  // namespace
+
+RolloutFigures MeasureRollout(int nodes, int parallel) {
+  RolloutFigures figures{.nodes = nodes};
+  const absl::Time began = absl::Now();
+  World world(nodes);
+  const UpgradePolicy policy{.auto_upgrade = true, .max_parallel = parallel, .drain = DrainPolicy{}};
+  for (int i = 0; i < 3; ++i) Pass(world, policy, figures);  // all nodes are found to be done
+  figures.judgements = 0;
+  figures.passes = 0;
+  figures.engine_time = figures.slowest_pass = absl::ZeroDuration();
+  world.line->calls = 0;
+  world.done.clear();
+  world.cluster->SetTemplate(world.fleet.ns, world.fleet.daemon_set, "rev-2");
+  const absl::Time start = world.clock->Now();
+  while (static_cast<int>(world.done.size()) < nodes && world.clock->Now() < start + absl::Hours(24 * 30)) {
+    const absl::Time next = Pass(world, policy, figures);
+    // The kubelets' work comes in bursts of a second.
+    if (next > world.clock->Now()) world.cluster->Advance(std::min(absl::Seconds(1), next - world.clock->Now()));
+  }
+  figures.done = static_cast<int>(world.done.size());
+  figures.api_calls = world.line->calls;
+  figures.virtual_time = world.clock->Now() - start;
+  figures.wall_time = absl::Now() - began;
+  figures.peak_bytes = PeakResidentBytes();
+  return figures;
+}
+
+}  // namespace driverupgrade::bench

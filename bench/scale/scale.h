@@ -1,0 +1,52 @@
+// What a big cluster costs the engine: figures, in one process and without a control plane.
+#ifndef DRIVERUPGRADE_BENCH_SCALE_SCALE_H_
+#define DRIVERUPGRADE_BENCH_SCALE_SCALE_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/time/time.h"
+
+namespace driverupgrade::bench {
+
+// A rollout over the fake cluster, in virtual time, with one call at a time.
+struct RolloutFigures {
+  int nodes = 0;
+  int done = 0;
+  int passes = 0;
+  std::uint64_t judgements = 0;
+  std::size_t api_calls = 0;         // without watches and Events
+  absl::Duration virtual_time = {};  // what the rollout took
+  absl::Duration wall_time = {};     // of everything
+  absl::Duration engine_time = {};   // of the passes; what the fake cluster does in their calls is in it
+  absl::Duration slowest_pass = {};
+  std::size_t peak_bytes = 0;  // of the process, the fake cluster included
+};
+RolloutFigures MeasureRollout(int nodes, int parallel);
+
+// A cache with the pods of every node known.
+struct MemoryFigures {
+  int nodes = 0;
+  int pods = 0;
+  std::size_t empty_bytes = 0;      // resident, before there was a cache
+  std::size_t full_bytes = 0;       // resident, with it
+  std::size_t allocated_bytes = 0;  // of the heap, by it
+};
+MemoryFigures MeasureMemory(int nodes, int pods_per_node);
+
+// From a change in the cluster to the first write that it causes, in real time, with the controller's own loop.
+struct LatencyFigures {
+  int nodes = 0;
+  std::vector<absl::Duration> samples = {};  // sorted
+};
+LatencyFigures MeasureLatency(int nodes, int samples);
+
+// Of this process, from /proc; 0 where there is none.
+std::size_t ResidentBytes();
+std::size_t PeakResidentBytes();
+
+}  // namespace driverupgrade::bench
+
+#endif  // DRIVERUPGRADE_BENCH_SCALE_SCALE_H_

@@ -1,0 +1,186 @@
+#include <string>
+#include <utility>
+
+#include "crash/crash_world.h"
+#include "driverupgrade/testing/builders.h"
+#include "fmt/format.h"
+#include "support/node_under_test.h"
+
+namespace driverupgrade::tests {
+namespace {
+
+using testing::FakeCluster;
+using testing::NodeBuilder;
+using testing::PodBehavior;
+
+constexpr PodBehavior kQuick{.start_delay = absl::Seconds(2), .stop_delay = absl::Seconds(1)};
+
+// Nodes n1, n2, ... with a driver each, and a web pod each of which no more than one may be missing.
+void AddFleet(FakeCluster& cluster, int nodes, bool workload = true) {
+  testing::AddFleet(cluster, {.node_count = nodes,
+                              .node_prefix = "n",
+                              .ns = "gpu",
+                              .daemon_set = "driver",
+                              .hash = "old",
+                              .driver_behavior = kQuick,
+                              .workload = workload ? "web" : "",
+                              .workload_behavior = kQuick});
+}
+
+void SetNewTemplate(FakeCluster& cluster) { cluster.SetTemplate("gpu", "driver", "new"); }
+
+UpgradePolicy Policy() {
+  return {.auto_upgrade = true, .max_parallel = 1, .drain = DrainPolicy{.timeout = absl::Minutes(5)}};
+}
+
+Scenario InPlace() {
+  return {.name = "in place, with a drain",
+          .set_up =
+              [](FakeCluster& cluster) {
+                AddFleet(cluster, 3);
+                cluster.Cordon("n3");
+                SetNewTemplate(cluster);
+              },
+          .policy = Policy()};
+}
+
+Scenario EveryState() {
+  Scenario scenario = InPlace();
+  scenario.name = "a write for each state";
+  scenario.policy.pacing = Pacing::kEveryState;
+  return scenario;
+}
+
+Scenario Jobs() {
+  UpgradePolicy policy = Policy();
+  policy.wait_for_completion =
+      WaitForCompletionPolicy{.pod_selector = Selector("app=job"), .timeout = absl::Minutes(10)};
+  return {.name = "a job is waited for",
+          .set_up =
+              [](FakeCluster& cluster) {
+                AddFleet(cluster, 2);
+                cluster.AddPod(
+                    testing::PodBuilder("team-b", "job").OnNode("n1").WithLabel("app", "job").OwnedByJob("job").Build(),
+                    {.run_time = absl::Seconds(12)});
+                SetNewTemplate(cluster);
+              },
+          .policy = std::move(policy)};
+}
+
+Scenario Validation() {
+  return {.name = "validation",
+          .set_up =
+              [](FakeCluster& cluster) {
+                AddFleet(cluster, 2);
+                cluster.AddDaemonSet({.ns = "gpu-tests", .name = "validator", .behavior = kQuick});
+                SetNewTemplate(cluster);
+              },
+          .tick =
+              [](FakeCluster& cluster, absl::Duration since_begin) {
+                // The validators take their time.
+                for (const Pod& pod : cluster.daemon_set_pods("gpu-tests", "validator")) {
+                  cluster.SetPodReady(pod.ref.ns, pod.ref.name, absl::ToInt64Seconds(since_begin) % 8 >= 6);
+                }
+              },
+          .policy = Policy(),
+          .options = {.validation_selector = Selector("app=validator")}};
+}
+
+// The driver pods ask to be let go before they load the driver, and are ready only then.
+void LoadSafely(FakeCluster& cluster, absl::Duration) {
+  for (const Node& node : cluster.nodes()) {
+    for (const Pod& pod : cluster.daemon_set_pods("gpu", "driver")) {
+      if (pod.node_name != node.name || pod.phase != PodPhase::kRunning) continue;
+      cluster.SetPodReady(pod.ref.ns, pod.ref.name, !node.annotations.contains(Gpu().SafeLoadAnnotation()));
+    }
+  }
+}
+
+Scenario SafeLoad() {
+  return {.name = "safe load",
+          .set_up =
+              [](FakeCluster& cluster) {
+                AddFleet(cluster, 2);
+                for (const char* node : {"n1", "n2"}) {
+                  cluster.EditNode(node, [](Node& n) { n.annotations[Gpu().SafeLoadAnnotation()] = "true"; });
+                }
+                LoadSafely(cluster, absl::ZeroDuration());
+              },
+          .tick = LoadSafely,
+          .policy = Policy()};
+}
+
+Scenario Requestor() {
+  UpgradePolicy policy = Policy();
+  policy.max_parallel = std::nullopt;  // the maintenance operator has a budget of its own
+  return {.name = "requestor mode",
+          .set_up =
+              [](FakeCluster& cluster) {
+                AddFleet(cluster, 2);
+                cluster.RunMaintenanceOperator({.parallel = 1});
+                SetNewTemplate(cluster);
+              },
+          .policy = std::move(policy),
+          .options = {.requestor = RequestorOptions{.id = "nvidia.gpu-operator", .ns = "maintenance"}}};
+}
+
+// The new driver crashes on n1 for two minutes; by then the node has failed, and is retried.
+Scenario Retry() {
+  UpgradePolicy policy = Policy();
+  policy.retry = {.max_attempts = 5, .backoff = absl::Minutes(2)};
+  policy.deadlines.pod_restart = absl::Minutes(1);
+  return {.name = "a node fails and is retried",
+          .set_up =
+              [](FakeCluster& cluster) {
+                AddFleet(cluster, 2);
+                cluster.AddCrashRule("gpu", "driver", "new", "n1");
+                SetNewTemplate(cluster);
+              },
+          .tick =
+              [](FakeCluster& cluster, absl::Duration since_begin) {
+                if (since_begin == absl::Minutes(2)) cluster.ClearCrashRules("gpu", "driver");
+              },
+          .policy = std::move(policy)};
+}
+
+// What the Go library leaves behind when it is switched off in the middle: labels, cordons, no marks of ours.
+Scenario HandOver() {
+  UpgradePolicy policy = Policy();
+  policy.max_parallel = 2;
+  return {.name = "hand-over from the Go library",
+          .set_up =
+              [](FakeCluster& cluster) {
+                AddFleet(cluster, 6);
+                SetNewTemplate(cluster);
+                const auto put = [&](const char* name, UpgradeState state, bool cordoned) {
+                  cluster.EditNode(name, [&](Node& node) {
+                    node.labels[Gpu().StateLabel()] = std::string(ToLabelValue(state));
+                    node.unschedulable = cordoned;
+                  });
+                };
+                put("n1", UpgradeState::kDrainRequired, true);
+                put("n2", UpgradeState::kPodRestartRequired, true);
+                put("n3", UpgradeState::kCordonRequired, false);
+                put("n4", UpgradeState::kWaitForJobsRequired, true);
+                put("n5", UpgradeState::kUpgradeRequired, false);
+              },
+          .policy = std::move(policy)};
+}
+
+}  // namespace
+
+std::vector<Scenario> Scenarios() {
+  return {InPlace(), EveryState(), Jobs(), Validation(), SafeLoad(), Requestor(), Retry(), HandOver()};
+}
+
+Scenario SmallScenario() {
+  return {.name = "one node",
+          .set_up =
+              [](FakeCluster& cluster) {
+                AddFleet(cluster, 1);
+                SetNewTemplate(cluster);
+              },
+          .policy = Policy()};
+}
+
+}  // namespace driverupgrade::tests

@@ -1,0 +1,231 @@
+#include "crash/crash_world.h"
+
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <utility>
+
+#include "driverupgrade/watch_cache.h"
+#include "fmt/format.h"
+#include "support/node_under_test.h"
+
+namespace driverupgrade::tests {
+namespace {
+
+using testing::Actor;
+using testing::Call;
+using testing::Change;
+using testing::FakeClock;
+using testing::FakeCluster;
+
+constexpr absl::Duration kTick = absl::Seconds(1);
+constexpr absl::Duration kLimit = absl::Hours(2);
+// Passes without anything to do, after which the upgrade is over.
+constexpr int kQuietPasses = 3;
+
+bool IsWrite(Operation operation) {
+  switch (operation) {
+    case Operation::kPatchNode:
+    case Operation::kEvictPod:
+    case Operation::kDeletePod:
+    case Operation::kCreateNodeMaintenance:
+    case Operation::kPatchNodeMaintenance:
+    case Operation::kDeleteNodeMaintenance:
+    case Operation::kRecordEvent: return true;
+    default: return false;
+  }
+}
+
+UpgradeState StateOf(const Node& node) {
+  const auto label = node.labels.find(Gpu().StateLabel());
+  return ParseUpgradeState(label == node.labels.end() ? "" : label->second).value_or(UpgradeState::kUnknown);
+}
+
+bool IsDriver(const Pod& pod) {
+  return pod.ref.ns == "gpu" && pod.labels.contains("app") && pod.labels.at("app") == "driver";
+}
+
+bool IsAdministrators(const Node& node) { return node.annotations.contains(Gpu().InitiallyUnschedulableAnnotation()); }
+
+// Looks at every commit (I1, I2, I3).
+class Witness {
+ public:
+  explicit Witness(int max_parallel) : max_parallel_(max_parallel) {}
+
+  void Watch(const Change& change) {
+    if (change.pod.before != nullptr || change.pod.after != nullptr) WatchPod(change);
+    if (change.node.after != nullptr) WatchNode(change);
+  }
+  const std::string& broken() const { return broken_; }
+
+ private:
+  void WatchNode(const Change& change) {
+    const Node& after = *change.node.after;
+    nodes_[after.name] = after;
+    if (change.actor != Actor::kClient || change.node.before == nullptr) return;
+    const Node& before = *change.node.before;
+    if (before.unschedulable && !after.unschedulable && IsAdministrators(before))
+      broken_ = fmt::format("I3: {} is uncordoned", after.name);
+    const auto busy = std::count_if(nodes_.begin(), nodes_.end(), [](const auto& node) {
+      return IsInProgress(StateOf(node.second)) && !IsAdministrators(node.second);
+    });
+    if (!IsInProgress(StateOf(before)) && IsInProgress(StateOf(after)) && busy > max_parallel_)
+      broken_ = fmt::format("I1: {} upgrades under way, {} allowed", busy, max_parallel_);
+  }
+
+  void WatchPod(const Change& change) {
+    const Pod& pod = change.pod.after != nullptr ? *change.pod.after : *change.pod.before;
+    const bool goes = change.pod.after == nullptr || change.pod.after->deletion_timestamp.has_value();
+    const bool stood = change.pod.before != nullptr && !change.pod.before->deletion_timestamp;
+    if (change.pod.after == nullptr) {
+      workloads_.erase(pod.ref.uid);
+    } else if (!IsDaemonSetPod(pod) && !IsFinished(pod)) {
+      workloads_[pod.ref.uid] = pod.node_name;
+    } else {
+      workloads_.erase(pod.ref.uid);
+    }
+    if (!goes || !stood || !IsDriver(pod) || change.actor != Actor::kClient) return;
+    for (const auto& [uid, node] : workloads_) {
+      if (node == pod.node_name) broken_ = fmt::format("I2: the driver of {} goes while a workload runs", node);
+    }
+  }
+
+  const int max_parallel_;
+  std::map<std::string, Node> nodes_;
+  std::map<std::string, std::string> workloads_;
+  std::string broken_;
+};
+
+// `1@1767225600` and the like: times differ from run to run.
+std::string WithoutTime(const std::string& value) {
+  const std::size_t at = value.find('@');
+  return at == std::string::npos ? value : value.substr(0, at);
+}
+
+std::string TextOf(const Node& node) {
+  std::string text = fmt::format("{}{}", node.name, node.unschedulable ? ", cordoned" : "");
+  for (const auto* map : {&node.labels, &node.annotations}) {
+    for (const auto& [key, value] : *map) text += fmt::format(", {}={}", key, WithoutTime(value));
+  }
+  return text + "\n";
+}
+
+std::string TextOf(const FakeCluster& cluster) {
+  std::string text;
+  for (const Node& node : cluster.nodes()) text += TextOf(node);
+  std::map<std::string, int> pods;
+  for (const Pod& pod : cluster.pods()) {
+    const OwnerReference* owner = ControllerOf(pod);
+    const std::string name = fmt::format("{}/{}", pod.ref.ns, owner != nullptr ? owner->name : pod.ref.name);
+    std::string what = pod.deletion_timestamp ? "terminating" : "";
+    if (IsDriver(pod)) what += fmt::format("{} {}", RevisionHash(pod), IsReady(pod) ? "ready" : "not ready");
+    ++pods[fmt::format("{} on {}: {}", name, IsDaemonSetPod(pod) ? pod.node_name : "some node", what)];
+  }
+  for (const auto& [pod, count] : pods) text += fmt::format("{} x {}\n", count, pod);
+  for (const NodeMaintenance& object : cluster.node_maintenances())
+    text += fmt::format("maintenance {}\n", object.name);
+  return text;
+}
+
+class World {
+ public:
+  World(const Scenario& scenario, Source source, const Trouble& trouble)
+      : scenario_(scenario),
+        source_(source),
+        trouble_(trouble),
+        witness_(scenario.policy.max_parallel.value_or(1'000)) {
+    cluster_->SetChangeObserver([this](const Change& change) { witness_.Watch(change); });
+    cluster_->SetFaultHooks([this](const Call& call) { return Before(call); },
+                            [this](const Call& call) { return After(call); });
+    scenario_.set_up(*cluster_);
+  }
+  ~World() { cluster_->SetFaultHooks(nullptr, nullptr); }
+
+  Outcome Run() {
+    const absl::Time begin = clock_->Now();
+    int quiet = 0;
+    while (quiet < kQuietPasses && clock_->Now() < begin + kLimit) {
+      quiet = Pass() && IsOver() ? quiet + 1 : 0;
+      if (scenario_.tick) scenario_.tick(*cluster_, clock_->Now() - begin);
+      cluster_->Advance(kTick);
+    }
+    engine_.reset();
+    outcome_.took = clock_->Now() - begin;
+    outcome_.end = TextOf(*cluster_);
+    outcome_.broken = witness_.broken();
+    return std::move(outcome_);
+  }
+
+ private:
+  std::optional<absl::Status> Before(const Call& call) {
+    outcome_.calls = std::max(outcome_.calls, call.number);
+    if (IsWrite(call.operation)) outcome_.writes.push_back(call.number);
+    if (call.number == trouble_.crash_before) dead_ = true;
+    if (dead_) return absl::CancelledError("the process is dead");
+    if (call.number != trouble_.fault_at || trouble_.fault == Fault::kLoses) return std::nullopt;
+    if (trouble_.fault == Fault::kRefused) return absl::AbortedError("409");
+    return absl::InternalError("500");
+  }
+  std::optional<absl::Status> After(const Call& call) {
+    if (dead_ || call.number != trouble_.fault_at || trouble_.fault != Fault::kLoses) return std::nullopt;
+    return absl::DeadlineExceededError("no answer");
+  }
+
+  // Whether there was nothing to do.
+  bool Pass() {
+    if (!engine_) Boot();
+    if (cache_) cache_->Turn({});
+    const auto result = engine_->Reconcile({}, scenario_.policy);
+    if (std::exchange(dead_, false)) {
+      engine_.reset();
+      cache_.reset();
+      if (trouble_.forgets_marks) EraseMarks();
+      return false;
+    }
+    return result.ok() && result->plan.nodes.empty();
+  }
+
+  void EraseMarks() {
+    for (const Node& node : cluster_->nodes()) cluster_->EditNode(node.name, [](Node& n) { n.annotations.clear(); });
+  }
+
+  void Boot() {
+    const LabelSelector labels = LabelSelector::FromMatchLabels({{"app", "driver"}});
+    EngineOptions options{
+        .snapshot = {.ns = "gpu", .driver_labels = labels}, .state_machine = scenario_.options, .clock = clock_};
+    options.executor.calls_in_flight = 1;
+    if (source_ == Source::kCache) {
+      DriverScope scope{.ns = "gpu", .driver_labels = labels};
+      if (scenario_.options.requestor) scope.maintenance_ns = scenario_.options.requestor->ns;
+      cache_ = *WatchCache::Create(cluster_, {.drivers = {scope}, .clock = clock_});
+      options.cache = cache_;
+    }
+    engine_ = *UpgradeEngine::Create(Gpu(), cluster_, std::move(options));
+  }
+
+  bool IsOver() const {
+    const std::vector<Node> nodes = cluster_->nodes();
+    return std::all_of(nodes.begin(), nodes.end(),
+                       [](const Node& node) { return StateOf(node) == UpgradeState::kDone; });
+  }
+
+  const Scenario& scenario_;
+  const Source source_;
+  const Trouble trouble_;
+  Witness witness_;
+  std::shared_ptr<FakeClock> clock_ = std::make_shared<FakeClock>();
+  std::shared_ptr<FakeCluster> cluster_ = std::make_shared<FakeCluster>(
+      clock_, testing::FakeClusterOptions{.keep_journal = false, .watches_follow = false});
+  std::shared_ptr<WatchCache> cache_;
+  std::unique_ptr<UpgradeEngine> engine_;
+  bool dead_ = false;
+  Outcome outcome_;
+};
+
+}  // namespace
+
+Outcome Run(const Scenario& scenario, Source source, const Trouble& trouble) {
+  return World(scenario, source, trouble).Run();
+}
+
+}  // namespace driverupgrade::tests

@@ -1,0 +1,129 @@
+#include "exhaustive/admission_table.h"
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "driverupgrade/admission_grants.h"
+#include "fmt/format.h"
+
+namespace driverupgrade::tests {
+namespace {
+
+// That at which a node is seen; its grant is for one before, this one, or one after.
+constexpr const char* kSeenVersion = "5";
+constexpr std::size_t kGrantsMax = 5000;
+
+std::string UidOf(std::size_t node) { return fmt::format("uid-{}", node); }
+
+Grants GrantsOf(const NodeShare& share, std::size_t node) {
+  switch (share.relation) {
+    case Relation::kNone: return {};
+    case Relation::kOlder: return {{UidOf(node), "4"}};
+    case Relation::kEqual: return {{UidOf(node), kSeenVersion}};
+    case Relation::kNewer: return {{UidOf(node), "6"}};
+  }
+  return {};
+}
+
+NodeReading ReadingOf(const NodeShare& share, std::size_t node) {
+  return {.uid = UidOf(node), .resource_version = kSeenVersion, .holds_slot = share.holds_slot};
+}
+
+constexpr int kShareBits = 8;
+std::uint64_t Pack(const NodeShare& share) {
+  return static_cast<std::uint64_t>(share.relation) | std::uint64_t{share.holds_slot} << 2 |
+         std::uint64_t{share.unavailable} << 3 | std::uint64_t{share.candidate} << 4 |
+         std::uint64_t{share.needs_slot} << 5 | std::uint64_t{share.needs_headroom} << 6 |
+         std::uint64_t{share.takes_headroom} << 7;
+}
+
+}  // namespace
+
+NodeShare ShareOf(const Judged& judged, const Side& side) {
+  NodeShare share{.holds_slot = judged.tally.slots > 0,
+                  .unavailable = judged.tally.unavailable > 0,
+                  .candidate = judged.candidate.has_value()};
+  if (side.grant != 0) {
+    share.relation = side.grant < side.version    ? Relation::kOlder
+                     : side.grant == side.version ? Relation::kEqual
+                                                  : Relation::kNewer;
+  }
+  if (judged.candidate) {
+    share.needs_slot = judged.candidate->needs_slot;
+    share.needs_headroom = judged.candidate->needs_headroom;
+    share.takes_headroom = judged.candidate->takes_headroom;
+  }
+  return share;
+}
+
+std::uint64_t AdmissionTable::Key(const NodeShares& shares, std::size_t question) const {
+  std::uint64_t key = question << (kShareBits * kNodesMax);
+  for (std::size_t i = 0; i < size(); ++i) key |= Pack(shares[i]) << (kShareBits * i);
+  return key;
+}
+
+bool AdmissionTable::Admits(const NodeShares& shares, std::size_t node) {
+  const auto [known, is_new] = admitted_.try_emplace(Key(shares, node));
+  if (is_new) known->second = Admit(shares, node);
+  return known->second;
+}
+
+// The budgets are kept as admission_ledger.h says.
+bool AdmissionTable::Admit(const NodeShares& shares, std::size_t node) const {
+  Tally without;
+  Tally with;
+  std::vector<Candidate> granted;
+  std::vector<Candidate> others;
+  for (std::size_t i = 0; i < size(); ++i) {
+    const NodeShare& share = shares[i];
+    const Tally own{.total = 1, .slots = share.holds_slot, .unavailable = share.unavailable};
+    const Grants grants = options_.defect == Defect::kIgnoresGrants ? Grants{} : GrantsOf(share, i);
+    const NodeReading reading = ReadingOf(share, i);
+    const bool current = share.candidate && IsCurrent(grants, reading);
+    with += Counts(grants, reading) ? WithGrant(own) : own;
+    without += Counts(grants, reading) && !current ? WithGrant(own) : own;
+    if (!share.candidate) continue;
+    (current ? granted : others)
+        .push_back({.node = i == node ? "first" : fmt::format("later-{}", i),
+                    .needs_slot = share.needs_slot,
+                    .needs_headroom = share.needs_headroom,
+                    .takes_headroom = share.takes_headroom});
+  }
+  const UpgradePolicy policy = PolicyOf(options_);
+  const auto decisions =
+      AdmitGrantedFirst(ComputeBudget(without, policy), ComputeBudget(with, policy), false, granted, others);
+  return std::any_of(decisions.begin(), decisions.end(),
+                     [](const AdmissionDecision& decision) { return decision.node == "first" && !decision.gate; });
+}
+
+const LedgerDecision& AdmissionTable::Decide(const NodeShares& shares, const std::optional<std::size_t>& wanted) {
+  const auto [known, is_new] = decided_.try_emplace(Key(shares, wanted ? *wanted + 1 : 0));
+  if (is_new) known->second = DecideAnew(shares, wanted);
+  return known->second;
+}
+
+LedgerDecision AdmissionTable::DecideAnew(const NodeShares& shares, const std::optional<std::size_t>& wanted) const {
+  Grants grants;
+  std::vector<NodeReading> readings;
+  for (std::size_t i = 0; i < size(); ++i) {
+    grants.merge(GrantsOf(shares[i], i));
+    readings.push_back(ReadingOf(shares[i], i));
+  }
+  std::vector<std::string> uids;
+  if (wanted) uids.push_back(UidOf(*wanted));
+  const GrantDecision decided = DecideGrants(grants, readings, uids, kGrantsMax);
+  LedgerDecision decision{.changes = decided.grants != grants, .admits = !decided.admitted.empty()};
+  for (std::size_t i = 0; i < size(); ++i) {
+    const auto before = grants.find(UidOf(i));
+    const auto after = decided.grants.find(UidOf(i));
+    if (after == decided.grants.end()) {
+      decision.grants[i] = LedgerDecision::Grant::kNone;
+    } else if (before == grants.end() || before->second != after->second) {
+      decision.grants[i] = LedgerDecision::Grant::kOfThisVersion;
+    }
+  }
+  return decision;
+}
+
+}  // namespace driverupgrade::tests

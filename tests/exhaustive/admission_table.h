@@ -1,0 +1,65 @@
+// The library's decisions about several nodes as a table: whom the budgets admit, and what becomes of the grants.
+//
+// Defines NodeShare, LedgerDecision and AdmissionTable. Admit, AdmitGrantedFirst and DecideGrants look at little of a
+// node, so each combination is decided once.
+#ifndef DRIVERUPGRADE_TESTS_EXHAUSTIVE_ADMISSION_TABLE_H_
+#define DRIVERUPGRADE_TESTS_EXHAUSTIVE_ADMISSION_TABLE_H_
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <unordered_map>
+
+#include "exhaustive/node_world.h"
+
+namespace driverupgrade::tests {
+
+// How the grant in a controller's copy of the ledger stands to the version at which it sees the node.
+enum class Relation : std::uint8_t { kNone, kOlder, kEqual, kNewer };
+
+// What matters of a node, as one controller sees it.
+struct NodeShare {
+  Relation relation = Relation::kNone;
+  bool holds_slot = false;
+  bool unavailable = false;
+  bool candidate = false;
+  bool needs_slot = false;
+  bool needs_headroom = false;
+  bool takes_headroom = false;
+};
+NodeShare ShareOf(const Judged& judged, const Side& side);
+
+using NodeShares = std::array<NodeShare, kNodesMax>;
+
+// What DecideGrants makes of each node's grant.
+struct LedgerDecision {
+  enum class Grant : std::uint8_t { kAsItIs, kNone, kOfThisVersion };
+  bool changes = false;
+  // The node that was asked for may be started once that is stored.
+  bool admits = false;
+  std::array<Grant, kNodesMax> grants = {};
+};
+
+class AdmissionTable {
+ public:
+  explicit AdmissionTable(const ModelOptions& options) : options_(options) {}
+
+  // Whether the budgets have room for the node, if it is the first by name.
+  bool Admits(const NodeShares& shares, std::size_t node);
+  const LedgerDecision& Decide(const NodeShares& shares, const std::optional<std::size_t>& wanted);
+
+ private:
+  std::size_t size() const { return static_cast<std::size_t>(options_.nodes); }
+  std::uint64_t Key(const NodeShares& shares, std::size_t question) const;
+  bool Admit(const NodeShares& shares, std::size_t node) const;
+  LedgerDecision DecideAnew(const NodeShares& shares, const std::optional<std::size_t>& wanted) const;
+
+  const ModelOptions options_;
+  std::unordered_map<std::uint64_t, bool> admitted_;
+  std::unordered_map<std::uint64_t, LedgerDecision> decided_;
+};
+
+}  // namespace driverupgrade::tests
+
+#endif  // DRIVERUPGRADE_TESTS_EXHAUSTIVE_ADMISSION_TABLE_H_

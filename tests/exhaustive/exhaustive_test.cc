@@ -1,0 +1,120 @@
+// Every reachable state of small clusters keeps the invariants, and every planted mistake is found.
+#include <algorithm>
+#include <iostream>
+#include <string>
+#include <vector>
+
+#include "exhaustive/checker.h"
+#include "support/catch.h"
+
+namespace driverupgrade::tests {
+namespace {
+
+// Builds without optimisation, those with sanitizers among them, leave out what takes seconds with it.
+#ifdef NDEBUG
+constexpr bool kOptimised = true;
+#else
+constexpr bool kOptimised = false;
+#endif
+
+// Prints the figures, which docs/reliability.md quotes.
+CheckResult Checked(const ModelOptions& options) {
+  CheckResult result = Check(options);
+  std::cout << Describe(options, result);
+  return result;
+}
+
+void CheckHolds(const ModelOptions& options) {
+  const CheckResult result = Checked(options);
+  CHECK(result.broken == "");
+  CHECK_FALSE(result.cut);
+  // No claim is empty: the upgrade was carried through.
+  CHECK(result.depth > 10);
+}
+
+// What goes wrong with the mistake, and not without it.
+void CheckFinds(ModelOptions options, const std::string& broken) {
+  CAPTURE(static_cast<int>(options.defect));
+  CHECK(Check(options).broken == broken);
+  options.defect = Defect::kNone;
+  CHECK(Check(options).broken == "");
+}
+
+TEST_CASE("Exhaustive: one controller, up to three nodes and two faults, keeps the invariants and gets done") {
+  for (int nodes = 1; nodes <= (kOptimised ? 3 : 2); ++nodes) {
+    for (int budget = 1; budget <= std::min(nodes, 2); ++budget) {
+      CheckHolds({.nodes = nodes, .controllers = 1, .faults = 2, .budget = budget, .ledger = true});
+    }
+  }
+}
+
+TEST_CASE("Exhaustive: the same with a write for each state") {
+  CheckHolds({.nodes = 2, .faults = 2, .ledger = true, .pacing = Pacing::kEveryState});
+  if (kOptimised) CheckHolds({.nodes = 3, .faults = 2, .ledger = true, .pacing = Pacing::kEveryState});
+}
+
+TEST_CASE("Exhaustive: the same by maxUnavailable, where nobody else cordons") {
+  const ModelOptions two{
+      .nodes = 2, .faults = 2, .kinds = FaultKinds::kNoAdministrator, .budget_of_unavailable = true, .ledger = true};
+  CheckHolds(two);
+  ModelOptions three = two;
+  three.nodes = 3;
+  three.budget = 2;
+  if (kOptimised) CheckHolds(three);
+  ModelOptions both = two;
+  both.controllers = 2;
+  both.faults = 1;
+  both.sees_all_at_once = true;
+  if (kOptimised) CheckHolds(both);
+}
+
+TEST_CASE("Exhaustive: two controllers that both lead keep the budget by the ledger, through one fault") {
+  CheckHolds({.nodes = 1, .controllers = 2, .faults = 1, .ledger = true});
+  CheckHolds({.nodes = 2, .controllers = 2, .faults = 0, .ledger = true, .sees_all_at_once = true});
+  if (!kOptimised) return;
+  CheckHolds({.nodes = 1, .controllers = 2, .faults = 2, .ledger = true});
+  CheckHolds({.nodes = 2, .controllers = 2, .faults = 0, .ledger = true});
+  CheckHolds({.nodes = 2, .controllers = 2, .faults = 1, .ledger = true, .sees_all_at_once = true});
+}
+
+TEST_CASE("Exhaustive: without a ledger the budget is a matter of one controller that does not crash") {
+  CheckHolds({.nodes = 3, .controllers = 1, .faults = 0, .budget = 2});
+  const std::string broken = "I1: 2 upgrades under way, 1 allowed";
+  CHECK(Checked({.nodes = 2, .controllers = 1, .faults = 1}).broken == broken);
+  CHECK(Checked({.nodes = 2, .controllers = 2, .faults = 0}).broken == broken);
+}
+
+TEST_CASE("Exhaustive: the checker finds what is planted") {
+  const ModelOptions one{.nodes = 2, .faults = 1, .ledger = true};
+  const auto with = [](ModelOptions options, Defect defect) {
+    options.defect = defect;
+    return options;
+  };
+  const std::string too_many = "I1: 2 upgrades under way, 1 allowed";
+  CheckFinds(with(one, Defect::kUncordonsAlways), "I3: an administrator's cordon is lifted");
+  CheckFinds(with(one, Defect::kTakesUnreadForNone), "I2: the driver pod is deleted while protected pods run");
+  CheckFinds(with(one, Defect::kIgnoresGrants), too_many);
+  CheckFinds(with(one, Defect::kIgnoresLostGrants), too_many);
+  CheckFinds(with(one, Defect::kNeverEvicts), "L1: nothing happens any more, and it is not done");
+  const ModelOptions alone{.nodes = 1, .faults = 2};
+  CheckFinds(with(alone, Defect::kKeepsOldPods), "I2: the driver pod is deleted while protected pods run");
+  CheckFinds(with(alone, Defect::kTrustsLists), "I2: the driver pod is deleted while protected pods run");
+  CheckFinds(with(alone, Defect::kPatchesAnyVersion), "I3: an administrator's cordon is lifted");
+}
+
+TEST_CASE("Exhaustive: what is not known to have failed counts, or two nodes start where one may") {
+  const ModelOptions forgets{
+      .nodes = 2, .faults = 1, .kinds = FaultKinds::kLostAnswers, .defect = Defect::kForgetsUnclearPatches};
+  CheckFinds(forgets, "I1: 2 upgrades under way, 1 allowed");
+}
+
+TEST_CASE("Exhaustive: a violation is told by the shortest way to it") {
+  const ModelOptions options{.nodes = 2, .controllers = 2, .faults = 0};
+  const CheckResult result = Check(options);
+  CHECK(result.depth <= 2);
+  CHECK(result.path.find("controller 1 patches, a start") != std::string::npos);
+  CHECK(result.path.find("last: controller 2 patches, a start") != std::string::npos);
+}
+
+}  // namespace
+}  // namespace driverupgrade::tests

@@ -1,0 +1,66 @@
+// What an exhaustive check is about: sizes, faults and, to see that the checker can fail, one planted defect.
+#ifndef DRIVERUPGRADE_TESTS_EXHAUSTIVE_MODEL_OPTIONS_H_
+#define DRIVERUPGRADE_TESTS_EXHAUSTIVE_MODEL_OPTIONS_H_
+
+#include <cstdint>
+#include <optional>
+
+#include "driverupgrade/upgrade_policy.h"
+
+namespace driverupgrade::tests {
+
+inline constexpr int kNodesMax = 5;
+inline constexpr int kControllersMax = 2;
+
+// Mistakes that a library, or who drives it, might make.
+enum class Defect : std::uint8_t {
+  kNone,
+  kForgetsUnclearPatches,  // a patch whose answer was lost counts as not applied (against arch-A9)
+  kPatchesAnyVersion,      // a patch has no resourceVersion as precondition (against arch-A3)
+  kUncordonsAlways,        // the patch that ends an upgrade lifts whatever cordon there is (against dep-F7)
+  kTakesUnreadForNone,     // pods that have not been read are taken for none (against arch-A11)
+  kKeepsOldPods,           // a list of pods outlives a change of the cordon (against arch-A11)
+  kTrustsLists,            // a list of nodes that shows the same cordon is taken for proof that it was never lifted
+  kIgnoresGrants,          // the ledger is kept, but its grants are not counted
+  kIgnoresLostGrants,      // a node is started although the ledger could not be written
+  kNeverEvicts,            // evictions are decided but never sent
+};
+
+enum class FaultKinds : std::uint8_t {
+  kAll,
+  kNoAdministrator,  // all but an administrator's changes of a cordon
+  kLostAnswers,      // the answer to a patch is lost, and nothing else
+};
+
+struct ModelOptions {
+  int nodes = 2;
+  int controllers = 1;
+  // Crashes, lost answers, late writes and an administrator's changes of a cordon, all together.
+  int faults = 1;
+  FaultKinds kinds = FaultKinds::kAll;
+  // maxParallelUpgrades, or maxUnavailable in its place.
+  int budget = 1;
+  bool budget_of_unavailable = false;
+  // Starts go by an admission ledger (docs/adr/0005-admission-ledger.md).
+  bool ledger = false;
+  // A controller sees a node and its pods together, not each at its own pace: for sizes that are too big otherwise.
+  bool sees_all_at_once = false;
+  Pacing pacing = Pacing::kChained;
+  Defect defect = Defect::kNone;
+};
+
+// maxParallelUpgrades alone, or maxUnavailable alone.
+inline UpgradePolicy PolicyOf(const ModelOptions& options) {
+  UpgradePolicy policy{.auto_upgrade = true,
+                       .max_parallel = options.budget,
+                       .drain = DrainPolicy{.timeout = absl::InfiniteDuration()},
+                       .pacing = options.pacing};
+  if (!options.budget_of_unavailable) return policy;
+  policy.max_parallel = std::nullopt;
+  policy.max_unavailable = Count{options.budget};
+  return policy;
+}
+
+}  // namespace driverupgrade::tests
+
+#endif  // DRIVERUPGRADE_TESTS_EXHAUSTIVE_MODEL_OPTIONS_H_

@@ -1,0 +1,380 @@
+// An engine with an AdmissionLedger on the fake cluster (arch §7): from lists, and from a cache.
+#include <algorithm>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "driverupgrade/testing/builders.h"
+#include "driverupgrade/testing/fake_cluster.h"
+#include "driverupgrade/upgrade_engine.h"
+#include "driverupgrade/watch_cache.h"
+#include "fmt/format.h"
+#include "support/catch.h"
+#include "support/node_under_test.h"
+
+namespace driverupgrade::tests {
+namespace {
+
+using testing::AddFleet;
+using testing::Call;
+using testing::FakeClock;
+using testing::FakeCluster;
+using testing::Fleet;
+
+constexpr int kWatches = 5;  // nodes, pods, DaemonSets, revisions, driver pods
+constexpr const char* kKey = "nvidia.com_gpu";
+
+enum class Reads { kLists, kCache };
+
+/// Three nodes whose driver pods are out of date, one slot, and an engine that may be replaced by another.
+struct World {
+  std::shared_ptr<FakeClock> clock = std::make_shared<FakeClock>();
+  std::shared_ptr<FakeCluster> cluster = std::make_shared<FakeCluster>(clock);
+  UpgradePolicy policy = {.auto_upgrade = true, .max_parallel = 1};
+  std::optional<AdmissionLedgerOptions> ledger = AdmissionLedgerOptions{.ns = "ops", .name = "ledger"};
+  Reads reads;
+  Fleet fleet = {};
+  LabelSelector labels = {};
+  std::shared_ptr<WatchCache> cache = {};
+  std::unique_ptr<UpgradeEngine> engine = {};
+
+  explicit World(Reads from, int nodes = 3) : reads(from) {
+    fleet = AddFleet(*cluster, {.node_count = nodes, .node_labels = {{"gpu", "true"}}, .workload = ""});
+    labels = LabelSelector::FromMatchLabels({{"app", fleet.daemon_set}});
+    cluster->SetTemplate(fleet.ns, fleet.daemon_set, "rev-2");
+  }
+  ~World() {
+    engine.reset();
+    if (cache) cache->Stop();
+  }
+  /// A new process: it remembers nothing.
+  void Restart() {
+    engine.reset();
+    if (cache) cache->Stop();
+    if (reads == Reads::kCache) {
+      cache = *WatchCache::Create(cluster, {.drivers = {{.ns = fleet.ns, .driver_labels = labels}}, .clock = clock});
+      cache->Start();
+      Settle();
+    }
+    EngineOptions options{
+        .snapshot = {.ns = fleet.ns, .driver_labels = labels}, .cache = cache, .ledger = ledger, .clock = clock};
+    options.executor.calls_in_flight = 1;
+    auto created = UpgradeEngine::Create(Gpu(), cluster, std::move(options));
+    REQUIRE(created.ok());
+    engine = *std::move(created);
+  }
+  Plan Pass() {
+    if (!engine) Restart();
+    Settle();
+    auto result = engine->Reconcile({}, policy);
+    REQUIRE(result.ok());
+    Settle();
+    return result->plan;
+  }
+  /// The cache has seen everything.
+  void Settle() {
+    if (cache) cluster->AwaitWatchesIdle(kWatches);
+  }
+  Plan PassIn(absl::Duration duration) {
+    cluster->Advance(duration);
+    return Pass();
+  }
+  void RunUntilDone() {
+    for (int i = 0; i < 600 && !AllDone(); ++i) PassIn(absl::Seconds(1));
+    REQUIRE(AllDone());
+  }
+  bool AllDone() const {
+    const std::vector<Node> nodes = cluster->nodes();
+    return std::all_of(nodes.begin(), nodes.end(),
+                       [&](const Node& node) { return State(node.name) == "upgrade-done"; });
+  }
+  std::string State(const std::string& name) const {
+    const Node node = cluster->node(name).value();
+    const auto label = node.labels.find(Gpu().StateLabel());
+    return label == node.labels.end() ? "" : label->second;
+  }
+  bool IsBusy(const std::string& name) const {
+    const auto state = ParseUpgradeState(State(name));
+    return !state || IsInProgress(*state);
+  }
+  /// `<node> <version>` for each grant, by the nodes' names.
+  std::string Stored() const {
+    const auto map = cluster->config_map("ops", "ledger");
+    return map ? map->data.at(kKey) : "none";
+  }
+  std::string Line(const std::string& name) const {
+    const Node node = cluster->node(name).value();
+    return fmt::format("{} {}\n", node.uid, node.resource_version);
+  }
+  /// As another replica, that crashed since, or an administrator left it.
+  void Store(const std::string& text) {
+    REQUIRE(cluster->CreateConfigMap({}, {.ns = "ops", .name = "ledger", .data = {{kKey, text}}}).ok());
+  }
+  std::int64_t Calls(Operation operation) const { return cluster->CallCount(operation); }
+  std::int64_t Writes() const { return Calls(Operation::kCreateConfigMap) + Calls(Operation::kPatchConfigMap); }
+  void Touch(const std::string& name) {
+    cluster->EditNode(name, [&](Node& node) { node.annotations["kubelet"] = std::to_string(cluster_touches++); });
+  }
+  /// Once, before the next call of that operation.
+  void Before(Operation operation, std::function<void()> what) {
+    auto next = std::make_shared<std::function<void()>>(std::move(what));
+    cluster->SetFaultHooks(
+        [operation, next](const Call& call) -> std::optional<absl::Status> {
+          if (call.operation == operation && *next) std::exchange(*next, nullptr)();
+          return std::nullopt;
+        },
+        nullptr);
+  }
+  int cluster_touches = 0;
+};
+
+const NodeGate* GateOf(const Plan& plan, const std::string& node) {
+  const auto found =
+      std::find_if(plan.gates.begin(), plan.gates.end(), [&](const NodeGate& gate) { return gate.node == node; });
+  return found == plan.gates.end() ? nullptr : &*found;
+}
+
+std::vector<std::string> Findings(const Plan& plan) {
+  std::vector<std::string> messages;
+  for (const Finding& finding : plan.findings) {
+    if (finding.code == FindingCode::kLedger) messages.push_back(finding.message);
+  }
+  return messages;
+}
+
+TEST_CASE("arch-A12: a slot is granted before the node is started, once a pass, and given back") {
+  World world(GENERATE(Reads::kLists, Reads::kCache));
+  std::vector<Operation> order;
+  world.cluster->SetFaultHooks(
+      [&](const Call& call) -> std::optional<absl::Status> {
+        if (call.operation == Operation::kPatchNode || call.operation == Operation::kCreateConfigMap) {
+          order.push_back(call.operation);
+        }
+        return std::nullopt;
+      },
+      nullptr);
+  const std::string granted = world.Line("node-1");
+  world.Pass();
+  CHECK(world.Stored() == granted);
+  CHECK(world.IsBusy("node-1"));
+  CHECK_FALSE(world.IsBusy("node-2"));
+  // The other two become upgrade-required without a grant; by name they come later.
+  REQUIRE(order.size() == 4);
+  CHECK(order.front() == Operation::kCreateConfigMap);
+  for (int i = 0; i < 600 && !world.AllDone(); ++i) {
+    const std::int64_t before = world.Writes();
+    world.PassIn(absl::Seconds(1));
+    CHECK(world.Writes() - before <= 1);
+  }
+  REQUIRE(world.AllDone());
+  world.Pass();
+  CHECK(world.Stored().empty());
+  CHECK(world.Calls(Operation::kGetConfigMap) == 1);
+  CHECK(world.Writes() == 4);  // one slot: start; end and start; end and start; end
+  const std::int64_t revision = world.cluster->revision();
+  const auto calls = world.cluster->journal().size();
+  world.Pass();
+  CHECK(world.cluster->revision() == revision);
+  if (world.cache) CHECK(world.cluster->journal().size() == calls);
+}
+
+TEST_CASE("Without a ledger nobody asks for a ConfigMap") {
+  World world(GENERATE(Reads::kLists, Reads::kCache));
+  world.ledger.reset();
+  world.RunUntilDone();
+  CHECK(world.Calls(Operation::kGetConfigMap) + world.Writes() == 0);
+  CHECK(world.Calls(Operation::kPatchNode) == 3 * 2 + 2);  // those that wait are upgrade-required first
+}
+
+TEST_CASE("A crash between grant and patch: the next engine uses the grant, before all others") {
+  World world(GENERATE(Reads::kLists, Reads::kCache));
+  world.Store(world.Line("node-3"));
+  const std::string granted = world.Stored();
+  world.Pass();
+  CHECK(world.Stored() == granted);
+  CHECK(world.IsBusy("node-3"));
+  CHECK_FALSE(world.IsBusy("node-1"));
+  CHECK(world.Calls(Operation::kPatchConfigMap) == 0);
+  CHECK(world.engine->Explain("node-1")->reason == GateReason::kMaxParallel);
+  world.RunUntilDone();
+}
+
+TEST_CASE("A grant of a node that does not start holds a slot and counts as unavailable until the node changes") {
+  World world(GENERATE(Reads::kLists, Reads::kCache));
+  if (GENERATE(true, false)) {
+    world.policy.max_parallel.reset();
+    world.policy.max_unavailable = Count{1};
+  }
+  std::string node = "node-3";
+  SECTION("one that is not to be upgraded now") {
+    world.cluster->EditNode(node, [](Node& edited) { edited.labels[Gpu().SkipUpgradeLabel()] = "true"; });
+  }
+  SECTION("one that has neither driver pod nor label") {
+    node = "other";
+    world.cluster->AddNode(testing::NodeBuilder(node).Build());
+  }
+  world.Store(world.Line(node));
+  const Plan plan = world.Pass();
+  CHECK_FALSE(world.IsBusy("node-1"));
+  CHECK(plan.totals.slots == 1);
+  CHECK(plan.totals.unavailable == 1);
+  world.Touch(node);
+  const std::string next = world.Line("node-1");
+  world.Pass();
+  CHECK(world.IsBusy("node-1"));
+  CHECK(world.Stored() == next);
+}
+
+TEST_CASE("The grant of a node that is deleted is given back") {
+  World world(GENERATE(Reads::kLists, Reads::kCache));
+  world.Pass();
+  REQUIRE(world.IsBusy("node-1"));
+  const std::int64_t lists = world.Calls(Operation::kListNodes);
+  world.cluster->RemoveNode("node-1");
+  world.PassIn(absl::Seconds(1));
+  CHECK(world.IsBusy("node-2"));
+  CHECK(world.Stored().find(world.cluster->node("node-2")->uid) == 0);
+  // A cache that has had the node knows that it is gone.
+  if (world.cache) CHECK(world.Calls(Operation::kListNodes) == lists);
+}
+
+TEST_CASE("A cache that has never had a node is not believed that it is gone, but a list is, now and then") {
+  World world(Reads::kCache);
+  world.Store("nobody 5\n");
+  SECTION("it is gone") {
+    world.Pass();
+    CHECK(world.Calls(Operation::kListNodes) == 1);
+    CHECK(world.IsBusy("node-1"));
+    world.RunUntilDone();
+    CHECK(world.Calls(Operation::kListNodes) == 1);
+  }
+  SECTION("the list fails") {
+    world.cluster->FailNext(Operation::kListNodes, absl::UnavailableError("down"));
+    const absl::Time began = world.clock->Now();
+    CHECK(world.Pass().wake_at == began + absl::Minutes(1));
+    world.PassIn(absl::Seconds(59));
+    CHECK(world.Calls(Operation::kListNodes) == 1);
+    CHECK_FALSE(world.IsBusy("node-1"));
+    world.PassIn(absl::Seconds(1));
+    CHECK(world.Calls(Operation::kListNodes) == 2);
+    CHECK(world.IsBusy("node-1"));
+  }
+  SECTION("the cache lags") {
+    world.Restart();
+    world.cluster->PauseWatches();
+    const Node late = world.cluster->AddNode(testing::NodeBuilder("late").WithUid("nobody").Build());
+    auto result = world.engine->Reconcile({}, world.policy);
+    REQUIRE(result.ok());
+    CHECK_FALSE(world.IsBusy("node-1"));
+    world.cluster->ResumeWatches();
+    world.Pass();  // its version is newer than the grant
+    CHECK(world.IsBusy("node-1"));
+    CHECK(world.Calls(Operation::kListNodes) == 1);
+  }
+}
+
+TEST_CASE("A conflict of the patch renews the grant") {
+  World world(GENERATE(Reads::kLists, Reads::kCache));
+  world.Before(Operation::kPatchNode, [&] { world.Touch("node-1"); });
+  const std::string first = world.Line("node-1");
+  world.Pass();
+  CHECK(world.Stored() == first);
+  CHECK_FALSE(world.IsBusy("node-1"));
+  const std::string second = world.Line("node-1");
+  REQUIRE(first != second);
+  world.Pass();
+  CHECK(world.Stored() == second);
+  CHECK(world.IsBusy("node-1"));
+  CHECK(world.Writes() == 2);
+}
+
+TEST_CASE("While the ledger cannot be used nobody is started, the rest goes on, and people are told") {
+  World world(GENERATE(Reads::kLists, Reads::kCache));
+  world.policy.max_parallel = 2;
+  world.Store("");
+  SECTION("it cannot be read") {
+    world.cluster->FailNext(Operation::kGetConfigMap, absl::UnavailableError("down"));
+    const Plan plan = world.Pass();
+    CHECK(Findings(plan) == std::vector<std::string>{"no node is started: the ledger of grants: down"});
+    CHECK_FALSE(world.IsBusy("node-1"));
+    REQUIRE(GateOf(plan, "node-1") != nullptr);
+    CHECK(GateOf(plan, "node-1")->gate.reason == GateReason::kLedger);
+    CHECK(GateOf(plan, "node-3")->gate.reason == GateReason::kMaxParallel);
+    CHECK(GateOf(plan, "node-1")->gate.not_before == world.clock->Now() + absl::Seconds(1));
+    CHECK(plan.wake_at == world.clock->Now() + absl::Seconds(1));
+    CHECK(world.engine->Explain("node-1")->reason == GateReason::kLedger);
+    CHECK(*GateOf(world.engine->Everything(), "node-1") == *GateOf(plan, "node-1"));
+    // No sooner.
+    world.Pass();
+    CHECK_FALSE(world.IsBusy("node-1"));
+    const Plan next = world.PassIn(absl::Seconds(1));
+    CHECK(Findings(next).empty());
+    CHECK(world.IsBusy("node-1"));
+  }
+  SECTION("it cannot be written, then another replica has written it, then the answer is lost") {
+    world.cluster->FailNext(Operation::kPatchConfigMap, absl::ResourceExhaustedError("slow down"));
+    world.cluster->FailNext(Operation::kPatchConfigMap, absl::AbortedError("conflict"));
+    world.cluster->FailNextAfterApplying(Operation::kPatchConfigMap, absl::DeadlineExceededError("no answer"));
+    for (int failures = 1; failures <= 3; ++failures) {
+      const Plan plan = world.Pass();
+      CAPTURE(failures);
+      CHECK(Findings(plan).size() == 1);
+      CHECK_FALSE(world.IsBusy("node-1"));
+      CHECK(plan.wake_at == world.clock->Now() + absl::Seconds(1 << (failures - 1)));
+      world.cluster->RunUntil(*plan.wake_at);
+    }
+    const std::int64_t writes = world.Writes();
+    world.Pass();
+    CHECK(world.IsBusy("node-1"));
+    CHECK(world.IsBusy("node-2"));
+    CHECK(world.Writes() == writes);  // what was stored without an answer is found and used
+  }
+  world.RunUntilDone();
+}
+
+TEST_CASE("Nodes that are in progress go on while the ledger fails") {
+  World world(GENERATE(Reads::kLists, Reads::kCache), 1);
+  world.Pass();
+  REQUIRE(world.IsBusy("node-1"));
+  world.Restart();
+  world.cluster->FailNext(Operation::kGetConfigMap, absl::PermissionDeniedError("no"), 1000);
+  world.RunUntilDone();
+  CHECK(world.Calls(Operation::kGetConfigMap) < 10);
+}
+
+TEST_CASE("A full ledger holds the rest back, and garbage in it is told") {
+  World world(GENERATE(Reads::kLists, Reads::kCache));
+  world.policy.max_parallel.reset();
+  world.ledger->grants_max = 1;
+  world.Store("what is this\n");
+  const Plan plan = world.Pass();
+  CHECK(Findings(plan) ==
+        std::vector<std::string>{"config map ops/ledger, nvidia.com_gpu: 1 lines make no sense, the first is line 1"});
+  CHECK(Findings(world.Pass()).empty());
+  CHECK(world.IsBusy("node-1"));
+  CHECK_FALSE(world.IsBusy("node-2"));
+  REQUIRE(GateOf(plan, "node-2") != nullptr);
+  CHECK(GateOf(plan, "node-2")->gate.detail == "the ledger is full: 1 nodes have a grant");
+  world.RunUntilDone();
+}
+
+TEST_CASE("An administrator's node asks for no slot and needs no grant") {
+  World world(GENERATE(Reads::kLists, Reads::kCache), 1);
+  world.cluster->Cordon("node-1");
+  world.RunUntilDone();
+  CHECK(world.Writes() == 0);
+}
+
+TEST_CASE("Options of a ledger that cannot work are refused with the engine's") {
+  World world(Reads::kLists, 1);
+  EngineOptions options{.snapshot = {.ns = world.fleet.ns, .driver_labels = world.labels},
+                        .ledger = AdmissionLedgerOptions{.ns = "ops"}};
+  CHECK(absl::IsInvalidArgument(UpgradeEngine::Create(Gpu(), world.cluster, options).status()));
+  options.ledger->name = "ledger";
+  world.cluster->SetSupported(Operation::kPatchConfigMap, false);
+  CHECK(absl::IsUnimplemented(UpgradeEngine::Create(Gpu(), world.cluster, options).status()));
+}
+
+}  // namespace
+}  // namespace driverupgrade::tests

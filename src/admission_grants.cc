@@ -22,10 +22,11 @@ std::optional<std::string> Kept(const std::string& version, const NodeReading& n
 // Whether the node may be given a grant, or use the one that it has.
 bool MayHave(const Grants& grants, const NodeReading& node, std::size_t grants_max) {
   const auto kept = grants.find(node.uid);
-  if (kept == grants.end()) return !node.holds_slot && grants.size() < grants_max;
+  if (kept == grants.end()) return grants.size() < grants_max;
   // A grant that is kept is for this version, at which one patch can be applied at most however many are sent; or the
-  // node was read before another replica renewed it.
-  return kept->second == node.resource_version;
+  // node was read before another replica renewed it. One for an older version is kept while the node holds its slot: no
+  // patch at that version can be applied any more, and a failed node that somebody uncordoned starts again.
+  return kept->second == node.resource_version || IsNewerVersion(node.resource_version, kept->second);
 }
 
 // Up to the next separator, which is taken away too.

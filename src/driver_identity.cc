@@ -54,8 +54,14 @@ absl::StatusOr<DriverIdentity> DriverIdentity::Create(std::string_view domain, s
 
 std::string DriverIdentity::Name() const { return fmt::format("{}/{}", domain_, driver_); }
 
+DriverIdentity::DriverIdentity(std::string_view domain, std::string_view driver)
+    : domain_(domain), driver_(driver), prefix_(fmt::format("{}/{}{}", domain, driver, kKeyInfix)) {}
+
+// Every node asks for several keys in every pass.
 std::string DriverIdentity::Key(std::string_view suffix) const {
-  return fmt::format("{}/{}{}{}", domain_, driver_, kKeyInfix, suffix);
+  std::string key;
+  key.reserve(prefix_.size() + suffix.size());
+  return key.append(prefix_).append(suffix);
 }
 
 std::string DriverIdentity::StateLabel() const { return Key("-state"); }

@@ -71,11 +71,12 @@ class DriverIdentity {
   friend bool operator==(const DriverIdentity&, const DriverIdentity&) = default;
 
  private:
-  DriverIdentity(std::string_view domain, std::string_view driver) : domain_(domain), driver_(driver) {}
+  DriverIdentity(std::string_view domain, std::string_view driver);
   std::string Key(std::string_view suffix) const;
 
   std::string domain_;
   std::string driver_;
+  std::string prefix_;  // of every key
 };
 
 }  // namespace driverupgrade::inline v1

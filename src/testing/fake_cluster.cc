@@ -143,6 +143,8 @@ bool FakeCluster::ClearCrashRules(const std::string& ns, const std::string& daem
   return impl_->With([&](Model& model) { return model.ClearCrashRules({ns, daemon_set}); });
 }
 
+absl::Time FakeCluster::Now() const { return impl_->clock->Now(); }
+
 absl::Time FakeCluster::NextEventTime() const {
   return impl_->With([](Model& model) { return model.NextEffectTime(); });
 }
@@ -212,6 +214,10 @@ std::optional<Pod> FakeCluster::pod(const std::string& ns, const std::string& na
 
 std::vector<Pod> FakeCluster::pods() const {
   return impl_->With([](Model& model) { return model.ListPods({}); });
+}
+
+std::vector<Pod> FakeCluster::pods_on(const std::string& node_name) const {
+  return impl_->With([&](Model& model) { return model.ListPods({.node_name = node_name}); });
 }
 
 std::vector<Pod> FakeCluster::daemon_set_pods(const std::string& ns, const std::string& name) const {

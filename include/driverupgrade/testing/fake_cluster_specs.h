@@ -1,0 +1,132 @@
+/// What a FakeCluster holds, and how it behaves.
+///
+/// Defines PodBehavior, DaemonSetSpec, WorkloadSpec, DisruptionBudgetSpec, MaintenanceOperatorOptions and
+/// FakeClusterOptions.
+///
+///     cluster->AddDaemonSet({.ns = "gpu", .name = "driver", .behavior = {.start_delay = absl::Minutes(2)}});
+///
+/// Values. See fake_cluster.h.
+#ifndef DRIVERUPGRADE_TESTING_FAKE_CLUSTER_SPECS_H_
+#define DRIVERUPGRADE_TESTING_FAKE_CLUSTER_SPECS_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "driverupgrade/label_selector.h"
+
+namespace driverupgrade::inline v1::testing {
+
+/// How the kubelet fares with a pod. On a node that is not ready nothing of it happens until the node is
+/// ready again.
+struct PodBehavior {
+  /// From bound to Running and ready.
+  absl::Duration start_delay = absl::Seconds(5);
+  /// From deletion to the end of the object. More than the grace period: a finalizer holds it; infinite: for
+  /// ever.
+  absl::Duration stop_delay = absl::Seconds(2);
+  /// deletionTimestamp lies that far ahead of the deletion (E21); zero: the object ends with the deletion.
+  absl::Duration grace_period = absl::Seconds(30);
+  /// How long after it became Running the pod is Succeeded, as a job's is; at least one second.
+  absl::Duration run_time = absl::InfiniteDuration();
+};
+
+struct DaemonSetSpec {
+  std::string ns = {};
+  std::string name = {};
+  /// Of the DaemonSet itself.
+  StringMap labels = {};
+  /// The selector, and labels of every pod; empty: `app=<name>`.
+  StringMap match_labels = {};
+  /// More labels of every pod.
+  StringMap template_labels = {};
+  /// Pods go to the nodes that have these labels, cordoned ones included (R17).
+  StringMap node_selector = {};
+  /// Stands for the pod template; becomes the label controller-revision-hash.
+  std::string hash = "rev-1";
+  /// The template itself, as JSON, for the `data` of the ControllerRevision; empty: one whose image is named
+  /// after the hash.
+  std::string template_json = {};
+  bool on_delete = true;
+  PodBehavior behavior = {};
+  std::vector<std::string> resource_names = {};
+  /// Whether the pods on the nodes that exist already are Running and ready at once.
+  bool started = true;
+};
+
+/// Pods that are replaced when they go: a ReplicaSet, as a Deployment makes one, or a StatefulSet.
+struct WorkloadSpec {
+  /// A ReplicaSet replaces a pod, under another name, as soon as it is being deleted; a StatefulSet when it
+  /// is gone, under the same name with another UID.
+  enum class Kind : std::uint8_t { kReplicaSet, kStatefulSet };
+  Kind kind = Kind::kReplicaSet;
+  std::string ns = {};
+  std::string name = {};
+  /// Of the pods; empty: `app=<name>`.
+  StringMap labels = {};
+  StringMap node_selector = {};
+  int replicas = 1;
+  PodBehavior behavior = {};
+  bool has_empty_dir = false;
+  std::vector<std::string> resource_names = {};
+  /// Whether the first pods are Running and ready at once, where a node takes them.
+  bool started = true;
+};
+
+/// Set one of min_available and max_unavailable. The latter counts from the replicas of the workloads whose
+/// pods it selects: it allows nothing for bare pods alone, nor as soon as it selects pods of other
+/// controllers.
+struct DisruptionBudgetSpec {
+  std::string ns = {};
+  std::string name = {};
+  /// The default selects every pod of the namespace (E6).
+  LabelSelector selector = {};
+  std::optional<int> min_available = {};
+  std::optional<int> max_unavailable = {};
+  /// unhealthyPodEvictionPolicy: AlwaysAllow instead of IfHealthyBudget (E8).
+  bool always_allow_unhealthy = false;
+  /// False: the disruption controller has not seen it yet, and evictions are refused for 10 s at a time (E9).
+  bool processed = true;
+};
+
+/// NVIDIA's maintenance operator, which carries out NodeMaintenances: cordons, waits, drains, reports Ready, and
+/// gives the node back when the object is deleted (M0-M10).
+struct MaintenanceOperatorOptions {
+  /// From a change of an object to the operator's next step, which takes the object one state further.
+  absl::Duration step_delay = absl::Seconds(1);
+  /// Between two looks at the pods that are waited for or drained, and two attempts to evict them.
+  absl::Duration poll_interval = absl::Seconds(10);
+  /// maxParallelOperations: how many nodes may have an object past Pending; nullopt: any number.
+  std::optional<int> parallel = {};
+};
+
+struct FakeClusterOptions {
+  /// From SetTemplate until the controller has observed it and made the ControllerRevision (R10). Pods
+  /// created meanwhile are of the old template.
+  absl::Duration template_delay = absl::ZeroDuration();
+  /// Until a controller replaces a pod (R16).
+  absl::Duration controller_delay = absl::ZeroDuration();
+  /// Until an unbound pod is bound. DaemonSet pods are created bound.
+  absl::Duration scheduler_delay = absl::ZeroDuration();
+  /// From the end of a node to the end of its pods.
+  absl::Duration pod_gc_delay = absl::ZeroDuration();
+  /// First pause between two restarts of a crashing container; doubles up to the other. At least one second.
+  absl::Duration crash_backoff_initial = absl::Seconds(10);
+  absl::Duration crash_backoff_max = absl::Seconds(300);
+  /// Whether journal() is kept; counters always are.
+  bool keep_journal = true;
+  /// How many commits of each kind watches can go back to; as many old versions of objects are held in memory.
+  std::size_t watch_log_size = 100'000;
+  /// False: every watch ends, with a bookmark, when it has given all there is, as Poll does; so a WatchCache needs no
+  /// threads (WatchCache::Turn).
+  bool watches_follow = true;
+  /// Between two bookmarks of a watch that has seen all there is (A14).
+  absl::Duration bookmark_period = absl::InfiniteDuration();
+};
+
+}  // namespace driverupgrade::inline v1::testing
+
+#endif  // DRIVERUPGRADE_TESTING_FAKE_CLUSTER_SPECS_H_

@@ -1,0 +1,156 @@
+/// What must hold whatever goes wrong, checked after every commit of a FakeCluster.
+///
+/// Defines InvariantChecker, InvariantOptions, Writer and Violation.
+///
+///     InvariantChecker checker(cluster, {.identity = identity, .driver_ns = "gpu", .driver_labels = labels,
+///                                        .policy = policy});
+///     auto engine = UpgradeEngine::Create(identity, checker.Guard("engine"), {..., .observer = checker.MakeObserver()});
+///     ...                                          // faults, passes, time
+///     REQUIRE(checker.Report() == "");
+///
+/// The invariants, by their numbers in docs/reliability.md: I1 budgets, I2 no driver restart under workloads, I3 whose
+/// cordon it is, I4 how pods are removed, I5 preconditions, I6 nothing foreign changes, I7 legal transitions, I8 skip and
+/// pause, I10 nothing survives a node that is replaced, I13 cost. They are kept incrementally: a check costs the same in a
+/// cluster of ten nodes and of ten thousand, except where a node starts.
+///
+/// Not thread-safe: for engines with `calls_in_flight = 1`, in the thread that drives them. It observes the cluster's
+/// changes (FakeCluster::SetChangeObserver) for as long as it lives, and must end before the cluster. Example:
+/// tests/simulation/operator_example_test.cc.
+#ifndef DRIVERUPGRADE_TESTING_INVARIANTS_H_
+#define DRIVERUPGRADE_TESTING_INVARIANTS_H_
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "absl/time/time.h"
+#include "driverupgrade/cluster_facade.h"
+#include "driverupgrade/driver_identity.h"
+#include "driverupgrade/label_selector.h"
+#include "driverupgrade/observer.h"
+#include "driverupgrade/testing/fake_cluster.h"
+#include "driverupgrade/upgrade_policy.h"
+#include "driverupgrade/upgrade_state.h"
+
+namespace driverupgrade::inline v1::testing {
+
+struct InvariantOptions {
+  DriverIdentity identity;
+  /// As in SnapshotOptions.
+  std::string driver_ns = {};
+  LabelSelector driver_labels = {};
+  /// Until SetPolicy.
+  UpgradePolicy policy = {};
+  /// Whether a pod uses the driver; null: the operator has no PodFilter.
+  std::function<bool(const Pod&)> uses_driver = nullptr;
+  /// As in StateMachineOptions.
+  std::optional<PodRef> own_pod = std::nullopt;
+  /// Whether I1 is claimed: with a ledger, or for one leader that does not crash and whose lists are consistent.
+  bool check_budget = true;
+  /// Whether the time between two requests for one pod is looked at (I13): not where clocks jump.
+  bool check_pacing = true;
+  /// Whether I2 is claimed: not with a server whose lists lag.
+  bool check_evacuation = true;
+  /// Writes and evictions of one node's upgrade (I13), evictions that were refused apart; 0: not checked.
+  int writes_per_upgrade_max = 0;
+};
+
+/// The first thing that was broken.
+struct Violation {
+  /// `I3`.
+  std::string invariant = {};
+  /// A sentence that names the objects.
+  std::string text = {};
+  absl::Time time = absl::UnixEpoch();
+  std::int64_t revision = 0;
+};
+
+/// Who writes, and what he may know: a request is judged by what its sender had been told.
+struct Writer {
+  std::string name = {};
+  std::shared_ptr<const UpgradePolicy> policy = {};
+  /// Of the cluster, when nodes were last listed, or how far they have been followed.
+  std::int64_t nodes_read = 0;
+  /// The same of pods: of a node, and of the whole cluster.
+  std::map<std::string, std::int64_t> pods_read = {};
+  std::int64_t pods_followed = 0;
+  /// What arrives now was sent long ago.
+  bool late = false;
+};
+
+class InvariantChecker {
+ public:
+  /// `cluster` is not null.
+  InvariantChecker(std::shared_ptr<FakeCluster> cluster, InvariantOptions options);
+  ~InvariantChecker();
+  InvariantChecker(const InvariantChecker&) = delete;
+  InvariantChecker& operator=(const InvariantChecker&) = delete;
+
+  /// The cluster as the engine is to use it. Holds a pointer to the checker.
+  class GuardedCluster;
+  class Impl;
+  std::shared_ptr<GuardedCluster> Guard(std::string name);
+  /// For the engine: tells by which path a node goes (I7).
+  std::shared_ptr<Observer> MakeObserver();
+  /// Of what is sent from now on.
+  void SetPolicy(const UpgradePolicy& policy);
+
+  /// Changes by the administrator that come now are another driver's.
+  void set_rival_acts(bool acts);
+  /// Sees every change, after it has been checked; null: nobody.
+  void OnChange(ChangeObserver observer);
+  /// Reports from outside, such as of liveness. The first one stays.
+  void Fail(std::string invariant, std::string text);
+
+  const std::optional<Violation>& violation() const;
+  /// `I3: ...`, or empty if nothing was broken.
+  std::string Report() const;
+  /// Whether the node's present cordon is an upgrade's, or whoever made it also touched our marks, so that nobody can tell.
+  bool CordonIsOurs(const std::string& node) const;
+  bool CordonIsUncertain(const std::string& node) const;
+  /// Upgrades that have ended well.
+  std::int64_t upgrades() const;
+  /// How often a node went from the one to the other; what a patch chains is counted hop by hop.
+  const std::map<std::pair<UpgradeState, UpgradeState>, std::int64_t>& edges() const;
+
+ private:
+  std::unique_ptr<Impl> impl_;
+};
+
+/// Passes every call on, and judges it.
+class InvariantChecker::GuardedCluster final : public ForwardingFacade {
+ public:
+  GuardedCluster(std::shared_ptr<ClusterFacade> next, Impl& checker, std::string name);
+  /// As of now: what a request that is sent now may be judged by later.
+  const Writer& writer() const { return writer_; }
+  /// A patch has been sent, whether or not it arrives: its sender may repeat it, with what it was allowed then.
+  void NoteSent(const PatchNodeParams& params);
+  /// A pass begins with the policy of now. Without it every request is judged by the policy of its own moment.
+  void BeginPass();
+  /// Runs `send` in the place of a sender who knew what `writer` says: for requests that arrive late.
+  void As(Writer writer, const std::function<void()>& send);
+
+  absl::StatusOr<std::vector<Node>> ListNodes(const CallContext& context, const ListNodesParams& params) override;
+  absl::StatusOr<std::vector<Pod>> ListPods(const CallContext& context, const ListPodsParams& params) override;
+  absl::Status WatchNodes(const CallContext& context, const WatchParams& params, WatchSink<Node>& sink) override;
+  absl::Status WatchPods(const CallContext& context, const WatchParams& params, WatchSink<Pod>& sink) override;
+  absl::StatusOr<Node> PatchNode(const CallContext& context, const PatchNodeParams& params) override;
+  absl::StatusOr<EvictionAnswer> EvictPod(const CallContext& context, const EvictPodParams& params) override;
+  absl::Status DeletePod(const CallContext& context, const DeletePodParams& params) override;
+  absl::StatusOr<Lease> UpdateLease(const CallContext& context, const Lease& lease) override;
+  absl::StatusOr<ConfigMap> PatchConfigMap(const CallContext& context, const PatchConfigMapParams& params) override;
+
+ private:
+  template <class F>
+  auto Write(F send);
+
+  Impl& checker_;
+  Writer writer_;
+};
+
+}  // namespace driverupgrade::inline v1::testing
+
+#endif  // DRIVERUPGRADE_TESTING_INVARIANTS_H_

@@ -1,0 +1,220 @@
+// InvariantChecker: who sees what, and the guarded cluster.
+#include <algorithm>
+#include <charconv>
+#include <utility>
+
+#include "driverupgrade/testing/invariants.h"
+#include "fmt/format.h"
+#include "testing/invariants/checker_impl.h"
+
+namespace driverupgrade::inline v1::testing {
+namespace {
+
+std::int64_t RevisionOf(std::string_view resource_version) {
+  std::int64_t revision = 0;
+  std::from_chars(resource_version.data(), resource_version.data() + resource_version.size(), revision);
+  return revision;
+}
+
+// Passes everything on, and notes how far the watch has got.
+template <class T>
+class NotingSink final : public WatchSink<T> {
+ public:
+  NotingSink(WatchSink<T>& next, std::int64_t& followed) : next_(next), followed_(followed) {}
+  bool OnList(std::vector<T> objects, std::string_view version) override {
+    return Note(version, next_.OnList(std::move(objects), version));
+  }
+  bool OnChange(T object, std::string_view version) override {
+    return Note(version, next_.OnChange(std::move(object), version));
+  }
+  bool OnDelete(T object, std::string_view version) override {
+    return Note(version, next_.OnDelete(std::move(object), version));
+  }
+  bool OnBookmark(std::string_view version) override {
+    return Note(version, next_.OnBookmark(version));
+  }
+
+ private:
+  // What the reader did not want any more, he does not know.
+  bool Note(std::string_view version, bool taken) {
+    if (taken) followed_ = std::max(followed_, RevisionOf(version));
+    return taken;
+  }
+  WatchSink<T>& next_;
+  std::int64_t& followed_;
+};
+
+class PathObserver final : public Observer {
+ public:
+  PathObserver(InvariantChecker::Impl& checker) : checker_(checker) {}
+  void OnPlan(const Plan& plan) override {
+    for (const NodePlan& node : plan.nodes) checker_.NotePath(node);
+  }
+
+ private:
+  InvariantChecker::Impl& checker_;
+};
+
+}  // namespace
+
+InvariantChecker::Impl::Impl(std::shared_ptr<FakeCluster> the_cluster, InvariantOptions the_options)
+    : cluster(std::move(the_cluster)),
+      options(std::move(the_options)),
+      keys(options.identity),
+      policy(std::make_shared<const UpgradePolicy>(options.policy)) {}
+
+void InvariantChecker::Impl::Fail(std::string invariant, std::string text) {
+  if (violation) return;
+  violation = Violation{.invariant = std::move(invariant), .text = std::move(text)};
+}
+
+const UpgradePolicy& InvariantChecker::Impl::PolicyOf(const Writer* who) const {
+  return who != nullptr && who->policy ? *who->policy : *policy;
+}
+
+void InvariantChecker::Impl::NotePath(const NodePlan& plan) {
+  if (plan.path.empty()) return;
+  std::deque<Path>& paths = paths_[plan.uid];
+  paths.push_back({.resource_version = plan.resource_version, .from = plan.from, .path = plan.path});
+  // Late patches are judged too; nobody has more than a few under way.
+  if (paths.size() > 8) paths.pop_front();
+}
+
+InvariantChecker::InvariantChecker(std::shared_ptr<FakeCluster> cluster, InvariantOptions options)
+    : impl_(std::make_unique<Impl>(cluster, std::move(options))) {
+  for (const Node& node : cluster->nodes()) {
+    impl_->OnChange({.actor = Actor::kAdministrator, .node = {.before = nullptr, .after = &node}});
+  }
+  for (const Pod& pod : cluster->pods()) {
+    impl_->OnChange({.actor = Actor::kAdministrator, .pod = {.before = nullptr, .after = &pod}});
+  }
+  cluster->SetChangeObserver([impl = impl_.get()](const Change& change) { impl->OnChange(change); });
+}
+
+InvariantChecker::~InvariantChecker() { impl_->cluster->SetChangeObserver(nullptr); }
+
+std::shared_ptr<InvariantChecker::GuardedCluster> InvariantChecker::Guard(std::string name) {
+  return std::make_shared<GuardedCluster>(impl_->cluster, *impl_, std::move(name));
+}
+
+std::shared_ptr<Observer> InvariantChecker::MakeObserver() { return std::make_shared<PathObserver>(*impl_); }
+
+void InvariantChecker::SetPolicy(const UpgradePolicy& policy) { impl_->SetPolicy(policy); }
+void InvariantChecker::set_rival_acts(bool acts) { impl_->rival_acts = acts; }
+void InvariantChecker::OnChange(ChangeObserver observer) { impl_->listener = std::move(observer); }
+
+void InvariantChecker::Fail(std::string invariant, std::string text) {
+  impl_->Fail(std::move(invariant), std::move(text));
+}
+
+const std::optional<Violation>& InvariantChecker::violation() const { return impl_->violation; }
+
+std::string InvariantChecker::Report() const {
+  return impl_->violation ? fmt::format("{}: {}", impl_->violation->invariant, impl_->violation->text) : "";
+}
+
+bool InvariantChecker::CordonIsOurs(const std::string& node) const {
+  const auto found = impl_->nodes.find(node);
+  return found != impl_->nodes.end() && found->second.cordon == internal::Maker::kEngine;
+}
+
+bool InvariantChecker::CordonIsUncertain(const std::string& node) const {
+  const auto found = impl_->nodes.find(node);
+  return found != impl_->nodes.end() && found->second.uncertain;
+}
+
+std::int64_t InvariantChecker::upgrades() const { return impl_->upgrades; }
+
+const std::map<std::pair<UpgradeState, UpgradeState>, std::int64_t>& InvariantChecker::edges() const {
+  return impl_->edges;
+}
+
+InvariantChecker::GuardedCluster::GuardedCluster(std::shared_ptr<ClusterFacade> next, Impl& checker, std::string name)
+    : ForwardingFacade(std::move(next)), checker_(checker), writer_{.name = std::move(name)} {}
+
+void InvariantChecker::GuardedCluster::BeginPass() { writer_.policy = checker_.policy; }
+
+void InvariantChecker::GuardedCluster::NoteSent(const PatchNodeParams& params) { checker_.NoteSent(writer_, params); }
+
+void InvariantChecker::GuardedCluster::As(Writer writer, const std::function<void()>& send) {
+  writer.late = true;
+  std::swap(writer, writer_);
+  send();
+  std::swap(writer, writer_);
+}
+
+template <class F>
+auto InvariantChecker::GuardedCluster::Write(F send) {
+  const Writer* before = std::exchange(checker_.writer, &writer_);
+  auto answer = send();
+  checker_.writer = before;
+  return answer;
+}
+
+absl::StatusOr<std::vector<Node>> InvariantChecker::GuardedCluster::ListNodes(const CallContext& context,
+                                                                              const ListNodesParams& params) {
+  auto nodes = ForwardingFacade::ListNodes(context, params);
+  if (nodes.ok()) writer_.nodes_read = std::max(writer_.nodes_read, checker_.cluster->revision());
+  return nodes;
+}
+
+absl::StatusOr<std::vector<Pod>> InvariantChecker::GuardedCluster::ListPods(const CallContext& context,
+                                                                            const ListPodsParams& params) {
+  auto pods = ForwardingFacade::ListPods(context, params);
+  if (pods.ok() && !params.node_name.empty()) writer_.pods_read[params.node_name] = checker_.cluster->revision();
+  return pods;
+}
+
+absl::Status InvariantChecker::GuardedCluster::WatchNodes(const CallContext& context, const WatchParams& params,
+                                                          WatchSink<Node>& sink) {
+  NotingSink<Node> noting(sink, writer_.nodes_read);
+  return ForwardingFacade::WatchNodes(context, params, noting);
+}
+
+absl::Status InvariantChecker::GuardedCluster::WatchPods(const CallContext& context, const WatchParams& params,
+                                                         WatchSink<Pod>& sink) {
+  // The watch on the driver's own pods tells nothing about the others.
+  if (!params.label_selector.empty()) return ForwardingFacade::WatchPods(context, params, sink);
+  NotingSink<Pod> noting(sink, writer_.pods_followed);
+  return ForwardingFacade::WatchPods(context, params, noting);
+}
+
+absl::StatusOr<Node> InvariantChecker::GuardedCluster::PatchNode(const CallContext& context,
+                                                                 const PatchNodeParams& params) {
+  return Write([&] {
+    checker_.CheckPatch(params);
+    return ForwardingFacade::PatchNode(context, params);
+  });
+}
+
+absl::StatusOr<EvictionAnswer> InvariantChecker::GuardedCluster::EvictPod(const CallContext& context,
+                                                                          const EvictPodParams& params) {
+  return Write([&] {
+    checker_.CheckEviction(params);
+    return ForwardingFacade::EvictPod(context, params);
+  });
+}
+
+absl::Status InvariantChecker::GuardedCluster::DeletePod(const CallContext& context, const DeletePodParams& params) {
+  return Write([&] {
+    checker_.CheckDeletion(params);
+    return ForwardingFacade::DeletePod(context, params);
+  });
+}
+
+absl::StatusOr<Lease> InvariantChecker::GuardedCluster::UpdateLease(const CallContext& context, const Lease& lease) {
+  return Write([&] {
+    checker_.CheckVersion("lease", lease.name, lease.resource_version);
+    return ForwardingFacade::UpdateLease(context, lease);
+  });
+}
+
+absl::StatusOr<ConfigMap> InvariantChecker::GuardedCluster::PatchConfigMap(const CallContext& context,
+                                                                           const PatchConfigMapParams& params) {
+  return Write([&] {
+    checker_.CheckVersion("config map", params.name, params.resource_version);
+    return ForwardingFacade::PatchConfigMap(context, params);
+  });
+}
+
+}  // namespace driverupgrade::inline v1::testing

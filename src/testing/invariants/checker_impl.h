@@ -1,0 +1,103 @@
+// The state of an InvariantChecker: checker.cc keeps it, commits.cc judges changes of nodes, requests.cc what is asked.
+#ifndef DRIVERUPGRADE_SRC_TESTING_INVARIANTS_CHECKER_IMPL_H_
+#define DRIVERUPGRADE_SRC_TESTING_INVARIANTS_CHECKER_IMPL_H_
+
+#include <deque>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "driverupgrade/testing/invariants.h"
+#include "testing/invariants/node_truth.h"
+
+namespace driverupgrade::inline v1::testing {
+
+class InvariantChecker::Impl {
+ public:
+  Impl(std::shared_ptr<FakeCluster> the_cluster, InvariantOptions the_options);
+
+  void Fail(std::string invariant, std::string text);
+  void SetPolicy(const UpgradePolicy& policy);
+
+  // Commits.
+  void OnChange(const Change& change);
+
+  // Requests, before they are applied. `writer`: who asks.
+  void CheckPatch(const PatchNodeParams& params);
+  void CheckEviction(const EvictPodParams& params);
+  void CheckDeletion(const DeletePodParams& params);
+  void CheckVersion(const char* kind, const std::string& name, const std::string& resource_version);
+
+  void NoteSent(const Writer& sender, const PatchNodeParams& params);
+  // What a plan says about a node at one of its versions.
+  void NotePath(const NodePlan& plan);
+
+  const UpgradePolicy& PolicyOf(const Writer* writer) const;
+
+  const std::shared_ptr<FakeCluster> cluster;
+  const InvariantOptions options;
+  const internal::Keys keys;
+  std::shared_ptr<const UpgradePolicy> policy;
+  // Who makes the request that is being applied; nullptr: nobody that is guarded.
+  const Writer* writer = nullptr;
+  bool rival_acts = false;
+  std::optional<Violation> violation;
+  std::int64_t upgrades = 0;
+  std::map<std::pair<UpgradeState, UpgradeState>, std::int64_t> edges;
+  ChangeObserver listener;
+  std::map<std::string, internal::NodeTruth> nodes;
+
+ private:
+  struct Path {
+    std::string resource_version = {};
+    UpgradeState from = UpgradeState::kUnknown;
+    std::vector<UpgradeState> path = {};
+  };
+
+  void OnNode(const Change& change);
+  void OnPod(const Change& change);
+  void NoteCordon(const Node* before, const Node& after, internal::Maker maker, internal::NodeTruth& truth);
+  void NoteShares(const Node& after, internal::Maker maker, std::int64_t revision, absl::Time time,
+                  internal::NodeTruth& truth);
+  void Judge(const Node& before, const Node& after, internal::NodeTruth& truth);
+  void JudgeBudget(const Node& before, const Node& after);
+  std::int64_t Known(const Node& started) const;
+  int SlotsKnown(const UpgradePolicy& the_policy, const Node& started) const;
+  int UnavailableKnown(const Node& started) const;
+  void JudgeStart(const Node& before, const Node& after);
+  void JudgeCordon(const Node& before, const Node& after, const internal::NodeTruth& truth);
+  void JudgeEnd(const Node& before, const Node& after, internal::NodeTruth& truth);
+  void JudgePath(const Node& before, const Node& after);
+  void JudgePolicy(const std::string& object);
+  void CountRequest(const std::string& node);
+  bool Stays(const Pod& pod) const;
+  bool Uses(const Pod& pod, const UpgradePolicy& the_policy) const;
+  std::string WhyNotToRemove(const Pod& pod, const UpgradePolicy& the_policy, bool by_deletion) const;
+  std::vector<const Pod*> Protected(const std::vector<Pod>& pods, const UpgradePolicy& the_policy) const;
+  void CheckRestart(const Pod& driver_pod);
+  bool IsDriverPod(const Pod& pod) const;
+  bool IsKnown(const Pod& pod) const;
+
+  std::size_t nodes_max_ = 0;
+  int slots_ = 0;
+  // Revision at which a pod was bound, by its UID.
+  std::unordered_map<std::string, std::int64_t> bound_;
+  // By UID of the node: the last few.
+  std::unordered_map<std::string, std::deque<Path>> paths_;
+  // The first patch at the node's version, by sender and UID.
+  struct Attempt {
+    std::string resource_version = {};
+    std::shared_ptr<const UpgradePolicy> policy = {};
+  };
+  std::map<std::pair<std::string, std::string>, Attempt> attempts_;
+  // When the writer last asked for the pod, by its name and the pod's UID.
+  std::map<std::pair<std::string, std::string>, absl::Time> asked_;
+};
+
+}  // namespace driverupgrade::inline v1::testing
+
+#endif  // DRIVERUPGRADE_SRC_TESTING_INVARIANTS_CHECKER_IMPL_H_

@@ -1,0 +1,272 @@
+// Commits: what may become of a node (I1, I3, I6-I8, I10, I13).
+#include <algorithm>
+
+#include "absl/strings/numbers.h"
+#include "fmt/format.h"
+#include "testing/invariants/checker_impl.h"
+#include "transitions/transition_table.h"
+
+namespace driverupgrade::inline v1::testing {
+
+using internal::Maker;
+using internal::NodeTruth;
+using internal::StateOf;
+
+namespace {
+
+// A timer on a node may have been written by a replica whose clock is late.
+constexpr absl::Duration kTimerSkewMax = absl::Minutes(5);
+
+std::string_view NameOf(const std::optional<UpgradeState>& state) { return state ? ToString(*state) : "no state"; }
+
+}  // namespace
+
+void InvariantChecker::Impl::OnChange(const Change& change) {
+  if (violation && violation->revision == 0) violation->revision = change.revision;
+  const bool had = violation.has_value();
+  if (change.node.before != nullptr || change.node.after != nullptr) OnNode(change);
+  if (change.pod.before != nullptr || change.pod.after != nullptr) OnPod(change);
+  if (violation && !had) {
+    violation->time = change.time;
+    violation->revision = change.revision;
+  }
+  if (listener) listener(change);
+}
+
+void InvariantChecker::Impl::OnPod(const Change& change) {
+  const Pod* after = change.pod.after;
+  if (after == nullptr) {
+    bound_.erase(change.pod.before->ref.uid);
+  } else if (!after->node_name.empty()) {
+    bound_.try_emplace(after->ref.uid, change.revision);
+  }
+}
+
+void InvariantChecker::Impl::OnNode(const Change& change) {
+  const Node* before = change.node.before;
+  const Node* after = change.node.after;
+  if (after == nullptr) {
+    const auto gone = nodes.find(before->name);
+    slots_ -= gone->second.slot;
+    paths_.erase(before->uid);
+    nodes.erase(gone);
+    return;
+  }
+  const bool by_engine = change.actor == Actor::kClient;
+  const Maker maker = by_engine ? Maker::kEngine : rival_acts ? Maker::kRival : Maker::kAdministrator;
+  NodeTruth& truth = nodes[after->name];
+  nodes_max_ = std::max(nodes_max_, nodes.size());
+  if (truth.uid != after->uid) {
+    slots_ -= truth.slot;
+    truth = {.uid = after->uid, .created = change.time};
+    if (after->unschedulable) truth.cordon = Maker::kAdministrator;
+  }
+  if (before != nullptr && by_engine) JudgeCordon(*before, *after, truth);
+  NoteCordon(before, *after, maker, truth);
+  NoteShares(*after, maker, change.revision, change.time, truth);
+  if (before != nullptr && by_engine) Judge(*before, *after, truth);
+}
+
+// Whose cordon the node carries now, as far as anybody can tell.
+void InvariantChecker::Impl::NoteCordon(const Node* before, const Node& after, Maker maker, NodeTruth& truth) {
+  if (before == nullptr) return;
+  if (maker != Maker::kEngine) {
+    const auto differs = [&](const StringMap& a, const StringMap& b, const std::string& key) {
+      const auto x = a.find(key);
+      const auto y = b.find(key);
+      return (x == a.end()) != (y == b.end()) || (x != a.end() && x->second != y->second);
+    };
+    if (differs(before->annotations, after.annotations, keys.cordoned_by) ||
+        differs(before->annotations, after.annotations, keys.initial) ||
+        differs(before->labels, after.labels, keys.state)) {
+      truth.uncertain = true;
+    }
+  }
+  if (!before->unschedulable && after.unschedulable) {
+    truth.cordon = maker;
+    // Somebody who cordons a node that still says that we did leaves no trace.
+    const bool claimed = internal::IsMarked(after, keys) || internal::IsBusy(StateOf(*before, keys));
+    if (maker != Maker::kEngine && claimed) truth.uncertain = true;
+  } else if (before->unschedulable && !after.unschedulable) {
+    truth.cordon = Maker::kNobody;
+  }
+  const auto state = StateOf(after, keys);
+  if (maker == Maker::kEngine && !after.unschedulable && !internal::IsBusy(state)) truth.uncertain = false;
+}
+
+// What the node counts for the budgets now, and since when.
+void InvariantChecker::Impl::NoteShares(const Node& after, Maker maker, std::int64_t revision, absl::Time time,
+                                        NodeTruth& truth) {
+  truth.revision = revision;
+  truth.changed_by_engine = maker == Maker::kEngine;
+  const auto label = after.labels.find(keys.state);
+  truth.has_label = label != after.labels.end() && !label->second.empty();
+  const bool slot = internal::HoldsSlot(after, keys, *policy);
+  if (slot != truth.slot) {
+    slots_ += slot ? 1 : -1;
+    truth.slot_since = revision;
+    truth.slot_by_engine = maker == Maker::kEngine;
+  }
+  truth.slot = slot;
+  const bool busy = internal::IsBusy(StateOf(after, keys));
+  if (busy && !truth.busy) truth.busy_since = time;
+  truth.busy = busy;
+  const bool ours =
+      internal::WillBeCordoned(StateOf(after, keys)) || (after.unschedulable && truth.cordon == Maker::kEngine);
+  const bool unavailable = ours || after.unschedulable || !after.ready;
+  if (unavailable && !truth.unavailable) truth.unavailable_since = revision;
+  truth.unavailable = unavailable;
+  truth.unavailable_by_engine = ours && (truth.unavailable_by_engine || maker == Maker::kEngine);
+}
+
+void InvariantChecker::Impl::SetPolicy(const UpgradePolicy& the_policy) {
+  policy = std::make_shared<const UpgradePolicy>(the_policy);
+  slots_ = 0;
+  for (const Node& node : cluster->nodes()) {
+    NodeTruth& truth = nodes[node.name];
+    truth.slot = internal::HoldsSlot(node, keys, *policy);
+    slots_ += truth.slot;
+  }
+}
+
+void InvariantChecker::Impl::Judge(const Node& before, const Node& after, NodeTruth& truth) {
+  if (std::string key = internal::ForeignChange(before, after, keys); !key.empty()) {
+    Fail("I6", fmt::format("node {}: {} was changed, which is not ours", after.name, key));
+  }
+  JudgePath(before, after);
+  if (!internal::IsBusy(StateOf(before, keys)) && internal::IsBusy(StateOf(after, keys))) JudgeStart(before, after);
+  if (StateOf(before, keys) != StateOf(after, keys)) JudgeEnd(before, after, truth);
+  const auto began = internal::StageBegan(after, keys);
+  if (began && *began + kTimerSkewMax < truth.created) {
+    Fail("I10", fmt::format("node {}: a timer that is older than the node is on it", after.name));
+  }
+}
+
+// I7: the labels are the ends of a path of transitions that some plan for this version announced.
+void InvariantChecker::Impl::JudgePath(const Node& before, const Node& after) {
+  const auto from = StateOf(before, keys);
+  const auto to = StateOf(after, keys);
+  if (from == to) return;
+  const auto bad = [&](const char* why) {
+    Fail("I7", fmt::format("node {}: {} -> {}: {}", after.name, NameOf(from), NameOf(to), why));
+  };
+  if (!to) return bad("the label is no state");
+  if (!from) return bad("a label that is no state is not ours to change");
+  for (const Path& path : paths_[before.uid]) {
+    if (path.resource_version != before.resource_version || path.from != *from || path.path.back() != *to) continue;
+    UpgradeState at = *from;
+    for (const UpgradeState next : path.path) {
+      if (!IsLegalEdge(at, next) && next != UpgradeState::kUnknown) return bad("not by legal transitions");
+      ++edges[{at, next}];
+      at = next;
+    }
+    if (PolicyOf(writer).pacing == Pacing::kEveryState && path.path.size() > 1 && *from != UpgradeState::kFailed) {
+      return bad("several states in one write, although the policy says one");
+    }
+    return;
+  }
+  bad("no plan for this version of the node announced it");
+}
+
+// The node was idle, and is in progress now.
+void InvariantChecker::Impl::JudgeStart(const Node& before, const Node& after) {
+  const UpgradePolicy& its_policy = PolicyOf(writer);
+  const auto skip = before.labels.find(keys.skip);
+  if (skip != before.labels.end() && skip->second == "true") {
+    Fail("I8", fmt::format("node {} was started although it carries the skip label", after.name));
+  }
+  if (its_policy.paused) Fail("I8", fmt::format("node {} was started although the policy is paused", after.name));
+  if (options.check_budget) JudgeBudget(before, after);
+}
+
+// I1. What others did counts if the writer knew of it before he first asked for this start: a request that was not answered
+// clearly is repeated with the slot that it had, and no earlier request can be for this version of the node.
+void InvariantChecker::Impl::JudgeBudget(const Node& before, const Node& after) {
+  const UpgradePolicy& its_policy = PolicyOf(writer);
+  if (writer != nullptr) {
+    const auto attempt = attempts_.find({writer->name, before.uid});
+    const bool repeated = attempt != attempts_.end() && attempt->second.resource_version == before.resource_version;
+    if (repeated && *attempt->second.policy != its_policy) return;  // it was admitted under an earlier policy
+  }
+  if (StateOf(after, keys) == UpgradeState::kNodeMaintenanceRequired) return;  // the maintenance operator has its own
+  if (its_policy.max_parallel && !internal::HoldsSlot(before, keys, its_policy) &&
+      internal::HoldsSlot(after, keys, its_policy)) {
+    const int slots = SlotsKnown(its_policy, before);
+    if (slots > *its_policy.max_parallel) {
+      Fail("I1", fmt::format("node {} was started as number {} in progress, where {} are allowed", after.name, slots,
+                             *its_policy.max_parallel));
+    }
+  }
+  if (its_policy.max_unavailable && !before.unschedulable) {
+    const int limit = ScaledLimit(*its_policy.max_unavailable, static_cast<int>(nodes_max_));
+    const int unavailable = UnavailableKnown(before) - (before.ready ? 1 : 0);
+    if (unavailable >= limit) {
+      Fail("I1", fmt::format("node {} was started with {} nodes unavailable, where less than {} are allowed",
+                             after.name, unavailable, limit));
+    }
+  }
+}
+
+std::int64_t InvariantChecker::Impl::Known(const Node& started) const {
+  std::int64_t version = 0;
+  if (!absl::SimpleAtoi(started.resource_version, &version) || writer == nullptr) return 0;
+  return std::min(version, writer->nodes_read);
+}
+
+int InvariantChecker::Impl::SlotsKnown(const UpgradePolicy& the_policy, const Node& started) const {
+  // Under the policy in force no more than the count: only where it is too high does it matter who knew what.
+  if (the_policy == *policy && slots_ <= the_policy.max_parallel.value_or(slots_)) return slots_;
+  // The rare case of a request that was sent under another policy: its sender's own starts are what he knew.
+  if (the_policy != *policy) return 0;
+  const std::int64_t known = Known(started);
+  int slots = 0;
+  for (const auto& [name, truth] : nodes) {
+    slots += truth.slot && (truth.slot_by_engine || truth.slot_since <= known);
+  }
+  return slots;
+}
+
+int InvariantChecker::Impl::UnavailableKnown(const Node& started) const {
+  const std::int64_t known = Known(started);
+  int count = 0;
+  for (const auto& [name, truth] : nodes) {
+    if (!truth.unavailable || !truth.has_label) continue;
+    count += truth.unavailable_by_engine || truth.unavailable_since <= known;
+  }
+  return count;
+}
+
+// I3, before the change is noted.
+void InvariantChecker::Impl::JudgeCordon(const Node& before, const Node& after, const NodeTruth& truth) {
+  if (!before.unschedulable || after.unschedulable || truth.uncertain) return;
+  if (truth.cordon == Maker::kAdministrator) {
+    Fail("I3", fmt::format("node {}: the cordon that was lifted was an administrator's", after.name));
+  } else if (truth.cordon == Maker::kRival) {
+    Fail("I3", fmt::format("node {}: the cordon that was lifted was another driver's", after.name));
+  }
+}
+
+// A state was left: what an upgrade that ends leaves behind (I3), and what it cost (I13).
+void InvariantChecker::Impl::JudgeEnd(const Node& before, const Node& after, NodeTruth& truth) {
+  const auto from = StateOf(before, keys);
+  const auto to = StateOf(after, keys);
+  if (to == UpgradeState::kUpgradeRequired && !internal::IsBusy(from)) truth.writes = 0;
+  if (to != UpgradeState::kDone) return;
+  if (after.unschedulable && truth.cordon == Maker::kEngine && !truth.uncertain &&
+      !internal::OtherDriverAtWork(after, keys)) {
+    Fail("I3", fmt::format("node {} is done, and our cordon is still there", after.name));
+  }
+  for (const std::string& key : keys.written) {
+    if (key == keys.cordoned_by ? internal::IsMarked(after, keys) : after.annotations.contains(key)) {
+      Fail("I3", fmt::format("node {} is done, and annotation {} is still there", after.name, key));
+    }
+  }
+  if (!internal::IsBusy(from)) return;
+  ++upgrades;
+  if (options.writes_per_upgrade_max > 0 && truth.writes > options.writes_per_upgrade_max) {
+    Fail("I13", fmt::format("node {}: {} writes for one upgrade, where {} are allowed", after.name, truth.writes,
+                            options.writes_per_upgrade_max));
+  }
+}
+
+}  // namespace driverupgrade::inline v1::testing

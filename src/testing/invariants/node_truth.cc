@@ -1,0 +1,145 @@
+#include "testing/invariants/node_truth.h"
+
+#include <algorithm>
+
+#include "absl/strings/numbers.h"
+#include "fmt/format.h"
+
+namespace driverupgrade::inline v1::testing::internal {
+namespace {
+
+constexpr std::string_view kStateSuffix = "-driver-upgrade-state";
+
+// The names in a comma-separated set.
+std::vector<std::string_view> Names(std::string_view text) {
+  std::vector<std::string_view> names;
+  while (!text.empty()) {
+    const std::size_t comma = text.find(',');
+    std::string_view name = text.substr(0, comma);
+    text.remove_prefix(comma == std::string_view::npos ? text.size() : comma + 1);
+    while (!name.empty() && name.front() == ' ') name.remove_prefix(1);
+    while (!name.empty() && name.back() == ' ') name.remove_suffix(1);
+    if (!name.empty()) names.push_back(name);
+  }
+  return names;
+}
+
+std::vector<std::string_view> CordonNames(const Node& node, const Keys& keys) {
+  const auto found = node.annotations.find(keys.cordoned_by);
+  return found == node.annotations.end() ? std::vector<std::string_view>{} : Names(found->second);
+}
+
+// Another driver in a state in which it relies on the cordon, and that keeps no name on it.
+bool UnnamedDriverNeedsCordon(const Node& node, const Keys& keys) {
+  const std::vector<std::string_view> names = CordonNames(node, keys);
+  for (const auto& [key, value] : node.labels) {
+    if (key == keys.state || !key.ends_with(kStateSuffix)) continue;
+    const std::string driver = key.substr(0, key.size() - kStateSuffix.size());
+    if (std::find(names.begin(), names.end(), driver) != names.end()) continue;
+    const auto state = ParseUpgradeState(value);
+    if (!state || !IsInProgress(*state) || *state == UpgradeState::kCordonRequired ||
+        *state == UpgradeState::kNodeMaintenanceRequired || *state == UpgradeState::kUncordonRequired) {
+      continue;
+    }
+    return true;
+  }
+  return false;
+}
+
+// The first key whose value differs and that `allowed(key, removed)` does not let pass.
+template <class F>
+std::string FirstDifference(const StringMap& before, const StringMap& after, F allowed) {
+  auto a = before.begin();
+  auto b = after.begin();
+  while (a != before.end() || b != after.end()) {
+    if (a != before.end() && b != after.end() && *a == *b) {
+      ++a;
+      ++b;
+      continue;
+    }
+    const bool removed = b == after.end() || (a != before.end() && a->first < b->first);
+    const std::string& key = removed ? a->first : b->first;
+    if (!allowed(key, removed)) return key;
+    const bool changed = !removed && a != before.end() && a->first == b->first;
+    if (removed || changed) ++a;
+    if (!removed) ++b;
+  }
+  return "";
+}
+
+}  // namespace
+
+Keys::Keys(const DriverIdentity& identity)
+    : name(identity.Name()),
+      state(identity.StateLabel()),
+      skip(identity.SkipUpgradeLabel()),
+      initial(identity.InitiallyUnschedulableAnnotation()),
+      stage(identity.StageAnnotation()),
+      restart_only(identity.RestartOnlyAnnotation()),
+      cordoned_by(kCordonedByAnnotation),
+      written({initial, stage, restart_only, cordoned_by, identity.PodCompletionStartAnnotation(),
+               identity.ValidationStartAnnotation(), identity.RequestorModeAnnotation(),
+               identity.FailedRevisionAnnotation(), identity.FailuresAnnotation(), identity.RestartPodAnnotation()}),
+      removed({identity.SafeLoadAnnotation(), identity.UpgradeRequestedAnnotation()}) {}
+
+std::optional<UpgradeState> StateOf(const Node& node, const Keys& keys) {
+  const auto found = node.labels.find(keys.state);
+  return found == node.labels.end() ? UpgradeState::kUnknown : ParseUpgradeState(found->second);
+}
+
+bool IsBusy(const std::optional<UpgradeState>& state) { return !state || IsInProgress(*state); }
+
+bool WillBeCordoned(const std::optional<UpgradeState>& state) {
+  return state && (*state == UpgradeState::kCordonRequired || *state == UpgradeState::kWaitForJobsRequired ||
+                   *state == UpgradeState::kPodDeletionRequired || *state == UpgradeState::kDrainRequired ||
+                   *state == UpgradeState::kPodRestartRequired || *state == UpgradeState::kValidationRequired);
+}
+
+bool HoldsSlot(const Node& node, const Keys& keys, const UpgradePolicy& policy) {
+  const std::optional<UpgradeState> state = StateOf(node, keys);
+  if (!IsBusy(state)) return false;
+  if (state == UpgradeState::kFailed && policy.failure_policy) return false;
+  // dep-F14: an administrator's node stays outside for as long as his cordon is there.
+  const bool outside = policy.cordoned_nodes == CordonedNodes::kProceed && node.annotations.contains(keys.initial);
+  if (outside && (node.unschedulable || !WillBeCordoned(state))) return false;
+  return state != UpgradeState::kUncordonRequired || !UnnamedDriverNeedsCordon(node, keys);
+}
+
+bool IsMarked(const Node& node, const Keys& keys) {
+  const std::vector<std::string_view> names = CordonNames(node, keys);
+  return std::find(names.begin(), names.end(), keys.name) != names.end();
+}
+
+bool OtherDriverAtWork(const Node& node, const Keys& keys) {
+  for (const std::string_view name : CordonNames(node, keys)) {
+    if (name != keys.name) return true;
+  }
+  return UnnamedDriverNeedsCordon(node, keys);
+}
+
+std::string ForeignChange(const Node& before, const Node& after, const Keys& keys) {
+  const auto label = [&](const std::string& key, bool) { return key == keys.state; };
+  if (std::string key = FirstDifference(before.labels, after.labels, label); !key.empty()) return "label " + key;
+  const auto annotation = [&](const std::string& key, bool gone) {
+    if (std::find(keys.written.begin(), keys.written.end(), key) != keys.written.end()) return true;
+    return gone && std::find(keys.removed.begin(), keys.removed.end(), key) != keys.removed.end();
+  };
+  if (std::string key = FirstDifference(before.annotations, after.annotations, annotation); !key.empty()) {
+    return "annotation " + key;
+  }
+  return before.ready != after.ready ? "condition Ready" : "";
+}
+
+std::optional<absl::Time> StageBegan(const Node& node, const Keys& keys) {
+  const auto found = node.annotations.find(keys.stage);
+  if (found == node.annotations.end()) return std::nullopt;
+  const std::string& text = found->second;
+  const std::size_t first = text.find('@');
+  const std::size_t second = first == std::string::npos ? first : text.find('@', first + 1);
+  std::int64_t seconds = 0;
+  if (second == std::string::npos) return std::nullopt;
+  if (!absl::SimpleAtoi(text.substr(first + 1, second - first - 1), &seconds)) return std::nullopt;
+  return absl::FromUnixSeconds(seconds);
+}
+
+}  // namespace driverupgrade::inline v1::testing::internal

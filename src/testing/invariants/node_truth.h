@@ -1,0 +1,78 @@
+// What the checker remembers of a node, and how it reads one. Written anew from docs/state-machine.md, not taken from the
+// library, so that a mistake there is no mistake here.
+#ifndef DRIVERUPGRADE_SRC_TESTING_INVARIANTS_NODE_TRUTH_H_
+#define DRIVERUPGRADE_SRC_TESTING_INVARIANTS_NODE_TRUTH_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "driverupgrade/cluster_types.h"
+#include "driverupgrade/driver_identity.h"
+#include "driverupgrade/upgrade_policy.h"
+#include "driverupgrade/upgrade_state.h"
+
+namespace driverupgrade::inline v1::testing::internal {
+
+// The identity's keys, made once.
+struct Keys {
+  explicit Keys(const DriverIdentity& identity);
+  std::string name;
+  std::string state;
+  std::string skip;
+  std::string initial;
+  std::string stage;
+  std::string restart_only;
+  std::string cordoned_by;
+  // Annotations that the engine may write, and those that it may only remove.
+  std::vector<std::string> written;
+  std::vector<std::string> removed;
+};
+
+// nullopt: a label that is no state.
+std::optional<UpgradeState> StateOf(const Node& node, const Keys& keys);
+bool IsBusy(const std::optional<UpgradeState>& state);
+// Whether the node counts for maxParallel.
+bool HoldsSlot(const Node& node, const Keys& keys, const UpgradePolicy& policy);
+// Whether an upgrade of ours will cordon the node in any case.
+bool WillBeCordoned(const std::optional<UpgradeState>& state);
+// Whether our name stands on the node's cordon.
+bool IsMarked(const Node& node, const Keys& keys);
+// Another driver that is named on the cordon, or is at work without a name.
+bool OtherDriverAtWork(const Node& node, const Keys& keys);
+// What differs that is not ours to change; empty if nothing does.
+std::string ForeignChange(const Node& before, const Node& after, const Keys& keys);
+// When the stage that the annotation tells of began.
+std::optional<absl::Time> StageBegan(const Node& node, const Keys& keys);
+
+enum class Maker : std::uint8_t { kNobody, kEngine, kAdministrator, kRival };
+
+struct NodeTruth {
+  std::string uid = {};
+  absl::Time created = absl::UnixEpoch();
+  std::int64_t revision = 0;
+  bool changed_by_engine = false;
+  Maker cordon = Maker::kNobody;
+  // Somebody else has touched our marks, or has cordoned a node that carried them: nobody can tell whose cordon it is.
+  bool uncertain = false;
+  bool has_label = false;
+  bool unavailable = false;
+  // Unavailable by our doing, whatever a reader knows.
+  bool unavailable_by_engine = false;
+  std::int64_t unavailable_since = 0;
+  bool slot = false;
+  bool slot_by_engine = false;
+  std::int64_t slot_since = 0;
+  // When the last upgrade of it began.
+  bool busy = false;
+  absl::Time busy_since = absl::UnixEpoch();
+  // Patches and deletions since the upgrade began.
+  int writes = 0;
+};
+
+}  // namespace driverupgrade::inline v1::testing::internal
+
+#endif  // DRIVERUPGRADE_SRC_TESTING_INVARIANTS_NODE_TRUTH_H_

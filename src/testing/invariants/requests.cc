@@ -1,0 +1,170 @@
+// Requests, looked at before they are applied: preconditions (I5), what is removed and how (I2, I4), and a policy that
+// forbids it (I8).
+#include <algorithm>
+
+#include "fmt/format.h"
+#include "testing/invariants/checker_impl.h"
+
+namespace driverupgrade::inline v1::testing {
+
+using internal::NodeTruth;
+
+namespace {
+
+// The same request of the same sender about the same pod comes no sooner, by a clock of half or double rate.
+constexpr absl::Duration kPodRequestsApart = absl::Seconds(2);
+
+bool IsLost(const Pod& pod, bool node_ready, absl::Time now) {
+  return pod.deletion_timestamp && !node_ready && *pod.deletion_timestamp <= now + absl::Minutes(5);
+}
+
+}  // namespace
+
+// dep-F9: a frozen cluster is left alone.
+void InvariantChecker::Impl::JudgePolicy(const std::string& object) {
+  if (!PolicyOf(writer).auto_upgrade) Fail("I8", fmt::format("{}: a write although autoUpgrade is off", object));
+}
+
+void InvariantChecker::Impl::CountRequest(const std::string& node) {
+  if (const auto found = nodes.find(node); found != nodes.end()) ++found->second.writes;
+}
+
+void InvariantChecker::Impl::CheckVersion(const char* kind, const std::string& name,
+                                          const std::string& resource_version) {
+  if (resource_version.empty()) Fail("I5", fmt::format("{} {}: a write without resourceVersion", kind, name));
+}
+
+void InvariantChecker::Impl::NoteSent(const Writer& sender, const PatchNodeParams& params) {
+  Attempt& attempt = attempts_[{sender.name, params.uid}];
+  if (attempt.resource_version == params.resource_version) return;
+  attempt = {.resource_version = params.resource_version, .policy = sender.policy ? sender.policy : policy};
+}
+
+void InvariantChecker::Impl::CheckPatch(const PatchNodeParams& params) {
+  CheckVersion("node", params.name, params.resource_version);
+  if (params.uid.empty()) Fail("I5", fmt::format("node {}: a patch without UID", params.name));
+  JudgePolicy("node " + params.name);
+  CountRequest(params.name);
+}
+
+bool InvariantChecker::Impl::IsDriverPod(const Pod& pod) const {
+  return pod.ref.ns == options.driver_ns && options.driver_labels.Matches(pod.labels);
+}
+
+// Whether the writer could know that the pod is on its node.
+bool InvariantChecker::Impl::IsKnown(const Pod& pod) const {
+  const auto bound = bound_.find(pod.ref.uid);
+  if (bound == bound_.end() || writer == nullptr) return true;
+  const auto read = writer->pods_read.find(pod.node_name);
+  const std::int64_t listed = read == writer->pods_read.end() ? 0 : read->second;
+  return bound->second <= std::max(listed, writer->pods_followed);
+}
+
+bool InvariantChecker::Impl::Stays(const Pod& pod) const {
+  if (options.own_pod && pod.ref.ns == options.own_pod->ns && pod.ref.name == options.own_pod->name) return true;
+  return pod.mirror || (IsDaemonSetPod(pod) && !IsFinished(pod));
+}
+
+bool InvariantChecker::Impl::Uses(const Pod& pod, const UpgradePolicy& the_policy) const {
+  if (options.uses_driver && options.uses_driver(pod)) return true;
+  const auto& deletion = the_policy.pod_deletion;
+  return deletion && !deletion->pod_selector.empty() && deletion->pod_selector.Matches(pod.labels);
+}
+
+// Empty: some section of the policy allows it. `by_deletion`: past a section's deadline, without the eviction API.
+std::string InvariantChecker::Impl::WhyNotToRemove(const Pod& pod, const UpgradePolicy& the_policy,
+                                                   bool by_deletion) const {
+  if (Stays(pod)) return "it belongs to a DaemonSet, to the node or to the operator";
+  std::string why = "the policy does not select it";
+  const auto allows = [&](bool force, bool delete_empty_dir, OnTimeout on_timeout) {
+    if (by_deletion && on_timeout != OnTimeout::kDelete) {
+      why = "the policy allows evictions only";
+    } else if (pod.has_empty_dir && !IsFinished(pod) && !delete_empty_dir) {
+      why = "it has emptyDir volumes";
+    } else if (ControllerOf(pod) == nullptr && !IsFinished(pod) && !force) {
+      why = "nothing would replace it";
+    } else {
+      return true;
+    }
+    return false;
+  };
+  const PodDeletionPolicy deletion = the_policy.pod_deletion.value_or(PodDeletionPolicy{});
+  if (Uses(pod, the_policy) && allows(deletion.force, deletion.delete_empty_dir, deletion.on_timeout)) return "";
+  const auto& drain = the_policy.drain;
+  if (drain && drain->pod_selector.Matches(pod.labels) &&
+      allows(drain->force, drain->delete_empty_dir, drain->on_timeout)) {
+    return "";
+  }
+  return why;
+}
+
+void InvariantChecker::Impl::CheckEviction(const EvictPodParams& params) {
+  const std::string object = "pod " + params.pod.ToString();
+  JudgePolicy(object);
+  if (params.pod.uid.empty()) Fail("I4", fmt::format("{}: an eviction without UID", object));
+  const std::optional<Pod> pod = cluster->pod(params.pod.ns, params.pod.name);
+  if (!pod || pod->ref.uid != params.pod.uid) return;
+  if (std::string why = WhyNotToRemove(*pod, PolicyOf(writer), /*by_deletion=*/false); !why.empty()) {
+    Fail("I4", fmt::format("{} was evicted, but {}", object, why));
+  }
+  if (writer->late || !options.check_pacing) return;
+  const absl::Time now = cluster->Now();
+  const auto [last, first] = asked_.try_emplace({writer->name, pod->ref.uid}, now);
+  // An upgrade that begins anew asks anew.
+  const auto truth = nodes.find(pod->node_name);
+  const bool anew = truth != nodes.end() && truth->second.busy_since > last->second;
+  if (!first && !anew && now - last->second < kPodRequestsApart) {
+    Fail("I13", fmt::format("{}: evicted again after {}", object, absl::FormatDuration(now - last->second)));
+  }
+  last->second = now;
+}
+
+void InvariantChecker::Impl::CheckDeletion(const DeletePodParams& params) {
+  const std::string object = "pod " + params.pod.ToString();
+  JudgePolicy(object);
+  if (params.pod.uid.empty()) Fail("I4", fmt::format("{}: a deletion without UID", object));
+  const std::optional<Pod> pod = cluster->pod(params.pod.ns, params.pod.name);
+  if (!pod || pod->ref.uid != params.pod.uid) return;
+  CountRequest(pod->node_name);
+  if (IsDriverPod(*pod)) return CheckRestart(*pod);
+  if (std::string why = WhyNotToRemove(*pod, PolicyOf(writer), /*by_deletion=*/true); !why.empty()) {
+    Fail("I4", fmt::format("{} was deleted, but {}", object, why));
+  }
+}
+
+// The pods that have to be gone before the driver is touched: those that use it, or, where a drain takes over or is all
+// there is, those that it selects.
+std::vector<const Pod*> InvariantChecker::Impl::Protected(const std::vector<Pod>& pods,
+                                                          const UpgradePolicy& the_policy) const {
+  const PodDeletionPolicy deletion = the_policy.pod_deletion.value_or(PodDeletionPolicy{});
+  const bool deletes = options.uses_driver || !deletion.pod_selector.empty();
+  std::vector<const Pod*> result;
+  bool blocked = false;
+  for (const Pod& pod : pods) {
+    if (!deletes || Stays(pod) || IsFinished(pod) || !Uses(pod, the_policy)) continue;
+    blocked |= (pod.has_empty_dir && !deletion.delete_empty_dir) || (ControllerOf(pod) == nullptr && !deletion.force);
+    result.push_back(&pod);
+  }
+  if (!the_policy.drain || (deletes && !blocked)) return result;
+  result.clear();
+  for (const Pod& pod : pods) {
+    if (!Stays(pod) && !IsFinished(pod) && the_policy.drain->pod_selector.Matches(pod.labels)) result.push_back(&pod);
+  }
+  return result;
+}
+
+// I2.
+void InvariantChecker::Impl::CheckRestart(const Pod& driver_pod) {
+  if (!options.check_evacuation) return;
+  const UpgradePolicy& its_policy = PolicyOf(writer);
+  const std::optional<Node> node = cluster->node(driver_pod.node_name);
+  if (!node || node->annotations.contains(keys.restart_only)) return;
+  const std::vector<Pod> pods = cluster->pods_on(driver_pod.node_name);
+  for (const Pod* pod : Protected(pods, its_policy)) {
+    if (IsDriverPod(*pod) || !IsKnown(*pod) || IsLost(*pod, node->ready, cluster->Now())) continue;
+    return Fail("I2", fmt::format("driver pod {} was deleted while {} was on node {}", driver_pod.ref.ToString(),
+                                  pod->ref.ToString(), node->name));
+  }
+}
+
+}  // namespace driverupgrade::inline v1::testing

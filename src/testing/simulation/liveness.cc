@@ -1,0 +1,78 @@
+#include "testing/simulation/liveness.h"
+
+#include <algorithm>
+#include <set>
+#include <variant>
+
+#include "fmt/format.h"
+
+namespace driverupgrade::inline v1::testing::internal {
+namespace {
+
+constexpr absl::Duration kPatience = absl::Hours(1);
+
+void Lengthen(absl::Duration& timeout) { timeout = std::max(timeout, kPatience); }
+
+int ParallelOf(const World& world) {
+  int parallel = world.policy.max_parallel.value_or(world.setup.nodes);
+  if (world.policy.max_unavailable) {
+    parallel = std::min(parallel, ScaledLimit(*world.policy.max_unavailable, world.setup.nodes));
+  }
+  return std::max(1, parallel);
+}
+
+}  // namespace
+
+UpgradePolicy CalmPolicy(const World& world) {
+  UpgradePolicy policy = world.policy;
+  policy.auto_upgrade = true;
+  policy.paused = false;
+  if (policy.max_unavailable && ScaledLimit(*policy.max_unavailable, 1) < 1) policy.max_unavailable = Count{1};
+  if (policy.drain) Lengthen(policy.drain->timeout);
+  if (policy.pod_deletion) Lengthen(policy.pod_deletion->timeout);
+  Lengthen(policy.deadlines.pod_restart);
+  Lengthen(policy.deadlines.validation);
+  return policy;
+}
+
+// For each round of nodes: jobs (20 min at most), evictions by budgets one after the other, a driver that is slow.
+absl::Duration TimeToConverge(const World& world) {
+  const int rounds = world.nodes_made / ParallelOf(world) + 2;
+  return absl::Hours(3) + rounds * absl::Minutes(10);
+}
+
+std::string WhatIsNotDone(const World& world) {
+  const std::string label = world.identity.StateLabel();
+  std::set<std::string> served;
+  for (const Pod& pod : world.cluster->daemon_set_pods(kDriverNs, kDriver)) {
+    if (RevisionHash(pod) == world.hash && IsReady(pod)) served.insert(pod.node_name);
+  }
+  for (const Node& node : world.cluster->nodes()) {
+    if (!node.labels.contains("zone")) continue;
+    const auto state = node.labels.find(label);
+    if (state == node.labels.end() || state->second != "upgrade-done") {
+      return fmt::format("node {} is in {}", node.name, state == node.labels.end() ? "no state" : state->second);
+    }
+    if (!served.contains(node.name)) {
+      return fmt::format("node {} has no driver pod of {} that is ready", node.name, world.hash);
+    }
+  }
+  return "";
+}
+
+std::string WhatIsLeft(const World& world) {
+  const DriverIdentity& identity = world.identity;
+  for (const Node& node : world.cluster->nodes()) {
+    if (node.unschedulable && world.checker->CordonIsOurs(node.name) && !world.checker->CordonIsUncertain(node.name)) {
+      return fmt::format("node {} is done, and our cordon is left", node.name);
+    }
+    const auto names = node.annotations.find(std::string(kCordonedByAnnotation));
+    if (names != node.annotations.end() && names->second.find(identity.Name()) != std::string::npos &&
+        !world.checker->CordonIsUncertain(node.name)) {
+      return fmt::format("node {} is done, and our name is left on its cordon", node.name);
+    }
+  }
+  return "";
+}
+
+}  // namespace driverupgrade::inline v1::testing::internal

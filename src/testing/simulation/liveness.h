@@ -1,0 +1,23 @@
+// What has to be true when nothing goes wrong any more (L1-L3).
+#ifndef DRIVERUPGRADE_SRC_TESTING_SIMULATION_LIVENESS_H_
+#define DRIVERUPGRADE_SRC_TESTING_SIMULATION_LIVENESS_H_
+
+#include <string>
+
+#include "absl/time/time.h"
+#include "testing/simulation/world.h"
+
+namespace driverupgrade::inline v1::testing::internal {
+
+// The policy of the calm phase: what was drawn, with timeouts that a healthy cluster keeps.
+UpgradePolicy CalmPolicy(const World& world);
+// L1: how long it may take.
+absl::Duration TimeToConverge(const World& world);
+// L1, L3: a node that is not done, and how; empty if all are.
+std::string WhatIsNotDone(const World& world);
+// L2: a cordon or an annotation of ours that is left; empty if none is.
+std::string WhatIsLeft(const World& world);
+
+}  // namespace driverupgrade::inline v1::testing::internal
+
+#endif  // DRIVERUPGRADE_SRC_TESTING_SIMULATION_LIVENESS_H_

@@ -1,0 +1,42 @@
+// Defects that are planted on purpose, to show that the simulation finds them: wrong requests, wrong reads, a wrong policy.
+#ifndef DRIVERUPGRADE_SRC_TESTING_SIMULATION_MUTANTS_H_
+#define DRIVERUPGRADE_SRC_TESTING_SIMULATION_MUTANTS_H_
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "driverupgrade/cluster_facade.h"
+#include "driverupgrade/upgrade_policy.h"
+#include "testing/simulation/world.h"
+
+namespace driverupgrade::inline v1::testing::internal {
+
+struct Mutant {
+  std::string name = {};
+  // What the engine believes of the policy, of nodes and of a node's pods.
+  std::function<void(UpgradePolicy&)> policy = nullptr;
+  std::function<void(Node&)> node = nullptr;
+  std::function<void(std::vector<Pod>&)> pods = nullptr;
+  // What becomes of its requests. The cluster is the one that the request goes to.
+  std::function<void(ClusterFacade&, PatchNodeParams&)> patch = nullptr;
+  std::function<void(PodRef&)> pod_request = nullptr;
+  bool deletes_for_evictions = false;
+  bool evicts_twice = false;
+  bool evicts_neighbours = false;
+  bool ignores_the_election = false;
+  bool writes_when_idle = false;
+  bool deaf_to_templates = false;
+  bool deaf_to_deletions = false;
+};
+
+const std::vector<Mutant>& Mutants();
+// nullptr if the options plant none.
+const Mutant* MutantOf(const SimulationOptions& options);
+// The cluster as an engine with that defect uses it.
+std::shared_ptr<ClusterFacade> Mutate(const Mutant& mutant, std::shared_ptr<ClusterFacade> cluster);
+
+}  // namespace driverupgrade::inline v1::testing::internal
+
+#endif  // DRIVERUPGRADE_SRC_TESTING_SIMULATION_MUTANTS_H_

@@ -1,0 +1,200 @@
+#include "testing/simulation/replica.h"
+
+#include <algorithm>
+#include <stdexcept>
+#include <utility>
+
+#include "driverupgrade/log_sink.h"
+#include "fmt/format.h"
+
+namespace driverupgrade::inline v1::testing::internal {
+namespace {
+
+constexpr absl::Duration kClockSetEvery = absl::Minutes(10);
+// A WatchCache waits for half a minute at most, by a clock that may be slow, and be turned back meanwhile.
+constexpr absl::Duration kWatchPatience = absl::Minutes(5);
+constexpr absl::Duration kTurnPauseMin = absl::Milliseconds(500);
+constexpr absl::Duration kTurnPauseMax = absl::Seconds(20);
+
+// Counts what nodes wait for.
+class GateObserver final : public Observer {
+ public:
+  explicit GateObserver(World& world) : world_(world) {}
+  void OnPlan(const Plan& plan) override {
+    for (const NodeGate& gate : plan.gates) ++world_.result.gates[gate.gate.reason];
+    if (world_.trace.on() && !plan.nodes.empty()) {
+      for (const NodePlan& node : plan.nodes) world_.trace.Line("  plan {}", driverupgrade::Describe(node));
+    }
+  }
+  void OnPassEnded(const PassOutcome&) override { ++world_.result.passes; }
+
+ private:
+  World& world_;
+};
+
+// I11: whatever stands on nodes, a log line is one line of printable characters.
+LogSink MakeSuspiciousSink(World& world) {
+  return [&world](const LogRecord& record) {
+    for (const char c : FormatLogfmt(record)) {
+      const auto byte = static_cast<unsigned char>(c);
+      if (byte < 0x20 || byte == 0x7f) world.checker->Fail("I11", "a control character in a log line");
+    }
+  };
+}
+
+std::shared_ptr<SkewedClock> MakeClock(const World& world, Random& random) {
+  if (!world.setup.Has(Fault::kClockSkew)) return std::make_shared<SkewedClock>(world.clock, absl::ZeroDuration(), 100);
+  // The election's proviso: rates differ by less than 1.5.
+  return std::make_shared<SkewedClock>(world.clock, random.Between(-absl::Seconds(40), absl::Seconds(40)),
+                                       random.Pick({85, 100, 100, 115}));
+}
+
+}  // namespace
+
+absl::Time SkewedClock::PeriodOf(absl::Time base) const { return begin_ + absl::Floor(base - begin_, kClockSetEvery); }
+
+absl::Time SkewedClock::ToBase(absl::Time local) const {
+  if (local == absl::InfiniteFuture() || local == absl::InfinitePast()) return local;
+  const absl::Time now = base_->Now();
+  const absl::Duration left = absl::Ceil((local - Now()) * 100 / rate_percent_, absl::Milliseconds(1));
+  return std::min(now + left, std::max(local - offset_, PeriodOf(now) + kClockSetEvery));
+}
+
+Replica::Replica(World& world, LateRequests& late, int number)
+    : world_(world),
+      mutant_(MutantOf(world.options)),
+      late_(late),
+      number_(number),
+      random_(world.seed, fmt::format("replica-{}", number)),
+      hook_random_(world.seed, fmt::format("hooks-{}", number)),
+      clock_(MakeClock(world, random_)),
+      due_(world.Now() + random_.Between(absl::ZeroDuration(), absl::Seconds(3))) {
+  if (world.setup.Has(Fault::kClockSkew)) world.Fired(Fault::kClockSkew);
+}
+
+Replica::~Replica() = default;
+
+void Replica::MakeElection(const std::string& name) {
+  auto election = LeaderElection::Create(
+      process_->cluster,
+      {.ns = kDriverNs, .name = "driver-upgrade", .identity = name, .seed = world_.seed, .clock = clock_});
+  process_->election = *std::move(election);
+  process_->cluster->ObeyLease(LeaderElectionOptions{}.renew_deadline);
+}
+
+EngineOptions Replica::MakeEngineOptions() {
+  std::vector<std::shared_ptr<Observer>> observers = {world_.checker->MakeObserver(),
+                                                      std::make_shared<GateObserver>(world_)};
+  if (world_.setup.Has(Fault::kGarbage)) {
+    observers.push_back(MakeLoggingObserver(world_.identity, MakeSuspiciousSink(world_)));
+  }
+  EngineOptions options{.snapshot = {.ns = kDriverNs, .driver_labels = world_.driver_labels},
+                        .cache = process_->cache,
+                        .clock = clock_,
+                        .observer = MakeObserverGroup(std::move(observers))};
+  if (world_.setup.ledger) options.ledger = AdmissionLedgerOptions{.ns = kDriverNs, .name = "driver-upgrades"};
+  options.executor.calls_in_flight = 1;
+  options.executor.events = world_.setup.events;
+  if (world_.setup.validation) options.state_machine.validation_selector = *LabelSelector::Parse("app=validator");
+  if (world_.setup.hooks) {
+    options.snapshot.uses_driver = [this](const CallContext&, const Pod& pod) -> absl::StatusOr<bool> {
+      if (world_.May(Fault::kHooks) && hook_random_.Percent(10)) {
+        world_.Fired(Fault::kHooks);
+        if (hook_random_.Percent(50)) throw std::runtime_error("thrown on purpose");
+        return absl::UnavailableError("the hook has failed on purpose");
+      }
+      return pod.labels.contains("uses");
+    };
+  }
+  return options;
+}
+
+void Replica::Begin() {
+  const std::string name = fmt::format("replica-{}.{}", number_, ++incarnation_);
+  world_.trace.Line("{}: begins", name);
+  process_ = std::make_unique<Process>();
+  process_->guarded = world_.checker->Guard(name);
+  process_->cluster = std::make_shared<FaultyCluster>(world_, process_->guarded, clock_, late_, random_, name);
+  process_->facade = process_->cluster;
+  if (mutant_ != nullptr) process_->facade = Mutate(*mutant_, process_->cluster);
+  if (world_.setup.cache) {
+    process_->cache = *WatchCache::Create(
+        process_->facade, {.drivers = {{.ns = kDriverNs, .driver_labels = world_.driver_labels}}, .clock = clock_});
+    turn_due_ = world_.Now();
+  }
+  if (world_.setup.election) MakeElection(name);
+  auto engine = UpgradeEngine::Create(world_.identity, process_->facade, MakeEngineOptions());
+  if (!engine.ok()) {
+    world_.checker->Fail("setup", std::string(engine.status().message()));
+    return;
+  }
+  process_->engine = *std::move(engine);
+  const bool led = mutant_ == nullptr || !mutant_->ignores_the_election;
+  process_->controller =
+      std::make_unique<UpgradeController>(*process_->engine, process_->cache,
+                                          ControllerOptions{.poll_interval = world_.setup.poll_interval,
+                                                            .election = led ? process_->election : nullptr,
+                                                            .clock = clock_});
+  process_->controller->SetPolicy(Believed(world_.policy));
+}
+
+UpgradePolicy Replica::Believed(UpgradePolicy policy) const {
+  if (mutant_ != nullptr && mutant_->policy) mutant_->policy(policy);
+  return policy;
+}
+
+absl::Time Replica::due() const { return std::min(due_, turn_due_); }
+
+void Replica::OnChange() {
+  if (!world_.setup.cache || turn_due_ != absl::InfiniteFuture()) return;
+  turn_due_ = world_.Now() + random_.Between(absl::ZeroDuration(), world_.setup.watch_lag_max);
+}
+
+void Replica::SetPolicy(const UpgradePolicy& policy) {
+  if (!process_ || !process_->controller || busy_) return;  // Step tells it before its next pass
+  process_->controller->SetPolicy(Believed(policy));
+  due_ = std::min(due_, world_.Now());
+}
+
+// What the cache does, and then the controller. Returns when to come again.
+absl::Time Replica::Turn() {
+  Process& process = *process_;
+  if (process.cache && turn_due_ <= world_.Now()) {
+    turn_due_ = absl::InfiniteFuture();
+    process.cache->Turn({});
+    // Watches that have failed wait for a while, each by itself: who looks often enough misses none.
+    if (process.cluster->TakeWatchTrouble()) trouble_until_ = world_.Now() + kWatchPatience;
+    turn_pause_ = world_.Now() < trouble_until_ ? std::min(2 * turn_pause_, kTurnPauseMax) : kTurnPauseMin;
+    // A clock that is turned back makes them wait longer still.
+    if (world_.setup.Has(Fault::kClockSkew)) trouble_until_ = absl::InfiniteFuture();
+    if (world_.Now() < trouble_until_) turn_due_ = std::min(turn_due_, world_.Now() + turn_pause_);
+  }
+  if (process.cluster->crashed()) return absl::InfiniteFuture();
+  process.controller->SetPolicy(Believed(world_.policy));
+  process.guarded->BeginPass();
+  return clock_->ToBase(process.controller->Step({}));
+}
+
+void Replica::Step() {
+  busy_ = true;
+  if (!process_) Begin();
+  if (world_.Broken()) return;
+  if (world_.May(Fault::kClockSkew) && random_.PerMille(2))
+    clock_->Jump(random_.Between(-absl::Seconds(5), absl::Seconds(5)));
+  const absl::Time next = Turn();
+  busy_ = false;
+  if (process_->cluster->crashed()) {
+    world_.trace.Line("replica-{}.{}: crashed", number_, incarnation_);
+    process_.reset();
+    turn_due_ = absl::InfiniteFuture();
+    due_ = world_.Now() + random_.Between(absl::Milliseconds(100), absl::Minutes(1));
+    return;
+  }
+  due_ = std::max(next, world_.Now() + absl::Milliseconds(1));
+}
+
+void Replica::Stop() {
+  if (process_ && process_->controller) process_->controller->Stop();
+}
+
+}  // namespace driverupgrade::inline v1::testing::internal

@@ -1,0 +1,102 @@
+// One process of the operator: an engine, its controller, and what they stand on. It dies and begins anew.
+#ifndef DRIVERUPGRADE_SRC_TESTING_SIMULATION_REPLICA_H_
+#define DRIVERUPGRADE_SRC_TESTING_SIMULATION_REPLICA_H_
+
+#include <memory>
+#include <string>
+
+#include "absl/time/time.h"
+#include "driverupgrade/clock.h"
+#include "driverupgrade/leader_election.h"
+#include "driverupgrade/upgrade_controller.h"
+#include "driverupgrade/upgrade_engine.h"
+#include "driverupgrade/watch_cache.h"
+#include "testing/simulation/faulty_cluster.h"
+#include "testing/simulation/mutants.h"
+#include "testing/simulation/random.h"
+#include "testing/simulation/world.h"
+
+namespace driverupgrade::inline v1::testing::internal {
+
+// A clock that shows something else than the cluster's, and runs at another rate (F17) until it is set right, which it is
+// every ten minutes.
+class SkewedClock final : public Clock {
+ public:
+  SkewedClock(std::shared_ptr<FakeClock> base, absl::Duration offset, int rate_percent)
+      : base_(std::move(base)), begin_(base_->Now()), offset_(offset), rate_percent_(rate_percent) {}
+  absl::Time Now() const override { return base_->Now() + offset_ + Drift(base_->Now()); }
+  // Nobody waits in a simulation.
+  bool SleepFor(absl::Duration, std::stop_token) override { return true; }
+  // When to look at this clock again for a time that it is to show: then, or when it is set right before.
+  absl::Time ToBase(absl::Time local) const;
+  void Jump(absl::Duration by) { offset_ += by; }
+
+ private:
+  absl::Time PeriodOf(absl::Time base) const;
+  absl::Duration Drift(absl::Time base) const { return (base - PeriodOf(base)) * (rate_percent_ - 100) / 100; }
+
+  const std::shared_ptr<FakeClock> base_;
+  const absl::Time begin_;
+  absl::Duration offset_;
+  const int rate_percent_;
+};
+
+class Replica {
+ public:
+  Replica(World& world, LateRequests& late, int number);
+  ~Replica();
+
+  absl::Time due() const;
+  // Whether it is in the midst of something: time goes on, and others are at work.
+  bool busy() const { return busy_; }
+  void Step();
+  void SetPolicy(const UpgradePolicy& policy);
+  // The cluster has changed: a cache will hear of it.
+  void OnChange();
+  // At once, whatever was due.
+  void Wake() { due_ = world_.Now(); }
+  // Ends in good order.
+  void Stop();
+
+  const UpgradeEngine* engine() const { return process_ ? process_->engine.get() : nullptr; }
+  const UpgradeController* controller() const { return process_ ? process_->controller.get() : nullptr; }
+
+ private:
+  // What is lost in a crash.
+  struct Process {
+    std::shared_ptr<InvariantChecker::GuardedCluster> guarded = {};
+    std::shared_ptr<FaultyCluster> cluster = {};
+    // The cluster as the engine uses it.
+    std::shared_ptr<ClusterFacade> facade = {};
+    std::shared_ptr<WatchCache> cache = {};
+    std::shared_ptr<LeaderElection> election = {};
+    std::unique_ptr<UpgradeEngine> engine = {};
+    std::unique_ptr<UpgradeController> controller = {};
+  };
+  void Begin();
+  void MakeElection(const std::string& name);
+  EngineOptions MakeEngineOptions();
+  // What this replica takes the policy for: another one if a defect is planted.
+  UpgradePolicy Believed(UpgradePolicy policy) const;
+  absl::Time Turn();
+
+  World& world_;
+  const Mutant* const mutant_;
+  LateRequests& late_;
+  const int number_;
+  Random random_;
+  Random hook_random_;
+  std::shared_ptr<SkewedClock> clock_;
+  std::shared_ptr<Observer> observer_;
+  std::unique_ptr<Process> process_;
+  int incarnation_ = 0;
+  bool busy_ = false;
+  absl::Time due_;
+  absl::Time turn_due_ = absl::InfiniteFuture();
+  absl::Time trouble_until_ = absl::InfinitePast();
+  absl::Duration turn_pause_ = absl::Seconds(1);
+};
+
+}  // namespace driverupgrade::inline v1::testing::internal
+
+#endif  // DRIVERUPGRADE_SRC_TESTING_SIMULATION_REPLICA_H_

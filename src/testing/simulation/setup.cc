@@ -1,0 +1,161 @@
+#include "testing/simulation/setup.h"
+
+#include <algorithm>
+#include <variant>
+
+#include "fmt/format.h"
+
+namespace driverupgrade::inline v1::testing {
+
+std::string_view ToString(Fault fault) {
+  switch (fault) {
+    case Fault::kConflict: return "F1 409";
+    case Fault::kThrottled: return "F2 429";
+    case Fault::kServerError: return "F3 5xx";
+    case Fault::kNoConnection: return "F4 connection";
+    case Fault::kTimeout: return "F5 timeout";
+    case Fault::kAppliedNoAnswer: return "F6 applied, no answer";
+    case Fault::kAppliedLate: return "F7 applied late";
+    case Fault::kStaleRead: return "F8 stale list";
+    case Fault::kWatchLost: return "F9 watch lags";
+    case Fault::kWatchBroken: return "F10 watch broken";
+    case Fault::kWatchExpired: return "F11 410";
+    case Fault::kListBroken: return "F12 list broken";
+    case Fault::kNoBookmarks: return "F13 no bookmarks";
+    case Fault::kForbidden: return "F14 401, 403, 404";
+    case Fault::kCrash: return "F15 crash";
+    case Fault::kStall: return "F16 stall, two leaders";
+    case Fault::kClockSkew: return "F17 clock skew";
+    case Fault::kNodeLifecycle: return "F18 nodes";
+    case Fault::kStuckPods: return "F19 stuck pods";
+    case Fault::kDriverTroubles: return "F20 driver pods";
+    case Fault::kTemplateChange: return "F21 templates";
+    case Fault::kAdministrator: return "F22 administrator";
+    case Fault::kRival: return "F23 rival driver";
+    case Fault::kHooks: return "F24 hooks";
+    case Fault::kGarbage: return "F25 garbage";
+    case Fault::kOutage: return "F26 outage";
+  }
+  return "";
+}
+
+namespace internal {
+namespace {
+
+absl::Duration DrawTimeout(Random& random) {
+  return random.Pick(
+      {absl::InfiniteDuration(), absl::Seconds(30), absl::Seconds(120), absl::Seconds(300), absl::Minutes(20)});
+}
+
+LabelSelector Selector(const char* text) { return *LabelSelector::Parse(text); }
+
+void DrawEvacuation(Random& random, UpgradePolicy& policy) {
+  if (random.Percent(30)) {
+    policy.wait_for_completion =
+        WaitForCompletionPolicy{.pod_selector = Selector("app=job"), .timeout = DrawTimeout(random)};
+  }
+  if (random.Percent(40)) {
+    policy.pod_deletion = PodDeletionPolicy{.force = random.Percent(60),
+                                            .delete_empty_dir = random.Percent(60),
+                                            .pod_selector = Selector(random.Pick({"", "app=web", "uses in (driver)"})),
+                                            .timeout = DrawTimeout(random),
+                                            .on_timeout = random.Percent(30) ? OnTimeout::kDelete : OnTimeout::kFail};
+  }
+  if (random.Percent(70)) {
+    policy.drain = DrainPolicy{.force = random.Percent(60),
+                               .delete_empty_dir = random.Percent(60),
+                               .pod_selector = Selector(random.Pick({"", "", "app!=bare"})),
+                               .timeout = DrawTimeout(random),
+                               .on_timeout = random.Percent(30) ? OnTimeout::kDelete : OnTimeout::kFail};
+  }
+}
+
+}  // namespace
+
+UpgradePolicy DrawPolicy(Random& random) {
+  UpgradePolicy policy{.auto_upgrade = true};
+  policy.max_parallel = random.Percent(15) ? std::nullopt : std::optional(random.Pick({1, 1, 2, 3, 5, 10}));
+  if (random.Percent(50)) {
+    policy.max_unavailable = random.Percent(50) ? CountOrPercent(Count{random.Pick({1, 1, 2, 3, 5})})
+                                                : CountOrPercent(Percent{random.Pick({10, 25, 50, 100})});
+  }
+  DrawEvacuation(random, policy);
+  policy.pacing = random.Percent(25) ? Pacing::kEveryState : Pacing::kChained;
+  policy.cordoned_nodes = random.Pick(
+      {CordonedNodes::kProceed, CordonedNodes::kProceed, CordonedNodes::kWithinBudget, CordonedNodes::kIgnore});
+  if (random.Percent(30)) policy.on_unscheduled_pods = OnUnscheduledPods::kIgnore;
+  policy.deadlines = {.pod_restart = DrawTimeout(random), .validation = DrawTimeout(random)};
+  if (random.Percent(30)) {
+    policy.failure_policy = FailurePolicy{
+        .max_failures = random.Percent(50) ? CountOrPercent(Count{random.Between(1, 4)}) : CountOrPercent(Percent{50})};
+  }
+  if (random.Percent(30)) {
+    policy.retry = {.max_attempts = random.Between(1, 3),
+                    .backoff = random.Pick({absl::Seconds(10), absl::Minutes(1), absl::Minutes(10)})};
+  }
+  return policy;
+}
+
+Setup DrawSetup(std::uint64_t seed, const SimulationOptions& options) {
+  Random random(seed, "setup");
+  Setup setup;
+  setup.nodes = random.Percent(70) ? random.Between(1, std::max(1, options.nodes_max / 3))
+                                   : random.Between(1, std::max(1, options.nodes_max));
+  setup.policy = DrawPolicy(random);
+  for (bool& on : setup.faults) on = random.Percent(options.fault_percent);
+  setup.call_faults_per_mille = random.Pick({5, 20, 50, 150});
+  setup.replicas = random.Pick({1, 1, 1, 2, 3});
+  setup.cache = random.Percent(75);
+  setup.election = setup.replicas > 1 || random.Percent(30);
+  const bool two_leaders = random.Percent(30);
+  setup.ledger = random.Percent(50);
+  setup.validation = random.Percent(30);
+  setup.events = random.Percent(15);
+  setup.hooks = random.Percent(10);
+  setup.latency_max =
+      random.Pick({absl::ZeroDuration(), absl::ZeroDuration(), absl::Milliseconds(20), absl::Milliseconds(500)});
+  setup.watch_lag_max = random.Pick({absl::ZeroDuration(), absl::Milliseconds(50), absl::Seconds(2)});
+  setup.poll_interval = random.Pick({absl::Seconds(5), absl::Seconds(20), absl::Seconds(60)});
+  setup.chaos = std::min(random.Pick({absl::Minutes(5), absl::Minutes(20), absl::Minutes(45)}), options.chaos_max);
+  setup.pause_max = random.Pick({absl::Seconds(20), absl::Minutes(1), absl::Minutes(4)});
+
+  if (options.nodes) setup.nodes = *options.nodes;
+  for (const Fault fault : options.without) setup.faults[static_cast<std::size_t>(fault)] = false;
+  // Two leaders need a second replica that does not ask the election.
+  if (setup.Has(Fault::kStall) && setup.replicas > 1 && two_leaders) setup.election = false;
+  setup.hooks = setup.hooks || setup.Has(Fault::kHooks);
+  return setup;
+}
+
+bool Setup::BudgetIsClaimed() const {
+  if (Has(Fault::kStaleRead)) return false;
+  return ledger || (replicas == 1 && !Has(Fault::kCrash));
+}
+
+std::string Setup::Describe() const {
+  std::string text = fmt::format("nodes={} replicas={}{}{}{} chaos={} calls={}/1000", nodes, replicas,
+                                 cache ? " cache" : " lists", election ? " election" : "", ledger ? " ledger" : "",
+                                 absl::FormatDuration(chaos), call_faults_per_mille);
+  text += fmt::format(" maxParallel={} latency={}", policy.max_parallel ? std::to_string(*policy.max_parallel) : "any",
+                      absl::FormatDuration(latency_max));
+  if (policy.max_unavailable) {
+    text += std::visit([](const auto& limit) { return fmt::format(" maxUnavailable={}", limit.value); },
+                       *policy.max_unavailable);
+    if (std::holds_alternative<Percent>(*policy.max_unavailable)) text += "%";
+  }
+  if (policy.drain) text += fmt::format(" drain({})", absl::FormatDuration(policy.drain->timeout));
+  if (policy.pod_deletion) text += fmt::format(" podDeletion({})", absl::FormatDuration(policy.pod_deletion->timeout));
+  if (policy.failure_policy) text += " failurePolicy";
+  if (policy.retry.max_attempts > 0) text += " retry";
+  if (policy.pacing == Pacing::kEveryState) text += " everyState";
+  if (validation) text += " validation";
+  if (hooks) text += " hooks";
+  text += " faults:";
+  for (int i = 0; i < kFaultCount; ++i) {
+    if (faults[static_cast<std::size_t>(i)]) text += fmt::format(" F{}", i + 1);
+  }
+  return text;
+}
+
+}  // namespace internal
+}  // namespace driverupgrade::inline v1::testing

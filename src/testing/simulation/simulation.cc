@@ -1,0 +1,251 @@
+// The loop, the phases, and what has to be true at the end.
+#include "driverupgrade/testing/simulation.h"
+
+#include <algorithm>
+#include <memory>
+#include <utility>
+
+#include "fmt/format.h"
+#include "testing/simulation/actors.h"
+#include "testing/simulation/liveness.h"
+#include "testing/simulation/replica.h"
+#include "testing/simulation/world.h"
+
+namespace driverupgrade::inline v1::testing {
+namespace internal {
+namespace {
+
+// A replica that steps so often within a second of virtual time does not come to rest.
+constexpr int kStepsPerSecondMax = 4000;
+constexpr int kNestedMax = 3;
+constexpr absl::Duration kSettle = absl::Minutes(3);
+
+class Simulation {
+ public:
+  Simulation(std::uint64_t seed, const SimulationOptions& options) : world_(seed, options) {
+    world_.checker->OnChange([this](const Change& change) { OnChange(change); });
+    world_.on_policy = [this](const UpgradePolicy& policy) {
+      for (const auto& replica : replicas_) replica->SetPolicy(policy);
+    };
+    world_.elapse = [this](absl::Duration duration) { RunFor(duration); };
+    actors_.push_back(MakeTemplates(world_));
+    actors_.push_back(MakeAdministrator(world_));
+    actors_.push_back(MakeNodeLifecycle(world_));
+    actors_.push_back(MakePodTroubles(world_));
+    actors_.push_back(MakeRival(world_));
+    for (int i = 0; i < world_.setup.replicas; ++i) replicas_.push_back(std::make_unique<Replica>(world_, late_, i));
+  }
+
+  SimulationResult Run() {
+    const absl::Time begin = world_.Now();
+    RunFor(world_.setup.chaos);
+    if (!world_.Broken()) Calm();
+    world_.result.virtual_time = world_.Now() - begin;
+    return Finish();
+  }
+
+ private:
+  void OnChange(const Change& change) {
+    ++world_.result.commits;
+    world_.trace.Hash(static_cast<std::uint64_t>(change.revision));
+    world_.trace.Hash(static_cast<std::uint64_t>(absl::ToUnixMillis(change.time)));
+    if (change.node.after != nullptr) Hash(*change.node.after);
+    if (change.pod.after != nullptr) world_.trace.Hash(change.pod.after->ref.name);
+    if (world_.trace.on()) Tell(change);
+    for (const auto& replica : replicas_) replica->OnChange();
+  }
+
+  void Hash(const Node& node) {
+    world_.trace.Hash(node.name);
+    world_.trace.Hash(static_cast<std::uint64_t>(node.unschedulable));
+    if (const auto state = node.labels.find(state_label_); state != node.labels.end()) world_.trace.Hash(state->second);
+  }
+
+  void Tell(const Change& change) {
+    if (change.node.after != nullptr) {
+      const Node& node = *change.node.after;
+      const auto state = node.labels.find(state_label_);
+      std::string text = fmt::format("  {} {}{}{}", node.name, state == node.labels.end() ? "-" : state->second,
+                                     node.unschedulable ? " cordoned" : "", node.ready ? "" : " NotReady");
+      for (const auto& [key, value] : node.annotations) text += fmt::format(" {}={:.60}", key, value);
+      world_.trace.Line("{} @{}", text, node.resource_version);
+    } else if (change.node.before != nullptr) {
+      world_.trace.Line("  {} gone", change.node.before->name);
+    } else if (change.pod.after != nullptr) {
+      const Pod& pod = *change.pod.after;
+      world_.trace.Line("  pod {} on {} {} {}{}", pod.ref.ToString(), pod.node_name,
+                        pod.phase == PodPhase::kRunning ? "Running" : "not running", RevisionHash(pod),
+                        pod.deletion_timestamp ? " terminating"
+                        : IsReady(pod)         ? " ready"
+                                               : "");
+    } else if (change.pod.before != nullptr) {
+      world_.trace.Line("  pod {} gone", change.pod.before->ref.ToString());
+    } else if (change.daemon_set.after != nullptr) {
+      const DaemonSet& daemon_set = *change.daemon_set.after;
+      world_.trace.Line("  daemon set {} generation {}, observed {}", daemon_set.name, daemon_set.generation,
+                        daemon_set.observed_generation);
+    } else if (change.lease.after != nullptr) {
+      world_.trace.Line("  lease of {}", change.lease.after->holder);
+    }
+  }
+
+  // Whatever comes next, in order of time: the cluster, late requests, actors, replicas.
+  void RunFor(absl::Duration duration) {
+    const absl::Time until = world_.Now() + duration;
+    if (nested_ >= kNestedMax) {
+      world_.cluster->RunUntil(until);
+      return;
+    }
+    ++nested_;
+    while (!world_.Broken() && RunNext(until)) {
+    }
+    --nested_;
+  }
+
+  bool RunNext(absl::Time until) {
+    Actor* actor = nullptr;
+    Replica* replica = nullptr;
+    absl::Time next = std::min(world_.cluster->NextEventTime(), late_.due());
+    for (const auto& one : actors_) {
+      if (!world_.chaos || one->due() >= next) continue;
+      next = one->due();
+      actor = one.get();
+    }
+    for (const auto& one : replicas_) {
+      if (one->busy() || one->due() >= next) continue;
+      next = one->due();
+      replica = one.get();
+    }
+    world_.cluster->RunUntil(std::min(next, until));
+    if (next > until) return false;
+    if (replica != nullptr) {
+      Count();
+      replica->Step();
+    } else if (actor != nullptr) {
+      actor->Turn();
+    } else if (late_.due() <= world_.Now()) {
+      world_.Fired(Fault::kAppliedLate);
+      world_.trace.Line("a late request arrives");
+      late_.SendNext();
+    }
+    return true;
+  }
+
+  // I13: nobody spins.
+  void Count() {
+    if (world_.Now() >= second_ + absl::Seconds(1)) {
+      second_ = world_.Now();
+      steps_ = 0;
+    }
+    if (++steps_ > kStepsPerSecondMax) world_.checker->Fail("I13", "a replica does not come to rest");
+  }
+
+  void Calm() {
+    world_.trace.Line("--- calm");
+    world_.chaos = false;
+    while (late_.due() != absl::InfiniteFuture()) late_.SendNext();
+    // The administrator comes after those whose doings he tidies up.
+    for (auto actor = actors_.rbegin(); actor != actors_.rend(); ++actor) (*actor)->Mend();
+    world_.SetPolicy(CalmPolicy(world_));
+    world_.hash = "rev-final";
+    world_.cluster->SetTemplate(kDriverNs, kDriver, world_.hash);
+    for (const auto& replica : replicas_) replica->Wake();
+    const absl::Time limit = world_.Now() + TimeToConverge(world_);
+    while (!world_.Broken() && !WhatIsNotDone(world_).empty()) {
+      if (world_.Now() >= limit) {
+        world_.checker->Fail(
+            "L1", fmt::format("not done {} after the last fault: {}; {}", absl::FormatDuration(TimeToConverge(world_)),
+                              WhatIsNotDone(world_), Explanation()));
+        return;
+      }
+      RunFor(absl::Seconds(30));
+    }
+    if (!world_.Broken()) Rest();
+  }
+
+  // What the replicas say of the nodes that wait.
+  std::string Explanation() const {
+    std::string text;
+    for (const auto& replica : replicas_) {
+      if (replica->engine() == nullptr || !replica->controller()->status().leading) continue;
+      for (const NodeGate& gate : replica->engine()->Everything().gates) {
+        text += fmt::format("{}{} in {}: {}, {}", text.empty() ? "" : "; ", gate.node, ToString(gate.state),
+                            ToString(gate.gate.reason), gate.gate.detail);
+      }
+    }
+    return text;
+  }
+
+  // I12, L2.
+  void Rest() {
+    RunFor(kSettle);
+    const std::int64_t writes = world_.writes;
+    RunFor(absl::Minutes(20));
+    if (world_.Broken()) return;
+    if (world_.writes != writes) {
+      world_.checker->Fail(
+          "I12", fmt::format("{} writes to a cluster in which nothing is to be done", world_.writes - writes));
+    }
+    if (std::string left = WhatIsNotDone(world_); !left.empty())
+      world_.checker->Fail("L1", "done, but not for good: " + left);
+    if (std::string left = WhatIsLeft(world_); !left.empty()) world_.checker->Fail("L2", left);
+    if (std::string wrong = WrongTotals(); !wrong.empty()) world_.checker->Fail("L6", wrong);
+    for (const auto& replica : replicas_) replica->Stop();
+    const std::optional<Lease> lease = world_.cluster->lease(kDriverNs, "driver-upgrade");
+    if (lease && !lease->holder.empty()) {
+      world_.checker->Fail("L2", fmt::format("everybody has stopped, and {} holds the lease", lease->holder));
+    }
+  }
+
+  // L6: what a replica that leads reports is what is.
+  std::string WrongTotals() const {
+    int nodes = 0;
+    for (const Node& node : world_.cluster->nodes()) nodes += node.labels.contains("zone");
+    for (const auto& replica : replicas_) {
+      if (replica->controller() == nullptr) continue;
+      const ControllerStatus status = replica->controller()->status();
+      if (!status.leading || (status.totals.done == nodes && status.totals.in_progress == 0)) continue;
+      return fmt::format("{} of {} nodes are reported done, {} in progress, though all are done", status.totals.done,
+                         nodes, status.totals.in_progress);
+    }
+    return "";
+  }
+
+  SimulationResult Finish() {
+    // What the cluster has yet to do, it does unseen.
+    world_.checker->OnChange(nullptr);
+    SimulationResult result = std::move(world_.result);
+    result.violation = world_.checker->violation();
+    result.upgrades = world_.checker->upgrades();
+    result.edges = world_.checker->edges();
+    result.hash = world_.trace.hash();
+    result.trace.assign(world_.trace.lines().begin(), world_.trace.lines().end());
+    return result;
+  }
+
+  World world_;
+  const std::string state_label_ = world_.identity.StateLabel();
+  LateRequests late_;
+  std::vector<std::unique_ptr<Actor>> actors_;
+  std::vector<std::unique_ptr<Replica>> replicas_;
+  int nested_ = 0;
+  absl::Time second_ = absl::InfinitePast();
+  int steps_ = 0;
+};
+
+}  // namespace
+}  // namespace internal
+
+SimulationResult Simulate(std::uint64_t seed, const SimulationOptions& options) {
+  return internal::Simulation(seed, options).Run();
+}
+
+std::string SimulationResult::Describe() const {
+  std::string text = fmt::format("seed {}: ", seed);
+  text += violation ? fmt::format("{}: {}", violation->invariant, violation->text) : "ok";
+  text += fmt::format("\n  {}", setup);
+  for (const std::string& line : trace) text += "\n  " + line;
+  return text;
+}
+
+}  // namespace driverupgrade::inline v1::testing

@@ -1,0 +1,106 @@
+#include "testing/simulation/world.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "driverupgrade/testing/builders.h"
+#include "fmt/format.h"
+
+namespace driverupgrade::inline v1::testing::internal {
+namespace {
+
+FakeClusterOptions ClusterOptions(std::uint64_t seed) {
+  Random random(seed, "cluster");
+  return {.template_delay = random.Pick({absl::ZeroDuration(), absl::Milliseconds(200), absl::Seconds(5)}),
+          .controller_delay = random.Pick({absl::ZeroDuration(), absl::Milliseconds(100), absl::Seconds(2)}),
+          .scheduler_delay = random.Pick({absl::ZeroDuration(), absl::Milliseconds(50)}),
+          .keep_journal = false,
+          .watches_follow = false};
+}
+
+void AddPods(World& world, Random& random) {
+  FakeCluster& cluster = *world.cluster;
+  cluster.AddDaemonSet({.ns = kDriverNs,
+                        .name = kDriver,
+                        .labels = {{"app", kDriver}},
+                        .node_selector = {{"zone", "a"}},
+                        .hash = world.hash,
+                        .behavior = {.start_delay = absl::Seconds(random.Between(2, 60)),
+                                     .stop_delay = absl::Seconds(random.Between(1, 20))}});
+  cluster.AddDaemonSet({.ns = "logging", .name = "logging"});
+  if (world.setup.validation)
+    cluster.AddDaemonSet({.ns = kDriverNs, .name = "validator", .node_selector = {{"zone", "a"}}, .on_delete = false});
+  const int nodes = world.setup.nodes;
+  cluster.AddWorkload({.ns = kWorkloadNs,
+                       .name = "web",
+                       .replicas = nodes,
+                       .behavior = {.start_delay = absl::Seconds(random.Between(1, 10)),
+                                    .stop_delay = absl::Seconds(random.Between(1, 40))}});
+  cluster.AddDisruptionBudget({.ns = kWorkloadNs,
+                               .name = "web",
+                               .selector = LabelSelector::FromMatchLabels({{"app", "web"}}),
+                               .max_unavailable = 1 + nodes / 4});
+  if (random.Percent(50)) {
+    cluster.AddWorkload({.kind = WorkloadSpec::Kind::kStatefulSet,
+                         .ns = kWorkloadNs,
+                         .name = "db",
+                         .labels = {{"app", "db"}, {"uses", "driver"}},
+                         .replicas = std::max(1, nodes / 3)});
+  }
+}
+
+}  // namespace
+
+World::World(std::uint64_t the_seed, const SimulationOptions& the_options)
+    : seed(the_seed),
+      options(the_options),
+      setup(DrawSetup(seed, options)),
+      clock(std::make_shared<FakeClock>()),
+      cluster(std::make_shared<FakeCluster>(clock, ClusterOptions(seed))),
+      identity(*DriverIdentity::Create("nvidia.com", "gpu")),
+      other_identity(*DriverIdentity::Create(kOtherDomain, kOtherDriver)),
+      driver_labels(LabelSelector::FromMatchLabels({{"app", kDriver}})),
+      trace(*clock, options.trace, options.trace_lines_max),
+      policy(setup.policy) {
+  result.seed = seed;
+  result.setup = setup.Describe();
+  result.nodes = setup.nodes;
+  for (int i = 0; i < setup.nodes; ++i) AddNode(NodeName(nodes_made++));
+  // One without the driver, so that evicted pods always have somewhere to go.
+  cluster->AddNode(NodeBuilder("spare").Build());
+  Random random(seed, "pods");
+  AddPods(*this, random);
+  InvariantOptions checks{.identity = identity,
+                          .driver_ns = kDriverNs,
+                          .driver_labels = driver_labels,
+                          .policy = policy,
+                          .check_budget = setup.BudgetIsClaimed(),
+                          .check_pacing = !setup.Has(Fault::kClockSkew),
+                          .check_evacuation = !setup.Has(Fault::kStaleRead)};
+  if (setup.hooks) {
+    checks.uses_driver = [](const Pod& pod) { return pod.labels.contains("uses"); };
+  }
+  checker = std::make_unique<InvariantChecker>(cluster, std::move(checks));
+}
+
+std::string World::NodeName(int number) const { return fmt::format("node-{:04}", number); }
+
+void World::AddNode(const std::string& name) { cluster->AddNode(NodeBuilder(name).WithLabel("zone", "a").Build()); }
+
+std::string World::AnyNode(Random& random) const {
+  // By number, so that no list is made; a few are gone.
+  for (int tries = 0; tries < 8; ++tries) {
+    const std::string name = NodeName(random.Below(nodes_made));
+    if (cluster->node(name)) return name;
+  }
+  return "";
+}
+
+void World::SetPolicy(UpgradePolicy the_policy) {
+  if (the_policy == policy) return;
+  policy = std::move(the_policy);
+  checker->SetPolicy(policy);
+  if (on_policy) on_policy(policy);
+}
+
+}  // namespace driverupgrade::inline v1::testing::internal

@@ -1,0 +1,73 @@
+// What everybody in a simulation shares: the cluster, the clock, who checks, what was drawn.
+#ifndef DRIVERUPGRADE_SRC_TESTING_SIMULATION_WORLD_H_
+#define DRIVERUPGRADE_SRC_TESTING_SIMULATION_WORLD_H_
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "driverupgrade/driver_identity.h"
+#include "driverupgrade/testing/fake_cluster.h"
+#include "driverupgrade/testing/invariants.h"
+#include "driverupgrade/testing/simulation.h"
+#include "testing/simulation/setup.h"
+#include "testing/simulation/trace.h"
+
+namespace driverupgrade::inline v1::testing::internal {
+
+inline constexpr char kDriverNs[] = "driver-system";
+inline constexpr char kDriver[] = "driver";
+inline constexpr char kWorkloadNs[] = "team-a";
+inline constexpr char kDoomedNs[] = "doomed";
+inline constexpr char kOtherDomain[] = "nvidia.com";
+inline constexpr char kOtherDriver[] = "ofed";
+
+struct World {
+  World(std::uint64_t seed, const SimulationOptions& options);
+
+  // A node at random; empty if there is none.
+  std::string AnyNode(Random& random) const;
+  std::string NodeName(int number) const;
+  void AddNode(const std::string& name);
+  // The policy from now on, for all replicas.
+  void SetPolicy(UpgradePolicy policy);
+  // Counts a fault that has happened.
+  void Fired(Fault fault) { ++result.faults[static_cast<std::size_t>(fault)]; }
+  // Whether faults of that kind are to happen now.
+  bool May(Fault fault) const { return chaos && setup.Has(fault); }
+  bool Broken() const { return checker->violation().has_value(); }
+  absl::Time Now() const { return clock->Now(); }
+
+  const std::uint64_t seed;
+  const SimulationOptions options;
+  const Setup setup;
+  const std::shared_ptr<FakeClock> clock;
+  const std::shared_ptr<FakeCluster> cluster;
+  const DriverIdentity identity;
+  const DriverIdentity other_identity;
+  const LabelSelector driver_labels;
+  std::unique_ptr<InvariantChecker> checker;
+  Trace trace;
+  SimulationResult result;
+  UpgradePolicy policy;
+  bool chaos = true;
+  // F26: until then nobody reaches the API server.
+  absl::Time outage_until = absl::InfinitePast();
+  // Requests of engines that reached the cluster: patches, evictions, deletions.
+  std::int64_t writes = 0;
+  int nodes_made = 0;
+  // Of the driver: what the DaemonSet is to have.
+  std::string hash = "rev-1";
+  int hashes_made = 1;
+
+  // Lets time pass for everybody but the replica that asks; set by the simulation.
+  std::function<void(absl::Duration)> elapse;
+  std::function<void(const UpgradePolicy&)> on_policy;
+};
+
+}  // namespace driverupgrade::inline v1::testing::internal
+
+#endif  // DRIVERUPGRADE_SRC_TESTING_SIMULATION_WORLD_H_

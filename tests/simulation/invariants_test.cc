@@ -1,0 +1,218 @@
+// The checker checks: each invariant is broken on purpose, by a request that no engine of ours would make.
+#include "driverupgrade/testing/invariants.h"
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+
+#include "driverupgrade/testing/builders.h"
+#include "driverupgrade/testing/fake_cluster.h"
+#include "support/catch.h"
+#include "support/node_under_test.h"
+
+namespace driverupgrade::tests {
+namespace {
+
+using testing::AddFleet;
+using testing::FakeClock;
+using testing::FakeCluster;
+using testing::Fleet;
+using testing::InvariantChecker;
+using testing::InvariantOptions;
+using testing::PodBuilder;
+
+using Edits = std::map<std::string, std::optional<std::string>>;
+
+/// A fleet, a checker, and an engine's place at the cluster that the tests take.
+struct World {
+  explicit World(UpgradePolicy policy = {.auto_upgrade = true, .max_parallel = 1, .drain = DrainPolicy{}}) {
+    fleet = AddFleet(*cluster, {.node_count = 4});
+    InvariantOptions options{.identity = Gpu(),
+                             .driver_ns = fleet.ns,
+                             .driver_labels = LabelSelector::FromMatchLabels({{"app", fleet.daemon_set}}),
+                             .policy = policy};
+    checker = std::make_unique<InvariantChecker>(cluster, options);
+    guarded = checker->Guard("engine");
+    observer = checker->MakeObserver();
+  }
+  const std::string& NodeName(std::size_t i) const { return fleet.node_names[i]; }
+  Node NodeAt(std::size_t i) const { return *cluster->node(NodeName(i)); }
+  Pod DriverPodOn(std::size_t i) const {
+    for (Pod& pod : cluster->pods_on(NodeName(i))) {
+      if (pod.ref.ns == fleet.ns) return std::move(pod);
+    }
+    FAIL("no driver pod");
+    return {};
+  }
+  PodRef WebPodOn(std::size_t i) const {
+    for (const Pod& pod : cluster->pods_on(NodeName(i))) {
+      if (pod.ref.ns == "team-a") return pod.ref;
+    }
+    FAIL("no workload pod");
+    return {};
+  }
+  void Patch(std::size_t i, PatchNodeParams params) {
+    const Node node = NodeAt(i);
+    params.name = node.name;
+    params.uid = node.uid;
+    params.resource_version = node.resource_version;
+    REQUIRE(guarded->PatchNode({}, params).ok());
+  }
+  /// Takes the node along `path`, announced as an engine would.
+  void Move(std::size_t i, UpgradeState from, std::vector<UpgradeState> path, PatchNodeParams params = {}) {
+    const Node node = NodeAt(i);
+    REQUIRE(guarded->ListNodes({}, {}).ok());
+    NodePlan plan{.node = node.name, .uid = node.uid, .resource_version = node.resource_version, .from = from};
+    plan.path = path;
+    observer->OnPlan(Plan{.nodes = {plan}});
+    params.labels[Gpu().StateLabel()] = std::string(ToLabelValue(path.back()));
+    Patch(i, std::move(params));
+  }
+  void Start(std::size_t i) {
+    Move(i, UpgradeState::kUnknown,
+         {UpgradeState::kUpgradeRequired, UpgradeState::kCordonRequired, UpgradeState::kWaitForJobsRequired,
+          UpgradeState::kDrainRequired},
+         {.unschedulable = true});
+  }
+  std::string Broken() const { return checker->violation() ? checker->violation()->invariant : ""; }
+
+  std::shared_ptr<FakeClock> clock = std::make_shared<FakeClock>();
+  std::shared_ptr<FakeCluster> cluster = std::make_shared<FakeCluster>(clock);
+  Fleet fleet = {};
+  std::unique_ptr<InvariantChecker> checker = {};
+  std::shared_ptr<InvariantChecker::GuardedCluster> guarded = {};
+  std::shared_ptr<Observer> observer = {};
+};
+
+TEST_CASE("A start in good order breaks nothing") {
+  World world;
+  world.Start(0);
+  CHECK(world.checker->Report() == "");
+}
+
+TEST_CASE("I1: more nodes in progress than maxParallel") {
+  World world;
+  world.Start(0);
+  world.Start(1);
+  CHECK(world.Broken() == "I1");
+}
+
+TEST_CASE("I1: a node that becomes one too many unavailable") {
+  World world({.auto_upgrade = true, .max_parallel = std::nullopt, .max_unavailable = Count{1}});
+  REQUIRE(world.cluster->EditNode(world.NodeName(2), [](Node& node) {
+    node.unschedulable = true;
+    node.labels[Gpu().StateLabel()] = "upgrade-done";
+  }));
+  // What came after the version that is patched may have come after an earlier try.
+  REQUIRE(world.cluster->EditNode(world.NodeName(0), [](Node& node) { node.labels["rack"] = "7"; }));
+  world.Start(0);
+  CHECK(world.Broken() == "I1");
+}
+
+TEST_CASE("I2: the driver is restarted under a workload") {
+  World world;
+  world.Start(0);
+  REQUIRE(world.guarded->ListPods({}, {.node_name = world.NodeName(0)}).ok());
+  REQUIRE(world.guarded->DeletePod({}, {.pod = world.DriverPodOn(0).ref}).ok());
+  CHECK(world.Broken() == "I2");
+}
+
+TEST_CASE("I3: an administrator's cordon is lifted") {
+  World world;
+  world.cluster->Cordon(world.NodeName(0));
+  world.Patch(0, {.unschedulable = false});
+  CHECK(world.Broken() == "I3");
+}
+
+TEST_CASE("I3: an upgrade ends, and its cordon stays") {
+  World world;
+  world.Start(0);
+  world.Move(0, UpgradeState::kDrainRequired,
+             {UpgradeState::kPodRestartRequired, UpgradeState::kUncordonRequired, UpgradeState::kDone});
+  CHECK(world.Broken() == "I3");
+}
+
+TEST_CASE("I4: a pod is evicted that the policy leaves alone") {
+  World world({.auto_upgrade = true});
+  world.Start(0);
+  REQUIRE(world.guarded->EvictPod({}, {.pod = world.WebPodOn(0)}).ok());
+  CHECK(world.Broken() == "I4");
+}
+
+TEST_CASE("I4: a workload pod is deleted, not evicted") {
+  World world;
+  world.Start(0);
+  REQUIRE(world.guarded->DeletePod({}, {.pod = world.WebPodOn(0)}).ok());
+  CHECK(world.Broken() == "I4");
+}
+
+TEST_CASE("I4: a pod is evicted whatever incarnation it is") {
+  World world;
+  PodRef pod = world.WebPodOn(0);
+  pod.uid.clear();
+  CHECK_FALSE(world.guarded->EvictPod({}, {.pod = pod}).ok());
+  CHECK(world.Broken() == "I4");
+}
+
+TEST_CASE("I5: a write without a precondition") {
+  World world;
+  CHECK_FALSE(world.guarded->PatchNode({}, {.name = world.NodeName(0), .uid = world.NodeAt(0).uid}).ok());
+  CHECK(world.Broken() == "I5");
+  World other;
+  CHECK_FALSE(other.guarded->UpdateLease({}, {.ns = "a", .name = "b"}).ok());
+  CHECK(other.Broken() == "I5");
+}
+
+TEST_CASE("I6: something foreign is changed") {
+  World labels;
+  labels.Patch(0, {.labels = {{"zone", "b"}}});
+  CHECK(labels.Broken() == "I6");
+  World annotations;
+  annotations.Patch(0, {.annotations = {{Gpu().SafeLoadAnnotation(), "true"}}});
+  CHECK(annotations.Broken() == "I6");
+}
+
+TEST_CASE("I7: a path that is none") {
+  World world;
+  world.Move(0, UpgradeState::kUnknown, {UpgradeState::kDrainRequired});
+  CHECK(world.Broken() == "I7");
+  World unannounced;
+  unannounced.Patch(0, {.labels = {{Gpu().StateLabel(), "upgrade-done"}}});
+  CHECK(unannounced.Broken() == "I7");
+}
+
+TEST_CASE("I8: skipped, paused and frozen nodes are started") {
+  World skipped;
+  skipped.cluster->EditNode(skipped.NodeName(0), [](Node& node) { node.labels[Gpu().SkipUpgradeLabel()] = "true"; });
+  skipped.Start(0);
+  CHECK(skipped.Broken() == "I8");
+  World paused({.auto_upgrade = true, .paused = true});
+  paused.Start(0);
+  CHECK(paused.Broken() == "I8");
+  World frozen({.auto_upgrade = false});
+  frozen.Patch(0, {.unschedulable = true});
+  CHECK(frozen.Broken() == "I8");
+}
+
+TEST_CASE("I10: a timer that is older than its node") {
+  World world;
+  world.clock->Advance(absl::Hours(1));
+  world.cluster->AddNode(testing::NodeBuilder(world.NodeName(0)).Build());
+  const std::int64_t began = absl::ToUnixSeconds(FakeClock::DefaultStart());
+  world.Patch(0, {.annotations = {{Gpu().StageAnnotation(), "drain-required@" + std::to_string(began) + "@rev-1"}}});
+  CHECK(world.Broken() == "I10");
+}
+
+TEST_CASE("I13: one pod is asked to go again and again") {
+  World world;
+  world.Start(0);
+  const PodRef pod = world.WebPodOn(0);
+  REQUIRE(world.guarded->EvictPod({}, {.pod = pod}).ok());
+  CHECK(world.Broken() == "");
+  REQUIRE(world.guarded->EvictPod({}, {.pod = pod}).ok());
+  CHECK(world.Broken() == "I13");
+}
+
+}  // namespace
+}  // namespace driverupgrade::tests

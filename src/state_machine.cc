@@ -54,6 +54,8 @@ bool MayAct(Walk& walk) {
   if (const auto& patch = walk.view.attempts.patch) {
     const absl::Time due = NextPatchDue(*patch, walk.view.node);
     if (due > walk.in.now) {
+      // What is known of the pods is soon needed again, and would have to be read anew.
+      walk.verdict.pod_interest = walk.view.pods.has_value();
       walk.Wait(GateReason::kUnsettled,
                 patch->outcome ? fmt::format("the last patch of the node: {}",
                                              patch->message.empty() ? "not seen yet" : patch->message)

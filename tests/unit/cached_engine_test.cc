@@ -224,6 +224,7 @@ TEST_CASE("arch-A10: requests in parallel keep the budgets, and end in the same 
   world.controller->SetPolicy(world.policy);
   world.cluster->SetTemplate(world.fleet.ns, world.fleet.daemon_set, "rev-2");
   CHECK(world.StepsUntil([&] { return world.AllDone() && world.Count(Operation::kDeletePod) == 12; }));
+  CHECK(world.Count(Operation::kListPods) == 12);  // what is known stays known while a patch is under way
   CHECK(world.most_in_progress == 4);
 }
 

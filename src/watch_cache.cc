@@ -80,7 +80,7 @@ class WatchCache::Impl {
       store_.AbandonPodList(node, *ticket);
       return pods.status();
     }
-    if (store_.EndPodList(node, *ticket, *std::move(pods))) return absl::OkStatus();
+    if (store_.EndPodList(node, *ticket, *pods)) return absl::OkStatus();
     return absl::AbortedError(fmt::format("read the pods of {}: the watch on pods, or the cordon, began anew", node));
   }
 
@@ -96,7 +96,7 @@ class WatchCache::Impl {
                   [this](auto node) { store_.NodeChanged(std::move(node)); },
                   [this](const auto& node) { store_.NodeDeleted(node); }});
     Follow<Pod>("pods", {.list = false}, &ClusterReader::WatchPods,
-                {[this](const auto&) { store_.PodsBegin(); }, [this](auto pod) { store_.PodChanged(std::move(pod)); },
+                {[this](const auto&) { store_.PodsBegin(); }, [this](const auto& pod) { store_.PodChanged(pod); },
                  [this](const auto& pod) { store_.PodDeleted(pod); }});
     for (std::size_t driver = 0; driver < options_.drivers.size(); ++driver) FollowDriver(driver);
   }

@@ -8,7 +8,8 @@
 ///
 /// It follows nodes, the driver's DaemonSets, their revisions and pods, NodeMaintenances, and one watch on all pods of the
 /// cluster, of which it keeps those on nodes that somebody is interested in (arch-A11). A watch that breaks goes on where
-/// it was; one that cannot is listed anew and compared (A14-A18). Objects are immutable and shared.
+/// it was; one that cannot is listed anew and compared (A14-A18). Objects are immutable and shared; those pods, of which
+/// there are very many, are packed and made anew whenever somebody asks.
 ///
 /// Thread-safe. Holds a share of `cluster`, and a thread for each watch between Start and Stop.
 #ifndef DRIVERUPGRADE_WATCH_CACHE_H_

@@ -305,14 +305,11 @@ void WatchStore::PodsBegin() {
   for (auto& [node, pods] : pods_) ForgetPods(node, notice);
 }
 
-void WatchStore::PodChanged(Pod pod) {
+void WatchStore::PodChanged(const Pod& pod) {
   Notice notice(*this);
   const auto found = pods_.find(pod.node_name);
   if (found == pods_.end() || !found->second.IsFollowed()) return;
-  std::shared_ptr<const Pod>& stored = found->second.pods[pod.ref.uid];
-  if (stored && !IsNewerVersion(pod.resource_version, stored->resource_version)) return;
-  if (found->second.known) notice.Changed(pod.node_name);
-  stored = std::make_shared<const Pod>(std::move(pod));
+  if (found->second.pods.Put(pod) && found->second.known) notice.Changed(pod.node_name);
 }
 
 void WatchStore::PodDeleted(const Pod& pod) {
@@ -320,7 +317,7 @@ void WatchStore::PodDeleted(const Pod& pod) {
   const auto found = pods_.find(pod.node_name);
   if (found == pods_.end()) return;
   if (!found->second.lists.empty()) found->second.deleted.insert(pod.ref.uid);
-  if (found->second.pods.erase(pod.ref.uid) > 0 && found->second.known) notice.Changed(pod.node_name);
+  if (found->second.pods.Erase(pod.ref.uid) && found->second.known) notice.Changed(pod.node_name);
 }
 
 bool WatchStore::IsWanted(const std::string& node) const {
@@ -343,15 +340,12 @@ std::optional<int> WatchStore::BeginPodList(const std::string& node) {
   return last_ticket_;
 }
 
-bool WatchStore::EndPodList(const std::string& node, int ticket, std::vector<Pod> pods) {
+bool WatchStore::EndPodList(const std::string& node, int ticket, const std::vector<Pod>& pods) {
   Notice notice(*this);
   const auto found = pods_.find(node);
   if (found == pods_.end() || found->second.lists.erase(ticket) == 0) return false;
-  for (Pod& pod : pods) {
-    if (found->second.deleted.contains(pod.ref.uid)) continue;
-    std::shared_ptr<const Pod>& stored = found->second.pods[pod.ref.uid];
-    if (stored && !IsNewerVersion(pod.resource_version, stored->resource_version)) continue;
-    stored = std::make_shared<const Pod>(std::move(pod));
+  for (const Pod& pod : pods) {
+    if (!found->second.deleted.contains(pod.ref.uid)) found->second.pods.Put(pod);
   }
   if (found->second.lists.empty()) found->second.deleted.clear();
   found->second.known = true;
@@ -440,9 +434,7 @@ std::optional<std::vector<Pod>> WatchStore::PodsOn(const std::string& node) cons
   const std::lock_guard lock(mutex_);
   const auto found = pods_.find(node);
   if (found == pods_.end() || !found->second.known) return std::nullopt;
-  std::vector<Pod> pods;
-  for (const auto& [uid, pod] : found->second.pods) pods.push_back(*pod);
-  return pods;
+  return found->second.pods.Unpack(node);
 }
 
 }  // namespace driverupgrade::inline v1::internal

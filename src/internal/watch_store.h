@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "driverupgrade/watch_cache.h"
+#include "internal/packed_pod.h"
 
 namespace driverupgrade::inline v1::internal {
 
@@ -50,7 +51,7 @@ class WatchStore {
 
   // The watch on all pods begins anew: what happened between is not known.
   void PodsBegin();
-  void PodChanged(Pod pod);
+  void PodChanged(const Pod& pod);
   void PodDeleted(const Pod& pod);
 
   void Subscribe(std::size_t driver, std::function<void()> on_change);
@@ -72,7 +73,7 @@ class WatchStore {
   // Around a list of the node's pods: what the watch tells between the two is kept. There may be several at once. The
   // ticket is void if the watch has begun anew, the cordon has changed, or nobody is interested any more.
   std::optional<int> BeginPodList(const std::string& node);
-  bool EndPodList(const std::string& node, int ticket, std::vector<Pod> pods);
+  bool EndPodList(const std::string& node, int ticket, const std::vector<Pod>& pods);
   void AbandonPodList(const std::string& node, int ticket);
 
  private:
@@ -90,9 +91,9 @@ class WatchStore {
   // The pods of a node of interest.
   struct NodePods {
     bool known = false;
-    std::set<int> lists = {};                                     // tickets of those under way
-    std::map<std::string, std::shared_ptr<const Pod>> pods = {};  // by UID
-    std::set<std::string> deleted = {};                           // UIDs, while lists are under way
+    std::set<int> lists = {};            // tickets of those under way
+    PackedPods pods = {};                // by far the most of what is stored
+    std::set<std::string> deleted = {};  // UIDs, while lists are under way
     bool IsFollowed() const { return known || !lists.empty(); }
   };
   class Notice;

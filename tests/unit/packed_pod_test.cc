@@ -1,0 +1,123 @@
+// What a cache keeps of the pods on nodes (arch-A11).
+#include "internal/packed_pod.h"
+
+#include <cstddef>
+#include <limits>
+#include <utility>
+
+#include "property/seeded_random.h"
+#include "support/catch.h"
+
+namespace driverupgrade::internal {
+namespace {
+
+/// Draws every field, often from the ends of its range. The bindings name all members, so that one more does not compile
+/// until it is drawn, too.
+class PodGenerator {
+ public:
+  explicit PodGenerator(std::uint64_t seed) : random_(seed) {}
+
+  Pod Next() {
+    Pod pod;
+    auto& [ref, version, node, labels, owners, phase, deletion, mirror, empty_dir, init, containers, resources] = pod;
+    auto& [ns, name, uid] = ref;
+    for (std::string* text : {&ns, &name, &uid, &version, &node}) *text = Text();
+    for (int i = random_.Pick({0, 1, 7, 200}); i > 0; --i) labels[Text()] = Text();
+    for (int i = random_.Below(4); i > 0; --i) owners.push_back(Owner());
+    phase = random_.Pick(
+        {PodPhase::kUnknown, PodPhase::kPending, PodPhase::kRunning, PodPhase::kSucceeded, PodPhase::kFailed});
+    if (random_.Chance(70)) deletion = Time();
+    mirror = random_.Chance(50);
+    empty_dir = random_.Chance(50);
+    for (int i = random_.Below(3); i > 0; --i) init.push_back(Container());
+    for (int i = random_.Pick({0, 1, 130}); i > 0; --i) containers.push_back(Container());
+    for (int i = random_.Below(4); i > 0; --i) resources.push_back(Text());
+    return pod;
+  }
+
+ private:
+  // Of 128 and 16384 bytes on, one more byte tells the length.
+  std::string Text() {
+    const auto length = [this] { return static_cast<std::size_t>(random_.Pick({1, 127, 128, 255, 256, 1000})); };
+    switch (random_.Below(8)) {
+      case 0: return "";
+      case 1: return std::string(length(), '\xFF');
+      case 2: return "größer, 大きい, 🚀";
+      case 3: return {"a\0b\0", 4};
+      case 4:
+        return random_.Chance(5) ? std::string(static_cast<std::size_t>(random_.Between(16383, 16385)), 'x') : "x";
+      case 5: return std::string(length(), 'y');
+      default: return "9b1d0c7a-" + std::to_string(random_.Below(1'000'000));
+    }
+  }
+  int Integer() {
+    return random_.Pick({std::numeric_limits<int>::min(), -129, -1, 0, 1, 127, 128, std::numeric_limits<int>::max()});
+  }
+  absl::Time Time() {
+    return random_.Pick({absl::InfinitePast(), absl::InfiniteFuture(), absl::UnixEpoch(),
+                         absl::FromUnixSeconds(-62'135'596'800), absl::FromUnixNanos(-1),
+                         absl::UnixEpoch() - absl::Nanoseconds(1) / 4, absl::FromUnixSeconds(1'700'000'000),
+                         absl::FromUnixSeconds(std::numeric_limits<std::int64_t>::max())});
+  }
+  OwnerReference Owner() {
+    OwnerReference owner;
+    auto& [api_version, kind, name, uid, controller] = owner;
+    for (std::string* text : {&api_version, &kind, &name, &uid}) *text = Text();
+    controller = random_.Chance(50);
+    return owner;
+  }
+  ContainerStatus Container() {
+    ContainerStatus status;
+    auto& [name, ready, restart_count] = status;
+    name = Text();
+    ready = random_.Chance(50);
+    restart_count = Integer();
+    return status;
+  }
+
+  tests::SeededRandom random_;
+};
+
+Pod PodOf(std::string uid, std::string version) {
+  return {.ref = {.ns = "team-a", .name = "web", .uid = std::move(uid)},
+          .resource_version = std::move(version),
+          .node_name = "n1"};
+}
+
+TEST_CASE("A pod is unpacked as it was packed") {
+  PodGenerator generator(20231106);
+  for (int i = 0; i < 2000; ++i) {
+    const Pod pod = generator.Next();
+    CAPTURE(i);
+    const PackedPod packed(pod);
+    REQUIRE((packed.Unpack(pod.node_name) == pod));
+    REQUIRE((packed.uid() == pod.ref.uid));
+    REQUIRE((packed.resource_version() == pod.resource_version));
+  }
+}
+
+TEST_CASE("A pod of which nothing is known is packed, too") {
+  CHECK((PackedPod(Pod{}).Unpack("") == Pod{}));
+  CHECK(PackedPod(Pod{}).uid().empty());
+}
+
+TEST_CASE("Of the packed pods of a node each is there once, in its newest version, in the order of the UIDs") {
+  PackedPods pods;
+  CHECK(pods.Put(PodOf("b", "9")));
+  CHECK(pods.Put(PodOf("c", "2")));
+  CHECK(pods.Put(PodOf("a", "3")));
+  CHECK(pods.Put(PodOf("b", "10")));
+  CHECK_FALSE(pods.Put(PodOf("b", "9")));
+  CHECK_FALSE(pods.Put(PodOf("b", "10")));
+  CHECK((pods.Unpack("n1") == std::vector<Pod>{PodOf("a", "3"), PodOf("b", "10"), PodOf("c", "2")}));
+
+  CHECK(pods.Erase("b"));
+  CHECK_FALSE(pods.Erase("b"));
+  CHECK_FALSE(pods.Erase("d"));
+  CHECK((pods.Unpack("n1") == std::vector<Pod>{PodOf("a", "3"), PodOf("c", "2")}));
+  pods.clear();
+  CHECK(pods.Unpack("n1").empty());
+}
+
+}  // namespace
+}  // namespace driverupgrade::internal

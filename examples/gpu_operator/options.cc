@@ -115,6 +115,15 @@ std::variant<Options, int> ParseOptions(int argc, char** argv) {
   app.add_option("--lease-name", options.lease_name, "name of the Lease")->needs(elect)->capture_default_str();
   app.add_option("--identity", options.identity, "this replica among the candidates; host name and process if absent")
       ->needs(elect);
+  const auto add_lease_time = [&](const char* name, absl::Duration& time, const char* meaning) {
+    app.add_option_function<std::string>(name, DurationInto(time), meaning)
+        ->needs(elect)
+        ->type_name("DURATION")
+        ->default_str(absl::FormatDuration(time));
+  };
+  add_lease_time("--lease-duration", options.lease_duration, "how long candidates wait after the last renewal");
+  add_lease_time("--renew-deadline", options.renew_deadline, "how long the leader goes on without a renewal");
+  add_lease_time("--retry-period", options.retry_period, "between two attempts to acquire or renew");
   auto* ledger =
       app.add_flag("--ledger", options.ledger, "grant slots in a ConfigMap: the limits hold for all replicas");
   app.add_option("--ledger-namespace", options.ledger_namespace, "of the ConfigMap; that of --namespace if absent")

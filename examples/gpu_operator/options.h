@@ -10,6 +10,7 @@
 #include "absl/time/time.h"
 #include "driverupgrade/kubernetes/kube_config.h"
 #include "driverupgrade/label_selector.h"
+#include "driverupgrade/leader_election.h"
 #include "driverupgrade/maintenance_requestor.h"
 #include "driverupgrade/upgrade_policy.h"
 #include "support/requestor_arguments.h"
@@ -35,6 +36,9 @@ struct Options {
   /// Of the Lease; empty: `ns`.
   std::string lease_namespace = {};
   std::string lease_name = "nvidia-gpu-driver-upgrade";
+  absl::Duration lease_duration = driverupgrade::LeaderElectionOptions().lease_duration;
+  absl::Duration renew_deadline = driverupgrade::LeaderElectionOptions().renew_deadline;
+  absl::Duration retry_period = driverupgrade::LeaderElectionOptions().retry_period;
   bool ledger = false;
   /// Of the ConfigMap; empty: `ns`.
   std::string ledger_namespace = {};

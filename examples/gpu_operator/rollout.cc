@@ -111,8 +111,12 @@ class Program {
     if (!engine.ok()) return Misconfigured(engine.status());
     ControllerOptions controller_options;
     if (options_.leader_elect) {
-      auto election = LeaderElection::Create(
-          cluster_, {.ns = options_.lease_namespace, .name = options_.lease_name, .identity = options_.identity});
+      auto election = LeaderElection::Create(cluster_, {.ns = options_.lease_namespace,
+                                                        .name = options_.lease_name,
+                                                        .identity = options_.identity,
+                                                        .lease_duration = options_.lease_duration,
+                                                        .renew_deadline = options_.renew_deadline,
+                                                        .retry_period = options_.retry_period});
       if (!election.ok()) return Misconfigured(election.status());
       controller_options.election = *std::move(election);
     }

@@ -28,6 +28,8 @@ void NodeTimeline::Add(NodeVersion version) {
   versions_.insert_or_assign(key, std::move(version));
 }
 
+void NodeTimeline::Add(const NodeTimeline& other) { versions_.insert(other.versions_.begin(), other.versions_.end()); }
+
 Peaks NodeTimeline::ComputePeaks(const std::set<std::string>& outside) const {
   Peaks peaks;
   std::set<std::string> in_progress;
@@ -63,6 +65,11 @@ std::vector<std::string> NodeTimeline::StatesOf(const std::string& node) const {
     if (states.empty() || states.back() != version.state) states.push_back(version.state);
   }
   return states;
+}
+
+bool NodeTimeline::AnyInProgress() const {
+  const std::map<std::string, NodeVersion> nodes = Latest();
+  return std::any_of(nodes.begin(), nodes.end(), [](const auto& node) { return IsInProgress(node.second.state); });
 }
 
 std::map<std::string, NodeVersion> NodeTimeline::Latest() const {

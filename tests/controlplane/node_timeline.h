@@ -42,6 +42,9 @@ class NodeTimeline {
   // In any order: an API server does not answer in the order of its writes.
   void Add(NodeVersion version);
 
+  // What another witness saw.
+  void Add(const NodeTimeline& other);
+
   // The nodes of `outside` are not counted in progress.
   Peaks ComputePeaks(const std::set<std::string>& outside) const;
 
@@ -50,6 +53,9 @@ class NodeTimeline {
 
   // All versions of a node that were seen, in their order.
   std::vector<NodeVersion> VersionsOf(const std::string& node) const;
+
+  // Whether a node that is there was in progress when it was last seen.
+  bool AnyInProgress() const;
 
   // The nodes that are there, as they were last seen.
   std::map<std::string, NodeVersion> Latest() const;

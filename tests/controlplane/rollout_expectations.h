@@ -30,8 +30,11 @@ struct Rollout {
 // and it is schedulable unless an administrator had cordoned it.
 void ExpectEveryNodeUpgraded(Rollout& rollout);
 
-// The watch never saw more nodes in progress (those of an administrator not counted) or unschedulable (those
-// counted) than allowed.
+// The most nodes that were in progress (those of an administrator not counted) and unschedulable (those counted) at one
+// time, by both witnesses: every version of every node that is in the audit log or was seen by the watch.
+Peaks MeasurePeaks(Rollout& rollout);
+
+// There were never more of either than allowed.
 void ExpectBudgetsKept(Rollout& rollout, int in_progress_max, int unschedulable_max);
 
 // Both witnesses have come to the end: the last state of every node is in the watch and in the audit log.
@@ -41,8 +44,8 @@ void ExpectWitnessesSawTheEnd(Rollout& rollout);
 // request whose sender is gone the audit log does not say what came of it.
 void ExpectWitnessesAgree(Rollout& rollout);
 
-// The operator has written nothing but nodes, evictions of workload pods, deletions of driver pods, and
-// Events; and every workload pod of before the rollout was evicted.
+// The operator has written nothing but nodes, evictions of workload pods, deletions of driver pods,
+// Events, and the objects by which replicas agree: Lease and ledger. Every workload pod of before the rollout was evicted.
 void ExpectPodsMovedByEvictionOnly(Rollout& rollout);
 
 // One Event for every state on the way from upgrade-required to upgrade-done.

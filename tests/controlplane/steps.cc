@@ -14,6 +14,15 @@ constexpr std::chrono::milliseconds kTimeToAct{700};
 
 }  // namespace
 
+void DeployAll(const World& world, int unavailable_max) {
+  world.DeployDriver();
+  Workload workload;
+  workload.replicas = 2 * static_cast<int>(world.nodes().size());
+  workload.unavailable_max = unavailable_max;
+  world.Deploy(workload);
+  world.Cordon(world.nodes().at(3));
+}
+
 bool AwaitState(const World& world, const std::string& node, const std::string& state) {
   return Eventually(kStepLimit, [&] { return world.Nodes().at(node).state == state; });
 }

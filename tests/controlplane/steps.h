@@ -14,6 +14,10 @@ namespace driverupgrade::e2e {
 
 inline constexpr std::chrono::seconds kStepLimit{60};
 
+// A driver and two workload pods for each node, of which `unavailable_max` may be away at a time. One of the nodes, of
+// which there are four or more, was cordoned by an administrator after it had got its pods.
+void DeployAll(const World& world, int unavailable_max);
+
 // Whether `node` gets into `state` in time.
 bool AwaitState(const World& world, const std::string& node, const std::string& state);
 

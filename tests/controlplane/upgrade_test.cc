@@ -1,6 +1,5 @@
 // The whole way of an upgrade: gpu_operator against a real API server, judged by what the API server says
 // about it.
-#include <algorithm>
 #include <chrono>
 #include <iomanip>
 #include <iostream>
@@ -9,6 +8,7 @@
 
 #include "gpu_operator.h"
 #include "rollout_expectations.h"
+#include "steps.h"
 #include "support.h"
 #include "support/catch.h"
 #include "world.h"
@@ -28,17 +28,6 @@ podDeletion: {force: false, timeoutSeconds: 300, deleteEmptyDir: false}
 drain: {enable: true, force: false, timeoutSeconds: 300, deleteEmptyDir: false}
 )";
 
-// Six nodes with a driver and twelve workload pods, some of which may be away at a time; one of the nodes was
-// cordoned by an administrator after it had got its pods.
-void Furnish(const World& world, int unavailable_max) {
-  world.DeployDriver();
-  Workload workload;
-  workload.replicas = 2 * kNodes;
-  workload.unavailable_max = unavailable_max;
-  world.Deploy(workload);
-  world.Cordon(world.nodes()[3]);
-}
-
 void ExpectGoodEnd(Rollout& rollout) {
   ExpectEveryNodeUpgraded(rollout);
   ExpectBudgetsKept(rollout, kInProgressMax, kUnschedulableMax);
@@ -48,7 +37,7 @@ void ExpectGoodEnd(Rollout& rollout) {
 TEST_CASE("A driver is upgraded on six nodes within the budgets, and the cordon of an administrator stays",
           "[upgrade]") {
   World world(ControlPlane::Shared(), "six", kNodes);
-  Furnish(world, 2);
+  DeployAll(world, 2);
   Rollout rollout(world);
   world.ChangeDriver("driver:2");
 
@@ -63,17 +52,12 @@ TEST_CASE("A driver is upgraded on six nodes within the budgets, and the cordon 
   PrintRequests(std::cout, rollout.audit.Read(), kNodes);
 }
 
-bool AnyInProgress(const NodeTimeline& timeline) {
-  const auto nodes = timeline.Latest();
-  return std::any_of(nodes.begin(), nodes.end(), [](const auto& node) { return IsInProgress(node.second.state); });
-}
-
 TEST_CASE("An operator that is killed ten times in the middle of an upgrade comes to the same end", "[upgrade]") {
   constexpr int kKills = 10;
   World world(ControlPlane::Shared(), "killed", kNodes);
   // An eviction whose sender dies at the wrong moment takes its share of the disruption budget for two minutes, although
   // the pod stays: the API server books it before it deletes the pod. So the budget must bear some of these.
-  Furnish(world, kNodes);
+  DeployAll(world, kNodes);
   Rollout rollout(world);
   world.ChangeDriver("driver:2", "1500ms");
 
@@ -86,7 +70,7 @@ TEST_CASE("An operator that is killed ten times in the middle of an upgrade come
     const std::unique_ptr<Process> process = gpu_operator.Start();
     const bool killed_in_progress = Eventually(std::chrono::seconds(60), [&] {
       return !process->IsRunning() ||
-             (rollout.audit.CountWrites() >= writes_wanted && AnyInProgress(rollout.watch.Read()));
+             (rollout.audit.CountWrites() >= writes_wanted && rollout.watch.Read().AnyInProgress());
     });
     INFO("life " << kill + 1 << ": " << ReadFile(gpu_operator.out_file()) << ReadFile(gpu_operator.err_file()));
     REQUIRE(killed_in_progress);
@@ -100,29 +84,6 @@ TEST_CASE("An operator that is killed ten times in the middle of an upgrade come
   ExpectGoodEnd(rollout);
   std::cout << "6 nodes, killed " << kKills << " times\n";
   PrintRequests(std::cout, rollout.audit.Read(), kNodes);
-}
-
-TEST_CASE("Of two replicas one leads, and when it is killed in the middle the other one ends the upgrade",
-          "[upgrade]") {
-  World world(ControlPlane::Shared(), "replicas", kNodes);
-  Furnish(world, kNodes);
-  Rollout rollout(world);
-  world.ChangeDriver("driver:2", "1500ms");
-
-  GpuOperator first(world, kPolicy);
-  first.set_more_options({"--leader-elect", "--identity", "first"});
-  GpuOperator second(world, kPolicy);
-  second.set_more_options({"--leader-elect", "--identity", "second"});
-  const std::unique_ptr<Process> leader = first.Start();
-  REQUIRE(Eventually(std::chrono::seconds(60), [&] { return AnyInProgress(rollout.watch.Read()); }));
-  const std::unique_ptr<Process> follower = second.Start();
-  REQUIRE(leader->IsRunning());
-  leader->Kill();
-
-  const OperatorResult result = second.Finish(*follower);
-  INFO(result.output());
-  REQUIRE(result.exit_code == 0);
-  ExpectGoodEnd(rollout);
 }
 
 }  // namespace

@@ -1,0 +1,193 @@
+// Two replicas of the operator, of which one is killed again and again in the middle of an upgrade and started again.
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cstddef>
+#include <iomanip>
+#include <iostream>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "gpu_operator.h"
+#include "rollout_expectations.h"
+#include "steps.h"
+#include "support.h"
+#include "support/catch.h"
+#include "world.h"
+
+namespace driverupgrade::e2e {
+namespace {
+
+constexpr int kKills = 10;
+constexpr int kNodes = 18;
+constexpr int kInProgressMax = 3;
+constexpr int kUnschedulableMax = 4;
+
+// One more unavailable than in parallel, because of the administrator's cordon: both limits are reached.
+constexpr std::string_view kPolicy = R"(
+autoUpgrade: true
+maxParallelUpgrades: 3
+maxUnavailable: 4
+podDeletion: {force: false, timeoutSeconds: 300, deleteEmptyDir: false}
+drain: {enable: true, force: false, timeoutSeconds: 300, deleteEmptyDir: false}
+)";
+
+constexpr char kLease[] = "driver-upgrade";
+
+// A place that one process after the other takes.
+class Replica {
+ public:
+  Replica(const World& world, std::string name) : gpu_operator_(world, kPolicy), name_(std::move(name)) {
+    gpu_operator_.set_timeout(std::chrono::seconds(240));  // for what the kills take
+  }
+
+  // An identity is of one process and of no later one.
+  std::string identity() const { return name_ + "-" + std::to_string(lives_); }
+
+  void StartElected() {
+    ++lives_;
+    Start({"--leader-elect", "--lease-name", kLease, "--identity", identity(), "--lease-duration", "4s",
+           "--renew-deadline", "3s", "--retry-period", "500ms"});
+  }
+
+  void StartForced() {
+    ++lives_;
+    Start({"--ledger"});
+  }
+
+  bool IsRunning() { return process_->IsRunning(); }
+  void Kill() { process_->Kill(); }
+
+  void ExpectGoodEnd() {
+    const OperatorResult result = gpu_operator_.Finish(*process_);
+    INFO(identity() << ": " << result.output());
+    REQUIRE(result.exit_code == 0);
+  }
+
+  std::string output() const {
+    return identity() + ": " + ReadFile(gpu_operator_.out_file()) + ReadFile(gpu_operator_.err_file());
+  }
+
+ private:
+  void Start(std::vector<std::string> options) {
+    gpu_operator_.set_more_options(std::move(options));
+    process_ = gpu_operator_.Start();
+  }
+
+  GpuOperator gpu_operator_;
+  std::string name_;
+  int lives_ = 0;
+  std::unique_ptr<Process> process_;
+};
+
+using Replicas = std::array<Replica, 2>;
+
+void RequireBothRunning(Replicas& replicas) {
+  for (Replica& replica : replicas) {
+    INFO(replica.output());
+    REQUIRE(replica.IsRunning());
+  }
+}
+
+std::string LeaseHolder(const World& world) {
+  return world.control_plane().admin().Must({"get", "lease", kLease, "--namespace=" + world.driver_ns(),
+                                             "--ignore-not-found", "--output=jsonpath={.spec.holderIdentity}"});
+}
+
+// The one that holds the Lease, once it is one of those that run.
+Replica& AwaitLeader(const World& world, Replicas& replicas) {
+  Replica* leader = nullptr;
+  REQUIRE(Eventually(kStepLimit, [&] {
+    const std::string holder = LeaseHolder(world);
+    for (Replica& replica : replicas) {
+      if (replica.identity() == holder) leader = &replica;
+    }
+    return leader != nullptr;
+  }));
+  return *leader;
+}
+
+std::ptrdiff_t CountNodePatches(AuditLog& audit) {
+  const std::vector<AuditedRequest>& requests = audit.Read();
+  return std::count_if(requests.begin(), requests.end(), [](const auto& request) { return request.node.has_value(); });
+}
+
+// Waits until there have been `patches` patches of nodes and a node is in progress.
+void AwaitMiddle(Rollout& rollout, std::ptrdiff_t patches, Replicas& replicas) {
+  const bool came_there = Eventually(
+      kStepLimit, [&] { return CountNodePatches(rollout.audit) >= patches && rollout.watch.Read().AnyInProgress(); });
+  INFO(replicas[0].output() << replicas[1].output());
+  REQUIRE(came_there);
+  RequireBothRunning(replicas);
+}
+
+void ExpectGoodEnd(Rollout& rollout, Replicas& replicas) {
+  for (Replica& replica : replicas) replica.ExpectGoodEnd();
+  ExpectEveryNodeUpgraded(rollout);
+  ExpectBudgetsKept(rollout, kInProgressMax, kUnschedulableMax);
+  ExpectPodsMovedByEvictionOnly(rollout);
+}
+
+void PrintFigures(const std::string& title, double seconds, Rollout& rollout) {
+  const Peaks peaks = MeasurePeaks(rollout);
+  std::cout << title << ": " << kNodes << " nodes, " << kKills << " kills, " << std::fixed << std::setprecision(1)
+            << seconds << " s; at most " << peaks.in_progress << " of " << kInProgressMax << " in progress, "
+            << peaks.unschedulable << " of " << kUnschedulableMax << " unschedulable\n";
+  PrintRequests(std::cout, rollout.audit.Read(), kNodes);
+}
+
+// As many workload pods may be away as there are nodes: a killed sender of an eviction leaves its share of the
+// disruption budget booked for two minutes, and the budget must bear some of these.
+TEST_CASE("Of two replicas the leader is killed ten times in the middle, and the upgrade ends within the budgets",
+          "[replicas]") {
+  World world(ControlPlane::Shared(), "elected", kNodes);
+  DeployAll(world, kNodes);
+  Rollout rollout(world);
+  world.ChangeDriver("driver:2", "1500ms");
+
+  const Stopwatch stopwatch;
+  Replicas replicas = {Replica(world, "first"), Replica(world, "second")};
+  for (Replica& replica : replicas) replica.StartElected();
+  for (int kill = 0; kill < kKills; ++kill) {
+    INFO("kill " << kill + 1);
+    Replica& leader = AwaitLeader(world, replicas);
+    // Each leader does something, and death comes at various moments.
+    AwaitMiddle(rollout, CountNodePatches(rollout.audit) + 1 + kill % 3, replicas);
+    leader.Kill();
+    leader.StartElected();
+  }
+  ExpectGoodEnd(rollout, replicas);
+  PrintFigures("Two replicas with leader election", stopwatch.seconds(), rollout);
+}
+
+// Without leader election both believe that they lead. This shows that the ledger works, and hinders nothing, with real
+// optimistic concurrency; that budgets can be exceeded without it needs rarer interleavings than a test on the clock has:
+// both take the nodes in the same order, so that usually the preconditions of their patches settle who starts one.
+TEST_CASE("Two replicas that both lead keep the budgets by the ledger while one or the other is killed ten times",
+          "[replicas]") {
+  World world(ControlPlane::Shared(), "forced", kNodes);
+  DeployAll(world, kNodes);
+  Rollout rollout(world);
+  world.ChangeDriver("driver:2", "1500ms");
+
+  constexpr int kPatchesApart = 3 * kNodes / kKills;  // a node takes three and more: kills over the whole upgrade
+  const Stopwatch stopwatch;
+  Replicas replicas = {Replica(world, "first"), Replica(world, "second")};
+  for (Replica& replica : replicas) replica.StartForced();
+  for (int kill = 0; kill < kKills; ++kill) {
+    INFO("kill " << kill + 1);
+    AwaitMiddle(rollout, (kill + 1) * kPatchesApart, replicas);
+    Replica& killed = replicas[static_cast<std::size_t>(kill % 2)];
+    killed.Kill();
+    killed.StartForced();
+  }
+  ExpectGoodEnd(rollout, replicas);
+  CHECK(FindWrite(rollout.audit, "patch", "configmaps", "nvidia-gpu-driver-upgrade").has_value());
+  PrintFigures("Two replicas that both lead, with the ledger", stopwatch.seconds(), rollout);
+}
+
+}  // namespace
+}  // namespace driverupgrade::e2e

@@ -168,9 +168,12 @@ void UpgradeEngine::TakeAnswers(std::vector<NodeOutcome>& outcomes) {
   }
 }
 
-// A node whose requests are not all answered gets no others, and what it waits for is no news.
+// A node whose requests are not all answered gets no others, and what it waits for is no news. One whose pods are being
+// read may need fewer patches when they are known.
 void UpgradeEngine::LeaveOutInFlight(Plan& plan) const {
-  std::erase_if(plan.nodes, [this](const NodePlan& node) { return executor_.InFlight(node.node); });
+  std::erase_if(plan.nodes, [this](const NodePlan& node) {
+    return executor_.InFlight(node.node) || incremental_->IsReading(node.node);
+  });
   std::erase_if(plan.gates, [this](const NodeGate& gate) { return executor_.InFlight(gate.node); });
 }
 

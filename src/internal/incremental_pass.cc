@@ -216,6 +216,11 @@ bool IncrementalPass::TakePods(const CallContext& context, absl::Time now, Attem
     reading_.erase(node);
     Refresh(context, node, log);
     if (status.ok() || !managed_.contains(node)) continue;
+    // The cordon, or the watch, has changed while they were read: once more, at once.
+    if (absl::IsAborted(status) && !retries_.contains(node)) {
+      retries_[node].due = now;
+      continue;
+    }
     LookAgain(node, now);
     findings_[node].push_back(
         {.code = FindingCode::kReadFailed, .node = node, .message = std::string(Message(status))});

@@ -38,6 +38,8 @@ class IncrementalPass {
   void Withhold(const std::map<std::string, Gate>& gates, Plan& plan);
   // Something was asked for on the node: the next pass looks at it again.
   void Touch(const std::string& node) { touched_.insert(node); }
+  // The pods of the node are being read: what it needs is known soon.
+  bool IsReading(const std::string& node) const { return reading_.contains(node); }
   const IncrementalPlanner& planner() const { return planner_; }
   // Waits for the lists that are under way.
   void Quiesce() { readers_.WaitIdle(); }

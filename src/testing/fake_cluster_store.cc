@@ -124,14 +124,19 @@ void Model::OnNodeChanged(const Node* before, const Node* after) {
   if (is_ready && !was_ready) {
     for (Effect& effect : std::exchange(held_effects_[name], {})) Queue(absl::ZeroDuration(), std::move(effect));
   }
+  const bool could = before != nullptr && CanTakePods(*before);
+  const bool can = after != nullptr && CanTakePods(*after);
   for (auto& [uid, workload] : workloads_) {
+    if (could == can) break;
     auto count = workload.pods_on_node.find(name);
     const std::pair<int, std::string> load(count == workload.pods_on_node.end() ? 0 : count->second, name);
-    if (before == nullptr) workload.nodes_by_load.insert(load);
-    if (after == nullptr) workload.nodes_by_load.erase(load);
+    if (can) {
+      workload.nodes_by_load.insert(load);
+    } else {
+      workload.nodes_by_load.erase(load);
+    }
   }
-  if (after != nullptr && CanTakePods(*after) && !unbound_.empty() &&
-      (before == nullptr || !CanTakePods(*before) || before->labels != after->labels)) {
+  if (can && !unbound_.empty() && (!could || before->labels != after->labels)) {
     QueueSchedule();
   }
   for (const auto& [key, record] : daemon_sets_) {

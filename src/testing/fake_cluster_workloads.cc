@@ -20,7 +20,9 @@ WorkloadRecord& Model::EnsureWorkload(WorkloadSpec spec, const std::string& uid)
   record.spec = std::move(spec);
   if (!inserted) return record;
   record.uid = uid;
-  for (const auto& [name, node] : nodes_) record.nodes_by_load.emplace(0, name);
+  for (const auto& [name, node] : nodes_) {
+    if (CanTakePods(*node)) record.nodes_by_load.emplace(0, name);
+  }
   for (const Key& key : pods_by_owner_[uid]) CountLoad(record, *pods_.at(key).pod, +1);
   return record;
 }
@@ -107,7 +109,7 @@ void Model::CountLoad(WorkloadRecord& record, const Pod& pod, int sign) {
   int& count = record.pods_on_node[node_name];
   const bool is_known = record.nodes_by_load.erase({count, node_name}) > 0;
   count += sign;
-  // Pods may stand on nodes that are not there, or not any more.
+  // Pods may stand on nodes that are not there, or take no others.
   if (is_known) record.nodes_by_load.emplace(count, node_name);
   if (count == 0) record.pods_on_node.erase(node_name);
 }
@@ -123,7 +125,7 @@ std::string Model::PickNode(const Pod& pod) const {
   }
   for (const auto& [count, name] : workload->second.nodes_by_load) {
     const Node& node = *nodes_.at(name);
-    if (CanTakePods(node) && HasLabels(node.labels, workload->second.spec.node_selector)) return name;
+    if (HasLabels(node.labels, workload->second.spec.node_selector)) return name;
   }
   return "";
 }

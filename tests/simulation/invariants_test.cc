@@ -214,5 +214,140 @@ TEST_CASE("I13: one pod is asked to go again and again") {
   CHECK(world.Broken() == "I13");
 }
 
+TEST_CASE("I9: a replica writes when its lease is over") {
+  World world;
+  world.checker->CheckLease("replica", absl::Seconds(10), absl::Seconds(10));
+  CHECK(world.Broken() == "");
+  world.checker->CheckLease("replica", absl::Seconds(11), absl::Seconds(10));
+  CHECK(world.Broken() == "I9");
+}
+
+TEST_CASE("I11: a log line that is two, or moves the cursor") {
+  for (const char* line : {"level=info\nlevel=error", "node=\x1b[2J", "node=\x7f"}) {
+    World world;
+    world.checker->CheckLogLine("level=info node=\xc3\xa9");
+    CHECK(world.Broken() == "");
+    world.checker->CheckLogLine(line);
+    CHECK(world.Broken() == "I11");
+  }
+}
+
+TEST_CASE("I12: writes where nothing is to be done") {
+  World world;
+  world.checker->CheckRest(7, 7);
+  CHECK(world.Broken() == "");
+  world.checker->CheckRest(7, 8);
+  CHECK(world.Broken() == "I12");
+}
+
+TEST_CASE("I13: an upgrade that takes too many writes, three times as many with faults") {
+  for (const bool disturbed : {false, true}) {
+    World world;
+    world.checker->set_disturbed(disturbed);
+    world.Start(0);
+    // What others do to the node may be answered.
+    world.cluster->EditNode(world.NodeName(0), [](Node& node) { node.labels["rack"] = "7"; });
+    int writes = 1;
+    for (; world.Broken().empty() && writes < 100; ++writes) {
+      world.Patch(0, {.annotations = {{Gpu().StageAnnotation(), "drain-required@" + std::to_string(writes)}}});
+    }
+    CHECK(world.Broken() == "I13");
+    CHECK(writes == (disturbed ? 36 : 12) + 2);
+  }
+}
+
+TEST_CASE("I13: a pod that goes, and an eviction that is refused, cost nothing") {
+  World world;
+  world.Start(0);
+  const PodRef pod = world.WebPodOn(0);
+  world.cluster->AnswerNextEviction({.kind = EvictionAnswer::Kind::kRefusedByBudget}, 20);
+  for (int i = 0; i < 20; ++i) {
+    REQUIRE(world.guarded->EvictPod({}, {.pod = pod}).ok());
+    world.clock->Advance(absl::Seconds(5));
+  }
+  CHECK(world.Broken() == "");
+}
+
+TEST_CASE("L4: the others wait for one bad node") {
+  World world;
+  const absl::Duration limit = InvariantChecker::MayTakeBesideBadNode(absl::Minutes(10));
+  world.checker->CheckDelay(absl::Minutes(10), limit);
+  CHECK(world.Broken() == "");
+  world.checker->CheckDelay(absl::Minutes(10), limit + absl::Seconds(10));
+  CHECK(world.Broken() == "L4");
+}
+
+Plan Waiting(const std::string& node, std::vector<GateReason> reasons) {
+  Plan plan;
+  for (const GateReason reason : reasons) plan.gates.push_back({.node = node, .gate = {.reason = reason}});
+  return plan;
+}
+
+TEST_CASE("L5: no reason, two of them, and one that is not true") {
+  World none;
+  none.Start(0);
+  none.checker->CheckGates(*none.guarded, {});
+  CHECK(none.Broken() == "L5");
+  World two;
+  two.Start(0);
+  two.cluster->SetPodReady(two.fleet.ns, two.DriverPodOn(0).ref.name, false);
+  two.checker->CheckGates(*two.guarded,
+                          Waiting(two.NodeName(0), {GateReason::kDriverPodNotReady, GateReason::kUnsettled}));
+  CHECK(two.Broken() == "L5");
+}
+
+TEST_CASE("L5: a reason is compared with the cluster") {
+  for (const GateReason reason : {GateReason::kMaxParallel,
+                                  GateReason::kMaxUnavailable,
+                                  GateReason::kMaxFailures,
+                                  GateReason::kPaused,
+                                  GateReason::kSkipLabel,
+                                  GateReason::kCordoned,
+                                  GateReason::kFrozen,
+                                  GateReason::kOtherDriver,
+                                  GateReason::kUnsettled,
+                                  GateReason::kUnknownState,
+                                  GateReason::kUnhandledState,
+                                  GateReason::kRevisionUnknown,
+                                  GateReason::kMaintenance,
+                                  GateReason::kJobs,
+                                  GateReason::kPodsTerminating,
+                                  GateReason::kDisruptionBudget,
+                                  GateReason::kSeveralBudgets,
+                                  GateReason::kUndeletablePods,
+                                  GateReason::kHook,
+                                  GateReason::kDriverPodMissing,
+                                  GateReason::kDriverPodNotReady,
+                                  GateReason::kSafeLoad,
+                                  GateReason::kFailed}) {
+    INFO(ToString(reason));
+    World world({.auto_upgrade = true, .max_parallel = 3, .drain = DrainPolicy{}});
+    world.Start(0);
+    world.checker->CheckGates(*world.guarded, Waiting(world.NodeName(0), {reason}));
+    CHECK(world.Broken() == "L5");
+  }
+}
+
+TEST_CASE("L5: reasons that are true") {
+  World world;
+  world.Start(0);
+  world.cluster->SetPodReady(world.fleet.ns, world.DriverPodOn(0).ref.name, false);
+  world.cluster->EditNode(world.NodeName(1), [](Node& node) { node.labels[Gpu().SkipUpgradeLabel()] = "true"; });
+  Plan plan = Waiting(world.NodeName(0), {GateReason::kDriverPodNotReady});
+  plan.gates.push_back({.node = world.NodeName(1), .gate = {.reason = GateReason::kSkipLabel}});
+  plan.gates.push_back({.node = world.NodeName(2), .gate = {.reason = GateReason::kMaxParallel}});
+  world.checker->CheckGates(*world.guarded, plan);
+  CHECK(world.checker->Report() == "");
+}
+
+TEST_CASE("L6: totals that are not those of the cluster") {
+  World world;
+  world.Start(0);
+  world.checker->CheckTotals({.total = 4, .in_progress = 1});
+  CHECK(world.checker->Report() == "");
+  world.checker->CheckTotals({.total = 4, .in_progress = 1, .done = 1});
+  CHECK(world.Broken() == "L6");
+}
+
 }  // namespace
 }  // namespace driverupgrade::tests

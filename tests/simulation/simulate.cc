@@ -2,7 +2,8 @@
 //
 //   simulate --first-seed 1 --seeds 20000 --jobs 2 [--nodes 100]
 //   simulate --seed 4711 --trace
-#include <array>
+#include <sys/resource.h>
+
 #include <atomic>
 #include <chrono>
 #include <cstdio>
@@ -16,17 +17,20 @@
 #include <thread>
 #include <vector>
 
+#include "coverage.h"
 #include "driverupgrade/testing/simulation.h"
 #include "fmt/format.h"
 
 namespace {
 
-using driverupgrade::GateReason;
-using driverupgrade::UpgradeState;
 using driverupgrade::testing::Fault;
 using driverupgrade::testing::kFaultCount;
 using driverupgrade::testing::SimulationOptions;
 using driverupgrade::testing::SimulationResult;
+using driverupgrade::tests::Add;
+using driverupgrade::tests::MissingCoverage;
+using driverupgrade::tests::PrintCoverage;
+using driverupgrade::tests::Totals;
 
 struct Arguments {
   std::uint64_t first_seed = 1;
@@ -34,6 +38,7 @@ struct Arguments {
   int jobs = 1;
   bool trace = false;
   bool coverage = false;
+  bool require_coverage = false;
   bool twice = false;
   bool shrink = false;
   bool mutants = false;
@@ -42,37 +47,11 @@ struct Arguments {
   SimulationOptions options;
 };
 
-struct Totals {
-  std::uint64_t passed = 0;
-  std::vector<std::uint64_t> failed;
-  std::array<std::int64_t, kFaultCount> faults = {};
-  std::map<std::pair<UpgradeState, UpgradeState>, std::int64_t> edges;
-  std::map<GateReason, std::int64_t> gates;
-  std::int64_t upgrades = 0;
-  std::int64_t passes = 0;
-  std::int64_t calls = 0;
-  double virtual_hours = 0;
-};
-
-void Add(const SimulationResult& result, Totals& totals) {
-  if (result.violation) {
-    totals.failed.push_back(result.seed);
-  } else {
-    ++totals.passed;
-  }
-  for (std::size_t i = 0; i < totals.faults.size(); ++i) totals.faults[i] += result.faults[i];
-  for (const auto& [edge, count] : result.edges) totals.edges[edge] += count;
-  for (const auto& [gate, count] : result.gates) totals.gates[gate] += count;
-  totals.upgrades += result.upgrades;
-  totals.passes += result.passes;
-  totals.calls += result.calls;
-  totals.virtual_hours += absl::ToDoubleHours(result.virtual_time);
-}
-
 [[noreturn]] void Usage(const char* problem) {
   fmt::print(stderr,
-             "{}\nusage: simulate [--first-seed S] [--seeds N] [--jobs J] [--seed X] [--trace] [--coverage] [--twice]\n"
+             "{}\nusage: simulate [--first-seed S] [--seeds N] [--jobs J] [--seed X] [--trace] [--twice]\n"
              "                [--nodes N] [--nodes-max N] [--faults PERCENT] [--without F1,F2] [--chaos-minutes N]\n"
+             "                [--coverage] [--require-coverage] [--light]\n"
              "                [--shrink] [--mutant M] [--mutants] [--commit HASH]\n",
              problem);
   std::exit(2);
@@ -117,6 +96,10 @@ Arguments Parse(int argc, char** argv) {
       arguments.options.trace_lines_max = 1'000'000;
     } else if (name == "--coverage") {
       arguments.coverage = true;
+    } else if (name == "--require-coverage") {
+      arguments.coverage = arguments.require_coverage = true;
+    } else if (name == "--light") {
+      arguments.options.light = true;
     } else if (name == "--twice") {
       arguments.twice = true;
     } else if (name == "--shrink") {
@@ -152,6 +135,7 @@ std::string ReplayCommand(const Arguments& arguments, std::uint64_t seed) {
   if (arguments.options.fault_percent != SimulationOptions{}.fault_percent) {
     command += fmt::format(" --faults {}", arguments.options.fault_percent);
   }
+  if (arguments.options.light) command += " --light";
   if (!arguments.commit.empty()) command += fmt::format("  # at {}", arguments.commit);
   return command;
 }
@@ -163,18 +147,14 @@ void CheckTwin(const SimulationOptions& options, SimulationResult& result) {
   result.violation = {.invariant = "deterministic", .text = "the second run was another one than the first"};
 }
 
-void PrintCoverage(const Totals& totals) {
-  fmt::print("\n{:<28} {:>12}\n", "fault", "times");
-  for (int i = 0; i < kFaultCount; ++i) {
-    fmt::print("{:<28} {:>12}\n", ToString(static_cast<Fault>(i)), totals.faults[static_cast<std::size_t>(i)]);
-  }
-  fmt::print("\n{:<52} {:>12}\n", "transition", "times");
-  for (const auto& [edge, count] : totals.edges) {
-    fmt::print("{:<52} {:>12}\n", fmt::format("{} -> {}", ToString(edge.first), ToString(edge.second)), count);
-  }
-  fmt::print("\n{:<28} {:>12}\n", "gate", "times");
-  for (const auto& [gate, count] : totals.gates) fmt::print("{:<28} {:>12}\n", ToString(gate), count);
-  fmt::print("\n");
+// What the engine adds to a rollout, and what the simulation of it takes.
+void PrintRollout(const SimulationResult& result) {
+  rusage usage = {};
+  getrusage(RUSAGE_SELF, &usage);
+  fmt::print(
+      "{} nodes: {:.0f} s of virtual time, {:.0f} s if only pods were waited for: {:.2f} % more; {} MB at most\n",
+      result.nodes, absl::ToDoubleSeconds(result.makespan), absl::ToDoubleSeconds(result.ideal),
+      100 * (absl::FDivDuration(result.makespan, result.ideal) - 1), usage.ru_maxrss / 1024);
 }
 
 // Whether each planted defect is found within the seeds.
@@ -222,6 +202,7 @@ int main(int argc, char** argv) {
       Add(result, totals);
       const bool shown = static_cast<int>(totals.failed.size()) <= arguments.failures_shown;
       if (arguments.trace || (result.violation && shown)) fmt::print("{}\n", result.Describe());
+      if (arguments.options.light) PrintRollout(result);
       if (result.violation) fmt::print("  replay: {}\n", ReplayCommand(arguments, seed));
       if (result.violation && arguments.shrink) {
         Arguments smaller = arguments;
@@ -246,6 +227,9 @@ int main(int argc, char** argv) {
   };
   rates("on the clock", seconds);
   rates("of one core", cpu);
+  std::vector<std::string> missing;
+  if (arguments.require_coverage) missing = MissingCoverage(totals);
+  for (const std::string& what : missing) fmt::print("not covered: {}\n", what);
   fmt::print("{} passed, {} failed\n", totals.passed, totals.failed.size());
-  return totals.failed.empty() ? 0 : 1;
+  return totals.failed.empty() && missing.empty() ? 0 : 1;
 }

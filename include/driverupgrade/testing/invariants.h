@@ -11,7 +11,8 @@
 /// The invariants, by their numbers in docs/reliability.md: I1 budgets, I2 no driver restart under workloads, I3 whose
 /// cordon it is, I4 how pods are removed, I5 preconditions, I6 nothing foreign changes, I7 legal transitions, I8 skip and
 /// pause, I10 nothing survives a node that is replaced, I13 cost. They are kept incrementally: a check costs the same in a
-/// cluster of ten nodes and of ten thousand, except where a node starts.
+/// cluster of ten nodes and of ten thousand. Others are checked when asked for: I9 leases, I11 log lines, I12 rest, L4 one
+/// bad node, L5 gates, L6 totals.
 ///
 /// Not thread-safe: for engines with `calls_in_flight = 1`, in the thread that drives them. It observes the cluster's
 /// changes (FakeCluster::SetChangeObserver) for as long as it lives, and must end before the cluster. Example:
@@ -25,6 +26,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "absl/time/time.h"
 #include "driverupgrade/cluster_facade.h"
@@ -32,6 +34,7 @@
 #include "driverupgrade/forwarding_facade.h"
 #include "driverupgrade/label_selector.h"
 #include "driverupgrade/observer.h"
+#include "driverupgrade/plan.h"
 #include "driverupgrade/testing/fake_cluster.h"
 #include "driverupgrade/upgrade_policy.h"
 #include "driverupgrade/upgrade_state.h"
@@ -55,8 +58,11 @@ struct InvariantOptions {
   bool check_pacing = true;
   /// Whether I2 is claimed: not with a server whose lists lag.
   bool check_evacuation = true;
-  /// Writes and evictions of one node's upgrade (I13), evictions that were refused apart; 0: not checked.
-  int writes_per_upgrade_max = 0;
+  /// Patches, deletions and evictions of one try of a node (I13), three times as many while faults happen; refused
+  /// evictions apart. For each pod that goes, and each change of the node by others, one more. 0: not checked.
+  int writes_per_upgrade_max = 12;
+  /// As in StateMachineOptions: what the gate Validation is about (L5).
+  LabelSelector validation = {};
 };
 
 /// The first thing that was broken.
@@ -101,6 +107,27 @@ class InvariantChecker {
 
   /// Changes by the administrator that come now are another driver's.
   void set_rival_acts(bool acts);
+  /// Whether faults happen now (I13).
+  void set_disturbed(bool disturbed);
+  /// I9: `replica` writes so long after the last renewal of its lease that was acknowledged, by its own clock.
+  void CheckLease(const std::string& replica, absl::Duration since_renewal, absl::Duration renew_deadline);
+  /// I11.
+  void CheckLogLine(std::string_view line);
+  /// I12: the numbers of writes at the beginning and at the end of a time in which there was nothing to do.
+  void CheckRest(std::int64_t writes_before, std::int64_t writes_after);
+  /// L4: how long all nodes but one took with one slot less and without it, and beside it, when it was bad.
+  void CheckDelay(absl::Duration alone, absl::Duration beside_bad_node);
+  static absl::Duration MayTakeBesideBadNode(absl::Duration alone);
+  /// L5, L6: of a replica that has read everything as it is now, in a pass in which no call failed. `everything`: as
+  /// UpgradeEngine::Everything.
+  void CheckGates(const GuardedCluster& replica, const Plan& everything);
+  void CheckTotals(const Tally& totals);
+  /// Of the last change of anything but Leases and ConfigMaps; and whether the replica has followed the nodes so far.
+  std::int64_t revision() const;
+  bool KnowsAll(const GuardedCluster& replica) const;
+  /// Whether some node carries a label and is not done.
+  bool AnyOpen() const;
+
   /// Sees every change, after it has been checked; null: nobody.
   void OnChange(ChangeObserver observer);
   /// Reports from outside, such as of liveness. The first one stays.

@@ -78,6 +78,9 @@ struct SimulationOptions {
   /// Keep the last lines of what happened.
   bool trace = false;
   std::size_t trace_lines_max = 400;
+  /// One rollout of a large cluster: a tenth of the nodes at a time, four minutes a node, and few faults, those of calls and
+  /// watches only.
+  bool light = false;
   /// Plants a defect, to see whether it is found: one of MutantNames, from 1 on; 0: none.
   int mutant = 0;
 };
@@ -96,6 +99,9 @@ struct SimulationResult {
   std::array<std::int64_t, kFaultCount> faults = {};
   std::map<std::pair<UpgradeState, UpgradeState>, std::int64_t> edges = {};
   std::map<GateReason, std::int64_t> gates = {};
+  /// How often all gates and totals of a replica were compared with the cluster (L5, L6), and whether L4 was looked at.
+  std::int64_t checks_of_gates = 0;
+  bool bad_node = false;
 
   // Size.
   int nodes = 0;
@@ -104,6 +110,10 @@ struct SimulationResult {
   std::int64_t calls = 0;
   std::int64_t commits = 0;
   absl::Duration virtual_time = absl::ZeroDuration();
+  /// With `light`: from the new template until all nodes are done, and how long that takes if nothing is ever waited for but
+  /// pods.
+  absl::Duration makespan = absl::ZeroDuration();
+  absl::Duration ideal = absl::ZeroDuration();
 
   /// `seed 17: I3: node n1: ...`, then setup, and the trace if there is one.
   std::string Describe() const;

@@ -30,9 +30,7 @@ class NotingSink final : public WatchSink<T> {
   bool OnDelete(T object, std::string_view version) override {
     return Note(version, next_.OnDelete(std::move(object), version));
   }
-  bool OnBookmark(std::string_view version) override {
-    return Note(version, next_.OnBookmark(version));
-  }
+  bool OnBookmark(std::string_view version) override { return Note(version, next_.OnBookmark(version)); }
 
  private:
   // What the reader did not want any more, he does not know.
@@ -101,11 +99,54 @@ std::shared_ptr<Observer> InvariantChecker::MakeObserver() { return std::make_sh
 
 void InvariantChecker::SetPolicy(const UpgradePolicy& policy) { impl_->SetPolicy(policy); }
 void InvariantChecker::set_rival_acts(bool acts) { impl_->rival_acts = acts; }
+void InvariantChecker::set_disturbed(bool disturbed) { impl_->disturbed = disturbed; }
 void InvariantChecker::OnChange(ChangeObserver observer) { impl_->listener = std::move(observer); }
 
 void InvariantChecker::Fail(std::string invariant, std::string text) {
   impl_->Fail(std::move(invariant), std::move(text));
 }
+
+void InvariantChecker::CheckLease(const std::string& replica, absl::Duration since_renewal,
+                                  absl::Duration renew_deadline) {
+  if (since_renewal <= renew_deadline) return;
+  Fail("I9", fmt::format("{} writes {} after the last renewal of its lease that was acknowledged", replica,
+                         absl::FormatDuration(since_renewal)));
+}
+
+void InvariantChecker::CheckLogLine(std::string_view line) {
+  const auto is_control = [](char c) {
+    const auto byte = static_cast<unsigned char>(c);
+    return byte < 0x20 || byte == 0x7f;
+  };
+  if (std::any_of(line.begin(), line.end(), is_control)) Fail("I11", "a control character in a log line");
+}
+
+void InvariantChecker::CheckRest(std::int64_t writes_before, std::int64_t writes_after) {
+  if (writes_after == writes_before) return;
+  Fail("I12", fmt::format("{} writes to a cluster in which nothing is to be done", writes_after - writes_before));
+}
+
+void InvariantChecker::CheckGates(const GuardedCluster& replica, const Plan& everything) {
+  impl_->CheckGates(replica.writer(), everything);
+}
+
+void InvariantChecker::CheckTotals(const Tally& totals) { impl_->CheckTotals(totals); }
+
+void InvariantChecker::CheckDelay(absl::Duration alone, absl::Duration beside_bad_node) {
+  const absl::Duration limit = MayTakeBesideBadNode(alone);
+  if (beside_bad_node <= limit) return;
+  Fail("L4", fmt::format("beside one bad node the others were not done after {}; with one slot less they took {}",
+                         absl::FormatDuration(beside_bad_node), absl::FormatDuration(alone)));
+}
+
+absl::Duration InvariantChecker::MayTakeBesideBadNode(absl::Duration alone) { return 1.5 * alone + absl::Minutes(5); }
+
+bool InvariantChecker::KnowsAll(const GuardedCluster& replica) const {
+  return replica.writer().nodes_read >= impl_->revision();
+}
+
+bool InvariantChecker::AnyOpen() const { return impl_->AnyOpen(); }
+std::int64_t InvariantChecker::revision() const { return impl_->revision(); }
 
 const std::optional<Violation>& InvariantChecker::violation() const { return impl_->violation; }
 
@@ -191,7 +232,11 @@ absl::StatusOr<EvictionAnswer> InvariantChecker::GuardedCluster::EvictPod(const 
                                                                           const EvictPodParams& params) {
   return Write([&] {
     checker_.CheckEviction(params);
-    return ForwardingFacade::EvictPod(context, params);
+    const std::optional<Pod> pod = checker_.cluster->pod(params.pod.ns, params.pod.name);
+    auto answer = ForwardingFacade::EvictPod(context, params);
+    const bool refused = answer.ok() && answer->kind != EvictionAnswer::Kind::kAccepted;
+    if (pod && !refused) checker_.NoteEviction(pod->node_name, answer.ok() && !pod->deletion_timestamp);
+    return answer;
   });
 }
 

@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <unordered_map>
 #include <utility>
@@ -32,6 +33,16 @@ class InvariantChecker::Impl {
   void CheckDeletion(const DeletePodParams& params);
   void CheckVersion(const char* kind, const std::string& name, const std::string& resource_version);
 
+  // Of the node on which the pod is: an eviction that was not refused. `fresh`: the pod was not going yet.
+  void NoteEviction(const std::string& node, bool fresh);
+  // What a replica says, who has read everything as it is now.
+  void CheckGates(const Writer& who, const Plan& plan);
+  void CheckTotals(const Tally& totals);
+  // Whether some node carries a label, and is not done.
+  bool AnyOpen() const { return open_ > 0; }
+  // Of the last change of anything that engines follow.
+  std::int64_t revision() const { return revision_; }
+
   void NoteSent(const Writer& sender, const PatchNodeParams& params);
   // What a plan says about a node at one of its versions.
   void NotePath(const NodePlan& plan);
@@ -45,6 +56,7 @@ class InvariantChecker::Impl {
   // Who makes the request that is being applied; nullptr: nobody that is guarded.
   const Writer* writer = nullptr;
   bool rival_acts = false;
+  bool disturbed = false;
   std::optional<Violation> violation;
   std::int64_t upgrades = 0;
   std::map<std::pair<UpgradeState, UpgradeState>, std::int64_t> edges;
@@ -60,6 +72,7 @@ class InvariantChecker::Impl {
 
   void OnNode(const Change& change);
   void OnPod(const Change& change);
+  void OnOther(const Change& change);
   void NoteCordon(const Node* before, const Node& after, internal::Maker maker, internal::NodeTruth& truth);
   void NoteShares(const Node& after, internal::Maker maker, std::int64_t revision, absl::Time time,
                   internal::NodeTruth& truth);
@@ -81,9 +94,28 @@ class InvariantChecker::Impl {
   void CheckRestart(const Pod& driver_pod);
   bool IsDriverPod(const Pod& pod) const;
   bool IsKnown(const Pod& pod) const;
+  bool Asked(const Writer& who, const Pod& pod) const;
+  bool BudgetIsOut(const Writer& who, GateReason reason, const Plan& plan, int more) const;
+  bool IsHeldByPods(const Writer& who, const Node& node, GateReason reason) const;
+  bool IsHeldByDriver(const Node& node, GateReason reason) const;
+  bool IsTrue(const Writer& who, const Node& node, const Gate& gate, const Plan& plan, int more) const;
 
   std::size_t nodes_max_ = 0;
   int slots_ = 0;
+  // Labelled nodes that are unavailable, failed, and not done.
+  int unavailable_ = 0;
+  int failed_ = 0;
+  int open_ = 0;
+  void CountNode(const internal::NodeTruth& truth, int sign);
+  std::int64_t revision_ = 0;
+  // What stands in the ledger: lines, and how many.
+  std::set<std::string> granted_;
+  int grants_ = 0;
+  // Of the driver's newest ControllerRevision.
+  std::string newest_hash_;
+  std::int64_t newest_ = 0;
+  std::string newest_owner_;
+  int templates_ = 0;
   // Revision at which a pod was bound, by its UID.
   std::unordered_map<std::string, std::int64_t> bound_;
   // By UID of the node: the last few.

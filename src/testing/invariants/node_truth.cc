@@ -76,11 +76,14 @@ Keys::Keys(const DriverIdentity& identity)
       initial(identity.InitiallyUnschedulableAnnotation()),
       stage(identity.StageAnnotation()),
       restart_only(identity.RestartOnlyAnnotation()),
+      restart_pod(identity.RestartPodAnnotation()),
+      safe_load(identity.SafeLoadAnnotation()),
+      requestor_mode(identity.RequestorModeAnnotation()),
       cordoned_by(kCordonedByAnnotation),
       written({initial, stage, restart_only, cordoned_by, identity.PodCompletionStartAnnotation(),
-               identity.ValidationStartAnnotation(), identity.RequestorModeAnnotation(),
-               identity.FailedRevisionAnnotation(), identity.FailuresAnnotation(), identity.RestartPodAnnotation()}),
-      removed({identity.SafeLoadAnnotation(), identity.UpgradeRequestedAnnotation()}) {}
+               identity.ValidationStartAnnotation(), requestor_mode, identity.FailedRevisionAnnotation(),
+               identity.FailuresAnnotation(), restart_pod}),
+      removed({safe_load, identity.UpgradeRequestedAnnotation()}) {}
 
 std::optional<UpgradeState> StateOf(const Node& node, const Keys& keys) {
   const auto found = node.labels.find(keys.state);

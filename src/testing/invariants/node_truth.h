@@ -26,6 +26,9 @@ struct Keys {
   std::string initial;
   std::string stage;
   std::string restart_only;
+  std::string restart_pod;
+  std::string safe_load;
+  std::string requestor_mode;
   std::string cordoned_by;
   // Annotations that the engine may write, and those that it may only remove.
   std::vector<std::string> written;
@@ -69,8 +72,15 @@ struct NodeTruth {
   // When the last upgrade of it began.
   bool busy = false;
   absl::Time busy_since = absl::UnixEpoch();
-  // Patches and deletions since the upgrade began.
+  std::optional<UpgradeState> state = UpgradeState::kUnknown;
+  // Of the present try, or since the last one: patches, deletions and evictions that the server was asked for; pods that an
+  // eviction made go; changes by others; and whether faults happened meanwhile.
   int writes = 0;
+  int pods_gone = 0;
+  int meddled = 0;
+  bool disturbed = false;
+  // How many templates there had been when the try began.
+  int templates = 0;
 };
 
 }  // namespace driverupgrade::inline v1::testing::internal

@@ -13,6 +13,10 @@ namespace {
 
 // The same request of the same sender about the same pod comes no sooner, by a clock of half or double rate.
 constexpr absl::Duration kPodRequestsApart = absl::Seconds(2);
+// How many times more an upgrade may cost.
+constexpr int kWithFaults = 3;
+// A new template in the midst: another driver pod goes, and another timer is written.
+constexpr int kForTemplate = 2;
 
 bool IsLost(const Pod& pod, bool node_ready, absl::Time now) {
   return pod.deletion_timestamp && !node_ready && *pod.deletion_timestamp <= now + absl::Minutes(5);
@@ -25,8 +29,26 @@ void InvariantChecker::Impl::JudgePolicy(const std::string& object) {
   if (!PolicyOf(writer).auto_upgrade) Fail("I8", fmt::format("{}: a write although autoUpgrade is off", object));
 }
 
+// I13. Others make work: pods that have to go, and changes of the node. With faults requests are repeated.
 void InvariantChecker::Impl::CountRequest(const std::string& node) {
-  if (const auto found = nodes.find(node); found != nodes.end()) ++found->second.writes;
+  const auto found = nodes.find(node);
+  if (found == nodes.end() || options.writes_per_upgrade_max <= 0) return;
+  // What arrives late was given up by its sender, who has repeated it.
+  if (writer != nullptr && writer->late) return;
+  NodeTruth& truth = found->second;
+  if (truth.writes == 0) truth.templates = templates_;
+  ++truth.writes;
+  truth.disturbed |= disturbed;
+  const int allowed = (truth.disturbed ? kWithFaults : 1) * options.writes_per_upgrade_max + truth.pods_gone +
+                      truth.meddled + kForTemplate * (templates_ - truth.templates);
+  if (truth.writes <= allowed) return;
+  Fail("I13", fmt::format("node {}: {} patches, deletions and evictions for one upgrade, where {} are allowed", node,
+                          truth.writes, allowed));
+}
+
+void InvariantChecker::Impl::NoteEviction(const std::string& node, bool fresh) {
+  if (const auto found = nodes.find(node); found != nodes.end()) found->second.pods_gone += fresh;
+  CountRequest(node);
 }
 
 void InvariantChecker::Impl::CheckVersion(const char* kind, const std::string& name,
@@ -107,13 +129,13 @@ void InvariantChecker::Impl::CheckEviction(const EvictPodParams& params) {
   if (std::string why = WhyNotToRemove(*pod, PolicyOf(writer), /*by_deletion=*/false); !why.empty()) {
     Fail("I4", fmt::format("{} was evicted, but {}", object, why));
   }
-  if (writer->late || !options.check_pacing) return;
+  if (writer->late) return;
   const absl::Time now = cluster->Now();
   const auto [last, first] = asked_.try_emplace({writer->name, pod->ref.uid}, now);
   // An upgrade that begins anew asks anew.
   const auto truth = nodes.find(pod->node_name);
   const bool anew = truth != nodes.end() && truth->second.busy_since > last->second;
-  if (!first && !anew && now - last->second < kPodRequestsApart) {
+  if (options.check_pacing && !first && !anew && now - last->second < kPodRequestsApart) {
     Fail("I13", fmt::format("{}: evicted again after {}", object, absl::FormatDuration(now - last->second)));
   }
   last->second = now;

@@ -178,10 +178,7 @@ CallContext FaultyCluster::ToClusterTime(const CallContext& context) const {
 // I9.
 void FaultyCluster::JudgeLease(Operation operation) {
   if (!renew_deadline_ || !IsUpgradeWrite(operation)) return;
-  const absl::Duration since = clock_->Now() - renewed_at_;
-  if (since <= *renew_deadline_) return;
-  world_.checker->Fail("I9", fmt::format("{} writes ({}) {} after the last renewal of its lease that was acknowledged",
-                                         name_, ToString(operation), absl::FormatDuration(since)));
+  world_.checker->CheckLease(name_, clock_->Now() - renewed_at_, *renew_deadline_);
 }
 
 std::optional<absl::Status> FaultyCluster::Begin(const CallContext& context, Operation operation) {
@@ -199,7 +196,10 @@ template <class T, class F>
 T FaultyCluster::Run(const CallContext& context, Operation operation, F call) {
   if (std::optional<absl::Status> over = Begin(context, operation)) return T(*std::move(over));
   const Fate fate = Draw(operation);
-  if (fate.kind != Fate::Kind::kNormal) Note(operation, fate.answer);
+  if (fate.kind != Fate::Kind::kNormal) {
+    ++troubles_;
+    Note(operation, fate.answer);
+  }
   switch (fate.kind) {
     case Fate::Kind::kNormal: break;
     case Fate::Kind::kRefused: return ToAnswer<T>(fate.answer, random_);
@@ -264,11 +264,12 @@ absl::Status FaultyCluster::Watch(Operation operation, const CallContext& contex
   const auto troubled = [&](Fault fault, absl::Status status) {
     world_.Fired(fault);
     watch_trouble_ = true;
+    ++troubles_;
     Note(operation, status);
     return status;
   };
   absl::Status ended = Run<absl::Status>(context, operation, [&](const CallContext& at) -> absl::Status {
-    const bool unlucky = world_.chaos && random_.Percent(5);
+    const bool unlucky = world_.chaos && (world_.setup.light ? random_.PerMille(1) : random_.Percent(5));
     if (unlucky && world_.May(Fault::kWatchLost) && random_.Percent(50)) {
       return troubled(Fault::kWatchLost, absl::UnavailableError("connection lost"));
     }
@@ -329,6 +330,10 @@ absl::StatusOr<ConfigMap> FaultyCluster::GetConfigMap(const CallContext& context
 
 absl::StatusOr<Node> FaultyCluster::PatchNode(const CallContext& context, const PatchNodeParams& params) {
   next_->NoteSent(params);
+  if (!world_.unwritable.empty() && params.name == world_.unwritable) {
+    ++troubles_;
+    return absl::UnavailableError("503 this node cannot be written");
+  }
   return Write<absl::StatusOr<Node>>(context, Operation::kPatchNode, [next = next_, params](const CallContext& at) {
     return next->PatchNode(at, params);
   });

@@ -45,6 +45,8 @@ class FaultyCluster final : public ForwardingFacade {
   void Crash() { crashed_ = true; }
   // A watch has failed or lagged, so the cache has to come again without being told.
   bool TakeWatchTrouble() { return std::exchange(watch_trouble_, false); }
+  // How many calls have gone wrong.
+  std::int64_t troubles() const { return troubles_; }
   // I9: until when this replica may write, by its own clock; nullopt: always.
   void ObeyLease(absl::Duration renew_deadline) { renew_deadline_ = renew_deadline; }
 
@@ -104,6 +106,7 @@ class FaultyCluster final : public ForwardingFacade {
   const std::string name_;
   bool crashed_ = false;
   bool watch_trouble_ = false;
+  std::int64_t troubles_ = 0;
   absl::Time forbidden_until_ = absl::InfinitePast();
   absl::Status forbidden_ = absl::OkStatus();
   std::vector<Node> nodes_before_;

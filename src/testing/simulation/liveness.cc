@@ -41,14 +41,14 @@ absl::Duration TimeToConverge(const World& world) {
   return absl::Hours(3) + rounds * absl::Minutes(10);
 }
 
-std::string WhatIsNotDone(const World& world) {
+std::string WhatIsNotDone(const World& world, const std::string& left_out) {
   const std::string label = world.identity.StateLabel();
   std::set<std::string> served;
   for (const Pod& pod : world.cluster->daemon_set_pods(kDriverNs, kDriver)) {
     if (RevisionHash(pod) == world.hash && IsReady(pod)) served.insert(pod.node_name);
   }
   for (const Node& node : world.cluster->nodes()) {
-    if (!node.labels.contains("zone")) continue;
+    if (!node.labels.contains("zone") || node.name == left_out) continue;
     const auto state = node.labels.find(label);
     if (state == node.labels.end() || state->second != "upgrade-done") {
       return fmt::format("node {} is in {}", node.name, state == node.labels.end() ? "no state" : state->second);

@@ -13,8 +13,8 @@ namespace driverupgrade::inline v1::testing::internal {
 UpgradePolicy CalmPolicy(const World& world);
 // L1: how long it may take.
 absl::Duration TimeToConverge(const World& world);
-// L1, L3: a node that is not done, and how; empty if all are.
-std::string WhatIsNotDone(const World& world);
+// L1, L3: a node that is not done, and how; empty if all are, but for `left_out`.
+std::string WhatIsNotDone(const World& world, const std::string& left_out = {});
 // L2: a cordon or an annotation of ours that is left; empty if none is.
 std::string WhatIsLeft(const World& world);
 

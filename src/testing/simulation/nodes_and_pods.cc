@@ -201,6 +201,7 @@ class Templates final : public Actor {
   void Set(std::string hash) {
     world_.trace.Line("templates: {}", hash);
     world_.hash = std::move(hash);
+    world_.template_changed = world_.Now();
     world_.cluster->SetTemplate(kDriverNs, kDriver, world_.hash);
   }
 

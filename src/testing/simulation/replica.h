@@ -79,6 +79,8 @@ class Replica {
   // What this replica takes the policy for: another one if a defect is planted.
   UpgradePolicy Believed(UpgradePolicy policy) const;
   absl::Time Turn();
+  // L5, L6: what it says, if it knows all there is, now and then.
+  void CheckWhatItSays();
 
   World& world_;
   const Mutant* const mutant_;
@@ -95,6 +97,7 @@ class Replica {
   absl::Time turn_due_ = absl::InfiniteFuture();
   absl::Time trouble_until_ = absl::InfinitePast();
   absl::Duration turn_pause_ = absl::Seconds(1);
+  absl::Time next_check_ = absl::InfinitePast();
 };
 
 }  // namespace driverupgrade::inline v1::testing::internal

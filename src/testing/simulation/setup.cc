@@ -70,6 +70,29 @@ void DrawEvacuation(Random& random, UpgradePolicy& policy) {
   }
 }
 
+// Nothing that is there to delay nodes: what is measured is what the engine adds.
+void MakeLight(Setup& setup, bool faults) {
+  setup.light = true;
+  setup.policy = {.auto_upgrade = true,
+                  .max_parallel = std::clamp(setup.nodes / 10, 1, 5000),
+                  .max_unavailable = Percent{10},
+                  .drain = DrainPolicy{.timeout = absl::InfiniteDuration()}};
+  setup.policy.deadlines = {.pod_restart = absl::InfiniteDuration(), .validation = absl::InfiniteDuration()};
+  for (int i = 0; i < kFaultCount; ++i) {
+    const auto fault = static_cast<Fault>(i);
+    const bool call = fault <= Fault::kAppliedNoAnswer;
+    const bool watch = fault >= Fault::kWatchLost && fault <= Fault::kWatchExpired;
+    setup.faults[static_cast<std::size_t>(i)] = faults && (call || watch);
+  }
+  setup.call_faults_per_mille = 5;
+  setup.replicas = 1;
+  setup.cache = setup.election = setup.ledger = true;
+  setup.validation = setup.events = setup.hooks = false;
+  setup.latency_max = absl::ZeroDuration();
+  setup.watch_lag_max = absl::Milliseconds(50);
+  setup.poll_interval = absl::Minutes(1);
+}
+
 }  // namespace
 
 UpgradePolicy DrawPolicy(Random& random) {
@@ -120,6 +143,7 @@ Setup DrawSetup(std::uint64_t seed, const SimulationOptions& options) {
   setup.pause_max = random.Pick({absl::Seconds(20), absl::Minutes(1), absl::Minutes(4)});
 
   if (options.nodes) setup.nodes = *options.nodes;
+  if (options.light) MakeLight(setup, options.fault_percent > 0);
   for (const Fault fault : options.without) setup.faults[static_cast<std::size_t>(fault)] = false;
   // Two leaders need a second replica that does not ask the election.
   if (setup.Has(Fault::kStall) && setup.replicas > 1 && two_leaders) setup.election = false;

@@ -2,6 +2,7 @@
 #ifndef DRIVERUPGRADE_SRC_TESTING_SIMULATION_SETUP_H_
 #define DRIVERUPGRADE_SRC_TESTING_SIMULATION_SETUP_H_
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <string>
@@ -26,6 +27,8 @@ struct Setup {
   bool validation = false;
   bool events = false;
   bool hooks = false;
+  // See SimulationOptions.
+  bool light = false;
   // Every call takes up to that long.
   absl::Duration latency_max = absl::ZeroDuration();
   // Before a cache hears of a change.
@@ -37,10 +40,18 @@ struct Setup {
   absl::Duration pause_max = absl::Minutes(2);
 
   bool Has(Fault fault) const { return faults[static_cast<std::size_t>(fault)]; }
+  bool AnyFault() const { return std::find(faults.begin(), faults.end(), true) != faults.end(); }
   // I1 is claimed for one leader that does not crash, whose lists are consistent, or with a ledger.
   bool BudgetIsClaimed() const;
+  // Several replicas may write, as none asks an election.
+  bool SeveralLeaders() const { return replicas > 1 && !election; }
   std::string Describe() const;
 };
+
+// What a node takes of a rollout in the light mode: its workload ends, the old driver ends, the new one starts.
+inline constexpr absl::Duration kLightWorkloadStop = absl::Seconds(40);
+inline constexpr absl::Duration kLightDriverStop = absl::Seconds(20);
+inline constexpr absl::Duration kLightDriverStart = absl::Seconds(180);
 
 Setup DrawSetup(std::uint64_t seed, const SimulationOptions& options);
 UpgradePolicy DrawPolicy(Random& random);

@@ -7,6 +7,7 @@
 
 #include "fmt/format.h"
 #include "testing/simulation/actors.h"
+#include "testing/simulation/bad_node.h"
 #include "testing/simulation/liveness.h"
 #include "testing/simulation/replica.h"
 #include "testing/simulation/world.h"
@@ -38,8 +39,12 @@ class Simulation {
 
   SimulationResult Run() {
     const absl::Time begin = world_.Now();
-    RunFor(world_.setup.chaos);
-    if (!world_.Broken()) Calm();
+    if (world_.setup.light) {
+      Rollout();
+    } else {
+      RunFor(world_.setup.chaos);
+      if (!world_.Broken()) Calm();
+    }
     world_.result.virtual_time = world_.Now() - begin;
     return Finish();
   }
@@ -140,9 +145,27 @@ class Simulation {
     if (++steps_ > kStepsPerSecondMax) world_.checker->Fail("I13", "a replica does not come to rest");
   }
 
+  // From the new template until every node is done, with what faults there are.
+  void Rollout() {
+    const int nodes = world_.setup.nodes;
+    const int rounds = (nodes + *world_.policy.max_parallel - 1) / *world_.policy.max_parallel;
+    world_.result.ideal = rounds * (kLightWorkloadStop + kLightDriverStop + kLightDriverStart);
+    RunFor(absl::Minutes(1));
+    const absl::Time limit = world_.Now() + 3 * world_.result.ideal;
+    while (!world_.Broken() && (world_.checker->AnyOpen() || !WhatIsNotDone(world_).empty())) {
+      if (world_.Now() >= limit) world_.checker->Fail("L1", "not done in time: " + WhatIsNotDone(world_));
+      RunFor(absl::Seconds(1));
+    }
+    world_.result.makespan = world_.Now() - world_.template_changed;
+    world_.chaos = false;
+    world_.checker->set_disturbed(false);
+    if (!world_.Broken()) Rest();
+  }
+
   void Calm() {
     world_.trace.Line("--- calm");
     world_.chaos = false;
+    world_.checker->set_disturbed(world_.setup.SeveralLeaders());
     while (late_.due() != absl::InfiniteFuture()) late_.SendNext();
     // The administrator comes after those whose doings he tidies up.
     for (auto actor = actors_.rbegin(); actor != actors_.rend(); ++actor) (*actor)->Mend();
@@ -182,14 +205,12 @@ class Simulation {
     const std::int64_t writes = world_.writes;
     RunFor(absl::Minutes(20));
     if (world_.Broken()) return;
-    if (world_.writes != writes) {
-      world_.checker->Fail(
-          "I12", fmt::format("{} writes to a cluster in which nothing is to be done", world_.writes - writes));
-    }
+    world_.checker->CheckRest(writes, world_.writes);
     if (std::string left = WhatIsNotDone(world_); !left.empty())
       world_.checker->Fail("L1", "done, but not for good: " + left);
     if (std::string left = WhatIsLeft(world_); !left.empty()) world_.checker->Fail("L2", left);
-    if (std::string wrong = WrongTotals(); !wrong.empty()) world_.checker->Fail("L6", wrong);
+    CheckTotals();
+    if (!world_.Broken()) OneBadNode();
     for (const auto& replica : replicas_) replica->Stop();
     const std::optional<Lease> lease = world_.cluster->lease(kDriverNs, "driver-upgrade");
     if (lease && !lease->holder.empty()) {
@@ -197,18 +218,35 @@ class Simulation {
     }
   }
 
-  // L6: what a replica that leads reports is what is.
-  std::string WrongTotals() const {
-    int nodes = 0;
-    for (const Node& node : world_.cluster->nodes()) nodes += node.labels.contains("zone");
+  // L6, of what a replica that leads reports.
+  void CheckTotals() {
     for (const auto& replica : replicas_) {
       if (replica->controller() == nullptr) continue;
       const ControllerStatus status = replica->controller()->status();
-      if (!status.leading || (status.totals.done == nodes && status.totals.in_progress == 0)) continue;
-      return fmt::format("{} of {} nodes are reported done, {} in progress, though all are done", status.totals.done,
-                         nodes, status.totals.in_progress);
+      if (status.leading) world_.checker->CheckTotals(status.totals);
     }
-    return "";
+  }
+
+  // L4: one node that never gets done takes no more than its slot from the others.
+  void OneBadNode() {
+    const std::optional<BadNode> bad = BadNode::Draw(world_);
+    if (!bad) return;
+    world_.result.bad_node = true;
+    bad->LeaveOut();
+    const absl::Duration alone = TimeOfOthers(*bad, "rev-alone", absl::Hours(12));
+    bad->MakeBad();
+    world_.checker->CheckDelay(
+        alone, TimeOfOthers(*bad, "rev-bad-node", InvariantChecker::MayTakeBesideBadNode(alone) + absl::Minutes(1)));
+  }
+
+  absl::Duration TimeOfOthers(const BadNode& bad, const std::string& hash, absl::Duration limit) {
+    const absl::Time began = world_.Now();
+    world_.hash = hash;
+    world_.cluster->SetTemplate(kDriverNs, kDriver, hash);
+    while (!world_.Broken() && world_.Now() - began < limit && !WhatIsNotDone(world_, bad.name()).empty()) {
+      RunFor(absl::Seconds(10));
+    }
+    return world_.Now() - began;
   }
 
   SimulationResult Finish() {

@@ -9,7 +9,8 @@
 namespace driverupgrade::inline v1::testing::internal {
 namespace {
 
-FakeClusterOptions ClusterOptions(std::uint64_t seed) {
+FakeClusterOptions ClusterOptions(std::uint64_t seed, bool light) {
+  if (light) return {.keep_journal = false, .watches_follow = false};
   Random random(seed, "cluster");
   return {.template_delay = random.Pick({absl::ZeroDuration(), absl::Milliseconds(200), absl::Seconds(5)}),
           .controller_delay = random.Pick({absl::ZeroDuration(), absl::Milliseconds(100), absl::Seconds(2)}),
@@ -18,7 +19,22 @@ FakeClusterOptions ClusterOptions(std::uint64_t seed) {
           .watches_follow = false};
 }
 
+void AddLightPods(World& world) {
+  FakeCluster& cluster = *world.cluster;
+  cluster.AddDaemonSet({.ns = kDriverNs,
+                        .name = kDriver,
+                        .labels = {{"app", kDriver}},
+                        .node_selector = {{"zone", "a"}},
+                        .hash = world.hash,
+                        .behavior = {.start_delay = kLightDriverStart, .stop_delay = kLightDriverStop}});
+  cluster.AddWorkload({.ns = kWorkloadNs,
+                       .name = "web",
+                       .replicas = world.setup.nodes,
+                       .behavior = {.start_delay = absl::Seconds(5), .stop_delay = kLightWorkloadStop}});
+}
+
 void AddPods(World& world, Random& random) {
+  if (world.setup.light) return AddLightPods(world);
   FakeCluster& cluster = *world.cluster;
   cluster.AddDaemonSet({.ns = kDriverNs,
                         .name = kDriver,
@@ -56,7 +72,7 @@ World::World(std::uint64_t the_seed, const SimulationOptions& the_options)
       options(the_options),
       setup(DrawSetup(seed, options)),
       clock(std::make_shared<FakeClock>()),
-      cluster(std::make_shared<FakeCluster>(clock, ClusterOptions(seed))),
+      cluster(std::make_shared<FakeCluster>(clock, ClusterOptions(seed, setup.light))),
       identity(*DriverIdentity::Create("nvidia.com", "gpu")),
       other_identity(*DriverIdentity::Create(kOtherDomain, kOtherDriver)),
       driver_labels(LabelSelector::FromMatchLabels({{"app", kDriver}})),
@@ -77,10 +93,12 @@ World::World(std::uint64_t the_seed, const SimulationOptions& the_options)
                           .check_budget = setup.BudgetIsClaimed(),
                           .check_pacing = !setup.Has(Fault::kClockSkew),
                           .check_evacuation = !setup.Has(Fault::kStaleRead)};
+  if (setup.validation) checks.validation = LabelSelector::FromMatchLabels({{"app", "validator"}});
   if (setup.hooks) {
     checks.uses_driver = [](const Pod& pod) { return pod.labels.contains("uses"); };
   }
   checker = std::make_unique<InvariantChecker>(cluster, std::move(checks));
+  checker->set_disturbed(true);
 }
 
 std::string World::NodeName(int number) const { return fmt::format("node-{:04}", number); }

@@ -56,12 +56,15 @@ struct World {
   bool chaos = true;
   // F26: until then nobody reaches the API server.
   absl::Time outage_until = absl::InfinitePast();
+  // L4: patches of this node fail.
+  std::string unwritable;
   // Requests of engines that reached the cluster: patches, evictions, deletions.
   std::int64_t writes = 0;
   int nodes_made = 0;
   // Of the driver: what the DaemonSet is to have.
   std::string hash = "rev-1";
   int hashes_made = 1;
+  absl::Time template_changed = absl::InfiniteFuture();
 
   // Lets time pass for everybody but the replica that asks; set by the simulation.
   std::function<void(absl::Duration)> elapse;

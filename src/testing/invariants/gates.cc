@@ -1,0 +1,189 @@
+// What a replica says of the nodes: that each which is not done has one reason for it, a true one (L5), and the totals (L6).
+#include <algorithm>
+#include <set>
+#include <string_view>
+
+#include "fmt/format.h"
+#include "testing/invariants/checker_impl.h"
+
+namespace driverupgrade::inline v1::testing {
+
+using internal::IsBusy;
+using internal::StateOf;
+
+namespace {
+
+template <class F>
+bool Any(const std::vector<Pod>& pods, F predicate) {
+  return std::any_of(pods.begin(), pods.end(), predicate);
+}
+
+// By its label, whether or not it has cordoned the node yet.
+bool OtherDriverIsUpgraded(const Node& node, const internal::Keys& keys) {
+  return std::any_of(node.labels.begin(), node.labels.end(), [&](const auto& label) {
+    if (label.first == keys.state || !label.first.ends_with("-driver-upgrade-state")) return false;
+    const auto state = ParseUpgradeState(label.second);
+    return state && *state != UpgradeState::kUnknown && *state != UpgradeState::kDone;
+  });
+}
+
+bool IsDone(const std::optional<UpgradeState>& state) { return state == UpgradeState::kDone; }
+
+}  // namespace
+
+// Whether the writer has asked the pod to go.
+bool InvariantChecker::Impl::Asked(const Writer& who, const Pod& pod) const {
+  return asked_.contains({who.name, pod.ref.uid});
+}
+
+// Why a node that could start does not: nodes that are under way, or might be by what the replica has sent or was granted.
+bool InvariantChecker::Impl::BudgetIsOut(const Writer& who, GateReason reason, const Plan& plan, int more) const {
+  const UpgradePolicy& its_policy = PolicyOf(&who);
+  if (reason == GateReason::kMaxParallel) return its_policy.max_parallel && slots_ + more >= *its_policy.max_parallel;
+  return its_policy.max_unavailable &&
+         unavailable_ + more >= ScaledLimit(*its_policy.max_unavailable, plan.totals.total);
+}
+
+// While the node is evacuated: some pod on it is as the gate says.
+bool InvariantChecker::Impl::IsHeldByPods(const Writer& who, const Node& node, GateReason reason) const {
+  const UpgradePolicy& its_policy = PolicyOf(&who);
+  const std::vector<Pod> pods = cluster->pods_on(node.name);
+  const auto asked = [&](const Pod& pod) { return pod.deletion_timestamp || Asked(who, pod); };
+  switch (reason) {
+    case GateReason::kJobs: {
+      const auto& jobs = its_policy.wait_for_completion;
+      return jobs &&
+             Any(pods, [&](const Pod& pod) { return jobs->pod_selector.Matches(pod.labels) && !IsFinished(pod); });
+    }
+    // What the server answered then may be otherwise by now: nobody follows budgets.
+    case GateReason::kPodsTerminating:
+    case GateReason::kDisruptionBudget:
+    case GateReason::kSeveralBudgets: return Any(pods, asked);
+    // It may have been refused on its way.
+    case GateReason::kEvictionRefused:
+      return Any(pods, [&](const Pod& pod) { return WhyNotToRemove(pod, its_policy, /*by_deletion=*/false).empty(); });
+    case GateReason::kUndeletablePods:
+      return Any(pods, [&](const Pod& pod) {
+        return !Stays(pod) && !IsFinished(pod) && !WhyNotToRemove(pod, its_policy, /*by_deletion=*/false).empty();
+      });
+    default: return false;
+  }
+}
+
+bool InvariantChecker::Impl::IsHeldByDriver(const Node& node, GateReason reason) const {
+  std::vector<Pod> pods = cluster->pods_on(node.name);
+  const bool validated =
+      Any(pods, [&](const Pod& pod) { return options.validation.Matches(pod.labels) && IsReady(pod); });
+  std::erase_if(pods, [&](const Pod& pod) { return !IsDriverPod(pod); });
+  switch (reason) {
+    case GateReason::kDriverPodMissing: return pods.empty();
+    case GateReason::kDriverPodNotReady: return Any(pods, [](const Pod& pod) { return !IsReady(pod); });
+    case GateReason::kDriverPodTerminating:
+      return Any(pods, [&](const Pod& pod) {
+        const auto restart = node.annotations.find(keys.restart_pod);
+        const bool asked_for = restart != node.annotations.end() && restart->second == pod.ref.uid;
+        return pod.deletion_timestamp || ControllerOf(pod) == nullptr || RevisionHash(pod) != newest_hash_ || asked_for;
+      });
+    case GateReason::kRevisionUnknown: {
+      const std::vector<DaemonSet> all = cluster->daemon_sets();
+      const auto unobserved = [](const DaemonSet& one) { return one.observed_generation != one.generation; };
+      return std::any_of(all.begin(), all.end(), unobserved) || Any(pods, [&](const Pod& pod) {
+               const OwnerReference* owner = ControllerOf(pod);
+               return RevisionHash(pod).empty() || owner == nullptr ||
+                      std::none_of(all.begin(), all.end(), [&](const DaemonSet& one) { return one.uid == owner->uid; });
+             });
+    }
+    case GateReason::kValidation: return options.validation.empty() || !validated;
+    default: return false;
+  }
+}
+
+// Whether it is so at the server, as far as anything there shows it.
+bool InvariantChecker::Impl::IsTrue(const Writer& who, const Node& node, const Gate& gate, const Plan& plan,
+                                    int more) const {
+  const UpgradePolicy& its_policy = PolicyOf(&who);
+  const std::optional<UpgradeState> state = StateOf(node, keys);
+  const auto label = node.labels.find(keys.skip);
+  switch (gate.reason) {
+    case GateReason::kMaxParallel:
+    case GateReason::kMaxUnavailable: return BudgetIsOut(who, gate.reason, plan, more);
+    case GateReason::kMaxFailures: return its_policy.failure_policy && failed_ > 0;
+    case GateReason::kPaused: return its_policy.paused;
+    case GateReason::kFrozen: return !its_policy.auto_upgrade;
+    // It waits for another try if the ledger could not be read or written.
+    case GateReason::kLedger: return gate.not_before || !granted_.contains(node.uid + " " + node.resource_version);
+    case GateReason::kSkipLabel: return label != node.labels.end() && label->second == "true";
+    case GateReason::kCordoned: return node.unschedulable && its_policy.cordoned_nodes == CordonedNodes::kIgnore;
+    case GateReason::kOtherDriver: return internal::OtherDriverAtWork(node, keys) || OtherDriverIsUpgraded(node, keys);
+    case GateReason::kUnsettled: return attempts_.contains({who.name, node.uid});
+    case GateReason::kUnknownState: return !state;
+    case GateReason::kUnhandledState:
+    case GateReason::kMaintenance:
+      return state == UpgradeState::kNodeMaintenanceRequired || state == UpgradeState::kPostMaintenanceRequired ||
+             node.annotations.contains(keys.requestor_mode);
+    case GateReason::kHook: return options.uses_driver != nullptr;
+    case GateReason::kSafeLoad: return node.annotations.contains(keys.safe_load);
+    case GateReason::kFailed: return state == UpgradeState::kFailed;
+    case GateReason::kPodsUnknown: return internal::WillBeCordoned(state);
+    case GateReason::kJobs:
+    case GateReason::kPodsTerminating:
+    case GateReason::kDisruptionBudget:
+    case GateReason::kSeveralBudgets:
+    case GateReason::kEvictionRefused:
+    case GateReason::kUndeletablePods: return IsHeldByPods(who, node, gate.reason);
+    case GateReason::kDriverPodMissing:
+    case GateReason::kDriverPodTerminating:
+    case GateReason::kDriverPodNotReady:
+    case GateReason::kRevisionUnknown:
+    case GateReason::kValidation: return IsHeldByDriver(node, gate.reason);
+  }
+  return false;
+}
+
+void InvariantChecker::Impl::CheckGates(const Writer& who, const Plan& plan) {
+  std::map<std::string_view, const NodeGate*> gates;
+  for (const NodeGate& gate : plan.gates) {
+    if (!gates.emplace(gate.node, &gate).second) Fail("L5", fmt::format("node {} has two gates", gate.node));
+  }
+  std::set<std::string_view> moving;
+  for (const NodePlan& node : plan.nodes) {
+    if (!node.empty()) moving.insert(node.node);
+  }
+  // Nodes that might be under way by what was sent or granted.
+  int more = grants_;
+  for (const NodePlan& node : plan.nodes) more += !node.path.empty();
+  for (const NodeGate& gate : plan.gates) more += gate.gate.reason == GateReason::kUnsettled;
+  for (const auto& [name, truth] : nodes) {
+    const auto gate = gates.find(name);
+    if (moving.contains(name) || (gate == gates.end() && IsDone(truth.state))) continue;
+    if (gate == gates.end()) {
+      // One that carries no label yet may not be ours at all.
+      if (truth.has_label) Fail("L5", fmt::format("node {} is not done, and nothing says why", name));
+      continue;
+    }
+    const std::optional<Node> node = cluster->node(name);
+    if (IsTrue(who, *node, gate->second->gate, plan, more)) continue;
+    Fail("L5", fmt::format("node {} is said to wait for {} ({}), which is not so", name,
+                           ToString(gate->second->gate.reason), gate->second->gate.detail));
+  }
+}
+
+void InvariantChecker::Impl::CheckTotals(const Tally& totals) {
+  int done = 0;
+  int pending = 0;
+  int in_progress = 0;
+  for (const auto& [name, truth] : nodes) {
+    done += IsDone(truth.state);
+    pending += truth.state == UpgradeState::kUpgradeRequired;
+    in_progress += IsBusy(truth.state);
+  }
+  if (totals.done == done && totals.pending == pending && totals.in_progress == in_progress &&
+      totals.failed == failed_) {
+    return;
+  }
+  Fail("L6", fmt::format(
+                 "{} nodes are reported done, {} pending, {} in progress, {} failed, where {}, {}, {} and {} are",
+                 totals.done, totals.pending, totals.in_progress, totals.failed, done, pending, in_progress, failed_));
+}
+
+}  // namespace driverupgrade::inline v1::testing

@@ -1,0 +1,97 @@
+#include "coverage.h"
+
+#include <set>
+
+#include "fmt/format.h"
+#include "transitions/transition_table.h"
+
+namespace driverupgrade::tests {
+namespace {
+
+using testing::Fault;
+using testing::kFaultCount;
+
+constexpr std::int64_t kFaultTimesMin = 100;
+
+/// Transitions that the modes which are simulated cannot make, and why.
+const std::map<std::pair<UpgradeState, UpgradeState>, std::string>& UnreachableEdges() {
+  static const std::map<std::pair<UpgradeState, UpgradeState>, std::string> edges = {
+      {{UpgradeState::kUpgradeRequired, UpgradeState::kNodeMaintenanceRequired}, "requestor mode is not simulated"},
+      {{UpgradeState::kNodeMaintenanceRequired, UpgradeState::kUpgradeRequired}, "requestor mode is not simulated"},
+      {{UpgradeState::kNodeMaintenanceRequired, UpgradeState::kPodRestartRequired}, "requestor mode is not simulated"},
+      {{UpgradeState::kUpgradeRequired, UpgradeState::kPodRestartRequired}, "no restart-only predicate is simulated"},
+  };
+  return edges;
+}
+
+/// Gates that they do not come by, and why.
+const std::map<GateReason, std::string>& UnreachableGates() {
+  static const std::map<GateReason, std::string> gates = {
+      {GateReason::kMaintenance, "requestor mode is not simulated"},
+      {GateReason::kUnhandledState, "only the states of requestor mode, which nobody enters"},
+      {GateReason::kUndeletablePods,
+       "only for a pod that may not go and came in the moment between the evacuation and the restart"},
+  };
+  return gates;
+}
+
+constexpr GateReason kLastGate = GateReason::kFailed;
+
+std::string NameOf(UpgradeState from, UpgradeState to) { return fmt::format("{} -> {}", ToString(from), ToString(to)); }
+
+}  // namespace
+
+void Add(const testing::SimulationResult& result, Totals& totals) {
+  if (result.violation) {
+    totals.failed.push_back(result.seed);
+  } else {
+    ++totals.passed;
+  }
+  for (std::size_t i = 0; i < totals.faults.size(); ++i) totals.faults[i] += result.faults[i];
+  for (const auto& [edge, count] : result.edges) totals.edges[edge] += count;
+  for (const auto& [gate, count] : result.gates) totals.gates[gate] += count;
+  totals.checks_of_gates += result.checks_of_gates;
+  totals.bad_nodes += result.bad_node;
+  totals.upgrades += result.upgrades;
+  totals.passes += result.passes;
+  totals.calls += result.calls;
+  totals.virtual_hours += absl::ToDoubleHours(result.virtual_time);
+}
+
+void PrintCoverage(const Totals& totals) {
+  fmt::print("\n| fault | times |\n|---|---|\n");
+  for (int i = 0; i < kFaultCount; ++i) {
+    fmt::print("| {} | {} |\n", ToString(static_cast<Fault>(i)), totals.faults[static_cast<std::size_t>(i)]);
+  }
+  fmt::print("\n| transition | times |\n|---|---|\n");
+  for (const auto& [edge, count] : totals.edges) fmt::print("| {} | {} |\n", NameOf(edge.first, edge.second), count);
+  fmt::print("\n| gate | times |\n|---|---|\n");
+  for (const auto& [gate, count] : totals.gates) fmt::print("| {} | {} |\n", ToString(gate), count);
+  fmt::print("\n{} times all gates and totals were compared with the cluster (L5, L6); {} bad nodes (L4)\n\n",
+             totals.checks_of_gates, totals.bad_nodes);
+}
+
+std::vector<std::string> MissingCoverage(const Totals& totals) {
+  std::vector<std::string> missing;
+  for (int i = 0; i < kFaultCount; ++i) {
+    const std::int64_t times = totals.faults[static_cast<std::size_t>(i)];
+    if (times >= kFaultTimesMin) continue;
+    missing.push_back(fmt::format("fault {}: {} times", ToString(static_cast<Fault>(i)), times));
+  }
+  std::set<std::pair<UpgradeState, UpgradeState>> edges;
+  for (const Transition& transition : kTransitions) edges.emplace(transition.from, transition.to);
+  for (const auto& edge : edges) {
+    if (totals.edges.contains(edge) || UnreachableEdges().contains(edge)) continue;
+    missing.push_back("transition " + NameOf(edge.first, edge.second));
+  }
+  for (int i = 0; i <= static_cast<int>(kLastGate); ++i) {
+    const auto gate = static_cast<GateReason>(i);
+    if (totals.gates.contains(gate) || UnreachableGates().contains(gate)) continue;
+    missing.push_back(fmt::format("gate {}", ToString(gate)));
+  }
+  if (totals.checks_of_gates == 0) missing.emplace_back("L5, L6: no replica was asked what it says");
+  if (totals.bad_nodes == 0) missing.emplace_back("L4: there was no bad node");
+  return missing;
+}
+
+}  // namespace driverupgrade::tests

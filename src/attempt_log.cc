@@ -60,6 +60,10 @@ bool IsNewerVersion(std::string_view a, std::string_view b) {
   return a.size() != b.size() ? a.size() > b.size() : a > b;
 }
 
+bool IsOlderVersion(std::string_view a, std::string_view b) {
+  return IsDecimal(a) && IsDecimal(b) && IsNewerVersion(b, a);
+}
+
 bool IsSettled(const PatchAttempt& attempt, const Node& node) {
   if (!attempt.outcome) return false;
   // A clear refusal of the last try does not settle an unclear one before it at the same version.

@@ -94,7 +94,7 @@ class WatchCache::Impl {
     Follow<Node>("nodes", {}, &ClusterReader::WatchNodes,
                  {[this](auto nodes) { store_.NodesListed(std::move(nodes)); },
                   [this](auto node) { store_.NodeChanged(std::move(node)); },
-                  [this](const auto& node) { store_.NodeDeleted(node); }});
+                  [this](const auto& node) { store_.NodeDeleted(node); }, [this] { store_.NodesSetBack(); }});
     Follow<Pod>("pods", {.list = false}, &ClusterReader::WatchPods,
                 {[this](const auto&) { store_.PodsBegin(); }, [this](const auto& pod) { store_.PodChanged(pod); },
                  [this](const auto& pod) { store_.PodDeleted(pod); }});

@@ -45,7 +45,7 @@ class IncrementalPass {
   const IncrementalPlanner& planner() const { return planner_; }
 
  private:
-  void NoteChanges(absl::Time now);
+  void NoteChanges(absl::Time now, AttemptLog& log);
   void TouchManaged();
   Plan Advance(absl::Time now);
   absl::Status ReadDriver(const CallContext& context);

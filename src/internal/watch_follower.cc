@@ -29,12 +29,14 @@ absl::Time WatchFollower::Watch(const CallContext& context) {
   const auto thousandths = static_cast<int>(Hash(name_, round_++) % 1000);
   const absl::Duration timeout = options_.watch_timeout * (1000 + thousandths) / 1000;
   told_ = false;
+  bool broken = false;  // who breaks a watch may have set the cluster back
   {
     const std::lock_guard lock(mutex_);
     began_ = began;
+    broken = !error_.ok();
   }
   const absl::Time deadline = std::min(context.deadline, began + timeout + kWatchSlack);
-  const absl::Status ended = Call({.deadline = deadline, .stop = context.stop}, timeout);
+  const absl::Status ended = Call({.deadline = deadline, .stop = context.stop}, timeout, broken);
   const absl::Time now = options_.clock->Now();
   const bool worked = ended.ok() && (told_ || now - began >= kShortestWatch);
   {

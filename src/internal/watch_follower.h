@@ -15,6 +15,7 @@
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
+#include "driverupgrade/attempt_log.h"
 #include "driverupgrade/cluster_facade.h"
 #include "driverupgrade/watch_cache.h"
 
@@ -37,7 +38,8 @@ class WatchFollower {
   absl::Status Health(absl::Duration patience) const;
 
  protected:
-  virtual absl::Status Call(const CallContext& context, absl::Duration timeout) = 0;
+  // `verify`: see WatchParams.
+  virtual absl::Status Call(const CallContext& context, absl::Duration timeout, bool verify) = 0;
   virtual void BeginAnew() = 0;
   // The cluster has no such kind. Whether that is as good as an empty collection.
   virtual bool TakeAsEmpty() = 0;
@@ -75,6 +77,8 @@ struct WatchTarget {
   std::function<void(std::vector<T>)> on_list;
   std::function<void(T)> on_change;
   std::function<void(const T&)> on_delete;
+  // What was told so far is of a time that has not come yet; a list follows.
+  std::function<void()> on_set_back = nullptr;
 };
 
 template <typename T>
@@ -91,8 +95,9 @@ class WatchFollowerOf final : public WatchFollower, private WatchSink<T> {
         target_(std::move(target)) {}
 
  private:
-  absl::Status Call(const CallContext& context, absl::Duration timeout) override {
+  absl::Status Call(const CallContext& context, absl::Duration timeout, bool verify) override {
     params_.timeout = timeout;
+    params_.verify = verify;
     // The sink moves it on while the call runs.
     const WatchParams params = params_;
     return (cluster_.get()->*method_)(context, params, *this);
@@ -104,7 +109,9 @@ class WatchFollowerOf final : public WatchFollower, private WatchSink<T> {
   }
 
   bool OnList(std::vector<T> objects, std::string_view at) override {
+    if (target_.on_set_back && IsOlderVersion(at, reached_)) target_.on_set_back();
     target_.on_list(std::move(objects));
+    reached_ = std::string(at);
     params_.resource_version = std::string(at);
     NotePresent();
     NoteListed();
@@ -121,7 +128,8 @@ class WatchFollowerOf final : public WatchFollower, private WatchSink<T> {
   bool OnBookmark(std::string_view at) override { return Reached(at); }
 
   bool Reached(std::string_view at) {
-    params_.resource_version = std::string(at);
+    reached_ = std::string(at);
+    params_.resource_version = reached_;
     NoteProgress();
     return true;
   }
@@ -129,6 +137,7 @@ class WatchFollowerOf final : public WatchFollower, private WatchSink<T> {
   const std::shared_ptr<ClusterReader> cluster_;
   const Method method_;
   WatchParams params_;
+  std::string reached_;
   const WatchTarget<T> target_;
 };
 

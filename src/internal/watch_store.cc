@@ -100,6 +100,14 @@ void WatchStore::NodesListed(std::vector<Node> nodes) {
   }
 }
 
+void WatchStore::NodesSetBack() {
+  Notice notice(*this);
+  std::vector<std::string> names;
+  for (const auto& [name, node] : *nodes_) names.push_back(name);
+  for (const std::string& name : names) DropNode(name, notice);
+  for (Driver& driver : drivers_) driver.changes.set_back = true;
+}
+
 void WatchStore::NodeChanged(Node node) {
   Notice notice(*this);
   PutNode(std::move(node), notice);

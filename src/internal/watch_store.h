@@ -25,6 +25,8 @@ class WatchStore {
 
   // Nodes are of concern to all drivers; what else there is, to one.
   void NodesListed(std::vector<Node> nodes);
+  // Of what is stored, nothing has happened yet. A list follows.
+  void NodesSetBack();
   void NodeChanged(Node node);
   void NodeDeleted(const Node& node);
   // As the answer to a write has it. It may come after the watch has told of something newer, or of the node's end.

@@ -93,6 +93,7 @@ struct FakeCluster::Impl {
   std::mutex mutex;
   // Guarded by mutex.
   internal::Model model;
+  std::optional<internal::Model> backup;
   internal::FaultQueue faults;
   Hooks hooks;
   std::vector<RecordEventParams> events;

@@ -130,6 +130,8 @@ class Model {
     return std::get<ObjectLog<T>>(logs_);
   }
   void CompactLog();
+  /// Nothing has happened since `backup`, but for the names that were given out.
+  void SetBackTo(const Model& backup);
 
   Node AddNode(Node node);
   Pod AddPod(Pod pod, const PodBehavior& behavior);
@@ -270,7 +272,7 @@ class Model {
   bool MaySchedule(const MaintenanceRecord& record) const;
   std::optional<std::vector<PodRef>> PodsToDrain(const NodeMaintenance& object) const;
 
-  const FakeClusterOptions options_;
+  FakeClusterOptions options_;
   ChangeObserver observer_;
   absl::Time now_ = absl::UnixEpoch();
   std::int64_t revision_ = kFirstRevision;

@@ -86,6 +86,16 @@ std::string Model::OwnerUid(const std::string& ns, const OwnerReference& owner) 
   return uid;
 }
 
+void Model::SetBackTo(const Model& backup) {
+  const std::int64_t uids = uid_count_;
+  const std::int64_t names = name_count_;
+  ChangeObserver observer = std::move(observer_);
+  *this = backup;
+  uid_count_ = uids;
+  name_count_ = names;
+  observer_ = std::move(observer);
+}
+
 void Model::CompactLog() {
   std::apply([&](auto&... log) { (log.Compact(revision_), ...); }, logs_);
 }

@@ -161,6 +161,9 @@ std::optional<absl::Status> FakeCluster::Impl::BeginWatch(Feed<T>& feed, Call& c
   if (error != std::errc() || rest != version.data() + version.size()) {
     return absl::InvalidArgumentError(fmt::format("invalid resource version: \"{}\"", version));
   }
+  if (feed.revision > model.revision() && feed.params.verify) {
+    return absl::OutOfRangeError(fmt::format("the cluster was set back to {}, before {}", model.revision(), version));
+  }
   if (feed.revision > model.revision()) {
     return absl::UnavailableError(
         fmt::format("too large resource version: {}, current: {}", version, model.revision()));
@@ -294,6 +297,20 @@ void FakeCluster::BreakWatches(const absl::Status& status) {
     impl_->break_status = status;
   });
   impl_->bell->Ring();
+}
+
+void FakeCluster::BackUp() {
+  impl_->With([&](Model& model) { impl_->backup.emplace(model); });
+}
+
+bool FakeCluster::RestoreBackup() {
+  return impl_->With([&](Model& model) {
+    if (!impl_->backup) return false;
+    model.SetBackTo(*impl_->backup);
+    ++impl_->break_number;
+    impl_->break_status = absl::UnavailableError("the API server has gone");
+    return true;
+  });
 }
 
 void FakeCluster::PauseWatches() {

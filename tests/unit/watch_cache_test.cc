@@ -106,6 +106,7 @@ class Scripted final : public internal::WatchFollower {
       : WatchFollower("nodes", options, [] {}), clock_(clock) {}
 
   int anew = 0;
+  bool verified = false;
   Round next = {};
   absl::Duration Pause() {
     const absl::Time again = Watch({});
@@ -113,7 +114,8 @@ class Scripted final : public internal::WatchFollower {
   }
 
  private:
-  absl::Status Call(const CallContext&, absl::Duration) override {
+  absl::Status Call(const CallContext&, absl::Duration, bool verify) override {
+    verified = verify;
     if (next.lists) NoteListed();
     if (next.tells) NoteProgress();
     clock_.Advance(next.lives);
@@ -154,6 +156,21 @@ TEST_CASE("A17: a watch that fails again and again comes later and later, within
   }
   for (int i = 0; i < 10; ++i) before = world.follower.Pause();
   CHECK(before < absl::Seconds(34));
+}
+
+TEST_CASE("Whoever broke a watch may have set the cluster back: where to go on is verified then, and only then") {
+  FollowerWorld world;
+  world.follower.next = {.tells = true};
+  world.follower.Pause();
+  CHECK_FALSE(world.follower.verified);
+  world.follower.next = {.status = absl::UnavailableError("reset"), .tells = true};
+  world.follower.Pause();
+  CHECK_FALSE(world.follower.verified);
+  world.follower.next = {.tells = true};
+  world.follower.Pause();
+  CHECK(world.follower.verified);
+  world.follower.Pause();
+  CHECK_FALSE(world.follower.verified);
 }
 
 TEST_CASE("A list that is followed by 410 each time is asked for less and less often") {

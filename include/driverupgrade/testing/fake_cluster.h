@@ -199,6 +199,10 @@ class FakeCluster final : public ClusterFacade {
   void SendBookmarks();
   /// All running watches end with `status` (OK: in good order, as by timeout); what they have not given is left out.
   void BreakWatches(const absl::Status& status);
+  /// Keeps everything as it is now, and sets the cluster back to it: versions come a second time, UIDs do not. All running
+  /// watches break. Changes by RestoreBackup are not observed. False: there is no backup.
+  void BackUp();
+  bool RestoreBackup();
   /// No watch gives changes or bookmarks until resumed, as one of an API server that lags behind. Lists are given.
   void PauseWatches();
   void ResumeWatches();

@@ -32,10 +32,6 @@ struct WatchParams {
   /// False: begins anew without reading the objects that exist; OnList then has none, and says from where on changes
   /// follow.
   bool list = true;
-  /// Goes on only if the cluster is at `resource_version` already; otherwise it was set back to an earlier state, as by a
-  /// restored backup, and the error is OutOfRange. Costs a request. Without it the server says nothing until it is there
-  /// again.
-  bool verify = false;
   /// After so long the server ends the watch (A15). The deadline of the context should lie further.
   absl::Duration timeout = absl::Minutes(5);
 };

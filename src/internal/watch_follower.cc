@@ -15,8 +15,9 @@ constexpr absl::Duration kWatchSlack = absl::Seconds(30);
 constexpr absl::Duration kQuiet = absl::Seconds(30);
 // A watch that ends sooner, in good order and without a word, is no watch.
 constexpr absl::Duration kShortestWatch = absl::Seconds(1);
-// After so many failures without a word in between it begins anew: what it has to tell next may be what breaks it.
-constexpr int kFailuresBeforeList = 5;
+// After so many failures without a word in between it begins anew. What it has to tell next may be what breaks it; and while
+// the API server was away the cluster may have been set back to an earlier state, of which a watch that goes on hears nothing.
+constexpr int kFailuresBeforeList = 2;
 
 }  // namespace
 
@@ -29,14 +30,18 @@ absl::Time WatchFollower::Watch(const CallContext& context) {
   const auto thousandths = static_cast<int>(Hash(name_, round_++) % 1000);
   const absl::Duration timeout = options_.watch_timeout * (1000 + thousandths) / 1000;
   told_ = false;
-  bool broken = false;  // who breaks a watch may have set the cluster back
+  std::stop_source stop;
+  const std::stop_callback stopped(context.stop, [&] { stop.request_stop(); });
+  bool anew = false;
   {
     const std::lock_guard lock(mutex_);
     began_ = began;
-    broken = !error_.ok();
+    running_ = stop;
+    anew = std::exchange(restart_, false);
   }
+  if (anew) BeginAnew();
   const absl::Time deadline = std::min(context.deadline, began + timeout + kWatchSlack);
-  const absl::Status ended = Call({.deadline = deadline, .stop = context.stop}, timeout, broken);
+  const absl::Status ended = Call({.deadline = deadline, .stop = stop.get_token()}, timeout);
   const absl::Time now = options_.clock->Now();
   const bool worked = ended.ok() && (told_ || now - began >= kShortestWatch);
   {
@@ -47,7 +52,7 @@ absl::Time WatchFollower::Watch(const CallContext& context) {
       Mend();
     }
   }
-  return worked || context.stop.stop_requested() ? now : Ended(ended, now);
+  return worked || stop.stop_requested() ? now : Ended(ended, now);
 }
 
 absl::Time WatchFollower::Ended(const absl::Status& ended, absl::Time now) {
@@ -59,10 +64,18 @@ absl::Time WatchFollower::Ended(const absl::Status& ended, absl::Time now) {
   return now + Spread(Doubled(options_.retry_first, options_.retry_max, failures), name_, failures);
 }
 
+void WatchFollower::Restart() {
+  const std::lock_guard lock(mutex_);
+  restart_ = true;
+  synced_ = false;
+  running_.request_stop();
+}
+
 void WatchFollower::NoteListed() {
   bool first = false;
   {
     const std::lock_guard lock(mutex_);
+    if (restart_) return;
     first = !std::exchange(synced_, true);
     Mend();
   }

@@ -15,7 +15,6 @@
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
-#include "driverupgrade/attempt_log.h"
 #include "driverupgrade/cluster_facade.h"
 #include "driverupgrade/watch_cache.h"
 
@@ -32,14 +31,16 @@ class WatchFollower {
   // One watch, until it ends, and when to come again. From one thread at a time; the others below from any.
   absl::Time Watch(const CallContext& context);
 
+  // What it has told is of another history: ends the watch that runs, and it is not synced before the next list.
+  void Restart();
+
   const std::string& name() const { return name_; }
   bool synced() const;
   // OK, or why it has been failing for `patience` and longer, and since when.
   absl::Status Health(absl::Duration patience) const;
 
  protected:
-  // `verify`: see WatchParams.
-  virtual absl::Status Call(const CallContext& context, absl::Duration timeout, bool verify) = 0;
+  virtual absl::Status Call(const CallContext& context, absl::Duration timeout) = 0;
   virtual void BeginAnew() = 0;
   // The cluster has no such kind. Whether that is as good as an empty collection.
   virtual bool TakeAsEmpty() = 0;
@@ -66,6 +67,8 @@ class WatchFollower {
   mutable std::mutex mutex_;
   absl::Time began_ = absl::InfiniteFuture();  // of the watch that runs
   bool synced_ = false;
+  bool restart_ = false;
+  std::stop_source running_{std::nostopstate};
   int failures_ = 0;  // since it last told something
   absl::Status error_ = absl::OkStatus();
   absl::Time failing_since_ = absl::InfiniteFuture();
@@ -74,11 +77,10 @@ class WatchFollower {
 // What becomes of what a watch sees.
 template <typename T>
 struct WatchTarget {
-  std::function<void(std::vector<T>)> on_list;
+  // With the version that the list was read at.
+  std::function<void(std::vector<T>, std::string_view)> on_list;
   std::function<void(T)> on_change;
   std::function<void(const T&)> on_delete;
-  // What was told so far is of a time that has not come yet; a list follows.
-  std::function<void()> on_set_back = nullptr;
 };
 
 template <typename T>
@@ -95,23 +97,20 @@ class WatchFollowerOf final : public WatchFollower, private WatchSink<T> {
         target_(std::move(target)) {}
 
  private:
-  absl::Status Call(const CallContext& context, absl::Duration timeout, bool verify) override {
+  absl::Status Call(const CallContext& context, absl::Duration timeout) override {
     params_.timeout = timeout;
-    params_.verify = verify;
     // The sink moves it on while the call runs.
     const WatchParams params = params_;
     return (cluster_.get()->*method_)(context, params, *this);
   }
   void BeginAnew() override { params_.resource_version.clear(); }
   bool TakeAsEmpty() override {
-    if constexpr (std::is_same_v<T, NodeMaintenance>) target_.on_list({});
+    if constexpr (std::is_same_v<T, NodeMaintenance>) target_.on_list({}, "");
     return std::is_same_v<T, NodeMaintenance>;
   }
 
   bool OnList(std::vector<T> objects, std::string_view at) override {
-    if (target_.on_set_back && IsOlderVersion(at, reached_)) target_.on_set_back();
-    target_.on_list(std::move(objects));
-    reached_ = std::string(at);
+    target_.on_list(std::move(objects), at);
     params_.resource_version = std::string(at);
     NotePresent();
     NoteListed();
@@ -128,8 +127,7 @@ class WatchFollowerOf final : public WatchFollower, private WatchSink<T> {
   bool OnBookmark(std::string_view at) override { return Reached(at); }
 
   bool Reached(std::string_view at) {
-    reached_ = std::string(at);
-    params_.resource_version = reached_;
+    params_.resource_version = std::string(at);
     NoteProgress();
     return true;
   }
@@ -137,7 +135,6 @@ class WatchFollowerOf final : public WatchFollower, private WatchSink<T> {
   const std::shared_ptr<ClusterReader> cluster_;
   const Method method_;
   WatchParams params_;
-  std::string reached_;
   const WatchTarget<T> target_;
 };
 

@@ -14,7 +14,6 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "driverupgrade/attempt_log.h"
 #include "driverupgrade/kubernetes/http_transport.h"
 #include "driverupgrade/watch.h"
 #include "driverupgrade/wire/kubernetes_json.h"
@@ -76,11 +75,6 @@ class RestCaller {
                      const WatchParams& params, WatchSink<T>& sink) const;
 
  private:
-  // OutOfRange if the collection is at a version before `version`.
-  template <typename T>
-  absl::Status Verify(const CallContext& context, std::string_view attempted, const std::string& path,
-                      const Query& query, const std::string& version) const;
-
   // Five million objects at 500 a page: a server that goes on beyond this has lost its way.
   static constexpr int kPageCountMax = 10'000;
 
@@ -174,17 +168,6 @@ inline std::string WatchSeconds(absl::Duration timeout) {
 }
 
 template <typename T>
-absl::Status RestCaller::Verify(const CallContext& context, std::string_view attempted, const std::string& path,
-                                const Query& query, const std::string& version) const {
-  const absl::StatusOr<ListPage<T>> page =
-      Begin<T>(context, fmt::format("{}: list", attempted), path, query, /*list=*/false);
-  if (!page.ok()) return page.status();
-  if (!IsOlderVersion(page->resource_version, version)) return absl::OkStatus();
-  return absl::OutOfRangeError(fmt::format("{} after version {}: the cluster is at {}: it was set back", attempted,
-                                           version, page->resource_version));
-}
-
-template <typename T>
 absl::Status RestCaller::Watch(const CallContext& context, std::string_view attempted, const std::string& path,
                                Query query, const WatchParams& params, WatchSink<T>& sink) const {
   std::string version = params.resource_version;
@@ -193,8 +176,6 @@ absl::Status RestCaller::Watch(const CallContext& context, std::string_view atte
     if (!page.ok()) return page.status();
     version = page->resource_version;
     if (!sink.OnList(std::move(page->items), version)) return absl::OkStatus();
-  } else if (params.verify) {
-    DRIVERUPGRADE_RETURN_IF_ERROR(Verify<T>(context, attempted, path, query, version));
   }
   query.insert(query.end(), {{"watch", "1"},
                              {"resourceVersion", std::move(version)},

@@ -161,9 +161,6 @@ std::optional<absl::Status> FakeCluster::Impl::BeginWatch(Feed<T>& feed, Call& c
   if (error != std::errc() || rest != version.data() + version.size()) {
     return absl::InvalidArgumentError(fmt::format("invalid resource version: \"{}\"", version));
   }
-  if (feed.revision > model.revision() && feed.params.verify) {
-    return absl::OutOfRangeError(fmt::format("the cluster was set back to {}, before {}", model.revision(), version));
-  }
   if (feed.revision > model.revision()) {
     return absl::UnavailableError(
         fmt::format("too large resource version: {}, current: {}", version, model.revision()));

@@ -136,31 +136,6 @@ TEST_CASE("A14: a watch that goes on asks for what came after, and for nothing e
   CHECK(world.transport->lines == Lines{std::string(kWatch) + "12" + kRest});
 }
 
-TEST_CASE("a watch that is to go on asks, if told to, whether the cluster has come so far") {
-  World world;
-  SECTION("it has") {
-    world.transport->Answer(200, PageOf({"a"}, "12", "more"));
-    world.transport->AnswerLines({Event("BOOKMARK", "", "99")});
-    CHECK(world.Watch({.resource_version = "12", .verify = true}).ok());
-    CHECK(world.nodes.notes == Lines{"bookmark @99"});
-    CHECK(world.transport->lines == Lines{"GET /api/v1/nodes?limit=1", std::string(kWatch) + "12" + kRest});
-  }
-  SECTION("it was set back: nothing is given") {
-    world.transport->Answer(200, PageOf({"a"}, "9"));
-    const absl::Status status = world.Watch({.resource_version = "12", .verify = true});
-    CHECK(absl::IsOutOfRange(status));
-    CHECK(Text(status) == "watch nodes after version 12: the cluster is at 9: it was set back");
-    CHECK(world.nodes.notes.empty());
-    CHECK(world.transport->lines == Lines{"GET /api/v1/nodes?limit=1"});
-  }
-  SECTION("a watch that begins has nothing to ask") {
-    world.transport->Answer(200, PageOf({"a"}, "7"));
-    world.transport->AnswerLines({});
-    CHECK(world.Watch({.verify = true}).ok());
-    CHECK(world.transport->lines == Lines{"GET /api/v1/nodes?limit=500", std::string(kWatch) + "7" + kRest});
-  }
-}
-
 TEST_CASE("each kind is watched in its place, in one namespace or in all") {
   World world;
   Notebook<Pod> pods;

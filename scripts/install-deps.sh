@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Installs what building and testing needs from Debian's packages. Does nothing where it is all there already.
+# Installs what building and testing needs from Debian's packages; with --fuzz what scripts/fuzz.sh needs, too. Does nothing
+# where it is all there already.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -12,6 +13,8 @@ packages=(
   # tests; the last two are for the control plane (tests/controlplane)
   catch2 ca-certificates python3-venv
 )
+
+[ "${1:-}" != --fuzz ] || packages+=(clang-14 libclang-rt-14-dev)
 
 # install_packages PACKAGE...: with root's rights.
 install_packages() {

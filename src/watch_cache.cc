@@ -33,6 +33,16 @@ absl::Status CheckOptions(const ClusterReader& cluster, const WatchCacheOptions&
 
 }  // namespace
 
+std::string_view ToString(WatchRestart reason) {
+  switch (reason) {
+    case WatchRestart::kEnded: return "ended";
+    case WatchRestart::kExpired: return "expired";
+    case WatchRestart::kFailed: return "failed";
+    case WatchRestart::kAbsent: return "absent";
+  }
+  return "failed";
+}
+
 class WatchCache::Impl {
  public:
   Impl(std::shared_ptr<ClusterReader> cluster, WatchCacheOptions options)
@@ -66,6 +76,14 @@ class WatchCache::Impl {
   absl::Status Health(absl::Duration patience) const {
     for (const auto& follower : followers_) DRIVERUPGRADE_RETURN_IF_ERROR(follower->Health(patience));
     return absl::OkStatus();
+  }
+
+  std::map<WatchRestart, std::uint64_t> Restarts() const {
+    std::map<WatchRestart, std::uint64_t> restarts;
+    for (const WatchRestart reason : kAllWatchRestarts) {
+      for (const auto& follower : followers_) restarts[reason] += follower->restarts(reason);
+    }
+    return restarts;
   }
 
   absl::Status NodesRead() const {
@@ -174,6 +192,7 @@ void WatchCache::Turn(const CallContext& context) { impl_->Turn(context); }
 void WatchCache::Stop() { impl_->Stop(); }
 bool WatchCache::Synced() const { return impl_->Synced(); }
 absl::Status WatchCache::Health(absl::Duration patience) const { return impl_->Health(patience); }
+std::map<WatchRestart, std::uint64_t> WatchCache::Restarts() const { return impl_->Restarts(); }
 
 std::optional<std::size_t> WatchCache::Find(const DriverScope& driver) const {
   const std::vector<DriverScope>& drivers = impl_->options().drivers;

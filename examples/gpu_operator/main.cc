@@ -9,6 +9,7 @@
 
 #include "absl/time/clock.h"
 #include "driverupgrade/kubernetes/cpprest_transport.h"
+#include "driverupgrade/kubernetes/metered_transport.h"
 #include "driverupgrade/kubernetes/rest_cluster.h"
 #include "driverupgrade/log_sink.h"
 #include "fmt/format.h"
@@ -79,6 +80,8 @@ int main(int argc, char** argv) {
   const StopOnSignal stop;
   const auto transport = driverupgrade::MakeCpprestTransport(configuration->kube, {});
   if (!transport.ok()) return Fail(gpu_operator::kExitUsage, transport.status());
-  auto cluster = driverupgrade::MakeRestCluster(*transport, {.event_component = "nvidia-gpu-operator"});
-  return gpu_operator::RunRollout(options, *configuration, std::move(cluster), LogToStderr, stop.token());
+  const auto requests = std::make_shared<driverupgrade::RequestMeter>();
+  auto cluster = driverupgrade::MakeRestCluster(driverupgrade::MakeMeteredTransport(*transport, requests),
+                                                {.event_component = "nvidia-gpu-operator"});
+  return gpu_operator::RunRollout(options, *configuration, std::move(cluster), LogToStderr, stop.token(), requests);
 }

@@ -52,12 +52,19 @@ absl::Time WatchFollower::Watch(const CallContext& context) {
       Mend();
     }
   }
-  return worked || stop.stop_requested() ? now : Ended(ended, now);
+  if (stop.stop_requested()) return now;
+  if (!worked) return Ended(ended, now);
+  NoteRestart(WatchRestart::kEnded);
+  return now;
 }
 
 absl::Time WatchFollower::Ended(const absl::Status& ended, absl::Time now) {
   const int failures = NoteFailure(ended, now);
-  if (IsAbsent(ended)) NoteListed();
+  const bool absent = IsAbsent(ended);
+  if (absent) NoteListed();
+  NoteRestart(absent                      ? WatchRestart::kAbsent
+              : absl::IsOutOfRange(ended) ? WatchRestart::kExpired
+                                          : WatchRestart::kFailed);
   if (absl::IsOutOfRange(ended) || failures % kFailuresBeforeList == 0) BeginAnew();
   // Too old a version is in the nature of watches: the first time the list comes at once.
   if (absl::IsOutOfRange(ended) && failures == 1) return now;
@@ -106,6 +113,16 @@ int WatchFollower::NoteFailure(const absl::Status& status, absl::Time now) {
   error_ = status.ok() ? absl::UnavailableError("the watch ends as soon as it begins") : status;
   failing_since_ = std::min(failing_since_, now);
   return ++failures_;
+}
+
+void WatchFollower::NoteRestart(WatchRestart reason) {
+  const std::lock_guard lock(mutex_);
+  ++restarts_[static_cast<std::size_t>(reason)];
+}
+
+std::uint64_t WatchFollower::restarts(WatchRestart reason) const {
+  const std::lock_guard lock(mutex_);
+  return restarts_[static_cast<std::size_t>(reason)];
 }
 
 bool WatchFollower::synced() const {

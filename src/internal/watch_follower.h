@@ -2,6 +2,7 @@
 #ifndef DRIVERUPGRADE_SRC_INTERNAL_WATCH_FOLLOWER_H_
 #define DRIVERUPGRADE_SRC_INTERNAL_WATCH_FOLLOWER_H_
 
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -38,6 +39,8 @@ class WatchFollower {
   bool synced() const;
   // OK, or why it has been failing for `patience` and longer, and since when.
   absl::Status Health(absl::Duration patience) const;
+  // How often it ended and was to begin again.
+  std::uint64_t restarts(WatchRestart reason) const;
 
  protected:
   virtual absl::Status Call(const CallContext& context, absl::Duration timeout) = 0;
@@ -57,6 +60,7 @@ class WatchFollower {
   bool IsAbsent(const absl::Status& ended);
   void Mend();
   int NoteFailure(const absl::Status& status, absl::Time now);
+  void NoteRestart(WatchRestart reason);
 
   const std::string name_;
   const WatchCacheOptions& options_;
@@ -69,6 +73,7 @@ class WatchFollower {
   bool synced_ = false;
   bool restart_ = false;
   std::stop_source running_{std::nostopstate};
+  std::array<std::uint64_t, kAllWatchRestarts.size()> restarts_ = {};
   int failures_ = 0;  // since it last told something
   absl::Status error_ = absl::OkStatus();
   absl::Time failing_since_ = absl::InfiniteFuture();

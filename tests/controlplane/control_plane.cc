@@ -22,10 +22,12 @@ constexpr int kLogLines = 5;
 
 const fs::path kSourceDir = DRIVERUPGRADE_CONTROLPLANE_SOURCE_DIR;
 
-// user, token and group of both users, in the form of --token-auth-file
+// token, name, UID and groups of both users, in the form of --token-auth-file; the operator's are those of the
+// ServiceAccount of deploy/rbac
 constexpr std::string_view kTokens =
     "admin-token,admin,admin,\"system:masters\"\n"
-    "operator-token,operator,operator\n";
+    "operator-token,system:serviceaccount:gpu-operator:driver-upgrade,operator,"
+    "\"system:serviceaccounts,system:serviceaccounts:gpu-operator\"\n";
 
 constexpr std::string_view kKubeconfig = R"(apiVersion: v1
 kind: Config
@@ -53,6 +55,8 @@ std::string Flag(std::string_view name, const std::string& value) { return "--" 
 
 }  // namespace
 
+fs::path RbacFolder() { return kSourceDir.parent_path().parent_path() / "deploy/rbac"; }
+
 ControlPlane& ControlPlane::Shared() {
   static ControlPlane control_plane;
   return control_plane;
@@ -66,7 +70,10 @@ ControlPlane::ControlPlane() : program_(FindProgram()) {
     // A port may have been taken between our finding it free and its use.
     if (attempt == kStartAttempts) throw std::runtime_error("the control plane does not start\n" + Troubles());
   }
-  admin_->Must({"create", "-f", (kSourceDir / "operator-rbac.yaml").string()});
+  // What is of one namespace belongs to each World.
+  for (const char* file : {"base/cluster.yaml", "base/default-namespace.yaml", "admission/nodes.yaml"}) {
+    admin_->Must({"create", "-f", (RbacFolder() / file).string()});
+  }
 }
 
 void ControlPlane::WriteFiles() {

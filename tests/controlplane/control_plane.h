@@ -16,8 +16,11 @@ namespace driverupgrade::e2e {
 
 inline constexpr char kNodeMaintenances[] = "nodemaintenances.maintenance.nvidia.com";
 
-// Two users know it: `admin`, who may do everything, and `operator`, who has the rights of operator-rbac.yaml
-// and whose every request is in the audit log. Nothing of it outlives the test: the processes are children
+// What an administrator would apply for the operator.
+std::filesystem::path RbacFolder();
+
+// Two users know it: `admin`, who may do everything, and the operator, who is the ServiceAccount of deploy/rbac, has its
+// rights, is bound by its admission policy, and whose every request is in the audit log. Nothing of it outlives the test: the processes are children
 // that die with it.
 class ControlPlane {
  public:

@@ -49,12 +49,14 @@ absl::StatusOr<ExecCredential> ParseExecCredential(std::string_view json, std::s
 }
 
 absl::StatusOr<ExecCredential> RunExecPlugin(const ExecPlugin& plugin, absl::Duration timeout) {
-  absl::StatusOr<std::string> printed = Run(plugin, timeout);
-  absl::StatusOr<ExecCredential> credential = printed.status();
-  if (printed.ok()) credential = ParseExecCredential(*printed, plugin.api_version);
-  if (credential.ok()) return credential;
-  return absl::UnauthenticatedError(
-      fmt::format("credential plugin {}: {}", plugin.command, internal::Message(credential.status())));
+  const absl::StatusOr<std::string> printed = Run(plugin, timeout);
+  absl::Status status = printed.status();
+  if (printed.ok()) {
+    absl::StatusOr<ExecCredential> credential = ParseExecCredential(*printed, plugin.api_version);
+    if (credential.ok()) return credential;
+    status = credential.status();
+  }
+  return absl::UnauthenticatedError(fmt::format("credential plugin {}: {}", plugin.command, internal::Message(status)));
 }
 
 }  // namespace driverupgrade::inline v1

@@ -331,7 +331,7 @@ TEST_CASE("Busy TLS bodies can be cancelled again and again", "[http_security]")
   for (std::thread& thread : threads) thread.join();
   CHECK(cancelled == 8 * count);
   unsetenv("SSL_CERT_FILE");
-  CHECK(bodies > 8);  // Depends on the machine, but some must have been busy.
+  CHECK(bodies > 0);  // How many depends on the machine, but some must have been busy.
 }
 
 }  // namespace

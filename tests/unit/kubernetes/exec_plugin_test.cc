@@ -65,19 +65,19 @@ TEST_CASE("What a plugin prints is refused without repeating it", "[exec_plugin]
 }
 
 TEST_CASE("A plugin is told what it is for, and has no terminal and no file of ours", "[exec_plugin]") {
-  ExecPlugin plugin =
-      Script(R"(read line && exit 3; ls /proc/self/fd | tr '\n' ' ' >&1; echo "$GREETING $KUBERNETES_EXEC_INFO")");
-  plugin.env = {{"GREETING", "hello"}};
-  ProgramParams params{.command = {plugin.command, "-c", plugin.args[1]}, .environment = {"GREETING=hello"}};
-  const absl::StatusOr<std::string> output = RunProgram(params);
+  const absl::StatusOr<std::string> output = RunProgram(
+      {.command = {"/bin/sh", "-c", R"(read line && exit 3; ls /proc/self/fd | tr '\n' ' '; echo "$GREETING")"},
+       .environment = {"GREETING=hello"}});
   REQUIRE(output.ok());
   // The fourth is the folder that `ls` itself reads.
-  CHECK_THAT(*output, Catch::StartsWith("0 1 2 3 hello"));
-  const absl::StatusOr<ExecCredential> credential =
-      RunExecPlugin(Script(R"(case "$KUBERNETES_EXEC_INFO" in *'"kind":"ExecCredential","spec":{"interactive":false}'*)"
-                           R"( echo '{"apiVersion":"client.authentication.k8s.io/v1","kind":"ExecCredential",)"
-                           R"("status":{"token":"good"}}';; esac)"),
-                    absl::Seconds(20));
+  CHECK(*output == "0 1 2 3 hello\n");
+  ExecPlugin plugin = Script(R"sh(
+      case "$KUBERNETES_EXEC_INFO" in
+      *'"kind":"ExecCredential","spec":{"interactive":false}'*)
+        echo '{"apiVersion":"client.authentication.k8s.io/v1","kind":"ExecCredential","status":{"token":"'$GOOD'"}}'
+      esac)sh");
+  plugin.env = {{"GOOD", "good"}};
+  const absl::StatusOr<ExecCredential> credential = RunExecPlugin(plugin, absl::Seconds(20));
   REQUIRE(credential.ok());
   CHECK(credential->token.Reveal() == "good");
 }

@@ -8,7 +8,7 @@ packages=(
   # build
   build-essential ccache cmake ninja-build pkg-config
   # libraries
-  libabsl-dev libcli11-dev libcpp-httplib-dev libcpprest-dev libfmt-dev libssl-dev libyaml-cpp-dev
+  libabsl-dev libcli11-dev libcpp-httplib-dev libcpprest-dev libcurl4-openssl-dev libfmt-dev libssl-dev libyaml-cpp-dev
   prometheus-cpp-dev rapidjson-dev
   # tests; the last two are for the control plane (tests/controlplane)
   catch2 ca-certificates python3-venv

@@ -16,6 +16,7 @@
 #include "driverupgrade/version.h"
 #include "fmt/format.h"
 #include "gpu_operator/gpu_pods.h"
+#include "support/chosen_transport.h"
 
 namespace gpu_operator {
 namespace {
@@ -91,6 +92,10 @@ std::variant<Options, int> ParseOptions(int argc, char** argv) {
   cluster->add_option("--kubeconfig", options.kubeconfig, "kubeconfig file")->check(CLI::ExistingFile);
   cluster->add_flag("--in-cluster", options.in_cluster, "the cluster whose pod this is");
   cluster->require_option(1);
+  options.transport = examples::TransportNames().front();
+  app.add_option("--transport", options.transport, "HTTP library")
+      ->check(CLI::IsMember(examples::TransportNames()))
+      ->capture_default_str();
   app.add_option("--namespace", options.ns, "namespace of the driver's DaemonSets")->required();
   app.add_option("--driver-labels", options.driver_labels, "selects the driver's DaemonSets and pods: app=driver")
       ->required();

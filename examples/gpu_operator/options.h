@@ -26,6 +26,8 @@ inline constexpr int kExitRefused = 3;  // the cluster refused, or cannot be rea
 struct Options {
   std::string kubeconfig = {};
   bool in_cluster = false;
+  /// One of examples::TransportNames.
+  std::string transport = {};
   std::string ns = {};
   std::string driver_labels = {};
   std::string policy = {};

@@ -270,7 +270,9 @@ TEST_CASE("the time to wait is kept, in seconds only") {
       {"32", R"("retryAfterSeconds":10)", absl::Seconds(32)},
       {"Wed, 21 Oct 2026 07:28:00 GMT", "", absl::ZeroDuration()},
       {"-1", R"("retryAfterSeconds":-7)", absl::ZeroDuration()},
-      {"99999999999999999999", "", absl::ZeroDuration()},
+      {"301", "", absl::Seconds(300)},
+      {"99999999999999999999", "", absl::Seconds(300)},
+      {"", R"("retryAfterSeconds":2147483647)", absl::Seconds(300)},
       {"5 ", "", absl::ZeroDuration()},
   }));
   CAPTURE(row.header, row.details);

@@ -111,8 +111,8 @@ std::variant<Options, int> ParseOptions(int argc, char** argv) {
   app.add_option_function<std::string>("--timeout", DurationInto(options.timeout),
                                        "give up after: 10m; never if absent")
       ->type_name("DURATION");
-  app.add_option("--events", events, "Kubernetes Events on the nodes")
-      ->check(CLI::IsMember({"all", "none"}))
+  app.add_option("--events", events, "Kubernetes Events on the nodes: all, or only those of transitions, or none")
+      ->check(CLI::IsMember({"all", "transitions", "none"}))
       ->capture_default_str();
   auto* elect = app.add_flag("--leader-elect", options.leader_elect, "work only while holding a Lease: for replicas");
   app.add_option("--lease-namespace", options.lease_namespace, "of the Lease; that of --namespace if absent")
@@ -143,7 +143,8 @@ std::variant<Options, int> ParseOptions(int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? kExitDone : kExitUsage;
   }
-  options.events = events == "all";
+  options.transition_events = events != "none";
+  options.finding_events = events == "all";
   if (options.lease_namespace.empty()) options.lease_namespace = options.ns;
   if (options.ledger_namespace.empty()) options.ledger_namespace = options.ns;
   if (options.identity.empty()) options.identity = DefaultIdentity();

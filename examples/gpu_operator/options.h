@@ -52,7 +52,9 @@ struct Options {
   /// `host:port` of /metrics; empty: none.
   std::string metrics_address = {};
   absl::Duration timeout = absl::InfiniteDuration();
-  bool events = true;
+  bool transition_events = true;
+  /// Those about what keeps nodes from moving.
+  bool finding_events = true;
   examples::RequestorArguments requestor = {};
 };
 

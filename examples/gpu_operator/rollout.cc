@@ -253,7 +253,9 @@ int RunRollout(const Options& options, const Configuration& configuration, std::
                    .driver_labels = configuration.driver_labels,
                    .uses_driver = [](const CallContext&, const driverupgrade::Pod& pod) { return UsesGpu(pod); }},
       .observer = driverupgrade::MakeLoggingObserver(*identity, log)};
-  engine_options.executor.events = options.events;
+  engine_options.executor.events = options.transition_events || options.finding_events;
+  engine_options.executor.transition_events = options.transition_events;
+  engine_options.executor.finding_events = options.finding_events;
   // An API server answers hardly more writes a second to 32 senders than to 8, and each is a connection to set up.
   engine_options.executor.calls_in_flight = 8;
   engine_options.state_machine.requestor = configuration.requestor;

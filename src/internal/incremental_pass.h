@@ -43,6 +43,11 @@ class IncrementalPass {
   // The pods of the node are being read: what it needs is known soon.
   bool IsReading(const std::string& node) const { return reading_.contains(node); }
   const IncrementalPlanner& planner() const { return planner_; }
+  // Empty for a node that is not managed.
+  std::string UidOf(const std::string& node) const {
+    const auto found = managed_.find(node);
+    return found == managed_.end() ? std::string() : found->second;
+  }
 
  private:
   void NoteChanges(absl::Time now, AttemptLog& log);

@@ -231,6 +231,11 @@ class FakeCluster final : public ClusterFacade {
   std::optional<ConfigMap> config_map(const std::string& ns, const std::string& name) const;
   /// What RecordEvent was given, in order.
   std::vector<RecordEventParams> events() const;
+  /// The Events as they are stored, in the order of their creation: of a series one, with its latest message, time and
+  /// count.
+  std::vector<RecordEventParams> stored_events() const;
+  /// Drops the stored Events, as the server does after an hour.
+  void ExpireEvents();
   std::vector<Call> journal() const;
   /// Number of calls of that operation, failed ones included.
   std::int64_t CallCount(Operation operation) const;

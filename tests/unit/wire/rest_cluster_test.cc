@@ -447,6 +447,31 @@ TEST_CASE("an event goes to its object's namespace, and an event that exists is 
   CHECK(world.transport->lines == Lines{"POST /api/v1/namespaces/default/events", in_shop, in_shop, in_shop});
 }
 
+TEST_CASE("A48: an event of a series is patched, and written anew if it is gone") {
+  World world;
+  const absl::Time first = absl::FromUnixSeconds(1767323045);
+  const RecordEventParams once{.node_name = "gpu-7", .reason = "Blocked", .message = "by web", .time = first};
+  RecordEventParams again = once;
+  again.message = "by shop";
+  again.time = first + absl::Seconds(60);
+  again.series = {.count = 2, .first_time = first, .first_message = "by web"};
+  const std::string events = "/api/v1/namespaces/default/events";
+  const std::string patch = "PATCH " + events + "/" + EventName(once);
+  world.transport->Answer(200, "{}");
+  CHECK(world.cluster->RecordEvent(world.context, again).ok());
+  CHECK(world.transport->requests[0].content_type == "application/merge-patch+json");
+  CHECK(world.transport->requests[0].body ==
+        R"({"message":"by shop","lastTimestamp":"2026-01-02T03:05:05Z","count":2})");
+  world.transport->Answer(404, StatusBody(404, "NotFound", "events not found"));
+  world.transport->Answer(201, "{}");
+  CHECK(world.cluster->RecordEvent(world.context, again).ok());
+  CHECK(world.transport->requests[2].body == FormatEvent(again, "gpu-operator"));
+  world.transport->Answer(403, StatusBody(403, "Forbidden", "cannot patch events"));
+  CHECK(Text(world.cluster->RecordEvent(world.context, again)) ==
+        "record event Blocked on node gpu-7: 403 Forbidden: cannot patch events");
+  CHECK(world.transport->lines == Lines{patch, patch, "POST " + events, patch});
+}
+
 TEST_CASE("a name cannot change the path") {
   World world;
   const std::string name = GENERATE(as<std::string>(), "", ".", "..", "a/b", "../../secrets", "a%2fb", "a b",

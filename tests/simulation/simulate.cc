@@ -18,6 +18,9 @@
 
 #include "driverupgrade/testing/simulation.h"
 #include "fmt/format.h"
+#ifdef DRIVERUPGRADE_SIMULATE_WIRE
+#include "simulation/wire/wire_factory.h"
+#endif
 
 namespace {
 
@@ -72,7 +75,8 @@ void Add(const SimulationResult& result, Totals& totals) {
 [[noreturn]] void Usage(const char* problem) {
   fmt::print(stderr,
              "{}\nusage: simulate [--first-seed S] [--seeds N] [--jobs J] [--seed X] [--trace] [--coverage] [--twice]\n"
-             "                [--nodes N] [--nodes-max N] [--faults PERCENT] [--without F1,F2] [--chaos-minutes N]\n"
+             "                [--nodes N] [--nodes-max N] [--wire PERCENT] [--faults PERCENT] [--without F1,F2] "
+             "[--chaos-minutes N]\n"
              "                [--shrink] [--mutant M] [--mutants] [--commit HASH]\n",
              problem);
   std::exit(2);
@@ -88,7 +92,7 @@ std::set<Fault> ParseFaults(const char* text) {
     }
     char* end = nullptr;
     const long number = std::strtol(at, &end, 10);
-    if (number < 1 || number > kFaultCount) Usage("faults are F1 to F26");
+    if (number < 1 || number > kFaultCount) Usage("there is no such fault");
     faults.insert(static_cast<Fault>(number - 1));
     at = end;
   }
@@ -97,6 +101,9 @@ std::set<Fault> ParseFaults(const char* text) {
 
 Arguments Parse(int argc, char** argv) {
   Arguments arguments;
+#ifdef DRIVERUPGRADE_SIMULATE_WIRE
+  arguments.options.wire = driverupgrade::tests::MakeWireFactory();
+#endif
   const std::map<std::string, std::function<void(const char*)>> valued = {
       {"--first-seed", [&](const char* v) { arguments.first_seed = std::strtoull(v, nullptr, 10); }},
       {"--seed", [&](const char* v) { arguments.first_seed = std::strtoull(v, nullptr, 10); }},
@@ -104,6 +111,7 @@ Arguments Parse(int argc, char** argv) {
       {"--jobs", [&](const char* v) { arguments.jobs = std::max(1, std::atoi(v)); }},
       {"--nodes", [&](const char* v) { arguments.options.nodes = std::atoi(v); }},
       {"--nodes-max", [&](const char* v) { arguments.options.nodes_max = std::atoi(v); }},
+      {"--wire", [&](const char* v) { arguments.options.wire_percent = std::atoi(v); }},
       {"--faults", [&](const char* v) { arguments.options.fault_percent = std::atoi(v); }},
       {"--mutant", [&](const char* v) { arguments.options.mutant = std::atoi(v); }},
       {"--chaos-minutes", [&](const char* v) { arguments.options.chaos_max = absl::Minutes(std::atoi(v)); }},
@@ -142,6 +150,9 @@ std::string ReplayCommand(const Arguments& arguments, std::uint64_t seed) {
   }
   if (arguments.options.chaos_max != SimulationOptions{}.chaos_max) {
     command += fmt::format(" --chaos-minutes {}", absl::ToInt64Minutes(arguments.options.chaos_max));
+  }
+  if (arguments.options.wire_percent != SimulationOptions{}.wire_percent) {
+    command += fmt::format(" --wire {}", arguments.options.wire_percent);
   }
   if (arguments.options.mutant != 0) command += fmt::format(" --mutant {}", arguments.options.mutant);
   std::string without;

@@ -67,6 +67,7 @@ Replica::Replica(World& world, LateRequests& late, int number)
       number_(number),
       random_(world.seed, fmt::format("replica-{}", number)),
       hook_random_(world.seed, fmt::format("hooks-{}", number)),
+      wire_random_(world.seed, fmt::format("wire-{}", number)),
       clock_(MakeClock(world, random_)),
       due_(world.Now() + random_.Between(absl::ZeroDuration(), absl::Seconds(3))) {
   if (world.setup.Has(Fault::kClockSkew)) world.Fired(Fault::kClockSkew);
@@ -76,7 +77,7 @@ Replica::~Replica() = default;
 
 void Replica::MakeElection(const std::string& name) {
   auto election = LeaderElection::Create(
-      process_->cluster,
+      process_->honest,
       {.ns = kDriverNs, .name = "driver-upgrade", .identity = name, .seed = world_.seed, .clock = clock_});
   process_->election = *std::move(election);
   process_->cluster->ObeyLease(LeaderElectionOptions{}.renew_deadline);
@@ -109,14 +110,32 @@ EngineOptions Replica::MakeEngineOptions() {
   return options;
 }
 
+std::shared_ptr<ClusterFacade> Replica::MakeWire() {
+  const std::shared_ptr<FaultyCluster> cluster = process_->cluster;
+  WireSeam seam{.cluster = cluster};
+  seam.list_version = [cluster] { return std::to_string(cluster->list_version()); };
+  seam.unseen = [guarded = process_->guarded](const std::function<void()>& read) {
+    guarded->As(guarded->writer(), read);
+  };
+  seam.draw = [this](int bound) { return wire_random_.Below(bound); };
+  seam.breaks = [this] {
+    const bool breaks = world_.May(Fault::kBytes) && wire_random_.PerMille(world_.setup.call_faults_per_mille);
+    if (breaks) world_.Fired(Fault::kBytes);
+    return breaks;
+  };
+  seam.on_trouble = [cluster] { cluster->NoteWatchTrouble(); };
+  return world_.options.wire(std::move(seam));
+}
+
 void Replica::Begin() {
   const std::string name = fmt::format("replica-{}.{}", number_, ++incarnation_);
   world_.trace.Line("{}: begins", name);
   process_ = std::make_unique<Process>();
   process_->guarded = world_.checker->Guard(name);
   process_->cluster = std::make_shared<FaultyCluster>(world_, process_->guarded, clock_, late_, random_, name);
-  process_->facade = process_->cluster;
-  if (mutant_ != nullptr) process_->facade = Mutate(*mutant_, process_->cluster);
+  process_->honest = world_.setup.wire ? MakeWire() : process_->cluster;
+  process_->facade = process_->honest;
+  if (mutant_ != nullptr) process_->facade = Mutate(*mutant_, process_->honest);
   if (world_.setup.cache) {
     process_->cache = *WatchCache::Create(
         process_->facade, {.drivers = {{.ns = kDriverNs, .driver_labels = world_.driver_labels}}, .clock = clock_});

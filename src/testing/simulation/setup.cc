@@ -35,6 +35,7 @@ std::string_view ToString(Fault fault) {
     case Fault::kHooks: return "F24 hooks";
     case Fault::kGarbage: return "F25 garbage";
     case Fault::kOutage: return "F26 outage";
+    case Fault::kBytes: return "F27 bytes";
   }
   return "";
 }
@@ -96,13 +97,23 @@ UpgradePolicy DrawPolicy(Random& random) {
   return policy;
 }
 
+// From a stream of its own, so that a seed without them is the same as before there were any.
+void DrawModes(std::uint64_t seed, const SimulationOptions& options, Setup& setup) {
+  Random random(seed, "modes");
+  setup.wire = random.Percent(options.wire_percent) && options.wire != nullptr;
+  const bool bytes = random.Percent(options.fault_percent);
+  setup.faults[static_cast<std::size_t>(Fault::kBytes)] = setup.wire && bytes;
+}
+
 Setup DrawSetup(std::uint64_t seed, const SimulationOptions& options) {
   Random random(seed, "setup");
   Setup setup;
   setup.nodes = random.Percent(70) ? random.Between(1, std::max(1, options.nodes_max / 3))
                                    : random.Between(1, std::max(1, options.nodes_max));
   setup.policy = DrawPolicy(random);
-  for (bool& on : setup.faults) on = random.Percent(options.fault_percent);
+  for (bool& on : setup.faults) {
+    if (&on != &setup.faults.back()) on = random.Percent(options.fault_percent);
+  }
   setup.call_faults_per_mille = random.Pick({5, 20, 50, 150});
   setup.replicas = random.Pick({1, 1, 1, 2, 3});
   setup.cache = random.Percent(75);
@@ -119,6 +130,7 @@ Setup DrawSetup(std::uint64_t seed, const SimulationOptions& options) {
   setup.chaos = std::min(random.Pick({absl::Minutes(5), absl::Minutes(20), absl::Minutes(45)}), options.chaos_max);
   setup.pause_max = random.Pick({absl::Seconds(20), absl::Minutes(1), absl::Minutes(4)});
 
+  DrawModes(seed, options, setup);
   if (options.nodes) setup.nodes = *options.nodes;
   for (const Fault fault : options.without) setup.faults[static_cast<std::size_t>(fault)] = false;
   // Two leaders need a second replica that does not ask the election.
@@ -150,6 +162,7 @@ std::string Setup::Describe() const {
   if (policy.pacing == Pacing::kEveryState) text += " everyState";
   if (validation) text += " validation";
   if (hooks) text += " hooks";
+  if (wire) text += " wire";
   text += " faults:";
   for (int i = 0; i < kFaultCount; ++i) {
     if (faults[static_cast<std::size_t>(i)]) text += fmt::format(" F{}", i + 1);

@@ -26,6 +26,8 @@ struct Setup {
   bool validation = false;
   bool events = false;
   bool hooks = false;
+  // Through bytes.
+  bool wire = false;
   // Every call takes up to that long.
   absl::Duration latency_max = absl::ZeroDuration();
   // Before a cache hears of a change.

@@ -33,7 +33,7 @@ class PlanExecutor::Impl {
         options_(options),
         on_answered_(std::move(on_answered)),
         events_(std::min(options.calls_in_flight, kEventsInFlight)),
-        nodes_(options.calls_in_flight) {}
+        calls_(options.calls_in_flight) {}
 
   void Begin(const CallContext& context, const Plan& plan, AttemptLog& log) {
     for (const NodePlan& node : plan.nodes) {
@@ -43,7 +43,7 @@ class PlanExecutor::Impl {
       }
       in_flight_.insert(node.node);
       auto requests = std::make_shared<NodeRequests>(context, node, *cluster_, *clock_, options_.call_timeout);
-      nodes_.Submit([this, requests = std::move(requests)] { Carry(requests); });
+      calls_.Submit([this, requests = std::move(requests)] { Carry(requests); });
     }
   }
 
@@ -64,13 +64,21 @@ class PlanExecutor::Impl {
     return outcomes;
   }
 
-  void AwaitAnswers() { nodes_.WaitIdle(); }
+  void Submit(const CallContext& context, std::function<void(const CallContext&)> call) {
+    calls_.Submit([this, context, call = std::move(call)] { call(Bounded(context)); });
+  }
+
+  void AwaitAnswers() { calls_.WaitIdle(); }
   void Quiesce() {
-    nodes_.WaitIdle();
+    calls_.WaitIdle();
     events_.WaitIdle();
   }
 
  private:
+  CallContext Bounded(const CallContext& context) const {
+    return {.deadline = std::min(context.deadline, clock_->Now() + options_.call_timeout), .stop = context.stop};
+  }
+
   void Carry(const std::shared_ptr<NodeRequests>& requests) {
     requests->Send();
     // What a failure dropped is told by the next pass.
@@ -89,15 +97,13 @@ class PlanExecutor::Impl {
     events_.Submit([this, context = requests.context(), node = plan.node, uid = plan.uid, events = plan.events,
                     time = clock_->Now()] {
       for (const PlannedEvent& event : events) {
-        const CallContext bounded{.deadline = std::min(context.deadline, clock_->Now() + options_.call_timeout),
-                                  .stop = context.stop};
         cluster_
-            ->RecordEvent(bounded, {.node_name = node,
-                                    .node_uid = uid,
-                                    .type = event.warning ? EventType::kWarning : EventType::kNormal,
-                                    .reason = event_reason_,
-                                    .message = event.message,
-                                    .time = time})
+            ->RecordEvent(Bounded(context), {.node_name = node,
+                                             .node_uid = uid,
+                                             .type = event.warning ? EventType::kWarning : EventType::kNormal,
+                                             .reason = event_reason_,
+                                             .message = event.message,
+                                             .time = time})
             .IgnoreError();  // an Event never holds up or fails an upgrade (A50)
       }
     });
@@ -113,7 +119,7 @@ class PlanExecutor::Impl {
   std::mutex mutex_;
   std::vector<std::shared_ptr<const NodeRequests>> answered_;
   internal::WorkerPool events_;
-  internal::WorkerPool nodes_;  // last: its threads use the rest
+  internal::WorkerPool calls_;  // last: its threads use the rest
 };
 
 PlanExecutor::PlanExecutor(const DriverIdentity& identity, std::shared_ptr<ClusterWriter> cluster,
@@ -141,6 +147,10 @@ std::vector<NodeOutcome> PlanExecutor::Apply(const CallContext& context, const P
   std::sort(outcomes.begin(), outcomes.end(),
             [&](const NodeOutcome& a, const NodeOutcome& b) { return places[a.node] < places[b.node]; });
   return outcomes;
+}
+
+void PlanExecutor::Submit(const CallContext& context, std::function<void(const CallContext&)> call) {
+  impl_->Submit(context, std::move(call));
 }
 
 void PlanExecutor::Quiesce() { impl_->Quiesce(); }

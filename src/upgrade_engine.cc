@@ -103,8 +103,11 @@ UpgradeEngine::UpgradeEngine(const DriverIdentity& identity, std::shared_ptr<Clu
   if (options.cache == nullptr) return;
   cache_ = options.cache;
   cache_driver_ = *FindScope(*cache_, options.snapshot);
+  const auto submit = [this](const CallContext& call_context, std::function<void(const CallContext&)> call) {
+    executor_.Submit(call_context, std::move(call));
+  };
   incremental_ = std::make_unique<internal::IncrementalPass>(identity, machine_, options.snapshot, cache_,
-                                                             cache_driver_, options.executor.calls_in_flight,
+                                                             cache_driver_, options.executor.call_timeout, submit,
                                                              ledger_.get(), [this] { changed_->Raise(); });
   cache_->Subscribe(cache_driver_, [this] { changed_->Raise(); });
 }
@@ -254,9 +257,6 @@ void UpgradeEngine::Resume() {
   active_since_.reset();
 }
 
-void UpgradeEngine::Quiesce() {
-  if (incremental_) incremental_->Quiesce();
-  executor_.Quiesce();
-}
+void UpgradeEngine::Quiesce() { executor_.Quiesce(); }
 
 }  // namespace driverupgrade::inline v1

@@ -7,6 +7,7 @@
 #include <string>
 #include <thread>
 
+#include "driverupgrade/forwarding_facade.h"
 #include "absl/time/clock.h"
 #include "driverupgrade/driver_identity.h"
 #include "driverupgrade/testing/builders.h"

@@ -4,6 +4,7 @@
 #include <set>
 #include <string>
 
+#include "driverupgrade/forwarding_facade.h"
 #include "absl/time/clock.h"
 #include "driverupgrade/driver_identity.h"
 #include "driverupgrade/testing/builders.h"

@@ -1,18 +1,19 @@
 /// The seam between the engine and a cluster: what to implement to put the engine on another client, a cache, a
 /// decorator or a fake.
 ///
-/// Defines ClusterReader, ClusterWriter, ClusterFacade (both), ForwardingFacade (the base of decorators), Operation and
-/// the parameter structs.
+/// Defines ClusterReader, ClusterWriter, ClusterFacade (both), Operation and the parameter structs. The base of decorators
+/// is in forwarding_facade.h.
 ///
-///     class CountingFacade final : public ForwardingFacade {
+/// An implementation overrides the operations it has, and says so:
+///
+///     class RecordingFacade final : public ClusterFacade {
 ///      public:
-///       using ForwardingFacade::ForwardingFacade;
-///       absl::StatusOr<Node> PatchNode(const CallContext& context, const PatchNodeParams& params) override {
-///         ++patches_;
-///         return ForwardingFacade::PatchNode(context, params);
+///       bool Supports(Operation operation) const override { return operation == Operation::kGetNode; }
+///       absl::StatusOr<Node> GetNode(const CallContext& context, const GetNodeParams& params) override {
+///         deadline = context.deadline;
+///         return Node{.name = params.name};
 ///       }
-///      private:
-///       std::atomic<int> patches_ = 0;
+///       absl::Time deadline;
 ///     };
 ///
 /// Contract, checked by testing/facade_contract.h:
@@ -29,7 +30,6 @@
 
 #include <cstdint>
 #include <map>
-#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -303,54 +303,6 @@ class ClusterWriter {
 };
 
 class ClusterFacade : public ClusterReader, public ClusterWriter {};
-
-/// Passes every call on to another facade; override what the decorator is about. Holds a share of it.
-class ForwardingFacade : public ClusterFacade {
- public:
-  /// `next` is not null.
-  explicit ForwardingFacade(std::shared_ptr<ClusterFacade> next);
-  bool Supports(Operation operation) const override;
-  absl::StatusOr<Node> GetNode(const CallContext& context, const GetNodeParams& params) override;
-  absl::StatusOr<std::vector<Node>> ListNodes(const CallContext& context, const ListNodesParams& params) override;
-  absl::StatusOr<Pod> GetPod(const CallContext& context, const GetPodParams& params) override;
-  absl::StatusOr<std::vector<Pod>> ListPods(const CallContext& context, const ListPodsParams& params) override;
-  absl::StatusOr<std::vector<DaemonSet>> ListDaemonSets(const CallContext& context,
-                                                        const ListDaemonSetsParams& params) override;
-  absl::StatusOr<std::vector<ControllerRevision>> ListControllerRevisions(
-      const CallContext& context, const ListControllerRevisionsParams& params) override;
-  absl::StatusOr<std::vector<PodDisruptionBudget>> ListPodDisruptionBudgets(
-      const CallContext& context, const ListPodDisruptionBudgetsParams& params) override;
-  absl::StatusOr<NodeMaintenance> GetNodeMaintenance(const CallContext& context,
-                                                     const GetNodeMaintenanceParams& params) override;
-  absl::StatusOr<std::vector<NodeMaintenance>> ListNodeMaintenances(const CallContext& context,
-                                                                    const ListNodeMaintenancesParams& params) override;
-  absl::Status WatchNodes(const CallContext& context, const WatchParams& params, WatchSink<Node>& sink) override;
-  absl::Status WatchPods(const CallContext& context, const WatchParams& params, WatchSink<Pod>& sink) override;
-  absl::Status WatchDaemonSets(const CallContext& context, const WatchParams& params,
-                               WatchSink<DaemonSet>& sink) override;
-  absl::Status WatchControllerRevisions(const CallContext& context, const WatchParams& params,
-                                        WatchSink<ControllerRevision>& sink) override;
-  absl::Status WatchNodeMaintenances(const CallContext& context, const WatchParams& params,
-                                     WatchSink<NodeMaintenance>& sink) override;
-  absl::StatusOr<Lease> GetLease(const CallContext& context, const GetLeaseParams& params) override;
-  absl::StatusOr<ConfigMap> GetConfigMap(const CallContext& context, const GetConfigMapParams& params) override;
-  absl::StatusOr<Node> PatchNode(const CallContext& context, const PatchNodeParams& params) override;
-  absl::StatusOr<EvictionAnswer> EvictPod(const CallContext& context, const EvictPodParams& params) override;
-  absl::Status DeletePod(const CallContext& context, const DeletePodParams& params) override;
-  absl::StatusOr<NodeMaintenance> CreateNodeMaintenance(const CallContext& context,
-                                                        const CreateNodeMaintenanceParams& params) override;
-  absl::StatusOr<NodeMaintenance> PatchNodeMaintenance(const CallContext& context,
-                                                       const PatchNodeMaintenanceParams& params) override;
-  absl::Status DeleteNodeMaintenance(const CallContext& context, const DeleteNodeMaintenanceParams& params) override;
-  absl::StatusOr<Lease> CreateLease(const CallContext& context, const Lease& lease) override;
-  absl::StatusOr<Lease> UpdateLease(const CallContext& context, const Lease& lease) override;
-  absl::StatusOr<ConfigMap> CreateConfigMap(const CallContext& context, const ConfigMap& config_map) override;
-  absl::StatusOr<ConfigMap> PatchConfigMap(const CallContext& context, const PatchConfigMapParams& params) override;
-  absl::Status RecordEvent(const CallContext& context, const RecordEventParams& params) override;
-
- private:
-  std::shared_ptr<ClusterFacade> next_;
-};
 
 }  // namespace driverupgrade::inline v1
 

@@ -31,7 +31,8 @@
 namespace driverupgrade::inline v1 {
 
 struct ExecutorOptions {
-  /// Nodes worked on at once, each with one call in flight. 1: everything in the calling thread, in the plan's order.
+  /// Nodes worked on at once, each with one call in flight, and what is given to Submit. 1: everything in the calling
+  /// thread, in the plan's order.
   int calls_in_flight = 32;
   /// For each call, within the deadline of the context.
   absl::Duration call_timeout = absl::Seconds(30);
@@ -55,6 +56,10 @@ class PlanExecutor {
   bool InFlight(const std::string& node) const;
   /// What became of the nodes whose requests have all been answered since the last call.
   std::vector<NodeOutcome> Collect(AttemptLog& log);
+
+  /// Makes `call` one of the calls in flight, when its turn has come. Its context is `context`, bounded by call_timeout from
+  /// then on. It is dropped if the executor is destroyed before.
+  void Submit(const CallContext& context, std::function<void(const CallContext&)> call);
 
   /// Begins, waits for every answer, and collects; in the plan's order. Events may still be under way.
   std::vector<NodeOutcome> Apply(const CallContext& context, const Plan& plan, AttemptLog& log);

@@ -70,7 +70,7 @@ class UpgradeController {
   /// Waits until `until`, as Step returned it, until Notify comes where that matters, or until a stop is requested; in real
   /// time.
   void Wait(absl::Time until, const std::stop_token& stop);
-  /// Ends: waits for Events under way, and gives the lease back. Step may not follow.
+  /// Ends: waits for requests and Events under way, and gives the lease back. Step may not follow.
   void Stop();
   /// Steps until `stop` is requested, then stops. Returns within the time of a call.
   void Run(std::stop_token stop);

@@ -131,7 +131,7 @@ class UpgradeEngine {
   std::unique_ptr<internal::LedgerPass> ledger_;            // nullptr without a ledger
   std::unique_ptr<internal::IncrementalPass> incremental_;  // nullptr without a cache
   AttemptLog log_;
-  PlanExecutor executor_;
+  PlanExecutor executor_;  // after incremental_: its calls use it
   mutable std::mutex mutex_;
   Plan last_plan_;  // of an engine without a cache
   // Since when passes have been made without a break (dep-F4).

@@ -25,16 +25,17 @@ Plan Incomplete(PlanUpdate update) {
 }  // namespace
 
 IncrementalPass::IncrementalPass(const DriverIdentity& identity, StateMachine machine, const SnapshotOptions& options,
-                                 std::shared_ptr<WatchCache> cache, std::size_t driver, int calls_in_flight,
-                                 LedgerPass* ledger, std::function<void()> on_read)
+                                 std::shared_ptr<WatchCache> cache, std::size_t driver, absl::Duration call_timeout,
+                                 Submit submit, LedgerPass* ledger, std::function<void()> on_read)
     : options_(options),
       cache_(std::move(cache)),
       driver_(driver),
       ledger_(ledger),
       views_(identity, options),
       planner_(std::move(machine)),
-      on_read_(std::move(on_read)),
-      readers_(calls_in_flight) {
+      call_timeout_(call_timeout),
+      submit_(std::move(submit)),
+      on_read_(std::move(on_read)) {
   cache_->Attach(driver_);
 }
 
@@ -106,8 +107,9 @@ void IncrementalPass::Withhold(const std::map<std::string, Gate>& gates, Plan& p
 absl::Status IncrementalPass::ReadDriver(const CallContext& context) {
   std::vector<DaemonSet> daemon_sets = cache_->DaemonSets(driver_);
   if (daemon_sets != daemon_sets_) {
+    const CallContext bounded{.deadline = std::min(context.deadline, now_ + call_timeout_), .stop = context.stop};
     DRIVERUPGRADE_ASSIGN_OR_RETURN(const std::vector<ControllerRevision> listed,
-                                   cache_->ListControllerRevisions(context, {.ns = options_.ns}));
+                                   cache_->ListControllerRevisions(bounded, {.ns = options_.ns}));
     revisions_.clear();
     for (const ControllerRevision& revision : listed) revisions_[revision.name] = revision;
     daemon_sets_ = std::move(daemon_sets);
@@ -195,8 +197,8 @@ void IncrementalPass::ReadPods(const CallContext& context, const std::vector<std
     const auto retry = retries_.find(node);
     if (retry != retries_.end() && retry->second.due) continue;
     if (cache_->PodsOn(node) || !reading_.insert(node).second) continue;
-    readers_.Submit([this, context, node] {
-      absl::Status status = cache_->ReadPods(context, node);
+    submit_(context, [this, node](const CallContext& bounded) {
+      absl::Status status = cache_->ReadPods(bounded, node);
       {
         const std::lock_guard lock(mutex_);
         read_.insert_or_assign(node, std::move(status));

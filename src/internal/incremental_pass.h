@@ -17,19 +17,21 @@
 #include "driverupgrade/watch_cache.h"
 #include "internal/ledger_pass.h"
 #include "internal/view_maker.h"
-#include "internal/worker_pool.h"
 
 namespace driverupgrade::inline v1::internal {
 
 // Not thread-safe.
 class IncrementalPass {
  public:
-  // `driver`: the place of our scope in the cache's options. `calls_in_flight`: for reading pods. `ledger`: nullptr for
-  // none; it outlives this. `on_read` is called, from any thread, when pods have been read that the next pass is to look
-  // at.
+  // Makes a call when its turn has come, on any thread, with the context bounded.
+  using Submit = std::function<void(const CallContext&, std::function<void(const CallContext&)>)>;
+
+  // `driver`: the place of our scope in the cache's options. `call_timeout`: of what a pass waits for. `submit`: for what
+  // it does not; its calls end before this does. `ledger`: nullptr for none; it outlives this. `on_read` is called, from
+  // any thread, when pods have been read that the next pass is to look at.
   IncrementalPass(const DriverIdentity& identity, StateMachine machine, const SnapshotOptions& options,
-                  std::shared_ptr<WatchCache> cache, std::size_t driver, int calls_in_flight, LedgerPass* ledger,
-                  std::function<void()> on_read);
+                  std::shared_ptr<WatchCache> cache, std::size_t driver, absl::Duration call_timeout, Submit submit,
+                  LedgerPass* ledger, std::function<void()> on_read);
 
   // Errors: Unavailable until the cache has read everything once, and while it cannot follow; those of reading revisions.
   absl::StatusOr<Plan> Run(const CallContext& context, const UpgradePolicy& policy, absl::Time now,
@@ -41,8 +43,6 @@ class IncrementalPass {
   // The pods of the node are being read: what it needs is known soon.
   bool IsReading(const std::string& node) const { return reading_.contains(node); }
   const IncrementalPlanner& planner() const { return planner_; }
-  // Waits for the lists that are under way.
-  void Quiesce() { readers_.WaitIdle(); }
 
  private:
   void NoteChanges(absl::Time now);
@@ -79,10 +79,11 @@ class IncrementalPass {
   std::map<std::string, Retry> retries_;  // by node
   absl::Time now_ = absl::InfinitePast();
   std::set<std::string> reading_;  // nodes whose pods are being read
+  const absl::Duration call_timeout_;
+  const Submit submit_;
   const std::function<void()> on_read_;
   std::mutex mutex_;
   std::map<std::string, absl::Status> read_;  // how it went; guarded by mutex_
-  WorkerPool readers_;                        // last: its threads use the rest
 };
 
 }  // namespace driverupgrade::inline v1::internal

@@ -14,13 +14,10 @@
 #include <vector>
 
 #include "driverupgrade/watch_cache.h"
+#include "internal/collection.h"
 #include "internal/packed_pod.h"
 
 namespace driverupgrade::inline v1::internal {
-
-// By `name` or `ns/name`; nullopt until the first list.
-template <typename T>
-using Collection = std::optional<std::map<std::string, std::shared_ptr<const T>>>;
 
 class WatchStore {
  public:
@@ -81,9 +78,9 @@ class WatchStore {
     Collection<DaemonSet> daemon_sets = std::nullopt;
     Collection<ControllerRevision> revisions = std::nullopt;
     Collection<Pod> pods = std::nullopt;
-    std::map<std::string, std::set<std::string>> pods_by_node = {};  // keys in `pods`
+    KeysByNode pods_by_node = {};  // keys in `pods`
     Collection<NodeMaintenance> maintenances = std::nullopt;
-    std::map<std::string, std::set<std::string>> maintenances_by_node = {};
+    KeysByNode maintenances_by_node = {};
     std::set<std::string> interest = {};
     CacheChanges changes = {.everything = true, .driver = true};
     std::function<void()> on_change = nullptr;

@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "driverupgrade/forwarding_facade.h"
 #include "driverupgrade/testing/facade_contract.h"
 #include "driverupgrade/testing/fake_clock.h"
 #include "driverupgrade/testing/fake_cluster.h"

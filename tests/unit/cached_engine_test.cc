@@ -1,11 +1,14 @@
 // An engine that reads from a cache, and the controller that runs it: on the fake cluster, in virtual time.
 #include <algorithm>
 #include <condition_variable>
+#include <functional>
 #include <map>
 #include <mutex>
 #include <set>
 #include <thread>
+#include <utility>
 
+#include "driverupgrade/forwarding_facade.h"
 #include "driverupgrade/testing/builders.h"
 #include "driverupgrade/testing/fake_cluster.h"
 #include "driverupgrade/upgrade_controller.h"
@@ -73,9 +76,22 @@ class HoldingFacade final : public ForwardingFacade {
     return ForwardingFacade::PatchNode(context, params);
   }
   absl::StatusOr<std::vector<Pod>> ListPods(const CallContext& context, const ListPodsParams& params) override {
+    if (!params.node_name.empty()) latest_deadline = std::max(latest_deadline, context.deadline);
     Await(params.node_name);
-    return ForwardingFacade::ListPods(context, params);
+    auto pods = ForwardingFacade::ListPods(context, params);
+    if (after_list) std::exchange(after_list, nullptr)();
+    return pods;
   }
+  absl::StatusOr<std::vector<ControllerRevision>> ListControllerRevisions(
+      const CallContext& context, const ListControllerRevisionsParams& params) override {
+    latest_deadline = std::max(latest_deadline, context.deadline);
+    return ForwardingFacade::ListControllerRevisions(context, params);
+  }
+
+  /// Of lists that a pass causes; for engines that make one call at a time.
+  absl::Time latest_deadline = absl::InfinitePast();
+  /// Called once, when a list of pods has been read and its answer is on the way.
+  std::function<void()> after_list = nullptr;
 
  private:
   void Await(const std::string& node) {
@@ -114,6 +130,7 @@ struct World {
   int calls_in_flight = 1;
   PodFilter uses_driver = nullptr;
   RestartOnlyPredicate restart_only = nullptr;
+  std::optional<LabelSelector> validation = std::nullopt;
   int most_in_progress = 0;
 
   /// Without threads the test turns the cache.
@@ -136,6 +153,7 @@ struct World {
     const LabelSelector labels = LabelSelector::FromMatchLabels({{"app", fleet.daemon_set}});
     EngineOptions options{
         .snapshot = {.ns = fleet.ns, .driver_labels = labels, .uses_driver = uses_driver, .restart_only = restart_only},
+        .state_machine = {.validation_selector = validation},
         .cache = cache,
         .clock = clock};
     options.executor.calls_in_flight = calls_in_flight;
@@ -257,6 +275,72 @@ TEST_CASE("arch-A11: a list of pods that is not answered holds up no other node"
   CHECK(world.StepsUntil([&] { return done(1) && done(2) && world.Count(Operation::kDeletePod) >= 2; }));
   world.line->LetGo();
   CHECK(world.StepsUntil([&] { return world.AllDone() && world.Count(Operation::kDeletePod) == 3; }));
+}
+
+TEST_CASE("A node whose pods are being read gets no patch before they are known") {
+  World world({.node_count = 1}, /*calls_in_flight=*/8);
+  world.validation = LabelSelector::FromMatchLabels({{"app", "validator"}});
+  world.controller.reset();
+  world.engine.reset();
+  world.MakeEngine();
+  const std::string node = world.fleet.node_names[0];
+  world.line->Hold(node);
+  // Taken over from the Go library: what its validation pods are decides what is written.
+  world.cluster->EditNode(node, [](Node& edited) {
+    edited.labels[Gpu().StateLabel()] = "validation-required";
+    edited.unschedulable = true;
+  });
+  world.Settle();
+  for (int i = 0; i < 100; ++i) {
+    const auto pass = world.engine->Reconcile({}, world.policy);
+    REQUIRE(pass.ok());
+    CHECK(pass->plan.nodes.empty());
+  }
+  world.line->LetGo();
+  world.engine->Quiesce();
+  REQUIRE(world.engine->Reconcile({}, world.policy).ok());
+  world.engine->Quiesce();
+  CHECK(world.Count(Operation::kListPods) == 1);
+  CHECK(world.Count(Operation::kPatchNode) == 1);
+}
+
+TEST_CASE("A list of pods that a cordon has overtaken is made again at once, and is no finding") {
+  World world({.node_count = 1}, /*calls_in_flight=*/1, /*threads=*/false);
+  const std::string node = world.fleet.node_names[0];
+  const auto cordon = [&](bool unschedulable) {
+    world.cluster->EditNode(node, [=](Node& edited) { edited.unschedulable = unschedulable; });
+    world.cache->Turn({});
+  };
+  world.cluster->EditNode(node, [](Node& edited) {
+    edited.labels[Gpu().StateLabel()] = "drain-required";
+    edited.unschedulable = true;
+  });
+  world.cache->Turn({});
+  world.line->after_list = [&] {
+    cordon(false);
+    cordon(true);
+  };
+  auto pass = world.engine->Reconcile({}, world.policy);
+  REQUIRE(pass.ok());
+  CHECK(world.Count(Operation::kListPods) == 1);
+  for (const Finding& finding : pass->plan.findings) CHECK(finding.code != FindingCode::kReadFailed);
+  CHECK(pass->wake_at == world.clock->Now());
+  REQUIRE(world.engine->Reconcile({}, world.policy).ok());
+  CHECK(world.Count(Operation::kListPods) == 2);
+}
+
+TEST_CASE("No list that a pass causes is waited for longer than call_timeout") {
+  World world({.node_count = 2}, /*calls_in_flight=*/1, /*threads=*/false);
+  const absl::Time begin = world.clock->Now();
+  world.cluster->SetTemplate(world.fleet.ns, world.fleet.daemon_set, "rev-2");
+  for (int i = 0; i < 10; ++i) {
+    world.cache->Turn({});
+    REQUIRE(world.engine->Reconcile({}, world.policy).ok());
+  }
+  CHECK(world.Count(Operation::kListPods) >= 1);
+  CHECK(world.Count(Operation::kListControllerRevisions) >= 1);
+  CHECK(world.clock->Now() == begin);
+  CHECK(world.line->latest_deadline == begin + ExecutorOptions{}.call_timeout);
 }
 
 TEST_CASE("arch-A10: an idle engine of 5,000 nodes makes no call but watches in an hour") {

@@ -1,10 +1,12 @@
 #include "driverupgrade/cluster_facade.h"
 
+#include <atomic>
 #include <memory>
 #include <set>
 #include <string>
 #include <vector>
 
+#include "driverupgrade/forwarding_facade.h"
 #include "support/catch.h"
 
 namespace driverupgrade {
@@ -23,6 +25,20 @@ class RecordingFacade final : public ClusterFacade {
     return Node{.name = params.name};
   }
   absl::Time deadline;
+};
+
+/// The example of forwarding_facade.h.
+class CountingFacade final : public ForwardingFacade {
+ public:
+  using ForwardingFacade::ForwardingFacade;
+  absl::StatusOr<Node> PatchNode(const CallContext& context, const PatchNodeParams& params) override {
+    ++patches_;
+    return ForwardingFacade::PatchNode(context, params);
+  }
+  int patches() const { return patches_; }
+
+ private:
+  std::atomic<int> patches_ = 0;
 };
 
 template <typename T>
@@ -96,6 +112,13 @@ TEST_CASE("a decorator passes parameters and context on") {
   const CallContext context{.deadline = absl::FromUnixSeconds(7)};
   CHECK(decorated.GetNode(context, {.name = "n1"})->name == "n1");
   CHECK(recorder->deadline == absl::FromUnixSeconds(7));
+}
+
+TEST_CASE("a decorator overrides what it is about") {
+  CountingFacade counting(std::make_shared<RecordingFacade>());
+  CHECK(absl::IsUnimplemented(counting.PatchNode({}, {.name = "n1"}).status()));
+  CHECK(counting.GetNode({}, {.name = "n1"}).ok());
+  CHECK(counting.patches() == 1);
 }
 
 TEST_CASE("only an answer that excludes a change says that a write was not applied") {

@@ -29,6 +29,7 @@
 #include "absl/time/time.h"
 #include "driverupgrade/cluster_facade.h"
 #include "driverupgrade/driver_identity.h"
+#include "driverupgrade/forwarding_facade.h"
 #include "driverupgrade/label_selector.h"
 #include "driverupgrade/observer.h"
 #include "driverupgrade/testing/fake_cluster.h"

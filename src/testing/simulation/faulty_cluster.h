@@ -15,6 +15,7 @@
 #include "absl/time/time.h"
 #include "driverupgrade/clock.h"
 #include "driverupgrade/cluster_facade.h"
+#include "driverupgrade/forwarding_facade.h"
 #include "driverupgrade/testing/invariants.h"
 #include "testing/simulation/random.h"
 #include "testing/simulation/world.h"

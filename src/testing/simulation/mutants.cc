@@ -1,3 +1,4 @@
+#include "driverupgrade/forwarding_facade.h"
 #include "testing/simulation/mutants.h"
 
 #include <algorithm>

@@ -1,0 +1,80 @@
+/// The base of decorators of a ClusterFacade: what counts, delays, records or refuses calls to another one.
+///
+/// Defines ForwardingFacade.
+///
+///     class CountingFacade final : public ForwardingFacade {
+///      public:
+///       using ForwardingFacade::ForwardingFacade;
+///       absl::StatusOr<Node> PatchNode(const CallContext& context, const PatchNodeParams& params) override {
+///         ++patches_;
+///         return ForwardingFacade::PatchNode(context, params);
+///       }
+///      private:
+///       std::atomic<int> patches_ = 0;
+///     };
+///
+/// Thread-safe as the facade beneath is. A decorator keeps the contract of cluster_facade.h: one call of it is at most one
+/// call beneath, unless it says otherwise.
+#ifndef DRIVERUPGRADE_FORWARDING_FACADE_H_
+#define DRIVERUPGRADE_FORWARDING_FACADE_H_
+
+#include <memory>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "driverupgrade/cluster_facade.h"
+
+namespace driverupgrade::inline v1 {
+
+/// Passes every call on to another facade; override what the decorator is about. Holds a share of it.
+class ForwardingFacade : public ClusterFacade {
+ public:
+  /// `next` is not null.
+  explicit ForwardingFacade(std::shared_ptr<ClusterFacade> next);
+  bool Supports(Operation operation) const override;
+  absl::StatusOr<Node> GetNode(const CallContext& context, const GetNodeParams& params) override;
+  absl::StatusOr<std::vector<Node>> ListNodes(const CallContext& context, const ListNodesParams& params) override;
+  absl::StatusOr<Pod> GetPod(const CallContext& context, const GetPodParams& params) override;
+  absl::StatusOr<std::vector<Pod>> ListPods(const CallContext& context, const ListPodsParams& params) override;
+  absl::StatusOr<std::vector<DaemonSet>> ListDaemonSets(const CallContext& context,
+                                                        const ListDaemonSetsParams& params) override;
+  absl::StatusOr<std::vector<ControllerRevision>> ListControllerRevisions(
+      const CallContext& context, const ListControllerRevisionsParams& params) override;
+  absl::StatusOr<std::vector<PodDisruptionBudget>> ListPodDisruptionBudgets(
+      const CallContext& context, const ListPodDisruptionBudgetsParams& params) override;
+  absl::StatusOr<NodeMaintenance> GetNodeMaintenance(const CallContext& context,
+                                                     const GetNodeMaintenanceParams& params) override;
+  absl::StatusOr<std::vector<NodeMaintenance>> ListNodeMaintenances(const CallContext& context,
+                                                                    const ListNodeMaintenancesParams& params) override;
+  absl::Status WatchNodes(const CallContext& context, const WatchParams& params, WatchSink<Node>& sink) override;
+  absl::Status WatchPods(const CallContext& context, const WatchParams& params, WatchSink<Pod>& sink) override;
+  absl::Status WatchDaemonSets(const CallContext& context, const WatchParams& params,
+                               WatchSink<DaemonSet>& sink) override;
+  absl::Status WatchControllerRevisions(const CallContext& context, const WatchParams& params,
+                                        WatchSink<ControllerRevision>& sink) override;
+  absl::Status WatchNodeMaintenances(const CallContext& context, const WatchParams& params,
+                                     WatchSink<NodeMaintenance>& sink) override;
+  absl::StatusOr<Lease> GetLease(const CallContext& context, const GetLeaseParams& params) override;
+  absl::StatusOr<ConfigMap> GetConfigMap(const CallContext& context, const GetConfigMapParams& params) override;
+  absl::StatusOr<Node> PatchNode(const CallContext& context, const PatchNodeParams& params) override;
+  absl::StatusOr<EvictionAnswer> EvictPod(const CallContext& context, const EvictPodParams& params) override;
+  absl::Status DeletePod(const CallContext& context, const DeletePodParams& params) override;
+  absl::StatusOr<NodeMaintenance> CreateNodeMaintenance(const CallContext& context,
+                                                        const CreateNodeMaintenanceParams& params) override;
+  absl::StatusOr<NodeMaintenance> PatchNodeMaintenance(const CallContext& context,
+                                                       const PatchNodeMaintenanceParams& params) override;
+  absl::Status DeleteNodeMaintenance(const CallContext& context, const DeleteNodeMaintenanceParams& params) override;
+  absl::StatusOr<Lease> CreateLease(const CallContext& context, const Lease& lease) override;
+  absl::StatusOr<Lease> UpdateLease(const CallContext& context, const Lease& lease) override;
+  absl::StatusOr<ConfigMap> CreateConfigMap(const CallContext& context, const ConfigMap& config_map) override;
+  absl::StatusOr<ConfigMap> PatchConfigMap(const CallContext& context, const PatchConfigMapParams& params) override;
+  absl::Status RecordEvent(const CallContext& context, const RecordEventParams& params) override;
+
+ private:
+  std::shared_ptr<ClusterFacade> next_;
+};
+
+}  // namespace driverupgrade::inline v1
+
+#endif  // DRIVERUPGRADE_FORWARDING_FACADE_H_

@@ -2,9 +2,14 @@
 # Installs what is needed, builds the library and a real Kubernetes control plane, and runs the end-to-end tests
 # against it. The first run on a machine compiles Kubernetes, which takes several minutes; see
 # tests/controlplane/build.sh.
+#   e2e.sh [cpprest|curl]: with that HTTP library; with gpu_operator's default if none is named.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
+case "${1:-}" in
+  "" | cpprest | curl) export DRIVERUPGRADE_TRANSPORT="${1:-}" ;;
+  *) echo "e2e.sh: unknown transport: $1" >&2; exit 2 ;;
+esac
 scripts/install-deps.sh
 cmake --preset release
 cmake --build --preset release

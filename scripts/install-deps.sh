@@ -1,16 +1,43 @@
 #!/usr/bin/env bash
-# Installs what building and testing needs from Debian's packages. Does nothing where it is all there already.
+# Installs what building and testing needs from Debian's packages; with --fuzz what scripts/fuzz.sh needs, too. Does nothing
+# where it is all there already.
 set -euo pipefail
+cd "$(dirname "$0")/.."
 
 packages=(
   # build
   build-essential ccache cmake ninja-build pkg-config
   # libraries
-  libabsl-dev libcli11-dev libcpp-httplib-dev libcpprest-dev libfmt-dev libssl-dev libyaml-cpp-dev
+  libabsl-dev libcli11-dev libcpp-httplib-dev libcpprest-dev libcurl4-openssl-dev libfmt-dev libssl-dev libyaml-cpp-dev
   prometheus-cpp-dev rapidjson-dev
   # tests; the last two are for the control plane (tests/controlplane)
   catch2 ca-certificates python3-venv
 )
+
+[ "${1:-}" != --fuzz ] || packages+=(clang-14 libclang-rt-14-dev)
+
+# install_packages PACKAGE...: with root's rights.
+install_packages() {
+  local sudo=()
+  if [ "$(id -u)" -ne 0 ]; then
+    command -v sudo >/dev/null || { echo "install-deps: needs root or sudo to install: $*" >&2; exit 1; }
+    sudo=(sudo)
+  fi
+  echo "install-deps: installing $*"
+  "${sudo[@]}" apt-get update -qq
+  "${sudo[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$@" </dev/null
+}
+
+# promtool alone: its package would start a server. Without it the alerts are not tried; nothing else needs it.
+fetch_promtool() {
+  local folder
+  folder=$(mktemp -d)
+  (cd "$folder" && apt-get download -qq prometheus 2>/dev/null &&
+    dpkg-deb --fsys-tarfile prometheus_*.deb | tar -x ./usr/bin/promtool) &&
+    mkdir -p build/tools && mv "$folder/usr/bin/promtool" build/tools/ ||
+    echo "install-deps: no promtool to be had"
+  rm -r "$folder"
+}
 
 missing=()
 for package in "${packages[@]}"; do
@@ -18,15 +45,7 @@ for package in "${packages[@]}"; do
 done
 if [ ${#missing[@]} -eq 0 ]; then
   echo "install-deps: everything is installed"
-  exit 0
+else
+  install_packages "${missing[@]}"
 fi
-
-sudo=()
-if [ "$(id -u)" -ne 0 ]; then
-  command -v sudo >/dev/null || { echo "install-deps: needs root or sudo to install: ${missing[*]}" >&2; exit 1; }
-  sudo=(sudo)
-fi
-echo "install-deps: installing ${missing[*]}"
-export DEBIAN_FRONTEND=noninteractive
-"${sudo[@]}" apt-get update -qq
-"${sudo[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}" </dev/null
+command -v promtool >/dev/null || [ -x build/tools/promtool ] || fetch_promtool

@@ -14,6 +14,8 @@ using internal::Spread;
 constexpr absl::Duration kAcceptedEvictionRepeats = absl::Seconds(30);
 constexpr absl::Duration kRefusedEvictionFirst = absl::Seconds(5);
 constexpr absl::Duration kRefusedEvictionMax = absl::Seconds(40);
+// However long a server asks to wait: it may be mistaken, or not be the server.
+constexpr absl::Duration kRetryAfterMax = absl::Minutes(5);
 constexpr absl::Duration kPatchRetryFirst = absl::Seconds(1);
 constexpr absl::Duration kPatchRetryMax = absl::Seconds(30);
 constexpr absl::Duration kStaleReadPatience = absl::Seconds(5);
@@ -60,6 +62,10 @@ bool IsNewerVersion(std::string_view a, std::string_view b) {
   return a.size() != b.size() ? a.size() > b.size() : a > b;
 }
 
+bool IsOlderVersion(std::string_view a, std::string_view b) {
+  return IsDecimal(a) && IsDecimal(b) && IsNewerVersion(b, a);
+}
+
 bool IsSettled(const PatchAttempt& attempt, const Node& node) {
   if (!attempt.outcome) return false;
   // A clear refusal of the last try does not settle an unclear one before it at the same version.
@@ -82,8 +88,8 @@ absl::Time NextPatchDue(const PatchAttempt& attempt, const Node& node) {
 absl::Time NextPodRequestDue(const PodAttempt& attempt, std::string_view pod_uid) {
   if (!attempt.outcome) return absl::InfiniteFuture();
   if (*attempt.outcome == Outcome::kApplied) return attempt.answered_at + kAcceptedEvictionRepeats;
-  const absl::Duration delay =
-      std::max(attempt.retry_after, Doubled(kRefusedEvictionFirst, kRefusedEvictionMax, attempt.count));
+  const absl::Duration delay = std::max(std::min(attempt.retry_after, kRetryAfterMax),
+                                        Doubled(kRefusedEvictionFirst, kRefusedEvictionMax, attempt.count));
   return attempt.answered_at + Spread(delay, pod_uid, attempt.count);
 }
 

@@ -7,6 +7,8 @@
 #include <string>
 #include <utility>
 
+#include "internal/event_writer.h"
+#include "internal/finding_events.h"
 #include "internal/node_requests.h"
 #include "internal/worker_pool.h"
 
@@ -17,8 +19,6 @@ using internal::NodeRequests;
 
 // Events are many and small, and the API server's other clients matter more.
 constexpr int kEventsInFlight = 4;
-// Nodes whose Events wait; beyond that they are dropped, as client-go does (A50).
-constexpr std::size_t kEventsQueuedMax = 10'000;
 
 }  // namespace
 
@@ -32,7 +32,7 @@ class PlanExecutor::Impl {
         observer_(std::move(observer)),
         options_(options),
         on_answered_(std::move(on_answered)),
-        events_(std::min(options.calls_in_flight, kEventsInFlight)),
+        events_(cluster_, clock_, options.call_timeout, std::min(options.calls_in_flight, kEventsInFlight)),
         calls_(options.calls_in_flight) {}
 
   void Begin(const CallContext& context, const Plan& plan, AttemptLog& log) {
@@ -68,6 +68,10 @@ class PlanExecutor::Impl {
     calls_.Submit([this, context, call = std::move(call)] { call(Bounded(context)); });
   }
 
+  void Tell(const CallContext& context, std::vector<RecordEventParams> events) {
+    if (WritesFindings() && !events.empty()) events_.WriteLimited(context, std::move(events));
+  }
+
   void AwaitAnswers() { calls_.WaitIdle(); }
   void Quiesce() {
     calls_.WaitIdle();
@@ -75,6 +79,9 @@ class PlanExecutor::Impl {
   }
 
  private:
+  bool WritesTransitions() const { return options_.events && options_.transition_events; }
+  bool WritesFindings() const { return options_.events && options_.finding_events; }
+
   CallContext Bounded(const CallContext& context) const {
     return {.deadline = std::min(context.deadline, clock_->Now() + options_.call_timeout), .stop = context.stop};
   }
@@ -82,7 +89,12 @@ class PlanExecutor::Impl {
   void Carry(const std::shared_ptr<NodeRequests>& requests) {
     requests->Send();
     // What a failure dropped is told by the next pass.
-    if (options_.events && requests->Acknowledged() && !requests->plan().events.empty()) SendEvents(*requests);
+    if (WritesTransitions() && requests->Acknowledged() && !requests->plan().events.empty()) SendEvents(*requests);
+    if (WritesFindings()) {
+      if (auto refusal = internal::EventOfRefusal(*requests, event_reason_, clock_->Now())) {
+        events_.WriteLimited(requests->context(), {*std::move(refusal)});
+      }
+    }
     {
       const std::lock_guard lock(mutex_);
       answered_.push_back(requests);
@@ -92,21 +104,17 @@ class PlanExecutor::Impl {
   }
 
   void SendEvents(const NodeRequests& requests) {
-    if (events_.queued() >= kEventsQueuedMax) return;
     const NodePlan& plan = requests.plan();
-    events_.Submit([this, context = requests.context(), node = plan.node, uid = plan.uid, events = plan.events,
-                    time = clock_->Now()] {
-      for (const PlannedEvent& event : events) {
-        cluster_
-            ->RecordEvent(Bounded(context), {.node_name = node,
-                                             .node_uid = uid,
-                                             .type = event.warning ? EventType::kWarning : EventType::kNormal,
-                                             .reason = event_reason_,
-                                             .message = event.message,
-                                             .time = time})
-            .IgnoreError();  // an Event never holds up or fails an upgrade (A50)
-      }
-    });
+    std::vector<RecordEventParams> events;
+    for (const PlannedEvent& event : plan.events) {
+      events.push_back({.node_name = plan.node,
+                        .node_uid = plan.uid,
+                        .type = event.warning ? EventType::kWarning : EventType::kNormal,
+                        .reason = event_reason_,
+                        .message = event.message,
+                        .time = clock_->Now()});
+    }
+    events_.Write(requests.context(), std::move(events));
   }
 
   const std::string event_reason_;
@@ -118,7 +126,7 @@ class PlanExecutor::Impl {
   std::set<std::string> in_flight_;  // names of nodes; of the thread of the passes
   std::mutex mutex_;
   std::vector<std::shared_ptr<const NodeRequests>> answered_;
-  internal::WorkerPool events_;
+  internal::EventWriter events_;
   internal::WorkerPool calls_;  // last: its threads use the rest
 };
 
@@ -151,6 +159,10 @@ std::vector<NodeOutcome> PlanExecutor::Apply(const CallContext& context, const P
 
 void PlanExecutor::Submit(const CallContext& context, std::function<void(const CallContext&)> call) {
   impl_->Submit(context, std::move(call));
+}
+
+void PlanExecutor::Tell(const CallContext& context, std::vector<RecordEventParams> events) {
+  impl_->Tell(context, std::move(events));
 }
 
 void PlanExecutor::Quiesce() { impl_->Quiesce(); }

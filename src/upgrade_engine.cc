@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "fmt/format.h"
+#include "internal/finding_events.h"
 #include "internal/incremental_pass.h"
 #include "internal/ledger_pass.h"
 #include "internal/signal.h"
@@ -100,6 +101,9 @@ UpgradeEngine::UpgradeEngine(const DriverIdentity& identity, std::shared_ptr<Clu
       machine_(identity, WithPodDeletion(options.state_machine, options.snapshot.uses_driver != nullptr)),
       ledger_(std::move(ledger)),
       executor_(identity, cluster, options.clock, options.observer, options.executor, [this] { changed_->Raise(); }) {
+  if (options.executor.events && options.executor.finding_events) {
+    finding_events_ = std::make_unique<internal::FindingEvents>(identity, options.state_machine.own_pod);
+  }
   if (options.cache == nullptr) return;
   cache_ = options.cache;
   cache_driver_ = *FindScope(*cache_, options.snapshot);
@@ -146,6 +150,7 @@ absl::StatusOr<ReconcileResult> UpgradeEngine::Pass(const CallContext& context, 
   if (!incremental_) last_plan_ = result.plan;
   if (observer_) observer_->OnPlan(result.plan);
   Carry(context, result);
+  TellFindings(context, result.plan);
   return result;
 }
 
@@ -160,6 +165,16 @@ void UpgradeEngine::Carry(const CallContext& context, ReconcileResult& result) {
   }
   // What has changed, or failed, is judged anew; the attempt log paces what is tried again.
   result.wake_at = result.outcomes.size() > judged ? clock_->Now() : result.plan.wake_at;
+}
+
+void UpgradeEngine::TellFindings(const CallContext& context, const Plan& plan) {
+  if (!finding_events_) return;
+  const auto uid_of = [this](const std::string& node) {
+    if (incremental_) return incremental_->UidOf(node);
+    const auto found = uids_.find(node);
+    return found == uids_.end() ? std::string() : found->second;
+  };
+  executor_.Tell(context, finding_events_->Follow(plan, uid_of, clock_->Now()));
 }
 
 // What we wrote is known before a watch tells, and what was tried is judged anew.
@@ -189,6 +204,8 @@ absl::StatusOr<Plan> UpgradeEngine::PlanFromLists(const CallContext& context, co
   builder_.ReadPods(context, plan.pod_interest, log_, snapshot);
   if (!plan.pod_interest.empty()) plan = machine_.Step(snapshot, policy, clock_->Now());
   judged = snapshot.nodes.size() * (plan.pod_interest.empty() ? 1 : 2);
+  uids_.clear();
+  for (const auto& view : snapshot.nodes) uids_.emplace(view->node.name, view->node.uid);
   return plan;
 }
 

@@ -33,6 +33,16 @@ absl::Status CheckOptions(const ClusterReader& cluster, const WatchCacheOptions&
 
 }  // namespace
 
+std::string_view ToString(WatchRestart reason) {
+  switch (reason) {
+    case WatchRestart::kEnded: return "ended";
+    case WatchRestart::kExpired: return "expired";
+    case WatchRestart::kFailed: return "failed";
+    case WatchRestart::kAbsent: return "absent";
+  }
+  return "failed";
+}
+
 class WatchCache::Impl {
  public:
   Impl(std::shared_ptr<ClusterReader> cluster, WatchCacheOptions options)
@@ -68,6 +78,14 @@ class WatchCache::Impl {
     return absl::OkStatus();
   }
 
+  std::map<WatchRestart, std::uint64_t> Restarts() const {
+    std::map<WatchRestart, std::uint64_t> restarts;
+    for (const WatchRestart reason : kAllWatchRestarts) {
+      for (const auto& follower : followers_) restarts[reason] += follower->restarts(reason);
+    }
+    return restarts;
+  }
+
   absl::Status NodesRead() const {
     return followers_.front()->synced() ? absl::OkStatus() : absl::UnavailableError("nodes have not been read yet");
   }
@@ -92,11 +110,13 @@ class WatchCache::Impl {
  private:
   void FollowAll() {
     Follow<Node>("nodes", {}, &ClusterReader::WatchNodes,
-                 {[this](auto nodes) { store_.NodesListed(std::move(nodes)); },
+                 {[this](auto nodes, auto at) {
+                    if (store_.NodesListed(std::move(nodes), at)) RestartOthers();
+                  },
                   [this](auto node) { store_.NodeChanged(std::move(node)); },
                   [this](const auto& node) { store_.NodeDeleted(node); }});
     Follow<Pod>("pods", {.list = false}, &ClusterReader::WatchPods,
-                {[this](const auto&) { store_.PodsBegin(); }, [this](const auto& pod) { store_.PodChanged(pod); },
+                {[this](const auto&, auto) { store_.PodsBegin(); }, [this](const auto& pod) { store_.PodChanged(pod); },
                  [this](const auto& pod) { store_.PodDeleted(pod); }});
     for (std::size_t driver = 0; driver < options_.drivers.size(); ++driver) FollowDriver(driver);
   }
@@ -105,20 +125,20 @@ class WatchCache::Impl {
     const DriverScope& driver = options_.drivers[i];
     Follow<DaemonSet>("daemon sets", {.ns = driver.ns, .label_selector = driver.driver_labels},
                       &ClusterReader::WatchDaemonSets,
-                      {[this, i](auto objects) { store_.DaemonSetsListed(i, std::move(objects)); },
+                      {[this, i](auto objects, auto) { store_.DaemonSetsListed(i, std::move(objects)); },
                        [this, i](auto object) { store_.DaemonSetChanged(i, std::move(object)); },
                        [this, i](const auto& object) { store_.DaemonSetDeleted(i, object); }});
     Follow<ControllerRevision>("controller revisions", {.ns = driver.ns}, &ClusterReader::WatchControllerRevisions,
-                               {[this, i](auto objects) { store_.RevisionsListed(i, std::move(objects)); },
+                               {[this, i](auto objects, auto) { store_.RevisionsListed(i, std::move(objects)); },
                                 [this, i](auto object) { store_.RevisionChanged(i, std::move(object)); },
                                 [this, i](const auto& object) { store_.RevisionDeleted(i, object); }});
     Follow<Pod>("driver pods", {.ns = driver.ns, .label_selector = driver.driver_labels}, &ClusterReader::WatchPods,
-                {[this, i](auto pods) { store_.DriverPodsListed(i, std::move(pods)); },
+                {[this, i](auto pods, auto) { store_.DriverPodsListed(i, std::move(pods)); },
                  [this, i](auto pod) { store_.DriverPodChanged(i, std::move(pod)); },
                  [this, i](const auto& pod) { store_.DriverPodDeleted(i, pod); }});
     if (!driver.maintenance_ns) return;
     Follow<NodeMaintenance>("node maintenances", {.ns = *driver.maintenance_ns}, &ClusterReader::WatchNodeMaintenances,
-                            {[this, i](auto objects) { store_.MaintenancesListed(i, std::move(objects)); },
+                            {[this, i](auto objects, auto) { store_.MaintenancesListed(i, std::move(objects)); },
                              [this, i](auto object) { store_.MaintenanceChanged(i, std::move(object)); },
                              [this, i](const auto& object) { store_.MaintenanceDeleted(i, object); }});
   }
@@ -136,6 +156,11 @@ class WatchCache::Impl {
       const absl::Duration pause = again - options_.clock->Now();
       if (pause > absl::ZeroDuration()) options_.clock->SleepFor(pause, stop);
     }
+  }
+
+  // The cluster was set back, which only nodes tell: what else is known must be read again before a pass may use it.
+  void RestartOthers() {
+    for (std::size_t i = 1; i < followers_.size(); ++i) followers_[i]->Restart();
   }
 
   // Whoever found the cache not ready yet comes again now.
@@ -167,6 +192,7 @@ void WatchCache::Turn(const CallContext& context) { impl_->Turn(context); }
 void WatchCache::Stop() { impl_->Stop(); }
 bool WatchCache::Synced() const { return impl_->Synced(); }
 absl::Status WatchCache::Health(absl::Duration patience) const { return impl_->Health(patience); }
+std::map<WatchRestart, std::uint64_t> WatchCache::Restarts() const { return impl_->Restarts(); }
 
 std::optional<std::size_t> WatchCache::Find(const DriverScope& driver) const {
   const std::vector<DriverScope>& drivers = impl_->options().drivers;

@@ -15,11 +15,12 @@ namespace {
 constexpr int kSenders = 8;
 constexpr absl::Duration kEvictionRetry = absl::Milliseconds(200);
 
-// Any engine has to write down what it has begun, so the limit has a label, too: it costs nothing beside the cordon.
+// Any engine has to write down what it has begun, so the limit has a label, too: it costs nothing beside the cordon. It is
+// the operator's own, as deploy/rbac/admission lets it change no other.
 constexpr std::string_view kCordon =
-    R"({"metadata":{"labels":{"driverupgrade.test/limit":"busy"}},"spec":{"unschedulable":true}})";
+    R"({"metadata":{"labels":{"nvidia.com/gpu-driver-upgrade-state":"drain-required"}},"spec":{"unschedulable":true}})";
 constexpr std::string_view kUncordon =
-    R"({"metadata":{"labels":{"driverupgrade.test/limit":null}},"spec":{"unschedulable":null}})";
+    R"({"metadata":{"labels":{"nvidia.com/gpu-driver-upgrade-state":null}},"spec":{"unschedulable":null}})";
 
 }  // namespace
 

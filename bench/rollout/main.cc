@@ -81,15 +81,20 @@ Rollout MeasureRollout(Arena& arena, int nodes, int parallel, const Options& opt
   return rollout;
 }
 
+// Text is there rollout by rollout: what comes later may fail, and hours of figures are not to be lost.
 std::vector<Rollout> MeasureAll(const Options& options) {
   const driverupgrade::e2e::TemporaryFolder folder;
   std::vector<Rollout> rollouts;
+  if (options.output == "text") fmt::print("{}", FormatTargets());
   for (const int nodes : options.nodes) {
     Arena arena(nodes);
     // The first rollout in a cluster is slower than all others, and would be the limit's.
     MeasureOne(arena, Limit(options.limit, 0), fmt::format("{} nodes, not counted", nodes));
     for (const int parallel : options.parallel) {
       rollouts.push_back(MeasureRollout(arena, nodes, parallel, options, folder.path()));
+      if (options.output != "text") continue;
+      fmt::print("{}", FormatText(rollouts.back()));
+      std::fflush(stdout);
     }
   }
   return rollouts;
@@ -115,7 +120,7 @@ int main(int argc, char** argv) {
   }
   try {
     const std::vector<Rollout> rollouts = MeasureAll(options);
-    fmt::print("{}", options.output == "json" ? FormatJson(rollouts) : FormatText(rollouts));
+    if (options.output == "json") fmt::print("{}", FormatJson(rollouts));
   } catch (const std::exception& error) {
     fmt::print(stderr, "rollout_bench: {}\n", error.what());
     return kExitFailed;

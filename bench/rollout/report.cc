@@ -135,18 +135,18 @@ void WriteSeries(JsonWriter& json, const Series& series, const Summary& summary,
 
 }  // namespace
 
-std::string FormatText(const std::vector<Rollout>& rollouts) {
-  std::string text = fmt::format("Targets: at most {} x the limit's time, and at most {} requests per node more.\n",
-                                 kRatioMax, kRequestsMoreMax);
-  for (const Rollout& rollout : rollouts) {
-    const std::vector<Summary> summaries = SummarizeAll(rollout);
-    const std::string at_a_time = rollout.parallel == 0 ? "all at once" : fmt::format("{} at a time", rollout.parallel);
-    const std::size_t runs = rollout.series.front().runs.size();
-    text += fmt::format("\n{} nodes, {}, {}\n", rollout.nodes, at_a_time,
-                        runs == 1 ? "one run" : fmt::format("medians of {} runs", runs));
-    text += FormatTimes(rollout, summaries) + "\n" + FormatKinds(rollout, summaries);
-  }
-  return text;
+std::string FormatTargets() {
+  return fmt::format("Targets: at most {} x the limit's time, and at most {} requests per node more.\n", kRatioMax,
+                     kRequestsMoreMax);
+}
+
+std::string FormatText(const Rollout& rollout) {
+  const std::vector<Summary> summaries = SummarizeAll(rollout);
+  const std::string at_a_time = rollout.parallel == 0 ? "all at once" : fmt::format("{} at a time", rollout.parallel);
+  const std::size_t runs = rollout.series.front().runs.size();
+  return fmt::format("\n{} nodes, {}, {}\n{}\n{}", rollout.nodes, at_a_time,
+                     runs == 1 ? "one run" : fmt::format("medians of {} runs", runs), FormatTimes(rollout, summaries),
+                     FormatKinds(rollout, summaries));
 }
 
 std::string FormatJson(const std::vector<Rollout>& rollouts) {

@@ -22,7 +22,9 @@ struct Rollout {
   std::vector<Series> series;
 };
 
-std::string FormatText(const std::vector<Rollout>& rollouts);
+// What the figures are judged by, in a line.
+std::string FormatTargets();
+std::string FormatText(const Rollout& rollout);
 std::string FormatJson(const std::vector<Rollout>& rollouts);
 
 }  // namespace driverupgrade::bench

@@ -8,12 +8,15 @@
 #include <variant>
 
 #include "absl/time/clock.h"
-#include "driverupgrade/kubernetes/cpprest_transport.h"
+#include "driverupgrade/clock.h"
+#include "driverupgrade/kubernetes/metered_transport.h"
 #include "driverupgrade/kubernetes/rest_cluster.h"
+#include "driverupgrade/kubernetes/retrying_transport.h"
 #include "driverupgrade/log_sink.h"
 #include "fmt/format.h"
 #include "gpu_operator/options.h"
 #include "gpu_operator/rollout.h"
+#include "support/chosen_transport.h"
 
 namespace {
 
@@ -77,8 +80,13 @@ int main(int argc, char** argv) {
     LogToStderr({.severity = Severity::kWarning, .message = "kubeconfig", .fields = {{"detail", warning}}});
   }
   const StopOnSignal stop;
-  const auto transport = driverupgrade::MakeCpprestTransport(configuration->kube, {});
+  const auto transport = examples::MakeChosenTransport(options.transport, configuration->kube);
   if (!transport.ok()) return Fail(gpu_operator::kExitUsage, transport.status());
-  auto cluster = driverupgrade::MakeRestCluster(*transport, {.event_component = "nvidia-gpu-operator"});
-  return gpu_operator::RunRollout(options, *configuration, std::move(cluster), LogToStderr, stop.token());
+  const auto requests = std::make_shared<driverupgrade::RequestMeter>();
+  // Each try is a request of its own.
+  const auto metered = driverupgrade::MakeMeteredTransport(*transport, requests);
+  auto cluster =
+      driverupgrade::MakeRestCluster(driverupgrade::MakeRetryingTransport(metered, driverupgrade::SystemClock()),
+                                     {.event_component = "nvidia-gpu-operator"});
+  return gpu_operator::RunRollout(options, *configuration, std::move(cluster), LogToStderr, stop.token(), requests);
 }

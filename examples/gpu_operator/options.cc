@@ -16,6 +16,7 @@
 #include "driverupgrade/version.h"
 #include "fmt/format.h"
 #include "gpu_operator/gpu_pods.h"
+#include "support/chosen_transport.h"
 
 namespace gpu_operator {
 namespace {
@@ -91,6 +92,10 @@ std::variant<Options, int> ParseOptions(int argc, char** argv) {
   cluster->add_option("--kubeconfig", options.kubeconfig, "kubeconfig file")->check(CLI::ExistingFile);
   cluster->add_flag("--in-cluster", options.in_cluster, "the cluster whose pod this is");
   cluster->require_option(1);
+  options.transport = examples::TransportNames().front();
+  app.add_option("--transport", options.transport, "HTTP library")
+      ->check(CLI::IsMember(examples::TransportNames()))
+      ->capture_default_str();
   app.add_option("--namespace", options.ns, "namespace of the driver's DaemonSets")->required();
   app.add_option("--driver-labels", options.driver_labels, "selects the driver's DaemonSets and pods: app=driver")
       ->required();
@@ -106,8 +111,8 @@ std::variant<Options, int> ParseOptions(int argc, char** argv) {
   app.add_option_function<std::string>("--timeout", DurationInto(options.timeout),
                                        "give up after: 10m; never if absent")
       ->type_name("DURATION");
-  app.add_option("--events", events, "Kubernetes Events on the nodes")
-      ->check(CLI::IsMember({"all", "none"}))
+  app.add_option("--events", events, "Kubernetes Events on the nodes: all, or only those of transitions, or none")
+      ->check(CLI::IsMember({"all", "transitions", "none"}))
       ->capture_default_str();
   auto* elect = app.add_flag("--leader-elect", options.leader_elect, "work only while holding a Lease: for replicas");
   app.add_option("--lease-namespace", options.lease_namespace, "of the Lease; that of --namespace if absent")
@@ -138,7 +143,8 @@ std::variant<Options, int> ParseOptions(int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? kExitDone : kExitUsage;
   }
-  options.events = events == "all";
+  options.transition_events = events != "none";
+  options.finding_events = events == "all";
   if (options.lease_namespace.empty()) options.lease_namespace = options.ns;
   if (options.ledger_namespace.empty()) options.ledger_namespace = options.ns;
   if (options.identity.empty()) options.identity = DefaultIdentity();

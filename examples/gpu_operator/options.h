@@ -26,6 +26,8 @@ inline constexpr int kExitRefused = 3;  // the cluster refused, or cannot be rea
 struct Options {
   std::string kubeconfig = {};
   bool in_cluster = false;
+  /// One of examples::TransportNames.
+  std::string transport = {};
   std::string ns = {};
   std::string driver_labels = {};
   std::string policy = {};
@@ -50,7 +52,9 @@ struct Options {
   /// `host:port` of /metrics; empty: none.
   std::string metrics_address = {};
   absl::Duration timeout = absl::InfiniteDuration();
-  bool events = true;
+  bool transition_events = true;
+  /// Those about what keeps nodes from moving.
+  bool finding_events = true;
   examples::RequestorArguments requestor = {};
 };
 

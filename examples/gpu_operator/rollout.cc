@@ -36,9 +36,11 @@ using driverupgrade::LeaderElection;
 using driverupgrade::LogSink;
 using driverupgrade::MetricsCollector;
 using driverupgrade::MetricsObserver;
+using driverupgrade::MetricsOptions;
 using driverupgrade::MetricsSnapshot;
 using driverupgrade::NodeGate;
 using driverupgrade::Plan;
+using driverupgrade::RequestMeter;
 using driverupgrade::Severity;
 using driverupgrade::SnapshotBuilder;
 using driverupgrade::Tally;
@@ -70,9 +72,11 @@ bool IsOver(const Plan& plan) {
 
 class Program {
  public:
-  Program(const Options& options, std::shared_ptr<ClusterFacade> cluster, LogSink log, std::stop_token stop)
+  Program(const Options& options, std::shared_ptr<ClusterFacade> cluster, LogSink log, std::stop_token stop,
+          std::shared_ptr<const RequestMeter> requests)
       : options_(options),
         cluster_(std::move(cluster)),
+        requests_(std::move(requests)),
         log_(std::move(log)),
         stop_(std::move(stop)),
         clock_(driverupgrade::SystemClock()),
@@ -122,7 +126,7 @@ class Program {
     }
     UpgradeController controller(**engine, *cache, std::move(controller_options));
     const MetricsCollector collector({[&] { return Figures(*metrics, controller); }},
-                                     {.aliases = driverupgrade::GpuOperatorAliases(identity.Name())});
+                                     MetricsOptionsOf(identity, *cache));
     const auto servers = Serve(controller, collector);
     if (!servers.ok()) return Misconfigured(servers.status());
     controller.SetPolicy(policy);
@@ -131,6 +135,13 @@ class Program {
     controller.Stop();
     (*cache)->Stop();
     return exit_code;
+  }
+
+  MetricsOptions MetricsOptionsOf(const DriverIdentity& identity, std::shared_ptr<const WatchCache> cache) const {
+    MetricsOptions options{.aliases = driverupgrade::GpuOperatorAliases(identity.Name()),
+                           .watch_restarts = [cache = std::move(cache)] { return cache->Restarts(); }};
+    if (requests_) options.requests = [requests = requests_] { return requests->Snapshot(); };
+    return options;
   }
 
   static MetricsSnapshot Figures(const MetricsObserver& metrics, const UpgradeController& controller) {
@@ -219,6 +230,7 @@ class Program {
 
   const Options& options_;
   const std::shared_ptr<ClusterFacade> cluster_;
+  const std::shared_ptr<const RequestMeter> requests_;
   const LogSink log_;
   const std::stop_token stop_;
   const std::shared_ptr<Clock> clock_;
@@ -233,7 +245,7 @@ int Misconfigured(const LogSink& log, const absl::Status& status) {
 }  // namespace
 
 int RunRollout(const Options& options, const Configuration& configuration, std::shared_ptr<ClusterFacade> cluster,
-               const LogSink& log, std::stop_token stop) {
+               const LogSink& log, std::stop_token stop, std::shared_ptr<const RequestMeter> requests) {
   const absl::StatusOr<DriverIdentity> identity = DriverIdentity::Create("nvidia.com", "gpu");
   if (!identity.ok()) return Misconfigured(log, identity.status());
   EngineOptions engine_options{
@@ -241,7 +253,9 @@ int RunRollout(const Options& options, const Configuration& configuration, std::
                    .driver_labels = configuration.driver_labels,
                    .uses_driver = [](const CallContext&, const driverupgrade::Pod& pod) { return UsesGpu(pod); }},
       .observer = driverupgrade::MakeLoggingObserver(*identity, log)};
-  engine_options.executor.events = options.events;
+  engine_options.executor.events = options.transition_events || options.finding_events;
+  engine_options.executor.transition_events = options.transition_events;
+  engine_options.executor.finding_events = options.finding_events;
   // An API server answers hardly more writes a second to 32 senders than to 8, and each is a connection to set up.
   engine_options.executor.calls_in_flight = 8;
   engine_options.state_machine.requestor = configuration.requestor;
@@ -258,7 +272,8 @@ int RunRollout(const Options& options, const Configuration& configuration, std::
   if (const absl::Status spared = examples::SpareSkippedPods(*identity, policy); !spared.ok()) {
     return Misconfigured(log, spared);
   }
-  return Program(options, std::move(cluster), log, std::move(stop)).Run(*identity, std::move(engine_options), policy);
+  return Program(options, std::move(cluster), log, std::move(stop), std::move(requests))
+      .Run(*identity, std::move(engine_options), policy);
 }
 
 }  // namespace gpu_operator

@@ -254,6 +254,15 @@ std::string_view ToString(EvictionAnswer::Kind kind);
 
 enum class EventType : std::uint8_t { kNormal, kWarning };
 
+/// The first of several Events that one object stands for (A48).
+struct EventSeries {
+  /// How many there have been, the present one included: at least 2.
+  int count = 2;
+  absl::Time first_time = absl::UnixEpoch();
+  std::string first_message = {};
+  friend bool operator==(const EventSeries&, const EventSeries&) = default;
+};
+
 /// An Event on a node (A45, A46) or on a pod.
 struct RecordEventParams {
   std::string node_name = {};
@@ -264,6 +273,9 @@ struct RecordEventParams {
   std::string reason = {};
   std::string message = {};
   absl::Time time = absl::UnixEpoch();
+  /// Set: the Event that was recorded at `first_time` with `first_message`, and is the same otherwise, gets this message,
+  /// time and count. If it is gone, it is written anew with them.
+  std::optional<EventSeries> series = {};
   friend bool operator==(const RecordEventParams&, const RecordEventParams&) = default;
 };
 

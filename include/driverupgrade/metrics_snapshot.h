@@ -25,6 +25,7 @@
 #include "absl/time/time.h"
 #include "driverupgrade/clock.h"
 #include "driverupgrade/driver_identity.h"
+#include "driverupgrade/finding.h"
 #include "driverupgrade/gate.h"
 #include "driverupgrade/observer.h"
 #include "driverupgrade/upgrade_budget.h"
@@ -52,11 +53,18 @@ struct MetricsSnapshot {
   UpgradeBudget budget = {};
   /// Nodes that wait, by what they wait for; a reason is there from when it first appears.
   std::map<GateReason, int> blocked = {};
+  /// What a person should know, by kind, as the last pass found it; a kind is there from when it first appears.
+  std::map<FindingCode, int> findings = {};
   bool auto_upgrade = false;
   bool paused = false;
 
   /// By state left and state entered, of patches that were acknowledged.
   std::map<std::pair<UpgradeState, UpgradeState>, std::uint64_t> transitions = {};
+  /// How long nodes were in each state, in seconds, of those that the observer saw enter and leave it. States that one
+  /// patch passes over are not entered.
+  std::map<UpgradeState, Histogram> state_seconds = {};
+  /// How long upgrades took, in seconds: from the end of the wait for a slot to done, failures in between included.
+  Histogram upgrade_seconds = {};
   std::uint64_t evictions_accepted = 0;
   std::uint64_t evictions_refused = 0;
   std::uint64_t driver_pods_deleted = 0;

@@ -38,6 +38,11 @@ struct ExecutorOptions {
   absl::Duration call_timeout = absl::Seconds(30);
   /// Whether to write Events. They are best effort and off the critical path.
   bool events = true;
+  /// Of these: what NodePlan::events has, each as it is.
+  bool transition_events = true;
+  /// And: findings, gates that somebody has to act on, and requests that were refused. Limited and aggregated as client-go
+  /// does it (A48).
+  bool finding_events = true;
 };
 
 class PlanExecutor {
@@ -60,6 +65,9 @@ class PlanExecutor {
   /// Makes `call` one of the calls in flight, when its turn has come. Its context is `context`, bounded by call_timeout from
   /// then on. It is dropped if the executor is destroyed before.
   void Submit(const CallContext& context, std::function<void(const CallContext&)> call);
+
+  /// Writes Events about what is found, limited as ExecutorOptions::finding_events says, if that is on. Does not wait.
+  void Tell(const CallContext& context, std::vector<RecordEventParams> events);
 
   /// Begins, waits for every answer, and collects; in the plan's order. Events may still be under way.
   std::vector<NodeOutcome> Apply(const CallContext& context, const Plan& plan, AttemptLog& log);

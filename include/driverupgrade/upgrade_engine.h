@@ -17,9 +17,11 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -38,6 +40,7 @@
 namespace driverupgrade::inline v1 {
 
 namespace internal {
+class FindingEvents;
 class IncrementalPass;
 class LedgerPass;
 class Signal;
@@ -119,6 +122,7 @@ class UpgradeEngine {
   void AskLedger(const CallContext& context, Plan& plan);
   void Carry(const CallContext& context, ReconcileResult& result);
   void TakeAnswers(std::vector<NodeOutcome>& outcomes);
+  void TellFindings(const CallContext& context, const Plan& plan);
   void LeaveOutInFlight(Plan& plan) const;
 
   std::shared_ptr<Clock> clock_;
@@ -131,7 +135,9 @@ class UpgradeEngine {
   std::unique_ptr<internal::LedgerPass> ledger_;            // nullptr without a ledger
   std::unique_ptr<internal::IncrementalPass> incremental_;  // nullptr without a cache
   AttemptLog log_;
-  PlanExecutor executor_;  // after incremental_: its calls use it
+  PlanExecutor executor_;                                    // after incremental_: its calls use it
+  std::unique_ptr<internal::FindingEvents> finding_events_;  // nullptr if they are off
+  std::map<std::string, std::string> uids_;                  // of nodes, by name; of an engine without a cache
   mutable std::mutex mutex_;
   Plan last_plan_;  // of an engine without a cache
   // Since when passes have been made without a break (dep-F4).

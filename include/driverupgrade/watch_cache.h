@@ -1,6 +1,6 @@
 /// Keeps what drivers' upgrades look at in memory, by watches, so that a pass reads nothing from the API server.
 ///
-/// Defines WatchCache, WatchCacheOptions, DriverScope and CacheChanges.
+/// Defines WatchCache, WatchCacheOptions, DriverScope, CacheChanges and WatchRestart.
 ///
 ///     auto cache = WatchCache::Create(cluster, {.drivers = {{.ns = "gpu-operator", .driver_labels = selector}}});
 ///     (*cache)->Start();
@@ -15,12 +15,16 @@
 #ifndef DRIVERUPGRADE_WATCH_CACHE_H_
 #define DRIVERUPGRADE_WATCH_CACHE_H_
 
+#include <array>
 #include <cstddef>
+#include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -63,8 +67,22 @@ struct CacheChanges {
   bool driver = false;
   /// Nodes that changed, or on which something changed; also those that are gone.
   std::set<std::string> nodes = {};
-  bool empty() const { return !everything && !driver && nodes.empty(); }
+  /// The cluster was set back to an earlier state: what was done since then has not happened.
+  bool set_back = false;
+  bool empty() const { return !everything && !driver && nodes.empty() && !set_back; }
 };
+
+/// Why a watch had to begin again.
+enum class WatchRestart : std::uint8_t {
+  kEnded,    ///< In good order, at its time (A15). The only one that happens where all is well.
+  kExpired,  ///< The version to go on from is too old: listed anew (A16).
+  kFailed,   ///< Broken, refused, not understood, or ended as soon as it began.
+  kAbsent,   ///< The cluster has no such kind; looked for again now and then.
+};
+inline constexpr std::array kAllWatchRestarts = {WatchRestart::kEnded, WatchRestart::kExpired, WatchRestart::kFailed,
+                                                 WatchRestart::kAbsent};
+/// `ended`, `expired`, `failed`, `absent`.
+std::string_view ToString(WatchRestart reason);
 
 class WatchCache final : public ClusterReader {
  public:
@@ -86,6 +104,8 @@ class WatchCache final : public ClusterReader {
   bool Synced() const;
   /// OK, or why a watch has been failing for `patience` and longer, and since when: what the cache holds may be old.
   absl::Status Health(absl::Duration patience = absl::Minutes(1)) const;
+  /// How often watches began again, of all collections together; every reason is there.
+  std::map<WatchRestart, std::uint64_t> Restarts() const;
   /// A scope of the options, by its place there; nullopt if there is none.
   std::optional<std::size_t> Find(const DriverScope& driver) const;
 

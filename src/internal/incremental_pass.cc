@@ -45,7 +45,7 @@ absl::StatusOr<Plan> IncrementalPass::Run(const CallContext& context, const Upgr
   // What is not known to be true any more is no ground for a decision, nor for a deadline.
   DRIVERUPGRADE_RETURN_IF_ERROR(cache_->Health());
   views_.BeginPass();
-  NoteChanges(now);
+  NoteChanges(now, log);
   if (driver_stale_) DRIVERUPGRADE_RETURN_IF_ERROR(ReadDriver(context));
   for (const std::string& node : std::exchange(touched_, {})) Refresh(context, node, log);
   TakePods(context, now, log);
@@ -72,7 +72,7 @@ absl::StatusOr<Plan> IncrementalPass::Run(const CallContext& context, const Upgr
   return plan;
 }
 
-void IncrementalPass::NoteChanges(absl::Time now) {
+void IncrementalPass::NoteChanges(absl::Time now, AttemptLog& log) {
   CacheChanges changes = cache_->Take(driver_);
   touched_.merge(changes.nodes);
   driver_stale_ |= changes.driver;
@@ -82,6 +82,8 @@ void IncrementalPass::NoteChanges(absl::Time now) {
     changes.everything = true;
   }
   if (changes.everything) TouchManaged();
+  // As after a restart: whether our requests have been carried out is seen on the nodes as they are now.
+  if (changes.set_back) log.KeepOnly({});
   for (auto& [node, retry] : retries_) {
     if (!retry.due || *retry.due > now) continue;
     retry.due.reset();

@@ -43,9 +43,14 @@ class IncrementalPass {
   // The pods of the node are being read: what it needs is known soon.
   bool IsReading(const std::string& node) const { return reading_.contains(node); }
   const IncrementalPlanner& planner() const { return planner_; }
+  // Empty for a node that is not managed.
+  std::string UidOf(const std::string& node) const {
+    const auto found = managed_.find(node);
+    return found == managed_.end() ? std::string() : found->second;
+  }
 
  private:
-  void NoteChanges(absl::Time now);
+  void NoteChanges(absl::Time now, AttemptLog& log);
   void TouchManaged();
   Plan Advance(absl::Time now);
   absl::Status ReadDriver(const CallContext& context);

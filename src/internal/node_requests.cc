@@ -121,6 +121,7 @@ absl::Status NodeRequests::Evict(const PodRef& pod) {
 absl::Status NodeRequests::Delete(const PodRef& pod) {
   const absl::Time sent = clock_.Now();
   const absl::Status status = cluster_.DeletePod(Bounded(), {.pod = pod});
+  if (!status.ok()) undeleted_ = pod;
   NotePod(pod, sent, AttemptOf(status, clock_.Now()));
   return status;
 }

@@ -3,6 +3,7 @@
 #define DRIVERUPGRADE_SRC_INTERNAL_NODE_REQUESTS_H_
 
 #include <functional>
+#include <optional>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -30,6 +31,8 @@ class NodeRequests {
   void TellLog(AttemptLog& log) const;
   // Whether what the plan's Events tell has happened.
   bool Acknowledged() const { return outcome_.patched || (!plan_.patch && outcome_.status.ok()); }
+  // The pod of `plan().remove` whose deletion was the failure.
+  const std::optional<PodRef>& undeleted() const { return undeleted_; }
 
   const CallContext& context() const { return context_; }
   const NodePlan& plan() const { return plan_; }
@@ -49,6 +52,7 @@ class NodeRequests {
   Clock& clock_;
   const absl::Duration call_timeout_;
   NodeOutcome outcome_ = {};
+  std::optional<PodRef> undeleted_ = {};
   std::vector<std::function<void(AttemptLog&)>> notes_ = {};
 };
 

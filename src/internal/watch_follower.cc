@@ -15,8 +15,9 @@ constexpr absl::Duration kWatchSlack = absl::Seconds(30);
 constexpr absl::Duration kQuiet = absl::Seconds(30);
 // A watch that ends sooner, in good order and without a word, is no watch.
 constexpr absl::Duration kShortestWatch = absl::Seconds(1);
-// After so many failures without a word in between it begins anew: what it has to tell next may be what breaks it.
-constexpr int kFailuresBeforeList = 5;
+// After so many failures without a word in between it begins anew. What it has to tell next may be what breaks it; and while
+// the API server was away the cluster may have been set back to an earlier state, of which a watch that goes on hears nothing.
+constexpr int kFailuresBeforeList = 2;
 
 }  // namespace
 
@@ -29,12 +30,18 @@ absl::Time WatchFollower::Watch(const CallContext& context) {
   const auto thousandths = static_cast<int>(Hash(name_, round_++) % 1000);
   const absl::Duration timeout = options_.watch_timeout * (1000 + thousandths) / 1000;
   told_ = false;
+  std::stop_source stop;
+  const std::stop_callback stopped(context.stop, [&] { stop.request_stop(); });
+  bool anew = false;
   {
     const std::lock_guard lock(mutex_);
     began_ = began;
+    running_ = stop;
+    anew = std::exchange(restart_, false);
   }
+  if (anew) BeginAnew();
   const absl::Time deadline = std::min(context.deadline, began + timeout + kWatchSlack);
-  const absl::Status ended = Call({.deadline = deadline, .stop = context.stop}, timeout);
+  const absl::Status ended = Call({.deadline = deadline, .stop = stop.get_token()}, timeout);
   const absl::Time now = options_.clock->Now();
   const bool worked = ended.ok() && (told_ || now - began >= kShortestWatch);
   {
@@ -45,22 +52,37 @@ absl::Time WatchFollower::Watch(const CallContext& context) {
       Mend();
     }
   }
-  return worked || context.stop.stop_requested() ? now : Ended(ended, now);
+  if (stop.stop_requested()) return now;
+  if (!worked) return Ended(ended, now);
+  NoteRestart(WatchRestart::kEnded);
+  return now;
 }
 
 absl::Time WatchFollower::Ended(const absl::Status& ended, absl::Time now) {
   const int failures = NoteFailure(ended, now);
-  if (IsAbsent(ended)) NoteListed();
+  const bool absent = IsAbsent(ended);
+  if (absent) NoteListed();
+  NoteRestart(absent                      ? WatchRestart::kAbsent
+              : absl::IsOutOfRange(ended) ? WatchRestart::kExpired
+                                          : WatchRestart::kFailed);
   if (absl::IsOutOfRange(ended) || failures % kFailuresBeforeList == 0) BeginAnew();
   // Too old a version is in the nature of watches: the first time the list comes at once.
   if (absl::IsOutOfRange(ended) && failures == 1) return now;
   return now + Spread(Doubled(options_.retry_first, options_.retry_max, failures), name_, failures);
 }
 
+void WatchFollower::Restart() {
+  const std::lock_guard lock(mutex_);
+  restart_ = true;
+  synced_ = false;
+  running_.request_stop();
+}
+
 void WatchFollower::NoteListed() {
   bool first = false;
   {
     const std::lock_guard lock(mutex_);
+    if (restart_) return;
     first = !std::exchange(synced_, true);
     Mend();
   }
@@ -91,6 +113,16 @@ int WatchFollower::NoteFailure(const absl::Status& status, absl::Time now) {
   error_ = status.ok() ? absl::UnavailableError("the watch ends as soon as it begins") : status;
   failing_since_ = std::min(failing_since_, now);
   return ++failures_;
+}
+
+void WatchFollower::NoteRestart(WatchRestart reason) {
+  const std::lock_guard lock(mutex_);
+  ++restarts_[static_cast<std::size_t>(reason)];
+}
+
+std::uint64_t WatchFollower::restarts(WatchRestart reason) const {
+  const std::lock_guard lock(mutex_);
+  return restarts_[static_cast<std::size_t>(reason)];
 }
 
 bool WatchFollower::synced() const {

@@ -2,6 +2,7 @@
 #ifndef DRIVERUPGRADE_SRC_INTERNAL_WATCH_FOLLOWER_H_
 #define DRIVERUPGRADE_SRC_INTERNAL_WATCH_FOLLOWER_H_
 
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -31,10 +32,15 @@ class WatchFollower {
   // One watch, until it ends, and when to come again. From one thread at a time; the others below from any.
   absl::Time Watch(const CallContext& context);
 
+  // What it has told is of another history: ends the watch that runs, and it is not synced before the next list.
+  void Restart();
+
   const std::string& name() const { return name_; }
   bool synced() const;
   // OK, or why it has been failing for `patience` and longer, and since when.
   absl::Status Health(absl::Duration patience) const;
+  // How often it ended and was to begin again.
+  std::uint64_t restarts(WatchRestart reason) const;
 
  protected:
   virtual absl::Status Call(const CallContext& context, absl::Duration timeout) = 0;
@@ -54,6 +60,7 @@ class WatchFollower {
   bool IsAbsent(const absl::Status& ended);
   void Mend();
   int NoteFailure(const absl::Status& status, absl::Time now);
+  void NoteRestart(WatchRestart reason);
 
   const std::string name_;
   const WatchCacheOptions& options_;
@@ -64,6 +71,9 @@ class WatchFollower {
   mutable std::mutex mutex_;
   absl::Time began_ = absl::InfiniteFuture();  // of the watch that runs
   bool synced_ = false;
+  bool restart_ = false;
+  std::stop_source running_{std::nostopstate};
+  std::array<std::uint64_t, kAllWatchRestarts.size()> restarts_ = {};
   int failures_ = 0;  // since it last told something
   absl::Status error_ = absl::OkStatus();
   absl::Time failing_since_ = absl::InfiniteFuture();
@@ -72,7 +82,8 @@ class WatchFollower {
 // What becomes of what a watch sees.
 template <typename T>
 struct WatchTarget {
-  std::function<void(std::vector<T>)> on_list;
+  // With the version that the list was read at.
+  std::function<void(std::vector<T>, std::string_view)> on_list;
   std::function<void(T)> on_change;
   std::function<void(const T&)> on_delete;
 };
@@ -99,12 +110,12 @@ class WatchFollowerOf final : public WatchFollower, private WatchSink<T> {
   }
   void BeginAnew() override { params_.resource_version.clear(); }
   bool TakeAsEmpty() override {
-    if constexpr (std::is_same_v<T, NodeMaintenance>) target_.on_list({});
+    if constexpr (std::is_same_v<T, NodeMaintenance>) target_.on_list({}, "");
     return std::is_same_v<T, NodeMaintenance>;
   }
 
   bool OnList(std::vector<T> objects, std::string_view at) override {
-    target_.on_list(std::move(objects));
+    target_.on_list(std::move(objects), at);
     params_.resource_version = std::string(at);
     NotePresent();
     NoteListed();

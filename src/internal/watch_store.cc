@@ -87,8 +87,33 @@ void WatchStore::DropNode(const std::string& name, Notice& notice) {
   notice.Changed(name);
 }
 
-void WatchStore::NodesListed(std::vector<Node> nodes) {
+// A list has everything up to its version (A8). So where it is older than one before, or has an object as it was before a
+// change that it should have, the cluster was set back to an earlier state, as by a restored backup. What is newer than the
+// list may be the answer to a write of ours.
+bool WatchStore::IsSetBack(const std::vector<Node>& nodes, std::string_view at) const {
+  if (IsOlderVersion(at, nodes_at_)) return true;
+  return std::any_of(nodes.begin(), nodes.end(), [&](const Node& node) {
+    const auto stored = nodes_->find(node.name);
+    if (stored == nodes_->end() || stored->second->uid != node.uid) return false;
+    const std::string& known = stored->second->resource_version;
+    return IsOlderVersion(node.resource_version, known) && !IsOlderVersion(at, known);
+  });
+}
+
+void WatchStore::ForgetNodes(Notice& notice) {
+  std::vector<std::string> names;
+  for (const auto& [name, node] : *nodes_) names.push_back(name);
+  for (const std::string& name : names) DropNode(name, notice);
+}
+
+bool WatchStore::NodesListed(std::vector<Node> nodes, std::string_view at) {
   Notice notice(*this);
+  const bool set_back = nodes_ && IsSetBack(nodes, at);
+  if (set_back) {
+    ForgetNodes(notice);
+    for (Driver& driver : drivers_) driver.changes.set_back = true;
+  }
+  nodes_at_ = std::string(at);
   for (const std::string& name : Missing(nodes_, nodes)) DropNode(name, notice);
   for (Node& node : nodes) {
     // A list shows what is, and not what has been in between: a cordon may have been lifted and made again (arch-A11).
@@ -98,10 +123,12 @@ void WatchStore::NodesListed(std::vector<Node> nodes) {
     if (moved_on) ForgetPods(node.name, notice);
     PutNode(std::move(node), notice);
   }
+  return set_back;
 }
 
 void WatchStore::NodeChanged(Node node) {
   Notice notice(*this);
+  if (IsNewerVersion(node.resource_version, nodes_at_)) nodes_at_ = node.resource_version;
   PutNode(std::move(node), notice);
 }
 

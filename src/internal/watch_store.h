@@ -24,7 +24,8 @@ class WatchStore {
   explicit WatchStore(std::size_t drivers) : drivers_(drivers) {}
 
   // Nodes are of concern to all drivers; what else there is, to one.
-  void NodesListed(std::vector<Node> nodes);
+  // `at`: the version that they were read at. Returns whether the cluster was set back to an earlier state.
+  bool NodesListed(std::vector<Node> nodes, std::string_view at);
   void NodeChanged(Node node);
   void NodeDeleted(const Node& node);
   // As the answer to a write has it. It may come after the watch has told of something newer, or of the node's end.
@@ -95,6 +96,8 @@ class WatchStore {
   };
   class Notice;
 
+  bool IsSetBack(const std::vector<Node>& nodes, std::string_view at) const;
+  void ForgetNodes(Notice& notice);
   void PutNode(Node node, Notice& notice);
   void DropNode(const std::string& name, Notice& notice);
   void PutDriverPod(std::size_t driver, Pod pod, Notice& notice);
@@ -107,6 +110,7 @@ class WatchStore {
   mutable std::mutex mutex_;
   std::mutex calling_;  // held while subscribers are called
   Collection<Node> nodes_ = std::nullopt;
+  std::string nodes_at_ = {};  // the latest version that was told of
   std::vector<Driver> drivers_;
   std::map<std::string, NodePods> pods_;
   bool pods_watched_ = false;  // the watch on all pods has begun

@@ -1,28 +1,21 @@
 #include "kubernetes/cpprest_status.h"
 
-#include <openssl/err.h>
-#include <openssl/ssl.h>
-
 #include <cerrno>
 #include <system_error>
 
 #include "driverupgrade/kubernetes/http_transport.h"
 #include "fmt/format.h"
+#include "kubernetes/tls_error.h"
 
 namespace driverupgrade::inline v1 {
 namespace {
 
-// The library loses the category of its error codes. Those of OpenSSL are told by their size: the library's
-// number is in the upper bits.
-bool IsTlsCode(int code) { return code > 0xffff && ERR_GET_LIB(static_cast<unsigned long>(code)) == ERR_LIB_SSL; }
-
-int TlsReason(int code) { return IsTlsCode(code) ? ERR_GET_REASON(static_cast<unsigned long>(code)) : 0; }
+// The library loses the category of its error codes. Those of OpenSSL are told by their size: the number of the
+// part it is from is in the upper bits.
+unsigned long AsOpenSsl(int code) { return code > 0 ? static_cast<unsigned long>(code) : 0; }
 
 std::string ReasonOf(int code) {
-  if (IsTlsCode(code)) {
-    const char* reason = ERR_reason_error_string(static_cast<unsigned long>(code));
-    return reason == nullptr ? fmt::format("TLS error {:#x}", code) : reason;
-  }
+  if (IsTlsError(AsOpenSsl(code))) return TlsReason(AsOpenSsl(code));
   switch (code) {
     case 0: return {};
     case 1:  // asio: stream truncated, or netdb: not found; the text says which.
@@ -33,14 +26,6 @@ std::string ReasonOf(int code) {
       return "connection refused, or host unreachable";
     default: return std::generic_category().message(code);
   }
-}
-
-// An alert by which a server refuses the client's certificate. With TLS 1.3 it comes after the client's side
-// of the handshake, when the request is on its way; the server drops it unread.
-bool IsCertificateAlert(int reason) {
-  return (reason >= SSL_R_SSLV3_ALERT_BAD_CERTIFICATE && reason <= SSL_R_SSLV3_ALERT_CERTIFICATE_UNKNOWN) ||
-         reason == SSL_R_TLSV1_ALERT_UNKNOWN_CA || reason == SSL_R_TLSV1_ALERT_ACCESS_DENIED ||
-         reason == SSL_R_TLSV13_ALERT_CERTIFICATE_REQUIRED;
 }
 
 bool IsBeforeRequest(std::string_view text) {
@@ -78,13 +63,13 @@ std::string WhatFailed(std::string_view text, int code) {
 
 absl::Status StatusOfCpprestFailure(std::string_view subject, int code, std::string_view text, bool sent,
                                     std::string_view refusal) {
-  const int tls_reason = TlsReason(code);
-  if (tls_reason == SSL_R_CERTIFICATE_VERIFY_FAILED) {
+  const unsigned long tls_code = AsOpenSsl(code);
+  if (IsVerificationFailure(tls_code)) {
     return MarkRequestNotSent(absl::UnauthenticatedError(
         fmt::format("{}: server certificate refused: {}", subject, refusal.empty() ? "unknown reason" : refusal)));
   }
   const bool handshake = text.starts_with("Error in SSL handshake");
-  if (IsTlsCode(code) && (handshake || IsCertificateAlert(tls_reason))) {
+  if (IsTlsError(tls_code) && (handshake || IsCertificateAlert(tls_code))) {
     return MarkRequestNotSent(
         absl::UnauthenticatedError(fmt::format("{}: TLS handshake failed: {}", subject, ReasonOf(code))));
   }

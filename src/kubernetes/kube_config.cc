@@ -5,6 +5,7 @@
 #include <filesystem>
 
 #include "fmt/format.h"
+#include "kubernetes/kube_config_exec.h"
 #include "kubernetes/kube_config_yaml.h"
 #include "kubernetes/read_file.h"
 #include "kubernetes/server_url.h"
@@ -55,7 +56,7 @@ class Reader {
 
   absl::StatusOr<KubeConfig> Read() {
     for (auto step : {&Reader::ReadContext, &Reader::ReadCluster, &Reader::ReadTrust, &Reader::ReadUser,
-                      &Reader::ReadCertificate}) {
+                      &Reader::ReadCertificate, &Reader::ReadExec}) {
       absl::Status status = (this->*step)();
       if (!status.ok()) return status;
     }
@@ -172,8 +173,8 @@ class Reader {
     if (user_.Has("auth-provider")) {
       return Unsupported(user_, "auth-provider", "credential plugins are not supported; use a token file");
     }
-    if (user_.Has("exec") && !token && !certificate) {
-      return Unsupported(user_, "exec", "credential plugins are not run; use a token file");
+    if (user_.Has("exec") && !token && !certificate && !options_.allow_exec) {
+      return Unsupported(user_, "exec", "credential plugins are not run unless that is allowed; use a token file");
     }
     return absl::OkStatus();
   }
@@ -189,6 +190,19 @@ class Reader {
     }
     config_.client_certificate_pem = *std::move(certificate);
     config_.client_key_pem = Secret(*std::move(key));
+    return absl::OkStatus();
+  }
+
+  // Last: beside a static credential it counts for nothing.
+  absl::Status ReadExec() {
+    const bool has_credential =
+        !config_.token.empty() || !config_.token_file.empty() || !config_.client_certificate_pem.empty();
+    if (!user_.Has("exec") || has_credential) return absl::OkStatus();
+    absl::StatusOr<YamlEntry> exec = user_.Mapping("exec");
+    if (!exec.ok()) return exec.status();
+    absl::StatusOr<ExecPlugin> plugin = ReadExecPlugin(*exec, options_.base_dir);
+    if (!plugin.ok()) return plugin.status();
+    config_.exec = *std::move(plugin);
     return absl::OkStatus();
   }
 

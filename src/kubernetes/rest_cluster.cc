@@ -252,8 +252,20 @@ absl::Status RestCluster::RecordEvent(const CallContext& context, const RecordEv
   const std::string verb = fmt::format("record event {} on", internal::Shown(params.reason));
   const std::string attempted = Attempt(verb, about);
   DRIVERUPGRADE_RETURN_IF_ERROR(Check(attempted, about));
+  const std::string ns = EventNamespace(params);
+  if (params.series) {
+    const std::string name = EventName(params);
+    const HttpRequest patch{.verb = HttpVerb::kPatch,
+                            .path = ObjectPath({internal::kEvents, ns, name}),
+                            .content_type = "application/merge-patch+json",
+                            .body = FormatEventPatch(params)};
+    DRIVERUPGRADE_ASSIGN_OR_RETURN(const HttpResponse patched, caller_.Send(context, attempted, patch));
+    if (IsSuccess(patched)) return absl::OkStatus();
+    // Events are kept for an hour or so, and the first of the series may never have been written.
+    if (patched.status != 404) return FailureOf(attempted, patch.verb, patched);
+  }
   const HttpRequest request{.verb = HttpVerb::kPost,
-                            .path = CollectionPath(internal::kEvents, EventNamespace(params)),
+                            .path = CollectionPath(internal::kEvents, ns),
                             .body = FormatEvent(params, options_.event_component)};
   DRIVERUPGRADE_ASSIGN_OR_RETURN(const HttpResponse response, caller_.Send(context, attempted, request));
   if (IsSuccess(response)) return absl::OkStatus();

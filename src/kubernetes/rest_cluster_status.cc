@@ -1,7 +1,6 @@
 #include "kubernetes/rest_cluster_status.h"
 
 #include <algorithm>
-#include <charconv>
 #include <optional>
 #include <string>
 
@@ -11,6 +10,7 @@
 #include "driverupgrade/wire/kubernetes_json.h"
 #include "fmt/format.h"
 #include "internal/status_macros.h"
+#include "kubernetes/retry_after.h"
 #include "wire/utf8.h"
 
 namespace driverupgrade::inline v1 {
@@ -22,19 +22,11 @@ constexpr std::size_t kMessageBytesMax = 1024;
 constexpr std::size_t kPlainBodyBytesMax = 200;
 constexpr char kRetryAfterUrl[] = "driverupgrade.dev/retry-after-seconds";
 
-// Whole seconds; the date form is ignored, as client-go does (A30), and so is a number of ten digits or more.
-int ParseSeconds(std::string_view text) {
-  int seconds = 0;
-  if (text.empty() || text.size() > 9) return 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), seconds);
-  return error == std::errc() && end == text.data() + text.size() ? std::max(seconds, 0) : 0;
-}
-
 // The error body, or one made up from the code (A3).
 ApiStatus BodyOf(const HttpResponse& response) {
   ApiStatus body = ParseApiStatus(response.body).value_or(ApiStatus{.message = std::string()});
-  body.retry_after_seconds =
-      std::max(body.retry_after_seconds, ParseSeconds(response.Header("Retry-After").value_or("")));
+  const int header = ParseRetryAfter(response.Header("Retry-After").value_or("")).value_or(0);
+  body.retry_after_seconds = std::clamp(body.retry_after_seconds, header, kRetryAfterSecondsMax);
   return body;
 }
 
@@ -217,7 +209,7 @@ absl::StatusOr<EvictionAnswer> EvictionAnswerOf(std::string_view attempted, cons
 absl::Duration RetryAfter(const absl::Status& status) {
   const absl::optional<absl::Cord> payload = status.GetPayload(internal::kRetryAfterUrl);
   if (!payload.has_value()) return absl::ZeroDuration();
-  return absl::Seconds(internal::ParseSeconds(std::string(*payload)));
+  return absl::Seconds(ParseRetryAfter(std::string(*payload)).value_or(0));
 }
 
 }  // namespace driverupgrade::inline v1

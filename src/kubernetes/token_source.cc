@@ -3,7 +3,10 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/time/clock.h"
+#include "driverupgrade/kubernetes/http_transport.h"
 #include "fmt/format.h"
+#include "kubernetes/exec_plugin.h"
 #include "kubernetes/read_file.h"
 
 namespace driverupgrade::inline v1 {
@@ -34,11 +37,15 @@ absl::StatusOr<Secret> ReadToken(const std::string& file) {
 
 }  // namespace
 
-TokenSource::TokenSource(Secret token, std::string file, absl::Duration refresh)
-    : file_(std::move(file)), refresh_(absl::ToChronoNanoseconds(refresh)), token_(std::move(token)) {}
+TokenSource::TokenSource(Secret token, const KubeConfig& config, const TransportOptions& options)
+    : file_(config.token_file),
+      exec_(config.exec),
+      exec_timeout_(options.exec_timeout),
+      refresh_(absl::ToChronoNanoseconds(options.token_refresh)),
+      token_(std::move(token)) {}
 
-absl::StatusOr<std::unique_ptr<TokenSource>> TokenSource::Create(const KubeConfig& config, absl::Duration refresh,
-                                                                 Now now) {
+absl::StatusOr<std::unique_ptr<TokenSource>> TokenSource::Create(const KubeConfig& config,
+                                                                 const TransportOptions& options, Now now) {
   Secret token;
   if (!config.token.empty()) {
     absl::StatusOr<Secret> checked = CheckToken(config.token.Reveal());
@@ -47,33 +54,56 @@ absl::StatusOr<std::unique_ptr<TokenSource>> TokenSource::Create(const KubeConfi
     }
     token = *std::move(checked);
   }
-  std::unique_ptr<TokenSource> source(new TokenSource(std::move(token), config.token_file, refresh));
+  std::unique_ptr<TokenSource> source(new TokenSource(std::move(token), config, options));
   if (config.token_file.empty()) return source;
-  absl::StatusOr<Secret> read = ReadToken(config.token_file);
-  if (!read.ok() && source->token_.empty()) {
-    std::string text = fmt::format("token file {}: {}", config.token_file, std::string(read.status().message()));
-    if (absl::IsInvalidArgument(read.status())) return absl::InvalidArgumentError(text);
-    return absl::UnauthenticatedError(text);
-  }
-  if (read.ok()) source->token_ = *std::move(read);
-  source->read_at_ = now;
-  return source;
+  const absl::Status read = source->ReadAgain(now);
+  if (read.ok() || !source->token_.empty()) return source;
+  const std::string text = fmt::format("token file {}: {}", config.token_file, std::string(read.message()));
+  if (absl::IsInvalidArgument(read)) return absl::InvalidArgumentError(text);
+  return absl::UnauthenticatedError(text);
 }
 
-Secret TokenSource::Get(Now now) {
+absl::StatusOr<Secret> TokenSource::Get(Now now) {
   const std::lock_guard<std::mutex> lock(mutex_);
-  const bool due = now - read_at_ >= refresh_ || (suspect_ && now - read_at_ >= std::chrono::seconds(1));
-  if (file_.empty() || !due) return token_;
-  read_at_ = now;
-  suspect_ = false;
-  absl::StatusOr<Secret> read = ReadToken(file_);
-  if (read.ok()) token_ = *std::move(read);
+  if (!IsRenewable() || (!token_.empty() && now < renew_at_)) return token_;
+  absl::Status renewed = ReadAgain(now);
+  if (!renewed.ok() && token_.empty()) return MarkRequestNotSent(std::move(renewed));
   return token_;
 }
 
-void TokenSource::OnUnauthorized() {
+bool TokenSource::Renew(const Secret& refused, Now now) {
   const std::lock_guard<std::mutex> lock(mutex_);
-  suspect_ = true;
+  // Another call may have got one since.
+  if (!(token_ == refused)) return true;
+  if (!IsRenewable() || (renewed_at_.has_value() && now - *renewed_at_ < std::chrono::seconds(1))) return false;
+  renewed_at_ = now;
+  return ReadAgain(now).ok() && !(token_ == refused);
+}
+
+absl::Status TokenSource::ReadAgain(Now now) {
+  renew_at_ = now + refresh_;
+  if (exec_.has_value()) return RunPlugin(now);
+  absl::StatusOr<Secret> read = ReadToken(file_);
+  if (!read.ok()) return read.status();
+  token_ = *std::move(read);
+  return absl::OkStatus();
+}
+
+// Without a time of expiry a token is good until it is refused. A failure is repeated after the time of a file's
+// refresh, so that a program that hangs does not hang every call.
+absl::Status TokenSource::RunPlugin(Now now) {
+  absl::StatusOr<ExecCredential> credential = RunExecPlugin(*exec_, exec_timeout_);
+  if (!credential.ok()) return credential.status();
+  absl::StatusOr<Secret> token = CheckToken(credential->token.Reveal());
+  if (!token.ok()) {
+    return absl::UnauthenticatedError(
+        fmt::format("credential plugin {}: its token {}", exec_->command, std::string(token.status().message())));
+  }
+  token_ = *std::move(token);
+  constexpr absl::Duration kLongest = absl::Hours(24 * 365);
+  const absl::Duration left = std::clamp(credential->expires - absl::Now(), absl::ZeroDuration(), kLongest);
+  renew_at_ = now + absl::ToChronoNanoseconds(left);
+  return absl::OkStatus();
 }
 
 }  // namespace driverupgrade::inline v1

@@ -5,11 +5,13 @@
 #include <chrono>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "driverupgrade/kubernetes/kube_config.h"
+#include "driverupgrade/kubernetes/transport_options.h"
 
 namespace driverupgrade::inline v1 {
 
@@ -18,26 +20,34 @@ class TokenSource {
  public:
   using Now = std::chrono::steady_clock::time_point;
 
-  // Reads the file, if there is one. Errors: InvalidArgument for a malformed token; Unauthenticated when
-  // there is only a file and it cannot be used.
-  static absl::StatusOr<std::unique_ptr<TokenSource>> Create(const KubeConfig& config, absl::Duration refresh, Now now);
+  // Reads the file, if there is one; runs no plugin yet. Errors: InvalidArgument for a malformed token; Unauthenticated
+  // when there is only a file and it cannot be used.
+  static absl::StatusOr<std::unique_ptr<TokenSource>> Create(const KubeConfig& config, const TransportOptions& options,
+                                                             Now now);
 
-  // The token to send; empty when the configuration has none. Reads the file again when the last reading is
-  // older than `refresh`; keeps the last good token when that fails (api-A66).
-  Secret Get(Now now);
+  // The token to send; empty when the configuration has none. Reads the file again when the last reading is older than
+  // `token_refresh`, and runs the plugin when its token has expired; keeps the last good token when that fails
+  // (api-A66). Errors: Unauthenticated, marked as not sent, when a plugin fails and there is no token yet.
+  absl::StatusOr<Secret> Get(Now now);
 
-  // The server said 401: read the file at the next Get, though not more than once a second.
-  void OnUnauthorized();
+  // The server said 401 to `refused`: true if there is another token now. Reads the file for it, or runs the plugin,
+  // though not more than once a second (api-A66).
+  bool Renew(const Secret& refused, Now now);
 
  private:
-  TokenSource(Secret token, std::string file, absl::Duration refresh);
+  TokenSource(Secret token, const KubeConfig& config, const TransportOptions& options);
+  bool IsRenewable() const { return !file_.empty() || exec_.has_value(); }
+  absl::Status ReadAgain(Now now);  // Under the lock.
+  absl::Status RunPlugin(Now now);
 
   const std::string file_;
+  const std::optional<ExecPlugin> exec_;
+  const absl::Duration exec_timeout_;
   const std::chrono::nanoseconds refresh_;
   std::mutex mutex_;
   Secret token_;
-  Now read_at_ = {};
-  bool suspect_ = false;
+  Now renew_at_ = {};  // Of the next reading, or run.
+  std::optional<Now> renewed_at_ = {};
 };
 
 }  // namespace driverupgrade::inline v1

@@ -1,5 +1,7 @@
 #include "prometheus/metric_families.h"
 
+#include <cstdint>
+#include <map>
 #include <numeric>
 #include <optional>
 #include <string>
@@ -19,7 +21,9 @@ class Samples {
  public:
   Samples(const std::string& driver, MetricFamily& family) : driver_(driver), family_(family) {}
   void Add(double value, Labels labels = {}) { Put({.labels = std::move(labels), .value = value}); }
-  void Add(const Histogram& histogram) { Put({.histogram = histogram}); }
+  void Add(const Histogram& histogram, Labels labels = {}) {
+    Put({.labels = std::move(labels), .histogram = histogram});
+  }
 
  private:
   void Put(MetricSample sample) {
@@ -44,6 +48,10 @@ void AddBlocked(const MetricsSnapshot& from, Samples& to) {
   for (const auto& [reason, nodes] : from.blocked) to.Add(nodes, {{"reason", Text(ToString(reason))}});
 }
 
+void AddFindings(const MetricsSnapshot& from, Samples& to) {
+  for (const auto& [code, count] : from.findings) to.Add(count, {{"code", Text(ToString(code))}});
+}
+
 void AddBudget(int used, std::optional<int> total, Samples& to) {
   to.Add(used, {{"kind", "used"}});
   if (total) to.Add(*total, {{"kind", "total"}});
@@ -66,6 +74,11 @@ void AddNodeErrors(const MetricsSnapshot& from, Samples& to) {
   }
 }
 
+void AddNodeDurations(const MetricsSnapshot& from, Samples& to) {
+  for (const auto& [state, seconds] : from.state_seconds) to.Add(seconds, {{"phase", Text(ToString(state))}});
+  to.Add(from.upgrade_seconds, {{"phase", "upgrade"}});
+}
+
 struct Description {
   Type type;
   const char* name;
@@ -77,6 +90,7 @@ struct Description {
 constexpr Description kDescriptions[] = {
     {Type::kGauge, "driverupgrade_nodes", "Nodes with the driver, by the state of their upgrade.", AddNodes},
     {Type::kGauge, "driverupgrade_nodes_blocked", "Nodes that wait, by what they wait for.", AddBlocked},
+    {Type::kGauge, "driverupgrade_findings", "What a person should know, by kind.", AddFindings},
     {Type::kGauge, "driverupgrade_budget_slots", "Slots of maxParallelUpgrades: used and total.",
      [](const MetricsSnapshot& from, Samples& to) {
        AddBudget(from.budget.parallel_used, from.budget.parallel_max, to);
@@ -98,6 +112,8 @@ constexpr Description kDescriptions[] = {
        if (from.last_progress) to.Add(absl::ToDoubleSeconds(*from.last_progress - absl::UnixEpoch()));
      }},
     {Type::kCounter, "driverupgrade_transitions_total", "States left and entered.", AddTransitions},
+    {Type::kHistogram, "driverupgrade_node_duration_seconds", "How long nodes were in a state, and upgrades took.",
+     AddNodeDurations},
     {Type::kCounter, "driverupgrade_evictions_total", "Evictions asked for, by the answer.", AddEvictions},
     {Type::kCounter, "driverupgrade_driver_pods_deleted_total", "Driver pods deleted in order to be replaced.",
      [](const MetricsSnapshot& from, Samples& to) { to.Add(static_cast<double>(from.driver_pods_deleted)); }},
@@ -117,13 +133,43 @@ constexpr Description kDescriptions[] = {
 constexpr Description kBuildInfo = {Type::kGauge, "driverupgrade_build_info", "1; the version is in the label.",
                                     nullptr};
 
+// Those of the process, without a driver.
+constexpr Description kApiRequests = {Type::kCounter, "driverupgrade_api_requests_total",
+                                      "Requests to the API server, by what they were and how they ended.", nullptr};
+constexpr Description kApiRequestSeconds = {Type::kHistogram, "driverupgrade_api_request_seconds",
+                                            "How long the API server took to answer.", nullptr};
+constexpr Description kWatchRestarts = {Type::kCounter, "driverupgrade_watch_restarts_total",
+                                        "Watches that ended and were begun again, by why.", nullptr};
+
 MetricFamily FamilyOf(const Description& description) {
   return {.name = description.name, .help = description.help, .type = description.type};
 }
 
+void AddRequests(const RequestFigures& figures, std::vector<MetricFamily>& families) {
+  MetricFamily requests = FamilyOf(kApiRequests);
+  for (const auto& [kind, count] : figures.requests) {
+    requests.samples.push_back({.labels = {{"verb", kind.verb}, {"resource", kind.resource}, {"code", kind.code}},
+                                .value = static_cast<double>(count)});
+  }
+  MetricFamily seconds = FamilyOf(kApiRequestSeconds);
+  for (const auto& [verb, histogram] : figures.seconds) {
+    seconds.samples.push_back({.labels = {{"verb", verb}}, .histogram = histogram});
+  }
+  families.push_back(std::move(requests));
+  families.push_back(std::move(seconds));
+}
+
+void AddWatchRestarts(const std::map<WatchRestart, std::uint64_t>& restarts, std::vector<MetricFamily>& families) {
+  MetricFamily family = FamilyOf(kWatchRestarts);
+  for (const auto& [reason, count] : restarts) {
+    family.samples.push_back({.labels = {{"reason", Text(ToString(reason))}}, .value = static_cast<double>(count)});
+  }
+  families.push_back(std::move(family));
+}
+
 }  // namespace
 
-std::vector<MetricFamily> MakeFamilies(const std::vector<MetricsSnapshot>& drivers) {
+std::vector<MetricFamily> MakeFamilies(const std::vector<MetricsSnapshot>& drivers, const MetricsOptions& options) {
   std::vector<MetricFamily> families = {FamilyOf(kBuildInfo)};
   families[0].samples = {{.labels = {{"version", DRIVERUPGRADE_VERSION_STRING}}, .value = 1}};
   for (const Description& description : kDescriptions) {
@@ -134,6 +180,8 @@ std::vector<MetricFamily> MakeFamilies(const std::vector<MetricsSnapshot>& drive
     }
     families.push_back(std::move(family));
   }
+  if (options.requests) AddRequests(options.requests(), families);
+  if (options.watch_restarts) AddWatchRestarts(options.watch_restarts(), families);
   return families;
 }
 

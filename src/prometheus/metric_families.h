@@ -9,8 +9,8 @@
 
 namespace driverupgrade::inline v1::internal {
 
-// Each with the samples of all drivers.
-std::vector<MetricFamily> MakeFamilies(const std::vector<MetricsSnapshot>& drivers);
+// Each with the samples of all drivers, and those of the process as far as `options` has sources for them.
+std::vector<MetricFamily> MakeFamilies(const std::vector<MetricsSnapshot>& drivers, const MetricsOptions& options);
 
 }  // namespace driverupgrade::inline v1::internal
 

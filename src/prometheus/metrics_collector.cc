@@ -40,7 +40,7 @@ MetricsCollector::MetricsCollector(std::vector<MetricsSource> sources, MetricsOp
 std::vector<MetricFamily> MetricsCollector::Collect() const {
   std::vector<MetricsSnapshot> drivers;
   for (const MetricsSource& source : sources_) drivers.push_back(source());
-  std::vector<MetricFamily> families = internal::MakeFamilies(drivers);
+  std::vector<MetricFamily> families = internal::MakeFamilies(drivers, options_);
   for (const MetricAlias& alias : options_.aliases) {
     const auto driver =
         std::find_if(drivers.begin(), drivers.end(), [&](const auto& known) { return known.driver == alias.driver; });

@@ -268,6 +268,26 @@ absl::Status EventsAreTaken(ContractWorld& world) {
   return world.facade().RecordEvent(world.context(), params);
 }
 
+absl::Status RepeatedEventsAreTaken(ContractWorld& world) {
+  DRIVERUPGRADE_ASSIGN_OR_RETURN(const Scene scene, MakeScene(world));
+  RecordEventParams params{.node_name = scene.node.name,
+                           .node_uid = scene.node.uid,
+                           .type = EventType::kWarning,
+                           .reason = "Contract",
+                           .message = "blocked",
+                           .time = absl::FromUnixSeconds(1767323045)};
+  DRIVERUPGRADE_RETURN_IF_ERROR(world.facade().RecordEvent(world.context(), params));
+  params.series = {.count = 2, .first_time = params.time, .first_message = params.message};
+  params.time += absl::Seconds(60);
+  params.message = "blocked by another one";
+  DRIVERUPGRADE_RETURN_IF_ERROR(world.facade().RecordEvent(world.context(), params));
+  // The first of this series was never written, or is gone.
+  params.series->first_time -= absl::Hours(2);
+  DRIVERUPGRADE_RETURN_IF_ERROR(world.facade().RecordEvent(world.context(), params));
+  params.pod = scene.pod.ref;
+  return world.facade().RecordEvent(world.context(), params);
+}
+
 absl::Status EmptyListsAreNoErrors(ContractWorld& world) {
   DRIVERUPGRADE_ASSIGN_OR_RETURN(const std::string ns, world.MakeNamespace());
   const auto sets = world.facade().ListDaemonSets(world.context(), {.ns = ns});
@@ -328,6 +348,7 @@ std::vector<ContractCase> FacadeContract() {
       {"a budget refuses an eviction, and two do for good", {kEvictPod, kGetPod}, BudgetRefusesEviction},
       {"a deletion is of that very pod or of none", {kDeletePod, kGetPod}, DeletionIsOfThatPodOnly},
       {"events on nodes and pods are taken", {kRecordEvent}, EventsAreTaken},
+      {"an event that repeats is one event", {kRecordEvent}, RepeatedEventsAreTaken},
       {"a stop and a deadline end a call", {kGetNode}, StopAndDeadlineEndACall},
   };
   for (const auto& more : {internal::MaintenanceCases(), internal::WatchCases(), internal::LeaseCases()}) {

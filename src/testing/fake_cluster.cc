@@ -2,11 +2,25 @@
 
 #include "driverupgrade/testing/fake_cluster.h"
 
+#include <map>
 #include <utility>
 
+#include "fmt/format.h"
 #include "testing/fake_cluster_impl.h"
 
 namespace driverupgrade::inline v1::testing {
+namespace {
+
+// As the server knows an Event: all of a series have the name of the first.
+std::string NameOfEvent(const RecordEventParams& event) {
+  const std::string object = event.pod ? fmt::format("{}/{}", event.pod->ToString(), event.pod->uid)
+                                       : fmt::format("{}/{}", event.node_name, event.node_uid);
+  return fmt::format("{} {} {} {} {}", object, absl::ToUnixNanos(event.series ? event.series->first_time : event.time),
+                     static_cast<int>(event.type), event.reason,
+                     event.series ? event.series->first_message : event.message);
+}
+
+}  // namespace
 
 using internal::Key;
 using internal::Model;
@@ -258,6 +272,27 @@ std::optional<ConfigMap> FakeCluster::config_map(const std::string& ns, const st
     const ConfigMap* config_map = model.FindConfigMap({ns, name});
     return config_map != nullptr ? std::optional(*config_map) : std::nullopt;
   });
+}
+
+std::vector<RecordEventParams> FakeCluster::stored_events() const {
+  const std::lock_guard lock(impl_->mutex);
+  std::vector<RecordEventParams> stored;
+  std::map<std::string, std::size_t> places;  // by name
+  for (std::size_t i = impl_->expired_events; i < impl_->events.size(); ++i) {
+    const RecordEventParams& event = impl_->events[i];
+    const auto [place, created] = places.try_emplace(NameOfEvent(event), stored.size());
+    if (created) {
+      stored.push_back(event);
+    } else if (event.series) {
+      stored[place->second] = event;
+    }
+  }
+  return stored;
+}
+
+void FakeCluster::ExpireEvents() {
+  const std::lock_guard lock(impl_->mutex);
+  impl_->expired_events = impl_->events.size();
 }
 
 std::vector<RecordEventParams> FakeCluster::events() const {

@@ -93,9 +93,11 @@ struct FakeCluster::Impl {
   std::mutex mutex;
   // Guarded by mutex.
   internal::Model model;
+  std::optional<internal::Model> backup;
   internal::FaultQueue faults;
   Hooks hooks;
   std::vector<RecordEventParams> events;
+  std::size_t expired_events = 0;  // of `events`, the first ones
   std::vector<Call> journal;
   std::map<Operation, std::int64_t> call_counts;
   std::int64_t call_number = 0;

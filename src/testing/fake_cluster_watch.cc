@@ -296,6 +296,20 @@ void FakeCluster::BreakWatches(const absl::Status& status) {
   impl_->bell->Ring();
 }
 
+void FakeCluster::BackUp() {
+  impl_->With([&](Model& model) { impl_->backup.emplace(model); });
+}
+
+bool FakeCluster::RestoreBackup() {
+  return impl_->With([&](Model& model) {
+    if (!impl_->backup) return false;
+    model.SetBackTo(*impl_->backup);
+    ++impl_->break_number;
+    impl_->break_status = absl::UnavailableError("the API server has gone");
+    return true;
+  });
+}
+
 void FakeCluster::PauseWatches() {
   impl_->With([&](Model&) { impl_->watches_paused = true; });
 }

@@ -58,15 +58,28 @@ std::uint64_t ContentHash(const RecordEventParams& params) {
   add(params.pod.has_value() ? params.pod->uid : params.node_uid);
   add(params.type == EventType::kWarning ? "Warning" : "Normal");
   add(params.reason);
-  add(params.message);
+  add(params.series.has_value() ? params.series->first_message : params.message);
   return hash;
 }
+
+absl::Time FirstTime(const RecordEventParams& params) {
+  return params.series.has_value() ? params.series->first_time : params.time;
+}
+
+int CountOf(const RecordEventParams& params) { return params.series.has_value() ? params.series->count : 1; }
+
+std::string MessageOf(const RecordEventParams& params) {
+  const std::string valid = internal::ReplaceInvalidUtf8(params.message);
+  return std::string(internal::CutUtf8(valid, kMessageBytesMax));
+}
+
+}  // namespace
 
 std::string EventName(const RecordEventParams& params) {
   constexpr std::uint64_t kMixed = (std::uint64_t{1} << 20) - 1;
   const std::uint64_t hash = ContentHash(params);
   const std::uint64_t id =
-      static_cast<std::uint64_t>(absl::ToUnixNanos(params.time)) ^ ((hash ^ (hash >> 32)) & kMixed);
+      static_cast<std::uint64_t>(absl::ToUnixNanos(FirstTime(params))) ^ ((hash ^ (hash >> 32)) & kMixed);
   const std::string suffix = fmt::format(".{:016x}", id);
   std::string name = params.pod.has_value() ? params.pod->name : params.node_name;
   name.resize(std::min(name.size(), kNameBytesMax - suffix.size()));
@@ -74,6 +87,8 @@ std::string EventName(const RecordEventParams& params) {
   while (!name.empty() && (name.back() == '.' || name.back() == '-')) name.pop_back();
   return name + suffix;
 }
+
+namespace {
 
 void WriteInvolvedObject(JsonWriter& writer, const RecordEventParams& params) {
   const bool on_pod = params.pod.has_value();
@@ -146,7 +161,6 @@ std::string EventNamespace(const RecordEventParams& params) {
 
 std::string FormatEvent(const RecordEventParams& params, std::string_view component) {
   JsonWriter writer;
-  const std::string message = internal::ReplaceInvalidUtf8(params.message);
   writer.Object([&] {
     writer.Member("apiVersion", "v1");
     writer.Member("kind", "Event");
@@ -156,14 +170,24 @@ std::string FormatEvent(const RecordEventParams& params, std::string_view compon
     });
     WriteInvolvedObject(writer, params);
     writer.Member("reason", params.reason);
-    writer.Member("message", internal::CutUtf8(message, kMessageBytesMax));
+    writer.Member("message", MessageOf(params));
     writer.Member("type", params.type == EventType::kWarning ? "Warning" : "Normal");
     writer.ObjectMember("source", [&] { writer.Member("component", component); });
     writer.Member("reportingComponent", component);
     writer.Member("reportingInstance", "");
-    WriteTime(writer, "firstTimestamp", params.time);
+    WriteTime(writer, "firstTimestamp", FirstTime(params));
     WriteTime(writer, "lastTimestamp", params.time);
-    writer.Member("count", 1);
+    writer.Member("count", CountOf(params));
+  });
+  return writer.Take();
+}
+
+std::string FormatEventPatch(const RecordEventParams& params) {
+  JsonWriter writer;
+  writer.Object([&] {
+    writer.Member("message", MessageOf(params));
+    WriteTime(writer, "lastTimestamp", params.time);
+    writer.Member("count", CountOf(params));
   });
   return writer.Take();
 }

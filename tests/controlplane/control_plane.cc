@@ -22,10 +22,12 @@ constexpr int kLogLines = 5;
 
 const fs::path kSourceDir = DRIVERUPGRADE_CONTROLPLANE_SOURCE_DIR;
 
-// user, token and group of both users, in the form of --token-auth-file
+// token, name, UID and groups of both users, in the form of --token-auth-file; the operator's are those of the
+// ServiceAccount of deploy/rbac
 constexpr std::string_view kTokens =
     "admin-token,admin,admin,\"system:masters\"\n"
-    "operator-token,operator,operator\n";
+    "operator-token,system:serviceaccount:gpu-operator:driver-upgrade,operator,"
+    "\"system:serviceaccounts,system:serviceaccounts:gpu-operator\"\n";
 
 constexpr std::string_view kKubeconfig = R"(apiVersion: v1
 kind: Config
@@ -53,6 +55,8 @@ std::string Flag(std::string_view name, const std::string& value) { return "--" 
 
 }  // namespace
 
+fs::path RbacFolder() { return kSourceDir.parent_path().parent_path() / "deploy/rbac"; }
+
 ControlPlane& ControlPlane::Shared() {
   static ControlPlane control_plane;
   return control_plane;
@@ -66,7 +70,10 @@ ControlPlane::ControlPlane() : program_(FindProgram()) {
     // A port may have been taken between our finding it free and its use.
     if (attempt == kStartAttempts) throw std::runtime_error("the control plane does not start\n" + Troubles());
   }
-  admin_->Must({"create", "-f", (kSourceDir / "operator-rbac.yaml").string()});
+  // What is of one namespace belongs to each World.
+  for (const char* file : {"base/cluster.yaml", "base/default-namespace.yaml", "admission/nodes.yaml"}) {
+    admin_->Must({"create", "-f", (RbacFolder() / file).string()});
+  }
 }
 
 void ControlPlane::WriteFiles() {
@@ -135,42 +142,42 @@ void ControlPlane::StartEtcd() {
 void ControlPlane::StartApiServer() {
   StartPart("kube-apiserver",
             {
-                Flag("etcd-servers", "http://127.0.0.1:" + std::to_string(ports_.etcd)),
-                "--bind-address=127.0.0.1",
+                Flag("etcd-servers", "http://127.0.0.1:" + std::to_string(ports_.etcd)), "--bind-address=127.0.0.1",
                 Flag("secure-port", std::to_string(ports_.api_server)),
                 "--cert-dir=apiserver-certs",  // it makes its certificate there, which is its own authority
-                "--token-auth-file=tokens.csv",
-                "--authorization-mode=RBAC",
-                "--service-account-issuer=https://kubernetes.default.svc",
-                "--service-account-key-file=sa.pub",
-                "--service-account-signing-key-file=sa.key",
-                "--service-cluster-ip-range=10.0.0.0/24",
+                "--token-auth-file=tokens.csv", "--authorization-mode=RBAC",
+                "--service-account-issuer=https://kubernetes.default.svc", "--service-account-key-file=sa.pub",
+                "--service-account-signing-key-file=sa.key", "--service-cluster-ip-range=10.0.0.0/24",
                 // Pods may be made before the controller has made the service account of their namespace.
-                "--disable-admission-plugins=ServiceAccount",
-                "--profiling=false",
+                "--disable-admission-plugins=ServiceAccount", "--profiling=false",
                 Flag("audit-policy-file", (kSourceDir / "audit-policy.yaml").string()),
                 Flag("audit-log-path", audit_log().string()),
+                "--audit-log-maxsize=100000",  // MB; the default is a new file after 100, and readers lose their place
             });
 }
 
 void ControlPlane::StartClients() {
   const std::string kubeconfig = Flag("kubeconfig", (folder() / "admin.kubeconfig").string());
-  StartPart("kube-controller-manager",
-            {
-                kubeconfig,
-                "--bind-address=127.0.0.1",
-                Flag("secure-port", std::to_string(ports_.controller_manager)),
-                "--cert-dir=controller-manager-certs",
-                "--leader-elect=false",
-                "--service-account-private-key-file=sa.key",
-                Flag("root-ca-file", ca_file().string()),
-                // The default limits are those of a cluster with more to do than one rollout.
-                "--kube-api-qps=500",
-                "--kube-api-burst=1000",
-                "--concurrent-daemonset-syncs=10",
-                "--controllers=daemonset,deployment,replicaset,statefulset,job,disruption,podgc,garbagecollector,"
-                "namespace,nodelifecycle,serviceaccount,taint-eviction-controller",
-            });
+  StartPart(
+      "kube-controller-manager",
+      {
+          kubeconfig,
+          "--bind-address=127.0.0.1",
+          Flag("secure-port", std::to_string(ports_.controller_manager)),
+          "--cert-dir=controller-manager-certs",
+          "--leader-elect=false",
+          "--service-account-private-key-file=sa.key",
+          Flag("root-ca-file", ca_file().string()),
+          // The default limits are those of a cluster with more to do than one rollout.
+          "--kube-api-qps=500",
+          "--kube-api-burst=1000",
+          "--concurrent-daemonset-syncs=10",
+          // While the API server is away nobody renews the leases of nodes. Pods of nodes that were taken for lost
+          // stay unready, for kwok does not report them again as a kubelet would.
+          "--node-monitor-grace-period=5m",
+          "--controllers=daemonset,deployment,replicaset,statefulset,job,disruption,podgc,garbagecollector,"
+          "namespace,nodelifecycle,serviceaccount,taint-eviction-controller",
+      });
   StartPart("kube-scheduler", {
                                   kubeconfig,
                                   "--bind-address=127.0.0.1",
@@ -189,6 +196,42 @@ void ControlPlane::StartClients() {
                         // Without an address it listens to the world.
                         Flag("server-address", "127.0.0.1:" + std::to_string(ports_.kwok)),
                     });
+}
+
+void ControlPlane::Kill(const std::string& name) {
+  std::erase_if(parts_, [&](const Part& part) { return part.name == name; });
+}
+
+void ControlPlane::AwaitApiServer() {
+  Eventually(kStartLimit, [this] { return !AllRunning() || IsListening(ports_.api_server); });
+  if (!Eventually(kStartLimit, [this] { return !AllRunning() || IsApiServerReady(); }) || !AllRunning()) {
+    throw std::runtime_error("the control plane does not start again\n" + Troubles());
+  }
+}
+
+void ControlPlane::KillApiServer() { Kill("kube-apiserver"); }
+
+void ControlPlane::StartApiServerAgain() {
+  StartApiServer();
+  AwaitApiServer();
+}
+
+void ControlPlane::SaveData() {
+  Kill("kube-apiserver");
+  Kill("etcd");
+  fs::remove_all(folder() / "etcd.saved");
+  fs::copy(folder() / "etcd", folder() / "etcd.saved", fs::copy_options::recursive);
+  StartEtcd();
+  StartApiServerAgain();
+}
+
+void ControlPlane::RestoreData() {
+  parts_.clear();
+  fs::remove_all(folder() / "etcd");
+  fs::copy(folder() / "etcd.saved", folder() / "etcd", fs::copy_options::recursive);
+  StartEtcd();
+  StartApiServerAgain();
+  StartClients();
 }
 
 void ControlPlane::InstallNodeMaintenances() {

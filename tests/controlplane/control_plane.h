@@ -16,8 +16,11 @@ namespace driverupgrade::e2e {
 
 inline constexpr char kNodeMaintenances[] = "nodemaintenances.maintenance.nvidia.com";
 
-// Two users know it: `admin`, who may do everything, and `operator`, who has the rights of operator-rbac.yaml
-// and whose every request is in the audit log. Nothing of it outlives the test: the processes are children
+// What an administrator would apply for the operator.
+std::filesystem::path RbacFolder();
+
+// Two users know it: `admin`, who may do everything, and the operator, who is the ServiceAccount of deploy/rbac, has its
+// rights, is bound by its admission policy, and whose every request is in the audit log. Nothing of it outlives the test: the processes are children
 // that die with it.
 class ControlPlane {
  public:
@@ -52,6 +55,17 @@ class ControlPlane {
   // Makes the API server know NodeMaintenances, kNodeMaintenances for kubectl, if it does not yet.
   void InstallNodeMaintenances();
 
+  // Ends it in the middle of whatever it does. Everybody else goes on, and has nobody to talk to.
+  void KillApiServer();
+  // Starts it anew on its port, with the data that there are; returns when it is ready. Throws std::runtime_error.
+  void StartApiServerAgain();
+
+  // Copies etcd's data, for which API server and etcd are away for some seconds.
+  void SaveData();
+  // Everything is as it was when the data were saved, as after a disaster: etcd, the API server and those that come with
+  // the cluster begin anew with them. Whoever else watches knows more than the cluster does.
+  void RestoreData();
+
   // Which of its processes have ended and what they said last; empty if all is well. Belongs into the message
   // of every wait that was in vain.
   std::string Troubles();
@@ -78,6 +92,8 @@ class ControlPlane {
   void StartEtcd();
   void StartApiServer();
   void StartClients();
+  void Kill(const std::string& name);
+  void AwaitApiServer();
   bool IsApiServerReady() const;
   bool AllRunning();
 

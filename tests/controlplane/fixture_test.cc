@@ -12,6 +12,7 @@
 #include "audit_log.h"
 #include "control_plane.h"
 #include "process.h"
+#include "steps.h"
 #include "support.h"
 #include "support/catch.h"
 #include "watch_witness.h"
@@ -82,14 +83,16 @@ TEST_CASE("The operator may do what its role says and nothing more", "[fixture]"
   ControlPlane& control_plane = ControlPlane::Shared();
   std::cout << "control plane ready after " << control_plane.seconds_to_start() << " s\n";
   World world(control_plane, "rights", 1);
+  const std::string driver_ns = "--namespace=" + world.driver_ns();
   const std::vector<std::vector<std::string>> allowed = {
       {"patch", "nodes"},
       {"watch", "pods", "--all-namespaces"},
       {"create", "pods", "--subresource=eviction", "--all-namespaces"},
-      {"delete", "pods", "--namespace=" + world.driver_ns()},
-      {"list", "poddisruptionbudgets.policy", "--all-namespaces"},
-      {"list", "controllerrevisions.apps", "--all-namespaces"},
-      {"create", "events", "--all-namespaces"},
+      {"delete", "pods", driver_ns},
+      {"list", "controllerrevisions.apps", driver_ns},
+      {"update", "leases.coordination.k8s.io/nvidia-gpu-driver-upgrade", driver_ns},
+      {"patch", "configmaps/nvidia-gpu-driver-upgrade", driver_ns},
+      {"create", "events", "--namespace=default"},
   };
   const std::vector<std::vector<std::string>> forbidden = {
       {"update", "nodes"},
@@ -97,6 +100,9 @@ TEST_CASE("The operator may do what its role says and nothing more", "[fixture]"
       {"delete", "pods", "--namespace=" + world.workload_ns()},
       {"get", "secrets", "--all-namespaces"},
       {"patch", "daemonsets.apps", "--all-namespaces"},
+      {"list", "daemonsets.apps", "--all-namespaces"},
+      {"update", "leases.coordination.k8s.io/another", driver_ns},
+      {"patch", "configmaps/another", driver_ns},
   };
   for (const auto& question : allowed) {
     INFO(question[0] << " " << question[1]);
@@ -117,6 +123,7 @@ TEST_CASE("Both witnesses tell the same story of a node", "[fixture]") {
   const std::string& first = world.nodes()[0];
   const std::string& second = world.nodes()[1];
 
+  LetKubectlWork(control_plane);
   const Kubectl& kubectl = control_plane.as_operator();
   const auto set_state = [&](const std::string& node, const std::string& state) {
     kubectl.Must({"label", "node", node, "--overwrite", kStateLabel + ("=" + state)});

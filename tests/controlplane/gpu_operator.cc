@@ -25,6 +25,13 @@ std::filesystem::path FindProgram() {
   return program;
 }
 
+// The HTTP library to be tested; the program's own choice if the environment names none.
+std::vector<std::string> TransportOptions() {
+  const char* name = std::getenv("DRIVERUPGRADE_TRANSPORT");
+  if (name == nullptr || *name == '\0') return {};
+  return {"--transport", name};
+}
+
 std::filesystem::path MakeFolder(const World& world) {
   static int count = 0;
   const std::filesystem::path folder = world.control_plane().folder() / ("gpu-operator-" + std::to_string(++count));
@@ -59,6 +66,8 @@ std::unique_ptr<Process> GpuOperator::Start(const std::string& mode) const {
       "--events",
       "all",
   };
+  const std::vector<std::string> transport = TransportOptions();
+  command.insert(command.end(), transport.begin(), transport.end());
   command.insert(command.end(), more_options_.begin(), more_options_.end());
   return std::make_unique<Process>(command, options);
 }

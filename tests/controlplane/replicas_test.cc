@@ -35,7 +35,8 @@ podDeletion: {force: false, timeoutSeconds: 300, deleteEmptyDir: false}
 drain: {enable: true, force: false, timeoutSeconds: 300, deleteEmptyDir: false}
 )";
 
-constexpr char kLease[] = "driver-upgrade";
+// deploy/rbac gives the right to it.
+constexpr char kLease[] = "nvidia-gpu-driver-upgrade";
 
 // A place that one process after the other takes.
 class Replica {
@@ -49,8 +50,8 @@ class Replica {
 
   void StartElected() {
     ++lives_;
-    Start({"--leader-elect", "--lease-name", kLease, "--identity", identity(), "--lease-duration", "4s",
-           "--renew-deadline", "3s", "--retry-period", "500ms"});
+    Start({"--leader-elect", "--identity", identity(), "--lease-duration", "4s", "--renew-deadline", "3s",
+           "--retry-period", "500ms"});
   }
 
   void StartForced() {

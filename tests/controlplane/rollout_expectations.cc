@@ -123,15 +123,13 @@ void ExpectWitnessesAgree(Rollout& rollout) {
   CHECK(watched_peaks.unschedulable == audited_peaks.unschedulable);
 }
 
-void ExpectPodsMovedByEvictionOnly(Rollout& rollout) {
-  std::set<std::string> evicted;
+void ExpectNothingElseWritten(Rollout& rollout) {
   for (const AuditedRequest& request : rollout.audit.Read()) {
     if (!request.is_write()) continue;
     INFO(request.verb << " " << request.resource << " " << request.ns << "/" << request.name);
     if (request.resource == "pods/eviction") {
       CHECK(request.verb == "create");
       CHECK(request.ns == rollout.world.workload_ns());
-      if (request.may_have_been_done()) evicted.insert(request.name);
     } else if (request.resource == "pods") {
       CHECK(request.verb == "delete");
       CHECK(request.ns == rollout.world.driver_ns());
@@ -141,6 +139,14 @@ void ExpectPodsMovedByEvictionOnly(Rollout& rollout) {
       const std::set<std::string> others = {"events", "leases", "configmaps"};
       CHECK(others.count(request.resource) == 1);
     }
+  }
+}
+
+void ExpectPodsMovedByEvictionOnly(Rollout& rollout) {
+  ExpectNothingElseWritten(rollout);
+  std::set<std::string> evicted;
+  for (const AuditedRequest& request : rollout.audit.Read()) {
+    if (request.resource == "pods/eviction" && request.may_have_been_done()) evicted.insert(request.name);
   }
   for (const std::string& pod : rollout.workload_pods_before) {
     INFO(pod);

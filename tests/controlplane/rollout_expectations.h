@@ -44,6 +44,9 @@ void ExpectWitnessesSawTheEnd(Rollout& rollout);
 // request whose sender is gone the audit log does not say what came of it.
 void ExpectWitnessesAgree(Rollout& rollout);
 
+// As ExpectPodsMovedByEvictionOnly, but some of the workload pods may have been left alone.
+void ExpectNothingElseWritten(Rollout& rollout);
+
 // The operator has written nothing but nodes, evictions of workload pods, deletions of driver pods,
 // Events, and the objects by which replicas agree: Lease and ledger. Every workload pod of before the rollout was evicted.
 void ExpectPodsMovedByEvictionOnly(Rollout& rollout);

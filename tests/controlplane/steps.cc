@@ -14,6 +14,15 @@ constexpr std::chrono::milliseconds kTimeToAct{700};
 
 }  // namespace
 
+void LetKubectlWork(const ControlPlane& control_plane) {
+  constexpr char kRole[] = "kubectl-gets-nodes";
+  const Kubectl& admin = control_plane.admin();
+  if (admin.Run({"get", "clusterrole", kRole}).exit_code == 0) return;
+  admin.Must({"create", "clusterrole", kRole, "--verb=get", "--resource=nodes"});
+  admin.Must({"create", "clusterrolebinding", kRole, "--clusterrole=" + std::string(kRole),
+              "--serviceaccount=gpu-operator:driver-upgrade"});
+}
+
 void DeployAll(const World& world, int unavailable_max) {
   world.DeployDriver();
   Workload workload;

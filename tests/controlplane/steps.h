@@ -8,11 +8,15 @@
 #include <string>
 
 #include "audit_log.h"
+#include "control_plane.h"
 #include "world.h"
 
 namespace driverupgrade::e2e {
 
 inline constexpr std::chrono::seconds kStepLimit{60};
+
+// kubectl gets a node before it patches it, which the operator need not and may not. Gives the operator that right.
+void LetKubectlWork(const ControlPlane& control_plane);
 
 // A driver and two workload pods for each node, of which `unavailable_max` may be away at a time. One of the nodes, of
 // which there are four or more, was cordoned by an administrator after it had got its pods.

@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <iostream>
 #include <iterator>
+#include <regex>
 #include <stdexcept>
 
 #include "json.h"
@@ -24,18 +25,6 @@ metadata: {name: $DRIVER_NS}
 apiVersion: v1
 kind: Namespace
 metadata: {name: $WORKLOAD_NS}
----
-apiVersion: rbac.authorization.k8s.io/v1
-kind: Role
-metadata: {name: driver-upgrade, namespace: $DRIVER_NS}
-rules:
-- {apiGroups: [""], resources: [pods], verbs: [delete]}
----
-apiVersion: rbac.authorization.k8s.io/v1
-kind: RoleBinding
-metadata: {name: driver-upgrade, namespace: $DRIVER_NS}
-roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: driver-upgrade}
-subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: operator}]
 )";
 
 constexpr std::string_view kNode = R"(
@@ -147,7 +136,18 @@ World::World(ControlPlane& control_plane, const std::string& name, int nodes)
   for (int i = 1; i <= nodes; ++i) nodes_.push_back(NodeName(name_, i));
   control_plane_.admin().Create(
       Substitute(std::string(kNamespaces), {{"$DRIVER_NS", driver_ns_}, {"$WORKLOAD_NS", workload_ns_}}));
+  GiveRights();
   MakeNodes();
+}
+
+// The roles of deploy/rbac that are of one namespace, in that of the driver.
+void World::GiveRights() const {
+  for (const char* file :
+       {"base/driver-namespace.yaml", "base/operator-namespace.yaml", "requestor/maintenance-namespace.yaml"}) {
+    const std::string manifest = ReadFile(RbacFolder() / file);
+    control_plane_.admin().Create(
+        std::regex_replace(manifest, std::regex("(metadata: .*namespace: )[a-z-]+"), "$1" + driver_ns_));
+  }
 }
 
 World::~World() {

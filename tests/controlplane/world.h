@@ -95,6 +95,7 @@ class World {
   std::vector<NodeEvent> UpgradeEvents() const;
 
  private:
+  void GiveRights() const;
   void MakeNodes() const;
   void PatchDriver(const std::string& image, const std::string& annotation) const;
   void DeleteAll(const std::string& path) const;

@@ -6,6 +6,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "scenarios/scenario_arguments.h"
 #include "scenarios/scenario_world.h"
@@ -14,6 +15,8 @@ namespace driverupgrade::tests {
 
 class Scenario {
  public:
+  explicit Scenario(FacadeOver over = nullptr)
+      : over_(std::move(over)), world_(std::make_unique<ScenarioWorld>(testing::FakeClusterOptions{}, over_)) {}
   /// Runs one command; what it prints. Throws ScenarioError.
   std::string Run(const std::string& line);
   /// What must hold in the end.
@@ -59,7 +62,8 @@ class Scenario {
   std::string Key(const std::string& text);
   testing::FakeCluster& cluster() { return world_->cluster(); }
 
-  std::unique_ptr<ScenarioWorld> world_ = std::make_unique<ScenarioWorld>();
+  FacadeOver over_;
+  std::unique_ptr<ScenarioWorld> world_;
   std::size_t events_shown_ = 0;
 };
 

@@ -27,9 +27,10 @@ void ReplaceAll(std::string& text, const std::string& from, const std::string& t
 
 }  // namespace
 
-ScenarioWorld::ScenarioWorld(const testing::FakeClusterOptions& options)
+ScenarioWorld::ScenarioWorld(const testing::FakeClusterOptions& options, const FacadeOver& over)
     : clock_(std::make_shared<FakeClock>(absl::FromUnixSeconds(1000))),
-      cluster_(std::make_shared<FakeCluster>(clock_, options)) {
+      cluster_(std::make_shared<FakeCluster>(clock_, options)),
+      facade_(over ? over(cluster_) : cluster_) {
   cluster_->SetChangeObserver([this](const Change& change) { Watch(change); });
 }
 
@@ -77,7 +78,7 @@ SnapshotOptions ScenarioWorld::Snapshot(const ScenarioDriver& driver) const {
 void ScenarioWorld::StartEngine(ScenarioDriver& driver) {
   EngineOptions options{.snapshot = Snapshot(driver), .state_machine = driver.options, .clock = clock_};
   options.executor.calls_in_flight = 1;
-  auto engine = UpgradeEngine::Create(driver.identity, cluster_, options);
+  auto engine = UpgradeEngine::Create(driver.identity, facade_, options);
   if (!engine.ok()) throw ScenarioError(engine.status().ToString());
   driver.engine = *std::move(engine);
 }

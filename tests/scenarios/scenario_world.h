@@ -2,6 +2,7 @@
 #ifndef DRIVERUPGRADE_TESTS_SCENARIOS_SCENARIO_WORLD_H_
 #define DRIVERUPGRADE_TESTS_SCENARIOS_SCENARIO_WORLD_H_
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -45,10 +46,13 @@ struct PlannedFault {
   int times = 1;
 };
 
+/// What engines are given instead of the fake cluster itself.
+using FacadeOver = std::function<std::shared_ptr<ClusterFacade>(std::shared_ptr<ClusterFacade>)>;
+
 class ScenarioWorld {
  public:
-  ScenarioWorld() : ScenarioWorld(testing::FakeClusterOptions{}) {}
-  explicit ScenarioWorld(const testing::FakeClusterOptions& options);
+  /// `over`: null for the cluster itself.
+  explicit ScenarioWorld(const testing::FakeClusterOptions& options = {}, const FacadeOver& over = nullptr);
 
   const std::shared_ptr<testing::FakeClock>& clock() const { return clock_; }
   testing::FakeCluster& cluster() { return *cluster_; }
@@ -87,6 +91,7 @@ class ScenarioWorld {
 
   std::shared_ptr<testing::FakeClock> clock_;
   std::shared_ptr<testing::FakeCluster> cluster_;
+  std::shared_ptr<ClusterFacade> facade_;
   std::map<std::string, ScenarioDriver> drivers_;
   std::vector<NodeCommit> commits_;
   std::map<std::string, std::string> aliases_;  // of pods' names and UIDs

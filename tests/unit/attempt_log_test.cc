@@ -62,6 +62,16 @@ TEST_CASE("arch-A9: refused evictions are due after 5 s doubling to 40 s, spread
   }
 }
 
+TEST_CASE("A server that asks to wait before the next eviction is heard, for five minutes at most") {
+  PodAttempt attempt{.count = 1, .outcome = Outcome::kNotApplied, .answered_at = kT0};
+  const auto pause_for = [&](absl::Duration asked) {
+    attempt.retry_after = asked;
+    return NextPodRequestDue(attempt, "pod-uid") - kT0;
+  };
+  CHECK(pause_for(absl::Minutes(2)) > absl::Seconds(100));
+  CHECK(pause_for(absl::Seconds(999'999'999)) == pause_for(absl::Minutes(5)));
+}
+
 TEST_CASE("What a read settles is forgotten, what it does not is kept") {
   AttemptLog log;
   log.PatchSent(kNode, {.unschedulable = true}, kT0);

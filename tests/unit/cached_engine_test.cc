@@ -535,6 +535,29 @@ TEST_CASE("arch-A11: nothing is decided by a cache that cannot follow the cluste
   CHECK(world.engine->Reconcile({}, world.policy).ok());
 }
 
+TEST_CASE("A cluster that is set back to an earlier state is upgraded from there") {
+  World world;
+  world.cluster->SetTemplate(world.fleet.ns, world.fleet.daemon_set, "rev-2");
+  world.Settle();
+  const auto done = [&] {
+    const std::vector<Node> nodes = world.cluster->nodes();
+    return std::count_if(nodes.begin(), nodes.end(), World::IsDone);
+  };
+  REQUIRE(world.StepsUntil([&] { return done() == 1; }));
+  world.cluster->BackUp();
+  REQUIRE(world.StepsUntil([&] { return done() == 4; }));
+  world.most_in_progress = 0;
+  world.busy.clear();
+  REQUIRE(world.cluster->RestoreBackup());
+  CHECK(done() == 1);
+  // Versions do not go on by themselves, so what is known of later ones must be forgotten.
+  CHECK(world.StepsUntil([&] { return world.AllDone(); }));
+  CHECK(world.most_in_progress <= 2);
+  for (const Pod& pod : world.cluster->pods()) {
+    if (pod.ref.ns == world.fleet.ns) CHECK(RevisionHash(pod) == "rev-2");
+  }
+}
+
 TEST_CASE("A second engine on the same cache begins with everything") {
   World world({.node_count = 3}, /*calls_in_flight=*/1, /*threads=*/false);
   world.cache->Turn({});

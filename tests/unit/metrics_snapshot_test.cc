@@ -6,6 +6,7 @@
 #include "driverupgrade/testing/fake_clock.h"
 #include "driverupgrade/testing/fake_cluster.h"
 #include "driverupgrade/upgrade_engine.h"
+#include "internal/node_times.h"
 #include "support/catch.h"
 #include "support/node_under_test.h"
 
@@ -54,6 +55,71 @@ TEST_CASE("Transitions are counted one by one, and only if the node was patched"
   CHECK(figures.last_progress == observed.clock->Now());
 }
 
+/// One node on its way, seen by an observer.
+struct Journey {
+  Observed observed = {};
+  std::string uid = "u1";
+  UpgradeState state = UpgradeState::kDone;
+  MetricsSnapshot To(std::vector<UpgradeState> path, absl::Duration after = absl::ZeroDuration(), bool patched = true) {
+    observed.clock->Advance(after);
+    const NodePlan plan{.node = "n1", .uid = uid, .from = state, .path = path};
+    if (patched) state = path.back();
+    return observed.After(plan, {.patched = patched});
+  }
+};
+
+TEST_CASE("A node's time in a state, and that of its upgrade, count when they are over") {
+  Journey journey;
+  journey.To({UpgradeState::kUpgradeRequired});
+  journey.To({UpgradeState::kCordonRequired, UpgradeState::kDrainRequired}, absl::Seconds(60));
+  journey.To({UpgradeState::kPodRestartRequired}, absl::Seconds(7), /*patched=*/false);
+  journey.To({UpgradeState::kFailed}, absl::Seconds(3));
+  MetricsSnapshot figures = journey.To({UpgradeState::kUncordonRequired}, absl::Seconds(100));
+  CHECK(figures.upgrade_seconds.Count() == 0);
+  figures = journey.To({UpgradeState::kDone}, absl::Seconds(1));
+  CHECK(figures.state_seconds.at(UpgradeState::kUpgradeRequired).sum == 60);
+  CHECK(figures.state_seconds.at(UpgradeState::kDrainRequired).sum == 10);
+  CHECK(figures.state_seconds.at(UpgradeState::kFailed).sum == 100);
+  CHECK_FALSE(figures.state_seconds.contains(UpgradeState::kCordonRequired));  // passed over by one patch
+  CHECK_FALSE(figures.state_seconds.contains(UpgradeState::kDone));
+  CHECK(figures.upgrade_seconds.Count() == 1);
+  CHECK(figures.upgrade_seconds.sum == 111);
+}
+
+TEST_CASE("A node that nobody saw enter its state, or that is another one of its name, has no time in it") {
+  Journey journey;
+  journey.state = UpgradeState::kDrainRequired;
+  CHECK(journey.To({UpgradeState::kPodRestartRequired}, absl::Hours(1)).state_seconds.empty());
+  SECTION("made anew under its name") { journey.uid = "u2"; }
+  SECTION("its label changed by somebody else") { journey.state = UpgradeState::kValidationRequired; }
+  const MetricsSnapshot figures = journey.To({UpgradeState::kDone}, absl::Hours(1));
+  CHECK(figures.state_seconds.empty());
+  CHECK(figures.upgrade_seconds.Count() == 0);
+}
+
+TEST_CASE("A clock that is turned back gives no negative time") {
+  Journey journey;
+  journey.To({UpgradeState::kUpgradeRequired});
+  const MetricsSnapshot figures = journey.To({UpgradeState::kCordonRequired}, -absl::Hours(1));
+  CHECK(figures.state_seconds.at(UpgradeState::kUpgradeRequired).sum == 0);
+}
+
+TEST_CASE("Nodes that are gone without a word are not remembered for ever") {
+  internal::NodeTimes times;
+  const absl::Time now = absl::UnixEpoch();
+  for (int i = 0; i < 5; ++i) {
+    times.Follow({.node = "n" + std::to_string(i), .path = {UpgradeState::kUpgradeRequired}}, now + absl::Seconds(i));
+  }
+  times.Trim(2);
+  CHECK(times.size() == 2);
+  const auto in_state = [&](const char* node) {
+    const NodePlan plan{.node = node, .from = UpgradeState::kUpgradeRequired, .path = {UpgradeState::kCordonRequired}};
+    return times.Follow(plan, now + absl::Seconds(10)).in_state;
+  };
+  CHECK_FALSE(in_state("n2"));
+  CHECK(in_state("n4") == absl::Seconds(6));
+}
+
 TEST_CASE("Failures are told apart: conflicts, what is not known, what was refused") {
   struct Row {
     absl::Status status;
@@ -95,6 +161,14 @@ TEST_CASE("What nodes wait for is known from plans with all gates, and from plan
         std::map<GateReason, int>{{GateReason::kMaxParallel, 0}, {GateReason::kJobs, 0}});
   CHECK(observed.After(all).blocked.at(GateReason::kMaxParallel) == 2);
   CHECK(observed.After(Plan{}).blocked.at(GateReason::kMaxParallel) == 0);
+}
+
+TEST_CASE("Findings count as the last plan has them, and those that are gone as none") {
+  Observed observed;
+  const Finding cordon{.code = FindingCode::kForeignCordon, .node = "n1"};
+  observed.After({.findings = {cordon, cordon, {.code = FindingCode::kLedger}}});
+  CHECK(observed.After({.findings = {cordon}}).findings ==
+        std::map<FindingCode, int>{{FindingCode::kForeignCordon, 1}, {FindingCode::kLedger, 0}});
 }
 
 TEST_CASE("A pass that fails is counted and timed, and a clock that is turned back adds nothing") {
@@ -196,6 +270,8 @@ TEST_CASE("In a whole rollout the figures are those of the engine, by lists and 
   CHECK(figures.driver_pods_deleted == 6);
   CHECK(figures.transitions.at({UpgradeState::kUpgradeRequired, UpgradeState::kCordonRequired}) == 6);
   CHECK(figures.transitions.at({UpgradeState::kUncordonRequired, UpgradeState::kDone}) == 6);
+  CHECK(figures.upgrade_seconds.Count() == 6);
+  CHECK(figures.upgrade_seconds.sum > 0);
   CHECK(figures.reconcile_seconds.Count() == static_cast<std::uint64_t>(passes));
   CHECK(figures.reconcile_errors == 0);
   CHECK(figures.auto_upgrade);

@@ -1,8 +1,10 @@
 // How a cache keeps its watches going: in virtual time and without threads.
 #include "driverupgrade/watch_cache.h"
 
+#include <map>
 #include <optional>
 #include <set>
+#include <stop_token>
 #include <string>
 #include <vector>
 
@@ -173,7 +175,7 @@ TEST_CASE("A watch that fails for ever where it is begins anew now and then") {
   FollowerWorld world;
   world.follower.next = {.status = absl::DataLossError("an object that cannot be read")};
   for (int i = 0; i < 10; ++i) world.follower.Pause();
-  CHECK(world.follower.anew == 2);
+  CHECK(world.follower.anew == 5);
 }
 
 TEST_CASE("What a list has mended is healthy, and failures begin at one after progress") {
@@ -188,6 +190,38 @@ TEST_CASE("What a list has mended is healthy, and failures begin at one after pr
   CHECK(world.follower.Health(absl::ZeroDuration()).ok());
   world.follower.next = {.status = absl::UnavailableError("reset"), .tells = true};
   CHECK(world.follower.Pause() < second);
+}
+
+TEST_CASE("Every end of a watch counts once, by its reason") {
+  FollowerWorld world;
+  const auto after = [&](Scripted::Round round) {
+    world.follower.next = std::move(round);
+    world.follower.Pause();
+    std::vector<std::uint64_t> counts;
+    for (const WatchRestart reason : kAllWatchRestarts) counts.push_back(world.follower.restarts(reason));
+    return counts;
+  };
+  using Counts = std::vector<std::uint64_t>;
+  CHECK(after({.tells = true}) == Counts{1, 0, 0, 0});
+  CHECK(after({.lives = absl::Minutes(5)}) == Counts{2, 0, 0, 0});
+  CHECK(after({.status = absl::OutOfRangeError("too old")}) == Counts{2, 1, 0, 0});
+  CHECK(after({.status = absl::UnavailableError("reset"), .lives = absl::Minutes(1)}) == Counts{2, 1, 1, 0});
+  CHECK(after({}) == Counts{2, 1, 2, 0});  // ended as soon as it began
+}
+
+TEST_CASE("A kind that the cluster does not have is no failure of its watch, and who is stopped does not begin again") {
+  World world("maintenance");
+  world.cluster->FailNext(Operation::kWatchNodeMaintenances, absl::NotFoundError("no such kind"));
+  world.cache->Turn({});
+  std::map<WatchRestart, std::uint64_t> restarts = world.cache->Restarts();
+  CHECK(restarts.size() == kAllWatchRestarts.size());
+  CHECK(restarts.at(WatchRestart::kAbsent) == 1);
+  CHECK(restarts.at(WatchRestart::kFailed) == 0);
+  std::stop_source stop;
+  stop.request_stop();
+  world.clock->Advance(absl::Minutes(1));
+  world.cache->Turn({.stop = stop.get_token()});
+  CHECK(world.cache->Restarts() == restarts);
 }
 
 }  // namespace

@@ -30,7 +30,7 @@ Names PodNames(const WatchStore& store, const std::string& node) {
 /// A store with the nodes n1 and n2, whose changes have been taken; driver 0 is interested in n1.
 struct Store : WatchStore {
   Store() : WatchStore(2) {
-    NodesListed({NodeAt("n1", "1", true), NodeAt("n2", "2")});
+    NodesListed({NodeAt("n1", "1", true), NodeAt("n2", "2")}, "2");
     PodsBegin();
     SetInterest(0, {"n1"});
     Take(0);
@@ -44,6 +44,47 @@ struct Store : WatchStore {
     Take(1);
   }
 };
+
+TEST_CASE("A8: a list has everything up to its version, and tells thereby that the cluster was set back") {
+  Store store;
+  store.NodeWritten(NodeAt("n1", "10", true));
+  store.Take(0);
+  SECTION("it is older than the answer to a write") {
+    store.NodesListed({NodeAt("n1", "1", true), NodeAt("n2", "2")}, "9");
+    CHECK(store.FindNode("n1")->resource_version == "10");
+    CHECK_FALSE(store.Take(0).set_back);
+  }
+  SECTION("it should have what is known, and has not") {
+    store.NodesListed({NodeAt("n1", "8", false), NodeAt("n2", "12")}, "12");
+    CHECK(store.FindNode("n1")->resource_version == "8");
+    const CacheChanges changes = store.Take(0);
+    CHECK(changes.set_back);
+    CHECK(changes.nodes == Names{"n1", "n2"});
+    CHECK(store.Take(1).set_back);
+    CHECK_FALSE(store.Take(0).set_back);
+  }
+  SECTION("it is older than the list before") {
+    store.NodesListed({NodeAt("n1", "10", true), NodeAt("n2", "20")}, "20");
+    store.Take(0);
+    store.NodesListed({NodeAt("n1", "1", true), NodeAt("n2", "2")}, "15");
+    CHECK(store.FindNode("n2")->resource_version == "2");
+    CHECK(store.Take(0).set_back);
+  }
+  SECTION("it is older than what the watch has told") {
+    store.NodeChanged(NodeAt("n2", "20"));
+    store.Take(0);
+    store.NodesListed({NodeAt("n1", "10", true), NodeAt("n2", "2")}, "15");
+    CHECK(store.FindNode("n2")->resource_version == "2");
+    CHECK(store.Take(0).set_back);
+  }
+  SECTION("a node of another UID is another node") {
+    Node other = NodeAt("n1", "8");
+    other.uid = "another";
+    store.NodesListed({other, NodeAt("n2", "2")}, "12");
+    CHECK(store.FindNode("n1")->uid == "another");
+    CHECK_FALSE(store.Take(0).set_back);
+  }
+}
 
 TEST_CASE("Everybody hears of a node that changed, once, and only a driver of its own pods") {
   Store store;
@@ -79,7 +120,7 @@ TEST_CASE("A subscriber is woken by the first change after it has asked, not by 
 
 TEST_CASE("A18: a list that is read anew tells what is gone, what is new and what is another") {
   Store store;
-  store.NodesListed({NodeAt("n1", "1", true), NodeAt("n3", "9")});
+  store.NodesListed({NodeAt("n1", "1", true), NodeAt("n3", "9")}, "9");
   CHECK(store.Take(0).nodes == Names{"n2", "n3"});
   CHECK(store.FindNode("n2") == nullptr);
   CHECK(store.FindNode("n3")->resource_version == "9");
@@ -158,12 +199,12 @@ TEST_CASE("arch-A11: pods become unknown again when the cordon changes, the watc
     CHECK(store.PodsOn("n1"));
   }
   SECTION("uncordoned and cordoned again while the watch was broken, so that only a new list tells") {
-    store.NodesListed({NodeAt("n1", "20", true), NodeAt("n2", "2")});
+    store.NodesListed({NodeAt("n1", "20", true), NodeAt("n2", "2")}, "20");
     CHECK_FALSE(store.PodsOn("n1"));
     CHECK(store.Take(0).nodes == Names{"n1"});
   }
   SECTION("a new list of a node that is as it was leaves them known") {
-    store.NodesListed({NodeAt("n1", "1", true), NodeAt("n2", "20")});
+    store.NodesListed({NodeAt("n1", "1", true), NodeAt("n2", "20")}, "20");
     CHECK(store.PodsOn("n1"));
   }
   SECTION("the watch begins anew") {

@@ -3,7 +3,8 @@
 /// Defines
 ///  - HttpVerb, HttpRequest, HttpResponse: what is sent and what comes back;
 ///  - LineSink: takes the lines of a stream (a watch), one call per line;
-///  - HttpTransport: the abstract class that a backend implements (cpprest_transport.h is the default one);
+///  - HttpTransport: the abstract class that a backend implements (cpprest_transport.h is the default one, curl_transport.h the
+///    other);
 ///  - RequestWasNotSent, MarkRequestNotSent: whether a failed write can have been applied;
 ///  - EncodeRequestTarget: path and query as they go on the wire, for backends.
 ///
@@ -15,8 +16,8 @@
 ///     if (answer.ok() && answer->status == 200) Use(answer->body);
 ///
 /// A transport knows the server, the credentials and TLS; it knows nothing of Kubernetes objects. It neither
-/// retries, nor follows redirects, nor interprets a status code: those belong to the caller. It is meant to
-/// be shared: all methods may be called from many threads at once. It must outlive the calls made on it. See
+/// retries (retrying_transport.h does), nor follows redirects, nor interprets a status code but one: a request that is
+/// answered 401 is sent once more if there is a new token by then. It is meant to be shared: all methods may be called from many threads at once. It must outlive the calls made on it. See
 /// also kube_config.h.
 #ifndef DRIVERUPGRADE_KUBERNETES_HTTP_TRANSPORT_H_
 #define DRIVERUPGRADE_KUBERNETES_HTTP_TRANSPORT_H_

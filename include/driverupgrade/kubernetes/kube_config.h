@@ -4,6 +4,7 @@
 /// Defines
 ///  - Secret: text that cannot be printed by accident;
 ///  - KubeConfig: one server and one identity, ready for a transport;
+///  - ExecPlugin: the program that its token comes from, where that is allowed;
 ///  - KubeConfig::ParseOptions, KubeConfig::InClusterParams.
 ///
 /// Example (tests/unit/kubernetes/kube_config_test.cc):
@@ -18,6 +19,7 @@
 #ifndef DRIVERUPGRADE_KUBERNETES_KUBE_CONFIG_H_
 #define DRIVERUPGRADE_KUBERNETES_KUBE_CONFIG_H_
 
+#include <optional>
 #include <ostream>
 #include <string>
 #include <string_view>
@@ -46,6 +48,19 @@ class Secret {
   std::string text_;
 };
 
+/// A program that prints a token (api-A73).
+struct ExecPlugin {
+  /// `client.authentication.k8s.io/v1` or `.../v1beta1`.
+  std::string api_version = {};
+  /// Looked up in PATH unless it has a "/".
+  std::string command = {};
+  std::vector<std::string> args = {};
+  /// Set for the program, over what this process has.
+  std::vector<std::pair<std::string, std::string>> env = {};
+
+  friend bool operator==(const ExecPlugin&, const ExecPlugin&) = default;
+};
+
 /// One server and one identity. Made by Parse, LoadFile or InCluster, or field by field.
 struct KubeConfig {
   struct ParseOptions {
@@ -56,6 +71,8 @@ struct KubeConfig {
     /// Accept `insecure-skip-tls-verify: true`, by which anyone on the network can take the token. Refused
     /// otherwise.
     bool allow_insecure = false;
+    /// Accept `exec`, by which whoever writes the document has this process run a program. Refused otherwise.
+    bool allow_exec = false;
     /// What error texts call the document, e.g. its file name.
     std::string source = {};
   };
@@ -83,6 +100,9 @@ struct KubeConfig {
   /// Absolute path, or relative to the current folder. The transport reads it again as time goes by
   /// (api-A66).
   std::string token_file = {};
+  /// What the transport runs for a token when it needs one: before the first request, when the token has expired, and
+  /// after a 401. Only where there is no static credential.
+  std::optional<ExecPlugin> exec = {};
   /// Both PEM, or both empty.
   std::string client_certificate_pem = {};
   Secret client_key_pem = {};
@@ -105,9 +125,9 @@ struct KubeConfig {
   ///  allow_insecure;
   ///  - NotFound: the named context, cluster or user is not in the document, or a named file does not exist;
   ///  - PermissionDenied: a named file may not be read;
-  ///  - Unimplemented: credential plugins (exec, auth-provider), username and password, impersonation. No
-  ///  plugin is
-  ///    ever run. An exec plugin beside a static credential is ignored, as in client-go.
+  ///  - Unimplemented: auth-provider, exec without allow_exec or with what a plugin cannot have here (a terminal, the
+  ///    cluster's description), username and password, impersonation. No plugin is run by reading. An exec plugin beside
+  ///    a static credential is ignored, as in client-go.
   [[nodiscard]] static absl::StatusOr<KubeConfig> Parse(std::string_view yaml, const ParseOptions& options);
 
   /// Reads and parses a file. `options.base_dir` defaults to the file's folder and `options.source` to its

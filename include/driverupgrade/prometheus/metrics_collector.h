@@ -14,11 +14,14 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "driverupgrade/metrics_snapshot.h"
+#include "driverupgrade/request_meter.h"
+#include "driverupgrade/watch_cache.h"
 
 namespace driverupgrade::inline v1 {
 
@@ -47,6 +50,9 @@ std::vector<MetricAlias> GpuOperatorAliases(const std::string& driver);
 
 struct MetricsOptions {
   std::vector<MetricAlias> aliases = {};
+  /// Of the process, not of a driver: RequestMeter::Snapshot and WatchCache::Restarts. Null: not shown.
+  std::function<RequestFigures()> requests = nullptr;
+  std::function<std::map<WatchRestart, std::uint64_t>()> watch_restarts = nullptr;
 };
 
 struct MetricSample {

@@ -19,8 +19,8 @@
 ///   event to the next.
 /// - A model and no recorder: assert on nodes() and pods(), not on calls. The journal is for output.
 /// - Not modelled: adoption of orphans, taints and tolerations, percentages in budgets, history limits of
-///   revisions, duplicates of DaemonSet pods being removed, RollingUpdate (only reported), pods evicted from
-///   lost nodes. Of the maintenance operator: its webhook, its garbage collector, maxUnavailable, its ranking
+///   revisions, duplicates of DaemonSet pods being removed, other limits of RollingUpdate than maxUnavailable 1
+///   and maxSurge 0, pods evicted from lost nodes. Of the maintenance operator: its webhook, its garbage collector, maxUnavailable, its ranking
 ///   of requests (the oldest comes first), OpenShift, and that the real one, when it writes an object, leaves
 ///   out zeros and falses, for which the server fills in its defaults.
 /// - Thread-safe. The facade's calls take no virtual time. Watches block their threads until there is more to see,
@@ -199,6 +199,10 @@ class FakeCluster final : public ClusterFacade {
   void SendBookmarks();
   /// All running watches end with `status` (OK: in good order, as by timeout); what they have not given is left out.
   void BreakWatches(const absl::Status& status);
+  /// Keeps everything as it is now, and sets the cluster back to it: versions come a second time, UIDs do not. All running
+  /// watches break. Changes by RestoreBackup are not observed. False: there is no backup.
+  void BackUp();
+  bool RestoreBackup();
   /// No watch gives changes or bookmarks until resumed, as one of an API server that lags behind. Lists are given.
   void PauseWatches();
   void ResumeWatches();
@@ -227,6 +231,11 @@ class FakeCluster final : public ClusterFacade {
   std::optional<ConfigMap> config_map(const std::string& ns, const std::string& name) const;
   /// What RecordEvent was given, in order.
   std::vector<RecordEventParams> events() const;
+  /// The Events as they are stored, in the order of their creation: of a series one, with its latest message, time and
+  /// count.
+  std::vector<RecordEventParams> stored_events() const;
+  /// Drops the stored Events, as the server does after an hour.
+  void ExpireEvents();
   std::vector<Call> journal() const;
   /// Number of calls of that operation, failed ones included.
   std::int64_t CallCount(Operation operation) const;

@@ -52,6 +52,11 @@ struct InvariantOptions {
   std::function<bool(const Pod&)> uses_driver = nullptr;
   /// As in StateMachineOptions.
   std::optional<PodRef> own_pod = std::nullopt;
+  /// In requestor mode: RequestorOptions::id.
+  std::string requestor_id = {};
+  /// Whether a driver pod needs no more than a restart for a revision, as SnapshotOptions::restart_only has it; null: what
+  /// the node says is believed.
+  std::function<bool(const Pod&, const std::string& wanted_revision)> restart_only = nullptr;
   /// Whether I1 is claimed: with a ledger, or for one leader that does not crash and whose lists are consistent.
   bool check_budget = true;
   /// Whether the time between two requests for one pod is looked at (I13): not where clocks jump.
@@ -59,7 +64,8 @@ struct InvariantOptions {
   /// Whether I2 is claimed: not with a server whose lists lag.
   bool check_evacuation = true;
   /// Patches, deletions and evictions of one try of a node (I13), three times as many while faults happen; refused
-  /// evictions apart. For each pod that goes, and each change of the node by others, one more. 0: not checked.
+  /// evictions and requests for NodeMaintenances apart. For each pod that goes, and each change of the node by others, one
+  /// more. 0: not checked.
   int writes_per_upgrade_max = 12;
   /// As in StateMachineOptions: what the gate Validation is about (L5).
   LabelSelector validation = {};
@@ -84,6 +90,8 @@ struct Writer {
   /// The same of pods: of a node, and of the whole cluster.
   std::map<std::string, std::int64_t> pods_read = {};
   std::int64_t pods_followed = 0;
+  /// And of NodeMaintenances.
+  std::int64_t maintenances_read = 0;
   /// What arrives now was sent long ago.
   bool late = false;
 };
@@ -122,7 +130,8 @@ class InvariantChecker {
   /// UpgradeEngine::Everything.
   void CheckGates(const GuardedCluster& replica, const Plan& everything);
   void CheckTotals(const Tally& totals);
-  /// Of the last change of anything but Leases and ConfigMaps; and whether the replica has followed the nodes so far.
+  /// Of the last change of anything but Leases and ConfigMaps; and whether the replica has followed the nodes, and in
+  /// requestor mode the NodeMaintenances, so far.
   std::int64_t revision() const;
   bool KnowsAll(const GuardedCluster& replica) const;
   /// Whether some node carries a label and is not done.
@@ -165,6 +174,15 @@ class InvariantChecker::GuardedCluster final : public ForwardingFacade {
   absl::StatusOr<std::vector<Pod>> ListPods(const CallContext& context, const ListPodsParams& params) override;
   absl::Status WatchNodes(const CallContext& context, const WatchParams& params, WatchSink<Node>& sink) override;
   absl::Status WatchPods(const CallContext& context, const WatchParams& params, WatchSink<Pod>& sink) override;
+  absl::StatusOr<std::vector<NodeMaintenance>> ListNodeMaintenances(const CallContext& context,
+                                                                    const ListNodeMaintenancesParams& params) override;
+  absl::Status WatchNodeMaintenances(const CallContext& context, const WatchParams& params,
+                                     WatchSink<NodeMaintenance>& sink) override;
+  absl::StatusOr<NodeMaintenance> CreateNodeMaintenance(const CallContext& context,
+                                                        const CreateNodeMaintenanceParams& params) override;
+  absl::StatusOr<NodeMaintenance> PatchNodeMaintenance(const CallContext& context,
+                                                       const PatchNodeMaintenanceParams& params) override;
+  absl::Status DeleteNodeMaintenance(const CallContext& context, const DeleteNodeMaintenanceParams& params) override;
   absl::StatusOr<Node> PatchNode(const CallContext& context, const PatchNodeParams& params) override;
   absl::StatusOr<EvictionAnswer> EvictPod(const CallContext& context, const EvictPodParams& params) override;
   absl::Status DeletePod(const CallContext& context, const DeletePodParams& params) override;

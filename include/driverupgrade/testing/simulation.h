@@ -29,11 +29,12 @@
 #include "absl/time/time.h"
 #include "driverupgrade/gate.h"
 #include "driverupgrade/testing/invariants.h"
+#include "driverupgrade/testing/wire_seam.h"
 #include "driverupgrade/upgrade_state.h"
 
 namespace driverupgrade::inline v1::testing {
 
-/// What may go wrong: fault-F1 to fault-F26 of docs/reliability.md, as far as they exist above the wire.
+/// What may go wrong: fault-F1 to fault-F28 of docs/reliability.md.
 enum class Fault : std::uint8_t {
   kConflict,         ///< F1: 409.
   kThrottled,        ///< F2: 429, with and without Retry-After.
@@ -61,8 +62,10 @@ enum class Fault : std::uint8_t {
   kHooks,            ///< F24: callbacks that fail or throw.
   kGarbage,          ///< F25: values that are no values, and large objects.
   kOutage,           ///< F26: the API is down for long.
+  kBytes,            ///< F27: answers that are cut, or are no JSON, or JSON of something else; with `wire` only.
+  kMaintenance,      ///< F28: NodeMaintenances that go or go back, and an operator that is slow or away.
 };
-inline constexpr int kFaultCount = 26;
+inline constexpr int kFaultCount = 28;
 std::string_view ToString(Fault fault);
 
 struct SimulationOptions {
@@ -81,6 +84,14 @@ struct SimulationOptions {
   /// One rollout of a large cluster: a tenth of the nodes at a time, four minutes a node, and few faults, those of calls and
   /// watches only.
   bool light = false;
+  /// So many seeds in a hundred go through bytes, by what this makes; null: none.
+  WireFactory wire = nullptr;
+  int wire_percent = 10;
+  /// So many use requestor mode, and so many a predicate by which some revisions need no more than a restart.
+  int requestor_percent = 12;
+  int restart_only_percent = 15;
+  /// In so many the driver's DaemonSet is not OnDelete.
+  int rolling_percent = 6;
   /// Plants a defect, to see whether it is found: one of MutantNames, from 1 on; 0: none.
   int mutant = 0;
 };

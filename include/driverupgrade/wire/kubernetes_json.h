@@ -6,7 +6,7 @@
 ///  - ParseMixedList, ClusterObjects: from what `kubectl get nodes,pods,... -o json` prints;
 ///  - ApiStatus, ParseApiStatus: from the body of an error;
 ///  - FormatNodePatch, FormatEviction, FormatDeleteOptions, FormatNodeMaintenance, FormatNodeMaintenancePatch,
-///    FormatConfigMapPatch, FormatEvent: bodies of the writes;
+///    FormatConfigMapPatch, FormatEvent, FormatEventPatch: bodies of the writes;
 ///  - FormatObject, FormatList: bodies of answers, for fakes and tests; FormatObject also of the writes of Lease and
 ///    ConfigMap.
 ///
@@ -168,13 +168,17 @@ std::string FormatConfigMapPatch(const PatchConfigMapParams& params);
 /// The namespace an Event belongs to (A46): the pod's, or `default` for a node.
 std::string EventNamespace(const RecordEventParams& params);
 
-/// A core/v1 Event (A45) with count 1, written by `component`.
-///
-/// Its name is the object's name, cut to fit 253 characters, `.` and 16 hex digits: the time in nanoseconds
+/// The name of an Event: the object's name, cut to fit 253 characters, `.` and 16 hex digits: the time in nanoseconds
 /// since the epoch, its low 20 bits (a millisecond) mixed with a hash of the content. So two events of one
-/// moment have different names, and the same event sent twice has the same. The message is cut to 1024 bytes
+/// moment have different names, and the same event sent twice has the same; all of a series have that of the first.
+std::string EventName(const RecordEventParams& params);
+
+/// A core/v1 Event (A45), written by `component`, with count 1 unless it is of a series. The message is cut to 1024 bytes
 /// (A53). A time that is not finite is written as null.
 std::string FormatEvent(const RecordEventParams& params, std::string_view component);
+
+/// The merge patch by which the Event of a series that is there already gets the latest message, time and count.
+std::string FormatEventPatch(const RecordEventParams& params);
 
 /// The object as the API server would answer it, reduced to the members that ParseObject reads; reading it
 /// back gives an equal object if its times are whole seconds, its selector has no `<` or `>` (the object

@@ -142,7 +142,10 @@ void InvariantChecker::CheckDelay(absl::Duration alone, absl::Duration beside_ba
 absl::Duration InvariantChecker::MayTakeBesideBadNode(absl::Duration alone) { return 1.5 * alone + absl::Minutes(5); }
 
 bool InvariantChecker::KnowsAll(const GuardedCluster& replica) const {
-  return replica.writer().nodes_read >= impl_->revision();
+  const Writer& writer = replica.writer();
+  const bool maintenances =
+      impl_->options.requestor_id.empty() || writer.maintenances_read >= impl_->maintenance_revision();
+  return writer.nodes_read >= impl_->revision() && maintenances;
 }
 
 bool InvariantChecker::AnyOpen() const { return impl_->AnyOpen(); }
@@ -218,6 +221,45 @@ absl::Status InvariantChecker::GuardedCluster::WatchPods(const CallContext& cont
   if (!params.label_selector.empty()) return ForwardingFacade::WatchPods(context, params, sink);
   NotingSink<Pod> noting(sink, writer_.pods_followed);
   return ForwardingFacade::WatchPods(context, params, noting);
+}
+
+absl::StatusOr<std::vector<NodeMaintenance>> InvariantChecker::GuardedCluster::ListNodeMaintenances(
+    const CallContext& context, const ListNodeMaintenancesParams& params) {
+  auto objects = ForwardingFacade::ListNodeMaintenances(context, params);
+  if (objects.ok()) writer_.maintenances_read = std::max(writer_.maintenances_read, checker_.cluster->revision());
+  return objects;
+}
+
+absl::Status InvariantChecker::GuardedCluster::WatchNodeMaintenances(const CallContext& context,
+                                                                     const WatchParams& params,
+                                                                     WatchSink<NodeMaintenance>& sink) {
+  NotingSink<NodeMaintenance> noting(sink, writer_.maintenances_read);
+  return ForwardingFacade::WatchNodeMaintenances(context, params, noting);
+}
+
+absl::StatusOr<NodeMaintenance> InvariantChecker::GuardedCluster::CreateNodeMaintenance(
+    const CallContext& context, const CreateNodeMaintenanceParams& params) {
+  return Write([&] {
+    checker_.CheckMaintenance(params.object.name, "none yet");
+    return ForwardingFacade::CreateNodeMaintenance(context, params);
+  });
+}
+
+absl::StatusOr<NodeMaintenance> InvariantChecker::GuardedCluster::PatchNodeMaintenance(
+    const CallContext& context, const PatchNodeMaintenanceParams& params) {
+  return Write([&] {
+    checker_.CheckMaintenance(params.name, params.uid);
+    checker_.CheckVersion("node maintenance", params.name, params.resource_version);
+    return ForwardingFacade::PatchNodeMaintenance(context, params);
+  });
+}
+
+absl::Status InvariantChecker::GuardedCluster::DeleteNodeMaintenance(const CallContext& context,
+                                                                     const DeleteNodeMaintenanceParams& params) {
+  return Write([&] {
+    checker_.CheckMaintenance(params.name, params.uid);
+    return ForwardingFacade::DeleteNodeMaintenance(context, params);
+  });
 }
 
 absl::StatusOr<Node> InvariantChecker::GuardedCluster::PatchNode(const CallContext& context,

@@ -31,6 +31,7 @@ class InvariantChecker::Impl {
   void CheckPatch(const PatchNodeParams& params);
   void CheckEviction(const EvictPodParams& params);
   void CheckDeletion(const DeletePodParams& params);
+  void CheckMaintenance(const std::string& name, const std::string& uid);
   void CheckVersion(const char* kind, const std::string& name, const std::string& resource_version);
 
   // Of the node on which the pod is: an eviction that was not refused. `fresh`: the pod was not going yet.
@@ -42,6 +43,8 @@ class InvariantChecker::Impl {
   bool AnyOpen() const { return open_ > 0; }
   // Of the last change of anything that engines follow.
   std::int64_t revision() const { return revision_; }
+  // Of the last change of a NodeMaintenance.
+  std::int64_t maintenance_revision() const { return maintenance_revision_; }
 
   void NoteSent(const Writer& sender, const PatchNodeParams& params);
   // What a plan says about a node at one of its versions.
@@ -73,6 +76,10 @@ class InvariantChecker::Impl {
   void OnNode(const Change& change);
   void OnPod(const Change& change);
   void OnOther(const Change& change);
+  // Requestor mode: maintenances.cc.
+  void OnMaintenance(const Change& change);
+  void JudgeMaintenance(const Node& before, const Node& after, internal::NodeTruth& truth);
+  bool Claims(const NodeMaintenance& object) const;
   void NoteCordon(const Node* before, const Node& after, internal::Maker maker, internal::NodeTruth& truth);
   void NoteShares(const Node& after, internal::Maker maker, std::int64_t revision, absl::Time time,
                   internal::NodeTruth& truth);
@@ -98,6 +105,8 @@ class InvariantChecker::Impl {
   bool BudgetIsOut(const Writer& who, GateReason reason, const Plan& plan, int more) const;
   bool IsHeldByPods(const Writer& who, const Node& node, GateReason reason) const;
   bool IsHeldByDriver(const Node& node, GateReason reason) const;
+  // Requestor mode: the maintenance operator has to do with the node.
+  bool IsMaintained(const Node& node) const;
   bool IsTrue(const Writer& who, const Node& node, const Gate& gate, const Plan& plan, int more) const;
 
   std::size_t nodes_max_ = 0;
@@ -108,6 +117,7 @@ class InvariantChecker::Impl {
   int open_ = 0;
   void CountNode(const internal::NodeTruth& truth, int sign);
   std::int64_t revision_ = 0;
+  std::int64_t maintenance_revision_ = 0;
   // What stands in the ledger: lines, and how many.
   std::set<std::string> granted_;
   int grants_ = 0;
@@ -126,6 +136,14 @@ class InvariantChecker::Impl {
     std::shared_ptr<const UpgradePolicy> policy = {};
   };
   std::map<std::pair<std::string, std::string>, Attempt> attempts_;
+  // NodeMaintenances that we claim, by node and then by UID.
+  struct Claim {
+    std::string name = {};
+    std::int64_t since = 0;
+    bool ready = false;
+    bool released = false;
+  };
+  std::map<std::string, std::map<std::string, Claim>> claims_;
   // When the writer last asked for the pod, by its name and the pod's UID.
   std::map<std::pair<std::string, std::string>, absl::Time> asked_;
 };

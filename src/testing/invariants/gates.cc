@@ -98,6 +98,11 @@ bool InvariantChecker::Impl::IsHeldByDriver(const Node& node, GateReason reason)
   }
 }
 
+bool InvariantChecker::Impl::IsMaintained(const Node& node) const {
+  return StateOf(node, keys) == UpgradeState::kNodeMaintenanceRequired ||
+         node.annotations.contains(keys.requestor_mode) || claims_.contains(node.name);
+}
+
 // Whether it is so at the server, as far as anything there shows it.
 bool InvariantChecker::Impl::IsTrue(const Writer& who, const Node& node, const Gate& gate, const Plan& plan,
                                     int more) const {
@@ -114,14 +119,20 @@ bool InvariantChecker::Impl::IsTrue(const Writer& who, const Node& node, const G
     case GateReason::kLedger: return gate.not_before || !granted_.contains(node.uid + " " + node.resource_version);
     case GateReason::kSkipLabel: return label != node.labels.end() && label->second == "true";
     case GateReason::kCordoned: return node.unschedulable && its_policy.cordoned_nodes == CordonedNodes::kIgnore;
-    case GateReason::kOtherDriver: return internal::OtherDriverAtWork(node, keys) || OtherDriverIsUpgraded(node, keys);
+    // Another requestor, too: a NodeMaintenance that we have released stays until he has done with it.
+    case GateReason::kOtherDriver:
+      return internal::OtherDriverAtWork(node, keys) || OtherDriverIsUpgraded(node, keys) ||
+             claims_.contains(node.name);
     case GateReason::kUnsettled: return attempts_.contains({who.name, node.uid});
     case GateReason::kUnknownState: return !state;
+    // As far as the operator is a requestor, it knows what to do with them.
     case GateReason::kUnhandledState:
-    case GateReason::kMaintenance:
-      return state == UpgradeState::kNodeMaintenanceRequired || state == UpgradeState::kPostMaintenanceRequired ||
-             node.annotations.contains(keys.requestor_mode);
-    case GateReason::kHook: return options.uses_driver != nullptr;
+      return state == UpgradeState::kPostMaintenanceRequired || (options.requestor_id.empty() && IsMaintained(node));
+    case GateReason::kMaintenance: return !options.requestor_id.empty() && IsMaintained(node);
+    // One is asked before a node starts, the other of its pods.
+    case GateReason::kHook:
+      return (state == UpgradeState::kUpgradeRequired ? options.restart_only != nullptr
+                                                      : options.uses_driver != nullptr);
     case GateReason::kSafeLoad: return node.annotations.contains(keys.safe_load);
     case GateReason::kFailed: return state == UpgradeState::kFailed;
     case GateReason::kPodsUnknown: return internal::WillBeCordoned(state);

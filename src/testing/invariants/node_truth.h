@@ -51,7 +51,8 @@ std::string ForeignChange(const Node& before, const Node& after, const Keys& key
 // When the stage that the annotation tells of began.
 std::optional<absl::Time> StageBegan(const Node& node, const Keys& keys);
 
-enum class Maker : std::uint8_t { kNobody, kEngine, kAdministrator, kRival };
+// kOperator: the maintenance operator, in requestor mode.
+enum class Maker : std::uint8_t { kNobody, kEngine, kAdministrator, kRival, kOperator };
 
 struct NodeTruth {
   std::string uid = {};
@@ -73,6 +74,8 @@ struct NodeTruth {
   bool busy = false;
   absl::Time busy_since = absl::UnixEpoch();
   std::optional<UpgradeState> state = UpgradeState::kUnknown;
+  // A NodeMaintenance that we claim has been ready since the node last left node-maintenance-required.
+  bool evacuated = false;
   // Of the present try, or since the last one: patches, deletions and evictions that the server was asked for; pods that an
   // eviction made go; changes by others; and whether faults happened meanwhile.
   int writes = 0;

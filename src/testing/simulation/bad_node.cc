@@ -7,6 +7,8 @@ namespace driverupgrade::inline v1::testing::internal {
 std::optional<BadNode> BadNode::Draw(World& world) {
   Random random(world.seed, "bad node");
   if (world.setup.light || !random.Percent(10)) return std::nullopt;
+  // There the maintenance operator, or Kubernetes, has slots of its own.
+  if (world.setup.requestor || world.setup.rolling) return std::nullopt;
   const int parallel = random.Between(2, 4);
   const bool unavailable = random.Percent(50);
   const int way = random.Below(6);

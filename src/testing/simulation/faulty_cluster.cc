@@ -36,7 +36,15 @@ CallKind KindOf(Operation operation) {
 }
 
 bool IsUpgradeWrite(Operation operation) {
-  return operation == Operation::kPatchNode || operation == Operation::kEvictPod || operation == Operation::kDeletePod;
+  switch (operation) {
+    case Operation::kPatchNode:
+    case Operation::kEvictPod:
+    case Operation::kDeletePod:
+    case Operation::kCreateNodeMaintenance:
+    case Operation::kPatchNodeMaintenance:
+    case Operation::kDeleteNodeMaintenance: return true;
+    default: return false;
+  }
 }
 
 template <class T>
@@ -229,33 +237,41 @@ T FaultyCluster::Write(const CallContext& context, Operation operation, F call) 
   });
 }
 
+template <class T, class F>
+absl::StatusOr<std::vector<T>> FaultyCluster::List(const CallContext& context, Operation operation, F call) {
+  auto objects = Run<absl::StatusOr<std::vector<T>>>(context, operation, call);
+  list_version_ = world_.cluster->revision();
+  return objects;
+}
+
 absl::StatusOr<std::vector<Node>> FaultyCluster::ListNodes(const CallContext& context, const ListNodesParams& params) {
   auto nodes = Run<absl::StatusOr<std::vector<Node>>>(
       context, Operation::kListNodes, [&](const CallContext& at) { return next_->ListNodes(at, params); });
+  list_version_ = world_.cluster->revision();
   if (!nodes.ok() || !world_.setup.Has(Fault::kStaleRead)) return nodes;
   std::vector<Node> stale = std::exchange(nodes_before_, *nodes);
+  const std::int64_t stale_version = std::exchange(nodes_before_version_, list_version_);
   if (stale.empty() || !world_.chaos || !random_.Percent(10)) return nodes;
   world_.Fired(Fault::kStaleRead);
   nodes_before_ = stale;
+  nodes_before_version_ = list_version_ = stale_version;
   return stale;
 }
 
 absl::StatusOr<std::vector<Pod>> FaultyCluster::ListPods(const CallContext& context, const ListPodsParams& params) {
-  return Run<absl::StatusOr<std::vector<Pod>>>(context, Operation::kListPods,
-                                               [&](const CallContext& at) { return next_->ListPods(at, params); });
+  return List<Pod>(context, Operation::kListPods, [&](const CallContext& at) { return next_->ListPods(at, params); });
 }
 
 absl::StatusOr<std::vector<DaemonSet>> FaultyCluster::ListDaemonSets(const CallContext& context,
                                                                      const ListDaemonSetsParams& params) {
-  return Run<absl::StatusOr<std::vector<DaemonSet>>>(
-      context, Operation::kListDaemonSets, [&](const CallContext& at) { return next_->ListDaemonSets(at, params); });
+  return List<DaemonSet>(context, Operation::kListDaemonSets,
+                         [&](const CallContext& at) { return next_->ListDaemonSets(at, params); });
 }
 
 absl::StatusOr<std::vector<ControllerRevision>> FaultyCluster::ListControllerRevisions(
     const CallContext& context, const ListControllerRevisionsParams& params) {
-  return Run<absl::StatusOr<std::vector<ControllerRevision>>>(
-      context, Operation::kListControllerRevisions,
-      [&](const CallContext& at) { return next_->ListControllerRevisions(at, params); });
+  return List<ControllerRevision>(context, Operation::kListControllerRevisions,
+                                  [&](const CallContext& at) { return next_->ListControllerRevisions(at, params); });
 }
 
 template <class T, class F>
@@ -316,6 +332,41 @@ absl::Status FaultyCluster::WatchControllerRevisions(const CallContext& context,
                                    [&](const CallContext& at, WatchSink<ControllerRevision>& to) {
                                      return next_->WatchControllerRevisions(at, params, to);
                                    });
+}
+
+absl::Status FaultyCluster::WatchNodeMaintenances(const CallContext& context, const WatchParams& params,
+                                                  WatchSink<NodeMaintenance>& sink) {
+  return Watch<NodeMaintenance>(Operation::kWatchNodeMaintenances, context, params, sink,
+                                [&](const CallContext& at, WatchSink<NodeMaintenance>& to) {
+                                  return next_->WatchNodeMaintenances(at, params, to);
+                                });
+}
+
+absl::StatusOr<std::vector<NodeMaintenance>> FaultyCluster::ListNodeMaintenances(
+    const CallContext& context, const ListNodeMaintenancesParams& params) {
+  return List<NodeMaintenance>(context, Operation::kListNodeMaintenances,
+                               [&](const CallContext& at) { return next_->ListNodeMaintenances(at, params); });
+}
+
+absl::StatusOr<NodeMaintenance> FaultyCluster::CreateNodeMaintenance(const CallContext& context,
+                                                                     const CreateNodeMaintenanceParams& params) {
+  return Write<absl::StatusOr<NodeMaintenance>>(
+      context, Operation::kCreateNodeMaintenance,
+      [next = next_, params](const CallContext& at) { return next->CreateNodeMaintenance(at, params); });
+}
+
+absl::StatusOr<NodeMaintenance> FaultyCluster::PatchNodeMaintenance(const CallContext& context,
+                                                                    const PatchNodeMaintenanceParams& params) {
+  return Write<absl::StatusOr<NodeMaintenance>>(
+      context, Operation::kPatchNodeMaintenance,
+      [next = next_, params](const CallContext& at) { return next->PatchNodeMaintenance(at, params); });
+}
+
+absl::Status FaultyCluster::DeleteNodeMaintenance(const CallContext& context,
+                                                  const DeleteNodeMaintenanceParams& params) {
+  return Write<absl::Status>(context, Operation::kDeleteNodeMaintenance, [next = next_, params](const CallContext& at) {
+    return next->DeleteNodeMaintenance(at, params);
+  });
 }
 
 absl::StatusOr<Lease> FaultyCluster::GetLease(const CallContext& context, const GetLeaseParams& params) {

@@ -47,6 +47,10 @@ class FaultyCluster final : public ForwardingFacade {
   bool TakeWatchTrouble() { return std::exchange(watch_trouble_, false); }
   // How many calls have gone wrong.
   std::int64_t troubles() const { return troubles_; }
+  // For who looks at the same watch through bytes.
+  void NoteWatchTrouble() { watch_trouble_ = true; }
+  // At which the last list was read.
+  std::int64_t list_version() const { return list_version_; }
   // I9: until when this replica may write, by its own clock; nullopt: always.
   void ObeyLease(absl::Duration renew_deadline) { renew_deadline_ = renew_deadline; }
 
@@ -62,6 +66,15 @@ class FaultyCluster final : public ForwardingFacade {
                                WatchSink<DaemonSet>& sink) override;
   absl::Status WatchControllerRevisions(const CallContext& context, const WatchParams& params,
                                         WatchSink<ControllerRevision>& sink) override;
+  absl::StatusOr<std::vector<NodeMaintenance>> ListNodeMaintenances(const CallContext& context,
+                                                                    const ListNodeMaintenancesParams& params) override;
+  absl::Status WatchNodeMaintenances(const CallContext& context, const WatchParams& params,
+                                     WatchSink<NodeMaintenance>& sink) override;
+  absl::StatusOr<NodeMaintenance> CreateNodeMaintenance(const CallContext& context,
+                                                        const CreateNodeMaintenanceParams& params) override;
+  absl::StatusOr<NodeMaintenance> PatchNodeMaintenance(const CallContext& context,
+                                                       const PatchNodeMaintenanceParams& params) override;
+  absl::Status DeleteNodeMaintenance(const CallContext& context, const DeleteNodeMaintenanceParams& params) override;
   absl::StatusOr<Lease> GetLease(const CallContext& context, const GetLeaseParams& params) override;
   absl::StatusOr<ConfigMap> GetConfigMap(const CallContext& context, const GetConfigMapParams& params) override;
   absl::StatusOr<Node> PatchNode(const CallContext& context, const PatchNodeParams& params) override;
@@ -91,6 +104,8 @@ class FaultyCluster final : public ForwardingFacade {
   template <class T, class F>
   T Run(const CallContext& context, Operation operation, F call);
   template <class T, class F>
+  absl::StatusOr<std::vector<T>> List(const CallContext& context, Operation operation, F call);
+  template <class T, class F>
   T Write(const CallContext& context, Operation operation, F call);
   template <class T, class F>
   absl::Status Watch(Operation operation, const CallContext& context, const WatchParams& params, WatchSink<T>& sink,
@@ -110,6 +125,8 @@ class FaultyCluster final : public ForwardingFacade {
   absl::Time forbidden_until_ = absl::InfinitePast();
   absl::Status forbidden_ = absl::OkStatus();
   std::vector<Node> nodes_before_;
+  std::int64_t list_version_ = 0;
+  std::int64_t nodes_before_version_ = 0;
   std::optional<absl::Duration> renew_deadline_;
   absl::Time renewed_at_ = absl::InfinitePast();
 };

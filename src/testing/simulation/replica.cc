@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "driverupgrade/log_sink.h"
+#include "driverupgrade/revision_comparison.h"
 #include "fmt/format.h"
 
 namespace driverupgrade::inline v1::testing::internal {
@@ -63,6 +64,7 @@ Replica::Replica(World& world, LateRequests& late, int number)
       number_(number),
       random_(world.seed, fmt::format("replica-{}", number)),
       hook_random_(world.seed, fmt::format("hooks-{}", number)),
+      wire_random_(world.seed, fmt::format("wire-{}", number)),
       clock_(MakeClock(world, random_)),
       due_(world.Now() + random_.Between(absl::ZeroDuration(), absl::Seconds(3))) {
   if (world.setup.Has(Fault::kClockSkew)) world.Fired(Fault::kClockSkew);
@@ -72,7 +74,7 @@ Replica::~Replica() = default;
 
 void Replica::MakeElection(const std::string& name) {
   auto election = LeaderElection::Create(
-      process_->cluster,
+      process_->honest,
       {.ns = kDriverNs, .name = "driver-upgrade", .identity = name, .seed = world_.seed, .clock = clock_});
   process_->election = *std::move(election);
   process_->cluster->ObeyLease(LeaderElectionOptions{}.renew_deadline);
@@ -92,6 +94,17 @@ EngineOptions Replica::MakeEngineOptions() {
   options.executor.calls_in_flight = 1;
   options.executor.events = world_.setup.events;
   if (world_.setup.validation) options.state_machine.validation_selector = *LabelSelector::Parse("app=validator");
+  if (world_.setup.requestor) {
+    options.state_machine.requestor = RequestorOptions{.id = kRequestor, .ns = kMaintenanceNs};
+  }
+  if (world_.setup.restart_only) {
+    const bool always = mutant_ != nullptr && mutant_->restarts_only;
+    options.snapshot.restart_only = [always](const CallContext&, const Pod&, const ControllerRevision& running,
+                                             const ControllerRevision& wanted) -> absl::StatusOr<bool> {
+      if (always) return true;
+      return SameTemplate(running, wanted);
+    };
+  }
   if (world_.setup.hooks) {
     options.snapshot.uses_driver = [this](const CallContext&, const Pod& pod) -> absl::StatusOr<bool> {
       if (world_.May(Fault::kHooks) && hook_random_.Percent(10)) {
@@ -105,17 +118,40 @@ EngineOptions Replica::MakeEngineOptions() {
   return options;
 }
 
+std::shared_ptr<ClusterFacade> Replica::MakeWire() {
+  const std::shared_ptr<FaultyCluster> cluster = process_->cluster;
+  WireSeam seam{.cluster = cluster};
+  seam.list_version = [cluster] { return std::to_string(cluster->list_version()); };
+  seam.unseen = [guarded = process_->guarded](const std::function<void()>& read) {
+    guarded->As(guarded->writer(), read);
+  };
+  seam.draw = [this](int bound) { return wire_random_.Below(bound); };
+  seam.breaks = [this] {
+    const bool breaks = world_.May(Fault::kBytes) && wire_random_.PerMille(world_.setup.call_faults_per_mille);
+    if (breaks) world_.Fired(Fault::kBytes);
+    return breaks;
+  };
+  if (mutant_ != nullptr) {
+    seam.change_request = mutant_->change_request;
+    seam.change_answer = mutant_->change_answer;
+  }
+  seam.on_trouble = [cluster] { cluster->NoteWatchTrouble(); };
+  return world_.options.wire(std::move(seam));
+}
+
 void Replica::Begin() {
   const std::string name = fmt::format("replica-{}.{}", number_, ++incarnation_);
   world_.trace.Line("{}: begins", name);
   process_ = std::make_unique<Process>();
   process_->guarded = world_.checker->Guard(name);
   process_->cluster = std::make_shared<FaultyCluster>(world_, process_->guarded, clock_, late_, random_, name);
-  process_->facade = process_->cluster;
-  if (mutant_ != nullptr) process_->facade = Mutate(*mutant_, process_->cluster);
+  process_->honest = world_.setup.wire ? MakeWire() : process_->cluster;
+  process_->facade = process_->honest;
+  if (mutant_ != nullptr) process_->facade = Mutate(*mutant_, process_->honest);
   if (world_.setup.cache) {
-    process_->cache = *WatchCache::Create(
-        process_->facade, {.drivers = {{.ns = kDriverNs, .driver_labels = world_.driver_labels}}, .clock = clock_});
+    DriverScope scope{.ns = kDriverNs, .driver_labels = world_.driver_labels};
+    if (world_.setup.requestor) scope.maintenance_ns = kMaintenanceNs;
+    process_->cache = *WatchCache::Create(process_->facade, {.drivers = {scope}, .clock = clock_});
     turn_due_ = world_.Now();
   }
   if (world_.setup.election) MakeElection(name);

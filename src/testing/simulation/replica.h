@@ -66,7 +66,9 @@ class Replica {
   struct Process {
     std::shared_ptr<InvariantChecker::GuardedCluster> guarded = {};
     std::shared_ptr<FaultyCluster> cluster = {};
-    // The cluster as the engine uses it.
+    // The same, through bytes where the seed has drawn that.
+    std::shared_ptr<ClusterFacade> honest = {};
+    // The cluster as the engine uses it: another one if a defect is planted.
     std::shared_ptr<ClusterFacade> facade = {};
     std::shared_ptr<WatchCache> cache = {};
     std::shared_ptr<LeaderElection> election = {};
@@ -74,6 +76,7 @@ class Replica {
     std::unique_ptr<UpgradeController> controller = {};
   };
   void Begin();
+  std::shared_ptr<ClusterFacade> MakeWire();
   void MakeElection(const std::string& name);
   EngineOptions MakeEngineOptions();
   // What this replica takes the policy for: another one if a defect is planted.
@@ -88,6 +91,7 @@ class Replica {
   const int number_;
   Random random_;
   Random hook_random_;
+  Random wire_random_;
   std::shared_ptr<SkewedClock> clock_;
   std::shared_ptr<Observer> observer_;
   std::unique_ptr<Process> process_;

@@ -4,6 +4,7 @@
 #include <variant>
 
 #include "fmt/format.h"
+#include "testing/simulation/mutants.h"
 
 namespace driverupgrade::inline v1::testing {
 
@@ -35,6 +36,8 @@ std::string_view ToString(Fault fault) {
     case Fault::kHooks: return "F24 hooks";
     case Fault::kGarbage: return "F25 garbage";
     case Fault::kOutage: return "F26 outage";
+    case Fault::kBytes: return "F27 bytes";
+    case Fault::kMaintenance: return "F28 maintenance operator";
   }
   return "";
 }
@@ -88,6 +91,7 @@ void MakeLight(Setup& setup, bool faults) {
   setup.replicas = 1;
   setup.cache = setup.election = setup.ledger = true;
   setup.validation = setup.events = setup.hooks = false;
+  setup.wire = setup.requestor = setup.restart_only = setup.rolling = false;
   setup.latency_max = absl::ZeroDuration();
   setup.watch_lag_max = absl::Milliseconds(50);
   setup.poll_interval = absl::Minutes(1);
@@ -119,13 +123,31 @@ UpgradePolicy DrawPolicy(Random& random) {
   return policy;
 }
 
+// From a stream of its own, so that a seed without them is the same as before there were any.
+void DrawModes(std::uint64_t seed, const SimulationOptions& options, Setup& setup) {
+  Random random(seed, "modes");
+  using Mode = Mutant::Mode;
+  const Mutant* const mutant = MutantOf(options);
+  const Mode mode = mutant == nullptr ? Mode::kAny : mutant->mode;
+  setup.wire = random.Percent(mode == Mode::kWire ? 100 : options.wire_percent) && options.wire != nullptr;
+  const bool bytes = random.Percent(options.fault_percent);
+  setup.faults[static_cast<std::size_t>(Fault::kBytes)] = setup.wire && bytes;
+  setup.requestor = random.Percent(mode == Mode::kRequestor ? 100 : options.requestor_percent);
+  const bool maintenance = random.Percent(2 * options.fault_percent);
+  setup.faults[static_cast<std::size_t>(Fault::kMaintenance)] = setup.requestor && maintenance;
+  setup.restart_only = random.Percent(mode == Mode::kRestartOnly ? 100 : options.restart_only_percent);
+  setup.rolling = random.Percent(mode == Mode::kRolling ? 100 : options.rolling_percent);
+}
+
 Setup DrawSetup(std::uint64_t seed, const SimulationOptions& options) {
   Random random(seed, "setup");
   Setup setup;
   setup.nodes = random.Percent(70) ? random.Between(1, std::max(1, options.nodes_max / 3))
                                    : random.Between(1, std::max(1, options.nodes_max));
   setup.policy = DrawPolicy(random);
-  for (bool& on : setup.faults) on = random.Percent(options.fault_percent);
+  for (bool& on : setup.faults) {
+    if (&on - setup.faults.data() <= static_cast<int>(Fault::kOutage)) on = random.Percent(options.fault_percent);
+  }
   setup.call_faults_per_mille = random.Pick({5, 20, 50, 150});
   setup.replicas = random.Pick({1, 1, 1, 2, 3});
   setup.cache = random.Percent(75);
@@ -142,6 +164,7 @@ Setup DrawSetup(std::uint64_t seed, const SimulationOptions& options) {
   setup.chaos = std::min(random.Pick({absl::Minutes(5), absl::Minutes(20), absl::Minutes(45)}), options.chaos_max);
   setup.pause_max = random.Pick({absl::Seconds(20), absl::Minutes(1), absl::Minutes(4)});
 
+  DrawModes(seed, options, setup);
   if (options.nodes) setup.nodes = *options.nodes;
   if (options.light) MakeLight(setup, options.fault_percent > 0);
   for (const Fault fault : options.without) setup.faults[static_cast<std::size_t>(fault)] = false;
@@ -174,6 +197,10 @@ std::string Setup::Describe() const {
   if (policy.pacing == Pacing::kEveryState) text += " everyState";
   if (validation) text += " validation";
   if (hooks) text += " hooks";
+  if (wire) text += " wire";
+  if (requestor) text += " requestor";
+  if (restart_only) text += " restartOnly";
+  if (rolling) text += " rollingUpdate";
   text += " faults:";
   for (int i = 0; i < kFaultCount; ++i) {
     if (faults[static_cast<std::size_t>(i)]) text += fmt::format(" F{}", i + 1);

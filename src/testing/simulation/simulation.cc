@@ -34,6 +34,7 @@ class Simulation {
     actors_.push_back(MakeNodeLifecycle(world_));
     actors_.push_back(MakePodTroubles(world_));
     actors_.push_back(MakeRival(world_));
+    if (world_.setup.requestor) actors_.push_back(MakeMaintenances(world_));
     for (int i = 0; i < world_.setup.replicas; ++i) replicas_.push_back(std::make_unique<Replica>(world_, late_, i));
   }
 
@@ -170,8 +171,7 @@ class Simulation {
     // The administrator comes after those whose doings he tidies up.
     for (auto actor = actors_.rbegin(); actor != actors_.rend(); ++actor) (*actor)->Mend();
     world_.SetPolicy(CalmPolicy(world_));
-    world_.hash = "rev-final";
-    world_.cluster->SetTemplate(kDriverNs, kDriver, world_.hash);
+    world_.SetTemplate("rev-final");
     for (const auto& replica : replicas_) replica->Wake();
     const absl::Time limit = world_.Now() + TimeToConverge(world_);
     while (!world_.Broken() && !WhatIsNotDone(world_).empty()) {
@@ -218,12 +218,22 @@ class Simulation {
     }
   }
 
+  static bool Reports(const UpgradeEngine& engine, FindingCode code) {
+    const Plan plan = engine.Everything();
+    return std::any_of(plan.findings.begin(), plan.findings.end(),
+                       [&](const Finding& finding) { return finding.code == code; });
+  }
+
   // L6, of what a replica that leads reports.
   void CheckTotals() {
     for (const auto& replica : replicas_) {
       if (replica->controller() == nullptr) continue;
       const ControllerStatus status = replica->controller()->status();
-      if (status.leading) world_.checker->CheckTotals(status.totals);
+      if (!status.leading) continue;
+      world_.checker->CheckTotals(status.totals);
+      if (world_.setup.rolling && !Reports(*replica->engine(), FindingCode::kUpdateStrategy)) {
+        world_.checker->Fail("L6", "nobody says that Kubernetes restarts the driver by itself");
+      }
     }
   }
 
@@ -241,8 +251,7 @@ class Simulation {
 
   absl::Duration TimeOfOthers(const BadNode& bad, const std::string& hash, absl::Duration limit) {
     const absl::Time began = world_.Now();
-    world_.hash = hash;
-    world_.cluster->SetTemplate(kDriverNs, kDriver, hash);
+    world_.SetTemplate(hash);
     while (!world_.Broken() && world_.Now() - began < limit && !WhatIsNotDone(world_, bad.name()).empty()) {
       RunFor(absl::Seconds(10));
     }

@@ -24,14 +24,16 @@ struct Service {
   std::promise<int> port = {};
   std::promise<void> waits = {};
   int told = 0;
+  std::shared_ptr<RequestMeter> requests = std::make_shared<RequestMeter>();
 
   int Run() {
+    requests->Count({.verb = "list", .resource = "nodes", .code = "200"});
     const LogSink log = [this](const LogRecord& record) {
       if (record.message == "listening") port.set_value(std::stoi(record.fields.back().second));
       // Nodes wait because autoUpgrade is off: a pass has been made.
       if (record.message == "node waits" && ++told == 3) waits.set_value();
     };
-    return gpu_operator::RunRollout(options, configuration, cluster, log, stop.get_token());
+    return gpu_operator::RunRollout(options, configuration, cluster, log, stop.get_token(), requests);
   }
 };
 
@@ -42,10 +44,12 @@ TEST_CASE("gpu_operator serves its metrics and its probes at one address") {
   service.waits.get_future().wait();
   const std::string page = HttpGet(port, "/metrics");
   CHECK(page.find("Content-Type: text/plain; version=0.0.4; charset=utf-8\r\n") != std::string::npos);
-  for (const char* line :
-       {"driverupgrade_nodes{driver=\"nvidia.com/gpu\",state=\"unknown\"} 3\n",
-        "driverupgrade_nodes_blocked{driver=\"nvidia.com/gpu\",reason=\"Frozen\"} 3\n",
-        "driverupgrade_leader{driver=\"nvidia.com/gpu\"} 1\n", "gpu_operator_nodes_upgrades_pending 0\n"}) {
+  for (const char* line : {"driverupgrade_nodes{driver=\"nvidia.com/gpu\",state=\"unknown\"} 3\n",
+                           "driverupgrade_nodes_blocked{driver=\"nvidia.com/gpu\",reason=\"Frozen\"} 3\n",
+                           "driverupgrade_leader{driver=\"nvidia.com/gpu\"} 1\n",
+                           "driverupgrade_watch_restarts_total{reason=\"failed\"} 0\n",
+                           "driverupgrade_api_requests_total{verb=\"list\",resource=\"nodes\",code=\"200\"} 1\n",
+                           "gpu_operator_nodes_upgrades_pending 0\n"}) {
     CAPTURE(line, page);
     CHECK(page.find(line) != std::string::npos);
   }

@@ -58,7 +58,7 @@ TEST_CASE("A server that the cluster's authority vouches for is talked to", "[ht
   const auto transport = MakeTransport(
       {.server = server.url(), .ca_pem = other.certificate + Authority().certificate, .token = Secret("t0ken")});
   for (int i = 0; i < 5; ++i) REQUIRE(transport->Send(Within(absl::Seconds(5)), Get("/")).ok());
-  CHECK_THAT(server.requests()[0], Catch::Contains("Authorization:Bearer t0ken"));
+  CHECK_THAT(WithSpaces(server.requests()[0]), Catch::Contains("Authorization: Bearer t0ken"));
   CHECK(server.connections() <= 2);
 }
 
@@ -211,23 +211,27 @@ TEST_CASE("A token file is read again, and a bad one keeps the last good token",
   const TemporaryFile file("first\n");
   using Seconds = std::chrono::seconds;
   TokenSource::Now now{Seconds(1000)};
-  auto source = *TokenSource::Create({.token = Secret("inline"), .token_file = file.path()}, absl::Seconds(50), now);
-  CHECK(source->Get(now).Reveal() == "first");
+  auto source = *TokenSource::Create({.token = Secret("inline"), .token_file = file.path()},
+                                     {.token_refresh = absl::Seconds(50)}, now);
+  CHECK(source->Get(now)->Reveal() == "first");
   file.Write("second\r\n");
-  CHECK(source->Get(now + Seconds(49)).Reveal() == "first");
-  CHECK(source->Get(now + Seconds(50)).Reveal() == "second");
+  CHECK(source->Get(now + Seconds(49))->Reveal() == "first");
+  CHECK(source->Get(now + Seconds(50))->Reveal() == "second");
   now += Seconds(50);
   for (const char* bad : {"", " \n", "two words", "a\r\nX-Injected: b", "\x01", "\xc3\xa9"}) {
     file.Write(bad);
     now += Seconds(50);
-    CHECK(source->Get(now).Reveal() == "second");
+    CHECK(source->Get(now)->Reveal() == "second");
   }
   file.Write("third");
-  source->OnUnauthorized();
-  CHECK(source->Get(now).Reveal() == "second");
-  CHECK(source->Get(now + Seconds(1)).Reveal() == "third");
+  CHECK(source->Renew(Secret("x"), now));  // Not the one that is in use: nothing is read for it.
+  CHECK(source->Get(now)->Reveal() == "second");
+  CHECK(source->Renew(Secret("second"), now));
+  CHECK(source->Get(now)->Reveal() == "third");
   file.Write("fourth");
-  CHECK(source->Get(now + Seconds(10)).Reveal() == "third");
+  CHECK_FALSE(source->Renew(Secret("third"), now + std::chrono::milliseconds(999)));
+  CHECK(source->Renew(Secret("third"), now + Seconds(1)));
+  CHECK_FALSE(source->Renew(Secret("fourth"), now + Seconds(10)));
 }
 
 TEST_CASE("A token that would inject a header is refused", "[http_security]") {
@@ -241,17 +245,51 @@ TEST_CASE("A token that would inject a header is refused", "[http_security]") {
   }
 }
 
-TEST_CASE("A new token is sent after a 401", "[http_security]") {
+TEST_CASE("A refused token is read again, and the request repeated once with the new one", "[http_security]") {
   const TemporaryFile file("old-token");
   LoopbackServer server([](Connection& connection, const std::string& request) {
-    const bool good = request.find("Authorization:Bearer new-token\r\n") != std::string::npos;
+    const bool good = WithSpaces(request).find("Authorization: Bearer new-token\r\n") != std::string::npos;
     return connection.Answer(good ? 200 : 401, "");
   });
   const auto transport = MakeTransport({.server = server.url(), .token_file = file.path()});
-  file.Write("new-token");
-  CHECK(transport->Send({}, Get("/"))->status == 401);
-  std::this_thread::sleep_for(std::chrono::milliseconds(1050));
-  CHECK(transport->Send({}, Get("/"))->status == 200);
+  const HttpRequest post{.verb = HttpVerb::kPost, .path = "/x", .body = "b"};
+  Lines sink;
+  SECTION("there is none yet") {
+    CHECK(transport->Send({}, post)->status == 401);
+    CHECK(server.requests().size() == 1);
+  }
+  SECTION("Send") {
+    file.Write("new-token");
+    CHECK(transport->Send({}, post)->status == 200);
+    CHECK(transport->Send({}, post)->status == 200);
+    CHECK(server.requests().size() == 3);
+  }
+  SECTION("Stream") {
+    file.Write("new-token");
+    CHECK(transport->Stream({}, Get("/watch"), sink)->status == 200);
+    CHECK(sink.statuses == std::vector<int>{200});
+  }
+  SECTION("another bad one") {
+    file.Write("other-token");
+    CHECK(transport->Send({}, post)->status == 401);
+    CHECK(server.requests().size() == 2);
+  }
+}
+
+TEST_CASE("The token is in no error", "[http_security]") {
+  LoopbackServer broken([](Connection& connection, const std::string& request) {
+    connection.Write(request);  // Back to where it came from.
+    return false;
+  });
+  const auto transport = MakeTransport({.server = broken.url(), .token = Secret("t0ken")});
+  Lines sink;
+  for (const absl::Status& status :
+       {transport->Send(Within(absl::Seconds(5)), Get("/")).status(),
+        transport->Stream(Within(absl::Seconds(5)), Get("/"), sink).status(),
+        transport->Send(Within(absl::Seconds(5)), {.path = "/", .query = {{"q", "s3cret"}}}).status()}) {
+    CHECK_FALSE(status.ok());
+    CHECK_THAT(status.ToString(), !Catch::Contains("t0ken") && !Catch::Contains("s3cret"));
+  }
 }
 
 // The library's own way to cancel crashed here after 100 to 424 cancels.
@@ -293,7 +331,7 @@ TEST_CASE("Busy TLS bodies can be cancelled again and again", "[http_security]")
   for (std::thread& thread : threads) thread.join();
   CHECK(cancelled == 8 * count);
   unsetenv("SSL_CERT_FILE");
-  CHECK(bodies > 8);  // Depends on the machine, but some must have been busy.
+  CHECK(bodies > 0);  // How many depends on the machine, but some must have been busy.
 }
 
 }  // namespace

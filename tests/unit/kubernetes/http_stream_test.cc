@@ -130,7 +130,7 @@ TEST_CASE("A silent stream ends by stop, by deadline, or as dead", "[http_stream
   }
   SECTION("deadline") {
     const auto transport = MakeTransport({.server = server.url()});
-    const absl::Status status = transport->Stream(Within(absl::Milliseconds(100)), Get("/w"), sink).status();
+    const absl::Status status = transport->Stream(Within(absl::Milliseconds(500)), Get("/w"), sink).status();
     CHECK(status.code() == absl::StatusCode::kDeadlineExceeded);
     CHECK(sink.lines == std::vector<std::string>{"a"});
   }

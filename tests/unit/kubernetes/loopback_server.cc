@@ -101,6 +101,8 @@ void Connection::WaitForClose() {
   }
 }
 
+void Connection::Shutdown() { shutdown(fd_, SHUT_RDWR); }
+
 LoopbackServer::LoopbackServer(Handler handler, std::optional<TlsServerOptions> tls) : handler_(std::move(handler)) {
   std::signal(SIGPIPE, SIG_IGN);  // SSL_write has no MSG_NOSIGNAL.
   if (tls.has_value()) context_ = MakeContext(*tls);

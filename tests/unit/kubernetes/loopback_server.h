@@ -38,8 +38,10 @@ class Connection {
   // "HTTP/1.1 <status> X", the headers (each ended by "\r\n"), Content-Length and the body.
   bool Answer(int status, std::string_view body, std::string_view headers = "");
   bool WriteChunk(std::string_view bytes);
-  // Blocks until the client closes.
+  // Blocks until the client closes. Without TLS another thread may write meanwhile.
   void WaitForClose();
+  // Ends both directions, after what has been written. From any thread.
+  void Shutdown();
 
  private:
   long Read(char* data, std::size_t size);

@@ -1,4 +1,5 @@
-// What the tests of the HTTP backends have in common. A second backend is tested by another MakeTransport.
+// What the tests of the HTTP backends have in common. Each backend is a program of its own from the same tests, with
+// its own TryMakeTransport and kBackend.
 #ifndef DRIVERUPGRADE_TESTS_UNIT_KUBERNETES_TRANSPORT_UNDER_TEST_H_
 #define DRIVERUPGRADE_TESTS_UNIT_KUBERNETES_TRANSPORT_UNDER_TEST_H_
 
@@ -10,16 +11,24 @@
 #include <vector>
 
 #include "absl/time/clock.h"
-#include "driverupgrade/kubernetes/cpprest_transport.h"
+#include "driverupgrade/kubernetes/http_transport.h"
+#include "driverupgrade/kubernetes/kube_config.h"
+#include "driverupgrade/kubernetes/transport_options.h"
 
 namespace driverupgrade::testing_support {
 
-using TransportOptions = CpprestOptions;
+// Where backends may differ.
+struct Backend {
+  bool takes_ipv6_literals = false;
+  // A request other than GET is never sent a second time by the backend itself.
+  bool sends_writes_once = false;
+  // The end of a call waits for nothing, so that what is not sent is known to be not sent.
+  bool knows_what_was_sent = false;
+};
+extern const Backend kBackend;
 
-inline absl::StatusOr<std::shared_ptr<HttpTransport>> TryMakeTransport(const KubeConfig& config,
-                                                                       const TransportOptions& options = {}) {
-  return MakeCpprestTransport(config, options);
-}
+absl::StatusOr<std::shared_ptr<HttpTransport>> TryMakeTransport(const KubeConfig& config,
+                                                                const TransportOptions& options = {});
 
 inline std::shared_ptr<HttpTransport> MakeTransport(const KubeConfig& config, const TransportOptions& options = {}) {
   absl::StatusOr<std::shared_ptr<HttpTransport>> transport = TryMakeTransport(config, options);
@@ -33,6 +42,20 @@ inline CallContext Within(absl::Duration duration) { return {.deadline = absl::N
 inline HttpRequest Get(std::string path) { return {.verb = HttpVerb::kGet, .path = std::move(path)}; }
 
 inline std::string Message(const absl::Status& status) { return std::string(status.message()); }
+
+// A request whose headers have one space after each colon, which HTTP leaves to the client.
+inline std::string WithSpaces(const std::string& request) {
+  std::string result;
+  bool in_name = false;  // The request line has none.
+  for (std::size_t i = 0; i < request.size(); ++i) {
+    result.push_back(request[i]);
+    if (request[i] == '\n') in_name = true;
+    if (request[i] != ':' || !in_name) continue;
+    in_name = false;
+    if (i + 1 < request.size() && request[i + 1] != ' ') result.push_back(' ');
+  }
+  return result;
+}
 
 // Keeps the lines, and calls `on_line` for each.
 class Lines : public LineSink {

@@ -27,7 +27,10 @@ MetricsSnapshot Figures() {
   figures.nodes.by_state[Place(UpgradeState::kDone)] = 2;
   figures.budget = {.total = 10, .parallel_max = 5, .parallel_used = 3, .unavailable_max = 4, .unavailable = 3};
   figures.blocked = {{GateReason::kMaxParallel, 4}, {GateReason::kDisruptionBudget, 2}};
+  figures.findings = {{FindingCode::kForeignCordon, 2}};
   figures.transitions[{UpgradeState::kUpgradeRequired, UpgradeState::kCordonRequired}] = 6;
+  figures.state_seconds[UpgradeState::kDrainRequired] = {.bounds = {60}, .counts = {1, 2}, .sum = 300};
+  figures.upgrade_seconds = {.bounds = {60}, .counts = {3, 4}, .sum = 900};
   figures.evictions_accepted = 9;
   figures.evictions_refused = 8;
   figures.driver_pods_deleted = 7;
@@ -64,6 +67,7 @@ TEST_CASE("The page has every figure under its name") {
            "driverupgrade_nodes{driver=\"nvidia.com/gpu\",state=\"validation-required\"} 0",
            "driverupgrade_nodes{driver=\"nvidia.com/gpu\",state=\"invalid\"} 1",
            "driverupgrade_nodes_blocked{driver=\"nvidia.com/gpu\",reason=\"DisruptionBudget\"} 2",
+           "driverupgrade_findings{driver=\"nvidia.com/gpu\",code=\"ForeignCordon\"} 2",
            "driverupgrade_budget_slots{driver=\"nvidia.com/gpu\",kind=\"used\"} 3",
            "driverupgrade_budget_slots{driver=\"nvidia.com/gpu\",kind=\"total\"} 5",
            "driverupgrade_budget_unavailable{driver=\"nvidia.com/gpu\",kind=\"used\"} 3",
@@ -74,6 +78,8 @@ TEST_CASE("The page has every figure under its name") {
            "driverupgrade_last_progress_timestamp_seconds{driver=\"nvidia.com/gpu\"} 1000",
            "driverupgrade_transitions_total{driver=\"nvidia.com/"
            "gpu\",from=\"upgrade-required\",to=\"cordon-required\"} 6",
+           "driverupgrade_node_duration_seconds_sum{driver=\"nvidia.com/gpu\",phase=\"drain-required\"} 300",
+           "driverupgrade_node_duration_seconds_count{driver=\"nvidia.com/gpu\",phase=\"upgrade\"} 7",
            "driverupgrade_evictions_total{driver=\"nvidia.com/gpu\",result=\"accepted\"} 9",
            "driverupgrade_evictions_total{driver=\"nvidia.com/gpu\",result=\"refused\"} 8",
            "driverupgrade_driver_pods_deleted_total{driver=\"nvidia.com/gpu\"} 7",
@@ -101,6 +107,21 @@ TEST_CASE("What is not limited, not known or has not happened is not there") {
   CHECK_FALSE(Mentions(lines, "driverupgrade_leader{"));
   CHECK_FALSE(Mentions(lines, "driverupgrade_last_progress_timestamp_seconds{"));
   CHECK_FALSE(Mentions(lines, "driverupgrade_transitions_total{"));
+}
+
+TEST_CASE("Requests and watches are the process's own, and shown if there are sources") {
+  CHECK_FALSE(Mentions(LinesOf(Figures()), "driverupgrade_api_"));
+  CHECK_FALSE(Mentions(LinesOf(Figures()), "driverupgrade_watch_"));
+  RequestMeter meter;
+  meter.Count({.verb = "create", .resource = "pods/eviction", .code = "429"});
+  meter.Time("create", absl::Milliseconds(30));
+  const auto restarts = [] { return std::map<WatchRestart, std::uint64_t>{{WatchRestart::kExpired, 2}}; };
+  const std::set<std::string> lines =
+      LinesOf(Figures(), {.requests = [&] { return meter.Snapshot(); }, .watch_restarts = restarts});
+  CHECK(lines.contains("driverupgrade_api_requests_total{verb=\"create\",resource=\"pods/eviction\",code=\"429\"} 1"));
+  CHECK(lines.contains("driverupgrade_api_request_seconds_bucket{verb=\"create\",le=\"0.025\"} 0"));
+  CHECK(lines.contains("driverupgrade_api_request_seconds_bucket{verb=\"create\",le=\"0.05\"} 1"));
+  CHECK(lines.contains("driverupgrade_watch_restarts_total{reason=\"expired\"} 2"));
 }
 
 TEST_CASE("doc-D1, doc-D15: the GPU Operator's names, with failed nodes not in progress") {

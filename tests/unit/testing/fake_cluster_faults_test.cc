@@ -190,6 +190,27 @@ TEST_CASE("events are kept in order as they were recorded") {
   CHECK(world.cluster.events() == std::vector{on_node, on_pod});
 }
 
+TEST_CASE("events of a series are stored as one, until they expire") {
+  World world;
+  const RecordEventParams first{.node_name = "n1", .reason = "Blocked", .message = "by web"};
+  RecordEventParams second = first;
+  second.message = "by shop";
+  second.time += absl::Seconds(60);
+  second.series = {.count = 2, .first_time = first.time, .first_message = first.message};
+  RecordEventParams other = first;
+  other.node_name = "n2";
+  for (const RecordEventParams& event : {first, other, second}) {
+    REQUIRE(world.cluster.RecordEvent(world.context, event).ok());
+  }
+  CHECK(world.cluster.stored_events() == std::vector{second, other});
+  REQUIRE(world.cluster.RecordEvent(world.context, first).ok());  // it is there
+  CHECK(world.cluster.stored_events() == std::vector{second, other});
+  world.cluster.ExpireEvents();
+  CHECK(world.cluster.stored_events().empty());
+  REQUIRE(world.cluster.RecordEvent(world.context, second).ok());
+  CHECK(world.cluster.stored_events() == std::vector{second});
+}
+
 TEST_CASE("an observer sees every commit with its actor, before and after, in order of revision") {
   World world;
   std::vector<std::string> seen;

@@ -100,6 +100,21 @@ TEST_CASE("an event's name is the object's, a dot and the time in hex, equal for
   CHECK(NameOf(other) != name);
 }
 
+TEST_CASE("A48: an event of a series has the name of the first one") {
+  const RecordEventParams first = NodeEvent();
+  RecordEventParams last = first;
+  last.message = "something else";
+  last.time += absl::Seconds(10);
+  last.series = {.count = 3, .first_time = first.time, .first_message = first.message};
+  CHECK(EventName(last) == NameOf(first));
+  CHECK(NameOf(last) == NameOf(first));
+  CHECK(Contains(FormatEvent(last, "c"), R"("message":"something else")"));
+  CHECK(Contains(FormatEvent(last, "c"),
+                 R"("firstTimestamp":"2026-01-02T03:04:05Z","lastTimestamp":"2026-01-02T03:04:15Z","count":3})"));
+  CHECK(FormatEventPatch(last) ==
+        R"({"message":"something else","lastTimestamp":"2026-01-02T03:04:15Z","count":3})");
+}
+
 TEST_CASE("an event's name and message keep to the limits of the API") {
   RecordEventParams params = NodeEvent();
   params.node_name = std::string(235, 'n') + "." + std::string(17, 'm');

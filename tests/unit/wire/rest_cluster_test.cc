@@ -270,7 +270,9 @@ TEST_CASE("the time to wait is kept, in seconds only") {
       {"32", R"("retryAfterSeconds":10)", absl::Seconds(32)},
       {"Wed, 21 Oct 2026 07:28:00 GMT", "", absl::ZeroDuration()},
       {"-1", R"("retryAfterSeconds":-7)", absl::ZeroDuration()},
-      {"99999999999999999999", "", absl::ZeroDuration()},
+      {"301", "", absl::Seconds(300)},
+      {"99999999999999999999", "", absl::Seconds(300)},
+      {"", R"("retryAfterSeconds":2147483647)", absl::Seconds(300)},
       {"5 ", "", absl::ZeroDuration()},
   }));
   CAPTURE(row.header, row.details);
@@ -443,6 +445,31 @@ TEST_CASE("an event goes to its object's namespace, and an event that exists is 
         "record event Drained on pod shop/web-1: 403 Forbidden: cannot create events");
   const std::string in_shop = "POST /api/v1/namespaces/shop/events";
   CHECK(world.transport->lines == Lines{"POST /api/v1/namespaces/default/events", in_shop, in_shop, in_shop});
+}
+
+TEST_CASE("A48: an event of a series is patched, and written anew if it is gone") {
+  World world;
+  const absl::Time first = absl::FromUnixSeconds(1767323045);
+  const RecordEventParams once{.node_name = "gpu-7", .reason = "Blocked", .message = "by web", .time = first};
+  RecordEventParams again = once;
+  again.message = "by shop";
+  again.time = first + absl::Seconds(60);
+  again.series = {.count = 2, .first_time = first, .first_message = "by web"};
+  const std::string events = "/api/v1/namespaces/default/events";
+  const std::string patch = "PATCH " + events + "/" + EventName(once);
+  world.transport->Answer(200, "{}");
+  CHECK(world.cluster->RecordEvent(world.context, again).ok());
+  CHECK(world.transport->requests[0].content_type == "application/merge-patch+json");
+  CHECK(world.transport->requests[0].body ==
+        R"({"message":"by shop","lastTimestamp":"2026-01-02T03:05:05Z","count":2})");
+  world.transport->Answer(404, StatusBody(404, "NotFound", "events not found"));
+  world.transport->Answer(201, "{}");
+  CHECK(world.cluster->RecordEvent(world.context, again).ok());
+  CHECK(world.transport->requests[2].body == FormatEvent(again, "gpu-operator"));
+  world.transport->Answer(403, StatusBody(403, "Forbidden", "cannot patch events"));
+  CHECK(Text(world.cluster->RecordEvent(world.context, again)) ==
+        "record event Blocked on node gpu-7: 403 Forbidden: cannot patch events");
+  CHECK(world.transport->lines == Lines{patch, patch, "POST " + events, patch});
 }
 
 TEST_CASE("a name cannot change the path") {

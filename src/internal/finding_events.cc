@@ -1,0 +1,152 @@
+#include "internal/finding_events.h"
+
+#include <set>
+#include <string_view>
+
+#include "fmt/format.h"
+#include "internal/status_macros.h"
+
+namespace driverupgrade::inline v1::internal {
+namespace {
+
+// What still stands is told again before its Event, which lives for an hour, is gone.
+constexpr absl::Duration kReminder = absl::Minutes(30);
+// As much as an Event is given of it (A53).
+constexpr std::size_t kMessageBytesMax = 1024;
+
+// Things that explain themselves in time, or are somebody's wish, or concern the whole fleet, are no news about a node;
+// and what has a finding is told by that.
+bool HasEvent(GateReason reason) {
+  switch (reason) {
+    case GateReason::kDisruptionBudget:
+    case GateReason::kSeveralBudgets:
+    case GateReason::kEvictionRefused:
+    case GateReason::kUndeletablePods:
+    case GateReason::kSafeLoad:
+    case GateReason::kFailed: return true;
+    default: return false;
+  }
+}
+
+// Nothing is wrong: somebody may want to know all the same.
+bool IsForInformation(FindingCode code) {
+  return code == FindingCode::kTimerRestarted || code == FindingCode::kPodLeftAlone ||
+         code == FindingCode::kForeignCordon || code == FindingCode::kClaimLeftBehind;
+}
+
+std::string Cut(std::string message) {
+  if (message.size() > kMessageBytesMax) message.resize(kMessageBytesMax);
+  return message;
+}
+
+// Whether it was last told so long ago that it has to be told again. Notes the time.
+bool IsDue(absl::Time& told, absl::Time now) {
+  if (told > now) told = now;  // the clock was set back
+  if (now - told < kReminder) return false;
+  told = now;
+  return true;
+}
+
+std::string Describe(const NodeGate& waits) {
+  return Cut(fmt::format("The driver upgrade waits in {} ({}): {}", ToString(waits.state), ToString(waits.gate.reason),
+                         waits.gate.detail));
+}
+
+// What the server would refuse again, as long as nobody changes something. Not while it is busy or has trouble of its own:
+// an Event would add to that.
+bool IsRefusedForGood(const absl::Status& status) {
+  return absl::IsPermissionDenied(status) || absl::IsInvalidArgument(status);
+}
+
+// The Go library's texts (§5.5).
+std::string TextOfRefusedPatch(const NodePlan& plan, std::string_view why) {
+  if (!plan.path.empty()) {
+    return fmt::format("Failed to update node state label to {}, {}", ToLabelValue(plan.to()), why);
+  }
+  if (plan.patch->unschedulable.value_or(false)) return fmt::format("Failed to cordon the node, {}", why);
+  if (plan.patch->annotations.empty()) return fmt::format("Failed to update the node, {}", why);
+  const auto& [key, value] = *plan.patch->annotations.begin();
+  return fmt::format("Failed to update node annotation to {}={}: {}", key, value.value_or("null"), why);
+}
+
+}  // namespace
+
+FindingEvents::FindingEvents(const DriverIdentity& identity, std::optional<PodRef> own_pod)
+    : reason_(identity.EventReason()), own_pod_(std::move(own_pod)) {}
+
+std::vector<RecordEventParams> FindingEvents::Follow(const Plan& plan,
+                                                     const std::function<std::string(const std::string& node)>& uid_of,
+                                                     absl::Time now) {
+  std::vector<RecordEventParams> news;
+  FollowFindings(plan, now, news);
+  FollowGates(plan, now, news);
+  for (RecordEventParams& event : news) {
+    event.reason = reason_;
+    event.time = now;
+    if (!event.node_name.empty()) event.node_uid = uid_of(event.node_name);
+  }
+  return news;
+}
+
+std::optional<RecordEventParams> FindingEvents::EventOf(const Finding& finding) const {
+  if (finding.node.empty() && !own_pod_) return std::nullopt;
+  RecordEventParams event{.node_name = finding.node,
+                          .type = IsForInformation(finding.code) ? EventType::kNormal : EventType::kWarning,
+                          .message = Cut(fmt::format("{}: {}", ToString(finding.code), finding.message))};
+  if (finding.node.empty()) event.pod = own_pod_;
+  return event;
+}
+
+void FindingEvents::FollowFindings(const Plan& plan, absl::Time now, std::vector<RecordEventParams>& news) {
+  std::map<FindingKey, absl::Time> standing;
+  for (const Finding& finding : plan.findings) {
+    FindingKey key(finding.code, finding.node, finding.message);
+    const auto known = findings_.find(key);
+    absl::Time told = known == findings_.end() ? absl::InfinitePast() : known->second;
+    if (IsDue(told, now)) {
+      if (std::optional<RecordEventParams> event = EventOf(finding)) news.push_back(*std::move(event));
+    }
+    standing[std::move(key)] = told;
+  }
+  findings_ = std::move(standing);
+}
+
+void FindingEvents::FollowGates(const Plan& plan, absl::Time now, std::vector<RecordEventParams>& news) {
+  for (const std::string& node : plan.ungated) gates_.erase(node);
+  if (plan.gates_complete) {
+    std::set<std::string> waiting;
+    for (const NodeGate& waits : plan.gates) waiting.insert(waits.node);
+    std::erase_if(gates_, [&](const auto& told) { return !waiting.contains(told.first); });
+  }
+  for (const NodeGate& waits : plan.gates) {
+    if (!HasEvent(waits.gate.reason)) {
+      gates_.erase(waits.node);
+      continue;
+    }
+    Told& told = gates_[waits.node];
+    std::string message = Describe(waits);
+    if (message != told.message) told = {.message = std::move(message)};
+    if (IsDue(told.at, now)) {
+      news.push_back({.node_name = waits.node, .type = EventType::kWarning, .message = told.message});
+    }
+  }
+}
+
+std::optional<RecordEventParams> EventOfRefusal(const NodeRequests& sent, const std::string& reason, absl::Time now) {
+  const NodePlan& plan = sent.plan();
+  const NodeOutcome& outcome = sent.outcome();
+  if (!IsRefusedForGood(outcome.status)) return std::nullopt;
+  RecordEventParams event{
+      .node_name = plan.node, .node_uid = plan.uid, .type = EventType::kWarning, .reason = reason, .time = now};
+  if (plan.patch && !outcome.patched) {
+    event.message = Cut(TextOfRefusedPatch(plan, Message(outcome.status)));
+  } else if (sent.undeleted()) {
+    event.pod = sent.undeleted();
+    event.message = Cut(fmt::format("Failed to delete the pod for the driver upgrade, {}", Message(outcome.status)));
+  } else {
+    return std::nullopt;  // a gate tells of refused evictions and of the maintenance operator
+  }
+  return event;
+}
+
+}  // namespace driverupgrade::inline v1::internal

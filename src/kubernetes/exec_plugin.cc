@@ -1,0 +1,62 @@
+#include "kubernetes/exec_plugin.h"
+
+#include <utility>
+
+#include "fmt/format.h"
+#include "internal/status_macros.h"
+#include "kubernetes/run_program.h"
+#include "wire/json_document.h"
+
+namespace driverupgrade::inline v1 {
+namespace {
+
+// The text of an error must not hold what the plugin printed; that of the parser may.
+absl::Status NotUnderstood() { return absl::InvalidArgumentError("what it prints is no ExecCredential"); }
+
+absl::StatusOr<std::string> Run(const ExecPlugin& plugin, absl::Duration timeout) {
+  ProgramParams params{.command = {plugin.command}, .timeout = timeout};
+  params.command.insert(params.command.end(), plugin.args.begin(), plugin.args.end());
+  for (const auto& [name, value] : plugin.env) params.environment.push_back(fmt::format("{}={}", name, value));
+  // api_version is one of two.
+  params.environment.push_back(fmt::format(
+      R"(KUBERNETES_EXEC_INFO={{"apiVersion":"{}","kind":"ExecCredential","spec":{{"interactive":false}}}})",
+      plugin.api_version));
+  return RunProgram(params);
+}
+
+}  // namespace
+
+absl::StatusOr<ExecCredential> ParseExecCredential(std::string_view json, std::string_view api_version) {
+  internal::JsonDocument document;
+  if (!document.Parse(json).ok()) return NotUnderstood();
+  std::string error;
+  const internal::JsonField root(document.root(), error);
+  const internal::JsonField status = root.Member("status");
+  const bool is_credential = root.Member("kind").String() == "ExecCredential";
+  const bool is_version = root.Member("apiVersion").String() == api_version;
+  const bool has_certificate =
+      status.Member("clientCertificateData").present() || status.Member("clientKeyData").present();
+  const std::string expires = status.Member("expirationTimestamp").String();
+  ExecCredential credential{.token = Secret(status.Member("token").String())};
+  if (!error.empty() || !is_credential) return NotUnderstood();
+  if (!is_version) return absl::InvalidArgumentError("answers in another version than it was asked in");
+  if (has_certificate) return absl::UnimplementedError("client certificates of a plugin are not supported");
+  if (credential.token.empty()) return absl::InvalidArgumentError("gives no token");
+  if (!expires.empty() && !absl::ParseTime(absl::RFC3339_full, expires, &credential.expires, nullptr)) {
+    return absl::InvalidArgumentError("gives a time of expiry that is none");
+  }
+  return credential;
+}
+
+absl::StatusOr<ExecCredential> RunExecPlugin(const ExecPlugin& plugin, absl::Duration timeout) {
+  const absl::StatusOr<std::string> printed = Run(plugin, timeout);
+  absl::Status status = printed.status();
+  if (printed.ok()) {
+    absl::StatusOr<ExecCredential> credential = ParseExecCredential(*printed, plugin.api_version);
+    if (credential.ok()) return credential;
+    status = credential.status();
+  }
+  return absl::UnauthenticatedError(fmt::format("credential plugin {}: {}", plugin.command, internal::Message(status)));
+}
+
+}  // namespace driverupgrade::inline v1

@@ -1,0 +1,29 @@
+// Runs a credential plugin (api-A73). Private to src/kubernetes.
+#ifndef DRIVERUPGRADE_SRC_KUBERNETES_EXEC_PLUGIN_H_
+#define DRIVERUPGRADE_SRC_KUBERNETES_EXEC_PLUGIN_H_
+
+#include <string>
+#include <string_view>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "driverupgrade/kubernetes/kube_config.h"
+
+namespace driverupgrade::inline v1 {
+
+struct ExecCredential {
+  Secret token = {};
+  absl::Time expires = absl::InfiniteFuture();
+};
+
+// What a plugin of that version has printed. Errors: InvalidArgument, with a text that repeats nothing of it;
+// Unimplemented for a client certificate.
+absl::StatusOr<ExecCredential> ParseExecCredential(std::string_view json, std::string_view api_version);
+
+// Runs it with this process's environment and the plugin's own, without a terminal. It, and what it has started, is
+// killed after `timeout`. Errors: Unauthenticated, "credential plugin COMMAND: why", without anything that it printed.
+absl::StatusOr<ExecCredential> RunExecPlugin(const ExecPlugin& plugin, absl::Duration timeout);
+
+}  // namespace driverupgrade::inline v1
+
+#endif  // DRIVERUPGRADE_SRC_KUBERNETES_EXEC_PLUGIN_H_

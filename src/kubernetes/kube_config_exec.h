@@ -1,0 +1,19 @@
+// The exec entry of a kubeconfig's user. Private to src/kubernetes.
+#ifndef DRIVERUPGRADE_SRC_KUBERNETES_KUBE_CONFIG_EXEC_H_
+#define DRIVERUPGRADE_SRC_KUBERNETES_KUBE_CONFIG_EXEC_H_
+
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "driverupgrade/kubernetes/kube_config.h"
+#include "kubernetes/kube_config_yaml.h"
+
+namespace driverupgrade::inline v1 {
+
+// `exec`: the mapping. A command with a "/" is relative to `base_dir` (api-A68). May throw what yaml-cpp throws.
+// Errors: InvalidArgument; Unimplemented for a plugin that wants a terminal or the description of the cluster.
+absl::StatusOr<ExecPlugin> ReadExecPlugin(const YamlEntry& exec, const std::string& base_dir);
+
+}  // namespace driverupgrade::inline v1
+
+#endif  // DRIVERUPGRADE_SRC_KUBERNETES_KUBE_CONFIG_EXEC_H_

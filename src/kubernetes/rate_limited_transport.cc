@@ -1,0 +1,81 @@
+#include <algorithm>
+#include <mutex>
+#include <utility>
+
+#include "driverupgrade/kubernetes/retrying_transport.h"
+#include "fmt/format.h"
+
+namespace driverupgrade::inline v1 {
+namespace {
+
+// Slots are given out in the order in which they are asked for: each call gets a time to wait for, not a place to fight
+// for. Thread-safe.
+class TokenBucket {
+ public:
+  TokenBucket(const RateLimit& limit, absl::Time now)
+      : per_second_(limit.requests_per_second), burst_(std::max(limit.burst, 1)), tokens_(burst_), filled_at_(now) {}
+
+  // How long to wait for the slot that is taken hereby.
+  absl::Duration Take(absl::Time now) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    // A clock that was turned back fills nothing, and starts anew from there.
+    const double passed = std::max(absl::ToDoubleSeconds(now - filled_at_), 0.0);
+    filled_at_ = now;
+    tokens_ = std::min(tokens_ + passed * per_second_, static_cast<double>(burst_)) - 1;
+    return tokens_ >= 0 ? absl::ZeroDuration() : absl::Seconds(-tokens_ / per_second_);
+  }
+
+  // Of a slot that is not used.
+  void GiveBack() {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    tokens_ += 1;
+  }
+
+ private:
+  const double per_second_;
+  const int burst_;
+  std::mutex mutex_;
+  double tokens_;  // Below zero: slots that are taken in advance.
+  absl::Time filled_at_;
+};
+
+class RateLimitedTransport : public HttpTransport {
+ public:
+  RateLimitedTransport(std::shared_ptr<HttpTransport> inner, std::shared_ptr<Clock> clock, const RateLimit& limit)
+      : inner_(std::move(inner)), clock_(std::move(clock)), bucket_(limit, clock_->Now()) {}
+
+  absl::StatusOr<HttpResponse> Send(const CallContext& context, const HttpRequest& request) override {
+    const absl::Time now = clock_->Now();
+    const absl::Duration wait = bucket_.Take(now);
+    if (now + wait > context.deadline) {
+      bucket_.GiveBack();
+      return MarkRequestNotSent(absl::DeadlineExceededError(fmt::format(
+          "{} {}: the rate limit would hold it beyond its deadline", ToString(request.verb), request.path)));
+    }
+    if (wait > absl::ZeroDuration() && !clock_->SleepFor(wait, context.stop)) {
+      bucket_.GiveBack();
+      return MarkRequestNotSent(absl::CancelledError(
+          fmt::format("{} {}: stop requested while the rate limit held it", ToString(request.verb), request.path)));
+    }
+    return inner_->Send(context, request);
+  }
+
+  absl::StatusOr<HttpResponse> Stream(const CallContext& context, const HttpRequest& request, LineSink& sink) override {
+    return inner_->Stream(context, request, sink);
+  }
+
+ private:
+  const std::shared_ptr<HttpTransport> inner_;
+  const std::shared_ptr<Clock> clock_;
+  TokenBucket bucket_;
+};
+
+}  // namespace
+
+std::shared_ptr<HttpTransport> MakeRateLimitedTransport(std::shared_ptr<HttpTransport> inner,
+                                                        std::shared_ptr<Clock> clock, const RateLimit& limit) {
+  if (!(limit.requests_per_second > 0)) return inner;
+  return std::make_shared<RateLimitedTransport>(std::move(inner), std::move(clock), limit);
+}
+
+}  // namespace driverupgrade::inline v1

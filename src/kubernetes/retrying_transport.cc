@@ -1,0 +1,107 @@
+#include "driverupgrade/kubernetes/retrying_transport.h"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "kubernetes/retry_after.h"
+
+namespace driverupgrade::inline v1 {
+namespace {
+
+// Whether the caller has seen anything of a stream.
+class WitnessSink : public LineSink {
+ public:
+  explicit WitnessSink(LineSink& sink) : sink_(sink) {}
+  void OnOpen(const HttpResponse& head) override {
+    touched_ = true;
+    sink_.OnOpen(head);
+  }
+  bool OnLine(std::string_view line) override {
+    touched_ = true;
+    return sink_.OnLine(line);
+  }
+  bool touched() const { return touched_; }
+
+ private:
+  LineSink& sink_;
+  bool touched_ = false;
+};
+
+// What is left of the patience of one call.
+class Retries {
+ public:
+  Retries(const RetryOptions& options, const HttpRequest& request)
+      : options_(options),
+        request_(request),
+        refusals_left_(options.refusal_count_max),
+        losses_left_(options.loss_count_max) {}
+
+  // The pause before the next attempt; nullopt if this result is the last. `seen`: something of it was given to a sink.
+  std::optional<absl::Duration> PauseAfter(const absl::StatusOr<HttpResponse>& result, bool seen) {
+    if (result.ok()) return PauseAfterAnswer(*result);
+    const bool repeatable = RequestWasNotSent(result.status()) || (request_.verb == HttpVerb::kGet && !seen);
+    if (!absl::IsUnavailable(result.status()) || !repeatable || losses_left_ == 0) return std::nullopt;
+    --losses_left_;
+    return options_.loss_pause;
+  }
+
+ private:
+  std::optional<absl::Duration> PauseAfterAnswer(const HttpResponse& response) {
+    const bool is_eviction = request_.verb == HttpVerb::kPost && request_.path.ends_with("/eviction");
+    const bool refused = response.status == 429 && !is_eviction;
+    const bool failed = response.status >= 500 && request_.verb == HttpVerb::kGet;
+    const std::optional<int> seconds = ParseRetryAfter(response.Header("Retry-After").value_or(""));
+    if (!(refused || failed) || !seconds.has_value() || refusals_left_ == 0) return std::nullopt;
+    --refusals_left_;
+    return std::min(absl::Seconds(*seconds), options_.retry_after_max);
+  }
+
+  const RetryOptions& options_;
+  const HttpRequest& request_;
+  int refusals_left_;
+  int losses_left_;
+};
+
+class RetryingTransport : public HttpTransport {
+ public:
+  RetryingTransport(std::shared_ptr<HttpTransport> inner, std::shared_ptr<Clock> clock, const RetryOptions& options)
+      : inner_(std::move(inner)), clock_(std::move(clock)), options_(options) {}
+
+  absl::StatusOr<HttpResponse> Send(const CallContext& context, const HttpRequest& request) override {
+    Retries retries(options_, request);
+    while (true) {
+      absl::StatusOr<HttpResponse> result = inner_->Send(context, request);
+      if (!MayRepeat(context, retries.PauseAfter(result, false))) return result;
+    }
+  }
+
+  absl::StatusOr<HttpResponse> Stream(const CallContext& context, const HttpRequest& request, LineSink& sink) override {
+    Retries retries(options_, request);
+    while (true) {
+      WitnessSink witness(sink);
+      absl::StatusOr<HttpResponse> result = inner_->Stream(context, request, witness);
+      if (!MayRepeat(context, retries.PauseAfter(result, witness.touched()))) return result;
+    }
+  }
+
+ private:
+  // Waits for the pause, if there is one and it makes sense to.
+  bool MayRepeat(const CallContext& context, const std::optional<absl::Duration>& pause) {
+    if (!pause.has_value() || clock_->Now() + *pause >= context.deadline) return false;
+    return clock_->SleepFor(*pause, context.stop) && !context.stop.stop_requested();
+  }
+
+  const std::shared_ptr<HttpTransport> inner_;
+  const std::shared_ptr<Clock> clock_;
+  const RetryOptions options_;
+};
+
+}  // namespace
+
+std::shared_ptr<HttpTransport> MakeRetryingTransport(std::shared_ptr<HttpTransport> inner, std::shared_ptr<Clock> clock,
+                                                     const RetryOptions& options) {
+  return std::make_shared<RetryingTransport>(std::move(inner), std::move(clock), options);
+}
+
+}  // namespace driverupgrade::inline v1

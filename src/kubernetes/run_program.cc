@@ -1,0 +1,188 @@
+#include "kubernetes/run_program.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <csignal>
+#include <ctime>
+#include <optional>
+#include <string_view>
+#include <system_error>
+
+#include "fmt/format.h"
+#include "internal/status_macros.h"
+
+namespace driverupgrade::inline v1 {
+namespace {
+
+using Steady = std::chrono::steady_clock;
+
+constexpr std::chrono::milliseconds kReapPause{2};
+
+class Descriptor {
+ public:
+  explicit Descriptor(int fd) : fd_(fd) {}
+  ~Descriptor() { Close(); }
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+  int get() const { return fd_; }
+  void Close() {
+    if (fd_ >= 0) close(fd_);
+    fd_ = -1;
+  }
+
+ private:
+  int fd_;
+};
+
+std::vector<char*> Pointers(const std::vector<std::string>& texts) {
+  std::vector<char*> pointers;
+  for (const std::string& text : texts) pointers.push_back(const_cast<char*>(text.c_str()));
+  pointers.push_back(nullptr);
+  return pointers;
+}
+
+std::string_view NameOf(std::string_view variable) { return variable.substr(0, variable.find('=')); }
+
+// This process's own with `changes` over it.
+std::vector<std::string> Environment(const std::vector<std::string>& changes) {
+  std::vector<std::string> result = changes;
+  for (char** at = environ; at != nullptr && *at != nullptr; ++at) {
+    const bool changed = std::any_of(changes.begin(), changes.end(),
+                                     [&](const std::string& change) { return NameOf(change) == NameOf(*at); });
+    if (!changed) result.emplace_back(*at);
+  }
+  return result;
+}
+
+absl::Status SpawnFailure(int error) {
+  const std::string why = std::generic_category().message(error);
+  if (error == ENOENT) return absl::NotFoundError("no such program");
+  if (error == EACCES) return absl::PermissionDeniedError(why);
+  return absl::UnavailableError(why);
+}
+
+// What the child is told apart from its command.
+class SpawnSettings {
+ public:
+  explicit SpawnSettings(int output) {
+    posix_spawn_file_actions_init(&actions_);
+    posix_spawn_file_actions_addopen(&actions_, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+    posix_spawn_file_actions_adddup2(&actions_, output, STDOUT_FILENO);
+    posix_spawn_file_actions_addopen(&actions_, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
+    // Among them are connections with our credentials on them.
+    posix_spawn_file_actions_addclosefrom_np(&actions_, STDERR_FILENO + 1);
+    posix_spawnattr_init(&attributes_);
+    sigset_t none;
+    sigemptyset(&none);
+    sigset_t defaults;
+    sigemptyset(&defaults);
+    sigaddset(&defaults, SIGPIPE);
+    posix_spawnattr_setsigmask(&attributes_, &none);
+    posix_spawnattr_setsigdefault(&attributes_, &defaults);
+    posix_spawnattr_setpgroup(&attributes_, 0);
+    posix_spawnattr_setflags(&attributes_, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+  }
+  ~SpawnSettings() {
+    posix_spawn_file_actions_destroy(&actions_);
+    posix_spawnattr_destroy(&attributes_);
+  }
+  SpawnSettings(const SpawnSettings&) = delete;
+  SpawnSettings& operator=(const SpawnSettings&) = delete;
+  const posix_spawn_file_actions_t* actions() const { return &actions_; }
+  const posix_spawnattr_t* attributes() const { return &attributes_; }
+
+ private:
+  posix_spawn_file_actions_t actions_;
+  posix_spawnattr_t attributes_;
+};
+
+// A child that is killed and waited for unless it has ended.
+class Child {
+ public:
+  explicit Child(pid_t pid) : pid_(pid) {}
+  ~Child() {
+    if (ended_) return;
+    kill(-pid_, SIGKILL);
+    while (waitpid(pid_, nullptr, 0) < 0 && errno == EINTR) {
+    }
+  }
+  Child(const Child&) = delete;
+  Child& operator=(const Child&) = delete;
+
+  // Its wait status; nullopt if it has not ended by `until`.
+  std::optional<int> WaitUntil(Steady::time_point until) {
+    while (true) {
+      int status = 0;
+      const pid_t result = waitpid(pid_, &status, WNOHANG);
+      ended_ = result == pid_ || (result < 0 && errno == ECHILD);
+      if (ended_) return result == pid_ ? status : -1;
+      if (Steady::now() >= until) return std::nullopt;
+      const timespec pause{.tv_sec = 0, .tv_nsec = std::chrono::nanoseconds(kReapPause).count()};
+      nanosleep(&pause, nullptr);
+    }
+  }
+
+ private:
+  const pid_t pid_;
+  bool ended_ = false;
+};
+
+absl::Status TimeOver(const ProgramParams& params) {
+  return absl::DeadlineExceededError(fmt::format("still running after {}", absl::FormatDuration(params.timeout)));
+}
+
+// Everything up to the end of the pipe.
+absl::StatusOr<std::string> ReadAll(int fd, const ProgramParams& params, Steady::time_point until) {
+  std::string output;
+  std::array<char, 4096> block;
+  while (true) {
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - Steady::now()).count();
+    if (left <= 0) return TimeOver(params);
+    pollfd waiting{.fd = fd, .events = POLLIN, .revents = 0};
+    if (poll(&waiting, 1, static_cast<int>(std::min<long long>(left, 60'000))) <= 0) continue;
+    const ssize_t count = read(fd, block.data(), block.size());
+    if (count == 0) return output;
+    if (count < 0 && errno != EINTR) return absl::UnavailableError("its output cannot be read");
+    if (count < 0) continue;
+    if (output.size() + static_cast<std::size_t>(count) > params.output_size_max) {
+      return absl::OutOfRangeError(fmt::format("prints more than {} bytes", params.output_size_max));
+    }
+    output.append(block.data(), static_cast<std::size_t>(count));
+  }
+}
+
+}  // namespace
+
+absl::StatusOr<std::string> RunProgram(const ProgramParams& params) {
+  const Steady::time_point until = Steady::now() + absl::ToChronoNanoseconds(params.timeout);
+  int ends[2];
+  if (pipe2(ends, O_CLOEXEC) != 0) return SpawnFailure(errno);
+  const Descriptor reading(ends[0]);
+  Descriptor writing(ends[1]);
+  const SpawnSettings settings(writing.get());
+  const std::vector<std::string> environment = Environment(params.environment);
+  pid_t pid = 0;
+  const int error = posix_spawnp(&pid, params.command.front().c_str(), settings.actions(), settings.attributes(),
+                                 Pointers(params.command).data(), Pointers(environment).data());
+  if (error != 0) return SpawnFailure(error);
+  Child child(pid);
+  writing.Close();
+  DRIVERUPGRADE_ASSIGN_OR_RETURN(std::string output, ReadAll(reading.get(), params, until));
+  const std::optional<int> status = child.WaitUntil(until);
+  if (!status.has_value()) return TimeOver(params);
+  if (*status == 0) return output;
+  if (*status > 0 && WIFEXITED(*status)) {
+    return absl::UnavailableError(fmt::format("exit code {}", WEXITSTATUS(*status)));
+  }
+  return absl::UnavailableError("ended by a signal");
+}
+
+}  // namespace driverupgrade::inline v1

@@ -1,0 +1,30 @@
+// Another program's output, within limits. Private to src/kubernetes.
+#ifndef DRIVERUPGRADE_SRC_KUBERNETES_RUN_PROGRAM_H_
+#define DRIVERUPGRADE_SRC_KUBERNETES_RUN_PROGRAM_H_
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+
+namespace driverupgrade::inline v1 {
+
+struct ProgramParams {
+  // The program, looked up in PATH unless it has a "/", and its arguments.
+  std::vector<std::string> command = {};
+  // "NAME=value"; set over what this process has.
+  std::vector<std::string> environment = {};
+  absl::Duration timeout = absl::Seconds(30);
+  std::size_t output_size_max = std::size_t{1} << 20;
+};
+
+// What it prints, once it has ended with code 0. Its standard input is empty, its standard error thrown away, and no
+// other file of this process is open in it. It leads a process group of its own, which is killed when the time is over
+// or the output too long. Errors: NotFound, PermissionDenied, DeadlineExceeded, OutOfRange, Unavailable (it failed).
+absl::StatusOr<std::string> RunProgram(const ProgramParams& params);
+
+}  // namespace driverupgrade::inline v1
+
+#endif  // DRIVERUPGRADE_SRC_KUBERNETES_RUN_PROGRAM_H_

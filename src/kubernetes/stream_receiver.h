@@ -1,0 +1,52 @@
+// The receiving end of one Stream call: what a backend does with the head and the bytes that come. Private to
+// src/kubernetes. For one thread.
+#ifndef DRIVERUPGRADE_SRC_KUBERNETES_STREAM_RECEIVER_H_
+#define DRIVERUPGRADE_SRC_KUBERNETES_STREAM_RECEIVER_H_
+
+#include <stop_token>
+#include <string>
+#include <string_view>
+
+#include "absl/status/status.h"
+#include "driverupgrade/kubernetes/http_transport.h"
+#include "driverupgrade/kubernetes/transport_options.h"
+#include "kubernetes/guarded_sink.h"
+#include "kubernetes/line_splitter.h"
+#include "kubernetes/transport_errors.h"
+
+namespace driverupgrade::inline v1 {
+
+class StreamReceiver {
+ public:
+  // All arguments outlive it.
+  StreamReceiver(const TransportErrors& errors, const TransportOptions& options, const HttpRequest& request,
+                 LineSink& sink, const std::stop_token& stop)
+      : errors_(errors), options_(options), request_(request), sink_(sink, stop), lines_(options.line_size_max) {}
+
+  // Each returns false to end the stream; status() then says why, and OK that the sink wanted it.
+  bool OnHead(const HttpResponse& head);
+  bool OnBytes(std::string_view bytes);
+
+  bool accepted() const { return accepted_; }
+  bool ended() const { return ended_; }
+  const absl::Status& status() const { return status_; }
+  // Of an answer that is no success.
+  std::string& error_body() { return error_body_; }
+
+ private:
+  bool End(absl::Status status);
+
+  const TransportErrors& errors_;
+  const TransportOptions& options_;
+  const HttpRequest& request_;
+  GuardedSink sink_;
+  LineSplitter lines_;
+  bool accepted_ = false;
+  bool ended_ = false;
+  absl::Status status_;
+  std::string error_body_;
+};
+
+}  // namespace driverupgrade::inline v1
+
+#endif  // DRIVERUPGRADE_SRC_KUBERNETES_STREAM_RECEIVER_H_

@@ -1,0 +1,26 @@
+// What OpenSSL's error codes mean for a call. Private to src/kubernetes; shared by the backends.
+#ifndef DRIVERUPGRADE_SRC_KUBERNETES_TLS_ERROR_H_
+#define DRIVERUPGRADE_SRC_KUBERNETES_TLS_ERROR_H_
+
+#include <string>
+
+namespace driverupgrade::inline v1 {
+
+// Of the library's TLS part, not of its certificates or its files.
+bool IsTlsError(unsigned long code);
+
+bool IsVerificationFailure(unsigned long code);
+
+// An alert by which a server refuses the client's certificate. With TLS 1.3 it comes after the client's side
+// of the handshake, when the request is on its way; the server drops it unread.
+bool IsCertificateAlert(unsigned long code);
+
+// The peer went away without a word: a broken connection, not a refusal.
+bool IsUnexpectedEnd(unsigned long code);
+
+// "wrong version number".
+std::string TlsReason(unsigned long code);
+
+}  // namespace driverupgrade::inline v1
+
+#endif  // DRIVERUPGRADE_SRC_KUBERNETES_TLS_ERROR_H_

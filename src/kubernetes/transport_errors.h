@@ -1,0 +1,56 @@
+// The errors that every backend finds by itself, in the words of all of them. Private to src/kubernetes.
+#ifndef DRIVERUPGRADE_SRC_KUBERNETES_TRANSPORT_ERRORS_H_
+#define DRIVERUPGRADE_SRC_KUBERNETES_TRANSPORT_ERRORS_H_
+
+#include <chrono>
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "driverupgrade/call_context.h"
+#include "driverupgrade/kubernetes/http_transport.h"
+#include "driverupgrade/kubernetes/transport_options.h"
+#include "kubernetes/guarded_sink.h"
+
+namespace driverupgrade::inline v1 {
+
+// `duration` from now; the end of time if that is more than a year.
+std::chrono::steady_clock::time_point After(absl::Duration duration);
+
+// Bytes of all names and values.
+std::size_t HeaderSize(const HttpResponse& head);
+
+class TransportErrors {
+ public:
+  // `server`: "https://host:port/prefix".
+  TransportErrors(std::string server, const TransportOptions& options)
+      : server_(std::move(server)), options_(options) {}
+
+  // "GET https://host:port/api/v1/nodes". Never the query.
+  std::string Subject(const HttpRequest& request) const;
+
+  // Whether the call should begin at all. Errors are marked as not sent.
+  absl::Status CheckWanted(const CallContext& context, const HttpRequest& request) const;
+  absl::Status Stopped(const HttpRequest& request) const;
+  // Of Send.
+  absl::Status NoAnswer(const HttpRequest& request, absl::Duration within) const;
+  // Of Stream. `accepted`: there was a 2xx head.
+  absl::Status StreamTimedOut(const HttpRequest& request, bool deadline_over, bool accepted) const;
+  absl::Status BodyTooLong(const HttpRequest& request) const;
+  absl::Status LineTooLong(const HttpRequest& request) const;
+  absl::Status HeadersTooLong(const HttpRequest& request) const;
+  // OK if the sink has ended the stream in good order.
+  absl::Status SinkEnded(const HttpRequest& request, GuardedSink::End end) const;
+
+ private:
+  absl::Status Overflow(const HttpRequest& request, std::string_view what, std::size_t bytes_max) const;
+
+  const std::string server_;
+  const TransportOptions options_;
+};
+
+}  // namespace driverupgrade::inline v1
+
+#endif  // DRIVERUPGRADE_SRC_KUBERNETES_TRANSPORT_ERRORS_H_

@@ -1,0 +1,30 @@
+// What a backend is made of, checked: the part that does not depend on the HTTP library. Private to src/kubernetes.
+#ifndef DRIVERUPGRADE_SRC_KUBERNETES_TRANSPORT_SETUP_H_
+#define DRIVERUPGRADE_SRC_KUBERNETES_TRANSPORT_SETUP_H_
+
+#include <memory>
+#include <optional>
+
+#include "absl/status/statusor.h"
+#include "driverupgrade/kubernetes/kube_config.h"
+#include "driverupgrade/kubernetes/transport_options.h"
+#include "kubernetes/server_url.h"
+#include "kubernetes/tls_material.h"
+#include "kubernetes/token_source.h"
+
+namespace driverupgrade::inline v1 {
+
+struct TransportSetup {
+  ServerUrl url = {};
+  std::optional<ServerUrl> proxy = {};
+  std::shared_ptr<TlsMaterial> tls = {};  // Null for http.
+  std::unique_ptr<TokenSource> tokens = {};
+  TransportOptions options = {};
+
+  // Errors: those of MakeCurlTransport.
+  static absl::StatusOr<TransportSetup> Create(const KubeConfig& config, TransportOptions options);
+};
+
+}  // namespace driverupgrade::inline v1
+
+#endif  // DRIVERUPGRADE_SRC_KUBERNETES_TRANSPORT_SETUP_H_

@@ -1,0 +1,88 @@
+// The operator behind a proxy that harms one request of twenty: drops, cuts, delays, refuses, answers with HTML.
+#include <algorithm>
+#include <cstdint>
+#include <iomanip>
+#include <iostream>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "gpu_operator.h"
+#include "hostile_proxy.h"
+#include "rollout_expectations.h"
+#include "steps.h"
+#include "support.h"
+#include "support/catch.h"
+#include "world.h"
+
+namespace driverupgrade::e2e {
+namespace {
+
+constexpr int kNodes = 20;
+constexpr int kSeeds = 10;
+constexpr int kInProgressMax = 5;
+constexpr int kUnschedulableMax = 6;  // one was cordoned by an administrator
+
+constexpr std::string_view kPolicy = R"(
+autoUpgrade: true
+maxParallelUpgrades: 5
+maxUnavailable: 6
+podDeletion: {force: false, timeoutSeconds: 300, deleteEmptyDir: false}
+drain: {enable: true, force: false, timeoutSeconds: 300, deleteEmptyDir: false}
+)";
+
+// One rollout behind a proxy, and how long it took. What it must come to is the same as in quiet.
+double RollOut(const std::string& name, const HostileProxyOptions& options, std::map<Fault, int>& faults) {
+  ControlPlane& control_plane = ControlPlane::Shared();
+  World world(control_plane, name, kNodes);
+  DeployAll(world, kNodes);
+  Rollout rollout(world);
+  world.ChangeDriver("driver:2");
+
+  HostileProxy proxy(control_plane.operator_kubeconfig(), options);
+  const std::filesystem::path kubeconfig = control_plane.folder() / (name + ".kubeconfig");
+  proxy.WriteKubeconfig(kubeconfig);
+  GpuOperator gpu_operator(world, kPolicy);
+  gpu_operator.set_kubeconfig(kubeconfig);
+  const OperatorResult result = gpu_operator.Run();
+  INFO(result.output());
+  REQUIRE(result.exit_code == 0);
+
+  ExpectEveryNodeUpgraded(rollout);
+  ExpectBudgetsKept(rollout, kInProgressMax, kUnschedulableMax);
+  ExpectPodsMovedByEvictionOnly(rollout);
+  for (const auto& [fault, count] : proxy.faults()) faults[fault] += count;
+  return result.seconds;
+}
+
+TEST_CASE("An upgrade ends, and keeps to its budgets, through a network that harms one request of twenty",
+          "[hostile]") {
+  std::map<Fault, int> none;
+  std::map<Fault, int> faults;
+  std::vector<double> quiet;
+  for (int run = 0; run < 3; ++run) {
+    quiet.push_back(RollOut("quiet-" + std::to_string(run), {.faults_of_1000 = 0}, none));
+  }
+  std::vector<double> hostile;
+  for (int seed = 1; seed <= kSeeds; ++seed) {
+    INFO("seed " << seed);
+    hostile.push_back(RollOut("hostile-" + std::to_string(seed), {.seed = static_cast<std::uint64_t>(seed)}, faults));
+  }
+
+  CHECK(none.size() == 1);
+  for (const Fault fault : {Fault::kReset, Fault::kRefusal, Fault::kHtml, Fault::kDelay, Fault::kDropAnswer,
+                            Fault::kCutAnswer, Fault::kCutStream}) {
+    INFO(ToString(fault));
+    CHECK(faults[fault] > 0);
+  }
+  std::sort(quiet.begin(), quiet.end());
+  std::sort(hostile.begin(), hostile.end());
+  const double median = (hostile[kSeeds / 2 - 1] + hostile[kSeeds / 2]) / 2;
+  std::cout << std::fixed << std::setprecision(1) << kNodes << " nodes, " << kInProgressMax << " at a time: quiet "
+            << quiet[1] << " s (median of 3), hostile " << median << " s (median of " << kSeeds << ", "
+            << hostile.front() << " to " << hostile.back() << " s): " << median / quiet[1] << " x\n";
+  for (const auto& [fault, count] : faults) std::cout << "  " << ToString(fault) << ": " << count << "\n";
+}
+
+}  // namespace
+}  // namespace driverupgrade::e2e

@@ -1,0 +1,128 @@
+// The API server away in the middle of an upgrade, and a cluster that is set back to an earlier state under the operator.
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <iomanip>
+#include <iostream>
+#include <map>
+#include <memory>
+#include <string>
+
+#include "gpu_operator.h"
+#include "rollout_expectations.h"
+#include "steps.h"
+#include "support.h"
+#include "support/catch.h"
+#include "world.h"
+
+namespace driverupgrade::e2e {
+namespace {
+
+constexpr int kNodes = 12;
+constexpr int kInProgressMax = 3;
+constexpr int kUnschedulableMax = 4;  // one was cordoned by an administrator
+
+constexpr std::string_view kPolicy = R"(
+autoUpgrade: true
+maxParallelUpgrades: 3
+maxUnavailable: 4
+podDeletion: {force: false, timeoutSeconds: 300, deleteEmptyDir: false}
+drain: {enable: true, force: false, timeoutSeconds: 300, deleteEmptyDir: false}
+)";
+
+std::ptrdiff_t CountDone(const World& world) {
+  const auto nodes = world.Nodes();
+  return std::count_if(nodes.begin(), nodes.end(),
+                       [](const auto& node) { return node.second.state == "upgrade-done"; });
+}
+
+bool AwaitDone(const World& world, std::ptrdiff_t count) {
+  return Eventually(kStepLimit, [&] { return CountDone(world) >= count; });
+}
+
+// A driver pod that is replaced is not replaced again: each is deleted by name once, conflicts and lost answers apart.
+void ExpectEachDriverPodDeletedOnce(Rollout& rollout) {
+  std::map<std::string, int> deletions;
+  for (const AuditedRequest& request : rollout.audit.Read()) {
+    if (request.verb == "delete" && request.resource == "pods" && request.code < 300) ++deletions[request.name];
+  }
+  for (const auto& [pod, count] : deletions) {
+    INFO(pod);
+    CHECK(count == 1);
+  }
+}
+
+// From the middle of an upgrade on: who is cordoned then is not an administrator's, but for the one.
+Rollout RestOf(const World& world) {
+  Rollout rest(world);
+  rest.cordoned_before = {world.nodes().at(3)};
+  return rest;
+}
+
+void ExpectEnd(const GpuOperator& gpu_operator, Process& process) {
+  const OperatorResult result = gpu_operator.Finish(process);
+  INFO(result.output());
+  REQUIRE(result.exit_code == 0);
+}
+
+TEST_CASE("The API server is away for half a minute in the middle of an upgrade", "[outage]") {
+  ControlPlane& control_plane = ControlPlane::Shared();
+  World world(control_plane, "away", kNodes);
+  DeployAll(world, kNodes);
+  const std::map<std::string, NodeVersion> nodes_before = world.Nodes();
+  AuditLog audit(control_plane.audit_log());
+  world.ChangeDriver("driver:2", "1500ms");
+
+  const Stopwatch stopwatch;
+  GpuOperator gpu_operator(world, kPolicy);
+  gpu_operator.set_timeout(std::chrono::seconds(240));
+  const std::unique_ptr<Process> process = gpu_operator.Start();
+  REQUIRE(AwaitDone(world, 3));
+  control_plane.KillApiServer();
+  Eventually(std::chrono::seconds(30), [] { return false; });
+  CHECK(process->IsRunning());
+  control_plane.StartApiServerAgain();
+  // The watch of before has ended with the API server; this one sees the rest.
+  Rollout rest = RestOf(world);
+  ExpectEnd(gpu_operator, *process);
+
+  ExpectEveryNodeUpgraded(rest);
+  ExpectBudgetsKept(rest, kInProgressMax, kUnschedulableMax);
+  const Peaks peaks = audit.Timeline(nodes_before).ComputePeaks(rest.cordoned_before);
+  CHECK(peaks.in_progress <= kInProgressMax);
+  CHECK(peaks.unschedulable <= kUnschedulableMax);
+  ExpectNothingElseWritten(rest);
+  ExpectEachDriverPodDeletedOnce(rest);
+  std::cout << kNodes << " nodes, the API server 30 s away: " << std::fixed << std::setprecision(1)
+            << stopwatch.seconds() << " s\n";
+}
+
+// A version may come twice now, with different content, and those that the operator knows have not been given yet.
+TEST_CASE("The cluster is set back to an earlier state in the middle of an upgrade", "[outage]") {
+  ControlPlane& control_plane = ControlPlane::Shared();
+  World world(control_plane, "back", kNodes);
+  DeployAll(world, kNodes);
+  world.ChangeDriver("driver:2", "1500ms");
+
+  GpuOperator gpu_operator(world, kPolicy);
+  gpu_operator.set_timeout(std::chrono::seconds(300));
+  const std::unique_ptr<Process> process = gpu_operator.Start();
+  REQUIRE(AwaitDone(world, 3));
+  control_plane.SaveData();
+  REQUIRE(AwaitDone(world, 7));
+  control_plane.RestoreData();
+  Rollout rest = RestOf(world);
+  const std::ptrdiff_t done = CountDone(world);
+  const Stopwatch stopwatch;
+  ExpectEnd(gpu_operator, *process);
+
+  ExpectEveryNodeUpgraded(rest);
+  ExpectBudgetsKept(rest, kInProgressMax, kUnschedulableMax);
+  ExpectNothingElseWritten(rest);
+  ExpectEachDriverPodDeletedOnce(rest);
+  std::cout << kNodes << " nodes, set back from 7 done to " << done << ": " << std::fixed << std::setprecision(1)
+            << stopwatch.seconds() << " s from then on\n";
+}
+
+}  // namespace
+}  // namespace driverupgrade::e2e

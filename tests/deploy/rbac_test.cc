@@ -1,0 +1,143 @@
+// deploy/rbac against what the library asks for: in every scenario, and as a controller with a cache, a Lease and a ledger.
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <string>
+
+#include "deploy/rights.h"
+#include "driverupgrade/testing/builders.h"
+#include "driverupgrade/testing/fake_cluster.h"
+#include "driverupgrade/upgrade_controller.h"
+#include "driverupgrade/upgrade_engine.h"
+#include "driverupgrade/watch_cache.h"
+#include "scenarios/golden_file.h"
+#include "scenarios/scenario_commands.h"
+#include "scenarios/scenario_file.h"
+#include "support/catch.h"
+#include "support/node_under_test.h"
+
+namespace driverupgrade::tests {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::FakeClock;
+using testing::FakeCluster;
+
+const fs::path kRoot = DRIVERUPGRADE_SOURCE_DIR;
+constexpr char kDriverNs[] = "gpu-operator";
+constexpr char kName[] = "nvidia-gpu-driver-upgrade";
+
+void RunScenarios(const std::shared_ptr<Rights>& rights) {
+  for (const auto& file : fs::directory_iterator(kRoot / "tests/scenarios")) {
+    if (file.path().extension() != ".txt" || file.path().filename() == "CMakeLists.txt") continue;
+    Scenario scenario([&](std::shared_ptr<ClusterFacade> next) { return NoteRights(std::move(next), rights); });
+    for (const ScenarioBlock& block : ParseScenario(ReadFile(file.path())).blocks) {
+      for (const ScenarioCommand& command : block.commands) scenario.Run(command.text);
+    }
+  }
+}
+
+// As gpu_operator with --leader-elect, --ledger and --requestor-id.
+struct Operator {
+  std::shared_ptr<FakeClock> clock = std::make_shared<FakeClock>();
+  std::shared_ptr<FakeCluster> cluster =
+      std::make_shared<FakeCluster>(clock, testing::FakeClusterOptions{.watches_follow = false});
+  testing::Fleet fleet = AddFleet(*cluster, {.node_count = 3});
+  std::shared_ptr<ClusterFacade> facade;
+  std::shared_ptr<WatchCache> cache = nullptr;
+  std::unique_ptr<UpgradeEngine> engine = nullptr;
+  std::unique_ptr<UpgradeController> controller = nullptr;
+
+  explicit Operator(std::shared_ptr<Rights> rights) : facade(NoteRights(cluster, std::move(rights))) {
+    const LabelSelector labels = LabelSelector::FromMatchLabels({{"app", fleet.daemon_set}});
+    cache = *WatchCache::Create(
+        facade, {.drivers = {{.ns = fleet.ns, .driver_labels = labels, .maintenance_ns = "default"}}, .clock = clock});
+    const RequestorOptions requestor{.id = "gpu.example.com", .ns = "default", .enabled = false};
+    EngineOptions options{.snapshot = {.ns = fleet.ns, .driver_labels = labels, .requestor = requestor},
+                          .state_machine = {.requestor = requestor},
+                          .cache = cache,
+                          .ledger = AdmissionLedgerOptions{.ns = fleet.ns, .name = kName},
+                          .clock = clock};
+    options.executor.calls_in_flight = 1;
+    auto created = UpgradeEngine::Create(Gpu(), facade, std::move(options));
+    INFO(created.status().ToString());
+    REQUIRE(created.ok());
+    engine = *std::move(created);
+    auto election = LeaderElection::Create(facade, {.ns = fleet.ns, .name = kName, .identity = "this", .clock = clock});
+    controller = std::make_unique<UpgradeController>(
+        *engine, cache, ControllerOptions{.election = *std::move(election), .clock = clock});
+    controller->SetPolicy({.auto_upgrade = true, .max_parallel = 1, .drain = DrainPolicy{}});
+  }
+
+  // Whether all nodes are done.
+  bool Roll() {
+    cluster->SetTemplate(fleet.ns, fleet.daemon_set, "rev-2");
+    for (int i = 0; i < 2000; ++i) {
+      cache->Turn({});
+      controller->Step({});
+      cluster->Advance(absl::Milliseconds(500));
+      if (controller->status().totals.InState(UpgradeState::kDone) == 3) break;
+    }
+    controller->Stop();
+    return controller->status().totals.InState(UpgradeState::kDone) == 3;
+  }
+};
+
+struct Needed {
+  Rights base = {};
+  Rights on_timeout_delete = {};
+  Rights requestor = {};
+};
+
+// In the namespaces of the manifests, by the folder that has to give them.
+Needed Sorted(const Rights& noted) {
+  Needed needed;
+  for (Right right : noted) {
+    const bool of_driver = right.ns == kDriverNs || right.ns == "ofed-operator";
+    if (of_driver) right.ns = kDriverNs;
+    const bool is_delete = right.resource == "pods" && right.verb == "delete";
+    // Workloads may be in any namespace.
+    if (right.resource == "pods/eviction" || (is_delete && !of_driver)) right.ns.clear();
+    if (right.group == "maintenance.nvidia.com") {
+      needed.requestor.insert(right);
+    } else if (is_delete && !of_driver) {
+      needed.on_timeout_delete.insert(right);
+    } else {
+      needed.base.insert(right);
+    }
+  }
+  return needed;
+}
+
+void CheckBothWays(const Rights& given, const Rights& needed) {
+  CHECK_FALSE(needed.empty());
+  for (const Right& right : needed) {
+    Right everywhere = right;
+    everywhere.ns.clear();
+    INFO("missing: " << right);
+    CHECK((given.contains(right) || given.contains(everywhere)));
+  }
+  for (const Right& right : given) {
+    INFO("surplus: " << right);
+    CHECK(needed.contains(right));
+  }
+}
+
+TEST_CASE("deploy/rbac gives what the library asks for, and nothing else") {
+  const auto noted = std::make_shared<Rights>();
+  RunScenarios(noted);
+  const auto with_ledger = std::make_shared<Rights>();
+  Operator upgrades(with_ledger);
+  REQUIRE(upgrades.Roll());
+  for (Right right : *with_ledger) {
+    if (right.ns == upgrades.fleet.ns) right.ns = kDriverNs;
+    noted->insert(right);
+  }
+  const Needed needed = Sorted(*noted);
+  CheckBothWays(RightsOf(kRoot / "deploy/rbac/base", kName), needed.base);
+  CheckBothWays(RightsOf(kRoot / "deploy/rbac/on-timeout-delete", kName), needed.on_timeout_delete);
+  CheckBothWays(RightsOf(kRoot / "deploy/rbac/requestor", kName), needed.requestor);
+}
+
+}  // namespace
+}  // namespace driverupgrade::tests

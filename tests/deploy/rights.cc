@@ -1,0 +1,139 @@
+#include "deploy/rights.h"
+
+#include <mutex>
+#include <utility>
+#include <vector>
+
+#include "driverupgrade/kubernetes/http_transport.h"
+#include "driverupgrade/kubernetes/rest_cluster.h"
+#include "kubernetes/api_request.h"
+#include "support/catch.h"
+#include "yaml-cpp/yaml.h"
+
+namespace driverupgrade::tests {
+namespace {
+
+// Notes each request. Lists are empty, so that watches begin; everything else fails.
+class NotingTransport final : public HttpTransport {
+ public:
+  explicit NotingTransport(std::shared_ptr<Rights> rights) : rights_(std::move(rights)) {}
+  absl::StatusOr<HttpResponse> Send(const CallContext&, const HttpRequest& request) override {
+    const std::string verb = Note(request);
+    if (verb != "list") return HttpResponse{.status = 503};
+    return HttpResponse{.status = 200, .body = R"({"metadata": {"resourceVersion": "1"}, "items": []})"};
+  }
+  absl::StatusOr<HttpResponse> Stream(const CallContext&, const HttpRequest& request, LineSink&) override {
+    Note(request);
+    return HttpResponse{.status = 200};
+  }
+
+ private:
+  std::string Note(const HttpRequest& request) {
+    const internal::ApiRequest api = internal::ApiRequestOf(request);
+    const std::lock_guard lock(mutex_);
+    rights_->insert({.ns = api.ns, .group = api.group, .resource = api.resource, .verb = api.verb});
+    return api.verb;
+  }
+  std::mutex mutex_;
+  const std::shared_ptr<Rights> rights_;
+};
+
+template <typename T>
+class NoSink final : public WatchSink<T> {
+ public:
+  bool OnList(std::vector<T>, std::string_view) override { return true; }
+  bool OnChange(T, std::string_view) override { return true; }
+  bool OnDelete(T, std::string_view) override { return true; }
+  bool OnBookmark(std::string_view) override { return true; }
+};
+
+// Makes each call twice: the first time into the void.
+class NotingFacade final : public ForwardingFacade {
+ public:
+  NotingFacade(std::shared_ptr<ClusterFacade> next, std::shared_ptr<Rights> rights)
+      : ForwardingFacade(std::move(next)),
+        void_(MakeRestCluster(std::make_shared<NotingTransport>(std::move(rights)))) {}
+
+#define DRIVERUPGRADE_NOTE(Result, Name, Params)                           \
+  Result Name(const CallContext& context, const Params& params) override { \
+    (void)void_->Name({}, params);                                         \
+    return ForwardingFacade::Name(context, params);                        \
+  }
+#define DRIVERUPGRADE_NOTE_WATCH(Name, Kind)                                                                 \
+  absl::Status Name(const CallContext& context, const WatchParams& params, WatchSink<Kind>& sink) override { \
+    NoSink<Kind> nobody;                                                                                     \
+    (void)void_->Name({}, params, nobody);                                                                   \
+    return ForwardingFacade::Name(context, params, sink);                                                    \
+  }
+  DRIVERUPGRADE_NOTE(absl::StatusOr<Node>, GetNode, GetNodeParams)
+  DRIVERUPGRADE_NOTE(absl::StatusOr<std::vector<Node>>, ListNodes, ListNodesParams)
+  DRIVERUPGRADE_NOTE(absl::StatusOr<Pod>, GetPod, GetPodParams)
+  DRIVERUPGRADE_NOTE(absl::StatusOr<std::vector<Pod>>, ListPods, ListPodsParams)
+  DRIVERUPGRADE_NOTE(absl::StatusOr<std::vector<DaemonSet>>, ListDaemonSets, ListDaemonSetsParams)
+  DRIVERUPGRADE_NOTE(absl::StatusOr<std::vector<ControllerRevision>>, ListControllerRevisions,
+                     ListControllerRevisionsParams)
+  DRIVERUPGRADE_NOTE(absl::StatusOr<std::vector<PodDisruptionBudget>>, ListPodDisruptionBudgets,
+                     ListPodDisruptionBudgetsParams)
+  DRIVERUPGRADE_NOTE(absl::StatusOr<NodeMaintenance>, GetNodeMaintenance, GetNodeMaintenanceParams)
+  DRIVERUPGRADE_NOTE(absl::StatusOr<std::vector<NodeMaintenance>>, ListNodeMaintenances, ListNodeMaintenancesParams)
+  DRIVERUPGRADE_NOTE_WATCH(WatchNodes, Node)
+  DRIVERUPGRADE_NOTE_WATCH(WatchPods, Pod)
+  DRIVERUPGRADE_NOTE_WATCH(WatchDaemonSets, DaemonSet)
+  DRIVERUPGRADE_NOTE_WATCH(WatchControllerRevisions, ControllerRevision)
+  DRIVERUPGRADE_NOTE_WATCH(WatchNodeMaintenances, NodeMaintenance)
+  DRIVERUPGRADE_NOTE(absl::StatusOr<Lease>, GetLease, GetLeaseParams)
+  DRIVERUPGRADE_NOTE(absl::StatusOr<ConfigMap>, GetConfigMap, GetConfigMapParams)
+  DRIVERUPGRADE_NOTE(absl::StatusOr<Node>, PatchNode, PatchNodeParams)
+  DRIVERUPGRADE_NOTE(absl::StatusOr<EvictionAnswer>, EvictPod, EvictPodParams)
+  DRIVERUPGRADE_NOTE(absl::Status, DeletePod, DeletePodParams)
+  DRIVERUPGRADE_NOTE(absl::StatusOr<NodeMaintenance>, CreateNodeMaintenance, CreateNodeMaintenanceParams)
+  DRIVERUPGRADE_NOTE(absl::StatusOr<NodeMaintenance>, PatchNodeMaintenance, PatchNodeMaintenanceParams)
+  DRIVERUPGRADE_NOTE(absl::Status, DeleteNodeMaintenance, DeleteNodeMaintenanceParams)
+  DRIVERUPGRADE_NOTE(absl::StatusOr<Lease>, CreateLease, Lease)
+  DRIVERUPGRADE_NOTE(absl::StatusOr<Lease>, UpdateLease, Lease)
+  DRIVERUPGRADE_NOTE(absl::StatusOr<ConfigMap>, CreateConfigMap, ConfigMap)
+  DRIVERUPGRADE_NOTE(absl::StatusOr<ConfigMap>, PatchConfigMap, PatchConfigMapParams)
+  DRIVERUPGRADE_NOTE(absl::Status, RecordEvent, RecordEventParams)
+#undef DRIVERUPGRADE_NOTE
+#undef DRIVERUPGRADE_NOTE_WATCH
+
+ private:
+  const std::shared_ptr<ClusterFacade> void_;
+};
+
+void AddRule(const YAML::Node& rule, const std::string& ns, const std::string& only_name, Rights& rights) {
+  REQUIRE_FALSE(rule["nonResourceURLs"]);
+  for (const YAML::Node& name : rule["resourceNames"]) CHECK(name.as<std::string>() == only_name);
+  for (const YAML::Node& group : rule["apiGroups"]) {
+    for (const YAML::Node& resource : rule["resources"]) {
+      for (const YAML::Node& verb : rule["verbs"]) {
+        const Right right{ns, group.as<std::string>(), resource.as<std::string>(), verb.as<std::string>()};
+        CAPTURE(right);
+        CHECK((right.group + right.resource + right.verb).find('*') == std::string::npos);
+        // A rule that gives again what another gives is one too many.
+        CHECK(rights.insert(right).second);
+      }
+    }
+  }
+}
+
+}  // namespace
+
+Rights RightsOf(const std::filesystem::path& folder, const std::string& only_name) {
+  Rights rights;
+  for (const auto& file : std::filesystem::directory_iterator(folder)) {
+    for (const YAML::Node& object : YAML::LoadAllFromFile(file.path().string())) {
+      const auto kind = object["kind"].as<std::string>();
+      if (kind != "Role" && kind != "ClusterRole") continue;
+      const std::string ns = kind == "Role" ? object["metadata"]["namespace"].as<std::string>() : "";
+      for (const YAML::Node& rule : object["rules"]) AddRule(rule, ns, only_name, rights);
+    }
+  }
+  return rights;
+}
+
+std::shared_ptr<ClusterFacade> NoteRights(std::shared_ptr<ClusterFacade> next, std::shared_ptr<Rights> rights) {
+  return std::make_shared<NotingFacade>(std::move(next), std::move(rights));
+}
+
+}  // namespace driverupgrade::tests

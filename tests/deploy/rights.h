@@ -1,0 +1,40 @@
+// Rights of RBAC: those that manifests give, and those that calls of the seam need.
+#ifndef DRIVERUPGRADE_TESTS_DEPLOY_RIGHTS_H_
+#define DRIVERUPGRADE_TESTS_DEPLOY_RIGHTS_H_
+
+#include <compare>
+#include <filesystem>
+#include <memory>
+#include <ostream>
+#include <set>
+#include <string>
+
+#include "driverupgrade/cluster_facade.h"
+
+namespace driverupgrade::tests {
+
+struct Right {
+  // Empty: in the whole cluster.
+  std::string ns = {};
+  std::string group = {};
+  // With its subresource.
+  std::string resource = {};
+  std::string verb = {};
+  friend auto operator<=>(const Right&, const Right&) = default;
+  friend std::ostream& operator<<(std::ostream& out, const Right& right) {
+    return out << right.verb << " " << right.group << "/" << right.resource << " in "
+               << (right.ns.empty() ? "all namespaces" : right.ns);
+  }
+};
+using Rights = std::set<Right>;
+
+// What the Roles and ClusterRoles in the files of `folder` give. A rule with a wildcard, a nonResourceURL or a name that is
+// not `only_name` fails the test.
+Rights RightsOf(const std::filesystem::path& folder, const std::string& only_name);
+
+// Passes every call on to `next`, and notes in `rights` what RestCluster would need for it.
+std::shared_ptr<ClusterFacade> NoteRights(std::shared_ptr<ClusterFacade> next, std::shared_ptr<Rights> rights);
+
+}  // namespace driverupgrade::tests
+
+#endif  // DRIVERUPGRADE_TESTS_DEPLOY_RIGHTS_H_

@@ -1,0 +1,19 @@
+// A byte string is a schedule of faults: the fuzzer looks for one that breaks an invariant of a whole rollout.
+#include "driverupgrade/testing/simulation.h"
+#include "fuzz/fuzz.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  using namespace driverupgrade;
+  using namespace driverupgrade::tests;
+  Bytes bytes(data, size);
+  const std::uint64_t seed = bytes.Number(4);
+  testing::SimulationOptions options{.nodes = 1 + bytes.Below(4), .fault_percent = bytes.Below(101)};
+  options.chaos_max = absl::Minutes(1 + bytes.Below(20));
+  const std::uint64_t without = bytes.Number(4);
+  for (int fault = 0; fault < testing::kFaultCount; ++fault) {
+    if ((without >> fault & 1) != 0) options.without.insert(static_cast<testing::Fault>(fault));
+  }
+  const testing::SimulationResult result = testing::Simulate(seed, options);
+  Require(!result.violation.has_value(), result.Describe());
+  return 0;
+}

@@ -1,0 +1,48 @@
+// A request as the API server takes it apart: which resource, which object, which parameters, and what the body asks for.
+#ifndef DRIVERUPGRADE_TESTS_SIMULATION_WIRE_API_REQUEST_H_
+#define DRIVERUPGRADE_TESTS_SIMULATION_WIRE_API_REQUEST_H_
+
+#include <map>
+#include <string>
+#include <string_view>
+
+#include "absl/status/statusor.h"
+#include "driverupgrade/cluster_facade.h"
+#include "driverupgrade/kubernetes/http_transport.h"
+
+namespace driverupgrade::tests {
+
+struct ApiRequest {
+  HttpVerb verb = HttpVerb::kGet;
+  // "/apis/apps/v1".
+  std::string group = {};
+  // "daemonsets".
+  std::string resource = {};
+  std::string ns = {};
+  // Empty for a collection.
+  std::string name = {};
+  // "eviction", "status".
+  std::string subresource = {};
+  std::map<std::string, std::string> query = {};
+  std::string content_type = {};
+  std::string body = {};
+
+  std::string Query(const std::string& name) const;
+};
+
+// `target` as it goes on the wire. Errors: NotFound for a path that leads nowhere.
+absl::StatusOr<ApiRequest> ParseRequest(HttpVerb verb, std::string_view target);
+
+// What is asked for. Errors: InvalidArgument for a body that a server would refuse.
+absl::StatusOr<WatchParams> SelectionOf(const ApiRequest& request);
+absl::StatusOr<std::string> NodeNameOf(const ApiRequest& request);
+absl::StatusOr<PatchNodeParams> NodePatchOf(const ApiRequest& request);
+absl::StatusOr<PatchConfigMapParams> ConfigMapPatchOf(const ApiRequest& request);
+absl::StatusOr<PatchNodeMaintenanceParams> MaintenancePatchOf(const ApiRequest& request);
+// The UID that the body has as precondition of an eviction or a deletion; empty if it has none.
+absl::StatusOr<std::string> PreconditionOf(const ApiRequest& request);
+absl::StatusOr<RecordEventParams> EventOf(const ApiRequest& request);
+
+}  // namespace driverupgrade::tests
+
+#endif  // DRIVERUPGRADE_TESTS_SIMULATION_WIRE_API_REQUEST_H_

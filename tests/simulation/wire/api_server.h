@@ -1,0 +1,56 @@
+// An API server in memory: what a facade has, as the bytes that the real one would send. The other end of RestCluster.
+#ifndef DRIVERUPGRADE_TESTS_SIMULATION_WIRE_API_SERVER_H_
+#define DRIVERUPGRADE_TESTS_SIMULATION_WIRE_API_SERVER_H_
+
+#include <deque>
+#include <string>
+#include <utility>
+
+#include "driverupgrade/kubernetes/http_transport.h"
+#include "driverupgrade/testing/wire_seam.h"
+#include "simulation/wire/api_request.h"
+
+namespace driverupgrade::tests {
+
+// A transport without a network. Errors of the facade become what a server, a proxy or a broken connection would make of
+// them; with `breaks`, answers are cut, replaced by a page of HTML, or are JSON of something else. Of the parts of the seam
+// all but `cluster` and `list_version` may be null. As thread-safe as they are, but for lists of several pages.
+class ApiServer final : public HttpTransport {
+ public:
+  explicit ApiServer(testing::WireSeam seam);
+
+  absl::StatusOr<HttpResponse> Send(const CallContext& context, const HttpRequest& request) override;
+  absl::StatusOr<HttpResponse> Stream(const CallContext& context, const HttpRequest& request, LineSink& sink) override;
+
+ private:
+  using Answer = absl::StatusOr<HttpResponse>;
+
+  absl::StatusOr<ApiRequest> Receive(const HttpRequest& request) const;
+  Answer Serve(const CallContext& context, const ApiRequest& request);
+  template <typename T>
+  Answer ServeList(const CallContext& context, const ApiRequest& request);
+  Answer ServeNext(const std::string& token);
+  Answer ServeNode(const CallContext& context, const ApiRequest& request);
+  Answer ServePod(const CallContext& context, const ApiRequest& request);
+  Answer ServeMaintenance(const CallContext& context, const ApiRequest& request);
+  Answer ServeLease(const CallContext& context, const ApiRequest& request);
+  Answer ServeConfigMap(const CallContext& context, const ApiRequest& request);
+  Answer ServeEvent(const CallContext& context, const ApiRequest& request);
+  Answer Delete(const CallContext& context, const ApiRequest& request, const PodRef& pod);
+  template <typename T>
+  Answer ServeWatch(const CallContext& context, const ApiRequest& request, LineSink& sink);
+  template <typename T>
+  Answer ToAnswer(const absl::StatusOr<T>& object, int code = 200) const;
+  Answer Failed(const absl::Status& status) const;
+  // An answer that nobody can read.
+  HttpResponse Garble(HttpResponse answer) const;
+
+  const testing::WireSeam seam_;
+  // Pages of the last lists, by the token that asks for them.
+  std::deque<std::pair<std::string, HttpResponse>> pages_;
+  int lists_ = 0;
+};
+
+}  // namespace driverupgrade::tests
+
+#endif  // DRIVERUPGRADE_TESTS_SIMULATION_WIRE_API_SERVER_H_

@@ -1,0 +1,21 @@
+#include "simulation/wire/wire_factory.h"
+
+#include <array>
+#include <memory>
+#include <utility>
+
+#include "driverupgrade/kubernetes/rest_cluster.h"
+#include "simulation/wire/api_server.h"
+
+namespace driverupgrade::tests {
+
+testing::WireFactory MakeWireFactory() {
+  return [](testing::WireSeam seam) {
+    // Small pages, so that small clusters have several.
+    constexpr std::array<int, 4> kPageSizes = {500, 500, 10, 3};
+    const int page_size = kPageSizes[static_cast<std::size_t>(seam.draw(4))];
+    return MakeRestCluster(std::make_shared<ApiServer>(std::move(seam)), {.page_size = page_size});
+  };
+}
+
+}  // namespace driverupgrade::tests

@@ -1,0 +1,13 @@
+// The real client over an API server in memory, for simulations.
+#ifndef DRIVERUPGRADE_TESTS_SIMULATION_WIRE_WIRE_FACTORY_H_
+#define DRIVERUPGRADE_TESTS_SIMULATION_WIRE_WIRE_FACTORY_H_
+
+#include "driverupgrade/testing/wire_seam.h"
+
+namespace driverupgrade::tests {
+
+testing::WireFactory MakeWireFactory();
+
+}  // namespace driverupgrade::tests
+
+#endif  // DRIVERUPGRADE_TESTS_SIMULATION_WIRE_WIRE_FACTORY_H_

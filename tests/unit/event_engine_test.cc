@@ -1,0 +1,160 @@
+// Events of an engine about what keeps nodes from moving: on the fake cluster, in virtual time.
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "driverupgrade/testing/builders.h"
+#include "driverupgrade/testing/fake_cluster.h"
+#include "driverupgrade/upgrade_engine.h"
+#include "driverupgrade/watch_cache.h"
+#include "support/catch.h"
+#include "support/node_under_test.h"
+
+namespace driverupgrade::tests {
+namespace {
+
+using testing::FakeClock;
+using testing::FakeCluster;
+using testing::Fleet;
+
+/// A fleet of one node with a pod that a budget keeps on it.
+struct World {
+  std::shared_ptr<FakeClock> clock = std::make_shared<FakeClock>();
+  std::shared_ptr<FakeCluster> cluster =
+      std::make_shared<FakeCluster>(clock, testing::FakeClusterOptions{.watches_follow = false});
+  UpgradePolicy policy = {.auto_upgrade = true, .drain = DrainPolicy{.timeout = absl::InfiniteDuration()}};
+  Fleet fleet = testing::AddFleet(*cluster, {.node_count = 1, .workload = ""});
+  std::shared_ptr<WatchCache> cache = {};
+  std::unique_ptr<UpgradeEngine> engine = {};
+
+  explicit World(bool with_cache, ExecutorOptions executor = {}, PodFilter uses_driver = nullptr) {
+    cluster->AddPod(testing::PodBuilder("team-b", "pinned")
+                        .OnNode("node-1")
+                        .WithLabel("app", "pinned")
+                        .OwnedByStatefulSet("pinned")
+                        .Build());
+    cluster->SetTemplate(fleet.ns, fleet.daemon_set, "rev-2");
+    const LabelSelector labels = LabelSelector::FromMatchLabels({{"app", fleet.daemon_set}});
+    if (with_cache) {
+      cache = *WatchCache::Create(cluster, {.drivers = {{.ns = fleet.ns, .driver_labels = labels}}, .clock = clock});
+    }
+    executor.calls_in_flight = 1;
+    auto created = UpgradeEngine::Create(
+        Gpu(), cluster,
+        {.snapshot = {.ns = fleet.ns, .driver_labels = labels, .uses_driver = std::move(uses_driver)},
+         .executor = executor,
+         .cache = cache,
+         .clock = clock});
+    REQUIRE(created.ok());
+    engine = *std::move(created);
+  }
+  ~World() {
+    engine.reset();
+    if (cache) cache->Stop();
+  }
+  void AddBudget() { cluster->AddDisruptionBudget({.ns = "team-b", .name = "never", .max_unavailable = 0}); }
+  void Run(absl::Duration duration) {
+    for (const absl::Time end = clock->Now() + duration; clock->Now() < end; cluster->Advance(absl::Seconds(1))) {
+      if (cache) cache->Turn({});
+      REQUIRE(engine->Reconcile({}, policy).ok());
+    }
+  }
+  std::vector<RecordEventParams> Warnings() const {
+    std::vector<RecordEventParams> warnings = cluster->stored_events();
+    std::erase_if(warnings, [](const RecordEventParams& event) { return event.type != EventType::kWarning; });
+    return warnings;
+  }
+};
+
+TEST_CASE("A48: a budget that blocks for hours is one Event, which is there for as long as it blocks") {
+  World world(GENERATE(false, true));
+  world.AddBudget();
+  world.Run(absl::Hours(2) + absl::Minutes(5));
+  CHECK(world.cluster->CallCount(Operation::kEvictPod) > 100);
+  const std::vector<RecordEventParams> warnings = world.Warnings();
+  REQUIRE(warnings.size() == 1);
+  CHECK(warnings[0].node_name == "node-1");
+  CHECK(warnings[0].node_uid == world.cluster->node("node-1")->uid);
+  CHECK(warnings[0].reason == "GPUDriverUpgrade");
+  CHECK(warnings[0].message ==
+        "The driver upgrade waits in drain-required (DisruptionBudget): team-b/pinned: refused by disruption budget "
+        "never");
+  // It is told again every half hour, so that it does not expire.
+  REQUIRE(warnings[0].series);
+  CHECK(warnings[0].series->count == 5);
+  CHECK(world.clock->Now() - warnings[0].time <= absl::Minutes(31));
+
+  world.cluster->ExpireEvents();
+  world.Run(absl::Minutes(30));
+  REQUIRE(world.Warnings().size() == 1);
+  CHECK(world.Warnings()[0].series->count == 6);
+}
+
+TEST_CASE("A node that is not blocked any more is told of when it is blocked again") {
+  World world(GENERATE(false, true));
+  world.AddBudget();
+  world.Run(absl::Minutes(2));
+  REQUIRE(world.cluster->RemoveDisruptionBudget("team-b", "never"));
+  world.Run(absl::Minutes(2));
+  REQUIRE(world.cluster->node("node-1")->labels.at(Gpu().StateLabel()) == "upgrade-done");
+  world.cluster->AddPod(testing::PodBuilder("team-b", "pinned")
+                            .OnNode("node-1")
+                            .WithLabel("app", "pinned")
+                            .OwnedByStatefulSet("pinned")
+                            .Build());
+  world.AddBudget();
+  world.cluster->SetTemplate(world.fleet.ns, world.fleet.daemon_set, "rev-3");
+  world.Run(absl::Minutes(2));
+  REQUIRE(world.Warnings().size() == 1);
+  REQUIRE(world.Warnings()[0].series);
+  CHECK(world.Warnings()[0].series->count == 2);
+}
+
+TEST_CASE("A hook that fails is one Event on the node, and nobody is asked to wait for it") {
+  World world(GENERATE(false, true), {},
+              [](const CallContext&, const Pod&) -> absl::StatusOr<bool> { return absl::InternalError("boom"); });
+  world.Run(absl::Minutes(4));
+  const std::vector<RecordEventParams> warnings = world.Warnings();
+  REQUIRE(warnings.size() == 1);
+  CHECK(warnings[0].message == "HookFailed: pod filter for team-b/pinned: boom");
+  CHECK_FALSE(warnings[0].series);
+}
+
+TEST_CASE("A patch that the API server refuses is counted, at the pace at which it is tried") {
+  World world(GENERATE(false, true));
+  world.cluster->SetFaultHooks(
+      [](const testing::Call& call) -> std::optional<absl::Status> {
+        if (call.operation != Operation::kPatchNode) return std::nullopt;
+        return absl::PermissionDeniedError("nodes \"node-1\" is forbidden");
+      },
+      nullptr);
+  world.Run(absl::Hours(1));
+  const std::vector<RecordEventParams> warnings = world.Warnings();
+  REQUIRE(warnings.size() == 1);
+  CHECK(warnings[0].message == "Failed to update node state label to drain-required, nodes \"node-1\" is forbidden");
+  REQUIRE(warnings[0].series);
+  // 25, and 12 an hour.
+  CHECK(world.cluster->events().size() <= 37);
+}
+
+TEST_CASE("Events about transitions and about findings are switched each by itself") {
+  struct Row {
+    ExecutorOptions options;
+    bool transitions, findings;
+  };
+  const Row row = GENERATE(values<Row>({{{}, true, true},
+                                        {{.transition_events = false}, false, true},
+                                        {{.finding_events = false}, true, false},
+                                        {{.events = false}, false, false}}));
+  World world(/*with_cache=*/true, row.options);
+  world.AddBudget();
+  world.Run(absl::Minutes(5));
+  int transitions = 0;
+  for (const RecordEventParams& event : world.cluster->events()) transitions += event.type == EventType::kNormal;
+  CHECK((transitions > 0) == row.transitions);
+  CHECK(world.Warnings().size() == (row.findings ? 1 : 0));
+}
+
+}  // namespace
+}  // namespace driverupgrade::tests

@@ -1,0 +1,194 @@
+// Credential plugins: from the kubeconfig to the token.
+#include "kubernetes/exec_plugin.h"
+
+#include <fmt/format.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <filesystem>
+
+#include "absl/time/clock.h"
+#include "driverupgrade/kubernetes/http_transport.h"
+#include "kubernetes/run_program.h"
+#include "kubernetes/token_source.h"
+#include "support/catch.h"
+
+namespace driverupgrade {
+namespace {
+
+constexpr char kV1[] = "client.authentication.k8s.io/v1";
+
+std::string Message(const absl::Status& status) { return std::string(status.message()); }
+
+std::string Credential(const std::string& status) {
+  return fmt::format(R"({{"apiVersion":"{}","kind":"ExecCredential","status":{}}})", kV1, status);
+}
+
+// A plugin that is a shell script.
+ExecPlugin Script(const std::string& script) {
+  return {.api_version = kV1, .command = "/bin/sh", .args = {"-c", script}};
+}
+
+ExecPlugin Printing(const std::string& text) { return Script(fmt::format("cat <<'END'\n{}\nEND", text)); }
+
+std::string KubeConfigWith(const std::string& exec) {
+  return fmt::format(
+      "current-context: c\ncontexts: [{{name: c, context: {{cluster: k, user: u}}}}]\n"
+      "clusters: [{{name: k, cluster: {{server: https://h}}}}]\nusers: [{{name: u, user: {{exec: {}}}}}]\n",
+      exec);
+}
+
+TEST_CASE("A plugin gives a token, and perhaps its time of expiry", "[exec_plugin]") {
+  const absl::StatusOr<ExecCredential> plain = ParseExecCredential(Credential(R"({"token":"t0ken"})"), kV1);
+  REQUIRE(plain.ok());
+  CHECK(plain->token.Reveal() == "t0ken");
+  CHECK(plain->expires == absl::InfiniteFuture());
+  const auto timed =
+      ParseExecCredential(Credential(R"({"token":"t","expirationTimestamp":"2026-01-01T00:00:00Z"})"), kV1);
+  REQUIRE(timed.ok());
+  CHECK(timed->expires == absl::FromUnixSeconds(1767225600));
+}
+
+TEST_CASE("What a plugin prints is refused without repeating it", "[exec_plugin]") {
+  for (const std::string& text :
+       {std::string("t0ken"), std::string(R"({"kind":"t0ken"})"), std::string("[]"), std::string(),
+        std::string(R"({"kind":"ExecCredential","apiVersion":"client.authentication.k8s.io/v1beta1",)"
+                    R"("status":{"token":"t0ken"}})"),
+        Credential(R"({"token":["t0ken"]})"), Credential("{}"), Credential("null"),
+        Credential(R"({"token":"t0ken","expirationTimestamp":"soon t0ken"})"),
+        Credential(R"({"token":"t0ken","clientCertificateData":"x","clientKeyData":"t0ken"})")}) {
+    INFO(text);
+    const absl::Status status = ParseExecCredential(text, kV1).status();
+    CHECK_FALSE(status.ok());
+    CHECK_THAT(Message(status), !Catch::Contains("t0ken"));
+  }
+}
+
+TEST_CASE("A plugin is told what it is for, and has no terminal and no file of ours", "[exec_plugin]") {
+  const absl::StatusOr<std::string> output = RunProgram(
+      {.command = {"/bin/sh", "-c", R"(read line && exit 3; ls /proc/self/fd | tr '\n' ' '; echo "$GREETING")"},
+       .environment = {"GREETING=hello"}});
+  REQUIRE(output.ok());
+  // The fourth is the folder that `ls` itself reads.
+  CHECK(*output == "0 1 2 3 hello\n");
+  ExecPlugin plugin = Script(R"sh(
+      case "$KUBERNETES_EXEC_INFO" in
+      *'"kind":"ExecCredential","spec":{"interactive":false}'*)
+        echo '{"apiVersion":"client.authentication.k8s.io/v1","kind":"ExecCredential","status":{"token":"'$GOOD'"}}'
+      esac)sh");
+  plugin.env = {{"GOOD", "good"}};
+  const absl::StatusOr<ExecCredential> credential = RunExecPlugin(plugin, absl::Seconds(20));
+  REQUIRE(credential.ok());
+  CHECK(credential->token.Reveal() == "good");
+}
+
+TEST_CASE("A plugin that fails is told by its command and nothing that it printed", "[exec_plugin]") {
+  struct Row {
+    ExecPlugin plugin;
+    const char* why;
+  };
+  for (const Row& row : {
+           Row{Script("echo t0ken; echo t0ken >&2; exit 7"), "credential plugin /bin/sh: exit code 7"},
+           Row{Script("kill -9 $$"), "credential plugin /bin/sh: ended by a signal"},
+           Row{{.api_version = kV1, .command = "/no/such/program"},
+               "credential plugin /no/such/program: no such program"},
+           Row{Printing("t0ken"), "credential plugin /bin/sh: what it prints is no ExecCredential"},
+           Row{Script("yes t0ken"), "credential plugin /bin/sh: prints more than 1048576 bytes"},
+       }) {
+    const absl::Status status = RunExecPlugin(row.plugin, absl::Seconds(20)).status();
+    CHECK(absl::IsUnauthenticated(status));
+    CHECK(Message(status) == row.why);
+  }
+}
+
+TEST_CASE("A plugin that does not end is killed, with what it has started", "[exec_plugin]") {
+  for (const char* script : {"sleep 600", "sleep 600 & echo started; exit 0", "exec >&-; sleep 600"}) {
+    INFO(script);
+    const auto begin = std::chrono::steady_clock::now();
+    const absl::Status status = RunExecPlugin(Script(script), absl::Milliseconds(100)).status();
+    CHECK(Message(status) == "credential plugin /bin/sh: still running after 100ms");
+    CHECK(std::chrono::steady_clock::now() - begin < std::chrono::seconds(60));
+  }
+}
+
+TEST_CASE("A token is kept until it expires or is refused", "[exec_plugin]") {
+  std::string folder = (std::filesystem::temp_directory_path() / "driverupgrade-exec-XXXXXX").string();
+  REQUIRE(mkdtemp(folder.data()) != nullptr);
+  // Each run prints another token.
+  const std::string count = fmt::format("{}/count", folder);
+  const auto plugin = [&](const std::string& expires) {
+    return Script(fmt::format(
+        R"(echo x >> {0}; printf '{{"apiVersion":"{1}","kind":"ExecCredential","status":{{"token":"t%s"{2}}}}}' )"
+        R"($(grep -c x {0}))",
+        count, kV1, expires));
+  };
+  using Now = TokenSource::Now;
+  const Now now{std::chrono::hours(1000)};
+  const auto created = [&](const std::string& expires) {
+    return *TokenSource::Create({.server = "https://h", .exec = plugin(expires)}, {}, now);
+  };
+  SECTION("for ever") {
+    const auto tokens = created("");
+    CHECK(tokens->Get(now)->Reveal() == "t1");
+    CHECK(tokens->Get(now + std::chrono::hours(100))->Reveal() == "t1");
+    CHECK(tokens->Renew(Secret("t1"), now));
+    CHECK(tokens->Get(now)->Reveal() == "t2");
+    CHECK_FALSE(tokens->Renew(Secret("t2"), now + std::chrono::milliseconds(500)));
+  }
+  SECTION("for an hour") {
+    const std::string hour = absl::FormatTime(absl::RFC3339_sec, absl::Now() + absl::Hours(1), absl::UTCTimeZone());
+    const auto tokens = created(fmt::format(R"(,"expirationTimestamp":"{}")", hour));
+    CHECK(tokens->Get(now)->Reveal() == "t1");
+    CHECK(tokens->Get(now + std::chrono::minutes(50))->Reveal() == "t1");
+    CHECK(tokens->Get(now + std::chrono::minutes(61))->Reveal() == "t2");
+  }
+  std::filesystem::remove_all(folder);
+}
+
+TEST_CASE("Without any token a failing plugin fails the call", "[exec_plugin]") {
+  const TokenSource::Now now{std::chrono::hours(1000)};
+  const auto tokens = *TokenSource::Create({.server = "https://h", .exec = Script("exit 1")}, {}, now);
+  const absl::Status status = tokens->Get(now).status();
+  CHECK(absl::IsUnauthenticated(status));
+  CHECK(RequestWasNotSent(status));
+}
+
+TEST_CASE("A kubeconfig's plugin is read only where it is allowed", "[exec_plugin]") {
+  const std::string document = KubeConfigWith(
+      "{apiVersion: client.authentication.k8s.io/v1, command: ./bin/login, args: [-a, 'b c'], "
+      "env: [{name: X, value: y}], interactiveMode: Never}");
+  CHECK(absl::IsUnimplemented(KubeConfig::Parse(document, {}).status()));
+  const auto config = KubeConfig::Parse(document, {.base_dir = "/base", .allow_exec = true});
+  REQUIRE(config.ok());
+  CHECK(config->exec ==
+        ExecPlugin{.api_version = kV1, .command = "/base/./bin/login", .args = {"-a", "b c"}, .env = {{"X", "y"}}});
+}
+
+TEST_CASE("A plugin that cannot be run as it wants is refused", "[exec_plugin]") {
+  struct Row {
+    const char* exec;
+    const char* why;
+  };
+  for (const Row& row : {
+           Row{"{command: a}", "apiVersion: must be"},
+           Row{"{apiVersion: client.authentication.k8s.io/v1alpha1, command: a}", "apiVersion: must be"},
+           Row{"{apiVersion: client.authentication.k8s.io/v1}", "command: not set"},
+           Row{"{apiVersion: client.authentication.k8s.io/v1, command: a, args: b}", "args: must be a list"},
+           Row{"{apiVersion: client.authentication.k8s.io/v1, command: a, args: [[b]]}", "args[0]: must be text"},
+           Row{"{apiVersion: client.authentication.k8s.io/v1, command: a, env: [b]}", "env[0]: must be a mapping"},
+           Row{"{apiVersion: client.authentication.k8s.io/v1, command: a, env: [{name: 'b=c'}]}", "env[0].name: not a"},
+           Row{"{apiVersion: client.authentication.k8s.io/v1, command: a, provideClusterInfo: true}",
+               "provideClusterInfo: not supported"},
+           Row{"{apiVersion: client.authentication.k8s.io/v1, command: a, interactiveMode: Always}",
+               "interactiveMode: there is no terminal"},
+           Row{"a", "exec: must be a mapping"},
+       }) {
+    INFO(row.exec);
+    const absl::Status status = KubeConfig::Parse(KubeConfigWith(row.exec), {.allow_exec = true}).status();
+    CHECK_FALSE(status.ok());
+    CHECK_THAT(Message(status), Catch::Contains(row.why));
+  }
+}
+
+}  // namespace
+}  // namespace driverupgrade

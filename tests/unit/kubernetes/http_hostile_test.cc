@@ -1,0 +1,108 @@
+// Servers that break off, talk nonsense, or do not stop talking.
+#include <fmt/format.h>
+
+#include "driverupgrade/kubernetes/http_transport.h"
+#include "loopback_server.h"
+#include "support/catch.h"
+#include "transport_under_test.h"
+
+namespace driverupgrade {
+namespace {
+
+using namespace testing_support;  // NOLINT: the test's own helpers.
+
+constexpr char kChunked[] = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n";
+
+TEST_CASE("A broken or malformed answer is an error, not half an answer", "[http_hostile]") {
+  struct Row {
+    const char *path, *bytes, *message;
+  };
+  constexpr Row kRows[] = {
+      {"/nothing", "", "connection lost before an answer came"},
+      {"/head", "HTTP/1.1 200 OK\r\nContent-Le", "connection lost before an answer came"},
+      {"/body", "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nabc", "connection lost in the middle of the answer"},
+      {"/chunk", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nab",
+       "connection lost in the middle of the answer"},
+      {"/no-last-chunk", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nab\r\n",
+       "connection lost in the middle of the answer"},
+      {"/negative", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n-2\r\nabcdef\r\n0\r\n\r\n", ""},
+      {"/chunk-size", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\nab\r\n", "the answer is not HTTP"},
+      {"/ssh", "SSH-2.0-OpenSSH\r\n\r\n", "the answer is not HTTP"},
+  };
+  LoopbackServer server([&](Connection& connection, const std::string& request) {
+    for (const Row& row : kRows) {
+      if (request.find(fmt::format(" {} ", row.path)) != std::string::npos) connection.Write(row.bytes);
+    }
+    return false;
+  });
+  const auto transport = MakeTransport({.server = server.url()});
+  for (const Row& row : kRows) {
+    INFO(row.path);
+    const absl::StatusOr<HttpResponse> response = transport->Send(Within(absl::Seconds(5)), Get(row.path));
+    REQUIRE_FALSE(response.ok());
+    CHECK(response.status().code() == absl::StatusCode::kUnavailable);
+    CHECK_FALSE(RequestWasNotSent(response.status()));
+    CHECK_THAT(Message(response.status()), Catch::Contains(row.message));
+  }
+}
+
+TEST_CASE("A body over the limit is refused", "[http_hostile]") {
+  LoopbackServer server([](Connection& connection, const std::string& request) {
+    if (request.starts_with("GET /chunked")) {
+      connection.Write(kChunked);
+      for (int i = 0; i < 11; ++i) connection.WriteChunk(std::string(1000, 'x'));
+      return connection.WriteChunk("");
+    }
+    return connection.Answer(200, std::string(request.starts_with("GET /fits") ? 10'000 : 10'001, 'x'));
+  });
+  const auto transport = MakeTransport({.server = server.url()}, {.body_size_max = 10'000});
+  CHECK(transport->Send({}, Get("/fits"))->body.size() == 10'000);
+  for (const char* path : {"/long", "/chunked"}) {
+    const absl::Status status = transport->Send(Within(absl::Seconds(5)), Get(path)).status();
+    CHECK(status.code() == absl::StatusCode::kOutOfRange);
+    CHECK_THAT(Message(status), Catch::EndsWith(": response body longer than 10000 bytes"));
+  }
+  CHECK(transport->Send({}, Get("/fits")).ok());
+}
+
+TEST_CASE("Headers over the limit are refused", "[http_hostile]") {
+  LoopbackServer server([](Connection& connection, const std::string& request) {
+    std::string headers = fmt::format("X-A: {}\r\n", std::string(900, 'a'));
+    if (request.starts_with("GET /many")) {
+      for (int i = 0; i < 40; ++i) headers += fmt::format("X-{}: abcdefghij\r\n", i);
+    }
+    if (request.starts_with("GET /long")) headers = fmt::format("X-A: {}\r\n", std::string(300'000, 'a'));
+    return connection.Answer(200, "{}", headers);
+  });
+  const auto transport = MakeTransport({.server = server.url()}, {.header_size_max = 1000});
+  CHECK(transport->Send({}, Get("/fits")).ok());
+  for (const char* path : {"/many", "/long"}) {
+    Lines sink;
+    for (const absl::Status& status : {transport->Send(Within(absl::Seconds(5)), Get(path)).status(),
+                                       transport->Stream(Within(absl::Seconds(5)), Get(path), sink).status()}) {
+      CHECK(status.code() == absl::StatusCode::kOutOfRange);
+      CHECK_THAT(Message(status), Catch::EndsWith(": headers longer than 1000 bytes"));
+    }
+    CHECK(sink.statuses.empty());
+  }
+  CHECK(transport->Send({}, Get("/fits")).ok());
+}
+
+TEST_CASE("A server that never begins to talk has got no request", "[http_hostile]") {
+  LoopbackServer mute([](Connection& connection, const std::string&) {
+    connection.WaitForClose();
+    return false;
+  });
+  const auto transport =
+      MakeTransport({.server = fmt::format("https://127.0.0.1:{}", mute.port()), .insecure_skip_tls_verify = true});
+  Lines sink;
+  for (const absl::Status& status : {transport->Send(Within(absl::Milliseconds(100)), Get("/")).status(),
+                                     transport->Stream(Within(absl::Milliseconds(100)), Get("/"), sink).status()}) {
+    CHECK(status.code() == absl::StatusCode::kDeadlineExceeded);
+    CHECK(RequestWasNotSent(status) == kBackend.knows_what_was_sent);
+  }
+  CHECK(mute.requests().empty());
+}
+
+}  // namespace
+}  // namespace driverupgrade

@@ -1,4 +1,4 @@
-// The DaemonSet controller with strategy OnDelete.
+// The DaemonSet controller; what it does by itself with strategy RollingUpdate is in fake_cluster_rolling_update.cc.
 
 #include <fmt/format.h>
 
@@ -98,6 +98,8 @@ void Model::ObserveTemplate(DaemonSetRecord& record) {
                  .labels = std::move(labels),
                  .data = DataOf(record, spec.hash)});
   }
+  record.rolling = !spec.on_delete;
+  QueueRoll(record);
   if (record.daemon_set.observed_generation == record.daemon_set.generation) return;
   DaemonSet observed = record.daemon_set;
   observed.observed_generation = observed.generation;

@@ -2,7 +2,7 @@
 // the cluster itself is queued; RunNextEffect carries out the earliest.
 //
 // One class in several files, by who acts: fake_cluster_store.cc (what etcd and garbage collection do),
-// fake_cluster_eviction.cc (API server, disruption controller), fake_cluster_daemon_sets.cc,
+// fake_cluster_eviction.cc (API server, disruption controller), fake_cluster_daemon_sets.cc, fake_cluster_rolling_update.cc,
 // fake_cluster_workloads.cc (ReplicaSets, StatefulSets, scheduler), fake_cluster_kubelet.cc,
 // fake_cluster_maintenance.cc (NodeMaintenances, the maintenance operator), fake_cluster_leases.cc (Leases,
 // ConfigMaps).
@@ -51,6 +51,9 @@ struct DaemonSetRecord {
   std::vector<CrashRule> crash_rules = {};
   /// Pod templates by hash, as JSON, where they were given.
   std::map<std::string, std::string> templates = {};
+  /// RollingUpdate: there may be pods of an earlier template, and whether the controller will look at them.
+  bool rolling = false;
+  bool roll_queued = false;
 };
 
 struct WorkloadRecord {
@@ -100,6 +103,7 @@ enum class EffectKind : std::uint8_t {
   kSchedule,
   kCollectPods,
   kSyncDaemonSet,
+  kRollDaemonSet,
   kObserveTemplate,
   kSyncWorkload,
   kStepMaintenance,
@@ -236,6 +240,8 @@ class Model {
   DaemonSetRecord* DaemonSetOf(const Pod& pod);
   void CreateDaemonSetPod(Actor actor, const DaemonSetRecord& record, const std::string& node_name, bool started);
   void SyncDaemonSet(const Effect& effect);
+  void QueueRoll(DaemonSetRecord& record);
+  void RollDaemonSet(const Effect& effect);
   void ObserveTemplate(DaemonSetRecord& record);
 
   // ReplicaSets, StatefulSets, scheduler.

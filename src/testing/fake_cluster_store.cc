@@ -47,6 +47,7 @@ void Model::RunNextEffect() {
     case EffectKind::kSchedule: Schedule(); return;
     case EffectKind::kCollectPods: CollectPods(effect.node_name); return;
     case EffectKind::kSyncDaemonSet: SyncDaemonSet(effect); return;
+    case EffectKind::kRollDaemonSet: RollDaemonSet(effect); return;
     case EffectKind::kObserveTemplate:
       if (auto found = daemon_sets_.find(effect.key);
           found != daemon_sets_.end() && found->second.daemon_set.uid == effect.uid) {
@@ -134,7 +135,8 @@ void Model::OnNodeChanged(const Node* before, const Node* after) {
       (before == nullptr || !CanTakePods(*before) || before->labels != after->labels)) {
     QueueSchedule();
   }
-  for (const auto& [key, record] : daemon_sets_) {
+  for (auto& [key, record] : daemon_sets_) {
+    QueueRoll(record);
     const StringMap& wanted = record.spec.node_selector;
     const bool did_match = before != nullptr && HasLabels(before->labels, wanted);
     const bool does_match = after != nullptr && HasLabels(after->labels, wanted);
@@ -230,6 +232,7 @@ void Model::OnPodChanged(const Pod* before, const Pod* after) {
     Queue(options_.controller_delay, {.kind = EffectKind::kSyncWorkload, .uid = owner->uid});
   }
   auto daemon_set = daemon_set_by_uid_.find(owner->uid);
+  if (daemon_set != daemon_set_by_uid_.end()) QueueRoll(daemon_sets_.at(daemon_set->second));
   if (daemon_set != daemon_set_by_uid_.end() && (after == nullptr || IsFinished(*after))) {
     Queue(options_.controller_delay, {.kind = EffectKind::kSyncDaemonSet,
                                       .key = daemon_set->second,

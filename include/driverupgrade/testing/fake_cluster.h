@@ -19,8 +19,8 @@
 ///   event to the next.
 /// - A model and no recorder: assert on nodes() and pods(), not on calls. The journal is for output.
 /// - Not modelled: adoption of orphans, taints and tolerations, percentages in budgets, history limits of
-///   revisions, duplicates of DaemonSet pods being removed, RollingUpdate (only reported), pods evicted from
-///   lost nodes. Of the maintenance operator: its webhook, its garbage collector, maxUnavailable, its ranking
+///   revisions, duplicates of DaemonSet pods being removed, other limits of RollingUpdate than maxUnavailable 1
+///   and maxSurge 0, pods evicted from lost nodes. Of the maintenance operator: its webhook, its garbage collector, maxUnavailable, its ranking
 ///   of requests (the oldest comes first), OpenShift, and that the real one, when it writes an object, leaves
 ///   out zeros and falses, for which the server fills in its defaults.
 /// - Thread-safe. The facade's calls take no virtual time. Watches block their threads until there is more to see,

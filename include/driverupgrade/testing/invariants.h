@@ -49,6 +49,11 @@ struct InvariantOptions {
   std::function<bool(const Pod&)> uses_driver = nullptr;
   /// As in StateMachineOptions.
   std::optional<PodRef> own_pod = std::nullopt;
+  /// In requestor mode: RequestorOptions::id.
+  std::string requestor_id = {};
+  /// Whether a driver pod needs no more than a restart for a revision, as SnapshotOptions::restart_only has it; null: what
+  /// the node says is believed.
+  std::function<bool(const Pod&, const std::string& wanted_revision)> restart_only = nullptr;
   /// Whether I1 is claimed: with a ledger, or for one leader that does not crash and whose lists are consistent.
   bool check_budget = true;
   /// Whether the time between two requests for one pod is looked at (I13): not where clocks jump.
@@ -78,6 +83,8 @@ struct Writer {
   /// The same of pods: of a node, and of the whole cluster.
   std::map<std::string, std::int64_t> pods_read = {};
   std::int64_t pods_followed = 0;
+  /// And of NodeMaintenances.
+  std::int64_t maintenances_read = 0;
   /// What arrives now was sent long ago.
   bool late = false;
 };
@@ -138,6 +145,15 @@ class InvariantChecker::GuardedCluster final : public ForwardingFacade {
   absl::StatusOr<std::vector<Pod>> ListPods(const CallContext& context, const ListPodsParams& params) override;
   absl::Status WatchNodes(const CallContext& context, const WatchParams& params, WatchSink<Node>& sink) override;
   absl::Status WatchPods(const CallContext& context, const WatchParams& params, WatchSink<Pod>& sink) override;
+  absl::StatusOr<std::vector<NodeMaintenance>> ListNodeMaintenances(const CallContext& context,
+                                                                    const ListNodeMaintenancesParams& params) override;
+  absl::Status WatchNodeMaintenances(const CallContext& context, const WatchParams& params,
+                                     WatchSink<NodeMaintenance>& sink) override;
+  absl::StatusOr<NodeMaintenance> CreateNodeMaintenance(const CallContext& context,
+                                                        const CreateNodeMaintenanceParams& params) override;
+  absl::StatusOr<NodeMaintenance> PatchNodeMaintenance(const CallContext& context,
+                                                       const PatchNodeMaintenanceParams& params) override;
+  absl::Status DeleteNodeMaintenance(const CallContext& context, const DeleteNodeMaintenanceParams& params) override;
   absl::StatusOr<Node> PatchNode(const CallContext& context, const PatchNodeParams& params) override;
   absl::StatusOr<EvictionAnswer> EvictPod(const CallContext& context, const EvictPodParams& params) override;
   absl::Status DeletePod(const CallContext& context, const DeletePodParams& params) override;

@@ -34,7 +34,7 @@
 
 namespace driverupgrade::inline v1::testing {
 
-/// What may go wrong: fault-F1 to fault-F27 of docs/reliability.md.
+/// What may go wrong: fault-F1 to fault-F28 of docs/reliability.md.
 enum class Fault : std::uint8_t {
   kConflict,         ///< F1: 409.
   kThrottled,        ///< F2: 429, with and without Retry-After.
@@ -63,8 +63,9 @@ enum class Fault : std::uint8_t {
   kGarbage,          ///< F25: values that are no values, and large objects.
   kOutage,           ///< F26: the API is down for long.
   kBytes,            ///< F27: answers that are cut, or are no JSON, or JSON of something else; with `wire` only.
+  kMaintenance,      ///< F28: NodeMaintenances that go or go back, and an operator that is slow or away.
 };
-inline constexpr int kFaultCount = 27;
+inline constexpr int kFaultCount = 28;
 std::string_view ToString(Fault fault);
 
 struct SimulationOptions {
@@ -83,6 +84,11 @@ struct SimulationOptions {
   /// So many seeds in a hundred go through bytes, by what this makes; null: none.
   WireFactory wire = nullptr;
   int wire_percent = 10;
+  /// So many use requestor mode, and so many a predicate by which some revisions need no more than a restart.
+  int requestor_percent = 12;
+  int restart_only_percent = 15;
+  /// In so many the driver's DaemonSet is not OnDelete.
+  int rolling_percent = 6;
   /// Plants a defect, to see whether it is found: one of MutantNames, from 1 on; 0: none.
   int mutant = 0;
 };

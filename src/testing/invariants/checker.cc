@@ -30,9 +30,7 @@ class NotingSink final : public WatchSink<T> {
   bool OnDelete(T object, std::string_view version) override {
     return Note(version, next_.OnDelete(std::move(object), version));
   }
-  bool OnBookmark(std::string_view version) override {
-    return Note(version, next_.OnBookmark(version));
-  }
+  bool OnBookmark(std::string_view version) override { return Note(version, next_.OnBookmark(version)); }
 
  private:
   // What the reader did not want any more, he does not know.
@@ -177,6 +175,45 @@ absl::Status InvariantChecker::GuardedCluster::WatchPods(const CallContext& cont
   if (!params.label_selector.empty()) return ForwardingFacade::WatchPods(context, params, sink);
   NotingSink<Pod> noting(sink, writer_.pods_followed);
   return ForwardingFacade::WatchPods(context, params, noting);
+}
+
+absl::StatusOr<std::vector<NodeMaintenance>> InvariantChecker::GuardedCluster::ListNodeMaintenances(
+    const CallContext& context, const ListNodeMaintenancesParams& params) {
+  auto objects = ForwardingFacade::ListNodeMaintenances(context, params);
+  if (objects.ok()) writer_.maintenances_read = std::max(writer_.maintenances_read, checker_.cluster->revision());
+  return objects;
+}
+
+absl::Status InvariantChecker::GuardedCluster::WatchNodeMaintenances(const CallContext& context,
+                                                                     const WatchParams& params,
+                                                                     WatchSink<NodeMaintenance>& sink) {
+  NotingSink<NodeMaintenance> noting(sink, writer_.maintenances_read);
+  return ForwardingFacade::WatchNodeMaintenances(context, params, noting);
+}
+
+absl::StatusOr<NodeMaintenance> InvariantChecker::GuardedCluster::CreateNodeMaintenance(
+    const CallContext& context, const CreateNodeMaintenanceParams& params) {
+  return Write([&] {
+    checker_.CheckMaintenance(params.object.name, "none yet");
+    return ForwardingFacade::CreateNodeMaintenance(context, params);
+  });
+}
+
+absl::StatusOr<NodeMaintenance> InvariantChecker::GuardedCluster::PatchNodeMaintenance(
+    const CallContext& context, const PatchNodeMaintenanceParams& params) {
+  return Write([&] {
+    checker_.CheckMaintenance(params.name, params.uid);
+    checker_.CheckVersion("node maintenance", params.name, params.resource_version);
+    return ForwardingFacade::PatchNodeMaintenance(context, params);
+  });
+}
+
+absl::Status InvariantChecker::GuardedCluster::DeleteNodeMaintenance(const CallContext& context,
+                                                                     const DeleteNodeMaintenanceParams& params) {
+  return Write([&] {
+    checker_.CheckMaintenance(params.name, params.uid);
+    return ForwardingFacade::DeleteNodeMaintenance(context, params);
+  });
 }
 
 absl::StatusOr<Node> InvariantChecker::GuardedCluster::PatchNode(const CallContext& context,

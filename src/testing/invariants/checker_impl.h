@@ -30,6 +30,7 @@ class InvariantChecker::Impl {
   void CheckPatch(const PatchNodeParams& params);
   void CheckEviction(const EvictPodParams& params);
   void CheckDeletion(const DeletePodParams& params);
+  void CheckMaintenance(const std::string& name, const std::string& uid);
   void CheckVersion(const char* kind, const std::string& name, const std::string& resource_version);
 
   void NoteSent(const Writer& sender, const PatchNodeParams& params);
@@ -60,6 +61,10 @@ class InvariantChecker::Impl {
 
   void OnNode(const Change& change);
   void OnPod(const Change& change);
+  // Requestor mode: maintenances.cc.
+  void OnMaintenance(const Change& change);
+  void JudgeMaintenance(const Node& before, const Node& after, internal::NodeTruth& truth);
+  bool Claims(const NodeMaintenance& object) const;
   void NoteCordon(const Node* before, const Node& after, internal::Maker maker, internal::NodeTruth& truth);
   void NoteShares(const Node& after, internal::Maker maker, std::int64_t revision, absl::Time time,
                   internal::NodeTruth& truth);
@@ -94,6 +99,14 @@ class InvariantChecker::Impl {
     std::shared_ptr<const UpgradePolicy> policy = {};
   };
   std::map<std::pair<std::string, std::string>, Attempt> attempts_;
+  // NodeMaintenances that we claim, by node and then by UID.
+  struct Claim {
+    std::string name = {};
+    std::int64_t since = 0;
+    bool ready = false;
+    bool released = false;
+  };
+  std::map<std::string, std::map<std::string, Claim>> claims_;
   // When the writer last asked for the pod, by its name and the pod's UID.
   std::map<std::pair<std::string, std::string>, absl::Time> asked_;
 };

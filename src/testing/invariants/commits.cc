@@ -26,6 +26,7 @@ void InvariantChecker::Impl::OnChange(const Change& change) {
   const bool had = violation.has_value();
   if (change.node.before != nullptr || change.node.after != nullptr) OnNode(change);
   if (change.pod.before != nullptr || change.pod.after != nullptr) OnPod(change);
+  OnMaintenance(change);
   if (violation && !had) {
     violation->time = change.time;
     violation->revision = change.revision;
@@ -53,7 +54,10 @@ void InvariantChecker::Impl::OnNode(const Change& change) {
     return;
   }
   const bool by_engine = change.actor == Actor::kClient;
-  const Maker maker = by_engine ? Maker::kEngine : rival_acts ? Maker::kRival : Maker::kAdministrator;
+  const Maker maker = by_engine                         ? Maker::kEngine
+                      : change.actor == Actor::kCluster ? Maker::kOperator
+                      : rival_acts                      ? Maker::kRival
+                                                        : Maker::kAdministrator;
   NodeTruth& truth = nodes[after->name];
   nodes_max_ = std::max(nodes_max_, nodes.size());
   if (truth.uid != after->uid) {
@@ -85,7 +89,9 @@ void InvariantChecker::Impl::NoteCordon(const Node* before, const Node& after, M
   if (!before->unschedulable && after.unschedulable) {
     truth.cordon = maker;
     // Somebody who cordons a node that still says that we did leaves no trace.
-    const bool claimed = internal::IsMarked(after, keys) || internal::IsBusy(StateOf(*before, keys));
+    // The maintenance operator does on a node in progress, and that is no secret.
+    const bool claimed =
+        internal::IsMarked(after, keys) || (maker != Maker::kOperator && internal::IsBusy(StateOf(*before, keys)));
     if (maker != Maker::kEngine && claimed) truth.uncertain = true;
   } else if (before->unschedulable && !after.unschedulable) {
     truth.cordon = Maker::kNobody;
@@ -136,6 +142,7 @@ void InvariantChecker::Impl::Judge(const Node& before, const Node& after, NodeTr
   JudgePath(before, after);
   if (!internal::IsBusy(StateOf(before, keys)) && internal::IsBusy(StateOf(after, keys))) JudgeStart(before, after);
   if (StateOf(before, keys) != StateOf(after, keys)) JudgeEnd(before, after, truth);
+  JudgeMaintenance(before, after, truth);
   const auto began = internal::StageBegan(after, keys);
   if (began && *began + kTimerSkewMax < truth.created) {
     Fail("I10", fmt::format("node {}: a timer that is older than the node is on it", after.name));
@@ -188,7 +195,8 @@ void InvariantChecker::Impl::JudgeBudget(const Node& before, const Node& after) 
     const bool repeated = attempt != attempts_.end() && attempt->second.resource_version == before.resource_version;
     if (repeated && *attempt->second.policy != its_policy) return;  // it was admitted under an earlier policy
   }
-  if (StateOf(after, keys) == UpgradeState::kNodeMaintenanceRequired) return;  // the maintenance operator has its own
+  // The maintenance operator has its own. Where its object is ready already the node goes on in the same write.
+  if (after.annotations.contains(options.identity.RequestorModeAnnotation())) return;
   if (its_policy.max_parallel && !internal::HoldsSlot(before, keys, its_policy) &&
       internal::HoldsSlot(after, keys, its_policy)) {
     const int slots = SlotsKnown(its_policy, before);
@@ -243,6 +251,8 @@ void InvariantChecker::Impl::JudgeCordon(const Node& before, const Node& after, 
     Fail("I3", fmt::format("node {}: the cordon that was lifted was an administrator's", after.name));
   } else if (truth.cordon == Maker::kRival) {
     Fail("I3", fmt::format("node {}: the cordon that was lifted was another driver's", after.name));
+  } else if (truth.cordon == Maker::kOperator) {
+    Fail("I3", fmt::format("node {}: the cordon that was lifted was the maintenance operator's", after.name));
   }
 }
 

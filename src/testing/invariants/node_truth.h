@@ -48,7 +48,8 @@ std::string ForeignChange(const Node& before, const Node& after, const Keys& key
 // When the stage that the annotation tells of began.
 std::optional<absl::Time> StageBegan(const Node& node, const Keys& keys);
 
-enum class Maker : std::uint8_t { kNobody, kEngine, kAdministrator, kRival };
+// kOperator: the maintenance operator, in requestor mode.
+enum class Maker : std::uint8_t { kNobody, kEngine, kAdministrator, kRival, kOperator };
 
 struct NodeTruth {
   std::string uid = {};
@@ -69,6 +70,8 @@ struct NodeTruth {
   // When the last upgrade of it began.
   bool busy = false;
   absl::Time busy_since = absl::UnixEpoch();
+  // A NodeMaintenance that we claim has been ready since the node last left node-maintenance-required.
+  bool evacuated = false;
   // Patches and deletions since the upgrade began.
   int writes = 0;
 };

@@ -158,7 +158,11 @@ void InvariantChecker::Impl::CheckRestart(const Pod& driver_pod) {
   if (!options.check_evacuation) return;
   const UpgradePolicy& its_policy = PolicyOf(writer);
   const std::optional<Node> node = cluster->node(driver_pod.node_name);
-  if (!node || node->annotations.contains(keys.restart_only)) return;
+  if (!node) return;
+  const auto only = node->annotations.find(keys.restart_only);
+  if (only != node->annotations.end() && (!options.restart_only || options.restart_only(driver_pod, only->second))) {
+    return;
+  }
   const std::vector<Pod> pods = cluster->pods_on(driver_pod.node_name);
   for (const Pod* pod : Protected(pods, its_policy)) {
     if (IsDriverPod(*pod) || !IsKnown(*pod) || IsLost(*pod, node->ready, cluster->Now())) continue;

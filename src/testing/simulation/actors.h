@@ -46,6 +46,9 @@ std::unique_ptr<Actor> MakeTemplates(World& world);
 // F23: another driver's operator, as the Go library makes one: two writes a step, and no marks on the cordon.
 std::unique_ptr<Actor> MakeRival(World& world);
 
+// F28: the maintenance operator, another requestor, and people who meddle with NodeMaintenances.
+std::unique_ptr<Actor> MakeMaintenances(World& world);
+
 }  // namespace driverupgrade::inline v1::testing::internal
 
 #endif  // DRIVERUPGRADE_SRC_TESTING_SIMULATION_ACTORS_H_

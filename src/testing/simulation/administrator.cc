@@ -24,7 +24,7 @@ class Administrator final : public Actor {
       world_.cluster->EditNode(node.name, [&](Node& edited) {
         edited.labels.erase(world_.identity.SkipUpgradeLabel());
         auto state = edited.labels.find(world_.identity.StateLabel());
-        if (state != edited.labels.end() && !IsOrdinary(state->second)) {
+        if (state != edited.labels.end() && !IsOrdinary(state->second, world_.setup.requestor)) {
           edited.labels.erase(state);
           state = edited.labels.end();
         }
@@ -40,9 +40,9 @@ class Administrator final : public Actor {
 
  private:
   // A state that the engine leaves by itself.
-  static bool IsOrdinary(const std::string& value) {
+  static bool IsOrdinary(const std::string& value, bool requestor) {
     const auto state = ParseUpgradeState(value);
-    return state && *state != UpgradeState::kNodeMaintenanceRequired &&
+    return state && (requestor || *state != UpgradeState::kNodeMaintenanceRequired) &&
            *state != UpgradeState::kPostMaintenanceRequired;
   }
 

@@ -36,7 +36,15 @@ CallKind KindOf(Operation operation) {
 }
 
 bool IsUpgradeWrite(Operation operation) {
-  return operation == Operation::kPatchNode || operation == Operation::kEvictPod || operation == Operation::kDeletePod;
+  switch (operation) {
+    case Operation::kPatchNode:
+    case Operation::kEvictPod:
+    case Operation::kDeletePod:
+    case Operation::kCreateNodeMaintenance:
+    case Operation::kPatchNodeMaintenance:
+    case Operation::kDeleteNodeMaintenance: return true;
+    default: return false;
+  }
 }
 
 template <class T>
@@ -323,6 +331,41 @@ absl::Status FaultyCluster::WatchControllerRevisions(const CallContext& context,
                                    [&](const CallContext& at, WatchSink<ControllerRevision>& to) {
                                      return next_->WatchControllerRevisions(at, params, to);
                                    });
+}
+
+absl::Status FaultyCluster::WatchNodeMaintenances(const CallContext& context, const WatchParams& params,
+                                                  WatchSink<NodeMaintenance>& sink) {
+  return Watch<NodeMaintenance>(Operation::kWatchNodeMaintenances, context, params, sink,
+                                [&](const CallContext& at, WatchSink<NodeMaintenance>& to) {
+                                  return next_->WatchNodeMaintenances(at, params, to);
+                                });
+}
+
+absl::StatusOr<std::vector<NodeMaintenance>> FaultyCluster::ListNodeMaintenances(
+    const CallContext& context, const ListNodeMaintenancesParams& params) {
+  return List<NodeMaintenance>(context, Operation::kListNodeMaintenances,
+                               [&](const CallContext& at) { return next_->ListNodeMaintenances(at, params); });
+}
+
+absl::StatusOr<NodeMaintenance> FaultyCluster::CreateNodeMaintenance(const CallContext& context,
+                                                                     const CreateNodeMaintenanceParams& params) {
+  return Write<absl::StatusOr<NodeMaintenance>>(
+      context, Operation::kCreateNodeMaintenance,
+      [next = next_, params](const CallContext& at) { return next->CreateNodeMaintenance(at, params); });
+}
+
+absl::StatusOr<NodeMaintenance> FaultyCluster::PatchNodeMaintenance(const CallContext& context,
+                                                                    const PatchNodeMaintenanceParams& params) {
+  return Write<absl::StatusOr<NodeMaintenance>>(
+      context, Operation::kPatchNodeMaintenance,
+      [next = next_, params](const CallContext& at) { return next->PatchNodeMaintenance(at, params); });
+}
+
+absl::Status FaultyCluster::DeleteNodeMaintenance(const CallContext& context,
+                                                  const DeleteNodeMaintenanceParams& params) {
+  return Write<absl::Status>(context, Operation::kDeleteNodeMaintenance, [next = next_, params](const CallContext& at) {
+    return next->DeleteNodeMaintenance(at, params);
+  });
 }
 
 absl::StatusOr<Lease> FaultyCluster::GetLease(const CallContext& context, const GetLeaseParams& params) {

@@ -64,6 +64,15 @@ class FaultyCluster final : public ForwardingFacade {
                                WatchSink<DaemonSet>& sink) override;
   absl::Status WatchControllerRevisions(const CallContext& context, const WatchParams& params,
                                         WatchSink<ControllerRevision>& sink) override;
+  absl::StatusOr<std::vector<NodeMaintenance>> ListNodeMaintenances(const CallContext& context,
+                                                                    const ListNodeMaintenancesParams& params) override;
+  absl::Status WatchNodeMaintenances(const CallContext& context, const WatchParams& params,
+                                     WatchSink<NodeMaintenance>& sink) override;
+  absl::StatusOr<NodeMaintenance> CreateNodeMaintenance(const CallContext& context,
+                                                        const CreateNodeMaintenanceParams& params) override;
+  absl::StatusOr<NodeMaintenance> PatchNodeMaintenance(const CallContext& context,
+                                                       const PatchNodeMaintenanceParams& params) override;
+  absl::Status DeleteNodeMaintenance(const CallContext& context, const DeleteNodeMaintenanceParams& params) override;
   absl::StatusOr<Lease> GetLease(const CallContext& context, const GetLeaseParams& params) override;
   absl::StatusOr<ConfigMap> GetConfigMap(const CallContext& context, const GetConfigMapParams& params) override;
   absl::StatusOr<Node> PatchNode(const CallContext& context, const PatchNodeParams& params) override;

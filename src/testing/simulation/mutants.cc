@@ -1,8 +1,9 @@
-#include "driverupgrade/forwarding_facade.h"
 #include "testing/simulation/mutants.h"
 
 #include <algorithm>
 #include <utility>
+
+#include "driverupgrade/forwarding_facade.h"
 
 namespace driverupgrade::inline v1::testing::internal {
 namespace {
@@ -211,8 +212,12 @@ class MutantCluster final : public ForwardingFacade {
   }
   absl::StatusOr<std::vector<DaemonSet>> ListDaemonSets(const CallContext& context,
                                                         const ListDaemonSetsParams& params) override {
-    if (!mutant_.deaf_to_templates) return ForwardingFacade::ListDaemonSets(context, params);
-    return std::vector<DaemonSet>{};
+    if (mutant_.deaf_to_templates) return std::vector<DaemonSet>{};
+    auto daemon_sets = ForwardingFacade::ListDaemonSets(context, params);
+    if (daemon_sets.ok() && mutant_.daemon_set) {
+      std::for_each(daemon_sets->begin(), daemon_sets->end(), mutant_.daemon_set);
+    }
+    return daemon_sets;
   }
   absl::Status WatchNodes(const CallContext& context, const WatchParams& params, WatchSink<Node>& sink) override {
     MutantSink<Node> mutated(
@@ -230,13 +235,31 @@ class MutantCluster final : public ForwardingFacade {
   }
   absl::Status WatchDaemonSets(const CallContext& context, const WatchParams& params,
                                WatchSink<DaemonSet>& sink) override {
-    MutantSink<DaemonSet> mutated(sink, nullptr, mutant_.deaf_to_templates, false);
+    MutantSink<DaemonSet> mutated(sink, mutant_.daemon_set, mutant_.deaf_to_templates, false);
     return ForwardingFacade::WatchDaemonSets(context, params, mutated);
   }
   absl::Status WatchControllerRevisions(const CallContext& context, const WatchParams& params,
                                         WatchSink<ControllerRevision>& sink) override {
     MutantSink<ControllerRevision> mutated(sink, nullptr, mutant_.deaf_to_templates, false);
     return ForwardingFacade::WatchControllerRevisions(context, params, mutated);
+  }
+
+  absl::StatusOr<std::vector<NodeMaintenance>> ListNodeMaintenances(const CallContext& context,
+                                                                    const ListNodeMaintenancesParams& params) override {
+    auto objects = ForwardingFacade::ListNodeMaintenances(context, params);
+    if (objects.ok() && mutant_.maintenance) std::for_each(objects->begin(), objects->end(), mutant_.maintenance);
+    return objects;
+  }
+  absl::Status WatchNodeMaintenances(const CallContext& context, const WatchParams& params,
+                                     WatchSink<NodeMaintenance>& sink) override {
+    MutantSink<NodeMaintenance> mutated(sink, mutant_.maintenance, false, false);
+    return ForwardingFacade::WatchNodeMaintenances(context, params, mutated);
+  }
+  absl::Status DeleteNodeMaintenance(const CallContext& context, const DeleteNodeMaintenanceParams& params) override {
+    if (mutant_.keeps_maintenances) return absl::OkStatus();
+    DeleteNodeMaintenanceParams wrong = params;
+    if (mutant_.deletes_any_maintenance) wrong.uid.clear();
+    return ForwardingFacade::DeleteNodeMaintenance(context, wrong);
   }
 
   absl::StatusOr<Node> PatchNode(const CallContext& context, const PatchNodeParams& params) override {
@@ -283,7 +306,7 @@ class MutantCluster final : public ForwardingFacade {
 const std::vector<Mutant>& Mutants() {
   static const std::vector<Mutant> mutants = [] {
     std::vector<Mutant> all;
-    for (auto& some : {WrongPatches(), WrongPolicies(), WrongReads(), WrongDeeds()}) {
+    for (auto& some : {WrongPatches(), WrongPolicies(), WrongReads(), WrongDeeds(), ModeMutants()}) {
       all.insert(all.end(), some.begin(), some.end());
     }
     return all;

@@ -2,6 +2,7 @@
 #ifndef DRIVERUPGRADE_SRC_TESTING_SIMULATION_MUTANTS_H_
 #define DRIVERUPGRADE_SRC_TESTING_SIMULATION_MUTANTS_H_
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
@@ -14,14 +15,26 @@
 namespace driverupgrade::inline v1::testing::internal {
 
 struct Mutant {
+  // Where it can show: every seed is run so.
+  enum class Mode : std::uint8_t { kAny, kWire, kRequestor, kRestartOnly, kRolling };
   std::string name = {};
+  Mode mode = Mode::kAny;
   // What the engine believes of the policy, of nodes and of a node's pods.
   std::function<void(UpgradePolicy&)> policy = nullptr;
   std::function<void(Node&)> node = nullptr;
   std::function<void(std::vector<Pod>&)> pods = nullptr;
+  std::function<void(DaemonSet&)> daemon_set = nullptr;
+  std::function<void(NodeMaintenance&)> maintenance = nullptr;
   // What becomes of its requests. The cluster is the one that the request goes to.
   std::function<void(ClusterFacade&, PatchNodeParams&)> patch = nullptr;
   std::function<void(PodRef&)> pod_request = nullptr;
+  bool keeps_maintenances = false;
+  bool deletes_any_maintenance = false;
+  // What its comparison of revisions says.
+  bool restarts_only = false;
+  // What becomes of the bytes of requests (target and body), answers and lines.
+  std::function<void(std::string&, std::string&)> change_request = nullptr;
+  std::function<void(std::string&)> change_answer = nullptr;
   bool deletes_for_evictions = false;
   bool evicts_twice = false;
   bool evicts_neighbours = false;
@@ -31,6 +44,8 @@ struct Mutant {
   bool deaf_to_deletions = false;
 };
 
+// Those of one mode.
+std::vector<Mutant> ModeMutants();
 const std::vector<Mutant>& Mutants();
 // nullptr if the options plant none.
 const Mutant* MutantOf(const SimulationOptions& options);

@@ -178,6 +178,8 @@ class Templates final : public Actor {
                                   .labels = {{"app", kDriver}},
                                   .node_selector = {{"zone", "a"}},
                                   .hash = world_.hash,
+                                  .template_json = TemplateOf(world_.setup, world_.hash),
+                                  .on_delete = !world_.setup.rolling,
                                   .started = false});
   }
 
@@ -200,8 +202,7 @@ class Templates final : public Actor {
 
   void Set(std::string hash) {
     world_.trace.Line("templates: {}", hash);
-    world_.hash = std::move(hash);
-    world_.cluster->SetTemplate(kDriverNs, kDriver, world_.hash);
+    world_.SetTemplate(std::move(hash));
   }
 
   bool first_ = true;

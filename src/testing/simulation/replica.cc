@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "driverupgrade/log_sink.h"
+#include "driverupgrade/revision_comparison.h"
 #include "fmt/format.h"
 
 namespace driverupgrade::inline v1::testing::internal {
@@ -97,6 +98,17 @@ EngineOptions Replica::MakeEngineOptions() {
   options.executor.calls_in_flight = 1;
   options.executor.events = world_.setup.events;
   if (world_.setup.validation) options.state_machine.validation_selector = *LabelSelector::Parse("app=validator");
+  if (world_.setup.requestor) {
+    options.state_machine.requestor = RequestorOptions{.id = kRequestor, .ns = kMaintenanceNs};
+  }
+  if (world_.setup.restart_only) {
+    const bool always = mutant_ != nullptr && mutant_->restarts_only;
+    options.snapshot.restart_only = [always](const CallContext&, const Pod&, const ControllerRevision& running,
+                                             const ControllerRevision& wanted) -> absl::StatusOr<bool> {
+      if (always) return true;
+      return SameTemplate(running, wanted);
+    };
+  }
   if (world_.setup.hooks) {
     options.snapshot.uses_driver = [this](const CallContext&, const Pod& pod) -> absl::StatusOr<bool> {
       if (world_.May(Fault::kHooks) && hook_random_.Percent(10)) {
@@ -123,6 +135,10 @@ std::shared_ptr<ClusterFacade> Replica::MakeWire() {
     if (breaks) world_.Fired(Fault::kBytes);
     return breaks;
   };
+  if (mutant_ != nullptr) {
+    seam.change_request = mutant_->change_request;
+    seam.change_answer = mutant_->change_answer;
+  }
   seam.on_trouble = [cluster] { cluster->NoteWatchTrouble(); };
   return world_.options.wire(std::move(seam));
 }
@@ -137,8 +153,9 @@ void Replica::Begin() {
   process_->facade = process_->honest;
   if (mutant_ != nullptr) process_->facade = Mutate(*mutant_, process_->honest);
   if (world_.setup.cache) {
-    process_->cache = *WatchCache::Create(
-        process_->facade, {.drivers = {{.ns = kDriverNs, .driver_labels = world_.driver_labels}}, .clock = clock_});
+    DriverScope scope{.ns = kDriverNs, .driver_labels = world_.driver_labels};
+    if (world_.setup.requestor) scope.maintenance_ns = kMaintenanceNs;
+    process_->cache = *WatchCache::Create(process_->facade, {.drivers = {scope}, .clock = clock_});
     turn_due_ = world_.Now();
   }
   if (world_.setup.election) MakeElection(name);

@@ -4,6 +4,7 @@
 #include <variant>
 
 #include "fmt/format.h"
+#include "testing/simulation/mutants.h"
 
 namespace driverupgrade::inline v1::testing {
 
@@ -36,6 +37,7 @@ std::string_view ToString(Fault fault) {
     case Fault::kGarbage: return "F25 garbage";
     case Fault::kOutage: return "F26 outage";
     case Fault::kBytes: return "F27 bytes";
+    case Fault::kMaintenance: return "F28 maintenance operator";
   }
   return "";
 }
@@ -100,9 +102,17 @@ UpgradePolicy DrawPolicy(Random& random) {
 // From a stream of its own, so that a seed without them is the same as before there were any.
 void DrawModes(std::uint64_t seed, const SimulationOptions& options, Setup& setup) {
   Random random(seed, "modes");
-  setup.wire = random.Percent(options.wire_percent) && options.wire != nullptr;
+  using Mode = Mutant::Mode;
+  const Mutant* const mutant = MutantOf(options);
+  const Mode mode = mutant == nullptr ? Mode::kAny : mutant->mode;
+  setup.wire = random.Percent(mode == Mode::kWire ? 100 : options.wire_percent) && options.wire != nullptr;
   const bool bytes = random.Percent(options.fault_percent);
   setup.faults[static_cast<std::size_t>(Fault::kBytes)] = setup.wire && bytes;
+  setup.requestor = random.Percent(mode == Mode::kRequestor ? 100 : options.requestor_percent);
+  const bool maintenance = random.Percent(2 * options.fault_percent);
+  setup.faults[static_cast<std::size_t>(Fault::kMaintenance)] = setup.requestor && maintenance;
+  setup.restart_only = random.Percent(mode == Mode::kRestartOnly ? 100 : options.restart_only_percent);
+  setup.rolling = random.Percent(mode == Mode::kRolling ? 100 : options.rolling_percent);
 }
 
 Setup DrawSetup(std::uint64_t seed, const SimulationOptions& options) {
@@ -112,7 +122,7 @@ Setup DrawSetup(std::uint64_t seed, const SimulationOptions& options) {
                                    : random.Between(1, std::max(1, options.nodes_max));
   setup.policy = DrawPolicy(random);
   for (bool& on : setup.faults) {
-    if (&on != &setup.faults.back()) on = random.Percent(options.fault_percent);
+    if (&on - setup.faults.data() <= static_cast<int>(Fault::kOutage)) on = random.Percent(options.fault_percent);
   }
   setup.call_faults_per_mille = random.Pick({5, 20, 50, 150});
   setup.replicas = random.Pick({1, 1, 1, 2, 3});
@@ -163,6 +173,9 @@ std::string Setup::Describe() const {
   if (validation) text += " validation";
   if (hooks) text += " hooks";
   if (wire) text += " wire";
+  if (requestor) text += " requestor";
+  if (restart_only) text += " restartOnly";
+  if (rolling) text += " rollingUpdate";
   text += " faults:";
   for (int i = 0; i < kFaultCount; ++i) {
     if (faults[static_cast<std::size_t>(i)]) text += fmt::format(" F{}", i + 1);

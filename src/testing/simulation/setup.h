@@ -28,6 +28,12 @@ struct Setup {
   bool hooks = false;
   // Through bytes.
   bool wire = false;
+  // The maintenance operator evacuates the nodes.
+  bool requestor = false;
+  // Some revisions differ in nothing that needs an evacuation.
+  bool restart_only = false;
+  // The driver's DaemonSet is not OnDelete: Kubernetes restarts the driver, too.
+  bool rolling = false;
   // Every call takes up to that long.
   absl::Duration latency_max = absl::ZeroDuration();
   // Before a cache hears of a change.

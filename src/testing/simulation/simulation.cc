@@ -33,6 +33,7 @@ class Simulation {
     actors_.push_back(MakeNodeLifecycle(world_));
     actors_.push_back(MakePodTroubles(world_));
     actors_.push_back(MakeRival(world_));
+    if (world_.setup.requestor) actors_.push_back(MakeMaintenances(world_));
     for (int i = 0; i < world_.setup.replicas; ++i) replicas_.push_back(std::make_unique<Replica>(world_, late_, i));
   }
 
@@ -147,8 +148,7 @@ class Simulation {
     // The administrator comes after those whose doings he tidies up.
     for (auto actor = actors_.rbegin(); actor != actors_.rend(); ++actor) (*actor)->Mend();
     world_.SetPolicy(CalmPolicy(world_));
-    world_.hash = "rev-final";
-    world_.cluster->SetTemplate(kDriverNs, kDriver, world_.hash);
+    world_.SetTemplate("rev-final");
     for (const auto& replica : replicas_) replica->Wake();
     const absl::Time limit = world_.Now() + TimeToConverge(world_);
     while (!world_.Broken() && !WhatIsNotDone(world_).empty()) {
@@ -197,6 +197,12 @@ class Simulation {
     }
   }
 
+  static bool Reports(const UpgradeEngine& engine, FindingCode code) {
+    const Plan plan = engine.Everything();
+    return std::any_of(plan.findings.begin(), plan.findings.end(),
+                       [&](const Finding& finding) { return finding.code == code; });
+  }
+
   // L6: what a replica that leads reports is what is.
   std::string WrongTotals() const {
     int nodes = 0;
@@ -204,6 +210,9 @@ class Simulation {
     for (const auto& replica : replicas_) {
       if (replica->controller() == nullptr) continue;
       const ControllerStatus status = replica->controller()->status();
+      if (status.leading && world_.setup.rolling && !Reports(*replica->engine(), FindingCode::kUpdateStrategy)) {
+        return "nobody says that Kubernetes restarts the driver by itself";
+      }
       if (!status.leading || (status.totals.done == nodes && status.totals.in_progress == 0)) continue;
       return fmt::format("{} of {} nodes are reported done, {} in progress, though all are done", status.totals.done,
                          nodes, status.totals.in_progress);

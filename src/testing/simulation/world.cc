@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/strings/numbers.h"
 #include "driverupgrade/testing/builders.h"
 #include "fmt/format.h"
 
@@ -25,6 +26,8 @@ void AddPods(World& world, Random& random) {
                         .labels = {{"app", kDriver}},
                         .node_selector = {{"zone", "a"}},
                         .hash = world.hash,
+                        .template_json = TemplateOf(world.setup, world.hash),
+                        .on_delete = !world.setup.rolling,
                         .behavior = {.start_delay = absl::Seconds(random.Between(2, 60)),
                                      .stop_delay = absl::Seconds(random.Between(1, 20))}});
   cluster.AddDaemonSet({.ns = "logging", .name = "logging"});
@@ -50,6 +53,19 @@ void AddPods(World& world, Random& random) {
 }
 
 }  // namespace
+
+std::string ImageOf(const std::string& hash) {
+  int number = 0;
+  return absl::SimpleAtoi(hash.substr(hash.find('-') + 1), &number) ? std::to_string(number / 2) : hash;
+}
+
+std::string TemplateOf(const Setup& setup, const std::string& hash) {
+  if (!setup.restart_only) return "";
+  return fmt::format(
+      R"({{"$patch":"replace","metadata":{{"annotations":{{"kubectl.kubernetes.io/restartedAt":"{}"}}}},)"
+      R"("spec":{{"containers":[{{"image":"driver:{}","name":"driver"}}]}}}})",
+      hash, ImageOf(hash));
+}
 
 World::World(std::uint64_t the_seed, const SimulationOptions& the_options)
     : seed(the_seed),
@@ -80,6 +96,10 @@ World::World(std::uint64_t the_seed, const SimulationOptions& the_options)
   if (setup.hooks) {
     checks.uses_driver = [](const Pod& pod) { return pod.labels.contains("uses"); };
   }
+  if (setup.requestor) checks.requestor_id = kRequestor;
+  checks.restart_only = [this](const Pod& pod, const std::string& wanted) {
+    return setup.restart_only && ImageOf(std::string(RevisionHash(pod))) == ImageOf(wanted);
+  };
   checker = std::make_unique<InvariantChecker>(cluster, std::move(checks));
 }
 
@@ -94,6 +114,11 @@ std::string World::AnyNode(Random& random) const {
     if (cluster->node(name)) return name;
   }
   return "";
+}
+
+void World::SetTemplate(std::string new_hash) {
+  hash = std::move(new_hash);
+  cluster->SetTemplate(kDriverNs, kDriver, hash, TemplateOf(setup, hash));
 }
 
 void World::SetPolicy(UpgradePolicy the_policy) {

@@ -22,8 +22,16 @@ inline constexpr char kDriverNs[] = "driver-system";
 inline constexpr char kDriver[] = "driver";
 inline constexpr char kWorkloadNs[] = "team-a";
 inline constexpr char kDoomedNs[] = "doomed";
+inline constexpr char kMaintenanceNs[] = "maintenance";
+inline constexpr char kRequestor[] = "nvidia.gpu-operator";
+inline constexpr char kOtherRequestor[] = "nvidia.network-operator";
 inline constexpr char kOtherDomain[] = "nvidia.com";
 inline constexpr char kOtherDriver[] = "ofed";
+
+// With restartOnly: two revisions of a number share an image, and differ in nothing but when they were asked for.
+std::string ImageOf(const std::string& hash);
+// Empty: what the cluster makes of the hash.
+std::string TemplateOf(const Setup& setup, const std::string& hash);
 
 struct World {
   World(std::uint64_t seed, const SimulationOptions& options);
@@ -32,6 +40,8 @@ struct World {
   std::string AnyNode(Random& random) const;
   std::string NodeName(int number) const;
   void AddNode(const std::string& name);
+  // The DaemonSet of the driver is to have this revision from now on.
+  void SetTemplate(std::string new_hash);
   // The policy from now on, for all replicas.
   void SetPolicy(UpgradePolicy policy);
   // Counts a fault that has happened.

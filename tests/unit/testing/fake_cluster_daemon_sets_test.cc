@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <memory>
 #include <string>
 #include <vector>
@@ -274,6 +275,50 @@ TEST_CASE("a DaemonSet that is not started yet starts its pods, and says Rolling
   CHECK(world.cluster.daemon_set_pods("net", "ofed").front().phase == PodPhase::kPending);
   world.cluster.Advance(absl::Seconds(7));
   CHECK(IsReady(world.cluster.daemon_set_pods("net", "ofed").front()));
+}
+
+TEST_CASE("with RollingUpdate pods are replaced one after the other, and at once where they do not serve") {
+  World world;
+  world.cluster.AddDaemonSet({.ns = "net",
+                              .name = "ofed",
+                              .hash = "aaa",
+                              .on_delete = false,
+                              .behavior = {.start_delay = absl::Seconds(20), .stop_delay = absl::Seconds(5)}});
+  const auto with_hash = [&](const char* hash) {
+    const std::vector<Pod> pods = world.cluster.daemon_set_pods("net", "ofed");
+    return std::count_if(pods.begin(), pods.end(), [&](const Pod& pod) {
+      return RevisionHash(pod) == hash && IsReady(pod) && !pod.deletion_timestamp;
+    });
+  };
+  SECTION("all serve") {
+    REQUIRE(world.cluster.SetTemplate("net", "ofed", "bbb"));
+    for (int replaced = 0; replaced < 3; ++replaced) {
+      world.cluster.Advance(absl::Seconds(1));
+      CHECK(with_hash("aaa") == 2 - replaced);
+      CHECK(with_hash("bbb") == replaced);
+      world.cluster.Advance(absl::Seconds(24));
+    }
+  }
+  SECTION("one does not, and the others wait for its successor") {
+    const std::vector<Pod> pods = world.cluster.daemon_set_pods("net", "ofed");
+    REQUIRE(world.cluster.SetPodReady("net", pods.back().ref.name, false));
+    REQUIRE(world.cluster.SetTemplate("net", "ofed", "bbb"));
+    world.cluster.Advance(absl::Seconds(24));
+    CHECK(with_hash("aaa") == 2);
+    CHECK(with_hash("bbb") == 0);
+    world.cluster.Advance(absl::Seconds(51));
+  }
+  SECTION("a node that is not ready holds it up until it is back") {
+    REQUIRE(world.cluster.SetNodeReady("n1", false));
+    REQUIRE(world.cluster.SetTemplate("net", "ofed", "bbb"));
+    world.cluster.Advance(absl::Minutes(5));
+    CHECK(with_hash("bbb") == 0);
+    REQUIRE(world.cluster.SetNodeReady("n1", true));
+    world.cluster.Advance(absl::Minutes(2));
+  }
+  CHECK(with_hash("bbb") == 3);
+  world.cluster.Advance(absl::Minutes(10));
+  CHECK(with_hash("bbb") == 3);
 }
 
 }  // namespace

@@ -1,0 +1,74 @@
+// Requestor mode: a node goes on when it is evacuated, and is done when what was asked for is given back (dep-F13).
+#include <algorithm>
+
+#include "fmt/format.h"
+#include "testing/invariants/checker_impl.h"
+
+namespace driverupgrade::inline v1::testing {
+
+using internal::NodeTruth;
+using internal::StateOf;
+
+namespace {
+
+bool IsReadyMaintenance(const NodeMaintenance& object) {
+  return std::any_of(object.conditions.begin(), object.conditions.end(), [](const Condition& condition) {
+    return condition.type == "Ready" && condition.reason == "Ready";
+  });
+}
+
+}  // namespace
+
+bool InvariantChecker::Impl::Claims(const NodeMaintenance& object) const {
+  const std::string& id = options.requestor_id;
+  const auto& others = object.additional_requestors;
+  return !id.empty() && (object.requestor_id == id || std::find(others.begin(), others.end(), id) != others.end());
+}
+
+void InvariantChecker::Impl::OnMaintenance(const Change& change) {
+  const NodeMaintenance* before = change.node_maintenance.before;
+  const NodeMaintenance* after = change.node_maintenance.after;
+  if (before == nullptr && after == nullptr) return;
+  const NodeMaintenance& object = after != nullptr ? *after : *before;
+  auto& claims = claims_[object.node_name];
+  if (after == nullptr || !Claims(*after)) {
+    claims.erase(object.uid);
+  } else {
+    Claim& claim = claims.try_emplace(object.uid, Claim{.name = object.name, .since = change.revision}).first->second;
+    claim.released = object.deletion_timestamp.has_value();
+    claim.ready = !claim.released && IsReadyMaintenance(object);
+    if (const auto node = nodes.find(object.node_name); claim.ready && node != nodes.end()) {
+      node->second.evacuated = true;
+    }
+  }
+  if (claims.empty()) claims_.erase(object.node_name);
+}
+
+// T35 and T50, by what the writer may know: claims that came after he read are none to him.
+void InvariantChecker::Impl::JudgeMaintenance(const Node& before, const Node& after, NodeTruth& truth) {
+  const auto from = StateOf(before, keys);
+  const auto to = StateOf(after, keys);
+  if (from == to) return;
+  const auto found = claims_.find(after.name);
+  if (to == UpgradeState::kDone && from && IsInProgress(*from) && found != claims_.end()) {
+    for (const auto& [uid, claim] : found->second) {
+      if (claim.since > (writer == nullptr ? 0 : writer->maintenances_read)) continue;
+      Fail("I3", fmt::format("node {} is done, and NodeMaintenance {} is still there", after.name, claim.name));
+    }
+  }
+  const bool starts = !internal::IsBusy(from) && after.annotations.contains(options.identity.RequestorModeAnnotation());
+  if (from != UpgradeState::kNodeMaintenanceRequired && !starts) return;
+  if (to == UpgradeState::kPodRestartRequired && !truth.evacuated) {
+    Fail("I2", fmt::format("node {} went on before the maintenance operator was ready", after.name));
+  }
+  if (to == UpgradeState::kNodeMaintenanceRequired) return;
+  truth.evacuated = found != claims_.end() && std::any_of(found->second.begin(), found->second.end(),
+                                                          [](const auto& claim) { return claim.second.ready; });
+}
+
+void InvariantChecker::Impl::CheckMaintenance(const std::string& name, const std::string& uid) {
+  if (uid.empty()) Fail("I5", fmt::format("node maintenance {}: a write without UID", name));
+  JudgePolicy("node maintenance " + name);
+}
+
+}  // namespace driverupgrade::inline v1::testing

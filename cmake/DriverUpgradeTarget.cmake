@@ -20,13 +20,44 @@ function(driverupgrade_add_library name)
   set_property(GLOBAL APPEND PROPERTY DRIVERUPGRADE_COMPONENTS ${name})
 endfunction()
 
-# Warnings and sanitizers, for our own code only: nothing of this reaches a consumer.
+# Stack protection, control flow protection, checked buffer functions; programs at random addresses with nothing left
+# writable that the loader has filled in.
+set(driverupgrade_hardening_options "")
+if(DRIVERUPGRADE_HARDENING)
+  include(CheckCXXCompilerFlag)
+  include(CheckPIESupported)
+  check_pie_supported(LANGUAGES CXX)
+  foreach(flag IN ITEMS -fstack-protector-strong -fstack-clash-protection -fcf-protection)
+    string(MAKE_C_IDENTIFIER "driverupgrade_has${flag}" known)
+    check_cxx_compiler_flag(${flag} ${known})  # not every processor has each of them
+    if(${known})
+      list(APPEND driverupgrade_hardening_options ${flag})
+    endif()
+  endforeach()
+  if(NOT DRIVERUPGRADE_SANITIZE)
+    # It needs optimisation, and sanitizers have checks of their own.
+    foreach(flag IN ITEMS -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2)
+      list(APPEND driverupgrade_hardening_options "$<$<CONFIG:Release,RelWithDebInfo,MinSizeRel>:${flag}>")
+    endforeach()
+  endif()
+endif()
+
+# Warnings, hardening and sanitizers, for our own code only: nothing of this reaches a consumer.
 function(driverupgrade_compile_options target)
+  if(DRIVERUPGRADE_HARDENING)
+    target_compile_options(${target} PRIVATE ${driverupgrade_hardening_options})
+    get_target_property(type ${target} TYPE)
+    if(type STREQUAL "EXECUTABLE" OR type STREQUAL "SHARED_LIBRARY")
+      set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE ON)
+      target_link_options(${target} PRIVATE LINKER:-z,relro LINKER:-z,now)
+    endif()
+  endif()
   target_compile_options(${target} PRIVATE -Wall -Wextra -Wpedantic
     $<$<BOOL:${DRIVERUPGRADE_WARNINGS_AS_ERRORS}>:-Werror>)
   if(DRIVERUPGRADE_SANITIZE)
     # vptr: cpprestsdk is built without RTTI data that this check needs.
-    target_compile_options(${target} PRIVATE -fsanitize=${DRIVERUPGRADE_SANITIZE} -fno-sanitize=vptr
+    # pointer-overflow: RapidJSON's stack.h adds to a null pointer when its stack is empty.
+    target_compile_options(${target} PRIVATE -fsanitize=${DRIVERUPGRADE_SANITIZE} -fno-sanitize=vptr,pointer-overflow
       -fno-sanitize-recover=all -fno-omit-frame-pointer)
     target_link_options(${target} PUBLIC -fsanitize=${DRIVERUPGRADE_SANITIZE})
   endif()

@@ -2,10 +2,16 @@
 # Installs what is needed, builds the library and a real Kubernetes control plane, and runs the end-to-end tests
 # against it. The first run on a machine compiles Kubernetes, which takes several minutes; see
 # tests/controlplane/build.sh.
-#   e2e.sh [cpprest|curl]: with that HTTP library; with gpu_operator's default if none is named.
+#   e2e.sh [--long] [cpprest|curl]: with that HTTP library; with gpu_operator's default if none is named. --long: hostile
+#   networks and outages, too, which take some minutes more.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
+selection=(--label-regex controlplane --label-exclude long)
+if [ "${1:-}" = --long ]; then
+  selection=(--label-regex controlplane)
+  shift
+fi
 case "${1:-}" in
   "" | cpprest | curl) export DRIVERUPGRADE_TRANSPORT="${1:-}" ;;
   *) echo "e2e.sh: unknown transport: $1" >&2; exit 2 ;;
@@ -18,4 +24,4 @@ DRIVERUPGRADE_CONTROLPLANE_BINARY=$(tests/controlplane/build.sh)
 export DRIVERUPGRADE_CONTROLPLANE_BINARY
 
 # Verbose, because the tests print figures.
-ctest --preset release --label-regex controlplane --no-tests=error --output-on-failure --verbose
+ctest --preset release "${selection[@]}" --no-tests=error --output-on-failure --verbose

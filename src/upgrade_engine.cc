@@ -53,7 +53,7 @@ absl::Status CheckOperations(const ClusterFacade& cluster, bool events, bool req
 }
 
 absl::StatusOr<std::size_t> FindScope(const WatchCache& cache, const SnapshotOptions& options) {
-  DriverScope scope{.ns = options.ns, .driver_labels = options.driver_labels};
+  DriverScope scope{.ns = options.ns, .driver_labels = options.driver_labels, .node_selector = options.node_selector};
   if (options.requestor) scope.maintenance_ns = options.requestor->ns;
   const std::optional<std::size_t> driver = cache.Find(scope);
   if (!driver) {

@@ -15,6 +15,7 @@
 namespace {
 
 using driverupgrade::bench::Arena;
+using driverupgrade::bench::FormatTargets;
 using driverupgrade::bench::Limit;
 using driverupgrade::bench::Operator;
 using driverupgrade::bench::Program;

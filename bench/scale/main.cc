@@ -1,4 +1,6 @@
+#include <algorithm>
 #include <cstdio>
+#include <string_view>
 
 #include "CLI/CLI.hpp"
 #include "fmt/format.h"
@@ -40,28 +42,54 @@ void Latency(int nodes, int samples) {
   fmt::print("  median {:.2f} ms, p99 {:.2f} ms, longest {:.2f} ms\n", at(0.5), at(0.99), at(1));
 }
 
+void PrintCost(std::string_view what, const WireCost& cost) {
+  fmt::print("  {:<44} {:7} objects, {:6.2f} s, {:6.2f} s of processor, peak {:6.1f} MiB beyond {:.1f} MiB\n", what,
+             cost.objects, absl::ToDoubleSeconds(cost.wall_time), absl::ToDoubleSeconds(cost.processor_time),
+             Megabytes(cost.peak_bytes - std::min(cost.peak_bytes, cost.before_bytes)), Megabytes(cost.before_bytes));
+}
+
+int Wire(int nodes, int pods_per_node, int readers) {
+  const absl::StatusOr<WireFigures> figures = MeasureWire(nodes, pods_per_node, readers);
+  if (!figures.ok()) {
+    fmt::print(stderr, "{}\n", figures.status().ToString());
+    return 1;
+  }
+  fmt::print("a node is {} bytes of JSON, a pod {}\n", figures->node_bytes, figures->pod_bytes);
+  PrintCost("list nodes, 500 a page", figures->list);
+  PrintCost("a cache begins: nodes and driver pods", figures->sync);
+  PrintCost(fmt::format("the pods of each node, {} lists at a time", readers), figures->read);
+  PrintCost("the watch tells of each pod once", figures->follow);
+  fmt::print("  resident with all of it {:.1f} MiB\n", Megabytes(figures->resident_bytes));
+  return figures->follow.objects == 0 ? 1 : 0;
+}
+
 }  // namespace
 }  // namespace driverupgrade::bench
 
 int main(int argc, char** argv) {
-  CLI::App app("What a big cluster costs the engine, on the fake cluster: figures for people to judge.");
+  CLI::App app("What a big cluster costs, without a control plane: figures for people to judge.");
   app.require_subcommand(1);
   int nodes = 5000;
   int parallel = 100;
   int pods = 30;
   int samples = 1000;
+  int readers = 8;
   CLI::App* rollout = app.add_subcommand("rollout", "a rollout in virtual time");
   CLI::App* memory = app.add_subcommand("memory", "what a cache holds");
   CLI::App* latency = app.add_subcommand("latency", "from a change to the first write");
-  for (CLI::App* command : {rollout, memory, latency}) {
+  CLI::App* wire = app.add_subcommand("wire", "objects of realistic size, from a server on the loopback interface");
+  for (CLI::App* command : {rollout, memory, latency, wire}) {
     command->add_option("--nodes", nodes)->check(CLI::PositiveNumber)->capture_default_str();
   }
   rollout->add_option("--parallel", parallel, "nodes at a time; 0: all at once")->capture_default_str();
-  memory->add_option("--pods", pods, "of each node")->check(CLI::PositiveNumber)->capture_default_str();
+  for (CLI::App* command : {memory, wire}) {
+    command->add_option("--pods", pods, "of each node")->check(CLI::PositiveNumber)->capture_default_str();
+  }
+  wire->add_option("--readers", readers, "lists of pods at a time")->check(CLI::PositiveNumber)->capture_default_str();
   latency->add_option("--samples", samples)->check(CLI::PositiveNumber)->capture_default_str();
   CLI11_PARSE(app, argc, argv);
   if (*rollout) driverupgrade::bench::Rollout(nodes, parallel);
   if (*memory) driverupgrade::bench::Memory(nodes, pods);
   if (*latency) driverupgrade::bench::Latency(nodes, samples);
-  return 0;
+  return *wire ? driverupgrade::bench::Wire(nodes, pods, readers) : 0;
 }

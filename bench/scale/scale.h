@@ -1,4 +1,4 @@
-// What a big cluster costs the engine: figures, in one process and without a control plane.
+// What a big cluster costs: figures, without a control plane.
 #ifndef DRIVERUPGRADE_BENCH_SCALE_SCALE_H_
 #define DRIVERUPGRADE_BENCH_SCALE_SCALE_H_
 
@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/status/statusor.h"
 #include "absl/time/time.h"
 
 namespace driverupgrade::bench {
@@ -43,9 +44,33 @@ struct LatencyFigures {
 };
 LatencyFigures MeasureLatency(int nodes, int samples);
 
+// What it cost to take in objects of realistic size from a server on the loopback interface, which is a process of its
+// own. Its work is in the wall clock, not in the rest.
+struct WireCost {
+  int objects = 0;
+  absl::Duration wall_time = {};
+  absl::Duration processor_time = {};
+  std::size_t before_bytes = 0;  // resident
+  std::size_t peak_bytes = 0;
+};
+struct WireFigures {
+  int nodes = 0;
+  std::size_t node_bytes = 0;  // of one, as JSON
+  std::size_t pod_bytes = 0;
+  WireCost list = {};              // ListNodes, in pages of 500
+  WireCost sync = {};              // a cache begins: nodes and driver pods
+  WireCost read = {};              // the pods of every node, by one list each
+  WireCost follow = {};            // the watch tells of a change of each of them
+  std::size_t resident_bytes = 0;  // with all of it
+};
+// `readers`: lists of pods at a time.
+absl::StatusOr<WireFigures> MeasureWire(int nodes, int pods_per_node, int readers);
+
 // Of this process, from /proc; 0 where there is none.
 std::size_t ResidentBytes();
+// Since the last ResetPeak.
 std::size_t PeakResidentBytes();
+void ResetPeak();
 
 }  // namespace driverupgrade::bench
 

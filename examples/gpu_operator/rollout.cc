@@ -70,6 +70,9 @@ bool IsOver(const Plan& plan) {
          std::all_of(plan.gates.begin(), plan.gates.end(), WaitsForPerson);
 }
 
+constexpr int kLooks = 5;
+constexpr absl::Duration kLookAgain = absl::Seconds(1);
+
 class Program {
  public:
   Program(const Options& options, std::shared_ptr<ClusterFacade> cluster, LogSink log, std::stop_token stop,
@@ -83,16 +86,27 @@ class Program {
         deadline_(clock_->Now() + options.timeout) {}
 
   int Run(const DriverIdentity& identity, EngineOptions engine_options, const UpgradePolicy& policy) {
-    // Whatever is wrong with the address, the credentials or the permissions is best said before anything begins.
-    AttemptLog none;
-    SnapshotBuilder probe(identity, cluster_, engine_options.snapshot);
-    const auto seen = probe.Build({.deadline = deadline_, .stop = stop_}, none);
-    if (!seen.ok()) return Refused(seen.status());
+    const absl::Status seen = Look(identity, engine_options.snapshot);
+    if (!seen.ok()) return Refused(seen);
     return options_.once ? RunOnce(identity, engine_options, policy) : RunForGood(identity, engine_options, policy);
   }
 
  private:
   using Fields = std::vector<std::pair<std::string, std::string>>;
+
+  // Whatever is wrong with the address, the credentials or the permissions is best said before anything begins. What may be
+  // a moment's trouble of the server is tried a few times.
+  absl::Status Look(const DriverIdentity& identity, const driverupgrade::SnapshotOptions& options) {
+    AttemptLog none;
+    SnapshotBuilder probe(identity, cluster_, options);
+    absl::Status seen = absl::OkStatus();
+    for (int i = 0; i < kLooks; ++i) {
+      if (i > 0 && !clock_->SleepFor(kLookAgain, stop_)) break;
+      seen = probe.Build({.deadline = deadline_, .stop = stop_}, none).status();
+      if (!absl::IsUnavailable(seen)) break;
+    }
+    return seen;
+  }
 
   int RunOnce(const DriverIdentity& identity, const EngineOptions& engine_options, const UpgradePolicy& policy) {
     auto engine = UpgradeEngine::Create(identity, cluster_, engine_options);

@@ -79,6 +79,8 @@ struct Pod {
   std::vector<ContainerStatus> container_statuses = {};
   /// Names of the resources in requests and limits of the regular containers; sorted, without duplicates.
   std::vector<std::string> resource_names = {};
+  /// Names of its ResourceClaims, in its namespace, those generated from a template included (status.resourceClaimStatuses).
+  std::vector<std::string> resource_claims = {};
   friend bool operator==(const Pod&, const Pod&) = default;
 };
 

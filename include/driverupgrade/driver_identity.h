@@ -65,7 +65,8 @@ class DriverIdentity {
   std::string FailuresAnnotation() const;
   /// Node annotation: UID of a driver pod to restart although its revision is current (dep-F17).
   std::string RestartPodAnnotation() const;
-  /// Node annotation: the target revision for which the driver pod is restarted without evacuating the node (T8).
+  /// Node annotation `<revision>[,<revision>...]@<target revision>`: driver pods of these revisions are restarted without
+  /// evacuating the node (T8).
   std::string RestartOnlyAnnotation() const;
 
   friend bool operator==(const DriverIdentity&, const DriverIdentity&) = default;

@@ -54,6 +54,9 @@ struct SnapshotOptions {
   RestartOnlyPredicate restart_only = nullptr;
   /// For one call of the above, in real time; then its stop token is triggered and it is no longer waited for.
   absl::Duration hook_timeout = absl::Seconds(10);
+  /// The nodes that this engine upgrades; the default is all. So several engines may share a driver's nodes, each with a
+  /// policy of its own (§1.4). A node that stops matching stands as it is until an engine takes it that it matches.
+  LabelSelector node_selector = {};
   /// Set by UpgradeEngine, from StateMachineOptions.
   std::optional<RequestorOptions> requestor = std::nullopt;
 };

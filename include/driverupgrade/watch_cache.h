@@ -44,6 +44,8 @@ struct DriverScope {
   LabelSelector driver_labels = {};
   /// Namespace of NodeMaintenances, in requestor mode.
   std::optional<std::string> maintenance_ns = std::nullopt;
+  /// Tells engines of one driver from each other; the cache holds all nodes anyway.
+  LabelSelector node_selector = {};
   friend bool operator==(const DriverScope&, const DriverScope&) = default;
 };
 

@@ -28,12 +28,12 @@ auto FieldsOf(Is<ContainerStatus> auto& status) {
   return std::tie(name, ready, restart_count);
 }
 auto FieldsOf(Is<Pod> auto& pod) {
-  auto& [ref, version, node_name, labels, owners, phase, deletion, mirror, empty_dir, init, containers, resources] =
-      pod;
+  auto& [ref, version, node_name, labels, owners, phase, deletion, mirror, empty_dir, init, containers, resources,
+         claims] = pod;
   auto& [ns, name, uid] = ref;
   // The UID and the version come first, since they are read alone.
   return std::tie(uid, version, ns, name, labels, owners, phase, deletion, mirror, empty_dir, init, containers,
-                  resources);
+                  resources, claims);
 }
 
 template <typename T>

@@ -52,6 +52,7 @@ ViewMaker::ViewMaker(DriverIdentity identity, SnapshotOptions options)
 
 // A claim that an upgrade left behind is given back although nothing else of the driver is on the node (defect-D18).
 bool ViewMaker::IsManaged(const NodeParts& parts) const {
+  if (!options_.node_selector.Matches(parts.node.labels)) return false;
   if (!parts.driver_pods.empty()) return true;
   const auto label = parts.node.labels.find(identity_.StateLabel());
   if (label != parts.node.labels.end() && !label->second.empty()) return true;

@@ -46,7 +46,7 @@ class CurlHandles {
     const std::lock_guard<std::mutex> lock(mutex_);
     idle_.push_back({std::move(handle), Steady::now()});
     // The newest is taken first, so the oldest ones are in front.
-    const auto worn = [this](const Idle& idle) { return Steady::now() - idle.since > kIdleMax; };
+    const auto worn = [](const Idle& idle) { return Steady::now() - idle.since > kIdleMax; };
     auto keep = std::find_if_not(idle_.begin(), idle_.end(), worn);
     if (idle_.end() - keep > kIdleCountMax) keep = idle_.end() - kIdleCountMax;
     std::move(idle_.begin(), keep, std::back_inserter(old));

@@ -153,9 +153,9 @@ absl::StatusOr<YamlEntry> LoadBoundedYaml(std::string_view text) {
     return YamlEntry{.node = root};
   } catch (const YAML::Exception& e) {
     // Only the parser's own sentence: the document may hold keys.
-    return Invalid("", fmt::format("line {}: not YAML: {}", e.mark.line + 1, e.msg));
+    return Invalid("", fmt::format("line {}: not YAML: {}", e.mark.line + 1, Printable(e.msg)));
   } catch (const std::exception& e) {
-    return Invalid("", fmt::format("not YAML: {}", e.what()));
+    return Invalid("", fmt::format("not YAML: {}", Printable(e.what())));
   }
 }
 

@@ -23,25 +23,6 @@ bool IsSegment(std::string_view text) {
   return true;
 }
 
-absl::Status CheckSegment(std::string_view attempted, std::string_view what, std::string_view value) {
-  if (IsSegment(value)) return absl::OkStatus();
-  return Refuse(attempted, fmt::format("{} {} is not valid", what, Quote(value)));
-}
-
-// All but the unreserved characters of RFC 3986, of which names of Kubernetes are made.
-std::string EncodeSegment(std::string_view text) {
-  std::string result;
-  for (const char c : text) {
-    const bool alphanumeric = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
-    if (alphanumeric || c == '-' || c == '.' || c == '_' || c == '~') {
-      result += c;
-    } else {
-      result += fmt::format("%{:02X}", static_cast<unsigned char>(c));
-    }
-  }
-  return result;
-}
-
 // S14.
 std::string EscapeFieldValue(std::string_view text) {
   std::string result;
@@ -74,6 +55,11 @@ absl::Status Refuse(std::string_view attempted, std::string_view why) {
   return MarkRequestNotSent(absl::InvalidArgumentError(fmt::format("{}: {}", attempted, why)));
 }
 
+absl::Status CheckSegment(std::string_view attempted, std::string_view what, std::string_view value) {
+  if (IsSegment(value)) return absl::OkStatus();
+  return Refuse(attempted, fmt::format("{} {} is not valid", what, Quote(value)));
+}
+
 absl::Status Check(std::string_view attempted, const Place& place) {
   if (place.resource.namespaced) DRIVERUPGRADE_RETURN_IF_ERROR(CheckNamespace(attempted, place.ns));
   return CheckSegment(attempted, fmt::format("the {}'s name", place.resource.in_words), place.name);
@@ -81,6 +67,19 @@ absl::Status Check(std::string_view attempted, const Place& place) {
 
 absl::Status CheckNamespace(std::string_view attempted, std::string_view ns) {
   return CheckSegment(attempted, "the namespace", ns);
+}
+
+std::string EncodeSegment(std::string_view text) {
+  std::string result;
+  for (const char c : text) {
+    const bool alphanumeric = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+    if (alphanumeric || c == '-' || c == '.' || c == '_' || c == '~') {
+      result += c;
+    } else {
+      result += fmt::format("%{:02X}", static_cast<unsigned char>(c));
+    }
+  }
+  return result;
 }
 
 std::string CollectionPath(const Resource& resource, std::string_view ns) {

@@ -70,6 +70,11 @@ absl::Status Check(std::string_view attempted, const Place& place);
 // Whether `ns` may be one. Errors: as Refuse.
 absl::Status CheckNamespace(std::string_view attempted, std::string_view ns);
 
+// The same of `value`, which `what` ("the namespace") names in the error.
+absl::Status CheckSegment(std::string_view attempted, std::string_view what, std::string_view value);
+
+// All but the unreserved characters of RFC 3986, of which names of Kubernetes are made.
+std::string EncodeSegment(std::string_view text);
 // "/api/v1/namespaces/shop/pods", or "/api/v1/pods" if `ns` is empty.
 std::string CollectionPath(const Resource& resource, std::string_view ns);
 std::string ObjectPath(const Place& place);

@@ -177,7 +177,7 @@ std::optional<Progress> UnblockSafeLoadOfFailed(Walk& walk) {
 Progress LeavePodRestart(Walk& walk) {
   walk.HoldCordon();
   const DriverPods& driver = walk.driver;
-  // What was compared was another target; should it come back, this pod is not the one that was compared with it.
+  // What was compared were other revisions; should the target come back, this pod has still to be compared with it.
   if (!driver.wanted_revision.empty() && !walk.RestartsOnly()) {
     walk.after.annotations.erase(walk.in.identity.RestartOnlyAnnotation());
   }

@@ -84,7 +84,7 @@ bool MayRestartOnly(const Walk& walk) {
 
 Progress RestartOnly(Walk& walk) {
   walk.HoldCordon();
-  walk.after.annotations[walk.in.identity.RestartOnlyAnnotation()] = walk.driver.wanted_revision;
+  walk.SetRestartsOnly();
   return walk.Enter(UpgradeState::kPodRestartRequired, "the driver pod needs no more than a restart");
 }
 

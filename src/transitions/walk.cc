@@ -1,6 +1,7 @@
 #include "transitions/walk.h"
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
 #include "absl/strings/numbers.h"
@@ -107,9 +108,24 @@ void Walk::AssessDriver() {
                        in.options.driver_restart_count_max);
 }
 
+void Walk::SetRestartsOnly() {
+  std::set<std::string> compared;
+  for (const Pod* pod : driver.to_restart) compared.emplace(RevisionHash(*pod));
+  after.annotations[in.identity.RestartOnlyAnnotation()] =
+      fmt::format("{}@{}", fmt::join(compared, ","), driver.wanted_revision);
+}
+
+// A pod of yet another revision has not been compared with the target: its template came while the last pod was away.
 bool Walk::RestartsOnly() const {
-  return !driver.wanted_revision.empty() &&
-         AnnotationOf(after, in.identity.RestartOnlyAnnotation()) == driver.wanted_revision;
+  const std::string value = AnnotationOf(after, in.identity.RestartOnlyAnnotation());
+  const std::size_t at = value.rfind('@');
+  if (driver.wanted_revision.empty() || at == std::string::npos || value.substr(at + 1) != driver.wanted_revision) {
+    return false;
+  }
+  const std::string compared = fmt::format(",{},", value.substr(0, at));
+  return std::all_of(driver.to_restart.begin(), driver.to_restart.end(), [&](const Pod* pod) {
+    return compared.find(fmt::format(",{},", RevisionHash(*pod))) != std::string::npos;
+  });
 }
 
 Progress Walk::Enter(UpgradeState next, std::string reason) {

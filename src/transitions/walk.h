@@ -102,7 +102,9 @@ class Walk {
   bool HasAnnotation(const std::string& key) const { return after.annotations.contains(key); }
   // The upgrade of this node goes by a NodeMaintenance, whatever the operator does with others now (dep-F13).
   bool InRequestorMode() const { return HasAnnotation(in.identity.RequestorModeAnnotation()); }
-  // The driver pod is restarted without an evacuation, as long as the target is the revision that was compared (T8).
+  // The driver pods that there are now may be restarted without an evacuation, as long as the target stays (T8).
+  void SetRestartsOnly();
+  // Both the target and the pods to restart are of the revisions that were compared (T8).
   bool RestartsOnly() const;
 
   // The patch, the joined cordon and the last timers; the walk is over.

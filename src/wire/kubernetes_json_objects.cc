@@ -146,6 +146,15 @@ void WritePodSpec(JsonWriter& writer, const Pod& pod) {
       writer.ObjectMember("resources", [&] { WriteStrings(writer, "limits", limits); });
     });
   });
+  if (pod.resource_claims.empty()) return;
+  writer.ArrayMember("resourceClaims", [&] {
+    for (const std::string& name : pod.resource_claims) {
+      writer.Object([&] {
+        writer.Member("name", name);
+        writer.Member("resourceClaimName", name);
+      });
+    }
+  });
 }
 
 void WriteMembers(JsonWriter& writer, const Pod& pod) {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/time/time.h"
+#include "driverupgrade/wire/api_object.h"
 #include "driverupgrade/wire/kubernetes_json.h"
 #include "fmt/format.h"
 #include "internal/quote.h"
@@ -123,6 +124,20 @@ void ReadPodSpec(const JsonField& spec, Pod& pod) {
   pod.resource_names.assign(names.begin(), names.end());
 }
 
+// A claim that is named in the spec, or the one that was generated from a template: only the status knows its name.
+std::vector<std::string> ReadResourceClaims(const JsonField& spec, const JsonField& status) {
+  std::vector<std::string> names;
+  const auto add = [&](const JsonField& claim) {
+    std::string name = claim.Member("resourceClaimName").String();
+    if (!name.empty()) names.push_back(std::move(name));
+  };
+  spec.Member("resourceClaims").ForEachItem(add);
+  status.Member("resourceClaimStatuses").ForEachItem(add);
+  std::sort(names.begin(), names.end());
+  names.erase(std::unique(names.begin(), names.end()), names.end());
+  return names;
+}
+
 void Read(const JsonField& object, Pod& pod) {
   const JsonField metadata = object.Member("metadata");
   pod.ref = {.ns = metadata.Member("namespace").String(),
@@ -133,8 +148,10 @@ void Read(const JsonField& object, Pod& pod) {
   pod.owners = ReadOwners(metadata);
   pod.deletion_timestamp = ReadTime(metadata.Member("deletionTimestamp"));
   pod.mirror = metadata.Member("annotations").Strings().contains("kubernetes.io/config.mirror");
-  ReadPodSpec(object.Member("spec"), pod);
+  const JsonField spec = object.Member("spec");
+  ReadPodSpec(spec, pod);
   const JsonField status = object.Member("status");
+  pod.resource_claims = ReadResourceClaims(spec, status);
   pod.phase = ReadPhase(status.Member("phase").String());
   pod.init_container_statuses = ReadContainerStatuses(status.Member("initContainerStatuses"));
   pod.container_statuses = ReadContainerStatuses(status.Member("containerStatuses"));
@@ -188,8 +205,22 @@ void Read(const JsonField& object, Lease& lease) { internal::ReadLease(object, l
 
 void Read(const JsonField& object, ConfigMap& config_map) { internal::ReadConfigMap(object, config_map); }
 
+void Read(const JsonField& root, ApiObject& object) {
+  const JsonField metadata = root.Member("metadata");
+  object.ns = metadata.Member("namespace").String();
+  object.name = metadata.Member("name").String();
+  object.uid = metadata.Member("uid").String();
+  object.resource_version = metadata.Member("resourceVersion").String();
+  object.json = root.Json();
+}
+
+// `expected` may be empty: any kind but that of an error.
 void CheckKind(const JsonField& root, std::string_view expected) {
   const JsonField kind = root.Member("kind");
+  if (expected.empty()) {
+    if (kind.String() == "Status") kind.Fail("expected an object, got a Status");
+    return;
+  }
   if (!kind.present()) return kind.Fail(fmt::format("expected \"{}\", got nothing", expected));
   const std::string got = kind.String();
   if (got == expected) return;
@@ -336,7 +367,7 @@ absl::StatusOr<T> ParseObject(std::string_view json) {
 template <typename T>
 absl::StatusOr<ListPage<T>> ParseList(std::string_view json) {
   ListPage<T> page;
-  const std::string kind = fmt::format("{}List", KindOf<T>());
+  const std::string kind = KindOf<T>().empty() ? "" : fmt::format("{}List", KindOf<T>());
   absl::Status status = ReadDocument(json, kind, [&](const JsonField& root) {
     const JsonField metadata = root.Member("metadata");
     page.continue_token = metadata.Member("continue").String();
@@ -384,6 +415,7 @@ DRIVERUPGRADE_INSTANTIATE_PARSE(PodDisruptionBudget)
 DRIVERUPGRADE_INSTANTIATE_PARSE(NodeMaintenance)
 DRIVERUPGRADE_INSTANTIATE_PARSE(Lease)
 DRIVERUPGRADE_INSTANTIATE_PARSE(ConfigMap)
+DRIVERUPGRADE_INSTANTIATE_PARSE(ApiObject)
 #undef DRIVERUPGRADE_INSTANTIATE_PARSE
 
 }  // namespace driverupgrade::inline v1

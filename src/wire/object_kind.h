@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "driverupgrade/cluster_types.h"
+#include "driverupgrade/wire/api_object.h"
 
 namespace driverupgrade::inline v1::internal {
 
@@ -41,6 +42,11 @@ constexpr std::string_view KindOf<Lease>() {
 template <>
 constexpr std::string_view KindOf<ConfigMap>() {
   return "ConfigMap";
+}
+// Of any kind.
+template <>
+constexpr std::string_view KindOf<ApiObject>() {
+  return "";
 }
 
 template <typename T>

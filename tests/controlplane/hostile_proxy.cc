@@ -1,6 +1,7 @@
 #include "hostile_proxy.h"
 
 #include <algorithm>
+#include <cctype>
 #include <chrono>
 #include <optional>
 #include <stdexcept>
@@ -61,12 +62,17 @@ std::vector<std::pair<std::string, std::string>> ParseQuery(std::string_view tex
   return query;
 }
 
+// `name` in lower case.
 std::string HeaderOf(std::string_view head, std::string_view name) {
-  const std::string line_begin = fmt::format("\r\n{}: ", name);
-  const std::size_t at = head.find(line_begin);
-  if (at == std::string_view::npos) return "";
-  const std::string_view value = head.substr(at + line_begin.size());
-  return std::string(value.substr(0, value.find("\r\n")));
+  std::string lower(head);
+  std::transform(lower.begin(), lower.end(), lower.begin(), [](unsigned char c) { return std::tolower(c); });
+  const std::string line_begin = fmt::format("\r\n{}:", name);
+  const std::size_t at = lower.find(line_begin);
+  if (at == std::string::npos) return "";
+  std::string_view value = head.substr(at + line_begin.size());
+  value = value.substr(0, value.find("\r\n"));
+  value.remove_prefix(std::min(value.find_first_not_of(' '), value.size()));
+  return std::string(value);
 }
 
 HttpRequest ParseRequest(std::string_view text) {
@@ -81,7 +87,7 @@ HttpRequest ParseRequest(std::string_view text) {
   request.verb = *verb;
   request.path = std::string(target.substr(0, question));
   if (question != std::string_view::npos) request.query = ParseQuery(target.substr(question + 1));
-  request.content_type = HeaderOf(head, "Content-Type");
+  request.content_type = HeaderOf(head, "content-type");
   request.body = std::string(text.substr(head_end + 4));
   return request;
 }

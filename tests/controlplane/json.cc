@@ -1,62 +1,14 @@
 #include "json.h"
 
-#include <rapidjson/error/en.h>
-
 #include <stdexcept>
 
 namespace driverupgrade::e2e {
 
 rapidjson::Document ParseJson(const std::string& text, std::string_view what) {
-  rapidjson::Document document;
-  document.Parse<rapidjson::kParseIterativeFlag>(text.data(), text.size());
-  if (document.HasParseError()) {
-    throw std::runtime_error(std::string(what) + ": " + rapidjson::GetParseError_En(document.GetParseError()) +
-                             " at byte " + std::to_string(document.GetErrorOffset()) + " of: " + text.substr(0, 400));
-  }
-  return document;
-}
-
-const rapidjson::Value* Find(const rapidjson::Value& value, JsonPath path) {
-  const rapidjson::Value* current = &value;
-  for (const char* name : path) {
-    if (!current->IsObject()) return nullptr;
-    const auto member = current->FindMember(name);
-    if (member == current->MemberEnd()) return nullptr;
-    current = &member->value;
-  }
-  return current;
-}
-
-rapidjson::Value::ConstArray Items(const rapidjson::Value& value, JsonPath path) {
-  static const rapidjson::Value kNone(rapidjson::kArrayType);
-  const rapidjson::Value* found = Find(value, path);
-  return found != nullptr && found->IsArray() ? found->GetArray() : kNone.GetArray();
-}
-
-std::string Text(const rapidjson::Value& value, JsonPath path) {
-  const rapidjson::Value* found = Find(value, path);
-  if (found == nullptr || !found->IsString()) return {};
-  return {found->GetString(), found->GetStringLength()};
-}
-
-std::int64_t Integer(const rapidjson::Value& value, JsonPath path) {
-  const rapidjson::Value* found = Find(value, path);
-  return found != nullptr && found->IsInt64() ? found->GetInt64() : 0;
-}
-
-bool Flag(const rapidjson::Value& value, JsonPath path) {
-  const rapidjson::Value* found = Find(value, path);
-  return found != nullptr && found->IsBool() && found->GetBool();
-}
-
-std::map<std::string, std::string> TextMap(const rapidjson::Value& value, JsonPath path) {
-  std::map<std::string, std::string> texts;
-  const rapidjson::Value* found = Find(value, path);
-  if (found == nullptr || !found->IsObject()) return texts;
-  for (const auto& member : found->GetObject()) {
-    if (member.value.IsString()) texts.emplace(member.name.GetString(), member.value.GetString());
-  }
-  return texts;
+  absl::StatusOr<rapidjson::Document> document = examples::ParseJson(text);
+  if (document.ok()) return *std::move(document);
+  throw std::runtime_error(std::string(what) + ": " + std::string(document.status().message()) +
+                           " of: " + text.substr(0, 400));
 }
 
 }  // namespace driverupgrade::e2e

@@ -44,7 +44,7 @@ std::string BrokenKeys(const NodePatch& patch, const DriverIdentity& identity) {
                                       identity.ValidationStartAnnotation(), identity.InitiallyUnschedulableAnnotation(),
                                       identity.RestartPodAnnotation(),      identity.FailedRevisionAnnotation(),
                                       identity.FailuresAnnotation(),        identity.RequestorModeAnnotation(),
-                                      std::string(kCordonedByAnnotation)};
+                                      identity.RestartOnlyAnnotation(),     std::string(kCordonedByAnnotation)};
   const std::set<std::string> removable = {identity.SafeLoadAnnotation(), identity.UpgradeRequestedAnnotation()};
   for (const auto& [key, value] : patch.labels) {
     if (key != identity.StateLabel() || !value) return fmt::format("I6: label {}", key);

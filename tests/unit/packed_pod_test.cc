@@ -19,7 +19,8 @@ class PodGenerator {
 
   Pod Next() {
     Pod pod;
-    auto& [ref, version, node, labels, owners, phase, deletion, mirror, empty_dir, init, containers, resources] = pod;
+    auto& [ref, version, node, labels, owners, phase, deletion, mirror, empty_dir, init, containers, resources,
+           claims] = pod;
     auto& [ns, name, uid] = ref;
     for (std::string* text : {&ns, &name, &uid, &version, &node}) *text = Text();
     for (int i = random_.Pick({0, 1, 7, 200}); i > 0; --i) labels[Text()] = Text();
@@ -32,6 +33,7 @@ class PodGenerator {
     for (int i = random_.Below(3); i > 0; --i) init.push_back(Container());
     for (int i = random_.Pick({0, 1, 130}); i > 0; --i) containers.push_back(Container());
     for (int i = random_.Below(4); i > 0; --i) resources.push_back(Text());
+    for (int i = random_.Below(3); i > 0; --i) claims.push_back(Text());
     return pod;
   }
 

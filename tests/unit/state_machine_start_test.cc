@@ -299,7 +299,7 @@ TEST_CASE("T8: a driver pod that needs no more than a restart is restarted on th
   Node after = node.After(verdict);
   CHECK(after.unschedulable);
   CHECK(after.annotations.at(kCordonedBy) == Gpu().Name());
-  CHECK(after.annotations.at(Gpu().RestartOnlyAnnotation()) == "new");
+  CHECK(after.annotations.at(Gpu().RestartOnlyAnnotation()) == "old@new");
 
   // The next pass, or another engine, goes by what stands on the node.
   node.view.node = after;
@@ -312,6 +312,13 @@ TEST_CASE("T8: a driver pod that needs no more than a restart is restarted on th
   CHECK(GateOf(verdict) == "PodsUnknown");
 
   node.facts = Facts("new");
+  SECTION("a pod of a third revision, which came while the target was another one, has not been compared either") {
+    node.WithDriverPods({DriverPod("third").Build()});
+    verdict = node.Judge();
+    CHECK(verdict.plan.remove.empty());
+    CHECK(GateOf(verdict) == "PodsUnknown");
+    CHECK_FALSE(node.After(verdict).annotations.contains(Gpu().RestartOnlyAnnotation()));
+  }
   node.WithDriverPods({DriverPod("new").Build()});
   after = node.After(node.Judge());
   CHECK(after.annotations.empty());

@@ -25,7 +25,7 @@
 /// What is written is always valid UTF-8: invalid bytes become U+FFFD, as in Go.
 ///
 /// Free functions without state; thread-safe. T is Node, Pod, DaemonSet, ControllerRevision,
-/// PodDisruptionBudget, NodeMaintenance, Lease or ConfigMap.
+/// PodDisruptionBudget, NodeMaintenance, Lease or ConfigMap; for reading also ApiObject (api_object.h), which is of any kind.
 #ifndef DRIVERUPGRADE_WIRE_KUBERNETES_JSON_H_
 #define DRIVERUPGRADE_WIRE_KUBERNETES_JSON_H_
 

@@ -239,7 +239,8 @@ void InvariantChecker::Impl::JudgeBudget(const Node& before, const Node& after) 
     const bool repeated = attempt != attempts_.end() && attempt->second.resource_version == before.resource_version;
     if (repeated && *attempt->second.policy != its_policy) return;  // it was admitted under an earlier policy
   }
-  if (StateOf(after, keys) == UpgradeState::kNodeMaintenanceRequired) return;  // the maintenance operator has its own
+  // The maintenance operator has its own. Where its object is ready already the node goes on in the same write.
+  if (after.annotations.contains(options.identity.RequestorModeAnnotation())) return;
   if (its_policy.max_parallel && !internal::HoldsSlot(before, keys, its_policy) &&
       internal::HoldsSlot(after, keys, its_policy)) {
     const int slots = SlotsKnown(its_policy, before);

@@ -57,10 +57,12 @@ void InvariantChecker::Impl::JudgeMaintenance(const Node& before, const Node& af
       Fail("I3", fmt::format("node {} is done, and NodeMaintenance {} is still there", after.name, claim.name));
     }
   }
-  if (from != UpgradeState::kNodeMaintenanceRequired) return;
+  const bool starts = !internal::IsBusy(from) && after.annotations.contains(options.identity.RequestorModeAnnotation());
+  if (from != UpgradeState::kNodeMaintenanceRequired && !starts) return;
   if (to == UpgradeState::kPodRestartRequired && !truth.evacuated) {
     Fail("I2", fmt::format("node {} went on before the maintenance operator was ready", after.name));
   }
+  if (to == UpgradeState::kNodeMaintenanceRequired) return;
   truth.evacuated = found != claims_.end() && std::any_of(found->second.begin(), found->second.end(),
                                                           [](const auto& claim) { return claim.second.ready; });
 }

@@ -181,9 +181,9 @@ void InvariantChecker::Impl::CheckRestart(const Pod& driver_pod) {
   const UpgradePolicy& its_policy = PolicyOf(writer);
   const std::optional<Node> node = cluster->node(driver_pod.node_name);
   if (!node) return;
-  const auto only = node->annotations.find(keys.restart_only);
-  if (only != node->annotations.end() && (!options.restart_only || options.restart_only(driver_pod, only->second))) {
-    return;
+  if (const auto only = node->annotations.find(keys.restart_only); only != node->annotations.end()) {
+    const std::string target = only->second.substr(only->second.rfind('@') + 1);
+    if (!options.restart_only || options.restart_only(driver_pod, target)) return;
   }
   const std::vector<Pod> pods = cluster->pods_on(driver_pod.node_name);
   for (const Pod* pod : Protected(pods, its_policy)) {

@@ -73,6 +73,8 @@ std::string WhatIsLeft(const World& world) {
     }
   }
   for (const NodeMaintenance& object : world.cluster->node_maintenances()) {
+    // What was asked for a node that is gone is nobody's.
+    if (!world.cluster->node(object.node_name)) continue;
     const auto& others = object.additional_requestors;
     if (object.requestor_id == kRequestor || std::find(others.begin(), others.end(), kRequestor) != others.end()) {
       return fmt::format("all are done, and NodeMaintenance {} is left", object.ToString());

@@ -12,13 +12,20 @@ class Maintenances final : public Actor {
  public:
   explicit Maintenances(World& world) : Actor(world, "maintenances") { Run(); }
 
-  // The operator is there, and the other requestor has what it wanted.
+  // The operator is there, the other requestor has what it wanted and takes its failures back, and nothing is left that the
+  // operator will not drain without force: pods of a DaemonSet that was orphaned.
   void Mend() override {
     const int parallel = random_.Between(2, 5);
     world_.cluster->RunMaintenanceOperator({.parallel = parallel});
     for (const NodeMaintenance& object : world_.cluster->node_maintenances()) {
       Leave(object);
+      Edit(object, [](NodeMaintenance& edited) {
+        std::erase_if(edited.conditions, [](const Condition& one) { return one.message.starts_with(kOtherRequestor); });
+      });
       if (object.requestor_id == kOtherRequestor) Delete(object);
+    }
+    for (const Pod& pod : world_.cluster->pods()) {
+      if (pod.ref.ns == kDriverNs && pod.owners.empty()) world_.cluster->RemovePod(pod.ref.ns, pod.ref.name);
     }
   }
 

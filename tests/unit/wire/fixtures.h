@@ -52,7 +52,8 @@ inline constexpr char kPod[] = R"({
       {"name": "sidecar", "resources": {"limits": {"memory": "1Gi"}}},
       {"name": "bare", "resources": {}}
     ],
-    "tolerations": [{"operator": "Exists"}]
+    "tolerations": [{"operator": "Exists"}],
+    "resourceClaims": [{"name": "a", "resourceClaimName": "shared"}, {"name": "b", "resourceClaimTemplateName": "one"}]
   },
   "status": {
     "phase": "Running",
@@ -63,7 +64,9 @@ inline constexpr char kPod[] = R"({
       {"name": "driver", "ready": false, "restartCount": 11,
        "state": {"waiting": {"reason": "CrashLoopBackOff"}}},
       {"name": "sidecar", "ready": true, "restartCount": 0}
-    ]
+    ],
+    "resourceClaimStatuses": [{"name": "a", "resourceClaimName": "shared"},
+                              {"name": "b", "resourceClaimName": "driver-x7k2p-b-9hm2c"}]
   }
 })";
 

@@ -23,8 +23,7 @@ TEST_CASE("a node is read with what an upgrade decides by") {
         Node{.name = "gpu-7",
              .uid = "0a6b9c1e-6f0a-4f0c-9d4c-3b1c1f1f7e07",
              .resource_version = "184467",
-             .labels = {{"kubernetes.io/hostname", "gpu-7"},
-                        {"nvidia.com/gpu-driver-upgrade-state", "drain-required"}},
+             .labels = {{"kubernetes.io/hostname", "gpu-7"}, {"nvidia.com/gpu-driver-upgrade-state", "drain-required"}},
              .annotations = {{"nvidia.com/gpu-driver-upgrade-enabled", "true"}, {"note", "Größe \"XL\"\nµ"}},
              .unschedulable = true,
              .ready = false});
@@ -33,23 +32,22 @@ TEST_CASE("a node is read with what an upgrade decides by") {
 TEST_CASE("a pod is read with what an upgrade decides by") {
   const absl::StatusOr<Pod> pod = ParseObject<Pod>(fixtures::kPod);
   REQUIRE(pod.ok());
-  CHECK(*pod == Pod{.ref = {"gpu-operator", "driver-x7k2p", "11111111-2222-3333-4444-555555555555"},
-                    .resource_version = "90071992547409931",
-                    .node_name = "gpu-7",
-                    .labels = {{"app", "driver"},
-                               {"controller-revision-hash", "5d7c8f9b6c"},
-                               {"pod-template-generation", "3"}},
-                    .owners = {{.api_version = "v1", .kind = "ConfigMap", .name = "plain", .uid = "u-plain"},
-                               {"apps/v1", "DaemonSet", "driver", "u-ds", true}},
-                    .phase = PodPhase::kRunning,
-                    .deletion_timestamp =
-                        absl::FromCivil(absl::CivilSecond(2026, 1, 2, 3, 14, 5), absl::UTCTimeZone()),
-                    .mirror = true,
-                    .has_empty_dir = true,
-                    .init_container_statuses = {{.name = "wait", .ready = true}},
-                    .container_statuses = {{.name = "driver", .ready = false, .restart_count = 11},
-                                           {.name = "sidecar", .ready = true}},
-                    .resource_names = {"cpu", "memory", "nvidia.com/gpu"}});
+  CHECK(*pod ==
+        Pod{.ref = {"gpu-operator", "driver-x7k2p", "11111111-2222-3333-4444-555555555555"},
+            .resource_version = "90071992547409931",
+            .node_name = "gpu-7",
+            .labels = {{"app", "driver"}, {"controller-revision-hash", "5d7c8f9b6c"}, {"pod-template-generation", "3"}},
+            .owners = {{.api_version = "v1", .kind = "ConfigMap", .name = "plain", .uid = "u-plain"},
+                       {"apps/v1", "DaemonSet", "driver", "u-ds", true}},
+            .phase = PodPhase::kRunning,
+            .deletion_timestamp = absl::FromCivil(absl::CivilSecond(2026, 1, 2, 3, 14, 5), absl::UTCTimeZone()),
+            .mirror = true,
+            .has_empty_dir = true,
+            .init_container_statuses = {{.name = "wait", .ready = true}},
+            .container_statuses = {{.name = "driver", .ready = false, .restart_count = 11},
+                                   {.name = "sidecar", .ready = true}},
+            .resource_names = {"cpu", "memory", "nvidia.com/gpu"},
+            .resource_claims = {"driver-x7k2p-b-9hm2c", "shared"}});
 }
 
 TEST_CASE("a list of daemon sets is read") {
@@ -74,8 +72,7 @@ TEST_CASE("a list of daemon sets is read") {
 }
 
 TEST_CASE("a controller revision is read, its number beyond the precision of a double") {
-  const absl::StatusOr<ControllerRevision> revision =
-      ParseObject<ControllerRevision>(fixtures::kControllerRevision);
+  const absl::StatusOr<ControllerRevision> revision = ParseObject<ControllerRevision>(fixtures::kControllerRevision);
   REQUIRE(revision.ok());
   CHECK(*revision == ControllerRevision{.ns = "gpu-operator",
                                         .name = "driver-5d7c8f9b6c",
@@ -102,8 +99,7 @@ TEST_CASE("a disruption budget is read") {
 TEST_CASE("what is missing or null is the default, what is unknown is tolerated") {
   CHECK(*ParseObject<Node>(R"({"kind":"Node"})") == Node{});
   CHECK(*ParseObject<Pod>(R"({"kind":"Pod","metadata":null,"spec":null,"status":null})") == Pod{});
-  const Pod odd =
-      *ParseObject<Pod>(R"({"kind":"Pod","metadata":{"name":"p","labels":null,"deletionTimestamp":null},
+  const Pod odd = *ParseObject<Pod>(R"({"kind":"Pod","metadata":{"name":"p","labels":null,"deletionTimestamp":null},
     "spec":{"volumes":[{"name":"v","emptyDir":null}],"containers":null},"status":{"phase":"Hibernating"},"new":[{}]})");
   CHECK(odd == Pod{.ref = {.name = "p"}, .phase = PodPhase::kUnknown});
   // A list without items is empty: Go writes null for it.
@@ -119,8 +115,8 @@ TEST_CASE("a daemon set is OnDelete only if it says so") {
                                                           {"{}", false},
                                                           {"null", false}}));
   CAPTURE(strategy);
-  CHECK(ParseObject<DaemonSet>(R"({"kind":"DaemonSet","spec":{"updateStrategy":)" + strategy + "}}")
-            ->on_delete == expected);
+  CHECK(ParseObject<DaemonSet>(R"({"kind":"DaemonSet","spec":{"updateStrategy":)" + strategy + "}}")->on_delete ==
+        expected);
 }
 
 TEST_CASE("a node is ready unless its condition says otherwise") {
@@ -135,8 +131,7 @@ TEST_CASE("a node is ready unless its condition says otherwise") {
       {R"([{"type":"Ready"}])", false},
   }));
   CAPTURE(conditions);
-  CHECK(ParseObject<Node>(R"({"kind":"Node","status":{"conditions":)" + conditions + "}}")->ready ==
-        expected);
+  CHECK(ParseObject<Node>(R"({"kind":"Node","status":{"conditions":)" + conditions + "}}")->ready == expected);
 }
 
 TEST_CASE("a selector object means what S12 says") {
@@ -149,21 +144,19 @@ TEST_CASE("a selector object means what S12 says") {
       {"null", "null", LabelSelector::Nothing()},
       {"empty", "{}", LabelSelector()},
       {"empty parts", R"({"matchLabels":{},"matchExpressions":[]})", LabelSelector()},
-      {"labels", R"({"matchLabels":{"a":"b","c":"d"}})",
-       LabelSelector::FromMatchLabels({{"a", "b"}, {"c", "d"}})},
+      {"labels", R"({"matchLabels":{"a":"b","c":"d"}})", LabelSelector::FromMatchLabels({{"a", "b"}, {"c", "d"}})},
       {"exists", R"({"matchExpressions":[{"key":"a","operator":"Exists"}]})", *LabelSelector::Parse("a")},
       {"values twice", R"({"matchExpressions":[{"key":"a","operator":"In","values":["y","x","y"]}]})",
        *LabelSelector::Parse("a in (x,y)")},
       {"unknown operator", R"({"matchExpressions":[{"key":"a","operator":"Gt","values":["1"]}]})",
        LabelSelector::Nothing()},
-      {"In without values", R"({"matchExpressions":[{"key":"a","operator":"In"}]})",
-       LabelSelector::Nothing()},
+      {"In without values", R"({"matchExpressions":[{"key":"a","operator":"In"}]})", LabelSelector::Nothing()},
       {"Exists with values", R"({"matchExpressions":[{"key":"a","operator":"Exists","values":["x"]}]})",
        LabelSelector::Nothing()},
   }));
   CAPTURE(row.name);
-  const auto budget = ParseObject<PodDisruptionBudget>(
-      R"({"kind":"PodDisruptionBudget","spec":{"selector":)" + row.selector + "}}");
+  const auto budget =
+      ParseObject<PodDisruptionBudget>(R"({"kind":"PodDisruptionBudget","spec":{"selector":)" + row.selector + "}}");
   REQUIRE(budget.ok());
   CHECK(budget->selector == row.expected);
 }
@@ -234,10 +227,8 @@ TEST_CASE("a malformed document is an error that says at which byte") {
       {"NUL behind", std::string("{\"kind\":\"Node\"}\0junk", 20), "malformed JSON at byte 15: NUL"},
       {"NUL within", std::string("{\"kind\":\"No\0de\"}", 16), "malformed JSON at byte 11: NUL"},
       {"invalid UTF-8", "{\"kind\":\"No\xC3(\"}", "malformed JSON at byte 11: invalid encoding in string"},
-      {"overlong UTF-8", "{\"kind\":\"No\xC0\xAF\"}",
-       "malformed JSON at byte 11: invalid encoding in string"},
-      {"lone surrogate", R"({"kind":"\ud800x"})",
-       "malformed JSON at byte 9: the surrogate pair in string is invalid"},
+      {"overlong UTF-8", "{\"kind\":\"No\xC0\xAF\"}", "malformed JSON at byte 11: invalid encoding in string"},
+      {"lone surrogate", R"({"kind":"\ud800x"})", "malformed JSON at byte 9: the surrogate pair in string is invalid"},
       {"huge exponent", R"({"kind":1e999999999999})",
        "malformed JSON at byte 8: number too big to be stored in double"},
       {"a million arrays", deep + std::string(1'000'000, '['),
@@ -260,9 +251,7 @@ TEST_CASE("64 levels are fine, and so are huge numbers that nobody asked for") {
   const std::string opened(63, '['), closed(63, ']');
   CHECK(ParseObject<Node>(R"({"kind":"Node","x":)" + opened + closed + "}").ok());
   CHECK_FALSE(ParseObject<Node>(R"({"kind":"Node","x":[)" + opened + closed + "]}").ok());
-  CHECK(
-      ParseObject<Node>(R"({"kind":"Node","x":[1e308,-1e308,1e-999999999999,)" + std::string(300, '9') + "]}")
-          .ok());
+  CHECK(ParseObject<Node>(R"({"kind":"Node","x":[1e308,-1e308,1e-999999999999,)" + std::string(300, '9') + "]}").ok());
 }
 
 TEST_CASE("every prefix of a document is an error, and none a crash") {

@@ -1,0 +1,18 @@
+// JSON of nodes and pods as a GPU cluster has them: some 10 kB each, most of which the library has no use for.
+#ifndef DRIVERUPGRADE_BENCH_SCALE_WIRE_OBJECTS_H_
+#define DRIVERUPGRADE_BENCH_SCALE_WIRE_OBJECTS_H_
+
+#include <cstdint>
+#include <string>
+
+namespace driverupgrade::bench {
+
+std::string WireNodeName(int node);
+
+std::string NodeJson(int node, std::int64_t version);
+// The first one of each node is the driver's.
+std::string PodJson(int node, int number, std::int64_t version);
+
+}  // namespace driverupgrade::bench
+
+#endif  // DRIVERUPGRADE_BENCH_SCALE_WIRE_OBJECTS_H_

@@ -1,0 +1,38 @@
+// An API server that holds nothing: each node and pod is made when it is asked for. In a process of its own, so that its
+// memory is not the client's.
+#ifndef DRIVERUPGRADE_BENCH_SCALE_WIRE_SERVER_H_
+#define DRIVERUPGRADE_BENCH_SCALE_WIRE_SERVER_H_
+
+#include <sys/types.h>
+
+#include <string>
+
+namespace driverupgrade::bench {
+
+// A GET of it begins the changes: the watch on all pods tells of every pod once.
+inline constexpr char kFeedPath[] = "/feed";
+// `resourceVersion` of the pods then begins with this; before, with kListedVersion.
+inline constexpr long long kChangedVersion = 200'000'000;
+inline constexpr long long kListedVersion = 100'000'000;
+
+class WireServer {
+ public:
+  // Forks: to be made before the process has threads.
+  WireServer(int nodes, int pods_per_node);
+  // Ends the process.
+  ~WireServer();
+  WireServer(const WireServer&) = delete;
+  WireServer& operator=(const WireServer&) = delete;
+
+  // "http://127.0.0.1:port"; empty if it could not be started.
+  const std::string& url() const { return url_; }
+
+ private:
+  pid_t pid_ = -1;
+  int alive_ = -1;  // the server lives as long as this is open
+  std::string url_;
+};
+
+}  // namespace driverupgrade::bench
+
+#endif  // DRIVERUPGRADE_BENCH_SCALE_WIRE_SERVER_H_

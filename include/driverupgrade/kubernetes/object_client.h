@@ -1,0 +1,102 @@
+/// Objects that the seam (cluster_facade.h) does not know: an operator's own custom resources, config maps of others, image
+/// streams, logs. As JSON text, for whatever JSON library the operator has.
+///
+/// Defines ObjectKind, ObjectName and ObjectClient.
+///
+///     const ObjectKind kPolicies{.group_version = "nvidia.com/v1", .resource = "clusterpolicies", .namespaced = false};
+///     ObjectClient objects(transport);
+///     absl::StatusOr<ApiObject> policy = objects.Get(context, kPolicies, {.name = "cluster-policy"});
+///     absl::Status shown = objects.MergePatch(context, kPolicies, {.name = "cluster-policy"},
+///                                             R"({"status":{"state":"ready"}})", "status").status();
+///
+/// Example: tests/unit/wire/object_client_test.cc. Codes and texts of errors are those of RestCluster (rest_cluster.h):
+/// `get nvidia.com/v1 clusterpolicies cluster-policy: 404 Not Found: ...`. A kind that the server does not have is NotFound as
+/// well.
+#ifndef DRIVERUPGRADE_KUBERNETES_OBJECT_CLIENT_H_
+#define DRIVERUPGRADE_KUBERNETES_OBJECT_CLIENT_H_
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "driverupgrade/call_context.h"
+#include "driverupgrade/kubernetes/http_transport.h"
+#include "driverupgrade/label_selector.h"
+#include "driverupgrade/watch.h"
+#include "driverupgrade/wire/api_object.h"
+
+namespace driverupgrade::inline v1 {
+
+struct ObjectKind {
+  /// As `apiVersion` has it: "nvidia.com/v1"; "v1" for the core group.
+  std::string group_version = {};
+  /// The plural, as RBAC has it: "clusterpolicies".
+  std::string resource = {};
+  bool namespaced = true;
+};
+
+struct ObjectName {
+  /// Must be empty where the kind has no namespaces, and must not where it has.
+  std::string ns = {};
+  std::string name = {};
+};
+
+struct ListObjectsParams {
+  /// Empty: all namespaces.
+  std::string ns = {};
+  LabelSelector label_selector = {};
+};
+
+/// Each call is one request, a list one for each page; no retries, no cache. Thread-safe if the transport is; holds a
+/// share of it.
+///
+/// Names, namespaces, kinds and subresources are checked before anything is sent: InvalidArgument for one that cannot be a
+/// segment of a path (S11).
+class ObjectClient {
+ public:
+  /// `transport` must not be null. `field_manager`: who owns the fields of a patch or a new object (A26).
+  explicit ObjectClient(std::shared_ptr<HttpTransport> transport, std::string field_manager = "driverupgrade");
+
+  [[nodiscard]] absl::StatusOr<ApiObject> Get(const CallContext& context, const ObjectKind& kind,
+                                              const ObjectName& name) const;
+
+  [[nodiscard]] absl::StatusOr<std::vector<ApiObject>> List(const CallContext& context, const ObjectKind& kind,
+                                                            const ListObjectsParams& params = {}) const;
+
+  /// As ClusterReader::WatchNodes has it: a list if `params` wants one, then changes until the server ends it, the sink
+  /// does, or the context. OutOfRange: begin anew, without a version (A16).
+  [[nodiscard]] absl::Status Watch(const CallContext& context, const ObjectKind& kind, const WatchParams& params,
+                                   WatchSink<ApiObject>& sink) const;
+
+  /// `json` is the whole object. AlreadyExists if there is one of that name.
+  [[nodiscard]] absl::StatusOr<ApiObject> Create(const CallContext& context, const ObjectKind& kind,
+                                                 const ObjectName& name, std::string json) const;
+
+  /// A JSON merge patch (RFC 7386): objects are merged, null removes. Put `metadata.resourceVersion` into `json` where
+  /// what others write in between matters: then Aborted tells of it. `subresource`: "status", or empty.
+  [[nodiscard]] absl::StatusOr<ApiObject> MergePatch(const CallContext& context, const ObjectKind& kind,
+                                                     const ObjectName& name, std::string json,
+                                                     std::string_view subresource = {}) const;
+
+  /// `options_json`: DeleteOptions such as `{"propagationPolicy":"Orphan","preconditions":{"uid":"..."}}`, or empty.
+  /// OK when the server has accepted it; NotFound if there is none.
+  [[nodiscard]] absl::Status Delete(const CallContext& context, const ObjectKind& kind, const ObjectName& name,
+                                    std::string options_json = {}) const;
+
+  /// What a subresource answers, as it is: the text of `pods/log` with {{"container", "c"}, {"tailLines", "100"}}.
+  [[nodiscard]] absl::StatusOr<std::string> GetText(
+      const CallContext& context, const ObjectKind& kind, const ObjectName& name, std::string_view subresource,
+      const std::vector<std::pair<std::string, std::string>>& query = {}) const;
+
+ private:
+  const std::shared_ptr<HttpTransport> transport_;
+  const std::string field_manager_;
+};
+
+}  // namespace driverupgrade::inline v1
+
+#endif  // DRIVERUPGRADE_KUBERNETES_OBJECT_CLIENT_H_

@@ -102,6 +102,7 @@ class InvariantChecker::Impl {
   bool IsDriverPod(const Pod& pod) const;
   bool IsKnown(const Pod& pod) const;
   bool Asked(const Writer& who, const Pod& pod) const;
+  int UnavailableUnlabelled() const;
   bool BudgetIsOut(const Writer& who, GateReason reason, const Plan& plan, int more) const;
   bool IsHeldByPods(const Writer& who, const Node& node, GateReason reason) const;
   bool IsHeldByDriver(const Node& node, GateReason reason) const;
@@ -115,6 +116,8 @@ class InvariantChecker::Impl {
   int unavailable_ = 0;
   int failed_ = 0;
   int open_ = 0;
+  // Driver pods that are bound to no node.
+  int unbound_ = 0;
   void CountNode(const internal::NodeTruth& truth, int sign);
   std::int64_t revision_ = 0;
   std::int64_t maintenance_revision_ = 0;

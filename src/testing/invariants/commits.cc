@@ -43,6 +43,8 @@ void InvariantChecker::Impl::OnChange(const Change& change) {
 
 void InvariantChecker::Impl::OnPod(const Change& change) {
   const Pod* after = change.pod.after;
+  const auto is_unbound = [&](const Pod* pod) { return pod != nullptr && pod->node_name.empty() && IsDriverPod(*pod); };
+  unbound_ += is_unbound(after) - is_unbound(change.pod.before);
   if (after == nullptr) {
     bound_.erase(change.pod.before->ref.uid);
   } else if (!after->node_name.empty()) {

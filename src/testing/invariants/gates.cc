@@ -36,12 +36,26 @@ bool InvariantChecker::Impl::Asked(const Writer& who, const Pod& pod) const {
   return asked_.contains({who.name, pod.ref.uid});
 }
 
+// Nodes that carry no label yet, but are ours by the driver pod on them.
+int InvariantChecker::Impl::UnavailableUnlabelled() const {
+  int count = 0;
+  for (const auto& [name, truth] : nodes) {
+    if (!truth.unavailable || truth.has_label) continue;
+    count += Any(cluster->pods_on(name), [&](const Pod& pod) { return IsDriverPod(pod); });
+  }
+  return count;
+}
+
 // Why a node that could start does not: nodes that are under way, or might be by what the replica has sent or was granted.
 bool InvariantChecker::Impl::BudgetIsOut(const Writer& who, GateReason reason, const Plan& plan, int more) const {
   const UpgradePolicy& its_policy = PolicyOf(&who);
   if (reason == GateReason::kMaxParallel) return its_policy.max_parallel && slots_ + more >= *its_policy.max_parallel;
-  return its_policy.max_unavailable &&
-         unavailable_ + more >= ScaledLimit(*its_policy.max_unavailable, plan.totals.total);
+  if (!its_policy.max_unavailable) return false;
+  const int limit = ScaledLimit(*its_policy.max_unavailable, plan.totals.total);
+  const bool unbound_count = its_policy.on_unscheduled_pods == OnUnscheduledPods::kCountUnavailable;
+  const int unavailable = unavailable_ + more + (unbound_count ? unbound_ : 0);
+  // Only where there are too few it matters who else counts.
+  return unavailable >= limit || unavailable + UnavailableUnlabelled() >= limit;
 }
 
 // While the node is evacuated: some pod on it is as the gate says.

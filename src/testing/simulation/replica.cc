@@ -16,6 +16,8 @@ constexpr absl::Duration kClockSetEvery = absl::Minutes(10);
 constexpr absl::Duration kWatchPatience = absl::Minutes(5);
 constexpr absl::Duration kTurnPauseMin = absl::Milliseconds(500);
 constexpr absl::Duration kSayingsApart = absl::Seconds(20);
+// An eviction that a fault answered with 404 is taken for done, and repeated after half a minute by a clock that may be slow.
+constexpr absl::Duration kFaultsAreBelieved = absl::Minutes(1);
 constexpr absl::Duration kTurnPauseMax = absl::Seconds(20);
 
 // Counts what nodes wait for.
@@ -231,8 +233,8 @@ void Replica::Step() {
 }
 
 void Replica::CheckWhatItSays() {
-  if (world_.Now() < next_check_ || process_->cluster->crashed()) return;
-  if ((world_.chaos && world_.setup.AnyFault()) || world_.setup.SeveralLeaders()) return;
+  if (world_.chaos && world_.setup.AnyFault()) next_check_ = world_.Now() + kFaultsAreBelieved;
+  if (world_.Now() < next_check_ || process_->cluster->crashed() || world_.setup.SeveralLeaders()) return;
   // A watch that has failed is not begun again at once.
   if (process_->cache && world_.Now() < trouble_until_) return;
   const ControllerStatus status = process_->controller->status();

@@ -31,7 +31,10 @@ constexpr std::chrono::seconds kLimit{60};
 
 std::string Json(const StringMap& map) {
   std::string text;
-  for (const auto& [key, value] : map) text += fmt::format(R"({}"{}":"{}")", text.empty() ? "" : ",", key, value);
+  for (const auto& [key, value] : map) {
+    const rapidjson::Value quoted(rapidjson::StringRef(value.data(), value.size()));
+    text += fmt::format(R"({}"{}":{})", text.empty() ? "" : ",", key, examples::ToText(quoted));
+  }
   return "{" + text + "}";
 }
 

@@ -52,12 +52,17 @@ void JudgeOneOf(benchmark::State& state) {
   planner.SetActiveSince(rollout.snapshot.active_since);
   for (const auto& view : rollout.snapshot.nodes) planner.Update(view);
   benchmark::DoNotOptimize(planner.Advance(rollout.now).plan.totals.total);
+  // A node that is done, in two versions.
+  const std::shared_ptr<const NodeView> before = rollout.snapshot.nodes[9];
+  NodeView changed = *before;
+  changed.node.resource_version += "1";
+  const auto after = std::make_shared<const NodeView>(std::move(changed));
   const std::uint64_t judged = planner.judgements();
   const AllocationCounter counter;
-  std::size_t next = 0;
+  bool is_after = false;
   for (auto _ : state) {
-    planner.Update(rollout.snapshot.nodes[next]);
-    next = (next + 7) % rollout.snapshot.nodes.size();
+    is_after = !is_after;
+    planner.Update(is_after ? after : before);
     benchmark::DoNotOptimize(planner.Advance(rollout.now).plan.totals.total);
   }
   counter.Report(state);

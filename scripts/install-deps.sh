@@ -12,6 +12,8 @@ packages=(
   prometheus-cpp-dev rapidjson-dev
   # tests; the last two are for the control plane (tests/controlplane)
   catch2 ca-certificates python3-venv
+  # bench
+  libbenchmark-dev
 )
 
 [ "${1:-}" != --fuzz ] || packages+=(clang-14 libclang-rt-14-dev)

@@ -67,6 +67,12 @@ absl::Status AdmissionLedger::Read(const CallContext& context) {
   return absl::OkStatus();
 }
 
+void AdmissionLedger::Forget() {
+  known_ = false;
+  stored_.reset();
+  grants_.clear();
+}
+
 absl::StatusOr<GrantDecision> AdmissionLedger::Settle(const CallContext& context, const std::vector<NodeReading>& nodes,
                                                       const std::vector<std::string>& wanted) {
   if (!known_) return absl::FailedPreconditionError("admission ledger: it is to be read before the nodes are listed");

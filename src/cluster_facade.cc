@@ -1,6 +1,5 @@
 #include "driverupgrade/cluster_facade.h"
 
-#include <cassert>
 #include <memory>
 #include <string_view>
 #include <utility>

@@ -1,5 +1,6 @@
 #include "driverupgrade/forwarding_facade.h"
 
+#include <cassert>
 #include <utility>
 
 namespace driverupgrade::inline v1 {

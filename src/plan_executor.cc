@@ -95,11 +95,12 @@ class PlanExecutor::Impl {
         events_.WriteLimited(requests->context(), {*std::move(refusal)});
       }
     }
+    // Before the answer can be collected: what is planned next for the node is told of after this.
+    if (observer_) observer_->OnNodeApplied(requests->plan(), requests->outcome());
     {
       const std::lock_guard lock(mutex_);
       answered_.push_back(requests);
     }
-    if (observer_) observer_->OnNodeApplied(requests->plan(), requests->outcome());
     if (on_answered_) on_answered_();
   }
 

@@ -151,6 +151,9 @@ absl::StatusOr<ReconcileResult> UpgradeEngine::Pass(const CallContext& context, 
   if (observer_) observer_->OnPlan(result.plan);
   Carry(context, result);
   TellFindings(context, result.plan);
+  if (const auto reminder = finding_events_ ? finding_events_->NextReminder() : std::nullopt) {
+    result.wake_at = std::min(result.wake_at.value_or(*reminder), *reminder);
+  }
   return result;
 }
 

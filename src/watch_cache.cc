@@ -111,7 +111,7 @@ class WatchCache::Impl {
   void FollowAll() {
     Follow<Node>("nodes", {}, &ClusterReader::WatchNodes,
                  {[this](auto nodes, auto at) {
-                    if (store_.NodesListed(std::move(nodes), at)) RestartOthers();
+                    if (store_.NodesListed(std::move(nodes), at, [this] { DistrustOthers(); })) RestartOthers();
                   },
                   [this](auto node) { store_.NodeChanged(std::move(node)); },
                   [this](const auto& node) { store_.NodeDeleted(node); }});
@@ -159,6 +159,9 @@ class WatchCache::Impl {
   }
 
   // The cluster was set back, which only nodes tell: what else is known must be read again before a pass may use it.
+  void DistrustOthers() {
+    for (std::size_t i = 1; i < followers_.size(); ++i) followers_[i]->Distrust();
+  }
   void RestartOthers() {
     for (std::size_t i = 1; i < followers_.size(); ++i) followers_[i]->Restart();
   }

@@ -63,7 +63,9 @@ std::map<std::string, std::string> TextMap(const rapidjson::Value& value, JsonPa
   const rapidjson::Value* found = Find(value, path);
   if (found == nullptr || !found->IsObject()) return texts;
   for (const auto& member : found->GetObject()) {
-    if (member.value.IsString()) texts.emplace(member.name.GetString(), member.value.GetString());
+    if (member.value.IsString())
+      texts.emplace(std::string(member.name.GetString(), member.name.GetStringLength()),
+                    std::string(member.value.GetString(), member.value.GetStringLength()));
   }
   return texts;
 }

@@ -3,7 +3,7 @@
 ///     absl::StatusOr<rapidjson::Document> policy = examples::ParseJson(object.json);
 ///     if (policy.ok()) Use(examples::Text(*policy, {"spec", "driver", "version"}));
 ///
-/// Free functions without state. What they return points into the document.
+/// Free functions without state. Values and elements point into the document.
 #ifndef DRIVERUPGRADE_EXAMPLES_SUPPORT_JSON_H_
 #define DRIVERUPGRADE_EXAMPLES_SUPPORT_JSON_H_
 
@@ -24,7 +24,7 @@ using JsonPath = std::initializer_list<const char*>;
 /// Errors: InvalidArgument, with the byte.
 absl::StatusOr<rapidjson::Document> ParseJson(std::string_view text);
 
-/// Without white space.
+/// Without white space. Recurses, so not for documents of unknown depth.
 std::string ToText(const rapidjson::Value& value);
 
 /// The value at `path`, or nullptr.

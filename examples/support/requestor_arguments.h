@@ -22,7 +22,8 @@ struct RequestorArguments {
   std::string name_prefix = "nvidia-operator";
 };
 
-/// `--requestor-id`, `--requestor-namespace` and `--requestor-prefix`, into `arguments`, which must outlive the parsing.
+/// `--requestor-id`, `--requestor-namespace` and `--requestor-prefix`, into `arguments`, which must outlive the
+/// parsing.
 void AddRequestorArguments(CLI::App& app, RequestorArguments& arguments);
 
 /// nullopt without an id. Errors begin with the option that they are about.

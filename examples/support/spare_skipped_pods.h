@@ -8,8 +8,8 @@
 
 namespace examples {
 
-/// Leaves pods with the driver's skip-drain label out of the policy's drain, if it has one. On an error the policy is as it
-/// was and must not be used: it would drain those pods.
+/// Leaves pods with the driver's skip-drain label out of the policy's drain, if it has one. On an error the policy is
+/// as it was and must not be used: it would drain those pods.
 [[nodiscard]] absl::Status SpareSkippedPods(const driverupgrade::DriverIdentity& identity,
                                             driverupgrade::UpgradePolicy& policy);
 

@@ -74,6 +74,9 @@ class AdmissionLedger {
   [[nodiscard]] absl::StatusOr<GrantDecision> Settle(const CallContext& context, const std::vector<NodeReading>& nodes,
                                                      const std::vector<std::string>& wanted);
 
+  /// What was known is of a time that has not happened: the cluster was set back. The next Read reads.
+  void Forget();
+
   /// As last read or stored.
   const Grants& grants() const { return grants_; }
   /// The version of the node at which it may be started; nullopt: not at all.

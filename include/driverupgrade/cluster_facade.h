@@ -40,6 +40,7 @@
 #include "absl/time/time.h"
 #include "driverupgrade/call_context.h"
 #include "driverupgrade/cluster_types.h"
+#include "driverupgrade/cluster_writes.h"
 #include "driverupgrade/watch.h"
 
 namespace driverupgrade::inline v1 {
@@ -167,116 +168,6 @@ class ClusterReader {
   [[nodiscard]] virtual absl::StatusOr<Lease> GetLease(const CallContext& context, const GetLeaseParams& params);
   [[nodiscard]] virtual absl::StatusOr<ConfigMap> GetConfigMap(const CallContext& context,
                                                                const GetConfigMapParams& params);
-};
-
-/// One atomic change of a node, sent as one merge patch (arch-A3).
-struct PatchNodeParams {
-  std::string name = {};
-  /// The patch applies only to the node with this UID and at this version: both go into the patch, so a node that has
-  /// been changed or re-created since is answered Aborted. Neither may be empty.
-  std::string uid = {};
-  std::string resource_version = {};
-  /// nullopt removes the key; removing an absent key is no error.
-  std::map<std::string, std::optional<std::string>> labels = {};
-  std::map<std::string, std::optional<std::string>> annotations = {};
-  /// spec.unschedulable; nullopt leaves it alone.
-  std::optional<bool> unschedulable = {};
-  friend bool operator==(const PatchNodeParams&, const PatchNodeParams&) = default;
-};
-
-struct PatchConfigMapParams {
-  std::string ns = {};
-  std::string name = {};
-  /// As in PatchNodeParams.
-  std::string uid = {};
-  std::string resource_version = {};
-  /// nullopt removes the key; keys that are not named stay, and so does everything else of the object.
-  std::map<std::string, std::optional<std::string>> data = {};
-  friend bool operator==(const PatchConfigMapParams&, const PatchConfigMapParams&) = default;
-};
-
-struct EvictPodParams {
-  /// All fields are needed: the UID is sent as precondition, and another pod of that name counts as gone.
-  PodRef pod = {};
-};
-
-struct DeletePodParams {
-  /// As in EvictPodParams. The pod's own grace period applies.
-  PodRef pod = {};
-};
-
-struct CreateNodeMaintenanceParams {
-  /// Namespace, name and spec; what the server sets (UID, version, deletion, owner, conditions) is not sent.
-  NodeMaintenance object = {};
-};
-
-/// Sets one of the two lists, whole, as they live in different subresources.
-struct PatchNodeMaintenanceParams {
-  std::string ns = {};
-  std::string name = {};
-  /// As in PatchNodeParams.
-  std::string uid = {};
-  std::string resource_version = {};
-  /// spec.additionalRequestors.
-  std::optional<std::vector<std::string>> additional_requestors = {};
-  /// status.conditions, through the status subresource. Not together with `additional_requestors`: InvalidArgument.
-  std::optional<std::vector<Condition>> conditions = {};
-  friend bool operator==(const PatchNodeMaintenanceParams&, const PatchNodeMaintenanceParams&) = default;
-};
-
-struct DeleteNodeMaintenanceParams {
-  std::string ns = {};
-  std::string name = {};
-  /// Sent as precondition; another object of that name counts as gone.
-  std::string uid = {};
-};
-
-/// What the API server said to an eviction (E3-E19). An error that is none of these is a Status.
-struct EvictionAnswer {
-  enum class Kind : std::uint8_t {
-    kAccepted,              ///< The pod is being deleted; it may exist for its grace period yet.
-    kGone,                  ///< No such pod, or another one of that name.
-    kRefusedByBudget,       ///< A disruption budget has no disruption left, or is not processed yet (E9, E10).
-    kThrottled,             ///< 429 that no budget caused: the server is busy (A35).
-    kSeveralBudgets,        ///< More than one budget matches: refused until somebody changes that (E7).
-    kNamespaceTerminating,  ///< Nothing can be created in the namespace, evictions included (E19).
-  };
-  Kind kind = Kind::kAccepted;
-  /// Name of the refusing budget where the server gave it.
-  std::string budget = {};
-  /// What the server said, for people.
-  std::string message = {};
-  /// Zero if the server named none.
-  absl::Duration retry_after = absl::ZeroDuration();
-  friend bool operator==(const EvictionAnswer&, const EvictionAnswer&) = default;
-};
-std::string_view ToString(EvictionAnswer::Kind kind);
-
-enum class EventType : std::uint8_t { kNormal, kWarning };
-
-/// The first of several Events that one object stands for (A48).
-struct EventSeries {
-  /// How many there have been, the present one included: at least 2.
-  int count = 2;
-  absl::Time first_time = absl::UnixEpoch();
-  std::string first_message = {};
-  friend bool operator==(const EventSeries&, const EventSeries&) = default;
-};
-
-/// An Event on a node (A45, A46) or on a pod.
-struct RecordEventParams {
-  std::string node_name = {};
-  std::string node_uid = {};
-  /// Set: the Event is on this pod, in its namespace; otherwise on the node, in `default`.
-  std::optional<PodRef> pod = {};
-  EventType type = EventType::kNormal;
-  std::string reason = {};
-  std::string message = {};
-  absl::Time time = absl::UnixEpoch();
-  /// Set: the Event that was recorded at `first_time` with `first_message`, and is the same otherwise, gets this message,
-  /// time and count. If it is gone, it is written anew with them.
-  std::optional<EventSeries> series = {};
-  friend bool operator==(const RecordEventParams&, const RecordEventParams&) = default;
 };
 
 /// Knows how to change a cluster.

@@ -7,12 +7,15 @@
 ///     gpu->EventReason();  // "GPUDriverUpgrade"
 ///
 /// The keys are a wire format shared with the Go library k8s-operator-libs (upstream-behaviour.md §0), except those
-/// under "Ours alone", which the Go library leaves untouched. An immutable value; thread-safe.
+/// under "Ours alone", which the Go library leaves untouched. An immutable value, cheap to copy; thread-safe.
+/// What it returns is valid as long as the identity, or a copy of it, is there.
 #ifndef DRIVERUPGRADE_DRIVER_IDENTITY_H_
 #define DRIVERUPGRADE_DRIVER_IDENTITY_H_
 
+#include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "absl/status/statusor.h"
 
@@ -29,55 +32,56 @@ class DriverIdentity {
   /// characters that Kubernetes allows after the `/`: a driver name has at most 13 (S8, S10).
   [[nodiscard]] static absl::StatusOr<DriverIdentity> Create(std::string_view domain, std::string_view driver);
 
-  const std::string& domain() const { return domain_; }
-  const std::string& driver() const { return driver_; }
+  const std::string& domain() const;
+  const std::string& driver() const;
   /// `<domain>/<driver>`, as it stands in kCordonedByAnnotation.
-  std::string Name() const;
+  const std::string& Name() const;
 
   /// Node label with the state (upgrade_state.h).
-  std::string StateLabel() const;
+  const std::string& StateLabel() const;
   /// Node label; exactly `true` keeps the node in upgrade-required (T5).
-  std::string SkipUpgradeLabel() const;
+  const std::string& SkipUpgradeLabel() const;
   /// Pod label; consumers add `<key>!=true` to the drain selector (drain-D68).
-  std::string SkipDrainPodLabel() const;
+  const std::string& SkipDrainPodLabel() const;
   /// Node annotation; any value but the empty one says that the driver waits to be loaded (T39, T43).
-  std::string SafeLoadAnnotation() const;
+  const std::string& SafeLoadAnnotation() const;
   /// Node annotation; its presence says that an administrator had cordoned the node before the upgrade.
-  std::string InitiallyUnschedulableAnnotation() const;
+  const std::string& InitiallyUnschedulableAnnotation() const;
   /// Node annotation; unix seconds at which the wait for jobs began.
-  std::string PodCompletionStartAnnotation() const;
+  const std::string& PodCompletionStartAnnotation() const;
   /// Node annotation; unix seconds at which the wait for validation began.
-  std::string ValidationStartAnnotation() const;
+  const std::string& ValidationStartAnnotation() const;
   /// Node annotation; exactly `true` asks for an upgrade even if the driver pod is up to date.
-  std::string UpgradeRequestedAnnotation() const;
+  const std::string& UpgradeRequestedAnnotation() const;
   /// Node annotation; its presence says that an external maintenance operator evacuates the node.
-  std::string RequestorModeAnnotation() const;
+  const std::string& RequestorModeAnnotation() const;
   /// `GPUDriverUpgrade` for the driver `gpu`.
-  std::string EventReason() const;
+  const std::string& EventReason() const;
 
   // Ours alone.
   /// Node annotation `<state>@<unix seconds>@<target revision>`: when the present waiting stage began (dep-F4).
-  std::string StageAnnotation() const;
+  const std::string& StageAnnotation() const;
   /// Node annotation: the target revision at which the upgrade of the node failed (dep-F2).
-  std::string FailedRevisionAnnotation() const;
+  const std::string& FailedRevisionAnnotation() const;
   /// Node annotation `<count>@<unix seconds>`: how often the upgrade of the node has failed at that revision, and when
   /// last.
-  std::string FailuresAnnotation() const;
+  const std::string& FailuresAnnotation() const;
   /// Node annotation: UID of a driver pod to restart although its revision is current (dep-F17).
-  std::string RestartPodAnnotation() const;
-  /// Node annotation `<revision>[,<revision>...]@<target revision>`: driver pods of these revisions are restarted without
-  /// evacuating the node (T8).
-  std::string RestartOnlyAnnotation() const;
+  const std::string& RestartPodAnnotation() const;
+  /// Node annotation `<revision>[,<revision>...]@<target revision>`: driver pods of these revisions are restarted
+  /// without evacuating the node (T8).
+  const std::string& RestartOnlyAnnotation() const;
 
-  friend bool operator==(const DriverIdentity&, const DriverIdentity&) = default;
+  /// What all of these keys begin with.
+  const std::string& KeyPrefix() const;
+
+  friend bool operator==(const DriverIdentity& a, const DriverIdentity& b) { return a.Name() == b.Name(); }
 
  private:
-  DriverIdentity(std::string_view domain, std::string_view driver);
-  std::string Key(std::string_view suffix) const;
+  struct Keys;
+  explicit DriverIdentity(std::shared_ptr<const Keys> keys) : keys_(std::move(keys)) {}
 
-  std::string domain_;
-  std::string driver_;
-  std::string prefix_;  // of every key
+  std::shared_ptr<const Keys> keys_;  // not null
 };
 
 }  // namespace driverupgrade::inline v1

@@ -1,5 +1,6 @@
 #include "internal/finding_events.h"
 
+#include <algorithm>
 #include <set>
 #include <string_view>
 
@@ -52,7 +53,8 @@ std::string Describe(const NodeGate& waits) {
                          waits.gate.detail));
 }
 
-// What the server would refuse again, as long as nobody changes something. Not while it is busy or has trouble of its own:
+// What the server would refuse again, as long as nobody changes something. Not while it is busy or has trouble of its
+// own:
 // an Event would add to that.
 bool IsRefusedForGood(const absl::Status& status) {
   return absl::IsPermissionDenied(status) || absl::IsInvalidArgument(status);
@@ -126,10 +128,21 @@ void FindingEvents::FollowGates(const Plan& plan, absl::Time now, std::vector<Re
     Told& told = gates_[waits.node];
     std::string message = Describe(waits);
     if (message != told.message) told = {.message = std::move(message)};
+  }
+  // All that stand, and not only those that this plan tells of.
+  for (auto& [node, told] : gates_) {
     if (IsDue(told.at, now)) {
-      news.push_back({.node_name = waits.node, .type = EventType::kWarning, .message = told.message});
+      news.push_back({.node_name = node, .type = EventType::kWarning, .message = told.message});
     }
   }
+}
+
+std::optional<absl::Time> FindingEvents::NextReminder() const {
+  std::optional<absl::Time> next;
+  const auto note = [&](absl::Time told) { next = std::min(next.value_or(absl::InfiniteFuture()), told + kReminder); };
+  for (const auto& [key, told] : findings_) note(told);
+  for (const auto& [node, told] : gates_) note(told.at);
+  return next;
 }
 
 std::optional<RecordEventParams> EventOfRefusal(const NodeRequests& sent, const std::string& reason, absl::Time now) {

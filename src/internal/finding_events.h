@@ -25,11 +25,13 @@ class FindingEvents {
   // `own_pod`: bears what is about no node; without it that has no Event.
   FindingEvents(const DriverIdentity& identity, std::optional<PodRef> own_pod);
 
-  // Every plan, in order. Returns what is new in it, or has changed, or still stands long after it was told last. `uid_of`
-  // gives a node's UID, empty if there is no such node.
+  // Every plan, in order. Returns what is new in it, or has changed, or still stands long after it was told last.
+  // `uid_of` gives a node's UID, empty if there is no such node.
   std::vector<RecordEventParams> Follow(const Plan& plan,
                                         const std::function<std::string(const std::string& node)>& uid_of,
                                         absl::Time now);
+  // When the first of those that stand has to be told again; nullopt if none does.
+  std::optional<absl::Time> NextReminder() const;
 
  private:
   using FindingKey = std::tuple<FindingCode, std::string, std::string>;

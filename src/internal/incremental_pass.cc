@@ -45,10 +45,12 @@ absl::StatusOr<Plan> IncrementalPass::Run(const CallContext& context, const Upgr
   // What is not known to be true any more is no ground for a decision, nor for a deadline.
   DRIVERUPGRADE_RETURN_IF_ERROR(cache_->Health());
   views_.BeginPass();
-  NoteChanges(now, log);
+  NoteChanges(context, now, log);
   if (driver_stale_) DRIVERUPGRADE_RETURN_IF_ERROR(ReadDriver(context));
   for (const std::string& node : std::exchange(touched_, {})) Refresh(context, node, log);
   TakePods(context, now, log);
+  // Where the nodes have shown that the cluster was set back, all else is of another time until it has been read anew.
+  if (!cache_->Synced()) return absl::UnavailableError("the cache reads the cluster anew");
   if (ledger_ != nullptr) planner_.SetGrants(ledger_->Standing(context, managed_));
   planner_.SetPolicy(policy);
   planner_.SetActiveSince(active_since);
@@ -72,7 +74,7 @@ absl::StatusOr<Plan> IncrementalPass::Run(const CallContext& context, const Upgr
   return plan;
 }
 
-void IncrementalPass::NoteChanges(absl::Time now, AttemptLog& log) {
+void IncrementalPass::NoteChanges(const CallContext& context, absl::Time now, AttemptLog& log) {
   CacheChanges changes = cache_->Take(driver_);
   touched_.merge(changes.nodes);
   driver_stale_ |= changes.driver;
@@ -83,7 +85,10 @@ void IncrementalPass::NoteChanges(absl::Time now, AttemptLog& log) {
   }
   if (changes.everything) TouchManaged();
   // As after a restart: whether our requests have been carried out is seen on the nodes as they are now.
-  if (changes.set_back) log.KeepOnly({});
+  if (changes.set_back) {
+    log.KeepOnly({});
+    if (ledger_ != nullptr) ledger_->Forget(context);
+  }
   for (auto& [node, retry] : retries_) {
     if (!retry.due || *retry.due > now) continue;
     retry.due.reset();
@@ -195,6 +200,10 @@ void IncrementalPass::LookAgain(const std::string& node, absl::Time now) {
 }
 
 void IncrementalPass::ReadPods(const CallContext& context, const std::vector<std::string>& interest) {
+  // A list that a cordon overtook is no trouble once nobody wants it any more.
+  const std::set<std::string> wanted(interest.begin(), interest.end());
+  std::erase_if(retries_,
+                [&](const auto& retry) { return retry.second.failures == 0 && !wanted.contains(retry.first); });
   for (const std::string& node : interest) {
     const auto retry = retries_.find(node);
     if (retry != retries_.end() && retry->second.due) continue;

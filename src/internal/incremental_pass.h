@@ -26,14 +26,16 @@ class IncrementalPass {
   // Makes a call when its turn has come, on any thread, with the context bounded.
   using Submit = std::function<void(const CallContext&, std::function<void(const CallContext&)>)>;
 
-  // `driver`: the place of our scope in the cache's options. `call_timeout`: of what a pass waits for. `submit`: for what
-  // it does not; its calls end before this does. `ledger`: nullptr for none; it outlives this. `on_read` is called, from
-  // any thread, when pods have been read that the next pass is to look at.
+  // `driver`: the place of our scope in the cache's options. `call_timeout`: of what a pass waits for. `submit`: for
+  // what
+  // it does not; its calls end before this does. `ledger`: nullptr for none; it outlives this. `on_read` is called,
+  // from any thread, when pods have been read that the next pass is to look at.
   IncrementalPass(const DriverIdentity& identity, StateMachine machine, const SnapshotOptions& options,
                   std::shared_ptr<WatchCache> cache, std::size_t driver, absl::Duration call_timeout, Submit submit,
                   LedgerPass* ledger, std::function<void()> on_read);
 
-  // Errors: Unavailable until the cache has read everything once, and while it cannot follow; those of reading revisions.
+  // Errors: Unavailable until the cache has read everything once, and while it cannot follow; those of reading
+  // revisions.
   absl::StatusOr<Plan> Run(const CallContext& context, const UpgradePolicy& policy, absl::Time now,
                            absl::Time active_since, AttemptLog& log);
   // What `plan`, of the last Run, has for these nodes is not to be done now: see IncrementalPlanner::Withhold.
@@ -50,7 +52,7 @@ class IncrementalPass {
   }
 
  private:
-  void NoteChanges(absl::Time now, AttemptLog& log);
+  void NoteChanges(const CallContext& context, absl::Time now, AttemptLog& log);
   void TouchManaged();
   Plan Advance(absl::Time now);
   absl::Status ReadDriver(const CallContext& context);

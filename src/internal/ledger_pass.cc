@@ -32,7 +32,17 @@ void LedgerPass::Begin(const CallContext& context) {
   nonsense_ = ledger_.error();
 }
 
-// A UID never comes back, and a cache never goes back before a node that it has had: what it has no more is gone.
+void LedgerPass::Forget(const CallContext& context) {
+  ledger_.Forget();
+  seen_.clear();
+  uids_.clear();
+  gone_.clear();
+  retry_at_ = next_look_ = absl::InfinitePast();
+  Begin(context);
+}
+
+// Until the cluster is set back, a UID never comes back, and a cache never goes back before a node that it has had:
+// what it has no more is gone.
 void LedgerPass::NodeSeen(const std::string& name, const Node* node) {
   const auto known = uids_.find(name);
   if (known != uids_.end() && (node == nullptr || node->uid != known->second)) {

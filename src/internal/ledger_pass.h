@@ -30,6 +30,9 @@ class LedgerPass {
   void Begin(const CallContext& context);
   const Grants& grants() const { return ledger_.grants(); }
 
+  // The cluster was set back, so that UIDs and versions may come again: reads anew. A NodeSeen for every node follows.
+  void Forget(const CallContext& context);
+
   // What a cache has under `name` now; nullptr: nothing. Called for every change.
   void NodeSeen(const std::string& name, const Node* node);
   // The grants to plan by, for who reads from a cache; `managed`: UIDs by name. One whose node the cache does not have

@@ -15,8 +15,10 @@ constexpr absl::Duration kWatchSlack = absl::Seconds(30);
 constexpr absl::Duration kQuiet = absl::Seconds(30);
 // A watch that ends sooner, in good order and without a word, is no watch.
 constexpr absl::Duration kShortestWatch = absl::Seconds(1);
-// After so many failures without a word in between it begins anew. What it has to tell next may be what breaks it; and while
-// the API server was away the cluster may have been set back to an earlier state, of which a watch that goes on hears nothing.
+// After so many failures without a word in between it begins anew. What it has to tell next may be what breaks it; and
+// while
+// the API server was away the cluster may have been set back to an earlier state, of which a watch that goes on hears
+// nothing.
 constexpr int kFailuresBeforeList = 2;
 
 }  // namespace
@@ -71,10 +73,15 @@ absl::Time WatchFollower::Ended(const absl::Status& ended, absl::Time now) {
   return now + Spread(Doubled(options_.retry_first, options_.retry_max, failures), name_, failures);
 }
 
-void WatchFollower::Restart() {
+void WatchFollower::Distrust() {
   const std::lock_guard lock(mutex_);
   restart_ = true;
   synced_ = false;
+}
+
+void WatchFollower::Restart() {
+  Distrust();
+  const std::lock_guard lock(mutex_);
   running_.request_stop();
 }
 

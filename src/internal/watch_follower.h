@@ -32,7 +32,9 @@ class WatchFollower {
   // One watch, until it ends, and when to come again. From one thread at a time; the others below from any.
   absl::Time Watch(const CallContext& context);
 
-  // What it has told is of another history: ends the watch that runs, and it is not synced before the next list.
+  // What it has told is of another history: it is not synced before the next list.
+  void Distrust();
+  // The same, and ends the watch that runs.
   void Restart();
 
   const std::string& name() const { return name_; }

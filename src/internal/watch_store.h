@@ -24,8 +24,9 @@ class WatchStore {
   explicit WatchStore(std::size_t drivers) : drivers_(drivers) {}
 
   // Nodes are of concern to all drivers; what else there is, to one.
-  // `at`: the version that they were read at. Returns whether the cluster was set back to an earlier state.
-  bool NodesListed(std::vector<Node> nodes, std::string_view at);
+  // `at`: the version that they were read at. Returns whether the cluster was set back to an earlier state; then
+  // `on_set_back` was called before anybody could see a node of that state. It must not block nor call the store.
+  bool NodesListed(std::vector<Node> nodes, std::string_view at, const std::function<void()>& on_set_back = nullptr);
   void NodeChanged(Node node);
   void NodeDeleted(const Node& node);
   // As the answer to a write has it. It may come after the watch has told of something newer, or of the node's end.

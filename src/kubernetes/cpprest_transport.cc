@@ -72,19 +72,20 @@ class CpprestTransport : public HttpTransport {
   ~CpprestTransport() override { SettleCalls(lease_); }
 
   absl::StatusOr<HttpResponse> Send(const CallContext& context, const HttpRequest& request) override {
-    return Guarded(request, [&](const Secret& token) { return SendUnguarded(context, request, token); });
+    return Guarded(context, request, [&](const Secret& token) { return SendUnguarded(context, request, token); });
   }
 
   absl::StatusOr<HttpResponse> Stream(const CallContext& context, const HttpRequest& request, LineSink& sink) override {
-    return Guarded(request, [&](const Secret& token) { return StreamUnguarded(context, request, token, sink); });
+    return Guarded(context, request,
+                   [&](const Secret& token) { return StreamUnguarded(context, request, token, sink); });
   }
 
  private:
   // No exception of the library, nor bad_alloc, may leave.
   template <typename F>
-  absl::StatusOr<HttpResponse> Guarded(const HttpRequest& request, F call) {
+  absl::StatusOr<HttpResponse> Guarded(const CallContext& context, const HttpRequest& request, F call) {
     try {
-      return WithToken(*setup_.tokens, call);
+      return WithToken(*setup_.tokens, context, call);
     } catch (const std::exception& e) {
       return absl::InternalError(fmt::format("{}: {}", errors_.Subject(request), e.what()));
     } catch (...) {

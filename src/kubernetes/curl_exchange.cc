@@ -167,14 +167,15 @@ CurlExchange::End CurlExchange::Run(const HttpRequest& request, const std::strin
   Prepare(request, target, token);
   const Attached attached(handle_);
   const std::stop_callback on_stop(stop, [this] { curl_multi_wakeup(handle_.multi.get()); });
-  heard_at_ = Steady::now();
+  began_ = heard_at_ = Steady::now();
   return Loop(times, stop);
 }
 
 CurlExchange::Time CurlExchange::Until(const Times& times) const {
+  // What comes before the head does not prolong the wait for it, however often it comes.
   const absl::Duration patience = head_done_ ? times.between_bytes : times.until_head;
   if (patience > absl::Hours(24 * 365)) return times.deadline;
-  return std::min(times.deadline, heard_at_ + absl::ToChronoNanoseconds(patience));
+  return std::min(times.deadline, (head_done_ ? heard_at_ : began_) + absl::ToChronoNanoseconds(patience));
 }
 
 CurlExchange::End CurlExchange::Loop(const Times& times, const std::stop_token& stop) {

@@ -110,6 +110,7 @@ class CurlExchange {
   bool head_done_ = false;
   HttpResponse head_;
   std::size_t header_size_ = 0;
+  Time began_ = {};
   Time heard_at_ = {};
   End aborted_ = End::kComplete;  // What a callback ended it for.
 };

@@ -110,19 +110,20 @@ class CurlTransport : public HttpTransport {
       : setup_(std::move(setup)), errors_(setup_.url.ToString(), setup_.options) {}
 
   absl::StatusOr<HttpResponse> Send(const CallContext& context, const HttpRequest& request) override {
-    return Guarded(request, [&](const Secret& token) { return SendUnguarded(context, request, token); });
+    return Guarded(context, request, [&](const Secret& token) { return SendUnguarded(context, request, token); });
   }
 
   absl::StatusOr<HttpResponse> Stream(const CallContext& context, const HttpRequest& request, LineSink& sink) override {
-    return Guarded(request, [&](const Secret& token) { return StreamUnguarded(context, request, token, sink); });
+    return Guarded(context, request,
+                   [&](const Secret& token) { return StreamUnguarded(context, request, token, sink); });
   }
 
  private:
   // No exception, which can only be one of memory, may leave.
   template <typename F>
-  absl::StatusOr<HttpResponse> Guarded(const HttpRequest& request, F call) {
+  absl::StatusOr<HttpResponse> Guarded(const CallContext& context, const HttpRequest& request, F call) {
     try {
-      return WithToken(*setup_.tokens, call);
+      return WithToken(*setup_.tokens, context, call);
     } catch (const std::exception& e) {
       return absl::InternalError(fmt::format("{}: {}", errors_.Subject(request), e.what()));
     }

@@ -13,8 +13,8 @@ namespace {
 // The text of an error must not hold what the plugin printed; that of the parser may.
 absl::Status NotUnderstood() { return absl::InvalidArgumentError("what it prints is no ExecCredential"); }
 
-absl::StatusOr<std::string> Run(const ExecPlugin& plugin, absl::Duration timeout) {
-  ProgramParams params{.command = {plugin.command}, .timeout = timeout};
+absl::StatusOr<std::string> Run(const ExecPlugin& plugin, absl::Duration timeout, std::stop_token stop) {
+  ProgramParams params{.command = {plugin.command}, .timeout = timeout, .stop = std::move(stop)};
   params.command.insert(params.command.end(), plugin.args.begin(), plugin.args.end());
   for (const auto& [name, value] : plugin.env) params.environment.push_back(fmt::format("{}={}", name, value));
   // api_version is one of two.
@@ -48,13 +48,16 @@ absl::StatusOr<ExecCredential> ParseExecCredential(std::string_view json, std::s
   return credential;
 }
 
-absl::StatusOr<ExecCredential> RunExecPlugin(const ExecPlugin& plugin, absl::Duration timeout) {
-  const absl::StatusOr<std::string> printed = Run(plugin, timeout);
+absl::StatusOr<ExecCredential> RunExecPlugin(const ExecPlugin& plugin, absl::Duration timeout, std::stop_token stop) {
+  const absl::StatusOr<std::string> printed = Run(plugin, timeout, std::move(stop));
   absl::Status status = printed.status();
   if (printed.ok()) {
     absl::StatusOr<ExecCredential> credential = ParseExecCredential(*printed, plugin.api_version);
     if (credential.ok()) return credential;
     status = credential.status();
+  }
+  if (absl::IsCancelled(status)) {
+    return absl::CancelledError(fmt::format("credential plugin {}: stop requested", plugin.command));
   }
   return absl::UnauthenticatedError(fmt::format("credential plugin {}: {}", plugin.command, internal::Message(status)));
 }

@@ -2,6 +2,7 @@
 #ifndef DRIVERUPGRADE_SRC_KUBERNETES_EXEC_PLUGIN_H_
 #define DRIVERUPGRADE_SRC_KUBERNETES_EXEC_PLUGIN_H_
 
+#include <stop_token>
 #include <string>
 #include <string_view>
 
@@ -21,8 +22,10 @@ struct ExecCredential {
 absl::StatusOr<ExecCredential> ParseExecCredential(std::string_view json, std::string_view api_version);
 
 // Runs it with this process's environment and the plugin's own, without a terminal. It, and what it has started, is
-// killed after `timeout`. Errors: Unauthenticated, "credential plugin COMMAND: why", without anything that it printed.
-absl::StatusOr<ExecCredential> RunExecPlugin(const ExecPlugin& plugin, absl::Duration timeout);
+// killed after `timeout`, or at `stop`. Errors: Unauthenticated, "credential plugin COMMAND: why", without anything
+// that it printed; Cancelled.
+absl::StatusOr<ExecCredential> RunExecPlugin(const ExecPlugin& plugin, absl::Duration timeout,
+                                             std::stop_token stop = {});
 
 }  // namespace driverupgrade::inline v1
 

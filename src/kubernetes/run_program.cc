@@ -6,18 +6,17 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <chrono>
 #include <csignal>
 #include <ctime>
-#include <optional>
 #include <string_view>
 #include <system_error>
 
 #include "fmt/format.h"
 #include "internal/status_macros.h"
+#include "kubernetes/transport_errors.h"
 
 namespace driverupgrade::inline v1 {
 namespace {
@@ -25,6 +24,8 @@ namespace {
 using Steady = std::chrono::steady_clock;
 
 constexpr std::chrono::milliseconds kReapPause{2};
+// How soon a stop is noticed.
+constexpr int kPollMilliseconds = 100;
 
 class Descriptor {
  public:
@@ -104,6 +105,13 @@ class SpawnSettings {
   posix_spawnattr_t attributes_;
 };
 
+// Why it is not waited for any longer; OK while it is.
+absl::Status Patience(const ProgramParams& params, Steady::time_point until) {
+  if (params.stop.stop_requested()) return absl::CancelledError("stop requested");
+  if (Steady::now() < until) return absl::OkStatus();
+  return absl::DeadlineExceededError(fmt::format("still running after {}", absl::FormatDuration(params.timeout)));
+}
+
 // A child that is killed and waited for unless it has ended.
 class Child {
  public:
@@ -117,14 +125,14 @@ class Child {
   Child(const Child&) = delete;
   Child& operator=(const Child&) = delete;
 
-  // Its wait status; nullopt if it has not ended by `until`.
-  std::optional<int> WaitUntil(Steady::time_point until) {
+  // Its wait status; 0 if somebody else has waited for it. Errors: as Patience.
+  absl::StatusOr<int> Wait(const ProgramParams& params, Steady::time_point until) {
     while (true) {
       int status = 0;
       const pid_t result = waitpid(pid_, &status, WNOHANG);
       ended_ = result == pid_ || (result < 0 && errno == ECHILD);
-      if (ended_) return result == pid_ ? status : -1;
-      if (Steady::now() >= until) return std::nullopt;
+      if (ended_) return result == pid_ ? status : 0;
+      DRIVERUPGRADE_RETURN_IF_ERROR(Patience(params, until));
       const timespec pause{.tv_sec = 0, .tv_nsec = std::chrono::nanoseconds(kReapPause).count()};
       nanosleep(&pause, nullptr);
     }
@@ -135,19 +143,14 @@ class Child {
   bool ended_ = false;
 };
 
-absl::Status TimeOver(const ProgramParams& params) {
-  return absl::DeadlineExceededError(fmt::format("still running after {}", absl::FormatDuration(params.timeout)));
-}
-
 // Everything up to the end of the pipe.
 absl::StatusOr<std::string> ReadAll(int fd, const ProgramParams& params, Steady::time_point until) {
   std::string output;
   std::array<char, 4096> block;
   while (true) {
-    const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - Steady::now()).count();
-    if (left <= 0) return TimeOver(params);
+    DRIVERUPGRADE_RETURN_IF_ERROR(Patience(params, until));
     pollfd waiting{.fd = fd, .events = POLLIN, .revents = 0};
-    if (poll(&waiting, 1, static_cast<int>(std::min<long long>(left, 60'000))) <= 0) continue;
+    if (poll(&waiting, 1, kPollMilliseconds) <= 0) continue;
     const ssize_t count = read(fd, block.data(), block.size());
     if (count == 0) return output;
     if (count < 0 && errno != EINTR) return absl::UnavailableError("its output cannot be read");
@@ -162,7 +165,7 @@ absl::StatusOr<std::string> ReadAll(int fd, const ProgramParams& params, Steady:
 }  // namespace
 
 absl::StatusOr<std::string> RunProgram(const ProgramParams& params) {
-  const Steady::time_point until = Steady::now() + absl::ToChronoNanoseconds(params.timeout);
+  const Steady::time_point until = After(params.timeout);
   int ends[2];
   if (pipe2(ends, O_CLOEXEC) != 0) return SpawnFailure(errno);
   const Descriptor reading(ends[0]);
@@ -176,12 +179,9 @@ absl::StatusOr<std::string> RunProgram(const ProgramParams& params) {
   Child child(pid);
   writing.Close();
   DRIVERUPGRADE_ASSIGN_OR_RETURN(std::string output, ReadAll(reading.get(), params, until));
-  const std::optional<int> status = child.WaitUntil(until);
-  if (!status.has_value()) return TimeOver(params);
-  if (*status == 0) return output;
-  if (*status > 0 && WIFEXITED(*status)) {
-    return absl::UnavailableError(fmt::format("exit code {}", WEXITSTATUS(*status)));
-  }
+  DRIVERUPGRADE_ASSIGN_OR_RETURN(const int status, child.Wait(params, until));
+  if (status == 0) return output;
+  if (WIFEXITED(status)) return absl::UnavailableError(fmt::format("exit code {}", WEXITSTATUS(status)));
   return absl::UnavailableError("ended by a signal");
 }
 

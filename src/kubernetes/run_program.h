@@ -3,6 +3,7 @@
 #define DRIVERUPGRADE_SRC_KUBERNETES_RUN_PROGRAM_H_
 
 #include <cstddef>
+#include <stop_token>
 #include <string>
 #include <vector>
 
@@ -18,11 +19,14 @@ struct ProgramParams {
   std::vector<std::string> environment = {};
   absl::Duration timeout = absl::Seconds(30);
   std::size_t output_size_max = std::size_t{1} << 20;
+  std::stop_token stop = {};
 };
 
-// What it prints, once it has ended with code 0. Its standard input is empty, its standard error thrown away, and no
+// What it prints, once it has ended with code 0, or with one that another part of this process has taken. Its standard
+// input is empty, its standard error thrown away, and no
 // other file of this process is open in it. It leads a process group of its own, which is killed when the time is over
-// or the output too long. Errors: NotFound, PermissionDenied, DeadlineExceeded, OutOfRange, Unavailable (it failed).
+// or the output too long, or a stop requested. Errors: NotFound, PermissionDenied, DeadlineExceeded, Cancelled,
+// OutOfRange, Unavailable (it failed).
 absl::StatusOr<std::string> RunProgram(const ProgramParams& params);
 
 }  // namespace driverupgrade::inline v1

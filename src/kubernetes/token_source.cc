@@ -13,6 +13,8 @@ namespace driverupgrade::inline v1 {
 namespace {
 
 constexpr std::size_t kTokenSizeMax = 64 * 1024;
+// As good as for ever, and far from the ends of every clock.
+constexpr absl::Duration kLongest = absl::Hours(24 * 365);
 
 // A token goes into a header line as it is, so a line end in it would let its author write headers of their
 // own. Visible ASCII is what RFC 6750 allows, and a little more.
@@ -41,7 +43,7 @@ TokenSource::TokenSource(Secret token, const KubeConfig& config, const Transport
     : file_(config.token_file),
       exec_(config.exec),
       exec_timeout_(options.exec_timeout),
-      refresh_(absl::ToChronoNanoseconds(options.token_refresh)),
+      refresh_(absl::ToChronoNanoseconds(std::min(options.token_refresh, kLongest))),
       token_(std::move(token)) {}
 
 absl::StatusOr<std::unique_ptr<TokenSource>> TokenSource::Create(const KubeConfig& config,
@@ -56,33 +58,35 @@ absl::StatusOr<std::unique_ptr<TokenSource>> TokenSource::Create(const KubeConfi
   }
   std::unique_ptr<TokenSource> source(new TokenSource(std::move(token), config, options));
   if (config.token_file.empty()) return source;
-  const absl::Status read = source->ReadAgain(now);
+  const absl::Status read = source->ReadAgain(now, {});
   if (read.ok() || !source->token_.empty()) return source;
   const std::string text = fmt::format("token file {}: {}", config.token_file, std::string(read.message()));
   if (absl::IsInvalidArgument(read)) return absl::InvalidArgumentError(text);
   return absl::UnauthenticatedError(text);
 }
 
-absl::StatusOr<Secret> TokenSource::Get(Now now) {
+absl::StatusOr<Secret> TokenSource::Get(Now now, const std::stop_token& stop) {
   const std::lock_guard<std::mutex> lock(mutex_);
-  if (!IsRenewable() || (!token_.empty() && now < renew_at_)) return token_;
-  absl::Status renewed = ReadAgain(now);
-  if (!renewed.ok() && token_.empty()) return MarkRequestNotSent(std::move(renewed));
+  if (IsRenewable() && now >= renew_at_) failure_ = ReadAgain(now, stop);
+  if (!failure_.ok() && token_.empty()) return MarkRequestNotSent(failure_);
   return token_;
 }
 
-bool TokenSource::Renew(const Secret& refused, Now now) {
+bool TokenSource::Renew(const Secret& refused, Now now, const std::stop_token& stop) {
   const std::lock_guard<std::mutex> lock(mutex_);
   // Another call may have got one since.
   if (!(token_ == refused)) return true;
   if (!IsRenewable() || (renewed_at_.has_value() && now - *renewed_at_ < std::chrono::seconds(1))) return false;
   renewed_at_ = now;
-  return ReadAgain(now).ok() && !(token_ == refused);
+  const bool read = ReadAgain(now, stop).ok();
+  // A program that takes its time has earned its second's rest only then.
+  if (exec_.has_value()) renewed_at_ = std::max(now, ended_at_);
+  return read && !(token_ == refused);
 }
 
-absl::Status TokenSource::ReadAgain(Now now) {
+absl::Status TokenSource::ReadAgain(Now now, const std::stop_token& stop) {
+  if (exec_.has_value()) return RunPlugin(now, stop);
   renew_at_ = now + refresh_;
-  if (exec_.has_value()) return RunPlugin(now);
   absl::StatusOr<Secret> read = ReadToken(file_);
   if (!read.ok()) return read.status();
   token_ = *std::move(read);
@@ -90,9 +94,14 @@ absl::Status TokenSource::ReadAgain(Now now) {
 }
 
 // Without a time of expiry a token is good until it is refused. A failure is repeated after the time of a file's
-// refresh, so that a program that hangs does not hang every call.
-absl::Status TokenSource::RunPlugin(Now now) {
-  absl::StatusOr<ExecCredential> credential = RunExecPlugin(*exec_, exec_timeout_);
+// refresh, counted from its end, so that a program that hangs does not hang every call.
+absl::Status TokenSource::RunPlugin(Now now, const std::stop_token& stop) {
+  const Now began = std::chrono::steady_clock::now();
+  absl::StatusOr<ExecCredential> credential = RunExecPlugin(*exec_, exec_timeout_, stop);
+  if (absl::IsCancelled(credential.status())) return credential.status();  // says nothing about the program
+  now += std::chrono::steady_clock::now() - began;
+  ended_at_ = now;
+  renew_at_ = now + refresh_;
   if (!credential.ok()) return credential.status();
   absl::StatusOr<Secret> token = CheckToken(credential->token.Reveal());
   if (!token.ok()) {
@@ -100,7 +109,6 @@ absl::Status TokenSource::RunPlugin(Now now) {
         fmt::format("credential plugin {}: its token {}", exec_->command, std::string(token.status().message())));
   }
   token_ = *std::move(token);
-  constexpr absl::Duration kLongest = absl::Hours(24 * 365);
   const absl::Duration left = std::clamp(credential->expires - absl::Now(), absl::ZeroDuration(), kLongest);
   renew_at_ = now + absl::ToChronoNanoseconds(left);
   return absl::OkStatus();

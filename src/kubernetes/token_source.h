@@ -6,6 +6,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <stop_token>
 #include <string>
 
 #include "absl/status/statusor.h"
@@ -27,18 +28,19 @@ class TokenSource {
 
   // The token to send; empty when the configuration has none. Reads the file again when the last reading is older than
   // `token_refresh`, and runs the plugin when its token has expired; keeps the last good token when that fails
-  // (api-A66). Errors: Unauthenticated, marked as not sent, when a plugin fails and there is no token yet.
-  absl::StatusOr<Secret> Get(Now now);
+  // (api-A66). Errors, marked as not sent, when a plugin has failed and there is no token yet: Unauthenticated, for
+  // `token_refresh` without another run; Cancelled.
+  absl::StatusOr<Secret> Get(Now now, const std::stop_token& stop = {});
 
   // The server said 401 to `refused`: true if there is another token now. Reads the file for it, or runs the plugin,
   // though not more than once a second (api-A66).
-  bool Renew(const Secret& refused, Now now);
+  bool Renew(const Secret& refused, Now now, const std::stop_token& stop = {});
 
  private:
   TokenSource(Secret token, const KubeConfig& config, const TransportOptions& options);
   bool IsRenewable() const { return !file_.empty() || exec_.has_value(); }
-  absl::Status ReadAgain(Now now);  // Under the lock.
-  absl::Status RunPlugin(Now now);
+  absl::Status ReadAgain(Now now, const std::stop_token& stop);  // Under the lock.
+  absl::Status RunPlugin(Now now, const std::stop_token& stop);
 
   const std::string file_;
   const std::optional<ExecPlugin> exec_;
@@ -46,8 +48,10 @@ class TokenSource {
   const std::chrono::nanoseconds refresh_;
   std::mutex mutex_;
   Secret token_;
-  Now renew_at_ = {};  // Of the next reading, or run.
+  absl::Status failure_;  // Of the last reading, or run.
+  Now renew_at_ = {};     // Of the next reading, or run.
   std::optional<Now> renewed_at_ = {};
+  Now ended_at_ = {};  // Of the last run.
 };
 
 }  // namespace driverupgrade::inline v1

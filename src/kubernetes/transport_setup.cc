@@ -18,6 +18,9 @@ absl::Status CheckOptions(const TransportOptions& options) {
   if (options.request_timeout <= absl::ZeroDuration() || options.stream_idle_timeout <= absl::ZeroDuration()) {
     return absl::InvalidArgumentError("request_timeout and stream_idle_timeout must be positive");
   }
+  if (options.token_refresh <= absl::ZeroDuration() || options.exec_timeout <= absl::ZeroDuration()) {
+    return absl::InvalidArgumentError("token_refresh and exec_timeout must be positive");
+  }
   if (options.body_size_max == 0 || options.line_size_max == 0 || options.header_size_max == 0) {
     return absl::InvalidArgumentError("body_size_max, line_size_max and header_size_max must be positive");
   }
@@ -31,6 +34,10 @@ absl::Status CheckOptions(const TransportOptions& options) {
 absl::StatusOr<ServerUrl> ParseServer(const KubeConfig& config) {
   absl::StatusOr<ServerUrl> url = ParseServerUrl(config.server);
   if (!url.ok()) return absl::InvalidArgumentError(fmt::format("server {}", Text(url.status())));
+  const bool has_other = !config.token.empty() || !config.token_file.empty() || !config.client_certificate_pem.empty();
+  if (config.exec.has_value() && has_other) {
+    return absl::InvalidArgumentError("a credential plugin beside another credential");
+  }
   const bool has_token = !config.token.empty() || !config.token_file.empty() || config.exec.has_value();
   if (has_token && !url->https && !url->IsLoopback()) {
     return absl::InvalidArgumentError("refusing to send a token over http://");

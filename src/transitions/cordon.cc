@@ -53,9 +53,9 @@ std::vector<DriverIdentity> DriversOutsideSet(const Node& node, const DriverIden
   const std::set<std::string> names = CordonNames(node);
   std::vector<DriverIdentity> drivers;
   for (const auto& [key, value] : node.labels) {
-    if (!key.ends_with(kStateSuffix)) continue;
+    if (!key.ends_with(kStateSuffix) || key == identity.StateLabel()) continue;
     std::optional<DriverIdentity> driver = ParseName(key.substr(0, key.size() - kStateSuffix.size()));
-    if (driver && *driver != identity && !names.contains(driver->Name())) drivers.push_back(*std::move(driver));
+    if (driver && !names.contains(driver->Name())) drivers.push_back(*std::move(driver));
   }
   return drivers;
 }

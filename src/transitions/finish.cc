@@ -16,7 +16,8 @@ bool IsOursToLift(const Node& node, const DriverIdentity& identity) {
   // In requestor mode the maintenance operator lifts its own cordon; ours is one that we put in its place (H13).
   if (node.annotations.contains(identity.RequestorModeAnnotation())) return IsInCordonSet(node, identity);
   const std::optional<UpgradeState> state = internal::StateOf(node, identity);
-  // The Go library keeps no set: a cordon on a node that is in progress and was schedulable before is its own, and ours.
+  // The Go library keeps no set: a cordon on a node that is in progress and was schedulable before is its own, and
+  // ours.
   if (state && IsInProgress(*state)) return true;
   const Cordon cordon = ReadCordon(node, identity);
   return cordon.kind == CordonKind::kUpgrade && !cordon.rival;
@@ -51,8 +52,7 @@ std::string GiveBack(Node& node, const DriverIdentity& identity) {
 Progress EnterDone(Walk& walk, std::string reason) {
   // As it was read, but with what this walk has found out about the initial state. A node that was read as schedulable
   // carries no cordon but one of this very walk.
-  Node read = walk.view.node;
-  read.annotations = walk.after.annotations;
+  const Node read = walk.WithAnnotationsAfter();
   if (!read.unschedulable || IsOursToLift(read, walk.in.identity)) walk.after.unschedulable = false;
   RemoveOurAnnotations(walk.after, walk.in.identity);
   return walk.Enter(UpgradeState::kDone, std::move(reason));

@@ -60,7 +60,21 @@ std::map<std::string, std::optional<std::string>> Changes(const StringMap& from,
   return changes;
 }
 
+void CopyPrefixed(const StringMap& from, std::string_view prefix, StringMap& to) {
+  for (auto it = from.lower_bound(std::string(prefix)); it != from.end() && it->first.starts_with(prefix); ++it) {
+    to.insert(*it);
+  }
+}
+
 }  // namespace
+
+Node OurPart(const Node& node, const DriverIdentity& identity) {
+  Node part{.unschedulable = node.unschedulable};
+  CopyPrefixed(node.labels, identity.KeyPrefix(), part.labels);
+  CopyPrefixed(node.annotations, identity.KeyPrefix(), part.annotations);
+  CopyPrefixed(node.annotations, kCordonedByAnnotation, part.annotations);
+  return part;
+}
 
 NodePatch Difference(const Node& from, const Node& to) {
   NodePatch patch{.labels = Changes(from.labels, to.labels), .annotations = Changes(from.annotations, to.annotations)};
@@ -92,7 +106,8 @@ Walk::Walk(const JudgeContext& context, const NodeView& node_view, bool is_admit
       safe_load(context.identity),
       requestor(context.options.requestor ? std::optional<MaintenanceRequestor>(*context.options.requestor)
                                           : std::nullopt),
-      after(node_view.node),
+      after(OurPart(node_view.node, context.identity)),
+      before_(after),
       // Judge has dealt with values that are no state before it walks.
       state_(internal::StateOf(node_view.node, context.identity).value_or(UpgradeState::kUnknown)) {
   verdict.plan.node = view.node.name;
@@ -278,6 +293,13 @@ std::optional<absl::Duration> Walk::StageTimeout() const {
   }
 }
 
+Node Walk::WithAnnotationsAfter() const {
+  Node node = view.node;
+  for (const auto& [key, value] : before_.annotations) node.annotations.erase(key);
+  node.annotations.insert(after.annotations.begin(), after.annotations.end());
+  return node;
+}
+
 void Walk::HoldCordon() {
   if (after.unschedulable) return;
   after.unschedulable = true;
@@ -299,7 +321,8 @@ Progress Walk::WaitForPods(absl::Time deadline) {
               std::min(deadline, NextRead(in.now)));
 }
 
-// Who relies on the node's cordon after this patch (dep-F7): the other drivers whose upgrades are under way, and we, from
+// Who relies on the node's cordon after this patch (dep-F7): the other drivers whose upgrades are under way, and we,
+// from
 // cordon-required on. While we wait for a slot, our name stays where it was, and it takes the place of names that have
 // become stale: nobody else would ever lift that cordon. The maintenance operator's cordon is its own to lift, so in
 // requestor mode our name stands only on one that we made when it had been lifted too early (H13).
@@ -321,9 +344,9 @@ void Walk::UpdateCordonSet() {
 
 Verdict Walk::Finish() {
   if (const auto timeout = StageTimeout(); entered_ && timeout) WriteStage(in.now);
-  if (after != view.node) {
+  if (after != before_) {
     UpdateCordonSet();
-    verdict.plan.patch = Difference(view.node, after);
+    verdict.plan.patch = Difference(before_, after);
   }
   return std::move(verdict);
 }

@@ -36,8 +36,12 @@ struct Failures {
 // Whether a transition function entered another state, so that the next one may go on from there.
 enum class Progress { kMoved, kStopped };
 
-// Carries a node from state to state. It works on `after`, a copy of the node: what differs from the node in the end is
-// the patch, so nothing is written twice and nothing that is there already (defect-D31).
+// What of a node an upgrade writes: its own labels and annotations, the cordon and whose it is. All else is left out,
+// since every node is copied in every pass.
+Node OurPart(const Node& node, const DriverIdentity& identity);
+
+// Carries a node from state to state. It works on `after`, a copy of our part of the node: what differs from the node
+// in the end is the patch, so nothing is written twice and nothing that is there already (defect-D31).
 class Walk {
  public:
   Walk(const JudgeContext& context, const NodeView& view, bool admitted);
@@ -51,7 +55,7 @@ class Walk {
   // Set where the operator is configured as a requestor.
   const std::optional<MaintenanceRequestor> requestor;
   DriverPods driver;
-  // The node as the patch will leave it.
+  // Our part of the node as the patch will leave it.
   Node after;
   Verdict verdict;
 
@@ -99,6 +103,8 @@ class Walk {
   // The present state was entered in this walk.
   bool entered() const { return entered_; }
 
+  // The node as it was read, but for the annotations, which are as the patch will leave them.
+  Node WithAnnotationsAfter() const;
   bool HasAnnotation(const std::string& key) const { return after.annotations.contains(key); }
   // The upgrade of this node goes by a NodeMaintenance, whatever the operator does with others now (dep-F13).
   bool InRequestorMode() const { return HasAnnotation(in.identity.RequestorModeAnnotation()); }
@@ -119,6 +125,7 @@ class Walk {
   std::string TargetRevision() const;
   void UpdateCordonSet();
 
+  const Node before_;  // our part of the node as it was read
   UpgradeState state_;
   bool entered_ = false;  // `state_` was entered in this walk
 };
@@ -147,13 +154,14 @@ Progress LeaveValidation(Walk& walk);
 Progress LeaveUncordon(Walk& walk);
 // upgrade-required -> node-maintenance-required, for a node that is admitted in requestor mode.
 Progress RequestMaintenance(Walk& walk);
-// The next step of giving the node's NodeMaintenances back; stops the walk until no claim of ours is left. nullopt: none.
+// The next step of giving the node's NodeMaintenances back; stops the walk until no claim of ours is left. nullopt:
+// none.
 std::optional<Progress> ReleaseMaintenance(Walk& walk);
 // Tells the maintenance operator that the driver of the node failed (M7).
 void ReportFailedMaintenance(Walk& walk);
 
-// Removes all that our upgrade wrote on `node`, and lifts a cordon that no one else relies on (dep-F9). What was done, for a
-// person.
+// Removes all that our upgrade wrote on `node`, and lifts a cordon that no one else relies on (dep-F9). What was done,
+// for a person.
 std::string GiveBack(Node& node, const DriverIdentity& identity);
 // The patch that turns `from` into `to`.
 NodePatch Difference(const Node& from, const Node& to);

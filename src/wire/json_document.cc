@@ -48,8 +48,8 @@ struct Generator {
   rapidjson::ParseResult result;
 
   bool operator()(rapidjson::Document& document) {
-    constexpr unsigned kFlags =
-        rapidjson::kParseInsituFlag | rapidjson::kParseIterativeFlag | rapidjson::kParseValidateEncodingFlag;
+    constexpr unsigned kFlags = rapidjson::kParseInsituFlag | rapidjson::kParseIterativeFlag |
+                                rapidjson::kParseValidateEncodingFlag | rapidjson::kParseFullPrecisionFlag;
     rapidjson::InsituStringStream stream(text);
     rapidjson::Reader reader;
     DepthLimit limit(document);
@@ -87,8 +87,8 @@ absl::Status JsonDocument::Parse(std::string_view text) {
   Generator generator{.text = text_.data(), .result = {}};
   document_.Populate(generator);
   if (!generator.result.IsError()) return absl::OkStatus();
-  return absl::InvalidArgumentError(fmt::format("malformed JSON at byte {}: {}", generator.result.Offset(),
-                                                Describe(generator.result.Code())));
+  return absl::InvalidArgumentError(
+      fmt::format("malformed JSON at byte {}: {}", generator.result.Offset(), Describe(generator.result.Code())));
 }
 
 JsonField JsonField::Member(std::string_view key) const& {
@@ -132,9 +132,8 @@ int JsonField::Int() const {
 
 StringMap JsonField::Strings() const {
   StringMap result;
-  ForEachMember([&](std::string_view key, const JsonField& value) {
-    result.insert_or_assign(std::string(key), value.String());
-  });
+  ForEachMember(
+      [&](std::string_view key, const JsonField& value) { result.insert_or_assign(std::string(key), value.String()); });
   return result;
 }
 

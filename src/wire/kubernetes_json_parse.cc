@@ -227,6 +227,13 @@ void CheckKind(const JsonField& root, std::string_view expected) {
   kind.Fail(fmt::format("expected \"{}\", got {}", expected, internal::Quote(got)));
 }
 
+// `of` may be empty: a list of any kind.
+void CheckListKind(const JsonField& root, std::string_view of) {
+  if (!of.empty()) return CheckKind(root, fmt::format("{}List", of));
+  const JsonField kind = root.Member("kind");
+  if (!kind.String().ends_with("List")) kind.Fail("expected the kind of a list");
+}
+
 // Parses `json`, which is an object, and gives it to `read`, which takes a const JsonField&.
 template <typename F>
 absl::Status ReadDocument(std::string_view json, F&& read) {
@@ -367,8 +374,8 @@ absl::StatusOr<T> ParseObject(std::string_view json) {
 template <typename T>
 absl::StatusOr<ListPage<T>> ParseList(std::string_view json) {
   ListPage<T> page;
-  const std::string kind = KindOf<T>().empty() ? "" : fmt::format("{}List", KindOf<T>());
-  absl::Status status = ReadDocument(json, kind, [&](const JsonField& root) {
+  absl::Status status = ReadDocument(json, [&](const JsonField& root) {
+    CheckListKind(root, KindOf<T>());
     const JsonField metadata = root.Member("metadata");
     page.continue_token = metadata.Member("continue").String();
     page.resource_version = metadata.Member("resourceVersion").String();

@@ -1,66 +1,12 @@
 // The real client keeps the contract over the API server in memory, which is thus held to it, too.
-#include <memory>
-#include <string>
-
-#include "driverupgrade/kubernetes/rest_cluster.h"
-#include "driverupgrade/testing/facade_contract.h"
-#include "driverupgrade/testing/fake_clock.h"
-#include "driverupgrade/testing/fake_cluster.h"
-#include "simulation/wire/api_server.h"
-#include "support/catch.h"
+#include "contract/wire_world.h"
 
 namespace driverupgrade::tests {
 namespace {
 
-using testing::ContractCase;
-using testing::FacadeContract;
-using testing::FakeClock;
-using testing::FakeCluster;
-
-class WireWorld final : public testing::ContractWorld {
- public:
-  explicit WireWorld(int page_size) {
-    testing::WireSeam seam{.cluster = cluster_};
-    seam.list_version = [cluster = cluster_] { return std::to_string(cluster->revision()); };
-    facade_ = MakeRestCluster(std::make_shared<ApiServer>(std::move(seam)), {.page_size = page_size});
-  }
-  ClusterFacade& facade() override { return *facade_; }
-  CallContext context() override { return {}; }
-  std::string prefix() override { return "contract-" + std::to_string(++count_) + "-"; }
-  absl::StatusOr<std::string> MakeNamespace() override { return "contract-" + std::to_string(++count_); }
-  absl::StatusOr<Node> MakeNode(const Node& node) override { return cluster_->AddNode(node); }
-  absl::Status TouchNode(const std::string& name) override {
-    const bool found = cluster_->EditNode(name, [](Node& node) { node.annotations["touched"] = "yes"; });
-    return found ? absl::OkStatus() : absl::NotFoundError("no such node");
-  }
-  absl::StatusOr<Pod> MakePod(const Pod& pod) override {
-    Pod running = pod;
-    running.phase = PodPhase::kRunning;
-    running.container_statuses = {{.name = "main", .ready = true}};
-    return cluster_->AddPod(running);
-  }
-  absl::Status MakeBudget(const std::string& ns, const std::string& name, const StringMap& labels) override {
-    cluster_->AddDisruptionBudget(
-        {.ns = ns, .name = name, .selector = LabelSelector::FromMatchLabels(labels), .min_available = 1000});
-    return absl::OkStatus();
-  }
-  absl::Status RemoveNode(const std::string& name) override {
-    return cluster_->RemoveNode(name) ? absl::OkStatus() : absl::NotFoundError("no such node");
-  }
-
- private:
-  const std::shared_ptr<FakeCluster> cluster_ = std::make_shared<FakeCluster>(std::make_shared<FakeClock>());
-  std::shared_ptr<ClusterFacade> facade_;
-  int count_ = 0;
-};
-
 TEST_CASE("RestCluster keeps the contract of the seam over bytes") {
   WireWorld world(GENERATE(500, 2));
-  for (const ContractCase& one : FacadeContract()) {
-    const absl::Status status = one.run(world);
-    INFO(one.name << ": " << status.ToString());
-    CHECK(status.ok());
-  }
+  CheckContract(world);
 }
 
 }  // namespace

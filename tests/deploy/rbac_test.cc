@@ -1,10 +1,12 @@
-// deploy/rbac against what the library asks for: in every scenario, and as a controller with a cache, a Lease and a ledger.
+// deploy/rbac against what the library asks for: in every scenario, and as a controller with a cache, a Lease and a
+// ledger.
 #include <filesystem>
 #include <map>
 #include <memory>
 #include <string>
 
 #include "deploy/rights.h"
+#include "driverupgrade/forwarding_facade.h"
 #include "driverupgrade/testing/builders.h"
 #include "driverupgrade/testing/fake_cluster.h"
 #include "driverupgrade/upgrade_controller.h"
@@ -37,6 +39,19 @@ void RunScenarios(const std::shared_ptr<Rights>& rights) {
   }
 }
 
+// Refuses to delete pods, the first times in each namespace: the operator has more to tell then.
+class RefusingFacade final : public ForwardingFacade {
+ public:
+  using ForwardingFacade::ForwardingFacade;
+  absl::Status DeletePod(const CallContext& context, const DeletePodParams& params) override {
+    if (++deletions_[params.pod.ns] <= 3) return absl::PermissionDeniedError("delete pod: 403 Forbidden");
+    return ForwardingFacade::DeletePod(context, params);
+  }
+
+ private:
+  std::map<std::string, int> deletions_;
+};
+
 // As gpu_operator with --leader-elect, --ledger and --requestor-id.
 struct Operator {
   std::shared_ptr<FakeClock> clock = std::make_shared<FakeClock>();
@@ -48,7 +63,8 @@ struct Operator {
   std::unique_ptr<UpgradeEngine> engine = nullptr;
   std::unique_ptr<UpgradeController> controller = nullptr;
 
-  explicit Operator(std::shared_ptr<Rights> rights) : facade(NoteRights(cluster, std::move(rights))) {
+  explicit Operator(std::shared_ptr<Rights> rights)
+      : facade(NoteRights(std::make_shared<RefusingFacade>(cluster), std::move(rights))) {
     const LabelSelector labels = LabelSelector::FromMatchLabels({{"app", fleet.daemon_set}});
     cache = *WatchCache::Create(
         facade, {.drivers = {{.ns = fleet.ns, .driver_labels = labels, .maintenance_ns = "default"}}, .clock = clock});
@@ -66,11 +82,23 @@ struct Operator {
     auto election = LeaderElection::Create(facade, {.ns = fleet.ns, .name = kName, .identity = "this", .clock = clock});
     controller = std::make_unique<UpgradeController>(
         *engine, cache, ControllerOptions{.election = *std::move(election), .clock = clock});
-    controller->SetPolicy({.auto_upgrade = true, .max_parallel = 1, .drain = DrainPolicy{}});
+    DrainPolicy drain{.timeout = absl::Seconds(5)};
+    drain.on_timeout = OnTimeout::kDelete;
+    controller->SetPolicy({.auto_upgrade = true, .max_parallel = 1, .drain = drain});
   }
 
   // Whether all nodes are done.
   bool Roll() {
+    // Its pod is overdue at once, and its deletion is the first one that is refused.
+    cluster->AddDisruptionBudget({.ns = "team-b",
+                                  .name = "never",
+                                  .selector = LabelSelector::FromMatchLabels({{"app", "pinned"}}),
+                                  .min_available = 1});
+    cluster->AddPod(testing::PodBuilder("team-b", "pinned")
+                        .OnNode(fleet.node_names.front())
+                        .WithLabel("app", "pinned")
+                        .OwnedByStatefulSet("pinned")
+                        .Build());
     cluster->SetTemplate(fleet.ns, fleet.daemon_set, "rev-2");
     for (int i = 0; i < 2000; ++i) {
       cache->Turn({});
@@ -97,10 +125,11 @@ Needed Sorted(const Rights& noted) {
     if (of_driver) right.ns = kDriverNs;
     const bool is_delete = right.resource == "pods" && right.verb == "delete";
     // Workloads may be in any namespace.
-    if (right.resource == "pods/eviction" || (is_delete && !of_driver)) right.ns.clear();
+    const bool of_workload = (is_delete || right.resource == "events") && !of_driver && right.ns != "default";
+    if (right.resource == "pods/eviction" || of_workload) right.ns.clear();
     if (right.group == "maintenance.nvidia.com") {
       needed.requestor.insert(right);
-    } else if (is_delete && !of_driver) {
+    } else if (of_workload) {
       needed.on_timeout_delete.insert(right);
     } else {
       needed.base.insert(right);

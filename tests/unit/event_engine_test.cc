@@ -1,4 +1,5 @@
 // Events of an engine about what keeps nodes from moving: on the fake cluster, in virtual time.
+#include <algorithm>
 #include <memory>
 #include <string>
 #include <utility>
@@ -89,6 +90,33 @@ TEST_CASE("A48: a budget that blocks for hours is one Event, which is there for 
   world.Run(absl::Minutes(30));
   REQUIRE(world.Warnings().size() == 1);
   CHECK(world.Warnings()[0].series->count == 6);
+}
+
+TEST_CASE(
+    "A48: what stands for hours though nothing moves is told again, by an engine that comes when it has said it "
+    "would") {
+  World world(GENERATE(false, true));
+  world.policy.drain->timeout = absl::Seconds(10);
+  world.AddBudget();
+  world.Run(absl::Minutes(2));
+  REQUIRE(world.cluster->node("node-1")->labels.at(Gpu().StateLabel()) == "upgrade-failed");
+  int passes = 0;
+  for (const absl::Time end = world.clock->Now() + absl::Hours(2); world.clock->Now() < end; ++passes) {
+    if (world.cache) world.cache->Turn({});
+    const auto pass = world.engine->Reconcile({}, world.policy);
+    REQUIRE(pass.ok());
+    const absl::Time next = pass->wake_at.value_or(absl::InfiniteFuture());
+    world.cluster->RunUntil(std::min(std::max(next, world.clock->Now() + absl::Seconds(1)), end));
+  }
+  CHECK(passes < 100);
+  const std::vector<RecordEventParams> warnings = world.Warnings();
+  const auto failed = std::find_if(warnings.begin(), warnings.end(), [](const RecordEventParams& event) {
+    return event.message.starts_with("The driver upgrade waits in upgrade-failed");
+  });
+  REQUIRE(failed != warnings.end());
+  REQUIRE(failed->series);
+  CHECK(failed->series->count >= 4);
+  CHECK(world.clock->Now() - failed->time <= absl::Minutes(31));
 }
 
 TEST_CASE("A node that is not blocked any more is told of when it is blocked again") {

@@ -11,8 +11,8 @@
 namespace driverupgrade::internal {
 namespace {
 
-/// Draws every field, often from the ends of its range. The bindings name all members, so that one more does not compile
-/// until it is drawn, too.
+/// Draws every field, often from the ends of its range. The bindings name all members, so that one more does not
+/// compile until it is drawn, too.
 class PodGenerator {
  public:
   explicit PodGenerator(std::uint64_t seed) : random_(seed) {}

@@ -3,8 +3,8 @@
 /// Defines
 ///  - HttpVerb, HttpRequest, HttpResponse: what is sent and what comes back;
 ///  - LineSink: takes the lines of a stream (a watch), one call per line;
-///  - HttpTransport: the abstract class that a backend implements (cpprest_transport.h is the default one, curl_transport.h the
-///    other);
+///  - HttpTransport: the abstract class that a backend implements (cpprest_transport.h is the default one,
+///    curl_transport.h the other);
 ///  - RequestWasNotSent, MarkRequestNotSent: whether a failed write can have been applied;
 ///  - EncodeRequestTarget: path and query as they go on the wire, for backends.
 ///
@@ -17,7 +17,8 @@
 ///
 /// A transport knows the server, the credentials and TLS; it knows nothing of Kubernetes objects. It neither
 /// retries (retrying_transport.h does), nor follows redirects, nor interprets a status code but one: a request that is
-/// answered 401 is sent once more if there is a new token by then. It is meant to be shared: all methods may be called from many threads at once. It must outlive the calls made on it. See
+/// answered 401 is sent once more if there is a new token by then. It is meant to be shared: all methods may be called
+/// from many threads at once. It must outlive the calls made on it. See
 /// also kube_config.h.
 #ifndef DRIVERUPGRADE_KUBERNETES_HTTP_TRANSPORT_H_
 #define DRIVERUPGRADE_KUBERNETES_HTTP_TRANSPORT_H_
@@ -97,8 +98,7 @@ class LineSink {
 ///  - Cancelled: a stop was requested. The call returns soon after, also when the server is silent.
 ///  - Unavailable: no connection, or it broke before the answer was complete.
 ///  - Unauthenticated: TLS refused one side by the other's certificate, or there is no usable token.
-///  Repeating the
-///    request at once is useless: wait for a change, or for an administrator.
+///  Repeating the request at once is useless: wait for a change, or for an administrator.
 ///  - OutOfRange: the body, or a line, is over the transport's limit.
 ///  - InvalidArgument: the request cannot be sent as it is (control characters and the like).
 ///  - Internal: a defect of the backend, or an exception from the sink.

@@ -126,8 +126,8 @@ struct KubeConfig {
   ///  - NotFound: the named context, cluster or user is not in the document, or a named file does not exist;
   ///  - PermissionDenied: a named file may not be read;
   ///  - Unimplemented: auth-provider, exec without allow_exec or with what a plugin cannot have here (a terminal, the
-  ///    cluster's description), username and password, impersonation. No plugin is run by reading. An exec plugin beside
-  ///    a static credential is ignored, as in client-go.
+  ///    cluster's description), username and password, impersonation. No plugin is run by reading. An exec plugin
+  ///    beside a static credential is ignored, as in client-go.
   [[nodiscard]] static absl::StatusOr<KubeConfig> Parse(std::string_view yaml, const ParseOptions& options);
 
   /// Reads and parses a file. `options.base_dir` defaults to the file's folder and `options.source` to its

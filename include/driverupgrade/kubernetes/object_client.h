@@ -1,17 +1,18 @@
-/// Objects that the seam (cluster_facade.h) does not know: an operator's own custom resources, config maps of others, image
-/// streams, logs. As JSON text, for whatever JSON library the operator has.
+/// Objects that the seam (cluster_facade.h) does not know: an operator's own custom resources, config maps of others,
+/// image streams, logs. As JSON text, for whatever JSON library the operator has.
 ///
 /// Defines ObjectKind, ObjectName and ObjectClient.
 ///
-///     const ObjectKind kPolicies{.group_version = "nvidia.com/v1", .resource = "clusterpolicies", .namespaced = false};
+///     const ObjectKind kPolicies{.group_version = "nvidia.com/v1", .resource = "clusterpolicies",
+///                                .namespaced = false};
 ///     ObjectClient objects(transport);
 ///     absl::StatusOr<ApiObject> policy = objects.Get(context, kPolicies, {.name = "cluster-policy"});
 ///     absl::Status shown = objects.MergePatch(context, kPolicies, {.name = "cluster-policy"},
 ///                                             R"({"status":{"state":"ready"}})", "status").status();
 ///
 /// Example: tests/unit/wire/object_client_test.cc. Codes and texts of errors are those of RestCluster (rest_cluster.h):
-/// `get nvidia.com/v1 clusterpolicies cluster-policy: 404 Not Found: ...`. A kind that the server does not have is NotFound as
-/// well.
+/// `get nvidia.com/v1 clusterpolicies cluster-policy: 404 Not Found: ...`. A kind that the server does not have is
+/// NotFound as well.
 #ifndef DRIVERUPGRADE_KUBERNETES_OBJECT_CLIENT_H_
 #define DRIVERUPGRADE_KUBERNETES_OBJECT_CLIENT_H_
 
@@ -54,8 +55,8 @@ struct ListObjectsParams {
 /// Each call is one request, a list one for each page; no retries, no cache. Thread-safe if the transport is; holds a
 /// share of it.
 ///
-/// Names, namespaces, kinds and subresources are checked before anything is sent: InvalidArgument for one that cannot be a
-/// segment of a path (S11).
+/// Names, namespaces, kinds and subresources are checked before anything is sent: InvalidArgument for one that cannot
+/// be a segment of a path (S11).
 class ObjectClient {
  public:
   /// `transport` must not be null. `field_manager`: who owns the fields of a patch or a new object (A26).

@@ -29,8 +29,8 @@ struct RestClusterOptions {
 };
 
 /// Supports every Operation, and adds nothing to the contract of the seam but requests: one for each call,
-/// one for each page of a list, and for a watch those of its list and one that stays open. No retries (retrying_transport.h has
-/// them), no cache, no policy. Thread-safe if `transport` is, which must not be null; holds a share of it.
+/// one for each page of a list, and for a watch those of its list and one that stays open. No retries
+/// (retrying_transport.h has them), no cache, no policy. Thread-safe if `transport` is, which must not be null; holds a share of it.
 ///
 /// Needs the API groups v1, apps/v1, policy/v1 and, for leases, coordination.k8s.io/v1 (Kubernetes 1.22 or
 /// newer).
@@ -59,14 +59,14 @@ struct RestClusterOptions {
 /// - PatchConfigMap: one merge patch of the keys that are named; the rest of the object is left alone.
 /// - PatchNode: also the 422 that a changed UID may cause is Aborted.
 /// - EvictPod: a 403 in which a budget's own state is the reason (E11, E12) is kRefusedByBudget, too.
-/// - RecordEvent: an Event that already exists is this one, sent before (see EventName), and thus OK. That of a series is
-///   patched; if it is gone, a second request writes it anew.
+/// - RecordEvent: an Event that already exists is this one, sent before (see EventName), and thus OK. That of a series
+///   is patched; if it is gone, a second request writes it anew.
 std::shared_ptr<ClusterFacade> MakeRestCluster(std::shared_ptr<HttpTransport> transport,
                                                RestClusterOptions options = {});
 
 /// How long the server asked to wait before another attempt, in a failure that RestCluster returned: the
-/// larger of the `Retry-After` header and the body's `retryAfterSeconds`, at most 300 s. Zero if it named no time. Copies
-/// of the status keep it, a new status made of its text does not.
+/// larger of the `Retry-After` header and the body's `retryAfterSeconds`, at most 300 s. Zero if it named no time.
+/// Copies of the status keep it, a new status made of its text does not.
 absl::Duration RetryAfter(const absl::Status& status);
 
 }  // namespace driverupgrade::inline v1

@@ -8,7 +8,8 @@
 ///     auto cluster = MakeRestCluster(transport);
 ///
 /// In this order a repetition pays for its slot as any other request (api-A38). Both are thread-safe if what they
-/// decorate is, which must not be null, and hold a share of it. A call that waits here ends by its deadline or its stop.
+/// decorate is, which must not be null, and hold a share of it. A call that waits here ends by its deadline or its
+/// stop.
 #ifndef DRIVERUPGRADE_KUBERNETES_RETRYING_TRANSPORT_H_
 #define DRIVERUPGRADE_KUBERNETES_RETRYING_TRANSPORT_H_
 
@@ -49,7 +50,8 @@ struct RateLimit {
   int burst = 1;
 };
 
-/// A token bucket for all callers together. Streams are not counted (api-A38). A request whose turn would come after its
+/// A token bucket for all callers together. Streams are not counted (api-A38). A request whose turn would come after
+/// its
 /// deadline is DeadlineExceeded at once, and one that is stopped while it waits is Cancelled, both marked as not sent.
 std::shared_ptr<HttpTransport> MakeRateLimitedTransport(std::shared_ptr<HttpTransport> inner,
                                                         std::shared_ptr<Clock> clock, const RateLimit& limit);

@@ -19,7 +19,8 @@ struct ApiObject {
   std::string name = {};
   std::string uid = {};
   std::string resource_version = {};
-  /// The whole object, without white space, its members in the order of the answer.
+  /// The whole object, without white space, its members in the order of the answer. Integers beyond 64 bits become
+  /// floating-point numbers. Items of a list lack `kind` and `apiVersion` where the server leaves them out.
   std::string json = {};
   friend bool operator==(const ApiObject&, const ApiObject&) = default;
 };

@@ -112,6 +112,22 @@ TEST_CASE("writes: a new object, a merge patch of it or of its status, a delete 
   CHECK(world.transport->requests[2].body == R"({"propagationPolicy":"Orphan"})");
 }
 
+TEST_CASE("numbers stay what they are") {
+  World world;
+  const std::string json =
+      R"({"kind":"X","metadata":{"name":"x"},"spec":{"a":0.1,"b":123456789012345678,"c":1.7976931348623157e308}})";
+  world.transport->Answer(200, json);
+  CHECK(world.objects.Get(world.context, kPolicies, {.name = "x"})->json == json);
+}
+
+TEST_CASE("a watch of nothing sees nothing, without a request") {
+  World world;
+  Seen seen;
+  CHECK(world.objects.Watch(world.context, kPolicies, {.label_selector = LabelSelector::Nothing()}, seen).ok());
+  CHECK(seen.lines == Lines{"at "});
+  CHECK(world.transport->lines.empty());
+}
+
 TEST_CASE("a log is text") {
   World world;
   world.transport->Answer(200, "line 1\nline 2\n");
@@ -132,6 +148,11 @@ TEST_CASE("errors say what was attempted on what, and what the server said") {
   CHECK(absl::IsAborted(world.objects.MergePatch(world.context, kStreams, {"a", "b"}, "{}").status()));
   world.transport->Answer(200, "<html>");
   CHECK(absl::IsUnavailable(world.objects.Get(world.context, kPolicies, {.name = "p"}).status()));
+  // Whatever is no list is not taken for an empty one.
+  for (const std::string& body : {std::string("{}"), Policy("p", "1"), std::string(R"({"error":"no"})")}) {
+    world.transport->Answer(200, body);
+    CHECK(absl::IsUnavailable(world.objects.List(world.context, kPolicies).status()));
+  }
   // An error with the wrong status of HTTP is not taken for an object.
   world.transport->Answer(200, StatusBody(404, "NotFound", "gone"));
   CHECK(absl::IsUnavailable(world.objects.Get(world.context, kPolicies, {.name = "p"}).status()));

@@ -1,0 +1,38 @@
+// A fleet in the middle of a rollout, as Step and the planner see it; the same for the same size.
+#ifndef DRIVERUPGRADE_BENCH_MICRO_FLEET_H_
+#define DRIVERUPGRADE_BENCH_MICRO_FLEET_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "driverupgrade/cluster_snapshot.h"
+#include "driverupgrade/driver_identity.h"
+#include "driverupgrade/state_machine.h"
+#include "driverupgrade/upgrade_policy.h"
+
+namespace driverupgrade::bench {
+
+// One in ten nodes is being drained and waits for a pod that its disruption budget holds, half of them wait for a slot,
+// the others are done. Nodes have the labels of a GPU node, pods those of their owners.
+struct MidRollout {
+  explicit MidRollout(int nodes);
+
+  DriverIdentity identity;
+  StateMachine machine;
+  UpgradePolicy policy = {};
+  absl::Time now = absl::FromUnixSeconds(1'800'000'000);
+  ClusterSnapshot snapshot = {};
+};
+
+// A node of it as the API server would give it.
+Node FleetNode(int index, const std::string& state);
+Pod FleetPod(int node, int index);
+
+// Allocations since the process began, by operator new.
+std::uint64_t Allocations();
+
+}  // namespace driverupgrade::bench
+
+#endif  // DRIVERUPGRADE_BENCH_MICRO_FLEET_H_

@@ -1,0 +1,164 @@
+// What decisions, bytes and the cache cost, by size of the cluster. Each prints allocations an operation, which do not
+// depend on the machine, beside its time, which does.
+#include <benchmark/benchmark.h>
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "driverupgrade/attempt_log.h"
+#include "driverupgrade/incremental_planner.h"
+#include "driverupgrade/snapshot_builder.h"
+#include "driverupgrade/testing/builders.h"
+#include "driverupgrade/testing/fake_cluster.h"
+#include "driverupgrade/watch_cache.h"
+#include "driverupgrade/wire/kubernetes_json.h"
+#include "micro/fleet.h"
+
+namespace driverupgrade::bench {
+namespace {
+
+// Counts from its making to Report.
+class AllocationCounter {
+ public:
+  void Report(benchmark::State& state) const {
+    state.counters["allocations"] =
+        benchmark::Counter(static_cast<double>(Allocations() - before_), benchmark::Counter::kAvgIterations);
+  }
+
+ private:
+  const std::uint64_t before_ = Allocations();
+};
+
+void Step(benchmark::State& state) {
+  const MidRollout rollout(static_cast<int>(state.range(0)));
+  const AllocationCounter counter;
+  for (auto _ : state) {
+    const Plan plan = rollout.machine.Step(rollout.snapshot, rollout.policy, rollout.now);
+    benchmark::DoNotOptimize(plan.totals.total);
+    if (plan.gates.size() < rollout.snapshot.nodes.size() / 2) state.SkipWithError("too few nodes wait");
+  }
+  counter.Report(state);
+}
+BENCHMARK(Step)->Arg(100)->Arg(1'000)->Arg(5'000)->Arg(100'000)->Unit(benchmark::kMicrosecond);
+
+// One node has changed.
+void JudgeOneOf(benchmark::State& state) {
+  MidRollout rollout(static_cast<int>(state.range(0)));
+  IncrementalPlanner planner(rollout.machine);
+  planner.SetPolicy(rollout.policy);
+  planner.SetDriver(rollout.snapshot.driver, {});
+  planner.SetActiveSince(rollout.snapshot.active_since);
+  for (const auto& view : rollout.snapshot.nodes) planner.Update(view);
+  benchmark::DoNotOptimize(planner.Advance(rollout.now).plan.totals.total);
+  // A node that is done, in two versions.
+  const std::shared_ptr<const NodeView> before = rollout.snapshot.nodes[9];
+  NodeView changed = *before;
+  changed.node.resource_version += "1";
+  const auto after = std::make_shared<const NodeView>(std::move(changed));
+  const std::uint64_t judged = planner.judgements();
+  const AllocationCounter counter;
+  bool is_after = false;
+  for (auto _ : state) {
+    is_after = !is_after;
+    planner.Update(is_after ? after : before);
+    benchmark::DoNotOptimize(planner.Advance(rollout.now).plan.totals.total);
+  }
+  counter.Report(state);
+  state.counters["judgements"] =
+      benchmark::Counter(static_cast<double>(planner.judgements() - judged), benchmark::Counter::kAvgIterations);
+}
+BENCHMARK(JudgeOneOf)->Arg(100)->Arg(1'000)->Arg(5'000)->Arg(100'000)->Unit(benchmark::kMicrosecond);
+
+// The lists of a pass without a cache, from a cluster in memory.
+void Snapshot(benchmark::State& state) {
+  const auto clock = std::make_shared<testing::FakeClock>();
+  const auto cluster = std::make_shared<testing::FakeCluster>(clock);
+  const testing::Fleet fleet =
+      testing::AddFleet(*cluster, {.node_count = static_cast<int>(state.range(0)), .workload = ""});
+  cluster->SetTemplate(fleet.ns, fleet.daemon_set, "rev-2");
+  const MidRollout rollout(1);
+  SnapshotBuilder builder(
+      rollout.identity, cluster,
+      {.ns = fleet.ns, .driver_labels = LabelSelector::FromMatchLabels({{"app", fleet.daemon_set}})});
+  AttemptLog log;
+  const AllocationCounter counter;
+  for (auto _ : state) {
+    const auto snapshot = builder.Build({}, log);
+    if (!snapshot.ok() || snapshot->nodes.size() != fleet.node_names.size()) state.SkipWithError("no snapshot");
+  }
+  counter.Report(state);
+}
+BENCHMARK(Snapshot)->Arg(100)->Arg(1'000)->Arg(5'000)->Unit(benchmark::kMillisecond);
+
+void ParseNodes(benchmark::State& state) {
+  ListPage<Node> page{.resource_version = "1"};
+  for (int i = 0; i < state.range(0); ++i) page.items.push_back(FleetNode(i, "upgrade-done"));
+  const std::string json = FormatList(page);
+  const AllocationCounter counter;
+  for (auto _ : state) {
+    const auto parsed = ParseList<Node>(json);
+    if (!parsed.ok() || parsed->items.size() != page.items.size()) state.SkipWithError("not parsed");
+  }
+  counter.Report(state);
+  state.SetBytesProcessed(static_cast<std::int64_t>(json.size()) * static_cast<std::int64_t>(state.iterations()));
+}
+BENCHMARK(ParseNodes)->Arg(500)->Unit(benchmark::kMicrosecond);
+
+void ParsePods(benchmark::State& state) {
+  ListPage<Pod> page{.resource_version = "1"};
+  for (int i = 0; i < state.range(0); ++i) page.items.push_back(FleetPod(i, i % 8));
+  const std::string json = FormatList(page);
+  const AllocationCounter counter;
+  for (auto _ : state) {
+    const auto parsed = ParseList<Pod>(json);
+    if (!parsed.ok() || parsed->items.size() != page.items.size()) state.SkipWithError("not parsed");
+  }
+  counter.Report(state);
+  state.SetBytesProcessed(static_cast<std::int64_t>(json.size()) * static_cast<std::int64_t>(state.iterations()));
+}
+BENCHMARK(ParsePods)->Arg(500)->Unit(benchmark::kMicrosecond);
+
+void FormatPatch(benchmark::State& state) {
+  const PatchNodeParams patch{.name = "gpu-7",
+                              .uid = "u-7",
+                              .resource_version = "42",
+                              .labels = {{"nvidia.com/gpu-driver-upgrade-state", "drain-required"}},
+                              .annotations = {{"driverupgrade/cordoned-by", "nvidia.com/gpu"}},
+                              .unschedulable = true};
+  const AllocationCounter counter;
+  for (auto _ : state) benchmark::DoNotOptimize(FormatNodePatch(patch).size());
+  counter.Report(state);
+}
+BENCHMARK(FormatPatch);
+
+// What one change of a node costs the cache and one engine's question for changes.
+void CacheApply(benchmark::State& state) {
+  const auto clock = std::make_shared<testing::FakeClock>();
+  const auto cluster =
+      std::make_shared<testing::FakeCluster>(clock, testing::FakeClusterOptions{.watches_follow = false});
+  const testing::Fleet fleet =
+      testing::AddFleet(*cluster, {.node_count = static_cast<int>(state.range(0)), .workload = ""});
+  const auto cache = *WatchCache::Create(
+      cluster,
+      {.drivers = {{.ns = fleet.ns, .driver_labels = LabelSelector::FromMatchLabels({{"app", fleet.daemon_set}})}},
+       .clock = clock});
+  cache->Turn({});
+  cache->Take(0);
+  Node node = *cluster->node(fleet.node_names.front());
+  std::int64_t version = 1'000'000'000;
+  const AllocationCounter counter;
+  for (auto _ : state) {
+    node.resource_version = std::to_string(++version);
+    cache->NodeWritten(node);
+    benchmark::DoNotOptimize(cache->Take(0).nodes.size());
+  }
+  counter.Report(state);
+}
+BENCHMARK(CacheApply)->Arg(100)->Arg(5'000);
+
+}  // namespace
+}  // namespace driverupgrade::bench
+
+BENCHMARK_MAIN();

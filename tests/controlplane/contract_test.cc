@@ -1,0 +1,175 @@
+// The real API server keeps the contract of the seam, by each HTTP backend: what the fake is held to is true.
+#include <chrono>
+#include <functional>
+#include <iostream>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "absl/time/clock.h"
+#include "control_plane.h"
+#include "driverupgrade/kubernetes/kube_config.h"
+#include "driverupgrade/kubernetes/object_client.h"
+#include "driverupgrade/kubernetes/rest_cluster.h"
+#include "driverupgrade/kubernetes/retrying_transport.h"
+#include "driverupgrade/testing/facade_contract.h"
+#include "fmt/format.h"
+#include "json.h"
+#include "support.h"
+#include "support/catch.h"
+#include "support/chosen_transport.h"
+
+namespace driverupgrade::e2e {
+namespace {
+
+const ObjectKind kNodes{.group_version = "v1", .resource = "nodes", .namespaced = false};
+const ObjectKind kNamespaces{.group_version = "v1", .resource = "namespaces", .namespaced = false};
+const ObjectKind kPods{.group_version = "v1", .resource = "pods"};
+const ObjectKind kBudgets{.group_version = "policy/v1", .resource = "poddisruptionbudgets"};
+
+constexpr std::chrono::seconds kLimit{60};
+
+std::string Json(const StringMap& map) {
+  std::string text;
+  for (const auto& [key, value] : map) {
+    const rapidjson::Value quoted(rapidjson::StringRef(value.data(), value.size()));
+    text += fmt::format(R"({}"{}":{})", text.empty() ? "" : ",", key, examples::ToText(quoted));
+  }
+  return "{" + text + "}";
+}
+
+std::shared_ptr<HttpTransport> Connect(const ControlPlane& control_plane, const std::string& backend) {
+  const auto config = KubeConfig::LoadFile(control_plane.folder() / "admin.kubeconfig");
+  REQUIRE(config.ok());
+  const auto transport = examples::MakeChosenTransport(backend, *config);
+  REQUIRE(transport.ok());
+  return MakeRetryingTransport(*transport, SystemClock());
+}
+
+// Sets the cluster up with an administrator's rights, around the facade.
+class RealWorld final : public testing::ContractWorld {
+ public:
+  RealWorld(ControlPlane& control_plane, const std::string& backend)
+      : transport_(Connect(control_plane, backend)),
+        objects_(transport_),
+        facade_(MakeRestCluster(transport_, {.page_size = 2})),
+        name_("contract-" + backend) {
+    control_plane.InstallNodeMaintenances();
+  }
+
+  ClusterFacade& facade() override { return *facade_; }
+  CallContext context() override { return {.deadline = absl::Now() + absl::Seconds(30)}; }
+  std::string prefix() override { return fmt::format("{}-{}-", name_, ++count_); }
+
+  absl::StatusOr<std::string> MakeNamespace() override {
+    const std::string ns = fmt::format("{}-{}", name_, ++count_);
+    const auto made =
+        objects_.Create(context(), kNamespaces, {.name = ns},
+                        fmt::format(R"({{"kind":"Namespace","apiVersion":"v1","metadata":{{"name":"{}"}}}})", ns));
+    if (!made.ok()) return made.status();
+    return ns;
+  }
+
+  // As stored once whoever else writes nodes, kwok and the controllers of Kubernetes, is done with it.
+  absl::StatusOr<Node> MakeNode(const Node& node) override {
+    const std::string json = fmt::format(
+        R"({{"kind":"Node","apiVersion":"v1","metadata":{{"name":"{}","labels":{},"annotations":{}}},)"
+        R"("spec":{{"unschedulable":{}}},"status":{{"allocatable":{{"pods":"110"}},"capacity":{{"pods":"110"}}}}}})",
+        node.name, Json(node.labels), Json(node.annotations), node.unschedulable);
+    if (const auto made = objects_.Create(context(), kNodes, {.name = node.name}, json); !made.ok()) {
+      return made.status();
+    }
+    absl::StatusOr<Node> stored = absl::UnavailableError("not read yet");
+    const bool settled = Eventually(kLimit, [&] { return IsSettled(node.name) && (stored = Read(node.name)).ok(); });
+    return settled ? stored : absl::DeadlineExceededError(fmt::format("node {} does not settle", node.name));
+  }
+
+  absl::Status TouchNode(const std::string& name) override {
+    return objects_
+        .MergePatch(context(), kNodes, {.name = name},
+                    fmt::format(R"({{"metadata":{{"annotations":{{"touched":"{}"}}}}}})", ++count_))
+        .status();
+  }
+
+  absl::StatusOr<Pod> MakePod(const Pod& pod) override {
+    const std::string json = fmt::format(
+        R"({{"kind":"Pod","apiVersion":"v1","metadata":{{"name":"{}","namespace":"{}","labels":{}}},)"
+        R"("spec":{{"nodeName":"{}","terminationGracePeriodSeconds":1,"tolerations":[{{"operator":"Exists"}}],)"
+        R"("containers":[{{"name":"main","image":"main:1"}}]}}}})",
+        pod.ref.name, pod.ref.ns, Json(pod.labels), pod.node_name);
+    if (const auto made = objects_.Create(context(), kPods, {pod.ref.ns, pod.ref.name}, json); !made.ok()) {
+      return made.status();
+    }
+    absl::StatusOr<Pod> stored = absl::UnavailableError("not read yet");
+    const bool running = Eventually(kLimit, [&] {
+      stored = facade_->GetPod(context(), {pod.ref.ns, pod.ref.name});
+      return stored.ok() && IsReady(*stored);
+    });
+    return running ? stored : absl::DeadlineExceededError(fmt::format("pod {} does not run", pod.ref.ToString()));
+  }
+
+  absl::Status MakeBudget(const std::string& ns, const std::string& name, const StringMap& labels) override {
+    const std::string json = fmt::format(
+        R"({{"kind":"PodDisruptionBudget","apiVersion":"policy/v1","metadata":{{"name":"{}","namespace":"{}"}},)"
+        R"("spec":{{"minAvailable":1000,"selector":{{"matchLabels":{}}}}}}})",
+        name, ns, Json(labels));
+    if (const auto made = objects_.Create(context(), kBudgets, {ns, name}, json); !made.ok()) return made.status();
+    const bool observed = Eventually(kLimit, [&] {
+      return Field(kBudgets, {ns, name}, [](const rapidjson::Value& budget) {
+        return Integer(budget, {"status", "observedGeneration"}) == 1;
+      });
+    });
+    return observed ? absl::OkStatus() : absl::DeadlineExceededError("the budget is not observed");
+  }
+
+  absl::Status RemoveNode(const std::string& name) override {
+    return objects_.Delete(context(), kNodes, {.name = name});
+  }
+
+ private:
+  absl::StatusOr<Node> Read(const std::string& name) { return facade_->GetNode(context(), {.name = name}); }
+
+  bool Field(const ObjectKind& kind, const ObjectName& name, const std::function<bool(const rapidjson::Value&)>& is) {
+    const auto object = objects_.Get(context(), kind, name);
+    if (!object.ok()) return false;
+    const auto json = examples::ParseJson(object->json);
+    return json.ok() && is(*json);
+  }
+
+  // Ready, and tainted as its `unschedulable` says and in no other way.
+  bool IsSettled(const std::string& name) {
+    return Field(kNodes, {.name = name}, [](const rapidjson::Value& node) {
+      bool ready = false;
+      for (const rapidjson::Value& condition : Items(node, {"status", "conditions"})) {
+        if (Text(condition, {"type"}) == "Ready") ready = Text(condition, {"status"}) == "True";
+      }
+      const auto taints = Items(node, {"spec", "taints"});
+      return ready && taints.Size() == (Flag(node, {"spec", "unschedulable"}) ? 1U : 0U);
+    });
+  }
+
+  const std::shared_ptr<HttpTransport> transport_;
+  const ObjectClient objects_;
+  const std::shared_ptr<ClusterFacade> facade_;
+  const std::string name_;
+  int count_ = 0;
+};
+
+TEST_CASE("RestCluster keeps the contract of the seam on a real API server", "[contract]") {
+  for (const std::string& backend : examples::TransportNames()) {
+    RealWorld world(ControlPlane::Shared(), backend);
+    const Stopwatch stopwatch;
+    int kept = 0;
+    for (const testing::ContractCase& one : testing::FacadeContract()) {
+      const absl::Status status = one.run(world);
+      INFO(backend << ": " << one.name << ": " << status.ToString());
+      CHECK(status.ok());
+      kept += status.ok() ? 1 : 0;
+    }
+    std::cout << backend << ": " << kept << " of " << testing::FacadeContract().size() << " cases of the contract, "
+              << stopwatch.seconds() << " s\n";
+  }
+}
+
+}  // namespace
+}  // namespace driverupgrade::e2e

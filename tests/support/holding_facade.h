@@ -1,0 +1,96 @@
+/// A cluster whose answers come when the test says so.
+///
+/// Defines HoldingFacade. Thread-safe where it says nothing else.
+#ifndef DRIVERUPGRADE_TESTS_SUPPORT_HOLDING_FACADE_H_
+#define DRIVERUPGRADE_TESTS_SUPPORT_HOLDING_FACADE_H_
+
+#include <algorithm>
+#include <condition_variable>
+#include <functional>
+#include <mutex>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "driverupgrade/forwarding_facade.h"
+
+namespace driverupgrade::tests {
+
+/// DaemonSets as they look before their controller has observed the last change.
+class UnobservedSink final : public WatchSink<DaemonSet> {
+ public:
+  explicit UnobservedSink(WatchSink<DaemonSet>& next) : next_(next) {}
+  bool OnList(std::vector<DaemonSet> objects, std::string_view version) override {
+    for (DaemonSet& object : objects) --object.observed_generation;
+    return next_.OnList(std::move(objects), version);
+  }
+  bool OnChange(DaemonSet object, std::string_view version) override {
+    --object.observed_generation;
+    return next_.OnChange(std::move(object), version);
+  }
+  bool OnDelete(DaemonSet object, std::string_view version) override {
+    return next_.OnDelete(std::move(object), version);
+  }
+  bool OnBookmark(std::string_view version) override { return next_.OnBookmark(version); }
+
+ private:
+  WatchSink<DaemonSet>& next_;
+};
+
+/// Holds the calls about one node until they are let go.
+class HoldingFacade final : public ForwardingFacade {
+ public:
+  using ForwardingFacade::ForwardingFacade;
+
+  bool unobserved = false;
+  absl::Status WatchDaemonSets(const CallContext& context, const WatchParams& params,
+                               WatchSink<DaemonSet>& sink) override {
+    UnobservedSink altered(sink);
+    return ForwardingFacade::WatchDaemonSets(context, params, unobserved ? altered : sink);
+  }
+
+  void Hold(const std::string& node) {
+    const std::lock_guard lock(mutex_);
+    held_ = node;
+  }
+  void LetGo() {
+    const std::lock_guard lock(mutex_);
+    held_.clear();
+    let_go_.notify_all();
+  }
+  absl::StatusOr<Node> PatchNode(const CallContext& context, const PatchNodeParams& params) override {
+    Await(params.name);
+    return ForwardingFacade::PatchNode(context, params);
+  }
+  absl::StatusOr<std::vector<Pod>> ListPods(const CallContext& context, const ListPodsParams& params) override {
+    if (!params.node_name.empty()) latest_deadline = std::max(latest_deadline, context.deadline);
+    Await(params.node_name);
+    auto pods = ForwardingFacade::ListPods(context, params);
+    if (after_list) std::exchange(after_list, nullptr)();
+    return pods;
+  }
+  absl::StatusOr<std::vector<ControllerRevision>> ListControllerRevisions(
+      const CallContext& context, const ListControllerRevisionsParams& params) override {
+    latest_deadline = std::max(latest_deadline, context.deadline);
+    return ForwardingFacade::ListControllerRevisions(context, params);
+  }
+
+  /// Of lists that a pass causes; for engines that make one call at a time.
+  absl::Time latest_deadline = absl::InfinitePast();
+  /// Called once, when a list of pods has been read and its answer is on the way.
+  std::function<void()> after_list = nullptr;
+
+ private:
+  void Await(const std::string& node) {
+    std::unique_lock lock(mutex_);
+    let_go_.wait(lock, [&] { return held_.empty() || held_ != node; });
+  }
+
+  std::mutex mutex_;
+  std::condition_variable let_go_;
+  std::string held_;
+};
+
+}  // namespace driverupgrade::tests
+
+#endif  // DRIVERUPGRADE_TESTS_SUPPORT_HOLDING_FACADE_H_

@@ -1,0 +1,138 @@
+#include "driver_manager/environment.h"
+
+#include <algorithm>
+#include <string_view>
+#include <utility>
+
+#include "driver_manager/status_text.h"
+#include "fmt/format.h"
+
+namespace driver_manager {
+namespace {
+
+using driverupgrade::LabelSelector;
+
+class Reader {
+ public:
+  explicit Reader(const std::map<std::string, std::string>& environment) : environment_(environment) {}
+
+  const absl::Status& status() const { return status_; }
+  std::vector<std::string>& warnings() { return warnings_; }
+
+  /// nullptr: not set.
+  const std::string* Find(const char* name) const {
+    const auto found = environment_.find(name);
+    return found == environment_.end() ? nullptr : &found->second;
+  }
+
+  void Text(const char* name, std::string& into) const {
+    const std::string* value = Find(name);
+    if (value != nullptr && !value->empty()) into = *value;
+  }
+
+  // The spellings of Go's strconv.ParseBool; a variable that is set to nothing is false there, whatever the default.
+  void Flag(const char* name, bool& into) {
+    const std::string* value = Find(name);
+    if (value == nullptr) return;
+    static constexpr std::string_view kTrue[] = {"1", "t", "T", "true", "TRUE", "True"};
+    static constexpr std::string_view kFalse[] = {"", "0", "f", "F", "false", "FALSE", "False"};
+    const auto is = [&](std::string_view spelling) { return *value == spelling; };
+    into = std::any_of(std::begin(kTrue), std::end(kTrue), is);
+    if (!into && std::none_of(std::begin(kFalse), std::end(kFalse), is)) Refuse(name, "is neither true nor false");
+  }
+
+  void Selector(const char* name, LabelSelector& into) {
+    const std::string* value = Find(name);
+    if (value == nullptr || value->empty()) return;
+    absl::StatusOr<LabelSelector> selector = LabelSelector::Parse(*value);
+    if (!selector.ok()) return Refuse(name, fmt::format("is no label selector: {}", Message(selector.status())));
+    into = *std::move(selector);
+  }
+
+  // Some have written `key=value`, which the older of NVIDIA's programs cut and the newer takes for a key.
+  void LabelKey(const char* name, std::string& into) {
+    const std::string* value = Find(name);
+    if (value == nullptr || value->empty()) return;
+    into = value->substr(0, value->find('='));
+    const bool is_key = into.find_first_of(",!() ") == std::string::npos && LabelSelector::Parse(into).ok();
+    if (into.empty() || !is_key) return Refuse(name, "is no key of a label");
+    if (into != *value) warnings_.push_back(fmt::format("{}: only the key of `{}` is used", name, *value));
+  }
+
+  void Timeout(const char* name, absl::Duration& into) {
+    const std::string* value = Find(name);
+    if (value == nullptr || value->empty()) return;
+    absl::Duration timeout;
+    const bool plain = std::all_of(value->begin(), value->end(), [](char c) { return c >= '0' && c <= '9'; });
+    if (!absl::ParseDuration(plain ? *value + "s" : *value, &timeout) || timeout < absl::ZeroDuration() ||
+        timeout == absl::InfiniteDuration()) {
+      return Refuse(name, "is no duration like 300s or 5m");
+    }
+    if (plain && *value != "0") {
+      warnings_.push_back(fmt::format("{}: `{}` is taken for {}s: it should have a unit", name, *value, *value));
+    }
+    into = timeout == absl::ZeroDuration() ? absl::InfiniteDuration() : timeout;
+  }
+
+  // The first error is the one that is reported.
+  void Refuse(const char* name, std::string_view why) {
+    if (!status_.ok()) return;
+    const std::string* value = Find(name);
+    status_ = absl::InvalidArgumentError(
+        fmt::format("environment variable {}: `{}` {}", name, value == nullptr ? "" : *value, why));
+  }
+
+ private:
+  const std::map<std::string, std::string>& environment_;
+  absl::Status status_;
+  std::vector<std::string> warnings_;
+};
+
+}  // namespace
+
+const std::vector<Variable>& Variables() {
+  static const std::vector<Variable> kVariables = {
+      {"NODE_NAME", "", "the node; required"},
+      {"OPERATOR_NAMESPACE", "gpu-operator", "where the pods of the operands are awaited"},
+      {"ENABLE_GPU_POD_EVICTION", "true", "evict the pods that use a GPU before the driver is unloaded"},
+      {"ENABLE_AUTO_DRAIN", "true", "drain the node if that eviction, or the unloading, fails"},
+      {"DRAIN_USE_FORCE", "false", "also evict pods that no controller will replace"},
+      {"DRAIN_POD_SELECTOR_LABEL", "", "which pods the drain is about; all if empty. Not for the eviction of GPU pods"},
+      {"DRAIN_TIMEOUT_SECONDS", "0s",
+       "for the eviction of GPU pods and for the drain, each: a duration like 300s; 0 is no limit"},
+      {"DRAIN_DELETE_EMPTYDIR_DATA", "false", "also evict pods with emptyDir volumes, whose data are lost"},
+      {"NODE_LABEL_FOR_GPU_POD_EVICTION", "", "key of one more node label to pause, which an operand of yours selects"},
+      {"GPU_DIRECT_RDMA_ENABLED", "false", "wait for the driver of a Mellanox network card, if the node has one"},
+      {"USE_HOST_MOFED", "false", "that driver is the host's own, not a container's"},
+      {"FORCE_REINSTALL", "false", "never keep the driver that is loaded"},
+      {"DRIVER_CONFIG_DIGEST", "", "keep the loaded driver if it was installed with this digest"},
+      {"KUBECONFIG", "", "file with the cluster's address; the cluster whose pod this is if empty"},
+  };
+  return kVariables;
+}
+
+absl::StatusOr<ParsedEnvironment> ParseEnvironment(const std::map<std::string, std::string>& environment) {
+  Reader read(environment);
+  ParsedEnvironment parsed;
+  Settings& settings = parsed.settings;
+  read.Text("NODE_NAME", settings.node_name);
+  if (settings.node_name.empty()) read.Refuse("NODE_NAME", "is no name of a node: set it by the downward API");
+  read.Text("OPERATOR_NAMESPACE", settings.operator_namespace);
+  read.Flag("ENABLE_GPU_POD_EVICTION", settings.evict_gpu_pods);
+  read.Flag("ENABLE_AUTO_DRAIN", settings.auto_drain);
+  read.Flag("DRAIN_USE_FORCE", settings.drain_force);
+  read.Selector("DRAIN_POD_SELECTOR_LABEL", settings.drain_selector);
+  read.Timeout("DRAIN_TIMEOUT_SECONDS", settings.drain_timeout);
+  read.Flag("DRAIN_DELETE_EMPTYDIR_DATA", settings.delete_empty_dir);
+  read.LabelKey("NODE_LABEL_FOR_GPU_POD_EVICTION", settings.custom_label);
+  read.Flag("GPU_DIRECT_RDMA_ENABLED", settings.gpu_direct_rdma);
+  read.Flag("USE_HOST_MOFED", settings.use_host_mofed);
+  read.Flag("FORCE_REINSTALL", settings.force_reinstall);
+  read.Text("DRIVER_CONFIG_DIGEST", settings.config_digest);
+  read.Text("KUBECONFIG", settings.kubeconfig);
+  if (!read.status().ok()) return read.status();
+  parsed.warnings = std::move(read.warnings());
+  return parsed;
+}
+
+}  // namespace driver_manager

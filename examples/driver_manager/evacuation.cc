@@ -1,0 +1,210 @@
+#include "driver_manager/evacuation.h"
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "driver_manager/status_text.h"
+#include "driverupgrade/pod_manager.h"
+#include "fmt/ranges.h"
+
+namespace driver_manager {
+namespace {
+
+using driverupgrade::AttemptLog;
+using driverupgrade::DrainManager;
+using driverupgrade::DrainPolicy;
+using driverupgrade::EvictionAnswer;
+using driverupgrade::EvictionRound;
+using driverupgrade::LabelSelector;
+using driverupgrade::Node;
+using driverupgrade::NodeView;
+using driverupgrade::Outcome;
+using driverupgrade::Pod;
+using driverupgrade::PodAttempt;
+using driverupgrade::PodDeletionPolicy;
+using driverupgrade::PodManager;
+using driverupgrade::PodRef;
+using driverupgrade::PodSelection;
+using driverupgrade::Refusal;
+using driverupgrade::Severity;
+
+constexpr absl::Duration kEvictionPoll = absl::Seconds(2);
+constexpr absl::Duration kOperandPoll = absl::Seconds(5);
+constexpr absl::Duration kOperandPatience = absl::Minutes(5);
+
+Refusal RefusalOf(EvictionAnswer::Kind kind) {
+  switch (kind) {
+    case EvictionAnswer::Kind::kAccepted:
+    case EvictionAnswer::Kind::kGone: return Refusal::kNone;
+    case EvictionAnswer::Kind::kRefusedByBudget: return Refusal::kDisruptionBudget;
+    case EvictionAnswer::Kind::kThrottled: return Refusal::kThrottled;
+    case EvictionAnswer::Kind::kSeveralBudgets: return Refusal::kSeveralBudgets;
+    case EvictionAnswer::Kind::kNamespaceTerminating: return Refusal::kNamespaceTerminating;
+  }
+  return Refusal::kOther;
+}
+
+PodAttempt AttemptOf(const absl::StatusOr<EvictionAnswer>& answer, absl::Time now) {
+  if (!answer.ok()) {
+    const bool refused = driverupgrade::WasNotApplied(answer.status());
+    return {.outcome = refused ? Outcome::kNotApplied : Outcome::kUnclear,
+            .answered_at = now,
+            .refusal = Refusal::kOther,
+            .message = std::string(answer.status().message())};
+  }
+  const Refusal refusal = RefusalOf(answer->kind);
+  return {.outcome = refusal == Refusal::kNone ? Outcome::kApplied : Outcome::kNotApplied,
+          .answered_at = now,
+          .refusal = refusal,
+          .retry_after = answer->retry_after,
+          .budget = answer->budget,
+          .message = answer->message};
+}
+
+absl::Status BlockedBy(const std::vector<PodSelection::Blocked>& blocked) {
+  std::vector<std::string> reasons;
+  for (const PodSelection::Blocked& pod : blocked) {
+    reasons.push_back(fmt::format("pod {} {}", pod.pod->ref.ToString(), pod.why));
+  }
+  return absl::FailedPreconditionError(fmt::format("{}", fmt::join(reasons, "; ")));
+}
+
+}  // namespace
+
+bool AsksForGpu(const Pod& pod) {
+  return std::any_of(pod.resource_names.begin(), pod.resource_names.end(), [](const std::string& name) {
+    return name.starts_with("nvidia.com/gpu") || name.starts_with("nvidia.com/mig-");
+  });
+}
+
+absl::Status Evacuation::EvictGpuPods() {
+  return Evacuate("evict the pods that use a GPU", [this](NodeView& view) { return SelectGpuPods(view); });
+}
+
+absl::Status Evacuation::Drain() {
+  const DrainPolicy policy{.force = settings_.drain_force,
+                           .delete_empty_dir = settings_.delete_empty_dir,
+                           .pod_selector = settings_.drain_selector};
+  return Evacuate("drain the node", [policy](NodeView& view) -> absl::StatusOr<PodSelection> {
+    return DrainManager().Select(*view.pods, policy);
+  });
+}
+
+absl::StatusOr<PodSelection> Evacuation::SelectGpuPods(NodeView& view) {
+  for (const Pod& pod : *view.pods) {
+    // What has ended holds no GPU, and its logs may be wanted.
+    if (IsFinished(pod)) continue;
+    absl::StatusOr<bool> uses = AsksForGpu(pod);
+    if (!*uses) uses = HoldsGpuClaim(pod);
+    if (!uses.ok()) return uses.status();
+    if (*uses) view.pods_using_driver.insert(pod.ref.uid);
+  }
+  const PodDeletionPolicy policy{.force = settings_.drain_force, .delete_empty_dir = settings_.delete_empty_dir};
+  return PodManager().SelectForDeletion(view, policy, DrainManager());
+}
+
+absl::StatusOr<bool> Evacuation::HoldsGpuClaim(const Pod& pod) {
+  if (!parts_.lookups.is_gpu_claim) return false;
+  for (const std::string& claim : pod.resource_claims) {
+    const absl::StatusOr<bool> holds = parts_.lookups.is_gpu_claim(node_.Context(), pod.ref.ns, claim);
+    if (!holds.ok()) return Named(fmt::format("claims of pod {}", pod.ref.ToString()), holds.status());
+    if (*holds) return true;
+  }
+  return false;
+}
+
+absl::StatusOr<std::vector<std::string>> Evacuation::ClaimHolders() {
+  const absl::StatusOr<std::vector<Pod>> pods = node_.Pods();
+  if (!pods.ok()) return pods.status();
+  std::vector<std::string> holders;
+  for (const Pod& pod : *pods) {
+    if (IsFinished(pod)) continue;
+    const absl::StatusOr<bool> holds = HoldsGpuClaim(pod);
+    if (!holds.ok()) return holds.status();
+    if (*holds) holders.push_back(pod.ref.ToString());
+  }
+  return holders;
+}
+
+absl::StatusOr<NodeView> Evacuation::Read(AttemptLog& attempts) {
+  absl::StatusOr<Node> node = parts_.cluster->GetNode(node_.Context(), {.name = node_.name()});
+  if (!node.ok()) return node.status();
+  absl::StatusOr<std::vector<Pod>> pods = node_.Pods();
+  if (!pods.ok()) return pods.status();
+  std::set<std::string> live;
+  for (const Pod& pod : *pods) live.insert(pod.ref.uid);
+  attempts.NodeRead(*node, &live);
+  NodeView view{.node = *std::move(node), .pods = *std::move(pods)};
+  view.attempts = attempts.ForNode(view.node.uid);
+  return view;
+}
+
+void Evacuation::Request(const std::string& node_uid, const PodRef& pod, AttemptLog& attempts) {
+  attempts.PodRequestSent(node_uid, pod.uid, parts_.clock->Now());
+  const absl::StatusOr<EvictionAnswer> answer = parts_.cluster->EvictPod(node_.Context(), {.pod = pod});
+  const std::string text = answer.ok() ? std::string(ToString(answer->kind)) : std::string(answer.status().message());
+  parts_.log({.message = "eviction", .fields = {{"pod", pod.ToString()}, {"answer", text}}});
+  attempts.PodRequestAnswered(node_uid, pod.uid, AttemptOf(answer, parts_.clock->Now()));
+}
+
+// One look at the node, and the requests that are due.
+absl::Status Evacuation::Look(const Select& select, AttemptLog& attempts, EvictionRound& round) {
+  absl::StatusOr<NodeView> view = Read(attempts);
+  if (!view.ok()) return view.status();
+  const absl::StatusOr<PodSelection> selection = select(*view);
+  if (!selection.ok()) return selection.status();
+  if (!selection->blocked.empty()) return BlockedBy(selection->blocked);
+  round = DrainManager().Pace(selection->evict, *view, parts_.clock->Now());
+  for (const PodRef& pod : round.evict) Request(view->node.uid, pod, attempts);
+  return absl::OkStatus();
+}
+
+absl::Status Evacuation::Evacuate(std::string_view what, const Select& select) {
+  parts_.log({.message = std::string(what),
+              .fields = {{"node", node_.name()}, {"timeout", absl::FormatDuration(settings_.drain_timeout)}}});
+  const absl::Time deadline = parts_.clock->Now() + settings_.drain_timeout;
+  AttemptLog attempts;
+  EvictionRound round;
+  while (true) {
+    const absl::Status look = Look(select, attempts, round);
+    if (!look.ok() && !MayPass(look)) return Named(what, look);
+    if (look.ok() && round.finished) return absl::OkStatus();
+    const absl::Time now = parts_.clock->Now();
+    if (now >= deadline) {
+      const std::string_view why = look.ok() ? std::string_view(round.remaining) : Message(look);
+      return absl::DeadlineExceededError(
+          fmt::format("{}: not done after {}: {}", what, absl::FormatDuration(settings_.drain_timeout), why));
+    }
+    if (!look.ok()) {
+      parts_.log({.severity = Severity::kWarning,
+                  .message = "the API server has trouble",
+                  .fields = {{"error", std::string(look.message())}}});
+    }
+    if (absl::Status slept = node_.Sleep(std::min(kEvictionPoll, deadline - now)); !slept.ok()) return slept;
+  }
+}
+
+absl::Status Evacuation::AwaitGone(std::string_view what, const PodList& list) {
+  const absl::Time deadline = parts_.clock->Now() + kOperandPatience;
+  while (true) {
+    const absl::StatusOr<std::vector<Pod>> pods = list();
+    if (!pods.ok() && !MayPass(pods.status())) return Named(fmt::format("wait for {}", what), pods.status());
+    if (pods.ok() && pods->empty()) return absl::OkStatus();
+    const absl::Time now = parts_.clock->Now();
+    if (now >= deadline) {
+      const std::string why =
+          pods.ok() ? pods->front().ref.ToString() + " is still there" : std::string(pods.status().message());
+      return absl::DeadlineExceededError(
+          fmt::format("wait for {} to go: not gone after {}: {}", what, absl::FormatDuration(kOperandPatience), why));
+    }
+    if (absl::Status slept = node_.Sleep(std::min(kOperandPoll, deadline - now)); !slept.ok()) return slept;
+  }
+}
+
+absl::Status Evacuation::AwaitAppGone(const std::string& app) {
+  const LabelSelector selector = LabelSelector::FromMatchLabels({{"app", app}});
+  return AwaitGone(app, [&] { return node_.Pods(settings_.operator_namespace, selector); });
+}
+
+}  // namespace driver_manager

@@ -1,0 +1,144 @@
+#include "driver_manager/linux_host.h"
+
+#include <algorithm>
+#include <fstream>
+#include <iterator>
+#include <system_error>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_split.h"
+#include "driver_manager/run_command.h"
+#include "driver_manager/status_text.h"
+#include "fmt/ranges.h"
+
+namespace driver_manager {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr char kDriverRoot[] = "/run/nvidia/driver";
+constexpr char kPidFile[] = "/run/nvidia/nvidia-driver.pid";
+constexpr char kStateFile[] = "/run/nvidia/nvidia-driver.state";
+constexpr char kNetworkDriverReady[] = "/run/mellanox/drivers/.driver-ready";
+constexpr char kNvidiaVendor[] = "0x10de";
+
+// Empty if it cannot be read. Files of proc and sysfs have no size to go by.
+std::string ReadText(const fs::path& file) {
+  std::ifstream stream(file, std::ios::binary);
+  std::string text{std::istreambuf_iterator<char>(stream), std::istreambuf_iterator<char>()};
+  return text;
+}
+
+std::string ReadLine(const fs::path& file) {
+  std::string text = ReadText(file);
+  absl::StripAsciiWhitespace(&text);
+  return text;
+}
+
+// Space, tab, newline and backslash are written as \040 and the like there.
+std::string Unescaped(std::string_view text) {
+  std::string result;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const auto digit = [&](std::size_t k) { return i + k < text.size() && text[i + k] >= '0' && text[i + k] <= '7'; };
+    if (text[i] == '\\' && digit(1) && digit(2) && digit(3)) {
+      result += static_cast<char>((text[i + 1] - '0') * 64 + (text[i + 2] - '0') * 8 + (text[i + 3] - '0'));
+      i += 3;
+    } else {
+      result += text[i];
+    }
+  }
+  return result;
+}
+
+}  // namespace
+
+std::vector<std::string> MountsBelow(std::string_view mounts, std::string_view root) {
+  std::vector<std::string> points;
+  for (absl::string_view line : absl::StrSplit(absl::string_view(mounts.data(), mounts.size()), '\n')) {
+    const std::vector<std::string> fields = absl::StrSplit(line, ' ');
+    if (fields.size() < 2) continue;
+    std::string point = Unescaped(fields[1]);
+    if (point == root || point.starts_with(std::string(root) + "/")) points.push_back(std::move(point));
+  }
+  std::reverse(points.begin(), points.end());
+  return points;
+}
+
+fs::path LinuxHost::At(std::string_view path) const { return options_.root / fs::path(path).relative_path(); }
+
+absl::Status LinuxHost::Run(const std::vector<std::string>& command) const {
+  const absl::StatusOr<CommandResult> result = RunCommand(command, options_.timeout);
+  if (!result.ok()) return result.status();
+  if (result->exit_code == 0) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      fmt::format("{}: exit code {}: {}", fmt::join(command, " "), result->exit_code, result->output));
+}
+
+absl::StatusOr<bool> LinuxHost::HasPreinstalledDriver() {
+  const fs::path host = At("/host");
+  std::error_code none;
+  if (!fs::is_directory(host, none)) return false;
+  const absl::StatusOr<CommandResult> result =
+      RunCommand({options_.chroot, host.string(), "nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader"},
+                 options_.timeout);
+  if (!result.ok()) return Named("look for a driver of the host", result.status());
+  return result->exit_code == 0 && !result->output.empty();
+}
+
+std::optional<int> LinuxHost::UseCount(const std::string& module) {
+  const fs::path file = At("/sys/module") / module / "refcnt";
+  std::error_code none;
+  if (!fs::exists(file, none)) return std::nullopt;
+  int count = 0;
+  (void)absl::SimpleAtoi(ReadLine(file), &count);
+  return count;
+}
+
+absl::Status LinuxHost::Unload(const std::string& module) { return Run({options_.rmmod, module}); }
+
+absl::Status LinuxHost::UnmountDriverRoot() {
+  std::vector<std::string> errors;
+  for (const std::string& point : MountsBelow(ReadText(At("/proc/mounts")), kDriverRoot)) {
+    if (const absl::Status status = Run({options_.umount, point}); !status.ok()) errors.emplace_back(Message(status));
+  }
+  if (errors.empty()) return absl::OkStatus();
+  return absl::FailedPreconditionError(fmt::format("unmount {}: {}", kDriverRoot, fmt::join(errors, "; ")));
+}
+
+absl::Status LinuxHost::RemovePidFile() {
+  std::error_code error;
+  fs::remove(At(kPidFile), error);
+  if (!error) return absl::OkStatus();
+  return absl::FailedPreconditionError(fmt::format("remove {}: {}", kPidFile, error.message()));
+}
+
+std::string LinuxHost::InstalledDigest() { return ReadLine(At(kStateFile)); }
+
+std::vector<fs::path> LinuxHost::PciDevices(std::string_view vendor) const {
+  std::vector<fs::path> devices;
+  std::error_code error;
+  for (fs::directory_iterator it(At("/sys/bus/pci/devices"), error), end; !error && it != end; it.increment(error)) {
+    if (ReadLine(it->path() / "vendor") == vendor) devices.push_back(it->path());
+  }
+  return devices;
+}
+
+absl::Status LinuxHost::UnbindVfio() {
+  const std::vector<fs::path> devices = PciDevices(kNvidiaVendor);
+  const bool bound = std::any_of(devices.begin(), devices.end(), [](const fs::path& device) {
+    std::error_code none;
+    return fs::read_symlink(device / "driver", none).filename() == "vfio-pci";
+  });
+  // Most nodes have no such device, and many images no such program.
+  return bound ? Run({options_.vfio_manage, "unbind", "--all"}) : absl::OkStatus();
+}
+
+bool LinuxHost::HasPciDevice(const std::string& vendor) { return !PciDevices(vendor).empty(); }
+
+bool LinuxHost::IsNetworkDriverReady() {
+  std::error_code none;
+  return fs::exists(At(kNetworkDriverReady), none);
+}
+
+}  // namespace driver_manager

@@ -1,0 +1,51 @@
+#include "driver_manager/options.h"
+
+#include "CLI/CLI.hpp"
+#include "driver_manager/environment.h"
+#include "driverupgrade/version.h"
+#include "fmt/format.h"
+#include "support/chosen_transport.h"
+
+namespace driver_manager {
+namespace {
+
+std::string EnvironmentHelp() {
+  std::string text = "Environment:\n";
+  for (const Variable& variable : Variables()) {
+    const std::string value = *variable.default_value == '\0' ? "" : fmt::format(" [{}]", variable.default_value);
+    text += fmt::format("  {}{}\n      {}\n", variable.name, value, variable.meaning);
+  }
+  return text;
+}
+
+}  // namespace
+
+std::variant<Options, int> ParseOptions(int argc, char** argv) {
+  Options options;
+  CLI::App app{
+      "Init container of a driver pod: makes way for the driver that the pod installs.\n"
+      "Exit codes: 0 the driver may be installed; 1 not yet, or a driver of the host is in its place; "
+      "2 usage or configuration."};
+  app.set_version_flag("--version", DRIVERUPGRADE_VERSION_STRING);
+  app.footer(EnvironmentHelp());
+  options.transport = examples::TransportNames().front();
+  app.add_option("--transport", options.transport, "HTTP library")
+      ->check(CLI::IsMember(examples::TransportNames()))
+      ->capture_default_str();
+  app.add_option("--host-root", options.host_root)->group("");
+  app.add_subcommand("uninstall_driver", "stop what uses the loaded driver, and unload it")->callback([&] {
+    options.command = Command::kUninstallDriver;
+  });
+  app.add_subcommand("preflight_check", "nothing so far")->callback([&] {
+    options.command = Command::kPreflightCheck;
+  });
+  app.require_subcommand(1);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? kExitDone : kExitUsage;
+  }
+  return options;
+}
+
+}  // namespace driver_manager

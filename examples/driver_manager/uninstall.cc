@@ -1,0 +1,248 @@
+#include "driver_manager/uninstall.h"
+
+#include <algorithm>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "driver_manager/cordon_mark.h"
+#include "driver_manager/evacuation.h"
+#include "driver_manager/operand_labels.h"
+#include "driver_manager/status_text.h"
+#include "fmt/ranges.h"
+
+namespace driver_manager {
+namespace {
+
+using driverupgrade::Node;
+using driverupgrade::NodePatch;
+using driverupgrade::Pod;
+using driverupgrade::Severity;
+
+constexpr absl::Duration kMofedPoll = absl::Seconds(5);
+// For the DaemonSet controller to take the driver pod away once the label says so.
+constexpr absl::Duration kLeavePatience = absl::Seconds(60);
+
+class Flow {
+ public:
+  Flow(const Settings& settings, const Parts& parts, std::stop_token stop)
+      : settings_(settings), parts_(parts), host_(*parts.host), node_(parts, settings.node_name, std::move(stop)) {}
+
+  absl::Status Run() {
+    const absl::StatusOr<bool> preinstalled = host_.HasPreinstalledDriver();
+    if (!preinstalled.ok()) return preinstalled.status();
+    if (*preinstalled) return LeaveToHost();
+    const absl::StatusOr<Node> node = node_.Get();
+    if (!node.ok()) return node.status();
+    Begin(*node);
+    const absl::Status status = host_.UseCount(kNvidiaModule) ? ReplaceDriver() : PrepareFreshNode();
+    if (!status.ok()) CleanUp();
+    return status;
+  }
+
+ private:
+  void Say(std::string message, std::vector<std::pair<std::string, std::string>> fields = {}) const {
+    parts_.log({.message = std::move(message), .fields = std::move(fields)});
+  }
+
+  void Begin(const Node& node) {
+    start_ = node;
+    const auto annotation = node.annotations.find(kPolicyAnnotation);
+    policy_on_ = annotation != node.annotations.end() && annotation->second == "true";
+    evicts_ = settings_.evict_gpu_pods && !policy_on_;
+    drains_ = settings_.auto_drain && !policy_on_;
+    Say("begin", {{"node", node.name},
+                  {"policy", policy_on_ ? "on" : "off"},
+                  {"evicts", evicts_ ? "true" : "false"},
+                  {"drains", drains_ ? "true" : "false"}});
+  }
+
+  absl::Status LeaveToHost() {
+    const absl::StatusOr<Node> labelled = node_.Edit("leave the node to its own driver", [](const Node& node) {
+      NodePatch patch;
+      const auto found = node.labels.find(kDriverLabel);
+      if (found == node.labels.end() || found->second != "pre-installed") patch.labels[kDriverLabel] = "pre-installed";
+      return patch;
+    });
+    if (!labelled.ok()) return labelled.status();
+    Say("the host has a driver of its own", {{"label", fmt::format("{}=pre-installed", kDriverLabel)}});
+    if (absl::Status slept = node_.Sleep(kLeavePatience); !slept.ok()) return slept;
+    return absl::FailedPreconditionError("the host has a driver of its own: no driver is installed in a container");
+  }
+
+  // After a reboot, say: nothing can hold a driver that is not loaded, and so nothing is evicted.
+  absl::Status PrepareFreshNode() {
+    Say("no driver is loaded");
+    if (absl::Status status = StopKubeletPlugin(); !status.ok()) return status;
+    if (absl::Status status = RemoveRemains(host_); !status.ok()) return status;
+    return Finish();
+  }
+
+  absl::Status ReplaceDriver() {
+    if (absl::Status status = StopOperands(); !status.ok()) return status;
+    if (IsInstalledAlready()) return KeepDriver();
+    if (absl::Status status = FreeGpus(); !status.ok()) return status;
+    if (absl::Status status = StopKubeletPlugin(); !status.ok()) return status;
+    if (absl::Status status = Unload(); !status.ok()) return status;
+    Say("the driver is unloaded");
+    return Finish();
+  }
+
+  absl::Status StopOperands() {
+    Say("pause the operands");
+    const absl::StatusOr<Node> paused = node_.Edit(
+        "pause the operands", [this](const Node& node) { return PauseOperands(node, settings_.custom_label); });
+    if (!paused.ok()) return paused.status();
+    Evacuation evacuation(settings_, parts_, node_);
+    for (const std::string& app : AwaitedApps(start_)) {
+      if (absl::Status status = evacuation.AwaitAppGone(app); !status.ok()) return status;
+    }
+    if (!IsSet(start_, kClientLabel) || !parts_.lookups.daemon_sets_selecting) return absl::OkStatus();
+    return evacuation.AwaitGone("the clients of the driver", [this] { return ClientPods(); });
+  }
+
+  absl::StatusOr<std::vector<Pod>> ClientPods() {
+    const absl::StatusOr<std::set<std::string>> owners =
+        parts_.lookups.daemon_sets_selecting(node_.Context(), kClientLabel);
+    if (!owners.ok()) return owners.status();
+    absl::StatusOr<std::vector<Pod>> pods = node_.Pods();
+    if (!pods.ok()) return pods;
+    std::erase_if(*pods, [&](const Pod& pod) {
+      const driverupgrade::OwnerReference* owner = ControllerOf(pod);
+      return owner == nullptr || !owners->contains(owner->uid);
+    });
+    return pods;
+  }
+
+  bool IsInstalledAlready() {
+    return !settings_.force_reinstall && !settings_.config_digest.empty() &&
+           host_.InstalledDigest() == settings_.config_digest;
+  }
+
+  // The workloads go on. What the former container has left is in the way of the new one all the same.
+  absl::Status KeepDriver() {
+    Say("the loaded driver is the wanted one, and stays", {{"digest", settings_.config_digest}});
+    if (absl::Status status = StopKubeletPlugin(); !status.ok()) return status;
+    if (absl::Status status = RemoveRemains(host_); !status.ok()) return status;
+    return GiveBack(node_);
+  }
+
+  bool HasKubeletPlugin() const { return IsSet(start_, kKubeletPluginLabel); }
+
+  absl::Status FreeGpus() {
+    if (evicts_ || (HasKubeletPlugin() && drains_)) {
+      if (absl::Status status = EvictOrDrain(); !status.ok()) return status;
+    }
+    if (!HasKubeletPlugin()) return absl::OkStatus();
+    const absl::StatusOr<std::vector<std::string>> holders = Evacuation(settings_, parts_, node_).ClaimHolders();
+    if (!holders.ok()) return holders.status();
+    if (holders->empty()) return absl::OkStatus();
+    return absl::FailedPreconditionError(
+        fmt::format("pods hold GPUs by resource claims: {}", fmt::join(*holders, ", ")));
+  }
+
+  absl::Status EvictOrDrain() {
+    if (absl::Status status = Cordon(); !status.ok()) return status;
+    const absl::Status evicted = Evacuation(settings_, parts_, node_).EvictGpuPods();
+    if (evicted.ok() || absl::IsCancelled(evicted)) return evicted;
+    if (!drains_) return Named("not all pods that use a GPU are gone, and ENABLE_AUTO_DRAIN is off", evicted);
+    parts_.log({.severity = Severity::kWarning,
+                .message = "eviction failed, the node is drained",
+                .fields = {{"error", std::string(evicted.message())}}});
+    return Evacuation(settings_, parts_, node_).Drain();
+  }
+
+  absl::Status Cordon() { return node_.Edit("cordon", CordonPatch).status(); }
+
+  absl::Status StopKubeletPlugin() {
+    if (!HasKubeletPlugin()) return absl::OkStatus();
+    const absl::StatusOr<Node> paused = node_.Edit("pause the DRA kubelet plugin", PauseKubeletPlugin);
+    if (!paused.ok()) return paused.status();
+    return Evacuation(settings_, parts_, node_).AwaitAppGone(kKubeletPluginApp);
+  }
+
+  absl::Status Unload() {
+    const absl::Status unloaded = UnloadDriver(host_);
+    if (unloaded.ok() || !drains_) return unloaded;
+    parts_.log({.severity = Severity::kWarning,
+                .message = "unloading failed, the node is drained",
+                .fields = {{"error", std::string(unloaded.message())}}});
+    if (absl::Status status = Cordon(); !status.ok()) return status;
+    if (absl::Status status = Evacuation(settings_, parts_, node_).Drain(); !status.ok()) return status;
+    return UnloadDriver(host_);
+  }
+
+  absl::Status Finish() {
+    if (absl::Status status = UnloadIfLoaded(host_, kNouveauModule); !status.ok()) return status;
+    if (absl::Status status = host_.UnbindVfio(); !status.ok()) return status;
+    if (absl::Status status = AwaitNetworkDriver(); !status.ok()) return status;
+    return GiveBack(node_);
+  }
+
+  // Without a limit: the GPU driver is of no use to RDMA before.
+  absl::Status AwaitNetworkDriver() {
+    if (!settings_.gpu_direct_rdma || !host_.HasPciDevice(kMellanoxVendor)) return absl::OkStatus();
+    while (settings_.use_host_mofed ? !host_.UseCount(kMlx5Module) : !host_.IsNetworkDriverReady()) {
+      Say("wait for the network driver", {{"of", settings_.use_host_mofed ? "the host" : "a container"}});
+      if (absl::Status slept = node_.Sleep(kMofedPoll); !slept.ok()) return slept;
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status GiveBack(NodeClient& node) {
+    Say("resume the operands, and lift our cordon if there is one");
+    return node
+        .Edit("give the node back",
+              [this](const Node& current) {
+                NodePatch patch = UncordonPatch(current);
+                patch.labels.merge(ResumeAll(current, settings_.custom_label).labels);
+                return patch;
+              })
+        .status();
+  }
+
+  // The clean-up has to be done also where it is a stop that has ended the work.
+  void CleanUp() {
+    NodeClient unstopped(parts_, settings_.node_name, std::stop_token());
+    if (const absl::Status status = GiveBack(unstopped); !status.ok()) {
+      parts_.log({.severity = Severity::kError,
+                  .message = "the node is not given back",
+                  .fields = {{"error", std::string(status.message())}}});
+    }
+    if (evicts_ || drains_) return;
+    for (const std::string& advice : Guidance()) {
+      parts_.log({.severity = Severity::kWarning, .message = "what may help", .fields = {{"advice", advice}}});
+    }
+  }
+
+  std::vector<std::string> Guidance() const {
+    if (!policy_on_) {
+      return {"stop the pods on the node that use a GPU",
+              "set ENABLE_GPU_POD_EVICTION or ENABLE_AUTO_DRAIN, so that they are evicted"};
+    }
+    return {"the upgrade policy is on, so pods are left to the upgrade controller: wait for it",
+            "stop the pods on the node that use a GPU",
+            fmt::format("have the node upgraded: kubectl label node {} --overwrite "
+                        "nvidia.com/gpu-driver-upgrade-state=upgrade-required",
+                        settings_.node_name),
+            "or switch the upgrade policy off and set ENABLE_GPU_POD_EVICTION"};
+  }
+
+  const Settings& settings_;
+  const Parts& parts_;
+  HostDriver& host_;
+  NodeClient node_;
+  Node start_;
+  bool policy_on_ = false;
+  bool evicts_ = false;
+  bool drains_ = false;
+};
+
+}  // namespace
+
+absl::Status UninstallDriver(const Settings& settings, const Parts& parts, std::stop_token stop) {
+  return Flow(settings, parts, std::move(stop)).Run();
+}
+
+}  // namespace driver_manager

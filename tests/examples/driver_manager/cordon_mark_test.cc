@@ -1,0 +1,91 @@
+#include "driver_manager/cordon_mark.h"
+
+#include <string>
+
+#include "driverupgrade/driver_identity.h"
+#include "driverupgrade/testing/builders.h"
+#include "support/catch.h"
+#include "transitions/cordon.h"
+
+namespace driver_manager {
+namespace {
+
+using driverupgrade::Node;
+using driverupgrade::testing::NodeBuilder;
+
+const std::string kCordonedBy(driverupgrade::kCordonedByAnnotation);
+const std::string kOfedState = "nvidia.com/ofed-driver-upgrade-state";
+const std::string kOurState = "nvidia.com/gpu-manager-driver-upgrade-state";
+
+Node Cordoned(Node node) { return Patched(node, CordonPatch(node)); }
+Node Uncordoned(Node node) { return Patched(node, UncordonPatch(node)); }
+
+TEST_CASE("a cordon of ours carries our name and is undone without a trace") {
+  const Node before = NodeBuilder("gpu-7").Build();
+  const Node cordoned = Cordoned(before);
+  CHECK(cordoned.unschedulable);
+  CHECK(cordoned.annotations.at(kCordonedBy) == kCordonName);
+  CHECK(CordonPatch(cordoned).empty());
+  CHECK(Uncordoned(cordoned) == before);
+}
+
+TEST_CASE("the engine takes it for a cordon of an upgrade that is under way") {
+  const auto ofed = *driverupgrade::DriverIdentity::Create("nvidia.com", "ofed");
+  const Node cordoned = Cordoned(NodeBuilder("gpu-7").Build());
+  CHECK(ReadCordon(cordoned, ofed).kind == driverupgrade::CordonKind::kUpgrade);
+  CHECK(OtherCordonNames(cordoned, ofed) == std::set<std::string>{kCordonName});
+  CHECK_FALSE(DriverThatNeedsCordon(cordoned, ofed).has_value());
+}
+
+TEST_CASE("an administrator's cordon is neither marked nor lifted") {
+  const Node node = NodeBuilder("gpu-7").Cordoned().Build();
+  CHECK(CordonPatch(node).empty());
+  CHECK(UncordonPatch(node).empty());
+}
+
+TEST_CASE("a cordon whose names are all stale is an administrator's") {
+  const Node node = NodeBuilder("gpu-7")
+                        .Cordoned()
+                        .WithAnnotation(kCordonedBy, "nvidia.com/ofed")
+                        .WithLabel(kOfedState, "upgrade-done")
+                        .Build();
+  CHECK(CordonPatch(node).empty());
+}
+
+TEST_CASE("the cordon of another driver's upgrade is joined, and left to it") {
+  const Node before = NodeBuilder("gpu-7")
+                          .Cordoned()
+                          .WithAnnotation(kCordonedBy, "nvidia.com/ofed")
+                          .WithLabel(kOfedState, "pod-restart-required")
+                          .Build();
+  const Node joined = Cordoned(before);
+  CHECK(joined.annotations.at(kCordonedBy) == "nvidia.com/gpu-manager,nvidia.com/ofed");
+  CHECK(Uncordoned(joined) == before);
+
+  // It ends first: the engine takes its name away, and leaves the cordon to us.
+  Node later = joined;
+  later.labels[kOfedState] = "upgrade-done";
+  later.annotations[kCordonedBy] = kCordonName;
+  CHECK_FALSE(Uncordoned(later).unschedulable);
+}
+
+TEST_CASE("a cordon is left to an upgrade that knows no names") {
+  Node node = Cordoned(NodeBuilder("gpu-7").Build());
+  node.labels[kOfedState] = "drain-required";
+  CHECK(Uncordoned(node).unschedulable);
+  CHECK_FALSE(Uncordoned(node).labels.contains(kOurState));
+
+  // It has noted our cordon as an administrator's, and would leave it for ever.
+  node.annotations["nvidia.com/ofed-driver-upgrade.node-initial-state.unschedulable"] = "true";
+  CHECK_FALSE(Uncordoned(node).unschedulable);
+}
+
+TEST_CASE("a node that an administrator has uncordoned meanwhile loses the mark only") {
+  Node node = Cordoned(NodeBuilder("gpu-7").Build());
+  node.unschedulable = false;
+  CHECK_FALSE(UncordonPatch(node).unschedulable.has_value());
+  CHECK_FALSE(Uncordoned(node).annotations.contains(kCordonedBy));
+}
+
+}  // namespace
+}  // namespace driver_manager

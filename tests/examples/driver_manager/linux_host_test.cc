@@ -1,0 +1,218 @@
+// The real host on a folder that is laid out like a node, with programs that write down what they are asked.
+#include "driver_manager/linux_host.h"
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "driver_manager/run_command.h"
+#include "support/catch.h"
+
+namespace driver_manager {
+namespace {
+
+namespace fs = std::filesystem;
+using Lines = std::vector<std::string>;
+
+class NodeFolder {
+ public:
+  NodeFolder() {
+    std::string name = (fs::temp_directory_path() / "driver-manager-XXXXXX").string();
+    if (mkdtemp(name.data()) == nullptr) throw std::runtime_error("mkdtemp");
+    root_ = name;
+    // Like the kernel: what is in use stays.
+    Program("rmmod",
+            "if [ \"$(cat $ROOT/sys/module/$1/refcnt)\" != 0 ]; then echo \"rmmod: ERROR: Module $1 is in use\" >&2; "
+            "exit 1; fi\n"
+            "rm -r $ROOT/sys/module/$1");
+    Program("umount", "[ \"$1\" != /run/nvidia/driver ] || : > $ROOT/proc/mounts");
+    Program("vfio-manage", "");
+    Program("chroot", "exit 127");
+  }
+  ~NodeFolder() { fs::remove_all(root_); }
+  NodeFolder(const NodeFolder&) = delete;
+  NodeFolder& operator=(const NodeFolder&) = delete;
+
+  void Write(const std::string& path, const std::string& text) const {
+    const fs::path file = root_ / path;
+    fs::create_directories(file.parent_path());
+    std::ofstream(file, std::ios::binary) << text;
+  }
+  // A shell script that logs its name and arguments first.
+  void Program(const std::string& name, const std::string& body) const {
+    Write("bin/" + name,
+          "#!/bin/sh\nROOT=" + root_.string() + "\necho \"" + name + " $*\" >> $ROOT/log\n" + body + "\n");
+    fs::permissions(root_ / "bin" / name, fs::perms::owner_all);
+  }
+  void Module(const std::string& name, int users) const {
+    Write("sys/module/" + name + "/refcnt", std::to_string(users) + "\n");
+  }
+  void PciDevice(const std::string& address, const std::string& vendor, const std::string& driver = {}) const {
+    Write("sys/bus/pci/devices/" + address + "/vendor", vendor + "\n");
+    if (driver.empty()) return;
+    fs::create_directories(root_ / "sys/bus/pci/drivers" / driver);
+    fs::create_directory_symlink(root_ / "sys/bus/pci/drivers" / driver,
+                                 root_ / "sys/bus/pci/devices" / address / "driver");
+  }
+  bool Has(const std::string& path) const { return fs::exists(root_ / path); }
+  std::string Root() const { return root_.string(); }
+
+  LinuxHost Host(absl::Duration timeout = absl::Seconds(30)) const {
+    const auto program = [&](const char* name) { return (root_ / "bin" / name).string(); };
+    return LinuxHost({.root = root_,
+                      .chroot = program("chroot"),
+                      .rmmod = program("rmmod"),
+                      .umount = program("umount"),
+                      .vfio_manage = program("vfio-manage"),
+                      .timeout = timeout});
+  }
+  Lines Log() const {
+    std::ifstream file(root_ / "log");
+    Lines lines;
+    for (std::string line; std::getline(file, line);) lines.push_back(line);
+    return lines;
+  }
+
+ private:
+  fs::path root_;
+};
+
+constexpr char kMounts[] =
+    "proc /proc proc rw 0 0\n"
+    "overlay /run/nvidia/driver overlay rw 0 0\n"
+    "tmpfs /run/nvidia/driver/run tmpfs rw 0 0\n"
+    "tmpfs /run/nvidia/driver/a\\040b tmpfs rw 0 0\n"
+    "tmpfs /run/nvidia/drivers tmpfs rw 0 0\n";
+
+TEST_CASE("a driver is unloaded module by module, unmounted from within, and forgotten") {
+  const NodeFolder node;
+  node.Module("nvidia", 0);
+  node.Module("nvidia_uvm", 0);
+  node.Module("nvidia_modeset", 0);
+  node.Module("xfs", 7);
+  node.Write("proc/mounts", kMounts);
+  node.Write("run/nvidia/nvidia-driver.pid", "42");
+  LinuxHost host = node.Host();
+
+  REQUIRE(UnloadDriver(host) == absl::OkStatus());
+
+  CHECK(node.Log() == Lines{"rmmod nvidia_modeset", "rmmod nvidia_uvm", "rmmod nvidia", "umount /run/nvidia/driver/a b",
+                            "umount /run/nvidia/driver/run", "umount /run/nvidia/driver"});
+  CHECK_FALSE(host.UseCount("nvidia").has_value());
+  CHECK(host.UseCount("xfs") == 7);
+  CHECK_FALSE(node.Has("run/nvidia/nvidia-driver.pid"));
+
+  REQUIRE(UnloadDriver(host) == absl::OkStatus());
+  CHECK(node.Log().size() == 6);
+}
+
+TEST_CASE("a module in use is an error that says so, and the others go") {
+  const NodeFolder node;
+  node.Module("nvidia", 2);
+  node.Module("nvidia_uvm", 0);
+  node.Write("proc/mounts", kMounts);
+  LinuxHost host = node.Host();
+
+  const absl::Status status = UnloadDriver(host);
+
+  const std::string text(status.message());
+  CHECK(text.find("unload module nvidia (used 2 times)") != std::string::npos);
+  CHECK(text.find("exit code 1: rmmod: ERROR: Module nvidia is in use") != std::string::npos);
+  CHECK(node.Log() == Lines{"rmmod nvidia_uvm", "rmmod nvidia"});
+}
+
+TEST_CASE("a mount that stays is an error") {
+  const NodeFolder node;
+  node.Write("proc/mounts", kMounts);
+  node.Program("umount", "echo target is busy; exit 32");
+  LinuxHost host = node.Host();
+  const std::string text(host.UnmountDriverRoot().message());
+  CHECK(text.find("unmount /run/nvidia/driver: ") != std::string::npos);
+  CHECK(text.find("exit code 32: target is busy") != std::string::npos);
+  CHECK(node.Log().size() == 3);
+}
+
+TEST_CASE("where there is nothing, there is nothing to do") {
+  const NodeFolder node;
+  LinuxHost host = node.Host();
+  CHECK(UnloadDriver(host) == absl::OkStatus());
+  CHECK(host.UnbindVfio() == absl::OkStatus());
+  CHECK(host.InstalledDigest().empty());
+  CHECK_FALSE(host.IsNetworkDriverReady());
+  CHECK_FALSE(host.HasPciDevice(kMellanoxVendor));
+  CHECK(*host.HasPreinstalledDriver() == false);
+  CHECK(node.Log().empty());
+}
+
+TEST_CASE("the host's own driver is what nvidia-smi finds in the host's files") {
+  const NodeFolder node;
+  node.Write("host/etc/hostname", "gpu-7");
+  SECTION("none") { CHECK(*node.Host().HasPreinstalledDriver() == false); }
+  SECTION("one") {
+    node.Program("chroot", "echo 550.54.15");
+    CHECK(*node.Host().HasPreinstalledDriver());
+  }
+  SECTION("a program without a driver") {
+    node.Program("chroot", "echo no devices were found; exit 9");
+    CHECK(*node.Host().HasPreinstalledDriver() == false);
+  }
+  CHECK(node.Log() ==
+        Lines{"chroot " + node.Root() + "/host nvidia-smi --query-gpu=driver_version --format=csv,noheader"});
+}
+
+TEST_CASE("what the driver containers say of themselves") {
+  const NodeFolder node;
+  node.Write("run/nvidia/nvidia-driver.state", "d-1\n");
+  node.Write("run/mellanox/drivers/.driver-ready", "");
+  LinuxHost host = node.Host();
+  CHECK(host.InstalledDigest() == "d-1");
+  CHECK(host.IsNetworkDriverReady());
+}
+
+TEST_CASE("devices are found by vendor, and vfio-pci is unbound where a GPU has it") {
+  const NodeFolder node;
+  node.PciDevice("0000:01:00.0", "0x15b3", "mlx5_core");
+  node.PciDevice("0000:02:00.0", "0x10de", "nvidia");
+  LinuxHost host = node.Host();
+  CHECK(host.HasPciDevice(kMellanoxVendor));
+  CHECK_FALSE(host.HasPciDevice("0x8086"));
+  CHECK(host.UnbindVfio() == absl::OkStatus());
+  CHECK(node.Log().empty());
+
+  node.PciDevice("0000:03:00.0", "0x10de", "vfio-pci");
+  CHECK(host.UnbindVfio() == absl::OkStatus());
+  CHECK(node.Log() == Lines{"vfio-manage unbind --all"});
+}
+
+TEST_CASE("a program that is missing, or hangs, is an error that names it") {
+  const NodeFolder node;
+  node.Module("nvidia", 0);
+  SECTION("missing") {
+    fs::remove(node.Root() + "/bin/rmmod");
+    const absl::Status status = node.Host().Unload("nvidia");
+    CHECK(absl::IsNotFound(status));
+    CHECK(std::string(status.message()).find("/bin/rmmod nvidia: no such program") != std::string::npos);
+  }
+  SECTION("hangs, with a child that keeps its output open") {
+    node.Program("rmmod", "sleep 600 &\nsleep 600");
+    const absl::Status status = node.Host(absl::Milliseconds(200)).Unload("nvidia");
+    CHECK(absl::IsDeadlineExceeded(status));
+  }
+}
+
+TEST_CASE("a command's output and end") {
+  const absl::StatusOr<CommandResult> result =
+      RunCommand({"sh", "-c", "echo out; echo err >&2; cat; exit 3"}, absl::Seconds(30));
+  REQUIRE(result.ok());
+  CHECK(result->exit_code == 3);
+  CHECK(result->output == "out\nerr");
+  CHECK(RunCommand({"sh", "-c", "kill -9 $$"}, absl::Seconds(30))->exit_code == 137);
+  CHECK(RunCommand({"sh", "-c", "yes | head -c 200000"}, absl::Seconds(30))->output.size() <= 64 * 1024);
+}
+
+}  // namespace
+}  // namespace driver_manager

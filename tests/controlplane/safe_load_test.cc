@@ -5,7 +5,9 @@
 #include <chrono>
 #include <csignal>
 #include <memory>
+#include <set>
 #include <string>
+#include <vector>
 
 #include "gpu_operator.h"
 #include "json.h"
@@ -168,6 +170,7 @@ TEST_CASE("An upgrade evacuates the node of a driver that waits, and lets it be 
   AuditLog audit(world.control_plane().audit_log());
   const std::string& node = world.nodes().front();
   const std::set<std::string> pods_before = world.WorkloadPodsOn(node, "work");
+  REQUIRE_FALSE(pods_before.empty());
   InitContainer waiting(world.control_plane(), node);
   REQUIRE(waiting.AwaitLine(kWaits));
 

@@ -28,9 +28,11 @@ std::filesystem::path ExampleFolder(const std::string& example) {
 }
 
 std::vector<std::string> ExampleCommand(const std::string& program) {
-  const std::string folder = Environment("DRIVERUPGRADE_BIN_DIR");
-  const std::filesystem::path path =
-      std::filesystem::path(folder.empty() ? DRIVERUPGRADE_EXAMPLES_BIN_DIR : folder) / program;
+  std::string folder = Environment("DRIVERUPGRADE_BIN_DIR");
+#ifdef DRIVERUPGRADE_EXAMPLES_BIN_DIR
+  if (folder.empty()) folder = DRIVERUPGRADE_EXAMPLES_BIN_DIR;
+#endif
+  const std::filesystem::path path = std::filesystem::path(folder) / program;
   if (!std::filesystem::exists(path)) {
     throw std::runtime_error("no " + path.string() + ": build the examples, or set DRIVERUPGRADE_BIN_DIR");
   }

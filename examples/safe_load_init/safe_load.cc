@@ -176,8 +176,9 @@ class SafeLoad {
     while (true) {
       if (absl::Status ended = Ended(); !ended.ok()) return ended;
       auto answer = ask(Context(kCallTimeout));
+      if (IsFinal(answer.status())) return answer;  // told by whoever gets it
       Note(answer.status());
-      if (answer.ok() || IsFinal(answer.status())) return answer;
+      if (answer.ok()) return answer;
       Pause(pause);
       pause = std::min(2 * pause, options_.recheck);
     }

@@ -280,6 +280,7 @@ TEST_CASE("what the cluster refuses ends it at the start, and is asked again onc
     const absl::Status refused = world.Run();
     CHECK(refused == absl::PermissionDeniedError("forbidden: no"));
     CHECK(ExitCodeOf(refused) == kExitRefused);
+    CHECK(world.log.empty());
   }
   World world;
   world.Before([&](const Call& call) -> std::optional<absl::Status> {

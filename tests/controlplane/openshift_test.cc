@@ -147,11 +147,9 @@ secrets: [{name: builder-dockercfg-rnt7v}]
 
   // A node whose RHCOS the image stream does not know, and a driver pod whose log cannot be had.
   const std::string& node = world.nodes().front();
-  admin.Must({
-    "patch", "node", node, "--subresource=status", "--type=merge", "--patch",
-        R"({"status":{"nodeInfo":{"osImage":"Red Hat Enterprise Linux CoreOS 415.92.202402201450-0 (Plow)"}
-}
-})"});
+  admin.Must(
+      {"patch", "node", node, "--subresource=status", "--type=merge", "--patch",
+       R"json({"status":{"nodeInfo":{"osImage":"Red Hat Enterprise Linux CoreOS 415.92.202402201450-0 (Plow)"}}})json"});
   admin.Create(Substitute(R"(
 apiVersion: v1
 kind: Pod
@@ -161,21 +159,21 @@ spec:
   containers: [{name: nvidia-driver-ctr, image: x}, {name: openshift-driver-toolkit-ctr, image: x}]
 )",
                           {{"$NODE", node}}));
-std::set<std::string> ids;
-CHECK(Eventually(kLimit, [&] {
-  ids = Look(control_plane, 1);
-  return ids.contains("log-unread");
-}));
-CHECK(ids.contains("no-toolkit-for-node"));
-admin.Must({"delete", "pod", "nvidia-driver", std::string("--namespace=") + kNs, "--force", "--grace-period=0"});
+  std::set<std::string> ids;
+  CHECK(Eventually(kLimit, [&] {
+    ids = Look(control_plane, 1);
+    return ids.contains("log-unread");
+  }));
+  CHECK(ids.contains("no-toolkit-for-node"));
+  admin.Must({"delete", "pod", "nvidia-driver", std::string("--namespace=") + kNs, "--force", "--grace-period=0"});
 
-// Without the rights it names what it may not read.
-admin.Must({"delete", "role", "openshift-preflight", "--namespace=openshift"});
-const Outcome refused = Preflight(control_plane);
-INFO(refused.err);
-CHECK(refused.exit_code == 3);
-CHECK(refused.err.find("imagestreams openshift/driver-toolkit") != std::string::npos);
-CHECK(refused.err.find("forbidden") != std::string::npos);
+  // Without the rights it names what it may not read.
+  admin.Must({"delete", "role", "openshift-preflight", "--namespace=openshift"});
+  const Outcome refused = Preflight(control_plane);
+  INFO(refused.err);
+  CHECK(refused.exit_code == 3);
+  CHECK(refused.err.find("imagestreams openshift/driver-toolkit") != std::string::npos);
+  CHECK(refused.err.find("forbidden") != std::string::npos);
 }
 
 }  // namespace

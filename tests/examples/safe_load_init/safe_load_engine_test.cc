@@ -53,7 +53,7 @@ TEST_CASE("the engine evacuates a node whose driver waits, and then the driver i
       [&](const testing::Call& call) -> std::optional<absl::Status> {
         if (in_turn || call.operation != Operation::kWatchNodes) return std::nullopt;
         in_turn = true;
-        CHECK((*engine)->Reconcile({}, {.auto_upgrade = true}).ok());
+        CHECK((*engine)->Reconcile({}, {.auto_upgrade = true, .drain = DrainPolicy{}}).ok());
         in_turn = false;
         return std::nullopt;
       },

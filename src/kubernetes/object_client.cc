@@ -110,6 +110,15 @@ absl::Status ObjectClient::Watch(const CallContext& context, const ObjectKind& k
       .Watch(context, location.attempted(), location.CollectionPath(), QueryOf(params.label_selector), params, sink);
 }
 
+absl::Status ObjectClient::WatchOne(const CallContext& context, const ObjectKind& kind, const ObjectName& name,
+                                    const WatchParams& params, WatchSink<ApiObject>& sink) const {
+  const Location location("watch", kind, name);
+  DRIVERUPGRADE_RETURN_IF_ERROR(location.Check(/*collection=*/false));
+  const Query query = {{"fieldSelector", "metadata.name=" + internal::EscapeFieldValue(name.name)}};
+  return RestCaller(transport_, kPageSize)
+      .Watch(context, location.attempted(), location.CollectionPath(), query, params, sink);
+}
+
 absl::StatusOr<ApiObject> ObjectClient::Create(const CallContext& context, const ObjectKind& kind,
                                                const ObjectName& name, std::string json) const {
   const Location location("create", kind, name);

@@ -23,16 +23,6 @@ bool IsSegment(std::string_view text) {
   return true;
 }
 
-// S14.
-std::string EscapeFieldValue(std::string_view text) {
-  std::string result;
-  for (const char c : text) {
-    if (c == '\\' || c == ',' || c == '=') result += '\\';
-    result += c;
-  }
-  return result;
-}
-
 }  // namespace
 
 std::string Shown(std::string_view text) { return EscapeForText(text, kShownBytesMax); }
@@ -90,6 +80,16 @@ std::string CollectionPath(const Resource& resource, std::string_view ns) {
 std::string ObjectPath(const Place& place) {
   const std::string_view ns = place.resource.namespaced ? place.ns : std::string_view();
   return fmt::format("{}/{}", CollectionPath(place.resource, ns), EncodeSegment(place.name));
+}
+
+// S14.
+std::string EscapeFieldValue(std::string_view text) {
+  std::string result;
+  for (const char c : text) {
+    if (c == '\\' || c == ',' || c == '=') result += '\\';
+    result += c;
+  }
+  return result;
 }
 
 Query QueryOf(const Selection& selection) {

@@ -78,6 +78,8 @@ std::string EncodeSegment(std::string_view text);
 // "/api/v1/namespaces/shop/pods", or "/api/v1/pods" if `ns` is empty.
 std::string CollectionPath(const Resource& resource, std::string_view ns);
 std::string ObjectPath(const Place& place);
+// As the value of a field selector.
+std::string EscapeFieldValue(std::string_view text);
 // The selectors of it.
 Query QueryOf(const Selection& selection);
 

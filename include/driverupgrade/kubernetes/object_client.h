@@ -73,6 +73,11 @@ class ObjectClient {
   [[nodiscard]] absl::Status Watch(const CallContext& context, const ObjectKind& kind, const WatchParams& params,
                                    WatchSink<ApiObject>& sink) const;
 
+  /// The same of one object: the list has it or nobody, and only its changes follow. The namespace is that of `name`;
+  /// `params` has none, and no labels.
+  [[nodiscard]] absl::Status WatchOne(const CallContext& context, const ObjectKind& kind, const ObjectName& name,
+                                      const WatchParams& params, WatchSink<ApiObject>& sink) const;
+
   /// `json` is the whole object. AlreadyExists if there is one of that name.
   [[nodiscard]] absl::StatusOr<ApiObject> Create(const CallContext& context, const ObjectKind& kind,
                                                  const ObjectName& name, std::string json) const;

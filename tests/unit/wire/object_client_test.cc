@@ -96,6 +96,24 @@ TEST_CASE("A12, A16: a watch lists, then tells what changes, and says when it mu
   CHECK(seen.lines == Lines{"list a", "at 70", "change a " + Policy("a", "71"), "delete a", "bookmark 73"});
 }
 
+TEST_CASE("S14: one object is watched by its name, in its namespace") {
+  World world;
+  world.transport->Answer(200, Page(Policy("a", "1")));
+  world.transport->AnswerLines({R"({"type":"DELETED","object":)" + Policy("a", "72") + "}"});
+  Seen seen;
+  CHECK(world.objects.WatchOne(world.context, kPolicies, {.name = "a"}, {.timeout = absl::Seconds(5)}, seen).ok());
+  CHECK(seen.lines == Lines{"list a", "at 70", "delete a"});
+  world.transport->AnswerLines({});
+  CHECK(world.objects.WatchOne(world.context, kStreams, {"openshift", "a=b"}, {.resource_version = "9"}, seen).ok());
+  CHECK(world.transport->lines ==
+        Lines{"GET /apis/nvidia.com/v1/clusterpolicies?fieldSelector=metadata.name%3Da&limit=500",
+              "stream GET /apis/nvidia.com/v1/clusterpolicies?fieldSelector=metadata.name%3Da&watch=1&"
+              "resourceVersion=70&allowWatchBookmarks=true&timeoutSeconds=5",
+              "stream GET /apis/image.openshift.io/v1/namespaces/openshift/imagestreams?fieldSelector="
+              "metadata.name%3Da%5C%3Db&watch=1&resourceVersion=9&allowWatchBookmarks=true&timeoutSeconds=300"});
+  CHECK(absl::IsInvalidArgument(world.objects.WatchOne(world.context, kStreams, {.name = "a"}, {}, seen)));
+}
+
 TEST_CASE("writes: a new object, a merge patch of it or of its status, a delete with options") {
   World world;
   world.transport->Answer(201, Policy("p", "1"));

@@ -1,0 +1,227 @@
+#include "openshift_preflight/collect.h"
+
+#include <algorithm>
+#include <optional>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "driverupgrade/label_selector.h"
+#include "support/json.h"
+
+namespace openshift_preflight {
+namespace {
+
+using driverupgrade::ApiObject;
+using driverupgrade::CallContext;
+using driverupgrade::LabelSelector;
+using driverupgrade::ObjectClient;
+using driverupgrade::ObjectKind;
+using driverupgrade::ObjectName;
+using examples::Find;
+using examples::Items;
+using examples::Text;
+using rapidjson::Document;
+
+const ObjectKind kClusterVersions{"config.openshift.io/v1", "clusterversions", /*namespaced=*/false};
+const ObjectKind kImageStreams{"image.openshift.io/v1", "imagestreams"};
+const ObjectKind kClusterPolicies{"nvidia.com/v1", "clusterpolicies", /*namespaced=*/false};
+const ObjectKind kRegistries{"imageregistry.operator.openshift.io/v1", "configs", /*namespaced=*/false};
+const ObjectKind kServiceAccounts{"v1", "serviceaccounts"};
+const ObjectKind kNodes{"v1", "nodes", /*namespaced=*/false};
+const ObjectKind kPods{"v1", "pods"};
+
+constexpr char kToolkitContainer[] = "openshift-driver-toolkit-ctr";
+constexpr char kDriverContainer[] = "nvidia-driver-ctr";
+// The messages come early, and logs may be long.
+constexpr char kLogBytesMax[] = "1048576";
+// Any of these labels says that there is a GPU: the operator's own, and that of Node Feature Discovery.
+constexpr const char* kGpuLabels[] = {"nvidia.com/gpu.present", "feature.node.kubernetes.io/pci-10de.present"};
+
+class Collector {
+ public:
+  Collector(const CallContext& context, const ObjectClient& objects, const CollectOptions& options)
+      : context_(context), objects_(objects), options_(options) {}
+
+  absl::StatusOr<Facts> Run() {
+    Facts facts{.ns = options_.ns};
+    facts.version = Version();
+    if (!facts.version) return Ended(std::move(facts));
+    facts.toolkit = Toolkit();
+    facts.policy = Policy();
+    facts.registry = ReadRegistry();
+    facts.has_builder_secret = HasBuilderSecret();
+    facts.nodes = Nodes();
+    facts.pods = Pods();
+    return Ended(std::move(facts));
+  }
+
+ private:
+  absl::StatusOr<Facts> Ended(Facts facts) const {
+    if (!failed_.ok()) return failed_;
+    return facts;
+  }
+
+  // Nothing after the first failure.
+  std::optional<Document> Get(const ObjectKind& kind, const ObjectName& name) {
+    if (!failed_.ok()) return std::nullopt;
+    const absl::StatusOr<ApiObject> object = objects_.Get(context_, kind, name);
+    if (absl::IsNotFound(object.status())) return std::nullopt;
+    return Parse(object);
+  }
+  std::vector<Document> List(const ObjectKind& kind, const driverupgrade::ListObjectsParams& params) {
+    std::vector<Document> documents;
+    if (!failed_.ok()) return documents;
+    const absl::StatusOr<std::vector<ApiObject>> objects = objects_.List(context_, kind, params);
+    if (absl::IsNotFound(objects.status())) return documents;
+    if (!objects.ok()) failed_ = objects.status();
+    for (std::size_t i = 0; objects.ok() && i < objects->size(); ++i) {
+      if (std::optional<Document> document = Parse((*objects)[i])) documents.push_back(*std::move(document));
+    }
+    return documents;
+  }
+  std::optional<Document> Parse(const absl::StatusOr<ApiObject>& object) {
+    if (!object.ok()) {
+      failed_ = object.status();
+      return std::nullopt;
+    }
+    absl::StatusOr<Document> document = examples::ParseJson(object->json);
+    if (document.ok()) return *std::move(document);
+    failed_ = document.status();
+    return std::nullopt;
+  }
+
+  std::optional<ClusterVersion> Version() {
+    const std::optional<Document> object = Get(kClusterVersions, {.name = "version"});
+    if (!object) return std::nullopt;
+    ClusterVersion version{.desired = Text(*object, {"status", "desired", "version"})};
+    for (const rapidjson::Value& entry : Items(*object, {"status", "history"})) {  // newest first
+      if (Text(entry, {"state"}) != "Completed") continue;
+      version.installed = Text(entry, {"version"});
+      break;
+    }
+    return version;
+  }
+
+  std::optional<ToolkitStream> Toolkit() {
+    const std::optional<Document> object = Get(kImageStreams, {"openshift", "driver-toolkit"});
+    if (!object) return std::nullopt;
+    ToolkitStream stream;
+    for (const rapidjson::Value& tag : Items(*object, {"spec", "tags"})) {
+      stream.tags.push_back({.name = Text(tag, {"name"}), .image = Text(tag, {"from", "name"})});
+    }
+    return stream;
+  }
+
+  static std::optional<bool> OptionalFlag(const rapidjson::Value& object, examples::JsonPath path) {
+    const rapidjson::Value* value = Find(object, path);
+    if (value == nullptr || !value->IsBool()) return std::nullopt;
+    return value->GetBool();
+  }
+
+  // The oldest is the active one.
+  std::optional<ClusterPolicy> Policy() {
+    const std::vector<Document> policies = List(kClusterPolicies, {});
+    const auto age = [](const Document& object) {
+      return std::tuple(Text(object, {"metadata", "creationTimestamp"}), Text(object, {"metadata", "name"}));
+    };
+    const auto active = std::min_element(policies.begin(), policies.end(),
+                                         [&](const Document& a, const Document& b) { return age(a) < age(b); });
+    if (active == policies.end()) return std::nullopt;
+    return ClusterPolicy{.name = Text(*active, {"metadata", "name"}),
+                         .operator_uses_toolkit = OptionalFlag(*active, {"spec", "operator", "use_ocp_driver_toolkit"}),
+                         .driver_uses_toolkit = OptionalFlag(*active, {"spec", "driver", "use_ocp_driver_toolkit"})};
+  }
+
+  std::optional<Registry> ReadRegistry() {
+    const std::optional<Document> object = Get(kRegistries, {.name = "cluster"});
+    if (!object) return std::nullopt;
+    const rapidjson::Value* storage = Find(*object, {"spec", "storage"});
+    Registry registry{.management_state = Text(*object, {"spec", "managementState"})};
+    if (storage != nullptr && storage->IsObject()) {
+      for (const auto& kind : storage->GetObject()) {
+        // {"managementState": "Managed"} says who looks after it, not where it is.
+        registry.has_storage = registry.has_storage || kind.value.IsObject();
+      }
+    }
+    return registry;
+  }
+
+  bool HasBuilderSecret() {
+    const std::optional<Document> object = Get(kServiceAccounts, {options_.ns, "builder"});
+    if (!object) return false;
+    for (const char* list : {"secrets", "imagePullSecrets"}) {
+      for (const rapidjson::Value& secret : Items(*object, {list})) {
+        if (Text(secret, {"name"}).starts_with("builder-dockercfg")) return true;
+      }
+    }
+    return false;
+  }
+
+  // All of them where none is labelled yet.
+  std::vector<GpuNode> Nodes() {
+    std::vector<GpuNode> all;
+    std::vector<GpuNode> with_gpu;
+    for (const Document& object : List(kNodes, {})) {
+      GpuNode node{.name = Text(object, {"metadata", "name"}),
+                   .kernel = Text(object, {"status", "nodeInfo", "kernelVersion"}),
+                   .rhcos = RhcosVersion(Text(object, {"status", "nodeInfo", "osImage"}))};
+      const bool has_gpu = std::any_of(std::begin(kGpuLabels), std::end(kGpuLabels), [&](const char* label) {
+        return Text(object, {"metadata", "labels", label}) == "true";
+      });
+      if (has_gpu) with_gpu.push_back(node);
+      all.push_back(std::move(node));
+    }
+    return with_gpu.empty() ? all : with_gpu;
+  }
+
+  std::vector<DriverPod> Pods() {
+    std::vector<DriverPod> pods;
+    const LabelSelector labels = LabelSelector::FromMatchLabels({{"openshift.driver-toolkit", "true"}});
+    for (const Document& object : List(kPods, {.ns = options_.ns, .label_selector = labels})) {
+      DriverPod pod{.name = Text(object, {"metadata", "name"}), .node = Text(object, {"spec", "nodeName"})};
+      for (const rapidjson::Value& container : Items(object, {"spec", "containers"})) {
+        const std::string name = Text(container, {"name"});
+        if (name == kToolkitContainer) pod.toolkit_log = Log(pod, name);
+        if (name == kDriverContainer) pod.driver_log = Log(pod, name);
+      }
+      pods.push_back(std::move(pod));
+    }
+    return pods;
+  }
+
+  std::string Log(DriverPod& pod, const std::string& container) {
+    absl::StatusOr<std::string> log = objects_.GetText(context_, kPods, {options_.ns, pod.name}, "log",
+                                                       {{"container", container}, {"limitBytes", kLogBytesMax}});
+    if (log.ok()) return *std::move(log);
+    // 400: the container has not started. 404: the pod is gone.
+    if (!absl::IsInvalidArgument(log.status()) && !absl::IsNotFound(log.status())) {
+      pod.unread.emplace_back(log.status().message());
+    }
+    return {};
+  }
+
+  const CallContext& context_;
+  const ObjectClient& objects_;
+  const CollectOptions& options_;
+  absl::Status failed_;
+};
+
+}  // namespace
+
+absl::StatusOr<Facts> Collect(const CallContext& context, const ObjectClient& objects, const CollectOptions& options) {
+  return Collector(context, objects, options).Run();
+}
+
+std::string RhcosVersion(std::string_view os_image) {
+  constexpr std::string_view kSystem = "CoreOS ";
+  const std::size_t at = os_image.find(kSystem);
+  if (at == std::string_view::npos) return {};
+  os_image.remove_prefix(at + kSystem.size());
+  const std::string_view version = os_image.substr(0, os_image.find(' '));
+  // Fedora's CoreOS has no build number behind a dash, and no driver toolkit.
+  const bool plain = version.find_first_not_of("0123456789.-") == std::string_view::npos;
+  return plain && version.find('-') != std::string_view::npos ? std::string(version) : std::string();
+}
+
+}  // namespace openshift_preflight

@@ -1,0 +1,324 @@
+#include "openshift_preflight/preflight.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <compare>
+#include <optional>
+#include <set>
+#include <string_view>
+#include <utility>
+
+#include "fmt/format.h"
+#include "openshift_preflight/toolkit_log.h"
+
+namespace openshift_preflight {
+namespace {
+
+using Findings = std::vector<Finding>;
+
+struct Version {
+  int major = 0;
+  int minor = 0;
+  int patch = 0;
+  friend auto operator<=>(const Version&, const Version&) = default;
+};
+
+// The first three numbers; a release candidate or a nightly counts as its release.
+std::optional<Version> ParseVersion(std::string_view text) {
+  std::array<int, 3> numbers = {};
+  const char* at = text.data();
+  const char* const end = text.data() + text.size();
+  for (std::size_t i = 0; i < numbers.size(); ++i) {
+    if (i > 0 && (at == end || *at++ != '.')) return std::nullopt;
+    const auto [next, error] = std::from_chars(at, end, numbers[i]);
+    if (error != std::errc() || numbers[i] < 0) return std::nullopt;
+    at = next;
+  }
+  return Version{numbers[0], numbers[1], numbers[2]};
+}
+
+constexpr Version kFirstToolkit{4, 8, 0};
+constexpr std::array<Version, 3> kBrokenToolkits = {{{4, 8, 19}, {4, 8, 21}, {4, 9, 8}}};
+constexpr Version kNoEntitlement{4, 9, 9};
+constexpr Version kSecretsNeedRegistry{4, 15, 0};
+
+// BZ#2014071: an upgrade leaves the image stream with a tag without a name.
+bool HasTagBug(const Version& version) {
+  if (version.major == 4 && version.minor == 8) return version.patch < 21;
+  return version < Version{4, 9, 5};
+}
+
+constexpr char kEntitle[] = "set up a cluster-wide entitlement";
+constexpr char kSeeStream[] = "oc get -n openshift is/driver-toolkit";
+
+// Off only where somebody said so: without a policy the operator is yet to be installed, and the toolkit is the way to go.
+bool IsToolkitWanted(const Facts& facts) {
+  return !facts.policy || facts.policy->operator_uses_toolkit.value_or(false);
+}
+
+std::string TurnOff(const Facts& facts) {
+  return fmt::format(
+      R"(oc patch clusterpolicy {} --type merge --patch '{{"spec":{{"operator":{{"use_ocp_driver_toolkit":false}}}}}}')",
+      facts.policy ? facts.policy->name : "gpu-cluster-policy");
+}
+
+void CheckBrokenToolkit(const Facts& facts, const std::string& text, const Version& version, Findings& findings) {
+  if (std::find(kBrokenToolkits.begin(), kBrokenToolkits.end(), version) == kBrokenToolkits.end()) return;
+  findings.push_back({.severity = IsToolkitWanted(facts) ? Severity::kError : Severity::kInfo,
+                      .id = "broken-toolkit-version",
+                      .what = fmt::format("the driver toolkit image of OpenShift {} is known to be broken", text),
+                      .why = "its kernel packages are not those of the nodes' kernel: the driver cannot be built with "
+                             "it, and falls back to packages that need an entitlement",
+                      .remedy = fmt::format("{}, upgrade to 4.9.9 or later, or do without the toolkit: {}", kEntitle,
+                                            TurnOff(facts))});
+}
+
+void CheckTagBug(const std::string& text, const Version& version, Findings& findings) {
+  if (!HasTagBug(version)) return;
+  findings.push_back(
+      {.severity = Severity::kWarning,
+       .id = "imagestream-bug",
+       .what = fmt::format("an upgrade from OpenShift {} may break the image stream of the driver toolkit", text),
+       .why = "BZ#2014071, mended in 4.8.21 and 4.9.5: the upgrade leaves a tag with an empty name",
+       .remedy = R"(check after the upgrade: oc get -n openshift is/driver-toolkit )"
+                 R"('-ojsonpath={.spec.tags[?(@.name=="")]}')"});
+}
+
+void CheckOneVersion(const Facts& facts, const std::string& text, Findings& findings) {
+  const std::optional<Version> version = ParseVersion(text);
+  if (!version) {
+    findings.push_back({.severity = Severity::kWarning,
+                        .id = "version-unknown",
+                        .what = fmt::format("`{}` is no version of OpenShift that can be compared", text),
+                        .why = "checks that depend on the version are left out",
+                        .remedy = "oc get clusterversion"});
+    return;
+  }
+  CheckBrokenToolkit(facts, text, *version, findings);
+  if (*version < kFirstToolkit) {
+    findings.push_back(
+        {.severity = Severity::kError,
+         .id = "no-toolkit-version",
+         .what = fmt::format("OpenShift {} has no driver toolkit", text),
+         .why = "it came with 4.8, without it the driver is built with packages that need an entitlement",
+         .remedy = fmt::format("{}, or upgrade to 4.9.9 or later", kEntitle)});
+  }
+  if (*version < kNoEntitlement) {
+    findings.push_back(
+        {.severity = Severity::kWarning,
+         .id = "entitlement",
+         .what = fmt::format("OpenShift {} is older than 4.9.9: keep an entitlement", text),
+         .why = "some driver toolkit images before 4.9.9 are broken, and the way out needs an entitlement",
+         .remedy = fmt::format("{}, or upgrade to 4.9.9 or later", kEntitle)});
+  } else {
+    findings.push_back({.severity = Severity::kInfo,
+                        .id = "entitlement",
+                        .what = fmt::format("OpenShift {} needs no entitlement with the driver toolkit", text)});
+  }
+  CheckTagBug(text, *version, findings);
+}
+
+void CheckVersions(const Facts& facts, Findings& findings) {
+  const ClusterVersion& version = *facts.version;
+  const std::set<std::string> texts = {version.desired.empty() ? version.installed : version.desired,
+                                       version.installed.empty() ? version.desired : version.installed};
+  for (const std::string& text : texts) CheckOneVersion(facts, text, findings);
+  if (texts.size() > 1) {
+    findings.push_back(
+        {.severity = Severity::kInfo,
+         .id = "update-under-way",
+         .what = fmt::format("the cluster goes from OpenShift {} to {}", version.installed, version.desired),
+         .why = "nodes may have either version's kernel until it is done",
+         .remedy = "oc get clusterversion"});
+  }
+}
+
+void CheckStream(const Facts& facts, Findings& findings) {
+  const Severity severity = IsToolkitWanted(facts) ? Severity::kError : Severity::kInfo;
+  if (!facts.toolkit) {
+    findings.push_back(
+        {.severity = severity,
+         .id = "no-imagestream",
+         .what = "there is no image stream openshift/driver-toolkit",
+         .why = "without it the operator finds no driver toolkit for the nodes",
+         .remedy = fmt::format("the Cluster Version Operator creates it; see whether it does: {}", kSeeStream)});
+    return;
+  }
+  for (const ToolkitStream::Tag& tag : facts.toolkit->tags) {
+    if (!tag.name.empty()) continue;
+    findings.push_back({.severity = severity,
+                        .id = "empty-imagestream-tag",
+                        .what = fmt::format("the image stream openshift/driver-toolkit has a tag with an empty name, "
+                                            "for {}",
+                                            tag.image.empty() ? "no image" : tag.image),
+                        .why = "BZ#2014071: an upgrade of the cluster was not carried through to the driver toolkit",
+                        .remedy = "delete it, and the Cluster Version Operator creates it anew: "
+                                  "oc delete -n openshift is/driver-toolkit"});
+  }
+}
+
+void CheckNodeTags(const Facts& facts, Findings& findings) {
+  if (!facts.toolkit || !IsToolkitWanted(facts)) return;
+  std::set<std::string> tags;
+  for (const ToolkitStream::Tag& tag : facts.toolkit->tags) tags.insert(tag.name);
+  for (const GpuNode& node : facts.nodes) {
+    if (node.rhcos.empty() || tags.contains(node.rhcos)) continue;
+    findings.push_back({.severity = Severity::kError,
+                        .id = "no-toolkit-for-node",
+                        .what = fmt::format("node {} has RHCOS {}, for which openshift/driver-toolkit has no tag",
+                                            node.name, node.rhcos),
+                        .why = "the driver pod of the node finds no toolkit with the node's kernel packages",
+                        .remedy = fmt::format("finish the cluster's update, and see the tags: {}", kSeeStream)});
+  }
+}
+
+void CheckPolicy(const Facts& facts, Findings& findings) {
+  if (!facts.policy) {
+    findings.push_back(
+        {.severity = Severity::kInfo, .id = "no-cluster-policy", .what = "there is no ClusterPolicy yet"});
+    return;
+  }
+  const ClusterPolicy& policy = *facts.policy;
+  if (policy.driver_uses_toolkit) {
+    findings.push_back(
+        {.severity = Severity::kWarning,
+         .id = "misplaced-toolkit-option",
+         .what = fmt::format("ClusterPolicy {} sets driver.use_ocp_driver_toolkit, which nobody reads", policy.name),
+         .why = "the documents name it, but the operator reads operator.use_ocp_driver_toolkit",
+         .remedy = fmt::format(R"(oc patch clusterpolicy {} --type merge --patch )"
+                               R"('{{"spec":{{"driver":{{"use_ocp_driver_toolkit":null}},)"
+                               R"("operator":{{"use_ocp_driver_toolkit":{}}}}}}}')",
+                               policy.name, *policy.driver_uses_toolkit)});
+  }
+  if (policy.operator_uses_toolkit.value_or(false)) return;
+  const bool said = policy.operator_uses_toolkit.has_value();
+  findings.push_back({.severity = said ? Severity::kInfo : Severity::kWarning,
+                      .id = "toolkit-off",
+                      .what = fmt::format("ClusterPolicy {} {} operator.use_ocp_driver_toolkit", policy.name,
+                                          said ? "switches off" : "does not set"),
+                      .why = "without the driver toolkit the driver is built with packages that need an entitlement",
+                      .remedy = fmt::format(R"({}, or: oc patch clusterpolicy {} --type merge --patch )"
+                                            R"('{{"spec":{{"operator":{{"use_ocp_driver_toolkit":true}}}}}}')",
+                                            kEntitle, policy.name)});
+}
+
+constexpr char kPatchRegistry[] = "oc patch configs.imageregistry.operator.openshift.io cluster --type merge --patch ";
+constexpr char kNoSecrets[] =
+    "from 4.15 on the secrets of service accounts are not made while the registry is disabled, and the operator waits "
+    "for "
+    "the one of `builder` before it creates the driver toolkit DaemonSet";
+
+void CheckRegistry(const Facts& facts, Findings& findings) {
+  const std::optional<Version> version =
+      ParseVersion(facts.version->installed.empty() ? facts.version->desired : facts.version->installed);
+  if (!version || *version < kSecretsNeedRegistry) return;
+  const Severity severity = IsToolkitWanted(facts) ? Severity::kError : Severity::kInfo;
+  const std::string state = facts.registry ? facts.registry->management_state : "";
+  const bool managed = state == "Managed";
+  const bool has_storage = facts.registry && facts.registry->has_storage;
+  if (!has_storage) {
+    findings.push_back(
+        {.severity = severity,
+         .id = "registry-storage",
+         .what = "the image registry has no storage",
+         .why = kNoSecrets,
+         .remedy = fmt::format("give it a volume; where it is no production cluster, an ephemeral one: {}{}",
+                               kPatchRegistry, R"('{"spec":{"storage":{"emptyDir":{}}}}')")});
+  }
+  if (!managed) {
+    findings.push_back(
+        {.severity = severity,
+         .id = "registry-not-managed",
+         .what = fmt::format("the image registry is {}, not Managed", state.empty() ? "not set up" : state),
+         .why = kNoSecrets,
+         .remedy = fmt::format("{}{}", kPatchRegistry, R"('{"spec":{"managementState":"Managed"}}')")});
+  }
+  // Before the operator is there, nobody asks for its namespace's secrets.
+  if (!facts.has_builder_secret && facts.policy) {
+    findings.push_back({.severity = severity,
+                        .id = "no-builder-secret",
+                        .what = fmt::format("namespace {} has no secret builder-dockercfg-...", facts.ns),
+                        .why = kNoSecrets,
+                        .remedy = managed && has_storage
+                                      ? fmt::format("it comes once the registry runs: oc get secrets -n {}", facts.ns)
+                                      : "mend the registry first"});
+  }
+}
+
+const GpuNode* NodeOf(const Facts& facts, const std::string& name) {
+  const auto node =
+      std::find_if(facts.nodes.begin(), facts.nodes.end(), [&](const GpuNode& n) { return n.name == name; });
+  return node == facts.nodes.end() ? nullptr : &*node;
+}
+
+void CheckKernel(const Facts& facts, const DriverPod& pod, const ToolkitMessages& said, Findings& findings) {
+  const GpuNode* node = NodeOf(facts, pod.node);
+  const std::string kernel = node != nullptr && !node->kernel.empty() ? node->kernel : said.node_kernel;
+  if (!said.kernel_package.empty() && said.kernel_package == kernel) {
+    findings.push_back(
+        {.severity = Severity::kInfo,
+         .id = "kernel-mismatch-past",
+         .what = fmt::format("the driver toolkit of pod {} was for another kernel than that of node {}, {}, "
+                             "when it started, but is no longer",
+                             pod.name, pod.node, kernel),
+         .why = "the node has got another kernel since",
+         .remedy = fmt::format("restart it: oc delete pod -n {} {}", facts.ns, pod.name)});
+    return;
+  }
+  findings.push_back(
+      {.severity = Severity::kError,
+       .id = "kernel-mismatch",
+       .what = fmt::format("the driver toolkit of pod {} is for kernel {}, but node {} has {}", pod.name,
+                           said.kernel_package.empty() ? "(not named)" : said.kernel_package, pod.node,
+                           kernel.empty() ? "(not named)" : kernel),
+       .why = fmt::format("the driver cannot be built with it{}",
+                          said.fallback ? ", and falls back to packages that need an entitlement" : ""),
+       .remedy =
+           fmt::format("{}, or do without the toolkit: {}; the log: oc logs -n {} {} -c openshift-driver-toolkit-ctr",
+                       kEntitle, TurnOff(facts), facts.ns, pod.name)});
+}
+
+void CheckPods(const Facts& facts, Findings& findings) {
+  for (const DriverPod& pod : facts.pods) {
+    for (const std::string& error : pod.unread) {
+      findings.push_back({.severity = Severity::kWarning,
+                          .id = "log-unread",
+                          .what = fmt::format("a log of pod {} cannot be read: {}", pod.name, error),
+                          .why = "whether the driver toolkit fits the node's kernel is not known",
+                          .remedy = fmt::format("oc logs -n {} {} --all-containers", facts.ns, pod.name)});
+    }
+    const ToolkitMessages toolkit = ReadToolkitLog(pod.toolkit_log);
+    const ToolkitMessages driver = ReadToolkitLog(pod.driver_log);
+    ToolkitMessages both = toolkit.broken ? toolkit : driver;
+    both.fallback = toolkit.fallback || driver.fallback;
+    if (both.broken) CheckKernel(facts, pod, both, findings);
+  }
+}
+
+}  // namespace
+
+std::vector<Finding> Examine(const Facts& facts) {
+  if (!facts.version) {
+    return {{.severity = Severity::kInfo,
+             .id = "not-openshift",
+             .what = "this is not an OpenShift cluster",
+             .why = "it has no ClusterVersion `version`; none of the checks applies"}};
+  }
+  Findings findings;
+  CheckVersions(facts, findings);
+  CheckStream(facts, findings);
+  CheckNodeTags(facts, findings);
+  CheckPolicy(facts, findings);
+  CheckRegistry(facts, findings);
+  CheckPods(facts, findings);
+  std::stable_sort(findings.begin(), findings.end(),
+                   [](const Finding& a, const Finding& b) { return a.severity > b.severity; });
+  return findings;
+}
+
+bool IsAboveInfo(const std::vector<Finding>& findings) {
+  return std::any_of(findings.begin(), findings.end(), [](const Finding& f) { return f.severity > Severity::kInfo; });
+}
+
+}  // namespace openshift_preflight

@@ -1,0 +1,52 @@
+#include "support/cluster_arguments.h"
+
+#include <cstdlib>
+
+#include "CLI/CLI.hpp"
+#include "driverupgrade/clock.h"
+#include "driverupgrade/kubernetes/kube_config.h"
+#include "driverupgrade/kubernetes/retrying_transport.h"
+#include "support/chosen_transport.h"
+
+namespace examples {
+namespace {
+
+using driverupgrade::KubeConfig;
+
+std::string Environment(const char* name) {
+  const char* value = std::getenv(name);
+  return value == nullptr ? std::string() : std::string(value);
+}
+
+absl::StatusOr<KubeConfig> LoadKubeConfig(const ClusterArguments& arguments) {
+  if (!arguments.in_cluster) return KubeConfig::LoadFile(arguments.kubeconfig);
+  return KubeConfig::InCluster(
+      {.host = Environment("KUBERNETES_SERVICE_HOST"), .port = Environment("KUBERNETES_SERVICE_PORT")});
+}
+
+}  // namespace
+
+void AddClusterArguments(CLI::App& app, ClusterArguments& arguments) {
+  auto* cluster = app.add_option_group("cluster", "Which cluster");
+  cluster->add_option("--kubeconfig", arguments.kubeconfig, "kubeconfig file")->check(CLI::ExistingFile);
+  cluster->add_flag("--in-cluster", arguments.in_cluster, "the cluster whose pod this is");
+  cluster->require_option(1);
+  arguments.transport = TransportNames().front();
+  app.add_option("--transport", arguments.transport, "HTTP library")
+      ->check(CLI::IsMember(TransportNames()))
+      ->capture_default_str();
+}
+
+absl::StatusOr<std::shared_ptr<driverupgrade::HttpTransport>> ConnectTo(
+    const ClusterArguments& arguments, const std::function<void(const std::string&)>& warn) {
+  const absl::StatusOr<KubeConfig> config = LoadKubeConfig(arguments);
+  if (!config.ok()) return config.status();
+  if (warn) {
+    for (const std::string& warning : config->warnings) warn(warning);
+  }
+  auto transport = MakeChosenTransport(arguments.transport, *config);
+  if (!transport.ok()) return transport.status();
+  return driverupgrade::MakeRetryingTransport(*std::move(transport), driverupgrade::SystemClock());
+}
+
+}  // namespace examples

@@ -110,15 +110,11 @@ void StoreCluster::Tick() {
 }
 
 std::string StoreCluster::LeastBusyNode() const {
+  std::map<std::string, int> pods;
+  for (const auto& [key, pod] : pods_) ++pods[pod.node_name];
   std::string best;
-  std::ptrdiff_t fewest = 0;
   for (const auto& [name, node] : nodes_) {
-    if (node.unschedulable) continue;
-    const std::ptrdiff_t count =
-        std::count_if(pods_.begin(), pods_.end(), [&](const auto& pod) { return pod.second.node_name == node.name; });
-    if (!best.empty() && count >= fewest) continue;
-    best = name;
-    fewest = count;
+    if (!node.unschedulable && (best.empty() || pods[name] < pods[best])) best = name;
   }
   return best;
 }

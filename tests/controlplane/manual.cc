@@ -64,8 +64,11 @@ std::string Manual::Fill(const std::string& name, const Words& words) const {
   std::string text = Substitute(block->second, {{kDriverLabels[0], "app=driver"}, {kDriverLabels[1], "app=driver"}});
   Words all = words;
   all.emplace("NAMESPACE", world_.driver_ns());
-  for (const auto& [word, value] : all) text = std::regex_replace(text, std::regex("\\b" + word + "\\b"), value);
-  static const std::regex kWords("\\b(NODE|NAMESPACE|NAME|POD|DAEMONSET|DEPLOYMENT|SELECTOR|VERSION)\\b");
+  // With a colon it is the heading of a column.
+  for (const auto& [word, value] : all) {
+    text = std::regex_replace(text, std::regex("\\b" + word + "\\b(?!:)"), value);
+  }
+  static const std::regex kWords("\\b(NODE|NAMESPACE|NAME|POD|DAEMONSET|DEPLOYMENT|SELECTOR|VERSION)\\b(?!:)");
   std::smatch unfilled;
   if (std::regex_search(text, unfilled, kWords)) {
     throw std::runtime_error(name + ": " + unfilled.str() + " is left in it:\n" + text);

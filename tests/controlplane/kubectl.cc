@@ -70,6 +70,13 @@ void Kubectl::Create(std::string_view manifest) const {
   Must({"create", "--validate=false", "-f", file.string()});
 }
 
+void Kubectl::WriteCommand(const std::filesystem::path& file) const {
+  std::string script = "#!/bin/sh\nHOME='" + folder_.string() + "' exec";
+  for (const std::string& word : Command({})) script += " '" + word + "'";
+  WriteFile(file, script + " \"$@\"\n");
+  std::filesystem::permissions(file, std::filesystem::perms::owner_all);
+}
+
 std::unique_ptr<Process> Kubectl::Start(const Arguments& arguments, const std::filesystem::path& out) const {
   return std::make_unique<Process>(Command(arguments), Options(out, out.string() + ".err"));
 }

@@ -40,6 +40,9 @@ class Kubectl {
   // Creates every object of a YAML text.
   void Create(std::string_view manifest) const;
 
+  // Writes an executable file that is kubectl with this user's rights: for scripts, which call it by name.
+  void WriteCommand(const std::filesystem::path& file) const;
+
   // Starts it and writes what it prints to `out`.
   std::unique_ptr<Process> Start(const Arguments& arguments, const std::filesystem::path& out) const;
 

@@ -1,0 +1,94 @@
+// A ClusterFacade of one's own: a fleet that is kept in memory.
+#ifndef DRIVERUPGRADE_EXAMPLES_CUSTOM_FACADE_STORE_CLUSTER_H_
+#define DRIVERUPGRADE_EXAMPLES_CUSTOM_FACADE_STORE_CLUSTER_H_
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "driverupgrade/clock.h"
+#include "driverupgrade/cluster_facade.h"
+
+namespace custom_facade {
+
+/// The operations that an engine without a cache, a ledger and a maintenance operator needs, and those that people look with.
+/// Also the fleet itself: what the owner puts into it, and Tick, which does what controllers and kubelets do. Thread-safe.
+class StoreCluster final : public driverupgrade::ClusterFacade {
+ public:
+  /// `clock` is not null.
+  explicit StoreCluster(std::shared_ptr<driverupgrade::Clock> clock);
+
+  // The owner's side. Each replaces what has the same name; nodes and pods come back as stored, with UID and version.
+
+  driverupgrade::Node PutNode(driverupgrade::Node node);
+  driverupgrade::Pod PutPod(driverupgrade::Pod pod);
+  /// `desired_healthy` is what counts: how many of its pods must be ready.
+  void PutBudget(driverupgrade::PodDisruptionBudget budget);
+  /// A DaemonSet whose pods, one on each node, carry `app=<name>` and are of the revision `hash` from the next Tick on.
+  /// Pods of other revisions stay until somebody deletes them (OnDelete).
+  void PutDriver(const std::string& ns, const std::string& name, const std::string& hash);
+  bool RemoveNode(const std::string& name);
+
+  /// Pods that were deleted go; those of a ReplicaSet come again on the least busy node that is schedulable, drivers where
+  /// they are missing.
+  void Tick();
+
+  std::vector<driverupgrade::RecordEventParams> events() const;
+
+  // The seam.
+
+  bool Supports(driverupgrade::Operation operation) const override;
+  absl::StatusOr<driverupgrade::Node> GetNode(const driverupgrade::CallContext& context,
+                                              const driverupgrade::GetNodeParams& params) override;
+  absl::StatusOr<std::vector<driverupgrade::Node>> ListNodes(const driverupgrade::CallContext& context,
+                                                             const driverupgrade::ListNodesParams& params) override;
+  absl::StatusOr<driverupgrade::Pod> GetPod(const driverupgrade::CallContext& context,
+                                            const driverupgrade::GetPodParams& params) override;
+  absl::StatusOr<std::vector<driverupgrade::Pod>> ListPods(const driverupgrade::CallContext& context,
+                                                           const driverupgrade::ListPodsParams& params) override;
+  absl::StatusOr<std::vector<driverupgrade::DaemonSet>> ListDaemonSets(
+      const driverupgrade::CallContext& context, const driverupgrade::ListDaemonSetsParams& params) override;
+  absl::StatusOr<std::vector<driverupgrade::ControllerRevision>> ListControllerRevisions(
+      const driverupgrade::CallContext& context, const driverupgrade::ListControllerRevisionsParams& params) override;
+  absl::StatusOr<std::vector<driverupgrade::PodDisruptionBudget>> ListPodDisruptionBudgets(
+      const driverupgrade::CallContext& context, const driverupgrade::ListPodDisruptionBudgetsParams& params) override;
+  absl::StatusOr<driverupgrade::Node> PatchNode(const driverupgrade::CallContext& context,
+                                                const driverupgrade::PatchNodeParams& params) override;
+  absl::StatusOr<driverupgrade::EvictionAnswer> EvictPod(const driverupgrade::CallContext& context,
+                                                         const driverupgrade::EvictPodParams& params) override;
+  absl::Status DeletePod(const driverupgrade::CallContext& context,
+                         const driverupgrade::DeletePodParams& params) override;
+  absl::Status RecordEvent(const driverupgrade::CallContext& context,
+                           const driverupgrade::RecordEventParams& params) override;
+
+ private:
+  using Key = std::pair<std::string, std::string>;  // namespace, name
+
+  absl::Status Check(const driverupgrade::CallContext& context) const;
+  std::string NextVersion();
+  driverupgrade::Pod Store(driverupgrade::Pod pod);
+  driverupgrade::Pod* Find(const driverupgrade::PodRef& ref);
+  void Mark(driverupgrade::Pod& pod);
+  driverupgrade::PodDisruptionBudget Counted(driverupgrade::PodDisruptionBudget budget) const;
+  void MoveDeletedPods();
+  void StartDrivers();
+  std::string LeastBusyNode() const;
+
+  const std::shared_ptr<driverupgrade::Clock> clock_;
+  mutable std::mutex mutex_;  // of everything below
+  std::int64_t version_ = 0;
+  std::map<std::string, driverupgrade::Node> nodes_;
+  std::map<Key, driverupgrade::Pod> pods_;
+  std::map<Key, driverupgrade::DaemonSet> daemon_sets_;
+  std::vector<driverupgrade::ControllerRevision> revisions_;  // the newest of each DaemonSet is its last
+  std::map<Key, driverupgrade::PodDisruptionBudget> budgets_;
+  std::vector<driverupgrade::RecordEventParams> events_;
+};
+
+}  // namespace custom_facade
+
+#endif  // DRIVERUPGRADE_EXAMPLES_CUSTOM_FACADE_STORE_CLUSTER_H_

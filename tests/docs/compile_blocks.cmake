@@ -1,0 +1,72 @@
+# Compiles every block of ```cpp of the pages.
+#
+#   cmake -DPAGES=a.md,b.md -DWRAPS=... -DCOMPILER=... -DINCLUDES=a,b -DWORK_DIR=... [-DSKIP=readme] -P compile_blocks.cmake
+#
+# Above each block stands `<!-- compile: NAME -->`. In WRAPS/NAME.cc the line `// BLOCK` is where the block goes: there is
+# what the page leaves out. SKIP names those that need what is not built here.
+cmake_minimum_required(VERSION 3.23)
+include(${CMAKE_CURRENT_LIST_DIR}/markdown.cmake)
+
+file(MAKE_DIRECTORY "${WORK_DIR}")
+string(REPLACE "," ";" PAGES "${PAGES}")
+string(REPLACE "," ";" INCLUDES "${INCLUDES}")
+string(REPLACE "," ";" SKIP "${SKIP}")
+list(TRANSFORM INCLUDES PREPEND "-I")
+
+# compile(NAME CODE): CODE is encoded.
+function(compile name code)
+  if(NOT EXISTS "${WRAPS}/${name}.cc")
+    markdown_error("${name}: there is no ${WRAPS}/${name}.cc")
+  elseif(NOT name IN_LIST SKIP)
+    file(READ "${WRAPS}/${name}.cc" wrap)
+    markdown_decode("${code}" code)
+    string(REPLACE "// BLOCK" "${code}" wrap "${wrap}")
+    file(WRITE "${WORK_DIR}/${name}.cc" "${wrap}")
+    execute_process(
+      COMMAND "${COMPILER}" -std=c++20 -Wall -Wextra -fsyntax-only ${INCLUDES} "${WORK_DIR}/${name}.cc"
+      RESULT_VARIABLE result ERROR_VARIABLE errors)
+    if(NOT result EQUAL 0)
+      message("${errors}")
+      markdown_error("${name}: does not compile")
+    endif()
+  endif()
+  set(MARKDOWN_ERRORS ${MARKDOWN_ERRORS} PARENT_SCOPE)
+endfunction()
+
+set(names)
+foreach(PAGE IN LISTS PAGES)
+  markdown_lines("${PAGE}" lines)
+  set(mark "")
+  set(inside OFF)
+  foreach(line IN LISTS lines)
+    if(inside)
+      if(line MATCHES "^```")
+        compile("${inside}" "${code}")
+        set(inside OFF)
+      else()
+        string(APPEND code "${line}\n")
+      endif()
+    elseif(line MATCHES "^```cpp")
+      if(NOT mark)
+        markdown_error("a block of cpp has no mark")
+      endif()
+      list(APPEND names "${mark}")
+      set(inside "${mark}")
+      set(code "")
+    elseif(line MATCHES "^<!-- compile: ([a-z-]+) -->$")
+      set(mark "${CMAKE_MATCH_1}")
+    else()
+      set(mark "")
+    endif()
+  endforeach()
+endforeach()
+
+file(GLOB wraps RELATIVE "${WRAPS}" "${WRAPS}/*.cc")
+foreach(wrap IN LISTS wraps)
+  string(REPLACE ".cc" "" name "${wrap}")
+  if(NOT name IN_LIST names)
+    markdown_error("${wrap}: no page has such a block")
+  endif()
+endforeach()
+set(PAGE "the documentation")
+markdown_finish()

@@ -1,0 +1,10 @@
+// docs/writing-a-facade.md
+#include "driverupgrade/forwarding_facade.h"
+
+using namespace driverupgrade;
+
+// BLOCK
+
+std::shared_ptr<ClusterFacade> Decorated(std::shared_ptr<ClusterFacade> cluster) {
+  return std::make_shared<ReadOnlyFacade>(std::move(cluster));
+}

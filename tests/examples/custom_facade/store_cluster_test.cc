@@ -1,0 +1,156 @@
+// The facade of examples/custom_facade keeps the contract of the seam, and an engine upgrades a fleet by it.
+#include "custom_facade/store_cluster.h"
+
+#include <memory>
+#include <string>
+
+#include "driverupgrade/testing/facade_contract.h"
+#include "driverupgrade/testing/fake_clock.h"
+#include "driverupgrade/upgrade_engine.h"
+#include "support/catch.h"
+
+namespace custom_facade {
+namespace {
+
+using driverupgrade::CallContext;
+using driverupgrade::ClusterFacade;
+using driverupgrade::DriverIdentity;
+using driverupgrade::EngineOptions;
+using driverupgrade::LabelSelector;
+using driverupgrade::Node;
+using driverupgrade::Operation;
+using driverupgrade::Pod;
+using driverupgrade::PodPhase;
+using driverupgrade::StringMap;
+using driverupgrade::UpgradeEngine;
+using driverupgrade::UpgradePolicy;
+using driverupgrade::testing::ContractCase;
+using driverupgrade::testing::ContractWorld;
+using driverupgrade::testing::FakeClock;
+
+Pod Running(Pod pod) {
+  pod.phase = PodPhase::kRunning;
+  pod.container_statuses = {{.name = "main", .ready = true}};
+  return pod;
+}
+
+class StoreWorld final : public ContractWorld {
+ public:
+  ClusterFacade& facade() override { return cluster_; }
+  CallContext context() override { return {}; }
+  std::string prefix() override { return "contract-" + std::to_string(++count_) + "-"; }
+  absl::StatusOr<std::string> MakeNamespace() override { return "contract-" + std::to_string(++count_); }
+  absl::StatusOr<Node> MakeNode(const Node& node) override { return cluster_.PutNode(node); }
+  absl::Status TouchNode(const std::string& name) override {
+    absl::StatusOr<Node> node = cluster_.GetNode({}, {.name = name});
+    if (!node.ok()) return node.status();
+    node->annotations["touched"] = "yes";
+    cluster_.PutNode(*std::move(node));
+    return absl::OkStatus();
+  }
+  absl::StatusOr<Pod> MakePod(const Pod& pod) override { return cluster_.PutPod(Running(pod)); }
+  absl::Status MakeBudget(const std::string& ns, const std::string& name, const StringMap& labels) override {
+    cluster_.PutBudget(
+        {.ns = ns, .name = name, .selector = LabelSelector::FromMatchLabels(labels), .desired_healthy = 1000});
+    return absl::OkStatus();
+  }
+  absl::Status RemoveNode(const std::string& name) override {
+    return cluster_.RemoveNode(name) ? absl::OkStatus() : absl::NotFoundError("no such node");
+  }
+
+ private:
+  StoreCluster cluster_{std::make_shared<FakeClock>()};
+  int count_ = 0;
+};
+
+TEST_CASE("The store keeps the contract of the seam") {
+  StoreWorld world;
+  for (const ContractCase& one : driverupgrade::testing::FacadeContract()) {
+    const absl::Status status = one.run(world);
+    INFO(one.name << ": " << status.ToString());
+    CHECK(status.ok());
+  }
+}
+
+std::unique_ptr<UpgradeEngine> MakeEngine(const std::shared_ptr<StoreCluster>& cluster,
+                                          const std::shared_ptr<FakeClock>& clock) {
+  EngineOptions options{
+      .snapshot = {.ns = "drivers", .driver_labels = LabelSelector::FromMatchLabels({{"app", "nic"}})}, .clock = clock};
+  auto engine = UpgradeEngine::Create(*DriverIdentity::Create("example.com", "nic"), cluster, options);
+  REQUIRE(engine.ok());
+  return *std::move(engine);
+}
+
+UpgradePolicy Policy() {
+  UpgradePolicy policy{.auto_upgrade = true, .max_parallel = 1};
+  policy.drain = driverupgrade::DrainPolicy{};
+  return policy;
+}
+
+Pod Web(const std::string& name, const std::string& node) {
+  return Running({.ref = {.ns = "shop", .name = name},
+                  .node_name = node,
+                  .labels = {{"app", "web"}},
+                  .owners = {{"apps/v1", "ReplicaSet", "web", "web-uid", true}}});
+}
+
+// Two nodes with a driver that has a new revision since, and a web pod on the first.
+std::shared_ptr<StoreCluster> MakeFleet(const std::shared_ptr<FakeClock>& clock) {
+  auto cluster = std::make_shared<StoreCluster>(clock);
+  for (const char* name : {"a", "b"}) cluster->PutNode({.name = name});
+  cluster->PutPod(Web("web-1", "a"));
+  cluster->PutDriver("drivers", "nic", "v1");
+  cluster->Tick();
+  cluster->PutDriver("drivers", "nic", "v2");
+  return cluster;
+}
+
+// The last pass's totals after as many passes.
+driverupgrade::Tally Pass(UpgradeEngine& engine, StoreCluster& cluster, FakeClock& clock, int passes) {
+  driverupgrade::Tally totals;
+  for (int i = 0; i < passes; ++i) {
+    const auto result = engine.Reconcile({}, Policy());
+    REQUIRE(result.ok());
+    totals = result->plan.totals;
+    cluster.Tick();
+    clock.Advance(absl::Seconds(1));
+  }
+  return totals;
+}
+
+TEST_CASE("An engine upgrades the store's fleet and moves its workload away meanwhile") {
+  const auto clock = std::make_shared<FakeClock>();
+  const auto cluster = MakeFleet(clock);
+  const auto engine = MakeEngine(cluster, clock);
+  CHECK(Pass(*engine, *cluster, *clock, 30).done == 2);
+  const auto drivers = cluster->ListPods({}, {.ns = "drivers"});
+  REQUIRE(drivers.ok());
+  REQUIRE(drivers->size() == 2);
+  for (const Pod& pod : *drivers) CHECK(RevisionHash(pod) == "v2");
+  const auto nodes = cluster->ListNodes({}, {});
+  REQUIRE(nodes.ok());
+  for (const Node& node : *nodes) CHECK_FALSE(node.unschedulable);
+  const auto web = cluster->ListPods({}, {.ns = "shop"});
+  REQUIRE(web.ok());
+  REQUIRE(web->size() == 1);
+  CHECK(web->front().ref.name != "web-1");
+  CHECK_FALSE(cluster->events().empty());
+}
+
+TEST_CASE("A budget of the store that allows nothing holds its node, and the engine says which it is") {
+  const auto clock = std::make_shared<FakeClock>();
+  const auto cluster = MakeFleet(clock);
+  cluster->PutBudget({.ns = "shop",
+                      .name = "strict",
+                      .selector = LabelSelector::FromMatchLabels({{"app", "web"}}),
+                      .desired_healthy = 1});
+  const auto engine = MakeEngine(cluster, clock);
+  CHECK(Pass(*engine, *cluster, *clock, 30).done == 0);
+  const auto gate = engine->Explain("a");
+  REQUIRE(gate.has_value());
+  CHECK(gate->reason == driverupgrade::GateReason::kDisruptionBudget);
+  CHECK(gate->detail.find("strict") != std::string::npos);
+}
+
+}  // namespace
+}  // namespace custom_facade

@@ -1,5 +1,6 @@
 # One export set per component, so that a component whose dependency is absent does not break the others.
 include(CMakePackageConfigHelpers)
+include(cmake/DriverUpgradePkgConfig.cmake)
 
 set(DRIVERUPGRADE_CMAKE_DIR ${CMAKE_INSTALL_LIBDIR}/cmake/driverupgrade)
 get_property(components GLOBAL PROPERTY DRIVERUPGRADE_COMPONENTS)
@@ -14,6 +15,7 @@ foreach(component IN LISTS components)
     FILE driverupgrade-${component}-targets.cmake
     DESTINATION ${DRIVERUPGRADE_CMAKE_DIR}
     COMPONENT driverupgrade_dev)
+  driverupgrade_install_pkg_config(${component})
 endforeach()
 
 configure_package_config_file(

@@ -1,13 +1,23 @@
-# driverupgrade_add_library(<name> HEADERS <public headers below include/>... SOURCES <sources>...)
+# Of a shared library only what is in our namespace is to be seen, whatever templates of other libraries it instantiates.
+# By the linker, so that public headers need no macros; the version on the symbols keeps two releases in one process apart.
+include(CheckLinkerFlag)
+set(driverupgrade_exports ${PROJECT_BINARY_DIR}/driverupgrade.map)
+configure_file(${PROJECT_SOURCE_DIR}/cmake/driverupgrade.map.in ${driverupgrade_exports} @ONLY)
+check_linker_flag(CXX LINKER:--version-script=${driverupgrade_exports} driverupgrade_has_version_script)
+
+# driverupgrade_add_library(<name> DESCRIPTION <what it is> HEADERS <public headers below include/>... SOURCES <sources>...)
 # One installable component: target driverupgrade_<name>, used by everyone as driverupgrade::<name>.
 function(driverupgrade_add_library name)
-  cmake_parse_arguments(ARG "" "" "HEADERS;SOURCES" ${ARGN})
+  cmake_parse_arguments(ARG "" "DESCRIPTION" "HEADERS;SOURCES" ${ARGN})
   set(target driverupgrade_${name})
   add_library(${target} ${ARG_SOURCES})
   add_library(driverupgrade::${name} ALIAS ${target})
   list(TRANSFORM ARG_HEADERS PREPEND ${PROJECT_SOURCE_DIR}/include/)
+  if(name STREQUAL "core")
+    list(APPEND ARG_HEADERS ${DRIVERUPGRADE_GENERATED_INCLUDE_DIR}/driverupgrade/abseil_abi.h)
+  endif()
   target_sources(${target} PUBLIC
-    FILE_SET HEADERS BASE_DIRS ${PROJECT_SOURCE_DIR}/include FILES ${ARG_HEADERS})
+    FILE_SET HEADERS BASE_DIRS ${PROJECT_SOURCE_DIR}/include ${DRIVERUPGRADE_GENERATED_INCLUDE_DIR} FILES ${ARG_HEADERS})
   target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR}/src)
   target_compile_features(${target} PUBLIC cxx_std_20)
   set_target_properties(${target} PROPERTIES
@@ -15,9 +25,31 @@ function(driverupgrade_add_library name)
     VERSION ${PROJECT_VERSION}
     SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR}
     POSITION_INDEPENDENT_CODE ON
+    VISIBILITY_INLINES_HIDDEN ON
+    DEFINE_SYMBOL ""
+    DRIVERUPGRADE_DESCRIPTION "${ARG_DESCRIPTION}"
     VERIFY_INTERFACE_HEADER_SETS ${PROJECT_IS_TOP_LEVEL})
+  driverupgrade_shared_library_options(${target})
   driverupgrade_compile_options(${target})
   set_property(GLOBAL APPEND PROPERTY DRIVERUPGRADE_COMPONENTS ${name})
+endfunction()
+
+function(driverupgrade_shared_library_options target)
+  get_target_property(type ${target} TYPE)
+  if(NOT type STREQUAL "SHARED_LIBRARY")
+    return()
+  endif()
+  if(driverupgrade_has_version_script)
+    target_link_options(${target} PRIVATE LINKER:--version-script=${driverupgrade_exports})
+    set_target_properties(${target} PROPERTIES LINK_DEPENDS ${driverupgrade_exports})
+  endif()
+  if(driverupgrade_has_version_script AND NOT DRIVERUPGRADE_SANITIZE)
+    target_link_options(${target} PRIVATE LINKER:-z,defs)  # sanitizers leave their own for the program
+  endif()
+  if(NOT DEFINED CMAKE_INSTALL_RPATH)
+    # They lie side by side, and one needs another that the program does not name.
+    set_target_properties(${target} PROPERTIES INSTALL_RPATH "$ORIGIN")
+  endif()
 endfunction()
 
 # Stack protection, control flow protection, checked buffer functions; programs at random addresses with nothing left

@@ -10,8 +10,8 @@ packages=(
   # libraries
   libabsl-dev libcli11-dev libcpp-httplib-dev libcpprest-dev libcurl4-openssl-dev libfmt-dev libssl-dev libyaml-cpp-dev
   prometheus-cpp-dev rapidjson-dev
-  # tests; the last two are for the control plane (tests/controlplane)
-  catch2 ca-certificates python3-venv
+  # tests; ca-certificates and python3-venv for the control plane (tests/controlplane) and for packaging/conan/check.sh
+  catch2 ca-certificates python3-jsonschema python3-venv
   # bench
   libbenchmark-dev
 )

@@ -1,0 +1,54 @@
+#!/usr/bin/env bash
+# Creates the Conan package static, shared, and without one of its HTTP libraries, and runs test_package on each. Conan
+# comes from PyPI into a virtual environment below build/; the dependencies are those that the distribution has installed,
+# behind recipes without files (offline/conanfile.py), and no remote is asked. Logs are in build/conan/logs.
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+
+work=$PWD/build/conan offline=$PWD/packaging/conan/offline
+mkdir -p "$work/logs"
+if ! "$work/venv/bin/conan" --version >/dev/null 2>&1; then
+  python3 -m venv "$work/venv"
+  "$work/venv/bin/pip" install --quiet "conan>=2.9,<3"
+fi
+conan() { "$work/venv/bin/conan" "$@"; }
+
+export CONAN_HOME=$work/home
+rm -rf "$CONAN_HOME"
+conan remote remove '*' >/dev/null 2>&1
+if [ "$(conan remote list --format=json 2>/dev/null | tr -d '[:space:]')" != "[]" ]; then
+  echo "check: a remote is left" >&2
+  exit 1
+fi
+for name in abseil cpprestsdk fmt libcurl openssl prometheus-cpp rapidjson yaml-cpp; do
+  conan export "$offline" --name "$name" >/dev/null 2>&1
+done
+
+if command -v ccache >/dev/null; then
+  # What one package has compiled is found for the next, although Conan builds each in a folder of its own.
+  export CMAKE_CXX_COMPILER_LAUNCHER=ccache CCACHE_BASEDIR=$CONAN_HOME CCACHE_NOHASHDIR=1
+fi
+
+# test_package is built here, and not among the sources.
+settings=(
+  --conf "tools.build:jobs=${CMAKE_BUILD_PARALLEL_LEVEL:-$(nproc)}"
+  --conf "tools.cmake.cmake_layout:test_folder=$work/test_package"
+  --conf "tools.cmake.cmaketoolchain:user_presets="
+)
+
+# create NAME [OPTION...]: test_package is part of it.
+create() {
+  local name=$1 began=$SECONDS log=$work/logs/$1.log
+  shift
+  rm -rf "$work/test_package"
+  if ! conan create . --profile:all "$offline/profile" --build=missing "${settings[@]}" "$@" >"$log" 2>&1; then
+    tail -n 40 "$log" >&2
+    echo "check: conan create $*: failed, see $log" >&2
+    return 1
+  fi
+  echo "conan create $name: passed, $((SECONDS - began)) s"
+}
+create static
+create shared -o '&:shared=True'
+create without-cpprest -o '&:with_cpprest=False'
+create without-curl -o '&:with_curl=False' -o '&:with_prometheus=False'

@@ -1,0 +1,41 @@
+"""Stands in for one of our dependencies with the distribution's own package: a recipe of the same name and with the same
+targets, but without files. For packaging/conan/check.sh only; chosen by `conan export --name`."""
+
+from conan import ConanFile
+
+# name: version, name of the CMake package, and the CMake target of each component (or of all of it).
+STAND_INS = {
+    "abseil": ("20220623.1", "absl", {f"absl_{c}": f"absl::{c}" for c in ("cord", "status", "statusor", "strings", "time")}),
+    "cpprestsdk": ("2.10.18", "cpprestsdk", {"cpprest": "cpprestsdk::cpprest"}),
+    "fmt": ("9.1.0", "fmt", "fmt::fmt"),
+    "libcurl": ("7.88.1", "CURL", "CURL::libcurl"),
+    "openssl": ("3.0.22", "OpenSSL", {"ssl": "OpenSSL::SSL", "crypto": "OpenSSL::Crypto"}),
+    "prometheus-cpp": ("1.0.1", "prometheus-cpp", {"prometheus-cpp-core": "prometheus-cpp::core"}),
+    # Conan's is newer; its target is `rapidjson`, which Debian does not have and the library does not export.
+    "rapidjson": ("cci.20230929", "RapidJSON", "rapidjson"),
+    "yaml-cpp": ("0.7.0", "yaml-cpp", "yaml-cpp"),
+}
+
+
+class StandIn(ConanFile):
+    settings = "os", "arch", "compiler", "build_type"
+
+    def set_version(self):
+        self.version = STAND_INS[self.name][0]
+
+    def configure(self):
+        self.package_type = "header-library" if self.name == "rapidjson" else "shared-library"
+
+    def package_id(self):
+        self.info.clear()
+
+    def package_info(self):
+        _, package, targets = STAND_INS[self.name]
+        self.cpp_info.set_property("cmake_find_mode", "none")  # the distribution's own files are used
+        self.cpp_info.set_property("cmake_file_name", package)
+        parts = [(self.cpp_info, targets)]
+        if isinstance(targets, dict):
+            parts = [(self.cpp_info.components[name], target) for name, target in targets.items()]
+        for part, target in parts:
+            part.set_property("cmake_target_name", target)
+            part.includedirs = part.libdirs = part.bindirs = []

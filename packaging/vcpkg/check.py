@@ -1,0 +1,90 @@
+#!/usr/bin/env python3
+"""Checks what can be checked of the vcpkg port without vcpkg: both manifests against the schema beside this file, their
+version against version.h, and the port against the library's CMake files. Prints what is wrong, one line each."""
+
+import json
+import pathlib
+import re
+import sys
+
+import jsonschema
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+PORT = ROOT / "packaging/vcpkg/ports/driverupgrade"
+MANIFESTS = {"vcpkg.json": ROOT / "vcpkg.json", "the port's vcpkg.json": PORT / "vcpkg.json"}
+# Ports that vcpkg has taken out of its registry: nothing that is installed by default may need one.
+REMOVED = {"cpprestsdk"}
+
+
+def names(dependencies):
+    return [d if isinstance(d, str) else d["name"] for d in dependencies]
+
+
+def schema_errors(title, manifest):
+    schema = json.loads((ROOT / "packaging/vcpkg/vcpkg.schema.json").read_text())
+    jsonschema.Draft7Validator.check_schema(schema)
+    for error in jsonschema.Draft7Validator(schema).iter_errors(manifest):
+        yield f"{title}: {'.'.join(map(str, error.absolute_path)) or 'top'}: {error.message}"
+
+
+def manifest_errors(title, manifest, version):
+    if manifest["version"] != version:
+        yield f"{title}: version {manifest['version']}, but version.h says {version}"
+    features = manifest["features"]
+    for feature in set(manifest["default-features"]) - features.keys():
+        yield f"{title}: {feature} is a default feature, but no feature"
+    needed = names(manifest["dependencies"])
+    for feature in features.keys() & set(manifest["default-features"]):
+        needed += names(features[feature]["dependencies"])
+    for dependency in REMOVED & set(needed):
+        yield f"{title}: needs {dependency} by default, which is not in the registry"
+    # As `vcpkg format-manifest` leaves it.
+    for where, listed in [("dependencies", needed[: len(manifest["dependencies"])]), ("features", list(features))] + [
+        (f"features.{name}", names(feature["dependencies"])) for name, feature in features.items()
+    ]:
+        if listed != sorted(listed):
+            yield f"{title}: {where} are not sorted"
+
+
+def difference_errors(root, port):
+    """The repository's manifest has what the port has, and more: what tests and examples need."""
+    host_tools = {"vcpkg-cmake", "vcpkg-cmake-config"}
+    if set(names(root["dependencies"])) != set(names(port["dependencies"])) - host_tools:
+        yield "the manifests do not have the same dependencies"
+    for name, feature in port["features"].items():
+        if root["features"].get(name, {}).get("dependencies") != feature["dependencies"]:
+            yield f"the manifests do not have the same feature {name}"
+
+
+def port_errors(port):
+    portfile = (PORT / "portfile.cmake").read_text()
+    choices = dict(re.findall(r"^ +(\w+) (DRIVERUPGRADE_\w+)\)?$", portfile, re.MULTILINE))
+    if choices.keys() != port["features"].keys():
+        yield f"portfile.cmake: has the features {sorted(choices)}, the manifest {sorted(port['features'])}"
+    options = set(re.findall(r"(?:option|set)\((DRIVERUPGRADE_\w+)", (ROOT / "CMakeLists.txt").read_text()))
+    for option in set(re.findall(r"DRIVERUPGRADE_\w+", portfile)) - options:
+        yield f"portfile.cmake: sets {option}, which CMakeLists.txt does not know"
+    components = set(re.findall(r"driverupgrade_add_library\((\w+)", (ROOT / "src/CMakeLists.txt").read_text()))
+    usage = (PORT / "usage").read_text()
+    for component in set(re.findall(r"driverupgrade::(\w+)", usage)) - components:
+        yield f"usage: names driverupgrade::{component}, which is no component"
+
+
+def main():
+    header = (ROOT / "include/driverupgrade/version.h").read_text()
+    version = re.search(r'DRIVERUPGRADE_VERSION_STRING "([^"]+)"', header).group(1)
+    manifests = {title: json.loads(path.read_text()) for title, path in MANIFESTS.items()}
+    errors = [error for title, manifest in manifests.items() for error in schema_errors(title, manifest)]
+    if not errors:  # the rest relies on what the schema says
+        root, port = manifests.values()
+        errors = [e for title, manifest in manifests.items() for e in manifest_errors(title, manifest, version)]
+        errors += [*difference_errors(root, port), *port_errors(port)]
+    for error in errors:
+        print(f"vcpkg: {error}", file=sys.stderr)
+    if not errors:
+        print(f"vcpkg: both manifests are valid and of version {version} and fit the build")
+    return 1 if errors else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,136 @@
+#!/usr/bin/env bash
+# Builds the library static and shared, installs it, and builds and runs a consumer in each way that docs/packaging.md
+# names: scripts/packages.sh. Prints a table; not zero if one failed. Logs are in build/packages/logs.
+# It is not optimised, because nothing is measured here.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+scripts/install-deps.sh >&2
+source=$PWD work=$PWD/build/packages logs=$PWD/build/packages/logs
+consumers=$source/tests/package/consumers
+rm -rf "$work"
+mkdir -p "$logs"
+export CMAKE_BUILD_PARALLEL_LEVEL=${CMAKE_BUILD_PARALLEL_LEVEL:-$(nproc)}
+# Every build folder here is as deep as any other, so that ccache finds in one what it has compiled in another.
+export CCACHE_BASEDIR=$source CCACHE_NOHASHDIR=1
+
+declare -A results seconds
+ways=() failed=0
+
+# check WAY static|shared COMMAND...: runs it, and keeps how it went and how long it took for the table.
+check() {
+  local key=$1/$2 log=$logs/${1// /-}-$2.log began=$SECONDS
+  [ -n "${results[$1/static]:-}" ] || ways+=("$1")
+  shift 2
+  results[$key]=passed
+  # A shell of its own with -e: inside a condition that would be off.
+  bash -euo pipefail -c '"$@"' check "$@" >"$log" 2>&1 </dev/null || {
+    results[$key]=FAILED failed=1
+    echo "packages: $key failed, see $log" >&2
+    tail -n 30 "$log" >&2
+  }
+  seconds[$key]=$((SECONDS - began))
+}
+
+shared_libs() { [ "$1" = shared ] && echo ON || echo OFF; }
+
+# configure SOURCE BUILD [OPTION...]
+configure() {
+  local from=$1 to=$2
+  shift 2
+  cmake -G Ninja -S "$from" -B "$to" -DCMAKE_BUILD_TYPE=Release -DCMAKE_CXX_FLAGS_RELEASE=-O0 \
+    -DCMAKE_CXX_COMPILER_LAUNCHER="$(command -v ccache || true)" "$@"
+}
+
+# build_library KIND: all components, installed into the prefix of that kind.
+build_library() {
+  configure "$source" "$work/$1-build" -DBUILD_SHARED_LIBS="$(shared_libs "$1")" -DDRIVERUPGRADE_HARDENING=OFF \
+    -DDRIVERUPGRADE_BUILD_TESTS=OFF -DDRIVERUPGRADE_BUILD_EXAMPLES=OFF -DDRIVERUPGRADE_BUILD_BENCH=OFF
+  cmake --build "$work/$1-build"
+  cmake --install "$work/$1-build" --prefix "$work/$1-prefix"
+}
+
+header_sets() { cmake --build "$work/$1-build" --target all_verify_interface_header_sets; }
+
+exported_symbols() { "$source/tests/package/exported_symbols.sh" "$work/$1-prefix"/lib*/*.so; }
+
+# No path of the machine that built it is in what others read.
+relocatable() {
+  local files
+  files=$(find "$work/$1-prefix" -name '*.cmake' -o -name '*.pc')
+  # shellcheck disable=SC2086  # one word each: there is no space below build/packages
+  ! grep -nE "(^|[\"; =(])/[A-Za-z]" $files
+}
+
+# consumer FOLDER KIND PREFIX [OPTION...]: builds and runs one of tests/package/consumers.
+consumer() {
+  local build=$work/consumer-$2
+  rm -rf "$build"
+  configure "$consumers/$1" "$build" -DCMAKE_PREFIX_PATH="$3" -DDRIVERUPGRADE_SOURCE="$source" \
+    -DBUILD_SHARED_LIBS="$(shared_libs "$2")" "${@:4}"
+  cmake --build "$build" --target consumer
+  "$build/consumer"
+}
+
+# Neither their packages nor what brings in their headers may be looked for.
+core_alone() {
+  local option hidden=()
+  for option in cpprestsdk Boost OpenSSL CURL prometheus-cpp RapidJSON; do
+    hidden+=("-DCMAKE_DISABLE_FIND_PACKAGE_$option=ON")
+  done
+  consumer find_package_core "$1" "$2" "${hidden[@]}"
+}
+
+moved_prefix() {
+  mv "$work/$1-prefix" "$work/$1-moved"
+  consumer find_package "$1" "$work/$1-moved"
+}
+
+# A program with another abseil than ours is stopped by its compiler, which says why.
+other_abseil() {
+  cp -r "$2" "$work/$1-other"
+  sed -i 's/ABSL_LTS_RELEASE_VERSION == /&1/' "$(find "$work/$1-other" -name abseil_abi.h)"
+  ! consumer find_package_core "$1" "$work/$1-other" >"$work/other.log" 2>&1
+  grep "driverupgrade was built with abseil" "$work/other.log"
+}
+
+pkg_config() {
+  local build=$work/consumer-$1 lib
+  rm -rf "$build"
+  lib=$(dirname "$(dirname "$(find "$2" -name driverupgrade-core.pc)")")
+  mkdir "$build"
+  export PKG_CONFIG_PATH=$lib/pkgconfig LD_LIBRARY_PATH=$lib
+  CXXFLAGS=-O0 make -C "$build" -f "$consumers/pkg_config/Makefile" VPATH="$consumers/pkg_config"
+  "$build/consumer"
+}
+
+export source work consumers
+export -f shared_libs configure build_library header_sets exported_symbols relocatable consumer core_alone moved_prefix
+export -f other_abseil pkg_config
+
+for kind in static shared; do
+  prefix=$work/$kind-prefix
+  check "library, built and installed" $kind build_library $kind
+  if [ $kind = static ]; then
+    check "each header compiles alone" $kind header_sets $kind
+  else
+    check "exported symbols" $kind exported_symbols $kind
+  fi
+  check "no path of this machine installed" $kind relocatable $kind
+  check "find_package, all components" $kind consumer find_package $kind "$prefix"
+  check "find_package, moved prefix" $kind moved_prefix $kind
+  check "find_package, core only" $kind consumer find_package_core $kind "$work/$kind-moved"
+  check "find_package, core, no cpprestsdk" $kind core_alone $kind "$work/$kind-moved"
+  check "find_package, other abseil" $kind other_abseil $kind "$work/$kind-moved"
+  check "pkg-config" $kind pkg_config $kind "$work/$kind-moved"
+  check "add_subdirectory" $kind consumer add_subdirectory $kind ""
+  check "FetchContent" $kind consumer fetch_content $kind ""
+done
+
+# cell KEY: how it went and how long it took.
+cell() { echo "${results[$1]:--}${seconds[$1]:+ ${seconds[$1]} s}"; }
+printf '\n%-36s %-12s %-12s\n' way static shared
+for way in "${ways[@]}"; do
+  printf '%-36s %-12s %-12s\n' "$way" "$(cell "$way/static")" "$(cell "$way/shared")"
+done
+exit $failed

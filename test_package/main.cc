@@ -1,0 +1,47 @@
+// Uses something of each component that the package has.
+#include <cstdio>
+#include <memory>
+
+#include "driverupgrade/kubernetes/rest_cluster.h"
+#include "driverupgrade/testing/builders.h"
+#include "driverupgrade/testing/fake_clock.h"
+#include "driverupgrade/testing/fake_cluster.h"
+#include "driverupgrade/upgrade_engine.h"
+#ifdef HAS_transport_cpprest
+#include "driverupgrade/kubernetes/cpprest_transport.h"
+#endif
+#ifdef HAS_transport_curl
+#include "driverupgrade/kubernetes/curl_transport.h"
+#endif
+#ifdef HAS_prometheus
+#include "driverupgrade/prometheus/metrics_collector.h"
+#endif
+
+using namespace driverupgrade;
+
+[[maybe_unused]] static bool Report(const char* what, const absl::StatusOr<std::shared_ptr<HttpTransport>>& transport) {
+  std::printf("%s: %s\n", what, transport.ok() ? "ok" : std::string(transport.status().message()).c_str());
+  return transport.ok() && MakeRestCluster(*transport) != nullptr;
+}
+
+int main() {
+  auto clock = std::make_shared<testing::FakeClock>();
+  auto cluster = std::make_shared<testing::FakeCluster>(clock);
+  testing::AddFleet(*cluster, {.node_count = 3});
+  const auto identity = DriverIdentity::Create("nvidia.com", "gpu");
+  if (!identity.ok() || !UpgradeEngine::Create(*identity, cluster, {.clock = clock}).ok()) return 1;
+  std::printf("%s: an engine on a fake cluster\n", identity->Name().c_str());
+
+  [[maybe_unused]] const KubeConfig config{.server = "http://127.0.0.1:8001"};
+#ifdef HAS_transport_cpprest
+  if (!Report("cpprestsdk", MakeCpprestTransport(config, {}))) return 1;
+#endif
+#ifdef HAS_transport_curl
+  if (!Report("libcurl", MakeCurlTransport(config, {}))) return 1;
+#endif
+#ifdef HAS_prometheus
+  const MetricsObserver metrics(*identity);
+  if (MetricsCollector({[&] { return metrics.Snapshot(); }}).Text().empty()) return 1;
+  std::puts("prometheus: ok");
+#endif
+}

@@ -1,0 +1,16 @@
+# Fails unless each file that docs/packaging.md shows stands there word by word.
+#   -DPAGE=docs/packaging.md -DFOLDER=tests/package/consumers
+file(READ ${PAGE} page)
+file(GLOB_RECURSE shown ${FOLDER}/core.cc ${FOLDER}/CMakeLists.txt ${FOLDER}/Makefile)
+list(LENGTH shown count)
+if(count EQUAL 0)
+  message(FATAL_ERROR "nothing to compare in ${FOLDER}")
+endif()
+foreach(path IN LISTS shown)
+  file(READ ${path} text)
+  string(FIND "${page}" "\n${text}```\n" at)
+  if(at EQUAL -1)
+    message(SEND_ERROR "${PAGE} does not show ${path} as it is")
+  endif()
+endforeach()
+message(STATUS "${count} files are shown as they are")

@@ -1,0 +1,21 @@
+#!/usr/bin/env bash
+# exported_symbols.sh LIBRARY...: fails unless each shared library exports something, and nothing but what is in namespace
+# driverupgrade, its vtables and its type information.
+set -euo pipefail
+
+ours='^((typeinfo|typeinfo name|vtable|VTT|guard variable|(non-)?virtual thunk|covariant return thunk) (for|to) )?driverupgrade::'
+failed=0
+for library in "$@"; do
+  # A template function stands with its return type in front; its name as the linker has it begins with its namespace. `A`:
+  # the symbols' version.
+  symbols=$(nm -D --defined-only "$library" | awk '$2 != "A" { sub(/@.*/, "", $3); print $3 }')
+  [ -n "$symbols" ] || { echo "$library: exports nothing" >&2; failed=1; continue; }
+  foreign=$(grep -vE '^_ZN[KRO]*13driverupgrade' <<<"$symbols" | c++filt | grep -vE "$ours" || true)
+  if [ -n "$foreign" ]; then
+    echo "$library: exports $(wc -l <<<"$foreign") symbols that are not ours, such as" >&2
+    head -n 5 <<<"$foreign" >&2
+    failed=1
+  fi
+  echo "$(basename "$library"): $(wc -l <<<"$symbols") symbols"
+done
+exit $failed

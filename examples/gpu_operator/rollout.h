@@ -1,22 +1,19 @@
-// One rollout: the engine in a loop.
+// What makes a service of examples/support the operator of the NVIDIA driver.
 #ifndef DRIVERUPGRADE_EXAMPLES_GPU_OPERATOR_ROLLOUT_H_
 #define DRIVERUPGRADE_EXAMPLES_GPU_OPERATOR_ROLLOUT_H_
 
-#include <memory>
 #include <stop_token>
 
-#include "driverupgrade/cluster_facade.h"
 #include "driverupgrade/log_sink.h"
-#include "driverupgrade/request_meter.h"
 #include "gpu_operator/options.h"
+#include "support/operator_process.h"
 
 namespace gpu_operator {
 
-/// Runs until every node is done or cannot go on, or `stop`; returns the exit code. `requests`: those of `cluster`, for
-/// the metrics; null: not shown.
-int RunRollout(const Options& options, const Configuration& configuration,
-               std::shared_ptr<driverupgrade::ClusterFacade> cluster, const driverupgrade::LogSink& log,
-               std::stop_token stop, std::shared_ptr<const driverupgrade::RequestMeter> requests = nullptr);
+/// Runs as the options say, or until `stop`; returns the exit code. `connection.objects` may be null with a policy from a
+/// file: then the ResourceClaims of pods are not looked at.
+int RunRollout(const Options& options, const Configuration& configuration, const examples::Connection& connection,
+               const driverupgrade::LogSink& log, std::stop_token stop);
 
 }  // namespace gpu_operator
 

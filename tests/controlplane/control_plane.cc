@@ -22,12 +22,14 @@ constexpr int kLogLines = 5;
 
 const fs::path kSourceDir = DRIVERUPGRADE_CONTROLPLANE_SOURCE_DIR;
 
-// token, name, UID and groups of both users, in the form of --token-auth-file; the operator's are those of the
-// ServiceAccount of deploy/rbac
+// token, name, UID and groups of the users, in the form of --token-auth-file; the operators' are those of the
+// ServiceAccounts of deploy/rbac
 constexpr std::string_view kTokens =
     "admin-token,admin,admin,\"system:masters\"\n"
     "operator-token,system:serviceaccount:gpu-operator:driver-upgrade,operator,"
-    "\"system:serviceaccounts,system:serviceaccounts:gpu-operator\"\n";
+    "\"system:serviceaccounts,system:serviceaccounts:gpu-operator\"\n"
+    "ofed-token,system:serviceaccount:nvidia-network-operator:ofed-driver-upgrade,ofed,"
+    "\"system:serviceaccounts,system:serviceaccounts:nvidia-network-operator\"\n";
 
 constexpr std::string_view kKubeconfig = R"(apiVersion: v1
 kind: Config
@@ -71,7 +73,9 @@ ControlPlane::ControlPlane() : program_(FindProgram()) {
     if (attempt == kStartAttempts) throw std::runtime_error("the control plane does not start\n" + Troubles());
   }
   // What is of one namespace belongs to each World.
-  for (const char* file : {"base/cluster.yaml", "base/default-namespace.yaml", "admission/nodes.yaml"}) {
+  for (const char* file :
+       {"base/cluster.yaml", "base/default-namespace.yaml", "admission/nodes.yaml",
+        "cluster-policy/cluster-policies.yaml", "ofed/cluster.yaml", "ofed/default-namespace.yaml"}) {
     admin_->Must({"create", "-f", (RbacFolder() / file).string()});
   }
 }
@@ -98,6 +102,7 @@ bool ControlPlane::TryToStart() {
   ports_ = {ports[0], ports[1], ports[2], ports[3], ports[4], ports[5]};
   WriteKubeconfig("admin", folder() / "admin.kubeconfig");
   WriteKubeconfig("operator", operator_kubeconfig());
+  WriteKubeconfig("ofed", ofed_kubeconfig());
 
   const Stopwatch stopwatch;
   StartEtcd();
@@ -240,6 +245,18 @@ void ControlPlane::InstallNodeMaintenances() {
   const auto is_served = [this] { return admin_->Run({"get", kNodeMaintenances, "--all-namespaces"}).exit_code == 0; };
   if (!Eventually(kStartLimit, is_served)) throw std::runtime_error("NodeMaintenances are not served\n" + Troubles());
   has_node_maintenances_ = true;
+}
+
+void ControlPlane::InstallPolicies() {
+  if (has_policies_) return;
+  const fs::path crds = RbacFolder().parent_path() / "crds";
+  for (const char* kind : {"clusterpolicies", "nvidiadrivers", "nicclusterpolicies"}) {
+    admin_->Must({"create", "--validate=false", "-f", (crds / (std::string(kind) + ".yaml")).string()});
+    const auto is_served = [&] { return admin_->Run({"get", kind}).exit_code == 0; };
+    if (!Eventually(kStartLimit, is_served))
+      throw std::runtime_error(std::string(kind) + " are not served\n" + Troubles());
+  }
+  has_policies_ = true;
 }
 
 bool ControlPlane::IsApiServerReady() const { return admin_->Run({"get", "--raw", "/readyz"}).out == "ok"; }

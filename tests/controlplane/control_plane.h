@@ -19,8 +19,8 @@ inline constexpr char kNodeMaintenances[] = "nodemaintenances.maintenance.nvidia
 // What an administrator would apply for the operator.
 std::filesystem::path RbacFolder();
 
-// Two users know it: `admin`, who may do everything, and the operator, who is the ServiceAccount of deploy/rbac, has its
-// rights, is bound by its admission policy, and whose every request is in the audit log. Nothing of it outlives the test: the processes are children
+// Its users: `admin`, who may do everything; the operator, who is the ServiceAccount of deploy/rbac, has its rights, is
+// bound by its admission policy, and whose every request is in the audit log; that of deploy/rbac/ofed. Nothing of it outlives the test: the processes are children
 // that die with it.
 class ControlPlane {
  public:
@@ -37,6 +37,7 @@ class ControlPlane {
   const Kubectl& as_operator() const { return *operator_; }
 
   std::filesystem::path operator_kubeconfig() const { return folder() / "operator.kubeconfig"; }
+  std::filesystem::path ofed_kubeconfig() const { return folder() / "ofed.kubeconfig"; }
   std::filesystem::path audit_log() const { return folder() / "audit.log"; }
   std::filesystem::path ca_file() const { return folder() / "apiserver-certs/apiserver.crt"; }
   // A certificate that the API server does not have: the controller manager's.
@@ -54,6 +55,9 @@ class ControlPlane {
 
   // Makes the API server know NodeMaintenances, kNodeMaintenances for kubectl, if it does not yet.
   void InstallNodeMaintenances();
+
+  // Makes the API server know the custom resources of deploy/crds, if it does not yet.
+  void InstallPolicies();
 
   // Ends it in the middle of whatever it does. Everybody else goes on, and has nobody to talk to.
   void KillApiServer();
@@ -102,6 +106,7 @@ class ControlPlane {
   Ports ports_;
   double seconds_to_start_ = 0;
   bool has_node_maintenances_ = false;
+  bool has_policies_ = false;
   std::unique_ptr<Kubectl> admin_;
   std::unique_ptr<Kubectl> operator_;
   std::vector<Part> parts_;  // last: ended before the folder goes

@@ -1,36 +1,14 @@
 #include "gpu_operator.h"
 
-#include <cstdlib>
 #include <stdexcept>
 
+#include "operator_program.h"
 #include "support.h"
 
 namespace driverupgrade::e2e {
 namespace {
 
 constexpr std::chrono::seconds kGrace{30};  // for the requests that are under way when its time runs out
-
-// What CMake built, unless the environment names another folder.
-std::filesystem::path FindProgram() {
-  std::filesystem::path program;
-#ifdef DRIVERUPGRADE_GPU_OPERATOR
-  program = DRIVERUPGRADE_GPU_OPERATOR;
-#endif
-  const char* folder = std::getenv("DRIVERUPGRADE_BIN_DIR");
-  if (folder != nullptr && *folder != '\0') program = std::filesystem::path(folder) / "gpu_operator";
-  if (program.empty() || !std::filesystem::exists(program)) {
-    throw std::runtime_error("no gpu_operator: build the examples, or set DRIVERUPGRADE_BIN_DIR (looked for \"" +
-                             program.string() + "\")");
-  }
-  return program;
-}
-
-// The HTTP library to be tested; the program's own choice if the environment names none.
-std::vector<std::string> TransportOptions() {
-  const char* name = std::getenv("DRIVERUPGRADE_TRANSPORT");
-  if (name == nullptr || *name == '\0') return {};
-  return {"--transport", name};
-}
 
 std::filesystem::path MakeFolder(const World& world) {
   static int count = 0;
@@ -51,7 +29,7 @@ std::unique_ptr<Process> GpuOperator::Start(const std::string& mode) const {
   options.out = out_file();
   options.err = err_file();
   std::vector<std::string> command = {
-      FindProgram().string(),
+      FindProgram("gpu_operator").string(),
       "--kubeconfig",
       kubeconfig_.string(),
       "--namespace",

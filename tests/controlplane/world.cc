@@ -33,7 +33,7 @@ apiVersion: v1
 kind: Node
 metadata:
   name: $NODE
-  labels: {kubernetes.io/hostname: $NODE, driverupgrade.test/world: $WORLD}
+  labels: {kubernetes.io/hostname: $NODE, driverupgrade.test/world: $WORLD, nvidia.com/gpu.present: "true"}
 status:
   allocatable: {cpu: "32", memory: 256Gi, pods: "110", nvidia.com/gpu: "8"}
   capacity: {cpu: "32", memory: 256Gi, pods: "110", nvidia.com/gpu: "8"}
@@ -42,12 +42,12 @@ status:
 constexpr std::string_view kDriver = R"(
 apiVersion: apps/v1
 kind: DaemonSet
-metadata: {name: driver, namespace: $DRIVER_NS, labels: {app: driver}}
+metadata: {name: driver, namespace: $DRIVER_NS, labels: {app: driver, app.kubernetes.io/component: nvidia-driver}}
 spec:
   updateStrategy: {type: OnDelete}
   selector: {matchLabels: {app: driver}}
   template:
-    metadata: {labels: {app: driver}}
+    metadata: {labels: {app: driver, app.kubernetes.io/component: nvidia-driver}}
     spec:
       terminationGracePeriodSeconds: 1
       nodeSelector: {driverupgrade.test/world: $WORLD}

@@ -1,5 +1,5 @@
-// deploy/rbac against what the library asks for: in every scenario, and as a controller with a cache, a Lease and a
-// ledger.
+// deploy/rbac against what the library and the operators of examples/ ask for: in every scenario, and as a controller with
+// a cache, a Lease and a ledger.
 #include <filesystem>
 #include <map>
 #include <memory>
@@ -17,6 +17,11 @@
 #include "scenarios/scenario_file.h"
 #include "support/catch.h"
 #include "support/node_under_test.h"
+#ifdef DRIVERUPGRADE_HAVE_OPERATORS
+#include "gpu_operator/gpu_pods.h"
+#include "gpu_operator/policy_director.h"
+#include "ofed_operator/ofed_director.h"
+#endif
 
 namespace driverupgrade::tests {
 namespace {
@@ -152,7 +157,8 @@ void CheckBothWays(const Rights& given, const Rights& needed) {
   }
 }
 
-TEST_CASE("deploy/rbac gives what the library asks for, and nothing else") {
+// What the library asks for, in the namespaces of the manifests.
+std::shared_ptr<Rights> NoteLibrary() {
   const auto noted = std::make_shared<Rights>();
   RunScenarios(noted);
   const auto with_ledger = std::make_shared<Rights>();
@@ -162,10 +168,93 @@ TEST_CASE("deploy/rbac gives what the library asks for, and nothing else") {
     if (right.ns == upgrades.fleet.ns) right.ns = kDriverNs;
     noted->insert(right);
   }
+  return noted;
+}
+
+#ifdef DRIVERUPGRADE_HAVE_OPERATORS
+
+std::shared_ptr<const ObjectClient> NotingObjects(const std::shared_ptr<Rights>& rights) {
+  return std::make_shared<const ObjectClient>(MakeNotingTransport(rights));
+}
+
+// The claims of a pod.
+void NoteGpuPods(const std::shared_ptr<Rights>& rights) {
+  Pod pod = testing::PodBuilder("team-a", "web").Build();
+  pod.resource_claims = {"claim"};
+  REQUIRE(gpu_operator::GpuPodFilter(NotingObjects(rights))({}, pod).ok());
+  // Workloads may be in any namespace.
+  Rights everywhere;
+  for (Right right : *rights) {
+    if (right.resource == "resourceclaims") right.ns.clear();
+    everywhere.insert(right);
+  }
+  *rights = everywhere;
+}
+
+// Of the objects that are told what became of them.
+void NoteReport(const std::shared_ptr<Rights>& rights, const ObjectKind& kind) {
+  examples::ResourceReporter(NotingObjects(rights), "op", std::make_shared<FakeClock>(), [](const LogRecord&) {
+  }).Report({}, {{.kind = kind, .object = {.name = "p", .uid = "u", .resource_version = "1", .json = "{}"}}});
+}
+
+TEST_CASE("deploy/rbac/cluster-policy gives what is needed beside base to follow policies") {
+  const auto noted = std::make_shared<Rights>();
+  gpu_operator::ClusterPolicyDirector director(
+      NotingObjects(noted),
+      {.identity = Gpu(), .bell = std::make_shared<examples::Doorbell>(), .log = [](const LogRecord&) {}});
+  director.Turn({});
+  REQUIRE(director.Wanted());
+  NoteReport(noted, gpu_operator::kClusterPolicies);
+  NoteReport(noted, gpu_operator::kNvidiaDrivers);
+  CheckBothWays(RightsOf(kRoot / "deploy/rbac/cluster-policy", {}), *noted);
+}
+
+// What ofed_operator does beside rolling the driver, on a cluster of an earlier format.
+void NoteOfed(const std::shared_ptr<Rights>& rights, const std::string& ns) {
+  const auto cluster = std::make_shared<FakeCluster>(std::make_shared<FakeClock>());
+  cluster->AddNode(testing::NodeBuilder("n1").WithAnnotation(ofed_operator::kLegacyStateAnnotation, "").Build());
+  cluster->AddDaemonSet({.ns = ns,
+                         .name = "mofed",
+                         .labels = {{ofed_operator::kOfedDriverLabel, ""}},
+                         .match_labels = {{ofed_operator::kOfedDriverLabel, ""}}});
+  ofed_operator::OfedDirector director({.cluster = NoteRights(cluster, rights), .objects = NotingObjects(rights)},
+                                       {.identity = Ofed(),
+                                        .ns = ns,
+                                        .driver_labels = Selector("a=b"),
+                                        .policy = UpgradePolicy{.auto_upgrade = true},
+                                        .bell = std::make_shared<examples::Doorbell>(),
+                                        .log = [](const LogRecord&) {}});
+  REQUIRE(director.Prepare({}).ok());
+  director.Work({}, nullptr, 0);
+  director.Turn({});
+  NoteReport(rights, ofed_operator::kNicClusterPolicies);
+}
+
+TEST_CASE("deploy/rbac/ofed gives what ofed_operator asks for, and nothing else") {
+  const std::string ns = "nvidia-network-operator";
+  const auto needed = std::make_shared<Rights>();
+  for (Right right : Sorted(*NoteLibrary()).base) {
+    if (right.ns == kDriverNs) right.ns = ns;
+    needed->insert(right);
+  }
+  NoteOfed(needed, ns);
+  CheckBothWays(RightsOf(kRoot / "deploy/rbac/ofed", {"nvidia-ofed-driver-upgrade", ofed_operator::kInitConfigMap}),
+                *needed);
+}
+
+#endif  // DRIVERUPGRADE_HAVE_OPERATORS
+
+TEST_CASE("deploy/rbac gives what the library and gpu_operator ask for, and nothing else") {
+  const std::shared_ptr<Rights> noted = NoteLibrary();
+#ifdef DRIVERUPGRADE_HAVE_OPERATORS
+  NoteGpuPods(noted);
+#else
+  noted->insert({.group = "resource.k8s.io", .resource = "resourceclaims", .verb = "get"});
+#endif
   const Needed needed = Sorted(*noted);
-  CheckBothWays(RightsOf(kRoot / "deploy/rbac/base", kName), needed.base);
-  CheckBothWays(RightsOf(kRoot / "deploy/rbac/on-timeout-delete", kName), needed.on_timeout_delete);
-  CheckBothWays(RightsOf(kRoot / "deploy/rbac/requestor", kName), needed.requestor);
+  CheckBothWays(RightsOf(kRoot / "deploy/rbac/base", {kName}), needed.base);
+  CheckBothWays(RightsOf(kRoot / "deploy/rbac/on-timeout-delete", {kName}), needed.on_timeout_delete);
+  CheckBothWays(RightsOf(kRoot / "deploy/rbac/requestor", {kName}), needed.requestor);
 }
 
 }  // namespace

@@ -14,13 +14,13 @@
 namespace driverupgrade::tests {
 namespace {
 
-// Notes each request. Lists are empty, so that watches begin; everything else fails.
+// Lists are empty, so that watches begin; everything else fails.
 class NotingTransport final : public HttpTransport {
  public:
   explicit NotingTransport(std::shared_ptr<Rights> rights) : rights_(std::move(rights)) {}
   absl::StatusOr<HttpResponse> Send(const CallContext&, const HttpRequest& request) override {
     const std::string verb = Note(request);
-    if (verb != "list") return HttpResponse{.status = 503};
+    if (verb != "list") return HttpResponse{.status = 404};
     return HttpResponse{.status = 200, .body = R"({"metadata": {"resourceVersion": "1"}, "items": []})"};
   }
   absl::StatusOr<HttpResponse> Stream(const CallContext&, const HttpRequest& request, LineSink&) override {
@@ -102,9 +102,9 @@ class NotingFacade final : public ForwardingFacade {
   const std::shared_ptr<ClusterFacade> void_;
 };
 
-void AddRule(const YAML::Node& rule, const std::string& ns, const std::string& only_name, Rights& rights) {
+void AddRule(const YAML::Node& rule, const std::string& ns, const std::set<std::string>& names, Rights& rights) {
   REQUIRE_FALSE(rule["nonResourceURLs"]);
-  for (const YAML::Node& name : rule["resourceNames"]) CHECK(name.as<std::string>() == only_name);
+  for (const YAML::Node& name : rule["resourceNames"]) CHECK(names.contains(name.as<std::string>()));
   for (const YAML::Node& group : rule["apiGroups"]) {
     for (const YAML::Node& resource : rule["resources"]) {
       for (const YAML::Node& verb : rule["verbs"]) {
@@ -120,17 +120,21 @@ void AddRule(const YAML::Node& rule, const std::string& ns, const std::string& o
 
 }  // namespace
 
-Rights RightsOf(const std::filesystem::path& folder, const std::string& only_name) {
+Rights RightsOf(const std::filesystem::path& folder, const std::set<std::string>& names) {
   Rights rights;
   for (const auto& file : std::filesystem::directory_iterator(folder)) {
     for (const YAML::Node& object : YAML::LoadAllFromFile(file.path().string())) {
       const auto kind = object["kind"].as<std::string>();
       if (kind != "Role" && kind != "ClusterRole") continue;
       const std::string ns = kind == "Role" ? object["metadata"]["namespace"].as<std::string>() : "";
-      for (const YAML::Node& rule : object["rules"]) AddRule(rule, ns, only_name, rights);
+      for (const YAML::Node& rule : object["rules"]) AddRule(rule, ns, names, rights);
     }
   }
   return rights;
+}
+
+std::shared_ptr<HttpTransport> MakeNotingTransport(std::shared_ptr<Rights> rights) {
+  return std::make_shared<NotingTransport>(std::move(rights));
 }
 
 std::shared_ptr<ClusterFacade> NoteRights(std::shared_ptr<ClusterFacade> next, std::shared_ptr<Rights> rights) {

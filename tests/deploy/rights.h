@@ -10,6 +10,7 @@
 #include <string>
 
 #include "driverupgrade/cluster_facade.h"
+#include "driverupgrade/kubernetes/http_transport.h"
 
 namespace driverupgrade::tests {
 
@@ -29,8 +30,11 @@ struct Right {
 using Rights = std::set<Right>;
 
 // What the Roles and ClusterRoles in the files of `folder` give. A rule with a wildcard, a nonResourceURL or a name that is
-// not `only_name` fails the test.
-Rights RightsOf(const std::filesystem::path& folder, const std::string& only_name);
+// not among `names` fails the test.
+Rights RightsOf(const std::filesystem::path& folder, const std::set<std::string>& names);
+
+// Notes what each request needs. Lists are empty, nothing else is found.
+std::shared_ptr<HttpTransport> MakeNotingTransport(std::shared_ptr<Rights> rights);
 
 // Passes every call on to `next`, and notes in `rights` what RestCluster would need for it.
 std::shared_ptr<ClusterFacade> NoteRights(std::shared_ptr<ClusterFacade> next, std::shared_ptr<Rights> rights);

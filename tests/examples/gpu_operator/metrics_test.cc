@@ -17,9 +17,11 @@ using testing::FakeCluster;
 struct Service {
   std::shared_ptr<FakeCluster> cluster = std::make_shared<FakeCluster>(std::make_shared<FakeClock>());
   testing::Fleet fleet = AddFleet(*cluster, {.node_count = 3});
-  gpu_operator::Options options = {.ns = fleet.ns, .health_address = "127.0.0.1:0", .metrics_address = "127.0.0.1:0"};
+  gpu_operator::Options options = {
+      .service = {.ns = fleet.ns, .health_address = "127.0.0.1:0", .metrics_address = "127.0.0.1:0"}};
   gpu_operator::Configuration configuration = {
-      .driver_labels = LabelSelector::FromMatchLabels({{"app", fleet.daemon_set}}), .policy = {.auto_upgrade = false}};
+      .labels = {.cluster_policy = LabelSelector::FromMatchLabels({{"app", fleet.daemon_set}})},
+      .policy = {.auto_upgrade = false}};
   std::stop_source stop = {};
   std::promise<int> port = {};
   std::promise<void> waits = {};
@@ -33,7 +35,8 @@ struct Service {
       // Nodes wait because autoUpgrade is off: a pass has been made.
       if (record.message == "node waits" && ++told == 3) waits.set_value();
     };
-    return gpu_operator::RunRollout(options, configuration, cluster, log, stop.get_token(), requests);
+    return gpu_operator::RunRollout(options, configuration, {.cluster = cluster, .requests = requests}, log,
+                                    stop.get_token());
   }
 };
 
@@ -60,7 +63,7 @@ TEST_CASE("gpu_operator serves its metrics and its probes at one address") {
 
 TEST_CASE("gpu_operator does not start where it cannot be seen") {
   Service service;
-  service.options.metrics_address = "localhost";
+  service.options.service.metrics_address = "localhost";
   CHECK(service.Run() == gpu_operator::kExitUsage);
 }
 

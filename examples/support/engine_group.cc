@@ -1,0 +1,204 @@
+#include "support/engine_group.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "fmt/format.h"
+
+namespace examples {
+namespace {
+
+using driverupgrade::CallContext;
+using driverupgrade::ControllerStatus;
+using driverupgrade::DriverScope;
+using driverupgrade::EngineOptions;
+using driverupgrade::GateReason;
+using driverupgrade::LogRecord;
+using driverupgrade::LogSink;
+using driverupgrade::MetricsObserver;
+using driverupgrade::NodeGate;
+using driverupgrade::Plan;
+using driverupgrade::Severity;
+using driverupgrade::Tally;
+using driverupgrade::UpgradeController;
+using driverupgrade::UpgradeEngine;
+using driverupgrade::WatchCache;
+
+// Gates that only a person, or a new driver, opens.
+bool WaitsForPerson(const NodeGate& node) {
+  switch (node.gate.reason) {
+    case GateReason::kFailed:
+    case GateReason::kSkipLabel:
+    case GateReason::kCordoned:
+    case GateReason::kUnknownState:
+    case GateReason::kUnhandledState: return true;
+    default: return false;
+  }
+}
+
+bool IsOverFor(const Plan& plan) {
+  return plan.nodes.empty() && std::all_of(plan.gates.begin(), plan.gates.end(), WaitsForPerson);
+}
+
+// Lines about the nodes of one owner say whose they are.
+LogSink For(const std::string& owner, const LogSink& log) {
+  if (owner.empty()) return log;
+  return [owner, log](LogRecord record) {
+    record.fields.emplace_back("owner", owner);
+    log(record);
+  };
+}
+
+DriverScope ScopeOf(const EngineSpec& spec, const EngineOptions& options) {
+  DriverScope scope{
+      .ns = options.snapshot.ns, .driver_labels = spec.driver_labels, .node_selector = spec.node_selector};
+  if (const auto& requestor = options.state_machine.requestor) scope.maintenance_ns = requestor->ns;
+  return scope;
+}
+
+}  // namespace
+
+bool SameEngines(const std::vector<EngineSpec>& a, const std::vector<EngineSpec>& b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const EngineSpec& one, const EngineSpec& other) {
+    return one.name == other.name && one.driver_labels == other.driver_labels &&
+           one.node_selector == other.node_selector;
+  });
+}
+
+std::string LedgerName(const std::string& name, const std::string& owner) {
+  return owner.empty() ? name : fmt::format("{}-{}", name, owner);
+}
+
+EngineGroup::EngineGroup(const GroupOptions& options, std::vector<EngineSpec> specs)
+    : options_(options), specs_(std::move(specs)) {}
+
+EngineGroup::~EngineGroup() = default;
+
+absl::StatusOr<std::unique_ptr<EngineGroup>> EngineGroup::Create(const GroupOptions& options,
+                                                                 std::vector<EngineSpec> specs,
+                                                                 FiguresByName& figures) {
+  std::unique_ptr<EngineGroup> group(new EngineGroup(options, std::move(specs)));
+  std::vector<DriverScope> scopes;
+  for (const EngineSpec& spec : group->specs_) scopes.push_back(ScopeOf(spec, options.engine));
+  scopes.insert(scopes.end(), options.more_scopes.begin(), options.more_scopes.end());
+  auto cache = WatchCache::Create(options.cluster, {.drivers = std::move(scopes), .clock = options.clock});
+  if (!cache.ok()) return cache.status();
+  group->cache_ = *std::move(cache);
+  for (const EngineSpec& spec : group->specs_) {
+    if (const absl::Status added = group->AddMember(spec, figures); !added.ok()) return added;
+  }
+  for (std::size_t i = 0; i < group->members_.size(); ++i) group->GivePolicy(i);
+  return group;
+}
+
+absl::Status EngineGroup::AddMember(const EngineSpec& spec, FiguresByName& figures) {
+  std::shared_ptr<MetricsObserver>& metrics = figures[spec.name];
+  if (!metrics) metrics = std::make_shared<MetricsObserver>(options_.identity, options_.clock);
+  Member member{.slots = std::make_shared<SlotObserver>()};
+  EngineOptions engine = options_.engine;
+  engine.snapshot.driver_labels = spec.driver_labels;
+  engine.snapshot.node_selector = spec.node_selector;
+  engine.cache = cache_;
+  engine.clock = options_.clock;
+  if (engine.ledger) engine.ledger->name = LedgerName(engine.ledger->name, spec.name);
+  engine.observer = driverupgrade::MakeObserverGroup(
+      {metrics, member.slots, driverupgrade::MakeLoggingObserver(options_.identity, For(spec.name, options_.log)),
+       engine.observer});
+  auto made = UpgradeEngine::Create(options_.identity, options_.cluster, std::move(engine));
+  if (!made.ok()) return made.status();
+  member.engine = *std::move(made);
+  member.controller = std::make_unique<UpgradeController>(
+      *member.engine, cache_, driverupgrade::ControllerOptions{.election = options_.election, .clock = options_.clock});
+  // The controller waits for nothing here: the bell wakes the loop that steps them all.
+  member.engine->OnChange([controller = member.controller.get(), bell = options_.bell] {
+    controller->Notify();
+    if (bell) bell->Ring();
+  });
+  members_.push_back(std::move(member));
+  return absl::OkStatus();
+}
+
+void EngineGroup::Start() { cache_->Start(); }
+
+void EngineGroup::SetPolicies(const std::vector<EngineSpec>& specs) {
+  specs_ = specs;
+  for (std::size_t i = 0; i < members_.size(); ++i) GivePolicy(i);
+}
+
+bool EngineGroup::GivePolicy(std::size_t i) {
+  driverupgrade::UpgradePolicy policy = specs_[i].policy;
+  if (options_.parallel_total) {
+    std::vector<SlotUse> uses;
+    for (const Member& member : members_) uses.push_back(member.slots->use());
+    policy = UnderShare(std::move(policy), ParallelShare(uses, i, *options_.parallel_total));
+  }
+  if (members_[i].given == policy) return false;
+  members_[i].given = policy;
+  members_[i].controller->SetPolicy(std::move(policy));
+  return true;
+}
+
+absl::Time EngineGroup::Step(const CallContext& context) {
+  absl::Time next = absl::InfiniteFuture();
+  for (std::size_t i = 0; i < members_.size(); ++i) {
+    // What the engines before it have taken or given back is known only now.
+    GivePolicy(i);
+    next = std::min(next, members_[i].controller->Step(context));
+    ReportFailure(i);
+  }
+  // What the last ones have given back is for the first ones.
+  for (std::size_t i = 0; i < members_.size(); ++i) {
+    if (GivePolicy(i)) next = absl::InfinitePast();
+  }
+  return next;
+}
+
+void EngineGroup::ReportFailure(std::size_t i) {
+  const absl::Status error = members_[i].controller->status().last_error;
+  if (error != members_[i].reported && !error.ok() && !absl::IsFailedPrecondition(error)) {
+    For(specs_[i].name, options_.log)({.severity = Severity::kWarning,
+                                       .message = "pass failed",
+                                       .fields = {{"error", std::string(error.message())}}});
+  }
+  members_[i].reported = error;
+}
+
+void EngineGroup::Quiesce() {
+  for (const Member& member : members_) member.engine->Quiesce();
+  cache_->Stop();
+}
+
+Tally EngineGroup::totals() const {
+  Tally sum;
+  for (const Member& member : members_) sum += member.controller->status().totals;
+  return sum;
+}
+
+bool EngineGroup::AllWell() const {
+  return std::all_of(members_.begin(), members_.end(),
+                     [](const Member& member) { return member.controller->status().last_error.ok(); });
+}
+
+bool EngineGroup::IsOver() const {
+  const Tally sum = totals();
+  // A look at all nodes only when the counts say that it may be worth it.
+  if (sum.total == 0 || sum.in_progress != sum.failed || !AllWell()) return false;
+  return std::all_of(members_.begin(), members_.end(),
+                     [](const Member& member) { return IsOverFor(member.engine->Everything()); });
+}
+
+absl::Status EngineGroup::Healthy() const {
+  for (const Member& member : members_) {
+    if (const absl::Status healthy = member.controller->Healthy(); !healthy.ok()) return healthy;
+  }
+  return absl::OkStatus();
+}
+
+absl::Status EngineGroup::Ready() const {
+  for (const Member& member : members_) {
+    if (const absl::Status ready = member.controller->Ready(); !ready.ok()) return ready;
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace examples

@@ -1,0 +1,192 @@
+#include "support/resource_condition.h"
+
+#include <rapidjson/stringbuffer.h>
+#include <rapidjson/writer.h>
+
+#include <utility>
+
+#include "fmt/format.h"
+#include "support/json.h"
+
+namespace examples {
+namespace {
+
+using driverupgrade::ApiObject;
+using driverupgrade::CallContext;
+using driverupgrade::Severity;
+using Writer = rapidjson::Writer<rapidjson::StringBuffer>;
+
+constexpr absl::Duration kTryAgain = absl::Seconds(30);
+constexpr char kReasonTaken[] = "Accepted";
+constexpr char kReasonRefused[] = "InvalidPolicy";
+constexpr char kTaken[] = "the upgrade policy is in effect";
+// Of a condition; an Event's may have 1024 bytes.
+constexpr std::size_t kMessageMax = 1000;
+
+std::string TimeText(absl::Time time) { return absl::FormatTime("%Y-%m-%dT%H:%M:%SZ", time, absl::UTCTimeZone()); }
+
+std::string Message(const absl::Status& error) {
+  return error.ok() ? std::string(kTaken) : std::string(error.message().substr(0, kMessageMax));
+}
+
+void Put(Writer& writer, const char* key, const std::string& value) {
+  writer.Key(key);
+  writer.String(value.data(), static_cast<rapidjson::SizeType>(value.size()));
+}
+
+struct Saying {
+  std::string status;
+  std::string reason;
+  std::string message;
+  std::int64_t generation = 0;
+  bool IsIn(const rapidjson::Value& condition) const {
+    return Text(condition, {"status"}) == status && Text(condition, {"reason"}) == reason &&
+           Text(condition, {"message"}) == message && Integer(condition, {"observedGeneration"}) == generation;
+  }
+};
+
+void PutCondition(Writer& writer, const Saying& saying, const std::string& since) {
+  writer.StartObject();
+  Put(writer, "type", kPolicyValid);
+  Put(writer, "status", saying.status);
+  Put(writer, "reason", saying.reason);
+  Put(writer, "message", saying.message);
+  Put(writer, "lastTransitionTime", since);
+  writer.Key("observedGeneration");
+  writer.Int64(saying.generation);
+  writer.EndObject();
+}
+
+}  // namespace
+
+std::optional<std::string> ConditionPatch(const ApiObject& object, const absl::Status& error, absl::Time now) {
+  const absl::StatusOr<rapidjson::Document> parsed = ParseJson(object.json);
+  if (!parsed.ok()) return std::nullopt;
+  const Saying saying{.status = error.ok() ? "True" : "False",
+                      .reason = error.ok() ? kReasonTaken : kReasonRefused,
+                      .message = Message(error),
+                      .generation = Integer(*parsed, {"metadata", "generation"})};
+  std::string since = TimeText(now);
+  rapidjson::StringBuffer buffer;
+  Writer writer(buffer);
+  writer.StartObject();
+  writer.Key("metadata");
+  writer.StartObject();
+  Put(writer, "resourceVersion", object.resource_version);
+  writer.EndObject();
+  writer.Key("status");
+  writer.StartObject();
+  writer.Key("conditions");
+  writer.StartArray();
+  for (const rapidjson::Value& condition : Items(*parsed, {"status", "conditions"})) {
+    if (Text(condition, {"type"}) != kPolicyValid) {
+      condition.Accept(writer);
+      continue;
+    }
+    if (saying.IsIn(condition)) return std::nullopt;
+    if (Text(condition, {"status"}) == saying.status) since = Text(condition, {"lastTransitionTime"});
+  }
+  PutCondition(writer, saying, since);
+  writer.EndArray();
+  writer.EndObject();
+  writer.EndObject();
+  return std::string(buffer.GetString(), buffer.GetSize());
+}
+
+std::string WarningEvent(const ApiObject& object, const std::string& name, const std::string& component,
+                         const std::string& message, absl::Time now) {
+  const absl::StatusOr<rapidjson::Document> parsed = ParseJson(object.json);
+  const auto text = [&](const char* key) { return parsed.ok() ? Text(*parsed, {key}) : std::string(); };
+  const std::string ns = object.ns.empty() ? "default" : object.ns;
+  rapidjson::StringBuffer buffer;
+  Writer writer(buffer);
+  writer.StartObject();
+  Put(writer, "apiVersion", "v1");
+  Put(writer, "kind", "Event");
+  writer.Key("metadata");
+  writer.StartObject();
+  Put(writer, "name", name);
+  Put(writer, "namespace", ns);
+  writer.EndObject();
+  writer.Key("involvedObject");
+  writer.StartObject();
+  Put(writer, "apiVersion", text("apiVersion"));
+  Put(writer, "kind", text("kind"));
+  Put(writer, "name", object.name);
+  if (!object.ns.empty()) Put(writer, "namespace", object.ns);
+  Put(writer, "uid", object.uid);
+  Put(writer, "resourceVersion", object.resource_version);
+  writer.EndObject();
+  Put(writer, "type", "Warning");
+  Put(writer, "reason", kReasonRefused);
+  Put(writer, "message", message.substr(0, kMessageMax));
+  Put(writer, "firstTimestamp", TimeText(now));
+  Put(writer, "lastTimestamp", TimeText(now));
+  writer.Key("count");
+  writer.Int(1);
+  writer.Key("source");
+  writer.StartObject();
+  Put(writer, "component", component);
+  writer.EndObject();
+  Put(writer, "reportingComponent", component);
+  Put(writer, "reportingInstance", component);
+  writer.EndObject();
+  return {buffer.GetString(), buffer.GetSize()};
+}
+
+ResourceReporter::ResourceReporter(std::shared_ptr<const driverupgrade::ObjectClient> objects, std::string component,
+                                   std::shared_ptr<driverupgrade::Clock> clock, driverupgrade::LogSink log)
+    : objects_(std::move(objects)), component_(std::move(component)), clock_(std::move(clock)), log_(std::move(log)) {}
+
+absl::Time ResourceReporter::Report(const CallContext& context, const std::vector<ResourceVerdict>& verdicts) {
+  const absl::Time now = clock_->Now();
+  if (now < not_before_) return not_before_;
+  absl::Status failure = absl::OkStatus();
+  for (const ResourceVerdict& verdict : verdicts) {
+    if (written_[verdict.object.uid] == verdict.object.resource_version) continue;
+    const absl::Status said = ReportOne(context, verdict);
+    // The watch brings the version that was in the way, or that it is gone.
+    if (absl::IsAborted(said) || absl::IsNotFound(said)) continue;
+    if (said.ok()) {
+      written_[verdict.object.uid] = verdict.object.resource_version;
+    } else {
+      failure = said;
+    }
+  }
+  if (failure != told_ && !failure.ok()) {
+    log_({.severity = Severity::kWarning,
+          .message = "cannot say on a custom resource what became of it",
+          .fields = {{"error", std::string(failure.message())}}});
+  }
+  told_ = failure;
+  not_before_ = failure.ok() ? absl::InfinitePast() : now + kTryAgain;
+  return failure.ok() ? absl::InfiniteFuture() : not_before_;
+}
+
+absl::Status ResourceReporter::ReportOne(const CallContext& context, const ResourceVerdict& verdict) {
+  const absl::Time now = clock_->Now();
+  const ApiObject& object = verdict.object;
+  const std::optional<std::string> patch = ConditionPatch(object, verdict.error, now);
+  if (patch) {
+    const auto patched = objects_->MergePatch(context, verdict.kind, {object.ns, object.name}, *patch, "status");
+    if (!patched.ok()) return patched.status();
+  }
+  if (verdict.error.ok()) {
+    owed_.erase(object.uid);
+    return absl::OkStatus();
+  }
+  const std::string message = Message(verdict.error);
+  // After a restart the condition that stands says that the Event was written.
+  if (patch) owed_.insert(object.uid);
+  if (!owed_.contains(object.uid)) return absl::OkStatus();
+  static const driverupgrade::ObjectKind kEvents{.group_version = "v1", .resource = "events"};
+  const std::string name = fmt::format("{}.{:x}", object.name, absl::ToUnixNanos(now));
+  const std::string ns = object.ns.empty() ? "default" : object.ns;
+  const absl::Status created =
+      objects_->Create(context, kEvents, {ns, name}, WarningEvent(object, name, component_, message, now)).status();
+  if (!created.ok()) return created;
+  owed_.erase(object.uid);
+  return absl::OkStatus();
+}
+
+}  // namespace examples

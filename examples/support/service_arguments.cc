@@ -1,0 +1,138 @@
+#include "support/service_arguments.h"
+
+#include <unistd.h>
+
+#include <array>
+#include <cstdlib>
+#include <fstream>
+#include <iterator>
+#include <random>
+#include <string_view>
+
+#include "CLI/CLI.hpp"
+#include "fmt/format.h"
+#include "support/chosen_transport.h"
+
+namespace examples {
+namespace {
+
+using driverupgrade::KubeConfig;
+
+std::string_view Message(const absl::Status& status) { return {status.message().data(), status.message().size()}; }
+
+// Another process is another candidate, also one of the same host with the same number, in another container (A56).
+std::string DefaultIdentity() {
+  std::array<char, 256> host = {};
+  const bool named = gethostname(host.data(), host.size() - 1) == 0;
+  std::random_device random;
+  return fmt::format("{}_{:08x}{:08x}", named ? host.data() : "operator", random(), random());
+}
+
+// CLI11 takes errors as exceptions.
+auto DurationInto(absl::Duration& duration) {
+  return [&duration](const std::string& text) {
+    if (absl::ParseDuration(text, &duration) && duration > absl::ZeroDuration()) return;
+    throw CLI::ValidationError(fmt::format("`{}` is no positive duration like 90s, 10m or 1h", text));
+  };
+}
+
+void AddCluster(CLI::App& app, ServiceArguments& arguments) {
+  auto* cluster = app.add_option_group("cluster", "Which cluster");
+  cluster->add_option("--kubeconfig", arguments.kubeconfig, "kubeconfig file")->check(CLI::ExistingFile);
+  cluster->add_flag("--in-cluster", arguments.in_cluster, "the cluster whose pod this is");
+  cluster->require_option(1);
+  arguments.transport = TransportNames().front();
+  app.add_option("--transport", arguments.transport, "HTTP library")
+      ->check(CLI::IsMember(TransportNames()))
+      ->capture_default_str();
+  auto* ns = app.add_option("--namespace", arguments.ns, "namespace of the driver's DaemonSets");
+  if (arguments.ns.empty()) {
+    ns->required();
+  } else {
+    ns->capture_default_str();
+  }
+}
+
+void AddMode(CLI::App& app, ServiceArguments& arguments) {
+  auto* mode = app.add_option_group("mode", "How long to run");
+  mode->add_flag("--once", arguments.once, "one pass over all nodes");
+  mode->add_flag("--until-done", arguments.until_done, "until no node is left to upgrade; without either: for good");
+  mode->require_option(0, 1);
+  app.add_option_function<std::string>("--timeout", DurationInto(arguments.timeout),
+                                       "give up after: 10m; never if absent")
+      ->type_name("DURATION");
+  const auto set_events = [&arguments](const std::string& events) {
+    arguments.transition_events = events != "none";
+    arguments.finding_events = events == "all";
+  };
+  app.add_option_function<std::string>("--events", set_events,
+                                       "Kubernetes Events on the nodes: all, or only those of transitions, or none")
+      ->check(CLI::IsMember({"all", "transitions", "none"}))
+      ->default_str("all");
+}
+
+void AddReplicas(CLI::App& app, ServiceArguments& arguments) {
+  auto* elect = app.add_flag("--leader-elect", arguments.leader_elect, "work only while holding a Lease: for replicas");
+  app.add_option("--lease-namespace", arguments.lease_namespace, "of the Lease; that of --namespace if absent")
+      ->needs(elect);
+  app.add_option("--lease-name", arguments.lease_name, "name of the Lease")->needs(elect)->capture_default_str();
+  app.add_option("--identity", arguments.identity, "this replica among the candidates; host name and process if absent")
+      ->needs(elect);
+  const auto add_lease_time = [&](const char* name, absl::Duration& time, const char* meaning) {
+    app.add_option_function<std::string>(name, DurationInto(time), meaning)
+        ->needs(elect)
+        ->type_name("DURATION")
+        ->default_str(absl::FormatDuration(time));
+  };
+  add_lease_time("--lease-duration", arguments.lease_duration, "how long candidates wait after the last renewal");
+  add_lease_time("--renew-deadline", arguments.renew_deadline, "how long the leader goes on without a renewal");
+  add_lease_time("--retry-period", arguments.retry_period, "between two attempts to acquire or renew");
+  auto* ledger =
+      app.add_flag("--ledger", arguments.ledger, "grant slots in a ConfigMap: the limits hold for all replicas");
+  app.add_option("--ledger-namespace", arguments.ledger_namespace, "of the ConfigMap; that of --namespace if absent")
+      ->needs(ledger);
+  app.add_option("--ledger-name", arguments.ledger_name, "name of the ConfigMap")->needs(ledger)->capture_default_str();
+}
+
+}  // namespace
+
+void AddServiceArguments(CLI::App& app, ServiceArguments& arguments) {
+  AddCluster(app, arguments);
+  AddMode(app, arguments);
+  AddReplicas(app, arguments);
+  app.add_option("--health-address", arguments.health_address, "where /healthz and /readyz are served: 0.0.0.0:8081");
+  app.add_option("--metrics-address", arguments.metrics_address,
+                 "where /metrics is served for Prometheus: 0.0.0.0:8080; may be the same as --health-address");
+}
+
+void CompleteServiceArguments(ServiceArguments& arguments) {
+  if (arguments.lease_namespace.empty()) arguments.lease_namespace = arguments.ns;
+  if (arguments.ledger_namespace.empty()) arguments.ledger_namespace = arguments.ns;
+  if (arguments.identity.empty()) arguments.identity = DefaultIdentity();
+}
+
+absl::StatusOr<KubeConfig> LoadKubeConfig(const ServiceArguments& arguments) {
+  if (!arguments.in_cluster) return KubeConfig::LoadFile(arguments.kubeconfig);
+  return KubeConfig::InCluster({.host = Environment("KUBERNETES_SERVICE_HOST").value_or(""),
+                                .port = Environment("KUBERNETES_SERVICE_PORT").value_or("")});
+}
+
+std::optional<std::string> Environment(const char* name) {
+  const char* value = std::getenv(name);
+  if (value == nullptr || *value == '\0') return std::nullopt;
+  return std::string(value);
+}
+
+absl::StatusOr<std::string> ReadFile(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file) return absl::NotFoundError(fmt::format("{}: cannot be opened", path));
+  std::string content{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+  if (file.bad()) return absl::UnavailableError(fmt::format("{}: cannot be read", path));
+  return content;
+}
+
+absl::Status About(const std::string& what, const absl::Status& status) {
+  return absl::Status(status.code(), fmt::format("{}: {}", what, Message(status)));
+}
+
+}  // namespace examples

@@ -1,0 +1,83 @@
+/// The options that operators have in common: which cluster, how long to run, as one replica of how many, seen where.
+///
+/// Defines ServiceArguments, AddServiceArguments, CompleteServiceArguments, LoadKubeConfig and the exit codes.
+///
+///     examples::ServiceArguments service{.lease_name = "nvidia-gpu-driver-upgrade"};
+///     examples::AddServiceArguments(app, service);
+///     app.parse(argc, argv);
+///     examples::CompleteServiceArguments(service);
+#ifndef DRIVERUPGRADE_EXAMPLES_SUPPORT_SERVICE_ARGUMENTS_H_
+#define DRIVERUPGRADE_EXAMPLES_SUPPORT_SERVICE_ARGUMENTS_H_
+
+#include <optional>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "driverupgrade/kubernetes/kube_config.h"
+#include "driverupgrade/leader_election.h"
+
+namespace CLI {
+class App;
+}
+
+namespace examples {
+
+/// Exit codes of the programs.
+inline constexpr int kExitDone = 0;
+inline constexpr int kExitNotDone = 1;  // some node failed, or the time ran out
+inline constexpr int kExitUsage = 2;    // usage or configuration
+inline constexpr int kExitRefused = 3;  // the cluster refused, or cannot be reached
+
+struct ServiceArguments {
+  std::string kubeconfig = {};
+  bool in_cluster = false;
+  /// One of examples::TransportNames.
+  std::string transport = {};
+  /// Of the driver's DaemonSets.
+  std::string ns = {};
+  bool once = false;
+  bool until_done = false;
+  absl::Duration timeout = absl::InfiniteDuration();
+  bool transition_events = true;
+  /// Those about what keeps nodes from moving.
+  bool finding_events = true;
+  bool leader_elect = false;
+  /// Of the Lease; empty: `ns`.
+  std::string lease_namespace = {};
+  std::string lease_name = {};
+  absl::Duration lease_duration = driverupgrade::LeaderElectionOptions().lease_duration;
+  absl::Duration renew_deadline = driverupgrade::LeaderElectionOptions().renew_deadline;
+  absl::Duration retry_period = driverupgrade::LeaderElectionOptions().retry_period;
+  bool ledger = false;
+  /// Of the ConfigMap; empty: `ns`.
+  std::string ledger_namespace = {};
+  std::string ledger_name = {};
+  /// Who this replica is among the candidates.
+  std::string identity = {};
+  /// `host:port` of /healthz and /readyz; empty: none.
+  std::string health_address = {};
+  /// `host:port` of /metrics; empty: none.
+  std::string metrics_address = {};
+};
+
+/// Into `arguments`, which must outlive the parsing. What it holds already are the defaults; --namespace is required if it
+/// has none.
+void AddServiceArguments(CLI::App& app, ServiceArguments& arguments);
+/// After parsing: fills in what depends on other options.
+void CompleteServiceArguments(ServiceArguments& arguments);
+
+absl::StatusOr<driverupgrade::KubeConfig> LoadKubeConfig(const ServiceArguments& arguments);
+
+/// nullopt if it is not set, or empty.
+std::optional<std::string> Environment(const char* name);
+
+/// The whole file. Errors name it.
+absl::StatusOr<std::string> ReadFile(const std::string& path);
+
+/// The error, said to be about `what`: an option, a file.
+absl::Status About(const std::string& what, const absl::Status& status);
+
+}  // namespace examples
+
+#endif  // DRIVERUPGRADE_EXAMPLES_SUPPORT_SERVICE_ARGUMENTS_H_

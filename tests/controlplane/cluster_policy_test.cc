@@ -1,0 +1,284 @@
+// gpu_operator with policies that are custom resources, and what the seeds' administrators type.
+#include <algorithm>
+#include <chrono>
+#include <map>
+#include <regex>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "examples/gpu_operator/http_get.h"
+#include "json.h"
+#include "operator_program.h"
+#include "process.h"
+#include "rollout_expectations.h"
+#include "steps.h"
+#include "support.h"
+#include "support/catch.h"
+#include "world.h"
+
+namespace driverupgrade::e2e {
+namespace {
+
+constexpr std::chrono::seconds kRolloutLimit{90};
+
+constexpr std::string_view kClusterPolicy = R"(
+apiVersion: nvidia.com/v1
+kind: ClusterPolicy
+metadata: {name: cluster-policy}
+spec:
+  somethingElse: {of: NVIDIA's}
+  driver:
+    upgradePolicy: {autoUpgrade: true, maxParallelUpgrades: 1, maxUnavailable: 50%}
+)";
+
+constexpr std::string_view kNvidiaDrivers = R"(
+apiVersion: nvidia.com/v1alpha1
+kind: NVIDIADriver
+metadata: {name: a}
+spec: {upgradePolicy: {maxParallelUpgrades: 2, maxUnavailable: 100%}}
+---
+apiVersion: nvidia.com/v1alpha1
+kind: NVIDIADriver
+metadata: {name: b}
+spec: {upgradePolicy: {maxParallelUpgrades: 2, maxUnavailable: 100%}}
+---
+apiVersion: nvidia.com/v1alpha1
+kind: NVIDIADriver
+metadata: {name: c}
+spec: {upgradePolicy: {autoUpgrade: false}}
+)";
+
+// Custom resources of one test, gone when it ends.
+class Policies {
+ public:
+  Policies(ControlPlane& control_plane, std::string_view manifest) : admin_(control_plane.admin()) {
+    control_plane.InstallPolicies();
+    admin_.Create(manifest);
+  }
+  ~Policies() { admin_.Run({"delete", "clusterpolicies,nvidiadrivers", "--all"}); }
+  Policies(const Policies&) = delete;
+  Policies& operator=(const Policies&) = delete;
+
+  void Patch(const std::string& kind, const std::string& name, const std::string& patch) const {
+    admin_.Must({"patch", kind, name, "--type=merge", "--patch=" + patch});
+  }
+  // The condition UpgradePolicyValid, as `status: message`.
+  std::string Condition(const std::string& kind, const std::string& name) const {
+    const rapidjson::Document object = admin_.Get({kind, name});
+    for (const rapidjson::Value& condition : Items(object, {"status", "conditions"})) {
+      if (Text(condition, {"type"}) != "UpgradePolicyValid") continue;
+      return Text(condition, {"status"}) + ": " + Text(condition, {"message"});
+    }
+    return {};
+  }
+
+ private:
+  const Kubectl& admin_;
+};
+
+OperatorProgram Start(const World& world, std::vector<std::string> options = {}) {
+  options.insert(options.end(), {"--cluster-policy", "--namespace", world.driver_ns(), "--driver-labels", "app=driver",
+                                 "--metrics-address", "127.0.0.1:0"});
+  return {world.control_plane(), "gpu_operator", world.control_plane().operator_kubeconfig(), options};
+}
+
+int CountInState(const World& world, const std::string& state) {
+  int count = 0;
+  for (const auto& [_, node] : world.Nodes()) count += node.state == state;
+  return count;
+}
+
+bool AwaitDone(const World& world, int count) {
+  return Eventually(kRolloutLimit, [&] { return CountInState(world, "upgrade-done") == count; });
+}
+
+std::vector<std::string> Lines(const std::string& text) {
+  std::vector<std::string> lines;
+  std::istringstream stream(text);
+  for (std::string line; std::getline(stream, line);) lines.push_back(line);
+  return lines;
+}
+
+// As the seeds type it, but for the shell's quotes and its line break.
+std::vector<std::string> NodesAsTheSeedsListThem(const World& world) {
+  return Lines(world.control_plane().admin().Must(
+      {"get", "node", "-l", "nvidia.com/gpu.present",
+       R"(-ojsonpath={range .items[*]}{.metadata.name}{"\t"}{.metadata.labels.nvidia\.com/gpu-driver-upgrade-state}{"\n"}{end})"}));
+}
+
+// `kubectl get events --sort-by='.lastTimestamp' | grep GPUDriverUpgrade`
+std::vector<std::string> EventsAsTheSeedsListThem(const World& world) {
+  std::vector<std::string> lines =
+      Lines(world.control_plane().admin().Must({"get", "events", "--sort-by=.lastTimestamp"}));
+  std::erase_if(lines, [](const std::string& line) { return line.find("GPUDriverUpgrade") == std::string::npos; });
+  return lines;
+}
+
+// The states of `node` in the order of those lines.
+std::vector<std::string> StatesTold(const std::vector<std::string>& events, const std::string& node) {
+  // 10m  Normal  GPUDriverUpgrade  node/k8s-node-1  Successfully updated node state label to upgrade-required
+  const std::regex line(
+      R"(^\S+\s+Normal\s+GPUDriverUpgrade\s+node/(\S+)\s+Successfully updated node state label to (\S+)$)");
+  std::vector<std::string> states;
+  for (const std::string& event : events) {
+    std::smatch match;
+    if (std::regex_match(event, match, line) && match[1] == node) states.push_back(match[2]);
+  }
+  return states;
+}
+
+void ExpectTranscripts(const World& world, const std::string& log) {
+  std::vector<std::string> expected;
+  for (const std::string& node : world.nodes()) expected.push_back(node + "\tupgrade-done");
+  CHECK(NodesAsTheSeedsListThem(world) == expected);
+  // Times are of seconds, so that of the order only the ends can be told.
+  std::vector<std::string> states = StatesTold(EventsAsTheSeedsListThem(world), world.nodes().front());
+  std::sort(states.begin(), states.end());
+  CHECK(states == std::vector<std::string>{"cordon-required", "pod-deletion-required", "pod-restart-required",
+                                           "uncordon-required", "upgrade-done", "upgrade-required",
+                                           "wait-for-jobs-required"});
+  // $ kubectl logs -n gpu-operator gpu-operator-xxxxx | grep controllers.Upgrade
+  const std::vector<std::string> lines = Lines(log);
+  CHECK(std::any_of(lines.begin(), lines.end(), [&](const std::string& line) {
+    return line.find("controllers.Upgrade") != std::string::npos &&
+           line.find("node=" + world.nodes().front()) != std::string::npos;
+  }));
+}
+
+void ExpectMetrics(const World& world, int port, const std::vector<std::string>& lines) {
+  const std::string answer = tests::HttpGet(port, "/metrics");
+  const std::string page = answer.substr(answer.find("\r\n\r\n") + 4);
+  for (const std::string& line : lines) {
+    CAPTURE(line);
+    CHECK(page.find("\n" + line + "\n") != std::string::npos);
+  }
+#ifdef DRIVERUPGRADE_PROMTOOL
+  const std::filesystem::path file = world.control_plane().folder() / "metrics.txt";
+  WriteFile(file, page);
+  ProcessOptions options;
+  options.out = world.control_plane().folder() / "promtool.log";
+  Process promtool({"sh", "-c", std::string(DRIVERUPGRADE_PROMTOOL) + " check metrics < " + file.string()}, options);
+  const auto exit_code = promtool.Wait(std::chrono::seconds(30));
+  INFO(ReadFile(options.out));
+  CHECK(exit_code == 0);
+#else
+  (void)world;
+#endif
+}
+
+TEST_CASE("A ClusterPolicy is followed, and one that is not understood is told on it while the last good one goes on",
+          "[operators]") {
+  constexpr int kNodes = 3;
+  World world(ControlPlane::Shared(), "policy", kNodes);
+  world.DeployDriver();
+  const Policies policies(world.control_plane(), kClusterPolicy);
+  OperatorProgram program = Start(world);
+  const int port = program.Port();
+  const bool taken = Eventually(kStepLimit, [&] {
+    return policies.Condition("clusterpolicy", "cluster-policy") == "True: the upgrade policy is in effect";
+  });
+  INFO(program.Log());
+  REQUIRE(taken);
+
+  Rollout rollout(world);
+  world.ChangeDriverAndHold("driver:2");
+  REQUIRE(Eventually(kStepLimit, [&] { return CountInState(world, "pod-restart-required") == 1; }));
+  policies.Patch("clusterpolicy", "cluster-policy",
+                 R"({"spec": {"driver": {"upgradePolicy": {"drain": {"podSelector": "not a selector("}}}}})");
+  CHECK(Eventually(kStepLimit, [&] {
+    const std::string condition = policies.Condition("clusterpolicy", "cluster-policy");
+    return condition.starts_with("False: in spec.driver.upgradePolicy: drain.podSelector:");
+  }));
+  const auto has_event = [&] {
+    const rapidjson::Document events = world.control_plane().admin().Get(
+        {"events", "--namespace=default", "--field-selector=involvedObject.kind=ClusterPolicy"});
+    const auto items = Items(events, {"items"});
+    return std::any_of(items.begin(), items.end(), [](const rapidjson::Value& event) {
+      return Text(event, {"type"}) == "Warning" && Text(event, {"reason"}) == "InvalidPolicy" &&
+             Text(event, {"message"}).find("drain.podSelector") != std::string::npos;
+    });
+  };
+  CHECK(Eventually(kStepLimit, has_event));
+
+  const bool all_done = Eventually(kRolloutLimit, [&] {
+    for (const DriverPod& pod : world.DriverPods()) {
+      if (pod.is_held) world.Release(world.driver_ns(), pod.name);
+    }
+    return CountInState(world, "upgrade-done") == kNodes;
+  });
+  INFO(program.Log());
+  REQUIRE(all_done);
+  ExpectEveryNodeUpgraded(rollout);
+  ExpectBudgetsKept(rollout, 1, 2);
+  ExpectTranscripts(world, program.Log());
+  ExpectMetrics(world, port,
+                {"gpu_operator_driver_auto_upgrade_enabled 1", "gpu_operator_auto_upgrade_enabled 1",
+                 "gpu_operator_nodes_upgrades_done 3", "gpu_operator_nodes_upgrades_in_progress 0",
+                 "gpu_operator_nodes_upgrades_failed 0", "gpu_operator_nodes_upgrades_pending 0"});
+
+  policies.Patch("clusterpolicy", "cluster-policy",
+                 R"({"spec": {"sandboxWorkloads": {"enabled": true}, "driver": {"upgradePolicy": {"drain": null}}}})");
+  CHECK(Eventually(kStepLimit, [&] {
+    return policies.Condition("clusterpolicy", "cluster-policy") == "True: the upgrade policy is in effect";
+  }));
+  CHECK(Eventually(kStepLimit, [&] {
+    return tests::HttpGet(port, "/metrics").find("\ngpu_operator_nodes_upgrades_done 0\n") != std::string::npos;
+  }));
+  ExpectMetrics(world, port, {"gpu_operator_auto_upgrade_enabled 0"});
+}
+
+TEST_CASE("Each NVIDIADriver has its nodes and its policy, and together they keep the limit over all", "[operators]") {
+  World world(ControlPlane::Shared(), "owners", 6);
+  world.DeployDriver();
+  const Policies policies(world.control_plane(), kNvidiaDrivers);
+  const std::vector<std::string> owners = {"a", "a", "b", "b", "c", ""};
+  for (std::size_t i = 0; i < owners.size(); ++i) {
+    if (owners[i].empty()) continue;
+    world.control_plane().admin().Must(
+        {"label", "node", world.nodes()[i], "nvidia.com/gpu-operator.driver.owner=" + owners[i]});
+  }
+  Rollout rollout(world);
+  world.ChangeDriver("driver:2");
+  OperatorProgram program = Start(world, {"--max-parallel-total", "2", "--health-address", "127.0.0.1:0"});
+  const bool done = AwaitDone(world, 4);
+  INFO(program.Log());
+  REQUIRE(done);
+  ExpectBudgetsKept(rollout, 2, 2);
+  CHECK(world.Nodes().at(world.nodes()[4]).state != "upgrade-done");
+
+  // Owners come and go without a new process: c is switched on, and the node of nobody gets one.
+  policies.Patch("nvidiadriver", "c", R"({"spec": {"upgradePolicy": {"autoUpgrade": true}}})");
+  CHECK(AwaitDone(world, 5));
+  world.control_plane().admin().Create(
+      "apiVersion: nvidia.com/v1alpha1\nkind: NVIDIADriver\nmetadata: {name: d}\nspec: {}\n");
+  world.control_plane().admin().Must({"label", "node", world.nodes()[5], "nvidia.com/gpu-operator.driver.owner=d"});
+  CHECK(AwaitDone(world, 6));
+  ExpectBudgetsKept(rollout, 2, 2);
+  CHECK(program.IsRunning());
+}
+
+TEST_CASE("Without the right to read policies gpu_operator says which, and waits", "[operators]") {
+  World world(ControlPlane::Shared(), "no-right", 1);
+  world.DeployDriver();
+  const Policies policies(world.control_plane(), kClusterPolicy);
+  const Kubectl& admin = world.control_plane().admin();
+  const std::string role = (RbacFolder() / "cluster-policy/cluster-policies.yaml").string();
+  admin.Must({"delete", "-f", role});
+  // The API server learns of it a moment later.
+  REQUIRE(Eventually(kStepLimit, [&] {
+    return world.control_plane().as_operator().Run({"get", "clusterpolicies"}).exit_code != 0;
+  }));
+  OperatorProgram program = Start(world);
+  CHECK(Eventually(kStepLimit, [&] {
+    return program.Log().find(R"(cannot list resource \"clusterpolicies\")") != std::string::npos;
+  }));
+  CHECK(program.IsRunning());
+  admin.Must({"create", "-f", role});
+  CHECK(Eventually(kStepLimit, [&] { return !policies.Condition("clusterpolicy", "cluster-policy").empty(); }));
+  INFO(program.Log());
+  CHECK(program.IsRunning());
+}
+
+}  // namespace
+}  // namespace driverupgrade::e2e

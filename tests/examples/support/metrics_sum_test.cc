@@ -1,0 +1,52 @@
+#include "support/metrics_sum.h"
+
+#include "support/catch.h"
+
+namespace driverupgrade::tests {
+namespace {
+
+using examples::SumFigures;
+
+MetricsSnapshot Figures(int done, std::uint64_t deleted, std::optional<int> parallel_max) {
+  MetricsSnapshot figures{.driver = "nvidia.com/gpu"};
+  figures.nodes.total = figures.nodes.done = done;
+  figures.budget.parallel_max = parallel_max;
+  figures.blocked[GateReason::kFailed] = done;
+  figures.driver_pods_deleted = deleted;
+  figures.upgrade_seconds = {.bounds = {1, 2}, .counts = {deleted, 0, 1}, .sum = 3};
+  return figures;
+}
+
+TEST_CASE("figures of engines are summed, and those of ended ones keep their counters only") {
+  MetricsSnapshot first = Figures(3, 1, 2);
+  first.last_progress = absl::UnixEpoch();
+  MetricsSnapshot second = Figures(4, 2, 5);
+  second.auto_upgrade = true;
+  second.last_progress = absl::UnixEpoch() + absl::Seconds(1);
+  const MetricsSnapshot sum = SumFigures({first, second}, {Figures(100, 10, 7)}, {});
+  CHECK(sum.driver == "nvidia.com/gpu");
+  CHECK(sum.nodes.total == 7);
+  CHECK(sum.nodes.done == 7);
+  CHECK(sum.budget.parallel_max == 7);
+  CHECK(sum.blocked.at(GateReason::kFailed) == 7);
+  CHECK(sum.auto_upgrade);
+  CHECK_FALSE(sum.paused);
+  CHECK(sum.driver_pods_deleted == 13);
+  CHECK(sum.upgrade_seconds == Histogram{.bounds = {1, 2}, .counts = {13, 0, 3}, .sum = 9});
+  CHECK(sum.last_progress == second.last_progress);
+}
+
+TEST_CASE("a sum of limits of which one is none is none") {
+  CHECK_FALSE(SumFigures({Figures(1, 0, 2), Figures(1, 0, std::nullopt)}, {}, {}).budget.parallel_max);
+  CHECK_FALSE(SumFigures({Figures(1, 0, std::nullopt), Figures(1, 0, 2)}, {}, {}).budget.parallel_max);
+}
+
+TEST_CASE("where nothing runs the gauges are 0 and the counters stay") {
+  const MetricsSnapshot sum = SumFigures({}, {Figures(3, 1, 2)}, {.driver = "nvidia.com/gpu"});
+  CHECK(sum.nodes == Tally{});
+  CHECK(sum.blocked.empty());
+  CHECK(sum.driver_pods_deleted == 1);
+}
+
+}  // namespace
+}  // namespace driverupgrade::tests

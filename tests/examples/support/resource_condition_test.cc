@@ -1,0 +1,141 @@
+#include "support/resource_condition.h"
+
+#include "driverupgrade/testing/fake_clock.h"
+#include "support/catch.h"
+#include "support/json.h"
+#include "unit/wire/scripted_transport.h"
+
+namespace driverupgrade::tests {
+namespace {
+
+using examples::ConditionPatch;
+using examples::Find;
+using examples::Integer;
+using examples::Items;
+using examples::ParseJson;
+using examples::ResourceReporter;
+using examples::Text;
+
+const ObjectKind kPolicies{.group_version = "nvidia.com/v1", .resource = "clusterpolicies", .namespaced = false};
+const absl::Time kNow = absl::UnixEpoch() + absl::Hours(1);
+const absl::Status kWrong = absl::InvalidArgumentError("in spec.driver.upgradePolicy: drain: no");
+
+ApiObject Policy(const std::string& conditions, const std::string& version = "7", int generation = 3) {
+  return {.name = "p",
+          .uid = "u",
+          .resource_version = version,
+          .json = R"({"apiVersion":"nvidia.com/v1","kind":"ClusterPolicy","metadata":{"name":"p","generation":)" +
+                  std::to_string(generation) + R"(},"status":{"conditions":[)" + conditions + "]}}"};
+}
+
+std::string Condition(const std::string& status, const std::string& reason, const std::string& message,
+                      int generation = 3) {
+  return R"({"type":"UpgradePolicyValid","status":")" + status + R"(","reason":")" + reason + R"(","message":")" +
+         message + R"(","lastTransitionTime":"1970-01-01T00:00:00Z","observedGeneration":)" +
+         std::to_string(generation) + "}";
+}
+
+rapidjson::Document Patch(const ApiObject& object, const absl::Status& error) {
+  const std::optional<std::string> patch = ConditionPatch(object, error, kNow);
+  REQUIRE(patch);
+  return *ParseJson(*patch);
+}
+
+TEST_CASE("a condition is added at the version that was read, and those of others stay") {
+  const rapidjson::Document patch = Patch(Policy(R"({"type":"Ready","status":"True"})"), kWrong);
+  CHECK(Text(patch, {"metadata", "resourceVersion"}) == "7");
+  const auto conditions = Items(patch, {"status", "conditions"});
+  REQUIRE(conditions.Size() == 2);
+  CHECK(Text(conditions[0], {"type"}) == "Ready");
+  CHECK(Text(conditions[1], {"type"}) == "UpgradePolicyValid");
+  CHECK(Text(conditions[1], {"status"}) == "False");
+  CHECK(Text(conditions[1], {"reason"}) == "InvalidPolicy");
+  CHECK(Text(conditions[1], {"message"}) == "in spec.driver.upgradePolicy: drain: no");
+  CHECK(Text(conditions[1], {"lastTransitionTime"}) == "1970-01-01T01:00:00Z");
+  CHECK(Integer(conditions[1], {"observedGeneration"}) == 3);
+}
+
+TEST_CASE("what the object says already is not written, and the time is that of the last change of status") {
+  const std::string wrong = Condition("False", "InvalidPolicy", "in spec.driver.upgradePolicy: drain: no");
+  CHECK_FALSE(ConditionPatch(Policy(wrong), kWrong, kNow));
+  const rapidjson::Document another = Patch(Policy(wrong), absl::InvalidArgumentError("another"));
+  CHECK(Text(Items(another, {"status", "conditions"})[0], {"lastTransitionTime"}) == "1970-01-01T00:00:00Z");
+  const rapidjson::Document mended = Patch(Policy(wrong), absl::OkStatus());
+  CHECK(Text(Items(mended, {"status", "conditions"})[0], {"status"}) == "True");
+  CHECK(Text(Items(mended, {"status", "conditions"})[0], {"lastTransitionTime"}) == "1970-01-01T01:00:00Z");
+  CHECK(ConditionPatch(Policy(wrong, "8", 4), kWrong, kNow).has_value());
+}
+
+TEST_CASE("an Event about an object that is in no namespace is in default") {
+  const auto event = ParseJson(examples::WarningEvent(Policy(""), "p.1", "nvidia-gpu-operator", "why", kNow));
+  CHECK(Text(*event, {"metadata", "namespace"}) == "default");
+  CHECK(Text(*event, {"involvedObject", "kind"}) == "ClusterPolicy");
+  CHECK(Text(*event, {"involvedObject", "uid"}) == "u");
+  CHECK(Find(*event, {"involvedObject", "namespace"}) == nullptr);
+  CHECK(Text(*event, {"type"}) == "Warning");
+  CHECK(Text(*event, {"message"}) == "why");
+}
+
+struct World {
+  std::shared_ptr<ScriptedTransport> transport = std::make_shared<ScriptedTransport>();
+  std::shared_ptr<testing::FakeClock> clock = std::make_shared<testing::FakeClock>();
+  std::vector<std::string> log = {};
+  ResourceReporter reporter{std::make_shared<const ObjectClient>(transport, "op"), "op", clock,
+                            [this](const LogRecord& record) { log.push_back(FormatLogfmt(record)); }};
+
+  absl::Time Report(const ApiObject& object, const absl::Status& error) {
+    return reporter.Report({}, {{.kind = kPolicies, .object = object, .error = error}});
+  }
+  std::size_t sent() const { return transport->lines.size(); }
+};
+
+TEST_CASE("what is wrong is said once, by a condition and an Event, and when it is mended by the condition") {
+  World world;
+  world.transport->Answer(200, Policy("", "8").json);
+  world.transport->Answer(201, R"({"kind":"Event","apiVersion":"v1","metadata":{"name":"e","namespace":"default"}})");
+  CHECK(world.Report(Policy(""), kWrong) == absl::InfiniteFuture());
+  REQUIRE(world.sent() == 2);
+  CHECK(world.transport->lines[0] == "PATCH /apis/nvidia.com/v1/clusterpolicies/p/status?fieldManager=op");
+  CHECK(world.transport->lines[1] == "POST /api/v1/namespaces/default/events?fieldManager=op");
+  world.Report(Policy(""), kWrong);
+  world.Report(Policy(Condition("False", "InvalidPolicy", "in spec.driver.upgradePolicy: drain: no"), "8"), kWrong);
+  CHECK(world.sent() == 2);
+  world.transport->Answer(200, Policy("", "9").json);
+  world.Report(Policy(Condition("False", "InvalidPolicy", "in spec.driver.upgradePolicy: drain: no"), "8", 4),
+               absl::OkStatus());
+  CHECK(world.sent() == 2);  // that version has been looked at
+  world.Report(Policy(Condition("False", "InvalidPolicy", "in spec.driver.upgradePolicy: drain: no"), "9", 4),
+               absl::OkStatus());
+  CHECK(world.sent() == 3);
+}
+
+TEST_CASE("what may not be said is told in the log once, with verb and resource, and tried again later") {
+  World world;
+  world.transport->Answer(403, StatusBody(403, "Forbidden", "cannot patch resource clusterpolicies/status"));
+  const absl::Time again = world.Report(Policy(""), kWrong);
+  CHECK(again == world.clock->Now() + absl::Seconds(30));
+  world.Report(Policy(""), kWrong);
+  CHECK(world.sent() == 1);
+  REQUIRE(world.log.size() == 1);
+  CHECK(world.log[0].find("cannot patch resource clusterpolicies/status") != std::string::npos);
+  world.clock->Advance(absl::Seconds(30));
+  world.transport->Answer(403, StatusBody(403, "Forbidden", "cannot patch resource clusterpolicies/status"));
+  world.Report(Policy(""), kWrong);
+  CHECK(world.sent() == 2);
+  CHECK(world.log.size() == 1);
+}
+
+TEST_CASE("an Event that could not be written is owed") {
+  World world;
+  const std::string wrong = Condition("False", "InvalidPolicy", "in spec.driver.upgradePolicy: drain: no");
+  world.transport->Answer(200, Policy(wrong, "8").json);
+  world.transport->Answer(500, StatusBody(500, "InternalError", "no"));
+  world.Report(Policy(""), kWrong);
+  world.clock->Advance(absl::Minutes(1));
+  world.transport->Answer(201, R"({"kind":"Event","apiVersion":"v1","metadata":{"name":"e","namespace":"default"}})");
+  CHECK(world.Report(Policy(wrong, "8"), kWrong) == absl::InfiniteFuture());
+  CHECK(world.transport->lines.back() == "POST /api/v1/namespaces/default/events?fieldManager=op");
+}
+
+}  // namespace
+}  // namespace driverupgrade::tests

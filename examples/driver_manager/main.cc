@@ -1,18 +1,13 @@
 // The init container of a driver pod: makes way for another driver. See README.md.
 #include <unistd.h>
 
-#include <csignal>
-#include <cstdio>
 #include <cstdlib>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <stop_token>
 #include <string>
-#include <thread>
 #include <variant>
 
-#include "absl/time/clock.h"
 #include "driver_manager/environment.h"
 #include "driver_manager/linux_host.h"
 #include "driver_manager/lookups.h"
@@ -23,8 +18,8 @@
 #include "driverupgrade/kubernetes/rest_cluster.h"
 #include "driverupgrade/kubernetes/retrying_transport.h"
 #include "driverupgrade/log_sink.h"
-#include "fmt/format.h"
 #include "support/chosen_transport.h"
+#include "support/operator_process.h"
 
 namespace {
 
@@ -34,17 +29,13 @@ using driverupgrade::KubeConfig;
 using driverupgrade::LogRecord;
 using driverupgrade::Severity;
 
-void LogToStderr(const LogRecord& record) {
-  const std::string line =
-      fmt::format("time={} {}\n", absl::FormatTime("%Y-%m-%dT%H:%M:%E3SZ", absl::Now(), absl::UTCTimeZone()),
-                  driverupgrade::FormatLogfmt(record));
-  static std::mutex mutex;
-  const std::lock_guard lock(mutex);
-  std::fputs(line.c_str(), stderr);
+void Log(const LogRecord& record) {
+  static const driverupgrade::LogSink kLog = examples::StderrLog("driver-manager");
+  kLog(record);
 }
 
 int Fail(int exit_code, const char* message, const absl::Status& status) {
-  LogToStderr({.severity = Severity::kError, .message = message, .fields = {{"error", std::string(status.message())}}});
+  Log({.severity = Severity::kError, .message = message, .fields = {{"error", std::string(status.message())}}});
   return exit_code;
 }
 
@@ -57,32 +48,6 @@ std::map<std::string, std::string> Environment() {
   }
   return environment;
 }
-
-// SIGINT and SIGTERM, taken by one thread instead of a handler, so that stopping is an ordinary call.
-class StopOnSignal {
- public:
-  StopOnSignal() {
-    sigemptyset(&signals_);
-    sigaddset(&signals_, SIGINT);
-    sigaddset(&signals_, SIGTERM);
-    pthread_sigmask(SIG_BLOCK, &signals_, nullptr);  // inherited by every thread started from now on
-    thread_ = std::thread([this] {
-      int signal = 0;
-      sigwait(&signals_, &signal);
-      source_.request_stop();
-    });
-  }
-  ~StopOnSignal() {
-    pthread_kill(thread_.native_handle(), SIGTERM);
-    thread_.join();
-  }
-  std::stop_token token() const { return source_.get_token(); }
-
- private:
-  sigset_t signals_;
-  std::stop_source source_;
-  std::thread thread_;
-};
 
 absl::StatusOr<std::shared_ptr<HttpTransport>> Connect(const Settings& settings, const std::string& transport,
                                                        const std::map<std::string, std::string>& environment) {
@@ -105,20 +70,20 @@ int Uninstall(const driver_manager::Options& options) {
   const auto parsed = driver_manager::ParseEnvironment(environment);
   if (!parsed.ok()) return Fail(driver_manager::kExitUsage, "cannot start", parsed.status());
   for (const std::string& warning : parsed->warnings) {
-    LogToStderr({.severity = Severity::kWarning, .message = "environment", .fields = {{"detail", warning}}});
+    Log({.severity = Severity::kWarning, .message = "environment", .fields = {{"detail", warning}}});
   }
-  const StopOnSignal stop;
+  const examples::StopOnSignal stop;
   const auto transport = Connect(parsed->settings, options.transport, environment);
   if (!transport.ok()) return Fail(driver_manager::kExitUsage, "cannot start", transport.status());
   const driver_manager::Parts parts{
       .cluster = driverupgrade::MakeRestCluster(*transport, {.event_component = "nvidia-driver-manager"}),
       .host = std::make_shared<driver_manager::LinuxHost>(driver_manager::LinuxHostOptions{.root = options.host_root}),
       .clock = driverupgrade::SystemClock(),
-      .log = LogToStderr,
+      .log = Log,
       .lookups = driver_manager::MakeLookups(std::make_shared<const driverupgrade::ObjectClient>(*transport))};
   const absl::Status done = driver_manager::UninstallDriver(parsed->settings, parts, stop.token());
   if (!done.ok()) return Fail(driver_manager::kExitNotDone, "the driver is not uninstalled", done);
-  LogToStderr({.message = "the driver may be installed"});
+  Log({.message = "the driver may be installed"});
   return driver_manager::kExitDone;
 }
 

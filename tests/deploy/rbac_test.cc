@@ -18,7 +18,7 @@
 #include "support/catch.h"
 #include "support/node_under_test.h"
 #ifdef DRIVERUPGRADE_HAVE_OPERATORS
-#include "gpu_operator/gpu_pods.h"
+#include "gpu_operator/gpu_claims.h"
 #include "gpu_operator/policy_director.h"
 #include "ofed_operator/ofed_director.h"
 #endif

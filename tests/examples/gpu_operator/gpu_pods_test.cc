@@ -1,5 +1,6 @@
 #include "gpu_operator/gpu_pods.h"
 
+#include "gpu_operator/gpu_claims.h"
 #include "support/catch.h"
 #include "unit/wire/scripted_transport.h"
 

@@ -21,7 +21,8 @@ class NotingTransport final : public HttpTransport {
   absl::StatusOr<HttpResponse> Send(const CallContext&, const HttpRequest& request) override {
     const std::string verb = Note(request);
     if (verb != "list") return HttpResponse{.status = 404};
-    return HttpResponse{.status = 200, .body = R"({"metadata": {"resourceVersion": "1"}, "items": []})"};
+    return HttpResponse{.status = 200,
+                        .body = R"({"kind": "AnyList", "metadata": {"resourceVersion": "1"}, "items": []})"};
   }
   absl::StatusOr<HttpResponse> Stream(const CallContext&, const HttpRequest& request, LineSink&) override {
     Note(request);

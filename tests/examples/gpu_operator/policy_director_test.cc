@@ -17,7 +17,7 @@ std::string Policy(const std::string& upgrade, const std::string& version) {
 }
 
 std::string Page(const std::string& items) {
-  return R"({"metadata":{"resourceVersion":"70"},"items":[)" + items + "]}";
+  return R"({"kind":"ClusterPolicyList","metadata":{"resourceVersion":"70"},"items":[)" + items + "]}";
 }
 
 struct World {

@@ -14,7 +14,7 @@ using testing::FakeClock;
 using testing::FakeCluster;
 
 std::string Page(const std::string& upgrade) {
-  return R"({"metadata":{"resourceVersion":"70"},"items":[{"apiVersion":"mellanox.com/v1alpha1",)"
+  return R"({"kind":"NicClusterPolicyList","metadata":{"resourceVersion":"70"},"items":[{"apiVersion":"mellanox.com/v1alpha1",)"
          R"("kind":"NicClusterPolicy","metadata":{"name":"nic-cluster-policy","uid":"u","resourceVersion":"1"},)"
          R"("spec":{"ofedDriver":{"upgradePolicy":)" +
          upgrade + "}}}]}";

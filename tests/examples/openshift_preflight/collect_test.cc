@@ -180,7 +180,7 @@ TEST_CASE("what is refused is an error that names it") {
   }
 }
 
-TEST_CASE("a log that cannot be read is told of; one of a container that has not started is none") {
+TEST_CASE("a log that cannot be read is told of, and one of a container that has not started is none") {
   const std::string log = std::string(kPodsPath) + "/" + kPod + "/log?";
   const auto pages = Cluster();
   pages->Refuse(log + "openshift-driver-toolkit-ctr", 500, "InternalError");

@@ -395,7 +395,7 @@ TEST_CASE("A version is set and set back, a node is skipped and triggered, and t
   for (const std::string& node : world.nodes()) ExpectUpgraded(world, node);
 }
 
-TEST_CASE("dep-F9: a paused upgrade stands still and goes on from there; a paused admission finishes what has begun",
+TEST_CASE("dep-F9: a paused upgrade stands still and goes on from there, and a paused admission finishes what has begun",
           "[procedures]") {
   World world(ControlPlane::Shared(), "pause", 2);
   const Policies policies(world);

@@ -183,10 +183,16 @@ TEST_CASE("An upgrade evacuates the node of a driver that waits, and lets it be 
   // Evacuated before the driver was let go: none of its pods is there any more, and the node was cordoned first.
   const std::set<std::string> pods_after = world.WorkloadPods();
   for (const std::string& pod : pods_before) CHECK_FALSE(pods_after.contains(pod));
-  const auto eviction = FindWrite(audit, "create", "pods/eviction", *pods_before.begin());
-  ExpectInOrder(FindEntry(audit, node, "pod-deletion-required"), eviction);
-  ExpectInOrder(eviction, FindEntry(audit, node, "pod-restart-required"));
-  ExpectInOrder(FindEntry(audit, node, "pod-restart-required"), FindEntry(audit, node, "upgrade-done"));
+  const auto released = FindRequest(audit, [&](const AuditedRequest& request) {
+    return request.name == node && request.node.has_value() && !request.node->state.empty() &&
+           request.node->annotations.count(kKey) == 0;
+  });
+  ExpectInOrder(FindEntry(audit, node, "pod-deletion-required"), released);
+  for (const std::string& pod : pods_before) {
+    const auto eviction = FindWrite(audit, "create", "pods/eviction", pod);
+    ExpectInOrder(FindEntry(audit, node, "pod-deletion-required"), eviction);
+    ExpectInOrder(eviction, released);
+  }
 }
 
 }  // namespace

@@ -58,7 +58,8 @@ std::set<std::string> LiveOthers(const Node& node) {
   return others;
 }
 
-// An upgrade by a program that knows nothing of names, such as the Go library's, which lifts the cordon itself at its end.
+// An upgrade by a program that knows nothing of names, such as the Go library's, which lifts the cordon itself at its
+// end.
 bool IsNeededByUnnamed(const Node& node) {
   const std::set<std::string> names = Names(node);
   for (const auto& [key, value] : node.labels) {

@@ -1,56 +1,49 @@
 // Exhaustive checks of any size: `exhaustive --nodes 4 --controllers 1 --faults 2`; --help says what else.
-#include <cstdlib>
+#include <cstddef>
 #include <iostream>
-#include <map>
-#include <string>
 
+#include "CLI/CLI.hpp"
+#include "driverupgrade/version.h"
 #include "exhaustive/checker.h"
 
 namespace driverupgrade::tests {
 namespace {
 
-constexpr const char* kUsage =
-    "exhaustive [--nodes N] [--controllers 1|2] [--faults F] [--budget P] [--ledger 0|1] [--every-state 0|1]\n"
-    "           [--at-once 0|1] [--unavailable 0|1] [--kinds 0|1|2] [--defect D] [--states-max S]\n"
-    "Looks at every state of an abstract cluster. Exit code: 0 nothing is broken, 1 something is, 2 usage.\n";
-
-int Run(int argc, char** argv) {
-  std::map<std::string, long> values = {{"--nodes", 2},
-                                        {"--controllers", 1},
-                                        {"--faults", 1},
-                                        {"--budget", 1},
-                                        {"--ledger", 0},
-                                        {"--every-state", 0},
-                                        {"--at-once", 0},
-                                        {"--unavailable", 0},
-                                        {"--kinds", 0},
-                                        {"--defect", 0},
-                                        {"--states-max", 1'000'000'000}};
-  for (int i = 1; i < argc; i += 2) {
-    const auto value = values.find(argv[i]);
-    if (value == values.end() || i + 1 == argc) {
-      std::cerr << kUsage;
-      return 2;
-    }
-    value->second = std::strtol(argv[i + 1], nullptr, 10);
+int Run(int argc, const char* const* argv) {
+  ModelOptions options;
+  std::size_t states_max = 1'000'000'000;
+  bool every_state = false;
+  int kinds = 0;
+  int defect = 0;
+  CLI::App app{
+      "Looks at every state of an abstract cluster.\n"
+      "Exit codes: 0 nothing is broken; 1 something is, or there were too many states; 2 usage."};
+  app.name("exhaustive");
+  app.set_version_flag("--version", DRIVERUPGRADE_VERSION_STRING);
+  app.option_defaults()->always_capture_default();
+  app.add_option("--nodes", options.nodes, "nodes")->check(CLI::Range(1, kNodesMax));
+  app.add_option("--controllers", options.controllers, "replicas of the operator, both of which lead")
+      ->check(CLI::Range(1, kControllersMax));
+  app.add_option("--faults", options.faults, "crashes, lost answers, late writes and an administrator's cordons in all")
+      ->check(CLI::NonNegativeNumber);
+  app.add_option("--kinds", kinds, "of faults: 0 all, 1 no administrator, 2 lost answers only")
+      ->check(CLI::Range(0, 2));
+  app.add_option("--budget", options.budget, "maxParallelUpgrades")->check(CLI::NonNegativeNumber);
+  app.add_option("--unavailable", options.budget_of_unavailable, "the budget is maxUnavailable");
+  app.add_option("--ledger", options.ledger, "starts go by an admission ledger");
+  app.add_option("--every-state", every_state, "each state is written");
+  app.add_option("--at-once", options.sees_all_at_once, "a controller sees a node and its pods together");
+  app.add_option("--defect", defect, "a planted one, by its number");
+  app.add_option("--states-max", states_max, "gives up beyond");
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : 2;
   }
-  const auto number = [&](const char* name) { return static_cast<int>(values.at(name)); };
-  const ModelOptions options{.nodes = number("--nodes"),
-                             .controllers = number("--controllers"),
-                             .faults = number("--faults"),
-                             .kinds = static_cast<FaultKinds>(number("--kinds")),
-                             .budget = number("--budget"),
-                             .budget_of_unavailable = number("--unavailable") != 0,
-                             .ledger = number("--ledger") != 0,
-                             .sees_all_at_once = number("--at-once") != 0,
-                             .pacing = number("--every-state") != 0 ? Pacing::kEveryState : Pacing::kChained,
-                             .defect = static_cast<Defect>(number("--defect"))};
-  if (options.nodes < 1 || options.nodes > kNodesMax || options.controllers < 1 ||
-      options.controllers > kControllersMax || options.faults < 0) {
-    std::cerr << kUsage;
-    return 2;
-  }
-  const CheckResult result = Check(options, static_cast<std::size_t>(values.at("--states-max")));
+  options.kinds = static_cast<FaultKinds>(kinds);
+  options.defect = static_cast<Defect>(defect);
+  if (every_state) options.pacing = Pacing::kEveryState;
+  const CheckResult result = Check(options, states_max);
   std::cout << Describe(options, result);
   return result.broken.empty() && !result.cut ? 0 : 1;
 }

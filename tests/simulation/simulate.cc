@@ -7,158 +7,34 @@
 #include <atomic>
 #include <chrono>
 #include <cstdio>
-#include <cstdlib>
 #include <ctime>
-#include <functional>
-#include <map>
 #include <mutex>
-#include <set>
 #include <string>
 #include <thread>
+#include <utility>
+#include <variant>
 #include <vector>
 
 #include "coverage.h"
 #include "driverupgrade/testing/simulation.h"
 #include "fmt/format.h"
+#include "simulate_arguments.h"
 #ifdef DRIVERUPGRADE_SIMULATE_WIRE
 #include "simulation/wire/wire_factory.h"
 #endif
 
 namespace {
 
-using driverupgrade::testing::Fault;
-using driverupgrade::testing::kFaultCount;
 using driverupgrade::testing::SimulationOptions;
 using driverupgrade::testing::SimulationResult;
 using driverupgrade::tests::Add;
 using driverupgrade::tests::MissingCoverage;
 using driverupgrade::tests::PrintCoverage;
+using driverupgrade::tests::ReplayCommand;
+using driverupgrade::tests::SimulateArguments;
 using driverupgrade::tests::Totals;
 
-struct Arguments {
-  std::uint64_t first_seed = 1;
-  std::uint64_t seeds = 1;
-  int jobs = 1;
-  bool trace = false;
-  bool coverage = false;
-  bool require_coverage = false;
-  bool twice = false;
-  bool shrink = false;
-  bool mutants = false;
-  int failures_shown = 10;
-  std::string commit;
-  SimulationOptions options;
-};
-
-[[noreturn]] void Usage(const char* problem) {
-  fmt::print(stderr,
-             "{}\nusage: simulate [--first-seed S] [--seeds N] [--jobs J] [--seed X] [--trace] [--twice]\n"
-             "                [--nodes N] [--nodes-max N] [--wire PERCENT] [--requestor PERCENT] [--restart-only "
-             "PERCENT] [--rolling PERCENT] [--faults PERCENT] [--without F1,F2] "
-             "[--chaos-minutes N]\n"
-             "                [--coverage] [--require-coverage] [--light]\n"
-             "                [--shrink] [--mutant M] [--mutants] [--commit HASH]\n",
-             problem);
-  std::exit(2);
-}
-
-// `F3,F17`.
-std::set<Fault> ParseFaults(const char* text) {
-  std::set<Fault> faults;
-  for (const char* at = text; *at != '\0';) {
-    if (*at < '0' || *at > '9') {
-      ++at;
-      continue;
-    }
-    char* end = nullptr;
-    const long number = std::strtol(at, &end, 10);
-    if (number < 1 || number > kFaultCount) Usage("there is no such fault");
-    faults.insert(static_cast<Fault>(number - 1));
-    at = end;
-  }
-  return faults;
-}
-
-Arguments Parse(int argc, char** argv) {
-  Arguments arguments;
-#ifdef DRIVERUPGRADE_SIMULATE_WIRE
-  arguments.options.wire = driverupgrade::tests::MakeWireFactory();
-#endif
-  const std::map<std::string, std::function<void(const char*)>> valued = {
-      {"--first-seed", [&](const char* v) { arguments.first_seed = std::strtoull(v, nullptr, 10); }},
-      {"--seed", [&](const char* v) { arguments.first_seed = std::strtoull(v, nullptr, 10); }},
-      {"--seeds", [&](const char* v) { arguments.seeds = std::strtoull(v, nullptr, 10); }},
-      {"--jobs", [&](const char* v) { arguments.jobs = std::max(1, std::atoi(v)); }},
-      {"--nodes", [&](const char* v) { arguments.options.nodes = std::atoi(v); }},
-      {"--nodes-max", [&](const char* v) { arguments.options.nodes_max = std::atoi(v); }},
-      {"--wire", [&](const char* v) { arguments.options.wire_percent = std::atoi(v); }},
-      {"--requestor", [&](const char* v) { arguments.options.requestor_percent = std::atoi(v); }},
-      {"--restart-only", [&](const char* v) { arguments.options.restart_only_percent = std::atoi(v); }},
-      {"--rolling", [&](const char* v) { arguments.options.rolling_percent = std::atoi(v); }},
-      {"--faults", [&](const char* v) { arguments.options.fault_percent = std::atoi(v); }},
-      {"--mutant", [&](const char* v) { arguments.options.mutant = std::atoi(v); }},
-      {"--chaos-minutes", [&](const char* v) { arguments.options.chaos_max = absl::Minutes(std::atoi(v)); }},
-      {"--without", [&](const char* v) { arguments.options.without = ParseFaults(v); }},
-      {"--commit", [&](const char* v) { arguments.commit = v; }},
-  };
-  for (int i = 1; i < argc; ++i) {
-    const std::string name = argv[i];
-    if (name == "--trace") {
-      arguments.trace = arguments.options.trace = true;
-      arguments.options.trace_lines_max = 1'000'000;
-    } else if (name == "--coverage") {
-      arguments.coverage = true;
-    } else if (name == "--require-coverage") {
-      arguments.coverage = arguments.require_coverage = true;
-    } else if (name == "--light") {
-      arguments.options.light = true;
-    } else if (name == "--twice") {
-      arguments.twice = true;
-    } else if (name == "--shrink") {
-      arguments.shrink = true;
-    } else if (name == "--mutants") {
-      arguments.mutants = true;
-    } else if (const auto found = valued.find(name); found == valued.end()) {
-      Usage(("unknown argument " + name).c_str());
-    } else if (++i == argc) {
-      Usage((name + " needs a value").c_str());
-    } else {
-      found->second(argv[i]);
-    }
-  }
-  return arguments;
-}
-
-std::string ReplayCommand(const Arguments& arguments, std::uint64_t seed) {
-  std::string command = fmt::format("simulate --seed {} --trace", seed);
-  if (arguments.options.nodes) command += fmt::format(" --nodes {}", *arguments.options.nodes);
-  if (arguments.options.nodes_max != SimulationOptions{}.nodes_max) {
-    command += fmt::format(" --nodes-max {}", arguments.options.nodes_max);
-  }
-  if (arguments.options.chaos_max != SimulationOptions{}.chaos_max) {
-    command += fmt::format(" --chaos-minutes {}", absl::ToInt64Minutes(arguments.options.chaos_max));
-  }
-  const SimulationOptions usual{};
-  const auto percent = [&](const char* name, int value, int usually) {
-    if (value != usually) command += fmt::format(" {} {}", name, value);
-  };
-  percent("--wire", arguments.options.wire_percent, usual.wire_percent);
-  percent("--requestor", arguments.options.requestor_percent, usual.requestor_percent);
-  percent("--restart-only", arguments.options.restart_only_percent, usual.restart_only_percent);
-  percent("--rolling", arguments.options.rolling_percent, usual.rolling_percent);
-  if (arguments.options.mutant != 0) command += fmt::format(" --mutant {}", arguments.options.mutant);
-  std::string without;
-  for (const Fault fault : arguments.options.without) {
-    without += fmt::format("{}F{}", without.empty() ? "" : ",", static_cast<int>(fault) + 1);
-  }
-  if (!without.empty()) command += " --without " + without;
-  if (arguments.options.fault_percent != SimulationOptions{}.fault_percent) {
-    command += fmt::format(" --faults {}", arguments.options.fault_percent);
-  }
-  if (arguments.options.light) command += " --light";
-  if (!arguments.commit.empty()) command += fmt::format("  # at {}", arguments.commit);
-  return command;
-}
+constexpr int kFailuresShown = 10;
 
 // The same run once more.
 void CheckTwin(const SimulationOptions& options, SimulationResult& result) {
@@ -181,7 +57,7 @@ void PrintRollout(const SimulationResult& result) {
 bool IsOfBytes(const std::string& mutant) { return mutant.starts_with("bytes:"); }
 
 // Whether each planted defect is found within the seeds.
-int FindMutants(const Arguments& arguments) {
+int FindMutants(const SimulateArguments& arguments) {
   const std::vector<std::string> names = driverupgrade::testing::MutantNames();
   std::vector<SimulationResult> found(names.size());
   std::atomic<std::size_t> next = 0;
@@ -213,7 +89,12 @@ int FindMutants(const Arguments& arguments) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  const Arguments arguments = Parse(argc, argv);
+  auto parsed = driverupgrade::tests::ParseSimulateArguments(argc, argv);
+  if (const int* exit_code = std::get_if<int>(&parsed)) return *exit_code;
+  SimulateArguments arguments = std::get<SimulateArguments>(std::move(parsed));
+#ifdef DRIVERUPGRADE_SIMULATE_WIRE
+  arguments.options.wire = driverupgrade::tests::MakeWireFactory();
+#endif
   if (arguments.mutants) return FindMutants(arguments);
   Totals totals;
   std::mutex mutex;
@@ -225,12 +106,12 @@ int main(int argc, char** argv) {
       if (arguments.twice && !result.violation) CheckTwin(arguments.options, result);
       const std::lock_guard lock(mutex);
       Add(result, totals);
-      const bool shown = static_cast<int>(totals.failed.size()) <= arguments.failures_shown;
-      if (arguments.trace || (result.violation && shown)) fmt::print("{}\n", result.Describe());
+      const bool shown = static_cast<int>(totals.failed.size()) <= kFailuresShown;
+      if (arguments.options.trace || (result.violation && shown)) fmt::print("{}\n", result.Describe());
       if (arguments.options.light) PrintRollout(result);
       if (result.violation) fmt::print("  replay: {}\n", ReplayCommand(arguments, seed));
       if (result.violation && arguments.shrink) {
-        Arguments smaller = arguments;
+        SimulateArguments smaller = arguments;
         smaller.options = driverupgrade::testing::Shrink(seed, arguments.options);
         fmt::print("  smaller: {}\n", ReplayCommand(smaller, seed));
       }

@@ -1,0 +1,131 @@
+#include "simulate_arguments.h"
+
+#include <set>
+
+#include "CLI/CLI.hpp"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_split.h"
+#include "driverupgrade/version.h"
+#include "fmt/format.h"
+
+namespace driverupgrade::tests {
+namespace {
+
+using testing::Fault;
+using testing::kFaultCount;
+using testing::SimulationOptions;
+
+constexpr std::size_t kWholeTrace = 1'000'000;
+
+// `F3,F17`.
+std::set<Fault> ParseFaults(const std::string& text) {
+  std::set<Fault> faults;
+  for (absl::string_view name : absl::StrSplit(text, ',')) {
+    int number = 0;
+    if (name.empty() || name[0] != 'F' || !absl::SimpleAtoi(name.substr(1), &number) || number < 1 ||
+        number > kFaultCount) {
+      throw CLI::ValidationError(
+          fmt::format("--without: `{}` is no fault; there are F1 to F{}", std::string(name), kFaultCount));
+    }
+    faults.insert(static_cast<Fault>(number - 1));
+  }
+  return faults;
+}
+
+void AddRuns(CLI::App& app, SimulateArguments& arguments) {
+  app.add_option("--first-seed,--seed", arguments.first_seed, "the first seed")->capture_default_str();
+  app.add_option("--seeds", arguments.seeds, "how many")->capture_default_str();
+  app.add_option("--jobs", arguments.jobs, "at a time")->check(CLI::Range(1, 1024))->capture_default_str();
+  app.add_flag("--twice", arguments.twice, "each seed twice: fails if the two runs differ");
+  app.add_flag("--coverage", arguments.coverage, "how often each fault, transition and gate was come by");
+  app.add_flag_callback(
+      "--require-coverage", [&] { arguments.coverage = arguments.require_coverage = true; },
+      "the same; fails if one was not");
+  app.add_flag_callback(
+      "--trace",
+      [&] {
+        arguments.options.trace = true;
+        arguments.options.trace_lines_max = kWholeTrace;
+      },
+      "tells all that happens");
+  app.add_flag("--shrink", arguments.shrink, "looks for less with which a seed that fails still does");
+  app.add_flag("--mutants", arguments.mutants, "plants each known defect in turn: fails if one is not found");
+  app.add_option("--commit", arguments.commit, "noted in the commands that replay a seed");
+}
+
+void AddWorld(CLI::App& app, SimulationOptions& options) {
+  const auto percent = [&](const char* name, int& value, const char* what) {
+    app.add_option(name, value, what)->type_name("PERCENT")->check(CLI::Range(0, 100))->capture_default_str();
+  };
+  app.add_option("--nodes", options.nodes, "of each cluster; a seed draws it otherwise")->check(CLI::PositiveNumber);
+  app.add_option("--nodes-max", options.nodes_max, "that a seed draws")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  percent("--wire", options.wire_percent, "of the seeds go through bytes");
+  percent("--requestor", options.requestor_percent, "are in requestor mode");
+  percent("--restart-only", options.restart_only_percent, "ask whether a restart is enough");
+  percent("--rolling", options.rolling_percent, "have a DaemonSet that is not OnDelete");
+  percent("--faults", options.fault_percent, "of the faults are drawn");
+  app.add_option_function<std::string>(
+         "--without", [&](const std::string& text) { options.without = ParseFaults(text); }, "faults that are not")
+      ->type_name("F1,F2");
+  app.add_option_function<int>(
+         "--chaos-minutes", [&](int minutes) { options.chaos_max = absl::Minutes(minutes); }, "after which all is calm")
+      ->check(CLI::NonNegativeNumber);
+  app.add_flag("--light", options.light, "few faults: what they and the engine add to a rollout");
+  app.add_option("--mutant", options.mutant, "plants this one, by its number")->check(CLI::NonNegativeNumber);
+}
+
+}  // namespace
+
+std::variant<SimulateArguments, int> ParseSimulateArguments(int argc, const char* const* argv) {
+  SimulateArguments arguments;
+  CLI::App app{
+      "Simulates upgrades of clusters with faults, each as its seed says, and checks what must never be broken.\n"
+      "Exit codes: 0 nothing was broken; 1 something was, or --require-coverage or --mutants found a gap; 2 usage."};
+  app.name("simulate");
+  app.set_version_flag("--version", DRIVERUPGRADE_VERSION_STRING);
+  // scripts/soak.sh puts what it is given behind its own.
+  app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+  AddRuns(app, arguments);
+  AddWorld(app, arguments.options);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : 2;
+  }
+  return arguments;
+}
+
+std::string ReplayCommand(const SimulateArguments& arguments, std::uint64_t seed) {
+  std::string command = fmt::format("simulate --seed {} --trace", seed);
+  if (arguments.options.nodes) command += fmt::format(" --nodes {}", *arguments.options.nodes);
+  if (arguments.options.nodes_max != SimulationOptions{}.nodes_max) {
+    command += fmt::format(" --nodes-max {}", arguments.options.nodes_max);
+  }
+  if (arguments.options.chaos_max != SimulationOptions{}.chaos_max) {
+    command += fmt::format(" --chaos-minutes {}", absl::ToInt64Minutes(arguments.options.chaos_max));
+  }
+  const SimulationOptions usual{};
+  const auto percent = [&](const char* name, int value, int usually) {
+    if (value != usually) command += fmt::format(" {} {}", name, value);
+  };
+  percent("--wire", arguments.options.wire_percent, usual.wire_percent);
+  percent("--requestor", arguments.options.requestor_percent, usual.requestor_percent);
+  percent("--restart-only", arguments.options.restart_only_percent, usual.restart_only_percent);
+  percent("--rolling", arguments.options.rolling_percent, usual.rolling_percent);
+  if (arguments.options.mutant != 0) command += fmt::format(" --mutant {}", arguments.options.mutant);
+  std::string without;
+  for (const Fault fault : arguments.options.without) {
+    without += fmt::format("{}F{}", without.empty() ? "" : ",", static_cast<int>(fault) + 1);
+  }
+  if (!without.empty()) command += " --without " + without;
+  if (arguments.options.fault_percent != SimulationOptions{}.fault_percent) {
+    command += fmt::format(" --faults {}", arguments.options.fault_percent);
+  }
+  if (arguments.options.light) command += " --light";
+  if (!arguments.commit.empty()) command += fmt::format("  # at {}", arguments.commit);
+  return command;
+}
+
+}  // namespace driverupgrade::tests

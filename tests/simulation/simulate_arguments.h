@@ -1,0 +1,35 @@
+// The command line of simulate.
+#ifndef DRIVERUPGRADE_TESTS_SIMULATION_SIMULATE_ARGUMENTS_H_
+#define DRIVERUPGRADE_TESTS_SIMULATION_SIMULATE_ARGUMENTS_H_
+
+#include <cstdint>
+#include <string>
+#include <variant>
+
+#include "driverupgrade/testing/simulation.h"
+
+namespace driverupgrade::tests {
+
+struct SimulateArguments {
+  std::uint64_t first_seed = 1;
+  std::uint64_t seeds = 1;
+  int jobs = 1;
+  bool coverage = false;
+  bool require_coverage = false;
+  bool twice = false;
+  bool shrink = false;
+  bool mutants = false;
+  // Only noted in replay commands.
+  std::string commit = {};
+  testing::SimulationOptions options = {};
+};
+
+// The exit code if there is nothing to do: after --help, or a mistake that has been told.
+std::variant<SimulateArguments, int> ParseSimulateArguments(int argc, const char* const* argv);
+
+// The command that shows `seed` again, as it was run.
+std::string ReplayCommand(const SimulateArguments& arguments, std::uint64_t seed);
+
+}  // namespace driverupgrade::tests
+
+#endif  // DRIVERUPGRADE_TESTS_SIMULATION_SIMULATE_ARGUMENTS_H_

@@ -152,8 +152,9 @@ void Replica::Begin() {
   process_->facade = process_->honest;
   if (mutant_ != nullptr) process_->facade = Mutate(*mutant_, process_->honest);
   if (world_.setup.cache) {
-    DriverScope scope{.ns = kDriverNs, .driver_labels = world_.driver_labels};
-    if (world_.setup.requestor) scope.maintenance_ns = kMaintenanceNs;
+    const std::optional<std::string> maintenance_ns =
+        world_.setup.requestor ? std::optional<std::string>(kMaintenanceNs) : std::nullopt;
+    const DriverScope scope{.ns = kDriverNs, .driver_labels = world_.driver_labels, .maintenance_ns = maintenance_ns};
     process_->cache = *WatchCache::Create(process_->facade, {.drivers = {scope}, .clock = clock_});
     turn_due_ = world_.Now();
   }

@@ -55,6 +55,33 @@ relocatable() {
   ! grep -nE "(^|[\"; =(])/[A-Za-z]" $files
 }
 
+# What is installed has the version of version.h, as the manifests for vcpkg have (packaging/vcpkg/check.py) and Conan's package
+# (packaging/conan/check.sh).
+one_version() {
+  local version file
+  version=$(sed -n 's/.*_VERSION_STRING "\(.*\)"/\1/p' "$source/include/driverupgrade/version.h")
+  for file in "$work/$1-prefix"/lib*/pkgconfig/*.pc; do
+    grep -xH "Version: $version" "$file"
+  done
+  grep "PACKAGE_VERSION \"$version\"" "$work/$1-prefix"/lib*/cmake/driverupgrade/driverupgradeConfigVersion.cmake
+  [ "$1" = static ] || for file in "$work/$1-prefix"/lib*/*.so; do
+    [ "$(basename "$(readlink -f "$file")")" = "$(basename "$file").$version" ]
+    readelf -d "$file" | grep -F "[$(basename "$file").${version%.*}]"
+  done
+}
+
+# Inside another project there is nothing of ours but the library, and nothing is set for the project.
+quiet_inside() {
+  local build=$work-consumer option
+  rm -rf "$build"
+  cmake -G Ninja -S "$consumers/add_subdirectory" -B "$build" -DDRIVERUPGRADE_SOURCE="$source"
+  for option in BUILD_TESTS BUILD_EXAMPLES INSTALL HARDENING WARNINGS_AS_ERRORS BUILD_FUZZ; do
+    grep -x "DRIVERUPGRADE_$option:BOOL=OFF" "$build/CMakeCache.txt"
+  done
+  ! grep -E "^(DRIVERUPGRADE_BUILD_BENCH:.*=ON|BUILD_SHARED_LIBS|CMAKE_CXX_STANDARD|CMAKE_EXPORT_COMPILE_COMMANDS:BOOL=ON)" \
+    "$build/CMakeCache.txt"
+}
+
 # consumer FOLDER KIND [OPTION...]: builds and runs one of tests/package/consumers.
 consumer() {
   local build=$work-consumer
@@ -109,18 +136,20 @@ pkg_config() {
 }
 
 export source work consumers
-export -f shared_libs build_library header_sets exported_symbols relocatable consumer installed sources
-export -f core_alone moved_prefix other_abseil pkg_config
+export -f shared_libs build_library header_sets exported_symbols relocatable one_version quiet_inside
+export -f consumer installed sources core_alone moved_prefix other_abseil pkg_config
 
 for kind in static shared; do
   prefix=$work/$kind-prefix
   check "library, built and installed" $kind build_library $kind
   if [ $kind = static ]; then
     check "each header compiles alone" $kind header_sets $kind
+    check "options off inside another project" $kind quiet_inside
   else
     check "exported symbols" $kind exported_symbols $kind
   fi
   check "no path of this machine installed" $kind relocatable $kind
+  check "one version in all that is installed" $kind one_version $kind
   check "find_package, all components" $kind installed find_package $kind "$prefix"
   check "find_package, moved prefix" $kind moved_prefix $kind
   check "find_package, core only" $kind installed find_package_core $kind "$work/$kind-moved"
@@ -133,8 +162,8 @@ done
 
 # cell KEY: how it went and how long it took.
 cell() { echo "${results[$1]:--}${seconds[$1]:+ ${seconds[$1]} s}"; }
-printf '\n%-36s %-12s %-12s\n' way static shared
+printf '\n%-38s %-12s %-12s\n' way static shared
 for way in "${ways[@]}"; do
-  printf '%-36s %-12s %-12s\n' "$way" "$(cell "$way/static")" "$(cell "$way/shared")"
+  printf '%-38s %-12s %-12s\n' "$way" "$(cell "$way/static")" "$(cell "$way/shared")"
 done
 exit $failed

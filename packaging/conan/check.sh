@@ -5,6 +5,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
+scripts/install-deps.sh >&2
 work=$PWD/build/conan offline=$PWD/packaging/conan/offline
 mkdir -p "$work/logs"
 if ! "$work/venv/bin/conan" --version >/dev/null 2>&1; then
@@ -36,6 +37,8 @@ settings=(
   --conf "tools.cmake.cmaketoolchain:user_presets="
 )
 
+version=$(sed -n 's/.*_VERSION_STRING "\(.*\)"/\1/p' include/driverupgrade/version.h)
+
 # create NAME [OPTION...]: test_package is part of it.
 create() {
   local name=$1 began=$SECONDS log=$work/logs/$1.log
@@ -52,3 +55,5 @@ create static
 create shared -o '&:shared=True'
 create without-cpprest -o '&:with_cpprest=False'
 create without-curl -o '&:with_curl=False' -o '&:with_prometheus=False'
+conan list "driverupgrade/$version" --format=json 2>/dev/null | grep -q "\"driverupgrade/$version\"" ||
+  { echo "check: the package has not the version $version of version.h" >&2; exit 1; }

@@ -2,36 +2,54 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <utility>
 
-#include "fmt/format.h"
+#include "absl/strings/str_cat.h"
 
 namespace driverupgrade::inline v1 {
 namespace {
 
 constexpr std::size_t kPodsInText = 5;
 
-// What holds up one pod, for the gate and for the failure text.
-struct Holdup {
-  GateReason reason = GateReason::kPodsTerminating;
-  std::string why = {};
-};
+const PodAttempt* AttemptOn(const Pod& pod, const NodeView& view) {
+  const auto found = view.attempts.pods.find(pod.ref.uid);
+  return found == view.attempts.pods.end() ? nullptr : &found->second;
+}
 
-Holdup WhyWaiting(const Pod& pod, const PodAttempt* attempt) {
-  if (pod.deletion_timestamp) return {GateReason::kPodsTerminating, "terminating"};
-  if (attempt == nullptr || !attempt->outcome) return {GateReason::kPodsTerminating, "eviction requested"};
-  switch (attempt->refusal) {
-    case Refusal::kDisruptionBudget:
-      return {GateReason::kDisruptionBudget,
-              fmt::format("refused by disruption budget {}", attempt->budget.empty() ? "(unnamed)" : attempt->budget)};
-    case Refusal::kSeveralBudgets: return {GateReason::kSeveralBudgets, "matched by several disruption budgets"};
-    case Refusal::kThrottled: return {GateReason::kEvictionRefused, "the API server is busy"};
-    case Refusal::kNamespaceTerminating: return {GateReason::kEvictionRefused, "its namespace is terminating"};
-    case Refusal::kOther:
-      return {GateReason::kEvictionRefused, fmt::format("the request failed: {}", attempt->message)};
+// What the last answer, if it counts, says about why a pod is still there.
+Refusal RefusalOf(const Pod& pod, const PodAttempt* attempt) {
+  return pod.deletion_timestamp || attempt == nullptr || !attempt->outcome ? Refusal::kNone : attempt->refusal;
+}
+
+GateReason ReasonFor(Refusal refusal) {
+  switch (refusal) {
+    case Refusal::kDisruptionBudget: return GateReason::kDisruptionBudget;
+    case Refusal::kSeveralBudgets: return GateReason::kSeveralBudgets;
+    case Refusal::kThrottled:
+    case Refusal::kNamespaceTerminating:
+    case Refusal::kOther: return GateReason::kEvictionRefused;
     case Refusal::kNone: break;
   }
-  return {GateReason::kPodsTerminating, "eviction accepted"};
+  return GateReason::kPodsTerminating;
+}
+
+// What holds up one pod, for the gate and for the failure text.
+void AppendHoldup(const Pod& pod, const PodAttempt* attempt, std::string& text) {
+  switch (RefusalOf(pod, attempt)) {
+    case Refusal::kDisruptionBudget:
+      absl::StrAppend(&text, "refused by disruption budget ",
+                      attempt->budget.empty() ? absl::string_view("(unnamed)") : attempt->budget);
+      return;
+    case Refusal::kSeveralBudgets: text += "matched by several disruption budgets"; return;
+    case Refusal::kThrottled: text += "the API server is busy"; return;
+    case Refusal::kNamespaceTerminating: text += "its namespace is terminating"; return;
+    case Refusal::kOther: absl::StrAppend(&text, "the request failed: ", attempt->message); return;
+    case Refusal::kNone: break;
+  }
+  if (pod.deletion_timestamp) {
+    text += "terminating";
+  } else {
+    text += attempt == nullptr || !attempt->outcome ? "eviction requested" : "eviction accepted";
+  }
 }
 
 // A gate of a lower rank hides one of a higher: what somebody must act on comes first.
@@ -57,16 +75,24 @@ bool IsLost(const Pod& pod, const Node& node, absl::Time now) {
   return pod.deletion_timestamp && LostAt(pod) <= now && !node.ready;
 }
 
-// Adds one pod's part to the round; `count` pods have been added before.
-void AddToRound(const Pod& pod, const Holdup& holdup, std::size_t count, EvictionRound& round) {
-  if (count == kPodsInText) round.remaining += ", ...";
-  if (count < kPodsInText) {
-    round.remaining += fmt::format("{}{} ({})", round.remaining.empty() ? "" : ", ", pod.ref.ToString(), holdup.why);
+// Says in `round` what is waited for: `pods`, not one of which is gone.
+void Explain(const std::vector<const Pod*>& pods, const NodeView& view, EvictionRound& round) {
+  const Pod* foremost = nullptr;
+  for (const Pod* pod : pods) {
+    const GateReason reason = ReasonFor(RefusalOf(*pod, AttemptOn(*pod, view)));
+    if (foremost != nullptr && Rank(reason) >= Rank(round.gate.reason)) continue;
+    foremost = pod;
+    round.gate.reason = reason;
   }
-  if (count == 0 || Rank(holdup.reason) < Rank(round.gate.reason)) {
-    round.gate.reason = holdup.reason;
-    round.gate.detail = fmt::format("{}: {}", pod.ref.ToString(), holdup.why);
+  absl::StrAppend(&round.gate.detail, foremost->ref.ns, "/", foremost->ref.name, ": ");
+  AppendHoldup(*foremost, AttemptOn(*foremost, view), round.gate.detail);
+  if (pods.size() > 1) absl::StrAppend(&round.gate.detail, "; ", pods.size(), " pods in all");
+  for (std::size_t i = 0; i < std::min(pods.size(), kPodsInText); ++i) {
+    absl::StrAppend(&round.remaining, i > 0 ? ", " : "", pods[i]->ref.ns, "/", pods[i]->ref.name, " (");
+    AppendHoldup(*pods[i], AttemptOn(*pods[i], view), round.remaining);
+    round.remaining += ")";
   }
+  if (pods.size() > kPodsInText) round.remaining += ", ...";
 }
 
 void WakeAt(absl::Time due, EvictionRound& round) {
@@ -80,56 +106,56 @@ bool DrainManager::IsOwn(const Pod& pod) const {
   return own_pod_ && pod.ref.ns == own_pod_->ns && pod.ref.name == own_pod_->name;
 }
 
+// The order of the filters is drain-D10's: the first that keeps a pod decides.
+void DrainManager::Sort(const Pod& pod, bool force, bool delete_empty_dir, PodSelection& selection) const {
+  const bool finished = IsFinished(pod);
+  if (IsOwn(pod) || (IsDaemonSetPod(pod) && !finished) || pod.mirror) {
+    selection.left_alone.push_back(&pod);
+  } else if (pod.has_empty_dir && !finished && !delete_empty_dir) {
+    selection.blocked.push_back({&pod, "has emptyDir volumes, and deleteEmptyDir is off"});
+  } else if (ControllerOf(pod) == nullptr && !finished && !force) {
+    selection.blocked.push_back({&pod, "has no controller to replace it, and force is off"});
+  } else {
+    selection.evict.push_back(&pod);
+  }
+}
+
 PodSelection DrainManager::Classify(const std::vector<const Pod*>& pods, bool force, bool delete_empty_dir) const {
   PodSelection selection;
-  for (const Pod* pod : pods) {
-    // The order of the filters is drain-D10's: the first that keeps a pod decides.
-    if (IsOwn(*pod)) {
-      selection.left_alone.push_back(pod);
-    } else if (IsDaemonSetPod(*pod) && !IsFinished(*pod)) {
-      selection.left_alone.push_back(pod);
-    } else if (pod->mirror) {
-      selection.left_alone.push_back(pod);
-    } else if (pod->has_empty_dir && !IsFinished(*pod) && !delete_empty_dir) {
-      selection.blocked.push_back({pod, "has emptyDir volumes, and deleteEmptyDir is off"});
-    } else if (ControllerOf(*pod) == nullptr && !IsFinished(*pod) && !force) {
-      selection.blocked.push_back({pod, "has no controller to replace it, and force is off"});
-    } else {
-      selection.evict.push_back(pod);
-    }
-  }
+  for (const Pod* pod : pods) Sort(*pod, force, delete_empty_dir, selection);
   return selection;
 }
 
 PodSelection DrainManager::Select(const std::vector<Pod>& pods, const DrainPolicy& policy) const {
-  std::vector<const Pod*> selected;
+  PodSelection selection;
+  selection.evict.reserve(pods.size());
   for (const Pod& pod : pods) {
-    if (policy.pod_selector.Matches(pod.labels)) selected.push_back(&pod);
+    if (policy.pod_selector.Matches(pod.labels)) Sort(pod, policy.force, policy.delete_empty_dir, selection);
   }
-  return Classify(selected, policy.force, policy.delete_empty_dir);
+  return selection;
 }
 
 EvictionRound DrainManager::Pace(const std::vector<const Pod*>& pods, const NodeView& view, absl::Time now) const {
   EvictionRound round;
-  std::size_t count = 0;
+  std::vector<const Pod*> remaining;
+  remaining.reserve(pods.size());
   for (const Pod* pod : pods) {
     if (IsLost(*pod, view.node, now)) continue;
-    const auto found = view.attempts.pods.find(pod->ref.uid);
-    const PodAttempt* attempt = found == view.attempts.pods.end() ? nullptr : &found->second;
-    if (!pod->deletion_timestamp) {
-      const absl::Time due = attempt == nullptr ? now : NextPodRequestDue(*attempt, pod->ref.uid);
-      if (due <= now) {
-        round.evict.push_back(pod->ref);
-      } else {
-        WakeAt(due, round);
-      }
-    } else if (!view.node.ready) {
-      WakeAt(LostAt(*pod), round);
+    remaining.push_back(pod);
+    if (pod->deletion_timestamp) {
+      if (!view.node.ready) WakeAt(LostAt(*pod), round);
+      continue;
     }
-    AddToRound(*pod, WhyWaiting(*pod, attempt), count++, round);
+    const PodAttempt* attempt = AttemptOn(*pod, view);
+    const absl::Time due = attempt == nullptr ? now : NextPodRequestDue(*attempt, pod->ref.uid);
+    if (due <= now) {
+      round.evict.push_back(pod->ref);
+    } else {
+      WakeAt(due, round);
+    }
   }
-  round.finished = count == 0;
-  if (count > 1) round.gate.detail += fmt::format("; {} pods in all", count);
+  round.finished = remaining.empty();
+  if (!round.finished) Explain(remaining, view, round);
   std::sort(round.evict.begin(), round.evict.end());
   return round;
 }

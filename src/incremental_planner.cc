@@ -311,7 +311,7 @@ Plan IncrementalPlanner::Impl::FullPlan() const {
     if (!entry.verdict) continue;
     Verdict verdict = *entry.verdict;
     if (verdict.candidate) verdict.gate = refusals.at(name);
-    internal::AddVerdict(std::move(verdict), plan);
+    internal::AddVerdict(name, std::move(verdict), plan);
   }
   return plan;
 }

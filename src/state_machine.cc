@@ -1,6 +1,9 @@
 #include "driverupgrade/state_machine.h"
 
-#include <map>
+#include <algorithm>
+#include <cstddef>
+#include <iterator>
+#include <tuple>
 #include <utility>
 
 #include "fmt/format.h"
@@ -39,7 +42,7 @@ bool EndsWalk(UpgradeState state) { return state == UpgradeState::kDone || state
 // Whether the node may be written to at all; stops the walk with a gate if not.
 bool MayAct(Walk& walk) {
   const DriverIdentity& identity = walk.in.identity;
-  if (!internal::StateOf(walk.view.node, identity)) {
+  if (!walk.read_state()) {
     const std::string& value = walk.view.node.labels.at(identity.StateLabel());
     walk.Note(FindingCode::kUnknownState,
               fmt::format("label {} has the value `{}`, which is no state; the node is left alone and holds a slot",
@@ -65,6 +68,22 @@ bool MayAct(Walk& walk) {
     }
   }
   return true;
+}
+
+// In the order in which Admit decides on them.
+void OrderForAdmission(const std::vector<Verdict>& verdicts, std::vector<std::size_t>& candidates) {
+  const auto key = [&](std::size_t i) {
+    const Candidate& candidate = *verdicts[i].candidate;
+    return std::tie(candidate.own_node, candidate.node);
+  };
+  std::sort(candidates.begin(), candidates.end(), [&](std::size_t a, std::size_t b) { return key(a) < key(b); });
+}
+
+std::vector<Candidate> TakeCandidates(const std::vector<std::size_t>& indexes, std::vector<Verdict>& verdicts) {
+  std::vector<Candidate> candidates;
+  candidates.reserve(indexes.size());
+  for (const std::size_t i : indexes) candidates.push_back(*std::move(verdicts[i].candidate));
+  return candidates;
 }
 
 // Of the nodes that have a grant or need one; `elsewhere` are the grants of other nodes.
@@ -132,9 +151,8 @@ Plan StateMachine::Step(const ClusterSnapshot& snapshot, const UpgradePolicy& po
   internal::Sums nodes;
   Grants elsewhere = snapshot.grants;
   std::vector<Verdict> verdicts;
-  std::vector<Candidate> granted;
-  std::vector<Candidate> others;
-  std::map<std::string, std::size_t> index;  // of the candidates' verdicts
+  std::vector<std::size_t> granted;
+  std::vector<std::size_t> others;
   verdicts.reserve(snapshot.nodes.size());
   for (const std::shared_ptr<const NodeView>& view : snapshot.nodes) {
     verdicts.push_back(Judge(*view, *snapshot.driver, policy, now, snapshot.active_since, /*admitted=*/false));
@@ -142,25 +160,29 @@ Plan StateMachine::Step(const ClusterSnapshot& snapshot, const UpgradePolicy& po
     const internal::GrantShare share = internal::ShareOf(snapshot.grants, *view, verdict);
     elsewhere.erase(view->node.uid);
     nodes.Add(verdict.tally, share);
-    if (!verdict.candidate) continue;
-    (share.first ? granted : others).push_back(*verdict.candidate);
-    index[view->node.name] = verdicts.size() - 1;
+    if (verdict.candidate) (share.first ? granted : others).push_back(verdicts.size() - 1);
   }
   nodes = nodes.AndElsewhere(elsewhere.size());
   plan.totals = internal::Totals(nodes.with, *snapshot.driver, policy);
   plan.budget = ComputeBudget(plan.totals, policy);
   const UpgradeBudget without = ComputeBudget(internal::Totals(nodes.without, *snapshot.driver, policy), policy);
-  for (AdmissionDecision& decision :
-       AdmitGrantedFirst(without, plan.budget, policy.paused, std::move(granted), std::move(others))) {
-    const std::size_t i = index.at(decision.node);
-    if (decision.gate) {
-      verdicts[i].gate = std::move(decision.gate);
+  OrderForAdmission(verdicts, granted);
+  OrderForAdmission(verdicts, others);
+  std::vector<AdmissionDecision> decisions = AdmitGrantedFirst(
+      without, plan.budget, policy.paused, TakeCandidates(granted, verdicts), TakeCandidates(others, verdicts));
+  granted.insert(granted.end(), others.begin(), others.end());
+  for (std::size_t place = 0; place < decisions.size(); ++place) {
+    const std::size_t i = granted[place];
+    if (decisions[place].gate) {
+      verdicts[i].gate = std::move(decisions[place].gate);
     } else {
       verdicts[i] = Judge(*snapshot.nodes[i], *snapshot.driver, policy, now, snapshot.active_since, /*admitted=*/true);
     }
   }
   plan.readings = ReadingsOf(snapshot, verdicts, elsewhere);
-  for (Verdict& verdict : verdicts) internal::AddVerdict(std::move(verdict), plan);
+  for (std::size_t i = 0; i < verdicts.size(); ++i) {
+    internal::AddVerdict(snapshot.nodes[i]->node.name, std::move(verdicts[i]), plan);
+  }
   return plan;
 }
 

@@ -36,8 +36,8 @@ bool IsOutsideSlots(const Node& node, const DriverIdentity& identity, const std:
   return node.unschedulable || !state || !WillBeCordoned(*state);
 }
 
-bool HoldsSlot(const Node& node, const DriverIdentity& identity, const UpgradePolicy& policy) {
-  const std::optional<UpgradeState> state = StateOf(node, identity);
+bool HoldsSlot(const Node& node, const std::optional<UpgradeState>& state, const DriverIdentity& identity,
+               const UpgradePolicy& policy) {
   if (state && !IsInProgress(*state)) return false;
   if (state == UpgradeState::kFailed && policy.failure_policy) return false;  // counted apart (dep-F2)
   if (policy.cordoned_nodes == CordonedNodes::kProceed && IsOutsideSlots(node, identity, state)) return false;
@@ -51,8 +51,7 @@ int FailureLimit(const CountOrPercent& limit, int total) {
   return std::max(1, static_cast<int>(std::int64_t{std::get<Percent>(limit).value} * total / 100));
 }
 
-bool IsUnavailable(const Node& node, const DriverIdentity& identity) {
-  const std::optional<UpgradeState> state = StateOf(node, identity);
+bool IsUnavailable(const Node& node, const std::optional<UpgradeState>& state) {
   return node.unschedulable || !node.ready || (state && WillBeCordoned(*state));
 }
 
@@ -93,15 +92,16 @@ Tally TallyOf(const NodeView& view, const DriverIdentity& identity, const Upgrad
       .in_progress = !state || IsInProgress(*state),
       .failed = state == UpgradeState::kFailed,
       .done = state == UpgradeState::kDone,
-      .slots = HoldsSlot(view.node, identity, policy),
-      .unavailable = IsUnavailable(view.node, identity),
+      .slots = HoldsSlot(view.node, state, identity, policy),
+      .unavailable = IsUnavailable(view.node, state),
   };
   if (state) tally.by_state[static_cast<std::size_t>(*state)] = 1;
   if (view.attempts.patch && !IsSettled(*view.attempts.patch, view.node)) {
     for (const NodePatch& patch : view.attempts.patch->possible) {
       const Node after = Patched(view.node, patch);
-      tally.slots = std::max<int>(tally.slots, HoldsSlot(after, identity, policy));
-      tally.unavailable = std::max<int>(tally.unavailable, IsUnavailable(after, identity));
+      const std::optional<UpgradeState> state_after = StateOf(after, identity);
+      tally.slots = std::max<int>(tally.slots, HoldsSlot(after, state_after, identity, policy));
+      tally.unavailable = std::max<int>(tally.unavailable, IsUnavailable(after, state_after));
     }
   }
   return tally;

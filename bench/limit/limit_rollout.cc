@@ -15,8 +15,8 @@ namespace {
 constexpr int kSenders = 8;
 constexpr absl::Duration kEvictionRetry = absl::Milliseconds(200);
 
-// Any engine has to write down what it has begun, so the limit has a label, too: it costs nothing beside the cordon. It is
-// the operator's own, as deploy/rbac/admission lets it change no other.
+// Any engine has to write down what it has begun, so the limit has a label, too: it costs nothing beside the cordon. It
+// is the operator's own, as deploy/rbac/admission lets it change no other.
 constexpr std::string_view kCordon =
     R"({"metadata":{"labels":{"nvidia.com/gpu-driver-upgrade-state":"drain-required"}},"spec":{"unschedulable":true}})";
 constexpr std::string_view kUncordon =

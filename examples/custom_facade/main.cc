@@ -1,10 +1,13 @@
 // Upgrades a driver on a fleet that is kept in the program itself, by the facade of store_cluster.h.
+#include <atomic>
+#include <cstdint>
 #include <iostream>
 #include <memory>
 #include <string>
 
 #include "CLI/CLI.hpp"
 #include "custom_facade/store_cluster.h"
+#include "driverupgrade/clock.h"
 #include "driverupgrade/upgrade_engine.h"
 
 namespace custom_facade {
@@ -16,6 +19,19 @@ using driverupgrade::LabelSelector;
 using driverupgrade::NodePlan;
 using driverupgrade::UpgradeEngine;
 using driverupgrade::UpgradePolicy;
+
+// The fleet's time passes a second at each Tick: what a budget has refused is asked for again later, by this clock.
+class FleetClock final : public driverupgrade::Clock {
+ public:
+  absl::Time Now() const override { return absl::FromUnixSeconds(seconds_); }
+  bool SleepFor(absl::Duration duration, std::stop_token stop) override {
+    seconds_ += absl::ToInt64Seconds(absl::Ceil(duration, absl::Seconds(1)));
+    return !stop.stop_requested();
+  }
+
+ private:
+  std::atomic<std::int64_t> seconds_ = 1'700'000'000;
+};
 
 // A driver and one web pod on each node, of which all but one must be there.
 void Fill(StoreCluster& cluster, int nodes) {
@@ -37,10 +53,10 @@ void Fill(StoreCluster& cluster, int nodes) {
   cluster.Tick();
 }
 
-int Upgrade(const std::shared_ptr<StoreCluster>& cluster, int nodes) {
+int Upgrade(const std::shared_ptr<StoreCluster>& cluster, const std::shared_ptr<FleetClock>& clock, int nodes) {
   const auto identity = DriverIdentity::Create("example.com", "nic");
   const EngineOptions options{
-      .snapshot = {.ns = "drivers", .driver_labels = LabelSelector::FromMatchLabels({{"app", "nic"}})}};
+      .snapshot = {.ns = "drivers", .driver_labels = LabelSelector::FromMatchLabels({{"app", "nic"}})}, .clock = clock};
   const auto engine = UpgradeEngine::Create(*identity, cluster, options);
   if (!engine.ok()) {
     std::cerr << engine.status().message() << "\n";
@@ -49,7 +65,7 @@ int Upgrade(const std::shared_ptr<StoreCluster>& cluster, int nodes) {
   UpgradePolicy policy{.auto_upgrade = true, .max_parallel = 2};
   policy.drain = driverupgrade::DrainPolicy{};
   // Nobody else changes this fleet, so what a Tick does not bring about will not come.
-  const int passes_max = 20 * nodes;
+  const int passes_max = 60 * nodes;
   for (int pass = 0; pass < passes_max; ++pass) {
     const auto result = (*engine)->Reconcile({}, policy);
     if (!result.ok()) {
@@ -59,6 +75,7 @@ int Upgrade(const std::shared_ptr<StoreCluster>& cluster, int nodes) {
     for (const NodePlan& node : result->plan.nodes) std::cout << Describe(node) << "\n";
     if (result->plan.totals.done == nodes) return 0;
     cluster->Tick();
+    clock->SleepFor(absl::Seconds(1), {});
   }
   std::cerr << "the upgrade does not come to an end\n";
   return 1;
@@ -72,8 +89,9 @@ int main(int argc, char** argv) {
   int nodes = 3;
   app.add_option("--nodes", nodes, "how many nodes it has")->check(CLI::Range(1, 10000))->capture_default_str();
   CLI11_PARSE(app, argc, argv);
-  const auto cluster = std::make_shared<custom_facade::StoreCluster>(driverupgrade::SystemClock());
+  const auto clock = std::make_shared<custom_facade::FleetClock>();
+  const auto cluster = std::make_shared<custom_facade::StoreCluster>(clock);
   custom_facade::Fill(*cluster, nodes);
   cluster->PutDriver("drivers", "nic", "v2");
-  return custom_facade::Upgrade(cluster, nodes);
+  return custom_facade::Upgrade(cluster, clock, nodes);
 }

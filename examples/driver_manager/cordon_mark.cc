@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_split.h"
 #include "driverupgrade/driver_identity.h"
 #include "driverupgrade/upgrade_state.h"
@@ -35,7 +36,7 @@ std::set<std::string> Names(const Node& node) {
   const auto annotation = node.annotations.find(std::string(driverupgrade::kCordonedByAnnotation));
   if (annotation == node.annotations.end()) return names;
   for (absl::string_view name : absl::StrSplit(annotation->second, ',', absl::SkipWhitespace())) {
-    names.emplace(name.data(), name.size());
+    names.emplace(absl::StripAsciiWhitespace(name));
   }
   return names;
 }
@@ -58,7 +59,8 @@ std::set<std::string> LiveOthers(const Node& node) {
   return others;
 }
 
-// An upgrade by a program that knows nothing of names, such as the Go library's, which lifts the cordon itself at its end.
+// An upgrade by a program that knows nothing of names, such as the Go library's, which lifts the cordon itself at its
+// end.
 bool IsNeededByUnnamed(const Node& node) {
   const std::set<std::string> names = Names(node);
   for (const auto& [key, value] : node.labels) {

@@ -28,8 +28,8 @@ constexpr absl::Duration kKillPatience = absl::Seconds(2);
 
 std::string Text(int error) { return std::generic_category().message(error); }
 
-// The child's process group is killed unless it has ended; it is not waited for longer than it may take to die, since one that
-// hangs in the kernel never does.
+// The child's process group is killed unless it has ended; it is not waited for longer than it may take to die, since
+// one that hangs in the kernel never does.
 class Child {
  public:
   explicit Child(pid_t pid) : pid_(pid) {}

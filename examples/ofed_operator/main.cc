@@ -1,4 +1,5 @@
-// An operator for the OFED driver, on the library: follows the NicClusterPolicy, rolls the driver, logs to standard error.
+// An operator for the OFED driver, on the library: follows the NicClusterPolicy, rolls the driver, logs to standard
+// error.
 #include <variant>
 
 #include "ofed_operator/ofed_director.h"

@@ -52,7 +52,8 @@ bool HasTagBug(const Version& version) {
 constexpr char kEntitle[] = "set up a cluster-wide entitlement";
 constexpr char kSeeStream[] = "oc get -n openshift is/driver-toolkit";
 
-// Off only where somebody said so: without a policy the operator is yet to be installed, and the toolkit is the way to go.
+// Off only where somebody said so: without a policy the operator is yet to be installed, and the toolkit is the way to
+// go.
 bool IsToolkitWanted(const Facts& facts) {
   return !facts.policy || facts.policy->operator_uses_toolkit.value_or(false);
 }

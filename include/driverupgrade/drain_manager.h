@@ -68,6 +68,7 @@ class DrainManager {
 
  private:
   bool IsOwn(const Pod& pod) const;
+  void Sort(const Pod& pod, bool force, bool delete_empty_dir, PodSelection& selection) const;
   std::optional<PodRef> own_pod_;
 };
 

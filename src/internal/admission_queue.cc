@@ -5,6 +5,7 @@
 #include <iterator>
 #include <tuple>
 
+#include "absl/strings/str_cat.h"
 #include "fmt/format.h"
 
 namespace driverupgrade::inline v1::internal {
@@ -46,7 +47,7 @@ Gate AdmissionRound::Describe(GateReason reason) const {
 }
 
 Gate AtPlace(Gate gate, int place) {
-  gate.detail += fmt::format("; place {} in the queue", place);
+  absl::StrAppend(&gate.detail, "; place ", place, " in the queue");
   return gate;
 }
 

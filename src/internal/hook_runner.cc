@@ -49,7 +49,8 @@ class HookRunner::Worker : public std::enable_shared_from_this<Worker> {
     changed_.notify_all();
   }
 
-  // nullopt: not within `limit` of its beginning, or stopped. That a busy machine is slow to begin is not the call's fault.
+  // nullopt: not within `limit` of its beginning, or stopped. That a busy machine is slow to begin is not the call's
+  // fault.
   std::optional<absl::StatusOr<bool>> Await(absl::Duration limit, const std::stop_token& stop) {
     std::unique_lock lock(mutex_);
     changed_.wait(lock, stop, [this] { return begun_; });

@@ -17,8 +17,8 @@ namespace {
 template <typename T, typename U>
 concept Is = std::same_as<std::remove_const_t<T>, U>;
 
-// The fields in the order of their bytes, for both directions. Each binding names all members, so that one more does not
-// compile until it has been thought of here.
+// The fields in the order of their bytes, for both directions. Each binding names all members, so that one more does
+// not compile until it has been thought of here.
 auto FieldsOf(Is<OwnerReference> auto& owner) {
   auto& [api_version, kind, name, uid, controller] = owner;
   return std::tie(api_version, kind, name, uid, controller);

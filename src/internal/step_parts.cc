@@ -62,9 +62,8 @@ void Withhold(const std::map<std::string, Gate>& gates, Plan& plan) {
   std::sort(plan.gates.begin(), plan.gates.end(), [](const auto& a, const auto& b) { return a.node < b.node; });
 }
 
-void AddVerdict(Verdict verdict, Plan& plan) {
+void AddVerdict(const std::string& node, Verdict&& verdict, Plan& plan) {
   const UpgradeState state = verdict.plan.to();
-  const std::string node = verdict.plan.node;
   if (!verdict.plan.empty()) plan.nodes.push_back(std::move(verdict.plan));
   if (verdict.gate) plan.gates.push_back({.node = node, .state = state, .gate = std::move(*verdict.gate)});
   if (verdict.pod_interest) plan.pod_interest.push_back(node);

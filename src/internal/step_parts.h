@@ -36,8 +36,8 @@ NodeReading ReadingOf(const NodeView& view, const Verdict& verdict);
 // Of a node of which nothing is known, so that its grant stays as it is.
 NodeReading ReadingElsewhere(const std::string& uid, const std::string& version);
 
-// Adds a node's verdict to all but the totals, the budget and the readings of `plan`.
-void AddVerdict(Verdict verdict, Plan& plan);
+// Adds the verdict on `node` to all but the totals, the budget and the readings of `plan`.
+void AddVerdict(const std::string& node, Verdict&& verdict, Plan& plan);
 
 // What was planned for a node is not to be done now, and it waits for `gate`: it stays where it is.
 void Withhold(const Gate& gate, Verdict& verdict);

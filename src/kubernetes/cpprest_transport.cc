@@ -98,12 +98,23 @@ class CpprestTransport : public HttpTransport {
                                              const Secret& token);
   absl::StatusOr<HttpResponse> StreamUnguarded(const CallContext& context, const HttpRequest& request,
                                                const Secret& token, LineSink& sink);
-  absl::StatusOr<HttpResponse> Finish(const HttpRequest& request, CpprestCall& call) const;
+  absl::StatusOr<HttpResponse> Finish(const HttpRequest& request, CpprestCall& call);
+
+  // The client whose connections are kept for further requests.
+  web::http::client::http_client Client() {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    return client_;
+  }
+  void DropConnections() {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    client_ = web::http::client::http_client(setup_.url.ToString(), config_);
+  }
 
   TransportSetup setup_;
   const TransportErrors errors_;
   const web::http::client::http_client_config config_;
-  const web::http::client::http_client client_;
+  std::mutex mutex_;
+  web::http::client::http_client client_;
   const std::shared_ptr<void> lease_ = std::make_shared<int>();
 };
 
@@ -126,13 +137,19 @@ absl::StatusOr<web::http::http_request> CpprestTransport::Prepare(const HttpRequ
   return message;
 }
 
-absl::StatusOr<HttpResponse> CpprestTransport::Finish(const HttpRequest& request, CpprestCall& call) const {
+absl::StatusOr<HttpResponse> CpprestTransport::Finish(const HttpRequest& request, CpprestCall& call) {
   if (call.overflowed()) return errors_.BodyTooLong(request);
   if (call.failed()) {
     return StatusOfCpprestFailure(errors_.Subject(request), call.failure().code, call.failure().text, call.sent(),
                                   setup_.tls == nullptr ? std::string() : setup_.tls->LastRefusal());
   }
   if (HeaderSize(call.head()) > setup_.options.header_size_max) return errors_.HeadersTooLong(request);
+  // The library takes it for the answer, and would give what comes after it to the next request on the connection.
+  if (call.head().status < 200) {
+    DropConnections();
+    return absl::UnavailableError(
+        fmt::format("{}: an interim answer, {}, that was not asked for", errors_.Subject(request), call.head().status));
+  }
   return std::move(call.head());
 }
 
@@ -146,7 +163,7 @@ absl::StatusOr<HttpResponse> CpprestTransport::SendUnguarded(const CallContext& 
   if (!message.ok()) return message.status();
   auto call = std::make_shared<CpprestCall>(CpprestCall::Mode::kCollect, setup_.options.body_size_max, lease_);
   const std::stop_callback on_stop(context.stop, [call] { call->RequestStop(); });
-  call->Start(client_, *std::move(message));
+  call->Start(Client(), *std::move(message));
   CpprestCall::Event event = call->Next(deadline);
   if (event == CpprestCall::Event::kHead) event = call->Next(deadline);
   if (event != CpprestCall::Event::kDone) call->Abandon();

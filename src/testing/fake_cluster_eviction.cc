@@ -3,10 +3,54 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
+#include <string>
+#include <utility>
 
 #include "testing/fake_cluster_model.h"
 
 namespace driverupgrade::inline v1::testing::internal {
+namespace {
+
+using Kind = EvictionAnswer::Kind;
+
+// `pod` has that name now; nullptr if none has.
+EvictionAnswer GoneAnswer(const PodRef& ref, const Pod* pod) {
+  if (pod == nullptr) return {.kind = Kind::kGone, .message = fmt::format("pods \"{}\" not found", ref.name)};
+  // E16.
+  return {.kind = Kind::kGone,
+          .message = fmt::format("Operation cannot be fulfilled on Pod \"{}\": the UID in the precondition ({}) does "
+                                 "not match the UID in record ({}). The object might have been deleted and then "
+                                 "recreated",
+                                 ref.name, ref.uid, pod->ref.uid)};
+}
+
+// What the budget has against the eviction of one of its pods.
+std::optional<EvictionAnswer> RefusalBy(const DisruptionBudgetSpec& budget, const PodDisruptionBudget& status,
+                                        bool pod_is_healthy) {
+  // E8.
+  const bool needs_none =
+      !pod_is_healthy && (budget.always_allow_unhealthy ||
+                          (status.current_healthy >= status.desired_healthy && status.desired_healthy > 0));
+  if (needs_none) return std::nullopt;
+  const std::string refusal = "Cannot evict pod as it would violate the pod's disruption budget.";
+  if (!budget.processed) {
+    // E9.
+    return EvictionAnswer{.kind = Kind::kRefusedByBudget,
+                          .budget = budget.name,
+                          .message = fmt::format("{} The disruption budget {} is still being processed by the server.",
+                                                 refusal, budget.name),
+                          .retry_after = absl::Seconds(10)};
+  }
+  if (status.disruptions_allowed > 0) return std::nullopt;
+  // E10.
+  return EvictionAnswer{.kind = Kind::kRefusedByBudget,
+                        .budget = budget.name,
+                        .message = fmt::format("{} The disruption budget {} needs {} healthy pods and has {} currently",
+                                               refusal, budget.name, status.desired_healthy, status.current_healthy)};
+}
+
+}  // namespace
 
 absl::StatusOr<Node> Model::PatchNode(const PatchNodeParams& params) {
   if (params.name.empty() || params.uid.empty() || params.resource_version.empty()) {
@@ -48,7 +92,6 @@ absl::StatusOr<EvictionAnswer> Model::EvictPod(Actor actor, const PodRef& ref) {
   if (ref.ns.empty() || ref.name.empty() || ref.uid.empty()) {
     return absl::InvalidArgumentError("evict pod: namespace, name and uid are needed");
   }
-  using Kind = EvictionAnswer::Kind;
   // Admission comes before the pod is looked for (E4, E19).
   if (IsTerminating(ref.ns)) {
     return EvictionAnswer{.kind = Kind::kNamespaceTerminating,
@@ -58,17 +101,7 @@ absl::StatusOr<EvictionAnswer> Model::EvictPod(Actor actor, const PodRef& ref) {
   }
   const Key key(ref.ns, ref.name);
   const Pod* pod = FindPod(key);
-  if (pod == nullptr) {
-    return EvictionAnswer{.kind = Kind::kGone, .message = fmt::format("pods \"{}\" not found", ref.name)};
-  }
-  if (pod->ref.uid != ref.uid) {
-    // E16.
-    return EvictionAnswer{.kind = Kind::kGone,
-                          .message = fmt::format("Operation cannot be fulfilled on Pod \"{}\": the UID in the "
-                                                 "precondition ({}) does not match the UID in record ({}). The "
-                                                 "object might have been deleted and then recreated",
-                                                 ref.name, ref.uid, pod->ref.uid)};
-  }
+  if (pod == nullptr || pod->ref.uid != ref.uid) return GoneAnswer(ref, pod);
   // E5: these need no budget.
   const bool is_exempt = !IsActive(*pod) || pod->phase == PodPhase::kPending;
   std::vector<const BudgetRecord*> budgets;
@@ -84,31 +117,8 @@ absl::StatusOr<EvictionAnswer> Model::EvictPod(Actor actor, const PodRef& ref) {
   }
   if (!budgets.empty()) {
     const BudgetRecord& budget = *budgets.front();
-    const PodDisruptionBudget status = StatusOf(budget);
     const bool is_healthy = IsReady(*pod) && NodeReady(pod->node_name);
-    // E8.
-    const bool needs_none =
-        !is_healthy && (budget.spec.always_allow_unhealthy ||
-                        (status.current_healthy >= status.desired_healthy && status.desired_healthy > 0));
-    const std::string refusal = "Cannot evict pod as it would violate the pod's disruption budget.";
-    if (!needs_none && !budget.spec.processed) {
-      // E9.
-      return EvictionAnswer{.kind = Kind::kRefusedByBudget,
-                            .budget = budget.spec.name,
-                            .message = fmt::format("{} The disruption budget {} is still being processed by the "
-                                                   "server.",
-                                                   refusal, budget.spec.name),
-                            .retry_after = absl::Seconds(10)};
-    }
-    if (!needs_none && status.disruptions_allowed == 0) {
-      // E10.
-      return EvictionAnswer{
-          .kind = Kind::kRefusedByBudget,
-          .budget = budget.spec.name,
-          .message = fmt::format("{} The disruption budget {} needs {} healthy pods and has {} "
-                                 "currently",
-                                 refusal, budget.spec.name, status.desired_healthy, status.current_healthy)};
-    }
+    if (auto refusal = RefusalBy(budget.spec, StatusOf(budget), is_healthy)) return *std::move(refusal);
   }
   StartDeletion(actor, key);
   return EvictionAnswer{};

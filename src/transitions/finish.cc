@@ -25,12 +25,12 @@ bool IsOursToLift(const Node& node, const DriverIdentity& identity) {
 
 // What another driver or an administrator wrote stays (dep-F6, I6).
 void RemoveOurAnnotations(Node& node, const DriverIdentity& identity) {
-  for (const std::string& key :
-       {identity.StageAnnotation(), identity.PodCompletionStartAnnotation(), identity.ValidationStartAnnotation(),
-        identity.InitiallyUnschedulableAnnotation(), identity.RestartPodAnnotation(),
-        identity.FailedRevisionAnnotation(), identity.FailuresAnnotation(), identity.RestartOnlyAnnotation(),
-        identity.RequestorModeAnnotation()}) {
-    node.annotations.erase(key);
+  for (const std::string* key :
+       {&identity.StageAnnotation(), &identity.PodCompletionStartAnnotation(), &identity.ValidationStartAnnotation(),
+        &identity.InitiallyUnschedulableAnnotation(), &identity.RestartPodAnnotation(),
+        &identity.FailedRevisionAnnotation(), &identity.FailuresAnnotation(), &identity.RestartOnlyAnnotation(),
+        &identity.RequestorModeAnnotation()}) {
+    node.annotations.erase(*key);
   }
 }
 
@@ -53,18 +53,18 @@ Progress EnterDone(Walk& walk, std::string reason) {
   // As it was read, but with what this walk has found out about the initial state. A node that was read as schedulable
   // carries no cordon but one of this very walk.
   const Node read = walk.WithAnnotationsAfter();
-  if (!read.unschedulable || IsOursToLift(read, walk.in.identity)) walk.after.unschedulable = false;
-  RemoveOurAnnotations(walk.after, walk.in.identity);
+  if (!read.unschedulable || IsOursToLift(read, walk.in.identity)) walk.Edit().unschedulable = false;
+  RemoveOurAnnotations(walk.Edit(), walk.in.identity);
   return walk.Enter(UpgradeState::kDone, std::move(reason));
 }
 
 // T48: an administrator's cordon is not ours to lift, so there is nothing to wait for but the maintenance operator.
 Progress FinishUpgrade(Walk& walk, std::string reason) {
   if (walk.InRequestorMode()) {
-    walk.after.annotations.erase(walk.in.identity.InitiallyUnschedulableAnnotation());
+    walk.Unannotate(walk.in.identity.InitiallyUnschedulableAnnotation());
     return walk.Enter(UpgradeState::kUncordonRequired, std::move(reason));
   }
-  if (WasInitiallyUnschedulable(walk.after, walk.in.identity)) return EnterDone(walk, std::move(reason));
+  if (WasInitiallyUnschedulable(walk.after(), walk.in.identity)) return EnterDone(walk, std::move(reason));
   return walk.Enter(UpgradeState::kUncordonRequired, std::move(reason));
 }
 

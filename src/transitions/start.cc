@@ -18,8 +18,8 @@ bool IsTrue(const StringMap& map, const std::string& key) {
 // Why the node needs an upgrade; empty if it does not (T1).
 std::string UpgradeReason(const Walk& walk) {
   if (walk.driver.out_of_date) return "the driver pod is out of date";
-  if (walk.safe_load.IsWaiting(walk.after)) return "the driver waits to be loaded";
-  if (IsTrue(walk.after.annotations, walk.in.identity.UpgradeRequestedAnnotation())) return "an upgrade is requested";
+  if (walk.safe_load.IsWaiting(walk.after())) return "the driver waits to be loaded";
+  if (IsTrue(walk.after().annotations, walk.in.identity.UpgradeRequestedAnnotation())) return "an upgrade is requested";
   return {};
 }
 
@@ -28,16 +28,16 @@ void NoteInitialState(Walk& walk, const Cordon& cordon) {
   if (walk.InRequestorMode()) return;  // the cordon may be the maintenance operator's, which is nobody else's business
   const std::string key = walk.in.identity.InitiallyUnschedulableAnnotation();
   if (cordon.kind == CordonKind::kAdministrator) {
-    walk.after.annotations[key] = "true";
+    walk.Annotate(key, "true");
   } else {
-    walk.after.annotations.erase(key);
+    walk.Unannotate(key);
   }
 }
 
 // The request turns into "restart the pod with this UID", so that it restarts exactly one pod (dep-F17). So does a
 // retry by label of a node whose driver pod is up to date but failing: nothing else would ever replace it.
 void NoteRequestedRestart(Walk& walk) {
-  const bool requested = walk.after.annotations.erase(walk.in.identity.UpgradeRequestedAnnotation()) > 0;
+  const bool requested = walk.Unannotate(walk.in.identity.UpgradeRequestedAnnotation());
   if (!requested && walk.driver.failing == nullptr) return;
   if (!walk.driver.to_restart.empty()) return;  // some pod is replaced anyway
   const Pod* restart = walk.driver.failing;
@@ -45,7 +45,7 @@ void NoteRequestedRestart(Walk& walk) {
     if (restart == nullptr && !pod.deletion_timestamp) restart = &pod;
   }
   if (restart == nullptr) return;
-  walk.after.annotations[walk.in.identity.RestartPodAnnotation()] = restart->ref.uid;
+  walk.Annotate(walk.in.identity.RestartPodAnnotation(), restart->ref.uid);
   walk.AssessDriver();
 }
 
@@ -78,8 +78,8 @@ Candidate RequestorCandidate(const Walk& walk) {
 bool MayRestartOnly(const Walk& walk) {
   const std::vector<Pod>& pods = walk.view.driver_pods;
   const bool orphan = std::any_of(pods.begin(), pods.end(), [](const Pod& pod) { return pod.owners.empty(); });
-  return walk.driver.out_of_date && !orphan && !walk.safe_load.IsWaiting(walk.after) &&
-         !IsTrue(walk.after.annotations, walk.in.identity.UpgradeRequestedAnnotation());
+  return walk.driver.out_of_date && !orphan && !walk.safe_load.IsWaiting(walk.after()) &&
+         !IsTrue(walk.after().annotations, walk.in.identity.UpgradeRequestedAnnotation());
 }
 
 Progress RestartOnly(Walk& walk) {
@@ -116,7 +116,7 @@ Progress LeaveUnknownOrDone(Walk& walk) {
 // T4-T10: upgrade-required -> cordon-required | pod-restart-required with a slot, -> node-maintenance-required.
 Progress LeaveUpgradeRequired(Walk& walk) {
   const DriverIdentity& identity = walk.in.identity;
-  if (IsTrue(walk.after.labels, identity.SkipUpgradeLabel())) {
+  if (IsTrue(walk.after().labels, identity.SkipUpgradeLabel())) {
     return walk.Wait(GateReason::kSkipLabel, fmt::format("label {}=true", identity.SkipUpgradeLabel()));
   }
   if (walk.driver.none) return walk.Wait(GateReason::kDriverPodMissing, "no driver pod on the node");
@@ -132,7 +132,7 @@ Progress LeaveUpgradeRequired(Walk& walk) {
   }
   if (!by_request) {
     if (const auto releasing = ReleaseMaintenance(walk)) return *releasing;  // requestor mode was switched off (H16)
-    walk.after.annotations.erase(identity.RequestorModeAnnotation());
+    walk.Unannotate(identity.RequestorModeAnnotation());
   }
   if (cordon.kind == CordonKind::kAdministrator && walk.in.policy.cordoned_nodes == CordonedNodes::kIgnore &&
       !walk.InRequestorMode()) {
@@ -150,8 +150,8 @@ Progress LeaveUpgradeRequired(Walk& walk) {
   walk.verdict.plan.needs_grant = candidate.needs_slot || candidate.needs_headroom;
   NoteInitialState(walk, cordon);
   NoteRequestedRestart(walk);
-  walk.after.annotations.erase(identity.FailedRevisionAnnotation());
-  walk.after.annotations.erase(identity.RestartOnlyAnnotation());
+  walk.Unannotate(identity.FailedRevisionAnnotation());
+  walk.Unannotate(identity.RestartOnlyAnnotation());
   if (by_request) return RequestMaintenance(walk);
   if (may_restart_only && walk.view.restart_only) return RestartOnly(walk);
   return walk.Enter(UpgradeState::kCordonRequired, "admitted");

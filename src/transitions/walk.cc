@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "absl/strings/numbers.h"
-#include "absl/strings/str_split.h"
 #include "fmt/format.h"
 #include "internal/node_state.h"
 
@@ -21,31 +20,37 @@ constexpr absl::Duration kActiveMin = absl::Seconds(60);
 // Beyond that the number on the node is somebody's garbage, to which one can still be added.
 constexpr int kFailuresCounted = 1'000'000;
 
-std::string AnnotationOf(const Node& node, const std::string& key) {
+// Valid until the annotation is written.
+std::string_view AnnotationOf(const Node& node, const std::string& key) {
   const auto found = node.annotations.find(key);
-  return found == node.annotations.end() ? std::string() : found->second;
+  return found == node.annotations.end() ? std::string_view() : std::string_view(found->second);
 }
 
-std::optional<absl::Time> ParseUnixSeconds(absl::string_view text) {
+// They are two types where abseil was built for C++14.
+absl::string_view ToAbseil(std::string_view text) { return {text.data(), text.size()}; }
+
+std::optional<absl::Time> ParseUnixSeconds(std::string_view text) {
   std::int64_t seconds = 0;
   // The bound keeps the arithmetic on it far from the ends of absl::Time.
-  if (!absl::SimpleAtoi(text, &seconds) || seconds < 0 || seconds > (std::int64_t{1} << 40)) return std::nullopt;
+  if (!absl::SimpleAtoi(ToAbseil(text), &seconds) || seconds < 0 || seconds > (std::int64_t{1} << 40))
+    return std::nullopt;
   return absl::FromUnixSeconds(seconds);
 }
 
 struct Stage {
-  std::string state;
+  std::string_view state;
   absl::Time began;
-  std::string revision;
+  std::string_view revision;
 };
 
-// `<state>@<unix seconds>@<target revision>`.
-std::optional<Stage> ParseStage(const std::string& text) {
-  const std::vector<std::string> parts = absl::StrSplit(text, '@');
-  if (parts.size() != 3) return std::nullopt;
-  const std::optional<absl::Time> began = ParseUnixSeconds(parts[1]);
+// `<state>@<unix seconds>@<target revision>`. Points into `text`.
+std::optional<Stage> ParseStage(std::string_view text) {
+  const std::size_t first = text.find('@');
+  const std::size_t last = text.rfind('@');
+  if (first == last || std::count(text.begin(), text.end(), '@') != 2) return std::nullopt;
+  const std::optional<absl::Time> began = ParseUnixSeconds(text.substr(first + 1, last - first - 1));
   if (!began) return std::nullopt;
-  return Stage{.state = parts[0], .began = *began, .revision = parts[2]};
+  return Stage{.state = text.substr(0, first), .began = *began, .revision = text.substr(last + 1)};
 }
 
 std::map<std::string, std::optional<std::string>> Changes(const StringMap& from, const StringMap& to) {
@@ -66,8 +71,7 @@ void CopyPrefixed(const StringMap& from, std::string_view prefix, StringMap& to)
   }
 }
 
-}  // namespace
-
+// What of a node an upgrade writes: its own labels and annotations, the cordon and whose it is.
 Node OurPart(const Node& node, const DriverIdentity& identity) {
   Node part{.unschedulable = node.unschedulable};
   CopyPrefixed(node.labels, identity.KeyPrefix(), part.labels);
@@ -75,6 +79,8 @@ Node OurPart(const Node& node, const DriverIdentity& identity) {
   CopyPrefixed(node.annotations, kCordonedByAnnotation, part.annotations);
   return part;
 }
+
+}  // namespace
 
 NodePatch Difference(const Node& from, const Node& to) {
   NodePatch patch{.labels = Changes(from.labels, to.labels), .annotations = Changes(from.annotations, to.annotations)};
@@ -106,33 +112,39 @@ Walk::Walk(const JudgeContext& context, const NodeView& node_view, bool is_admit
       safe_load(context.identity),
       requestor(context.options.requestor ? std::optional<MaintenanceRequestor>(*context.options.requestor)
                                           : std::nullopt),
-      after(OurPart(node_view.node, context.identity)),
-      before_(after),
-      // Judge has dealt with values that are no state before it walks.
-      state_(internal::StateOf(node_view.node, context.identity).value_or(UpgradeState::kUnknown)) {
-  verdict.plan.node = view.node.name;
-  verdict.plan.uid = view.node.uid;
-  verdict.plan.resource_version = view.node.resource_version;
+      read_state_(internal::StateOf(node_view.node, context.identity)),
+      // Judge deals with values that are no state before it walks.
+      state_(read_state_.value_or(UpgradeState::kUnknown)) {
   verdict.plan.from = state_;
   AssessDriver();
   verdict.findings = driver.findings;
 }
 
+Node& Walk::Edit() {
+  if (!edited_) edited_ = OurPart(view.node, in.identity);
+  return *edited_;
+}
+
+void Walk::Annotate(const std::string& key, std::string value) {
+  if (!HasAnnotation(key) || AnnotationOf(after(), key) != value) Edit().annotations[key] = std::move(value);
+}
+
+bool Walk::Unannotate(const std::string& key) { return HasAnnotation(key) && Edit().annotations.erase(key) > 0; }
+
 void Walk::AssessDriver() {
-  driver = pods.Assess(view, in.driver, AnnotationOf(after, in.identity.RestartPodAnnotation()),
+  driver = pods.Assess(view, in.driver, AnnotationOf(after(), in.identity.RestartPodAnnotation()),
                        in.options.driver_restart_count_max);
 }
 
 void Walk::SetRestartsOnly() {
   std::set<std::string> compared;
   for (const Pod* pod : driver.to_restart) compared.emplace(RevisionHash(*pod));
-  after.annotations[in.identity.RestartOnlyAnnotation()] =
-      fmt::format("{}@{}", fmt::join(compared, ","), driver.wanted_revision);
+  Annotate(in.identity.RestartOnlyAnnotation(), fmt::format("{}@{}", fmt::join(compared, ","), driver.wanted_revision));
 }
 
 // A pod of yet another revision has not been compared with the target: its template came while the last pod was away.
 bool Walk::RestartsOnly() const {
-  const std::string value = AnnotationOf(after, in.identity.RestartOnlyAnnotation());
+  const std::string_view value = AnnotationOf(after(), in.identity.RestartOnlyAnnotation());
   const std::size_t at = value.rfind('@');
   if (driver.wanted_revision.empty() || at == std::string::npos || value.substr(at + 1) != driver.wanted_revision) {
     return false;
@@ -148,7 +160,7 @@ Progress Walk::Enter(UpgradeState next, std::string reason) {
   verdict.wake_at.reset();
   state_ = next;
   entered_ = true;
-  after.labels[in.identity.StateLabel()] = std::string(ToLabelValue(next));
+  Edit().labels[in.identity.StateLabel()] = std::string(ToLabelValue(next));
   verdict.plan.path.push_back(next);
   verdict.plan.reason = std::move(reason);
   Event(false, fmt::format("Successfully updated node state label to {}", ToLabelValue(next)));
@@ -160,23 +172,23 @@ Progress Walk::Fail(std::string_view what, std::string why) {
   Event(true, fmt::format("{}, {}", what, why));
   const std::string revision = TargetRevision();
   Enter(UpgradeState::kFailed, std::move(why));
-  if (!revision.empty()) after.annotations[in.identity.FailedRevisionAnnotation()] = revision;
+  if (!revision.empty()) Annotate(in.identity.FailedRevisionAnnotation(), revision);
   WriteFailures({.count = PastFailures().count + 1, .last = in.now});
   return Progress::kMoved;
 }
 
 Failures Walk::PastFailures() const {
-  const std::string text = AnnotationOf(after, in.identity.FailuresAnnotation());
-  const std::vector<std::string> parts = absl::StrSplit(text, '@');
+  const std::string_view text = AnnotationOf(after(), in.identity.FailuresAnnotation());
+  const std::size_t at = text.find('@');
   int count = 0;
-  const std::optional<absl::Time> last = parts.size() == 2 ? ParseUnixSeconds(parts[1]) : std::nullopt;
-  if (!last || !absl::SimpleAtoi(parts[0], &count) || count < 1 || *last > in.now + kClockSkewMax) return {};
+  if (at == std::string_view::npos || !absl::SimpleAtoi(ToAbseil(text.substr(0, at)), &count) || count < 1) return {};
+  const std::optional<absl::Time> last = ParseUnixSeconds(text.substr(at + 1));
+  if (!last || *last > in.now + kClockSkewMax) return {};
   return {.count = std::min(count, kFailuresCounted), .last = *last};
 }
 
 void Walk::WriteFailures(const Failures& failures) {
-  after.annotations[in.identity.FailuresAnnotation()] =
-      fmt::format("{}@{}", failures.count, absl::ToUnixSeconds(failures.last));
+  Annotate(in.identity.FailuresAnnotation(), fmt::format("{}@{}", failures.count, absl::ToUnixSeconds(failures.last)));
 }
 
 Progress Walk::Evict(EvictionRound round, absl::Time deadline) {
@@ -221,7 +233,7 @@ absl::Time Walk::Deadline(absl::Duration timeout) {
 
 absl::Time Walk::StageBegan(absl::Duration timeout) {
   if (entered_) return in.now;  // Finish writes the timer
-  const std::string text = AnnotationOf(after, in.identity.StageAnnotation());
+  const std::string_view text = AnnotationOf(after(), in.identity.StageAnnotation());
   const std::optional<Stage> stage = ParseStage(text);
   const bool same_revision = stage && (driver.wanted_revision.empty() || stage->revision == driver.wanted_revision);
   if (stage && stage->state == ToLabelValue(state_) && same_revision && stage->began <= in.now + kClockSkewMax) {
@@ -240,10 +252,11 @@ absl::Time Walk::StageBegan(absl::Duration timeout) {
 
 // The Go library's timer of the stage, unless it is unusable or has run out before we ever saw it.
 std::optional<absl::Time> Walk::UpstreamTimer(absl::Duration timeout) const {
-  std::string text;
+  std::string_view text;
   if (state_ == UpgradeState::kWaitForJobsRequired)
-    text = AnnotationOf(after, in.identity.PodCompletionStartAnnotation());
-  if (state_ == UpgradeState::kValidationRequired) text = AnnotationOf(after, in.identity.ValidationStartAnnotation());
+    text = AnnotationOf(after(), in.identity.PodCompletionStartAnnotation());
+  if (state_ == UpgradeState::kValidationRequired)
+    text = AnnotationOf(after(), in.identity.ValidationStartAnnotation());
   const std::optional<absl::Time> began = ParseUnixSeconds(text);
   if (!began || *began > in.now + kClockSkewMax || *began + timeout <= in.now) return std::nullopt;
   return began;
@@ -253,24 +266,23 @@ std::optional<absl::Time> Walk::UpstreamTimer(absl::Duration timeout) const {
 std::string Walk::TargetRevision() const {
   if (!driver.wanted_revision.empty()) return driver.wanted_revision;
   const std::optional<Stage> stage = ParseStage(AnnotationOf(view.node, in.identity.StageAnnotation()));
-  return stage ? stage->revision : std::string();
+  return std::string(stage ? stage->revision : std::string_view());
 }
 
 void Walk::WriteStage(absl::Time began) {
   const std::string seconds = fmt::format("{}", absl::ToUnixSeconds(began));
-  after.annotations[in.identity.StageAnnotation()] =
-      fmt::format("{}@{}@{}", ToLabelValue(state_), seconds, TargetRevision());
+  Annotate(in.identity.StageAnnotation(), fmt::format("{}@{}@{}", ToLabelValue(state_), seconds, TargetRevision()));
   if (state_ == UpgradeState::kWaitForJobsRequired) {
-    after.annotations[in.identity.PodCompletionStartAnnotation()] = seconds;
+    Annotate(in.identity.PodCompletionStartAnnotation(), seconds);
   } else if (state_ == UpgradeState::kValidationRequired) {
-    after.annotations[in.identity.ValidationStartAnnotation()] = seconds;
+    Annotate(in.identity.ValidationStartAnnotation(), seconds);
   }
 }
 
 void Walk::DropStage() {
-  after.annotations.erase(in.identity.StageAnnotation());
-  after.annotations.erase(in.identity.PodCompletionStartAnnotation());
-  after.annotations.erase(in.identity.ValidationStartAnnotation());
+  Unannotate(in.identity.StageAnnotation());
+  Unannotate(in.identity.PodCompletionStartAnnotation());
+  Unannotate(in.identity.ValidationStartAnnotation());
 }
 
 // nullopt: the present state has no deadline, so it needs no timer.
@@ -295,15 +307,16 @@ std::optional<absl::Duration> Walk::StageTimeout() const {
 
 Node Walk::WithAnnotationsAfter() const {
   Node node = view.node;
-  for (const auto& [key, value] : before_.annotations) node.annotations.erase(key);
-  node.annotations.insert(after.annotations.begin(), after.annotations.end());
+  if (!edited_) return node;
+  for (const auto& [key, value] : OurPart(view.node, in.identity).annotations) node.annotations.erase(key);
+  node.annotations.insert(edited_->annotations.begin(), edited_->annotations.end());
   return node;
 }
 
 void Walk::HoldCordon() {
-  if (after.unschedulable) return;
-  after.unschedulable = true;
-  after.annotations.erase(in.identity.InitiallyUnschedulableAnnotation());
+  if (after().unschedulable) return;
+  Edit().unschedulable = true;
+  Unannotate(in.identity.InitiallyUnschedulableAnnotation());
 }
 
 const std::vector<Pod>* Walk::KnownPods() {
@@ -328,7 +341,7 @@ Progress Walk::WaitForPods(absl::Time deadline) {
 // requestor mode our name stands only on one that we made when it had been lifted too early (H13).
 void Walk::UpdateCordonSet() {
   std::set<std::string> names = OtherCordonNames(view.node, in.identity);
-  bool ours = after.unschedulable && !WasInitiallyUnschedulable(after, in.identity);
+  bool ours = after().unschedulable && !WasInitiallyUnschedulable(after(), in.identity);
   if (InRequestorMode()) {
     ours = ours && (!view.node.unschedulable || IsInCordonSet(view.node, in.identity));
   } else if (state_ == UpgradeState::kUpgradeRequired) {
@@ -339,14 +352,22 @@ void Walk::UpdateCordonSet() {
     ours = false;
   }
   if (ours) names.insert(in.identity.Name());
-  SetCordonNames(after, names);
+  SetCordonNames(Edit(), names);
 }
 
 Verdict Walk::Finish() {
   if (const auto timeout = StageTimeout(); entered_ && timeout) WriteStage(in.now);
-  if (after != before_) {
-    UpdateCordonSet();
-    verdict.plan.patch = Difference(before_, after);
+  if (edited_) {
+    const Node before = OurPart(view.node, in.identity);
+    if (*edited_ != before) {
+      UpdateCordonSet();
+      verdict.plan.patch = Difference(before, *edited_);
+    }
+  }
+  if (!verdict.plan.empty()) {
+    verdict.plan.node = view.node.name;
+    verdict.plan.uid = view.node.uid;
+    verdict.plan.resource_version = view.node.resource_version;
   }
   return std::move(verdict);
 }

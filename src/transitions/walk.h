@@ -36,12 +36,9 @@ struct Failures {
 // Whether a transition function entered another state, so that the next one may go on from there.
 enum class Progress { kMoved, kStopped };
 
-// What of a node an upgrade writes: its own labels and annotations, the cordon and whose it is. All else is left out,
-// since every node is copied in every pass.
-Node OurPart(const Node& node, const DriverIdentity& identity);
-
-// Carries a node from state to state. It works on `after`, a copy of our part of the node: what differs from the node
-// in the end is the patch, so nothing is written twice and nothing that is there already (defect-D31).
+// Carries a node from state to state. It works on a copy of our part of the node, which is made when it is first written
+// to, since most nodes only wait: what differs from the node in the end is the patch, so nothing is written twice and
+// nothing that is there already (defect-D31).
 class Walk {
  public:
   Walk(const JudgeContext& context, const NodeView& view, bool admitted);
@@ -55,11 +52,18 @@ class Walk {
   // Set where the operator is configured as a requestor.
   const std::optional<MaintenanceRequestor> requestor;
   DriverPods driver;
-  // Our part of the node as the patch will leave it.
-  Node after;
   Verdict verdict;
 
   UpgradeState state() const { return state_; }
+  // The state that the node was read in; nullopt for a label that is no state.
+  std::optional<UpgradeState> read_state() const { return read_state_; }
+
+  // Our part of the node as the patch will leave it; nothing else of it is to be looked at.
+  const Node& after() const { return edited_ ? *edited_ : view.node; }
+  Node& Edit();
+  void Annotate(const std::string& key, std::string value);
+  // Whether there was one.
+  bool Unannotate(const std::string& key);
 
   // Enters `next`; timers of the stage that is left are dropped.
   Progress Enter(UpgradeState next, std::string reason);
@@ -105,7 +109,7 @@ class Walk {
 
   // The node as it was read, but for the annotations, which are as the patch will leave them.
   Node WithAnnotationsAfter() const;
-  bool HasAnnotation(const std::string& key) const { return after.annotations.contains(key); }
+  bool HasAnnotation(const std::string& key) const { return after().annotations.contains(key); }
   // The upgrade of this node goes by a NodeMaintenance, whatever the operator does with others now (dep-F13).
   bool InRequestorMode() const { return HasAnnotation(in.identity.RequestorModeAnnotation()); }
   // The driver pods that there are now may be restarted without an evacuation, as long as the target stays (T8).
@@ -125,7 +129,8 @@ class Walk {
   std::string TargetRevision() const;
   void UpdateCordonSet();
 
-  const Node before_;  // our part of the node as it was read
+  std::optional<Node> edited_;  // our part of the node, once it is written to
+  const std::optional<UpgradeState> read_state_;
   UpgradeState state_;
   bool entered_ = false;  // `state_` was entered in this walk
 };

@@ -34,12 +34,12 @@ class JsonWriter {
     writer_.EndArray();
   }
   void String(std::string_view value) {
-    const std::string valid = ReplaceInvalidUtf8(value);
-    writer_.String(valid.data(), static_cast<rapidjson::SizeType>(valid.size()));
+    if (ValidUtf8Size(value) < value.size()) return String(ReplaceInvalidUtf8(value));
+    writer_.String(value.data(), static_cast<rapidjson::SizeType>(value.size()));
   }
   void Key(std::string_view key) {
-    const std::string valid = ReplaceInvalidUtf8(key);
-    writer_.Key(valid.data(), static_cast<rapidjson::SizeType>(valid.size()));
+    if (ValidUtf8Size(key) < key.size()) return Key(ReplaceInvalidUtf8(key));
+    writer_.Key(key.data(), static_cast<rapidjson::SizeType>(key.size()));
   }
   void Null() { writer_.Null(); }
 

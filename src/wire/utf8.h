@@ -28,6 +28,21 @@ inline std::size_t Utf8Length(std::string_view text) {
   return length;
 }
 
+// How many bytes at the start of `text` are well-formed.
+inline std::size_t ValidUtf8Size(std::string_view text) {
+  std::size_t size = 0;
+  while (size < text.size()) {
+    if (static_cast<std::uint8_t>(text[size]) < 0x80) {
+      ++size;
+      continue;
+    }
+    const std::size_t length = Utf8Length(text.substr(size));
+    if (length == 0) break;
+    size += length;
+  }
+  return size;
+}
+
 // Each byte that is part of no well-formed character becomes U+FFFD.
 inline std::string ReplaceInvalidUtf8(std::string_view text) {
   std::string result;
@@ -55,8 +70,8 @@ inline std::string EscapeForText(std::string_view text, std::size_t bytes_max) {
   while (!text.empty()) {
     const std::size_t length = Utf8Length(text);
     const auto first = static_cast<std::uint8_t>(text[0]);
-    const bool control = first < 0x20 || first == 0x7F ||
-                         (length == 2 && first == 0xC2 && static_cast<std::uint8_t>(text[1]) < 0xA0);
+    const bool control =
+        first < 0x20 || first == 0x7F || (length == 2 && first == 0xC2 && static_cast<std::uint8_t>(text[1]) < 0xA0);
     const std::size_t count = length == 0 ? 1 : length;
     if (result.size() + count > bytes_max) return result + "...";
     if (length != 0 && !control) {

@@ -1,5 +1,5 @@
-// driver_manager as the init container of a driver pod: a real cluster, and a node's operating system that is a folder with
-// programs that write down what they are asked.
+// driver_manager as the init container of a driver pod: a real cluster, and a node's operating system that is a folder
+// with programs that write down what they are asked.
 #include <chrono>
 #include <cstdlib>
 #include <filesystem>

@@ -1,4 +1,4 @@
-// The commands of docs/operations.md, docs/upgrade-notes.md and the runbooks, run as they stand.
+// The commands of docs/operations.md, docs/upgrade-notes.md, the runbooks and the examples' pages, run as they stand.
 #include <filesystem>
 #include <memory>
 #include <string>
@@ -33,6 +33,32 @@ void ExpectRun(const World& world, int exit_code) {
 void ExpectNames(const std::string& text, const std::string& wanted) {
   INFO(wanted << " in:\n" << text);
   CHECK(text.find(wanted) != std::string::npos);
+}
+
+// What a page takes for granted.
+class Namespace {
+ public:
+  Namespace(const World& world, const std::string& name) : admin_(world.control_plane().admin()), name_(name) {
+    // One of an earlier test may be going.
+    REQUIRE(Eventually(kStepLimit, [&] { return admin_.Run({"create", "namespace", name_}).exit_code == 0; }));
+  }
+  Namespace(const Namespace&) = delete;
+  Namespace& operator=(const Namespace&) = delete;
+  ~Namespace() { admin_.Run({"delete", "namespace", name_}); }
+
+ private:
+  const Kubectl& admin_;
+  const std::string name_;
+};
+
+// Runs a block of an example's page at the top of the repository.
+void Install(const World& world, const std::string& example, const std::string& block) {
+  const Manual manual(world, "../examples/" + example + "/README.md");
+  const std::filesystem::path root = std::filesystem::path(DRIVERUPGRADE_DOCS_DIR).parent_path();
+  for (const char* folder : {"deploy", "examples"}) {
+    std::filesystem::create_directory_symlink(root / folder, manual.folder() / folder);
+  }
+  manual.Run(block);
 }
 
 void Annotate(const World& world, const std::string& node, const std::string& annotation) {
@@ -170,6 +196,41 @@ TEST_CASE("upgrade-notes.md: the other operator is stopped, and nothing of ours 
     INFO(key);
     CHECK(key.find("upgrade") == std::string::npos);
   }
+}
+
+TEST_CASE("gpu_operator's page: resources, rights and a policy are installed", "[procedures]") {
+  World world(ControlPlane::Shared(), "install-gpu", 1);
+  const Namespace ns(world, "gpu-operator");
+  const Kubectl& admin = world.control_plane().admin();
+  Install(world, "gpu_operator", "gpu-operator-install");
+  const rapidjson::Document policy = admin.Get({"clusterpolicy", "cluster-policy"});
+  CHECK(Integer(policy, {"spec", "driver", "upgradePolicy", "maxParallelUpgrades"}) == 2);
+  ExpectNames(admin.Must({"get", "clusterpolicies"}), "POLICY");
+  const std::string account = "--as=system:serviceaccount:gpu-operator:driver-upgrade";
+  CHECK(admin.Run({"auth", "can-i", "watch", "clusterpolicies", account}).exit_code == 0);
+  CHECK(admin.Run({"auth", "can-i", "patch", "nodes", account}).exit_code == 0);
+  admin.Must({"delete", "crd", "clusterpolicies.nvidia.com", "nvidiadrivers.nvidia.com"});
+}
+
+TEST_CASE("ofed_operator's page: a resource, rights and a policy are installed", "[procedures]") {
+  World world(ControlPlane::Shared(), "install-ofed", 1);
+  const Namespace ns(world, "nvidia-network-operator");
+  const Kubectl& admin = world.control_plane().admin();
+  Install(world, "ofed_operator", "ofed-operator-install");
+  const rapidjson::Document policy = admin.Get({"nicclusterpolicy", "nic-cluster-policy"});
+  CHECK(Integer(policy, {"spec", "ofedDriver", "upgradePolicy", "maxParallelUpgrades"}) == 1);
+  const std::string account = "--as=system:serviceaccount:nvidia-network-operator:ofed-driver-upgrade";
+  CHECK(admin.Run({"auth", "can-i", "watch", "nicclusterpolicies", account}).exit_code == 0);
+  admin.Must({"delete", "crd", "nicclusterpolicies.mellanox.com"});
+}
+
+TEST_CASE("safe_load_init's page: a driver that waits is let go by hand", "[procedures]") {
+  World world(ControlPlane::Shared(), "let-go", 1);
+  const std::string node = world.nodes()[0];
+  const std::string key = "nvidia.com/ofed-driver-upgrade.driver-wait-for-safe-load";
+  Annotate(world, node, key + "=true");
+  Manual(world, "../examples/safe_load_init/README.md").Run("let-driver-go", {{"gpu-7", node}});
+  CHECK(world.Nodes().at(node).annotations.count(key) == 0);
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
-// safe_load_init as a process, with the rights of its rbac.yaml: alone, through an outage, and with gpu_operator on the other
-// side.
+// safe_load_init as a process, with the rights of its rbac.yaml: alone, through an outage, and with gpu_operator on the
+// other side.
 #include <sys/types.h>
 
 #include <chrono>

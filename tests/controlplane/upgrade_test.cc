@@ -55,8 +55,8 @@ TEST_CASE("A driver is upgraded on six nodes within the budgets, and the cordon 
 TEST_CASE("An operator that is killed ten times in the middle of an upgrade comes to the same end", "[upgrade]") {
   constexpr int kKills = 10;
   World world(ControlPlane::Shared(), "killed", kNodes);
-  // An eviction whose sender dies at the wrong moment takes its share of the disruption budget for two minutes, although
-  // the pod stays: the API server books it before it deletes the pod. So the budget must bear some of these.
+  // An eviction whose sender dies at the wrong moment takes its share of the disruption budget for two minutes,
+  // although the pod stays: the API server books it before it deletes the pod. So the budget must bear some of these.
   DeployAll(world, kNodes);
   Rollout rollout(world);
   world.ChangeDriver("driver:2", "1500ms");

@@ -1,5 +1,5 @@
-// Anything on nodes: labels and annotations of a random cluster are replaced by the input. The plan keeps its invariants,
-// and is the same the second time.
+// Anything on nodes: labels and annotations of a random cluster are replaced by the input. The plan keeps its
+// invariants, and is the same the second time.
 #include <array>
 #include <memory>
 

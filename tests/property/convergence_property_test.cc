@@ -198,8 +198,8 @@ bool IsDone(const Node& node, const DriverIdentity& identity) {
   return label != node.labels.end() && label->second == "upgrade-done";
 }
 
-// Whether the cordon that the node began with must stay. In the middle of an upgrade the initial-state annotation says so,
-// unless it contradicts the cordon set: then the set is believed (dep-F7).
+// Whether the cordon that the node began with must stay. In the middle of an upgrade the initial-state annotation says
+// so, unless it contradicts the cordon set: then the set is believed (dep-F7).
 bool IsAdministratorsNode(const NodeView& view, const DriverIdentity& identity) {
   if (!view.node.unschedulable || !IsAdministratorsCordon(view, identity)) return false;
   if (!IsInProgress(BeginsIn(view, identity))) return true;

@@ -191,8 +191,8 @@ bool RevisionsAreKnown(const NodeView& view, const DriverFacts& driver) {
   return true;
 }
 
-// Whether the node stands in upgrade-required and waits for nothing but a slot. Where its walk ends is no question of the
-// budgets, so that Judge may tell it.
+// Whether the node stands in upgrade-required and waits for nothing but a slot. Where its walk ends is no question of
+// the budgets, so that Judge may tell it.
 bool AsksForSlot(const RandomCluster& cluster, const NodeView& view) {
   const UpgradePolicy& policy = cluster.policy;
   const DriverIdentity& identity = cluster.machine.identity();

@@ -79,8 +79,8 @@ std::vector<std::string> PassingAnnotations(const DriverIdentity& identity) {
 void CheckEnd(const NodeCommit& commit, const DriverIdentity& identity) {
   const std::string& name = commit.after.name;
   const auto from = StateOf(commit.before, identity);
-  // Until the upgrade starts a name in the cordon set says more than the annotation, which the Go library also writes for
-  // a cordon of ours.
+  // Until the upgrade starts a name in the cordon set says more than the annotation, which the Go library also writes
+  // for a cordon of ours.
   const bool decided =
       !from || IsInProgress(*from) || !commit.before.annotations.contains(std::string(kCordonedByAnnotation));
   if (decided && commit.before.annotations.contains(identity.InitiallyUnschedulableAnnotation()) &&

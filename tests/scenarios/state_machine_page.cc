@@ -53,8 +53,8 @@ std::string Identifier(State state) {
   return text;
 }
 
-// The picture: one column from unknown to upgrade-done, upgrade-failed and requestor mode beside it, and lanes to the left
-// of it for edges that pass over states.
+// The picture: one column from unknown to upgrade-done, upgrade-failed and requestor mode beside it, and lanes to the
+// left of it for edges that pass over states.
 constexpr int kColumnX = 330;
 constexpr int kBoxWidth = 220;
 constexpr int kBoxHeight = 40;

@@ -23,7 +23,8 @@ const std::map<GateReason, std::string>& UnreachableGates() {
 
 /// Transitions that they do not come by.
 bool IsUnreachable(UpgradeState from, UpgradeState to) {
-  // Only where the operator switches requestor mode off in the midst; a seed has one mode. tests/scenarios has it (T34).
+  // Only where the operator switches requestor mode off in the midst; a seed has one mode. tests/scenarios has it
+  // (T34).
   return from == UpgradeState::kNodeMaintenanceRequired && to == UpgradeState::kUpgradeRequired;
 }
 

@@ -232,8 +232,8 @@ void InvariantChecker::Impl::JudgeStart(const Node& before, const Node& after) {
   if (options.check_budget) JudgeBudget(before, after);
 }
 
-// I1. What others did counts if the writer knew of it before he first asked for this start: a request that was not answered
-// clearly is repeated with the slot that it had, and no earlier request can be for this version of the node.
+// I1. What others did counts if the writer knew of it before he first asked for this start: a request that was not
+// answered clearly is repeated with the slot that it had, and no earlier request can be for this version of the node.
 void InvariantChecker::Impl::JudgeBudget(const Node& before, const Node& after) {
   const UpgradePolicy& its_policy = PolicyOf(writer);
   if (writer != nullptr) {

@@ -1,4 +1,5 @@
-// What a replica says of the nodes: that each which is not done has one reason for it, a true one (L5), and the totals (L6).
+// What a replica says of the nodes: that each which is not done has one reason for it, a true one (L5), and the totals
+// (L6).
 #include <algorithm>
 #include <set>
 #include <string_view>
@@ -46,7 +47,8 @@ int InvariantChecker::Impl::UnavailableUnlabelled() const {
   return count;
 }
 
-// Why a node that could start does not: nodes that are under way, or might be by what the replica has sent or was granted.
+// Why a node that could start does not: nodes that are under way, or might be by what the replica has sent or was
+// granted.
 bool InvariantChecker::Impl::BudgetIsOut(const Writer& who, GateReason reason, const Plan& plan, int more) const {
   const UpgradePolicy& its_policy = PolicyOf(&who);
   if (reason == GateReason::kMaxParallel) return its_policy.max_parallel && slots_ + more >= *its_policy.max_parallel;

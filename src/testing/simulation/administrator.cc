@@ -11,7 +11,8 @@ class Administrator final : public Actor {
  public:
   explicit Administrator(World& world) : Actor(world, "administrator") {}
 
-  // Nothing is left that a person alone can take back: skip labels, garbage labels, pause, cordons that a budget counts.
+  // Nothing is left that a person alone can take back: skip labels, garbage labels, pause, cordons that a budget
+  // counts.
   void Mend() override {
     UpgradePolicy policy = world_.policy;
     policy.auto_upgrade = true;

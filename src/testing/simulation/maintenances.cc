@@ -12,8 +12,8 @@ class Maintenances final : public Actor {
  public:
   explicit Maintenances(World& world) : Actor(world, "maintenances") { Run(); }
 
-  // The operator is there, the other requestor has what it wanted and takes its failures back, and nothing is left that the
-  // operator will not drain without force: pods of a DaemonSet that was orphaned.
+  // The operator is there, the other requestor has what it wanted and takes its failures back, and nothing is left that
+  // the operator will not drain without force: pods of a DaemonSet that was orphaned.
   void Mend() override {
     const int parallel = random_.Between(2, 5);
     world_.cluster->RunMaintenanceOperator({.parallel = parallel});

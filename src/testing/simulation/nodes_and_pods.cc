@@ -1,4 +1,5 @@
-// What fails by itself: nodes (F18), pods that do not go (F19), driver pods that do not come (F20), and templates (F21).
+// What fails by itself: nodes (F18), pods that do not go (F19), driver pods that do not come (F20), and templates
+// (F21).
 #include <set>
 #include <utility>
 

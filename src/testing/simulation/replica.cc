@@ -16,7 +16,8 @@ constexpr absl::Duration kClockSetEvery = absl::Minutes(10);
 constexpr absl::Duration kWatchPatience = absl::Minutes(5);
 constexpr absl::Duration kTurnPauseMin = absl::Milliseconds(500);
 constexpr absl::Duration kSayingsApart = absl::Seconds(20);
-// An eviction that a fault answered with 404 is taken for done, and repeated after half a minute by a clock that may be slow.
+// An eviction that a fault answered with 404 is taken for done, and repeated after half a minute by a clock that may be
+// slow.
 constexpr absl::Duration kFaultsAreBelieved = absl::Minutes(1);
 constexpr absl::Duration kTurnPauseMax = absl::Seconds(20);
 

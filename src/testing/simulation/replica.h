@@ -24,7 +24,10 @@ class SkewedClock final : public Clock {
  public:
   SkewedClock(std::shared_ptr<FakeClock> base, absl::Duration offset, int rate_percent)
       : base_(std::move(base)), begin_(base_->Now()), offset_(offset), rate_percent_(rate_percent) {}
-  absl::Time Now() const override { return base_->Now() + offset_ + Drift(base_->Now()); }
+  absl::Time Now() const override {
+    const absl::Time base = base_->Now();
+    return base + offset_ + Drift(base);
+  }
   // Nobody waits in a simulation.
   bool SleepFor(absl::Duration, std::stop_token) override { return true; }
   // When to look at this clock again for a time that it is to show: then, or when it is set right before.
@@ -33,7 +36,10 @@ class SkewedClock final : public Clock {
 
  private:
   absl::Time PeriodOf(absl::Time base) const;
-  absl::Duration Drift(absl::Time base) const { return (base - PeriodOf(base)) * (rate_percent_ - 100) / 100; }
+  absl::Duration Drift(absl::Time base) const {
+    if (rate_percent_ == 100) return absl::ZeroDuration();
+    return (base - PeriodOf(base)) * (rate_percent_ - 100) / 100;
+  }
 
   const std::shared_ptr<FakeClock> base_;
   const absl::Time begin_;

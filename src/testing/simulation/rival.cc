@@ -1,5 +1,5 @@
-// Another driver's operator on the same nodes, as the Go library makes one (F23): it labels and annotates in two writes,
-// cordons without a mark, and takes a cordon that it finds for an administrator's.
+// Another driver's operator on the same nodes, as the Go library makes one (F23): it labels and annotates in two
+// writes, cordons without a mark, and takes a cordon that it finds for an administrator's.
 #include <map>
 #include <utility>
 

@@ -69,6 +69,17 @@ TEST_CASE("the cordon of another driver's upgrade is joined, and left to it") {
   CHECK_FALSE(Uncordoned(later).unschedulable);
 }
 
+TEST_CASE("blanks around the names of a cordon are not part of them, as for the engine") {
+  const Node node = NodeBuilder("gpu-7")
+                        .Cordoned()
+                        .WithAnnotation(kCordonedBy, std::string(kCordonName) + ", nvidia.com/ofed")
+                        .WithLabel(kOfedState, "pod-restart-required")
+                        .Build();
+  const Node after = Uncordoned(node);
+  CHECK(after.unschedulable);
+  CHECK(after.annotations.at(kCordonedBy) == "nvidia.com/ofed");
+}
+
 TEST_CASE("a cordon is left to an upgrade that knows no names") {
   Node node = Cordoned(NodeBuilder("gpu-7").Build());
   node.labels[kOfedState] = "drain-required";

@@ -88,6 +88,42 @@ TEST_CASE("Headers over the limit are refused", "[http_hostile]") {
   CHECK(transport->Send({}, Get("/fits")).ok());
 }
 
+TEST_CASE("A server that says for ever that an answer is to come holds nobody beyond the deadline", "[http_hostile]") {
+  LoopbackServer server([](Connection& connection, const std::string& request) {
+    if (request.starts_with("GET /fits")) return connection.Answer(200, "{}");
+    while (connection.Write("HTTP/1.1 100 Continue\r\n\r\n")) {
+    }
+    return false;
+  });
+  const auto transport = MakeTransport({.server = server.url()}, {.header_size_max = 1000});
+  Lines sink;
+  for (const absl::Status& status : {transport->Send(Within(absl::Milliseconds(300)), Get("/")).status(),
+                                     transport->Stream(Within(absl::Milliseconds(300)), Get("/"), sink).status()}) {
+    INFO(Message(status));
+    CHECK((absl::IsDeadlineExceeded(status) || absl::IsOutOfRange(status) || absl::IsUnavailable(status)));
+    CHECK_FALSE(RequestWasNotSent(status));
+  }
+  CHECK(transport->Send(Within(absl::Seconds(5)), Get("/fits")).ok());
+}
+
+// cpprestsdk takes it for the answer. What comes after it must not become the answer to another request.
+TEST_CASE("An interim answer is passed over or an error, and mixes up no answers", "[http_hostile]") {
+  LoopbackServer server([](Connection& connection, const std::string& request) {
+    if (request.starts_with("GET /interim")) connection.Write("HTTP/1.1 102 Processing\r\n\r\n");
+    return connection.Answer(200, request.substr(4, request.find(' ', 4) - 4));
+  });
+  const auto transport = MakeTransport({.server = server.url()});
+  CHECK(transport->Send(Within(absl::Seconds(5)), Get("/before"))->body == "/before");
+  const absl::StatusOr<HttpResponse> interim = transport->Send(Within(absl::Seconds(5)), Get("/interim"));
+  if (interim.ok()) {
+    CHECK(interim->body == "/interim");
+  } else {
+    CHECK(absl::IsUnavailable(interim.status()));
+    CHECK_FALSE(RequestWasNotSent(interim.status()));
+  }
+  for (int i = 0; i < 3; ++i) CHECK(transport->Send(Within(absl::Seconds(5)), Get("/after"))->body == "/after");
+}
+
 TEST_CASE("A server that never begins to talk has got no request", "[http_hostile]") {
   LoopbackServer mute([](Connection& connection, const std::string&) {
     connection.WaitForClose();

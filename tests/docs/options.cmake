@@ -1,0 +1,59 @@
+# Checks that the programs have the options that the pages say they have.
+#
+#   cmake -DPAGES=a.md,b.md -DBIN=... -DPROGRAMS=a,b -P options.cmake
+#
+# Looked at are the commands `build/release/bin/PROGRAM --option...` of every page, and all that stands in backticks and
+# begins with `--` on the page of a program, examples/PROGRAM/README.md or the bench's own.
+cmake_minimum_required(VERSION 3.23)
+include(${CMAKE_CURRENT_LIST_DIR}/markdown.cmake)
+
+string(REPLACE "," ";" PAGES "${PAGES}")
+string(REPLACE "," ";" PROGRAMS "${PROGRAMS}")
+
+# Some tell their options only as the answer to one that they do not know.
+foreach(program IN LISTS PROGRAMS)
+  execute_process(COMMAND "${BIN}/${program}" --help OUTPUT_VARIABLE out ERROR_VARIABLE err)
+  execute_process(COMMAND "${BIN}/${program}" plan --help OUTPUT_VARIABLE plan ERROR_QUIET)
+  string(REGEX MATCHALL "--[a-z][a-z-]*" options_of_${program} "${out}${err}${plan}")
+  if(NOT options_of_${program})
+    message(FATAL_ERROR "${program} --help names no options")
+  endif()
+endforeach()
+
+set(checked 0)
+# check_options(PROGRAM TEXT): every --option of the text is one of the program.
+macro(check_options program text)
+  string(REGEX MATCHALL "--[a-z][a-z-]*" named "${text}")
+  foreach(option IN LISTS named)
+    math(EXPR checked "${checked} + 1")
+    if(NOT option IN_LIST options_of_${program})
+      markdown_error("${program} has no ${option}")
+    endif()
+  endforeach()
+endmacro()
+
+foreach(PAGE IN LISTS PAGES)
+  file(READ "${PAGE}" page)
+  markdown_encode("${page}" page)
+  string(REPLACE "${MARKDOWN_BACKSLASH}\n" " " page "${page}")
+  string(REGEX MATCHALL "build/[a-z]+/bin/[a-z_]+[^\n#|]*" commands "${page}")
+  foreach(command IN LISTS commands)
+    string(REGEX MATCH "bin/([a-z_]+)(.*)" command "${command}")
+    if(CMAKE_MATCH_1 IN_LIST PROGRAMS)
+      check_options(${CMAKE_MATCH_1} "${CMAKE_MATCH_2}")
+    endif()
+  endforeach()
+  if(PAGE MATCHES "/examples/([a-z_]+)/README\\.md$" AND CMAKE_MATCH_1 IN_LIST PROGRAMS)
+    set(own ${CMAKE_MATCH_1})
+    string(REGEX MATCHALL "`--[^`\n]*`" spans "${page}")
+    foreach(span IN LISTS spans)
+      check_options(${own} "${span}")
+    endforeach()
+  endif()
+endforeach()
+if(checked EQUAL 0)
+  message(FATAL_ERROR "the pages name no options")
+endif()
+message(STATUS "${checked} options")
+set(PAGE "the documentation")
+markdown_finish()

@@ -1,0 +1,43 @@
+# Runs one block of commands of a page that needs no cluster, from the top of the repository as its reader does.
+#
+#   cmake -DPAGE=... -DNAME=... -DROOT=... -DBIN=... -DWORK_DIR=... [-DDUMP=...] -P run_block.cmake
+#
+# BIN stands in the place of build/release/bin. With DUMP there is a `kubectl` that prints that file, whatever it is asked.
+cmake_minimum_required(VERSION 3.23)
+include(${CMAKE_CURRENT_LIST_DIR}/markdown.cmake)
+
+markdown_lines("${PAGE}" lines)
+set(commands "")
+set(before "")
+set(inside OFF)
+foreach(line IN LISTS lines)
+  if(line STREQUAL "```")
+    set(inside OFF)
+  elseif(line STREQUAL "```sh" AND before STREQUAL "<!-- run: ${NAME} -->")
+    set(inside ON)
+  elseif(inside)
+    string(APPEND commands "${line}\n")
+  endif()
+  set(before "${line}")
+endforeach()
+if(commands STREQUAL "")
+  message(FATAL_ERROR "${PAGE} has no block ${NAME}")
+endif()
+
+markdown_decode("${commands}" commands)
+string(REPLACE "build/release/bin/" "${BIN}/" commands "${commands}")
+file(MAKE_DIRECTORY "${WORK_DIR}")
+if(DUMP)
+  file(WRITE "${WORK_DIR}/kubectl" "#!/bin/sh\nexec cat '${DUMP}'\n")
+  file(CHMOD "${WORK_DIR}/kubectl" PERMISSIONS OWNER_READ OWNER_WRITE OWNER_EXECUTE)
+endif()
+set(ENV{PATH} "${WORK_DIR}:$ENV{PATH}")
+execute_process(
+  COMMAND bash -euo pipefail -c "${commands}"
+  WORKING_DIRECTORY "${ROOT}"
+  OUTPUT_VARIABLE output RESULT_VARIABLE result)
+if(NOT result EQUAL 0)
+  message(FATAL_ERROR "${PAGE}: ${NAME}: exit code ${result}\n${commands}${output}")
+elseif(output STREQUAL "")
+  message(FATAL_ERROR "${PAGE}: ${NAME} prints nothing")
+endif()

@@ -4,6 +4,7 @@ if(NOT DRIVERUPGRADE_ABSEIL_RELEASE)
   set(CMAKE_TRY_COMPILE_TARGET_TYPE STATIC_LIBRARY)
   try_compile(driverupgrade_abseil_probed ${CMAKE_CURRENT_BINARY_DIR}/abseil_probe
     SOURCES ${CMAKE_CURRENT_LIST_DIR}/abseil_probe.cc
+    COMPILE_DEFINITIONS -fno-lto  # whose objects do not hold text as it is
     LINK_LIBRARIES absl::strings
     CXX_STANDARD 20 CXX_STANDARD_REQUIRED ON
     COPY_FILE ${CMAKE_CURRENT_BINARY_DIR}/abseil_probe.bin

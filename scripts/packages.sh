@@ -1,17 +1,18 @@
 #!/usr/bin/env bash
 # Builds the library static and shared, installs it, and builds and runs a consumer in each way that docs/packaging.md
 # names: scripts/packages.sh. Prints a table; not zero if one failed. Logs are in build/packages/logs.
-# It is not optimised, because nothing is measured here.
+# It builds as the preset `release` does: after scripts/test.sh ccache has each object of the library, for all that is built
+# here. Programs that compile nothing of the library are not optimised, because nothing is measured here.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 scripts/install-deps.sh >&2
 source=$PWD work=$PWD/build/packages logs=$PWD/build/packages/logs
 consumers=$source/tests/package/consumers
-rm -rf "$work"
+rm -rf "$work" "$work"-*
 mkdir -p "$logs"
 export CMAKE_BUILD_PARALLEL_LEVEL=${CMAKE_BUILD_PARALLEL_LEVEL:-$(nproc)}
-# Every build folder here is as deep as any other, so that ccache finds in one what it has compiled in another.
+# As in CMakePresets.json. And every build folder here is as deep as build/release, which is what makes the arguments equal.
 export CCACHE_BASEDIR=$source CCACHE_NOHASHDIR=1
 
 declare -A results seconds
@@ -34,23 +35,15 @@ check() {
 
 shared_libs() { [ "$1" = shared ] && echo ON || echo OFF; }
 
-# configure SOURCE BUILD [OPTION...]
-configure() {
-  local from=$1 to=$2
-  shift 2
-  cmake -G Ninja -S "$from" -B "$to" -DCMAKE_BUILD_TYPE=Release -DCMAKE_CXX_FLAGS_RELEASE=-O0 \
-    -DCMAKE_CXX_COMPILER_LAUNCHER="$(command -v ccache || true)" "$@"
-}
-
 # build_library KIND: all components, installed into the prefix of that kind.
 build_library() {
-  configure "$source" "$work/$1-build" -DBUILD_SHARED_LIBS="$(shared_libs "$1")" -DDRIVERUPGRADE_HARDENING=OFF \
-    -DDRIVERUPGRADE_BUILD_TESTS=OFF -DDRIVERUPGRADE_BUILD_EXAMPLES=OFF -DDRIVERUPGRADE_BUILD_BENCH=OFF
-  cmake --build "$work/$1-build"
-  cmake --install "$work/$1-build" --prefix "$work/$1-prefix"
+  cmake --preset release -B "$work-$1" -DBUILD_SHARED_LIBS="$(shared_libs "$1")" \
+    -DDRIVERUPGRADE_BUILD_TESTS=OFF -DDRIVERUPGRADE_BUILD_EXAMPLES=OFF
+  cmake --build "$work-$1"
+  cmake --install "$work-$1" --prefix "$work/$1-prefix"
 }
 
-header_sets() { cmake --build "$work/$1-build" --target all_verify_interface_header_sets; }
+header_sets() { cmake --build "$work-$1" --target all_verify_interface_header_sets; }
 
 exported_symbols() { "$source/tests/package/exported_symbols.sh" "$work/$1-prefix"/lib*/*.so; }
 
@@ -62,14 +55,52 @@ relocatable() {
   ! grep -nE "(^|[\"; =(])/[A-Za-z]" $files
 }
 
-# consumer FOLDER KIND PREFIX [OPTION...]: builds and runs one of tests/package/consumers.
-consumer() {
-  local build=$work/consumer-$2
+# What is installed has the version of version.h, as the manifests for vcpkg have (packaging/vcpkg/check.py) and Conan's package
+# (packaging/conan/check.sh).
+one_version() {
+  local version file
+  version=$(sed -n 's/.*_VERSION_STRING "\(.*\)"/\1/p' "$source/include/driverupgrade/version.h")
+  for file in "$work/$1-prefix"/lib*/pkgconfig/*.pc; do
+    grep -xH "Version: $version" "$file"
+  done
+  grep "PACKAGE_VERSION \"$version\"" "$work/$1-prefix"/lib*/cmake/driverupgrade/driverupgradeConfigVersion.cmake
+  [ "$1" = static ] || for file in "$work/$1-prefix"/lib*/*.so; do
+    [ "$(basename "$(readlink -f "$file")")" = "$(basename "$file").$version" ]
+    readelf -d "$file" | grep -F "[$(basename "$file").${version%.*}]"
+  done
+}
+
+# Inside another project there is nothing of ours but the library, and nothing is set for the project.
+quiet_inside() {
+  local build=$work-consumer option
   rm -rf "$build"
-  configure "$consumers/$1" "$build" -DCMAKE_PREFIX_PATH="$3" -DDRIVERUPGRADE_SOURCE="$source" \
-    -DBUILD_SHARED_LIBS="$(shared_libs "$2")" "${@:4}"
+  cmake -G Ninja -S "$consumers/add_subdirectory" -B "$build" -DDRIVERUPGRADE_SOURCE="$source"
+  for option in BUILD_TESTS BUILD_EXAMPLES INSTALL HARDENING WARNINGS_AS_ERRORS BUILD_FUZZ; do
+    grep -x "DRIVERUPGRADE_$option:BOOL=OFF" "$build/CMakeCache.txt"
+  done
+  ! grep -E "^(DRIVERUPGRADE_BUILD_BENCH:.*=ON|BUILD_SHARED_LIBS|CMAKE_CXX_STANDARD|CMAKE_EXPORT_COMPILE_COMMANDS:BOOL=ON)" \
+    "$build/CMakeCache.txt"
+}
+
+# consumer FOLDER KIND [OPTION...]: builds and runs one of tests/package/consumers.
+consumer() {
+  local build=$work-consumer
+  rm -rf "$build"
+  cmake -G Ninja -S "$consumers/$1" -B "$build" -DBUILD_SHARED_LIBS="$(shared_libs "$2")" \
+    -DCMAKE_CXX_COMPILER_LAUNCHER="$(command -v ccache || true)" "${@:3}"
   cmake --build "$build" --target consumer
   "$build/consumer"
+}
+
+# installed FOLDER KIND PREFIX [OPTION...]: with an installed library.
+installed() { consumer "$1" "$2" -DCMAKE_PREFIX_PATH="$3" "${@:4}"; }
+
+# sources FOLDER KIND: with the library as a part of the consumer's own build, compiled as in build_library.
+sources() {
+  local flags
+  flags=$(sed -n 's/^CMAKE_CXX_FLAGS_RELWITHDEBINFO:[^=]*=//p' "$work-$2/CMakeCache.txt")
+  consumer "$1" "$2" -DDRIVERUPGRADE_SOURCE="$source" -DCMAKE_BUILD_TYPE=RelWithDebInfo \
+    -DCMAKE_CXX_FLAGS_RELWITHDEBINFO="$flags" -DDRIVERUPGRADE_HARDENING=ON -DDRIVERUPGRADE_WARNINGS_AS_ERRORS=ON
 }
 
 # Neither their packages nor what brings in their headers may be looked for.
@@ -78,24 +109,24 @@ core_alone() {
   for option in cpprestsdk Boost OpenSSL CURL prometheus-cpp RapidJSON; do
     hidden+=("-DCMAKE_DISABLE_FIND_PACKAGE_$option=ON")
   done
-  consumer find_package_core "$1" "$2" "${hidden[@]}"
+  installed find_package_core "$1" "$2" "${hidden[@]}"
 }
 
 moved_prefix() {
   mv "$work/$1-prefix" "$work/$1-moved"
-  consumer find_package "$1" "$work/$1-moved"
+  installed find_package "$1" "$work/$1-moved"
 }
 
 # A program with another abseil than ours is stopped by its compiler, which says why.
 other_abseil() {
   cp -r "$2" "$work/$1-other"
   sed -i 's/ABSL_LTS_RELEASE_VERSION == /&1/' "$(find "$work/$1-other" -name abseil_abi.h)"
-  ! consumer find_package_core "$1" "$work/$1-other" >"$work/other.log" 2>&1
+  ! installed find_package_core "$1" "$work/$1-other" >"$work/other.log" 2>&1
   grep "driverupgrade was built with abseil" "$work/other.log"
 }
 
 pkg_config() {
-  local build=$work/consumer-$1 lib
+  local build=$work-consumer lib
   rm -rf "$build"
   lib=$(dirname "$(dirname "$(find "$2" -name driverupgrade-core.pc)")")
   mkdir "$build"
@@ -105,32 +136,34 @@ pkg_config() {
 }
 
 export source work consumers
-export -f shared_libs configure build_library header_sets exported_symbols relocatable consumer core_alone moved_prefix
-export -f other_abseil pkg_config
+export -f shared_libs build_library header_sets exported_symbols relocatable one_version quiet_inside
+export -f consumer installed sources core_alone moved_prefix other_abseil pkg_config
 
 for kind in static shared; do
   prefix=$work/$kind-prefix
   check "library, built and installed" $kind build_library $kind
   if [ $kind = static ]; then
     check "each header compiles alone" $kind header_sets $kind
+    check "options off inside another project" $kind quiet_inside
   else
     check "exported symbols" $kind exported_symbols $kind
   fi
   check "no path of this machine installed" $kind relocatable $kind
-  check "find_package, all components" $kind consumer find_package $kind "$prefix"
+  check "one version in all that is installed" $kind one_version $kind
+  check "find_package, all components" $kind installed find_package $kind "$prefix"
   check "find_package, moved prefix" $kind moved_prefix $kind
-  check "find_package, core only" $kind consumer find_package_core $kind "$work/$kind-moved"
+  check "find_package, core only" $kind installed find_package_core $kind "$work/$kind-moved"
   check "find_package, core, no cpprestsdk" $kind core_alone $kind "$work/$kind-moved"
   check "find_package, other abseil" $kind other_abseil $kind "$work/$kind-moved"
   check "pkg-config" $kind pkg_config $kind "$work/$kind-moved"
-  check "add_subdirectory" $kind consumer add_subdirectory $kind ""
-  check "FetchContent" $kind consumer fetch_content $kind ""
+  check "add_subdirectory" $kind sources add_subdirectory $kind
+  check "FetchContent" $kind sources fetch_content $kind
 done
 
 # cell KEY: how it went and how long it took.
 cell() { echo "${results[$1]:--}${seconds[$1]:+ ${seconds[$1]} s}"; }
-printf '\n%-36s %-12s %-12s\n' way static shared
+printf '\n%-38s %-12s %-12s\n' way static shared
 for way in "${ways[@]}"; do
-  printf '%-36s %-12s %-12s\n' "$way" "$(cell "$way/static")" "$(cell "$way/shared")"
+  printf '%-38s %-12s %-12s\n' "$way" "$(cell "$way/static")" "$(cell "$way/shared")"
 done
 exit $failed

@@ -1,6 +1,7 @@
 // Uses something of each component that the package has.
 #include <cstdio>
 #include <memory>
+#include <string>
 
 #include "driverupgrade/kubernetes/rest_cluster.h"
 #include "driverupgrade/testing/builders.h"
@@ -29,8 +30,11 @@ int main() {
   auto cluster = std::make_shared<testing::FakeCluster>(clock);
   testing::AddFleet(*cluster, {.node_count = 3});
   const auto identity = DriverIdentity::Create("nvidia.com", "gpu");
-  if (!identity.ok() || !UpgradeEngine::Create(*identity, cluster, {.clock = clock}).ok()) return 1;
-  std::printf("%s: an engine on a fake cluster\n", identity->Name().c_str());
+  EngineOptions options{.snapshot = {.ns = "gpu-operator", .driver_labels = *LabelSelector::Parse("app=driver")}};
+  options.clock = clock;
+  const auto engine = UpgradeEngine::Create(*identity, cluster, options);
+  std::printf("an engine on a fake cluster: %s\n", engine.ok() ? "ok" : std::string(engine.status().message()).c_str());
+  if (!engine.ok()) return 1;
 
   [[maybe_unused]] const KubeConfig config{.server = "http://127.0.0.1:8001"};
 #ifdef HAS_transport_cpprest

@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
-# Creates the Conan package static, shared, and without one of its HTTP libraries, and runs test_package on each. Conan
-# comes from PyPI into a virtual environment below build/; the dependencies are those that the distribution has installed,
+# Creates the Conan package static, shared, and without one of its HTTP libraries, and runs test_package on each; builds and
+# runs the consumer of docs/packaging.md with the third. Conan comes from PyPI into a virtual environment below build/; the dependencies are those that the distribution has installed,
 # behind recipes without files (offline/conanfile.py), and no remote is asked. Logs are in build/conan/logs.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
+scripts/install-deps.sh >&2
 work=$PWD/build/conan offline=$PWD/packaging/conan/offline
 mkdir -p "$work/logs"
 if ! "$work/venv/bin/conan" --version >/dev/null 2>&1; then
@@ -36,6 +37,8 @@ settings=(
   --conf "tools.cmake.cmaketoolchain:user_presets="
 )
 
+version=$(sed -n 's/.*_VERSION_STRING "\(.*\)"/\1/p' include/driverupgrade/version.h)
+
 # create NAME [OPTION...]: test_package is part of it.
 create() {
   local name=$1 began=$SECONDS log=$work/logs/$1.log
@@ -48,7 +51,28 @@ create() {
   fi
   echo "conan create $name: passed, $((SECONDS - began)) s"
 }
+
+# A project that knows nothing of Conan, with the conanfile.txt that docs/packaging.md shows.
+consumer() {
+  local began=$SECONDS log=$work/logs/consumer.log build=$work/consumer consumers=tests/package/consumers
+  rm -rf "$build"
+  if ! {
+    conan install "$consumers/conan" --output-folder "$build" --profile:all "$offline/profile" --build=never "${settings[@]}" &&
+      cmake -G Ninja -S "$consumers/find_package_core" -B "$build/build" -DCMAKE_BUILD_TYPE=RelWithDebInfo \
+        -DCMAKE_TOOLCHAIN_FILE="$build/conan_toolchain.cmake" &&
+      cmake --build "$build/build" &&
+      "$build/build/consumer"
+  } >"$log" 2>&1; then
+    tail -n 40 "$log" >&2
+    echo "check: a consumer with conanfile.txt: failed, see $log" >&2
+    return 1
+  fi
+  echo "conan install, consumer: passed, $((SECONDS - began)) s"
+}
 create static
 create shared -o '&:shared=True'
 create without-cpprest -o '&:with_cpprest=False'
+consumer
 create without-curl -o '&:with_curl=False' -o '&:with_prometheus=False'
+conan list "driverupgrade/$version" --format=json 2>/dev/null | grep -q "\"driverupgrade/$version\"" ||
+  { echo "check: the package has not the version $version of version.h" >&2; exit 1; }

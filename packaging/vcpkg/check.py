@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Checks what can be checked of the vcpkg port without vcpkg: both manifests against the schema beside this file, their
-version against version.h, and the port against the library's CMake files. Prints what is wrong, one line each."""
+version against version.h, the port against the library's CMake files, and the consumer's manifest of docs/packaging.md
+against the port. Prints what is wrong, one line each."""
 
 import json
 import pathlib
@@ -12,6 +13,7 @@ import jsonschema
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PORT = ROOT / "packaging/vcpkg/ports/driverupgrade"
 MANIFESTS = {"vcpkg.json": ROOT / "vcpkg.json", "the port's vcpkg.json": PORT / "vcpkg.json"}
+CONSUMER = ROOT / "tests/package/consumers/vcpkg/vcpkg.json"
 # Ports that vcpkg has taken out of its registry: nothing that is installed by default may need one.
 REMOVED = {"cpprestsdk"}
 
@@ -20,8 +22,9 @@ def names(dependencies):
     return [d if isinstance(d, str) else d["name"] for d in dependencies]
 
 
-def schema_errors(title, manifest):
+def schema_errors(title, manifest, required=None):
     schema = json.loads((ROOT / "packaging/vcpkg/vcpkg.schema.json").read_text())
+    schema["required"] = schema["required"] if required is None else required
     jsonschema.Draft7Validator.check_schema(schema)
     for error in jsonschema.Draft7Validator(schema).iter_errors(manifest):
         yield f"{title}: {'.'.join(map(str, error.absolute_path)) or 'top'}: {error.message}"
@@ -70,6 +73,17 @@ def port_errors(port):
         yield f"usage: names driverupgrade::{component}, which is no component"
 
 
+def consumer_errors(port):
+    title = CONSUMER.relative_to(ROOT)
+    consumer = json.loads(CONSUMER.read_text())
+    yield from schema_errors(title, consumer, required=["dependencies"])
+    wanted = [d for d in consumer["dependencies"] if isinstance(d, dict) and d["name"] == port["name"]]
+    for feature in {feature for d in wanted for feature in d.get("features", [])} - port["features"].keys():
+        yield f"{title}: wants the feature {feature}, which the port does not have"
+    if not wanted:
+        yield f"{title}: does not want {port['name']}"
+
+
 def main():
     header = (ROOT / "include/driverupgrade/version.h").read_text()
     version = re.search(r'DRIVERUPGRADE_VERSION_STRING "([^"]+)"', header).group(1)
@@ -78,7 +92,7 @@ def main():
     if not errors:  # the rest relies on what the schema says
         root, port = manifests.values()
         errors = [e for title, manifest in manifests.items() for e in manifest_errors(title, manifest, version)]
-        errors += [*difference_errors(root, port), *port_errors(port)]
+        errors += [*difference_errors(root, port), *port_errors(port), *consumer_errors(port)]
     for error in errors:
         print(f"vcpkg: {error}", file=sys.stderr)
     if not errors:

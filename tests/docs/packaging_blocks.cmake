@@ -1,7 +1,7 @@
 # Fails unless each file that docs/packaging.md shows stands there word by word.
 #   -DPAGE=docs/packaging.md -DFOLDER=tests/package/consumers
 file(READ ${PAGE} page)
-file(GLOB_RECURSE shown ${FOLDER}/core.cc ${FOLDER}/CMakeLists.txt ${FOLDER}/Makefile)
+file(GLOB_RECURSE shown ${FOLDER}/*)
 list(LENGTH shown count)
 if(count EQUAL 0)
   message(FATAL_ERROR "nothing to compare in ${FOLDER}")

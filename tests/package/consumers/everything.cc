@@ -1,6 +1,7 @@
 // What needs every component: an engine behind either HTTP library, the fake cluster, and a page of metrics.
 #include <cstdio>
 #include <memory>
+#include <string>
 
 #include "driverupgrade/kubernetes/cpprest_transport.h"
 #include "driverupgrade/kubernetes/curl_transport.h"
@@ -15,9 +16,13 @@ using namespace driverupgrade;
 
 int main() {
   const auto identity = DriverIdentity::Create("nvidia.com", "gpu");
+  const EngineOptions options{.snapshot = {.ns = "gpu-operator", .driver_labels = *LabelSelector::Parse("app=driver")}};
   const KubeConfig config{.server = "http://127.0.0.1:8001"};
   for (const auto& transport : {MakeCpprestTransport(config, {}), MakeCurlTransport(config, {})}) {
-    if (!transport.ok() || !UpgradeEngine::Create(*identity, MakeRestCluster(*transport), {}).ok()) return 1;
+    const auto engine = UpgradeEngine::Create(*identity, MakeRestCluster(transport.value()), options);
+    if (engine.ok()) continue;
+    std::puts(std::string(engine.status().message()).c_str());
+    return 1;
   }
   auto clock = std::make_shared<testing::FakeClock>();
   testing::FakeCluster cluster(clock);

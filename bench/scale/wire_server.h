@@ -1,5 +1,5 @@
-// An API server that holds nothing: each node and pod is made when it is asked for. In a process of its own, so that its
-// memory is not the client's.
+// An API server that holds nothing: each node and pod is made when it is asked for. In a process of its own, so that
+// its memory is not the client's.
 #ifndef DRIVERUPGRADE_BENCH_SCALE_WIRE_SERVER_H_
 #define DRIVERUPGRADE_BENCH_SCALE_WIRE_SERVER_H_
 

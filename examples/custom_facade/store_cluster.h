@@ -15,8 +15,9 @@
 
 namespace custom_facade {
 
-/// The operations that an engine without a cache, a ledger and a maintenance operator needs, and those that people look with.
-/// Also the fleet itself: what the owner puts into it, and Tick, which does what controllers and kubelets do. Thread-safe.
+/// The operations that an engine without a cache, a ledger and a maintenance operator needs, and those that people look
+/// with. Also the fleet itself: what the owner puts into it, and Tick, which does what controllers and kubelets do.
+/// Thread-safe.
 class StoreCluster final : public driverupgrade::ClusterFacade {
  public:
   /// `clock` is not null.
@@ -33,8 +34,8 @@ class StoreCluster final : public driverupgrade::ClusterFacade {
   void PutDriver(const std::string& ns, const std::string& name, const std::string& hash);
   bool RemoveNode(const std::string& name);
 
-  /// Pods that were deleted go; those of a ReplicaSet come again on the least busy node that is schedulable, drivers where
-  /// they are missing.
+  /// Pods that were deleted go; those of a ReplicaSet come again on the least busy node that is schedulable, drivers
+  /// where they are missing.
   void Tick();
 
   std::vector<driverupgrade::RecordEventParams> events() const;

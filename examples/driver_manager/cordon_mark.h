@@ -5,9 +5,9 @@
 ///     NodePatch patch = CordonPatch(node);    // unschedulable, and our name in driverupgrade/cordoned-by
 ///     NodePatch back = UncordonPatch(later);  // undoes that, and never an administrator's cordon
 ///
-/// Pure. The names in `driverupgrade/cordoned-by` and what they mean are those of the upgrade engine (dep-F7), so that an
-/// engine that upgrades another driver of the node joins our cordon, and we join its. For it to see that we are still at work,
-/// we have a state label, as drivers have: `nvidia.com/gpu-manager-driver-upgrade-state`.
+/// Pure. The names in `driverupgrade/cordoned-by` and what they mean are those of the upgrade engine (dep-F7), so that
+/// an engine that upgrades another driver of the node joins our cordon, and we join its. For it to see that we are
+/// still at work, we have a state label, as drivers have: `nvidia.com/gpu-manager-driver-upgrade-state`.
 #ifndef DRIVERUPGRADE_EXAMPLES_DRIVER_MANAGER_CORDON_MARK_H_
 #define DRIVERUPGRADE_EXAMPLES_DRIVER_MANAGER_CORDON_MARK_H_
 

@@ -2,7 +2,8 @@
 ///
 /// Defines Settings, Variable, Variables and ParseEnvironment.
 ///
-///     absl::StatusOr<ParsedEnvironment> parsed = ParseEnvironment({{"NODE_NAME", "gpu-7"}, {"ENABLE_AUTO_DRAIN", "false"}});
+///     absl::StatusOr<ParsedEnvironment> parsed =
+///         ParseEnvironment({{"NODE_NAME", "gpu-7"}, {"ENABLE_AUTO_DRAIN", "false"}});
 ///     if (parsed.ok()) Use(parsed->settings);
 ///
 /// Names, defaults and meanings are those of NVIDIA's k8s-driver-manager (upstream-behaviour.md §3.1). Values.

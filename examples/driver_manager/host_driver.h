@@ -44,8 +44,8 @@ class HostDriver {
   virtual bool IsNetworkDriverReady() = 0;
 };
 
-/// Unloads the modules of the driver that are loaded, in the order of their dependencies, then removes its mounts and its PID
-/// file. All modules are tried; any that stays is an error.
+/// Unloads the modules of the driver that are loaded, in the order of their dependencies, then removes its mounts and
+/// its PID file. All modules are tried; any that stays is an error.
 absl::Status UnloadDriver(HostDriver& host);
 
 /// What a former driver container has left behind: mounts and PID file.

@@ -3,7 +3,8 @@
 /// Defines Parts, Lookups, NodeClient, MayPass.
 ///
 ///     NodeClient node(parts, "gpu-7", stop);
-///     absl::StatusOr<Node> after = node.Edit("pause the operands", [](const Node& node) { return PauseOperands(node, ""); });
+///     absl::StatusOr<Node> after =
+///         node.Edit("pause the operands", [](const Node& node) { return PauseOperands(node, ""); });
 ///
 /// Not thread-safe. Blocks; a request of a stop ends every wait with Cancelled.
 #ifndef DRIVERUPGRADE_EXAMPLES_DRIVER_MANAGER_NODE_CLIENT_H_
@@ -61,7 +62,8 @@ class NodeClient {
   absl::StatusOr<driverupgrade::Node> Get();
 
   /// Reads the node and sends what `change` makes of it as one patch, that applies to this version alone; again if
-  /// somebody else was faster or the server had a moment's trouble, seven times in all. Nothing is sent for an empty patch.
+  /// somebody else was faster or the server had a moment's trouble, seven times in all. Nothing is sent for an empty
+  /// patch.
   absl::StatusOr<driverupgrade::Node> Edit(std::string_view what, const NodeChange& change);
 
   /// The pods on the node; `ns` may be empty for all.

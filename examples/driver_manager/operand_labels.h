@@ -5,8 +5,8 @@
 ///     Pause("true");                        // "paused-for-driver-upgrade"
 ///     Resume("paused-for-driver-upgrade");  // "true"
 ///
-/// Pure. The keys and values are those of NVIDIA's k8s-driver-manager, whose pauses can be resumed here and the other way
-/// round (upstream-behaviour.md §3.2), with one difference: labels that are absent stay so.
+/// Pure. The keys and values are those of NVIDIA's k8s-driver-manager, whose pauses can be resumed here and the other
+/// way round (upstream-behaviour.md §3.2), with one difference: labels that are absent stay so.
 #ifndef DRIVERUPGRADE_EXAMPLES_DRIVER_MANAGER_OPERAND_LABELS_H_
 #define DRIVERUPGRADE_EXAMPLES_DRIVER_MANAGER_OPERAND_LABELS_H_
 

@@ -23,7 +23,8 @@ struct CommandResult {
   std::string output = {};
 };
 
-/// `command[0]` is looked up in PATH unless it has a slash. Errors: NotFound (no such program), DeadlineExceeded, Unavailable.
+/// `command[0]` is looked up in PATH unless it has a slash. Errors: NotFound (no such program), DeadlineExceeded,
+/// Unavailable.
 absl::StatusOr<CommandResult> RunCommand(const std::vector<std::string>& command, absl::Duration timeout);
 
 }  // namespace driver_manager

@@ -10,8 +10,8 @@
 
 namespace gpu_operator {
 
-/// Runs as the options say, or until `stop`; returns the exit code. `connection.objects` may be null with a policy from a
-/// file: then the ResourceClaims of pods are not looked at.
+/// Runs as the options say, or until `stop`; returns the exit code. `connection.objects` may be null with a policy from
+/// a file: then the ResourceClaims of pods are not looked at.
 int RunRollout(const Options& options, const Configuration& configuration, const examples::Connection& connection,
                const driverupgrade::LogSink& log, std::stop_token stop);
 

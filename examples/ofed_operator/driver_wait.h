@@ -25,8 +25,8 @@ inline constexpr char kDriverWaitLabel[] = "network.nvidia.com/operator.mofed.wa
 /// The container of the driver pod whose readiness counts.
 inline constexpr char kDriverContainer[] = "mofed-container";
 
-/// Whether the node has to wait for its driver: none of its driver pods, those on their way out not counted, has a ready
-/// driver container. nullopt: it has no driver pod at all, so nothing is known, and the label stays.
+/// Whether the node has to wait for its driver: none of its driver pods, those on their way out not counted, has a
+/// ready driver container. nullopt: it has no driver pod at all, so nothing is known, and the label stays.
 std::optional<bool> WaitsForDriver(const std::vector<driverupgrade::Pod>& driver_pods);
 
 /// What makes the label true; nullopt if it is already.

@@ -33,8 +33,8 @@ class InitConfigKeeper {
   InitConfigKeeper(std::shared_ptr<driverupgrade::ClusterFacade> cluster, std::string ns,
                    const driverupgrade::DriverIdentity& identity, std::shared_ptr<driverupgrade::Clock> clock);
 
-  /// Creates or changes the ConfigMap if the policy is another one than before, and looks again every two minutes. Returns
-  /// when to come again.
+  /// Creates or changes the ConfigMap if the policy is another one than before, and looks again every two minutes.
+  /// Returns when to come again.
   absl::Time Keep(const driverupgrade::CallContext& context, const driverupgrade::UpgradePolicy& policy);
   const absl::Status& status() const { return status_; }
 

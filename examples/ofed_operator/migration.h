@@ -39,16 +39,16 @@ std::vector<driverupgrade::PatchNodeParams> RequestPatches(const std::vector<dri
                                                            const driverupgrade::DaemonSet& daemon_set,
                                                            const driverupgrade::DriverIdentity& identity);
 
-/// Each step may be repeated: it does only what is not done yet. A failure in the middle, a crash too, is mended by another
-/// Run. The order of the last two matters: a DaemonSet that is gone tells no more which nodes ran its pods.
+/// Each step may be repeated: it does only what is not done yet. A failure in the middle, a crash too, is mended by
+/// another Run. The order of the last two matters: a DaemonSet that is gone tells no more which nodes ran its pods.
 class Migration {
  public:
   Migration(std::shared_ptr<driverupgrade::ClusterFacade> cluster,
             std::shared_ptr<const driverupgrade::ObjectClient> objects, std::string ns,
             const driverupgrade::DriverIdentity& identity, driverupgrade::LogSink log);
 
-  /// `has_driver`: the policy has a driver; otherwise old DaemonSets are left alone. Errors: those of the first call that
-  /// failed.
+  /// `has_driver`: the policy has a driver; otherwise old DaemonSets are left alone. Errors: those of the first call
+  /// that failed.
   absl::Status Run(const driverupgrade::CallContext& context, bool has_driver);
 
  private:

@@ -4,8 +4,8 @@
 ///
 ///     absl::StatusOr<Facts> facts = Collect({.deadline = clock.Now() + absl::Minutes(1)}, objects, {});
 ///
-/// Reads only, and no Secret: whether `builder` has one, its ServiceAccount says. Thread-safe as ObjectClient is. Example:
-/// tests/examples/openshift_preflight/collect_test.cc.
+/// Reads only, and no Secret: whether `builder` has one, its ServiceAccount says. Thread-safe as ObjectClient is.
+/// Example: tests/examples/openshift_preflight/collect_test.cc.
 #ifndef DRIVERUPGRADE_EXAMPLES_OPENSHIFT_PREFLIGHT_COLLECT_H_
 #define DRIVERUPGRADE_EXAMPLES_OPENSHIFT_PREFLIGHT_COLLECT_H_
 
@@ -24,8 +24,8 @@ struct CollectOptions {
   std::string ns = "nvidia-gpu-operator";
 };
 
-/// What is not there is nothing; what was refused or not understood is the error, which names it. A log that cannot be read
-/// is no error but DriverPod::unread. If it is not OpenShift, one request is all.
+/// What is not there is nothing; what was refused or not understood is the error, which names it. A log that cannot be
+/// read is no error but DriverPod::unread. If it is not OpenShift, one request is all.
 absl::StatusOr<Facts> Collect(const driverupgrade::CallContext& context, const driverupgrade::ObjectClient& objects,
                               const CollectOptions& options);
 

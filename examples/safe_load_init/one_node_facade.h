@@ -17,8 +17,8 @@
 
 namespace safe_load_init {
 
-/// The seam's WatchNodes selects by labels, and every node that waits would be told of every heartbeat of all nodes. This
-/// one has the server select by name; the rest goes to the facade beneath.
+/// The seam's WatchNodes selects by labels, and every node that waits would be told of every heartbeat of all nodes.
+/// This one has the server select by name; the rest goes to the facade beneath.
 class OneNodeFacade final : public driverupgrade::ForwardingFacade {
  public:
   /// `next` and `transport`, which lead to the same cluster, are not null.

@@ -1,5 +1,5 @@
-/// Safe driver loading, as seen from the driver pod: asks for the node to be evacuated, and holds the driver back until it
-/// is.
+/// Safe driver loading, as seen from the driver pod: asks for the node to be evacuated, and holds the driver back until
+/// it is.
 ///
 /// Defines SafeLoadConfig, ParseSafeLoadConfig, SafeLoadOptions, AwaitSafeLoad and ExitCodeOf.
 ///
@@ -25,7 +25,8 @@
 
 namespace safe_load_init {
 
-/// Exit codes of the program. Whatever is not 0 keeps the driver from being loaded: the kubelet starts the container anew.
+/// Exit codes of the program. Whatever is not 0 keeps the driver from being loaded: the kubelet starts the container
+/// anew.
 inline constexpr int kExitLoad = 0;
 inline constexpr int kExitNotReleased = 1;  // stopped, or the time ran out
 inline constexpr int kExitUsage = 2;        // the command line, or the config map
@@ -40,8 +41,8 @@ struct SafeLoadConfig {
   friend bool operator==(const SafeLoadConfig&, const SafeLoadConfig&) = default;
 };
 
-/// Without `safeDriverLoad` it is off; what else there is does not matter. Errors: InvalidArgument, with the path of what
-/// is wrong.
+/// Without `safeDriverLoad` it is off; what else there is does not matter. Errors: InvalidArgument, with the path of
+/// what is wrong.
 absl::StatusOr<SafeLoadConfig> ParseSafeLoadConfig(std::string_view json);
 
 struct SafeLoadOptions {
@@ -55,14 +56,14 @@ struct SafeLoadOptions {
   absl::Duration recheck = absl::Seconds(5);
 };
 
-/// Reads the config map; if safe loading is on, sets the annotation of the node to `true`, whatever it was, and waits until
-/// it is absent or empty. An API server that is away is waited for, however long.
+/// Reads the config map; if safe loading is on, sets the annotation of the node to `true`, whatever it was, and waits
+/// until it is absent or empty. An API server that is away is waited for, however long.
 ///
 /// OK: the driver may be loaded. Errors:
 ///  - InvalidArgument: the config map is missing or invalid, or the server objects to the annotation's name;
 ///  - NotFound: there is no such node, or another one has got its name;
-///  - PermissionDenied, Unauthenticated, Unimplemented: the server refused before the wait began. Once it has begun, what
-///    is refused is asked again;
+///  - PermissionDenied, Unauthenticated, Unimplemented: the server refused before the wait began. Once it has begun,
+///    what is refused is asked again;
 ///  - Cancelled: `stop`. DeadlineExceeded: `timeout`. The annotation stays.
 absl::Status AwaitSafeLoad(const SafeLoadOptions& options, driverupgrade::ClusterFacade& cluster,
                            driverupgrade::Clock& clock, const driverupgrade::LogSink& log, std::stop_token stop);

@@ -34,8 +34,8 @@ struct ClusterArguments {
 /// `arguments` must outlive the parsing.
 void AddClusterArguments(CLI::App& app, ClusterArguments& arguments);
 
-/// A transport that repeats what may be repeated. `warn`, if not empty, is told what is odd about the kubeconfig. Errors:
-/// those of KubeConfig and of the backend; nothing has been sent.
+/// A transport that repeats what may be repeated. `warn`, if not empty, is told what is odd about the kubeconfig.
+/// Errors: those of KubeConfig and of the backend; nothing has been sent.
 absl::StatusOr<std::shared_ptr<driverupgrade::HttpTransport>> ConnectTo(
     const ClusterArguments& arguments, const std::function<void(const std::string&)>& warn = {});
 

@@ -18,8 +18,8 @@ namespace examples {
 /// False if it is absent or null. Errors: InvalidArgument if it is no boolean.
 absl::StatusOr<bool> ReadFlag(const rapidjson::Value& object, JsonPath path);
 
-/// An absent section is one that is silent, so that the defaults stand; but autoUpgrade is on only if the defaults say so.
-/// Errors: InvalidArgument, naming `path` and what ParseUpgradePolicy names.
+/// An absent section is one that is silent, so that the defaults stand; but autoUpgrade is on only if the defaults say
+/// so. Errors: InvalidArgument, naming `path` and what ParseUpgradePolicy names.
 absl::StatusOr<driverupgrade::UpgradePolicy> ReadUpgradePolicy(const rapidjson::Value& object, JsonPath path,
                                                                const driverupgrade::PolicyDefaults& defaults);
 

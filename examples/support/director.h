@@ -33,8 +33,8 @@ class Director {
   /// What must have happened before an engine may act. Called while this replica leads, until it succeeds.
   virtual absl::Status Prepare(const driverupgrade::CallContext&) { return absl::OkStatus(); }
 
-  /// Other work of the one that leads. `cache`: of the engines that run, null if there are none; `scope`: the place of the
-  /// first of more_scopes in it. Returns when to come again, unless the bell rings.
+  /// Other work of the one that leads. `cache`: of the engines that run, null if there are none; `scope`: the place of
+  /// the first of more_scopes in it. Returns when to come again, unless the bell rings.
   virtual absl::Time Work(const driverupgrade::CallContext&, driverupgrade::WatchCache* /*cache*/,
                           std::size_t /*scope*/) {
     return absl::InfiniteFuture();

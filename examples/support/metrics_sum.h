@@ -14,9 +14,9 @@
 
 namespace examples {
 
-/// Counts are summed; auto_upgrade and paused are set if one of `running` has them; the latest progress counts. A sum of
-/// limits has a limit only if all have one. Of engines that run no more, `ended`, the counters stay, which must not go back.
-/// `none`: the figures where nothing runs.
+/// Counts are summed; auto_upgrade and paused are set if one of `running` has them; the latest progress counts. A sum
+/// of limits has a limit only if all have one. Of engines that run no more, `ended`, the counters stay, which must not
+/// go back. `none`: the figures where nothing runs.
 driverupgrade::MetricsSnapshot SumFigures(const std::vector<driverupgrade::MetricsSnapshot>& running,
                                           const std::vector<driverupgrade::MetricsSnapshot>& ended,
                                           driverupgrade::MetricsSnapshot none);

@@ -31,8 +31,8 @@ driverupgrade::LogSink StderrLog(std::string logger);
 /// The message of `status`, for a field of a log line.
 std::string Words(const absl::Status& status);
 
-/// SIGINT and SIGTERM, taken by one thread instead of a handler, so that stopping is an ordinary call. Threads that were
-/// started before it may still be killed by them.
+/// SIGINT and SIGTERM, taken by one thread instead of a handler, so that stopping is an ordinary call. Threads that
+/// were started before it may still be killed by them.
 class StopOnSignal {
  public:
   StopOnSignal();
@@ -55,7 +55,8 @@ struct Connection {
   std::shared_ptr<const driverupgrade::RequestMeter> requests = nullptr;
 };
 
-/// `transport`: one of TransportNames. `component`: who writes, in Events and field managers. Errors: those of the backend.
+/// `transport`: one of TransportNames. `component`: who writes, in Events and field managers. Errors: those of the
+/// backend.
 absl::StatusOr<Connection> Connect(std::string_view transport, const driverupgrade::KubeConfig& config,
                                    const std::string& component);
 

@@ -4,9 +4,9 @@
 ///
 ///     policy = UnderShare(policy, ParallelShare(uses, i, 10));
 ///
-/// If every engine's pass begins with its present share, and the next engine's share is computed after it, then the engines
-/// together never start a node beyond the limit: a share is what the engine has already, and what the limit leaves. Pure,
-/// but for the observer.
+/// If every engine's pass begins with its present share, and the next engine's share is computed after it, then the
+/// engines together never start a node beyond the limit: a share is what the engine has already, and what the limit
+/// leaves. Pure, but for the observer.
 #ifndef DRIVERUPGRADE_EXAMPLES_SUPPORT_PARALLEL_SHARE_H_
 #define DRIVERUPGRADE_EXAMPLES_SUPPORT_PARALLEL_SHARE_H_
 
@@ -20,8 +20,8 @@
 
 namespace examples {
 
-/// How many nodes of an engine hold a slot of maxParallelUpgrades, which nodes that an administrator had cordoned do as the
-/// policy says; nullopt: it has made no pass yet, so nobody knows.
+/// How many nodes of an engine hold a slot of maxParallelUpgrades, which nodes that an administrator had cordoned do as
+/// the policy says; nullopt: it has made no pass yet, so nobody knows.
 using SlotUse = std::optional<int>;
 
 /// The slots that engine `i` may hold, its present ones included. While the use of another engine is not known nobody

@@ -25,8 +25,8 @@
 
 namespace examples {
 
-/// The type of the condition. True: the policy is as the operator works by it; False: it is not understood, and the last
-/// one that was is kept.
+/// The type of the condition. True: the policy is as the operator works by it; False: it is not understood, and the
+/// last one that was is kept.
 inline constexpr char kPolicyValid[] = "UpgradePolicyValid";
 
 struct ResourceVerdict {
@@ -39,8 +39,8 @@ struct ResourceVerdict {
   }
 };
 
-/// The merge patch of the status subresource that says `error`, at the version that was read; nullopt if the object says so
-/// already. Conditions of others stay. A resource that has never been wrong gets its condition as well.
+/// The merge patch of the status subresource that says `error`, at the version that was read; nullopt if the object
+/// says so already. Conditions of others stay. A resource that has never been wrong gets its condition as well.
 std::optional<std::string> ConditionPatch(const driverupgrade::ApiObject& object, const absl::Status& error,
                                           absl::Time now);
 
@@ -54,8 +54,8 @@ class ResourceReporter {
   ResourceReporter(std::shared_ptr<const driverupgrade::ObjectClient> objects, std::string component,
                    std::shared_ptr<driverupgrade::Clock> clock, driverupgrade::LogSink log);
 
-  /// Writes what is not said yet. Returns when to try again what was refused; InfiniteFuture if nothing was. A conflict is
-  /// tried again with the next version of the object.
+  /// Writes what is not said yet. Returns when to try again what was refused; InfiniteFuture if nothing was. A conflict
+  /// is tried again with the next version of the object.
   absl::Time Report(const driverupgrade::CallContext& context, const std::vector<ResourceVerdict>& verdicts);
 
  private:

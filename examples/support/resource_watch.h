@@ -8,9 +8,9 @@
 ///     ...
 ///     if (const auto now = policies.Latest()) Use(*now);
 ///
-/// A list, then changes; a watch that ends goes on where it was, one whose version is too old (410) begins anew, one that
-/// fails is tried again with growing pauses (A12-A18). A kind that the cluster does not have is an empty set, looked for
-/// again now and then. For few objects: each change copies them all.
+/// A list, then changes; a watch that ends goes on where it was, one whose version is too old (410) begins anew, one
+/// that fails is tried again with growing pauses (A12-A18). A kind that the cluster does not have is an empty set,
+/// looked for again now and then. For few objects: each change copies them all.
 ///
 /// Latest, status and Stop may be called from any thread. Between Start and Stop it holds one thread.
 #ifndef DRIVERUPGRADE_EXAMPLES_SUPPORT_RESOURCE_WATCH_H_

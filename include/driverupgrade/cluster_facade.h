@@ -1,8 +1,8 @@
 /// The seam between the engine and a cluster: what to implement to put the engine on another client, a cache, a
 /// decorator or a fake.
 ///
-/// Defines ClusterReader, ClusterWriter, ClusterFacade (both), Operation and the parameter structs. The base of decorators
-/// is in forwarding_facade.h.
+/// Defines ClusterReader, ClusterWriter, ClusterFacade (both), Operation and the parameter structs. The base of
+/// decorators is in forwarding_facade.h.
 ///
 /// An implementation overrides the operations it has, and says so:
 ///
@@ -17,14 +17,15 @@
 ///     };
 ///
 /// Contract, checked by testing/facade_contract.h:
-/// - Thread-safe. Each call is independent, blocks until the API server has answered, and never waits for a cache or for
-///   an effect. No retries, no policy.
+/// - Thread-safe. Each call is independent, blocks until the API server has answered, and never waits for a cache or
+///   for an effect. No retries, no policy.
 /// - Codes: NotFound 404; AlreadyExists and Aborted 409; ResourceExhausted 429; PermissionDenied 403; Unauthenticated
 ///   401; InvalidArgument 400, 422; DeadlineExceeded; Cancelled; Unavailable for 5xx and for connection trouble.
 /// - Only NotFound, AlreadyExists, InvalidArgument, PermissionDenied, Unauthenticated, ResourceExhausted and
 ///   Unimplemented say that a write was not applied (WasNotApplied). Any other failure leaves that open, Aborted
 ///   included: the conflict may be with our own earlier attempt.
-/// - A new operation is added as a non-pure virtual that returns Unimplemented; a new datum goes into its Params struct.
+/// - A new operation is added as a non-pure virtual that returns Unimplemented; a new datum goes into its Params
+///   struct.
 #ifndef DRIVERUPGRADE_CLUSTER_FACADE_H_
 #define DRIVERUPGRADE_CLUSTER_FACADE_H_
 

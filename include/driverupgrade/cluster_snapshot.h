@@ -66,8 +66,8 @@ struct NodeView {
   friend bool operator==(const NodeView&, const NodeView&) = default;
 };
 
-/// Which nodes have been promised a slot (admission_grants.h): the node's version that the promise is for, by the node's
-/// UID. An empty version stands for one that got lost: it is taken to be the one at which the node is read next.
+/// Which nodes have been promised a slot (admission_grants.h): the node's version that the promise is for, by the
+/// node's UID. An empty version stands for one that got lost: it is taken to be the one at which the node is read next.
 using Grants = std::map<std::string, std::string>;
 
 struct ClusterSnapshot {

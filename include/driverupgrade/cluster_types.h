@@ -1,6 +1,7 @@
 /// The parts of Kubernetes objects that an upgrade decides by. No object model, no JSON: see wire/kubernetes_json.h.
 ///
-/// Defines Node, Pod, DaemonSet, ControllerRevision, PodDisruptionBudget and their parts, each a plain comparable value.
+/// Defines Node, Pod, DaemonSet, ControllerRevision, PodDisruptionBudget and their parts, each a plain comparable
+/// value.
 ///
 ///     Node node{.name = "gpu-7", .unschedulable = true};
 ///
@@ -79,7 +80,8 @@ struct Pod {
   std::vector<ContainerStatus> container_statuses = {};
   /// Names of the resources in requests and limits of the regular containers; sorted, without duplicates.
   std::vector<std::string> resource_names = {};
-  /// Names of its ResourceClaims, in its namespace, those generated from a template included (status.resourceClaimStatuses).
+  /// Names of its ResourceClaims, in its namespace, those generated from a template included
+  /// (status.resourceClaimStatuses).
   std::vector<std::string> resource_claims = {};
   friend bool operator==(const Pod&, const Pod&) = default;
 };

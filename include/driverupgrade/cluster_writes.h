@@ -128,8 +128,8 @@ struct RecordEventParams {
   std::string reason = {};
   std::string message = {};
   absl::Time time = absl::UnixEpoch();
-  /// Set: the Event that was recorded at `first_time` with `first_message`, and is the same otherwise, gets this message,
-  /// time and count. If it is gone, it is written anew with them.
+  /// Set: the Event that was recorded at `first_time` with `first_message`, and is the same otherwise, gets this
+  /// message, time and count. If it is gone, it is written anew with them.
   std::optional<EventSeries> series = {};
   friend bool operator==(const RecordEventParams&, const RecordEventParams&) = default;
 };

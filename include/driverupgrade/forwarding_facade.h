@@ -13,8 +13,8 @@
 ///       std::atomic<int> patches_ = 0;
 ///     };
 ///
-/// Thread-safe as the facade beneath is. A decorator keeps the contract of cluster_facade.h: one call of it is at most one
-/// call beneath, unless it says otherwise.
+/// Thread-safe as the facade beneath is. A decorator keeps the contract of cluster_facade.h: one call of it is at most
+/// one call beneath, unless it says otherwise.
 #ifndef DRIVERUPGRADE_FORWARDING_FACADE_H_
 #define DRIVERUPGRADE_FORWARDING_FACADE_H_
 

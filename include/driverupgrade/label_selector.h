@@ -38,7 +38,8 @@ class LabelSelector {
   /// The query grammar S1-S5; keys and values are validated (S6, S8, S9). Errors: InvalidArgument, with the position.
   [[nodiscard]] static absl::StatusOr<LabelSelector> Parse(std::string_view text);
   /// The object form. Errors: InvalidArgument where an operator has the wrong number of values (S12), or a key or a
-  /// value is none (S8, S9): Kubernetes, too, takes such a selector of a disruption budget for one that matches nothing.
+  /// value is none (S8, S9): Kubernetes, too, takes such a selector of a disruption budget for one that matches
+  /// nothing.
   [[nodiscard]] static absl::StatusOr<LabelSelector> FromRequirements(std::vector<Requirement> requirements);
   /// Every pair must be present and equal.
   static LabelSelector FromMatchLabels(const StringMap& match_labels);

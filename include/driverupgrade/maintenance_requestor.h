@@ -6,8 +6,8 @@
 ///     MaintenanceStatus status = requestor.Assess(view);
 ///     if (status.phase == MaintenancePhase::kAbsent) call = requestor.Request(view.node, policy, std::nullopt);
 ///
-/// Each node has one NodeMaintenance, `<prefix>-<node>`, which requestors of the same prefix share: the first creates it,
-/// the others add themselves to it, and each takes its own claim back (upstream-behaviour.md §4.4, dep-F13). A pure
+/// Each node has one NodeMaintenance, `<prefix>-<node>`, which requestors of the same prefix share: the first creates
+/// it, the others add themselves to it, and each takes its own claim back (upstream-behaviour.md §4.4, dep-F13). A pure
 /// decider that Step consults; the calls it returns are made by PlanExecutor. Thread-safe.
 #ifndef DRIVERUPGRADE_MAINTENANCE_REQUESTOR_H_
 #define DRIVERUPGRADE_MAINTENANCE_REQUESTOR_H_
@@ -28,8 +28,8 @@
 namespace driverupgrade::inline v1 {
 
 struct RequestorOptions {
-  /// Who we are among the requestors: 2 to 63 characters, a domain name. Not shared with another driver or program: what
-  /// carries it is taken for ours, and given back when our node is done.
+  /// Who we are among the requestors: 2 to 63 characters, a domain name. Not shared with another driver or program:
+  /// what carries it is taken for ours, and given back when our node is done.
   std::string id = {};
   /// Namespace of the NodeMaintenances.
   std::string ns = {};

@@ -5,10 +5,10 @@
 ///     PlanExecutor executor(identity, cluster, SystemClock(), observer, {});
 ///     std::vector<NodeOutcome> outcomes = executor.Apply(context, plan, log);
 ///
-/// For one node in order: patch, evictions, deletions, NodeMaintenances, Events (arch-A12); what is not acknowledged drops
-/// the rest of that node's plan and touches no other node (arch-A5). A patch goes into the AttemptLog before it is sent,
-/// everything else with its answer: until then the node is InFlight, and gets no other requests (arch-A9). Never waits for
-/// an effect. Nodes are worked on in parallel, and each by itself: none waits for another (arch-A10).
+/// For one node in order: patch, evictions, deletions, NodeMaintenances, Events (arch-A12); what is not acknowledged
+/// drops the rest of that node's plan and touches no other node (arch-A5). A patch goes into the AttemptLog before it
+/// is sent, everything else with its answer: until then the node is InFlight, and gets no other requests (arch-A9).
+/// Never waits for an effect. Nodes are worked on in parallel, and each by itself: none waits for another (arch-A10).
 ///
 /// All methods are to be called from one thread at a time, that of the passes.
 #ifndef DRIVERUPGRADE_PLAN_EXECUTOR_H_
@@ -40,8 +40,8 @@ struct ExecutorOptions {
   bool events = true;
   /// Of these: what NodePlan::events has, each as it is.
   bool transition_events = true;
-  /// And: findings, gates that somebody has to act on, and requests that were refused. Limited and aggregated as client-go
-  /// does it (A48).
+  /// And: findings, gates that somebody has to act on, and requests that were refused. Limited and aggregated as
+  /// client-go does it (A48).
   bool finding_events = true;
 };
 
@@ -62,8 +62,8 @@ class PlanExecutor {
   /// What became of the nodes whose requests have all been answered since the last call.
   std::vector<NodeOutcome> Collect(AttemptLog& log);
 
-  /// Makes `call` one of the calls in flight, when its turn has come. Its context is `context`, bounded by call_timeout from
-  /// then on. It is dropped if the executor is destroyed before.
+  /// Makes `call` one of the calls in flight, when its turn has come. Its context is `context`, bounded by call_timeout
+  /// from then on. It is dropped if the executor is destroyed before.
   void Submit(const CallContext& context, std::function<void(const CallContext&)> call);
 
   /// Writes Events about what is found, limited as ExecutorOptions::finding_events says, if that is on. Does not wait.

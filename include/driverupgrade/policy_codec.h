@@ -36,8 +36,8 @@ struct PolicyDefaults {
   static PolicyDefaults NetworkOperator();
 };
 
-/// Reads one mapping. JSON is read as YAML, of which it is a subset; duplicate and unknown keys are errors. A null value
-/// is the same as an absent field, as in Kubernetes.
+/// Reads one mapping. JSON is read as YAML, of which it is a subset; duplicate and unknown keys are errors. A null
+/// value is the same as an absent field, as in Kubernetes.
 /// Errors: InvalidArgument with the path of each offending field, all of them at once, joined by "; ":
 /// `drain.timeoutSeconds: must be >= 0, got -5`.
 [[nodiscard]] absl::StatusOr<UpgradePolicy> ParseUpgradePolicy(std::string_view document,

@@ -5,8 +5,8 @@
 ///     StateMachine machine(*DriverIdentity::Create("nvidia.com", "gpu"), {});
 ///     Plan plan = machine.Step(snapshot, policy, now);
 ///
-/// Step = Judge every node by itself, then Admit those that wait for a slot (arch-A10). All of it is a const function of
-/// its arguments: no facade, clock, lock, log, random number or environment (arch-A1). Immutable; thread-safe.
+/// Step = Judge every node by itself, then Admit those that wait for a slot (arch-A10). All of it is a const function
+/// of its arguments: no facade, clock, lock, log, random number or environment (arch-A1). Immutable; thread-safe.
 ///
 /// The transitions are those of upstream-behaviour.md §5.2 (T1-T52) with the departures dep-F1 to dep-F19; they are
 /// listed in docs/state-machine.md.
@@ -71,10 +71,10 @@ class StateMachine {
   [[nodiscard]] Verdict Judge(const NodeView& view, const DriverFacts& driver, const UpgradePolicy& policy,
                               absl::Time now, absl::Time active_since, bool admitted) const;
 
-  /// What gives a node back in whatever state it is (dep-F9): one patch that lifts a cordon which only our upgrade relies
-  /// on, and removes our label and annotations. What others wrote stays: the skip label, the safe-load annotation, an
-  /// administrator's cordon. A node in requestor mode is given back in two rounds: the claim on its NodeMaintenance, then
-  /// the patch. Nothing to do if there is nothing of ours.
+  /// What gives a node back in whatever state it is (dep-F9): one patch that lifts a cordon which only our upgrade
+  /// relies on, and removes our label and annotations. What others wrote stays: the skip label, the safe-load
+  /// annotation, an administrator's cordon. A node in requestor mode is given back in two rounds: the claim on its
+  /// NodeMaintenance, then the patch. Nothing to do if there is nothing of ours.
   [[nodiscard]] NodePlan Release(const NodeView& view, absl::Time now) const;
 
   const DriverIdentity& identity() const { return identity_; }

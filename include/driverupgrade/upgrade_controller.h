@@ -67,8 +67,8 @@ class UpgradeController {
 
   /// What is due: a try to lead, a pass. Returns when to call again, unless Notify comes first; `now` for at once.
   absl::Time Step(const CallContext& context);
-  /// Waits until `until`, as Step returned it, until Notify comes where that matters, or until a stop is requested; in real
-  /// time.
+  /// Waits until `until`, as Step returned it, until Notify comes where that matters, or until a stop is requested; in
+  /// real time.
   void Wait(absl::Time until, const std::stop_token& stop);
   /// Ends: waits for requests and Events under way, and gives the lease back. Step may not follow.
   void Stop();

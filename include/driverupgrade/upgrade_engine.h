@@ -54,8 +54,8 @@ struct EngineOptions {
   ExecutorOptions executor = {};
   /// What to read from; null: lists, at each pass. One of its drivers is this one: the same namespace, labels and
   /// requestor namespace. With it a pass looks again only at what has changed, its result has only the gates that did
-  /// (see Explain), and it waits for no answer: each node's requests go their own way (arch-A10). With one call in flight
-  /// (ExecutorOptions) they are made in the calling thread all the same.
+  /// (see Explain), and it waits for no answer: each node's requests go their own way (arch-A10). With one call in
+  /// flight (ExecutorOptions) they are made in the calling thread all the same.
   std::shared_ptr<WatchCache> cache = nullptr;
   /// Where a node's slot is granted before the node is started, so that the budgets hold although two replicas believe
   /// that they lead, or one crashes (ADR 0005). All replicas have one, the same, or none; nullopt: none.
@@ -69,11 +69,11 @@ struct EngineOptions {
 struct ReconcileResult {
   /// What was decided. Its gates say why nodes wait.
   Plan plan = {};
-  /// What became of `plan.nodes`, in their order. With a cache: of the nodes whose requests have all been answered since
-  /// the last result; those of `plan.nodes` may still be under way, and OnChange tells when they are answered.
+  /// What became of `plan.nodes`, in their order. With a cache: of the nodes whose requests have all been answered
+  /// since the last result; those of `plan.nodes` may still be under way, and OnChange tells when they are answered.
   std::vector<NodeOutcome> outcomes = {};
-  /// How many judgements of single nodes this took: at least one for each node, or with a cache one for each that changed
-  /// or was due (arch-A10).
+  /// How many judgements of single nodes this took: at least one for each node, or with a cache one for each that
+  /// changed or was due (arch-A10).
   std::uint64_t judged = 0;
   /// Come back at this time even if nothing changes: now, if something has been done that is not judged yet; a deadline
   /// or a retry otherwise. nullopt: only when the cluster or the policy changes.
@@ -103,8 +103,8 @@ class UpgradeEngine {
   /// What the last pass found of all nodes: with a cache this costs as much as a pass over all of them.
   Plan Everything() const;
 
-  /// `on_change` is called, from another thread, when the cache has something new for the next pass, or requests have been
-  /// answered; it must not call the engine. Null: nobody. Without a cache it is never called.
+  /// `on_change` is called, from another thread, when the cache has something new for the next pass, or requests have
+  /// been answered; it must not call the engine. Null: nobody. Without a cache it is never called.
   void OnChange(std::function<void()> on_change);
 
   /// Passes begin anew after somebody else has made them, or nobody: what ran out meanwhile gets its grace (dep-F4).

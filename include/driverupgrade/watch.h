@@ -37,8 +37,8 @@ struct WatchParams {
 };
 
 /// Takes what one watch sees. Called on the thread that called Watch..., one call at a time; while a call runs, nothing
-/// more is read (back-pressure). Each returns whether to go on; false ends the watch with OK. `resource_version` is where
-/// to go on if the watch breaks after that call (A14).
+/// more is read (back-pressure). Each returns whether to go on; false ends the watch with OK. `resource_version` is
+/// where to go on if the watch breaks after that call (A14).
 template <typename T>
 class WatchSink {
  public:

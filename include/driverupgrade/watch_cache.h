@@ -6,10 +6,10 @@
 ///     (*cache)->Start();
 ///     EngineOptions options{.snapshot = ..., .cache = *cache};
 ///
-/// It follows nodes, the driver's DaemonSets, their revisions and pods, NodeMaintenances, and one watch on all pods of the
-/// cluster, of which it keeps those on nodes that somebody is interested in (arch-A11). A watch that breaks goes on where
-/// it was; one that cannot is listed anew and compared (A14-A18). Objects are immutable and shared; those pods, of which
-/// there are very many, are packed and made anew whenever somebody asks.
+/// It follows nodes, the driver's DaemonSets, their revisions and pods, NodeMaintenances, and one watch on all pods of
+/// the cluster, of which it keeps those on nodes that somebody is interested in (arch-A11). A watch that breaks goes on
+/// where it was; one that cannot is listed anew and compared (A14-A18). Objects are immutable and shared; those pods,
+/// of which there are very many, are packed and made anew whenever somebody asks.
 ///
 /// Thread-safe. Holds a share of `cluster`, and a thread for each watch between Start and Stop.
 #ifndef DRIVERUPGRADE_WATCH_CACHE_H_
@@ -88,8 +88,8 @@ std::string_view ToString(WatchRestart reason);
 
 class WatchCache final : public ClusterReader {
  public:
-  /// Errors: InvalidArgument without a driver, or with one that has no namespace or labels; Unimplemented, naming it, if
-  /// `cluster` lacks an operation.
+  /// Errors: InvalidArgument without a driver, or with one that has no namespace or labels; Unimplemented, naming it,
+  /// if `cluster` lacks an operation.
   [[nodiscard]] static absl::StatusOr<std::shared_ptr<WatchCache>> Create(std::shared_ptr<ClusterReader> cluster,
                                                                           WatchCacheOptions options);
   ~WatchCache() override;
@@ -111,8 +111,9 @@ class WatchCache final : public ClusterReader {
   /// A scope of the options, by its place there; nullopt if there is none.
   std::optional<std::size_t> Find(const DriverScope& driver) const;
 
-  /// `on_change` is called, on a watch's thread, when `Take(driver)` has become non-empty, and when the cache has become
-  /// Synced; it must not block nor call the cache. Null: nobody. Returns when no earlier one is running any more.
+  /// `on_change` is called, on a watch's thread, when `Take(driver)` has become non-empty, and when the cache has
+  /// become Synced; it must not block nor call the cache. Null: nobody. Returns when no earlier one is running any
+  /// more.
   void Subscribe(std::size_t driver, std::function<void()> on_change);
   /// The changes since the last call; everything at first.
   CacheChanges Take(std::size_t driver);

@@ -29,8 +29,8 @@ class EventCorrelator {
  public:
   explicit EventCorrelator(const EventLimits& limits = {});
 
-  // What is to be written for `event`, which has no series: itself; one of a series, if it is a repetition or one of too
-  // many similar ones; nullopt if its object has had its share.
+  // What is to be written for `event`, which has no series: itself; one of a series, if it is a repetition or one of
+  // too many similar ones; nullopt if its object has had its share.
   std::optional<RecordEventParams> Correlate(RecordEventParams event);
 
  private:

@@ -13,16 +13,16 @@
 
 namespace driverupgrade::inline v1::internal {
 
-// One call at a time. A call that overruns keeps its thread until it returns, by itself or because its stop token asks it
-// to; the next call gets a new thread, but only so many are given away.
+// One call at a time. A call that overruns keeps its thread until it returns, by itself or because its stop token asks
+// it to; the next call gets a new thread, but only so many are given away.
 class HookRunner {
  public:
   // `limit` is real time, whatever clock the engine has: a callback that hangs does so in real time.
   explicit HookRunner(absl::Duration limit);
   ~HookRunner();
 
-  // After a call has overrun, or the calls of a round have taken `limit` together, the next ones fail at once until a new
-  // round begins: whoever asks about a thousand objects waits once, and has other things to do meanwhile.
+  // After a call has overrun, or the calls of a round have taken `limit` together, the next ones fail at once until a
+  // new round begins: whoever asks about a thousand objects waits once, and has other things to do meanwhile.
   void BeginRound() {
     overrun_ = false;
     spent_ = absl::ZeroDuration();

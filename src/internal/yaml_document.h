@@ -15,8 +15,8 @@ inline constexpr std::size_t kYamlSizeMax = std::size_t{1} << 20;
 inline constexpr int kYamlDepthMax = 32;
 inline constexpr int kYamlNodesMax = 100'000;
 
-/// YAML::Load takes the first document and forgets the rest, and YAML::LoadAll never comes back from a text like `,`, which
-/// yaml-cpp 0.7 takes for an endless row of empty documents. Throws what the parser throws.
+/// YAML::Load takes the first document and forgets the rest, and YAML::LoadAll never comes back from a text like `,`,
+/// which yaml-cpp 0.7 takes for an endless row of empty documents. Throws what the parser throws.
 bool HasSeveralYamlDocuments(const std::string& text);
 
 /// A null node for an empty document. It is safe to walk: its depth and the number of nodes on all its paths

@@ -2,10 +2,10 @@
 // the cluster itself is queued; RunNextEffect carries out the earliest.
 //
 // One class in several files, by who acts: fake_cluster_store.cc (what etcd and garbage collection do),
-// fake_cluster_eviction.cc (API server, disruption controller), fake_cluster_daemon_sets.cc, fake_cluster_rolling_update.cc,
-// fake_cluster_workloads.cc (ReplicaSets, StatefulSets, scheduler), fake_cluster_kubelet.cc,
-// fake_cluster_maintenance.cc (NodeMaintenances, the maintenance operator), fake_cluster_leases.cc (Leases,
-// ConfigMaps).
+// fake_cluster_eviction.cc (API server, disruption controller), fake_cluster_daemon_sets.cc,
+// fake_cluster_rolling_update.cc, fake_cluster_workloads.cc (ReplicaSets, StatefulSets, scheduler),
+// fake_cluster_kubelet.cc, fake_cluster_maintenance.cc (NodeMaintenances, the maintenance operator),
+// fake_cluster_leases.cc (Leases, ConfigMaps).
 #ifndef DRIVERUPGRADE_SRC_TESTING_FAKE_CLUSTER_MODEL_H_
 #define DRIVERUPGRADE_SRC_TESTING_FAKE_CLUSTER_MODEL_H_
 

@@ -20,8 +20,8 @@ inline constexpr char kNodeMaintenances[] = "nodemaintenances.maintenance.nvidia
 std::filesystem::path RbacFolder();
 
 // Its users: `admin`, who may do everything; the operator, who is the ServiceAccount of deploy/rbac, has its rights, is
-// bound by its admission policy, and whose every request is in the audit log; that of deploy/rbac/ofed. Nothing of it outlives the test: the processes are children
-// that die with it.
+// bound by its admission policy, and whose every request is in the audit log; that of deploy/rbac/ofed. Nothing of it
+// outlives the test: the processes are children that die with it.
 class ControlPlane {
  public:
   // The one of this run: started when first asked for, ended at exit. Throws std::runtime_error, with the
@@ -66,8 +66,8 @@ class ControlPlane {
 
   // Copies etcd's data, for which API server and etcd are away for some seconds.
   void SaveData();
-  // Everything is as it was when the data were saved, as after a disaster: etcd, the API server and those that come with
-  // the cluster begin anew with them. Whoever else watches knows more than the cluster does.
+  // Everything is as it was when the data were saved, as after a disaster: etcd, the API server and those that come
+  // with the cluster begin anew with them. Whoever else watches knows more than the cluster does.
   void RestoreData();
 
   // Which of its processes have ended and what they said last; empty if all is well. Belongs into the message

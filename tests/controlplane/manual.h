@@ -28,8 +28,8 @@ class Manual {
   // Where it runs them: for files that a command names. It comes first in PATH.
   const std::filesystem::path& folder() const { return folder_; }
 
-  // Runs a block by bash and returns what it prints. Throws std::runtime_error if it has no such block, leaves a word of
-  // the page unfilled, or fails.
+  // Runs a block by bash and returns what it prints. Throws std::runtime_error if it has no such block, leaves a word
+  // of the page unfilled, or fails.
   std::string Run(const std::string& name, const Words& words = {}) const;
 
  private:

@@ -48,7 +48,8 @@ void ExpectWitnessesAgree(Rollout& rollout);
 void ExpectNothingElseWritten(Rollout& rollout);
 
 // The operator has written nothing but nodes, evictions of workload pods, deletions of driver pods,
-// Events, and the objects by which replicas agree: Lease and ledger. Every workload pod of before the rollout was evicted.
+// Events, and the objects by which replicas agree: Lease and ledger. Every workload pod of before the rollout was
+// evicted.
 void ExpectPodsMovedByEvictionOnly(Rollout& rollout);
 
 // One Event for every state on the way from upgrade-required to upgrade-done.

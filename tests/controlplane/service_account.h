@@ -13,7 +13,8 @@ namespace driverupgrade::e2e {
 // The folder of an example.
 std::filesystem::path ExampleFolder(const std::string& example);
 
-// The program of that name that was built, with the HTTP library to be tested. Throws std::runtime_error if there is none.
+// The program of that name that was built, with the HTTP library to be tested. Throws std::runtime_error if there is
+// none.
 std::vector<std::string> ExampleCommand(const std::string& program);
 
 // Applies the file, whose namespaces must exist.

@@ -6,9 +6,9 @@
 ///     CHECK(model.Settle() == "");
 ///     model.last().Step();  // what the engine sees and says when nothing happens any more
 ///
-/// Each round does what UpgradeEngine::Reconcile does: read, step, read the pods asked for, step, apply. Evicted and deleted
-/// pods go, unless their fate says otherwise; deleted driver pods come back at the wanted revision; some writes fail. No
-/// person and no other operator does anything. It starts as a fresh engine does: without attempts.
+/// Each round does what UpgradeEngine::Reconcile does: read, step, read the pods asked for, step, apply. Evicted and
+/// deleted pods go, unless their fate says otherwise; deleted driver pods come back at the wanted revision; some writes
+/// fail. No person and no other operator does anything. It starts as a fresh engine does: without attempts.
 #ifndef DRIVERUPGRADE_TESTS_PROPERTY_CLOSED_MODEL_H_
 #define DRIVERUPGRADE_TESTS_PROPERTY_CLOSED_MODEL_H_
 

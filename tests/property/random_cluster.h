@@ -5,8 +5,8 @@
 ///     const RandomCluster cluster = MakeRandomCluster(/*seed=*/42);
 ///     const Plan plan = cluster.Step();
 ///
-/// What is made need not make sense: annotations may be garbage, states may contradict pods, attempts may be stale. Only
-/// what the headers promise holds: nodes and pods are in order, policies are valid. To extend: add a function that
+/// What is made need not make sense: annotations may be garbage, states may contradict pods, attempts may be stale.
+/// Only what the headers promise holds: nodes and pods are in order, policies are valid. To extend: add a function that
 /// decorates the view to random_node.cc and call it last in RandomNode, so that older seeds change little.
 #ifndef DRIVERUPGRADE_TESTS_PROPERTY_RANDOM_CLUSTER_H_
 #define DRIVERUPGRADE_TESTS_PROPERTY_RANDOM_CLUSTER_H_

@@ -42,8 +42,8 @@ std::vector<std::string> ManagedNodes(const PassRecord& pass);
 /// - only edges of the transition table, in plans and in what was committed;
 /// - a patch changes nothing but our own keys, the cordon set and spec.unschedulable (I6);
 /// - an administrator's cordon is not lifted, and nothing of ours is left on a node that is done (dep-F6, dep-F7);
-/// - pods are only touched on cordoned nodes that are being upgraded; only the driver's own pods are deleted, unless the
-///   policy has onTimeout: Delete;
+/// - pods are only touched on cordoned nodes that are being upgraded; only the driver's own pods are deleted, unless
+///   the policy has onTimeout: Delete;
 /// - no node starts beyond the budgets (I1);
 /// - totals are what the nodes' labels say, every node counted once (dep-F18).
 void CheckInvariants(const PassRecord& pass);

@@ -30,8 +30,8 @@ struct Totals {
 void Add(const testing::SimulationResult& result, Totals& totals);
 /// As tables of Markdown.
 void PrintCoverage(const Totals& totals);
-/// Every fault is to have happened a hundred times, every legal transition and every gate is to have been reached; but for
-/// exceptions, each with its reason, in coverage.cc.
+/// Every fault is to have happened a hundred times, every legal transition and every gate is to have been reached; but
+/// for exceptions, each with its reason, in coverage.cc.
 std::vector<std::string> MissingCoverage(const Totals& totals);
 
 }  // namespace driverupgrade::tests

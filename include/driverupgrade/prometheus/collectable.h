@@ -8,7 +8,8 @@
 ///     auto collectable = AsCollectable<prometheus::Collectable>(collector);
 ///     exposer.RegisterCollectable(collectable);  // which holds it weakly
 ///
-/// A template, so that this header needs nothing of prometheus-cpp and its types are those of the embedder's own version.
+/// A template, so that this header needs nothing of prometheus-cpp and its types are those of the embedder's own
+/// version.
 #ifndef DRIVERUPGRADE_PROMETHEUS_COLLECTABLE_H_
 #define DRIVERUPGRADE_PROMETHEUS_COLLECTABLE_H_
 

@@ -2,7 +2,8 @@
 ///
 /// Defines MetricsCollector, MetricsOptions, MetricAlias, GpuOperatorAliases, MetricFamily and MetricSample.
 ///
-///     MetricsCollector collector({[metrics] { return metrics->Snapshot(); }}, {.aliases = GpuOperatorAliases("nvidia.com/gpu")});
+///     MetricsCollector collector({[metrics] { return metrics->Snapshot(); }},
+///                                {.aliases = GpuOperatorAliases("nvidia.com/gpu")});
 ///     server.Get("/metrics", [&] { return collector.Text(); });
 ///
 /// Who has an Exposer of prometheus-cpp registers the collector there: see prometheus/collectable.h. All metrics are

@@ -20,9 +20,9 @@
 /// - A model and no recorder: assert on nodes() and pods(), not on calls. The journal is for output.
 /// - Not modelled: adoption of orphans, taints and tolerations, percentages in budgets, history limits of
 ///   revisions, duplicates of DaemonSet pods being removed, other limits of RollingUpdate than maxUnavailable 1
-///   and maxSurge 0, pods evicted from lost nodes. Of the maintenance operator: its webhook, its garbage collector, maxUnavailable, its ranking
-///   of requests (the oldest comes first), OpenShift, and that the real one, when it writes an object, leaves
-///   out zeros and falses, for which the server fills in its defaults.
+///   and maxSurge 0, pods evicted from lost nodes. Of the maintenance operator: its webhook, its garbage collector,
+///   maxUnavailable, its ranking of requests (the oldest comes first), OpenShift, and that the real one, when it writes
+///   an object, leaves out zeros and falses, for which the server fills in its defaults.
 /// - Thread-safe. The facade's calls take no virtual time. Watches block their threads until there is more to see,
 ///   by the virtual clock; their sinks are called without a lock, and may use the cluster. End them before the
 ///   cluster ends.
@@ -199,8 +199,8 @@ class FakeCluster final : public ClusterFacade {
   void SendBookmarks();
   /// All running watches end with `status` (OK: in good order, as by timeout); what they have not given is left out.
   void BreakWatches(const absl::Status& status);
-  /// Keeps everything as it is now, and sets the cluster back to it: versions come a second time, UIDs do not. All running
-  /// watches break. Changes by RestoreBackup are not observed. False: there is no backup.
+  /// Keeps everything as it is now, and sets the cluster back to it: versions come a second time, UIDs do not. All
+  /// running watches break. Changes by RestoreBackup are not observed. False: there is no backup.
   void BackUp();
   bool RestoreBackup();
   /// No watch gives changes or bookmarks until resumed, as one of an API server that lags behind. Lists are given.

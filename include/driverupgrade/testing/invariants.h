@@ -4,15 +4,16 @@
 ///
 ///     InvariantChecker checker(cluster, {.identity = identity, .driver_ns = "gpu", .driver_labels = labels,
 ///                                        .policy = policy});
-///     auto engine = UpgradeEngine::Create(identity, checker.Guard("engine"), {..., .observer = checker.MakeObserver()});
+///     auto engine = UpgradeEngine::Create(identity, checker.Guard("engine"),
+///                                         {..., .observer = checker.MakeObserver()});
 ///     ...                                          // faults, passes, time
 ///     REQUIRE(checker.Report() == "");
 ///
 /// The invariants, by their numbers in docs/reliability.md: I1 budgets, I2 no driver restart under workloads, I3 whose
-/// cordon it is, I4 how pods are removed, I5 preconditions, I6 nothing foreign changes, I7 legal transitions, I8 skip and
-/// pause, I10 nothing survives a node that is replaced, I13 cost. They are kept incrementally: a check costs the same in a
-/// cluster of ten nodes and of ten thousand. Others are checked when asked for: I9 leases, I11 log lines, I12 rest, L4 one
-/// bad node, L5 gates, L6 totals.
+/// cordon it is, I4 how pods are removed, I5 preconditions, I6 nothing foreign changes, I7 legal transitions, I8 skip
+/// and pause, I10 nothing survives a node that is replaced, I13 cost. They are kept incrementally: a check costs the
+/// same in a cluster of ten nodes and of ten thousand. Others are checked when asked for: I9 leases, I11 log lines, I12
+/// rest, L4 one bad node, L5 gates, L6 totals.
 ///
 /// Not thread-safe: for engines with `calls_in_flight = 1`, in the thread that drives them. It observes the cluster's
 /// changes (FakeCluster::SetChangeObserver) for as long as it lives, and must end before the cluster. Example:
@@ -54,8 +55,8 @@ struct InvariantOptions {
   std::optional<PodRef> own_pod = std::nullopt;
   /// In requestor mode: RequestorOptions::id.
   std::string requestor_id = {};
-  /// Whether a driver pod needs no more than a restart for a revision, as SnapshotOptions::restart_only has it; null: what
-  /// the node says is believed.
+  /// Whether a driver pod needs no more than a restart for a revision, as SnapshotOptions::restart_only has it; null:
+  /// what the node says is believed.
   std::function<bool(const Pod&, const std::string& wanted_revision)> restart_only = nullptr;
   /// Whether I1 is claimed: with a ledger, or for one leader that does not crash and whose lists are consistent.
   bool check_budget = true;
@@ -64,8 +65,8 @@ struct InvariantOptions {
   /// Whether I2 is claimed: not with a server whose lists lag.
   bool check_evacuation = true;
   /// Patches, deletions and evictions of one try of a node (I13), three times as many while faults happen; refused
-  /// evictions and requests for NodeMaintenances apart. For each pod that goes, and each change of the node by others, one
-  /// more. 0: not checked.
+  /// evictions and requests for NodeMaintenances apart. For each pod that goes, and each change of the node by others,
+  /// one more. 0: not checked.
   int writes_per_upgrade_max = 12;
   /// As in StateMachineOptions: what the gate Validation is about (L5).
   LabelSelector validation = {};
@@ -145,7 +146,8 @@ class InvariantChecker {
   const std::optional<Violation>& violation() const;
   /// `I3: ...`, or empty if nothing was broken.
   std::string Report() const;
-  /// Whether the node's present cordon is an upgrade's, or whoever made it also touched our marks, so that nobody can tell.
+  /// Whether the node's present cordon is an upgrade's, or whoever made it also touched our marks, so that nobody can
+  /// tell.
   bool CordonIsOurs(const std::string& node) const;
   bool CordonIsUncertain(const std::string& node) const;
   /// Upgrades that have ended well.

@@ -7,9 +7,9 @@
 ///
 /// The engine, the controller, the cache, the election and the ledger are the real ones; the cluster is a FakeCluster.
 /// A seed draws the cluster, the policy, how many replicas there are and of what they are made, which faults happen and
-/// how often. The run has two phases: in the chaos phase faults happen, an administrator and another driver's operator act,
-/// nodes and pods fail; then everything is mended, and in the calm phase every node has to get done (L1-L3), and then
-/// nothing may be written any more (I12).
+/// how often. The run has two phases: in the chaos phase faults happen, an administrator and another driver's operator
+/// act, nodes and pods fail; then everything is mended, and in the calm phase every node has to get done (L1-L3), and
+/// then nothing may be written any more (I12).
 ///
 /// Deterministic: the same seed and options give the same run, event by event, on every platform. One thread; several
 /// simulations may run side by side.
@@ -81,8 +81,8 @@ struct SimulationOptions {
   /// Keep the last lines of what happened.
   bool trace = false;
   std::size_t trace_lines_max = 400;
-  /// One rollout of a large cluster: a tenth of the nodes at a time, four minutes a node, and few faults, those of calls and
-  /// watches only.
+  /// One rollout of a large cluster: a tenth of the nodes at a time, four minutes a node, and few faults, those of
+  /// calls and watches only.
   bool light = false;
   /// So many seeds in a hundred go through bytes, by what this makes; null: none.
   WireFactory wire = nullptr;
@@ -121,8 +121,8 @@ struct SimulationResult {
   std::int64_t calls = 0;
   std::int64_t commits = 0;
   absl::Duration virtual_time = absl::ZeroDuration();
-  /// With `light`: from the new template until all nodes are done, and how long that takes if nothing is ever waited for but
-  /// pods.
+  /// With `light`: from the new template until all nodes are done, and how long that takes if nothing is ever waited
+  /// for but pods.
   absl::Duration makespan = absl::ZeroDuration();
   absl::Duration ideal = absl::ZeroDuration();
 

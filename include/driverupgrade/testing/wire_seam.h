@@ -6,9 +6,10 @@
 ///     options.wire = [](WireSeam seam) { return MakeRestCluster(std::make_shared<MyApiServer>(std::move(seam))); };
 ///     SimulationResult result = Simulate(4711, options);  // one seed in ten is run so
 ///
-/// The simulation knows no HTTP. Whoever runs it may put a client and a server between its replicas and its cluster: the
-/// replica calls the facade that the factory returns, and `cluster` is what the server serves. Faults and invariants are
-/// behind it, so that what is judged is what has been decoded. One thread. Example: tests/simulation/wire/api_server.h.
+/// The simulation knows no HTTP. Whoever runs it may put a client and a server between its replicas and its cluster:
+/// the replica calls the facade that the factory returns, and `cluster` is what the server serves. Faults and
+/// invariants are behind it, so that what is judged is what has been decoded. One thread. Example:
+/// tests/simulation/wire/api_server.h.
 #ifndef DRIVERUPGRADE_TESTING_WIRE_SEAM_H_
 #define DRIVERUPGRADE_TESTING_WIRE_SEAM_H_
 

@@ -25,7 +25,8 @@
 /// What is written is always valid UTF-8: invalid bytes become U+FFFD, as in Go.
 ///
 /// Free functions without state; thread-safe. T is Node, Pod, DaemonSet, ControllerRevision,
-/// PodDisruptionBudget, NodeMaintenance, Lease or ConfigMap; for reading also ApiObject (api_object.h), which is of any kind.
+/// PodDisruptionBudget, NodeMaintenance, Lease or ConfigMap; for reading also ApiObject (api_object.h), which is of any
+/// kind.
 #ifndef DRIVERUPGRADE_WIRE_KUBERNETES_JSON_H_
 #define DRIVERUPGRADE_WIRE_KUBERNETES_JSON_H_
 
@@ -173,8 +174,8 @@ std::string EventNamespace(const RecordEventParams& params);
 /// moment have different names, and the same event sent twice has the same; all of a series have that of the first.
 std::string EventName(const RecordEventParams& params);
 
-/// A core/v1 Event (A45), written by `component`, with count 1 unless it is of a series. The message is cut to 1024 bytes
-/// (A53). A time that is not finite is written as null.
+/// A core/v1 Event (A45), written by `component`, with count 1 unless it is of a series. The message is cut to 1024
+/// bytes (A53). A time that is not finite is written as null.
 std::string FormatEvent(const RecordEventParams& params, std::string_view component);
 
 /// The merge patch by which the Event of a series that is there already gets the latest message, time and count.
@@ -184,9 +185,9 @@ std::string FormatEventPatch(const RecordEventParams& params);
 /// back gives an equal object if its times are whole seconds, its selector has no `<` or `>` (the object
 /// form knows none) and its `data` is compact JSON.
 ///
-/// For a Lease, or a ConfigMap that is created, this is also the body of the write; uid and version are left out where they are empty. A
-/// Lease has all members, zeros too, but its duration between 0 and what 32 bits hold; whole microseconds are kept, six
-/// digits of them, and a time that is not finite is null.
+/// For a Lease, or a ConfigMap that is created, this is also the body of the write; uid and version are left out where
+/// they are empty. A Lease has all members, zeros too, but its duration between 0 and what 32 bits hold; whole
+/// microseconds are kept, six digits of them, and a time that is not finite is null.
 template <typename T>
 std::string FormatObject(const T& object);
 

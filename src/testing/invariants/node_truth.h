@@ -1,5 +1,5 @@
-// What the checker remembers of a node, and how it reads one. Written anew from docs/state-machine.md, not taken from the
-// library, so that a mistake there is no mistake here.
+// What the checker remembers of a node, and how it reads one. Written anew from docs/state-machine.md, not taken from
+// the library, so that a mistake there is no mistake here.
 #ifndef DRIVERUPGRADE_SRC_TESTING_INVARIANTS_NODE_TRUTH_H_
 #define DRIVERUPGRADE_SRC_TESTING_INVARIANTS_NODE_TRUTH_H_
 
@@ -76,8 +76,8 @@ struct NodeTruth {
   std::optional<UpgradeState> state = UpgradeState::kUnknown;
   // A NodeMaintenance that we claim has been ready since the node last left node-maintenance-required.
   bool evacuated = false;
-  // Of the present try, or since the last one: patches, deletions and evictions that the server was asked for; pods that an
-  // eviction made go; changes by others; and whether faults happened meanwhile.
+  // Of the present try, or since the last one: patches, deletions and evictions that the server was asked for; pods
+  // that an eviction made go; changes by others; and whether faults happened meanwhile.
   int writes = 0;
   int pods_gone = 0;
   int meddled = 0;

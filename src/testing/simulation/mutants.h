@@ -1,4 +1,5 @@
-// Defects that are planted on purpose, to show that the simulation finds them: wrong requests, wrong reads, a wrong policy.
+// Defects that are planted on purpose, to show that the simulation finds them: wrong requests, wrong reads, a wrong
+// policy.
 #ifndef DRIVERUPGRADE_SRC_TESTING_SIMULATION_MUTANTS_H_
 #define DRIVERUPGRADE_SRC_TESTING_SIMULATION_MUTANTS_H_
 

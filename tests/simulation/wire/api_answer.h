@@ -19,8 +19,8 @@ using Draw = std::function<int(int)>;
 HttpResponse Success(std::string body, int code = 200);
 // A Status of success.
 HttpResponse Done(int code = 200);
-// What the cluster said, as the server says it: `503 ...` is that status, a code of the cluster's own is the status that
-// means it. An error of the connection stays one. `draw` chooses the form of bodies that have several.
+// What the cluster said, as the server says it: `503 ...` is that status, a code of the cluster's own is the status
+// that means it. An error of the connection stays one. `draw` chooses the form of bodies that have several.
 absl::StatusOr<HttpResponse> AnswerOf(const absl::Status& status, const Draw& draw);
 // E3-E19.
 HttpResponse AnswerOf(const EvictionAnswer& answer);

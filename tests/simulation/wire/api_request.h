@@ -1,4 +1,5 @@
-// A request as the API server takes it apart: which resource, which object, which parameters, and what the body asks for.
+// A request as the API server takes it apart: which resource, which object, which parameters, and what the body asks
+// for.
 #ifndef DRIVERUPGRADE_TESTS_SIMULATION_WIRE_API_REQUEST_H_
 #define DRIVERUPGRADE_TESTS_SIMULATION_WIRE_API_REQUEST_H_
 

@@ -12,9 +12,10 @@
 
 namespace driverupgrade::tests {
 
-// A transport without a network. Errors of the facade become what a server, a proxy or a broken connection would make of
-// them; with `breaks`, answers are cut, replaced by a page of HTML, or are JSON of something else. Of the parts of the seam
-// all but `cluster` and `list_version` may be null. As thread-safe as they are, but for lists of several pages.
+// A transport without a network. Errors of the facade become what a server, a proxy or a broken connection would make
+// of them; with `breaks`, answers are cut, replaced by a page of HTML, or are JSON of something else. Of the parts of
+// the seam all but `cluster` and `list_version` may be null. As thread-safe as they are, but for lists of several
+// pages.
 class ApiServer final : public HttpTransport {
  public:
   explicit ApiServer(testing::WireSeam seam);

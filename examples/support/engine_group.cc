@@ -69,8 +69,15 @@ DriverScope ScopeOf(const EngineSpec& spec, const EngineOptions& options) {
 bool SameEngines(const std::vector<EngineSpec>& a, const std::vector<EngineSpec>& b) {
   return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const EngineSpec& one, const EngineSpec& other) {
     return one.name == other.name && one.driver_labels == other.driver_labels &&
-           one.node_selector == other.node_selector;
+           one.node_selector == other.node_selector && one.requestor_suffix == other.requestor_suffix;
   });
+}
+
+EngineOptions EngineOptionsOf(EngineOptions common, const EngineSpec& spec) {
+  common.snapshot.driver_labels = spec.driver_labels;
+  common.snapshot.node_selector = spec.node_selector;
+  if (auto& requestor = common.state_machine.requestor) requestor->id += spec.requestor_suffix;
+  return common;
 }
 
 EngineGroup::EngineGroup(const GroupOptions& options, std::vector<EngineSpec> specs)
@@ -99,9 +106,7 @@ absl::Status EngineGroup::AddMember(const EngineSpec& spec, FiguresByName& figur
   std::shared_ptr<MetricsObserver>& metrics = figures[spec.name];
   if (!metrics) metrics = std::make_shared<MetricsObserver>(options_.identity, options_.clock);
   Member member{.slots = std::make_shared<SlotObserver>()};
-  EngineOptions engine = options_.engine;
-  engine.snapshot.driver_labels = spec.driver_labels;
-  engine.snapshot.node_selector = spec.node_selector;
+  EngineOptions engine = EngineOptionsOf(options_.engine, spec);
   engine.cache = cache_;
   engine.clock = options_.clock;
   engine.observer = driverupgrade::MakeObserverGroup(

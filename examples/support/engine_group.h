@@ -34,9 +34,14 @@ struct EngineSpec {
   std::string name = {};
   driverupgrade::LabelSelector driver_labels = {};
   driverupgrade::LabelSelector node_selector = {};
+  /// Follows the requestor's id, if the engine is one.
+  std::string requestor_suffix = {};
   driverupgrade::UpgradePolicy policy = {};
   friend bool operator==(const EngineSpec&, const EngineSpec&) = default;
 };
+
+/// The options of one engine: what all have in common, and what is its own.
+driverupgrade::EngineOptions EngineOptionsOf(driverupgrade::EngineOptions common, const EngineSpec& spec);
 
 /// Whether the same engines run, whatever their policies: then a group need not be made anew.
 bool SameEngines(const std::vector<EngineSpec>& a, const std::vector<EngineSpec>& b);

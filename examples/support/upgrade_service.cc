@@ -110,9 +110,7 @@ class Service {
     if (const absl::Status prepared = director_.Prepare(Bounded()); !prepared.ok()) return Refused(prepared);
     Tally totals;
     for (const EngineSpec& spec : *wanted) {
-      EngineOptions engine_options = engine_;
-      engine_options.snapshot.driver_labels = spec.driver_labels;
-      engine_options.snapshot.node_selector = spec.node_selector;
+      EngineOptions engine_options = EngineOptionsOf(engine_, spec);
       engine_options.observer = driverupgrade::MakeLoggingObserver(options_.identity, log_);
       auto engine =
           UpgradeEngine::Create(options_.identity, WithLedgerEntry(connection_.cluster, options_.identity, spec.name),

@@ -250,6 +250,8 @@ TEST_CASE("Each NVIDIADriver has its nodes and its policy, and together they kee
   CHECK(AwaitDone(world, 6));
   ExpectBudgetsKept(rollout, 2, 2);
   ExpectMetrics(world, program.Port(), {"gpu_operator_nodes_upgrades_done 6"});
+  CHECK(tests::HttpGet(program.Port(), "/healthz").find("200") != std::string::npos);
+  CHECK(tests::HttpGet(program.Port(), "/readyz").find("200") != std::string::npos);
   CHECK(program.IsRunning());
 }
 

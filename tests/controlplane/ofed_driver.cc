@@ -23,21 +23,30 @@ spec:
     upgradePolicy: {autoUpgrade: true, maxParallelUpgrades: 2, safeLoad: true, drain: {enable: true, timeoutSeconds: 60}}
 )";
 
+constexpr std::string_view kNodePolicy = R"(
+apiVersion: mellanox.com/v1alpha1
+kind: NicNodePolicy
+metadata: {name: rack-$RACK}
+spec:
+  nodeSelector: {rack: $RACK}
+  ofedDriver: {upgradePolicy: {autoUpgrade: true, maxParallelUpgrades: 1}}
+)";
+
 constexpr std::string_view kDriver = R"(
 apiVersion: apps/v1
 kind: DaemonSet
 metadata:
-  name: mofed
+  name: $NAME
   namespace: $NS
-  labels: {nvidia.com/ofed-driver: "", ds-owner: NicClusterPolicy, mofed-ds-format-version: "1"}
+  labels: {nvidia.com/ofed-driver: "", ds-owner: $OWNER, mofed-ds-format-version: "1"}
 spec:
   updateStrategy: {type: OnDelete}
-  selector: {matchLabels: {app: mofed}}
+  selector: {matchLabels: {app: $NAME}}
   template:
-    metadata: {labels: {app: mofed, nvidia.com/ofed-driver: "", ds-owner: NicClusterPolicy}}
+    metadata: {labels: {app: $NAME, nvidia.com/ofed-driver: "", ds-owner: $OWNER}}
     spec:
       terminationGracePeriodSeconds: 1
-      nodeSelector: {driverupgrade.test/world: $WORLD}
+      nodeSelector: {$NODE_LABEL}
       tolerations: [{operator: Exists}]
       containers: [{name: mofed-container, image: "mofed:1"}]
 )";
@@ -45,24 +54,42 @@ spec:
 }  // namespace
 
 OfedDriver::OfedDriver(const World& world) : world_(world) {
-  const Kubectl& admin = world.control_plane().admin();
-  world.control_plane().InstallPolicies();
+  Prepare();
+  world.control_plane().admin().Create(kPolicy);
+  std::string label = world.selector();
+  Deploy("mofed", "NicClusterPolicy", label.replace(label.find('='), 1, ": "));
+}
+
+OfedDriver::OfedDriver(const World& world, const std::vector<std::string>& racks) : world_(world) {
+  Prepare();
+  for (const std::string& rack : racks) {
+    world.control_plane().admin().Create(Substitute(std::string(kNodePolicy), {{"$RACK", rack}}));
+    Deploy("mofed-" + rack, "nnp-rack-" + rack, "rack: " + rack);
+  }
+}
+
+void OfedDriver::Prepare() const {
+  world_.control_plane().InstallPolicies();
   for (const char* file : {"ofed/driver-namespace.yaml", "ofed/operator-namespace.yaml"}) {
-    admin.Create(
+    world_.control_plane().admin().Create(
         std::regex_replace(ReadFile(RbacFolder() / file), std::regex("(metadata: .*namespace: )[a-z-]+"), "$1" + ns()));
   }
-  admin.Create(kPolicy);
-  const std::string world_label = world.selector().substr(world.selector().find('=') + 1);
-  admin.Create(Substitute(std::string(kDriver), {{"$NS", ns()}, {"$WORLD", world_label}}));
+}
+
+void OfedDriver::Deploy(const std::string& name, const std::string& owner, const std::string& node_label) const {
+  const Kubectl& admin = world_.control_plane().admin();
+  admin.Create(Substitute(std::string(kDriver),
+                          {{"$NS", ns()}, {"$NAME", name}, {"$OWNER", owner}, {"$NODE_LABEL", node_label}}));
   const auto is_ready = [&] {
-    return Integer(admin.Get({"daemonset", "mofed", "--namespace=" + ns()}), {"status", "numberReady"}) ==
-           static_cast<int>(world.nodes().size());
+    const rapidjson::Document daemon_set = admin.Get({"daemonset", name, "--namespace=" + ns()});
+    const auto ready = Integer(daemon_set, {"status", "numberReady"});
+    return ready > 0 && ready == Integer(daemon_set, {"status", "desiredNumberScheduled"});
   };
   if (!Eventually(kReadyLimit, is_ready)) throw std::runtime_error("the OFED driver does not get ready");
 }
 
 OfedDriver::~OfedDriver() {
-  world_.control_plane().admin().Run({"delete", "nicclusterpolicies,clusterpolicies", "--all"});
+  world_.control_plane().admin().Run({"delete", "nicnodepolicies,nicclusterpolicies,clusterpolicies", "--all"});
 }
 
 OperatorProgram OfedDriver::Start(const std::vector<std::string>& more_options) const {
@@ -71,9 +98,9 @@ OperatorProgram OfedDriver::Start(const std::vector<std::string>& more_options) 
   return {world_.control_plane(), "ofed_operator", world_.control_plane().ofed_kubeconfig(), options};
 }
 
-void OfedDriver::Change(const std::string& image) const {
+void OfedDriver::Change(const std::string& image, const std::string& daemon_set) const {
   world_.control_plane().admin().Must(
-      {"patch", "daemonset", "mofed", "--namespace=" + ns(), "--type=strategic",
+      {"patch", "daemonset", daemon_set, "--namespace=" + ns(), "--type=strategic",
        R"(--patch={"spec": {"template": {"spec": {"containers": [{"name": "mofed-container", "image": ")" + image +
            R"("}]}}}})"});
 }

@@ -2,13 +2,16 @@
 #include <algorithm>
 #include <chrono>
 #include <map>
+#include <regex>
 #include <string>
 #include <vector>
 
+#include "examples/gpu_operator/http_get.h"
 #include "json.h"
 #include "metrics_page.h"
 #include "ofed_driver.h"
 #include "operator_program.h"
+#include "service_account.h"
 #include "steps.h"
 #include "support.h"
 #include "support/catch.h"
@@ -36,7 +39,7 @@ TEST_CASE("ofed_operator upgrades, loads safely, and keeps the wait label and th
   workload.replicas = kNodes;
   world.Deploy(workload);
   const OfedDriver ofed(world);
-  OperatorProgram program = ofed.Start({"--metrics-address", "127.0.0.1:0"});
+  OperatorProgram program = ofed.Start({"--metrics-address", "127.0.0.1:0", "--health-address", "127.0.0.1:0"});
   const Kubectl& admin = world.control_plane().admin();
 
   const bool labelled = Eventually(kStepLimit, [&] { return ofed.Count(kWait, "false") == kNodes; });
@@ -68,9 +71,92 @@ TEST_CASE("ofed_operator upgrades, loads safely, and keeps the wait label and th
   for (const std::string& pod : world.WorkloadPods()) CHECK(before.count(pod) == 0);
   const std::string events = admin.Must({"get", "events", "--namespace=default"});
   CHECK(events.find("OFEDDriverUpgrade") != std::string::npos);
+  CHECK(tests::HttpGet(program.Port(), "/healthz").find("200") != std::string::npos);
+  CHECK(tests::HttpGet(program.Port(), "/readyz").find("200") != std::string::npos);
   const std::string page = CheckedMetrics(world.control_plane(), program.Port());
   CHECK(page.find("driverupgrade_nodes{driver=\"nvidia.com/ofed\"") != std::string::npos);
   INFO(program.Log());
+  CHECK(program.IsRunning());
+}
+
+TEST_CASE("A NicClusterPolicy that is not understood is told on it while the last good one goes on", "[operators]") {
+  constexpr int kNodes = 2;
+  World world(ControlPlane::Shared(), "ofed-bad", kNodes);
+  const OfedDriver ofed(world);
+  const Kubectl& admin = world.control_plane().admin();
+  OperatorProgram program = ofed.Start();
+  const auto condition = [&] {
+    return admin.Must({"get", "nicclusterpolicy", "nic-cluster-policy",
+                       "-ojsonpath={.status.conditions[0].status}: {.status.conditions[0].message}"});
+  };
+  CHECK(Eventually(kStepLimit, [&] { return condition() == "True: the upgrade policy is in effect"; }));
+  admin.Must({"patch", "nicclusterpolicy", "nic-cluster-policy", "--type=merge",
+              R"(--patch={"spec": {"ofedDriver": {"upgradePolicy": {"drain": {"podSelector": "a in ("}}}}})"});
+  CHECK(Eventually(kStepLimit, [&] {
+    return condition().starts_with("False: in spec.ofedDriver.upgradePolicy: drain.podSelector");
+  }));
+  CHECK(Eventually(kStepLimit, [&] {
+    const std::string events =
+        admin.Must({"get", "events", "--namespace=default",
+                    "--field-selector=involvedObject.kind=NicClusterPolicy,reason=InvalidPolicy"});
+    return events.find("drain.podSelector") != std::string::npos;
+  }));
+  ofed.Change("mofed:2");
+  CHECK(Eventually(kRolloutLimit, [&] { return ofed.Count(kOfedState, "upgrade-done") == kNodes; }));
+  INFO(program.Log());
+  CHECK(program.IsRunning());
+}
+
+TEST_CASE("The Deployments of both operators are what the API server takes for one", "[operators]") {
+  World world(ControlPlane::Shared(), "deployments", 1);
+  for (const char* example : {"gpu_operator", "ofed_operator"}) {
+    INFO(example);
+    const std::string manifest =
+        std::regex_replace(ReadFile(ExampleFolder(example) / "deployment.yaml"), std::regex("\n  namespace: [a-z-]+"),
+                           "\n  namespace: " + world.driver_ns());
+    const std::filesystem::path file = world.control_plane().folder() / (std::string(example) + ".yaml");
+    WriteFile(file, manifest);
+    world.control_plane().admin().Must({"create", "--dry-run=server", "--validate=strict", "-f", file.string()});
+  }
+}
+
+TEST_CASE("Each NicNodePolicy has its nodes, its DaemonSet and its policy", "[operators]") {
+  constexpr int kNodes = 4;
+  World world(ControlPlane::Shared(), "nnp", kNodes);
+  const Kubectl& admin = world.control_plane().admin();
+  for (int i = 0; i < kNodes; ++i) {
+    admin.Must({"label", "node", world.nodes()[static_cast<std::size_t>(i)], i < 2 ? "rack=east" : "rack=west"});
+  }
+  const OfedDriver ofed(world, {"east", "west"});
+  admin.Must({"patch", "nicnodepolicy", "rack-west", "--type=merge",
+              R"(--patch={"spec": {"ofedDriver": {"upgradePolicy": {"autoUpgrade": false}}}})"});
+  for (const char* daemon_set : {"mofed-east", "mofed-west"}) ofed.Change("mofed:2", daemon_set);
+  OperatorProgram program = ofed.Start({"--ledger", "--metrics-address", "127.0.0.1:0"});
+  const bool east = Eventually(kRolloutLimit, [&] { return ofed.Count(kOfedState, "upgrade-done") == 2; });
+  INFO(program.Log());
+  REQUIRE(east);
+  for (const auto& [name, node] : world.Nodes()) {
+    INFO(name);
+    CHECK(node.labels.count(kOfedState) == (node.labels.at("rack") == "east" ? 1 : 0));
+  }
+  CHECK(Eventually(kStepLimit, [&] { return ofed.Count(kWait, "false") == kNodes; }));
+  admin.Must({"patch", "nicnodepolicy", "rack-west", "--type=merge",
+              R"(--patch={"spec": {"ofedDriver": {"upgradePolicy": {"autoUpgrade": true}}}})"});
+  CHECK(Eventually(kRolloutLimit, [&] { return ofed.Count(kOfedState, "upgrade-done") == kNodes; }));
+  CHECK(NobodyIsCordoned(world));
+  CheckedMetrics(world.control_plane(), program.Port());
+
+  // One that would give a node a second driver is told so, and changes nothing.
+  admin.Create(R"(
+apiVersion: mellanox.com/v1alpha1
+kind: NicNodePolicy
+metadata: {name: everywhere}
+spec: {ofedDriver: {upgradePolicy: {autoUpgrade: true}}}
+)");
+  CHECK(Eventually(kStepLimit, [&] {
+    return admin.Must({"get", "nicnodepolicy", "everywhere", "-ojsonpath={.status.conditions[0].message}"})
+               .find("no label keeps its nodes apart") != std::string::npos;
+  }));
   CHECK(program.IsRunning());
 }
 

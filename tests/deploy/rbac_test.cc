@@ -208,6 +208,7 @@ void NoteOfed(const std::shared_ptr<Rights>& rights, const std::string& ns) {
   director.Work({}, nullptr, 0);
   director.Turn({});
   NoteReport(rights, ofed_operator::kNicClusterPolicies);
+  NoteReport(rights, ofed_operator::kNicNodePolicies);
 }
 
 TEST_CASE("deploy/rbac/ofed gives what ofed_operator asks for, and nothing else") {

@@ -121,6 +121,17 @@ TEST_CASE("policies change without new engines, and counters outlive them") {
   CHECK_FALSE(examples::SameEngines(frozen, world.Specs({"a", "b"})));
 }
 
+TEST_CASE("each owner is a requestor of its own, where the engines are any") {
+  EngineOptions common{.snapshot = {.ns = "ns"}};
+  const EngineSpec spec{.name = "a", .driver_labels = Selector("app=driver"), .requestor_suffix = "-nnp-a"};
+  CHECK_FALSE(examples::EngineOptionsOf(common, spec).state_machine.requestor);
+  common.state_machine.requestor = RequestorOptions{.id = "nvidia.doca"};
+  const EngineOptions own = examples::EngineOptionsOf(common, spec);
+  CHECK(own.state_machine.requestor->id == "nvidia.doca-nnp-a");
+  CHECK(own.snapshot.driver_labels == spec.driver_labels);
+  CHECK(own.snapshot.ns == "ns");
+}
+
 TEST_CASE("lines say whose nodes they are about") {
   World world;
   world.Run({"a"}, std::nullopt);

@@ -7,6 +7,7 @@
 #include "driver_manager/status_text.h"
 #include "driverupgrade/pod_manager.h"
 #include "fmt/ranges.h"
+#include "support/gpu_resources.h"
 
 namespace driver_manager {
 namespace {
@@ -72,12 +73,6 @@ absl::Status BlockedBy(const std::vector<PodSelection::Blocked>& blocked) {
 
 }  // namespace
 
-bool AsksForGpu(const Pod& pod) {
-  return std::any_of(pod.resource_names.begin(), pod.resource_names.end(), [](const std::string& name) {
-    return name.starts_with("nvidia.com/gpu") || name.starts_with("nvidia.com/mig-");
-  });
-}
-
 absl::Status Evacuation::EvictGpuPods() {
   return Evacuate("evict the pods that use a GPU", [this](NodeView& view) { return SelectGpuPods(view); });
 }
@@ -95,7 +90,7 @@ absl::StatusOr<PodSelection> Evacuation::SelectGpuPods(NodeView& view) {
   for (const Pod& pod : *view.pods) {
     // What has ended holds no GPU, and its logs may be wanted.
     if (IsFinished(pod)) continue;
-    absl::StatusOr<bool> uses = AsksForGpu(pod);
+    absl::StatusOr<bool> uses = examples::AsksForGpu(pod);
     if (!*uses) uses = HoldsGpuClaim(pod);
     if (!uses.ok()) return uses.status();
     if (*uses) view.pods_using_driver.insert(pod.ref.uid);

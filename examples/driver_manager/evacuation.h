@@ -22,9 +22,6 @@
 
 namespace driver_manager {
 
-/// Asks for a resource `nvidia.com/gpu…` or `nvidia.com/mig-…` in a regular container.
-bool AsksForGpu(const driverupgrade::Pod& pod);
-
 class Evacuation {
  public:
   /// All must outlive it.

@@ -2,9 +2,7 @@
 
 #include <utility>
 
-#include "driverupgrade/driver_identity.h"
 #include "driverupgrade/policy_codec.h"
-#include "fmt/format.h"
 #include "support/custom_policy.h"
 #include "support/json.h"
 
@@ -20,14 +18,6 @@ PolicyDefaults ClusterPolicyDefaults() {
   PolicyDefaults defaults = PolicyDefaults::GpuOperator();
   defaults.auto_upgrade = false;
   return defaults;
-}
-
-template <typename T>
-T Unread(const ApiObject& object) {
-  T unread;
-  unread.name = object.name;
-  unread.upgrade.auto_upgrade = false;
-  return unread;
 }
 
 }  // namespace
@@ -56,41 +46,6 @@ absl::StatusOr<NvidiaDriver> ReadNvidiaDriver(const ApiObject& object) {
       examples::ReadUpgradePolicy(*json, {"spec", "upgradePolicy"}, PolicyDefaults::GpuOperator());
   if (!upgrade.ok()) return upgrade.status();
   return NvidiaDriver{.name = object.name, .upgrade = *std::move(upgrade)};
-}
-
-template <typename T>
-std::vector<T> PolicyMemory::Read(const std::vector<ApiObject>& objects, const driverupgrade::ObjectKind& kind,
-                                  absl::StatusOr<T> (*read)(const ApiObject&), Kept<T>& kept) {
-  std::vector<T> all;
-  std::map<std::string, T> good;
-  kept.verdicts.clear();
-  for (const ApiObject& object : objects) {
-    absl::StatusOr<T> now = read(object);
-    const auto before = kept.good.find(object.uid);
-    if (now.ok()) {
-      good[object.uid] = *now;
-    } else if (before != kept.good.end()) {
-      good[object.uid] = before->second;
-    }
-    all.push_back(good.contains(object.uid) ? good[object.uid] : Unread<T>(object));
-    kept.verdicts.push_back({.kind = kind, .object = object, .error = now.status()});
-  }
-  kept.good = std::move(good);
-  return all;
-}
-
-std::vector<ClusterPolicy> PolicyMemory::ReadPolicies(const std::vector<ApiObject>& objects) {
-  return Read<ClusterPolicy>(objects, kClusterPolicies, ReadClusterPolicy, policies_);
-}
-
-std::vector<NvidiaDriver> PolicyMemory::ReadDrivers(const std::vector<ApiObject>& objects) {
-  return Read<NvidiaDriver>(objects, kNvidiaDrivers, ReadNvidiaDriver, drivers_);
-}
-
-std::vector<examples::ResourceVerdict> PolicyMemory::Verdicts() const {
-  std::vector<examples::ResourceVerdict> verdicts = policies_.verdicts;
-  verdicts.insert(verdicts.end(), drivers_.verdicts.begin(), drivers_.verdicts.end());
-  return verdicts;
 }
 
 }  // namespace gpu_operator

@@ -1,6 +1,6 @@
 #include "gpu_operator/gpu_pods.h"
 
-#include <algorithm>
+#include "support/gpu_resources.h"
 
 namespace gpu_operator {
 
@@ -9,11 +9,7 @@ using driverupgrade::PodPhase;
 
 bool IsAlive(const Pod& pod) { return pod.phase == PodPhase::kRunning || pod.phase == PodPhase::kPending; }
 
-bool UsesGpu(const Pod& pod) {
-  return IsAlive(pod) && std::any_of(pod.resource_names.begin(), pod.resource_names.end(), [](const std::string& name) {
-           return name.starts_with("nvidia.com/gpu") || name.starts_with("nvidia.com/mig-");
-         });
-}
+bool UsesGpu(const Pod& pod) { return IsAlive(pod) && examples::AsksForGpu(pod); }
 
 std::vector<std::string> GpuResourceFilters() { return {R"(^nvidia\.com/gpu)", R"(^nvidia\.com/mig-)"}; }
 

@@ -1,4 +1,4 @@
-// Which pods use a GPU by the resources that they ask for (upstream-behaviour.md §1.5); gpu_claims.h has the other way.
+// Which pods use a GPU by the resources that they ask for (upstream-behaviour.md §1.5); gpu_filter.h has all ways.
 #ifndef DRIVERUPGRADE_EXAMPLES_GPU_OPERATOR_GPU_PODS_H_
 #define DRIVERUPGRADE_EXAMPLES_GPU_OPERATOR_GPU_PODS_H_
 
@@ -12,8 +12,7 @@ namespace gpu_operator {
 /// Running or Pending.
 bool IsAlive(const driverupgrade::Pod& pod);
 
-/// A pod that is Running or Pending and names a resource `nvidia.com/gpu…` or `nvidia.com/mig-…` in the requests or
-/// limits of a regular container.
+/// A pod that is Running or Pending and asks for a GPU (gpu_resources.h).
 bool UsesGpu(const driverupgrade::Pod& pod);
 
 /// The same resources for the maintenance operator, which knows pods by unanchored regular expressions only.

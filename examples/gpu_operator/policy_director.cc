@@ -52,7 +52,8 @@ std::optional<std::vector<EngineSpec>> ClusterPolicyDirector::Wanted() {
 
 void ClusterPolicyDirector::Decide() {
   Decision decision =
-      gpu_operator::Decide(memory_.ReadPolicies(policies_), memory_.ReadDrivers(drivers_), options_.labels);
+      gpu_operator::Decide(policy_memory_.Read(policies_, kClusterPolicies, ReadClusterPolicy),
+                           driver_memory_.Read(drivers_, kNvidiaDrivers, ReadNvidiaDriver), options_.labels);
   for (EngineSpec& engine : decision.engines) {
     if (const absl::Status spared = examples::SpareSkippedPods(options_.identity, engine.policy); spared.ok()) continue;
     // It would drain pods that are not to be drained.
@@ -66,7 +67,9 @@ void ClusterPolicyDirector::Decide() {
 
 absl::Time ClusterPolicyDirector::Work(const CallContext& context, driverupgrade::WatchCache* /*cache*/,
                                        std::size_t /*scope*/) {
-  return reporter_.Report(context, memory_.Verdicts());
+  std::vector<examples::ResourceVerdict> verdicts = policy_memory_.verdicts();
+  verdicts.insert(verdicts.end(), driver_memory_.verdicts().begin(), driver_memory_.verdicts().end());
+  return reporter_.Report(context, verdicts);
 }
 
 absl::Status ClusterPolicyDirector::Ready() const {

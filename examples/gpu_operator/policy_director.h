@@ -19,6 +19,7 @@
 #include "gpu_operator/decide.h"
 #include "support/director.h"
 #include "support/doorbell.h"
+#include "support/policy_memory.h"
 #include "support/resource_condition.h"
 #include "support/resource_watch.h"
 
@@ -63,7 +64,8 @@ class ClusterPolicyDirector final : public examples::Director {
 
   const Options options_;
   examples::ResourceReporter reporter_;
-  PolicyMemory memory_;
+  examples::PolicyMemory<ClusterPolicy> policy_memory_;
+  examples::PolicyMemory<NvidiaDriver> driver_memory_;
   examples::ResourceWatch::Objects policies_;
   examples::ResourceWatch::Objects drivers_;
   std::optional<Decision> decision_;

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "gpu_operator/driver_digest.h"
-#include "gpu_operator/gpu_claims.h"
+#include "gpu_operator/gpu_filter.h"
 #include "gpu_operator/policy_director.h"
 #include "support/spare_skipped_pods.h"
 #include "support/upgrade_service.h"

@@ -1,5 +1,5 @@
-// What ofed_operator does: follows the NicClusterPolicy, rolls the driver by it, and keeps the rest of the cluster's state
-// about the driver true.
+// What ofed_operator does: follows the NicClusterPolicy and the NicNodePolicies, rolls the driver by them, and keeps the rest
+// of the cluster's state about the driver true.
 #ifndef DRIVERUPGRADE_EXAMPLES_OFED_OPERATOR_OFED_DIRECTOR_H_
 #define DRIVERUPGRADE_EXAMPLES_OFED_OPERATOR_OFED_DIRECTOR_H_
 
@@ -13,6 +13,7 @@
 #include "driverupgrade/label_selector.h"
 #include "driverupgrade/log_sink.h"
 #include "driverupgrade/upgrade_policy.h"
+#include "ofed_operator/decide.h"
 #include "ofed_operator/driver_wait.h"
 #include "ofed_operator/init_config.h"
 #include "ofed_operator/migration.h"
@@ -20,6 +21,7 @@
 #include "support/director.h"
 #include "support/doorbell.h"
 #include "support/operator_process.h"
+#include "support/policy_memory.h"
 #include "support/resource_condition.h"
 #include "support/resource_watch.h"
 
@@ -34,7 +36,7 @@ class OfedDirector final : public examples::Director {
     driverupgrade::DriverIdentity identity;
     std::string ns = {};
     driverupgrade::LabelSelector driver_labels = {};
-    /// nullopt: the NicClusterPolicy of the cluster.
+    /// nullopt: the NicClusterPolicy and the NicNodePolicies of the cluster.
     std::optional<driverupgrade::UpgradePolicy> policy = std::nullopt;
     bool migrate = true;
     std::shared_ptr<examples::Doorbell> bell = nullptr;
@@ -44,9 +46,9 @@ class OfedDirector final : public examples::Director {
   };
   OfedDirector(const examples::Connection& connection, Options options);
 
-  /// Begins to follow the NicClusterPolicy, by a thread, unless there is a policy already.
+  /// Begins to follow the policies of the cluster, by threads, unless there is a policy already.
   void Start();
-  /// Instead of Start: one watch until it ends.
+  /// Instead of Start: one watch of each kind until it ends.
   void Turn(const driverupgrade::CallContext& context);
 
   std::optional<std::vector<examples::EngineSpec>> Wanted() override;
@@ -56,7 +58,10 @@ class OfedDirector final : public examples::Director {
   absl::Status Ready() const override;
 
  private:
-  void Take(NicClusterPolicy policy);
+  // Whether what was read is decided by.
+  bool Read();
+  void Take(NicClusterPolicy policy, std::vector<NicNodePolicy> nodes);
+  std::vector<examples::ResourceVerdict> Verdicts() const;
   void Tell(const char* message, const absl::Status& status, absl::Status& told) const;
 
   const Options options_;
@@ -64,14 +69,18 @@ class OfedDirector final : public examples::Director {
   DriverWaitKeeper wait_keeper_;
   InitConfigKeeper config_keeper_;
   examples::ResourceReporter reporter_;
-  NicPolicyMemory memory_;
-  std::optional<examples::ResourceWatch::Objects> seen_;
+  examples::PolicyMemory<NicClusterPolicy> policy_memory_;
+  examples::PolicyMemory<NicNodePolicy> node_memory_;
+  examples::ResourceWatch::Objects policies_;
+  examples::ResourceWatch::Objects nodes_;
   std::optional<NicClusterPolicy> policy_;
-  std::vector<examples::EngineSpec> specs_;
+  Decision decision_;
   driverupgrade::WatchCache* cache_ = nullptr;  // whose changes the wait keeper hears of
   absl::Status wait_told_ = absl::OkStatus();
   absl::Status config_told_ = absl::OkStatus();
-  examples::ResourceWatch watch_;  // last: its thread ends before the rest is destroyed
+  // Last: their threads end before the rest is destroyed.
+  examples::ResourceWatch policy_watch_;
+  examples::ResourceWatch node_watch_;
 };
 
 }  // namespace ofed_operator

@@ -26,7 +26,8 @@ Options OptionsFromEnvironment() {
 std::variant<Options, int> ParseOptions(int argc, char** argv) {
   Options options = OptionsFromEnvironment();
   CLI::App app{
-      "Rolls the OFED driver across the nodes of a cluster, as its NicClusterPolicy says.\n"
+      "Rolls the OFED driver across the nodes of a cluster, as its NicClusterPolicy or its\n"
+      "NicNodePolicies say.\n"
       "Environment, where an option is not given: POD_NAMESPACE, DISABLE_MIGRATION, MAINTENANCE_OPERATOR_ENABLED,\n"
       "MAINTENANCE_OPERATOR_REQUESTOR_ID, MAINTENANCE_OPERATOR_REQUESTOR_NAMESPACE,\n"
       "MAINTENANCE_OPERATOR_NODE_MAINTENANCE_PREFIX.\n"
@@ -36,9 +37,13 @@ std::variant<Options, int> ParseOptions(int argc, char** argv) {
   examples::AddServiceArguments(app, options.service);
   app.add_option("--driver-labels", options.driver_labels, "selects the driver's DaemonSets and pods")
       ->capture_default_str();
-  app.add_option("--policy", options.policy,
-                 "YAML or JSON file: the upgradePolicy section; the cluster's NicClusterPolicy if absent")
-      ->check(CLI::ExistingFile);
+  auto* policy = app.add_option("--policy", options.policy,
+                                "YAML or JSON file: the upgradePolicy section; the cluster's resources if absent")
+                     ->check(CLI::ExistingFile);
+  app.add_option("--max-parallel-total", options.parallel_total, "nodes in progress at once, of all NicNodePolicies")
+      ->excludes(policy)
+      ->excludes(app.get_option("--once"))
+      ->check(CLI::PositiveNumber);
   app.add_flag("--disable-migration", options.disable_migration, "leave what earlier versions left as it is");
   examples::AddRequestorArguments(app, options.requestor);
   try {

@@ -23,10 +23,12 @@ struct Options {
   examples::ServiceArguments service = {.lease_name = "nvidia-ofed-driver-upgrade",
                                         .ledger_name = "nvidia-ofed-driver-upgrade"};
   std::string driver_labels = "nvidia.com/ofed-driver=,ds-owner=NicClusterPolicy";
-  /// A file; empty: the NicClusterPolicy of the cluster.
+  /// A file; empty: the NicClusterPolicy and the NicNodePolicies of the cluster.
   std::string policy = {};
   /// Whether earlier versions' traces are left alone.
   bool disable_migration = false;
+  /// Over all NicNodePolicies.
+  std::optional<int> parallel_total = std::nullopt;
   examples::RequestorArguments requestor = {};
 };
 

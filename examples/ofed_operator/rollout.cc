@@ -3,6 +3,7 @@
 #include <memory>
 #include <utility>
 
+#include "ofed_operator/decide.h"
 #include "ofed_operator/ofed_director.h"
 #include "support/upgrade_service.h"
 
@@ -32,7 +33,8 @@ int RunRollout(const Options& options, const Configuration& configuration, const
       .arguments = options.service,
       .identity = *identity,
       .probe_labels = configuration.driver_labels,
-      .more_scopes = {{.ns = options.service.ns, .driver_labels = configuration.driver_labels}}};
+      .more_scopes = {{.ns = options.service.ns, .driver_labels = OfAnyOwner(configuration.driver_labels)}},
+      .parallel_total = options.parallel_total};
   service.engine.state_machine.requestor = configuration.requestor;
   return examples::RunService(service, connection, director, bell, log, std::move(stop));
 }

@@ -1,9 +1,10 @@
 #include "support/engine_group.h"
 
 #include <algorithm>
+#include <numeric>
 #include <utility>
 
-#include "fmt/format.h"
+#include "support/ledger_entry.h"
 
 namespace examples {
 namespace {
@@ -24,20 +25,27 @@ using driverupgrade::UpgradeController;
 using driverupgrade::UpgradeEngine;
 using driverupgrade::WatchCache;
 
+bool IsLeftOut(const NodeGate& node) {
+  return node.gate.reason == GateReason::kSkipLabel || node.gate.reason == GateReason::kCordoned;
+}
+
 // Gates that only a person, or a new driver, opens.
 bool WaitsForPerson(const NodeGate& node) {
   switch (node.gate.reason) {
     case GateReason::kFailed:
-    case GateReason::kSkipLabel:
-    case GateReason::kCordoned:
     case GateReason::kUnknownState:
     case GateReason::kUnhandledState: return true;
-    default: return false;
+    default: return IsLeftOut(node);
   }
 }
 
 bool IsOverFor(const Plan& plan) {
   return plan.nodes.empty() && std::all_of(plan.gates.begin(), plan.gates.end(), WaitsForPerson);
+}
+
+// Failed, or with a label that is no state: they count as in progress, and stay as they are.
+int Stuck(const Tally& totals) {
+  return totals.failed + totals.total - std::accumulate(totals.by_state.begin(), totals.by_state.end(), 0);
 }
 
 // Lines about the nodes of one owner say whose they are.
@@ -61,12 +69,15 @@ DriverScope ScopeOf(const EngineSpec& spec, const EngineOptions& options) {
 bool SameEngines(const std::vector<EngineSpec>& a, const std::vector<EngineSpec>& b) {
   return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const EngineSpec& one, const EngineSpec& other) {
     return one.name == other.name && one.driver_labels == other.driver_labels &&
-           one.node_selector == other.node_selector;
+           one.node_selector == other.node_selector && one.requestor_suffix == other.requestor_suffix;
   });
 }
 
-std::string LedgerName(const std::string& name, const std::string& owner) {
-  return owner.empty() ? name : fmt::format("{}-{}", name, owner);
+EngineOptions EngineOptionsOf(EngineOptions common, const EngineSpec& spec) {
+  common.snapshot.driver_labels = spec.driver_labels;
+  common.snapshot.node_selector = spec.node_selector;
+  if (auto& requestor = common.state_machine.requestor) requestor->id += spec.requestor_suffix;
+  return common;
 }
 
 EngineGroup::EngineGroup(const GroupOptions& options, std::vector<EngineSpec> specs)
@@ -95,16 +106,14 @@ absl::Status EngineGroup::AddMember(const EngineSpec& spec, FiguresByName& figur
   std::shared_ptr<MetricsObserver>& metrics = figures[spec.name];
   if (!metrics) metrics = std::make_shared<MetricsObserver>(options_.identity, options_.clock);
   Member member{.slots = std::make_shared<SlotObserver>()};
-  EngineOptions engine = options_.engine;
-  engine.snapshot.driver_labels = spec.driver_labels;
-  engine.snapshot.node_selector = spec.node_selector;
+  EngineOptions engine = EngineOptionsOf(options_.engine, spec);
   engine.cache = cache_;
   engine.clock = options_.clock;
-  if (engine.ledger) engine.ledger->name = LedgerName(engine.ledger->name, spec.name);
   engine.observer = driverupgrade::MakeObserverGroup(
       {metrics, member.slots, driverupgrade::MakeLoggingObserver(options_.identity, For(spec.name, options_.log)),
        engine.observer});
-  auto made = UpgradeEngine::Create(options_.identity, options_.cluster, std::move(engine));
+  auto made = UpgradeEngine::Create(options_.identity, WithLedgerEntry(options_.cluster, options_.identity, spec.name),
+                                    std::move(engine));
   if (!made.ok()) return made.status();
   member.engine = *std::move(made);
   member.controller = std::make_unique<UpgradeController>(
@@ -179,12 +188,28 @@ bool EngineGroup::AllWell() const {
                      [](const Member& member) { return member.controller->status().last_error.ok(); });
 }
 
-bool EngineGroup::IsOver() const {
-  const Tally sum = totals();
-  // A look at all nodes only when the counts say that it may be worth it.
-  if (sum.total == 0 || sum.in_progress != sum.failed || !AllWell()) return false;
-  return std::all_of(members_.begin(), members_.end(),
-                     [](const Member& member) { return IsOverFor(member.engine->Everything()); });
+std::optional<RolloutEnd> EngineGroup::End() const {
+  if (!Ready().ok() || !AllWell()) return std::nullopt;
+  RolloutEnd end;
+  bool any_works = false;
+  for (std::size_t i = 0; i < members_.size(); ++i) {
+    const Tally totals = members_[i].controller->status().totals;
+    end.totals += totals;
+    const bool works = specs_[i].policy.auto_upgrade;
+    any_works = any_works || works;
+    if (!works) end.frozen += totals.total;
+    // A look at all nodes only when the counts say that it may be worth it.
+    if (works && totals.in_progress > Stuck(totals)) return std::nullopt;
+  }
+  // The driver may not be there yet.
+  if (any_works && end.totals.total == 0) return std::nullopt;
+  for (std::size_t i = 0; i < members_.size(); ++i) {
+    if (!specs_[i].policy.auto_upgrade) continue;
+    const Plan plan = members_[i].engine->Everything();
+    if (!IsOverFor(plan)) return std::nullopt;
+    end.left_out += static_cast<int>(std::count_if(plan.gates.begin(), plan.gates.end(), IsLeftOut));
+  }
+  return end;
 }
 
 absl::Status EngineGroup::Healthy() const {

@@ -34,20 +34,22 @@ struct EngineSpec {
   std::string name = {};
   driverupgrade::LabelSelector driver_labels = {};
   driverupgrade::LabelSelector node_selector = {};
+  /// Follows the requestor's id, if the engine is one.
+  std::string requestor_suffix = {};
   driverupgrade::UpgradePolicy policy = {};
   friend bool operator==(const EngineSpec&, const EngineSpec&) = default;
 };
 
+/// The options of one engine: what all have in common, and what is its own.
+driverupgrade::EngineOptions EngineOptionsOf(driverupgrade::EngineOptions common, const EngineSpec& spec);
+
 /// Whether the same engines run, whatever their policies: then a group need not be made anew.
 bool SameEngines(const std::vector<EngineSpec>& a, const std::vector<EngineSpec>& b);
-
-/// Grants of one engine are nothing to another: each has a ledger of its own.
-std::string LedgerName(const std::string& name, const std::string& owner);
 
 struct GroupOptions {
   driverupgrade::DriverIdentity identity;
   std::shared_ptr<driverupgrade::ClusterFacade> cluster = nullptr;
-  /// What all engines have in common. Its ledger is named by LedgerName.
+  /// What all engines have in common. In its ledger each has an entry of its own: grants of one are nothing to another.
   driverupgrade::EngineOptions engine = {};
   /// More for the cache, after the engines' own.
   std::vector<driverupgrade::DriverScope> more_scopes = {};
@@ -58,6 +60,18 @@ struct GroupOptions {
   driverupgrade::LogSink log = nullptr;
   /// Null: SystemClock().
   std::shared_ptr<driverupgrade::Clock> clock = nullptr;
+};
+
+/// What a rollout has come to when nothing more happens in it unless a person does something.
+struct RolloutEnd {
+  /// Nodes that somebody has left out: by the skip label, or by a cordon that the policy minds.
+  int left_out = 0;
+  /// Nodes of engines whose autoUpgrade is off. Nobody has looked whether their drivers are the newest.
+  int frozen = 0;
+  driverupgrade::Tally totals = {};
+  /// Every node has the newest driver, but for those that somebody has left out.
+  bool IsGood() const { return frozen == 0 && totals.done + left_out == totals.total; }
+  friend bool operator==(const RolloutEnd&, const RolloutEnd&) = default;
 };
 
 /// One engine with its figures, for as long as the process runs: counters outlive the engine.
@@ -86,8 +100,8 @@ class EngineGroup {
   driverupgrade::Tally totals() const;
   /// No pass has failed since the last good one, of any engine.
   bool AllWell() const;
-  /// Nothing is left to do, now or by waiting, but for what a person has to do.
-  bool IsOver() const;
+  /// nullopt: something is left to do, now or by waiting.
+  std::optional<RolloutEnd> End() const;
   absl::Status Healthy() const;
   absl::Status Ready() const;
 

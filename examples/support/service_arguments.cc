@@ -94,12 +94,21 @@ void AddReplicas(CLI::App& app, ServiceArguments& arguments) {
   app.add_option("--ledger-name", arguments.ledger_name, "name of the ConfigMap")->needs(ledger)->capture_default_str();
 }
 
+void AddOwnPod(CLI::App& app, ServiceArguments& arguments) {
+  app.add_option("--pod-name", arguments.pod_name, "the pod that this runs in: it is not evicted")->envname("POD_NAME");
+  app.add_option("--pod-namespace", arguments.pod_namespace, "its namespace; that of --namespace if absent")
+      ->envname("POD_NAMESPACE");
+  app.add_option("--pod-uid", arguments.pod_uid, "its UID, for Events about it")->envname("POD_UID");
+  app.add_option("--node-name", arguments.node_name, "its node: it is upgraded last")->envname("NODE_NAME");
+}
+
 }  // namespace
 
 void AddServiceArguments(CLI::App& app, ServiceArguments& arguments) {
   AddCluster(app, arguments);
   AddMode(app, arguments);
   AddReplicas(app, arguments);
+  AddOwnPod(app, arguments);
   app.add_option("--health-address", arguments.health_address, "where /healthz and /readyz are served: 0.0.0.0:8081");
   app.add_option("--metrics-address", arguments.metrics_address,
                  "where /metrics is served for Prometheus: 0.0.0.0:8080; may be the same as --health-address");
@@ -108,7 +117,15 @@ void AddServiceArguments(CLI::App& app, ServiceArguments& arguments) {
 void CompleteServiceArguments(ServiceArguments& arguments) {
   if (arguments.lease_namespace.empty()) arguments.lease_namespace = arguments.ns;
   if (arguments.ledger_namespace.empty()) arguments.ledger_namespace = arguments.ns;
+  if (arguments.pod_namespace.empty()) arguments.pod_namespace = arguments.ns;
   if (arguments.identity.empty()) arguments.identity = DefaultIdentity();
+}
+
+void SetOwnPod(const ServiceArguments& arguments, driverupgrade::StateMachineOptions& options) {
+  if (!arguments.pod_name.empty()) {
+    options.own_pod = {.ns = arguments.pod_namespace, .name = arguments.pod_name, .uid = arguments.pod_uid};
+  }
+  options.own_node = arguments.node_name;
 }
 
 absl::StatusOr<KubeConfig> LoadKubeConfig(const ServiceArguments& arguments) {

@@ -1,6 +1,6 @@
 /// The options that operators have in common: which cluster, how long to run, as one replica of how many, seen where.
 ///
-/// Defines ServiceArguments, AddServiceArguments, CompleteServiceArguments, LoadKubeConfig and the exit codes.
+/// Defines ServiceArguments, AddServiceArguments, CompleteServiceArguments, SetOwnPod, LoadKubeConfig and the exit codes.
 ///
 ///     examples::ServiceArguments service{.lease_name = "nvidia-gpu-driver-upgrade"};
 ///     examples::AddServiceArguments(app, service);
@@ -16,6 +16,7 @@
 #include "absl/time/time.h"
 #include "driverupgrade/kubernetes/kube_config.h"
 #include "driverupgrade/leader_election.h"
+#include "driverupgrade/state_machine.h"
 
 namespace CLI {
 class App;
@@ -25,7 +26,7 @@ namespace examples {
 
 /// Exit codes of the programs.
 inline constexpr int kExitDone = 0;
-inline constexpr int kExitNotDone = 1;  // some node failed, or the time ran out
+inline constexpr int kExitNotDone = 1;  // some node failed or is left, or the time ran out
 inline constexpr int kExitUsage = 2;    // usage or configuration
 inline constexpr int kExitRefused = 3;  // the cluster refused, or cannot be reached
 
@@ -55,6 +56,12 @@ struct ServiceArguments {
   std::string ledger_name = {};
   /// Who this replica is among the candidates.
   std::string identity = {};
+  /// The pod that this process runs in; an empty name: it is in none, or does not know. It is not evicted, and its node is
+  /// upgraded last (dep-F19). An empty namespace: `ns`.
+  std::string pod_name = {};
+  std::string pod_namespace = {};
+  std::string pod_uid = {};
+  std::string node_name = {};
   /// `host:port` of /healthz and /readyz; empty: none.
   std::string health_address = {};
   /// `host:port` of /metrics; empty: none.
@@ -62,10 +69,14 @@ struct ServiceArguments {
 };
 
 /// Into `arguments`, which must outlive the parsing. What it holds already are the defaults; --namespace is required if it
-/// has none.
+/// has none. Where the pod's options are not given, the environment is asked, as a manifest fills it: POD_NAME,
+/// POD_NAMESPACE, POD_UID, NODE_NAME.
 void AddServiceArguments(CLI::App& app, ServiceArguments& arguments);
 /// After parsing: fills in what depends on other options.
 void CompleteServiceArguments(ServiceArguments& arguments);
+
+/// The pod and its node, for the engine; neither if the pod's name is not known.
+void SetOwnPod(const ServiceArguments& arguments, driverupgrade::StateMachineOptions& options);
 
 absl::StatusOr<driverupgrade::KubeConfig> LoadKubeConfig(const ServiceArguments& arguments);
 

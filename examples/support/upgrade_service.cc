@@ -8,6 +8,7 @@
 
 #include "driverupgrade/snapshot_builder.h"
 #include "fmt/format.h"
+#include "support/ledger_entry.h"
 #include "support/metrics_sum.h"
 #include "support/web_server.h"
 
@@ -73,6 +74,7 @@ class Service {
   EngineOptions EngineBase() const {
     EngineOptions engine = options_.engine;
     engine.snapshot.ns = arguments_.ns;
+    SetOwnPod(arguments_, engine.state_machine);
     engine.executor.events = arguments_.transition_events || arguments_.finding_events;
     engine.executor.transition_events = arguments_.transition_events;
     engine.executor.finding_events = arguments_.finding_events;
@@ -108,19 +110,19 @@ class Service {
     if (const absl::Status prepared = director_.Prepare(Bounded()); !prepared.ok()) return Refused(prepared);
     Tally totals;
     for (const EngineSpec& spec : *wanted) {
-      EngineOptions engine_options = engine_;
-      if (engine_options.ledger) engine_options.ledger->name = LedgerName(engine_options.ledger->name, spec.name);
-      engine_options.snapshot.driver_labels = spec.driver_labels;
-      engine_options.snapshot.node_selector = spec.node_selector;
+      EngineOptions engine_options = EngineOptionsOf(engine_, spec);
       engine_options.observer = driverupgrade::MakeLoggingObserver(options_.identity, log_);
-      auto engine = UpgradeEngine::Create(options_.identity, connection_.cluster, std::move(engine_options));
+      auto engine =
+          UpgradeEngine::Create(options_.identity, WithLedgerEntry(connection_.cluster, options_.identity, spec.name),
+                                std::move(engine_options));
       if (!engine.ok()) return Misconfigured(log_, engine.status());
       const auto pass = (*engine)->Reconcile({.deadline = deadline_, .stop = stop_}, spec.policy);
       if (!pass.ok()) return Refused(pass.status());
       (*engine)->Quiesce();
       totals += pass->plan.totals;
     }
-    return Ended("one pass made", totals);
+    Log(Severity::kInfo, "one pass made", Counts(totals));
+    return totals.failed > 0 ? kExitNotDone : kExitDone;
   }
 
   int RunForGood() {
@@ -149,10 +151,32 @@ class Service {
       const absl::StatusOr<absl::Time> next = Round();
       NoteRound(absl::InfiniteFuture());
       if (!next.ok()) return Misconfigured(log_, next.status());
-      if (arguments_.until_done && group_ && group_->IsOver()) return Ended("rollout over", group_->totals());
+      if (const std::optional<int> exit_code = RolloutOver()) return *exit_code;
       if (stop_.stop_requested() || clock_->Now() >= deadline_) return RanOut(group_ ? group_->totals() : Tally{});
       bell_->Wait(std::min(*next, deadline_), *clock_, stop_);
     }
+  }
+
+  // The exit code if nothing more happens without a person.
+  std::optional<int> RolloutOver() {
+    if (!arguments_.until_done) return std::nullopt;
+    if (known_ && !group_) {
+      Log(Severity::kError, "no policy: nothing is upgraded", {});
+      return kExitNotDone;
+    }
+    const std::optional<RolloutEnd> end = group_ ? group_->End() : std::nullopt;
+    if (!end) return std::nullopt;
+    Fields fields = Counts(end->totals);
+    if (end->left_out > 0) fields.emplace_back("left_out", fmt::format("{}", end->left_out));
+    if (end->frozen > 0) fields.emplace_back("frozen", fmt::format("{}", end->frozen));
+    Log(end->IsGood() ? Severity::kInfo : Severity::kError,
+        IsFrozen() ? "autoUpgrade is off: nothing is upgraded" : "rollout over", std::move(fields));
+    return end->IsGood() ? kExitDone : kExitNotDone;
+  }
+
+  bool IsFrozen() const {
+    const std::vector<EngineSpec>& specs = group_->specs();
+    return std::none_of(specs.begin(), specs.end(), [](const EngineSpec& spec) { return spec.policy.auto_upgrade; });
   }
 
   void NoteRound(absl::Time began) {
@@ -312,11 +336,6 @@ class Service {
   int Refused(const absl::Status& status) {
     Log(Severity::kError, "the cluster cannot be read", {{"error", Words(status)}});
     return kExitRefused;
-  }
-
-  int Ended(std::string what, const Tally& totals) {
-    Log(Severity::kInfo, std::move(what), Counts(totals));
-    return totals.failed > 0 ? kExitNotDone : kExitDone;
   }
 
   // To be stopped is how a service ends; a rollout that was to be ended is not.

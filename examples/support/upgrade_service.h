@@ -28,8 +28,8 @@ namespace examples {
 struct ServiceOptions {
   ServiceArguments arguments = {};
   driverupgrade::DriverIdentity identity;
-  /// What all engines have in common; their labels and policies are the director's. `snapshot.ns`, Events and the ledger are
-  /// set from `arguments`.
+  /// What all engines have in common; their labels and policies are the director's. `snapshot.ns`, Events, the
+  /// operator's own pod and the ledger are set from `arguments`.
   driverupgrade::EngineOptions engine = {};
   /// Whose absence or refusal is told before anything begins.
   driverupgrade::LabelSelector probe_labels = {};

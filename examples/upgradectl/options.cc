@@ -10,7 +10,7 @@ namespace {
 
 void AddWhat(CLI::App& plan, Options& options) {
   plan.add_option("--cluster", options.cluster,
-                  "what kubectl get nodes,pods,daemonsets,controllerrevisions,poddisruptionbudgets,nodemaintenances -A "
+                  "what kubectl get nodes,pods,daemonsets,controllerrevisions,nodemaintenances -A "
                   "-o json printed; - is standard input")
       ->required();
   plan.add_option("--policy", options.policy, "YAML or JSON file: the upgradePolicy section")->required();

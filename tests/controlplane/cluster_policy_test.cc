@@ -10,6 +10,7 @@
 
 #include "examples/gpu_operator/http_get.h"
 #include "json.h"
+#include "metrics_page.h"
 #include "operator_program.h"
 #include "process.h"
 #include "rollout_expectations.h"
@@ -129,6 +130,11 @@ std::vector<std::string> StatesTold(const std::vector<std::string>& events, cons
   return states;
 }
 
+std::string LastLine(const std::string& text) {
+  const std::vector<std::string> lines = Lines(text);
+  return lines.empty() ? "" : lines.back();
+}
+
 void ExpectTranscripts(const World& world, const std::string& log) {
   std::vector<std::string> expected;
   for (const std::string& node : world.nodes()) expected.push_back(node + "\tupgrade-done");
@@ -148,24 +154,11 @@ void ExpectTranscripts(const World& world, const std::string& log) {
 }
 
 void ExpectMetrics(const World& world, int port, const std::vector<std::string>& lines) {
-  const std::string answer = tests::HttpGet(port, "/metrics");
-  const std::string page = answer.substr(answer.find("\r\n\r\n") + 4);
+  const std::string page = CheckedMetrics(world.control_plane(), port);
   for (const std::string& line : lines) {
     CAPTURE(line);
     CHECK(page.find("\n" + line + "\n") != std::string::npos);
   }
-#ifdef DRIVERUPGRADE_PROMTOOL
-  const std::filesystem::path file = world.control_plane().folder() / "metrics.txt";
-  WriteFile(file, page);
-  ProcessOptions options;
-  options.out = world.control_plane().folder() / "promtool.log";
-  Process promtool({"sh", "-c", std::string(DRIVERUPGRADE_PROMTOOL) + " check metrics < " + file.string()}, options);
-  const auto exit_code = promtool.Wait(std::chrono::seconds(30));
-  INFO(ReadFile(options.out));
-  CHECK(exit_code == 0);
-#else
-  (void)world;
-#endif
 }
 
 TEST_CASE("A ClusterPolicy is followed, and one that is not understood is told on it while the last good one goes on",
@@ -256,7 +249,45 @@ TEST_CASE("Each NVIDIADriver has its nodes and its policy, and together they kee
   world.control_plane().admin().Must({"label", "node", world.nodes()[5], "nvidia.com/gpu-operator.driver.owner=d"});
   CHECK(AwaitDone(world, 6));
   ExpectBudgetsKept(rollout, 2, 2);
+  ExpectMetrics(world, program.Port(), {"gpu_operator_nodes_upgrades_done 6"});
+  CHECK(tests::HttpGet(program.Port(), "/healthz").find("200") != std::string::npos);
+  CHECK(tests::HttpGet(program.Port(), "/readyz").find("200") != std::string::npos);
   CHECK(program.IsRunning());
+}
+
+TEST_CASE("--until-done ends well only where the policy lets drivers be upgraded, and every node is", "[operators]") {
+  World world(ControlPlane::Shared(), "until-done", 2);
+  world.DeployDriver();
+  const Policies policies(world.control_plane(), kClusterPolicy);
+  const auto run = [&] {
+    OperatorProgram program = Start(world, {"--until-done", "--timeout", "90s"});
+    REQUIRE(Eventually(kRolloutLimit, [&] { return !program.IsRunning(); }));
+    INFO(program.Log());
+    return std::to_string(program.ExitCode()) + " " + LastLine(program.Log());
+  };
+  const auto says = [](const std::string& end, const std::string& what) {
+    INFO(end);
+    CHECK(end.find(what) != std::string::npos);
+    return end.substr(0, 2);
+  };
+  CHECK(says(run(), "msg=\"rollout over\"") == "0 ");
+
+  // All nodes are labelled as done, and none is.
+  world.ChangeDriver("driver:2");
+  policies.Patch("clusterpolicy", "cluster-policy",
+                 R"({"spec": {"driver": {"upgradePolicy": {"autoUpgrade": false}}}})");
+  CHECK(says(run(), "autoUpgrade is off") == "1 ");
+  CHECK(CountInState(world, "upgrade-done") == 2);
+  policies.Patch("clusterpolicy", "cluster-policy", R"({"spec": {"sandboxWorkloads": {"enabled": true}}})");
+  CHECK(says(run(), "no policy") == "1 ");
+
+  policies.Patch(
+      "clusterpolicy", "cluster-policy",
+      R"({"spec": {"sandboxWorkloads": {"enabled": false}, "driver": {"upgradePolicy": {"autoUpgrade": true}}}})");
+  world.control_plane().admin().Must({"label", "node", world.nodes()[0], "nvidia.com/gpu-driver-upgrade.skip=true"});
+  CHECK(says(run(), "left_out=1") == "0 ");
+  world.control_plane().admin().Must({"label", "node", world.nodes()[0], "nvidia.com/gpu-driver-upgrade.skip-"});
+  CHECK(says(run(), "done=2") == "0 ");
 }
 
 TEST_CASE("Without the right to read policies gpu_operator says which, and waits", "[operators]") {

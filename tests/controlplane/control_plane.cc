@@ -250,7 +250,7 @@ void ControlPlane::InstallNodeMaintenances() {
 void ControlPlane::InstallPolicies() {
   if (has_policies_) return;
   const fs::path crds = RbacFolder().parent_path() / "crds";
-  for (const char* kind : {"clusterpolicies", "nvidiadrivers", "nicclusterpolicies"}) {
+  for (const char* kind : {"clusterpolicies", "nvidiadrivers", "nicclusterpolicies", "nicnodepolicies"}) {
     admin_->Must({"create", "--validate=false", "-f", (crds / (std::string(kind) + ".yaml")).string()});
     const auto is_served = [&] { return admin_->Run({"get", kind}).exit_code == 0; };
     if (!Eventually(kStartLimit, is_served))

@@ -6,8 +6,12 @@
 #include <string>
 #include <vector>
 
+#include "examples/gpu_operator/http_get.h"
 #include "json.h"
+#include "metrics_page.h"
+#include "ofed_driver.h"
 #include "operator_program.h"
+#include "service_account.h"
 #include "steps.h"
 #include "support.h"
 #include "support/catch.h"
@@ -17,38 +21,8 @@ namespace driverupgrade::e2e {
 namespace {
 
 constexpr std::chrono::seconds kRolloutLimit{90};
-constexpr char kState[] = "nvidia.com/ofed-driver-upgrade-state";
 constexpr char kSafeLoad[] = "nvidia.com/ofed-driver-upgrade.driver-wait-for-safe-load";
 constexpr char kWait[] = "network.nvidia.com/operator.mofed.wait";
-
-constexpr std::string_view kPolicy = R"(
-apiVersion: mellanox.com/v1alpha1
-kind: NicClusterPolicy
-metadata: {name: nic-cluster-policy}
-spec:
-  ofedDriver:
-    image: doca-driver
-    upgradePolicy: {autoUpgrade: true, maxParallelUpgrades: 2, safeLoad: true, drain: {enable: true, timeoutSeconds: 60}}
-)";
-
-constexpr std::string_view kDriver = R"(
-apiVersion: apps/v1
-kind: DaemonSet
-metadata:
-  name: mofed
-  namespace: $NS
-  labels: {nvidia.com/ofed-driver: "", ds-owner: NicClusterPolicy, mofed-ds-format-version: "1"}
-spec:
-  updateStrategy: {type: OnDelete}
-  selector: {matchLabels: {app: mofed}}
-  template:
-    metadata: {labels: {app: mofed, nvidia.com/ofed-driver: "", ds-owner: NicClusterPolicy}}
-    spec:
-      terminationGracePeriodSeconds: 1
-      nodeSelector: {driverupgrade.test/world: $WORLD}
-      tolerations: [{operator: Exists}]
-      containers: [{name: mofed-container, image: "mofed:1"}]
-)";
 
 constexpr std::string_view kGpuPolicy = R"(
 apiVersion: nvidia.com/v1
@@ -57,56 +31,6 @@ metadata: {name: cluster-policy}
 spec: {driver: {upgradePolicy: {autoUpgrade: true, maxParallelUpgrades: 2, maxUnavailable: 100%}}}
 )";
 
-// The OFED driver of one world, in the namespace of its workloads, which its operator gets the rights for.
-class Ofed {
- public:
-  explicit Ofed(const World& world) : world_(world), admin_(world.control_plane().admin()) {
-    world.control_plane().InstallPolicies();
-    for (const char* file : {"ofed/driver-namespace.yaml", "ofed/operator-namespace.yaml"}) {
-      admin_.Create(std::regex_replace(ReadFile(RbacFolder() / file), std::regex("(metadata: .*namespace: )[a-z-]+"),
-                                       "$1" + ns()));
-    }
-    admin_.Create(kPolicy);
-    const std::string world_label = world.selector().substr(world.selector().find('=') + 1);
-    admin_.Create(Substitute(std::string(kDriver), {{"$NS", ns()}, {"$WORLD", world_label}}));
-    const auto is_ready = [&] {
-      return Integer(admin_.Get({"daemonset", "mofed", "--namespace=" + ns()}), {"status", "numberReady"}) ==
-             static_cast<int>(world.nodes().size());
-    };
-    if (!Eventually(kRolloutLimit, is_ready)) throw std::runtime_error("the OFED driver does not get ready");
-  }
-  ~Ofed() { admin_.Run({"delete", "nicclusterpolicies,clusterpolicies", "--all"}); }
-  Ofed(const Ofed&) = delete;
-  Ofed& operator=(const Ofed&) = delete;
-
-  const std::string& ns() const { return world_.workload_ns(); }
-  OperatorProgram Start() const {
-    return {world_.control_plane(), "ofed_operator", world_.control_plane().ofed_kubeconfig(), {"--namespace", ns()}};
-  }
-  void Change(const std::string& image) const {
-    admin_.Must({"patch", "daemonset", "mofed", "--namespace=" + ns(), "--type=strategic",
-                 R"(--patch={"spec": {"template": {"spec": {"containers": [{"name": "mofed-container", "image": ")" +
-                     image + R"("}]}}}})"});
-  }
-  // How many nodes have the label with that value.
-  int Count(const std::string& label, const std::string& value) const {
-    const auto nodes = world_.Nodes();
-    return static_cast<int>(std::count_if(nodes.begin(), nodes.end(), [&](const auto& entry) {
-      const auto found = entry.second.labels.find(label);
-      return found != entry.second.labels.end() && found->second == value;
-    }));
-  }
-
- private:
-  const World& world_;
-  const Kubectl& admin_;
-};
-
-bool NobodyIsCordoned(const World& world) {
-  const auto nodes = world.Nodes();
-  return std::none_of(nodes.begin(), nodes.end(), [](const auto& entry) { return entry.second.unschedulable; });
-}
-
 TEST_CASE("ofed_operator upgrades, loads safely, and keeps the wait label and the init container's configuration",
           "[operators]") {
   constexpr int kNodes = 3;
@@ -114,8 +38,8 @@ TEST_CASE("ofed_operator upgrades, loads safely, and keeps the wait label and th
   Workload workload;
   workload.replicas = kNodes;
   world.Deploy(workload);
-  const Ofed ofed(world);
-  OperatorProgram program = ofed.Start();
+  const OfedDriver ofed(world);
+  OperatorProgram program = ofed.Start({"--metrics-address", "127.0.0.1:0", "--health-address", "127.0.0.1:0"});
   const Kubectl& admin = world.control_plane().admin();
 
   const bool labelled = Eventually(kStepLimit, [&] { return ofed.Count(kWait, "false") == kNodes; });
@@ -130,7 +54,7 @@ TEST_CASE("ofed_operator upgrades, loads safely, and keeps the wait label and th
   ofed.Change("mofed:2");
   CHECK(Eventually(kStepLimit, [&] { return ofed.Count(kWait, "true") > 0; }));
   const bool upgraded = Eventually(
-      kRolloutLimit, [&] { return ofed.Count(kState, "upgrade-done") == kNodes && NobodyIsCordoned(world); });
+      kRolloutLimit, [&] { return ofed.Count(kOfedState, "upgrade-done") == kNodes && NobodyIsCordoned(world); });
   INFO(program.Log());
   REQUIRE(upgraded);
   CHECK(Eventually(kStepLimit, [&] { return ofed.Count(kWait, "false") == kNodes; }));
@@ -142,12 +66,97 @@ TEST_CASE("ofed_operator upgrades, loads safely, and keeps the wait label and th
   admin.Must({"annotate", "node", node, std::string(kSafeLoad) + "=true"});
   CHECK(Eventually(kRolloutLimit, [&] {
     const NodeVersion now = world.Nodes().at(node);
-    return now.annotations.count(kSafeLoad) == 0 && now.labels.at(kState) == "upgrade-done" && !now.unschedulable;
+    return now.annotations.count(kSafeLoad) == 0 && now.labels.at(kOfedState) == "upgrade-done" && !now.unschedulable;
   }));
   for (const std::string& pod : world.WorkloadPods()) CHECK(before.count(pod) == 0);
   const std::string events = admin.Must({"get", "events", "--namespace=default"});
   CHECK(events.find("OFEDDriverUpgrade") != std::string::npos);
+  CHECK(tests::HttpGet(program.Port(), "/healthz").find("200") != std::string::npos);
+  CHECK(tests::HttpGet(program.Port(), "/readyz").find("200") != std::string::npos);
+  const std::string page = CheckedMetrics(world.control_plane(), program.Port());
+  CHECK(page.find("driverupgrade_nodes{driver=\"nvidia.com/ofed\"") != std::string::npos);
   INFO(program.Log());
+  CHECK(program.IsRunning());
+}
+
+TEST_CASE("A NicClusterPolicy that is not understood is told on it while the last good one goes on", "[operators]") {
+  constexpr int kNodes = 2;
+  World world(ControlPlane::Shared(), "ofed-bad", kNodes);
+  const OfedDriver ofed(world);
+  const Kubectl& admin = world.control_plane().admin();
+  OperatorProgram program = ofed.Start();
+  const auto condition = [&] {
+    return admin.Must({"get", "nicclusterpolicy", "nic-cluster-policy",
+                       "-ojsonpath={.status.conditions[0].status}: {.status.conditions[0].message}"});
+  };
+  CHECK(Eventually(kStepLimit, [&] { return condition() == "True: the upgrade policy is in effect"; }));
+  admin.Must({"patch", "nicclusterpolicy", "nic-cluster-policy", "--type=merge",
+              R"(--patch={"spec": {"ofedDriver": {"upgradePolicy": {"drain": {"podSelector": "a in ("}}}}})"});
+  CHECK(Eventually(kStepLimit, [&] {
+    return condition().starts_with("False: in spec.ofedDriver.upgradePolicy: drain.podSelector");
+  }));
+  CHECK(Eventually(kStepLimit, [&] {
+    const std::string events =
+        admin.Must({"get", "events", "--namespace=default",
+                    "--field-selector=involvedObject.kind=NicClusterPolicy,reason=InvalidPolicy"});
+    return events.find("drain.podSelector") != std::string::npos;
+  }));
+  ofed.Change("mofed:2");
+  CHECK(Eventually(kRolloutLimit, [&] { return ofed.Count(kOfedState, "upgrade-done") == kNodes; }));
+  INFO(program.Log());
+  CHECK(program.IsRunning());
+}
+
+TEST_CASE("The Deployments of both operators are what the API server takes for one", "[operators]") {
+  World world(ControlPlane::Shared(), "deployments", 1);
+  for (const char* example : {"gpu_operator", "ofed_operator"}) {
+    INFO(example);
+    const std::string manifest =
+        std::regex_replace(ReadFile(ExampleFolder(example) / "deployment.yaml"), std::regex("\n  namespace: [a-z-]+"),
+                           "\n  namespace: " + world.driver_ns());
+    const std::filesystem::path file = world.control_plane().folder() / (std::string(example) + ".yaml");
+    WriteFile(file, manifest);
+    world.control_plane().admin().Must({"create", "--dry-run=server", "--validate=strict", "-f", file.string()});
+  }
+}
+
+TEST_CASE("Each NicNodePolicy has its nodes, its DaemonSet and its policy", "[operators]") {
+  constexpr int kNodes = 4;
+  World world(ControlPlane::Shared(), "nnp", kNodes);
+  const Kubectl& admin = world.control_plane().admin();
+  for (int i = 0; i < kNodes; ++i) {
+    admin.Must({"label", "node", world.nodes()[static_cast<std::size_t>(i)], i < 2 ? "rack=east" : "rack=west"});
+  }
+  const OfedDriver ofed(world, {"east", "west"});
+  admin.Must({"patch", "nicnodepolicy", "rack-west", "--type=merge",
+              R"(--patch={"spec": {"ofedDriver": {"upgradePolicy": {"autoUpgrade": false}}}})"});
+  for (const char* daemon_set : {"mofed-east", "mofed-west"}) ofed.Change("mofed:2", daemon_set);
+  OperatorProgram program = ofed.Start({"--ledger", "--metrics-address", "127.0.0.1:0"});
+  const bool east = Eventually(kRolloutLimit, [&] { return ofed.Count(kOfedState, "upgrade-done") == 2; });
+  INFO(program.Log());
+  REQUIRE(east);
+  for (const auto& [name, node] : world.Nodes()) {
+    INFO(name);
+    CHECK(node.labels.count(kOfedState) == (node.labels.at("rack") == "east" ? 1 : 0));
+  }
+  CHECK(Eventually(kStepLimit, [&] { return ofed.Count(kWait, "false") == kNodes; }));
+  admin.Must({"patch", "nicnodepolicy", "rack-west", "--type=merge",
+              R"(--patch={"spec": {"ofedDriver": {"upgradePolicy": {"autoUpgrade": true}}}})"});
+  CHECK(Eventually(kRolloutLimit, [&] { return ofed.Count(kOfedState, "upgrade-done") == kNodes; }));
+  CHECK(NobodyIsCordoned(world));
+  CheckedMetrics(world.control_plane(), program.Port());
+
+  // One that would give a node a second driver is told so, and changes nothing.
+  admin.Create(R"(
+apiVersion: mellanox.com/v1alpha1
+kind: NicNodePolicy
+metadata: {name: everywhere}
+spec: {ofedDriver: {upgradePolicy: {autoUpgrade: true}}}
+)");
+  CHECK(Eventually(kStepLimit, [&] {
+    return admin.Must({"get", "nicnodepolicy", "everywhere", "-ojsonpath={.status.conditions[0].message}"})
+               .find("no label keeps its nodes apart") != std::string::npos;
+  }));
   CHECK(program.IsRunning());
 }
 
@@ -158,18 +167,19 @@ TEST_CASE("Both drivers are upgraded on the same nodes at the same time by two p
   Workload workload;
   workload.replicas = kNodes;
   world.Deploy(workload);
-  const Ofed ofed(world);
+  const OfedDriver ofed(world);
   world.control_plane().admin().Create(kGpuPolicy);
-  OperatorProgram ofed_program = ofed.Start();
+  OperatorProgram ofed_program = ofed.Start({"--metrics-address", "127.0.0.1:0"});
   OperatorProgram gpu_program(world.control_plane(), "gpu_operator", world.control_plane().operator_kubeconfig(),
-                              {"--cluster-policy", "--namespace", world.driver_ns(), "--driver-labels", "app=driver"});
+                              {"--cluster-policy", "--namespace", world.driver_ns(), "--driver-labels", "app=driver",
+                               "--metrics-address", "127.0.0.1:0"});
   world.ChangeDriver("driver:2", "500ms");
   ofed.Change("mofed:2");
   const bool done = Eventually(kRolloutLimit, [&] {
     const auto nodes = world.Nodes();
     const bool gpu =
         std::all_of(nodes.begin(), nodes.end(), [](const auto& entry) { return entry.second.state == "upgrade-done"; });
-    return gpu && ofed.Count(kState, "upgrade-done") == kNodes && NobodyIsCordoned(world);
+    return gpu && ofed.Count(kOfedState, "upgrade-done") == kNodes && NobodyIsCordoned(world);
   });
   INFO(gpu_program.Log() << ofed_program.Log());
   REQUIRE(done);
@@ -179,6 +189,8 @@ TEST_CASE("Both drivers are upgraded on the same nodes at the same time by two p
   }
   const std::string revision = world.NewestDriverRevision();
   for (const DriverPod& pod : world.DriverPods()) CHECK(pod.revision == revision);
+  CheckedMetrics(world.control_plane(), gpu_program.Port());
+  CheckedMetrics(world.control_plane(), ofed_program.Port());
 }
 
 }  // namespace

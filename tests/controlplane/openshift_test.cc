@@ -69,11 +69,12 @@ void InstallRights(const ControlPlane& control_plane) {
   ApplyRights(control_plane, ExampleFolder("openshift_preflight") / "rbac.yaml");
 }
 
-void InstallKinds(const ControlPlane& control_plane) {
+void InstallKinds(ControlPlane& control_plane) {
+  control_plane.InstallPolicies();
   const Kubectl& admin = control_plane.admin();
   admin.Must({"apply", "--validate=false", "-f", (FixtureFolder() / "crds.yaml").string()});
   for (const char* kind : {"clusterversions.config.openshift.io", "imagestreams.image.openshift.io",
-                           "configs.imageregistry.operator.openshift.io", "clusterpolicies.nvidia.com"}) {
+                           "configs.imageregistry.operator.openshift.io"}) {
     INFO(kind);
     REQUIRE(Eventually(kLimit, [&] { return admin.Run({"get", kind, "--all-namespaces"}).exit_code == 0; }));
   }
@@ -101,7 +102,7 @@ TEST_CASE("A cluster that is not OpenShift is said to be none", "[openshift]") {
 
 TEST_CASE("OpenShift 4.9.8 is mended by the commands that the findings name", "[openshift]") {
   World world(ControlPlane::Shared(), "ocp", 1);
-  const ControlPlane& control_plane = world.control_plane();
+  ControlPlane& control_plane = world.control_plane();
   const Kubectl& admin = control_plane.admin();
   InstallRights(control_plane);
   InstallKinds(control_plane);

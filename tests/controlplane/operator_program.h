@@ -2,6 +2,7 @@
 #ifndef DRIVERUPGRADE_TESTS_CONTROLPLANE_OPERATOR_PROGRAM_H_
 #define DRIVERUPGRADE_TESTS_CONTROLPLANE_OPERATOR_PROGRAM_H_
 
+#include <chrono>
 #include <filesystem>
 #include <memory>
 #include <string>
@@ -26,6 +27,8 @@ class OperatorProgram {
                   const std::vector<std::string>& options);
 
   bool IsRunning() { return process_->IsRunning(); }
+  // Of one that has ended by itself.
+  int ExitCode() { return process_->Wait(std::chrono::seconds(0)).value_or(-1); }
   // What it has said until now.
   std::string Log() const;
   // The port that it serves its pages at; it was asked for any. Throws std::runtime_error if it does not say.

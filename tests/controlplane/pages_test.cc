@@ -221,7 +221,7 @@ TEST_CASE("ofed_operator's page: a resource, rights and a policy are installed",
   CHECK(Integer(policy, {"spec", "ofedDriver", "upgradePolicy", "maxParallelUpgrades"}) == 1);
   const std::string account = "--as=system:serviceaccount:nvidia-network-operator:ofed-driver-upgrade";
   CHECK(admin.Run({"auth", "can-i", "watch", "nicclusterpolicies", account}).exit_code == 0);
-  admin.Must({"delete", "crd", "nicclusterpolicies.mellanox.com"});
+  admin.Must({"delete", "crd", "nicclusterpolicies.mellanox.com", "nicnodepolicies.mellanox.com"});
 }
 
 TEST_CASE("safe_load_init's page: a driver that waits is let go by hand", "[procedures]") {

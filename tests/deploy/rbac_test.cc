@@ -18,7 +18,7 @@
 #include "support/catch.h"
 #include "support/node_under_test.h"
 #ifdef DRIVERUPGRADE_HAVE_OPERATORS
-#include "gpu_operator/gpu_claims.h"
+#include "gpu_operator/gpu_filter.h"
 #include "gpu_operator/policy_director.h"
 #include "ofed_operator/ofed_director.h"
 #endif
@@ -143,20 +143,6 @@ Needed Sorted(const Rights& noted) {
   return needed;
 }
 
-void CheckBothWays(const Rights& given, const Rights& needed) {
-  CHECK_FALSE(needed.empty());
-  for (const Right& right : needed) {
-    Right everywhere = right;
-    everywhere.ns.clear();
-    INFO("missing: " << right);
-    CHECK((given.contains(right) || given.contains(everywhere)));
-  }
-  for (const Right& right : given) {
-    INFO("surplus: " << right);
-    CHECK(needed.contains(right));
-  }
-}
-
 // What the library asks for, in the namespaces of the manifests.
 std::shared_ptr<Rights> NoteLibrary() {
   const auto noted = std::make_shared<Rights>();
@@ -182,13 +168,7 @@ void NoteGpuPods(const std::shared_ptr<Rights>& rights) {
   Pod pod = testing::PodBuilder("team-a", "web").Build();
   pod.resource_claims = {"claim"};
   REQUIRE(gpu_operator::GpuPodFilter(NotingObjects(rights))({}, pod).ok());
-  // Workloads may be in any namespace.
-  Rights everywhere;
-  for (Right right : *rights) {
-    if (right.resource == "resourceclaims") right.ns.clear();
-    everywhere.insert(right);
-  }
-  *rights = everywhere;
+  *rights = Everywhere(*rights, {"resourceclaims"});
 }
 
 // Of the objects that are told what became of them.
@@ -228,6 +208,7 @@ void NoteOfed(const std::shared_ptr<Rights>& rights, const std::string& ns) {
   director.Work({}, nullptr, 0);
   director.Turn({});
   NoteReport(rights, ofed_operator::kNicClusterPolicies);
+  NoteReport(rights, ofed_operator::kNicNodePolicies);
 }
 
 TEST_CASE("deploy/rbac/ofed gives what ofed_operator asks for, and nothing else") {

@@ -14,18 +14,21 @@
 namespace driverupgrade::tests {
 namespace {
 
-// Lists are empty, so that watches begin; everything else fails.
+// On its own: lists are empty, so that watches begin; everything else fails.
 class NotingTransport final : public HttpTransport {
  public:
-  explicit NotingTransport(std::shared_ptr<Rights> rights) : rights_(std::move(rights)) {}
-  absl::StatusOr<HttpResponse> Send(const CallContext&, const HttpRequest& request) override {
+  NotingTransport(std::shared_ptr<Rights> rights, std::shared_ptr<HttpTransport> next)
+      : rights_(std::move(rights)), next_(std::move(next)) {}
+  absl::StatusOr<HttpResponse> Send(const CallContext& context, const HttpRequest& request) override {
     const std::string verb = Note(request);
+    if (next_) return next_->Send(context, request);
     if (verb != "list") return HttpResponse{.status = 404};
     return HttpResponse{.status = 200,
                         .body = R"({"kind": "AnyList", "metadata": {"resourceVersion": "1"}, "items": []})"};
   }
-  absl::StatusOr<HttpResponse> Stream(const CallContext&, const HttpRequest& request, LineSink&) override {
+  absl::StatusOr<HttpResponse> Stream(const CallContext& context, const HttpRequest& request, LineSink& sink) override {
     Note(request);
+    if (next_) return next_->Stream(context, request, sink);
     return HttpResponse{.status = 200};
   }
 
@@ -38,6 +41,7 @@ class NotingTransport final : public HttpTransport {
   }
   std::mutex mutex_;
   const std::shared_ptr<Rights> rights_;
+  const std::shared_ptr<HttpTransport> next_;
 };
 
 template <typename T>
@@ -54,7 +58,7 @@ class NotingFacade final : public ForwardingFacade {
  public:
   NotingFacade(std::shared_ptr<ClusterFacade> next, std::shared_ptr<Rights> rights)
       : ForwardingFacade(std::move(next)),
-        void_(MakeRestCluster(std::make_shared<NotingTransport>(std::move(rights)))) {}
+        void_(MakeRestCluster(std::make_shared<NotingTransport>(std::move(rights), nullptr))) {}
 
 #define DRIVERUPGRADE_NOTE(Result, Name, Params)                           \
   Result Name(const CallContext& context, const Params& params) override { \
@@ -119,23 +123,55 @@ void AddRule(const YAML::Node& rule, const std::string& ns, const std::set<std::
   }
 }
 
+void AddFile(const std::filesystem::path& file, const std::set<std::string>& names, Rights& rights) {
+  for (const YAML::Node& object : YAML::LoadAllFromFile(file.string())) {
+    const auto kind = object["kind"].as<std::string>();
+    if (kind != "Role" && kind != "ClusterRole") continue;
+    const std::string ns = kind == "Role" ? object["metadata"]["namespace"].as<std::string>() : "";
+    for (const YAML::Node& rule : object["rules"]) AddRule(rule, ns, names, rights);
+  }
+}
+
 }  // namespace
 
 Rights RightsOf(const std::filesystem::path& folder, const std::set<std::string>& names) {
   Rights rights;
-  for (const auto& file : std::filesystem::directory_iterator(folder)) {
-    for (const YAML::Node& object : YAML::LoadAllFromFile(file.path().string())) {
-      const auto kind = object["kind"].as<std::string>();
-      if (kind != "Role" && kind != "ClusterRole") continue;
-      const std::string ns = kind == "Role" ? object["metadata"]["namespace"].as<std::string>() : "";
-      for (const YAML::Node& rule : object["rules"]) AddRule(rule, ns, names, rights);
-    }
-  }
+  for (const auto& file : std::filesystem::directory_iterator(folder)) AddFile(file.path(), names, rights);
   return rights;
 }
 
-std::shared_ptr<HttpTransport> MakeNotingTransport(std::shared_ptr<Rights> rights) {
-  return std::make_shared<NotingTransport>(std::move(rights));
+Rights RightsOfFile(const std::filesystem::path& file, const std::set<std::string>& names) {
+  Rights rights;
+  AddFile(file, names, rights);
+  return rights;
+}
+
+void CheckBothWays(const Rights& given, const Rights& needed) {
+  CHECK_FALSE(needed.empty());
+  for (const Right& right : needed) {
+    Right everywhere = right;
+    everywhere.ns.clear();
+    INFO("missing: " << right);
+    CHECK((given.contains(right) || given.contains(everywhere)));
+  }
+  for (const Right& right : given) {
+    INFO("surplus: " << right);
+    CHECK(needed.contains(right));
+  }
+}
+
+Rights Everywhere(const Rights& rights, const std::set<std::string>& resources) {
+  Rights moved;
+  for (Right right : rights) {
+    if (resources.contains(right.resource)) right.ns.clear();
+    moved.insert(right);
+  }
+  return moved;
+}
+
+std::shared_ptr<HttpTransport> MakeNotingTransport(std::shared_ptr<Rights> rights,
+                                                   std::shared_ptr<HttpTransport> next) {
+  return std::make_shared<NotingTransport>(std::move(rights), std::move(next));
 }
 
 std::shared_ptr<ClusterFacade> NoteRights(std::shared_ptr<ClusterFacade> next, std::shared_ptr<Rights> rights) {

@@ -15,6 +15,7 @@
 #include "driverupgrade/testing/fake_clock.h"
 #include "driverupgrade/testing/fake_cluster.h"
 #include "examples/driver_manager/fake_host.h"
+#include "support/gpu_resources.h"
 
 namespace driver_manager {
 
@@ -88,7 +89,7 @@ struct NodeWorld {
     std::set<std::string> holders;
     for (const driverupgrade::Pod& pod : cluster->pods_on(kNode)) {
       const bool operand = pod.ref.ns == kOperators && AppOf(pod) != "nvidia-driver-daemonset";
-      if (AsksForGpu(pod) || operand || pod.labels.contains("opens-devices")) holders.insert(AppOf(pod));
+      if (examples::AsksForGpu(pod) || operand || pod.labels.contains("opens-devices")) holders.insert(AppOf(pod));
     }
     return holders;
   }

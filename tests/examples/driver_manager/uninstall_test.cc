@@ -151,7 +151,7 @@ TEST_CASE("with an upgrade policy pods and cordon are the upgrade controller's b
   SECTION("it has evicted them") {
     world.cluster->Cordon(kNode);
     for (const auto& pod : world.cluster->pods_on(kNode)) {
-      if (AsksForGpu(pod)) world.cluster->RemovePod(pod.ref.ns, pod.ref.name);
+      if (examples::AsksForGpu(pod)) world.cluster->RemovePod(pod.ref.ns, pod.ref.name);
     }
     REQUIRE(world.Uninstall() == absl::OkStatus());
     CHECK(cordoned);

@@ -1,6 +1,7 @@
 #include "gpu_operator/decide.h"
 
 #include "support/catch.h"
+#include "support/policy_memory.h"
 
 namespace driverupgrade::tests {
 namespace {
@@ -10,7 +11,6 @@ using gpu_operator::ClusterPolicy;
 using gpu_operator::Decide;
 using gpu_operator::Decision;
 using gpu_operator::NvidiaDriver;
-using gpu_operator::PolicyMemory;
 
 const gpu_operator::DriverLabels kLabels = {
     .cluster_policy = LabelSelector::FromMatchLabels({{"app", "driver"}}),
@@ -82,12 +82,23 @@ TEST_CASE("dep-F9: with autoUpgrade off an engine runs, frozen") {
   CHECK(Names(Decide({policy}, {}, kLabels)) == "[ app=driver  off]");
 }
 
+struct PolicyMemories {
+  examples::PolicyMemory<ClusterPolicy> policies;
+  examples::PolicyMemory<NvidiaDriver> drivers;
+  std::vector<ClusterPolicy> ReadPolicies(const std::vector<ApiObject>& objects) {
+    return policies.Read(objects, gpu_operator::kClusterPolicies, gpu_operator::ReadClusterPolicy);
+  }
+  std::vector<NvidiaDriver> ReadDrivers(const std::vector<ApiObject>& objects) {
+    return drivers.Read(objects, gpu_operator::kNvidiaDrivers, gpu_operator::ReadNvidiaDriver);
+  }
+};
+
 ApiObject Object(const std::string& uid, const std::string& spec) {
   return {.name = "p-" + uid, .uid = uid, .resource_version = "1", .json = R"({"spec":)" + spec + "}"};
 }
 
 TEST_CASE("a custom resource is read with the defaults of its kind") {
-  PolicyMemory memory;
+  PolicyMemories memory;
   const auto policies = memory.ReadPolicies(
       {Object("1", R"({"driver":{"useNvidiaDriverCRD":true},"sandboxWorkloads":{"enabled":true}})"),
        Object("2", R"({"driver":{"upgradePolicy":{"autoUpgrade":true,"maxParallelUpgrades":0}}})")});
@@ -102,16 +113,17 @@ TEST_CASE("a custom resource is read with the defaults of its kind") {
 }
 
 TEST_CASE("a policy that is not understood leaves the last one that was, and nobody upgrades by one that never was") {
-  PolicyMemory memory;
+  PolicyMemories memory;
   const std::string good = R"({"upgradePolicy":{"maxParallelUpgrades":5}})";
   const std::string bad = R"({"upgradePolicy":{"maxParallelUpgrades":-1}})";
   CHECK_FALSE(memory.ReadDrivers({Object("1", bad)})[0].upgrade.auto_upgrade);
-  CHECK(memory.Verdicts()[0].error.message().find("spec.upgradePolicy: maxParallelUpgrades") != std::string::npos);
+  CHECK(memory.drivers.verdicts()[0].error.message().find("spec.upgradePolicy: maxParallelUpgrades") !=
+        std::string::npos);
   CHECK(memory.ReadDrivers({Object("1", good)})[0].upgrade.max_parallel == 5);
-  CHECK(memory.Verdicts()[0].error.ok());
+  CHECK(memory.drivers.verdicts()[0].error.ok());
   CHECK(memory.ReadDrivers({Object("1", bad)})[0].upgrade.max_parallel == 5);
   CHECK(memory.ReadDrivers({Object("1", bad)})[0].upgrade.auto_upgrade);
-  CHECK_FALSE(memory.Verdicts()[0].error.ok());
+  CHECK_FALSE(memory.drivers.verdicts()[0].error.ok());
   // Another object of the name is another one.
   CHECK_FALSE(memory.ReadDrivers({Object("2", bad)})[0].upgrade.auto_upgrade);
 }

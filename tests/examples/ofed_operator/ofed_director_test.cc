@@ -45,6 +45,7 @@ TEST_CASE("the policy of the cluster is followed, and pods with the skip label a
   CHECK(absl::IsUnavailable(world.director.Prepare({})));
   world.transport->Answer(200, Page(R"({"autoUpgrade":true,"safeLoad":true,"drain":{}})"));
   world.transport->AnswerLines({});
+  world.transport->Answer(404, "404 page not found\n");
   world.director.Turn({});
   const auto wanted = world.director.Wanted();
   REQUIRE(wanted);
@@ -63,12 +64,38 @@ TEST_CASE("the policy of the cluster is followed, and pods with the skip label a
 TEST_CASE("without a policy nodes are frozen, not forgotten, and no configuration is written") {
   World world;
   world.transport->Answer(404, "404 page not found\n");
+  world.transport->Answer(404, "404 page not found\n");
   world.director.Turn({});
   REQUIRE(world.director.Wanted());
   REQUIRE(world.director.Wanted()->size() == 1);
   CHECK_FALSE(world.director.Wanted()->front().policy.auto_upgrade);
   world.director.Work({}, nullptr, 0);
   CHECK_FALSE(world.cluster->config_map("net", ofed_operator::kInitConfigMap).has_value());
+}
+
+TEST_CASE("a NicNodePolicy beside a NicClusterPolicy with a driver is told that it is not taken") {
+  World world;
+  world.transport->Answer(200, Page(R"({"autoUpgrade":true})"));
+  world.transport->AnswerLines({});
+  world.transport->Answer(
+      200,
+      R"({"kind":"NicNodePolicyList","metadata":{"resourceVersion":"70"},"items":[{"apiVersion":"mellanox.com/v1alpha1",)"
+      R"("kind":"NicNodePolicy","metadata":{"name":"rack-1","uid":"n","resourceVersion":"1"},"spec":{"ofedDriver":{}}}]})");
+  world.transport->AnswerLines({});
+  CHECK_FALSE(world.director.Wanted());
+  world.director.Turn({});
+  REQUIRE(world.director.Wanted());
+  CHECK(world.director.Wanted()->size() == 1);
+  REQUIRE(world.director.Prepare({}).ok());
+  world.transport->Answer(200, Page("{}"));  // the conditions
+  world.transport->Answer(200, Page("{}"));
+  world.transport->Answer(201, R"({"kind":"Event","apiVersion":"v1","metadata":{"name":"e","namespace":"default"}})");
+  world.director.Work({}, nullptr, 0);
+  const std::size_t last = world.transport->requests.size() - 1;
+  CHECK(world.transport->lines[last - 1] ==
+        "PATCH /apis/mellanox.com/v1alpha1/nicnodepolicies/rack-1/status?fieldManager=op");
+  CHECK(world.transport->requests[last - 1].body.find("has one for all nodes") != std::string::npos);
+  CHECK(world.transport->lines[last] == "POST /api/v1/namespaces/default/events?fieldManager=op");
 }
 
 TEST_CASE("DISABLE_MIGRATION leaves what earlier versions left, and a policy of a file asks the cluster for none") {

@@ -1,6 +1,8 @@
 // Engines of several owners on one cache, under one limit.
 #include "support/engine_group.h"
 
+#include <set>
+
 #include "driverupgrade/testing/builders.h"
 #include "driverupgrade/testing/fake_cluster.h"
 #include "support/catch.h"
@@ -22,6 +24,7 @@ struct World {
   std::shared_ptr<FakeCluster> cluster =
       std::make_shared<FakeCluster>(clock, testing::FakeClusterOptions{.watches_follow = false});
   testing::Fleet fleet = AddFleet(*cluster, {.node_count = 6, .workload = ""});
+  bool ledger = false;
   examples::FiguresByName figures = {};
   std::vector<std::string> log = {};
   std::unique_ptr<EngineGroup> group = nullptr;
@@ -44,6 +47,7 @@ struct World {
   }
   void Run(const std::vector<std::string>& owners, std::optional<int> total) {
     EngineOptions engine{.snapshot = {.ns = fleet.ns}};
+    if (ledger) engine.ledger = {.ns = fleet.ns, .name = "lock"};
     engine.executor.calls_in_flight = 1;
     auto made = EngineGroup::Create({.identity = Gpu(),
                                      .cluster = cluster,
@@ -75,14 +79,15 @@ TEST_CASE("owners of nodes keep a limit over all of them, also when the engines 
   World world;
   world.Run({"a", "b"}, 2);
   int most = 0;
-  for (int i = 0; i < 1000 && !(world.group->totals().total == 6 && world.group->IsOver()); ++i) {
+  for (int i = 0; i < 1000 && !(world.group->End()); ++i) {
     if (i == 20 || i == 45) world.Run({"a", "b"}, 2);
     world.Turn();
     most = std::max(most, world.InProgress());
     REQUIRE(world.InProgress() <= 2);
   }
   CHECK(most == 2);
-  CHECK(world.group->IsOver());
+  REQUIRE(world.group->End());
+  CHECK(world.group->End()->IsGood());
   CHECK(world.group->totals().done == 6);
   CHECK(world.group->Ready().ok());
 }
@@ -107,13 +112,24 @@ TEST_CASE("policies change without new engines, and counters outlive them") {
   for (int i = 0; i < 20; ++i) world.Turn();
   CHECK(world.InProgress() == 0);
   world.group->SetPolicies(world.Specs({"a"}));
-  for (int i = 0; i < 400 && !world.group->IsOver(); ++i) world.Turn();
+  for (int i = 0; i < 400 && !world.group->End(); ++i) world.Turn();
   CHECK(world.group->totals().done == 3);
   world.Run({"b"}, std::nullopt);
   CHECK(world.figures.at("a")->Snapshot().driver_pods_deleted == 3);
   CHECK(examples::SameEngines(frozen, world.Specs({"a"})));
   CHECK_FALSE(examples::SameEngines(frozen, world.Specs({"b"})));
   CHECK_FALSE(examples::SameEngines(frozen, world.Specs({"a", "b"})));
+}
+
+TEST_CASE("each owner is a requestor of its own, where the engines are any") {
+  EngineOptions common{.snapshot = {.ns = "ns"}};
+  const EngineSpec spec{.name = "a", .driver_labels = Selector("app=driver"), .requestor_suffix = "-nnp-a"};
+  CHECK_FALSE(examples::EngineOptionsOf(common, spec).state_machine.requestor);
+  common.state_machine.requestor = RequestorOptions{.id = "nvidia.doca"};
+  const EngineOptions own = examples::EngineOptionsOf(common, spec);
+  CHECK(own.state_machine.requestor->id == "nvidia.doca-nnp-a");
+  CHECK(own.snapshot.driver_labels == spec.driver_labels);
+  CHECK(own.snapshot.ns == "ns");
 }
 
 TEST_CASE("lines say whose nodes they are about") {
@@ -123,8 +139,58 @@ TEST_CASE("lines say whose nodes they are about") {
   CHECK(std::any_of(world.log.begin(), world.log.end(), [](const std::string& line) {
     return line.find("msg=\"node moved\"") != std::string::npos && line.find("owner=a") != std::string::npos;
   }));
-  CHECK(examples::LedgerName("lock", "") == "lock");
-  CHECK(examples::LedgerName("lock", "a") == "lock-a");
+}
+
+TEST_CASE("a node that somebody has left out ends a rollout well, one that has failed or is frozen does not") {
+  World world;
+  world.Run({"a"}, std::nullopt);
+  CHECK_FALSE(world.group->End());  // nobody has looked yet
+  SECTION("left out by the skip label") {
+    world.cluster->EditNode("node-2", [](Node& node) { node.labels[Gpu().SkipUpgradeLabel()] = "true"; });
+    for (int i = 0; i < 400 && !world.group->End(); ++i) world.Turn();
+    REQUIRE(world.group->End());
+    CHECK(world.group->End()->IsGood());
+    CHECK(world.group->End()->left_out == 1);
+    CHECK(world.group->totals().done == 2);
+  }
+  SECTION("failed, or with a label that is no state") {
+    const std::string state = GENERATE("upgrade-failed", "upgrade-halfway");
+    world.cluster->EditNode("node-2", [&](Node& node) { node.labels[Gpu().StateLabel()] = state; });
+    for (int i = 0; i < 400 && !world.group->End(); ++i) world.Turn();
+    REQUIRE(world.group->End());
+    CHECK_FALSE(world.group->End()->IsGood());
+    CHECK(world.group->totals().done == 2);
+  }
+}
+
+TEST_CASE("with autoUpgrade off a rollout ends at once, and not well whatever the nodes' labels say") {
+  World world;
+  world.Run({"a", "b"}, std::nullopt);
+  std::vector<EngineSpec> specs = world.Specs({"a", "b"});
+  specs[1].policy.auto_upgrade = false;
+  const std::string state = GENERATE("upgrade-done", "upgrade-required", "drain-required");
+  world.cluster->EditNode("node-4", [&](Node& node) { node.labels[Gpu().StateLabel()] = state; });
+  world.group->SetPolicies(specs);
+  for (int i = 0; i < 400 && !world.group->End(); ++i) world.Turn();
+  REQUIRE(world.group->End());
+  CHECK_FALSE(world.group->End()->IsGood());
+  CHECK(world.group->End()->frozen == 3);
+  CHECK(world.group->totals().done == 3 + (state == "upgrade-done"));
+}
+
+TEST_CASE("owners keep their limits by entries of one ConfigMap") {
+  World world;
+  world.ledger = true;
+  world.Run({"a", "b"}, std::nullopt);
+  std::set<std::string> entries;
+  for (int i = 0; i < 1000 && !world.group->End(); ++i) {
+    world.Turn();
+    if (const auto lock = world.cluster->config_map(world.fleet.ns, "lock")) {
+      for (const auto& [name, _] : lock->data) entries.insert(name);
+    }
+  }
+  CHECK(world.group->totals().done == 6);
+  CHECK(entries == std::set<std::string>{"nvidia.com_gpu_a", "nvidia.com_gpu_b"});
 }
 
 }  // namespace

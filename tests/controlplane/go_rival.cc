@@ -1,0 +1,108 @@
+#include "go_rival.h"
+
+#include <cstdint>
+#include <map>
+
+#include "json.h"
+
+namespace driverupgrade::e2e {
+namespace {
+
+constexpr char kInitialState[] = "nvidia.com/ofed-driver-upgrade.node-initial-state.unschedulable";
+
+std::string StateOf(const NodeVersion& node) {
+  const auto label = node.labels.find(kOfedState);
+  return label == node.labels.end() ? "" : label->second;
+}
+
+bool WasCordoned(const NodeVersion& node) { return node.annotations.count(kInitialState) == 1; }
+
+}  // namespace
+
+void GoRival::Pass() {
+  const std::map<std::string, NodeVersion> nodes = driver_.world().Nodes();
+  int slots = parallel_max_;
+  for (const auto& [_, node] : nodes) slots -= IsInProgress(StateOf(node));
+  for (const auto& [_, node] : nodes) Step(node, slots);
+}
+
+void GoRival::Step(const NodeVersion& node, int& slots) const {
+  const std::string state = StateOf(node);
+  if (state.empty() || state == "upgrade-done") {
+    Need(node);
+  } else if (state == "upgrade-required") {
+    if (slots <= 0 && !node.unschedulable) return;
+    --slots;
+    SetState(node.name, "cordon-required");
+  } else if (state == "cordon-required") {
+    if (!node.unschedulable) kubectl().Must({"cordon", node.name});
+    SetState(node.name, "wait-for-jobs-required");
+  } else if (state == "wait-for-jobs-required") {
+    SetState(node.name, "drain-required");
+  } else if (state == "drain-required") {
+    Drain(node);
+  } else if (state == "pod-restart-required") {
+    StepPod(node);
+  } else if (state == "uncordon-required") {
+    kubectl().Must({"uncordon", node.name});
+    SetState(node.name, "upgrade-done");
+  }
+}
+
+void GoRival::Need(const NodeVersion& node) const {
+  if (PodOn(node.name).is_newest) {
+    if (StateOf(node).empty()) SetState(node.name, "upgrade-done");
+    return;
+  }
+  if (node.unschedulable) kubectl().Must({"annotate", "node", node.name, kInitialState + std::string("=true")});
+  SetState(node.name, "upgrade-required");
+}
+
+void GoRival::Drain(const NodeVersion& node) const {
+  const KubectlResult drained = kubectl().Run(
+      {"drain", node.name, "--ignore-daemonsets", "--timeout=30s", "--pod-selector=driverupgrade.test/stays!=true"});
+  SetState(node.name, drained.exit_code == 0 ? "pod-restart-required" : "upgrade-failed");
+}
+
+void GoRival::StepPod(const NodeVersion& node) const {
+  const Pod pod = PodOn(node.name);
+  if (pod.name.empty() || pod.is_going) return;
+  if (!pod.is_newest) {
+    kubectl().Must({"delete", "pod", pod.name, "--namespace=" + driver_.ns(), "--wait=false"});
+  } else if (pod.is_ready && WasCordoned(node)) {
+    SetState(node.name, "upgrade-done");
+    kubectl().Must({"annotate", "node", node.name, kInitialState + std::string("-")});
+  } else if (pod.is_ready) {
+    SetState(node.name, "uncordon-required");
+  }
+}
+
+GoRival::Pod GoRival::PodOn(const std::string& node) const {
+  std::int64_t newest = -1;
+  std::string hash;
+  const std::string ns = "--namespace=" + driver_.ns();
+  const rapidjson::Document revisions = kubectl().Get({"controllerrevisions", ns, "--selector=app=mofed"});
+  for (const rapidjson::Value& revision : Items(revisions, {"items"})) {
+    if (Integer(revision, {"revision"}) <= newest) continue;
+    newest = Integer(revision, {"revision"});
+    hash = Text(revision, {"metadata", "labels", "controller-revision-hash"});
+  }
+  Pod found;
+  const rapidjson::Document pods =
+      kubectl().Get({"pods", ns, "--selector=app=mofed", "--field-selector=spec.nodeName=" + node});
+  for (const rapidjson::Value& pod : Items(pods, {"items"})) {
+    found.name = Text(pod, {"metadata", "name"});
+    found.is_newest = Text(pod, {"metadata", "labels", "controller-revision-hash"}) == hash;
+    found.is_going = !Text(pod, {"metadata", "deletionTimestamp"}).empty();
+    for (const rapidjson::Value& condition : Items(pod, {"status", "conditions"})) {
+      if (Text(condition, {"type"}) == "Ready") found.is_ready = Text(condition, {"status"}) == "True";
+    }
+  }
+  return found;
+}
+
+void GoRival::SetState(const std::string& node, const std::string& state) const {
+  kubectl().Must({"label", "node", node, "--overwrite", kOfedState + ("=" + state)});
+}
+
+}  // namespace driverupgrade::e2e

@@ -1,0 +1,136 @@
+// The rbac.yaml of each tool of examples/ against what it asks for, both ways.
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "deploy/rights.h"
+#include "driver_manager/lookups.h"
+#include "driver_manager/operand_labels.h"
+#include "driverupgrade/kubernetes/rest_cluster.h"
+#include "driverupgrade/snapshot_builder.h"
+#include "driverupgrade/testing/builders.h"
+#include "driverupgrade/testing/fake_cluster.h"
+#include "examples/driver_manager/node_world.h"
+#include "openshift_preflight/collect.h"
+#include "safe_load_init/one_node_facade.h"
+#include "safe_load_init/safe_load.h"
+#include "support/catch.h"
+#include "support/node_under_test.h"
+#include "unit/wire/scripted_transport.h"
+
+namespace driverupgrade::tests {
+namespace {
+
+using testing::FakeClock;
+using testing::FakeCluster;
+
+const std::filesystem::path kExamples = std::filesystem::path(DRIVERUPGRADE_SOURCE_DIR) / "examples";
+
+// Has these answers to reads of one object or of one list, whatever the query is.
+class Answers final : public HttpTransport {
+ public:
+  explicit Answers(std::map<std::string, std::string> answers) : answers_(std::move(answers)) {}
+  absl::StatusOr<HttpResponse> Send(const CallContext&, const HttpRequest& request) override {
+    const auto answer = answers_.find(request.path);
+    if (answer == answers_.end()) return HttpResponse{.status = 404, .body = StatusBody(404, "NotFound", "not found")};
+    return HttpResponse{.status = 200, .body = answer->second};
+  }
+  absl::StatusOr<HttpResponse> Stream(const CallContext&, const HttpRequest&, LineSink&) override {
+    return HttpResponse{.status = 200};
+  }
+
+ private:
+  const std::map<std::string, std::string> answers_;
+};
+
+std::string List(const std::string& kind, const std::string& items) {
+  return R"({"kind":")" + kind + R"(List","metadata":{"resourceVersion":"9"},"items":[)" + items + "]}";
+}
+
+TEST_CASE("examples/openshift_preflight/rbac.yaml gives what it asks for, and nothing else") {
+  const auto answers = std::make_shared<Answers>(std::map<std::string, std::string>{
+      {"/apis/config.openshift.io/v1/clusterversions/version",
+       R"({"kind":"ClusterVersion","metadata":{"name":"version","uid":"u","resourceVersion":"1"}})"},
+      {"/apis/nvidia.com/v1/clusterpolicies", List("ClusterPolicy", "")},
+      {"/api/v1/nodes", List("Node", "")},
+      {"/api/v1/namespaces/nvidia-gpu-operator/pods",
+       List("Pod", R"({"metadata":{"name":"p","namespace":"nvidia-gpu-operator","uid":"u","resourceVersion":"1"},)"
+                   R"("spec":{"nodeName":"n","containers":[{"name":"nvidia-driver-ctr"}]}})")}});
+  const auto noted = std::make_shared<Rights>();
+  const ObjectClient objects(MakeNotingTransport(noted, answers));
+  const auto facts = openshift_preflight::Collect({}, objects, {});
+  INFO(facts.status().ToString());
+  REQUIRE(facts.ok());
+  CheckBothWays(
+      RightsOfFile(kExamples / "openshift_preflight/rbac.yaml", {"version", "cluster", "driver-toolkit", "builder"}),
+      *noted);
+}
+
+std::string NodeJson(const std::string& annotations) {
+  return R"({"apiVersion":"v1","kind":"Node","metadata":{"name":"n1","uid":"u","resourceVersion":"1","annotations":{)" +
+         annotations + "}}}";
+}
+
+TEST_CASE("examples/safe_load_init/rbac.yaml gives what it asks for, and nothing else") {
+  const auto transport = std::make_shared<ScriptedTransport>();
+  const std::string waits = NodeJson(R"("wait":"true")");
+  transport->Answer(200, R"({"kind":"ConfigMap","metadata":{"name":"ofed-init-container-config","uid":"u",)"
+                         R"("namespace":"nvidia-network-operator","resourceVersion":"1"},"data":{"config.json":)"
+                         R"("{\"safeDriverLoad\":{\"enable\":true,\"annotation\":\"wait\"}}"}})");
+  transport->Answer(200, NodeJson(""));
+  transport->Answer(200, waits);  // the patch
+  transport->Answer(200, waits);
+  transport->AnswerLines({R"({"type":"MODIFIED","object":)" + NodeJson("") + "}"});
+  const auto noted = std::make_shared<Rights>();
+  const std::shared_ptr<HttpTransport> noting = MakeNotingTransport(noted, transport);
+  safe_load_init::OneNodeFacade cluster(MakeRestCluster(noting), noting, "n1");
+  FakeClock clock;
+  const absl::Status loaded = safe_load_init::AwaitSafeLoad(
+      {.node_name = "n1", .configmap_ns = "nvidia-network-operator", .configmap_name = "ofed-init-container-config"},
+      cluster, clock, [](const LogRecord&) {}, {});
+  INFO(loaded.ToString());
+  REQUIRE(loaded.ok());
+  CheckBothWays(RightsOfFile(kExamples / "safe_load_init/rbac.yaml", {"ofed-init-container-config"}), *noted);
+}
+
+TEST_CASE("examples/driver_manager/rbac.yaml gives what it asks for, and nothing else") {
+  driver_manager::NodeWorld world;
+  world.cluster->EditNode(driver_manager::kNode,
+                          [](Node& node) { node.labels[driver_manager::kClientLabel] = "true"; });
+  Pod claims = testing::PodBuilder("team-b", "claims").OnNode(driver_manager::kNode).OwnedByStatefulSet("s").Build();
+  claims.resource_claims = {"claim"};
+  world.cluster->AddPod(claims);
+  const auto noted = std::make_shared<Rights>();
+  const driver_manager::Parts parts{
+      .cluster = NoteRights(world.cluster, noted),
+      .host = world.host,
+      .clock = world.clock,
+      .log = [](const LogRecord&) {},
+      .lookups = driver_manager::MakeLookups(std::make_shared<const ObjectClient>(MakeNotingTransport(noted)))};
+  const absl::Status done = driver_manager::UninstallDriver(world.settings, parts, {});
+  INFO(done.ToString());
+  REQUIRE(done.ok());
+  CheckBothWays(RightsOfFile(kExamples / "driver_manager/rbac.yaml", {}),
+                Everywhere(*noted, {"pods/eviction", "resourceclaims"}));
+}
+
+TEST_CASE("examples/upgradectl/rbac.yaml lets kubectl list what a plan reads, and nothing else") {
+  const auto noted = std::make_shared<Rights>();
+  const auto cluster = std::make_shared<FakeCluster>(std::make_shared<FakeClock>());
+  const testing::Fleet fleet = AddFleet(*cluster, {.node_count = 1});
+  SnapshotBuilder builder(Gpu(), NoteRights(cluster, noted),
+                          {.ns = fleet.ns,
+                           .driver_labels = LabelSelector::FromMatchLabels({{"app", fleet.daemon_set}}),
+                           .requestor = RequestorOptions{.id = "gpu.example.com", .ns = "default"}});
+  AttemptLog log;
+  auto snapshot = builder.Build({}, log);
+  REQUIRE(snapshot.ok());
+  builder.ReadPods({}, fleet.node_names, log, *snapshot);
+  // kubectl get -A
+  const Rights everywhere = Everywhere(*noted, {"pods", "daemonsets", "controllerrevisions", "nodemaintenances"});
+  CheckBothWays(RightsOfFile(kExamples / "upgradectl/rbac.yaml", {}), everywhere);
+}
+
+}  // namespace
+}  // namespace driverupgrade::tests

@@ -1,0 +1,55 @@
+#include "support/service_arguments.h"
+
+#include <cstdlib>
+
+#include "CLI/CLI.hpp"
+#include "support/catch.h"
+
+namespace driverupgrade::tests {
+namespace {
+
+using examples::ServiceArguments;
+
+constexpr const char* kNames[] = {"POD_NAME", "POD_NAMESPACE", "POD_UID", "NODE_NAME"};
+
+struct Environment {
+  Environment() {
+    for (const char* name : kNames) unsetenv(name);
+  }
+  ~Environment() {
+    for (const char* name : kNames) unsetenv(name);
+  }
+};
+
+StateMachineOptions OwnPod(const std::string& more) {
+  ServiceArguments arguments;
+  CLI::App app;
+  examples::AddServiceArguments(app, arguments);
+  app.parse("--in-cluster --namespace drivers " + more);
+  examples::CompleteServiceArguments(arguments);
+  StateMachineOptions options;
+  examples::SetOwnPod(arguments, options);
+  return options;
+}
+
+TEST_CASE("dep-F19: the operator's own pod and node are told by options, or by the environment of its manifest") {
+  const Environment environment;
+  CHECK_FALSE(OwnPod("").own_pod);
+  CHECK(OwnPod("").own_node.empty());
+  CHECK(OwnPod("--pod-name op-1").own_pod == PodRef{.ns = "drivers", .name = "op-1"});
+  CHECK(OwnPod("--pod-name op-1 --pod-namespace ops --pod-uid u").own_pod == PodRef{"ops", "op-1", "u"});
+  setenv("POD_NAME", "op-2", 1);
+  setenv("POD_NAMESPACE", "ops", 1);
+  setenv("POD_UID", "u-2", 1);
+  setenv("NODE_NAME", "n1", 1);
+  CHECK(OwnPod("").own_pod == PodRef{"ops", "op-2", "u-2"});
+  CHECK(OwnPod("").own_node == "n1");
+  CHECK(OwnPod("--pod-name op-3 --node-name n2").own_pod->name == "op-3");
+  CHECK(OwnPod("--pod-name op-3 --node-name n2").own_node == "n2");
+  // A namespace alone is that of the operator, which other options use as well.
+  unsetenv("POD_NAME");
+  CHECK_FALSE(OwnPod("").own_pod);
+}
+
+}  // namespace
+}  // namespace driverupgrade::tests

@@ -13,6 +13,7 @@
 #include <stop_token>
 
 #include "absl/time/time.h"
+#include "driverupgrade/abseil_abi.h"
 
 namespace driverupgrade::inline v1 {
 

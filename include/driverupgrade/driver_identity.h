@@ -18,6 +18,7 @@
 #include <utility>
 
 #include "absl/status/statusor.h"
+#include "driverupgrade/abseil_abi.h"
 
 namespace driverupgrade::inline v1 {
 

@@ -15,6 +15,7 @@
 #include <string_view>
 
 #include "absl/time/time.h"
+#include "driverupgrade/abseil_abi.h"
 
 namespace driverupgrade::inline v1 {
 

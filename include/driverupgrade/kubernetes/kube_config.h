@@ -27,6 +27,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "driverupgrade/abseil_abi.h"
 
 namespace driverupgrade::inline v1 {
 

@@ -12,6 +12,7 @@
 #include <string>
 
 #include "absl/time/time.h"
+#include "driverupgrade/abseil_abi.h"
 
 namespace driverupgrade::inline v1 {
 

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "absl/time/time.h"
+#include "driverupgrade/abseil_abi.h"
 #include "driverupgrade/clock.h"
 
 namespace driverupgrade::inline v1::testing {

@@ -21,6 +21,7 @@ bool WasCordoned(const NodeVersion& node) { return node.annotations.count(kIniti
 
 void GoRival::Pass() {
   const std::map<std::string, NodeVersion> nodes = driver_.world().Nodes();
+  pods_ = ReadPods();
   int slots = parallel_max_;
   for (const auto& [_, node] : nodes) slots -= IsInProgress(StateOf(node));
   for (const auto& [_, node] : nodes) Step(node, slots);
@@ -78,27 +79,32 @@ void GoRival::StepPod(const NodeVersion& node) const {
 }
 
 GoRival::Pod GoRival::PodOn(const std::string& node) const {
+  const auto pod = pods_.find(node);
+  return pod == pods_.end() ? Pod{} : pod->second;
+}
+
+std::map<std::string, GoRival::Pod> GoRival::ReadPods() const {
   std::int64_t newest = -1;
   std::string hash;
   const std::string ns = "--namespace=" + driver_.ns();
-  const rapidjson::Document revisions = kubectl().Get({"controllerrevisions", ns, "--selector=app=mofed"});
-  for (const rapidjson::Value& revision : Items(revisions, {"items"})) {
-    if (Integer(revision, {"revision"}) <= newest) continue;
-    newest = Integer(revision, {"revision"});
-    hash = Text(revision, {"metadata", "labels", "controller-revision-hash"});
+  const rapidjson::Document both = kubectl().Get({"controllerrevisions,pods", ns, "--selector=app=mofed"});
+  for (const rapidjson::Value& object : Items(both, {"items"})) {
+    if (Text(object, {"kind"}) != "ControllerRevision" || Integer(object, {"revision"}) <= newest) continue;
+    newest = Integer(object, {"revision"});
+    hash = Text(object, {"metadata", "labels", "controller-revision-hash"});
   }
-  Pod found;
-  const rapidjson::Document pods =
-      kubectl().Get({"pods", ns, "--selector=app=mofed", "--field-selector=spec.nodeName=" + node});
-  for (const rapidjson::Value& pod : Items(pods, {"items"})) {
-    found.name = Text(pod, {"metadata", "name"});
-    found.is_newest = Text(pod, {"metadata", "labels", "controller-revision-hash"}) == hash;
-    found.is_going = !Text(pod, {"metadata", "deletionTimestamp"}).empty();
-    for (const rapidjson::Value& condition : Items(pod, {"status", "conditions"})) {
-      if (Text(condition, {"type"}) == "Ready") found.is_ready = Text(condition, {"status"}) == "True";
+  std::map<std::string, Pod> pods;
+  for (const rapidjson::Value& object : Items(both, {"items"})) {
+    if (Text(object, {"kind"}) != "Pod") continue;
+    Pod& pod = pods[Text(object, {"spec", "nodeName"})];
+    pod.name = Text(object, {"metadata", "name"});
+    pod.is_newest = Text(object, {"metadata", "labels", "controller-revision-hash"}) == hash;
+    pod.is_going = !Text(object, {"metadata", "deletionTimestamp"}).empty();
+    for (const rapidjson::Value& condition : Items(object, {"status", "conditions"})) {
+      if (Text(condition, {"type"}) == "Ready") pod.is_ready = Text(condition, {"status"}) == "True";
     }
   }
-  return found;
+  return pods;
 }
 
 void GoRival::SetState(const std::string& node, const std::string& state) const {

@@ -2,6 +2,7 @@
 #ifndef DRIVERUPGRADE_TESTS_CONTROLPLANE_GO_RIVAL_H_
 #define DRIVERUPGRADE_TESTS_CONTROLPLANE_GO_RIVAL_H_
 
+#include <map>
 #include <string>
 
 #include "ofed_driver.h"
@@ -30,6 +31,8 @@ class GoRival {
     bool is_going = false;
   };
 
+  // By node; read once for each pass, as kubectl takes its time.
+  std::map<std::string, Pod> ReadPods() const;
   Pod PodOn(const std::string& node) const;
   void Step(const NodeVersion& node, int& slots) const;
   void StepPod(const NodeVersion& node) const;
@@ -40,6 +43,7 @@ class GoRival {
 
   const OfedDriver& driver_;
   const int parallel_max_;
+  std::map<std::string, Pod> pods_;
 };
 
 }  // namespace driverupgrade::e2e

@@ -29,8 +29,8 @@ bool WillBeCordoned(UpgradeState state) {
   }
 }
 
-// A node that an administrator had cordoned, and that he has not uncordoned in the middle: the patch that cordons it again
-// makes the cordon ours (dep-F8), and that is no start for which anybody would ask.
+// A node that an administrator had cordoned, and that he has not uncordoned in the middle: the patch that cordons it
+// again makes the cordon ours (dep-F8), and that is no start for which anybody would ask.
 bool IsOutsideSlots(const Node& node, const DriverIdentity& identity, const std::optional<UpgradeState>& state) {
   if (!WasInitiallyUnschedulable(node, identity)) return false;
   return node.unschedulable || !state || !WillBeCordoned(*state);

@@ -1,12 +1,14 @@
-/// Gets pods off the node: those that use a GPU, or all that a drain is about; and waits for pods that others take away.
+/// Gets pods off the node: those that use a GPU, or all that a drain is about; and waits for pods that others take
+/// away.
 ///
 /// Defines Evacuation.
 ///
 ///     Evacuation evacuation(settings, parts, node);
 ///     absl::Status evicted = evacuation.EvictGpuPods();
 ///
-/// Which pods may be evicted, and when a refused one is asked for again, the library decides (DrainManager, PodManager):
-/// DaemonSet and static pods stay, and if any other must not be evicted none is. Nothing is forced. Not thread-safe.
+/// Which pods may be evicted, and when a refused one is asked for again, the library decides (DrainManager,
+/// PodManager): DaemonSet and static pods stay, and if any other must not be evicted none is. Nothing is forced. Not
+/// thread-safe.
 #ifndef DRIVERUPGRADE_EXAMPLES_DRIVER_MANAGER_EVACUATION_H_
 #define DRIVERUPGRADE_EXAMPLES_DRIVER_MANAGER_EVACUATION_H_
 

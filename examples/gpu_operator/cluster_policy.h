@@ -1,4 +1,5 @@
-// The custom resources that say how the driver is to be rolled, as far as that goes (upstream-behaviour.md §1.3, §1.4, §1.8).
+// The custom resources that say how the driver is to be rolled, as far as that goes (upstream-behaviour.md §1.3, §1.4,
+// §1.8).
 //
 // Defines ClusterPolicy, NvidiaDriver and their readers.
 #ifndef DRIVERUPGRADE_EXAMPLES_GPU_OPERATOR_CLUSTER_POLICY_H_

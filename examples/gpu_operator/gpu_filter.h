@@ -9,8 +9,8 @@
 
 namespace gpu_operator {
 
-/// UsesGpu, or a ResourceClaim of the pod to which a GPU is allocated, not for an administrator to look at only, read through
-/// `objects`. A claim that cannot be read counts. Null `objects`: claims are not looked at.
+/// UsesGpu, or a ResourceClaim of the pod to which a GPU is allocated, not for an administrator to look at only, read
+/// through `objects`. A claim that cannot be read counts. Null `objects`: claims are not looked at.
 driverupgrade::PodFilter GpuPodFilter(std::shared_ptr<const driverupgrade::ObjectClient> objects);
 
 }  // namespace gpu_operator

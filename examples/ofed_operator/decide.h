@@ -18,8 +18,8 @@ namespace ofed_operator {
 
 struct Decision {
   std::vector<examples::EngineSpec> engines = {};
-  /// By what the init container's configuration is made; nullopt: there is no driver that would read it. All owners share
-  /// one, so that a driver waits for its node only where all policies have safeLoad.
+  /// By what the init container's configuration is made; nullopt: there is no driver that would read it. All owners
+  /// share one, so that a driver waits for its node only where all policies have safeLoad.
   std::optional<driverupgrade::UpgradePolicy> init_config = std::nullopt;
   /// NicNodePolicies that are not taken, and why.
   std::map<std::string, absl::Status> refused = {};
@@ -27,10 +27,10 @@ struct Decision {
 };
 
 /// - The NicClusterPolicy has a driver, or no NicNodePolicy has: one engine for the DaemonSets of the former.
-/// - Otherwise an engine for each NicNodePolicy that has one, for the DaemonSets `ds-owner=nnp-<name>`, on the nodes that it
-///   selects.
-/// One node has one driver: a NicNodePolicy beside a NicClusterPolicy with a driver is refused, and so is the later of two
-/// that no label keeps apart. `driver_labels` are those of the NicClusterPolicy's DaemonSets.
+/// - Otherwise an engine for each NicNodePolicy that has one, for the DaemonSets `ds-owner=nnp-<name>`, on the nodes
+///   that it selects.
+/// One node has one driver: a NicNodePolicy beside a NicClusterPolicy with a driver is refused, and so is the later of
+/// two that no label keeps apart. `driver_labels` are those of the NicClusterPolicy's DaemonSets.
 Decision Decide(const NicClusterPolicy& cluster, std::vector<NicNodePolicy> nodes,
                 const driverupgrade::LabelSelector& driver_labels);
 

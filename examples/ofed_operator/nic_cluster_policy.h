@@ -1,5 +1,5 @@
-// The NicClusterPolicy and the NicNodePolicies, as far as they are about rolling the OFED driver (upstream-behaviour.md §2.1,
-// §2.3, §2.4).
+// The NicClusterPolicy and the NicNodePolicies, as far as they are about rolling the OFED driver (upstream-behaviour.md
+// §2.1, §2.3, §2.4).
 #ifndef DRIVERUPGRADE_EXAMPLES_OFED_OPERATOR_NIC_CLUSTER_POLICY_H_
 #define DRIVERUPGRADE_EXAMPLES_OFED_OPERATOR_NIC_CLUSTER_POLICY_H_
 

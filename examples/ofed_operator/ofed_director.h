@@ -1,5 +1,5 @@
-// What ofed_operator does: follows the NicClusterPolicy and the NicNodePolicies, rolls the driver by them, and keeps the rest
-// of the cluster's state about the driver true.
+// What ofed_operator does: follows the NicClusterPolicy and the NicNodePolicies, rolls the driver by them, and keeps
+// the rest of the cluster's state about the driver true.
 #ifndef DRIVERUPGRADE_EXAMPLES_OFED_OPERATOR_OFED_DIRECTOR_H_
 #define DRIVERUPGRADE_EXAMPLES_OFED_OPERATOR_OFED_DIRECTOR_H_
 

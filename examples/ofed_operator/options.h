@@ -32,8 +32,8 @@ struct Options {
   examples::RequestorArguments requestor = {};
 };
 
-/// What the Network Operator's environment variables say (upstream-behaviour.md §2.1, §2.3): the defaults of the command
-/// line.
+/// What the Network Operator's environment variables say (upstream-behaviour.md §2.1, §2.3): the defaults of the
+/// command line.
 Options OptionsFromEnvironment();
 
 /// The options, or the exit code if the program is to end at once: help and errors have been printed.

@@ -24,8 +24,8 @@ enum class AdminAccess : std::uint8_t { kIgnored, kCounts };
 /// The JSON of a ResourceClaim: some device of its allocation is from driver `gpu.nvidia.com`. Errors: no JSON.
 absl::StatusOr<bool> HoldsGpu(std::string_view claim_json, AdminAccess admin_access);
 
-/// In the newest version of the API that the server has. Errors: those of the client; NotFound also where the server knows
-/// no claims.
+/// In the newest version of the API that the server has. Errors: those of the client; NotFound also where the server
+/// knows no claims.
 absl::StatusOr<driverupgrade::ApiObject> ReadClaim(const driverupgrade::CallContext& context,
                                                    const driverupgrade::ObjectClient& objects,
                                                    const driverupgrade::ObjectName& name);

@@ -4,8 +4,9 @@
 ///
 ///     auto engine = UpgradeEngine::Create(identity, WithLedgerEntry(cluster, identity, "pool-a"), options);
 ///
-/// A ledger writes one entry of its ConfigMap, named after the driver. Of another engine of the same driver that entry would
-/// be taken away. A ConfigMap for each would need a right for each: RBAC knows no names that begin with something.
+/// A ledger writes one entry of its ConfigMap, named after the driver. Of another engine of the same driver that entry
+/// would be taken away. A ConfigMap for each would need a right for each: RBAC knows no names that begin with
+/// something.
 ///
 /// As thread-safe as the facade behind it.
 #ifndef DRIVERUPGRADE_EXAMPLES_SUPPORT_LEDGER_ENTRY_H_

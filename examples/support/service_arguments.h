@@ -1,6 +1,7 @@
 /// The options that operators have in common: which cluster, how long to run, as one replica of how many, seen where.
 ///
-/// Defines ServiceArguments, AddServiceArguments, CompleteServiceArguments, SetOwnPod, LoadKubeConfig and the exit codes.
+/// Defines ServiceArguments, AddServiceArguments, CompleteServiceArguments, SetOwnPod, LoadKubeConfig and the exit
+/// codes.
 ///
 ///     examples::ServiceArguments service{.lease_name = "nvidia-gpu-driver-upgrade"};
 ///     examples::AddServiceArguments(app, service);
@@ -56,8 +57,8 @@ struct ServiceArguments {
   std::string ledger_name = {};
   /// Who this replica is among the candidates.
   std::string identity = {};
-  /// The pod that this process runs in; an empty name: it is in none, or does not know. It is not evicted, and its node is
-  /// upgraded last (dep-F19). An empty namespace: `ns`.
+  /// The pod that this process runs in; an empty name: it is in none, or does not know. It is not evicted, and its node
+  /// is upgraded last (dep-F19). An empty namespace: `ns`.
   std::string pod_name = {};
   std::string pod_namespace = {};
   std::string pod_uid = {};
@@ -68,8 +69,8 @@ struct ServiceArguments {
   std::string metrics_address = {};
 };
 
-/// Into `arguments`, which must outlive the parsing. What it holds already are the defaults; --namespace is required if it
-/// has none. Where the pod's options are not given, the environment is asked, as a manifest fills it: POD_NAME,
+/// Into `arguments`, which must outlive the parsing. What it holds already are the defaults; --namespace is required if
+/// it has none. Where the pod's options are not given, the environment is asked, as a manifest fills it: POD_NAME,
 /// POD_NAMESPACE, POD_UID, NODE_NAME.
 void AddServiceArguments(CLI::App& app, ServiceArguments& arguments);
 /// After parsing: fills in what depends on other options.

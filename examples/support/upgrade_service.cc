@@ -84,8 +84,8 @@ class Service {
     return engine;
   }
 
-  // Whatever is wrong with the address, the credentials or the permissions is best said before anything begins. What may be
-  // a moment's trouble of the server is tried a few times.
+  // Whatever is wrong with the address, the credentials or the permissions is best said before anything begins. What
+  // may be a moment's trouble of the server is tried a few times.
   absl::Status Look() {
     AttemptLog none;
     driverupgrade::SnapshotOptions snapshot = engine_.snapshot;

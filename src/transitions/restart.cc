@@ -36,8 +36,8 @@ bool IsMaintenanceOperator(const Pod& pod) {
   return component != pod.labels.end() && component->second == "maintenance-operator-controller-manager";
 }
 
-// The pods that have to be gone before the driver is touched, as the policy that got the node here says: pod deletion, or
-// the drain that it fell back to (T25).
+// The pods that have to be gone before the driver is touched, as the policy that got the node here says: pod deletion,
+// or the drain that it fell back to (T25).
 Evacuation Evacuate(Walk& walk) {
   if (!EvacuationTimeout(walk.in)) return {};
   const std::vector<Pod>* pods = walk.KnownPods();
@@ -71,9 +71,9 @@ Evacuation Evacuate(Walk& walk) {
   return result;
 }
 
-// Whether the pods have come since the node was evacuated, so that its deadline was not meant for them. Not so once one of
-// them has been asked to go, nor when all have overstayed their grace period: a pod that never goes would hold the node
-// for ever.
+// Whether the pods have come since the node was evacuated, so that its deadline was not meant for them. Not so once one
+// of them has been asked to go, nor when all have overstayed their grace period: a pod that never goes would hold the
+// node for ever.
 bool AreNewcomers(const Walk& walk, const std::vector<const Pod*>& pods) {
   const auto tried = [&](const Pod* pod) { return walk.view.attempts.pods.contains(pod->ref.uid); };
   const auto overstays = [&](const Pod* pod) {
@@ -86,8 +86,8 @@ bool AnyStays(const std::vector<const Pod*>& pods) {
   return std::any_of(pods.begin(), pods.end(), [](const Pod* pod) { return !pod->deletion_timestamp; });
 }
 
-// Pods have come to the node since it was evacuated: they go too, under the evacuation's deadline (dep-F8). It runs from
-// their coming, not from a restart that may have begun long before.
+// Pods have come to the node since it was evacuated: they go too, under the evacuation's deadline (dep-F8). It runs
+// from their coming, not from a restart that may have begun long before.
 Progress EvictNewcomers(Walk& walk, Evacuation evacuation) {
   const absl::Duration timeout = *EvacuationTimeout(walk.in);
   if (evacuation.status == Evacuation::Status::kUnread) return walk.WaitForPods(absl::InfiniteFuture());

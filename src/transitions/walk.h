@@ -36,9 +36,9 @@ struct Failures {
 // Whether a transition function entered another state, so that the next one may go on from there.
 enum class Progress { kMoved, kStopped };
 
-// Carries a node from state to state. It works on a copy of our part of the node, which is made when it is first written
-// to, since most nodes only wait: what differs from the node in the end is the patch, so nothing is written twice and
-// nothing that is there already (defect-D31).
+// Carries a node from state to state. It works on a copy of our part of the node, which is made when it is first
+// written to, since most nodes only wait: what differs from the node in the end is the patch, so nothing is written
+// twice and nothing that is there already (defect-D31).
 class Walk {
  public:
   Walk(const JudgeContext& context, const NodeView& view, bool admitted);

@@ -1,4 +1,5 @@
-// Another operator, of the Go library, that rolls the OFED driver: its labels, its order of steps, and what it does not know.
+// Another operator, of the Go library, that rolls the OFED driver: its labels, its order of steps, and what it does not
+// know.
 #ifndef DRIVERUPGRADE_TESTS_CONTROLPLANE_GO_RIVAL_H_
 #define DRIVERUPGRADE_TESTS_CONTROLPLANE_GO_RIVAL_H_
 
@@ -10,9 +11,10 @@
 
 namespace driverupgrade::e2e {
 
-// It cordons a node that is schedulable, drains it, deletes the driver pod, and uncordons whatever the cordon was by then,
-// unless the node was cordoned when it needed the upgrade (T1, T9, T11, T21, T30, T46, §5.2). It knows no key for whose a
-// cordon is, and takes no notice of what others have in progress. Written by kubectl, as patches without preconditions.
+// It cordons a node that is schedulable, drains it, deletes the driver pod, and uncordons whatever the cordon was by
+// then, unless the node was cordoned when it needed the upgrade (T1, T9, T11, T21, T30, T46, §5.2). It knows no key for
+// whose a cordon is, and takes no notice of what others have in progress. Written by kubectl, as patches without
+// preconditions.
 class GoRival {
  public:
   GoRival(const OfedDriver& driver, int parallel_max) : driver_(driver), parallel_max_(parallel_max) {}

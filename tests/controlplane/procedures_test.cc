@@ -1,5 +1,6 @@
-// docs/manual-procedures.md: each command that is marked there is run as it stands, and does what the page says. The test
-// plays the half of an operator that gpu_operator leaves out: what reads the version and the policy from a resource.
+// docs/manual-procedures.md: each command that is marked there is run as it stands, and does what the page says. The
+// test plays the half of an operator that gpu_operator leaves out: what reads the version and the policy from a
+// resource.
 #include <algorithm>
 #include <map>
 #include <memory>

@@ -1,5 +1,6 @@
-// gpu_operator beside an operator of another driver that behaves as the Go library does: it knows no key for whose a cordon is,
-// and lifts every cordon that it thinks is its own (dep-F8). Not in a group yet: its second half has not been seen to end.
+// gpu_operator beside an operator of another driver that behaves as the Go library does: it knows no key for whose a
+// cordon is, and lifts every cordon that it thinks is its own (dep-F8). Not in a group yet: its second half has not
+// been seen to end.
 #include <algorithm>
 #include <chrono>
 #include <string>

@@ -1,5 +1,5 @@
-// deploy/rbac against what the library and the operators of examples/ ask for: in every scenario, and as a controller with
-// a cache, a Lease and a ledger.
+// deploy/rbac against what the library and the operators of examples/ ask for: in every scenario, and as a controller
+// with a cache, a Lease and a ledger.
 #include <filesystem>
 #include <map>
 #include <memory>

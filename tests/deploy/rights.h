@@ -29,8 +29,8 @@ struct Right {
 };
 using Rights = std::set<Right>;
 
-// What the Roles and ClusterRoles in the files of `folder` give. A rule with a wildcard, a nonResourceURL or a name that is
-// not among `names` fails the test.
+// What the Roles and ClusterRoles in the files of `folder` give. A rule with a wildcard, a nonResourceURL or a name
+// that is not among `names` fails the test.
 Rights RightsOf(const std::filesystem::path& folder, const std::set<std::string>& names);
 // The same of one file.
 Rights RightsOfFile(const std::filesystem::path& file, const std::set<std::string>& names);
@@ -38,8 +38,8 @@ Rights RightsOfFile(const std::filesystem::path& file, const std::set<std::strin
 // All that is needed is given, and nothing else. What is given in the whole cluster is given in each namespace.
 void CheckBothWays(const Rights& given, const Rights& needed);
 
-// As many of the rights as are about `resources` are needed in the whole cluster: those about workloads, which may be in
-// any namespace.
+// As many of the rights as are about `resources` are needed in the whole cluster: those about workloads, which may be
+// in any namespace.
 Rights Everywhere(const Rights& rights, const std::set<std::string>& resources);
 
 // Notes what each request needs, and lets `next` answer. Null `next`: lists are empty, nothing else is found.

@@ -18,8 +18,8 @@
 
 namespace driverupgrade::inline v1::testing::internal {
 
-// A clock that shows something else than the cluster's, and runs at another rate (F17) until it is set right, which it is
-// every ten minutes.
+// A clock that shows something else than the cluster's, and runs at another rate (F17) until it is set right, which it
+// is every ten minutes.
 class SkewedClock final : public Clock {
  public:
   SkewedClock(std::shared_ptr<FakeClock> base, absl::Duration offset, int rate_percent)

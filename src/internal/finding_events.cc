@@ -54,8 +54,7 @@ std::string Describe(const NodeGate& waits) {
 }
 
 // What the server would refuse again, as long as nobody changes something. Not while it is busy or has trouble of its
-// own:
-// an Event would add to that.
+// own: an Event would add to that.
 bool IsRefusedForGood(const absl::Status& status) {
   return absl::IsPermissionDenied(status) || absl::IsInvalidArgument(status);
 }

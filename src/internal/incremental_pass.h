@@ -27,9 +27,8 @@ class IncrementalPass {
   using Submit = std::function<void(const CallContext&, std::function<void(const CallContext&)>)>;
 
   // `driver`: the place of our scope in the cache's options. `call_timeout`: of what a pass waits for. `submit`: for
-  // what
-  // it does not; its calls end before this does. `ledger`: nullptr for none; it outlives this. `on_read` is called,
-  // from any thread, when pods have been read that the next pass is to look at.
+  // what it does not; its calls end before this does. `ledger`: nullptr for none; it outlives this. `on_read` is
+  // called, from any thread, when pods have been read that the next pass is to look at.
   IncrementalPass(const DriverIdentity& identity, StateMachine machine, const SnapshotOptions& options,
                   std::shared_ptr<WatchCache> cache, std::size_t driver, absl::Duration call_timeout, Submit submit,
                   LedgerPass* ledger, std::function<void()> on_read);

@@ -16,9 +16,8 @@ constexpr absl::Duration kQuiet = absl::Seconds(30);
 // A watch that ends sooner, in good order and without a word, is no watch.
 constexpr absl::Duration kShortestWatch = absl::Seconds(1);
 // After so many failures without a word in between it begins anew. What it has to tell next may be what breaks it; and
-// while
-// the API server was away the cluster may have been set back to an earlier state, of which a watch that goes on hears
-// nothing.
+// while the API server was away the cluster may have been set back to an earlier state, of which a watch that goes on
+// hears nothing.
 constexpr int kFailuresBeforeList = 2;
 
 }  // namespace

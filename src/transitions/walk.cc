@@ -335,10 +335,9 @@ Progress Walk::WaitForPods(absl::Time deadline) {
 }
 
 // Who relies on the node's cordon after this patch (dep-F7): the other drivers whose upgrades are under way, and we,
-// from
-// cordon-required on. While we wait for a slot, our name stays where it was, and it takes the place of names that have
-// become stale: nobody else would ever lift that cordon. The maintenance operator's cordon is its own to lift, so in
-// requestor mode our name stands only on one that we made when it had been lifted too early (H13).
+// from cordon-required on. While we wait for a slot, our name stays where it was, and it takes the place of names that
+// have become stale: nobody else would ever lift that cordon. The maintenance operator's cordon is its own to lift, so
+// in requestor mode our name stands only on one that we made when it had been lifted too early (H13).
 void Walk::UpdateCordonSet() {
   std::set<std::string> names = OtherCordonNames(view.node, in.identity);
   bool ours = after().unschedulable && !WasInitiallyUnschedulable(after(), in.identity);

@@ -70,7 +70,7 @@ TEST_CASE("Both drivers are upgraded on the same nodes at the same time by one p
 
   const std::shared_ptr<ClusterFacade> cluster = Connect(world.control_plane());
   const SnapshotOptions gpu_pods{.ns = world.driver_ns(), .driver_labels = *LabelSelector::Parse("app=driver")};
-  const SnapshotOptions ofed_pods{.ns = ofed.ns(), .driver_labels = *LabelSelector::Parse("app=mofed")};
+  const SnapshotOptions ofed_pods{.ns = ofed.ns(), .driver_labels = *LabelSelector::Parse("nvidia.com/ofed-driver")};
   const auto cache =
       WatchCache::Create(cluster, {.drivers = {{.ns = gpu_pods.ns, .driver_labels = gpu_pods.driver_labels},
                                                {.ns = ofed_pods.ns, .driver_labels = ofed_pods.driver_labels}}});

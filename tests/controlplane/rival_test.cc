@@ -1,6 +1,5 @@
 // gpu_operator beside an operator of another driver that behaves as the Go library does: it knows no key for whose a
-// cordon is, and lifts every cordon that it thinks is its own (dep-F8). Not in a group yet: its second half has not
-// been seen to end.
+// cordon is, and lifts every cordon that it thinks is its own (dep-F8).
 #include <algorithm>
 #include <chrono>
 #include <string>
@@ -57,7 +56,7 @@ int MeetingsSeen(Rollout& rollout) {
 }
 
 TEST_CASE("dep-F8: beside a rival that behaves as the Go library does, both drivers are upgraded and budgets hold",
-          "[.rival]") {
+          "[operators]") {
   World world(ControlPlane::Shared(), "rival", kNodes);
   world.DeployDriver();
   Workload workload;

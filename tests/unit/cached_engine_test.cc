@@ -42,6 +42,7 @@ class SkewedClock final : public Clock {
 
 /// A fleet, a cache that follows it, and an engine and a controller on the cache.
 struct World {
+  const bool threads;
   std::shared_ptr<FakeClock> clock = std::make_shared<FakeClock>();
   std::shared_ptr<FakeCluster> cluster;
   UpgradePolicy policy = {.auto_upgrade = true, .max_parallel = 2, .drain = DrainPolicy{}};
@@ -58,8 +59,9 @@ struct World {
   int most_in_progress = 0;
 
   /// Without threads the test turns the cache.
-  explicit World(testing::FleetOptions options = {}, int calls_in_flight = 1, bool threads = true)
-      : cluster(std::make_shared<FakeCluster>(clock, testing::FakeClusterOptions{.watches_follow = threads})),
+  explicit World(testing::FleetOptions options = {}, int calls_in_flight = 1, bool with_threads = true)
+      : threads(with_threads),
+        cluster(std::make_shared<FakeCluster>(clock, testing::FakeClusterOptions{.watches_follow = with_threads})),
         calls_in_flight(calls_in_flight) {
     fleet = AddFleet(*cluster, options);
     const LabelSelector labels = LabelSelector::FromMatchLabels({{"app", fleet.daemon_set}});
@@ -105,7 +107,13 @@ struct World {
     most_in_progress = std::max(most_in_progress, static_cast<int>(busy.size()));
   }
   /// Everything that has happened has been seen by the cache.
-  void Settle() { cluster->AwaitWatchesIdle(kWatches); }
+  void Settle() {
+    if (threads) {
+      cluster->AwaitWatchesIdle(kWatches);
+    } else {
+      cache->Turn({});
+    }
+  }
   std::size_t Count(Operation operation) const {
     std::size_t count = 0;
     for (const Call& call : cluster->journal()) count += call.operation == operation;
@@ -119,13 +127,13 @@ struct World {
     const std::vector<Node> nodes = cluster->nodes();
     return std::all_of(nodes.begin(), nodes.end(), IsDone);
   }
-  /// For an engine with threads: a little time goes by in each step, so that they can keep up.
+  /// For an engine whose requests have threads: a little time goes by in each step, after what it brought has been seen.
   template <typename Condition>
   bool StepsUntil(Condition condition) {
     for (int i = 0; i < 60'000 && !condition(); ++i) {
       controller->Step({});
       cluster->Advance(absl::Milliseconds(10));
-      std::this_thread::yield();
+      Settle();
     }
     return condition();
   }
@@ -230,7 +238,7 @@ TEST_CASE("A node whose pods are being read gets no patch before they are known"
 }
 
 TEST_CASE("A list of pods that a cordon has overtaken is made again at once, and is no finding") {
-  World world({.node_count = 1}, /*calls_in_flight=*/1, /*threads=*/false);
+  World world({.node_count = 1}, /*calls_in_flight=*/1, /*with_threads=*/false);
   const std::string node = world.fleet.node_names[0];
   const auto cordon = [&](bool unschedulable) {
     world.cluster->EditNode(node, [=](Node& edited) { edited.unschedulable = unschedulable; });
@@ -255,7 +263,7 @@ TEST_CASE("A list of pods that a cordon has overtaken is made again at once, and
 }
 
 TEST_CASE("No list that a pass causes is waited for longer than call_timeout") {
-  World world({.node_count = 2}, /*calls_in_flight=*/1, /*threads=*/false);
+  World world({.node_count = 2}, /*calls_in_flight=*/1, /*with_threads=*/false);
   const absl::Time begin = world.clock->Now();
   world.cluster->SetTemplate(world.fleet.ns, world.fleet.daemon_set, "rev-2");
   for (int i = 0; i < 10; ++i) {
@@ -445,7 +453,7 @@ TEST_CASE("A clock that is set back does not hold up the upgrade") {
 }
 
 TEST_CASE("arch-A11: nothing is decided by a cache that cannot follow the cluster") {
-  World world({.node_count = 2}, /*calls_in_flight=*/1, /*threads=*/false);
+  World world({.node_count = 2}, /*calls_in_flight=*/1, /*with_threads=*/false);
   world.cache->Turn({});
   REQUIRE(world.engine->Reconcile({}, world.policy).ok());
   for (int i = 0; i < 5; ++i) {
@@ -461,7 +469,7 @@ TEST_CASE("arch-A11: nothing is decided by a cache that cannot follow the cluste
 }
 
 TEST_CASE("A cluster that is set back to an earlier state is upgraded from there") {
-  World world;
+  World world({}, /*calls_in_flight=*/1, /*with_threads=*/false);
   if (GENERATE(false, true)) {
     // The grants of the lost time, for versions that come again much later, must not keep their slots.
     world.ledger = AdmissionLedgerOptions{.ns = world.fleet.ns, .name = "grants"};
@@ -494,7 +502,7 @@ TEST_CASE("A cluster that is set back to an earlier state is upgraded from there
 }
 
 TEST_CASE("A second engine on the same cache begins with everything") {
-  World world({.node_count = 3}, /*calls_in_flight=*/1, /*threads=*/false);
+  World world({.node_count = 3}, /*calls_in_flight=*/1, /*with_threads=*/false);
   world.cache->Turn({});
   REQUIRE(world.engine->Reconcile({}, world.policy)->plan.totals.total == 3);
   world.controller.reset();
@@ -505,7 +513,7 @@ TEST_CASE("A second engine on the same cache begins with everything") {
 
 TEST_CASE("A callback that failed is asked again, though nothing changes") {
   int asked = 0;
-  World world({.node_count = 1}, /*calls_in_flight=*/1, /*threads=*/false);
+  World world({.node_count = 1}, /*calls_in_flight=*/1, /*with_threads=*/false);
   world.uses_driver = [&](const CallContext&, const Pod&) -> absl::StatusOr<bool> {
     if (++asked <= 2) return absl::UnavailableError("the device plugin is away");
     return false;
@@ -524,7 +532,7 @@ TEST_CASE("A callback that failed is asked again, though nothing changes") {
 }
 
 TEST_CASE("T7: whether a restart is enough is asked again when the DaemonSet wants another revision") {
-  World world({.node_count = 1}, /*calls_in_flight=*/1, /*threads=*/false);
+  World world({.node_count = 1}, /*calls_in_flight=*/1, /*with_threads=*/false);
   world.restart_only = [](const CallContext&, const Pod&, const ControllerRevision&,
                           const ControllerRevision&) -> absl::StatusOr<bool> { return true; };
   world.controller.reset();

@@ -11,6 +11,10 @@ namespace {
 // Keys in paths: long enough for any label key's interesting part.
 constexpr std::size_t kKeyBytesMax = 80;
 
+// The parser takes a character of UTF-8 whole before it looks at its bytes, all four even where the text ended after the
+// first.
+constexpr std::size_t kReadBeyondEnd = 3;
+
 // Builds the document and stops the parser where the nesting gets too deep: the document is freed and copied
 // recursively.
 class DepthLimit {
@@ -83,7 +87,8 @@ absl::Status JsonDocument::Parse(std::string_view text) {
   if (const std::size_t nul = text.find('\0'); nul != std::string_view::npos) {
     return absl::InvalidArgumentError(fmt::format("malformed JSON at byte {}: NUL", nul));
   }
-  text_.assign(text);
+  text_.reserve(text.size() + kReadBeyondEnd);
+  text_.assign(text).append(kReadBeyondEnd, '\0');
   Generator generator{.text = text_.data(), .result = {}};
   document_.Populate(generator);
   if (!generator.result.IsError()) return absl::OkStatus();

@@ -227,6 +227,9 @@ TEST_CASE("a malformed document is an error that says at which byte") {
       {"NUL behind", std::string("{\"kind\":\"Node\"}\0junk", 20), "malformed JSON at byte 15: NUL"},
       {"NUL within", std::string("{\"kind\":\"No\0de\"}", 16), "malformed JSON at byte 11: NUL"},
       {"invalid UTF-8", "{\"kind\":\"No\xC3(\"}", "malformed JSON at byte 11: invalid encoding in string"},
+      // The parser reads on; found by fuzz_answers, fuzz_objects and fuzz_watch_framing.
+      {"UTF-8 cut at the end", "{\"kind\":\"No\xF2", "malformed JSON at byte 11: invalid encoding in string"},
+      {"UTF-8 cut before the end", "{\"kind\":\"No\xF2\n", "malformed JSON at byte 11: invalid encoding in string"},
       {"overlong UTF-8", "{\"kind\":\"No\xC0\xAF\"}", "malformed JSON at byte 11: invalid encoding in string"},
       {"lone surrogate", R"({"kind":"\ud800x"})", "malformed JSON at byte 9: the surrogate pair in string is invalid"},
       {"huge exponent", R"({"kind":1e999999999999})",

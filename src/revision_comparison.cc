@@ -19,9 +19,9 @@ constexpr int kDepthMax = 64;
 
 absl::StatusOr<rapidjson::Document> Parse(const ControllerRevision& revision) {
   rapidjson::Document document;
-  // Iterative: the text is as deep as the server lets it be.
-  document.Parse<rapidjson::kParseIterativeFlag | rapidjson::kParseFullPrecisionFlag>(revision.data.data(),
-                                                                                      revision.data.size());
+  // Iterative: the text is as deep as the server lets it be. Not in full precision: RapidJSON 1.1 would read 0e-66 as
+  // 2.6e-85, by undefined behaviour.
+  document.Parse<rapidjson::kParseIterativeFlag>(revision.data.data(), revision.data.size());
   if (document.HasParseError() || !document.IsObject()) {
     return absl::InvalidArgumentError(fmt::format("ControllerRevision {}/{}: its data are {}", revision.ns,
                                                   revision.name, revision.data.empty() ? "missing" : "no JSON object"));

@@ -52,6 +52,13 @@ TEST_CASE("T8: an operator may ignore other keys, or none") {
   CHECK_FALSE(*SameTemplate(running, wanted, {.annotations = {}, .labels = {}}));
 }
 
+TEST_CASE("T8: zero is zero, however it is written") {
+  for (const std::string zero : {"0.0", "0e-66", "0.0e300", "-0"}) {
+    CAPTURE(zero);
+    CHECK(*SameTemplate(WithTemplate(R"({"a":0})"), WithTemplate(R"({"a":)" + zero + "}")));
+  }
+}
+
 TEST_CASE("T7: what cannot be compared is an error that names the revision") {
   const ControllerRevision good = WithTemplate("{}");
   ControllerRevision bad = good;

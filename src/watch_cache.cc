@@ -48,7 +48,7 @@ class WatchCache::Impl {
   Impl(std::shared_ptr<ClusterReader> cluster, WatchCacheOptions options)
       : cluster_(std::move(cluster)), options_(std::move(options)), store_(options_.drivers.size()) {
     FollowAll();
-    due_.resize(followers_.size(), absl::InfinitePast());
+    pauses_.resize(followers_.size());
   }
   ~Impl() { Stop(); }
 
@@ -60,7 +60,11 @@ class WatchCache::Impl {
 
   void Turn(const CallContext& context) {
     for (std::size_t i = 0; i < followers_.size(); ++i) {
-      if (due_[i] <= options_.clock->Now()) due_[i] = followers_[i]->Watch(context);
+      Pause& pause = pauses_[i];
+      // Nobody waits for longer because the clock was set back.
+      if (const absl::Time now = options_.clock->Now(); pause.since <= now && now < pause.until) continue;
+      pause.until = followers_[i]->Watch(context);
+      pause.since = options_.clock->Now();
     }
   }
 
@@ -108,6 +112,12 @@ class WatchCache::Impl {
   const WatchCacheOptions& options() const { return options_; }
 
  private:
+  // Between two watches of a follower.
+  struct Pause {
+    absl::Time since = absl::InfinitePast();
+    absl::Time until = absl::InfinitePast();
+  };
+
   void FollowAll() {
     Follow<Node>("nodes", {}, &ClusterReader::WatchNodes,
                  {[this](auto nodes, auto at) {
@@ -175,7 +185,7 @@ class WatchCache::Impl {
   const WatchCacheOptions options_;
   internal::WatchStore store_;
   std::vector<std::unique_ptr<internal::WatchFollower>> followers_;
-  std::vector<absl::Time> due_;        // of the followers, for Turn
+  std::vector<Pause> pauses_;          // of the followers, for Turn
   std::vector<std::jthread> threads_;  // last: joined before the rest is destroyed
 };
 
@@ -226,6 +236,7 @@ std::optional<std::vector<NodeMaintenance>> WatchCache::Maintenances(std::size_t
 std::optional<std::vector<Pod>> WatchCache::PodsOn(const std::string& node) const {
   return impl_->store().PodsOn(node);
 }
+bool WatchCache::KnowsPodsOn(const std::string& node) const { return impl_->store().KnowsPodsOn(node); }
 void WatchCache::SetInterest(std::size_t driver, std::set<std::string> nodes) {
   impl_->store().SetInterest(driver, std::move(nodes));
 }

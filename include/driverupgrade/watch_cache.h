@@ -130,6 +130,8 @@ class WatchCache final : public ClusterReader {
   std::optional<std::vector<NodeMaintenance>> Maintenances(std::size_t driver, const std::string& node) const;
   /// All pods on the node, if they are known: read since its cordon was last seen to change, and followed since.
   std::optional<std::vector<Pod>> PodsOn(const std::string& node) const;
+  /// Whether PodsOn has an answer; costs no copy of the pods.
+  bool KnowsPodsOn(const std::string& node) const;
   /// The nodes whose pods the driver's engine wants to know; pods of others are forgotten, unless another engine wants
   /// them.
   void SetInterest(std::size_t driver, std::set<std::string> nodes);

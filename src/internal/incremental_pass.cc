@@ -207,7 +207,7 @@ void IncrementalPass::ReadPods(const CallContext& context, const std::vector<std
   for (const std::string& node : interest) {
     const auto retry = retries_.find(node);
     if (retry != retries_.end() && retry->second.due) continue;
-    if (cache_->PodsOn(node) || !reading_.insert(node).second) continue;
+    if (cache_->KnowsPodsOn(node) || !reading_.insert(node).second) continue;
     submit_(context, [this, node](const CallContext& bounded) {
       absl::Status status = cache_->ReadPods(bounded, node);
       {

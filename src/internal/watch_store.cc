@@ -287,6 +287,7 @@ bool WatchStore::IsWanted(const std::string& node) const {
 
 void WatchStore::SetInterest(std::size_t driver, std::set<std::string> nodes) {
   const std::lock_guard lock(mutex_);
+  if (drivers_[driver].interest == nodes) return;
   drivers_[driver].interest = std::move(nodes);
   std::erase_if(pods_, [&](const auto& pods) { return !IsWanted(pods.first); });
   for (const std::string& node : drivers_[driver].interest) pods_.try_emplace(node);
@@ -395,6 +396,12 @@ std::optional<std::vector<Pod>> WatchStore::PodsOn(const std::string& node) cons
   const auto found = pods_.find(node);
   if (found == pods_.end() || !found->second.known) return std::nullopt;
   return found->second.pods.Unpack(node);
+}
+
+bool WatchStore::KnowsPodsOn(const std::string& node) const {
+  const std::lock_guard lock(mutex_);
+  const auto found = pods_.find(node);
+  return found != pods_.end() && found->second.known;
 }
 
 }  // namespace driverupgrade::inline v1::internal

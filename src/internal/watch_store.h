@@ -67,6 +67,7 @@ class WatchStore {
   std::vector<ControllerRevision> Revisions(std::size_t driver) const;
   std::optional<std::vector<NodeMaintenance>> Maintenances(std::size_t driver, const std::string& node) const;
   std::optional<std::vector<Pod>> PodsOn(const std::string& node) const;
+  bool KnowsPodsOn(const std::string& node) const;
   void SetInterest(std::size_t driver, std::set<std::string> nodes);
 
   // Around a list of the node's pods: what the watch tells between the two is kept. There may be several at once. The

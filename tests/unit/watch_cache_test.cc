@@ -50,6 +50,15 @@ TEST_CASE("A cache is synced when each collection has been read, and says so") {
   CHECK(world.told == 1);  // though there is no change at all
 }
 
+TEST_CASE("A clock that is set back does not keep a broken watch waiting") {
+  World world;
+  world.cluster->FailNext(Operation::kWatchDaemonSets, absl::UnavailableError("etcd is away"));
+  world.cache->Turn({});
+  world.clock->Advance(-absl::Hours(1));
+  world.cache->Turn({});
+  CHECK(world.cache->Synced());
+}
+
 TEST_CASE("A cluster without NodeMaintenances is one that has none, until it has the kind") {
   World world("maintenance");
   for (int i = 0; i < 3; ++i) {

@@ -6,8 +6,8 @@
 #include <variant>
 
 #include "driverupgrade/upgrade_state.h"
+#include "internal/cordon.h"
 #include "internal/node_state.h"
-#include "transitions/cordon.h"
 
 namespace driverupgrade::inline v1 {
 namespace {
@@ -32,7 +32,7 @@ bool WillBeCordoned(UpgradeState state) {
 // A node that an administrator had cordoned, and that he has not uncordoned in the middle: the patch that cordons it
 // again makes the cordon ours (dep-F8), and that is no start for which anybody would ask.
 bool IsOutsideSlots(const Node& node, const DriverIdentity& identity, const std::optional<UpgradeState>& state) {
-  if (!WasInitiallyUnschedulable(node, identity)) return false;
+  if (!internal::WasInitiallyUnschedulable(node, identity)) return false;
   return node.unschedulable || !state || !WillBeCordoned(*state);
 }
 
@@ -42,7 +42,7 @@ bool HoldsSlot(const Node& node, const std::optional<UpgradeState>& state, const
   if (state == UpgradeState::kFailed && policy.failure_policy) return false;  // counted apart (dep-F2)
   if (policy.cordoned_nodes == CordonedNodes::kProceed && IsOutsideSlots(node, identity, state)) return false;
   // It only keeps another driver's cordon in place (dep-F8).
-  return state != UpgradeState::kUncordonRequired || !DriverThatNeedsCordon(node, identity);
+  return state != UpgradeState::kUncordonRequired || !internal::DriverThatNeedsCordon(node, identity);
 }
 
 // A percentage rounds down: the limit is one of damage. One failure may always happen.

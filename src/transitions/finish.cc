@@ -3,6 +3,7 @@
 #include <string>
 #include <utility>
 
+#include "driverupgrade/cordon_names.h"
 #include "fmt/format.h"
 #include "internal/node_state.h"
 #include "transitions/walk.h"
@@ -12,15 +13,16 @@ namespace {
 
 // Whether the node's cordon is an upgrade's that nobody but us relies on (dep-F7).
 bool IsOursToLift(const Node& node, const DriverIdentity& identity) {
-  if (WasInitiallyUnschedulable(node, identity) || !OtherCordonNames(node, identity).empty()) return false;
+  if (internal::WasInitiallyUnschedulable(node, identity) || !LiveCordonNames(node, identity.Name()).empty())
+    return false;
   // In requestor mode the maintenance operator lifts its own cordon; ours is one that we put in its place (H13).
-  if (node.annotations.contains(identity.RequestorModeAnnotation())) return IsInCordonSet(node, identity);
+  if (node.annotations.contains(identity.RequestorModeAnnotation())) return internal::IsInCordonSet(node, identity);
   const std::optional<UpgradeState> state = internal::StateOf(node, identity);
   // The Go library keeps no set: a cordon on a node that is in progress and was schedulable before is its own, and
   // ours.
   if (state && IsInProgress(*state)) return true;
-  const Cordon cordon = ReadCordon(node, identity);
-  return cordon.kind == CordonKind::kUpgrade && !cordon.rival;
+  const internal::Cordon cordon = internal::ReadCordon(node, identity);
+  return cordon.kind == internal::CordonKind::kUpgrade && !cordon.rival;
 }
 
 // What another driver or an administrator wrote stays (dep-F6, I6).
@@ -39,11 +41,11 @@ void RemoveOurAnnotations(Node& node, const DriverIdentity& identity) {
 std::string GiveBack(Node& node, const DriverIdentity& identity) {
   std::string reason = "released";
   if (node.unschedulable && IsOursToLift(node, identity)) {
-    const std::optional<std::string> other = DriverThatNeedsCordon(node, identity);
+    const std::optional<std::string> other = internal::DriverThatNeedsCordon(node, identity);
     node.unschedulable = other.has_value();
     if (other) reason += fmt::format("; the cordon is left to {}, whose upgrade needs it", *other);
   }
-  SetCordonNames(node, OtherCordonNames(node, identity));
+  internal::SetCordonNames(node, LiveCordonNames(node, identity.Name()));
   RemoveOurAnnotations(node, identity);
   node.labels.erase(identity.StateLabel());
   return reason;
@@ -64,7 +66,7 @@ Progress FinishUpgrade(Walk& walk, std::string reason) {
     walk.Unannotate(walk.in.identity.InitiallyUnschedulableAnnotation());
     return walk.Enter(UpgradeState::kUncordonRequired, std::move(reason));
   }
-  if (WasInitiallyUnschedulable(walk.after(), walk.in.identity)) return EnterDone(walk, std::move(reason));
+  if (internal::WasInitiallyUnschedulable(walk.after(), walk.in.identity)) return EnterDone(walk, std::move(reason));
   return walk.Enter(UpgradeState::kUncordonRequired, std::move(reason));
 }
 
@@ -72,9 +74,9 @@ Progress FinishUpgrade(Walk& walk, std::string reason) {
 Progress LeaveUncordon(Walk& walk) {
   if (walk.InRequestorMode()) {
     if (const auto releasing = ReleaseMaintenance(walk)) return *releasing;
-    if (!IsInCordonSet(walk.view.node, walk.in.identity)) return EnterDone(walk, "given back");
+    if (!internal::IsInCordonSet(walk.view.node, walk.in.identity)) return EnterDone(walk, "given back");
   }
-  if (const auto other = DriverThatNeedsCordon(walk.view.node, walk.in.identity)) {
+  if (const auto other = internal::DriverThatNeedsCordon(walk.view.node, walk.in.identity)) {
     return walk.Wait(GateReason::kOtherDriver, fmt::format("{} needs the node to stay cordoned", *other));
   }
   return EnterDone(walk, "given back");

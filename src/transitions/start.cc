@@ -24,10 +24,10 @@ std::string UpgradeReason(const Walk& walk) {
 }
 
 // Notes on the node whether its cordon is an administrator's, by what was read (dep-F7).
-void NoteInitialState(Walk& walk, const Cordon& cordon) {
+void NoteInitialState(Walk& walk, const internal::Cordon& cordon) {
   if (walk.InRequestorMode()) return;  // the cordon may be the maintenance operator's, which is nobody else's business
   const std::string key = walk.in.identity.InitiallyUnschedulableAnnotation();
-  if (cordon.kind == CordonKind::kAdministrator) {
+  if (cordon.kind == internal::CordonKind::kAdministrator) {
     walk.Annotate(key, "true");
   } else {
     walk.Unannotate(key);
@@ -50,11 +50,11 @@ void NoteRequestedRestart(Walk& walk) {
 }
 
 // A node asks for nothing that an earlier admission of its own, whose outcome is not known, has taken already.
-Candidate CandidateOf(const Walk& walk, const Cordon& cordon) {
+Candidate CandidateOf(const Walk& walk, const internal::Cordon& cordon) {
   const Tally& own = walk.verdict.tally;
   const bool outside =
-      cordon.kind == CordonKind::kAdministrator && walk.in.policy.cordoned_nodes == CordonedNodes::kProceed;
-  const bool available = cordon.kind == CordonKind::kNone;
+      cordon.kind == internal::CordonKind::kAdministrator && walk.in.policy.cordoned_nodes == CordonedNodes::kProceed;
+  const bool available = cordon.kind == internal::CordonKind::kNone;
   const bool admitted_before = available && walk.view.node.ready && own.unavailable > 0;
   return {
       .node = walk.view.node.name,
@@ -91,7 +91,7 @@ Progress RestartOnly(Walk& walk) {
 }  // namespace
 
 Progress RequireUpgrade(Walk& walk, std::string reason) {
-  NoteInitialState(walk, ReadCordon(walk.view.node, walk.in.identity));
+  NoteInitialState(walk, internal::ReadCordon(walk.view.node, walk.in.identity));
   return walk.Enter(UpgradeState::kUpgradeRequired, std::move(reason));
 }
 
@@ -121,7 +121,7 @@ Progress LeaveUpgradeRequired(Walk& walk) {
   }
   if (walk.driver.none) return walk.Wait(GateReason::kDriverPodMissing, "no driver pod on the node");
   if (walk.driver.unknown) return walk.Wait(GateReason::kRevisionUnknown, walk.driver.why_unknown);
-  const Cordon cordon = ReadCordon(walk.view.node, identity);
+  const internal::Cordon cordon = internal::ReadCordon(walk.view.node, identity);
   const bool by_request = walk.requestor && walk.in.options.requestor->enabled;
   if (cordon.rival && !by_request) {
     return walk.Wait(GateReason::kOtherDriver, fmt::format("{} is being upgraded on the node", *cordon.rival));
@@ -134,7 +134,7 @@ Progress LeaveUpgradeRequired(Walk& walk) {
     if (const auto releasing = ReleaseMaintenance(walk)) return *releasing;  // requestor mode was switched off (H16)
     walk.Unannotate(identity.RequestorModeAnnotation());
   }
-  if (cordon.kind == CordonKind::kAdministrator && walk.in.policy.cordoned_nodes == CordonedNodes::kIgnore &&
+  if (cordon.kind == internal::CordonKind::kAdministrator && walk.in.policy.cordoned_nodes == CordonedNodes::kIgnore &&
       !walk.InRequestorMode()) {
     return walk.Wait(GateReason::kCordoned, "an administrator cordoned the node");
   }

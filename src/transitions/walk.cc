@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/strings/numbers.h"
+#include "driverupgrade/cordon_names.h"
 #include "fmt/format.h"
 #include "internal/node_state.h"
 
@@ -339,19 +340,19 @@ Progress Walk::WaitForPods(absl::Time deadline) {
 // have become stale: nobody else would ever lift that cordon. The maintenance operator's cordon is its own to lift, so
 // in requestor mode our name stands only on one that we made when it had been lifted too early (H13).
 void Walk::UpdateCordonSet() {
-  std::set<std::string> names = OtherCordonNames(view.node, in.identity);
-  bool ours = after().unschedulable && !WasInitiallyUnschedulable(after(), in.identity);
+  std::set<std::string> names = LiveCordonNames(view.node, in.identity.Name());
+  bool ours = after().unschedulable && !internal::WasInitiallyUnschedulable(after(), in.identity);
   if (InRequestorMode()) {
-    ours = ours && (!view.node.unschedulable || IsInCordonSet(view.node, in.identity));
+    ours = ours && (!view.node.unschedulable || internal::IsInCordonSet(view.node, in.identity));
   } else if (state_ == UpgradeState::kUpgradeRequired) {
-    const Cordon cordon = ReadCordon(view.node, in.identity);
-    ours = ours && cordon.kind == CordonKind::kUpgrade && !cordon.rival &&
-           (names.empty() || IsInCordonSet(view.node, in.identity));
+    const internal::Cordon cordon = internal::ReadCordon(view.node, in.identity);
+    ours = ours && cordon.kind == internal::CordonKind::kUpgrade && !cordon.rival &&
+           (names.empty() || internal::IsInCordonSet(view.node, in.identity));
   } else if (!IsInProgress(state_)) {
     ours = false;
   }
   if (ours) names.insert(in.identity.Name());
-  SetCordonNames(Edit(), names);
+  internal::SetCordonNames(Edit(), names);
 }
 
 Verdict Walk::Finish() {

@@ -13,7 +13,7 @@
 #include "driverupgrade/safe_load_manager.h"
 #include "driverupgrade/state_machine.h"
 #include "driverupgrade/validation_manager.h"
-#include "transitions/cordon.h"
+#include "internal/cordon.h"
 
 namespace driverupgrade::inline v1 {
 

@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "fmt/format.h"
+#include "internal/cordon.h"
 #include "support/node_under_test.h"
-#include "transitions/cordon.h"
 #include "transitions/transition_table.h"
 #include "transitions/walk.h"
 
@@ -66,7 +66,7 @@ ContentId Judge::IdOf(Node node) {
   const auto label = node.labels.find(identity().StateLabel());
   Content content{.state = *ParseUpgradeState(label == node.labels.end() ? "" : label->second),
                   .holds_slot = TallyOf({.node = node}, identity(), policy_).slots > 0,
-                  .initially_cordoned = WasInitiallyUnschedulable(node, identity()),
+                  .initially_cordoned = internal::WasInitiallyUnschedulable(node, identity()),
                   .marked = node.labels.size() > 1 || !node.annotations.empty()};
   content.node = std::move(node);
   contents_.push_back(std::move(content));

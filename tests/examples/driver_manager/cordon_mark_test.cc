@@ -2,10 +2,11 @@
 
 #include <string>
 
+#include "driverupgrade/cordon_names.h"
 #include "driverupgrade/driver_identity.h"
 #include "driverupgrade/testing/builders.h"
+#include "internal/cordon.h"
 #include "support/catch.h"
-#include "transitions/cordon.h"
 
 namespace driver_manager {
 namespace {
@@ -32,9 +33,9 @@ TEST_CASE("a cordon of ours carries our name and is undone without a trace") {
 TEST_CASE("the engine takes it for a cordon of an upgrade that is under way") {
   const auto ofed = *driverupgrade::DriverIdentity::Create("nvidia.com", "ofed");
   const Node cordoned = Cordoned(NodeBuilder("gpu-7").Build());
-  CHECK(ReadCordon(cordoned, ofed).kind == driverupgrade::CordonKind::kUpgrade);
-  CHECK(OtherCordonNames(cordoned, ofed) == std::set<std::string>{kCordonName});
-  CHECK_FALSE(DriverThatNeedsCordon(cordoned, ofed).has_value());
+  CHECK(driverupgrade::internal::ReadCordon(cordoned, ofed).kind == driverupgrade::internal::CordonKind::kUpgrade);
+  CHECK(LiveCordonNames(cordoned, ofed.Name()) == std::set<std::string>{kCordonName});
+  CHECK_FALSE(driverupgrade::internal::DriverThatNeedsCordon(cordoned, ofed).has_value());
 }
 
 TEST_CASE("an administrator's cordon is neither marked nor lifted") {

@@ -1,6 +1,6 @@
 // Whose cordon a node carries (dep-F7, dep-F8).
-#ifndef DRIVERUPGRADE_SRC_TRANSITIONS_CORDON_H_
-#define DRIVERUPGRADE_SRC_TRANSITIONS_CORDON_H_
+#ifndef DRIVERUPGRADE_SRC_INTERNAL_CORDON_H_
+#define DRIVERUPGRADE_SRC_INTERNAL_CORDON_H_
 
 #include <optional>
 #include <set>
@@ -9,7 +9,7 @@
 #include "driverupgrade/cluster_types.h"
 #include "driverupgrade/driver_identity.h"
 
-namespace driverupgrade::inline v1 {
+namespace driverupgrade::inline v1::internal {
 
 enum class CordonKind {
   kNone,           // The node is schedulable.
@@ -32,8 +32,6 @@ Cordon ReadCordon(const Node& node, const DriverIdentity& identity);
 // the cordon in place for it. Its name, or nullopt.
 std::optional<std::string> DriverThatNeedsCordon(const Node& node, const DriverIdentity& identity);
 
-// The names of other drivers in the cordon set whose upgrades are under way; the others are stale.
-std::set<std::string> OtherCordonNames(const Node& node, const DriverIdentity& identity);
 // Whether our name is in the cordon set.
 bool IsInCordonSet(const Node& node, const DriverIdentity& identity);
 
@@ -43,6 +41,6 @@ void SetCordonNames(Node& node, const std::set<std::string>& names);
 // Whether an administrator's cordon was noted when the upgrade started.
 bool WasInitiallyUnschedulable(const Node& node, const DriverIdentity& identity);
 
-}  // namespace driverupgrade::inline v1
+}  // namespace driverupgrade::inline v1::internal
 
-#endif  // DRIVERUPGRADE_SRC_TRANSITIONS_CORDON_H_
+#endif  // DRIVERUPGRADE_SRC_INTERNAL_CORDON_H_

@@ -1,0 +1,67 @@
+// Whose work on a driver relies on a node's cordon (dep-F7).
+#include "driverupgrade/cordon_names.h"
+
+#include "driverupgrade/testing/builders.h"
+#include "support/catch.h"
+
+namespace driverupgrade::tests {
+namespace {
+
+using Names = std::set<std::string>;
+
+Node NodeWith(const std::string& cordoned_by, const StringMap& labels = {}) {
+  testing::NodeBuilder builder("n1");
+  builder.WithAnnotation(std::string(kCordonedByAnnotation), cordoned_by);
+  for (const auto& [key, value] : labels) builder.WithLabel(key, value);
+  return builder.Build();
+}
+
+TEST_CASE("dep-F7: a driver's name is its domain and its driver") {
+  CHECK(ParseDriverName("nvidia.com/gpu")->StateLabel() == "nvidia.com/gpu-driver-upgrade-state");
+  for (const std::string none : {"", "gpu", "/gpu", "nvidia.com/", "nvidia.com/GPU", "nvidia.com/a/b"}) {
+    CAPTURE(none);
+    CHECK_FALSE(ParseDriverName(none).has_value());
+  }
+}
+
+TEST_CASE("dep-F7: names are a set, however a hand has written it") {
+  CHECK(CordonNames(testing::NodeBuilder("n1").Build()).empty());
+  CHECK(CordonNames(NodeWith(" a/b ,, c/d,a/b, ")) == Names{"a/b", "c/d"});
+  CHECK(FormatCordonNames({"c/d", "a/b"}) == "a/b,c/d");
+  CHECK(FormatCordonNames({}) == std::nullopt);
+}
+
+TEST_CASE("dep-F7: a name counts as long as its driver's upgrade is under way") {
+  const struct {
+    StringMap labels;
+    bool live;
+  } cases[] = {
+      {{}, false},
+      {{{"nvidia.com/gpu-driver-upgrade-state", ""}}, false},
+      {{{"nvidia.com/gpu-driver-upgrade-state", "upgrade-done"}}, false},
+      {{{"nvidia.com/gpu-driver-upgrade-state", "drain-required"}}, true},
+      {{{"nvidia.com/gpu-driver-upgrade-state", "upgrade-failed"}}, true},
+      // Of a version that we do not know: rather a cordon too many.
+      {{{"nvidia.com/gpu-driver-upgrade-state", "half-way"}}, true},
+      {{{"nvidia.com/ofed-driver-upgrade-state", "drain-required"}}, false},
+  };
+  for (const auto& c : cases) {
+    const Node node = NodeWith("nvidia.com/gpu,no name", c.labels);
+    CAPTURE(c.labels);
+    CHECK(LiveCordonNames(node, "") == (c.live ? Names{"nvidia.com/gpu"} : Names{}));
+    CHECK(LiveCordonNames(node, "nvidia.com/gpu").empty());
+  }
+}
+
+TEST_CASE("dep-F8: who keeps no names, as the Go library, is known by its state label") {
+  const Node node = NodeWith("nvidia.com/gpu", {{"nvidia.com/gpu-driver-upgrade-state", "drain-required"},
+                                                {"nvidia.com/ofed-driver-upgrade-state", "drain-required"},
+                                                {"example.com/x-driver-upgrade-state", "upgrade-done"},
+                                                {"not a name-driver-upgrade-state", "drain-required"}});
+  const std::vector<DriverIdentity> drivers = DriversWithoutCordonName(node, "example.com/x");
+  REQUIRE(drivers.size() == 1);
+  CHECK(drivers[0].Name() == "nvidia.com/ofed");
+}
+
+}  // namespace
+}  // namespace driverupgrade::tests

@@ -59,18 +59,13 @@ std::variant<Options, int> ParseOptions(int argc, char** argv) {
   AddPolicy(app, options);
   examples::AddRequestorArguments(app, options.requestor);
   app.get_option("--max-parallel-total")->excludes(app.get_option("--once"));
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? kExitDone : kExitUsage;
-  }
-  examples::CompleteServiceArguments(options.service);
+  if (const auto end = examples::ParseServiceArguments(app, argc, argv, options.service)) return *end;
   return options;
 }
 
 absl::StatusOr<Configuration> Load(const Options& options) {
   Configuration configuration;
-  absl::StatusOr<driverupgrade::KubeConfig> kube = examples::LoadKubeConfig(options.service);
+  absl::StatusOr<driverupgrade::KubeConfig> kube = examples::LoadKubeConfig(options.service.cluster);
   if (!kube.ok()) return kube.status();
   configuration.kube = *std::move(kube);
 

@@ -4,7 +4,6 @@
 
 #include "CLI/CLI.hpp"
 #include "driverupgrade/clock.h"
-#include "driverupgrade/kubernetes/kube_config.h"
 #include "driverupgrade/kubernetes/retrying_transport.h"
 #include "support/chosen_transport.h"
 
@@ -18,12 +17,6 @@ std::string Environment(const char* name) {
   return value == nullptr ? std::string() : std::string(value);
 }
 
-absl::StatusOr<KubeConfig> LoadKubeConfig(const ClusterArguments& arguments) {
-  if (!arguments.in_cluster) return KubeConfig::LoadFile(arguments.kubeconfig);
-  return KubeConfig::InCluster(
-      {.host = Environment("KUBERNETES_SERVICE_HOST"), .port = Environment("KUBERNETES_SERVICE_PORT")});
-}
-
 }  // namespace
 
 void AddClusterArguments(CLI::App& app, ClusterArguments& arguments) {
@@ -35,6 +28,12 @@ void AddClusterArguments(CLI::App& app, ClusterArguments& arguments) {
   app.add_option("--transport", arguments.transport, "HTTP library")
       ->check(CLI::IsMember(TransportNames()))
       ->capture_default_str();
+}
+
+absl::StatusOr<KubeConfig> LoadKubeConfig(const ClusterArguments& arguments) {
+  if (!arguments.in_cluster) return KubeConfig::LoadFile(arguments.kubeconfig);
+  return KubeConfig::InCluster(
+      {.host = Environment("KUBERNETES_SERVICE_HOST"), .port = Environment("KUBERNETES_SERVICE_PORT")});
 }
 
 absl::StatusOr<std::shared_ptr<driverupgrade::HttpTransport>> ConnectTo(

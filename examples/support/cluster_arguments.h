@@ -1,13 +1,13 @@
 /// Which cluster a tool talks to: its options, and the way there.
 ///
-/// Defines ClusterArguments, AddClusterArguments and ConnectTo.
+/// Defines ClusterArguments, AddClusterArguments, LoadKubeConfig and ConnectTo.
 ///
 ///     ClusterArguments cluster;
 ///     AddClusterArguments(app, cluster);
 ///     app.parse(argc, argv);
 ///     absl::StatusOr<std::shared_ptr<HttpTransport>> transport = ConnectTo(cluster);
 ///
-/// The options are those of gpu_operator: --kubeconfig or --in-cluster, one of them required, and --transport.
+/// The options: --kubeconfig or --in-cluster, one of them required, and --transport.
 #ifndef DRIVERUPGRADE_EXAMPLES_SUPPORT_CLUSTER_ARGUMENTS_H_
 #define DRIVERUPGRADE_EXAMPLES_SUPPORT_CLUSTER_ARGUMENTS_H_
 
@@ -17,6 +17,7 @@
 
 #include "absl/status/statusor.h"
 #include "driverupgrade/kubernetes/http_transport.h"
+#include "driverupgrade/kubernetes/kube_config.h"
 
 namespace CLI {
 class App;
@@ -33,6 +34,9 @@ struct ClusterArguments {
 
 /// `arguments` must outlive the parsing.
 void AddClusterArguments(CLI::App& app, ClusterArguments& arguments);
+
+/// Of the file, or of the pod's environment. Errors: those of KubeConfig.
+absl::StatusOr<driverupgrade::KubeConfig> LoadKubeConfig(const ClusterArguments& arguments);
 
 /// A transport that repeats what may be repeated. `warn`, if not empty, is told what is odd about the kubeconfig.
 /// Errors: those of KubeConfig and of the backend; nothing has been sent.

@@ -11,12 +11,9 @@
 
 #include "CLI/CLI.hpp"
 #include "fmt/format.h"
-#include "support/chosen_transport.h"
 
 namespace examples {
 namespace {
-
-using driverupgrade::KubeConfig;
 
 std::string_view Message(const absl::Status& status) { return {status.message().data(), status.message().size()}; }
 
@@ -37,14 +34,7 @@ auto DurationInto(absl::Duration& duration) {
 }
 
 void AddCluster(CLI::App& app, ServiceArguments& arguments) {
-  auto* cluster = app.add_option_group("cluster", "Which cluster");
-  cluster->add_option("--kubeconfig", arguments.kubeconfig, "kubeconfig file")->check(CLI::ExistingFile);
-  cluster->add_flag("--in-cluster", arguments.in_cluster, "the cluster whose pod this is");
-  cluster->require_option(1);
-  arguments.transport = TransportNames().front();
-  app.add_option("--transport", arguments.transport, "HTTP library")
-      ->check(CLI::IsMember(TransportNames()))
-      ->capture_default_str();
+  AddClusterArguments(app, arguments.cluster);
   auto* ns = app.add_option("--namespace", arguments.ns, "namespace of the driver's DaemonSets");
   if (arguments.ns.empty()) {
     ns->required();
@@ -114,11 +104,17 @@ void AddServiceArguments(CLI::App& app, ServiceArguments& arguments) {
                  "where /metrics is served for Prometheus: 0.0.0.0:8080; may be the same as --health-address");
 }
 
-void CompleteServiceArguments(ServiceArguments& arguments) {
+std::optional<int> ParseServiceArguments(CLI::App& app, int argc, char** argv, ServiceArguments& arguments) {
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? kExitDone : kExitUsage;
+  }
   if (arguments.lease_namespace.empty()) arguments.lease_namespace = arguments.ns;
   if (arguments.ledger_namespace.empty()) arguments.ledger_namespace = arguments.ns;
   if (arguments.pod_namespace.empty()) arguments.pod_namespace = arguments.ns;
   if (arguments.identity.empty()) arguments.identity = DefaultIdentity();
+  return std::nullopt;
 }
 
 void SetOwnPod(const ServiceArguments& arguments, driverupgrade::StateMachineOptions& options) {
@@ -126,12 +122,6 @@ void SetOwnPod(const ServiceArguments& arguments, driverupgrade::StateMachineOpt
     options.own_pod = {.ns = arguments.pod_namespace, .name = arguments.pod_name, .uid = arguments.pod_uid};
   }
   options.own_node = arguments.node_name;
-}
-
-absl::StatusOr<KubeConfig> LoadKubeConfig(const ServiceArguments& arguments) {
-  if (!arguments.in_cluster) return KubeConfig::LoadFile(arguments.kubeconfig);
-  return KubeConfig::InCluster({.host = Environment("KUBERNETES_SERVICE_HOST").value_or(""),
-                                .port = Environment("KUBERNETES_SERVICE_PORT").value_or("")});
 }
 
 std::optional<std::string> Environment(const char* name) {

@@ -1,12 +1,10 @@
 /// The options that operators have in common: which cluster, how long to run, as one replica of how many, seen where.
 ///
-/// Defines ServiceArguments, AddServiceArguments, CompleteServiceArguments, SetOwnPod, LoadKubeConfig and the exit
-/// codes.
+/// Defines ServiceArguments, AddServiceArguments, ParseServiceArguments, SetOwnPod and the exit codes.
 ///
 ///     examples::ServiceArguments service{.lease_name = "nvidia-gpu-driver-upgrade"};
 ///     examples::AddServiceArguments(app, service);
-///     app.parse(argc, argv);
-///     examples::CompleteServiceArguments(service);
+///     if (const auto end = examples::ParseServiceArguments(app, argc, argv, service)) return *end;
 #ifndef DRIVERUPGRADE_EXAMPLES_SUPPORT_SERVICE_ARGUMENTS_H_
 #define DRIVERUPGRADE_EXAMPLES_SUPPORT_SERVICE_ARGUMENTS_H_
 
@@ -15,9 +13,9 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "driverupgrade/kubernetes/kube_config.h"
 #include "driverupgrade/leader_election.h"
 #include "driverupgrade/state_machine.h"
+#include "support/cluster_arguments.h"
 
 namespace CLI {
 class App;
@@ -32,10 +30,7 @@ inline constexpr int kExitUsage = 2;    // usage or configuration
 inline constexpr int kExitRefused = 3;  // the cluster refused, or cannot be reached
 
 struct ServiceArguments {
-  std::string kubeconfig = {};
-  bool in_cluster = false;
-  /// One of examples::TransportNames.
-  std::string transport = {};
+  ClusterArguments cluster = {};
   /// Of the driver's DaemonSets.
   std::string ns = {};
   bool once = false;
@@ -73,13 +68,12 @@ struct ServiceArguments {
 /// it has none. Where the pod's options are not given, the environment is asked, as a manifest fills it: POD_NAME,
 /// POD_NAMESPACE, POD_UID, NODE_NAME.
 void AddServiceArguments(CLI::App& app, ServiceArguments& arguments);
-/// After parsing: fills in what depends on other options.
-void CompleteServiceArguments(ServiceArguments& arguments);
+/// Parses the command line, and fills in what depends on other options. The exit code if the program is to end now: it
+/// was asked for its help or version, or the usage is wrong, and has said so.
+std::optional<int> ParseServiceArguments(CLI::App& app, int argc, char** argv, ServiceArguments& arguments);
 
 /// The pod and its node, for the engine; neither if the pod's name is not known.
 void SetOwnPod(const ServiceArguments& arguments, driverupgrade::StateMachineOptions& options);
-
-absl::StatusOr<driverupgrade::KubeConfig> LoadKubeConfig(const ServiceArguments& arguments);
 
 /// nullopt if it is not set, or empty.
 std::optional<std::string> Environment(const char* name);

@@ -16,10 +16,9 @@
 #include "internal/status_macros.h"
 #include "kubernetes/cpprest_call.h"
 #include "kubernetes/cpprest_status.h"
+#include "kubernetes/guarded_transport.h"
 #include "kubernetes/stream_receiver.h"
-#include "kubernetes/transport_errors.h"
 #include "kubernetes/transport_setup.h"
-#include "kubernetes/with_token.h"
 
 namespace driverupgrade::inline v1 {
 namespace {
@@ -61,43 +60,21 @@ class AbandonAtEnd {
   CpprestCall& call_;
 };
 
-class CpprestTransport : public HttpTransport {
+class CpprestTransport final : public GuardedTransport {
  public:
   CpprestTransport(TransportSetup setup, web::http::client::http_client_config config)
-      : setup_(std::move(setup)),
-        errors_(setup_.url.ToString(), setup_.options),
+      : GuardedTransport(std::move(setup)),
         config_(std::move(config)),
-        client_(setup_.url.ToString(), config_) {}
+        client_(this->setup().url.ToString(), config_) {}
 
   ~CpprestTransport() override { SettleCalls(lease_); }
 
-  absl::StatusOr<HttpResponse> Send(const CallContext& context, const HttpRequest& request) override {
-    return Guarded(context, request, [&](const Secret& token) { return SendUnguarded(context, request, token); });
-  }
-
-  absl::StatusOr<HttpResponse> Stream(const CallContext& context, const HttpRequest& request, LineSink& sink) override {
-    return Guarded(context, request,
-                   [&](const Secret& token) { return StreamUnguarded(context, request, token, sink); });
-  }
-
  private:
-  // No exception of the library, nor bad_alloc, may leave.
-  template <typename F>
-  absl::StatusOr<HttpResponse> Guarded(const CallContext& context, const HttpRequest& request, F call) {
-    try {
-      return WithToken(*setup_.tokens, context, call);
-    } catch (const std::exception& e) {
-      return absl::InternalError(fmt::format("{}: {}", errors_.Subject(request), e.what()));
-    } catch (...) {
-      return absl::InternalError(fmt::format("{}: unknown exception", errors_.Subject(request)));
-    }
-  }
-
   absl::StatusOr<web::http::http_request> Prepare(const HttpRequest& request, const Secret& token);
-  absl::StatusOr<HttpResponse> SendUnguarded(const CallContext& context, const HttpRequest& request,
-                                             const Secret& token);
-  absl::StatusOr<HttpResponse> StreamUnguarded(const CallContext& context, const HttpRequest& request,
-                                               const Secret& token, LineSink& sink);
+  absl::StatusOr<HttpResponse> SendOnce(const CallContext& context, const HttpRequest& request,
+                                        const Secret& token) override;
+  absl::StatusOr<HttpResponse> StreamOnce(const CallContext& context, const HttpRequest& request, const Secret& token,
+                                          LineSink& sink) override;
   absl::StatusOr<HttpResponse> Finish(const HttpRequest& request, CpprestCall& call);
 
   // The client whose connections are kept for further requests.
@@ -107,11 +84,9 @@ class CpprestTransport : public HttpTransport {
   }
   void DropConnections() {
     const std::lock_guard<std::mutex> lock(mutex_);
-    client_ = web::http::client::http_client(setup_.url.ToString(), config_);
+    client_ = web::http::client::http_client(setup().url.ToString(), config_);
   }
 
-  TransportSetup setup_;
-  const TransportErrors errors_;
   const web::http::client::http_client_config config_;
   std::mutex mutex_;
   web::http::client::http_client client_;
@@ -125,43 +100,44 @@ absl::StatusOr<web::http::http_request> CpprestTransport::Prepare(const HttpRequ
   try {
     message.set_request_uri(web::uri(*target));
   } catch (const web::uri_exception&) {
-    return MarkRequestNotSent(absl::InvalidArgumentError(fmt::format("{}: not a URI", errors_.Subject(request))));
+    return MarkRequestNotSent(absl::InvalidArgumentError(fmt::format("{}: not a URI", errors().Subject(request))));
   }
   if (!request.body.empty()) message.set_body(request.body, request.content_type);
   web::http::http_headers& headers = message.headers();
   headers.add("Accept", "application/json");
-  headers.add("User-Agent", setup_.options.user_agent);
+  headers.add("User-Agent", setup().options.user_agent);
   // The library takes SNI and the name to verify from here. It must have no port then.
-  if (setup_.tls != nullptr && setup_.tls->peer_name() != setup_.url.host) headers.add("Host", setup_.tls->peer_name());
+  if (setup().tls != nullptr && setup().tls->peer_name() != setup().url.host)
+    headers.add("Host", setup().tls->peer_name());
   if (!token.empty()) headers.add("Authorization", "Bearer " + token.Reveal());
   return message;
 }
 
 absl::StatusOr<HttpResponse> CpprestTransport::Finish(const HttpRequest& request, CpprestCall& call) {
-  if (call.overflowed()) return errors_.BodyTooLong(request);
+  if (call.overflowed()) return errors().BodyTooLong(request);
   if (call.failed()) {
-    return StatusOfCpprestFailure(errors_.Subject(request), call.failure().code, call.failure().text, call.sent(),
-                                  setup_.tls == nullptr ? std::string() : setup_.tls->LastRefusal());
+    return StatusOfCpprestFailure(errors().Subject(request), call.failure().code, call.failure().text, call.sent(),
+                                  setup().tls == nullptr ? std::string() : setup().tls->LastRefusal());
   }
-  if (HeaderSize(call.head()) > setup_.options.header_size_max) return errors_.HeadersTooLong(request);
+  if (HeaderSize(call.head()) > setup().options.header_size_max) return errors().HeadersTooLong(request);
   // The library takes it for the answer, and would give what comes after it to the next request on the connection.
   if (call.head().status < 200) {
     DropConnections();
-    return absl::UnavailableError(
-        fmt::format("{}: an interim answer, {}, that was not asked for", errors_.Subject(request), call.head().status));
+    return absl::UnavailableError(fmt::format("{}: an interim answer, {}, that was not asked for",
+                                              errors().Subject(request), call.head().status));
   }
   return std::move(call.head());
 }
 
-absl::StatusOr<HttpResponse> CpprestTransport::SendUnguarded(const CallContext& context, const HttpRequest& request,
-                                                             const Secret& token) {
-  absl::Status wanted = errors_.CheckWanted(context, request);
+absl::StatusOr<HttpResponse> CpprestTransport::SendOnce(const CallContext& context, const HttpRequest& request,
+                                                        const Secret& token) {
+  absl::Status wanted = errors().CheckWanted(context, request);
   if (!wanted.ok()) return wanted;
-  const absl::Duration left = std::min(context.deadline - absl::Now(), setup_.options.request_timeout);
+  const absl::Duration left = std::min(context.deadline - absl::Now(), setup().options.request_timeout);
   const Steady::time_point deadline = After(left);
   absl::StatusOr<web::http::http_request> message = Prepare(request, token);
   if (!message.ok()) return message.status();
-  auto call = std::make_shared<CpprestCall>(CpprestCall::Mode::kCollect, setup_.options.body_size_max, lease_);
+  auto call = std::make_shared<CpprestCall>(CpprestCall::Mode::kCollect, setup().options.body_size_max, lease_);
   const std::stop_callback on_stop(context.stop, [call] { call->RequestStop(); });
   call->Start(Client(), *std::move(message));
   CpprestCall::Event event = call->Next(deadline);
@@ -175,29 +151,29 @@ absl::StatusOr<HttpResponse> CpprestTransport::SendUnguarded(const CallContext& 
     return response;
   }
   const bool stopped = event == CpprestCall::Event::kStopped;
-  absl::Status status = stopped ? errors_.Stopped(request) : errors_.NoAnswer(request, left);
+  absl::Status status = stopped ? errors().Stopped(request) : errors().NoAnswer(request, left);
   return call->started() ? status : MarkRequestNotSent(std::move(status));
 }
 
-absl::StatusOr<HttpResponse> CpprestTransport::StreamUnguarded(const CallContext& context, const HttpRequest& request,
-                                                               const Secret& token, LineSink& sink) {
-  absl::Status wanted = errors_.CheckWanted(context, request);
+absl::StatusOr<HttpResponse> CpprestTransport::StreamOnce(const CallContext& context, const HttpRequest& request,
+                                                          const Secret& token, LineSink& sink) {
+  absl::Status wanted = errors().CheckWanted(context, request);
   if (!wanted.ok()) return wanted;
   const Steady::time_point deadline = After(context.deadline - absl::Now());
   absl::StatusOr<web::http::http_request> message = Prepare(request, token);
   if (!message.ok()) return message.status();
-  auto call = std::make_shared<CpprestCall>(CpprestCall::Mode::kLend, setup_.options.body_size_max, lease_);
+  auto call = std::make_shared<CpprestCall>(CpprestCall::Mode::kLend, setup().options.body_size_max, lease_);
   const AbandonAtEnd guard(*call);
   const std::stop_callback on_stop(context.stop, [call] { call->RequestStop(); });
   // A connection of its own, which is not kept afterwards.
-  call->Start(web::http::client::http_client(setup_.url.ToString(), config_), *std::move(message));
-  StreamReceiver receiver(errors_, setup_.options, request, sink, context.stop);
-  absl::Duration patience = setup_.options.request_timeout;  // For the head; then between two pieces.
+  call->Start(web::http::client::http_client(setup().url.ToString(), config_), *std::move(message));
+  StreamReceiver receiver(errors(), setup().options, request, sink, context.stop);
+  absl::Duration patience = setup().options.request_timeout;  // For the head; then between two pieces.
   while (!receiver.ended()) {
     const CpprestCall::Event event = call->Next(std::min(deadline, After(patience)));
     switch (event) {
       case CpprestCall::Event::kHead:
-        patience = setup_.options.stream_idle_timeout;
+        patience = setup().options.stream_idle_timeout;
         receiver.OnHead(call->head());
         break;
       case CpprestCall::Event::kPiece:
@@ -208,9 +184,9 @@ absl::StatusOr<HttpResponse> CpprestTransport::StreamUnguarded(const CallContext
         if (response.ok()) response->body = std::move(receiver.error_body());
         return response;
       }
-      case CpprestCall::Event::kStopped: return errors_.Stopped(request);
+      case CpprestCall::Event::kStopped: return errors().Stopped(request);
       case CpprestCall::Event::kTimedOut:
-        return errors_.StreamTimedOut(request, Steady::now() >= deadline, receiver.accepted());
+        return errors().StreamTimedOut(request, Steady::now() >= deadline, receiver.accepted());
     }
   }
   if (!receiver.status().ok()) return receiver.status();

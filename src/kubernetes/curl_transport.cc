@@ -15,10 +15,9 @@
 #include "internal/status_macros.h"
 #include "kubernetes/curl_exchange.h"
 #include "kubernetes/curl_status.h"
+#include "kubernetes/guarded_transport.h"
 #include "kubernetes/stream_receiver.h"
-#include "kubernetes/transport_errors.h"
 #include "kubernetes/transport_setup.h"
-#include "kubernetes/with_token.h"
 
 namespace driverupgrade::inline v1 {
 namespace {
@@ -104,65 +103,43 @@ class LineReceiver : public CurlReceiver {
   StreamReceiver& stream_;
 };
 
-class CurlTransport : public HttpTransport {
+class CurlTransport final : public GuardedTransport {
  public:
-  explicit CurlTransport(TransportSetup setup)
-      : setup_(std::move(setup)), errors_(setup_.url.ToString(), setup_.options) {}
-
-  absl::StatusOr<HttpResponse> Send(const CallContext& context, const HttpRequest& request) override {
-    return Guarded(context, request, [&](const Secret& token) { return SendUnguarded(context, request, token); });
-  }
-
-  absl::StatusOr<HttpResponse> Stream(const CallContext& context, const HttpRequest& request, LineSink& sink) override {
-    return Guarded(context, request,
-                   [&](const Secret& token) { return StreamUnguarded(context, request, token, sink); });
-  }
+  explicit CurlTransport(TransportSetup setup) : GuardedTransport(std::move(setup)) {}
 
  private:
-  // No exception, which can only be one of memory, may leave.
-  template <typename F>
-  absl::StatusOr<HttpResponse> Guarded(const CallContext& context, const HttpRequest& request, F call) {
-    try {
-      return WithToken(*setup_.tokens, context, call);
-    } catch (const std::exception& e) {
-      return absl::InternalError(fmt::format("{}: {}", errors_.Subject(request), e.what()));
-    }
-  }
-
-  absl::StatusOr<HttpResponse> SendUnguarded(const CallContext& context, const HttpRequest& request,
-                                             const Secret& token);
-  absl::StatusOr<HttpResponse> StreamUnguarded(const CallContext& context, const HttpRequest& request,
-                                               const Secret& token, LineSink& sink);
+  absl::StatusOr<HttpResponse> SendOnce(const CallContext& context, const HttpRequest& request,
+                                        const Secret& token) override;
+  absl::StatusOr<HttpResponse> StreamOnce(const CallContext& context, const HttpRequest& request, const Secret& token,
+                                          LineSink& sink) override;
   absl::StatusOr<HttpResponse> Finish(const HttpRequest& request, CurlExchange& exchange, End end);
   absl::Status Failure(const HttpRequest& request, const CurlExchange& exchange) const;
 
-  TransportSetup setup_;
-  const TransportErrors errors_;
   CurlHandles handles_;
 };
 
 absl::Status CurlTransport::Failure(const HttpRequest& request, const CurlExchange& exchange) const {
   const CURLcode code = exchange.code();
   // So the library says that one header is longer than it takes; it asks for so little memory that it is never that.
-  if (exchange.sent() && !exchange.has_head() && code == CURLE_OUT_OF_MEMORY) return errors_.HeadersTooLong(request);
-  return StatusOfCurlFailure(errors_.Subject(request),
+  if (exchange.sent() && !exchange.has_head() && code == CURLE_OUT_OF_MEMORY) return errors().HeadersTooLong(request);
+  return StatusOfCurlFailure(errors().Subject(request),
                              {.code = code,
                               .words = exchange.words(),
                               .system_error = exchange.system_error(),
                               .sent = exchange.sent(),
                               .has_head = exchange.has_head()},
-                             setup_.tls == nullptr ? std::string() : setup_.tls->LastRefusal());
+                             setup().tls == nullptr ? std::string() : setup().tls->LastRefusal());
 }
 
 // What both operations make of an end in the same way.
 absl::StatusOr<HttpResponse> CurlTransport::Finish(const HttpRequest& request, CurlExchange& exchange, End end) {
   switch (end) {
     case End::kFailed: return Failure(request, exchange);
-    case End::kHeadersTooLong: return errors_.HeadersTooLong(request);
+    case End::kHeadersTooLong: return errors().HeadersTooLong(request);
     case End::kException:
-      return absl::InternalError(fmt::format("{}: no memory for the answer", errors_.Subject(request)));
+      return absl::InternalError(fmt::format("{}: no memory for the answer", errors().Subject(request)));
     case End::kStopped: {
-      absl::Status status = errors_.Stopped(request);
+      absl::Status status = errors().Stopped(request);
       return exchange.sent() ? status : MarkRequestNotSent(std::move(status));
     }
     case End::kComplete:
@@ -172,18 +149,18 @@ absl::StatusOr<HttpResponse> CurlTransport::Finish(const HttpRequest& request, C
   return std::move(exchange.head());
 }
 
-absl::StatusOr<HttpResponse> CurlTransport::SendUnguarded(const CallContext& context, const HttpRequest& request,
-                                                          const Secret& token) {
-  DRIVERUPGRADE_RETURN_IF_ERROR(errors_.CheckWanted(context, request));
+absl::StatusOr<HttpResponse> CurlTransport::SendOnce(const CallContext& context, const HttpRequest& request,
+                                                     const Secret& token) {
+  DRIVERUPGRADE_RETURN_IF_ERROR(errors().CheckWanted(context, request));
   DRIVERUPGRADE_ASSIGN_OR_RETURN(const std::string target, EncodeRequestTarget(request));
-  const absl::Duration left = std::min(context.deadline - absl::Now(), setup_.options.request_timeout);
+  const absl::Duration left = std::min(context.deadline - absl::Now(), setup().options.request_timeout);
   CurlLease lease(handles_);
-  BodyReceiver receiver(setup_.options.body_size_max);
-  CurlExchange exchange(lease.handle(), setup_, receiver);
+  BodyReceiver receiver(setup().options.body_size_max);
+  CurlExchange exchange(lease.handle(), setup(), receiver);
   const End end = exchange.Run(request, target, token, {.deadline = After(left)}, context.stop);
-  if (end == End::kReceiver) return errors_.BodyTooLong(request);
+  if (end == End::kReceiver) return errors().BodyTooLong(request);
   if (end == End::kTimedOut) {
-    absl::Status status = errors_.NoAnswer(request, left);
+    absl::Status status = errors().NoAnswer(request, left);
     return exchange.sent() ? status : MarkRequestNotSent(std::move(status));
   }
   absl::StatusOr<HttpResponse> response = Finish(request, exchange, end);
@@ -191,21 +168,21 @@ absl::StatusOr<HttpResponse> CurlTransport::SendUnguarded(const CallContext& con
   return response;
 }
 
-absl::StatusOr<HttpResponse> CurlTransport::StreamUnguarded(const CallContext& context, const HttpRequest& request,
-                                                            const Secret& token, LineSink& sink) {
-  DRIVERUPGRADE_RETURN_IF_ERROR(errors_.CheckWanted(context, request));
+absl::StatusOr<HttpResponse> CurlTransport::StreamOnce(const CallContext& context, const HttpRequest& request,
+                                                       const Secret& token, LineSink& sink) {
+  DRIVERUPGRADE_RETURN_IF_ERROR(errors().CheckWanted(context, request));
   DRIVERUPGRADE_ASSIGN_OR_RETURN(const std::string target, EncodeRequestTarget(request));
   const CurlExchange::Times times{.deadline = After(context.deadline - absl::Now()),
-                                  .until_head = setup_.options.request_timeout,
-                                  .between_bytes = setup_.options.stream_idle_timeout};
+                                  .until_head = setup().options.request_timeout,
+                                  .between_bytes = setup().options.stream_idle_timeout};
   CurlLease lease(handles_);
-  StreamReceiver stream(errors_, setup_.options, request, sink, context.stop);
+  StreamReceiver stream(errors(), setup().options, request, sink, context.stop);
   LineReceiver receiver(stream);
-  CurlExchange exchange(lease.handle(), setup_, receiver);
+  CurlExchange exchange(lease.handle(), setup(), receiver);
   const End end = exchange.Run(request, target, token, times, context.stop);
   if (end == End::kReceiver && !stream.status().ok()) return stream.status();
   if (end == End::kTimedOut) {
-    absl::Status status = errors_.StreamTimedOut(request, Steady::now() >= times.deadline, stream.accepted());
+    absl::Status status = errors().StreamTimedOut(request, Steady::now() >= times.deadline, stream.accepted());
     return exchange.sent() ? status : MarkRequestNotSent(std::move(status));
   }
   absl::StatusOr<HttpResponse> response = Finish(request, exchange, end);

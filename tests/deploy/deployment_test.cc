@@ -61,7 +61,7 @@ void CheckPod(const Deployment& deployment, const examples::ServiceArguments& se
   CHECK(options.own_pod == PodRef{deployment.ns(), "metadata.name", "metadata.uid"});
   CHECK(options.own_node == "spec.nodeName");
   CHECK(service.ns == deployment.ns());
-  CHECK(service.in_cluster);
+  CHECK(service.cluster.in_cluster);
   CHECK(service.leader_elect);
   const YAML::Node spec = deployment.pod()["spec"];
   CHECK(ServiceAccounts(rbac).contains(deployment.ns() + "/" + spec["serviceAccountName"].as<std::string>()));

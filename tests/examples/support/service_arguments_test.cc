@@ -1,8 +1,12 @@
 #include "support/service_arguments.h"
 
 #include <cstdlib>
+#include <optional>
+#include <string>
+#include <vector>
 
 #include "CLI/CLI.hpp"
+#include "absl/strings/str_split.h"
 #include "support/catch.h"
 
 namespace driverupgrade::tests {
@@ -21,15 +25,33 @@ struct Environment {
   }
 };
 
-StateMachineOptions OwnPod(const std::string& more) {
-  ServiceArguments arguments;
+std::optional<int> Parse(const std::string& line, ServiceArguments& arguments) {
+  std::vector<std::string> words = absl::StrSplit("operator " + line, ' ', absl::SkipEmpty());
+  std::vector<char*> argv;
+  for (std::string& word : words) argv.push_back(word.data());
   CLI::App app;
   examples::AddServiceArguments(app, arguments);
-  app.parse("--in-cluster --namespace drivers " + more);
-  examples::CompleteServiceArguments(arguments);
+  return examples::ParseServiceArguments(app, static_cast<int>(argv.size()), argv.data(), arguments);
+}
+
+StateMachineOptions OwnPod(const std::string& more) {
+  ServiceArguments arguments;
+  REQUIRE_FALSE(Parse("--in-cluster --namespace drivers " + more, arguments));
   StateMachineOptions options;
   examples::SetOwnPod(arguments, options);
   return options;
+}
+
+TEST_CASE("help is an end, a wrong usage another, and what is not given follows from the rest") {
+  const Environment environment;
+  ServiceArguments arguments;
+  CHECK(Parse("--help", arguments) == examples::kExitDone);
+  CHECK(Parse("--namespace drivers", arguments) == examples::kExitUsage);  // of which cluster?
+  CHECK(Parse("--in-cluster --namespace drivers --lease-name l", arguments) == examples::kExitUsage);
+  REQUIRE_FALSE(Parse("--in-cluster --namespace drivers --leader-elect --ledger --ledger-namespace ops", arguments));
+  CHECK(arguments.lease_namespace == "drivers");
+  CHECK(arguments.ledger_namespace == "ops");
+  CHECK_FALSE(arguments.identity.empty());
 }
 
 TEST_CASE("dep-F19: the operator's own pod and node are told by options, or by the environment of its manifest") {

@@ -1,0 +1,43 @@
+// What the backends have in common around a request: the token, once more with a new one where the server refused it
+// (api-A66), and no exception. Private to src/kubernetes.
+#ifndef DRIVERUPGRADE_SRC_KUBERNETES_GUARDED_TRANSPORT_H_
+#define DRIVERUPGRADE_SRC_KUBERNETES_GUARDED_TRANSPORT_H_
+
+#include <functional>
+
+#include "absl/status/statusor.h"
+#include "driverupgrade/kubernetes/http_transport.h"
+#include "kubernetes/transport_errors.h"
+#include "kubernetes/transport_setup.h"
+
+namespace driverupgrade::inline v1 {
+
+class GuardedTransport : public HttpTransport {
+ public:
+  absl::StatusOr<HttpResponse> Send(const CallContext& context, const HttpRequest& request) final;
+  absl::StatusOr<HttpResponse> Stream(const CallContext& context, const HttpRequest& request, LineSink& sink) final;
+
+ protected:
+  explicit GuardedTransport(TransportSetup setup);
+  const TransportSetup& setup() const { return setup_; }
+  const TransportErrors& errors() const { return errors_; }
+
+ private:
+  // One request with the token; they may throw. One that was answered 401 was not carried out, nor was anything given to
+  // a sink.
+  virtual absl::StatusOr<HttpResponse> SendOnce(const CallContext& context, const HttpRequest& request,
+                                                const Secret& token) = 0;
+  virtual absl::StatusOr<HttpResponse> StreamOnce(const CallContext& context, const HttpRequest& request,
+                                                  const Secret& token, LineSink& sink) = 0;
+
+  using Attempt = std::function<absl::StatusOr<HttpResponse>(const Secret&)>;
+  absl::StatusOr<HttpResponse> Guarded(const CallContext& context, const HttpRequest& request, const Attempt& attempt);
+  absl::StatusOr<HttpResponse> WithToken(const CallContext& context, const Attempt& attempt);
+
+  const TransportSetup setup_;
+  const TransportErrors errors_;
+};
+
+}  // namespace driverupgrade::inline v1
+
+#endif  // DRIVERUPGRADE_SRC_KUBERNETES_GUARDED_TRANSPORT_H_

@@ -1,0 +1,207 @@
+#include "wire/kubernetes_json_read.h"
+
+#include <algorithm>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "wire/lease_json.h"
+#include "wire/node_maintenance_json.h"
+
+namespace driverupgrade::inline v1::internal {
+namespace {
+
+std::vector<OwnerReference> ReadOwners(const JsonField& metadata) {
+  std::vector<OwnerReference> owners;
+  metadata.Member("ownerReferences").ForEachItem([&](const JsonField& owner) {
+    owners.push_back({.api_version = owner.Member("apiVersion").String(),
+                      .kind = owner.Member("kind").String(),
+                      .name = owner.Member("name").String(),
+                      .uid = owner.Member("uid").String(),
+                      .controller = owner.Member("controller").Bool()});
+  });
+  return owners;
+}
+
+std::optional<LabelSelector::Operator> ReadOperator(const std::string& text) {
+  if (text == "In") return LabelSelector::Operator::kIn;
+  if (text == "NotIn") return LabelSelector::Operator::kNotIn;
+  if (text == "Exists") return LabelSelector::Operator::kExists;
+  if (text == "DoesNotExist") return LabelSelector::Operator::kDoesNotExist;
+  return std::nullopt;
+}
+
+// S12. What cannot be parsed selects nothing, as the eviction API has it (E6).
+LabelSelector ReadSelector(const JsonField& field) {
+  if (!field.present()) return LabelSelector::Nothing();
+  const StringMap match_labels = field.Member("matchLabels").Strings();
+  std::vector<LabelSelector::Requirement> requirements;
+  for (const auto& [key, value] : match_labels) {
+    requirements.push_back({.key = key, .op = LabelSelector::Operator::kIn, .values = {value}});
+  }
+  bool operators_known = true;
+  field.Member("matchExpressions").ForEachItem([&](const JsonField& expression) {
+    const auto op = ReadOperator(expression.Member("operator").String());
+    std::set<std::string> values;
+    expression.Member("values").ForEachItem([&](const JsonField& value) { values.insert(value.String()); });
+    operators_known = operators_known && op.has_value();
+    requirements.push_back({.key = expression.Member("key").String(),
+                            .op = op.value_or(LabelSelector::Operator::kExists),
+                            .values = {values.begin(), values.end()}});
+  });
+  if (requirements.empty()) return {};
+  absl::StatusOr<LabelSelector> selector = LabelSelector::FromRequirements(std::move(requirements));
+  return operators_known && selector.ok() ? *std::move(selector) : LabelSelector::Nothing();
+}
+
+bool IsReady(const JsonField& status) {
+  bool ready = true;
+  status.Member("conditions").ForEachItem([&](const JsonField& condition) {
+    if (condition.Member("type").String() == "Ready") ready = condition.Member("status").String() == "True";
+  });
+  return ready;
+}
+
+PodPhase ReadPhase(const std::string& text) {
+  if (text == "Pending") return PodPhase::kPending;
+  if (text == "Running") return PodPhase::kRunning;
+  if (text == "Succeeded") return PodPhase::kSucceeded;
+  if (text == "Failed") return PodPhase::kFailed;
+  return PodPhase::kUnknown;
+}
+
+std::vector<ContainerStatus> ReadContainerStatuses(const JsonField& field) {
+  std::vector<ContainerStatus> result;
+  field.ForEachItem([&](const JsonField& status) {
+    result.push_back({.name = status.Member("name").String(),
+                      .ready = status.Member("ready").Bool(),
+                      .restart_count = status.Member("restartCount").Int()});
+  });
+  return result;
+}
+
+void ReadPodSpec(const JsonField& spec, Pod& pod) {
+  pod.node_name = spec.Member("nodeName").String();
+  spec.Member("volumes").ForEachItem([&](const JsonField& volume) {
+    // `emptyDir: {}` is one too (drain-D17).
+    if (volume.Member("emptyDir").present()) pod.has_empty_dir = true;
+  });
+  std::set<std::string> names;
+  spec.Member("containers").ForEachItem([&](const JsonField& container) {
+    const JsonField resources = container.Member("resources");
+    const auto add = [&](std::string_view name, const JsonField&) { names.emplace(name); };
+    resources.Member("requests").ForEachMember(add);
+    resources.Member("limits").ForEachMember(add);
+  });
+  pod.resource_names.assign(names.begin(), names.end());
+}
+
+// A claim that is named in the spec, or the one that was generated from a template: only the status knows its name.
+std::vector<std::string> ReadResourceClaims(const JsonField& spec, const JsonField& status) {
+  std::vector<std::string> names;
+  const auto add = [&](const JsonField& claim) {
+    std::string name = claim.Member("resourceClaimName").String();
+    if (!name.empty()) names.push_back(std::move(name));
+  };
+  spec.Member("resourceClaims").ForEachItem(add);
+  status.Member("resourceClaimStatuses").ForEachItem(add);
+  std::sort(names.begin(), names.end());
+  names.erase(std::unique(names.begin(), names.end()), names.end());
+  return names;
+}
+
+}  // namespace
+
+void ReadObject(const JsonField& object, Node& node) {
+  const JsonField metadata = object.Member("metadata");
+  node.name = metadata.Member("name").String();
+  node.uid = metadata.Member("uid").String();
+  node.resource_version = metadata.Member("resourceVersion").String();
+  node.labels = metadata.Member("labels").Strings();
+  node.annotations = metadata.Member("annotations").Strings();
+  const JsonField spec = object.Member("spec");
+  node.unschedulable = spec.Member("unschedulable").Bool();
+  const JsonField status = object.Member("status");
+  node.ready = IsReady(status);
+}
+
+void ReadObject(const JsonField& object, Pod& pod) {
+  const JsonField metadata = object.Member("metadata");
+  pod.ref = {.ns = metadata.Member("namespace").String(),
+             .name = metadata.Member("name").String(),
+             .uid = metadata.Member("uid").String()};
+  pod.resource_version = metadata.Member("resourceVersion").String();
+  pod.labels = metadata.Member("labels").Strings();
+  pod.owners = ReadOwners(metadata);
+  pod.deletion_timestamp = ReadTime(metadata.Member("deletionTimestamp"));
+  pod.mirror = metadata.Member("annotations").Strings().contains("kubernetes.io/config.mirror");
+  const JsonField spec = object.Member("spec");
+  ReadPodSpec(spec, pod);
+  const JsonField status = object.Member("status");
+  pod.resource_claims = ReadResourceClaims(spec, status);
+  pod.phase = ReadPhase(status.Member("phase").String());
+  pod.init_container_statuses = ReadContainerStatuses(status.Member("initContainerStatuses"));
+  pod.container_statuses = ReadContainerStatuses(status.Member("containerStatuses"));
+}
+
+void ReadObject(const JsonField& object, DaemonSet& daemon_set) {
+  const JsonField metadata = object.Member("metadata");
+  daemon_set.ns = metadata.Member("namespace").String();
+  daemon_set.name = metadata.Member("name").String();
+  daemon_set.uid = metadata.Member("uid").String();
+  daemon_set.generation = metadata.Member("generation").Int64();
+  daemon_set.labels = metadata.Member("labels").Strings();
+  const JsonField spec = object.Member("spec");
+  daemon_set.selector = ReadSelector(spec.Member("selector"));
+  // The server always fills the strategy in; where it is missing, Kubernetes' own default is RollingUpdate (R15).
+  const JsonField strategy = spec.Member("updateStrategy");
+  daemon_set.on_delete = strategy.Member("type").String() == "OnDelete";
+  const JsonField status = object.Member("status");
+  daemon_set.observed_generation = status.Member("observedGeneration").Int64();
+}
+
+void ReadObject(const JsonField& object, ControllerRevision& revision) {
+  const JsonField metadata = object.Member("metadata");
+  revision.ns = metadata.Member("namespace").String();
+  revision.name = metadata.Member("name").String();
+  revision.labels = metadata.Member("labels").Strings();
+  revision.revision = object.Member("revision").Int64();
+  const std::vector<OwnerReference> owners = ReadOwners(metadata);
+  const auto controller = std::find_if(owners.begin(), owners.end(), [](const auto& o) { return o.controller; });
+  if (controller != owners.end()) revision.owner_uid = controller->uid;
+  revision.data = object.Member("data").Json();
+}
+
+void ReadObject(const JsonField& object, PodDisruptionBudget& budget) {
+  const JsonField metadata = object.Member("metadata");
+  budget.ns = metadata.Member("namespace").String();
+  budget.name = metadata.Member("name").String();
+  budget.uid = metadata.Member("uid").String();
+  const JsonField spec = object.Member("spec");
+  budget.selector = ReadSelector(spec.Member("selector"));
+  const JsonField status = object.Member("status");
+  budget.disruptions_allowed = status.Member("disruptionsAllowed").Int();
+  budget.current_healthy = status.Member("currentHealthy").Int();
+  budget.desired_healthy = status.Member("desiredHealthy").Int();
+}
+
+void ReadObject(const JsonField& root, ApiObject& object) {
+  const JsonField metadata = root.Member("metadata");
+  object.ns = metadata.Member("namespace").String();
+  object.name = metadata.Member("name").String();
+  object.uid = metadata.Member("uid").String();
+  object.resource_version = metadata.Member("resourceVersion").String();
+  object.json = root.Json();
+}
+
+void ReadObject(const JsonField& object, NodeMaintenance& maintenance) { ReadNodeMaintenance(object, maintenance); }
+
+void ReadObject(const JsonField& object, Lease& lease) { ReadLease(object, lease); }
+
+void ReadObject(const JsonField& object, ConfigMap& config_map) { ReadConfigMap(object, config_map); }
+
+}  // namespace driverupgrade::inline v1::internal

@@ -131,13 +131,14 @@ void IncrementalPlanner::Impl::Locate(const std::string& uid) {
 }
 
 void IncrementalPlanner::Impl::Update(std::shared_ptr<const NodeView> view) {
-  const std::string& name = view->node.name;
+  const Node& node = view->node;
+  const std::string& name = node.name;
   Entry& entry = nodes_[name];
   if (entry.view == nullptr || *entry.view != *view) changed_.insert(name);
-  const std::shared_ptr<const NodeView> before = std::exchange(entry.view, view);
-  if (before != nullptr && before->node.uid == view->node.uid) return;
-  names_.insert({view->node.uid, name});
-  Locate(view->node.uid);
+  const std::shared_ptr<const NodeView> before = std::exchange(entry.view, std::move(view));
+  if (before != nullptr && before->node.uid == node.uid) return;
+  names_.insert({node.uid, name});
+  Locate(node.uid);
   if (before == nullptr) return;
   names_.erase({before->node.uid, name});
   Locate(before->node.uid);

@@ -42,7 +42,7 @@ std::optional<RecordEventParams> EventCorrelator::Correlate(RecordEventParams ev
 }
 
 std::string EventCorrelator::Aggregate(RecordEventParams& event) {
-  const std::string key = ObjectAndType(event) + Key({event.reason});
+  std::string key = ObjectAndType(event) + Key({event.reason});
   Similar& similar = similar_.Use(key);
   if (event.time - similar.last > limits_.similar_within) similar.messages.clear();
   similar.last = event.time;

@@ -129,6 +129,7 @@ absl::Status IncrementalPass::ReadDriver(const CallContext& context) {
     }
   }
   std::vector<ControllerRevision> revisions;
+  revisions.reserve(newest.size());
   for (auto& [name, revision] : newest) revisions.push_back(std::move(revision));
   const DriverParts before = std::exchange(
       parts_,

@@ -52,7 +52,7 @@ std::uint64_t Hash(std::string_view text, std::uint64_t seed, std::uint64_t coun
 
 absl::Time ToMicros(absl::Time time) { return absl::FromUnixMicros(absl::ToUnixMicros(time)); }
 
-// The record with which `options.identity` holds the lease (A59).
+// The record with which `options.identity` holds the lease (api-A59).
 Lease Held(const std::optional<Lease>& before, bool exists, const LeaderElectionOptions& options, absl::Time now) {
   Lease lease = before.value_or(Lease{});
   if (!before || before->holder != options.identity) {
@@ -143,7 +143,7 @@ absl::Status LeaderElection::Release(const CallContext& context) {
 absl::Status LeaderElection::Read(const CallContext& context) {
   absl::StatusOr<Lease> found = cluster_->GetLease(Bounded(context), {.ns = options_.ns, .name = options_.name});
   const std::lock_guard lock(mutex_);
-  // After the answer: the record cannot have changed later than this without being seen to (A58).
+  // After the answer: the record cannot have changed later than this without being seen to (api-A58).
   Look();
   state_.renewable = false;
   if (absl::IsNotFound(found.status())) {

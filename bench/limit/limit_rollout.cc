@@ -32,7 +32,7 @@ LimitRollout::LimitRollout(std::shared_ptr<HttpTransport> transport, LimitOption
       senders_(kSenders) {}
 
 absl::Status LimitRollout::Run() {
-  // A server may end a watch in good order at any time (A15).
+  // A server may end a watch in good order at any time (api-A15).
   while (true) {
     const absl::Status watched =
         cluster_->WatchPods(context_, {.resource_version = version_, .timeout = absl::Hours(1)}, *this);

@@ -9,8 +9,8 @@
 ///     if (const auto now = policies.Latest()) Use(*now);
 ///
 /// A list, then changes; a watch that ends goes on where it was, one whose version is too old (410) begins anew, one
-/// that fails is tried again with growing pauses (A12-A18). A kind that the cluster does not have is an empty set,
-/// looked for again now and then. For few objects: each change copies them all.
+/// that fails is tried again with growing pauses (api-A12 to api-A18). A kind that the cluster does not have is an
+/// empty set, looked for again now and then. For few objects: each change copies them all.
 ///
 /// Latest, status and Stop may be called from any thread. Between Start and Stop it holds one thread.
 #ifndef DRIVERUPGRADE_EXAMPLES_SUPPORT_RESOURCE_WATCH_H_
@@ -41,7 +41,7 @@ struct ResourceWatchOptions {
   std::function<void()> on_change = nullptr;
   /// A watch that fails is told once for each reason, and when it is well again. Null: nobody.
   driverupgrade::LogSink log = nullptr;
-  /// The server ends a watch after so long (A15).
+  /// The server ends a watch after so long (api-A15).
   absl::Duration watch_timeout = absl::Minutes(5);
   absl::Duration retry_first = absl::Seconds(1);
   absl::Duration retry_max = absl::Seconds(30);

@@ -17,7 +17,7 @@ namespace {
 
 std::string_view Message(const absl::Status& status) { return {status.message().data(), status.message().size()}; }
 
-// Another process is another candidate, also one of the same host with the same number, in another container (A56).
+// Another process is another candidate, also one of the same host with the same number, in another container (api-A56).
 std::string DefaultIdentity() {
   std::array<char, 256> host = {};
   const bool named = gethostname(host.data(), host.size() - 1) == 0;

@@ -131,10 +131,10 @@ struct NodeAttempts {
 };
 
 /// Whether resource version `a` is newer than `b`. Versions that are not decimal numbers are newer when they differ
-/// (A5).
+/// (api-A5).
 bool IsNewerVersion(std::string_view a, std::string_view b);
 /// Whether resource version `a` is certainly older than `b`: of versions that are not decimal numbers nobody knows
-/// (A5).
+/// (api-A5).
 bool IsOlderVersion(std::string_view a, std::string_view b);
 /// Whether the outcome of the last patch is known: it was answered, and the node has been read at a newer version or
 /// the patch was clearly refused.

@@ -127,8 +127,8 @@ struct GetConfigMapParams {
   std::string name = {};
 };
 
-/// Knows how to read a cluster. Lists are complete (all pages), consistent (no `resourceVersion` is sent, A10) and in
-/// the server's order.
+/// Knows how to read a cluster. Lists are complete (all pages), consistent (no `resourceVersion` is sent, api-A10) and
+/// in the server's order.
 class ClusterReader {
  public:
   virtual ~ClusterReader();
@@ -153,8 +153,8 @@ class ClusterReader {
       const CallContext& context, const ListNodeMaintenancesParams& params);
 
   /// Each Watch... blocks until the watch ends: OK when the server ends it in good order or the sink wants no more,
-  /// OutOfRange when the version to go on from is too old (410 in both its forms, A16; begin anew then), otherwise the
-  /// error that broke it. What the sink was given before is complete and in the order of modification (A6).
+  /// OutOfRange when the version to go on from is too old (410 in both its forms, api-A16; begin anew then), otherwise
+  /// the error that broke it. What the sink was given before is complete and in the order of modification (api-A6).
   [[nodiscard]] virtual absl::Status WatchNodes(const CallContext& context, const WatchParams& params,
                                                 WatchSink<Node>& sink);
   [[nodiscard]] virtual absl::Status WatchPods(const CallContext& context, const WatchParams& params,

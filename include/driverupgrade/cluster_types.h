@@ -193,7 +193,7 @@ struct NodeMaintenance {
   friend bool operator==(const NodeMaintenance&, const NodeMaintenance&) = default;
 };
 
-/// `coordination.k8s.io/v1` Lease: who leads (A55).
+/// `coordination.k8s.io/v1` Lease: who leads (api-A55).
 struct Lease {
   std::string ns = {};
   std::string name = {};

@@ -92,7 +92,7 @@ struct EvictionAnswer {
     kAccepted,              ///< The pod is being deleted; it may exist for its grace period yet.
     kGone,                  ///< No such pod, or another one of that name.
     kRefusedByBudget,       ///< A disruption budget has no disruption left, or is not processed yet (E9, E10).
-    kThrottled,             ///< 429 that no budget caused: the server is busy (A35).
+    kThrottled,             ///< 429 that no budget caused: the server is busy (api-A35).
     kSeveralBudgets,        ///< More than one budget matches: refused until somebody changes that (E7).
     kNamespaceTerminating,  ///< Nothing can be created in the namespace, evictions included (E19).
   };
@@ -109,7 +109,7 @@ std::string_view ToString(EvictionAnswer::Kind kind);
 
 enum class EventType : std::uint8_t { kNormal, kWarning };
 
-/// The first of several Events that one object stands for (A48).
+/// The first of several Events that one object stands for (api-A48).
 struct EventSeries {
   /// How many there have been, the present one included: at least 2.
   int count = 2;
@@ -118,7 +118,7 @@ struct EventSeries {
   friend bool operator==(const EventSeries&, const EventSeries&) = default;
 };
 
-/// An Event on a node (A45, A46) or on a pod.
+/// An Event on a node (api-A45, api-A46) or on a pod.
 struct RecordEventParams {
   std::string node_name = {};
   std::string node_uid = {};

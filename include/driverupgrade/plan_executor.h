@@ -41,7 +41,7 @@ struct ExecutorOptions {
   /// Of these: what NodePlan::events has, each as it is.
   bool transition_events = true;
   /// And: findings, gates that somebody has to act on, and requests that were refused. Limited and aggregated as
-  /// client-go does it (A48).
+  /// client-go does it (api-A48).
   bool finding_events = true;
 };
 

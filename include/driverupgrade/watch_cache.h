@@ -8,8 +8,8 @@
 ///
 /// It follows nodes, the driver's DaemonSets, their revisions and pods, NodeMaintenances, and one watch on all pods of
 /// the cluster, of which it keeps those on nodes that somebody is interested in (arch-A11). A watch that breaks goes on
-/// where it was; one that cannot is listed anew and compared (A14-A18). Objects are immutable and shared; those pods,
-/// of which there are very many, are packed and made anew whenever somebody asks.
+/// where it was; one that cannot is listed anew and compared (api-A14 to api-A18). Objects are immutable and shared;
+/// those pods, of which there are very many, are packed and made anew whenever somebody asks.
 ///
 /// Thread-safe. Holds a share of `cluster`, and a thread for each watch between Start and Stop.
 #ifndef DRIVERUPGRADE_WATCH_CACHE_H_
@@ -52,7 +52,7 @@ struct DriverScope {
 struct WatchCacheOptions {
   /// Of all the engines that share the cache. Not empty.
   std::vector<DriverScope> drivers = {};
-  /// The server ends a watch after one to two times this (A15).
+  /// The server ends a watch after one to two times this (api-A15).
   absl::Duration watch_timeout = absl::Minutes(5);
   /// Pause after a watch has failed; doubles up to `retry_max` while it goes on failing, varied by a tenth.
   absl::Duration retry_first = absl::Milliseconds(800);
@@ -76,8 +76,8 @@ struct CacheChanges {
 
 /// Why a watch had to begin again.
 enum class WatchRestart : std::uint8_t {
-  kEnded,    ///< In good order, at its time (A15). The only one that happens where all is well.
-  kExpired,  ///< The version to go on from is too old: listed anew (A16).
+  kEnded,    ///< In good order, at its time (api-A15). The only one that happens where all is well.
+  kExpired,  ///< The version to go on from is too old: listed anew (api-A16).
   kFailed,   ///< Broken, refused, not understood, or ended as soon as it began.
   kAbsent,   ///< The cluster has no such kind; looked for again now and then.
 };

@@ -43,7 +43,7 @@ bool Drop(Collection<T>& collection, const std::string& key) {
   return collection && collection->erase(key) > 0;
 }
 
-// The keys of what is stored but not in the list (A18).
+// The keys of what is stored but not in the list (api-A18).
 template <typename T>
 std::vector<std::string> Missing(Collection<T>& collection, const std::vector<T>& listed) {
   if (!collection) collection.emplace();

@@ -1,4 +1,4 @@
-// Keeps Events that repeat within bounds, as client-go's EventCorrelator does (A48).
+// Keeps Events that repeat within bounds, as client-go's EventCorrelator does (api-A48).
 #ifndef DRIVERUPGRADE_SRC_INTERNAL_EVENT_CORRELATOR_H_
 #define DRIVERUPGRADE_SRC_INTERNAL_EVENT_CORRELATOR_H_
 

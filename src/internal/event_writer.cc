@@ -7,7 +7,7 @@
 namespace driverupgrade::inline v1::internal {
 namespace {
 
-// Nodes whose Events wait; beyond that they are dropped, as client-go does (A50).
+// Nodes whose Events wait; beyond that they are dropped, as client-go does (api-A50).
 constexpr std::size_t kNodesQueuedMax = 10'000;
 // Limited Events that wait.
 constexpr std::size_t kLimitedQueuedMax = 1'000;
@@ -60,7 +60,7 @@ void EventWriter::WriteQueue() {
 void EventWriter::Record(const CallContext& context, const RecordEventParams& event) {
   const CallContext bounded{.deadline = std::min(context.deadline, clock_->Now() + call_timeout_),
                             .stop = context.stop};
-  cluster_->RecordEvent(bounded, event).IgnoreError();  // an Event never holds up or fails an upgrade (A50)
+  cluster_->RecordEvent(bounded, event).IgnoreError();  // an Event never holds up or fails an upgrade (api-A50)
 }
 
 }  // namespace driverupgrade::inline v1::internal

@@ -1,4 +1,4 @@
-// Writes Events: best effort, off the critical path (A50).
+// Writes Events: best effort, off the critical path (api-A50).
 #ifndef DRIVERUPGRADE_SRC_INTERNAL_EVENT_WRITER_H_
 #define DRIVERUPGRADE_SRC_INTERNAL_EVENT_WRITER_H_
 

@@ -12,7 +12,7 @@ namespace {
 
 // What still stands is told again before its Event, which lives for an hour, is gone.
 constexpr absl::Duration kReminder = absl::Minutes(30);
-// As much as an Event is given of it (A53).
+// As much as an Event is given of it (api-A53).
 constexpr std::size_t kMessageBytesMax = 1024;
 
 // Things that explain themselves in time, or are somebody's wish, or concern the whole fleet, are no news about a node;

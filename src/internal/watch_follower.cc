@@ -9,7 +9,7 @@
 namespace driverupgrade::inline v1::internal {
 namespace {
 
-// A watch that the server has not ended by itself so long after its time is dead (A19).
+// A watch that the server has not ended by itself so long after its time is dead (api-A19).
 constexpr absl::Duration kWatchSlack = absl::Seconds(30);
 // A watch that has run for so long without a word is quiet, and works.
 constexpr absl::Duration kQuiet = absl::Seconds(30);

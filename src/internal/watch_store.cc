@@ -87,9 +87,9 @@ void WatchStore::DropNode(const std::string& name, Notice& notice) {
   notice.Changed(name);
 }
 
-// A list has everything up to its version (A8). So where it is older than one before, or has an object as it was before
-// a change that it should have, the cluster was set back to an earlier state, as by a restored backup. What is newer
-// than the list may be the answer to a write of ours.
+// A list has everything up to its version (api-A8). So where it is older than one before, or has an object as it was
+// before a change that it should have, the cluster was set back to an earlier state, as by a restored backup. What is
+// newer than the list may be the answer to a write of ours.
 bool WatchStore::IsSetBack(const std::vector<Node>& nodes, std::string_view at) const {
   if (IsOlderVersion(at, nodes_at_)) return true;
   return std::any_of(nodes.begin(), nodes.end(), [&](const Node& node) {

@@ -14,7 +14,7 @@ using internal::IsSuccess;
 using internal::Query;
 using internal::RestCaller;
 
-// Objects per answer of a list, as client-go has it (A9).
+// Objects per answer of a list, as client-go has it (api-A9).
 constexpr int kPageSize = 500;
 
 // One object, or with an empty name the collection: what the seam's Place and Resource are for kinds known in advance.

@@ -57,7 +57,7 @@ class RestCaller {
                                const std::string& resource_version, const HttpRequest& request) const;
 
   // All pages as one, with the version they were read at. Begins anew, once, if the server drops the snapshot in
-  // between (A9).
+  // between (api-A9).
   template <typename T>
   absl::StatusOr<ListPage<T>> List(const CallContext& context, std::string_view attempted, std::string path,
                                    Query query) const {

@@ -22,7 +22,7 @@ constexpr std::size_t kMessageBytesMax = 1024;
 constexpr std::size_t kPlainBodyBytesMax = 200;
 constexpr char kRetryAfterUrl[] = "driverupgrade.dev/retry-after-seconds";
 
-// The error body, or one made up from the code (A3).
+// The error body, or one made up from the code (api-A3).
 ApiStatus BodyOf(const HttpResponse& response) {
   ApiStatus body = ParseApiStatus(response.body).value_or(ApiStatus{.message = std::string()});
   const int header = ParseRetryAfter(response.Header("Retry-After").value_or("")).value_or(0);

@@ -17,7 +17,7 @@ inline bool IsSuccess(const HttpResponse& response) { return response.status >= 
 // The failure that `response`, which is no success, tells of. `attempted`: "patch node gpu-7".
 absl::Status FailureOf(std::string_view attempted, HttpVerb verb, const HttpResponse& response);
 
-// The same of a watch, for which 410 is OutOfRange (A16).
+// The same of a watch, for which 410 is OutOfRange (api-A16).
 absl::Status WatchFailureOf(std::string_view attempted, const HttpResponse& response);
 // The same of the error that an accepted watch ended with. One without a code is the server's own, as 500.
 absl::Status WatchFailureOf(std::string_view attempted, const ApiStatus& error);

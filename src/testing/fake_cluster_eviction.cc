@@ -60,7 +60,7 @@ absl::StatusOr<Node> Model::PatchNode(const PatchNodeParams& params) {
   if (found == nodes_.end()) return absl::NotFoundError(fmt::format("nodes \"{}\" not found", params.name));
   Node node = *found->second;
   if (node.resource_version != params.resource_version) {
-    // A24.
+    // api-A24.
     return absl::AbortedError(
         fmt::format("Operation cannot be fulfilled on nodes \"{}\": the object has been modified; please apply "
                     "your changes to the latest version and try again",

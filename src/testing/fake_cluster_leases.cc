@@ -69,7 +69,7 @@ absl::StatusOr<T> Model::UpdateRecord(const RecordKind<T>& kind, T object) {
     return absl::NotFoundError(fmt::format("{} \"{}\" not found", kind.resource, object.name));
   }
   std::shared_ptr<const T>& stored = found->second;
-  // A25.
+  // api-A25.
   if (object.resource_version != stored->resource_version) {
     return Conflict(kind.resource, object.name,
                     "the object has been modified; please apply your changes to the latest version and try again");

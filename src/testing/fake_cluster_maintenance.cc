@@ -167,7 +167,7 @@ absl::StatusOr<NodeMaintenance> Model::PatchNodeMaintenance(const PatchNodeMaint
   if (found == maintenances_.end()) return NotFound(params.name);
   const NodeMaintenance& object = found->second.object;
   if (object.resource_version != params.resource_version) {
-    // A24.
+    // api-A24.
     return Conflict(params.name,
                     "the object has been modified; please apply your changes to the latest version and try again");
   }

@@ -73,14 +73,14 @@ constexpr Operation WatchOperation() {
   }
 }
 
-// A deletion has a version of its own, which the last state is given with (A6).
+// A deletion has a version of its own, which the last state is given with (api-A6).
 template <class T>
 T WithVersion(T object, const std::string& version) {
   if constexpr (requires { object.resource_version; }) object.resource_version = version;
   return object;
 }
 
-// A16.
+// api-A16.
 absl::Status TooOld(const std::string& version, const Model& model) {
   return absl::OutOfRangeError(fmt::format("too old resource version: {} ({})", version, model.revision()));
 }
@@ -181,7 +181,7 @@ FakeCluster::Impl::Delivery<T> FakeCluster::Impl::NextChange(Feed<T>& feed) {
     const bool did_match = entry->before != nullptr && Selects(feed.params, *entry->before);
     const bool does_match = entry->after != nullptr && Selects(feed.params, *entry->after);
     if (!did_match && !does_match) continue;
-    // A13.
+    // api-A13.
     return {.kind = does_match ? Kind::kChange : Kind::kDelete,
             .version = std::to_string(entry->revision),
             .object = does_match ? entry->after : entry->before};

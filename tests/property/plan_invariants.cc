@@ -95,7 +95,7 @@ const Pod* FindPod(const std::vector<Pod>& pods, const PodRef& ref) {
   return found == pods.end() ? nullptr : &*found;
 }
 
-// drain-D10 to D16, dep-F19: pods that are never evicted, nor deleted in place of an eviction.
+// drain-D10 to drain-D16, dep-F19: pods that are never evicted, nor deleted in place of an eviction.
 bool Stays(const Pod& pod, const StateMachineOptions& options) {
   const bool own = options.own_pod && pod.ref.ns == options.own_pod->ns && pod.ref.name == options.own_pod->name;
   const auto daemon = std::find_if(pod.owners.begin(), pod.owners.end(), [](const OwnerReference& owner) {

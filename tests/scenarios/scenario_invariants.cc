@@ -123,7 +123,8 @@ void CheckPodEffects(const PassRecord& pass) {
     const auto node = pass.nodes.find(plan.node);
     if (node == pass.nodes.end()) Broken("pods of a node that does not exist", plan.node);
     if (!IsInProgress(plan.to())) Broken("pods are touched on a node that is not being upgraded", plan.node);
-    // An eviction needs a cordon that was read; a driver pod may go once the patch that cordons is acknowledged (A12).
+    // arch-A12: an eviction needs a cordon that was read; a driver pod may go once the patch that cordons is
+    // acknowledged.
     const bool cordons = plan.evict.empty() && plan.patch && plan.patch->unschedulable == true;
     if (!node->second.unschedulable && !cordons) Broken("pods are touched on a node that is not cordoned", plan.node);
     const auto find = [&](const PodRef& ref) -> const Pod& {

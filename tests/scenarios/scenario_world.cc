@@ -97,7 +97,7 @@ void ScenarioWorld::CheckPurity(const ScenarioDriver& driver) {
   builder.ReadPods({}, first.pod_interest, log, *snapshot);
   const Plan second = machine.Step(*snapshot, driver.policy, now);
   if (second != machine.Step(*snapshot, driver.policy, now))
-    throw ScenarioError("invariant broken: A1: Step is not pure");
+    throw ScenarioError("invariant broken: arch-A1: Step is not pure");
 }
 
 void ScenarioWorld::PlanFault(PlannedFault fault) {

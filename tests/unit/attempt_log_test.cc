@@ -8,7 +8,7 @@ namespace {
 const absl::Time kT0 = absl::FromUnixSeconds(1000);
 const Node kNode{.name = "n1", .uid = "u1", .resource_version = "10"};
 
-TEST_CASE("A5: resource versions compare as numbers of any length, or else by being different") {
+TEST_CASE("api-A5: resource versions compare as numbers of any length, or else by being different") {
   CHECK(IsNewerVersion("10", "9"));
   CHECK_FALSE(IsNewerVersion("9", "10"));
   CHECK_FALSE(IsNewerVersion("10", "10"));

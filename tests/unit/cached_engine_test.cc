@@ -316,7 +316,7 @@ TEST_CASE("arch-A11: pods that come after the cordon are evicted, those of a lag
   CHECK_FALSE(world.cluster->pod("team-a", "late"));
 }
 
-TEST_CASE("A16, A18: broken and expired watches lose nothing") {
+TEST_CASE("api-A16, api-A18: broken and expired watches lose nothing") {
   World world({.node_count = 4});
   world.cluster->SetTemplate(world.fleet.ns, world.fleet.daemon_set, "rev-2");
   for (int i = 0; i < 40 && !world.AllDone(); ++i) {

@@ -33,12 +33,12 @@ int Written(EventCorrelator& correlator, int count, absl::Duration apart = absl:
   return written;
 }
 
-TEST_CASE("A48: an Event that is new goes out as it is") {
+TEST_CASE("api-A48: an Event that is new goes out as it is") {
   EventCorrelator correlator;
   CHECK(correlator.Correlate(Warning("blocked")) == Warning("blocked"));
 }
 
-TEST_CASE("A48: an Event that repeats is counted, under its first time and message") {
+TEST_CASE("api-A48: an Event that repeats is counted, under its first time and message") {
   EventCorrelator correlator;
   (void)correlator.Correlate(Warning("blocked"));
   for (int count = 2; count <= 4; ++count) {
@@ -48,7 +48,7 @@ TEST_CASE("A48: an Event that repeats is counted, under its first time and messa
   }
 }
 
-TEST_CASE("A48: only what is equal in everything else is counted together") {
+TEST_CASE("api-A48: only what is equal in everything else is counted together") {
   EventCorrelator correlator;
   (void)correlator.Correlate(Warning("blocked"));
   struct Row {
@@ -68,7 +68,7 @@ TEST_CASE("A48: only what is equal in everything else is counted together") {
   }
 }
 
-TEST_CASE("A48: of ten different messages the tenth and what is new after it become one Event") {
+TEST_CASE("api-A48: of ten different messages the tenth and what is new after it become one Event") {
   EventCorrelator correlator;
   for (int i = 1; i <= 9; ++i)
     CHECK(correlator.Correlate(Warning(fmt::format("{}", i)))->message == fmt::format("{}", i));
@@ -84,7 +84,7 @@ TEST_CASE("A48: of ten different messages the tenth and what is new after it bec
   CHECK(correlator.Correlate(Warning("12", kBegin + absl::Seconds(1202)))->message == "12");
 }
 
-TEST_CASE("A48: the limit of different messages is of one object, type and reason") {
+TEST_CASE("api-A48: the limit of different messages is of one object, type and reason") {
   EventCorrelator correlator;
   for (int i = 0; i < 9; ++i) (void)correlator.Correlate(Warning(fmt::format("{}", i)));
   RecordEventParams other = Warning("of another object");
@@ -95,7 +95,7 @@ TEST_CASE("A48: the limit of different messages is of one object, type and reaso
   CHECK(correlator.Correlate(other) == other);
 }
 
-TEST_CASE("A48, test idea 22: of 26 Events of one object and type 25 are written, and then one every 300 s") {
+TEST_CASE("api-A48: of 26 Events of one object and type 25 are written, and then one every 300 s") {
   EventCorrelator correlator;
   CHECK(Written(correlator, 26) == 25);
   RecordEventParams other = Warning("of another type");
@@ -108,12 +108,12 @@ TEST_CASE("A48, test idea 22: of 26 Events of one object and type 25 are written
   CHECK_FALSE(correlator.Correlate(Warning("again", kBegin + absl::Seconds(301))).has_value());
 }
 
-TEST_CASE("A48: one Event every 300 s is never dropped") {
+TEST_CASE("api-A48: one Event every 300 s is never dropped") {
   EventCorrelator correlator;
   CHECK(Written(correlator, 200, absl::Seconds(300)) == 200);
 }
 
-TEST_CASE("A48: a clock that is set back gives no share, and does not stop the next") {
+TEST_CASE("api-A48: a clock that is set back gives no share, and does not stop the next") {
   EventCorrelator correlator;
   CHECK(Written(correlator, 26) == 25);
   const absl::Time before = kBegin - absl::Hours(1000);
@@ -121,7 +121,7 @@ TEST_CASE("A48: a clock that is set back gives no share, and does not stop the n
   CHECK(correlator.Correlate(Warning("x", before + absl::Seconds(300))).has_value());
 }
 
-TEST_CASE("A48: only so much is remembered, and what was used last is") {
+TEST_CASE("api-A48: only so much is remembered, and what was used last is") {
   EventCorrelator correlator(EventLimits{.remembered_max = 2});
   const auto on = [](std::string node) {
     RecordEventParams event = Warning("blocked");

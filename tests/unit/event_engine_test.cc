@@ -68,7 +68,7 @@ struct World {
   }
 };
 
-TEST_CASE("A48: a budget that blocks for hours is one Event, which is there for as long as it blocks") {
+TEST_CASE("api-A48: a budget that blocks for hours is one Event, which is there for as long as it blocks") {
   World world(GENERATE(false, true));
   world.AddBudget();
   world.Run(absl::Hours(2) + absl::Minutes(5));
@@ -93,7 +93,7 @@ TEST_CASE("A48: a budget that blocks for hours is one Event, which is there for 
 }
 
 TEST_CASE(
-    "A48: what stands for hours though nothing moves is told again, by an engine that comes when it has said it "
+    "api-A48: what stands for hours though nothing moves is told again, by an engine that comes when it has said it "
     "would") {
   World world(GENERATE(false, true));
   world.policy.drain->timeout = absl::Seconds(10);

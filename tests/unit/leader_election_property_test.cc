@@ -251,7 +251,7 @@ std::string World::Run(absl::Duration chaos) {
   return "";
 }
 
-TEST_CASE("A58, A60: two replicas never lead at the same moment, and in the end one does, for 1,000 seeds") {
+TEST_CASE("api-A58, api-A60: two replicas never lead at the same moment, and in the end one does, for 1,000 seeds") {
   std::string report;
   int failures = 0;
   int terms = 0;

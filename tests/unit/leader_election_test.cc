@@ -92,7 +92,7 @@ struct Replica {
   std::unique_ptr<LeaderElection> election;
 };
 
-TEST_CASE("A56: options that cannot keep two leaders apart are refused") {
+TEST_CASE("api-A56: options that cannot keep two leaders apart are refused") {
   ObjectServer<Lease> server;
   const auto facade = std::make_shared<LeaseFacade>(server);
   const LeaderElectionOptions good{.ns = "ops", .name = "driver", .identity = "a"};
@@ -115,7 +115,7 @@ TEST_CASE("A56: options that cannot keep two leaders apart are refused") {
   CHECK(LeaderElection::Create(facade, good).status().code() == absl::StatusCode::kUnimplemented);
 }
 
-TEST_CASE("A59: a lease is created, renewed with its history kept, and taken over with one transition more") {
+TEST_CASE("api-A59: a lease is created, renewed with its history kept, and taken over with one transition more") {
   ObjectServer<Lease> server;
   Replica a(server, "a");
   const absl::Time start = a.clock->Now();
@@ -149,7 +149,7 @@ TEST_CASE("A59: a lease is created, renewed with its history kept, and taken ove
   CHECK(a.election->terms() == 1);
 }
 
-TEST_CASE("A58: a lease that changes is alive, whatever its times say, one that does not change runs out") {
+TEST_CASE("api-A58: a lease that changes is alive, whatever its times say, one that does not change runs out") {
   ObjectServer<Lease> server;
   Lease foreign{.ns = "ops", .name = "driver", .holder = "x", .duration = absl::Seconds(30)};
   foreign.renew_time = FakeClock::DefaultStart() - absl::Hours(24);
@@ -167,7 +167,7 @@ TEST_CASE("A58: a lease that changes is alive, whatever its times say, one that 
   CHECK(taken <= absl::Seconds(30) + absl::Seconds(4.4));
 }
 
-TEST_CASE("A released or never held lease is free at once (A59, A61)") {
+TEST_CASE("A released or never held lease is free at once (api-A59, api-A61)") {
   ObjectServer<Lease> server;
   Replica a(server, "a");
   Replica b(server, "b");
@@ -256,7 +256,7 @@ TEST_CASE("API server down: 9 s are survived, at 10 s leadership ends, and it is
     a.facade->down = false;
     CHECK(a.RunUntilLeader() <= absl::Seconds(4.4));
     CHECK(a.election->terms() == 2);
-    CHECK(server.object()->transitions == 0);  // nobody else had it (A59)
+    CHECK(server.object()->transitions == 0);  // nobody else had it (api-A59)
   }
 }
 

@@ -393,7 +393,7 @@ TEST_CASE("dep-F9: Release gives every node back in the middle of an upgrade, an
   CHECK(world.engine->Release({})->plan.nodes.empty());
 }
 
-TEST_CASE("Events that cannot be written hold up nothing (A50)") {
+TEST_CASE("Events that cannot be written hold up nothing (api-A50)") {
   World world;
   const Fleet fleet = AddFleet(*world.cluster, {.node_count = 2});
   world.cluster->SetTemplate(fleet.ns, fleet.daemon_set, "rev-2");

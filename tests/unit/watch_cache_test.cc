@@ -87,7 +87,7 @@ TEST_CASE("Nodes that have not been read are not absent, and everything else is 
   CHECK(world.cache->ListNodeMaintenances({}, {}).ok());
 }
 
-TEST_CASE("A16: too old a version leads to a list at once, and to nothing lost") {
+TEST_CASE("api-A16: too old a version leads to a list at once, and to nothing lost") {
   World world;
   world.cluster->AddNode(testing::NodeBuilder("n1").Build());
   world.cache->Turn({});
@@ -154,7 +154,7 @@ TEST_CASE("A watch that ends in good order begins again at once, a quiet one too
   CHECK(world.follower.Health(absl::ZeroDuration()).message().find("ends as soon as it begins") != std::string::npos);
 }
 
-TEST_CASE("A17: a watch that fails again and again comes later and later, within a bound") {
+TEST_CASE("api-A17: a watch that fails again and again comes later and later, within a bound") {
   FollowerWorld world;
   world.follower.next = {.status = absl::UnavailableError("connection refused")};
   absl::Duration before = absl::ZeroDuration();

@@ -1,4 +1,4 @@
-// What a cache makes of what its watches tell (arch-A11, A14-A18).
+// What a cache makes of what its watches tell (arch-A11, api-A14 to api-A18).
 #include "internal/watch_store.h"
 
 #include "driverupgrade/testing/builders.h"
@@ -50,7 +50,7 @@ struct Store : WatchStore {
   }
 };
 
-TEST_CASE("A8: a list has everything up to its version, and tells thereby that the cluster was set back") {
+TEST_CASE("api-A8: a list has everything up to its version, and tells thereby that the cluster was set back") {
   Store store;
   store.NodeWritten(NodeAt("n1", "10", true));
   store.Take(0);
@@ -123,7 +123,7 @@ TEST_CASE("A subscriber is woken by the first change after it has asked, not by 
   CHECK(woken == 2);
 }
 
-TEST_CASE("A18: a list that is read anew tells what is gone, what is new and what is another") {
+TEST_CASE("api-A18: a list that is read anew tells what is gone, what is new and what is another") {
   Store store;
   store.NodesListed({NodeAt("n1", "1", true), NodeAt("n3", "9")}, "9");
   CHECK(store.Take(0).nodes == Names{"n2", "n3"});

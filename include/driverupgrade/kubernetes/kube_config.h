@@ -118,7 +118,7 @@ struct KubeConfig {
 
   /// Reads a kubeconfig document (YAML or JSON) and the certificate files that it names, for one context.
   ///
-  /// Only the chosen context, its cluster and its user are validated (api-A68 to A73). Duplicate keys and
+  /// Only the chosen context, its cluster and its user are validated (api-A70). Duplicate keys and
   /// names are errors; so are more than 1 MiB, nesting deeper than 32, or more than 100,000 nodes with
   /// aliases counted as often as they are used. Unknown fields are ignored, as kubectl does. Errors, each
   /// "kubeconfig SOURCE: path.in.document: why":

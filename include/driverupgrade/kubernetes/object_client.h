@@ -59,7 +59,7 @@ struct ListObjectsParams {
 /// be a segment of a path (S11).
 class ObjectClient {
  public:
-  /// `transport` must not be null. `field_manager`: who owns the fields of a patch or a new object (A26).
+  /// `transport` must not be null. `field_manager`: who owns the fields of a patch or a new object (api-A26).
   explicit ObjectClient(std::shared_ptr<HttpTransport> transport, std::string field_manager = "driverupgrade");
 
   [[nodiscard]] absl::StatusOr<ApiObject> Get(const CallContext& context, const ObjectKind& kind,
@@ -69,7 +69,7 @@ class ObjectClient {
                                                             const ListObjectsParams& params = {}) const;
 
   /// As ClusterReader::WatchNodes has it: a list if `params` wants one, then changes until the server ends it, the sink
-  /// does, or the context. OutOfRange: begin anew, without a version (A16).
+  /// does, or the context. OutOfRange: begin anew, without a version (api-A16).
   [[nodiscard]] absl::Status Watch(const CallContext& context, const ObjectKind& kind, const WatchParams& params,
                                    WatchSink<ApiObject>& sink) const;
 

@@ -123,7 +123,7 @@ struct FakeClusterOptions {
   /// False: every watch ends, with a bookmark, when it has given all there is, as Poll does; so a WatchCache needs no
   /// threads (WatchCache::Turn).
   bool watches_follow = true;
-  /// Between two bookmarks of a watch that has seen all there is (A14).
+  /// Between two bookmarks of a watch that has seen all there is (api-A14).
   absl::Duration bookmark_period = absl::InfiniteDuration();
 };
 

@@ -67,7 +67,7 @@ TEST_CASE("a server that ends a watch at once is not asked again without a pause
   CHECK(world.Names().empty());
 }
 
-TEST_CASE("A16: what is too old is listed anew, and what is gone meanwhile is gone") {
+TEST_CASE("api-A16: what is too old is listed anew, and what is gone meanwhile is gone") {
   World world;
   world.transport->Answer(200, Page(Policy("a", "1") + "," + Policy("b", "2")));
   world.transport->AnswerLines({R"({"type":"ERROR","object":)" + StatusBody(410, "Expired", "too old") + "}"});

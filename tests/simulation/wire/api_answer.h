@@ -26,7 +26,7 @@ absl::StatusOr<HttpResponse> AnswerOf(const absl::Status& status, const Draw& dr
 HttpResponse AnswerOf(const EvictionAnswer& answer);
 // The object, or the incarnation of it that was named, is gone (E16).
 HttpResponse GoneAnswer(bool other_uid, const std::string& message);
-// The last line of a watch that the server breaks off (A16).
+// The last line of a watch that the server breaks off (api-A16).
 std::string ErrorLine(int code, const std::string& reason, const std::string& message);
 
 }  // namespace driverupgrade::tests

@@ -92,7 +92,7 @@ absl::StatusOr<HttpResponse> ApiServer::Send(const CallContext& context, const H
   } else {
     serve();
   }
-  // A list that cannot be continued (A9), or an answer that nobody can read.
+  // A list that cannot be continued (api-A9), or an answer that nobody can read.
   const bool expires = broken && pages_.size() > pages && seam_.draw(2) == 0;
   if (expires) pages_.clear();
   if (answer.ok() && broken && !expires) answer = Garble(*std::move(answer));
@@ -300,7 +300,7 @@ ApiServer::Answer ApiServer::ServeWatch(const CallContext& context, const ApiReq
     return HttpResponse{.status = 200};
   }
   seam_.on_trouble();
-  // Too old a version is either the answer or the first line of it (A16).
+  // Too old a version is either the answer or the first line of it (api-A16).
   if (absl::IsOutOfRange(ended) && (lines.open() || seam_.draw(2) == 0)) {
     lines.GiveError(ErrorLine(410, "Expired", std::string(ended.message())));
     return HttpResponse{.status = 200};

@@ -26,7 +26,7 @@ struct World {
   FakeCluster cluster{clock};
 };
 
-TEST_CASE("a lease is created once, and read as it was created (A55)") {
+TEST_CASE("a lease is created once, and read as it was created (api-A55)") {
   World world;
   CHECK(absl::IsNotFound(world.cluster.GetLease({}, {"a", "leader"}).status()));
   const absl::StatusOr<Lease> made = world.Create();
@@ -41,7 +41,7 @@ TEST_CASE("a lease is created once, and read as it was created (A55)") {
   CHECK_FALSE(world.cluster.lease("b", "leader").has_value());
 }
 
-TEST_CASE("a lease is replaced by whoever knows its version, once (A25)") {
+TEST_CASE("a lease is replaced by whoever knows its version, once (api-A25)") {
   World world;
   const Lease made = world.Create().value();
   Lease lease = made;

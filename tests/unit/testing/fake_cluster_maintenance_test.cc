@@ -128,7 +128,7 @@ TEST_CASE("a creation sends namespace, name and spec only, and is checked agains
   CHECK(code_of([](Object&) {}) == absl::StatusCode::kOk);
 }
 
-TEST_CASE("a patch of a NodeMaintenance is of one list, of that version and of that object (A24)") {
+TEST_CASE("a patch of a NodeMaintenance is of one list, of that version and of that object (api-A24)") {
   World world;
   world.Create(world.Request());
   const PatchNodeMaintenanceParams stale = world.Patch();

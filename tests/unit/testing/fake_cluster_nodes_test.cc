@@ -24,7 +24,7 @@ PatchNodeParams PatchOf(const Node& node) {
   return {.name = node.name, .uid = node.uid, .resource_version = node.resource_version};
 }
 
-TEST_CASE("a patch merges labels and annotations, sets the cordon, and gives a new version (A22)") {
+TEST_CASE("a patch merges labels and annotations, sets the cordon, and gives a new version (api-A22)") {
   World world;
   const Node node = world.cluster.AddNode(
       NodeBuilder("n1").WithLabel("keep", "1").WithLabel("drop", "1").WithAnnotation("a", "old").Build());
@@ -53,7 +53,7 @@ TEST_CASE("a patch that changes nothing gives no new version") {
   CHECK(world.cluster.revision() == 1001);
 }
 
-TEST_CASE("a patch of another version is a conflict in the server's words and changes nothing (A24)") {
+TEST_CASE("a patch of another version is a conflict in the server's words and changes nothing (api-A24)") {
   World world;
   const Node node = world.cluster.AddNode(NodeBuilder("n1").Build());
   REQUIRE(world.cluster.Cordon("n1"));

@@ -65,7 +65,7 @@ class NodeWatch {
   std::jthread thread_;
 };
 
-TEST_CASE("a watch gives the list, and then every commit in order (A6)") {
+TEST_CASE("a watch gives the list, and then every commit in order (api-A6)") {
   World world;
   NodeWatch watch(world.cluster, {});
   world.cluster.AwaitWatchesIdle(1);
@@ -83,7 +83,7 @@ TEST_CASE("a watch gives the list, and then every commit in order (A6)") {
   CHECK(absl::IsCancelled(watch.Stop()));
 }
 
-TEST_CASE("a deletion gives the last state at a version of its own (A6, A12)") {
+TEST_CASE("a deletion gives the last state at a version of its own (api-A6, api-A12)") {
   World world;
   WatchRecorder<Node> sink;
   const std::string before = world.Version();
@@ -106,7 +106,7 @@ TEST_CASE("a watch without list says from where on changes follow") {
   CHECK(watch.sink.Take() == Lines{"change n1(cordoned)"});
 }
 
-TEST_CASE("a watch goes on after the version it is given (A14)") {
+TEST_CASE("a watch goes on after the version it is given (api-A14)") {
   World world;
   WatchRecorder<Node> sink;
   CHECK(world.Poll({}, sink).ok());
@@ -120,7 +120,7 @@ TEST_CASE("a watch goes on after the version it is given (A14)") {
   CHECK(sink.Take() == Lines{"bookmark"});
 }
 
-TEST_CASE("an object that begins or ceases to match is a change or a deletion (A13)") {
+TEST_CASE("an object that begins or ceases to match is a change or a deletion (api-A13)") {
   World world;
   WatchRecorder<Node> sink;
   const WatchParams params{.label_selector = LabelSelector::FromMatchLabels({{"gpu", "yes"}}),
@@ -182,7 +182,7 @@ TEST_CASE("every kind is watched, in one namespace or all") {
         Lines{"list", "bookmark"});
 }
 
-TEST_CASE("a version whose history is dropped is too old (A16)") {
+TEST_CASE("a version whose history is dropped is too old (api-A16)") {
   World world;
   WatchRecorder<Node> sink;
   const std::string before = world.Version();
@@ -271,7 +271,7 @@ TEST_CASE("a watch sees what happens by the clock, whoever moves it") {
   CHECK(watch.sink.Take() == Lines{"change n1(cordoned)"});
 }
 
-TEST_CASE("a watch ends in good order after its timeout, and with an error at the deadline (A15)") {
+TEST_CASE("a watch ends in good order after its timeout, and with an error at the deadline (api-A15)") {
   World world;
   NodeWatch timed(world.cluster, {.timeout = absl::Minutes(2)});
   NodeWatch late(world.cluster, {.timeout = absl::Minutes(9)}, world.clock->Now() + absl::Minutes(1));

@@ -27,7 +27,7 @@ TEST_CASE("a node patch carries uid and version, and null for what is removed") 
                                                     R"("spec":{"unschedulable":true}})");
 }
 
-TEST_CASE("uncordon is null, as D54 has it, and nothing is written that does not change") {
+TEST_CASE("uncordon is null, as drain-D54 has it, and nothing is written that does not change") {
   CHECK(FormatNodePatch({.name = "n", .uid = "u", .resource_version = "1", .unschedulable = false}) ==
         R"({"metadata":{"uid":"u","resourceVersion":"1"},"spec":{"unschedulable":null}})");
   CHECK(FormatNodePatch({.name = "n", .uid = "u", .resource_version = "1"}) ==
@@ -100,7 +100,7 @@ TEST_CASE("an event's name is the object's, a dot and the time in hex, equal for
   CHECK(NameOf(other) != name);
 }
 
-TEST_CASE("A48: an event of a series has the name of the first one") {
+TEST_CASE("api-A48: an event of a series has the name of the first one") {
   const RecordEventParams first = NodeEvent();
   RecordEventParams last = first;
   last.message = "something else";

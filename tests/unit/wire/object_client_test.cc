@@ -82,7 +82,7 @@ TEST_CASE("lists go page by page, in a namespace or in all, by labels") {
               "GET /apis/image.openshift.io/v1/namespaces/openshift/imagestreams?limit=500"});
 }
 
-TEST_CASE("A12, A16: a watch lists, then tells what changes, and says when it must begin anew") {
+TEST_CASE("api-A12, api-A16: a watch lists, then tells what changes, and says when it must begin anew") {
   World world;
   world.transport->Answer(200, Page(Policy("a", "1")));
   world.transport->AnswerLines(

@@ -110,7 +110,7 @@ TEST_CASE("a name that is taken is AlreadyExists") {
   CHECK(Text(status).starts_with(lease ? "create lease gpu/leader: 409 " : "create config map gpu/budget: 409 "));
 }
 
-TEST_CASE("A25: an object that has changed, is another or is gone is Aborted") {
+TEST_CASE("api-A25: an object that has changed, is another or is gone is Aborted") {
   World world;
   const bool lease = GENERATE(true, false);
   world.transport->Answer(409, GENERATE(as<std::string>(), "", StatusBody(409, "Conflict", "has been modified"),

@@ -447,7 +447,7 @@ TEST_CASE("an event goes to its object's namespace, and an event that exists is 
   CHECK(world.transport->lines == Lines{"POST /api/v1/namespaces/default/events", in_shop, in_shop, in_shop});
 }
 
-TEST_CASE("A48: an event of a series is patched, and written anew if it is gone") {
+TEST_CASE("api-A48: an event of a series is patched, and written anew if it is gone") {
   World world;
   const absl::Time first = absl::FromUnixSeconds(1767323045);
   const RecordEventParams once{.node_name = "gpu-7", .reason = "Blocked", .message = "by web", .time = first};

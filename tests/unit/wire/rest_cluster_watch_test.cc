@@ -84,7 +84,7 @@ TEST_CASE("a watch begins with the list and goes on where that was read") {
   CHECK(world.transport->requests[1].body.empty());
 }
 
-TEST_CASE("A8: all pages are one list, at the version of the first") {
+TEST_CASE("api-A8: all pages are one list, at the version of the first") {
   World world;
   world.transport->Answer(200, PageOf({"a"}, "7", "t1"));
   world.transport->Answer(200, PageOf({}, "7", "t2"));
@@ -96,7 +96,7 @@ TEST_CASE("A8: all pages are one list, at the version of the first") {
                                         "GET /api/v1/nodes?limit=500&continue=t2", std::string(kWatch) + "7" + kRest});
 }
 
-TEST_CASE("A9: a list that expires before the watch begins anew, once, and is given once") {
+TEST_CASE("api-A9: a list that expires before the watch begins anew, once, and is given once") {
   World world;
   world.transport->Answer(200, PageOf({"old"}, "7", "t1"));
   world.transport->Answer(410, StatusBody(410, "Expired", "too old"));
@@ -127,7 +127,7 @@ TEST_CASE("without a list only the version is read") {
                                         "stream GET /api/v1/nodes?" + selector + "&watch=1&resourceVersion=7" + kRest});
 }
 
-TEST_CASE("A14: a watch that goes on asks for what came after, and for nothing else") {
+TEST_CASE("api-A14: a watch that goes on asks for what came after, and for nothing else") {
   World world;
   const bool list = GENERATE(true, false);
   world.transport->AnswerLines({Event("BOOKMARK", "", "99")});
@@ -168,7 +168,7 @@ TEST_CASE("each kind is watched in its place, in one namespace or in all") {
         "stream GET /apis/apps/v1/daemonsets?watch=1&resourceVersion=7&allowWatchBookmarks=true&timeoutSeconds=300");
 }
 
-TEST_CASE("A15: the time given to the server is in seconds it can take") {
+TEST_CASE("api-A15: the time given to the server is in seconds it can take") {
   using Row = std::pair<absl::Duration, std::string>;
   const auto [timeout, seconds] = GENERATE(values<Row>({
       {absl::Seconds(60), "60"},
@@ -194,7 +194,7 @@ TEST_CASE("a sink that has enough ends the watch well, and is called no more") {
   CHECK(world.transport->lines.size() == (world.nodes.enough == "list a @7" ? 1 : 2));
 }
 
-TEST_CASE("A16: a version that is too old is OutOfRange in either form") {
+TEST_CASE("api-A16: a version that is too old is OutOfRange in either form") {
   World world;
   const std::string text = "too old resource version: 7 (99)";
   SECTION("410 at once") {
@@ -310,7 +310,7 @@ TEST_CASE("a line that is not understood ends the watch, what came before is val
   CHECK(world.nodes.notes == Lines{"change a @8"});
 }
 
-TEST_CASE("A12: an event of an unknown type is skipped") {
+TEST_CASE("api-A12: an event of an unknown type is skipped") {
   World world;
   world.transport->AnswerLines({Event("RENAMED", "a", "8"), R"({"type":"PING"})", Event("ADDED", "b", "9")});
   CHECK(world.Watch({.resource_version = "7"}).ok());

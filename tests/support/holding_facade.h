@@ -63,7 +63,7 @@ class HoldingFacade final : public ForwardingFacade {
     return ForwardingFacade::PatchNode(context, params);
   }
   absl::StatusOr<std::vector<Pod>> ListPods(const CallContext& context, const ListPodsParams& params) override {
-    if (!params.node_name.empty()) latest_deadline = std::max(latest_deadline, context.deadline);
+    if (!params.node_name.empty()) NoteDeadline(context);
     Await(params.node_name);
     auto pods = ForwardingFacade::ListPods(context, params);
     if (after_list) std::exchange(after_list, nullptr)();
@@ -71,24 +71,32 @@ class HoldingFacade final : public ForwardingFacade {
   }
   absl::StatusOr<std::vector<ControllerRevision>> ListControllerRevisions(
       const CallContext& context, const ListControllerRevisionsParams& params) override {
-    latest_deadline = std::max(latest_deadline, context.deadline);
+    NoteDeadline(context);
     return ForwardingFacade::ListControllerRevisions(context, params);
   }
 
-  /// Of lists that a pass causes; for engines that make one call at a time.
-  absl::Time latest_deadline = absl::InfinitePast();
+  /// Of the lists that passes have caused.
+  absl::Time latest_deadline() const {
+    const std::lock_guard lock(mutex_);
+    return latest_deadline_;
+  }
   /// Called once, when a list of pods has been read and its answer is on the way.
   std::function<void()> after_list = nullptr;
 
  private:
+  void NoteDeadline(const CallContext& context) {
+    const std::lock_guard lock(mutex_);
+    latest_deadline_ = std::max(latest_deadline_, context.deadline);
+  }
   void Await(const std::string& node) {
     std::unique_lock lock(mutex_);
     let_go_.wait(lock, [&] { return held_.empty() || held_ != node; });
   }
 
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
   std::condition_variable let_go_;
   std::string held_;
+  absl::Time latest_deadline_ = absl::InfinitePast();
 };
 
 }  // namespace driverupgrade::tests

@@ -273,7 +273,7 @@ TEST_CASE("No list that a pass causes is waited for longer than call_timeout") {
   CHECK(world.Count(Operation::kListPods) >= 1);
   CHECK(world.Count(Operation::kListControllerRevisions) >= 1);
   CHECK(world.clock->Now() == begin);
-  CHECK(world.line->latest_deadline == begin + ExecutorOptions{}.call_timeout);
+  CHECK(world.line->latest_deadline() == begin + ExecutorOptions{}.call_timeout);
 }
 
 TEST_CASE("arch-A10: an idle engine of 5,000 nodes makes no call but watches in an hour") {

@@ -126,8 +126,11 @@ void AttemptLog::PatchAnswered(const std::string& node_uid, Outcome outcome, std
   if (outcome == Outcome::kNotApplied && !attempt.possible.empty()) attempt.possible.pop_back();
 }
 
-void AttemptLog::PodRequestSent(const std::string& node_uid, const std::string& pod_uid, absl::Time now) {
-  PodAttempt& attempt = nodes_[node_uid].pods[pod_uid];
+void AttemptLog::PodRequestSent(const std::string& node_uid, std::string_view node_version, const std::string& pod_uid,
+                                absl::Time now) {
+  NodeAttempts& attempts = nodes_[node_uid];
+  if (!IsOlderVersion(node_version, attempts.read_version)) attempts.read_version = node_version;
+  PodAttempt& attempt = attempts.pods[pod_uid];
   ++attempt.count;
   attempt.sent_at = now;
   attempt.outcome.reset();
@@ -174,6 +177,7 @@ void AttemptLog::NodeRead(const Node& node, const std::set<std::string>* live_po
   const auto found = nodes_.find(node.uid);
   if (found == nodes_.end()) return;
   NodeAttempts& attempts = found->second;
+  if (!IsOlderVersion(node.resource_version, attempts.read_version)) attempts.read_version = node.resource_version;
   // A refused patch is remembered for its backoff until one is applied.
   if (attempts.patch && attempts.patch->outcome && IsSettled(*attempts.patch, node) &&
       *attempts.patch->outcome != Outcome::kNotApplied) {

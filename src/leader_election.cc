@@ -107,7 +107,7 @@ absl::Status LeaderElection::Attempt(const CallContext& context) {
     renewable = state_.leading && state_.renewable;
   }
   if (renewable) {
-    const absl::Status status = Write(context);
+    absl::Status status = Write(context);
     if (!absl::IsAborted(status) && !absl::IsNotFound(status)) return status;
   }
   DRIVERUPGRADE_RETURN_IF_ERROR(Read(context));

@@ -135,12 +135,12 @@ absl::StatusOr<NodeView> Evacuation::Read(AttemptLog& attempts) {
   return view;
 }
 
-void Evacuation::Request(const std::string& node_uid, const PodRef& pod, AttemptLog& attempts) {
-  attempts.PodRequestSent(node_uid, pod.uid, parts_.clock->Now());
+void Evacuation::Request(const Node& node, const PodRef& pod, AttemptLog& attempts) {
+  attempts.PodRequestSent(node.uid, node.resource_version, pod.uid, parts_.clock->Now());
   const absl::StatusOr<EvictionAnswer> answer = parts_.cluster->EvictPod(node_.Context(), {.pod = pod});
   const std::string text = answer.ok() ? std::string(ToString(answer->kind)) : std::string(answer.status().message());
   parts_.log({.message = "eviction", .fields = {{"pod", pod.ToString()}, {"answer", text}}});
-  attempts.PodRequestAnswered(node_uid, pod.uid, AttemptOf(answer, parts_.clock->Now()));
+  attempts.PodRequestAnswered(node.uid, pod.uid, AttemptOf(answer, parts_.clock->Now()));
 }
 
 // One look at the node, and the requests that are due.
@@ -151,7 +151,7 @@ absl::Status Evacuation::Look(const Select& select, AttemptLog& attempts, Evicti
   if (!selection.ok()) return selection.status();
   if (!selection->blocked.empty()) return BlockedBy(selection->blocked);
   round = DrainManager().Pace(selection->evict, *view, parts_.clock->Now());
-  for (const PodRef& pod : round.evict) Request(view->node.uid, pod, attempts);
+  for (const PodRef& pod : round.evict) Request(view->node, pod, attempts);
   return absl::OkStatus();
 }
 

@@ -49,7 +49,7 @@ class Evacuation {
   absl::Status Evacuate(std::string_view what, const Select& select);
   absl::StatusOr<driverupgrade::NodeView> Read(driverupgrade::AttemptLog& attempts);
   absl::Status Look(const Select& select, driverupgrade::AttemptLog& attempts, driverupgrade::EvictionRound& round);
-  void Request(const std::string& node_uid, const driverupgrade::PodRef& pod, driverupgrade::AttemptLog& attempts);
+  void Request(const driverupgrade::Node& node, const driverupgrade::PodRef& pod, driverupgrade::AttemptLog& attempts);
   absl::StatusOr<bool> HoldsGpuClaim(const driverupgrade::Pod& pod);
   absl::StatusOr<driverupgrade::PodSelection> SelectGpuPods(driverupgrade::NodeView& view);
 

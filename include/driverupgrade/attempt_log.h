@@ -126,6 +126,8 @@ struct NodeAttempts {
   std::map<std::string, PodAttempt> pods = {};
   /// By name of the NodeMaintenance.
   std::map<std::string, MaintenanceAttempt> maintenances = {};
+  /// The newest version of the node that is known to have been read: a list may be older than the one before.
+  std::string read_version = {};
   bool empty() const { return !patch && pods.empty() && maintenances.empty(); }
   friend bool operator==(const NodeAttempts&, const NodeAttempts&) = default;
 };
@@ -150,7 +152,9 @@ class AttemptLog {
  public:
   void PatchSent(const Node& node, const NodePatch& patch, absl::Time now);
   void PatchAnswered(const std::string& node_uid, Outcome outcome, std::string message, absl::Time now);
-  void PodRequestSent(const std::string& node_uid, const std::string& pod_uid, absl::Time now);
+  /// `node_version`: that of the node as it was read when the request was decided.
+  void PodRequestSent(const std::string& node_uid, std::string_view node_version, const std::string& pod_uid,
+                      absl::Time now);
   /// `answer.count` and `answer.sent_at` are kept as they are in the log.
   void PodRequestAnswered(const std::string& node_uid, const std::string& pod_uid, PodAttempt answer);
   void MaintenanceCallSent(const std::string& node_uid, const MaintenanceCall& call);

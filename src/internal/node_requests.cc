@@ -120,7 +120,7 @@ absl::Status NodeRequests::Evict(const PodRef& pod) {
 
 absl::Status NodeRequests::Delete(const PodRef& pod) {
   const absl::Time sent = clock_.Now();
-  const absl::Status status = cluster_.DeletePod(Bounded(), {.pod = pod});
+  absl::Status status = cluster_.DeletePod(Bounded(), {.pod = pod});
   if (!status.ok()) undeleted_ = pod;
   NotePod(pod, sent, AttemptOf(status, clock_.Now()));
   return status;
@@ -139,8 +139,9 @@ absl::Status NodeRequests::Ask(const MaintenanceCall& call) {
 }
 
 void NodeRequests::NotePod(const PodRef& pod, absl::Time sent, PodAttempt answer) {
-  notes_.push_back([node = plan_.uid, pod = pod.uid, sent, answer = std::move(answer)](AttemptLog& log) {
-    log.PodRequestSent(node, pod, sent);
+  notes_.push_back([node = plan_.uid, version = plan_.resource_version, pod = pod.uid, sent,
+                    answer = std::move(answer)](AttemptLog& log) {
+    log.PodRequestSent(node, version, pod, sent);
     log.PodRequestAnswered(node, pod, answer);
   });
 }

@@ -70,7 +70,9 @@ NodeView ViewMaker::Make(const CallContext& context, NodeParts parts, const Driv
   std::sort(view.driver_pods.begin(), view.driver_pods.end(), ByName);
   CompareRevisions(context, driver, view, findings);
   log.NodeRead(view.node, nullptr);
-  if (!IsBusy(view.node, identity_) && !MayHaveClaims(view)) log.MaintenancesOver(view.node.uid);
+  view.attempts = log.ForNode(view.node.uid);
+  if (MayBeBusy(view) || MayHaveClaims(view)) return view;
+  log.MaintenancesOver(view.node.uid);
   view.attempts = log.ForNode(view.node.uid);
   return view;
 }
@@ -87,9 +89,16 @@ void ViewMaker::AddPods(const CallContext& context, std::vector<Pod> pods, NodeV
   view.attempts = log.ForNode(view.node.uid);
 }
 
+// Whatever was read: it may be older than what we wrote, or had read before.
+bool ViewMaker::MayBeBusy(const NodeView& view) const {
+  const std::optional<PatchAttempt>& patch = view.attempts.patch;
+  return IsBusy(view.node, identity_) || (patch && !IsSettled(*patch, view.node)) ||
+         IsOlderVersion(view.node.resource_version, view.attempts.read_version);
+}
+
 // A node in progress keeps the pace of its evictions through passes that do not look at its pods.
 void ViewMaker::DropOldAttempts(NodeView& view, AttemptLog& log) const {
-  if (view.attempts.pods.empty() || IsBusy(view.node, identity_)) return;
+  if (view.attempts.pods.empty() || MayBeBusy(view)) return;
   const std::set<std::string> live = PodUids(view);
   log.NodeRead(view.node, &live);
   view.attempts = log.ForNode(view.node.uid);
@@ -171,7 +180,7 @@ absl::StatusOr<bool> ViewMaker::NeedsRestartOnly(const CallContext& context, con
     seen[pod.ref.uid] = remembered->second;
     return remembered->second.answer;
   }
-  const absl::StatusOr<bool> answer =
+  absl::StatusOr<bool> answer =
       hooks_.Run(context, "the restart-only predicate",
                  [predicate = options_.restart_only, pod, running = *running,
                   wanted = *wanted](const CallContext& bounded) { return predicate(bounded, pod, running, wanted); });

@@ -69,6 +69,7 @@ class ViewMaker {
     std::map<std::string, UsesDriver> uses_driver = {};    // by pod UID
     std::map<std::string, RestartOnly> restart_only = {};  // by pod UID
   };
+  bool MayBeBusy(const NodeView& view) const;
   bool MayHaveClaims(const NodeView& view) const;
   void RunFilter(const CallContext& context, NodeView& view, std::vector<Finding>& findings);
   void CompareRevisions(const CallContext& context, const DriverParts& driver, NodeView& view,

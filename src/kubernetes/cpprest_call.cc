@@ -86,10 +86,10 @@ void CpprestCall::Start(web::http::client::http_client client, web::http::http_r
     const std::lock_guard<std::mutex> lock(self->mutex_);
     self->sent_ = true;
   });
-  boost::asio::post(Pool(), [self, client = std::move(client), request = std::move(request)]() mutable {
+  boost::asio::post(Pool(), [self, client, request]() mutable {
     if (!self->MayStart()) return;
     try {
-      client.request(std::move(request), self->cancel_.get_token())
+      client.request(request, self->cancel_.get_token())
           .then([self](web::http::http_response response) {
             self->OnHead(response);
             return response.content_ready();

@@ -17,7 +17,7 @@ unsigned long AsOpenSsl(int code) { return code > 0 ? static_cast<unsigned long>
 std::string ReasonOf(int code) {
   if (IsTlsError(AsOpenSsl(code))) return TlsReason(AsOpenSsl(code));
   switch (code) {
-    case 0: return {};
+    case 0:
     case 1:  // asio: stream truncated, or netdb: not found; the text says which.
       return {};
     case 2:  // asio: end of file; as errno it would be ENOENT.

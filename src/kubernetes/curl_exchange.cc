@@ -19,7 +19,7 @@ using Steady = std::chrono::steady_clock;
 constexpr long kConnectSeconds = 30;
 constexpr long kKeepAliveSeconds = 30;
 constexpr long kIdleSecondsMax = 60;
-constexpr long kBufferBytes = 64 * 1024;
+constexpr long kBufferBytes = 64L * 1024;
 constexpr std::chrono::seconds kPollMax{60};
 
 std::string_view Trim(std::string_view text) {
@@ -67,7 +67,7 @@ class Attached {
 void Append(CurlList& list, const std::string& line) {
   curl_slist* longer = curl_slist_append(list.get(), line.c_str());
   if (longer == nullptr) throw std::bad_alloc();
-  list.release();
+  (void)list.release();  // it is the head of the longer one
   list.reset(longer);
 }
 

@@ -14,6 +14,7 @@
 namespace driverupgrade::inline v1 {
 
 // A node and where it stands, e.g. "users[1].user". All functions may throw what yaml-cpp throws.
+// NOLINTNEXTLINE(bugprone-exception-escape): the assignment of a YAML::Node may throw.
 struct YamlEntry {
   YAML::Node node = {};
   std::string path = {};

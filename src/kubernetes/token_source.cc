@@ -12,7 +12,7 @@
 namespace driverupgrade::inline v1 {
 namespace {
 
-constexpr std::size_t kTokenSizeMax = 64 * 1024;
+constexpr std::size_t kTokenSizeMax = std::size_t{64} * 1024;
 // As good as for ever, and far from the ends of every clock.
 constexpr absl::Duration kLongest = absl::Hours(24 * 365);
 

@@ -13,7 +13,7 @@ namespace {
 
 // As Kubernetes' names: no vowels, so that no words come out.
 constexpr std::string_view kNameAlphabet = "bcdfghjklmnpqrstvwxz2456789";
-constexpr std::int64_t kNameCount = 27 * 27 * 27 * 27 * 27;
+constexpr std::int64_t kNameCount = std::int64_t{27} * 27 * 27 * 27 * 27;
 // Has no divisor in common with kNameCount, so that no name comes twice; large, so that neighbours look
 // different.
 constexpr std::int64_t kNameStride = 9973111;

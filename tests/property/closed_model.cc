@@ -159,7 +159,7 @@ Pod* ClosedModel::Find(World& world, const PodRef& ref) {
 }
 
 void ClosedModel::Request(World& world, const PodRef& ref, bool eviction) {
-  log_.PodRequestSent(world.node.uid, ref.uid, seen_.now);
+  log_.PodRequestSent(world.node.uid, world.node.resource_version, ref.uid, seen_.now);
   PodAttempt answer{.outcome = Outcome::kApplied, .answered_at = seen_.now};
   const PodFate fate = FateOf(ref);
   const bool refused = eviction && fate != PodFate::kLeaves && fate != PodFate::kStuck;

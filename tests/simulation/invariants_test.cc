@@ -268,6 +268,22 @@ TEST_CASE("I13: a pod that goes, and an eviction that is refused, cost nothing")
   CHECK(world.Broken() == "");
 }
 
+TEST_CASE("I13: however many pods a drain has to delete, each is one request more, once") {
+  World world({.auto_upgrade = true, .drain = DrainPolicy{.force = true, .on_timeout = OnTimeout::kDelete}});
+  world.Start(0);
+  const auto add_and_delete = [&](int i) {
+    const Pod pod =
+        world.cluster->AddPod(PodBuilder("team-a", "job-" + std::to_string(i)).OnNode(world.NodeName(0)).Build());
+    REQUIRE(world.guarded->DeletePod({}, {.pod = pod.ref}).ok());
+    return pod;
+  };
+  Pod last;
+  for (int i = 0; i < 40; ++i) last = add_and_delete(i);
+  CHECK(world.Broken() == "");
+  for (int i = 0; i < 20; ++i) REQUIRE(world.guarded->DeletePod({}, {.pod = last.ref}).ok());
+  CHECK(world.Broken() == "I13");
+}
+
 TEST_CASE("L4: the others wait for one bad node") {
   World world;
   const absl::Duration limit = InvariantChecker::MayTakeBesideBadNode(absl::Minutes(10));

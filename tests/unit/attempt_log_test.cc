@@ -75,8 +75,8 @@ TEST_CASE("A server that asks to wait before the next eviction is heard, for fiv
 TEST_CASE("What a read settles is forgotten, what it does not is kept") {
   AttemptLog log;
   log.PatchSent(kNode, {.unschedulable = true}, kT0);
-  log.PodRequestSent("u1", "pod-a", kT0);
-  log.PodRequestSent("u1", "pod-b", kT0);
+  log.PodRequestSent("u1", "7", "pod-a", kT0);
+  log.PodRequestSent("u1", "7", "pod-b", kT0);
   log.PodRequestAnswered("u1", "pod-a", {.outcome = Outcome::kApplied, .answered_at = kT0});
   log.PodRequestAnswered("u1", "pod-b", {.outcome = Outcome::kApplied, .answered_at = kT0});
 

@@ -4,6 +4,7 @@
 #include <map>
 #include <set>
 
+#include "driverupgrade/forwarding_facade.h"
 #include "driverupgrade/testing/builders.h"
 #include "driverupgrade/testing/fake_cluster.h"
 #include "support/catch.h"
@@ -428,6 +429,42 @@ TEST_CASE("Nodes are worked on in parallel") {
   world.RunUntilAll("upgrade-done");
   world.engine->Quiesce();
   CHECK(world.AllIn("upgrade-done"));
+}
+
+/// Answers one list of nodes from what an earlier one has read, as a server does that lags.
+class LaggingFacade final : public ForwardingFacade {
+ public:
+  using ForwardingFacade::ForwardingFacade;
+  absl::StatusOr<std::vector<Node>> ListNodes(const CallContext& context, const ListNodesParams& params) override {
+    if (const auto older = std::exchange(answer_next, {}); !older.empty()) return older;
+    return ForwardingFacade::ListNodes(context, params);
+  }
+  std::vector<Node> answer_next = {};
+};
+
+TEST_CASE("arch-A9: a list from before our own patch does not make an eviction come sooner") {
+  World world;
+  const Fleet fleet = AddFleet(*world.cluster, {.node_count = 1});
+  auto lagging = std::make_shared<LaggingFacade>(world.cluster);
+  auto created = UpgradeEngine::Create(
+      Gpu(), lagging,
+      {.snapshot = {.ns = fleet.ns, .driver_labels = LabelSelector::FromMatchLabels({{"app", fleet.daemon_set}})},
+       .clock = world.clock});
+  REQUIRE(created.ok());
+  world.engine = *std::move(created);
+  world.Pass();
+  world.cluster->SetTemplate(fleet.ns, fleet.daemon_set, "rev-2");
+  world.clock->Advance(absl::Seconds(1));
+  const std::vector<Node> before = world.cluster->nodes();
+  world.cluster->AnswerNextEviction({.kind = EvictionAnswer::Kind::kRefusedByBudget}, 100);
+  for (int i = 0; i < 10 && world.cluster->CallCount(Operation::kEvictPod) == 0; ++i) world.Pass();
+  const std::int64_t evictions = world.cluster->CallCount(Operation::kEvictPod);
+  REQUIRE(evictions > 0);
+
+  lagging->answer_next = before;
+  world.Pass();
+  world.Pass();
+  CHECK(world.cluster->CallCount(Operation::kEvictPod) == evictions);
 }
 
 }  // namespace

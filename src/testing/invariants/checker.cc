@@ -277,7 +277,7 @@ absl::StatusOr<EvictionAnswer> InvariantChecker::GuardedCluster::EvictPod(const 
     const std::optional<Pod> pod = checker_.cluster->pod(params.pod.ns, params.pod.name);
     auto answer = ForwardingFacade::EvictPod(context, params);
     const bool refused = answer.ok() && answer->kind != EvictionAnswer::Kind::kAccepted;
-    if (pod && !refused) checker_.NoteEviction(pod->node_name, answer.ok() && !pod->deletion_timestamp);
+    if (pod && !refused) checker_.NoteRemoval(*pod, answer.ok());
     return answer;
   });
 }
@@ -285,7 +285,10 @@ absl::StatusOr<EvictionAnswer> InvariantChecker::GuardedCluster::EvictPod(const 
 absl::Status InvariantChecker::GuardedCluster::DeletePod(const CallContext& context, const DeletePodParams& params) {
   return Write([&] {
     checker_.CheckDeletion(params);
-    return ForwardingFacade::DeletePod(context, params);
+    const std::optional<Pod> pod = checker_.cluster->pod(params.pod.ns, params.pod.name);
+    absl::Status answer = ForwardingFacade::DeletePod(context, params);
+    if (pod && pod->ref.uid == params.pod.uid) checker_.NoteRemoval(*pod, answer.ok());
+    return answer;
   });
 }
 

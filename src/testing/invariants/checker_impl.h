@@ -31,11 +31,12 @@ class InvariantChecker::Impl {
   void CheckPatch(const PatchNodeParams& params);
   void CheckEviction(const EvictPodParams& params);
   void CheckDeletion(const DeletePodParams& params);
+  void NoteReadiness(const std::string& name, bool ready);
   void CheckMaintenance(const std::string& name, const std::string& uid);
   void CheckVersion(const char* kind, const std::string& name, const std::string& resource_version);
 
   // Of the node on which the pod is: an eviction that was not refused. `fresh`: the pod was not going yet.
-  void NoteEviction(const std::string& node, bool fresh);
+  void NoteRemoval(const Pod& pod, bool accepted);
   // What a replica says, who has read everything as it is now.
   void CheckGates(const Writer& who, const Plan& plan);
   void CheckTotals(const Tally& totals);

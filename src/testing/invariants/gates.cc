@@ -176,10 +176,12 @@ void InvariantChecker::Impl::CheckGates(const Writer& who, const Plan& plan) {
   for (const NodePlan& node : plan.nodes) {
     if (!node.empty()) moving.insert(node.node);
   }
-  // Nodes that might be under way by what was sent or granted.
+  // Nodes that might be under way by what was sent or granted, and those that had a slot and lack a grant.
   int more = grants_;
   for (const NodePlan& node : plan.nodes) more += !node.path.empty();
-  for (const NodeGate& gate : plan.gates) more += gate.gate.reason == GateReason::kUnsettled;
+  for (const NodeGate& gate : plan.gates) {
+    more += gate.gate.reason == GateReason::kUnsettled || gate.gate.reason == GateReason::kLedger;
+  }
   for (const auto& [name, truth] : nodes) {
     const auto gate = gates.find(name);
     if (moving.contains(name) || (gate == gates.end() && IsDone(truth.state))) continue;

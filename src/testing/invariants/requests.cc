@@ -18,8 +18,10 @@ constexpr int kWithFaults = 3;
 // A new template in the midst: another driver pod goes, and another timer is written.
 constexpr int kForTemplate = 2;
 
-bool IsLost(const Pod& pod, bool node_ready, absl::Time now) {
-  return pod.deletion_timestamp && !node_ready && *pod.deletion_timestamp <= now + absl::Minutes(5);
+// dep-F11, for a reader who may not know yet that the node is ready again.
+bool IsLost(const Pod& pod, const NodeTruth& node, absl::Time now) {
+  const bool not_ready = !node.ready || now - node.not_ready_until <= internal::kReadersLag;
+  return pod.deletion_timestamp && not_ready && *pod.deletion_timestamp <= now + absl::Minutes(5);
 }
 
 }  // namespace
@@ -46,9 +48,11 @@ void InvariantChecker::Impl::CountRequest(const std::string& node) {
                           truth.writes, allowed));
 }
 
-void InvariantChecker::Impl::NoteEviction(const std::string& node, bool fresh) {
-  if (const auto found = nodes.find(node); found != nodes.end()) found->second.pods_gone += fresh;
-  CountRequest(node);
+// An upgrade's own part is the driver pod; how many others there are is not its doing.
+void InvariantChecker::Impl::NoteRemoval(const Pod& pod, bool accepted) {
+  const bool goes = accepted && !pod.deletion_timestamp && !IsDriverPod(pod);
+  if (const auto found = nodes.find(pod.node_name); found != nodes.end()) found->second.pods_gone += goes;
+  CountRequest(pod.node_name);
 }
 
 void InvariantChecker::Impl::CheckVersion(const char* kind, const std::string& name,
@@ -147,7 +151,6 @@ void InvariantChecker::Impl::CheckDeletion(const DeletePodParams& params) {
   if (params.pod.uid.empty()) Fail("I4", fmt::format("{}: a deletion without UID", object));
   const std::optional<Pod> pod = cluster->pod(params.pod.ns, params.pod.name);
   if (!pod || pod->ref.uid != params.pod.uid) return;
-  CountRequest(pod->node_name);
   if (IsDriverPod(*pod)) return CheckRestart(*pod);
   if (std::string why = WhyNotToRemove(*pod, PolicyOf(writer), /*by_deletion=*/true); !why.empty()) {
     Fail("I4", fmt::format("{} was deleted, but {}", object, why));
@@ -186,8 +189,9 @@ void InvariantChecker::Impl::CheckRestart(const Pod& driver_pod) {
     if (!options.restart_only || options.restart_only(driver_pod, target)) return;
   }
   const std::vector<Pod> pods = cluster->pods_on(driver_pod.node_name);
+  const NodeTruth truth = nodes.contains(node->name) ? nodes.at(node->name) : NodeTruth{.ready = node->ready};
   for (const Pod* pod : Protected(pods, its_policy)) {
-    if (IsDriverPod(*pod) || !IsKnown(*pod) || IsLost(*pod, node->ready, cluster->Now())) continue;
+    if (IsDriverPod(*pod) || !IsKnown(*pod) || IsLost(*pod, truth, cluster->Now())) continue;
     return Fail("I2", fmt::format("driver pod {} was deleted while {} was on node {}", driver_pod.ref.ToString(),
                                   pod->ref.ToString(), node->name));
   }

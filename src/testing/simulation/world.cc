@@ -128,7 +128,7 @@ void World::AddNode(const std::string& name) { cluster->AddNode(NodeBuilder(name
 std::string World::AnyNode(Random& random) const {
   // By number, so that no list is made; a few are gone.
   for (int tries = 0; tries < 8; ++tries) {
-    const std::string name = NodeName(random.Below(nodes_made));
+    std::string name = NodeName(random.Below(nodes_made));
     if (cluster->node(name)) return name;
   }
   return "";

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Installs what building and testing needs from Debian's packages; with --fuzz what scripts/fuzz.sh needs, too, with --docs
-# what scripts/docs.sh needs. Does nothing where it is all there already.
+# Installs what building and testing needs from Debian's packages; with --fuzz, --tidy or --docs what the
+# script of that name needs, too. Does nothing where it is all there already.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -17,6 +17,7 @@ packages=(
 )
 
 [ "${1:-}" != --fuzz ] || packages+=(clang-14 libclang-rt-14-dev)
+[ "${1:-}" != --tidy ] || packages+=(clang-14 clang-tidy-14)
 [ "${1:-}" != --docs ] || packages+=(doxygen)
 
 # install_packages PACKAGE...: with root's rights.

@@ -25,6 +25,8 @@ constexpr int kKills = 10;
 constexpr int kNodes = 18;
 constexpr int kInProgressMax = 3;
 constexpr int kUnschedulableMax = 4;
+// Long enough that a busy machine sees the middle of the upgrade ten times before it is over.
+constexpr char kDriverStart[] = "4s";
 
 // One more unavailable than in parallel, because of the administrator's cordon: both limits are reached.
 constexpr std::string_view kPolicy = R"(
@@ -147,7 +149,7 @@ TEST_CASE("Of two replicas the leader is killed ten times in the middle, and the
   World world(ControlPlane::Shared(), "elected", kNodes);
   DeployAll(world, kNodes);
   Rollout rollout(world);
-  world.ChangeDriver("driver:2", "1500ms");
+  world.ChangeDriver("driver:2", kDriverStart);
 
   const Stopwatch stopwatch;
   Replicas replicas = {Replica(world, "first"), Replica(world, "second")};
@@ -172,7 +174,7 @@ TEST_CASE("Two replicas that both lead keep the budgets by the ledger while one 
   World world(ControlPlane::Shared(), "forced", kNodes);
   DeployAll(world, kNodes);
   Rollout rollout(world);
-  world.ChangeDriver("driver:2", "1500ms");
+  world.ChangeDriver("driver:2", kDriverStart);
 
   constexpr int kPatchesApart = 3 * kNodes / kKills;  // a node takes three and more: kills over the whole upgrade
   const Stopwatch stopwatch;

@@ -3,7 +3,7 @@
 /// Defines LinuxHostOptions and LinuxHost.
 ///
 ///     LinuxHost host;                          // the node itself
-///     LinuxHost other({.root = "/tmp/fixture"});  // files below a folder; programs are still found by PATH
+///     LinuxHost other({.root = "fixture"});  // files below a folder; programs are still found by PATH
 ///
 /// Reads /sys/module, /sys/bus/pci/devices, /proc/mounts and /run; changes things by programs: chroot, rmmod, umount,
 /// vfio-manage. See host_driver.h.

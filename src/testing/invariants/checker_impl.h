@@ -31,11 +31,10 @@ class InvariantChecker::Impl {
   void CheckPatch(const PatchNodeParams& params);
   void CheckEviction(const EvictPodParams& params);
   void CheckDeletion(const DeletePodParams& params);
-  void NoteReadiness(const std::string& name, bool ready);
   void CheckMaintenance(const std::string& name, const std::string& uid);
   void CheckVersion(const char* kind, const std::string& name, const std::string& resource_version);
 
-  // Of the node on which the pod is: an eviction that was not refused. `fresh`: the pod was not going yet.
+  // An eviction or a deletion of the pod, as it was before, that was not refused. `accepted`: it is known to be so.
   void NoteRemoval(const Pod& pod, bool accepted);
   // What a replica says, who has read everything as it is now.
   void CheckGates(const Writer& who, const Plan& plan);

@@ -163,8 +163,6 @@ void InvariantChecker::Impl::NoteShares(const Node& after, Maker maker, std::int
   const bool busy = internal::IsBusy(state);
   if (busy && !truth.busy) truth.busy_since = time;
   truth.busy = busy;
-  if (!after.ready || !truth.ready) truth.not_ready_until = time;
-  truth.ready = after.ready;
   const bool ours = internal::WillBeCordoned(state) || (after.unschedulable && truth.cordon == Maker::kEngine);
   const bool unavailable = ours || after.unschedulable || !after.ready;
   if (unavailable && !truth.unavailable) truth.unavailable_since = revision;

@@ -33,13 +33,9 @@ void InvariantChecker::Impl::OnMaintenance(const Change& change) {
   const NodeMaintenance& object = after != nullptr ? *after : *before;
   auto& claims = claims_[object.node_name];
   if (after == nullptr || !Claims(*after)) {
-    if (const auto claim = claims.find(object.uid); claim != claims.end()) {
-      NoteReadiness(object.node_name, claim->second.ready);
-      claims.erase(claim);
-    }
+    claims.erase(object.uid);
   } else {
     Claim& claim = claims.try_emplace(object.uid, Claim{.name = object.name, .since = change.revision}).first->second;
-    NoteReadiness(object.node_name, claim.ready);
     claim.released = object.deletion_timestamp.has_value();
     claim.ready = !claim.released && IsReadyMaintenance(object);
     if (const auto node = nodes.find(object.node_name); claim.ready && node != nodes.end()) {
@@ -47,13 +43,6 @@ void InvariantChecker::Impl::OnMaintenance(const Change& change) {
     }
   }
   if (claims.empty()) claims_.erase(object.node_name);
-}
-
-// Until when a claim on the node was ready: it may not be from now on.
-void InvariantChecker::Impl::NoteReadiness(const std::string& name, bool ready) {
-  if (const auto node = nodes.find(name); ready && node != nodes.end()) {
-    node->second.maintenance_ready_until = cluster->Now();
-  }
 }
 
 // T35 and T50, by what the writer may know: claims that came after he read are none to him.
@@ -74,9 +63,8 @@ void InvariantChecker::Impl::JudgeMaintenance(const Node& before, const Node& af
     Fail("I2", fmt::format("node {} went on before the maintenance operator was ready", after.name));
   }
   if (to == UpgradeState::kNodeMaintenanceRequired) return;
-  truth.evacuated = cluster->Now() - truth.maintenance_ready_until <= internal::kReadersLag ||
-                    (found != claims_.end() && std::any_of(found->second.begin(), found->second.end(),
-                                                           [](const auto& claim) { return claim.second.ready; }));
+  truth.evacuated = found != claims_.end() && std::any_of(found->second.begin(), found->second.end(),
+                                                          [](const auto& claim) { return claim.second.ready; });
 }
 
 void InvariantChecker::Impl::CheckMaintenance(const std::string& name, const std::string& uid) {

@@ -17,9 +17,6 @@
 
 namespace driverupgrade::inline v1::testing::internal {
 
-// How far a reader may lag whose watch has to begin again.
-inline constexpr absl::Duration kReadersLag = absl::Minutes(1);
-
 // The identity's keys, made once.
 struct Keys {
   explicit Keys(const DriverIdentity& identity);
@@ -70,8 +67,6 @@ struct NodeTruth {
   // Unavailable by our doing, whatever a reader knows.
   bool unavailable_by_engine = false;
   std::int64_t unavailable_since = 0;
-  bool ready = true;
-  absl::Time not_ready_until = absl::InfinitePast();
   bool slot = false;
   bool slot_by_engine = false;
   std::int64_t slot_since = 0;
@@ -81,9 +76,8 @@ struct NodeTruth {
   std::optional<UpgradeState> state = UpgradeState::kUnknown;
   // A NodeMaintenance that we claim has been ready since the node last left node-maintenance-required.
   bool evacuated = false;
-  absl::Time maintenance_ready_until = absl::InfinitePast();
   // Of the present try, or since the last one: patches, deletions and evictions that the server was asked for; pods
-  // that an eviction made go; changes by others; and whether faults happened meanwhile.
+  // that a removal made go; changes by others; and whether faults happened meanwhile.
   int writes = 0;
   int pods_gone = 0;
   int meddled = 0;

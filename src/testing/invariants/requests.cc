@@ -18,10 +18,9 @@ constexpr int kWithFaults = 3;
 // A new template in the midst: another driver pod goes, and another timer is written.
 constexpr int kForTemplate = 2;
 
-// dep-F11, for a reader who may not know yet that the node is ready again.
-bool IsLost(const Pod& pod, const NodeTruth& node, absl::Time now) {
-  const bool not_ready = !node.ready || now - node.not_ready_until <= internal::kReadersLag;
-  return pod.deletion_timestamp && not_ready && *pod.deletion_timestamp <= now + absl::Minutes(5);
+// dep-F11.
+bool IsLost(const Pod& pod, bool node_ready, absl::Time now) {
+  return pod.deletion_timestamp && !node_ready && *pod.deletion_timestamp <= now + absl::Minutes(5);
 }
 
 }  // namespace
@@ -189,9 +188,8 @@ void InvariantChecker::Impl::CheckRestart(const Pod& driver_pod) {
     if (!options.restart_only || options.restart_only(driver_pod, target)) return;
   }
   const std::vector<Pod> pods = cluster->pods_on(driver_pod.node_name);
-  const NodeTruth truth = nodes.contains(node->name) ? nodes.at(node->name) : NodeTruth{.ready = node->ready};
   for (const Pod* pod : Protected(pods, its_policy)) {
-    if (IsDriverPod(*pod) || !IsKnown(*pod) || IsLost(*pod, truth, cluster->Now())) continue;
+    if (IsDriverPod(*pod) || !IsKnown(*pod) || IsLost(*pod, node->ready, cluster->Now())) continue;
     return Fail("I2", fmt::format("driver pod {} was deleted while {} was on node {}", driver_pod.ref.ToString(),
                                   pod->ref.ToString(), node->name));
   }

@@ -36,8 +36,8 @@ LAYERS = {
         "the ring: reads, writes, tells",
         "admission_ledger internal/event_correlator internal/event_writer internal/finding_events internal/gate_memory "
         "internal/hook_runner internal/ledger_pass internal/node_requests internal/node_times internal/packed_pod "
-        "internal/view_maker internal/watch_follower internal/watch_store leader_election log_sink metrics_snapshot observer "
-        "plan_executor request_meter snapshot_builder watch_cache",
+        "internal/view_maker internal/watch_follower internal/watch_store internal/watch_store_reads leader_election "
+        "log_sink metrics_snapshot observer plan_executor request_meter snapshot_builder watch_cache",
     ),
     "engine": ("engine: one pass", "internal/incremental_pass upgrade_engine"),
     "controller": ("controller: pass after pass", "upgrade_controller"),

@@ -122,7 +122,11 @@ void AttemptLog::PatchAnswered(const std::string& node_uid, Outcome outcome, std
   attempt.outcome = outcome;
   attempt.answered_at = now;
   attempt.message = std::move(message);
-  if (outcome == Outcome::kApplied) attempt.count = 0;
+  if (outcome == Outcome::kApplied) {
+    attempt.count = 0;
+    // Of a patch that changes nothing nothing will ever be seen.
+    std::erase_if(attempt.possible, [](const NodePatch& patch) { return patch.empty(); });
+  }
   if (outcome == Outcome::kNotApplied && !attempt.possible.empty()) attempt.possible.pop_back();
 }
 

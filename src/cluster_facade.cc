@@ -51,6 +51,39 @@ std::string_view ToString(Operation operation) {
   return "unknown operation";
 }
 
+bool IsWrite(Operation operation) {
+  switch (operation) {
+    case Operation::kGetNode:
+    case Operation::kListNodes:
+    case Operation::kGetPod:
+    case Operation::kListPods:
+    case Operation::kListDaemonSets:
+    case Operation::kListControllerRevisions:
+    case Operation::kListPodDisruptionBudgets:
+    case Operation::kGetNodeMaintenance:
+    case Operation::kListNodeMaintenances:
+    case Operation::kWatchNodes:
+    case Operation::kWatchPods:
+    case Operation::kWatchDaemonSets:
+    case Operation::kWatchControllerRevisions:
+    case Operation::kWatchNodeMaintenances:
+    case Operation::kGetLease:
+    case Operation::kGetConfigMap: return false;
+    case Operation::kPatchNode:
+    case Operation::kEvictPod:
+    case Operation::kDeletePod:
+    case Operation::kCreateNodeMaintenance:
+    case Operation::kPatchNodeMaintenance:
+    case Operation::kDeleteNodeMaintenance:
+    case Operation::kCreateLease:
+    case Operation::kUpdateLease:
+    case Operation::kCreateConfigMap:
+    case Operation::kPatchConfigMap:
+    case Operation::kRecordEvent: return true;
+  }
+  return true;
+}
+
 std::string_view ToString(EvictionAnswer::Kind kind) {
   switch (kind) {
     case EvictionAnswer::Kind::kAccepted: return "accepted";

@@ -19,7 +19,9 @@ std::string Describe(const NodePlan& plan) {
   std::string text = fmt::format("{}: {}", plan.node, ToString(plan.from));
   for (const UpgradeState state : plan.path) text += fmt::format(" -> {}", ToString(state));
   if (!plan.reason.empty()) text += fmt::format(" ({})", plan.reason);
+  if (plan.confirm) text += fmt::format("; confirm NodeMaintenance {}", plan.confirm->ToString());
   if (plan.patch) {
+    if (plan.patch->empty()) text += "; confirm node";
     if (plan.patch->unschedulable) text += *plan.patch->unschedulable ? "; cordon" : "; uncordon";
     text += Values("annotation", plan.patch->annotations);
   }

@@ -192,7 +192,7 @@ class PolicyWriter {
   }
 
   // Not null where it is off: the network operator's server would switch a drain without `enable` on
-  // (doc-D16).
+  // (defect-D17).
   void WriteDrain(const std::optional<DrainPolicy>& drain) {
     const DrainPolicy fields = drain.value_or(DrainPolicy());
     Key("drain");

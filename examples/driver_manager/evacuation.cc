@@ -131,6 +131,8 @@ absl::StatusOr<NodeView> Evacuation::Read(AttemptLog& attempts) {
   for (const Pod& pod : *pods) live.insert(pod.ref.uid);
   attempts.NodeRead(*node, &live);
   NodeView view{.node = *std::move(node), .pods = *std::move(pods)};
+  // No pod of this very node is lost (dep-F11): its kubelet runs us.
+  view.node.ready = true;
   view.attempts = attempts.ForNode(view.node.uid);
   return view;
 }

@@ -23,7 +23,7 @@ int main(int argc, char** argv) {
   if (const int* exit_code = std::get_if<int>(&parsed)) return *exit_code;
   const auto& options = std::get<gpu_operator::Options>(parsed);
 
-  // The seeds tell administrators to grep for this name.
+  // NVIDIA's documents tell administrators to grep for this name.
   const LogSink log = examples::StderrLog("controllers.Upgrade");
   const auto configuration = gpu_operator::Load(options);
   if (!configuration.ok()) return Fail(log, configuration.status());
@@ -31,7 +31,8 @@ int main(int argc, char** argv) {
     log({.severity = Severity::kWarning, .message = "kubeconfig", .fields = {{"detail", warning}}});
   }
   const examples::StopOnSignal stop;
-  const auto connection = examples::Connect(options.service.cluster.transport, configuration->kube, gpu_operator::kComponent);
+  const auto connection =
+      examples::Connect(options.service.cluster.transport, configuration->kube, gpu_operator::kComponent);
   if (!connection.ok()) return Fail(log, connection.status());
   return gpu_operator::RunRollout(options, *configuration, *connection, log, stop.token());
 }

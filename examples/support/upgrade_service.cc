@@ -187,7 +187,7 @@ class Service {
   // Returns when to come again. Errors: of engines that cannot work at all.
   absl::StatusOr<absl::Time> Round() {
     absl::Time next = absl::InfiniteFuture();
-    if (election_) next = election_->Step({.deadline = deadline_, .stop = stop_});
+    if (election_) next = TryToLead();
     const bool leads = !election_ || election_->IsLeader();
     if (const auto wanted = director_.Wanted()) {
       if (const absl::Status applied = Apply(*wanted); !applied.ok()) return applied;
@@ -199,6 +199,16 @@ class Service {
       next = std::min(next, again);
     }
     if (group_) next = std::min(next, group_->Step({.deadline = deadline_, .stop = stop_}));
+    return next;
+  }
+
+  // Returns when to try again. What hinders it is told once.
+  absl::Time TryToLead() {
+    const absl::Time next = election_->Step({.deadline = deadline_, .stop = stop_});
+    const absl::Status status = election_->status();
+    const bool news = !status.ok() && status.code() != lead_failure_.code();
+    if (news) Log(Severity::kWarning, "cannot take or renew the Lease", {{"error", Words(status)}});
+    lead_failure_ = status;
     return next;
   }
 
@@ -362,6 +372,7 @@ class Service {
   const absl::Time deadline_;
   const EngineOptions engine_;
   std::shared_ptr<LeaderElection> election_ = nullptr;
+  absl::Status lead_failure_ = absl::OkStatus();
   bool prepared_ = false;
   absl::Status prepare_failure_ = absl::OkStatus();
   absl::Time prepare_at_ = absl::InfinitePast();

@@ -68,6 +68,12 @@ class JsonReport {
     Member("state", ToString(plan.from));
     Array("path", plan.path, [this](UpgradeState state) { String(ToString(state)); });
     Member("next", ToString(plan.to()));
+    Key("confirm");
+    if (plan.confirm) {
+      String(plan.confirm->ToString());
+    } else {
+      writer_.Null();
+    }
     Key("patch");
     Patch(plan);
     Array("evict", plan.evict, write_pod);
@@ -157,7 +163,9 @@ std::string Pods(std::string_view what, const std::vector<PodRef>& pods) {
 
 std::string Actions(const NodePlan& plan) {
   std::string text;
+  if (plan.confirm) Append(fmt::format("confirm NodeMaintenance {}", plan.confirm->ToString()), text);
   if (plan.patch) {
+    if (plan.patch->empty()) Append("confirm node", text);
     if (!plan.patch->labels.empty()) Append("label", text);
     if (!plan.patch->annotations.empty()) Append("annotate", text);
     if (plan.patch->unschedulable) Append(*plan.patch->unschedulable ? "cordon" : "uncordon", text);

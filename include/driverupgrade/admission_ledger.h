@@ -1,4 +1,4 @@
-/// Budgets that hold although two replicas believe that they lead, or one crashes with a write under way (arch §7).
+/// Budgets that hold although two replicas believe that they lead, or one crashes with a write under way (ADR 0005).
 ///
 /// Defines AdmissionLedger and AdmissionLedgerOptions. admission_grants.h has the decisions and their reasons.
 ///

@@ -30,7 +30,8 @@
 
 namespace driverupgrade::inline v1 {
 
-/// One atomic change of a node: what a merge patch carries (arch-A3).
+/// One atomic change of a node: what a merge patch carries (arch-A3). An empty one is sent, too: it changes nothing, and
+/// is refused if the node is another than was judged.
 struct NodePatch {
   /// nullopt removes the key.
   std::map<std::string, std::optional<std::string>> labels = {};

@@ -76,6 +76,8 @@ enum class Operation : std::uint8_t {
   kRecordEvent,
 };
 std::string_view ToString(Operation operation);
+/// Whether it asks for a change in the cluster: the operations of ClusterWriter.
+bool IsWrite(Operation operation);
 
 /// Whether this answer to a write says that nothing was changed. See the contract above.
 bool WasNotApplied(const absl::Status& status);

@@ -1,7 +1,7 @@
 /// The parts of Kubernetes objects that an upgrade decides by. No object model, no JSON: see wire/kubernetes_json.h.
 ///
-/// Defines Node, Pod, DaemonSet, ControllerRevision, PodDisruptionBudget and their parts, each a plain comparable
-/// value.
+/// Defines Node, Pod, DaemonSet, ControllerRevision, PodDisruptionBudget, NodeMaintenance, Lease, ConfigMap and their
+/// parts, each a plain comparable value.
 ///
 ///     Node node{.name = "gpu-7", .unschedulable = true};
 ///

@@ -24,7 +24,8 @@
 
 namespace driverupgrade::inline v1 {
 
-/// One atomic change of a node, sent as one merge patch (arch-A3).
+/// One atomic change of a node, sent as one merge patch (arch-A3). Without a change it is sent all the same, for its
+/// preconditions.
 struct PatchNodeParams {
   std::string name = {};
   /// The patch applies only to the node with this UID and at this version: both go into the patch, so a node that has
@@ -65,7 +66,8 @@ struct CreateNodeMaintenanceParams {
   NodeMaintenance object = {};
 };
 
-/// Sets one of the two lists, whole, as they live in different subresources.
+/// Sets one of the two lists, whole, as they live in different subresources; or none: nothing changes, but the
+/// preconditions are checked.
 struct PatchNodeMaintenanceParams {
   std::string ns = {};
   std::string name = {};

@@ -62,7 +62,8 @@ struct LeaderElectionOptions {
 /// Step and Release are called by one thread at a time; the rest by any thread at any time.
 class LeaderElection {
  public:
-  /// Errors: InvalidArgument unless lease_duration > renew_deadline > 1.2 x retry_period > 0 and nothing is empty;
+  /// Errors: InvalidArgument unless lease_duration > renew_deadline > 1.2 x retry_period > 0, lease_duration is of whole
+  /// seconds, and nothing is empty;
   /// Unimplemented, naming it, if `cluster` lacks an operation.
   [[nodiscard]] static absl::StatusOr<std::unique_ptr<LeaderElection>> Create(std::shared_ptr<ClusterFacade> cluster,
                                                                               LeaderElectionOptions options);

@@ -3,7 +3,7 @@
 /// Defines NodePlan, PlannedEvent, NodeGate, Plan and Describe.
 ///
 ///     Plan plan = machine.Step(snapshot, policy, now);
-///     for (const NodePlan& node : plan.nodes) { /* patch, then evict, then remove, then events; in that order */ }
+///     for (const NodePlan& node : plan.nodes) { /* confirm, patch, evict, remove, maintenance, events */ }
 ///
 /// A Plan is data; nothing has happened yet. Equal inputs give equal plans and equal Describe texts, byte for byte.
 #ifndef DRIVERUPGRADE_PLAN_H_
@@ -31,7 +31,7 @@ struct PlannedEvent {
   friend bool operator==(const PlannedEvent&, const PlannedEvent&) = default;
 };
 
-/// What to do for one node. Do it in the order of the fields from `patch` on; what is not acknowledged drops the rest
+/// What to do for one node. Do it in the order of the fields from `confirm` on; what is not acknowledged drops the rest
 /// (arch-A12).
 struct NodePlan {
   std::string node = {};
@@ -47,6 +47,9 @@ struct NodePlan {
   /// `resource_version` (arch-A12).
   bool needs_grant = false;
 
+  /// The NodeMaintenance that the rest relies on: it is patched without a change, which is refused if it is another
+  /// than was judged. Then the patch counts as answered, too: refused (AttemptLog::PatchAnswered).
+  std::optional<NodeMaintenance> confirm = std::nullopt;
   /// One write with everything that changes on the node.
   std::optional<NodePatch> patch = std::nullopt;
   /// Pods to evict through the Eviction API.

@@ -1,5 +1,5 @@
-/// UpgradePolicy from and to the documents that administrators write: the `upgradePolicy` section of the seeds' custom
-/// resources, in YAML or JSON.
+/// UpgradePolicy from and to the documents that administrators write: the `upgradePolicy` section of the
+/// custom resources of NVIDIA's GPU Operator and Network Operator, in YAML or JSON.
 ///
 /// Defines ParseUpgradePolicy, FormatUpgradePolicy and PolicyDefaults.
 ///
@@ -23,7 +23,7 @@
 
 namespace driverupgrade::inline v1 {
 
-/// What stands where a document is silent. The two operators of the seeds differ (§1.8, §2.4).
+/// What stands where a document is silent. The two operators differ (§1.8, §2.4).
 struct PolicyDefaults {
   bool auto_upgrade = false;
   std::optional<CountOrPercent> max_unavailable = std::nullopt;
@@ -32,7 +32,7 @@ struct PolicyDefaults {
 
   /// The NVIDIADriver column of §1.8: autoUpgrade true, maxUnavailable 25 %, drain only if `enable` says so.
   static PolicyDefaults GpuOperator();
-  /// §2.4: autoUpgrade false, no maxUnavailable, a drain section is on unless `enable: false` (doc-D16).
+  /// §2.4: autoUpgrade false, no maxUnavailable, a drain section is on unless `enable: false` (defect-D17).
   static PolicyDefaults NetworkOperator();
 };
 

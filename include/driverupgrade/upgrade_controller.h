@@ -47,8 +47,9 @@ struct ControllerOptions {
 
 struct ControllerStatus {
   bool leading = false;
-  /// When the last pass ended, and how; nullopt before the first.
+  /// When the last pass ended; nullopt before the first.
   std::optional<absl::Time> last_pass = std::nullopt;
+  /// Of the last pass, or what hinders the cache from being read.
   absl::Status last_error = absl::OkStatus();
   Tally totals = {};
   int passes = 0;
@@ -56,7 +57,7 @@ struct ControllerStatus {
 
 class UpgradeController {
  public:
-  /// `engine` outlives the controller, and nobody else calls its Reconcile. `cache` is the engine's, or null.
+  /// `engine` outlives the controller, and nobody else calls its Reconcile or OnChange, which it takes for itself. `cache` is the engine's, or null.
   UpgradeController(UpgradeEngine& engine, std::shared_ptr<WatchCache> cache, ControllerOptions options);
   ~UpgradeController();
 

@@ -7,8 +7,8 @@
 ///
 /// There are no sentinels here: "0 = no limit" and "0 = for ever" exist only in the documents that
 /// policy_codec.h reads and writes; here they are nullopt and absl::InfiniteDuration(). An absent section
-/// (nullopt) is switched off. Field meanings are those of the seeds' custom resources (upstream-behaviour.md
-/// §1.8, §2.4). Values.
+/// (nullopt) is switched off. Field meanings are those of the custom resources of NVIDIA's GPU Operator and
+/// Network Operator (upstream-behaviour.md §1.8, §2.4). Values.
 #ifndef DRIVERUPGRADE_UPGRADE_POLICY_H_
 #define DRIVERUPGRADE_UPGRADE_POLICY_H_
 

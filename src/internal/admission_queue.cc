@@ -37,7 +37,7 @@ Gate AdmissionRound::Describe(GateReason reason) const {
                                     budget_.failed, budget_.failures_max.value_or(0))};
     case GateReason::kMaxParallel:
       return {.reason = reason,
-              .detail = fmt::format("maxParallelUpgrades: {} of {} nodes are in progress",
+              .detail = fmt::format("maxParallelUpgrades: {} of {} slots are taken",
                                     budget_.parallel_used + taken_slots_, budget_.parallel_max.value_or(0))};
     default:
       return {.reason = GateReason::kMaxUnavailable,

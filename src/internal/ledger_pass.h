@@ -1,5 +1,5 @@
 // The ledger's part of a pass: what is known of the grants before it is planned, and what of the plan may be sent
-// (arch §7).
+// (ADR 0005).
 #ifndef DRIVERUPGRADE_SRC_INTERNAL_LEDGER_PASS_H_
 #define DRIVERUPGRADE_SRC_INTERNAL_LEDGER_PASS_H_
 

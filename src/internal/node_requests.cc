@@ -79,6 +79,7 @@ void NodeRequests::TellLog(AttemptLog& log) const {
 }
 
 absl::Status NodeRequests::SendAll() {
+  if (plan_.confirm) DRIVERUPGRADE_RETURN_IF_ERROR(Confirm(*plan_.confirm));
   if (plan_.patch) DRIVERUPGRADE_RETURN_IF_ERROR(Patch());
   for (const PodRef& pod : plan_.evict) DRIVERUPGRADE_RETURN_IF_ERROR(Evict(pod));
   for (const PodRef& pod : plan_.remove) {
@@ -89,6 +90,18 @@ absl::Status NodeRequests::SendAll() {
   return absl::OkStatus();
 }
 
+absl::Status NodeRequests::Confirm(const NodeMaintenance& object) {
+  absl::Status status =
+      cluster_
+          .PatchNodeMaintenance(
+              Bounded(),
+              {.ns = object.ns, .name = object.name, .uid = object.uid, .resource_version = object.resource_version})
+          .status();
+  // The patch that relies on it will not be sent.
+  if (!status.ok()) NotePatch(Outcome::kNotApplied, std::string(Message(status)));
+  return status;
+}
+
 absl::Status NodeRequests::Patch() {
   absl::StatusOr<Node> patched = cluster_.PatchNode(Bounded(), {.name = plan_.node,
                                                                 .uid = plan_.uid,
@@ -96,9 +109,7 @@ absl::Status NodeRequests::Patch() {
                                                                 .labels = plan_.patch->labels,
                                                                 .annotations = plan_.patch->annotations,
                                                                 .unschedulable = plan_.patch->unschedulable});
-  notes_.push_back([uid = plan_.uid, outcome = OutcomeOf(patched.status()),
-                    message = std::string(Message(patched.status())),
-                    now = clock_.Now()](AttemptLog& log) { log.PatchAnswered(uid, outcome, message, now); });
+  NotePatch(OutcomeOf(patched.status()), std::string(Message(patched.status())));
   if (!patched.ok()) return patched.status();
   outcome_.patched = true;
   outcome_.node_after = std::make_shared<const Node>(*std::move(patched));
@@ -136,6 +147,12 @@ absl::Status NodeRequests::Ask(const MaintenanceCall& call) {
     log.MaintenanceCallAnswered(uid, call.object.name, outcome, message, now);
   });
   return status;
+}
+
+void NodeRequests::NotePatch(Outcome outcome, std::string message) {
+  notes_.push_back([uid = plan_.uid, outcome, message = std::move(message), now = clock_.Now()](AttemptLog& log) {
+    log.PatchAnswered(uid, outcome, message, now);
+  });
 }
 
 void NodeRequests::NotePod(const PodRef& pod, absl::Time sent, PodAttempt answer) {

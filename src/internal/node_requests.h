@@ -39,10 +39,12 @@ class NodeRequests {
 
  private:
   absl::Status SendAll();
+  absl::Status Confirm(const NodeMaintenance& object);
   absl::Status Patch();
   absl::Status Evict(const PodRef& pod);
   absl::Status Delete(const PodRef& pod);
   absl::Status Ask(const MaintenanceCall& call);
+  void NotePatch(Outcome outcome, std::string message);
   void NotePod(const PodRef& pod, absl::Time sent, PodAttempt answer);
   CallContext Bounded() const;
 

@@ -239,8 +239,8 @@ absl::StatusOr<EvictionAnswer> RestCluster::EvictPod(const CallContext& context,
 absl::StatusOr<NodeMaintenance> RestCluster::PatchNodeMaintenance(const CallContext& context,
                                                                   const PatchNodeMaintenanceParams& params) {
   const Place place{internal::kMaintenances, params.ns, params.name};
-  if (params.additional_requestors.has_value() == params.conditions.has_value()) {
-    return Refuse(Attempt("patch", place), "either additional requestors or conditions must be given");
+  if (params.additional_requestors.has_value() && params.conditions.has_value()) {
+    return Refuse(Attempt("patch", place), "additional requestors and conditions are two patches");
   }
   return Patch<NodeMaintenance>(context, place, params, params.conditions.has_value() ? "/status" : "",
                                 FormatNodeMaintenancePatch(params));

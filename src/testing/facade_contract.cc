@@ -174,14 +174,20 @@ absl::Status PatchChangesWhatItNames(ContractWorld& world) {
   DRIVERUPGRADE_ASSIGN_OR_RETURN(const Node open, PatchNow(world, {.name = made.name, .unschedulable = false}));
   EXPECT_THAT(!open.unschedulable, Describe(open.unschedulable));
   EXPECT_THAT(open.labels == patched.labels, Describe(open.labels));
+
+  DRIVERUPGRADE_ASSIGN_OR_RETURN(const Node confirmed, PatchNow(world, {.name = made.name}));
+  EXPECT_THAT(confirmed.labels == open.labels && confirmed.annotations == open.annotations && !confirmed.unschedulable,
+              Describe(confirmed.labels));
   return absl::OkStatus();
 }
 
 absl::Status PatchOfAnotherVersionIsAborted(ContractWorld& world) {
   DRIVERUPGRADE_ASSIGN_OR_RETURN(const Node made, world.MakeNode({.name = world.prefix() + "a"}));
   DRIVERUPGRADE_RETURN_IF_ERROR(world.TouchNode(made.name));
-  PatchNodeParams patch{
-      .name = made.name, .uid = made.uid, .resource_version = made.resource_version, .labels = {{"x", "1"}}};
+  PatchNodeParams patch{.name = made.name, .uid = made.uid, .resource_version = made.resource_version};
+  const absl::Status without_changes = world.facade().PatchNode(world.context(), patch).status();
+  EXPECT_THAT(absl::IsAborted(without_changes), Describe(without_changes));
+  patch.labels = {{"x", "1"}};
   const absl::Status stale = world.facade().PatchNode(world.context(), patch).status();
   EXPECT_THAT(absl::IsAborted(stale), Describe(stale));
   DRIVERUPGRADE_ASSIGN_OR_RETURN(const Node node, world.facade().GetNode(world.context(), {.name = made.name}));

@@ -137,9 +137,10 @@ absl::Status MaintenancePatchOfAnotherVersionIsAborted(ContractWorld& world) {
   PatchNodeMaintenanceParams requestors{
       .ns = made.ns, .name = made.name, .uid = made.uid, .resource_version = made.resource_version};
   PatchNodeMaintenanceParams conditions = requestors;
+  const PatchNodeMaintenanceParams neither = requestors;
   requestors.additional_requestors = {{"contract.stale"}};
   conditions.conditions = {{{.type = "Stale", .status = "True", .reason = "Stale"}}};
-  for (const PatchNodeMaintenanceParams& stale : {requestors, conditions}) {
+  for (const PatchNodeMaintenanceParams& stale : {requestors, conditions, neither}) {
     const absl::Status status = world.facade().PatchNodeMaintenance(world.context(), stale).status();
     EXPECT_THAT(absl::IsAborted(status), Describe(status));
   }
@@ -153,16 +154,16 @@ absl::Status MaintenancePatchOfAnotherVersionIsAborted(ContractWorld& world) {
   return absl::OkStatus();
 }
 
-absl::Status MaintenancePatchIsOfOneList(ContractWorld& world) {
+absl::Status MaintenancePatchIsOfOneListAtMost(ContractWorld& world) {
   DRIVERUPGRADE_ASSIGN_OR_RETURN(const NodeMaintenance made, MakeMaintenance(world));
   PatchNodeMaintenanceParams patch{
       .ns = made.ns, .name = made.name, .uid = made.uid, .resource_version = made.resource_version};
-  const absl::Status none = world.facade().PatchNodeMaintenance(world.context(), patch).status();
-  EXPECT_THAT(absl::IsInvalidArgument(none), Describe(none));
-  patch.additional_requestors = std::vector<std::string>();
-  patch.conditions = std::vector<Condition>();
+  patch.additional_requestors.emplace();
+  patch.conditions.emplace();
   const absl::Status both = world.facade().PatchNodeMaintenance(world.context(), patch).status();
   EXPECT_THAT(absl::IsInvalidArgument(both), Describe(both));
+  DRIVERUPGRADE_ASSIGN_OR_RETURN(const NodeMaintenance same, PatchNow(world, {.ns = made.ns, .name = made.name}));
+  EXPECT_THAT(same.additional_requestors == made.additional_requestors, Describe(same.additional_requestors));
   return absl::OkStatus();
 }
 
@@ -203,9 +204,9 @@ std::vector<NeededCase> MaintenanceCases() {
       {"a patch of another version or UID of a node maintenance is Aborted",
        {kCreateNodeMaintenance, kGetNodeMaintenance, kPatchNodeMaintenance},
        MaintenancePatchOfAnotherVersionIsAborted},
-      {"a patch of both lists of a node maintenance or of none is InvalidArgument",
-       {kCreateNodeMaintenance, kPatchNodeMaintenance},
-       MaintenancePatchIsOfOneList},
+      {"a patch of both lists of a node maintenance is InvalidArgument, one of neither changes nothing",
+       {kCreateNodeMaintenance, kGetNodeMaintenance, kPatchNodeMaintenance},
+       MaintenancePatchIsOfOneListAtMost},
       {"a deletion is of that very node maintenance or of none",
        {kCreateNodeMaintenance, kGetNodeMaintenance, kDeleteNodeMaintenance},
        MaintenanceDeletionIsOfThatObjectOnly},

@@ -159,9 +159,8 @@ absl::StatusOr<NodeMaintenance> Model::PatchNodeMaintenance(const PatchNodeMaint
   if (params.ns.empty() || params.name.empty() || params.uid.empty() || params.resource_version.empty()) {
     return absl::InvalidArgumentError("patch node maintenance: namespace, name, uid and resourceVersion are needed");
   }
-  if (params.additional_requestors.has_value() == params.conditions.has_value()) {
-    return absl::InvalidArgumentError(
-        "patch node maintenance: either additional requestors or conditions must be given");
+  if (params.additional_requestors.has_value() && params.conditions.has_value()) {
+    return absl::InvalidArgumentError("patch node maintenance: additional requestors and conditions are two patches");
   }
   auto found = maintenances_.find({params.ns, params.name});
   if (found == maintenances_.end()) return NotFound(params.name);

@@ -72,6 +72,8 @@ Progress LeaveNodeMaintenance(Walk& walk) {
     case MaintenancePhase::kPending: return walk.Wait(GateReason::kMaintenance, std::move(status.detail));
     case MaintenancePhase::kReady: break;
   }
+  // Should it be gone meanwhile, the node has its workloads back.
+  walk.verdict.plan.confirm = *status.object;
   return walk.Enter(UpgradeState::kPodRestartRequired, "the maintenance operator evacuated the node");
 }
 

@@ -125,7 +125,8 @@ Progress WaitForDriver(Walk& walk, GateReason reason, std::string detail, absl::
 
 // T37: deletes the driver pods that are to go, one request each until it is answered.
 Progress RestartDriverPods(Walk& walk) {
-  if (!walk.RestartsOnly()) {
+  const bool evacuated = !walk.RestartsOnly() && EvacuationTimeout(walk.in);
+  if (evacuated) {
     if (Evacuation evacuation = Evacuate(walk); !evacuation.done()) return EvictNewcomers(walk, std::move(evacuation));
   }
   absl::Time due = absl::InfiniteFuture();
@@ -142,6 +143,8 @@ Progress RestartDriverPods(Walk& walk) {
         detail = fmt::format("{}: {}", pod->ref.ToString(), attempt->second.message);
     }
   }
+  // A deletion has no precondition on the node, which must still be cordoned and, where pods count as lost, not ready.
+  if (evacuated && !walk.verdict.plan.remove.empty()) walk.ConfirmNode();
   return WaitForDriver(walk, GateReason::kDriverPodTerminating, std::move(detail), due);
 }
 

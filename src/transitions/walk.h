@@ -100,6 +100,8 @@ class Walk {
   const std::vector<Pod>* ReadPods();
   // Waits for a list of the node's pods that failed or has not been made yet, up to `deadline`.
   Progress WaitForPods(absl::Time deadline);
+  // What is planned relies on the node as it was read: it is patched first, even if nothing changes.
+  void ConfirmNode() { verdict.plan.patch.emplace(); }
   // The present stage begins anew, now.
   void RestartStage() { WriteStage(in.now); }
   // Judges the driver pods anew, after the annotation that names one to restart has changed.

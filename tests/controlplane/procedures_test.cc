@@ -395,8 +395,9 @@ TEST_CASE("A version is set and set back, a node is skipped and triggered, and t
   for (const std::string& node : world.nodes()) ExpectUpgraded(world, node);
 }
 
-TEST_CASE("dep-F9: a paused upgrade stands still and goes on from there, and a paused admission finishes what has begun",
-          "[procedures]") {
+TEST_CASE(
+    "dep-F9: a paused upgrade stands still and goes on from there, and a paused admission finishes what has begun",
+    "[procedures]") {
   World world(ControlPlane::Shared(), "pause", 2);
   const Policies policies(world);
   const Manual& manual = policies.manual;
@@ -480,7 +481,7 @@ TEST_CASE("The resources are changed as the manual says", "[procedures]") {
   CHECK(Flag(policies.Ofed(), {"spec", "ofedDriver", "upgradePolicy", "autoUpgrade"}));
   manual.Run("no-driver-toolkit");
   const rapidjson::Document gpu = policies.Gpu();
-  const rapidjson::Value* toolkit = Find(gpu, {"spec", "driver", "use_ocp_driver_toolkit"});
+  const rapidjson::Value* toolkit = Find(gpu, {"spec", "operator", "use_ocp_driver_toolkit"});
   REQUIRE(toolkit != nullptr);
   CHECK(toolkit->IsFalse());
 }

@@ -1,6 +1,8 @@
 // What gpu_operator says and does when it cannot work at all: one clear line, the right exit code, no harm
 // done.
 #include <algorithm>
+#include <chrono>
+#include <cstddef>
 #include <map>
 #include <string>
 #include <tuple>
@@ -101,6 +103,27 @@ TEST_CASE("What cannot work is refused with one line and changes nothing", "[ref
   }
   CHECK(Content(world) == nodes_before);
   CHECK(DriverPodNames(world) == pods_before);
+  CHECK(audit.CountWrites() == 0);
+}
+
+TEST_CASE("A replica that may not have the Lease says why, once, and does nothing", "[refusal]") {
+  ControlPlane& control_plane = ControlPlane::Shared();
+  World world(control_plane, "no-lease", 1);
+  world.DeployDriver();
+  world.ChangeDriver("driver:2");
+  AuditLog audit(control_plane.audit_log());
+  GpuOperator gpu_operator(world, kGoodPolicy);
+  gpu_operator.set_timeout(std::chrono::seconds(8));
+  gpu_operator.set_more_options({"--leader-elect", "--identity", "r1", "--lease-namespace", "kube-system"});
+
+  const OperatorResult result = gpu_operator.Run();
+  INFO(result.output());
+  CHECK(result.exit_code != 0);
+  const std::string complaint = "cannot take or renew the Lease";
+  const std::size_t at = result.err.find(complaint);
+  REQUIRE(at != std::string::npos);
+  CHECK(result.err.find("403", at) != std::string::npos);
+  CHECK(result.err.find(complaint, at + 1) == std::string::npos);
   CHECK(audit.CountWrites() == 0);
 }
 

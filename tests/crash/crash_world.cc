@@ -23,19 +23,6 @@ constexpr absl::Duration kLimit = absl::Hours(2);
 // Passes without anything to do, after which the upgrade is over.
 constexpr int kQuietPasses = 3;
 
-bool IsWrite(Operation operation) {
-  switch (operation) {
-    case Operation::kPatchNode:
-    case Operation::kEvictPod:
-    case Operation::kDeletePod:
-    case Operation::kCreateNodeMaintenance:
-    case Operation::kPatchNodeMaintenance:
-    case Operation::kDeleteNodeMaintenance:
-    case Operation::kRecordEvent: return true;
-    default: return false;
-  }
-}
-
 UpgradeState StateOf(const Node& node) {
   const auto label = node.labels.find(Gpu().StateLabel());
   return ParseUpgradeState(label == node.labels.end() ? "" : label->second).value_or(UpgradeState::kUnknown);

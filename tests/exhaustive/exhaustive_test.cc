@@ -99,6 +99,7 @@ TEST_CASE("Exhaustive: the checker finds what is planted") {
   const ModelOptions alone{.nodes = 1, .faults = 2};
   CheckFinds(with(alone, Defect::kKeepsOldPods), "I2: the driver pod is deleted while protected pods run");
   CheckFinds(with(alone, Defect::kTrustsLists), "I2: the driver pod is deleted while protected pods run");
+  CheckFinds(with(alone, Defect::kDeletesUnconfirmed), "I2: the driver pod is deleted while protected pods run");
   CheckFinds(with(alone, Defect::kPatchesAnyVersion), "I3: an administrator's cordon is lifted");
 }
 

@@ -130,7 +130,8 @@ Action Judge::ActionOf(const NodeView& view, const NodePlan& plan) {
                 .remove_driver = !plan.remove.empty(),
                 .what = WhatOf(plan),
                 .broken = BrokenPath(plan)};
-  if (plan.patch) {
+  action.confirms = plan.patch && plan.patch->empty();
+  if (plan.patch && !action.confirms) {
     Node after = Patched(view.node, *plan.patch);
     if (defect_ == Defect::kUncordonsAlways && plan.to() == UpgradeState::kDone) after.unschedulable = false;
     action.patch = IdOf(std::move(after));

@@ -21,6 +21,7 @@ enum class Defect : std::uint8_t {
   kTakesUnreadForNone,     // pods that have not been read are taken for none (against arch-A11)
   kKeepsOldPods,           // a list of pods outlives a change of the cordon (against arch-A11)
   kTrustsLists,            // a list of nodes that shows the same cordon is taken for proof that it was never lifted
+  kDeletesUnconfirmed,     // a driver pod is deleted whatever has become of its node since (I2)
   kIgnoresGrants,          // the ledger is kept, but its grants are not counted
   kIgnoresLostGrants,      // a node is started although the ledger could not be written
   kNeverEvicts,            // evictions are decided but never sent

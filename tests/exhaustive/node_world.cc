@@ -289,13 +289,13 @@ void NodeWorld::Acts(const NodeState& state, int controller, std::vector<Move>& 
     next.workload = Workload::kNone;
     Add(moves, MoveKind::kEvicts, controller, next);
   }
-  if (action.remove_driver && state.driver == Driver::kOld) {
+  const bool asks = action.confirms && options_.defect != Defect::kDeletesUnconfirmed;
+  const bool refused = asks && side.version != state.version;
+  if (action.remove_driver && !refused && state.driver == Driver::kOld) {
     NodeState next = state;
     next.driver = Driver::kGone;
-    // Pods may have come to a node that was uncordoned since; nobody can know that yet.
-    const bool knowable = state.workload != Workload::kNone && !side.missed_cordon;
     std::string broken = action.broken;
-    if (knowable) broken = "I2: the driver pod is deleted while protected pods run";
+    if (state.workload != Workload::kNone) broken = "I2: the driver pod is deleted while protected pods run";
     Add(moves, MoveKind::kRestartsDriver, controller, next, Broken(broken));
   }
 }

@@ -141,7 +141,7 @@ bool ClosedModel::ApplyPatch(World& world, const NodePlan& plan) {
     outcome = faults_.Pick({Outcome::kNotApplied, Outcome::kUnclear});
     applied = outcome == Outcome::kUnclear && faults_.Chance(50);
   }
-  if (applied) {
+  if (applied && !plan.patch->empty()) {
     world.node = Patched(world.node, *plan.patch);
     world.node.resource_version = fmt::format("{}", std::stoi(world.node.resource_version) + 1);
   }

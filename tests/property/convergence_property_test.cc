@@ -9,11 +9,13 @@
 namespace driverupgrade::tests {
 namespace {
 
+bool ChangesNode(const NodePlan& plan) { return plan.patch && !plan.patch->empty(); }
+
 // The cluster after the patches of `plan`, and nothing else.
 RandomCluster WithPatches(RandomCluster cluster, const Plan& plan) {
   for (auto& view : cluster.snapshot.nodes) {
     for (const NodePlan& node : plan.nodes) {
-      if (node.node != view->node.name || !node.patch) continue;
+      if (node.node != view->node.name || !ChangesNode(node)) continue;
       NodeView patched = *view;
       patched.node = After(*view, node);
       // One that is newer by either way of comparing.
@@ -24,9 +26,7 @@ RandomCluster WithPatches(RandomCluster cluster, const Plan& plan) {
   return cluster;
 }
 
-bool HasPatch(const Plan& plan) {
-  return std::any_of(plan.nodes.begin(), plan.nodes.end(), [](const NodePlan& node) { return node.patch.has_value(); });
-}
+bool HasPatch(const Plan& plan) { return std::any_of(plan.nodes.begin(), plan.nodes.end(), ChangesNode); }
 
 TEST_CASE("I12: patches alone lead to a cluster that needs no patch, and soon") {
   // upgrade-failed to upgrade-done with EveryState is the longest way: eleven states, and queueing for slots.

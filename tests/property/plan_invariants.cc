@@ -55,7 +55,8 @@ std::string BrokenKeys(const NodePatch& patch, const DriverIdentity& identity) {
   return "";
 }
 
-// I12: nothing is written that is there already.
+// I12: nothing is written that is there already. A patch without a change is for the deletion of a driver pod, which has
+// no precondition on the node (I2).
 std::string BrokenPatch(const NodeView& view, const NodePlan& plan, const DriverIdentity& identity) {
   if (!plan.patch) return "";
   const NodePatch& patch = *plan.patch;
@@ -69,8 +70,8 @@ std::string BrokenPatch(const NodeView& view, const NodePlan& plan, const Driver
   };
   check(patch.labels, view.node.labels);
   check(patch.annotations, view.node.annotations);
-  return First({If(patch.empty(), "an empty patch"), If(!changes_all, "writes what is there already"),
-                BrokenKeys(patch, identity)});
+  return First({If(patch.empty() && plan.remove.empty(), "an empty patch"),
+                If(!changes_all, "writes what is there already"), BrokenKeys(patch, identity)});
 }
 
 // dep-F6, I3: nothing of ours is left on a node that the patch calls done, nor our cordon.
@@ -118,6 +119,13 @@ std::string BrokenEviction(const RandomCluster& cluster, const NodeView& view, c
                 If(pod->deletion_timestamp.has_value(), fmt::format("{} is terminating already", ref.ToString()))});
 }
 
+bool DeletesPods(const RandomCluster& cluster) {
+  const auto& deletion = cluster.policy.pod_deletion;
+  return cluster.machine.options().pod_deletion || (deletion && !deletion->pod_selector.empty());
+}
+
+bool NeedsEvacuation(const RandomCluster& cluster) { return cluster.policy.drain || DeletesPods(cluster); }
+
 bool DeletesOverdue(const RandomCluster& cluster) {
   const UpgradePolicy& policy = cluster.policy;
   return (policy.drain && policy.drain->on_timeout == OnTimeout::kDelete) ||
@@ -131,8 +139,10 @@ std::string BrokenDeletion(const RandomCluster& cluster, const NodeView& view, c
     return First({If(!DeletesOverdue(cluster), fmt::format("I4: {} is deleted", ref.ToString())),
                   BrokenEviction(cluster, view, ref)});
   }
-  return First({If(plan.to() != UpgradeState::kPodRestartRequired, "a driver pod deleted outside pod-restart-required"),
-                If(!IsEvacuated(cluster, view), "I2: a driver pod deleted on a node that is not evacuated")});
+  return First(
+      {If(plan.to() != UpgradeState::kPodRestartRequired, "a driver pod deleted outside pod-restart-required"),
+       If(!IsEvacuated(cluster, view), "I2: a driver pod deleted on a node that is not evacuated"),
+       If(NeedsEvacuation(cluster) && !plan.patch, "I2: a driver pod deleted, whatever has become of the node")});
 }
 
 std::string BrokenPods(const RandomCluster& cluster, const NodeView& view, const NodePlan& plan) {
@@ -228,8 +238,8 @@ bool IsEvacuated(const RandomCluster& cluster, const NodeView& view) {
   const UpgradePolicy& policy = cluster.policy;
   const StateMachineOptions& options = cluster.machine.options();
   const PodDeletionPolicy deletion = policy.pod_deletion.value_or(PodDeletionPolicy{});
-  const bool deletes = options.pod_deletion || !deletion.pod_selector.empty();
-  if (!deletes && !policy.drain) return true;
+  const bool deletes = DeletesPods(cluster);
+  if (!NeedsEvacuation(cluster)) return true;
   if (!view.node.unschedulable || !view.pods) return false;
   if (deletes && !view.hook_errors.empty()) return false;
   bool left = false;     // some pod that has to go is there

@@ -72,6 +72,31 @@ TEST_CASE("A server that asks to wait before the next eviction is heard, for fiv
   CHECK(pause_for(absl::Seconds(999'999'999)) == pause_for(absl::Minutes(5)));
 }
 
+TEST_CASE("A patch that changes nothing is settled by its answer, as no newer version will come of it") {
+  AttemptLog log;
+  log.PatchSent(kNode, {}, kT0);
+  SECTION("applied") {
+    log.PatchAnswered("u1", Outcome::kApplied, "", kT0);
+    CHECK(IsSettled(*log.ForNode("u1").patch, kNode));
+    CHECK(NextPatchDue(*log.ForNode("u1").patch, kNode) == absl::InfinitePast());
+  }
+  SECTION("of another version: the node is read anew, or the patch is repeated after a pause") {
+    log.PatchAnswered("u1", Outcome::kUnclear, "409", kT0);
+    CHECK(NextPatchDue(*log.ForNode("u1").patch, kNode) > kT0);
+    Node newer = kNode;
+    newer.resource_version = "11";
+    CHECK(NextPatchDue(*log.ForNode("u1").patch, newer) == absl::InfinitePast());
+  }
+  SECTION("beside one that may have been applied") {
+    log.PatchAnswered("u1", Outcome::kUnclear, "timeout", kT0);
+    log.PatchSent(kNode, {.unschedulable = true}, kT0);
+    log.PatchAnswered("u1", Outcome::kUnclear, "timeout", kT0);
+    log.PatchSent(kNode, {}, kT0);
+    log.PatchAnswered("u1", Outcome::kApplied, "", kT0);
+    CHECK(log.ForNode("u1").patch->possible == std::vector<NodePatch>{{.unschedulable = true}});
+  }
+}
+
 TEST_CASE("What a read settles is forgotten, what it does not is kept") {
   AttemptLog log;
   log.PatchSent(kNode, {.unschedulable = true}, kT0);

@@ -89,6 +89,15 @@ std::vector<absl::Status> CallAll(ClusterFacade& facade) {
   };
 }
 
+TEST_CASE("An operation is a write unless it gets, lists or watches") {
+  for (int i = 0; i <= static_cast<int>(Operation::kRecordEvent); ++i) {
+    const auto operation = static_cast<Operation>(i);
+    const std::string name(ToString(operation));
+    CAPTURE(name);
+    CHECK(IsWrite(operation) != (name.starts_with("get ") || name.starts_with("list ") || name.starts_with("watch ")));
+  }
+}
+
 TEST_CASE("an operation that a facade lacks is unimplemented, also through a decorator, and named") {
   ForwardingFacade decorated(std::make_shared<EmptyFacade>());
   const std::vector<absl::Status> answers = CallAll(decorated);

@@ -1,4 +1,4 @@
-// The operator's callbacks: architecture.md §7.
+// The operator's callbacks, each within its time.
 #include "internal/hook_runner.h"
 
 #include <future>

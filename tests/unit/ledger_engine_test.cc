@@ -1,4 +1,4 @@
-// An engine with an AdmissionLedger on the fake cluster (arch §7): from lists, and from a cache.
+// An engine with an AdmissionLedger on the fake cluster (ADR 0005): from lists, and from a cache.
 #include <algorithm>
 #include <functional>
 #include <optional>

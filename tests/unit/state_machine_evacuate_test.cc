@@ -246,6 +246,31 @@ TEST_CASE("dep-F11: a pod that ends beyond its grace on a node that is not ready
   CHECK(Path(node.Judge().plan) == "pod-restart-required");
 }
 
+TEST_CASE("I2: before a driver pod goes, a patch without a change asks whether the node still is as it was evacuated") {
+  auto node = NodeUnderTest("pod-restart-required").CordonedByUs().StageBegan("pod-restart-required", {}).WithPods({});
+  SECTION("it may have been uncordoned since") {
+    const Verdict verdict = node.Draining().Judge();
+    CHECK(verdict.plan.patch == NodePatch{});
+    CHECK(Describe(verdict.plan) == "n1: pod-restart-required; confirm node; delete drivers/driver-1");
+  }
+  SECTION("or be ready again, with a pod that counts as lost (dep-F11)") {
+    node.view.node.ready = false;
+    node.WithPods({WebPod().Terminating(kNow - absl::Seconds(1)).Build()});
+    const Verdict verdict = node.Draining().Judge();
+    CHECK(verdict.plan.remove.size() == 1);
+    CHECK(verdict.plan.patch == NodePatch{});
+  }
+  SECTION("not where nothing is evacuated") {
+    const Verdict verdict = node.Judge();
+    CHECK(verdict.plan.remove.size() == 1);
+    CHECK_FALSE(verdict.plan.patch);
+  }
+  SECTION("not where no deletion is due") {
+    node.view.attempts.pods["driver-1-uid"] = {.count = 1, .outcome = Outcome::kApplied, .answered_at = kNow};
+    CHECK(node.Draining().Judge().plan.empty());
+  }
+}
+
 TEST_CASE("arch-A10, dep-F11: such a pod is waited for until the verdict's wake_at, and no moment less") {
   auto node = DrainingNode().WithPods({WebPod().Terminating(kNow).Build()});
   node.view.node.ready = false;

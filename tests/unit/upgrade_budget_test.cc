@@ -200,8 +200,8 @@ TEST_CASE("arch-A7: whoever is not admitted learns which budget, how full, and t
       Admit({.total = 4, .parallel_max = 1}, /*paused=*/false, Candidates({"a", "b", "c"}));
   REQUIRE(decisions.size() == 3);
   CHECK_FALSE(decisions[0].gate);
-  CHECK(decisions[1].gate->detail == "maxParallelUpgrades: 1 of 1 nodes are in progress; place 1 in the queue");
-  CHECK(decisions[2].gate->detail == "maxParallelUpgrades: 1 of 1 nodes are in progress; place 2 in the queue");
+  CHECK(decisions[1].gate->detail == "maxParallelUpgrades: 1 of 1 slots are taken; place 1 in the queue");
+  CHECK(decisions[2].gate->detail == "maxParallelUpgrades: 1 of 1 slots are taken; place 2 in the queue");
 }
 
 TEST_CASE("A paused policy admits nobody, cordoned nodes included") {

@@ -241,6 +241,7 @@ class FakeCluster final : public ClusterFacade {
   std::int64_t CallCount(Operation operation) const;
   /// The highest resourceVersion given out.
   std::int64_t revision() const;
+  /// Replaces the one before, which may be an InvariantChecker's; null: nobody.
   void SetChangeObserver(ChangeObserver observer);
 
   bool Supports(Operation operation) const override;

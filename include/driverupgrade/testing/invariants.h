@@ -167,6 +167,7 @@ class InvariantChecker::GuardedCluster final : public ForwardingFacade {
   const Writer& writer() const { return writer_; }
   /// A patch has been sent, whether or not it arrives: its sender may repeat it, with what it was allowed then.
   void NoteSent(const PatchNodeParams& params);
+  void NoteSent(const PatchNodeMaintenanceParams& params);
   /// A pass begins with the policy of now. Without it every request is judged by the policy of its own moment.
   void BeginPass();
   /// Runs `send` in the place of a sender who knew what `writer` says: for requests that arrive late.

@@ -180,6 +180,10 @@ void InvariantChecker::GuardedCluster::BeginPass() { writer_.policy = checker_.p
 
 void InvariantChecker::GuardedCluster::NoteSent(const PatchNodeParams& params) { checker_.NoteSent(writer_, params); }
 
+void InvariantChecker::GuardedCluster::NoteSent(const PatchNodeMaintenanceParams& params) {
+  checker_.NoteSent(writer_, params);
+}
+
 void InvariantChecker::GuardedCluster::As(Writer writer, const std::function<void()>& send) {
   writer.late = true;
   std::swap(writer, writer_);

@@ -47,6 +47,9 @@ class InvariantChecker::Impl {
   std::int64_t maintenance_revision() const { return maintenance_revision_; }
 
   void NoteSent(const Writer& sender, const PatchNodeParams& params);
+  void NoteSent(const Writer& sender, const PatchNodeMaintenanceParams& params);
+  // Whether something was sent that the node's next patch has to wait for.
+  bool HasSent(const Writer& sender, const Node& node) const;
   // What a plan says about a node at one of its versions.
   void NotePath(const NodePlan& plan);
 
@@ -139,6 +142,8 @@ class InvariantChecker::Impl {
     std::shared_ptr<const UpgradePolicy> policy = {};
   };
   std::map<std::pair<std::string, std::string>, Attempt> attempts_;
+  // NodeMaintenances that were patched, by sender and name. A node's patch may rely on one.
+  std::set<std::pair<std::string, std::string>> maintenance_attempts_;
   // NodeMaintenances that we claim, by node and then by UID.
   struct Claim {
     std::string name = {};

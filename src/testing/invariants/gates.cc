@@ -139,7 +139,7 @@ bool InvariantChecker::Impl::IsTrue(const Writer& who, const Node& node, const G
     case GateReason::kOtherDriver:
       return internal::OtherDriverAtWork(node, keys) || OtherDriverIsUpgraded(node, keys) ||
              claims_.contains(node.name);
-    case GateReason::kUnsettled: return attempts_.contains({who.name, node.uid});
+    case GateReason::kUnsettled: return HasSent(who, node);
     case GateReason::kUnknownState: return !state;
     // As far as the operator is a requestor, it knows what to do with them.
     case GateReason::kUnhandledState:

@@ -40,8 +40,8 @@ void InvariantChecker::Impl::CountRequest(const std::string& node) {
   if (truth.writes == 0) truth.templates = templates_;
   ++truth.writes;
   truth.disturbed |= disturbed;
-  const int allowed = (truth.disturbed ? kWithFaults : 1) * options.writes_per_upgrade_max + truth.pods_gone +
-                      truth.meddled + kForTemplate * (templates_ - truth.templates);
+  const int allowed = (truth.disturbed ? kWithFaults : 1) * options.writes_per_upgrade_max + truth.confirmed +
+                      truth.pods_gone + truth.meddled + kForTemplate * (templates_ - truth.templates);
   if (truth.writes <= allowed) return;
   Fail("I13", fmt::format("node {}: {} patches, deletions and evictions for one upgrade, where {} are allowed", node,
                           truth.writes, allowed));
@@ -65,10 +65,23 @@ void InvariantChecker::Impl::NoteSent(const Writer& sender, const PatchNodeParam
   attempt = {.resource_version = params.resource_version, .policy = sender.policy ? sender.policy : policy};
 }
 
+void InvariantChecker::Impl::NoteSent(const Writer& sender, const PatchNodeMaintenanceParams& params) {
+  maintenance_attempts_.insert({sender.name, params.name});
+}
+
+bool InvariantChecker::Impl::HasSent(const Writer& sender, const Node& node) const {
+  return attempts_.contains({sender.name, node.uid}) ||
+         std::any_of(maintenance_attempts_.begin(), maintenance_attempts_.end(), [&](const auto& attempt) {
+           return attempt.first == sender.name && attempt.second.ends_with("-" + node.name);
+         });
+}
+
 void InvariantChecker::Impl::CheckPatch(const PatchNodeParams& params) {
   CheckVersion("node", params.name, params.resource_version);
   if (params.uid.empty()) Fail("I5", fmt::format("node {}: a patch without UID", params.name));
   JudgePolicy("node " + params.name);
+  const bool changes = !params.labels.empty() || !params.annotations.empty() || params.unschedulable;
+  if (const auto found = nodes.find(params.name); !changes && found != nodes.end()) found->second.confirmed = 1;
   CountRequest(params.name);
 }
 

@@ -21,18 +21,7 @@ CallKind KindOf(Operation operation) {
     case Operation::kWatchDaemonSets:
     case Operation::kWatchControllerRevisions:
     case Operation::kWatchNodeMaintenances: return CallKind::kWatch;
-    case Operation::kPatchNode:
-    case Operation::kEvictPod:
-    case Operation::kDeletePod:
-    case Operation::kCreateNodeMaintenance:
-    case Operation::kPatchNodeMaintenance:
-    case Operation::kDeleteNodeMaintenance:
-    case Operation::kCreateLease:
-    case Operation::kUpdateLease:
-    case Operation::kCreateConfigMap:
-    case Operation::kPatchConfigMap:
-    case Operation::kRecordEvent: return CallKind::kWrite;
-    default: return CallKind::kRead;
+    default: return IsWrite(operation) ? CallKind::kWrite : CallKind::kRead;
   }
 }
 

@@ -144,6 +144,7 @@ absl::StatusOr<NodeMaintenance> FaultyCluster::CreateNodeMaintenance(const CallC
 
 absl::StatusOr<NodeMaintenance> FaultyCluster::PatchNodeMaintenance(const CallContext& context,
                                                                     const PatchNodeMaintenanceParams& params) {
+  next_->NoteSent(params);
   return Write<absl::StatusOr<NodeMaintenance>>(
       context, Operation::kPatchNodeMaintenance,
       [next = next_, params](const CallContext& at) { return next->PatchNodeMaintenance(at, params); });

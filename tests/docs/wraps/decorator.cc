@@ -6,5 +6,5 @@ using namespace driverupgrade;
 // BLOCK
 
 std::shared_ptr<ClusterFacade> Decorated(std::shared_ptr<ClusterFacade> cluster) {
-  return std::make_shared<ReadOnlyFacade>(std::move(cluster));
+  return std::make_shared<QuietFacade>(std::move(cluster));
 }

@@ -128,7 +128,7 @@ TEST_CASE("a creation sends namespace, name and spec only, and is checked agains
   CHECK(code_of([](Object&) {}) == absl::StatusCode::kOk);
 }
 
-TEST_CASE("a patch of a NodeMaintenance is of one list, of that version and of that object (api-A24)") {
+TEST_CASE("a patch of a NodeMaintenance is of one list at most, of that version and of that object (api-A24)") {
   World world;
   world.Create(world.Request());
   const PatchNodeMaintenanceParams stale = world.Patch();
@@ -149,7 +149,8 @@ TEST_CASE("a patch of a NodeMaintenance is of one list, of that version and of t
           patch.uid = "other";
           patch.additional_requestors = {{"x"}};
         }) == absl::StatusCode::kAborted);
-  CHECK(code_of([](Params&) {}) == absl::StatusCode::kInvalidArgument);
+  CHECK(code_of([](Params&) {}) == absl::StatusCode::kOk);
+  CHECK(code_of([&](Params& patch) { patch.resource_version = stale.resource_version; }) == absl::StatusCode::kAborted);
   CHECK(code_of([](Params& patch) {
           patch.additional_requestors = std::vector<std::string>();
           patch.conditions = std::vector<Condition>();

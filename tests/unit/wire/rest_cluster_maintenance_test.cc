@@ -160,15 +160,13 @@ TEST_CASE("the answer to a write of a node maintenance must be one") {
 
 TEST_CASE("what a write of a node maintenance needs is asked for before it is sent") {
   World world;
-  PatchNodeMaintenanceParams both = kJoin, none = kJoin, no_uid = kJoin, no_version = kJoin, bad_name = kJoin;
+  PatchNodeMaintenanceParams both = kJoin, no_uid = kJoin, no_version = kJoin, bad_name = kJoin;
   both.conditions = std::vector<Condition>();
-  none.additional_requestors.reset();
   no_uid.uid = "";
   no_version.resource_version = "";
   bad_name.name = "a/b";
   for (const absl::Status& status : {
            world.cluster->PatchNodeMaintenance(world.context, both).status(),
-           world.cluster->PatchNodeMaintenance(world.context, none).status(),
            world.cluster->PatchNodeMaintenance(world.context, no_uid).status(),
            world.cluster->PatchNodeMaintenance(world.context, no_version).status(),
            world.cluster->PatchNodeMaintenance(world.context, bad_name).status(),

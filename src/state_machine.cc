@@ -118,7 +118,10 @@ Verdict StateMachine::Judge(const NodeView& view, const DriverFacts& driver, con
   const bool recovers = policy.failure_policy && walk.state() == UpgradeState::kFailed;
   if (MayAct(walk)) {
     while (Advance(walk) == Progress::kMoved) {
-      if (EndsWalk(walk.state()) || (policy.pacing == Pacing::kEveryState && !recovers)) break;
+      if (EndsWalk(walk.state())) break;
+      if (policy.pacing == Pacing::kChained || recovers) continue;
+      if (walk.state() == UpgradeState::kPodRestartRequired) RestartOnEntry(walk);
+      break;
     }
     if (walk.state() == UpgradeState::kFailed && walk.InRequestorMode()) ReportFailedMaintenance(walk);
   }

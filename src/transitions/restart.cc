@@ -123,12 +123,11 @@ Progress WaitForDriver(Walk& walk, GateReason reason, std::string detail, absl::
   return walk.Wait(reason, std::move(detail), std::min(deadline, due));
 }
 
-// T37: deletes the driver pods that are to go, one request each until it is answered.
-Progress RestartDriverPods(Walk& walk) {
-  const bool evacuated = !walk.RestartsOnly() && EvacuationTimeout(walk.in);
-  if (evacuated) {
-    if (Evacuation evacuation = Evacuate(walk); !evacuation.done()) return EvictNewcomers(walk, std::move(evacuation));
-  }
+bool IsToBeEvacuated(const Walk& walk) { return !walk.RestartsOnly() && EvacuationTimeout(walk.in); }
+
+// Plans the deletions that are due, one for each driver pod until it is answered. What is waited for then, and until
+// when.
+std::pair<std::string, absl::Time> DeleteDriverPods(Walk& walk) {
   absl::Time due = absl::InfiniteFuture();
   std::string detail = fmt::format("{} is to be replaced", walk.driver.to_restart.front()->ref.ToString());
   for (const Pod* pod : walk.driver.to_restart) {
@@ -144,7 +143,16 @@ Progress RestartDriverPods(Walk& walk) {
     }
   }
   // A deletion has no precondition on the node, which must still be cordoned and, where pods count as lost, not ready.
-  if (evacuated && !walk.verdict.plan.remove.empty()) walk.ConfirmNode();
+  if (IsToBeEvacuated(walk) && !walk.verdict.plan.remove.empty()) walk.ConfirmNode();
+  return {std::move(detail), due};
+}
+
+// T37.
+Progress RestartDriverPods(Walk& walk) {
+  if (IsToBeEvacuated(walk)) {
+    if (Evacuation evacuation = Evacuate(walk); !evacuation.done()) return EvictNewcomers(walk, std::move(evacuation));
+  }
+  auto [detail, due] = DeleteDriverPods(walk);
   return WaitForDriver(walk, GateReason::kDriverPodTerminating, std::move(detail), due);
 }
 
@@ -175,6 +183,12 @@ std::optional<Progress> UnblockSafeLoadOfFailed(Walk& walk) {
 }
 
 }  // namespace
+
+void RestartOnEntry(Walk& walk) {
+  if (walk.driver.none || walk.driver.unknown || walk.driver.to_restart.empty()) return;
+  walk.HoldCordon();
+  if (!IsToBeEvacuated(walk) || Evacuate(walk).done()) DeleteDriverPods(walk);
+}
 
 // T37-T39: pod-restart-required -> validation-required | uncordon-required | upgrade-done | upgrade-failed.
 Progress LeavePodRestart(Walk& walk) {

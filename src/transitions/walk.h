@@ -156,6 +156,9 @@ Progress LeavePodDeletion(Walk& walk);
 Progress LeaveDrain(Walk& walk);
 Progress LeaveNodeMaintenance(Walk& walk);
 Progress LeavePodRestart(Walk& walk);
+// Plans the deletion of the driver pods with the patch that enters pod-restart-required, where the walk ends there:
+// they rely on the node as it was read, and in the next pass that would have to be confirmed by a patch of its own.
+void RestartOnEntry(Walk& walk);
 Progress LeaveFailed(Walk& walk);
 Progress LeaveValidation(Walk& walk);
 Progress LeaveUncordon(Walk& walk);

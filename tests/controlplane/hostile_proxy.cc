@@ -211,6 +211,7 @@ bool HostileProxy::Handle(Connection& connection, const std::string& text) {
     case Fault::kDelay: std::this_thread::sleep_for(kDelay); break;
     default: break;
   }
+  options_.before(request);
   return is_watch ? PassOnWatch(connection, request) : PassOn(connection, request, fault);
 }
 

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -33,6 +34,8 @@ struct HostileProxyOptions {
   std::uint64_t seed = 1;
   // Of 1,000 requests, those that meet a fault; a line of a watch does so with a fifth of it.
   int faults_of_1000 = 50;
+  // Called before a request is passed on, on several threads at once; it may wait.
+  std::function<void(const HttpRequest&)> before = [](const HttpRequest&) {};
 };
 
 // Listens on a port of its own until it is destroyed. Which request meets which fault depends on the seed and on the

@@ -166,9 +166,8 @@ TEST_CASE("Of two replicas the leader is killed ten times in the middle, and the
   PrintFigures("Two replicas with leader election", stopwatch.seconds(), rollout);
 }
 
-// Without leader election both believe that they lead. This shows that the ledger works, and hinders nothing, with real
-// optimistic concurrency; that budgets can be exceeded without it needs rarer interleavings than a test on the clock
-// has: both take the nodes in the same order, so that usually the preconditions of their patches settle who starts one.
+// Without leader election both believe that they lead. The ledger hinders nothing, with real optimistic concurrency and
+// kills; that budgets would be exceeded without it is what ledger_test.cc shows.
 TEST_CASE("Two replicas that both lead keep the budgets by the ledger while one or the other is killed ten times",
           "[replicas]") {
   World world(ControlPlane::Shared(), "forced", kNodes);

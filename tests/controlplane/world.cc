@@ -221,7 +221,7 @@ void World::DeployDriver() const {
 }
 
 void World::ChangeDriver(const std::string& image, const std::string& start_delay) const {
-  PatchDriver(image, R"("sim/start-delay": ")" + start_delay + R"(")");
+  PatchDriver(image, R"("sim/start-delay": ")" + start_delay + R"(", ")" + std::string(kHold) + R"(": null)");
 }
 
 void World::ChangeDriverAndHold(const std::string& image) const {

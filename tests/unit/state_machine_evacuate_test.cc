@@ -271,6 +271,29 @@ TEST_CASE("I2: before a driver pod goes, a patch without a change asks whether t
   }
 }
 
+TEST_CASE(
+    "arch-A4, I13: with EveryState the driver pods go with the patch that enters pod-restart-required, which "
+    "confirms") {
+  auto node = DrainingNode();
+  node.policy.pacing = Pacing::kEveryState;
+  SECTION("an evacuated node's") {
+    const Verdict verdict = node.WithPods({}).Judge();
+    CHECK(Path(verdict.plan) == "pod-restart-required");
+    REQUIRE(verdict.plan.patch);
+    CHECK_FALSE(verdict.plan.patch->empty());
+    CHECK(verdict.plan.remove.size() == 1);
+  }
+  SECTION("not those that are up to date") {
+    node.WithDriverPods({DriverPod("new").Build()});
+    CHECK(node.WithPods({}).Judge().plan.remove.empty());
+  }
+  SECTION("not those of a node that is not evacuated") {
+    const Verdict verdict = node.WithPods({WebPod().Build()}).Judge();
+    CHECK(verdict.plan.path.empty());
+    CHECK(verdict.plan.remove.empty());
+  }
+}
+
 TEST_CASE("arch-A10, dep-F11: such a pod is waited for until the verdict's wake_at, and no moment less") {
   auto node = DrainingNode().WithPods({WebPod().Terminating(kNow).Build()});
   node.view.node.ready = false;

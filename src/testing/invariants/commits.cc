@@ -19,7 +19,7 @@ namespace {
 constexpr absl::Duration kTimerSkewMax = absl::Minutes(5);
 
 void BeginTry(NodeTruth& truth) {
-  truth.writes = truth.confirmed = truth.pods_gone = truth.meddled = 0;
+  truth.writes = truth.pods_gone = truth.meddled = 0;
   truth.disturbed = false;
 }
 

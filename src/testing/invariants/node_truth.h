@@ -79,8 +79,6 @@ struct NodeTruth {
   // Of the present try, or since the last one: patches, deletions and evictions that the server was asked for; pods
   // that a removal made go; changes by others; and whether faults happened meanwhile.
   int writes = 0;
-  // 1 if one of them was a patch without a change, which asks for the node before its driver pod is deleted.
-  int confirmed = 0;
   int pods_gone = 0;
   int meddled = 0;
   bool disturbed = false;

@@ -40,8 +40,8 @@ void InvariantChecker::Impl::CountRequest(const std::string& node) {
   if (truth.writes == 0) truth.templates = templates_;
   ++truth.writes;
   truth.disturbed |= disturbed;
-  const int allowed = (truth.disturbed ? kWithFaults : 1) * options.writes_per_upgrade_max + truth.confirmed +
-                      truth.pods_gone + truth.meddled + kForTemplate * (templates_ - truth.templates);
+  const int allowed = (truth.disturbed ? kWithFaults : 1) * options.writes_per_upgrade_max + truth.pods_gone +
+                      truth.meddled + kForTemplate * (templates_ - truth.templates);
   if (truth.writes <= allowed) return;
   Fail("I13", fmt::format("node {}: {} patches, deletions and evictions for one upgrade, where {} are allowed", node,
                           truth.writes, allowed));
@@ -80,8 +80,6 @@ void InvariantChecker::Impl::CheckPatch(const PatchNodeParams& params) {
   CheckVersion("node", params.name, params.resource_version);
   if (params.uid.empty()) Fail("I5", fmt::format("node {}: a patch without UID", params.name));
   JudgePolicy("node " + params.name);
-  const bool changes = !params.labels.empty() || !params.annotations.empty() || params.unschedulable;
-  if (const auto found = nodes.find(params.name); !changes && found != nodes.end()) found->second.confirmed = 1;
   CountRequest(params.name);
 }
 

@@ -1,0 +1,105 @@
+// Two replicas that both believe that they lead, held back so that each decides to start a node before it can see what
+// the other has started: the one interleaving that exceeds a budget without the admission ledger, made on purpose.
+#include <array>
+#include <chrono>
+#include <condition_variable>
+#include <cstddef>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "gpu_operator.h"
+#include "hostile_proxy.h"
+#include "rollout_expectations.h"
+#include "support.h"
+#include "support/catch.h"
+#include "world.h"
+
+namespace driverupgrade::e2e {
+namespace {
+
+constexpr std::size_t kReplicas = 2;
+// How long a start waits for the other replica's, which with the ledger does not come.
+constexpr std::chrono::seconds kPatience{8};
+
+constexpr std::string_view kOneAtATime = R"(
+autoUpgrade: true
+maxParallelUpgrades: 1
+maxUnavailable: 100%
+)";
+
+bool StartsNode(const HttpRequest& request) {
+  return request.verb == HttpVerb::kPatch && request.path.find("/nodes/") != std::string::npos &&
+         request.body.find("\"unschedulable\":true") != std::string::npos;
+}
+
+// Holds the first start of each replica until the other one has asked for one as well.
+class StartsTogether {
+ public:
+  void Hold(std::size_t replica, const HttpRequest& request) {
+    if (!StartsNode(request)) return;
+    std::unique_lock lock(mutex_);
+    if (asked_[replica]) return;
+    asked_[replica] = true;
+    all_asked_.notify_all();
+    all_asked_.wait_for(lock, kPatience, [&] { return asked_[0] && asked_[1]; });
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable all_asked_;
+  std::array<bool, kReplicas> asked_ = {};
+};
+
+struct Replica {
+  std::unique_ptr<HostileProxy> proxy;
+  std::unique_ptr<GpuOperator> gpu_operator;
+  std::unique_ptr<Process> process;
+};
+
+// Each would begin with another node, as it takes its own last (dep-F19). How many were upgraded at a time.
+int MostAtATime(const std::string& name, const std::vector<std::string>& options) {
+  World world(ControlPlane::Shared(), name, kReplicas);
+  world.DeployDriver();
+  for (const std::string& node : world.nodes()) {
+    world.control_plane().admin().Must({"label", "node", node, "nvidia.com/gpu-driver-upgrade-state=upgrade-required"});
+  }
+  Rollout rollout(world);
+  world.ChangeDriver("driver:2", "2s");
+
+  StartsTogether starts;
+  std::array<Replica, kReplicas> replicas;
+  for (std::size_t i = 0; i < kReplicas; ++i) {
+    Replica& replica = replicas[i];
+    const HostileProxyOptions quiet = {.faults_of_1000 = 0,
+                                       .before = [&starts, i](const HttpRequest& request) { starts.Hold(i, request); }};
+    replica.proxy = std::make_unique<HostileProxy>(world.control_plane().operator_kubeconfig(), quiet);
+    const auto kubeconfig = world.control_plane().folder() / (name + "-" + std::to_string(i) + ".kubeconfig");
+    replica.proxy->WriteKubeconfig(kubeconfig);
+    replica.gpu_operator = std::make_unique<GpuOperator>(world, kOneAtATime);
+    replica.gpu_operator->set_kubeconfig(kubeconfig);
+    std::vector<std::string> more = {"--node-name", world.nodes()[i]};
+    more.insert(more.end(), options.begin(), options.end());
+    replica.gpu_operator->set_more_options(more);
+    replica.process = replica.gpu_operator->Start();
+  }
+  for (Replica& replica : replicas) {
+    const OperatorResult result = replica.gpu_operator->Finish(*replica.process);
+    INFO(result.output());
+    REQUIRE(result.exit_code == 0);
+  }
+  ExpectEveryNodeUpgraded(rollout);
+  return MeasurePeaks(rollout).in_progress;
+}
+
+TEST_CASE("Two replicas that start a node at the same moment keep the limit with the ledger, and exceed it without",
+          "[replicas]") {
+  CHECK(MostAtATime("ledger", {"--ledger"}) == 1);
+  // Else the line above would show nothing.
+  CHECK(MostAtATime("no-ledger", {}) == 2);
+}
+
+}  // namespace
+}  // namespace driverupgrade::e2e

@@ -93,7 +93,7 @@ class InvariantChecker::Impl {
   int UnavailableKnown(const Node& started) const;
   void JudgeStart(const Node& before, const Node& after);
   void JudgeCordon(const Node& before, const Node& after, const internal::NodeTruth& truth);
-  void JudgeEnd(const Node& before, const Node& after, internal::NodeTruth& truth);
+  void JudgeEnd(const Node& before, const Node& after, const internal::NodeTruth& truth);
   void JudgePath(const Node& before, const Node& after);
   void JudgePolicy(const std::string& object);
   void CountRequest(const std::string& node);

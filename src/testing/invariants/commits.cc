@@ -18,7 +18,10 @@ namespace {
 // A timer on a node may have been written by a replica whose clock is late.
 constexpr absl::Duration kTimerSkewMax = absl::Minutes(5);
 
-void BeginTry(NodeTruth& truth) {
+// Whoever does it: a person may put a failed node back for another try.
+void BeginTryAfterEnd(const std::optional<UpgradeState>& from, const std::optional<UpgradeState>& to,
+                      NodeTruth& truth) {
+  if (from == to || (from != UpgradeState::kFailed && to != UpgradeState::kDone)) return;
   truth.writes = truth.pods_gone = truth.meddled = 0;
   truth.disturbed = false;
 }
@@ -102,6 +105,7 @@ void InvariantChecker::Impl::OnNode(const Change& change) {
     if (after->unschedulable) truth.cordon = Maker::kAdministrator;
   }
   if (!by_engine && before != nullptr) ++truth.meddled;
+  if (before != nullptr) BeginTryAfterEnd(StateOf(*before, keys), StateOf(*after, keys), truth);
   if (before != nullptr && by_engine) JudgeCordon(*before, *after, truth);
   NoteCordon(before, *after, maker, truth);
   NoteShares(*after, maker, change.revision, change.time, truth);
@@ -305,10 +309,9 @@ void InvariantChecker::Impl::JudgeCordon(const Node& before, const Node& after, 
 }
 
 // A state was left: what an upgrade that ends leaves behind (I3).
-void InvariantChecker::Impl::JudgeEnd(const Node& before, const Node& after, NodeTruth& truth) {
+void InvariantChecker::Impl::JudgeEnd(const Node& before, const Node& after, const NodeTruth& truth) {
   const auto from = StateOf(before, keys);
   const auto to = StateOf(after, keys);
-  if (from == UpgradeState::kFailed || to == UpgradeState::kDone) BeginTry(truth);
   if (to != UpgradeState::kDone) return;
   if (after.unschedulable && truth.cordon == Maker::kEngine && !truth.uncertain &&
       !internal::OtherDriverAtWork(after, keys)) {

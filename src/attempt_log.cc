@@ -17,6 +17,8 @@ constexpr absl::Duration kRefusedEvictionMax = absl::Seconds(40);
 // However long a server asks to wait: it may be mistaken, or not be the server.
 constexpr absl::Duration kRetryAfterMax = absl::Minutes(5);
 constexpr absl::Duration kPatchRetryFirst = absl::Seconds(1);
+// What is refused as of an old version will be again, unless a newer one is read: this is for a 409 that was a mistake.
+constexpr absl::Duration kConflictRetryFirst = absl::Seconds(5);
 constexpr absl::Duration kPatchRetryMax = absl::Seconds(30);
 constexpr absl::Duration kStaleReadPatience = absl::Seconds(5);
 
@@ -74,13 +76,14 @@ bool IsSettled(const PatchAttempt& attempt, const Node& node) {
 
 absl::Time NextPatchDue(const PatchAttempt& attempt, const Node& node) {
   if (!attempt.outcome) return absl::InfiniteFuture();
-  const absl::Duration backoff =
-      Spread(Doubled(kPatchRetryFirst, kPatchRetryMax, attempt.count), node.uid, attempt.count);
+  const absl::Duration first = *attempt.outcome == Outcome::kConflict ? kConflictRetryFirst : kPatchRetryFirst;
+  const absl::Duration backoff = Spread(Doubled(first, kPatchRetryMax, attempt.count), node.uid, attempt.count);
   switch (*attempt.outcome) {
     case Outcome::kApplied:
       return IsSettled(attempt, node) ? absl::InfinitePast() : attempt.answered_at + kStaleReadPatience;
     case Outcome::kNotApplied: return attempt.answered_at + backoff;
-    case Outcome::kUnclear: return IsSettled(attempt, node) ? absl::InfinitePast() : attempt.answered_at + backoff;
+    case Outcome::kUnclear:
+    case Outcome::kConflict: return IsSettled(attempt, node) ? absl::InfinitePast() : attempt.answered_at + backoff;
   }
   return absl::InfinitePast();
 }

@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include "fmt/format.h"
 #include "internal/status_macros.h"
 
 namespace driverupgrade::inline v1::internal {
@@ -12,6 +13,7 @@ namespace {
 
 Outcome OutcomeOf(const absl::Status& status) {
   if (status.ok()) return Outcome::kApplied;
+  if (absl::IsAborted(status)) return Outcome::kConflict;
   return WasNotApplied(status) ? Outcome::kNotApplied : Outcome::kUnclear;
 }
 
@@ -97,8 +99,11 @@ absl::Status NodeRequests::Confirm(const NodeMaintenance& object) {
               Bounded(),
               {.ns = object.ns, .name = object.name, .uid = object.uid, .resource_version = object.resource_version})
           .status();
-  // The patch that relies on it will not be sent.
-  if (!status.ok()) NotePatch(Outcome::kNotApplied, std::string(Message(status)));
+  if (!status.ok()) {
+    NotePatch(Outcome::kNotApplied,
+              fmt::format("not sent, as the NodeMaintenance is not known to be as it was read: {}",
+                          std::string(Message(status))));
+  }
   return status;
 }
 

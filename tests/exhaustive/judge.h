@@ -48,7 +48,7 @@ struct View {
 
 // What is to be done about a node.
 struct Action {
-  // What the patch makes of it; 0: no patch that changes anything. Then pods are dealt with, otherwise in a later pass.
+  // What the patch makes of it; 0: no patch that changes anything.
   ContentId patch = 0;
   // By a patch without a change, which must fit, before the driver pod is deleted.
   bool confirms = false;

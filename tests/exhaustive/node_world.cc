@@ -45,6 +45,7 @@ std::string_view ToString(MoveKind kind) {
     case MoveKind::kDriverReady: return "the new driver pod is ready";
     case MoveKind::kDriverRecovers: return "the driver pod recovers";
     case MoveKind::kBudgetYields: return "the disruption budget allows the eviction";
+    case MoveKind::kPatchesAndRestarts: return "patches and deletes the driver pod";
     case MoveKind::kPatches: return "patches";
     case MoveKind::kEvicts: return "evicts";
     case MoveKind::kRestartsDriver: return "deletes the driver pod";
@@ -282,7 +283,6 @@ void NodeWorld::Deliveries(const NodeState& state, int controller, std::vector<M
 void NodeWorld::Acts(const NodeState& state, int controller, std::vector<Move>& moves) {
   const Side& side = state.sides[static_cast<std::size_t>(controller)];
   const Action& action = judge_.judged(side.view).action;
-  // The patch is durable before anything else happens (arch-A12); what follows it is decided again by the next pass.
   if (action.patch != 0) return Patches(state, controller, action, moves);
   if (action.evict && state.workload == Workload::kEvictable) {
     NodeState next = state;
@@ -291,13 +291,16 @@ void NodeWorld::Acts(const NodeState& state, int controller, std::vector<Move>& 
   }
   const bool asks = action.confirms && options_.defect != Defect::kDeletesUnconfirmed;
   const bool refused = asks && side.version != state.version;
-  if (action.remove_driver && !refused && state.driver == Driver::kOld) {
-    NodeState next = state;
-    next.driver = Driver::kGone;
-    std::string broken = action.broken;
-    if (state.workload != Workload::kNone) broken = "I2: the driver pod is deleted while protected pods run";
-    Add(moves, MoveKind::kRestartsDriver, controller, next, Broken(broken));
-  }
+  if (!refused) RestartsDriver(MoveKind::kRestartsDriver, state, controller, action, moves);
+}
+
+void NodeWorld::RestartsDriver(MoveKind kind, NodeState state, int controller, const Action& action,
+                               std::vector<Move>& moves) {
+  if (!action.remove_driver || state.driver != Driver::kOld) return;
+  std::string broken = action.broken;
+  if (state.workload != Workload::kNone) broken = "I2: the driver pod is deleted while protected pods run";
+  state.driver = Driver::kGone;
+  Add(moves, kind, controller, std::move(state), Broken(broken));
 }
 
 void NodeWorld::Patches(const NodeState& state, int controller, const Action& action, std::vector<Move>& moves) {
@@ -320,6 +323,9 @@ void NodeWorld::Patches(const NodeState& state, int controller, const Action& ac
   next.sides[c].view = Seen(next, state.sides[c], false);
   next.sides[c].version = next.version;
   next.sides[c].missed_cordon = false;
+  // The patch is durable before anything else happens (arch-A12). What follows it is done at once, or, should it fail, is
+  // decided again by the next pass.
+  if (broken == 0) RestartsDriver(MoveKind::kPatchesAndRestarts, next, controller, action, moves);
   Add(moves, MoveKind::kPatches, controller, next, broken);
   if (state.late != 0 || state.sides[c].version != state.version) return;  // one write under way is enough
   NodeState late = state;

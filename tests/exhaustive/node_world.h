@@ -67,6 +67,7 @@ enum class MoveKind : std::uint8_t {
   kDriverReady,
   kDriverRecovers,
   kBudgetYields,
+  kPatchesAndRestarts,
   kPatches,
   kEvicts,
   kRestartsDriver,
@@ -128,6 +129,7 @@ class NodeWorld {
   void Deliveries(const NodeState& state, int controller, std::vector<Move>& moves);
   void Acts(const NodeState& state, int controller, std::vector<Move>& moves);
   void Patches(const NodeState& state, int controller, const Action& action, std::vector<Move>& moves);
+  void RestartsDriver(MoveKind kind, NodeState state, int controller, const Action& action, std::vector<Move>& moves);
   std::uint8_t Commit(NodeState& state, ContentId after, UpgradeState from);
   void Externally(NodeState& state, ContentId after);
   ViewId Seen(const NodeState& state, const Side& side, bool forget_pods);

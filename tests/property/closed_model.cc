@@ -138,7 +138,7 @@ bool ClosedModel::ApplyPatch(World& world, const NodePlan& plan) {
   Outcome outcome = Outcome::kApplied;
   bool applied = true;
   if (rounds_ < kFaultyRounds && faults_.Chance(10)) {
-    outcome = faults_.Pick({Outcome::kNotApplied, Outcome::kUnclear});
+    outcome = faults_.Pick({Outcome::kNotApplied, Outcome::kUnclear, Outcome::kConflict});
     applied = outcome == Outcome::kUnclear && faults_.Chance(50);
   }
   if (applied && !plan.patch->empty()) {

@@ -99,7 +99,7 @@ absl::Time RandomPast(SeededRandom& random) {
 
 std::optional<Outcome> RandomOutcome(SeededRandom& random) {
   if (random.Chance(15)) return std::nullopt;
-  return random.Pick({Outcome::kApplied, Outcome::kNotApplied, Outcome::kUnclear});
+  return random.Pick({Outcome::kApplied, Outcome::kNotApplied, Outcome::kUnclear, Outcome::kConflict});
 }
 
 PodAttempt RandomPodAttempt(SeededRandom& random) {

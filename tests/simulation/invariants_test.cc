@@ -256,6 +256,24 @@ TEST_CASE("I13: an upgrade that takes too many writes, three times as many with 
   }
 }
 
+TEST_CASE("I13: a failed node that a person puts back begins another try") {
+  World world;
+  world.Start(0);
+  int stamp = 0;
+  const auto write = [&] {
+    world.Patch(0, {.annotations = {{Gpu().StageAnnotation(), "drain-required@" + std::to_string(++stamp)}}});
+  };
+  for (int i = 0; i < 11; ++i) write();
+  for (const UpgradeState state : {UpgradeState::kFailed, UpgradeState::kUpgradeRequired}) {
+    world.cluster->EditNode(world.NodeName(0),
+                            [&](Node& node) { node.labels[Gpu().StateLabel()] = std::string(ToLabelValue(state)); });
+  }
+  for (int i = 0; i < 12; ++i) write();
+  CHECK(world.Broken() == "");
+  write();
+  CHECK(world.Broken() == "I13");
+}
+
 TEST_CASE("I13: a pod that goes, and an eviction that is refused, cost nothing") {
   World world;
   world.Start(0);

@@ -49,6 +49,22 @@ TEST_CASE("A patch that is refused again and again is tried less and less often,
   CHECK(last >= absl::Seconds(27));
 }
 
+TEST_CASE("arch-A9: a patch that met a newer version waits for that version to be read, 5 s doubling to 30 s") {
+  AttemptLog log;
+  const absl::Duration expected[] = {absl::Seconds(5), absl::Seconds(10), absl::Seconds(20), absl::Seconds(30),
+                                     absl::Seconds(30)};
+  for (const absl::Duration delay : expected) {
+    log.PatchSent(kNode, {.unschedulable = true}, kT0);
+    log.PatchAnswered("u1", Outcome::kConflict, "409", kT0);
+    const absl::Duration pause = NextPatchDue(*log.ForNode("u1").patch, kNode) - kT0;
+    CHECK(pause >= delay * 0.9);
+    CHECK(pause <= delay * 1.1);
+  }
+  Node newer = kNode;
+  newer.resource_version = "11";
+  CHECK(NextPatchDue(*log.ForNode("u1").patch, newer) == absl::InfinitePast());
+}
+
 TEST_CASE("arch-A9: refused evictions are due after 5 s doubling to 40 s, spread by 10 %, equal for equal input") {
   const absl::Duration expected[] = {absl::Seconds(5), absl::Seconds(10), absl::Seconds(20), absl::Seconds(40),
                                      absl::Seconds(40)};
@@ -81,7 +97,7 @@ TEST_CASE("A patch that changes nothing is settled by its answer, as no newer ve
     CHECK(NextPatchDue(*log.ForNode("u1").patch, kNode) == absl::InfinitePast());
   }
   SECTION("of another version: the node is read anew, or the patch is repeated after a pause") {
-    log.PatchAnswered("u1", Outcome::kUnclear, "409", kT0);
+    log.PatchAnswered("u1", Outcome::kConflict, "409", kT0);
     CHECK(NextPatchDue(*log.ForNode("u1").patch, kNode) > kT0);
     Node newer = kNode;
     newer.resource_version = "11";

@@ -175,14 +175,14 @@ TEST_CASE("arch-A9: a call about a NodeMaintenance is paced, but not one about a
   log.MaintenanceCallSent("n1-uid", call);
   const auto attempt = [&] { return log.ForNode("n1-uid").maintenances.at(call.object.name); };
   CHECK(NextMaintenanceCallDue(attempt(), call) == absl::InfiniteFuture());
-  log.MaintenanceCallAnswered("n1-uid", call.object.name, Outcome::kUnclear, "conflict", kNow);
+  log.MaintenanceCallAnswered("n1-uid", call.object.name, Outcome::kConflict, "conflict", kNow);
   CHECK(NextMaintenanceCallDue(attempt(), call) >= kNow + absl::Milliseconds(4500));
   CHECK(NextMaintenanceCallDue(attempt(), call) <= kNow + absl::Milliseconds(5500));
   MaintenanceCall newer = call;
   newer.object.resource_version = "8";
   CHECK(NextMaintenanceCallDue(attempt(), newer) == absl::InfinitePast());
   log.MaintenanceCallSent("n1-uid", call);
-  log.MaintenanceCallAnswered("n1-uid", call.object.name, Outcome::kUnclear, "conflict", kNow);
+  log.MaintenanceCallAnswered("n1-uid", call.object.name, Outcome::kConflict, "conflict", kNow);
   CHECK(NextMaintenanceCallDue(attempt(), call) >= kNow + absl::Seconds(9));
   log.MaintenancesOver("n1-uid");
   CHECK(log.ForNode("n1-uid").empty());

@@ -287,9 +287,10 @@ TEST_CASE(
     node.WithDriverPods({DriverPod("new").Build()});
     CHECK(node.WithPods({}).Judge().plan.remove.empty());
   }
-  SECTION("not those of a node that is not evacuated") {
-    const Verdict verdict = node.WithPods({WebPod().Build()}).Judge();
-    CHECK(verdict.plan.path.empty());
+  SECTION("none while one of them cannot be judged") {
+    node.WithDriverPods({DriverPod("old").Build(), DriverPod("", "driver-2").Build()});
+    const Verdict verdict = node.WithPods({}).Judge();
+    CHECK(Path(verdict.plan) == "pod-restart-required");
     CHECK(verdict.plan.remove.empty());
   }
 }

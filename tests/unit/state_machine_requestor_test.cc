@@ -79,6 +79,27 @@ TEST_CASE("T35: the driver pod is restarted once the object is ready") {
   CHECK_FALSE(node.After(verdict).annotations.contains(std::string(kCordonedByAnnotation)));
 }
 
+TEST_CASE("T35, arch-A4: with EveryState, too, but only on a node that is cordoned and evacuated by then") {
+  RequestedNode node("node-maintenance-required");
+  node.With("Ready");
+  node.policy.pacing = Pacing::kEveryState;
+  SECTION("cordoned again with the patch that the deletion follows") {
+    const Verdict verdict = node.Judge();
+    CHECK(Path(verdict.plan) == "pod-restart-required");
+    CHECK(node.After(verdict).unschedulable);
+    CHECK(verdict.plan.remove.size() == 1);
+    CHECK(verdict.plan.confirm == node.object());
+  }
+  SECTION("pods are back") {
+    node.Cordoned().Draining().WithPods({WebPod().Build()});
+    CHECK(node.Judge().plan.remove.empty());
+  }
+  SECTION("the pods have not been read") {
+    node.Cordoned().Draining();
+    CHECK(node.Judge().plan.remove.empty());
+  }
+}
+
 TEST_CASE("T36: until then the node waits, and says for what") {
   RequestedNode node("node-maintenance-required");
   node.With("Draining");

@@ -273,7 +273,7 @@ TEST_CASE("arch-A9: a node with an unanswered patch gets no other, and counts at
     CHECK_FALSE(candidate.takes_headroom);
   }
   SECTION("a newer version settles it") {
-    log.PatchAnswered("n1-uid", Outcome::kUnclear, "409", node.now);
+    log.PatchAnswered("n1-uid", Outcome::kConflict, "409", node.now);
     node.view.node.resource_version = "11";
     log.NodeRead(node.view.node, nullptr);
     node.view.attempts = log.ForNode("n1-uid");

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Installs what building and testing needs from Debian's packages; with --fuzz, --tidy or --docs what the
+# Installs what building and testing needs from Debian's packages; with --fuzz, --tidy, --coverage or --docs what the
 # script of that name needs, too. Does nothing where it is all there already.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -11,13 +11,14 @@ packages=(
   libabsl-dev libcli11-dev libcpp-httplib-dev libcpprest-dev libcurl4-openssl-dev libfmt-dev libssl-dev libyaml-cpp-dev
   prometheus-cpp-dev rapidjson-dev
   # tests; ca-certificates and python3-venv for the control plane (tests/controlplane) and for packaging/conan/check.sh
-  catch2 ca-certificates python3-jsonschema python3-venv
+  catch2 ca-certificates libmimalloc-dev python3-jsonschema python3-venv
   # bench
   libbenchmark-dev
 )
 
 [ "${1:-}" != --fuzz ] || packages+=(clang-14 libclang-rt-14-dev)
 [ "${1:-}" != --tidy ] || packages+=(clang-14 clang-tidy-14)
+[ "${1:-}" != --coverage ] || packages+=(gcovr)
 [ "${1:-}" != --docs ] || packages+=(doxygen)
 
 # install_packages PACKAGE...: with root's rights.

@@ -1,7 +1,9 @@
 #include "testing/simulation/liveness.h"
 
 #include <algorithm>
+#include <optional>
 #include <set>
+#include <utility>
 #include <variant>
 
 #include "fmt/format.h"
@@ -41,23 +43,52 @@ absl::Duration TimeToConverge(const World& world) {
   return absl::Hours(3) + rounds * absl::Minutes(10);
 }
 
-std::string WhatIsNotDone(const World& world, const std::string& left_out) {
+namespace {
+
+bool IsToBeUpgraded(const Node& node) { return node.labels.contains("zone"); }
+
+// Empty if the node is done.
+std::string WhyNotDone(const Node& node, const std::string& state_label) {
+  const auto state = node.labels.find(state_label);
+  if (state != node.labels.end() && state->second == "upgrade-done") return "";
+  return fmt::format("node {} is in {}", node.name, state == node.labels.end() ? "no state" : state->second);
+}
+
+struct NotDone {
+  std::string node;
+  std::string why;
+};
+
+std::optional<NotDone> FindNotDone(const World& world, const std::string& left_out) {
   const std::string label = world.identity.StateLabel();
   std::set<std::string> unserved;
   for (const Node& node : world.cluster->nodes()) {
-    if (!node.labels.contains("zone") || node.name == left_out) continue;
+    if (!IsToBeUpgraded(node) || node.name == left_out) continue;
     unserved.insert(node.name);
-    const auto state = node.labels.find(label);
-    if (state == node.labels.end() || state->second != "upgrade-done") {
-      return fmt::format("node {} is in {}", node.name, state == node.labels.end() ? "no state" : state->second);
-    }
+    if (std::string why = WhyNotDone(node, label); !why.empty()) return NotDone{node.name, std::move(why)};
   }
   // Asked for last, since it is asked often and takes longest.
   for (const Pod& pod : world.cluster->daemon_set_pods(kDriverNs, kDriver)) {
     if (RevisionHash(pod) == world.hash && IsReady(pod)) unserved.erase(pod.node_name);
   }
-  if (unserved.empty()) return "";
-  return fmt::format("node {} has no driver pod of {} that is ready", *unserved.begin(), world.hash);
+  if (unserved.empty()) return std::nullopt;
+  const std::string& node = *unserved.begin();
+  return NotDone{node, fmt::format("node {} has no driver pod of {} that is ready", node, world.hash)};
+}
+
+}  // namespace
+
+std::string WhatIsNotDone(const World& world) {
+  const std::optional<NotDone> found = FindNotDone(world, "");
+  return found ? found->why : "";
+}
+
+bool Completion::IsReached() {
+  const std::optional<Node> node = world_.cluster->node(last_);
+  if (node && IsToBeUpgraded(*node) && !WhyNotDone(*node, world_.identity.StateLabel()).empty()) return false;
+  const std::optional<NotDone> found = FindNotDone(world_, left_out_);
+  last_ = found ? found->node : "";
+  return !found;
 }
 
 std::string WhatIsLeft(const World& world) {

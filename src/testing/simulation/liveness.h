@@ -3,6 +3,7 @@
 #define DRIVERUPGRADE_SRC_TESTING_SIMULATION_LIVENESS_H_
 
 #include <string>
+#include <utility>
 
 #include "absl/time/time.h"
 #include "testing/simulation/world.h"
@@ -13,8 +14,20 @@ namespace driverupgrade::inline v1::testing::internal {
 UpgradePolicy CalmPolicy(const World& world);
 // L1: how long it may take.
 absl::Duration TimeToConverge(const World& world);
-// L1, L3: a node that is not done, and how; empty if all are, but for `left_out`.
-std::string WhatIsNotDone(const World& world, const std::string& left_out = {});
+// L1, L3: a node that is not done, and how; empty if all are.
+std::string WhatIsNotDone(const World& world);
+// The same to be asked again and again: the node that was not done last time most likely still is not.
+class Completion {
+ public:
+  explicit Completion(const World& world, std::string left_out = {}) : world_(world), left_out_(std::move(left_out)) {}
+  // Whether all nodes are done, but for the one that is left out.
+  bool IsReached();
+
+ private:
+  const World& world_;
+  const std::string left_out_;
+  std::string last_;
+};
 // L2: a cordon or an annotation of ours that is left; empty if none is.
 std::string WhatIsLeft(const World& world);
 

@@ -156,7 +156,8 @@ class Simulation {
     world_.result.ideal = rounds * (kLightWorkloadStop + kLightDriverStop + kLightDriverStart);
     RunFor(absl::Minutes(1));
     const absl::Time limit = world_.Now() + 3 * world_.result.ideal;
-    while (!world_.Broken() && (world_.checker->AnyOpen() || !WhatIsNotDone(world_).empty())) {
+    Completion completion(world_);
+    while (!world_.Broken() && (world_.checker->AnyOpen() || !completion.IsReached())) {
       if (world_.Now() >= limit) world_.checker->Fail("L1", "not done in time: " + WhatIsNotDone(world_));
       RunFor(absl::Seconds(1));
     }
@@ -178,7 +179,8 @@ class Simulation {
     const absl::Time limit = world_.Now() + TimeToConverge(world_);
     RunFor(kAftermath);
     world_.checker->set_disturbed(world_.setup.SeveralLeaders());
-    while (!world_.Broken() && !WhatIsNotDone(world_).empty()) {
+    Completion completion(world_);
+    while (!world_.Broken() && !completion.IsReached()) {
       if (world_.Now() >= limit) {
         world_.checker->Fail(
             "L1", fmt::format("not done {} after the last fault: {}; {}", absl::FormatDuration(TimeToConverge(world_)),
@@ -256,7 +258,8 @@ class Simulation {
   absl::Duration TimeOfOthers(const BadNode& bad, const std::string& hash, absl::Duration limit) {
     const absl::Time began = world_.Now();
     world_.SetTemplate(hash);
-    while (!world_.Broken() && world_.Now() - began < limit && !WhatIsNotDone(world_, bad.name()).empty()) {
+    Completion others(world_, bad.name());
+    while (!world_.Broken() && world_.Now() - began < limit && !others.IsReached()) {
       RunFor(absl::Seconds(10));
     }
     return world_.Now() - began;

@@ -18,7 +18,7 @@ constexpr absl::Duration kRefusedEvictionMax = absl::Seconds(40);
 constexpr absl::Duration kRetryAfterMax = absl::Minutes(5);
 constexpr absl::Duration kPatchRetryFirst = absl::Seconds(1);
 // What is refused as of an old version will be again, unless a newer one is read: this is for a 409 that was a mistake.
-constexpr absl::Duration kConflictRetryFirst = absl::Seconds(5);
+constexpr absl::Duration kConflictRetryFirst = absl::Seconds(15);
 constexpr absl::Duration kPatchRetryMax = absl::Seconds(30);
 constexpr absl::Duration kStaleReadPatience = absl::Seconds(5);
 

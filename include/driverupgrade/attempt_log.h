@@ -10,7 +10,7 @@
 /// - An object with an unanswered request gets no new one.
 /// - A node whose patch was answered by 409, or not clearly, counts at its old and its new state until a newer version
 ///   has been read: the patch may have been applied. Until then it is repeated after 1 s, doubling to 30 s; one that was
-///   answered by 409 after 5 s, doubling likewise, as the next will be most likely, too.
+///   answered by 409 after 15 s, doubling likewise, as the next will be most likely, too.
 /// - An accepted eviction is not repeated for 30 s. A refused one is due after max(Retry-After, 5 s doubling to 40 s),
 ///   varied by up to 10 % by a hash, so that evictions spread without a random number.
 /// Losing the log (a crash) costs repeated requests, never a broken rule. A value; not thread-safe.

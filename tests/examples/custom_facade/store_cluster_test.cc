@@ -123,6 +123,7 @@ TEST_CASE("An engine upgrades the store's fleet and moves its workload away mean
   const auto cluster = MakeFleet(clock);
   const auto engine = MakeEngine(cluster, clock);
   CHECK(Pass(*engine, *cluster, *clock, 30).done == 2);
+  engine->Quiesce();  // Events are written beside the passes
   const auto drivers = cluster->ListPods({}, {.ns = "drivers"});
   REQUIRE(drivers.ok());
   REQUIRE(drivers->size() == 2);

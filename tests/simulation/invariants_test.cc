@@ -5,6 +5,8 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "driverupgrade/testing/builders.h"
 #include "driverupgrade/testing/fake_cluster.h"
@@ -59,13 +61,16 @@ struct World {
     params.resource_version = node.resource_version;
     REQUIRE(guarded->PatchNode({}, params).ok());
   }
+  void Announce(std::size_t i, UpgradeState from, std::vector<UpgradeState> path) {
+    const Node node = NodeAt(i);
+    NodePlan plan{.node = node.name, .uid = node.uid, .resource_version = node.resource_version, .from = from};
+    plan.path = std::move(path);
+    observer->OnPlan(Plan{.nodes = {plan}});
+  }
   /// Takes the node along `path`, announced as an engine would.
   void Move(std::size_t i, UpgradeState from, std::vector<UpgradeState> path, PatchNodeParams params = {}) {
-    const Node node = NodeAt(i);
     REQUIRE(guarded->ListNodes({}, {}).ok());
-    NodePlan plan{.node = node.name, .uid = node.uid, .resource_version = node.resource_version, .from = from};
-    plan.path = path;
-    observer->OnPlan(Plan{.nodes = {plan}});
+    Announce(i, from, path);
     params.labels[Gpu().StateLabel()] = std::string(ToLabelValue(path.back()));
     Patch(i, std::move(params));
   }
@@ -180,6 +185,22 @@ TEST_CASE("I7: a path that is none") {
   World unannounced;
   unannounced.Patch(0, {.labels = {{Gpu().StateLabel(), "upgrade-done"}}});
   CHECK(unannounced.Broken() == "I7");
+}
+
+TEST_CASE("I7: with EveryState one of the plans for a version has to be of one state") {
+  for (const bool explained : {false, true}) {
+    World world({.auto_upgrade = true, .max_parallel = 1, .drain = DrainPolicy{}, .pacing = Pacing::kEveryState});
+    world.cluster->EditNode(world.NodeName(0), [](Node& node) {
+      node.labels[Gpu().StateLabel()] = "wait-for-jobs-required";
+      node.unschedulable = true;
+    });
+    // As under another policy, a moment ago.
+    world.Announce(0, UpgradeState::kWaitForJobsRequired,
+                   {UpgradeState::kPodDeletionRequired, UpgradeState::kDrainRequired});
+    if (explained) world.Announce(0, UpgradeState::kWaitForJobsRequired, {UpgradeState::kDrainRequired});
+    world.Patch(0, {.labels = {{Gpu().StateLabel(), "drain-required"}}});
+    CHECK(world.Broken() == (explained ? "" : "I7"));
+  }
 }
 
 TEST_CASE("I8: skipped, paused and frozen nodes are started") {

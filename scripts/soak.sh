@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Runs as many simulations as asked: scripts/soak.sh [--seeds N] [--first-seed S] [--jobs J] [more options of simulate]
-# Prints each failing seed with what it broke and the command that replays it, then the coverage, seeds and node upgrades
+# Prints each failing seed with the command that replays it, the first ten with what they broke, then the coverage, seeds and node upgrades
 # per second, and `N passed, M failed`. Not zero if any failed, or, with --require-coverage, if a fault, a transition or a
 # gate was not come by.
 set -euo pipefail

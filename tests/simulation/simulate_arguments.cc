@@ -80,6 +80,7 @@ void AddWorld(CLI::App& app, SimulationOptions& options) {
 
 std::variant<SimulateArguments, int> ParseSimulateArguments(int argc, const char* const* argv) {
   SimulateArguments arguments;
+  if (argc > 0) arguments.program = argv[0];
   CLI::App app{
       "Simulates upgrades of clusters with faults, each as its seed says, and checks what must never be broken.\n"
       "Exit codes: 0 nothing was broken; 1 something was, or --require-coverage or --mutants found a gap; 2 usage."};
@@ -98,7 +99,7 @@ std::variant<SimulateArguments, int> ParseSimulateArguments(int argc, const char
 }
 
 std::string ReplayCommand(const SimulateArguments& arguments, std::uint64_t seed) {
-  std::string command = fmt::format("simulate --seed {} --trace", seed);
+  std::string command = fmt::format("{} --seed {} --trace", arguments.program, seed);
   if (arguments.options.nodes) command += fmt::format(" --nodes {}", *arguments.options.nodes);
   if (arguments.options.nodes_max != SimulationOptions{}.nodes_max) {
     command += fmt::format(" --nodes-max {}", arguments.options.nodes_max);

@@ -11,6 +11,8 @@
 namespace driverupgrade::tests {
 
 struct SimulateArguments {
+  // As it was called, for the commands that replay a seed.
+  std::string program = "simulate";
   std::uint64_t first_seed = 1;
   std::uint64_t seeds = 1;
   int jobs = 1;

@@ -18,7 +18,7 @@ std::string_view ToString(Fault fault) {
     case Fault::kAppliedNoAnswer: return "F6 applied, no answer";
     case Fault::kAppliedLate: return "F7 applied late";
     case Fault::kStaleRead: return "F8 stale list";
-    case Fault::kWatchLost: return "F9 watch lags";
+    case Fault::kWatchLost: return "F9 watch not begun";
     case Fault::kWatchBroken: return "F10 watch broken";
     case Fault::kWatchExpired: return "F11 410";
     case Fault::kListBroken: return "F12 list broken";
@@ -174,8 +174,10 @@ Setup DrawSetup(std::uint64_t seed, const SimulationOptions& options) {
   return setup;
 }
 
+bool Setup::ListsMayBeStale() const { return Has(Fault::kStaleRead) && !cache; }
+
 bool Setup::BudgetIsClaimed() const {
-  if (Has(Fault::kStaleRead)) return false;
+  if (ListsMayBeStale()) return false;
   return ledger || (replicas == 1 && !Has(Fault::kCrash));
 }
 

@@ -108,7 +108,7 @@ World::World(std::uint64_t the_seed, const SimulationOptions& the_options)
                           .policy = policy,
                           .check_budget = setup.BudgetIsClaimed(),
                           .check_pacing = !setup.Has(Fault::kClockSkew),
-                          .check_evacuation = !setup.Has(Fault::kStaleRead)};
+                          .check_evacuation = !setup.ListsMayBeStale()};
   if (setup.validation) checks.validation = LabelSelector::FromMatchLabels({{"app", "validator"}});
   if (setup.hooks) {
     checks.uses_driver = [](const Pod& pod) { return pod.labels.contains("uses"); };

@@ -125,7 +125,13 @@ Verdict StateMachine::Judge(const NodeView& view, const DriverFacts& driver, con
     }
     if (walk.state() == UpgradeState::kFailed && walk.InRequestorMode()) ReportFailedMaintenance(walk);
   }
-  return walk.Finish();
+  Verdict verdict = walk.Finish();
+  // A failed node that somebody has uncordoned asks for nothing when it recovers, and is cordoned all the same: whoever
+  // starts in the same pass has to reckon with it.
+  if (verdict.plan.from == UpgradeState::kFailed && !verdict.candidate && verdict.plan.patch) {
+    verdict.tally = WithPatch(verdict.tally, view.node, *verdict.plan.patch, identity_, policy);
+  }
+  return verdict;
 }
 
 NodePlan StateMachine::Release(const NodeView& view, absl::Time now) const {

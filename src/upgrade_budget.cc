@@ -98,12 +98,18 @@ Tally TallyOf(const NodeView& view, const DriverIdentity& identity, const Upgrad
   if (state) tally.by_state[static_cast<std::size_t>(*state)] = 1;
   if (view.attempts.patch && !IsSettled(*view.attempts.patch, view.node)) {
     for (const NodePatch& patch : view.attempts.patch->possible) {
-      const Node after = Patched(view.node, patch);
-      const std::optional<UpgradeState> state_after = StateOf(after, identity);
-      tally.slots = std::max<int>(tally.slots, HoldsSlot(after, state_after, identity, policy));
-      tally.unavailable = std::max<int>(tally.unavailable, IsUnavailable(after, state_after));
+      tally = WithPatch(tally, view.node, patch, identity, policy);
     }
   }
+  return tally;
+}
+
+Tally WithPatch(Tally tally, const Node& node, const NodePatch& patch, const DriverIdentity& identity,
+                const UpgradePolicy& policy) {
+  const Node after = Patched(node, patch);
+  const std::optional<UpgradeState> state = StateOf(after, identity);
+  tally.slots = std::max<int>(tally.slots, HoldsSlot(after, state, identity, policy));
+  tally.unavailable = std::max<int>(tally.unavailable, IsUnavailable(after, state));
   return tally;
 }
 

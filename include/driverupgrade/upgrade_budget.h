@@ -41,6 +41,10 @@ struct Tally {
 /// One node's share; each count is 0 or 1. A node whose last patch is not settled is counted for `slots` and
 /// `unavailable` if it would be at its old state or at any state it may have been patched to (arch-A6, arch-A9).
 Tally TallyOf(const NodeView& view, const DriverIdentity& identity, const UpgradePolicy& policy);
+/// The share of `node` once it has been sent `patch`: counted for `slots` and `unavailable` if it was before, or would be
+/// then.
+Tally WithPatch(Tally tally, const Node& node, const NodePatch& patch, const DriverIdentity& identity,
+                const UpgradePolicy& policy);
 
 struct UpgradeBudget {
   int total = 0;

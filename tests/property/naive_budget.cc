@@ -210,6 +210,16 @@ bool AsksForSlot(const RandomCluster& cluster, const NodeView& view) {
   return policy.cordoned_nodes != CordonedNodes::kIgnore || !IsAdministrators(view.node, identity);
 }
 
+// What a failed node does of its own accord counts in the pass in which it does it (I1).
+void AddRecovery(const RandomCluster& cluster, Entry& entry) {
+  const NodeView& view = *entry.view;
+  if (LabelOf(view.node, cluster.machine.identity().StateLabel()) != "upgrade-failed") return;
+  if (AsksForSlot(cluster, view)) return;
+  const Verdict verdict = cluster.machine.Judge(view, *cluster.snapshot.driver, cluster.policy, cluster.now,
+                                                cluster.snapshot.active_since, /*admitted=*/false);
+  if (verdict.plan.patch) entry.versions.push_back(Patched(view.node, *verdict.plan.patch));
+}
+
 // dep-F2: percentages round down, to one failure at least.
 bool IsHalted(const UpgradePolicy& policy, const Tally& totals) {
   if (!policy.failure_policy) return false;
@@ -256,7 +266,10 @@ NaiveAdmissions AdmitNaively(const RandomCluster& cluster) {
   const bool counts_unscheduled = cluster.policy.on_unscheduled_pods == OnUnscheduledPods::kCountUnavailable;
   const int unscheduled = counts_unscheduled ? cluster.snapshot.driver->unscheduled_pods : 0;
   std::vector<Entry> entries;
-  for (const auto& view : cluster.snapshot.nodes) entries.push_back({view.get(), Counter::Versions(*view)});
+  for (const auto& view : cluster.snapshot.nodes) {
+    entries.push_back({view.get(), Counter::Versions(*view)});
+    AddRecovery(cluster, entries.back());
+  }
   NaiveAdmissions result;
   result.totals = Totals(entries, counter, CountAll(entries, counter, unscheduled));
   const bool halted = IsHalted(cluster.policy, result.totals);

@@ -241,6 +241,20 @@ TEST_CASE("T40, dep-F3: a failed node whose driver has come up recovers, through
   CHECK(Path(node.Judge().plan) == "validation-required,uncordon-required,upgrade-done");
 }
 
+TEST_CASE(
+    "I1: a failed node that somebody uncordoned is unavailable for others in the very pass in which it recovers") {
+  auto node = NodeUnderTest("upgrade-failed", "new").Annotated(Gpu().FailedRevisionAnnotation(), "new");
+  node.policy.pacing = Pacing::kEveryState;
+  node.options.validation_selector = Selector("app=validator");
+  node.WithPods({Validator("a").NotReady().Build()});
+  CHECK(node.Judge().tally.unavailable == 0);
+  node.WithPods({Validator("a").Build()});
+  const Verdict verdict = node.Judge();
+  CHECK(Path(verdict.plan) == "validation-required");
+  CHECK_FALSE(verdict.candidate);
+  CHECK(verdict.tally.unavailable == 1);
+}
+
 TEST_CASE("dep-F2: a failed node waits, and a new revision takes it back to upgrade-required") {
   auto node = NodeUnderTest("upgrade-failed", "old").CordonedByUs();
   node.Annotated(Gpu().FailedRevisionAnnotation(), "new");

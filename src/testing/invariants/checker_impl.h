@@ -140,6 +140,8 @@ class InvariantChecker::Impl {
   struct Attempt {
     std::string resource_version = {};
     std::shared_ptr<const UpgradePolicy> policy = {};
+    // Up to which version the sender had read nodes then.
+    std::int64_t nodes_read = 0;
   };
   std::map<std::pair<std::string, std::string>, Attempt> attempts_;
   // NodeMaintenances that were patched, by sender and name. A node's patch may rely on one.

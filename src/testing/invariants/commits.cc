@@ -271,7 +271,9 @@ void InvariantChecker::Impl::JudgeBudget(const Node& before, const Node& after) 
 std::int64_t InvariantChecker::Impl::Known(const Node& started) const {
   std::int64_t version = 0;
   if (!absl::SimpleAtoi(started.resource_version, &version) || writer == nullptr) return 0;
-  return std::min(version, writer->nodes_read);
+  const auto attempt = attempts_.find({writer->name, started.uid});
+  const bool asked = attempt != attempts_.end() && attempt->second.resource_version == started.resource_version;
+  return std::min(version, asked ? attempt->second.nodes_read : writer->nodes_read);
 }
 
 int InvariantChecker::Impl::SlotsKnown(const UpgradePolicy& the_policy, const Node& started) const {
@@ -292,7 +294,8 @@ int InvariantChecker::Impl::UnavailableKnown(const Node& started) const {
   int count = 0;
   for (const auto& [name, truth] : nodes) {
     if (!truth.unavailable || !truth.has_label) continue;
-    count += truth.unavailable_by_engine || truth.unavailable_since <= known;
+    // A node that is unavailable anyway needs room, but takes none: what is started beside it may come first.
+    count += truth.unavailable_since <= known || (truth.unavailable_by_engine && started.ready);
   }
   return count;
 }

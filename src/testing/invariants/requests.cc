@@ -62,7 +62,9 @@ void InvariantChecker::Impl::CheckVersion(const char* kind, const std::string& n
 void InvariantChecker::Impl::NoteSent(const Writer& sender, const PatchNodeParams& params) {
   Attempt& attempt = attempts_[{sender.name, params.uid}];
   if (attempt.resource_version == params.resource_version) return;
-  attempt = {.resource_version = params.resource_version, .policy = sender.policy ? sender.policy : policy};
+  attempt = {.resource_version = params.resource_version,
+             .policy = sender.policy ? sender.policy : policy,
+             .nodes_read = sender.nodes_read};
 }
 
 void InvariantChecker::Impl::NoteSent(const Writer& sender, const PatchNodeMaintenanceParams& params) {

@@ -30,7 +30,7 @@ void NodeTimeline::Add(NodeVersion version) {
 
 void NodeTimeline::Add(const NodeTimeline& other) { versions_.insert(other.versions_.begin(), other.versions_.end()); }
 
-Peaks NodeTimeline::ComputePeaks(const std::set<std::string>& outside) const {
+Peaks NodeTimeline::ComputePeaks(const std::set<std::string>& outside, bool (*holds_slot)(std::string_view)) const {
   Peaks peaks;
   std::set<std::string> in_progress;
   std::set<std::string> unschedulable;
@@ -43,7 +43,7 @@ Peaks NodeTimeline::ComputePeaks(const std::set<std::string>& outside) const {
     return static_cast<int>(nodes.size());
   };
   for (const auto& [_, node] : versions_) {
-    const bool counts = !node.deleted && IsInProgress(node.state) && outside.count(node.name) == 0;
+    const bool counts = !node.deleted && holds_slot(node.state) && outside.count(node.name) == 0;
     peaks.in_progress = std::max(peaks.in_progress, update(in_progress, node.name, counts));
     const bool is_unschedulable = !node.deleted && node.unschedulable;
     peaks.unschedulable = std::max(peaks.unschedulable, update(unschedulable, node.name, is_unschedulable));

@@ -46,7 +46,7 @@ class NodeTimeline {
   void Add(const NodeTimeline& other);
 
   // The nodes of `outside` are not counted in progress.
-  Peaks ComputePeaks(const std::set<std::string>& outside) const;
+  Peaks ComputePeaks(const std::set<std::string>& outside, bool (*holds_slot)(std::string_view) = IsInProgress) const;
 
   // The values that the state label of a node had, one after the other.
   std::vector<std::string> StatesOf(const std::string& node) const;

@@ -84,16 +84,17 @@ void ExpectEveryNodeUpgraded(Rollout& rollout) {
 }
 
 // The audit log alone does not do: where the sender was killed, it may not have the node that a PATCH made.
-Peaks MeasurePeaks(Rollout& rollout) {
+Peaks MeasurePeaks(Rollout& rollout, bool (*holds_slot)(std::string_view)) {
   const std::map<std::string, NodeVersion> nodes = rollout.world.Nodes();
   CHECK(Eventually(kWitnessDelay, [&] { return HasSeen(rollout.watch.Read(), nodes); }));
   NodeTimeline timeline = rollout.audit.Timeline(rollout.nodes_before);
   timeline.Add(rollout.watch.Read());
-  return timeline.ComputePeaks(rollout.cordoned_before);
+  return timeline.ComputePeaks(rollout.cordoned_before, holds_slot);
 }
 
-void ExpectBudgetsKept(Rollout& rollout, int in_progress_max, int unschedulable_max) {
-  const Peaks peaks = MeasurePeaks(rollout);
+void ExpectBudgetsKept(Rollout& rollout, int in_progress_max, int unschedulable_max,
+                       bool (*holds_slot)(std::string_view)) {
+  const Peaks peaks = MeasurePeaks(rollout, holds_slot);
   CHECK(peaks.in_progress > 0);
   CHECK(peaks.in_progress <= in_progress_max);
   CHECK(peaks.unschedulable <= unschedulable_max);

@@ -32,10 +32,11 @@ void ExpectEveryNodeUpgraded(Rollout& rollout);
 
 // The most nodes that were in progress (those of an administrator not counted) and unschedulable (those counted) at one
 // time, by both witnesses: every version of every node that is in the audit log or was seen by the watch.
-Peaks MeasurePeaks(Rollout& rollout);
+Peaks MeasurePeaks(Rollout& rollout, bool (*holds_slot)(std::string_view) = IsInProgress);
 
 // There were never more of either than allowed.
-void ExpectBudgetsKept(Rollout& rollout, int in_progress_max, int unschedulable_max);
+void ExpectBudgetsKept(Rollout& rollout, int in_progress_max, int unschedulable_max,
+                       bool (*holds_slot)(std::string_view state) = IsInProgress);
 
 // Both witnesses have come to the end: the last state of every node is in the watch and in the audit log.
 void ExpectWitnessesSawTheEnd(Rollout& rollout);

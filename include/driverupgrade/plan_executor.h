@@ -6,8 +6,8 @@
 ///     std::vector<NodeOutcome> outcomes = executor.Apply(context, plan, log);
 ///
 /// For one node in order: confirmation, patch, evictions, deletions, NodeMaintenances, Events (arch-A12); what is not
-/// acknowledged drops the rest of that node's plan and touches no other node (arch-A5). A patch goes into the AttemptLog before it
-/// is sent, everything else with its answer: until then the node is InFlight, and gets no other requests (arch-A9).
+/// acknowledged drops the rest of that node's plan and touches no other node (arch-A5). A patch goes into the AttemptLog
+/// before it is sent, everything else with its answer: until then the node is InFlight, and gets no other requests (arch-A9).
 /// Never waits for an effect. Nodes are worked on in parallel, and each by itself: none waits for another (arch-A10).
 ///
 /// All methods are to be called from one thread at a time, that of the passes.

@@ -57,7 +57,8 @@ struct ControllerStatus {
 
 class UpgradeController {
  public:
-  /// `engine` outlives the controller, and nobody else calls its Reconcile or OnChange, which it takes for itself. `cache` is the engine's, or null.
+  /// `engine` outlives the controller, and nobody else calls its Reconcile or OnChange, which it takes for itself.
+  /// `cache` is the engine's, or null.
   UpgradeController(UpgradeEngine& engine, std::shared_ptr<WatchCache> cache, ControllerOptions options);
   ~UpgradeController();
 

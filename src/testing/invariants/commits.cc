@@ -18,10 +18,11 @@ namespace {
 // A timer on a node may have been written by a replica whose clock is late.
 constexpr absl::Duration kTimerSkewMax = absl::Minutes(5);
 
-// Whoever does it: a person may put a failed node back for another try.
-void BeginTryAfterEnd(const std::optional<UpgradeState>& from, const std::optional<UpgradeState>& to,
+// A person, too, may put a failed node back for another try; that it is done only the engine says.
+void BeginTryAfterEnd(const std::optional<UpgradeState>& from, const std::optional<UpgradeState>& to, bool by_engine,
                       NodeTruth& truth) {
-  if (from == to || (from != UpgradeState::kFailed && to != UpgradeState::kDone)) return;
+  const bool ended = from == UpgradeState::kFailed || (by_engine && to == UpgradeState::kDone);
+  if (from == to || !ended) return;
   truth.writes = truth.pods_gone = truth.meddled = 0;
   truth.disturbed = false;
 }
@@ -105,7 +106,7 @@ void InvariantChecker::Impl::OnNode(const Change& change) {
     if (after->unschedulable) truth.cordon = Maker::kAdministrator;
   }
   if (!by_engine && before != nullptr) ++truth.meddled;
-  if (before != nullptr) BeginTryAfterEnd(StateOf(*before, keys), StateOf(*after, keys), truth);
+  if (before != nullptr) BeginTryAfterEnd(StateOf(*before, keys), StateOf(*after, keys), by_engine, truth);
   if (before != nullptr && by_engine) JudgeCordon(*before, *after, truth);
   NoteCordon(before, *after, maker, truth);
   NoteShares(*after, maker, change.revision, change.time, truth);

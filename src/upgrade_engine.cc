@@ -142,7 +142,10 @@ absl::StatusOr<ReconcileResult> UpgradeEngine::Pass(const CallContext& context, 
   ReconcileResult result;
   TakeAnswers(result.outcomes);
   const absl::Time now = clock_->Now();
-  if (now < std::exchange(last_pass_, now)) log_.SetBack(now);
+  if (now < std::exchange(last_pass_, now)) {
+    log_.SetBack(now);
+    if (active_since_) active_since_ = std::min(*active_since_, now);
+  }
   if (ledger_) ledger_->Begin(context);
   DRIVERUPGRADE_ASSIGN_OR_RETURN(result.plan, incremental_ ? PlanFromCache(context, policy, result.judged)
                                                            : PlanFromLists(context, policy, result.judged));

@@ -55,7 +55,13 @@ Progress EnterDone(Walk& walk, std::string reason) {
   // As it was read, but with what this walk has found out about the initial state. A node that was read as schedulable
   // carries no cordon but one of this very walk.
   const Node read = walk.WithAnnotationsAfter();
-  if (!read.unschedulable || IsOursToLift(read, walk.in.identity)) walk.Edit().unschedulable = false;
+  const bool lifts = read.unschedulable && IsOursToLift(read, walk.in.identity);
+  if (lifts) {
+    if (const auto other = internal::DriverThatNeedsCordon(read, walk.in.identity)) {
+      return walk.Wait(GateReason::kOtherDriver, fmt::format("{} needs the node to stay cordoned", *other));
+    }
+  }
+  if (lifts || !read.unschedulable) walk.Edit().unschedulable = false;
   RemoveOurAnnotations(walk.Edit(), walk.in.identity);
   return walk.Enter(UpgradeState::kDone, std::move(reason));
 }
@@ -74,10 +80,6 @@ Progress FinishUpgrade(Walk& walk, std::string reason) {
 Progress LeaveUncordon(Walk& walk) {
   if (walk.InRequestorMode()) {
     if (const auto releasing = ReleaseMaintenance(walk)) return *releasing;
-    if (!internal::IsInCordonSet(walk.view.node, walk.in.identity)) return EnterDone(walk, "given back");
-  }
-  if (const auto other = internal::DriverThatNeedsCordon(walk.view.node, walk.in.identity)) {
-    return walk.Wait(GateReason::kOtherDriver, fmt::format("{} needs the node to stay cordoned", *other));
   }
   return EnterDone(walk, "given back");
 }

@@ -90,6 +90,10 @@ void ReportFailedMaintenance(Walk& walk) {
   walk.verdict.plan.maintenance.push_back(*std::move(call));
 }
 
+bool ClaimsMaintenance(const Walk& walk) {
+  return walk.requestor && walk.view.maintenances && !walk.requestor->ClaimsOn(walk.view).empty();
+}
+
 std::optional<Progress> ReleaseMaintenance(Walk& walk) {
   if (!walk.requestor) {
     // Elsewhere the mode is over, and only its annotation was left behind: it goes with the next patch.

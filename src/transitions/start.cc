@@ -134,8 +134,10 @@ Progress LeaveUpgradeRequired(Walk& walk) {
     if (const auto releasing = ReleaseMaintenance(walk)) return *releasing;  // requestor mode was switched off (H16)
     walk.Unannotate(identity.RequestorModeAnnotation());
   }
+  // The maintenance operator cordons the nodes that we have claimed, the annotation lost or not.
+  const bool evacuated_for_us = walk.InRequestorMode() || ClaimsMaintenance(walk);
   if (cordon.kind == internal::CordonKind::kAdministrator && walk.in.policy.cordoned_nodes == CordonedNodes::kIgnore &&
-      !walk.InRequestorMode()) {
+      !evacuated_for_us) {
     return walk.Wait(GateReason::kCordoned, "an administrator cordoned the node");
   }
   const bool may_restart_only = !by_request && MayRestartOnly(walk);

@@ -167,6 +167,8 @@ Progress RequestMaintenance(Walk& walk);
 // The next step of giving the node's NodeMaintenances back; stops the walk until no claim of ours is left. nullopt:
 // none.
 std::optional<Progress> ReleaseMaintenance(Walk& walk);
+// Whether a NodeMaintenance of the node is claimed by us, as far as they have been read.
+bool ClaimsMaintenance(const Walk& walk);
 // Tells the maintenance operator that the driver of the node failed (M7).
 void ReportFailedMaintenance(Walk& walk);
 
@@ -177,7 +179,7 @@ std::string GiveBack(Node& node, const DriverIdentity& identity);
 NodePatch Difference(const Node& from, const Node& to);
 // Enters upgrade-required, noting whose cordon the node carries (dep-F7).
 Progress RequireUpgrade(Walk& walk, std::string reason);
-// Enters upgrade-done, giving the node back.
+// Enters upgrade-done, giving the node back. Waits instead while another driver relies on the cordon that would be lifted.
 Progress EnterDone(Walk& walk, std::string reason);
 // The way out of pod-restart-required, validation-required and upgrade-failed when the driver is proved (T48).
 Progress FinishUpgrade(Walk& walk, std::string reason);

@@ -111,6 +111,25 @@ TEST_CASE("A patch that changes nothing is settled by its answer, as no newer ve
   }
 }
 
+TEST_CASE("A clock that is set back an hour leaves every retry due within its pause from the new time") {
+  AttemptLog log;
+  const MaintenanceCall call{.kind = MaintenanceCall::Kind::kDelete,
+                             .object = {.name = "nvidia-operator-n1", .resource_version = "7"}};
+  log.PatchSent(kNode, {.unschedulable = true}, kT0);
+  log.PatchAnswered("u1", Outcome::kNotApplied, "403", kT0);
+  log.PodRequestSent("u1", "10", "p1", kT0);
+  log.PodRequestAnswered("u1", "p1", {.outcome = Outcome::kNotApplied, .answered_at = kT0});
+  log.MaintenanceCallSent("u1", call);
+  log.MaintenanceCallAnswered("u1", call.object.name, Outcome::kNotApplied, "403", kT0);
+
+  const absl::Time now = kT0 - absl::Hours(1);
+  log.SetBack(now);
+  const NodeAttempts attempts = log.ForNode("u1");
+  CHECK(NextPatchDue(*attempts.patch, kNode) <= now + absl::Seconds(2));
+  CHECK(NextPodRequestDue(attempts.pods.at("p1"), "p1") <= now + absl::Seconds(6));
+  CHECK(NextMaintenanceCallDue(attempts.maintenances.at(call.object.name), call) <= now + absl::Seconds(6));
+}
+
 TEST_CASE("What a read settles is forgotten, what it does not is kept") {
   AttemptLog log;
   log.PatchSent(kNode, {.unschedulable = true}, kT0);

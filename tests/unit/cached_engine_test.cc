@@ -452,6 +452,97 @@ TEST_CASE("A clock that is set back does not hold up the upgrade") {
   CHECK(controller.status().passes == passes + 1);
 }
 
+/// A cluster that has another clock than who calls it, and so cannot tell when his deadlines are over.
+class PatientFacade final : public ForwardingFacade {
+ public:
+  using ForwardingFacade::ForwardingFacade;
+  absl::StatusOr<std::vector<Pod>> ListPods(const CallContext&, const ListPodsParams& params) override {
+    return ForwardingFacade::ListPods({}, params);
+  }
+  absl::StatusOr<Node> PatchNode(const CallContext&, const PatchNodeParams& params) override {
+    return ForwardingFacade::PatchNode({}, params);
+  }
+  absl::StatusOr<EvictionAnswer> EvictPod(const CallContext&, const EvictPodParams& params) override {
+    return ForwardingFacade::EvictPod({}, params);
+  }
+};
+
+TEST_CASE("A clock that is set back an hour does not hold up an eviction that was refused") {
+  World world({.node_count = 1});
+  auto skewed = std::make_shared<SkewedClock>(world.clock);
+  world.controller.reset();
+  world.engine.reset();
+  EngineOptions options{.snapshot = {.ns = world.fleet.ns,
+                                     .driver_labels = LabelSelector::FromMatchLabels({{"app", world.fleet.daemon_set}})},
+                        .cache = world.cache,
+                        .clock = skewed};
+  options.executor.calls_in_flight = 1;
+  world.engine = *UpgradeEngine::Create(Gpu(), std::make_shared<PatientFacade>(world.cluster), std::move(options));
+  world.controller = std::make_unique<UpgradeController>(*world.engine, world.cache, ControllerOptions{.clock = skewed});
+  world.controller->SetPolicy(world.policy);
+  world.cluster->SetTemplate(world.fleet.ns, world.fleet.daemon_set, "rev-2");
+  world.cluster->AnswerNextEviction({.kind = EvictionAnswer::Kind::kRefusedByBudget}, 100);
+  world.Settle();
+  REQUIRE(world.StepsUntil([&] { return world.Count(Operation::kEvictPod) == 1; }));
+
+  skewed->skew = -absl::Hours(1);
+  const absl::Time began = world.clock->Now();
+  REQUIRE(world.StepsUntil([&] { return world.Count(Operation::kEvictPod) == 2; }));
+  CHECK(world.clock->Now() - began <= absl::Seconds(6));
+  // The drain, too, ends by the new time: its timer began afresh.
+  REQUIRE(world.StepsUntil([&] { return world.cluster->nodes().front().labels.at(Gpu().StateLabel()) == "upgrade-failed"; }));
+  CHECK(world.clock->Now() - began <= world.policy.drain->timeout + absl::Seconds(2));
+}
+
+/// Another replica takes the Lease over, renews it for so long, and gives it back.
+void LeadElsewhere(World& world, absl::Duration duration) {
+  const absl::Time end = world.clock->Now() + duration;
+  while (world.clock->Now() < end) {
+    Lease lease = *world.cluster->lease("driver-system", "driver");
+    lease.holder = "another";
+    lease.renew_time = world.clock->Now();
+    REQUIRE(world.cluster->UpdateLease({}, lease).ok());
+    world.cluster->Advance(absl::Seconds(3));
+    world.Settle();
+    world.controller->Step({});
+    REQUIRE_FALSE(world.controller->status().leading);
+  }
+  Lease lease = *world.cluster->lease("driver-system", "driver");
+  lease.holder.clear();
+  REQUIRE(world.cluster->UpdateLease({}, lease).ok());
+}
+
+TEST_CASE("dep-F4: a leader that comes back to a node past its deadline fails and deletes nothing for a minute") {
+  World world({.node_count = 1});
+  const bool deletes = GENERATE(false, true);
+  CAPTURE(deletes);
+  world.policy.drain->timeout = absl::Minutes(5);
+  world.policy.drain->on_timeout = deletes ? OnTimeout::kDelete : OnTimeout::kFail;
+  world.cluster->AddDisruptionBudget({.ns = "team-a", .name = "never", .max_unavailable = 0});
+  auto election = LeaderElection::Create(
+      world.cluster, {.ns = "driver-system", .name = "driver", .identity = "us", .clock = world.clock});
+  REQUIRE(election.ok());
+  world.controller.reset();
+  world.controller = std::make_unique<UpgradeController>(
+      *world.engine, world.cache, ControllerOptions{.election = std::move(*election), .clock = world.clock});
+  world.controller->SetPolicy(world.policy);
+  world.cluster->SetTemplate(world.fleet.ns, world.fleet.daemon_set, "rev-2");
+  world.Settle();
+  REQUIRE(world.StepsUntil([&] { return world.Count(Operation::kEvictPod) > 0; }));
+
+  LeadElsewhere(world, absl::Minutes(6));
+  REQUIRE(world.StepsUntil([&] { return world.controller->status().leading; }));
+  const absl::Time back = world.clock->Now();
+  const auto ended = [&] {
+    return world.Count(Operation::kDeletePod) > 0 ||
+           world.cluster->nodes().front().labels.at(Gpu().StateLabel()) == "upgrade-failed";
+  };
+  REQUIRE(world.StepsUntil(ended));
+  CHECK(world.clock->Now() - back >= absl::Minutes(1));
+  CHECK(world.clock->Now() - back < absl::Seconds(62));
+  CHECK(world.Count(Operation::kDeletePod) == (deletes ? 1 : 0));
+}
+
 TEST_CASE("arch-A11: nothing is decided by a cache that cannot follow the cluster") {
   World world({.node_count = 2}, /*calls_in_flight=*/1, /*with_threads=*/false);
   world.cache->Turn({});

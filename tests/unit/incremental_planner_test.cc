@@ -2,7 +2,12 @@
 // (tests/property/incremental_property_test.cc).
 #include "driverupgrade/incremental_planner.h"
 
+#include <algorithm>
+#include <array>
+#include <cstdint>
 #include <map>
+#include <thread>
+#include <vector>
 
 #include "fmt/format.h"
 #include "support/catch.h"
@@ -59,25 +64,50 @@ UpgradePolicy Parallel(int max) {
   return {.auto_upgrade = true, .max_parallel = max, .drain = DrainPolicy{.timeout = absl::Seconds(300)}};
 }
 
+// Passes until nothing is left to do, or for too long; how many there were.
+int RollOut(Fleet& fleet) {
+  absl::Time now = kNow;
+  for (int passes = 0; passes < 1'000; ++passes) {
+    const PlanUpdate update = fleet.planner.Advance(now);
+    if (update.plan.nodes.empty() && update.plan.pod_interest.empty()) return passes;
+    fleet.Apply(update.plan);
+    now += absl::Milliseconds(100);
+  }
+  return 1'000;
+}
+
 TEST_CASE("arch-A10: a rollout over 10,000 nodes judges each a few times, however many passes it takes") {
   constexpr int kNodes = 10'000;
   // New; waiting; admitted; draining; with its pods read; with its driver replaced; done. One to spare.
   constexpr int kJudgementsPerNode = 8;
   Fleet fleet(kNodes, Parallel(100));
-  int passes = 0;
-  absl::Time now = kNow;
-  while (true) {
-    const PlanUpdate update = fleet.planner.Advance(now);
-    if (update.plan.nodes.empty() && update.plan.pod_interest.empty()) break;
-    REQUIRE(++passes < 1'000);
-    fleet.Apply(update.plan);
-    now += absl::Milliseconds(100);
-  }
+  const int passes = RollOut(fleet);
   CHECK(fleet.planner.FullPlan().totals.done == kNodes);
   CHECK(fleet.planner.FullPlan().gates.empty());
   CHECK(passes > 200);
+  CHECK(passes < 1'000);
   INFO("judgements per node: " << static_cast<double>(fleet.planner.judgements()) / kNodes);
   CHECK(fleet.planner.judgements() <= kNodes * kJudgementsPerNode);
+}
+
+// For the sanitizers: what planners share would show here.
+TEST_CASE("arch-A8: planners in threads of their own share nothing") {
+  constexpr int kThreads = 4;
+  std::array<std::uint64_t, kThreads> judgements = {};
+  std::array<int, kThreads> done = {};
+  {
+    std::vector<std::jthread> threads;
+    for (int i = 0; i < kThreads; ++i) {
+      threads.emplace_back([&, i] {
+        Fleet fleet(200, Parallel(10));
+        RollOut(fleet);
+        judgements[static_cast<std::size_t>(i)] = fleet.planner.judgements();
+        done[static_cast<std::size_t>(i)] = fleet.planner.FullPlan().totals.done;
+      });
+    }
+  }
+  CHECK(std::count(done.begin(), done.end(), 200) == kThreads);
+  CHECK(std::count(judgements.begin(), judgements.end(), judgements[0]) == kThreads);
 }
 
 TEST_CASE("arch-A10: a pass with nothing changed and nothing due judges nothing and tells nothing") {

@@ -180,6 +180,32 @@ TEST_CASE("defect-D16: a refused eviction is paced, not hammered") {
   CHECK(world.cluster->CallCount(Operation::kEvictPod) >= 8);
 }
 
+TEST_CASE("An eviction of a pod that is gone already counts as accepted") {
+  World world;
+  const Fleet fleet = AddFleet(*world.cluster, {.node_count = 1});
+  world.Start(fleet);
+  world.RunUntilAll("upgrade-done");
+  world.cluster->SetTemplate(fleet.ns, fleet.daemon_set, "rev-2");
+  world.cluster->AnswerNextEviction({.kind = EvictionAnswer::Kind::kGone}, 1);
+  NodeOutcome evicted;
+  for (int i = 0; i < 10 && world.cluster->CallCount(Operation::kEvictPod) == 0; ++i) {
+    auto result = world.engine->Reconcile({}, world.policy);
+    REQUIRE(result.ok());
+    if (!result->outcomes.empty()) evicted = result->outcomes.back();
+  }
+  REQUIRE(world.cluster->CallCount(Operation::kEvictPod) == 1);
+  CHECK(evicted.status.ok());
+  CHECK(evicted.evictions_accepted == 1);
+  CHECK(evicted.evictions_refused == 0);
+  // The answer was wrong here: the pod still runs. It is asked again, with the patience for one that is on its way.
+  world.cluster->Advance(absl::Seconds(29));
+  world.Pass();
+  CHECK(world.cluster->CallCount(Operation::kEvictPod) == 1);
+  world.cluster->Advance(absl::Seconds(1));
+  world.Pass();
+  CHECK(world.cluster->CallCount(Operation::kEvictPod) == 2);
+}
+
 TEST_CASE("arch-A8: two identities in one process upgrade the same cluster") {
   World world;
   const Fleet gpu = AddFleet(*world.cluster, {.node_count = 4});

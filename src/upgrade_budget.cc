@@ -16,24 +16,11 @@ using internal::StateOf;
 
 constexpr int kNoLimit = std::numeric_limits<int>::max();
 
-// States in which the next pass cordons a node that is schedulable (T11, dep-F8).
-bool WillBeCordoned(UpgradeState state) {
-  switch (state) {
-    case UpgradeState::kCordonRequired:
-    case UpgradeState::kWaitForJobsRequired:
-    case UpgradeState::kPodDeletionRequired:
-    case UpgradeState::kDrainRequired:
-    case UpgradeState::kPodRestartRequired:
-    case UpgradeState::kValidationRequired: return true;
-    default: return false;
-  }
-}
-
 // A node that an administrator had cordoned, and that he has not uncordoned in the middle: the patch that cordons it
 // again makes the cordon ours (dep-F8), and that is no start for which anybody would ask.
 bool IsOutsideSlots(const Node& node, const DriverIdentity& identity, const std::optional<UpgradeState>& state) {
   if (!internal::WasInitiallyUnschedulable(node, identity)) return false;
-  return node.unschedulable || !state || !WillBeCordoned(*state);
+  return node.unschedulable || !state || !TraitsOf(*state).holds_cordon;
 }
 
 bool HoldsSlot(const Node& node, const std::optional<UpgradeState>& state, const DriverIdentity& identity,
@@ -52,7 +39,7 @@ int FailureLimit(const CountOrPercent& limit, int total) {
 }
 
 bool IsUnavailable(const Node& node, const std::optional<UpgradeState>& state) {
-  return node.unschedulable || !node.ready || (state && WillBeCordoned(*state));
+  return node.unschedulable || !node.ready || (state && TraitsOf(*state).holds_cordon);
 }
 
 // Compared first: a limit far below zero, which Validate refuses, must not overflow.

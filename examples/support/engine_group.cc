@@ -13,7 +13,7 @@ using driverupgrade::CallContext;
 using driverupgrade::ControllerStatus;
 using driverupgrade::DriverScope;
 using driverupgrade::EngineOptions;
-using driverupgrade::GateReason;
+using driverupgrade::GateTraits;
 using driverupgrade::LogRecord;
 using driverupgrade::LogSink;
 using driverupgrade::MetricsObserver;
@@ -25,19 +25,13 @@ using driverupgrade::UpgradeController;
 using driverupgrade::UpgradeEngine;
 using driverupgrade::WatchCache;
 
+// Somebody wanted the rollout to go past the node.
 bool IsLeftOut(const NodeGate& node) {
-  return node.gate.reason == GateReason::kSkipLabel || node.gate.reason == GateReason::kCordoned;
+  const GateTraits& gate = TraitsOf(node.gate.reason);
+  return gate.is_wish && gate.ends_rollout;
 }
 
-// Gates that only a person, or a new driver, opens.
-bool WaitsForPerson(const NodeGate& node) {
-  switch (node.gate.reason) {
-    case GateReason::kFailed:
-    case GateReason::kUnknownState:
-    case GateReason::kUnhandledState: return true;
-    default: return IsLeftOut(node);
-  }
-}
+bool WaitsForPerson(const NodeGate& node) { return TraitsOf(node.gate.reason).ends_rollout; }
 
 bool IsOverFor(const Plan& plan) {
   return plan.nodes.empty() && std::all_of(plan.gates.begin(), plan.gates.end(), WaitsForPerson);

@@ -1,6 +1,6 @@
 /// Why a node does not move, and when that may change (arch-A7).
 ///
-/// Defines Gate and GateReason.
+/// Defines Gate, GateReason, and kGates: what else there is to know of each reason.
 ///
 ///     // gpu-017: DisruptionBudget, default/trainer-0: refused by disruption budget trainer
 ///     fmt::print("{}: {}, {}\n", node, ToString(gate.reason), gate.detail);
@@ -9,6 +9,9 @@
 #ifndef DRIVERUPGRADE_GATE_H_
 #define DRIVERUPGRADE_GATE_H_
 
+#include <algorithm>
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -53,6 +56,69 @@ enum class GateReason : std::uint8_t {
   kValidation,            ///< Validation pods are missing or not ready.
   kFailed,                ///< The upgrade failed: waits for repair, for a new revision or for a retry.
 };
+/// Who opens a gate.
+enum class GateOpener : std::uint8_t {
+  kRollout,        ///< The rollout itself: slots that get free, answers of the API server.
+  kAdministrator,  ///< A person: by the policy, a label, a repair.
+  kOtherOperator,  ///< Another operator: of another driver, of maintenance, or the callback of the embedding one.
+  kWorkloads,      ///< The pods on the node and their disruption budgets; whoever owns them.
+  kDriver,         ///< The driver's DaemonSet, its pods and what validates them.
+};
+
+/// What the rest of the library asks about a gate: Events, whether a rollout is over, alerts, pages. A new gate is a row
+/// of kGates.
+struct GateTraits {
+  GateReason reason = GateReason::kUnsettled;
+  /// As metrics, logs and Events spell it.
+  std::string_view name = {};
+  GateOpener opener = GateOpener::kRollout;
+  /// Told by a Warning Event on the node. Not what explains itself in time, is somebody's wish, concerns the whole fleet,
+  /// or has a finding that tells it.
+  bool is_event = false;
+  /// An administrator wanted it so.
+  bool is_wish = false;
+  /// The rollout is over for this node until a person, or another driver, changes something: nobody waits for it.
+  bool ends_rollout = false;
+};
+
+inline constexpr std::array kGates = {
+    GateTraits{GateReason::kMaxParallel, "MaxParallel", GateOpener::kRollout, false, false, false},
+    GateTraits{GateReason::kMaxUnavailable, "MaxUnavailable", GateOpener::kRollout, false, false, false},
+    GateTraits{GateReason::kMaxFailures, "MaxFailures", GateOpener::kAdministrator, false, false, false},
+    GateTraits{GateReason::kPaused, "Paused", GateOpener::kAdministrator, false, true, false},
+    GateTraits{GateReason::kLedger, "Ledger", GateOpener::kRollout, false, false, false},
+    GateTraits{GateReason::kSkipLabel, "SkipLabel", GateOpener::kAdministrator, false, true, true},
+    GateTraits{GateReason::kCordoned, "Cordoned", GateOpener::kAdministrator, false, true, true},
+    GateTraits{GateReason::kFrozen, "Frozen", GateOpener::kAdministrator, false, true, false},
+    GateTraits{GateReason::kOtherDriver, "OtherDriver", GateOpener::kOtherOperator, false, false, false},
+    GateTraits{GateReason::kUnsettled, "Unsettled", GateOpener::kRollout, false, false, false},
+    GateTraits{GateReason::kUnknownState, "UnknownState", GateOpener::kAdministrator, false, false, true},
+    GateTraits{GateReason::kUnhandledState, "UnhandledState", GateOpener::kAdministrator, false, false, true},
+    GateTraits{GateReason::kRevisionUnknown, "RevisionUnknown", GateOpener::kDriver, false, false, false},
+    GateTraits{GateReason::kMaintenance, "Maintenance", GateOpener::kOtherOperator, false, false, false},
+    GateTraits{GateReason::kPodsUnknown, "PodsUnknown", GateOpener::kRollout, false, false, false},
+    GateTraits{GateReason::kJobs, "Jobs", GateOpener::kWorkloads, false, false, false},
+    GateTraits{GateReason::kPodsTerminating, "PodsTerminating", GateOpener::kWorkloads, false, false, false},
+    GateTraits{GateReason::kDisruptionBudget, "DisruptionBudget", GateOpener::kWorkloads, true, false, false},
+    GateTraits{GateReason::kSeveralBudgets, "SeveralBudgets", GateOpener::kWorkloads, true, false, false},
+    GateTraits{GateReason::kEvictionRefused, "EvictionRefused", GateOpener::kWorkloads, true, false, false},
+    GateTraits{GateReason::kUndeletablePods, "UndeletablePods", GateOpener::kWorkloads, true, false, false},
+    GateTraits{GateReason::kHook, "Hook", GateOpener::kOtherOperator, false, false, false},
+    GateTraits{GateReason::kDriverPodMissing, "DriverPodMissing", GateOpener::kDriver, false, false, false},
+    GateTraits{GateReason::kDriverPodTerminating, "DriverPodTerminating", GateOpener::kDriver, false, false, false},
+    GateTraits{GateReason::kDriverPodNotReady, "DriverPodNotReady", GateOpener::kDriver, false, false, false},
+    GateTraits{GateReason::kSafeLoad, "SafeLoad", GateOpener::kWorkloads, true, false, false},
+    GateTraits{GateReason::kValidation, "Validation", GateOpener::kDriver, false, false, false},
+    GateTraits{GateReason::kFailed, "Failed", GateOpener::kAdministrator, true, false, true},
+};
+
+constexpr const GateTraits& TraitsOf(GateReason reason) { return kGates[static_cast<std::size_t>(reason)]; }
+
+static_assert(kGates.size() == static_cast<std::size_t>(GateReason::kFailed) + 1 &&
+                  std::all_of(kGates.begin(), kGates.end(),
+                              [](const GateTraits& gate) { return TraitsOf(gate.reason).reason == gate.reason; }),
+              "every gate has a row of kGates, in the order of the enumeration");
+
 std::string_view ToString(GateReason reason);
 
 struct Gate {

@@ -1,6 +1,6 @@
 /// The states of a node's upgrade, and how they are spelled in the state label.
 ///
-/// Defines UpgradeState, its label spellings and the predicates that the budgets use.
+/// Defines UpgradeState, its label spellings, and kUpgradeStates: what else there is to know of each state.
 ///
 ///     ParseUpgradeState("drain-required");             // UpgradeState::kDrainRequired
 ///     ToLabelValue(UpgradeState::kPodRestartRequired);  // "pod-restart-required"
@@ -9,7 +9,9 @@
 #ifndef DRIVERUPGRADE_UPGRADE_STATE_H_
 #define DRIVERUPGRADE_UPGRADE_STATE_H_
 
+#include <algorithm>
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string_view>
@@ -33,21 +35,61 @@ enum class UpgradeState : std::uint8_t {
   kFailed,
 };
 
-inline constexpr std::array kAllUpgradeStates = {
-    UpgradeState::kUnknown,
-    UpgradeState::kUpgradeRequired,
-    UpgradeState::kCordonRequired,
-    UpgradeState::kWaitForJobsRequired,
-    UpgradeState::kPodDeletionRequired,
-    UpgradeState::kDrainRequired,
-    UpgradeState::kNodeMaintenanceRequired,
-    UpgradeState::kPostMaintenanceRequired,
-    UpgradeState::kPodRestartRequired,
-    UpgradeState::kValidationRequired,
-    UpgradeState::kUncordonRequired,
-    UpgradeState::kDone,
-    UpgradeState::kFailed,
+/// Which time limit of the policy ends a stage.
+enum class StageLimit : std::uint8_t {
+  kNone,         ///< Nothing that is waited for in this state has a limit.
+  kJobs,         ///< `waitForCompletion.timeoutSeconds`
+  kPodDeletion,  ///< `podDeletion.timeoutSeconds`
+  kDrain,        ///< `drain.timeoutSeconds`
+  kPodRestart,   ///< `deadlines.podRestartSeconds`, or the evacuation's where newcomers have to go first
+  kValidation,   ///< `deadlines.validationSeconds`
 };
+
+/// What the rest of the library asks about a state: budgets, timers, label, pages. A new state is a row of kUpgradeStates.
+struct UpgradeStateTraits {
+  UpgradeState state = UpgradeState::kUnknown;
+  /// The value of the state label.
+  std::string_view label = {};
+  /// An upgrade has begun and not ended well. Such a node holds a slot, unless the policy counts it apart.
+  bool in_progress = false;
+  /// The next pass cordons a node in this state that is schedulable, so the node counts as unavailable.
+  bool holds_cordon = false;
+  StageLimit limit = StageLimit::kNone;
+};
+
+inline constexpr std::array kUpgradeStates = {
+    UpgradeStateTraits{UpgradeState::kUnknown, "", false, false, StageLimit::kNone},
+    UpgradeStateTraits{UpgradeState::kUpgradeRequired, "upgrade-required", false, false, StageLimit::kNone},
+    UpgradeStateTraits{UpgradeState::kCordonRequired, "cordon-required", true, true, StageLimit::kNone},
+    UpgradeStateTraits{UpgradeState::kWaitForJobsRequired, "wait-for-jobs-required", true, true, StageLimit::kJobs},
+    UpgradeStateTraits{UpgradeState::kPodDeletionRequired, "pod-deletion-required", true, true,
+                       StageLimit::kPodDeletion},
+    UpgradeStateTraits{UpgradeState::kDrainRequired, "drain-required", true, true, StageLimit::kDrain},
+    UpgradeStateTraits{UpgradeState::kNodeMaintenanceRequired, "node-maintenance-required", true, false,
+                       StageLimit::kNone},
+    UpgradeStateTraits{UpgradeState::kPostMaintenanceRequired, "post-maintenance-required", true, false,
+                       StageLimit::kNone},
+    UpgradeStateTraits{UpgradeState::kPodRestartRequired, "pod-restart-required", true, true, StageLimit::kPodRestart},
+    UpgradeStateTraits{UpgradeState::kValidationRequired, "validation-required", true, true, StageLimit::kValidation},
+    UpgradeStateTraits{UpgradeState::kUncordonRequired, "uncordon-required", true, false, StageLimit::kNone},
+    UpgradeStateTraits{UpgradeState::kDone, "upgrade-done", false, false, StageLimit::kNone},
+    UpgradeStateTraits{UpgradeState::kFailed, "upgrade-failed", true, false, StageLimit::kNone},
+};
+
+constexpr const UpgradeStateTraits& TraitsOf(UpgradeState state) {
+  return kUpgradeStates[static_cast<std::size_t>(state)];
+}
+
+inline constexpr std::array kAllUpgradeStates = [] {
+  std::array<UpgradeState, kUpgradeStates.size()> states = {};
+  for (std::size_t i = 0; i < states.size(); ++i) states[i] = kUpgradeStates[i].state;
+  return states;
+}();
+
+static_assert(kUpgradeStates.size() == static_cast<std::size_t>(UpgradeState::kFailed) + 1 &&
+                  std::all_of(kAllUpgradeStates.begin(), kAllUpgradeStates.end(),
+                              [](UpgradeState state) { return TraitsOf(state).state == state; }),
+              "every state has a row of kUpgradeStates, in the order of the enumeration");
 
 /// The label value; empty for kUnknown.
 std::string_view ToLabelValue(UpgradeState state);

@@ -15,20 +15,6 @@ constexpr absl::Duration kReminder = absl::Minutes(30);
 // As much as an Event is given of it (api-A53).
 constexpr std::size_t kMessageBytesMax = 1024;
 
-// Things that explain themselves in time, or are somebody's wish, or concern the whole fleet, are no news about a node;
-// and what has a finding is told by that.
-bool HasEvent(GateReason reason) {
-  switch (reason) {
-    case GateReason::kDisruptionBudget:
-    case GateReason::kSeveralBudgets:
-    case GateReason::kEvictionRefused:
-    case GateReason::kUndeletablePods:
-    case GateReason::kSafeLoad:
-    case GateReason::kFailed: return true;
-    default: return false;
-  }
-}
-
 // Nothing is wrong: somebody may want to know all the same.
 bool IsForInformation(FindingCode code) {
   return code == FindingCode::kTimerRestarted || code == FindingCode::kPodLeftAlone ||
@@ -120,7 +106,7 @@ void FindingEvents::FollowGates(const Plan& plan, absl::Time now, std::vector<Re
     std::erase_if(gates_, [&](const auto& told) { return !waiting.contains(told.first); });
   }
   for (const NodeGate& waits : plan.gates) {
-    if (!HasEvent(waits.gate.reason)) {
+    if (!TraitsOf(waits.gate.reason).is_event) {
       gates_.erase(waits.node);
       continue;
     }

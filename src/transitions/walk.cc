@@ -291,19 +291,20 @@ std::optional<absl::Duration> Walk::StageTimeout() const {
   const auto finite = [](absl::Duration timeout) {
     return timeout == absl::InfiniteDuration() ? std::nullopt : std::optional(timeout);
   };
-  switch (state_) {
-    case UpgradeState::kWaitForJobsRequired:
-      if (!in.policy.wait_for_completion || in.policy.wait_for_completion->pod_selector.empty()) return std::nullopt;
+  switch (TraitsOf(state_).limit) {
+    case StageLimit::kNone: break;
+    case StageLimit::kJobs:
+      if (!in.policy.wait_for_completion || in.policy.wait_for_completion->pod_selector.empty()) break;
       return finite(in.policy.wait_for_completion->timeout);
-    case UpgradeState::kPodDeletionRequired: return PodDeletion(in) ? finite(PodDeletion(in)->timeout) : std::nullopt;
-    case UpgradeState::kDrainRequired: return in.policy.drain ? finite(in.policy.drain->timeout) : std::nullopt;
-    case UpgradeState::kPodRestartRequired: {
+    case StageLimit::kPodDeletion: return PodDeletion(in) ? finite(PodDeletion(in)->timeout) : std::nullopt;
+    case StageLimit::kDrain: return in.policy.drain ? finite(in.policy.drain->timeout) : std::nullopt;
+    case StageLimit::kPodRestart: {
       const absl::Duration evacuation = EvacuationTimeout(in).value_or(absl::InfiniteDuration());
       return finite(std::min(in.policy.deadlines.pod_restart, evacuation));
     }
-    case UpgradeState::kValidationRequired: return finite(in.policy.deadlines.validation);
-    default: return std::nullopt;
+    case StageLimit::kValidation: return finite(in.policy.deadlines.validation);
   }
+  return std::nullopt;
 }
 
 Node Walk::WithAnnotationsAfter() const {

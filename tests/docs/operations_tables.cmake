@@ -5,11 +5,12 @@
 cmake_minimum_required(VERSION 3.23)
 include(${CMAKE_CURRENT_LIST_DIR}/markdown.cmake)
 
-# check_table(TITLE FILE): the table whose first heading is TITLE has one row for each string that FILE returns.
-function(check_table title file)
+# check_table(TITLE FILE BEFORE): the table whose first heading is TITLE has one row for each string that stands after
+# BEFORE in FILE.
+function(check_table title file before)
   file(READ "${file}" source)
-  string(REGEX MATCHALL "return \"[A-Za-z]+\"" wanted "${source}")
-  list(TRANSFORM wanted REPLACE "return \"([A-Za-z]+)\"" "\\1")
+  string(REGEX MATCHALL "${before}\"[A-Za-z]+\"" wanted "${source}")
+  list(TRANSFORM wanted REPLACE "^.*\"([A-Za-z]+)\"$" "\\1")
   if(NOT wanted)
     message(FATAL_ERROR "${file} names no ${title}")
   endif()
@@ -43,6 +44,6 @@ function(check_table title file)
   set(MARKDOWN_ERRORS ${MARKDOWN_ERRORS} PARENT_SCOPE)
 endfunction()
 
-check_table(gate "${SOURCE_DIR}/src/gate.cc")
-check_table(finding "${SOURCE_DIR}/src/finding.cc")
+check_table(gate "${SOURCE_DIR}/include/driverupgrade/gate.h" "GateReason::k[A-Za-z]+, ")
+check_table(finding "${SOURCE_DIR}/src/finding.cc" "return ")
 markdown_finish()

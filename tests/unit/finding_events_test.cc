@@ -60,8 +60,8 @@ TEST_CASE("A gate that somebody has to act on is told once, on its node") {
 
 TEST_CASE("Which gates are told: those that are not waits by intent, and have no finding of their own") {
   World world;
-  for (int i = 0; i <= static_cast<int>(GateReason::kFailed); ++i) {
-    const auto reason = static_cast<GateReason>(i);
+  for (const GateTraits& gate : kGates) {
+    const GateReason reason = gate.reason;
     CAPTURE(ToString(reason));
     const bool told = reason == GateReason::kDisruptionBudget || reason == GateReason::kSeveralBudgets ||
                       reason == GateReason::kEvictionRefused || reason == GateReason::kUndeletablePods ||

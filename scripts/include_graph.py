@@ -34,8 +34,8 @@ LAYERS = {
     "seam": ("the seam", "call_context clock cluster_facade forwarding_facade watch"),
     "ring": (
         "the ring: reads, writes, tells",
-        "admission_ledger internal/event_correlator internal/event_writer internal/finding_events internal/gate_memory "
-        "internal/hook_runner internal/ledger_pass internal/node_requests internal/node_times internal/packed_pod "
+        "admission_ledger internal/event_correlator internal/event_message internal/event_writer internal/finding_events internal/gate_memory "
+        "internal/hook_runner internal/ledger_pass internal/node_requests internal/node_times internal/packed_pod internal/refusal_event "
         "internal/view_maker internal/watch_follower internal/watch_store internal/watch_store_reads leader_election "
         "log_sink metrics_snapshot observer plan_executor request_meter snapshot_builder watch_cache",
     ),

@@ -8,8 +8,8 @@
 #include <utility>
 
 #include "internal/event_writer.h"
-#include "internal/finding_events.h"
 #include "internal/node_requests.h"
+#include "internal/refusal_event.h"
 #include "internal/worker_pool.h"
 
 namespace driverupgrade::inline v1 {

@@ -5,25 +5,18 @@
 #include <string_view>
 
 #include "fmt/format.h"
-#include "internal/status_macros.h"
+#include "internal/event_message.h"
 
 namespace driverupgrade::inline v1::internal {
 namespace {
 
 // What still stands is told again before its Event, which lives for an hour, is gone.
 constexpr absl::Duration kReminder = absl::Minutes(30);
-// As much as an Event is given of it (api-A53).
-constexpr std::size_t kMessageBytesMax = 1024;
 
 // Nothing is wrong: somebody may want to know all the same.
 bool IsForInformation(FindingCode code) {
   return code == FindingCode::kTimerRestarted || code == FindingCode::kPodLeftAlone ||
          code == FindingCode::kForeignCordon || code == FindingCode::kClaimLeftBehind;
-}
-
-std::string Cut(std::string message) {
-  if (message.size() > kMessageBytesMax) message.resize(kMessageBytesMax);
-  return message;
 }
 
 // Whether it was last told so long ago that it has to be told again. Notes the time.
@@ -35,25 +28,8 @@ bool IsDue(absl::Time& told, absl::Time now) {
 }
 
 std::string Describe(const NodeGate& waits) {
-  return Cut(fmt::format("The driver upgrade waits in {} ({}): {}", ToString(waits.state), ToString(waits.gate.reason),
-                         waits.gate.detail));
-}
-
-// What the server would refuse again, as long as nobody changes something. Not while it is busy or has trouble of its
-// own: an Event would add to that.
-bool IsRefusedForGood(const absl::Status& status) {
-  return absl::IsPermissionDenied(status) || absl::IsInvalidArgument(status);
-}
-
-// The Go library's texts (§5.5).
-std::string TextOfRefusedPatch(const NodePlan& plan, std::string_view why) {
-  if (!plan.path.empty()) {
-    return fmt::format("Failed to update node state label to {}, {}", ToLabelValue(plan.to()), why);
-  }
-  if (plan.patch->unschedulable.value_or(false)) return fmt::format("Failed to cordon the node, {}", why);
-  if (plan.patch->annotations.empty()) return fmt::format("Failed to update the node, {}", why);
-  const auto& [key, value] = *plan.patch->annotations.begin();
-  return fmt::format("Failed to update node annotation to {}={}: {}", key, value.value_or("null"), why);
+  return CutEventMessage(fmt::format("The driver upgrade waits in {} ({}): {}", ToString(waits.state),
+                                     ToString(waits.gate.reason), waits.gate.detail));
 }
 
 }  // namespace
@@ -79,7 +55,7 @@ std::optional<RecordEventParams> FindingEvents::EventOf(const Finding& finding) 
   if (finding.node.empty() && !own_pod_) return std::nullopt;
   RecordEventParams event{.node_name = finding.node,
                           .type = IsForInformation(finding.code) ? EventType::kNormal : EventType::kWarning,
-                          .message = Cut(fmt::format("{}: {}", ToString(finding.code), finding.message))};
+                          .message = CutEventMessage(fmt::format("{}: {}", ToString(finding.code), finding.message))};
   if (finding.node.empty()) event.pod = own_pod_;
   return event;
 }
@@ -128,23 +104,6 @@ std::optional<absl::Time> FindingEvents::NextReminder() const {
   for (const auto& [key, told] : findings_) note(told);
   for (const auto& [node, told] : gates_) note(told.at);
   return next;
-}
-
-std::optional<RecordEventParams> EventOfRefusal(const NodeRequests& sent, const std::string& reason, absl::Time now) {
-  const NodePlan& plan = sent.plan();
-  const NodeOutcome& outcome = sent.outcome();
-  if (!IsRefusedForGood(outcome.status)) return std::nullopt;
-  RecordEventParams event{
-      .node_name = plan.node, .node_uid = plan.uid, .type = EventType::kWarning, .reason = reason, .time = now};
-  if (plan.patch && !outcome.patched) {
-    event.message = Cut(TextOfRefusedPatch(plan, Message(outcome.status)));
-  } else if (sent.undeleted()) {
-    event.pod = sent.undeleted();
-    event.message = Cut(fmt::format("Failed to delete the pod for the driver upgrade, {}", Message(outcome.status)));
-  } else {
-    return std::nullopt;  // a gate tells of refused evictions and of the maintenance operator
-  }
-  return event;
 }
 
 }  // namespace driverupgrade::inline v1::internal

@@ -1,4 +1,4 @@
-// The Events about what keeps nodes from moving: findings, gates that somebody has to act on, refused requests.
+// The Events about what keeps nodes from moving: findings, and gates that somebody has to act on.
 #ifndef DRIVERUPGRADE_SRC_INTERNAL_FINDING_EVENTS_H_
 #define DRIVERUPGRADE_SRC_INTERNAL_FINDING_EVENTS_H_
 
@@ -15,7 +15,6 @@
 #include "driverupgrade/driver_identity.h"
 #include "driverupgrade/finding.h"
 #include "driverupgrade/plan.h"
-#include "internal/node_requests.h"
 
 namespace driverupgrade::inline v1::internal {
 
@@ -49,9 +48,6 @@ class FindingEvents {
   std::map<FindingKey, absl::Time> findings_;  // those of the last plan, and when they were told
   std::map<std::string, Told> gates_;          // by node
 };
-
-// The Event about a request that the API server has refused for good; nullopt for any other outcome. `sent` is over.
-std::optional<RecordEventParams> EventOfRefusal(const NodeRequests& sent, const std::string& reason, absl::Time now);
 
 }  // namespace driverupgrade::inline v1::internal
 

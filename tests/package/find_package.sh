@@ -12,6 +12,21 @@ if grep -rlE "$work|$build" "$work/moved/lib" --include='*.cmake'; then
   echo "installed files name the build or the prefix" >&2
   exit 1
 fi
+test -f "$(find "$work/moved" -name LICENSE)"
+find "$work/moved" -name operations.md | grep -q .
+
+# Whoever asks for a component that does not exist is told which do.
+mkdir "$work/unknown"
+printf '%s\n' 'cmake_minimum_required(VERSION 3.23)' 'project(unknown CXX)' \
+  'find_package(driverupgrade CONFIG REQUIRED COMPONENTS core kubernets)' >"$work/unknown/CMakeLists.txt"
+if cmake -G Ninja -S "$work/unknown" -B "$work/unknown/build" -DCMAKE_PREFIX_PATH="$work/moved" >"$work/unknown/log" 2>&1; then
+  echo "a component that does not exist was found" >&2
+  exit 1
+fi
+if ! tr -s '\n ' ' ' <"$work/unknown/log" | grep -q 'no component kubernets; it has core'; then
+  cat "$work/unknown/log" >&2
+  exit 1
+fi
 cmake -G Ninja -S "$source/examples/quickstart" -B "$work/quickstart" -DCMAKE_PREFIX_PATH="$work/moved" \
   -DCMAKE_CXX_COMPILER_LAUNCHER="$(command -v ccache || true)" >/dev/null
 cmake --build "$work/quickstart"

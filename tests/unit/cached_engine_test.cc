@@ -472,13 +472,15 @@ TEST_CASE("A clock that is set back an hour does not hold up an eviction that wa
   auto skewed = std::make_shared<SkewedClock>(world.clock);
   world.controller.reset();
   world.engine.reset();
-  EngineOptions options{.snapshot = {.ns = world.fleet.ns,
-                                     .driver_labels = LabelSelector::FromMatchLabels({{"app", world.fleet.daemon_set}})},
-                        .cache = world.cache,
-                        .clock = skewed};
+  EngineOptions options{
+      .snapshot = {.ns = world.fleet.ns,
+                   .driver_labels = LabelSelector::FromMatchLabels({{"app", world.fleet.daemon_set}})},
+      .cache = world.cache,
+      .clock = skewed};
   options.executor.calls_in_flight = 1;
   world.engine = *UpgradeEngine::Create(Gpu(), std::make_shared<PatientFacade>(world.cluster), std::move(options));
-  world.controller = std::make_unique<UpgradeController>(*world.engine, world.cache, ControllerOptions{.clock = skewed});
+  world.controller =
+      std::make_unique<UpgradeController>(*world.engine, world.cache, ControllerOptions{.clock = skewed});
   world.controller->SetPolicy(world.policy);
   world.cluster->SetTemplate(world.fleet.ns, world.fleet.daemon_set, "rev-2");
   world.cluster->AnswerNextEviction({.kind = EvictionAnswer::Kind::kRefusedByBudget}, 100);
@@ -490,7 +492,8 @@ TEST_CASE("A clock that is set back an hour does not hold up an eviction that wa
   REQUIRE(world.StepsUntil([&] { return world.Count(Operation::kEvictPod) == 2; }));
   CHECK(world.clock->Now() - began <= absl::Seconds(6));
   // The drain, too, ends by the new time: its timer began afresh.
-  REQUIRE(world.StepsUntil([&] { return world.cluster->nodes().front().labels.at(Gpu().StateLabel()) == "upgrade-failed"; }));
+  REQUIRE(world.StepsUntil(
+      [&] { return world.cluster->nodes().front().labels.at(Gpu().StateLabel()) == "upgrade-failed"; }));
   CHECK(world.clock->Now() - began <= world.policy.drain->timeout + absl::Seconds(2));
 }
 

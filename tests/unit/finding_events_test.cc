@@ -7,6 +7,7 @@
 #include "driverupgrade/testing/builders.h"
 #include "driverupgrade/testing/fake_cluster.h"
 #include "internal/event_writer.h"
+#include "internal/refusal_event.h"
 #include "support/catch.h"
 #include "support/node_under_test.h"
 

@@ -185,8 +185,7 @@ TEST_CASE("arch-A10: a gate is told once, a place in the queue on demand") {
   PlanUpdate update = fleet.planner.Advance(kNow);
   REQUIRE(update.plan.gates.size() == 3);
   CHECK(update.plan.gates[1].gate.detail == "maxParallelUpgrades: 0 of 0 slots are taken");
-  CHECK(fleet.planner.Explain("n00001")->detail ==
-        "maxParallelUpgrades: 0 of 0 slots are taken; place 2 in the queue");
+  CHECK(fleet.planner.Explain("n00001")->detail == "maxParallelUpgrades: 0 of 0 slots are taken; place 2 in the queue");
   fleet.Apply(update.plan);
 
   SECTION("gone: nobody waits any more, and the others have moved up") {

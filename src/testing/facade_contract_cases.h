@@ -20,13 +20,22 @@
 
 namespace driverupgrade::inline v1::testing::internal {
 
+/// Operations of which the facade must support one.
+using Need = std::vector<Operation>;
+
 /// A case, and what the facade must support for it to make sense.
 struct NeededCase {
   std::string_view name;
-  std::vector<Operation> operations;
+  std::vector<Need> needs;
   absl::Status (*run)(ContractWorld&);
 };
 
+/// ReadNode and ReadPod need one of these.
+inline Need NodeReads() { return {Operation::kGetNode, Operation::kListNodes}; }
+inline Need PodReads() { return {Operation::kGetPod, Operation::kListPods}; }
+
+std::vector<NeededCase> ListCases();
+std::vector<NeededCase> WriteCases();
 std::vector<NeededCase> MaintenanceCases();
 std::vector<NeededCase> WatchCases();
 std::vector<NeededCase> LeaseCases();
@@ -49,6 +58,30 @@ inline const char* Describe(bool value) { return value ? "true" : "false"; }
 inline std::string Describe(const std::vector<std::string>& names) {
   return Describe(std::set<std::string>(names.begin(), names.end()));
 }
+
+inline constexpr char kOtherUid[] = "00000000-0000-0000-0000-000000000000";
+
+/// Whether it is in the map, with that value.
+inline bool Holds(const StringMap& map, const std::string& key, const std::string& value) {
+  const auto found = map.find(key);
+  return found != map.end() && found->second == value;
+}
+
+/// One namespace, one node and one pod on it.
+struct Scene {
+  std::string ns;
+  Node node;
+  Pod pod;
+};
+absl::StatusOr<Scene> MakeScene(ContractWorld& world);
+
+/// What a list without selectors says of it; NotFound if the list does not have it.
+absl::StatusOr<Node> ListedNode(ContractWorld& world, const std::string& name);
+absl::StatusOr<Pod> ListedPod(ContractWorld& world, const PodRef& ref);
+
+/// The object by every way to read it that the facade supports. Unknown if get and list say different things.
+absl::StatusOr<Node> ReadNode(ContractWorld& world, const std::string& name);
+absl::StatusOr<Pod> ReadPod(ContractWorld& world, const PodRef& ref);
 
 /// Patches the node at its present version. On a real cluster others write to it as well: tries a few times.
 absl::StatusOr<Node> PatchNow(ContractWorld& world, PatchNodeParams patch);

@@ -7,8 +7,6 @@ namespace driverupgrade::inline v1::testing::internal {
 
 namespace {
 
-constexpr char kOtherUid[] = "00000000-0000-0000-0000-000000000000";
-
 absl::StatusOr<Lease> MakeLease(ContractWorld& world) {
   DRIVERUPGRADE_ASSIGN_OR_RETURN(const std::string ns, world.MakeNamespace());
   return world.facade().CreateLease(world.context(), {.ns = ns,
@@ -157,17 +155,17 @@ absl::Status ConfigMapIsPatchedOnce(ContractWorld& world) {
 std::vector<NeededCase> LeaseCases() {
   using enum Operation;
   return {
-      {"a lease is created once and read as it was created", {kCreateLease, kGetLease}, LeaseIsReadAsCreated},
-      {"a lease is replaced at its version only", {kCreateLease, kGetLease, kUpdateLease}, LeaseIsReplacedOnce},
-      {"a missing lease is not updated", {kCreateLease, kGetLease, kUpdateLease}, MissingLeaseIsNotUpdated},
+      {"a lease is created once and read as it was created", {{kCreateLease}, {kGetLease}}, LeaseIsReadAsCreated},
+      {"a lease is replaced at its version only", {{kCreateLease}, {kGetLease}, {kUpdateLease}}, LeaseIsReplacedOnce},
+      {"a missing lease is not updated", {{kCreateLease}, {kGetLease}, {kUpdateLease}}, MissingLeaseIsNotUpdated},
       {"a config map is created once and read as it was created",
-       {kCreateConfigMap, kGetConfigMap},
+       {{kCreateConfigMap}, {kGetConfigMap}},
        ConfigMapIsReadAsCreated},
       {"a config map is patched key by key, and the rest of it stays",
-       {kCreateConfigMap, kGetConfigMap, kPatchConfigMap},
+       {{kCreateConfigMap}, {kGetConfigMap}, {kPatchConfigMap}},
        ConfigMapIsPatchedKeyByKey},
       {"a config map is patched at its version only",
-       {kCreateConfigMap, kGetConfigMap, kPatchConfigMap},
+       {{kCreateConfigMap}, {kGetConfigMap}, {kPatchConfigMap}},
        ConfigMapIsPatchedOnce},
   };
 }

@@ -145,7 +145,7 @@ absl::Status MaintenancePatchOfAnotherVersionIsAborted(ContractWorld& world) {
     EXPECT_THAT(absl::IsAborted(status), Describe(status));
   }
   DRIVERUPGRADE_ASSIGN_OR_RETURN(const NodeMaintenance object, ReadMaintenance(world, made));
-  requestors.uid = "00000000-0000-0000-0000-000000000000";
+  requestors.uid = kOtherUid;
   requestors.resource_version = object.resource_version;
   const absl::Status other = world.facade().PatchNodeMaintenance(world.context(), requestors).status();
   EXPECT_THAT(absl::IsAborted(other), Describe(other));
@@ -169,7 +169,7 @@ absl::Status MaintenancePatchIsOfOneListAtMost(ContractWorld& world) {
 
 absl::Status MaintenanceDeletionIsOfThatObjectOnly(ContractWorld& world) {
   DRIVERUPGRADE_ASSIGN_OR_RETURN(const NodeMaintenance made, MakeMaintenance(world));
-  DeleteNodeMaintenanceParams params{made.ns, made.name, "00000000-0000-0000-0000-000000000000"};
+  DeleteNodeMaintenanceParams params{made.ns, made.name, kOtherUid};
   DRIVERUPGRADE_RETURN_IF_ERROR(world.facade().DeleteNodeMaintenance(world.context(), params));
   DRIVERUPGRADE_ASSIGN_OR_RETURN(const NodeMaintenance left, ReadMaintenance(world, made));
   EXPECT_THAT(!left.deletion_timestamp.has_value(), "an object that is being deleted");
@@ -190,25 +190,25 @@ std::vector<NeededCase> MaintenanceCases() {
   using enum Operation;
   return {
       {"a node maintenance is read as it was created",
-       {kCreateNodeMaintenance, kGetNodeMaintenance, kListNodeMaintenances},
+       {{kCreateNodeMaintenance}, {kGetNodeMaintenance}, {kListNodeMaintenances}},
        MaintenanceIsReadAsCreated},
       {"a second node maintenance of a name is AlreadyExists",
-       {kCreateNodeMaintenance, kGetNodeMaintenance},
+       {{kCreateNodeMaintenance}, {kGetNodeMaintenance}},
        MaintenanceOfATakenNameExists},
       {"node maintenances that do not exist are NotFound",
-       {kGetNodeMaintenance, kListNodeMaintenances, kPatchNodeMaintenance, kDeleteNodeMaintenance},
+       {{kGetNodeMaintenance}, {kListNodeMaintenances}, {kPatchNodeMaintenance}, {kDeleteNodeMaintenance}},
        MissingMaintenanceIsNotFound},
       {"a patch of a node maintenance replaces its list and nothing else",
-       {kCreateNodeMaintenance, kGetNodeMaintenance, kPatchNodeMaintenance},
+       {{kCreateNodeMaintenance}, {kGetNodeMaintenance}, {kPatchNodeMaintenance}},
        MaintenancePatchReplacesItsList},
       {"a patch of another version or UID of a node maintenance is Aborted",
-       {kCreateNodeMaintenance, kGetNodeMaintenance, kPatchNodeMaintenance},
+       {{kCreateNodeMaintenance}, {kGetNodeMaintenance}, {kPatchNodeMaintenance}},
        MaintenancePatchOfAnotherVersionIsAborted},
       {"a patch of both lists of a node maintenance is InvalidArgument, one of neither changes nothing",
-       {kCreateNodeMaintenance, kGetNodeMaintenance, kPatchNodeMaintenance},
+       {{kCreateNodeMaintenance}, {kGetNodeMaintenance}, {kPatchNodeMaintenance}},
        MaintenancePatchIsOfOneListAtMost},
       {"a deletion is of that very node maintenance or of none",
-       {kCreateNodeMaintenance, kGetNodeMaintenance, kDeleteNodeMaintenance},
+       {{kCreateNodeMaintenance}, {kGetNodeMaintenance}, {kDeleteNodeMaintenance}},
        MaintenanceDeletionIsOfThatObjectOnly},
   };
 }

@@ -1,67 +1,117 @@
 // FakeCluster keeps the contract of the seam: what it claims, a real cluster is held to as well.
+#include <algorithm>
 #include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "contract/fake_world.h"
 #include "driverupgrade/forwarding_facade.h"
 #include "driverupgrade/testing/facade_contract.h"
-#include "driverupgrade/testing/fake_clock.h"
-#include "driverupgrade/testing/fake_cluster.h"
 #include "support/catch.h"
 
 namespace driverupgrade::testing {
 namespace {
 
-class FakeWorld final : public ContractWorld {
- public:
-  ClusterFacade& facade() override { return cluster_; }
-  CallContext context() override { return {}; }
-  std::string prefix() override { return "contract-" + std::to_string(++count_) + "-"; }
-  absl::StatusOr<std::string> MakeNamespace() override { return "contract-" + std::to_string(++count_); }
+using tests::CheckContract;
+using tests::FakeWorld;
+using enum ContractOutcome;
 
-  absl::StatusOr<Node> MakeNode(const Node& node) override { return cluster_.AddNode(node); }
-  absl::Status TouchNode(const std::string& name) override {
-    const bool found = cluster_.EditNode(name, [](Node& node) { node.annotations["touched"] = "yes"; });
-    return found ? absl::OkStatus() : absl::NotFoundError("no such node");
-  }
-  absl::StatusOr<Pod> MakePod(const Pod& pod) override {
-    Pod running = pod;
-    running.phase = PodPhase::kRunning;
-    running.container_statuses = {{.name = "main", .ready = true}};
-    return cluster_.AddPod(running);
-  }
-  absl::Status MakeBudget(const std::string& ns, const std::string& name, const StringMap& labels) override {
-    cluster_.AddDisruptionBudget(
-        {.ns = ns, .name = name, .selector = LabelSelector::FromMatchLabels(labels), .min_available = 1000});
-    return absl::OkStatus();
-  }
-  absl::Status RemoveNode(const std::string& name) override {
-    return cluster_.RemoveNode(name) ? absl::OkStatus() : absl::NotFoundError("no such node");
-  }
+const ContractResult& ResultOf(const ContractReport& report, std::string_view name) {
+  const auto found = std::find_if(report.results.begin(), report.results.end(),
+                                  [&](const ContractResult& one) { return one.name == name; });
+  REQUIRE(found != report.results.end());
+  return *found;
+}
 
- private:
-  FakeCluster cluster_{std::make_shared<FakeClock>()};
-  int count_ = 0;
-};
-
-TEST_CASE("what a facade does not support is not asked for") {
+TEST_CASE("what a facade does not support is not asked for, and the report says which cases that skips") {
   FakeWorld world;
-  auto& cluster = static_cast<FakeCluster&>(world.facade());
-  cluster.SetSupported(Operation::kCreateNodeMaintenance, false);
-  cluster.SetSupported(Operation::kListNodeMaintenances, false);
-  for (const ContractCase& one : FacadeContract()) CHECK(one.run(world).ok());
-  CHECK(cluster.node_maintenances().empty());
+  world.cluster().SetSupported(Operation::kCreateNodeMaintenance, false);
+  world.cluster().SetSupported(Operation::kListNodeMaintenances, false);
+  const ContractReport report = RunFacadeContract(world);
+  CHECK(report.Verdict().ok());
+  CHECK(report.Count(kSkipped) == 8);
+  CHECK(ResultOf(report, "a node maintenance is read as it was created").outcome == kSkipped);
+  CHECK(ResultOf(report, "a node maintenance is read as it was created").reason ==
+        "the facade does not support: create node maintenance, list node maintenances");
+  CHECK(world.cluster().node_maintenances().empty());
 }
 
 TEST_CASE("the fake cluster keeps the contract of the seam") {
   FakeWorld world;
-  for (const ContractCase& one : FacadeContract()) {
-    const absl::Status status = one.run(world);
-    INFO(one.name << ": " << status.ToString());
-    CHECK(status.ok());
+  CheckContract(world);
+}
+
+TEST_CASE("a facade that supports nothing does not keep the contract") {
+  FakeWorld world([](const FakeWorld::Cluster& cluster) {
+    for (int i = 0; i <= static_cast<int>(Operation::kRecordEvent); ++i) {
+      cluster->SetSupported(static_cast<Operation>(i), false);
+    }
+    return cluster;
+  });
+  const ContractReport report = RunFacadeContract(world);
+  CHECK(report.Count(kBroken) == 0);
+  CHECK(report.Count(kSkipped) == static_cast<int>(report.results.size()));
+  CHECK(ResultOf(report, "a node is read as it is stored").reason ==
+        "the facade does not support: get node or list nodes");
+  CHECK(report.Verdict().message() == "the facade does not keep its contract: no case is kept");
+}
+
+TEST_CASE("a report counts its outcomes, begins with what is broken, and its verdict knows what is demanded") {
+  ContractReport report{{{"a", kKept, ""}, {"b", kSkipped, "the world has no MakeBudget"}, {"c", kKept, ""}}};
+  CHECK(report.Verdict().ok());
+  CHECK(report.Verdict({"a", "c"}).ok());
+  CHECK(report.Verdict({"a", "b", "d"}).message() ==
+        "the facade does not keep its contract: demanded, but skipped: b (the world has no MakeBudget); demanded, but "
+        "no case that was run: d");
+  report.results.push_back({"e", kBroken, "expected 1, but found 2"});
+  CHECK(report.Verdict().message() == "the facade does not keep its contract: broken: e");
+  CHECK(report.ToString() ==
+        "contract of the facade: 2 kept, 1 broken, 1 skipped\n"
+        "broken   e: expected 1, but found 2\n"
+        "skipped  b: the world has no MakeBudget\n"
+        "kept     a\n"
+        "kept     c\n");
+}
+
+// A world that cannot make budgets, and whose nodes come to nothing.
+class PoorWorld final : public ContractWorld {
+ public:
+  ClusterFacade& facade() override { return rich_.facade(); }
+  CallContext context() override { return rich_.context(); }
+  std::string prefix() override { return rich_.prefix(); }
+  absl::StatusOr<std::string> MakeNamespace() override { return rich_.MakeNamespace(); }
+  absl::StatusOr<Node> MakeNode(const Node& node) override {
+    if (node.unschedulable) return absl::InternalError("no cordons here");
+    return rich_.MakeNode(node);
   }
+  absl::Status TouchNode(const std::string& name) override { return rich_.TouchNode(name); }
+  absl::StatusOr<Pod> MakePod(const Pod& pod) override { return rich_.MakePod(pod); }
+  absl::Status MakeBudget(const std::string&, const std::string&, const StringMap&) override {
+    return absl::UnimplementedError("no budgets here");
+  }
+
+ private:
+  FakeWorld rich_;
+};
+
+TEST_CASE("a hook that a world lacks skips the cases that need it, and one that fails breaks them") {
+  PoorWorld world;
+  const ContractReport report = RunFacadeContract(world);
+  for (const auto& [name, hook] : std::vector<std::pair<std::string, std::string>>{
+           {"a budget refuses an eviction, and two do for good", "MakeBudget"},
+           {"disruption budgets are listed", "MakeBudget"},
+           {"daemon sets are listed", "MakeDaemonSet"},
+           {"controller revisions are listed", "MakeDaemonSet"},
+           {"a watch gives what was deleted", "RemoveNode"}}) {
+    CHECK(ResultOf(report, name).outcome == kSkipped);
+    CHECK(ResultOf(report, name).reason == "the world has no " + hook);
+  }
+  CHECK(report.Count(kSkipped) == 5);
+  const ContractResult& failed = ResultOf(report, "a node is read as it is stored");
+  CHECK(failed.outcome == kBroken);
+  CHECK(failed.reason == "INTERNAL: MakeNode of the world: no cordons here");
 }
 
 // Without this a contract that checks nothing would pass.
@@ -113,37 +163,18 @@ class ForgetfulFacade final : public ForwardingFacade {
 };
 
 template <class T>
-class LyingWorld final : public ContractWorld {
- public:
-  ClusterFacade& facade() override { return facade_; }
-  CallContext context() override { return {}; }
-  std::string prefix() override { return honest_->prefix(); }
-  absl::StatusOr<std::string> MakeNamespace() override { return honest_->MakeNamespace(); }
-  absl::StatusOr<Node> MakeNode(const Node& node) override { return honest_->MakeNode(node); }
-  absl::Status TouchNode(const std::string& name) override { return honest_->TouchNode(name); }
-  absl::StatusOr<Pod> MakePod(const Pod& pod) override { return honest_->MakePod(pod); }
-  absl::Status MakeBudget(const std::string& ns, const std::string& name, const StringMap& labels) override {
-    return honest_->MakeBudget(ns, name, labels);
-  }
-  absl::Status RemoveNode(const std::string& name) override { return honest_->RemoveNode(name); }
-
- private:
-  std::shared_ptr<FakeWorld> honest_ = std::make_shared<FakeWorld>();
-  T facade_{std::shared_ptr<ClusterFacade>(honest_, &honest_->facade())};
-};
+std::shared_ptr<ClusterFacade> Behind(const FakeWorld::Cluster& cluster) {
+  return std::make_shared<T>(cluster);
+}
 
 TEST_CASE("a facade that evicts and patches nothing is found out") {
-  LyingWorld<LyingFacade> world;
-  int broken = 0;
-  for (const ContractCase& one : FacadeContract()) broken += one.run(world).ok() ? 0 : 1;
-  CHECK(broken == 16);
+  FakeWorld world(Behind<LyingFacade>);
+  CHECK(RunFacadeContract(world).Count(kBroken) == 18);
 }
 
 TEST_CASE("a facade that gives the wrong objects to watches is found out") {
-  LyingWorld<ForgetfulFacade> world;
-  int broken = 0;
-  for (const ContractCase& one : FacadeContract()) broken += one.run(world).ok() ? 0 : 1;
-  CHECK(broken == 4);
+  FakeWorld world(Behind<ForgetfulFacade>);
+  CHECK(RunFacadeContract(world).Count(kBroken) == 5);
 }
 
 }  // namespace

@@ -10,10 +10,10 @@ namespace {
 
 TEST_CASE("RestCluster keeps the contract of the seam over sockets") {
   std::unique_ptr<testing_support::TransportServer> server;
-  WireWorld world(GENERATE(500, 2), [&](std::shared_ptr<HttpTransport> api_server) {
+  FakeWorld world(OverWire(GENERATE(500, 2), [&](std::shared_ptr<HttpTransport> api_server) {
     server = std::make_unique<testing_support::TransportServer>(std::move(api_server));
     return MakeRetryingTransport(testing_support::MakeTransport({.server = server->url()}), SystemClock());
-  });
+  }));
   CheckContract(world);
 }
 

@@ -5,7 +5,7 @@ namespace driverupgrade::tests {
 namespace {
 
 TEST_CASE("RestCluster keeps the contract of the seam over bytes") {
-  WireWorld world(GENERATE(500, 2));
+  FakeWorld world(OverWire(GENERATE(500, 2)));
   CheckContract(world);
 }
 

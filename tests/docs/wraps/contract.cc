@@ -15,5 +15,6 @@ absl::StatusOr<Node> Put(Store& store, const Node& node);
 absl::StatusOr<Pod> Put(Store& store, const Pod& pod);
 absl::Status Touch(Store& store, const std::string& node);
 absl::Status PutBudget(Store& store, const std::string& ns, const std::string& name, const StringMap& labels);
+absl::StatusOr<DaemonSet> PutDaemonSet(Store& store, const std::string& ns, const std::string& name);
 
 // BLOCK

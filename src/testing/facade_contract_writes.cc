@@ -1,0 +1,206 @@
+// The contract of the writes that every engine makes, and of Events.
+
+#include <optional>
+
+#include "absl/time/time.h"
+#include "internal/status_macros.h"
+#include "testing/facade_contract_cases.h"
+
+namespace driverupgrade::inline v1::testing::internal {
+
+namespace {
+
+using Kind = EvictionAnswer::Kind;
+
+// OK if the pod is as it was; an eviction or deletion that does not apply must leave no trace.
+absl::Status ExpectUntouched(ContractWorld& world, const PodRef& ref) {
+  DRIVERUPGRADE_ASSIGN_OR_RETURN(const Pod pod, ReadPod(world, ref));
+  EXPECT_THAT(pod.ref.uid == ref.uid, pod.ref.uid);
+  EXPECT_THAT(!pod.deletion_timestamp.has_value(), "a pod that is being deleted");
+  return absl::OkStatus();
+}
+
+// OK if the pod is being deleted, or gone.
+absl::Status ExpectDeletion(ContractWorld& world, const PodRef& ref) {
+  const absl::StatusOr<Pod> pod = ReadPod(world, ref);
+  if (absl::IsNotFound(pod.status())) return absl::OkStatus();
+  DRIVERUPGRADE_RETURN_IF_ERROR(pod.status());
+  EXPECT_THAT(pod->deletion_timestamp.has_value() || pod->ref.uid != ref.uid, "a pod that is not being deleted");
+  return absl::OkStatus();
+}
+
+// What PatchChangesWhatItNames asks for.
+absl::Status ExpectPatched(const Node& node) {
+  EXPECT_THAT(!node.labels.contains("old") && !node.labels.contains("absent"), Describe(node.labels));
+  EXPECT_THAT(Holds(node.labels, "kept", "2") && Holds(node.labels, "new", "3"), Describe(node.labels));
+  EXPECT_THAT(!node.annotations.contains("old"), Describe(node.annotations));
+  EXPECT_THAT(!node.annotations.contains("absent"), Describe(node.annotations));
+  EXPECT_THAT(Holds(node.annotations, "kept", "2"), Describe(node.annotations));
+  EXPECT_THAT(Holds(node.annotations, "new", "a \"b\"\n"), Describe(node.annotations));
+  return absl::OkStatus();
+}
+
+absl::Status PatchChangesWhatItNames(ContractWorld& world) {
+  DRIVERUPGRADE_ASSIGN_OR_RETURN(const Node made, world.MakeNode({.name = world.prefix() + "a",
+                                                                  .labels = {{"old", "1"}, {"kept", "2"}},
+                                                                  .annotations = {{"old", "1"}, {"kept", "2"}}}));
+  const PatchNodeParams patch{.name = made.name,
+                              .labels = {{"new", "3"}, {"old", std::nullopt}, {"absent", std::nullopt}},
+                              .annotations = {{"new", "a \"b\"\n"}, {"old", std::nullopt}, {"absent", std::nullopt}},
+                              .unschedulable = true};
+  DRIVERUPGRADE_ASSIGN_OR_RETURN(const Node patched, PatchNow(world, patch));
+  EXPECT_THAT(patched.uid == made.uid, patched.uid);
+  EXPECT_THAT(patched.resource_version != made.resource_version, patched.resource_version);
+  // The same patch without a change, and with the cordon lifted: the rest stays.
+  const PatchNodeParams nothing{.name = made.name};
+  const PatchNodeParams uncordon{.name = made.name, .unschedulable = false};
+  Node answer = patched;
+  bool unschedulable = true;
+  for (const PatchNodeParams& next : {nothing, uncordon, nothing}) {
+    DRIVERUPGRADE_ASSIGN_OR_RETURN(const Node read, ReadNode(world, made.name));
+    for (const Node& node : {answer, read}) {
+      DRIVERUPGRADE_RETURN_IF_ERROR(ExpectPatched(node));
+      EXPECT_THAT(node.unschedulable == unschedulable, Describe(node.unschedulable));
+    }
+    DRIVERUPGRADE_ASSIGN_OR_RETURN(answer, PatchNow(world, next));
+    unschedulable = next.unschedulable.value_or(unschedulable);
+  }
+  EXPECT_THAT(!answer.unschedulable, Describe(answer.unschedulable));
+  return ExpectPatched(answer);
+}
+
+absl::Status PatchOfAnotherVersionIsAborted(ContractWorld& world) {
+  DRIVERUPGRADE_ASSIGN_OR_RETURN(const Node made, world.MakeNode({.name = world.prefix() + "a"}));
+  DRIVERUPGRADE_RETURN_IF_ERROR(world.TouchNode(made.name));
+  PatchNodeParams patch{.name = made.name, .uid = made.uid, .resource_version = made.resource_version};
+  const absl::Status without_changes = world.facade().PatchNode(world.context(), patch).status();
+  EXPECT_THAT(absl::IsAborted(without_changes), Describe(without_changes));
+  patch.labels = {{"x", "1"}};
+  patch.annotations = {{"x", "1"}};
+  patch.unschedulable = true;
+  const absl::Status stale = world.facade().PatchNode(world.context(), patch).status();
+  EXPECT_THAT(absl::IsAborted(stale), Describe(stale));
+  DRIVERUPGRADE_ASSIGN_OR_RETURN(const Node node, ReadNode(world, made.name));
+  patch.uid = kOtherUid;
+  patch.resource_version = node.resource_version;
+  const absl::Status other = world.facade().PatchNode(world.context(), patch).status();
+  EXPECT_THAT(absl::IsAborted(other), Describe(other));
+  DRIVERUPGRADE_ASSIGN_OR_RETURN(const Node after, ReadNode(world, made.name));
+  EXPECT_THAT(!after.labels.contains("x"), Describe(after.labels));
+  EXPECT_THAT(!after.annotations.contains("x"), Describe(after.annotations));
+  EXPECT_THAT(!after.unschedulable, Describe(after.unschedulable));
+  return absl::OkStatus();
+}
+
+absl::Status PatchOfAMissingNodeIsNotFound(ContractWorld& world) {
+  const absl::Status patch =
+      world.facade()
+          .PatchNode(world.context(), {.name = world.prefix() + "a", .uid = "u", .resource_version = "1"})
+          .status();
+  EXPECT_THAT(absl::IsNotFound(patch), Describe(patch));
+  return absl::OkStatus();
+}
+
+absl::Status EvictionDeletes(ContractWorld& world) {
+  DRIVERUPGRADE_ASSIGN_OR_RETURN(const Scene scene, MakeScene(world));
+  DRIVERUPGRADE_RETURN_IF_ERROR(ExpectUntouched(world, scene.pod.ref));
+  DRIVERUPGRADE_ASSIGN_OR_RETURN(const EvictionAnswer answer,
+                                 world.facade().EvictPod(world.context(), {.pod = scene.pod.ref}));
+  EXPECT_THAT(answer.kind == Kind::kAccepted, ToString(answer.kind));
+  return ExpectDeletion(world, scene.pod.ref);
+}
+
+absl::Status EvictionOfAnotherPodIsGone(ContractWorld& world) {
+  DRIVERUPGRADE_ASSIGN_OR_RETURN(const Scene scene, MakeScene(world));
+  PodRef ref = scene.pod.ref;
+  ref.uid = kOtherUid;
+  DRIVERUPGRADE_ASSIGN_OR_RETURN(const EvictionAnswer other, world.facade().EvictPod(world.context(), {.pod = ref}));
+  EXPECT_THAT(other.kind == Kind::kGone, ToString(other.kind));
+  ref.name = "none";
+  DRIVERUPGRADE_ASSIGN_OR_RETURN(const EvictionAnswer none, world.facade().EvictPod(world.context(), {.pod = ref}));
+  EXPECT_THAT(none.kind == Kind::kGone, ToString(none.kind));
+  return ExpectUntouched(world, scene.pod.ref);
+}
+
+absl::Status BudgetRefusesEviction(ContractWorld& world) {
+  DRIVERUPGRADE_ASSIGN_OR_RETURN(const Scene scene, MakeScene(world));
+  DRIVERUPGRADE_RETURN_IF_ERROR(world.MakeBudget(scene.ns, "strict", {{"app", "web"}}));
+  DRIVERUPGRADE_ASSIGN_OR_RETURN(const EvictionAnswer one,
+                                 world.facade().EvictPod(world.context(), {.pod = scene.pod.ref}));
+  EXPECT_THAT(one.kind == Kind::kRefusedByBudget, ToString(one.kind));
+  EXPECT_THAT(one.budget == "strict", one.budget);
+  DRIVERUPGRADE_RETURN_IF_ERROR(ExpectUntouched(world, scene.pod.ref));
+  DRIVERUPGRADE_RETURN_IF_ERROR(world.MakeBudget(scene.ns, "stricter", {{"app", "web"}}));
+  DRIVERUPGRADE_ASSIGN_OR_RETURN(const EvictionAnswer two,
+                                 world.facade().EvictPod(world.context(), {.pod = scene.pod.ref}));
+  EXPECT_THAT(two.kind == Kind::kSeveralBudgets, ToString(two.kind));
+  return ExpectUntouched(world, scene.pod.ref);
+}
+
+absl::Status DeletionIsOfThatPodOnly(ContractWorld& world) {
+  DRIVERUPGRADE_ASSIGN_OR_RETURN(const Scene scene, MakeScene(world));
+  PodRef ref = scene.pod.ref;
+  ref.uid = kOtherUid;
+  DRIVERUPGRADE_RETURN_IF_ERROR(world.facade().DeletePod(world.context(), {.pod = ref}));
+  DRIVERUPGRADE_RETURN_IF_ERROR(ExpectUntouched(world, scene.pod.ref));
+  ref.name = "none";
+  DRIVERUPGRADE_RETURN_IF_ERROR(world.facade().DeletePod(world.context(), {.pod = ref}));
+  DRIVERUPGRADE_RETURN_IF_ERROR(world.facade().DeletePod(world.context(), {.pod = scene.pod.ref}));
+  return ExpectDeletion(world, scene.pod.ref);
+}
+
+absl::Status EventsAreTaken(ContractWorld& world) {
+  DRIVERUPGRADE_ASSIGN_OR_RETURN(const Scene scene, MakeScene(world));
+  RecordEventParams params{.node_name = scene.node.name,
+                           .node_uid = scene.node.uid,
+                           .reason = "Contract",
+                           .message = "ü \"\n",
+                           .time = absl::FromUnixSeconds(1767323045)};
+  DRIVERUPGRADE_RETURN_IF_ERROR(world.facade().RecordEvent(world.context(), params));
+  params.message = "another one of that moment";
+  DRIVERUPGRADE_RETURN_IF_ERROR(world.facade().RecordEvent(world.context(), params));
+  params.pod = scene.pod.ref;
+  params.type = EventType::kWarning;
+  return world.facade().RecordEvent(world.context(), params);
+}
+
+absl::Status RepeatedEventsAreTaken(ContractWorld& world) {
+  DRIVERUPGRADE_ASSIGN_OR_RETURN(const Scene scene, MakeScene(world));
+  RecordEventParams params{.node_name = scene.node.name,
+                           .node_uid = scene.node.uid,
+                           .type = EventType::kWarning,
+                           .reason = "Contract",
+                           .message = "blocked",
+                           .time = absl::FromUnixSeconds(1767323045)};
+  DRIVERUPGRADE_RETURN_IF_ERROR(world.facade().RecordEvent(world.context(), params));
+  params.series = {.count = 2, .first_time = params.time, .first_message = params.message};
+  params.time += absl::Seconds(60);
+  params.message = "blocked by another one";
+  DRIVERUPGRADE_RETURN_IF_ERROR(world.facade().RecordEvent(world.context(), params));
+  // The first of this series was never written, or is gone.
+  params.series->first_time -= absl::Hours(2);
+  DRIVERUPGRADE_RETURN_IF_ERROR(world.facade().RecordEvent(world.context(), params));
+  params.pod = scene.pod.ref;
+  return world.facade().RecordEvent(world.context(), params);
+}
+
+}  // namespace
+
+std::vector<NeededCase> WriteCases() {
+  using enum Operation;
+  return {
+      {"a patch changes what it names and nothing else", {{kPatchNode}, NodeReads()}, PatchChangesWhatItNames},
+      {"a patch of another version or UID is Aborted, and changes nothing",
+       {{kPatchNode}, NodeReads()},
+       PatchOfAnotherVersionIsAborted},
+      {"a patch of a node that does not exist is NotFound", {{kPatchNode}}, PatchOfAMissingNodeIsNotFound},
+      {"an eviction deletes the pod", {{kEvictPod}, PodReads()}, EvictionDeletes},
+      {"an eviction of a pod that is gone or another says so", {{kEvictPod}, PodReads()}, EvictionOfAnotherPodIsGone},
+      {"a budget refuses an eviction, and two do for good", {{kEvictPod}, PodReads()}, BudgetRefusesEviction},
+      {"a deletion is of that very pod or of none", {{kDeletePod}, PodReads()}, DeletionIsOfThatPodOnly},
+      {"events on nodes and pods are taken", {{kRecordEvent}}, EventsAreTaken},
+      {"an event that repeats is one event", {{kRecordEvent}}, RepeatedEventsAreTaken},
+  };
+}
+
+}  // namespace driverupgrade::inline v1::testing::internal

@@ -1,7 +1,10 @@
 // The whole ring on the fake cluster: passes until nothing moves any more, in virtual time.
 #include "driverupgrade/upgrade_engine.h"
 
+#include <chrono>
+#include <condition_variable>
 #include <map>
+#include <mutex>
 #include <set>
 
 #include "driverupgrade/forwarding_facade.h"
@@ -440,8 +443,41 @@ TEST_CASE("A facade that lacks an operation is found at start") {
   CHECK(UpgradeEngine::Create(Gpu(), world.cluster, options).status().code() == absl::StatusCode::kInvalidArgument);
 }
 
+/// Holds patches of nodes until so many are under way at once; from then on, or when it gives up, it holds nothing.
+class MeetingFacade final : public ForwardingFacade {
+ public:
+  MeetingFacade(std::shared_ptr<ClusterFacade> next, int wanted) : ForwardingFacade(std::move(next)), wanted_(wanted) {}
+  absl::StatusOr<Node> PatchNode(const CallContext& context, const PatchNodeParams& params) override {
+    Meet();
+    return ForwardingFacade::PatchNode(context, params);
+  }
+  int most() const {
+    const std::lock_guard lock(mutex_);
+    return most_;
+  }
+
+ private:
+  void Meet() {
+    std::unique_lock lock(mutex_);
+    if (over_) return;
+    most_ = std::max(most_, ++waiting_);
+    if (waiting_ < wanted_) changed_.wait_for(lock, std::chrono::minutes(1), [this] { return over_; });
+    --waiting_;
+    over_ = true;
+    changed_.notify_all();
+  }
+
+  const int wanted_;
+  mutable std::mutex mutex_;
+  std::condition_variable changed_;
+  int waiting_ = 0;
+  int most_ = 0;
+  bool over_ = false;
+};
+
 TEST_CASE("Nodes are worked on in parallel") {
   World world;
+  const auto meeting = std::make_shared<MeetingFacade>(world.cluster, 8);
   const Fleet fleet = AddFleet(*world.cluster, {.node_count = 20, .workload = ""});
   world.policy.max_parallel.reset();
   world.policy.max_unavailable.reset();
@@ -450,12 +486,13 @@ TEST_CASE("Nodes are worked on in parallel") {
       .snapshot = {.ns = fleet.ns, .driver_labels = LabelSelector::FromMatchLabels({{"app", fleet.daemon_set}})},
       .clock = world.clock};
   options.executor.calls_in_flight = 8;
-  auto engine = UpgradeEngine::Create(Gpu(), world.cluster, options);
+  auto engine = UpgradeEngine::Create(Gpu(), meeting, options);
   REQUIRE(engine.ok());
   world.engine = *std::move(engine);
   world.RunUntilAll("upgrade-done");
   world.engine->Quiesce();
   CHECK(world.AllIn("upgrade-done"));
+  CHECK(meeting->most() == 8);
 }
 
 /// Answers one list from what an earlier one has read, as a server does that lags.

@@ -7,8 +7,10 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <stop_token>
 #include <string>
+#include <thread>
 
 #include "absl/time/clock.h"
 #include "driverupgrade/kubernetes/http_transport.h"
@@ -90,7 +92,7 @@ TEST_CASE("A plugin is told what it is for, and has no terminal and no file of o
         echo '{"apiVersion":"client.authentication.k8s.io/v1","kind":"ExecCredential","status":{"token":"'$GOOD'"}}'
       esac)sh");
   plugin.env = {{"GOOD", "good"}};
-  const absl::StatusOr<ExecCredential> credential = RunExecPlugin(plugin, absl::Seconds(20));
+  const absl::StatusOr<ExecCredential> credential = RunExecPlugin(plugin, absl::Minutes(2));
   REQUIRE(credential.ok());
   CHECK(credential->token.Reveal() == "good");
 }
@@ -108,7 +110,7 @@ TEST_CASE("A plugin that fails is told by its command and nothing that it printe
            Row{Printing("t0ken"), "credential plugin /bin/sh: what it prints is no ExecCredential"},
            Row{Script("yes t0ken"), "credential plugin /bin/sh: prints more than 1048576 bytes"},
        }) {
-    const absl::Status status = RunExecPlugin(row.plugin, absl::Seconds(20)).status();
+    const absl::Status status = RunExecPlugin(row.plugin, absl::Minutes(2)).status();
     CHECK(absl::IsUnauthenticated(status));
     CHECK(Message(status) == row.why);
   }
@@ -123,21 +125,39 @@ bool IsOver(pid_t pid) {
   return !(file >> number >> name >> state) || state == "Z" || state == "X";
 }
 
+// Looks until it is so; false if it never is.
+bool Eventually(const std::function<bool()>& is_so) {
+  for (int i = 0; i < 12'000; ++i) {
+    if (is_so()) return true;
+    absl::SleepFor(absl::Milliseconds(10));
+  }
+  return is_so();
+}
+
 TEST_CASE("A plugin that does not end is killed, with what it has started", "[exec_plugin]") {
   const TemporaryFolder folder;
   const std::string started = folder.path() + "/started";
-  for (const char* script : {"sleep 600 & echo $! > {}; wait", "sleep 600 & echo $! > {}; exit 0",
-                             "exec >&-; sleep 600 & echo $! > {}; wait"}) {
+  for (const char* script : {"sleep 600 & echo $! > {0}.part; mv {0}.part {0}; wait",
+                             "sleep 600 & echo $! > {0}.part; mv {0}.part {0}; exit 0",
+                             "exec >&-; sleep 600 & echo $! > {0}.part; mv {0}.part {0}; wait"}) {
     INFO(script);
+    const auto plugin = [&](const std::string& file) { return Script(fmt::format(fmt::runtime(script), file)); };
+    CHECK(Message(RunExecPlugin(plugin(folder.path() + "/other"), absl::Milliseconds(50)).status()) ==
+          "credential plugin /bin/sh: still running after 50ms");
+    // That time may be over before the script has begun; a stop comes when the test wants it.
     std::filesystem::remove(started);
-    const absl::Status status =
-        RunExecPlugin(Script(fmt::format(fmt::runtime(script), started)), absl::Seconds(1)).status();
-    CHECK(Message(status) == "credential plugin /bin/sh: still running after 1s");
+    std::stop_source stop;
+    std::thread stopper([&] {
+      Eventually([&] { return std::filesystem::exists(started); });
+      stop.request_stop();
+    });
+    const absl::Status status = RunExecPlugin(plugin(started), absl::Hours(1), stop.get_token()).status();
+    stopper.join();
+    CHECK(Message(status) == "credential plugin /bin/sh: stop requested");
     pid_t pid = 0;
     REQUIRE(std::ifstream(started) >> pid);
     // It dies as soon as the kernel gets to it.
-    for (int i = 0; i < 1000 && !IsOver(pid); ++i) absl::SleepFor(absl::Milliseconds(10));
-    CHECK(IsOver(pid));
+    CHECK(Eventually([&] { return IsOver(pid); }));
   }
 }
 

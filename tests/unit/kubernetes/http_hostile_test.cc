@@ -38,7 +38,7 @@ TEST_CASE("A broken or malformed answer is an error, not half an answer", "[http
   const auto transport = MakeTransport({.server = server.url()});
   for (const Row& row : kRows) {
     INFO(row.path);
-    const absl::StatusOr<HttpResponse> response = transport->Send(Within(absl::Seconds(5)), Get(row.path));
+    const absl::StatusOr<HttpResponse> response = transport->Send(Patiently(), Get(row.path));
     REQUIRE_FALSE(response.ok());
     CHECK(response.status().code() == absl::StatusCode::kUnavailable);
     CHECK_FALSE(RequestWasNotSent(response.status()));
@@ -58,7 +58,7 @@ TEST_CASE("A body over the limit is refused", "[http_hostile]") {
   const auto transport = MakeTransport({.server = server.url()}, {.body_size_max = 10'000});
   CHECK(transport->Send({}, Get("/fits"))->body.size() == 10'000);
   for (const char* path : {"/long", "/chunked"}) {
-    const absl::Status status = transport->Send(Within(absl::Seconds(5)), Get(path)).status();
+    const absl::Status status = transport->Send(Patiently(), Get(path)).status();
     CHECK(status.code() == absl::StatusCode::kOutOfRange);
     CHECK_THAT(Message(status), Catch::EndsWith(": response body longer than 10000 bytes"));
   }
@@ -78,8 +78,8 @@ TEST_CASE("Headers over the limit are refused", "[http_hostile]") {
   CHECK(transport->Send({}, Get("/fits")).ok());
   for (const char* path : {"/many", "/long"}) {
     Lines sink;
-    for (const absl::Status& status : {transport->Send(Within(absl::Seconds(5)), Get(path)).status(),
-                                       transport->Stream(Within(absl::Seconds(5)), Get(path), sink).status()}) {
+    for (const absl::Status& status : {transport->Send(Patiently(), Get(path)).status(),
+                                       transport->Stream(Patiently(), Get(path), sink).status()}) {
       CHECK(status.code() == absl::StatusCode::kOutOfRange);
       CHECK_THAT(Message(status), Catch::EndsWith(": headers longer than 1000 bytes"));
     }
@@ -97,13 +97,19 @@ TEST_CASE("A server that says for ever that an answer is to come holds nobody be
   });
   const auto transport = MakeTransport({.server = server.url()}, {.header_size_max = 1000});
   Lines sink;
-  for (const absl::Status& status : {transport->Send(Within(absl::Milliseconds(300)), Get("/")).status(),
-                                     transport->Stream(Within(absl::Milliseconds(300)), Get("/"), sink).status()}) {
-    INFO(Message(status));
-    CHECK((absl::IsDeadlineExceeded(status) || absl::IsOutOfRange(status) || absl::IsUnavailable(status)));
-    CHECK_FALSE(RequestWasNotSent(status));
+  for (const bool streams : {false, true}) {
+    CHECK(WithEnoughTime([&](absl::Duration time) {
+      const std::string target = fmt::format("/{}/{}", streams, absl::ToInt64Milliseconds(time));
+      const absl::Status status = streams ? transport->Stream(Within(time), Get(target), sink).status()
+                                          : transport->Send(Within(time), Get(target)).status();
+      INFO(Message(status));
+      CHECK((absl::IsDeadlineExceeded(status) || absl::IsOutOfRange(status) || absl::IsUnavailable(status)));
+      if (!HasSeen(server.requests(), target)) return false;
+      CHECK_FALSE(RequestWasNotSent(status));
+      return true;
+    }));
   }
-  CHECK(transport->Send(Within(absl::Seconds(5)), Get("/fits")).ok());
+  CHECK(transport->Send(Patiently(), Get("/fits")).ok());
 }
 
 // cpprestsdk takes it for the answer. What comes after it must not become the answer to another request.
@@ -113,15 +119,15 @@ TEST_CASE("An interim answer is passed over or an error, and mixes up no answers
     return connection.Answer(200, request.substr(4, request.find(' ', 4) - 4));
   });
   const auto transport = MakeTransport({.server = server.url()});
-  CHECK(transport->Send(Within(absl::Seconds(5)), Get("/before"))->body == "/before");
-  const absl::StatusOr<HttpResponse> interim = transport->Send(Within(absl::Seconds(5)), Get("/interim"));
+  CHECK(transport->Send(Patiently(), Get("/before"))->body == "/before");
+  const absl::StatusOr<HttpResponse> interim = transport->Send(Patiently(), Get("/interim"));
   if (interim.ok()) {
     CHECK(interim->body == "/interim");
   } else {
     CHECK(absl::IsUnavailable(interim.status()));
     CHECK_FALSE(RequestWasNotSent(interim.status()));
   }
-  for (int i = 0; i < 3; ++i) CHECK(transport->Send(Within(absl::Seconds(5)), Get("/after"))->body == "/after");
+  for (int i = 0; i < 3; ++i) CHECK(transport->Send(Patiently(), Get("/after"))->body == "/after");
 }
 
 TEST_CASE("A server that never begins to talk has got no request", "[http_hostile]") {
@@ -135,7 +141,7 @@ TEST_CASE("A server that never begins to talk has got no request", "[http_hostil
   for (const absl::Status& status : {transport->Send(Within(absl::Milliseconds(100)), Get("/")).status(),
                                      transport->Stream(Within(absl::Milliseconds(100)), Get("/"), sink).status()}) {
     CHECK(status.code() == absl::StatusCode::kDeadlineExceeded);
-    CHECK(RequestWasNotSent(status) == kBackend.knows_what_was_sent);
+    if (kBackend.knows_what_was_sent) CHECK(RequestWasNotSent(status));
   }
   CHECK(mute.requests().empty());
 }

@@ -1,18 +1,16 @@
 // TLS and tokens of an HttpTransport.
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <atomic>
 #include <chrono>
 #include <cstdlib>
-#include <filesystem>
-#include <fstream>
 #include <thread>
 
 #include "driverupgrade/kubernetes/http_transport.h"
 #include "kubernetes/token_source.h"
 #include "loopback_server.h"
 #include "support/catch.h"
+#include "temporary_file.h"
 #include "transport_under_test.h"
 
 namespace driverupgrade {
@@ -33,33 +31,14 @@ Identity ServerIdentity(const std::string& names = kLocal) {
   return MakeIdentity({.common_name = "server", .alternative_names = names}, &Authority());
 }
 
-class TemporaryFile {
- public:
-  explicit TemporaryFile(const std::string& content) {
-    std::string path = (std::filesystem::temp_directory_path() / "driverupgrade-XXXXXX").string();
-    const int fd = mkstemp(path.data());
-    if (fd < 0) std::abort();
-    close(fd);
-    path_ = path;
-    Write(content);
-  }
-  ~TemporaryFile() { std::filesystem::remove(path_); }
-  void Write(const std::string& content) const { std::ofstream(path_, std::ios::binary) << content; }
-  const std::string& path() const { return path_; }
-
- private:
-  std::string path_;
-};
-
 TEST_CASE("A server that the cluster's authority vouches for is talked to", "[http_security]") {
   LoopbackServer server(AnswerOk, TlsServerOptions{.identity = ServerIdentity()});
   const Identity other = MakeIdentity({.common_name = "old CA", .is_authority = true});
   // A bundle of several, as during a rotation.
   const auto transport = MakeTransport(
       {.server = server.url(), .ca_pem = other.certificate + Authority().certificate, .token = Secret("t0ken")});
-  for (int i = 0; i < 5; ++i) REQUIRE(transport->Send(Within(absl::Seconds(5)), Get("/")).ok());
+  REQUIRE(transport->Send(Patiently(), Get("/")).ok());
   CHECK_THAT(WithSpaces(server.requests()[0]), Catch::Contains("Authorization: Bearer t0ken"));
-  CHECK(server.connections() <= 2);
 }
 
 TEST_CASE("A server that cannot be verified gets nothing", "[http_security]") {
@@ -107,8 +86,8 @@ TEST_CASE("A server that cannot be verified gets nothing", "[http_security]") {
     config.token = Secret("t0ken");
     const auto transport = MakeTransport(config);
     Lines sink;
-    for (const absl::Status& status : {transport->Send(Within(absl::Seconds(5)), Get("/x")).status(),
-                                       transport->Stream(Within(absl::Seconds(5)), Get("/x"), sink).status()}) {
+    for (const absl::Status& status : {transport->Send(Patiently(), Get("/x")).status(),
+                                       transport->Stream(Patiently(), Get("/x"), sink).status()}) {
       CHECK(status.code() == absl::StatusCode::kUnauthenticated);
       CHECK(RequestWasNotSent(status));
       CHECK_THAT(Message(status),
@@ -124,9 +103,9 @@ TEST_CASE("The system's authorities are not trusted beside the cluster's", "[htt
   LoopbackServer server(AnswerOk, TlsServerOptions{.identity = ServerIdentity()});
   const Identity foreign = MakeIdentity({.common_name = "foreign CA", .is_authority = true});
   const auto transport = MakeTransport({.server = server.url(), .ca_pem = foreign.certificate});
-  CHECK(transport->Send(Within(absl::Seconds(5)), Get("/")).status().code() == absl::StatusCode::kUnauthenticated);
+  CHECK(transport->Send(Patiently(), Get("/")).status().code() == absl::StatusCode::kUnauthenticated);
   const auto trusting = MakeTransport({.server = server.url()}, {.trust_system_roots = true});
-  CHECK(trusting->Send(Within(absl::Seconds(5)), Get("/")).ok());
+  CHECK(trusting->Send(Patiently(), Get("/")).ok());
   unsetenv("SSL_CERT_FILE");
 }
 
@@ -134,9 +113,9 @@ TEST_CASE("tls-server-name replaces the name to verify", "[http_security]") {
   LoopbackServer server(AnswerOk, TlsServerOptions{.identity = ServerIdentity("DNS:kubernetes")});
   const auto transport =
       MakeTransport({.server = server.url(), .ca_pem = Authority().certificate, .tls_server_name = "kubernetes"});
-  CHECK(transport->Send(Within(absl::Seconds(5)), Get("/")).ok());
+  CHECK(transport->Send(Patiently(), Get("/")).ok());
   const auto insecure = MakeTransport({.server = server.url(), .insecure_skip_tls_verify = true});
-  CHECK(insecure->Send(Within(absl::Seconds(5)), Get("/")).ok());
+  CHECK(insecure->Send(Patiently(), Get("/")).ok());
 }
 
 TEST_CASE("A peer that speaks old TLS, or none, is refused", "[http_security]") {
@@ -146,7 +125,7 @@ TEST_CASE("A peer that speaks old TLS, or none, is refused", "[http_security]") 
   for (const std::string& url : {old.url(), plain_as_https}) {
     const auto transport = MakeTransport({.server = url, .ca_pem = Authority().certificate, .token = Secret("t0ken")});
     const absl::Status status =
-        transport->Send(Within(url == old.url() ? absl::Seconds(10) : absl::Milliseconds(300)), Get("/")).status();
+        transport->Send(Within(url == old.url() ? kPatience : absl::Milliseconds(300)), Get("/")).status();
     INFO(Message(status));
     CHECK_FALSE(status.ok());
     if (url == old.url()) {
@@ -169,12 +148,12 @@ TEST_CASE("A client certificate is sent, and its refusal is told", "[http_securi
     KubeConfig known = config;
     known.client_certificate_pem = client.certificate;
     known.client_key_pem = Secret(client.key);
-    CHECK(MakeTransport(known)->Send(Within(absl::Seconds(5)), Get("/")).ok());
+    CHECK(MakeTransport(known)->Send(Patiently(), Get("/")).ok());
     KubeConfig unknown = config;
     unknown.client_certificate_pem = stranger.certificate;
     unknown.client_key_pem = Secret(stranger.key);
     for (const KubeConfig& refused : {config, unknown}) {
-      const absl::Status status = MakeTransport(refused)->Send(Within(absl::Seconds(5)), Get("/")).status();
+      const absl::Status status = MakeTransport(refused)->Send(Patiently(), Get("/")).status();
       INFO(Message(status));
       CHECK(status.code() == absl::StatusCode::kUnauthenticated);
       CHECK(RequestWasNotSent(status));
@@ -284,9 +263,9 @@ TEST_CASE("The token is in no error", "[http_security]") {
   const auto transport = MakeTransport({.server = broken.url(), .token = Secret("t0ken")});
   Lines sink;
   for (const absl::Status& status :
-       {transport->Send(Within(absl::Seconds(5)), Get("/")).status(),
-        transport->Stream(Within(absl::Seconds(5)), Get("/"), sink).status(),
-        transport->Send(Within(absl::Seconds(5)), {.path = "/", .query = {{"q", "s3cret"}}}).status()}) {
+       {transport->Send(Patiently(), Get("/")).status(),
+        transport->Stream(Patiently(), Get("/"), sink).status(),
+        transport->Send(Patiently(), {.path = "/", .query = {{"q", "s3cret"}}}).status()}) {
     CHECK_FALSE(status.ok());
     CHECK_THAT(status.ToString(), !Catch::Contains("t0ken") && !Catch::Contains("s3cret"));
   }
@@ -295,10 +274,10 @@ TEST_CASE("The token is in no error", "[http_security]") {
 // The library's own way to cancel crashed here after 100 to 424 cancels.
 TEST_CASE("Busy TLS bodies can be cancelled again and again", "[http_security]") {
   setenv("SSL_CERT_FILE", "/dev/null", 1);  // The library reads the system's authorities for every connection.
-  std::atomic<int> bodies{0};
+  Event busy;
   LoopbackServer server(
       [&](Connection& connection, const std::string&) {
-        ++bodies;
+        busy.Set();
         connection.Write("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n");
         const std::string chunk(30'000, 'x');
         while (connection.WriteChunk(chunk + "\n")) {
@@ -317,6 +296,7 @@ TEST_CASE("Busy TLS bodies can be cancelled again and again", "[http_security]")
       for (int j = 0; j < count; ++j) {
         std::stop_source stop;
         std::thread stopper([&] {
+          if (j == 0) busy.Wait();  // How many bodies are busy depends on the machine, but some must be.
           std::this_thread::sleep_for(std::chrono::milliseconds(1 + (i * 17 + j * 31) % 100));
           stop.request_stop();
         });
@@ -331,7 +311,7 @@ TEST_CASE("Busy TLS bodies can be cancelled again and again", "[http_security]")
   for (std::thread& thread : threads) thread.join();
   CHECK(cancelled == 8 * count);
   unsetenv("SSL_CERT_FILE");
-  CHECK(bodies > 0);  // How many depends on the machine, but some must have been busy.
+  CHECK(busy.Wait());
 }
 
 }  // namespace

@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 
 #include <chrono>
-#include <future>
 #include <stdexcept>
 #include <thread>
 
@@ -31,7 +30,7 @@ TEST_CASE("Lines of a stream come whole and in order", "[http_stream]") {
   LoopbackServer server(Chunks({"a", "b\n", "\n\r\nc\r", "\nd\ne", "f\ng\n", "unfinished"}));
   const auto transport = MakeTransport({.server = server.url()});
   Lines sink;
-  const absl::StatusOr<HttpResponse> head = transport->Stream(Within(absl::Seconds(5)), Get("/watch"), sink);
+  const absl::StatusOr<HttpResponse> head = transport->Stream(Patiently(), Get("/watch"), sink);
   REQUIRE(head.ok());
   CHECK(head->status == 200);
   CHECK(head->body.empty());
@@ -60,19 +59,19 @@ TEST_CASE("A cut stream is an error after its complete lines", "[http_stream]") 
   LoopbackServer server(Chunks({"a\nb\nc"}, false));
   const auto transport = MakeTransport({.server = server.url()});
   Lines sink;
-  const absl::Status status = transport->Stream(Within(absl::Seconds(5)), Get("/w"), sink).status();
+  const absl::Status status = transport->Stream(Patiently(), Get("/w"), sink).status();
   CHECK(status.code() == absl::StatusCode::kUnavailable);
   CHECK_THAT(Message(status), Catch::Contains("connection lost in the middle of the answer"));
   CHECK(sink.lines == std::vector<std::string>{"a", "b"});
 }
 
 TEST_CASE("The sink ends a stream by returning false", "[http_stream]") {
-  std::promise<void> closed;
+  Event closed;
   LoopbackServer server([&](Connection& connection, const std::string&) {
     connection.Write(kChunked);
     connection.WriteChunk("a\nb\nc\n");
     connection.WaitForClose();
-    closed.set_value();
+    closed.Set();
     return false;
   });
   const auto transport = MakeTransport({.server = server.url()});
@@ -81,7 +80,7 @@ TEST_CASE("The sink ends a stream by returning false", "[http_stream]") {
   REQUIRE(head.ok());
   CHECK(head->status == 200);
   CHECK(sink.lines == std::vector<std::string>{"a", "b"});
-  CHECK(closed.get_future().wait_for(std::chrono::seconds(2)) == std::future_status::ready);
+  CHECK(closed.Wait());
 }
 
 TEST_CASE("A sink that throws ends the stream, not the process", "[http_stream]") {
@@ -119,19 +118,27 @@ TEST_CASE("A silent stream ends by stop, by deadline, or as dead", "[http_stream
     CHECK(transport->Stream({.stop = stop.get_token()}, Get("/w"), stopping).status().code() ==
           absl::StatusCode::kCancelled);
     std::stop_source later;
+    Event came;
+    Lines telling([&](std::string_view) {
+      came.Set();
+      return true;
+    });
     std::thread stopper([&] {
-      std::this_thread::sleep_for(std::chrono::milliseconds(50));
+      came.Wait();
       later.request_stop();
     });
-    CHECK(transport->Stream({.stop = later.get_token()}, Get("/w"), sink).status().code() ==
+    CHECK(transport->Stream({.stop = later.get_token()}, Get("/w"), telling).status().code() ==
           absl::StatusCode::kCancelled);
     stopper.join();
-    CHECK(sink.lines == std::vector<std::string>{"a"});
+    CHECK(telling.lines == std::vector<std::string>{"a"});
   }
   SECTION("deadline") {
     const auto transport = MakeTransport({.server = server.url()});
-    const absl::Status status = transport->Stream(Within(absl::Milliseconds(500)), Get("/w"), sink).status();
-    CHECK(status.code() == absl::StatusCode::kDeadlineExceeded);
+    CHECK(WithEnoughTime([&](absl::Duration time) {
+      const absl::Status status = transport->Stream(Within(time), Get("/w"), sink).status();
+      CHECK(status.code() == absl::StatusCode::kDeadlineExceeded);
+      return !sink.lines.empty();
+    }));
     CHECK(sink.lines == std::vector<std::string>{"a"});
   }
   SECTION("silence") {
@@ -145,6 +152,17 @@ TEST_CASE("A silent stream ends by stop, by deadline, or as dead", "[http_stream
     CHECK(transport->Stream({}, Get("/headless"), sink).status().code() == absl::StatusCode::kDeadlineExceeded);
     CHECK(sink.statuses.empty());
   }
+}
+
+// Until the server writes no more. A busy machine may make it seem so too early: then a defect passes, and no sound
+// transport fails.
+int WrittenInTheEnd(const std::atomic<int>& written) {
+  int seen = 0;
+  do {
+    seen = written;
+    std::this_thread::sleep_for(std::chrono::milliseconds(200));
+  } while (seen == 0 || seen != written);
+  return seen;
 }
 
 TEST_CASE("A slow sink holds up its own stream only", "[http_stream]") {
@@ -162,15 +180,14 @@ TEST_CASE("A slow sink holds up its own stream only", "[http_stream]") {
   Lines sink([&](std::string_view) {
     if (written_while_blocked != 0) return true;
     // The sink may use the transport, and so may everyone else.
-    if (!transport->Send(Within(absl::Seconds(5)), Get("/other")).ok()) return false;
+    if (!transport->Send(Patiently(), Get("/other")).ok()) return false;
     Lines inner;
     LoopbackServer other(Chunks({"x\n"}));
-    if (!MakeTransport({.server = other.url()})->Stream(Within(absl::Seconds(5)), Get("/w"), inner).ok()) return false;
-    std::this_thread::sleep_for(std::chrono::milliseconds(200));
-    written_while_blocked = written;
+    if (!MakeTransport({.server = other.url()})->Stream(Patiently(), Get("/w"), inner).ok()) return false;
+    written_while_blocked = WrittenInTheEnd(written);
     return true;
   });
-  const absl::StatusOr<HttpResponse> head = transport->Stream(Within(absl::Seconds(20)), Get("/watch"), sink);
+  const absl::StatusOr<HttpResponse> head = transport->Stream(Patiently(), Get("/watch"), sink);
   REQUIRE(head.ok());
   CHECK(sink.lines.size() == kChunkCount);
   CHECK(written_while_blocked > 0);
@@ -189,7 +206,7 @@ TEST_CASE("Many streams run side by side", "[http_stream]") {
   for (int i = 0; i < 16; ++i) {
     threads.emplace_back([&] {
       Lines sink;
-      if (transport->Stream(Within(absl::Seconds(20)), Get("/w"), sink).ok() && sink.lines.size() == 200) ++complete;
+      if (transport->Stream(Patiently(), Get("/w"), sink).ok() && sink.lines.size() == 200) ++complete;
     });
   }
   for (std::thread& thread : threads) thread.join();

@@ -3,10 +3,14 @@
 #ifndef DRIVERUPGRADE_TESTS_UNIT_KUBERNETES_TRANSPORT_UNDER_TEST_H_
 #define DRIVERUPGRADE_TESTS_UNIT_KUBERNETES_TRANSPORT_UNDER_TEST_H_
 
+#include <algorithm>
+#include <chrono>
+#include <condition_variable>
 #include <cstdlib>
 #include <functional>
 #include <iostream>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -22,7 +26,7 @@ struct Backend {
   bool takes_ipv6_literals = false;
   // A request other than GET is never sent a second time by the backend itself.
   bool sends_writes_once = false;
-  // The end of a call waits for nothing, so that what is not sent is known to be not sent.
+  // The end of a call waits for nothing, so that what is not sent is always known to be not sent.
   bool knows_what_was_sent = false;
 };
 extern const Backend kBackend;
@@ -37,11 +41,50 @@ inline std::shared_ptr<HttpTransport> MakeTransport(const KubeConfig& config, co
   std::abort();  // The test itself is broken.
 }
 
+// When a test gives up. A sound transport gets there on no machine, however busy.
+constexpr absl::Duration kPatience = absl::Minutes(2);
+
 inline CallContext Within(absl::Duration duration) { return {.deadline = absl::Now() + duration}; }
+inline CallContext Patiently() { return Within(kPatience); }
+
+// Calls `attempt` with longer and longer times until it returns true: for a deadline that has to come after something
+// that a busy machine may take its time for. False if it never does.
+inline bool WithEnoughTime(const std::function<bool(absl::Duration)>& attempt) {
+  for (absl::Duration time = absl::Milliseconds(100); time < kPatience; time *= 2) {
+    if (attempt(time)) return true;
+  }
+  return false;
+}
+
+// What one thread of a test tells another.
+class Event {
+ public:
+  void Set() {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    set_ = true;
+    changed_.notify_all();
+  }
+  // False if it never comes.
+  bool Wait() {
+    std::unique_lock<std::mutex> lock(mutex_);
+    return changed_.wait_for(lock, absl::ToChronoSeconds(kPatience), [this] { return set_; });
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool set_ = false;
+};
 
 inline HttpRequest Get(std::string path) { return {.verb = HttpVerb::kGet, .path = std::move(path)}; }
 
 inline std::string Message(const absl::Status& status) { return std::string(status.message()); }
+
+// Whether one of the server's requests is a GET of `path`.
+inline bool HasSeen(const std::vector<std::string>& requests, const std::string& path) {
+  return std::any_of(requests.begin(), requests.end(),
+                     [&](const std::string& request) { return request.starts_with("GET " + path + " "); });
+}
 
 // A request whose headers have one space after each colon, which HTTP leaves to the client.
 inline std::string WithSpaces(const std::string& request) {

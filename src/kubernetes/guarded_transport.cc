@@ -20,16 +20,21 @@ absl::StatusOr<HttpResponse> GuardedTransport::Send(const CallContext& context, 
 
 absl::StatusOr<HttpResponse> GuardedTransport::Stream(const CallContext& context, const HttpRequest& request,
                                                       LineSink& sink) {
-  return Guarded(context, request, [&](const Secret& token) { return StreamOnce(context, request, token, sink); });
+  RedactingSink clean(*setup_.redactor, sink);
+  return Guarded(context, request, [&](const Secret& token) { return StreamOnce(context, request, token, clean); });
 }
 
-// No exception of a library, nor bad_alloc, may leave.
+// No exception of a library, nor bad_alloc, may leave; nor a secret that the server has echoed.
 absl::StatusOr<HttpResponse> GuardedTransport::Guarded(const CallContext& context, const HttpRequest& request,
                                                        const Attempt& attempt) {
+  const Redactor& redactor = *setup_.redactor;
   try {
-    return WithToken(context, attempt);
+    absl::StatusOr<HttpResponse> response = WithToken(context, attempt);
+    if (!response.ok()) return redactor.Strike(response.status());
+    redactor.Strike(*response);
+    return response;
   } catch (const std::exception& e) {
-    return absl::InternalError(fmt::format("{}: {}", errors_.Subject(request), e.what()));
+    return redactor.Strike(absl::InternalError(fmt::format("{}: {}", errors_.Subject(request), e.what())));
   } catch (...) {
     return absl::InternalError(fmt::format("{}: unknown exception", errors_.Subject(request)));
   }
@@ -39,12 +44,17 @@ absl::StatusOr<HttpResponse> GuardedTransport::WithToken(const CallContext& cont
   TokenSource& tokens = *setup_.tokens;
   const absl::StatusOr<Secret> token = tokens.Get(Steady::now(), context.stop);
   if (!token.ok()) return token.status();
-  absl::StatusOr<HttpResponse> response = attempt(*token);
+  absl::StatusOr<HttpResponse> response = Try(*token, attempt);
   if (!response.ok() || response->status != 401 || !tokens.Renew(*token, Steady::now(), context.stop)) {
     return response;
   }
   const absl::StatusOr<Secret> renewed = tokens.Get(Steady::now(), context.stop);
-  return renewed.ok() ? attempt(*renewed) : response;
+  return renewed.ok() ? Try(*renewed, attempt) : response;
+}
+
+absl::StatusOr<HttpResponse> GuardedTransport::Try(const Secret& token, const Attempt& attempt) {
+  setup_.redactor->Remember(token);
+  return attempt(token);
 }
 
 }  // namespace driverupgrade::inline v1

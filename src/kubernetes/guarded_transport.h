@@ -1,5 +1,5 @@
 // What the backends have in common around a request: the token, once more with a new one where the server refused it
-// (api-A66), and no exception. Private to src/kubernetes.
+// (api-A66), no exception, and no secret in what comes back. Private to src/kubernetes.
 #ifndef DRIVERUPGRADE_SRC_KUBERNETES_GUARDED_TRANSPORT_H_
 #define DRIVERUPGRADE_SRC_KUBERNETES_GUARDED_TRANSPORT_H_
 
@@ -33,6 +33,7 @@ class GuardedTransport : public HttpTransport {
   using Attempt = std::function<absl::StatusOr<HttpResponse>(const Secret&)>;
   absl::StatusOr<HttpResponse> Guarded(const CallContext& context, const HttpRequest& request, const Attempt& attempt);
   absl::StatusOr<HttpResponse> WithToken(const CallContext& context, const Attempt& attempt);
+  absl::StatusOr<HttpResponse> Try(const Secret& token, const Attempt& attempt);
 
   const TransportSetup setup_;
   const TransportErrors errors_;

@@ -69,6 +69,7 @@ absl::StatusOr<TransportSetup> TransportSetup::Create(const KubeConfig& config, 
     DRIVERUPGRADE_ASSIGN_OR_RETURN(setup.tls, TlsMaterial::Create(config, setup.url, options.trust_system_roots));
   }
   DRIVERUPGRADE_ASSIGN_OR_RETURN(setup.tokens, TokenSource::Create(config, options, std::chrono::steady_clock::now()));
+  setup.redactor = std::make_unique<Redactor>(config.client_key_pem);
   setup.options = std::move(options);
   return setup;
 }

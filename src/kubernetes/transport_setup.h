@@ -8,6 +8,7 @@
 #include "absl/status/statusor.h"
 #include "driverupgrade/kubernetes/kube_config.h"
 #include "driverupgrade/kubernetes/transport_options.h"
+#include "kubernetes/redactor.h"
 #include "kubernetes/server_url.h"
 #include "kubernetes/tls_material.h"
 #include "kubernetes/token_source.h"
@@ -19,6 +20,7 @@ struct TransportSetup {
   std::optional<ServerUrl> proxy = {};
   std::shared_ptr<TlsMaterial> tls = {};  // Null for http.
   std::unique_ptr<TokenSource> tokens = {};
+  std::unique_ptr<Redactor> redactor = {};
   TransportOptions options = {};
 
   // Errors: those of MakeCurlTransport.

@@ -49,9 +49,10 @@ absl::StatusOr<Connection> Connect(std::string_view transport, const driverupgra
   const auto chosen = MakeChosenTransport(transport, config);
   if (!chosen.ok()) return chosen.status();
   const auto requests = std::make_shared<driverupgrade::RequestMeter>();
-  const auto retrying = driverupgrade::MakeRetryingTransport(driverupgrade::MakeMeteredTransport(*chosen, requests),
-                                                             driverupgrade::SystemClock());
+  const auto metered = driverupgrade::MakeMeteredTransport(*chosen, requests);
+  const auto retrying = driverupgrade::MakeRetryingTransport(metered, driverupgrade::SystemClock());
   return Connection{.cluster = driverupgrade::MakeRestCluster(retrying, {.event_component = component}),
+                    .once = driverupgrade::MakeRestCluster(metered, {.event_component = component}),
                     .objects = std::make_shared<const driverupgrade::ObjectClient>(retrying, component),
                     .requests = requests};
 }

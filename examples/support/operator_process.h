@@ -50,6 +50,8 @@ class StopOnSignal {
 /// One transport, used in two ways: by the engines through the seam, and by the operator for its own objects.
 struct Connection {
   std::shared_ptr<driverupgrade::ClusterFacade> cluster = nullptr;
+  /// The same without repetitions: what the server refuses is known at once. Null: `cluster`.
+  std::shared_ptr<driverupgrade::ClusterFacade> once = nullptr;
   std::shared_ptr<const driverupgrade::ObjectClient> objects = nullptr;
   /// All requests; each try is one of its own. Null: not counted.
   std::shared_ptr<const driverupgrade::RequestMeter> requests = nullptr;

@@ -1,6 +1,7 @@
 #include "support/upgrade_service.h"
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <mutex>
 #include <string>
@@ -8,6 +9,7 @@
 
 #include "driverupgrade/snapshot_builder.h"
 #include "fmt/format.h"
+#include "support/await_server.h"
 #include "support/ledger_entry.h"
 #include "support/metrics_sum.h"
 #include "support/web_server.h"
@@ -25,12 +27,12 @@ using driverupgrade::MetricsCollector;
 using driverupgrade::MetricsObserver;
 using driverupgrade::MetricsOptions;
 using driverupgrade::MetricsSnapshot;
+using driverupgrade::ReconcileResult;
 using driverupgrade::Severity;
 using driverupgrade::Tally;
 using driverupgrade::UpgradeEngine;
 using driverupgrade::WatchRestart;
 
-constexpr int kLooks = 5;
 constexpr absl::Duration kLookAgain = absl::Seconds(1);
 // For the director's own calls in one round.
 constexpr absl::Duration kWorkTimeout = absl::Seconds(30);
@@ -60,15 +62,11 @@ class Service {
         bell_(std::move(bell)),
         log_(std::move(log)),
         stop_(std::move(stop)),
-        clock_(driverupgrade::SystemClock()),
+        clock_(options.engine.clock ? options.engine.clock : driverupgrade::SystemClock()),
         deadline_(clock_->Now() + arguments_.timeout),
         engine_(EngineBase()) {}
 
-  int Run() {
-    const absl::Status seen = Look();
-    if (!seen.ok()) return Refused(seen);
-    return arguments_.once ? RunOnce() : RunForGood();
-  }
+  int Run() { return arguments_.once ? RunOnce() : RunForGood(); }
 
  private:
   EngineOptions EngineBase() const {
@@ -84,30 +82,33 @@ class Service {
     return engine;
   }
 
-  // Whatever is wrong with the address, the credentials or the permissions is best said before anything begins. What
-  // may be a moment's trouble of the server is tried a few times.
+  // Whatever is wrong with the credentials or the permissions is best said before anything begins; a server that is
+  // overloaded or away is waited for. The first look repeats no request, so that its refusal is told at once.
   absl::Status Look() {
     AttemptLog none;
     driverupgrade::SnapshotOptions snapshot = engine_.snapshot;
     snapshot.driver_labels = options_.probe_labels;
-    driverupgrade::SnapshotBuilder probe(options_.identity, connection_.cluster, snapshot);
-    absl::Status seen = absl::OkStatus();
-    for (int i = 0; i < kLooks; ++i) {
-      if (i > 0 && !clock_->SleepFor(kLookAgain, stop_)) break;
-      seen = probe.Build({.deadline = deadline_, .stop = stop_}, none).status();
-      if (!absl::IsUnavailable(seen)) break;
-    }
-    return seen;
+    auto cluster = connection_.once ? connection_.once : connection_.cluster;
+    return Await([&] {
+      driverupgrade::SnapshotBuilder probe(options_.identity, std::exchange(cluster, connection_.cluster), snapshot);
+      return probe.Build({.deadline = deadline_, .stop = stop_}, none).status();
+    });
+  }
+
+  absl::Status Await(const std::function<absl::Status()>& attempt) {
+    return AwaitServer({.deadline = deadline_, .stop = stop_}, *clock_, log_, attempt);
   }
 
   int RunOnce() {
+    if (const absl::Status seen = Look(); !seen.ok()) return Refused(seen);
     std::optional<std::vector<EngineSpec>> wanted = director_.Wanted();
     while (!wanted && !stop_.stop_requested() && clock_->Now() < deadline_) {
       bell_->Wait(std::min(deadline_, clock_->Now() + kLookAgain), *clock_, stop_);
       wanted = director_.Wanted();
     }
     if (!wanted) return RanOut({});
-    if (const absl::Status prepared = director_.Prepare(Bounded()); !prepared.ok()) return Refused(prepared);
+    const absl::Status prepared = Await([this] { return director_.Prepare(Bounded()); });
+    if (!prepared.ok()) return Refused(prepared);
     Tally totals;
     for (const EngineSpec& spec : *wanted) {
       EngineOptions engine_options = EngineOptionsOf(engine_, spec);
@@ -116,8 +117,12 @@ class Service {
           UpgradeEngine::Create(options_.identity, WithLedgerEntry(connection_.cluster, options_.identity, spec.name),
                                 std::move(engine_options));
       if (!engine.ok()) return Misconfigured(log_, engine.status());
-      const auto pass = (*engine)->Reconcile({.deadline = deadline_, .stop = stop_}, spec.policy);
-      if (!pass.ok()) return Refused(pass.status());
+      absl::StatusOr<ReconcileResult> pass;
+      const absl::Status passed = Await([&] {
+        pass = (*engine)->Reconcile({.deadline = deadline_, .stop = stop_}, spec.policy);
+        return pass.status();
+      });
+      if (!passed.ok()) return Refused(passed);
       (*engine)->Quiesce();
       totals += pass->plan.totals;
     }
@@ -139,6 +144,9 @@ class Service {
     const MetricsCollector collector({[this] { return Figures(); }}, MetricsOptionsOf());
     const auto servers = Serve(collector);
     if (!servers.ok()) return Misconfigured(log_, servers.status());
+    // The pages are served meanwhile: who waits for the server is alive, and not ready.
+    const absl::Status seen = Look();
+    if (!seen.ok()) return stop_.stop_requested() ? RanOut({}) : Refused(seen);
     const int exit_code = Loop();
     if (const auto group = Exchange(nullptr)) group->Quiesce();
     if (election_) election_->Release({.deadline = clock_->Now() + kReleaseTimeout}).IgnoreError();

@@ -50,7 +50,6 @@ std::vector<Refusal> Refusals(const ControlPlane& control_plane) {
   return {
       {"a wrong token", Kubeconfig(url, ca, "wrong-token"), kGoodPolicy, kRefused, "401"},
       {"a wrong certificate authority", Kubeconfig(url, other_ca, token), kGoodPolicy, kRefused, "certificate"},
-      {"a refused connection", Kubeconfig(ControlPlane::UnusedUrl(), ca, token), kGoodPolicy, kRefused, "refused"},
       {"a malformed kubeconfig", "clusters: [{name: e2e, cluster:", kGoodPolicy, kConfiguration, "kubeconfig"},
       {"a kubeconfig without a cluster", "apiVersion: v1\nkind: Config\n", kGoodPolicy, kConfiguration, "kubeconfig"},
       {"a policy that is no YAML", good, "autoUpgrade: [", kConfiguration, "policy.yaml"},
@@ -104,6 +103,26 @@ TEST_CASE("What cannot work is refused with one line and changes nothing", "[ref
   CHECK(Content(world) == nodes_before);
   CHECK(DriverPodNames(world) == pods_before);
   CHECK(audit.CountWrites() == 0);
+}
+
+TEST_CASE("A server that is not there is waited for until the time is over", "[refusal]") {
+  ControlPlane& control_plane = ControlPlane::Shared();
+  World world(control_plane, "absent", 1);
+  GpuOperator gpu_operator(world, kGoodPolicy);
+  const std::filesystem::path kubeconfig = control_plane.folder() / "absent.kubeconfig";
+  const std::string ca = control_plane.ca_file().string();
+  WriteFile(kubeconfig, Kubeconfig(ControlPlane::UnusedUrl(), ca, "operator-token"));
+  gpu_operator.set_kubeconfig(kubeconfig);
+  gpu_operator.set_timeout(std::chrono::seconds(8));
+
+  const OperatorResult result = gpu_operator.Run("--once");
+  INFO(result.output());
+  CHECK(result.exit_code == kRefused);
+  const std::size_t waits = result.err.find("waiting for the API server");
+  REQUIRE(waits != std::string::npos);
+  CHECK(result.err.find("refused", waits) != std::string::npos);
+  CHECK(result.err.find("the cluster cannot be read", waits) != std::string::npos);
+  CHECK(result.err.find("operator-token") == std::string::npos);
 }
 
 TEST_CASE("A replica that may not have the Lease says why, once, and does nothing", "[refusal]") {

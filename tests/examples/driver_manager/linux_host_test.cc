@@ -61,7 +61,7 @@ class NodeFolder {
   bool Has(const std::string& path) const { return fs::exists(root_ / path); }
   std::string Root() const { return root_.string(); }
 
-  LinuxHost Host(absl::Duration timeout = absl::Seconds(30)) const {
+  LinuxHost Host(absl::Duration timeout = absl::Minutes(2)) const {
     const auto program = [&](const char* name) { return (root_ / "bin" / name).string(); };
     return LinuxHost({.root = root_,
                       .chroot = program("chroot"),
@@ -206,12 +206,12 @@ TEST_CASE("a program that is missing, or hangs, is an error that names it") {
 
 TEST_CASE("a command's output and end") {
   const absl::StatusOr<CommandResult> result =
-      RunCommand({"sh", "-c", "echo out; echo err >&2; cat; exit 3"}, absl::Seconds(30));
+      RunCommand({"sh", "-c", "echo out; echo err >&2; cat; exit 3"}, absl::Minutes(2));
   REQUIRE(result.ok());
   CHECK(result->exit_code == 3);
   CHECK(result->output == "out\nerr");
-  CHECK(RunCommand({"sh", "-c", "kill -9 $$"}, absl::Seconds(30))->exit_code == 137);
-  CHECK(RunCommand({"sh", "-c", "yes | head -c 200000"}, absl::Seconds(30))->output.size() <= 64 * 1024);
+  CHECK(RunCommand({"sh", "-c", "kill -9 $$"}, absl::Minutes(2))->exit_code == 137);
+  CHECK(RunCommand({"sh", "-c", "yes | head -c 200000"}, absl::Minutes(2))->output.size() <= 64 * 1024);
 }
 
 }  // namespace

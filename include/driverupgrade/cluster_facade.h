@@ -87,6 +87,7 @@ struct GetNodeParams {
 };
 struct ListNodesParams {
   LabelSelector label_selector = {};
+  OnUnreadable on_unreadable = OnUnreadable::kFail;
 };
 struct GetPodParams {
   std::string ns = {};
@@ -98,14 +99,17 @@ struct ListPodsParams {
   LabelSelector label_selector = {};
   /// Empty: all nodes.
   std::string node_name = {};
+  OnUnreadable on_unreadable = OnUnreadable::kFail;
 };
 struct ListDaemonSetsParams {
   std::string ns = {};
   LabelSelector label_selector = {};
+  OnUnreadable on_unreadable = OnUnreadable::kFail;
 };
 struct ListControllerRevisionsParams {
   std::string ns = {};
   LabelSelector label_selector = {};
+  OnUnreadable on_unreadable = OnUnreadable::kFail;
 };
 struct ListPodDisruptionBudgetsParams {
   /// Empty: all namespaces.
@@ -118,6 +122,7 @@ struct GetNodeMaintenanceParams {
 struct ListNodeMaintenancesParams {
   /// Empty: all namespaces.
   std::string ns = {};
+  OnUnreadable on_unreadable = OnUnreadable::kFail;
 };
 
 struct GetLeaseParams {
@@ -130,7 +135,8 @@ struct GetConfigMapParams {
 };
 
 /// Knows how to read a cluster. Lists are complete (all pages), consistent (no `resourceVersion` is sent, api-A10) and
-/// in the server's order.
+/// in the server's order. An object that cannot be read is never left out: see OnUnreadable. Whoever reads objects that
+/// are always whole need not look at it.
 class ClusterReader {
  public:
   virtual ~ClusterReader();

@@ -1,11 +1,17 @@
 /// The parts of Kubernetes objects that an upgrade decides by. No object model, no JSON: see wire/kubernetes_json.h.
 ///
 /// Defines Node, Pod, DaemonSet, ControllerRevision, PodDisruptionBudget, NodeMaintenance, Lease, ConfigMap and their
-/// parts, each a plain comparable value.
+/// parts, each a plain comparable value; and OnUnreadable.
 ///
 ///     Node node{.name = "gpu-7", .unschedulable = true};
 ///
 /// Fields are named after the Kubernetes fields they hold. Values; copy them freely.
+///
+/// An object that a reader could not read, because a member has another type than Kubernetes gives it, says in
+/// `unreadable` which one and why: `spec.unschedulable: expected a boolean, got a string`. Then it has only what says
+/// which object it is: name and namespace, and if they could be read, UID, version, labels, `node_name` and
+/// `owner_uid`, otherwise empty. All else is at its default and means nothing. Only a reader that is asked for such
+/// objects (OnUnreadable::kMark) gives them.
 #ifndef DRIVERUPGRADE_CLUSTER_TYPES_H_
 #define DRIVERUPGRADE_CLUSTER_TYPES_H_
 
@@ -20,6 +26,12 @@
 
 namespace driverupgrade::inline v1 {
 
+/// What one object that cannot be read does to the list or the watch that it is in.
+enum class OnUnreadable : std::uint8_t {
+  kFail,  ///< All of it fails: for callers that would take what is wrong for absent.
+  kMark,  ///< The object is given with `unreadable` set, and the others as ever.
+};
+
 struct Node {
   std::string name = {};
   std::string uid = {};
@@ -30,6 +42,8 @@ struct Node {
   bool unschedulable = false;
   /// False if the condition Ready is present and not `True`; a node without that condition counts as ready (§5.3).
   bool ready = true;
+  /// Empty if the object was read: see above.
+  std::string unreadable = {};
   friend bool operator==(const Node&, const Node&) = default;
 };
 
@@ -83,6 +97,8 @@ struct Pod {
   /// Names of its ResourceClaims, in its namespace, those generated from a template included
   /// (status.resourceClaimStatuses).
   std::vector<std::string> resource_claims = {};
+  /// As Node's.
+  std::string unreadable = {};
   friend bool operator==(const Pod&, const Pod&) = default;
 };
 
@@ -110,6 +126,8 @@ struct DaemonSet {
   LabelSelector selector = {};
   /// spec.updateStrategy.type is OnDelete. With RollingUpdate Kubernetes restarts driver pods by itself (R15).
   bool on_delete = true;
+  /// As Node's.
+  std::string unreadable = {};
   friend bool operator==(const DaemonSet&, const DaemonSet&) = default;
 };
 
@@ -122,6 +140,8 @@ struct ControllerRevision {
   StringMap labels = {};
   /// `data`, the patch that holds the pod template, as JSON text; empty if the reader does not give it (R3).
   std::string data = {};
+  /// As Node's.
+  std::string unreadable = {};
   friend bool operator==(const ControllerRevision&, const ControllerRevision&) = default;
 };
 
@@ -133,6 +153,8 @@ struct PodDisruptionBudget {
   int disruptions_allowed = 0;
   int current_healthy = 0;
   int desired_healthy = 0;
+  /// As Node's.
+  std::string unreadable = {};
   friend bool operator==(const PodDisruptionBudget&, const PodDisruptionBudget&) = default;
 };
 
@@ -188,6 +210,8 @@ struct NodeMaintenance {
   std::optional<MaintenanceWait> wait_for_pod_completion = std::nullopt;
   std::optional<MaintenanceDrain> drain = std::nullopt;
   std::vector<Condition> conditions = {};
+  /// As Node's.
+  std::string unreadable = {};
   /// `ns/name`.
   std::string ToString() const { return ns + "/" + name; }
   friend bool operator==(const NodeMaintenance&, const NodeMaintenance&) = default;

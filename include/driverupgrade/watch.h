@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "absl/time/time.h"
+#include "driverupgrade/cluster_types.h"
 #include "driverupgrade/label_selector.h"
 
 namespace driverupgrade::inline v1 {
@@ -34,6 +35,9 @@ struct WatchParams {
   bool list = true;
   /// After so long the server ends the watch (api-A15). The deadline of the context should lie further.
   absl::Duration timeout = absl::Minutes(5);
+  /// With kMark a watch goes past an object that cannot be read; with kFail it ends there, and fails anew from the same
+  /// version.
+  OnUnreadable on_unreadable = OnUnreadable::kFail;
 };
 
 /// Takes what one watch sees. Called on the thread that called Watch..., one call at a time; while a call runs, nothing

@@ -29,9 +29,9 @@ auto FieldsOf(Is<ContainerStatus> auto& status) {
 }
 auto FieldsOf(Is<Pod> auto& pod) {
   auto& [ref, version, node_name, labels, owners, phase, deletion, mirror, empty_dir, init, containers, resources,
-         claims] = pod;
+         claims, unreadable] = pod;
   auto& [ns, name, uid] = ref;
-  // The UID and the version come first, since they are read alone.
+  // The UID and the version come first, since they are read alone. A pod that could not be read is never packed.
   return std::tie(uid, version, ns, name, labels, owners, phase, deletion, mirror, empty_dir, init, containers,
                   resources, claims);
 }

@@ -11,7 +11,7 @@
 
 namespace driverupgrade::inline v1::internal {
 
-// All of a pod but the name of its node, which whoever keeps it knows. One allocation.
+// All of a pod that could be read, but the name of its node, which whoever keeps it knows. One allocation.
 class PackedPod {
  public:
   explicit PackedPod(const Pod& pod);

@@ -60,12 +60,12 @@ class RestCaller {
   // between (api-A9).
   template <typename T>
   absl::StatusOr<ListPage<T>> List(const CallContext& context, std::string_view attempted, std::string path,
-                                   Query query) const {
+                                   Query query, OnUnreadable on_unreadable = OnUnreadable::kFail) const {
     if (page_size_ > 0) query.emplace_back("limit", std::to_string(page_size_));
     const HttpRequest request{.path = std::move(path), .query = std::move(query)};
     bool expired = false;
-    absl::StatusOr<ListPage<T>> all = ListOnce<T>(context, attempted, request, expired);
-    if (expired) all = ListOnce<T>(context, attempted, request, expired);
+    absl::StatusOr<ListPage<T>> all = ListOnce<T>(context, attempted, request, on_unreadable, expired);
+    if (expired) all = ListOnce<T>(context, attempted, request, on_unreadable, expired);
     return all;
   }
 
@@ -80,15 +80,15 @@ class RestCaller {
 
   template <typename T>
   absl::StatusOr<ListPage<T>> ReadPage(const CallContext& context, std::string_view attempted,
-                                       const HttpRequest& request, bool& expired) const;
+                                       const HttpRequest& request, OnUnreadable on_unreadable, bool& expired) const;
   // Sets `expired` if the server has dropped the snapshot after the first page.
   template <typename T>
   absl::StatusOr<ListPage<T>> ListOnce(const CallContext& context, std::string_view attempted, const HttpRequest& first,
-                                       bool& expired) const;
+                                       OnUnreadable on_unreadable, bool& expired) const;
   // What is there when a watch begins, and the version to go on from, which is not empty.
   template <typename T>
   absl::StatusOr<ListPage<T>> Begin(const CallContext& context, std::string_view attempted, const std::string& path,
-                                    Query query, bool list) const;
+                                    Query query, const WatchParams& params) const;
 
   const std::shared_ptr<HttpTransport> transport_;
   const int page_size_;
@@ -111,25 +111,27 @@ absl::StatusOr<T> RestCaller::SendChange(const CallContext& context, std::string
 
 template <typename T>
 absl::StatusOr<ListPage<T>> RestCaller::ReadPage(const CallContext& context, std::string_view attempted,
-                                                 const HttpRequest& request, bool& expired) const {
+                                                 const HttpRequest& request, OnUnreadable on_unreadable,
+                                                 bool& expired) const {
   DRIVERUPGRADE_ASSIGN_OR_RETURN(const HttpResponse response, Send(context, attempted, request));
   expired = response.status == 410;
   if (!IsSuccess(response)) return FailureOf(attempted, request.verb, response);
-  absl::StatusOr<ListPage<T>> page = ParseList<T>(response.body);
+  absl::StatusOr<ListPage<T>> page = ParseList<T>(response.body, on_unreadable);
   if (!page.ok()) return NotUnderstood(attempted, page.status());
   return page;
 }
 
 template <typename T>
 absl::StatusOr<ListPage<T>> RestCaller::ListOnce(const CallContext& context, std::string_view attempted,
-                                                 const HttpRequest& first, bool& expired) const {
-  absl::StatusOr<ListPage<T>> all = ReadPage<T>(context, attempted, first, expired);
+                                                 const HttpRequest& first, OnUnreadable on_unreadable,
+                                                 bool& expired) const {
+  absl::StatusOr<ListPage<T>> all = ReadPage<T>(context, attempted, first, on_unreadable, expired);
   // That of the first page is the answer.
   expired = false;
   for (int page_count = 1; all.ok() && !all->continue_token.empty(); ++page_count) {
     HttpRequest request = first;
     request.query.emplace_back("continue", all->continue_token);
-    absl::StatusOr<ListPage<T>> page = ReadPage<T>(context, attempted, request, expired);
+    absl::StatusOr<ListPage<T>> page = ReadPage<T>(context, attempted, request, on_unreadable, expired);
     if (!page.ok()) return page.status();
     std::move(page->items.begin(), page->items.end(), std::back_inserter(all->items));
     const bool more = !page->continue_token.empty();
@@ -143,15 +145,15 @@ absl::StatusOr<ListPage<T>> RestCaller::ListOnce(const CallContext& context, std
 
 template <typename T>
 absl::StatusOr<ListPage<T>> RestCaller::Begin(const CallContext& context, std::string_view attempted,
-                                              const std::string& path, Query query, bool list) const {
+                                              const std::string& path, Query query, const WatchParams& params) const {
   absl::StatusOr<ListPage<T>> page;
-  if (list) {
-    page = List<T>(context, attempted, path, std::move(query));
+  if (params.list) {
+    page = List<T>(context, attempted, path, std::move(query), params.on_unreadable);
   } else {
     // One object is the least that can be asked for.
     query.emplace_back("limit", "1");
     bool expired = false;
-    page = ReadPage<T>(context, attempted, {.path = path, .query = std::move(query)}, expired);
+    page = ReadPage<T>(context, attempted, {.path = path, .query = std::move(query)}, params.on_unreadable, expired);
     if (page.ok()) page->items.clear();
   }
   if (page.ok() && page->resource_version.empty()) {
@@ -172,7 +174,7 @@ absl::Status RestCaller::Watch(const CallContext& context, std::string_view atte
                                Query query, const WatchParams& params, WatchSink<T>& sink) const {
   std::string version = params.resource_version;
   if (version.empty()) {
-    absl::StatusOr<ListPage<T>> page = Begin<T>(context, fmt::format("{}: list", attempted), path, query, params.list);
+    absl::StatusOr<ListPage<T>> page = Begin<T>(context, fmt::format("{}: list", attempted), path, query, params);
     if (!page.ok()) return page.status();
     version = page->resource_version;
     if (!sink.OnList(std::move(page->items), version)) return absl::OkStatus();
@@ -182,7 +184,7 @@ absl::Status RestCaller::Watch(const CallContext& context, std::string_view atte
                              {"allowWatchBookmarks", "true"},
                              {"timeoutSeconds", WatchSeconds(params.timeout)}});
   const HttpRequest request{.path = path, .query = std::move(query)};
-  WatchLines<T> lines(attempted, sink);
+  WatchLines<T> lines(attempted, sink, params.on_unreadable);
   const absl::StatusOr<HttpResponse> response = transport_->Stream(context, request, lines);
   if (!lines.status().ok()) return lines.status();
   if (!response.ok()) return TransportFailure(attempted, response.status());

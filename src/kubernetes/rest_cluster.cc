@@ -52,26 +52,29 @@ class RestCluster final : public ClusterFacade {
   }
 
   absl::StatusOr<std::vector<Node>> ListNodes(const CallContext& context, const ListNodesParams& params) override {
-    return List<Node>(context, {.resource = internal::kNodes, .labels = params.label_selector});
+    return List<Node>(context, {.resource = internal::kNodes, .labels = params.label_selector}, params.on_unreadable);
   }
   absl::StatusOr<std::vector<Pod>> ListPods(const CallContext& context, const ListPodsParams& params) override {
-    return List<Pod>(context, {internal::kPods, params.ns, params.label_selector, params.node_name});
+    return List<Pod>(context, {internal::kPods, params.ns, params.label_selector, params.node_name},
+                     params.on_unreadable);
   }
   absl::StatusOr<std::vector<DaemonSet>> ListDaemonSets(const CallContext& context,
                                                         const ListDaemonSetsParams& params) override {
-    return ListInOne<DaemonSet>(context, {internal::kDaemonSets, params.ns, params.label_selector});
+    return ListInOne<DaemonSet>(context, {internal::kDaemonSets, params.ns, params.label_selector},
+                                params.on_unreadable);
   }
   absl::StatusOr<std::vector<ControllerRevision>> ListControllerRevisions(
       const CallContext& context, const ListControllerRevisionsParams& params) override {
-    return ListInOne<ControllerRevision>(context, {internal::kControllerRevisions, params.ns, params.label_selector});
+    return ListInOne<ControllerRevision>(context, {internal::kControllerRevisions, params.ns, params.label_selector},
+                                         params.on_unreadable);
   }
   absl::StatusOr<std::vector<PodDisruptionBudget>> ListPodDisruptionBudgets(
       const CallContext& context, const ListPodDisruptionBudgetsParams& params) override {
-    return List<PodDisruptionBudget>(context, {.resource = internal::kBudgets, .ns = params.ns});
+    return List<PodDisruptionBudget>(context, {.resource = internal::kBudgets, .ns = params.ns}, OnUnreadable::kFail);
   }
   absl::StatusOr<std::vector<NodeMaintenance>> ListNodeMaintenances(const CallContext& context,
                                                                     const ListNodeMaintenancesParams& params) override {
-    return List<NodeMaintenance>(context, {.resource = internal::kMaintenances, .ns = params.ns});
+    return List<NodeMaintenance>(context, {.resource = internal::kMaintenances, .ns = params.ns}, params.on_unreadable);
   }
 
   absl::Status WatchNodes(const CallContext& context, const WatchParams& params, WatchSink<Node>& sink) override {
@@ -136,21 +139,24 @@ class RestCluster final : public ClusterFacade {
   }
 
   template <typename T>
-  absl::StatusOr<std::vector<T>> List(const CallContext& context, const Selection& selection) const {
+  absl::StatusOr<std::vector<T>> List(const CallContext& context, const Selection& selection,
+                                      OnUnreadable on_unreadable) const {
     const std::string attempted = Attempt("list", selection);
     if (!selection.ns.empty()) DRIVERUPGRADE_RETURN_IF_ERROR(CheckNamespace(attempted, selection.ns));
     if (selection.labels == LabelSelector::Nothing()) return std::vector<T>();
     absl::StatusOr<ListPage<T>> all =
-        caller_.List<T>(context, attempted, CollectionPath(selection.resource, selection.ns), QueryOf(selection));
+        caller_.List<T>(context, attempted, CollectionPath(selection.resource, selection.ns), QueryOf(selection),
+                        on_unreadable);
     if (!all.ok()) return all.status();
     return std::move(all->items);
   }
 
   // Where an empty namespace does not mean all of them.
   template <typename T>
-  absl::StatusOr<std::vector<T>> ListInOne(const CallContext& context, const Selection& selection) const {
+  absl::StatusOr<std::vector<T>> ListInOne(const CallContext& context, const Selection& selection,
+                                           OnUnreadable on_unreadable) const {
     DRIVERUPGRADE_RETURN_IF_ERROR(CheckNamespace(Attempt("list", selection), selection.ns));
-    return List<T>(context, selection);
+    return List<T>(context, selection, on_unreadable);
   }
 
   template <typename T>

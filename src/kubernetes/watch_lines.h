@@ -18,10 +18,11 @@ namespace driverupgrade::inline v1::internal {
 template <typename T>
 class WatchLines final : public LineSink {
  public:
-  WatchLines(std::string_view attempted, WatchSink<T>& sink) : attempted_(attempted), sink_(sink) {}
+  WatchLines(std::string_view attempted, WatchSink<T>& sink, OnUnreadable on_unreadable = OnUnreadable::kFail)
+      : attempted_(attempted), sink_(sink), on_unreadable_(on_unreadable) {}
 
   bool OnLine(std::string_view line) override {
-    absl::StatusOr<WatchEvent<T>> event = ParseWatchEvent<T>(line);
+    absl::StatusOr<WatchEvent<T>> event = ParseWatchEvent<T>(line, on_unreadable_);
     if (!event.ok()) return End(NotUnderstood(attempted_, event.status()));
     using Type = typename WatchEvent<T>::Type;
     switch (event->type) {
@@ -46,6 +47,7 @@ class WatchLines final : public LineSink {
 
   const std::string_view attempted_;
   WatchSink<T>& sink_;
+  const OnUnreadable on_unreadable_;
   absl::Status status_;
 };
 

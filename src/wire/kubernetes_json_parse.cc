@@ -70,6 +70,8 @@ absl::Status ReadDocument(std::string_view json, std::string_view kind, F&& read
 // Sorts the items of a mixed list by their kinds.
 class MixedListReader {
  public:
+  explicit MixedListReader(OnUnreadable on_unreadable) : on_unreadable_(on_unreadable) {}
+
   void ReadItem(const JsonField& item) {
     const JsonField kind_field = item.Member("kind");
     const std::string kind = kind_field.String();
@@ -100,7 +102,7 @@ class MixedListReader {
     if (!seen_.emplace(kind, ns, name).second) {
       return name_field.Fail(fmt::format("another {} of this namespace has the name {}", kind, internal::Quote(name)));
     }
-    ReadObject(item, list.emplace_back());
+    ReadObject(item, on_unreadable_, list.emplace_back());
   }
 
   static std::string_view GroupOf(std::string_view api_version) {
@@ -108,6 +110,7 @@ class MixedListReader {
     return slash == std::string_view::npos ? std::string_view() : api_version.substr(0, slash);
   }
 
+  const OnUnreadable on_unreadable_;
   std::set<std::tuple<std::string, std::string, std::string>> seen_;  // kind, namespace, name
 };
 
@@ -155,7 +158,7 @@ std::string ReadEventVersion(const JsonField& object) {
 }
 
 template <typename T>
-void ReadWatchEvent(const JsonField& root, WatchEvent<T>& event) {
+void ReadWatchEvent(const JsonField& root, OnUnreadable on_unreadable, WatchEvent<T>& event) {
   using Type = typename WatchEvent<T>::Type;
   event.type = ReadEventType<T>(root.Member("type"));
   if (event.type == Type::kUnknown) return;
@@ -168,7 +171,7 @@ void ReadWatchEvent(const JsonField& root, WatchEvent<T>& event) {
   }
   CheckKind(object, KindOf<T>());
   event.resource_version = ReadEventVersion(object);
-  if (event.type != Type::kBookmark) ReadObject(object, event.object);
+  if (event.type != Type::kBookmark) ReadObject(object, on_unreadable, event.object);
 }
 
 }  // namespace
@@ -182,7 +185,7 @@ absl::StatusOr<T> ParseObject(std::string_view json) {
 }
 
 template <typename T>
-absl::StatusOr<ListPage<T>> ParseList(std::string_view json) {
+absl::StatusOr<ListPage<T>> ParseList(std::string_view json, OnUnreadable on_unreadable) {
   ListPage<T> page;
   absl::Status status = ReadDocument(json, [&](const JsonField& root) {
     CheckListKind(root, KindOf<T>());
@@ -191,21 +194,22 @@ absl::StatusOr<ListPage<T>> ParseList(std::string_view json) {
     page.resource_version = metadata.Member("resourceVersion").String();
     const JsonField items = root.Member("items");
     page.items.reserve(items.ItemCount());
-    items.ForEachItem([&](const JsonField& item) { ReadObject(item, page.items.emplace_back()); });
+    items.ForEachItem([&](const JsonField& item) { ReadObject(item, on_unreadable, page.items.emplace_back()); });
   });
   if (!status.ok()) return status;
   return page;
 }
 
 template <typename T>
-absl::StatusOr<WatchEvent<T>> ParseWatchEvent(std::string_view line) {
+absl::StatusOr<WatchEvent<T>> ParseWatchEvent(std::string_view line, OnUnreadable on_unreadable) {
   WatchEvent<T> event;
-  DRIVERUPGRADE_RETURN_IF_ERROR(ReadDocument(line, [&](const JsonField& root) { ReadWatchEvent(root, event); }));
+  DRIVERUPGRADE_RETURN_IF_ERROR(
+      ReadDocument(line, [&](const JsonField& root) { ReadWatchEvent(root, on_unreadable, event); }));
   return event;
 }
 
-absl::StatusOr<ClusterObjects> ParseMixedList(std::string_view json) {
-  MixedListReader reader;
+absl::StatusOr<ClusterObjects> ParseMixedList(std::string_view json, OnUnreadable on_unreadable) {
+  MixedListReader reader(on_unreadable);
   DRIVERUPGRADE_RETURN_IF_ERROR(ReadDocument(json, "List", [&](const JsonField& root) {
     const JsonField items = root.Member("items");
     items.ForEachItem([&](const JsonField& item) { reader.ReadItem(item); });
@@ -220,10 +224,10 @@ std::optional<ApiStatus> ParseApiStatus(std::string_view json) {
   return ReadIfStatus(JsonField(document.root(), ignored));
 }
 
-#define DRIVERUPGRADE_INSTANTIATE_PARSE(T)                                  \
-  template absl::StatusOr<T> ParseObject<T>(std::string_view json);         \
-  template absl::StatusOr<ListPage<T>> ParseList<T>(std::string_view json); \
-  template absl::StatusOr<WatchEvent<T>> ParseWatchEvent<T>(std::string_view line);
+#define DRIVERUPGRADE_INSTANTIATE_PARSE(T)                                                               \
+  template absl::StatusOr<T> ParseObject<T>(std::string_view json);                                      \
+  template absl::StatusOr<ListPage<T>> ParseList<T>(std::string_view json, OnUnreadable on_unreadable);  \
+  template absl::StatusOr<WatchEvent<T>> ParseWatchEvent<T>(std::string_view line, OnUnreadable on_unreadable);
 DRIVERUPGRADE_INSTANTIATE_PARSE(Node)
 DRIVERUPGRADE_INSTANTIATE_PARSE(Pod)
 DRIVERUPGRADE_INSTANTIATE_PARSE(DaemonSet)

@@ -114,6 +114,37 @@ std::vector<std::string> ReadResourceClaims(const JsonField& spec, const JsonFie
   return names;
 }
 
+std::string ControllerUid(const JsonField& metadata) {
+  const std::vector<OwnerReference> owners = ReadOwners(metadata);
+  const auto controller = std::find_if(owners.begin(), owners.end(), [](const auto& o) { return o.controller; });
+  return controller == owners.end() ? std::string() : controller->uid;
+}
+
+std::string ReadName(const JsonField& metadata) {
+  const JsonField field = metadata.Member("name");
+  std::string name = field.String();
+  if (name.empty()) field.Fail("expected a name, got nothing");
+  return name;
+}
+
+// What `read` makes of the member, or its default if that cannot be read.
+template <typename F>
+auto IfReadable(const JsonField& object, std::string_view member, F&& read) {
+  std::string error;
+  const JsonField apart = object.Detached(error);
+  const JsonField field = apart.Member(member);
+  auto value = read(field);
+  return error.empty() ? value : decltype(value)();
+}
+
+std::string TextIfReadable(const JsonField& object, std::string_view member, std::string_view of_it) {
+  return IfReadable(object, member, [&](const JsonField& field) { return field.Member(of_it).String(); });
+}
+
+StringMap LabelsIfReadable(const JsonField& object) {
+  return IfReadable(object, "metadata", [](const JsonField& field) { return field.Member("labels").Strings(); });
+}
+
 }  // namespace
 
 void ReadObject(const JsonField& object, Node& node) {
@@ -170,9 +201,7 @@ void ReadObject(const JsonField& object, ControllerRevision& revision) {
   revision.name = metadata.Member("name").String();
   revision.labels = metadata.Member("labels").Strings();
   revision.revision = object.Member("revision").Int64();
-  const std::vector<OwnerReference> owners = ReadOwners(metadata);
-  const auto controller = std::find_if(owners.begin(), owners.end(), [](const auto& o) { return o.controller; });
-  if (controller != owners.end()) revision.owner_uid = controller->uid;
+  revision.owner_uid = ControllerUid(metadata);
   revision.data = object.Member("data").Json();
 }
 
@@ -203,5 +232,55 @@ void ReadObject(const JsonField& object, NodeMaintenance& maintenance) { ReadNod
 void ReadObject(const JsonField& object, Lease& lease) { ReadLease(object, lease); }
 
 void ReadObject(const JsonField& object, ConfigMap& config_map) { ReadConfigMap(object, config_map); }
+
+void ReadIdentity(const JsonField& object, Node& node) {
+  const JsonField metadata = object.Member("metadata");
+  node.name = ReadName(metadata);
+  node.uid = TextIfReadable(object, "metadata", "uid");
+  node.resource_version = TextIfReadable(object, "metadata", "resourceVersion");
+  node.labels = LabelsIfReadable(object);
+}
+
+void ReadIdentity(const JsonField& object, Pod& pod) {
+  const JsonField metadata = object.Member("metadata");
+  pod.ref.ns = metadata.Member("namespace").String();
+  pod.ref.name = ReadName(metadata);
+  pod.ref.uid = TextIfReadable(object, "metadata", "uid");
+  pod.resource_version = TextIfReadable(object, "metadata", "resourceVersion");
+  pod.labels = LabelsIfReadable(object);
+  pod.node_name = TextIfReadable(object, "spec", "nodeName");
+}
+
+void ReadIdentity(const JsonField& object, DaemonSet& daemon_set) {
+  const JsonField metadata = object.Member("metadata");
+  daemon_set.ns = metadata.Member("namespace").String();
+  daemon_set.name = ReadName(metadata);
+  daemon_set.uid = TextIfReadable(object, "metadata", "uid");
+  daemon_set.labels = LabelsIfReadable(object);
+}
+
+void ReadIdentity(const JsonField& object, ControllerRevision& revision) {
+  const JsonField metadata = object.Member("metadata");
+  revision.ns = metadata.Member("namespace").String();
+  revision.name = ReadName(metadata);
+  revision.labels = LabelsIfReadable(object);
+  revision.owner_uid = IfReadable(object, "metadata", ControllerUid);
+}
+
+void ReadIdentity(const JsonField& object, PodDisruptionBudget& budget) {
+  const JsonField metadata = object.Member("metadata");
+  budget.ns = metadata.Member("namespace").String();
+  budget.name = ReadName(metadata);
+  budget.uid = TextIfReadable(object, "metadata", "uid");
+}
+
+void ReadIdentity(const JsonField& object, NodeMaintenance& maintenance) {
+  const JsonField metadata = object.Member("metadata");
+  maintenance.ns = metadata.Member("namespace").String();
+  maintenance.name = ReadName(metadata);
+  maintenance.uid = TextIfReadable(object, "metadata", "uid");
+  maintenance.resource_version = TextIfReadable(object, "metadata", "resourceVersion");
+  maintenance.node_name = TextIfReadable(object, "spec", "nodeName");
+}
 
 }  // namespace driverupgrade::inline v1::internal

@@ -2,6 +2,9 @@
 #ifndef DRIVERUPGRADE_SRC_WIRE_KUBERNETES_JSON_READ_H_
 #define DRIVERUPGRADE_SRC_WIRE_KUBERNETES_JSON_READ_H_
 
+#include <string>
+#include <utility>
+
 #include "driverupgrade/cluster_types.h"
 #include "driverupgrade/cluster_writes.h"
 #include "driverupgrade/wire/api_object.h"
@@ -19,6 +22,32 @@ void ReadObject(const JsonField& object, Lease& lease);
 void ReadObject(const JsonField& object, ConfigMap& config_map);
 // The document itself, and who it is.
 void ReadObject(const JsonField& root, ApiObject& object);
+
+// What says which object it is, see cluster_types.h. Errors only for its name and namespace.
+void ReadIdentity(const JsonField& object, Node& node);
+void ReadIdentity(const JsonField& object, Pod& pod);
+void ReadIdentity(const JsonField& object, DaemonSet& daemon_set);
+void ReadIdentity(const JsonField& object, ControllerRevision& revision);
+void ReadIdentity(const JsonField& object, PodDisruptionBudget& budget);
+void ReadIdentity(const JsonField& object, NodeMaintenance& maintenance);
+
+// As ReadObject; but with kMark what is wrong is noted in the object.
+template <typename T>
+void ReadObject(const JsonField& field, OnUnreadable on_unreadable, T& object) {
+  if constexpr (requires { object.unreadable; }) {
+    if (on_unreadable == OnUnreadable::kMark) {
+      std::string error;
+      const JsonField apart = field.Detached(error);
+      ReadObject(apart, object);
+      if (error.empty()) return;
+      object = {};
+      ReadIdentity(field, object);
+      object.unreadable = std::move(error);
+      return;
+    }
+  }
+  ReadObject(field, object);
+}
 
 }  // namespace driverupgrade::inline v1::internal
 

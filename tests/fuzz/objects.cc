@@ -5,12 +5,37 @@
 namespace driverupgrade::tests {
 namespace {
 
+const std::string& NameOf(const Pod& pod) { return pod.ref.name; }
+template <typename T>
+const std::string& NameOf(const T& object) {
+  return object.name;
+}
+
+// With one object that cannot be read the others are the same, and it has a name and a reason.
+template <typename T>
+void ReadMarked(std::string_view json, const absl::StatusOr<ListPage<T>>& strict) {
+  const absl::StatusOr<ListPage<T>> page = ParseList<T>(json, OnUnreadable::kMark);
+  if (strict.ok()) Require(page.ok() && *page == *strict, "what is whole is read as ever");
+  if (!page.ok()) return Require(!HasControlCharacter(page.status().message()), "an error is one line");
+  bool marked = false;
+  if constexpr (requires(T & object) { object.unreadable; }) {
+    for (const T& object : page->items) {
+      if (object.unreadable.empty()) continue;
+      marked = true;
+      Require(!HasControlCharacter(object.unreadable), "a reason is one line");
+      Require(!NameOf(object).empty(), "what cannot be read has a name");
+    }
+  }
+  Require(strict.ok() != marked, "what is wrong is told");
+}
+
 template <typename T>
 void Read(std::string_view json) {
   const absl::StatusOr<T> object = ParseObject<T>(json);
   Require(object.ok() || !HasControlCharacter(object.status().message()), "an error is one line");
   const absl::StatusOr<ListPage<T>> page = ParseList<T>(json);
   Require(page.ok() || !HasControlCharacter(page.status().message()), "an error is one line");
+  ReadMarked<T>(json, page);
   if (object.ok()) {
     Require(ParseObject<T>(FormatObject(*object)).ok(), "an object can be read again");
   }
@@ -38,7 +63,10 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     case 5: Read<NodeMaintenance>(json); break;
     case 6: Read<Lease>(json); break;
     case 7: Read<ConfigMap>(json); break;
-    default: (void)ParseMixedList(json).ok();
+    default:
+      if (ParseMixedList(json).ok()) {
+        Require(ParseMixedList(json, OnUnreadable::kMark).ok(), "what is whole is read as ever");
+      }
   }
   return 0;
 }

@@ -34,8 +34,9 @@ class Events final : public WatchSink<Node> {
   }
 
  private:
-  static bool Take(const Node&, std::string_view version) {
+  static bool Take(const Node& node, std::string_view version) {
     Require(!version.empty(), "an event has a version");
+    Require(node.unreadable.empty() || !node.name.empty(), "what cannot be read has a name");
     return true;
   }
 };
@@ -62,10 +63,12 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const auto whole = Split(bytes.Rest(), size + 1);
   Require(Split(bytes.Rest(), chunk) == whole, "chunks make no difference");
   Events sink;
-  internal::WatchLines<Node> events("watch nodes", sink);
-  for (const std::string& line : whole.second) {
-    if (!events.OnLine(line)) break;
+  for (const OnUnreadable on_unreadable : {OnUnreadable::kFail, OnUnreadable::kMark}) {
+    internal::WatchLines<Node> events("watch nodes", sink, on_unreadable);
+    for (const std::string& line : whole.second) {
+      if (!events.OnLine(line)) break;
+    }
+    Require(!HasControlCharacter(events.status().message()), "an error is one line");
   }
-  Require(!HasControlCharacter(events.status().message()), "an error is one line");
   return 0;
 }

@@ -20,7 +20,7 @@ class PodGenerator {
   Pod Next() {
     Pod pod;
     auto& [ref, version, node, labels, owners, phase, deletion, mirror, empty_dir, init, containers, resources,
-           claims] = pod;
+           claims, unreadable] = pod;
     auto& [ns, name, uid] = ref;
     for (std::string* text : {&ns, &name, &uid, &version, &node}) *text = Text();
     for (int i = random_.Pick({0, 1, 7, 200}); i > 0; --i) labels[Text()] = Text();

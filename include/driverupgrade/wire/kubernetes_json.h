@@ -17,8 +17,9 @@
 /// How a document is read:
 ///  - Unknown members are ignored, unknown enumeration values tolerated; missing and null are the default.
 ///  - `kind` at the top is checked, so that an error body is not taken for an empty object.
-///  - A member of the wrong type fails the whole document, and the error has its path. The API server checks
-///    what users write against the schema, so this is a broken answer, and half a list would be worse.
+///  - A member of the wrong type fails the whole document, and the error has its path: what is wrong is never taken for
+///    absent, and half a list would be worse. With OnUnreadable::kMark it only marks the object that it is in (see
+///    cluster_types.h), unless it is its name, its namespace or what makes the document a list or an event.
 ///  - Of members with the same key the last counts, as in Go.
 ///  - Malformed JSON, invalid UTF-8, a NUL byte and more than 64 levels of nesting are errors. No input
 ///    recurses, aborts or throws.
@@ -61,9 +62,12 @@ struct ListPage {
   friend bool operator==(const ListPage&, const ListPage&) = default;
 };
 
+/// `on_unreadable` is of no meaning for a Lease, a ConfigMap and an ApiObject: they always fail the list.
+///
 /// Errors: as ParseObject.
 template <typename T>
-[[nodiscard]] absl::StatusOr<ListPage<T>> ParseList(std::string_view json);
+[[nodiscard]] absl::StatusOr<ListPage<T>> ParseList(std::string_view json,
+                                                    OnUnreadable on_unreadable = OnUnreadable::kFail);
 
 /// Objects of several kinds, each in the order of the document.
 struct ClusterObjects {
@@ -81,7 +85,8 @@ struct ClusterObjects {
 ///
 /// Errors: as ParseObject, and InvalidArgument for an item without a kind, for one of ours without a name, and for one
 /// whose name another of its kind and namespace has: no cluster has such objects.
-[[nodiscard]] absl::StatusOr<ClusterObjects> ParseMixedList(std::string_view json);
+[[nodiscard]] absl::StatusOr<ClusterObjects> ParseMixedList(std::string_view json,
+                                                            OnUnreadable on_unreadable = OnUnreadable::kFail);
 
 /// A `Status` object: what the API server answers instead of an object (api-A1).
 struct ApiStatus {
@@ -135,10 +140,13 @@ struct WatchEvent {
 
 /// Reads `{"type":...,"object":{...}}`, without its line end.
 ///
+/// `on_unreadable`: as in ParseList.
+///
 /// Errors: as ParseObject, the kind of the object included; and InvalidArgument if the type is missing, or the version
 /// of an object or bookmark.
 template <typename T>
-[[nodiscard]] absl::StatusOr<WatchEvent<T>> ParseWatchEvent(std::string_view line);
+[[nodiscard]] absl::StatusOr<WatchEvent<T>> ParseWatchEvent(std::string_view line,
+                                                            OnUnreadable on_unreadable = OnUnreadable::kFail);
 
 /// The merge patch (`application/merge-patch+json`) of a node. It carries uid and resourceVersion, so it
 /// applies to the node at that version or not at all (api-A24); removed keys are null, and so is

@@ -199,6 +199,102 @@ TEST_CASE("a wrong type is an error that says where") {
   CHECK(ErrorOf(ParseList<Pod>(R"({"kind":"PodList","items":)" + row.items + "}").status()) == row.error);
 }
 
+template <typename T>
+ListPage<T> MarkedList(const std::string& kind, const std::string& items) {
+  absl::StatusOr<ListPage<T>> page =
+      ParseList<T>(R"({"kind":")" + kind + R"(List","items":[)" + items + "]}", OnUnreadable::kMark);
+  INFO(page.status().ToString());
+  REQUIRE(page.ok());
+  return *std::move(page);
+}
+
+TEST_CASE("an object that cannot be read is marked and has no more than its identity, and the others are whole") {
+  const ListPage<Node> page = MarkedList<Node>(
+      "Node", R"({"metadata":{"name":"a","labels":{"x":"y"}},"spec":{"unschedulable":true}},
+                 {"metadata":{"name":"b","uid":"u","resourceVersion":"7","labels":{"x":"y"},"annotations":{"k":"v"}},
+                  "spec":{"unschedulable":"yes"}},
+                 {"metadata":{"name":"c"}})");
+  REQUIRE(page.items.size() == 3);
+  CHECK(page.items[0] == Node{.name = "a", .labels = {{"x", "y"}}, .unschedulable = true});
+  CHECK(page.items[1] == Node{.name = "b",
+                              .uid = "u",
+                              .resource_version = "7",
+                              .labels = {{"x", "y"}},
+                              .unreadable = "spec.unschedulable: expected a boolean, got a string"});
+  CHECK(page.items[2] == Node{.name = "c"});
+}
+
+TEST_CASE("of an object that cannot be read, a part that says which it is may be what is wrong") {
+  const auto [metadata, expected] = GENERATE(values<std::pair<std::string, Node>>({
+      {R"("uid":1,"resourceVersion":"7","labels":{"x":"y"})",
+       {.resource_version = "7",
+        .labels = {{"x", "y"}},
+        .unreadable = "metadata.uid: expected a string, got a number"}},
+      {R"("uid":"u","resourceVersion":7,"labels":{"x":"y"})",
+       {.uid = "u",
+        .labels = {{"x", "y"}},
+        .unreadable = "metadata.resourceVersion: expected a string, got a number"}},
+      {R"("uid":"u","labels":{"state":1,"x":"y"})",
+       {.uid = "u", .unreadable = "metadata.labels.state: expected a string, got a number"}},
+  }));
+  Node node = expected;
+  node.name = "n";
+  CHECK(MarkedList<Node>("Node", R"({"metadata":{"name":"n",)" + metadata + "}}").items.front() == node);
+}
+
+TEST_CASE("every kind of the seam is marked") {
+  const Pod pod = MarkedList<Pod>("Pod", R"({"metadata":{"name":"p","namespace":"s","uid":"u","labels":{"x":"y"}},
+                                             "spec":{"nodeName":"n"},"status":{"phase":1}})")
+                      .items.front();
+  CHECK(pod == Pod{.ref = {.ns = "s", .name = "p", .uid = "u"},
+                   .node_name = "n",
+                   .labels = {{"x", "y"}},
+                   .unreadable = "status.phase: expected a string, got a number"});
+  const Pod lost = MarkedList<Pod>("Pod", R"({"metadata":{"name":"p"},"spec":[]})").items.front();
+  CHECK(lost == Pod{.ref = {.name = "p"}, .unreadable = "spec: expected an object, got an array"});
+  const std::string meta = R"({"metadata":{"name":"o","namespace":"s","uid":"u","labels":{"x":"y"}},)";
+  CHECK(MarkedList<DaemonSet>("DaemonSet", meta + R"("spec":7})").items.front() ==
+        DaemonSet{.ns = "s",
+                  .name = "o",
+                  .uid = "u",
+                  .labels = {{"x", "y"}},
+                  .unreadable = "spec: expected an object, got a number"});
+  CHECK(MarkedList<ControllerRevision>(
+            "ControllerRevision",
+            R"({"metadata":{"name":"o","namespace":"s","ownerReferences":[{"uid":"ds","controller":true}]},)"
+            R"("revision":{}})")
+            .items.front() == ControllerRevision{.ns = "s",
+                                                 .name = "o",
+                                                 .owner_uid = "ds",
+                                                 .unreadable = "revision: expected an integer, got an object"});
+  CHECK(MarkedList<PodDisruptionBudget>("PodDisruptionBudget", meta + R"("status":7})").items.front() ==
+        PodDisruptionBudget{
+            .ns = "s", .name = "o", .uid = "u", .unreadable = "status: expected an object, got a number"});
+  CHECK(MarkedList<NodeMaintenance>("NodeMaintenance", meta + R"("spec":{"nodeName":"n","requestorID":1}})")
+            .items.front() == NodeMaintenance{.ns = "s",
+                                              .name = "o",
+                                              .uid = "u",
+                                              .node_name = "n",
+                                              .unreadable = "spec.requestorID: expected a string, got a number"});
+}
+
+TEST_CASE("nobody could say of what it is told that an object without a readable name cannot be read") {
+  const auto [item, error] = GENERATE(values<std::pair<std::string, std::string>>({
+      {R"({"metadata":{"name":1}})", "items[0].metadata.name: expected a string, got a number"},
+      {R"({"metadata":{"uid":1}})", "items[0].metadata.name: expected a name, got nothing"},
+      {R"({"metadata":{"name":"n","namespace":1}})", "items[0].metadata.namespace: expected a string, got a number"},
+      {R"({"metadata":[]})", "items[0].metadata: expected an object, got an array"},
+      {"7", "items[0]: expected an object, got a number"},
+  }));
+  CHECK(ErrorOf(ParseList<Pod>(R"({"kind":"PodList","items":[)" + item + "]}", OnUnreadable::kMark).status()) == error);
+}
+
+TEST_CASE("a Lease that cannot be read fails the list in any case") {
+  CHECK_FALSE(ParseList<Lease>(R"({"kind":"LeaseList","items":[{"metadata":{"name":"l"},"spec":7}]})",
+                               OnUnreadable::kMark)
+                  .ok());
+}
+
 TEST_CASE("another kind of document is not taken for an empty object") {
   CHECK(ErrorOf(ParseObject<Node>("{}").status()) == "kind: expected \"Node\", got nothing");
   CHECK(ErrorOf(ParseObject<Node>(R"({"kind":"Status","status":"Failure"})").status()) ==

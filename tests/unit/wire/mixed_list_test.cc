@@ -85,6 +85,16 @@ TEST_CASE("What is wrong in a mixed list is told with its path") {
   CHECK(ErrorOf(R"({"kind":"List","items":[)").starts_with("malformed JSON at byte 24: "));
 }
 
+TEST_CASE("One object that cannot be read is marked where that is asked for") {
+  const auto objects = ParseMixedList(
+      ListOf(R"({"kind":"Node","metadata":{"name":"n"},"spec":7},{"kind":"Node","metadata":{"name":"m"}})"),
+      OnUnreadable::kMark);
+  REQUIRE(objects.ok());
+  REQUIRE(objects->nodes.size() == 2);
+  CHECK(objects->nodes[0].unreadable == "spec: expected an object, got a number");
+  CHECK(objects->nodes[1].unreadable.empty());
+}
+
 TEST_CASE("Two objects of one name are an error, in two namespaces or of two kinds they are not") {
   CHECK(ErrorOf(ListOf(R"({"kind":"Node","metadata":{"name":"n"}},{"kind":"Node","metadata":{"name":"n"}})")) ==
         R"(items[1].metadata.name: another Node of this namespace has the name "n")");

@@ -310,6 +310,44 @@ TEST_CASE("a line that is not understood ends the watch, what came before is val
   CHECK(world.nodes.notes == Lines{"change a @8"});
 }
 
+// Of a type that no node has.
+std::string Bad(std::string event) { return event.replace(event.rfind("}}"), 0, R"(,"spec":7)"); }
+
+TEST_CASE("a watch that is told to goes past an object that cannot be read") {
+  World world;
+  const Lines events = {Event("ADDED", "a", "8"), Bad(Event("MODIFIED", "a", "9")), Bad(Event("DELETED", "a", "10")),
+                        Event("ADDED", "b", "11")};
+  SECTION("marked") {
+    world.transport->AnswerLines(events);
+    CHECK(world.Watch({.resource_version = "7", .on_unreadable = OnUnreadable::kMark}).ok());
+    CHECK(world.nodes.notes == Lines{"change a @8", "change a @9", "delete a @10", "change b @11"});
+  }
+  SECTION("by default it ends there") {
+    world.transport->AnswerLines(events);
+    CHECK(Text(world.Watch({.resource_version = "7"})) ==
+          "watch nodes: answer not understood: object.spec: expected an object, got a number");
+    CHECK(world.nodes.notes == Lines{"change a @8"});
+  }
+}
+
+TEST_CASE("a list that is told to has what cannot be read, too, also the one that a watch begins with") {
+  World world;
+  const std::string page =
+      R"({"kind":"NodeList","metadata":{"resourceVersion":"7"},"items":[{"metadata":{"name":"a"},"spec":7},)"
+      R"({"metadata":{"name":"b"}}]})";
+  world.transport->Answer(200, page);
+  world.transport->AnswerLines({});
+  CHECK(world.Watch({.on_unreadable = OnUnreadable::kMark}).ok());
+  CHECK(world.nodes.notes == Lines{"list a,b @7"});
+  world.transport->Answer(200, page);
+  const auto nodes = world.cluster->ListNodes(world.context, {.on_unreadable = OnUnreadable::kMark});
+  REQUIRE(nodes.ok());
+  CHECK(nodes->front().unreadable == "spec: expected an object, got a number");
+  world.transport->Answer(200, page);
+  CHECK(Text(world.cluster->ListNodes(world.context, {}).status()) ==
+        "list nodes: answer not understood: items[0].spec: expected an object, got a number");
+}
+
 TEST_CASE("api-A12: an event of an unknown type is skipped") {
   World world;
   world.transport->AnswerLines({Event("RENAMED", "a", "8"), R"({"type":"PING"})", Event("ADDED", "b", "9")});

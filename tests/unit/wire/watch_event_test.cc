@@ -56,6 +56,27 @@ TEST_CASE("every kind that is watched is read, also those that do not keep their
       R"({"kind":"ControllerRevision","metadata":{"name":"driver-1","resourceVersion":"6"},"revision":2})", "6");
 }
 
+TEST_CASE("an object that cannot be read is marked where that is asked for, and its version is where to go on") {
+  const std::string line =
+      Line("MODIFIED", R"({"kind":"Node","metadata":{"name":"n","uid":"u","resourceVersion":"5"},"status":7})");
+  CHECK(ErrorOf<Node>(line) == "object.status: expected an object, got a number");
+  const auto event = ParseWatchEvent<Node>(line, OnUnreadable::kMark);
+  REQUIRE(event.ok());
+  CHECK(event->resource_version == "5");
+  CHECK(event->object == Node{.name = "n",
+                              .uid = "u",
+                              .resource_version = "5",
+                              .unreadable = "status: expected an object, got a number"});
+}
+
+TEST_CASE("an event whose object has no readable name or version says nothing, marked or not") {
+  for (const char* metadata : {R"({"name":1,"resourceVersion":"5"})", R"({"name":"n","resourceVersion":5})",
+                               R"({"name":"n"})", "[]"}) {
+    const std::string object = std::string(R"({"kind":"Node","metadata":)") + metadata + R"(,"status":7})";
+    CHECK_FALSE(ParseWatchEvent<Node>(Line("ADDED", object), OnUnreadable::kMark).ok());
+  }
+}
+
 TEST_CASE("a bookmark is a version, and no object is read of it") {
   const auto event = ParseWatchEvent<Pod>(
       R"({"type":"BOOKMARK","object":{"kind":"Pod","apiVersion":"v1","metadata":{"resourceVersion":"12746",)"

@@ -18,6 +18,7 @@ std::string_view ToString(FindingCode code) {
     case FindingCode::kHookFailed: return "HookFailed";
     case FindingCode::kLedger: return "Ledger";
     case FindingCode::kReadFailed: return "ReadFailed";
+    case FindingCode::kUnreadable: return "Unreadable";
   }
   return "";
 }

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "fmt/format.h"
+#include "internal/unreadable.h"
 
 namespace driverupgrade::inline v1 {
 namespace {
@@ -19,12 +20,15 @@ enum class Revision { kCurrent, kOld, kOrphan, kUnknown };
 
 // Whether one driver pod has the revision it should have (§5.1, R13, R14).
 Revision RevisionOf(const Pod& pod, const DriverFacts& driver, DriverPods& result) {
-  if (pod.owners.empty()) return Revision::kOrphan;
   const auto unknown = [&](FindingCode code, std::string why) {
     result.findings.push_back({.code = code, .node = pod.node_name, .message = why});
     result.why_unknown = std::move(why);
     return Revision::kUnknown;
   };
+  if (internal::IsUnreadable(pod)) {
+    return unknown(FindingCode::kUnreadable, internal::CannotBeRead("driver pod", pod));
+  }
+  if (pod.owners.empty()) return Revision::kOrphan;
   const DriverDaemonSet* owner = OwnerOf(pod, driver);
   if (owner == nullptr) {
     return unknown(FindingCode::kDaemonSetMissing,
@@ -109,6 +113,18 @@ const ControllerRevision* FindRevision(const DaemonSet& daemon_set, const std::v
 DriverDaemonSet WantedRevision(const DaemonSet& daemon_set, const std::vector<ControllerRevision>& revisions) {
   DriverDaemonSet result{.daemon_set = daemon_set};
   const std::string name = fmt::format("DaemonSet {}/{}", daemon_set.ns, daemon_set.name);
+  if (internal::IsUnreadable(daemon_set)) {
+    result.why_unknown = internal::CannotBeRead("DaemonSet", daemon_set);
+    return result;
+  }
+  // One whose owner cannot be read either may be the newest of any DaemonSet.
+  const auto unreadable = std::find_if(revisions.begin(), revisions.end(), [&](const ControllerRevision& revision) {
+    return internal::IsUnreadable(revision) && (revision.owner_uid.empty() || revision.owner_uid == daemon_set.uid);
+  });
+  if (unreadable != revisions.end()) {
+    result.why_unknown = fmt::format("{}: {}", name, internal::CannotBeRead("ControllerRevision", *unreadable));
+    return result;
+  }
   if (daemon_set.observed_generation < daemon_set.generation) {
     result.why_unknown = fmt::format("{}: its controller has not seen generation {} yet, only {}", name,
                                      daemon_set.generation, daemon_set.observed_generation);

@@ -7,6 +7,7 @@
 #include "driverupgrade/admission_grants.h"
 #include "fmt/format.h"
 #include "internal/status_macros.h"
+#include "internal/unreadable.h"
 #include "internal/view_maker.h"
 
 namespace driverupgrade::inline v1 {
@@ -19,7 +20,7 @@ std::optional<MaintenancesByNode> ListMaintenances(const CallContext& context, C
                                                    const SnapshotOptions& options, std::vector<Finding>& findings) {
   if (!options.requestor) return std::nullopt;
   absl::StatusOr<std::vector<NodeMaintenance>> objects =
-      cluster.ListNodeMaintenances(context, {.ns = options.requestor->ns});
+      cluster.ListNodeMaintenances(context, {.ns = options.requestor->ns, .on_unreadable = OnUnreadable::kMark});
   // Where the cluster has no such kind there are no such objects; asking for one will say why it cannot be had.
   if (absl::IsNotFound(objects.status())) return MaintenancesByNode{};
   if (!objects.ok()) {
@@ -36,6 +37,8 @@ std::optional<MaintenancesByNode> ListMaintenances(const CallContext& context, C
 // What becomes of the grant of a managed node is decided by its view. Another node holds none of our slots, unless a
 // patch at the granted version is under way.
 void KeepGrant(const Grants& grants, const Node& node, bool is_managed, Grants& standing) {
+  // A node whose UID cannot be read may have any of them.
+  if (node.uid.empty()) standing.insert(grants.begin(), grants.end());
   const auto grant = grants.find(node.uid);
   if (grant == grants.end()) return;
   if (is_managed) {
@@ -59,23 +62,33 @@ absl::StatusOr<ClusterSnapshot> SnapshotBuilder::Build(const CallContext& contex
                                                        const Grants& grants) {
   views_->BeginPass();
   // Nodes come first: whatever is read later is at least as new as the cordons seen here.
-  DRIVERUPGRADE_ASSIGN_OR_RETURN(std::vector<Node> nodes, cluster_->ListNodes(context, {}));
+  DRIVERUPGRADE_ASSIGN_OR_RETURN(std::vector<Node> nodes,
+                                 cluster_->ListNodes(context, {.on_unreadable = OnUnreadable::kMark}));
   DRIVERUPGRADE_ASSIGN_OR_RETURN(
       std::vector<Pod> driver_pods,
-      cluster_->ListPods(context, {.ns = options_.ns, .label_selector = options_.driver_labels}));
+      cluster_->ListPods(context, {.ns = options_.ns,
+                                   .label_selector = options_.driver_labels,
+                                   .on_unreadable = OnUnreadable::kMark}));
   DRIVERUPGRADE_ASSIGN_OR_RETURN(
       const std::vector<DaemonSet> daemon_sets,
-      cluster_->ListDaemonSets(context, {.ns = options_.ns, .label_selector = options_.driver_labels}));
-  DRIVERUPGRADE_ASSIGN_OR_RETURN(std::vector<ControllerRevision> revisions,
-                                 cluster_->ListControllerRevisions(context, {.ns = options_.ns}));
+      cluster_->ListDaemonSets(context, {.ns = options_.ns,
+                                         .label_selector = options_.driver_labels,
+                                         .on_unreadable = OnUnreadable::kMark}));
+  DRIVERUPGRADE_ASSIGN_OR_RETURN(
+      std::vector<ControllerRevision> revisions,
+      cluster_->ListControllerRevisions(context, {.ns = options_.ns, .on_unreadable = OnUnreadable::kMark}));
 
   ClusterSnapshot snapshot;
   auto maintenances = ListMaintenances(context, *cluster_, options_, snapshot.findings);
   std::map<std::string, std::vector<Pod>> pods_by_node;
   for (Pod& pod : driver_pods) pods_by_node[pod.node_name].push_back(std::move(pod));
-  const auto unscheduled = pods_by_node.extract("");
-  const int unscheduled_pods = unscheduled.empty() ? 0 : static_cast<int>(unscheduled.mapped().size());
-  const internal::DriverParts driver = internal::MakeDriverParts(daemon_sets, std::move(revisions), unscheduled_pods);
+  std::vector<NodeMaintenance> unbound_maintenances;
+  if (maintenances) unbound_maintenances = std::exchange((*maintenances)[""], {});
+  // It may be of any node.
+  if (internal::AnyUnreadable(unbound_maintenances)) maintenances.reset();
+  const internal::DriverParts driver = internal::MakeDriverParts(
+      daemon_sets, std::move(revisions), std::exchange(pods_by_node[""], {}), unbound_maintenances);
+  pods_by_node.erase("");
   snapshot.driver = driver.facts;
   snapshot.findings.insert(snapshot.findings.end(), driver.findings.begin(), driver.findings.end());
   std::sort(nodes.begin(), nodes.end(), [](const Node& a, const Node& b) { return a.name < b.name; });
@@ -122,12 +135,16 @@ void SnapshotBuilder::ReadPods(const CallContext& context, const std::vector<std
 
 void SnapshotBuilder::ReadPodsOf(const CallContext& context, AttemptLog& log, NodeView& view,
                                  std::vector<Finding>& findings) {
-  absl::StatusOr<std::vector<Pod>> pods = cluster_->ListPods(context, {.node_name = view.node.name});
+  absl::StatusOr<std::vector<Pod>> pods =
+      cluster_->ListPods(context, {.node_name = view.node.name, .on_unreadable = OnUnreadable::kMark});
   if (!pods.ok()) {
     findings.push_back({.code = FindingCode::kReadFailed,
                         .node = view.node.name,
                         .message = std::string(internal::Message(pods.status()))});
     return;
+  }
+  if (internal::AnyUnreadable(*pods)) {
+    return internal::NoteUnreadable("Pod", *pods, view.node.name, findings);
   }
   views_->AddPods(context, *std::move(pods), view, log, findings);
 }

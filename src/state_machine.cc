@@ -9,6 +9,7 @@
 #include "fmt/format.h"
 #include "internal/node_state.h"
 #include "internal/step_parts.h"
+#include "internal/unreadable.h"
 #include "transitions/walk.h"
 
 namespace driverupgrade::inline v1 {
@@ -42,6 +43,13 @@ bool EndsWalk(UpgradeState state) { return state == UpgradeState::kDone || state
 // Whether the node may be written to at all; stops the walk with a gate if not.
 bool MayAct(Walk& walk) {
   const DriverIdentity& identity = walk.in.identity;
+  if (internal::IsUnreadable(walk.view.node)) {
+    walk.Note(FindingCode::kUnreadable,
+              fmt::format("{}; it is left alone, holds a slot and counts as unavailable",
+                          internal::CannotBeRead("Node", walk.view.node)));
+    walk.Wait(GateReason::kUnreadable, walk.view.node.unreadable);
+    return false;
+  }
   if (!walk.read_state()) {
     const std::string& value = walk.view.node.labels.at(identity.StateLabel());
     walk.Note(FindingCode::kUnknownState,
@@ -140,6 +148,7 @@ NodePlan StateMachine::Release(const NodeView& view, absl::Time now) const {
                 .resource_version = view.node.resource_version,
                 .from = internal::StateOf(view.node, identity_).value_or(UpgradeState::kUnknown),
                 .reason = "the NodeMaintenance is given back"};
+  if (internal::IsUnreadable(view.node)) return plan;  // what is ours on it cannot be seen
   if (options_.requestor) {
     if (!view.maintenances) return plan;  // a claim that cannot be seen must not be forgotten
     const MaintenanceRequestor requestor(*options_.requestor);

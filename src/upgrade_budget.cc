@@ -39,7 +39,7 @@ int FailureLimit(const CountOrPercent& limit, int total) {
 }
 
 bool IsUnavailable(const Node& node, const std::optional<UpgradeState>& state) {
-  return node.unschedulable || !node.ready || (state && TraitsOf(*state).holds_cordon);
+  return !node.unreadable.empty() || node.unschedulable || !node.ready || (state && TraitsOf(*state).holds_cordon);
 }
 
 // Compared first: a limit far below zero, which Validate refuses, must not overflow.

@@ -11,6 +11,7 @@
 #include "internal/signal.h"
 #include "internal/status_macros.h"
 #include "internal/step_parts.h"
+#include "internal/unreadable.h"
 
 namespace driverupgrade::inline v1 {
 namespace {
@@ -31,6 +32,19 @@ absl::Status CheckOptions(const EngineOptions& options) {
     return absl::InvalidArgumentError("engine options: hook timeout: must be > 0");
   }
   return options.state_machine.requestor ? Validate(*options.state_machine.requestor) : absl::OkStatus();
+}
+
+// What may be ours and cannot be given back, for it cannot be read; OK if there is nothing.
+absl::Status CheckAllSeen(const ClusterSnapshot& snapshot, bool requestor) {
+  for (const std::shared_ptr<const NodeView>& view : snapshot.nodes) {
+    if (internal::IsUnreadable(view->node)) {
+      return absl::UnavailableError(internal::CannotBeRead("Node", view->node));
+    }
+  }
+  for (const Finding& finding : snapshot.findings) {
+    if (requestor && finding.code == FindingCode::kUnreadable) return absl::UnavailableError(finding.message);
+  }
+  return absl::OkStatus();
 }
 
 absl::Status CheckOperations(const ClusterFacade& cluster, bool events, bool requestor) {
@@ -264,6 +278,9 @@ absl::StatusOr<ReconcileResult> UpgradeEngine::Release(const CallContext& contex
   for (const std::shared_ptr<const NodeView>& view : snapshot.nodes) {
     NodePlan plan = machine_.Release(*view, clock_->Now());
     if (!plan.empty()) result.plan.nodes.push_back(std::move(plan));
+  }
+  if (result.plan.nodes.empty()) {
+    DRIVERUPGRADE_RETURN_IF_ERROR(CheckAllSeen(snapshot, machine_.options().requestor.has_value()));
   }
   if (observer_) observer_->OnPlan(result.plan);
   result.outcomes = executor_.Apply(context, result.plan, log_);

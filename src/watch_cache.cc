@@ -7,6 +7,7 @@
 
 #include "fmt/format.h"
 #include "internal/status_macros.h"
+#include "internal/unreadable.h"
 #include "internal/watch_follower.h"
 #include "internal/watch_store.h"
 
@@ -29,6 +30,12 @@ absl::Status CheckOptions(const ClusterReader& cluster, const WatchCacheOptions&
     }
   }
   return absl::OkStatus();
+}
+
+template <typename T>
+absl::Status CheckReadable(std::string_view kind, const std::vector<T>& objects) {
+  const auto found = std::find_if(objects.begin(), objects.end(), internal::IsUnreadable<T>);
+  return found == objects.end() ? absl::OkStatus() : absl::DataLossError(internal::CannotBeRead(kind, *found));
 }
 
 }  // namespace
@@ -97,7 +104,11 @@ class WatchCache::Impl {
   absl::Status ReadPods(const CallContext& context, const std::string& node) {
     const std::optional<int> ticket = store_.BeginPodList(node);
     if (!ticket) return absl::AbortedError(fmt::format("read the pods of {}: the watch on pods has not begun", node));
-    absl::StatusOr<std::vector<Pod>> pods = cluster_->ListPods(context, {.node_name = node});
+    absl::StatusOr<std::vector<Pod>> pods =
+        cluster_->ListPods(context, {.node_name = node, .on_unreadable = OnUnreadable::kMark});
+    if (pods.ok()) {
+      if (absl::Status status = CheckReadable("Pod", *pods); !status.ok()) pods = std::move(status);
+    }
     if (!pods.ok()) {
       store_.AbandonPodList(node, *ticket);
       return pods.status();
@@ -156,6 +167,7 @@ class WatchCache::Impl {
   template <typename T>
   void Follow(std::string name, WatchParams params, typename internal::WatchFollowerOf<T>::Method method,
               internal::WatchTarget<T> target) {
+    params.on_unreadable = OnUnreadable::kMark;
     followers_.push_back(std::make_unique<internal::WatchFollowerOf<T>>(
         std::move(name), options_, [this] { TellIfSynced(); }, cluster_, method, std::move(params), std::move(target)));
   }
@@ -251,11 +263,14 @@ absl::StatusOr<Node> WatchCache::GetNode(const CallContext&, const GetNodeParams
   DRIVERUPGRADE_RETURN_IF_ERROR(impl_->NodesRead());
   const std::shared_ptr<const Node> node = FindNode(params.name);
   if (node == nullptr) return absl::NotFoundError(fmt::format("get node {}: not in the cache", params.name));
+  if (internal::IsUnreadable(*node)) return absl::DataLossError(internal::CannotBeRead("Node", *node));
   return *node;
 }
 absl::StatusOr<std::vector<Node>> WatchCache::ListNodes(const CallContext&, const ListNodesParams& params) {
   DRIVERUPGRADE_RETURN_IF_ERROR(impl_->NodesRead());
-  return impl_->store().Nodes(params.label_selector);
+  std::vector<Node> nodes = impl_->store().Nodes(params.label_selector);
+  if (params.on_unreadable == OnUnreadable::kFail) DRIVERUPGRADE_RETURN_IF_ERROR(CheckReadable("Node", nodes));
+  return nodes;
 }
 absl::StatusOr<std::vector<Pod>> WatchCache::ListPods(const CallContext& context, const ListPodsParams& params) {
   return impl_->cluster().ListPods(context, params);

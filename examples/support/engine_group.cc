@@ -37,7 +37,7 @@ bool IsOverFor(const Plan& plan) {
   return plan.nodes.empty() && std::all_of(plan.gates.begin(), plan.gates.end(), WaitsForPerson);
 }
 
-// Failed, or with a label that is no state: they count as in progress, and stay as they are.
+// Failed, unreadable, or with a label that is no state: they count as in progress, and stay as they are.
 int Stuck(const Tally& totals) {
   return totals.failed + totals.total - std::accumulate(totals.by_state.begin(), totals.by_state.end(), 0);
 }

@@ -19,6 +19,12 @@ using driverupgrade::PodDisruptionBudget;
 
 namespace {
 
+// A dump is not selected by a server, which knows what it has stored: what cannot be read may match.
+template <typename T>
+bool Matches(const driverupgrade::LabelSelector& selector, const T& object) {
+  return (!object.unreadable.empty() && object.labels.empty()) || selector.Matches(object.labels);
+}
+
 bool InNamespace(const std::string& ns, const std::string& wanted) { return wanted.empty() || ns == wanted; }
 
 template <typename T, typename F>
@@ -63,12 +69,12 @@ bool DumpReader::Supports(Operation operation) const {
 
 absl::StatusOr<std::vector<Node>> DumpReader::ListNodes(const CallContext&,
                                                         const driverupgrade::ListNodesParams& params) {
-  return Select(objects_.nodes, [&](const Node& node) { return params.label_selector.Matches(node.labels); });
+  return Select(objects_.nodes, [&](const Node& node) { return Matches(params.label_selector, node); });
 }
 
 absl::StatusOr<std::vector<Pod>> DumpReader::ListPods(const CallContext&, const driverupgrade::ListPodsParams& params) {
   const auto wanted = [&](const Pod& pod) {
-    return InNamespace(pod.ref.ns, params.ns) && params.label_selector.Matches(pod.labels);
+    return InNamespace(pod.ref.ns, params.ns) && Matches(params.label_selector, pod);
   };
   if (params.node_name.empty()) return Select(objects_.pods, wanted);
   std::vector<Pod> selected;
@@ -77,20 +83,26 @@ absl::StatusOr<std::vector<Pod>> DumpReader::ListPods(const CallContext&, const 
       if (wanted(*pod)) selected.push_back(*pod);
     }
   }
+  // One that does not say on which node it is may be on this one.
+  if (const auto pods = pods_by_node_.find(""); pods != pods_by_node_.end()) {
+    for (const Pod* pod : pods->second) {
+      if (!pod->unreadable.empty() && wanted(*pod)) selected.push_back(*pod);
+    }
+  }
   return selected;
 }
 
 absl::StatusOr<std::vector<DaemonSet>> DumpReader::ListDaemonSets(const CallContext&,
                                                                   const driverupgrade::ListDaemonSetsParams& params) {
   return Select(objects_.daemon_sets, [&](const DaemonSet& daemon_set) {
-    return InNamespace(daemon_set.ns, params.ns) && params.label_selector.Matches(daemon_set.labels);
+    return InNamespace(daemon_set.ns, params.ns) && Matches(params.label_selector, daemon_set);
   });
 }
 
 absl::StatusOr<std::vector<ControllerRevision>> DumpReader::ListControllerRevisions(
     const CallContext&, const driverupgrade::ListControllerRevisionsParams& params) {
   return Select(objects_.controller_revisions, [&](const ControllerRevision& revision) {
-    return InNamespace(revision.ns, params.ns) && params.label_selector.Matches(revision.labels);
+    return InNamespace(revision.ns, params.ns) && Matches(params.label_selector, revision);
   });
 }
 

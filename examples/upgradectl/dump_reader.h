@@ -12,7 +12,8 @@
 namespace upgradectl {
 
 /// Answers the lists that a snapshot is made of, filtered and ordered (by namespace and name) as the API server does.
-/// Pods without a UID, which only dumps written by hand have, get one from their names. Immutable; thread-safe.
+/// Pods without a UID, which only dumps written by hand have, get one from their names. What cannot be read is in every
+/// list that it may belong to. Immutable; thread-safe.
 class DumpReader final : public driverupgrade::ClusterReader {
  public:
   explicit DumpReader(driverupgrade::ClusterObjects objects);

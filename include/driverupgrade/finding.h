@@ -29,6 +29,7 @@ enum class FindingCode : std::uint8_t {
   kHookFailed,          ///< A callback of the embedding operator failed.
   kLedger,              ///< The AdmissionLedger cannot be used, so that nobody is started, or has lines of no sense.
   kReadFailed,          ///< A part of the cluster that concerns one node could not be read.
+  kUnreadable,          ///< An object cannot be read, as a member has a wrong type; what it concerns waits.
 };
 std::string_view ToString(FindingCode code);
 

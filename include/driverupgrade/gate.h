@@ -36,6 +36,7 @@ enum class GateReason : std::uint8_t {
   kOtherDriver,      ///< Another driver is being upgraded on the node (dep-F8).
   kUnsettled,        ///< A write to the node is unanswered, or its outcome is not known yet (arch-A9).
   kUnknownState,     ///< The state label has a value that is no state.
+  kUnreadable,       ///< The node cannot be read: nobody knows in which state it is.
   kUnhandledState,   ///< A state that this engine does not leave by itself.
   kRevisionUnknown,  ///< It cannot be told whether the driver pod is up to date (dep-F15).
   // While the node is evacuated, or given back.
@@ -93,6 +94,7 @@ inline constexpr std::array kGates = {
     GateTraits{GateReason::kOtherDriver, "OtherDriver", GateOpener::kOtherOperator, false, false, false},
     GateTraits{GateReason::kUnsettled, "Unsettled", GateOpener::kRollout, false, false, false},
     GateTraits{GateReason::kUnknownState, "UnknownState", GateOpener::kAdministrator, false, false, true},
+    GateTraits{GateReason::kUnreadable, "Unreadable", GateOpener::kAdministrator, false, false, true},
     GateTraits{GateReason::kUnhandledState, "UnhandledState", GateOpener::kAdministrator, false, false, true},
     GateTraits{GateReason::kRevisionUnknown, "RevisionUnknown", GateOpener::kDriver, false, false, false},
     GateTraits{GateReason::kMaintenance, "Maintenance", GateOpener::kOtherOperator, false, false, false},

@@ -93,8 +93,9 @@ class UpgradeEngine {
   [[nodiscard]] absl::StatusOr<ReconcileResult> Reconcile(const CallContext& context, const UpgradePolicy& policy);
 
   /// Gives every node back, for an operator that is being removed (dep-F9): see StateMachine::Release. No Reconcile may
-  /// follow. Errors: those of reading the cluster. Trouble with single nodes is in the result; call again until
-  /// `plan.nodes` is empty.
+  /// follow. Errors: those of reading the cluster; Unavailable, once all else is given back, if a node, or in requestor
+  /// mode any object, cannot be read. Trouble with single nodes is in the result; call again until `plan.nodes` is
+  /// empty.
   [[nodiscard]] absl::StatusOr<ReconcileResult> Release(const CallContext& context);
 
   /// Why a node does not move, as the last pass found it, with its place in the queue; nullopt if it does, or is not

@@ -9,7 +9,9 @@
 /// It follows nodes, the driver's DaemonSets, their revisions and pods, NodeMaintenances, and one watch on all pods of
 /// the cluster, of which it keeps those on nodes that somebody is interested in (arch-A11). A watch that breaks goes on
 /// where it was; one that cannot is listed anew and compared (api-A14 to api-A18). Objects are immutable and shared;
-/// those pods, of which there are very many, are packed and made anew whenever somebody asks.
+/// those pods, of which there are very many, are packed and made anew whenever somebody asks. An object that cannot be
+/// read is kept marked (OnUnreadable::kMark) until a watch or a list has it whole again; the pods of its node are not
+/// known while one of them cannot be read.
 ///
 /// Thread-safe. Holds a share of `cluster`, and a thread for each watch between Start and Stop.
 #ifndef DRIVERUPGRADE_WATCH_CACHE_H_
@@ -126,7 +128,8 @@ class WatchCache final : public ClusterReader {
   std::vector<Pod> DriverPods(std::size_t driver, const std::string& node) const;
   std::vector<DaemonSet> DaemonSets(std::size_t driver) const;
   std::vector<ControllerRevision> Revisions(std::size_t driver) const;
-  /// For the node, by name; nullopt if the driver has no maintenance namespace, or they have not been read yet.
+  /// For the node, by name; for no node that can be told if `node` is empty. nullopt if the driver has no maintenance
+  /// namespace, they have not been read yet, or one that cannot be read may be the node's.
   std::optional<std::vector<NodeMaintenance>> Maintenances(std::size_t driver, const std::string& node) const;
   /// All pods on the node, if they are known: read since its cordon was last seen to change, and followed since.
   std::optional<std::vector<Pod>> PodsOn(const std::string& node) const;
@@ -135,13 +138,14 @@ class WatchCache final : public ClusterReader {
   /// The nodes whose pods the driver's engine wants to know; pods of others are forgotten, unless another engine wants
   /// them.
   void SetInterest(std::size_t driver, std::set<std::string> nodes);
-  /// Reads the pods of a node of interest, by one consistent list (arch-A11). Errors: those of the list; Aborted if the
-  /// watch on pods began anew meanwhile.
+  /// Reads the pods of a node of interest, by one consistent list (arch-A11). Errors: those of the list; DataLoss, with
+  /// its name, if one of the pods cannot be read; Aborted if the watch on pods began anew meanwhile.
   [[nodiscard]] absl::Status ReadPods(const CallContext& context, const std::string& node);
   /// A node as the answer to our own write has it: known before the watch tells, unless that knows better.
   void NodeWritten(Node node);
 
-  // ClusterReader. Nodes come from memory (Unavailable until they have been read); everything else goes to the cluster.
+  // ClusterReader. Nodes come from memory (Unavailable until they have been read, DataLoss for one that cannot be);
+  // everything else goes to the cluster.
   bool Supports(Operation operation) const override;
   absl::StatusOr<Node> GetNode(const CallContext& context, const GetNodeParams& params) override;
   absl::StatusOr<std::vector<Node>> ListNodes(const CallContext& context, const ListNodesParams& params) override;

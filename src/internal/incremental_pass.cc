@@ -8,6 +8,7 @@
 #include "internal/gate_memory.h"
 #include "internal/node_state.h"
 #include "internal/status_macros.h"
+#include "internal/unreadable.h"
 
 namespace driverupgrade::inline v1::internal {
 namespace {
@@ -116,7 +117,8 @@ absl::Status IncrementalPass::ReadDriver(const CallContext& context) {
   if (daemon_sets != daemon_sets_) {
     const CallContext bounded{.deadline = std::min(context.deadline, now_ + call_timeout_), .stop = context.stop};
     DRIVERUPGRADE_ASSIGN_OR_RETURN(const std::vector<ControllerRevision> listed,
-                                   cache_->ListControllerRevisions(bounded, {.ns = options_.ns}));
+                                   cache_->ListControllerRevisions(
+                                       bounded, {.ns = options_.ns, .on_unreadable = OnUnreadable::kMark}));
     revisions_.clear();
     for (const ControllerRevision& revision : listed) revisions_[revision.name] = revision;
     daemon_sets_ = std::move(daemon_sets);
@@ -124,16 +126,17 @@ absl::Status IncrementalPass::ReadDriver(const CallContext& context) {
   std::map<std::string, ControllerRevision> newest = revisions_;
   for (ControllerRevision& revision : cache_->Revisions(driver_)) {
     ControllerRevision& known = newest[revision.name];
-    if (known.name.empty() || known.owner_uid != revision.owner_uid || known.revision < revision.revision) {
+    if (known.name.empty() || IsUnreadable(revision) || known.owner_uid != revision.owner_uid ||
+        known.revision < revision.revision) {
       known = std::move(revision);
     }
   }
   std::vector<ControllerRevision> revisions;
   revisions.reserve(newest.size());
   for (auto& [name, revision] : newest) revisions.push_back(std::move(revision));
+  const auto unbound = cache_->Maintenances(driver_, "").value_or(std::vector<NodeMaintenance>());
   const DriverParts before = std::exchange(
-      parts_,
-      MakeDriverParts(daemon_sets_, std::move(revisions), static_cast<int>(cache_->DriverPods(driver_, "").size())));
+      parts_, MakeDriverParts(daemon_sets_, std::move(revisions), cache_->DriverPods(driver_, ""), unbound));
   planner_.SetDriver(parts_.facts, parts_.findings);
   const bool other = before.revisions != parts_.revisions || before.facts == nullptr ||
                      before.facts->daemon_sets != parts_.facts->daemon_sets;
@@ -236,8 +239,8 @@ bool IncrementalPass::TakePods(const CallContext& context, absl::Time now, Attem
       continue;
     }
     LookAgain(node, now);
-    findings_[node].push_back(
-        {.code = FindingCode::kReadFailed, .node = node, .message = std::string(Message(status))});
+    const FindingCode code = absl::IsDataLoss(status) ? FindingCode::kUnreadable : FindingCode::kReadFailed;
+    findings_[node].push_back({.code = code, .node = node, .message = std::string(Message(status))});
   }
   return !read.empty();
 }

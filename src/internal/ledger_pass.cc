@@ -44,6 +44,7 @@ void LedgerPass::Forget(const CallContext& context) {
 // Until the cluster is set back, a UID never comes back, and a cache never goes back before a node that it has had:
 // what it has no more is gone.
 void LedgerPass::NodeSeen(const std::string& name, const Node* node) {
+  if (node != nullptr && node->uid.empty()) return;  // it cannot be read, and may still be the one that was seen
   const auto known = uids_.find(name);
   if (known != uids_.end() && (node == nullptr || node->uid != known->second)) {
     if (grants().contains(known->second)) gone_.insert(known->second);
@@ -81,8 +82,11 @@ void LedgerPass::LookForUnseen(const CallContext& context) {
   any_unseen_ = !unseen.empty();
   if (!any_unseen_ || clock_->Now() < next_look_) return;
   next_look_ = clock_->Now() + kLooksApart;
-  const absl::StatusOr<std::vector<Node>> nodes = cluster_->ListNodes(Bounded(context), {});
+  const absl::StatusOr<std::vector<Node>> nodes =
+      cluster_->ListNodes(Bounded(context), {.on_unreadable = OnUnreadable::kMark});
   if (!nodes.ok()) return;  // they count until the next look
+  // The UID that cannot be read may be that of any grant.
+  if (std::any_of(nodes->begin(), nodes->end(), [](const Node& node) { return node.uid.empty(); })) return;
   const std::size_t before = unseen.size();
   for (const Node& node : *nodes) unseen.erase(node.uid);
   any_unseen_ = unseen.size() < before;

@@ -26,9 +26,14 @@ std::set<std::string> PodUids(const NodeView& view) {
 }  // namespace
 
 DriverParts MakeDriverParts(const std::vector<DaemonSet>& daemon_sets, std::vector<ControllerRevision> revisions,
-                            int unscheduled_pods) {
-  DriverFacts facts{.unscheduled_pods = unscheduled_pods};
+                            const std::vector<Pod>& unbound_pods,
+                            const std::vector<NodeMaintenance>& unbound_maintenances) {
+  DriverFacts facts{.unscheduled_pods = static_cast<int>(unbound_pods.size())};
   std::vector<Finding> findings;
+  NoteUnreadable("DaemonSet", daemon_sets, "", findings);
+  NoteUnreadable("ControllerRevision", revisions, "", findings);
+  NoteUnreadable("driver pod", unbound_pods, "", findings);
+  NoteUnreadable("NodeMaintenance", unbound_maintenances, "", findings);
   for (const DaemonSet& daemon_set : daemon_sets) {
     DriverDaemonSet driver = WantedRevision(daemon_set, revisions);
     if (!driver.wanted_revision) {
@@ -51,7 +56,9 @@ ViewMaker::ViewMaker(DriverIdentity identity, SnapshotOptions options)
     : identity_(std::move(identity)), options_(std::move(options)), hooks_(options_.hook_timeout) {}
 
 // A claim that an upgrade left behind is given back although nothing else of the driver is on the node (defect-D18).
+// What cannot be read may be ours.
 bool ViewMaker::IsManaged(const NodeParts& parts) const {
+  if (IsUnreadable(parts.node) && parts.node.labels.empty()) return true;
   if (!options_.node_selector.Matches(parts.node.labels)) return false;
   if (!parts.driver_pods.empty()) return true;
   const auto label = parts.node.labels.find(identity_.StateLabel());
@@ -59,7 +66,7 @@ bool ViewMaker::IsManaged(const NodeParts& parts) const {
   if (!options_.requestor || !parts.maintenances) return false;
   const MaintenanceRequestor requestor(*options_.requestor);
   return std::any_of(parts.maintenances->begin(), parts.maintenances->end(),
-                     [&](const NodeMaintenance& object) { return requestor.Claims(object); });
+                     [&](const NodeMaintenance& object) { return IsUnreadable(object) || requestor.Claims(object); });
 }
 
 NodeView ViewMaker::Make(const CallContext& context, NodeParts parts, const DriverParts& driver, AttemptLog& log,
@@ -67,6 +74,10 @@ NodeView ViewMaker::Make(const CallContext& context, NodeParts parts, const Driv
   NodeView view{.node = std::move(parts.node),
                 .driver_pods = std::move(parts.driver_pods),
                 .maintenances = std::move(parts.maintenances)};
+  if (view.maintenances && AnyUnreadable(*view.maintenances)) {
+    NoteUnreadable("NodeMaintenance", *view.maintenances, view.node.name, findings);
+    view.maintenances.reset();
+  }
   std::sort(view.driver_pods.begin(), view.driver_pods.end(), ByName);
   CompareRevisions(context, driver, view, findings);
   log.NodeRead(view.node, nullptr);

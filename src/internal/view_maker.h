@@ -7,6 +7,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "driverupgrade/attempt_log.h"
@@ -15,8 +16,19 @@
 #include "driverupgrade/driver_identity.h"
 #include "driverupgrade/snapshot_builder.h"
 #include "internal/hook_runner.h"
+#include "internal/unreadable.h"
 
 namespace driverupgrade::inline v1::internal {
+
+// A finding for each of the objects that could not be read. `node`: which they concern, may be empty.
+template <typename T>
+void NoteUnreadable(std::string_view kind, const std::vector<T>& objects, const std::string& node,
+                    std::vector<Finding>& findings) {
+  for (const T& object : objects) {
+    if (!IsUnreadable(object)) continue;
+    findings.push_back({.code = FindingCode::kUnreadable, .node = node, .message = CannotBeRead(kind, object)});
+  }
+}
 
 // What concerns all nodes of the driver, and what is wrong with it.
 struct DriverParts {
@@ -24,8 +36,10 @@ struct DriverParts {
   std::vector<ControllerRevision> revisions = {};
   std::vector<Finding> findings = {};
 };
+// `unbound`: driver pods and NodeMaintenances that name no node.
 DriverParts MakeDriverParts(const std::vector<DaemonSet>& daemon_sets, std::vector<ControllerRevision> revisions,
-                            int unscheduled_pods);
+                            const std::vector<Pod>& unbound_pods,
+                            const std::vector<NodeMaintenance>& unbound_maintenances);
 
 struct NodeParts {
   Node node = {};
@@ -44,7 +58,8 @@ class ViewMaker {
   // The view without the node's other pods. Drops from `log` what the node settles.
   NodeView Make(const CallContext& context, NodeParts parts, const DriverParts& driver, AttemptLog& log,
                 std::vector<Finding>& findings);
-  // Adds all pods that are on the node; those of the driver among them are left out. Drops from `log` what they settle.
+  // Adds all pods that are on the node, all of which could be read; those of the driver among them are left out. Drops
+  // from `log` what they settle.
   void AddPods(const CallContext& context, std::vector<Pod> pods, NodeView& view, AttemptLog& log,
                std::vector<Finding>& findings);
   // For a node whose pods are not known: attempts on them are over unless it is being upgraded.

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "driverupgrade/attempt_log.h"
+#include "internal/unreadable.h"
 
 namespace driverupgrade::inline v1::internal {
 namespace {
@@ -137,7 +138,9 @@ void WatchStore::NodeDeleted(const Node& node) {
   Notice notice(*this);
   if (!nodes_) return;
   const auto stored = nodes_->find(node.name);
-  if (stored != nodes_->end() && stored->second->uid == node.uid) DropNode(node.name, notice);
+  if (stored == nodes_->end()) return;
+  const bool uid_unknown = stored->second->uid.empty() || node.uid.empty();  // one of them could not be read
+  if (uid_unknown || stored->second->uid == node.uid) DropNode(node.name, notice);
 }
 
 // ----- DaemonSets and revisions
@@ -214,13 +217,13 @@ void WatchStore::PutMaintenance(std::size_t driver, NodeMaintenance object, Noti
   Driver& into = drivers_[driver];
   const std::string key = KeyOf(object);
   const std::string node = object.node_name;
-  // Immutable, but another object may have taken the name.
+  // Immutable, but it may not be readable any more, or another object have taken the name.
   if (into.maintenances && into.maintenances->contains(key) && into.maintenances->at(key)->node_name != node) {
     DropMaintenance(driver, key, notice);
   }
   if (!Put(into.maintenances, std::move(object))) return;
   into.maintenances_by_node[node].insert(key);
-  notice.Changed(driver, node);
+  MaintenanceDiffers(driver, node, notice);
 }
 
 void WatchStore::DropMaintenance(std::size_t driver, const std::string& key, Notice& notice) {
@@ -230,7 +233,18 @@ void WatchStore::DropMaintenance(std::size_t driver, const std::string& key, Not
   const std::string node = found->second->node_name;
   from.maintenances->erase(found);
   Erase(from.maintenances_by_node, node, key);
+  MaintenanceDiffers(driver, node, notice);
+}
+
+// One that names no node, for it cannot be read, may be any node's.
+void WatchStore::MaintenanceDiffers(std::size_t driver, const std::string& node, Notice& notice) {
   notice.Changed(driver, node);
+  if (node.empty()) AllNodesChanged(driver, notice);
+}
+
+void WatchStore::AllNodesChanged(std::size_t driver, Notice& notice) {
+  if (!nodes_) return;
+  for (const auto& [name, node] : *nodes_) notice.Changed(driver, name);
 }
 
 void WatchStore::MaintenancesListed(std::size_t driver, std::vector<NodeMaintenance> objects) {
@@ -238,8 +252,7 @@ void WatchStore::MaintenancesListed(std::size_t driver, std::vector<NodeMaintena
   const bool first = !drivers_[driver].maintenances;
   for (const std::string& key : Missing(drivers_[driver].maintenances, objects)) DropMaintenance(driver, key, notice);
   for (NodeMaintenance& object : objects) PutMaintenance(driver, std::move(object), notice);
-  if (!first || !nodes_) return;
-  for (const auto& [name, node] : *nodes_) notice.Changed(driver, name);  // "not read" has become "none"
+  if (first) AllNodesChanged(driver, notice);  // "not read" has become "none"
 }
 void WatchStore::MaintenanceChanged(std::size_t driver, NodeMaintenance object) {
   Notice notice(*this);
@@ -265,8 +278,16 @@ void WatchStore::PodsBegin() {
   for (auto& [node, pods] : pods_) ForgetPods(node, notice);
 }
 
+// Where it does not say on which node it is, the lists of the nodes do: the server selects by what it has stored.
+void WatchStore::ForgetPodsAround(const Pod& unreadable, Notice& notice) {
+  for (auto& [node, pods] : pods_) {
+    if (unreadable.node_name.empty() || unreadable.node_name == node) ForgetPods(node, notice);
+  }
+}
+
 void WatchStore::PodChanged(const Pod& pod) {
   Notice notice(*this);
+  if (IsUnreadable(pod)) return ForgetPodsAround(pod, notice);
   const auto found = pods_.find(pod.node_name);
   if (found == pods_.end() || !found->second.IsFollowed()) return;
   if (found->second.pods.Put(pod) && found->second.known) notice.Changed(pod.node_name);
@@ -274,6 +295,7 @@ void WatchStore::PodChanged(const Pod& pod) {
 
 void WatchStore::PodDeleted(const Pod& pod) {
   Notice notice(*this);
+  if (IsUnreadable(pod)) return ForgetPodsAround(pod, notice);
   const auto found = pods_.find(pod.node_name);
   if (found == pods_.end()) return;
   if (!found->second.lists.empty()) found->second.deleted.insert(pod.ref.uid);

@@ -50,6 +50,8 @@ class WatchStore {
 
   // The watch on all pods begins anew: what happened between is not known.
   void PodsBegin();
+  // Pods that cannot be read are not kept: the pods of their nodes are not known any more, and the next list says what
+  // is wrong with which.
   void PodChanged(const Pod& pod);
   void PodDeleted(const Pod& pod);
 
@@ -106,7 +108,10 @@ class WatchStore {
   void DropDriverPod(std::size_t driver, const std::string& key, Notice& notice);
   void PutMaintenance(std::size_t driver, NodeMaintenance object, Notice& notice);
   void DropMaintenance(std::size_t driver, const std::string& key, Notice& notice);
+  void MaintenanceDiffers(std::size_t driver, const std::string& node, Notice& notice);
+  void AllNodesChanged(std::size_t driver, Notice& notice);
   void ForgetPods(const std::string& node, Notice& notice);
+  void ForgetPodsAround(const Pod& unreadable, Notice& notice);
   bool IsWanted(const std::string& node) const;
 
   mutable std::mutex mutex_;

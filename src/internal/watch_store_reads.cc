@@ -1,6 +1,7 @@
 // What the store has been told, for those who ask.
 #include <utility>
 
+#include "internal/unreadable.h"
 #include "internal/watch_store.h"
 
 namespace driverupgrade::inline v1::internal {
@@ -15,7 +16,7 @@ std::shared_ptr<const Node> WatchStore::FindNode(const std::string& name) const 
 std::vector<Node> WatchStore::Nodes(const LabelSelector& selector) const {
   const std::lock_guard lock(mutex_);
   std::vector<Node> nodes = Values(nodes_);
-  std::erase_if(nodes, [&](const Node& node) { return !selector.Matches(node.labels); });
+  std::erase_if(nodes, [&](const Node& node) { return !MayMatch(selector, node); });
   return nodes;
 }
 
@@ -37,8 +38,11 @@ std::vector<ControllerRevision> WatchStore::Revisions(std::size_t driver) const 
 std::optional<std::vector<NodeMaintenance>> WatchStore::Maintenances(std::size_t driver,
                                                                      const std::string& node) const {
   const std::lock_guard lock(mutex_);
-  if (!drivers_[driver].maintenances) return std::nullopt;
-  return ValuesOf(drivers_[driver].maintenances, drivers_[driver].maintenances_by_node, node);
+  const Driver& from = drivers_[driver];
+  if (!from.maintenances) return std::nullopt;
+  const bool any_unbound = AnyUnreadable(ValuesOf(from.maintenances, from.maintenances_by_node, ""));
+  if (any_unbound && !node.empty()) return std::nullopt;
+  return ValuesOf(from.maintenances, from.maintenances_by_node, node);
 }
 
 std::optional<std::vector<Pod>> WatchStore::PodsOn(const std::string& node) const {

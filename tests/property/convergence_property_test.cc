@@ -99,6 +99,7 @@ bool MayWaitForEver(const ClosedModel& model, const NodeView& view, const NodeGa
     case GateReason::kUnhandledState:
     case GateReason::kMaintenance: return true;
     case GateReason::kUnsettled:
+    case GateReason::kUnreadable:
     case GateReason::kPodsUnknown: return false;  // the model answers and reads
     case GateReason::kRevisionUnknown:
     case GateReason::kDriverPodMissing:

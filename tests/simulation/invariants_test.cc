@@ -362,6 +362,7 @@ TEST_CASE("L5: a reason is compared with the cluster") {
                                   GateReason::kOtherDriver,
                                   GateReason::kUnsettled,
                                   GateReason::kUnknownState,
+                                  GateReason::kUnreadable,
                                   GateReason::kUnhandledState,
                                   GateReason::kRevisionUnknown,
                                   GateReason::kMaintenance,

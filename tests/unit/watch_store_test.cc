@@ -226,6 +226,57 @@ TEST_CASE("arch-A11: pods become unknown again when the cordon changes, the watc
   }
 }
 
+Pod Unreadable(Pod pod) {
+  pod.unreadable = "status: expected an object, got a number";
+  return pod;
+}
+
+TEST_CASE("The pods of a node are unknown again once one of them cannot be read, until they are listed") {
+  Store store;
+  store.SetInterest(1, {"n2"});
+  store.ListPods("n1", {PodAt("a", "n1", "5")});
+  store.ListPods("n2", {PodAt("b", "n2", "5")});
+  SECTION("those of the node that it names") {
+    store.PodChanged(Unreadable(PodAt("a", "n1", "6")));
+    CHECK_FALSE(PodsKnown(store, "n1"));
+    CHECK(PodsKnown(store, "n2"));
+    CHECK(store.Take(0).nodes == Names{"n1"});
+  }
+  SECTION("those of every node if it names none: the lists will say") {
+    store.PodDeleted(Unreadable(PodAt("a", "", "6")));
+    CHECK_FALSE(PodsKnown(store, "n1"));
+    CHECK_FALSE(PodsKnown(store, "n2"));
+  }
+  SECTION("also if a list is under way") {
+    const auto ticket = store.BeginPodList("n1");
+    store.PodChanged(Unreadable(PodAt("c", "n1", "7")));
+    CHECK_FALSE(store.EndPodList("n1", *ticket, {PodAt("a", "n1", "5")}));
+  }
+}
+
+TEST_CASE("A node whose UID cannot be read is gone when its end is told") {
+  Store store;
+  store.NodeChanged({.name = "n1", .resource_version = "5", .unreadable = "metadata.uid: expected a string"});
+  CHECK_FALSE(store.FindNode("n1")->unreadable.empty());
+  store.NodeDeleted(NodeAt("n1", "6"));
+  CHECK(store.FindNode("n1") == nullptr);
+}
+
+TEST_CASE("A NodeMaintenance that cannot be read, and names no node, may be any node's") {
+  Store store;
+  store.MaintenancesListed(0, {{.ns = "m", .name = "a", .node_name = "n1"}});
+  store.Take(0);
+  store.MaintenanceChanged(0, {.ns = "m", .name = "a", .unreadable = "spec: expected an object, got a number"});
+  CHECK(store.Take(0).nodes == Names{"n1", "n2"});
+  CHECK_FALSE(store.Maintenances(0, "n1"));
+  CHECK_FALSE(store.Maintenances(0, "n2"));
+  CHECK(store.Maintenances(0, "")->size() == 1);
+  store.MaintenanceChanged(0, {.ns = "m", .name = "a", .node_name = "n1"});
+  CHECK(store.Take(0).nodes == Names{"n1", "n2"});
+  CHECK(store.Maintenances(0, "n1")->size() == 1);
+  CHECK(store.Maintenances(0, "n2")->empty());
+}
+
 TEST_CASE("arch-A11: a list that was overtaken is void") {
   Store store;
   const auto ticket = store.BeginPodList("n1");

@@ -141,6 +141,7 @@ bool InvariantChecker::Impl::IsTrue(const Writer& who, const Node& node, const G
              claims_.contains(node.name);
     case GateReason::kUnsettled: return HasSent(who, node);
     case GateReason::kUnknownState: return !state;
+    case GateReason::kUnreadable: return !node.unreadable.empty();
     // As far as the operator is a requestor, it knows what to do with them.
     case GateReason::kUnhandledState:
       return state == UpgradeState::kPostMaintenanceRequired || (options.requestor_id.empty() && IsMaintained(node));

@@ -150,6 +150,8 @@ class InvariantChecker {
   /// tell.
   bool CordonIsOurs(const std::string& node) const;
   bool CordonIsUncertain(const std::string& node) const;
+  /// Whether the maintenance operator has made it.
+  bool CordonIsMaintenanceOperators(const std::string& node) const;
   /// Upgrades that have ended well.
   std::int64_t upgrades() const;
   /// How often a node went from the one to the other; what a patch chains is counted hop by hop.

@@ -167,6 +167,11 @@ bool InvariantChecker::CordonIsUncertain(const std::string& node) const {
   return found != impl_->nodes.end() && found->second.uncertain;
 }
 
+bool InvariantChecker::CordonIsMaintenanceOperators(const std::string& node) const {
+  const auto found = impl_->nodes.find(node);
+  return found != impl_->nodes.end() && found->second.cordon == internal::Maker::kOperator;
+}
+
 std::int64_t InvariantChecker::upgrades() const { return impl_->upgrades; }
 
 const std::map<std::pair<UpgradeState, UpgradeState>, std::int64_t>& InvariantChecker::edges() const {

@@ -22,6 +22,7 @@ class Administrator final : public Actor {
     for (const Node& node : world_.cluster->nodes()) {
       const bool theirs = uncordon && !world_.checker->CordonIsOurs(node.name);
       const bool lift = node.unschedulable && (theirs || world_.checker->CordonIsUncertain(node.name));
+      if (lift && world_.checker->CordonIsMaintenanceOperators(node.name)) TakeMaintenancesFrom(node.name);
       world_.cluster->EditNode(node.name, [&](Node& edited) {
         edited.labels.erase(world_.identity.SkipUpgradeLabel());
         auto state = edited.labels.find(world_.identity.StateLabel());
@@ -45,6 +46,13 @@ class Administrator final : public Actor {
     const auto state = ParseUpgradeState(value);
     return state && (requestor || *state != UpgradeState::kNodeMaintenanceRequired) &&
            *state != UpgradeState::kPostMaintenanceRequired;
+  }
+
+  // The maintenance operator does not cordon a second time: who lifts its cordon has to have the node asked for anew.
+  void TakeMaintenancesFrom(const std::string& node) {
+    for (const NodeMaintenance& object : world_.cluster->node_maintenances()) {
+      if (object.node_name == node) world_.cluster->RemoveNodeMaintenance(object.ns, object.name);
+    }
   }
 
   void Act() override {

@@ -10,6 +10,8 @@ namespace {
 
 using testing::Fault;
 using testing::kFaultCount;
+using testing::kModeCount;
+using testing::Mode;
 
 constexpr std::int64_t kFaultTimesMin = 100;
 
@@ -41,6 +43,7 @@ void Add(const testing::SimulationResult& result, Totals& totals) {
     ++totals.passed;
   }
   for (std::size_t i = 0; i < totals.faults.size(); ++i) totals.faults[i] += result.faults[i];
+  for (std::size_t i = 0; i < totals.modes.size(); ++i) totals.modes[i] += result.modes[i];
   for (const auto& [edge, count] : result.edges) totals.edges[edge] += count;
   for (const auto& [gate, count] : result.gates) totals.gates[gate] += count;
   totals.checks_of_gates += result.checks_of_gates;
@@ -56,6 +59,10 @@ void PrintCoverage(const Totals& totals) {
   for (int i = 0; i < kFaultCount; ++i) {
     fmt::print("| {} | {} |\n", ToString(static_cast<Fault>(i)), totals.faults[static_cast<std::size_t>(i)]);
   }
+  fmt::print("\n| mode | times |\n|---|---|\n");
+  for (int i = 0; i < kModeCount; ++i) {
+    fmt::print("| {} | {} |\n", ToString(static_cast<Mode>(i)), totals.modes[static_cast<std::size_t>(i)]);
+  }
   fmt::print("\n| transition | times |\n|---|---|\n");
   for (const auto& [edge, count] : totals.edges) fmt::print("| {} | {} |\n", NameOf(edge.first, edge.second), count);
   fmt::print("\n| gate | times |\n|---|---|\n");
@@ -70,6 +77,10 @@ std::vector<std::string> MissingCoverage(const Totals& totals) {
     const std::int64_t times = totals.faults[static_cast<std::size_t>(i)];
     if (times >= kFaultTimesMin) continue;
     missing.push_back(fmt::format("fault {}: {} times", ToString(static_cast<Fault>(i)), times));
+  }
+  for (int i = 0; i < kModeCount; ++i) {
+    if (totals.modes[static_cast<std::size_t>(i)] > 0) continue;
+    missing.push_back(fmt::format("mode {}", ToString(static_cast<Mode>(i))));
   }
   std::set<std::pair<UpgradeState, UpgradeState>> edges;
   for (const Transition& transition : kTransitions) edges.emplace(transition.from, transition.to);

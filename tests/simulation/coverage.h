@@ -17,6 +17,7 @@ struct Totals {
   std::uint64_t passed = 0;
   std::vector<std::uint64_t> failed = {};
   std::array<std::int64_t, testing::kFaultCount> faults = {};
+  std::array<std::int64_t, testing::kModeCount> modes = {};
   std::map<std::pair<UpgradeState, UpgradeState>, std::int64_t> edges = {};
   std::map<GateReason, std::int64_t> gates = {};
   std::int64_t checks_of_gates = 0;
@@ -30,8 +31,8 @@ struct Totals {
 void Add(const testing::SimulationResult& result, Totals& totals);
 /// As tables of Markdown.
 void PrintCoverage(const Totals& totals);
-/// Every fault is to have happened a hundred times, every legal transition and every gate is to have been reached; but
-/// for exceptions, each with its reason, in coverage.cc.
+/// Every fault is to have happened a hundred times, every mode is to have been come by, and every legal transition and
+/// every gate is to have been reached; but for exceptions, each with its reason, in coverage.cc.
 std::vector<std::string> MissingCoverage(const Totals& totals);
 
 }  // namespace driverupgrade::tests

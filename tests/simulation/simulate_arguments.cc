@@ -13,6 +13,8 @@ namespace {
 
 using testing::Fault;
 using testing::kFaultCount;
+using testing::kModeCount;
+using testing::Mode;
 using testing::SimulationOptions;
 
 constexpr std::size_t kWholeTrace = 1'000'000;
@@ -30,6 +32,20 @@ std::set<Fault> ParseFaults(const std::string& text) {
     faults.insert(static_cast<Fault>(number - 1));
   }
   return faults;
+}
+
+// `release,two-drivers`: every seed is in these; `none`: no seed is in any. Others are drawn as ever.
+void ForceModes(const std::string& text, SimulationOptions& options) {
+  if (text == "none") return options.mode_per_mille.fill(0);
+  for (absl::string_view name : absl::StrSplit(text, ',')) {
+    bool known = false;
+    for (int i = 0; i < kModeCount; ++i) {
+      if (name != ToString(static_cast<Mode>(i))) continue;
+      options.mode_per_mille[static_cast<std::size_t>(i)] = 1000;
+      known = true;
+    }
+    if (!known) throw CLI::ValidationError(fmt::format("--mode: there is no mode `{}`", std::string(name)));
+  }
 }
 
 void AddRuns(CLI::App& app, SimulateArguments& arguments) {
@@ -50,6 +66,14 @@ void AddRuns(CLI::App& app, SimulateArguments& arguments) {
       "tells all that happens");
   app.add_flag("--shrink", arguments.shrink, "looks for less with which a seed that fails still does");
   app.add_flag("--mutants", arguments.mutants, "plants each known defect in turn: fails if one is not found");
+  app.add_option_function<std::string>(
+         "--mode",
+         [&](const std::string& text) {
+           ForceModes(text, arguments.options);
+           arguments.modes = text;
+         },
+         "that every seed is in, or `none`")
+      ->type_name("MODE,MODE");
   app.add_option("--commit", arguments.commit, "noted in the commands that replay a seed");
 }
 
@@ -115,6 +139,7 @@ std::string ReplayCommand(const SimulateArguments& arguments, std::uint64_t seed
   percent("--requestor", arguments.options.requestor_percent, usual.requestor_percent);
   percent("--restart-only", arguments.options.restart_only_percent, usual.restart_only_percent);
   percent("--rolling", arguments.options.rolling_percent, usual.rolling_percent);
+  if (!arguments.modes.empty()) command += " --mode " + arguments.modes;
   if (arguments.options.mutant != 0) command += fmt::format(" --mutant {}", arguments.options.mutant);
   std::string without;
   for (const Fault fault : arguments.options.without) {

@@ -21,6 +21,8 @@ struct SimulateArguments {
   bool twice = false;
   bool shrink = false;
   bool mutants = false;
+  // As they were given.
+  std::string modes = {};
   // Only noted in replay commands.
   std::string commit = {};
   testing::SimulationOptions options = {};

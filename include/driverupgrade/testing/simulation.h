@@ -1,6 +1,6 @@
 /// A whole rollout in virtual time, with everything going wrong that a seed says, and every invariant checked.
 ///
-/// Defines Simulate, SimulationOptions, SimulationResult, Fault and Shrink.
+/// Defines Simulate, SimulationOptions, SimulationResult, Fault, Mode and Shrink.
 ///
 ///     SimulationResult result = Simulate(4711);
 ///     if (result.violation) std::cerr << result.Describe();  // what broke, and how to see it again
@@ -68,6 +68,20 @@ enum class Fault : std::uint8_t {
 inline constexpr int kFaultCount = 28;
 std::string_view ToString(Fault fault);
 
+/// How a seed is run beside its faults, in the chaos phase and in the calm one; docs/reliability.md, Modes.
+enum class Mode : std::uint8_t {
+  kRelease,     ///< The operator is removed in the midst, and installed again.
+  kTwoDrivers,  ///< Two drivers of this library on the same nodes.
+  kInFlight,    ///< Several calls of a replica at once.
+  kWatchTwice,  ///< Watches give every event twice.
+  kClockRates,  ///< The replicas' clocks run at half or at double rate.
+  kLongOutage,  ///< The API server is down for two hours.
+  kManyPods,    ///< The callback names ten thousand pods.
+};
+inline constexpr int kModeCount = 7;
+/// `release`, `two-drivers`, ...
+std::string_view ToString(Mode mode);
+
 struct SimulationOptions {
   /// Otherwise drawn, up to `nodes_max`.
   std::optional<int> nodes = std::nullopt;
@@ -92,6 +106,8 @@ struct SimulationOptions {
   int restart_only_percent = 15;
   /// In so many the driver's DaemonSet is not OnDelete.
   int rolling_percent = 6;
+  /// So many seeds in a thousand are in each Mode.
+  std::array<int, kModeCount> mode_per_mille = {30, 30, 50, 40, 30, 20, 3};
   /// Plants a defect, to see whether it is found: one of MutantNames, from 1 on; 0: none.
   int mutant = 0;
 };
@@ -108,6 +124,8 @@ struct SimulationResult {
 
   // Coverage.
   std::array<std::int64_t, kFaultCount> faults = {};
+  /// How often what each Mode is there for was come by.
+  std::array<std::int64_t, kModeCount> modes = {};
   std::map<std::pair<UpgradeState, UpgradeState>, std::int64_t> edges = {};
   std::map<GateReason, std::int64_t> gates = {};
   /// How often all gates and totals of a replica were compared with the cluster (L5, L6), and whether L4 was looked at.

@@ -108,7 +108,7 @@ class FaultyCluster final : public ForwardingFacade {
   template <class T, class F>
   T Write(const CallContext& context, Operation operation, F call);
   template <class T, class F>
-  absl::Status Watch(Operation operation, const CallContext& context, const WatchParams& params, WatchSink<T>& sink,
+  absl::Status Watch(Operation operation, const CallContext& context, const WatchParams& params, WatchSink<T>& reader,
                      F call);
   void JudgeLease(Operation operation);
   void Note(Operation operation, const absl::Status& answer);

@@ -29,6 +29,29 @@ class LimitedSink final : public WatchSink<T> {
   bool bookmarks_;
 };
 
+// Gives every event twice, as a watch may that began anew at an older version.
+template <class T>
+class TwiceSink final : public WatchSink<T> {
+ public:
+  TwiceSink(WatchSink<T>& next, World& world) : next_(next), world_(world) {}
+  bool OnList(std::vector<T> objects, std::string_view version) override {
+    return next_.OnList(std::move(objects), version);
+  }
+  bool OnChange(T object, std::string_view version) override {
+    world_.CameBy(Mode::kWatchTwice);
+    return next_.OnChange(object, version) && next_.OnChange(object, version);
+  }
+  bool OnDelete(T object, std::string_view version) override {
+    world_.CameBy(Mode::kWatchTwice);
+    return next_.OnDelete(object, version) && next_.OnDelete(object, version);
+  }
+  bool OnBookmark(std::string_view version) override { return next_.OnBookmark(version); }
+
+ private:
+  WatchSink<T>& next_;
+  World& world_;
+};
+
 }  // namespace
 
 absl::StatusOr<std::vector<Node>> FaultyCluster::ListNodes(const CallContext& context, const ListNodesParams& params) {
@@ -63,7 +86,9 @@ absl::StatusOr<std::vector<ControllerRevision>> FaultyCluster::ListControllerRev
 
 template <class T, class F>
 absl::Status FaultyCluster::Watch(Operation operation, const CallContext& context, const WatchParams& params,
-                                  WatchSink<T>& sink, F call) {
+                                  WatchSink<T>& reader, F call) {
+  TwiceSink<T> twice(reader, world_);
+  WatchSink<T>& sink = world_.setup.Has(Mode::kWatchTwice) ? twice : reader;
   const auto troubled = [&](Fault fault, absl::Status status) {
     world_.Fired(fault);
     watch_trouble_ = true;

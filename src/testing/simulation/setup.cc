@@ -42,6 +42,19 @@ std::string_view ToString(Fault fault) {
   return "";
 }
 
+std::string_view ToString(Mode mode) {
+  switch (mode) {
+    case Mode::kRelease: return "release";
+    case Mode::kTwoDrivers: return "two-drivers";
+    case Mode::kInFlight: return "in-flight";
+    case Mode::kWatchTwice: return "watch-twice";
+    case Mode::kClockRates: return "clock-rates";
+    case Mode::kLongOutage: return "long-outage";
+    case Mode::kManyPods: return "many-pods";
+  }
+  return "";
+}
+
 namespace internal {
 namespace {
 
@@ -92,6 +105,7 @@ void MakeLight(Setup& setup, bool faults) {
   setup.cache = setup.election = setup.ledger = true;
   setup.validation = setup.events = setup.hooks = false;
   setup.wire = setup.requestor = setup.restart_only = setup.rolling = false;
+  setup.modes = {};
   setup.latency_max = absl::ZeroDuration();
   setup.watch_lag_max = absl::Milliseconds(50);
   setup.poll_interval = absl::Minutes(1);
@@ -137,6 +151,7 @@ void DrawModes(std::uint64_t seed, const SimulationOptions& options, Setup& setu
   setup.faults[static_cast<std::size_t>(Fault::kMaintenance)] = setup.requestor && maintenance;
   setup.restart_only = random.Percent(mode == Mode::kRestartOnly ? 100 : options.restart_only_percent);
   setup.rolling = random.Percent(mode == Mode::kRolling ? 100 : options.rolling_percent);
+  for (std::size_t i = 0; i < setup.modes.size(); ++i) setup.modes[i] = random.PerMille(options.mode_per_mille[i]);
 }
 
 Setup DrawSetup(std::uint64_t seed, const SimulationOptions& options) {
@@ -170,7 +185,8 @@ Setup DrawSetup(std::uint64_t seed, const SimulationOptions& options) {
   for (const Fault fault : options.without) setup.faults[static_cast<std::size_t>(fault)] = false;
   // Two leaders need a second replica that does not ask the election.
   if (setup.Has(Fault::kStall) && setup.replicas > 1 && two_leaders) setup.election = false;
-  setup.hooks = setup.hooks || setup.Has(Fault::kHooks);
+  setup.hooks = setup.hooks || setup.Has(Fault::kHooks) || setup.Has(Mode::kManyPods);
+  if (setup.Has(Mode::kLongOutage)) setup.chaos += kLongOutage;
   return setup;
 }
 
@@ -203,6 +219,9 @@ std::string Setup::Describe() const {
   if (requestor) text += " requestor";
   if (restart_only) text += " restartOnly";
   if (rolling) text += " rollingUpdate";
+  for (int i = 0; i < kModeCount; ++i) {
+    if (modes[static_cast<std::size_t>(i)]) text += fmt::format(" {}", ToString(static_cast<Mode>(i)));
+  }
   text += " faults:";
   for (int i = 0; i < kFaultCount; ++i) {
     if (faults[static_cast<std::size_t>(i)]) text += fmt::format(" F{}", i + 1);

@@ -18,6 +18,7 @@ struct Setup {
   int nodes = 1;
   UpgradePolicy policy = {};
   std::array<bool, kFaultCount> faults = {};
+  std::array<bool, kModeCount> modes = {};
   // Of each call, for the faults of calls together.
   int call_faults_per_mille = 0;
   int replicas = 1;
@@ -48,11 +49,13 @@ struct Setup {
   absl::Duration pause_max = absl::Minutes(2);
 
   bool Has(Fault fault) const { return faults[static_cast<std::size_t>(fault)]; }
+  bool Has(Mode mode) const { return modes[static_cast<std::size_t>(mode)]; }
   bool AnyFault() const { return std::find(faults.begin(), faults.end(), true) != faults.end(); }
   // F8: a list may be older than one before. A cache pages through lists with a version, which F8 leaves alone.
   bool ListsMayBeStale() const;
   // I1 is claimed for one leader that does not crash, whose lists are consistent, or with a ledger.
   bool BudgetIsClaimed() const;
+  bool ClocksJump() const { return Has(Fault::kClockSkew) || Has(Mode::kClockRates); }
   // Several replicas may write, as none asks an election.
   bool SeveralLeaders() const { return replicas > 1 && !election; }
   std::string Describe() const;
@@ -62,6 +65,10 @@ struct Setup {
 inline constexpr absl::Duration kLightWorkloadStop = absl::Seconds(40);
 inline constexpr absl::Duration kLightDriverStop = absl::Seconds(20);
 inline constexpr absl::Duration kLightDriverStart = absl::Seconds(180);
+
+// How long the API server is down in a seed with Mode::kLongOutage, and how many pods there are with Mode::kManyPods.
+inline constexpr absl::Duration kLongOutage = absl::Hours(2);
+inline constexpr int kManyPods = 10'000;
 
 Setup DrawSetup(std::uint64_t seed, const SimulationOptions& options);
 UpgradePolicy DrawPolicy(Random& random);

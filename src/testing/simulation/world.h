@@ -46,6 +46,8 @@ struct World {
   void SetPolicy(UpgradePolicy policy);
   // Counts a fault that has happened.
   void Fired(Fault fault) { ++result.faults[static_cast<std::size_t>(fault)]; }
+  // Counts what a mode is there for.
+  void CameBy(Mode mode, std::int64_t times = 1) { result.modes[static_cast<std::size_t>(mode)] += times; }
   // Whether faults of that kind are to happen now.
   bool May(Fault fault) const { return chaos && setup.Has(fault); }
   bool Broken() const { return checker->violation().has_value(); }

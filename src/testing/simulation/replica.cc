@@ -12,6 +12,8 @@ namespace driverupgrade::inline v1::testing::internal {
 namespace {
 
 constexpr absl::Duration kClockSetEvery = absl::Minutes(10);
+// One of half or double rate: by then it is as far off as a timer on a node may be (I10).
+constexpr absl::Duration kFastClockSetEvery = absl::Minutes(4);
 // A WatchCache waits for half a minute at most, by a clock that may be slow, and be turned back meanwhile.
 constexpr absl::Duration kWatchPatience = absl::Minutes(5);
 constexpr absl::Duration kTurnPauseMin = absl::Milliseconds(500);
@@ -43,21 +45,27 @@ LogSink MakeSuspiciousSink(World& world) {
 }
 
 std::shared_ptr<SkewedClock> MakeClock(const World& world, Random& random) {
-  if (!world.setup.Has(Fault::kClockSkew)) return std::make_shared<SkewedClock>(world.clock, absl::ZeroDuration(), 100);
+  const bool skew = world.setup.Has(Fault::kClockSkew);
   // The election's proviso: rates differ by less than 1.5.
-  return std::make_shared<SkewedClock>(world.clock, random.Between(-absl::Seconds(40), absl::Seconds(40)),
-                                       random.Pick({85, 100, 100, 115}));
+  const int rate = skew ? random.Pick({85, 100, 100, 115}) : 100;
+  const absl::Duration offset = skew ? random.Between(-absl::Seconds(40), absl::Seconds(40)) : absl::ZeroDuration();
+  if (!world.setup.Has(Mode::kClockRates)) {
+    return std::make_shared<SkewedClock>(world.clock, offset, rate, kClockSetEvery);
+  }
+  // So all replicas have the same one.
+  return std::make_shared<SkewedClock>(world.clock, offset, Random(world.seed, "clock rate").Pick({50, 200}),
+                                       kFastClockSetEvery);
 }
 
 }  // namespace
 
-absl::Time SkewedClock::PeriodOf(absl::Time base) const { return begin_ + absl::Floor(base - begin_, kClockSetEvery); }
+absl::Time SkewedClock::PeriodOf(absl::Time base) const { return begin_ + absl::Floor(base - begin_, set_every_); }
 
 absl::Time SkewedClock::ToBase(absl::Time local) const {
   if (local == absl::InfiniteFuture() || local == absl::InfinitePast()) return local;
   const absl::Time now = base_->Now();
   const absl::Duration left = absl::Ceil((local - Now()) * 100 / rate_percent_, absl::Milliseconds(1));
-  return std::min(now + left, std::max(local - offset_, PeriodOf(now) + kClockSetEvery));
+  return std::min(now + left, std::max(local - offset_, PeriodOf(now) + set_every_));
 }
 
 Replica::Replica(World& world, LateRequests& late, int number)
@@ -71,6 +79,7 @@ Replica::Replica(World& world, LateRequests& late, int number)
       clock_(MakeClock(world, random_)),
       due_(world.Now() + random_.Between(absl::ZeroDuration(), absl::Seconds(3))) {
   if (world.setup.Has(Fault::kClockSkew)) world.Fired(Fault::kClockSkew);
+  if (world.setup.Has(Mode::kClockRates)) world.CameBy(Mode::kClockRates);
 }
 
 Replica::~Replica() = default;
@@ -202,7 +211,7 @@ absl::Time Replica::Turn() {
     if (process.cluster->TakeWatchTrouble()) trouble_until_ = world_.Now() + kWatchPatience;
     turn_pause_ = world_.Now() < trouble_until_ ? std::min(2 * turn_pause_, kTurnPauseMax) : kTurnPauseMin;
     // A clock that is turned back makes them wait longer still.
-    if (world_.setup.Has(Fault::kClockSkew)) trouble_until_ = absl::InfiniteFuture();
+    if (world_.setup.ClocksJump()) trouble_until_ = absl::InfiniteFuture();
     if (world_.Now() < trouble_until_) turn_due_ = std::min(turn_due_, world_.Now() + turn_pause_);
   }
   if (process.cluster->crashed()) return absl::InfiniteFuture();
@@ -235,7 +244,7 @@ void Replica::Step() {
 }
 
 void Replica::CheckWhatItSays() {
-  if (world_.chaos && world_.setup.AnyFault()) next_check_ = world_.Now() + kFaultsAreBelieved;
+  if (world_.chaos && world_.setup.AnyFault()) next_check_ = world_.Now() + world_.setup.ByClocks(kFaultsAreBelieved);
   if (world_.Now() < next_check_ || process_->cluster->crashed() || world_.setup.SeveralLeaders()) return;
   // A watch that has failed is not begun again at once.
   if (process_->cache && world_.Now() < trouble_until_) return;

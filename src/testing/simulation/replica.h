@@ -19,11 +19,15 @@
 namespace driverupgrade::inline v1::testing::internal {
 
 // A clock that shows something else than the cluster's, and runs at another rate (F17) until it is set right, which it
-// is every ten minutes.
+// is every `set_every`.
 class SkewedClock final : public Clock {
  public:
-  SkewedClock(std::shared_ptr<FakeClock> base, absl::Duration offset, int rate_percent)
-      : base_(std::move(base)), begin_(base_->Now()), offset_(offset), rate_percent_(rate_percent) {}
+  SkewedClock(std::shared_ptr<FakeClock> base, absl::Duration offset, int rate_percent, absl::Duration set_every)
+      : base_(std::move(base)),
+        begin_(base_->Now()),
+        offset_(offset),
+        rate_percent_(rate_percent),
+        set_every_(set_every) {}
   absl::Time Now() const override {
     const absl::Time base = base_->Now();
     return base + offset_ + Drift(base);
@@ -45,6 +49,7 @@ class SkewedClock final : public Clock {
   const absl::Time begin_;
   absl::Duration offset_;
   const int rate_percent_;
+  const absl::Duration set_every_;
 };
 
 class Replica {

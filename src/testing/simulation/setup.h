@@ -56,6 +56,8 @@ struct Setup {
   // I1 is claimed for one leader that does not crash, whose lists are consistent, or with a ledger.
   bool BudgetIsClaimed() const;
   bool ClocksJump() const { return Has(Fault::kClockSkew) || Has(Mode::kClockRates); }
+  // How long something takes at most that takes so long by a clock which is a little slow.
+  absl::Duration ByClocks(absl::Duration duration) const { return Has(Mode::kClockRates) ? 2 * duration : duration; }
   // Several replicas may write, as none asks an election.
   bool SeveralLeaders() const { return replicas > 1 && !election; }
   std::string Describe() const;

@@ -177,7 +177,7 @@ class Simulation {
     world_.SetTemplate("rev-final");
     for (const auto& replica : replicas_) replica->Wake();
     const absl::Time limit = world_.Now() + TimeToConverge(world_);
-    RunFor(kAftermath);
+    RunFor(world_.setup.ByClocks(kAftermath));
     world_.checker->set_disturbed(world_.setup.SeveralLeaders());
     Completion completion(world_);
     while (!world_.Broken() && !completion.IsReached()) {

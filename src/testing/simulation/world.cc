@@ -107,7 +107,7 @@ World::World(std::uint64_t the_seed, const SimulationOptions& the_options)
                           .driver_labels = driver_labels,
                           .policy = policy,
                           .check_budget = setup.BudgetIsClaimed(),
-                          .check_pacing = !setup.Has(Fault::kClockSkew),
+                          .check_pacing = !setup.ClocksJump(),
                           .check_evacuation = !setup.ListsMayBeStale()};
   if (setup.validation) checks.validation = LabelSelector::FromMatchLabels({{"app", "validator"}});
   if (setup.hooks) {

@@ -39,6 +39,8 @@ class Actor {
 std::unique_ptr<Actor> MakeAdministrator(World& world);
 // F18.
 std::unique_ptr<Actor> MakeNodeLifecycle(World& world);
+// F26, for two hours.
+std::unique_ptr<Actor> MakeLongOutage(World& world);
 // F19, F20.
 std::unique_ptr<Actor> MakePodTroubles(World& world);
 // F21, and the template change that starts it all.

@@ -100,8 +100,9 @@ FaultyCluster::Fate FaultyCluster::Draw(Operation operation) {
       world_.Fired(Fault::kForbidden);
     }
   }
-  if (world_.May(Fault::kOutage) && world_.Now() < world_.outage_until) {
+  if (world_.Now() < world_.outage_until) {
     world_.Fired(Fault::kOutage);
+    if (world_.setup.Has(Mode::kLongOutage)) world_.CameBy(Mode::kLongOutage);
     return {.kind = Fate::Kind::kRefused, .answer = absl::UnavailableError("connection refused")};
   }
   if (world_.May(Fault::kCrash) &&

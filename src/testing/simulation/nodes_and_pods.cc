@@ -1,5 +1,6 @@
 // What fails by itself: nodes (F18), pods that do not go (F19), driver pods that do not come (F20), and templates
-// (F21).
+// (F21); and the API server, for long.
+#include <algorithm>
 #include <set>
 #include <utility>
 
@@ -23,7 +24,9 @@ class NodeLifecycle final : public Actor {
  private:
   void Act() override {
     if (world_.May(Fault::kOutage) && random_.Percent(15)) {
-      world_.outage_until = world_.Now() + random_.Between(absl::Minutes(1), absl::Minutes(30));
+      const absl::Time until = world_.Now() + random_.Between(absl::Minutes(1), absl::Minutes(30));
+      // A long one is not over before its time.
+      world_.outage_until = world_.setup.Has(Mode::kLongOutage) ? std::max(world_.outage_until, until) : until;
       world_.trace.Line("the API server is down until {:.0f}",
                         absl::ToDoubleSeconds(world_.outage_until - FakeClock::DefaultStart()));
     }
@@ -56,6 +59,21 @@ class NodeLifecycle final : public Actor {
         world_.cluster->RemoveNode(node);
     }
   }
+};
+
+// Once: the cluster, and the people in it, go on.
+class LongOutage final : public Actor {
+ public:
+  explicit LongOutage(World& world) : Actor(world, "long outage") {}
+
+ private:
+  void Act() override {
+    if (std::exchange(over_, true)) return;
+    world_.outage_until = world_.Now() + kLongOutage;
+    world_.trace.Line("the API server is down for {}", absl::FormatDuration(kLongOutage));
+  }
+
+  bool over_ = false;
 };
 
 class PodTroubles final : public Actor {
@@ -213,6 +231,7 @@ class Templates final : public Actor {
 }  // namespace
 
 std::unique_ptr<Actor> MakeNodeLifecycle(World& world) { return std::make_unique<NodeLifecycle>(world); }
+std::unique_ptr<Actor> MakeLongOutage(World& world) { return std::make_unique<LongOutage>(world); }
 std::unique_ptr<Actor> MakePodTroubles(World& world) { return std::make_unique<PodTroubles>(world); }
 std::unique_ptr<Actor> MakeTemplates(World& world) { return std::make_unique<Templates>(world); }
 

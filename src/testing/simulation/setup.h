@@ -50,7 +50,9 @@ struct Setup {
 
   bool Has(Fault fault) const { return faults[static_cast<std::size_t>(fault)]; }
   bool Has(Mode mode) const { return modes[static_cast<std::size_t>(mode)]; }
-  bool AnyFault() const { return std::find(faults.begin(), faults.end(), true) != faults.end(); }
+  bool AnyFault() const {
+    return Has(Mode::kLongOutage) || std::find(faults.begin(), faults.end(), true) != faults.end();
+  }
   // F8: a list may be older than one before. A cache pages through lists with a version, which F8 leaves alone.
   bool ListsMayBeStale() const;
   // I1 is claimed for one leader that does not crash, whose lists are consistent, or with a ledger.

@@ -38,6 +38,7 @@ class Simulation {
     actors_.push_back(MakePodTroubles(world_));
     actors_.push_back(MakeRival(world_));
     if (world_.setup.requestor) actors_.push_back(MakeMaintenances(world_));
+    if (world_.setup.Has(Mode::kLongOutage)) actors_.push_back(MakeLongOutage(world_));
     for (int i = 0; i < world_.setup.replicas; ++i) replicas_.push_back(std::make_unique<Replica>(world_, late_, i));
   }
 

@@ -107,7 +107,7 @@ struct SimulationOptions {
   /// In so many the driver's DaemonSet is not OnDelete.
   int rolling_percent = 6;
   /// So many seeds in a thousand are in each Mode.
-  std::array<int, kModeCount> mode_per_mille = {30, 30, 50, 40, 30, 20, 3};
+  std::array<int, kModeCount> mode_per_mille = {30, 30, 50, 40, 30, 20, 2};
   /// Plants a defect, to see whether it is found: one of MutantNames, from 1 on; 0: none.
   int mutant = 0;
 };

@@ -124,7 +124,9 @@ EngineOptions Replica::MakeEngineOptions() {
         if (hook_random_.Percent(50)) throw std::runtime_error("thrown on purpose");
         return absl::UnavailableError("the hook has failed on purpose");
       }
-      return pod.labels.contains("uses");
+      const bool uses = pod.labels.contains("uses");
+      if (uses && world_.setup.Has(Mode::kManyPods)) world_.CameBy(Mode::kManyPods);
+      return uses;
     };
   }
   return options;

@@ -68,6 +68,17 @@ void AddPods(World& world, Random& random) {
   }
 }
 
+// Pods of jobs, so that they do not come back: on one node, or on all in turn.
+void AddManyPods(World& world) {
+  Random random(world.seed, "many pods");
+  const int nodes = random.Percent(50) ? 1 : world.setup.nodes;
+  for (int i = 0; i < kManyPods; ++i) {
+    PodBuilder pod(kWorkloadNs, fmt::format("many-{}", i));
+    pod.OnNode(world.NodeName(i % nodes)).WithLabel("app", "many").WithLabel("uses", "driver").OwnedByJob("many");
+    world.cluster->AddPod(pod.Build());
+  }
+}
+
 }  // namespace
 
 std::string ImageOf(const std::string& hash) {
@@ -102,6 +113,7 @@ World::World(std::uint64_t the_seed, const SimulationOptions& the_options)
   cluster->AddNode(NodeBuilder("spare").Build());
   Random random(seed, "pods");
   AddPods(*this, random);
+  if (setup.Has(Mode::kManyPods)) AddManyPods(*this);
   InvariantOptions checks{.identity = identity,
                           .driver_ns = kDriverNs,
                           .driver_labels = driver_labels,

@@ -95,6 +95,8 @@ struct Writer {
   std::int64_t maintenances_read = 0;
   /// What arrives now was sent long ago.
   bool late = false;
+  /// It gives every node back (UpgradeEngine::Release), whatever the policy says.
+  bool releases = false;
 };
 
 class InvariantChecker {
@@ -113,6 +115,9 @@ class InvariantChecker {
   std::shared_ptr<Observer> MakeObserver();
   /// Of what is sent from now on.
   void SetPolicy(const UpgradePolicy& policy);
+
+  /// UpgradeEngine::Release has been called: nodes may lose their state label (I7).
+  void NoteRelease();
 
   /// Changes by the administrator that come now are another driver's.
   void set_rival_acts(bool acts);
@@ -172,6 +177,8 @@ class InvariantChecker::GuardedCluster final : public ForwardingFacade {
   void NoteSent(const PatchNodeMaintenanceParams& params);
   /// A pass begins with the policy of now. Without it every request is judged by the policy of its own moment.
   void BeginPass();
+  /// From now on it gives every node back.
+  void BeginRelease();
   /// Runs `send` in the place of a sender who knew what `writer` says: for requests that arrive late.
   void As(Writer writer, const std::function<void()>& send);
 

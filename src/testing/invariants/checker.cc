@@ -98,6 +98,7 @@ std::shared_ptr<InvariantChecker::GuardedCluster> InvariantChecker::Guard(std::s
 std::shared_ptr<Observer> InvariantChecker::MakeObserver() { return std::make_shared<PathObserver>(*impl_); }
 
 void InvariantChecker::SetPolicy(const UpgradePolicy& policy) { impl_->SetPolicy(policy); }
+void InvariantChecker::NoteRelease() { impl_->released = true; }
 void InvariantChecker::set_rival_acts(bool acts) { impl_->rival_acts = acts; }
 void InvariantChecker::set_disturbed(bool disturbed) { impl_->disturbed = disturbed; }
 void InvariantChecker::OnChange(ChangeObserver observer) { impl_->listener = std::move(observer); }
@@ -182,6 +183,11 @@ InvariantChecker::GuardedCluster::GuardedCluster(std::shared_ptr<ClusterFacade> 
     : ForwardingFacade(std::move(next)), checker_(checker), writer_{.name = std::move(name)} {}
 
 void InvariantChecker::GuardedCluster::BeginPass() { writer_.policy = checker_.policy; }
+
+void InvariantChecker::GuardedCluster::BeginRelease() {
+  checker_.released = true;
+  writer_.releases = true;
+}
 
 void InvariantChecker::GuardedCluster::NoteSent(const PatchNodeParams& params) { checker_.NoteSent(writer_, params); }
 

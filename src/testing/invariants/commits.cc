@@ -18,10 +18,11 @@ namespace {
 // A timer on a node may have been written by a replica whose clock is late.
 constexpr absl::Duration kTimerSkewMax = absl::Minutes(5);
 
-// A person, too, may put a failed node back for another try; that it is done only the engine says.
+// A person, too, may put a failed node back for another try; that it is done, or given back, only the engine says.
 void BeginTryAfterEnd(const std::optional<UpgradeState>& from, const std::optional<UpgradeState>& to, bool by_engine,
                       NodeTruth& truth) {
-  const bool ended = from == UpgradeState::kFailed || (by_engine && to == UpgradeState::kDone);
+  const bool over = to == UpgradeState::kDone || to == UpgradeState::kUnknown;
+  const bool ended = from == UpgradeState::kFailed || (by_engine && over);
   if (from == to || !ended) return;
   truth.writes = truth.pods_gone = truth.meddled = 0;
   truth.disturbed = false;
@@ -205,6 +206,8 @@ void InvariantChecker::Impl::JudgePath(const Node& before, const Node& after) {
   const auto from = StateOf(before, keys);
   const auto to = StateOf(after, keys);
   if (from == to) return;
+  // A node is given back from wherever it is, and whatever its label says.
+  if (writer != nullptr && writer->releases && to == UpgradeState::kUnknown) return;
   const auto bad = [&](const char* why) {
     Fail("I7", fmt::format("node {}: {} -> {}: {}", after.name, NameOf(from), NameOf(to), why));
   };
@@ -220,7 +223,7 @@ void InvariantChecker::Impl::JudgePath(const Node& before, const Node& after) {
   if (announced == nullptr) return bad("no plan for this version of the node announced it");
   UpgradeState at = *from;
   for (const UpgradeState next : announced->path) {
-    if (!IsLegalEdge(at, next) && next != UpgradeState::kUnknown) return bad("not by legal transitions");
+    if (!IsLegalEdge(at, next)) return bad("not by legal transitions");
     ++edges[{at, next}];
     at = next;
   }

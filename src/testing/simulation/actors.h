@@ -48,6 +48,9 @@ std::unique_ptr<Actor> MakeTemplates(World& world);
 // F23: another driver's operator, as the Go library makes one: two writes a step, and no marks on the cordon.
 std::unique_ptr<Actor> MakeRival(World& world);
 
+// Removes the operator, once or twice.
+std::unique_ptr<Actor> MakeRemovals(World& world);
+
 // F28: the maintenance operator, another requestor, and people who meddle with NodeMaintenances.
 std::unique_ptr<Actor> MakeMaintenances(World& world);
 

@@ -52,7 +52,7 @@ class FaultyCluster final : public ForwardingFacade {
   // At which the last list was read.
   std::int64_t list_version() const { return list_version_; }
   // I9: until when this replica may write, by its own clock; nullopt: always.
-  void ObeyLease(absl::Duration renew_deadline) { renew_deadline_ = renew_deadline; }
+  void ObeyLease(std::optional<absl::Duration> renew_deadline) { renew_deadline_ = renew_deadline; }
 
   absl::StatusOr<std::vector<Node>> ListNodes(const CallContext& context, const ListNodesParams& params) override;
   absl::StatusOr<std::vector<Pod>> ListPods(const CallContext& context, const ListPodsParams& params) override;

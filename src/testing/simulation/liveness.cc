@@ -6,6 +6,7 @@
 #include <utility>
 #include <variant>
 
+#include "driverupgrade/cordon_names.h"
 #include "fmt/format.h"
 
 namespace driverupgrade::inline v1::testing::internal {
@@ -91,6 +92,58 @@ bool Completion::IsReached() {
   return !found;
 }
 
+namespace {
+
+// A NodeMaintenance that we claim. What was asked for a node that is gone is nobody's. `released`: nor is what is being
+// deleted.
+std::string FindClaim(const World& world, bool released) {
+  for (const NodeMaintenance& object : world.cluster->node_maintenances()) {
+    if (!world.cluster->node(object.node_name) || (released && object.deletion_timestamp)) continue;
+    const auto& others = object.additional_requestors;
+    const bool ours =
+        object.requestor_id == kRequestor || std::find(others.begin(), others.end(), kRequestor) != others.end();
+    if (ours) return object.ToString();
+  }
+  return "";
+}
+
+// Labels, annotations and cordons of ours. Of a cordon that another driver relies on, nobody can say more.
+std::string WhatIsOurs(const World& world, const Node& node) {
+  const DriverIdentity& identity = world.identity;
+  if (node.labels.contains(identity.StateLabel())) return "the state label";
+  for (const std::string* key :
+       {&identity.StageAnnotation(), &identity.InitiallyUnschedulableAnnotation(), &identity.RestartPodAnnotation(),
+        &identity.RestartOnlyAnnotation(), &identity.FailedRevisionAnnotation(), &identity.FailuresAnnotation(),
+        &identity.PodCompletionStartAnnotation(), &identity.ValidationStartAnnotation(),
+        &identity.RequestorModeAnnotation()}) {
+    if (node.annotations.contains(*key)) return "annotation " + *key;
+  }
+  const std::set<std::string> names = CordonNames(node);
+  if (names.contains(identity.Name())) return "our name on the cordon";
+  const auto rival = node.labels.find(world.other_identity.StateLabel());
+  const bool relied_on = !names.empty() || (rival != node.labels.end() && rival->second != "upgrade-done");
+  const bool ours = world.checker->CordonIsOurs(node.name) && !world.checker->CordonIsUncertain(node.name);
+  return node.unschedulable && ours && !relied_on ? "our cordon" : "";
+}
+
+}  // namespace
+
+std::string WhatIsNotGivenBack(const World& world) {
+  // Nodes without a driver pod and without a label are none of ours.
+  std::set<std::string> ours;
+  for (const Pod& pod : world.cluster->pods()) {
+    if (pod.ref.ns == kDriverNs && world.driver_labels.Matches(pod.labels)) ours.insert(pod.node_name);
+  }
+  for (const Node& node : world.cluster->nodes()) {
+    if (!ours.contains(node.name) && !node.labels.contains(world.identity.StateLabel())) continue;
+    if (std::string what = WhatIsOurs(world, node); !what.empty()) {
+      return fmt::format("node {} is given back, and {} is left", node.name, what);
+    }
+  }
+  const std::string claim = FindClaim(world, /*released=*/true);
+  return claim.empty() ? "" : fmt::format("all nodes are given back, and NodeMaintenance {} is left", claim);
+}
+
 std::string WhatIsLeft(const World& world) {
   const DriverIdentity& identity = world.identity;
   for (const Node& node : world.cluster->nodes()) {
@@ -103,15 +156,8 @@ std::string WhatIsLeft(const World& world) {
       return fmt::format("node {} is done, and our name is left on its cordon", node.name);
     }
   }
-  for (const NodeMaintenance& object : world.cluster->node_maintenances()) {
-    // What was asked for a node that is gone is nobody's.
-    if (!world.cluster->node(object.node_name)) continue;
-    const auto& others = object.additional_requestors;
-    if (object.requestor_id == kRequestor || std::find(others.begin(), others.end(), kRequestor) != others.end()) {
-      return fmt::format("all are done, and NodeMaintenance {} is left", object.ToString());
-    }
-  }
-  return "";
+  const std::string claim = FindClaim(world, /*released=*/false);
+  return claim.empty() ? "" : fmt::format("all are done, and NodeMaintenance {} is left", claim);
 }
 
 }  // namespace driverupgrade::inline v1::testing::internal

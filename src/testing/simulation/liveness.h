@@ -30,6 +30,8 @@ class Completion {
 };
 // L2: a cordon or an annotation of ours that is left; empty if none is.
 std::string WhatIsLeft(const World& world);
+// What of ours is left although every node was given back; empty if nothing is.
+std::string WhatIsNotGivenBack(const World& world);
 
 }  // namespace driverupgrade::inline v1::testing::internal
 

@@ -7,6 +7,7 @@
 #include "driverupgrade/log_sink.h"
 #include "driverupgrade/revision_comparison.h"
 #include "fmt/format.h"
+#include "testing/simulation/liveness.h"
 
 namespace driverupgrade::inline v1::testing::internal {
 namespace {
@@ -22,6 +23,8 @@ constexpr absl::Duration kSayingsApart = absl::Seconds(20);
 // slow.
 constexpr absl::Duration kFaultsAreBelieved = absl::Minutes(1);
 constexpr absl::Duration kTurnPauseMax = absl::Seconds(20);
+constexpr absl::Duration kReleaseTimeout = absl::Minutes(2);
+constexpr absl::Duration kReleasePause = absl::Seconds(1);
 
 // Counts what nodes wait for.
 class GateObserver final : public Observer {
@@ -157,6 +160,7 @@ void Replica::Begin() {
   const std::string name = fmt::format("replica-{}.{}", number_, ++incarnation_);
   world_.trace.Line("{}: begins", name);
   process_ = std::make_unique<Process>();
+  ++world_.processes;
   process_->guarded = world_.checker->Guard(name);
   process_->cluster = std::make_shared<FaultyCluster>(world_, process_->guarded, clock_, late_, random_, name);
   process_->honest = world_.setup.wire ? MakeWire() : process_->cluster;
@@ -183,6 +187,12 @@ void Replica::Begin() {
                                                             .election = led ? process_->election : nullptr,
                                                             .clock = clock_});
   process_->controller->SetPolicy(Believed(world_.policy));
+}
+
+void Replica::End() {
+  if (process_) --world_.processes;
+  process_.reset();
+  turn_due_ = absl::InfiniteFuture();
 }
 
 UpgradePolicy Replica::Believed(UpgradePolicy policy) const {
@@ -222,8 +232,41 @@ absl::Time Replica::Turn() {
   return clock_->ToBase(process.controller->Step({}));
 }
 
-void Replica::Step() {
-  busy_ = true;
+void Replica::MakeWay() {
+  turn_due_ = absl::InfiniteFuture();
+  due_ = world_.Now() + kReleasePause;
+  if (number_ == 0) return GiveBack();
+  if (process_) process_->controller->Stop();
+  End();
+}
+
+// Once the others have ended.
+void Replica::GiveBack() {
+  if (!process_) Begin();
+  if (world_.Broken() || world_.processes > 1) return;
+  Process& process = *process_;
+  if (!std::exchange(process.releases, true)) {
+    process.controller->Stop();
+    process.cluster->ObeyLease(std::nullopt);  // there is nobody else
+    process.guarded->BeginRelease();
+  }
+  const std::int64_t revision = world_.checker->revision();
+  const std::int64_t troubles = process.cluster->troubles();
+  const auto result = process.engine->Release({.deadline = clock_->Now() + kReleaseTimeout});
+  // Looked at again if something has changed meanwhile; who says so after a fault may not have seen all.
+  const bool undisturbed = world_.checker->revision() == revision && process.cluster->troubles() == troubles;
+  due_ = world_.Now() + kReleasePause;
+  if (!result.ok() || !result->plan.nodes.empty() || !undisturbed || process.cluster->crashed()) return;
+  const std::string left = world_.setup.Has(Fault::kStaleRead) ? "" : WhatIsNotGivenBack(world_);
+  if (!left.empty()) world_.checker->Fail("L2", left);
+  world_.CameBy(Mode::kRelease);
+  world_.trace.Line("all nodes are given back");
+  End();
+  world_.releasing = false;
+  world_.installed_at = due_ = world_.Now() + random_.Between(kReleasePause, absl::Minutes(3));
+}
+
+void Replica::MakePass() {
   if (!process_) Begin();
   if (world_.Broken()) return;
   if (world_.May(Fault::kClockSkew) && random_.PerMille(2))
@@ -232,17 +275,28 @@ void Replica::Step() {
   const std::int64_t troubles = process_->cluster->troubles();
   const int passes = process_->controller->status().passes;
   const absl::Time next = Turn();
-  busy_ = false;
   const bool undisturbed = world_.checker->revision() == revision && process_->cluster->troubles() == troubles;
   if (undisturbed && process_->controller->status().passes > passes) CheckWhatItSays();
-  if (process_->cluster->crashed()) {
-    world_.trace.Line("replica-{}.{}: crashed", number_, incarnation_);
-    process_.reset();
+  due_ = std::max(world_.releasing ? world_.Now() : next, world_.Now() + absl::Milliseconds(1));
+}
+
+void Replica::Step() {
+  if (!world_.releasing && world_.Now() < world_.installed_at) {
     turn_due_ = absl::InfiniteFuture();
-    due_ = world_.Now() + random_.Between(absl::Milliseconds(100), absl::Minutes(1));
+    due_ = world_.installed_at;
     return;
   }
-  due_ = std::max(next, world_.Now() + absl::Milliseconds(1));
+  busy_ = true;
+  if (world_.releasing) {
+    MakeWay();
+  } else {
+    MakePass();
+  }
+  busy_ = false;
+  if (!process_ || !process_->cluster->crashed()) return;
+  world_.trace.Line("replica-{}.{}: crashed", number_, incarnation_);
+  End();
+  due_ = world_.Now() + random_.Between(absl::Milliseconds(100), absl::Minutes(1));
 }
 
 void Replica::CheckWhatItSays() {

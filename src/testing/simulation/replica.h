@@ -85,8 +85,15 @@ class Replica {
     std::shared_ptr<LeaderElection> election = {};
     std::unique_ptr<UpgradeEngine> engine = {};
     std::unique_ptr<UpgradeController> controller = {};
+    // No pass may follow.
+    bool releases = false;
   };
   void Begin();
+  void End();
+  void MakePass();
+  // The operator is being removed: all replicas end, and the last gives the nodes back.
+  void MakeWay();
+  void GiveBack();
   std::shared_ptr<ClusterFacade> MakeWire();
   void MakeElection(const std::string& name);
   EngineOptions MakeEngineOptions();

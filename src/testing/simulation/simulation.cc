@@ -31,6 +31,9 @@ class Simulation {
     world_.on_policy = [this](const UpgradePolicy& policy) {
       for (const auto& replica : replicas_) replica->SetPolicy(policy);
     };
+    world_.on_release = [this] {
+      for (const auto& replica : replicas_) replica->Wake();
+    };
     world_.elapse = [this](absl::Duration duration) { RunFor(duration); };
     actors_.push_back(MakeTemplates(world_));
     actors_.push_back(MakeAdministrator(world_));
@@ -38,6 +41,7 @@ class Simulation {
     actors_.push_back(MakePodTroubles(world_));
     actors_.push_back(MakeRival(world_));
     if (world_.setup.requestor) actors_.push_back(MakeMaintenances(world_));
+    if (world_.setup.Has(Mode::kRelease)) actors_.push_back(MakeRemovals(world_));
     if (world_.setup.Has(Mode::kLongOutage)) actors_.push_back(MakeLongOutage(world_));
     for (int i = 0; i < world_.setup.replicas; ++i) replicas_.push_back(std::make_unique<Replica>(world_, late_, i));
   }

@@ -68,6 +68,10 @@ struct World {
   bool chaos = true;
   // F26: until then nobody reaches the API server.
   absl::Time outage_until = absl::InfinitePast();
+  // The operator is being removed; when it is there again; and how many processes of it there are.
+  bool releasing = false;
+  absl::Time installed_at = absl::InfinitePast();
+  int processes = 0;
   // L4: patches of this node fail.
   std::string unwritable;
   // Requests of engines that reached the cluster: patches, evictions, deletions.
@@ -81,6 +85,7 @@ struct World {
   // Lets time pass for everybody but the replica that asks; set by the simulation.
   std::function<void(absl::Duration)> elapse;
   std::function<void(const UpgradePolicy&)> on_policy;
+  std::function<void()> on_release;
 };
 
 }  // namespace driverupgrade::inline v1::testing::internal

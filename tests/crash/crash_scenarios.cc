@@ -167,10 +167,51 @@ Scenario HandOver() {
           .policy = std::move(policy)};
 }
 
+Scenario WithLedger() {
+  Scenario scenario = InPlace();
+  scenario.name = "with the ledger";
+  scenario.ledger = true;
+  return scenario;
+}
+
+Scenario WithElection() {
+  Scenario scenario = InPlace();
+  scenario.name = "with an election";
+  scenario.election = true;
+  return scenario;
+}
+
+// Kubernetes restarts the driver pods one by one, too, whatever runs beside them.
+Scenario RollingUpdate() {
+  return {.name = "RollingUpdate",
+          .set_up =
+              [](FakeCluster& cluster) {
+                for (const char* node : {"n1", "n2", "n3"}) cluster.AddNode(NodeBuilder(node).Build());
+                cluster.AddDaemonSet({.ns = "gpu",
+                                      .name = "driver",
+                                      .labels = {{"app", "driver"}},
+                                      .hash = "old",
+                                      .on_delete = false,
+                                      .behavior = kQuick});
+                cluster.AddWorkload({.ns = "team-a", .name = "web", .replicas = 3, .behavior = kQuick});
+                SetNewTemplate(cluster);
+              },
+          .policy = Policy()};
+}
+
+Scenario RemovedInTheMidst() {
+  Scenario scenario = InPlace();
+  scenario.name = "Release in the midst";
+  scenario.cordoned = "n3";
+  scenario.release_after = absl::Seconds(8);
+  return scenario;
+}
+
 }  // namespace
 
 std::vector<Scenario> Scenarios() {
-  return {InPlace(), EveryState(), Jobs(), Validation(), SafeLoad(), Requestor(), Retry(), HandOver()};
+  return {InPlace(),  EveryState(), Jobs(),       Validation(),    SafeLoad(),          Requestor(), Retry(),
+          HandOver(), WithLedger(), WithElection(), RollingUpdate(), RemovedInTheMidst()};
 }
 
 Scenario SmallScenario() {

@@ -5,6 +5,7 @@
 #include <memory>
 #include <utility>
 
+#include "driverupgrade/leader_election.h"
 #include "driverupgrade/watch_cache.h"
 #include "fmt/format.h"
 #include "support/node_under_test.h"
@@ -129,17 +130,16 @@ class World {
   ~World() { cluster_->SetFaultHooks(nullptr, nullptr); }
 
   Outcome Run() {
-    const absl::Time begin = clock_->Now();
     int quiet = 0;
-    while (quiet < kQuietPasses && clock_->Now() < begin + kLimit) {
+    while (quiet < kQuietPasses && clock_->Now() < begin_ + kLimit) {
       quiet = Pass() && IsOver() ? quiet + 1 : 0;
-      if (scenario_.tick) scenario_.tick(*cluster_, clock_->Now() - begin);
+      if (scenario_.tick) scenario_.tick(*cluster_, clock_->Now() - begin_);
       cluster_->Advance(kTick);
     }
-    engine_.reset();
-    outcome_.took = clock_->Now() - begin;
+    End();
+    outcome_.took = clock_->Now() - begin_;
     outcome_.end = TextOf(*cluster_);
-    outcome_.broken = witness_.broken();
+    outcome_.broken = witness_.broken() + left_;
     return std::move(outcome_);
   }
 
@@ -161,15 +161,40 @@ class World {
   // Whether there was nothing to do.
   bool Pass() {
     if (!engine_) Boot();
-    if (cache_) cache_->Turn({});
-    const auto result = engine_->Reconcile({}, scenario_.policy);
+    const bool releases = scenario_.release_after && !released_ && clock_->Now() >= begin_ + *scenario_.release_after;
+    const bool quiet = releases ? Release() : Reconcile();
     if (std::exchange(dead_, false)) {
-      engine_.reset();
-      cache_.reset();
+      End();
       if (trouble_.forgets_marks) EraseMarks();
       return false;
     }
+    return quiet && !releases;
+  }
+
+  bool Reconcile() {
+    if (election_) election_->Step({});
+    if (election_ && !election_->IsLeader()) return false;
+    if (cache_) cache_->Turn({});
+    const auto result = engine_->Reconcile({}, scenario_.policy);
     return result.ok() && result->plan.nodes.empty();
+  }
+
+  bool Release() {
+    const auto result = engine_->Release({});
+    if (dead_ || !result.ok() || !result->plan.nodes.empty()) return false;
+    released_ = true;
+    for (const Node& node : cluster_->nodes()) {
+      const bool ours = node.labels.contains(Gpu().StateLabel()) || !node.annotations.empty();
+      if (ours || node.unschedulable != (node.name == scenario_.cordoned)) left_ = "left after Release: " + TextOf(node);
+    }
+    End();
+    return true;
+  }
+
+  void End() {
+    engine_.reset();
+    cache_.reset();
+    election_.reset();
   }
 
   void EraseMarks() {
@@ -186,6 +211,12 @@ class World {
       if (scenario_.options.requestor) scope.maintenance_ns = scenario_.options.requestor->ns;
       cache_ = *WatchCache::Create(cluster_, {.drivers = {scope}, .clock = clock_});
       options.cache = cache_;
+    }
+    if (scenario_.ledger) options.ledger = AdmissionLedgerOptions{.ns = "gpu", .name = "driver-upgrades"};
+    if (scenario_.election) {
+      election_ = *LeaderElection::Create(
+          cluster_,
+          {.ns = "gpu", .name = "driver-upgrade", .identity = fmt::format("process-{}", ++boots_), .clock = clock_});
     }
     engine_ = *UpgradeEngine::Create(Gpu(), cluster_, std::move(options));
   }
@@ -204,8 +235,13 @@ class World {
   std::shared_ptr<FakeCluster> cluster_ = std::make_shared<FakeCluster>(
       clock_, testing::FakeClusterOptions{.keep_journal = false, .watches_follow = false});
   std::shared_ptr<WatchCache> cache_;
+  std::unique_ptr<LeaderElection> election_;
   std::unique_ptr<UpgradeEngine> engine_;
+  const absl::Time begin_ = clock_->Now();
+  int boots_ = 0;
   bool dead_ = false;
+  bool released_ = false;
+  std::string left_;
   Outcome outcome_;
 };
 

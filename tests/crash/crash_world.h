@@ -32,6 +32,13 @@ struct Scenario {
   std::function<void(testing::FakeCluster&, absl::Duration since_begin)> tick = {};
   UpgradePolicy policy = {};
   StateMachineOptions options = {};
+  /// Slots are granted in a ConfigMap; only who holds a Lease makes passes.
+  bool ledger = false;
+  bool election = false;
+  /// By an administrator, in `set_up`.
+  std::string cordoned = {};
+  /// After so long the operator is removed: it calls Release until there is nothing left. Then it is installed again.
+  std::optional<absl::Duration> release_after = std::nullopt;
 };
 
 /// All upgrades of drivers `gpu/driver` to the hash `new`.

@@ -40,7 +40,7 @@ void ForceModes(const std::string& text, SimulationOptions& options) {
   for (absl::string_view name : absl::StrSplit(text, ',')) {
     bool known = false;
     for (int i = 0; i < kModeCount; ++i) {
-      if (name != ToString(static_cast<Mode>(i))) continue;
+      if (std::string_view(name.data(), name.size()) != ToString(static_cast<Mode>(i))) continue;
       options.mode_per_mille[static_cast<std::size_t>(i)] = 1000;
       known = true;
     }

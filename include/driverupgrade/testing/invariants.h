@@ -68,6 +68,9 @@ struct InvariantOptions {
   /// evictions and requests for NodeMaintenances apart. For each pod that goes, and each change of the node by others,
   /// one more. 0: not checked.
   int writes_per_upgrade_max = 12;
+  /// Whether another driver of this library works on the same nodes: what clients write that are not guarded is its
+  /// doing, and a cordon of one is one of both.
+  bool shares_nodes = false;
   /// As in StateMachineOptions: what the gate Validation is about (L5).
   LabelSelector validation = {};
 };
@@ -143,6 +146,8 @@ class InvariantChecker {
   /// Whether some node carries a label and is not done.
   bool AnyOpen() const;
 
+  /// A change of the cluster, from who has set a ChangeObserver of his own: two checkers of one cluster.
+  void See(const Change& change);
   /// Sees every change, after it has been checked; null: nobody.
   void OnChange(ChangeObserver observer);
   /// Reports from outside, such as of liveness. The first one stays.

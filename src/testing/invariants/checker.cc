@@ -101,6 +101,7 @@ void InvariantChecker::SetPolicy(const UpgradePolicy& policy) { impl_->SetPolicy
 void InvariantChecker::NoteRelease() { impl_->released = true; }
 void InvariantChecker::set_rival_acts(bool acts) { impl_->rival_acts = acts; }
 void InvariantChecker::set_disturbed(bool disturbed) { impl_->disturbed = disturbed; }
+void InvariantChecker::See(const Change& change) { impl_->OnChange(change); }
 void InvariantChecker::OnChange(ChangeObserver observer) { impl_->listener = std::move(observer); }
 
 void InvariantChecker::Fail(std::string invariant, std::string text) {

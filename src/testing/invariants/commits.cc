@@ -18,6 +18,21 @@ namespace {
 // A timer on a node may have been written by a replica whose clock is late.
 constexpr absl::Duration kTimerSkewMax = absl::Minutes(5);
 
+// Whether some driver's name stands on the node's cordon.
+bool IsShared(const Node& node) { return node.annotations.contains(std::string(kCordonedByAnnotation)); }
+
+// Everything by which drivers of this library tell whose a cordon is, but for the set of names.
+StringMap MarksOf(const Node& node) {
+  StringMap marks;
+  for (const auto& [key, value] : node.labels) {
+    if (key.ends_with("-driver-upgrade-state")) marks.emplace(key, value);
+  }
+  for (const auto& [key, value] : node.annotations) {
+    if (key.ends_with("-driver-upgrade.node-initial-state.unschedulable")) marks.emplace(key, value);
+  }
+  return marks;
+}
+
 // A person, too, may put a failed node back for another try; that it is done, or given back, only the engine says.
 void BeginTryAfterEnd(const std::optional<UpgradeState>& from, const std::optional<UpgradeState>& to, bool by_engine,
                       NodeTruth& truth) {
@@ -54,6 +69,9 @@ void InvariantChecker::Impl::OnPod(const Change& change) {
     bound_.erase(change.pod.before->ref.uid);
   } else if (!after->node_name.empty()) {
     bound_.try_emplace(after->ref.uid, change.revision);
+    // One that its DaemonSet has lost is another kind of pod from then on.
+    const bool orphaned = change.pod.before != nullptr && !change.pod.before->owners.empty() && after->owners.empty();
+    if (orphaned) bound_[after->ref.uid] = change.revision;
   }
 }
 
@@ -93,8 +111,10 @@ void InvariantChecker::Impl::OnNode(const Change& change) {
     nodes.erase(gone);
     return;
   }
-  const bool by_engine = change.actor == Actor::kClient;
+  const bool by_peer = change.actor == Actor::kClient && options.shares_nodes && writer == nullptr;
+  const bool by_engine = change.actor == Actor::kClient && !by_peer;
   const Maker maker = by_engine                         ? Maker::kEngine
+                      : by_peer                         ? Maker::kPeer
                       : change.actor == Actor::kCluster ? Maker::kOperator
                       : rival_acts                      ? Maker::kRival
                                                         : Maker::kAdministrator;
@@ -117,7 +137,8 @@ void InvariantChecker::Impl::OnNode(const Change& change) {
 // Whose cordon the node carries now, as far as anybody can tell.
 void InvariantChecker::Impl::NoteCordon(const Node* before, const Node& after, Maker maker, NodeTruth& truth) {
   if (before == nullptr) return;
-  if (maker != Maker::kEngine) {
+  const bool by_upgrade = maker == Maker::kEngine || maker == Maker::kPeer;
+  if (!by_upgrade) {
     const auto differs = [&](const StringMap& a, const StringMap& b, const std::string& key) {
       const auto x = a.find(key);
       const auto y = b.find(key);
@@ -128,18 +149,27 @@ void InvariantChecker::Impl::NoteCordon(const Node* before, const Node& after, M
         differs(before->labels, after.labels, keys.state)) {
       truth.uncertain = true;
     }
+    if (options.shares_nodes && maker == Maker::kAdministrator && MarksOf(*before) != MarksOf(after)) {
+      truth.uncertain = true;
+    }
   }
   if (!before->unschedulable && after.unschedulable) {
-    truth.cordon = maker;
+    // Who of them is done last lifts it.
+    truth.cordon = by_upgrade ? Maker::kEngine : maker;
     // Somebody who cordons a node that still says that we did leaves no trace.
     // The maintenance operator does on a node in progress, and that is no secret.
     const bool claimed =
         internal::IsMarked(after, keys) || (maker != Maker::kOperator && internal::IsBusy(StateOf(*before, keys)));
-    if (maker != Maker::kEngine && claimed) truth.uncertain = true;
+    if (!by_upgrade && claimed) truth.uncertain = true;
   } else if (before->unschedulable && !after.unschedulable) {
     truth.cordon = Maker::kNobody;
   }
   const auto state = StateOf(after, keys);
+  // What Release leaves to a driver that relies on it without a name is no upgrade's of this library any more.
+  const bool released_now = maker == Maker::kEngine && writer != nullptr && writer->releases;
+  if (released_now && after.unschedulable && internal::OtherDriverAtWork(after, keys) && !IsShared(after)) {
+    truth.cordon = Maker::kRival;
+  }
   if (maker == Maker::kEngine && !after.unschedulable && !internal::IsBusy(state)) truth.uncertain = false;
 }
 

@@ -51,8 +51,8 @@ std::string ForeignChange(const Node& before, const Node& after, const Keys& key
 // When the stage that the annotation tells of began.
 std::optional<absl::Time> StageBegan(const Node& node, const Keys& keys);
 
-// kOperator: the maintenance operator, in requestor mode.
-enum class Maker : std::uint8_t { kNobody, kEngine, kAdministrator, kRival, kOperator };
+// kOperator: the maintenance operator, in requestor mode. kPeer: another driver of this library.
+enum class Maker : std::uint8_t { kNobody, kEngine, kAdministrator, kRival, kOperator, kPeer };
 
 struct NodeTruth {
   std::string uid = {};

@@ -48,6 +48,8 @@ std::unique_ptr<Actor> MakeTemplates(World& world);
 // F23: another driver's operator, as the Go library makes one: two writes a step, and no marks on the cordon.
 std::unique_ptr<Actor> MakeRival(World& world);
 
+// The second driver's.
+std::unique_ptr<Actor> MakePeerTemplates(World& world);
 // Removes the operator, once or twice.
 std::unique_ptr<Actor> MakeRemovals(World& world);
 

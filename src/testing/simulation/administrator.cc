@@ -18,7 +18,8 @@ class Administrator final : public Actor {
     policy.auto_upgrade = true;
     policy.paused = false;
     world_.SetPolicy(policy);
-    const bool uncordon = policy.max_unavailable || policy.cordoned_nodes == CordonedNodes::kIgnore;
+    const bool uncordon =
+        policy.max_unavailable || policy.cordoned_nodes == CordonedNodes::kIgnore || world_.peer != nullptr;
     for (const Node& node : world_.cluster->nodes()) {
       const bool theirs = uncordon && !world_.checker->CordonIsOurs(node.name);
       const bool lift = node.unschedulable && (theirs || world_.checker->CordonIsUncertain(node.name));

@@ -44,10 +44,11 @@ void LateRequests::SendNext() {
   send();
 }
 
-FaultyCluster::FaultyCluster(World& world, std::shared_ptr<Guarded> next, std::shared_ptr<Clock> replica_clock,
+FaultyCluster::FaultyCluster(World& world, InvariantChecker& checker, std::shared_ptr<Guarded> next, std::shared_ptr<Clock> replica_clock,
                              LateRequests& late, Random& random, std::string name)
     : ForwardingFacade(next),
       world_(world),
+      checker_(checker),
       next_(std::move(next)),
       clock_(std::move(replica_clock)),
       late_(late),
@@ -134,7 +135,7 @@ CallContext FaultyCluster::ToClusterTime(const CallContext& context) const {
 // I9.
 void FaultyCluster::JudgeLease(Operation operation) {
   if (!renew_deadline_ || !IsUpgradeWrite(operation)) return;
-  world_.checker->CheckLease(name_, clock_->Now() - renewed_at_, *renew_deadline_);
+  checker_.CheckLease(name_, clock_->Now() - renewed_at_, *renew_deadline_);
 }
 
 std::optional<absl::Status> FaultyCluster::Begin(const CallContext& context, Operation operation) {

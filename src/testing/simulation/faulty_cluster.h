@@ -37,7 +37,7 @@ class FaultyCluster final : public ForwardingFacade {
  public:
   using Guarded = InvariantChecker::GuardedCluster;
   // `replica_clock`: by which the deadlines of the calls are meant.
-  FaultyCluster(World& world, std::shared_ptr<Guarded> next, std::shared_ptr<Clock> replica_clock, LateRequests& late,
+  FaultyCluster(World& world, InvariantChecker& checker, std::shared_ptr<Guarded> next, std::shared_ptr<Clock> replica_clock, LateRequests& late,
                 Random& random, std::string name);
 
   // The process is dead: no call of it has an effect any more.
@@ -114,6 +114,7 @@ class FaultyCluster final : public ForwardingFacade {
   void Note(Operation operation, const absl::Status& answer);
 
   World& world_;
+  InvariantChecker& checker_;
   const std::shared_ptr<Guarded> next_;
   const std::shared_ptr<Clock> clock_;
   LateRequests& late_;

@@ -16,18 +16,15 @@ constexpr absl::Duration kPatience = absl::Hours(1);
 
 void Lengthen(absl::Duration& timeout) { timeout = std::max(timeout, kPatience); }
 
-int ParallelOf(const World& world) {
-  int parallel = world.policy.max_parallel.value_or(world.setup.nodes);
-  if (world.policy.max_unavailable) {
-    parallel = std::min(parallel, ScaledLimit(*world.policy.max_unavailable, world.setup.nodes));
-  }
+int ParallelOf(const UpgradePolicy& policy, int nodes) {
+  int parallel = policy.max_parallel.value_or(nodes);
+  if (policy.max_unavailable) parallel = std::min(parallel, ScaledLimit(*policy.max_unavailable, nodes));
   return std::max(1, parallel);
 }
 
 }  // namespace
 
-UpgradePolicy CalmPolicy(const World& world) {
-  UpgradePolicy policy = world.policy;
+UpgradePolicy CalmPolicy(UpgradePolicy policy) {
   policy.auto_upgrade = true;
   policy.paused = false;
   if (policy.max_unavailable && ScaledLimit(*policy.max_unavailable, 1) < 1) policy.max_unavailable = Count{1};
@@ -39,8 +36,8 @@ UpgradePolicy CalmPolicy(const World& world) {
 }
 
 // For each round of nodes: jobs (20 min at most), evictions by budgets one after the other, a driver that is slow.
-absl::Duration TimeToConverge(const World& world) {
-  const int rounds = world.nodes_made / ParallelOf(world) + 2;
+absl::Duration TimeToConverge(const World& world, const UpgradePolicy& policy) {
+  const int rounds = world.nodes_made / ParallelOf(policy, world.setup.nodes) + 2;
   return absl::Hours(3) + rounds * absl::Minutes(10);
 }
 
@@ -60,8 +57,8 @@ struct NotDone {
   std::string why;
 };
 
-std::optional<NotDone> FindNotDone(const World& world, const std::string& left_out) {
-  const std::string label = world.identity.StateLabel();
+std::optional<NotDone> FindNotDone(const World& world, const Driver& driver, const std::string& left_out) {
+  const std::string label = driver.identity.StateLabel();
   std::set<std::string> unserved;
   for (const Node& node : world.cluster->nodes()) {
     if (!IsToBeUpgraded(node) || node.name == left_out) continue;
@@ -69,25 +66,25 @@ std::optional<NotDone> FindNotDone(const World& world, const std::string& left_o
     if (std::string why = WhyNotDone(node, label); !why.empty()) return NotDone{node.name, std::move(why)};
   }
   // Asked for last, since it is asked often and takes longest.
-  for (const Pod& pod : world.cluster->daemon_set_pods(kDriverNs, kDriver)) {
-    if (RevisionHash(pod) == world.hash && IsReady(pod)) unserved.erase(pod.node_name);
+  for (const Pod& pod : world.cluster->daemon_set_pods(driver.ns, driver.daemon_set)) {
+    if (RevisionHash(pod) == driver.hash && IsReady(pod)) unserved.erase(pod.node_name);
   }
   if (unserved.empty()) return std::nullopt;
   const std::string& node = *unserved.begin();
-  return NotDone{node, fmt::format("node {} has no driver pod of {} that is ready", node, world.hash)};
+  return NotDone{node, fmt::format("node {} has no driver pod of {} that is ready", node, driver.hash)};
 }
 
 }  // namespace
 
-std::string WhatIsNotDone(const World& world) {
-  const std::optional<NotDone> found = FindNotDone(world, "");
+std::string WhatIsNotDone(const World& world, const Driver& driver) {
+  const std::optional<NotDone> found = FindNotDone(world, driver, "");
   return found ? found->why : "";
 }
 
 bool Completion::IsReached() {
   const std::optional<Node> node = world_.cluster->node(last_);
-  if (node && IsToBeUpgraded(*node) && !WhyNotDone(*node, world_.identity.StateLabel()).empty()) return false;
-  const std::optional<NotDone> found = FindNotDone(world_, left_out_);
+  if (node && IsToBeUpgraded(*node) && !WhyNotDone(*node, driver_.identity.StateLabel()).empty()) return false;
+  const std::optional<NotDone> found = FindNotDone(world_, driver_, left_out_);
   last_ = found ? found->node : "";
   return !found;
 }
@@ -144,19 +141,20 @@ std::string WhatIsNotGivenBack(const World& world) {
   return claim.empty() ? "" : fmt::format("all nodes are given back, and NodeMaintenance {} is left", claim);
 }
 
-std::string WhatIsLeft(const World& world) {
-  const DriverIdentity& identity = world.identity;
+std::string WhatIsLeft(const World& world, const Driver& driver) {
+  const DriverIdentity& identity = driver.identity;
+  const InvariantChecker& checker = driver.checker;
   for (const Node& node : world.cluster->nodes()) {
-    if (node.unschedulable && world.checker->CordonIsOurs(node.name) && !world.checker->CordonIsUncertain(node.name)) {
+    if (node.unschedulable && checker.CordonIsOurs(node.name) && !checker.CordonIsUncertain(node.name)) {
       return fmt::format("node {} is done, and our cordon is left", node.name);
     }
     const auto names = node.annotations.find(std::string(kCordonedByAnnotation));
     if (names != node.annotations.end() && names->second.find(identity.Name()) != std::string::npos &&
-        !world.checker->CordonIsUncertain(node.name)) {
+        !checker.CordonIsUncertain(node.name)) {
       return fmt::format("node {} is done, and our name is left on its cordon", node.name);
     }
   }
-  const std::string claim = FindClaim(world, /*released=*/false);
+  const std::string claim = driver.setup.requestor ? FindClaim(world, /*released=*/false) : "";
   return claim.empty() ? "" : fmt::format("all are done, and NodeMaintenance {} is left", claim);
 }
 

@@ -24,9 +24,7 @@ class Maintenances final : public Actor {
       });
       if (object.requestor_id == kOtherRequestor) Delete(object);
     }
-    for (const Pod& pod : world_.cluster->pods()) {
-      if (pod.ref.ns == kDriverNs && pod.owners.empty()) world_.cluster->RemovePod(pod.ref.ns, pod.ref.name);
-    }
+    world_.RemoveOrphans();
   }
 
  private:

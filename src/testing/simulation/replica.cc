@@ -43,8 +43,8 @@ class GateObserver final : public Observer {
 };
 
 // I11: whatever stands on nodes, a log line is one line of printable characters.
-LogSink MakeSuspiciousSink(World& world) {
-  return [&world](const LogRecord& record) { world.checker->CheckLogLine(FormatLogfmt(record)); };
+LogSink MakeSuspiciousSink(InvariantChecker& checker) {
+  return [&checker](const LogRecord& record) { checker.CheckLogLine(FormatLogfmt(record)); };
 }
 
 std::shared_ptr<SkewedClock> MakeClock(const World& world, Random& random) {
@@ -71,8 +71,10 @@ absl::Time SkewedClock::ToBase(absl::Time local) const {
   return std::min(now + left, std::max(local - offset_, PeriodOf(now) + set_every_));
 }
 
-Replica::Replica(World& world, LateRequests& late, int number)
+Replica::Replica(World& world, const Driver& driver, LateRequests& late, int number)
     : world_(world),
+      driver_(driver),
+      of_operator_(world.IsOfOperator(driver)),
       mutant_(MutantOf(world.options)),
       late_(late),
       number_(number),
@@ -90,29 +92,29 @@ Replica::~Replica() = default;
 void Replica::MakeElection(const std::string& name) {
   auto election = LeaderElection::Create(
       process_->honest,
-      {.ns = kDriverNs, .name = "driver-upgrade", .identity = name, .seed = world_.seed, .clock = clock_});
+      {.ns = driver_.ns, .name = "driver-upgrade", .identity = name, .seed = world_.seed, .clock = clock_});
   process_->election = *std::move(election);
   process_->cluster->ObeyLease(LeaderElectionOptions{}.renew_deadline);
 }
 
 EngineOptions Replica::MakeEngineOptions() {
-  std::vector<std::shared_ptr<Observer>> observers = {world_.checker->MakeObserver(),
+  std::vector<std::shared_ptr<Observer>> observers = {driver_.checker.MakeObserver(),
                                                       std::make_shared<GateObserver>(world_)};
-  if (world_.setup.Has(Fault::kGarbage)) {
-    observers.push_back(MakeLoggingObserver(world_.identity, MakeSuspiciousSink(world_)));
+  if (driver_.setup.Has(Fault::kGarbage)) {
+    observers.push_back(MakeLoggingObserver(driver_.identity, MakeSuspiciousSink(driver_.checker)));
   }
-  EngineOptions options{.snapshot = {.ns = kDriverNs, .driver_labels = world_.driver_labels},
+  EngineOptions options{.snapshot = {.ns = driver_.ns, .driver_labels = driver_.labels},
                         .cache = process_->cache,
                         .clock = clock_,
                         .observer = MakeObserverGroup(std::move(observers))};
-  if (world_.setup.ledger) options.ledger = AdmissionLedgerOptions{.ns = kDriverNs, .name = "driver-upgrades"};
+  if (driver_.setup.ledger) options.ledger = AdmissionLedgerOptions{.ns = driver_.ns, .name = "driver-upgrades"};
   options.executor.calls_in_flight = 1;
-  options.executor.events = world_.setup.events;
-  if (world_.setup.validation) options.state_machine.validation_selector = *LabelSelector::Parse("app=validator");
-  if (world_.setup.requestor) {
+  options.executor.events = driver_.setup.events;
+  if (driver_.setup.validation) options.state_machine.validation_selector = *LabelSelector::Parse("app=validator");
+  if (driver_.setup.requestor) {
     options.state_machine.requestor = RequestorOptions{.id = kRequestor, .ns = kMaintenanceNs};
   }
-  if (world_.setup.restart_only) {
+  if (driver_.setup.restart_only) {
     const bool always = mutant_ != nullptr && mutant_->restarts_only;
     options.snapshot.restart_only = [always](const CallContext&, const Pod&, const ControllerRevision& running,
                                              const ControllerRevision& wanted) -> absl::StatusOr<bool> {
@@ -120,7 +122,7 @@ EngineOptions Replica::MakeEngineOptions() {
       return SameTemplate(running, wanted);
     };
   }
-  if (world_.setup.hooks) {
+  if (driver_.setup.hooks) {
     options.snapshot.uses_driver = [this](const CallContext&, const Pod& pod) -> absl::StatusOr<bool> {
       if (world_.May(Fault::kHooks) && hook_random_.Percent(10)) {
         world_.Fired(Fault::kHooks);
@@ -128,7 +130,7 @@ EngineOptions Replica::MakeEngineOptions() {
         return absl::UnavailableError("the hook has failed on purpose");
       }
       const bool uses = pod.labels.contains("uses");
-      if (uses && world_.setup.Has(Mode::kManyPods)) world_.CameBy(Mode::kManyPods);
+      if (uses && driver_.setup.Has(Mode::kManyPods)) world_.CameBy(Mode::kManyPods);
       return uses;
     };
   }
@@ -144,7 +146,7 @@ std::shared_ptr<ClusterFacade> Replica::MakeWire() {
   };
   seam.draw = [this](int bound) { return wire_random_.Below(bound); };
   seam.breaks = [this] {
-    const bool breaks = world_.May(Fault::kBytes) && wire_random_.PerMille(world_.setup.call_faults_per_mille);
+    const bool breaks = world_.May(Fault::kBytes) && wire_random_.PerMille(driver_.setup.call_faults_per_mille);
     if (breaks) world_.Fired(Fault::kBytes);
     return breaks;
   };
@@ -160,37 +162,37 @@ void Replica::Begin() {
   const std::string name = fmt::format("replica-{}.{}", number_, ++incarnation_);
   world_.trace.Line("{}: begins", name);
   process_ = std::make_unique<Process>();
-  ++world_.processes;
-  process_->guarded = world_.checker->Guard(name);
-  process_->cluster = std::make_shared<FaultyCluster>(world_, process_->guarded, clock_, late_, random_, name);
-  process_->honest = world_.setup.wire ? MakeWire() : process_->cluster;
+  world_.processes += of_operator_;
+  process_->guarded = driver_.checker.Guard(name);
+  process_->cluster = std::make_shared<FaultyCluster>(world_, driver_.checker, process_->guarded, clock_, late_, random_, name);
+  process_->honest = driver_.setup.wire ? MakeWire() : process_->cluster;
   process_->facade = process_->honest;
   if (mutant_ != nullptr) process_->facade = Mutate(*mutant_, process_->honest);
-  if (world_.setup.cache) {
+  if (driver_.setup.cache) {
     const std::optional<std::string> maintenance_ns =
-        world_.setup.requestor ? std::optional<std::string>(kMaintenanceNs) : std::nullopt;
-    const DriverScope scope{.ns = kDriverNs, .driver_labels = world_.driver_labels, .maintenance_ns = maintenance_ns};
+        driver_.setup.requestor ? std::optional<std::string>(kMaintenanceNs) : std::nullopt;
+    const DriverScope scope{.ns = driver_.ns, .driver_labels = driver_.labels, .maintenance_ns = maintenance_ns};
     process_->cache = *WatchCache::Create(process_->facade, {.drivers = {scope}, .clock = clock_});
     turn_due_ = world_.Now();
   }
-  if (world_.setup.election) MakeElection(name);
-  auto engine = UpgradeEngine::Create(world_.identity, process_->facade, MakeEngineOptions());
+  if (driver_.setup.election) MakeElection(name);
+  auto engine = UpgradeEngine::Create(driver_.identity, process_->facade, MakeEngineOptions());
   if (!engine.ok()) {
-    world_.checker->Fail("setup", std::string(engine.status().message()));
+    driver_.checker.Fail("setup", std::string(engine.status().message()));
     return;
   }
   process_->engine = *std::move(engine);
   const bool led = mutant_ == nullptr || !mutant_->ignores_the_election;
   process_->controller =
       std::make_unique<UpgradeController>(*process_->engine, process_->cache,
-                                          ControllerOptions{.poll_interval = world_.setup.poll_interval,
+                                          ControllerOptions{.poll_interval = driver_.setup.poll_interval,
                                                             .election = led ? process_->election : nullptr,
                                                             .clock = clock_});
-  process_->controller->SetPolicy(Believed(world_.policy));
+  process_->controller->SetPolicy(Believed(driver_.policy));
 }
 
 void Replica::End() {
-  if (process_) --world_.processes;
+  if (process_) world_.processes -= of_operator_;
   process_.reset();
   turn_due_ = absl::InfiniteFuture();
 }
@@ -203,13 +205,13 @@ UpgradePolicy Replica::Believed(UpgradePolicy policy) const {
 absl::Time Replica::due() const { return std::min(due_, turn_due_); }
 
 void Replica::OnChange() {
-  if (!world_.setup.cache || turn_due_ != absl::InfiniteFuture()) return;
-  turn_due_ = world_.Now() + random_.Between(absl::ZeroDuration(), world_.setup.watch_lag_max);
+  if (!driver_.setup.cache || turn_due_ != absl::InfiniteFuture()) return;
+  turn_due_ = world_.Now() + random_.Between(absl::ZeroDuration(), driver_.setup.watch_lag_max);
 }
 
-void Replica::SetPolicy(const UpgradePolicy& policy) {
+void Replica::OnPolicy() {
   if (!process_ || !process_->controller || busy_) return;  // Step tells it before its next pass
-  process_->controller->SetPolicy(Believed(policy));
+  process_->controller->SetPolicy(Believed(driver_.policy));
   due_ = std::min(due_, world_.Now());
 }
 
@@ -223,11 +225,11 @@ absl::Time Replica::Turn() {
     if (process.cluster->TakeWatchTrouble()) trouble_until_ = world_.Now() + kWatchPatience;
     turn_pause_ = world_.Now() < trouble_until_ ? std::min(2 * turn_pause_, kTurnPauseMax) : kTurnPauseMin;
     // A clock that is turned back makes them wait longer still.
-    if (world_.setup.ClocksJump()) trouble_until_ = absl::InfiniteFuture();
+    if (driver_.setup.ClocksJump()) trouble_until_ = absl::InfiniteFuture();
     if (world_.Now() < trouble_until_) turn_due_ = std::min(turn_due_, world_.Now() + turn_pause_);
   }
   if (process.cluster->crashed()) return absl::InfiniteFuture();
-  process.controller->SetPolicy(Believed(world_.policy));
+  process.controller->SetPolicy(Believed(driver_.policy));
   process.guarded->BeginPass();
   return clock_->ToBase(process.controller->Step({}));
 }
@@ -250,14 +252,14 @@ void Replica::GiveBack() {
     process.cluster->ObeyLease(std::nullopt);  // there is nobody else
     process.guarded->BeginRelease();
   }
-  const std::int64_t revision = world_.checker->revision();
+  const std::int64_t revision = driver_.checker.revision();
   const std::int64_t troubles = process.cluster->troubles();
   const auto result = process.engine->Release({.deadline = clock_->Now() + kReleaseTimeout});
   // Looked at again if something has changed meanwhile; who says so after a fault may not have seen all.
-  const bool undisturbed = world_.checker->revision() == revision && process.cluster->troubles() == troubles;
+  const bool undisturbed = driver_.checker.revision() == revision && process.cluster->troubles() == troubles;
   due_ = world_.Now() + kReleasePause;
   if (!result.ok() || !result->plan.nodes.empty() || !undisturbed || process.cluster->crashed()) return;
-  const std::string left = world_.setup.Has(Fault::kStaleRead) ? "" : WhatIsNotGivenBack(world_);
+  const std::string left = driver_.setup.Has(Fault::kStaleRead) ? "" : WhatIsNotGivenBack(world_);
   if (!left.empty()) world_.checker->Fail("L2", left);
   world_.CameBy(Mode::kRelease);
   world_.trace.Line("all nodes are given back");
@@ -271,23 +273,24 @@ void Replica::MakePass() {
   if (world_.Broken()) return;
   if (world_.May(Fault::kClockSkew) && random_.PerMille(2))
     clock_->Jump(random_.Between(-absl::Seconds(5), absl::Seconds(5)));
-  const std::int64_t revision = world_.checker->revision();
+  const std::int64_t revision = driver_.checker.revision();
   const std::int64_t troubles = process_->cluster->troubles();
   const int passes = process_->controller->status().passes;
   const absl::Time next = Turn();
-  const bool undisturbed = world_.checker->revision() == revision && process_->cluster->troubles() == troubles;
+  const bool undisturbed = driver_.checker.revision() == revision && process_->cluster->troubles() == troubles;
   if (undisturbed && process_->controller->status().passes > passes) CheckWhatItSays();
-  due_ = std::max(world_.releasing ? world_.Now() : next, world_.Now() + absl::Milliseconds(1));
+  due_ = std::max(of_operator_ && world_.releasing ? world_.Now() : next, world_.Now() + absl::Milliseconds(1));
 }
 
 void Replica::Step() {
-  if (!world_.releasing && world_.Now() < world_.installed_at) {
+  const bool removed = of_operator_ && world_.releasing;
+  if (of_operator_ && !removed && world_.Now() < world_.installed_at) {
     turn_due_ = absl::InfiniteFuture();
     due_ = world_.installed_at;
     return;
   }
   busy_ = true;
-  if (world_.releasing) {
+  if (removed) {
     MakeWay();
   } else {
     MakePass();
@@ -300,17 +303,17 @@ void Replica::Step() {
 }
 
 void Replica::CheckWhatItSays() {
-  if (world_.chaos && world_.setup.AnyFault()) next_check_ = world_.Now() + world_.setup.ByClocks(kFaultsAreBelieved);
-  if (world_.Now() < next_check_ || process_->cluster->crashed() || world_.setup.SeveralLeaders()) return;
+  if (world_.chaos && driver_.setup.AnyFault()) next_check_ = world_.Now() + driver_.setup.ByClocks(kFaultsAreBelieved);
+  if (world_.Now() < next_check_ || process_->cluster->crashed() || driver_.setup.SeveralLeaders()) return;
   // A watch that has failed is not begun again at once.
   if (process_->cache && world_.Now() < trouble_until_) return;
   const ControllerStatus status = process_->controller->status();
-  if (!status.leading || !status.last_error.ok() || !world_.checker->KnowsAll(*process_->guarded)) return;
+  if (!status.leading || !status.last_error.ok() || !driver_.checker.KnowsAll(*process_->guarded)) return;
   // What is told of all nodes costs as much as there are nodes.
-  next_check_ = world_.Now() + std::max(kSayingsApart, world_.setup.nodes * absl::Milliseconds(20));
+  next_check_ = world_.Now() + std::max(kSayingsApart, driver_.setup.nodes * absl::Milliseconds(20));
   const Plan everything = process_->engine->Everything();
-  world_.checker->CheckGates(*process_->guarded, everything);
-  world_.checker->CheckTotals(everything.totals);
+  driver_.checker.CheckGates(*process_->guarded, everything);
+  driver_.checker.CheckTotals(everything.totals);
   ++world_.result.checks_of_gates;
 }
 

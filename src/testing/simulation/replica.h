@@ -54,14 +54,15 @@ class SkewedClock final : public Clock {
 
 class Replica {
  public:
-  Replica(World& world, LateRequests& late, int number);
+  Replica(World& world, const Driver& driver, LateRequests& late, int number);
   ~Replica();
 
   absl::Time due() const;
   // Whether it is in the midst of something: time goes on, and others are at work.
   bool busy() const { return busy_; }
   void Step();
-  void SetPolicy(const UpgradePolicy& policy);
+  // The driver's policy has changed.
+  void OnPolicy();
   // The cluster has changed: a cache will hear of it.
   void OnChange();
   // At once, whatever was due.
@@ -69,6 +70,7 @@ class Replica {
   // Ends in good order.
   void Stop();
 
+  const Driver& driver() const { return driver_; }
   const UpgradeEngine* engine() const { return process_ ? process_->engine.get() : nullptr; }
   const UpgradeController* controller() const { return process_ ? process_->controller.get() : nullptr; }
 
@@ -104,6 +106,8 @@ class Replica {
   void CheckWhatItSays();
 
   World& world_;
+  const Driver driver_;
+  const bool of_operator_;
   const Mutant* const mutant_;
   LateRequests& late_;
   const int number_;

@@ -38,9 +38,9 @@ class Rival final : public Actor {
   }
 
   void Edit(const std::string& node, const std::function<void(Node&)>& edit) {
-    world_.checker->set_rival_acts(true);
+    world_.SetRivalActs(true);
     if (!world_.cluster->EditNode(node, edit)) at_work_.erase(node);
-    world_.checker->set_rival_acts(false);
+    world_.SetRivalActs(false);
   }
 
   void Enter(const std::string& node, UpgradeState state) {

@@ -9,6 +9,7 @@
 #include "testing/simulation/actors.h"
 #include "testing/simulation/bad_node.h"
 #include "testing/simulation/liveness.h"
+#include "testing/simulation/peer.h"
 #include "testing/simulation/replica.h"
 #include "testing/simulation/world.h"
 
@@ -28,8 +29,8 @@ class Simulation {
  public:
   Simulation(std::uint64_t seed, const SimulationOptions& options) : world_(seed, options) {
     world_.checker->OnChange([this](const Change& change) { OnChange(change); });
-    world_.on_policy = [this](const UpgradePolicy& policy) {
-      for (const auto& replica : replicas_) replica->SetPolicy(policy);
+    world_.on_policy = [this](const UpgradePolicy&) {
+      for (const auto& replica : replicas_) replica->OnPolicy();
     };
     world_.on_release = [this] {
       for (const auto& replica : replicas_) replica->Wake();
@@ -43,7 +44,13 @@ class Simulation {
     if (world_.setup.requestor) actors_.push_back(MakeMaintenances(world_));
     if (world_.setup.Has(Mode::kRelease)) actors_.push_back(MakeRemovals(world_));
     if (world_.setup.Has(Mode::kLongOutage)) actors_.push_back(MakeLongOutage(world_));
-    for (int i = 0; i < world_.setup.replicas; ++i) replicas_.push_back(std::make_unique<Replica>(world_, late_, i));
+    if (world_.peer) actors_.push_back(MakePeerTemplates(world_));
+    for (const Driver& driver : Drivers()) {
+      for (int i = 0; i < world_.setup.replicas; ++i) {
+        const int number = static_cast<int>(replicas_.size());
+        replicas_.push_back(std::make_unique<Replica>(world_, driver, late_, number));
+      }
+    }
   }
 
   SimulationResult Run() {
@@ -59,7 +66,14 @@ class Simulation {
   }
 
  private:
+  std::vector<Driver> Drivers() const {
+    std::vector<Driver> drivers = {world_.driver()};
+    if (world_.peer) drivers.push_back(world_.peer->driver());
+    return drivers;
+  }
+
   void OnChange(const Change& change) {
+    if (world_.peer) world_.peer->See(change);
     ++world_.result.commits;
     world_.trace.Hash(static_cast<std::uint64_t>(change.revision));
     world_.trace.Hash(static_cast<std::uint64_t>(absl::ToUnixMillis(change.time)));
@@ -161,9 +175,9 @@ class Simulation {
     world_.result.ideal = rounds * (kLightWorkloadStop + kLightDriverStop + kLightDriverStart);
     RunFor(absl::Minutes(1));
     const absl::Time limit = world_.Now() + 3 * world_.result.ideal;
-    Completion completion(world_);
+    Completion completion(world_, world_.driver());
     while (!world_.Broken() && (world_.checker->AnyOpen() || !completion.IsReached())) {
-      if (world_.Now() >= limit) world_.checker->Fail("L1", "not done in time: " + WhatIsNotDone(world_));
+      if (world_.Now() >= limit) world_.checker->Fail("L1", "not done in time: " + WhatIsNotDone());
       RunFor(absl::Seconds(1));
     }
     world_.result.makespan = world_.Now() - world_.template_changed;
@@ -178,18 +192,26 @@ class Simulation {
     while (late_.due() != absl::InfiniteFuture()) late_.SendNext();
     // The administrator comes after those whose doings he tidies up.
     for (auto actor = actors_.rbegin(); actor != actors_.rend(); ++actor) (*actor)->Mend();
-    world_.SetPolicy(CalmPolicy(world_));
+    world_.SetPolicy(CalmPolicy(world_.policy));
     world_.SetTemplate("rev-final");
+    if (world_.peer) {
+      world_.peer->SetPolicy(CalmPolicy(world_.peer->driver().policy));
+      world_.peer->SetTemplate("rev-final");
+    }
     for (const auto& replica : replicas_) replica->Wake();
-    const absl::Time limit = world_.Now() + TimeToConverge(world_);
+    absl::Duration patience = absl::ZeroDuration();
+    for (const Driver& driver : Drivers()) patience += TimeToConverge(world_, driver.policy);
+    const absl::Time limit = world_.Now() + patience;
     RunFor(world_.setup.ByClocks(kAftermath));
-    world_.checker->set_disturbed(world_.setup.SeveralLeaders());
-    Completion completion(world_);
-    while (!world_.Broken() && !completion.IsReached()) {
+    for (const Driver& driver : Drivers()) driver.checker.set_disturbed(world_.setup.SeveralLeaders());
+    std::vector<Completion> completions;
+    for (const Driver& driver : Drivers()) completions.emplace_back(world_, driver);
+    const auto is_reached = [](Completion& completion) { return completion.IsReached(); };
+    while (!world_.Broken() && !std::all_of(completions.begin(), completions.end(), is_reached)) {
       if (world_.Now() >= limit) {
         world_.checker->Fail(
-            "L1", fmt::format("not done {} after the last fault: {}; {}", absl::FormatDuration(TimeToConverge(world_)),
-                              WhatIsNotDone(world_), Explanation()));
+            "L1", fmt::format("not done {} after the last fault: {}; {}", absl::FormatDuration(patience),
+                              WhatIsNotDone(), Explanation()));
         return;
       }
       RunFor(absl::Seconds(30));
@@ -217,16 +239,25 @@ class Simulation {
     RunFor(absl::Minutes(20));
     if (world_.Broken()) return;
     world_.checker->CheckRest(writes, world_.writes);
-    if (std::string left = WhatIsNotDone(world_); !left.empty())
+    if (std::string left = WhatIsNotDone(); !left.empty())
       world_.checker->Fail("L1", "done, but not for good: " + left);
-    if (std::string left = WhatIsLeft(world_); !left.empty()) world_.checker->Fail("L2", left);
+    for (const Driver& driver : Drivers()) {
+      if (std::string left = WhatIsLeft(world_, driver); !left.empty()) world_.checker->Fail("L2", left);
+    }
     CheckTotals();
     if (!world_.Broken()) OneBadNode();
     for (const auto& replica : replicas_) replica->Stop();
-    const std::optional<Lease> lease = world_.cluster->lease(kDriverNs, "driver-upgrade");
-    if (lease && !lease->holder.empty()) {
+    for (const Driver& driver : Drivers()) {
+      const std::optional<Lease> lease = world_.cluster->lease(driver.ns, "driver-upgrade");
+      if (!lease || lease->holder.empty()) continue;
       world_.checker->Fail("L2", fmt::format("everybody has stopped, and {} holds the lease", lease->holder));
     }
+  }
+
+  std::string WhatIsNotDone() const {
+    std::string text;
+    for (const Driver& driver : Drivers()) text += internal::WhatIsNotDone(world_, driver);
+    return text;
   }
 
   static bool Reports(const UpgradeEngine& engine, FindingCode code) {
@@ -241,8 +272,8 @@ class Simulation {
       if (replica->controller() == nullptr) continue;
       const ControllerStatus status = replica->controller()->status();
       if (!status.leading) continue;
-      world_.checker->CheckTotals(status.totals);
-      if (world_.setup.rolling && !Reports(*replica->engine(), FindingCode::kUpdateStrategy)) {
+      replica->driver().checker.CheckTotals(status.totals);
+      if (replica->driver().setup.rolling && !Reports(*replica->engine(), FindingCode::kUpdateStrategy)) {
         world_.checker->Fail("L6", "nobody says that Kubernetes restarts the driver by itself");
       }
     }
@@ -263,7 +294,7 @@ class Simulation {
   absl::Duration TimeOfOthers(const BadNode& bad, const std::string& hash, absl::Duration limit) {
     const absl::Time began = world_.Now();
     world_.SetTemplate(hash);
-    Completion others(world_, bad.name());
+    Completion others(world_, world_.driver(), bad.name());
     while (!world_.Broken() && world_.Now() - began < limit && !others.IsReached()) {
       RunFor(absl::Seconds(10));
     }

@@ -6,6 +6,7 @@
 #include "absl/strings/numbers.h"
 #include "driverupgrade/testing/builders.h"
 #include "fmt/format.h"
+#include "testing/simulation/peer.h"
 
 namespace driverupgrade::inline v1::testing::internal {
 namespace {
@@ -114,6 +115,8 @@ World::World(std::uint64_t the_seed, const SimulationOptions& the_options)
   Random random(seed, "pods");
   AddPods(*this, random);
   if (setup.Has(Mode::kManyPods)) AddManyPods(*this);
+  // Before the checker that observes the cluster, and tells it of what happens.
+  if (setup.Has(Mode::kTwoDrivers)) peer = std::make_unique<Peer>(*this);
   InvariantOptions checks{.identity = identity,
                           .driver_ns = kDriverNs,
                           .driver_labels = driver_labels,
@@ -126,11 +129,25 @@ World::World(std::uint64_t the_seed, const SimulationOptions& the_options)
     checks.uses_driver = [](const Pod& pod) { return pod.labels.contains("uses"); };
   }
   if (setup.requestor) checks.requestor_id = kRequestor;
+  checks.shares_nodes = peer != nullptr;
   checks.restart_only = [this](const Pod& pod, const std::string& wanted) {
     return setup.restart_only && ImageOf(std::string(RevisionHash(pod))) == ImageOf(wanted);
   };
   checker = std::make_unique<InvariantChecker>(cluster, std::move(checks));
   checker->set_disturbed(true);
+}
+
+World::~World() = default;
+
+Driver World::driver() const {
+  return {.identity = identity,
+          .ns = kDriverNs,
+          .daemon_set = kDriver,
+          .labels = driver_labels,
+          .setup = setup,
+          .policy = policy,
+          .hash = hash,
+          .checker = *checker};
 }
 
 std::string World::NodeName(int number) const { return fmt::format("node-{:04}", number); }
@@ -144,6 +161,17 @@ std::string World::AnyNode(Random& random) const {
     if (cluster->node(name)) return name;
   }
   return "";
+}
+
+void World::RemoveOrphans() {
+  for (const Pod& pod : cluster->pods()) {
+    if (pod.ref.ns == kDriverNs && pod.owners.empty()) cluster->RemovePod(pod.ref.ns, pod.ref.name);
+  }
+}
+
+void World::SetRivalActs(bool acts) {
+  checker->set_rival_acts(acts);
+  if (peer) peer->driver().checker.set_rival_acts(acts);
 }
 
 void World::SetTemplate(std::string new_hash) {

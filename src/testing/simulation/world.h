@@ -33,13 +33,35 @@ std::string ImageOf(const std::string& hash);
 // Empty: what the cluster makes of the hash.
 std::string TemplateOf(const Setup& setup, const std::string& hash);
 
+class Peer;
+
+// A driver whose replicas are in a simulation, and what they are told.
+struct Driver {
+  const DriverIdentity& identity;
+  std::string ns;
+  std::string daemon_set;
+  const LabelSelector& labels;
+  const Setup& setup;
+  const UpgradePolicy& policy;
+  const std::string& hash;
+  InvariantChecker& checker;
+};
+
 struct World {
   World(std::uint64_t seed, const SimulationOptions& options);
+  ~World();
+
+  // The one that most of this is about.
+  Driver driver() const;
 
   // A node at random; empty if there is none.
   std::string AnyNode(Random& random) const;
   std::string NodeName(int number) const;
   void AddNode(const std::string& name);
+  // Pods of a DaemonSet that was orphaned are drained by nobody without force.
+  void RemoveOrphans();
+  // What people do now is another driver's operator's doing.
+  void SetRivalActs(bool acts);
   // The DaemonSet of the driver is to have this revision from now on.
   void SetTemplate(std::string new_hash);
   // The policy from now on, for all replicas.
@@ -61,6 +83,8 @@ struct World {
   const DriverIdentity identity;
   const DriverIdentity other_identity;
   const LabelSelector driver_labels;
+  // Another driver of this library; null: there is none.
+  std::unique_ptr<Peer> peer;
   std::unique_ptr<InvariantChecker> checker;
   Trace trace;
   SimulationResult result;
@@ -81,6 +105,9 @@ struct World {
   std::string hash = "rev-1";
   int hashes_made = 1;
   absl::Time template_changed = absl::InfiniteFuture();
+
+  // Whether that process is of the operator that is removed now and then.
+  bool IsOfOperator(const Driver& other) const { return &other.checker == checker.get(); }
 
   // Lets time pass for everybody but the replica that asks; set by the simulation.
   std::function<void(absl::Duration)> elapse;

@@ -5,6 +5,7 @@
 #include <memory>
 #include <utility>
 
+#include "crash/witness.h"
 #include "driverupgrade/leader_election.h"
 #include "driverupgrade/watch_cache.h"
 #include "fmt/format.h"
@@ -13,7 +14,6 @@
 namespace driverupgrade::tests {
 namespace {
 
-using testing::Actor;
 using testing::Call;
 using testing::Change;
 using testing::FakeClock;
@@ -23,66 +23,6 @@ constexpr absl::Duration kTick = absl::Seconds(1);
 constexpr absl::Duration kLimit = absl::Hours(2);
 // Passes without anything to do, after which the upgrade is over.
 constexpr int kQuietPasses = 3;
-
-UpgradeState StateOf(const Node& node) {
-  const auto label = node.labels.find(Gpu().StateLabel());
-  return ParseUpgradeState(label == node.labels.end() ? "" : label->second).value_or(UpgradeState::kUnknown);
-}
-
-bool IsDriver(const Pod& pod) {
-  return pod.ref.ns == "gpu" && pod.labels.contains("app") && pod.labels.at("app") == "driver";
-}
-
-bool IsAdministrators(const Node& node) { return node.annotations.contains(Gpu().InitiallyUnschedulableAnnotation()); }
-
-// Looks at every commit (I1, I2, I3).
-class Witness {
- public:
-  explicit Witness(int max_parallel) : max_parallel_(max_parallel) {}
-
-  void Watch(const Change& change) {
-    if (change.pod.before != nullptr || change.pod.after != nullptr) WatchPod(change);
-    if (change.node.after != nullptr) WatchNode(change);
-  }
-  const std::string& broken() const { return broken_; }
-
- private:
-  void WatchNode(const Change& change) {
-    const Node& after = *change.node.after;
-    nodes_[after.name] = after;
-    if (change.actor != Actor::kClient || change.node.before == nullptr) return;
-    const Node& before = *change.node.before;
-    if (before.unschedulable && !after.unschedulable && IsAdministrators(before))
-      broken_ = fmt::format("I3: {} is uncordoned", after.name);
-    const auto busy = std::count_if(nodes_.begin(), nodes_.end(), [](const auto& node) {
-      return IsInProgress(StateOf(node.second)) && !IsAdministrators(node.second);
-    });
-    if (!IsInProgress(StateOf(before)) && IsInProgress(StateOf(after)) && busy > max_parallel_)
-      broken_ = fmt::format("I1: {} upgrades under way, {} allowed", busy, max_parallel_);
-  }
-
-  void WatchPod(const Change& change) {
-    const Pod& pod = change.pod.after != nullptr ? *change.pod.after : *change.pod.before;
-    const bool goes = change.pod.after == nullptr || change.pod.after->deletion_timestamp.has_value();
-    const bool stood = change.pod.before != nullptr && !change.pod.before->deletion_timestamp;
-    if (change.pod.after == nullptr) {
-      workloads_.erase(pod.ref.uid);
-    } else if (!IsDaemonSetPod(pod) && !IsFinished(pod)) {
-      workloads_[pod.ref.uid] = pod.node_name;
-    } else {
-      workloads_.erase(pod.ref.uid);
-    }
-    if (!goes || !stood || !IsDriver(pod) || change.actor != Actor::kClient) return;
-    for (const auto& [uid, node] : workloads_) {
-      if (node == pod.node_name) broken_ = fmt::format("I2: the driver of {} goes while a workload runs", node);
-    }
-  }
-
-  const int max_parallel_;
-  std::map<std::string, Node> nodes_;
-  std::map<std::string, std::string> workloads_;
-  std::string broken_;
-};
 
 // `1@1767225600` and the like: times differ from run to run.
 std::string WithoutTime(const std::string& value) {

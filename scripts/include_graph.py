@@ -22,7 +22,7 @@ LAYERS = {
         "cluster_types cluster_writes cordon_names driver_identity label_selector policy_codec upgrade_policy upgrade_state version "
         "internal/backoff internal/collection internal/cordon internal/label_syntax internal/lru_map internal/node_state "
         "internal/policy_section internal/quote internal/rapidjson internal/signal internal/status_macros "
-        "internal/unreadable internal/worker_pool internal/yaml_document",
+        "internal/task_runner internal/unreadable internal/worker_pool internal/yaml_document",
     ),
     "sees": ("what Step sees", "attempt_log cluster_snapshot finding gate"),
     "says": ("what Step says", "admission admission_grants internal/admission_queue plan upgrade_budget"),

@@ -33,7 +33,7 @@ class PlanExecutor::Impl {
         options_(options),
         on_answered_(std::move(on_answered)),
         events_(cluster_, clock_, options.call_timeout, std::min(options.calls_in_flight, kEventsInFlight)),
-        calls_(options.calls_in_flight) {}
+        calls_(options.calls_in_flight, options.runner) {}
 
   void Begin(const CallContext& context, const Plan& plan, AttemptLog& log) {
     for (const NodePlan& node : plan.nodes) {

@@ -30,6 +30,10 @@
 
 namespace driverupgrade::inline v1 {
 
+namespace internal {
+class TaskRunner;
+}  // namespace internal
+
 struct ExecutorOptions {
   /// Nodes worked on at once, each with one call in flight, and what is given to Submit. 1: everything in the calling
   /// thread, in the plan's order.
@@ -43,6 +47,8 @@ struct ExecutorOptions {
   /// And: findings, gates that somebody has to act on, and requests that were refused. Limited and aggregated as
   /// client-go does it (api-A48).
   bool finding_events = true;
+  /// For the library's own simulation, which has one thread and an order of its own; null: threads.
+  std::shared_ptr<internal::TaskRunner> runner = nullptr;
 };
 
 class PlanExecutor {

@@ -4,8 +4,8 @@
 
 namespace driverupgrade::inline v1::internal {
 
-WorkerPool::WorkerPool(int threads) {
-  if (threads < 2) return;
+WorkerPool::WorkerPool(int threads, std::shared_ptr<TaskRunner> runner) : runner_(std::move(runner)) {
+  if (runner_ || threads < 2) return;
   for (int i = 0; i < threads; ++i) threads_.emplace_back([this] { Work(); });
 }
 
@@ -19,10 +19,8 @@ WorkerPool::~WorkerPool() {
 }
 
 void WorkerPool::Submit(std::function<void()> task) {
-  if (threads_.empty()) {
-    task();
-    return;
-  }
+  if (runner_) return runner_->Submit(std::move(task));
+  if (threads_.empty()) return task();
   {
     const std::lock_guard lock(mutex_);
     queue_.push_back(std::move(task));
@@ -36,6 +34,7 @@ std::size_t WorkerPool::queued() {
 }
 
 void WorkerPool::WaitIdle() {
+  if (runner_) return runner_->WaitIdle();
   std::unique_lock lock(mutex_);
   idle_.wait(lock, [this] { return queue_.empty() && running_ == 0; });
 }

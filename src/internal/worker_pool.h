@@ -6,16 +6,20 @@
 #include <cstddef>
 #include <deque>
 #include <functional>
+#include <memory>
 #include <mutex>
 #include <thread>
 #include <vector>
+
+#include "internal/task_runner.h"
 
 namespace driverupgrade::inline v1::internal {
 
 class WorkerPool {
  public:
-  // With `threads` below 2, tasks run in the thread that submits them: one after the other, deterministic.
-  explicit WorkerPool(int threads);
+  // With `threads` below 2, tasks run in the thread that submits them: one after the other, deterministic. With a
+  // runner they are its own.
+  explicit WorkerPool(int threads, std::shared_ptr<TaskRunner> runner = nullptr);
   // Waits for the tasks that have begun; drops the others.
   ~WorkerPool();
 
@@ -28,6 +32,7 @@ class WorkerPool {
  private:
   void Work();
 
+  const std::shared_ptr<TaskRunner> runner_;
   std::mutex mutex_;
   std::condition_variable wake_;
   std::condition_variable idle_;

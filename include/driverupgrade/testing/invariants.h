@@ -184,7 +184,7 @@ class InvariantChecker::GuardedCluster final : public ForwardingFacade {
   void BeginPass();
   /// From now on it gives every node back.
   void BeginRelease();
-  /// Runs `send` in the place of a sender who knew what `writer` says: for requests that arrive late.
+  /// Runs `send` in the place of a sender who knew what `writer` says: for requests that were decided before.
   void As(Writer writer, const std::function<void()>& send);
 
   absl::StatusOr<std::vector<Node>> ListNodes(const CallContext& context, const ListNodesParams& params) override;

@@ -197,7 +197,6 @@ void InvariantChecker::GuardedCluster::NoteSent(const PatchNodeMaintenanceParams
 }
 
 void InvariantChecker::GuardedCluster::As(Writer writer, const std::function<void()>& send) {
-  writer.late = true;
   std::swap(writer, writer_);
   send();
   std::swap(writer, writer_);

@@ -48,7 +48,8 @@ T FaultyCluster::Run(const CallContext& context, Operation operation, F call) {
     case Fate::Kind::kCrashBefore: crashed_ = true; return T(absl::CancelledError("the process is dead"));
     case Fate::Kind::kAnswerLost: (void)call(ToClusterTime(context)); return T(fate.answer);
     case Fate::Kind::kLate:
-      late_.Add(world_.Now() + fate.delay, [next = next_, writer = next_->writer(), call] {
+      late_.Add(world_.Now() + fate.delay, [next = next_, writer = sender_.value_or(next_->writer()), call]() mutable {
+        writer.late = true;
         next->As(writer, [&] { (void)call(CallContext{}); });
       });
       return T(fate.answer);
@@ -57,15 +58,24 @@ T FaultyCluster::Run(const CallContext& context, Operation operation, F call) {
       crashed_ = true;
       return T(absl::CancelledError("the process is dead"));
   }
-  return call(ToClusterTime(context));
+  T answer = call(ToClusterTime(context));
+  AwaitAnswer(operation);
+  if (crashed_) return T(absl::CancelledError("the process is dead"));
+  return answer;
 }
 
 template <class T, class F>
 T FaultyCluster::Write(const CallContext& context, Operation operation, F call) {
   // The request may arrive when its sender is gone: nothing of him is kept.
-  return Run<T>(context, operation, [world = &world_, name = name_, operation, call](const CallContext& at) -> T {
+  return Run<T>(context, operation, [world = &world_, next = next_, sender = sender_, name = name_, operation,
+                                     call](const CallContext& at) -> T {
     if (IsUpgradeWrite(operation)) ++world->writes;
-    T answer = call(at);
+    T answer;
+    if (sender && !next->writer().late) {
+      next->As(*sender, [&] { answer = call(at); });
+    } else {
+      answer = call(at);
+    }
     if (world->trace.on()) world->trace.Line("{}: {}: {}", name, ToString(operation), StatusOf(answer).ToString());
     return answer;
   });

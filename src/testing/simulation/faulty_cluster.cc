@@ -127,6 +127,11 @@ void FaultyCluster::PassTime() {
   }
 }
 
+void FaultyCluster::AwaitAnswer(Operation operation) {
+  if (!world_.chaos || !world_.setup.Has(Mode::kInFlight) || !IsWrite(operation)) return;
+  world_.elapse(random_.Between(absl::ZeroDuration(), world_.setup.latency_max));
+}
+
 CallContext FaultyCluster::ToClusterTime(const CallContext& context) const {
   if (context.deadline == absl::InfiniteFuture()) return context;
   return {.deadline = world_.Now() + (context.deadline - clock_->Now()), .stop = context.stop};

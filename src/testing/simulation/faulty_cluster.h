@@ -49,6 +49,12 @@ class FaultyCluster final : public ForwardingFacade {
   std::int64_t troubles() const { return troubles_; }
   // For who looks at the same watch through bytes.
   void NoteWatchTrouble() { watch_trouble_ = true; }
+  // Who sends what is sent now, by what he knew when it was decided; nullopt: by what is known now. Returns the one
+  // before.
+  std::optional<Writer> ExchangeSender(std::optional<Writer> sender) {
+    return std::exchange(sender_, std::move(sender));
+  }
+  const Writer& writer() const { return next_->writer(); }
   // At which the last list was read.
   std::int64_t list_version() const { return list_version_; }
   // I9: until when this replica may write, by its own clock; nullopt: always.
@@ -98,6 +104,8 @@ class FaultyCluster final : public ForwardingFacade {
   Fate DrawCallFault(Operation operation);
   // Time that the call takes, or for which the process stands still.
   void PassTime();
+  // Time until the answer is there, in which other calls go on.
+  void AwaitAnswer(Operation operation);
   // nullopt: the call goes on.
   std::optional<absl::Status> Begin(const CallContext& context, Operation operation);
   CallContext ToClusterTime(const CallContext& context) const;
@@ -110,6 +118,8 @@ class FaultyCluster final : public ForwardingFacade {
   template <class T, class F>
   absl::Status Watch(Operation operation, const CallContext& context, const WatchParams& params, WatchSink<T>& reader,
                      F call);
+  template <class P>
+  void NoteSent(const P& params);
   void JudgeLease(Operation operation);
   void Note(Operation operation, const absl::Status& answer);
 
@@ -120,6 +130,7 @@ class FaultyCluster final : public ForwardingFacade {
   LateRequests& late_;
   Random& random_;
   const std::string name_;
+  std::optional<Writer> sender_;
   bool crashed_ = false;
   bool watch_trouble_ = false;
   std::int64_t troubles_ = 0;

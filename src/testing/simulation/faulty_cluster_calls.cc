@@ -167,9 +167,15 @@ absl::StatusOr<NodeMaintenance> FaultyCluster::CreateNodeMaintenance(const CallC
       [next = next_, params](const CallContext& at) { return next->CreateNodeMaintenance(at, params); });
 }
 
+template <class P>
+void FaultyCluster::NoteSent(const P& params) {
+  if (sender_) return next_->As(*sender_, [&] { next_->NoteSent(params); });
+  next_->NoteSent(params);
+}
+
 absl::StatusOr<NodeMaintenance> FaultyCluster::PatchNodeMaintenance(const CallContext& context,
                                                                     const PatchNodeMaintenanceParams& params) {
-  next_->NoteSent(params);
+  NoteSent(params);
   return Write<absl::StatusOr<NodeMaintenance>>(
       context, Operation::kPatchNodeMaintenance,
       [next = next_, params](const CallContext& at) { return next->PatchNodeMaintenance(at, params); });
@@ -193,7 +199,7 @@ absl::StatusOr<ConfigMap> FaultyCluster::GetConfigMap(const CallContext& context
 }
 
 absl::StatusOr<Node> FaultyCluster::PatchNode(const CallContext& context, const PatchNodeParams& params) {
-  next_->NoteSent(params);
+  NoteSent(params);
   if (!world_.unwritable.empty() && params.name == world_.unwritable) {
     ++troubles_;
     return absl::UnavailableError("503 this node cannot be written");

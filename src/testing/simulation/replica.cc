@@ -109,6 +109,7 @@ EngineOptions Replica::MakeEngineOptions() {
                         .observer = MakeObserverGroup(std::move(observers))};
   if (driver_.setup.ledger) options.ledger = AdmissionLedgerOptions{.ns = driver_.ns, .name = "driver-upgrades"};
   options.executor.calls_in_flight = 1;
+  options.executor.runner = process_->tasks;
   options.executor.events = driver_.setup.events;
   if (driver_.setup.validation) options.state_machine.validation_selector = *LabelSelector::Parse("app=validator");
   if (driver_.setup.requestor) {
@@ -165,6 +166,9 @@ void Replica::Begin() {
   world_.processes += of_operator_;
   process_->guarded = driver_.checker.Guard(name);
   process_->cluster = std::make_shared<FaultyCluster>(world_, driver_.checker, process_->guarded, clock_, late_, random_, name);
+  if (driver_.setup.Has(Mode::kInFlight)) {
+    process_->tasks = std::make_shared<Tasks>(world_, process_->cluster, random_);
+  }
   process_->honest = driver_.setup.wire ? MakeWire() : process_->cluster;
   process_->facade = process_->honest;
   if (mutant_ != nullptr) process_->facade = Mutate(*mutant_, process_->honest);
@@ -193,6 +197,7 @@ void Replica::Begin() {
 
 void Replica::End() {
   if (process_) world_.processes -= of_operator_;
+  if (process_ && process_->tasks) process_->tasks->Drop();
   process_.reset();
   turn_due_ = absl::InfiniteFuture();
 }
@@ -202,7 +207,7 @@ UpgradePolicy Replica::Believed(UpgradePolicy policy) const {
   return policy;
 }
 
-absl::Time Replica::due() const { return std::min(due_, turn_due_); }
+absl::Time Replica::due() const { return AnyTask() ? world_.Now() : std::min(due_, turn_due_); }
 
 void Replica::OnChange() {
   if (!driver_.setup.cache || turn_due_ != absl::InfiniteFuture()) return;
@@ -235,8 +240,7 @@ absl::Time Replica::Turn() {
 }
 
 void Replica::MakeWay() {
-  turn_due_ = absl::InfiniteFuture();
-  due_ = world_.Now() + kReleasePause;
+  Sleep(world_.Now() + kReleasePause);
   if (number_ == 0) return GiveBack();
   if (process_) process_->controller->Stop();
   End();
@@ -276,19 +280,42 @@ void Replica::MakePass() {
   const std::int64_t revision = driver_.checker.revision();
   const std::int64_t troubles = process_->cluster->troubles();
   const int passes = process_->controller->status().passes;
+  // A pass beside a call in flight knows what is known now.
+  const std::optional<Writer> outer = process_->cluster->ExchangeSender(std::nullopt);
   const absl::Time next = Turn();
   const bool undisturbed = driver_.checker.revision() == revision && process_->cluster->troubles() == troubles;
-  if (undisturbed && process_->controller->status().passes > passes) CheckWhatItSays();
-  due_ = std::max(of_operator_ && world_.releasing ? world_.Now() : next, world_.Now() + absl::Milliseconds(1));
+  const bool in_flight = process_->tasks && !process_->tasks->idle();
+  process_->cluster->ExchangeSender(outer);
+  if (undisturbed && !in_flight && process_->controller->status().passes > passes) CheckWhatItSays();
+  due_ = std::max(IsRemoved() ? world_.Now() : next, world_.Now() + absl::Milliseconds(1));
+}
+
+void Replica::RunTask() {
+  process_->tasks->RunNext();
+  due_ = std::min(due_, world_.Now());
+  if (!busy_) BuryTheDead();
+}
+
+// Once its calls in flight have failed nothing of it is left.
+void Replica::BuryTheDead() {
+  if (!process_ || !process_->cluster->crashed()) return;
+  if (process_->tasks) process_->tasks->Drop();
+  if (HasCallsInFlight()) return;
+  world_.trace.Line("replica-{}.{}: crashed", number_, incarnation_);
+  End();
+  due_ = world_.Now() + random_.Between(absl::Milliseconds(100), absl::Minutes(1));
+}
+
+void Replica::Sleep(absl::Time until) {
+  turn_due_ = absl::InfiniteFuture();
+  due_ = until;
 }
 
 void Replica::Step() {
-  const bool removed = of_operator_ && world_.releasing;
-  if (of_operator_ && !removed && world_.Now() < world_.installed_at) {
-    turn_due_ = absl::InfiniteFuture();
-    due_ = world_.installed_at;
-    return;
-  }
+  if (AnyTask()) return RunTask();
+  const bool removed = IsRemoved();
+  if (HasCallsInFlight() && (removed || process_->cluster->crashed())) return Sleep(world_.Now() + kReleasePause);
+  if (of_operator_ && !removed && world_.Now() < world_.installed_at) return Sleep(world_.installed_at);
   busy_ = true;
   if (removed) {
     MakeWay();
@@ -296,10 +323,7 @@ void Replica::Step() {
     MakePass();
   }
   busy_ = false;
-  if (!process_ || !process_->cluster->crashed()) return;
-  world_.trace.Line("replica-{}.{}: crashed", number_, incarnation_);
-  End();
-  due_ = world_.Now() + random_.Between(absl::Milliseconds(100), absl::Minutes(1));
+  BuryTheDead();
 }
 
 void Replica::CheckWhatItSays() {

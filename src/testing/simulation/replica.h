@@ -14,6 +14,7 @@
 #include "testing/simulation/faulty_cluster.h"
 #include "testing/simulation/mutants.h"
 #include "testing/simulation/random.h"
+#include "testing/simulation/tasks.h"
 #include "testing/simulation/world.h"
 
 namespace driverupgrade::inline v1::testing::internal {
@@ -58,8 +59,8 @@ class Replica {
   ~Replica();
 
   absl::Time due() const;
-  // Whether it is in the midst of something: time goes on, and others are at work.
-  bool busy() const { return busy_; }
+  // Whether it is in the midst of something: time goes on, and others are at work, its own calls in flight among them.
+  bool busy() const { return busy_ && !AnyTask(); }
   void Step();
   // The driver's policy has changed.
   void OnPolicy();
@@ -81,6 +82,8 @@ class Replica {
     std::shared_ptr<FaultyCluster> cluster = {};
     // The same, through bytes where the seed has drawn that.
     std::shared_ptr<ClusterFacade> honest = {};
+    // Null: it has one call in flight.
+    std::shared_ptr<Tasks> tasks = {};
     // The cluster as the engine uses it: another one if a defect is planted.
     std::shared_ptr<ClusterFacade> facade = {};
     std::shared_ptr<WatchCache> cache = {};
@@ -92,6 +95,13 @@ class Replica {
   };
   void Begin();
   void End();
+  bool AnyTask() const { return process_ && process_->tasks && process_->tasks->AnyDue(); }
+  // Some have begun, and are on the stack.
+  bool HasCallsInFlight() const { return process_ && process_->tasks && process_->tasks->running(); }
+  bool IsRemoved() const { return of_operator_ && world_.releasing; }
+  void Sleep(absl::Time until);
+  void RunTask();
+  void BuryTheDead();
   void MakePass();
   // The operator is being removed: all replicas end, and the last gives the nodes back.
   void MakeWay();

@@ -188,6 +188,8 @@ Setup DrawSetup(std::uint64_t seed, const SimulationOptions& options) {
   // Two leaders need a second replica that does not ask the election.
   if (setup.Has(Fault::kStall) && setup.replicas > 1 && two_leaders) setup.election = false;
   setup.hooks = setup.hooks || setup.Has(Fault::kHooks) || setup.Has(Mode::kManyPods);
+  // Calls that take no time are never in flight together.
+  if (setup.Has(Mode::kInFlight)) setup.latency_max = std::max(setup.latency_max, absl::Milliseconds(100));
   if (setup.Has(Mode::kLongOutage)) setup.chaos += kLongOutage;
   return setup;
 }

@@ -210,8 +210,8 @@ Scenario RemovedInTheMidst() {
 }  // namespace
 
 std::vector<Scenario> Scenarios() {
-  return {InPlace(),  EveryState(), Jobs(),       Validation(),    SafeLoad(),          Requestor(), Retry(),
-          HandOver(), WithLedger(), WithElection(), RollingUpdate(), RemovedInTheMidst()};
+  return {InPlace(), EveryState(), Jobs(),       Validation(),   SafeLoad(),      Requestor(),
+          Retry(),   HandOver(),   WithLedger(), WithElection(), RollingUpdate(), RemovedInTheMidst()};
 }
 
 Scenario SmallScenario() {

@@ -125,7 +125,8 @@ class World {
     released_ = true;
     for (const Node& node : cluster_->nodes()) {
       const bool ours = node.labels.contains(Gpu().StateLabel()) || !node.annotations.empty();
-      if (ours || node.unschedulable != (node.name == scenario_.cordoned)) left_ = "left after Release: " + TextOf(node);
+      if (ours || node.unschedulable != (node.name == scenario_.cordoned))
+        left_ = "left after Release: " + TextOf(node);
     }
     End();
     return true;

@@ -169,8 +169,8 @@ class Rollout {
   const UpgradePolicy policy_;
   const LabelSelector labels_ = LabelSelector::FromMatchLabels({{"app", "driver"}});
   const std::shared_ptr<FakeClock> clock_ = std::make_shared<FakeClock>();
-  const std::shared_ptr<FakeCluster> cluster_ = std::make_shared<FakeCluster>(
-      clock_, testing::FakeClusterOptions{.keep_journal = false, .watches_follow = true});
+  const std::shared_ptr<FakeCluster> cluster_ =
+      std::make_shared<FakeCluster>(clock_, testing::FakeClusterOptions{.keep_journal = false, .watches_follow = true});
   std::shared_ptr<WatchCache> cache_;
 };
 

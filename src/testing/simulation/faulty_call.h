@@ -67,18 +67,19 @@ T FaultyCluster::Run(const CallContext& context, Operation operation, F call) {
 template <class T, class F>
 T FaultyCluster::Write(const CallContext& context, Operation operation, F call) {
   // The request may arrive when its sender is gone: nothing of him is kept.
-  return Run<T>(context, operation, [world = &world_, next = next_, sender = sender_, name = name_, operation,
-                                     call](const CallContext& at) -> T {
-    if (IsUpgradeWrite(operation)) ++world->writes;
-    T answer;
-    if (sender && !next->writer().late) {
-      next->As(*sender, [&] { answer = call(at); });
-    } else {
-      answer = call(at);
-    }
-    if (world->trace.on()) world->trace.Line("{}: {}: {}", name, ToString(operation), StatusOf(answer).ToString());
-    return answer;
-  });
+  return Run<T>(
+      context, operation,
+      [world = &world_, next = next_, sender = sender_, name = name_, operation, call](const CallContext& at) -> T {
+        if (IsUpgradeWrite(operation)) ++world->writes;
+        T answer;
+        if (sender && !next->writer().late) {
+          next->As(*sender, [&] { answer = call(at); });
+        } else {
+          answer = call(at);
+        }
+        if (world->trace.on()) world->trace.Line("{}: {}: {}", name, ToString(operation), StatusOf(answer).ToString());
+        return answer;
+      });
 }
 
 template <class T, class F>

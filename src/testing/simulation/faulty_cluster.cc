@@ -44,8 +44,8 @@ void LateRequests::SendNext() {
   send();
 }
 
-FaultyCluster::FaultyCluster(World& world, InvariantChecker& checker, std::shared_ptr<Guarded> next, std::shared_ptr<Clock> replica_clock,
-                             LateRequests& late, Random& random, std::string name)
+FaultyCluster::FaultyCluster(World& world, InvariantChecker& checker, std::shared_ptr<Guarded> next,
+                             std::shared_ptr<Clock> replica_clock, LateRequests& late, Random& random, std::string name)
     : ForwardingFacade(next),
       world_(world),
       checker_(checker),

@@ -37,8 +37,8 @@ class FaultyCluster final : public ForwardingFacade {
  public:
   using Guarded = InvariantChecker::GuardedCluster;
   // `replica_clock`: by which the deadlines of the calls are meant.
-  FaultyCluster(World& world, InvariantChecker& checker, std::shared_ptr<Guarded> next, std::shared_ptr<Clock> replica_clock, LateRequests& late,
-                Random& random, std::string name);
+  FaultyCluster(World& world, InvariantChecker& checker, std::shared_ptr<Guarded> next,
+                std::shared_ptr<Clock> replica_clock, LateRequests& late, Random& random, std::string name);
 
   // The process is dead: no call of it has an effect any more.
   bool crashed() const { return crashed_; }

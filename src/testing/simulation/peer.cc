@@ -60,14 +60,15 @@ Peer::Peer(World& world)
                                .node_selector = {{"zone", "a"}},
                                .hash = hash_,
                                .behavior = {.start_delay = absl::Seconds(15), .stop_delay = absl::Seconds(5)}});
-  checker_ = std::make_unique<InvariantChecker>(world.cluster, InvariantOptions{.identity = identity_,
-                                                                                .driver_ns = kPeerNs,
-                                                                                .driver_labels = labels_,
-                                                                                .policy = policy_,
-                                                                                .check_budget = setup_.BudgetIsClaimed(),
-                                                                                .check_pacing = !setup_.ClocksJump(),
-                                                                                .check_evacuation = !setup_.ListsMayBeStale(),
-                                                                                .shares_nodes = true});
+  checker_ =
+      std::make_unique<InvariantChecker>(world.cluster, InvariantOptions{.identity = identity_,
+                                                                         .driver_ns = kPeerNs,
+                                                                         .driver_labels = labels_,
+                                                                         .policy = policy_,
+                                                                         .check_budget = setup_.BudgetIsClaimed(),
+                                                                         .check_pacing = !setup_.ClocksJump(),
+                                                                         .check_evacuation = !setup_.ListsMayBeStale(),
+                                                                         .shares_nodes = true});
   checker_->set_disturbed(true);
 }
 
@@ -85,7 +86,8 @@ Driver Peer::driver() const {
 void Peer::See(const Change& change) {
   checker_->See(change);
   JudgeUncordon(change);
-  if (const auto& found = checker_->violation()) world_.checker->Fail(found->invariant, "of the second driver: " + found->text);
+  if (const auto& found = checker_->violation())
+    world_.checker->Fail(found->invariant, "of the second driver: " + found->text);
 }
 
 // I3: nobody uncordons under the other.

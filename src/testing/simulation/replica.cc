@@ -165,7 +165,8 @@ void Replica::Begin() {
   process_ = std::make_unique<Process>();
   world_.processes += of_operator_;
   process_->guarded = driver_.checker.Guard(name);
-  process_->cluster = std::make_shared<FaultyCluster>(world_, driver_.checker, process_->guarded, clock_, late_, random_, name);
+  process_->cluster =
+      std::make_shared<FaultyCluster>(world_, driver_.checker, process_->guarded, clock_, late_, random_, name);
   if (driver_.setup.Has(Mode::kInFlight)) {
     process_->tasks = std::make_shared<Tasks>(world_, process_->cluster, random_);
   }

@@ -209,9 +209,8 @@ class Simulation {
     const auto is_reached = [](Completion& completion) { return completion.IsReached(); };
     while (!world_.Broken() && !std::all_of(completions.begin(), completions.end(), is_reached)) {
       if (world_.Now() >= limit) {
-        world_.checker->Fail(
-            "L1", fmt::format("not done {} after the last fault: {}; {}", absl::FormatDuration(patience),
-                              WhatIsNotDone(), Explanation()));
+        world_.checker->Fail("L1", fmt::format("not done {} after the last fault: {}; {}",
+                                               absl::FormatDuration(patience), WhatIsNotDone(), Explanation()));
         return;
       }
       RunFor(absl::Seconds(30));

@@ -8,7 +8,6 @@
 #include <string>
 #include <vector>
 
-#include "examples/gpu_operator/http_get.h"
 #include "json.h"
 #include "metrics_page.h"
 #include "operator_program.h"
@@ -17,6 +16,7 @@
 #include "steps.h"
 #include "support.h"
 #include "support/catch.h"
+#include "support/http_get.h"
 #include "world.h"
 
 namespace driverupgrade::e2e {

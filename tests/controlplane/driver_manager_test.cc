@@ -146,7 +146,8 @@ class ManagedNode {
   // Those of the manifest, in the namespace of this world.
   void GiveRights(const std::string& name) {
     role_ = "nvidia-driver-manager-" + name;
-    std::string manifest = ReadFile(RbacFolder().parent_path().parent_path() / "examples/driver_manager/rbac.yaml");
+    const fs::path source = RbacFolder().parent_path().parent_path();
+    std::string manifest = ReadFile(source / "examples/operators/driver_manager/rbac.yaml");
     manifest = std::regex_replace(manifest, std::regex("namespace: gpu-operator"), "namespace: " + world_.driver_ns());
     manifest = std::regex_replace(manifest, std::regex("nvidia-driver-manager"), role_);
     admin().Create(manifest);

@@ -2,10 +2,10 @@
 
 #include <chrono>
 
-#include "examples/gpu_operator/http_get.h"
 #include "process.h"
 #include "support.h"
 #include "support/catch.h"
+#include "support/http_get.h"
 
 namespace driverupgrade::e2e {
 

@@ -6,7 +6,6 @@
 #include <string>
 #include <vector>
 
-#include "examples/gpu_operator/http_get.h"
 #include "json.h"
 #include "metrics_page.h"
 #include "ofed_driver.h"
@@ -15,6 +14,7 @@
 #include "steps.h"
 #include "support.h"
 #include "support/catch.h"
+#include "support/http_get.h"
 #include "world.h"
 
 namespace driverupgrade::e2e {
@@ -109,7 +109,7 @@ TEST_CASE("A NicClusterPolicy that is not understood is told on it while the las
 
 TEST_CASE("The Deployments of both operators are what the API server takes for one", "[operators]") {
   World world(ControlPlane::Shared(), "deployments", 1);
-  for (const char* example : {"gpu_operator", "ofed_operator"}) {
+  for (const char* example : {"gpu", "ofed"}) {
     INFO(example);
     const std::string manifest =
         std::regex_replace(ReadFile(ExampleFolder(example) / "deployment.yaml"), std::regex("\n  namespace: [a-z-]+"),

@@ -1,5 +1,5 @@
 // openshift_preflight as a process on a real API server that has OpenShift's kinds, with the rights of its rbac.yaml.
-// Simulated nodes serve no logs: what is in them is tested in tests/examples/openshift_preflight.
+// Simulated nodes serve no logs: what is in them is tested in tests/examples/operators/openshift_preflight.
 #include <chrono>
 #include <filesystem>
 #include <set>

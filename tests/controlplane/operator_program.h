@@ -1,4 +1,4 @@
-// Runs an operator of examples/ as a service, or as its options say, with the rights of its ServiceAccount.
+// Runs an operator of examples/operators/ as a service, or as its options say, with the rights of its ServiceAccount.
 #ifndef DRIVERUPGRADE_TESTS_CONTROLPLANE_OPERATOR_PROGRAM_H_
 #define DRIVERUPGRADE_TESTS_CONTROLPLANE_OPERATOR_PROGRAM_H_
 

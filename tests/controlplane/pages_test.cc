@@ -53,7 +53,7 @@ class Namespace {
 
 // Runs a block of an example's page at the top of the repository.
 void Install(const World& world, const std::string& example, const std::string& block) {
-  const Manual manual(world, "../examples/" + example + "/README.md");
+  const Manual manual(world, "../examples/operators/" + example + "/README.md");
   const std::filesystem::path root = std::filesystem::path(DRIVERUPGRADE_DOCS_DIR).parent_path();
   for (const char* folder : {"deploy", "examples"}) {
     std::filesystem::create_directory_symlink(root / folder, manual.folder() / folder);
@@ -202,7 +202,7 @@ TEST_CASE("gpu_operator's page: resources, rights and a policy are installed", "
   World world(ControlPlane::Shared(), "install-gpu", 1);
   const Namespace ns(world, "gpu-operator");
   const Kubectl& admin = world.control_plane().admin();
-  Install(world, "gpu_operator", "gpu-operator-install");
+  Install(world, "gpu", "gpu-operator-install");
   const rapidjson::Document policy = admin.Get({"clusterpolicy", "cluster-policy"});
   CHECK(Integer(policy, {"spec", "driver", "upgradePolicy", "maxParallelUpgrades"}) == 2);
   ExpectNames(admin.Must({"get", "clusterpolicies"}), "POLICY");
@@ -216,7 +216,7 @@ TEST_CASE("ofed_operator's page: a resource, rights and a policy are installed",
   World world(ControlPlane::Shared(), "install-ofed", 1);
   const Namespace ns(world, "nvidia-network-operator");
   const Kubectl& admin = world.control_plane().admin();
-  Install(world, "ofed_operator", "ofed-operator-install");
+  Install(world, "ofed", "ofed-operator-install");
   const rapidjson::Document policy = admin.Get({"nicclusterpolicy", "nic-cluster-policy"});
   CHECK(Integer(policy, {"spec", "ofedDriver", "upgradePolicy", "maxParallelUpgrades"}) == 1);
   const std::string account = "--as=system:serviceaccount:nvidia-network-operator:ofed-driver-upgrade";
@@ -229,7 +229,7 @@ TEST_CASE("safe_load_init's page: a driver that waits is let go by hand", "[proc
   const std::string node = world.nodes()[0];
   const std::string key = "nvidia.com/ofed-driver-upgrade.driver-wait-for-safe-load";
   Annotate(world, node, key + "=true");
-  Manual(world, "../examples/safe_load_init/README.md").Run("let-driver-go", {{"gpu-7", node}});
+  Manual(world, "../examples/operators/safe_load_init/README.md").Run("let-driver-go", {{"gpu-7", node}});
   CHECK(world.Nodes().at(node).annotations.count(key) == 0);
 }
 

@@ -34,7 +34,7 @@ podDeletion: {force: false, timeoutSeconds: 300, deleteEmptyDir: false}
 drain: {enable: true, force: false, timeoutSeconds: 300, deleteEmptyDir: false}
 )";
 
-// The ConfigMap of examples/safe_load_init/daemonset.yaml, and who may read it.
+// The ConfigMap of examples/operators/safe_load_init/daemonset.yaml, and who may read it.
 void Install(const ControlPlane& control_plane, const std::string& enable = "true") {
   const Kubectl& admin = control_plane.admin();
   if (admin.Run({"get", "namespace", kNs}).exit_code != 0) admin.Must({"create", "namespace", kNs});

@@ -24,7 +24,7 @@ std::string Environment(const char* name) {
 }  // namespace
 
 std::filesystem::path ExampleFolder(const std::string& example) {
-  return RbacFolder().parent_path().parent_path() / "examples" / example;
+  return RbacFolder().parent_path().parent_path() / "examples/operators" / example;
 }
 
 std::vector<std::string> ExampleCommand(const std::string& program) {

@@ -6,8 +6,8 @@
 #include <variant>
 #include <vector>
 
-#include "gpu_operator/options.h"
-#include "ofed_operator/options.h"
+#include "gpu/options.h"
+#include "ofed/options.h"
 #include "support/catch.h"
 #include "yaml-cpp/yaml.h"
 
@@ -23,7 +23,7 @@ struct Deployment {
   std::string ns() const { return yaml["metadata"]["namespace"].as<std::string>(); }
 
   explicit Deployment(const std::string& example)
-      : yaml(YAML::LoadFile((kRoot / "examples" / example / "deployment.yaml").string())) {}
+      : yaml(YAML::LoadFile((kRoot / "examples/operators" / example / "deployment.yaml").string())) {}
 
   // As the kubelet starts it: the value of each field is its path.
   template <typename Options>
@@ -77,9 +77,9 @@ void CheckPod(const Deployment& deployment, const examples::ServiceArguments& se
 }
 
 TEST_CASE("dep-F19: the Deployments tell each operator its own pod, and ask for what the program understands") {
-  const Deployment gpu("gpu_operator");
+  const Deployment gpu("gpu");
   CheckPod(gpu, gpu.Start(gpu_operator::ParseOptions), "base", "nvidia.com/gpu-driver-upgrade-drain.skip");
-  const Deployment ofed("ofed_operator");
+  const Deployment ofed("ofed");
   CheckPod(ofed, ofed.Start(ofed_operator::ParseOptions), "ofed", "nvidia.com/ofed-driver-upgrade-drain.skip");
 }
 

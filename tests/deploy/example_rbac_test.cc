@@ -1,4 +1,4 @@
-// The rbac.yaml of each tool of examples/ against what it asks for, both ways.
+// The rbac.yaml of each tool and each init container against what it asks for, both ways.
 #include <map>
 #include <memory>
 #include <string>
@@ -11,7 +11,7 @@
 #include "driverupgrade/snapshot_builder.h"
 #include "driverupgrade/testing/builders.h"
 #include "driverupgrade/testing/fake_cluster.h"
-#include "examples/driver_manager/node_world.h"
+#include "examples/operators/driver_manager/node_world.h"
 #include "openshift_preflight/collect.h"
 #include "safe_load_init/one_node_facade.h"
 #include "safe_load_init/safe_load.h"
@@ -25,7 +25,8 @@ namespace {
 using testing::FakeClock;
 using testing::FakeCluster;
 
-const std::filesystem::path kExamples = std::filesystem::path(DRIVERUPGRADE_SOURCE_DIR) / "examples";
+const std::filesystem::path kRoot = DRIVERUPGRADE_SOURCE_DIR;
+const std::filesystem::path kOperators = kRoot / "examples/operators";
 
 // Has these answers to reads of one object or of one list, whatever the query is.
 class Answers final : public HttpTransport {
@@ -48,7 +49,7 @@ std::string List(const std::string& kind, const std::string& items) {
   return R"({"kind":")" + kind + R"(List","metadata":{"resourceVersion":"9"},"items":[)" + items + "]}";
 }
 
-TEST_CASE("examples/openshift_preflight/rbac.yaml gives what it asks for, and nothing else") {
+TEST_CASE("examples/operators/openshift_preflight/rbac.yaml gives what it asks for, and nothing else") {
   const auto answers = std::make_shared<Answers>(std::map<std::string, std::string>{
       {"/apis/config.openshift.io/v1/clusterversions/version",
        R"({"kind":"ClusterVersion","metadata":{"name":"version","uid":"u","resourceVersion":"1"}})"},
@@ -63,7 +64,7 @@ TEST_CASE("examples/openshift_preflight/rbac.yaml gives what it asks for, and no
   INFO(facts.status().ToString());
   REQUIRE(facts.ok());
   CheckBothWays(
-      RightsOfFile(kExamples / "openshift_preflight/rbac.yaml", {"version", "cluster", "driver-toolkit", "builder"}),
+      RightsOfFile(kOperators / "openshift_preflight/rbac.yaml", {"version", "cluster", "driver-toolkit", "builder"}),
       *noted);
 }
 
@@ -72,7 +73,7 @@ std::string NodeJson(const std::string& annotations) {
          annotations + "}}}";
 }
 
-TEST_CASE("examples/safe_load_init/rbac.yaml gives what it asks for, and nothing else") {
+TEST_CASE("examples/operators/safe_load_init/rbac.yaml gives what it asks for, and nothing else") {
   const auto transport = std::make_shared<ScriptedTransport>();
   const std::string waits = NodeJson(R"("wait":"true")");
   transport->Answer(200, R"({"kind":"ConfigMap","metadata":{"name":"ofed-init-container-config","uid":"u",)"
@@ -91,10 +92,10 @@ TEST_CASE("examples/safe_load_init/rbac.yaml gives what it asks for, and nothing
       cluster, clock, [](const LogRecord&) {}, {});
   INFO(loaded.ToString());
   REQUIRE(loaded.ok());
-  CheckBothWays(RightsOfFile(kExamples / "safe_load_init/rbac.yaml", {"ofed-init-container-config"}), *noted);
+  CheckBothWays(RightsOfFile(kOperators / "safe_load_init/rbac.yaml", {"ofed-init-container-config"}), *noted);
 }
 
-TEST_CASE("examples/driver_manager/rbac.yaml gives what it asks for, and nothing else") {
+TEST_CASE("examples/operators/driver_manager/rbac.yaml gives what it asks for, and nothing else") {
   driver_manager::NodeWorld world;
   world.cluster->EditNode(driver_manager::kNode,
                           [](Node& node) { node.labels[driver_manager::kClientLabel] = "true"; });
@@ -111,11 +112,11 @@ TEST_CASE("examples/driver_manager/rbac.yaml gives what it asks for, and nothing
   const absl::Status done = driver_manager::UninstallDriver(world.settings, parts, {});
   INFO(done.ToString());
   REQUIRE(done.ok());
-  CheckBothWays(RightsOfFile(kExamples / "driver_manager/rbac.yaml", {}),
+  CheckBothWays(RightsOfFile(kOperators / "driver_manager/rbac.yaml", {}),
                 Everywhere(*noted, {"pods/eviction", "resourceclaims"}));
 }
 
-TEST_CASE("examples/upgradectl/rbac.yaml lets kubectl list what a plan reads, and nothing else") {
+TEST_CASE("tools/upgradectl/rbac.yaml lets kubectl list what a plan reads, and nothing else") {
   const auto noted = std::make_shared<Rights>();
   const auto cluster = std::make_shared<FakeCluster>(std::make_shared<FakeClock>());
   const testing::Fleet fleet = AddFleet(*cluster, {.node_count = 1});
@@ -129,7 +130,7 @@ TEST_CASE("examples/upgradectl/rbac.yaml lets kubectl list what a plan reads, an
   builder.ReadPods({}, fleet.node_names, log, *snapshot);
   // kubectl get -A
   const Rights everywhere = Everywhere(*noted, {"pods", "daemonsets", "controllerrevisions", "nodemaintenances"});
-  CheckBothWays(RightsOfFile(kExamples / "upgradectl/rbac.yaml", {}), everywhere);
+  CheckBothWays(RightsOfFile(kRoot / "tools/upgradectl/rbac.yaml", {}), everywhere);
 }
 
 }  // namespace

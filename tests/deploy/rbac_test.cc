@@ -1,4 +1,4 @@
-// deploy/rbac against what the library and the operators of examples/ ask for: in every scenario, and as a controller
+// deploy/rbac against what the library and our operators ask for: in every scenario, and as a controller
 // with a cache, a Lease and a ledger.
 #include <filesystem>
 #include <map>
@@ -18,9 +18,9 @@
 #include "support/catch.h"
 #include "support/node_under_test.h"
 #ifdef DRIVERUPGRADE_HAVE_OPERATORS
-#include "gpu_operator/gpu_filter.h"
-#include "gpu_operator/policy_director.h"
-#include "ofed_operator/ofed_director.h"
+#include "gpu/gpu_filter.h"
+#include "gpu/policy_director.h"
+#include "ofed/ofed_director.h"
 #endif
 
 namespace driverupgrade::tests {

@@ -3,7 +3,8 @@
 #   cmake -DPAGES=a.md,b.md -DBIN=... -DPROGRAMS=a,b -P options.cmake
 #
 # Looked at are the commands `build/release/bin/PROGRAM --option...` of every page, and all that stands in backticks and
-# begins with `--` on the page of a program, examples/PROGRAM/README.md or the bench's own.
+# begins with `--` on the page of a program: the README.md of a folder of its name (`gpu` for gpu_operator, `ofed` for
+# ofed_operator) below examples/ or tools/.
 cmake_minimum_required(VERSION 3.23)
 include(${CMAKE_CURRENT_LIST_DIR}/markdown.cmake)
 
@@ -43,8 +44,14 @@ foreach(PAGE IN LISTS PAGES)
       check_options(${CMAKE_MATCH_1} "${CMAKE_MATCH_2}")
     endif()
   endforeach()
-  if(PAGE MATCHES "/examples/([a-z_]+)/README\\.md$" AND CMAKE_MATCH_1 IN_LIST PROGRAMS)
-    set(own ${CMAKE_MATCH_1})
+  set(own "")
+  if(PAGE MATCHES "/(examples|examples/operators|tools)/([a-z_]+)/README\\.md$")
+    set(own ${CMAKE_MATCH_2})
+  endif()
+  if(own MATCHES "^(gpu|ofed)$")
+    set(own ${own}_operator)
+  endif()
+  if(own IN_LIST PROGRAMS)
     string(REGEX MATCHALL "`--[^`\n]*`" spans "${page}")
     foreach(span IN LISTS spans)
       check_options(${own} "${span}")

@@ -6,7 +6,7 @@ include(${CMAKE_CURRENT_LIST_DIR}/markdown.cmake)
 
 set(rule "(arch-A|drain-D|api-A)[0-9]+")
 set(cited)
-foreach(folder bench examples include src tests)
+foreach(folder bench examples include src tests tools)
   file(GLOB_RECURSE files ${SOURCE_DIR}/${folder}/*.h ${SOURCE_DIR}/${folder}/*.cc ${SOURCE_DIR}/${folder}/*.txt)
   foreach(file IN LISTS files)
     file(READ "${file}" text)

@@ -1,0 +1,11 @@
+# driverupgrade_add_program(<name> SOURCES <files>... LIBRARIES <targets>...): a program of the examples or the tools, which
+# includes its own files by the name of its folder.
+find_package(CLI11 CONFIG REQUIRED)
+
+function(driverupgrade_add_program name)
+  cmake_parse_arguments(ARG "" "" "SOURCES;LIBRARIES" ${ARGN})
+  add_executable(${name} ${ARG_SOURCES})
+  target_include_directories(${name} PRIVATE ${CMAKE_CURRENT_SOURCE_DIR}/..)
+  target_link_libraries(${name} PRIVATE ${ARG_LIBRARIES} CLI11::CLI11 fmt::fmt Threads::Threads)
+  driverupgrade_compile_options(${name})
+endfunction()

@@ -1,0 +1,24 @@
+/// ResourceClaims and node selectors of DaemonSets, read from the API server as JSON.
+///
+/// Defines MakeLookups.
+///
+///     Parts parts{..., .lookups = MakeLookups(std::make_shared<ObjectClient>(transport))};
+///
+/// As thread-safe as the client.
+#ifndef DRIVERUPGRADE_EXAMPLES_OPERATORS_DRIVER_MANAGER_LOOKUPS_H_
+#define DRIVERUPGRADE_EXAMPLES_OPERATORS_DRIVER_MANAGER_LOOKUPS_H_
+
+#include <memory>
+
+#include "driver_manager/node_client.h"
+#include "driverupgrade/kubernetes/object_client.h"
+
+namespace driver_manager {
+
+/// A claim holds a GPU if a device of the driver `gpu.nvidia.com` is allocated to it, for an administrator's use
+/// included: that needs the driver as well.
+Lookups MakeLookups(std::shared_ptr<const driverupgrade::ObjectClient> objects);
+
+}  // namespace driver_manager
+
+#endif  // DRIVERUPGRADE_EXAMPLES_OPERATORS_DRIVER_MANAGER_LOOKUPS_H_

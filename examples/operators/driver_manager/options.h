@@ -1,0 +1,30 @@
+// The command line of driver_manager.
+#ifndef DRIVERUPGRADE_EXAMPLES_OPERATORS_DRIVER_MANAGER_OPTIONS_H_
+#define DRIVERUPGRADE_EXAMPLES_OPERATORS_DRIVER_MANAGER_OPTIONS_H_
+
+#include <string>
+#include <variant>
+
+namespace driver_manager {
+
+/// Exit codes of the program.
+inline constexpr int kExitDone = 0;
+inline constexpr int kExitNotDone = 1;  // the kubelet starts the container again
+inline constexpr int kExitUsage = 2;    // usage or configuration
+
+enum class Command { kUninstallDriver, kPreflightCheck };
+
+struct Options {
+  Command command = Command::kPreflightCheck;
+  /// One of examples::TransportNames.
+  std::string transport = {};
+  /// For tests.
+  std::string host_root = "/";
+};
+
+/// The options, or the exit code if the program is to end at once: help and errors have been printed.
+std::variant<Options, int> ParseOptions(int argc, char** argv);
+
+}  // namespace driver_manager
+
+#endif  // DRIVERUPGRADE_EXAMPLES_OPERATORS_DRIVER_MANAGER_OPTIONS_H_

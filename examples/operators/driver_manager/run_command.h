@@ -1,0 +1,32 @@
+/// Another program, run to its end.
+///
+/// Defines CommandResult and RunCommand.
+///
+///     absl::StatusOr<CommandResult> result = RunCommand({"rmmod", "nvidia"}, absl::Seconds(60));
+///
+/// Blocks. A command that takes longer than its time is killed with all it has started in its process group.
+#ifndef DRIVERUPGRADE_EXAMPLES_OPERATORS_DRIVER_MANAGER_RUN_COMMAND_H_
+#define DRIVERUPGRADE_EXAMPLES_OPERATORS_DRIVER_MANAGER_RUN_COMMAND_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+
+namespace driver_manager {
+
+struct CommandResult {
+  /// 128 and the signal's number where one ended it.
+  int exit_code = 0;
+  /// Standard output and standard error, up to 64 KiB, without the last line's end.
+  std::string output = {};
+};
+
+/// `command[0]` is looked up in PATH unless it has a slash. Errors: NotFound (no such program), DeadlineExceeded,
+/// Unavailable.
+absl::StatusOr<CommandResult> RunCommand(const std::vector<std::string>& command, absl::Duration timeout);
+
+}  // namespace driver_manager
+
+#endif  // DRIVERUPGRADE_EXAMPLES_OPERATORS_DRIVER_MANAGER_RUN_COMMAND_H_

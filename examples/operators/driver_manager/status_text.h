@@ -1,0 +1,25 @@
+// Texts of statuses, for messages made of them.
+#ifndef DRIVERUPGRADE_EXAMPLES_OPERATORS_DRIVER_MANAGER_STATUS_TEXT_H_
+#define DRIVERUPGRADE_EXAMPLES_OPERATORS_DRIVER_MANAGER_STATUS_TEXT_H_
+
+#include <string_view>
+
+#include "absl/status/status.h"
+#include "fmt/format.h"
+
+namespace driver_manager {
+
+/// A std::string_view, which absl::string_view need not be.
+inline std::string_view Message(const absl::Status& status) {
+  return {status.message().data(), status.message().size()};
+}
+
+/// The same code, and "<what>: <message>".
+inline absl::Status Named(std::string_view what, const absl::Status& status) {
+  if (status.ok()) return status;
+  return absl::Status(status.code(), fmt::format("{}: {}", what, Message(status)));
+}
+
+}  // namespace driver_manager
+
+#endif  // DRIVERUPGRADE_EXAMPLES_OPERATORS_DRIVER_MANAGER_STATUS_TEXT_H_

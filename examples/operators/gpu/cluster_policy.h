@@ -1,0 +1,47 @@
+// The custom resources that say how the driver is to be rolled, as far as that goes (upstream-behaviour.md §1.3, §1.4,
+// §1.8).
+//
+// Defines ClusterPolicy, NvidiaDriver and their readers.
+#ifndef DRIVERUPGRADE_EXAMPLES_OPERATORS_GPU_CLUSTER_POLICY_H_
+#define DRIVERUPGRADE_EXAMPLES_OPERATORS_GPU_CLUSTER_POLICY_H_
+
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "driverupgrade/kubernetes/object_client.h"
+#include "driverupgrade/upgrade_policy.h"
+
+namespace gpu_operator {
+
+inline const driverupgrade::ObjectKind kClusterPolicies{
+    .group_version = "nvidia.com/v1", .resource = "clusterpolicies", .namespaced = false};
+inline const driverupgrade::ObjectKind kNvidiaDrivers{
+    .group_version = "nvidia.com/v1alpha1", .resource = "nvidiadrivers", .namespaced = false};
+
+struct ClusterPolicy {
+  std::string name = {};
+  absl::Time created = absl::UnixEpoch();
+  /// spec.driver.useNvidiaDriverCRD
+  bool use_nvidia_drivers = false;
+  /// spec.sandboxWorkloads.enabled
+  bool sandbox = false;
+  /// spec.driver.upgradePolicy; where that is absent, autoUpgrade is off.
+  driverupgrade::UpgradePolicy upgrade = {};
+  friend bool operator==(const ClusterPolicy&, const ClusterPolicy&) = default;
+};
+
+struct NvidiaDriver {
+  std::string name = {};
+  /// spec.upgradePolicy; where that is absent, autoUpgrade is on, with all defaults.
+  driverupgrade::UpgradePolicy upgrade = {};
+  friend bool operator==(const NvidiaDriver&, const NvidiaDriver&) = default;
+};
+
+/// Errors: InvalidArgument with the path of the field.
+absl::StatusOr<ClusterPolicy> ReadClusterPolicy(const driverupgrade::ApiObject& object);
+absl::StatusOr<NvidiaDriver> ReadNvidiaDriver(const driverupgrade::ApiObject& object);
+
+}  // namespace gpu_operator
+
+#endif  // DRIVERUPGRADE_EXAMPLES_OPERATORS_GPU_CLUSTER_POLICY_H_

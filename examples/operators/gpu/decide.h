@@ -1,0 +1,44 @@
+// What is to run, by the custom resources there are (upstream-behaviour.md §1.3, §1.4).
+#ifndef DRIVERUPGRADE_EXAMPLES_OPERATORS_GPU_DECIDE_H_
+#define DRIVERUPGRADE_EXAMPLES_OPERATORS_GPU_DECIDE_H_
+
+#include <string>
+#include <vector>
+
+#include "driverupgrade/label_selector.h"
+#include "gpu/cluster_policy.h"
+#include "support/engine_group.h"
+
+namespace gpu_operator {
+
+/// Node label: the NVIDIADriver whose node it is.
+inline constexpr char kOwnerLabel[] = "nvidia.com/gpu-operator.driver.owner";
+
+struct DriverLabels {
+  /// Of the DaemonSets of a ClusterPolicy.
+  driverupgrade::LabelSelector cluster_policy = {};
+  /// Of those of NVIDIADrivers, orphans of a former ClusterPolicy included.
+  driverupgrade::LabelSelector nvidia_driver = {};
+};
+
+struct Decision {
+  /// None: the operator does nothing, and leaves nodes where they stand.
+  std::vector<examples::EngineSpec> engines = {};
+  /// For a person: who decides, or why nobody does.
+  std::string reason = {};
+  friend bool operator==(const Decision&, const Decision&) = default;
+};
+
+/// The active one: the oldest, of those the first by name. nullptr: there is none.
+const ClusterPolicy* ActivePolicy(const std::vector<ClusterPolicy>& policies);
+
+/// - No ClusterPolicy, or the active one uses NVIDIADrivers: an engine for each NVIDIADriver, for the nodes it owns.
+/// - sandboxWorkloads.enabled: nothing.
+/// - Otherwise one engine for all nodes, by the active policy.
+/// With autoUpgrade off an engine runs and changes nothing: nodes are frozen, and its figures stay true (dep-F9).
+Decision Decide(const std::vector<ClusterPolicy>& policies, const std::vector<NvidiaDriver>& drivers,
+                const DriverLabels& labels);
+
+}  // namespace gpu_operator
+
+#endif  // DRIVERUPGRADE_EXAMPLES_OPERATORS_GPU_DECIDE_H_

@@ -1,0 +1,23 @@
+// Which pods use a GPU by the resources that they ask for (upstream-behaviour.md §1.5); gpu_filter.h has all ways.
+#ifndef DRIVERUPGRADE_EXAMPLES_OPERATORS_GPU_GPU_PODS_H_
+#define DRIVERUPGRADE_EXAMPLES_OPERATORS_GPU_GPU_PODS_H_
+
+#include <string>
+#include <vector>
+
+#include "driverupgrade/cluster_types.h"
+
+namespace gpu_operator {
+
+/// Running or Pending.
+bool IsAlive(const driverupgrade::Pod& pod);
+
+/// A pod that is Running or Pending and asks for a GPU (gpu_resources.h).
+bool UsesGpu(const driverupgrade::Pod& pod);
+
+/// The same resources for the maintenance operator, which knows pods by unanchored regular expressions only.
+std::vector<std::string> GpuResourceFilters();
+
+}  // namespace gpu_operator
+
+#endif  // DRIVERUPGRADE_EXAMPLES_OPERATORS_GPU_GPU_PODS_H_

@@ -1,0 +1,92 @@
+#include "gpu/options.h"
+
+#include <utility>
+
+#include "CLI/CLI.hpp"
+#include "driverupgrade/policy_codec.h"
+#include "driverupgrade/version.h"
+#include "gpu/gpu_pods.h"
+
+namespace gpu_operator {
+namespace {
+
+using driverupgrade::LabelSelector;
+using driverupgrade::RequestorOptions;
+
+absl::StatusOr<std::optional<RequestorOptions>> LoadRequestor(const Options& options) {
+  absl::StatusOr<std::optional<RequestorOptions>> requestor = examples::ReadRequestorArguments(options.requestor);
+  if (requestor.ok() && *requestor) (*requestor)->resource_name_filters = GpuResourceFilters();
+  return requestor;
+}
+
+absl::Status LoadLabels(const std::string& option, const std::string& text, LabelSelector& labels) {
+  absl::StatusOr<LabelSelector> parsed = LabelSelector::Parse(text);
+  if (!parsed.ok()) return examples::About(option, parsed.status());
+  labels = *std::move(parsed);
+  return absl::OkStatus();
+}
+
+void AddPolicy(CLI::App& app, Options& options) {
+  app.add_option("--driver-labels", options.driver_labels, "selects the driver's DaemonSets and pods: app=driver")
+      ->capture_default_str();
+  auto* policy = app.add_option_group("policy", "Where the policy is");
+  policy->add_option("--policy", options.policy, "YAML or JSON file: the upgradePolicy section")
+      ->check(CLI::ExistingFile);
+  auto* watched = policy->add_flag("--cluster-policy", options.cluster_policy,
+                                   "in the cluster: ClusterPolicies and NVIDIADrivers, which are followed");
+  policy->require_option(1);
+  app.add_option("--nvidia-driver-labels", options.nvidia_driver_labels,
+                 "selects the DaemonSets and pods of NVIDIADrivers")
+      ->needs(watched)
+      ->capture_default_str();
+  app.add_option("--max-parallel-total", options.parallel_total, "nodes in progress at once, of all NVIDIADrivers")
+      ->needs(watched)
+      ->check(CLI::PositiveNumber);
+  app.add_option("--validation-selector", options.validation_selector,
+                 "pods that must be ready before a node is given back; none if absent");
+}
+
+}  // namespace
+
+std::variant<Options, int> ParseOptions(int argc, char** argv) {
+  Options options;
+  CLI::App app{
+      "Rolls the NVIDIA driver across the nodes of a cluster.\n"
+      "Exit codes: 0 done; 1 some node failed or the time ran out; 2 usage or configuration; "
+      "3 the cluster refused or cannot be reached."};
+  app.set_version_flag("--version", DRIVERUPGRADE_VERSION_STRING);
+  examples::AddServiceArguments(app, options.service);
+  AddPolicy(app, options);
+  examples::AddRequestorArguments(app, options.requestor);
+  app.get_option("--max-parallel-total")->excludes(app.get_option("--once"));
+  if (const auto end = examples::ParseServiceArguments(app, argc, argv, options.service)) return *end;
+  return options;
+}
+
+absl::StatusOr<Configuration> Load(const Options& options) {
+  Configuration configuration;
+  absl::StatusOr<driverupgrade::KubeConfig> kube = examples::LoadKubeConfig(options.service.cluster);
+  if (!kube.ok()) return kube.status();
+  configuration.kube = *std::move(kube);
+
+  absl::Status labels = LoadLabels("--driver-labels", options.driver_labels, configuration.labels.cluster_policy);
+  if (!labels.ok()) return labels;
+  labels = LoadLabels("--nvidia-driver-labels", options.nvidia_driver_labels, configuration.labels.nvidia_driver);
+  if (!labels.ok()) return labels;
+
+  if (!options.cluster_policy) {
+    const absl::StatusOr<std::string> document = examples::ReadFile(options.policy);
+    if (!document.ok()) return document.status();
+    absl::StatusOr<driverupgrade::UpgradePolicy> policy =
+        driverupgrade::ParseUpgradePolicy(*document, driverupgrade::PolicyDefaults::GpuOperator());
+    if (!policy.ok()) return examples::About(options.policy, policy.status());
+    configuration.policy = *std::move(policy);
+  }
+
+  absl::StatusOr<std::optional<RequestorOptions>> requestor = LoadRequestor(options);
+  if (!requestor.ok()) return requestor.status();
+  configuration.requestor = *std::move(requestor);
+  return configuration;
+}
+
+}  // namespace gpu_operator

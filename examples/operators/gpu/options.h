@@ -1,0 +1,55 @@
+// The command line of gpu_operator.
+#ifndef DRIVERUPGRADE_EXAMPLES_OPERATORS_GPU_OPTIONS_H_
+#define DRIVERUPGRADE_EXAMPLES_OPERATORS_GPU_OPTIONS_H_
+
+#include <optional>
+#include <string>
+#include <variant>
+
+#include "absl/status/statusor.h"
+#include "driverupgrade/kubernetes/kube_config.h"
+#include "driverupgrade/label_selector.h"
+#include "driverupgrade/maintenance_requestor.h"
+#include "driverupgrade/upgrade_policy.h"
+#include "gpu/decide.h"
+#include "support/requestor_arguments.h"
+#include "support/service_arguments.h"
+
+namespace gpu_operator {
+
+using examples::kExitDone;
+using examples::kExitNotDone;
+using examples::kExitRefused;
+using examples::kExitUsage;
+
+struct Options {
+  examples::ServiceArguments service = {.lease_name = "nvidia-gpu-driver-upgrade",
+                                        .ledger_name = "nvidia-gpu-driver-upgrade"};
+  std::string driver_labels = "app=nvidia-driver-daemonset";
+  std::string nvidia_driver_labels = "app.kubernetes.io/component=nvidia-driver";
+  /// A file; empty: `cluster_policy` is set.
+  std::string policy = {};
+  /// Policies are custom resources.
+  bool cluster_policy = false;
+  std::string validation_selector = {};
+  /// Over all owners.
+  std::optional<int> parallel_total = std::nullopt;
+  examples::RequestorArguments requestor = {};
+};
+
+/// The options, or the exit code if the program is to end at once: help and errors have been printed.
+std::variant<Options, int> ParseOptions(int argc, char** argv);
+
+/// What the options name, read and checked. Errors are configuration errors.
+struct Configuration {
+  driverupgrade::KubeConfig kube = {};
+  DriverLabels labels = {};
+  /// Of the file.
+  driverupgrade::UpgradePolicy policy = {};
+  std::optional<driverupgrade::RequestorOptions> requestor = {};
+};
+absl::StatusOr<Configuration> Load(const Options& options);
+
+}  // namespace gpu_operator
+
+#endif  // DRIVERUPGRADE_EXAMPLES_OPERATORS_GPU_OPTIONS_H_

@@ -1,0 +1,79 @@
+// Where gpu_operator's policies come from.
+//
+// Defines FileDirector, for one policy that was read at the start, and ClusterPolicyDirector, which follows the custom
+// resources of the cluster and says on them what has become of them.
+#ifndef DRIVERUPGRADE_EXAMPLES_OPERATORS_GPU_POLICY_DIRECTOR_H_
+#define DRIVERUPGRADE_EXAMPLES_OPERATORS_GPU_POLICY_DIRECTOR_H_
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "driverupgrade/clock.h"
+#include "driverupgrade/driver_identity.h"
+#include "driverupgrade/kubernetes/object_client.h"
+#include "driverupgrade/log_sink.h"
+#include "gpu/cluster_policy.h"
+#include "gpu/decide.h"
+#include "support/director.h"
+#include "support/doorbell.h"
+#include "support/policy_memory.h"
+#include "support/resource_condition.h"
+#include "support/resource_watch.h"
+
+namespace gpu_operator {
+
+/// Who writes, in Events.
+inline constexpr char kComponent[] = "nvidia-gpu-operator";
+
+class FileDirector final : public examples::Director {
+ public:
+  explicit FileDirector(examples::EngineSpec spec) : specs_({std::move(spec)}) {}
+  std::optional<std::vector<examples::EngineSpec>> Wanted() override { return specs_; }
+
+ private:
+  const std::vector<examples::EngineSpec> specs_;
+};
+
+class ClusterPolicyDirector final : public examples::Director {
+ public:
+  struct Options {
+    driverupgrade::DriverIdentity identity;
+    DriverLabels labels = {};
+    std::shared_ptr<examples::Doorbell> bell = nullptr;
+    driverupgrade::LogSink log = nullptr;
+    /// Null: SystemClock().
+    std::shared_ptr<driverupgrade::Clock> clock = nullptr;
+  };
+  ClusterPolicyDirector(std::shared_ptr<const driverupgrade::ObjectClient> objects, Options options);
+
+  /// Begins to follow the custom resources, by threads.
+  void Start();
+  /// Instead of Start: one watch of each kind until it ends.
+  void Turn(const driverupgrade::CallContext& context);
+
+  std::optional<std::vector<examples::EngineSpec>> Wanted() override;
+  absl::Time Work(const driverupgrade::CallContext& context, driverupgrade::WatchCache* cache,
+                  std::size_t scope) override;
+  absl::Status Ready() const override;
+
+ private:
+  void Decide();
+
+  const Options options_;
+  examples::ResourceReporter reporter_;
+  examples::PolicyMemory<ClusterPolicy> policy_memory_;
+  examples::PolicyMemory<NvidiaDriver> driver_memory_;
+  examples::ResourceWatch::Objects policies_;
+  examples::ResourceWatch::Objects drivers_;
+  std::optional<Decision> decision_;
+  // Last: their threads end before the rest is destroyed.
+  examples::ResourceWatch policy_watch_;
+  examples::ResourceWatch driver_watch_;
+};
+
+}  // namespace gpu_operator
+
+#endif  // DRIVERUPGRADE_EXAMPLES_OPERATORS_GPU_POLICY_DIRECTOR_H_

@@ -1,0 +1,96 @@
+#include "ofed/decide.h"
+
+#include <algorithm>
+#include <tuple>
+#include <utility>
+
+#include "fmt/format.h"
+#include "ofed/migration.h"
+
+namespace ofed_operator {
+namespace {
+
+using driverupgrade::LabelSelector;
+using driverupgrade::StringMap;
+using driverupgrade::UpgradePolicy;
+using examples::EngineSpec;
+using Requirements = std::vector<LabelSelector::Requirement>;
+
+Requirements WithoutOwner(const LabelSelector& labels) {
+  Requirements requirements = labels.requirements();
+  std::erase_if(requirements, [](const auto& requirement) { return requirement.key == kOwnerLabel; });
+  return requirements;
+}
+
+// A requirement of the library's own making, or of a selector that was parsed, is none that it would refuse.
+LabelSelector Selector(Requirements requirements) {
+  return LabelSelector::FromRequirements(std::move(requirements)).value_or(LabelSelector::Nothing());
+}
+
+LabelSelector OfOwner(const LabelSelector& labels, const std::string& owner) {
+  Requirements requirements = WithoutOwner(labels);
+  requirements.push_back({.key = kOwnerLabel, .op = LabelSelector::Operator::kIn, .values = {owner}});
+  return Selector(std::move(requirements));
+}
+
+// Whether a node could have all of both.
+bool MayMeet(const StringMap& a, const StringMap& b) {
+  return std::none_of(a.begin(), a.end(), [&](const auto& label) {
+    const auto other = b.find(label.first);
+    return other != b.end() && other->second != label.second;
+  });
+}
+
+EngineSpec EngineOf(const NicNodePolicy& node, const LabelSelector& driver_labels) {
+  return {.name = node.name,
+          .driver_labels = OfOwner(driver_labels, "nnp-" + node.name),
+          .node_selector = LabelSelector::FromMatchLabels(node.node_labels),
+          .requestor_suffix = "-nnp-" + node.name,
+          .policy = node.upgrade};
+}
+
+Decision ByNodes(const std::vector<NicNodePolicy>& nodes, const LabelSelector& driver_labels) {
+  Decision decision;
+  std::vector<const NicNodePolicy*> taken;
+  UpgradePolicy all{.auto_upgrade = true, .safe_load = true};
+  for (const NicNodePolicy& node : nodes) {
+    const auto other = std::find_if(taken.begin(), taken.end(),
+                                    [&](const auto* one) { return MayMeet(one->node_labels, node.node_labels); });
+    if (other != taken.end()) {
+      decision.refused[node.name] = absl::InvalidArgumentError(fmt::format(
+          "spec.nodeSelector: no label keeps its nodes apart from those of NicNodePolicy {}", (*other)->name));
+      continue;
+    }
+    taken.push_back(&node);
+    all.auto_upgrade = all.auto_upgrade && node.upgrade.auto_upgrade;
+    all.safe_load = all.safe_load && node.upgrade.safe_load;
+    decision.engines.push_back(EngineOf(node, driver_labels));
+  }
+  decision.init_config = all;
+  return decision;
+}
+
+}  // namespace
+
+Decision Decide(const NicClusterPolicy& cluster, std::vector<NicNodePolicy> nodes, const LabelSelector& driver_labels) {
+  std::erase_if(nodes, [](const NicNodePolicy& node) { return !node.has_driver; });
+  std::sort(nodes.begin(), nodes.end(), [](const NicNodePolicy& a, const NicNodePolicy& b) {
+    return std::tie(a.created, a.name) < std::tie(b.created, b.name);
+  });
+  if (!cluster.has_driver && !nodes.empty()) return ByNodes(nodes, driver_labels);
+  // Without a policy an engine runs, frozen: nodes stay where they are, and the wait label true (dep-F9).
+  Decision decision{.engines = {{.driver_labels = driver_labels, .policy = cluster.upgrade}}};
+  if (cluster.has_driver) decision.init_config = cluster.upgrade;
+  for (const NicNodePolicy& node : nodes) {
+    decision.refused[node.name] = absl::InvalidArgumentError(
+        fmt::format("spec.ofedDriver: NicClusterPolicy {} has one for all nodes", kPolicyName));
+  }
+  return decision;
+}
+
+LabelSelector OfAnyOwner(const LabelSelector& driver_labels) {
+  Requirements requirements = WithoutOwner(driver_labels);
+  return requirements.empty() ? driver_labels : Selector(std::move(requirements));
+}
+
+}  // namespace ofed_operator

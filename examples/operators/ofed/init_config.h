@@ -1,0 +1,55 @@
+// What the init container of the driver pod is told: whether to wait until its node is evacuated (§2.5, §2.7).
+//
+// Defines InitConfig and InitConfigKeeper.
+#ifndef DRIVERUPGRADE_EXAMPLES_OPERATORS_OFED_INIT_CONFIG_H_
+#define DRIVERUPGRADE_EXAMPLES_OPERATORS_OFED_INIT_CONFIG_H_
+
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "driverupgrade/call_context.h"
+#include "driverupgrade/clock.h"
+#include "driverupgrade/cluster_facade.h"
+#include "driverupgrade/driver_identity.h"
+#include "driverupgrade/upgrade_policy.h"
+
+namespace ofed_operator {
+
+inline constexpr char kInitConfigMap[] = "ofed-init-container-config";
+inline constexpr char kInitConfigKey[] = "config.json";
+
+/// `present` with the section safeDriverLoad that the policy asks for; other sections stay. What is no JSON object is
+/// replaced. Without a change the text is `present` itself.
+std::string InitConfig(std::string_view present, const driverupgrade::DriverIdentity& identity,
+                       const driverupgrade::UpgradePolicy& policy);
+
+/// Not thread-safe.
+class InitConfigKeeper {
+ public:
+  InitConfigKeeper(std::shared_ptr<driverupgrade::ClusterFacade> cluster, std::string ns,
+                   const driverupgrade::DriverIdentity& identity, std::shared_ptr<driverupgrade::Clock> clock);
+
+  /// Creates or changes the ConfigMap if the policy is another one than before, and looks again every two minutes.
+  /// Returns when to come again.
+  absl::Time Keep(const driverupgrade::CallContext& context, const driverupgrade::UpgradePolicy& policy);
+  const absl::Status& status() const { return status_; }
+
+ private:
+  absl::Status Write(const driverupgrade::CallContext& context, const driverupgrade::UpgradePolicy& policy);
+
+  const std::shared_ptr<driverupgrade::ClusterFacade> cluster_;
+  const std::string ns_;
+  const driverupgrade::DriverIdentity identity_;
+  const std::shared_ptr<driverupgrade::Clock> clock_;
+  std::string written_;  // for which policy
+  absl::Time due_ = absl::InfinitePast();
+  absl::Status status_ = absl::OkStatus();
+};
+
+}  // namespace ofed_operator
+
+#endif  // DRIVERUPGRADE_EXAMPLES_OPERATORS_OFED_INIT_CONFIG_H_

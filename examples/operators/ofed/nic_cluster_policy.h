@@ -1,0 +1,49 @@
+// The NicClusterPolicy and the NicNodePolicies, as far as they are about rolling the OFED driver (upstream-behaviour.md
+// §2.1, §2.3, §2.4).
+#ifndef DRIVERUPGRADE_EXAMPLES_OPERATORS_OFED_NIC_CLUSTER_POLICY_H_
+#define DRIVERUPGRADE_EXAMPLES_OPERATORS_OFED_NIC_CLUSTER_POLICY_H_
+
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "driverupgrade/kubernetes/object_client.h"
+#include "driverupgrade/label_selector.h"
+#include "driverupgrade/upgrade_policy.h"
+
+namespace ofed_operator {
+
+inline const driverupgrade::ObjectKind kNicClusterPolicies{
+    .group_version = "mellanox.com/v1alpha1", .resource = "nicclusterpolicies", .namespaced = false};
+inline const driverupgrade::ObjectKind kNicNodePolicies{
+    .group_version = "mellanox.com/v1alpha1", .resource = "nicnodepolicies", .namespaced = false};
+/// The only NicClusterPolicy that counts.
+inline constexpr char kPolicyName[] = "nic-cluster-policy";
+
+struct NicClusterPolicy {
+  std::string name = {};
+  /// There is a spec.ofedDriver.
+  bool has_driver = false;
+  /// spec.ofedDriver.upgradePolicy; where that is absent, autoUpgrade is off: nodes are frozen (dep-F9).
+  driverupgrade::UpgradePolicy upgrade = {};
+  friend bool operator==(const NicClusterPolicy&, const NicClusterPolicy&) = default;
+};
+
+/// The driver of some nodes, with a policy of its own.
+struct NicNodePolicy {
+  std::string name = {};
+  absl::Time created = absl::UnixEpoch();
+  /// spec.nodeSelector: labels that a node must have.
+  driverupgrade::StringMap node_labels = {};
+  bool has_driver = false;
+  driverupgrade::UpgradePolicy upgrade = {};
+  friend bool operator==(const NicNodePolicy&, const NicNodePolicy&) = default;
+};
+
+/// Errors: InvalidArgument with the path of the field.
+absl::StatusOr<NicClusterPolicy> ReadNicClusterPolicy(const driverupgrade::ApiObject& object);
+absl::StatusOr<NicNodePolicy> ReadNicNodePolicy(const driverupgrade::ApiObject& object);
+
+}  // namespace ofed_operator
+
+#endif  // DRIVERUPGRADE_EXAMPLES_OPERATORS_OFED_NIC_CLUSTER_POLICY_H_

@@ -1,0 +1,126 @@
+#include "ofed/ofed_director.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "support/spare_skipped_pods.h"
+
+namespace ofed_operator {
+namespace {
+
+using driverupgrade::ApiObject;
+using driverupgrade::CallContext;
+using driverupgrade::Severity;
+using driverupgrade::WatchCache;
+using examples::EngineSpec;
+using examples::ResourceVerdict;
+
+OfedDirector::Options Completed(OfedDirector::Options options) {
+  if (!options.clock) options.clock = driverupgrade::SystemClock();
+  return options;
+}
+
+examples::ResourceWatchOptions WatchOptions(const OfedDirector::Options& options) {
+  return {.on_change = [bell = options.bell] { bell->Ring(); }, .log = options.log, .clock = options.clock};
+}
+
+}  // namespace
+
+OfedDirector::OfedDirector(const examples::Connection& connection, Options options)
+    : options_(Completed(std::move(options))),
+      migration_(connection.cluster, connection.objects, options_.ns, options_.identity, options_.log),
+      wait_keeper_(connection.cluster, options_.clock),
+      config_keeper_(connection.cluster, options_.ns, options_.identity, options_.clock),
+      reporter_(connection.objects, kComponent, options_.clock, options_.log),
+      policy_watch_(connection.objects, kNicClusterPolicies, WatchOptions(options_)),
+      node_watch_(connection.objects, kNicNodePolicies, WatchOptions(options_)) {
+  if (options_.policy) Take({.has_driver = true, .upgrade = *options_.policy}, {});
+}
+
+void OfedDirector::Start() {
+  if (options_.policy) return;
+  policy_watch_.Start();
+  node_watch_.Start();
+}
+
+void OfedDirector::Turn(const CallContext& context) {
+  policy_watch_.Turn(context);
+  node_watch_.Turn(context);
+}
+
+std::optional<std::vector<EngineSpec>> OfedDirector::Wanted() {
+  if (!options_.policy && !Read()) return std::nullopt;
+  return decision_.engines;
+}
+
+bool OfedDirector::Read() {
+  auto policies = policy_watch_.Latest();
+  auto nodes = node_watch_.Latest();
+  if (!policies || !nodes) return false;
+  std::erase_if(*policies, [](const ApiObject& object) { return object.name != kPolicyName; });
+  if (policy_ && *policies == policies_ && *nodes == nodes_) return true;
+  policies_ = *std::move(policies);
+  nodes_ = *std::move(nodes);
+  const auto read = policy_memory_.Read(policies_, kNicClusterPolicies, ReadNicClusterPolicy);
+  Take(read.empty() ? NicClusterPolicy{} : read.front(),
+       node_memory_.Read(nodes_, kNicNodePolicies, ReadNicNodePolicy));
+  return true;
+}
+
+void OfedDirector::Take(NicClusterPolicy policy, std::vector<NicNodePolicy> nodes) {
+  decision_ = Decide(policy, std::move(nodes), options_.driver_labels);
+  for (EngineSpec& spec : decision_.engines) {
+    // It would drain pods that are not to be drained.
+    if (!examples::SpareSkippedPods(options_.identity, spec.policy).ok()) spec.policy.auto_upgrade = false;
+  }
+  policy_ = std::move(policy);
+}
+
+std::vector<ResourceVerdict> OfedDirector::Verdicts() const {
+  std::vector<ResourceVerdict> verdicts = policy_memory_.verdicts();
+  for (ResourceVerdict verdict : node_memory_.verdicts()) {
+    const auto refused = decision_.refused.find(verdict.object.name);
+    if (verdict.error.ok() && refused != decision_.refused.end()) verdict.error = refused->second;
+    verdicts.push_back(std::move(verdict));
+  }
+  return verdicts;
+}
+
+absl::Status OfedDirector::Prepare(const CallContext& context) {
+  if (!options_.migrate) return absl::OkStatus();
+  if (!policy_) return absl::UnavailableError("the policies have not been read yet");
+  return migration_.Run(context, policy_->has_driver);
+}
+
+absl::Time OfedDirector::Work(const CallContext& context, WatchCache* cache, std::size_t scope) {
+  absl::Time next = reporter_.Report(context, Verdicts());
+  if (decision_.init_config) {
+    next = std::min(next, config_keeper_.Keep(context, *decision_.init_config));
+    Tell("cannot write the init container's configuration", config_keeper_.status(), config_told_);
+  }
+  if (cache == nullptr) return next;
+  if (std::exchange(cache_, cache) != cache) {
+    cache->Subscribe(scope, [bell = options_.bell] { bell->Ring(); });
+  }
+  next = std::min(next, wait_keeper_.Keep(context, *cache, scope));
+  Tell("cannot keep the wait label true", wait_keeper_.status(), wait_told_);
+  return next;
+}
+
+absl::Status OfedDirector::Ready() const {
+  if (options_.policy) return absl::OkStatus();
+  for (const examples::ResourceWatch* watch : {&policy_watch_, &node_watch_}) {
+    if (!watch->Latest() && !watch->status().ok()) return watch->status();
+  }
+  return absl::OkStatus();
+}
+
+// Once for each reason; a conflict is nothing to tell.
+void OfedDirector::Tell(const char* message, const absl::Status& status, absl::Status& told) const {
+  if (status != std::exchange(told, status) && !status.ok() && !absl::IsAborted(status)) {
+    options_.log(
+        {.severity = Severity::kWarning, .message = message, .fields = {{"error", std::string(status.message())}}});
+  }
+}
+
+}  // namespace ofed_operator

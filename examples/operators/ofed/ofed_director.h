@@ -1,0 +1,88 @@
+// What ofed_operator does: follows the NicClusterPolicy and the NicNodePolicies, rolls the driver by them, and keeps
+// the rest of the cluster's state about the driver true.
+#ifndef DRIVERUPGRADE_EXAMPLES_OPERATORS_OFED_OFED_DIRECTOR_H_
+#define DRIVERUPGRADE_EXAMPLES_OPERATORS_OFED_OFED_DIRECTOR_H_
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "driverupgrade/clock.h"
+#include "driverupgrade/driver_identity.h"
+#include "driverupgrade/label_selector.h"
+#include "driverupgrade/log_sink.h"
+#include "driverupgrade/upgrade_policy.h"
+#include "ofed/decide.h"
+#include "ofed/driver_wait.h"
+#include "ofed/init_config.h"
+#include "ofed/migration.h"
+#include "ofed/nic_cluster_policy.h"
+#include "support/director.h"
+#include "support/doorbell.h"
+#include "support/operator_process.h"
+#include "support/policy_memory.h"
+#include "support/resource_condition.h"
+#include "support/resource_watch.h"
+
+namespace ofed_operator {
+
+/// Who writes, in Events.
+inline constexpr char kComponent[] = "nvidia-network-operator";
+
+class OfedDirector final : public examples::Director {
+ public:
+  struct Options {
+    driverupgrade::DriverIdentity identity;
+    std::string ns = {};
+    driverupgrade::LabelSelector driver_labels = {};
+    /// nullopt: the NicClusterPolicy and the NicNodePolicies of the cluster.
+    std::optional<driverupgrade::UpgradePolicy> policy = std::nullopt;
+    bool migrate = true;
+    std::shared_ptr<examples::Doorbell> bell = nullptr;
+    driverupgrade::LogSink log = nullptr;
+    /// Null: SystemClock().
+    std::shared_ptr<driverupgrade::Clock> clock = nullptr;
+  };
+  OfedDirector(const examples::Connection& connection, Options options);
+
+  /// Begins to follow the policies of the cluster, by threads, unless there is a policy already.
+  void Start();
+  /// Instead of Start: one watch of each kind until it ends.
+  void Turn(const driverupgrade::CallContext& context);
+
+  std::optional<std::vector<examples::EngineSpec>> Wanted() override;
+  absl::Status Prepare(const driverupgrade::CallContext& context) override;
+  absl::Time Work(const driverupgrade::CallContext& context, driverupgrade::WatchCache* cache,
+                  std::size_t scope) override;
+  absl::Status Ready() const override;
+
+ private:
+  // Whether what was read is decided by.
+  bool Read();
+  void Take(NicClusterPolicy policy, std::vector<NicNodePolicy> nodes);
+  std::vector<examples::ResourceVerdict> Verdicts() const;
+  void Tell(const char* message, const absl::Status& status, absl::Status& told) const;
+
+  const Options options_;
+  Migration migration_;
+  DriverWaitKeeper wait_keeper_;
+  InitConfigKeeper config_keeper_;
+  examples::ResourceReporter reporter_;
+  examples::PolicyMemory<NicClusterPolicy> policy_memory_;
+  examples::PolicyMemory<NicNodePolicy> node_memory_;
+  examples::ResourceWatch::Objects policies_;
+  examples::ResourceWatch::Objects nodes_;
+  std::optional<NicClusterPolicy> policy_;
+  Decision decision_;
+  driverupgrade::WatchCache* cache_ = nullptr;  // whose changes the wait keeper hears of
+  absl::Status wait_told_ = absl::OkStatus();
+  absl::Status config_told_ = absl::OkStatus();
+  // Last: their threads end before the rest is destroyed.
+  examples::ResourceWatch policy_watch_;
+  examples::ResourceWatch node_watch_;
+};
+
+}  // namespace ofed_operator
+
+#endif  // DRIVERUPGRADE_EXAMPLES_OPERATORS_OFED_OFED_DIRECTOR_H_

@@ -1,0 +1,78 @@
+#include "ofed/options.h"
+
+#include <utility>
+
+#include "CLI/CLI.hpp"
+#include "driverupgrade/policy_codec.h"
+#include "driverupgrade/version.h"
+
+namespace ofed_operator {
+
+using examples::Environment;
+
+Options OptionsFromEnvironment() {
+  Options options;
+  options.service.ns = Environment("POD_NAMESPACE").value_or("nvidia-network-operator");
+  options.disable_migration = Environment("DISABLE_MIGRATION") == "true";
+  if (Environment("MAINTENANCE_OPERATOR_ENABLED") != "true") return options;
+  // There is no default: one that is missing is an error, and none that is told later.
+  options.requestor.id = Environment("MAINTENANCE_OPERATOR_REQUESTOR_ID").value_or("");
+  options.requestor.ns = Environment("MAINTENANCE_OPERATOR_REQUESTOR_NAMESPACE").value_or(options.requestor.ns);
+  options.requestor.name_prefix =
+      Environment("MAINTENANCE_OPERATOR_NODE_MAINTENANCE_PREFIX").value_or(options.requestor.name_prefix);
+  return options;
+}
+
+std::variant<Options, int> ParseOptions(int argc, char** argv) {
+  Options options = OptionsFromEnvironment();
+  CLI::App app{
+      "Rolls the OFED driver across the nodes of a cluster, as its NicClusterPolicy or its\n"
+      "NicNodePolicies say.\n"
+      "Environment, where an option is not given: POD_NAMESPACE, DISABLE_MIGRATION, MAINTENANCE_OPERATOR_ENABLED,\n"
+      "MAINTENANCE_OPERATOR_REQUESTOR_ID, MAINTENANCE_OPERATOR_REQUESTOR_NAMESPACE,\n"
+      "MAINTENANCE_OPERATOR_NODE_MAINTENANCE_PREFIX.\n"
+      "Exit codes: 0 done; 1 some node failed or the time ran out; 2 usage or configuration; "
+      "3 the cluster refused or cannot be reached."};
+  app.set_version_flag("--version", DRIVERUPGRADE_VERSION_STRING);
+  examples::AddServiceArguments(app, options.service);
+  app.add_option("--driver-labels", options.driver_labels, "selects the driver's DaemonSets and pods")
+      ->capture_default_str();
+  auto* policy = app.add_option("--policy", options.policy,
+                                "YAML or JSON file: the upgradePolicy section; the cluster's resources if absent")
+                     ->check(CLI::ExistingFile);
+  app.add_option("--max-parallel-total", options.parallel_total, "nodes in progress at once, of all NicNodePolicies")
+      ->excludes(policy)
+      ->excludes(app.get_option("--once"))
+      ->check(CLI::PositiveNumber);
+  app.add_flag("--disable-migration", options.disable_migration, "leave what earlier versions left as it is");
+  examples::AddRequestorArguments(app, options.requestor);
+  if (const auto end = examples::ParseServiceArguments(app, argc, argv, options.service)) return *end;
+  return options;
+}
+
+absl::StatusOr<Configuration> Load(const Options& options) {
+  Configuration configuration;
+  absl::StatusOr<driverupgrade::KubeConfig> kube = examples::LoadKubeConfig(options.service.cluster);
+  if (!kube.ok()) return kube.status();
+  configuration.kube = *std::move(kube);
+
+  absl::StatusOr<driverupgrade::LabelSelector> labels = driverupgrade::LabelSelector::Parse(options.driver_labels);
+  if (!labels.ok()) return examples::About("--driver-labels", labels.status());
+  configuration.driver_labels = *std::move(labels);
+
+  if (!options.policy.empty()) {
+    const absl::StatusOr<std::string> document = examples::ReadFile(options.policy);
+    if (!document.ok()) return document.status();
+    absl::StatusOr<driverupgrade::UpgradePolicy> policy =
+        driverupgrade::ParseUpgradePolicy(*document, driverupgrade::PolicyDefaults::NetworkOperator());
+    if (!policy.ok()) return examples::About(options.policy, policy.status());
+    configuration.policy = *std::move(policy);
+  }
+
+  auto requestor = examples::ReadRequestorArguments(options.requestor);
+  if (!requestor.ok()) return requestor.status();
+  configuration.requestor = *std::move(requestor);
+  return configuration;
+}
+
+}  // namespace ofed_operator

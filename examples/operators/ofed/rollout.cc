@@ -1,0 +1,42 @@
+#include "ofed/rollout.h"
+
+#include <memory>
+#include <utility>
+
+#include "ofed/decide.h"
+#include "ofed/ofed_director.h"
+#include "support/upgrade_service.h"
+
+namespace ofed_operator {
+
+using driverupgrade::DriverIdentity;
+using examples::Misconfigured;
+
+int RunRollout(const Options& options, const Configuration& configuration, const examples::Connection& connection,
+               const driverupgrade::LogSink& log, std::stop_token stop) {
+  const absl::StatusOr<DriverIdentity> identity = DriverIdentity::Create("nvidia.com", "ofed");
+  if (!identity.ok()) return Misconfigured(log, identity.status());
+  if (configuration.policy && !configuration.policy->auto_upgrade && options.service.until_done) {
+    return Misconfigured(log, absl::InvalidArgumentError("autoUpgrade is false: nothing would ever be done"));
+  }
+  const auto bell = std::make_shared<examples::Doorbell>();
+  OfedDirector director(connection, {.identity = *identity,
+                                     .ns = options.service.ns,
+                                     .driver_labels = configuration.driver_labels,
+                                     .policy = configuration.policy,
+                                     .migrate = !options.disable_migration,
+                                     .bell = bell,
+                                     .log = log});
+  director.Start();
+  // The wait label hears of changes by a scope of its own: an engine takes those of its own for itself.
+  examples::ServiceOptions service{
+      .arguments = options.service,
+      .identity = *identity,
+      .probe_labels = configuration.driver_labels,
+      .more_scopes = {{.ns = options.service.ns, .driver_labels = OfAnyOwner(configuration.driver_labels)}},
+      .parallel_total = options.parallel_total};
+  service.engine.state_machine.requestor = configuration.requestor;
+  return examples::RunService(service, connection, director, bell, log, std::move(stop));
+}
+
+}  // namespace ofed_operator

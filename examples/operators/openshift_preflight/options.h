@@ -1,0 +1,31 @@
+// The command line of openshift_preflight.
+#ifndef DRIVERUPGRADE_EXAMPLES_OPERATORS_OPENSHIFT_PREFLIGHT_OPTIONS_H_
+#define DRIVERUPGRADE_EXAMPLES_OPERATORS_OPENSHIFT_PREFLIGHT_OPTIONS_H_
+
+#include <string>
+#include <variant>
+
+#include "openshift_preflight/collect.h"
+#include "support/cluster_arguments.h"
+
+namespace openshift_preflight {
+
+/// Exit codes of the program.
+inline constexpr int kExitGood = 0;      // no finding above info
+inline constexpr int kExitFindings = 1;  // warnings or errors
+inline constexpr int kExitUsage = 2;     // usage or configuration
+inline constexpr int kExitRefused = 3;   // the cluster refused, or cannot be reached
+
+struct Options {
+  examples::ClusterArguments cluster = {};
+  CollectOptions collect = {};
+  /// `text` or `json`.
+  std::string output = "text";
+};
+
+/// What to do, or the exit code of a run that is over: with --help, --version or an error, which is printed.
+std::variant<Options, int> ParseOptions(int argc, const char* const* argv);
+
+}  // namespace openshift_preflight
+
+#endif  // DRIVERUPGRADE_EXAMPLES_OPERATORS_OPENSHIFT_PREFLIGHT_OPTIONS_H_

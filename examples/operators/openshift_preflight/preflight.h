@@ -1,0 +1,43 @@
+/// Checks an OpenShift cluster before the GPU Operator is installed or upgraded on it.
+///
+/// Defines Finding, Examine and IsAboveInfo. Pure: facts in, findings out.
+///
+///     ObjectClient objects(transport);
+///     absl::StatusOr<Facts> facts = Collect(context, objects, {.ns = "nvidia-gpu-operator"});
+///     for (const Finding& finding : Examine(*facts)) fmt::print("{}: {}\n", finding.id, finding.what);
+///
+/// Example: tests/examples/operators/openshift_preflight/preflight_test.cc. What it knows is the seed document
+/// "Installation and Upgrade Overview" of the operator on OpenShift, and doc-D35.
+#ifndef DRIVERUPGRADE_EXAMPLES_OPERATORS_OPENSHIFT_PREFLIGHT_PREFLIGHT_H_
+#define DRIVERUPGRADE_EXAMPLES_OPERATORS_OPENSHIFT_PREFLIGHT_PREFLIGHT_H_
+
+#include <string>
+#include <vector>
+
+#include "driverupgrade/log_sink.h"
+#include "openshift_preflight/facts.h"
+
+namespace openshift_preflight {
+
+using driverupgrade::Severity;
+
+struct Finding {
+  Severity severity = Severity::kInfo;
+  /// Which check, for machines: `empty-imagestream-tag`. README.md has them all.
+  std::string id = {};
+  std::string what = {};
+  std::string why = {};
+  /// What to do, commands included; empty where there is nothing to do.
+  std::string remedy = {};
+  friend bool operator==(const Finding&, const Finding&) = default;
+};
+
+/// Errors first, then warnings, then notes. One note alone if it is not OpenShift.
+std::vector<Finding> Examine(const Facts& facts);
+
+/// Whether somebody should do something.
+bool IsAboveInfo(const std::vector<Finding>& findings);
+
+}  // namespace openshift_preflight
+
+#endif  // DRIVERUPGRADE_EXAMPLES_OPERATORS_OPENSHIFT_PREFLIGHT_PREFLIGHT_H_

@@ -1,0 +1,22 @@
+/// Findings for people and for machines.
+///
+/// Defines FormatText and FormatJson. Pure.
+#ifndef DRIVERUPGRADE_EXAMPLES_OPERATORS_OPENSHIFT_PREFLIGHT_REPORT_H_
+#define DRIVERUPGRADE_EXAMPLES_OPERATORS_OPENSHIFT_PREFLIGHT_REPORT_H_
+
+#include <string>
+#include <vector>
+
+#include "openshift_preflight/preflight.h"
+
+namespace openshift_preflight {
+
+std::string FormatText(const Facts& facts, const std::vector<Finding>& findings);
+
+/// `{"openshift":"4.9.8","findings":[{"severity":"error","id":...,"what":...,"why":...,"do":...}]}`, in one line; the
+/// version is null where it is not OpenShift.
+std::string FormatJson(const Facts& facts, const std::vector<Finding>& findings);
+
+}  // namespace openshift_preflight
+
+#endif  // DRIVERUPGRADE_EXAMPLES_OPERATORS_OPENSHIFT_PREFLIGHT_REPORT_H_

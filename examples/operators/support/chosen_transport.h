@@ -1,0 +1,30 @@
+/// The HTTP backend that a command line names.
+///
+/// Defines TransportNames and MakeChosenTransport. Both are about the backends that were built.
+///
+///     app.add_option("--transport", name, "HTTP library")->check(CLI::IsMember(TransportNames()));
+///     auto transport = MakeChosenTransport(name, config);
+#ifndef DRIVERUPGRADE_EXAMPLES_OPERATORS_SUPPORT_CHOSEN_TRANSPORT_H_
+#define DRIVERUPGRADE_EXAMPLES_OPERATORS_SUPPORT_CHOSEN_TRANSPORT_H_
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "driverupgrade/kubernetes/http_transport.h"
+#include "driverupgrade/kubernetes/kube_config.h"
+
+namespace examples {
+
+/// `cpprest`, `curl`, or both; the default first.
+std::vector<std::string> TransportNames();
+
+/// Errors: those of the backend, and InvalidArgument for a name that is not among TransportNames.
+absl::StatusOr<std::shared_ptr<driverupgrade::HttpTransport>> MakeChosenTransport(
+    std::string_view name, const driverupgrade::KubeConfig& config);
+
+}  // namespace examples
+
+#endif  // DRIVERUPGRADE_EXAMPLES_OPERATORS_SUPPORT_CHOSEN_TRANSPORT_H_

@@ -1,0 +1,76 @@
+/// Says on a custom resource what has become of it: a condition in its status, and an Event.
+///
+/// Defines ResourceVerdict, ConditionPatch, WarningEvent and ResourceReporter.
+///
+///     ResourceReporter reporter(objects, "nvidia-gpu-operator", clock, log);
+///     absl::Time again = reporter.Report(context, {{.kind = kPolicies, .object = policy, .error = why}});
+///
+/// ConditionPatch and WarningEvent are pure.
+#ifndef DRIVERUPGRADE_EXAMPLES_OPERATORS_SUPPORT_RESOURCE_CONDITION_H_
+#define DRIVERUPGRADE_EXAMPLES_OPERATORS_SUPPORT_RESOURCE_CONDITION_H_
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "driverupgrade/call_context.h"
+#include "driverupgrade/clock.h"
+#include "driverupgrade/kubernetes/object_client.h"
+#include "driverupgrade/log_sink.h"
+
+namespace examples {
+
+/// The type of the condition. True: the policy is as the operator works by it; False: it is not understood, and the
+/// last one that was is kept.
+inline constexpr char kPolicyValid[] = "UpgradePolicyValid";
+
+struct ResourceVerdict {
+  driverupgrade::ObjectKind kind = {};
+  driverupgrade::ApiObject object = {};
+  /// Why its policy is not taken; OK if it is.
+  absl::Status error = absl::OkStatus();
+  friend bool operator==(const ResourceVerdict& a, const ResourceVerdict& b) {
+    return a.object == b.object && a.error == b.error;
+  }
+};
+
+/// The merge patch of the status subresource that says `error`, at the version that was read; nullopt if the object
+/// says so already. Conditions of others stay. A resource that has never been wrong gets its condition as well.
+std::optional<std::string> ConditionPatch(const driverupgrade::ApiObject& object, const absl::Status& error,
+                                          absl::Time now);
+
+/// A `v1` Event about the object, in its namespace or in `default`; `name` is its own.
+std::string WarningEvent(const driverupgrade::ApiObject& object, const std::string& name, const std::string& component,
+                         const std::string& message, absl::Time now);
+
+/// Not thread-safe.
+class ResourceReporter {
+ public:
+  ResourceReporter(std::shared_ptr<const driverupgrade::ObjectClient> objects, std::string component,
+                   std::shared_ptr<driverupgrade::Clock> clock, driverupgrade::LogSink log);
+
+  /// Writes what is not said yet. Returns when to try again what was refused; InfiniteFuture if nothing was. A conflict
+  /// is tried again with the next version of the object.
+  absl::Time Report(const driverupgrade::CallContext& context, const std::vector<ResourceVerdict>& verdicts);
+
+ private:
+  absl::Status ReportOne(const driverupgrade::CallContext& context, const ResourceVerdict& verdict);
+
+  const std::shared_ptr<const driverupgrade::ObjectClient> objects_;
+  const std::string component_;
+  const std::shared_ptr<driverupgrade::Clock> clock_;
+  const driverupgrade::LogSink log_;
+  std::map<std::string, std::string> written_;  // versions for which all has been said, by UID
+  std::set<std::string> owed_;                  // of which an Event is still to be written, by UID
+  absl::Status told_ = absl::OkStatus();
+  absl::Time not_before_ = absl::InfinitePast();
+};
+
+}  // namespace examples
+
+#endif  // DRIVERUPGRADE_EXAMPLES_OPERATORS_SUPPORT_RESOURCE_CONDITION_H_

@@ -1,0 +1,100 @@
+/// Follows all objects of one kind that the seam does not know: an operator's custom resources.
+///
+/// Defines ResourceWatch and ResourceWatchOptions.
+///
+///     ResourceWatch policies(objects, {.group_version = "nvidia.com/v1", .resource = "clusterpolicies",
+///                                      .namespaced = false}, {.on_change = [bell] { bell->Ring(); }, .log = log});
+///     policies.Start();
+///     ...
+///     if (const auto now = policies.Latest()) Use(*now);
+///
+/// A list, then changes; a watch that ends goes on where it was, one whose version is too old (410) begins anew, one
+/// that fails is tried again with growing pauses (api-A12 to api-A18). A kind that the cluster does not have is an
+/// empty set, looked for again now and then. For few objects: each change copies them all.
+///
+/// Latest, status and Stop may be called from any thread. Between Start and Stop it holds one thread.
+#ifndef DRIVERUPGRADE_EXAMPLES_OPERATORS_SUPPORT_RESOURCE_WATCH_H_
+#define DRIVERUPGRADE_EXAMPLES_OPERATORS_SUPPORT_RESOURCE_WATCH_H_
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "driverupgrade/call_context.h"
+#include "driverupgrade/clock.h"
+#include "driverupgrade/kubernetes/object_client.h"
+#include "driverupgrade/log_sink.h"
+
+namespace examples {
+
+struct ResourceWatchOptions {
+  driverupgrade::LabelSelector label_selector = {};
+  /// Called on the watch's thread when Latest has changed. Null: nobody.
+  std::function<void()> on_change = nullptr;
+  /// A watch that fails is told once for each reason, and when it is well again. Null: nobody.
+  driverupgrade::LogSink log = nullptr;
+  /// The server ends a watch after so long (api-A15).
+  absl::Duration watch_timeout = absl::Minutes(5);
+  absl::Duration retry_first = absl::Seconds(1);
+  absl::Duration retry_max = absl::Seconds(30);
+  /// Null: SystemClock().
+  std::shared_ptr<driverupgrade::Clock> clock = nullptr;
+};
+
+class ResourceWatch {
+ public:
+  using Objects = std::vector<driverupgrade::ApiObject>;
+
+  ResourceWatch(std::shared_ptr<const driverupgrade::ObjectClient> objects, driverupgrade::ObjectKind kind,
+                ResourceWatchOptions options);
+  ~ResourceWatch();
+
+  /// Begins to follow, on a thread; once.
+  void Start();
+  /// Ends within the time that a call needs to notice its stop token. Latest stays what it was.
+  void Stop();
+  /// Instead of Start: one watch until it ends. Returns how long to wait before the next.
+  absl::Duration Turn(const driverupgrade::CallContext& context);
+
+  /// All objects, by namespace and name; nullopt until they have been read once.
+  std::optional<Objects> Latest() const;
+  /// Why the last watch ended early; OK while all is well, also where the cluster has no such kind.
+  absl::Status status() const;
+
+ private:
+  class Sink;
+  using Key = std::pair<std::string, std::string>;
+
+  void Listed(Objects objects, std::string_view version);
+  void Changed(driverupgrade::ApiObject object, std::string_view version);
+  void Deleted(const driverupgrade::ApiObject& object, std::string_view version);
+  void Moved(std::string_view version);
+  void Tell() const;
+  absl::Duration Failed(const absl::Status& status);
+  void Recovered();
+
+  const std::shared_ptr<const driverupgrade::ObjectClient> client_;
+  const driverupgrade::ObjectKind kind_;
+  const ResourceWatchOptions options_;
+  const std::shared_ptr<driverupgrade::Clock> clock_;
+  std::string version_;  // to go on from; empty: begin anew
+  int failures_ = 0;
+  bool moved_ = false;  // the present watch has told something
+
+  mutable std::mutex mutex_;
+  std::optional<std::map<Key, driverupgrade::ApiObject>> known_;
+  absl::Status status_ = absl::OkStatus();
+  std::jthread thread_;  // last: joined before the rest is destroyed
+};
+
+}  // namespace examples
+
+#endif  // DRIVERUPGRADE_EXAMPLES_OPERATORS_SUPPORT_RESOURCE_WATCH_H_

@@ -1,0 +1,18 @@
+// The drain selector that every operator composes (drain-D68).
+#ifndef DRIVERUPGRADE_EXAMPLES_OPERATORS_SUPPORT_SPARE_SKIPPED_PODS_H_
+#define DRIVERUPGRADE_EXAMPLES_OPERATORS_SUPPORT_SPARE_SKIPPED_PODS_H_
+
+#include "absl/status/status.h"
+#include "driverupgrade/driver_identity.h"
+#include "driverupgrade/upgrade_policy.h"
+
+namespace examples {
+
+/// Leaves pods with the driver's skip-drain label out of the policy's drain, if it has one. On an error the policy is
+/// as it was and must not be used: it would drain those pods.
+[[nodiscard]] absl::Status SpareSkippedPods(const driverupgrade::DriverIdentity& identity,
+                                            driverupgrade::UpgradePolicy& policy);
+
+}  // namespace examples
+
+#endif  // DRIVERUPGRADE_EXAMPLES_OPERATORS_SUPPORT_SPARE_SKIPPED_PODS_H_

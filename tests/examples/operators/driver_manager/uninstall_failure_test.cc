@@ -1,0 +1,232 @@
+// What goes wrong: pods that must not or will not go, an API server that fails, interruptions anywhere.
+#include <string>
+#include <vector>
+
+#include "driver_manager/uninstall.h"
+#include "driverupgrade/driver_identity.h"
+#include "examples/operators/driver_manager/node_world.h"
+#include "support/catch.h"
+
+namespace driver_manager {
+namespace {
+
+using driverupgrade::EvictionAnswer;
+using driverupgrade::LabelSelector;
+using driverupgrade::Node;
+using driverupgrade::Operation;
+using driverupgrade::testing::Call;
+using driverupgrade::testing::PodBuilder;
+
+void AddPodWithEmptyDir(NodeWorld& world) {
+  world.cluster->AddPod(PodBuilder("team-b", "notebook-0")
+                            .OnNode(kNode)
+                            .OwnedByStatefulSet("notebook")
+                            .WithEmptyDir()
+                            .WithResource("nvidia.com/mig-1g.5gb")
+                            .Build());
+}
+
+TEST_CASE("one GPU pod that must not be evicted keeps all of them, and the node is given back") {
+  NodeWorld world;
+  AddPodWithEmptyDir(world);
+  world.settings.auto_drain = false;
+  const Node before = world.node();
+
+  const absl::Status status = world.Uninstall();
+
+  CHECK(Says(status, "team-b/notebook-0 has emptyDir volumes"));
+  CHECK(Says(status, "ENABLE_AUTO_DRAIN is off"));
+  CHECK(world.Evictions() == 0);
+  CHECK(world.host->done.empty());
+  CHECK(IsAsBefore(world.node(), before));
+}
+
+TEST_CASE("the same pod goes if its data may be lost") {
+  NodeWorld world;
+  AddPodWithEmptyDir(world);
+  world.settings.delete_empty_dir = true;
+  REQUIRE(world.Uninstall() == absl::OkStatus());
+  CHECK(world.Evictions() == 2);
+}
+
+TEST_CASE("a pod without a controller goes by force only") {
+  NodeWorld world;
+  world.cluster->AddPod(PodBuilder("team-b", "shell").OnNode(kNode).WithResource("nvidia.com/gpu.shared").Build());
+  SECTION("without") {
+    world.settings.auto_drain = false;
+    CHECK(Says(world.Uninstall(), "team-b/shell has no controller"));
+  }
+  SECTION("with") {
+    world.settings.drain_force = true;
+    CHECK(world.Uninstall() == absl::OkStatus());
+  }
+}
+
+TEST_CASE("pods that have ended are not evicted") {
+  NodeWorld world;
+  world.cluster->AddPod(PodBuilder("team-b", "batch-1")
+                            .OnNode(kNode)
+                            .OwnedByJob("batch")
+                            .WithResource("nvidia.com/gpu")
+                            .Succeeded()
+                            .Build());
+  world.settings.auto_drain = false;
+  world.host->before_unload = nullptr;
+  REQUIRE(world.Uninstall() == absl::OkStatus());
+  CHECK(world.cluster->pod("team-b", "batch-1").has_value());
+}
+
+TEST_CASE("if the eviction takes too long the node is drained, DaemonSet pods and all that is spared staying") {
+  NodeWorld world;
+  driverupgrade::testing::PodBehavior slow{.stop_delay = absl::Minutes(15), .grace_period = absl::Minutes(20)};
+  world.cluster->AddPod(
+      PodBuilder("team-b", "slow-0").OnNode(kNode).OwnedByStatefulSet("slow").WithResource("nvidia.com/gpu").Build(),
+      slow);
+  world.cluster->AddPod(
+      PodBuilder("team-b", "spared").OnNode(kNode).OwnedByReplicaSet("spared").WithLabel("spare", "true").Build());
+  world.settings.drain_selector = *LabelSelector::Parse("spare!=true");
+
+  SECTION("with ENABLE_AUTO_DRAIN") {
+    std::set<std::string> on_node;
+    world.host->before_unload = [&](const std::string&) {
+      on_node = world.AppsOnNode();
+      return absl::OkStatus();
+    };
+    REQUIRE(world.Uninstall() == absl::OkStatus());
+    CHECK(on_node == std::set<std::string>{"nvidia-driver-daemonset", "spared"});
+    CHECK_FALSE(world.node().unschedulable);
+  }
+  SECTION("without") {
+    world.settings.auto_drain = false;
+    const absl::Status status = world.Uninstall();
+    CHECK(Says(status, "not done after 10m"));
+    CHECK(Says(status, "team-b/slow-0 (terminating)"));
+    CHECK(world.AppsOnNode().contains("web"));
+    CHECK_FALSE(world.HasDone("unload nvidia"));
+  }
+}
+
+// It opened the device of its own accord and has no resource that would tell.
+TEST_CASE("a driver that cannot be unloaded is tried again after a drain") {
+  NodeWorld world;
+  world.cluster->AddPod(
+      PodBuilder("team-b", "miner").OnNode(kNode).OwnedByReplicaSet("miner").WithLabel("opens-devices", "yes").Build());
+
+  SECTION("with ENABLE_AUTO_DRAIN") {
+    REQUIRE(world.Uninstall() == absl::OkStatus());
+    CHECK(world.HasDone("cannot unload nvidia"));
+    CHECK(world.HasDone("unload nvidia"));
+    CHECK(world.AppsOnNode().contains("nvidia-driver-daemonset"));
+  }
+  SECTION("without") {
+    world.settings.auto_drain = false;
+    const Node before = world.node();
+    CHECK(Says(world.Uninstall(), "unload module nvidia (used 3 times): rmmod: ERROR: Module nvidia is in use"));
+    CHECK(IsAsBefore(world.node(), before));
+  }
+  SECTION("neither eviction nor drain: advice") {
+    world.settings.auto_drain = false;
+    world.settings.evict_gpu_pods = false;
+    REQUIRE_FALSE(world.Uninstall().ok());
+    CHECK(world.Evictions() == 0);
+    CHECK(world.Logged("set ENABLE_GPU_POD_EVICTION"));
+  }
+}
+
+TEST_CASE("refused evictions are paced, and go on as long as there is time") {
+  NodeWorld world;
+  world.cluster->AnswerNextEviction(
+      {.kind = EvictionAnswer::Kind::kRefusedByBudget, .budget = "training", .message = "no disruption left"}, 3);
+
+  SECTION("until they are accepted") {
+    REQUIRE(world.Uninstall() == absl::OkStatus());
+    std::vector<absl::Time> times;
+    for (const Call& call : world.cluster->journal()) {
+      if (call.operation == Operation::kEvictPod) times.push_back(call.time);
+    }
+    REQUIRE(times.size() == 4);
+    for (std::size_t i = 1; i < times.size(); ++i) CHECK(times[i] - times[i - 1] >= absl::Seconds(4.5));
+  }
+  SECTION("or the time is over") {
+    world.settings.drain_timeout = absl::Seconds(12);
+    world.settings.auto_drain = false;
+    CHECK(Says(world.Uninstall(), "refused by disruption budget training"));
+  }
+}
+
+TEST_CASE("an operand that does not go ends the attempt after five minutes") {
+  NodeWorld world;
+  world.cluster->AddDaemonSet({.ns = kOperators,
+                               .name = "nvidia-dcgm",
+                               .node_selector = {},
+                               .behavior = {.stop_delay = absl::InfiniteDuration()}});
+  const Node before = world.node();
+  const absl::Time begun = world.clock->Now();
+
+  const absl::Status status = world.Uninstall();
+
+  CHECK(Says(status, "nvidia-dcgm"));
+  CHECK(Says(status, "5m"));
+  CHECK(world.clock->Now() - begun >= absl::Minutes(5));
+  CHECK(world.clock->Now() - begun < absl::Minutes(7));
+  CHECK(world.Evictions() == 0);
+  CHECK(IsAsBefore(world.node(), before));
+}
+
+TEST_CASE("a moment's trouble of the API server is borne") {
+  NodeWorld world;
+  const Node before = world.node();
+  SECTION("a conflict") { world.cluster->FailNext(Operation::kPatchNode, absl::AbortedError("modified")); }
+  SECTION("an answer that got lost") {
+    world.cluster->FailNextAfterApplying(Operation::kPatchNode, absl::UnavailableError("reset"), 3);
+  }
+  SECTION("lists that fail") { world.cluster->FailNext(Operation::kListPods, absl::UnavailableError("etcd"), 5); }
+  SECTION("evictions that fail") { world.cluster->FailNext(Operation::kEvictPod, absl::InternalError("webhook"), 2); }
+  SECTION("a node that cannot be read") {
+    world.cluster->FailNext(Operation::kGetNode, absl::UnavailableError("etcd"), 6);
+  }
+  REQUIRE(world.Uninstall() == absl::OkStatus());
+  CHECK(IsAsBefore(world.node(), before));
+}
+
+TEST_CASE("an API server that stays away, or says no, is reported") {
+  NodeWorld world;
+  SECTION("away") {
+    world.cluster->FailNext(Operation::kGetNode, absl::UnavailableError("connection refused"), 1000);
+    CHECK(Says(world.Uninstall(), "read the node (node gpu-7): connection refused"));
+    CHECK(world.cluster->CallCount(Operation::kGetNode) <= 14);
+  }
+  SECTION("no") {
+    world.cluster->FailNext(Operation::kPatchNode, absl::PermissionDeniedError("nodes is forbidden"), 1000);
+    CHECK(Says(world.Uninstall(), "pause the operands (node gpu-7): nodes is forbidden"));
+    CHECK(world.Patches() == 1);
+  }
+  CHECK(world.host->done.empty());
+}
+
+// The process is killed, or loses the cluster, before any of its requests; the kubelet starts it again.
+TEST_CASE("it begins anew wherever it was interrupted, and leaves nothing behind") {
+  for (int requests = 0;; ++requests) {
+    NodeWorld world;
+    const Node before = world.node();
+    int left = requests;
+    world.cluster->SetFaultHooks(
+        [&](const Call&) -> std::optional<absl::Status> {
+          if (left-- > 0) return std::nullopt;
+          return absl::PermissionDeniedError("killed");
+        },
+        nullptr);
+    const bool undisturbed = world.Uninstall().ok();
+    world.cluster->SetFaultHooks(nullptr, nullptr);
+
+    INFO("killed after " << requests << " requests");
+    REQUIRE(world.Uninstall() == absl::OkStatus());
+    CHECK(IsAsBefore(world.node(), before));
+    CHECK(world.HasDone("unload nvidia"));
+    if (undisturbed) break;
+    REQUIRE(requests < 500);
+  }
+}
+
+}  // namespace
+}  // namespace driver_manager

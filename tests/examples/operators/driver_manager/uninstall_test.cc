@@ -1,0 +1,312 @@
+// The whole flow against a cluster and a host that are played.
+#include "driver_manager/uninstall.h"
+
+#include <string>
+#include <vector>
+
+#include "driver_manager/cordon_mark.h"
+#include "driver_manager/operand_labels.h"
+#include "driverupgrade/driver_identity.h"
+#include "examples/operators/driver_manager/node_world.h"
+#include "support/catch.h"
+
+namespace driver_manager {
+namespace {
+
+using driverupgrade::Node;
+using driverupgrade::Operation;
+using driverupgrade::testing::PodBuilder;
+using Apps = std::set<std::string>;
+using Lines = std::vector<std::string>;
+
+TEST_CASE("a driver is unloaded once nothing uses it, and then the node is as it was") {
+  NodeWorld world;
+  const Node before = world.node();
+  bool cordoned = false;
+  Apps on_node;
+  const auto kernel = world.host->before_unload;
+  world.host->before_unload = [&](const std::string& module) {
+    cordoned = world.node().unschedulable;
+    on_node = world.AppsOnNode();
+    return kernel(module);
+  };
+
+  REQUIRE(world.Uninstall() == absl::OkStatus());
+
+  CHECK(cordoned);
+  CHECK(on_node == Apps{"nvidia-driver-daemonset", "web"});
+  CHECK(world.host->done == Lines{"unload nvidia_modeset", "unload nvidia_uvm", "unload nvidia", "unmount",
+                                  "remove PID file", "unbind vfio"});
+  CHECK(world.Evictions() == 1);
+  CHECK(world.cluster->CallCount(Operation::kDeletePod) == 0);
+  CHECK(IsAsBefore(world.node(), before));
+}
+
+TEST_CASE("operands are paused by one patch, whatever their labels say") {
+  NodeWorld world;
+  world.cluster->EditNode(kNode, [](Node& node) {
+    node.labels[kToolkit] = "false";
+    node.labels["nvidia.com/gpu.deploy.dcgm"] = "custom";
+    node.labels["example.com/gpu-client"] = "true";
+  });
+  world.settings.custom_label = "example.com/gpu-client";
+  world.settings.evict_gpu_pods = false;
+  world.settings.auto_drain = false;
+  Node paused;
+  world.host->before_unload = [&](const std::string&) {
+    paused = world.node();
+    return absl::OkStatus();
+  };
+  const Node before = world.node();
+
+  REQUIRE(world.Uninstall() == absl::OkStatus());
+
+  CHECK(paused.labels[kPlugin] == kPaused);
+  CHECK(paused.labels[kValidator] == kPaused);
+  CHECK(paused.labels[kToolkit] == "false");
+  CHECK(paused.labels["nvidia.com/gpu.deploy.dcgm"] == std::string("custom_") + kPaused);
+  CHECK(paused.labels["example.com/gpu-client"] == kPaused);
+  CHECK_FALSE(paused.labels.contains("nvidia.com/gpu.deploy.dcgm-exporter"));
+  CHECK(IsAsBefore(world.node(), before));
+  CHECK(world.Patches() == 2);
+}
+
+TEST_CASE("a label that an administrator changes meanwhile keeps the new value") {
+  NodeWorld world;
+  const auto kernel = world.host->before_unload;
+  world.host->before_unload = [&](const std::string& module) {
+    world.cluster->EditNode(kNode, [](Node& node) { node.labels[kValidator] = "false"; });
+    return kernel(module);
+  };
+
+  REQUIRE(world.Uninstall() == absl::OkStatus());
+
+  CHECK(world.Label(kValidator) == "false");
+  CHECK(world.Label(kPlugin) == "true");
+}
+
+TEST_CASE("where no driver is loaded nothing is evicted") {
+  NodeWorld world;
+  world.host->modules = {{"nouveau", 0}};
+  const Node before = world.node();
+  const Apps apps = world.AppsOnNode();
+
+  REQUIRE(world.Uninstall() == absl::OkStatus());
+
+  CHECK(world.host->done == Lines{"unmount", "remove PID file", "unload nouveau", "unbind vfio"});
+  CHECK(world.Evictions() == 0);
+  CHECK(world.node() == before);
+  CHECK(world.AppsOnNode() == apps);
+}
+
+TEST_CASE("what an earlier run has paused and cordoned is undone where no driver is loaded") {
+  NodeWorld world;
+  const Node before = world.node();
+  world.cluster->EditNode(kNode, [](Node& node) {
+    node = Patched(node, PauseOperands(node, ""));
+    node = Patched(node, CordonPatch(node));
+  });
+  world.host->modules = {};
+
+  REQUIRE(world.Uninstall() == absl::OkStatus());
+
+  CHECK(IsAsBefore(world.node(), before));
+}
+
+TEST_CASE("a driver that was installed with the wanted digest stays, and so do its users") {
+  NodeWorld world;
+  world.settings.config_digest = "d-1";
+  world.host->digest = "d-1";
+
+  SECTION("unless told otherwise") {
+    world.settings.force_reinstall = true;
+    REQUIRE(world.Uninstall() == absl::OkStatus());
+    CHECK(world.HasDone("unload nvidia"));
+  }
+  SECTION("a digest of another driver does not count") {
+    world.host->digest = "d-0";
+    REQUIRE(world.Uninstall() == absl::OkStatus());
+    CHECK(world.HasDone("unload nvidia"));
+  }
+  SECTION("the remains of its container go") {
+    const Node before = world.node();
+    REQUIRE(world.Uninstall() == absl::OkStatus());
+    CHECK(world.host->done == Lines{"unmount", "remove PID file"});
+    CHECK(world.Evictions() == 0);
+    CHECK(world.AppsOnNode().contains("training"));
+    CHECK(IsAsBefore(world.node(), before));
+  }
+}
+
+TEST_CASE("with an upgrade policy pods and cordon are the upgrade controller's business") {
+  NodeWorld world;
+  world.cluster->EditNode(kNode, [](Node& node) { node.annotations[kPolicyAnnotation] = "true"; });
+  bool cordoned = false;
+  const auto kernel = world.host->before_unload;
+  world.host->before_unload = [&](const std::string& module) {
+    cordoned |= world.node().unschedulable;
+    return kernel(module);
+  };
+
+  SECTION("it has evicted them") {
+    world.cluster->Cordon(kNode);
+    for (const auto& pod : world.cluster->pods_on(kNode)) {
+      if (examples::AsksForGpu(pod)) world.cluster->RemovePod(pod.ref.ns, pod.ref.name);
+    }
+    REQUIRE(world.Uninstall() == absl::OkStatus());
+    CHECK(cordoned);
+    CHECK(world.node().unschedulable);
+    CHECK(world.Evictions() == 0);
+  }
+  SECTION("it has not") {
+    const absl::Status status = world.Uninstall();
+    CHECK(Says(status, "nvidia"));
+    CHECK(Says(status, "in use"));
+    CHECK_FALSE(cordoned);
+    CHECK(world.Evictions() == 0);
+    CHECK(world.Label(kPlugin) == "true");
+    CHECK(world.Logged("the upgrade policy is on"));
+    CHECK(world.Logged("upgrade-required"));
+  }
+}
+
+TEST_CASE("an administrator's cordon stays") {
+  NodeWorld world;
+  world.cluster->Cordon(kNode);
+  const Node before = world.node();
+
+  SECTION("after a success") { REQUIRE(world.Uninstall() == absl::OkStatus()); }
+  SECTION("after a failure") {
+    world.host->before_unload = [](const std::string&) { return absl::FailedPreconditionError("in use"); };
+    REQUIRE_FALSE(world.Uninstall().ok());
+  }
+
+  CHECK(IsAsBefore(world.node(), before));
+}
+
+TEST_CASE("a cordon that another driver's upgrade joins outlives ours") {
+  NodeWorld world;
+  const auto kernel = world.host->before_unload;
+  world.host->before_unload = [&](const std::string& module) {
+    world.cluster->EditNode(kNode, [](Node& node) {
+      std::string& names = node.annotations[std::string(driverupgrade::kCordonedByAnnotation)];
+      if (names.find("ofed") == std::string::npos) names += ",nvidia.com/ofed";
+      node.labels["nvidia.com/ofed-driver-upgrade-state"] = "drain-required";
+    });
+    return kernel(module);
+  };
+
+  REQUIRE(world.Uninstall() == absl::OkStatus());
+
+  CHECK(world.node().unschedulable);
+  CHECK(world.node().annotations.at(std::string(driverupgrade::kCordonedByAnnotation)) == "nvidia.com/ofed");
+}
+
+TEST_CASE("RDMA waits for the network driver") {
+  NodeWorld world;
+  world.settings.gpu_direct_rdma = true;
+  world.host->vendors = {"0x10de", kMellanoxVendor};
+  const absl::Time ready_at = world.clock->Now() + absl::Hours(3);
+
+  SECTION("of a container") {
+    world.host->network_driver_ready = [&] { return world.clock->Now() >= ready_at; };
+    REQUIRE(world.Uninstall() == absl::OkStatus());
+    CHECK(world.clock->Now() >= ready_at);
+  }
+  SECTION("of the host") {
+    world.settings.use_host_mofed = true;
+    world.host->modules[kMlx5Module] = 0;
+    REQUIRE(world.Uninstall() == absl::OkStatus());
+    CHECK(world.clock->Now() < ready_at);
+  }
+  SECTION("not on a node without such a card") {
+    world.host->vendors = {"0x10de"};
+    REQUIRE(world.Uninstall() == absl::OkStatus());
+    CHECK(world.clock->Now() < ready_at);
+  }
+  SECTION("until it is asked to stop, and leaves nothing behind") {
+    const Node before = world.node();
+    world.host->network_driver_ready = [&] {
+      if (world.clock->Now() >= ready_at) world.stop.request_stop();
+      return false;
+    };
+    CHECK(absl::IsCancelled(world.Uninstall()));
+    CHECK(IsAsBefore(world.node(), before));
+  }
+}
+
+TEST_CASE("a host with a driver of its own is left to it") {
+  NodeWorld world;
+  world.host->preinstalled = true;
+  const absl::Time begun = world.clock->Now();
+
+  const absl::Status status = world.Uninstall();
+
+  CHECK(Says(status, "the host has a driver of its own"));
+  CHECK(world.Label(kDriverLabel) == "pre-installed");
+  CHECK(world.host->done.empty());
+  CHECK(world.clock->Now() - begun == absl::Seconds(60));
+
+  CHECK_FALSE(world.Uninstall().ok());
+  CHECK(world.Patches() == 1);
+}
+
+TEST_CASE("the DRA kubelet plugin goes after the pods with claims and before the driver") {
+  NodeWorld world;
+  world.cluster->EditNode(kNode, [](Node& node) { node.labels[kKubeletPluginLabel] = "true"; });
+  world.AddOperand(kKubeletPluginApp, kKubeletPluginLabel);
+  driverupgrade::Pod pod = PodBuilder("team-b", "render-0").OnNode(kNode).OwnedByReplicaSet("render").Build();
+  pod.resource_claims = {"gpu-claim"};
+  world.cluster->AddPod(pod);
+  world.lookups.is_gpu_claim = [](const auto&, const std::string& ns, const std::string& name) {
+    return ns == "team-b" && name == "gpu-claim";
+  };
+  Apps with_plugin_paused;
+  world.cluster->SetFaultHooks(
+      [&](const driverupgrade::testing::Call& call) -> std::optional<absl::Status> {
+        if (call.operation == Operation::kPatchNode && call.parameters.find("dra-driver") != std::string::npos &&
+            with_plugin_paused.empty()) {
+          with_plugin_paused = world.AppsOnNode();
+        }
+        return std::nullopt;
+      },
+      nullptr);
+
+  SECTION("by eviction") {
+    REQUIRE(world.Uninstall() == absl::OkStatus());
+    CHECK(with_plugin_paused == Apps{"nvidia-driver-daemonset", kKubeletPluginApp, "web"});
+    CHECK(world.Label(kKubeletPluginLabel) == "true");
+  }
+  SECTION("nobody may evict them") {
+    world.settings.evict_gpu_pods = false;
+    world.settings.auto_drain = false;
+    CHECK(Says(world.Uninstall(), "team-b/render-0"));
+    CHECK(with_plugin_paused.empty());
+    CHECK_FALSE(world.HasDone("unload nvidia"));
+  }
+}
+
+TEST_CASE("pods of any DaemonSet that selects GPU clients are awaited") {
+  NodeWorld world;
+  world.cluster->EditNode(kNode, [](Node& node) { node.labels[kClientLabel] = "true"; });
+  const auto client = world.cluster->AddDaemonSet({.ns = "team-c",
+                                                   .name = "exporter",
+                                                   .node_selector = {{kClientLabel, "true"}},
+                                                   .behavior = {.stop_delay = absl::Minutes(2)}});
+  world.lookups.daemon_sets_selecting = [&](const auto&, const std::string& key) {
+    return key == kClientLabel ? std::set<std::string>{client.uid} : std::set<std::string>{};
+  };
+  Apps on_node;
+  world.host->before_unload = [&](const std::string&) {
+    on_node = world.AppsOnNode();
+    return absl::OkStatus();
+  };
+
+  REQUIRE(world.Uninstall() == absl::OkStatus());
+
+  CHECK_FALSE(on_node.contains("exporter"));
+  CHECK(world.Label(kClientLabel) == "true");
+}
+
+}  // namespace
+}  // namespace driver_manager

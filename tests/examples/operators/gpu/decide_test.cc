@@ -1,0 +1,132 @@
+#include "gpu/decide.h"
+
+#include "support/catch.h"
+#include "support/policy_memory.h"
+
+namespace driverupgrade::tests {
+namespace {
+
+using gpu_operator::ActivePolicy;
+using gpu_operator::ClusterPolicy;
+using gpu_operator::Decide;
+using gpu_operator::Decision;
+using gpu_operator::NvidiaDriver;
+
+const gpu_operator::DriverLabels kLabels = {
+    .cluster_policy = LabelSelector::FromMatchLabels({{"app", "driver"}}),
+    .nvidia_driver = LabelSelector::FromMatchLabels({{"component", "nvidia-driver"}})};
+
+absl::Time At(int second) { return absl::UnixEpoch() + absl::Seconds(second); }
+
+ClusterPolicy Policy(const std::string& name, bool use_nvidia_drivers = false, bool sandbox = false) {
+  return {.name = name,
+          .use_nvidia_drivers = use_nvidia_drivers,
+          .sandbox = sandbox,
+          .upgrade = {.auto_upgrade = true, .max_parallel = 7}};
+}
+
+std::string Names(const Decision& decision) {
+  std::string names;
+  for (const examples::EngineSpec& engine : decision.engines) {
+    names += "[" + engine.name + " " + engine.driver_labels.ToString() + " " + engine.node_selector.ToString() + " " +
+             (engine.policy.auto_upgrade ? "on" : "off") + "]";
+  }
+  return names;
+}
+
+TEST_CASE("the active policy is the oldest, and of those the first by name") {
+  CHECK(ActivePolicy({}) == nullptr);
+  std::vector<ClusterPolicy> policies = {Policy("c"), Policy("b"), Policy("a")};
+  policies[0].created = At(1);
+  policies[1].created = At(1);
+  policies[2].created = At(2);
+  CHECK(ActivePolicy(policies)->name == "b");
+}
+
+TEST_CASE("upstream 1.3, 1.4: the order of decisions") {
+  const NvidiaDriver a{.name = "a", .upgrade = {.auto_upgrade = true}};
+  const NvidiaDriver b{.name = "b", .upgrade = {.auto_upgrade = false}};
+  const std::string cluster = "[ app=driver  on]";
+  const std::string owners =
+      "[a component=nvidia-driver nvidia.com/gpu-operator.driver.owner=a on]"
+      "[b component=nvidia-driver nvidia.com/gpu-operator.driver.owner=b off]";
+  struct Row {
+    std::vector<ClusterPolicy> policies;
+    std::vector<NvidiaDriver> drivers;
+    std::string engines;
+  };
+  const std::vector<Row> rows = {
+      {{}, {}, ""},
+      {{}, {b, a}, owners},
+      {{Policy("p")}, {}, cluster},
+      {{Policy("p")}, {a, b}, cluster},
+      {{Policy("p", true)}, {a, b}, owners},
+      {{Policy("p", true)}, {}, ""},
+      {{Policy("p", false, true)}, {a, b}, ""},
+      // NVIDIADrivers come before the sandbox.
+      {{Policy("p", true, true)}, {a, b}, owners},
+      // Only the active policy counts.
+      {{Policy("p"), Policy("q", true)}, {a}, cluster},
+  };
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    CAPTURE(i);
+    const Decision decision = Decide(rows[i].policies, rows[i].drivers, kLabels);
+    CHECK(Names(decision) == rows[i].engines);
+    CHECK_FALSE(decision.reason.empty());
+  }
+}
+
+TEST_CASE("dep-F9: with autoUpgrade off an engine runs, frozen") {
+  ClusterPolicy policy = Policy("p");
+  policy.upgrade.auto_upgrade = false;
+  CHECK(Names(Decide({policy}, {}, kLabels)) == "[ app=driver  off]");
+}
+
+struct PolicyMemories {
+  examples::PolicyMemory<ClusterPolicy> policies;
+  examples::PolicyMemory<NvidiaDriver> drivers;
+  std::vector<ClusterPolicy> ReadPolicies(const std::vector<ApiObject>& objects) {
+    return policies.Read(objects, gpu_operator::kClusterPolicies, gpu_operator::ReadClusterPolicy);
+  }
+  std::vector<NvidiaDriver> ReadDrivers(const std::vector<ApiObject>& objects) {
+    return drivers.Read(objects, gpu_operator::kNvidiaDrivers, gpu_operator::ReadNvidiaDriver);
+  }
+};
+
+ApiObject Object(const std::string& uid, const std::string& spec) {
+  return {.name = "p-" + uid, .uid = uid, .resource_version = "1", .json = R"({"spec":)" + spec + "}"};
+}
+
+TEST_CASE("a custom resource is read with the defaults of its kind") {
+  PolicyMemories memory;
+  const auto policies = memory.ReadPolicies(
+      {Object("1", R"({"driver":{"useNvidiaDriverCRD":true},"sandboxWorkloads":{"enabled":true}})"),
+       Object("2", R"({"driver":{"upgradePolicy":{"autoUpgrade":true,"maxParallelUpgrades":0}}})")});
+  REQUIRE(policies.size() == 2);
+  CHECK(policies[0].use_nvidia_drivers);
+  CHECK(policies[0].sandbox);
+  CHECK_FALSE(policies[0].upgrade.auto_upgrade);
+  CHECK(policies[1].upgrade.auto_upgrade);
+  CHECK_FALSE(policies[1].upgrade.max_parallel);
+  CHECK(policies[1].upgrade.max_unavailable == CountOrPercent(Percent{25}));
+  CHECK(memory.ReadDrivers({Object("1", "{}")})[0].upgrade.auto_upgrade);
+}
+
+TEST_CASE("a policy that is not understood leaves the last one that was, and nobody upgrades by one that never was") {
+  PolicyMemories memory;
+  const std::string good = R"({"upgradePolicy":{"maxParallelUpgrades":5}})";
+  const std::string bad = R"({"upgradePolicy":{"maxParallelUpgrades":-1}})";
+  CHECK_FALSE(memory.ReadDrivers({Object("1", bad)})[0].upgrade.auto_upgrade);
+  CHECK(memory.drivers.verdicts()[0].error.message().find("spec.upgradePolicy: maxParallelUpgrades") !=
+        std::string::npos);
+  CHECK(memory.ReadDrivers({Object("1", good)})[0].upgrade.max_parallel == 5);
+  CHECK(memory.drivers.verdicts()[0].error.ok());
+  CHECK(memory.ReadDrivers({Object("1", bad)})[0].upgrade.max_parallel == 5);
+  CHECK(memory.ReadDrivers({Object("1", bad)})[0].upgrade.auto_upgrade);
+  CHECK_FALSE(memory.drivers.verdicts()[0].error.ok());
+  // Another object of the name is another one.
+  CHECK_FALSE(memory.ReadDrivers({Object("2", bad)})[0].upgrade.auto_upgrade);
+}
+
+}  // namespace
+}  // namespace driverupgrade::tests

@@ -1,0 +1,90 @@
+#include "gpu/gpu_pods.h"
+
+#include "gpu/gpu_filter.h"
+#include "support/catch.h"
+#include "unit/wire/scripted_transport.h"
+
+namespace driverupgrade::tests {
+namespace {
+
+using gpu_operator::UsesGpu;
+
+Pod Running(std::vector<std::string> resources, std::vector<std::string> claims = {}) {
+  return {.ref = {.ns = "ns", .name = "pod"},
+          .phase = PodPhase::kRunning,
+          .resource_names = std::move(resources),
+          .resource_claims = std::move(claims)};
+}
+
+std::string Claim(const std::string& status) {
+  return R"({"apiVersion":"resource.k8s.io/v1","kind":"ResourceClaim","metadata":{"name":"c","namespace":"ns",)"
+         R"("uid":"u","resourceVersion":"1"},"status":)" +
+         status + "}";
+}
+std::string Allocated(const std::string& result) {
+  return Claim(R"({"allocation":{"devices":{"results":[{"driver":"other.example.com"},)" + result + "]}}}");
+}
+
+TEST_CASE("upstream 1.5: resources by prefix, of pods that run or will") {
+  CHECK(UsesGpu(Running({"cpu", "nvidia.com/gpu.shared"})));
+  CHECK(UsesGpu(Running({"nvidia.com/mig-1g.5gb"})));
+  CHECK_FALSE(UsesGpu(Running({"nvidia.com/rdma", "amd.com/gpu"})));
+  Pod pod = Running({"nvidia.com/gpu"});
+  pod.phase = PodPhase::kPending;
+  CHECK(UsesGpu(pod));
+  pod.phase = PodPhase::kSucceeded;
+  CHECK_FALSE(UsesGpu(pod));
+}
+
+struct World {
+  std::shared_ptr<ScriptedTransport> transport = std::make_shared<ScriptedTransport>();
+  PodFilter filter = gpu_operator::GpuPodFilter(std::make_shared<const ObjectClient>(transport));
+  bool Uses(const Pod& pod) {
+    const absl::StatusOr<bool> uses = filter({}, pod);
+    REQUIRE(uses.ok());
+    return *uses;
+  }
+};
+
+TEST_CASE("a pod's claims are read one after the other, up to the first that holds a GPU") {
+  World world;
+  CHECK(world.Uses(Running({"nvidia.com/gpu"}, {"a"})));
+  Pod finished = Running({}, {"a"});
+  finished.phase = PodPhase::kFailed;
+  CHECK_FALSE(world.Uses(finished));
+  CHECK(world.transport->lines.empty());
+  world.transport->Answer(200, Claim("{}"));
+  world.transport->Answer(200, Allocated(R"({"driver":"gpu.nvidia.com"})"));
+  CHECK(world.Uses(Running({}, {"a", "b", "c"})));
+  CHECK(world.transport->lines ==
+        std::vector<std::string>{"GET /apis/resource.k8s.io/v1/namespaces/ns/resourceclaims/a",
+                                 "GET /apis/resource.k8s.io/v1/namespaces/ns/resourceclaims/b"});
+  world.transport->Answer(200, Claim("{}"));
+  CHECK_FALSE(world.Uses(Running({}, {"a"})));
+}
+
+TEST_CASE("a server that has only the beta of claims is asked for that") {
+  World world;
+  world.transport->Answer(404, "404 page not found\n");
+  world.transport->Answer(404, "404 page not found\n");
+  world.transport->Answer(200, Claim("{}"));
+  CHECK_FALSE(world.Uses(Running({}, {"a"})));
+  CHECK(world.transport->lines.back() == "GET /apis/resource.k8s.io/v1beta1/namespaces/ns/resourceclaims/a");
+}
+
+TEST_CASE("a claim that cannot be read counts, but not one that nobody had the time to read") {
+  World world;
+  world.transport->Answer(403, StatusBody(403, "Forbidden", "no"));
+  CHECK(world.Uses(Running({}, {"a"})));
+  for (int i = 0; i < 3; ++i) world.transport->Answer(404, StatusBody(404, "NotFound", "no"));
+  CHECK(world.Uses(Running({}, {"a"})));
+  world.transport->Answer(absl::DeadlineExceededError("late"));
+  CHECK(absl::IsDeadlineExceeded(world.filter({}, Running({}, {"a"})).status()));
+}
+
+TEST_CASE("without a client claims are not looked at") {
+  CHECK_FALSE(*gpu_operator::GpuPodFilter(nullptr)({}, Running({}, {"a"})));
+}
+
+}  // namespace
+}  // namespace driverupgrade::tests

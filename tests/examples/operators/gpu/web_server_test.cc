@@ -1,0 +1,61 @@
+#include "support/web_server.h"
+
+#include "support/catch.h"
+#include "support/http_get.h"
+
+namespace driverupgrade::tests {
+namespace {
+
+using examples::Page;
+using examples::ProbePage;
+using examples::WebServer;
+
+std::unique_ptr<WebServer> Started(std::map<std::string, examples::PageMaker> pages) {
+  auto server = WebServer::Start("127.0.0.1:0", std::move(pages));
+  REQUIRE(server.ok());
+  return *std::move(server);
+}
+
+TEST_CASE("A probe answers 200 or 503, and any other path 404") {
+  absl::Status health = absl::OkStatus();
+  const auto server = Started({{"/healthz", ProbePage([&] { return health; })}});
+  CHECK(HttpGet(server->port(), "/healthz").starts_with("HTTP/1.1 200"));
+  CHECK(HttpGet(server->port(), "/healthz").ends_with("\r\n\r\nok\n"));
+  health = absl::UnavailableError("the cache has not read the cluster yet");
+  const std::string refused = HttpGet(server->port(), "/healthz");
+  CHECK(refused.starts_with("HTTP/1.1 503"));
+  CHECK(refused.ends_with("the cache has not read the cluster yet\n"));
+  CHECK(HttpGet(server->port(), "/nothing").starts_with("HTTP/1.1 404"));
+}
+
+TEST_CASE("A page has its own media type") {
+  const auto server = Started({{"/metrics", [] { return Page{.body = "a 1\n", .content_type = "text/x"}; }}});
+  const std::string answer = HttpGet(server->port(), "/metrics");
+  CHECK(answer.find("Content-Type: text/x\r\n") != std::string::npos);
+  CHECK(answer.ends_with("\r\n\r\na 1\n"));
+}
+
+TEST_CASE("A server that has ended leaves its port, and one that runs does not share it") {
+  auto server = Started({});
+  const std::string address = "127.0.0.1:" + std::to_string(server->port());
+  const auto second = WebServer::Start(address, {});
+  CHECK(second.status() == absl::UnavailableError("cannot listen on " + address + ": Address already in use"));
+  server.reset();
+  CHECK(WebServer::Start(address, {}).ok());
+}
+
+TEST_CASE("What is no address is said to be none") {
+  const char* address = GENERATE("", "8080", "localhost", "localhost:", "localhost:http", "localhost:-1",
+                                 "localhost:65536", "localhost:80 ", "http://localhost:80", "::1:80", "[]:80");
+  CAPTURE(address);
+  CHECK(WebServer::Start(address, {}).status() ==
+        absl::InvalidArgumentError("`" + std::string(address) + "` is no address like 0.0.0.0:8081"));
+}
+
+TEST_CASE("A host that is not this one cannot be listened on") {
+  const auto server = WebServer::Start("192.0.2.1:0", {});
+  CHECK(absl::IsUnavailable(server.status()));
+}
+
+}  // namespace
+}  // namespace driverupgrade::tests

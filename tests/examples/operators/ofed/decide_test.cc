@@ -1,0 +1,88 @@
+#include "ofed/decide.h"
+
+#include "support/catch.h"
+#include "support/node_under_test.h"
+
+namespace driverupgrade::tests {
+namespace {
+
+using ofed_operator::Decide;
+using ofed_operator::Decision;
+using ofed_operator::NicClusterPolicy;
+using ofed_operator::NicNodePolicy;
+
+const LabelSelector kLabels = Selector("nvidia.com/ofed-driver=,ds-owner=NicClusterPolicy");
+
+NicNodePolicy Of(const std::string& name, StringMap node_labels, int second = 0) {
+  return {.name = name,
+          .created = absl::UnixEpoch() + absl::Seconds(second),
+          .node_labels = std::move(node_labels),
+          .has_driver = true,
+          .upgrade = {.auto_upgrade = true, .safe_load = true}};
+}
+
+std::string Shown(const Decision& decision) {
+  std::string text;
+  for (const examples::EngineSpec& engine : decision.engines) {
+    text += "[" + engine.name + "|" + engine.driver_labels.ToString() + "|" + engine.node_selector.ToString() + "|" +
+            engine.requestor_suffix + "|" + (engine.policy.auto_upgrade ? "on" : "off") + "]";
+  }
+  for (const auto& [name, error] : decision.refused) text += name + ": " + std::string(error.message());
+  return text;
+}
+
+const std::string kCluster = "[|ds-owner=NicClusterPolicy,nvidia.com/ofed-driver=||";
+
+TEST_CASE("upstream 2.3: without a NicNodePolicy one engine, frozen where there is no policy") {
+  CHECK(Shown(Decide({}, {}, kLabels)) == kCluster + "|off]");
+  CHECK_FALSE(Decide({}, {}, kLabels).init_config);
+  const NicClusterPolicy policy{.has_driver = true, .upgrade = {.auto_upgrade = true}};
+  CHECK(Shown(Decide(policy, {}, kLabels)) == kCluster + "|on]");
+  CHECK(Decide(policy, {}, kLabels).init_config == policy.upgrade);
+  NicNodePolicy without_driver = Of("a", {});
+  without_driver.has_driver = false;
+  CHECK(Shown(Decide({}, {without_driver}, kLabels)) == kCluster + "|off]");
+}
+
+TEST_CASE(
+    "upstream 2.1, 2.3: an engine, DaemonSets and a requestor for each NicNodePolicy, on the nodes that it selects") {
+  NicNodePolicy off = Of("b", {{"rack", "2"}}, 1);
+  off.upgrade.auto_upgrade = false;
+  CHECK(Shown(Decide({}, {off, Of("a", {{"rack", "1"}}, 2)}, kLabels)) ==
+        "[b|ds-owner=nnp-b,nvidia.com/ofed-driver=|rack=2|-nnp-b|off]"
+        "[a|ds-owner=nnp-a,nvidia.com/ofed-driver=|rack=1|-nnp-a|on]");
+}
+
+TEST_CASE("a driver waits for its node only where all owners want it, who share one configuration") {
+  const NicNodePolicy safe = Of("a", {{"rack", "1"}});
+  NicNodePolicy other = Of("b", {{"rack", "2"}});
+  CHECK(Decide({}, {safe, other}, kLabels).init_config->safe_load);
+  CHECK(Decide({}, {safe, other}, kLabels).init_config->auto_upgrade);
+  SECTION("not safe") { other.upgrade.safe_load = false; }
+  // Nobody would let its driver go (H25).
+  SECTION("not on") { other.upgrade.auto_upgrade = false; }
+  const auto config = Decide({}, {safe, other}, kLabels).init_config;
+  CHECK(config->safe_load == (other.upgrade.safe_load));
+  CHECK(config->auto_upgrade == other.upgrade.auto_upgrade);
+}
+
+TEST_CASE("one node has one driver: what would give it another is refused, with the reason") {
+  const NicClusterPolicy policy{.has_driver = true, .upgrade = {.auto_upgrade = true}};
+  CHECK(Shown(Decide(policy, {Of("a", {{"rack", "1"}})}, kLabels)) ==
+        kCluster + "|on]a: spec.ofedDriver: NicClusterPolicy nic-cluster-policy has one for all nodes");
+  // Nothing says that a node of rack 1 has no such NIC.
+  const std::string overlap =
+      Shown(Decide({}, {Of("late", {{"nic", "cx7"}}, 2), Of("early", {{"rack", "1"}}, 1)}, kLabels));
+  CHECK(overlap ==
+        "[early|ds-owner=nnp-early,nvidia.com/ofed-driver=|rack=1|-nnp-early|on]"
+        "late: spec.nodeSelector: no label keeps its nodes apart from those of NicNodePolicy early");
+  CHECK(Decide({}, {Of("a", {}), Of("b", {{"rack", "1"}})}, kLabels).refused.contains("b"));
+}
+
+TEST_CASE("the wait label is kept for the pods of every owner") {
+  CHECK(ofed_operator::OfAnyOwner(kLabels).ToString() == "nvidia.com/ofed-driver=");
+  CHECK(ofed_operator::OfAnyOwner(Selector("ds-owner=x")).ToString() == "ds-owner=x");
+}
+
+}  // namespace
+}  // namespace driverupgrade::tests

@@ -1,0 +1,112 @@
+#include "ofed/ofed_director.h"
+
+#include "driverupgrade/testing/builders.h"
+#include "driverupgrade/testing/fake_cluster.h"
+#include "support/catch.h"
+#include "support/node_under_test.h"
+#include "unit/wire/scripted_transport.h"
+
+namespace driverupgrade::tests {
+namespace {
+
+using ofed_operator::OfedDirector;
+using testing::FakeClock;
+using testing::FakeCluster;
+
+std::string Page(const std::string& upgrade) {
+  return R"({"kind":"NicClusterPolicyList","metadata":{"resourceVersion":"70"},"items":[{"apiVersion":"mellanox.com/v1alpha1",)"
+         R"("kind":"NicClusterPolicy","metadata":{"name":"nic-cluster-policy","uid":"u","resourceVersion":"1"},)"
+         R"("spec":{"ofedDriver":{"upgradePolicy":)" +
+         upgrade + "}}}]}";
+}
+
+struct World {
+  std::shared_ptr<FakeClock> clock = std::make_shared<FakeClock>();
+  std::shared_ptr<FakeCluster> cluster = std::make_shared<FakeCluster>(clock);
+  std::shared_ptr<ScriptedTransport> transport = std::make_shared<ScriptedTransport>();
+  std::vector<std::string> log = {};
+  OfedDirector director;
+
+  explicit World(std::optional<UpgradePolicy> policy = std::nullopt, bool migrate = true)
+      : director({.cluster = cluster, .objects = std::make_shared<const ObjectClient>(transport, "op")},
+                 {.identity = Ofed(),
+                  .ns = "net",
+                  .driver_labels = Selector("nvidia.com/ofed-driver="),
+                  .policy = std::move(policy),
+                  .migrate = migrate,
+                  .bell = std::make_shared<examples::Doorbell>(),
+                  .log = [this](const LogRecord& record) { log.push_back(FormatLogfmt(record)); },
+                  .clock = clock}) {}
+};
+
+TEST_CASE("the policy of the cluster is followed, and pods with the skip label are spared by its drain only") {
+  World world;
+  CHECK_FALSE(world.director.Wanted());
+  CHECK(absl::IsUnavailable(world.director.Prepare({})));
+  world.transport->Answer(200, Page(R"({"autoUpgrade":true,"safeLoad":true,"drain":{}})"));
+  world.transport->AnswerLines({});
+  world.transport->Answer(404, "404 page not found\n");
+  world.director.Turn({});
+  const auto wanted = world.director.Wanted();
+  REQUIRE(wanted);
+  REQUIRE(wanted->size() == 1);
+  CHECK(wanted->front().policy.auto_upgrade);
+  CHECK(wanted->front().policy.drain->pod_selector.ToString().find("nvidia.com/ofed-driver-upgrade-drain.skip") !=
+        std::string::npos);
+  CHECK(world.director.Prepare({}).ok());
+  world.transport->Answer(200, Page("{}"));  // the patch of the condition
+  world.director.Work({}, nullptr, 0);
+  CHECK(world.cluster->config_map("net", ofed_operator::kInitConfigMap).has_value());
+  CHECK(world.transport->lines.back() ==
+        "PATCH /apis/mellanox.com/v1alpha1/nicclusterpolicies/nic-cluster-policy/status?fieldManager=op");
+}
+
+TEST_CASE("without a policy nodes are frozen, not forgotten, and no configuration is written") {
+  World world;
+  world.transport->Answer(404, "404 page not found\n");
+  world.transport->Answer(404, "404 page not found\n");
+  world.director.Turn({});
+  REQUIRE(world.director.Wanted());
+  REQUIRE(world.director.Wanted()->size() == 1);
+  CHECK_FALSE(world.director.Wanted()->front().policy.auto_upgrade);
+  world.director.Work({}, nullptr, 0);
+  CHECK_FALSE(world.cluster->config_map("net", ofed_operator::kInitConfigMap).has_value());
+}
+
+TEST_CASE("a NicNodePolicy beside a NicClusterPolicy with a driver is told that it is not taken") {
+  World world;
+  world.transport->Answer(200, Page(R"({"autoUpgrade":true})"));
+  world.transport->AnswerLines({});
+  world.transport->Answer(
+      200,
+      R"({"kind":"NicNodePolicyList","metadata":{"resourceVersion":"70"},"items":[{"apiVersion":"mellanox.com/v1alpha1",)"
+      R"("kind":"NicNodePolicy","metadata":{"name":"rack-1","uid":"n","resourceVersion":"1"},"spec":{"ofedDriver":{}}}]})");
+  world.transport->AnswerLines({});
+  CHECK_FALSE(world.director.Wanted());
+  world.director.Turn({});
+  REQUIRE(world.director.Wanted());
+  CHECK(world.director.Wanted()->size() == 1);
+  REQUIRE(world.director.Prepare({}).ok());
+  world.transport->Answer(200, Page("{}"));  // the conditions
+  world.transport->Answer(200, Page("{}"));
+  world.transport->Answer(201, R"({"kind":"Event","apiVersion":"v1","metadata":{"name":"e","namespace":"default"}})");
+  world.director.Work({}, nullptr, 0);
+  const std::size_t last = world.transport->requests.size() - 1;
+  CHECK(world.transport->lines[last - 1] ==
+        "PATCH /apis/mellanox.com/v1alpha1/nicnodepolicies/rack-1/status?fieldManager=op");
+  CHECK(world.transport->requests[last - 1].body.find("has one for all nodes") != std::string::npos);
+  CHECK(world.transport->lines[last] == "POST /api/v1/namespaces/default/events?fieldManager=op");
+}
+
+TEST_CASE("DISABLE_MIGRATION leaves what earlier versions left, and a policy of a file asks the cluster for none") {
+  World world(UpgradePolicy{.auto_upgrade = true}, false);
+  world.cluster->AddNode(
+      testing::NodeBuilder("n1").WithAnnotation(ofed_operator::kLegacyStateAnnotation, "Done").Build());
+  CHECK(world.director.Wanted()->front().policy.auto_upgrade);
+  CHECK(world.director.Prepare({}).ok());
+  CHECK(world.cluster->node("n1")->annotations.contains(ofed_operator::kLegacyStateAnnotation));
+  CHECK(world.transport->lines.empty());
+}
+
+}  // namespace
+}  // namespace driverupgrade::tests

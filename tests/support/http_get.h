@@ -1,0 +1,37 @@
+// A GET over a socket, by nothing that the server is made of.
+#ifndef DRIVERUPGRADE_TESTS_SUPPORT_HTTP_GET_H_
+#define DRIVERUPGRADE_TESTS_SUPPORT_HTTP_GET_H_
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <array>
+#include <string>
+
+namespace driverupgrade::tests {
+
+/// The whole answer of 127.0.0.1:`port`, head included; empty if there is none.
+inline std::string HttpGet(int port, const std::string& path) {
+  const int connection = socket(AF_INET, SOCK_STREAM, 0);
+  sockaddr_in address = {};
+  address.sin_family = AF_INET;
+  address.sin_port = htons(static_cast<std::uint16_t>(port));
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  std::string answer;
+  if (connect(connection, reinterpret_cast<const sockaddr*>(&address), sizeof(address)) == 0) {
+    const std::string request = "GET " + path + " HTTP/1.1\r\nHost: localhost\r\n\r\n";
+    send(connection, request.data(), request.size(), MSG_NOSIGNAL);
+    std::array<char, 4096> buffer = {};
+    for (ssize_t size = 0; (size = recv(connection, buffer.data(), buffer.size(), 0)) > 0;) {
+      answer.append(buffer.data(), static_cast<std::size_t>(size));
+    }
+  }
+  close(connection);
+  return answer;
+}
+
+}  // namespace driverupgrade::tests
+
+#endif  // DRIVERUPGRADE_TESTS_SUPPORT_HTTP_GET_H_

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "fmt/format.h"
+#include "internal/label_syntax.h"
 #include "internal/status_macros.h"
 
 namespace driverupgrade::inline v1 {
@@ -21,6 +22,12 @@ absl::Status CheckOperations(const ClusterFacade& cluster) {
   return absl::OkStatus();
 }
 
+// A domain has no `_`, so no two identities share a key.
+std::string KeyOf(const DriverIdentity& identity, const std::string& owner) {
+  std::string key = fmt::format("{}_{}", identity.domain(), identity.driver());
+  return owner.empty() ? key : fmt::format("{}_{}", key, owner);
+}
+
 }  // namespace
 
 absl::StatusOr<AdmissionLedger> AdmissionLedger::Create(std::shared_ptr<ClusterFacade> cluster,
@@ -32,8 +39,11 @@ absl::StatusOr<AdmissionLedger> AdmissionLedger::Create(std::shared_ptr<ClusterF
   }
   if (options.grants_max == 0)
     return absl::InvalidArgumentError("admission ledger options: grants_max must be positive");
-  // A domain has no `_`, so no two identities share a key.
-  std::string key = fmt::format("{}_{}", identity.domain(), identity.driver());
+  if (!options.owner.empty() && !internal::IsDnsSubdomain(options.owner)) {
+    return absl::InvalidArgumentError(
+        fmt::format("admission ledger options: owner `{}` is no DNS subdomain", options.owner));
+  }
+  std::string key = KeyOf(identity, options.owner);
   if (key.size() > kKeyLengthMax) {
     return absl::InvalidArgumentError(fmt::format("admission ledger: `{}` is too long for a key of a ConfigMap", key));
   }

@@ -42,9 +42,12 @@ void UpgradeController::SetPolicy(UpgradePolicy policy) {
 }
 
 void UpgradeController::Notify() {
-  const std::lock_guard lock(mutex_);
-  notified_ = true;
-  changed_.notify_all();
+  {
+    const std::lock_guard lock(mutex_);
+    notified_ = true;
+    changed_.notify_all();
+  }
+  if (options_.on_change) options_.on_change();
 }
 
 // What is due at a time that has gone back into the future is due now.

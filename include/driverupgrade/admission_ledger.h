@@ -24,9 +24,10 @@
 /// - Settle is called in every pass, also with nobody to admit: it gives back what has ended. Without a change it makes
 ///   no call.
 ///
-/// The grants are one entry of a ConfigMap, `<domain>_<driver>`; drivers may share one. Its other entries are kept. A
-/// ConfigMap that is deleted is made anew with the grants that are remembered; deleting it, or lines from it, while two
-/// replicas lead or a write is under way takes the guarantee away for the nodes concerned.
+/// The grants are one entry of a ConfigMap, `<domain>_<driver>`; drivers, and owners of one driver's nodes, may share
+/// one. Its other entries are kept. A ConfigMap that is deleted is made anew with the grants that are remembered;
+/// deleting it, or lines from it, while two replicas lead or a write is under way takes the guarantee away for the
+/// nodes concerned.
 ///
 /// Not thread-safe: it belongs to the thread of the passes.
 #ifndef DRIVERUPGRADE_ADMISSION_LEDGER_H_
@@ -52,6 +53,10 @@ struct AdmissionLedgerOptions {
   /// Of the ConfigMap. The same for all replicas.
   std::string ns = {};
   std::string name = {};
+  /// Whose nodes the grants are about, if several engines share a driver's nodes: each owner has an entry of its own,
+  /// `<domain>_<driver>_<owner>`, and no other driver may be named `<driver>_<owner>`. A DNS subdomain, as Kubernetes
+  /// names objects. Empty: one engine has all nodes.
+  std::string owner = {};
   /// No more grants than that are made; further nodes wait. A grant has about 50 bytes, an object 1 MiB at most.
   std::size_t grants_max = 5000;
 };

@@ -8,12 +8,15 @@
 ///
 /// Run is a loop around Step, which never waits: who has a loop of his own, or a virtual clock, calls Step.
 ///
+/// Who steps several controllers in one loop hears by ControllerOptions::on_change when Step is worth a call.
+///
 /// SetPolicy, Notify and the readers may be called from any thread; Run and Step from one.
 #ifndef DRIVERUPGRADE_UPGRADE_CONTROLLER_H_
 #define DRIVERUPGRADE_UPGRADE_CONTROLLER_H_
 
 #include <condition_variable>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -39,6 +42,9 @@ struct ControllerOptions {
   absl::Duration pass_timeout = absl::Minutes(2);
   /// Without a cache nothing tells of changes: a pass at least so often.
   absl::Duration poll_interval = absl::Seconds(5);
+  /// Called when Step may have something to do before the time that it returned: after SetPolicy and Notify, when the
+  /// cache has news, when requests have been answered. By any thread; it must not call the controller. Null: nobody.
+  std::function<void()> on_change = nullptr;
   /// Null: there is only one replica. Otherwise passes are made only while this leads.
   std::shared_ptr<LeaderElection> election = nullptr;
   /// Null: SystemClock().

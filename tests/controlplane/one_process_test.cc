@@ -46,7 +46,6 @@ class Upgrade {
     REQUIRE(engine.ok());
     engine_ = *std::move(engine);
     controller_ = std::make_unique<UpgradeController>(*engine_, cache, ControllerOptions{});
-    engine_->OnChange([controller = controller_.get()] { controller->Notify(); });
     controller_->SetPolicy({.auto_upgrade = true, .max_parallel = kParallelMax, .drain = DrainPolicy{}});
     thread_ = std::jthread([this](const std::stop_token& stop) { controller_->Run(stop); });
   }

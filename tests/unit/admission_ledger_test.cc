@@ -274,6 +274,21 @@ TEST_CASE("Two drivers share one ConfigMap") {
         std::map<std::string, std::string>{{"nvidia.com_gpu", "a 1\n"}, {"nvidia.com_ofed", "a 1\n"}});
 }
 
+TEST_CASE("Owners of a driver's nodes share one ConfigMap, and the grants of one are nothing to another") {
+  ObjectServer<ConfigMap> server;
+  Replica whole(server);
+  Replica a(server, {.ns = "ops", .name = "ledger", .owner = "a"});
+  Replica b(server, {.ns = "ops", .name = "ledger", .owner = "b"});
+  REQUIRE(whole.Pass({Waiting("x", "1")}, {"x"}).ok());
+  REQUIRE(a.Pass({Waiting("y", "1")}, {"y"}).ok());
+  REQUIRE(b.ledger.Read({}).ok());
+  CHECK(b.ledger.grants().empty());
+  REQUIRE(b.ledger.Settle({}, {Waiting("z", "1")}, {"z"}).ok());
+  CHECK(server.object()->data ==
+        std::map<std::string, std::string>{
+            {"nvidia.com_gpu", "x 1\n"}, {"nvidia.com_gpu_a", "y 1\n"}, {"nvidia.com_gpu_b", "z 1\n"}});
+}
+
 TEST_CASE("Options of the ledger that cannot work are refused") {
   ObjectServer<ConfigMap> server;
   const auto facade = std::make_shared<ConfigMapFacade>(server);
@@ -284,6 +299,9 @@ TEST_CASE("Options of the ledger that cannot work are refused") {
   CHECK(code({.ns = "", .name = "ledger"}) == absl::StatusCode::kInvalidArgument);
   CHECK(code({.ns = "ops", .name = ""}) == absl::StatusCode::kInvalidArgument);
   CHECK(code({.ns = "ops", .name = "ledger", .grants_max = 0}) == absl::StatusCode::kInvalidArgument);
+  CHECK(code({.ns = "ops", .name = "ledger", .owner = "pool-a"}) == absl::StatusCode::kOk);
+  CHECK(code({.ns = "ops", .name = "ledger", .owner = "pool a"}) == absl::StatusCode::kInvalidArgument);
+  CHECK(code({.ns = "ops", .name = "ledger", .owner = std::string(250, 'a')}) == absl::StatusCode::kInvalidArgument);
   facade->lacks = Operation::kCreateConfigMap;
   CHECK(code({.ns = "ops", .name = "ledger"}) == absl::StatusCode::kUnimplemented);
   CHECK(AdmissionLedger::Create(nullptr, kGpu, {.ns = "ops", .name = "ledger"}).status().code() ==

@@ -428,6 +428,25 @@ TEST_CASE("A controller without a policy waits, and does not turn in place") {
   CHECK(idle.status().passes == 1);
 }
 
+TEST_CASE("A loop that steps several controllers hears of whatever one of them would wake up for") {
+  World world({.node_count = 1}, /*calls_in_flight=*/1, /*with_threads=*/false);
+  int told = 0;
+  UpgradeController controller(*world.engine, world.cache, {.on_change = [&] { ++told; }, .clock = world.clock});
+  controller.SetPolicy(world.policy);
+  CHECK(told == 1);
+  controller.SetPolicy(world.policy);
+  CHECK(told == 1);  // the same policy is no news
+  controller.Notify();
+  CHECK(told == 2);
+  world.cache->Turn({});
+  CHECK(told > 2);
+  controller.Step({});
+  told = 0;
+  world.cluster->EditNode("node-1", [](Node& node) { node.unschedulable = true; });
+  world.cache->Turn({});
+  CHECK(told > 0);
+}
+
 TEST_CASE("A corrected policy is tried at once") {
   World world({.node_count = 1});
   UpgradeController controller(*world.engine, world.cache, {.clock = world.clock});

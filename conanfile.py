@@ -25,6 +25,7 @@ class DriverupgradeConan(ConanFile):
         "with_cpprest": [True, False],
         "with_curl": [True, False],
         "with_prometheus": [True, False],
+        "with_service": [True, False],
     }
     default_options = {
         "shared": False,
@@ -32,6 +33,7 @@ class DriverupgradeConan(ConanFile):
         "with_cpprest": True,
         "with_curl": True,
         "with_prometheus": True,
+        "with_service": True,
     }
     implements = ["auto_shared_fpic"]
     exports_sources = "CMakeLists.txt", "LICENSE", "cmake/*", "include/*", "src/*"
@@ -57,6 +59,12 @@ class DriverupgradeConan(ConanFile):
             self.requires("openssl/[>=1.1 <4]")
         if self.options.with_prometheus:
             self.requires("prometheus-cpp/[>=1.0.1 <2]")
+        if self._has_service:
+            self.requires("cpp-httplib/[>=0.11 <1]")
+
+    @property
+    def _has_service(self):
+        return self.options.with_service and self.options.with_prometheus
 
     def build_requirements(self):
         self.tool_requires("cmake/[>=3.23 <5]")
@@ -73,6 +81,7 @@ class DriverupgradeConan(ConanFile):
         toolchain.cache_variables["DRIVERUPGRADE_BUILD_TRANSPORT_CPPREST"] = bool(self.options.with_cpprest)
         toolchain.cache_variables["DRIVERUPGRADE_BUILD_TRANSPORT_CURL"] = bool(self.options.with_curl)
         toolchain.cache_variables["DRIVERUPGRADE_BUILD_PROMETHEUS"] = bool(self.options.with_prometheus)
+        toolchain.cache_variables["DRIVERUPGRADE_BUILD_SERVICE"] = bool(self._has_service)
         toolchain.generate()
         CMakeDeps(self).generate()
 
@@ -106,6 +115,8 @@ class DriverupgradeConan(ConanFile):
             self._component("transport_curl", ["transport_support", "libcurl::libcurl"])
         if self.options.with_prometheus:
             self._component("prometheus", ["core", "prometheus-cpp::prometheus-cpp-core"])
+        if self._has_service:
+            self._component("service", ["core", "prometheus", "cpp-httplib::cpp-httplib"])
 
     def _component(self, name, requires):
         component = self.cpp_info.components[name]

@@ -25,6 +25,7 @@ configure_package_config_file(
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/driverupgradeConfigVersion.cmake COMPATIBILITY SameMinorVersion)
 install(
   FILES ${PROJECT_BINARY_DIR}/driverupgradeConfig.cmake ${PROJECT_BINARY_DIR}/driverupgradeConfigVersion.cmake
+    ${PROJECT_SOURCE_DIR}/cmake/DriverUpgradeHttplib.cmake
   DESTINATION ${DRIVERUPGRADE_CMAKE_DIR}
   COMPONENT driverupgrade_dev)
 include(GNUInstallDirs)

@@ -44,6 +44,7 @@ LAYERS = {
     "wire": ("wire", "wire/"),
     "kubernetes": ("kubernetes, transports", "kubernetes/"),
     "prometheus": ("prometheus", "prometheus/"),
+    "service": ("service: an operator's main loop", "service/"),
     "testing": ("testing", "testing/"),
 }
 
@@ -61,6 +62,7 @@ MAY_INCLUDE = {
     "wire": "seam",
     "kubernetes": "seam ring wire",
     "prometheus": "ring",
+    "service": "sees says decides seam ring engine controller prometheus",
     "testing": "sees says managers decides seam ring engine controller wire",
 }
 

@@ -1,7 +1,9 @@
 // Uses something of each component that the package has.
 #include <cstdio>
 #include <memory>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "driverupgrade/kubernetes/rest_cluster.h"
 #include "driverupgrade/testing/builders.h"
@@ -17,6 +19,9 @@
 #ifdef HAS_prometheus
 #include "driverupgrade/prometheus/metrics_collector.h"
 #endif
+#ifdef HAS_service
+#include "driverupgrade/service/upgrade_service.h"
+#endif
 
 using namespace driverupgrade;
 
@@ -24,6 +29,12 @@ using namespace driverupgrade;
   std::printf("%s: %s\n", what, transport.ok() ? "ok" : std::string(transport.status().message()).c_str());
   return transport.ok() && MakeRestCluster(*transport) != nullptr;
 }
+
+#ifdef HAS_service
+struct NoPolicy final : Director {
+  std::optional<std::vector<EngineSpec>> Wanted() override { return std::nullopt; }
+};
+#endif
 
 int main() {
   auto clock = std::make_shared<testing::FakeClock>();
@@ -47,5 +58,10 @@ int main() {
   const MetricsObserver metrics(*identity);
   if (MetricsCollector({[&] { return metrics.Snapshot(); }}).Text().empty()) return 1;
   std::puts("prometheus: ok");
+#endif
+#ifdef HAS_service
+  NoPolicy director;
+  if (!UpgradeService::Create(cluster, director, {.identity = *identity, .health_address = ":0"}).ok()) return 1;
+  std::puts("service: ok");
 #endif
 }

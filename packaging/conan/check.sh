@@ -22,7 +22,7 @@ if [ "$(conan remote list --format=json 2>/dev/null | tr -d '[:space:]')" != "[]
   echo "check: a remote is left" >&2
   exit 1
 fi
-for name in abseil cpprestsdk fmt libcurl openssl prometheus-cpp rapidjson yaml-cpp; do
+for name in abseil cpp-httplib cpprestsdk fmt libcurl openssl prometheus-cpp rapidjson yaml-cpp; do
   conan export "$offline" --name "$name" >/dev/null 2>&1
 done
 

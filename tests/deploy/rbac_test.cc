@@ -181,7 +181,7 @@ TEST_CASE("deploy/rbac/cluster-policy gives what is needed beside base to follow
   const auto noted = std::make_shared<Rights>();
   gpu_operator::ClusterPolicyDirector director(
       NotingObjects(noted),
-      {.identity = Gpu(), .bell = std::make_shared<examples::Doorbell>(), .log = [](const LogRecord&) {}});
+      {.identity = Gpu(), .bell = std::make_shared<driverupgrade::Doorbell>(), .log = [](const LogRecord&) {}});
   director.Turn({});
   REQUIRE(director.Wanted());
   NoteReport(noted, gpu_operator::kClusterPolicies);
@@ -202,7 +202,7 @@ void NoteOfed(const std::shared_ptr<Rights>& rights, const std::string& ns) {
                                         .ns = ns,
                                         .driver_labels = Selector("a=b"),
                                         .policy = UpgradePolicy{.auto_upgrade = true},
-                                        .bell = std::make_shared<examples::Doorbell>(),
+                                        .bell = std::make_shared<driverupgrade::Doorbell>(),
                                         .log = [](const LogRecord&) {}});
   REQUIRE(director.Prepare({}).ok());
   director.Work({}, nullptr, 0);

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # find_package.sh BUILD_DIR SOURCE_DIR: installs the build, moves the prefix, and builds and runs the quickstart
-# from it, and a consumer of the metrics if they are built.
+# from it, and consumers of the metrics and of the service if they are built.
 set -euo pipefail
 build=$1 source=$2
 
@@ -32,10 +32,13 @@ cmake -G Ninja -S "$source/examples/quickstart" -B "$work/quickstart" -DCMAKE_PR
 cmake --build "$work/quickstart"
 "$work/quickstart/quickstart"
 
-# What finds its own dependencies only here: no other target of the consumer needs them.
-if find "$work/moved" -name driverupgrade-prometheus-targets.cmake | grep -q .; then
-  cmake -G Ninja -S "$source/tests/package/metrics" -B "$work/metrics" -DCMAKE_PREFIX_PATH="$work/moved" \
+# run_consumer COMPONENT FOLDER: what finds its own dependencies only here, because no other target of the consumer needs them.
+run_consumer() {
+  find "$work/moved" -name "driverupgrade-$1-targets.cmake" | grep -q . || return 0
+  cmake -G Ninja -S "$source/tests/package/$2" -B "$work/$2" -DCMAKE_PREFIX_PATH="$work/moved" \
     -DCMAKE_CXX_COMPILER_LAUNCHER="$(command -v ccache || true)" >/dev/null
-  cmake --build "$work/metrics"
-  "$work/metrics/metrics"
-fi
+  cmake --build "$work/$2"
+  "$work/$2/$2"
+}
+run_consumer prometheus metrics
+run_consumer service service

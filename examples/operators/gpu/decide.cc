@@ -8,8 +8,8 @@
 namespace gpu_operator {
 namespace {
 
+using driverupgrade::EngineSpec;
 using driverupgrade::LabelSelector;
-using examples::EngineSpec;
 
 Decision ByDrivers(std::vector<NvidiaDriver> drivers, const DriverLabels& labels) {
   std::sort(drivers.begin(), drivers.end(),

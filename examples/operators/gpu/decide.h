@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "driverupgrade/label_selector.h"
+#include "driverupgrade/service/director.h"
 #include "gpu/cluster_policy.h"
-#include "support/engine_group.h"
 
 namespace gpu_operator {
 
@@ -23,7 +23,7 @@ struct DriverLabels {
 
 struct Decision {
   /// None: the operator does nothing, and leaves nodes where they stand.
-  std::vector<examples::EngineSpec> engines = {};
+  std::vector<driverupgrade::EngineSpec> engines = {};
   /// For a person: who decides, or why nobody does.
   std::string reason = {};
   friend bool operator==(const Decision&, const Decision&) = default;

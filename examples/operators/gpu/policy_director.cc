@@ -6,9 +6,9 @@ namespace gpu_operator {
 namespace {
 
 using driverupgrade::CallContext;
+using driverupgrade::EngineSpec;
 using driverupgrade::ObjectClient;
 using driverupgrade::Severity;
-using examples::EngineSpec;
 using examples::ResourceWatchOptions;
 
 ClusterPolicyDirector::Options Completed(ClusterPolicyDirector::Options options) {

@@ -15,10 +15,10 @@
 #include "driverupgrade/driver_identity.h"
 #include "driverupgrade/kubernetes/object_client.h"
 #include "driverupgrade/log_sink.h"
+#include "driverupgrade/service/director.h"
+#include "driverupgrade/service/doorbell.h"
 #include "gpu/cluster_policy.h"
 #include "gpu/decide.h"
-#include "support/director.h"
-#include "support/doorbell.h"
 #include "support/policy_memory.h"
 #include "support/resource_condition.h"
 #include "support/resource_watch.h"
@@ -28,21 +28,21 @@ namespace gpu_operator {
 /// Who writes, in Events.
 inline constexpr char kComponent[] = "nvidia-gpu-operator";
 
-class FileDirector final : public examples::Director {
+class FileDirector final : public driverupgrade::Director {
  public:
-  explicit FileDirector(examples::EngineSpec spec) : specs_({std::move(spec)}) {}
-  std::optional<std::vector<examples::EngineSpec>> Wanted() override { return specs_; }
+  explicit FileDirector(driverupgrade::EngineSpec spec) : specs_({std::move(spec)}) {}
+  std::optional<std::vector<driverupgrade::EngineSpec>> Wanted() override { return specs_; }
 
  private:
-  const std::vector<examples::EngineSpec> specs_;
+  const std::vector<driverupgrade::EngineSpec> specs_;
 };
 
-class ClusterPolicyDirector final : public examples::Director {
+class ClusterPolicyDirector final : public driverupgrade::Director {
  public:
   struct Options {
     driverupgrade::DriverIdentity identity;
     DriverLabels labels = {};
-    std::shared_ptr<examples::Doorbell> bell = nullptr;
+    std::shared_ptr<driverupgrade::Doorbell> bell = nullptr;
     driverupgrade::LogSink log = nullptr;
     /// Null: SystemClock().
     std::shared_ptr<driverupgrade::Clock> clock = nullptr;
@@ -54,7 +54,7 @@ class ClusterPolicyDirector final : public examples::Director {
   /// Instead of Start: one watch of each kind until it ends.
   void Turn(const driverupgrade::CallContext& context);
 
-  std::optional<std::vector<examples::EngineSpec>> Wanted() override;
+  std::optional<std::vector<driverupgrade::EngineSpec>> Wanted() override;
   absl::Time Work(const driverupgrade::CallContext& context, driverupgrade::WatchCache* cache,
                   std::size_t scope) override;
   absl::Status Ready() const override;

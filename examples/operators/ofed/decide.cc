@@ -10,10 +10,10 @@
 namespace ofed_operator {
 namespace {
 
+using driverupgrade::EngineSpec;
 using driverupgrade::LabelSelector;
 using driverupgrade::StringMap;
 using driverupgrade::UpgradePolicy;
-using examples::EngineSpec;
 using Requirements = std::vector<LabelSelector::Requirement>;
 
 Requirements WithoutOwner(const LabelSelector& labels) {

@@ -11,13 +11,13 @@
 
 #include "absl/status/status.h"
 #include "driverupgrade/label_selector.h"
+#include "driverupgrade/service/director.h"
 #include "ofed/nic_cluster_policy.h"
-#include "support/engine_group.h"
 
 namespace ofed_operator {
 
 struct Decision {
-  std::vector<examples::EngineSpec> engines = {};
+  std::vector<driverupgrade::EngineSpec> engines = {};
   /// By what the init container's configuration is made; nullopt: there is no driver that would read it. All owners
   /// share one, so that a driver waits for its node only where all policies have safeLoad.
   std::optional<driverupgrade::UpgradePolicy> init_config = std::nullopt;

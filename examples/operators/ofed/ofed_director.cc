@@ -10,9 +10,9 @@ namespace {
 
 using driverupgrade::ApiObject;
 using driverupgrade::CallContext;
+using driverupgrade::EngineSpec;
 using driverupgrade::Severity;
 using driverupgrade::WatchCache;
-using examples::EngineSpec;
 using examples::ResourceVerdict;
 
 OfedDirector::Options Completed(OfedDirector::Options options) {

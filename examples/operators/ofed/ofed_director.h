@@ -12,14 +12,14 @@
 #include "driverupgrade/driver_identity.h"
 #include "driverupgrade/label_selector.h"
 #include "driverupgrade/log_sink.h"
+#include "driverupgrade/service/director.h"
+#include "driverupgrade/service/doorbell.h"
 #include "driverupgrade/upgrade_policy.h"
 #include "ofed/decide.h"
 #include "ofed/driver_wait.h"
 #include "ofed/init_config.h"
 #include "ofed/migration.h"
 #include "ofed/nic_cluster_policy.h"
-#include "support/director.h"
-#include "support/doorbell.h"
 #include "support/operator_process.h"
 #include "support/policy_memory.h"
 #include "support/resource_condition.h"
@@ -30,7 +30,7 @@ namespace ofed_operator {
 /// Who writes, in Events.
 inline constexpr char kComponent[] = "nvidia-network-operator";
 
-class OfedDirector final : public examples::Director {
+class OfedDirector final : public driverupgrade::Director {
  public:
   struct Options {
     driverupgrade::DriverIdentity identity;
@@ -39,7 +39,7 @@ class OfedDirector final : public examples::Director {
     /// nullopt: the NicClusterPolicy and the NicNodePolicies of the cluster.
     std::optional<driverupgrade::UpgradePolicy> policy = std::nullopt;
     bool migrate = true;
-    std::shared_ptr<examples::Doorbell> bell = nullptr;
+    std::shared_ptr<driverupgrade::Doorbell> bell = nullptr;
     driverupgrade::LogSink log = nullptr;
     /// Null: SystemClock().
     std::shared_ptr<driverupgrade::Clock> clock = nullptr;
@@ -51,7 +51,7 @@ class OfedDirector final : public examples::Director {
   /// Instead of Start: one watch of each kind until it ends.
   void Turn(const driverupgrade::CallContext& context);
 
-  std::optional<std::vector<examples::EngineSpec>> Wanted() override;
+  std::optional<std::vector<driverupgrade::EngineSpec>> Wanted() override;
   absl::Status Prepare(const driverupgrade::CallContext& context) override;
   absl::Time Work(const driverupgrade::CallContext& context, driverupgrade::WatchCache* cache,
                   std::size_t scope) override;

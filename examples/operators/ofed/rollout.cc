@@ -19,7 +19,7 @@ int RunRollout(const Options& options, const Configuration& configuration, const
   if (configuration.policy && !configuration.policy->auto_upgrade && options.service.until_done) {
     return Misconfigured(log, absl::InvalidArgumentError("autoUpgrade is false: nothing would ever be done"));
   }
-  const auto bell = std::make_shared<examples::Doorbell>();
+  const auto bell = std::make_shared<driverupgrade::Doorbell>();
   OfedDirector director(connection, {.identity = *identity,
                                      .ns = options.service.ns,
                                      .driver_labels = configuration.driver_labels,
@@ -29,14 +29,15 @@ int RunRollout(const Options& options, const Configuration& configuration, const
                                      .log = log});
   director.Start();
   // The wait label hears of changes by a scope of its own: an engine takes those of its own for itself.
-  examples::ServiceOptions service{
+  examples::OperatorOptions made{
       .arguments = options.service,
-      .identity = *identity,
-      .probe_labels = configuration.driver_labels,
-      .more_scopes = {{.ns = options.service.ns, .driver_labels = OfAnyOwner(configuration.driver_labels)}},
-      .parallel_total = options.parallel_total};
-  service.engine.state_machine.requestor = configuration.requestor;
-  return examples::RunService(service, connection, director, bell, log, std::move(stop));
+      .service = {.identity = *identity,
+                  .parallel_total = options.parallel_total,
+                  .more_scopes = {{.ns = options.service.ns,
+                                   .driver_labels = OfAnyOwner(configuration.driver_labels)}}},
+      .probe_labels = configuration.driver_labels};
+  made.service.engine.state_machine.requestor = configuration.requestor;
+  return examples::RunService(made, connection, director, bell, log, std::move(stop));
 }
 
 }  // namespace ofed_operator

@@ -1,46 +1,39 @@
-/// An operator's main loop: leads, runs the engines that its director wants, and is seen by kubelet and Prometheus.
+/// An operator's program: its service as the command line says, for good, until a rollout is over, or for one pass.
 ///
-/// Defines ServiceOptions and RunService.
+/// Defines OperatorOptions, RunService and Misconfigured.
 ///
-///     const auto bell = std::make_shared<examples::Doorbell>();
+///     const auto bell = std::make_shared<driverupgrade::Doorbell>();
 ///     MyDirector director(bell);
-///     return examples::RunService({.arguments = arguments, .identity = gpu, .engine = {...}}, connection, director, bell,
+///     return examples::RunService({.arguments = arguments, .service = {.identity = gpu}}, connection, director, bell,
 ///                                 log, stop.token());
 #ifndef DRIVERUPGRADE_EXAMPLES_OPERATORS_SUPPORT_UPGRADE_SERVICE_H_
 #define DRIVERUPGRADE_EXAMPLES_OPERATORS_SUPPORT_UPGRADE_SERVICE_H_
 
 #include <memory>
-#include <optional>
 #include <stop_token>
-#include <vector>
 
-#include "driverupgrade/driver_identity.h"
 #include "driverupgrade/log_sink.h"
-#include "driverupgrade/prometheus/metrics_collector.h"
-#include "driverupgrade/upgrade_engine.h"
-#include "support/director.h"
-#include "support/doorbell.h"
+#include "driverupgrade/service/director.h"
+#include "driverupgrade/service/doorbell.h"
+#include "driverupgrade/service/upgrade_service.h"
 #include "support/operator_process.h"
 #include "support/service_arguments.h"
 
 namespace examples {
 
-struct ServiceOptions {
+struct OperatorOptions {
   ServiceArguments arguments = {};
-  driverupgrade::DriverIdentity identity;
-  /// What all engines have in common; their labels and policies are the director's. `snapshot.ns`, Events, the
-  /// operator's own pod and the ledger are set from `arguments`.
-  driverupgrade::EngineOptions engine = {};
+  /// What is this operator's. Namespace, Events, the operator's own pod, the ledger, the election and the addresses are
+  /// set from `arguments`, and what RunService is given as well.
+  driverupgrade::ServiceOptions service;
   /// Whose absence or refusal is told before anything begins.
   driverupgrade::LabelSelector probe_labels = {};
-  std::vector<driverupgrade::DriverScope> more_scopes = {};
-  std::vector<driverupgrade::MetricAlias> aliases = {};
-  std::optional<int> parallel_total = std::nullopt;
 };
 
 /// Until `stop`, or as --once and --until-done say; returns the exit code. The director's bell is `bell`.
-int RunService(const ServiceOptions& options, const Connection& connection, Director& director,
-               const std::shared_ptr<Doorbell>& bell, const driverupgrade::LogSink& log, std::stop_token stop);
+int RunService(const OperatorOptions& options, const Connection& connection, driverupgrade::Director& director,
+               const std::shared_ptr<driverupgrade::Doorbell>& bell, const driverupgrade::LogSink& log,
+               std::stop_token stop);
 
 /// Says what is wrong with the configuration; returns kExitUsage.
 int Misconfigured(const driverupgrade::LogSink& log, const absl::Status& status);

@@ -6,6 +6,7 @@ from conan import ConanFile
 # name: version, name of the CMake package, and the CMake target of each component (or of all of it).
 STAND_INS = {
     "abseil": ("20220623.1", "absl", {f"absl_{c}": f"absl::{c}" for c in ("cord", "status", "statusor", "strings", "time")}),
+    "cpp-httplib": ("0.11.4", "httplib", "httplib::httplib"),
     "cpprestsdk": ("2.10.18", "cpprestsdk", {"cpprest": "cpprestsdk::cpprest"}),
     "fmt": ("9.1.0", "fmt", "fmt::fmt"),
     "libcurl": ("7.88.1", "CURL", "CURL::libcurl"),
@@ -31,7 +32,12 @@ class StandIn(ConanFile):
 
     def package_info(self):
         _, package, targets = STAND_INS[self.name]
-        self.cpp_info.set_property("cmake_find_mode", "none")  # the distribution's own files are used
+        if self.name == "cpp-httplib":
+            # The distribution has it for pkg-config alone: Conan writes the files of CMake, with what `pkg-config` says.
+            self.cpp_info.system_libs = ["cpp-httplib"]
+            self.cpp_info.defines = [f"CPPHTTPLIB_{part}_SUPPORT" for part in ("OPENSSL", "ZLIB", "BROTLI")]
+        else:
+            self.cpp_info.set_property("cmake_find_mode", "none")  # the distribution's own files are used
         self.cpp_info.set_property("cmake_file_name", package)
         parts = [(self.cpp_info, targets)]
         if isinstance(targets, dict):

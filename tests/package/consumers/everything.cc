@@ -1,18 +1,25 @@
-// What needs every component: an engine behind either HTTP library, the fake cluster, and a page of metrics.
+// What needs every component: an engine behind either HTTP library, a service on the fake cluster, a page of metrics.
 #include <cstdio>
 #include <memory>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "driverupgrade/kubernetes/cpprest_transport.h"
 #include "driverupgrade/kubernetes/curl_transport.h"
 #include "driverupgrade/kubernetes/rest_cluster.h"
 #include "driverupgrade/prometheus/metrics_collector.h"
+#include "driverupgrade/service/upgrade_service.h"
 #include "driverupgrade/testing/builders.h"
 #include "driverupgrade/testing/fake_clock.h"
 #include "driverupgrade/testing/fake_cluster.h"
 #include "driverupgrade/upgrade_engine.h"
 
 using namespace driverupgrade;
+
+struct NoPolicy final : Director {
+  std::optional<std::vector<EngineSpec>> Wanted() override { return std::nullopt; }
+};
 
 int main() {
   const auto identity = DriverIdentity::Create("nvidia.com", "gpu");
@@ -25,8 +32,11 @@ int main() {
     return 1;
   }
   auto clock = std::make_shared<testing::FakeClock>();
-  testing::FakeCluster cluster(clock);
-  testing::AddFleet(cluster, {.node_count = 3});
+  auto cluster = std::make_shared<testing::FakeCluster>(clock);
+  testing::AddFleet(*cluster, {.node_count = 3});
+  NoPolicy director;
+  const auto service = UpgradeService::Create(cluster, director, {.identity = *identity, .health_address = ":0"});
+  if (!service.ok()) return 1;
   const MetricsObserver metrics(*identity);
   std::fputs(MetricsCollector({[&] { return metrics.Snapshot(); }}).Text().c_str(), stdout);
 }

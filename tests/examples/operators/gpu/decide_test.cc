@@ -27,7 +27,7 @@ ClusterPolicy Policy(const std::string& name, bool use_nvidia_drivers = false, b
 
 std::string Names(const Decision& decision) {
   std::string names;
-  for (const examples::EngineSpec& engine : decision.engines) {
+  for (const driverupgrade::EngineSpec& engine : decision.engines) {
     names += "[" + engine.name + " " + engine.driver_labels.ToString() + " " + engine.node_selector.ToString() + " " +
              (engine.policy.auto_upgrade ? "on" : "off") + "]";
   }

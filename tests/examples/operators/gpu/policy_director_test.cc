@@ -26,7 +26,7 @@ struct World {
   ClusterPolicyDirector director{std::make_shared<const ObjectClient>(transport, "op"),
                                  {.identity = Gpu(),
                                   .labels = {.cluster_policy = LabelSelector::FromMatchLabels({{"app", "driver"}})},
-                                  .bell = std::make_shared<examples::Doorbell>(),
+                                  .bell = std::make_shared<driverupgrade::Doorbell>(),
                                   .log = [this](const LogRecord& record) { log.push_back(FormatLogfmt(record)); },
                                   .clock = std::make_shared<testing::FakeClock>()}};
 };

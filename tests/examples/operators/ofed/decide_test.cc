@@ -23,7 +23,7 @@ NicNodePolicy Of(const std::string& name, StringMap node_labels, int second = 0)
 
 std::string Shown(const Decision& decision) {
   std::string text;
-  for (const examples::EngineSpec& engine : decision.engines) {
+  for (const driverupgrade::EngineSpec& engine : decision.engines) {
     text += "[" + engine.name + "|" + engine.driver_labels.ToString() + "|" + engine.node_selector.ToString() + "|" +
             engine.requestor_suffix + "|" + (engine.policy.auto_upgrade ? "on" : "off") + "]";
   }

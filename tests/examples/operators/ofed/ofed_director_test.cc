@@ -34,7 +34,7 @@ struct World {
                   .driver_labels = Selector("nvidia.com/ofed-driver="),
                   .policy = std::move(policy),
                   .migrate = migrate,
-                  .bell = std::make_shared<examples::Doorbell>(),
+                  .bell = std::make_shared<driverupgrade::Doorbell>(),
                   .log = [this](const LogRecord& record) { log.push_back(FormatLogfmt(record)); },
                   .clock = clock}) {}
 };

@@ -48,13 +48,13 @@ class MoodyServer final : public HttpTransport {
   Answers first_;
 };
 
-class FixedDirector final : public examples::Director {
+class FixedDirector final : public Director {
  public:
-  explicit FixedDirector(examples::EngineSpec spec) : specs_({std::move(spec)}) {}
-  std::optional<std::vector<examples::EngineSpec>> Wanted() override { return specs_; }
+  explicit FixedDirector(EngineSpec spec) : specs_({std::move(spec)}) {}
+  std::optional<std::vector<EngineSpec>> Wanted() override { return specs_; }
 
  private:
-  const std::vector<examples::EngineSpec> specs_;
+  const std::vector<EngineSpec> specs_;
 };
 
 /// A cluster behind a socket, and a program that makes one pass over it.
@@ -75,16 +75,16 @@ struct World {
     const auto connection = examples::Connect(transport, {.server = server.url()}, "test");
     REQUIRE(connection.ok());
     const LabelSelector driver = LabelSelector::FromMatchLabels({{"app", fleet.daemon_set}});
-    examples::ServiceOptions service{.identity = Gpu(), .probe_labels = driver};
-    service.arguments.ns = fleet.ns;
-    service.arguments.once = true;
-    service.arguments.transition_events = service.arguments.finding_events = false;
-    service.engine.clock = clock;
-    const auto bell = std::make_shared<examples::Doorbell>();
+    examples::OperatorOptions options{.service = {.identity = Gpu()}, .probe_labels = driver};
+    options.arguments.ns = fleet.ns;
+    options.arguments.once = true;
+    options.arguments.transition_events = options.arguments.finding_events = false;
+    options.service.engine.clock = clock;
+    const auto bell = std::make_shared<Doorbell>();
     FixedDirector director({.driver_labels = driver, .policy = {.auto_upgrade = true}});
     std::mutex mutex;
     const int exit_code = examples::RunService(
-        service, *connection, director, bell,
+        options, *connection, director, bell,
         [&](const LogRecord& record) {
           const std::lock_guard lock(mutex);
           log.push_back(FormatLogfmt(record));

@@ -1,29 +1,11 @@
-#include "support/engine_group.h"
+#include "service/engine_group.h"
 
 #include <algorithm>
 #include <numeric>
 #include <utility>
 
-#include "support/ledger_entry.h"
-
-namespace examples {
+namespace driverupgrade::inline v1::internal {
 namespace {
-
-using driverupgrade::CallContext;
-using driverupgrade::ControllerStatus;
-using driverupgrade::DriverScope;
-using driverupgrade::EngineOptions;
-using driverupgrade::GateTraits;
-using driverupgrade::LogRecord;
-using driverupgrade::LogSink;
-using driverupgrade::MetricsObserver;
-using driverupgrade::NodeGate;
-using driverupgrade::Plan;
-using driverupgrade::Severity;
-using driverupgrade::Tally;
-using driverupgrade::UpgradeController;
-using driverupgrade::UpgradeEngine;
-using driverupgrade::WatchCache;
 
 // Somebody wanted the rollout to go past the node.
 bool IsLeftOut(const NodeGate& node) {
@@ -67,13 +49,6 @@ bool SameEngines(const std::vector<EngineSpec>& a, const std::vector<EngineSpec>
   });
 }
 
-EngineOptions EngineOptionsOf(EngineOptions common, const EngineSpec& spec) {
-  common.snapshot.driver_labels = spec.driver_labels;
-  common.snapshot.node_selector = spec.node_selector;
-  if (auto& requestor = common.state_machine.requestor) requestor->id += spec.requestor_suffix;
-  return common;
-}
-
 EngineGroup::EngineGroup(const GroupOptions& options, std::vector<EngineSpec> specs)
     : options_(options), specs_(std::move(specs)) {}
 
@@ -103,20 +78,16 @@ absl::Status EngineGroup::AddMember(const EngineSpec& spec, FiguresByName& figur
   EngineOptions engine = EngineOptionsOf(options_.engine, spec);
   engine.cache = cache_;
   engine.clock = options_.clock;
-  engine.observer = driverupgrade::MakeObserverGroup(
-      {metrics, member.slots, driverupgrade::MakeLoggingObserver(options_.identity, For(spec.name, options_.log)),
-       engine.observer});
-  auto made = UpgradeEngine::Create(options_.identity, WithLedgerEntry(options_.cluster, options_.identity, spec.name),
-                                    std::move(engine));
+  engine.observer =
+      MakeObserverGroup({metrics, member.slots, MakeLoggingObserver(options_.identity, For(spec.name, options_.log)),
+                         engine.observer});
+  auto made = UpgradeEngine::Create(options_.identity, options_.cluster, std::move(engine));
   if (!made.ok()) return made.status();
   member.engine = *std::move(made);
-  member.controller = std::make_unique<UpgradeController>(
-      *member.engine, cache_, driverupgrade::ControllerOptions{.election = options_.election, .clock = options_.clock});
-  // The controller waits for nothing here: the bell wakes the loop that steps them all.
-  member.engine->OnChange([controller = member.controller.get(), bell = options_.bell] {
-    controller->Notify();
-    if (bell) bell->Ring();
-  });
+  ControllerOptions controller{.election = options_.election, .clock = options_.clock};
+  // The loop that steps them all waits for all of them.
+  if (options_.bell) controller.on_change = [bell = options_.bell] { bell->Ring(); };
+  member.controller = std::make_unique<UpgradeController>(*member.engine, cache_, std::move(controller));
   members_.push_back(std::move(member));
   return absl::OkStatus();
 }
@@ -129,7 +100,7 @@ void EngineGroup::SetPolicies(const std::vector<EngineSpec>& specs) {
 }
 
 bool EngineGroup::GivePolicy(std::size_t i) {
-  driverupgrade::UpgradePolicy policy = specs_[i].policy;
+  UpgradePolicy policy = specs_[i].policy;
   if (options_.parallel_total) {
     std::vector<SlotUse> uses;
     for (const Member& member : members_) uses.push_back(member.slots->use());
@@ -184,19 +155,18 @@ bool EngineGroup::AllWell() const {
 
 std::optional<RolloutEnd> EngineGroup::End() const {
   if (!Ready().ok() || !AllWell()) return std::nullopt;
-  RolloutEnd end;
-  bool any_works = false;
+  RolloutEnd end{.engines = static_cast<int>(members_.size())};
   for (std::size_t i = 0; i < members_.size(); ++i) {
     const Tally totals = members_[i].controller->status().totals;
     end.totals += totals;
     const bool works = specs_[i].policy.auto_upgrade;
-    any_works = any_works || works;
+    end.upgrading += works;
     if (!works) end.frozen += totals.total;
     // A look at all nodes only when the counts say that it may be worth it.
     if (works && totals.in_progress > Stuck(totals)) return std::nullopt;
   }
   // The driver may not be there yet.
-  if (any_works && end.totals.total == 0) return std::nullopt;
+  if (end.upgrading > 0 && end.totals.total == 0) return std::nullopt;
   for (std::size_t i = 0; i < members_.size(); ++i) {
     if (!specs_[i].policy.auto_upgrade) continue;
     const Plan plan = members_[i].engine->Everything();
@@ -220,4 +190,4 @@ absl::Status EngineGroup::Ready() const {
   return absl::OkStatus();
 }
 
-}  // namespace examples
+}  // namespace driverupgrade::inline v1::internal

@@ -1,4 +1,4 @@
-#include "support/web_server.h"
+#include "service/web_server.h"
 
 #include "support/catch.h"
 #include "support/http_get.h"
@@ -6,11 +6,11 @@
 namespace driverupgrade::tests {
 namespace {
 
-using examples::Page;
-using examples::ProbePage;
-using examples::WebServer;
+using internal::Page;
+using internal::ProbePage;
+using internal::WebServer;
 
-std::unique_ptr<WebServer> Started(std::map<std::string, examples::PageMaker> pages) {
+std::unique_ptr<WebServer> Started(std::map<std::string, internal::PageMaker> pages) {
   auto server = WebServer::Start("127.0.0.1:0", std::move(pages));
   REQUIRE(server.ok());
   return *std::move(server);

@@ -1,4 +1,4 @@
-#include "support/parallel_share.h"
+#include "service/parallel_share.h"
 
 #include <random>
 
@@ -7,10 +7,10 @@
 namespace driverupgrade::tests {
 namespace {
 
-using examples::ParallelShare;
-using examples::SlotsAfter;
-using examples::SlotUse;
-using examples::UnderShare;
+using internal::ParallelShare;
+using internal::SlotsAfter;
+using internal::SlotUse;
+using internal::UnderShare;
 
 TEST_CASE("a share is what the engine has, and what the limit leaves") {
   const std::vector<SlotUse> uses = {2, 0, 1};

@@ -1,6 +1,6 @@
 // Answers GET for a few pages: the probes of a kubelet, and Prometheus.
-#ifndef DRIVERUPGRADE_EXAMPLES_OPERATORS_SUPPORT_WEB_SERVER_H_
-#define DRIVERUPGRADE_EXAMPLES_OPERATORS_SUPPORT_WEB_SERVER_H_
+#ifndef DRIVERUPGRADE_SRC_SERVICE_WEB_SERVER_H_
+#define DRIVERUPGRADE_SRC_SERVICE_WEB_SERVER_H_
 
 #include <functional>
 #include <map>
@@ -10,7 +10,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 
-namespace examples {
+namespace driverupgrade::inline v1::internal {
 
 struct Page {
   int status = 200;
@@ -39,6 +39,6 @@ class WebServer {
   std::unique_ptr<Impl> impl_;
 };
 
-}  // namespace examples
+}  // namespace driverupgrade::inline v1::internal
 
-#endif  // DRIVERUPGRADE_EXAMPLES_OPERATORS_SUPPORT_WEB_SERVER_H_
+#endif  // DRIVERUPGRADE_SRC_SERVICE_WEB_SERVER_H_

@@ -1,4 +1,4 @@
-#include "support/web_server.h"
+#include "service/web_server.h"
 
 #include <sys/socket.h>
 
@@ -12,7 +12,7 @@
 #include "fmt/format.h"
 #include "httplib.h"
 
-namespace examples {
+namespace driverupgrade::inline v1::internal {
 namespace {
 
 // Pages are small, and those who ask are few.
@@ -112,4 +112,4 @@ WebServer::WebServer(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 WebServer::~WebServer() = default;
 int WebServer::port() const { return impl_->port(); }
 
-}  // namespace examples
+}  // namespace driverupgrade::inline v1::internal

@@ -1,5 +1,5 @@
 // Engines of several owners on one cache, under one limit.
-#include "support/engine_group.h"
+#include "service/engine_group.h"
 
 #include <set>
 
@@ -11,8 +11,7 @@
 namespace driverupgrade::tests {
 namespace {
 
-using examples::EngineGroup;
-using examples::EngineSpec;
+using internal::EngineGroup;
 using testing::FakeClock;
 using testing::FakeCluster;
 
@@ -25,7 +24,7 @@ struct World {
       std::make_shared<FakeCluster>(clock, testing::FakeClusterOptions{.watches_follow = false});
   testing::Fleet fleet = AddFleet(*cluster, {.node_count = 6, .workload = ""});
   bool ledger = false;
-  examples::FiguresByName figures = {};
+  internal::FiguresByName figures = {};
   std::vector<std::string> log = {};
   std::unique_ptr<EngineGroup> group = nullptr;
 
@@ -116,20 +115,29 @@ TEST_CASE("policies change without new engines, and counters outlive them") {
   CHECK(world.group->totals().done == 3);
   world.Run({"b"}, std::nullopt);
   CHECK(world.figures.at("a")->Snapshot().driver_pods_deleted == 3);
-  CHECK(examples::SameEngines(frozen, world.Specs({"a"})));
-  CHECK_FALSE(examples::SameEngines(frozen, world.Specs({"b"})));
-  CHECK_FALSE(examples::SameEngines(frozen, world.Specs({"a", "b"})));
+  CHECK(internal::SameEngines(frozen, world.Specs({"a"})));
+  CHECK_FALSE(internal::SameEngines(frozen, world.Specs({"b"})));
+  CHECK_FALSE(internal::SameEngines(frozen, world.Specs({"a", "b"})));
 }
 
 TEST_CASE("each owner is a requestor of its own, where the engines are any") {
   EngineOptions common{.snapshot = {.ns = "ns"}};
   const EngineSpec spec{.name = "a", .driver_labels = Selector("app=driver"), .requestor_suffix = "-nnp-a"};
-  CHECK_FALSE(examples::EngineOptionsOf(common, spec).state_machine.requestor);
+  CHECK_FALSE(EngineOptionsOf(common, spec).state_machine.requestor);
   common.state_machine.requestor = RequestorOptions{.id = "nvidia.doca"};
-  const EngineOptions own = examples::EngineOptionsOf(common, spec);
+  const EngineOptions own = EngineOptionsOf(common, spec);
   CHECK(own.state_machine.requestor->id == "nvidia.doca-nnp-a");
   CHECK(own.snapshot.driver_labels == spec.driver_labels);
   CHECK(own.snapshot.ns == "ns");
+}
+
+TEST_CASE("each owner has an entry of its own in the ledger, where the engines have one") {
+  EngineOptions common{.snapshot = {.ns = "ns"}};
+  const EngineSpec spec{.name = "a"};
+  CHECK_FALSE(EngineOptionsOf(common, spec).ledger);
+  common.ledger = {.ns = "ns", .name = "lock"};
+  CHECK(EngineOptionsOf(common, spec).ledger->owner == "a");
+  CHECK(EngineOptionsOf(common, {}).ledger->owner.empty());
 }
 
 TEST_CASE("lines say whose nodes they are about") {

@@ -1,15 +1,11 @@
-#include "support/metrics_sum.h"
+#include "service/metrics_sum.h"
 
 #include <algorithm>
 #include <optional>
 #include <utility>
 
-namespace examples {
+namespace driverupgrade::inline v1::internal {
 namespace {
-
-using driverupgrade::Histogram;
-using driverupgrade::MetricsSnapshot;
-using driverupgrade::UpgradeBudget;
 
 void Add(const Histogram& more, Histogram& sum) {
   if (sum.bounds.empty()) sum.bounds = more.bounds;
@@ -79,4 +75,4 @@ MetricsSnapshot SumFigures(const std::vector<MetricsSnapshot>& running, const st
   return sum;
 }
 
-}  // namespace examples
+}  // namespace driverupgrade::inline v1::internal

@@ -5,22 +5,21 @@
 ///     MetricsSnapshot all = SumFigures({a->Snapshot(), b->Snapshot()}, {gone}, MetricsObserver(identity).Snapshot());
 ///
 /// Pure.
-#ifndef DRIVERUPGRADE_EXAMPLES_OPERATORS_SUPPORT_METRICS_SUM_H_
-#define DRIVERUPGRADE_EXAMPLES_OPERATORS_SUPPORT_METRICS_SUM_H_
+#ifndef DRIVERUPGRADE_SRC_SERVICE_METRICS_SUM_H_
+#define DRIVERUPGRADE_SRC_SERVICE_METRICS_SUM_H_
 
 #include <vector>
 
 #include "driverupgrade/metrics_snapshot.h"
 
-namespace examples {
+namespace driverupgrade::inline v1::internal {
 
 /// Counts are summed; auto_upgrade and paused are set if one of `running` has them; the latest progress counts. A sum
 /// of limits has a limit only if all have one. Of engines that run no more, `ended`, the counters stay, which must not
 /// go back. `none`: the figures where nothing runs.
-driverupgrade::MetricsSnapshot SumFigures(const std::vector<driverupgrade::MetricsSnapshot>& running,
-                                          const std::vector<driverupgrade::MetricsSnapshot>& ended,
-                                          driverupgrade::MetricsSnapshot none);
+MetricsSnapshot SumFigures(const std::vector<MetricsSnapshot>& running, const std::vector<MetricsSnapshot>& ended,
+                           MetricsSnapshot none);
 
-}  // namespace examples
+}  // namespace driverupgrade::inline v1::internal
 
-#endif  // DRIVERUPGRADE_EXAMPLES_OPERATORS_SUPPORT_METRICS_SUM_H_
+#endif  // DRIVERUPGRADE_SRC_SERVICE_METRICS_SUM_H_

@@ -1,9 +1,9 @@
-#include "support/parallel_share.h"
+#include "service/parallel_share.h"
 
 #include <algorithm>
 #include <numeric>
 
-namespace examples {
+namespace driverupgrade::inline v1::internal {
 
 int ParallelShare(const std::vector<SlotUse>& uses, std::size_t i, int limit) {
   const int own = uses[i].value_or(0);
@@ -13,7 +13,7 @@ int ParallelShare(const std::vector<SlotUse>& uses, std::size_t i, int limit) {
   return own + std::max(0, limit - total);
 }
 
-driverupgrade::UpgradePolicy UnderShare(driverupgrade::UpgradePolicy policy, int share) {
+UpgradePolicy UnderShare(UpgradePolicy policy, int share) {
   if (share <= 0) {
     policy.paused = true;
     return policy;
@@ -22,11 +22,11 @@ driverupgrade::UpgradePolicy UnderShare(driverupgrade::UpgradePolicy policy, int
   return policy;
 }
 
-int SlotsAfter(const driverupgrade::Plan& plan) {
-  const auto starts = std::count_if(plan.nodes.begin(), plan.nodes.end(), [](const driverupgrade::NodePlan& node) {
-    return node.needs_grant && driverupgrade::IsInProgress(node.to());
+int SlotsAfter(const Plan& plan) {
+  const auto starts = std::count_if(plan.nodes.begin(), plan.nodes.end(), [](const NodePlan& node) {
+    return node.needs_grant && IsInProgress(node.to());
   });
   return plan.totals.slots + static_cast<int>(starts);
 }
 
-}  // namespace examples
+}  // namespace driverupgrade::inline v1::internal

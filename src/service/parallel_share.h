@@ -7,8 +7,8 @@
 /// If every engine's pass begins with its present share, and the next engine's share is computed after it, then the
 /// engines together never start a node beyond the limit: a share is what the engine has already, and what the limit
 /// leaves. Pure, but for the observer.
-#ifndef DRIVERUPGRADE_EXAMPLES_OPERATORS_SUPPORT_PARALLEL_SHARE_H_
-#define DRIVERUPGRADE_EXAMPLES_OPERATORS_SUPPORT_PARALLEL_SHARE_H_
+#ifndef DRIVERUPGRADE_SRC_SERVICE_PARALLEL_SHARE_H_
+#define DRIVERUPGRADE_SRC_SERVICE_PARALLEL_SHARE_H_
 
 #include <mutex>
 #include <optional>
@@ -18,7 +18,7 @@
 #include "driverupgrade/plan.h"
 #include "driverupgrade/upgrade_policy.h"
 
-namespace examples {
+namespace driverupgrade::inline v1::internal {
 
 /// How many nodes of an engine hold a slot of maxParallelUpgrades, which nodes that an administrator had cordoned do as
 /// the policy says; nullopt: it has made no pass yet, so nobody knows.
@@ -29,15 +29,15 @@ using SlotUse = std::optional<int>;
 int ParallelShare(const std::vector<SlotUse>& uses, std::size_t i, int limit);
 
 /// The policy with the smaller of its own limit and `share`. A share of 0 pauses it: there is no limit of 0.
-driverupgrade::UpgradePolicy UnderShare(driverupgrade::UpgradePolicy policy, int share);
+UpgradePolicy UnderShare(UpgradePolicy policy, int share);
 
 /// The slots after `plan`: those that are held, and those of nodes that it starts.
-int SlotsAfter(const driverupgrade::Plan& plan);
+int SlotsAfter(const Plan& plan);
 
 /// Remembers SlotsAfter of the last plan. Thread-safe.
-class SlotObserver final : public driverupgrade::Observer {
+class SlotObserver final : public Observer {
  public:
-  void OnPlan(const driverupgrade::Plan& plan) override {
+  void OnPlan(const Plan& plan) override {
     const std::lock_guard lock(mutex_);
     use_ = SlotsAfter(plan);
   }
@@ -51,6 +51,6 @@ class SlotObserver final : public driverupgrade::Observer {
   SlotUse use_;
 };
 
-}  // namespace examples
+}  // namespace driverupgrade::inline v1::internal
 
-#endif  // DRIVERUPGRADE_EXAMPLES_OPERATORS_SUPPORT_PARALLEL_SHARE_H_
+#endif  // DRIVERUPGRADE_SRC_SERVICE_PARALLEL_SHARE_H_

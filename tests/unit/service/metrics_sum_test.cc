@@ -1,11 +1,11 @@
-#include "support/metrics_sum.h"
+#include "service/metrics_sum.h"
 
 #include "support/catch.h"
 
 namespace driverupgrade::tests {
 namespace {
 
-using examples::SumFigures;
+using internal::SumFigures;
 
 MetricsSnapshot Figures(int done, std::uint64_t deleted, std::optional<int> parallel_max) {
   MetricsSnapshot figures{.driver = "nvidia.com/gpu"};

@@ -1,0 +1,15 @@
+# cpp-httplib as httplib::httplib, if it is to be had: a package of CMake in Conan and vcpkg, of pkg-config on Debian. Installed
+# as well, for consumers of the static library.
+if(NOT TARGET httplib::httplib)
+  find_package(httplib CONFIG QUIET)
+endif()
+if(NOT TARGET httplib::httplib)
+  find_package(PkgConfig QUIET)
+  if(PkgConfig_FOUND)
+    pkg_check_modules(DRIVERUPGRADE_HTTPLIB QUIET IMPORTED_TARGET cpp-httplib)
+  endif()
+  if(TARGET PkgConfig::DRIVERUPGRADE_HTTPLIB)
+    add_library(httplib::httplib INTERFACE IMPORTED)
+    target_link_libraries(httplib::httplib INTERFACE PkgConfig::DRIVERUPGRADE_HTTPLIB)
+  endif()
+endif()

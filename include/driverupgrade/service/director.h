@@ -1,0 +1,81 @@
+/// The part of an operator that is its own: where its policies come from, and what it does beside rolling the driver.
+///
+/// Defines EngineSpec, EngineOptionsOf and Director.
+///
+///     class OnePolicy final : public Director {
+///      public:
+///       explicit OnePolicy(EngineSpec spec) : specs_({std::move(spec)}) {}
+///       std::optional<std::vector<EngineSpec>> Wanted() override { return specs_; }
+///
+///      private:
+///       const std::vector<EngineSpec> specs_;
+///     };
+///
+/// The thread that steps the service calls the director, one call at a time; Ready is called by any thread. A director
+/// outlives its service. Examples: examples/service, and the directors of examples/operators, which follow custom
+/// resources.
+#ifndef DRIVERUPGRADE_SERVICE_DIRECTOR_H_
+#define DRIVERUPGRADE_SERVICE_DIRECTOR_H_
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "driverupgrade/call_context.h"
+#include "driverupgrade/label_selector.h"
+#include "driverupgrade/upgrade_engine.h"
+#include "driverupgrade/upgrade_policy.h"
+#include "driverupgrade/watch_cache.h"
+
+namespace driverupgrade::inline v1 {
+
+/// What one engine upgrades, and how.
+struct EngineSpec {
+  /// Whose nodes these are, if several engines share a driver's nodes: a DNS subdomain, for example the name of the
+  /// custom resource with the policy. It stands in log lines, and names the engine's entry of the ledger. Empty: there
+  /// is only one engine.
+  std::string name = {};
+  /// Of the driver's DaemonSets and their pods.
+  LabelSelector driver_labels = {};
+  /// The nodes of this engine. Engines of one service have no node in common. Empty: all nodes.
+  LabelSelector node_selector = {};
+  /// Follows the requestor's id, if the engine is a requestor: each engine is a requestor of its own.
+  std::string requestor_suffix = {};
+  UpgradePolicy policy = {};
+  friend bool operator==(const EngineSpec&, const EngineSpec&) = default;
+};
+
+/// The options of one engine: what all have in common, and what is its own. The service does it by itself; for who
+/// makes such an engine without a service. Pure.
+EngineOptions EngineOptionsOf(EngineOptions common, const EngineSpec& spec);
+
+class Director {
+ public:
+  virtual ~Director() = default;
+
+  /// The engines that are to run; nullopt: not known yet. Called at each step of the service, so the answer must be at
+  /// hand: a director that learns something new rings the service's bell. A change of policies alone keeps the engines
+  /// and what they remember; any other change makes all engines anew.
+  virtual std::optional<std::vector<EngineSpec>> Wanted() = 0;
+
+  /// What must have happened before an engine may act. Called while this replica leads, every few seconds until it
+  /// succeeds. Errors: any; the service logs them, once each.
+  virtual absl::Status Prepare(const CallContext&) { return absl::OkStatus(); }
+
+  /// Other work of the replica that leads; all of it within the context's deadline, by which another replica may lead.
+  /// `cache`: of the engines that run, null if there are none; `scope`: the place in it of the first of
+  /// ServiceOptions::more_scopes. Returns when to call again, unless the bell rings.
+  virtual absl::Time Work(const CallContext&, WatchCache* /*cache*/, std::size_t /*scope*/) {
+    return absl::InfiniteFuture();
+  }
+
+  /// For the readiness probe: OK, or what hinders the director. Thread-safe.
+  virtual absl::Status Ready() const { return absl::OkStatus(); }
+};
+
+}  // namespace driverupgrade::inline v1
+
+#endif  // DRIVERUPGRADE_SERVICE_DIRECTOR_H_

@@ -1,0 +1,137 @@
+/// An operator's main loop: leads, runs the engines that its director wants, and is seen by the kubelet and Prometheus.
+///
+/// Defines UpgradeService, ServiceOptions and RolloutEnd.
+///
+///     ServiceOptions options{.identity = *DriverIdentity::Create("example.com", "fpga")};
+///     options.engine.snapshot.ns = "fpga-operator";
+///     options.election = {.ns = "fpga-operator", .name = "fpga-driver-upgrade", .identity = pod_name};
+///     options.health_address = ":8081";
+///     auto service = UpgradeService::Create(cluster, director, std::move(options));
+///     if (!service.ok()) return service.status();
+///     return (*service)->Run({.stop = stop});  // until a stop is requested
+///
+/// One cache follows the cluster for all engines, one election leads for all, one thread steps them. An engine has its
+/// own policy, its own entry of the ledger, and its share of a limit over all engines. The whole program:
+/// examples/service; step by step: docs/write-your-operator.md.
+///
+/// Run is a loop around Step, which never waits: who has a loop of his own calls Step, Wait and Stop. Run, Step, Wait,
+/// Stop and End are called by one thread; the rest by any. Between the first Step and Stop the service holds the threads of a
+/// WatchCache, and from Create to its end those of its web servers. It neither takes signals nor prints, and does not end
+/// the process.
+#ifndef DRIVERUPGRADE_SERVICE_UPGRADE_SERVICE_H_
+#define DRIVERUPGRADE_SERVICE_UPGRADE_SERVICE_H_
+
+#include <memory>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "driverupgrade/call_context.h"
+#include "driverupgrade/cluster_facade.h"
+#include "driverupgrade/driver_identity.h"
+#include "driverupgrade/leader_election.h"
+#include "driverupgrade/log_sink.h"
+#include "driverupgrade/prometheus/metrics_collector.h"
+#include "driverupgrade/request_meter.h"
+#include "driverupgrade/service/director.h"
+#include "driverupgrade/service/doorbell.h"
+#include "driverupgrade/upgrade_budget.h"
+#include "driverupgrade/upgrade_engine.h"
+#include "driverupgrade/watch_cache.h"
+
+namespace driverupgrade::inline v1 {
+
+struct ServiceOptions {
+  DriverIdentity identity;
+  /// What all engines have in common: the namespace of the driver's DaemonSets, who uses the driver, the operator's own
+  /// pod, the ledger, the clock. Labels, node selector and policy are of the director's specs; the cache is the
+  /// service's.
+  EngineOptions engine = {};
+  /// Passes are made only while this replica holds the Lease. Without a clock it gets that of `engine`. nullopt: there
+  /// is only one replica.
+  std::optional<LeaderElectionOptions> election = std::nullopt;
+  /// Nodes in progress at once over all engines; nullopt: no limit beyond their own. An engine may hold what it has,
+  /// and what the limit leaves; engines take in the order of the director's specs.
+  std::optional<int> parallel_total = std::nullopt;
+  /// More for the cache to follow, after the engines' own: for Director::Work.
+  std::vector<DriverScope> more_scopes = {};
+  /// `host:port` of /healthz and /readyz, and of /metrics: `:8081` for all interfaces, `[::1]:8081`; port 0 takes any
+  /// that is free, and the log names it. Both may be the same. Empty: not served.
+  std::string health_address = {};
+  std::string metrics_address = {};
+  /// For /metrics: figures under names that somebody's dashboards know.
+  std::vector<MetricAlias> aliases = {};
+  /// For /metrics: the requests of the transport. Null: not shown.
+  std::shared_ptr<const RequestMeter> requests = nullptr;
+  /// Rung by a director that has news. Null: the director has none before the times that its Work returns.
+  std::shared_ptr<Doorbell> bell = nullptr;
+  /// Null: nobody.
+  LogSink log = nullptr;
+};
+
+/// What a rollout has come to when nothing more happens in it unless a person does something.
+struct RolloutEnd {
+  /// Engines that run; 0: no policy applies.
+  int engines = 0;
+  /// Of them, those whose autoUpgrade is on.
+  int upgrading = 0;
+  /// Nodes that somebody has left out: by the skip label, or by a cordon that the policy minds.
+  int left_out = 0;
+  /// Nodes of engines whose autoUpgrade is off. Nobody has looked whether their drivers are the newest.
+  int frozen = 0;
+  Tally totals = {};
+  /// Every node has the newest driver, but for those that somebody has left out.
+  bool IsGood() const { return engines > 0 && frozen == 0 && totals.done + left_out == totals.total; }
+  friend bool operator==(const RolloutEnd&, const RolloutEnd&) = default;
+};
+
+class UpgradeService {
+ public:
+  /// Makes no call; the pages are served from now on. `director` outlives the service. Errors: InvalidArgument for
+  /// options that cannot work; Unimplemented, naming it, if `cluster` lacks an operation of the election; Unavailable
+  /// if an address cannot be listened on.
+  [[nodiscard]] static absl::StatusOr<std::unique_ptr<UpgradeService>> Create(std::shared_ptr<ClusterFacade> cluster,
+                                                                              Director& director,
+                                                                              ServiceOptions options);
+  ~UpgradeService();
+
+  /// Steps until a stop is requested, then stops. OK after a stop; errors: DeadlineExceeded after the context's
+  /// deadline, and those of Step.
+  [[nodiscard]] absl::Status Run(const CallContext& context);
+
+  /// What is due: a try to lead, the director's work, passes of the engines. Returns when to call again, unless Wait
+  /// returns earlier. Errors: engines that the director wants and that cannot work at all; the service is of no use
+  /// then. What goes wrong in the cluster is no error: it is logged, counted, told by Ready, and tried again.
+  [[nodiscard]] absl::StatusOr<absl::Time> Step(const CallContext& context);
+  /// Waits until `until`, as Step returned it, until there is something to do earlier, or until a stop is requested; in
+  /// real time.
+  void Wait(absl::Time until, const std::stop_token& stop);
+  /// Ends cleanly: waits for requests and Events under way, ends the cache, and gives the Lease back, so that the next
+  /// leader need not wait. Step may not follow.
+  void Stop();
+
+  /// OK while the loop turns: for a liveness probe.
+  absl::Status Healthy() const;
+  /// OK once the policies and the cluster have been read, and a pass has succeeded since or another replica leads: for
+  /// a readiness probe.
+  absl::Status Ready() const;
+  /// What /metrics serves, of type MetricsCollector::kContentType: for who has a web server already.
+  std::string Metrics() const;
+  /// Of all engines, as their last passes found them.
+  Tally totals() const;
+  /// nullopt: something is left to do, now or by waiting.
+  std::optional<RolloutEnd> End() const;
+
+ private:
+  class Impl;
+  explicit UpgradeService(std::unique_ptr<Impl> impl);
+  const std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace driverupgrade::inline v1
+
+#endif  // DRIVERUPGRADE_SERVICE_UPGRADE_SERVICE_H_

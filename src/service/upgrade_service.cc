@@ -1,0 +1,313 @@
+#include "driverupgrade/service/upgrade_service.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <map>
+#include <mutex>
+#include <utility>
+
+#include "fmt/format.h"
+#include "service/engine_group.h"
+#include "service/metrics_sum.h"
+#include "service/web_server.h"
+
+namespace driverupgrade::inline v1 {
+namespace {
+
+using internal::EngineGroup;
+using internal::FiguresByName;
+using internal::Page;
+using internal::PageMaker;
+using internal::ProbePage;
+using internal::WebServer;
+
+// For the director's own calls in one round.
+constexpr absl::Duration kWorkTimeout = absl::Seconds(30);
+constexpr absl::Duration kPrepareAgain = absl::Seconds(5);
+constexpr absl::Duration kReleaseTimeout = absl::Seconds(5);
+// A round may last as long as a pass and the director's calls.
+constexpr absl::Duration kRoundMax = absl::Minutes(5);
+
+ServiceOptions Completed(ServiceOptions options) {
+  if (!options.engine.clock) options.engine.clock = SystemClock();
+  if (options.election && !options.election->clock) options.election->clock = options.engine.clock;
+  if (!options.bell) options.bell = std::make_shared<Doorbell>();
+  if (!options.log) options.log = [](const LogRecord&) {};
+  return options;
+}
+
+}  // namespace
+
+class UpgradeService::Impl {
+ public:
+  Impl(std::shared_ptr<ClusterFacade> cluster, Director& director, ServiceOptions options)
+      : options_(Completed(std::move(options))),
+        clock_(options_.engine.clock),
+        cluster_(std::move(cluster)),
+        director_(director),
+        collector_({[this] { return Figures(); }}, MetricsOptionsOf()) {}
+
+  // What may fail of making a service.
+  absl::Status Begin() {
+    if (options_.election) {
+      auto election = LeaderElection::Create(cluster_, *options_.election);
+      if (!election.ok()) return election.status();
+      election_ = *std::move(election);
+    }
+    return Serve();
+  }
+
+  absl::StatusOr<absl::Time> Step(const CallContext& context) {
+    NoteRound(clock_->Now());
+    const absl::StatusOr<absl::Time> next = Round(context);
+    NoteRound(absl::InfiniteFuture());
+    return next;
+  }
+
+  void Wait(absl::Time until, const std::stop_token& stop) { options_.bell->Wait(until, *clock_, stop); }
+
+  void Stop() {
+    if (group_) group_->Quiesce();
+    if (election_) election_->Release({.deadline = clock_->Now() + kReleaseTimeout}).IgnoreError();
+  }
+
+  absl::Status Healthy() const {
+    const std::lock_guard lock(mutex_);
+    if (clock_->Now() > round_began_ + kRoundMax) {
+      return absl::DeadlineExceededError(
+          fmt::format("a round has been running since {}", absl::FormatTime(round_began_)));
+    }
+    return group_ ? group_->Healthy() : absl::OkStatus();
+  }
+
+  absl::Status Ready() const {
+    if (const absl::Status ready = director_.Ready(); !ready.ok()) return ready;
+    const std::lock_guard lock(mutex_);
+    if (!known_) return absl::UnavailableError("the policy has not been read yet");
+    return group_ ? group_->Ready() : absl::OkStatus();
+  }
+
+  std::string Metrics() const { return collector_.Text(); }
+
+  Tally totals() const {
+    const std::lock_guard lock(mutex_);
+    return group_ ? group_->totals() : Tally{};
+  }
+
+  std::optional<RolloutEnd> End() const {
+    if (group_) return group_->End();
+    return known_ ? std::optional(RolloutEnd{}) : std::nullopt;
+  }
+
+  const Clock& clock() const { return *clock_; }
+
+ private:
+  void NoteRound(absl::Time began) {
+    const std::lock_guard lock(mutex_);
+    round_began_ = began;
+  }
+
+  absl::StatusOr<absl::Time> Round(const CallContext& context) {
+    absl::Time next = absl::InfiniteFuture();
+    if (election_) next = TryToLead(context);
+    const bool leads = !election_ || election_->IsLeader();
+    if (const auto wanted = director_.Wanted()) {
+      if (const absl::Status applied = Apply(*wanted); !applied.ok()) return applied;
+    }
+    if (leads && !prepared_ && !Prepare(context, next)) return next;
+    if (leads) {
+      const absl::Time again =
+          director_.Work(Bounded(context), group_ ? &group_->cache() : nullptr, group_ ? group_->specs().size() : 0);
+      next = std::min(next, again);
+    }
+    if (group_) next = std::min(next, group_->Step(context));
+    return next;
+  }
+
+  // Returns when to try again. What hinders it is told once.
+  absl::Time TryToLead(const CallContext& context) {
+    const absl::Time next = election_->Step(context);
+    const absl::Status status = election_->status();
+    const bool news = !status.ok() && status.code() != lead_failure_.code();
+    if (news) Warn("cannot take or renew the Lease", status);
+    lead_failure_ = status;
+    return next;
+  }
+
+  bool Prepare(const CallContext& context, absl::Time& next) {
+    if (clock_->Now() < prepare_at_) {
+      next = std::min(next, prepare_at_);
+      return false;
+    }
+    const absl::Status done = director_.Prepare(Bounded(context));
+    prepared_ = done.ok();
+    if (prepared_) return true;
+    if (done != prepare_failure_) Warn("cannot begin", done);
+    prepare_failure_ = done;
+    prepare_at_ = clock_->Now() + kPrepareAgain;
+    next = std::min(next, prepare_at_);
+    return false;
+  }
+
+  // As a leader's calls have to be.
+  CallContext Bounded(const CallContext& context) const {
+    absl::Time deadline = std::min(context.deadline, clock_->Now() + kWorkTimeout);
+    if (election_) deadline = std::min(deadline, election_->LeadsUntil().value_or(clock_->Now()));
+    return {.deadline = deadline, .stop = context.stop};
+  }
+
+  absl::Status Apply(const std::vector<EngineSpec>& wanted) {
+    {
+      const std::lock_guard lock(mutex_);
+      known_ = true;
+      if (!group_ && wanted.empty()) return absl::OkStatus();
+      if (group_ && internal::SameEngines(group_->specs(), wanted)) {
+        if (group_->specs() != wanted) group_->SetPolicies(wanted);
+        return absl::OkStatus();
+      }
+    }
+    if (const auto before = TakeGroup()) {
+      before->Quiesce();
+      for (const auto& [reason, count] : before->cache().Restarts()) restarts_before_[reason] += count;
+    }
+    if (wanted.empty()) return absl::OkStatus();
+    const std::lock_guard lock(mutex_);
+    auto group = EngineGroup::Create({.identity = options_.identity,
+                                      .cluster = cluster_,
+                                      .engine = options_.engine,
+                                      .more_scopes = options_.more_scopes,
+                                      .parallel_total = options_.parallel_total,
+                                      .election = election_,
+                                      .bell = options_.bell,
+                                      .log = options_.log,
+                                      .clock = clock_},
+                                     wanted, figures_);
+    if (!group.ok()) return group.status();
+    group_ = *std::move(group);
+    group_->Start();
+    return absl::OkStatus();
+  }
+
+  std::unique_ptr<EngineGroup> TakeGroup() {
+    const std::lock_guard lock(mutex_);
+    return std::move(group_);
+  }
+
+  MetricsOptions MetricsOptionsOf() {
+    MetricsOptions options{.aliases = options_.aliases, .watch_restarts = [this] { return Restarts(); }};
+    if (options_.requests) options.requests = [requests = options_.requests] { return requests->Snapshot(); };
+    return options;
+  }
+
+  std::map<WatchRestart, std::uint64_t> Restarts() const {
+    const std::lock_guard lock(mutex_);
+    auto restarts = restarts_before_;
+    for (const WatchRestart reason : kAllWatchRestarts) restarts.try_emplace(reason, 0);
+    if (!group_) return restarts;
+    for (const auto& [reason, count] : group_->cache().Restarts()) restarts[reason] += count;
+    return restarts;
+  }
+
+  MetricsSnapshot Figures() const {
+    const std::lock_guard lock(mutex_);
+    std::vector<MetricsSnapshot> running;
+    std::vector<MetricsSnapshot> ended;
+    bool paused = false;
+    std::map<std::string, const EngineSpec*> now;
+    if (group_) {
+      for (const EngineSpec& spec : group_->specs()) now[spec.name] = &spec;
+    }
+    for (const auto& [name, observer] : figures_) {
+      (now.contains(name) ? running : ended).push_back(observer->Snapshot());
+    }
+    // The pause by which a share of nothing is given is not the policy's.
+    for (const auto& [_, spec] : now) paused = paused || spec->policy.paused;
+    MetricsSnapshot sum = internal::SumFigures(running, ended, MetricsObserver(options_.identity).Snapshot());
+    sum.paused = paused;
+    sum.leading = !election_ || election_->IsLeader();
+    return sum;
+  }
+
+  // One server for each address; both kinds of pages may be at one.
+  absl::Status Serve() {
+    std::map<std::string, std::map<std::string, PageMaker>> pages;
+    if (!options_.health_address.empty()) {
+      pages[options_.health_address]["/healthz"] = ProbePage([this] { return Healthy(); });
+      pages[options_.health_address]["/readyz"] = ProbePage([this] { return Ready(); });
+    }
+    if (!options_.metrics_address.empty()) {
+      pages[options_.metrics_address]["/metrics"] = [this]() -> Page {
+        return {.body = Metrics(), .content_type = MetricsCollector::kContentType};
+      };
+    }
+    for (auto& [address, made] : pages) {
+      absl::StatusOr<std::unique_ptr<WebServer>> server = WebServer::Start(address, std::move(made));
+      if (!server.ok()) return server.status();
+      options_.log({.message = "listening",
+                    .fields = {{"address", address}, {"port", fmt::format("{}", (*server)->port())}}});
+      servers_.push_back(*std::move(server));
+    }
+    return absl::OkStatus();
+  }
+
+  void Warn(std::string message, const absl::Status& status) {
+    options_.log({.severity = Severity::kWarning,
+                  .message = std::move(message),
+                  .fields = {{"error", std::string(status.message())}}});
+  }
+
+  const ServiceOptions options_;
+  const std::shared_ptr<Clock> clock_;
+  const std::shared_ptr<ClusterFacade> cluster_;
+  Director& director_;
+  std::shared_ptr<LeaderElection> election_ = nullptr;
+  absl::Status lead_failure_ = absl::OkStatus();
+  bool prepared_ = false;
+  absl::Status prepare_failure_ = absl::OkStatus();
+  absl::Time prepare_at_ = absl::InfinitePast();
+  // What the servers' threads look at.
+  mutable std::mutex mutex_;
+  bool known_ = false;
+  FiguresByName figures_;
+  std::map<WatchRestart, std::uint64_t> restarts_before_;
+  absl::Time round_began_ = absl::InfiniteFuture();
+  std::unique_ptr<EngineGroup> group_;
+  const MetricsCollector collector_;
+  std::vector<std::unique_ptr<WebServer>> servers_;  // last: their threads end before the rest is destroyed
+};
+
+absl::StatusOr<std::unique_ptr<UpgradeService>> UpgradeService::Create(std::shared_ptr<ClusterFacade> cluster,
+                                                                       Director& director, ServiceOptions options) {
+  if (cluster == nullptr) return absl::InvalidArgumentError("upgrade service: no cluster facade");
+  auto impl = std::make_unique<Impl>(std::move(cluster), director, std::move(options));
+  if (const absl::Status begun = impl->Begin(); !begun.ok()) return begun;
+  return std::unique_ptr<UpgradeService>(new UpgradeService(std::move(impl)));
+}
+
+UpgradeService::UpgradeService(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+UpgradeService::~UpgradeService() = default;
+
+absl::Status UpgradeService::Run(const CallContext& context) {
+  absl::Status ended = absl::OkStatus();
+  while (ended.ok() && !context.stop.stop_requested()) {
+    const absl::StatusOr<absl::Time> next = Step(context);
+    ended = next.status();
+    if (next.ok()) Wait(std::min(*next, context.deadline), context.stop);
+    if (ended.ok() && impl_->clock().Now() >= context.deadline) {
+      ended = absl::DeadlineExceededError("upgrade service: the time ran out");
+    }
+  }
+  Stop();
+  return ended;
+}
+
+absl::StatusOr<absl::Time> UpgradeService::Step(const CallContext& context) { return impl_->Step(context); }
+void UpgradeService::Wait(absl::Time until, const std::stop_token& stop) { impl_->Wait(until, stop); }
+void UpgradeService::Stop() { impl_->Stop(); }
+absl::Status UpgradeService::Healthy() const { return impl_->Healthy(); }
+absl::Status UpgradeService::Ready() const { return impl_->Ready(); }
+std::string UpgradeService::Metrics() const { return impl_->Metrics(); }
+Tally UpgradeService::totals() const { return impl_->totals(); }
+std::optional<RolloutEnd> UpgradeService::End() const { return impl_->End(); }
+
+}  // namespace driverupgrade::inline v1

@@ -1,0 +1,249 @@
+// The whole service on the fake cluster: who steps it steps everything.
+#include "driverupgrade/service/upgrade_service.h"
+
+#include <memory>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "driverupgrade/testing/builders.h"
+#include "driverupgrade/testing/fake_cluster.h"
+#include "support/catch.h"
+#include "support/http_get.h"
+#include "support/node_under_test.h"
+
+namespace driverupgrade::tests {
+namespace {
+
+using testing::FakeClock;
+using testing::FakeCluster;
+
+constexpr int kWatches = 5;  // nodes, pods, DaemonSets, revisions, driver pods
+
+class PlayedDirector final : public Director {
+ public:
+  std::optional<std::vector<EngineSpec>> Wanted() override { return wanted; }
+  absl::Status Prepare(const CallContext&) override { return prepared; }
+  absl::Time Work(const CallContext& context, WatchCache* cache, std::size_t scope) override {
+    worked = {.deadline = context.deadline, .has_cache = cache != nullptr, .scope = scope};
+    return absl::InfiniteFuture();
+  }
+  absl::Status Ready() const override { return ready; }
+
+  struct Worked {
+    absl::Time deadline = absl::InfinitePast();
+    bool has_cache = false;
+    std::size_t scope = 0;
+  };
+  std::optional<std::vector<EngineSpec>> wanted = std::nullopt;
+  absl::Status prepared = absl::OkStatus();
+  absl::Status ready = absl::OkStatus();
+  std::optional<Worked> worked = std::nullopt;
+};
+
+struct World {
+  std::shared_ptr<FakeClock> clock = std::make_shared<FakeClock>();
+  std::shared_ptr<FakeCluster> cluster = std::make_shared<FakeCluster>(clock);
+  testing::Fleet fleet = AddFleet(*cluster, {.node_count = 2, .workload = ""});
+  PlayedDirector director = {};
+  std::vector<std::string> log = {};
+  std::unique_ptr<UpgradeService> service = nullptr;
+
+  World() { cluster->SetTemplate(fleet.ns, fleet.daemon_set, "rev-2"); }
+  ~World() {
+    if (service) service->Stop();
+  }
+
+  ServiceOptions Options() {
+    ServiceOptions options{.identity = Gpu()};
+    options.engine.snapshot.ns = fleet.ns;
+    options.engine.executor.calls_in_flight = 1;
+    options.engine.clock = clock;
+    options.log = [this](const LogRecord& record) { log.push_back(FormatLogfmt(record)); };
+    return options;
+  }
+  LeaderElectionOptions Election(const std::string& identity) const {
+    return {.ns = fleet.ns, .name = "lease", .identity = identity};
+  }
+  EngineSpec Spec() const {
+    return {.driver_labels = LabelSelector::FromMatchLabels({{"app", fleet.daemon_set}}),
+            .policy = {.auto_upgrade = true, .max_parallel = 1}};
+  }
+  void Make(ServiceOptions options) {
+    auto made = UpgradeService::Create(cluster, director, std::move(options));
+    INFO(made.status().ToString());
+    REQUIRE(made.ok());
+    service = *std::move(made);
+  }
+  absl::Time Step() {
+    const auto next = service->Step({});
+    REQUIRE(next.ok());
+    return *next;
+  }
+  // One step, after which everything that has happened has been seen by the cache.
+  void Turn() {
+    Step();
+    if (director.worked && director.worked->has_cache) cluster->AwaitWatchesIdle(kWatches);
+    cluster->Advance(absl::Milliseconds(500));
+  }
+  bool TurnsUntilEnd() {
+    for (int i = 0; i < 1000 && !service->End(); ++i) Turn();
+    return service->End().has_value();
+  }
+  std::size_t Logged(const std::string& text) const {
+    std::size_t count = 0;
+    for (const std::string& line : log) count += line.find(text) != std::string::npos;
+    return count;
+  }
+};
+
+TEST_CASE("a service leads, upgrades every node, and leaves the Lease to others when it stops") {
+  World world;
+  ServiceOptions options = world.Options();
+  options.election = world.Election("a");
+  world.Make(std::move(options));
+  world.director.wanted = std::vector{world.Spec()};
+  REQUIRE(world.TurnsUntilEnd());
+  CHECK(world.service->End()->IsGood());
+  CHECK(world.service->End()->upgrading == 1);
+  CHECK(world.service->totals().done == 2);
+  CHECK(world.service->Healthy().ok());
+  CHECK(world.service->Ready().ok());
+  CHECK(world.cluster->lease(world.fleet.ns, "lease")->holder == "a");
+  CHECK(world.director.worked->deadline <= world.clock->Now() + absl::Seconds(10));  // as a leader's calls have to be
+  CHECK(world.director.worked->scope == 1);                                          // after the engine's own
+  world.service->Stop();
+  CHECK(world.cluster->lease(world.fleet.ns, "lease")->holder.empty());
+}
+
+TEST_CASE("a replica that does not lead is ready, but upgrades nothing and does no work of the director") {
+  World world;
+  ServiceOptions options = world.Options();
+  options.election = world.Election("a");
+  world.Make(options);
+  world.director.wanted = std::vector{world.Spec()};
+  world.Turn();
+  PlayedDirector idle;
+  idle.wanted = std::vector{world.Spec()};
+  options.election = world.Election("b");
+  const auto second = UpgradeService::Create(world.cluster, idle, options);
+  REQUIRE(second.ok());
+  REQUIRE((*second)->Step({}).ok());
+  CHECK_FALSE(idle.worked);
+  CHECK((*second)->totals().total == 0);
+  (*second)->Stop();
+}
+
+TEST_CASE("nothing is upgraded before what the director prepares, and what hinders it is told once") {
+  World world;
+  world.director.prepared = absl::UnavailableError("labels are not migrated yet");
+  world.director.wanted = std::vector{world.Spec()};
+  world.Make(world.Options());
+  CHECK(world.Step() == world.clock->Now() + absl::Seconds(5));
+  world.cluster->Advance(absl::Seconds(5));
+  CHECK(world.Step() == world.clock->Now() + absl::Seconds(5));
+  CHECK(world.Logged("msg=\"cannot begin\" error=\"labels are not migrated yet\"") == 1);
+  CHECK_FALSE(world.director.worked);
+  CHECK(world.service->totals().total == 0);
+  world.director.prepared = absl::OkStatus();
+  world.cluster->Advance(absl::Seconds(5));
+  REQUIRE(world.TurnsUntilEnd());
+  CHECK(world.service->End()->IsGood());
+}
+
+TEST_CASE("a service is not ready until its director knows what is wanted, and at its end if that is nothing") {
+  World world;
+  world.Make(world.Options());
+  world.Step();
+  CHECK(world.service->Ready() == absl::UnavailableError("the policy has not been read yet"));
+  CHECK_FALSE(world.service->End());
+  world.director.ready = absl::PermissionDeniedError("cannot read the policy");
+  CHECK(world.service->Ready() == world.director.ready);
+  world.director.ready = absl::OkStatus();
+  world.director.wanted.emplace();
+  world.Step();
+  CHECK(world.service->Ready().ok());
+  CHECK(world.service->End() == RolloutEnd{});
+  CHECK_FALSE(world.service->End()->IsGood());
+}
+
+TEST_CASE("engines come and go as the director wants, and counters stay") {
+  World world;
+  world.director.wanted = std::vector{world.Spec()};
+  world.Make(world.Options());
+  REQUIRE(world.TurnsUntilEnd());
+  const std::string deleted = "driverupgrade_driver_pods_deleted_total{driver=\"nvidia.com/gpu\"} 2\n";
+  CHECK(world.service->Metrics().find(deleted) != std::string::npos);
+  world.director.wanted.emplace();
+  world.Step();
+  CHECK(world.service->totals().total == 0);
+  CHECK(world.service->Metrics().find(deleted) != std::string::npos);
+}
+
+TEST_CASE("an engine that cannot work at all ends the service") {
+  World world;
+  EngineSpec spec = world.Spec();
+  spec.name = "no DNS name";
+  ServiceOptions options = world.Options();
+  options.engine.ledger = {.ns = world.fleet.ns, .name = "lock"};
+  world.director.wanted = std::vector{spec};
+  world.Make(std::move(options));
+  CHECK(absl::IsInvalidArgument(world.service->Step({}).status()));
+  CHECK(absl::IsInvalidArgument(world.service->Run({})));
+}
+
+TEST_CASE("Run ends well by a stop, and not by a deadline") {
+  World world;
+  world.Make(world.Options());
+  CHECK(absl::IsDeadlineExceeded(world.service->Run({.deadline = world.clock->Now()})));
+  std::stop_source stop;
+  stop.request_stop();
+  CHECK(world.service->Run({.stop = stop.get_token()}).ok());
+}
+
+TEST_CASE("a loop that waits is woken by the director's bell") {
+  World world;
+  ServiceOptions options = world.Options();
+  options.bell = std::make_shared<Doorbell>();
+  const auto bell = options.bell;
+  world.Make(std::move(options));
+  std::jthread later([bell] { bell->Ring(); });
+  world.service->Wait(absl::InfiniteFuture(), {});  // returns
+  SUCCEED();
+}
+
+TEST_CASE("probes and metrics may be at one address") {
+  World world;
+  ServiceOptions options = world.Options();
+  options.health_address = options.metrics_address = "127.0.0.1:0";
+  world.Make(std::move(options));
+  REQUIRE(world.log.size() == 1);
+  const int port = std::stoi(world.log[0].substr(world.log[0].find("port=") + 5));
+  CHECK(HttpGet(port, "/healthz").starts_with("HTTP/1.1 200"));
+  CHECK(HttpGet(port, "/readyz").starts_with("HTTP/1.1 503"));
+  CHECK(HttpGet(port, "/metrics").find("driverupgrade_leader{driver=\"nvidia.com/gpu\"} 1\n") != std::string::npos);
+}
+
+TEST_CASE("options that cannot work are refused before anything is sent") {
+  World world;
+  const auto code = [&](const ServiceOptions& options) {
+    return UpgradeService::Create(world.cluster, world.director, options).status().code();
+  };
+  ServiceOptions options = world.Options();
+  CHECK(UpgradeService::Create(nullptr, world.director, options).status().code() ==
+        absl::StatusCode::kInvalidArgument);
+  options.health_address = "localhost";
+  CHECK(code(options) == absl::StatusCode::kInvalidArgument);
+  options.health_address = "192.0.2.1:0";
+  CHECK(code(options) == absl::StatusCode::kUnavailable);
+  options = world.Options();
+  options.election = LeaderElectionOptions{.ns = world.fleet.ns, .name = "lease"};
+  CHECK(code(options) == absl::StatusCode::kInvalidArgument);
+  CHECK(world.cluster->journal().empty());
+}
+
+}  // namespace
+}  // namespace driverupgrade::tests

@@ -49,6 +49,17 @@ std::string List(const std::string& kind, const std::string& items) {
   return R"({"kind":")" + kind + R"(List","metadata":{"resourceVersion":"9"},"items":[)" + items + "]}";
 }
 
+// What a controller with a Lease and a ledger asks for is compared with deploy/rbac/base by rbac_test.
+TEST_CASE("examples/service/rbac.yaml gives what deploy/rbac/base does, but for claims, which its driver has none of") {
+  Rights base;
+  for (Right right : RightsOf(kRoot / "deploy/rbac/base", {"nvidia-gpu-driver-upgrade"})) {
+    if (right.resource == "resourceclaims") continue;
+    if (right.ns == "gpu-operator") right.ns = "fpga-operator";
+    base.insert(right);
+  }
+  CHECK(RightsOfFile(kRoot / "examples/service/rbac.yaml", {"fpga-driver-upgrade"}) == base);
+}
+
 TEST_CASE("examples/operators/openshift_preflight/rbac.yaml gives what it asks for, and nothing else") {
   const auto answers = std::make_shared<Answers>(std::map<std::string, std::string>{
       {"/apis/config.openshift.io/v1/clusterversions/version",

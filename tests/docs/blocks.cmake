@@ -6,7 +6,10 @@
 # and stands in one of TESTS, as "NAME". The latter's has a row `| NAME | reason |` below the page's heading `Not run,
 # because`; a page without that heading has its rows in LIST as `| PAGE NAME | reason |`, PAGE as seen from ROOT.
 #
-# Blocks of ```cpp are compile_blocks.cmake's business, those of ```yaml are the policy's test's, those of files of a
+# Above a block that quotes a file of the examples, which is built and tested there, stands `<!-- from: PATH -->`, PATH as
+# seen from ROOT: the file has the block word by word, but for an indentation by two.
+#
+# Other blocks of ```cpp are compile_blocks.cmake's business, those of ```yaml are the policy's test's, those of files of a
 # consumer's project packaging_blocks.cmake's. Those of ```json are parsed here. Those of no language show what is printed.
 cmake_minimum_required(VERSION 3.23)
 include(${CMAKE_CURRENT_LIST_DIR}/markdown.cmake)
@@ -80,7 +83,10 @@ endmacro()
 
 # A block of LANGUAGE begins under `mark`.
 macro(begin_block)
-  if(language MATCHES "^(sh|ini)$")
+  set(quoted "")
+  if(mark MATCHES "^from: (examples/.*)$")
+    set(quoted "${CMAKE_MATCH_1}")
+  elseif(language MATCHES "^(sh|ini)$")
     check_commands()
   elseif(mark MATCHES "run: ")
     markdown_error("${mark}: is above no block of commands")
@@ -100,8 +106,29 @@ macro(check_output)
   endif()
 endmacro()
 
+# `quoted` has the block of `text`.
+macro(check_quote)
+  markdown_decode("${text}" block)
+  string(PREPEND block "\n")
+  string(REGEX REPLACE "\n([^\n])" "\n  \\1" indented "${block}")
+  set(at -1)
+  if(EXISTS "${ROOT}/${quoted}")
+    file(READ "${ROOT}/${quoted}" source)
+    string(FIND "\n${source}" "${block}" at)
+    if(at EQUAL -1)
+      string(FIND "\n${source}" "${indented}" at)
+    endif()
+  endif()
+  if(at EQUAL -1)
+    markdown_error("${quoted} has no such lines, after: ${before}")
+  endif()
+endmacro()
+
 # A block of `language` with `text` has ended.
 macro(end_block)
+  if(quoted)
+    check_quote()
+  endif()
   if(language STREQUAL "json")
     markdown_decode("${text}" json)
     string(JSON same ERROR_VARIABLE problem EQUAL "${json}" "${json}")

@@ -3,7 +3,8 @@
 #   cmake -DPAGES=a.md,b.md -DWRAPS=... -DCOMPILER=... -DINCLUDES=a,b -DWORK_DIR=... [-DSKIP=readme] -P compile_blocks.cmake
 #
 # Above each block stands `<!-- compile: NAME -->`. In WRAPS/NAME.cc the line `// BLOCK` is where the block goes: there is
-# what the page leaves out. SKIP names those that need what is not built here.
+# what the page leaves out. SKIP names those that need what is not built here. A block under `<!-- from: FILE -->` quotes a
+# file that the build compiles: blocks.cmake compares them.
 cmake_minimum_required(VERSION 3.23)
 include(${CMAKE_CURRENT_LIST_DIR}/markdown.cmake)
 
@@ -37,8 +38,14 @@ set(names)
 foreach(PAGE IN LISTS PAGES)
   markdown_lines("${PAGE}" lines)
   set(mark "")
+  set(before "")
   set(inside OFF)
   foreach(line IN LISTS lines)
+    set(quotes OFF)
+    if(before MATCHES "^<!-- from: ")
+      set(quotes ON)
+    endif()
+    set(before "${line}")
     if(inside)
       if(line MATCHES "^```")
         compile("${inside}" "${code}")
@@ -46,6 +53,8 @@ foreach(PAGE IN LISTS PAGES)
       else()
         string(APPEND code "${line}\n")
       endif()
+    elseif(line MATCHES "^```cpp" AND quotes)
+      # It is compiled where it comes from.
     elseif(line MATCHES "^```cpp")
       if(NOT mark)
         markdown_error("a block of cpp has no mark")

@@ -15,9 +15,9 @@
 /// examples/service; step by step: docs/write-your-operator.md.
 ///
 /// Run is a loop around Step, which never waits: who has a loop of his own calls Step, Wait and Stop. Run, Step, Wait,
-/// Stop and End are called by one thread; the rest by any. Between the first Step and Stop the service holds the threads of a
-/// WatchCache, and from Create to its end those of its web servers. It neither takes signals nor prints, and does not end
-/// the process.
+/// Stop and End are called by one thread; the rest by any. Between the first Step and Stop the service holds the threads
+/// of a WatchCache, and from Create to its end those of its web servers. It neither takes signals nor prints, and does
+/// not end the process.
 #ifndef DRIVERUPGRADE_SERVICE_UPGRADE_SERVICE_H_
 #define DRIVERUPGRADE_SERVICE_UPGRADE_SERVICE_H_
 

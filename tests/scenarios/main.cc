@@ -1,8 +1,9 @@
-// Runs scenarios and compares what they print: `scenarios FILE...`. Exit code 1 if one differs or breaks an invariant.
-// With DRIVERUPGRADE_REWRITE=1, and never where CI is set, the files are rewritten; review the difference.
+// Runs scenarios and compares what they print: `scenarios [--until-failure] FILE...`. Exit code 1 if one differs or breaks
+// an invariant. With DRIVERUPGRADE_REWRITE=1, and never where CI is set, the files are rewritten; review the difference.
 #include <cstdio>
 #include <exception>
 #include <filesystem>
+#include <string_view>
 
 #include "fmt/format.h"
 #include "scenarios/golden_file.h"
@@ -64,8 +65,10 @@ int Main(int argc, char** argv) {
     fmt::print(stderr, "DRIVERUPGRADE_REWRITE is not for CI\n");
     return 1;
   }
-  bool all = argc > 1;
-  for (int i = 1; i < argc; ++i) all &= RunFile(argv[i]);
+  const bool until_failure = argc > 1 && std::string_view(argv[1]) == "--until-failure";
+  const int first = until_failure ? 2 : 1;
+  bool all = argc > first;
+  for (int i = first; i < argc && (all || !until_failure); ++i) all &= RunFile(argv[i]);
   return all ? 0 : 1;
 }
 

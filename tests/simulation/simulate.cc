@@ -99,13 +99,15 @@ int main(int argc, char** argv) {
   Totals totals;
   std::mutex mutex;
   std::atomic<std::uint64_t> next = 0;
+  std::atomic<bool> over = false;
   const auto work = [&] {
-    for (std::uint64_t i = next++; i < arguments.seeds; i = next++) {
+    for (std::uint64_t i = next++; i < arguments.seeds && !over; i = next++) {
       const std::uint64_t seed = arguments.first_seed + i;
       SimulationResult result = driverupgrade::testing::Simulate(seed, arguments.options);
       if (arguments.twice && !result.violation) CheckTwin(arguments.options, result);
       const std::lock_guard lock(mutex);
       Add(result, totals);
+      if (result.violation && arguments.until_failure) over = true;
       const bool shown = static_cast<int>(totals.failed.size()) <= kFailuresShown;
       if (arguments.options.trace || (result.violation && shown)) fmt::print("{}\n", result.Describe());
       if (arguments.options.light) PrintRollout(result);

@@ -74,6 +74,7 @@ void AddRuns(CLI::App& app, SimulateArguments& arguments) {
          },
          "that every seed is in, or `none`")
       ->type_name("MODE,MODE");
+  app.add_flag("--until-failure", arguments.until_failure, "no seed is begun any more once one has failed");
   app.add_option("--commit", arguments.commit, "noted in the commands that replay a seed");
 }
 

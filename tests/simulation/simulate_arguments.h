@@ -23,6 +23,7 @@ struct SimulateArguments {
   bool mutants = false;
   // As they were given.
   std::string modes = {};
+  bool until_failure = false;
   // Only noted in replay commands.
   std::string commit = {};
   testing::SimulationOptions options = {};

@@ -1,0 +1,17 @@
+#!/usr/bin/env bash
+# Defects planted in the engine's own code are found by the tests: docs/planted-defects.md.
+#   scripts/planted.sh          each is still found, by the quickest of the tests that found it
+#   scripts/planted.sh --all    every suite with every defect, and the page: some hours; goes on from where it was stopped
+# More options go to tests/planted/run.py, as in: scripts/planted.sh --all --fresh --minutes 60 --suites simulation
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+preset=${PRESET:-planted}
+if [[ ! -f build/$preset/build.ninja ]]; then cmake --preset "$preset" >/dev/null; fi
+cmake --build "build/$preset" --target planted_programs >/dev/null
+if [[ ${1:-} != --all ]]; then
+  exec ctest --preset "$preset" --label-regex planted "$@"
+fi
+shift
+tests/planted/run.py fill --bin "build/$preset/bin" --jobs "$(nproc)" "$@"
+tests/planted/page.py

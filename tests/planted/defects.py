@@ -1,0 +1,71 @@
+"""The planted defects as data, and sources with them. A list, `defects/*.txt`, has for each:
+
+  == name src/file.cc
+  What is wrong then, in one sentence.
+  - the text to find, which stands in the file exactly once
+  + what stands there instead, with PLANTED where it asks whether the defect is on
+  = why no test can find it, if that is so
+
+Texts of several lines have a mark before each. Nothing here but Python's standard library.
+"""
+import dataclasses
+import pathlib
+import re
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+LISTS = sorted((ROOT / "tests/planted/defects").glob("*.txt"))
+MARKS = {"- ": "find", "+ ": "instead", "= ": "equivalent"}
+
+
+@dataclasses.dataclass
+class Defect:
+    name: str
+    source: str
+    sentence: str = ""
+    find: str = ""
+    instead: str = ""
+    equivalent: str = ""
+
+    def check(self):
+        if not (self.sentence and self.find and self.instead):
+            raise SystemExit(f"planted defect {self.name}: needs a sentence, and lines with `- ` and with `+ `")
+        if not re.search(r"\bPLANTED\b", self.instead):
+            raise SystemExit(f"planted defect {self.name}: PLANTED stands nowhere in it")
+
+    def plant(self, text):
+        times = text.count(self.find)
+        if times != 1:
+            raise SystemExit(f"planted defect {self.name}: its text stands {times} times in {self.source}, not once:\n{self.find}")
+        on = f'::driverupgrade::planted::IsOn("{self.name}")'
+        return text.replace(self.find, re.sub(r"\bPLANTED\b", on, self.instead))
+
+
+def read_list(path):
+    defects = []
+    for line in path.read_text().splitlines():
+        if line.startswith("== "):
+            defects.append(Defect(*line[3:].split()))
+        elif line.strip() and not line.startswith("#"):
+            field = MARKS.get(line[:2], "sentence")
+            text = line[2:] if line[:2] in MARKS else line
+            so_far = getattr(defects[-1], field)
+            setattr(defects[-1], field, f"{so_far}\n{text}" if so_far else text)
+    return defects
+
+
+def read_all():
+    defects = [defect for path in LISTS for defect in read_list(path)]
+    for defect in defects:
+        defect.check()
+    names = [defect.name for defect in defects]
+    if len(set(names)) < len(names):
+        raise SystemExit(f"planted defects: the same name twice: {sorted(n for n in set(names) if names.count(n) > 1)}")
+    return defects
+
+
+def planted_source(source, defects):
+    text = (ROOT / source).read_text()
+    for defect in defects:
+        if defect.source == source:
+            text = defect.plant(text)
+    return f'#include "planted.h"\n#line 1 "{source}"\n{text}'

@@ -1,0 +1,25 @@
+#!/usr/bin/env python3
+"""Writes a copy of each source that has planted defects, with all of them: plant.py FOLDER. Copies that are as they
+should be are left alone. `plant.py --sources` prints which sources these are."""
+import pathlib
+import sys
+
+from defects import read_all, planted_source
+
+
+def main():
+    defects = read_all()
+    sources = sorted({defect.source for defect in defects})
+    if sys.argv[1] == "--sources":
+        print(";".join(sources), end="")
+        return
+    for source in sources:
+        copy = pathlib.Path(sys.argv[1]) / source
+        text = planted_source(source, defects)
+        if not copy.exists() or copy.read_text() != text:
+            copy.parent.mkdir(parents=True, exist_ok=True)
+            copy.write_text(text)
+
+
+if __name__ == "__main__":
+    main()

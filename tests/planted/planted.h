@@ -1,0 +1,16 @@
+// The switch of the planted defects: each is in the sources as `if (PLANTED)`, and off unless it is asked for by name.
+#ifndef DRIVERUPGRADE_TESTS_PLANTED_PLANTED_H_
+#define DRIVERUPGRADE_TESTS_PLANTED_PLANTED_H_
+
+#include <string_view>
+
+namespace driverupgrade::planted {
+
+// The defect that DRIVERUPGRADE_PLANTED names; empty: none.
+std::string_view Wanted();
+
+inline bool IsOn(std::string_view defect) { return defect == Wanted(); }
+
+}  // namespace driverupgrade::planted
+
+#endif  // DRIVERUPGRADE_TESTS_PLANTED_PLANTED_H_

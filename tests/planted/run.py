@@ -1,0 +1,139 @@
+#!/usr/bin/env python3
+"""Which tests find which planted defects: docs/planted-defects.md.
+
+  run.py off      passes if the programs with the defects pass while none is switched on
+  run.py check    passes if each defect is still found, by the quickest of those that found it
+  run.py fill     runs every suite with every defect, as far as found.json does not know the answer, and writes it there
+"""
+import argparse
+import concurrent.futures
+import json
+import pathlib
+import sys
+import threading
+import time
+
+import suites
+from defects import read_all
+
+FOUND = pathlib.Path(__file__).resolve().parent / "found.json"
+SEEDS_OFF = 100
+
+
+def read_found():
+    return json.loads(FOUND.read_text()) if FOUND.exists() else {}
+
+
+def write_found(found, names):
+    lines = [f"  {json.dumps(name)}: {json.dumps(found[name], sort_keys=True)}" for name in names if found.get(name)]
+    FOUND.write_text("{\n" + ",\n".join(lines) + "\n}\n")
+
+
+def in_parallel(jobs, call, items):
+    with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
+        return list(pool.map(call, items))
+
+
+def off(arguments):
+    failed = 0
+    for suite in ("scenarios", "simulation"):
+        result = suites.find(arguments.bin, suite, "", seeds=SEEDS_OFF)
+        failed += result.test != ""
+        print(f"{suite}: {result.test or 'passed'}, {result.seconds:.0f} s")
+    return 1 if failed else 0
+
+
+def quickest(answers):
+    """The suite and the test that finds a defect soonest; None if none does."""
+    finders = [(max(answer["seconds"], 0.5), suites.SUITES.index(suite), suite) for suite, answer in answers.items() if answer["test"]]
+    if not finders:
+        return None
+    suite = min(finders)[2]
+    return suite, answers[suite]["test"]
+
+
+def check_one(arguments, found, defect):
+    """What is wrong; None if nothing is."""
+    known = quickest(found.get(defect.name, {}))
+    if known is None:
+        return None if defect.equivalent else f"{defect.name}: found.json names nothing that finds it"
+    suite, test = known
+    if suites.find(arguments.bin, suite, defect.name, "" if test == "?" else test).test:
+        return None
+    # A seed is another run once the engine asks for one thing more.
+    if suite == "simulation" and suites.find(arguments.bin, suite, defect.name).test:
+        return None
+    return f"{defect.name}: no longer found by {suite}, {test}"
+
+
+def check(arguments):
+    found, defects = read_found(), read_all()
+    wrong = [problem for problem in in_parallel(arguments.jobs, lambda d: check_one(arguments, found, d), defects) if problem]
+    for problem in wrong:
+        print(problem)
+    print(f"{len(defects) - len(wrong)} of {len(defects)} planted defects are found, or known to be equivalent")
+    return 1 if wrong else 0
+
+
+class Filling:
+    """What is known of all defects and suites, kept in the file after each answer."""
+
+    def __init__(self, arguments):
+        self.arguments = arguments
+        self.found = read_found()
+        self.sources = {defect.name: defect.source for defect in read_all()}
+        self.names = list(self.sources)
+        self.lock = threading.Lock()
+        self.until = time.monotonic() + 60 * arguments.minutes
+
+    def missing(self):
+        names = [name for name in self.names if not (self.arguments.unfound and quickest(self.found.get(name, {})))]
+        wanted = [(suite, name) for suite in self.arguments.suites for name in names]
+        return [(suite, name) for suite, name in wanted if not self.is_known(suite, self.found.get(name, {}).get(suite))]
+
+    def is_known(self, suite, answer):
+        return answer is not None and (suite != "simulation" or answer["test"] or answer["tried"] >= self.arguments.seeds)
+
+    def fill_one(self, missing):
+        suite, name = missing
+        if time.monotonic() > self.until:
+            return
+        tried = self.found.get(name, {}).get(suite, {}).get("tried", 0)
+        result = suites.Finding("", 0)
+        if suites.runs(suite, self.sources[name]):
+            result = suites.find(self.arguments.bin, suite, name, seeds=self.arguments.seeds, tried=tried)
+        answer = {"test": result.test, "seconds": round(result.seconds, 1)}
+        if suite == "simulation":
+            answer["tried"] = result.tried
+        with self.lock:
+            self.found.setdefault(name, {})[suite] = answer
+            write_found(self.found, self.names)
+            print(f"{name:32} {suite:10} {result.test or '-'} ({result.seconds:.1f} s)", flush=True)
+
+
+def fill(arguments):
+    if arguments.fresh and FOUND.exists():
+        FOUND.unlink()
+    filling = Filling(arguments)
+    in_parallel(arguments.jobs, filling.fill_one, filling.missing())
+    left = len(filling.missing())
+    print(f"{left} runs are left" if left else "all is known")
+    return 0
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("command", choices=["off", "check", "fill"])
+    parser.add_argument("--bin", type=pathlib.Path, required=True, help="the folder of the programs")
+    parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--suites", nargs="+", choices=suites.SUITES, default=suites.SUITES)
+    parser.add_argument("--seeds", type=int, default=suites.SEEDS, help="that the simulation tries")
+    parser.add_argument("--minutes", type=float, default=1e6, help="after which fill begins nothing more")
+    parser.add_argument("--unfound", action="store_true", help="fill: only defects that nothing has found yet")
+    parser.add_argument("--fresh", action="store_true", help="fill: as if nothing were known")
+    arguments = parser.parse_args()
+    sys.exit({"off": off, "check": check, "fill": fill}[arguments.command](arguments))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,105 @@
+"""Runs one suite of tests with one defect planted, until its first failure."""
+import dataclasses
+import os
+import pathlib
+import re
+import signal
+import subprocess
+import tempfile
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+# In the order in which they are asked, of those that are as quick as each other.
+SUITES = ["scenarios", "unit", "contract", "exhaustive", "property", "crash", "simulation"]
+SEEDS = 2500
+# A suite that takes so much longer than without a defect hangs.
+TIMEOUT = {"scenarios": 60, "unit": 240, "contract": 60, "exhaustive": 240, "property": 240, "crash": 240, "simulation": 1200}
+# Of one test, one scenario or one seed.
+TIMEOUT_OF_ONE = 60
+
+
+# Suites whose programs have no bytes in them.
+WITHOUT_BYTES = {"scenarios", "exhaustive", "property", "crash"}
+
+
+def runs(suite, source):
+    """Whether code of that file is in the suite's program."""
+    return suite not in WITHOUT_BYTES or not source.startswith(("src/wire/", "src/kubernetes/"))
+
+
+@dataclasses.dataclass
+class Finding:
+    """`test`: what failed: a test's name, a scenario, or a seed. Empty: nothing did."""
+
+    test: str
+    seconds: float
+    tried: int = 0  # seeds
+
+
+def run(command, defect, timeout):
+    """The exit code, None after the timeout; the output; the seconds."""
+    began = time.monotonic()
+    with tempfile.TemporaryFile("w+", errors="replace") as output:
+        process = subprocess.Popen(
+            command, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT, env=os.environ | {"DRIVERUPGRADE_PLANTED": defect})
+        try:
+            code = process.wait(timeout)
+        except subprocess.TimeoutExpired:
+            code = None
+            process.send_signal(signal.SIGTERM)  # Catch2 says at which test
+            try:
+                process.wait(5)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+        output.seek(0)
+        return code, output.read(), time.monotonic() - began
+
+
+def unescaped(text):
+    for entity, character in (("&lt;", "<"), ("&gt;", ">"), ("&quot;", '"'), ("&amp;", "&")):
+        text = text.replace(entity, character)
+    return text
+
+
+def run_catch(program, defect, test):
+    selected = [re.sub(r'([\\,\[\]"])', r"\\\1", test)] if test else []
+    code, output, seconds = run([program, "--abort", "--reporter", "xml", "--durations", "yes", *selected], defect,
+                                TIMEOUT_OF_ONE if test else TIMEOUT[program.name.removeprefix("planted_")])
+    if code == 0:
+        return Finding("", seconds)
+    names = re.findall(r'<TestCase name="(.*?)"', output)
+    took = re.findall(r'<OverallResult success="false" durationInSeconds="([0-9.e+-]+)"', output)
+    if test and not names:
+        raise SystemExit(f"{program}: there is no test `{test}`\n{output}")
+    return Finding(unescaped(names[-1]) if names else "?", float(took[-1]) if took else seconds)
+
+
+def run_scenarios(program, defect, test):
+    folder = ROOT / "tests/scenarios"
+    files = [folder / f"{test}.txt"] if test else sorted(folder.glob("[!C]*.txt"))
+    code, output, seconds = run([program, "--until-failure", *files], defect, TIMEOUT["scenarios"])
+    if code == 0:
+        return Finding("", seconds)
+    failed = re.search(r"/tests/scenarios/(\w+)\.txt:\d+: ", output)
+    return Finding(failed.group(1) if failed else "?", seconds / len(files))
+
+
+def run_simulation(program, defect, test, seeds, tried):
+    first, count = (int(test), 1) if test else (tried + 1, seeds - tried)
+    code, output, seconds = run(
+        [program, "--first-seed", str(first), "--seeds", str(count), "--jobs", "1", "--until-failure"], defect,
+        TIMEOUT_OF_ONE if test else TIMEOUT["simulation"])
+    if code == 0:
+        return Finding("", seconds, tried=first + count - 1)
+    failed = re.search(r"^seed (\d+): (\w+)", output, re.MULTILINE)
+    # A crash or an endless loop does not say at which seed.
+    return Finding(f"{failed.group(1)} {failed.group(2)}" if failed else "?", 0.1 if failed else seconds)
+
+
+def find(bin_folder, suite, defect, test="", seeds=SEEDS, tried=0):
+    """The first test of the suite that fails with the defect; only `test`, if it is given."""
+    if suite == "simulation":
+        return run_simulation(bin_folder / "planted_simulate", defect, test.split(" ")[0], seeds, tried)
+    program = bin_folder / f"planted_{suite}"
+    return run_scenarios(program, defect, test) if suite == "scenarios" else run_catch(program, defect, test)

@@ -75,7 +75,7 @@ quiet_inside() {
   local build=$work-consumer option
   rm -rf "$build"
   cmake -G Ninja -S "$consumers/add_subdirectory" -B "$build" -DDRIVERUPGRADE_SOURCE="$source"
-  for option in BUILD_TESTS BUILD_EXAMPLES INSTALL HARDENING WARNINGS_AS_ERRORS BUILD_FUZZ; do
+  for option in BUILD_TESTS BUILD_EXAMPLES INSTALL HARDENING WARNINGS_AS_ERRORS BUILD_FUZZ BUILD_PLANTED; do
     grep -x "DRIVERUPGRADE_$option:BOOL=OFF" "$build/CMakeCache.txt"
   done
   ! grep -E "^(DRIVERUPGRADE_BUILD_BENCH:.*=ON|BUILD_SHARED_LIBS|CMAKE_CXX_STANDARD|CMAKE_EXPORT_COMPILE_COMMANDS:BOOL=ON)" \

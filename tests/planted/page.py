@@ -52,7 +52,7 @@ def table(found):
     yield f"| defect | in | {' | '.join(SUITES)} |"
     yield "|---" * (len(SUITES) + 2) + "|"
     for defect in sorted(read_all(), key=lambda d: d.source):
-        sentence = defect.sentence.replace("|", "\\|")
+        sentence = f"`{defect.name}`: {defect.sentence}".replace("|", "\\|")
         if defect.equivalent:
             sentence += f" *Equivalent: {defect.equivalent}*"
         source = defect.source.removeprefix("src/")

@@ -2,7 +2,8 @@
 """Which tests find which planted defects: docs/planted-defects.md.
 
   run.py off      passes if the programs with the defects pass while none is switched on
-  run.py check    passes if each defect is still found, by the quickest of those that found it
+  run.py check    passes if each defect is still found, by the quickest of the tests that found it, and if none is left that
+                  every suite has been run with, that none finds, and of which the list does not say why
   run.py fill     runs every suite with every defect, as far as found.json does not know the answer, and writes it there
 """
 import argparse
@@ -54,9 +55,11 @@ def quickest(answers):
 
 def check_one(arguments, found, defect):
     """What is wrong; None if nothing is."""
-    known = quickest(found.get(defect.name, {}))
+    answers = found.get(defect.name, {})
+    known = quickest(answers)
     if known is None:
-        return None if defect.equivalent else f"{defect.name}: found.json names nothing that finds it"
+        all_ran = all(suite in answers for suite in suites.SUITES)
+        return f"{defect.name}: no suite finds it, and nothing says why" if all_ran and not defect.equivalent else None
     suite, test = known
     if suites.find(arguments.bin, suite, defect.name, "" if test == "?" else test).test:
         return None
@@ -71,7 +74,8 @@ def check(arguments):
     wrong = [problem for problem in in_parallel(arguments.jobs, lambda d: check_one(arguments, found, d), defects) if problem]
     for problem in wrong:
         print(problem)
-    print(f"{len(defects) - len(wrong)} of {len(defects)} planted defects are found, or known to be equivalent")
+    finders = sum(quickest(found.get(defect.name, {})) is not None for defect in defects)
+    print(f"{len(defects)} planted defects, {finders} of them with a test that finds them; {len(wrong)} problems")
     return 1 if wrong else 0
 
 

@@ -124,6 +124,12 @@ TEST_CASE("dep-F19: the operator's own pod is never evicted") {
   CHECK(Path(node.Judge().plan) == "pod-restart-required");
 }
 
+TEST_CASE("dep-F19: a pod that has the operator's name in another namespace is evicted") {
+  auto node = DrainingNode().WithPods({WebPod("operator").Build()});
+  node.options.own_pod = PodRef{.ns = "operators", .name = "operator"};
+  CHECK(Evicted(node.Judge()) == "team-a/operator");
+}
+
 TEST_CASE("arch-A12: evictions go out in the pass after the state and the cordon stand on the node") {
   auto node = NodeUnderTest("upgrade-required").Draining().WithPods({WebPod().Build()});
   CHECK(node.Judge(/*admitted=*/true).plan.evict.empty());

@@ -1,0 +1,63 @@
+#include "driverupgrade/snapshot_builder.h"
+
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "driverupgrade/testing/builders.h"
+#include "driverupgrade/testing/fake_cluster.h"
+#include "support/catch.h"
+#include "support/node_under_test.h"
+
+namespace driverupgrade::tests {
+namespace {
+
+using testing::AddFleet;
+using testing::FakeClock;
+using testing::FakeCluster;
+using testing::Fleet;
+
+/// One node with a driver pod and a workload pod, and a builder that reads them from lists.
+struct World {
+  explicit World(PodFilter uses_driver = nullptr)
+      : builder(Gpu(), cluster,
+                {.ns = fleet.ns,
+                 .driver_labels = LabelSelector::FromMatchLabels({{"app", fleet.daemon_set}}),
+                 .uses_driver = std::move(uses_driver)}) {}
+  /// The view of the only node, with its pods.
+  NodeView Read() {
+    auto snapshot = builder.Build({}, log);
+    REQUIRE(snapshot.ok());
+    builder.ReadPods({}, {fleet.node_names[0]}, log, *snapshot);
+    REQUIRE(snapshot->nodes.size() == 1);
+    return *snapshot->nodes[0];
+  }
+
+  std::shared_ptr<FakeClock> clock = std::make_shared<FakeClock>();
+  std::shared_ptr<FakeCluster> cluster = std::make_shared<FakeCluster>(clock);
+  Fleet fleet = AddFleet(*cluster, {.node_count = 1});
+  SnapshotBuilder builder;
+  AttemptLog log = {};
+};
+
+TEST_CASE("The filter is asked again about a pod that has changed") {
+  World world([](const CallContext&, const Pod& pod) -> absl::StatusOr<bool> { return pod.labels.contains("gpu"); });
+  const NodeView before = world.Read();
+  REQUIRE(before.pods->size() == 1);
+  CHECK(before.pods_using_driver.empty());
+  const PodRef pod = before.pods->front().ref;
+  REQUIRE(world.cluster->EditPod(pod.ns, pod.name, [](Pod& changed) { changed.labels["gpu"] = "1"; }));
+  CHECK(world.Read().pods_using_driver.contains(pod.uid));
+}
+
+TEST_CASE("What was tried on a node that is gone is forgotten") {
+  World world;
+  world.log.PatchSent(world.Read().node, {.unschedulable = true}, world.clock->Now());
+  REQUIRE(world.log.size() == 1);
+  REQUIRE(world.cluster->RemoveNode(world.fleet.node_names[0]));
+  REQUIRE(world.builder.Build({}, world.log).ok());
+  CHECK(world.log.size() == 0);
+}
+
+}  // namespace
+}  // namespace driverupgrade::tests

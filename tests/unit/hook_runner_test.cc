@@ -53,6 +53,17 @@ TEST_CASE("A callback that overruns is left behind and asked to stop, and the re
   CHECK(hanging.stop_asked->get_future().get());
 }
 
+TEST_CASE("The callbacks of a round have no more time together than one of them has alone") {
+  HookRunner hooks(absl::Milliseconds(200));
+  absl::StatusOr<bool> answer = true;
+  // Each returns at once; only many of them take the time.
+  for (int i = 0; i < 200'000 && answer.ok(); ++i) {
+    answer = hooks.Run({}, "the filter", [](const CallContext&) { return true; });
+  }
+  REQUIRE_FALSE(answer.ok());
+  CHECK(answer.status().message().find("its turn comes in the next pass") != absl::string_view::npos);
+}
+
 TEST_CASE("Callbacks that never return do not take more and more threads") {
   std::promise<void> release;
   const std::shared_future<void> released = release.get_future().share();

@@ -50,6 +50,14 @@ TEST_CASE("The filter is asked again about a pod that has changed") {
   CHECK(world.Read().pods_using_driver.contains(pod.uid));
 }
 
+TEST_CASE("A pod of another namespace is one of the node's, though it has the driver's labels") {
+  World world;
+  const PodRef pod = world.Read().pods->front().ref;
+  const auto label = [&](Pod& changed) { changed.labels["app"] = world.fleet.daemon_set; };
+  REQUIRE(world.cluster->EditPod(pod.ns, pod.name, label));
+  CHECK(world.Read().pods->size() == 1);
+}
+
 TEST_CASE("What was tried on a node that is gone is forgotten") {
   World world;
   world.log.PatchSent(world.Read().node, {.unschedulable = true}, world.clock->Now());

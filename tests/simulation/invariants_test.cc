@@ -75,10 +75,29 @@ struct World {
     Patch(i, std::move(params));
   }
   void Start(std::size_t i) {
-    Move(i, UpgradeState::kUnknown,
-         {UpgradeState::kUpgradeRequired, UpgradeState::kCordonRequired, UpgradeState::kWaitForJobsRequired,
-          UpgradeState::kDrainRequired},
-         {.unschedulable = true});
+    REQUIRE(guarded->ListNodes({}, {}).ok());
+    StartUnread(i);
+  }
+  /// By a sender who has not read the nodes anew.
+  void StartUnread(std::size_t i) {
+    Announce(i, UpgradeState::kUnknown,
+             {UpgradeState::kUpgradeRequired, UpgradeState::kCordonRequired, UpgradeState::kWaitForJobsRequired,
+              UpgradeState::kDrainRequired});
+    Patch(i, {.labels = {{Gpu().StateLabel(), "drain-required"}}, .unschedulable = true});
+  }
+  /// The engine reads the nodes, and tells that it sends a patch of this one.
+  void Ask(std::size_t i) {
+    REQUIRE(guarded->ListNodes({}, {}).ok());
+    const Node node = NodeAt(i);
+    guarded->NoteSent(
+        PatchNodeParams{.name = node.name, .uid = node.uid, .resource_version = node.resource_version});
+  }
+  /// Somebody else puts the node into a state.
+  void Put(std::size_t i, const std::string& state, const std::function<void(Node&)>& edit = nullptr) {
+    REQUIRE(cluster->EditNode(NodeName(i), [&](Node& node) {
+      node.labels[Gpu().StateLabel()] = state;
+      if (edit) edit(node);
+    }));
   }
   std::string Broken() const { return checker->violation() ? checker->violation()->invariant : ""; }
 
@@ -113,6 +132,48 @@ TEST_CASE("I1: a node that becomes one too many unavailable") {
   REQUIRE(world.cluster->EditNode(world.NodeName(0), [](Node& node) { node.labels["rack"] = "7"; }));
   world.Start(0);
   CHECK(world.Broken() == "I1");
+}
+
+TEST_CASE("I1: a slot that only a new policy sees counts for who has read the node") {
+  for (const bool read : {false, true}) {
+    UpgradePolicy policy{.auto_upgrade = true, .max_parallel = 1, .drain = DrainPolicy{}};
+    World world(policy);
+    REQUIRE(world.guarded->ListNodes({}, {}).ok());
+    // An administrator's node is outside the slots as long as the policy says Proceed.
+    world.Put(1, "drain-required", [](Node& node) {
+      node.unschedulable = true;
+      node.annotations[Gpu().InitiallyUnschedulableAnnotation()] = "true";
+    });
+    REQUIRE(world.cluster->EditNode(world.NodeName(0), [](Node& node) { node.labels["rack"] = "7"; }));
+    policy.cordoned_nodes = CordonedNodes::kWithinBudget;
+    world.checker->SetPolicy(policy);
+    if (read) REQUIRE(world.guarded->ListNodes({}, {}).ok());
+    world.StartUnread(0);
+    CHECK(world.Broken() == (read ? "I1" : ""));
+  }
+}
+
+TEST_CASE("I1: a slot is held since the new policy sees it, not since the one before did") {
+  for (const bool read : {false, true}) {
+    UpgradePolicy policy{.auto_upgrade = true,
+                         .max_parallel = 1,
+                         .drain = DrainPolicy{},
+                         .cordoned_nodes = CordonedNodes::kWithinBudget};
+    World world(policy);
+    world.Put(1, "drain-required", [](Node& node) {
+      node.unschedulable = true;
+      node.annotations[Gpu().InitiallyUnschedulableAnnotation()] = "true";
+    });
+    REQUIRE(world.guarded->ListNodes({}, {}).ok());
+    // With Proceed it holds a slot only once the administrator has lifted his cordon.
+    world.Put(1, "drain-required", [](Node& node) { node.unschedulable = false; });
+    REQUIRE(world.cluster->EditNode(world.NodeName(0), [](Node& node) { node.labels["rack"] = "7"; }));
+    policy.cordoned_nodes = CordonedNodes::kProceed;
+    world.checker->SetPolicy(policy);
+    if (read) REQUIRE(world.guarded->ListNodes({}, {}).ok());
+    world.StartUnread(0);
+    CHECK(world.Broken() == (read ? "I1" : ""));
+  }
 }
 
 TEST_CASE("I2: the driver is restarted under a workload") {

@@ -189,7 +189,8 @@ void InvariantChecker::Impl::NoteShares(const Node& after, Maker maker, std::int
   truth.state = state;
   const auto label = after.labels.find(keys.state);
   truth.has_label = label != after.labels.end() && !label->second.empty();
-  const bool slot = internal::HoldsSlot(after, keys, *policy);
+  internal::Remember(internal::FactsOf(after, keys), revision, truth.history);
+  const bool slot = internal::HoldsSlot(truth.history.back(), *policy);
   if (slot != truth.slot) {
     slots_ += slot ? 1 : -1;
     truth.slot_since = revision;
@@ -210,9 +211,14 @@ void InvariantChecker::Impl::NoteShares(const Node& after, Maker maker, std::int
 void InvariantChecker::Impl::SetPolicy(const UpgradePolicy& the_policy) {
   policy = std::make_shared<const UpgradePolicy>(the_policy);
   slots_ = 0;
-  for (const Node& node : cluster->nodes()) {
-    NodeTruth& truth = nodes[node.name];
-    truth.slot = internal::HoldsSlot(node, keys, *policy);
+  for (auto& [name, truth] : nodes) {
+    const std::optional<std::int64_t> since = internal::SlotSince(truth.history, *policy);
+    // A slot that only the new policy sees was asked of nobody: who is to count it has to have read it.
+    if (since) {
+      truth.slot_by_engine = truth.slot && truth.slot_by_engine && *since <= truth.slot_since;
+      truth.slot_since = *since;
+    }
+    truth.slot = since.has_value();
     slots_ += truth.slot;
   }
 }
@@ -282,8 +288,8 @@ void InvariantChecker::Impl::JudgeBudget(const Node& before, const Node& after) 
   }
   // The maintenance operator has its own. Where its object is ready already the node goes on in the same write.
   if (after.annotations.contains(options.identity.RequestorModeAnnotation())) return;
-  if (its_policy.max_parallel && !internal::HoldsSlot(before, keys, its_policy) &&
-      internal::HoldsSlot(after, keys, its_policy)) {
+  if (its_policy.max_parallel && !internal::HoldsSlot(internal::FactsOf(before, keys), its_policy) &&
+      internal::HoldsSlot(internal::FactsOf(after, keys), its_policy)) {
     const int slots = SlotsKnown(its_policy, before);
     if (slots > *its_policy.max_parallel) {
       Fail("I1", fmt::format("node {} was started as number {} in progress, where {} are allowed", after.name, slots,

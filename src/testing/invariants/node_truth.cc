@@ -1,6 +1,7 @@
 #include "testing/invariants/node_truth.h"
 
 #include <algorithm>
+#include <iterator>
 
 #include "absl/strings/numbers.h"
 #include "fmt/format.h"
@@ -9,6 +10,8 @@ namespace driverupgrade::inline v1::testing::internal {
 namespace {
 
 constexpr std::string_view kStateSuffix = "-driver-upgrade-state";
+// Of one node. What a sender has read is seldom older than a few changes.
+constexpr std::size_t kHistoryMax = 16;
 
 // The names in a comma-separated set.
 std::vector<std::string_view> Names(std::string_view text) {
@@ -98,14 +101,34 @@ bool WillBeCordoned(const std::optional<UpgradeState>& state) {
                    *state == UpgradeState::kPodRestartRequired || *state == UpgradeState::kValidationRequired);
 }
 
-bool HoldsSlot(const Node& node, const Keys& keys, const UpgradePolicy& policy) {
-  const std::optional<UpgradeState> state = StateOf(node, keys);
-  if (!IsBusy(state)) return false;
-  if (state == UpgradeState::kFailed && policy.failure_policy) return false;
+NodeFacts FactsOf(const Node& node, const Keys& keys) {
+  return {.state = StateOf(node, keys),
+          .unschedulable = node.unschedulable,
+          .noted = node.annotations.contains(keys.initial),
+          .unnamed_driver_relies = UnnamedDriverNeedsCordon(node, keys)};
+}
+
+bool HoldsSlot(const NodeFacts& node, const UpgradePolicy& policy) {
+  if (!IsBusy(node.state)) return false;
+  if (node.state == UpgradeState::kFailed && policy.failure_policy) return false;
   // dep-F14: an administrator's node stays outside for as long as his cordon is there.
-  const bool outside = policy.cordoned_nodes == CordonedNodes::kProceed && node.annotations.contains(keys.initial);
-  if (outside && (node.unschedulable || !WillBeCordoned(state))) return false;
-  return state != UpgradeState::kUncordonRequired || !UnnamedDriverNeedsCordon(node, keys);
+  const bool outside = policy.cordoned_nodes == CordonedNodes::kProceed && node.noted;
+  if (outside && (node.unschedulable || !WillBeCordoned(node.state))) return false;
+  return node.state != UpgradeState::kUncordonRequired || !node.unnamed_driver_relies;
+}
+
+void Remember(NodeFacts facts, std::int64_t revision, std::vector<NodeFacts>& history) {
+  facts.since = history.empty() ? revision : history.back().since;
+  if (!history.empty() && facts == history.back()) return;
+  facts.since = revision;
+  if (history.size() == kHistoryMax) history.erase(history.begin());
+  history.push_back(facts);
+}
+
+std::optional<std::int64_t> SlotSince(const std::vector<NodeFacts>& history, const UpgradePolicy& policy) {
+  const auto free = std::find_if(history.rbegin(), history.rend(),
+                                 [&](const NodeFacts& facts) { return !HoldsSlot(facts, policy); });
+  return free == history.rbegin() ? std::nullopt : std::optional(std::prev(free)->since);
 }
 
 bool IsMarked(const Node& node, const Keys& keys) {

@@ -38,8 +38,22 @@ struct Keys {
 // nullopt: a label that is no state.
 std::optional<UpgradeState> StateOf(const Node& node, const Keys& keys);
 bool IsBusy(const std::optional<UpgradeState>& state);
+// What decides whether a node holds a slot, and since which revision it has been so.
+struct NodeFacts {
+  std::int64_t since = 0;
+  std::optional<UpgradeState> state = UpgradeState::kUnknown;
+  bool unschedulable = false;
+  // An administrator's cordon was noted when the upgrade began.
+  bool noted = false;
+  // Another driver, which keeps no name on the cordon, relies on it.
+  bool unnamed_driver_relies = false;
+
+  bool operator==(const NodeFacts&) const = default;
+};
+// Without `since`.
+NodeFacts FactsOf(const Node& node, const Keys& keys);
 // Whether the node counts for maxParallel.
-bool HoldsSlot(const Node& node, const Keys& keys, const UpgradePolicy& policy);
+bool HoldsSlot(const NodeFacts& node, const UpgradePolicy& policy);
 // Whether an upgrade of ours will cordon the node in any case.
 bool WillBeCordoned(const std::optional<UpgradeState>& state);
 // Whether our name stands on the node's cordon.
@@ -68,8 +82,11 @@ struct NodeTruth {
   bool unavailable_by_engine = false;
   std::int64_t unavailable_since = 0;
   bool slot = false;
+  // The slot was asked for: it counts whatever a reader knows.
   bool slot_by_engine = false;
   std::int64_t slot_since = 0;
+  // The last few, the newest last. Never empty once the node has been seen.
+  std::vector<NodeFacts> history = {};
   // When the last upgrade of it began.
   bool busy = false;
   absl::Time busy_since = absl::UnixEpoch();
@@ -85,6 +102,11 @@ struct NodeTruth {
   // How many templates there had been when the try began.
   int templates = 0;
 };
+
+// Adds what the node is like from `revision` on.
+void Remember(NodeFacts facts, std::int64_t revision, std::vector<NodeFacts>& history);
+// Since when the node has held a slot without a break, by this policy; nullopt: it holds none.
+std::optional<std::int64_t> SlotSince(const std::vector<NodeFacts>& history, const UpgradePolicy& policy);
 
 }  // namespace driverupgrade::inline v1::testing::internal
 

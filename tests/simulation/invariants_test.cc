@@ -29,7 +29,7 @@ using Edits = std::map<std::string, std::optional<std::string>>;
 /// A fleet, a checker, and an engine's place at the cluster that the tests take.
 struct World {
   explicit World(UpgradePolicy policy = {.auto_upgrade = true, .max_parallel = 1, .drain = DrainPolicy{}}) {
-    fleet = AddFleet(*cluster, {.node_count = 4});
+    fleet = AddFleet(*cluster, {.node_count = 4, .node_labels = {{"driver", "gpu"}}});
     InvariantOptions options{.identity = Gpu(),
                              .driver_ns = fleet.ns,
                              .driver_labels = LabelSelector::FromMatchLabels({{"app", fleet.daemon_set}}),
@@ -173,6 +173,50 @@ TEST_CASE("I1: a slot is held since the new policy sees it, not since the one be
     if (read) REQUIRE(world.guarded->ListNodes({}, {}).ok());
     world.StartUnread(0);
     CHECK(world.Broken() == (read ? "I1" : ""));
+  }
+}
+
+TEST_CASE("I1: a start under an earlier policy is judged by that policy") {
+  UpgradePolicy policy{.auto_upgrade = true, .max_parallel = 1, .drain = DrainPolicy{}};
+  World world(policy);
+  world.guarded->BeginPass();
+  policy.max_parallel = 4;
+  world.checker->SetPolicy(policy);
+  world.Start(0);
+  CHECK(world.Broken() == "");
+  world.Ask(1);
+  world.Start(1);
+  CHECK(world.Broken() == "I1");
+}
+
+TEST_CASE("I1: a start that is repeated after the policy has changed has to keep one of the two") {
+  for (const int before : {1, 2}) {
+    UpgradePolicy policy{.auto_upgrade = true, .max_parallel = before, .drain = DrainPolicy{}};
+    World world(policy);
+    world.Start(0);
+    world.guarded->BeginPass();
+    world.Ask(1);
+    policy.max_parallel = 1;
+    policy.max_unavailable = Count{4};
+    world.checker->SetPolicy(policy);
+    world.guarded->BeginPass();
+    world.Start(1);
+    CHECK(world.Broken() == (before == 2 ? "" : "I1"));
+  }
+}
+
+TEST_CASE("I1: a percentage is one of the nodes that have the driver, rounded up") {
+  for (const int percent : {25, 26}) {
+    World world({.auto_upgrade = true,
+                 .max_parallel = std::nullopt,
+                 .max_unavailable = Percent{percent},
+                 .drain = DrainPolicy{}});
+    // With the driver there are four: 25 % are one of them, 26 % are two.
+    for (int i = 0; i < 8; ++i) world.cluster->AddNode(testing::NodeBuilder("other-" + std::to_string(i)).Build());
+    world.Start(0);
+    CHECK(world.Broken() == "");
+    world.Start(1);
+    CHECK(world.Broken() == (percent == 25 ? "I1" : ""));
   }
 }
 

@@ -17,6 +17,9 @@
 
 namespace driverupgrade::inline v1::testing {
 
+// What a percentage is of so many nodes: rounded up, as in the Go library.
+int UnavailableLimit(const CountOrPercent& limit, int nodes);
+
 class InvariantChecker::Impl {
  public:
   Impl(std::shared_ptr<FakeCluster> the_cluster, InvariantOptions the_options);
@@ -88,7 +91,14 @@ class InvariantChecker::Impl {
   void NoteShares(const Node& after, internal::Maker maker, std::int64_t revision, absl::Time time,
                   internal::NodeTruth& truth);
   void Judge(const Node& before, const Node& after, internal::NodeTruth& truth);
+  struct Attempt;
   void JudgeBudget(const Node& before, const Node& after);
+  std::string WhyOverBudget(const UpgradePolicy& the_policy, const Node& before, const Node& after) const;
+  // What the writer first sent to this version of the node; nullptr: nothing.
+  const Attempt* FirstAttempt(const Node& started) const;
+  // The most that a reader may have counted who has read up to `known` or further.
+  int NodesWithDriver(std::int64_t known) const;
+  void CountDriverNode(const std::string& node, std::int64_t revision);
   std::int64_t Known(const Node& started) const;
   int SlotsKnown(const UpgradePolicy& the_policy, const Node& started) const;
   int UnavailableKnown(const Node& started) const;
@@ -114,9 +124,12 @@ class InvariantChecker::Impl {
   bool IsMaintained(const Node& node) const;
   bool IsTrue(const Writer& who, const Node& node, const Gate& gate, const Plan& plan, int more) const;
 
-  std::size_t nodes_max_ = 0;
+  // Nodes that the driver is on or was, how many there have been since which revision, and driver pods by node.
+  std::set<std::string> with_driver_;
+  std::deque<std::pair<std::int64_t, int>> driver_nodes_;
+  std::unordered_map<std::string, int> driver_pods_;
+  // Nodes that hold a slot; labelled nodes that are unavailable, failed, and not done.
   int slots_ = 0;
-  // Labelled nodes that are unavailable, failed, and not done.
   int unavailable_ = 0;
   int failed_ = 0;
   int open_ = 0;

@@ -1,5 +1,6 @@
 // Commits: what may become of a node (I1, I3, I6-I8, I10, I13).
 #include <algorithm>
+#include <variant>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_split.h"
@@ -43,9 +44,17 @@ void BeginTryAfterEnd(const std::optional<UpgradeState>& from, const std::option
   truth.disturbed = false;
 }
 
+// Changes of the number of nodes with the driver: what a sender has read is seldom older.
+constexpr std::size_t kDriverNodesKept = 256;
+
 std::string_view NameOf(const std::optional<UpgradeState>& state) { return state ? ToString(*state) : "no state"; }
 
 }  // namespace
+
+int UnavailableLimit(const CountOrPercent& limit, int nodes) {
+  if (const Count* count = std::get_if<Count>(&limit)) return count->value;
+  return static_cast<int>((std::int64_t{std::get<Percent>(limit).value} * nodes + 99) / 100);
+}
 
 void InvariantChecker::Impl::OnChange(const Change& change) {
   if (violation && violation->revision == 0) violation->revision = change.revision;
@@ -65,6 +74,15 @@ void InvariantChecker::Impl::OnPod(const Change& change) {
   const Pod* after = change.pod.after;
   const auto is_unbound = [&](const Pod* pod) { return pod != nullptr && pod->node_name.empty() && IsDriverPod(*pod); };
   unbound_ += is_unbound(after) - is_unbound(change.pod.before);
+  const auto count_on_node = [&](const Pod* pod, int sign) {
+    if (pod == nullptr || pod->node_name.empty() || !IsDriverPod(*pod)) return;
+    if ((driver_pods_[pod->node_name] += sign) == 0) driver_pods_.erase(pod->node_name);
+  };
+  count_on_node(after, +1);
+  count_on_node(change.pod.before, -1);
+  for (const Pod* pod : {change.pod.before, after}) {
+    if (pod != nullptr && IsDriverPod(*pod)) CountDriverNode(pod->node_name, change.revision);
+  }
   if (after == nullptr) {
     bound_.erase(change.pod.before->ref.uid);
   } else if (!after->node_name.empty()) {
@@ -109,6 +127,7 @@ void InvariantChecker::Impl::OnNode(const Change& change) {
     CountNode(gone->second, -1);
     paths_.erase(before->uid);
     nodes.erase(gone);
+    CountDriverNode(before->name, change.revision);
     return;
   }
   const bool by_peer = change.actor == Actor::kClient && options.shares_nodes && writer == nullptr;
@@ -119,7 +138,6 @@ void InvariantChecker::Impl::OnNode(const Change& change) {
                       : rival_acts                      ? Maker::kRival
                                                         : Maker::kAdministrator;
   NodeTruth& truth = nodes[after->name];
-  nodes_max_ = std::max(nodes_max_, nodes.size());
   if (truth.uid != after->uid) {
     slots_ -= truth.slot;
     CountNode(truth, -1);
@@ -131,6 +149,7 @@ void InvariantChecker::Impl::OnNode(const Change& change) {
   if (before != nullptr && by_engine) JudgeCordon(*before, *after, truth);
   NoteCordon(before, *after, maker, truth);
   NoteShares(*after, maker, change.revision, change.time, truth);
+  CountDriverNode(after->name, change.revision);
   if (before != nullptr && by_engine) Judge(*before, *after, truth);
 }
 
@@ -280,51 +299,71 @@ void InvariantChecker::Impl::JudgeStart(const Node& before, const Node& after) {
 // I1. What others did counts if the writer knew of it before he first asked for this start: a request that was not
 // answered clearly is repeated with the slot that it had, and no earlier request can be for this version of the node.
 void InvariantChecker::Impl::JudgeBudget(const Node& before, const Node& after) {
-  const UpgradePolicy& its_policy = PolicyOf(writer);
-  if (writer != nullptr) {
-    const auto attempt = attempts_.find({writer->name, before.uid});
-    const bool repeated = attempt != attempts_.end() && attempt->second.resource_version == before.resource_version;
-    if (repeated && *attempt->second.policy != its_policy) return;  // it was admitted under an earlier policy
-  }
   // The maintenance operator has its own. Where its object is ready already the node goes on in the same write.
   if (after.annotations.contains(options.identity.RequestorModeAnnotation())) return;
-  if (its_policy.max_parallel && !internal::HoldsSlot(internal::FactsOf(before, keys), its_policy) &&
-      internal::HoldsSlot(internal::FactsOf(after, keys), its_policy)) {
-    const int slots = SlotsKnown(its_policy, before);
-    if (slots > *its_policy.max_parallel) {
-      Fail("I1", fmt::format("node {} was started as number {} in progress, where {} are allowed", after.name, slots,
-                             *its_policy.max_parallel));
+  std::string why = WhyOverBudget(PolicyOf(writer), before, after);
+  const Attempt* first = FirstAttempt(before);
+  // The slot may be one that the policy of the first try gave.
+  if (!why.empty() && first != nullptr && *first->policy != PolicyOf(writer)) {
+    why = WhyOverBudget(*first->policy, before, after);
+  }
+  if (!why.empty()) Fail("I1", fmt::format("node {} was started {}", after.name, why));
+}
+
+const InvariantChecker::Impl::Attempt* InvariantChecker::Impl::FirstAttempt(const Node& started) const {
+  if (writer == nullptr) return nullptr;
+  const auto attempt = attempts_.find({writer->name, started.uid});
+  const bool asked = attempt != attempts_.end() && attempt->second.resource_version == started.resource_version;
+  return asked ? &attempt->second : nullptr;
+}
+
+// Empty: the policy allows one more.
+std::string InvariantChecker::Impl::WhyOverBudget(const UpgradePolicy& the_policy, const Node& before,
+                                                  const Node& after) const {
+  if (the_policy.max_parallel && !internal::HoldsSlot(internal::FactsOf(before, keys), the_policy) &&
+      internal::HoldsSlot(internal::FactsOf(after, keys), the_policy)) {
+    const int slots = SlotsKnown(the_policy, before);
+    if (slots > *the_policy.max_parallel) {
+      return fmt::format("as number {} in progress, where {} are allowed", slots, *the_policy.max_parallel);
     }
   }
-  if (its_policy.max_unavailable && !before.unschedulable) {
-    const int limit = ScaledLimit(*its_policy.max_unavailable, static_cast<int>(nodes_max_));
+  if (the_policy.max_unavailable && !before.unschedulable) {
+    const int limit = UnavailableLimit(*the_policy.max_unavailable, NodesWithDriver(Known(before)));
     // Only where there are too many it matters who knew what.
     const int itself = before.ready ? 1 : 0;
     const int unavailable = (unavailable_ - itself < limit ? unavailable_ : UnavailableKnown(before)) - itself;
     if (unavailable >= limit) {
-      Fail("I1", fmt::format("node {} was started with {} nodes unavailable, where less than {} are allowed",
-                             after.name, unavailable, limit));
+      return fmt::format("with {} nodes unavailable, where less than {} are allowed", unavailable, limit);
     }
   }
+  return "";
 }
 
+// Up to which revision of the nodes the start was decided by.
 std::int64_t InvariantChecker::Impl::Known(const Node& started) const {
+  if (const Attempt* first = FirstAttempt(started)) return first->nodes_read;
+  // Who does not tell of his requests may have sent one as soon as there was this version.
   std::int64_t version = 0;
   if (!absl::SimpleAtoi(started.resource_version, &version) || writer == nullptr) return 0;
-  const auto attempt = attempts_.find({writer->name, started.uid});
-  const bool asked = attempt != attempts_.end() && attempt->second.resource_version == started.resource_version;
-  return std::min(version, asked ? attempt->second.nodes_read : writer->nodes_read);
+  return std::min(version, writer->nodes_read);
 }
 
+// With the node that is started.
 int InvariantChecker::Impl::SlotsKnown(const UpgradePolicy& the_policy, const Node& started) const {
+  const bool in_force = the_policy == *policy;
   // Under the policy in force no more than the count: only where it is too high does it matter who knew what.
-  if (the_policy == *policy && slots_ <= the_policy.max_parallel.value_or(slots_)) return slots_;
-  // The rare case of a request that was sent under another policy: its sender's own starts are what he knew.
-  if (the_policy != *policy) return 0;
+  if (in_force && slots_ <= the_policy.max_parallel.value_or(slots_)) return slots_;
   const std::int64_t known = Known(started);
-  int slots = 0;
+  int slots = 1;
   for (const auto& [name, truth] : nodes) {
-    slots += truth.slot && (truth.slot_by_engine || truth.slot_since <= known);
+    if (name == started.name) continue;
+    if (in_force) {
+      slots += truth.slot && (truth.slot_by_engine || truth.slot_since <= known);
+    } else {
+      // Starts under the policy in force may have come after this one was asked for.
+      const std::optional<std::int64_t> since = internal::SlotSince(truth.history, the_policy);
+      slots += since && *since <= known;
+    }
   }
   return slots;
 }
@@ -340,7 +379,35 @@ int InvariantChecker::Impl::UnavailableKnown(const Node& started) const {
   return count;
 }
 
-// I3, before the change is noted.
+// What a node counts for is read from it and its pods; a reader who has not read the last changes counts another number.
+int InvariantChecker::Impl::NodesWithDriver(std::int64_t known) const {
+  int count = 0;
+  for (auto it = driver_nodes_.rbegin(); it != driver_nodes_.rend(); ++it) {
+    count = std::max(count, it->second);
+    if (it->first <= known) break;
+  }
+  return count;
+}
+
+// A node belongs to the driver by its label or by a driver pod on it.
+void InvariantChecker::Impl::CountDriverNode(const std::string& node, std::int64_t revision) {
+  const auto truth = nodes.find(node);
+  const bool counts = truth != nodes.end() && (truth->second.has_label || driver_pods_.contains(node));
+  const bool counted = with_driver_.contains(node);
+  if (counts == counted) return;
+  if (counts) {
+    with_driver_.insert(node);
+  } else {
+    with_driver_.erase(node);
+  }
+  const int count = static_cast<int>(with_driver_.size());
+  if (!driver_nodes_.empty() && driver_nodes_.back().first == revision) driver_nodes_.pop_back();
+  driver_nodes_.emplace_back(revision, count);
+  if (driver_nodes_.size() > kDriverNodesKept) driver_nodes_.pop_front();
+}
+
+// I3, before the change is noted. A patch is a compare-and-set: what the node said then decides, whoever wrote it; and
+// where nobody else has touched the marks, who made the cordon, whatever they say.
 void InvariantChecker::Impl::JudgeCordon(const Node& before, const Node& after, const NodeTruth& truth) {
   if (!before.unschedulable || after.unschedulable || truth.uncertain) return;
   if (truth.cordon == Maker::kAdministrator) {

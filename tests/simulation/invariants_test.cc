@@ -228,6 +228,36 @@ TEST_CASE("I2: the driver is restarted under a workload") {
   CHECK(world.Broken() == "I2");
 }
 
+TEST_CASE("I2: a pod that was there when the node was cordoned is known, read or not") {
+  for (const bool before : {false, true}) {
+    DrainPolicy drain{.pod_selector = LabelSelector::FromMatchLabels({{"app", "new"}})};
+    World world({.auto_upgrade = true, .max_parallel = 1, .drain = std::move(drain)});
+    const auto come = [&] {
+      world.cluster->AddPod(PodBuilder("team-a", "new").WithLabel("app", "new").OnNode(world.NodeName(0)).Build());
+    };
+    if (before) come();
+    world.Start(0);
+    if (!before) come();
+    REQUIRE(world.guarded->DeletePod({}, {.pod = world.DriverPodOn(0).ref}).ok());
+    CHECK(world.Broken() == (before ? "I2" : ""));
+  }
+}
+
+TEST_CASE("I2: a pod is lost a second after its grace, unless clocks differ") {
+  for (const int overdue : {0, 1}) {
+    World world;
+    world.Start(0);
+    // Kubernetes tells whole seconds.
+    const absl::Time grace_ends = world.clock->Now() + absl::Minutes(2) + absl::Milliseconds(900);
+    REQUIRE(world.cluster->EditPod("team-a", world.WebPodOn(0).name,
+                                   [&](Pod& pod) { pod.deletion_timestamp = grace_ends; }));
+    world.cluster->SetNodeReady(world.NodeName(0), false);
+    world.clock->Advance(absl::Minutes(2) + overdue * absl::Seconds(1));
+    REQUIRE(world.guarded->DeletePod({}, {.pod = world.DriverPodOn(0).ref}).ok());
+    CHECK(world.Broken() == (overdue == 1 ? "" : "I2"));
+  }
+}
+
 TEST_CASE("I3: an administrator's cordon is lifted") {
   World world;
   world.cluster->Cordon(world.NodeName(0));

@@ -58,12 +58,12 @@ struct InvariantOptions {
   /// Whether a driver pod needs no more than a restart for a revision, as SnapshotOptions::restart_only has it; null:
   /// what the node says is believed.
   std::function<bool(const Pod&, const std::string& wanted_revision)> restart_only = nullptr;
-  /// Whether I1 is claimed: with a ledger, or for one leader that does not crash and whose lists are consistent.
+  /// Whether I1 is claimed: with a ledger, or for one leader that does not crash.
   bool check_budget = true;
   /// Whether the time between two requests for one pod is looked at (I13): not where clocks jump.
   bool check_pacing = true;
-  /// Whether I2 is claimed: not with a server whose lists lag.
-  bool check_evacuation = true;
+  /// How far a clock of an engine may be from the cluster's.
+  absl::Duration clock_skew_max = absl::ZeroDuration();
   /// Patches, deletions and evictions of one try of a node (I13), three times as many while faults happen; refused
   /// evictions and requests for NodeMaintenances apart. For each pod that goes, and each change of the node by others,
   /// one more. 0: not checked.
@@ -180,6 +180,8 @@ class InvariantChecker::GuardedCluster final : public ForwardingFacade {
   /// A patch has been sent, whether or not it arrives: its sender may repeat it, with what it was allowed then.
   void NoteSent(const PatchNodeParams& params);
   void NoteSent(const PatchNodeMaintenanceParams& params);
+  /// The list of nodes that the sender was given last is as old as that.
+  void NoteOldNodes(std::int64_t revision);
   /// A pass begins with the policy of now. Without it every request is judged by the policy of its own moment.
   void BeginPass();
   /// From now on it gives every node back.

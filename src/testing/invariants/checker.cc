@@ -190,6 +190,10 @@ void InvariantChecker::GuardedCluster::BeginRelease() {
   writer_.releases = true;
 }
 
+void InvariantChecker::GuardedCluster::NoteOldNodes(std::int64_t revision) {
+  writer_.nodes_read = revision;
+}
+
 void InvariantChecker::GuardedCluster::NoteSent(const PatchNodeParams& params) { checker_.NoteSent(writer_, params); }
 
 void InvariantChecker::GuardedCluster::NoteSent(const PatchNodeMaintenanceParams& params) {

@@ -142,12 +142,16 @@ void InvariantChecker::Impl::OnNode(const Change& change) {
     slots_ -= truth.slot;
     CountNode(truth, -1);
     truth = {.uid = after->uid, .created = change.time};
-    if (after->unschedulable) truth.cordon = Maker::kAdministrator;
+    if (after->unschedulable) {
+      truth.cordon = Maker::kAdministrator;
+      truth.cordoned_at = change.revision;
+    }
   }
   if (!by_engine && before != nullptr) ++truth.meddled;
   if (before != nullptr) BeginTryAfterEnd(StateOf(*before, keys), StateOf(*after, keys), by_engine, truth);
   if (before != nullptr && by_engine) JudgeCordon(*before, *after, truth);
   NoteCordon(before, *after, maker, truth);
+  if (before != nullptr && !before->unschedulable && after->unschedulable) truth.cordoned_at = change.revision;
   NoteShares(*after, maker, change.revision, change.time, truth);
   CountDriverNode(after->name, change.revision);
   if (before != nullptr && by_engine) Judge(*before, *after, truth);

@@ -74,6 +74,8 @@ struct NodeTruth {
   std::int64_t revision = 0;
   bool changed_by_engine = false;
   Maker cordon = Maker::kNobody;
+  // At which revision the node was last cordoned.
+  std::int64_t cordoned_at = 0;
   // Somebody else has touched our marks, or has cordoned a node that carried them: nobody can tell whose cordon it is.
   bool uncertain = false;
   bool has_label = false;

@@ -65,6 +65,7 @@ absl::StatusOr<std::vector<Node>> FaultyCluster::ListNodes(const CallContext& co
   world_.Fired(Fault::kStaleRead);
   nodes_before_ = stale;
   nodes_before_version_ = list_version_ = stale_version;
+  next_->NoteOldNodes(stale_version);
   return stale;
 }
 

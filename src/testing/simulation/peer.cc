@@ -67,7 +67,7 @@ Peer::Peer(World& world)
                                                                          .policy = policy_,
                                                                          .check_budget = setup_.BudgetIsClaimed(),
                                                                          .check_pacing = !setup_.ClocksJump(),
-                                                                         .check_evacuation = !setup_.ListsMayBeStale(),
+                                                                         .clock_skew_max = setup_.ClockSkewMax(),
                                                                          .shares_nodes = true});
   checker_->set_disturbed(true);
 }

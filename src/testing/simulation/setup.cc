@@ -194,12 +194,7 @@ Setup DrawSetup(std::uint64_t seed, const SimulationOptions& options) {
   return setup;
 }
 
-bool Setup::ListsMayBeStale() const { return Has(Fault::kStaleRead) && !cache; }
-
-bool Setup::BudgetIsClaimed() const {
-  if (ListsMayBeStale()) return false;
-  return ledger || (replicas == 1 && !Has(Fault::kCrash));
-}
+bool Setup::BudgetIsClaimed() const { return ledger || (replicas == 1 && !Has(Fault::kCrash)); }
 
 std::string Setup::Describe() const {
   std::string text = fmt::format("nodes={} replicas={}{}{}{} chaos={} calls={}/1000", nodes, replicas,

@@ -53,11 +53,11 @@ struct Setup {
   bool AnyFault() const {
     return Has(Mode::kLongOutage) || std::find(faults.begin(), faults.end(), true) != faults.end();
   }
-  // F8: a list may be older than one before. A cache pages through lists with a version, which F8 leaves alone.
-  bool ListsMayBeStale() const;
-  // I1 is claimed for one leader that does not crash, whose lists are consistent, or with a ledger.
+  // I1 is claimed for one leader that does not crash, or with a ledger.
   bool BudgetIsClaimed() const;
   bool ClocksJump() const { return Has(Fault::kClockSkew) || Has(Mode::kClockRates); }
+  // What is drawn at the beginning, what a rate makes until the clock is set right, and jumps.
+  absl::Duration ClockSkewMax() const { return ClocksJump() ? absl::Minutes(5) : absl::ZeroDuration(); }
   // How long something takes at most that takes so long by a clock which is a little slow.
   absl::Duration ByClocks(absl::Duration duration) const { return Has(Mode::kClockRates) ? 2 * duration : duration; }
   // Several replicas may write, as none asks an election.

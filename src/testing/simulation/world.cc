@@ -123,7 +123,7 @@ World::World(std::uint64_t the_seed, const SimulationOptions& the_options)
                           .policy = policy,
                           .check_budget = setup.BudgetIsClaimed(),
                           .check_pacing = !setup.ClocksJump(),
-                          .check_evacuation = !setup.ListsMayBeStale()};
+                          .clock_skew_max = setup.ClockSkewMax()};
   if (setup.validation) checks.validation = LabelSelector::FromMatchLabels({{"app", "validator"}});
   if (setup.hooks) {
     checks.uses_driver = [](const Pod& pod) { return pod.labels.contains("uses"); };

@@ -119,12 +119,10 @@ class InvariantChecker {
   /// Of what is sent from now on.
   void SetPolicy(const UpgradePolicy& policy);
 
-  /// UpgradeEngine::Release has been called: nodes may lose their state label (I7).
-  void NoteRelease();
-
   /// Changes by the administrator that come now are another driver's.
   void set_rival_acts(bool acts);
-  /// Whether faults happen now (I13).
+  /// A fault has happened now; `disturbed`: faults happen all the time (I13).
+  void NoteFault();
   void set_disturbed(bool disturbed);
   /// I9: `replica` writes so long after the last renewal of its lease that was acknowledged, by its own clock.
   void CheckLease(const std::string& replica, absl::Duration since_renewal, absl::Duration renew_deadline);

@@ -98,8 +98,8 @@ std::shared_ptr<InvariantChecker::GuardedCluster> InvariantChecker::Guard(std::s
 std::shared_ptr<Observer> InvariantChecker::MakeObserver() { return std::make_shared<PathObserver>(*impl_); }
 
 void InvariantChecker::SetPolicy(const UpgradePolicy& policy) { impl_->SetPolicy(policy); }
-void InvariantChecker::NoteRelease() { impl_->released = true; }
 void InvariantChecker::set_rival_acts(bool acts) { impl_->rival_acts = acts; }
+void InvariantChecker::NoteFault() { impl_->last_fault = impl_->cluster->Now(); }
 void InvariantChecker::set_disturbed(bool disturbed) { impl_->disturbed = disturbed; }
 void InvariantChecker::See(const Change& change) { impl_->OnChange(change); }
 void InvariantChecker::OnChange(ChangeObserver observer) { impl_->listener = std::move(observer); }
@@ -185,10 +185,7 @@ InvariantChecker::GuardedCluster::GuardedCluster(std::shared_ptr<ClusterFacade> 
 
 void InvariantChecker::GuardedCluster::BeginPass() { writer_.policy = checker_.policy; }
 
-void InvariantChecker::GuardedCluster::BeginRelease() {
-  checker_.released = true;
-  writer_.releases = true;
-}
+void InvariantChecker::GuardedCluster::BeginRelease() { writer_.releases = true; }
 
 void InvariantChecker::GuardedCluster::NoteOldNodes(std::int64_t revision) {
   writer_.nodes_read = revision;

@@ -66,7 +66,7 @@ class InvariantChecker::Impl {
   const Writer* writer = nullptr;
   bool rival_acts = false;
   bool disturbed = false;
-  bool released = false;
+  absl::Time last_fault = absl::InfinitePast();
   std::optional<Violation> violation;
   std::int64_t upgrades = 0;
   std::map<std::pair<UpgradeState, UpgradeState>, std::int64_t> edges;

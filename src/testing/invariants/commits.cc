@@ -41,7 +41,6 @@ void BeginTryAfterEnd(const std::optional<UpgradeState>& from, const std::option
   const bool ended = from == UpgradeState::kFailed || (by_engine && over);
   if (from == to || !ended) return;
   truth.writes = truth.pods_gone = truth.meddled = 0;
-  truth.disturbed = false;
 }
 
 // Changes of the number of nodes with the driver: what a sender has read is seldom older.

@@ -96,11 +96,11 @@ struct NodeTruth {
   // A NodeMaintenance that we claim has been ready since the node last left node-maintenance-required.
   bool evacuated = false;
   // Of the present try, or since the last one: patches, deletions and evictions that the server was asked for; pods
-  // that a removal made go; changes by others; and whether faults happened meanwhile.
+  // that a removal made go; changes by others; and when the first request came.
   int writes = 0;
   int pods_gone = 0;
   int meddled = 0;
-  bool disturbed = false;
+  absl::Time first_write = absl::InfinitePast();
   // How many templates there had been when the try began.
   int templates = 0;
 };

@@ -69,7 +69,7 @@ Peer::Peer(World& world)
                                                                          .check_pacing = !setup_.ClocksJump(),
                                                                          .clock_skew_max = setup_.ClockSkewMax(),
                                                                          .shares_nodes = true});
-  checker_->set_disturbed(true);
+  checker_->set_disturbed(setup_.SeveralLeaders());
 }
 
 Driver Peer::driver() const {

@@ -182,13 +182,14 @@ class Simulation {
     }
     world_.result.makespan = world_.Now() - world_.template_changed;
     world_.chaos = false;
-    world_.checker->set_disturbed(false);
     if (!world_.Broken()) Rest();
   }
 
   void Calm() {
     world_.trace.Line("--- calm");
     world_.chaos = false;
+    // What was late comes now, and what was broken is mended.
+    world_.NoteFault();
     while (late_.due() != absl::InfiniteFuture()) late_.SendNext();
     // The administrator comes after those whose doings he tidies up.
     for (auto actor = actors_.rbegin(); actor != actors_.rend(); ++actor) (*actor)->Mend();
@@ -203,7 +204,6 @@ class Simulation {
     for (const Driver& driver : Drivers()) patience += TimeToConverge(world_, driver.policy);
     const absl::Time limit = world_.Now() + patience;
     RunFor(world_.setup.ByClocks(kAftermath));
-    for (const Driver& driver : Drivers()) driver.checker.set_disturbed(world_.setup.SeveralLeaders());
     std::vector<Completion> completions;
     for (const Driver& driver : Drivers()) completions.emplace_back(world_, driver);
     const auto is_reached = [](Completion& completion) { return completion.IsReached(); };

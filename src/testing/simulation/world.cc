@@ -134,7 +134,7 @@ World::World(std::uint64_t the_seed, const SimulationOptions& the_options)
     return setup.restart_only && ImageOf(std::string(RevisionHash(pod))) == ImageOf(wanted);
   };
   checker = std::make_unique<InvariantChecker>(cluster, std::move(checks));
-  checker->set_disturbed(true);
+  checker->set_disturbed(setup.SeveralLeaders());
 }
 
 World::~World() = default;
@@ -172,6 +172,16 @@ void World::RemoveOrphans() {
 void World::SetRivalActs(bool acts) {
   checker->set_rival_acts(acts);
   if (peer) peer->driver().checker.set_rival_acts(acts);
+}
+
+void World::Fired(Fault fault) {
+  ++result.faults[static_cast<std::size_t>(fault)];
+  NoteFault();
+}
+
+void World::NoteFault() {
+  checker->NoteFault();
+  if (peer) peer->driver().checker.NoteFault();
 }
 
 void World::SetTemplate(std::string new_hash) {

@@ -67,7 +67,9 @@ struct World {
   // The policy from now on, for all replicas.
   void SetPolicy(UpgradePolicy policy);
   // Counts a fault that has happened.
-  void Fired(Fault fault) { ++result.faults[static_cast<std::size_t>(fault)]; }
+  void Fired(Fault fault);
+  // What happens now may be felt for a while.
+  void NoteFault();
   // Counts what a mode is there for.
   void CameBy(Mode mode, std::int64_t times = 1) { result.modes[static_cast<std::size_t>(mode)] += times; }
   // Whether faults of that kind are to happen now.

@@ -338,6 +338,17 @@ TEST_CASE("I7: with EveryState one of the plans for a version has to be of one s
   }
 }
 
+TEST_CASE("I7: only Release takes a node back to no label") {
+  for (const bool released : {false, true}) {
+    World world;
+    world.Start(0);
+    if (released) world.guarded->BeginRelease();
+    world.Announce(0, UpgradeState::kDrainRequired, {UpgradeState::kUnknown});
+    world.Patch(0, {.labels = {{Gpu().StateLabel(), std::nullopt}}, .unschedulable = false});
+    CHECK(world.Broken() == (released ? "" : "I7"));
+  }
+}
+
 TEST_CASE("I8: skipped, paused and frozen nodes are started") {
   World skipped;
   skipped.cluster->EditNode(skipped.NodeName(0), [](Node& node) { node.labels[Gpu().SkipUpgradeLabel()] = "true"; });

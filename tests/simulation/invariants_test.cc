@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -263,6 +264,68 @@ TEST_CASE("I3: an administrator's cordon is lifted") {
   world.cluster->Cordon(world.NodeName(0));
   world.Patch(0, {.unschedulable = false});
   CHECK(world.Broken() == "I3");
+}
+
+// A node of ours that is about to be given back, with a name on its cordon.
+void PutCordoned(World& world, std::size_t i, const std::string& names) {
+  world.Put(i, "uncordon-required", [&](Node& node) {
+    node.unschedulable = true;
+    node.annotations[std::string(kCordonedByAnnotation)] = names;
+  });
+}
+
+TEST_CASE("I3: a cordon is lifted on which another driver relies, whoever wrote our marks") {
+  const std::string ofed = "nvidia.com/ofed-driver-upgrade-state";
+  for (const auto& [names, label, state, broken] :
+       std::vector<std::tuple<std::string, std::string, std::string, std::string>>{
+           {"nvidia.com/gpu", ofed, "drain-required", "I3"},  // at work, without a name
+           {"nvidia.com/gpu", ofed, "upgrade-failed", "I3"},
+           {"nvidia.com/gpu", ofed, "cordon-required", ""},
+           {"nvidia.com/gpu", ofed, "uncordon-required", ""},
+           {"nvidia.com/gpu,nvidia.com/ofed", ofed, "uncordon-required", "I3"},  // its name is live
+           {"nvidia.com/gpu,nvidia.com/ofed", ofed, "upgrade-done", ""},
+           {"nvidia.com/gpu,nvidia.com/ofed", "rack", "7", ""}}) {
+    INFO(names << " " << state);
+    World world;
+    PutCordoned(world, 0, names);
+    REQUIRE(world.cluster->EditNode(world.NodeName(0), [&](Node& node) { node.labels[label] = state; }));
+    world.Move(0, UpgradeState::kUncordonRequired, {UpgradeState::kDone},
+               {.annotations = {{std::string(kCordonedByAnnotation), std::nullopt}}, .unschedulable = false});
+    CHECK(world.Broken() == broken);
+  }
+}
+
+TEST_CASE("I3: what the node says decides although somebody has edited our marks") {
+  World administrators;
+  PutCordoned(administrators, 0, "nvidia.com/gpu");
+  administrators.Put(0, "uncordon-required",
+                     [](Node& node) { node.annotations[Gpu().InitiallyUnschedulableAnnotation()] = "true"; });
+  administrators.Patch(0, {.unschedulable = false});
+  CHECK(administrators.Broken() == "I3");
+  World ours;
+  PutCordoned(ours, 0, "nvidia.com/gpu");
+  ours.Move(0, UpgradeState::kUncordonRequired, {UpgradeState::kDone},
+            {.annotations = {{std::string(kCordonedByAnnotation), std::nullopt}}});
+  CHECK(ours.Broken() == "I3");
+}
+
+TEST_CASE("I3: a broken-off upgrade leaves the cordon to a driver without a name that made it") {
+  const std::string ofed = "nvidia.com/ofed-driver-upgrade";
+  for (const auto& [found, lifts, broken] : std::vector<std::tuple<bool, bool, std::string>>{
+           {false, false, ""}, {false, true, "I3"}, {true, false, "I3"}, {true, true, ""}}) {
+    INFO(found << " " << lifts);
+    World world;
+    PutCordoned(world, 0, "nvidia.com/gpu");
+    REQUIRE(world.cluster->EditNode(world.NodeName(0), [&](Node& node) {
+      node.labels.erase(Gpu().StateLabel());
+      node.labels[ofed + "-state"] = "uncordon-required";
+      if (found) node.annotations[ofed + ".node-initial-state.unschedulable"] = "true";
+    }));
+    PatchNodeParams params{.annotations = {{std::string(kCordonedByAnnotation), std::nullopt}}};
+    if (lifts) params.unschedulable = false;
+    world.Move(0, UpgradeState::kUnknown, {UpgradeState::kDone}, params);
+    CHECK(world.Broken() == broken);
+  }
 }
 
 TEST_CASE("I3: an upgrade ends, and its cordon stays") {

@@ -412,7 +412,11 @@ void InvariantChecker::Impl::CountDriverNode(const std::string& node, std::int64
 // I3, before the change is noted. A patch is a compare-and-set: what the node said then decides, whoever wrote it; and
 // where nobody else has touched the marks, who made the cordon, whatever they say.
 void InvariantChecker::Impl::JudgeCordon(const Node& before, const Node& after, const NodeTruth& truth) {
-  if (!before.unschedulable || after.unschedulable || truth.uncertain) return;
+  if (!before.unschedulable || after.unschedulable) return;
+  if (std::string why = internal::WhyCordonStays(before, keys); !why.empty()) {
+    Fail("I3", fmt::format("node {}: its cordon was lifted, but {}", after.name, why));
+  }
+  if (truth.uncertain) return;
   if (truth.cordon == Maker::kAdministrator) {
     Fail("I3", fmt::format("node {}: the cordon that was lifted was an administrator's", after.name));
   } else if (truth.cordon == Maker::kRival) {
@@ -426,9 +430,11 @@ void InvariantChecker::Impl::JudgeCordon(const Node& before, const Node& after, 
 void InvariantChecker::Impl::JudgeEnd(const Node& before, const Node& after, const NodeTruth& truth) {
   const auto from = StateOf(before, keys);
   const auto to = StateOf(after, keys);
-  if (to != UpgradeState::kDone) return;
-  if (after.unschedulable && truth.cordon == Maker::kEngine && !truth.uncertain &&
-      !internal::OtherDriverAtWork(after, keys)) {
+  if (to != UpgradeState::kDone && !(released && to == UpgradeState::kUnknown)) return;
+  const bool ours_by_marks = before.unschedulable && internal::WhyCordonStays(before, keys).empty();
+  const bool ours =
+      truth.cordon == Maker::kEngine && !truth.uncertain && internal::WhoRelies(after, keys).empty();
+  if (after.unschedulable && (ours_by_marks || ours)) {
     Fail("I3", fmt::format("node {} is done, and our cordon is still there", after.name));
   }
   for (const std::string& key : keys.written) {
@@ -436,8 +442,7 @@ void InvariantChecker::Impl::JudgeEnd(const Node& before, const Node& after, con
       Fail("I3", fmt::format("node {} is done, and annotation {} is still there", after.name, key));
     }
   }
-  if (!internal::IsBusy(from)) return;
-  ++upgrades;
+  if (to == UpgradeState::kDone && internal::IsBusy(from)) ++upgrades;
 }
 
 }  // namespace driverupgrade::inline v1::testing

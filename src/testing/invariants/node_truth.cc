@@ -10,6 +10,7 @@ namespace driverupgrade::inline v1::testing::internal {
 namespace {
 
 constexpr std::string_view kStateSuffix = "-driver-upgrade-state";
+constexpr std::string_view kInitialSuffix = "-driver-upgrade.node-initial-state.unschedulable";
 // Of one node. What a sender has read is seldom older than a few changes.
 constexpr std::size_t kHistoryMax = 16;
 
@@ -32,21 +33,43 @@ std::vector<std::string_view> CordonNames(const Node& node, const Keys& keys) {
   return found == node.annotations.end() ? std::vector<std::string_view>{} : Names(found->second);
 }
 
+// Whether another driver is past its cordon and keeps no name on it; `counts(name, state)` may leave some out.
+template <class F>
+bool AnyUnnamedDriver(const Node& node, const Keys& keys, F counts) {
+  const std::vector<std::string_view> names = CordonNames(node, keys);
+  return std::any_of(node.labels.begin(), node.labels.end(), [&](const auto& label) {
+    const std::string& key = label.first;
+    if (key == keys.state || !key.ends_with(kStateSuffix)) return false;
+    const std::string driver = key.substr(0, key.size() - kStateSuffix.size());
+    if (std::find(names.begin(), names.end(), driver) != names.end()) return false;
+    const auto state = ParseUpgradeState(label.second);
+    return state && IsInProgress(*state) && *state != UpgradeState::kCordonRequired &&
+           *state != UpgradeState::kNodeMaintenanceRequired && counts(driver, *state);
+  });
+}
+
 // Another driver in a state in which it relies on the cordon, and that keeps no name on it.
 bool UnnamedDriverNeedsCordon(const Node& node, const Keys& keys) {
-  const std::vector<std::string_view> names = CordonNames(node, keys);
-  for (const auto& [key, value] : node.labels) {
-    if (key == keys.state || !key.ends_with(kStateSuffix)) continue;
-    const std::string driver = key.substr(0, key.size() - kStateSuffix.size());
-    if (std::find(names.begin(), names.end(), driver) != names.end()) continue;
-    const auto state = ParseUpgradeState(value);
-    if (!state || !IsInProgress(*state) || *state == UpgradeState::kCordonRequired ||
-        *state == UpgradeState::kNodeMaintenanceRequired || *state == UpgradeState::kUncordonRequired) {
-      continue;
-    }
-    return true;
-  }
-  return false;
+  return AnyUnnamedDriver(node, keys, [](const std::string&, UpgradeState state) {
+    return state != UpgradeState::kUncordonRequired;
+  });
+}
+
+// One that did not find the cordon there, and that will lift it.
+bool UnnamedDriverMadeCordon(const Node& node, const Keys& keys) {
+  return AnyUnnamedDriver(node, keys, [&](const std::string& driver, UpgradeState) {
+    return !node.annotations.contains(driver + std::string(kInitialSuffix));
+  });
+}
+
+// What a name on the cordon says of its driver's upgrade.
+enum class Named : std::uint8_t { kUnderWay, kWithoutState, kEnded };
+
+Named ReadName(const Node& node, std::string_view name) {
+  if (name.find('/') == std::string_view::npos) return Named::kEnded;  // no driver is called so
+  const auto label = node.labels.find(std::string(name) + std::string(kStateSuffix));
+  if (label == node.labels.end() || label->second.empty()) return Named::kWithoutState;
+  return ParseUpgradeState(label->second) == UpgradeState::kDone ? Named::kEnded : Named::kUnderWay;
 }
 
 // The first key whose value differs and that `allowed(key, removed)` does not let pass.
@@ -141,6 +164,32 @@ bool OtherDriverAtWork(const Node& node, const Keys& keys) {
     if (name != keys.name) return true;
   }
   return UnnamedDriverNeedsCordon(node, keys);
+}
+
+std::string WhoRelies(const Node& node, const Keys& keys) {
+  for (const std::string_view name : CordonNames(node, keys)) {
+    if (name != keys.name && ReadName(node, name) == Named::kUnderWay) return std::string(name);
+  }
+  return UnnamedDriverNeedsCordon(node, keys) ? "a driver without a name on it" : "";
+}
+
+std::string WhyCordonStays(const Node& node, const Keys& keys) {
+  if (std::string who = WhoRelies(node, keys); !who.empty()) return who + " relies on it";
+  if (node.annotations.contains(keys.requestor_mode)) {
+    return IsMarked(node, keys) ? "" : "it is the maintenance operator's";
+  }
+  const std::optional<UpgradeState> state = StateOf(node, keys);
+  // The patch that leaves upgrade-required notes anew whose cordon it is.
+  const bool noted = node.annotations.contains(keys.initial) && state != UpgradeState::kUpgradeRequired;
+  if (noted) return "it is an administrator's";
+  if (state && IsInProgress(*state)) return "";
+  if (UnnamedDriverMadeCordon(node, keys)) return "a driver without a name on it made it";
+  // An upgrade that was broken off leaves its name.
+  const std::vector<std::string_view> names = CordonNames(node, keys);
+  const bool an_upgrades = std::any_of(names.begin(), names.end(), [&](std::string_view name) {
+    return ReadName(node, name) != Named::kEnded;
+  });
+  return an_upgrades ? "" : "it is an administrator's";
 }
 
 std::string ForeignChange(const Node& before, const Node& after, const Keys& keys) {

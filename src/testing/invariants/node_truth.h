@@ -60,6 +60,11 @@ bool WillBeCordoned(const std::optional<UpgradeState>& state);
 bool IsMarked(const Node& node, const Keys& keys);
 // Another driver that is named on the cordon, or is at work without a name.
 bool OtherDriverAtWork(const Node& node, const Keys& keys);
+// Another driver that relies on the cordon: its name on it is live, or it is at work without one. Empty: none.
+std::string WhoRelies(const Node& node, const Keys& keys);
+// Why an upgrade of ours that ends has to leave the cordon on the node, by what the node says (dep-F7, dep-F8, dep-F13).
+// Empty: it has to be lifted.
+std::string WhyCordonStays(const Node& node, const Keys& keys);
 // What differs that is not ours to change; empty if nothing does.
 std::string ForeignChange(const Node& before, const Node& after, const Keys& keys);
 // When the stage that the annotation tells of began.

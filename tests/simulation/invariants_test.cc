@@ -350,6 +350,96 @@ TEST_CASE("I4: a workload pod is deleted, not evicted") {
   CHECK(world.Broken() == "I4");
 }
 
+// In the state for evictions since `began`, and read so.
+void PutDraining(World& world, std::size_t i, absl::Time began) {
+  world.Put(i, "drain-required", [&](Node& node) {
+    node.unschedulable = true;
+    node.annotations[Gpu().StageAnnotation()] = "drain-required@" + std::to_string(absl::ToUnixSeconds(began)) + "@rev";
+  });
+  REQUIRE(world.guarded->ListNodes({}, {}).ok());
+}
+
+TEST_CASE("I4: a pod is evicted from a node that was not read cordoned, nor answered so") {
+  for (const bool read : {false, true}) {
+    World world;
+    REQUIRE(world.guarded->ListNodes({}, {}).ok());
+    world.Put(0, "drain-required", [](Node& node) { node.unschedulable = true; });
+    if (read) REQUIRE(world.guarded->ListNodes({}, {}).ok());
+    REQUIRE(world.guarded->EvictPod({}, {.pod = world.WebPodOn(0)}).ok());
+    CHECK(world.Broken() == (read ? "" : "I4"));
+  }
+  World answered;
+  answered.StartUnread(0);
+  REQUIRE(answered.guarded->EvictPod({}, {.pod = answered.WebPodOn(0)}).ok());
+  CHECK(answered.Broken() == "");
+}
+
+TEST_CASE("I4: who is given an old list of nodes goes by it") {
+  for (const bool old : {false, true}) {
+    World world;
+    PutDraining(world, 0, world.clock->Now());
+    const std::int64_t revision = world.cluster->revision();
+    world.Put(0, "upgrade-done", [](Node& node) { node.unschedulable = false; });
+    REQUIRE(world.guarded->ListNodes({}, {}).ok());
+    if (old) world.guarded->NoteOldNodes(revision);
+    REQUIRE(world.guarded->EvictPod({}, {.pod = world.WebPodOn(0)}).ok());
+    CHECK(world.Broken() == (old ? "" : "I4"));
+  }
+}
+
+TEST_CASE("I4: a pod is evicted in a state in which nothing goes") {
+  for (const auto& [state, broken] :
+       std::map<std::string, std::string>{{"drain-required", ""},
+                                          {"pod-deletion-required", ""},
+                                          {"pod-restart-required", ""},
+                                          {"validation-required", ""},
+                                          {"upgrade-required", "I4"},
+                                          {"cordon-required", "I4"},
+                                          {"wait-for-jobs-required", "I4"},
+                                          {"uncordon-required", "I4"},
+                                          {"upgrade-failed", "I4"},
+                                          {"upgrade-done", "I4"}}) {
+    INFO(state);
+    World world;
+    world.Put(0, state, [](Node& node) { node.unschedulable = true; });
+    REQUIRE(world.guarded->ListNodes({}, {}).ok());
+    // A person puts it elsewhere: who evicts has not read that.
+    if (broken.empty()) world.Put(0, "upgrade-required");
+    REQUIRE(world.guarded->EvictPod({}, {.pod = world.WebPodOn(0)}).ok());
+    CHECK(world.Broken() == broken);
+  }
+}
+
+TEST_CASE("I4: a pod is deleted before the time for its eviction is over") {
+  for (const absl::Duration passed : {absl::Seconds(299), absl::Seconds(300)}) {
+    World world({.auto_upgrade = true,
+                 .drain = DrainPolicy{.timeout = absl::Minutes(5), .on_timeout = OnTimeout::kDelete}});
+    PutDraining(world, 0, world.clock->Now());
+    world.clock->Advance(passed);
+    REQUIRE(world.guarded->DeletePod({}, {.pod = world.WebPodOn(0)}).ok());
+    CHECK(world.Broken() == (passed < absl::Minutes(5) ? "I4" : ""));
+  }
+}
+
+TEST_CASE("I4: a node goes on while a job is at work that is to be waited for") {
+  for (const absl::Duration passed : {absl::Seconds(299), absl::Seconds(300)}) {
+    World world({.auto_upgrade = true,
+                 .wait_for_completion =
+                     WaitForCompletionPolicy{.pod_selector = LabelSelector::FromMatchLabels({{"app", "web"}}),
+                                             .timeout = absl::Minutes(5)},
+                 .drain = DrainPolicy{}});
+    world.Put(0, "wait-for-jobs-required", [&](Node& node) {
+      node.unschedulable = true;
+      node.annotations[Gpu().StageAnnotation()] =
+          "wait-for-jobs-required@" + std::to_string(absl::ToUnixSeconds(world.clock->Now())) + "@rev";
+    });
+    world.clock->Advance(passed);
+    world.Move(0, UpgradeState::kWaitForJobsRequired,
+               {UpgradeState::kPodDeletionRequired, UpgradeState::kDrainRequired});
+    CHECK(world.Broken() == (passed < absl::Minutes(5) ? "I4" : ""));
+  }
+}
+
 TEST_CASE("I4: a pod is evicted whatever incarnation it is") {
   World world;
   PodRef pod = world.WebPodOn(0);
@@ -521,7 +611,7 @@ TEST_CASE("I13: a pod that goes, and an eviction that is refused, cost nothing")
 
 TEST_CASE("I13: however many pods a drain has to delete, each is one request more, once") {
   World world({.auto_upgrade = true, .drain = DrainPolicy{.force = true, .on_timeout = OnTimeout::kDelete}});
-  world.Start(0);
+  PutDraining(world, 0, absl::UnixEpoch());
   const auto add_and_delete = [&](int i) {
     const Pod pod =
         world.cluster->AddPod(PodBuilder("team-a", "job-" + std::to_string(i)).OnNode(world.NodeName(0)).Build());

@@ -91,6 +91,8 @@ struct Writer {
   std::shared_ptr<const UpgradePolicy> policy = {};
   /// Of the cluster, when nodes were last listed, or how far they have been followed.
   std::int64_t nodes_read = 0;
+  /// The versions in which patches of his were answered since, by name.
+  std::map<std::string, std::int64_t> nodes_answered = {};
   /// The same of pods: of a node, and of the whole cluster.
   std::map<std::string, std::int64_t> pods_read = {};
   std::int64_t pods_followed = 0;

@@ -282,7 +282,9 @@ absl::StatusOr<Node> InvariantChecker::GuardedCluster::PatchNode(const CallConte
                                                                  const PatchNodeParams& params) {
   return Write([&] {
     checker_.CheckPatch(params);
-    return ForwardingFacade::PatchNode(context, params);
+    auto node = ForwardingFacade::PatchNode(context, params);
+    if (node.ok()) writer_.nodes_answered[params.name] = RevisionOf(node->resource_version);
+    return node;
   });
 }
 

@@ -111,6 +111,13 @@ class InvariantChecker::Impl {
   bool Stays(const Pod& pod) const;
   bool Uses(const Pod& pod, const UpgradePolicy& the_policy) const;
   std::string WhyNotToRemove(const Pod& pod, const UpgradePolicy& the_policy, bool by_deletion) const;
+  void JudgeRemoval(const Pod& pod, bool by_deletion, const char* what);
+  std::int64_t NodeRead(const std::string& node) const;
+  std::string WhyNotNow(const Pod& pod, const UpgradePolicy& the_policy, bool by_deletion) const;
+  bool DeletesPods(const UpgradePolicy& the_policy) const;
+  absl::Duration EvictionTime(const std::optional<UpgradeState>& state, const UpgradePolicy& the_policy) const;
+  void JudgeEndOfWait(const PatchNodeParams& params);
+  bool EndsWait(const Node& node, const PatchNodeParams& params) const;
   std::vector<const Pod*> Protected(const std::vector<Pod>& pods, const UpgradePolicy& the_policy) const;
   void CheckRestart(const Pod& driver_pod);
   bool IsDriverPod(const Pod& pod) const;

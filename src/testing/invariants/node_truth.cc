@@ -118,6 +118,12 @@ std::optional<UpgradeState> StateOf(const Node& node, const Keys& keys) {
 
 bool IsBusy(const std::optional<UpgradeState>& state) { return !state || IsInProgress(*state); }
 
+bool IsEvacuating(const std::optional<UpgradeState>& state) {
+  // In the last two, pods that have come since go before the driver is touched.
+  return state == UpgradeState::kPodDeletionRequired || state == UpgradeState::kDrainRequired ||
+         state == UpgradeState::kPodRestartRequired || state == UpgradeState::kValidationRequired;
+}
+
 bool WillBeCordoned(const std::optional<UpgradeState>& state) {
   return state && (*state == UpgradeState::kCordonRequired || *state == UpgradeState::kWaitForJobsRequired ||
                    *state == UpgradeState::kPodDeletionRequired || *state == UpgradeState::kDrainRequired ||
@@ -128,7 +134,8 @@ NodeFacts FactsOf(const Node& node, const Keys& keys) {
   return {.state = StateOf(node, keys),
           .unschedulable = node.unschedulable,
           .noted = node.annotations.contains(keys.initial),
-          .unnamed_driver_relies = UnnamedDriverNeedsCordon(node, keys)};
+          .unnamed_driver_relies = UnnamedDriverNeedsCordon(node, keys),
+          .stage_began = PresentStageBegan(node, keys)};
 }
 
 bool HoldsSlot(const NodeFacts& node, const UpgradePolicy& policy) {
@@ -146,6 +153,12 @@ void Remember(NodeFacts facts, std::int64_t revision, std::vector<NodeFacts>& hi
   facts.since = revision;
   if (history.size() == kHistoryMax) history.erase(history.begin());
   history.push_back(facts);
+}
+
+std::size_t IndexAt(const std::vector<NodeFacts>& history, std::int64_t revision) {
+  std::size_t index = history.size() - 1;
+  while (index > 0 && history[index].since > revision) --index;
+  return index;
 }
 
 std::optional<std::int64_t> SlotSince(const std::vector<NodeFacts>& history, const UpgradePolicy& policy) {
@@ -215,6 +228,13 @@ std::optional<absl::Time> StageBegan(const Node& node, const Keys& keys) {
   if (second == std::string::npos) return std::nullopt;
   if (!absl::SimpleAtoi(text.substr(first + 1, second - first - 1), &seconds)) return std::nullopt;
   return absl::FromUnixSeconds(seconds);
+}
+
+std::optional<absl::Time> PresentStageBegan(const Node& node, const Keys& keys) {
+  const auto timer = node.annotations.find(keys.stage);
+  const auto label = node.labels.find(keys.state);
+  if (timer == node.annotations.end() || label == node.labels.end()) return std::nullopt;
+  return timer->second.starts_with(label->second + "@") ? StageBegan(node, keys) : std::nullopt;
 }
 
 }  // namespace driverupgrade::inline v1::testing::internal

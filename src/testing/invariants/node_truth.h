@@ -38,7 +38,7 @@ struct Keys {
 // nullopt: a label that is no state.
 std::optional<UpgradeState> StateOf(const Node& node, const Keys& keys);
 bool IsBusy(const std::optional<UpgradeState>& state);
-// What decides whether a node holds a slot, and since which revision it has been so.
+// What decides whether a node holds a slot and whether pods may go from it, and since which revision it has been so.
 struct NodeFacts {
   std::int64_t since = 0;
   std::optional<UpgradeState> state = UpgradeState::kUnknown;
@@ -47,6 +47,8 @@ struct NodeFacts {
   bool noted = false;
   // Another driver, which keeps no name on the cordon, relies on it.
   bool unnamed_driver_relies = false;
+  // When its present state began, by its timer.
+  std::optional<absl::Time> stage_began = std::nullopt;
 
   bool operator==(const NodeFacts&) const = default;
 };
@@ -54,6 +56,8 @@ struct NodeFacts {
 NodeFacts FactsOf(const Node& node, const Keys& keys);
 // Whether the node counts for maxParallel.
 bool HoldsSlot(const NodeFacts& node, const UpgradePolicy& policy);
+// Whether workloads may be asked to go from a node in that state.
+bool IsEvacuating(const std::optional<UpgradeState>& state);
 // Whether an upgrade of ours will cordon the node in any case.
 bool WillBeCordoned(const std::optional<UpgradeState>& state);
 // Whether our name stands on the node's cordon.
@@ -67,8 +71,9 @@ std::string WhoRelies(const Node& node, const Keys& keys);
 std::string WhyCordonStays(const Node& node, const Keys& keys);
 // What differs that is not ours to change; empty if nothing does.
 std::string ForeignChange(const Node& before, const Node& after, const Keys& keys);
-// When the stage that the annotation tells of began.
+// When the stage that the annotation tells of began, whichever it is; and the same if it is that of the node's state.
 std::optional<absl::Time> StageBegan(const Node& node, const Keys& keys);
+std::optional<absl::Time> PresentStageBegan(const Node& node, const Keys& keys);
 
 // kOperator: the maintenance operator, in requestor mode. kPeer: another driver of this library.
 enum class Maker : std::uint8_t { kNobody, kEngine, kAdministrator, kRival, kOperator, kPeer };
@@ -112,6 +117,8 @@ struct NodeTruth {
 
 // Adds what the node is like from `revision` on.
 void Remember(NodeFacts facts, std::int64_t revision, std::vector<NodeFacts>& history);
+// What the node was like at `revision`: the last entry that is as old. The first one if all are younger.
+std::size_t IndexAt(const std::vector<NodeFacts>& history, std::int64_t revision);
 // Since when the node has held a slot without a break, by this policy; nullopt: it holds none.
 std::optional<std::int64_t> SlotSince(const std::vector<NodeFacts>& history, const UpgradePolicy& policy);
 

@@ -8,6 +8,7 @@
 namespace driverupgrade::inline v1::testing {
 
 using internal::NodeTruth;
+using internal::StateOf;
 
 namespace {
 
@@ -90,6 +91,7 @@ void InvariantChecker::Impl::CheckPatch(const PatchNodeParams& params) {
   CheckVersion("node", params.name, params.resource_version);
   if (params.uid.empty()) Fail("I5", fmt::format("node {}: a patch without UID", params.name));
   JudgePolicy("node " + params.name);
+  JudgeEndOfWait(params);
   CountRequest(params.name);
 }
 
@@ -147,15 +149,88 @@ std::string InvariantChecker::Impl::WhyNotToRemove(const Pod& pod, const Upgrade
   return why;
 }
 
+void InvariantChecker::Impl::JudgeRemoval(const Pod& pod, bool by_deletion, const char* what) {
+  const UpgradePolicy& its_policy = PolicyOf(writer);
+  std::string why = WhyNotToRemove(pod, its_policy, by_deletion);
+  if (why.empty()) why = WhyNotNow(pod, its_policy, by_deletion);
+  if (!why.empty()) Fail("I4", fmt::format("pod {} was {}, but {}", pod.ref.ToString(), what, why));
+}
+
+bool InvariantChecker::Impl::DeletesPods(const UpgradePolicy& the_policy) const {
+  return options.uses_driver || (the_policy.pod_deletion && !the_policy.pod_deletion->pod_selector.empty());
+}
+
+// How long pods are asked to go before they may be deleted.
+absl::Duration InvariantChecker::Impl::EvictionTime(const std::optional<UpgradeState>& state,
+                                                    const UpgradePolicy& the_policy) const {
+  const absl::Duration drain = the_policy.drain ? the_policy.drain->timeout : absl::InfiniteDuration();
+  const bool of_drain = state == UpgradeState::kDrainRequired || !DeletesPods(the_policy);
+  return of_drain ? drain : the_policy.pod_deletion.value_or(PodDeletionPolicy{}).timeout;
+}
+
+// Up to which revision the writer has read the node: in a list, in a watch, or in the answer to a patch. A facade's lists
+// have to be consistent (docs/writing-a-facade.md): who is given an old one goes by it, whatever he was answered before.
+std::int64_t InvariantChecker::Impl::NodeRead(const std::string& node) const {
+  const auto answered = writer->nodes_answered.find(node);
+  return answered == writer->nodes_answered.end() ? writer->nodes_read : std::max(writer->nodes_read, answered->second);
+}
+
+// Pods go from a node that was read cordoned (arch-A11: pods that came before are known then), and that was in a state
+// for it when it was read or has been brought into one since. Of a node that has been made anew since it was read, nobody
+// remembers what was read.
+std::string InvariantChecker::Impl::WhyNotNow(const Pod& pod, const UpgradePolicy& the_policy, bool by_deletion) const {
+  const auto node = nodes.find(pod.node_name);
+  if (node == nodes.end() || writer == nullptr) return "";
+  const std::vector<internal::NodeFacts>& history = node->second.history;
+  const std::int64_t known = NodeRead(pod.node_name);
+  if (history.front().since > known) return "";
+  const auto read = history.begin() + static_cast<std::ptrdiff_t>(internal::IndexAt(history, known));
+  if (!read->unschedulable) return "its node was not cordoned when it was read";
+  const auto evacuates = [](const internal::NodeFacts& facts) { return internal::IsEvacuating(facts.state); };
+  if (std::none_of(read, history.end(), evacuates)) return "its node is in no state for it";
+  if (!by_deletion) return "";
+  const absl::Duration time = EvictionTime(read->state, the_policy);
+  const bool over = read->stage_began && *read->stage_began + time <= cluster->Now() + options.clock_skew_max;
+  return over ? "" : "the time for its eviction was not over";
+}
+
+// Whether the patch takes the node out of wait-for-jobs-required, by what was announced.
+bool InvariantChecker::Impl::EndsWait(const Node& node, const PatchNodeParams& params) const {
+  const auto label = params.labels.find(keys.state);
+  const auto announced = paths_.find(node.uid);
+  if (label == params.labels.end() || !label->second || announced == paths_.end()) return false;
+  const auto to = ParseUpgradeState(*label->second);
+  return std::any_of(announced->second.begin(), announced->second.end(), [&](const Path& one) {
+    if (one.resource_version != params.resource_version || one.path.back() != to) return false;
+    const auto waits = std::find(one.path.begin(), one.path.end(), UpgradeState::kWaitForJobsRequired);
+    return one.from == UpgradeState::kWaitForJobsRequired || (waits != one.path.end() && waits + 1 != one.path.end());
+  });
+}
+
+// The wait for jobs ends when none of those that the writer has to know of is at work any more, or when its time is
+// over: from then on they are pods as any other.
+void InvariantChecker::Impl::JudgeEndOfWait(const PatchNodeParams& params) {
+  const auto& jobs = PolicyOf(writer).wait_for_completion;
+  if (!jobs || jobs->pod_selector.empty()) return;
+  const std::optional<Node> node = cluster->node(params.name);
+  if (!node || node->resource_version != params.resource_version || !EndsWait(*node, params)) return;
+  const bool waited = StateOf(*node, keys) == UpgradeState::kWaitForJobsRequired;
+  const auto began = waited ? internal::PresentStageBegan(*node, keys) : std::nullopt;
+  if (began && *began + jobs->timeout <= cluster->Now() + options.clock_skew_max) return;
+  for (const Pod& pod : cluster->pods_on(params.name)) {
+    const bool at_work = pod.phase == PodPhase::kRunning || pod.phase == PodPhase::kPending;
+    if (!at_work || !jobs->pod_selector.Matches(pod.labels) || !IsKnown(pod)) continue;
+    return Fail("I4", fmt::format("node {}: job {} was not waited for", params.name, pod.ref.ToString()));
+  }
+}
+
 void InvariantChecker::Impl::CheckEviction(const EvictPodParams& params) {
   const std::string object = "pod " + params.pod.ToString();
   JudgePolicy(object);
   if (params.pod.uid.empty()) Fail("I4", fmt::format("{}: an eviction without UID", object));
   const std::optional<Pod> pod = cluster->pod(params.pod.ns, params.pod.name);
   if (!pod || pod->ref.uid != params.pod.uid) return;
-  if (std::string why = WhyNotToRemove(*pod, PolicyOf(writer), /*by_deletion=*/false); !why.empty()) {
-    Fail("I4", fmt::format("{} was evicted, but {}", object, why));
-  }
+  JudgeRemoval(*pod, /*by_deletion=*/false, "evicted");
   if (writer->late) return;
   const absl::Time now = cluster->Now();
   const auto [last, first] = asked_.try_emplace({writer->name, pod->ref.uid}, now);
@@ -175,9 +250,7 @@ void InvariantChecker::Impl::CheckDeletion(const DeletePodParams& params) {
   const std::optional<Pod> pod = cluster->pod(params.pod.ns, params.pod.name);
   if (!pod || pod->ref.uid != params.pod.uid) return;
   if (IsDriverPod(*pod)) return CheckRestart(*pod);
-  if (std::string why = WhyNotToRemove(*pod, PolicyOf(writer), /*by_deletion=*/true); !why.empty()) {
-    Fail("I4", fmt::format("{} was deleted, but {}", object, why));
-  }
+  JudgeRemoval(*pod, /*by_deletion=*/true, "deleted");
 }
 
 // The pods that have to be gone before the driver is touched: those that use it, or, where a drain takes over or is all
@@ -185,7 +258,7 @@ void InvariantChecker::Impl::CheckDeletion(const DeletePodParams& params) {
 std::vector<const Pod*> InvariantChecker::Impl::Protected(const std::vector<Pod>& pods,
                                                           const UpgradePolicy& the_policy) const {
   const PodDeletionPolicy deletion = the_policy.pod_deletion.value_or(PodDeletionPolicy{});
-  const bool deletes = options.uses_driver || !deletion.pod_selector.empty();
+  const bool deletes = DeletesPods(the_policy);
   std::vector<const Pod*> result;
   bool blocked = false;
   for (const Pod& pod : pods) {

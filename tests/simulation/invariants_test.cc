@@ -698,6 +698,37 @@ TEST_CASE("L5: reasons that are true") {
   CHECK(world.checker->Report() == "");
 }
 
+TEST_CASE("L5: a node that is under way and holds a grant is one") {
+  for (const int max_parallel : {1, 2}) {
+    World world({.auto_upgrade = true, .max_parallel = max_parallel, .drain = DrainPolicy{}});
+    world.Start(0);
+    const Node node = world.NodeAt(0);
+    REQUIRE(world.guarded
+                ->CreateConfigMap({}, {.ns = world.fleet.ns,
+                                       .name = "ledger",
+                                       .data = {{"grants", node.uid + " " + node.resource_version}}})
+                .ok());
+    world.cluster->SetPodReady(world.fleet.ns, world.DriverPodOn(0).ref.name, false);
+    Plan plan = Waiting(world.NodeName(0), {GateReason::kDriverPodNotReady});
+    plan.gates.push_back({.node = world.NodeName(1), .gate = {.reason = GateReason::kMaxParallel}});
+    world.checker->CheckGates(*world.guarded, plan);
+    CHECK(world.Broken() == (max_parallel == 1 ? "" : "L5"));
+  }
+}
+
+TEST_CASE("L5: our own cordon is none that an administrator has to lift") {
+  for (const bool ours : {false, true}) {
+    World world({.auto_upgrade = true, .drain = DrainPolicy{}, .cordoned_nodes = CordonedNodes::kIgnore});
+    if (ours) {
+      world.Start(0);
+    } else {
+      world.Put(0, "upgrade-required", [](Node& node) { node.unschedulable = true; });
+    }
+    world.checker->CheckGates(*world.guarded, Waiting(world.NodeName(0), {GateReason::kCordoned}));
+    CHECK(world.Broken() == (ours ? "L5" : ""));
+  }
+}
+
 TEST_CASE("L6: totals that are not those of the cluster") {
   World world;
   world.Start(0);

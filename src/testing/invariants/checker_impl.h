@@ -123,13 +123,16 @@ class InvariantChecker::Impl {
   bool IsDriverPod(const Pod& pod) const;
   bool IsKnown(const Pod& pod) const;
   bool Asked(const Writer& who, const Pod& pod) const;
-  int UnavailableUnlabelled() const;
-  bool BudgetIsOut(const Writer& who, GateReason reason, const Plan& plan, int more) const;
+  // UIDs of nodes that might be under way by what a replica has sent or was granted.
+  using Uids = std::set<std::string>;
+  Uids MayBeUnderWay(const Plan& plan) const;
+  bool BudgetIsOut(const Writer& who, GateReason reason, const Uids& more) const;
   bool IsHeldByPods(const Writer& who, const Node& node, GateReason reason) const;
   bool IsHeldByDriver(const Node& node, GateReason reason) const;
   // Requestor mode: the maintenance operator has to do with the node.
   bool IsMaintained(const Node& node) const;
-  bool IsTrue(const Writer& who, const Node& node, const Gate& gate, const Plan& plan, int more) const;
+  bool IsForeignCordon(const Node& node) const;
+  bool IsTrue(const Writer& who, const Node& node, const Gate& gate, const Uids& more) const;
 
   // Nodes that the driver is on or was, how many there have been since which revision, and driver pods by node.
   std::set<std::string> with_driver_;
@@ -145,9 +148,8 @@ class InvariantChecker::Impl {
   void CountNode(const internal::NodeTruth& truth, int sign);
   std::int64_t revision_ = 0;
   std::int64_t maintenance_revision_ = 0;
-  // What stands in the ledger: lines, and how many.
+  // What stands in the ledger: lines.
   std::set<std::string> granted_;
-  int grants_ = 0;
   // Of the driver's newest ControllerRevision.
   std::string newest_hash_;
   std::int64_t newest_ = 0;

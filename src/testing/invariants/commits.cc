@@ -105,7 +105,6 @@ void InvariantChecker::Impl::OnOther(const Change& change) {
         granted_.insert(lines.begin(), lines.end());
       }
     }
-    grants_ = static_cast<int>(granted_.size());
   }
   const ControllerRevision* made = change.controller_revision.after;
   if (made == nullptr || made->ns != options.driver_ns || !options.driver_labels.Matches(made->labels)) return;

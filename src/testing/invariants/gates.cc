@@ -37,27 +37,38 @@ bool InvariantChecker::Impl::Asked(const Writer& who, const Pod& pod) const {
   return asked_.contains({who.name, pod.ref.uid});
 }
 
-// Nodes that carry no label yet, but are ours by the driver pod on them.
-int InvariantChecker::Impl::UnavailableUnlabelled() const {
-  int count = 0;
-  for (const auto& [name, truth] : nodes) {
-    if (!truth.unavailable || truth.has_label) continue;
-    count += Any(cluster->pods_on(name), [&](const Pod& pod) { return IsDriverPod(pod); });
+// Beside those of which everybody can see it: nodes that were granted a slot, those that a plan is about to bring on, and
+// those that had a slot and lack a grant.
+InvariantChecker::Impl::Uids InvariantChecker::Impl::MayBeUnderWay(const Plan& plan) const {
+  Uids result;
+  for (const std::string& line : granted_) result.insert(line.substr(0, line.find(' ')));
+  for (const NodePlan& node : plan.nodes) {
+    if (!node.path.empty()) result.insert(node.uid);
   }
-  return count;
+  for (const NodeGate& gate : plan.gates) {
+    const bool may_be = gate.gate.reason == GateReason::kUnsettled || gate.gate.reason == GateReason::kLedger;
+    if (const auto node = nodes.find(gate.node); may_be && node != nodes.end()) result.insert(node->second.uid);
+  }
+  return result;
 }
 
-// Why a node that could start does not: nodes that are under way, or might be by what the replica has sent or was
-// granted.
-bool InvariantChecker::Impl::BudgetIsOut(const Writer& who, GateReason reason, const Plan& plan, int more) const {
+// Why a node that could start does not: so many others are under way, or might be. Each node counts once.
+bool InvariantChecker::Impl::BudgetIsOut(const Writer& who, GateReason reason, const Uids& more) const {
   const UpgradePolicy& its_policy = PolicyOf(&who);
-  if (reason == GateReason::kMaxParallel) return its_policy.max_parallel && slots_ + more >= *its_policy.max_parallel;
+  Uids taken = more;
+  if (reason == GateReason::kMaxParallel) {
+    for (const auto& [name, truth] : nodes) {
+      if (truth.slot) taken.insert(truth.uid);
+    }
+    return its_policy.max_parallel && static_cast<int>(taken.size()) >= *its_policy.max_parallel;
+  }
   if (!its_policy.max_unavailable) return false;
-  const int limit = ScaledLimit(*its_policy.max_unavailable, plan.totals.total);
+  for (const auto& [name, truth] : nodes) {
+    if (truth.unavailable && with_driver_.contains(name)) taken.insert(truth.uid);
+  }
   const bool unbound_count = its_policy.on_unscheduled_pods == OnUnscheduledPods::kCountUnavailable;
-  const int unavailable = unavailable_ + more + (unbound_count ? unbound_ : 0);
-  // Only where there are too few it matters who else counts.
-  return unavailable >= limit || unavailable + UnavailableUnlabelled() >= limit;
+  const int unavailable = static_cast<int>(taken.size()) + (unbound_count ? unbound_ : 0);
+  return unavailable >= UnavailableLimit(*its_policy.max_unavailable, static_cast<int>(with_driver_.size()));
 }
 
 // While the node is evacuated: some pod on it is as the gate says.
@@ -119,22 +130,30 @@ bool InvariantChecker::Impl::IsMaintained(const Node& node) const {
          node.annotations.contains(keys.requestor_mode) || claims_.contains(node.name);
 }
 
+// By neither us nor the maintenance operator. Whose cordon it is stands on the node (dep-F7): where a person has taken our
+// name off, nothing tells that it was ours.
+bool InvariantChecker::Impl::IsForeignCordon(const Node& node) const {
+  const internal::NodeTruth& truth = nodes.at(node.name);
+  if (!node.unschedulable || truth.cordon == internal::Maker::kOperator) return false;
+  return truth.cordon != internal::Maker::kEngine || (truth.uncertain && !internal::IsMarked(node, keys));
+}
+
 // Whether it is so at the server, as far as anything there shows it.
-bool InvariantChecker::Impl::IsTrue(const Writer& who, const Node& node, const Gate& gate, const Plan& plan,
-                                    int more) const {
+bool InvariantChecker::Impl::IsTrue(const Writer& who, const Node& node, const Gate& gate,
+                                    const Uids& more) const {
   const UpgradePolicy& its_policy = PolicyOf(&who);
   const std::optional<UpgradeState> state = StateOf(node, keys);
   const auto label = node.labels.find(keys.skip);
   switch (gate.reason) {
     case GateReason::kMaxParallel:
-    case GateReason::kMaxUnavailable: return BudgetIsOut(who, gate.reason, plan, more);
+    case GateReason::kMaxUnavailable: return BudgetIsOut(who, gate.reason, more);
     case GateReason::kMaxFailures: return its_policy.failure_policy && failed_ > 0;
     case GateReason::kPaused: return its_policy.paused;
     case GateReason::kFrozen: return !its_policy.auto_upgrade;
     // It waits for another try if the ledger could not be read or written.
     case GateReason::kLedger: return gate.not_before || !granted_.contains(node.uid + " " + node.resource_version);
     case GateReason::kSkipLabel: return label != node.labels.end() && label->second == "true";
-    case GateReason::kCordoned: return node.unschedulable && its_policy.cordoned_nodes == CordonedNodes::kIgnore;
+    case GateReason::kCordoned: return its_policy.cordoned_nodes == CordonedNodes::kIgnore && IsForeignCordon(node);
     // Another requestor, too: a NodeMaintenance that we have released stays until he has done with it.
     case GateReason::kOtherDriver:
       return internal::OtherDriverAtWork(node, keys) || OtherDriverIsUpgraded(node, keys) ||
@@ -177,12 +196,7 @@ void InvariantChecker::Impl::CheckGates(const Writer& who, const Plan& plan) {
   for (const NodePlan& node : plan.nodes) {
     if (!node.empty()) moving.insert(node.node);
   }
-  // Nodes that might be under way by what was sent or granted, and those that had a slot and lack a grant.
-  int more = grants_;
-  for (const NodePlan& node : plan.nodes) more += !node.path.empty();
-  for (const NodeGate& gate : plan.gates) {
-    more += gate.gate.reason == GateReason::kUnsettled || gate.gate.reason == GateReason::kLedger;
-  }
+  const Uids more = MayBeUnderWay(plan);
   for (const auto& [name, truth] : nodes) {
     const auto gate = gates.find(name);
     if (moving.contains(name) || (gate == gates.end() && IsDone(truth.state))) continue;
@@ -192,7 +206,7 @@ void InvariantChecker::Impl::CheckGates(const Writer& who, const Plan& plan) {
       continue;
     }
     const std::optional<Node> node = cluster->node(name);
-    if (IsTrue(who, *node, gate->second->gate, plan, more)) continue;
+    if (IsTrue(who, *node, gate->second->gate, more)) continue;
     Fail("L5", fmt::format("node {} is said to wait for {} ({}), which is not so", name,
                            ToString(gate->second->gate.reason), gate->second->gate.detail));
   }

@@ -13,6 +13,7 @@
 #include "driverupgrade/testing/fake_cluster.h"
 #include "support/catch.h"
 #include "support/node_under_test.h"
+#include "testing/simulation/liveness.h"
 
 namespace driverupgrade::tests {
 namespace {
@@ -623,6 +624,13 @@ TEST_CASE("I13: however many pods a drain has to delete, each is one request mor
   CHECK(world.Broken() == "");
   for (int i = 0; i < 20; ++i) REQUIRE(world.guarded->DeletePod({}, {.pod = last.ref}).ok());
   CHECK(world.Broken() == "I13");
+}
+
+TEST_CASE("L1: ninety minutes, and ten for each round and two more") {
+  testing::internal::World world(1, {.nodes = 8});
+  world.policy.max_parallel = 2;
+  world.policy.max_unavailable.reset();
+  CHECK(testing::internal::TimeToConverge(world, world.policy) == absl::Minutes(90 + 60));
 }
 
 TEST_CASE("L4: the others wait for one bad node") {

@@ -189,6 +189,7 @@ void InvariantChecker::GuardedCluster::BeginRelease() { writer_.releases = true;
 
 void InvariantChecker::GuardedCluster::NoteOldNodes(std::int64_t revision) {
   writer_.nodes_read = revision;
+  writer_.nodes_answered.clear();
 }
 
 void InvariantChecker::GuardedCluster::NoteSent(const PatchNodeParams& params) { checker_.NoteSent(writer_, params); }
@@ -201,6 +202,11 @@ void InvariantChecker::GuardedCluster::As(Writer writer, const std::function<voi
   std::swap(writer, writer_);
   send();
   std::swap(writer, writer_);
+  if (writer.late) return;
+  for (const auto& [node, version] : writer.nodes_answered) {
+    std::int64_t& answered = writer_.nodes_answered[node];
+    answered = std::max(answered, version);
+  }
 }
 
 template <class F>

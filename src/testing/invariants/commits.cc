@@ -429,7 +429,8 @@ void InvariantChecker::Impl::JudgeCordon(const Node& before, const Node& after, 
 void InvariantChecker::Impl::JudgeEnd(const Node& before, const Node& after, const NodeTruth& truth) {
   const auto from = StateOf(before, keys);
   const auto to = StateOf(after, keys);
-  if (to != UpgradeState::kDone && !(released && to == UpgradeState::kUnknown)) return;
+  const bool gives_back = to == UpgradeState::kUnknown && writer != nullptr && writer->releases;
+  if (to != UpgradeState::kDone && !gives_back) return;
   const bool ours_by_marks = before.unschedulable && internal::WhyCordonStays(before, keys).empty();
   const bool ours =
       truth.cordon == Maker::kEngine && !truth.uncertain && internal::WhoRelies(after, keys).empty();

@@ -38,7 +38,7 @@ UpgradePolicy CalmPolicy(UpgradePolicy policy) {
 // For each round of nodes: jobs (20 min at most), evictions by budgets one after the other, a driver that is slow.
 absl::Duration TimeToConverge(const World& world, const UpgradePolicy& policy) {
   const int rounds = world.nodes_made / ParallelOf(policy, world.setup.nodes) + 2;
-  return absl::Hours(3) + rounds * absl::Minutes(10);
+  return absl::Minutes(90) + rounds * absl::Minutes(10);
 }
 
 namespace {

@@ -46,7 +46,7 @@ TEST_CASE("The filter is asked again about a pod that has changed") {
   REQUIRE(before.pods->size() == 1);
   CHECK(before.pods_using_driver.empty());
   const PodRef pod = before.pods->front().ref;
-  REQUIRE(world.cluster->EditPod(pod.ns, pod.name, [](Pod& changed) { changed.labels["gpu"] = "1"; }));
+  REQUIRE(world.cluster->EditPod(pod.ns, pod.name, [](Pod& changed) { changed.labels.emplace("gpu", "true"); }));
   CHECK(world.Read().pods_using_driver.contains(pod.uid));
 }
 

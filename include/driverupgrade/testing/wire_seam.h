@@ -29,6 +29,8 @@ struct WireSeam {
   std::function<void(const std::function<void()>&)> unseen = {};
   /// A number below the bound, from a random stream of the replica.
   std::function<int(int)> draw = {};
+  /// So many objects that a list in small pages would take longer than a call may.
+  bool many_objects = false;
   /// Whether the bytes of this answer are to be broken (fault-F27).
   std::function<bool()> breaks = {};
   /// A list or a watch has failed, so that the replica has to come again without being told.

@@ -140,7 +140,7 @@ EngineOptions Replica::MakeEngineOptions() {
 
 std::shared_ptr<ClusterFacade> Replica::MakeWire() {
   const std::shared_ptr<FaultyCluster> cluster = process_->cluster;
-  WireSeam seam{.cluster = cluster};
+  WireSeam seam{.cluster = cluster, .many_objects = driver_.setup.Has(Mode::kManyPods)};
   seam.list_version = [cluster] { return std::to_string(cluster->list_version()); };
   seam.unseen = [guarded = process_->guarded](const std::function<void()>& read) {
     guarded->As(guarded->writer(), read);

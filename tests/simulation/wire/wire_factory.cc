@@ -13,7 +13,8 @@ testing::WireFactory MakeWireFactory() {
   return [](testing::WireSeam seam) {
     // Small pages, so that small clusters have several.
     constexpr std::array<int, 4> kPageSizes = {500, 500, 10, 3};
-    const int page_size = kPageSizes[static_cast<std::size_t>(seam.draw(4))];
+    const auto drawn = static_cast<std::size_t>(seam.draw(4));
+    const int page_size = seam.many_objects ? kPageSizes[0] : kPageSizes[drawn];
     return MakeRestCluster(std::make_shared<ApiServer>(std::move(seam)), {.page_size = page_size});
   };
 }

@@ -36,7 +36,7 @@ class DriverupgradeConan(ConanFile):
         "with_service": True,
     }
     implements = ["auto_shared_fpic"]
-    exports_sources = "CMakeLists.txt", "LICENSE", "cmake/*", "include/*", "src/*"
+    exports_sources = "CMakeLists.txt", "LICENSE", "README.md", "CHANGELOG.md", "cmake/*", "docs/*", "include/*", "src/*"
 
     def set_version(self):
         header = load(self, os.path.join(self.recipe_folder, "include", "driverupgrade", "version.h"))

@@ -138,8 +138,9 @@ class WatchCache final : public ClusterReader {
   /// The nodes whose pods the driver's engine wants to know; pods of others are forgotten, unless another engine wants
   /// them.
   void SetInterest(std::size_t driver, std::set<std::string> nodes);
-  /// Reads the pods of a node of interest, by one consistent list (arch-A11). Errors: those of the list; DataLoss, with
-  /// its name, if one of the pods cannot be read; Aborted if the watch on pods began anew meanwhile.
+  /// Reads the pods of a node of interest, by one consistent list, so that it is newer than the cordon. Errors: those of
+  /// the list; DataLoss, with its name, if one of the pods cannot be read; Aborted if the watch on pods began anew
+  /// meanwhile.
   [[nodiscard]] absl::Status ReadPods(const CallContext& context, const std::string& node);
   /// A node as the answer to our own write has it: known before the watch tells, unless that knows better.
   void NodeWritten(Node node);

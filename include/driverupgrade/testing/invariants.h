@@ -123,8 +123,9 @@ class InvariantChecker {
 
   /// Changes by the administrator that come now are another driver's.
   void set_rival_acts(bool acts);
-  /// A fault has happened now; `disturbed`: faults happen all the time (I13).
+  /// A fault has happened now, so that a try of a node that is under way may need three times as many writes.
   void NoteFault();
+  /// Faults happen all the time, or several replicas lead: the same for every try.
   void set_disturbed(bool disturbed);
   /// I9: `replica` writes so long after the last renewal of its lease that was acknowledged, by its own clock.
   void CheckLease(const std::string& replica, absl::Duration since_renewal, absl::Duration renew_deadline);

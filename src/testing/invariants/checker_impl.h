@@ -1,4 +1,4 @@
-// The state of an InvariantChecker: checker.cc keeps it, commits.cc judges changes of nodes, requests.cc what is asked.
+// The state of an InvariantChecker: checker.cc keeps it, commits.cc and budgets.cc judge changes of nodes, requests.cc what is asked.
 #ifndef DRIVERUPGRADE_SRC_TESTING_INVARIANTS_CHECKER_IMPL_H_
 #define DRIVERUPGRADE_SRC_TESTING_INVARIANTS_CHECKER_IMPL_H_
 

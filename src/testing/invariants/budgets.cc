@@ -1,0 +1,186 @@
+// The budgets: what the nodes count for, and whether one more may start (I1).
+#include <algorithm>
+#include <variant>
+
+#include "absl/strings/numbers.h"
+#include "fmt/format.h"
+#include "testing/invariants/checker_impl.h"
+
+namespace driverupgrade::inline v1::testing {
+
+using internal::Maker;
+using internal::NodeTruth;
+
+namespace {
+
+// Changes of the number of nodes with the driver: what a sender has read is seldom older.
+constexpr std::size_t kDriverNodesKept = 256;
+
+}  // namespace
+
+int UnavailableLimit(const CountOrPercent& limit, int nodes) {
+  if (const Count* count = std::get_if<Count>(&limit)) return count->value;
+  return static_cast<int>((std::int64_t{std::get<Percent>(limit).value} * nodes + 99) / 100);
+}
+
+void InvariantChecker::Impl::CountNode(const NodeTruth& truth, int sign) {
+  unavailable_ += truth.unavailable && truth.has_label ? sign : 0;
+  failed_ += truth.state == UpgradeState::kFailed ? sign : 0;
+  open_ += truth.has_label && truth.state != UpgradeState::kDone ? sign : 0;
+}
+
+// What the node counts for the budgets now, and since when.
+void InvariantChecker::Impl::NoteShares(const Node& after, Maker maker, std::int64_t revision, absl::Time time,
+                                        NodeTruth& truth) {
+  truth.revision = revision;
+  truth.changed_by_engine = maker == Maker::kEngine;
+  const std::optional<UpgradeState> state = StateOf(after, keys);
+  CountNode(truth, -1);
+  truth.state = state;
+  const auto label = after.labels.find(keys.state);
+  truth.has_label = label != after.labels.end() && !label->second.empty();
+  internal::Remember(internal::FactsOf(after, keys), revision, truth.history);
+  const bool slot = internal::HoldsSlot(truth.history.back(), *policy);
+  if (slot != truth.slot) {
+    slots_ += slot ? 1 : -1;
+    truth.slot_since = revision;
+    truth.slot_by_engine = maker == Maker::kEngine;
+  }
+  truth.slot = slot;
+  const bool busy = internal::IsBusy(state);
+  if (busy && !truth.busy) truth.busy_since = time;
+  truth.busy = busy;
+  const bool ours = internal::WillBeCordoned(state) || (after.unschedulable && truth.cordon == Maker::kEngine);
+  const bool unavailable = ours || after.unschedulable || !after.ready;
+  if (unavailable && !truth.unavailable) truth.unavailable_since = revision;
+  truth.unavailable = unavailable;
+  CountNode(truth, +1);
+  truth.unavailable_by_engine = ours && (truth.unavailable_by_engine || maker == Maker::kEngine);
+}
+
+void InvariantChecker::Impl::SetPolicy(const UpgradePolicy& the_policy) {
+  policy = std::make_shared<const UpgradePolicy>(the_policy);
+  slots_ = 0;
+  for (auto& [name, truth] : nodes) {
+    const std::optional<std::int64_t> since = internal::SlotSince(truth.history, *policy);
+    // A slot that only the new policy sees was asked of nobody: who is to count it has to have read it.
+    if (since) {
+      truth.slot_by_engine = truth.slot && truth.slot_by_engine && *since <= truth.slot_since;
+      truth.slot_since = *since;
+    }
+    truth.slot = since.has_value();
+    slots_ += truth.slot;
+  }
+}
+
+// I1. What others did counts if the writer knew of it before he first asked for this start: a request that was not
+// answered clearly is repeated with the slot that it had, and no earlier request can be for this version of the node.
+void InvariantChecker::Impl::JudgeBudget(const Node& before, const Node& after) {
+  // The maintenance operator has its own. Where its object is ready already the node goes on in the same write.
+  if (after.annotations.contains(options.identity.RequestorModeAnnotation())) return;
+  std::string why = WhyOverBudget(PolicyOf(writer), before, after);
+  const Attempt* first = FirstAttempt(before);
+  // The slot may be one that the policy of the first try gave.
+  if (!why.empty() && first != nullptr && *first->policy != PolicyOf(writer)) {
+    why = WhyOverBudget(*first->policy, before, after);
+  }
+  if (!why.empty()) Fail("I1", fmt::format("node {} was started {}", after.name, why));
+}
+
+const InvariantChecker::Impl::Attempt* InvariantChecker::Impl::FirstAttempt(const Node& started) const {
+  if (writer == nullptr) return nullptr;
+  const auto attempt = attempts_.find({writer->name, started.uid});
+  const bool asked = attempt != attempts_.end() && attempt->second.resource_version == started.resource_version;
+  return asked ? &attempt->second : nullptr;
+}
+
+// Empty: the policy allows one more.
+std::string InvariantChecker::Impl::WhyOverBudget(const UpgradePolicy& the_policy, const Node& before,
+                                                  const Node& after) const {
+  if (the_policy.max_parallel && !internal::HoldsSlot(internal::FactsOf(before, keys), the_policy) &&
+      internal::HoldsSlot(internal::FactsOf(after, keys), the_policy)) {
+    const int slots = SlotsKnown(the_policy, before);
+    if (slots > *the_policy.max_parallel) {
+      return fmt::format("as number {} in progress, where {} are allowed", slots, *the_policy.max_parallel);
+    }
+  }
+  if (the_policy.max_unavailable && !before.unschedulable) {
+    const int limit = UnavailableLimit(*the_policy.max_unavailable, NodesWithDriver(Known(before)));
+    // Only where there are too many it matters who knew what.
+    const int itself = before.ready ? 1 : 0;
+    const int unavailable = (unavailable_ - itself < limit ? unavailable_ : UnavailableKnown(before)) - itself;
+    if (unavailable >= limit) {
+      return fmt::format("with {} nodes unavailable, where less than {} are allowed", unavailable, limit);
+    }
+  }
+  return "";
+}
+
+// Up to which revision of the nodes the start was decided by.
+std::int64_t InvariantChecker::Impl::Known(const Node& started) const {
+  if (const Attempt* first = FirstAttempt(started)) return first->nodes_read;
+  // Who does not tell of his requests may have sent one as soon as there was this version.
+  std::int64_t version = 0;
+  if (!absl::SimpleAtoi(started.resource_version, &version) || writer == nullptr) return 0;
+  return std::min(version, writer->nodes_read);
+}
+
+// With the node that is started.
+int InvariantChecker::Impl::SlotsKnown(const UpgradePolicy& the_policy, const Node& started) const {
+  const bool in_force = the_policy == *policy;
+  // Under the policy in force no more than the count: only where it is too high does it matter who knew what.
+  if (in_force && slots_ <= the_policy.max_parallel.value_or(slots_)) return slots_;
+  const std::int64_t known = Known(started);
+  int slots = 1;
+  for (const auto& [name, truth] : nodes) {
+    if (name == started.name) continue;
+    if (in_force) {
+      slots += truth.slot && (truth.slot_by_engine || truth.slot_since <= known);
+    } else {
+      // Starts under the policy in force may have come after this one was asked for.
+      const std::optional<std::int64_t> since = internal::SlotSince(truth.history, the_policy);
+      slots += since && *since <= known;
+    }
+  }
+  return slots;
+}
+
+int InvariantChecker::Impl::UnavailableKnown(const Node& started) const {
+  const std::int64_t known = Known(started);
+  int count = 0;
+  for (const auto& [name, truth] : nodes) {
+    if (!truth.unavailable || !truth.has_label) continue;
+    // A node that is unavailable anyway needs room, but takes none: what is started beside it may come first.
+    count += truth.unavailable_since <= known || (truth.unavailable_by_engine && started.ready);
+  }
+  return count;
+}
+
+// What a node counts for is read from it and its pods; a reader who has not read the last changes counts another number.
+int InvariantChecker::Impl::NodesWithDriver(std::int64_t known) const {
+  int count = 0;
+  for (auto it = driver_nodes_.rbegin(); it != driver_nodes_.rend(); ++it) {
+    count = std::max(count, it->second);
+    if (it->first <= known) break;
+  }
+  return count;
+}
+
+// A node belongs to the driver by its label or by a driver pod on it.
+void InvariantChecker::Impl::CountDriverNode(const std::string& node, std::int64_t revision) {
+  const auto truth = nodes.find(node);
+  const bool counts = truth != nodes.end() && (truth->second.has_label || driver_pods_.contains(node));
+  const bool counted = with_driver_.contains(node);
+  if (counts == counted) return;
+  if (counts) {
+    with_driver_.insert(node);
+  } else {
+    with_driver_.erase(node);
+  }
+  const int count = static_cast<int>(with_driver_.size());
+  if (!driver_nodes_.empty() && driver_nodes_.back().first == revision) driver_nodes_.pop_back();
+  driver_nodes_.emplace_back(revision, count);
+  if (driver_nodes_.size() > kDriverNodesKept) driver_nodes_.pop_front();
+}
+
+}  // namespace driverupgrade::inline v1::testing

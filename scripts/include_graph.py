@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Draws who includes whom in include/ and src/, by layer, into docs/architecture.md. Fails if an include goes against
-the arrows, or a file has no layer. Needs nothing but Python's standard library.
+"""Draws who includes whom in include/ and src/, by folder, into docs/architecture.md. Fails if a file includes a folder
+above its own. Needs nothing but Python's standard library.
 
   include_graph.py            writes the drawing
   include_graph.py --check    writes nothing, and fails if the page has another drawing
@@ -14,114 +14,82 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "architecture.md"
 BEGIN, END = "<!-- written by scripts/include_graph.py -->\n```mermaid\n", "```\n"
 
-# What each layer is called in the drawing, and its files: of a header and its source the name without an ending, below
-# include/driverupgrade or src. A name that ends with `/` is all of a folder that is not named itself.
-LAYERS = {
-    "vocabulary": (
-        "vocabulary",
-        "cluster_types cluster_writes cordon_names driver_identity label_selector policy_codec upgrade_policy upgrade_state version "
-        "internal/backoff internal/collection internal/cordon internal/label_syntax internal/lru_map internal/node_state "
-        "internal/policy_section internal/quote internal/rapidjson internal/signal internal/status_macros "
-        "internal/task_runner internal/unreadable internal/worker_pool internal/yaml_document",
-    ),
-    "sees": ("what Step sees", "attempt_log cluster_snapshot finding gate"),
-    "says": ("what Step says", "admission admission_grants internal/admission_queue plan upgrade_budget"),
-    "managers": (
-        "managers",
-        "drain_manager maintenance_requestor pod_manager revision_comparison safe_load_manager validation_manager",
-    ),
-    "decides": ("Step", "incremental_planner internal/step_parts state_machine transitions/"),
-    "seam": ("the seam", "call_context clock cluster_facade forwarding_facade watch"),
-    "ring": (
-        "the ring: reads, writes, tells",
-        "admission_ledger internal/event_correlator internal/event_message internal/event_writer internal/finding_events internal/gate_memory "
-        "internal/hook_runner internal/ledger_pass internal/node_requests internal/node_times internal/packed_pod internal/refusal_event "
-        "internal/view_maker internal/watch_follower internal/watch_store internal/watch_store_reads leader_election "
-        "log_sink metrics_snapshot observer plan_executor request_meter snapshot_builder watch_cache",
-    ),
-    "engine": ("engine: one pass", "internal/incremental_pass upgrade_engine"),
-    "controller": ("controller: pass after pass", "upgrade_controller"),
-    "wire": ("wire", "wire/"),
-    "kubernetes": ("kubernetes, transports", "kubernetes/"),
-    "prometheus": ("prometheus", "prometheus/"),
-    "service": ("service: an operator's main loop", "service/"),
-    "testing": ("testing", "testing/"),
+# The folders of src/ that make up core, from the bottom up: each includes only those before it.
+CORE = ["base", "model", "policy", "seam", "decide", "tell", "read", "write", "run"]
+# The other components: up to which folder of core each may include, and which other components.
+COMPONENTS = {
+    "wire": ("seam", []),
+    "kubernetes": ("tell", ["wire"]),
+    "prometheus": ("read", []),
+    "testing": ("run", ["wire"]),
+    "service": ("run", ["prometheus"]),
 }
-
-# Which other layers each may include. All may include the vocabulary.
-MAY_INCLUDE = {
-    "vocabulary": "",
-    "sees": "",
-    "says": "sees",
-    "managers": "sees",
-    "decides": "sees says managers",
-    "seam": "",
-    "ring": "sees says managers seam",
-    "engine": "decides seam ring",
-    "controller": "seam ring engine",
-    "wire": "seam",
-    "kubernetes": "seam ring wire",
-    "prometheus": "ring",
-    "service": "sees says decides seam ring engine controller prometheus",
-    "testing": "sees says managers decides seam ring engine controller wire",
+# A public header stands in the folder of its source. These have none.
+HEADERS_ALONE = {
+    "abseil_abi": "base",
+    "call_context": "seam",
+    "cluster_snapshot": "decide",
+    "cluster_writes": "seam",
+    "version": "base",
+    "watch": "seam",
 }
-
-# Includes that go against the arrows, and why they may.
-EXCEPTIONS = {}
-
-
-def name_of(path):
-    """The name by which LAYERS has a file or an include; None if it is none of ours."""
-    text = path.removeprefix("include/driverupgrade/").removeprefix("driverupgrade/").removeprefix("src/")
-    name = text.rsplit(".", 1)[0]
-    return None if name == "abseil_abi" else name
+# What nearly everything includes is left out of the drawing.
+NOT_DRAWN = {"base", "model", "policy"}
 
 
-def layer_of(name):
-    for layer, (_, files) in LAYERS.items():
-        names = files.split()
-        if name in names or name.split("/")[0] + "/" in names:
-            return layer
-    return None
+def folder_of(path):
+    """The folder that a file below include/driverupgrade or src belongs to; None if it has none."""
+    parts = path.relative_to(ROOT).parts
+    if parts[0] == "src":
+        return parts[1] if len(parts) > 2 else None
+    if len(parts) > 3:
+        return parts[2]
+    if path.stem in HEADERS_ALONE:
+        return HEADERS_ALONE[path.stem]
+    sources = list((ROOT / "src").glob(f"*/{path.stem}.cc"))
+    return sources[0].parent.name if len(sources) == 1 else None
+
+
+def below(folder):
+    """The folders that a file in `folder` may include, its own among them."""
+    if folder in CORE:
+        return CORE[: CORE.index(folder) + 1]
+    top, others = COMPONENTS[folder]
+    return CORE[: CORE.index(top) + 1] + others + [folder]
 
 
 def includes():
-    """(file, name, name of what it includes), of everything in include/ and src/."""
-    for folder in ("include", "src"):
-        for path in sorted((ROOT / folder).rglob("*")):
+    """(file, included file), both of ours."""
+    for top in ("include", "src"):
+        for path in sorted((ROOT / top).rglob("*")):
             if path.suffix not in (".h", ".cc"):
                 continue
-            file = str(path.relative_to(ROOT))
             for include in re.findall(r'^#include "([^"]+)"', path.read_text(encoding="utf-8"), re.MULTILINE):
-                if not (ROOT / "include" / include).exists() and not (ROOT / "src" / include).exists():
-                    continue  # a library's, or one that the build makes
-                yield file, name_of(file), name_of(include)
+                for candidate in (ROOT / "include" / include, ROOT / "src" / include):
+                    if candidate.exists():
+                        yield path, candidate
 
 
 def look():
-    """The arrows between layers, the mistakes, and the exceptions that were come by."""
-    arrows, mistakes, used = set(), [], set()
-    for file, name, included in includes():
-        own, other = layer_of(name), layer_of(included)
-        if own is None or other is None:
-            mistakes.append(f"{file}: {name if own is None else included} has no layer")
-        elif own == other or other == "vocabulary":
-            continue
-        elif (name, included) in EXCEPTIONS:
-            used.add((name, included))
-        elif other in MAY_INCLUDE[own].split():
+    """The arrows between folders, and the mistakes."""
+    arrows, mistakes = set(), []
+    for path, included in includes():
+        own, other = folder_of(path), folder_of(included)
+        if own not in CORE and own not in COMPONENTS:
+            mistakes.append(f"{path.relative_to(ROOT)}: belongs to no folder of scripts/include_graph.py")
+        elif other not in below(own):
+            mistakes.append(f"{path.relative_to(ROOT)}: {own} may not include {included.name}, which is in {other}")
+        elif own != other:
             arrows.add((own, other))
-        else:
-            mistakes.append(f"{file}: {own} may not include {included}, which is {other}")
-    mistakes += [f"{name} does not include {included} any more" for name, included in EXCEPTIONS.keys() - used]
-    return arrows, mistakes
+    return arrows, sorted(set(mistakes))
 
 
 def drawing(arrows):
+    order = [folder for folder in [*CORE, *COMPONENTS] if folder not in NOT_DRAWN]
     lines = ["flowchart TD"]
-    lines += [f'  {layer}["{title}"]' for layer, (title, _) in LAYERS.items() if layer != "vocabulary"]
-    order = list(LAYERS)
-    for own, other in sorted(arrows, key=lambda arrow: (order.index(arrow[0]), order.index(arrow[1]))):
+    lines += [f'  {folder}["{folder}/"]' for folder in order]
+    drawn = [arrow for arrow in arrows if not NOT_DRAWN & set(arrow)]
+    for own, other in sorted(drawn, key=lambda arrow: (order.index(arrow[0]), order.index(arrow[1]))):
         lines.append(f"  {own} --> {other}")
     return "\n".join(lines) + "\n"
 

@@ -4,9 +4,9 @@
 #include <set>
 #include <string>
 
-#include "driverupgrade/forwarding_facade.h"
 #include "absl/time/clock.h"
 #include "driverupgrade/driver_identity.h"
+#include "driverupgrade/forwarding_facade.h"
 #include "driverupgrade/testing/builders.h"
 #include "driverupgrade/testing/fake_cluster.h"
 #include "driverupgrade/upgrade_engine.h"

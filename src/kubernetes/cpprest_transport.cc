@@ -12,8 +12,8 @@
 #include <stop_token>
 #include <utility>
 
+#include "base/status_macros.h"
 #include "fmt/format.h"
-#include "internal/status_macros.h"
 #include "kubernetes/cpprest_call.h"
 #include "kubernetes/cpprest_status.h"
 #include "kubernetes/guarded_transport.h"

@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "absl/time/clock.h"
+#include "base/status_macros.h"
 #include "fmt/format.h"
-#include "internal/status_macros.h"
 #include "kubernetes/curl_exchange.h"
 #include "kubernetes/curl_status.h"
 #include "kubernetes/guarded_transport.h"

@@ -2,8 +2,8 @@
 
 #include <utility>
 
+#include "base/status_macros.h"
 #include "fmt/format.h"
-#include "internal/status_macros.h"
 #include "kubernetes/run_program.h"
 #include "wire/json_document.h"
 

@@ -3,8 +3,8 @@
 #include <filesystem>
 #include <utility>
 
+#include "base/status_macros.h"
 #include "fmt/format.h"
-#include "internal/status_macros.h"
 
 namespace driverupgrade::inline v1 {
 namespace {

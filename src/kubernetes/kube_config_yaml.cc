@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "fmt/format.h"
-#include "internal/yaml_document.h"
+#include "policy/yaml_document.h"
 
 namespace driverupgrade::inline v1 {
 namespace {

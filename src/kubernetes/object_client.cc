@@ -1,7 +1,7 @@
 #include "driverupgrade/kubernetes/object_client.h"
 
+#include "base/status_macros.h"
 #include "fmt/format.h"
-#include "internal/status_macros.h"
 #include "kubernetes/rest_caller.h"
 #include "kubernetes/rest_cluster_status.h"
 #include "kubernetes/rest_path.h"

@@ -9,8 +9,8 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/cord.h"
 #include "absl/strings/escaping.h"
+#include "base/status_macros.h"
 #include "fmt/format.h"
-#include "internal/status_macros.h"
 
 namespace driverupgrade::inline v1 {
 namespace {
@@ -81,9 +81,8 @@ std::set<std::string> LinesOfKey(const Secret& pem) {
     const std::size_t end = rest.find_first_of("\r\n");
     const std::string_view line = rest.substr(0, end);
     rest.remove_prefix(end == std::string_view::npos ? rest.size() : end + 1);
-    const bool is_base64 = std::all_of(line.begin(), line.end(), [](char c) {
-      return IsAlnum(c) || c == '+' || c == '/' || c == '=';
-    });
+    const bool is_base64 =
+        std::all_of(line.begin(), line.end(), [](char c) { return IsAlnum(c) || c == '+' || c == '/' || c == '='; });
     if (is_base64 && line.size() >= kTokenSizeMin) lines.emplace(line);
   }
   return lines;

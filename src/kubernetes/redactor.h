@@ -52,7 +52,7 @@ class Redactor {
 
   const Needles key_needles_;
   mutable std::mutex mutex_;
-  std::vector<Token> tokens_;  // The newest first.
+  std::vector<Token> tokens_;             // The newest first.
   std::shared_ptr<const Needles> known_;  // All of them, the longest first.
 };
 

@@ -4,9 +4,9 @@
 #include <utility>
 #include <vector>
 
+#include "base/status_macros.h"
 #include "driverupgrade/wire/kubernetes_json.h"
 #include "fmt/format.h"
-#include "internal/status_macros.h"
 #include "kubernetes/rest_caller.h"
 #include "kubernetes/rest_cluster_status.h"
 #include "kubernetes/rest_path.h"
@@ -144,9 +144,8 @@ class RestCluster final : public ClusterFacade {
     const std::string attempted = Attempt("list", selection);
     if (!selection.ns.empty()) DRIVERUPGRADE_RETURN_IF_ERROR(CheckNamespace(attempted, selection.ns));
     if (selection.labels == LabelSelector::Nothing()) return std::vector<T>();
-    absl::StatusOr<ListPage<T>> all =
-        caller_.List<T>(context, attempted, CollectionPath(selection.resource, selection.ns), QueryOf(selection),
-                        on_unreadable);
+    absl::StatusOr<ListPage<T>> all = caller_.List<T>(
+        context, attempted, CollectionPath(selection.resource, selection.ns), QueryOf(selection), on_unreadable);
     if (!all.ok()) return all.status();
     return std::move(all->items);
   }

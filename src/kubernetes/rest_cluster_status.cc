@@ -6,10 +6,10 @@
 
 #include "absl/strings/cord.h"
 #include "absl/time/time.h"
+#include "base/status_macros.h"
 #include "driverupgrade/kubernetes/rest_cluster.h"
 #include "driverupgrade/wire/kubernetes_json.h"
 #include "fmt/format.h"
-#include "internal/status_macros.h"
 #include "kubernetes/retry_after.h"
 #include "wire/utf8.h"
 

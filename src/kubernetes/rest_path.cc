@@ -2,10 +2,10 @@
 
 #include <cstddef>
 
+#include "base/quote.h"
+#include "base/status_macros.h"
 #include "driverupgrade/kubernetes/http_transport.h"
 #include "fmt/format.h"
-#include "internal/quote.h"
-#include "internal/status_macros.h"
 #include "wire/utf8.h"
 
 namespace driverupgrade::inline v1::internal {

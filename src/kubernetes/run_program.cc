@@ -14,8 +14,8 @@
 #include <string_view>
 #include <system_error>
 
+#include "base/status_macros.h"
 #include "fmt/format.h"
-#include "internal/status_macros.h"
 #include "kubernetes/transport_errors.h"
 
 namespace driverupgrade::inline v1 {

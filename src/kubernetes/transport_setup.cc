@@ -5,9 +5,9 @@
 #include <string>
 #include <utility>
 
+#include "base/status_macros.h"
 #include "driverupgrade/version.h"
 #include "fmt/format.h"
-#include "internal/status_macros.h"
 
 namespace driverupgrade::inline v1 {
 namespace {

@@ -78,9 +78,8 @@ absl::Status EngineGroup::AddMember(const EngineSpec& spec, FiguresByName& figur
   EngineOptions engine = EngineOptionsOf(options_.engine, spec);
   engine.cache = cache_;
   engine.clock = options_.clock;
-  engine.observer =
-      MakeObserverGroup({metrics, member.slots, MakeLoggingObserver(options_.identity, For(spec.name, options_.log)),
-                         engine.observer});
+  engine.observer = MakeObserverGroup(
+      {metrics, member.slots, MakeLoggingObserver(options_.identity, For(spec.name, options_.log)), engine.observer});
   auto made = UpgradeEngine::Create(options_.identity, options_.cluster, std::move(engine));
   if (!made.ok()) return made.status();
   member.engine = *std::move(made);

@@ -23,9 +23,8 @@ UpgradePolicy UnderShare(UpgradePolicy policy, int share) {
 }
 
 int SlotsAfter(const Plan& plan) {
-  const auto starts = std::count_if(plan.nodes.begin(), plan.nodes.end(), [](const NodePlan& node) {
-    return node.needs_grant && IsInProgress(node.to());
-  });
+  const auto starts = std::count_if(plan.nodes.begin(), plan.nodes.end(),
+                                    [](const NodePlan& node) { return node.needs_grant && IsInProgress(node.to()); });
   return plan.totals.slots + static_cast<int>(starts);
 }
 

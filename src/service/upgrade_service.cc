@@ -243,8 +243,8 @@ class UpgradeService::Impl {
     for (auto& [address, made] : pages) {
       absl::StatusOr<std::unique_ptr<WebServer>> server = WebServer::Start(address, std::move(made));
       if (!server.ok()) return server.status();
-      options_.log({.message = "listening",
-                    .fields = {{"address", address}, {"port", fmt::format("{}", (*server)->port())}}});
+      options_.log(
+          {.message = "listening", .fields = {{"address", address}, {"port", fmt::format("{}", (*server)->port())}}});
       servers_.push_back(*std::move(server));
     }
     return absl::OkStatus();

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <string_view>
 
-#include "internal/status_macros.h"
+#include "base/status_macros.h"
 #include "testing/facade_contract_cases.h"
 
 namespace driverupgrade::inline v1::testing {
@@ -153,9 +153,8 @@ std::vector<ContractCase> FacadeContract() {
   for (const auto& group : {internal::ListCases(), internal::WriteCases(), internal::MaintenanceCases(),
                             internal::WatchCases(), internal::LeaseCases()}) {
     for (const NeededCase& one : group) {
-      cases.push_back({.name = std::string(one.name), .run = [one](ContractWorld& world) {
-                         return RunCase(one, world);
-                       }});
+      cases.push_back(
+          {.name = std::string(one.name), .run = [one](ContractWorld& world) { return RunCase(one, world); }});
     }
   }
   return cases;

@@ -1,6 +1,6 @@
 // The contract of leases and config maps.
 
-#include "internal/status_macros.h"
+#include "base/status_macros.h"
 #include "testing/facade_contract_cases.h"
 
 namespace driverupgrade::inline v1::testing::internal {

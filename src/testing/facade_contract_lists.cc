@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "internal/status_macros.h"
+#include "base/status_macros.h"
 #include "testing/facade_contract_cases.h"
 
 namespace driverupgrade::inline v1::testing::internal {
@@ -115,10 +115,9 @@ absl::Status ListsOfNodesAreComplete(ContractWorld& world) {
   const std::string prefix = world.prefix();
   std::vector<std::string> expected;
   for (int i = 0; i < kMany; ++i) {
-    DRIVERUPGRADE_ASSIGN_OR_RETURN(const Node node,
-                                   world.MakeNode({.name = prefix + std::to_string(i),
-                                                   .labels = {{"contract", prefix + "all"}},
-                                                   .unschedulable = i % 2 == 1}));
+    DRIVERUPGRADE_ASSIGN_OR_RETURN(const Node node, world.MakeNode({.name = prefix + std::to_string(i),
+                                                                    .labels = {{"contract", prefix + "all"}},
+                                                                    .unschedulable = i % 2 == 1}));
     expected.push_back(node.name);
   }
   DRIVERUPGRADE_ASSIGN_OR_RETURN(
@@ -139,8 +138,7 @@ absl::Status ListsOfPodsAreComplete(ContractWorld& world) {
     expected.push_back(name);
   }
   expected.emplace_back("web");
-  for (const ListPodsParams& params :
-       {ListPodsParams{.ns = scene.ns}, ListPodsParams{.node_name = scene.node.name}}) {
+  for (const ListPodsParams& params : {ListPodsParams{.ns = scene.ns}, ListPodsParams{.node_name = scene.node.name}}) {
     DRIVERUPGRADE_ASSIGN_OR_RETURN(const std::vector<Pod> pods, world.facade().ListPods(world.context(), params));
     std::vector<std::string> names;
     for (const Pod& pod : pods) names.push_back(pod.ref.name);

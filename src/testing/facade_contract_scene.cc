@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "internal/status_macros.h"
+#include "base/status_macros.h"
 #include "testing/facade_contract_cases.h"
 
 namespace driverupgrade::inline v1::testing::internal {
@@ -68,8 +68,7 @@ absl::StatusOr<Node> ListedNode(ContractWorld& world, const std::string& name) {
 }
 
 absl::StatusOr<Pod> ListedPod(ContractWorld& world, const PodRef& ref) {
-  DRIVERUPGRADE_ASSIGN_OR_RETURN(const std::vector<Pod> pods,
-                                 world.facade().ListPods(world.context(), {.ns = ref.ns}));
+  DRIVERUPGRADE_ASSIGN_OR_RETURN(const std::vector<Pod> pods, world.facade().ListPods(world.context(), {.ns = ref.ns}));
   return TheOnly(pods, ref.ToString(), [&](const Pod& pod) { return pod.ref.ToString() == ref.ToString(); });
 }
 

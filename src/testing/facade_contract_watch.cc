@@ -11,7 +11,7 @@
 #include <thread>
 #include <utility>
 
-#include "internal/status_macros.h"
+#include "base/status_macros.h"
 #include "testing/facade_contract_cases.h"
 
 namespace driverupgrade::inline v1::testing::internal {
@@ -207,9 +207,8 @@ absl::Status WatchGivesDeletions(ContractWorld& world) {
   DRIVERUPGRADE_RETURN_IF_ERROR(world.RemoveNode(nodes.prefix + "a"));
   DRIVERUPGRADE_RETURN_IF_ERROR(nodes.Make("z"));
   DRIVERUPGRADE_RETURN_IF_ERROR(watch.Join());
-  EXPECT_THAT(
-      (notes.lines() == Lines{"list " + nodes.prefix + "a=0", nodes.Delete("a"), nodes.Change("z", "0")}),
-      Join(notes.lines()));
+  EXPECT_THAT((notes.lines() == Lines{"list " + nodes.prefix + "a=0", nodes.Delete("a"), nodes.Change("z", "0")}),
+              Join(notes.lines()));
   return absl::OkStatus();
 }
 

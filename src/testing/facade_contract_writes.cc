@@ -3,7 +3,7 @@
 #include <optional>
 
 #include "absl/time/time.h"
-#include "internal/status_macros.h"
+#include "base/status_macros.h"
 #include "testing/facade_contract_cases.h"
 
 namespace driverupgrade::inline v1::testing::internal {

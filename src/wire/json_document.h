@@ -9,8 +9,8 @@
 #include <utility>
 
 #include "absl/status/status.h"
+#include "base/rapidjson.h"
 #include "driverupgrade/label_selector.h"
-#include "internal/rapidjson.h"
 
 namespace driverupgrade::inline v1::internal {
 

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <utility>
 
-#include "internal/rapidjson.h"
+#include "base/rapidjson.h"
 #include "wire/utf8.h"
 
 namespace driverupgrade::inline v1::internal {

@@ -6,11 +6,11 @@
 #include <utility>
 #include <vector>
 
+#include "base/quote.h"
+#include "base/status_macros.h"
 #include "driverupgrade/wire/api_object.h"
 #include "driverupgrade/wire/kubernetes_json.h"
 #include "fmt/format.h"
-#include "internal/quote.h"
-#include "internal/status_macros.h"
 #include "wire/json_document.h"
 #include "wire/kubernetes_json_read.h"
 #include "wire/object_kind.h"
@@ -224,9 +224,9 @@ std::optional<ApiStatus> ParseApiStatus(std::string_view json) {
   return ReadIfStatus(JsonField(document.root(), ignored));
 }
 
-#define DRIVERUPGRADE_INSTANTIATE_PARSE(T)                                                               \
-  template absl::StatusOr<T> ParseObject<T>(std::string_view json);                                      \
-  template absl::StatusOr<ListPage<T>> ParseList<T>(std::string_view json, OnUnreadable on_unreadable);  \
+#define DRIVERUPGRADE_INSTANTIATE_PARSE(T)                                                              \
+  template absl::StatusOr<T> ParseObject<T>(std::string_view json);                                     \
+  template absl::StatusOr<ListPage<T>> ParseList<T>(std::string_view json, OnUnreadable on_unreadable); \
   template absl::StatusOr<WatchEvent<T>> ParseWatchEvent<T>(std::string_view line, OnUnreadable on_unreadable);
 DRIVERUPGRADE_INSTANTIATE_PARSE(Node)
 DRIVERUPGRADE_INSTANTIATE_PARSE(Pod)

@@ -7,9 +7,9 @@
 #include <string_view>
 #include <vector>
 
+#include "base/quote.h"
 #include "driverupgrade/wire/kubernetes_json.h"
 #include "fmt/format.h"
-#include "internal/quote.h"
 #include "wire/object_kind.h"
 
 namespace driverupgrade::inline v1 {

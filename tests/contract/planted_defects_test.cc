@@ -25,10 +25,9 @@ using tests::FakeWorld;
 using enum ContractOutcome;
 using Kind = EvictionAnswer::Kind;
 
-constexpr std::array kSeven = {Operation::kListNodes,      Operation::kListPods,
-                               Operation::kListDaemonSets, Operation::kListControllerRevisions,
-                               Operation::kPatchNode,      Operation::kEvictPod,
-                               Operation::kDeletePod};
+constexpr std::array kSeven = {
+    Operation::kListNodes, Operation::kListPods, Operation::kListDaemonSets, Operation::kListControllerRevisions,
+    Operation::kPatchNode, Operation::kEvictPod, Operation::kDeletePod};
 
 // A decorator whose questions and answers can be bent.
 class BentFacade final : public ForwardingFacade {
@@ -40,13 +39,11 @@ class BentFacade final : public ForwardingFacade {
                 [&](const auto& asked) { return ForwardingFacade::ListNodes(context, asked); });
   }
   absl::StatusOr<std::vector<Pod>> ListPods(const CallContext& context, const ListPodsParams& params) override {
-    return Bend(ask_pods, pods, params,
-                [&](const auto& asked) { return ForwardingFacade::ListPods(context, asked); });
+    return Bend(ask_pods, pods, params, [&](const auto& asked) { return ForwardingFacade::ListPods(context, asked); });
   }
   absl::StatusOr<std::vector<DaemonSet>> ListDaemonSets(const CallContext& context,
                                                         const ListDaemonSetsParams& params) override {
-    return Bend({}, sets, params,
-                [&](const auto& asked) { return ForwardingFacade::ListDaemonSets(context, asked); });
+    return Bend({}, sets, params, [&](const auto& asked) { return ForwardingFacade::ListDaemonSets(context, asked); });
   }
   absl::StatusOr<std::vector<ControllerRevision>> ListControllerRevisions(
       const CallContext& context, const ListControllerRevisionsParams& params) override {

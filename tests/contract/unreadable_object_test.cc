@@ -53,8 +53,7 @@ class World {
     seam.list_version = [cluster = cluster] { return std::to_string(cluster->revision()); };
     seam.change_answer = [this](std::string& body) { damage.Do(body); };
     wire_ = MakeRestCluster(std::make_shared<ApiServer>(std::move(seam)), {});
-    EngineOptions engine{.snapshot = {.ns = "driver-system", .driver_labels = Selector("app=driver")},
-                         .clock = clock_};
+    EngineOptions engine{.snapshot = {.ns = "driver-system", .driver_labels = Selector("app=driver")}, .clock = clock_};
     if (options.requestor) {
       engine.state_machine.requestor = RequestorOptions{.id = "nvidia.gpu", .ns = "maintenance"};
       cluster->RunMaintenanceOperator();
@@ -142,9 +141,8 @@ class World {
 constexpr int kRollout = 80;  // passes: enough for three nodes one after the other
 
 Damage OfNode(const std::string& name) {
-  return {.object = "\"name\":\"" + name + "\",\"uid\"",
-          .from = "\"conditions\":[",
-          .to = "\"conditions\":7,\"was\":["};
+  return {
+      .object = "\"name\":\"" + name + "\",\"uid\"", .from = "\"conditions\":[", .to = "\"conditions\":7,\"was\":["};
 }
 Damage OfPod(const Pod& pod, std::string from, std::string to) {
   return {.object = "\"name\":\"" + pod.ref.name + "\",\"namespace\"", .from = std::move(from), .to = std::move(to)};

@@ -45,5 +45,5 @@ function(check_table title file before)
 endfunction()
 
 check_table(gate "${SOURCE_DIR}/include/driverupgrade/gate.h" "GateReason::k[A-Za-z]+, ")
-check_table(finding "${SOURCE_DIR}/src/finding.cc" "return ")
+check_table(finding "${SOURCE_DIR}/src/decide/finding.cc" "return ")
 markdown_finish()

@@ -5,11 +5,11 @@
 #include <stdexcept>
 #include <utility>
 
+#include "decide/transitions/walk.h"
 #include "fmt/format.h"
-#include "internal/cordon.h"
+#include "model/cordon.h"
 #include "support/node_under_test.h"
-#include "transitions/transition_table.h"
-#include "transitions/walk.h"
+#include "testing/transition_table.h"
 
 namespace driverupgrade::tests {
 namespace {

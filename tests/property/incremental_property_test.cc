@@ -3,9 +3,9 @@
 #include <map>
 #include <string>
 
+#include "decide/admission_queue.h"
+#include "decide/step_parts.h"
 #include "driverupgrade/incremental_planner.h"
-#include "internal/admission_queue.h"
-#include "internal/step_parts.h"
 #include "property/random_requestor.h"
 #include "property/seeds.h"
 

@@ -6,7 +6,7 @@
 #include "property/plan_invariants.h"
 #include "property/random_requestor.h"
 #include "property/seeds.h"
-#include "transitions/transition_table.h"
+#include "testing/transition_table.h"
 
 namespace driverupgrade::tests {
 namespace {

@@ -5,7 +5,7 @@
 
 #include "fmt/format.h"
 #include "scenarios/scenario_file.h"
-#include "transitions/transition_table.h"
+#include "testing/transition_table.h"
 
 namespace driverupgrade::tests {
 namespace {

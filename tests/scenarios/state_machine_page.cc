@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "fmt/format.h"
-#include "transitions/transition_table.h"
+#include "testing/transition_table.h"
 
 namespace driverupgrade::tests {
 namespace {

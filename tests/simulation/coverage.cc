@@ -3,7 +3,7 @@
 #include <set>
 
 #include "fmt/format.h"
-#include "transitions/transition_table.h"
+#include "testing/transition_table.h"
 
 namespace driverupgrade::tests {
 namespace {

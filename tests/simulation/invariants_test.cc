@@ -91,8 +91,7 @@ struct World {
   void Ask(std::size_t i) {
     REQUIRE(guarded->ListNodes({}, {}).ok());
     const Node node = NodeAt(i);
-    guarded->NoteSent(
-        PatchNodeParams{.name = node.name, .uid = node.uid, .resource_version = node.resource_version});
+    guarded->NoteSent(PatchNodeParams{.name = node.name, .uid = node.uid, .resource_version = node.resource_version});
   }
   /// Somebody else puts the node into a state.
   void Put(std::size_t i, const std::string& state, const std::function<void(Node&)>& edit = nullptr) {
@@ -389,17 +388,16 @@ TEST_CASE("I4: who is given an old list of nodes goes by it") {
 }
 
 TEST_CASE("I4: a pod is evicted in a state in which nothing goes") {
-  for (const auto& [state, broken] :
-       std::map<std::string, std::string>{{"drain-required", ""},
-                                          {"pod-deletion-required", ""},
-                                          {"pod-restart-required", ""},
-                                          {"validation-required", ""},
-                                          {"upgrade-required", "I4"},
-                                          {"cordon-required", "I4"},
-                                          {"wait-for-jobs-required", "I4"},
-                                          {"uncordon-required", "I4"},
-                                          {"upgrade-failed", "I4"},
-                                          {"upgrade-done", "I4"}}) {
+  for (const auto& [state, broken] : std::map<std::string, std::string>{{"drain-required", ""},
+                                                                        {"pod-deletion-required", ""},
+                                                                        {"pod-restart-required", ""},
+                                                                        {"validation-required", ""},
+                                                                        {"upgrade-required", "I4"},
+                                                                        {"cordon-required", "I4"},
+                                                                        {"wait-for-jobs-required", "I4"},
+                                                                        {"uncordon-required", "I4"},
+                                                                        {"upgrade-failed", "I4"},
+                                                                        {"upgrade-done", "I4"}}) {
     INFO(state);
     World world;
     world.Put(0, state, [](Node& node) { node.unschedulable = true; });
@@ -413,8 +411,8 @@ TEST_CASE("I4: a pod is evicted in a state in which nothing goes") {
 
 TEST_CASE("I4: a pod is deleted before the time for its eviction is over") {
   for (const absl::Duration passed : {absl::Seconds(299), absl::Seconds(300)}) {
-    World world({.auto_upgrade = true,
-                 .drain = DrainPolicy{.timeout = absl::Minutes(5), .on_timeout = OnTimeout::kDelete}});
+    World world(
+        {.auto_upgrade = true, .drain = DrainPolicy{.timeout = absl::Minutes(5), .on_timeout = OnTimeout::kDelete}});
     PutDraining(world, 0, world.clock->Now());
     world.clock->Advance(passed);
     REQUIRE(world.guarded->DeletePod({}, {.pod = world.WebPodOn(0)}).ok());

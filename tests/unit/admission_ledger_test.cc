@@ -284,9 +284,9 @@ TEST_CASE("Owners of a driver's nodes share one ConfigMap, and the grants of one
   REQUIRE(b.ledger.Read({}).ok());
   CHECK(b.ledger.grants().empty());
   REQUIRE(b.ledger.Settle({}, {Waiting("z", "1")}, {"z"}).ok());
-  CHECK(server.object()->data ==
-        std::map<std::string, std::string>{
-            {"nvidia.com_gpu", "x 1\n"}, {"nvidia.com_gpu_a", "y 1\n"}, {"nvidia.com_gpu_b", "z 1\n"}});
+  CHECK(server.object()->data == std::map<std::string, std::string>{{"nvidia.com_gpu", "x 1\n"},
+                                                                    {"nvidia.com_gpu_a", "y 1\n"},
+                                                                    {"nvidia.com_gpu_b", "z 1\n"}});
 }
 
 TEST_CASE("Options of the ledger that cannot work are refused") {

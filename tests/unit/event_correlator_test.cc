@@ -1,4 +1,4 @@
-#include "internal/event_correlator.h"
+#include "write/event_correlator.h"
 
 #include <string>
 #include <vector>

@@ -1,4 +1,4 @@
-#include "internal/finding_events.h"
+#include "tell/finding_events.h"
 
 #include <string>
 #include <utility>
@@ -6,10 +6,10 @@
 
 #include "driverupgrade/testing/builders.h"
 #include "driverupgrade/testing/fake_cluster.h"
-#include "internal/event_writer.h"
-#include "internal/refusal_event.h"
 #include "support/catch.h"
 #include "support/node_under_test.h"
+#include "write/event_writer.h"
+#include "write/refusal_event.h"
 
 namespace driverupgrade::tests {
 namespace {

@@ -1,4 +1,4 @@
-#include "internal/gate_memory.h"
+#include "tell/gate_memory.h"
 
 #include "support/catch.h"
 

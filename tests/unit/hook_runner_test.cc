@@ -1,5 +1,5 @@
 // The operator's callbacks, each within its time.
-#include "internal/hook_runner.h"
+#include "read/hook_runner.h"
 
 #include <future>
 #include <stdexcept>

@@ -1,5 +1,5 @@
 // What a cache keeps of the pods on nodes (arch-A11).
-#include "internal/packed_pod.h"
+#include "read/packed_pod.h"
 
 #include <cstddef>
 #include <limits>
@@ -19,8 +19,8 @@ class PodGenerator {
 
   Pod Next() {
     Pod pod;
-    auto& [ref, version, node, labels, owners, phase, deletion, mirror, empty_dir, init, containers, resources,
-           claims, unreadable] = pod;
+    auto& [ref, version, node, labels, owners, phase, deletion, mirror, empty_dir, init, containers, resources, claims,
+           unreadable] = pod;
     auto& [ns, name, uid] = ref;
     for (std::string* text : {&ns, &name, &uid, &version, &node}) *text = Text();
     for (int i = random_.Pick({0, 1, 7, 200}); i > 0; --i) labels[Text()] = Text();

@@ -1,5 +1,5 @@
 // The transition table, and the pages that are made from it. `DRIVERUPGRADE_REWRITE=1` rewrites them.
-#include "transitions/transition_table.h"
+#include "testing/transition_table.h"
 
 #include <filesystem>
 #include <set>

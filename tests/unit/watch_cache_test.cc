@@ -10,7 +10,7 @@
 
 #include "driverupgrade/testing/builders.h"
 #include "driverupgrade/testing/fake_cluster.h"
-#include "internal/watch_follower.h"
+#include "read/watch_follower.h"
 #include "support/catch.h"
 
 namespace driverupgrade::tests {

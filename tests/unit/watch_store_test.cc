@@ -1,5 +1,5 @@
 // What a cache makes of what its watches tell (arch-A11, api-A14 to api-A18).
-#include "internal/watch_store.h"
+#include "read/watch_store.h"
 
 #include "driverupgrade/testing/builders.h"
 #include "support/catch.h"

@@ -108,8 +108,7 @@ absl::Status LoadCluster(const Options& options, std::istream& in, PlanRequest& 
   const absl::StatusOr<std::string> document =
       standard_input ? ReadAll(in, name, kDumpBytesMax) : ReadFile(name, kDumpBytesMax);
   if (!document.ok()) return document.status();
-  absl::StatusOr<ClusterObjects> cluster =
-      driverupgrade::ParseMixedList(*document, driverupgrade::OnUnreadable::kMark);
+  absl::StatusOr<ClusterObjects> cluster = driverupgrade::ParseMixedList(*document, driverupgrade::OnUnreadable::kMark);
   if (!cluster.ok()) return Named(name, cluster.status());
   request.cluster = *std::move(cluster);
   return absl::OkStatus();

@@ -34,9 +34,7 @@ absl::StatusOr<OperatorOptions> MakeOperatorOptions(const Options& options, cons
   EngineOptions& engine = made.service.engine;
   engine.snapshot.uses_driver = GpuPodFilter(connection.objects);
   engine.snapshot.restart_only = [](const CallContext&, const Pod&, const ControllerRevision& running,
-                                    const ControllerRevision& wanted) {
-    return LoadsSameDriver(running, wanted);
-  };
+                                    const ControllerRevision& wanted) { return LoadsSameDriver(running, wanted); };
   engine.state_machine.requestor = configuration.requestor;
   if (options.validation_selector.empty()) return made;
   absl::StatusOr<LabelSelector> selector = LabelSelector::Parse(options.validation_selector);

@@ -31,7 +31,8 @@ int main(int argc, char** argv) {
     log({.severity = Severity::kWarning, .message = "kubeconfig", .fields = {{"detail", warning}}});
   }
   const examples::StopOnSignal stop;
-  const auto connection = examples::Connect(options.service.cluster.transport, configuration->kube, ofed_operator::kComponent);
+  const auto connection =
+      examples::Connect(options.service.cluster.transport, configuration->kube, ofed_operator::kComponent);
   if (!connection.ok()) return Fail(log, connection.status());
   return ofed_operator::RunRollout(options, *configuration, *connection, log, stop.token());
 }

@@ -5,7 +5,7 @@
 #include "absl/strings/str_split.h"
 #include "fmt/format.h"
 #include "testing/invariants/checker_impl.h"
-#include "transitions/transition_table.h"
+#include "testing/transition_table.h"
 
 namespace driverupgrade::inline v1::testing {
 

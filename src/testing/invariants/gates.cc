@@ -139,8 +139,7 @@ bool InvariantChecker::Impl::IsForeignCordon(const Node& node) const {
 }
 
 // Whether it is so at the server, as far as anything there shows it.
-bool InvariantChecker::Impl::IsTrue(const Writer& who, const Node& node, const Gate& gate,
-                                    const Uids& more) const {
+bool InvariantChecker::Impl::IsTrue(const Writer& who, const Node& node, const Gate& gate, const Uids& more) const {
   const UpgradePolicy& its_policy = PolicyOf(&who);
   const std::optional<UpgradeState> state = StateOf(node, keys);
   const auto label = node.labels.find(keys.skip);

@@ -50,9 +50,8 @@ bool AnyUnnamedDriver(const Node& node, const Keys& keys, F counts) {
 
 // Another driver in a state in which it relies on the cordon, and that keeps no name on it.
 bool UnnamedDriverNeedsCordon(const Node& node, const Keys& keys) {
-  return AnyUnnamedDriver(node, keys, [](const std::string&, UpgradeState state) {
-    return state != UpgradeState::kUncordonRequired;
-  });
+  return AnyUnnamedDriver(
+      node, keys, [](const std::string&, UpgradeState state) { return state != UpgradeState::kUncordonRequired; });
 }
 
 // One that did not find the cordon there, and that will lift it.
@@ -162,8 +161,8 @@ std::size_t IndexAt(const std::vector<NodeFacts>& history, std::int64_t revision
 }
 
 std::optional<std::int64_t> SlotSince(const std::vector<NodeFacts>& history, const UpgradePolicy& policy) {
-  const auto free = std::find_if(history.rbegin(), history.rend(),
-                                 [&](const NodeFacts& facts) { return !HoldsSlot(facts, policy); });
+  const auto free =
+      std::find_if(history.rbegin(), history.rend(), [&](const NodeFacts& facts) { return !HoldsSlot(facts, policy); });
   return free == history.rbegin() ? std::nullopt : std::optional(std::prev(free)->since);
 }
 
@@ -199,9 +198,8 @@ std::string WhyCordonStays(const Node& node, const Keys& keys) {
   if (UnnamedDriverMadeCordon(node, keys)) return "a driver without a name on it made it";
   // An upgrade that was broken off leaves its name.
   const std::vector<std::string_view> names = CordonNames(node, keys);
-  const bool an_upgrades = std::any_of(names.begin(), names.end(), [&](std::string_view name) {
-    return ReadName(node, name) != Named::kEnded;
-  });
+  const bool an_upgrades = std::any_of(names.begin(), names.end(),
+                                       [&](std::string_view name) { return ReadName(node, name) != Named::kEnded; });
   return an_upgrades ? "" : "it is an administrator's";
 }
 

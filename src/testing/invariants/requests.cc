@@ -285,7 +285,8 @@ void InvariantChecker::Impl::CheckRestart(const Pod& driver_pod) {
   }
   const std::vector<Pod> pods = cluster->pods_on(driver_pod.node_name);
   for (const Pod* pod : Protected(pods, its_policy)) {
-    if (IsDriverPod(*pod) || !IsKnown(*pod) || IsLost(*pod, node->ready, cluster->Now(), options.clock_skew_max)) continue;
+    if (IsDriverPod(*pod) || !IsKnown(*pod) || IsLost(*pod, node->ready, cluster->Now(), options.clock_skew_max))
+      continue;
     return Fail("I2", fmt::format("driver pod {} was deleted while {} was on node {}", driver_pod.ref.ToString(),
                                   pod->ref.ToString(), node->name));
   }

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "absl/time/time.h"
-#include "internal/task_runner.h"
+#include "base/task_runner.h"
 #include "testing/simulation/faulty_cluster.h"
 #include "testing/simulation/random.h"
 #include "testing/simulation/world.h"

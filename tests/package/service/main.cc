@@ -16,7 +16,7 @@ int main() {
   const auto identity = driverupgrade::DriverIdentity::Create("nvidia.com", "gpu");
   if (!identity.ok()) return 1;
   NoPolicy director;
-  const auto service = driverupgrade::UpgradeService::Create(
-      std::make_shared<NoCluster>(), director, {.identity = *identity, .health_address = "127.0.0.1:0"});
+  const auto service = driverupgrade::UpgradeService::Create(std::make_shared<NoCluster>(), director,
+                                                             {.identity = *identity, .health_address = "127.0.0.1:0"});
   return service.ok() && (*service)->Healthy().ok() ? 0 : 1;
 }

@@ -4,8 +4,8 @@
 #include <utility>
 #include <vector>
 
+#include "base/status_macros.h"
 #include "fmt/format.h"
-#include "internal/status_macros.h"
 #include "wire/json_document.h"
 #include "wire/node_maintenance_json.h"
 

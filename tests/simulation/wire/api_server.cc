@@ -5,9 +5,9 @@
 #include <optional>
 #include <vector>
 
+#include "base/status_macros.h"
 #include "driverupgrade/wire/kubernetes_json.h"
 #include "fmt/format.h"
-#include "internal/status_macros.h"
 #include "simulation/wire/api_answer.h"
 #include "simulation/wire/event_lines.h"
 

@@ -14,8 +14,8 @@
 #include <string_view>
 #include <vector>
 
+#include "base/rapidjson.h"
 #include "fmt/format.h"
-#include "internal/rapidjson.h"
 #include "support/catch.h"
 #include "upgradectl/request.h"
 #include "upgradectl/text.h"
@@ -389,9 +389,8 @@ TEST_CASE("A malformed dump is one line with the path in the document, and exit 
 }
 
 TEST_CASE("An object of a dump that cannot be read is a finding, and the rest is planned") {
-  const std::string more =
-      R"(,{"kind":"Node","metadata":{"name":"n2","uid":"u2","labels":["x"]}},)"
-      R"({"kind":"Pod","metadata":{"name":"web","namespace":"lab"},"spec":{"nodeName":7}})";
+  const std::string more = R"(,{"kind":"Node","metadata":{"name":"n2","uid":"u2","labels":["x"]}},)"
+                           R"({"kind":"Pod","metadata":{"name":"web","namespace":"lab"},"spec":{"nodeName":7}})";
   std::vector<std::string> arguments = PlanOf("-", PolicyPath(), {"-o", "json"});
   const Answer answer = RunWith(arguments, Dump(State("drain-required"), R"({"unschedulable":true})", "old", more));
   INFO(answer.err);

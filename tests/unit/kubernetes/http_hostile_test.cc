@@ -78,8 +78,8 @@ TEST_CASE("Headers over the limit are refused", "[http_hostile]") {
   CHECK(transport->Send({}, Get("/fits")).ok());
   for (const char* path : {"/many", "/long"}) {
     Lines sink;
-    for (const absl::Status& status : {transport->Send(Patiently(), Get(path)).status(),
-                                       transport->Stream(Patiently(), Get(path), sink).status()}) {
+    for (const absl::Status& status :
+         {transport->Send(Patiently(), Get(path)).status(), transport->Stream(Patiently(), Get(path), sink).status()}) {
       CHECK(status.code() == absl::StatusCode::kOutOfRange);
       CHECK_THAT(Message(status), Catch::EndsWith(": headers longer than 1000 bytes"));
     }

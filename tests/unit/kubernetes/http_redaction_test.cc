@@ -48,25 +48,25 @@ TEST_CASE("A server that echoes the token does not get it into an error", "[http
   };
   for (const Row& row : {
            Row{"in a Status of 401",
-               [](Connection& c, const std::string& a) { return c.Answer(401, FailureBody(401, "no user for " + a)); }},
+               [](Connection&c, const std::string&a) { return c.Answer(401, FailureBody(401, "no user for " + a)); }},
            Row{"in a Status of 403",
-               [](Connection& c, const std::string& a) { return c.Answer(403, FailureBody(403, a + " may not get")); }},
+               [](Connection&c, const std::string&a) { return c.Answer(403, FailureBody(403, a + " may not get")); }},
            Row{"in a Status of 500",
-               [](Connection& c, const std::string& a) { return c.Answer(500, FailureBody(500, "panic: " + a)); }},
+               [](Connection&c, const std::string&a) { return c.Answer(500, FailureBody(500, "panic: " + a)); }},
            Row{"in a page that is no JSON",
-               [](Connection& c, const std::string& a) { return c.Answer(502, "<html>your " + a + "</html>"); }},
+               [](Connection&c, const std::string&a) { return c.Answer(502, "<html>your " + a + "</html>"); }},
            Row{"in the reason",
-               [](Connection& c, const std::string& a) {
+               [](Connection&c, const std::string&a) {
                  return c.Answer(500, fmt::format(R"({{"kind":"Status","reason":"{}"}})", a));
                }},
            Row{"in an object that is none",
-               [](Connection& c, const std::string& a) {
+               [](Connection&c, const std::string&a) {
                  return c.Answer(200, fmt::format(R"({{"kind":"{0}","metadata":{{"name":["{0}"]}}}})", a));
                }},
            Row{"in a page that says 200",
-               [](Connection& c, const std::string& a) { return c.Answer(200, "hello " + a + "\n"); }},
+               [](Connection&c, const std::string&a) { return c.Answer(200, "hello " + a + "\n"); }},
            Row{"instead of an answer",
-               [](Connection& c, const std::string& a) {
+               [](Connection&c, const std::string&a) {
                  c.Write(a + "\r\n\r\n");
                  return false;
                }},
@@ -120,8 +120,8 @@ TEST_CASE("A token is in no header that is given on", "[http_redaction]") {
 
 TEST_CASE("A token is in no line of a watch, and so in none of its errors", "[http_redaction]") {
   LoopbackServer server([](Connection& connection, const std::string& request) {
-    const std::string line = fmt::format(R"({{"type":"ERROR","object":{}}})",
-                                         FailureBody(500, "lost " + AuthorizationIn(request)));
+    const std::string line =
+        fmt::format(R"({{"type":"ERROR","object":{}}})", FailureBody(500, "lost " + AuthorizationIn(request)));
     // In two pieces, the second beginning in the midst of the token.
     const std::size_t middle = line.find(kToken) + 5;
     connection.Write("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n");
@@ -156,9 +156,8 @@ TEST_CASE("A token that a credential plugin has made is struck", "[http_redactio
   const ExecPlugin plugin{
       .api_version = "client.authentication.k8s.io/v1",
       .command = "/bin/sh",
-      .args = {"-c",
-               R"(echo '{"apiVersion":"client.authentication.k8s.io/v1","kind":"ExecCredential",)"
-               R"("status":{"token":"made-by-a-plugin"}}')"}};
+      .args = {"-c", R"(echo '{"apiVersion":"client.authentication.k8s.io/v1","kind":"ExecCredential",)"
+                     R"("status":{"token":"made-by-a-plugin"}}')"}};
   const auto transport = MakeTransport({.server = server.url(), .exec = plugin}, {.exec_timeout = kPatience});
   const absl::StatusOr<HttpResponse> response = transport->Send(Patiently(), Get("/"));
   REQUIRE(response.ok());

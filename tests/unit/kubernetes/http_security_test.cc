@@ -86,8 +86,8 @@ TEST_CASE("A server that cannot be verified gets nothing", "[http_security]") {
     config.token = Secret("t0ken");
     const auto transport = MakeTransport(config);
     Lines sink;
-    for (const absl::Status& status : {transport->Send(Patiently(), Get("/x")).status(),
-                                       transport->Stream(Patiently(), Get("/x"), sink).status()}) {
+    for (const absl::Status& status :
+         {transport->Send(Patiently(), Get("/x")).status(), transport->Stream(Patiently(), Get("/x"), sink).status()}) {
       CHECK(status.code() == absl::StatusCode::kUnauthenticated);
       CHECK(RequestWasNotSent(status));
       CHECK_THAT(Message(status),
@@ -263,8 +263,7 @@ TEST_CASE("The token is in no error", "[http_security]") {
   const auto transport = MakeTransport({.server = broken.url(), .token = Secret("t0ken")});
   Lines sink;
   for (const absl::Status& status :
-       {transport->Send(Patiently(), Get("/")).status(),
-        transport->Stream(Patiently(), Get("/"), sink).status(),
+       {transport->Send(Patiently(), Get("/")).status(), transport->Stream(Patiently(), Get("/"), sink).status(),
         transport->Send(Patiently(), {.path = "/", .query = {{"q", "s3cret"}}}).status()}) {
     CHECK_FALSE(status.ok());
     CHECK_THAT(status.ToString(), !Catch::Contains("t0ken") && !Catch::Contains("s3cret"));

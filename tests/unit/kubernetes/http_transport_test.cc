@@ -80,10 +80,10 @@ TEST_CASE("What is asked for is what is sent", "[http_transport]") {
   const auto transport = MakeTransport({.server = server.url() + "/prefix/", .token = Secret("t0ken")});
   const absl::StatusOr<HttpResponse> response =
       transport->Send(Patiently(), {.verb = HttpVerb::kPatch,
-                                                 .path = "/api/v1/nodes/n-1",
-                                                 .query = {{"labelSelector", "a in (x,y),b!=c+d"}, {"limit", "5"}},
-                                                 .content_type = "application/merge-patch+json",
-                                                 .body = R"({"spec":null})"});
+                                    .path = "/api/v1/nodes/n-1",
+                                    .query = {{"labelSelector", "a in (x,y),b!=c+d"}, {"limit", "5"}},
+                                    .content_type = "application/merge-patch+json",
+                                    .body = R"({"spec":null})"});
   REQUIRE(response.ok());
   CHECK(response->status == 200);
   CHECK(response->body == "{}");

@@ -238,8 +238,7 @@ TEST_CASE("options that cannot work are refused before anything is sent") {
     return UpgradeService::Create(world.cluster, world.director, options).status().code();
   };
   ServiceOptions options = world.Options();
-  CHECK(UpgradeService::Create(nullptr, world.director, options).status().code() ==
-        absl::StatusCode::kInvalidArgument);
+  CHECK(UpgradeService::Create(nullptr, world.director, options).status().code() == absl::StatusCode::kInvalidArgument);
   options.health_address = "localhost";
   CHECK(code(options) == absl::StatusCode::kInvalidArgument);
   options.health_address = "192.0.2.1:0";

@@ -209,8 +209,8 @@ ListPage<T> MarkedList(const std::string& kind, const std::string& items) {
 }
 
 TEST_CASE("an object that cannot be read is marked and has no more than its identity, and the others are whole") {
-  const ListPage<Node> page = MarkedList<Node>(
-      "Node", R"({"metadata":{"name":"a","labels":{"x":"y"}},"spec":{"unschedulable":true}},
+  const ListPage<Node> page =
+      MarkedList<Node>("Node", R"({"metadata":{"name":"a","labels":{"x":"y"}},"spec":{"unschedulable":true}},
                  {"metadata":{"name":"b","uid":"u","resourceVersion":"7","labels":{"x":"y"},"annotations":{"k":"v"}},
                   "spec":{"unschedulable":"yes"}},
                  {"metadata":{"name":"c"}})");
@@ -231,9 +231,7 @@ TEST_CASE("of an object that cannot be read, a part that says which it is may be
         .labels = {{"x", "y"}},
         .unreadable = "metadata.uid: expected a string, got a number"}},
       {R"("uid":"u","resourceVersion":7,"labels":{"x":"y"})",
-       {.uid = "u",
-        .labels = {{"x", "y"}},
-        .unreadable = "metadata.resourceVersion: expected a string, got a number"}},
+       {.uid = "u", .labels = {{"x", "y"}}, .unreadable = "metadata.resourceVersion: expected a string, got a number"}},
       {R"("uid":"u","labels":{"state":1,"x":"y"})",
        {.uid = "u", .unreadable = "metadata.labels.state: expected a string, got a number"}},
   }));
@@ -263,10 +261,9 @@ TEST_CASE("every kind of the seam is marked") {
             "ControllerRevision",
             R"({"metadata":{"name":"o","namespace":"s","ownerReferences":[{"uid":"ds","controller":true}]},)"
             R"("revision":{}})")
-            .items.front() == ControllerRevision{.ns = "s",
-                                                 .name = "o",
-                                                 .owner_uid = "ds",
-                                                 .unreadable = "revision: expected an integer, got an object"});
+            .items.front() ==
+        ControllerRevision{
+            .ns = "s", .name = "o", .owner_uid = "ds", .unreadable = "revision: expected an integer, got an object"});
   CHECK(MarkedList<PodDisruptionBudget>("PodDisruptionBudget", meta + R"("status":7})").items.front() ==
         PodDisruptionBudget{
             .ns = "s", .name = "o", .uid = "u", .unreadable = "status: expected an object, got a number"});
@@ -290,9 +287,9 @@ TEST_CASE("nobody could say of what it is told that an object without a readable
 }
 
 TEST_CASE("a Lease that cannot be read fails the list in any case") {
-  CHECK_FALSE(ParseList<Lease>(R"({"kind":"LeaseList","items":[{"metadata":{"name":"l"},"spec":7}]})",
-                               OnUnreadable::kMark)
-                  .ok());
+  CHECK_FALSE(
+      ParseList<Lease>(R"({"kind":"LeaseList","items":[{"metadata":{"name":"l"},"spec":7}]})", OnUnreadable::kMark)
+          .ok());
 }
 
 TEST_CASE("another kind of document is not taken for an empty object") {

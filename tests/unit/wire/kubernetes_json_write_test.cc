@@ -11,9 +11,7 @@ namespace {
 
 const PodRef kWeb{"shop", "web-1", "u-1"};
 
-bool Contains(std::string_view text, std::string_view part) {
-  return text.find(part) != std::string_view::npos;
-}
+bool Contains(std::string_view text, std::string_view part) { return text.find(part) != std::string_view::npos; }
 
 TEST_CASE("a node patch carries uid and version, and null for what is removed") {
   CHECK(FormatNodePatch({.name = "gpu-7",
@@ -59,16 +57,15 @@ std::string NameOf(const RecordEventParams& params) {
 
 TEST_CASE("an event on a node is in the namespace default") {
   CHECK(EventNamespace(NodeEvent()) == "default");
-  CHECK(
-      FormatEvent(NodeEvent(), "gpu-operator") ==
-      R"({"apiVersion":"v1","kind":"Event",)"
-      R"("metadata":{"name":")" +
-          NameOf(NodeEvent()) +
-          R"(","namespace":"default"},)"
-          R"("involvedObject":{"kind":"Node","apiVersion":"v1","name":"gpu-7","uid":"u-7"},)"
-          R"("reason":"GPUDriverUpgrade","message":"state is now cordon-required","type":"Normal",)"
-          R"("source":{"component":"gpu-operator"},"reportingComponent":"gpu-operator","reportingInstance":"",)"
-          R"("firstTimestamp":"2026-01-02T03:04:05Z","lastTimestamp":"2026-01-02T03:04:05Z","count":1})");
+  CHECK(FormatEvent(NodeEvent(), "gpu-operator") ==
+        R"({"apiVersion":"v1","kind":"Event",)"
+        R"("metadata":{"name":")" +
+            NameOf(NodeEvent()) +
+            R"(","namespace":"default"},)"
+            R"("involvedObject":{"kind":"Node","apiVersion":"v1","name":"gpu-7","uid":"u-7"},)"
+            R"("reason":"GPUDriverUpgrade","message":"state is now cordon-required","type":"Normal",)"
+            R"("source":{"component":"gpu-operator"},"reportingComponent":"gpu-operator","reportingInstance":"",)"
+            R"("firstTimestamp":"2026-01-02T03:04:05Z","lastTimestamp":"2026-01-02T03:04:05Z","count":1})");
 }
 
 TEST_CASE("an event on a pod is in the pod's namespace") {
@@ -111,8 +108,7 @@ TEST_CASE("api-A48: an event of a series has the name of the first one") {
   CHECK(Contains(FormatEvent(last, "c"), R"("message":"something else")"));
   CHECK(Contains(FormatEvent(last, "c"),
                  R"("firstTimestamp":"2026-01-02T03:04:05Z","lastTimestamp":"2026-01-02T03:04:15Z","count":3})"));
-  CHECK(FormatEventPatch(last) ==
-        R"({"message":"something else","lastTimestamp":"2026-01-02T03:04:15Z","count":3})");
+  CHECK(FormatEventPatch(last) == R"({"message":"something else","lastTimestamp":"2026-01-02T03:04:15Z","count":3})");
 }
 
 TEST_CASE("an event's name and message keep to the limits of the API") {
@@ -127,13 +123,10 @@ TEST_CASE("an event's name and message keep to the limits of the API") {
 }
 
 TEST_CASE("what is written is valid UTF-8 and has no raw control characters") {
-  const std::string patch = FormatNodePatch({.name = "n",
-                                             .uid = "u",
-                                             .resource_version = "1",
-                                             .annotations = {{"k", "a\xFF\xC3(\xED\xA0\x80\x01z"}}});
+  const std::string patch = FormatNodePatch(
+      {.name = "n", .uid = "u", .resource_version = "1", .annotations = {{"k", "a\xFF\xC3(\xED\xA0\x80\x01z"}}});
   const std::string replaced = "\xEF\xBF\xBD";
-  CHECK(Contains(patch,
-                 "\"k\":\"a" + replaced + replaced + "(" + replaced + replaced + replaced + "\\u0001z\""));
+  CHECK(Contains(patch, "\"k\":\"a" + replaced + replaced + "(" + replaced + replaced + replaced + "\\u0001z\""));
 }
 
 TEST_CASE("an object that is written and read again is the same") {
@@ -164,9 +157,8 @@ TEST_CASE("a selector that is written and read again is the same") {
 }
 
 TEST_CASE("a page that is written and read again is the same") {
-  const ListPage<Node> page{.items = {{.name = "a"}, {.name = "b", .ready = false}},
-                            .continue_token = "next",
-                            .resource_version = "7"};
+  const ListPage<Node> page{
+      .items = {{.name = "a"}, {.name = "b", .ready = false}}, .continue_token = "next", .resource_version = "7"};
   CHECK(*ParseList<Node>(FormatList(page)) == page);
   CHECK(*ParseList<Node>(FormatList(ListPage<Node>{})) == ListPage<Node>{});
 }

@@ -48,15 +48,13 @@ TEST_CASE("every operation is supported, none is sent twice and each has the cal
 TEST_CASE("reads are sent to the right place") {
   World world;
   world.transport->Answer(200, fixtures::kNode);
-  CHECK(world.cluster->GetNode(world.context, {.name = "gpu-7"})->uid ==
-        "0a6b9c1e-6f0a-4f0c-9d4c-3b1c1f1f7e07");
+  CHECK(world.cluster->GetNode(world.context, {.name = "gpu-7"})->uid == "0a6b9c1e-6f0a-4f0c-9d4c-3b1c1f1f7e07");
   world.transport->Answer(200, fixtures::kPod);
   CHECK(world.cluster->GetPod(world.context, {"gpu-operator", "driver-x7k2p"})->node_name == "gpu-7");
   world.transport->Answer(200, PageOf<Node>({{.name = "a"}, {.name = "b"}}));
   CHECK(world.cluster->ListNodes(world.context, {})->size() == 2);
   world.transport->Answer(200, PageOf<Node>({}));
-  CHECK(world.cluster->ListNodes(world.context, {.label_selector = *LabelSelector::Parse("b,a in (x,y)")})
-            ->empty());
+  CHECK(world.cluster->ListNodes(world.context, {.label_selector = *LabelSelector::Parse("b,a in (x,y)")})->empty());
   world.transport->Answer(200, PageOf<Pod>({}));
   CHECK(world.cluster->ListPods(world.context, {})->empty());
   world.transport->Answer(200, PageOf<Pod>({{.ref = kWeb}}));
@@ -76,8 +74,7 @@ TEST_CASE("reads are sent to the right place") {
   CHECK(world.cluster->ListPodDisruptionBudgets(world.context, {.ns = "shop"})->empty());
   CHECK(world.transport->lines ==
         Lines{"GET /api/v1/nodes/gpu-7", "GET /api/v1/namespaces/gpu-operator/pods/driver-x7k2p",
-              "GET /api/v1/nodes?limit=500",
-              "GET /api/v1/nodes?labelSelector=a%20in%20%28x%2Cy%29%2Cb&limit=500",
+              "GET /api/v1/nodes?limit=500", "GET /api/v1/nodes?labelSelector=a%20in%20%28x%2Cy%29%2Cb&limit=500",
               "GET /api/v1/pods?limit=500",
               "GET "
               "/api/v1/namespaces/shop/"
@@ -129,8 +126,7 @@ TEST_CASE("a list whose snapshot has expired begins anew, once") {
   world.transport->Answer(200, PageOf<Node>({{.name = "new"}}, "t2"));
   SECTION("and may succeed") {
     world.transport->Answer(200, PageOf<Node>({{.name = "newer"}}));
-    CHECK(*world.cluster->ListNodes(world.context, {}) ==
-          std::vector<Node>{{.name = "new"}, {.name = "newer"}});
+    CHECK(*world.cluster->ListNodes(world.context, {}) == std::vector<Node>{{.name = "new"}, {.name = "newer"}});
   }
   SECTION("and may fail again") {
     world.transport->Answer(410, expired);
@@ -138,9 +134,8 @@ TEST_CASE("a list whose snapshot has expired begins anew, once") {
     CHECK(absl::IsUnavailable(status));
     CHECK(Text(status) == "list nodes: 410 Expired: The provided continue parameter is too old.");
   }
-  CHECK(world.transport->lines ==
-        Lines{"GET /api/v1/nodes?limit=500", "GET /api/v1/nodes?limit=500&continue=t1",
-              "GET /api/v1/nodes?limit=500", "GET /api/v1/nodes?limit=500&continue=t2"});
+  CHECK(world.transport->lines == Lines{"GET /api/v1/nodes?limit=500", "GET /api/v1/nodes?limit=500&continue=t1",
+                                        "GET /api/v1/nodes?limit=500", "GET /api/v1/nodes?limit=500&continue=t2"});
 }
 
 TEST_CASE("a 410 to the first page is the answer") {
@@ -165,8 +160,7 @@ TEST_CASE("the failure of a later page is the list's") {
   world.transport->Answer(absl::DeadlineExceededError("no answer"));
   const absl::Status status =
       world.cluster
-          ->ListPods(world.context,
-                     {.ns = "shop", .label_selector = *LabelSelector::Parse("a=b"), .node_name = "n1"})
+          ->ListPods(world.context, {.ns = "shop", .label_selector = *LabelSelector::Parse("a=b"), .node_name = "n1"})
           .status();
   CHECK(absl::IsDeadlineExceeded(status));
   CHECK(Text(status) == "list pods in namespace shop with labels a=b on node n1: no answer");
@@ -199,8 +193,7 @@ TEST_CASE("a patch of a node that has changed or is another is Aborted") {
 
 TEST_CASE("a write whose answer is not understood may have been applied") {
   World world;
-  const std::string body =
-      GENERATE(as<std::string>(), "", "<html>", R"({"kind":"Status","status":"Failure"})");
+  const std::string body = GENERATE(as<std::string>(), "", "<html>", R"({"kind":"Status","status":"Failure"})");
   world.transport->Answer(200, body);
   const absl::Status status = world.cluster->PatchNode(world.context, kPatch).status();
   CHECK(absl::IsUnavailable(status));
@@ -224,12 +217,10 @@ TEST_CASE("an HTTP failure has the seam's code and says what was attempted") {
        "400 BadRequest: unable to parse"},
       {401, StatusBody(401, "Unauthorized", "Unauthorized"), StatusCode::kUnauthenticated,
        "401 Unauthorized: Unauthorized"},
-      {403, StatusBody(403, "Forbidden", "cannot get"), StatusCode::kPermissionDenied,
-       "403 Forbidden: cannot get"},
+      {403, StatusBody(403, "Forbidden", "cannot get"), StatusCode::kPermissionDenied, "403 Forbidden: cannot get"},
       {405, "", StatusCode::kUnimplemented, "405 MethodNotAllowed"},
       {409, StatusBody(409, "Conflict", "modified"), StatusCode::kAborted, "409 Conflict: modified"},
-      {409, StatusBody(409, "AlreadyExists", "exists"), StatusCode::kAlreadyExists,
-       "409 AlreadyExists: exists"},
+      {409, StatusBody(409, "AlreadyExists", "exists"), StatusCode::kAlreadyExists, "409 AlreadyExists: exists"},
       {409, "", StatusCode::kAborted, "409 Conflict"},
       {410, "", StatusCode::kUnavailable, "410 Expired"},
       {413, "", StatusCode::kInvalidArgument, "413 RequestEntityTooLarge"},
@@ -326,17 +317,14 @@ TEST_CASE("the answer to an eviction is one of those of E26") {
       {"gone", 404, StatusBody(404, "NotFound", "pods not found"), Kind::kGone},
       {"another pod of that name", 409, StatusBody(409, "Conflict", kUidConflict), Kind::kGone},
       {"the same in the storage's words", 409,
-       StatusBody(409, "Conflict", "Precondition failed: UID in precondition: u-1, UID in object meta: "),
-       Kind::kGone},
-      {"no budget left", 429,
-       RefusalBody(429, "The disruption budget web needs 4 healthy pods and has 4 currently"),
+       StatusBody(409, "Conflict", "Precondition failed: UID in precondition: u-1, UID in object meta: "), Kind::kGone},
+      {"no budget left", 429, RefusalBody(429, "The disruption budget web needs 4 healthy pods and has 4 currently"),
        Kind::kRefusedByBudget, "web"},
       {"budget not processed", 429,
        RefusalBody(429, "The disruption budget web is still being processed by the server.",
                    R"(,"retryAfterSeconds":10)"),
        Kind::kRefusedByBudget, "web", absl::Seconds(10)},
-      {"failed sync", 429,
-       RefusalBody(429, "The disruption budget a.b does not allow this because it failed sync: x"),
+      {"failed sync", 429, RefusalBody(429, "The disruption budget a.b does not allow this because it failed sync: x"),
        Kind::kRefusedByBudget, "a.b"},
       {"a cause in other words", 429, RefusalBody(429, "no"), Kind::kRefusedByBudget},
       {"forbidden with the cause", 403, RefusalBody(403, "The disruption budget web is negative"),
@@ -349,8 +337,7 @@ TEST_CASE("the answer to an eviction is one of those of E26") {
       {"throttled, as a Status", 429, StatusBody(429, "TooManyRequests", "busy", R"("retryAfterSeconds":1)"),
        Kind::kThrottled, "", absl::Seconds(1)},
       {"namespace terminating", 403,
-       StatusBody(403, "Forbidden",
-                  "unable to create new content in namespace shop because it is being terminated",
+       StatusBody(403, "Forbidden", "unable to create new content in namespace shop because it is being terminated",
                   R"("causes":[{"reason":"NamespaceTerminating","field":"metadata.namespace"}])"),
        Kind::kNamespaceTerminating},
       {"several budgets", 500,
@@ -371,9 +358,8 @@ TEST_CASE("the answer to an eviction is one of those of E26") {
 
 TEST_CASE("a refusal says which budget stands where, and the header counts too") {
   World world;
-  world.transport->Answer(HttpResponse{.status = 429,
-                                       .headers = {{"Retry-After", "7"}},
-                                       .body = RefusalBody(429, "The disruption budget web needs 4")});
+  world.transport->Answer(HttpResponse{
+      .status = 429, .headers = {{"Retry-After", "7"}}, .body = RefusalBody(429, "The disruption budget web needs 4")});
   const auto answer = world.cluster->EvictPod(world.context, {.pod = kWeb});
   REQUIRE(answer.ok());
   CHECK(answer->message == std::string(kRefused) + " The disruption budget web needs 4");
@@ -390,8 +376,7 @@ TEST_CASE("an eviction that failed otherwise is a Status") {
   const auto row = GENERATE(values<Row>({
       {400, StatusBody(400, "BadRequest", "name in URL does not match"), StatusCode::kInvalidArgument},
       {401, "", StatusCode::kUnauthenticated},
-      {403, StatusBody(403, "Forbidden", "cannot create resource pods/eviction"),
-       StatusCode::kPermissionDenied},
+      {403, StatusBody(403, "Forbidden", "cannot create resource pods/eviction"), StatusCode::kPermissionDenied},
       {409, StatusBody(409, "Conflict", "the object has been modified"), StatusCode::kAborted},
       {409, "", StatusCode::kAborted},
       {500, StatusBody(500, "InternalError", "webhook"), StatusCode::kUnavailable},
@@ -424,14 +409,12 @@ TEST_CASE("a deletion that failed says why") {
   world.transport->Answer(409, StatusBody(409, "Conflict", "modified"));
   CHECK(absl::IsAborted(world.cluster->DeletePod(world.context, {.pod = kWeb})));
   world.transport->Answer(403, StatusBody(403, "Forbidden", "no"));
-  CHECK(Text(world.cluster->DeletePod(world.context, {.pod = kWeb})) ==
-        "delete pod shop/web-1: 403 Forbidden: no");
+  CHECK(Text(world.cluster->DeletePod(world.context, {.pod = kWeb})) == "delete pod shop/web-1: 403 Forbidden: no");
 }
 
 TEST_CASE("an event goes to its object's namespace, and an event that exists is this one") {
   World world;
-  RecordEventParams params{
-      .node_name = "gpu-7", .node_uid = "u-7", .reason = "Drained", .message = "all gone"};
+  RecordEventParams params{.node_name = "gpu-7", .node_uid = "u-7", .reason = "Drained", .message = "all gone"};
   world.transport->Answer(201, "{}");
   CHECK(world.cluster->RecordEvent(world.context, params).ok());
   CHECK(world.transport->requests[0].body == FormatEvent(params, "gpu-operator"));
@@ -474,8 +457,8 @@ TEST_CASE("api-A48: an event of a series is patched, and written anew if it is g
 
 TEST_CASE("a name cannot change the path") {
   World world;
-  const std::string name = GENERATE(as<std::string>(), "", ".", "..", "a/b", "../../secrets", "a%2fb", "a b",
-                                    "a\nb", std::string(400, 'a'));
+  const std::string name =
+      GENERATE(as<std::string>(), "", ".", "..", "a/b", "../../secrets", "a%2fb", "a b", "a\nb", std::string(400, 'a'));
   CAPTURE(name);
   PatchNodeParams patch = kPatch;
   patch.name = name;
@@ -515,8 +498,7 @@ TEST_CASE("a write without UID or version is refused before it is sent") {
   patch = kPatch;
   patch.resource_version = "";
   CHECK(absl::IsInvalidArgument(world.cluster->PatchNode(world.context, patch).status()));
-  CHECK(
-      absl::IsInvalidArgument(world.cluster->EvictPod(world.context, {.pod = {"shop", "web", ""}}).status()));
+  CHECK(absl::IsInvalidArgument(world.cluster->EvictPod(world.context, {.pod = {"shop", "web", ""}}).status()));
   CHECK(absl::IsInvalidArgument(world.cluster->DeletePod(world.context, {.pod = {"shop", "web", ""}})));
   CHECK(world.transport->lines.empty());
 }

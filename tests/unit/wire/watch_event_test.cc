@@ -63,15 +63,14 @@ TEST_CASE("an object that cannot be read is marked where that is asked for, and 
   const auto event = ParseWatchEvent<Node>(line, OnUnreadable::kMark);
   REQUIRE(event.ok());
   CHECK(event->resource_version == "5");
-  CHECK(event->object == Node{.name = "n",
-                              .uid = "u",
-                              .resource_version = "5",
-                              .unreadable = "status: expected an object, got a number"});
+  CHECK(
+      event->object ==
+      Node{.name = "n", .uid = "u", .resource_version = "5", .unreadable = "status: expected an object, got a number"});
 }
 
 TEST_CASE("an event whose object has no readable name or version says nothing, marked or not") {
-  for (const char* metadata : {R"({"name":1,"resourceVersion":"5"})", R"({"name":"n","resourceVersion":5})",
-                               R"({"name":"n"})", "[]"}) {
+  for (const char* metadata :
+       {R"({"name":1,"resourceVersion":"5"})", R"({"name":"n","resourceVersion":5})", R"({"name":"n"})", "[]"}) {
     const std::string object = std::string(R"({"kind":"Node","metadata":)") + metadata + R"(,"status":7})";
     CHECK_FALSE(ParseWatchEvent<Node>(Line("ADDED", object), OnUnreadable::kMark).ok());
   }

@@ -5,7 +5,7 @@
 #include "driverupgrade/cordon_names.h"
 #include "driverupgrade/driver_identity.h"
 #include "driverupgrade/testing/builders.h"
-#include "internal/cordon.h"
+#include "model/cordon.h"
 #include "support/catch.h"
 
 namespace driver_manager {

@@ -144,14 +144,15 @@ struct Wait {
 
   absl::Status Run(std::deque<absl::Status> answers, absl::Duration timeout = absl::InfiniteDuration(),
                    std::stop_token stop = {}) {
-    return AwaitServer({.deadline = began + timeout, .stop = std::move(stop)}, *clock,
-                       [this](const LogRecord& record) { log.push_back(FormatLogfmt(record)); },
-                       [&] {
-                         attempts.push_back(clock->Now() - began);
-                         absl::Status answer = answers.empty() ? absl::OkStatus() : answers.front();
-                         if (!answers.empty()) answers.pop_front();
-                         return answer;
-                       });
+    return AwaitServer(
+        {.deadline = began + timeout, .stop = std::move(stop)}, *clock,
+        [this](const LogRecord& record) { log.push_back(FormatLogfmt(record)); },
+        [&] {
+          attempts.push_back(clock->Now() - began);
+          absl::Status answer = answers.empty() ? absl::OkStatus() : answers.front();
+          if (!answers.empty()) answers.pop_front();
+          return answer;
+        });
   }
 };
 

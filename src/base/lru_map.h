@@ -1,0 +1,48 @@
+// A map that holds only so many entries: the one that was used longest ago makes room.
+#ifndef DRIVERUPGRADE_SRC_BASE_LRU_MAP_H_
+#define DRIVERUPGRADE_SRC_BASE_LRU_MAP_H_
+
+#include <cstddef>
+#include <list>
+#include <map>
+#include <string>
+#include <utility>
+
+namespace driverupgrade::inline v1::internal {
+
+// Not thread-safe.
+template <typename Value>
+class LruMap {
+ public:
+  // `size_max`: at least 1.
+  explicit LruMap(std::size_t size_max) : size_max_(size_max) {}
+  LruMap(const LruMap&) = delete;
+  LruMap& operator=(const LruMap&) = delete;
+
+  // The value of `key`, `initial` if there is none. Valid until the next call.
+  Value& Use(const std::string& key, Value initial = {}) {
+    const auto found = places_.find(key);
+    if (found != places_.end()) {
+      entries_.splice(entries_.begin(), entries_, found->second);
+      return found->second->second;
+    }
+    if (places_.size() >= size_max_) {
+      places_.erase(entries_.back().first);
+      entries_.pop_back();
+    }
+    entries_.emplace_front(key, std::move(initial));
+    places_[key] = entries_.begin();
+    return entries_.front().second;
+  }
+
+ private:
+  using Entries = std::list<std::pair<std::string, Value>>;
+
+  const std::size_t size_max_;
+  Entries entries_;  // the one used last is the first
+  std::map<std::string, typename Entries::iterator> places_;
+};
+
+}  // namespace driverupgrade::inline v1::internal
+
+#endif  // DRIVERUPGRADE_SRC_BASE_LRU_MAP_H_

@@ -1,0 +1,26 @@
+// RapidJSON in a namespace of our own: it is header-only, so a consumer who compiles it with other settings
+// or in another version would otherwise share symbols with us (one definition rule). Include it only through
+// this header.
+#ifndef DRIVERUPGRADE_SRC_BASE_RAPIDJSON_H_
+#define DRIVERUPGRADE_SRC_BASE_RAPIDJSON_H_
+
+#ifdef RAPIDJSON_RAPIDJSON_H_
+#error "include base/rapidjson.h instead of the headers of RapidJSON"
+#endif
+
+#include <stdexcept>
+
+#define RAPIDJSON_NAMESPACE driverupgrade_rapidjson
+#define RAPIDJSON_HAS_STDSTRING 1
+// Its default aborts the embedding operator. An assertion that fires is an access we did not check; whoever
+// parses foreign input catches at the edge.
+#define RAPIDJSON_ASSERT(condition) \
+  ((condition) ? static_cast<void>(0) : throw std::logic_error("rapidjson: " #condition))
+
+#include <rapidjson/document.h>
+#include <rapidjson/error/en.h>
+#include <rapidjson/memorystream.h>
+#include <rapidjson/stringbuffer.h>
+#include <rapidjson/writer.h>
+
+#endif  // DRIVERUPGRADE_SRC_BASE_RAPIDJSON_H_

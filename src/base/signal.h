@@ -1,0 +1,32 @@
+// Tells somebody that there is something to do.
+#ifndef DRIVERUPGRADE_SRC_BASE_SIGNAL_H_
+#define DRIVERUPGRADE_SRC_BASE_SIGNAL_H_
+
+#include <functional>
+#include <mutex>
+#include <utility>
+
+namespace driverupgrade::inline v1::internal {
+
+// Thread-safe.
+class Signal {
+ public:
+  // Null: nobody is told. Returns when no earlier listener is running any more.
+  void Listen(std::function<void()> listener) {
+    const std::lock_guard lock(mutex_);
+    listener_ = std::move(listener);
+  }
+  // The listener must not call this object.
+  void Raise() {
+    const std::lock_guard lock(mutex_);
+    if (listener_) listener_();
+  }
+
+ private:
+  std::mutex mutex_;
+  std::function<void()> listener_;
+};
+
+}  // namespace driverupgrade::inline v1::internal
+
+#endif  // DRIVERUPGRADE_SRC_BASE_SIGNAL_H_

@@ -1,0 +1,47 @@
+// Threads that work off a queue.
+#ifndef DRIVERUPGRADE_SRC_BASE_WORKER_POOL_H_
+#define DRIVERUPGRADE_SRC_BASE_WORKER_POOL_H_
+
+#include <condition_variable>
+#include <cstddef>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "base/task_runner.h"
+
+namespace driverupgrade::inline v1::internal {
+
+class WorkerPool {
+ public:
+  // With `threads` below 2, tasks run in the thread that submits them: one after the other, deterministic. With a
+  // runner they are its own.
+  explicit WorkerPool(int threads, std::shared_ptr<TaskRunner> runner = nullptr);
+  // Waits for the tasks that have begun; drops the others.
+  ~WorkerPool();
+
+  void Submit(std::function<void()> task);
+  // Tasks that have not begun.
+  std::size_t queued();
+  // Returns when every task submitted before has ended.
+  void WaitIdle();
+
+ private:
+  void Work();
+
+  const std::shared_ptr<TaskRunner> runner_;
+  std::mutex mutex_;
+  std::condition_variable wake_;
+  std::condition_variable idle_;
+  std::deque<std::function<void()>> queue_;
+  int running_ = 0;
+  bool stopping_ = false;
+  std::vector<std::jthread> threads_;  // last: joined before the rest is destroyed
+};
+
+}  // namespace driverupgrade::inline v1::internal
+
+#endif  // DRIVERUPGRADE_SRC_BASE_WORKER_POOL_H_

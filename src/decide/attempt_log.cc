@@ -1,0 +1,223 @@
+#include "driverupgrade/attempt_log.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/backoff.h"
+
+namespace driverupgrade::inline v1 {
+namespace {
+
+using internal::Doubled;
+using internal::Spread;
+
+constexpr absl::Duration kAcceptedEvictionRepeats = absl::Seconds(30);
+constexpr absl::Duration kRefusedEvictionFirst = absl::Seconds(5);
+constexpr absl::Duration kRefusedEvictionMax = absl::Seconds(40);
+// However long a server asks to wait: it may be mistaken, or not be the server.
+constexpr absl::Duration kRetryAfterMax = absl::Minutes(5);
+constexpr absl::Duration kPatchRetryFirst = absl::Seconds(1);
+// What is refused as of an old version will be again, unless a newer one is read: this is for a 409 that was a mistake.
+constexpr absl::Duration kConflictRetryFirst = absl::Seconds(15);
+constexpr absl::Duration kPatchRetryMax = absl::Seconds(30);
+constexpr absl::Duration kStaleReadPatience = absl::Seconds(5);
+
+bool IsDecimal(std::string_view text) {
+  return !text.empty() && std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
+}
+
+template <typename Map>
+void Apply(const std::map<std::string, std::optional<std::string>>& changes, Map& to) {
+  for (const auto& [key, value] : changes) {
+    if (value) {
+      to[key] = *value;
+    } else {
+      to.erase(key);
+    }
+  }
+}
+
+}  // namespace
+
+Node Patched(const Node& node, const NodePatch& patch) {
+  Node result = node;
+  Apply(patch.labels, result.labels);
+  Apply(patch.annotations, result.annotations);
+  if (patch.unschedulable) result.unschedulable = *patch.unschedulable;
+  return result;
+}
+
+std::string_view ToString(MaintenanceCall::Kind kind) {
+  switch (kind) {
+    case MaintenanceCall::Kind::kCreate: return "create";
+    case MaintenanceCall::Kind::kJoin: return "join";
+    case MaintenanceCall::Kind::kLeave: return "leave";
+    case MaintenanceCall::Kind::kReportFailure: return "report failure to";
+    case MaintenanceCall::Kind::kWithdrawFailure: return "withdraw failure from";
+    case MaintenanceCall::Kind::kDelete: return "delete";
+  }
+  return "unknown";
+}
+
+bool IsNewerVersion(std::string_view a, std::string_view b) {
+  if (!IsDecimal(a) || !IsDecimal(b)) return a != b;
+  return a.size() != b.size() ? a.size() > b.size() : a > b;
+}
+
+bool IsOlderVersion(std::string_view a, std::string_view b) {
+  return IsDecimal(a) && IsDecimal(b) && IsNewerVersion(b, a);
+}
+
+bool IsSettled(const PatchAttempt& attempt, const Node& node) {
+  if (!attempt.outcome) return false;
+  // A clear refusal of the last try does not settle an unclear one before it at the same version.
+  return IsNewerVersion(node.resource_version, attempt.based_on) || attempt.possible.empty();
+}
+
+absl::Time NextPatchDue(const PatchAttempt& attempt, const Node& node) {
+  if (!attempt.outcome) return absl::InfiniteFuture();
+  const absl::Duration first = *attempt.outcome == Outcome::kConflict ? kConflictRetryFirst : kPatchRetryFirst;
+  const absl::Duration backoff = Spread(Doubled(first, kPatchRetryMax, attempt.count), node.uid, attempt.count);
+  switch (*attempt.outcome) {
+    case Outcome::kApplied:
+      return IsSettled(attempt, node) ? absl::InfinitePast() : attempt.answered_at + kStaleReadPatience;
+    case Outcome::kNotApplied: return attempt.answered_at + backoff;
+    case Outcome::kUnclear:
+    case Outcome::kConflict: return IsSettled(attempt, node) ? absl::InfinitePast() : attempt.answered_at + backoff;
+  }
+  return absl::InfinitePast();
+}
+
+absl::Time NextPodRequestDue(const PodAttempt& attempt, std::string_view pod_uid) {
+  if (!attempt.outcome) return absl::InfiniteFuture();
+  if (*attempt.outcome == Outcome::kApplied) return attempt.answered_at + kAcceptedEvictionRepeats;
+  const absl::Duration delay = std::max(std::min(attempt.retry_after, kRetryAfterMax),
+                                        Doubled(kRefusedEvictionFirst, kRefusedEvictionMax, attempt.count));
+  return attempt.answered_at + Spread(delay, pod_uid, attempt.count);
+}
+
+absl::Time NextMaintenanceCallDue(const MaintenanceAttempt& attempt, const MaintenanceCall& call) {
+  if (!attempt.outcome) return absl::InfiniteFuture();
+  // A newer object was read since: whatever became of the last call, this one is another.
+  if (attempt.based_on != call.object.resource_version || attempt.kind != call.kind) return absl::InfinitePast();
+  const absl::Duration delay = Doubled(kRefusedEvictionFirst, kRefusedEvictionMax, attempt.count);
+  return attempt.answered_at + Spread(delay, call.object.name, attempt.count);
+}
+
+void AttemptLog::PatchSent(const Node& node, const NodePatch& patch, absl::Time now) {
+  std::optional<PatchAttempt>& attempt = nodes_[node.uid].patch;
+  if (!attempt) attempt.emplace();
+  if (attempt->based_on != node.resource_version) {
+    attempt->based_on = node.resource_version;
+    attempt->possible.clear();
+  }
+  attempt->possible.push_back(patch);
+  ++attempt->count;
+  attempt->sent_at = now;
+  attempt->outcome.reset();
+  attempt->message.clear();
+}
+
+void AttemptLog::PatchAnswered(const std::string& node_uid, Outcome outcome, std::string message, absl::Time now) {
+  const auto found = nodes_.find(node_uid);
+  if (found == nodes_.end() || !found->second.patch) return;
+  PatchAttempt& attempt = *found->second.patch;
+  attempt.outcome = outcome;
+  attempt.answered_at = now;
+  attempt.message = std::move(message);
+  if (outcome == Outcome::kApplied) {
+    attempt.count = 0;
+    // Of a patch that changes nothing nothing will ever be seen.
+    std::erase_if(attempt.possible, [](const NodePatch& patch) { return patch.empty(); });
+  }
+  if (outcome == Outcome::kNotApplied && !attempt.possible.empty()) attempt.possible.pop_back();
+}
+
+void AttemptLog::PodRequestSent(const std::string& node_uid, std::string_view node_version, const std::string& pod_uid,
+                                absl::Time now) {
+  NodeAttempts& attempts = nodes_[node_uid];
+  if (!IsOlderVersion(node_version, attempts.read_version)) attempts.read_version = node_version;
+  PodAttempt& attempt = attempts.pods[pod_uid];
+  ++attempt.count;
+  attempt.sent_at = now;
+  attempt.outcome.reset();
+}
+
+void AttemptLog::PodRequestAnswered(const std::string& node_uid, const std::string& pod_uid, PodAttempt answer) {
+  const auto node = nodes_.find(node_uid);
+  if (node == nodes_.end()) return;
+  const auto pod = node->second.pods.find(pod_uid);
+  if (pod == node->second.pods.end()) return;
+  answer.count = pod->second.count;
+  answer.sent_at = pod->second.sent_at;
+  pod->second = std::move(answer);
+}
+
+void AttemptLog::MaintenanceCallSent(const std::string& node_uid, const MaintenanceCall& call) {
+  MaintenanceAttempt& attempt = nodes_[node_uid].maintenances[call.object.name];
+  if (attempt.based_on != call.object.resource_version || attempt.kind != call.kind) attempt.count = 0;
+  attempt.kind = call.kind;
+  attempt.based_on = call.object.resource_version;
+  ++attempt.count;
+  attempt.outcome.reset();
+}
+
+void AttemptLog::MaintenanceCallAnswered(const std::string& node_uid, const std::string& name, Outcome outcome,
+                                         std::string message, absl::Time now) {
+  const auto node = nodes_.find(node_uid);
+  if (node == nodes_.end()) return;
+  const auto found = node->second.maintenances.find(name);
+  if (found == node->second.maintenances.end()) return;
+  found->second.outcome = outcome;
+  found->second.answered_at = now;
+  found->second.message = std::move(message);
+}
+
+void AttemptLog::MaintenancesOver(const std::string& node_uid) {
+  const auto found = nodes_.find(node_uid);
+  if (found == nodes_.end()) return;
+  std::erase_if(found->second.maintenances, [](const auto& attempt) { return attempt.second.outcome.has_value(); });
+  if (found->second.empty()) nodes_.erase(found);
+}
+
+void AttemptLog::NodeRead(const Node& node, const std::set<std::string>* live_pods) {
+  const auto found = nodes_.find(node.uid);
+  if (found == nodes_.end()) return;
+  NodeAttempts& attempts = found->second;
+  if (!IsOlderVersion(node.resource_version, attempts.read_version)) attempts.read_version = node.resource_version;
+  // A refused patch is remembered for its backoff until one is applied.
+  if (attempts.patch && attempts.patch->outcome && IsSettled(*attempts.patch, node) &&
+      *attempts.patch->outcome != Outcome::kNotApplied) {
+    attempts.patch.reset();
+  }
+  if (live_pods != nullptr) {
+    std::erase_if(attempts.pods,
+                  [&](const auto& pod) { return pod.second.outcome && !live_pods->contains(pod.first); });
+  }
+  if (attempts.empty()) nodes_.erase(found);
+}
+
+void AttemptLog::SetBack(absl::Time now) {
+  for (auto& [uid, node] : nodes_) {
+    if (node.patch) {
+      node.patch->sent_at = std::min(node.patch->sent_at, now);
+      node.patch->answered_at = std::min(node.patch->answered_at, now);
+    }
+    for (auto& [pod, attempt] : node.pods) {
+      attempt.sent_at = std::min(attempt.sent_at, now);
+      attempt.answered_at = std::min(attempt.answered_at, now);
+    }
+    for (auto& [name, attempt] : node.maintenances) attempt.answered_at = std::min(attempt.answered_at, now);
+  }
+}
+
+void AttemptLog::KeepOnly(const std::set<std::string>& node_uids) {
+  std::erase_if(nodes_, [&](const auto& node) { return !node_uids.contains(node.first); });
+}
+
+NodeAttempts AttemptLog::ForNode(const std::string& node_uid) const {
+  const auto found = nodes_.find(node_uid);
+  return found == nodes_.end() ? NodeAttempts{} : found->second;
+}
+
+}  // namespace driverupgrade::inline v1

@@ -1,0 +1,336 @@
+#include "driverupgrade/incremental_planner.h"
+
+#include <map>
+#include <set>
+#include <utility>
+
+#include "decide/admission_queue.h"
+#include "decide/step_parts.h"
+
+namespace driverupgrade::inline v1 {
+class IncrementalPlanner::Impl {
+ public:
+  explicit Impl(StateMachine machine) : machine_(std::move(machine)) {}
+
+  void SetPolicy(const UpgradePolicy& policy);
+  void SetDriver(std::shared_ptr<const DriverFacts> driver, std::vector<Finding> findings);
+  void SetActiveSince(absl::Time active_since);
+  void SetGrants(const Grants& grants);
+  void Update(std::shared_ptr<const NodeView> view);
+  void Remove(const std::string& name);
+  PlanUpdate Advance(absl::Time now);
+  PlanUpdate Withhold(const std::map<std::string, Gate>& gates);
+  std::optional<Gate> Explain(const std::string& name) const;
+  Plan FullPlan() const;
+  std::uint64_t judgements() const { return judgements_; }
+
+ private:
+  using Names = std::set<std::string>;
+  struct Entry {
+    std::shared_ptr<const NodeView> view;
+    // nullopt: not judged yet.
+    std::optional<Verdict> verdict = std::nullopt;
+    internal::GrantShare share = {};
+  };
+
+  // The nodes to be judged, and those that are gone.
+  Names TakeDue(absl::Time now);
+  void JudgeNode(const std::string& name, Entry& entry, bool admitted);
+  void AdmitFrom(internal::AdmissionQueue& queue, const UpgradeBudget& budget, Names& touched);
+  // Adds a node's verdict, if there is one, to the sums and sets below, or takes it out of them.
+  void Enlist(const std::string& name, Entry& entry);
+  void Withdraw(const std::string& name, const Entry& entry);
+  // The grant, or the node, of that UID has come or gone.
+  void Locate(const std::string& uid);
+  // The first of the nodes of that UID.
+  std::set<std::pair<std::string, std::string>>::const_iterator FirstOf(const std::string& uid) const {
+    return names_.lower_bound({uid, ""});
+  }
+  internal::AdmissionQueue& QueueOf(const Entry& entry) { return entry.share.first ? granted_ : queue_; }
+  const internal::AdmissionQueue& QueueOf(const Entry& entry) const { return entry.share.first ? granted_ : queue_; }
+  // What is told of a node; without the place in the queue.
+  std::optional<NodeGate> GateToTell(const std::string& name) const;
+  bool IsTold(const NodeGate& gate) const;
+  void TellGates(const Names& names, PlanUpdate& update);
+  Plan PlanWithoutGates() const;
+  std::vector<NodeReading> Readings() const;
+
+  const StateMachine machine_;
+  UpgradePolicy policy_ = {};
+  std::shared_ptr<const DriverFacts> driver_ = std::make_shared<const DriverFacts>();
+  std::vector<Finding> findings_ = {};
+  absl::Time active_since_ = absl::InfinitePast();
+  Grants grants_ = {};
+  // Of the last Advance.
+  absl::Time now_ = absl::InfinitePast();
+  Tally totals_ = {};
+  UpgradeBudget budget_ = {};
+
+  std::map<std::string, Entry> nodes_;
+  std::set<std::pair<std::string, std::string>> names_;  // by UID
+  Names elsewhere_;                                      // UIDs that have a grant but no node
+  bool all_changed_ = false;
+  Names changed_;
+  // Over the verdicts of all nodes.
+  internal::Sums sums_ = {};
+  Names acting_;
+  Names interested_;
+  Names with_findings_;
+  Names in_ledger_;  // they have a grant or need one
+  std::set<std::pair<absl::Time, std::string>> wakes_;
+  internal::AdmissionQueue granted_;  // goes first
+  internal::AdmissionQueue queue_;
+  // The gates that the caller knows of.
+  std::map<std::string, NodeGate> told_;
+  std::uint64_t judgements_ = 0;
+};
+
+void IncrementalPlanner::Impl::SetPolicy(const UpgradePolicy& policy) {
+  if (policy == policy_) return;
+  policy_ = policy;
+  all_changed_ = true;
+}
+
+void IncrementalPlanner::Impl::SetDriver(std::shared_ptr<const DriverFacts> driver, std::vector<Finding> findings) {
+  // A pod is unscheduled for a moment whenever a driver pod is replaced; Judge does not look at their count.
+  if (driver->daemon_sets != driver_->daemon_sets) all_changed_ = true;
+  driver_ = std::move(driver);
+  findings_ = std::move(findings);
+}
+
+void IncrementalPlanner::Impl::SetActiveSince(absl::Time active_since) {
+  if (active_since == active_since_) return;
+  active_since_ = active_since;
+  all_changed_ = true;
+}
+
+void IncrementalPlanner::Impl::SetGrants(const Grants& grants) {
+  if (grants == grants_) return;
+  const Grants before = std::exchange(grants_, grants);
+  Names uids;
+  for (const auto& [uid, version] : before) {
+    if (const auto now = grants_.find(uid); now == grants_.end() || now->second != version) uids.insert(uid);
+  }
+  for (const auto& [uid, version] : grants_) {
+    if (!before.contains(uid)) uids.insert(uid);
+  }
+  for (const std::string& uid : uids) {
+    Locate(uid);
+    for (auto name = FirstOf(uid); name != names_.end() && name->first == uid; ++name) changed_.insert(name->second);
+  }
+}
+
+void IncrementalPlanner::Impl::Locate(const std::string& uid) {
+  const auto name = FirstOf(uid);
+  const bool is_here = name != names_.end() && name->first == uid;
+  if (grants_.contains(uid) && !is_here) {
+    elsewhere_.insert(uid);
+  } else {
+    elsewhere_.erase(uid);
+  }
+}
+
+void IncrementalPlanner::Impl::Update(std::shared_ptr<const NodeView> view) {
+  const Node& node = view->node;
+  const std::string& name = node.name;
+  Entry& entry = nodes_[name];
+  if (entry.view == nullptr || *entry.view != *view) changed_.insert(name);
+  const std::shared_ptr<const NodeView> before = std::exchange(entry.view, std::move(view));
+  if (before != nullptr && before->node.uid == node.uid) return;
+  names_.insert({node.uid, name});
+  Locate(node.uid);
+  if (before == nullptr) return;
+  names_.erase({before->node.uid, name});
+  Locate(before->node.uid);
+}
+
+void IncrementalPlanner::Impl::Remove(const std::string& name) {
+  const auto found = nodes_.find(name);
+  if (found == nodes_.end()) return;
+  Withdraw(name, found->second);
+  const std::string uid = found->second.view->node.uid;
+  nodes_.erase(found);
+  names_.erase({uid, name});
+  Locate(uid);
+  changed_.insert(name);
+}
+
+PlanUpdate IncrementalPlanner::Impl::Advance(absl::Time now) {
+  Names touched = TakeDue(now);
+  for (const std::string& name : touched) {
+    if (const auto found = nodes_.find(name); found != nodes_.end()) {
+      JudgeNode(name, found->second, /*admitted=*/false);
+    }
+  }
+  const internal::Sums sums = sums_.AndElsewhere(elsewhere_.size());
+  totals_ = internal::Totals(sums.with, *driver_, policy_);
+  budget_ = ComputeBudget(totals_, policy_);
+  AdmitFrom(granted_, ComputeBudget(internal::Totals(sums.without, *driver_, policy_), policy_), touched);
+  AdmitFrom(queue_, budget_, touched);
+  PlanUpdate update{.plan = PlanWithoutGates()};
+  TellGates(touched, update);
+  return update;
+}
+
+void IncrementalPlanner::Impl::AdmitFrom(internal::AdmissionQueue& queue, const UpgradeBudget& budget, Names& touched) {
+  for (const Candidate& candidate : queue.Admit(budget, policy_.paused)) {
+    JudgeNode(candidate.node, nodes_.at(candidate.node), /*admitted=*/true);
+    touched.insert(candidate.node);
+  }
+  for (std::string& name : queue.ChangedRefusals()) touched.insert(std::move(name));
+}
+
+PlanUpdate IncrementalPlanner::Impl::Withhold(const std::map<std::string, Gate>& gates) {
+  Names touched;
+  for (const auto& [name, gate] : gates) {
+    const auto found = nodes_.find(name);
+    if (found == nodes_.end() || !found->second.verdict) continue;
+    Withdraw(name, found->second);
+    internal::Withhold(gate, *found->second.verdict);
+    Enlist(name, found->second);
+    changed_.insert(name);
+    touched.insert(name);
+  }
+  PlanUpdate update{.plan = PlanWithoutGates()};
+  TellGates(touched, update);
+  return update;
+}
+
+auto IncrementalPlanner::Impl::TakeDue(absl::Time now) -> Names {
+  // A verdict holds from the time it was made until its wake_at, and not before.
+  if (now < now_) all_changed_ = true;
+  now_ = now;
+  Names due = std::exchange(changed_, {});
+  due.insert(acting_.begin(), acting_.end());
+  for (auto wake = wakes_.begin(); wake != wakes_.end() && wake->first <= now; ++wake) due.insert(wake->second);
+  if (std::exchange(all_changed_, false)) {
+    for (const auto& [name, entry] : nodes_) due.insert(due.end(), name);
+  }
+  return due;
+}
+
+void IncrementalPlanner::Impl::JudgeNode(const std::string& name, Entry& entry, bool admitted) {
+  Withdraw(name, entry);
+  entry.verdict = machine_.Judge(*entry.view, *driver_, policy_, now_, active_since_, admitted);
+  Enlist(name, entry);
+  ++judgements_;
+}
+
+void IncrementalPlanner::Impl::Enlist(const std::string& name, Entry& entry) {
+  const Verdict& verdict = *entry.verdict;
+  entry.share = internal::ShareOf(grants_, *entry.view, verdict);
+  sums_.Add(verdict.tally, entry.share);
+  if (!verdict.plan.empty()) acting_.insert(name);
+  if (verdict.pod_interest) interested_.insert(name);
+  if (!verdict.findings.empty()) with_findings_.insert(name);
+  if (entry.share.granted || verdict.plan.needs_grant) in_ledger_.insert(name);
+  if (verdict.wake_at) wakes_.emplace(*verdict.wake_at, name);
+  if (verdict.candidate) QueueOf(entry).Add(*verdict.candidate);
+}
+
+void IncrementalPlanner::Impl::Withdraw(const std::string& name, const Entry& entry) {
+  if (!entry.verdict) return;
+  const Verdict& verdict = *entry.verdict;
+  sums_.Subtract(verdict.tally, entry.share);
+  acting_.erase(name);
+  interested_.erase(name);
+  with_findings_.erase(name);
+  in_ledger_.erase(name);
+  if (verdict.wake_at) wakes_.erase({*verdict.wake_at, name});
+  if (verdict.candidate) QueueOf(entry).Remove(*verdict.candidate);
+}
+
+Plan IncrementalPlanner::Impl::PlanWithoutGates() const {
+  Plan plan{.totals = totals_,
+            .budget = budget_,
+            .findings = findings_,
+            .pod_interest = std::vector(interested_.begin(), interested_.end()),
+            .readings = Readings()};
+  for (const std::string& name : acting_) plan.nodes.push_back(nodes_.at(name).verdict->plan);
+  for (const std::string& name : with_findings_) {
+    const std::vector<Finding>& found = nodes_.at(name).verdict->findings;
+    plan.findings.insert(plan.findings.end(), found.begin(), found.end());
+  }
+  if (!wakes_.empty()) plan.wake_at = wakes_.begin()->first;
+  return plan;
+}
+
+std::vector<NodeReading> IncrementalPlanner::Impl::Readings() const {
+  std::vector<NodeReading> readings;
+  for (const std::string& name : in_ledger_) {
+    const Entry& entry = nodes_.at(name);
+    readings.push_back(internal::ReadingOf(*entry.view, *entry.verdict));
+  }
+  for (const std::string& uid : elsewhere_) readings.push_back(internal::ReadingElsewhere(uid, grants_.at(uid)));
+  return readings;
+}
+
+std::optional<NodeGate> IncrementalPlanner::Impl::GateToTell(const std::string& name) const {
+  const auto found = nodes_.find(name);
+  if (found == nodes_.end()) return std::nullopt;
+  const Verdict& verdict = *found->second.verdict;
+  const std::optional<Gate> gate =
+      verdict.candidate ? QueueOf(found->second).Refusal(*verdict.candidate) : verdict.gate;
+  if (!gate) return std::nullopt;
+  return NodeGate{.node = name, .state = verdict.plan.to(), .gate = *gate};
+}
+
+// The counts in the gate of a candidate change with every admission, and nobody is told again for that.
+bool IncrementalPlanner::Impl::IsTold(const NodeGate& gate) const {
+  const auto told = told_.find(gate.node);
+  if (told == told_.end()) return false;
+  if (!nodes_.at(gate.node).verdict->candidate) return told->second == gate;
+  return told->second.state == gate.state && told->second.gate.reason == gate.gate.reason;
+}
+
+void IncrementalPlanner::Impl::TellGates(const Names& names, PlanUpdate& update) {
+  for (const std::string& name : names) {
+    std::optional<NodeGate> gate = GateToTell(name);
+    if (!gate) {
+      if (told_.erase(name) > 0) update.ungated.push_back(name);
+    } else if (!IsTold(*gate)) {
+      update.plan.gates.push_back(*gate);
+      told_.insert_or_assign(name, *std::move(gate));
+    }
+  }
+}
+
+std::optional<Gate> IncrementalPlanner::Impl::Explain(const std::string& name) const {
+  const auto found = nodes_.find(name);
+  if (found == nodes_.end() || !found->second.verdict) return std::nullopt;
+  const Verdict& verdict = *found->second.verdict;
+  if (!verdict.candidate) return verdict.gate;
+  const bool first = found->second.share.first;
+  return QueueOf(found->second).RefusalAtPlace(*verdict.candidate, first ? 0 : granted_.size());
+}
+
+Plan IncrementalPlanner::Impl::FullPlan() const {
+  Plan plan{.totals = totals_, .budget = budget_, .findings = findings_, .readings = Readings()};
+  std::map<std::string, Gate> refusals = granted_.AllRefusals(0);
+  refusals.merge(queue_.AllRefusals(granted_.size()));
+  for (const auto& [name, entry] : nodes_) {
+    if (!entry.verdict) continue;
+    Verdict verdict = *entry.verdict;
+    if (verdict.candidate) verdict.gate = refusals.at(name);
+    internal::AddVerdict(name, std::move(verdict), plan);
+  }
+  return plan;
+}
+
+IncrementalPlanner::IncrementalPlanner(StateMachine machine) : impl_(std::make_unique<Impl>(std::move(machine))) {}
+IncrementalPlanner::~IncrementalPlanner() = default;
+void IncrementalPlanner::SetPolicy(const UpgradePolicy& policy) { impl_->SetPolicy(policy); }
+void IncrementalPlanner::SetDriver(std::shared_ptr<const DriverFacts> driver, std::vector<Finding> findings) {
+  impl_->SetDriver(std::move(driver), std::move(findings));
+}
+void IncrementalPlanner::SetActiveSince(absl::Time active_since) { impl_->SetActiveSince(active_since); }
+void IncrementalPlanner::SetGrants(const Grants& grants) { impl_->SetGrants(grants); }
+void IncrementalPlanner::Update(std::shared_ptr<const NodeView> view) { impl_->Update(std::move(view)); }
+void IncrementalPlanner::Remove(const std::string& node) { impl_->Remove(node); }
+PlanUpdate IncrementalPlanner::Advance(absl::Time now) { return impl_->Advance(now); }
+PlanUpdate IncrementalPlanner::Withhold(const std::map<std::string, Gate>& gates) { return impl_->Withhold(gates); }
+std::optional<Gate> IncrementalPlanner::Explain(const std::string& node) const { return impl_->Explain(node); }
+Plan IncrementalPlanner::FullPlan() const { return impl_->FullPlan(); }
+std::uint64_t IncrementalPlanner::judgements() const { return impl_->judgements(); }
+
+}  // namespace driverupgrade::inline v1

@@ -1,0 +1,150 @@
+#include "driverupgrade/pod_manager.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "fmt/format.h"
+#include "model/unreadable.h"
+
+namespace driverupgrade::inline v1 {
+namespace {
+
+const DriverDaemonSet* OwnerOf(const Pod& pod, const DriverFacts& driver) {
+  const OwnerReference* owner = ControllerOf(pod);
+  if (owner == nullptr) return nullptr;
+  const auto found = driver.daemon_sets.find(owner->uid);
+  return found == driver.daemon_sets.end() ? nullptr : &found->second;
+}
+
+enum class Revision { kCurrent, kOld, kOrphan, kUnknown };
+
+// Whether one driver pod has the revision it should have (§5.1, R13, R14).
+Revision RevisionOf(const Pod& pod, const DriverFacts& driver, DriverPods& result) {
+  const auto unknown = [&](FindingCode code, std::string why) {
+    result.findings.push_back({.code = code, .node = pod.node_name, .message = why});
+    result.why_unknown = std::move(why);
+    return Revision::kUnknown;
+  };
+  if (internal::IsUnreadable(pod)) {
+    return unknown(FindingCode::kUnreadable, internal::CannotBeRead("driver pod", pod));
+  }
+  if (pod.owners.empty()) return Revision::kOrphan;
+  const DriverDaemonSet* owner = OwnerOf(pod, driver);
+  if (owner == nullptr) {
+    return unknown(FindingCode::kDaemonSetMissing,
+                   fmt::format("driver pod {} is owned by no DaemonSet of the driver", pod.ref.ToString()));
+  }
+  if (!owner->wanted_revision) {
+    result.why_unknown = owner->why_unknown;  // found once for the DaemonSet, not once a node
+    return Revision::kUnknown;
+  }
+  result.wanted_revision = *owner->wanted_revision;
+  const std::string_view hash = RevisionHash(pod);
+  if (hash.empty()) {
+    return unknown(FindingCode::kPodWithoutRevision,
+                   fmt::format("driver pod {} has no label controller-revision-hash", pod.ref.ToString()));
+  }
+  return hash == *owner->wanted_revision ? Revision::kCurrent : Revision::kOld;
+}
+
+// The label is the truth; very old objects have none and carry the hash in their name (R4, R13). Empty: neither.
+std::string HashOf(const ControllerRevision& revision, const DaemonSet& daemon_set) {
+  const auto label = revision.labels.find("controller-revision-hash");
+  if (label != revision.labels.end() && !label->second.empty()) return label->second;
+  const std::string prefix = daemon_set.name + "-";
+  return revision.name.starts_with(prefix) ? revision.name.substr(prefix.size()) : std::string();
+}
+
+}  // namespace
+
+DriverPods PodManager::Assess(const NodeView& view, const DriverFacts& driver, std::string_view restart_pod,
+                              int restart_count_max) const {
+  DriverPods result{.none = view.driver_pods.empty()};
+  bool all_ready = true;
+  for (const Pod& pod : view.driver_pods) {
+    const Revision revision = RevisionOf(pod, driver, result);
+    result.unknown |= revision == Revision::kUnknown;
+    result.out_of_date |= revision == Revision::kOld;
+    if (pod.deletion_timestamp) {
+      result.terminating = &pod;
+    } else if (revision == Revision::kOld || revision == Revision::kOrphan ||
+               (revision == Revision::kCurrent && !restart_pod.empty() && pod.ref.uid == restart_pod)) {
+      result.to_restart.push_back(&pod);
+    } else if (revision == Revision::kCurrent && !IsReady(pod)) {
+      result.not_ready = &pod;
+      if (IsFailing(pod, restart_count_max)) result.failing = &pod;
+    }
+    all_ready &= IsReady(pod);
+  }
+  result.ready = result.InSync() && all_ready;
+  return result;
+}
+
+std::vector<const Pod*> PodManager::AwaitedPods(const std::vector<Pod>& pods,
+                                                const WaitForCompletionPolicy& policy) const {
+  std::vector<const Pod*> awaited;
+  for (const Pod& pod : pods) {
+    const bool at_work = pod.phase == PodPhase::kRunning || pod.phase == PodPhase::kPending;
+    if (at_work && policy.pod_selector.Matches(pod.labels)) awaited.push_back(&pod);
+  }
+  return awaited;
+}
+
+PodSelection PodManager::SelectForDeletion(const NodeView& view, const PodDeletionPolicy& policy,
+                                           const DrainManager& drains) const {
+  std::vector<const Pod*> using_driver;
+  if (view.pods) {
+    for (const Pod& pod : *view.pods) {
+      const bool selected = !policy.pod_selector.empty() && policy.pod_selector.Matches(pod.labels);
+      if (selected || view.pods_using_driver.contains(pod.ref.uid)) using_driver.push_back(&pod);
+    }
+  }
+  return drains.Classify(using_driver, policy.force, policy.delete_empty_dir);
+}
+
+const ControllerRevision* FindRevision(const DaemonSet& daemon_set, const std::vector<ControllerRevision>& revisions,
+                                       std::string_view hash) {
+  const auto found = std::find_if(revisions.begin(), revisions.end(), [&](const ControllerRevision& revision) {
+    return revision.owner_uid == daemon_set.uid && HashOf(revision, daemon_set) == hash;
+  });
+  return found == revisions.end() ? nullptr : &*found;
+}
+
+DriverDaemonSet WantedRevision(const DaemonSet& daemon_set, const std::vector<ControllerRevision>& revisions) {
+  DriverDaemonSet result{.daemon_set = daemon_set};
+  const std::string name = fmt::format("DaemonSet {}/{}", daemon_set.ns, daemon_set.name);
+  if (internal::IsUnreadable(daemon_set)) {
+    result.why_unknown = internal::CannotBeRead("DaemonSet", daemon_set);
+    return result;
+  }
+  // One whose owner cannot be read either may be the newest of any DaemonSet.
+  const auto unreadable = std::find_if(revisions.begin(), revisions.end(), [&](const ControllerRevision& revision) {
+    return internal::IsUnreadable(revision) && (revision.owner_uid.empty() || revision.owner_uid == daemon_set.uid);
+  });
+  if (unreadable != revisions.end()) {
+    result.why_unknown = fmt::format("{}: {}", name, internal::CannotBeRead("ControllerRevision", *unreadable));
+    return result;
+  }
+  if (daemon_set.observed_generation < daemon_set.generation) {
+    result.why_unknown = fmt::format("{}: its controller has not seen generation {} yet, only {}", name,
+                                     daemon_set.generation, daemon_set.observed_generation);
+    return result;
+  }
+  const ControllerRevision* newest = nullptr;
+  for (const ControllerRevision& revision : revisions) {
+    if (revision.owner_uid != daemon_set.uid) continue;
+    if (newest == nullptr || revision.revision > newest->revision) newest = &revision;
+  }
+  if (newest == nullptr) {
+    result.why_unknown = fmt::format("{} owns no ControllerRevision", name);
+    return result;
+  }
+  if (std::string hash = HashOf(*newest, daemon_set); !hash.empty()) {
+    result.wanted_revision = std::move(hash);
+  } else {
+    result.why_unknown = fmt::format("ControllerRevision {}/{} of {} has no hash", newest->ns, newest->name, name);
+  }
+  return result;
+}
+
+}  // namespace driverupgrade::inline v1

@@ -1,0 +1,206 @@
+#include "driverupgrade/state_machine.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <iterator>
+#include <tuple>
+#include <utility>
+
+#include "decide/step_parts.h"
+#include "decide/transitions/walk.h"
+#include "fmt/format.h"
+#include "model/node_state.h"
+#include "model/unreadable.h"
+
+namespace driverupgrade::inline v1 {
+namespace {
+
+// One transition from the present state.
+Progress Advance(Walk& walk) {
+  switch (walk.state()) {
+    case UpgradeState::kUnknown:
+    case UpgradeState::kDone: return LeaveUnknownOrDone(walk);
+    case UpgradeState::kUpgradeRequired: return LeaveUpgradeRequired(walk);
+    case UpgradeState::kCordonRequired: return LeaveCordonRequired(walk);
+    case UpgradeState::kWaitForJobsRequired: return LeaveWaitForJobs(walk);
+    case UpgradeState::kPodDeletionRequired: return LeavePodDeletion(walk);
+    case UpgradeState::kDrainRequired: return LeaveDrain(walk);
+    case UpgradeState::kNodeMaintenanceRequired: return LeaveNodeMaintenance(walk);
+    case UpgradeState::kPodRestartRequired: return LeavePodRestart(walk);
+    case UpgradeState::kFailed: return LeaveFailed(walk);
+    case UpgradeState::kValidationRequired: return LeaveValidation(walk);
+    case UpgradeState::kUncordonRequired: return LeaveUncordon(walk);
+    case UpgradeState::kPostMaintenanceRequired:
+      walk.Note(FindingCode::kUnhandledState, fmt::format("state {} is not handled", ToString(walk.state())));
+      return walk.Wait(GateReason::kUnhandledState, "another controller has to move the node on");
+  }
+  return Progress::kStopped;
+}
+
+// An upgrade that ends or fails is reported before another one begins, so a walk does not go on from there.
+bool EndsWalk(UpgradeState state) { return state == UpgradeState::kDone || state == UpgradeState::kFailed; }
+
+// Whether the node may be written to at all; stops the walk with a gate if not.
+bool MayAct(Walk& walk) {
+  const DriverIdentity& identity = walk.in.identity;
+  if (internal::IsUnreadable(walk.view.node)) {
+    walk.Note(FindingCode::kUnreadable, fmt::format("{}; it is left alone, holds a slot and counts as unavailable",
+                                                    internal::CannotBeRead("Node", walk.view.node)));
+    walk.Wait(GateReason::kUnreadable, walk.view.node.unreadable);
+    return false;
+  }
+  if (!walk.read_state()) {
+    const std::string& value = walk.view.node.labels.at(identity.StateLabel());
+    walk.Note(FindingCode::kUnknownState,
+              fmt::format("label {} has the value `{}`, which is no state; the node is left alone and holds a slot",
+                          identity.StateLabel(), value));
+    walk.Wait(GateReason::kUnknownState, fmt::format("label {}={}", identity.StateLabel(), value));
+    return false;
+  }
+  if (!walk.in.policy.auto_upgrade) {
+    if (walk.state() != UpgradeState::kDone) walk.Wait(GateReason::kFrozen, "autoUpgrade is off");
+    return false;
+  }
+  if (const auto& patch = walk.view.attempts.patch) {
+    const absl::Time due = NextPatchDue(*patch, walk.view.node);
+    if (due > walk.in.now) {
+      // What is known of the pods is soon needed again, and would have to be read anew.
+      walk.verdict.pod_interest = walk.view.pods.has_value();
+      walk.Wait(GateReason::kUnsettled,
+                patch->outcome ? fmt::format("the last patch of the node: {}",
+                                             patch->message.empty() ? "not seen yet" : patch->message)
+                               : "a patch of the node is not answered yet",
+                due);
+      return false;
+    }
+  }
+  return true;
+}
+
+// In the order in which Admit decides on them.
+void OrderForAdmission(const std::vector<Verdict>& verdicts, std::vector<std::size_t>& candidates) {
+  const auto key = [&](std::size_t i) {
+    const Candidate& candidate = *verdicts[i].candidate;
+    return std::tie(candidate.own_node, candidate.node);
+  };
+  std::sort(candidates.begin(), candidates.end(), [&](std::size_t a, std::size_t b) { return key(a) < key(b); });
+}
+
+std::vector<Candidate> TakeCandidates(const std::vector<std::size_t>& indexes, std::vector<Verdict>& verdicts) {
+  std::vector<Candidate> candidates;
+  candidates.reserve(indexes.size());
+  for (const std::size_t i : indexes) candidates.push_back(*std::move(verdicts[i].candidate));
+  return candidates;
+}
+
+// Of the nodes that have a grant or need one; `elsewhere` are the grants of other nodes.
+std::vector<NodeReading> ReadingsOf(const ClusterSnapshot& snapshot, const std::vector<Verdict>& verdicts,
+                                    const Grants& elsewhere) {
+  std::vector<NodeReading> readings;
+  for (std::size_t i = 0; i < verdicts.size(); ++i) {
+    const NodeView& view = *snapshot.nodes[i];
+    if (!verdicts[i].plan.needs_grant && !snapshot.grants.contains(view.node.uid)) continue;
+    readings.push_back(internal::ReadingOf(view, verdicts[i]));
+  }
+  for (const auto& [uid, version] : elsewhere) readings.push_back(internal::ReadingElsewhere(uid, version));
+  return readings;
+}
+
+}  // namespace
+
+StateMachine::StateMachine(DriverIdentity identity, StateMachineOptions options)
+    : identity_(std::move(identity)), options_(std::move(options)) {}
+
+Verdict StateMachine::Judge(const NodeView& view, const DriverFacts& driver, const UpgradePolicy& policy,
+                            absl::Time now, absl::Time active_since, bool admitted) const {
+  const JudgeContext context{.identity = identity_,
+                             .options = options_,
+                             .policy = policy,
+                             .driver = driver,
+                             .now = now,
+                             .active_since = active_since};
+  Walk walk(context, view, admitted);
+  walk.verdict.tally = TallyOf(view, identity_, policy);
+  // A failed node that holds no slot takes none on its way back: it goes back at once (I1).
+  const bool recovers = policy.failure_policy && walk.state() == UpgradeState::kFailed;
+  if (MayAct(walk)) {
+    while (Advance(walk) == Progress::kMoved) {
+      if (EndsWalk(walk.state())) break;
+      if (policy.pacing == Pacing::kChained || recovers) continue;
+      if (walk.state() == UpgradeState::kPodRestartRequired) RestartOnEntry(walk);
+      break;
+    }
+    if (walk.state() == UpgradeState::kFailed && walk.InRequestorMode()) ReportFailedMaintenance(walk);
+  }
+  Verdict verdict = walk.Finish();
+  // A failed node that somebody has uncordoned asks for nothing when it recovers, and is cordoned all the same: whoever
+  // starts in the same pass has to reckon with it.
+  if (verdict.plan.from == UpgradeState::kFailed && !verdict.candidate && verdict.plan.patch) {
+    verdict.tally = WithPatch(verdict.tally, view.node, *verdict.plan.patch, identity_, policy);
+  }
+  return verdict;
+}
+
+NodePlan StateMachine::Release(const NodeView& view, absl::Time now) const {
+  NodePlan plan{.node = view.node.name,
+                .uid = view.node.uid,
+                .resource_version = view.node.resource_version,
+                .from = internal::StateOf(view.node, identity_).value_or(UpgradeState::kUnknown),
+                .reason = "the NodeMaintenance is given back"};
+  if (internal::IsUnreadable(view.node)) return plan;  // what is ours on it cannot be seen
+  if (options_.requestor) {
+    if (!view.maintenances) return plan;  // a claim that cannot be seen must not be forgotten
+    const MaintenanceRequestor requestor(*options_.requestor);
+    for (const NodeMaintenance* object : requestor.ClaimsOn(view)) {
+      if (auto call = requestor.Release(*object, now)) plan.maintenance.push_back(*std::move(call));
+    }
+    if (!plan.maintenance.empty()) return plan;
+  }
+  if (plan.from != UpgradeState::kUnknown) plan.path = {UpgradeState::kUnknown};
+  Node after = view.node;
+  plan.reason = GiveBack(after, identity_);
+  if (NodePatch patch = Difference(view.node, after); !patch.empty()) plan.patch = std::move(patch);
+  return plan;
+}
+
+Plan StateMachine::Step(const ClusterSnapshot& snapshot, const UpgradePolicy& policy, absl::Time now) const {
+  Plan plan{.findings = snapshot.findings};
+  internal::Sums nodes;
+  Grants elsewhere = snapshot.grants;
+  std::vector<Verdict> verdicts;
+  std::vector<std::size_t> granted;
+  std::vector<std::size_t> others;
+  verdicts.reserve(snapshot.nodes.size());
+  for (const std::shared_ptr<const NodeView>& view : snapshot.nodes) {
+    verdicts.push_back(Judge(*view, *snapshot.driver, policy, now, snapshot.active_since, /*admitted=*/false));
+    const Verdict& verdict = verdicts.back();
+    const internal::GrantShare share = internal::ShareOf(snapshot.grants, *view, verdict);
+    elsewhere.erase(view->node.uid);
+    nodes.Add(verdict.tally, share);
+    if (verdict.candidate) (share.first ? granted : others).push_back(verdicts.size() - 1);
+  }
+  nodes = nodes.AndElsewhere(elsewhere.size());
+  plan.totals = internal::Totals(nodes.with, *snapshot.driver, policy);
+  plan.budget = ComputeBudget(plan.totals, policy);
+  const UpgradeBudget without = ComputeBudget(internal::Totals(nodes.without, *snapshot.driver, policy), policy);
+  OrderForAdmission(verdicts, granted);
+  OrderForAdmission(verdicts, others);
+  std::vector<AdmissionDecision> decisions = AdmitGrantedFirst(
+      without, plan.budget, policy.paused, TakeCandidates(granted, verdicts), TakeCandidates(others, verdicts));
+  granted.insert(granted.end(), others.begin(), others.end());
+  for (std::size_t place = 0; place < decisions.size(); ++place) {
+    const std::size_t i = granted[place];
+    if (decisions[place].gate) {
+      verdicts[i].gate = std::move(decisions[place].gate);
+    } else {
+      verdicts[i] = Judge(*snapshot.nodes[i], *snapshot.driver, policy, now, snapshot.active_since, /*admitted=*/true);
+    }
+  }
+  plan.readings = ReadingsOf(snapshot, verdicts, elsewhere);
+  for (std::size_t i = 0; i < verdicts.size(); ++i) {
+    internal::AddVerdict(snapshot.nodes[i]->node.name, std::move(verdicts[i]), plan);
+  }
+  return plan;
+}
+
+}  // namespace driverupgrade::inline v1

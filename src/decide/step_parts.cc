@@ -1,0 +1,75 @@
+#include "decide/step_parts.h"
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+namespace driverupgrade::inline v1::internal {
+
+Tally Totals(Tally nodes, const DriverFacts& driver, const UpgradePolicy& policy) {
+  if (policy.on_unscheduled_pods == OnUnscheduledPods::kCountUnavailable) nodes.unavailable += driver.unscheduled_pods;
+  return nodes;
+}
+
+GrantShare ShareOf(const Grants& grants, const NodeView& view, const Verdict& verdict) {
+  if (grants.empty()) return {};
+  const NodeReading reading = ReadingOf(view, verdict);
+  return {.granted = grants.contains(reading.uid),
+          .counts = Counts(grants, reading),
+          .first = verdict.candidate && IsCurrent(grants, reading)};
+}
+
+void Sums::Add(const Tally& node, const GrantShare& share) {
+  with += share.counts ? WithGrant(node) : node;
+  without += share.counts && !share.first ? WithGrant(node) : node;
+}
+
+void Sums::Subtract(const Tally& node, const GrantShare& share) {
+  with -= share.counts ? WithGrant(node) : node;
+  without -= share.counts && !share.first ? WithGrant(node) : node;
+}
+
+Sums Sums::AndElsewhere(std::size_t grants) const {
+  const Tally elsewhere{.slots = static_cast<int>(grants), .unavailable = static_cast<int>(grants)};
+  return {.with = with + elsewhere, .without = without + elsewhere};
+}
+
+NodeReading ReadingOf(const NodeView& view, const Verdict& verdict) {
+  return {.uid = view.node.uid, .resource_version = view.node.resource_version, .holds_slot = verdict.tally.slots > 0};
+}
+
+NodeReading ReadingElsewhere(const std::string& uid, const std::string& version) {
+  return {.uid = uid, .resource_version = version};
+}
+
+void Withhold(const Gate& gate, Verdict& verdict) {
+  const NodePlan& plan = verdict.plan;
+  verdict.plan = {.node = plan.node, .uid = plan.uid, .resource_version = plan.resource_version, .from = plan.from};
+  verdict.gate = gate;
+  if (gate.not_before) verdict.wake_at = std::min(*gate.not_before, verdict.wake_at.value_or(absl::InfiniteFuture()));
+}
+
+void Withhold(const std::map<std::string, Gate>& gates, Plan& plan) {
+  const auto is_withheld = [&](const auto& node) { return gates.contains(node.node); };
+  std::erase_if(plan.gates, is_withheld);
+  for (const NodePlan& node : plan.nodes) {
+    if (!is_withheld(node)) continue;
+    const Gate& gate = gates.at(node.node);
+    plan.gates.push_back({.node = node.node, .state = node.from, .gate = gate});
+    if (gate.not_before) plan.wake_at = std::min(*gate.not_before, plan.wake_at.value_or(absl::InfiniteFuture()));
+  }
+  std::erase_if(plan.nodes, is_withheld);
+  std::sort(plan.gates.begin(), plan.gates.end(), [](const auto& a, const auto& b) { return a.node < b.node; });
+}
+
+void AddVerdict(const std::string& node, Verdict&& verdict, Plan& plan) {
+  const UpgradeState state = verdict.plan.to();
+  if (!verdict.plan.empty()) plan.nodes.push_back(std::move(verdict.plan));
+  if (verdict.gate) plan.gates.push_back({.node = node, .state = state, .gate = std::move(*verdict.gate)});
+  if (verdict.pod_interest) plan.pod_interest.push_back(node);
+  if (verdict.wake_at) plan.wake_at = std::min(*verdict.wake_at, plan.wake_at.value_or(absl::InfiniteFuture()));
+  plan.findings.insert(plan.findings.end(), std::make_move_iterator(verdict.findings.begin()),
+                       std::make_move_iterator(verdict.findings.end()));
+}
+
+}  // namespace driverupgrade::inline v1::internal

@@ -1,0 +1,138 @@
+// cordon-required, wait-for-jobs-required, pod-deletion-required and drain-required: getting workloads off the node.
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "decide/transitions/walk.h"
+#include "fmt/format.h"
+
+namespace driverupgrade::inline v1 {
+namespace {
+
+std::string Names(const std::vector<const Pod*>& pods) {
+  std::string text = pods.front()->ref.ToString();
+  if (pods.size() > 1) text += fmt::format(" and {} more", pods.size() - 1);
+  return text;
+}
+
+std::string Names(const std::vector<PodSelection::Blocked>& pods) {
+  std::string text = fmt::format("{} {}", pods.front().pod->ref.ToString(), pods.front().why);
+  if (pods.size() > 1) text += fmt::format("; and {} more", pods.size() - 1);
+  return text;
+}
+
+// The drain is announced once, when its state is entered.
+Progress EnterDrain(Walk& walk, std::string reason) {
+  walk.Enter(UpgradeState::kDrainRequired, std::move(reason));
+  if (walk.in.policy.drain) walk.Event(false, "Scheduling drain of the node");
+  return Progress::kMoved;
+}
+
+// T25, T26: pod deletion cannot do it, so a drain is tried, if the policy has one.
+Progress FallBackToDrain(Walk& walk, std::string why) {
+  if (!walk.in.policy.drain) {
+    return walk.Fail("Failed to delete workload pods on the node for the driver upgrade", std::move(why));
+  }
+  walk.Event(true, fmt::format("Failed to delete workload pods on the node for the driver upgrade, {}", why));
+  walk.Event(true, "Pod deletion failed but drain is enabled in spec. Will attempt a node drain");
+  return EnterDrain(walk, std::move(why));
+}
+
+std::string TimedOut(std::string_view what, absl::Duration timeout, std::string_view remaining) {
+  return fmt::format("{} timed out after {} s: {}", what, absl::ToInt64Seconds(timeout),
+                     remaining.empty() ? "the node's pods could not be read" : remaining);
+}
+
+}  // namespace
+
+// T11: cordon-required -> wait-for-jobs-required.
+Progress LeaveCordonRequired(Walk& walk) {
+  walk.HoldCordon();
+  return walk.Enter(UpgradeState::kWaitForJobsRequired, "cordoned");
+}
+
+// T12-T20: wait-for-jobs-required -> pod-deletion-required, or -> drain-required without pod deletion.
+Progress LeaveWaitForJobs(Walk& walk) {
+  walk.HoldCordon();
+  const auto& policy = walk.in.policy.wait_for_completion;
+  if (!policy || policy->pod_selector.empty()) {
+    if (!PodDeletion(walk.in)) return EnterDrain(walk, "no jobs to wait for");
+    return walk.Enter(UpgradeState::kPodDeletionRequired, "no jobs to wait for");
+  }
+  const absl::Time deadline = walk.Deadline(policy->timeout);
+  if (walk.Expired(deadline)) {
+    return walk.Enter(UpgradeState::kPodDeletionRequired,
+                      fmt::format("waited {} s for jobs", absl::ToInt64Seconds(policy->timeout)));
+  }
+  const std::vector<Pod>* pods = walk.KnownPods();
+  if (pods == nullptr) return walk.WaitForPods(deadline);
+  const std::vector<const Pod*> awaited = walk.pods.AwaitedPods(*pods, *policy);
+  if (!awaited.empty()) return walk.Wait(GateReason::kJobs, Names(awaited), deadline);
+  return walk.Enter(UpgradeState::kPodDeletionRequired, "the jobs have ended");
+}
+
+// T21-T28: pod-deletion-required -> pod-restart-required, or -> drain-required | upgrade-failed if it cannot be done.
+Progress LeavePodDeletion(Walk& walk) {
+  walk.HoldCordon();
+  const std::optional<PodDeletionPolicy> policy = PodDeletion(walk.in);
+  if (!policy) return EnterDrain(walk, "pod deletion is off");
+  const absl::Time deadline = walk.Deadline(policy->timeout);
+  if (walk.KnownPods() == nullptr) {
+    if (walk.Expired(deadline)) return FallBackToDrain(walk, TimedOut("pod deletion", policy->timeout, ""));
+    return walk.WaitForPods(deadline);
+  }
+  const PodSelection selection = walk.pods.SelectForDeletion(walk.view, *policy, walk.drains);
+  if (!selection.left_alone.empty()) {
+    walk.Note(FindingCode::kPodLeftAlone,
+              fmt::format("{}: uses the driver but belongs to a DaemonSet, to the node or to this operator, and stays",
+                          Names(selection.left_alone)));
+  }
+  if (!selection.blocked.empty()) return FallBackToDrain(walk, Names(selection.blocked));
+  EvictionRound round = walk.drains.Pace(selection.evict, walk.view, walk.in.now);
+  if (round.finished && walk.view.hook_errors.empty()) {
+    // Entered in this very walk: there was nothing to delete.
+    if (!walk.entered()) walk.Event(false, "Deleted workload pods on the node for the driver upgrade");
+    return walk.Enter(UpgradeState::kPodRestartRequired, "no pod on the node uses the driver");
+  }
+  const bool expired = walk.Expired(deadline);
+  if (expired && policy->on_timeout == OnTimeout::kDelete && !round.finished) {
+    return walk.DeleteOverdue(selection.evict, std::move(round));
+  }
+  if (!round.finished) {
+    if (expired) return FallBackToDrain(walk, TimedOut("pod deletion", policy->timeout, round.remaining));
+    return walk.Evict(std::move(round), deadline);
+  }
+  const auto& [pod, error] = *walk.view.hook_errors.begin();
+  std::string unknown = fmt::format("{}: {}", pod, error);
+  if (expired) return FallBackToDrain(walk, TimedOut("pod deletion", policy->timeout, unknown));
+  return walk.Wait(GateReason::kHook, std::move(unknown), std::min(deadline, NextRead(walk.in.now)));
+}
+
+// T29-T33: drain-required -> pod-restart-required | upgrade-failed.
+Progress LeaveDrain(Walk& walk) {
+  walk.HoldCordon();
+  const std::optional<DrainPolicy>& policy = walk.in.policy.drain;
+  if (!policy) return walk.Enter(UpgradeState::kPodRestartRequired, "drain is off");
+  const absl::Time deadline = walk.Deadline(policy->timeout);
+  const std::vector<Pod>* pods = walk.KnownPods();
+  if (pods == nullptr) {
+    if (walk.Expired(deadline)) {
+      return walk.Fail("Failed to drain the node", TimedOut("drain", policy->timeout, ""));
+    }
+    return walk.WaitForPods(deadline);
+  }
+  const PodSelection selection = walk.drains.Select(*pods, *policy);
+  if (!selection.blocked.empty()) return walk.Fail("Failed to drain the node", Names(selection.blocked));
+  EvictionRound round = walk.drains.Pace(selection.evict, walk.view, walk.in.now);
+  if (round.finished) {
+    walk.Event(false, "Successfully drained the node");
+    return walk.Enter(UpgradeState::kPodRestartRequired, "drained");
+  }
+  if (walk.Expired(deadline)) {
+    if (policy->on_timeout == OnTimeout::kDelete) return walk.DeleteOverdue(selection.evict, std::move(round));
+    return walk.Fail("Failed to drain the node", TimedOut("drain", policy->timeout, round.remaining));
+  }
+  return walk.Evict(std::move(round), deadline);
+}
+
+}  // namespace driverupgrade::inline v1

@@ -1,0 +1,118 @@
+// node-maintenance-required, and the claims on NodeMaintenances: an external operator evacuates the node (dep-F13).
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "decide/transitions/walk.h"
+#include "fmt/format.h"
+
+namespace driverupgrade::inline v1 {
+namespace {
+
+// Plans the call if it is due, and waits for what comes of it.
+Progress Ask(Walk& walk, MaintenanceCall call, std::string detail) {
+  const auto attempt = walk.view.attempts.maintenances.find(call.object.name);
+  absl::Time due = absl::InfinitePast();
+  if (attempt != walk.view.attempts.maintenances.end()) {
+    due = NextMaintenanceCallDue(attempt->second, call);
+    if (!attempt->second.message.empty()) detail = attempt->second.message;
+  }
+  if (due > walk.in.now) return walk.Wait(GateReason::kMaintenance, std::move(detail), due);
+  walk.verdict.plan.maintenance.push_back(std::move(call));
+  return walk.Wait(GateReason::kMaintenance, std::move(detail));
+}
+
+Progress WaitUnread(Walk& walk, std::string detail) {
+  return walk.Wait(GateReason::kMaintenance, std::move(detail), NextRead(walk.in.now));
+}
+
+// Another requestor still works on the node under our object, which is being deleted (M10).
+std::optional<std::string> WaitsForOthers(const NodeMaintenance& object) {
+  if (object.additional_requestors.empty()) return std::nullopt;
+  return fmt::format("NodeMaintenance {} is kept by {}", object.ToString(), object.additional_requestors.front());
+}
+
+}  // namespace
+
+// T10: upgrade-required -> node-maintenance-required. No budget of ours applies: the maintenance operator has its own.
+Progress RequestMaintenance(Walk& walk) {
+  walk.Annotate(walk.in.identity.RequestorModeAnnotation(), "true");
+  return walk.Enter(UpgradeState::kNodeMaintenanceRequired, "the maintenance operator is asked for the node");
+}
+
+// T34-T36: node-maintenance-required -> pod-restart-required; -> upgrade-required if the mode was switched off before
+// there was an object. One that is absent is created, in this state (arch-A12).
+Progress LeaveNodeMaintenance(Walk& walk) {
+  if (!walk.requestor) {
+    walk.Note(FindingCode::kUnhandledState,
+              fmt::format("{}: the operator is not configured as a requestor", ToString(walk.state())));
+    return walk.Wait(GateReason::kUnhandledState, "the operator is not configured as a requestor");
+  }
+  walk.Annotate(walk.in.identity.RequestorModeAnnotation(), "true");
+  MaintenanceStatus status = walk.requestor->Assess(walk.view);
+  switch (status.phase) {
+    case MaintenancePhase::kUnread: return WaitUnread(walk, std::move(status.detail));
+    case MaintenancePhase::kAbsent:
+      // One of ours under another name would keep the node busy, and ours waiting for ever (§4.3).
+      if (const auto releasing = ReleaseMaintenance(walk)) return *releasing;
+      if (!walk.in.options.requestor->enabled) {
+        return walk.Enter(UpgradeState::kUpgradeRequired, "requestor mode is off");
+      }
+      return Ask(walk, walk.requestor->Request(walk.view.node, walk.in.policy, PodDeletion(walk.in)),
+                 std::move(status.detail));
+    case MaintenancePhase::kStale:
+      if (auto call = walk.requestor->Release(*status.object, walk.in.now)) {
+        return Ask(walk, *std::move(call), std::move(status.detail));
+      }
+      return walk.Wait(GateReason::kMaintenance, std::move(status.detail));
+    case MaintenancePhase::kForeign: return Ask(walk, walk.requestor->Join(*status.object), std::move(status.detail));
+    case MaintenancePhase::kFailed:
+      return Ask(walk, *walk.requestor->WithdrawFailure(*status.object, walk.in.now), std::move(status.detail));
+    case MaintenancePhase::kPending: return walk.Wait(GateReason::kMaintenance, std::move(status.detail));
+    case MaintenancePhase::kReady: break;
+  }
+  // Should it be gone meanwhile, the node has its workloads back.
+  walk.verdict.plan.confirm = *status.object;
+  return walk.Enter(UpgradeState::kPodRestartRequired, "the maintenance operator evacuated the node");
+}
+
+void ReportFailedMaintenance(Walk& walk) {
+  if (!walk.requestor) return;
+  const MaintenanceStatus status = walk.requestor->Assess(walk.view);
+  if (status.object == nullptr || !walk.requestor->Claims(*status.object)) return;
+  auto call = walk.requestor->ReportFailure(*status.object, walk.in.now);
+  if (!call) return;
+  const auto attempt = walk.view.attempts.maintenances.find(call->object.name);
+  const bool tried = attempt != walk.view.attempts.maintenances.end();
+  const absl::Time due = tried ? NextMaintenanceCallDue(attempt->second, *call) : absl::InfinitePast();
+  if (due > walk.in.now) return walk.WakeAt(due);  // the gate stays: the node waits for something else
+  walk.verdict.plan.maintenance.push_back(*std::move(call));
+}
+
+bool ClaimsMaintenance(const Walk& walk) {
+  return walk.requestor && walk.view.maintenances && !walk.requestor->ClaimsOn(walk.view).empty();
+}
+
+std::optional<Progress> ReleaseMaintenance(Walk& walk) {
+  if (!walk.requestor) {
+    // Elsewhere the mode is over, and only its annotation was left behind: it goes with the next patch.
+    if (!walk.InRequestorMode() || !IsInProgress(walk.state())) return std::nullopt;
+    walk.Note(FindingCode::kUnhandledState,
+              "the node is in requestor mode, but the operator is not configured as a requestor");
+    return walk.Wait(GateReason::kUnhandledState, "the operator is not configured as a requestor");
+  }
+  if (!walk.view.maintenances) {
+    if (!walk.InRequestorMode()) return std::nullopt;
+    return WaitUnread(walk, "the NodeMaintenances could not be read");
+  }
+  for (const NodeMaintenance* object : walk.requestor->ClaimsOn(walk.view)) {
+    std::string detail = fmt::format("NodeMaintenance {} is being released", object->ToString());
+    if (auto call = walk.requestor->Release(*object, walk.in.now)) return Ask(walk, *std::move(call), detail);
+    if (auto others = WaitsForOthers(*object)) return walk.Wait(GateReason::kOtherDriver, *std::move(others));
+    return walk.Wait(GateReason::kMaintenance, std::move(detail));
+  }
+  return std::nullopt;
+}
+
+}  // namespace driverupgrade::inline v1

@@ -1,0 +1,290 @@
+// pod-restart-required and upgrade-failed: replacing the driver pod, and what becomes of a node where that failed.
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "base/backoff.h"
+#include "decide/transitions/walk.h"
+#include "fmt/format.h"
+
+namespace driverupgrade::inline v1 {
+namespace {
+
+constexpr absl::Duration kRetryBackoffMax = absl::Hours(24);
+
+// Whether the node is free of the pods that the policy protects, and if not, what is to be done about them.
+struct Evacuation {
+  enum class Status { kDone, kEvicting, kUnread, kStuck };
+  Status status = Status::kDone;
+  std::vector<const Pod*> pods = {};
+  EvictionRound round = {};
+  OnTimeout on_timeout = OnTimeout::kFail;
+  // With kStuck: what nobody but a person can change.
+  Gate stuck = {};
+  bool done() const { return status == Status::kDone; }
+  std::string Remaining() const { return status == Status::kStuck ? stuck.detail : round.remaining; }
+};
+
+Evacuation Stuck(GateReason reason, std::string detail) {
+  return {.status = Evacuation::Status::kStuck, .stuck = {.reason = reason, .detail = std::move(detail)}};
+}
+
+// The maintenance operator spares itself, and so do we where it works for us: it has the node to give back yet (§4.1).
+bool IsMaintenanceOperator(const Pod& pod) {
+  const auto component = pod.labels.find("app.kubernetes.io/component");
+  return component != pod.labels.end() && component->second == "maintenance-operator-controller-manager";
+}
+
+// The pods that have to be gone before the driver is touched, as the policy that got the node here says: pod deletion,
+// or the drain that it fell back to (T25).
+Evacuation Evacuate(Walk& walk) {
+  if (!EvacuationTimeout(walk.in)) return {};
+  const std::vector<Pod>* pods = walk.KnownPods();
+  if (pods == nullptr) return {.status = Evacuation::Status::kUnread};
+  if (!walk.view.hook_errors.empty()) {
+    const auto& [pod, error] = *walk.view.hook_errors.begin();
+    return Stuck(GateReason::kHook, fmt::format("{}: {}", pod, error));
+  }
+  Evacuation result;
+  PodSelection selection;
+  const std::optional<PodDeletionPolicy> deletion = PodDeletion(walk.in);
+  if (deletion) {
+    selection = walk.pods.SelectForDeletion(walk.view, *deletion, walk.drains);
+    result.on_timeout = deletion->on_timeout;
+  }
+  if (walk.in.policy.drain && (!deletion || !selection.blocked.empty())) {
+    selection = walk.drains.Select(*pods, *walk.in.policy.drain);
+    result.on_timeout = walk.in.policy.drain->on_timeout;
+  }
+  if (walk.InRequestorMode()) {
+    std::erase_if(selection.evict, [](const Pod* pod) { return IsMaintenanceOperator(*pod); });
+    std::erase_if(selection.blocked, [](const auto& blocked) { return IsMaintenanceOperator(*blocked.pod); });
+  }
+  if (!selection.blocked.empty()) {
+    const PodSelection::Blocked& blocked = selection.blocked.front();
+    return Stuck(GateReason::kUndeletablePods, fmt::format("{} {}", blocked.pod->ref.ToString(), blocked.why));
+  }
+  result.pods = std::move(selection.evict);
+  result.round = walk.drains.Pace(result.pods, walk.view, walk.in.now);
+  result.status = result.round.finished ? Evacuation::Status::kDone : Evacuation::Status::kEvicting;
+  return result;
+}
+
+// Whether the pods have come since the node was evacuated, so that its deadline was not meant for them. Not so once one
+// of them has been asked to go, nor when all have overstayed their grace period: a pod that never goes would hold the
+// node for ever.
+bool AreNewcomers(const Walk& walk, const std::vector<const Pod*>& pods) {
+  const auto tried = [&](const Pod* pod) { return walk.view.attempts.pods.contains(pod->ref.uid); };
+  const auto overstays = [&](const Pod* pod) {
+    return pod->deletion_timestamp && *pod->deletion_timestamp <= walk.in.now;
+  };
+  return std::none_of(pods.begin(), pods.end(), tried) && !std::all_of(pods.begin(), pods.end(), overstays);
+}
+
+bool AnyStays(const std::vector<const Pod*>& pods) {
+  return std::any_of(pods.begin(), pods.end(), [](const Pod* pod) { return !pod->deletion_timestamp; });
+}
+
+// Pods have come to the node since it was evacuated: they go too, under the evacuation's deadline (dep-F8). It runs
+// from their coming, not from a restart that may have begun long before.
+Progress EvictNewcomers(Walk& walk, Evacuation evacuation) {
+  const absl::Duration timeout = *EvacuationTimeout(walk.in);
+  if (evacuation.status == Evacuation::Status::kUnread) return walk.WaitForPods(absl::InfiniteFuture());
+  absl::Time deadline = walk.Deadline(timeout);
+  const bool evicting = evacuation.status == Evacuation::Status::kEvicting;
+  // Those that are asked to go in this very pass begin their time with it, unless an engine that has only just become
+  // active may have asked for them in an earlier life.
+  const bool asked_now = walk.in.now > walk.in.active_since && AnyStays(evacuation.pods);
+  if (evicting && AreNewcomers(walk, evacuation.pods) && (asked_now || walk.Expired(deadline))) {
+    walk.RestartStage();
+    deadline = walk.Deadline(timeout);
+  }
+  if (walk.Expired(deadline)) {
+    if (evicting && evacuation.on_timeout == OnTimeout::kDelete) {
+      return walk.DeleteOverdue(evacuation.pods, std::move(evacuation.round));
+    }
+    return walk.Fail("Failed to drain the node", fmt::format("pods are back on the node, and {} s were not enough: {}",
+                                                             absl::ToInt64Seconds(timeout), evacuation.Remaining()));
+  }
+  if (evicting) return walk.Evict(std::move(evacuation.round), deadline);
+  return walk.Wait(evacuation.stuck.reason, std::move(evacuation.stuck.detail),
+                   std::min(deadline, NextRead(walk.in.now)));
+}
+
+Progress WaitForDriver(Walk& walk, GateReason reason, std::string detail, absl::Time due = absl::InfiniteFuture()) {
+  const absl::Duration timeout = walk.in.policy.deadlines.pod_restart;
+  const absl::Time deadline = walk.Deadline(timeout);
+  if (walk.Expired(deadline)) {
+    walk.verdict.plan.remove.clear();
+    return walk.Fail("Failed to restart driver pod",
+                     fmt::format("not ready after {} s: {}", absl::ToInt64Seconds(timeout), detail));
+  }
+  return walk.Wait(reason, std::move(detail), std::min(deadline, due));
+}
+
+bool IsToBeEvacuated(const Walk& walk) { return !walk.RestartsOnly() && EvacuationTimeout(walk.in); }
+
+// Plans the deletions that are due, one for each driver pod until it is answered. What is waited for then, and until
+// when.
+std::pair<std::string, absl::Time> DeleteDriverPods(Walk& walk) {
+  absl::Time due = absl::InfiniteFuture();
+  std::string detail = fmt::format("{} is to be replaced", walk.driver.to_restart.front()->ref.ToString());
+  for (const Pod* pod : walk.driver.to_restart) {
+    const auto attempt = walk.view.attempts.pods.find(pod->ref.uid);
+    const bool tried = attempt != walk.view.attempts.pods.end();
+    const absl::Time next = tried ? NextPodRequestDue(attempt->second, pod->ref.uid) : walk.in.now;
+    if (next <= walk.in.now) {
+      walk.verdict.plan.remove.push_back(pod->ref);
+    } else {
+      due = std::min(due, next);
+      if (!attempt->second.message.empty())
+        detail = fmt::format("{}: {}", pod->ref.ToString(), attempt->second.message);
+    }
+  }
+  // A deletion has no precondition on the node, which must still be cordoned and, where pods count as lost, not ready.
+  if (IsToBeEvacuated(walk) && !walk.verdict.plan.remove.empty()) walk.ConfirmNode();
+  return {std::move(detail), due};
+}
+
+// T37.
+Progress RestartDriverPods(Walk& walk) {
+  if (IsToBeEvacuated(walk)) {
+    if (Evacuation evacuation = Evacuate(walk); !evacuation.done()) return EvictNewcomers(walk, std::move(evacuation));
+  }
+  auto [detail, due] = DeleteDriverPods(walk);
+  return WaitForDriver(walk, GateReason::kDriverPodTerminating, std::move(detail), due);
+}
+
+// T39, T43: the driver may be loaded once the node is evacuated. nullopt: nothing holds it back any more.
+std::optional<Progress> UnblockSafeLoad(Walk& walk) {
+  if (!walk.safe_load.IsWaiting(walk.after())) return std::nullopt;
+  if (Evacuation evacuation = Evacuate(walk); !evacuation.done()) return EvictNewcomers(walk, std::move(evacuation));
+  walk.safe_load.Unblock(walk.Edit());
+  return std::nullopt;
+}
+
+// dep-F3: a failed node's driver is not loaded under workloads, and nothing is evicted for it.
+std::optional<Progress> UnblockSafeLoadOfFailed(Walk& walk) {
+  if (!walk.safe_load.IsWaiting(walk.after())) return std::nullopt;
+  if (!walk.after().unschedulable) return walk.Wait(GateReason::kSafeLoad, "the node is not cordoned");
+  if (const Evacuation evacuation = Evacuate(walk); !evacuation.done()) {
+    if (evacuation.status == Evacuation::Status::kStuck)
+      return walk.Wait(GateReason::kSafeLoad, evacuation.stuck.detail);
+    if (evacuation.pods.empty())
+      return walk.Wait(GateReason::kSafeLoad, "its pods have not been read", NextRead(walk.in.now));
+    return walk.Wait(GateReason::kSafeLoad,
+                     fmt::format("{} pods to be evacuated are on the node, {} among them", evacuation.pods.size(),
+                                 evacuation.pods.front()->ref.ToString()),
+                     evacuation.round.gate.not_before.value_or(absl::InfiniteFuture()));
+  }
+  walk.safe_load.Unblock(walk.Edit());
+  return std::nullopt;
+}
+
+}  // namespace
+
+void RestartOnEntry(Walk& walk) {
+  if (walk.driver.none || walk.driver.unknown || walk.driver.to_restart.empty()) return;
+  walk.HoldCordon();
+  if (!IsToBeEvacuated(walk) || Evacuate(walk).done()) DeleteDriverPods(walk);
+}
+
+// T37-T39: pod-restart-required -> validation-required | uncordon-required | upgrade-done | upgrade-failed.
+Progress LeavePodRestart(Walk& walk) {
+  walk.HoldCordon();
+  const DriverPods& driver = walk.driver;
+  // What was compared were other revisions; should the target come back, this pod has still to be compared with it.
+  if (!driver.wanted_revision.empty() && !walk.RestartsOnly()) {
+    walk.Unannotate(walk.in.identity.RestartOnlyAnnotation());
+  }
+  if (driver.none) return WaitForDriver(walk, GateReason::kDriverPodMissing, "no driver pod on the node yet");
+  if (driver.unknown) return WaitForDriver(walk, GateReason::kRevisionUnknown, driver.why_unknown);
+  if (!driver.to_restart.empty()) return RestartDriverPods(walk);
+  if (driver.terminating != nullptr) {
+    return WaitForDriver(walk, GateReason::kDriverPodTerminating,
+                         fmt::format("{} is terminating", driver.terminating->ref.ToString()));
+  }
+  if (const auto stopped = UnblockSafeLoad(walk)) return *stopped;
+  if (driver.ready) {
+    if (walk.in.options.validation_selector)
+      return walk.Enter(UpgradeState::kValidationRequired, "the driver is ready");
+    return FinishUpgrade(walk, "the driver is ready");
+  }
+  if (driver.failing != nullptr) {
+    return walk.Fail("Failed to restart driver pod",
+                     fmt::format("{} keeps restarting", driver.failing->ref.ToString()));
+  }
+  return WaitForDriver(walk, GateReason::kDriverPodNotReady,
+                       fmt::format("{} is not ready", driver.not_ready->ref.ToString()));
+}
+
+// A failed node that nothing has repaired: taken back after a pause, as often as the policy says (retry).
+Progress RetryOrWait(Walk& walk, std::string why) {
+  const RetryPolicy& retry = walk.in.policy.retry;
+  const Failures failures = walk.PastFailures();
+  if (failures.count == 0 || failures.count > retry.max_attempts) {
+    return walk.Wait(GateReason::kFailed, std::move(why));
+  }
+  const absl::Duration backoff = internal::Doubled(retry.backoff, kRetryBackoffMax, failures.count);
+  const absl::Time due = failures.last + backoff;
+  std::string detail = fmt::format("retry {} of {}", failures.count, retry.max_attempts);
+  if (walk.Expired(due)) return RequireUpgrade(walk, std::move(detail));
+  return walk.Wait(GateReason::kFailed, fmt::format("{}; {} is to come", why, detail), due);
+}
+
+// T40-T42 with dep-F2 and dep-F3: upgrade-failed -> upgrade-required with a new revision or for a retry; ->
+// validation-required | uncordon-required | upgrade-done once the driver is ready.
+Progress LeaveFailed(Walk& walk) {
+  const std::string key = walk.in.identity.FailedRevisionAnnotation();
+  const std::string failures = walk.in.identity.FailuresAnnotation();
+  const std::string& wanted = walk.driver.wanted_revision;
+  const auto failed = walk.after().annotations.find(key);
+  if (!wanted.empty() && failed != walk.after().annotations.end() && failed->second != wanted) {
+    walk.Unannotate(failures);
+    return RequireUpgrade(walk, fmt::format("revision {} is new", wanted));
+  }
+  // A node that the Go library failed carries neither: for all we can know it failed just now, at this revision.
+  if (!wanted.empty()) walk.Annotate(key, wanted);
+  if (walk.PastFailures().count == 0) {
+    if (const auto text = walk.after().annotations.find(failures); text != walk.after().annotations.end()) {
+      walk.Note(FindingCode::kTimerRestarted,
+                fmt::format("the count of failures begins afresh: `{}` is none", text->second));
+    }
+    walk.WriteFailures({.count = 1, .last = walk.in.now});
+  }
+  if (!walk.driver.InSync()) {
+    return RetryOrWait(walk,
+                       walk.driver.unknown ? walk.driver.why_unknown : "the driver pod is missing or out of date");
+  }
+  if (const auto stopped = UnblockSafeLoadOfFailed(walk)) return *stopped;
+  if (!walk.driver.ready) return RetryOrWait(walk, "the driver pod is not ready");
+  if (!walk.in.options.validation_selector) return FinishUpgrade(walk, "the driver recovered");
+  // A node that failed validation would fail it again and again: it goes back when its validation pods are ready.
+  const std::vector<Pod>* pods = walk.ReadPods();
+  if (pods == nullptr) return walk.WaitForPods(absl::InfiniteFuture());
+  Validation validation = ValidationManager(*walk.in.options.validation_selector).Evaluate(*pods);
+  if (!validation.passed) return RetryOrWait(walk, std::move(validation.missing));
+  return walk.Enter(UpgradeState::kValidationRequired, "the driver recovered");
+}
+
+// T43-T47: validation-required -> uncordon-required | upgrade-done | upgrade-failed.
+Progress LeaveValidation(Walk& walk) {
+  if (!walk.in.options.validation_selector) return FinishUpgrade(walk, "validation is off");
+  walk.HoldCordon();
+  const absl::Duration timeout = walk.in.policy.deadlines.validation;
+  const absl::Time deadline = walk.Deadline(timeout);
+  if (const auto stopped = UnblockSafeLoad(walk)) return *stopped;
+  Validation validation{.missing = "the node's pods have not been read"};
+  if (const std::vector<Pod>* pods = walk.KnownPods()) {
+    validation = ValidationManager(*walk.in.options.validation_selector).Evaluate(*pods);
+  }
+  if (validation.passed) return FinishUpgrade(walk, "validated");
+  if (walk.Expired(deadline)) {
+    return walk.Fail("Failed to validate the driver",
+                     fmt::format("not valid after {} s: {}", absl::ToInt64Seconds(timeout), validation.missing));
+  }
+  return walk.Wait(GateReason::kValidation, std::move(validation.missing), deadline);
+}
+
+}  // namespace driverupgrade::inline v1

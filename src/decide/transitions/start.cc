@@ -1,0 +1,162 @@
+// unknown, upgrade-done and upgrade-required: whether a node needs an upgrade, and whether it may start.
+#include <algorithm>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "decide/transitions/walk.h"
+#include "fmt/format.h"
+
+namespace driverupgrade::inline v1 {
+namespace {
+
+bool IsTrue(const StringMap& map, const std::string& key) {
+  const auto found = map.find(key);
+  return found != map.end() && found->second == "true";
+}
+
+// Why the node needs an upgrade; empty if it does not (T1).
+std::string UpgradeReason(const Walk& walk) {
+  if (walk.driver.out_of_date) return "the driver pod is out of date";
+  if (walk.safe_load.IsWaiting(walk.after())) return "the driver waits to be loaded";
+  if (IsTrue(walk.after().annotations, walk.in.identity.UpgradeRequestedAnnotation())) return "an upgrade is requested";
+  return {};
+}
+
+// Notes on the node whether its cordon is an administrator's, by what was read (dep-F7).
+void NoteInitialState(Walk& walk, const internal::Cordon& cordon) {
+  if (walk.InRequestorMode()) return;  // the cordon may be the maintenance operator's, which is nobody else's business
+  const std::string key = walk.in.identity.InitiallyUnschedulableAnnotation();
+  if (cordon.kind == internal::CordonKind::kAdministrator) {
+    walk.Annotate(key, "true");
+  } else {
+    walk.Unannotate(key);
+  }
+}
+
+// The request turns into "restart the pod with this UID", so that it restarts exactly one pod (dep-F17). So does a
+// retry by label of a node whose driver pod is up to date but failing: nothing else would ever replace it.
+void NoteRequestedRestart(Walk& walk) {
+  const bool requested = walk.Unannotate(walk.in.identity.UpgradeRequestedAnnotation());
+  if (!requested && walk.driver.failing == nullptr) return;
+  if (!walk.driver.to_restart.empty()) return;  // some pod is replaced anyway
+  const Pod* restart = walk.driver.failing;
+  for (const Pod& pod : walk.view.driver_pods) {
+    if (restart == nullptr && !pod.deletion_timestamp) restart = &pod;
+  }
+  if (restart == nullptr) return;
+  walk.Annotate(walk.in.identity.RestartPodAnnotation(), restart->ref.uid);
+  walk.AssessDriver();
+}
+
+// A node asks for nothing that an earlier admission of its own, whose outcome is not known, has taken already.
+Candidate CandidateOf(const Walk& walk, const internal::Cordon& cordon) {
+  const Tally& own = walk.verdict.tally;
+  const bool outside =
+      cordon.kind == internal::CordonKind::kAdministrator && walk.in.policy.cordoned_nodes == CordonedNodes::kProceed;
+  const bool available = cordon.kind == internal::CordonKind::kNone;
+  const bool admitted_before = available && walk.view.node.ready && own.unavailable > 0;
+  return {
+      .node = walk.view.node.name,
+      .needs_slot = !outside && own.slots == 0,
+      .needs_headroom = available && !admitted_before,
+      .takes_headroom = available && own.unavailable == 0,
+      .own_node = walk.view.node.name == walk.in.options.own_node,
+  };
+}
+
+// The maintenance operator has budgets of its own (T10).
+Candidate RequestorCandidate(const Walk& walk) {
+  return {.node = walk.view.node.name,
+          .needs_slot = false,
+          .needs_headroom = false,
+          .takes_headroom = false,
+          .own_node = walk.view.node.name == walk.in.options.own_node};
+}
+
+// T8: not where somebody asked for the upgrade, nor where the driver waits to be loaded anew.
+bool MayRestartOnly(const Walk& walk) {
+  const std::vector<Pod>& pods = walk.view.driver_pods;
+  const bool orphan = std::any_of(pods.begin(), pods.end(), [](const Pod& pod) { return pod.owners.empty(); });
+  return walk.driver.out_of_date && !orphan && !walk.safe_load.IsWaiting(walk.after()) &&
+         !IsTrue(walk.after().annotations, walk.in.identity.UpgradeRequestedAnnotation());
+}
+
+Progress RestartOnly(Walk& walk) {
+  walk.HoldCordon();
+  walk.SetRestartsOnly();
+  return walk.Enter(UpgradeState::kPodRestartRequired, "the driver pod needs no more than a restart");
+}
+
+}  // namespace
+
+Progress RequireUpgrade(Walk& walk, std::string reason) {
+  NoteInitialState(walk, internal::ReadCordon(walk.view.node, walk.in.identity));
+  return walk.Enter(UpgradeState::kUpgradeRequired, std::move(reason));
+}
+
+// T1: unknown | done -> upgrade-required. T2: unknown -> done. T3: done stays.
+Progress LeaveUnknownOrDone(Walk& walk) {
+  if (std::string reason = UpgradeReason(walk); !reason.empty()) {
+    return RequireUpgrade(walk, std::move(reason));
+  }
+  if (walk.driver.unknown) return walk.Wait(GateReason::kRevisionUnknown, walk.driver.why_unknown);
+  // What an upgrade that was broken off has left (defect-D18).
+  const std::optional<Progress> releasing = ReleaseMaintenance(walk);
+  if (walk.state() == UpgradeState::kDone) {
+    if (releasing) walk.Note(FindingCode::kClaimLeftBehind, walk.verdict.gate->detail);
+    walk.verdict.gate.reset();
+    return walk.Rest();
+  }
+  if (releasing) return *releasing;
+  if (walk.driver.none) return walk.Wait(GateReason::kDriverPodMissing, "no driver pod on the node");
+  return EnterDone(walk, "the driver pod is up to date");
+}
+
+// T4-T10: upgrade-required -> cordon-required | pod-restart-required with a slot, -> node-maintenance-required.
+Progress LeaveUpgradeRequired(Walk& walk) {
+  const DriverIdentity& identity = walk.in.identity;
+  if (IsTrue(walk.after().labels, identity.SkipUpgradeLabel())) {
+    return walk.Wait(GateReason::kSkipLabel, fmt::format("label {}=true", identity.SkipUpgradeLabel()));
+  }
+  if (walk.driver.none) return walk.Wait(GateReason::kDriverPodMissing, "no driver pod on the node");
+  if (walk.driver.unknown) return walk.Wait(GateReason::kRevisionUnknown, walk.driver.why_unknown);
+  const internal::Cordon cordon = internal::ReadCordon(walk.view.node, identity);
+  const bool by_request = walk.requestor && walk.in.options.requestor->enabled;
+  if (cordon.rival && !by_request) {
+    return walk.Wait(GateReason::kOtherDriver, fmt::format("{} is being upgraded on the node", *cordon.rival));
+  }
+  if (cordon.stale_names_only) {
+    walk.Note(FindingCode::kForeignCordon,
+              "the cordon names no driver whose upgrade is under way; it is taken for an administrator's");
+  }
+  if (!by_request) {
+    if (const auto releasing = ReleaseMaintenance(walk)) return *releasing;  // requestor mode was switched off (H16)
+    walk.Unannotate(identity.RequestorModeAnnotation());
+  }
+  // The maintenance operator cordons the nodes that we have claimed, the annotation lost or not.
+  const bool evacuated_for_us = walk.InRequestorMode() || ClaimsMaintenance(walk);
+  if (cordon.kind == internal::CordonKind::kAdministrator && walk.in.policy.cordoned_nodes == CordonedNodes::kIgnore &&
+      !evacuated_for_us) {
+    return walk.Wait(GateReason::kCordoned, "an administrator cordoned the node");
+  }
+  const bool may_restart_only = !by_request && MayRestartOnly(walk);
+  if (may_restart_only && !walk.view.restart_only_error.empty()) {
+    return walk.Wait(GateReason::kHook, walk.view.restart_only_error, NextRead(walk.in.now));
+  }
+  const Candidate candidate = by_request ? RequestorCandidate(walk) : CandidateOf(walk, cordon);
+  if (!walk.admitted) {
+    walk.verdict.candidate = candidate;
+    return walk.Rest();
+  }
+  walk.verdict.plan.needs_grant = candidate.needs_slot || candidate.needs_headroom;
+  NoteInitialState(walk, cordon);
+  NoteRequestedRestart(walk);
+  walk.Unannotate(identity.FailedRevisionAnnotation());
+  walk.Unannotate(identity.RestartOnlyAnnotation());
+  if (by_request) return RequestMaintenance(walk);
+  if (may_restart_only && walk.view.restart_only) return RestartOnly(walk);
+  return walk.Enter(UpgradeState::kCordonRequired, "admitted");
+}
+
+}  // namespace driverupgrade::inline v1

@@ -1,0 +1,189 @@
+// One node's way through the states within one pass (arch-A4).
+#ifndef DRIVERUPGRADE_SRC_DECIDE_TRANSITIONS_WALK_H_
+#define DRIVERUPGRADE_SRC_DECIDE_TRANSITIONS_WALK_H_
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "driverupgrade/drain_manager.h"
+#include "driverupgrade/maintenance_requestor.h"
+#include "driverupgrade/pod_manager.h"
+#include "driverupgrade/safe_load_manager.h"
+#include "driverupgrade/state_machine.h"
+#include "driverupgrade/validation_manager.h"
+#include "model/cordon.h"
+
+namespace driverupgrade::inline v1 {
+
+// The arguments of Judge that are the same for every node.
+struct JudgeContext {
+  const DriverIdentity& identity;
+  const StateMachineOptions& options;
+  const UpgradePolicy& policy;
+  const DriverFacts& driver;
+  absl::Time now;
+  absl::Time active_since;
+};
+
+// How often the upgrade of a node has failed at the present target revision, as its annotation says.
+struct Failures {
+  int count = 0;
+  absl::Time last = absl::UnixEpoch();
+};
+
+// Whether a transition function entered another state, so that the next one may go on from there.
+enum class Progress { kMoved, kStopped };
+
+// Carries a node from state to state. It works on a copy of our part of the node, which is made when it is first
+// written to, since most nodes only wait: what differs from the node in the end is the patch, so nothing is written
+// twice and nothing that is there already (defect-D31).
+class Walk {
+ public:
+  Walk(const JudgeContext& context, const NodeView& view, bool admitted);
+
+  const JudgeContext& in;
+  const NodeView& view;
+  const bool admitted;
+  const DrainManager drains;
+  const PodManager pods{};
+  const SafeLoadManager safe_load;
+  // Set where the operator is configured as a requestor.
+  const std::optional<MaintenanceRequestor> requestor;
+  DriverPods driver;
+  Verdict verdict;
+
+  UpgradeState state() const { return state_; }
+  // The state that the node was read in; nullopt for a label that is no state.
+  std::optional<UpgradeState> read_state() const { return read_state_; }
+
+  // Our part of the node as the patch will leave it; nothing else of it is to be looked at.
+  const Node& after() const { return edited_ ? *edited_ : view.node; }
+  Node& Edit();
+  void Annotate(const std::string& key, std::string value);
+  // Whether there was one.
+  bool Unannotate(const std::string& key);
+
+  // Enters `next`; timers of the stage that is left are dropped.
+  Progress Enter(UpgradeState next, std::string reason);
+  // Enters upgrade-failed with a Warning event `what`, `why`.
+  Progress Fail(std::string_view what, std::string why);
+  // Sends the evictions that are due and waits for the rest, up to `deadline`.
+  Progress Evict(EvictionRound round, absl::Time deadline);
+  // Deletes what should have been evicted by now (OnTimeout::kDelete), and waits for it.
+  Progress DeleteOverdue(const std::vector<const Pod*>& overdue_pods, EvictionRound round);
+  // Stops for this pass, with the reason that people see.
+  Progress Wait(GateReason reason, std::string detail, absl::Time not_before = absl::InfiniteFuture());
+  // The verdict may change at `time`, unless that is never.
+  void WakeAt(absl::Time time);
+  // Stops without a reason: there is nothing more to come.
+  Progress Rest() { return Progress::kStopped; }
+
+  void Note(FindingCode code, std::string message);
+  void Event(bool warning, std::string message);
+
+  // When the present stage fails, for a stage limited to `timeout`: `began + timeout`, but not before the engine has
+  // been active for min(timeout, 60 s) (dep-F4). Writes or mends the stage's timer where needed.
+  absl::Time Deadline(absl::Duration timeout);
+  bool Expired(absl::Time deadline) const { return in.now >= deadline; }
+
+  // Zero failures where the annotation is absent or malformed.
+  Failures PastFailures() const;
+  void WriteFailures(const Failures& failures);
+
+  // Makes sure that the node is cordoned, by us if nobody else did (T11, dep-F8).
+  void HoldCordon();
+  // The node's pods if they have been read since it was cordoned, otherwise nullptr; asks for them (arch-A11).
+  const std::vector<Pod>* KnownPods();
+  // The same for a question that does not depend on a cordon.
+  const std::vector<Pod>* ReadPods();
+  // Waits for a list of the node's pods that failed or has not been made yet, up to `deadline`.
+  Progress WaitForPods(absl::Time deadline);
+  // What is planned relies on the node as it was read: it is patched first, even if nothing changes.
+  void ConfirmNode() { verdict.plan.patch.emplace(); }
+  // The present stage begins anew, now.
+  void RestartStage() { WriteStage(in.now); }
+  // Judges the driver pods anew, after the annotation that names one to restart has changed.
+  void AssessDriver();
+  // The present state was entered in this walk.
+  bool entered() const { return entered_; }
+
+  // The node as it was read, but for the annotations, which are as the patch will leave them.
+  Node WithAnnotationsAfter() const;
+  bool HasAnnotation(const std::string& key) const { return after().annotations.contains(key); }
+  // The upgrade of this node goes by a NodeMaintenance, whatever the operator does with others now (dep-F13).
+  bool InRequestorMode() const { return HasAnnotation(in.identity.RequestorModeAnnotation()); }
+  // The driver pods that there are now may be restarted without an evacuation, as long as the target stays (T8).
+  void SetRestartsOnly();
+  // Both the target and the pods to restart are of the revisions that were compared (T8).
+  bool RestartsOnly() const;
+
+  // The patch, the joined cordon and the last timers; the walk is over.
+  Verdict Finish();
+
+ private:
+  absl::Time StageBegan(absl::Duration timeout);
+  std::optional<absl::Time> UpstreamTimer(absl::Duration timeout) const;
+  void WriteStage(absl::Time began);
+  void DropStage();
+  std::optional<absl::Duration> StageTimeout() const;
+  std::string TargetRevision() const;
+  void UpdateCordonSet();
+
+  std::optional<Node> edited_;  // our part of the node, once it is written to
+  const std::optional<UpgradeState> read_state_;
+  UpgradeState state_;
+  bool entered_ = false;  // `state_` was entered in this walk
+};
+
+// The timeout of the evacuation that the policy prescribes (pod deletion or drain); nullopt if it prescribes none.
+std::optional<absl::Duration> EvacuationTimeout(const JudgeContext& in);
+
+// The policy for pod deletion, if it is switched on (dep-F10).
+std::optional<PodDeletionPolicy> PodDeletion(const JudgeContext& in);
+
+// When something that could not be read is tried again: at the next full 5 s. Not 5 s from now: such a verdict would be
+// another one every moment, and for who judges often the retry would never come.
+absl::Time NextRead(absl::Time now);
+
+// The transition functions, one for each state; src/decide/transitions/{start,evacuate,restart,finish}.cc.
+Progress LeaveUnknownOrDone(Walk& walk);
+Progress LeaveUpgradeRequired(Walk& walk);
+Progress LeaveCordonRequired(Walk& walk);
+Progress LeaveWaitForJobs(Walk& walk);
+Progress LeavePodDeletion(Walk& walk);
+Progress LeaveDrain(Walk& walk);
+Progress LeaveNodeMaintenance(Walk& walk);
+Progress LeavePodRestart(Walk& walk);
+// Plans the deletion of the driver pods with the patch that enters pod-restart-required, where the walk ends there:
+// they rely on the node as it was read, and in the next pass that would have to be confirmed by a patch of its own.
+void RestartOnEntry(Walk& walk);
+Progress LeaveFailed(Walk& walk);
+Progress LeaveValidation(Walk& walk);
+Progress LeaveUncordon(Walk& walk);
+// upgrade-required -> node-maintenance-required, for a node that is admitted in requestor mode.
+Progress RequestMaintenance(Walk& walk);
+// The next step of giving the node's NodeMaintenances back; stops the walk until no claim of ours is left. nullopt:
+// none.
+std::optional<Progress> ReleaseMaintenance(Walk& walk);
+// Whether a NodeMaintenance of the node is claimed by us, as far as they have been read.
+bool ClaimsMaintenance(const Walk& walk);
+// Tells the maintenance operator that the driver of the node failed (M7).
+void ReportFailedMaintenance(Walk& walk);
+
+// Removes all that our upgrade wrote on `node`, and lifts a cordon that no one else relies on (dep-F9). What was done,
+// for a person.
+std::string GiveBack(Node& node, const DriverIdentity& identity);
+// The patch that turns `from` into `to`.
+NodePatch Difference(const Node& from, const Node& to);
+// Enters upgrade-required, noting whose cordon the node carries (dep-F7).
+Progress RequireUpgrade(Walk& walk, std::string reason);
+// Enters upgrade-done, giving the node back. Waits instead while another driver relies on the cordon that would be lifted.
+Progress EnterDone(Walk& walk, std::string reason);
+// The way out of pod-restart-required, validation-required and upgrade-failed when the driver is proved (T48).
+Progress FinishUpgrade(Walk& walk, std::string reason);
+
+}  // namespace driverupgrade::inline v1
+
+#endif  // DRIVERUPGRADE_SRC_DECIDE_TRANSITIONS_WALK_H_

@@ -1,0 +1,118 @@
+#include "driverupgrade/upgrade_budget.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+#include <variant>
+
+#include "driverupgrade/upgrade_state.h"
+#include "model/cordon.h"
+#include "model/node_state.h"
+
+namespace driverupgrade::inline v1 {
+namespace {
+
+using internal::StateOf;
+
+constexpr int kNoLimit = std::numeric_limits<int>::max();
+
+// A node that an administrator had cordoned, and that he has not uncordoned in the middle: the patch that cordons it
+// again makes the cordon ours (dep-F8), and that is no start for which anybody would ask.
+bool IsOutsideSlots(const Node& node, const DriverIdentity& identity, const std::optional<UpgradeState>& state) {
+  if (!internal::WasInitiallyUnschedulable(node, identity)) return false;
+  return node.unschedulable || !state || !TraitsOf(*state).holds_cordon;
+}
+
+bool HoldsSlot(const Node& node, const std::optional<UpgradeState>& state, const DriverIdentity& identity,
+               const UpgradePolicy& policy) {
+  if (state && !IsInProgress(*state)) return false;
+  if (state == UpgradeState::kFailed && policy.failure_policy) return false;  // counted apart (dep-F2)
+  if (policy.cordoned_nodes == CordonedNodes::kProceed && IsOutsideSlots(node, identity, state)) return false;
+  // It only keeps another driver's cordon in place (dep-F8).
+  return state != UpgradeState::kUncordonRequired || !internal::DriverThatNeedsCordon(node, identity);
+}
+
+// A percentage rounds down: the limit is one of damage. One failure may always happen.
+int FailureLimit(const CountOrPercent& limit, int total) {
+  if (const Count* count = std::get_if<Count>(&limit)) return count->value;
+  return std::max(1, static_cast<int>(std::int64_t{std::get<Percent>(limit).value} * total / 100));
+}
+
+bool IsUnavailable(const Node& node, const std::optional<UpgradeState>& state) {
+  return !node.unreadable.empty() || node.unschedulable || !node.ready || (state && TraitsOf(*state).holds_cordon);
+}
+
+// Compared first: a limit far below zero, which Validate refuses, must not overflow.
+int Left(int limit, int used) { return used < limit ? limit - used : 0; }
+
+}  // namespace
+
+Tally& Tally::operator+=(const Tally& other) {
+  total += other.total;
+  pending += other.pending;
+  in_progress += other.in_progress;
+  failed += other.failed;
+  done += other.done;
+  slots += other.slots;
+  unavailable += other.unavailable;
+  for (std::size_t i = 0; i < by_state.size(); ++i) by_state[i] += other.by_state[i];
+  return *this;
+}
+
+Tally& Tally::operator-=(const Tally& other) {
+  total -= other.total;
+  pending -= other.pending;
+  in_progress -= other.in_progress;
+  failed -= other.failed;
+  done -= other.done;
+  slots -= other.slots;
+  unavailable -= other.unavailable;
+  for (std::size_t i = 0; i < by_state.size(); ++i) by_state[i] -= other.by_state[i];
+  return *this;
+}
+
+Tally TallyOf(const NodeView& view, const DriverIdentity& identity, const UpgradePolicy& policy) {
+  const std::optional<UpgradeState> state = StateOf(view.node, identity);
+  Tally tally{
+      .total = 1,
+      .pending = state == UpgradeState::kUpgradeRequired,
+      .in_progress = !state || IsInProgress(*state),
+      .failed = state == UpgradeState::kFailed,
+      .done = state == UpgradeState::kDone,
+      .slots = HoldsSlot(view.node, state, identity, policy),
+      .unavailable = IsUnavailable(view.node, state),
+  };
+  if (state) tally.by_state[static_cast<std::size_t>(*state)] = 1;
+  if (view.attempts.patch && !IsSettled(*view.attempts.patch, view.node)) {
+    for (const NodePatch& patch : view.attempts.patch->possible) {
+      tally = WithPatch(tally, view.node, patch, identity, policy);
+    }
+  }
+  return tally;
+}
+
+Tally WithPatch(Tally tally, const Node& node, const NodePatch& patch, const DriverIdentity& identity,
+                const UpgradePolicy& policy) {
+  const Node after = Patched(node, patch);
+  const std::optional<UpgradeState> state = StateOf(after, identity);
+  tally.slots = std::max<int>(tally.slots, HoldsSlot(after, state, identity, policy));
+  tally.unavailable = std::max<int>(tally.unavailable, IsUnavailable(after, state));
+  return tally;
+}
+
+int UpgradeBudget::ParallelFree() const { return parallel_max ? Left(*parallel_max, parallel_used) : kNoLimit; }
+
+int UpgradeBudget::Headroom() const { return unavailable_max ? Left(*unavailable_max, unavailable) : kNoLimit; }
+
+UpgradeBudget ComputeBudget(const Tally& tally, const UpgradePolicy& policy) {
+  UpgradeBudget budget{.total = tally.total,
+                       .parallel_max = policy.max_parallel,
+                       .parallel_used = tally.slots,
+                       .unavailable = tally.unavailable,
+                       .failed = tally.failed};
+  if (policy.max_unavailable) budget.unavailable_max = ScaledLimit(*policy.max_unavailable, tally.total);
+  if (policy.failure_policy) budget.failures_max = FailureLimit(policy.failure_policy->max_failures, tally.total);
+  return budget;
+}
+
+}  // namespace driverupgrade::inline v1

@@ -1,0 +1,46 @@
+// Whose cordon a node carries (dep-F7, dep-F8).
+#ifndef DRIVERUPGRADE_SRC_MODEL_CORDON_H_
+#define DRIVERUPGRADE_SRC_MODEL_CORDON_H_
+
+#include <optional>
+#include <set>
+#include <string>
+
+#include "driverupgrade/cluster_types.h"
+#include "driverupgrade/driver_identity.h"
+
+namespace driverupgrade::inline v1::internal {
+
+enum class CordonKind {
+  kNone,           // The node is schedulable.
+  kUpgrade,        // An upgrade made it: ours, or another driver's that ours may join.
+  kAdministrator,  // Never lifted by us.
+};
+
+// What the node, as it was read, tells about its cordon before an upgrade of `identity` starts.
+struct Cordon {
+  CordonKind kind = CordonKind::kNone;
+  // A driver that keeps no cordon set (the Go library), is past cordon-required and made the cordon: an upgrade of ours
+  // waits for it. Its name, or nullopt.
+  std::optional<std::string> rival = std::nullopt;
+  // The set names only drivers that are done, or nothing that can be a driver.
+  bool stale_names_only = false;
+};
+Cordon ReadCordon(const Node& node, const DriverIdentity& identity);
+
+// A driver outside the cordon set that still needs the node evacuated: an upgrade of ours that is otherwise done leaves
+// the cordon in place for it. Its name, or nullopt.
+std::optional<std::string> DriverThatNeedsCordon(const Node& node, const DriverIdentity& identity);
+
+// Whether our name is in the cordon set.
+bool IsInCordonSet(const Node& node, const DriverIdentity& identity);
+
+// Writes the cordon set `names` on the node, or removes it when there are none.
+void SetCordonNames(Node& node, const std::set<std::string>& names);
+
+// Whether an administrator's cordon was noted when the upgrade started.
+bool WasInitiallyUnschedulable(const Node& node, const DriverIdentity& identity);
+
+}  // namespace driverupgrade::inline v1::internal
+
+#endif  // DRIVERUPGRADE_SRC_MODEL_CORDON_H_

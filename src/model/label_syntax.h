@@ -1,0 +1,46 @@
+// What Kubernetes takes for a label key, a label value and a DNS subdomain (S8, S9, S11).
+#ifndef DRIVERUPGRADE_SRC_MODEL_LABEL_SYNTAX_H_
+#define DRIVERUPGRADE_SRC_MODEL_LABEL_SYNTAX_H_
+
+#include <algorithm>
+#include <cstddef>
+#include <string_view>
+
+namespace driverupgrade::inline v1::internal {
+
+inline constexpr std::size_t kDnsSubdomainSizeMax = 253;
+inline constexpr std::size_t kLabelNameSizeMax = 63;
+
+// The C library's predicates depend on the locale.
+inline bool IsLowerAlnum(char c) { return ('a' <= c && c <= 'z') || ('0' <= c && c <= '9'); }
+inline bool IsAlnum(char c) { return IsLowerAlnum(c) || ('A' <= c && c <= 'Z'); }
+
+/// Like Kubernetes, and unlike DNS, it sets no limit to the parts between the dots.
+inline bool IsDnsSubdomain(std::string_view text) {
+  if (text.empty() || text.size() > kDnsSubdomainSizeMax) return false;
+  char before = '.';
+  for (const char c : text) {
+    const bool at_edge = before == '.';
+    if (c == '.' ? (at_edge || before == '-') : !(IsLowerAlnum(c) || (c == '-' && !at_edge))) return false;
+    before = c;
+  }
+  return IsLowerAlnum(before);
+}
+
+/// The part of a key after the `/`; not empty.
+inline bool IsLabelName(std::string_view text) {
+  return !text.empty() && text.size() <= kLabelNameSizeMax && IsAlnum(text.front()) && IsAlnum(text.back()) &&
+         std::all_of(text.begin(), text.end(), [](char c) { return IsAlnum(c) || c == '-' || c == '_' || c == '.'; });
+}
+
+inline bool IsLabelKey(std::string_view text) {
+  const std::size_t slash = text.find('/');
+  if (slash == std::string_view::npos) return IsLabelName(text);
+  return IsDnsSubdomain(text.substr(0, slash)) && IsLabelName(text.substr(slash + 1));
+}
+
+inline bool IsLabelValue(std::string_view text) { return text.empty() || IsLabelName(text); }
+
+}  // namespace driverupgrade::inline v1::internal
+
+#endif  // DRIVERUPGRADE_SRC_MODEL_LABEL_SYNTAX_H_

@@ -1,0 +1,20 @@
+// The name by which an object of its kind is known: `name`, or `ns/name` where the kind has namespaces.
+#ifndef DRIVERUPGRADE_SRC_MODEL_OBJECT_KEY_H_
+#define DRIVERUPGRADE_SRC_MODEL_OBJECT_KEY_H_
+
+#include <string>
+
+#include "driverupgrade/cluster_types.h"
+
+namespace driverupgrade::inline v1::internal {
+
+inline std::string KeyOf(const Node& node) { return node.name; }
+inline std::string KeyOf(const Pod& pod) { return pod.ref.ToString(); }
+template <typename T>
+std::string KeyOf(const T& object) {
+  return object.ns + "/" + object.name;
+}
+
+}  // namespace driverupgrade::inline v1::internal
+
+#endif  // DRIVERUPGRADE_SRC_MODEL_OBJECT_KEY_H_

@@ -1,0 +1,272 @@
+#include "driverupgrade/policy_codec.h"
+
+#include <array>
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "base/rapidjson.h"
+#include "base/status_macros.h"
+#include "fmt/format.h"
+#include "policy/policy_section.h"
+#include "policy/yaml_document.h"
+
+namespace driverupgrade::inline v1 {
+namespace {
+
+using internal::PolicyProblems;
+using internal::PolicySection;
+
+constexpr std::array kPacingNames = {
+    std::pair(std::string_view("Chained"), Pacing::kChained),
+    std::pair(std::string_view("EveryState"), Pacing::kEveryState),
+};
+constexpr std::array kCordonedNodesNames = {
+    std::pair(std::string_view("Proceed"), CordonedNodes::kProceed),
+    std::pair(std::string_view("WithinBudget"), CordonedNodes::kWithinBudget),
+    std::pair(std::string_view("Ignore"), CordonedNodes::kIgnore),
+};
+
+constexpr std::array kOnTimeoutNames = {
+    std::pair(std::string_view("Fail"), OnTimeout::kFail),
+    std::pair(std::string_view("Delete"), OnTimeout::kDelete),
+};
+constexpr std::array kOnUnscheduledPodsNames = {
+    std::pair(std::string_view("CountUnavailable"), OnUnscheduledPods::kCountUnavailable),
+    std::pair(std::string_view("Ignore"), OnUnscheduledPods::kIgnore),
+};
+
+void ReadWaitForCompletion(PolicySection& section, UpgradePolicy& policy) {
+  WaitForCompletionPolicy& wait = policy.wait_for_completion.emplace();
+  section.ReadSelector("podSelector", wait.pod_selector);
+  section.ReadSeconds("timeoutSeconds", wait.timeout);
+}
+
+void ReadPodDeletion(PolicySection& section, UpgradePolicy& policy) {
+  PodDeletionPolicy& deletion = policy.pod_deletion.emplace();
+  section.ReadBool("force", deletion.force);
+  section.ReadSeconds("timeoutSeconds", deletion.timeout);
+  section.ReadBool("deleteEmptyDir", deletion.delete_empty_dir);
+  section.ReadSelector("podSelector", deletion.pod_selector);
+  section.ReadEnum("onTimeout", kOnTimeoutNames, deletion.on_timeout);
+}
+
+void ReadDrain(PolicySection& section, bool enable, UpgradePolicy& policy) {
+  DrainPolicy drain;
+  section.ReadBool("enable", enable);
+  section.ReadBool("force", drain.force);
+  section.ReadSelector("podSelector", drain.pod_selector);
+  section.ReadSeconds("timeoutSeconds", drain.timeout);
+  section.ReadBool("deleteEmptyDir", drain.delete_empty_dir);
+  section.ReadEnum("onTimeout", kOnTimeoutNames, drain.on_timeout);
+  if (enable) policy.drain = std::move(drain);
+}
+
+void ReadDeadlines(PolicySection& section, UpgradePolicy& policy) {
+  section.ReadSeconds("podRestartSeconds", policy.deadlines.pod_restart);
+  section.ReadSeconds("validationSeconds", policy.deadlines.validation);
+}
+
+void ReadFailurePolicy(PolicySection& section, UpgradePolicy& policy) {
+  std::optional<CountOrPercent> max_failures;
+  section.ReadCountOrPercent("maxFailures", max_failures);
+  policy.failure_policy = FailurePolicy{};
+  if (max_failures) policy.failure_policy->max_failures = *max_failures;
+}
+
+void ReadRetry(PolicySection& section, UpgradePolicy& policy) {
+  section.ReadInt("maxAttempts", policy.retry.max_attempts);
+  section.ReadSeconds("backoffSeconds", policy.retry.backoff);
+}
+
+void ReadMaxParallel(PolicySection& root, UpgradePolicy& policy) {
+  int max_parallel = policy.max_parallel.value_or(0);
+  root.ReadInt("maxParallelUpgrades", max_parallel);
+  policy.max_parallel = max_parallel == 0 ? std::nullopt : std::optional<int>(max_parallel);
+}
+
+void ReadPolicy(PolicySection& root, const PolicyDefaults& defaults, UpgradePolicy& policy) {
+  root.ReadBool("autoUpgrade", policy.auto_upgrade);
+  root.ReadBool("paused", policy.paused);
+  ReadMaxParallel(root, policy);
+  root.ReadCountOrPercent("maxUnavailable", policy.max_unavailable);
+  root.ReadSection("waitForCompletion", [&](PolicySection& section) { ReadWaitForCompletion(section, policy); });
+  // The custom resource says podDeletion, Helm values and the GPU operator's manual say gpuPodDeletion
+  // (doc-D4).
+  const auto read_pod_deletion = [&](PolicySection& section) { ReadPodDeletion(section, policy); };
+  root.ReadSection("podDeletion", read_pod_deletion);
+  root.ReadSection("gpuPodDeletion", read_pod_deletion);
+  if (root.IsSet("podDeletion") && root.IsSet("gpuPodDeletion")) {
+    root.Reject("gpuPodDeletion", "must not stand beside podDeletion, which is another name for it");
+  }
+  root.ReadSection("drain", [&](PolicySection& section) { ReadDrain(section, defaults.drain_enable, policy); });
+  root.ReadEnum("pacing", kPacingNames, policy.pacing);
+  root.ReadEnum("cordonedNodes", kCordonedNodesNames, policy.cordoned_nodes);
+  root.ReadSection("deadlines", [&](PolicySection& section) { ReadDeadlines(section, policy); });
+  root.ReadEnum("onUnscheduledPods", kOnUnscheduledPodsNames, policy.on_unscheduled_pods);
+  root.ReadSection("failurePolicy", [&](PolicySection& section) { ReadFailurePolicy(section, policy); });
+  root.ReadSection("retry", [&](PolicySection& section) { ReadRetry(section, policy); });
+  root.ReadBool("safeLoad", policy.safe_load);
+}
+
+template <std::size_t kSize, typename Enum>
+std::string_view EnumName(const std::array<std::pair<std::string_view, Enum>, kSize>& names, Enum value) {
+  for (const auto& [name, candidate] : names) {
+    if (candidate == value) return name;
+  }
+  return names.front().first;
+}
+
+// Writes what Parse reads. Every field is spelled out: a server fills what is missing with defaults (H24).
+class PolicyWriter {
+ public:
+  std::string Write(const UpgradePolicy& policy) {
+    writer_.StartObject();
+    Bool("autoUpgrade", policy.auto_upgrade);
+    Bool("paused", policy.paused);
+    Int("maxParallelUpgrades", policy.max_parallel.value_or(0));
+    WriteLimit("maxUnavailable", policy.max_unavailable);
+    WriteWaitForCompletion(policy.wait_for_completion);
+    WritePodDeletion(policy.pod_deletion);
+    WriteDrain(policy.drain);
+    Text("pacing", EnumName(kPacingNames, policy.pacing));
+    Text("cordonedNodes", EnumName(kCordonedNodesNames, policy.cordoned_nodes));
+    Key("deadlines");
+    writer_.StartObject();
+    Seconds("podRestartSeconds", policy.deadlines.pod_restart);
+    Seconds("validationSeconds", policy.deadlines.validation);
+    writer_.EndObject();
+    Text("onUnscheduledPods", EnumName(kOnUnscheduledPodsNames, policy.on_unscheduled_pods));
+    WriteFailurePolicy(policy.failure_policy);
+    Key("retry");
+    writer_.StartObject();
+    Int("maxAttempts", policy.retry.max_attempts);
+    Seconds("backoffSeconds", policy.retry.backoff);
+    writer_.EndObject();
+    Bool("safeLoad", policy.safe_load);
+    writer_.EndObject();
+    return {buffer_.GetString(), buffer_.GetSize()};
+  }
+
+ private:
+  void WriteLimit(std::string_view name, const std::optional<CountOrPercent>& limit) {
+    if (!limit) return Null(name);
+    if (const Count* count = std::get_if<Count>(&*limit)) return Int(name, count->value);
+    Text(name, fmt::format("{}%", std::get<Percent>(*limit).value));
+  }
+
+  void WriteFailurePolicy(const std::optional<FailurePolicy>& failures) {
+    if (!failures) return Null("failurePolicy");
+    Key("failurePolicy");
+    writer_.StartObject();
+    WriteLimit("maxFailures", failures->max_failures);
+    writer_.EndObject();
+  }
+
+  void WriteWaitForCompletion(const std::optional<WaitForCompletionPolicy>& wait) {
+    if (!wait) return Null("waitForCompletion");
+    Key("waitForCompletion");
+    writer_.StartObject();
+    Text("podSelector", wait->pod_selector.ToString());
+    Seconds("timeoutSeconds", wait->timeout);
+    writer_.EndObject();
+  }
+
+  void WritePodDeletion(const std::optional<PodDeletionPolicy>& deletion) {
+    if (!deletion) return Null("podDeletion");
+    Key("podDeletion");
+    writer_.StartObject();
+    Bool("force", deletion->force);
+    Seconds("timeoutSeconds", deletion->timeout);
+    Bool("deleteEmptyDir", deletion->delete_empty_dir);
+    // The empty selector stands for none, and is written so.
+    Text("podSelector", deletion->pod_selector.ToString());
+    Text("onTimeout", EnumName(kOnTimeoutNames, deletion->on_timeout));
+    writer_.EndObject();
+  }
+
+  // Not null where it is off: the network operator's server would switch a drain without `enable` on
+  // (defect-D17).
+  void WriteDrain(const std::optional<DrainPolicy>& drain) {
+    const DrainPolicy fields = drain.value_or(DrainPolicy());
+    Key("drain");
+    writer_.StartObject();
+    Bool("enable", drain.has_value());
+    Bool("force", fields.force);
+    Text("podSelector", fields.pod_selector.ToString());
+    Seconds("timeoutSeconds", fields.timeout);
+    Bool("deleteEmptyDir", fields.delete_empty_dir);
+    Text("onTimeout", EnumName(kOnTimeoutNames, fields.on_timeout));
+    writer_.EndObject();
+  }
+
+  void Key(std::string_view name) {
+    writer_.Key(name.data(), static_cast<driverupgrade_rapidjson::SizeType>(name.size()));
+  }
+  void Null(std::string_view name) {
+    Key(name);
+    writer_.Null();
+  }
+  void Bool(std::string_view name, bool value) {
+    Key(name);
+    writer_.Bool(value);
+  }
+  void Int(std::string_view name, int value) {
+    Key(name);
+    writer_.Int(value);
+  }
+  void Text(std::string_view name, std::string_view value) {
+    Key(name);
+    writer_.String(value.data(), static_cast<driverupgrade_rapidjson::SizeType>(value.size()));
+  }
+  // Rounds up: the zero that a fraction of a second would become means for ever.
+  void Seconds(std::string_view name, absl::Duration value) {
+    Key(name);
+    const bool for_ever = value == absl::InfiniteDuration();
+    writer_.Int64(for_ever ? 0 : absl::ToInt64Seconds(absl::Ceil(value, absl::Seconds(1))));
+  }
+
+  driverupgrade_rapidjson::StringBuffer buffer_;
+  driverupgrade_rapidjson::Writer<driverupgrade_rapidjson::StringBuffer> writer_{buffer_};
+};
+
+}  // namespace
+
+PolicyDefaults PolicyDefaults::GpuOperator() {
+  return {.auto_upgrade = true, .max_unavailable = Percent{25}, .drain_enable = false};
+}
+
+PolicyDefaults PolicyDefaults::NetworkOperator() {
+  return {.auto_upgrade = false, .max_unavailable = std::nullopt, .drain_enable = true};
+}
+
+absl::StatusOr<UpgradePolicy> ParseUpgradePolicy(std::string_view document, const PolicyDefaults& defaults) {
+  const absl::StatusOr<YAML::Node> node = internal::LoadYaml(document);
+  if (!node.ok()) {
+    return absl::InvalidArgumentError(fmt::format("upgrade policy: {}", internal::Message(node.status())));
+  }
+  UpgradePolicy policy{.auto_upgrade = defaults.auto_upgrade, .max_unavailable = defaults.max_unavailable};
+  PolicyProblems problems;
+  if (node->IsMap()) {
+    PolicySection root(*node, "", problems);
+    ReadPolicy(root, defaults, policy);
+    root.RejectUnknown();
+  } else if (!node->IsNull()) {
+    return absl::InvalidArgumentError(
+        fmt::format("upgrade policy: must be a mapping, got {}", internal::Describe(*node)));
+  }
+  DRIVERUPGRADE_RETURN_IF_ERROR(problems.ToStatus());
+  // Ranges that only some fields have.
+  DRIVERUPGRADE_RETURN_IF_ERROR(Validate(policy));
+  return policy;
+}
+
+std::string FormatUpgradePolicy(const UpgradePolicy& policy) { return PolicyWriter().Write(policy); }
+
+}  // namespace driverupgrade::inline v1

@@ -1,0 +1,262 @@
+#include "policy/policy_section.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <numeric>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "base/quote.h"
+#include "base/status_macros.h"
+#include "fmt/format.h"
+#include "fmt/ranges.h"
+#include "model/label_syntax.h"
+
+namespace driverupgrade::inline v1::internal {
+namespace {
+
+constexpr std::string_view kPlainTag = "?";
+constexpr std::string_view kQuotedTag = "!";
+// The text goes into Events and into the status of custom resources.
+constexpr std::size_t kProblemsShownMax = 50;
+constexpr std::int32_t kIntMax = std::numeric_limits<std::int32_t>::max();
+
+bool IsPlain(const YAML::Node& node) { return node.IsScalar() && node.Tag() == kPlainTag; }
+
+bool HasExplicitTag(const YAML::Node& node) {
+  return !node.Tag().empty() && node.Tag() != kPlainTag && node.Tag() != kQuotedTag;
+}
+
+bool IsDigit(char c) { return '0' <= c && c <= '9'; }
+
+// Decimal, without the leading zero that makes YAML 1.1 read octal and YAML 1.2 decimal.
+bool IsDecimal(std::string_view text) {
+  if (!text.empty() && text.front() == '-') text.remove_prefix(1);
+  return !text.empty() && std::all_of(text.begin(), text.end(), IsDigit) && (text.size() == 1 || text.front() != '0');
+}
+
+// Whether Kubernetes would take an unquoted scalar for something else than a string.
+bool IsTyped(std::string_view text) {
+  if (text == "true" || text == "false") return true;
+  if (!text.empty() && (text.front() == '-' || text.front() == '+')) text.remove_prefix(1);
+  const std::size_t dot = std::min(text.find('.'), text.size());
+  const std::string_view fraction = text.substr(std::min(dot + 1, text.size()));
+  return !text.empty() && std::all_of(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(dot), IsDigit) &&
+         std::all_of(fraction.begin(), fraction.end(), IsDigit);
+}
+
+char ToLower(char c) { return 'A' <= c && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
+
+// Levenshtein's, blind to case.
+std::size_t EditDistance(std::string_view a, std::string_view b) {
+  std::vector<std::size_t> row(b.size() + 1);
+  std::iota(row.begin(), row.end(), std::size_t{0});
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    std::size_t diagonal = std::exchange(row[0], i + 1);
+    for (std::size_t j = 0; j < b.size(); ++j) {
+      const std::size_t replaced = diagonal + (ToLower(a[i]) == ToLower(b[j]) ? 0 : 1);
+      diagonal = std::exchange(row[j + 1], std::min({row[j] + 1, row[j + 1] + 1, replaced}));
+    }
+  }
+  return row.back();
+}
+
+// The known name that was probably meant; empty if none comes near.
+std::string_view Nearest(std::string_view name, const std::vector<std::string_view>& known) {
+  constexpr std::size_t kPrefixSizeMin = 4;
+  if (name.size() > kQuoteSizeMax) return {};
+  // `timeout` is nearer to onTimeout by letters, and timeoutSeconds is what was meant.
+  const auto longer = std::find_if(known.begin(), known.end(), [name](std::string_view candidate) {
+    return candidate.substr(0, name.size()) == name;
+  });
+  if (name.size() >= kPrefixSizeMin && longer != known.end()) return *longer;
+  std::string_view nearest;
+  std::size_t distance_max = 1 + name.size() / 4;
+  for (const std::string_view candidate : known) {
+    const std::size_t distance = EditDistance(name, candidate);
+    if (distance <= distance_max) {
+      nearest = candidate;
+      distance_max = distance > 0 ? distance - 1 : 0;
+    }
+  }
+  return nearest;
+}
+
+bool IsFieldName(std::string_view text) {
+  return !text.empty() && text.size() <= kQuoteSizeMax && std::all_of(text.begin(), text.end(), IsAlnum);
+}
+
+}  // namespace
+
+std::string Describe(const YAML::Node& node) {
+  if (node.IsMap()) return "a mapping";
+  if (node.IsSequence()) return "a list";
+  if (!node.IsScalar()) return "null";
+  if (!IsPlain(node)) return fmt::format("the string {}", Quote(node.Scalar()));
+  // Without the quotes, which would make the difference to a quoted string invisible.
+  const std::string quoted = Quote(node.Scalar());
+  return quoted.substr(1, quoted.size() - 2);
+}
+
+void PolicyProblems::Add(const YAML::Mark& mark, std::string_view path, std::string_view problem) {
+  problems_.push_back({.line = mark.line, .column = mark.column, .text = fmt::format("{}: {}", path, problem)});
+}
+
+absl::Status PolicyProblems::ToStatus() const {
+  if (problems_.empty()) return absl::OkStatus();
+  std::vector<Problem> sorted = problems_;
+  std::stable_sort(sorted.begin(), sorted.end(), [](const Problem& a, const Problem& b) {
+    return std::tie(a.line, a.column) < std::tie(b.line, b.column);
+  });
+  std::vector<std::string> texts;
+  for (std::size_t i = 0; i < std::min(sorted.size(), kProblemsShownMax); ++i) texts.push_back(sorted[i].text);
+  if (sorted.size() > texts.size()) texts.push_back(fmt::format("and {} more", sorted.size() - texts.size()));
+  return absl::InvalidArgumentError(fmt::format("{}", fmt::join(texts, "; ")));
+}
+
+PolicySection::PolicySection(const YAML::Node& node, std::string path, PolicyProblems& problems)
+    : path_(std::move(path)), problems_(problems) {
+  for (const auto& entry : node) {
+    const YAML::Mark mark = entry.first.Mark();
+    if (!entry.first.IsScalar() || HasExplicitTag(entry.first)) {
+      problems_.Add(mark, path_.empty() ? "upgrade policy" : path_,
+                    fmt::format("field names must be plain text, got {}", Describe(entry.first)));
+      continue;
+    }
+    const std::string& name = entry.first.Scalar();
+    const bool inserted = entries_.try_emplace(name, Entry{.value = entry.second, .mark = mark}).second;
+    // yaml-cpp would let the first win and most other readers the last.
+    if (!inserted) problems_.Add(mark, PathOf(name), "duplicate field");
+  }
+}
+
+void PolicySection::ReadBool(std::string_view name, bool& value) {
+  const Entry* entry = Take(name);
+  if (entry == nullptr) return;
+  const std::string_view text = IsPlain(entry->value) ? std::string_view(entry->value.Scalar()) : std::string_view();
+  // YAML 1.1 also reads yes, on, y and more, YAML 1.2 does not: a document with those means different things
+  // to different readers.
+  if (text != "true" && text != "false") {
+    return Reject(name, fmt::format("must be true or false, got {}", Describe(entry->value)));
+  }
+  value = text == "true";
+}
+
+std::optional<int> PolicySection::ParseInt(std::string_view name, std::string_view text) {
+  std::int32_t parsed = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), parsed);
+  if (text.front() == '-') {
+    Reject(name, fmt::format("must be >= 0, got {}", text));
+  } else if (error != std::errc()) {
+    Reject(name, fmt::format("must be <= {}, got {}", kIntMax, text));
+  } else {
+    return parsed;
+  }
+  return std::nullopt;
+}
+
+void PolicySection::ReadInt(std::string_view name, int& value) {
+  const Entry* entry = Take(name);
+  if (entry == nullptr) return;
+  if (!IsPlain(entry->value) || !IsDecimal(entry->value.Scalar())) {
+    return Reject(name, fmt::format("must be a decimal integer, got {}", Describe(entry->value)));
+  }
+  if (const std::optional<int> parsed = ParseInt(name, entry->value.Scalar())) value = *parsed;
+}
+
+void PolicySection::ReadSeconds(std::string_view name, absl::Duration& value) {
+  int seconds = -1;
+  ReadInt(name, seconds);
+  if (seconds >= 0) value = seconds == 0 ? absl::InfiniteDuration() : absl::Seconds(seconds);
+}
+
+void PolicySection::ReadSelector(std::string_view name, LabelSelector& value) {
+  const Entry* entry = Take(name);
+  if (entry == nullptr) return;
+  if (!entry->value.IsScalar() || (IsPlain(entry->value) && IsTyped(entry->value.Scalar()))) {
+    return Reject(name, fmt::format("must be a string, got {}", Describe(entry->value)));
+  }
+  absl::StatusOr<LabelSelector> parsed = LabelSelector::Parse(entry->value.Scalar());
+  if (!parsed.ok()) return Reject(name, Message(parsed.status()));
+  value = *std::move(parsed);
+}
+
+void PolicySection::ReadCountOrPercent(std::string_view name, std::optional<CountOrPercent>& value) {
+  const Entry* entry = Take(name);
+  if (entry == nullptr) return;
+  if (IsPlain(entry->value) && IsDecimal(entry->value.Scalar())) {
+    if (const std::optional<int> count = ParseInt(name, entry->value.Scalar())) value = Count{*count};
+    return;
+  }
+  const std::string_view text = entry->value.IsScalar() ? std::string_view(entry->value.Scalar()) : std::string_view();
+  // A string that is only a number is an error to Kubernetes, too (§5.3).
+  if (text.empty() || text.back() != '%' || !IsDecimal(text.substr(0, text.size() - 1))) {
+    return Reject(name, fmt::format("must be an integer or a percentage such as 25%, got {}", Describe(entry->value)));
+  }
+  const std::optional<int> percent = ParseInt(name, text.substr(0, text.size() - 1));
+  if (percent) value = Percent{*percent};
+}
+
+void PolicySection::ReadSection(std::string_view name, const std::function<void(PolicySection&)>& read) {
+  const Entry* entry = Take(name);
+  if (entry == nullptr) return;
+  if (!entry->value.IsMap()) {
+    return Reject(name, fmt::format("must be a mapping, got {}", Describe(entry->value)));
+  }
+  PolicySection section(entry->value, PathOf(name), problems_);
+  read(section);
+  section.RejectUnknown();
+}
+
+std::optional<std::size_t> PolicySection::ReadChoice(std::string_view name, const std::string_view* texts,
+                                                     std::size_t size) {
+  const Entry* entry = Take(name);
+  if (entry == nullptr) return std::nullopt;
+  const std::string_view* chosen = texts + size;
+  if (entry->value.IsScalar()) chosen = std::find(texts, texts + size, entry->value.Scalar());
+  if (chosen != texts + size) return static_cast<std::size_t>(chosen - texts);
+  Reject(name, fmt::format("must be one of {}, got {}", fmt::join(texts, texts + size, ", "), Describe(entry->value)));
+  return std::nullopt;
+}
+
+bool PolicySection::IsSet(std::string_view name) const {
+  const auto entry = entries_.find(name);
+  return entry != entries_.end() && !entry->second.value.IsNull();
+}
+
+void PolicySection::Reject(std::string_view name, std::string_view problem) {
+  problems_.Add(entries_.find(name)->second.mark, PathOf(name), problem);
+}
+
+void PolicySection::RejectUnknown() {
+  for (const auto& [name, entry] : entries_) {
+    if (std::find(known_.begin(), known_.end(), name) != known_.end()) continue;
+    const std::string_view nearest = Nearest(name, known_);
+    problems_.Add(entry.mark, PathOf(name),
+                  nearest.empty() ? "unknown field" : fmt::format("unknown field (did you mean {}?)", nearest));
+  }
+}
+
+const PolicySection::Entry* PolicySection::Take(std::string_view name) {
+  known_.push_back(name);
+  const auto entry = entries_.find(name);
+  if (entry == entries_.end() || entry->second.value.IsNull()) return nullptr;
+  if (HasExplicitTag(entry->second.value)) {
+    Reject(name, fmt::format("YAML tags are not read, got {}", Quote(entry->second.value.Tag())));
+    return nullptr;
+  }
+  return &entry->second;
+}
+
+std::string PolicySection::PathOf(std::string_view name) const {
+  const std::string shown = IsFieldName(name) ? std::string(name) : Quote(name);
+  return path_.empty() ? shown : fmt::format("{}.{}", path_, shown);
+}
+
+}  // namespace driverupgrade::inline v1::internal

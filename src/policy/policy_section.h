@@ -1,0 +1,87 @@
+// One mapping of a policy document, read field by field, with all its mistakes collected.
+#ifndef DRIVERUPGRADE_SRC_POLICY_POLICY_SECTION_H_
+#define DRIVERUPGRADE_SRC_POLICY_POLICY_SECTION_H_
+
+#include <array>
+#include <cstddef>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "driverupgrade/upgrade_policy.h"
+#include "yaml-cpp/yaml.h"
+
+namespace driverupgrade::inline v1::internal {
+
+/// A value as an error message shows it.
+std::string Describe(const YAML::Node& node);
+
+class PolicyProblems {
+ public:
+  void Add(const YAML::Mark& mark, std::string_view path, std::string_view problem);
+  /// OK, or InvalidArgument with every problem in the order of the document.
+  absl::Status ToStatus() const;
+
+ private:
+  struct Problem {
+    int line = 0;
+    int column = 0;
+    std::string text = {};
+  };
+  std::vector<Problem> problems_;
+};
+
+/// Each Read leaves its output alone if the field is absent, null (which Kubernetes treats as absent) or
+/// wrong, and makes the name known to RejectUnknown, which comes last.
+class PolicySection {
+ public:
+  /// `node` is a mapping; `problems` outlives the section.
+  PolicySection(const YAML::Node& node, std::string path, PolicyProblems& problems);
+
+  void ReadBool(std::string_view name, bool& value);
+  /// A decimal number from 0 to the largest of 32 bits.
+  void ReadInt(std::string_view name, int& value);
+  /// As ReadInt; zero becomes infinite.
+  void ReadSeconds(std::string_view name, absl::Duration& value);
+  void ReadSelector(std::string_view name, LabelSelector& value);
+  void ReadCountOrPercent(std::string_view name, std::optional<CountOrPercent>& value);
+  void ReadSection(std::string_view name, const std::function<void(PolicySection&)>& read);
+
+  template <std::size_t kSize, typename Enum>
+  void ReadEnum(std::string_view name, const std::array<std::pair<std::string_view, Enum>, kSize>& names, Enum& value) {
+    std::array<std::string_view, kSize> texts;
+    for (std::size_t i = 0; i < kSize; ++i) texts[i] = names[i].first;
+    if (const std::optional<std::size_t> index = ReadChoice(name, texts.data(), kSize)) value = names[*index].second;
+  }
+
+  /// Whether the field is there and not null.
+  bool IsSet(std::string_view name) const;
+  void Reject(std::string_view name, std::string_view problem);
+  void RejectUnknown();
+
+ private:
+  struct Entry {
+    YAML::Node value;
+    YAML::Mark mark;
+  };
+
+  const Entry* Take(std::string_view name);
+  std::optional<int> ParseInt(std::string_view name, std::string_view text);
+  std::optional<std::size_t> ReadChoice(std::string_view name, const std::string_view* texts, std::size_t size);
+  std::string PathOf(std::string_view name) const;
+
+  std::string path_;
+  PolicyProblems& problems_;
+  std::map<std::string, Entry, std::less<>> entries_;
+  std::vector<std::string_view> known_;
+};
+
+}  // namespace driverupgrade::inline v1::internal
+
+#endif  // DRIVERUPGRADE_SRC_POLICY_POLICY_SECTION_H_

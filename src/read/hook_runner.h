@@ -1,0 +1,48 @@
+// Runs the callbacks of the embedding operator where they can do no harm: off the caller's thread, for a limited time.
+#ifndef DRIVERUPGRADE_SRC_READ_HOOK_RUNNER_H_
+#define DRIVERUPGRADE_SRC_READ_HOOK_RUNNER_H_
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <string_view>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "driverupgrade/call_context.h"
+
+namespace driverupgrade::inline v1::internal {
+
+// One call at a time. A call that overruns keeps its thread until it returns, by itself or because its stop token asks
+// it to; the next call gets a new thread, but only so many are given away.
+class HookRunner {
+ public:
+  // `limit` is real time, whatever clock the engine has: a callback that hangs does so in real time.
+  explicit HookRunner(absl::Duration limit);
+  ~HookRunner();
+
+  // After a call has overrun, or the calls of a round have taken `limit` together, the next ones fail at once until a
+  // new round begins: whoever asks about a thousand objects waits once, and has other things to do meanwhile.
+  void BeginRound() {
+    overrun_ = false;
+    spent_ = absl::ZeroDuration();
+  }
+
+  using Call = std::function<absl::StatusOr<bool>(const CallContext& context)>;
+  // `what` begins the text of errors; `call` owns all that it uses, for it may outlive this object. Errors: those of
+  // `call`; Internal if it throws; DeadlineExceeded if it overruns; Cancelled with the context.
+  absl::StatusOr<bool> Run(const CallContext& context, std::string_view what, Call call);
+
+ private:
+  class Worker;
+  absl::Duration limit_;
+  bool overrun_ = false;
+  absl::Duration spent_ = absl::ZeroDuration();  // in this round
+  std::shared_ptr<Worker> worker_;               // nullptr until the first call
+  // Threads that have not ended since their call overran.
+  std::shared_ptr<std::atomic<int>> given_away_;
+};
+
+}  // namespace driverupgrade::inline v1::internal
+
+#endif  // DRIVERUPGRADE_SRC_READ_HOOK_RUNNER_H_

@@ -1,0 +1,203 @@
+#include "read/packed_pod.h"
+
+#include <algorithm>
+#include <concepts>
+#include <cstdint>
+#include <cstring>
+#include <optional>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+
+#include "driverupgrade/attempt_log.h"
+
+namespace driverupgrade::inline v1::internal {
+namespace {
+
+template <typename T, typename U>
+concept Is = std::same_as<std::remove_const_t<T>, U>;
+
+// The fields in the order of their bytes, for both directions. Each binding names all members, so that one more does
+// not compile until it has been thought of here.
+auto FieldsOf(Is<OwnerReference> auto& owner) {
+  auto& [api_version, kind, name, uid, controller] = owner;
+  return std::tie(api_version, kind, name, uid, controller);
+}
+auto FieldsOf(Is<ContainerStatus> auto& status) {
+  auto& [name, ready, restart_count] = status;
+  return std::tie(name, ready, restart_count);
+}
+auto FieldsOf(Is<Pod> auto& pod) {
+  auto& [ref, version, node_name, labels, owners, phase, deletion, mirror, empty_dir, init, containers, resources,
+         claims, unreadable] = pod;
+  auto& [ns, name, uid] = ref;
+  // The UID and the version come first, since they are read alone. A pod that could not be read is never packed.
+  return std::tie(uid, version, ns, name, labels, owners, phase, deletion, mirror, empty_dir, init, containers,
+                  resources, claims);
+}
+
+template <typename T>
+concept Structure = requires(T& object) {
+  FieldsOf(object);
+};
+template <typename T>
+concept Number = std::integral<T> || std::is_enum_v<T>;
+
+class Packer {
+ public:
+  // Seven bits to a byte, the lowest first; the eighth says that more follow.
+  template <Number T>
+  void Put(const T& number) {
+    auto rest = static_cast<std::uint64_t>(number);
+    for (; rest >= 0x80; rest >>= 7) bytes_ += static_cast<char>(rest | 0x80);
+    bytes_ += static_cast<char>(rest);
+  }
+  void Put(const std::string& text) {
+    Put(text.size());
+    bytes_ += text;
+  }
+  // As it lies in memory: it may be infinite, and nothing of it must be rounded.
+  void Put(const absl::Time& time) {
+    static_assert(std::is_trivially_copyable_v<absl::Time>);
+    bytes_.append(reinterpret_cast<const char*>(&time), sizeof time);
+  }
+  template <typename T>
+  void Put(const std::optional<T>& value) {
+    Put(value.has_value());
+    if (value) Put(*value);
+  }
+  template <typename T>
+  void Put(const std::vector<T>& values) {
+    Put(values.size());
+    for (const T& value : values) Put(value);
+  }
+  void Put(const StringMap& map) {
+    Put(map.size());
+    for (const auto& [key, value] : map) {
+      Put(key);
+      Put(value);
+    }
+  }
+  template <Structure T>
+  void Put(const T& object) {
+    std::apply([this](const auto&... fields) { (this->Put(fields), ...); }, FieldsOf(object));
+  }
+
+  const std::string& bytes() const { return bytes_; }
+
+ private:
+  std::string bytes_;
+};
+
+// Reads what Packer has written.
+class Unpacker {
+ public:
+  explicit Unpacker(const char* bytes) : next_(bytes) {}
+
+  template <Number T>
+  void Get(T& number) {
+    std::uint64_t value = 0;
+    int shift = 0;
+    for (; (Byte() & 0x80) != 0; shift += 7, ++next_) value |= (Byte() & 0x7F) << shift;
+    number = static_cast<T>(value | Byte() << shift);
+    ++next_;
+  }
+  std::string_view Text() {
+    const std::size_t size = Size();
+    return {std::exchange(next_, next_ + size), size};
+  }
+  void Get(std::string& text) { text = Text(); }
+  void Get(absl::Time& time) { std::memcpy(&time, std::exchange(next_, next_ + sizeof time), sizeof time); }
+  template <typename T>
+  void Get(std::optional<T>& value) {
+    bool present = false;
+    Get(present);
+    if (present) Get(value.emplace());
+  }
+  template <typename T>
+  void Get(std::vector<T>& values) {
+    values.resize(Size());
+    for (T& value : values) Get(value);
+  }
+  void Get(StringMap& map) {
+    for (std::size_t size = Size(); size > 0; --size) {
+      const std::string_view key = Text();
+      map.emplace_hint(map.end(), key, Text());
+    }
+  }
+  template <Structure T>
+  void Get(T& object) {
+    std::apply([this](auto&... fields) { (this->Get(fields), ...); }, FieldsOf(object));
+  }
+
+ private:
+  std::uint64_t Byte() const { return static_cast<unsigned char>(*next_); }
+  std::size_t Size() {
+    std::size_t size = 0;
+    Get(size);
+    return size;
+  }
+
+  const char* next_;
+};
+
+std::unique_ptr<const char[]> Copy(const std::string& bytes) {
+  auto copy = std::make_unique_for_overwrite<char[]>(bytes.size());
+  std::memcpy(copy.get(), bytes.data(), bytes.size());
+  return copy;
+}
+
+// The pod of that UID, or the one that it would come before.
+auto Find(auto& pods, std::string_view uid) {
+  return std::lower_bound(pods.begin(), pods.end(), uid,
+                          [](const PackedPod& pod, std::string_view sought) { return pod.uid() < sought; });
+}
+
+}  // namespace
+
+PackedPod::PackedPod(const Pod& pod) {
+  Packer packer;
+  packer.Put(pod);
+  bytes_ = Copy(packer.bytes());
+}
+
+Pod PackedPod::Unpack(const std::string& node_name) const {
+  Pod pod{.node_name = node_name};
+  Unpacker(bytes_.get()).Get(pod);
+  return pod;
+}
+
+std::string_view PackedPod::uid() const { return Unpacker(bytes_.get()).Text(); }
+
+std::string_view PackedPod::resource_version() const {
+  Unpacker unpacker(bytes_.get());
+  unpacker.Text();
+  return unpacker.Text();
+}
+
+bool PackedPods::Put(const Pod& pod) {
+  const auto found = Find(pods_, pod.ref.uid);
+  if (found == pods_.end() || found->uid() != pod.ref.uid) {
+    pods_.emplace(found, pod);
+    return true;
+  }
+  if (!IsNewerVersion(pod.resource_version, found->resource_version())) return false;
+  *found = PackedPod(pod);
+  return true;
+}
+
+bool PackedPods::Erase(std::string_view uid) {
+  const auto found = Find(pods_, uid);
+  if (found == pods_.end() || found->uid() != uid) return false;
+  pods_.erase(found);
+  return true;
+}
+
+std::vector<Pod> PackedPods::Unpack(const std::string& node_name) const {
+  std::vector<Pod> pods;
+  pods.reserve(pods_.size());
+  for (const PackedPod& pod : pods_) pods.push_back(pod.Unpack(node_name));
+  return pods;
+}
+
+}  // namespace driverupgrade::inline v1::internal

@@ -1,0 +1,43 @@
+// Pods in a fraction of the memory that Pod takes, for a cache that keeps very many and looks at few.
+#ifndef DRIVERUPGRADE_SRC_READ_PACKED_POD_H_
+#define DRIVERUPGRADE_SRC_READ_PACKED_POD_H_
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "driverupgrade/cluster_types.h"
+
+namespace driverupgrade::inline v1::internal {
+
+// All of a pod that could be read, but the name of its node, which whoever keeps it knows. One allocation.
+class PackedPod {
+ public:
+  explicit PackedPod(const Pod& pod);
+  Pod Unpack(const std::string& node_name) const;
+  std::string_view uid() const;
+  std::string_view resource_version() const;
+
+ private:
+  std::unique_ptr<const char[]> bytes_;
+};
+
+// The pods of one node.
+class PackedPods {
+ public:
+  // Returns false if the pod is there already in this version, or a newer one.
+  bool Put(const Pod& pod);
+  // Returns whether it was there.
+  bool Erase(std::string_view uid);
+  void clear() { pods_.clear(); }
+  // In the order of the UIDs.
+  std::vector<Pod> Unpack(const std::string& node_name) const;
+
+ private:
+  std::vector<PackedPod> pods_ = {};  // sorted by UID
+};
+
+}  // namespace driverupgrade::inline v1::internal
+
+#endif  // DRIVERUPGRADE_SRC_READ_PACKED_POD_H_

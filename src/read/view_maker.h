@@ -1,0 +1,104 @@
+// What is known of one node, put together for Step: the part that reading by lists and reading from a cache share.
+#ifndef DRIVERUPGRADE_SRC_READ_VIEW_MAKER_H_
+#define DRIVERUPGRADE_SRC_READ_VIEW_MAKER_H_
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "driverupgrade/attempt_log.h"
+#include "driverupgrade/call_context.h"
+#include "driverupgrade/cluster_snapshot.h"
+#include "driverupgrade/driver_identity.h"
+#include "driverupgrade/snapshot_builder.h"
+#include "model/unreadable.h"
+#include "read/hook_runner.h"
+
+namespace driverupgrade::inline v1::internal {
+
+// A finding for each of the objects that could not be read. `node`: which they concern, may be empty.
+template <typename T>
+void NoteUnreadable(std::string_view kind, const std::vector<T>& objects, const std::string& node,
+                    std::vector<Finding>& findings) {
+  for (const T& object : objects) {
+    if (!IsUnreadable(object)) continue;
+    findings.push_back({.code = FindingCode::kUnreadable, .node = node, .message = CannotBeRead(kind, object)});
+  }
+}
+
+// What concerns all nodes of the driver, and what is wrong with it.
+struct DriverParts {
+  std::shared_ptr<const DriverFacts> facts = std::make_shared<const DriverFacts>();
+  std::vector<ControllerRevision> revisions = {};
+  std::vector<Finding> findings = {};
+};
+// `unbound`: driver pods and NodeMaintenances that name no node.
+DriverParts MakeDriverParts(const std::vector<DaemonSet>& daemon_sets, std::vector<ControllerRevision> revisions,
+                            const std::vector<Pod>& unbound_pods,
+                            const std::vector<NodeMaintenance>& unbound_maintenances);
+
+struct NodeParts {
+  Node node = {};
+  std::vector<Pod> driver_pods = {};
+  std::optional<std::vector<NodeMaintenance>> maintenances = std::nullopt;
+};
+
+// Asks the embedding operator's callbacks, and remembers their answers as long as what they were about stays the same.
+// Not thread-safe.
+class ViewMaker {
+ public:
+  ViewMaker(DriverIdentity identity, SnapshotOptions options);
+
+  // Whether the driver has anything to do with the node.
+  bool IsManaged(const NodeParts& parts) const;
+  // The view without the node's other pods. Drops from `log` what the node settles.
+  NodeView Make(const CallContext& context, NodeParts parts, const DriverParts& driver, AttemptLog& log,
+                std::vector<Finding>& findings);
+  // Adds all pods that are on the node, all of which could be read; those of the driver among them are left out. Drops
+  // from `log` what they settle.
+  void AddPods(const CallContext& context, std::vector<Pod> pods, NodeView& view, AttemptLog& log,
+               std::vector<Finding>& findings);
+  // For a node whose pods are not known: attempts on them are over unless it is being upgraded.
+  void DropOldAttempts(NodeView& view, AttemptLog& log) const;
+  // Before the first call of a pass: a callback that hangs costs each pass its limit once, not once a pod.
+  void BeginPass() { hooks_.BeginRound(); }
+  // Forgets the answers about other nodes.
+  void KeepOnly(const std::set<std::string>& nodes);
+  void Forget(const std::string& node) { memory_.erase(node); }
+
+ private:
+  struct UsesDriver {
+    std::string resource_version;
+    bool answer = false;
+  };
+  struct RestartOnly {
+    std::string resource_version;
+    std::string wanted;
+    bool answer = false;
+  };
+  struct Memory {
+    std::map<std::string, UsesDriver> uses_driver = {};    // by pod UID
+    std::map<std::string, RestartOnly> restart_only = {};  // by pod UID
+  };
+  bool MayBeBusy(const NodeView& view) const;
+  bool MayHaveClaims(const NodeView& view) const;
+  void RunFilter(const CallContext& context, NodeView& view, std::vector<Finding>& findings);
+  void CompareRevisions(const CallContext& context, const DriverParts& driver, NodeView& view,
+                        std::vector<Finding>& findings);
+  absl::StatusOr<bool> NeedsRestartOnly(const CallContext& context, const Pod& pod, const DriverParts& driver,
+                                        const std::map<std::string, RestartOnly>& known,
+                                        std::map<std::string, RestartOnly>& seen);
+
+  DriverIdentity identity_;
+  SnapshotOptions options_;
+  HookRunner hooks_;
+  std::map<std::string, Memory> memory_;  // by node
+};
+
+}  // namespace driverupgrade::inline v1::internal
+
+#endif  // DRIVERUPGRADE_SRC_READ_VIEW_MAKER_H_

@@ -1,0 +1,326 @@
+#include "driverupgrade/watch_cache.h"
+
+#include <algorithm>
+#include <stop_token>
+#include <thread>
+#include <utility>
+
+#include "base/status_macros.h"
+#include "fmt/format.h"
+#include "model/unreadable.h"
+#include "read/watch_follower.h"
+#include "read/watch_store.h"
+
+namespace driverupgrade::inline v1 {
+namespace {
+
+absl::Status CheckOptions(const ClusterReader& cluster, const WatchCacheOptions& options) {
+  if (options.drivers.empty()) return absl::InvalidArgumentError("watch cache: no driver to watch");
+  std::vector<Operation> needed = {Operation::kWatchNodes, Operation::kWatchPods, Operation::kWatchDaemonSets,
+                                   Operation::kWatchControllerRevisions, Operation::kListPods};
+  for (const DriverScope& driver : options.drivers) {
+    if (driver.ns.empty()) return absl::InvalidArgumentError("watch cache: a driver's namespace is empty");
+    if (driver.driver_labels.empty()) return absl::InvalidArgumentError("watch cache: a driver's labels are empty");
+    if (driver.maintenance_ns) needed.push_back(Operation::kWatchNodeMaintenances);
+  }
+  for (const Operation operation : needed) {
+    if (!cluster.Supports(operation)) {
+      return absl::UnimplementedError(
+          fmt::format("watch cache: the cluster does not implement {}", ToString(operation)));
+    }
+  }
+  return absl::OkStatus();
+}
+
+template <typename T>
+absl::Status CheckReadable(std::string_view kind, const std::vector<T>& objects) {
+  const auto found = std::find_if(objects.begin(), objects.end(), internal::IsUnreadable<T>);
+  return found == objects.end() ? absl::OkStatus() : absl::DataLossError(internal::CannotBeRead(kind, *found));
+}
+
+}  // namespace
+
+std::string_view ToString(WatchRestart reason) {
+  switch (reason) {
+    case WatchRestart::kEnded: return "ended";
+    case WatchRestart::kExpired: return "expired";
+    case WatchRestart::kFailed: return "failed";
+    case WatchRestart::kAbsent: return "absent";
+  }
+  return "failed";
+}
+
+class WatchCache::Impl {
+ public:
+  Impl(std::shared_ptr<ClusterReader> cluster, WatchCacheOptions options)
+      : cluster_(std::move(cluster)), options_(std::move(options)), store_(options_.drivers.size()) {
+    FollowAll();
+    pauses_.resize(followers_.size());
+  }
+  ~Impl() { Stop(); }
+
+  void Start() {
+    for (const auto& follower : followers_) {
+      threads_.emplace_back([this, &follower = *follower](const std::stop_token& stop) { Run(follower, stop); });
+    }
+  }
+
+  void Turn(const CallContext& context) {
+    for (std::size_t i = 0; i < followers_.size(); ++i) {
+      Pause& pause = pauses_[i];
+      // Nobody waits for longer because the clock was set back.
+      if (const absl::Time now = options_.clock->Now(); pause.since <= now && now < pause.until) continue;
+      pause.until = followers_[i]->Watch(context);
+      pause.since = options_.clock->Now();
+    }
+  }
+
+  void Stop() {
+    for (std::jthread& thread : threads_) thread.request_stop();
+    threads_.clear();
+  }
+
+  bool Synced() const {
+    return std::all_of(followers_.begin(), followers_.end(), [](const auto& follower) { return follower->synced(); });
+  }
+
+  absl::Status Health(absl::Duration patience) const {
+    for (const auto& follower : followers_) DRIVERUPGRADE_RETURN_IF_ERROR(follower->Health(patience));
+    return absl::OkStatus();
+  }
+
+  std::map<WatchRestart, std::uint64_t> Restarts() const {
+    std::map<WatchRestart, std::uint64_t> restarts;
+    for (const WatchRestart reason : kAllWatchRestarts) {
+      for (const auto& follower : followers_) restarts[reason] += follower->restarts(reason);
+    }
+    return restarts;
+  }
+
+  absl::Status NodesRead() const {
+    return followers_.front()->synced() ? absl::OkStatus() : absl::UnavailableError("nodes have not been read yet");
+  }
+
+  absl::Status ReadPods(const CallContext& context, const std::string& node) {
+    const std::optional<int> ticket = store_.BeginPodList(node);
+    if (!ticket) return absl::AbortedError(fmt::format("read the pods of {}: the watch on pods has not begun", node));
+    absl::StatusOr<std::vector<Pod>> pods =
+        cluster_->ListPods(context, {.node_name = node, .on_unreadable = OnUnreadable::kMark});
+    if (pods.ok()) {
+      if (absl::Status status = CheckReadable("Pod", *pods); !status.ok()) pods = std::move(status);
+    }
+    if (!pods.ok()) {
+      store_.AbandonPodList(node, *ticket);
+      return pods.status();
+    }
+    if (store_.EndPodList(node, *ticket, *pods)) return absl::OkStatus();
+    return absl::AbortedError(fmt::format("read the pods of {}: the watch on pods, or the cordon, began anew", node));
+  }
+
+  ClusterReader& cluster() { return *cluster_; }
+  internal::WatchStore& store() { return store_; }
+  const internal::WatchStore& store() const { return store_; }
+  const WatchCacheOptions& options() const { return options_; }
+
+ private:
+  // Between two watches of a follower.
+  struct Pause {
+    absl::Time since = absl::InfinitePast();
+    absl::Time until = absl::InfinitePast();
+  };
+
+  void FollowAll() {
+    Follow<Node>("nodes", {}, &ClusterReader::WatchNodes,
+                 {[this](auto nodes, auto at) {
+                    if (store_.NodesListed(std::move(nodes), at, [this] { DistrustOthers(); })) RestartOthers();
+                  },
+                  [this](auto node) { store_.NodeChanged(std::move(node)); },
+                  [this](const auto& node) { store_.NodeDeleted(node); }});
+    Follow<Pod>("pods", {.list = false}, &ClusterReader::WatchPods,
+                {[this](const auto&, auto) { store_.PodsBegin(); }, [this](const auto& pod) { store_.PodChanged(pod); },
+                 [this](const auto& pod) { store_.PodDeleted(pod); }});
+    for (std::size_t driver = 0; driver < options_.drivers.size(); ++driver) FollowDriver(driver);
+  }
+
+  void FollowDriver(std::size_t i) {
+    const DriverScope& driver = options_.drivers[i];
+    Follow<DaemonSet>("daemon sets", {.ns = driver.ns, .label_selector = driver.driver_labels},
+                      &ClusterReader::WatchDaemonSets,
+                      {[this, i](auto objects, auto) { store_.DaemonSetsListed(i, std::move(objects)); },
+                       [this, i](auto object) { store_.DaemonSetChanged(i, std::move(object)); },
+                       [this, i](const auto& object) { store_.DaemonSetDeleted(i, object); }});
+    Follow<ControllerRevision>("controller revisions", {.ns = driver.ns}, &ClusterReader::WatchControllerRevisions,
+                               {[this, i](auto objects, auto) { store_.RevisionsListed(i, std::move(objects)); },
+                                [this, i](auto object) { store_.RevisionChanged(i, std::move(object)); },
+                                [this, i](const auto& object) { store_.RevisionDeleted(i, object); }});
+    Follow<Pod>("driver pods", {.ns = driver.ns, .label_selector = driver.driver_labels}, &ClusterReader::WatchPods,
+                {[this, i](auto pods, auto) { store_.DriverPodsListed(i, std::move(pods)); },
+                 [this, i](auto pod) { store_.DriverPodChanged(i, std::move(pod)); },
+                 [this, i](const auto& pod) { store_.DriverPodDeleted(i, pod); }});
+    if (!driver.maintenance_ns) return;
+    Follow<NodeMaintenance>("node maintenances", {.ns = *driver.maintenance_ns}, &ClusterReader::WatchNodeMaintenances,
+                            {[this, i](auto objects, auto) { store_.MaintenancesListed(i, std::move(objects)); },
+                             [this, i](auto object) { store_.MaintenanceChanged(i, std::move(object)); },
+                             [this, i](const auto& object) { store_.MaintenanceDeleted(i, object); }});
+  }
+
+  template <typename T>
+  void Follow(std::string name, WatchParams params, typename internal::WatchFollowerOf<T>::Method method,
+              internal::WatchTarget<T> target) {
+    params.on_unreadable = OnUnreadable::kMark;
+    followers_.push_back(std::make_unique<internal::WatchFollowerOf<T>>(
+        std::move(name), options_, [this] { TellIfSynced(); }, cluster_, method, std::move(params), std::move(target)));
+  }
+
+  void Run(internal::WatchFollower& follower, const std::stop_token& stop) {
+    while (!stop.stop_requested()) {
+      const absl::Time again = follower.Watch({.stop = stop});
+      const absl::Duration pause = again - options_.clock->Now();
+      if (pause > absl::ZeroDuration()) options_.clock->SleepFor(pause, stop);
+    }
+  }
+
+  // The cluster was set back, which only nodes tell: what else is known must be read again before a pass may use it.
+  void DistrustOthers() {
+    for (std::size_t i = 1; i < followers_.size(); ++i) followers_[i]->Distrust();
+  }
+  void RestartOthers() {
+    for (std::size_t i = 1; i < followers_.size(); ++i) followers_[i]->Restart();
+  }
+
+  // Whoever found the cache not ready yet comes again now.
+  void TellIfSynced() {
+    if (Synced()) store_.WakeEverybody();
+  }
+
+  const std::shared_ptr<ClusterReader> cluster_;
+  const WatchCacheOptions options_;
+  internal::WatchStore store_;
+  std::vector<std::unique_ptr<internal::WatchFollower>> followers_;
+  std::vector<Pause> pauses_;          // of the followers, for Turn
+  std::vector<std::jthread> threads_;  // last: joined before the rest is destroyed
+};
+
+absl::StatusOr<std::shared_ptr<WatchCache>> WatchCache::Create(std::shared_ptr<ClusterReader> cluster,
+                                                               WatchCacheOptions options) {
+  if (cluster == nullptr) return absl::InvalidArgumentError("watch cache: no cluster");
+  DRIVERUPGRADE_RETURN_IF_ERROR(CheckOptions(*cluster, options));
+  if (options.clock == nullptr) options.clock = SystemClock();
+  return std::shared_ptr<WatchCache>(new WatchCache(std::make_unique<Impl>(std::move(cluster), std::move(options))));
+}
+
+WatchCache::WatchCache(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+WatchCache::~WatchCache() = default;
+
+void WatchCache::Start() { impl_->Start(); }
+void WatchCache::Turn(const CallContext& context) { impl_->Turn(context); }
+void WatchCache::Stop() { impl_->Stop(); }
+bool WatchCache::Synced() const { return impl_->Synced(); }
+absl::Status WatchCache::Health(absl::Duration patience) const { return impl_->Health(patience); }
+std::map<WatchRestart, std::uint64_t> WatchCache::Restarts() const { return impl_->Restarts(); }
+
+std::optional<std::size_t> WatchCache::Find(const DriverScope& driver) const {
+  const std::vector<DriverScope>& drivers = impl_->options().drivers;
+  const auto found = std::find(drivers.begin(), drivers.end(), driver);
+  if (found == drivers.end()) return std::nullopt;
+  return static_cast<std::size_t>(found - drivers.begin());
+}
+
+void WatchCache::Subscribe(std::size_t driver, std::function<void()> on_change) {
+  impl_->store().Subscribe(driver, std::move(on_change));
+}
+CacheChanges WatchCache::Take(std::size_t driver) { return impl_->store().Take(driver); }
+void WatchCache::Attach(std::size_t driver) { impl_->store().Attach(driver); }
+std::shared_ptr<const Node> WatchCache::FindNode(const std::string& name) const {
+  return impl_->store().FindNode(name);
+}
+std::vector<Pod> WatchCache::DriverPods(std::size_t driver, const std::string& node) const {
+  return impl_->store().DriverPods(driver, node);
+}
+std::vector<DaemonSet> WatchCache::DaemonSets(std::size_t driver) const { return impl_->store().DaemonSets(driver); }
+std::vector<ControllerRevision> WatchCache::Revisions(std::size_t driver) const {
+  return impl_->store().Revisions(driver);
+}
+std::optional<std::vector<NodeMaintenance>> WatchCache::Maintenances(std::size_t driver,
+                                                                     const std::string& node) const {
+  return impl_->store().Maintenances(driver, node);
+}
+std::optional<std::vector<Pod>> WatchCache::PodsOn(const std::string& node) const {
+  return impl_->store().PodsOn(node);
+}
+bool WatchCache::KnowsPodsOn(const std::string& node) const { return impl_->store().KnowsPodsOn(node); }
+void WatchCache::SetInterest(std::size_t driver, std::set<std::string> nodes) {
+  impl_->store().SetInterest(driver, std::move(nodes));
+}
+absl::Status WatchCache::ReadPods(const CallContext& context, const std::string& node) {
+  return impl_->ReadPods(context, node);
+}
+void WatchCache::NodeWritten(Node node) { impl_->store().NodeWritten(std::move(node)); }
+
+bool WatchCache::Supports(Operation operation) const { return impl_->cluster().Supports(operation); }
+
+absl::StatusOr<Node> WatchCache::GetNode(const CallContext&, const GetNodeParams& params) {
+  DRIVERUPGRADE_RETURN_IF_ERROR(impl_->NodesRead());
+  const std::shared_ptr<const Node> node = FindNode(params.name);
+  if (node == nullptr) return absl::NotFoundError(fmt::format("get node {}: not in the cache", params.name));
+  if (internal::IsUnreadable(*node)) return absl::DataLossError(internal::CannotBeRead("Node", *node));
+  return *node;
+}
+absl::StatusOr<std::vector<Node>> WatchCache::ListNodes(const CallContext&, const ListNodesParams& params) {
+  DRIVERUPGRADE_RETURN_IF_ERROR(impl_->NodesRead());
+  std::vector<Node> nodes = impl_->store().Nodes(params.label_selector);
+  if (params.on_unreadable == OnUnreadable::kFail) DRIVERUPGRADE_RETURN_IF_ERROR(CheckReadable("Node", nodes));
+  return nodes;
+}
+absl::StatusOr<std::vector<Pod>> WatchCache::ListPods(const CallContext& context, const ListPodsParams& params) {
+  return impl_->cluster().ListPods(context, params);
+}
+absl::StatusOr<std::vector<DaemonSet>> WatchCache::ListDaemonSets(const CallContext& context,
+                                                                  const ListDaemonSetsParams& params) {
+  return impl_->cluster().ListDaemonSets(context, params);
+}
+absl::StatusOr<std::vector<ControllerRevision>> WatchCache::ListControllerRevisions(
+    const CallContext& context, const ListControllerRevisionsParams& params) {
+  return impl_->cluster().ListControllerRevisions(context, params);
+}
+absl::StatusOr<Pod> WatchCache::GetPod(const CallContext& context, const GetPodParams& params) {
+  return impl_->cluster().GetPod(context, params);
+}
+absl::StatusOr<std::vector<PodDisruptionBudget>> WatchCache::ListPodDisruptionBudgets(
+    const CallContext& context, const ListPodDisruptionBudgetsParams& params) {
+  return impl_->cluster().ListPodDisruptionBudgets(context, params);
+}
+absl::StatusOr<NodeMaintenance> WatchCache::GetNodeMaintenance(const CallContext& context,
+                                                               const GetNodeMaintenanceParams& params) {
+  return impl_->cluster().GetNodeMaintenance(context, params);
+}
+absl::StatusOr<std::vector<NodeMaintenance>> WatchCache::ListNodeMaintenances(
+    const CallContext& context, const ListNodeMaintenancesParams& params) {
+  return impl_->cluster().ListNodeMaintenances(context, params);
+}
+absl::StatusOr<Lease> WatchCache::GetLease(const CallContext& context, const GetLeaseParams& params) {
+  return impl_->cluster().GetLease(context, params);
+}
+absl::StatusOr<ConfigMap> WatchCache::GetConfigMap(const CallContext& context, const GetConfigMapParams& params) {
+  return impl_->cluster().GetConfigMap(context, params);
+}
+absl::Status WatchCache::WatchNodes(const CallContext& context, const WatchParams& params, WatchSink<Node>& sink) {
+  return impl_->cluster().WatchNodes(context, params, sink);
+}
+absl::Status WatchCache::WatchPods(const CallContext& context, const WatchParams& params, WatchSink<Pod>& sink) {
+  return impl_->cluster().WatchPods(context, params, sink);
+}
+absl::Status WatchCache::WatchDaemonSets(const CallContext& context, const WatchParams& params,
+                                         WatchSink<DaemonSet>& sink) {
+  return impl_->cluster().WatchDaemonSets(context, params, sink);
+}
+absl::Status WatchCache::WatchControllerRevisions(const CallContext& context, const WatchParams& params,
+                                                  WatchSink<ControllerRevision>& sink) {
+  return impl_->cluster().WatchControllerRevisions(context, params, sink);
+}
+absl::Status WatchCache::WatchNodeMaintenances(const CallContext& context, const WatchParams& params,
+                                               WatchSink<NodeMaintenance>& sink) {
+  return impl_->cluster().WatchNodeMaintenances(context, params, sink);
+}
+
+}  // namespace driverupgrade::inline v1

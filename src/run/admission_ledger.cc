@@ -1,0 +1,128 @@
+#include "driverupgrade/admission_ledger.h"
+
+#include <utility>
+
+#include "base/status_macros.h"
+#include "fmt/format.h"
+#include "model/label_syntax.h"
+
+namespace driverupgrade::inline v1 {
+namespace {
+
+// That of a key in a ConfigMap.
+constexpr std::size_t kKeyLengthMax = 253;
+
+absl::Status CheckOperations(const ClusterFacade& cluster) {
+  for (const Operation operation :
+       {Operation::kGetConfigMap, Operation::kCreateConfigMap, Operation::kPatchConfigMap}) {
+    if (!cluster.Supports(operation)) {
+      return absl::UnimplementedError(fmt::format("the cluster facade does not implement {}", ToString(operation)));
+    }
+  }
+  return absl::OkStatus();
+}
+
+// A domain has no `_`, so no two identities share a key.
+std::string KeyOf(const DriverIdentity& identity, const std::string& owner) {
+  std::string key = fmt::format("{}_{}", identity.domain(), identity.driver());
+  return owner.empty() ? key : fmt::format("{}_{}", key, owner);
+}
+
+}  // namespace
+
+absl::StatusOr<AdmissionLedger> AdmissionLedger::Create(std::shared_ptr<ClusterFacade> cluster,
+                                                        const DriverIdentity& identity,
+                                                        AdmissionLedgerOptions options) {
+  if (cluster == nullptr) return absl::InvalidArgumentError("admission ledger options: no cluster facade");
+  if (options.ns.empty() || options.name.empty()) {
+    return absl::InvalidArgumentError("admission ledger options: namespace and name of the ConfigMap are needed");
+  }
+  if (options.grants_max == 0)
+    return absl::InvalidArgumentError("admission ledger options: grants_max must be positive");
+  if (!options.owner.empty() && !internal::IsDnsSubdomain(options.owner)) {
+    return absl::InvalidArgumentError(
+        fmt::format("admission ledger options: owner `{}` is no DNS subdomain", options.owner));
+  }
+  std::string key = KeyOf(identity, options.owner);
+  if (key.size() > kKeyLengthMax) {
+    return absl::InvalidArgumentError(fmt::format("admission ledger: `{}` is too long for a key of a ConfigMap", key));
+  }
+  DRIVERUPGRADE_RETURN_IF_ERROR(CheckOperations(*cluster));
+  return AdmissionLedger(std::move(cluster), std::move(key), std::move(options));
+}
+
+AdmissionLedger::AdmissionLedger(std::shared_ptr<ClusterFacade> cluster, std::string key,
+                                 AdmissionLedgerOptions options)
+    : cluster_(std::move(cluster)), key_(std::move(key)), options_(std::move(options)) {}
+
+absl::Status AdmissionLedger::Read(const CallContext& context) {
+  if (known_) return absl::OkStatus();
+  absl::StatusOr<ConfigMap> found = cluster_->GetConfigMap(context, {.ns = options_.ns, .name = options_.name});
+  if (absl::IsNotFound(found.status())) {
+    // What is remembered is stored anew by the next Settle.
+    stored_.reset();
+    known_ = true;
+    return absl::OkStatus();
+  }
+  DRIVERUPGRADE_RETURN_IF_ERROR(found.status());
+  stored_ = *std::move(found);
+  const auto entry = stored_->data.find(key_);
+  ParsedGrants parsed = ParseGrants(entry == stored_->data.end() ? "" : entry->second);
+  grants_ = std::move(parsed.grants);
+  error_.clear();
+  if (!parsed.error.empty()) {
+    error_ = fmt::format("config map {}/{}, {}: {}", options_.ns, options_.name, key_, parsed.error);
+  }
+  known_ = true;
+  return absl::OkStatus();
+}
+
+void AdmissionLedger::Forget() {
+  known_ = false;
+  stored_.reset();
+  grants_.clear();
+}
+
+absl::StatusOr<GrantDecision> AdmissionLedger::Settle(const CallContext& context, const std::vector<NodeReading>& nodes,
+                                                      const std::vector<std::string>& wanted) {
+  if (!known_) return absl::FailedPreconditionError("admission ledger: it is to be read before the nodes are listed");
+  GrantDecision decision = DecideGrants(grants_, nodes, wanted, options_.grants_max);
+  std::string text = FormatGrants(decision.grants);
+  const auto has = [&](const ConfigMap& stored) {
+    const auto entry = stored.data.find(key_);
+    return entry == stored.data.end() ? text.empty() : entry->second == text;
+  };
+  if (stored_ ? !has(*stored_) : !text.empty()) {
+    DRIVERUPGRADE_RETURN_IF_ERROR(Store(context, std::move(text)));
+  }
+  grants_ = decision.grants;
+  return decision;
+}
+
+absl::Status AdmissionLedger::Store(const CallContext& context, std::string text) {
+  absl::StatusOr<ConfigMap> written =
+      stored_ ? cluster_->PatchConfigMap(context, {.ns = options_.ns,
+                                                   .name = options_.name,
+                                                   .uid = stored_->uid,
+                                                   .resource_version = stored_->resource_version,
+                                                   .data = {{key_, std::move(text)}}})
+              : cluster_->CreateConfigMap(
+                    context, {.ns = options_.ns, .name = options_.name, .data = {{key_, std::move(text)}}});
+  if (!written.ok()) {
+    // Whatever is there now has to be read before it can be changed; but for a clear refusal, it is as it was.
+    known_ = WasNotApplied(written.status()) && !absl::IsNotFound(written.status()) &&
+             !absl::IsAlreadyExists(written.status());
+    return written.status();
+  }
+  stored_ = *std::move(written);
+  error_.clear();
+  return absl::OkStatus();
+}
+
+std::optional<std::string> AdmissionLedger::Granted(const std::string& node_uid) const {
+  const auto grant = grants_.find(node_uid);
+  if (grant == grants_.end() || grant->second.empty()) return std::nullopt;
+  return grant->second;
+}
+
+}  // namespace driverupgrade::inline v1

@@ -1,0 +1,248 @@
+#include "run/incremental_pass.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/backoff.h"
+#include "base/status_macros.h"
+#include "fmt/format.h"
+#include "model/node_state.h"
+#include "model/unreadable.h"
+#include "tell/gate_memory.h"
+
+namespace driverupgrade::inline v1::internal {
+namespace {
+
+// How soon what has failed on a node is tried again.
+constexpr absl::Duration kRetryFirst = absl::Seconds(5);
+constexpr absl::Duration kRetryMax = absl::Minutes(1);
+
+Plan Incomplete(PlanUpdate update) {
+  update.plan.gates_complete = false;
+  update.plan.ungated = std::move(update.ungated);
+  return std::move(update.plan);
+}
+
+}  // namespace
+
+IncrementalPass::IncrementalPass(const DriverIdentity& identity, StateMachine machine, const SnapshotOptions& options,
+                                 std::shared_ptr<WatchCache> cache, std::size_t driver, absl::Duration call_timeout,
+                                 Submit submit, LedgerPass* ledger, std::function<void()> on_read)
+    : options_(options),
+      cache_(std::move(cache)),
+      driver_(driver),
+      ledger_(ledger),
+      views_(identity, options),
+      planner_(std::move(machine)),
+      call_timeout_(call_timeout),
+      submit_(std::move(submit)),
+      on_read_(std::move(on_read)) {
+  cache_->Attach(driver_);
+}
+
+absl::StatusOr<Plan> IncrementalPass::Run(const CallContext& context, const UpgradePolicy& policy, absl::Time now,
+                                          absl::Time active_since, AttemptLog& log) {
+  if (!cache_->Synced()) return absl::UnavailableError("the cache has not read the cluster yet");
+  // What is not known to be true any more is no ground for a decision, nor for a deadline.
+  DRIVERUPGRADE_RETURN_IF_ERROR(cache_->Health());
+  views_.BeginPass();
+  NoteChanges(context, now, log);
+  if (driver_stale_) DRIVERUPGRADE_RETURN_IF_ERROR(ReadDriver(context));
+  for (const std::string& node : std::exchange(touched_, {})) Refresh(context, node, log);
+  TakePods(context, now, log);
+  // Where the nodes have shown that the cluster was set back, all else is of another time until it has been read anew.
+  if (!cache_->Synced()) return absl::UnavailableError("the cache reads the cluster anew");
+  if (ledger_ != nullptr) planner_.SetGrants(ledger_->Standing(context, managed_));
+  planner_.SetPolicy(policy);
+  planner_.SetActiveSince(active_since);
+  Plan plan = Advance(now);
+  const std::vector<std::string> interest = plan.pod_interest;
+  cache_->SetInterest(driver_, {interest.begin(), interest.end()});
+  ReadPods(context, interest);
+  if (TakePods(context, now, log)) {
+    Plan again = Advance(now);
+    CarryGates(plan, again);
+    plan = std::move(again);
+  }
+  for (const auto& [node, retry] : retries_) {
+    if (retry.due) plan.wake_at = std::min(plan.wake_at.value_or(*retry.due), *retry.due);
+  }
+  // An answer may have come for a node that was gone by then.
+  if (log.size() > managed_.size()) KeepManaged(log);
+  for (const auto& [node, findings] : findings_) {
+    plan.findings.insert(plan.findings.end(), findings.begin(), findings.end());
+  }
+  return plan;
+}
+
+void IncrementalPass::NoteChanges(const CallContext& context, absl::Time now, AttemptLog& log) {
+  CacheChanges changes = cache_->Take(driver_);
+  touched_.merge(changes.nodes);
+  driver_stale_ |= changes.driver;
+  // What we know of nodes may be of a time that has not come yet, or be about nodes that are gone.
+  if (now < std::exchange(now_, now)) {
+    for (auto& [node, retry] : retries_) retry.due.reset();
+    changes.everything = true;
+  }
+  if (changes.everything) TouchManaged();
+  // As after a restart: whether our requests have been carried out is seen on the nodes as they are now.
+  if (changes.set_back) {
+    log.KeepOnly({});
+    if (ledger_ != nullptr) ledger_->Forget(context);
+  }
+  for (auto& [node, retry] : retries_) {
+    if (!retry.due || *retry.due > now) continue;
+    retry.due.reset();
+    touched_.insert(node);
+  }
+}
+
+void IncrementalPass::TouchManaged() {
+  for (const auto& [node, uid] : managed_) touched_.insert(node);
+}
+
+Plan IncrementalPass::Advance(absl::Time now) { return Incomplete(planner_.Advance(now)); }
+
+void IncrementalPass::Withhold(const std::map<std::string, Gate>& gates, Plan& plan) {
+  Plan again = Incomplete(planner_.Withhold(gates));
+  CarryGates(plan, again);
+  again.findings = std::move(plan.findings);
+  plan = std::move(again);
+}
+
+// The watches on DaemonSets and on their revisions are two: where the first shows a change, the second may lag. So the
+// revisions are read anew then, and what has been read once is not forgotten before the watch has it.
+absl::Status IncrementalPass::ReadDriver(const CallContext& context) {
+  std::vector<DaemonSet> daemon_sets = cache_->DaemonSets(driver_);
+  if (daemon_sets != daemon_sets_) {
+    const CallContext bounded{.deadline = std::min(context.deadline, now_ + call_timeout_), .stop = context.stop};
+    DRIVERUPGRADE_ASSIGN_OR_RETURN(
+        const std::vector<ControllerRevision> listed,
+        cache_->ListControllerRevisions(bounded, {.ns = options_.ns, .on_unreadable = OnUnreadable::kMark}));
+    revisions_.clear();
+    for (const ControllerRevision& revision : listed) revisions_[revision.name] = revision;
+    daemon_sets_ = std::move(daemon_sets);
+  }
+  std::map<std::string, ControllerRevision> newest = revisions_;
+  for (ControllerRevision& revision : cache_->Revisions(driver_)) {
+    ControllerRevision& known = newest[revision.name];
+    if (known.name.empty() || IsUnreadable(revision) || known.owner_uid != revision.owner_uid ||
+        known.revision < revision.revision) {
+      known = std::move(revision);
+    }
+  }
+  std::vector<ControllerRevision> revisions;
+  revisions.reserve(newest.size());
+  for (auto& [name, revision] : newest) revisions.push_back(std::move(revision));
+  const auto unbound = cache_->Maintenances(driver_, "").value_or(std::vector<NodeMaintenance>());
+  const DriverParts before = std::exchange(
+      parts_, MakeDriverParts(daemon_sets_, std::move(revisions), cache_->DriverPods(driver_, ""), unbound));
+  planner_.SetDriver(parts_.facts, parts_.findings);
+  const bool other = before.revisions != parts_.revisions || before.facts == nullptr ||
+                     before.facts->daemon_sets != parts_.facts->daemon_sets;
+  if (options_.restart_only && other) TouchManaged();
+  driver_stale_ = false;
+  return absl::OkStatus();
+}
+
+void IncrementalPass::Forget(const std::string& node, AttemptLog& log) {
+  if (const auto found = managed_.find(node); found != managed_.end()) {
+    log.Forget(found->second);
+    managed_.erase(found);
+  }
+  planner_.Remove(node);
+  views_.Forget(node);
+  retries_.erase(node);
+}
+
+void IncrementalPass::Refresh(const CallContext& context, const std::string& name, AttemptLog& log) {
+  findings_.erase(name);
+  const std::shared_ptr<const Node> node = cache_->FindNode(name);
+  if (ledger_ != nullptr) ledger_->NodeSeen(name, node.get());
+  std::vector<Pod> driver_pods = cache_->DriverPods(driver_, name);
+  if (node == nullptr) {
+    if (!driver_pods.empty()) {
+      findings_[name] = {{.code = FindingCode::kNodeMissing,
+                          .node = name,
+                          .message = fmt::format("driver pod {} is on a node that does not exist",
+                                                 driver_pods.front().ref.ToString())}};
+    }
+    return Forget(name, log);
+  }
+  NodeParts parts{
+      .node = *node, .driver_pods = std::move(driver_pods), .maintenances = cache_->Maintenances(driver_, name)};
+  if (!views_.IsManaged(parts)) return Forget(name, log);
+  std::string& uid = managed_[name];
+  if (!uid.empty() && uid != node->uid) log.Forget(uid);
+  uid = node->uid;
+  std::vector<Finding> findings;
+  NodeView view = views_.Make(context, std::move(parts), parts_, log, findings);
+  if (auto pods = cache_->PodsOn(name)) {
+    views_.AddPods(context, *std::move(pods), view, log, findings);
+  } else {
+    views_.DropOldAttempts(view, log);
+  }
+  if (!findings.empty()) findings_[name] = std::move(findings);
+  if (!view.hook_errors.empty() || !view.restart_only_error.empty()) {
+    LookAgain(name, now_);
+  } else if (view.pods) {
+    retries_.erase(name);
+  }
+  planner_.Update(std::make_shared<const NodeView>(std::move(view)));
+}
+
+void IncrementalPass::KeepManaged(AttemptLog& log) const {
+  std::set<std::string> uids;
+  for (const auto& [node, uid] : managed_) uids.insert(uid);
+  log.KeepOnly(uids);
+}
+
+void IncrementalPass::LookAgain(const std::string& node, absl::Time now) {
+  Retry& retry = retries_[node];
+  ++retry.failures;
+  retry.due = now + Spread(Doubled(kRetryFirst, kRetryMax, retry.failures), node, retry.failures);
+}
+
+void IncrementalPass::ReadPods(const CallContext& context, const std::vector<std::string>& interest) {
+  // A list that a cordon overtook is no trouble once nobody wants it any more.
+  const std::set<std::string> wanted(interest.begin(), interest.end());
+  std::erase_if(retries_,
+                [&](const auto& retry) { return retry.second.failures == 0 && !wanted.contains(retry.first); });
+  for (const std::string& node : interest) {
+    const auto retry = retries_.find(node);
+    if (retry != retries_.end() && retry->second.due) continue;
+    if (cache_->KnowsPodsOn(node) || !reading_.insert(node).second) continue;
+    submit_(context, [this, node](const CallContext& bounded) {
+      absl::Status status = cache_->ReadPods(bounded, node);
+      {
+        const std::lock_guard lock(mutex_);
+        read_.insert_or_assign(node, std::move(status));
+      }
+      on_read_();
+    });
+  }
+}
+
+bool IncrementalPass::TakePods(const CallContext& context, absl::Time now, AttemptLog& log) {
+  std::map<std::string, absl::Status> read;
+  {
+    const std::lock_guard lock(mutex_);
+    read.swap(read_);
+  }
+  for (const auto& [node, status] : read) {
+    reading_.erase(node);
+    Refresh(context, node, log);
+    if (status.ok() || !managed_.contains(node)) continue;
+    // The cordon, or the watch, has changed while they were read: once more, at once.
+    if (absl::IsAborted(status) && !retries_.contains(node)) {
+      retries_[node].due = now;
+      continue;
+    }
+    LookAgain(node, now);
+    const FindingCode code = absl::IsDataLoss(status) ? FindingCode::kUnreadable : FindingCode::kReadFailed;
+    findings_[node].push_back({.code = code, .node = node, .message = std::string(Message(status))});
+  }
+  return !read.empty();
+}
+
+}  // namespace driverupgrade::inline v1::internal

@@ -1,0 +1,81 @@
+// The ledger's part of a pass: what is known of the grants before it is planned, and what of the plan may be sent
+// (ADR 0005).
+#ifndef DRIVERUPGRADE_SRC_RUN_LEDGER_PASS_H_
+#define DRIVERUPGRADE_SRC_RUN_LEDGER_PASS_H_
+
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "driverupgrade/admission_ledger.h"
+#include "driverupgrade/clock.h"
+#include "driverupgrade/cluster_facade.h"
+#include "driverupgrade/gate.h"
+#include "driverupgrade/plan.h"
+
+namespace driverupgrade::inline v1::internal {
+
+// Not thread-safe.
+class LedgerPass {
+ public:
+  // `cluster` answers consistently: no cache. `call_timeout`: for each call, within the deadline of the context.
+  LedgerPass(AdmissionLedger ledger, std::shared_ptr<ClusterReader> cluster, std::shared_ptr<Clock> clock,
+             absl::Duration call_timeout);
+
+  // Before the nodes are listed. Where it fails nobody is started in this pass; all else goes on.
+  void Begin(const CallContext& context);
+  const Grants& grants() const { return ledger_.grants(); }
+
+  // The cluster was set back, so that UIDs and versions may come again: reads anew. A NodeSeen for every node follows.
+  void Forget(const CallContext& context);
+
+  // What a cache has under `name` now; nullptr: nothing. Called for every change.
+  void NodeSeen(const std::string& name, const Node* node);
+  // The grants to plan by, for who reads from a cache; `managed`: UIDs by name. One whose node the cache does not have
+  // stays, as the cache may lag: it goes when the cache has had the node, or when a list says that there is none.
+  Grants Standing(const CallContext& context, const std::map<std::string, std::string>& managed);
+
+  // Gives back, renews and adds grants, by one compare-and-set at most. Which nodes of `plan` must not be started now,
+  // and why.
+  std::map<std::string, Gate> Settle(const CallContext& context, const Plan& plan);
+  // Adds to `plan` what is wrong with the ledger, and when to come back for it.
+  void Report(Plan& plan) const;
+
+ private:
+  struct SeenNode {
+    std::string name;
+    std::string resource_version;
+  };
+
+  void LookForUnseen(const CallContext& context);
+  void Note(const absl::Status& status);
+  bool MayStart(const NodePlan& node) const;
+  Gate WhyNot(const NodePlan& node) const;
+  CallContext Bounded(const CallContext& context) const;
+
+  AdmissionLedger ledger_;
+  const std::shared_ptr<ClusterReader> cluster_;
+  const std::shared_ptr<Clock> clock_;
+  const absl::Duration call_timeout_;
+
+  // Of the last call; after a failure nothing is asked before `retry_at_`.
+  absl::Status status_ = absl::OkStatus();
+  int failures_ = 0;
+  absl::Time retry_at_ = absl::InfinitePast();
+  std::string nonsense_;  // as read: what is stored next has none
+
+  // With a cache.
+  std::map<std::string, SeenNode> seen_;     // by UID
+  std::map<std::string, std::string> uids_;  // by name
+  std::set<std::string> gone_;               // UIDs that have grants yet
+  bool any_unseen_ = false;
+  absl::Time next_look_ = absl::InfinitePast();
+};
+
+}  // namespace driverupgrade::inline v1::internal
+
+#endif  // DRIVERUPGRADE_SRC_RUN_LEDGER_PASS_H_

@@ -1,0 +1,171 @@
+#include "driverupgrade/upgrade_controller.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/backoff.h"
+#include "base/status_macros.h"
+#include "fmt/format.h"
+
+namespace driverupgrade::inline v1 {
+namespace {
+
+// For giving the lease back when everything else has ended.
+constexpr absl::Duration kReleaseTimeout = absl::Seconds(5);
+constexpr char kNotRead[] = "the cache has not read the cluster yet";
+constexpr absl::Duration kLookAtCache = absl::Seconds(1);
+// The steady clock's limit for one wait; the loop goes round then.
+constexpr absl::Duration kWaitMax = absl::Hours(1);
+
+}  // namespace
+
+UpgradeController::UpgradeController(UpgradeEngine& engine, std::shared_ptr<WatchCache> cache,
+                                     ControllerOptions options)
+    : engine_(engine),
+      cache_(std::move(cache)),
+      options_(std::move(options)),
+      clock_(options_.clock ? options_.clock : SystemClock()) {
+  engine_.OnChange([this] { Notify(); });
+}
+
+UpgradeController::~UpgradeController() { engine_.OnChange(nullptr); }
+
+void UpgradeController::SetPolicy(UpgradePolicy policy) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (policy_ == policy) return;
+    policy_ = std::move(policy);
+    failures_ = 0;
+    not_before_ = absl::InfinitePast();
+  }
+  Notify();
+}
+
+void UpgradeController::Notify() {
+  {
+    const std::lock_guard lock(mutex_);
+    notified_ = true;
+    changed_.notify_all();
+  }
+  if (options_.on_change) options_.on_change();
+}
+
+// What is due at a time that has gone back into the future is due now.
+void UpgradeController::NoteTime(absl::Time now) {
+  const std::lock_guard lock(mutex_);
+  if (now < std::exchange(looked_at_, now)) due_ = not_before_ = now;
+}
+
+// Whether to make passes; `next`: when the election is to be called again.
+bool UpgradeController::Lead(const CallContext& context, absl::Time& next) {
+  next = options_.election ? options_.election->Step(context) : absl::InfiniteFuture();
+  const bool leads = options_.election == nullptr || options_.election->IsLeader();
+  const std::int64_t term = options_.election ? options_.election->terms() : 0;
+  {
+    const std::lock_guard lock(mutex_);
+    status_.leading = leads;
+    if (!leads || term == std::exchange(term_, term)) return leads;
+    // What another leader did meanwhile is not in the order of our own deadlines: begin with a pass.
+    due_ = absl::InfinitePast();
+  }
+  engine_.Resume();
+  return leads;
+}
+
+absl::Time UpgradeController::Step(const CallContext& context) {
+  const absl::Time now = clock_->Now();
+  NoteTime(now);
+  absl::Time election_due = absl::InfiniteFuture();
+  if (!Lead(context, election_due)) return election_due;
+  std::optional<UpgradePolicy> policy;
+  {
+    const std::lock_guard lock(mutex_);
+    if (!policy_) return election_due;
+    if (cache_ != nullptr && !cache_->Synced()) {
+      // No failure of a pass: the cache tells when it is ready, and a look now and then tells what hinders it.
+      const absl::Status hindrance = cache_->Health(absl::ZeroDuration());
+      status_.last_error = hindrance.ok() ? absl::FailedPreconditionError(kNotRead) : hindrance;
+      notified_ = false;
+      due_ = now + kLookAtCache;
+      return std::min(due_, election_due);
+    }
+    const absl::Time due = std::max(not_before_, notified_ ? now : due_);
+    if (due > now) return std::min(due, election_due);
+    notified_ = false;
+    pass_began_ = now;
+    policy = policy_;
+  }
+  return std::min(Pass(context, *policy, now), election_due);
+}
+
+absl::Time UpgradeController::Pass(const CallContext& context, const UpgradePolicy& policy, absl::Time now) {
+  absl::Time deadline = std::min(context.deadline, now + options_.pass_timeout);
+  // What is under way must have ended when another replica may begin.
+  if (options_.election) deadline = std::min(deadline, options_.election->LeadsUntil().value_or(now));
+  const absl::StatusOr<ReconcileResult> result =
+      engine_.Reconcile({.deadline = deadline, .stop = context.stop}, policy);
+  const std::lock_guard lock(mutex_);
+  pass_began_.reset();
+  ++status_.passes;
+  status_.last_pass = clock_->Now();
+  status_.last_error = result.status();
+  if (!result.ok()) {
+    due_ = not_before_ = clock_->Now() + internal::Doubled(options_.retry_first, options_.retry_max, ++failures_);
+    return due_;
+  }
+  failures_ = 0;
+  status_.totals = result->plan.totals;
+  not_before_ = now + options_.passes_apart;
+  due_ = result->wake_at.value_or(absl::InfiniteFuture());
+  if (cache_ == nullptr) due_ = std::min(due_, now + options_.poll_interval);
+  return std::max(not_before_, notified_ ? now : due_);
+}
+
+void UpgradeController::Run(std::stop_token stop) {
+  while (!stop.stop_requested()) Wait(Step({.stop = stop}), stop);
+  Stop();
+}
+
+void UpgradeController::Stop() {
+  engine_.Quiesce();
+  if (options_.election != nullptr) {
+    options_.election->Release({.deadline = clock_->Now() + kReleaseTimeout}).IgnoreError();
+  }
+}
+
+void UpgradeController::Wait(absl::Time until, const std::stop_token& stop) {
+  std::unique_lock lock(mutex_);
+  // A notice that came since Step looked; it may not shorten the pause between passes, and is nothing to a follower.
+  const bool pending = notified_ && status_.leading && policy_;
+  if (pending) until = std::min(until, not_before_);
+  const absl::Duration pause = std::min(until - clock_->Now(), kWaitMax);
+  if (pause <= absl::ZeroDuration()) return;
+  changed_.wait_for(lock, stop, absl::ToChronoNanoseconds(pause),
+                    [this, pending] { return notified_ && !pending && status_.leading && policy_; });
+}
+
+ControllerStatus UpgradeController::status() const {
+  const std::lock_guard lock(mutex_);
+  return status_;
+}
+
+absl::Status UpgradeController::Healthy() const {
+  const std::lock_guard lock(mutex_);
+  if (pass_began_ && clock_->Now() > *pass_began_ + 2 * options_.pass_timeout) {
+    return absl::DeadlineExceededError(fmt::format("a pass has been running since {}", absl::FormatTime(*pass_began_)));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status UpgradeController::Ready() const {
+  if (cache_ != nullptr) {
+    if (!cache_->Synced()) return absl::UnavailableError(kNotRead);
+    DRIVERUPGRADE_RETURN_IF_ERROR(cache_->Health());
+  }
+  const std::lock_guard lock(mutex_);
+  if (!status_.leading && options_.election != nullptr) return absl::OkStatus();
+  if (!status_.last_pass) return absl::UnavailableError("no pass has been made yet");
+  return status_.last_error;
+}
+
+}  // namespace driverupgrade::inline v1

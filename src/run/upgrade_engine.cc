@@ -1,0 +1,302 @@
+#include "driverupgrade/upgrade_engine.h"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "base/signal.h"
+#include "base/status_macros.h"
+#include "decide/step_parts.h"
+#include "fmt/format.h"
+#include "model/unreadable.h"
+#include "run/incremental_pass.h"
+#include "run/ledger_pass.h"
+#include "tell/finding_events.h"
+
+namespace driverupgrade::inline v1 {
+namespace {
+
+absl::Status CheckOptions(const EngineOptions& options) {
+  if (options.snapshot.ns.empty()) return absl::InvalidArgumentError("engine options: the driver's namespace is empty");
+  if (options.snapshot.driver_labels.empty()) {
+    return absl::InvalidArgumentError("engine options: the driver's labels are empty; they would select every pod");
+  }
+  if (options.executor.calls_in_flight < 1) {
+    return absl::InvalidArgumentError(
+        fmt::format("engine options: calls in flight: must be >= 1, got {}", options.executor.calls_in_flight));
+  }
+  if (options.executor.call_timeout <= absl::ZeroDuration()) {
+    return absl::InvalidArgumentError("engine options: call timeout: must be > 0");
+  }
+  if (options.snapshot.hook_timeout <= absl::ZeroDuration()) {
+    return absl::InvalidArgumentError("engine options: hook timeout: must be > 0");
+  }
+  return options.state_machine.requestor ? Validate(*options.state_machine.requestor) : absl::OkStatus();
+}
+
+// What may be ours and cannot be given back, for it cannot be read; OK if there is nothing.
+absl::Status CheckAllSeen(const ClusterSnapshot& snapshot, bool requestor) {
+  for (const std::shared_ptr<const NodeView>& view : snapshot.nodes) {
+    if (internal::IsUnreadable(view->node)) {
+      return absl::UnavailableError(internal::CannotBeRead("Node", view->node));
+    }
+  }
+  for (const Finding& finding : snapshot.findings) {
+    if (requestor && finding.code == FindingCode::kUnreadable) return absl::UnavailableError(finding.message);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckOperations(const ClusterFacade& cluster, bool events, bool requestor) {
+  std::vector<Operation> needed = {
+      Operation::kListNodes, Operation::kListPods, Operation::kListDaemonSets, Operation::kListControllerRevisions,
+      Operation::kPatchNode, Operation::kEvictPod, Operation::kDeletePod};
+  if (events) needed.push_back(Operation::kRecordEvent);
+  if (requestor) {
+    for (const Operation operation : {Operation::kListNodeMaintenances, Operation::kCreateNodeMaintenance,
+                                      Operation::kPatchNodeMaintenance, Operation::kDeleteNodeMaintenance}) {
+      needed.push_back(operation);
+    }
+  }
+  for (const Operation operation : needed) {
+    if (!cluster.Supports(operation)) {
+      return absl::UnimplementedError(fmt::format("the cluster facade does not implement {}", ToString(operation)));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::size_t> FindScope(const WatchCache& cache, const SnapshotOptions& options) {
+  DriverScope scope{.ns = options.ns, .driver_labels = options.driver_labels, .node_selector = options.node_selector};
+  if (options.requestor) scope.maintenance_ns = options.requestor->ns;
+  const std::optional<std::size_t> driver = cache.Find(scope);
+  if (!driver) {
+    return absl::InvalidArgumentError(
+        fmt::format("engine options: the cache does not follow the driver in namespace {}", options.ns));
+  }
+  return *driver;
+}
+
+StateMachineOptions WithPodDeletion(StateMachineOptions options, bool pod_deletion) {
+  options.pod_deletion = pod_deletion;
+  return options;
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<UpgradeEngine>> UpgradeEngine::Create(const DriverIdentity& identity,
+                                                                     std::shared_ptr<ClusterFacade> cluster,
+                                                                     EngineOptions options) {
+  if (cluster == nullptr) return absl::InvalidArgumentError("engine options: no cluster facade");
+  DRIVERUPGRADE_RETURN_IF_ERROR(CheckOptions(options));
+  const std::optional<RequestorOptions>& requestor = options.state_machine.requestor;
+  DRIVERUPGRADE_RETURN_IF_ERROR(CheckOperations(*cluster, options.executor.events, requestor.has_value()));
+  options.snapshot.requestor = requestor;
+  if (options.clock == nullptr) options.clock = SystemClock();
+  if (options.cache != nullptr) {
+    DRIVERUPGRADE_RETURN_IF_ERROR(FindScope(*options.cache, options.snapshot).status());
+  }
+  std::unique_ptr<internal::LedgerPass> ledger;
+  if (options.ledger) {
+    DRIVERUPGRADE_ASSIGN_OR_RETURN(AdmissionLedger made, AdmissionLedger::Create(cluster, identity, *options.ledger));
+    ledger =
+        std::make_unique<internal::LedgerPass>(std::move(made), cluster, options.clock, options.executor.call_timeout);
+  }
+  return std::unique_ptr<UpgradeEngine>(
+      new UpgradeEngine(identity, std::move(cluster), std::move(options), std::move(ledger)));
+}
+
+UpgradeEngine::UpgradeEngine(const DriverIdentity& identity, std::shared_ptr<ClusterFacade> cluster,
+                             EngineOptions options, std::unique_ptr<internal::LedgerPass> ledger)
+    : clock_(options.clock),
+      observer_(options.observer),
+      changed_(std::make_unique<internal::Signal>()),
+      builder_(identity, cluster, options.snapshot),
+      machine_(identity, WithPodDeletion(options.state_machine, options.snapshot.uses_driver != nullptr)),
+      ledger_(std::move(ledger)),
+      executor_(identity, cluster, options.clock, options.observer, options.executor, [this] { changed_->Raise(); }) {
+  if (options.executor.events && options.executor.finding_events) {
+    finding_events_ = std::make_unique<internal::FindingEvents>(identity, options.state_machine.own_pod);
+  }
+  if (options.cache == nullptr) return;
+  cache_ = options.cache;
+  cache_driver_ = *FindScope(*cache_, options.snapshot);
+  const auto submit = [this](const CallContext& call_context, std::function<void(const CallContext&)> call) {
+    executor_.Submit(call_context, std::move(call));
+  };
+  incremental_ = std::make_unique<internal::IncrementalPass>(identity, machine_, options.snapshot, cache_,
+                                                             cache_driver_, options.executor.call_timeout, submit,
+                                                             ledger_.get(), [this] { changed_->Raise(); });
+  cache_->Subscribe(cache_driver_, [this] { changed_->Raise(); });
+}
+
+UpgradeEngine::~UpgradeEngine() {
+  if (!cache_) return;
+  cache_->Subscribe(cache_driver_, nullptr);
+  cache_->SetInterest(cache_driver_, {});
+}
+
+absl::StatusOr<ReconcileResult> UpgradeEngine::Reconcile(const CallContext& context, const UpgradePolicy& policy) {
+  PassOutcome pass{.began = clock_->Now(), .auto_upgrade = policy.auto_upgrade, .paused = policy.paused};
+  absl::StatusOr<ReconcileResult> result = Pass(context, policy);
+  pass.status = result.status();
+  pass.ended = clock_->Now();
+  if (observer_) observer_->OnPassEnded(pass);
+  return result;
+}
+
+absl::StatusOr<ReconcileResult> UpgradeEngine::Pass(const CallContext& context, const UpgradePolicy& policy) {
+  DRIVERUPGRADE_RETURN_IF_ERROR(Validate(policy));
+  const std::lock_guard lock(mutex_);
+  if (!policy.auto_upgrade) {
+    active_since_.reset();
+  } else if (!active_since_) {
+    active_since_ = clock_->Now();
+  }
+  ReconcileResult result;
+  TakeAnswers(result.outcomes);
+  const absl::Time now = clock_->Now();
+  if (now < std::exchange(last_pass_, now)) {
+    log_.SetBack(now);
+    if (active_since_) active_since_ = std::min(*active_since_, now);
+  }
+  if (ledger_) ledger_->Begin(context);
+  DRIVERUPGRADE_ASSIGN_OR_RETURN(result.plan, incremental_ ? PlanFromCache(context, policy, result.judged)
+                                                           : PlanFromLists(context, policy, result.judged));
+  if (ledger_) AskLedger(context, result.plan);
+  if (!incremental_) last_plan_ = result.plan;
+  if (observer_) observer_->OnPlan(result.plan);
+  Carry(context, result);
+  TellFindings(context, result.plan);
+  if (const auto reminder = finding_events_ ? finding_events_->NextReminder() : std::nullopt) {
+    result.wake_at = std::min(result.wake_at.value_or(*reminder), *reminder);
+  }
+  return result;
+}
+
+void UpgradeEngine::Carry(const CallContext& context, ReconcileResult& result) {
+  const std::size_t judged = result.outcomes.size();
+  if (incremental_) {
+    executor_.Begin(context, result.plan, log_);
+    for (const NodePlan& node : result.plan.nodes) incremental_->Touch(node.node);
+    TakeAnswers(result.outcomes);
+  } else {
+    result.outcomes = executor_.Apply(context, result.plan, log_);
+  }
+  // What has changed, or failed, is judged anew; the attempt log paces what is tried again.
+  result.wake_at = result.outcomes.size() > judged ? clock_->Now() : result.plan.wake_at;
+}
+
+void UpgradeEngine::TellFindings(const CallContext& context, const Plan& plan) {
+  if (!finding_events_) return;
+  const auto uid_of = [this](const std::string& node) {
+    if (incremental_) return incremental_->UidOf(node);
+    const auto found = uids_.find(node);
+    return found == uids_.end() ? std::string() : found->second;
+  };
+  executor_.Tell(context, finding_events_->Follow(plan, uid_of, clock_->Now()));
+}
+
+// What we wrote is known before a watch tells, and what was tried is judged anew.
+void UpgradeEngine::TakeAnswers(std::vector<NodeOutcome>& outcomes) {
+  for (NodeOutcome& outcome : executor_.Collect(log_)) {
+    if (cache_ && outcome.node_after) cache_->NodeWritten(*outcome.node_after);
+    if (incremental_) incremental_->Touch(outcome.node);
+    outcomes.push_back(std::move(outcome));
+  }
+}
+
+// A node whose requests are not all answered gets no others, and what it waits for is no news. One whose pods are being
+// read may need fewer patches when they are known.
+void UpgradeEngine::LeaveOutInFlight(Plan& plan) const {
+  std::erase_if(plan.nodes, [this](const NodePlan& node) {
+    return executor_.InFlight(node.node) || incremental_->IsReading(node.node);
+  });
+  std::erase_if(plan.gates, [this](const NodeGate& gate) { return executor_.InFlight(gate.node); });
+}
+
+absl::StatusOr<Plan> UpgradeEngine::PlanFromLists(const CallContext& context, const UpgradePolicy& policy,
+                                                  std::uint64_t& judged) {
+  const Grants grants = ledger_ ? ledger_->grants() : Grants{};
+  DRIVERUPGRADE_ASSIGN_OR_RETURN(ClusterSnapshot snapshot, builder_.Build(context, log_, grants));
+  snapshot.active_since = active_since_.value_or(absl::InfinitePast());
+  Plan plan = machine_.Step(snapshot, policy, clock_->Now());
+  builder_.ReadPods(context, plan.pod_interest, log_, snapshot);
+  if (!plan.pod_interest.empty()) plan = machine_.Step(snapshot, policy, clock_->Now());
+  judged = snapshot.nodes.size() * (plan.pod_interest.empty() ? 1 : 2);
+  uids_.clear();
+  for (const auto& view : snapshot.nodes) uids_.emplace(view->node.name, view->node.uid);
+  return plan;
+}
+
+absl::StatusOr<Plan> UpgradeEngine::PlanFromCache(const CallContext& context, const UpgradePolicy& policy,
+                                                  std::uint64_t& judged) {
+  const absl::Time active_since = active_since_.value_or(absl::InfinitePast());
+  const std::uint64_t before = incremental_->planner().judgements();
+  DRIVERUPGRADE_ASSIGN_OR_RETURN(Plan plan, incremental_->Run(context, policy, clock_->Now(), active_since, log_));
+  judged = incremental_->planner().judgements() - before;
+  LeaveOutInFlight(plan);
+  return plan;
+}
+
+// arch-A12: what starts a node is sent only once its grant is stored.
+void UpgradeEngine::AskLedger(const CallContext& context, Plan& plan) {
+  const std::map<std::string, Gate> withheld = ledger_->Settle(context, plan);
+  if (incremental_ && !withheld.empty()) {
+    incremental_->Withhold(withheld, plan);
+    LeaveOutInFlight(plan);
+  }
+  if (!incremental_) internal::Withhold(withheld, plan);
+  ledger_->Report(plan);
+}
+
+std::optional<Gate> UpgradeEngine::Explain(const std::string& node) const {
+  const std::lock_guard lock(mutex_);
+  if (incremental_) return incremental_->planner().Explain(node);
+  const auto found = std::find_if(last_plan_.gates.begin(), last_plan_.gates.end(),
+                                  [&](const NodeGate& gate) { return gate.node == node; });
+  return found == last_plan_.gates.end() ? std::nullopt : std::optional(found->gate);
+}
+
+Plan UpgradeEngine::Everything() const {
+  const std::lock_guard lock(mutex_);
+  return incremental_ ? incremental_->planner().FullPlan() : last_plan_;
+}
+
+absl::StatusOr<ReconcileResult> UpgradeEngine::Release(const CallContext& context) {
+  const std::lock_guard lock(mutex_);
+  active_since_.reset();
+  executor_.Quiesce();
+  ReconcileResult result;
+  TakeAnswers(result.outcomes);
+  DRIVERUPGRADE_ASSIGN_OR_RETURN(const ClusterSnapshot snapshot, builder_.Build(context, log_));
+  for (const Finding& finding : snapshot.findings) {
+    // Claims that cannot be seen are not given back; without this the caller would take himself for finished.
+    if (finding.code == FindingCode::kReadFailed && finding.node.empty())
+      return absl::UnavailableError(finding.message);
+  }
+  for (const std::shared_ptr<const NodeView>& view : snapshot.nodes) {
+    NodePlan plan = machine_.Release(*view, clock_->Now());
+    if (!plan.empty()) result.plan.nodes.push_back(std::move(plan));
+  }
+  if (result.plan.nodes.empty()) {
+    DRIVERUPGRADE_RETURN_IF_ERROR(CheckAllSeen(snapshot, machine_.options().requestor.has_value()));
+  }
+  if (observer_) observer_->OnPlan(result.plan);
+  result.outcomes = executor_.Apply(context, result.plan, log_);
+  if (!result.plan.nodes.empty()) result.wake_at = clock_->Now();
+  return result;
+}
+
+void UpgradeEngine::OnChange(std::function<void()> on_change) {
+  changed_->Listen(cache_ ? std::move(on_change) : nullptr);
+}
+
+void UpgradeEngine::Resume() {
+  const std::lock_guard lock(mutex_);
+  active_since_.reset();
+}
+
+void UpgradeEngine::Quiesce() { executor_.Quiesce(); }
+
+}  // namespace driverupgrade::inline v1

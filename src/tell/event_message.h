@@ -1,0 +1,19 @@
+// What an Event can carry.
+#ifndef DRIVERUPGRADE_SRC_TELL_EVENT_MESSAGE_H_
+#define DRIVERUPGRADE_SRC_TELL_EVENT_MESSAGE_H_
+
+#include <cstddef>
+#include <string>
+
+namespace driverupgrade::inline v1::internal {
+
+// The API server refuses Events with longer ones.
+inline std::string CutEventMessage(std::string message) {
+  constexpr std::size_t kBytesMax = 1024;
+  if (message.size() > kBytesMax) message.resize(kBytesMax);
+  return message;
+}
+
+}  // namespace driverupgrade::inline v1::internal
+
+#endif  // DRIVERUPGRADE_SRC_TELL_EVENT_MESSAGE_H_

@@ -1,0 +1,153 @@
+#include "driverupgrade/log_sink.h"
+
+#include <algorithm>
+#include <mutex>
+#include <set>
+#include <string_view>
+#include <tuple>
+
+#include "base/status_macros.h"
+#include "fmt/format.h"
+#include "fmt/ranges.h"
+#include "tell/gate_memory.h"
+
+namespace driverupgrade::inline v1 {
+namespace {
+
+constexpr std::size_t kValueSizeMax = 1024;
+
+std::string_view ToString(Severity severity) {
+  switch (severity) {
+    case Severity::kInfo: return "info";
+    case Severity::kWarning: return "warning";
+    case Severity::kError: return "error";
+  }
+  return "";
+}
+
+bool IsPlain(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+         std::string_view("-_./:@%+").find(c) != std::string_view::npos;
+}
+
+// Everything outside printable ASCII is escaped: no value can end the line, and none can reorder it on a terminal.
+void AppendQuoted(std::string_view value, std::string& line) {
+  line += '"';
+  for (const char c : value) {
+    if (c == '"' || c == '\\') {
+      line += '\\';
+      line += c;
+    } else if (c == '\n') {
+      line += "\\n";
+    } else if (c < ' ' || c > '~') {
+      line += fmt::format("\\x{:02x}", static_cast<unsigned char>(c));
+    } else {
+      line += c;
+    }
+  }
+  line += '"';
+}
+
+void AppendField(std::string_view key, std::string_view value, std::string& line) {
+  line += fmt::format("{}{}=", line.empty() ? "" : " ", key);
+  const std::string_view cut = value.substr(0, kValueSizeMax);
+  if (!cut.empty() && std::all_of(cut.begin(), cut.end(), IsPlain)) {
+    line += cut;
+  } else {
+    AppendQuoted(cut, line);
+  }
+}
+
+class LoggingObserver final : public Observer {
+ public:
+  LoggingObserver(const DriverIdentity& identity, LogSink sink) : driver_(identity.Name()), sink_(std::move(sink)) {}
+
+  void OnPlan(const Plan& plan) override {
+    const std::lock_guard lock(mutex_);
+    LogGates(plan);
+    LogFindings(plan);
+  }
+
+  void OnNodeApplied(const NodePlan& plan, const NodeOutcome& outcome) override {
+    if (!plan.path.empty() && outcome.patched) {
+      std::vector<std::string_view> path;
+      for (const UpgradeState state : plan.path) path.push_back(v1::ToString(state));
+      Log(plan.to() == UpgradeState::kFailed ? Severity::kError : Severity::kInfo, "node moved",
+          {{"node", plan.node},
+           {"from", std::string(v1::ToString(plan.from))},
+           {"to", fmt::format("{}", fmt::join(path, ","))},
+           {"reason", plan.reason}});
+    }
+    if (outcome.evictions_accepted > 0 || outcome.evictions_refused > 0) {
+      Log(Severity::kInfo, "pods evicted",
+          {{"node", plan.node},
+           {"accepted", fmt::format("{}", outcome.evictions_accepted)},
+           {"refused", fmt::format("{}", outcome.evictions_refused)}});
+    }
+    if (outcome.pods_deleted > 0) Log(Severity::kInfo, "driver pod deleted", {{"node", plan.node}});
+    if (outcome.status.ok()) {
+      for (const MaintenanceCall& call : plan.maintenance) {
+        Log(Severity::kInfo, "maintenance operator asked",
+            {{"node", plan.node},
+             {"request", std::string(v1::ToString(call.kind))},
+             {"object", call.object.ToString()}});
+      }
+    } else {
+      Log(Severity::kWarning, "request failed",
+          {{"node", plan.node}, {"error", std::string(internal::Message(outcome.status))}});
+    }
+  }
+
+ private:
+  using Fields = std::vector<std::pair<std::string, std::string>>;
+
+  void LogGates(const Plan& plan) {
+    for (const NodeGate& node : gates_.Follow(plan)) {
+      Log(Severity::kInfo, "node waits",
+          {{"node", node.node},
+           {"state", std::string(v1::ToString(node.state))},
+           {"gate", std::string(v1::ToString(node.gate.reason))},
+           {"detail", node.gate.detail}});
+    }
+  }
+
+  void LogFindings(const Plan& plan) {
+    std::set<std::tuple<FindingCode, std::string, std::string>> findings;
+    for (const Finding& finding : plan.findings) {
+      auto key = std::make_tuple(finding.code, finding.node, finding.message);
+      if (!findings_.contains(key)) {
+        Log(Severity::kWarning, "finding",
+            {{"code", std::string(v1::ToString(finding.code))}, {"node", finding.node}, {"detail", finding.message}});
+      }
+      findings.insert(std::move(key));
+    }
+    findings_ = std::move(findings);
+  }
+
+  void Log(Severity severity, std::string message, Fields fields) {
+    fields.insert(fields.begin(), {"driver", driver_});
+    sink_({.severity = severity, .message = std::move(message), .fields = std::move(fields)});
+  }
+
+  const std::string driver_;
+  const LogSink sink_;
+  std::mutex mutex_;
+  internal::GateMemory gates_;
+  std::set<std::tuple<FindingCode, std::string, std::string>> findings_;
+};
+
+}  // namespace
+
+std::string FormatLogfmt(const LogRecord& record) {
+  std::string line;
+  AppendField("level", ToString(record.severity), line);
+  AppendField("msg", record.message, line);
+  for (const auto& [key, value] : record.fields) AppendField(key, value, line);
+  return line;
+}
+
+std::shared_ptr<Observer> MakeLoggingObserver(const DriverIdentity& identity, LogSink sink) {
+  return std::make_shared<LoggingObserver>(identity, std::move(sink));
+}
+
+}  // namespace driverupgrade::inline v1

@@ -1,0 +1,12 @@
+#include "testing/transition_table.h"
+
+#include <algorithm>
+
+namespace driverupgrade::inline v1 {
+
+bool IsLegalEdge(UpgradeState from, UpgradeState to) {
+  return std::any_of(kTransitions.begin(), kTransitions.end(),
+                     [&](const Transition& transition) { return transition.from == from && transition.to == to; });
+}
+
+}  // namespace driverupgrade::inline v1

@@ -1,0 +1,120 @@
+// Every transition that the state machine makes, as data: docs/state-machine.md, its diagrams and the checks of the
+// scenario tests come from here. The transition functions of walk.h do not read it; the tests hold them to it.
+#ifndef DRIVERUPGRADE_SRC_TESTING_TRANSITION_TABLE_H_
+#define DRIVERUPGRADE_SRC_TESTING_TRANSITION_TABLE_H_
+
+#include <array>
+#include <string_view>
+
+#include "driverupgrade/upgrade_state.h"
+
+namespace driverupgrade::inline v1 {
+
+struct Transition {
+  UpgradeState from = UpgradeState::kUnknown;
+  UpgradeState to = UpgradeState::kUnknown;
+  // The rules of upstream-behaviour.md §5.2 and the departures from them.
+  std::string_view rules = {};
+  // When, in one sentence without a full stop.
+  std::string_view condition = {};
+  // What else the same patch does, or what is done beside it.
+  std::string_view effect = {};
+};
+
+// In the order of the states left; a pair of states may stand here more than once, for different reasons.
+inline constexpr std::array kTransitions = {
+    Transition{UpgradeState::kUnknown, UpgradeState::kUpgradeRequired, "T1, dep-F7",
+               "the driver pod is out of date, or waits to be loaded, or an upgrade is requested",
+               "notes an administrator's cordon in the initial-state annotation"},
+    Transition{UpgradeState::kUnknown, UpgradeState::kDone, "T2", "there is a driver pod, and nothing of that holds",
+               "none"},
+    Transition{UpgradeState::kDone, UpgradeState::kUpgradeRequired, "T1, dep-F7",
+               "the driver pod is out of date, or waits to be loaded, or an upgrade is requested",
+               "notes an administrator's cordon in the initial-state annotation"},
+    Transition{
+        UpgradeState::kUpgradeRequired, UpgradeState::kCordonRequired, "T9, dep-F14, dep-F17",
+        "the budgets admit the node: neither skipped nor paused, and no other driver is at work on its own cordon",
+        "notes whose cordon it is; turns a request into the UID of the pod to restart"},
+    Transition{UpgradeState::kUpgradeRequired, UpgradeState::kPodRestartRequired, "T8",
+               "admitted, and the operator's predicate says that the driver stays the same: neither requested, nor "
+               "orphaned, nor waiting to be loaded",
+               "cordons the node, and notes the revision that needs no more than a restart"},
+    Transition{UpgradeState::kUpgradeRequired, UpgradeState::kNodeMaintenanceRequired, "T10, dep-F13",
+               "requestor mode: neither skipped nor paused",
+               "notes the mode; then a NodeMaintenance is created or joined"},
+    Transition{UpgradeState::kCordonRequired, UpgradeState::kWaitForJobsRequired, "T11, dep-F7", "always",
+               "cordons the node, unless it is, and adds our name to the cordon set"},
+    Transition{UpgradeState::kWaitForJobsRequired, UpgradeState::kPodDeletionRequired, "T12",
+               "no jobs are to be waited for, and pods are to be deleted", "none"},
+    Transition{UpgradeState::kWaitForJobsRequired, UpgradeState::kDrainRequired, "T13",
+               "no jobs are to be waited for, and no pods are to be deleted", "none"},
+    Transition{UpgradeState::kWaitForJobsRequired, UpgradeState::kPodDeletionRequired, "T14",
+               "no pod that is waited for is Running or Pending", "removes the timer"},
+    Transition{UpgradeState::kWaitForJobsRequired, UpgradeState::kPodDeletionRequired, "T18, dep-F4",
+               "the time for jobs is over", "removes the timer"},
+    Transition{UpgradeState::kPodDeletionRequired, UpgradeState::kDrainRequired, "T21", "no pods are to be deleted",
+               "none"},
+    Transition{UpgradeState::kPodDeletionRequired, UpgradeState::kPodRestartRequired, "T24, T27, dep-F10",
+               "no pod that could be evicted uses the driver", "removes the timer"},
+    Transition{UpgradeState::kPodDeletionRequired, UpgradeState::kDrainRequired, "T25, T26",
+               "a pod may not be evicted, or the time is over, and the policy has a drain",
+               "removes the timer; Warning event"},
+    Transition{UpgradeState::kPodDeletionRequired, UpgradeState::kFailed, "T25, T26",
+               "a pod may not be evicted, or the time is over, and the policy has no drain",
+               "notes the failed revision; Warning event"},
+    Transition{UpgradeState::kDrainRequired, UpgradeState::kPodRestartRequired, "T29", "the policy has no drain",
+               "removes the timer"},
+    Transition{UpgradeState::kDrainRequired, UpgradeState::kPodRestartRequired, "T33",
+               "every pod that the drain selects is gone", "removes the timer"},
+    Transition{UpgradeState::kDrainRequired, UpgradeState::kFailed, "T32",
+               "a pod may not be evicted, or the time is over", "notes the failed revision; Warning event"},
+    Transition{UpgradeState::kNodeMaintenanceRequired, UpgradeState::kUpgradeRequired, "T34, dep-F13",
+               "requestor mode was switched off before there was a NodeMaintenance", "none"},
+    Transition{
+        UpgradeState::kNodeMaintenanceRequired, UpgradeState::kPodRestartRequired, "T35, dep-F13",
+        "our NodeMaintenance, or the one that we joined, is Ready, and it is neither being deleted nor that of an "
+        "earlier node",
+        "none"},
+    Transition{UpgradeState::kPodRestartRequired, UpgradeState::kValidationRequired, "T39b",
+               "every driver pod is up to date and ready, and validation is on", "removes the safe-load annotation"},
+    Transition{UpgradeState::kPodRestartRequired, UpgradeState::kUncordonRequired, "T39a, T48",
+               "every driver pod is up to date and ready, and validation is off", "removes the safe-load annotation"},
+    Transition{UpgradeState::kPodRestartRequired, UpgradeState::kDone, "T39a, T48",
+               "the same on a node that an administrator had cordoned", "leaves the cordon; removes our annotations"},
+    Transition{UpgradeState::kPodRestartRequired, UpgradeState::kFailed, "T39c, dep-F4, dep-F8",
+               "the new driver pod keeps restarting, or its deadline or that of the evacuation is over",
+               "notes the failed revision; Warning event"},
+    Transition{UpgradeState::kValidationRequired, UpgradeState::kUncordonRequired, "T47, T48, dep-F5",
+               "there are validation pods and all are ready, or validation is off",
+               "removes the timer and the safe-load annotation"},
+    Transition{UpgradeState::kValidationRequired, UpgradeState::kDone, "T47, T48",
+               "the same on a node that an administrator had cordoned", "leaves the cordon; removes our annotations"},
+    Transition{UpgradeState::kValidationRequired, UpgradeState::kFailed, "T46, dep-F4",
+               "the deadline of validation, or of an evacuation before a safe load, is over",
+               "notes the failed revision; Warning event"},
+    Transition{UpgradeState::kUncordonRequired, UpgradeState::kDone, "T49, dep-F7, dep-F8",
+               "no other driver needs the node to stay cordoned",
+               "takes our name off the cordon, lifts it if no name is left, and removes our annotations"},
+    Transition{UpgradeState::kUncordonRequired, UpgradeState::kDone, "T50, dep-F13",
+               "requestor mode: our NodeMaintenance is gone, or we are off that of another requestor",
+               "removes our annotations; lifts a cordon only where we had to renew it"},
+    Transition{UpgradeState::kFailed, UpgradeState::kUpgradeRequired, "dep-F2", "a new target revision has come",
+               "forgets the past failures"},
+    Transition{UpgradeState::kFailed, UpgradeState::kUpgradeRequired, "retry",
+               "the driver has not recovered, and the policy's pause before the next try is over", "none"},
+    Transition{UpgradeState::kFailed, UpgradeState::kValidationRequired, "T40, dep-F3",
+               "every driver pod is up to date and ready, and so are the validation pods where validation is on",
+               "removes the safe-load annotation where the node is evacuated"},
+    Transition{UpgradeState::kFailed, UpgradeState::kUncordonRequired, "T40",
+               "every driver pod is up to date and ready, and validation is off",
+               "removes the safe-load annotation where the node is evacuated"},
+    Transition{UpgradeState::kFailed, UpgradeState::kDone, "T41",
+               "the same on a node that an administrator had cordoned", "leaves the cordon; removes our annotations"},
+};
+
+// Whether a node may go from the one to the other in one transition.
+bool IsLegalEdge(UpgradeState from, UpgradeState to);
+
+}  // namespace driverupgrade::inline v1
+
+#endif  // DRIVERUPGRADE_SRC_TESTING_TRANSITION_TABLE_H_

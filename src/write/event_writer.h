@@ -1,0 +1,55 @@
+// Writes Events: best effort, off the critical path (api-A50).
+#ifndef DRIVERUPGRADE_SRC_WRITE_EVENT_WRITER_H_
+#define DRIVERUPGRADE_SRC_WRITE_EVENT_WRITER_H_
+
+#include <atomic>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "base/worker_pool.h"
+#include "driverupgrade/call_context.h"
+#include "driverupgrade/clock.h"
+#include "driverupgrade/cluster_facade.h"
+#include "write/event_correlator.h"
+
+namespace driverupgrade::inline v1::internal {
+
+// Thread-safe. With `threads` below 2, everything is written in the calling thread.
+class EventWriter {
+ public:
+  // `call_timeout` is for each Event, within the deadline of its context.
+  EventWriter(std::shared_ptr<ClusterWriter> cluster, std::shared_ptr<Clock> clock, absl::Duration call_timeout,
+              int threads);
+  // Waits for the calls in flight; drops the others.
+  ~EventWriter();
+
+  // In this order, each as it is. Dropped if too many are waiting.
+  void Write(const CallContext& context, std::vector<RecordEventParams> events);
+  // One after the other, whoever calls: a count must not be overtaken by the next one. As EventCorrelator has them.
+  void WriteLimited(const CallContext& context, std::vector<RecordEventParams> events);
+  // Returns when all given before have been written or dropped.
+  void WaitIdle() { pool_.WaitIdle(); }
+
+ private:
+  void Record(const CallContext& context, const RecordEventParams& event);
+  void WriteQueue();
+
+  const std::shared_ptr<ClusterWriter> cluster_;
+  const std::shared_ptr<Clock> clock_;
+  const absl::Duration call_timeout_;
+  std::atomic<bool> stopping_ = false;
+  std::mutex mutex_;
+  // Guarded by mutex_.
+  EventCorrelator correlator_;
+  std::deque<std::pair<CallContext, RecordEventParams>> queue_;
+  bool writing_queue_ = false;
+  WorkerPool pool_;  // last: its threads use the rest
+};
+
+}  // namespace driverupgrade::inline v1::internal
+
+#endif  // DRIVERUPGRADE_SRC_WRITE_EVENT_WRITER_H_

@@ -1,0 +1,49 @@
+#include "write/refusal_event.h"
+
+#include <string_view>
+
+#include "base/status_macros.h"
+#include "fmt/format.h"
+#include "tell/event_message.h"
+
+namespace driverupgrade::inline v1::internal {
+namespace {
+
+// What the server would refuse again, as long as nobody changes something. Not while it is busy or has trouble of its
+// own: an Event would add to that.
+bool IsRefusedForGood(const absl::Status& status) {
+  return absl::IsPermissionDenied(status) || absl::IsInvalidArgument(status);
+}
+
+// The Go library's texts (§5.5).
+std::string TextOfRefusedPatch(const NodePlan& plan, std::string_view why) {
+  if (!plan.path.empty()) {
+    return fmt::format("Failed to update node state label to {}, {}", ToLabelValue(plan.to()), why);
+  }
+  if (plan.patch->unschedulable.value_or(false)) return fmt::format("Failed to cordon the node, {}", why);
+  if (plan.patch->annotations.empty()) return fmt::format("Failed to update the node, {}", why);
+  const auto& [key, value] = *plan.patch->annotations.begin();
+  return fmt::format("Failed to update node annotation to {}={}: {}", key, value.value_or("null"), why);
+}
+
+}  // namespace
+
+std::optional<RecordEventParams> EventOfRefusal(const NodeRequests& sent, const std::string& reason, absl::Time now) {
+  const NodePlan& plan = sent.plan();
+  const NodeOutcome& outcome = sent.outcome();
+  if (!IsRefusedForGood(outcome.status)) return std::nullopt;
+  RecordEventParams event{
+      .node_name = plan.node, .node_uid = plan.uid, .type = EventType::kWarning, .reason = reason, .time = now};
+  if (plan.patch && !outcome.patched) {
+    event.message = CutEventMessage(TextOfRefusedPatch(plan, Message(outcome.status)));
+  } else if (sent.undeleted()) {
+    event.pod = sent.undeleted();
+    event.message =
+        CutEventMessage(fmt::format("Failed to delete the pod for the driver upgrade, {}", Message(outcome.status)));
+  } else {
+    return std::nullopt;  // a gate tells of refused evictions and of the maintenance operator
+  }
+  return event;
+}
+
+}  // namespace driverupgrade::inline v1::internal

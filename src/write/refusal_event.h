@@ -1,0 +1,19 @@
+// The Event about a request that was refused for good.
+#ifndef DRIVERUPGRADE_SRC_WRITE_REFUSAL_EVENT_H_
+#define DRIVERUPGRADE_SRC_WRITE_REFUSAL_EVENT_H_
+
+#include <optional>
+#include <string>
+
+#include "absl/time/time.h"
+#include "driverupgrade/cluster_facade.h"
+#include "write/node_requests.h"
+
+namespace driverupgrade::inline v1::internal {
+
+// nullopt for any outcome but a refusal that the API server would repeat. `sent` is over.
+std::optional<RecordEventParams> EventOfRefusal(const NodeRequests& sent, const std::string& reason, absl::Time now);
+
+}  // namespace driverupgrade::inline v1::internal
+
+#endif  // DRIVERUPGRADE_SRC_WRITE_REFUSAL_EVENT_H_

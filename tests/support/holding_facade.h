@@ -59,6 +59,10 @@ class HoldingFacade final : public ForwardingFacade {
     let_go_.notify_all();
   }
   absl::StatusOr<Node> PatchNode(const CallContext& context, const PatchNodeParams& params) override {
+    {
+      const std::lock_guard lock(mutex_);
+      latest_patch_deadline_ = context.deadline;
+    }
     Await(params.name);
     return ForwardingFacade::PatchNode(context, params);
   }
@@ -80,6 +84,11 @@ class HoldingFacade final : public ForwardingFacade {
     const std::lock_guard lock(mutex_);
     return latest_deadline_;
   }
+  /// Of the last patch of a node.
+  absl::Time latest_patch_deadline() const {
+    const std::lock_guard lock(mutex_);
+    return latest_patch_deadline_;
+  }
   /// Called once, when a list of pods has been read and its answer is on the way.
   std::function<void()> after_list = nullptr;
 
@@ -97,6 +106,7 @@ class HoldingFacade final : public ForwardingFacade {
   std::condition_variable let_go_;
   std::string held_;
   absl::Time latest_deadline_ = absl::InfinitePast();
+  absl::Time latest_patch_deadline_ = absl::InfinitePast();
 };
 
 }  // namespace driverupgrade::tests

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "driverupgrade/forwarding_facade.h"
+#include "driverupgrade/leader_election.h"
 #include "driverupgrade/testing/builders.h"
 #include "driverupgrade/testing/fake_cluster.h"
 #include "driverupgrade/upgrade_controller.h"
@@ -318,6 +319,10 @@ TEST_CASE("arch-A11: pods that come after the cordon are evicted, those of a lag
 
 TEST_CASE("api-A16, api-A18: broken and expired watches lose nothing") {
   World world({.node_count = 4});
+  // On a FakeClock the sleeps of threads add up: no deadline is to pass while watches wait to begin anew.
+  world.policy.deadlines = {.pod_restart = absl::InfiniteDuration(), .validation = absl::InfiniteDuration()};
+  world.policy.drain = DrainPolicy{.timeout = absl::InfiniteDuration()};
+  world.controller->SetPolicy(world.policy);
   world.cluster->SetTemplate(world.fleet.ns, world.fleet.daemon_set, "rev-2");
   for (int i = 0; i < 40 && !world.AllDone(); ++i) {
     world.controller->Step({});
@@ -681,6 +686,32 @@ TEST_CASE("A cache that does not follow the driver is no cache for its engine") 
       .cache = world.cache};
   CHECK(UpgradeEngine::Create(Gpu(), world.cluster, options).status() ==
         absl::InvalidArgumentError("engine options: the cache does not follow the driver in namespace elsewhere"));
+}
+
+TEST_CASE("A controller that leads again begins with a pass, whatever it was going to wait for") {
+  World world({.node_count = 1});
+  const auto replica = [&](std::string identity) -> std::shared_ptr<LeaderElection> {
+    return *LeaderElection::Create(
+        world.cluster, {.ns = "ops", .name = "lease", .identity = std::move(identity), .clock = world.clock});
+  };
+  const std::shared_ptr<LeaderElection> ours = replica("we");
+  const std::shared_ptr<LeaderElection> theirs = replica("they");
+  UpgradeController controller(*world.engine, world.cache, {.election = ours, .clock = world.clock});
+  controller.SetPolicy(world.policy);
+  while (controller.status().passes == 0) world.clock->AdvanceTo(controller.Step({}));
+  // Until only the Lease has to be renewed.
+  for (int i = 0; i < 20; ++i) world.clock->AdvanceTo(controller.Step({}));
+  const int passes = controller.status().passes;
+  controller.Step({});
+  REQUIRE(controller.status().passes == passes);
+  REQUIRE(ours->Release({}).ok());
+  theirs->Step({});
+  REQUIRE(theirs->IsLeader());
+  REQUIRE(theirs->Release({}).ok());
+  do {
+    world.clock->AdvanceTo(controller.Step({}));
+  } while (!controller.status().leading);
+  CHECK(controller.status().passes == passes + 1);
 }
 
 }  // namespace

@@ -217,5 +217,15 @@ TEST_CASE("Limited Events are written one after the other, whoever tells them") 
   CHECK(cluster->stored_events().size() == 1);
 }
 
+TEST_CASE("A gate that has opened is not told of again, however much later") {
+  World world;
+  REQUIRE(world.CountNews(Changes({Waits("n1", GateReason::kDisruptionBudget)})) == 1);
+  REQUIRE(world.events.NextReminder());
+  CHECK(world.CountNews(Changes({}, {"n1"})) == 0);
+  CHECK_FALSE(world.events.NextReminder());
+  world.now += absl::Hours(1);
+  CHECK(world.CountNews(Changes({})) == 0);
+}
+
 }  // namespace
 }  // namespace driverupgrade::tests

@@ -211,5 +211,16 @@ TEST_CASE("arch-A10: a gate is told once, a place in the queue on demand") {
   }
 }
 
+TEST_CASE("A verdict does not stand at a time from before it was made") {
+  Fleet fleet(50, Parallel(0));
+  fleet.Apply(fleet.planner.Advance(kNow).plan);
+  REQUIRE(fleet.planner.Advance(kNow).plan.nodes.empty());
+  const std::uint64_t before = fleet.planner.judgements();
+  for (int i = 0; i < 2; ++i) {
+    CHECK(fleet.planner.Advance(kNow - absl::Hours(1)).plan.nodes.empty());
+    CHECK(fleet.planner.judgements() == before + 50);
+  }
+}
+
 }  // namespace
 }  // namespace driverupgrade::tests

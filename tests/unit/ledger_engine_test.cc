@@ -376,5 +376,30 @@ TEST_CASE("Options of a ledger that cannot work are refused with the engine's") 
   CHECK(absl::IsUnimplemented(UpgradeEngine::Create(Gpu(), world.cluster, options).status()));
 }
 
+TEST_CASE("A cluster that was set back is asked for its grants before anything is granted") {
+  World world(Reads::kCache);
+  world.cluster->BackUp();
+  world.Pass();
+  REQUIRE(world.IsBusy("node-1"));
+  std::vector<Operation> asked;
+  world.cluster->SetFaultHooks(
+      [&](const Call& call) -> std::optional<absl::Status> {
+        for (const Operation operation :
+             {Operation::kGetConfigMap, Operation::kCreateConfigMap, Operation::kPatchConfigMap}) {
+          if (call.operation == operation) asked.push_back(operation);
+        }
+        return std::nullopt;
+      },
+      nullptr);
+  REQUIRE(world.cluster->RestoreBackup());
+  for (int i = 0; i < 60 && asked.empty(); ++i) {
+    world.cluster->Advance(absl::Seconds(1));
+    world.Settle();
+    (void)world.engine->Reconcile({}, world.policy);  // the watches have to begin anew first
+  }
+  REQUIRE_FALSE(asked.empty());
+  CHECK(asked.front() == Operation::kGetConfigMap);
+}
+
 }  // namespace
 }  // namespace driverupgrade::tests

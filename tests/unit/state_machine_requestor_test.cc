@@ -258,6 +258,12 @@ TEST_CASE("dep-F13: a failure is reported to the maintenance operator, and withd
   CHECK(Calls(again.Judge().plan) == std::vector{Kind::kWithdrawFailure});
 }
 
+TEST_CASE("dep-F13: a failure is not reported in another requestor's NodeMaintenance") {
+  RequestedNode failed("upgrade-failed");
+  failed.With("Ready", "somebody.else").Cordoned();
+  CHECK(Calls(failed.Judge().plan).empty());
+}
+
 TEST_CASE("arch-A10: a report that was refused is made again when it is due, though nothing else happens") {
   RequestedNode node("upgrade-failed");
   node.With("Ready").Cordoned();

@@ -599,5 +599,20 @@ TEST_CASE("arch-A9: a list from before our own patch does not make an eviction c
   CHECK(world.cluster->CallCount(Operation::kEvictPod) == evictions);
 }
 
+TEST_CASE("dep-F9: a release is not over while it cannot be told which NodeMaintenances are ours") {
+  World world;
+  const Fleet fleet = AddFleet(*world.cluster, {.node_count = 1});
+  EngineOptions options{
+      .snapshot = {.ns = fleet.ns, .driver_labels = LabelSelector::FromMatchLabels({{"app", fleet.daemon_set}})},
+      .clock = world.clock};
+  options.state_machine.requestor = RequestorOptions{.id = "nvidia.gpu-operator", .ns = "maintenance"};
+  auto engine = UpgradeEngine::Create(Gpu(), world.cluster, std::move(options));
+  REQUIRE(engine.ok());
+  REQUIRE((*engine)->Release({}).ok());
+  world.cluster->FailNext(Operation::kListNodeMaintenances, absl::UnavailableError("etcd"));
+  CHECK(absl::IsUnavailable((*engine)->Release({}).status()));
+  CHECK((*engine)->Release({}).ok());
+}
+
 }  // namespace
 }  // namespace driverupgrade::tests

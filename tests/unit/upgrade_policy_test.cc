@@ -62,6 +62,7 @@ TEST_CASE("a policy is refused under the names of the documents") {
        {.deadlines = {.pod_restart = absl::ZeroDuration()}}},
       {"deadlines.validationSeconds: must be > 0 and at most 2147483647 s, or infinite, got 596523h14m8s",
        {.deadlines = {.validation = absl::Seconds(2147483648)}}},
+      {"retry.maxAttempts: must be >= 0, got -1", {.retry = {.max_attempts = -1}}},
       {"maxParallelUpgrades: must be >= 1, got 0; maxUnavailable: must be >= 0, got -1",
        {.max_parallel = 0, .max_unavailable = Count{-1}}},
   }));

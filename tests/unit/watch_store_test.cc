@@ -1,6 +1,8 @@
 // What a cache makes of what its watches tell (arch-A11, api-A14 to api-A18).
 #include "read/watch_store.h"
 
+#include <array>
+
 #include "driverupgrade/testing/builders.h"
 #include "support/catch.h"
 
@@ -121,6 +123,15 @@ TEST_CASE("A subscriber is woken by the first change after it has asked, not by 
   store.Take(0);
   store.NodeChanged(NodeAt("n2", "6"));
   CHECK(woken == 2);
+}
+
+TEST_CASE("Every subscriber is woken by a change that concerns several drivers") {
+  Store store;
+  std::array<int, 2> woken = {};
+  store.Subscribe(0, [&] { ++woken[0]; });
+  store.Subscribe(1, [&] { ++woken[1]; });
+  store.NodeChanged(NodeAt("n1", "3", true));
+  CHECK(woken == std::array{1, 1});
 }
 
 TEST_CASE("api-A18: a list that is read anew tells what is gone, what is new and what is another") {

@@ -154,6 +154,12 @@ TEST_CASE("a log is text") {
   CHECK(world.transport->lines == Lines{"GET /api/v1/namespaces/drivers/pods/p/log?tailLines=100"});
 }
 
+TEST_CASE("the page of an error is not taken for the text") {
+  World world;
+  world.transport->Answer(404, StatusBody(404, "NotFound", "pods \"p\" not found"));
+  CHECK(absl::IsNotFound(world.objects.GetText(world.context, kPods, {"drivers", "p"}, "log").status()));
+}
+
 TEST_CASE("errors say what was attempted on what, and what the server said") {
   World world;
   world.transport->Answer(403, StatusBody(403, "Forbidden", "clusterpolicies.nvidia.com is forbidden: no"));

@@ -1,6 +1,6 @@
 // A byte string is a schedule of faults: the fuzzer looks for one that breaks an invariant of a whole rollout.
-#include "driverupgrade/testing/simulation.h"
 #include "fuzz/fuzz.h"
+#include "simulation/simulation.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace driverupgrade;

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "driverupgrade/testing/simulation.h"
+#include "simulation/simulation.h"
 
 namespace driverupgrade::tests {
 

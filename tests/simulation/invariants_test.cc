@@ -11,9 +11,9 @@
 
 #include "driverupgrade/testing/builders.h"
 #include "driverupgrade/testing/fake_cluster.h"
+#include "simulation/world/liveness.h"
 #include "support/catch.h"
 #include "support/node_under_test.h"
-#include "testing/simulation/liveness.h"
 
 namespace driverupgrade::tests {
 namespace {

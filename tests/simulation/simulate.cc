@@ -16,9 +16,9 @@
 #include <vector>
 
 #include "coverage.h"
-#include "driverupgrade/testing/simulation.h"
 #include "fmt/format.h"
 #include "simulate_arguments.h"
+#include "simulation/simulation.h"
 #ifdef DRIVERUPGRADE_SIMULATE_WIRE
 #include "simulation/wire/wire_factory.h"
 #endif

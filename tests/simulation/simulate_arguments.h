@@ -6,7 +6,7 @@
 #include <string>
 #include <variant>
 
-#include "driverupgrade/testing/simulation.h"
+#include "simulation/simulation.h"
 
 namespace driverupgrade::tests {
 

@@ -22,8 +22,8 @@
 #include "driverupgrade/upgrade_engine.h"
 #include "driverupgrade/watch_cache.h"
 #include "fmt/format.h"
+#include "simulation/world/random.h"
 #include "support/node_under_test.h"
-#include "testing/simulation/random.h"
 
 namespace driverupgrade::tests {
 namespace {

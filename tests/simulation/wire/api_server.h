@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "driverupgrade/kubernetes/http_transport.h"
-#include "driverupgrade/testing/wire_seam.h"
 #include "simulation/wire/api_request.h"
+#include "simulation/wire/wire_seam.h"
 
 namespace driverupgrade::tests {
 

@@ -8,10 +8,10 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "driverupgrade/testing/wire_seam.h"
 #include "driverupgrade/wire/kubernetes_json.h"
 #include "fmt/format.h"
 #include "simulation/wire/api_answer.h"
+#include "simulation/wire/wire_seam.h"
 #include "wire/object_kind.h"
 
 namespace driverupgrade::tests {

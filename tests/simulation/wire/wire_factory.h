@@ -2,7 +2,7 @@
 #ifndef DRIVERUPGRADE_TESTS_SIMULATION_WIRE_WIRE_FACTORY_H_
 #define DRIVERUPGRADE_TESTS_SIMULATION_WIRE_WIRE_FACTORY_H_
 
-#include "driverupgrade/testing/wire_seam.h"
+#include "simulation/wire/wire_seam.h"
 
 namespace driverupgrade::tests {
 

@@ -1,0 +1,340 @@
+// The loop, the phases, and what has to be true at the end.
+#include "simulation/simulation.h"
+
+#include <algorithm>
+#include <memory>
+#include <utility>
+
+#include "fmt/format.h"
+#include "simulation/world/actors.h"
+#include "simulation/world/bad_node.h"
+#include "simulation/world/liveness.h"
+#include "simulation/world/peer.h"
+#include "simulation/world/replica.h"
+#include "simulation/world/world.h"
+
+namespace driverupgrade::inline v1::testing {
+namespace internal {
+namespace {
+
+// A replica that steps so often within a second of virtual time does not come to rest.
+constexpr int kStepsPerSecondMax = 4000;
+constexpr int kNestedMax = 3;
+constexpr absl::Duration kSettle = absl::Minutes(3);
+// How long the last fault may be felt: a watch that broke begins again half a minute later by a slow clock, when its
+// replica next looks.
+constexpr absl::Duration kAftermath = absl::Minutes(1);
+
+class Simulation {
+ public:
+  Simulation(std::uint64_t seed, const SimulationOptions& options) : world_(seed, options) {
+    world_.checker->OnChange([this](const Change& change) { OnChange(change); });
+    world_.on_policy = [this](const UpgradePolicy&) {
+      for (const auto& replica : replicas_) replica->OnPolicy();
+    };
+    world_.on_release = [this] {
+      for (const auto& replica : replicas_) replica->Wake();
+    };
+    world_.elapse = [this](absl::Duration duration) { RunFor(duration); };
+    actors_.push_back(MakeTemplates(world_));
+    actors_.push_back(MakeAdministrator(world_));
+    actors_.push_back(MakeNodeLifecycle(world_));
+    actors_.push_back(MakePodTroubles(world_));
+    actors_.push_back(MakeRival(world_));
+    if (world_.setup.requestor) actors_.push_back(MakeMaintenances(world_));
+    if (world_.setup.Has(Mode::kRelease)) actors_.push_back(MakeRemovals(world_));
+    if (world_.setup.Has(Mode::kLongOutage)) actors_.push_back(MakeLongOutage(world_));
+    if (world_.peer) actors_.push_back(MakePeerTemplates(world_));
+    for (const Driver& driver : Drivers()) {
+      for (int i = 0; i < world_.setup.replicas; ++i) {
+        const int number = static_cast<int>(replicas_.size());
+        replicas_.push_back(std::make_unique<Replica>(world_, driver, late_, number));
+      }
+    }
+  }
+
+  SimulationResult Run() {
+    const absl::Time begin = world_.Now();
+    if (world_.setup.light) {
+      Rollout();
+    } else {
+      RunFor(world_.setup.chaos);
+      if (!world_.Broken()) Calm();
+    }
+    world_.result.virtual_time = world_.Now() - begin;
+    return Finish();
+  }
+
+ private:
+  std::vector<Driver> Drivers() const {
+    std::vector<Driver> drivers = {world_.driver()};
+    if (world_.peer) drivers.push_back(world_.peer->driver());
+    return drivers;
+  }
+
+  void OnChange(const Change& change) {
+    if (world_.peer) world_.peer->See(change);
+    ++world_.result.commits;
+    world_.trace.Hash(static_cast<std::uint64_t>(change.revision));
+    world_.trace.Hash(static_cast<std::uint64_t>(absl::ToUnixMillis(change.time)));
+    if (change.node.after != nullptr) Hash(*change.node.after);
+    if (change.pod.after != nullptr) world_.trace.Hash(change.pod.after->ref.name);
+    if (world_.trace.on()) Tell(change);
+    for (const auto& replica : replicas_) replica->OnChange();
+  }
+
+  void Hash(const Node& node) {
+    world_.trace.Hash(node.name);
+    world_.trace.Hash(static_cast<std::uint64_t>(node.unschedulable));
+    if (const auto state = node.labels.find(state_label_); state != node.labels.end()) world_.trace.Hash(state->second);
+  }
+
+  void Tell(const Change& change) {
+    if (change.node.after != nullptr) {
+      const Node& node = *change.node.after;
+      const auto state = node.labels.find(state_label_);
+      std::string text = fmt::format("  {} {}{}{}", node.name, state == node.labels.end() ? "-" : state->second,
+                                     node.unschedulable ? " cordoned" : "", node.ready ? "" : " NotReady");
+      for (const auto& [key, value] : node.annotations) text += fmt::format(" {}={:.60}", key, value);
+      world_.trace.Line("{} @{}", text, node.resource_version);
+    } else if (change.node.before != nullptr) {
+      world_.trace.Line("  {} gone", change.node.before->name);
+    } else if (change.pod.after != nullptr) {
+      const Pod& pod = *change.pod.after;
+      world_.trace.Line("  pod {} on {} {} {}{}", pod.ref.ToString(), pod.node_name,
+                        pod.phase == PodPhase::kRunning ? "Running" : "not running", RevisionHash(pod),
+                        pod.deletion_timestamp ? " terminating"
+                        : IsReady(pod)         ? " ready"
+                                               : "");
+    } else if (change.pod.before != nullptr) {
+      world_.trace.Line("  pod {} gone", change.pod.before->ref.ToString());
+    } else if (change.daemon_set.after != nullptr) {
+      const DaemonSet& daemon_set = *change.daemon_set.after;
+      world_.trace.Line("  daemon set {} generation {}, observed {}", daemon_set.name, daemon_set.generation,
+                        daemon_set.observed_generation);
+    } else if (change.lease.after != nullptr) {
+      world_.trace.Line("  lease of {}", change.lease.after->holder);
+    }
+  }
+
+  // Whatever comes next, in order of time: the cluster, late requests, actors, replicas.
+  void RunFor(absl::Duration duration) {
+    const absl::Time until = world_.Now() + duration;
+    if (nested_ >= kNestedMax) {
+      world_.cluster->RunUntil(until);
+      return;
+    }
+    ++nested_;
+    while (!world_.Broken() && RunNext(until)) {
+    }
+    --nested_;
+  }
+
+  bool RunNext(absl::Time until) {
+    Actor* actor = nullptr;
+    Replica* replica = nullptr;
+    absl::Time next = std::min(world_.cluster->NextEventTime(), late_.due());
+    for (const auto& one : actors_) {
+      if (!world_.chaos || one->due() >= next) continue;
+      next = one->due();
+      actor = one.get();
+    }
+    for (const auto& one : replicas_) {
+      if (one->busy() || one->due() >= next) continue;
+      next = one->due();
+      replica = one.get();
+    }
+    world_.cluster->RunUntil(std::min(next, until));
+    if (next > until) return false;
+    if (replica != nullptr) {
+      Count();
+      replica->Step();
+    } else if (actor != nullptr) {
+      actor->Turn();
+    } else if (late_.due() <= world_.Now()) {
+      world_.Fired(Fault::kAppliedLate);
+      world_.trace.Line("a late request arrives");
+      late_.SendNext();
+    }
+    return true;
+  }
+
+  // I13: nobody spins.
+  void Count() {
+    if (world_.Now() >= second_ + absl::Seconds(1)) {
+      second_ = world_.Now();
+      steps_ = 0;
+    }
+    if (++steps_ > kStepsPerSecondMax) world_.checker->Fail("I13", "a replica does not come to rest");
+  }
+
+  // From the new template until every node is done, with what faults there are.
+  void Rollout() {
+    const int nodes = world_.setup.nodes;
+    const int rounds = (nodes + *world_.policy.max_parallel - 1) / *world_.policy.max_parallel;
+    world_.result.ideal = rounds * (kLightWorkloadStop + kLightDriverStop + kLightDriverStart);
+    RunFor(absl::Minutes(1));
+    const absl::Time limit = world_.Now() + 3 * world_.result.ideal;
+    Completion completion(world_, world_.driver());
+    while (!world_.Broken() && (world_.checker->AnyOpen() || !completion.IsReached())) {
+      if (world_.Now() >= limit) world_.checker->Fail("L1", "not done in time: " + WhatIsNotDone());
+      RunFor(absl::Seconds(1));
+    }
+    world_.result.makespan = world_.Now() - world_.template_changed;
+    world_.chaos = false;
+    if (!world_.Broken()) Rest();
+  }
+
+  void Calm() {
+    world_.trace.Line("--- calm");
+    world_.chaos = false;
+    // What was late comes now, and what was broken is mended.
+    world_.NoteFault();
+    while (late_.due() != absl::InfiniteFuture()) late_.SendNext();
+    // The administrator comes after those whose doings he tidies up.
+    for (auto actor = actors_.rbegin(); actor != actors_.rend(); ++actor) (*actor)->Mend();
+    world_.SetPolicy(CalmPolicy(world_.policy));
+    world_.SetTemplate("rev-final");
+    if (world_.peer) {
+      world_.peer->SetPolicy(CalmPolicy(world_.peer->driver().policy));
+      world_.peer->SetTemplate("rev-final");
+    }
+    for (const auto& replica : replicas_) replica->Wake();
+    absl::Duration patience = absl::ZeroDuration();
+    for (const Driver& driver : Drivers()) patience += TimeToConverge(world_, driver.policy);
+    const absl::Time limit = world_.Now() + patience;
+    RunFor(world_.setup.ByClocks(kAftermath));
+    std::vector<Completion> completions;
+    for (const Driver& driver : Drivers()) completions.emplace_back(world_, driver);
+    const auto is_reached = [](Completion& completion) { return completion.IsReached(); };
+    while (!world_.Broken() && !std::all_of(completions.begin(), completions.end(), is_reached)) {
+      if (world_.Now() >= limit) {
+        world_.checker->Fail("L1", fmt::format("not done {} after the last fault: {}; {}",
+                                               absl::FormatDuration(patience), WhatIsNotDone(), Explanation()));
+        return;
+      }
+      RunFor(absl::Seconds(30));
+    }
+    if (!world_.Broken()) Rest();
+  }
+
+  // What the replicas say of the nodes that wait.
+  std::string Explanation() const {
+    std::string text;
+    for (const auto& replica : replicas_) {
+      if (replica->engine() == nullptr || !replica->controller()->status().leading) continue;
+      for (const NodeGate& gate : replica->engine()->Everything().gates) {
+        text += fmt::format("{}{} in {}: {}, {}", text.empty() ? "" : "; ", gate.node, ToString(gate.state),
+                            ToString(gate.gate.reason), gate.gate.detail);
+      }
+    }
+    return text;
+  }
+
+  // I12, L2.
+  void Rest() {
+    RunFor(kSettle);
+    const std::int64_t writes = world_.writes;
+    RunFor(absl::Minutes(20));
+    if (world_.Broken()) return;
+    world_.checker->CheckRest(writes, world_.writes);
+    if (std::string left = WhatIsNotDone(); !left.empty())
+      world_.checker->Fail("L1", "done, but not for good: " + left);
+    for (const Driver& driver : Drivers()) {
+      if (std::string left = WhatIsLeft(world_, driver); !left.empty()) world_.checker->Fail("L2", left);
+    }
+    CheckTotals();
+    if (!world_.Broken()) OneBadNode();
+    for (const auto& replica : replicas_) replica->Stop();
+    for (const Driver& driver : Drivers()) {
+      const std::optional<Lease> lease = world_.cluster->lease(driver.ns, "driver-upgrade");
+      if (!lease || lease->holder.empty()) continue;
+      world_.checker->Fail("L2", fmt::format("everybody has stopped, and {} holds the lease", lease->holder));
+    }
+  }
+
+  std::string WhatIsNotDone() const {
+    std::string text;
+    for (const Driver& driver : Drivers()) text += internal::WhatIsNotDone(world_, driver);
+    return text;
+  }
+
+  static bool Reports(const UpgradeEngine& engine, FindingCode code) {
+    const Plan plan = engine.Everything();
+    return std::any_of(plan.findings.begin(), plan.findings.end(),
+                       [&](const Finding& finding) { return finding.code == code; });
+  }
+
+  // L6, of what a replica that leads reports.
+  void CheckTotals() {
+    for (const auto& replica : replicas_) {
+      if (replica->controller() == nullptr) continue;
+      const ControllerStatus status = replica->controller()->status();
+      if (!status.leading) continue;
+      replica->driver().checker.CheckTotals(status.totals);
+      if (replica->driver().setup.rolling && !Reports(*replica->engine(), FindingCode::kUpdateStrategy)) {
+        world_.checker->Fail("L6", "nobody says that Kubernetes restarts the driver by itself");
+      }
+    }
+  }
+
+  // L4: one node that never gets done takes no more than its slot from the others.
+  void OneBadNode() {
+    const std::optional<BadNode> bad = BadNode::Draw(world_);
+    if (!bad) return;
+    world_.result.bad_node = true;
+    bad->LeaveOut();
+    const absl::Duration alone = TimeOfOthers(*bad, "rev-alone", absl::Hours(12));
+    bad->MakeBad();
+    world_.checker->CheckDelay(
+        alone, TimeOfOthers(*bad, "rev-bad-node", InvariantChecker::MayTakeBesideBadNode(alone) + absl::Minutes(1)));
+  }
+
+  absl::Duration TimeOfOthers(const BadNode& bad, const std::string& hash, absl::Duration limit) {
+    const absl::Time began = world_.Now();
+    world_.SetTemplate(hash);
+    Completion others(world_, world_.driver(), bad.name());
+    while (!world_.Broken() && world_.Now() - began < limit && !others.IsReached()) {
+      RunFor(absl::Seconds(10));
+    }
+    return world_.Now() - began;
+  }
+
+  SimulationResult Finish() {
+    // What the cluster has yet to do, it does unseen.
+    world_.checker->OnChange(nullptr);
+    SimulationResult result = std::move(world_.result);
+    result.violation = world_.checker->violation();
+    result.upgrades = world_.checker->upgrades();
+    result.edges = world_.checker->edges();
+    result.hash = world_.trace.hash();
+    result.trace.assign(world_.trace.lines().begin(), world_.trace.lines().end());
+    return result;
+  }
+
+  World world_;
+  const std::string state_label_ = world_.identity.StateLabel();
+  LateRequests late_;
+  std::vector<std::unique_ptr<Actor>> actors_;
+  std::vector<std::unique_ptr<Replica>> replicas_;
+  int nested_ = 0;
+  absl::Time second_ = absl::InfinitePast();
+  int steps_ = 0;
+};
+
+}  // namespace
+}  // namespace internal
+
+SimulationResult Simulate(std::uint64_t seed, const SimulationOptions& options) {
+  return internal::Simulation(seed, options).Run();
+}
+
+std::string SimulationResult::Describe() const {
+  std::string text = fmt::format("seed {}: ", seed);
+  text += violation ? fmt::format("{}: {}", violation->invariant, violation->text) : "ok";
+  text += fmt::format("\n  {}", setup);
+  for (const std::string& line : trace) text += "\n  " + line;
+  return text;
+}
+
+}  // namespace driverupgrade::inline v1::testing

@@ -1,0 +1,151 @@
+// What people do to a cluster while an upgrade runs (F22), and what they mistype (F25).
+#include <algorithm>
+#include <utility>
+
+#include "simulation/world/actors.h"
+
+namespace driverupgrade::inline v1::testing::internal {
+namespace {
+
+class Administrator final : public Actor {
+ public:
+  explicit Administrator(World& world) : Actor(world, "administrator") {}
+
+  // Nothing is left that a person alone can take back: skip labels, garbage labels, pause, cordons that a budget
+  // counts.
+  void Mend() override {
+    UpgradePolicy policy = world_.policy;
+    policy.auto_upgrade = true;
+    policy.paused = false;
+    world_.SetPolicy(policy);
+    const bool uncordon =
+        policy.max_unavailable || policy.cordoned_nodes == CordonedNodes::kIgnore || world_.peer != nullptr;
+    for (const Node& node : world_.cluster->nodes()) {
+      const bool theirs = uncordon && !world_.checker->CordonIsOurs(node.name);
+      const bool lift = node.unschedulable && (theirs || world_.checker->CordonIsUncertain(node.name));
+      if (lift && world_.checker->CordonIsMaintenanceOperators(node.name)) TakeMaintenancesFrom(node.name);
+      world_.cluster->EditNode(node.name, [&](Node& edited) {
+        edited.labels.erase(world_.identity.SkipUpgradeLabel());
+        auto state = edited.labels.find(world_.identity.StateLabel());
+        if (state != edited.labels.end() && !IsOrdinary(state->second, world_.setup.requestor)) {
+          edited.labels.erase(state);
+          state = edited.labels.end();
+        }
+        // A failed node of which somebody has erased at what revision it failed: another try has to be asked for.
+        const bool failed = state != edited.labels.end() && state->second == "upgrade-failed";
+        if (failed && !edited.annotations.contains(world_.identity.FailedRevisionAnnotation())) {
+          state->second = "upgrade-required";
+        }
+        if (lift) edited.unschedulable = false;
+      });
+    }
+  }
+
+ private:
+  // A state that the engine leaves by itself.
+  static bool IsOrdinary(const std::string& value, bool requestor) {
+    const auto state = ParseUpgradeState(value);
+    return state && (requestor || *state != UpgradeState::kNodeMaintenanceRequired) &&
+           *state != UpgradeState::kPostMaintenanceRequired;
+  }
+
+  // The maintenance operator does not cordon a second time: who lifts its cordon has to have the node asked for anew.
+  void TakeMaintenancesFrom(const std::string& node) {
+    for (const NodeMaintenance& object : world_.cluster->node_maintenances()) {
+      if (object.node_name == node) world_.cluster->RemoveNodeMaintenance(object.ns, object.name);
+    }
+  }
+
+  void Act() override {
+    if (world_.May(Fault::kGarbage) && (random_.Percent(30) || !world_.May(Fault::kAdministrator))) {
+      if (Garble(world_.AnyNode(random_))) world_.Fired(Fault::kGarbage);
+    } else if (world_.May(Fault::kAdministrator)) {
+      if (random_.Percent(25)) {
+        ChangePolicy();
+      } else {
+        Touch(world_.AnyNode(random_));
+      }
+      world_.Fired(Fault::kAdministrator);
+    }
+  }
+
+  void Edit(const std::string& node, const char* what, const std::function<void(Node&)>& edit) {
+    if (node.empty()) return;
+    world_.trace.Line("administrator: {} {}", what, node);
+    world_.cluster->EditNode(node, edit);
+  }
+
+  void Touch(const std::string& node) {
+    const DriverIdentity& identity = world_.identity;
+    switch (random_.Below(10)) {
+      case 0:
+      case 1: return Edit(node, "cordons", [](Node& n) { n.unschedulable = true; });
+      case 2:
+      case 3: return Edit(node, "uncordons", [](Node& n) { n.unschedulable = false; });
+      case 4: return Edit(node, "skips", [&](Node& n) { n.labels[identity.SkipUpgradeLabel()] = "true"; });
+      case 5: return Edit(node, "no longer skips", [&](Node& n) { n.labels.erase(identity.SkipUpgradeLabel()); });
+      case 6: return Edit(node, "erases the state of", [&](Node& n) { n.labels.erase(identity.StateLabel()); });
+      case 7:
+        return Edit(node, "asks for another try of",
+                    [&](Node& n) { n.labels[identity.StateLabel()] = "upgrade-required"; });
+      case 8:
+        return Edit(node, "requests an upgrade of",
+                    [&](Node& n) { n.annotations[identity.UpgradeRequestedAnnotation()] = "true"; });
+      default:
+        return Edit(node, "sets the safe-load annotation of",
+                    [&](Node& n) { n.annotations[identity.SafeLoadAnnotation()] = "true"; });
+    }
+  }
+
+  void ChangePolicy() {
+    UpgradePolicy policy = world_.policy;
+    switch (random_.Below(4)) {
+      case 0: policy.paused = !policy.paused; break;
+      case 1: policy.auto_upgrade = !policy.auto_upgrade; break;
+      case 2: policy.max_parallel = random_.Pick({1, 1, 2, 4}); break;
+      default: {
+        const bool paused = policy.paused;
+        policy = DrawPolicy(random_);
+        policy.paused = paused;
+        break;
+      }
+    }
+    world_.trace.Line("administrator: policy: autoUpgrade={} paused={} maxParallel={}", policy.auto_upgrade,
+                      policy.paused, policy.max_parallel.value_or(-1));
+    world_.SetPolicy(std::move(policy));
+  }
+
+  // F25.
+  bool Garble(const std::string& node) {
+    if (node.empty()) return false;
+    const DriverIdentity& identity = world_.identity;
+    const std::vector<std::string> keys = {identity.StageAnnotation(),
+                                           identity.FailuresAnnotation(),
+                                           identity.FailedRevisionAnnotation(),
+                                           identity.RestartPodAnnotation(),
+                                           identity.RestartOnlyAnnotation(),
+                                           identity.PodCompletionStartAnnotation(),
+                                           identity.ValidationStartAnnotation(),
+                                           std::string(kCordonedByAnnotation),
+                                           identity.InitiallyUnschedulableAnnotation()};
+    const std::string value = random_.Pick({std::string(), std::string("\x1b[2J\n\r\u2028level=error"),
+                                            std::string("drain-required@99999999999999999999@x"), std::string("-1@-1"),
+                                            std::string("drain-required@4102444800@rev-2"), std::string("\xff\xfe"),
+                                            std::string(20'000, 'x')});
+    switch (random_.Below(4)) {
+      case 0:
+        Edit(node, "mistypes the state of", [&](Node& n) { n.labels[identity.StateLabel()] = "no-state"; });
+        break;
+      case 1: Edit(node, "erases an annotation of", [&](Node& n) { n.annotations.erase(random_.Pick(keys)); }); break;
+      case 2: Edit(node, "fills up", [&](Node& n) { n.annotations["example.com/notes"] = value; }); break;
+      default: Edit(node, "mistypes an annotation of", [&](Node& n) { n.annotations[random_.Pick(keys)] = value; });
+    }
+    return true;
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<Actor> MakeAdministrator(World& world) { return std::make_unique<Administrator>(world); }
+
+}  // namespace driverupgrade::inline v1::testing::internal

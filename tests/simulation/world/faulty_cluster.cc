@@ -1,0 +1,157 @@
+#include "simulation/world/faulty_cluster.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "simulation/world/faulty_call.h"
+
+namespace driverupgrade::inline v1::testing::internal {
+namespace {
+
+// Of 100,000 calls.
+constexpr int kCrashes = 150;
+constexpr int kStalls = 60;
+
+enum class CallKind : std::uint8_t { kRead, kWrite, kWatch };
+
+CallKind KindOf(Operation operation) {
+  switch (operation) {
+    case Operation::kWatchNodes:
+    case Operation::kWatchPods:
+    case Operation::kWatchDaemonSets:
+    case Operation::kWatchControllerRevisions:
+    case Operation::kWatchNodeMaintenances: return CallKind::kWatch;
+    default: return IsWrite(operation) ? CallKind::kWrite : CallKind::kRead;
+  }
+}
+
+}  // namespace
+
+bool IsUpgradeWrite(Operation operation) {
+  switch (operation) {
+    case Operation::kPatchNode:
+    case Operation::kEvictPod:
+    case Operation::kDeletePod:
+    case Operation::kCreateNodeMaintenance:
+    case Operation::kPatchNodeMaintenance:
+    case Operation::kDeleteNodeMaintenance: return true;
+    default: return false;
+  }
+}
+
+void LateRequests::SendNext() {
+  const std::function<void()> send = std::move(requests_.extract(requests_.begin()).mapped());
+  send();
+}
+
+FaultyCluster::FaultyCluster(World& world, InvariantChecker& checker, std::shared_ptr<Guarded> next,
+                             std::shared_ptr<Clock> replica_clock, LateRequests& late, Random& random, std::string name)
+    : ForwardingFacade(next),
+      world_(world),
+      checker_(checker),
+      next_(std::move(next)),
+      clock_(std::move(replica_clock)),
+      late_(late),
+      random_(random),
+      name_(std::move(name)) {}
+
+void FaultyCluster::Note(Operation operation, const absl::Status& answer) {
+  if (world_.trace.on()) world_.trace.Line("{}: {}: fault {}", name_, ToString(operation), answer.ToString());
+}
+
+FaultyCluster::Fate FaultyCluster::DrawCallFault(Operation operation) {
+  const CallKind kind = KindOf(operation);
+  std::vector<std::pair<Fault, Fate>> fates;
+  const auto add = [&](Fault fault, Fate::Kind fate, absl::Status answer, absl::Duration delay = {}) {
+    if (world_.May(fault)) fates.push_back({fault, {.kind = fate, .answer = std::move(answer), .delay = delay}});
+  };
+  using Kind = Fate::Kind;
+  if (kind == CallKind::kWrite) {
+    // A version that is current is not refused; one that is not is, without our doing.
+    add(Fault::kConflict, Kind::kRefused, absl::AbortedError("409 the object has been modified"));
+    add(Fault::kAppliedNoAnswer, Kind::kAnswerLost, absl::UnavailableError("504 gateway timeout"));
+    add(Fault::kAppliedNoAnswer, Kind::kAnswerLost, absl::DeadlineExceededError("no answer"));
+    add(Fault::kAppliedLate, Kind::kLate, absl::DeadlineExceededError("no answer"),
+        random_.Between(absl::Milliseconds(1), absl::Minutes(3)));
+  }
+  if (kind == CallKind::kRead) add(Fault::kListBroken, Kind::kRefused, absl::OutOfRangeError("410 continue expired"));
+  if (kind != CallKind::kWatch) {
+    add(Fault::kThrottled, Kind::kRefused, absl::ResourceExhaustedError("429 too many requests"));
+    add(Fault::kForbidden, Kind::kRefused, absl::NotFoundError("404"));
+  }
+  add(Fault::kServerError, Kind::kRefused, absl::UnavailableError("503"));
+  add(Fault::kNoConnection, Kind::kRefused, absl::UnavailableError("connection reset by peer"));
+  add(Fault::kTimeout, Kind::kRefused, absl::DeadlineExceededError("no answer"));
+  if (fates.empty()) return {};
+  auto& [fault, fate] = fates[static_cast<std::size_t>(random_.Below(static_cast<int>(fates.size())))];
+  // A resource that exists is not answered 404 when it is read, but for a kind that is gone.
+  if (fault == Fault::kForbidden && kind == CallKind::kRead) fate.answer = absl::PermissionDeniedError("403");
+  world_.Fired(fault);
+  return fate;
+}
+
+FaultyCluster::Fate FaultyCluster::Draw(Operation operation) {
+  if (!world_.chaos) return {};
+  if (world_.May(Fault::kForbidden)) {
+    if (world_.Now() < forbidden_until_) return {.kind = Fate::Kind::kRefused, .answer = forbidden_};
+    if (random_.Below(20'000) < 8) {
+      forbidden_until_ = world_.Now() + random_.Between(absl::Seconds(5), absl::Minutes(3));
+      forbidden_ = random_.Pick({absl::UnauthenticatedError("401 the token has expired"),
+                                 absl::PermissionDeniedError("403 nodes is forbidden")});
+      world_.Fired(Fault::kForbidden);
+    }
+  }
+  if (world_.Now() < world_.outage_until) {
+    world_.Fired(Fault::kOutage);
+    if (world_.setup.Has(Mode::kLongOutage)) world_.CameBy(Mode::kLongOutage);
+    return {.kind = Fate::Kind::kRefused, .answer = absl::UnavailableError("connection refused")};
+  }
+  if (world_.May(Fault::kCrash) &&
+      random_.Below(100'000) < kCrashes * (KindOf(operation) == CallKind::kWrite ? 6 : 1)) {
+    world_.Fired(Fault::kCrash);
+    return {.kind = random_.Percent(50) ? Fate::Kind::kCrashBefore : Fate::Kind::kCrashAfter};
+  }
+  if (random_.PerMille(world_.setup.call_faults_per_mille)) return DrawCallFault(operation);
+  return {};
+}
+
+void FaultyCluster::PassTime() {
+  if (!world_.chaos || !world_.elapse) return;
+  if (world_.May(Fault::kStall) && random_.Below(100'000) < kStalls) {
+    world_.Fired(Fault::kStall);
+    const absl::Duration stall = random_.Between(absl::Seconds(5), absl::Minutes(2));
+    if (world_.trace.on()) world_.trace.Line("{}: stands still for {}", name_, absl::FormatDuration(stall));
+    world_.elapse(stall);
+  } else if (world_.setup.latency_max > absl::ZeroDuration()) {
+    world_.elapse(random_.Between(absl::ZeroDuration(), world_.setup.latency_max));
+  }
+}
+
+void FaultyCluster::AwaitAnswer(Operation operation) {
+  if (!world_.chaos || !world_.setup.Has(Mode::kInFlight) || !IsWrite(operation)) return;
+  world_.elapse(random_.Between(absl::ZeroDuration(), world_.setup.latency_max));
+}
+
+CallContext FaultyCluster::ToClusterTime(const CallContext& context) const {
+  if (context.deadline == absl::InfiniteFuture()) return context;
+  return {.deadline = world_.Now() + (context.deadline - clock_->Now()), .stop = context.stop};
+}
+
+// I9.
+void FaultyCluster::JudgeLease(Operation operation) {
+  if (!renew_deadline_ || !IsUpgradeWrite(operation)) return;
+  checker_.CheckLease(name_, clock_->Now() - renewed_at_, *renew_deadline_);
+}
+
+std::optional<absl::Status> FaultyCluster::Begin(const CallContext& context, Operation operation) {
+  ++world_.result.calls;
+  // A broken run ends soon.
+  if (crashed_ || world_.Broken()) return absl::CancelledError("the process is dead");
+  PassTime();
+  if (crashed_ || world_.Broken()) return absl::CancelledError("the process is dead");
+  if (context.deadline <= clock_->Now()) return absl::DeadlineExceededError("the deadline of the call has passed");
+  JudgeLease(operation);
+  return std::nullopt;
+}
+
+}  // namespace driverupgrade::inline v1::testing::internal

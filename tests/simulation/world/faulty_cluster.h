@@ -1,0 +1,148 @@
+// One replica's way to the cluster, on which everything goes wrong that may.
+#ifndef DRIVERUPGRADE_TESTS_SIMULATION_WORLD_FAULTY_CLUSTER_H_
+#define DRIVERUPGRADE_TESTS_SIMULATION_WORLD_FAULTY_CLUSTER_H_
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "driverupgrade/clock.h"
+#include "driverupgrade/cluster_facade.h"
+#include "driverupgrade/forwarding_facade.h"
+#include "driverupgrade/testing/invariants.h"
+#include "simulation/world/random.h"
+#include "simulation/world/world.h"
+
+namespace driverupgrade::inline v1::testing::internal {
+
+// Requests that reach the cluster long after their senders gave up on them (F7), whatever has become of these.
+class LateRequests {
+ public:
+  void Add(absl::Time time, std::function<void()> send) { requests_.emplace(time, std::move(send)); }
+  absl::Time due() const { return requests_.empty() ? absl::InfiniteFuture() : requests_.begin()->first; }
+  void SendNext();
+
+ private:
+  std::multimap<absl::Time, std::function<void()>> requests_;
+};
+
+class FaultyCluster final : public ForwardingFacade {
+ public:
+  using Guarded = InvariantChecker::GuardedCluster;
+  // `replica_clock`: by which the deadlines of the calls are meant.
+  FaultyCluster(World& world, InvariantChecker& checker, std::shared_ptr<Guarded> next,
+                std::shared_ptr<Clock> replica_clock, LateRequests& late, Random& random, std::string name);
+
+  // The process is dead: no call of it has an effect any more.
+  bool crashed() const { return crashed_; }
+  void Crash() { crashed_ = true; }
+  // A watch has failed or lagged, so the cache has to come again without being told.
+  bool TakeWatchTrouble() { return std::exchange(watch_trouble_, false); }
+  // How many calls have gone wrong.
+  std::int64_t troubles() const { return troubles_; }
+  // For who looks at the same watch through bytes.
+  void NoteWatchTrouble() { watch_trouble_ = true; }
+  // Who sends what is sent now, by what he knew when it was decided; nullopt: by what is known now. Returns the one
+  // before.
+  std::optional<Writer> ExchangeSender(std::optional<Writer> sender) {
+    return std::exchange(sender_, std::move(sender));
+  }
+  const Writer& writer() const { return next_->writer(); }
+  // At which the last list was read.
+  std::int64_t list_version() const { return list_version_; }
+  // I9: until when this replica may write, by its own clock; nullopt: always.
+  void ObeyLease(std::optional<absl::Duration> renew_deadline) { renew_deadline_ = renew_deadline; }
+
+  absl::StatusOr<std::vector<Node>> ListNodes(const CallContext& context, const ListNodesParams& params) override;
+  absl::StatusOr<std::vector<Pod>> ListPods(const CallContext& context, const ListPodsParams& params) override;
+  absl::StatusOr<std::vector<DaemonSet>> ListDaemonSets(const CallContext& context,
+                                                        const ListDaemonSetsParams& params) override;
+  absl::StatusOr<std::vector<ControllerRevision>> ListControllerRevisions(
+      const CallContext& context, const ListControllerRevisionsParams& params) override;
+  absl::Status WatchNodes(const CallContext& context, const WatchParams& params, WatchSink<Node>& sink) override;
+  absl::Status WatchPods(const CallContext& context, const WatchParams& params, WatchSink<Pod>& sink) override;
+  absl::Status WatchDaemonSets(const CallContext& context, const WatchParams& params,
+                               WatchSink<DaemonSet>& sink) override;
+  absl::Status WatchControllerRevisions(const CallContext& context, const WatchParams& params,
+                                        WatchSink<ControllerRevision>& sink) override;
+  absl::StatusOr<std::vector<NodeMaintenance>> ListNodeMaintenances(const CallContext& context,
+                                                                    const ListNodeMaintenancesParams& params) override;
+  absl::Status WatchNodeMaintenances(const CallContext& context, const WatchParams& params,
+                                     WatchSink<NodeMaintenance>& sink) override;
+  absl::StatusOr<NodeMaintenance> CreateNodeMaintenance(const CallContext& context,
+                                                        const CreateNodeMaintenanceParams& params) override;
+  absl::StatusOr<NodeMaintenance> PatchNodeMaintenance(const CallContext& context,
+                                                       const PatchNodeMaintenanceParams& params) override;
+  absl::Status DeleteNodeMaintenance(const CallContext& context, const DeleteNodeMaintenanceParams& params) override;
+  absl::StatusOr<Lease> GetLease(const CallContext& context, const GetLeaseParams& params) override;
+  absl::StatusOr<ConfigMap> GetConfigMap(const CallContext& context, const GetConfigMapParams& params) override;
+  absl::StatusOr<Node> PatchNode(const CallContext& context, const PatchNodeParams& params) override;
+  absl::StatusOr<EvictionAnswer> EvictPod(const CallContext& context, const EvictPodParams& params) override;
+  absl::Status DeletePod(const CallContext& context, const DeletePodParams& params) override;
+  absl::StatusOr<Lease> CreateLease(const CallContext& context, const Lease& lease) override;
+  absl::StatusOr<Lease> UpdateLease(const CallContext& context, const Lease& lease) override;
+  absl::StatusOr<ConfigMap> CreateConfigMap(const CallContext& context, const ConfigMap& config_map) override;
+  absl::StatusOr<ConfigMap> PatchConfigMap(const CallContext& context, const PatchConfigMapParams& params) override;
+  absl::Status RecordEvent(const CallContext& context, const RecordEventParams& params) override;
+
+ private:
+  // What becomes of one call.
+  struct Fate {
+    enum class Kind : std::uint8_t { kNormal, kRefused, kAnswerLost, kLate, kCrashBefore, kCrashAfter };
+    Kind kind = Kind::kNormal;
+    absl::Status answer = absl::OkStatus();
+    absl::Duration delay = absl::ZeroDuration();
+  };
+  Fate Draw(Operation operation);
+  Fate DrawCallFault(Operation operation);
+  // Time that the call takes, or for which the process stands still.
+  void PassTime();
+  // Time until the answer is there, in which other calls go on.
+  void AwaitAnswer(Operation operation);
+  // nullopt: the call goes on.
+  std::optional<absl::Status> Begin(const CallContext& context, Operation operation);
+  CallContext ToClusterTime(const CallContext& context) const;
+  template <class T, class F>
+  T Run(const CallContext& context, Operation operation, F call);
+  template <class T, class F>
+  absl::StatusOr<std::vector<T>> List(const CallContext& context, Operation operation, F call);
+  template <class T, class F>
+  T Write(const CallContext& context, Operation operation, F call);
+  template <class T, class F>
+  absl::Status Watch(Operation operation, const CallContext& context, const WatchParams& params, WatchSink<T>& reader,
+                     F call);
+  template <class P>
+  void NoteSent(const P& params);
+  void JudgeLease(Operation operation);
+  void Note(Operation operation, const absl::Status& answer);
+
+  World& world_;
+  InvariantChecker& checker_;
+  const std::shared_ptr<Guarded> next_;
+  const std::shared_ptr<Clock> clock_;
+  LateRequests& late_;
+  Random& random_;
+  const std::string name_;
+  std::optional<Writer> sender_;
+  bool crashed_ = false;
+  bool watch_trouble_ = false;
+  std::int64_t troubles_ = 0;
+  absl::Time forbidden_until_ = absl::InfinitePast();
+  absl::Status forbidden_ = absl::OkStatus();
+  std::vector<Node> nodes_before_;
+  std::int64_t list_version_ = 0;
+  std::int64_t nodes_before_version_ = 0;
+  std::optional<absl::Duration> renew_deadline_;
+  absl::Time renewed_at_ = absl::InfinitePast();
+};
+
+}  // namespace driverupgrade::inline v1::testing::internal
+
+#endif  // DRIVERUPGRADE_TESTS_SIMULATION_WORLD_FAULTY_CLUSTER_H_

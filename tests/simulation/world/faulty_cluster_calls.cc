@@ -1,0 +1,260 @@
+// The calls of a FaultyCluster, each with what is its own.
+#include <utility>
+
+#include "simulation/world/faulty_call.h"
+#include "simulation/world/faulty_cluster.h"
+
+namespace driverupgrade::inline v1::testing::internal {
+namespace {
+
+// Gives events on until the watch breaks, and bookmarks only if told.
+template <class T>
+class LimitedSink final : public WatchSink<T> {
+ public:
+  LimitedSink(WatchSink<T>& next, int events, bool bookmarks) : next_(next), events_(events), bookmarks_(bookmarks) {}
+  bool OnList(std::vector<T> objects, std::string_view version) override {
+    return next_.OnList(std::move(objects), version);
+  }
+  bool OnChange(T object, std::string_view version) override {
+    return events_-- > 0 && next_.OnChange(std::move(object), version);
+  }
+  bool OnDelete(T object, std::string_view version) override {
+    return events_-- > 0 && next_.OnDelete(std::move(object), version);
+  }
+  bool OnBookmark(std::string_view version) override { return !bookmarks_ || next_.OnBookmark(version); }
+
+ private:
+  WatchSink<T>& next_;
+  int events_;
+  bool bookmarks_;
+};
+
+// Gives every event twice, as a watch may that began anew at an older version.
+template <class T>
+class TwiceSink final : public WatchSink<T> {
+ public:
+  TwiceSink(WatchSink<T>& next, World& world) : next_(next), world_(world) {}
+  bool OnList(std::vector<T> objects, std::string_view version) override {
+    return next_.OnList(std::move(objects), version);
+  }
+  bool OnChange(T object, std::string_view version) override {
+    world_.CameBy(Mode::kWatchTwice);
+    return next_.OnChange(object, version) && next_.OnChange(object, version);
+  }
+  bool OnDelete(T object, std::string_view version) override {
+    world_.CameBy(Mode::kWatchTwice);
+    return next_.OnDelete(object, version) && next_.OnDelete(object, version);
+  }
+  bool OnBookmark(std::string_view version) override { return next_.OnBookmark(version); }
+
+ private:
+  WatchSink<T>& next_;
+  World& world_;
+};
+
+}  // namespace
+
+absl::StatusOr<std::vector<Node>> FaultyCluster::ListNodes(const CallContext& context, const ListNodesParams& params) {
+  auto nodes = Run<absl::StatusOr<std::vector<Node>>>(
+      context, Operation::kListNodes, [&](const CallContext& at) { return next_->ListNodes(at, params); });
+  list_version_ = world_.cluster->revision();
+  if (!nodes.ok() || !world_.setup.Has(Fault::kStaleRead)) return nodes;
+  std::vector<Node> stale = std::exchange(nodes_before_, *nodes);
+  const std::int64_t stale_version = std::exchange(nodes_before_version_, list_version_);
+  if (stale.empty() || !world_.chaos || !random_.Percent(10)) return nodes;
+  world_.Fired(Fault::kStaleRead);
+  nodes_before_ = stale;
+  nodes_before_version_ = list_version_ = stale_version;
+  next_->NoteOldNodes(stale_version);
+  return stale;
+}
+
+absl::StatusOr<std::vector<Pod>> FaultyCluster::ListPods(const CallContext& context, const ListPodsParams& params) {
+  return List<Pod>(context, Operation::kListPods, [&](const CallContext& at) { return next_->ListPods(at, params); });
+}
+
+absl::StatusOr<std::vector<DaemonSet>> FaultyCluster::ListDaemonSets(const CallContext& context,
+                                                                     const ListDaemonSetsParams& params) {
+  return List<DaemonSet>(context, Operation::kListDaemonSets,
+                         [&](const CallContext& at) { return next_->ListDaemonSets(at, params); });
+}
+
+absl::StatusOr<std::vector<ControllerRevision>> FaultyCluster::ListControllerRevisions(
+    const CallContext& context, const ListControllerRevisionsParams& params) {
+  return List<ControllerRevision>(context, Operation::kListControllerRevisions,
+                                  [&](const CallContext& at) { return next_->ListControllerRevisions(at, params); });
+}
+
+template <class T, class F>
+absl::Status FaultyCluster::Watch(Operation operation, const CallContext& context, const WatchParams& params,
+                                  WatchSink<T>& reader, F call) {
+  TwiceSink<T> twice(reader, world_);
+  WatchSink<T>& sink = world_.setup.Has(Mode::kWatchTwice) ? twice : reader;
+  const auto troubled = [&](Fault fault, absl::Status status) {
+    world_.Fired(fault);
+    watch_trouble_ = true;
+    ++troubles_;
+    Note(operation, status);
+    return status;
+  };
+  absl::Status ended = Run<absl::Status>(context, operation, [&](const CallContext& at) -> absl::Status {
+    const bool unlucky = world_.chaos && (world_.setup.light ? random_.PerMille(1) : random_.Percent(5));
+    if (unlucky && world_.May(Fault::kWatchLost) && random_.Percent(50)) {
+      return troubled(Fault::kWatchLost, absl::UnavailableError("connection lost"));
+    }
+    if (unlucky && world_.May(Fault::kWatchExpired) && !params.resource_version.empty() && random_.Percent(50)) {
+      return troubled(Fault::kWatchExpired, absl::OutOfRangeError("410 too old resource version"));
+    }
+    if (unlucky && world_.May(Fault::kWatchBroken)) {
+      LimitedSink<T> limited(sink, random_.Below(3), false);
+      absl::Status status = call(at, limited);
+      return status.ok() ? troubled(Fault::kWatchBroken, absl::UnavailableError("unexpected EOF")) : status;
+    }
+    if (world_.May(Fault::kNoBookmarks)) {
+      world_.Fired(Fault::kNoBookmarks);
+      watch_trouble_ = true;
+      LimitedSink<T> silent(sink, 1'000'000'000, false);
+      return call(at, silent);
+    }
+    return call(at, sink);
+  });
+  if (!ended.ok()) watch_trouble_ = true;
+  return ended;
+}
+
+absl::Status FaultyCluster::WatchNodes(const CallContext& context, const WatchParams& params, WatchSink<Node>& sink) {
+  return Watch<Node>(Operation::kWatchNodes, context, params, sink,
+                     [&](const CallContext& at, WatchSink<Node>& to) { return next_->WatchNodes(at, params, to); });
+}
+
+absl::Status FaultyCluster::WatchPods(const CallContext& context, const WatchParams& params, WatchSink<Pod>& sink) {
+  return Watch<Pod>(Operation::kWatchPods, context, params, sink,
+                    [&](const CallContext& at, WatchSink<Pod>& to) { return next_->WatchPods(at, params, to); });
+}
+
+absl::Status FaultyCluster::WatchDaemonSets(const CallContext& context, const WatchParams& params,
+                                            WatchSink<DaemonSet>& sink) {
+  return Watch<DaemonSet>(
+      Operation::kWatchDaemonSets, context, params, sink,
+      [&](const CallContext& at, WatchSink<DaemonSet>& to) { return next_->WatchDaemonSets(at, params, to); });
+}
+
+absl::Status FaultyCluster::WatchControllerRevisions(const CallContext& context, const WatchParams& params,
+                                                     WatchSink<ControllerRevision>& sink) {
+  return Watch<ControllerRevision>(Operation::kWatchControllerRevisions, context, params, sink,
+                                   [&](const CallContext& at, WatchSink<ControllerRevision>& to) {
+                                     return next_->WatchControllerRevisions(at, params, to);
+                                   });
+}
+
+absl::Status FaultyCluster::WatchNodeMaintenances(const CallContext& context, const WatchParams& params,
+                                                  WatchSink<NodeMaintenance>& sink) {
+  return Watch<NodeMaintenance>(Operation::kWatchNodeMaintenances, context, params, sink,
+                                [&](const CallContext& at, WatchSink<NodeMaintenance>& to) {
+                                  return next_->WatchNodeMaintenances(at, params, to);
+                                });
+}
+
+absl::StatusOr<std::vector<NodeMaintenance>> FaultyCluster::ListNodeMaintenances(
+    const CallContext& context, const ListNodeMaintenancesParams& params) {
+  return List<NodeMaintenance>(context, Operation::kListNodeMaintenances,
+                               [&](const CallContext& at) { return next_->ListNodeMaintenances(at, params); });
+}
+
+absl::StatusOr<NodeMaintenance> FaultyCluster::CreateNodeMaintenance(const CallContext& context,
+                                                                     const CreateNodeMaintenanceParams& params) {
+  return Write<absl::StatusOr<NodeMaintenance>>(
+      context, Operation::kCreateNodeMaintenance,
+      [next = next_, params](const CallContext& at) { return next->CreateNodeMaintenance(at, params); });
+}
+
+template <class P>
+void FaultyCluster::NoteSent(const P& params) {
+  if (sender_) return next_->As(*sender_, [&] { next_->NoteSent(params); });
+  next_->NoteSent(params);
+}
+
+absl::StatusOr<NodeMaintenance> FaultyCluster::PatchNodeMaintenance(const CallContext& context,
+                                                                    const PatchNodeMaintenanceParams& params) {
+  NoteSent(params);
+  return Write<absl::StatusOr<NodeMaintenance>>(
+      context, Operation::kPatchNodeMaintenance,
+      [next = next_, params](const CallContext& at) { return next->PatchNodeMaintenance(at, params); });
+}
+
+absl::Status FaultyCluster::DeleteNodeMaintenance(const CallContext& context,
+                                                  const DeleteNodeMaintenanceParams& params) {
+  return Write<absl::Status>(context, Operation::kDeleteNodeMaintenance, [next = next_, params](const CallContext& at) {
+    return next->DeleteNodeMaintenance(at, params);
+  });
+}
+
+absl::StatusOr<Lease> FaultyCluster::GetLease(const CallContext& context, const GetLeaseParams& params) {
+  return Run<absl::StatusOr<Lease>>(context, Operation::kGetLease,
+                                    [&](const CallContext& at) { return next_->GetLease(at, params); });
+}
+
+absl::StatusOr<ConfigMap> FaultyCluster::GetConfigMap(const CallContext& context, const GetConfigMapParams& params) {
+  return Run<absl::StatusOr<ConfigMap>>(context, Operation::kGetConfigMap,
+                                        [&](const CallContext& at) { return next_->GetConfigMap(at, params); });
+}
+
+absl::StatusOr<Node> FaultyCluster::PatchNode(const CallContext& context, const PatchNodeParams& params) {
+  NoteSent(params);
+  if (!world_.unwritable.empty() && params.name == world_.unwritable) {
+    ++troubles_;
+    return absl::UnavailableError("503 this node cannot be written");
+  }
+  return Write<absl::StatusOr<Node>>(context, Operation::kPatchNode, [next = next_, params](const CallContext& at) {
+    return next->PatchNode(at, params);
+  });
+}
+
+absl::StatusOr<EvictionAnswer> FaultyCluster::EvictPod(const CallContext& context, const EvictPodParams& params) {
+  return Write<absl::StatusOr<EvictionAnswer>>(
+      context, Operation::kEvictPod,
+      [next = next_, params](const CallContext& at) { return next->EvictPod(at, params); });
+}
+
+absl::Status FaultyCluster::DeletePod(const CallContext& context, const DeletePodParams& params) {
+  return Write<absl::Status>(context, Operation::kDeletePod,
+                             [next = next_, params](const CallContext& at) { return next->DeletePod(at, params); });
+}
+
+absl::StatusOr<Lease> FaultyCluster::CreateLease(const CallContext& context, const Lease& lease) {
+  const absl::Time sent = clock_->Now();
+  auto answer = Write<absl::StatusOr<Lease>>(
+      context, Operation::kCreateLease,
+      [next = next_, lease](const CallContext& at) { return next->CreateLease(at, lease); });
+  if (answer.ok()) renewed_at_ = sent;
+  return answer;
+}
+
+absl::StatusOr<Lease> FaultyCluster::UpdateLease(const CallContext& context, const Lease& lease) {
+  const absl::Time sent = clock_->Now();
+  auto answer = Write<absl::StatusOr<Lease>>(
+      context, Operation::kUpdateLease,
+      [next = next_, lease](const CallContext& at) { return next->UpdateLease(at, lease); });
+  if (answer.ok()) renewed_at_ = sent;
+  return answer;
+}
+
+absl::StatusOr<ConfigMap> FaultyCluster::CreateConfigMap(const CallContext& context, const ConfigMap& config_map) {
+  return Write<absl::StatusOr<ConfigMap>>(
+      context, Operation::kCreateConfigMap,
+      [next = next_, config_map](const CallContext& at) { return next->CreateConfigMap(at, config_map); });
+}
+
+absl::StatusOr<ConfigMap> FaultyCluster::PatchConfigMap(const CallContext& context,
+                                                        const PatchConfigMapParams& params) {
+  return Write<absl::StatusOr<ConfigMap>>(
+      context, Operation::kPatchConfigMap,
+      [next = next_, params](const CallContext& at) { return next->PatchConfigMap(at, params); });
+}
+
+absl::Status FaultyCluster::RecordEvent(const CallContext& context, const RecordEventParams& params) {
+  return Write<absl::Status>(context, Operation::kRecordEvent,
+                             [next = next_, params](const CallContext& at) { return next->RecordEvent(at, params); });
+}
+
+}  // namespace driverupgrade::inline v1::testing::internal

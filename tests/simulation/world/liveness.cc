@@ -1,0 +1,161 @@
+#include "simulation/world/liveness.h"
+
+#include <algorithm>
+#include <optional>
+#include <set>
+#include <utility>
+#include <variant>
+
+#include "driverupgrade/cordon_names.h"
+#include "fmt/format.h"
+
+namespace driverupgrade::inline v1::testing::internal {
+namespace {
+
+constexpr absl::Duration kPatience = absl::Hours(1);
+
+void Lengthen(absl::Duration& timeout) { timeout = std::max(timeout, kPatience); }
+
+int ParallelOf(const UpgradePolicy& policy, int nodes) {
+  int parallel = policy.max_parallel.value_or(nodes);
+  if (policy.max_unavailable) parallel = std::min(parallel, ScaledLimit(*policy.max_unavailable, nodes));
+  return std::max(1, parallel);
+}
+
+}  // namespace
+
+UpgradePolicy CalmPolicy(UpgradePolicy policy) {
+  policy.auto_upgrade = true;
+  policy.paused = false;
+  if (policy.max_unavailable && ScaledLimit(*policy.max_unavailable, 1) < 1) policy.max_unavailable = Count{1};
+  if (policy.drain) Lengthen(policy.drain->timeout);
+  if (policy.pod_deletion) Lengthen(policy.pod_deletion->timeout);
+  Lengthen(policy.deadlines.pod_restart);
+  Lengthen(policy.deadlines.validation);
+  return policy;
+}
+
+// For each round of nodes: jobs (20 min at most), evictions by budgets one after the other, a driver that is slow.
+absl::Duration TimeToConverge(const World& world, const UpgradePolicy& policy) {
+  const int rounds = world.nodes_made / ParallelOf(policy, world.setup.nodes) + 2;
+  return absl::Minutes(90) + rounds * absl::Minutes(10);
+}
+
+namespace {
+
+bool IsToBeUpgraded(const Node& node) { return node.labels.contains("zone"); }
+
+// Empty if the node is done.
+std::string WhyNotDone(const Node& node, const std::string& state_label) {
+  const auto state = node.labels.find(state_label);
+  if (state != node.labels.end() && state->second == "upgrade-done") return "";
+  return fmt::format("node {} is in {}", node.name, state == node.labels.end() ? "no state" : state->second);
+}
+
+struct NotDone {
+  std::string node;
+  std::string why;
+};
+
+std::optional<NotDone> FindNotDone(const World& world, const Driver& driver, const std::string& left_out) {
+  const std::string label = driver.identity.StateLabel();
+  std::set<std::string> unserved;
+  for (const Node& node : world.cluster->nodes()) {
+    if (!IsToBeUpgraded(node) || node.name == left_out) continue;
+    unserved.insert(node.name);
+    if (std::string why = WhyNotDone(node, label); !why.empty()) return NotDone{node.name, std::move(why)};
+  }
+  // Asked for last, since it is asked often and takes longest.
+  for (const Pod& pod : world.cluster->daemon_set_pods(driver.ns, driver.daemon_set)) {
+    if (RevisionHash(pod) == driver.hash && IsReady(pod)) unserved.erase(pod.node_name);
+  }
+  if (unserved.empty()) return std::nullopt;
+  const std::string& node = *unserved.begin();
+  return NotDone{node, fmt::format("node {} has no driver pod of {} that is ready", node, driver.hash)};
+}
+
+}  // namespace
+
+std::string WhatIsNotDone(const World& world, const Driver& driver) {
+  const std::optional<NotDone> found = FindNotDone(world, driver, "");
+  return found ? found->why : "";
+}
+
+bool Completion::IsReached() {
+  const std::optional<Node> node = world_.cluster->node(last_);
+  if (node && IsToBeUpgraded(*node) && !WhyNotDone(*node, driver_.identity.StateLabel()).empty()) return false;
+  const std::optional<NotDone> found = FindNotDone(world_, driver_, left_out_);
+  last_ = found ? found->node : "";
+  return !found;
+}
+
+namespace {
+
+// A NodeMaintenance that we claim. What was asked for a node that is gone is nobody's. `released`: nor is what is being
+// deleted.
+std::string FindClaim(const World& world, bool released) {
+  for (const NodeMaintenance& object : world.cluster->node_maintenances()) {
+    if (!world.cluster->node(object.node_name) || (released && object.deletion_timestamp)) continue;
+    const auto& others = object.additional_requestors;
+    const bool ours =
+        object.requestor_id == kRequestor || std::find(others.begin(), others.end(), kRequestor) != others.end();
+    if (ours) return object.ToString();
+  }
+  return "";
+}
+
+// Labels, annotations and cordons of ours. Of a cordon that another driver relies on, nobody can say more.
+std::string WhatIsOurs(const World& world, const Node& node) {
+  const DriverIdentity& identity = world.identity;
+  if (node.labels.contains(identity.StateLabel())) return "the state label";
+  for (const std::string* key :
+       {&identity.StageAnnotation(), &identity.InitiallyUnschedulableAnnotation(), &identity.RestartPodAnnotation(),
+        &identity.RestartOnlyAnnotation(), &identity.FailedRevisionAnnotation(), &identity.FailuresAnnotation(),
+        &identity.PodCompletionStartAnnotation(), &identity.ValidationStartAnnotation(),
+        &identity.RequestorModeAnnotation()}) {
+    if (node.annotations.contains(*key)) return "annotation " + *key;
+  }
+  const std::set<std::string> names = CordonNames(node);
+  if (names.contains(identity.Name())) return "our name on the cordon";
+  const auto rival = node.labels.find(world.other_identity.StateLabel());
+  const bool relied_on = !names.empty() || (rival != node.labels.end() && rival->second != "upgrade-done");
+  const bool ours = world.checker->CordonIsOurs(node.name) && !world.checker->CordonIsUncertain(node.name);
+  return node.unschedulable && ours && !relied_on ? "our cordon" : "";
+}
+
+}  // namespace
+
+std::string WhatIsNotGivenBack(const World& world) {
+  // Nodes without a driver pod and without a label are none of ours.
+  std::set<std::string> ours;
+  for (const Pod& pod : world.cluster->pods()) {
+    if (pod.ref.ns == kDriverNs && world.driver_labels.Matches(pod.labels)) ours.insert(pod.node_name);
+  }
+  for (const Node& node : world.cluster->nodes()) {
+    if (!ours.contains(node.name) && !node.labels.contains(world.identity.StateLabel())) continue;
+    if (std::string what = WhatIsOurs(world, node); !what.empty()) {
+      return fmt::format("node {} is given back, and {} is left", node.name, what);
+    }
+  }
+  const std::string claim = FindClaim(world, /*released=*/true);
+  return claim.empty() ? "" : fmt::format("all nodes are given back, and NodeMaintenance {} is left", claim);
+}
+
+std::string WhatIsLeft(const World& world, const Driver& driver) {
+  const DriverIdentity& identity = driver.identity;
+  const InvariantChecker& checker = driver.checker;
+  for (const Node& node : world.cluster->nodes()) {
+    if (node.unschedulable && checker.CordonIsOurs(node.name) && !checker.CordonIsUncertain(node.name)) {
+      return fmt::format("node {} is done, and our cordon is left", node.name);
+    }
+    const auto names = node.annotations.find(std::string(kCordonedByAnnotation));
+    if (names != node.annotations.end() && names->second.find(identity.Name()) != std::string::npos &&
+        !checker.CordonIsUncertain(node.name)) {
+      return fmt::format("node {} is done, and our name is left on its cordon", node.name);
+    }
+  }
+  const std::string claim = driver.setup.requestor ? FindClaim(world, /*released=*/false) : "";
+  return claim.empty() ? "" : fmt::format("all are done, and NodeMaintenance {} is left", claim);
+}
+
+}  // namespace driverupgrade::inline v1::testing::internal

@@ -1,0 +1,99 @@
+// Defects that only one mode of the simulation can show: in what bytes say, in requestor mode, and in comparisons.
+#include <string_view>
+#include <utility>
+
+#include "simulation/world/mutants.h"
+
+namespace driverupgrade::inline v1::testing::internal {
+namespace {
+
+// Takes members out of compact JSON: from each `begin` up to the next of `ends`, with the comma beside it.
+void EraseMembers(std::string& text, std::string_view begin, std::string_view end) {
+  for (std::size_t at = text.find(begin); at != std::string::npos; at = text.find(begin, at)) {
+    const std::size_t last = text.find(end, at + begin.size());
+    if (last == std::string::npos) return;
+    std::size_t size = last + end.size() - at;
+    if (text[at + size] == ',') {
+      ++size;
+    } else if (at > 0 && text[at - 1] == ',') {
+      --at;
+      ++size;
+    }
+    text.erase(at, size);
+  }
+}
+
+// What is removed from a map by a merge patch is null there.
+void EraseNulls(std::string& text) {
+  for (std::size_t at = text.find(":null"); at != std::string::npos; at = text.find(":null")) {
+    const std::size_t begin = text.rfind('"', at - 2);
+    const std::string member = text.substr(begin, at + 5 - begin);
+    EraseMembers(text, member, "");
+  }
+}
+
+Mutant InRequests(std::string name, std::function<void(std::string&, std::string&)> change) {
+  return {.name = std::move(name), .mode = Mutant::Mode::kWire, .change_request = std::move(change)};
+}
+Mutant InAnswers(std::string name, std::function<void(std::string&)> change) {
+  return {.name = std::move(name), .mode = Mutant::Mode::kWire, .change_answer = std::move(change)};
+}
+
+std::vector<Mutant> WrongBytes() {
+  return {
+      InRequests("bytes: patches name no version",
+                 [](std::string&, std::string& body) { EraseMembers(body, "\"resourceVersion\":\"", "\""); }),
+      InRequests("bytes: what is removed is left out", [](std::string&, std::string& body) { EraseNulls(body); }),
+      InRequests("bytes: evictions name no UID",
+                 [](std::string&, std::string& body) { EraseMembers(body, "\"preconditions\":{", "}"); }),
+      InAnswers("bytes: nodes are never cordoned",
+                [](std::string& body) { EraseMembers(body, "\"unschedulable\":", "true"); }),
+      InAnswers("bytes: pods have no owners",
+                [](std::string& body) { EraseMembers(body, "\"ownerReferences\":[", "]"); }),
+      InAnswers("bytes: the first page is the whole list",
+                [](std::string& body) { EraseMembers(body, "\"continue\":\"", "\""); }),
+  };
+}
+
+std::vector<Mutant> WrongMaintenances() {
+  constexpr Mutant::Mode kMode = Mutant::Mode::kRequestor;
+  return {
+      {.name = "requestor: takes nodes for evacuated",
+       .mode = kMode,
+       .maintenance =
+           [](NodeMaintenance& object) {
+             object.conditions = {{.type = "Ready", .status = "True", .reason = "Ready"}};
+           }},
+      {.name = "requestor: takes what is being deleted for gone",
+       .mode = kMode,
+       .maintenance =
+           [](NodeMaintenance& object) {
+             if (!object.deletion_timestamp) return;
+             object.requestor_id = "somebody.else";
+             object.additional_requestors.clear();
+           }},
+      {.name = "requestor: gives nothing back", .mode = kMode, .keeps_maintenances = true},
+      {.name = "requestor: deletes whatever has the name", .mode = kMode, .deletes_any_maintenance = true},
+  };
+}
+
+std::vector<Mutant> WrongComparisons() {
+  return {
+      {.name = "restarts only, whatever differs", .mode = Mutant::Mode::kRestartOnly, .restarts_only = true},
+      {.name = "takes every DaemonSet for OnDelete",
+       .mode = Mutant::Mode::kRolling,
+       .daemon_set = [](DaemonSet& daemon_set) { daemon_set.on_delete = true; }},
+  };
+}
+
+}  // namespace
+
+std::vector<Mutant> ModeMutants() {
+  std::vector<Mutant> all;
+  for (auto& some : {WrongBytes(), WrongMaintenances(), WrongComparisons()}) {
+    all.insert(all.end(), some.begin(), some.end());
+  }
+  return all;
+}
+
+}  // namespace driverupgrade::inline v1::testing::internal

@@ -1,0 +1,58 @@
+// Defects that are planted on purpose, to show that the simulation finds them: wrong requests, wrong reads, a wrong
+// policy.
+#ifndef DRIVERUPGRADE_TESTS_SIMULATION_WORLD_MUTANTS_H_
+#define DRIVERUPGRADE_TESTS_SIMULATION_WORLD_MUTANTS_H_
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "driverupgrade/cluster_facade.h"
+#include "driverupgrade/upgrade_policy.h"
+#include "simulation/world/world.h"
+
+namespace driverupgrade::inline v1::testing::internal {
+
+struct Mutant {
+  // Where it can show: every seed is run so.
+  enum class Mode : std::uint8_t { kAny, kWire, kRequestor, kRestartOnly, kRolling };
+  std::string name = {};
+  Mode mode = Mode::kAny;
+  // What the engine believes of the policy, of nodes and of a node's pods.
+  std::function<void(UpgradePolicy&)> policy = nullptr;
+  std::function<void(Node&)> node = nullptr;
+  std::function<void(std::vector<Pod>&)> pods = nullptr;
+  std::function<void(DaemonSet&)> daemon_set = nullptr;
+  std::function<void(NodeMaintenance&)> maintenance = nullptr;
+  // What becomes of its requests. The cluster is the one that the request goes to.
+  std::function<void(ClusterFacade&, PatchNodeParams&)> patch = nullptr;
+  std::function<void(PodRef&)> pod_request = nullptr;
+  bool keeps_maintenances = false;
+  bool deletes_any_maintenance = false;
+  // What its comparison of revisions says.
+  bool restarts_only = false;
+  // What becomes of the bytes of requests (target and body), answers and lines.
+  std::function<void(std::string&, std::string&)> change_request = nullptr;
+  std::function<void(std::string&)> change_answer = nullptr;
+  bool deletes_for_evictions = false;
+  bool evicts_twice = false;
+  bool evicts_neighbours = false;
+  bool ignores_the_election = false;
+  bool writes_when_idle = false;
+  bool deaf_to_templates = false;
+  bool deaf_to_deletions = false;
+};
+
+// Those of one mode.
+std::vector<Mutant> ModeMutants();
+const std::vector<Mutant>& Mutants();
+// nullptr if the options plant none.
+const Mutant* MutantOf(const SimulationOptions& options);
+// The cluster as an engine with that defect uses it.
+std::shared_ptr<ClusterFacade> Mutate(const Mutant& mutant, std::shared_ptr<ClusterFacade> cluster);
+
+}  // namespace driverupgrade::inline v1::testing::internal
+
+#endif  // DRIVERUPGRADE_TESTS_SIMULATION_WORLD_MUTANTS_H_

@@ -1,0 +1,238 @@
+// What fails by itself: nodes (F18), pods that do not go (F19), driver pods that do not come (F20), and templates
+// (F21); and the API server, for long.
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "driverupgrade/testing/builders.h"
+#include "fmt/format.h"
+#include "simulation/world/actors.h"
+
+namespace driverupgrade::inline v1::testing::internal {
+namespace {
+
+class NodeLifecycle final : public Actor {
+ public:
+  explicit NodeLifecycle(World& world) : Actor(world, "nodes") {}
+
+  void Mend() override {
+    for (const Node& node : world_.cluster->nodes()) {
+      if (!node.ready) world_.cluster->SetNodeReady(node.name, true);
+    }
+  }
+
+ private:
+  void Act() override {
+    if (world_.May(Fault::kOutage) && random_.Percent(15)) {
+      const absl::Time until = world_.Now() + random_.Between(absl::Minutes(1), absl::Minutes(30));
+      // A long one is not over before its time.
+      world_.outage_until = world_.setup.Has(Mode::kLongOutage) ? std::max(world_.outage_until, until) : until;
+      world_.trace.Line("the API server is down until {:.0f}",
+                        absl::ToDoubleSeconds(world_.outage_until - FakeClock::DefaultStart()));
+    }
+    if (!world_.May(Fault::kNodeLifecycle)) return;
+    const std::string node = world_.AnyNode(random_);
+    if (node.empty()) return;
+    world_.Fired(Fault::kNodeLifecycle);
+    switch (random_.Below(7)) {
+      case 0:
+      case 1:
+        world_.trace.Line("nodes: {} is not ready", node);
+        world_.cluster->SetNodeReady(node, false);
+        return;
+      case 2:
+      case 3:
+        world_.trace.Line("nodes: {} is ready", node);
+        world_.cluster->SetNodeReady(node, true);
+        return;
+      case 4:
+        world_.trace.Line("nodes: {} is re-created", node);
+        world_.AddNode(node);
+        return;
+      case 5:
+        if (world_.nodes_made >= 2 * world_.setup.nodes) return;
+        world_.AddNode(world_.NodeName(world_.nodes_made++));
+        return;
+      default:
+        if (world_.cluster->nodes().size() < 2) return;
+        world_.trace.Line("nodes: {} is deleted", node);
+        world_.cluster->RemoveNode(node);
+    }
+  }
+};
+
+// Once: the cluster, and the people in it, go on.
+class LongOutage final : public Actor {
+ public:
+  explicit LongOutage(World& world) : Actor(world, "long outage") {}
+
+ private:
+  void Act() override {
+    if (std::exchange(over_, true)) return;
+    world_.outage_until = world_.Now() + kLongOutage;
+    world_.trace.Line("the API server is down for {}", absl::FormatDuration(kLongOutage));
+  }
+
+  bool over_ = false;
+};
+
+class PodTroubles final : public Actor {
+ public:
+  explicit PodTroubles(World& world) : Actor(world, "pods") {}
+
+  void Mend() override {
+    FakeCluster& cluster = *world_.cluster;
+    for (const char* name : {"never", "second"}) cluster.RemoveDisruptionBudget(kWorkloadNs, name);
+    cluster.ClearCrashRules(kDriverNs, kDriver);
+    cluster.SetDaemonSetBehavior(kDriverNs, kDriver, {.start_delay = absl::Seconds(10)});
+    for (const PodRef& pod : made_) {
+      cluster.SetPodBehavior(pod.ns, pod.name, {.stop_delay = absl::ZeroDuration()});
+      cluster.RemovePod(pod.ns, pod.name);
+    }
+    std::set<std::string> served;
+    for (const Pod& pod : cluster.pods()) {
+      const bool driver = pod.ref.ns == kDriverNs && world_.driver_labels.Matches(pod.labels);
+      if (driver && !served.insert(pod.node_name).second) cluster.RemovePod(pod.ref.ns, pod.ref.name);
+      if (pod.ref.ns == kDoomedNs) cluster.RemovePod(pod.ref.ns, pod.ref.name);
+      if (pod.ref.ns == kDriverNs && pod.phase == PodPhase::kRunning)
+        cluster.SetPodReady(pod.ref.ns, pod.ref.name, true);
+    }
+  }
+
+ private:
+  void Act() override {
+    const bool stuck = world_.May(Fault::kStuckPods);
+    const bool driver = world_.May(Fault::kDriverTroubles);
+    if (!stuck && !driver) return;
+    const std::string node = world_.AnyNode(random_);
+    if (node.empty()) return;
+    if (stuck && (!driver || random_.Percent(50))) {
+      world_.Fired(Fault::kStuckPods);
+      Stick(node);
+    } else {
+      world_.Fired(Fault::kDriverTroubles);
+      TroubleDriver(node);
+    }
+  }
+
+  void AddPod(PodBuilder builder, PodBehavior behavior = {}) {
+    made_.push_back(world_.cluster->AddPod(builder.Build(), behavior).ref);
+  }
+
+  void Stick(const std::string& node) {
+    FakeCluster& cluster = *world_.cluster;
+    const std::string name = fmt::format("stuck-{}", ++count_);
+    world_.trace.Line("pods: trouble {} on {}", name, node);
+    switch (random_.Below(8)) {
+      case 0:
+        return cluster.AddDisruptionBudget({.ns = kWorkloadNs,
+                                            .name = "never",
+                                            .selector = LabelSelector::FromMatchLabels({{"app", "db"}}),
+                                            .max_unavailable = 0});
+      case 1:
+        return cluster.AddDisruptionBudget({.ns = kWorkloadNs,
+                                            .name = "second",
+                                            .selector = LabelSelector::FromMatchLabels({{"app", "web"}}),
+                                            .min_available = 1});
+      case 2: return AddPod(PodBuilder(kWorkloadNs, name).OnNode(node).WithLabel("app", "bare"));
+      case 3:
+        return AddPod(
+            PodBuilder(kWorkloadNs, name).OnNode(node).WithLabel("app", "bare").OwnedByJob("j").WithEmptyDir());
+      case 4:
+        return AddPod(PodBuilder(kWorkloadNs, name).OnNode(node).WithLabel("app", "bare").OwnedByJob("j"),
+                      {.stop_delay = absl::InfiniteDuration()});
+      case 5:
+        return AddPod(PodBuilder(kWorkloadNs, name).OnNode(node).WithLabel("app", "job").OwnedByJob(name),
+                      {.run_time = absl::Minutes(random_.Between(1, 20))});
+      case 6: return AddPod(PodBuilder("kube-system", name).OnNode(node).Mirror());
+      default:
+        AddPod(PodBuilder(kDoomedNs, name).OnNode(node).OwnedByJob("j"));
+        if (random_.Percent(30)) cluster.TerminateNamespace(kDoomedNs);
+    }
+  }
+
+  void TroubleDriver(const std::string& node) {
+    FakeCluster& cluster = *world_.cluster;
+    world_.trace.Line("pods: driver trouble on {}", node);
+    switch (random_.Below(7)) {
+      case 0: cluster.AddCrashRule(kDriverNs, kDriver, random_.Percent(50) ? world_.hash : "", node); return;
+      case 1: cluster.ClearCrashRules(kDriverNs, kDriver); return;
+      case 2:
+        cluster.SetDaemonSetBehavior(kDriverNs, kDriver, {.start_delay = absl::Seconds(random_.Between(1, 600))});
+        return;
+      default: break;
+    }
+    for (const Pod& pod : cluster.pods_on(node)) {
+      if (pod.ref.ns != kDriverNs) continue;
+      if (random_.Percent(30)) {
+        cluster.RemovePod(pod.ref.ns, pod.ref.name);
+      } else {
+        cluster.SetPodReady(pod.ref.ns, pod.ref.name, random_.Percent(50));
+      }
+    }
+  }
+
+  std::vector<PodRef> made_;
+  int count_ = 0;
+};
+
+class Templates final : public Actor {
+ public:
+  explicit Templates(World& world) : Actor(world, "templates") {
+    due_ = world_.Now() + random_.Between(absl::Seconds(1), absl::Seconds(30));
+  }
+
+  void Mend() override {
+    if (!world_.cluster->daemon_set_pods(kDriverNs, kDriver).empty()) return;
+    for (const DaemonSet& daemon_set : world_.cluster->daemon_sets()) {
+      if (daemon_set.name == kDriver) return;
+    }
+    Make();
+  }
+
+ private:
+  void Make() {
+    world_.cluster->AddDaemonSet({.ns = kDriverNs,
+                                  .name = kDriver,
+                                  .labels = {{"app", kDriver}},
+                                  .node_selector = {{"zone", "a"}},
+                                  .hash = world_.hash,
+                                  .template_json = TemplateOf(world_.setup, world_.hash),
+                                  .on_delete = !world_.setup.rolling,
+                                  .started = false});
+  }
+
+  void Act() override {
+    if (first_) {
+      first_ = false;
+      return Set(fmt::format("rev-{}", ++world_.hashes_made));
+    }
+    if (!world_.May(Fault::kTemplateChange) || random_.Percent(70)) return;
+    world_.Fired(Fault::kTemplateChange);
+    if (random_.Percent(10)) {
+      const bool orphan = random_.Percent(30);
+      world_.trace.Line("templates: the DaemonSet is made anew, its pods are {}", orphan ? "orphaned" : "deleted");
+      world_.cluster->RemoveDaemonSet(kDriverNs, kDriver, orphan);
+      return Make();
+    }
+    const bool back = random_.Percent(40);
+    Set(fmt::format("rev-{}", back ? random_.Between(1, world_.hashes_made) : ++world_.hashes_made));
+  }
+
+  void Set(std::string hash) {
+    world_.trace.Line("templates: {}", hash);
+    world_.template_changed = world_.Now();
+    world_.SetTemplate(std::move(hash));
+  }
+
+  bool first_ = true;
+};
+
+}  // namespace
+
+std::unique_ptr<Actor> MakeNodeLifecycle(World& world) { return std::make_unique<NodeLifecycle>(world); }
+std::unique_ptr<Actor> MakeLongOutage(World& world) { return std::make_unique<LongOutage>(world); }
+std::unique_ptr<Actor> MakePodTroubles(World& world) { return std::make_unique<PodTroubles>(world); }
+std::unique_ptr<Actor> MakeTemplates(World& world) { return std::make_unique<Templates>(world); }
+
+}  // namespace driverupgrade::inline v1::testing::internal

@@ -1,0 +1,349 @@
+#include "simulation/world/replica.h"
+
+#include <algorithm>
+#include <stdexcept>
+#include <utility>
+
+#include "driverupgrade/log_sink.h"
+#include "driverupgrade/revision_comparison.h"
+#include "fmt/format.h"
+#include "simulation/world/liveness.h"
+
+namespace driverupgrade::inline v1::testing::internal {
+namespace {
+
+constexpr absl::Duration kClockSetEvery = absl::Minutes(10);
+// One of half or double rate: by then it is as far off as a timer on a node may be (I10).
+constexpr absl::Duration kFastClockSetEvery = absl::Minutes(4);
+// A WatchCache waits for half a minute at most, by a clock that may be slow, and be turned back meanwhile.
+constexpr absl::Duration kWatchPatience = absl::Minutes(5);
+constexpr absl::Duration kTurnPauseMin = absl::Milliseconds(500);
+constexpr absl::Duration kSayingsApart = absl::Seconds(20);
+// An eviction that a fault answered with 404 is taken for done, and repeated after half a minute by a clock that may be
+// slow.
+constexpr absl::Duration kFaultsAreBelieved = absl::Minutes(1);
+constexpr absl::Duration kTurnPauseMax = absl::Seconds(20);
+constexpr absl::Duration kReleaseTimeout = absl::Minutes(2);
+constexpr absl::Duration kReleasePause = absl::Seconds(1);
+
+// Counts what nodes wait for.
+class GateObserver final : public Observer {
+ public:
+  explicit GateObserver(World& world) : world_(world) {}
+  void OnPlan(const Plan& plan) override {
+    for (const NodeGate& gate : plan.gates) ++world_.result.gates[gate.gate.reason];
+    if (world_.trace.on() && !plan.nodes.empty()) {
+      for (const NodePlan& node : plan.nodes) world_.trace.Line("  plan {}", driverupgrade::Describe(node));
+    }
+  }
+  void OnPassEnded(const PassOutcome&) override { ++world_.result.passes; }
+
+ private:
+  World& world_;
+};
+
+// I11: whatever stands on nodes, a log line is one line of printable characters.
+LogSink MakeSuspiciousSink(InvariantChecker& checker) {
+  return [&checker](const LogRecord& record) { checker.CheckLogLine(FormatLogfmt(record)); };
+}
+
+std::shared_ptr<SkewedClock> MakeClock(const World& world, Random& random) {
+  const bool skew = world.setup.Has(Fault::kClockSkew);
+  // The election's proviso: rates differ by less than 1.5.
+  const int rate = skew ? random.Pick({85, 100, 100, 115}) : 100;
+  const absl::Duration offset = skew ? random.Between(-absl::Seconds(40), absl::Seconds(40)) : absl::ZeroDuration();
+  if (!world.setup.Has(Mode::kClockRates)) {
+    return std::make_shared<SkewedClock>(world.clock, offset, rate, kClockSetEvery);
+  }
+  // So all replicas have the same one.
+  return std::make_shared<SkewedClock>(world.clock, offset, Random(world.seed, "clock rate").Pick({50, 200}),
+                                       kFastClockSetEvery);
+}
+
+}  // namespace
+
+absl::Time SkewedClock::PeriodOf(absl::Time base) const { return begin_ + absl::Floor(base - begin_, set_every_); }
+
+absl::Time SkewedClock::ToBase(absl::Time local) const {
+  if (local == absl::InfiniteFuture() || local == absl::InfinitePast()) return local;
+  const absl::Time now = base_->Now();
+  const absl::Duration left = absl::Ceil((local - Now()) * 100 / rate_percent_, absl::Milliseconds(1));
+  return std::min(now + left, std::max(local - offset_, PeriodOf(now) + set_every_));
+}
+
+Replica::Replica(World& world, const Driver& driver, LateRequests& late, int number)
+    : world_(world),
+      driver_(driver),
+      of_operator_(world.IsOfOperator(driver)),
+      mutant_(MutantOf(world.options)),
+      late_(late),
+      number_(number),
+      random_(world.seed, fmt::format("replica-{}", number)),
+      hook_random_(world.seed, fmt::format("hooks-{}", number)),
+      wire_random_(world.seed, fmt::format("wire-{}", number)),
+      clock_(MakeClock(world, random_)),
+      due_(world.Now() + random_.Between(absl::ZeroDuration(), absl::Seconds(3))) {
+  if (world.setup.Has(Fault::kClockSkew)) world.Fired(Fault::kClockSkew);
+  if (world.setup.Has(Mode::kClockRates)) world.CameBy(Mode::kClockRates);
+}
+
+Replica::~Replica() = default;
+
+void Replica::MakeElection(const std::string& name) {
+  auto election = LeaderElection::Create(
+      process_->honest,
+      {.ns = driver_.ns, .name = "driver-upgrade", .identity = name, .seed = world_.seed, .clock = clock_});
+  process_->election = *std::move(election);
+  process_->cluster->ObeyLease(LeaderElectionOptions{}.renew_deadline);
+}
+
+EngineOptions Replica::MakeEngineOptions() {
+  std::vector<std::shared_ptr<Observer>> observers = {driver_.checker.MakeObserver(),
+                                                      std::make_shared<GateObserver>(world_)};
+  if (driver_.setup.Has(Fault::kGarbage)) {
+    observers.push_back(MakeLoggingObserver(driver_.identity, MakeSuspiciousSink(driver_.checker)));
+  }
+  EngineOptions options{.snapshot = {.ns = driver_.ns, .driver_labels = driver_.labels},
+                        .cache = process_->cache,
+                        .clock = clock_,
+                        .observer = MakeObserverGroup(std::move(observers))};
+  if (driver_.setup.ledger) options.ledger = AdmissionLedgerOptions{.ns = driver_.ns, .name = "driver-upgrades"};
+  options.executor.calls_in_flight = 1;
+  options.executor.runner = process_->tasks;
+  options.executor.events = driver_.setup.events;
+  if (driver_.setup.validation) options.state_machine.validation_selector = *LabelSelector::Parse("app=validator");
+  if (driver_.setup.requestor) {
+    options.state_machine.requestor = RequestorOptions{.id = kRequestor, .ns = kMaintenanceNs};
+  }
+  if (driver_.setup.restart_only) {
+    const bool always = mutant_ != nullptr && mutant_->restarts_only;
+    options.snapshot.restart_only = [always](const CallContext&, const Pod&, const ControllerRevision& running,
+                                             const ControllerRevision& wanted) -> absl::StatusOr<bool> {
+      if (always) return true;
+      return SameTemplate(running, wanted);
+    };
+  }
+  if (driver_.setup.hooks) {
+    options.snapshot.uses_driver = [this](const CallContext&, const Pod& pod) -> absl::StatusOr<bool> {
+      if (world_.May(Fault::kHooks) && hook_random_.Percent(10)) {
+        world_.Fired(Fault::kHooks);
+        if (hook_random_.Percent(50)) throw std::runtime_error("thrown on purpose");
+        return absl::UnavailableError("the hook has failed on purpose");
+      }
+      const bool uses = pod.labels.contains("uses");
+      if (uses && driver_.setup.Has(Mode::kManyPods)) world_.CameBy(Mode::kManyPods);
+      return uses;
+    };
+  }
+  return options;
+}
+
+std::shared_ptr<ClusterFacade> Replica::MakeWire() {
+  const std::shared_ptr<FaultyCluster> cluster = process_->cluster;
+  WireSeam seam{.cluster = cluster, .many_objects = driver_.setup.Has(Mode::kManyPods)};
+  seam.list_version = [cluster] { return std::to_string(cluster->list_version()); };
+  seam.unseen = [guarded = process_->guarded](const std::function<void()>& read) {
+    guarded->As(guarded->writer(), read);
+  };
+  seam.draw = [this](int bound) { return wire_random_.Below(bound); };
+  seam.breaks = [this] {
+    const bool breaks = world_.May(Fault::kBytes) && wire_random_.PerMille(driver_.setup.call_faults_per_mille);
+    if (breaks) world_.Fired(Fault::kBytes);
+    return breaks;
+  };
+  if (mutant_ != nullptr) {
+    seam.change_request = mutant_->change_request;
+    seam.change_answer = mutant_->change_answer;
+  }
+  seam.on_trouble = [cluster] { cluster->NoteWatchTrouble(); };
+  return world_.options.wire(std::move(seam));
+}
+
+void Replica::Begin() {
+  const std::string name = fmt::format("replica-{}.{}", number_, ++incarnation_);
+  world_.trace.Line("{}: begins", name);
+  process_ = std::make_unique<Process>();
+  world_.processes += of_operator_;
+  process_->guarded = driver_.checker.Guard(name);
+  process_->cluster =
+      std::make_shared<FaultyCluster>(world_, driver_.checker, process_->guarded, clock_, late_, random_, name);
+  if (driver_.setup.Has(Mode::kInFlight)) {
+    process_->tasks = std::make_shared<Tasks>(world_, process_->cluster, random_);
+  }
+  process_->honest = driver_.setup.wire ? MakeWire() : process_->cluster;
+  process_->facade = process_->honest;
+  if (mutant_ != nullptr) process_->facade = Mutate(*mutant_, process_->honest);
+  if (driver_.setup.cache) {
+    const std::optional<std::string> maintenance_ns =
+        driver_.setup.requestor ? std::optional<std::string>(kMaintenanceNs) : std::nullopt;
+    const DriverScope scope{.ns = driver_.ns, .driver_labels = driver_.labels, .maintenance_ns = maintenance_ns};
+    process_->cache = *WatchCache::Create(process_->facade, {.drivers = {scope}, .clock = clock_});
+    turn_due_ = world_.Now();
+  }
+  if (driver_.setup.election) MakeElection(name);
+  auto engine = UpgradeEngine::Create(driver_.identity, process_->facade, MakeEngineOptions());
+  if (!engine.ok()) {
+    driver_.checker.Fail("setup", std::string(engine.status().message()));
+    return;
+  }
+  process_->engine = *std::move(engine);
+  const bool led = mutant_ == nullptr || !mutant_->ignores_the_election;
+  process_->controller =
+      std::make_unique<UpgradeController>(*process_->engine, process_->cache,
+                                          ControllerOptions{.poll_interval = driver_.setup.poll_interval,
+                                                            .election = led ? process_->election : nullptr,
+                                                            .clock = clock_});
+  process_->controller->SetPolicy(Believed(driver_.policy));
+}
+
+void Replica::End() {
+  if (process_) world_.processes -= of_operator_;
+  if (process_ && process_->tasks) process_->tasks->Drop();
+  process_.reset();
+  turn_due_ = absl::InfiniteFuture();
+}
+
+UpgradePolicy Replica::Believed(UpgradePolicy policy) const {
+  if (mutant_ != nullptr && mutant_->policy) mutant_->policy(policy);
+  return policy;
+}
+
+absl::Time Replica::due() const { return AnyTask() ? world_.Now() : std::min(due_, turn_due_); }
+
+void Replica::OnChange() {
+  if (!driver_.setup.cache || turn_due_ != absl::InfiniteFuture()) return;
+  turn_due_ = world_.Now() + random_.Between(absl::ZeroDuration(), driver_.setup.watch_lag_max);
+}
+
+void Replica::OnPolicy() {
+  if (!process_ || !process_->controller || busy_) return;  // Step tells it before its next pass
+  process_->controller->SetPolicy(Believed(driver_.policy));
+  due_ = std::min(due_, world_.Now());
+}
+
+// What the cache does, and then the controller. Returns when to come again.
+absl::Time Replica::Turn() {
+  Process& process = *process_;
+  if (process.cache && turn_due_ <= world_.Now()) {
+    turn_due_ = absl::InfiniteFuture();
+    process.cache->Turn({});
+    // Watches that have failed wait for a while, each by itself: who looks often enough misses none.
+    if (process.cluster->TakeWatchTrouble()) trouble_until_ = world_.Now() + kWatchPatience;
+    turn_pause_ = world_.Now() < trouble_until_ ? std::min(2 * turn_pause_, kTurnPauseMax) : kTurnPauseMin;
+    // A clock that is turned back makes them wait longer still.
+    if (driver_.setup.ClocksJump()) trouble_until_ = absl::InfiniteFuture();
+    if (world_.Now() < trouble_until_) turn_due_ = std::min(turn_due_, world_.Now() + turn_pause_);
+  }
+  if (process.cluster->crashed()) return absl::InfiniteFuture();
+  process.controller->SetPolicy(Believed(driver_.policy));
+  process.guarded->BeginPass();
+  return clock_->ToBase(process.controller->Step({}));
+}
+
+void Replica::MakeWay() {
+  Sleep(world_.Now() + kReleasePause);
+  if (number_ == 0) return GiveBack();
+  if (process_) process_->controller->Stop();
+  End();
+}
+
+// Once the others have ended.
+void Replica::GiveBack() {
+  if (!process_) Begin();
+  if (world_.Broken() || world_.processes > 1) return;
+  Process& process = *process_;
+  if (!std::exchange(process.releases, true)) {
+    process.controller->Stop();
+    process.cluster->ObeyLease(std::nullopt);  // there is nobody else
+    process.guarded->BeginRelease();
+  }
+  const std::int64_t revision = driver_.checker.revision();
+  const std::int64_t troubles = process.cluster->troubles();
+  const auto result = process.engine->Release({.deadline = clock_->Now() + kReleaseTimeout});
+  // Looked at again if something has changed meanwhile; who says so after a fault may not have seen all.
+  const bool undisturbed = driver_.checker.revision() == revision && process.cluster->troubles() == troubles;
+  due_ = world_.Now() + kReleasePause;
+  if (!result.ok() || !result->plan.nodes.empty() || !undisturbed || process.cluster->crashed()) return;
+  const std::string left = driver_.setup.Has(Fault::kStaleRead) ? "" : WhatIsNotGivenBack(world_);
+  if (!left.empty()) world_.checker->Fail("L2", left);
+  world_.CameBy(Mode::kRelease);
+  world_.trace.Line("all nodes are given back");
+  End();
+  world_.releasing = false;
+  world_.installed_at = due_ = world_.Now() + random_.Between(kReleasePause, absl::Minutes(3));
+}
+
+void Replica::MakePass() {
+  if (!process_) Begin();
+  if (world_.Broken()) return;
+  if (world_.May(Fault::kClockSkew) && random_.PerMille(2))
+    clock_->Jump(random_.Between(-absl::Seconds(5), absl::Seconds(5)));
+  const std::int64_t revision = driver_.checker.revision();
+  const std::int64_t troubles = process_->cluster->troubles();
+  const int passes = process_->controller->status().passes;
+  // A pass beside a call in flight knows what is known now.
+  const std::optional<Writer> outer = process_->cluster->ExchangeSender(std::nullopt);
+  const absl::Time next = Turn();
+  const bool undisturbed = driver_.checker.revision() == revision && process_->cluster->troubles() == troubles;
+  const bool in_flight = process_->tasks && !process_->tasks->idle();
+  process_->cluster->ExchangeSender(outer);
+  if (undisturbed && !in_flight && process_->controller->status().passes > passes) CheckWhatItSays();
+  due_ = std::max(IsRemoved() ? world_.Now() : next, world_.Now() + absl::Milliseconds(1));
+}
+
+void Replica::RunTask() {
+  process_->tasks->RunNext();
+  due_ = std::min(due_, world_.Now());
+  if (!busy_) BuryTheDead();
+}
+
+// Once its calls in flight have failed nothing of it is left.
+void Replica::BuryTheDead() {
+  if (!process_ || !process_->cluster->crashed()) return;
+  if (process_->tasks) process_->tasks->Drop();
+  if (HasCallsInFlight()) return;
+  world_.trace.Line("replica-{}.{}: crashed", number_, incarnation_);
+  End();
+  due_ = world_.Now() + random_.Between(absl::Milliseconds(100), absl::Minutes(1));
+}
+
+void Replica::Sleep(absl::Time until) {
+  turn_due_ = absl::InfiniteFuture();
+  due_ = until;
+}
+
+void Replica::Step() {
+  if (AnyTask()) return RunTask();
+  const bool removed = IsRemoved();
+  if (HasCallsInFlight() && (removed || process_->cluster->crashed())) return Sleep(world_.Now() + kReleasePause);
+  if (of_operator_ && !removed && world_.Now() < world_.installed_at) return Sleep(world_.installed_at);
+  busy_ = true;
+  if (removed) {
+    MakeWay();
+  } else {
+    MakePass();
+  }
+  busy_ = false;
+  BuryTheDead();
+}
+
+void Replica::CheckWhatItSays() {
+  if (world_.chaos && driver_.setup.AnyFault()) next_check_ = world_.Now() + driver_.setup.ByClocks(kFaultsAreBelieved);
+  if (world_.Now() < next_check_ || process_->cluster->crashed() || driver_.setup.SeveralLeaders()) return;
+  // A watch that has failed is not begun again at once.
+  if (process_->cache && world_.Now() < trouble_until_) return;
+  const ControllerStatus status = process_->controller->status();
+  if (!status.leading || !status.last_error.ok() || !driver_.checker.KnowsAll(*process_->guarded)) return;
+  // What is told of all nodes costs as much as there are nodes.
+  next_check_ = world_.Now() + std::max(kSayingsApart, driver_.setup.nodes * absl::Milliseconds(20));
+  const Plan everything = process_->engine->Everything();
+  driver_.checker.CheckGates(*process_->guarded, everything);
+  driver_.checker.CheckTotals(everything.totals);
+  ++world_.result.checks_of_gates;
+}
+
+void Replica::Stop() {
+  if (process_ && process_->controller) process_->controller->Stop();
+}
+
+}  // namespace driverupgrade::inline v1::testing::internal

@@ -1,0 +1,232 @@
+#include "simulation/world/setup.h"
+
+#include <algorithm>
+#include <variant>
+
+#include "fmt/format.h"
+#include "simulation/world/mutants.h"
+
+namespace driverupgrade::inline v1::testing {
+
+std::string_view ToString(Fault fault) {
+  switch (fault) {
+    case Fault::kConflict: return "F1 409";
+    case Fault::kThrottled: return "F2 429";
+    case Fault::kServerError: return "F3 5xx";
+    case Fault::kNoConnection: return "F4 connection";
+    case Fault::kTimeout: return "F5 timeout";
+    case Fault::kAppliedNoAnswer: return "F6 applied, no answer";
+    case Fault::kAppliedLate: return "F7 applied late";
+    case Fault::kStaleRead: return "F8 stale list";
+    case Fault::kWatchLost: return "F9 watch not begun";
+    case Fault::kWatchBroken: return "F10 watch broken";
+    case Fault::kWatchExpired: return "F11 410";
+    case Fault::kListBroken: return "F12 list broken";
+    case Fault::kNoBookmarks: return "F13 no bookmarks";
+    case Fault::kForbidden: return "F14 401, 403, 404";
+    case Fault::kCrash: return "F15 crash";
+    case Fault::kStall: return "F16 stall, two leaders";
+    case Fault::kClockSkew: return "F17 clock skew";
+    case Fault::kNodeLifecycle: return "F18 nodes";
+    case Fault::kStuckPods: return "F19 stuck pods";
+    case Fault::kDriverTroubles: return "F20 driver pods";
+    case Fault::kTemplateChange: return "F21 templates";
+    case Fault::kAdministrator: return "F22 administrator";
+    case Fault::kRival: return "F23 rival driver";
+    case Fault::kHooks: return "F24 hooks";
+    case Fault::kGarbage: return "F25 garbage";
+    case Fault::kOutage: return "F26 outage";
+    case Fault::kBytes: return "F27 bytes";
+    case Fault::kMaintenance: return "F28 maintenance operator";
+  }
+  return "";
+}
+
+std::string_view ToString(Mode mode) {
+  switch (mode) {
+    case Mode::kRelease: return "release";
+    case Mode::kTwoDrivers: return "two-drivers";
+    case Mode::kInFlight: return "in-flight";
+    case Mode::kWatchTwice: return "watch-twice";
+    case Mode::kClockRates: return "clock-rates";
+    case Mode::kLongOutage: return "long-outage";
+    case Mode::kManyPods: return "many-pods";
+  }
+  return "";
+}
+
+namespace internal {
+namespace {
+
+absl::Duration DrawTimeout(Random& random) {
+  return random.Pick(
+      {absl::InfiniteDuration(), absl::Seconds(30), absl::Seconds(120), absl::Seconds(300), absl::Minutes(20)});
+}
+
+LabelSelector Selector(const char* text) { return *LabelSelector::Parse(text); }
+
+void DrawEvacuation(Random& random, UpgradePolicy& policy) {
+  if (random.Percent(30)) {
+    policy.wait_for_completion =
+        WaitForCompletionPolicy{.pod_selector = Selector("app=job"), .timeout = DrawTimeout(random)};
+  }
+  if (random.Percent(40)) {
+    policy.pod_deletion = PodDeletionPolicy{.force = random.Percent(60),
+                                            .delete_empty_dir = random.Percent(60),
+                                            .pod_selector = Selector(random.Pick({"", "app=web", "uses in (driver)"})),
+                                            .timeout = DrawTimeout(random),
+                                            .on_timeout = random.Percent(30) ? OnTimeout::kDelete : OnTimeout::kFail};
+  }
+  if (random.Percent(70)) {
+    policy.drain = DrainPolicy{.force = random.Percent(60),
+                               .delete_empty_dir = random.Percent(60),
+                               .pod_selector = Selector(random.Pick({"", "", "app!=bare"})),
+                               .timeout = DrawTimeout(random),
+                               .on_timeout = random.Percent(30) ? OnTimeout::kDelete : OnTimeout::kFail};
+  }
+}
+
+// Nothing that is there to delay nodes: what is measured is what the engine adds.
+void MakeLight(Setup& setup, bool faults) {
+  setup.light = true;
+  setup.policy = {.auto_upgrade = true,
+                  .max_parallel = std::clamp(setup.nodes / 10, 1, 5000),
+                  .max_unavailable = Percent{10},
+                  .drain = DrainPolicy{.timeout = absl::InfiniteDuration()}};
+  setup.policy.deadlines = {.pod_restart = absl::InfiniteDuration(), .validation = absl::InfiniteDuration()};
+  for (int i = 0; i < kFaultCount; ++i) {
+    const auto fault = static_cast<Fault>(i);
+    const bool call = fault <= Fault::kAppliedNoAnswer;
+    const bool watch = fault >= Fault::kWatchLost && fault <= Fault::kWatchExpired;
+    setup.faults[static_cast<std::size_t>(i)] = faults && (call || watch);
+  }
+  setup.call_faults_per_mille = 5;
+  setup.replicas = 1;
+  setup.cache = setup.election = setup.ledger = true;
+  setup.validation = setup.events = setup.hooks = false;
+  setup.wire = setup.requestor = setup.restart_only = setup.rolling = false;
+  setup.modes = {};
+  setup.latency_max = absl::ZeroDuration();
+  setup.watch_lag_max = absl::Milliseconds(50);
+  setup.poll_interval = absl::Minutes(1);
+}
+
+}  // namespace
+
+UpgradePolicy DrawPolicy(Random& random) {
+  UpgradePolicy policy{.auto_upgrade = true};
+  policy.max_parallel = random.Percent(15) ? std::nullopt : std::optional(random.Pick({1, 1, 2, 3, 5, 10}));
+  if (random.Percent(50)) {
+    policy.max_unavailable = random.Percent(50) ? CountOrPercent(Count{random.Pick({1, 1, 2, 3, 5})})
+                                                : CountOrPercent(Percent{random.Pick({10, 25, 50, 100})});
+  }
+  DrawEvacuation(random, policy);
+  policy.pacing = random.Percent(25) ? Pacing::kEveryState : Pacing::kChained;
+  policy.cordoned_nodes = random.Pick(
+      {CordonedNodes::kProceed, CordonedNodes::kProceed, CordonedNodes::kWithinBudget, CordonedNodes::kIgnore});
+  if (random.Percent(30)) policy.on_unscheduled_pods = OnUnscheduledPods::kIgnore;
+  policy.deadlines = {.pod_restart = DrawTimeout(random), .validation = DrawTimeout(random)};
+  if (random.Percent(30)) {
+    policy.failure_policy = FailurePolicy{
+        .max_failures = random.Percent(50) ? CountOrPercent(Count{random.Between(1, 4)}) : CountOrPercent(Percent{50})};
+  }
+  if (random.Percent(30)) {
+    policy.retry = {.max_attempts = random.Between(1, 3),
+                    .backoff = random.Pick({absl::Seconds(10), absl::Minutes(1), absl::Minutes(10)})};
+  }
+  return policy;
+}
+
+// From a stream of its own, so that a seed without them is the same as before there were any.
+void DrawModes(std::uint64_t seed, const SimulationOptions& options, Setup& setup) {
+  Random random(seed, "modes");
+  using Mode = Mutant::Mode;
+  const Mutant* const mutant = MutantOf(options);
+  const Mode mode = mutant == nullptr ? Mode::kAny : mutant->mode;
+  setup.wire = random.Percent(mode == Mode::kWire ? 100 : options.wire_percent) && options.wire != nullptr;
+  const bool bytes = random.Percent(options.fault_percent);
+  setup.faults[static_cast<std::size_t>(Fault::kBytes)] = setup.wire && bytes;
+  setup.requestor = random.Percent(mode == Mode::kRequestor ? 100 : options.requestor_percent);
+  const bool maintenance = random.Percent(2 * options.fault_percent);
+  setup.faults[static_cast<std::size_t>(Fault::kMaintenance)] = setup.requestor && maintenance;
+  setup.restart_only = random.Percent(mode == Mode::kRestartOnly ? 100 : options.restart_only_percent);
+  setup.rolling = random.Percent(mode == Mode::kRolling ? 100 : options.rolling_percent);
+  for (std::size_t i = 0; i < setup.modes.size(); ++i) setup.modes[i] = random.PerMille(options.mode_per_mille[i]);
+  // A cordon of the second driver's that the maintenance operator relies on is left to nobody when that driver fails.
+  if (setup.requestor) setup.modes[static_cast<std::size_t>(testing::Mode::kTwoDrivers)] = false;
+}
+
+Setup DrawSetup(std::uint64_t seed, const SimulationOptions& options) {
+  Random random(seed, "setup");
+  Setup setup;
+  setup.nodes = random.Percent(70) ? random.Between(1, std::max(1, options.nodes_max / 3))
+                                   : random.Between(1, std::max(1, options.nodes_max));
+  setup.policy = DrawPolicy(random);
+  for (bool& on : setup.faults) {
+    if (&on - setup.faults.data() <= static_cast<int>(Fault::kOutage)) on = random.Percent(options.fault_percent);
+  }
+  setup.call_faults_per_mille = random.Pick({5, 20, 50, 150});
+  setup.replicas = random.Pick({1, 1, 1, 2, 3});
+  setup.cache = random.Percent(75);
+  setup.election = setup.replicas > 1 || random.Percent(30);
+  const bool two_leaders = random.Percent(30);
+  setup.ledger = random.Percent(50);
+  setup.validation = random.Percent(30);
+  setup.events = random.Percent(15);
+  setup.hooks = random.Percent(10);
+  setup.latency_max =
+      random.Pick({absl::ZeroDuration(), absl::ZeroDuration(), absl::Milliseconds(20), absl::Milliseconds(500)});
+  setup.watch_lag_max = random.Pick({absl::ZeroDuration(), absl::Milliseconds(50), absl::Seconds(2)});
+  setup.poll_interval = random.Pick({absl::Seconds(5), absl::Seconds(20), absl::Seconds(60)});
+  setup.chaos = std::min(random.Pick({absl::Minutes(5), absl::Minutes(20), absl::Minutes(45)}), options.chaos_max);
+  setup.pause_max = random.Pick({absl::Seconds(20), absl::Minutes(1), absl::Minutes(4)});
+
+  DrawModes(seed, options, setup);
+  if (options.nodes) setup.nodes = *options.nodes;
+  if (options.light) MakeLight(setup, options.fault_percent > 0);
+  for (const Fault fault : options.without) setup.faults[static_cast<std::size_t>(fault)] = false;
+  // Two leaders need a second replica that does not ask the election.
+  if (setup.Has(Fault::kStall) && setup.replicas > 1 && two_leaders) setup.election = false;
+  setup.hooks = setup.hooks || setup.Has(Fault::kHooks) || setup.Has(Mode::kManyPods);
+  // Calls that take no time are never in flight together.
+  if (setup.Has(Mode::kInFlight)) setup.latency_max = std::max(setup.latency_max, absl::Milliseconds(100));
+  if (setup.Has(Mode::kLongOutage)) setup.chaos += kLongOutage;
+  return setup;
+}
+
+bool Setup::BudgetIsClaimed() const { return ledger || (replicas == 1 && !Has(Fault::kCrash)); }
+
+std::string Setup::Describe() const {
+  std::string text = fmt::format("nodes={} replicas={}{}{}{} chaos={} calls={}/1000", nodes, replicas,
+                                 cache ? " cache" : " lists", election ? " election" : "", ledger ? " ledger" : "",
+                                 absl::FormatDuration(chaos), call_faults_per_mille);
+  text += fmt::format(" maxParallel={} latency={}", policy.max_parallel ? std::to_string(*policy.max_parallel) : "any",
+                      absl::FormatDuration(latency_max));
+  if (policy.max_unavailable) {
+    text += std::visit([](const auto& limit) { return fmt::format(" maxUnavailable={}", limit.value); },
+                       *policy.max_unavailable);
+    if (std::holds_alternative<Percent>(*policy.max_unavailable)) text += "%";
+  }
+  if (policy.drain) text += fmt::format(" drain({})", absl::FormatDuration(policy.drain->timeout));
+  if (policy.pod_deletion) text += fmt::format(" podDeletion({})", absl::FormatDuration(policy.pod_deletion->timeout));
+  if (policy.failure_policy) text += " failurePolicy";
+  if (policy.retry.max_attempts > 0) text += " retry";
+  if (policy.pacing == Pacing::kEveryState) text += " everyState";
+  if (validation) text += " validation";
+  if (hooks) text += " hooks";
+  if (wire) text += " wire";
+  if (requestor) text += " requestor";
+  if (restart_only) text += " restartOnly";
+  if (rolling) text += " rollingUpdate";
+  for (int i = 0; i < kModeCount; ++i) {
+    if (modes[static_cast<std::size_t>(i)]) text += fmt::format(" {}", ToString(static_cast<Mode>(i)));
+  }
+  text += " faults:";
+  for (int i = 0; i < kFaultCount; ++i) {
+    if (faults[static_cast<std::size_t>(i)]) text += fmt::format(" F{}", i + 1);
+  }
+  return text;
+}
+
+}  // namespace internal
+}  // namespace driverupgrade::inline v1::testing

@@ -1,0 +1,82 @@
+// What a seed draws before anything happens.
+#ifndef DRIVERUPGRADE_TESTS_SIMULATION_WORLD_SETUP_H_
+#define DRIVERUPGRADE_TESTS_SIMULATION_WORLD_SETUP_H_
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <string>
+
+#include "absl/time/time.h"
+#include "driverupgrade/upgrade_policy.h"
+#include "simulation/simulation.h"
+#include "simulation/world/random.h"
+
+namespace driverupgrade::inline v1::testing::internal {
+
+struct Setup {
+  int nodes = 1;
+  UpgradePolicy policy = {};
+  std::array<bool, kFaultCount> faults = {};
+  std::array<bool, kModeCount> modes = {};
+  // Of each call, for the faults of calls together.
+  int call_faults_per_mille = 0;
+  int replicas = 1;
+  bool cache = false;
+  bool election = false;
+  bool ledger = false;
+  bool validation = false;
+  bool events = false;
+  bool hooks = false;
+  // See SimulationOptions.
+  bool light = false;
+  // Through bytes.
+  bool wire = false;
+  // The maintenance operator evacuates the nodes.
+  bool requestor = false;
+  // Some revisions differ in nothing that needs an evacuation.
+  bool restart_only = false;
+  // The driver's DaemonSet is not OnDelete: Kubernetes restarts the driver, too.
+  bool rolling = false;
+  // Every call takes up to that long.
+  absl::Duration latency_max = absl::ZeroDuration();
+  // Before a cache hears of a change.
+  absl::Duration watch_lag_max = absl::ZeroDuration();
+  absl::Duration poll_interval = absl::Seconds(5);
+  absl::Duration chaos = absl::Minutes(20);
+  // Between two deeds of each actor.
+  absl::Duration pause_min = absl::Seconds(5);
+  absl::Duration pause_max = absl::Minutes(2);
+
+  bool Has(Fault fault) const { return faults[static_cast<std::size_t>(fault)]; }
+  bool Has(Mode mode) const { return modes[static_cast<std::size_t>(mode)]; }
+  bool AnyFault() const {
+    return Has(Mode::kLongOutage) || std::find(faults.begin(), faults.end(), true) != faults.end();
+  }
+  // I1 is claimed for one leader that does not crash, or with a ledger.
+  bool BudgetIsClaimed() const;
+  bool ClocksJump() const { return Has(Fault::kClockSkew) || Has(Mode::kClockRates); }
+  // What is drawn at the beginning, what a rate makes until the clock is set right, and jumps.
+  absl::Duration ClockSkewMax() const { return ClocksJump() ? absl::Minutes(5) : absl::ZeroDuration(); }
+  // How long something takes at most that takes so long by a clock which is a little slow.
+  absl::Duration ByClocks(absl::Duration duration) const { return Has(Mode::kClockRates) ? 2 * duration : duration; }
+  // Several replicas may write, as none asks an election.
+  bool SeveralLeaders() const { return replicas > 1 && !election; }
+  std::string Describe() const;
+};
+
+// What a node takes of a rollout in the light mode: its workload ends, the old driver ends, the new one starts.
+inline constexpr absl::Duration kLightWorkloadStop = absl::Seconds(40);
+inline constexpr absl::Duration kLightDriverStop = absl::Seconds(20);
+inline constexpr absl::Duration kLightDriverStart = absl::Seconds(180);
+
+// How long the API server is down in a seed with Mode::kLongOutage, and how many pods there are with Mode::kManyPods.
+inline constexpr absl::Duration kLongOutage = absl::Hours(2);
+inline constexpr int kManyPods = 10'000;
+
+Setup DrawSetup(std::uint64_t seed, const SimulationOptions& options);
+UpgradePolicy DrawPolicy(Random& random);
+
+}  // namespace driverupgrade::inline v1::testing::internal
+
+#endif  // DRIVERUPGRADE_TESTS_SIMULATION_WORLD_SETUP_H_

@@ -1,0 +1,53 @@
+// Several calls of a replica in flight, in one thread: what an engine would give its threads waits here, and is begun in
+// an order that is drawn, as far as possible while others of them are in the midst of a call.
+#ifndef DRIVERUPGRADE_TESTS_SIMULATION_WORLD_TASKS_H_
+#define DRIVERUPGRADE_TESTS_SIMULATION_WORLD_TASKS_H_
+
+#include <functional>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "base/task_runner.h"
+#include "simulation/world/faulty_cluster.h"
+#include "simulation/world/random.h"
+#include "simulation/world/world.h"
+
+namespace driverupgrade::inline v1::testing::internal {
+
+class Tasks final : public driverupgrade::internal::TaskRunner {
+ public:
+  Tasks(World& world, std::shared_ptr<FaultyCluster> cluster, Random& random)
+      : world_(world), cluster_(std::move(cluster)), random_(random) {}
+
+  void Submit(std::function<void()> task) override;
+  void WaitIdle() override;
+  // Begins with one of them. Others may begin and end before it ends.
+  void RunNext();
+  // What has not begun never will.
+  void Drop() { queue_.clear(); }
+
+  bool AnyDue() const { return !queue_.empty() && running_ < kInFlightMax; }
+  bool idle() const { return queue_.empty() && running_ == 0; }
+  bool running() const { return running_ > 0; }
+
+ private:
+  static constexpr int kInFlightMax = 4;
+
+  struct Task {
+    std::function<void()> run = {};
+    // What was known when it was decided.
+    Writer writer = {};
+  };
+
+  World& world_;
+  const std::shared_ptr<FaultyCluster> cluster_;
+  Random& random_;
+  std::vector<Task> queue_;
+  int running_ = 0;
+};
+
+}  // namespace driverupgrade::inline v1::testing::internal
+
+#endif  // DRIVERUPGRADE_TESTS_SIMULATION_WORLD_TASKS_H_

@@ -1,0 +1,199 @@
+#include "simulation/world/world.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/numbers.h"
+#include "driverupgrade/testing/builders.h"
+#include "fmt/format.h"
+#include "simulation/world/peer.h"
+
+namespace driverupgrade::inline v1::testing::internal {
+namespace {
+
+FakeClusterOptions ClusterOptions(std::uint64_t seed, bool light) {
+  if (light) return {.keep_journal = false, .watches_follow = false};
+  Random random(seed, "cluster");
+  return {.template_delay = random.Pick({absl::ZeroDuration(), absl::Milliseconds(200), absl::Seconds(5)}),
+          .controller_delay = random.Pick({absl::ZeroDuration(), absl::Milliseconds(100), absl::Seconds(2)}),
+          .scheduler_delay = random.Pick({absl::ZeroDuration(), absl::Milliseconds(50)}),
+          .keep_journal = false,
+          .watches_follow = false};
+}
+
+void AddLightPods(World& world) {
+  FakeCluster& cluster = *world.cluster;
+  cluster.AddDaemonSet({.ns = kDriverNs,
+                        .name = kDriver,
+                        .labels = {{"app", kDriver}},
+                        .node_selector = {{"zone", "a"}},
+                        .hash = world.hash,
+                        .behavior = {.start_delay = kLightDriverStart, .stop_delay = kLightDriverStop}});
+  cluster.AddWorkload({.ns = kWorkloadNs,
+                       .name = "web",
+                       .replicas = world.setup.nodes,
+                       .behavior = {.start_delay = absl::Seconds(5), .stop_delay = kLightWorkloadStop}});
+}
+
+void AddPods(World& world, Random& random) {
+  if (world.setup.light) return AddLightPods(world);
+  FakeCluster& cluster = *world.cluster;
+  cluster.AddDaemonSet({.ns = kDriverNs,
+                        .name = kDriver,
+                        .labels = {{"app", kDriver}},
+                        .node_selector = {{"zone", "a"}},
+                        .hash = world.hash,
+                        .template_json = TemplateOf(world.setup, world.hash),
+                        .on_delete = !world.setup.rolling,
+                        .behavior = {.start_delay = absl::Seconds(random.Between(2, 60)),
+                                     .stop_delay = absl::Seconds(random.Between(1, 20))}});
+  cluster.AddDaemonSet({.ns = "logging", .name = "logging"});
+  if (world.setup.validation)
+    cluster.AddDaemonSet({.ns = kDriverNs, .name = "validator", .node_selector = {{"zone", "a"}}, .on_delete = false});
+  const int nodes = world.setup.nodes;
+  cluster.AddWorkload({.ns = kWorkloadNs,
+                       .name = "web",
+                       .replicas = nodes,
+                       .behavior = {.start_delay = absl::Seconds(random.Between(1, 10)),
+                                    .stop_delay = absl::Seconds(random.Between(1, 40))}});
+  cluster.AddDisruptionBudget({.ns = kWorkloadNs,
+                               .name = "web",
+                               .selector = LabelSelector::FromMatchLabels({{"app", "web"}}),
+                               .max_unavailable = 1 + nodes / 4});
+  if (random.Percent(50)) {
+    cluster.AddWorkload({.kind = WorkloadSpec::Kind::kStatefulSet,
+                         .ns = kWorkloadNs,
+                         .name = "db",
+                         .labels = {{"app", "db"}, {"uses", "driver"}},
+                         .replicas = std::max(1, nodes / 3)});
+  }
+}
+
+// Pods of jobs, so that they do not come back: on one node, or on all in turn.
+void AddManyPods(World& world) {
+  Random random(world.seed, "many pods");
+  const int nodes = random.Percent(50) ? 1 : world.setup.nodes;
+  for (int i = 0; i < kManyPods; ++i) {
+    PodBuilder pod(kWorkloadNs, fmt::format("many-{}", i));
+    pod.OnNode(world.NodeName(i % nodes)).WithLabel("app", "many").WithLabel("uses", "driver").OwnedByJob("many");
+    world.cluster->AddPod(pod.Build());
+  }
+}
+
+}  // namespace
+
+std::string ImageOf(const std::string& hash) {
+  int number = 0;
+  return absl::SimpleAtoi(hash.substr(hash.find('-') + 1), &number) ? std::to_string(number / 2) : hash;
+}
+
+std::string TemplateOf(const Setup& setup, const std::string& hash) {
+  if (!setup.restart_only) return "";
+  return fmt::format(
+      R"({{"$patch":"replace","metadata":{{"annotations":{{"kubectl.kubernetes.io/restartedAt":"{}"}}}},)"
+      R"("spec":{{"containers":[{{"image":"driver:{}","name":"driver"}}]}}}})",
+      hash, ImageOf(hash));
+}
+
+World::World(std::uint64_t the_seed, const SimulationOptions& the_options)
+    : seed(the_seed),
+      options(the_options),
+      setup(DrawSetup(seed, options)),
+      clock(std::make_shared<FakeClock>()),
+      cluster(std::make_shared<FakeCluster>(clock, ClusterOptions(seed, setup.light))),
+      identity(*DriverIdentity::Create("nvidia.com", "gpu")),
+      other_identity(*DriverIdentity::Create(kOtherDomain, kOtherDriver)),
+      driver_labels(LabelSelector::FromMatchLabels({{"app", kDriver}})),
+      trace(*clock, options.trace, options.trace_lines_max),
+      policy(setup.policy) {
+  result.seed = seed;
+  result.setup = setup.Describe();
+  result.nodes = setup.nodes;
+  for (int i = 0; i < setup.nodes; ++i) AddNode(NodeName(nodes_made++));
+  // One without the driver, so that evicted pods always have somewhere to go.
+  cluster->AddNode(NodeBuilder("spare").Build());
+  Random random(seed, "pods");
+  AddPods(*this, random);
+  if (setup.Has(Mode::kManyPods)) AddManyPods(*this);
+  // Before the checker that observes the cluster, and tells it of what happens.
+  if (setup.Has(Mode::kTwoDrivers)) peer = std::make_unique<Peer>(*this);
+  InvariantOptions checks{.identity = identity,
+                          .driver_ns = kDriverNs,
+                          .driver_labels = driver_labels,
+                          .policy = policy,
+                          .check_budget = setup.BudgetIsClaimed(),
+                          .check_pacing = !setup.ClocksJump(),
+                          .clock_skew_max = setup.ClockSkewMax()};
+  if (setup.validation) checks.validation = LabelSelector::FromMatchLabels({{"app", "validator"}});
+  if (setup.hooks) {
+    checks.uses_driver = [](const Pod& pod) { return pod.labels.contains("uses"); };
+  }
+  if (setup.requestor) checks.requestor_id = kRequestor;
+  checks.shares_nodes = peer != nullptr;
+  checks.restart_only = [this](const Pod& pod, const std::string& wanted) {
+    return setup.restart_only && ImageOf(std::string(RevisionHash(pod))) == ImageOf(wanted);
+  };
+  checker = std::make_unique<InvariantChecker>(cluster, std::move(checks));
+  checker->set_disturbed(setup.SeveralLeaders());
+}
+
+World::~World() = default;
+
+Driver World::driver() const {
+  return {.identity = identity,
+          .ns = kDriverNs,
+          .daemon_set = kDriver,
+          .labels = driver_labels,
+          .setup = setup,
+          .policy = policy,
+          .hash = hash,
+          .checker = *checker};
+}
+
+std::string World::NodeName(int number) const { return fmt::format("node-{:04}", number); }
+
+void World::AddNode(const std::string& name) { cluster->AddNode(NodeBuilder(name).WithLabel("zone", "a").Build()); }
+
+std::string World::AnyNode(Random& random) const {
+  // By number, so that no list is made; a few are gone.
+  for (int tries = 0; tries < 8; ++tries) {
+    std::string name = NodeName(random.Below(nodes_made));
+    if (cluster->node(name)) return name;
+  }
+  return "";
+}
+
+void World::RemoveOrphans() {
+  for (const Pod& pod : cluster->pods()) {
+    if (pod.ref.ns == kDriverNs && pod.owners.empty()) cluster->RemovePod(pod.ref.ns, pod.ref.name);
+  }
+}
+
+void World::SetRivalActs(bool acts) {
+  checker->set_rival_acts(acts);
+  if (peer) peer->driver().checker.set_rival_acts(acts);
+}
+
+void World::Fired(Fault fault) {
+  ++result.faults[static_cast<std::size_t>(fault)];
+  NoteFault();
+}
+
+void World::NoteFault() {
+  checker->NoteFault();
+  if (peer) peer->driver().checker.NoteFault();
+}
+
+void World::SetTemplate(std::string new_hash) {
+  hash = std::move(new_hash);
+  cluster->SetTemplate(kDriverNs, kDriver, hash, TemplateOf(setup, hash));
+}
+
+void World::SetPolicy(UpgradePolicy the_policy) {
+  if (the_policy == policy) return;
+  policy = std::move(the_policy);
+  checker->SetPolicy(policy);
+  if (on_policy) on_policy(policy);
+}
+
+}  // namespace driverupgrade::inline v1::testing::internal

@@ -1,6 +1,6 @@
 /// Which pods of a node to evict, and which of them now.
 ///
-/// Defines DrainManager, PodSelection and EvictionRound.
+/// Defines DrainManager, DrainablePods, PodSelection and EvictionRound.
 ///
 ///     DrainManager drains(own_pod);
 ///     PodSelection selection = drains.Select(*view.pods, *policy.drain);
@@ -17,7 +17,9 @@
 
 #include "absl/time/time.h"
 #include "driverupgrade/cluster_snapshot.h"
+#include "driverupgrade/driver_identity.h"
 #include "driverupgrade/gate.h"
+#include "driverupgrade/label_selector.h"
 #include "driverupgrade/upgrade_policy.h"
 
 namespace driverupgrade::inline v1 {
@@ -48,6 +50,10 @@ struct EvictionRound {
   /// The remaining pods and why each remains, for a failure text: `team-a/web (refused by disruption budget web)`.
   std::string remaining = {};
 };
+
+/// Pods without the driver's skip-drain label. Operators add it to what the policy drains (drain-D68):
+/// `policy.drain->pod_selector = policy.drain->pod_selector.And(DrainablePods(identity))`.
+LabelSelector DrainablePods(const DriverIdentity& identity);
 
 class DrainManager {
  public:

@@ -46,6 +46,9 @@ class LabelSelector {
   /// Selects nothing: what a null selector of a disruption budget means (S12).
   static LabelSelector Nothing();
 
+  /// Selects what both select.
+  LabelSelector And(const LabelSelector& other) const;
+
   bool Matches(const StringMap& labels) const;
   /// Whether it selects everything.
   bool empty() const { return !nothing_ && requirements_.empty(); }

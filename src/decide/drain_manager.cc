@@ -126,6 +126,13 @@ PodSelection DrainManager::Classify(const std::vector<const Pod*>& pods, bool fo
   return selection;
 }
 
+LabelSelector DrainablePods(const DriverIdentity& identity) {
+  absl::StatusOr<LabelSelector> selector = LabelSelector::FromRequirements(
+      {{.key = identity.SkipDrainPodLabel(), .op = LabelSelector::Operator::kNotIn, .values = {"true"}}});
+  // An identity's keys are valid labels; were one not, no pod could be spared, so none is drained.
+  return selector.ok() ? *std::move(selector) : LabelSelector::Nothing();
+}
+
 PodSelection DrainManager::Select(const std::vector<Pod>& pods, const DrainPolicy& policy) const {
   PodSelection selection;
   selection.evict.reserve(pods.size());

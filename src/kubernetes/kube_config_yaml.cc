@@ -1,11 +1,12 @@
 #include "kubernetes/kube_config_yaml.h"
 
 #include <algorithm>
-#include <cstdint>
 #include <exception>
 #include <set>
 #include <utility>
 
+#include "absl/strings/ascii.h"
+#include "absl/strings/escaping.h"
 #include "fmt/format.h"
 #include "policy/yaml_document.h"
 
@@ -67,15 +68,6 @@ class Bounds {
 
 bool IsForbiddenControl(char c) {
   return (static_cast<unsigned char>(c) < 0x20 && c != '\n' && c != '\r' && c != '\t') || c == 0x7f;
-}
-
-int Base64Value(char c) {
-  if (c >= 'A' && c <= 'Z') return c - 'A';
-  if (c >= 'a' && c <= 'z') return c - 'a' + 26;
-  if (c >= '0' && c <= '9') return c - '0' + 52;
-  if (c == '+') return 62;
-  if (c == '/') return 63;
-  return -1;
 }
 
 }  // namespace
@@ -160,28 +152,18 @@ absl::StatusOr<YamlEntry> LoadBoundedYaml(std::string_view text) {
 }
 
 absl::StatusOr<std::string> DecodeBase64(std::string_view text) {
-  const absl::Status malformed = absl::InvalidArgumentError("not base64");
-  std::string out;
-  out.reserve(text.size() / 4 * 3);
-  std::uint32_t bits = 0;
-  int characters = 0;
-  int padding = 0;
-  for (char c : text) {
+  std::string digits;
+  digits.reserve(text.size());
+  for (const char c : text) {
     if (c == '\n' || c == '\r') continue;
-    const int value = Base64Value(c);
-    if (c == '=') {
-      if (++padding > 2) return malformed;
-    } else if (value < 0 || padding > 0) {
-      return malformed;
+    // abseil passes over blanks, and takes `.` for padding.
+    if (!absl::ascii_isalnum(static_cast<unsigned char>(c)) && c != '+' && c != '/' && c != '=') {
+      return absl::InvalidArgumentError("not base64");
     }
-    bits = (bits << 6) | static_cast<std::uint32_t>(value < 0 ? 0 : value);
-    if (++characters % 4 != 0) continue;
-    out.push_back(static_cast<char>(bits >> 16 & 0xff));
-    out.push_back(static_cast<char>(bits >> 8 & 0xff));
-    out.push_back(static_cast<char>(bits & 0xff));
+    digits.push_back(c);
   }
-  if (characters % 4 != 0) return malformed;
-  out.resize(out.size() - static_cast<std::size_t>(padding));
+  std::string out;
+  if (digits.size() % 4 != 0 || !absl::Base64Unescape(digits, &out)) return absl::InvalidArgumentError("not base64");
   return out;
 }
 

@@ -329,6 +329,14 @@ LabelSelector LabelSelector::Nothing() {
   return selector;
 }
 
+LabelSelector LabelSelector::And(const LabelSelector& other) const {
+  if (nothing_ || other.nothing_) return Nothing();
+  LabelSelector both = *this;
+  both.requirements_.insert(both.requirements_.end(), other.requirements_.begin(), other.requirements_.end());
+  Canonicalize(both.requirements_);
+  return both;
+}
+
 bool LabelSelector::Matches(const StringMap& labels) const {
   return !nothing_ && std::all_of(requirements_.begin(), requirements_.end(),
                                   [&labels](const Requirement& one) { return MatchesOne(one, labels); });

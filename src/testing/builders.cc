@@ -165,7 +165,8 @@ Fleet AddFleet(FakeCluster& cluster, const FleetOptions& options) {
                        .name = options.workload,
                        .node_selector = options.node_labels,
                        .replicas = options.node_count,
-                       .behavior = options.workload_behavior});
+                       .behavior = options.workload_behavior,
+                       .resource_names = options.workload_resources});
   cluster.AddDisruptionBudget({.ns = options.workload_ns,
                                .name = options.workload,
                                .selector = LabelSelector::FromMatchLabels({{"app", options.workload}}),

@@ -32,7 +32,7 @@ TEST_CASE("An operator keeps every invariant when the answer to a cordon is lost
                                      .driver_ns = fleet.ns,
                                      .driver_labels = driver_labels,
                                      .policy = policy,
-                                     .uses_driver = [](const Pod& pod) { return *UsesGpu({}, pod); }});
+                                     .uses_driver = UsesGpu});
   const auto make_engine = [&] {
     EngineOptions options{.snapshot = {.ns = fleet.ns, .driver_labels = driver_labels, .uses_driver = UsesGpu},
                           .clock = clock,

@@ -231,6 +231,17 @@ TEST_CASE("requirements are kept sorted, their values without duplicates") {
   CHECK(selector->ToString() == "a notin (1,2),z");
 }
 
+TEST_CASE("And selects what both select") {
+  const LabelSelector web = *LabelSelector::Parse("app=web");
+  const LabelSelector not_skipped = *LabelSelector::Parse("skip!=true");
+  CHECK(web.And(not_skipped).ToString() == "app=web,skip!=true");
+  CHECK(not_skipped.And(web) == web.And(not_skipped));
+  CHECK(web.And(web) == web);
+  CHECK(web.And({}) == web);
+  CHECK(web.And(LabelSelector::Nothing()) == LabelSelector::Nothing());
+  CHECK(LabelSelector::Nothing().And(web) == LabelSelector::Nothing());
+}
+
 struct RequirementRow {
   std::string name;
   Requirement requirement;

@@ -1,20 +1,11 @@
 #include "support/spare_skipped_pods.h"
 
-#include <utility>
-#include <vector>
+#include "driverupgrade/drain_manager.h"
 
 namespace examples {
 
-using driverupgrade::LabelSelector;
-
 absl::Status SpareSkippedPods(const driverupgrade::DriverIdentity& identity, driverupgrade::UpgradePolicy& policy) {
-  if (!policy.drain) return absl::OkStatus();
-  std::vector<LabelSelector::Requirement> requirements = policy.drain->pod_selector.requirements();
-  requirements.push_back(
-      {.key = identity.SkipDrainPodLabel(), .op = LabelSelector::Operator::kNotIn, .values = {"true"}});
-  absl::StatusOr<LabelSelector> selector = LabelSelector::FromRequirements(std::move(requirements));
-  if (!selector.ok()) return selector.status();
-  policy.drain->pod_selector = *std::move(selector);
+  if (policy.drain) policy.drain->pod_selector = policy.drain->pod_selector.And(DrainablePods(identity));
   return absl::OkStatus();
 }
 

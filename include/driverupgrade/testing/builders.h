@@ -87,6 +87,8 @@ struct FleetOptions {
   /// maxUnavailable of the budget.
   int workload_max_unavailable = 1;
   PodBehavior workload_behavior = {};
+  /// Resources that each pod of the workload asks for, such as `nvidia.com/gpu`: what a PodFilter looks for.
+  std::vector<std::string> workload_resources = {};
 };
 
 /// What AddFleet made.

@@ -1,9 +1,8 @@
 /// What must hold whatever goes wrong, checked after every commit of a FakeCluster.
 ///
-/// Defines InvariantChecker, InvariantOptions, Writer and Violation.
+/// Defines InvariantChecker, InvariantOptions, InvariantsOf, Writer and Violation.
 ///
-///     InvariantChecker checker(cluster, {.identity = identity, .driver_ns = "gpu", .driver_labels = labels,
-///                                        .policy = policy});
+///     InvariantChecker checker(cluster, InvariantsOf(identity, engine_options, policy));
 ///     auto engine = UpgradeEngine::Create(identity, checker.Guard("engine"),
 ///                                         {..., .observer = checker.MakeObserver()});
 ///     ...                                          // faults, passes, time
@@ -36,7 +35,9 @@
 #include "driverupgrade/label_selector.h"
 #include "driverupgrade/observer.h"
 #include "driverupgrade/plan.h"
+#include "driverupgrade/snapshot_builder.h"
 #include "driverupgrade/testing/fake_cluster.h"
+#include "driverupgrade/upgrade_engine.h"
 #include "driverupgrade/upgrade_policy.h"
 #include "driverupgrade/upgrade_state.h"
 
@@ -49,8 +50,8 @@ struct InvariantOptions {
   LabelSelector driver_labels = {};
   /// Until SetPolicy.
   UpgradePolicy policy = {};
-  /// Whether a pod uses the driver; null: the operator has no PodFilter.
-  std::function<bool(const Pod&)> uses_driver = nullptr;
+  /// As in SnapshotOptions; a pod of which it fails does not count as using the driver.
+  PodFilter uses_driver = nullptr;
   /// As in StateMachineOptions.
   std::optional<PodRef> own_pod = std::nullopt;
   /// In requestor mode: RequestorOptions::id.
@@ -74,6 +75,9 @@ struct InvariantOptions {
   /// As in StateMachineOptions: what the gate Validation is about (L5).
   LabelSelector validation = {};
 };
+
+/// What an engine that is made with `options` has to keep while `policy` is in force. Set the rest by what the test does.
+InvariantOptions InvariantsOf(const DriverIdentity& identity, const EngineOptions& options, UpgradePolicy policy);
 
 /// The first thing that was broken.
 struct Violation {

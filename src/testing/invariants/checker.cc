@@ -78,6 +78,18 @@ void InvariantChecker::Impl::NotePath(const NodePlan& plan) {
   if (paths.size() > 8) paths.pop_front();
 }
 
+InvariantOptions InvariantsOf(const DriverIdentity& identity, const EngineOptions& options, UpgradePolicy policy) {
+  InvariantOptions invariants{.identity = identity,
+                              .driver_ns = options.snapshot.ns,
+                              .driver_labels = options.snapshot.driver_labels,
+                              .policy = std::move(policy),
+                              .uses_driver = options.snapshot.uses_driver,
+                              .own_pod = options.state_machine.own_pod,
+                              .validation = options.state_machine.validation_selector.value_or(LabelSelector())};
+  if (options.state_machine.requestor) invariants.requestor_id = options.state_machine.requestor->id;
+  return invariants;
+}
+
 InvariantChecker::InvariantChecker(std::shared_ptr<FakeCluster> cluster, InvariantOptions options)
     : impl_(std::make_unique<Impl>(cluster, std::move(options))) {
   for (const Node& node : cluster->nodes()) {

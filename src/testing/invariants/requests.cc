@@ -117,7 +117,10 @@ bool InvariantChecker::Impl::Stays(const Pod& pod) const {
 }
 
 bool InvariantChecker::Impl::Uses(const Pod& pod, const UpgradePolicy& the_policy) const {
-  if (options.uses_driver && options.uses_driver(pod)) return true;
+  if (options.uses_driver) {
+    const absl::StatusOr<bool> uses = options.uses_driver({}, pod);
+    if (uses.ok() && *uses) return true;
+  }
   const auto& deletion = the_policy.pod_deletion;
   return deletion && !deletion->pod_selector.empty() && deletion->pod_selector.Matches(pod.labels);
 }

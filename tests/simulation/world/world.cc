@@ -126,7 +126,9 @@ World::World(std::uint64_t the_seed, const SimulationOptions& the_options)
                           .clock_skew_max = setup.ClockSkewMax()};
   if (setup.validation) checks.validation = LabelSelector::FromMatchLabels({{"app", "validator"}});
   if (setup.hooks) {
-    checks.uses_driver = [](const Pod& pod) { return pod.labels.contains("uses"); };
+    checks.uses_driver = [](const CallContext&, const Pod& pod) -> absl::StatusOr<bool> {
+      return pod.labels.contains("uses");
+    };
   }
   if (setup.requestor) checks.requestor_id = kRequestor;
   checks.shares_nodes = peer != nullptr;

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Draws the figures of docs/performance.md. Needs nothing but Python's standard library.
+"""Draws the figures of docs/evidence/performance.md. Needs nothing but Python's standard library.
 
   plots.py                    writes docs/img/*.svg and the table of single operations from docs/figures/*.csv
   plots.py --take FILE        before that, writes docs/figures/micro_bench.csv from what
@@ -197,8 +197,8 @@ def table():
 
 
 def page():
-    """docs/performance.md with the table as the figures have it."""
-    text = (DOCS / "performance.md").read_text(encoding="utf-8")
+    """docs/evidence/performance.md with the table as the figures have it."""
+    text = (DOCS / "evidence" / "performance.md").read_text(encoding="utf-8")
     begin = text.index(TABLE) + len(TABLE)
     return text[:begin] + table() + text[text.index("\n\n", begin) :]
 
@@ -208,7 +208,7 @@ MADE = {
     "img/decisions.svg": decisions,
     "img/rollouts.svg": rollouts,
     "img/requests.svg": requests,
-    "performance.md": page,
+    "evidence/performance.md": page,
 }
 
 

@@ -6,7 +6,7 @@
 # and stands in one of TESTS, as "NAME". The latter's has a row `| NAME | reason |` below the page's heading `Not run,
 # because`; a page without that heading has its rows in LIST as `| PAGE NAME | reason |`, PAGE as seen from ROOT.
 #
-# Above a block that quotes a file of the examples, which is built and tested there, stands `<!-- from: PATH -->`, PATH as
+# Above a block that quotes a file of the examples or the tests, which is built and run there, stands `<!-- from: PATH -->`, PATH as
 # seen from ROOT: the file has the block word by word, but for an indentation by two.
 #
 # Other blocks of ```cpp are compile_blocks.cmake's business, those of ```yaml are the policy's test's, those of files of a
@@ -84,7 +84,7 @@ endmacro()
 # A block of LANGUAGE begins under `mark`.
 macro(begin_block)
   set(quoted "")
-  if(mark MATCHES "^from: (examples/.*)$")
+  if(mark MATCHES "^from: ((examples|tests)/.*)$")
     set(quoted "${CMAKE_MATCH_1}")
   elseif(language MATCHES "^(sh|ini)$")
     check_commands()

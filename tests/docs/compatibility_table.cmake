@@ -1,4 +1,4 @@
-# Checks docs/compatibility.md: every rule, departure, contradiction, defect and hazard has one row, and each row names
+# Checks docs/evidence/compatibility.md: every rule, departure, contradiction, defect and hazard has one row, and each row names
 # tests that ctest would run, or says why the matter is not ours.
 #
 #   cmake -DPAGE=... -DBUILD_DIR=... -DWORK_DIR=... -DCTEST=... -DCONFIG=... -DCOMPLETE=ON -P compatibility_table.cmake

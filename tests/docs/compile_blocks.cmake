@@ -1,24 +1,23 @@
 # Compiles every block of ```cpp of the pages.
 #
-#   cmake -DPAGES=a.md,b.md -DWRAPS=... -DCOMPILER=... -DINCLUDES=a,b -DWORK_DIR=... [-DSKIP=readme] -P compile_blocks.cmake
+#   cmake -DPAGES=a.md,b.md -DWRAPS=... -DCOMPILER=... -DINCLUDES=a,b -DWORK_DIR=... -P compile_blocks.cmake
 #
 # Above each block stands `<!-- compile: NAME -->`. In WRAPS/NAME.cc the line `// BLOCK` is where the block goes: there is
-# what the page leaves out. SKIP names those that need what is not built here. A block under `<!-- from: FILE -->` quotes a
-# file that the build compiles: blocks.cmake compares them.
+# what the page leaves out. A block under `<!-- from: FILE -->` quotes a file that the build compiles: blocks.cmake compares
+# them.
 cmake_minimum_required(VERSION 3.23)
 include(${CMAKE_CURRENT_LIST_DIR}/markdown.cmake)
 
 file(MAKE_DIRECTORY "${WORK_DIR}")
 string(REPLACE "," ";" PAGES "${PAGES}")
 string(REPLACE "," ";" INCLUDES "${INCLUDES}")
-string(REPLACE "," ";" SKIP "${SKIP}")
 list(TRANSFORM INCLUDES PREPEND "-I")
 
 # compile(NAME CODE): CODE is encoded.
 function(compile name code)
   if(NOT EXISTS "${WRAPS}/${name}.cc")
     markdown_error("${name}: there is no ${WRAPS}/${name}.cc")
-  elseif(NOT name IN_LIST SKIP)
+  else()
     file(READ "${WRAPS}/${name}.cc" wrap)
     markdown_decode("${code}" code)
     string(REPLACE "// BLOCK" "${code}" wrap "${wrap}")

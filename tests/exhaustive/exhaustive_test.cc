@@ -17,7 +17,7 @@ constexpr bool kOptimised = true;
 constexpr bool kOptimised = false;
 #endif
 
-// Prints the figures, which docs/reliability.md quotes.
+// Prints the figures, which docs/evidence/reliability.md quotes.
 CheckResult Checked(const ModelOptions& options) {
   CheckResult result = Check(options);
   std::cout << Describe(options, result);

@@ -16,20 +16,58 @@ namespace {
 using State = UpgradeState;
 using Edge = std::pair<State, State>;
 
-// All rules of the edge, each once, in the order of the table.
-std::vector<std::string> RulesOf(const Edge& edge) {
-  std::vector<std::string> rules;
-  for (const Transition& transition : kTransitions) {
-    if (Edge(transition.from, transition.to) != edge) continue;
-    std::string_view rest = transition.rules;
-    while (!rest.empty()) {
-      const std::size_t comma = rest.find(", ");
-      std::string rule(rest.substr(0, comma));
-      if (std::find(rules.begin(), rules.end(), rule) == rules.end()) rules.push_back(std::move(rule));
-      rest.remove_prefix(comma == std::string_view::npos ? rest.size() : comma + 2);
+// What happens on an edge of the pictures, in as many lines as a picture with little room gives it. The conditions in
+// full are in the table.
+struct EdgeWords {
+  State from;
+  State to;
+  std::string_view words;
+};
+constexpr EdgeWords kEdgeWords[] = {
+    {State::kUnknown, State::kUpgradeRequired, "driver out of date,\nor upgrade requested"},
+    {State::kUnknown, State::kDone, "the driver\nis up to date"},
+    {State::kDone, State::kUpgradeRequired, "driver out of\ndate, or upgrade\nrequested"},
+    {State::kUpgradeRequired, State::kCordonRequired, "the budgets admit it"},
+    {State::kUpgradeRequired, State::kPodRestartRequired, "admitted, and a\nrestart is\nenough"},
+    {State::kUpgradeRequired, State::kNodeMaintenanceRequired, "requestor mode"},
+    {State::kCordonRequired, State::kWaitForJobsRequired, "the node is cordoned"},
+    {State::kWaitForJobsRequired, State::kPodDeletionRequired, "jobs have ended, or\ntheir time is over"},
+    {State::kWaitForJobsRequired, State::kDrainRequired, "no jobs to wait\nfor, no pods\nto delete"},
+    {State::kPodDeletionRequired, State::kDrainRequired, "pod deletion is off,\nor gave up"},
+    {State::kPodDeletionRequired, State::kPodRestartRequired, "no pod uses\nthe driver"},
+    {State::kPodDeletionRequired, State::kFailed, "gave up, and no drain"},
+    {State::kDrainRequired, State::kPodRestartRequired, "the pods are gone,\nor no drain is on"},
+    {State::kDrainRequired, State::kFailed, "blocked, or out of time"},
+    {State::kNodeMaintenanceRequired, State::kUpgradeRequired, "switched off"},
+    {State::kNodeMaintenanceRequired, State::kPodRestartRequired, "evacuated"},
+    {State::kPodRestartRequired, State::kValidationRequired, "the new driver is ready"},
+    {State::kPodRestartRequired, State::kUncordonRequired, "ready, without\nvalidation"},
+    {State::kPodRestartRequired, State::kDone, "ready, and an\nadministrator's\ncordon stays"},
+    {State::kPodRestartRequired, State::kFailed, "crashes, or out of time"},
+    {State::kValidationRequired, State::kUncordonRequired, "validated"},
+    {State::kValidationRequired, State::kDone, "valid, and an\nadministrator's\ncordon stays"},
+    {State::kValidationRequired, State::kFailed, "out of time"},
+    {State::kUncordonRequired, State::kDone, "the node is given back"},
+    {State::kFailed, State::kUpgradeRequired, "new revision, or retry"},
+    {State::kFailed, State::kValidationRequired, "the driver is ready"},
+    {State::kFailed, State::kUncordonRequired, "ready, without validation"},
+    {State::kFailed, State::kDone, "ready, cordon stays"},
+};
+
+std::vector<std::string> LinesOf(const Edge& edge) {
+  for (const EdgeWords& entry : kEdgeWords) {
+    if (Edge(entry.from, entry.to) != edge) continue;
+    std::vector<std::string> lines(1);
+    for (const char character : entry.words) {
+      if (character == '\n') {
+        lines.emplace_back();
+      } else {
+        lines.back() += character;
+      }
     }
+    return lines;
   }
-  return rules;
+  throw std::logic_error(fmt::format("there are no words for {} -> {}", ToString(edge.first), ToString(edge.second)));
 }
 
 std::vector<Edge> Edges() {
@@ -41,9 +79,9 @@ std::vector<Edge> Edges() {
   return edges;
 }
 
-std::string Joined(const std::vector<std::string>& parts) {
+std::string Joined(const std::vector<std::string>& lines) {
   std::string text;
-  for (const std::string& part : parts) text += (text.empty() ? "" : ", ") + part;
+  for (const std::string& line : lines) text += (text.empty() ? "" : " ") + line;
   return text;
 }
 
@@ -55,18 +93,18 @@ std::string Identifier(State state) {
 
 // The picture: one column from unknown to upgrade-done, upgrade-failed and requestor mode beside it, and lanes to the
 // left of it for edges that pass over states.
-constexpr int kColumnX = 330;
+constexpr int kColumnX = 610;
 constexpr int kBoxWidth = 220;
 constexpr int kBoxHeight = 40;
 constexpr int kRowPitch = 84;
 constexpr int kTop = 20;
-constexpr int kFailedX = 760;
+constexpr int kFailedX = 1040;
 constexpr int kFailedWidth = 150;
-constexpr int kMaintenanceX = 565;
+constexpr int kMaintenanceX = 845;
 constexpr int kMaintenanceWidth = 205;
-constexpr int kLanePitch = 62;
+constexpr int kLanePitch = 106;
 constexpr int kLineHeight = 13;
-constexpr int kWidth = 930;
+constexpr int kWidth = 1210;
 constexpr int kHeight = 836;
 
 constexpr State kColumn[] = {State::kUnknown,
@@ -167,15 +205,21 @@ class Picture {
         "<polyline points=\"{}\" fill=\"none\" stroke=\"#7a828e\" stroke-width=\"1.4\" marker-end=\"url(#head)\"/>\n",
         points);
   }
-  void Label(int x, int y, std::string_view anchor, const std::string& label) {
-    text_ += fmt::format("<text x=\"{}\" y=\"{}\" text-anchor=\"{}\" font-size=\"12\" fill=\"#7a828e\">{}</text>\n", x,
-                         y, anchor, label);
+  // What is said about the edge, one line below the other around the height `y`.
+  void Label(int x, int y, std::string_view anchor, const Edge& edge) {
+    const std::vector<std::string> lines = LinesOf(edge);
+    y -= kLineHeight * (static_cast<int>(lines.size()) - 1) / 2;
+    for (const std::string& line : lines) {
+      text_ += fmt::format("<text x=\"{}\" y=\"{}\" text-anchor=\"{}\" font-size=\"12\" fill=\"#7a828e\">{}</text>\n",
+                           x, y, anchor, line);
+      y += kLineHeight;
+    }
   }
   void DrawDown(State from, State to) {
     drawn_.insert({from, to});
     const int y = MiddleOf(from) + kBoxHeight / 2;
     Line(fmt::format("{0},{1} {0},{2}", kColumnX + kBoxWidth / 2, y, MiddleOf(to) - kBoxHeight / 2));
-    Label(kColumnX + kBoxWidth / 2 + 8, y + kRowPitch / 2 - kBoxHeight / 2 + 4, "start", Joined(RulesOf({from, to})));
+    Label(kColumnX + kBoxWidth / 2 + 8, y + kRowPitch / 2 - kBoxHeight / 2 + 4, "start", {from, to});
   }
   void DrawLane(const LaneEdge& edge) {
     drawn_.insert({edge.from, edge.to});
@@ -183,12 +227,7 @@ class Picture {
     const int from = MiddleOf(edge.from) + edge.from_dy;
     const int to = MiddleOf(edge.to) + edge.to_dy;
     Line(fmt::format("{0},{1} {2},{1} {2},{3} {0},{3}", kColumnX, from, x, to));
-    const std::vector<std::string> rules = RulesOf({edge.from, edge.to});
-    int y = (from + to) / 2 + edge.label_dy + 4 - kLineHeight * (static_cast<int>(rules.size()) - 1) / 2;
-    for (const std::string& rule : rules) {
-      Label(x - 4, y, "end", rule);
-      y += kLineHeight;
-    }
+    Label(x - 4, (from + to) / 2 + edge.label_dy + 4, "end", {edge.from, edge.to});
   }
   void DrawToOrFromFailed(const FailedEdge& edge) {
     drawn_.insert({edge.from, edge.to});
@@ -196,7 +235,7 @@ class Picture {
     const int y = MiddleOf(fails ? edge.from : edge.to) + edge.dy;
     const int column = kColumnX + kBoxWidth;
     Line(fmt::format("{0},{1} {2},{1}", fails ? column : kFailedX, y, fails ? kFailedX : column));
-    Label((column + kFailedX) / 2, edge.dy > 0 ? y + 14 : y - 5, "middle", Joined(RulesOf({edge.from, edge.to})));
+    Label((column + kFailedX) / 2, edge.dy > 0 ? y + 14 : y - 5, "middle", {edge.from, edge.to});
   }
   void DrawNewRevision() {
     const Edge edge(State::kFailed, State::kUpgradeRequired);
@@ -205,22 +244,27 @@ class Picture {
     const int y = MiddleOf(State::kUpgradeRequired);
     Line(fmt::format("{0},{1} {0},{2} {3},{2}", x, MiddleOf(State::kPodDeletionRequired) - kBoxHeight / 2, y,
                      kColumnX + kBoxWidth));
-    Label((kColumnX + kBoxWidth + x) / 2, y - 5, "middle", Joined(RulesOf(edge)));
+    Label((kColumnX + kBoxWidth + x) / 2, y - 5, "middle", edge);
   }
   void DrawMaintenance() {
     const Edge asked(State::kUpgradeRequired, State::kNodeMaintenanceRequired);
     const Edge ready(State::kNodeMaintenanceRequired, State::kPodRestartRequired);
-    drawn_.insert({asked, ready, {State::kNodeMaintenanceRequired, State::kUpgradeRequired}});
+    const Edge back(State::kNodeMaintenanceRequired, State::kUpgradeRequired);
+    drawn_.insert({asked, ready, back});
     const int column = kColumnX + kBoxWidth;
     const int top = MiddleOf(State::kCordonRequired) - kBoxHeight / 2;
-    const int middle = kMaintenanceX + kMaintenanceWidth / 2;
-    const int from = MiddleOf(State::kUpgradeRequired) + 10;
-    Line(fmt::format("{},{} {},{} {},{}", column, from, middle, from, middle, top));
-    Label(middle + 6, top - 12, "start", Joined(RulesOf(asked)));
-    const int x = kMaintenanceX + 25;
+    const int asked_x = kMaintenanceX + 155;
+    const int asked_y = MiddleOf(State::kUpgradeRequired) + 8;
+    Line(fmt::format("{0},{1} {2},{1} {2},{3}", column, asked_y, asked_x, top));
+    Label(asked_x + 6, top - 12, "start", asked);
+    const int back_x = kMaintenanceX + 60;
+    const int back_y = MiddleOf(State::kUpgradeRequired) + 16;
+    Line(fmt::format("{0},{1} {0},{2} {3},{2}", back_x, top, back_y, column));
+    Label(back_x + 6, top - 12, "start", back);
+    const int x = kMaintenanceX + 10;
     const int to = MiddleOf(State::kPodRestartRequired) - 12;
     Line(fmt::format("{0},{1} {0},{2} {3},{2}", x, top + kBoxHeight, to, column));
-    Label(x + 6, top + kBoxHeight + 20, "start", Joined(RulesOf(ready)));
+    Label(x + 6, top + kBoxHeight + 20, "start", ready);
     Box(State::kNodeMaintenanceRequired, kMaintenanceX, top, kMaintenanceWidth, kBoxHeight);
   }
   void CheckComplete() const {
@@ -231,6 +275,8 @@ class Picture {
       }
     }
     if (drawn_.size() != edges.size()) throw std::logic_error("the picture shows an edge that the table does not have");
+    if (std::size(kEdgeWords) != edges.size())
+      throw std::logic_error("there are words for an edge that the table lacks");
   }
 
   std::string text_;
@@ -240,10 +286,10 @@ class Picture {
 }  // namespace
 
 std::string TransitionTableMarkdown() {
-  std::string text = "| from | to | when | what else changes | rules |\n|---|---|---|---|---|\n";
+  std::string text = "| from | to | when | what else changes |\n|---|---|---|---|\n";
   for (const Transition& transition : kTransitions) {
-    text += fmt::format("| {} | {} | {} | {} | {} |\n", ToString(transition.from), ToString(transition.to),
-                        transition.condition, transition.effect, transition.rules);
+    text += fmt::format("| {} | {} | {} | {} |\n", ToString(transition.from), ToString(transition.to),
+                        transition.condition, transition.effect);
   }
   return text;
 }
@@ -255,7 +301,7 @@ std::string MermaidDiagram() {
   for (const State state : states) text += fmt::format("  state \"{}\" as {}\n", ToString(state), Identifier(state));
   text += fmt::format("  [*] --> {}\n", Identifier(State::kUnknown));
   for (const Edge& edge : Edges()) {
-    text += fmt::format("  {} --> {}: {}\n", Identifier(edge.first), Identifier(edge.second), Joined(RulesOf(edge)));
+    text += fmt::format("  {} --> {}: {}\n", Identifier(edge.first), Identifier(edge.second), Joined(LinesOf(edge)));
   }
   return text + "```\n";
 }

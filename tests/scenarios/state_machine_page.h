@@ -9,10 +9,10 @@ namespace driverupgrade::tests {
 
 /// One row for each entry of the table.
 std::string TransitionTableMarkdown();
-/// A fenced Mermaid state diagram; one arrow for each pair of states, with all its rules.
+/// A fenced Mermaid state diagram; one arrow for each pair of states, with what happens on it.
 std::string MermaidDiagram();
 /// The same as a picture with a fixed layout. Throws std::logic_error if the table has an edge that the layout has no
-/// place for, or the other way round.
+/// place or no words for, or the other way round.
 std::string SvgDiagram();
 
 /// `page` with the text between `<!-- generated: NAME -->` and `<!-- end of generated: NAME -->` replaced by `text`.

@@ -1,5 +1,8 @@
-// What docs/testing-your-operator.md shows: an operator's own options and hooks, a fault, and the invariants.
+// What docs/testing-your-operator.md shows: an operator's own options and hooks, faults, and the invariants.
+#include <algorithm>
 #include <memory>
+#include <string>
+#include <vector>
 
 #include "driverupgrade/testing/builders.h"
 #include "driverupgrade/testing/fake_cluster.h"
@@ -12,46 +15,58 @@ namespace {
 using namespace driverupgrade;           // NOLINT: an example
 using namespace driverupgrade::testing;  // NOLINT: an example
 
-// The operator's: which pods use the driver.
+// The operator's own callback: which pods use the driver.
 absl::StatusOr<bool> UsesGpu(const CallContext&, const Pod& pod) {
-  for (const std::string& resource : pod.resource_names) {
-    if (resource.starts_with("nvidia.com/gpu")) return true;
-  }
-  return false;
+  return std::binary_search(pod.resource_names.begin(), pod.resource_names.end(), "nvidia.com/gpu");
 }
 
-TEST_CASE("An operator keeps every invariant when the answer to a cordon is lost and the operator is killed") {
+TEST_CASE("An operator evicts the pods that use the GPU and no others, though an answer is lost and it is killed") {
+  // A cluster in memory: three nodes with a driver, and on each node a web server that needs no GPU.
   auto clock = std::make_shared<FakeClock>();
   auto cluster = std::make_shared<FakeCluster>(clock);
   const Fleet fleet = AddFleet(*cluster, {.node_count = 3});
-  const LabelSelector driver_labels = LabelSelector::FromMatchLabels({{"app", fleet.daemon_set}});
-  const DriverIdentity identity = *DriverIdentity::Create("nvidia.com", "gpu");
-  const UpgradePolicy policy{.auto_upgrade = true, .max_parallel = 1, .drain = DrainPolicy{}};
-
-  InvariantChecker checker(cluster, {.identity = identity,
-                                     .driver_ns = fleet.ns,
-                                     .driver_labels = driver_labels,
-                                     .policy = policy,
-                                     .uses_driver = UsesGpu});
-  const auto make_engine = [&] {
-    EngineOptions options{.snapshot = {.ns = fleet.ns, .driver_labels = driver_labels, .uses_driver = UsesGpu},
-                          .clock = clock,
-                          .observer = checker.MakeObserver()};
-    options.executor.calls_in_flight = 1;  // everything in this thread
-    return *UpgradeEngine::Create(identity, checker.Guard("operator"), options);
+  // On the first node something is being trained.
+  cluster->AddPod(PodBuilder("team-b", "training")
+                      .OnNode(fleet.node_names[0])
+                      .OwnedByReplicaSet("training")
+                      .WithResource("nvidia.com/gpu")
+                      .Build());
+  const auto web_uids = [&] {
+    std::vector<std::string> uids;
+    for (const Pod& pod : cluster->pods()) {
+      if (pod.ref.ns == "team-a") uids.push_back(pod.ref.uid);
+    }
+    return uids;
   };
+  const auto web_before = web_uids();
 
-  auto engine = make_engine();
+  // The operator: its identity, its policy, its options. The checker judges every request that goes through its guard.
+  const DriverIdentity identity = *DriverIdentity::Create("nvidia.com", "gpu");
+  const LabelSelector driver_labels = LabelSelector::FromMatchLabels({{"app", fleet.daemon_set}});
+  const UpgradePolicy policy{.auto_upgrade = true, .max_parallel = 1};
+  EngineOptions options{.snapshot = {.ns = fleet.ns, .driver_labels = driver_labels, .uses_driver = UsesGpu},
+                        .clock = clock};
+  options.executor.calls_in_flight = 1;  // everything in this thread
+  InvariantChecker checker(cluster, InvariantsOf(identity, options, policy));
+  options.observer = checker.MakeObserver();
+  const auto make_engine = [&] { return *UpgradeEngine::Create(identity, checker.Guard("operator"), options); };
+
+  // A new driver comes. The answer to the first patch is lost, and after six passes the operator is killed.
   cluster->SetTemplate(fleet.ns, fleet.daemon_set, "rev-2");
   cluster->FailNextAfterApplying(Operation::kPatchNode, absl::UnavailableError("504 gateway timeout"));
-  for (int i = 0; i < 300; ++i) {
+  auto engine = make_engine();
+  for (int pass = 0; pass < 300; ++pass) {
     REQUIRE(engine->Reconcile({}, policy).ok());
-    REQUIRE(checker.Report() == "");
-    if (i == 5) engine = make_engine();  // killed, and started again
+    REQUIRE(checker.Report() == "");  // or, for example, "I3: node node-1: the cordon that was lifted ..."
+    if (pass == 5) engine = make_engine();
     cluster->Advance(absl::Seconds(2));
   }
-  CHECK(checker.upgrades() == 3);
+
+  CHECK_FALSE(cluster->pod("team-b", "training").has_value());  // the pod that used the GPU was evicted
+  CHECK(web_uids() == web_before);                              // the others are where they were
   for (const Pod& pod : cluster->daemon_set_pods(fleet.ns, fleet.daemon_set)) CHECK(RevisionHash(pod) == "rev-2");
+  for (const Node& node : cluster->nodes()) CHECK_FALSE(node.unschedulable);
+  CHECK(checker.upgrades() == 3);
 }
 
 }  // namespace

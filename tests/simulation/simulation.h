@@ -34,7 +34,7 @@
 
 namespace driverupgrade::inline v1::testing {
 
-/// What may go wrong: fault-F1 to fault-F28 of docs/reliability.md.
+/// What may go wrong: fault-F1 to fault-F28 of docs/evidence/reliability.md.
 enum class Fault : std::uint8_t {
   kConflict,         ///< F1: 409.
   kThrottled,        ///< F2: 429, with and without Retry-After.
@@ -68,7 +68,7 @@ enum class Fault : std::uint8_t {
 inline constexpr int kFaultCount = 28;
 std::string_view ToString(Fault fault);
 
-/// How a seed is run beside its faults, in the chaos phase and in the calm one; docs/reliability.md, Modes.
+/// How a seed is run beside its faults, in the chaos phase and in the calm one; docs/evidence/reliability.md, Modes.
 enum class Mode : std::uint8_t {
   kRelease,     ///< The operator is removed in the midst, and installed again.
   kTwoDrivers,  ///< Two drivers of this library on the same nodes.

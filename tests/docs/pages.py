@@ -1,0 +1,69 @@
+#!/usr/bin/env python3
+"""Checks the pages as a whole: links lead somewhere, docs/README.md leads to every page of docs/, and pages for users give
+reasons in words, not by tags of rules such as dep-F7."""
+import pathlib
+import re
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+FOLDERS = ("bench", "deploy", "docs", "examples", "packaging", "tests", "tools")
+INDEX = ROOT / "docs/README.md"
+LINK = re.compile(r"\]\(([^()\s]+)\)")
+TAG = re.compile(r"\b(?:arch-A|api-A|drain-D|dep-F|doc-D|defect-D)\d+|[ (](?:T|H)\d+[a-c]?[,.;)]")
+# Pages for authors: what tags mean, what was shown by them, how to cite them, and what was decided or changed.
+FOR_AUTHORS = ("docs/evidence/", "docs/adr/", "docs/README.md", "tests/", "CONTRIBUTING.md", "CHANGELOG.md")
+
+
+def without_code(text):
+    return re.sub(r"^ *```.*?^ *```", "", text, flags=re.S | re.M)
+
+
+def anchors(page):
+    """As GitHub makes them of headings."""
+    headings = re.findall(r"^#+ +(.*)$", without_code(page.read_text(encoding="utf-8")), flags=re.M)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+def target(page, link):
+    path, _, anchor = link.partition("#")
+    return (page.parent / path).resolve() if path else page, anchor
+
+
+def broken_links(page):
+    for link in LINK.findall(without_code(page.read_text(encoding="utf-8"))):
+        if re.match(r"[a-z]+:", link):
+            continue
+        file, anchor = target(page, link)
+        if not file.exists():
+            yield f"leads nowhere: {link}"
+        elif anchor and file.suffix == ".md" and anchor not in anchors(file):
+            yield f"there is no such heading: {link}"
+
+
+def tags(page):
+    if str(page.relative_to(ROOT)).startswith(FOR_AUTHORS):
+        return
+    for tag in TAG.findall(page.read_text(encoding="utf-8")):
+        yield f"a tag in place of a reason: {tag.strip(' (),.;')}"
+
+
+def not_in_index():
+    linked = {target(INDEX, link)[0] for link in LINK.findall(INDEX.read_text(encoding="utf-8"))}
+    for page in sorted((ROOT / "docs").rglob("*.md")):
+        if page != INDEX and page not in linked:
+            yield f"does not name {page.relative_to(INDEX.parent)}"
+
+
+def main():
+    pages = sorted(ROOT.glob("*.md"))
+    for folder in FOLDERS:
+        pages += sorted((ROOT / folder).rglob("*.md"))
+    mistakes = [(page, mistake) for page in pages for check in (broken_links, tags) for mistake in check(page)]
+    mistakes += [(INDEX, mistake) for mistake in not_in_index()]
+    for page, mistake in mistakes:
+        print(f"{page.relative_to(ROOT)}: {mistake}")
+    sys.exit(1 if mistakes else 0)
+
+
+if __name__ == "__main__":
+    main()

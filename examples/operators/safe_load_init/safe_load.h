@@ -7,7 +7,7 @@
 ///     absl::Status loaded = AwaitSafeLoad(options, *cluster, *SystemClock(), log, stop.get_token());
 ///     return ExitCodeOf(loaded);
 ///
-/// The other side is SafeLoadManager (safe_load_manager.h). Rules: upstream-behaviour.md §2.7. Example:
+/// The other side is the engine, which removes the annotation once the node is evacuated. Rules: upstream-behaviour.md §2.7. Example:
 /// tests/examples/operators/safe_load_init/safe_load_test.cc.
 #ifndef DRIVERUPGRADE_EXAMPLES_OPERATORS_SAFE_LOAD_INIT_SAFE_LOAD_H_
 #define DRIVERUPGRADE_EXAMPLES_OPERATORS_SAFE_LOAD_INIT_SAFE_LOAD_H_

@@ -28,7 +28,6 @@ COMPONENTS = {
 HEADERS_ALONE = {
     "abseil_abi": "base",
     "call_context": "seam",
-    "cluster_snapshot": "decide",
     "cluster_writes": "seam",
     "version": "base",
     "watch": "seam",

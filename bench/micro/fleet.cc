@@ -22,16 +22,16 @@ Pod DriverPod(int node, const std::string& revision) {
       .Build();
 }
 
-std::shared_ptr<const NodeView> Done(int index) {
+std::shared_ptr<const NodeView> Done(int index, const DriverIdentity& identity) {
   NodeView view{.node = FleetNode(index, "upgrade-done")};
   view.driver_pods = {DriverPod(index, "new")};
-  return std::make_shared<const NodeView>(std::move(view));
+  return ShareView(std::move(view), identity);
 }
 
-std::shared_ptr<const NodeView> Waiting(int index) {
+std::shared_ptr<const NodeView> Waiting(int index, const DriverIdentity& identity) {
   NodeView view{.node = FleetNode(index, "upgrade-required")};
   view.driver_pods = {DriverPod(index, "old")};
-  return std::make_shared<const NodeView>(std::move(view));
+  return ShareView(std::move(view), identity);
 }
 
 // Evictions have been refused a second ago, so there is nothing to do but to wait.
@@ -52,7 +52,7 @@ std::shared_ptr<const NodeView> Draining(int index, const DriverIdentity& identi
                                                      .refusal = Refusal::kDisruptionBudget,
                                                      .budget = "trainer"};
   }
-  return std::make_shared<const NodeView>(std::move(view));
+  return ShareView(std::move(view), identity);
 }
 
 }  // namespace
@@ -90,7 +90,9 @@ MidRollout::MidRollout(int nodes)
   snapshot.active_since = now - absl::Hours(1);
   for (int i = 0; i < nodes; ++i) {
     const int kind = i % 10;
-    snapshot.nodes.push_back(kind == 0 ? Draining(i, identity, now) : kind <= 5 ? Waiting(i) : Done(i));
+    snapshot.nodes.push_back(kind == 0   ? Draining(i, identity, now)
+                             : kind <= 5 ? Waiting(i, identity)
+                                         : Done(i, identity));
   }
 }
 

@@ -56,7 +56,7 @@ void JudgeOneOf(benchmark::State& state) {
   const std::shared_ptr<const NodeView> before = rollout.snapshot.nodes[9];
   NodeView changed = *before;
   changed.node.resource_version += "1";
-  const auto after = std::make_shared<const NodeView>(std::move(changed));
+  const auto after = ShareView(std::move(changed), rollout.identity);
   const std::uint64_t judged = planner.judgements();
   const AllocationCounter counter;
   bool is_after = false;

@@ -1,10 +1,11 @@
 /// Everything that Step may look at (arch-A1).
 ///
-/// Defines ClusterSnapshot, NodeView, DriverFacts and Grants. SnapshotBuilder makes them; tests make them by hand:
+/// Defines ClusterSnapshot, NodeView, ShareView, DriverFacts and Grants. SnapshotBuilder makes them; tests make them by
+/// hand:
 ///
 ///     NodeView view{.node = {.name = "gpu-7", .uid = "1", .resource_version = "42"}};
 ///     view.driver_pods.push_back(pod);
-///     ClusterSnapshot snapshot{.nodes = {std::make_shared<const NodeView>(view)}, .driver = facts};
+///     ClusterSnapshot snapshot{.nodes = {ShareView(view, identity)}, .driver = facts};
 ///
 /// Views and facts are immutable and shared: the next snapshot reuses what has not changed (arch-A10). Values.
 #ifndef DRIVERUPGRADE_CLUSTER_SNAPSHOT_H_
@@ -20,9 +21,16 @@
 #include "absl/time/time.h"
 #include "driverupgrade/attempt_log.h"
 #include "driverupgrade/cluster_types.h"
+#include "driverupgrade/driver_identity.h"
 #include "driverupgrade/finding.h"
 
 namespace driverupgrade::inline v1 {
+
+struct NodeView;
+namespace internal {
+struct MarksOfDriver;
+class MarksOfView;
+}  // namespace internal
 
 /// One DaemonSet of the driver and the revision its pods are to have.
 struct DriverDaemonSet {
@@ -41,6 +49,24 @@ struct DriverFacts {
   /// Driver pods that are bound to no node.
   int unscheduled_pods = 0;
   friend bool operator==(const DriverFacts&, const DriverFacts&) = default;
+};
+
+/// What ShareView has decoded of a view's node. It follows from the rest of the view, so any two are equal; and it is of
+/// that very view, so a copy of the view has none, and may be changed.
+class DecodedMarks {
+ public:
+  DecodedMarks() = default;
+  DecodedMarks(const DecodedMarks&) noexcept {}
+  DecodedMarks& operator=(const DecodedMarks&) noexcept {
+    decoded_.reset();
+    return *this;
+  }
+  friend bool operator==(const DecodedMarks&, const DecodedMarks&) { return true; }
+
+ private:
+  friend std::shared_ptr<const NodeView> ShareView(NodeView view, const DriverIdentity& identity);
+  friend class internal::MarksOfView;
+  std::shared_ptr<const internal::MarksOfDriver> decoded_ = nullptr;
 };
 
 /// One node that has a driver pod or our state label.
@@ -63,8 +89,13 @@ struct NodeView {
   /// none.
   std::optional<std::vector<NodeMaintenance>> maintenances = std::nullopt;
   NodeAttempts attempts = {};
+  DecodedMarks marks = {};
   friend bool operator==(const NodeView&, const NodeView&) = default;
 };
+
+/// The view, which nobody can change any more. The labels and annotations of the node by which the upgrade of `identity`
+/// goes are decoded here, once; a view that was made in another way is judged alike, but decoded whenever it is judged.
+std::shared_ptr<const NodeView> ShareView(NodeView view, const DriverIdentity& identity);
 
 /// Which nodes have been promised a slot (admission_grants.h): the node's version that the promise is for, by the
 /// node's UID. An empty version stands for one that got lost: it is taken to be the one at which the node is read next.

@@ -19,6 +19,10 @@
 
 namespace driverupgrade::inline v1 {
 
+namespace internal {
+struct NodeMarks;
+}  // namespace internal
+
 class SafeLoadManager {
  public:
   explicit SafeLoadManager(DriverIdentity identity) : identity_(std::move(identity)) {}
@@ -26,6 +30,10 @@ class SafeLoadManager {
   bool IsWaiting(const Node& node) const;
   /// Removes the annotation. The caller has made sure that the node is evacuated.
   void Unblock(Node& node) const;
+
+  /// The same of marks that the library has decoded.
+  static bool IsWaiting(const internal::NodeMarks& marks);
+  static void Unblock(internal::NodeMarks& marks);
 
  private:
   DriverIdentity identity_;

@@ -9,6 +9,8 @@ namespace driverupgrade::inline v1 {
 namespace {
 
 constexpr std::size_t kPodsInText = 5;
+// What one pod takes of a text, mostly: reserved at once, for this is done for every node that drains, in each pass.
+constexpr std::size_t kPodTextSize = 96;
 
 const PodAttempt* AttemptOn(const Pod& pod, const NodeView& view) {
   const auto found = view.attempts.pods.find(pod.ref.uid);
@@ -84,6 +86,8 @@ void Explain(const std::vector<const Pod*>& pods, const NodeView& view, Eviction
     foremost = pod;
     round.gate.reason = reason;
   }
+  round.gate.detail.reserve(kPodTextSize);
+  round.remaining.reserve(kPodTextSize * std::min(pods.size(), kPodsInText));
   absl::StrAppend(&round.gate.detail, foremost->ref.ns, "/", foremost->ref.name, ": ");
   AppendHoldup(*foremost, AttemptOn(*foremost, view), round.gate.detail);
   if (pods.size() > 1) absl::StrAppend(&round.gate.detail, "; ", pods.size(), " pods in all");

@@ -1,12 +1,22 @@
 #include "driverupgrade/safe_load_manager.h"
 
+#include "model/node_marks.h"
+
 namespace driverupgrade::inline v1 {
 
-bool SafeLoadManager::IsWaiting(const Node& node) const {
-  const auto annotation = node.annotations.find(identity_.SafeLoadAnnotation());
-  return annotation != node.annotations.end() && !annotation->second.empty();
+bool SafeLoadManager::IsWaiting(const Node& node) const { return IsWaiting(internal::DecodeMarks(node, identity_)); }
+
+void SafeLoadManager::Unblock(Node& node) const {
+  const internal::NodeMarks before = internal::DecodeMarks(node, identity_);
+  internal::NodeMarks after = before;
+  Unblock(after);
+  for (const auto& [key, value] : internal::ChangesBetween(before, after, identity_).annotations) {
+    node.annotations.erase(key);
+  }
 }
 
-void SafeLoadManager::Unblock(Node& node) const { node.annotations.erase(identity_.SafeLoadAnnotation()); }
+bool SafeLoadManager::IsWaiting(const internal::NodeMarks& marks) { return marks.safe_load.value().has_value(); }
+
+void SafeLoadManager::Unblock(internal::NodeMarks& marks) { marks.safe_load.Remove(); }
 
 }  // namespace driverupgrade::inline v1

@@ -9,7 +9,6 @@
 #include "decide/step_parts.h"
 #include "decide/transitions/walk.h"
 #include "fmt/format.h"
-#include "model/node_state.h"
 #include "model/unreadable.h"
 
 namespace driverupgrade::inline v1 {
@@ -50,7 +49,7 @@ bool MayAct(Walk& walk) {
     return false;
   }
   if (!walk.read_state()) {
-    const std::string& value = walk.view.node.labels.at(identity.StateLabel());
+    const std::string_view value = walk.before().state.text().value_or("");
     walk.Note(FindingCode::kUnknownState,
               fmt::format("label {} has the value `{}`, which is no state; the node is left alone and holds a slot",
                           identity.StateLabel(), value));
@@ -142,10 +141,11 @@ Verdict StateMachine::Judge(const NodeView& view, const DriverFacts& driver, con
 }
 
 NodePlan StateMachine::Release(const NodeView& view, absl::Time now) const {
+  const internal::MarksOfView marks(view, identity_);
   NodePlan plan{.node = view.node.name,
                 .uid = view.node.uid,
                 .resource_version = view.node.resource_version,
-                .from = internal::StateOf(view.node, identity_).value_or(UpgradeState::kUnknown),
+                .from = marks->State().value_or(UpgradeState::kUnknown),
                 .reason = "the NodeMaintenance is given back"};
   if (internal::IsUnreadable(view.node)) return plan;  // what is ours on it cannot be seen
   if (options_.requestor) {
@@ -157,9 +157,9 @@ NodePlan StateMachine::Release(const NodeView& view, absl::Time now) const {
     if (!plan.maintenance.empty()) return plan;
   }
   if (plan.from != UpgradeState::kUnknown) plan.path = {UpgradeState::kUnknown};
-  Node after = view.node;
-  plan.reason = GiveBack(after, identity_);
-  if (NodePatch patch = Difference(view.node, after); !patch.empty()) plan.patch = std::move(patch);
+  NodeMarks after = *marks;
+  plan.reason = GiveBack(view.node, identity_, after);
+  if (NodePatch patch = PatchBetween(*marks, after, identity_); !patch.empty()) plan.patch = std::move(patch);
   return plan;
 }
 

@@ -5,29 +5,29 @@
 #include <limits>
 #include <variant>
 
+#include "decide/marks_of_view.h"
 #include "driverupgrade/upgrade_state.h"
 #include "model/cordon.h"
-#include "model/node_state.h"
 
 namespace driverupgrade::inline v1 {
 namespace {
 
-using internal::StateOf;
+using internal::NodeMarks;
 
 constexpr int kNoLimit = std::numeric_limits<int>::max();
 
 // A node that an administrator had cordoned, and that he has not uncordoned in the middle: the patch that cordons it
 // again makes the cordon ours (dep-F8), and that is no start for which anybody would ask.
-bool IsOutsideSlots(const Node& node, const DriverIdentity& identity, const std::optional<UpgradeState>& state) {
-  if (!internal::WasInitiallyUnschedulable(node, identity)) return false;
-  return node.unschedulable || !state || !TraitsOf(*state).holds_cordon;
+bool IsOutsideSlots(const NodeMarks& marks, const std::optional<UpgradeState>& state) {
+  if (!internal::WasInitiallyUnschedulable(marks)) return false;
+  return marks.unschedulable || !state || !TraitsOf(*state).holds_cordon;
 }
 
-bool HoldsSlot(const Node& node, const std::optional<UpgradeState>& state, const DriverIdentity& identity,
-               const UpgradePolicy& policy) {
+bool HoldsSlot(const Node& node, const NodeMarks& marks, const DriverIdentity& identity, const UpgradePolicy& policy) {
+  const std::optional<UpgradeState> state = marks.State();
   if (state && !IsInProgress(*state)) return false;
   if (state == UpgradeState::kFailed && policy.failure_policy) return false;  // counted apart (dep-F2)
-  if (policy.cordoned_nodes == CordonedNodes::kProceed && IsOutsideSlots(node, identity, state)) return false;
+  if (policy.cordoned_nodes == CordonedNodes::kProceed && IsOutsideSlots(marks, state)) return false;
   // It only keeps another driver's cordon in place (dep-F8).
   return state != UpgradeState::kUncordonRequired || !internal::DriverThatNeedsCordon(node, identity);
 }
@@ -72,14 +72,15 @@ Tally& Tally::operator-=(const Tally& other) {
 }
 
 Tally TallyOf(const NodeView& view, const DriverIdentity& identity, const UpgradePolicy& policy) {
-  const std::optional<UpgradeState> state = StateOf(view.node, identity);
+  const internal::MarksOfView marks(view, identity);
+  const std::optional<UpgradeState> state = marks->State();
   Tally tally{
       .total = 1,
       .pending = state == UpgradeState::kUpgradeRequired,
       .in_progress = !state || IsInProgress(*state),
       .failed = state == UpgradeState::kFailed,
       .done = state == UpgradeState::kDone,
-      .slots = HoldsSlot(view.node, state, identity, policy),
+      .slots = HoldsSlot(view.node, *marks, identity, policy),
       .unavailable = IsUnavailable(view.node, state),
   };
   if (state) tally.by_state[static_cast<std::size_t>(*state)] = 1;
@@ -94,9 +95,9 @@ Tally TallyOf(const NodeView& view, const DriverIdentity& identity, const Upgrad
 Tally WithPatch(Tally tally, const Node& node, const NodePatch& patch, const DriverIdentity& identity,
                 const UpgradePolicy& policy) {
   const Node after = Patched(node, patch);
-  const std::optional<UpgradeState> state = StateOf(after, identity);
-  tally.slots = std::max<int>(tally.slots, HoldsSlot(after, state, identity, policy));
-  tally.unavailable = std::max<int>(tally.unavailable, IsUnavailable(after, state));
+  const NodeMarks marks = internal::DecodeMarks(after, identity);
+  tally.slots = std::max<int>(tally.slots, HoldsSlot(after, marks, identity, policy));
+  tally.unavailable = std::max<int>(tally.unavailable, IsUnavailable(after, marks.State()));
   return tally;
 }
 

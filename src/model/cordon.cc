@@ -1,10 +1,10 @@
 #include "model/cordon.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "driverupgrade/cordon_names.h"
 #include "driverupgrade/upgrade_state.h"
-#include "model/node_state.h"
 
 namespace driverupgrade::inline v1::internal {
 namespace {
@@ -21,8 +21,8 @@ bool IsPastCordon(UpgradeState state) {
 }
 
 // The maintenance operator cordons while the state is node-maintenance-required still (ADR 0004).
-bool IsBeingEvacuatedFor(const Node& node, const DriverIdentity& driver, UpgradeState state) {
-  return state == UpgradeState::kNodeMaintenanceRequired && node.annotations.contains(driver.RequestorModeAnnotation());
+bool IsBeingEvacuated(const NodeMarks& driver) {
+  return driver.State() == UpgradeState::kNodeMaintenanceRequired && driver.requestor_mode.present();
 }
 
 }  // namespace
@@ -35,9 +35,10 @@ Cordon ReadCordon(const Node& node, const DriverIdentity& identity) {
       std::any_of(names.begin(), names.end(), [&](const std::string& name) { return IsWithoutState(node, name); });
   Cordon cordon{.kind = CordonKind::kAdministrator};
   for (const DriverIdentity& driver : DriversWithoutCordonName(node, identity.Name())) {
-    const std::optional<UpgradeState> state = StateOf(node, driver);
-    if (!state || WasInitiallyUnschedulable(node, driver)) continue;
-    if (!IsPastCordon(*state) && !IsBeingEvacuatedFor(node, driver, *state)) continue;
+    const NodeMarks marks = DecodeMarks(node, driver);
+    const std::optional<UpgradeState> state = marks.State();
+    if (!state || WasInitiallyUnschedulable(marks)) continue;
+    if (!IsPastCordon(*state) && !IsBeingEvacuated(marks)) continue;
     cordon.rival = driver.Name();
     break;
   }
@@ -57,21 +58,16 @@ std::optional<std::string> DriverThatNeedsCordon(const Node& node, const DriverI
   return std::nullopt;
 }
 
-bool IsInCordonSet(const Node& node, const DriverIdentity& identity) {
-  return CordonNames(node).contains(identity.Name());
-}
-
-void SetCordonNames(Node& node, const std::set<std::string>& names) {
-  const std::string key(kCordonedByAnnotation);
-  if (auto value = FormatCordonNames(names)) {
-    node.annotations[key] = *std::move(value);
+void SetCordonNames(std::set<std::string> names, NodeMarks& marks) {
+  if (names.empty()) {
+    marks.cordoned_by.Remove();
   } else {
-    node.annotations.erase(key);
+    marks.cordoned_by.Write(std::move(names));
   }
 }
 
-bool WasInitiallyUnschedulable(const Node& node, const DriverIdentity& identity) {
-  return node.annotations.contains(identity.InitiallyUnschedulableAnnotation());
+bool IsInCordonSet(const NodeMarks& marks, const DriverIdentity& identity) {
+  return marks.cordoned_by.value() && marks.cordoned_by.value()->contains(identity.Name());
 }
 
 }  // namespace driverupgrade::inline v1::internal

@@ -8,6 +8,7 @@
 
 #include "driverupgrade/cluster_types.h"
 #include "driverupgrade/driver_identity.h"
+#include "model/node_marks.h"
 
 namespace driverupgrade::inline v1::internal {
 
@@ -33,13 +34,13 @@ Cordon ReadCordon(const Node& node, const DriverIdentity& identity);
 std::optional<std::string> DriverThatNeedsCordon(const Node& node, const DriverIdentity& identity);
 
 // Whether our name is in the cordon set.
-bool IsInCordonSet(const Node& node, const DriverIdentity& identity);
+bool IsInCordonSet(const NodeMarks& marks, const DriverIdentity& identity);
 
-// Writes the cordon set `names` on the node, or removes it when there are none.
-void SetCordonNames(Node& node, const std::set<std::string>& names);
+// Writes the cordon set, or removes it when there are no names.
+void SetCordonNames(std::set<std::string> names, NodeMarks& marks);
 
 // Whether an administrator's cordon was noted when the upgrade started.
-bool WasInitiallyUnschedulable(const Node& node, const DriverIdentity& identity);
+inline bool WasInitiallyUnschedulable(const NodeMarks& marks) { return marks.initially_unschedulable.present(); }
 
 }  // namespace driverupgrade::inline v1::internal
 

@@ -101,8 +101,7 @@ absl::StatusOr<ClusterSnapshot> SnapshotBuilder::Build(const CallContext& contex
     KeepGrant(grants, parts.node, is_managed, snapshot.grants);
     if (!is_managed) continue;
     managed.insert(parts.node.name);
-    snapshot.nodes.push_back(
-        std::make_shared<const NodeView>(views_->Make(context, std::move(parts), driver, log, snapshot.findings)));
+    snapshot.nodes.push_back(views_->Share(views_->Make(context, std::move(parts), driver, log, snapshot.findings)));
   }
   log.KeepOnly(uids);
   views_->KeepOnly(managed);
@@ -127,7 +126,7 @@ void SnapshotBuilder::ReadPods(const CallContext& context, const std::vector<std
     } else {
       views_->DropOldAttempts(changed, log);
     }
-    view = std::make_shared<const NodeView>(std::move(changed));
+    view = views_->Share(std::move(changed));
   }
 }
 

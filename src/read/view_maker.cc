@@ -7,7 +7,7 @@
 #include "driverupgrade/maintenance_requestor.h"
 #include "driverupgrade/pod_manager.h"
 #include "fmt/format.h"
-#include "model/node_state.h"
+#include "model/node_marks.h"
 
 namespace driverupgrade::inline v1::internal {
 namespace {
@@ -61,8 +61,7 @@ bool ViewMaker::IsManaged(const NodeParts& parts) const {
   if (IsUnreadable(parts.node) && parts.node.labels.empty()) return true;
   if (!options_.node_selector.Matches(parts.node.labels)) return false;
   if (!parts.driver_pods.empty()) return true;
-  const auto label = parts.node.labels.find(identity_.StateLabel());
-  if (label != parts.node.labels.end() && !label->second.empty()) return true;
+  if (HasState(parts.node, identity_)) return true;
   if (!options_.requestor || !parts.maintenances) return false;
   const MaintenanceRequestor requestor(*options_.requestor);
   return std::any_of(parts.maintenances->begin(), parts.maintenances->end(),

@@ -8,6 +8,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "driverupgrade/attempt_log.h"
@@ -64,6 +65,8 @@ class ViewMaker {
                std::vector<Finding>& findings);
   // For a node whose pods are not known: attempts on them are over unless it is being upgraded.
   void DropOldAttempts(NodeView& view, AttemptLog& log) const;
+  // The view as it is judged: complete, and decoded.
+  std::shared_ptr<const NodeView> Share(NodeView view) const { return ShareView(std::move(view), identity_); }
   // Before the first call of a pass: a callback that hangs costs each pass its limit once, not once a pod.
   void BeginPass() { hooks_.BeginRound(); }
   // Forgets the answers about other nodes.

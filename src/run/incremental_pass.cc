@@ -6,7 +6,6 @@
 #include "base/backoff.h"
 #include "base/status_macros.h"
 #include "fmt/format.h"
-#include "model/node_state.h"
 #include "model/unreadable.h"
 #include "tell/gate_memory.h"
 
@@ -188,7 +187,7 @@ void IncrementalPass::Refresh(const CallContext& context, const std::string& nam
   } else if (view.pods) {
     retries_.erase(name);
   }
-  planner_.Update(std::make_shared<const NodeView>(std::move(view)));
+  planner_.Update(views_.Share(std::move(view)));
 }
 
 void IncrementalPass::KeepManaged(AttemptLog& log) const {

@@ -66,7 +66,7 @@ ContentId Judge::IdOf(Node node) {
   const auto label = node.labels.find(identity().StateLabel());
   Content content{.state = *ParseUpgradeState(label == node.labels.end() ? "" : label->second),
                   .holds_slot = TallyOf({.node = node}, identity(), policy_).slots > 0,
-                  .initially_cordoned = internal::WasInitiallyUnschedulable(node, identity()),
+                  .initially_cordoned = internal::WasInitiallyUnschedulable(internal::DecodeMarks(node, identity())),
                   .marked = node.labels.size() > 1 || !node.annotations.empty()};
   content.node = std::move(node);
   contents_.push_back(std::move(content));
@@ -106,7 +106,8 @@ NodeView Judge::MakeView(const View& view) const {
   PatchAttempt& attempt = made.attempts.patch.emplace();
   attempt = {.based_on = kVersion, .count = 1, .outcome = Outcome::kUnclear, .answered_at = absl::InfinitePast()};
   for (const ContentId possible : view.possible) {
-    attempt.possible.push_back(Difference(made.node, contents_[possible].node));
+    attempt.possible.push_back(PatchBetween(internal::DecodeMarks(made.node, identity()),
+                                            internal::DecodeMarks(contents_[possible].node, identity()), identity()));
   }
   return made;
 }

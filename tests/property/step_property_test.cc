@@ -48,6 +48,15 @@ ByNode Sorted(const Plan& plan) {
   return result;
 }
 
+TEST_CASE("Views whose marks were decoded when they were shared give the plan of views made by hand") {
+  ForEachSeed([](const RandomCluster& cluster) -> std::string {
+    RandomCluster shared = cluster;
+    for (auto& view : shared.snapshot.nodes) view = ShareView(*view, cluster.machine.identity());
+    if (CopyOf(shared.snapshot) != CopyOf(cluster.snapshot)) return "sharing changes a view";
+    return shared.Step() == cluster.Step() ? "" : "another plan";
+  });
+}
+
 TEST_CASE("dep-F14: the order of the nodes in the snapshot decides nothing") {
   ForEachSeed([](const RandomCluster& cluster) -> std::string {
     const Plan plan = cluster.Step();

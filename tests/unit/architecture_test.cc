@@ -58,6 +58,24 @@ TEST_CASE("arch-A1: what decides asks no clock") {
   }
 }
 
+// The invariant checker and the simulation are oracles, and people: they read a node for themselves.
+TEST_CASE("Nothing but model/node_marks knows how a mark on a node is spelled") {
+  const std::set<fs::path> knows = {kRoot / "src/model/node_marks.cc", kRoot / "src/model/driver_identity.cc",
+                                    kRoot / "src/model/upgrade_state.cc"};
+  for (const fs::path& file : FilesBelow("src")) {
+    if (knows.contains(file) || file.string().starts_with((kRoot / "src/testing").string())) continue;
+    std::ifstream stream(file);
+    for (std::string line; std::getline(stream, line);) {
+      CAPTURE(file, line);
+      CHECK(line.find("Annotation()") == std::string::npos);
+      CHECK(line.find("kCordonedByAnnotation") == std::string::npos);
+      CHECK(line.find("ParseUpgradeState(") == std::string::npos);
+      // A label may be named to a person, not looked for.
+      CHECK_FALSE((line.find("Label()") != std::string::npos && line.find("labels") != std::string::npos));
+    }
+  }
+}
+
 TEST_CASE("The library reads no environment, prints nothing and does not exit") {
   for (const fs::path& file : FilesBelow("src")) {
     std::ifstream stream(file);

@@ -6,18 +6,17 @@
 #include "decide/transitions/walk.h"
 #include "driverupgrade/cordon_names.h"
 #include "fmt/format.h"
-#include "model/node_state.h"
 
 namespace driverupgrade::inline v1 {
 namespace {
 
-// Whether the node's cordon is an upgrade's that nobody but us relies on (dep-F7).
-bool IsOursToLift(const Node& node, const DriverIdentity& identity) {
-  if (internal::WasInitiallyUnschedulable(node, identity) || !LiveCordonNames(node, identity.Name()).empty())
-    return false;
+// Whether the node's cordon is an upgrade's that nobody but us relies on (dep-F7). `now`: `read`, with what has been
+// found out about the initial state since.
+bool IsOursToLift(const Node& node, const DriverIdentity& identity, const NodeMarks& read, const NodeMarks& now) {
+  if (internal::WasInitiallyUnschedulable(now) || !LiveCordonNames(node, identity.Name()).empty()) return false;
   // In requestor mode the maintenance operator lifts its own cordon; ours is one that we put in its place (H13).
-  if (node.annotations.contains(identity.RequestorModeAnnotation())) return internal::IsInCordonSet(node, identity);
-  const std::optional<UpgradeState> state = internal::StateOf(node, identity);
+  if (now.requestor_mode.present()) return internal::IsInCordonSet(read, identity);
+  const std::optional<UpgradeState> state = read.State();
   // The Go library keeps no set: a cordon on a node that is in progress and was schedulable before is its own, and
   // ours.
   if (state && IsInProgress(*state)) return true;
@@ -26,53 +25,55 @@ bool IsOursToLift(const Node& node, const DriverIdentity& identity) {
 }
 
 // What another driver or an administrator wrote stays (dep-F6, I6).
-void RemoveOurAnnotations(Node& node, const DriverIdentity& identity) {
-  for (const std::string* key :
-       {&identity.StageAnnotation(), &identity.PodCompletionStartAnnotation(), &identity.ValidationStartAnnotation(),
-        &identity.InitiallyUnschedulableAnnotation(), &identity.RestartPodAnnotation(),
-        &identity.FailedRevisionAnnotation(), &identity.FailuresAnnotation(), &identity.RestartOnlyAnnotation(),
-        &identity.RequestorModeAnnotation()}) {
-    node.annotations.erase(*key);
-  }
+void RemoveOurAnnotations(NodeMarks& marks) {
+  marks.stage.Remove();
+  marks.pod_completion_start.Remove();
+  marks.validation_start.Remove();
+  marks.initially_unschedulable.Remove();
+  marks.restart_pod.Remove();
+  marks.failed_revision.Remove();
+  marks.failures.Remove();
+  marks.restart_only.Remove();
+  marks.requestor_mode.Remove();
 }
 
 }  // namespace
 
-std::string GiveBack(Node& node, const DriverIdentity& identity) {
+std::string GiveBack(const Node& node, const DriverIdentity& identity, NodeMarks& after) {
   std::string reason = "released";
-  if (node.unschedulable && IsOursToLift(node, identity)) {
+  if (node.unschedulable && IsOursToLift(node, identity, after, after)) {
     const std::optional<std::string> other = internal::DriverThatNeedsCordon(node, identity);
-    node.unschedulable = other.has_value();
+    after.unschedulable = other.has_value();
     if (other) reason += fmt::format("; the cordon is left to {}, whose upgrade needs it", *other);
   }
-  internal::SetCordonNames(node, LiveCordonNames(node, identity.Name()));
-  RemoveOurAnnotations(node, identity);
-  node.labels.erase(identity.StateLabel());
+  internal::SetCordonNames(LiveCordonNames(node, identity.Name()), after);
+  RemoveOurAnnotations(after);
+  after.state.Remove();
   return reason;
 }
 
 Progress EnterDone(Walk& walk, std::string reason) {
-  // As it was read, but with what this walk has found out about the initial state. A node that was read as schedulable
-  // carries no cordon but one of this very walk.
-  const Node read = walk.WithAnnotationsAfter();
-  const bool lifts = read.unschedulable && IsOursToLift(read, walk.in.identity);
+  const DriverIdentity& identity = walk.in.identity;
+  const Node& node = walk.view.node;
+  // A node that was read as schedulable carries no cordon but one of this very walk.
+  const bool lifts = node.unschedulable && IsOursToLift(node, identity, walk.before(), walk.after());
   if (lifts) {
-    if (const auto other = internal::DriverThatNeedsCordon(read, walk.in.identity)) {
+    if (const auto other = internal::DriverThatNeedsCordon(node, identity)) {
       return walk.Wait(GateReason::kOtherDriver, fmt::format("{} needs the node to stay cordoned", *other));
     }
   }
-  if (lifts || !read.unschedulable) walk.Edit().unschedulable = false;
-  RemoveOurAnnotations(walk.Edit(), walk.in.identity);
+  if (lifts || !node.unschedulable) walk.Edit().unschedulable = false;
+  RemoveOurAnnotations(walk.Edit());
   return walk.Enter(UpgradeState::kDone, std::move(reason));
 }
 
 // T48: an administrator's cordon is not ours to lift, so there is nothing to wait for but the maintenance operator.
 Progress FinishUpgrade(Walk& walk, std::string reason) {
   if (walk.InRequestorMode()) {
-    walk.Unannotate(walk.in.identity.InitiallyUnschedulableAnnotation());
+    walk.Remove(&NodeMarks::initially_unschedulable);
     return walk.Enter(UpgradeState::kUncordonRequired, std::move(reason));
   }
-  if (internal::WasInitiallyUnschedulable(walk.after(), walk.in.identity)) return EnterDone(walk, std::move(reason));
+  if (internal::WasInitiallyUnschedulable(walk.after())) return EnterDone(walk, std::move(reason));
   return walk.Enter(UpgradeState::kUncordonRequired, std::move(reason));
 }
 

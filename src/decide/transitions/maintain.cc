@@ -37,7 +37,7 @@ std::optional<std::string> WaitsForOthers(const NodeMaintenance& object) {
 
 // T10: upgrade-required -> node-maintenance-required. No budget of ours applies: the maintenance operator has its own.
 Progress RequestMaintenance(Walk& walk) {
-  walk.Annotate(walk.in.identity.RequestorModeAnnotation(), "true");
+  walk.Write(&NodeMarks::requestor_mode, Flag{});
   return walk.Enter(UpgradeState::kNodeMaintenanceRequired, "the maintenance operator is asked for the node");
 }
 
@@ -49,7 +49,7 @@ Progress LeaveNodeMaintenance(Walk& walk) {
               fmt::format("{}: the operator is not configured as a requestor", ToString(walk.state())));
     return walk.Wait(GateReason::kUnhandledState, "the operator is not configured as a requestor");
   }
-  walk.Annotate(walk.in.identity.RequestorModeAnnotation(), "true");
+  walk.Write(&NodeMarks::requestor_mode, Flag{});
   MaintenanceStatus status = walk.requestor->Assess(walk.view);
   switch (status.phase) {
     case MaintenancePhase::kUnread: return WaitUnread(walk, std::move(status.detail));

@@ -158,15 +158,15 @@ Progress RestartDriverPods(Walk& walk) {
 
 // T39, T43: the driver may be loaded once the node is evacuated. nullopt: nothing holds it back any more.
 std::optional<Progress> UnblockSafeLoad(Walk& walk) {
-  if (!walk.safe_load.IsWaiting(walk.after())) return std::nullopt;
+  if (!walk.AwaitsSafeLoad()) return std::nullopt;
   if (Evacuation evacuation = Evacuate(walk); !evacuation.done()) return EvictNewcomers(walk, std::move(evacuation));
-  walk.safe_load.Unblock(walk.Edit());
+  SafeLoadManager::Unblock(walk.Edit());
   return std::nullopt;
 }
 
 // dep-F3: a failed node's driver is not loaded under workloads, and nothing is evicted for it.
 std::optional<Progress> UnblockSafeLoadOfFailed(Walk& walk) {
-  if (!walk.safe_load.IsWaiting(walk.after())) return std::nullopt;
+  if (!walk.AwaitsSafeLoad()) return std::nullopt;
   if (!walk.after().unschedulable) return walk.Wait(GateReason::kSafeLoad, "the node is not cordoned");
   if (const Evacuation evacuation = Evacuate(walk); !evacuation.done()) {
     if (evacuation.status == Evacuation::Status::kStuck)
@@ -178,7 +178,7 @@ std::optional<Progress> UnblockSafeLoadOfFailed(Walk& walk) {
                                  evacuation.pods.front()->ref.ToString()),
                      evacuation.round.gate.not_before.value_or(absl::InfiniteFuture()));
   }
-  walk.safe_load.Unblock(walk.Edit());
+  SafeLoadManager::Unblock(walk.Edit());
   return std::nullopt;
 }
 
@@ -196,7 +196,7 @@ Progress LeavePodRestart(Walk& walk) {
   const DriverPods& driver = walk.driver;
   // What was compared were other revisions; should the target come back, this pod has still to be compared with it.
   if (!driver.wanted_revision.empty() && !walk.RestartsOnly()) {
-    walk.Unannotate(walk.in.identity.RestartOnlyAnnotation());
+    walk.Remove(&NodeMarks::restart_only);
   }
   if (driver.none) return WaitForDriver(walk, GateReason::kDriverPodMissing, "no driver pod on the node yet");
   if (driver.unknown) return WaitForDriver(walk, GateReason::kRevisionUnknown, driver.why_unknown);
@@ -236,20 +236,17 @@ Progress RetryOrWait(Walk& walk, std::string why) {
 // T40-T42 with dep-F2 and dep-F3: upgrade-failed -> upgrade-required with a new revision or for a retry; ->
 // validation-required | uncordon-required | upgrade-done once the driver is ready.
 Progress LeaveFailed(Walk& walk) {
-  const std::string key = walk.in.identity.FailedRevisionAnnotation();
-  const std::string failures = walk.in.identity.FailuresAnnotation();
   const std::string& wanted = walk.driver.wanted_revision;
-  const auto failed = walk.after().annotations.find(key);
-  if (!wanted.empty() && failed != walk.after().annotations.end() && failed->second != wanted) {
-    walk.Unannotate(failures);
+  const std::optional<std::string>& failed = walk.after().failed_revision.value();
+  if (!wanted.empty() && failed && *failed != wanted) {
+    walk.Remove(&NodeMarks::failures);
     return RequireUpgrade(walk, fmt::format("revision {} is new", wanted));
   }
   // A node that the Go library failed carries neither: for all we can know it failed just now, at this revision.
-  if (!wanted.empty()) walk.Annotate(key, wanted);
+  if (!wanted.empty()) walk.Write(&NodeMarks::failed_revision, wanted);
   if (walk.PastFailures().count == 0) {
-    if (const auto text = walk.after().annotations.find(failures); text != walk.after().annotations.end()) {
-      walk.Note(FindingCode::kTimerRestarted,
-                fmt::format("the count of failures begins afresh: `{}` is none", text->second));
+    if (const std::optional<std::string_view> text = walk.after().failures.text()) {
+      walk.Note(FindingCode::kTimerRestarted, fmt::format("the count of failures begins afresh: `{}` is none", *text));
     }
     walk.WriteFailures({.count = 1, .last = walk.in.now});
   }

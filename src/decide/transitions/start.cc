@@ -10,34 +10,28 @@
 namespace driverupgrade::inline v1 {
 namespace {
 
-bool IsTrue(const StringMap& map, const std::string& key) {
-  const auto found = map.find(key);
-  return found != map.end() && found->second == "true";
-}
-
 // Why the node needs an upgrade; empty if it does not (T1).
 std::string UpgradeReason(const Walk& walk) {
   if (walk.driver.out_of_date) return "the driver pod is out of date";
-  if (walk.safe_load.IsWaiting(walk.after())) return "the driver waits to be loaded";
-  if (IsTrue(walk.after().annotations, walk.in.identity.UpgradeRequestedAnnotation())) return "an upgrade is requested";
+  if (walk.AwaitsSafeLoad()) return "the driver waits to be loaded";
+  if (walk.after().upgrade_requested.value()) return "an upgrade is requested";
   return {};
 }
 
 // Notes on the node whether its cordon is an administrator's, by what was read (dep-F7).
 void NoteInitialState(Walk& walk, const internal::Cordon& cordon) {
   if (walk.InRequestorMode()) return;  // the cordon may be the maintenance operator's, which is nobody else's business
-  const std::string key = walk.in.identity.InitiallyUnschedulableAnnotation();
   if (cordon.kind == internal::CordonKind::kAdministrator) {
-    walk.Annotate(key, "true");
+    walk.Write(&NodeMarks::initially_unschedulable, Flag{});
   } else {
-    walk.Unannotate(key);
+    walk.Remove(&NodeMarks::initially_unschedulable);
   }
 }
 
 // The request turns into "restart the pod with this UID", so that it restarts exactly one pod (dep-F17). So does a
 // retry by label of a node whose driver pod is up to date but failing: nothing else would ever replace it.
 void NoteRequestedRestart(Walk& walk) {
-  const bool requested = walk.Unannotate(walk.in.identity.UpgradeRequestedAnnotation());
+  const bool requested = walk.Remove(&NodeMarks::upgrade_requested);
   if (!requested && walk.driver.failing == nullptr) return;
   if (!walk.driver.to_restart.empty()) return;  // some pod is replaced anyway
   const Pod* restart = walk.driver.failing;
@@ -45,7 +39,7 @@ void NoteRequestedRestart(Walk& walk) {
     if (restart == nullptr && !pod.deletion_timestamp) restart = &pod;
   }
   if (restart == nullptr) return;
-  walk.Annotate(walk.in.identity.RestartPodAnnotation(), restart->ref.uid);
+  walk.Write(&NodeMarks::restart_pod, restart->ref.uid);
   walk.AssessDriver();
 }
 
@@ -78,8 +72,7 @@ Candidate RequestorCandidate(const Walk& walk) {
 bool MayRestartOnly(const Walk& walk) {
   const std::vector<Pod>& pods = walk.view.driver_pods;
   const bool orphan = std::any_of(pods.begin(), pods.end(), [](const Pod& pod) { return pod.owners.empty(); });
-  return walk.driver.out_of_date && !orphan && !walk.safe_load.IsWaiting(walk.after()) &&
-         !IsTrue(walk.after().annotations, walk.in.identity.UpgradeRequestedAnnotation());
+  return walk.driver.out_of_date && !orphan && !walk.AwaitsSafeLoad() && !walk.after().upgrade_requested.value();
 }
 
 Progress RestartOnly(Walk& walk) {
@@ -116,7 +109,7 @@ Progress LeaveUnknownOrDone(Walk& walk) {
 // T4-T10: upgrade-required -> cordon-required | pod-restart-required with a slot, -> node-maintenance-required.
 Progress LeaveUpgradeRequired(Walk& walk) {
   const DriverIdentity& identity = walk.in.identity;
-  if (IsTrue(walk.after().labels, identity.SkipUpgradeLabel())) {
+  if (walk.after().skip_upgrade.value()) {
     return walk.Wait(GateReason::kSkipLabel, fmt::format("label {}=true", identity.SkipUpgradeLabel()));
   }
   if (walk.driver.none) return walk.Wait(GateReason::kDriverPodMissing, "no driver pod on the node");
@@ -132,7 +125,7 @@ Progress LeaveUpgradeRequired(Walk& walk) {
   }
   if (!by_request) {
     if (const auto releasing = ReleaseMaintenance(walk)) return *releasing;  // requestor mode was switched off (H16)
-    walk.Unannotate(identity.RequestorModeAnnotation());
+    walk.Remove(&NodeMarks::requestor_mode);
   }
   // The maintenance operator cordons the nodes that we have claimed, the annotation lost or not.
   const bool evacuated_for_us = walk.InRequestorMode() || ClaimsMaintenance(walk);
@@ -152,8 +145,8 @@ Progress LeaveUpgradeRequired(Walk& walk) {
   walk.verdict.plan.needs_grant = candidate.needs_slot || candidate.needs_headroom;
   NoteInitialState(walk, cordon);
   NoteRequestedRestart(walk);
-  walk.Unannotate(identity.FailedRevisionAnnotation());
-  walk.Unannotate(identity.RestartOnlyAnnotation());
+  walk.Remove(&NodeMarks::failed_revision);
+  walk.Remove(&NodeMarks::restart_only);
   if (by_request) return RequestMaintenance(walk);
   if (may_restart_only && walk.view.restart_only) return RestartOnly(walk);
   return walk.Enter(UpgradeState::kCordonRequired, "admitted");

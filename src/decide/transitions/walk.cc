@@ -4,10 +4,8 @@
 #include <set>
 #include <utility>
 
-#include "absl/strings/numbers.h"
 #include "driverupgrade/cordon_names.h"
 #include "fmt/format.h"
-#include "model/node_state.h"
 
 namespace driverupgrade::inline v1 {
 namespace {
@@ -21,72 +19,16 @@ constexpr absl::Duration kActiveMin = absl::Seconds(60);
 // Beyond that the number on the node is somebody's garbage, to which one can still be added.
 constexpr int kFailuresCounted = 1'000'000;
 
-// Valid until the annotation is written.
-std::string_view AnnotationOf(const Node& node, const std::string& key) {
-  const auto found = node.annotations.find(key);
-  return found == node.annotations.end() ? std::string_view() : std::string_view(found->second);
-}
-
-// They are two types where abseil was built for C++14.
-absl::string_view ToAbseil(std::string_view text) { return {text.data(), text.size()}; }
-
-std::optional<absl::Time> ParseUnixSeconds(std::string_view text) {
-  std::int64_t seconds = 0;
-  // The bound keeps the arithmetic on it far from the ends of absl::Time.
-  if (!absl::SimpleAtoi(ToAbseil(text), &seconds) || seconds < 0 || seconds > (std::int64_t{1} << 40))
-    return std::nullopt;
-  return absl::FromUnixSeconds(seconds);
-}
-
-struct Stage {
-  std::string_view state;
-  absl::Time began;
-  std::string_view revision;
-};
-
-// `<state>@<unix seconds>@<target revision>`. Points into `text`.
-std::optional<Stage> ParseStage(std::string_view text) {
-  const std::size_t first = text.find('@');
-  const std::size_t last = text.rfind('@');
-  if (first == last || std::count(text.begin(), text.end(), '@') != 2) return std::nullopt;
-  const std::optional<absl::Time> began = ParseUnixSeconds(text.substr(first + 1, last - first - 1));
-  if (!began) return std::nullopt;
-  return Stage{.state = text.substr(0, first), .began = *began, .revision = text.substr(last + 1)};
-}
-
-std::map<std::string, std::optional<std::string>> Changes(const StringMap& from, const StringMap& to) {
-  std::map<std::string, std::optional<std::string>> changes;
-  for (const auto& [key, value] : from) {
-    if (!to.contains(key)) changes[key] = std::nullopt;
-  }
-  for (const auto& [key, value] : to) {
-    const auto before = from.find(key);
-    if (before == from.end() || before->second != value) changes[key] = value;
-  }
-  return changes;
-}
-
-void CopyPrefixed(const StringMap& from, std::string_view prefix, StringMap& to) {
-  for (auto it = from.lower_bound(std::string(prefix)); it != from.end() && it->first.starts_with(prefix); ++it) {
-    to.insert(*it);
-  }
-}
-
-// What of a node an upgrade writes: its own labels and annotations, the cordon and whose it is.
-Node OurPart(const Node& node, const DriverIdentity& identity) {
-  Node part{.unschedulable = node.unschedulable};
-  CopyPrefixed(node.labels, identity.KeyPrefix(), part.labels);
-  CopyPrefixed(node.annotations, identity.KeyPrefix(), part.annotations);
-  CopyPrefixed(node.annotations, kCordonedByAnnotation, part.annotations);
-  return part;
-}
+// As a mark can say it.
+absl::Time WholeSecond(absl::Time time) { return absl::FromUnixSeconds(absl::ToUnixSeconds(time)); }
 
 }  // namespace
 
-NodePatch Difference(const Node& from, const Node& to) {
-  NodePatch patch{.labels = Changes(from.labels, to.labels), .annotations = Changes(from.annotations, to.annotations)};
-  if (from.unschedulable != to.unschedulable) patch.unschedulable = to.unschedulable;
-  return patch;
+NodePatch PatchBetween(const NodeMarks& from, const NodeMarks& to, const DriverIdentity& identity) {
+  internal::MarkChanges changes = internal::ChangesBetween(from, to, identity);
+  return {.labels = std::move(changes.labels),
+          .annotations = std::move(changes.annotations),
+          .unschedulable = changes.unschedulable};
 }
 
 absl::Time NextRead(absl::Time now) {
@@ -110,50 +52,40 @@ Walk::Walk(const JudgeContext& context, const NodeView& node_view, bool is_admit
       view(node_view),
       admitted(is_admitted),
       drains(context.options.own_pod),
-      safe_load(context.identity),
       requestor(context.options.requestor ? std::optional<MaintenanceRequestor>(*context.options.requestor)
                                           : std::nullopt),
-      read_state_(internal::StateOf(node_view.node, context.identity)),
+      read_(node_view, context.identity),
       // Judge deals with values that are no state before it walks.
-      state_(read_state_.value_or(UpgradeState::kUnknown)) {
+      state_(read_->State().value_or(UpgradeState::kUnknown)) {
   verdict.plan.from = state_;
   AssessDriver();
   verdict.findings = driver.findings;
 }
 
-Node& Walk::Edit() {
-  if (!edited_) edited_ = OurPart(view.node, in.identity);
+NodeMarks& Walk::Edit() {
+  if (!edited_) edited_ = before();
   return *edited_;
 }
 
-void Walk::Annotate(const std::string& key, std::string value) {
-  if (!HasAnnotation(key) || AnnotationOf(after(), key) != value) Edit().annotations[key] = std::move(value);
-}
-
-bool Walk::Unannotate(const std::string& key) { return HasAnnotation(key) && Edit().annotations.erase(key) > 0; }
-
 void Walk::AssessDriver() {
-  driver = pods.Assess(view, in.driver, AnnotationOf(after(), in.identity.RestartPodAnnotation()),
+  const std::optional<std::string>& restart_pod = after().restart_pod.value();
+  driver = pods.Assess(view, in.driver, restart_pod ? std::string_view(*restart_pod) : std::string_view(),
                        in.options.driver_restart_count_max);
 }
 
 void Walk::SetRestartsOnly() {
   std::set<std::string> compared;
   for (const Pod* pod : driver.to_restart) compared.emplace(RevisionHash(*pod));
-  Annotate(in.identity.RestartOnlyAnnotation(), fmt::format("{}@{}", fmt::join(compared, ","), driver.wanted_revision));
+  Write(&NodeMarks::restart_only,
+        {.compared = fmt::format("{}", fmt::join(compared, ",")), .target = driver.wanted_revision});
 }
 
 // A pod of yet another revision has not been compared with the target: its template came while the last pod was away.
 bool Walk::RestartsOnly() const {
-  const std::string_view value = AnnotationOf(after(), in.identity.RestartOnlyAnnotation());
-  const std::size_t at = value.rfind('@');
-  if (driver.wanted_revision.empty() || at == std::string::npos || value.substr(at + 1) != driver.wanted_revision) {
-    return false;
-  }
-  const std::string compared = fmt::format(",{},", value.substr(0, at));
-  return std::all_of(driver.to_restart.begin(), driver.to_restart.end(), [&](const Pod* pod) {
-    return compared.find(fmt::format(",{},", RevisionHash(*pod))) != std::string::npos;
-  });
+  const std::optional<internal::RestartOnly>& mark = after().restart_only.value();
+  if (driver.wanted_revision.empty() || !mark || mark->target != driver.wanted_revision) return false;
+  return std::all_of(driver.to_restart.begin(), driver.to_restart.end(),
+                     [&](const Pod* pod) { return mark->Covers(RevisionHash(*pod)); });
 }
 
 Progress Walk::Enter(UpgradeState next, std::string reason) {
@@ -161,7 +93,7 @@ Progress Walk::Enter(UpgradeState next, std::string reason) {
   verdict.wake_at.reset();
   state_ = next;
   entered_ = true;
-  Edit().labels[in.identity.StateLabel()] = std::string(ToLabelValue(next));
+  Edit().state.Write(next);
   verdict.plan.path.push_back(next);
   verdict.plan.reason = std::move(reason);
   Event(false, fmt::format("Successfully updated node state label to {}", ToLabelValue(next)));
@@ -173,23 +105,19 @@ Progress Walk::Fail(std::string_view what, std::string why) {
   Event(true, fmt::format("{}, {}", what, why));
   const std::string revision = TargetRevision();
   Enter(UpgradeState::kFailed, std::move(why));
-  if (!revision.empty()) Annotate(in.identity.FailedRevisionAnnotation(), revision);
+  if (!revision.empty()) Write(&NodeMarks::failed_revision, revision);
   WriteFailures({.count = PastFailures().count + 1, .last = in.now});
   return Progress::kMoved;
 }
 
 Failures Walk::PastFailures() const {
-  const std::string_view text = AnnotationOf(after(), in.identity.FailuresAnnotation());
-  const std::size_t at = text.find('@');
-  int count = 0;
-  if (at == std::string_view::npos || !absl::SimpleAtoi(ToAbseil(text.substr(0, at)), &count) || count < 1) return {};
-  const std::optional<absl::Time> last = ParseUnixSeconds(text.substr(at + 1));
-  if (!last || *last > in.now + kClockSkewMax) return {};
-  return {.count = std::min(count, kFailuresCounted), .last = *last};
+  const std::optional<Failures>& mark = after().failures.value();
+  if (!mark || mark->last > in.now + kClockSkewMax) return {};
+  return {.count = std::min(mark->count, kFailuresCounted), .last = mark->last};
 }
 
 void Walk::WriteFailures(const Failures& failures) {
-  Annotate(in.identity.FailuresAnnotation(), fmt::format("{}@{}", failures.count, absl::ToUnixSeconds(failures.last)));
+  Write(&NodeMarks::failures, {.count = failures.count, .last = WholeSecond(failures.last)});
 }
 
 Progress Walk::Evict(EvictionRound round, absl::Time deadline) {
@@ -234,31 +162,28 @@ absl::Time Walk::Deadline(absl::Duration timeout) {
 
 absl::Time Walk::StageBegan(absl::Duration timeout) {
   if (entered_) return in.now;  // Finish writes the timer
-  const std::string_view text = AnnotationOf(after(), in.identity.StageAnnotation());
-  const std::optional<Stage> stage = ParseStage(text);
+  const std::optional<internal::Stage>& stage = after().stage.value();
   const bool same_revision = stage && (driver.wanted_revision.empty() || stage->revision == driver.wanted_revision);
-  if (stage && stage->state == ToLabelValue(state_) && same_revision && stage->began <= in.now + kClockSkewMax) {
+  if (stage && stage->state == state_ && same_revision && stage->began <= in.now + kClockSkewMax) {
     return stage->began;
   }
   if (const auto upstream = UpstreamTimer(timeout)) {
     WriteStage(*upstream);
     return *upstream;
   }
+  const std::string_view text = after().stage.text().value_or("");
   Note(FindingCode::kTimerRestarted,
        fmt::format("the timer of {} begins afresh: {}", ToString(state_),
                    text.empty() ? "it has none that can be trusted" : fmt::format("`{}` is not its own", text)));
   WriteStage(in.now);
-  return absl::FromUnixSeconds(absl::ToUnixSeconds(in.now));
+  return WholeSecond(in.now);
 }
 
 // The Go library's timer of the stage, unless it is unusable or has run out before we ever saw it.
 std::optional<absl::Time> Walk::UpstreamTimer(absl::Duration timeout) const {
-  std::string_view text;
-  if (state_ == UpgradeState::kWaitForJobsRequired)
-    text = AnnotationOf(after(), in.identity.PodCompletionStartAnnotation());
-  if (state_ == UpgradeState::kValidationRequired)
-    text = AnnotationOf(after(), in.identity.ValidationStartAnnotation());
-  const std::optional<absl::Time> began = ParseUnixSeconds(text);
+  std::optional<absl::Time> began;
+  if (state_ == UpgradeState::kWaitForJobsRequired) began = after().pod_completion_start.value();
+  if (state_ == UpgradeState::kValidationRequired) began = after().validation_start.value();
   if (!began || *began > in.now + kClockSkewMax || *began + timeout <= in.now) return std::nullopt;
   return began;
 }
@@ -266,24 +191,24 @@ std::optional<absl::Time> Walk::UpstreamTimer(absl::Duration timeout) const {
 // While the revision cannot be told, the upgrade under way is still that to the revision its stage names.
 std::string Walk::TargetRevision() const {
   if (!driver.wanted_revision.empty()) return driver.wanted_revision;
-  const std::optional<Stage> stage = ParseStage(AnnotationOf(view.node, in.identity.StageAnnotation()));
-  return std::string(stage ? stage->revision : std::string_view());
+  const std::optional<internal::Stage>& stage = before().stage.value();
+  return stage ? stage->revision : std::string();
 }
 
 void Walk::WriteStage(absl::Time began) {
-  const std::string seconds = fmt::format("{}", absl::ToUnixSeconds(began));
-  Annotate(in.identity.StageAnnotation(), fmt::format("{}@{}@{}", ToLabelValue(state_), seconds, TargetRevision()));
+  const absl::Time second = WholeSecond(began);
+  Write(&NodeMarks::stage, {.state = state_, .began = second, .revision = TargetRevision()});
   if (state_ == UpgradeState::kWaitForJobsRequired) {
-    Annotate(in.identity.PodCompletionStartAnnotation(), seconds);
+    Write(&NodeMarks::pod_completion_start, second);
   } else if (state_ == UpgradeState::kValidationRequired) {
-    Annotate(in.identity.ValidationStartAnnotation(), seconds);
+    Write(&NodeMarks::validation_start, second);
   }
 }
 
 void Walk::DropStage() {
-  Unannotate(in.identity.StageAnnotation());
-  Unannotate(in.identity.PodCompletionStartAnnotation());
-  Unannotate(in.identity.ValidationStartAnnotation());
+  Remove(&NodeMarks::stage);
+  Remove(&NodeMarks::pod_completion_start);
+  Remove(&NodeMarks::validation_start);
 }
 
 // nullopt: the present state has no deadline, so it needs no timer.
@@ -307,18 +232,10 @@ std::optional<absl::Duration> Walk::StageTimeout() const {
   return std::nullopt;
 }
 
-Node Walk::WithAnnotationsAfter() const {
-  Node node = view.node;
-  if (!edited_) return node;
-  for (const auto& [key, value] : OurPart(view.node, in.identity).annotations) node.annotations.erase(key);
-  node.annotations.insert(edited_->annotations.begin(), edited_->annotations.end());
-  return node;
-}
-
 void Walk::HoldCordon() {
   if (after().unschedulable) return;
   Edit().unschedulable = true;
-  Unannotate(in.identity.InitiallyUnschedulableAnnotation());
+  Remove(&NodeMarks::initially_unschedulable);
 }
 
 const std::vector<Pod>* Walk::KnownPods() {
@@ -342,27 +259,26 @@ Progress Walk::WaitForPods(absl::Time deadline) {
 // in requestor mode our name stands only on one that we made when it had been lifted too early (H13).
 void Walk::UpdateCordonSet() {
   std::set<std::string> names = LiveCordonNames(view.node, in.identity.Name());
-  bool ours = after().unschedulable && !internal::WasInitiallyUnschedulable(after(), in.identity);
+  bool ours = after().unschedulable && !internal::WasInitiallyUnschedulable(after());
   if (InRequestorMode()) {
-    ours = ours && (!view.node.unschedulable || internal::IsInCordonSet(view.node, in.identity));
+    ours = ours && (!view.node.unschedulable || internal::IsInCordonSet(before(), in.identity));
   } else if (state_ == UpgradeState::kUpgradeRequired) {
     const internal::Cordon cordon = internal::ReadCordon(view.node, in.identity);
     ours = ours && cordon.kind == internal::CordonKind::kUpgrade && !cordon.rival &&
-           (names.empty() || internal::IsInCordonSet(view.node, in.identity));
+           (names.empty() || internal::IsInCordonSet(before(), in.identity));
   } else if (!IsInProgress(state_)) {
     ours = false;
   }
   if (ours) names.insert(in.identity.Name());
-  internal::SetCordonNames(Edit(), names);
+  internal::SetCordonNames(std::move(names), Edit());
 }
 
 Verdict Walk::Finish() {
   if (const auto timeout = StageTimeout(); entered_ && timeout) WriteStage(in.now);
   if (edited_) {
-    const Node before = OurPart(view.node, in.identity);
-    if (*edited_ != before) {
+    if (NodePatch patch = PatchBetween(before(), *edited_, in.identity); !patch.empty()) {
       UpdateCordonSet();
-      verdict.plan.patch = Difference(before, *edited_);
+      verdict.plan.patch = PatchBetween(before(), *edited_, in.identity);
     }
   }
   if (!verdict.plan.empty()) {

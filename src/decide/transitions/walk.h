@@ -5,8 +5,10 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
+#include "decide/marks_of_view.h"
 #include "driverupgrade/drain_manager.h"
 #include "driverupgrade/maintenance_requestor.h"
 #include "driverupgrade/pod_manager.h"
@@ -14,6 +16,7 @@
 #include "driverupgrade/state_machine.h"
 #include "driverupgrade/validation_manager.h"
 #include "model/cordon.h"
+#include "model/node_marks.h"
 
 namespace driverupgrade::inline v1 {
 
@@ -27,18 +30,17 @@ struct JudgeContext {
   absl::Time active_since;
 };
 
-// How often the upgrade of a node has failed at the present target revision, as its annotation says.
-struct Failures {
-  int count = 0;
-  absl::Time last = absl::UnixEpoch();
-};
+using internal::Failures;
+using internal::Flag;
+using internal::Mark;
+using internal::NodeMarks;
 
 // Whether a transition function entered another state, so that the next one may go on from there.
 enum class Progress { kMoved, kStopped };
 
-// Carries a node from state to state. It works on a copy of our part of the node, which is made when it is first
-// written to, since most nodes only wait: what differs from the node in the end is the patch, so nothing is written
-// twice and nothing that is there already (defect-D31).
+// Carries a node from state to state. It works on a copy of the node's marks, which is made when it is first written to,
+// since most nodes only wait: what differs from the node in the end is the patch, so nothing is written twice and
+// nothing that is there already (defect-D31).
 class Walk {
  public:
   Walk(const JudgeContext& context, const NodeView& view, bool admitted);
@@ -48,7 +50,6 @@ class Walk {
   const bool admitted;
   const DrainManager drains;
   const PodManager pods{};
-  const SafeLoadManager safe_load;
   // Set where the operator is configured as a requestor.
   const std::optional<MaintenanceRequestor> requestor;
   DriverPods driver;
@@ -56,14 +57,23 @@ class Walk {
 
   UpgradeState state() const { return state_; }
   // The state that the node was read in; nullopt for a label that is no state.
-  std::optional<UpgradeState> read_state() const { return read_state_; }
+  std::optional<UpgradeState> read_state() const { return before().State(); }
 
-  // Our part of the node as the patch will leave it; nothing else of it is to be looked at.
-  const Node& after() const { return edited_ ? *edited_ : view.node; }
-  Node& Edit();
-  void Annotate(const std::string& key, std::string value);
+  // The marks as they were read, and as the patch will leave them.
+  const NodeMarks& before() const { return *read_; }
+  const NodeMarks& after() const { return edited_ ? *edited_ : *read_; }
+  NodeMarks& Edit();
+  template <typename T>
+  void Write(Mark<T> NodeMarks::*mark, T value) {
+    if (!internal::IsWritten(after().*mark, value)) (Edit().*mark).Write(std::move(value));
+  }
   // Whether there was one.
-  bool Unannotate(const std::string& key);
+  template <typename T>
+  bool Remove(Mark<T> NodeMarks::*mark) {
+    if (!(after().*mark).present()) return false;
+    (Edit().*mark).Remove();
+    return true;
+  }
 
   // Enters `next`; timers of the stage that is left are dropped.
   Progress Enter(UpgradeState next, std::string reason);
@@ -88,7 +98,7 @@ class Walk {
   absl::Time Deadline(absl::Duration timeout);
   bool Expired(absl::Time deadline) const { return in.now >= deadline; }
 
-  // Zero failures where the annotation is absent or malformed.
+  // Zero failures where the annotation is absent or makes no sense.
   Failures PastFailures() const;
   void WriteFailures(const Failures& failures);
 
@@ -109,11 +119,10 @@ class Walk {
   // The present state was entered in this walk.
   bool entered() const { return entered_; }
 
-  // The node as it was read, but for the annotations, which are as the patch will leave them.
-  Node WithAnnotationsAfter() const;
-  bool HasAnnotation(const std::string& key) const { return after().annotations.contains(key); }
   // The upgrade of this node goes by a NodeMaintenance, whatever the operator does with others now (dep-F13).
-  bool InRequestorMode() const { return HasAnnotation(in.identity.RequestorModeAnnotation()); }
+  bool InRequestorMode() const { return after().requestor_mode.present(); }
+  // The driver holds back until the node is evacuated: its init container has set the annotation (T39, T43).
+  bool AwaitsSafeLoad() const { return SafeLoadManager::IsWaiting(after()); }
   // The driver pods that there are now may be restarted without an evacuation, as long as the target stays (T8).
   void SetRestartsOnly();
   // Both the target and the pods to restart are of the revisions that were compared (T8).
@@ -131,8 +140,8 @@ class Walk {
   std::string TargetRevision() const;
   void UpdateCordonSet();
 
-  std::optional<Node> edited_;  // our part of the node, once it is written to
-  const std::optional<UpgradeState> read_state_;
+  const internal::MarksOfView read_;
+  std::optional<NodeMarks> edited_;  // once something is written
   UpgradeState state_;
   bool entered_ = false;  // `state_` was entered in this walk
 };
@@ -172,11 +181,11 @@ bool ClaimsMaintenance(const Walk& walk);
 // Tells the maintenance operator that the driver of the node failed (M7).
 void ReportFailedMaintenance(Walk& walk);
 
-// Removes all that our upgrade wrote on `node`, and lifts a cordon that no one else relies on (dep-F9). What was done,
-// for a person.
-std::string GiveBack(Node& node, const DriverIdentity& identity);
+// Removes from `after` all that our upgrade wrote on `node`, and lifts a cordon that no one else relies on (dep-F9); both
+// are as the node was read. What was done, for a person.
+std::string GiveBack(const Node& node, const DriverIdentity& identity, NodeMarks& after);
 // The patch that turns `from` into `to`.
-NodePatch Difference(const Node& from, const Node& to);
+NodePatch PatchBetween(const NodeMarks& from, const NodeMarks& to, const DriverIdentity& identity);
 // Enters upgrade-required, noting whose cordon the node carries (dep-F7).
 Progress RequireUpgrade(Walk& walk, std::string reason);
 // Enters upgrade-done, giving the node back. Waits instead while another driver relies on the cordon that would be lifted.

@@ -1,0 +1,223 @@
+#include "model/node_marks.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <tuple>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_split.h"
+#include "driverupgrade/cordon_names.h"
+#include "fmt/format.h"
+#include "fmt/ranges.h"
+
+namespace driverupgrade::inline v1 {
+namespace internal {
+namespace {
+
+constexpr std::string_view kStateLabelSuffix = "-driver-upgrade-state";
+
+// They are two types where abseil was built for C++14.
+absl::string_view ToAbseil(std::string_view text) { return {text.data(), text.size()}; }
+
+std::optional<Flag> ParseAny(std::string_view) { return Flag{}; }
+std::optional<Flag> ParseTrue(std::string_view text) { return text == "true" ? std::optional(Flag{}) : std::nullopt; }
+std::optional<Flag> ParseNotEmpty(std::string_view text) { return text.empty() ? std::nullopt : std::optional(Flag{}); }
+std::optional<std::string> ParseText(std::string_view text) { return std::string(text); }
+
+std::optional<absl::Time> ParseUnixSeconds(std::string_view text) {
+  std::int64_t seconds = 0;
+  // The bound keeps the arithmetic on it far from the ends of absl::Time.
+  if (!absl::SimpleAtoi(ToAbseil(text), &seconds) || seconds < 0 || seconds > (std::int64_t{1} << 40))
+    return std::nullopt;
+  return absl::FromUnixSeconds(seconds);
+}
+
+std::optional<Stage> ParseStage(std::string_view text) {
+  const std::size_t first = text.find('@');
+  const std::size_t last = text.rfind('@');
+  if (first == last || std::count(text.begin(), text.end(), '@') != 2) return std::nullopt;
+  const std::optional<absl::Time> began = ParseUnixSeconds(text.substr(first + 1, last - first - 1));
+  if (!began) return std::nullopt;
+  return Stage{.state = ParseUpgradeState(text.substr(0, first)),
+               .began = *began,
+               .revision = std::string(text.substr(last + 1))};
+}
+
+std::optional<Failures> ParseFailures(std::string_view text) {
+  const std::size_t at = text.find('@');
+  int count = 0;
+  if (at == std::string_view::npos || !absl::SimpleAtoi(ToAbseil(text.substr(0, at)), &count) || count < 1) {
+    return std::nullopt;
+  }
+  const std::optional<absl::Time> last = ParseUnixSeconds(text.substr(at + 1));
+  return last ? std::optional(Failures{.count = count, .last = *last}) : std::nullopt;
+}
+
+std::optional<RestartOnly> ParseRestartOnly(std::string_view text) {
+  const std::size_t at = text.rfind('@');
+  if (at == std::string_view::npos) return std::nullopt;
+  return RestartOnly{.compared = std::string(text.substr(0, at)), .target = std::string(text.substr(at + 1))};
+}
+
+std::set<std::string> ParseNames(std::string_view text) {
+  std::set<std::string> names;
+  for (absl::string_view name : absl::StrSplit(ToAbseil(text), ',', absl::SkipWhitespace())) {
+    names.emplace(absl::StripAsciiWhitespace(name));
+  }
+  return names;
+}
+
+// Where a mark stands, and what its text says. All there is to a mark but its spelling.
+template <typename T>
+struct Row {
+  Mark<T> NodeMarks::*mark;
+  const std::string& (DriverIdentity::*key)() const;
+  std::optional<T> (*parse)(std::string_view text);
+};
+
+constexpr std::tuple kLabels{
+    Row<UpgradeState>{&NodeMarks::state, &DriverIdentity::StateLabel, ParseUpgradeState},
+    Row<Flag>{&NodeMarks::skip_upgrade, &DriverIdentity::SkipUpgradeLabel, ParseTrue},
+};
+constexpr std::tuple kAnnotations{
+    Row<Flag>{&NodeMarks::safe_load, &DriverIdentity::SafeLoadAnnotation, ParseNotEmpty},
+    Row<Flag>{&NodeMarks::upgrade_requested, &DriverIdentity::UpgradeRequestedAnnotation, ParseTrue},
+    Row<Flag>{&NodeMarks::requestor_mode, &DriverIdentity::RequestorModeAnnotation, ParseAny},
+    Row<Flag>{&NodeMarks::initially_unschedulable, &DriverIdentity::InitiallyUnschedulableAnnotation, ParseAny},
+    Row<Stage>{&NodeMarks::stage, &DriverIdentity::StageAnnotation, ParseStage},
+    Row<absl::Time>{&NodeMarks::pod_completion_start, &DriverIdentity::PodCompletionStartAnnotation, ParseUnixSeconds},
+    Row<absl::Time>{&NodeMarks::validation_start, &DriverIdentity::ValidationStartAnnotation, ParseUnixSeconds},
+    Row<std::string>{&NodeMarks::failed_revision, &DriverIdentity::FailedRevisionAnnotation, ParseText},
+    Row<Failures>{&NodeMarks::failures, &DriverIdentity::FailuresAnnotation, ParseFailures},
+    Row<std::string>{&NodeMarks::restart_pod, &DriverIdentity::RestartPodAnnotation, ParseText},
+    Row<RestartOnly>{&NodeMarks::restart_only, &DriverIdentity::RestartOnlyAnnotation, ParseRestartOnly},
+};
+
+// Our keys stand next to one another in the map, so one look-up finds them all.
+template <typename Rows>
+void Decode(const StringMap& map, const DriverIdentity& identity, const Rows& rows, NodeMarks& marks) {
+  for (auto it = map.lower_bound(identity.KeyPrefix()); it != map.end() && it->first.starts_with(identity.KeyPrefix());
+       ++it) {
+    const auto read = [&](const auto& row) {
+      if (it->first != (identity.*row.key)()) return false;
+      marks.*row.mark = {it->second, row.parse(it->second)};
+      return true;
+    };
+    std::apply([&](const auto&... row) { static_cast<void>((read(row) || ...)); }, rows);
+  }
+}
+
+template <typename T>
+std::optional<std::string> TextOf(const Mark<T>& mark) {
+  if (mark.text()) return std::string(*mark.text());
+  return mark.value() ? std::optional(Spell(*mark.value())) : std::nullopt;
+}
+
+template <typename T>
+void AddChange(const Mark<T>& from, const Mark<T>& to, const std::string& key,
+               std::map<std::string, std::optional<std::string>>& changes) {
+  if (to.text() && to.text() == from.text()) return;
+  std::optional<std::string> text = TextOf(to);
+  if (text != TextOf(from)) changes.emplace(key, std::move(text));
+}
+
+// Made once, as it is looked for on every node.
+const std::string& CordonedByKey() {
+  static const std::string& key = *new std::string(kCordonedByAnnotation);
+  return key;
+}
+
+const std::string* FindText(const StringMap& map, const std::string& key) {
+  const auto found = map.find(key);
+  return found == map.end() ? nullptr : &found->second;
+}
+
+}  // namespace
+
+std::string Spell(Flag) { return "true"; }
+std::string Spell(UpgradeState state) { return std::string(ToLabelValue(state)); }
+std::string Spell(absl::Time time) { return fmt::format("{}", absl::ToUnixSeconds(time)); }
+std::string Spell(const std::string& text) { return text; }
+std::string Spell(const Stage& stage) {
+  return fmt::format("{}@{}@{}", stage.state ? ToLabelValue(*stage.state) : "", absl::ToUnixSeconds(stage.began),
+                     stage.revision);
+}
+std::string Spell(const Failures& failures) {
+  return fmt::format("{}@{}", failures.count, absl::ToUnixSeconds(failures.last));
+}
+std::string Spell(const RestartOnly& restart_only) {
+  return fmt::format("{}@{}", restart_only.compared, restart_only.target);
+}
+std::string Spell(const std::set<std::string>& names) { return fmt::format("{}", fmt::join(names, ",")); }
+
+bool RestartOnly::Covers(std::string_view revision) const {
+  return fmt::format(",{},", compared).find(fmt::format(",{},", revision)) != std::string::npos;
+}
+
+std::optional<UpgradeState> NodeMarks::State() const {
+  if (unreadable) return std::nullopt;
+  return state.present() ? state.value() : UpgradeState::kUnknown;
+}
+
+NodeMarks DecodeMarks(const Node& node, const DriverIdentity& identity) {
+  NodeMarks marks{.unreadable = !node.unreadable.empty(), .unschedulable = node.unschedulable};
+  Decode(node.labels, identity, kLabels, marks);
+  Decode(node.annotations, identity, kAnnotations, marks);
+  if (const std::string* names = FindText(node.annotations, CordonedByKey())) {
+    marks.cordoned_by = {*names, ParseNames(*names)};
+  }
+  return marks;
+}
+
+MarkChanges ChangesBetween(const NodeMarks& from, const NodeMarks& to, const DriverIdentity& identity) {
+  MarkChanges changes;
+  const auto add_to = [&](auto& map) {
+    return [&](const auto&... row) { (AddChange(from.*row.mark, to.*row.mark, (identity.*row.key)(), map), ...); };
+  };
+  std::apply(add_to(changes.labels), kLabels);
+  std::apply(add_to(changes.annotations), kAnnotations);
+  AddChange(from.cordoned_by, to.cordoned_by, CordonedByKey(), changes.annotations);
+  if (from.unschedulable != to.unschedulable) changes.unschedulable = to.unschedulable;
+  return changes;
+}
+
+std::optional<UpgradeState> StateOf(const Node& node, const DriverIdentity& identity) {
+  if (!node.unreadable.empty()) return std::nullopt;
+  const std::string* label = FindText(node.labels, identity.StateLabel());
+  return label == nullptr ? UpgradeState::kUnknown : ParseUpgradeState(*label);
+}
+
+bool HasState(const Node& node, const DriverIdentity& identity) {
+  const std::string* label = FindText(node.labels, identity.StateLabel());
+  return label != nullptr && !label->empty();
+}
+
+bool IsBusy(const Node& node, const DriverIdentity& identity) {
+  const std::optional<UpgradeState> state = StateOf(node, identity);
+  return !state || IsInProgress(*state);
+}
+
+std::vector<DriverIdentity> DriversWithLabel(const Node& node) {
+  std::vector<DriverIdentity> drivers;
+  for (const auto& [key, value] : node.labels) {
+    if (!key.ends_with(kStateLabelSuffix)) continue;
+    const std::string_view name(key.data(), key.size() - kStateLabelSuffix.size());
+    if (std::optional<DriverIdentity> driver = ParseDriverName(name)) drivers.push_back(*std::move(driver));
+  }
+  return drivers;
+}
+
+}  // namespace internal
+
+std::set<std::string> CordonNames(const Node& node) {
+  const std::string* names = internal::FindText(node.annotations, internal::CordonedByKey());
+  return names == nullptr ? std::set<std::string>() : internal::ParseNames(*names);
+}
+
+std::optional<std::string> FormatCordonNames(const std::set<std::string>& names) {
+  return names.empty() ? std::nullopt : std::optional(internal::Spell(names));
+}
+
+}  // namespace driverupgrade::inline v1

@@ -1,0 +1,153 @@
+// What stands on a node about the upgrade of one driver: the labels and annotations that are ours or the Go library's.
+//
+// They are decoded once, when a view is made (ShareView), into NodeMarks, which a walk edits, and encoded when the patch
+// is made. Nothing else in src/ knows how one of them is spelled; their keys are DriverIdentity's.
+#ifndef DRIVERUPGRADE_SRC_MODEL_NODE_MARKS_H_
+#define DRIVERUPGRADE_SRC_MODEL_NODE_MARKS_H_
+
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "driverupgrade/cluster_types.h"
+#include "driverupgrade/driver_identity.h"
+#include "driverupgrade/upgrade_state.h"
+
+namespace driverupgrade::inline v1::internal {
+
+// One label or annotation. Until it is written anew it keeps the text that was read: what makes no sense, or is spelled
+// in another way than ours, stays on the node as it is.
+template <typename T>
+class Mark {
+ public:
+  Mark() = default;
+  // As it was read; without a value if it makes no sense. `text` has to outlive the mark.
+  Mark(std::string_view text, std::optional<T> value) : text_(text), value_(std::move(value)) {}
+
+  bool present() const { return text_ || value_; }
+  // nullopt: it is absent, or makes no sense.
+  const std::optional<T>& value() const { return value_; }
+  // As it was read. nullopt: it is absent, or has been written since.
+  const std::optional<std::string_view>& text() const { return text_; }
+
+  void Write(T value) {
+    text_.reset();
+    value_ = std::move(value);
+  }
+  void Remove() { *this = Mark(); }
+
+  // Whether they say the same, in whatever spelling.
+  friend bool operator==(const Mark& a, const Mark& b) {
+    return a.present() == b.present() && a.value_ == b.value_ && (a.value_ || a.text_ == b.text_);
+  }
+
+ private:
+  std::optional<std::string_view> text_;
+  std::optional<T> value_;
+};
+
+// The value of a mark that says no more than that it is set.
+struct Flag {
+  friend bool operator==(const Flag&, const Flag&) = default;
+};
+
+// `<state>@<unix seconds>@<target revision>`.
+struct Stage {
+  // nullopt: a text that is no state.
+  std::optional<UpgradeState> state = std::nullopt;
+  // A whole second.
+  absl::Time began = absl::UnixEpoch();
+  std::string revision = {};
+  friend bool operator==(const Stage&, const Stage&) = default;
+};
+
+// `<count>@<unix seconds>`; how often the upgrade of the node has failed at one revision.
+struct Failures {
+  int count = 0;
+  // A whole second.
+  absl::Time last = absl::UnixEpoch();
+  friend bool operator==(const Failures&, const Failures&) = default;
+};
+
+// `<revision>[,<revision>...]@<target revision>`.
+struct RestartOnly {
+  // Separated by commas.
+  std::string compared = {};
+  std::string target = {};
+  bool Covers(std::string_view revision) const;
+  friend bool operator==(const RestartOnly&, const RestartOnly&) = default;
+};
+
+// Each mark is explained by DriverIdentity's function of the same name.
+struct NodeMarks {
+  // The node could not be read, and its state is not known.
+  bool unreadable = false;
+  // Not a mark, but what the marks are about.
+  bool unschedulable = false;
+  // First what each judgement looks at.
+  Mark<UpgradeState> state = {};
+  // The UID of a pod.
+  Mark<std::string> restart_pod = {};
+  Mark<Flag> skip_upgrade = {};
+  Mark<Flag> safe_load = {};
+  Mark<Flag> upgrade_requested = {};
+  Mark<Flag> requestor_mode = {};
+  Mark<Flag> initially_unschedulable = {};
+  Mark<Stage> stage = {};
+  Mark<absl::Time> pod_completion_start = {};
+  Mark<absl::Time> validation_start = {};
+  Mark<std::string> failed_revision = {};
+  Mark<Failures> failures = {};
+  Mark<RestartOnly> restart_only = {};
+  // Names of drivers, ours among them.
+  Mark<std::set<std::string>> cordoned_by = {};
+
+  // kUnknown without a label; nullopt for a value that is no state, and of a node that could not be read.
+  std::optional<UpgradeState> State() const;
+  friend bool operator==(const NodeMarks&, const NodeMarks&) = default;
+};
+
+// The marks of `identity`. They refer to texts of `node`, which has to outlive them.
+NodeMarks DecodeMarks(const Node& node, const DriverIdentity& identity);
+
+// What has to be written to turn `from` into `to`, by key; nullopt removes it.
+struct MarkChanges {
+  std::map<std::string, std::optional<std::string>> labels = {};
+  std::map<std::string, std::optional<std::string>> annotations = {};
+  std::optional<bool> unschedulable = std::nullopt;
+};
+MarkChanges ChangesBetween(const NodeMarks& from, const NodeMarks& to, const DriverIdentity& identity);
+
+// Values as they are written.
+std::string Spell(Flag flag);
+std::string Spell(UpgradeState state);
+std::string Spell(absl::Time time);
+std::string Spell(const std::string& text);
+std::string Spell(const Stage& stage);
+std::string Spell(const Failures& failures);
+std::string Spell(const RestartOnly& restart_only);
+std::string Spell(const std::set<std::string>& names);
+
+// Whether the mark is `value` already, in the text in which that would be written.
+template <typename T>
+bool IsWritten(const Mark<T>& mark, const T& value) {
+  return mark.value() == value && (!mark.text() || *mark.text() == Spell(value));
+}
+
+// As NodeMarks::State, and no more.
+std::optional<UpgradeState> StateOf(const Node& node, const DriverIdentity& identity);
+// Whether there is a state label which is not empty, be it a state or not.
+bool HasState(const Node& node, const DriverIdentity& identity);
+// A label that is no state, or that could not be read, counts as an upgrade under way.
+bool IsBusy(const Node& node, const DriverIdentity& identity);
+// Drivers with a state label on the node, by the order of their labels.
+std::vector<DriverIdentity> DriversWithLabel(const Node& node);
+
+}  // namespace driverupgrade::inline v1::internal
+
+#endif  // DRIVERUPGRADE_SRC_MODEL_NODE_MARKS_H_

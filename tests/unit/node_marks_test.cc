@@ -1,0 +1,199 @@
+// What stands on a node about the upgrade of a driver: read, kept and written.
+#include "model/node_marks.h"
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "support/catch.h"
+#include "support/node_under_test.h"
+
+namespace driverupgrade::tests {
+namespace {
+
+using internal::ChangesBetween;
+using internal::DecodeMarks;
+using internal::MarkChanges;
+using internal::NodeMarks;
+using internal::RestartOnly;
+
+constexpr absl::Time At(std::int64_t seconds) { return absl::FromUnixSeconds(seconds); }
+
+// A node on which nothing stands but `marks`.
+Node NodeWith(const NodeMarks& marks) {
+  const MarkChanges changes = ChangesBetween({}, marks, Gpu());
+  Node node{.name = "n1", .unschedulable = changes.unschedulable.value_or(false)};
+  for (const auto& [key, value] : changes.labels) node.labels[key] = *value;
+  for (const auto& [key, value] : changes.annotations) node.annotations[key] = *value;
+  return node;
+}
+
+Node Annotated(const std::string& key, const std::string& text) { return {.annotations = {{key, text}}}; }
+
+NodeMarks AllWritten() {
+  NodeMarks marks{.unschedulable = true};
+  marks.state.Write(UpgradeState::kDrainRequired);
+  marks.skip_upgrade.Write({});
+  marks.safe_load.Write({});
+  marks.upgrade_requested.Write({});
+  marks.requestor_mode.Write({});
+  marks.initially_unschedulable.Write({});
+  marks.stage.Write({.state = UpgradeState::kDrainRequired, .began = At(970), .revision = "new"});
+  marks.pod_completion_start.Write(At(971));
+  marks.validation_start.Write(At(972));
+  marks.failed_revision.Write("old");
+  marks.failures.Write({.count = 3, .last = At(973)});
+  marks.restart_pod.Write("pod-uid");
+  marks.restart_only.Write({.compared = "a,b", .target = "new"});
+  marks.cordoned_by.Write({"nvidia.com/gpu", "nvidia.com/ofed"});
+  return marks;
+}
+
+TEST_CASE("Every mark is read back as it was written, under the key and in the spelling that others rely on") {
+  const Node node = NodeWith(AllWritten());
+  CHECK(DecodeMarks(node, Gpu()) == AllWritten());
+  CHECK(node.unschedulable);
+  const std::string ours = "nvidia.com/gpu-driver-upgrade";
+  CHECK(node.labels == StringMap{{ours + "-state", "drain-required"}, {ours + ".skip", "true"}});
+  CHECK(node.annotations == StringMap{{"driverupgrade/cordoned-by", "nvidia.com/gpu,nvidia.com/ofed"},
+                                      {ours + ".driver-wait-for-safe-load", "true"},
+                                      {ours + "-requested", "true"},
+                                      {ours + "-requestor-mode", "true"},
+                                      {ours + ".node-initial-state.unschedulable", "true"},
+                                      {ours + ".stage", "drain-required@970@new"},
+                                      {ours + "-wait-for-pod-completion-start-time", "971"},
+                                      {ours + "-validation-start-time", "972"},
+                                      {ours + ".failed-revision", "old"},
+                                      {ours + ".failures", "3@973"},
+                                      {ours + ".restart-pod", "pod-uid"},
+                                      {ours + ".restart-only", "a,b@new"}});
+}
+
+TEST_CASE("A node without marks, and one with another driver's, says nothing") {
+  const Node node{.labels = {{"nvidia.com/ofed-driver-upgrade-state", "drain-required"},
+                             {"nvidia.com/gpu-driver-upgrade", "x"},
+                             {"nvidia.com/gpu-driver-upgrade-state-of-ours", "x"}},
+                  .annotations = {{Ofed().StageAnnotation(), "drain-required@1@x"}}};
+  CHECK(DecodeMarks(node, Gpu()) == NodeMarks());
+  CHECK(DecodeMarks(node, Gpu()).State() == UpgradeState::kUnknown);
+}
+
+TEST_CASE("A text that makes no sense says nothing, and stays on the node as it is until it is written anew") {
+  const DriverIdentity gpu = Gpu();
+  const std::string senseless_times[] = {"", "x", "-5", "1.5", "99999999999999999999", "0x10", "1099511627777"};
+  std::vector<std::pair<std::string, std::string>> texts = {{gpu.UpgradeRequestedAnnotation(), "TRUE"},
+                                                            {gpu.UpgradeRequestedAnnotation(), ""},
+                                                            {gpu.SafeLoadAnnotation(), ""},
+                                                            {gpu.FailuresAnnotation(), "3"},
+                                                            {gpu.FailuresAnnotation(), "0@5"},
+                                                            {gpu.FailuresAnnotation(), "99999999999@5"},
+                                                            {gpu.FailuresAnnotation(), "x@5"},
+                                                            {gpu.RestartOnlyAnnotation(), "new"}};
+  for (const std::string stage : {"", "@", "@@", "a@b", "drain-required", "a@1@b@c"}) {
+    texts.emplace_back(gpu.StageAnnotation(), stage);
+  }
+  for (const std::string& time : senseless_times) {
+    texts.emplace_back(gpu.PodCompletionStartAnnotation(), time);
+    texts.emplace_back(gpu.ValidationStartAnnotation(), time);
+    texts.emplace_back(gpu.StageAnnotation(), "drain-required@" + time + "@new");
+    texts.emplace_back(gpu.FailuresAnnotation(), "1@" + time);
+  }
+  for (const auto& [key, text] : texts) {
+    CAPTURE(key, text);
+    const Node node = Annotated(key, text);
+    const NodeMarks marks = DecodeMarks(node, gpu);
+    CHECK(marks != NodeMarks());  // there is something
+    CHECK_FALSE((marks.upgrade_requested.value() || marks.safe_load.value() || marks.stage.value() ||
+                 marks.pod_completion_start.value() || marks.validation_start.value() || marks.failures.value() ||
+                 marks.restart_only.value()));
+    const Node written = NodeWith(marks);
+    CHECK(written.annotations == StringMap{{key, text}});
+    CHECK(DecodeMarks(written, gpu) == marks);
+    NodeMarks after = marks;
+    after.state.Write(UpgradeState::kDone);
+    CHECK(ChangesBetween(marks, after, gpu).annotations.empty());
+  }
+}
+
+TEST_CASE("What is spelled in another way than ours is understood, and stays so until it is written anew") {
+  const DriverIdentity gpu = Gpu();
+  const Node node = Annotated(gpu.StageAnnotation(), "drain-required@ 5@new");
+  const NodeMarks marks = DecodeMarks(node, gpu);
+  const internal::Stage stage{.state = UpgradeState::kDrainRequired, .began = At(5), .revision = "new"};
+  CHECK(marks.stage.value() == stage);
+  CHECK_FALSE(IsWritten(marks.stage, stage));
+  NodeMarks after = marks;
+  CHECK(ChangesBetween(marks, after, gpu).annotations.empty());
+  after.stage.Write(stage);
+  CHECK(after == marks);
+  CHECK(IsWritten(after.stage, stage));
+  CHECK(ChangesBetween(marks, after, gpu).annotations.at(gpu.StageAnnotation()) == "drain-required@5@new");
+}
+
+TEST_CASE("Marks by presence count whatever they say") {
+  const DriverIdentity gpu = Gpu();
+  for (const std::string text : {"", "true", "false"}) {
+    CAPTURE(text);
+    const Node requested = Annotated(gpu.RequestorModeAnnotation(), text);
+    CHECK(DecodeMarks(requested, gpu).requestor_mode.value().has_value());
+    const Node cordoned = Annotated(gpu.InitiallyUnschedulableAnnotation(), text);
+    CHECK(DecodeMarks(cordoned, gpu).initially_unschedulable.value().has_value());
+  }
+  const Node waiting = Annotated(gpu.SafeLoadAnnotation(), "waiting");
+  CHECK(DecodeMarks(waiting, gpu).safe_load.value().has_value());
+}
+
+TEST_CASE("A mark that is removed is removed from the node, and one that was not there needs no write") {
+  const DriverIdentity gpu = Gpu();
+  const Node node = Annotated(gpu.FailuresAnnotation(), "garbage");
+  const NodeMarks marks = DecodeMarks(node, gpu);
+  NodeMarks after = marks;
+  after.failures.Remove();
+  after.stage.Remove();
+  CHECK(ChangesBetween(marks, after, gpu).annotations ==
+        std::map<std::string, std::optional<std::string>>{{gpu.FailuresAnnotation(), std::nullopt}});
+}
+
+TEST_CASE("The state of a label that is no state, and of a node that cannot be read, is not known") {
+  const DriverIdentity gpu = Gpu();
+  const Node garbage{.labels = {{gpu.StateLabel(), "Upgrade-Done"}}};
+  CHECK(DecodeMarks(garbage, gpu).State() == std::nullopt);
+  CHECK(DecodeMarks(garbage, gpu).state.text() == "Upgrade-Done");
+  CHECK(DecodeMarks({.unreadable = "spec: expected an object"}, gpu).State() == std::nullopt);
+  const Node empty{.labels = {{gpu.StateLabel(), ""}}};
+  CHECK(DecodeMarks(empty, gpu).State() == UpgradeState::kUnknown);
+  CHECK_FALSE(internal::HasState(empty, gpu));
+  CHECK(internal::HasState(garbage, gpu));
+}
+
+TEST_CASE("T8: a restart covers the revisions that were compared, each as a whole") {
+  const RestartOnly mark{.compared = "abc,def", .target = "new"};
+  CHECK((mark.Covers("abc") && mark.Covers("def")));
+  CHECK_FALSE((mark.Covers("ab") || mark.Covers("bc,d") || mark.Covers("")));
+}
+
+TEST_CASE("A view that is shared is judged as one made by hand, and a changed copy of it by what it says now") {
+  NodeUnderTest node("drain-required");
+  node.CordonedByUs().StageBegan("drain-required", absl::Seconds(30)).Draining().WithPods({WebPod().Build()});
+  const StateMachine machine(node.identity, node.options);
+  const auto judge = [&](const NodeView& view) {
+    return machine.Judge(view, node.facts, node.policy, node.now, node.active_since, /*admitted=*/false);
+  };
+  const std::shared_ptr<const NodeView> shared = ShareView(node.view, node.identity);
+  CHECK(*shared == node.view);
+  CHECK(judge(*shared).plan == node.Judge().plan);
+  CHECK(judge(*shared).tally == node.Judge().tally);
+  NodeView changed = *shared;
+  changed.node.labels[node.identity.StateLabel()] = "upgrade-done";
+  CHECK(judge(changed).plan.from == UpgradeState::kDone);
+  CHECK(judge(changed).tally.done == 1);
+  NodeView assigned = *ShareView(changed, node.identity);
+  assigned = *shared;
+  CHECK(judge(assigned).plan.from == UpgradeState::kDrainRequired);
+  CHECK(judge(*ShareView(node.view, Ofed())).plan.from == UpgradeState::kDrainRequired);
+}
+
+}  // namespace
+}  // namespace driverupgrade::tests

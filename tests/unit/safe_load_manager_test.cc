@@ -1,0 +1,26 @@
+#include "driverupgrade/safe_load_manager.h"
+
+#include "support/catch.h"
+#include "support/node_under_test.h"
+
+namespace driverupgrade::tests {
+namespace {
+
+TEST_CASE("T39, T43: a driver waits while the annotation has a value, and is let go when the annotation is gone") {
+  const SafeLoadManager safe_load(Gpu());
+  Node node{.name = "n1", .annotations = {{"team", "a"}, {Ofed().SafeLoadAnnotation(), "true"}}};
+  const Node before = node;
+  CHECK_FALSE(safe_load.IsWaiting(node));  // another driver's
+  node.annotations[Gpu().SafeLoadAnnotation()] = "";
+  CHECK_FALSE(safe_load.IsWaiting(node));
+  for (const char* value : {"true", "n1", "false"}) {
+    node.annotations[Gpu().SafeLoadAnnotation()] = value;
+    CHECK(safe_load.IsWaiting(node));
+    safe_load.Unblock(node);
+    CHECK_FALSE(safe_load.IsWaiting(node));
+    CHECK(node == before);
+  }
+}
+
+}  // namespace
+}  // namespace driverupgrade::tests

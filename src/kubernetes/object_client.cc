@@ -2,8 +2,8 @@
 
 #include "base/status_macros.h"
 #include "fmt/format.h"
+#include "kubernetes/rest_answer.h"
 #include "kubernetes/rest_caller.h"
-#include "kubernetes/rest_cluster_status.h"
 #include "kubernetes/rest_path.h"
 
 namespace driverupgrade::inline v1 {
@@ -13,6 +13,7 @@ using internal::FailureOf;
 using internal::IsSuccess;
 using internal::Query;
 using internal::RestCaller;
+using internal::RestRequest;
 
 // Objects per answer of a list, as client-go has it (api-A9).
 constexpr int kPageSize = 500;
@@ -53,7 +54,10 @@ class Location {
     return subresource_.empty() ? path : fmt::format("{}/{}", path, subresource_);
   }
 
-  const std::string& attempted() const { return attempted_; }
+  // What is attempted here, by `request`.
+  RestRequest Request(HttpRequest request) const { return {attempted_, std::move(request)}; }
+  // All objects that the query selects.
+  RestRequest Collection(Query query) const { return Request({.path = CollectionPath(), .query = std::move(query)}); }
 
  private:
   absl::Status Segment(std::string_view what, std::string_view value) const {
@@ -70,6 +74,12 @@ Query QueryOf(const LabelSelector& labels) {
   return labels.empty() ? Query{} : Query{{"labelSelector", labels.ToString()}};
 }
 
+absl::StatusOr<ApiObject> SendForObject(const CallContext& context, const std::shared_ptr<HttpTransport>& transport,
+                                        const RestRequest& request) {
+  DRIVERUPGRADE_ASSIGN_OR_RETURN(const HttpResponse response, RestCaller(transport, kPageSize).Send(context, request));
+  return internal::DecodeObject<ApiObject>(request, response);
+}
+
 }  // namespace
 
 ObjectClient::ObjectClient(std::shared_ptr<HttpTransport> transport, std::string field_manager)
@@ -79,8 +89,7 @@ absl::StatusOr<ApiObject> ObjectClient::Get(const CallContext& context, const Ob
                                             const ObjectName& name) const {
   const Location location("get", kind, name);
   DRIVERUPGRADE_RETURN_IF_ERROR(location.Check(/*collection=*/false));
-  return RestCaller(transport_, kPageSize)
-      .SendForObject<ApiObject>(context, location.attempted(), {.path = location.Path()});
+  return SendForObject(context, transport_, location.Request({.path = location.Path()}));
 }
 
 absl::StatusOr<std::vector<ApiObject>> ObjectClient::List(const CallContext& context, const ObjectKind& kind,
@@ -89,11 +98,11 @@ absl::StatusOr<std::vector<ApiObject>> ObjectClient::List(const CallContext& con
   const Location location("list", kind, name);
   DRIVERUPGRADE_RETURN_IF_ERROR(location.Check(/*collection=*/true));
   if (params.label_selector == LabelSelector::Nothing()) return std::vector<ApiObject>();
-  absl::StatusOr<ListPage<ApiObject>> all =
+  DRIVERUPGRADE_ASSIGN_OR_RETURN(
+      ListPage<ApiObject> all,
       RestCaller(transport_, kPageSize)
-          .List<ApiObject>(context, location.attempted(), location.CollectionPath(), QueryOf(params.label_selector));
-  if (!all.ok()) return all.status();
-  return std::move(all->items);
+          .List<ApiObject>(context, location.Collection(QueryOf(params.label_selector)), OnUnreadable::kFail));
+  return std::move(all.items);
 }
 
 absl::Status ObjectClient::Watch(const CallContext& context, const ObjectKind& kind, const WatchParams& params,
@@ -107,7 +116,7 @@ absl::Status ObjectClient::Watch(const CallContext& context, const ObjectKind& k
     return absl::OkStatus();
   }
   return RestCaller(transport_, kPageSize)
-      .Watch(context, location.attempted(), location.CollectionPath(), QueryOf(params.label_selector), params, sink);
+      .Watch(context, location.Collection(QueryOf(params.label_selector)), params, sink);
 }
 
 absl::Status ObjectClient::WatchOne(const CallContext& context, const ObjectKind& kind, const ObjectName& name,
@@ -115,20 +124,18 @@ absl::Status ObjectClient::WatchOne(const CallContext& context, const ObjectKind
   const Location location("watch", kind, name);
   DRIVERUPGRADE_RETURN_IF_ERROR(location.Check(/*collection=*/false));
   const Query query = {{"fieldSelector", "metadata.name=" + internal::EscapeFieldValue(name.name)}};
-  return RestCaller(transport_, kPageSize)
-      .Watch(context, location.attempted(), location.CollectionPath(), query, params, sink);
+  return RestCaller(transport_, kPageSize).Watch(context, location.Collection(query), params, sink);
 }
 
 absl::StatusOr<ApiObject> ObjectClient::Create(const CallContext& context, const ObjectKind& kind,
                                                const ObjectName& name, std::string json) const {
   const Location location("create", kind, name);
   DRIVERUPGRADE_RETURN_IF_ERROR(location.Check(/*collection=*/false));
-  return RestCaller(transport_, kPageSize)
-      .SendForObject<ApiObject>(context, location.attempted(),
-                                {.verb = HttpVerb::kPost,
-                                 .path = location.CollectionPath(),
-                                 .query = {{"fieldManager", field_manager_}},
-                                 .body = std::move(json)});
+  return SendForObject(context, transport_,
+                       location.Request({.verb = HttpVerb::kPost,
+                                         .path = location.CollectionPath(),
+                                         .query = {{"fieldManager", field_manager_}},
+                                         .body = std::move(json)}));
 }
 
 absl::StatusOr<ApiObject> ObjectClient::MergePatch(const CallContext& context, const ObjectKind& kind,
@@ -136,23 +143,22 @@ absl::StatusOr<ApiObject> ObjectClient::MergePatch(const CallContext& context, c
                                                    std::string_view subresource) const {
   const Location location("patch", kind, name, subresource);
   DRIVERUPGRADE_RETURN_IF_ERROR(location.Check(/*collection=*/false));
-  return RestCaller(transport_, kPageSize)
-      .SendForObject<ApiObject>(context, location.attempted(),
-                                {.verb = HttpVerb::kPatch,
-                                 .path = location.Path(),
-                                 .query = {{"fieldManager", field_manager_}},
-                                 .content_type = "application/merge-patch+json",
-                                 .body = std::move(json)});
+  return SendForObject(context, transport_,
+                       location.Request({.verb = HttpVerb::kPatch,
+                                         .path = location.Path(),
+                                         .query = {{"fieldManager", field_manager_}},
+                                         .content_type = "application/merge-patch+json",
+                                         .body = std::move(json)}));
 }
 
 absl::Status ObjectClient::Delete(const CallContext& context, const ObjectKind& kind, const ObjectName& name,
                                   std::string options_json) const {
   const Location location("delete", kind, name);
   DRIVERUPGRADE_RETURN_IF_ERROR(location.Check(/*collection=*/false));
-  const HttpRequest request{.verb = HttpVerb::kDelete, .path = location.Path(), .body = std::move(options_json)};
-  DRIVERUPGRADE_ASSIGN_OR_RETURN(const HttpResponse response,
-                                 RestCaller(transport_, kPageSize).Send(context, location.attempted(), request));
-  return IsSuccess(response) ? absl::OkStatus() : FailureOf(location.attempted(), request.verb, response);
+  const RestRequest request =
+      location.Request({.verb = HttpVerb::kDelete, .path = location.Path(), .body = std::move(options_json)});
+  DRIVERUPGRADE_ASSIGN_OR_RETURN(const HttpResponse response, RestCaller(transport_, kPageSize).Send(context, request));
+  return IsSuccess(response) ? absl::OkStatus() : FailureOf(request, response);
 }
 
 absl::StatusOr<std::string> ObjectClient::GetText(const CallContext& context, const ObjectKind& kind,
@@ -160,10 +166,9 @@ absl::StatusOr<std::string> ObjectClient::GetText(const CallContext& context, co
                                                   const Query& query) const {
   const Location location("get", kind, name, subresource);
   DRIVERUPGRADE_RETURN_IF_ERROR(location.Check(/*collection=*/false));
-  const HttpRequest request{.path = location.Path(), .query = query};
-  DRIVERUPGRADE_ASSIGN_OR_RETURN(HttpResponse response,
-                                 RestCaller(transport_, kPageSize).Send(context, location.attempted(), request));
-  if (!IsSuccess(response)) return FailureOf(location.attempted(), request.verb, response);
+  const RestRequest request = location.Request({.path = location.Path(), .query = query});
+  DRIVERUPGRADE_ASSIGN_OR_RETURN(HttpResponse response, RestCaller(transport_, kPageSize).Send(context, request));
+  if (!IsSuccess(response)) return FailureOf(request, response);
   return std::move(response.body);
 }
 

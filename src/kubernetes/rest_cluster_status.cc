@@ -7,14 +7,12 @@
 #include "absl/strings/cord.h"
 #include "absl/time/time.h"
 #include "base/status_macros.h"
-#include "driverupgrade/kubernetes/rest_cluster.h"
 #include "driverupgrade/wire/kubernetes_json.h"
 #include "fmt/format.h"
 #include "kubernetes/retry_after.h"
 #include "wire/utf8.h"
 
-namespace driverupgrade::inline v1 {
-namespace internal {
+namespace driverupgrade::inline v1::internal {
 namespace {
 
 // Bounds on what a server's words may take in a text of ours.
@@ -204,12 +202,10 @@ absl::StatusOr<EvictionAnswer> EvictionAnswerOf(std::string_view attempted, cons
   return MakeFailure(attempted, response.status == 409 ? HttpVerb::kPatch : HttpVerb::kPost, response, body);
 }
 
-}  // namespace internal
-
-absl::Duration RetryAfter(const absl::Status& status) {
-  const absl::optional<absl::Cord> payload = status.GetPayload(internal::kRetryAfterUrl);
+absl::Duration RetryAfterOf(const absl::Status& status) {
+  const absl::optional<absl::Cord> payload = status.GetPayload(kRetryAfterUrl);
   if (!payload.has_value()) return absl::ZeroDuration();
   return absl::Seconds(ParseRetryAfter(std::string(*payload)).value_or(0));
 }
 
-}  // namespace driverupgrade::inline v1
+}  // namespace driverupgrade::inline v1::internal

@@ -6,8 +6,9 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "driverupgrade/cluster_facade.h"
-#include "driverupgrade/kubernetes/http_transport.h"
+#include "absl/time/time.h"
+#include "driverupgrade/cluster_writes.h"
+#include "driverupgrade/kubernetes/http_message.h"
 #include "driverupgrade/wire/kubernetes_json.h"
 
 namespace driverupgrade::inline v1::internal {
@@ -24,6 +25,9 @@ absl::Status WatchFailureOf(std::string_view attempted, const ApiStatus& error);
 
 // `status` of a transport, with what was attempted in front. Keeps the code and the payloads.
 absl::Status TransportFailure(std::string_view attempted, const absl::Status& status);
+
+// How long the server asked to wait, in a failure of the functions above; zero if it named no time.
+absl::Duration RetryAfterOf(const absl::Status& status);
 
 // A success whose body is not what was asked for.
 absl::Status NotUnderstood(std::string_view attempted, const absl::Status& parse_error);

@@ -4,7 +4,7 @@
 
 #include "base/quote.h"
 #include "base/status_macros.h"
-#include "driverupgrade/kubernetes/http_transport.h"
+#include "driverupgrade/kubernetes/http_message.h"
 #include "fmt/format.h"
 #include "wire/utf8.h"
 

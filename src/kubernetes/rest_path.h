@@ -52,6 +52,8 @@ struct Selection {
   std::string_view ns = {};
   LabelSelector labels = {};
   std::string_view node_name = {};
+  // An empty namespace is a mistake, and not all of them.
+  bool in_one_namespace = false;
 };
 
 // Bounded, without control characters.

@@ -1,8 +1,6 @@
 #include "write/node_requests.h"
 
-#include <algorithm>
 #include <memory>
-#include <string>
 #include <utility>
 
 #include "base/status_macros.h"
@@ -46,130 +44,134 @@ PodAttempt AttemptOf(const EvictionAnswer& answer, absl::Time now) {
           .message = answer.message};
 }
 
-absl::Status SendCall(ClusterWriter& cluster, const CallContext& context, const MaintenanceCall& call) {
+// A patch without a change: refused if the object is another than was read.
+PatchNodeMaintenanceParams Unchanged(const NodeMaintenance& object) {
+  return {.ns = object.ns, .name = object.name, .uid = object.uid, .resource_version = object.resource_version};
+}
+
+NodeRequest RequestOf(const MaintenanceCall& call) {
   const NodeMaintenance& object = call.object;
-  PatchNodeMaintenanceParams patch{
-      .ns = object.ns, .name = object.name, .uid = object.uid, .resource_version = object.resource_version};
+  PatchNodeMaintenanceParams patch = Unchanged(object);
   switch (call.kind) {
-    case MaintenanceCall::Kind::kCreate: return cluster.CreateNodeMaintenance(context, {.object = object}).status();
+    case MaintenanceCall::Kind::kCreate: return CreateNodeMaintenanceParams{.object = object};
     case MaintenanceCall::Kind::kDelete:
-      return cluster.DeleteNodeMaintenance(context, {.ns = object.ns, .name = object.name, .uid = object.uid});
+      return DeleteNodeMaintenanceParams{.ns = object.ns, .name = object.name, .uid = object.uid};
     case MaintenanceCall::Kind::kJoin:
     case MaintenanceCall::Kind::kLeave: patch.additional_requestors = object.additional_requestors; break;
     case MaintenanceCall::Kind::kReportFailure:
     case MaintenanceCall::Kind::kWithdrawFailure: patch.conditions = object.conditions; break;
   }
-  return cluster.PatchNodeMaintenance(context, patch).status();
+  return patch;
+}
+
+void Note(AttemptLog& log, const NodePlan& plan, const PatchNote& note) {
+  log.PatchAnswered(plan.uid, note.outcome, note.message, note.answered_at);
+}
+
+void Note(AttemptLog& log, const NodePlan& plan, const PodNote& note) {
+  log.PodRequestSent(plan.uid, plan.resource_version, note.pod_uid, note.sent_at);
+  log.PodRequestAnswered(plan.uid, note.pod_uid, note.answer);
+}
+
+void Note(AttemptLog& log, const NodePlan& plan, const MaintenanceNote& note) {
+  log.MaintenanceCallSent(plan.uid, note.call);
+  log.MaintenanceCallAnswered(plan.uid, note.call.object.name, note.outcome, note.message, note.answered_at);
 }
 
 }  // namespace
 
-NodeRequests::NodeRequests(CallContext context, NodePlan plan, ClusterWriter& cluster, Clock& clock,
-                           absl::Duration call_timeout)
-    : context_(std::move(context)),
-      plan_(std::move(plan)),
-      cluster_(cluster),
-      clock_(clock),
-      call_timeout_(call_timeout) {
+NodeRequests::NodeRequests(NodePlan plan) : plan_(std::move(plan)) {
   outcome_.node = plan_.node;
+  if (plan_.confirm) steps_.push_back({Part::kConfirm, 0, Unchanged(*plan_.confirm)});
+  if (plan_.patch) {
+    steps_.push_back({Part::kPatch, 0,
+                      PatchNodeParams{.name = plan_.node,
+                                      .uid = plan_.uid,
+                                      .resource_version = plan_.resource_version,
+                                      .labels = plan_.patch->labels,
+                                      .annotations = plan_.patch->annotations,
+                                      .unschedulable = plan_.patch->unschedulable}});
+  }
+  for (std::size_t i = 0; i < plan_.evict.size(); ++i) {
+    steps_.push_back({Part::kEvict, i, EvictPodParams{.pod = plan_.evict[i]}});
+  }
+  for (std::size_t i = 0; i < plan_.remove.size(); ++i) {
+    steps_.push_back({Part::kRemove, i, DeletePodParams{.pod = plan_.remove[i]}});
+  }
+  for (std::size_t i = 0; i < plan_.maintenance.size(); ++i) {
+    steps_.push_back({Part::kMaintenance, i, RequestOf(plan_.maintenance[i])});
+  }
 }
 
-void NodeRequests::Send() { outcome_.status = SendAll(); }
+void NodeRequests::Take(NodeAnswer answer, absl::Time sent_at, absl::Time answered_at) {
+  outcome_.status = TakeAnswer(steps_[next_], std::move(answer), sent_at, answered_at);
+  next_ = outcome_.status.ok() ? next_ + 1 : steps_.size();
+}
 
 void NodeRequests::TellLog(AttemptLog& log) const {
-  for (const auto& note : notes_) note(log);
-}
-
-absl::Status NodeRequests::SendAll() {
-  if (plan_.confirm) DRIVERUPGRADE_RETURN_IF_ERROR(Confirm(*plan_.confirm));
-  if (plan_.patch) DRIVERUPGRADE_RETURN_IF_ERROR(Patch());
-  for (const PodRef& pod : plan_.evict) DRIVERUPGRADE_RETURN_IF_ERROR(Evict(pod));
-  for (const PodRef& pod : plan_.remove) {
-    DRIVERUPGRADE_RETURN_IF_ERROR(Delete(pod));
-    ++outcome_.pods_deleted;
+  for (const AttemptNote& note : notes_) {
+    std::visit([&](const auto& noted) { Note(log, plan_, noted); }, note);
   }
-  for (const MaintenanceCall& call : plan_.maintenance) DRIVERUPGRADE_RETURN_IF_ERROR(Ask(call));
-  return absl::OkStatus();
 }
 
-absl::Status NodeRequests::Confirm(const NodeMaintenance& object) {
-  absl::Status status =
-      cluster_
-          .PatchNodeMaintenance(
-              Bounded(),
-              {.ns = object.ns, .name = object.name, .uid = object.uid, .resource_version = object.resource_version})
-          .status();
+absl::Status NodeRequests::TakeAnswer(const Step& step, NodeAnswer answer, absl::Time sent_at, absl::Time answered_at) {
+  switch (step.part) {
+    case Part::kConfirm: return Confirmed(std::move(answer.status), answered_at);
+    case Part::kPatch: return Patched(std::move(answer), answered_at);
+    case Part::kEvict: return Evicted(plan_.evict[step.place], answer, sent_at, answered_at);
+    case Part::kRemove: return Deleted(plan_.remove[step.place], std::move(answer.status), sent_at, answered_at);
+    case Part::kMaintenance: return Asked(plan_.maintenance[step.place], std::move(answer.status), answered_at);
+  }
+  return answer.status;
+}
+
+absl::Status NodeRequests::Confirmed(absl::Status status, absl::Time now) {
   if (!status.ok()) {
-    NotePatch(Outcome::kNotApplied,
-              fmt::format("not sent, as the NodeMaintenance is not known to be as it was read: {}",
-                          std::string(Message(status))));
+    notes_.emplace_back(PatchNote{
+        .outcome = Outcome::kNotApplied,
+        .message =
+            fmt::format("not sent, as the NodeMaintenance is not known to be as it was read: {}", Message(status)),
+        .answered_at = now});
   }
   return status;
 }
 
-absl::Status NodeRequests::Patch() {
-  absl::StatusOr<Node> patched = cluster_.PatchNode(Bounded(), {.name = plan_.node,
-                                                                .uid = plan_.uid,
-                                                                .resource_version = plan_.resource_version,
-                                                                .labels = plan_.patch->labels,
-                                                                .annotations = plan_.patch->annotations,
-                                                                .unschedulable = plan_.patch->unschedulable});
-  NotePatch(OutcomeOf(patched.status()), std::string(Message(patched.status())));
-  if (!patched.ok()) return patched.status();
+absl::Status NodeRequests::Patched(NodeAnswer answer, absl::Time now) {
+  notes_.emplace_back(PatchNote{
+      .outcome = OutcomeOf(answer.status), .message = std::string(Message(answer.status)), .answered_at = now});
+  if (!answer.status.ok()) return answer.status;
   outcome_.patched = true;
-  outcome_.node_after = std::make_shared<const Node>(*std::move(patched));
+  outcome_.node_after = std::make_shared<const Node>(*std::move(answer.node));
   return absl::OkStatus();
 }
 
 // A refusal is an answer like another: Step decides when to ask again. Only trouble with the API server itself ends the
 // node's turn.
-absl::Status NodeRequests::Evict(const PodRef& pod) {
-  const absl::Time sent = clock_.Now();
-  const absl::StatusOr<EvictionAnswer> answer = cluster_.EvictPod(Bounded(), {.pod = pod});
-  const absl::Time now = clock_.Now();
-  NotePod(pod, sent, answer.ok() ? AttemptOf(*answer, now) : AttemptOf(answer.status(), now));
-  if (!answer.ok()) return answer.status();
-  const bool accepted = RefusalOf(answer->kind) == Refusal::kNone;
-  ++(accepted ? outcome_.evictions_accepted : outcome_.evictions_refused);
+absl::Status NodeRequests::Evicted(const PodRef& pod, const NodeAnswer& answer, absl::Time sent_at, absl::Time now) {
+  const PodAttempt attempt = answer.status.ok() ? AttemptOf(answer.eviction, now) : AttemptOf(answer.status, now);
+  notes_.emplace_back(PodNote{.pod_uid = pod.uid, .sent_at = sent_at, .answer = attempt});
+  if (!answer.status.ok()) return answer.status;
+  ++(attempt.refusal == Refusal::kNone ? outcome_.evictions_accepted : outcome_.evictions_refused);
   return absl::OkStatus();
 }
 
-absl::Status NodeRequests::Delete(const PodRef& pod) {
-  const absl::Time sent = clock_.Now();
-  absl::Status status = cluster_.DeletePod(Bounded(), {.pod = pod});
-  if (!status.ok()) undeleted_ = pod;
-  NotePod(pod, sent, AttemptOf(status, clock_.Now()));
+absl::Status NodeRequests::Deleted(const PodRef& pod, absl::Status status, absl::Time sent_at, absl::Time now) {
+  notes_.emplace_back(PodNote{.pod_uid = pod.uid, .sent_at = sent_at, .answer = AttemptOf(status, now)});
+  if (status.ok()) {
+    ++outcome_.pods_deleted;
+  } else {
+    undeleted_ = pod;
+  }
   return status;
 }
 
-absl::Status NodeRequests::Ask(const MaintenanceCall& call) {
-  absl::Status status = SendCall(cluster_, Bounded(), call);
+absl::Status NodeRequests::Asked(const MaintenanceCall& call, absl::Status status, absl::Time now) {
   const std::string message(Message(status));
   // The object is there, which is what was wanted: the next pass joins it or finds it to be our own.
   if (call.kind == MaintenanceCall::Kind::kCreate && absl::IsAlreadyExists(status)) status = absl::OkStatus();
-  notes_.push_back([uid = plan_.uid, call, outcome = OutcomeOf(status), message, now = clock_.Now()](AttemptLog& log) {
-    log.MaintenanceCallSent(uid, call);
-    log.MaintenanceCallAnswered(uid, call.object.name, outcome, message, now);
-  });
+  notes_.emplace_back(
+      MaintenanceNote{.call = call, .outcome = OutcomeOf(status), .message = message, .answered_at = now});
   return status;
-}
-
-void NodeRequests::NotePatch(Outcome outcome, std::string message) {
-  notes_.push_back([uid = plan_.uid, outcome, message = std::move(message), now = clock_.Now()](AttemptLog& log) {
-    log.PatchAnswered(uid, outcome, message, now);
-  });
-}
-
-void NodeRequests::NotePod(const PodRef& pod, absl::Time sent, PodAttempt answer) {
-  notes_.push_back([node = plan_.uid, version = plan_.resource_version, pod = pod.uid, sent,
-                    answer = std::move(answer)](AttemptLog& log) {
-    log.PodRequestSent(node, version, pod, sent);
-    log.PodRequestAnswered(node, pod, answer);
-  });
-}
-
-CallContext NodeRequests::Bounded() const {
-  return {.deadline = std::min(context_.deadline, clock_.Now() + call_timeout_), .stop = context_.stop};
 }
 
 }  // namespace driverupgrade::inline v1::internal

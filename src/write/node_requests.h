@@ -2,31 +2,70 @@
 #ifndef DRIVERUPGRADE_SRC_WRITE_NODE_REQUESTS_H_
 #define DRIVERUPGRADE_SRC_WRITE_NODE_REQUESTS_H_
 
-#include <functional>
+#include <cstddef>
 #include <optional>
+#include <string>
+#include <variant>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "driverupgrade/attempt_log.h"
-#include "driverupgrade/call_context.h"
-#include "driverupgrade/clock.h"
 #include "driverupgrade/cluster_facade.h"
 #include "driverupgrade/observer.h"
 #include "driverupgrade/plan.h"
 
 namespace driverupgrade::inline v1::internal {
 
-// Sent on any one thread; what was asked and answered is kept, and told to the log on the thread that it belongs to.
+// One call of ClusterWriter.
+using NodeRequest = std::variant<PatchNodeParams, EvictPodParams, DeletePodParams, CreateNodeMaintenanceParams,
+                                 PatchNodeMaintenanceParams, DeleteNodeMaintenanceParams>;
+
+// What it returned.
+struct NodeAnswer {
+  absl::Status status = absl::OkStatus();
+  // Of PatchNode, if it is OK.
+  std::optional<Node> node = {};
+  // Of EvictPod, if it is OK.
+  EvictionAnswer eviction = {};
+};
+
+// What the log is to hear of the answers.
+struct PatchNote {
+  Outcome outcome = Outcome::kUnclear;
+  std::string message = {};
+  absl::Time answered_at = {};
+};
+struct PodNote {
+  std::string pod_uid = {};
+  absl::Time sent_at = {};
+  PodAttempt answer = {};
+};
+struct MaintenanceNote {
+  MaintenanceCall call = {};
+  Outcome outcome = Outcome::kUnclear;
+  std::string message = {};
+  absl::Time answered_at = {};
+};
+using AttemptNote = std::variant<PatchNote, PodNote, MaintenanceNote>;
+
+// Gives the next request and takes its answer; what was asked and answered is kept. Neither sends nor waits.
+//
+//     while (const NodeRequest* request = requests.Next()) {
+//       const absl::Time sent = clock.Now();
+//       NodeAnswer answer = Send(*request);
+//       requests.Take(std::move(answer), sent, clock.Now());
+//     }
 class NodeRequests {
  public:
-  // `cluster` and `clock` outlive it. `call_timeout` is for each call, within the deadline of `context`.
-  NodeRequests(CallContext context, NodePlan plan, ClusterWriter& cluster, Clock& clock, absl::Duration call_timeout);
+  explicit NodeRequests(NodePlan plan);
 
-  // Returns when all are answered, or one was not acknowledged: what follows it is dropped.
-  void Send();
+  // nullptr: all are answered, or one was not acknowledged and what follows it is dropped.
+  const NodeRequest* Next() const { return next_ < steps_.size() ? &steps_[next_].request : nullptr; }
+  // The answer to Next().
+  void Take(NodeAnswer answer, absl::Time sent_at, absl::Time answered_at);
 
-  // After Send.
+  // When Next() has none any more.
   const NodeOutcome& outcome() const { return outcome_; }
   void TellLog(AttemptLog& log) const;
   // Whether what the plan's Events tell has happened.
@@ -34,28 +73,31 @@ class NodeRequests {
   // The pod of `plan().remove` whose deletion was the failure.
   const std::optional<PodRef>& undeleted() const { return undeleted_; }
 
-  const CallContext& context() const { return context_; }
   const NodePlan& plan() const { return plan_; }
 
  private:
-  absl::Status SendAll();
-  absl::Status Confirm(const NodeMaintenance& object);
-  absl::Status Patch();
-  absl::Status Evict(const PodRef& pod);
-  absl::Status Delete(const PodRef& pod);
-  absl::Status Ask(const MaintenanceCall& call);
-  void NotePatch(Outcome outcome, std::string message);
-  void NotePod(const PodRef& pod, absl::Time sent, PodAttempt answer);
-  CallContext Bounded() const;
+  // The parts of a plan, in their order.
+  enum class Part { kConfirm, kPatch, kEvict, kRemove, kMaintenance };
+  struct Step {
+    Part part;
+    std::size_t place;  // in that part of the plan
+    NodeRequest request;
+  };
 
-  const CallContext context_;
+  // Each returns what ends the plan, unless it is OK.
+  absl::Status TakeAnswer(const Step& step, NodeAnswer answer, absl::Time sent_at, absl::Time answered_at);
+  absl::Status Confirmed(absl::Status status, absl::Time now);
+  absl::Status Patched(NodeAnswer answer, absl::Time now);
+  absl::Status Evicted(const PodRef& pod, const NodeAnswer& answer, absl::Time sent_at, absl::Time now);
+  absl::Status Deleted(const PodRef& pod, absl::Status status, absl::Time sent_at, absl::Time now);
+  absl::Status Asked(const MaintenanceCall& call, absl::Status status, absl::Time now);
+
   const NodePlan plan_;
-  ClusterWriter& cluster_;
-  Clock& clock_;
-  const absl::Duration call_timeout_;
+  std::vector<Step> steps_ = {};
+  std::size_t next_ = 0;
   NodeOutcome outcome_ = {};
   std::optional<PodRef> undeleted_ = {};
-  std::vector<std::function<void(AttemptLog&)>> notes_ = {};
+  std::vector<AttemptNote> notes_ = {};
 };
 
 }  // namespace driverupgrade::inline v1::internal

@@ -11,6 +11,7 @@
 #include "write/event_writer.h"
 #include "write/node_requests.h"
 #include "write/refusal_event.h"
+#include "write/send_requests.h"
 
 namespace driverupgrade::inline v1 {
 namespace {
@@ -42,8 +43,7 @@ class PlanExecutor::Impl {
                       clock_->Now());
       }
       in_flight_.insert(node.node);
-      auto requests = std::make_shared<NodeRequests>(context, node, *cluster_, *clock_, options_.call_timeout);
-      calls_.Submit([this, requests = std::move(requests)] { Carry(requests); });
+      calls_.Submit([this, context, requests = std::make_shared<NodeRequests>(node)] { Carry(context, requests); });
     }
   }
 
@@ -86,13 +86,13 @@ class PlanExecutor::Impl {
     return {.deadline = std::min(context.deadline, clock_->Now() + options_.call_timeout), .stop = context.stop};
   }
 
-  void Carry(const std::shared_ptr<NodeRequests>& requests) {
-    requests->Send();
+  void Carry(const CallContext& context, const std::shared_ptr<NodeRequests>& requests) {
+    internal::SendRequests(*requests, context, options_.call_timeout, *cluster_, *clock_);
     // What a failure dropped is told by the next pass.
-    if (WritesTransitions() && requests->Acknowledged() && !requests->plan().events.empty()) SendEvents(*requests);
+    if (WritesTransitions() && requests->Acknowledged()) WriteEvents(context, requests->plan());
     if (WritesFindings()) {
       if (auto refusal = internal::EventOfRefusal(*requests, event_reason_, clock_->Now())) {
-        events_.WriteLimited(requests->context(), {*std::move(refusal)});
+        events_.WriteLimited(context, {*std::move(refusal)});
       }
     }
     // Before the answer can be collected: what is planned next for the node is told of after this.
@@ -104,8 +104,8 @@ class PlanExecutor::Impl {
     if (on_answered_) on_answered_();
   }
 
-  void SendEvents(const NodeRequests& requests) {
-    const NodePlan& plan = requests.plan();
+  void WriteEvents(const CallContext& context, const NodePlan& plan) {
+    if (plan.events.empty()) return;
     std::vector<RecordEventParams> events;
     for (const PlannedEvent& event : plan.events) {
       events.push_back({.node_name = plan.node,
@@ -115,7 +115,7 @@ class PlanExecutor::Impl {
                         .message = event.message,
                         .time = clock_->Now()});
     }
-    events_.Write(requests.context(), std::move(events));
+    events_.Write(context, std::move(events));
   }
 
   const std::string event_reason_;

@@ -10,6 +10,7 @@
 #include "support/node_under_test.h"
 #include "write/event_writer.h"
 #include "write/refusal_event.h"
+#include "write/send_requests.h"
 
 namespace driverupgrade::tests {
 namespace {
@@ -155,8 +156,8 @@ struct Refused {
 
   std::optional<RecordEventParams> Send(const absl::Status& failure) {
     cluster.FailNext(plan.patch ? Operation::kPatchNode : Operation::kDeletePod, failure, 1);
-    NodeRequests requests({}, plan, cluster, *clock, absl::Seconds(30));
-    requests.Send();
+    NodeRequests requests(plan);
+    internal::SendRequests(requests, {}, absl::Seconds(30), cluster, *clock);
     return EventOfRefusal(requests, "GPUDriverUpgrade", clock->Now());
   }
 };

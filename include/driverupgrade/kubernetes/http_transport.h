@@ -1,12 +1,10 @@
 /// The seam below RestCluster: one HTTP request to the API server, or one stream of lines from it.
 ///
 /// Defines
-///  - HttpVerb, HttpRequest, HttpResponse: what is sent and what comes back;
 ///  - LineSink: takes the lines of a stream (a watch), one call per line;
 ///  - HttpTransport: the abstract class that a backend implements (cpprest_transport.h is the default one,
-///    curl_transport.h the other);
-///  - RequestWasNotSent, MarkRequestNotSent: whether a failed write can have been applied;
-///  - EncodeRequestTarget: path and query as they go on the wire, for backends.
+///    curl_transport.h the other).
+/// What is sent and what comes back are values, in http_message.h.
 ///
 /// Example (tests/unit/kubernetes/http_transport_test.cc):
 ///
@@ -23,54 +21,13 @@
 #ifndef DRIVERUPGRADE_KUBERNETES_HTTP_TRANSPORT_H_
 #define DRIVERUPGRADE_KUBERNETES_HTTP_TRANSPORT_H_
 
-#include <map>
-#include <optional>
-#include <string>
 #include <string_view>
-#include <utility>
-#include <vector>
 
-#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "driverupgrade/call_context.h"
+#include "driverupgrade/kubernetes/http_message.h"
 
 namespace driverupgrade::inline v1 {
-
-enum class HttpVerb { kGet, kPost, kPut, kPatch, kDelete };
-
-/// "GET", "POST", "PUT", "PATCH" or "DELETE".
-std::string_view ToString(HttpVerb verb);
-
-/// One request, without what the transport itself adds (host, credentials, Accept, User-Agent).
-struct HttpRequest {
-  HttpVerb verb = HttpVerb::kGet;
-  /// Below the server's own path prefix, starting with "/", already percent-encoded where a segment needs it
-  /// (names of Kubernetes objects never do). No "?" in it.
-  std::string path = "/";
-  /// Sent in this order; names and values are percent-encoded by the transport.
-  std::vector<std::pair<std::string, std::string>> query = {};
-  /// Of `body`; not sent when `body` is empty.
-  std::string content_type = "application/json";
-  /// Sent as it is; empty for none.
-  std::string body = {};
-};
-
-/// Orders header names as HTTP compares them: ASCII letters without regard to case.
-struct HeaderNameLess {
-  using is_transparent = void;
-  bool operator()(std::string_view a, std::string_view b) const;
-};
-
-/// What the server answered. Any status, 4xx and 5xx and 3xx included.
-struct HttpResponse {
-  int status = 0;
-  /// Repeated headers are joined by ", ".
-  std::map<std::string, std::string, HeaderNameLess> headers = {};
-  std::string body = {};
-
-  /// The value of a header, or nullopt; `name` in any case. Valid as long as this object is unchanged.
-  std::optional<std::string_view> Header(std::string_view name) const;
-};
 
 /// Takes the lines of one Stream call.
 ///
@@ -126,21 +83,6 @@ class HttpTransport {
   [[nodiscard]] virtual absl::StatusOr<HttpResponse> Stream(const CallContext& context, const HttpRequest& request,
                                                             LineSink& sink) = 0;
 };
-
-/// True if `status` is an error of a transport that proves that the server has not acted on the request: name
-/// not resolved, connection refused, TLS handshake failed, deadline over or stop requested before it began.
-/// Such a write may be repeated without reading first. False for everything else, and for OK.
-bool RequestWasNotSent(const absl::Status& status);
-
-/// For backends: marks `status` so that RequestWasNotSent is true. The mark is a payload, which copies keep;
-/// a caller who makes a new status out of it must mark that again. No effect on OK.
-absl::Status MarkRequestNotSent(absl::Status status);
-
-/// For backends: `path` and encoded query, e.g. "/api/v1/pods?labelSelector=app%3Ddriver". All but RFC 3986
-/// unreserved characters of the query are encoded. Errors: InvalidArgument, marked as not sent, when the path
-/// does not start with "/" or has a character that may not stand in a path, or when content_type has a
-/// control character.
-[[nodiscard]] absl::StatusOr<std::string> EncodeRequestTarget(const HttpRequest& request);
 
 }  // namespace driverupgrade::inline v1
 

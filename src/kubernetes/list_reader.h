@@ -1,0 +1,89 @@
+// All pages of a list, request by request.
+#ifndef DRIVERUPGRADE_SRC_KUBERNETES_LIST_READER_H_
+#define DRIVERUPGRADE_SRC_KUBERNETES_LIST_READER_H_
+
+#include <iterator>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "base/status_macros.h"
+#include "fmt/format.h"
+#include "kubernetes/rest_answer.h"
+#include "kubernetes/rest_request.h"
+
+namespace driverupgrade::inline v1::internal {
+
+// Begins anew, once, if the server drops the snapshot in between (api-A9).
+//
+//     ListReader<Node> reader(request, 500, OnUnreadable::kFail);
+//     while (const RestRequest* next = reader.Next()) DRIVERUPGRADE_RETURN_IF_ERROR(reader.Take(Send(next->http)));
+//     return std::move(reader).Page();
+template <typename T>
+class ListReader {
+ public:
+  // `first` asks for the whole collection. `page_size`: 0 asks for all at once.
+  ListReader(RestRequest first, int page_size, OnUnreadable on_unreadable)
+      : first_(std::move(first)), on_unreadable_(on_unreadable) {
+    if (page_size > 0) first_.http.query.emplace_back("limit", std::to_string(page_size));
+    next_ = first_;
+  }
+
+  // What to send; nullptr: the list is whole.
+  const RestRequest* Next() const { return next_ ? &*next_ : nullptr; }
+
+  // The answer to it. Errors: the list has failed, and is over.
+  absl::Status Take(const HttpResponse& response) {
+    const bool expired = response.status == 410 && page_count_ > 0;
+    if (expired && !begun_anew_) {
+      begun_anew_ = true;
+      page_count_ = 0;
+      next_ = first_;
+      return absl::OkStatus();
+    }
+    DRIVERUPGRADE_ASSIGN_OR_RETURN(ListPage<T> page, DecodePage<T>(*next_, response, on_unreadable_));
+    DRIVERUPGRADE_RETURN_IF_ERROR(Add(std::move(page)));
+    AskForMore();
+    return absl::OkStatus();
+  }
+
+  // All pages as one, with the version they were read at.
+  ListPage<T> Page() && { return std::move(all_); }
+
+ private:
+  // Five million objects at 500 a page: a server that goes on beyond this has lost its way.
+  static constexpr int kPageCountMax = 10'000;
+
+  absl::Status Add(ListPage<T> page) {
+    if (page_count_++ == 0) {
+      all_ = std::move(page);
+      return absl::OkStatus();
+    }
+    const bool more = !page.continue_token.empty();
+    if (page.continue_token == all_.continue_token || (more && page_count_ > kPageCountMax)) {
+      return absl::UnavailableError(fmt::format("{}: the server's list has no end", first_.attempted));
+    }
+    std::move(page.items.begin(), page.items.end(), std::back_inserter(all_.items));
+    all_.continue_token = std::move(page.continue_token);
+    return absl::OkStatus();
+  }
+
+  void AskForMore() {
+    if (all_.continue_token.empty()) return next_.reset();
+    next_ = first_;
+    next_->http.query.emplace_back("continue", all_.continue_token);
+  }
+
+  RestRequest first_;
+  const OnUnreadable on_unreadable_;
+  std::optional<RestRequest> next_ = {};
+  ListPage<T> all_ = {};
+  int page_count_ = 0;
+  bool begun_anew_ = false;
+};
+
+}  // namespace driverupgrade::inline v1::internal
+
+#endif  // DRIVERUPGRADE_SRC_KUBERNETES_LIST_READER_H_

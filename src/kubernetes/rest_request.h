@@ -1,0 +1,93 @@
+// The operations of the seam as HTTP requests: pure functions of their parameters.
+#ifndef DRIVERUPGRADE_SRC_KUBERNETES_REST_REQUEST_H_
+#define DRIVERUPGRADE_SRC_KUBERNETES_REST_REQUEST_H_
+
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "absl/status/statusor.h"
+#include "driverupgrade/cluster_facade.h"
+#include "driverupgrade/kubernetes/http_message.h"
+#include "kubernetes/rest_path.h"
+
+namespace driverupgrade::inline v1::internal {
+
+struct RestRequest {
+  // Starts every error: "patch node gpu-7".
+  std::string attempted = {};
+  HttpRequest http = {};
+};
+
+// Operations that take an object itself, and the two requests that RecordEvent is made of. What they refer to outlives
+// them.
+struct CreateLeaseParams {
+  const Lease& lease;
+};
+struct UpdateLeaseParams {
+  const Lease& lease;
+};
+struct CreateConfigMapParams {
+  const ConfigMap& config_map;
+};
+// Of an Event that has a series.
+struct PatchEventParams {
+  const RecordEventParams& event;
+};
+struct CreateEventParams {
+  const RecordEventParams& event;
+};
+
+// What a list or a watch is of. It refers to `params`.
+Selection SelectionOf(const ListNodesParams& params);
+Selection SelectionOf(const ListPodsParams& params);
+Selection SelectionOf(const ListDaemonSetsParams& params);
+Selection SelectionOf(const ListControllerRevisionsParams& params);
+Selection SelectionOf(const ListPodDisruptionBudgetsParams& params);
+Selection SelectionOf(const ListNodeMaintenancesParams& params);
+Selection SelectionOf(const Resource& resource, const WatchParams& params);
+
+// `verb` is "list" or "watch": the request of the whole collection, with neither a limit nor what makes it a watch.
+// Errors: InvalidArgument, marked as not sent; the same of all below.
+absl::StatusOr<RestRequest> EncodeCollection(std::string_view verb, const Selection& selection);
+
+// `field_manager` owns the fields of what is written, `event_component` the Events.
+class RestEncoder {
+ public:
+  RestEncoder(std::string field_manager, std::string event_component)
+      : field_manager_(std::move(field_manager)), event_component_(std::move(event_component)) {}
+
+  absl::StatusOr<RestRequest> Encode(const GetNodeParams& params) const;
+  absl::StatusOr<RestRequest> Encode(const GetPodParams& params) const;
+  absl::StatusOr<RestRequest> Encode(const GetNodeMaintenanceParams& params) const;
+  absl::StatusOr<RestRequest> Encode(const GetLeaseParams& params) const;
+  absl::StatusOr<RestRequest> Encode(const GetConfigMapParams& params) const;
+
+  absl::StatusOr<RestRequest> Encode(const PatchNodeParams& params) const;
+  absl::StatusOr<RestRequest> Encode(const EvictPodParams& params) const;
+  absl::StatusOr<RestRequest> Encode(const DeletePodParams& params) const;
+  absl::StatusOr<RestRequest> Encode(const CreateNodeMaintenanceParams& params) const;
+  absl::StatusOr<RestRequest> Encode(const PatchNodeMaintenanceParams& params) const;
+  absl::StatusOr<RestRequest> Encode(const DeleteNodeMaintenanceParams& params) const;
+  absl::StatusOr<RestRequest> Encode(const CreateLeaseParams& params) const;
+  absl::StatusOr<RestRequest> Encode(const UpdateLeaseParams& params) const;
+  absl::StatusOr<RestRequest> Encode(const CreateConfigMapParams& params) const;
+  absl::StatusOr<RestRequest> Encode(const PatchConfigMapParams& params) const;
+  absl::StatusOr<RestRequest> Encode(const PatchEventParams& params) const;
+  absl::StatusOr<RestRequest> Encode(const CreateEventParams& params) const;
+
+ private:
+  absl::StatusOr<RestRequest> Create(const Place& place, std::string body) const;
+  // `subresource`: "/status", or empty.
+  template <typename Params>
+  absl::StatusOr<RestRequest> Patch(const Place& place, const Params& params, std::string_view subresource,
+                                    std::string body) const;
+  Query FieldManager() const { return {{"fieldManager", field_manager_}}; }
+
+  std::string field_manager_;
+  std::string event_component_;
+};
+
+}  // namespace driverupgrade::inline v1::internal
+
+#endif  // DRIVERUPGRADE_SRC_KUBERNETES_REST_REQUEST_H_

@@ -1,0 +1,19 @@
+// Carries the requests of one node's plan to a cluster.
+#ifndef DRIVERUPGRADE_SRC_WRITE_SEND_REQUESTS_H_
+#define DRIVERUPGRADE_SRC_WRITE_SEND_REQUESTS_H_
+
+#include "absl/time/time.h"
+#include "driverupgrade/call_context.h"
+#include "driverupgrade/clock.h"
+#include "driverupgrade/cluster_facade.h"
+#include "write/node_requests.h"
+
+namespace driverupgrade::inline v1::internal {
+
+// Returns when `requests` has none any more. `call_timeout` is for each call, within the deadline of `context`.
+void SendRequests(NodeRequests& requests, const CallContext& context, absl::Duration call_timeout,
+                  ClusterWriter& cluster, const Clock& clock);
+
+}  // namespace driverupgrade::inline v1::internal
+
+#endif  // DRIVERUPGRADE_SRC_WRITE_SEND_REQUESTS_H_

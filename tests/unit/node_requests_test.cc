@@ -1,0 +1,103 @@
+// The requests of one node, as values: no cluster answers here.
+#include "write/node_requests.h"
+
+#include "support/catch.h"
+
+namespace driverupgrade::tests {
+namespace {
+
+using internal::NodeAnswer;
+using internal::NodeRequest;
+using internal::NodeRequests;
+
+const absl::Time kSent = absl::UnixEpoch() + absl::Seconds(10);
+const absl::Time kAnswered = absl::UnixEpoch() + absl::Seconds(11);
+
+NodePlan Everything() {
+  const NodeMaintenance object{.ns = "default", .name = "nm", .uid = "u-nm", .resource_version = "3"};
+  return {.node = "n1",
+          .uid = "u1",
+          .resource_version = "7",
+          .confirm = object,
+          .patch = NodePatch{.unschedulable = true},
+          .evict = {{"shop", "web", "u-web"}},
+          .remove = {{"drivers", "gpu", "u-gpu"}},
+          .maintenance = {{.kind = MaintenanceCall::Kind::kDelete, .object = object}}};
+}
+
+NodeAnswer Accepted(const NodeRequest& request) {
+  if (std::holds_alternative<PatchNodeParams>(request)) return {.node = Node{.name = "n1", .resource_version = "8"}};
+  return {};
+}
+
+/// Takes `answer` to the first request that is a T, and good answers to all others. Returns how many were asked.
+template <typename T>
+int Answer(NodeRequests& requests, const NodeAnswer& answer) {
+  int count = 0;
+  while (const NodeRequest* request = requests.Next()) {
+    ++count;
+    requests.Take(std::holds_alternative<T>(*request) ? answer : Accepted(*request), kSent, kAnswered);
+  }
+  return count;
+}
+
+TEST_CASE("arch-A12: a node's requests come one after the other, in the order of its plan") {
+  NodeRequests requests(Everything());
+  std::vector<std::size_t> kinds;
+  while (const NodeRequest* request = requests.Next()) {
+    CHECK(requests.Next() == request);
+    kinds.push_back(request->index());
+    requests.Take(Accepted(*request), kSent, kAnswered);
+  }
+  const auto is = [](auto params) { return NodeRequest(params).index(); };
+  CHECK(kinds == std::vector<std::size_t>{is(PatchNodeMaintenanceParams()), is(PatchNodeParams()), is(EvictPodParams()),
+                                          is(DeletePodParams()), is(DeleteNodeMaintenanceParams())});
+  CHECK(requests.Acknowledged());
+  CHECK(requests.outcome().status.ok());
+  CHECK(requests.outcome().evictions_accepted == 1);
+  CHECK(requests.outcome().pods_deleted == 1);
+  REQUIRE(requests.outcome().node_after);
+  CHECK(requests.outcome().node_after->resource_version == "8");
+}
+
+TEST_CASE("arch-A12: what is not acknowledged drops the rest of the node's requests") {
+  const NodeAnswer failed{.status = absl::UnavailableError("503")};
+  NodeRequests confirmed(Everything());
+  CHECK(Answer<PatchNodeMaintenanceParams>(confirmed, failed) == 1);
+  NodeRequests patched(Everything());
+  CHECK(Answer<PatchNodeParams>(patched, failed) == 2);
+  CHECK_FALSE(patched.Acknowledged());
+  NodeRequests evicted(Everything());
+  CHECK(Answer<EvictPodParams>(evicted, failed) == 3);
+  NodeRequests removed(Everything());
+  CHECK(Answer<DeletePodParams>(removed, failed) == 4);
+  CHECK(removed.undeleted() == PodRef{"drivers", "gpu", "u-gpu"});
+}
+
+TEST_CASE("An eviction that is refused is an answer, after which the node's requests go on") {
+  NodeRequests requests(Everything());
+  const EvictionAnswer refused{.kind = EvictionAnswer::Kind::kRefusedByBudget, .budget = "web"};
+  CHECK(Answer<EvictPodParams>(requests, {.eviction = refused}) == 5);
+  CHECK(requests.outcome().status.ok());
+  CHECK(requests.outcome().evictions_refused == 1);
+}
+
+TEST_CASE("The log hears what was answered, and when") {
+  const NodePlan plan = Everything();
+  NodeRequests requests(plan);
+  Answer<DeletePodParams>(requests, {.status = absl::UnavailableError("503")});
+  AttemptLog log;
+  log.PatchSent({.name = "n1", .uid = "u1", .resource_version = "7"}, *plan.patch, kSent);
+  requests.TellLog(log);
+  const NodeAttempts known = log.ForNode("u1");
+  REQUIRE(known.patch);
+  CHECK(known.patch->outcome == Outcome::kApplied);
+  CHECK(known.patch->answered_at == kAnswered);
+  CHECK(known.pods.at("u-web").outcome == Outcome::kApplied);
+  CHECK(known.pods.at("u-web").sent_at == kSent);
+  CHECK(known.pods.at("u-gpu").outcome == Outcome::kUnclear);
+  CHECK(known.maintenances.empty());
+}
+
+}  // namespace
+}  // namespace driverupgrade::tests

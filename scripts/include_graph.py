@@ -45,8 +45,8 @@ def folder_of(path):
         return parts[2]
     if path.stem in HEADERS_ALONE:
         return HEADERS_ALONE[path.stem]
-    sources = list((ROOT / "src").glob(f"*/{path.stem}.cc"))
-    return sources[0].parent.name if len(sources) == 1 else None
+    sources = list((ROOT / "src").rglob(f"{path.stem}.cc"))
+    return sources[0].relative_to(ROOT / "src").parts[0] if len(sources) == 1 else None
 
 
 def below(folder):

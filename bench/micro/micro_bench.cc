@@ -43,15 +43,57 @@ void Step(benchmark::State& state) {
 }
 BENCHMARK(Step)->Arg(100)->Arg(1'000)->Arg(5'000)->Arg(100'000)->Unit(benchmark::kMicrosecond);
 
+// A planner that has judged all of it.
+struct Judged {
+  explicit Judged(int nodes) : rollout(nodes), planner(rollout.machine) {
+    planner.SetPolicy(rollout.policy);
+    planner.SetDriver(rollout.snapshot.driver, {});
+    planner.SetActiveSince(rollout.snapshot.active_since);
+    for (const auto& view : rollout.snapshot.nodes) planner.Update(view);
+    benchmark::DoNotOptimize(planner.Advance(rollout.now).plan.totals.total);
+  }
+  MidRollout rollout;
+  IncrementalPlanner planner;
+};
+
+// One policy and the other, in turn.
+void ChangePolicy(benchmark::State& state, Judged& judged, const UpgradePolicy& other) {
+  const std::uint64_t judgements = judged.planner.judgements();
+  const AllocationCounter counter;
+  bool is_other = false;
+  for (auto _ : state) {
+    is_other = !is_other;
+    judged.planner.SetPolicy(is_other ? other : judged.rollout.policy);
+    benchmark::DoNotOptimize(judged.planner.Advance(judged.rollout.now).plan.totals.total);
+  }
+  counter.Report(state);
+  state.counters["judgements"] = benchmark::Counter(static_cast<double>(judged.planner.judgements() - judgements),
+                                                    benchmark::Counter::kAvgIterations);
+}
+
+// The rollout is paused, or goes on: half of the nodes wait for another reason than before.
+void ChangePaused(benchmark::State& state) {
+  Judged judged(static_cast<int>(state.range(0)));
+  UpgradePolicy other = judged.rollout.policy;
+  other.paused = true;
+  ChangePolicy(state, judged, other);
+}
+BENCHMARK(ChangePaused)->Arg(5'000)->Arg(100'000)->Unit(benchmark::kMicrosecond);
+
+// A limit changes, and nobody may start by either.
+void ChangeMaxParallel(benchmark::State& state) {
+  Judged judged(static_cast<int>(state.range(0)));
+  UpgradePolicy other = judged.rollout.policy;
+  other.max_parallel = *other.max_parallel / 2;
+  ChangePolicy(state, judged, other);
+}
+BENCHMARK(ChangeMaxParallel)->Arg(5'000)->Arg(100'000)->Unit(benchmark::kMicrosecond);
+
 // One node has changed.
 void JudgeOneOf(benchmark::State& state) {
-  MidRollout rollout(static_cast<int>(state.range(0)));
-  IncrementalPlanner planner(rollout.machine);
-  planner.SetPolicy(rollout.policy);
-  planner.SetDriver(rollout.snapshot.driver, {});
-  planner.SetActiveSince(rollout.snapshot.active_since);
-  for (const auto& view : rollout.snapshot.nodes) planner.Update(view);
-  benchmark::DoNotOptimize(planner.Advance(rollout.now).plan.totals.total);
+  Judged judged_all(static_cast<int>(state.range(0)));
+  MidRollout& rollout = judged_all.rollout;
+  IncrementalPlanner& planner = judged_all.planner;
   // A node that is done, in two versions.
   const std::shared_ptr<const NodeView> before = rollout.snapshot.nodes[9];
   NodeView changed = *before;

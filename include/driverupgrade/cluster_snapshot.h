@@ -1,7 +1,7 @@
 /// Everything that Step may look at (arch-A1).
 ///
-/// Defines ClusterSnapshot, NodeView, ShareView, DriverFacts and Grants. SnapshotBuilder makes them; tests make them by
-/// hand:
+/// Defines ClusterSnapshot, NodeView, ShareView, DriverFacts, Grants and SharedSlots. SnapshotBuilder makes them; tests
+/// make them by hand:
 ///
 ///     NodeView view{.node = {.name = "gpu-7", .uid = "1", .resource_version = "42"}};
 ///     view.driver_pods.push_back(pod);
@@ -97,9 +97,17 @@ struct NodeView {
 /// goes are decoded here, once; a view that was made in another way is judged alike, but decoded whenever it is judged.
 std::shared_ptr<const NodeView> ShareView(NodeView view, const DriverIdentity& identity);
 
-/// Which nodes have been promised a slot (admission_grants.h): the node's version that the promise is for, by the
+/// Which nodes have been promised a slot (ADR 0005): the node's version that the promise is for, by the
 /// node's UID. An empty version stands for one that got lost: it is taken to be the one at which the node is read next.
 using Grants = std::map<std::string, std::string>;
+
+/// A limit on the nodes in progress that several engines share.
+struct SharedSlots {
+  int max = 0;
+  /// Slots that the other engines hold. nullopt: that is not known of all of them, so no node that needs a slot starts.
+  std::optional<int> used_elsewhere = 0;
+  friend bool operator==(const SharedSlots&, const SharedSlots&) = default;
+};
 
 struct ClusterSnapshot {
   /// In order of their names.
@@ -107,6 +115,8 @@ struct ClusterSnapshot {
   /// Of an AdmissionLedger; empty without one. One whose node is not among `nodes` counts all the same: the node may
   /// have lost its driver pod, or not have been seen yet. Grants of nodes that are known to be gone are left out.
   Grants grants = {};
+  /// nullopt: the engine shares no limit.
+  std::optional<SharedSlots> shared_slots = std::nullopt;
   /// Not null.
   std::shared_ptr<const DriverFacts> driver = std::make_shared<const DriverFacts>();
   /// Since when the engine has been at work without a break (leading, autoUpgrade on): no deadline fails a node before

@@ -23,6 +23,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -38,9 +39,10 @@ namespace driverupgrade::inline v1 {
 
 /// What an Advance says.
 struct PlanUpdate {
-  /// As Step's plan, but for `gates`: only those that are new or have changed since the last Advance. The gate of a
-  /// node that waits for a slot comes without its place in the queue, and again only when its reason changes; place and
-  /// counts change with every admission. Explain has them.
+  /// As Step's plan, but for `pod_interest`, which is empty (IncrementalPlanner::pod_interest has it without a copy), and
+  /// `gates`: only those that are new or have changed since the last Advance. The gate of a node that waits for a slot
+  /// comes without its place in the queue, and again only when its reason changes; place and counts change with every
+  /// admission. Explain has them.
   Plan plan = {};
   /// Nodes that had a gate and have none any more, or are gone; by name.
   std::vector<std::string> ungated = {};
@@ -52,7 +54,7 @@ class IncrementalPlanner {
   explicit IncrementalPlanner(StateMachine machine);
   ~IncrementalPlanner();
 
-  /// A policy that differs makes every node be judged anew.
+  /// NodeRules that differ make every node be judged anew; AdmissionLimits that differ, no node.
   void SetPolicy(const UpgradePolicy& policy);
   /// `driver` is not null. DaemonSets that differ make every node be judged anew; a count of unscheduled pods does not.
   /// `findings` are what was found wrong while reading.
@@ -62,6 +64,8 @@ class IncrementalPlanner {
   void SetActiveSince(absl::Time active_since);
   /// See ClusterSnapshot::grants. The nodes whose grants differ are judged anew.
   void SetGrants(const Grants& grants);
+  /// See ClusterSnapshot::shared_slots. No node is judged anew.
+  void SetSharedSlots(const std::optional<SharedSlots>& shared);
 
   /// The node is new, or its view may have changed. `view` is not null; its node's name is the key.
   void Update(std::shared_ptr<const NodeView> view);
@@ -84,6 +88,9 @@ class IncrementalPlanner {
   [[nodiscard]] std::optional<Gate> Explain(const std::string& node) const;
   /// All that Step would say, as of the last Advance; for status pages and tests. O(N log N).
   [[nodiscard]] Plan FullPlan() const;
+
+  /// See Plan::pod_interest; as of the last Advance.
+  const std::set<std::string>& pod_interest() const;
 
   /// How often a node has been judged since the beginning.
   std::uint64_t judgements() const;

@@ -4,7 +4,7 @@
 ///
 ///     MaintenanceRequestor requestor({.id = "nvidia.gpu-operator", .ns = "maintenance"});
 ///     MaintenanceStatus status = requestor.Assess(view);
-///     if (status.phase == MaintenancePhase::kAbsent) call = requestor.Request(view.node, policy, std::nullopt);
+///     if (status.phase == MaintenancePhase::kAbsent) call = requestor.Request(view.node, rules, std::nullopt);
 ///
 /// Each node has one NodeMaintenance, `<prefix>-<node>`, which requestors of the same prefix share: the first creates
 /// it, the others add themselves to it, and each takes its own claim back (upstream-behaviour.md §4.4, dep-F13). A pure
@@ -73,7 +73,7 @@ class MaintenanceRequestor {
 
   /// Creates the object. The spec is what the policy says: no drain unless it has one, no wait without a selector (H14,
   /// H15). `deletion`: the policy for pods that use the driver, if that is on.
-  MaintenanceCall Request(const Node& node, const UpgradePolicy& policy,
+  MaintenanceCall Request(const Node& node, const NodeRules& rules,
                           const std::optional<PodDeletionPolicy>& deletion) const;
   /// Adds us to the object of another requestor.
   MaintenanceCall Join(const NodeMaintenance& object) const;

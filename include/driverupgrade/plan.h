@@ -1,6 +1,6 @@
 /// What Step says is to be done now, and what waits for what.
 ///
-/// Defines NodePlan, PlannedEvent, NodeGate, Plan and Describe.
+/// Defines NodePlan, PlannedEvent, NodeGate, NodeReading, Plan and Describe.
 ///
 ///     Plan plan = machine.Step(snapshot, policy, now);
 ///     for (const NodePlan& node : plan.nodes) { /* confirm, patch, evict, remove, maintenance, events */ }
@@ -14,7 +14,6 @@
 #include <vector>
 
 #include "absl/time/time.h"
-#include "driverupgrade/admission_grants.h"
 #include "driverupgrade/attempt_log.h"
 #include "driverupgrade/cluster_types.h"
 #include "driverupgrade/finding.h"
@@ -76,6 +75,15 @@ struct NodeGate {
   friend bool operator==(const NodeGate&, const NodeGate&) = default;
 };
 
+/// What a pass has read of one node.
+struct NodeReading {
+  std::string uid = {};
+  std::string resource_version = {};
+  /// Its state, or one that an unsettled patch may have brought it to, holds a slot.
+  bool holds_slot = false;
+  friend bool operator==(const NodeReading&, const NodeReading&) = default;
+};
+
 struct Plan {
   /// Nodes for which there is something to do, by name.
   std::vector<NodePlan> nodes = {};
@@ -94,7 +102,7 @@ struct Plan {
   std::optional<absl::Time> wake_at = std::nullopt;
   /// Nodes whose pods the decisions depend on, by name: read them before the next Step (arch-A11).
   std::vector<std::string> pod_interest = {};
-  /// The nodes that have a grant or need one, as they were judged: for AdmissionLedger::Settle.
+  /// The nodes that have a grant or need one, as they were judged: for the ledger (EngineOptions::ledger).
   std::vector<NodeReading> readings = {};
   friend bool operator==(const Plan&, const Plan&) = default;
 };

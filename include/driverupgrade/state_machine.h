@@ -1,25 +1,26 @@
 /// The decisions: what happens next on every node of a cluster, from a snapshot alone.
 ///
-/// Defines StateMachine, Verdict and StateMachineOptions.
+/// Defines StateMachine, Verdict, Candidate and StateMachineOptions.
 ///
 ///     StateMachine machine(*DriverIdentity::Create("nvidia.com", "gpu"), {});
 ///     Plan plan = machine.Step(snapshot, policy, now);
 ///
-/// Step = Judge every node by itself, then Admit those that wait for a slot (arch-A10). All of it is a const function
-/// of its arguments: no facade, clock, lock, log, random number or environment (arch-A1). Immutable; thread-safe.
+/// Step = Judge every node by itself, by the NodeRules of the policy, then admit those that wait, by its
+/// AdmissionLimits (arch-A10). All of it is a const function of its arguments: no facade, clock, lock, log, random
+/// number or environment (arch-A1). Immutable; thread-safe.
 ///
 /// The transitions are those of upstream-behaviour.md §5.2 (T1-T52) with the departures dep-F1 to dep-F19; they are
 /// listed in docs/state-machine.md.
 #ifndef DRIVERUPGRADE_STATE_MACHINE_H_
 #define DRIVERUPGRADE_STATE_MACHINE_H_
 
+#include <compare>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "absl/time/time.h"
-#include "driverupgrade/admission.h"
 #include "driverupgrade/cluster_snapshot.h"
 #include "driverupgrade/driver_identity.h"
 #include "driverupgrade/maintenance_requestor.h"
@@ -42,6 +43,23 @@ struct StateMachineOptions {
   std::optional<PodRef> own_pod = std::nullopt;
   /// The node it runs on: upgraded last.
   std::string own_node = {};
+};
+
+/// What a node that waits asks of the limits (dep-F14).
+struct Candidate {
+  std::string node = {};
+  /// A slot of maxParallel. An administrator's cordoned node asks none while such nodes proceed.
+  bool needs_slot = true;
+  /// That fewer nodes than maxUnavailable are unavailable. A node that is cordoned already does not ask.
+  bool needs_headroom = true;
+  /// It will be one more unavailable node. A node that is not ready is counted already.
+  bool takes_headroom = true;
+  /// The operator runs on it: last of all.
+  bool own_node = false;
+  /// It has a grant for the version that was read: it goes first, and what it takes is counted already. Judge knows of
+  /// no grants; Step fills this in.
+  bool has_grant = false;
+  friend auto operator<=>(const Candidate&, const Candidate&) = default;
 };
 
 /// What one node asks for, judged by itself.
@@ -68,8 +86,8 @@ class StateMachine {
   [[nodiscard]] Plan Step(const ClusterSnapshot& snapshot, const UpgradePolicy& policy, absl::Time now) const;
 
   /// One node. `admitted`: it has a slot, so it may leave upgrade-required.
-  [[nodiscard]] Verdict Judge(const NodeView& view, const DriverFacts& driver, const UpgradePolicy& policy,
-                              absl::Time now, absl::Time active_since, bool admitted) const;
+  [[nodiscard]] Verdict Judge(const NodeView& view, const DriverFacts& driver, const NodeRules& rules, absl::Time now,
+                              absl::Time active_since, bool admitted) const;
 
   /// What gives a node back in whatever state it is (dep-F9): one patch that lifts a cordon which only our upgrade
   /// relies on, and removes our label and annotations. What others wrote stays: the skip label, the safe-load

@@ -2,8 +2,8 @@
 ///
 /// Defines Tally (counts over nodes) and UpgradeBudget (the counts against the policy's limits).
 ///
-///     Tally tally = TallyOf(view, identity, policy) + TallyOf(other, identity, policy);
-///     UpgradeBudget budget = ComputeBudget(tally, policy);
+///     Tally tally = TallyOf(view, identity, rules) + TallyOf(other, identity, rules);
+///     UpgradeBudget budget = ComputeBudget(tally, limits);
 ///     if (budget.ParallelFree() > 0 && budget.Headroom() > 0) { /* one more available node may start */ }
 ///
 /// Counts are sums over nodes by predicate, so that adding and subtracting one node's share keeps them exact, and they
@@ -40,17 +40,19 @@ struct Tally {
 
 /// One node's share; each count is 0 or 1. A node whose last patch is not settled is counted for `slots` and
 /// `unavailable` if it would be at its old state or at any state it may have been patched to (arch-A6, arch-A9).
-Tally TallyOf(const NodeView& view, const DriverIdentity& identity, const UpgradePolicy& policy);
+Tally TallyOf(const NodeView& view, const DriverIdentity& identity, const NodeRules& rules);
 /// The share of `node` once it has been sent `patch`: counted for `slots` and `unavailable` if it was before, or would be
 /// then.
 Tally WithPatch(Tally tally, const Node& node, const NodePatch& patch, const DriverIdentity& identity,
-                const UpgradePolicy& policy);
+                const NodeRules& rules);
 
 struct UpgradeBudget {
   int total = 0;
   /// nullopt: no limit.
   std::optional<int> parallel_max = std::nullopt;
   int parallel_used = 0;
+  /// A limit on the same slots that other engines share; nullopt: none.
+  std::optional<SharedSlots> shared = std::nullopt;
   std::optional<int> unavailable_max = std::nullopt;
   int unavailable = 0;
   /// Failed nodes at which no further node starts; nullopt: no limit.
@@ -58,14 +60,15 @@ struct UpgradeBudget {
   int failed = 0;
   /// Whether so many nodes have failed that nobody is admitted (dep-F2).
   bool Halted() const { return failures_max && failed >= *failures_max; }
-  /// Slots left; INT_MAX without a limit.
+  /// Slots left by both limits; INT_MAX without a limit.
   int ParallelFree() const;
   /// How many more nodes may become unavailable; INT_MAX without a limit.
   int Headroom() const;
   friend bool operator==(const UpgradeBudget&, const UpgradeBudget&) = default;
 };
 
-UpgradeBudget ComputeBudget(const Tally& tally, const UpgradePolicy& policy);
+UpgradeBudget ComputeBudget(const Tally& tally, const AdmissionLimits& limits,
+                            const std::optional<SharedSlots>& shared = std::nullopt);
 
 }  // namespace driverupgrade::inline v1
 

@@ -60,6 +60,10 @@ struct EngineOptions {
   /// Where a node's slot is granted before the node is started, so that the budgets hold although two replicas believe
   /// that they lead, or one crashes (ADR 0005). All replicas have one, the same, or none; nullopt: none.
   std::optional<AdmissionLedgerOptions> ledger = std::nullopt;
+  /// A limit on nodes in progress that several engines share, asked for in every pass by its thread; null: none. The
+  /// limit holds if passes of these engines follow one another and each answer knows of the passes before
+  /// (ServiceOptions::parallel_total sees to both).
+  std::function<SharedSlots()> shared_slots = nullptr;
   /// Null: SystemClock().
   std::shared_ptr<Clock> clock = nullptr;
   /// Null: nobody.
@@ -120,6 +124,7 @@ class UpgradeEngine {
   absl::StatusOr<ReconcileResult> Pass(const CallContext& context, const UpgradePolicy& policy);
   absl::StatusOr<Plan> PlanFromLists(const CallContext& context, const UpgradePolicy& policy, std::uint64_t& judged);
   absl::StatusOr<Plan> PlanFromCache(const CallContext& context, const UpgradePolicy& policy, std::uint64_t& judged);
+  std::optional<SharedSlots> AskSharedSlots() const;
   void AskLedger(const CallContext& context, Plan& plan);
   void Carry(const CallContext& context, ReconcileResult& result);
   void TakeAnswers(std::vector<NodeOutcome>& outcomes);
@@ -131,6 +136,7 @@ class UpgradeEngine {
   std::shared_ptr<WatchCache> cache_;
   std::size_t cache_driver_ = 0;
   std::unique_ptr<internal::Signal> changed_;  // before those that raise it
+  std::function<SharedSlots()> shared_slots_;
   SnapshotBuilder builder_;
   StateMachine machine_;
   std::unique_ptr<internal::LedgerPass> ledger_;            // nullptr without a ledger

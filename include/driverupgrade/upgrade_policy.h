@@ -1,6 +1,7 @@
 /// How an administrator wants a driver to be rolled.
 ///
-/// Defines UpgradePolicy, its sections, and ScaledLimit for "int or percent" fields.
+/// Defines UpgradePolicy, its sections, ScaledLimit for "int or percent" fields, and the two parts that decisions are
+/// made by: NodeRules and AdmissionLimits.
 ///
 ///     UpgradePolicy policy{.auto_upgrade = true, .max_parallel = 2, .max_unavailable = Percent{25}};
 ///     policy.drain = DrainPolicy{.timeout = absl::Minutes(5)};
@@ -148,6 +149,40 @@ struct UpgradePolicy {
   /// not look at it: it acts on DriverIdentity::SafeLoadAnnotation alone.
   bool safe_load = false;
   friend bool operator==(const UpgradePolicy&, const UpgradePolicy&) = default;
+};
+
+/// The part of a policy by which a single node is judged. Every field of a policy is in this part or in AdmissionLimits,
+/// but for `safe_load`.
+struct NodeRules {
+  NodeRules() = default;
+  /// Implicit: a whole policy has the rules.
+  NodeRules(const UpgradePolicy& policy);  // NOLINT(google-explicit-constructor)
+  bool auto_upgrade = false;
+  std::optional<WaitForCompletionPolicy> wait_for_completion = std::nullopt;
+  std::optional<PodDeletionPolicy> pod_deletion = std::nullopt;
+  std::optional<DrainPolicy> drain = std::nullopt;
+  Pacing pacing = Pacing::kChained;
+  CordonedNodes cordoned_nodes = CordonedNodes::kProceed;
+  DeadlinePolicy deadlines = {};
+  /// Without a failurePolicy.
+  bool failed_hold_slots = true;
+  RetryPolicy retry = {};
+  friend bool operator==(const NodeRules&, const NodeRules&) = default;
+};
+
+/// The part of a policy that says who of the waiting nodes may start. If only this part changes, no verdict on a node
+/// changes.
+struct AdmissionLimits {
+  AdmissionLimits() = default;
+  /// Implicit: a whole policy has the limits.
+  AdmissionLimits(const UpgradePolicy& policy);  // NOLINT(google-explicit-constructor)
+  bool paused = false;
+  std::optional<int> max_parallel = 1;
+  std::optional<CountOrPercent> max_unavailable = std::nullopt;
+  /// nullopt: without a failurePolicy.
+  std::optional<CountOrPercent> max_failures = std::nullopt;
+  OnUnscheduledPods on_unscheduled_pods = OnUnscheduledPods::kCountUnavailable;
+  friend bool operator==(const AdmissionLimits&, const AdmissionLimits&) = default;
 };
 
 /// InvalidArgument, with the name of the field as the documents spell it, if a number or a duration is out of

@@ -4,7 +4,8 @@
 #include <set>
 #include <utility>
 
-#include "decide/admission_queue.h"
+#include "decide/admission/grants.h"
+#include "decide/admission/queue.h"
 #include "decide/step_parts.h"
 
 namespace driverupgrade::inline v1 {
@@ -16,12 +17,14 @@ class IncrementalPlanner::Impl {
   void SetDriver(std::shared_ptr<const DriverFacts> driver, std::vector<Finding> findings);
   void SetActiveSince(absl::Time active_since);
   void SetGrants(const Grants& grants);
+  void SetSharedSlots(const std::optional<SharedSlots>& shared) { shared_slots_ = shared; }
   void Update(std::shared_ptr<const NodeView> view);
   void Remove(const std::string& name);
   PlanUpdate Advance(absl::Time now);
   PlanUpdate Withhold(const std::map<std::string, Gate>& gates);
   std::optional<Gate> Explain(const std::string& name) const;
   Plan FullPlan() const;
+  const std::set<std::string>& pod_interest() const { return interested_; }
   std::uint64_t judgements() const { return judgements_; }
 
  private:
@@ -30,13 +33,15 @@ class IncrementalPlanner::Impl {
     std::shared_ptr<const NodeView> view;
     // nullopt: not judged yet.
     std::optional<Verdict> verdict = std::nullopt;
-    internal::GrantShare share = {};
+    GrantShare share = {};
+    // The gate that the caller knows of.
+    std::optional<NodeGate> told = std::nullopt;
   };
 
   // The nodes to be judged, and those that are gone.
   Names TakeDue(absl::Time now);
   void JudgeNode(const std::string& name, Entry& entry, bool admitted);
-  void AdmitFrom(internal::AdmissionQueue& queue, const UpgradeBudget& budget, Names& touched);
+  void AdmitNodes(Names& touched);
   // Adds a node's verdict, if there is one, to the sums and sets below, or takes it out of them.
   void Enlist(const std::string& name, Entry& entry);
   void Withdraw(const std::string& name, const Entry& entry);
@@ -46,21 +51,21 @@ class IncrementalPlanner::Impl {
   std::set<std::pair<std::string, std::string>>::const_iterator FirstOf(const std::string& uid) const {
     return names_.lower_bound({uid, ""});
   }
-  internal::AdmissionQueue& QueueOf(const Entry& entry) { return entry.share.first ? granted_ : queue_; }
-  const internal::AdmissionQueue& QueueOf(const Entry& entry) const { return entry.share.first ? granted_ : queue_; }
   // What is told of a node; without the place in the queue.
-  std::optional<NodeGate> GateToTell(const std::string& name) const;
-  bool IsTold(const NodeGate& gate) const;
+  std::optional<NodeGate> GateToTell(const std::string& name, const Entry& entry) const;
+  static bool IsTold(const Entry& entry, const NodeGate& gate);
   void TellGates(const Names& names, PlanUpdate& update);
   Plan PlanWithoutGates() const;
   std::vector<NodeReading> Readings() const;
 
   const StateMachine machine_;
-  UpgradePolicy policy_ = {};
+  NodeRules rules_ = {};
+  AdmissionLimits limits_ = {};
   std::shared_ptr<const DriverFacts> driver_ = std::make_shared<const DriverFacts>();
   std::vector<Finding> findings_ = {};
   absl::Time active_since_ = absl::InfinitePast();
   Grants grants_ = {};
+  std::optional<SharedSlots> shared_slots_ = std::nullopt;
   // Of the last Advance.
   absl::Time now_ = absl::InfinitePast();
   Tally totals_ = {};
@@ -72,22 +77,22 @@ class IncrementalPlanner::Impl {
   bool all_changed_ = false;
   Names changed_;
   // Over the verdicts of all nodes.
-  internal::Sums sums_ = {};
+  Sums sums_ = {};
   Names acting_;
   Names interested_;
   Names with_findings_;
   Names in_ledger_;  // they have a grant or need one
   std::set<std::pair<absl::Time, std::string>> wakes_;
-  internal::AdmissionQueue granted_;  // goes first
-  internal::AdmissionQueue queue_;
-  // The gates that the caller knows of.
-  std::map<std::string, NodeGate> told_;
+  AdmissionQueue queue_;
+  Names told_and_gone_;  // the caller knows of gates of nodes that have been removed since
   std::uint64_t judgements_ = 0;
 };
 
 void IncrementalPlanner::Impl::SetPolicy(const UpgradePolicy& policy) {
-  if (policy == policy_) return;
-  policy_ = policy;
+  limits_ = policy;
+  NodeRules rules = policy;
+  if (rules == rules_) return;
+  rules_ = std::move(rules);
   all_changed_ = true;
 }
 
@@ -149,6 +154,7 @@ void IncrementalPlanner::Impl::Remove(const std::string& name) {
   if (found == nodes_.end()) return;
   Withdraw(name, found->second);
   const std::string uid = found->second.view->node.uid;
+  if (found->second.told) told_and_gone_.insert(name);
   nodes_.erase(found);
   names_.erase({uid, name});
   Locate(uid);
@@ -162,22 +168,22 @@ PlanUpdate IncrementalPlanner::Impl::Advance(absl::Time now) {
       JudgeNode(name, found->second, /*admitted=*/false);
     }
   }
-  const internal::Sums sums = sums_.AndElsewhere(elsewhere_.size());
-  totals_ = internal::Totals(sums.with, *driver_, policy_);
-  budget_ = ComputeBudget(totals_, policy_);
-  AdmitFrom(granted_, ComputeBudget(internal::Totals(sums.without, *driver_, policy_), policy_), touched);
-  AdmitFrom(queue_, budget_, touched);
+  AdmitNodes(touched);
   PlanUpdate update{.plan = PlanWithoutGates()};
   TellGates(touched, update);
   return update;
 }
 
-void IncrementalPlanner::Impl::AdmitFrom(internal::AdmissionQueue& queue, const UpgradeBudget& budget, Names& touched) {
-  for (const Candidate& candidate : queue.Admit(budget, policy_.paused)) {
+void IncrementalPlanner::Impl::AdmitNodes(Names& touched) {
+  const Sums sums = sums_.AndElsewhere(elsewhere_.size()).AndUnscheduled(driver_->unscheduled_pods, limits_);
+  const Budgets budgets = sums.Against(limits_, shared_slots_);
+  totals_ = sums.with;
+  budget_ = budgets.all;
+  for (const Candidate& candidate : queue_.Admit(Limits::Of(budgets, limits_.paused))) {
     JudgeNode(candidate.node, nodes_.at(candidate.node), /*admitted=*/true);
     touched.insert(candidate.node);
   }
-  for (std::string& name : queue.ChangedRefusals()) touched.insert(std::move(name));
+  for (std::string& name : queue_.ChangedRefusals()) touched.insert(std::move(name));
 }
 
 PlanUpdate IncrementalPlanner::Impl::Withhold(const std::map<std::string, Gate>& gates) {
@@ -211,21 +217,23 @@ auto IncrementalPlanner::Impl::TakeDue(absl::Time now) -> Names {
 
 void IncrementalPlanner::Impl::JudgeNode(const std::string& name, Entry& entry, bool admitted) {
   Withdraw(name, entry);
-  entry.verdict = machine_.Judge(*entry.view, *driver_, policy_, now_, active_since_, admitted);
+  entry.verdict = machine_.Judge(*entry.view, *driver_, rules_, now_, active_since_, admitted);
   Enlist(name, entry);
   ++judgements_;
 }
 
 void IncrementalPlanner::Impl::Enlist(const std::string& name, Entry& entry) {
-  const Verdict& verdict = *entry.verdict;
-  entry.share = internal::ShareOf(grants_, *entry.view, verdict);
+  Verdict& verdict = *entry.verdict;
+  entry.share = ShareOf(grants_, *entry.view, verdict);
   sums_.Add(verdict.tally, entry.share);
   if (!verdict.plan.empty()) acting_.insert(name);
   if (verdict.pod_interest) interested_.insert(name);
   if (!verdict.findings.empty()) with_findings_.insert(name);
   if (entry.share.granted || verdict.plan.needs_grant) in_ledger_.insert(name);
   if (verdict.wake_at) wakes_.emplace(*verdict.wake_at, name);
-  if (verdict.candidate) QueueOf(entry).Add(*verdict.candidate);
+  if (!verdict.candidate) return;
+  verdict.candidate->has_grant = entry.share.first;
+  queue_.Add(*verdict.candidate);
 }
 
 void IncrementalPlanner::Impl::Withdraw(const std::string& name, const Entry& entry) {
@@ -237,15 +245,11 @@ void IncrementalPlanner::Impl::Withdraw(const std::string& name, const Entry& en
   with_findings_.erase(name);
   in_ledger_.erase(name);
   if (verdict.wake_at) wakes_.erase({*verdict.wake_at, name});
-  if (verdict.candidate) QueueOf(entry).Remove(*verdict.candidate);
+  if (verdict.candidate) queue_.Remove(*verdict.candidate);
 }
 
 Plan IncrementalPlanner::Impl::PlanWithoutGates() const {
-  Plan plan{.totals = totals_,
-            .budget = budget_,
-            .findings = findings_,
-            .pod_interest = std::vector(interested_.begin(), interested_.end()),
-            .readings = Readings()};
+  Plan plan{.totals = totals_, .budget = budget_, .findings = findings_, .readings = Readings()};
   for (const std::string& name : acting_) plan.nodes.push_back(nodes_.at(name).verdict->plan);
   for (const std::string& name : with_findings_) {
     const std::vector<Finding>& found = nodes_.at(name).verdict->findings;
@@ -259,39 +263,41 @@ std::vector<NodeReading> IncrementalPlanner::Impl::Readings() const {
   std::vector<NodeReading> readings;
   for (const std::string& name : in_ledger_) {
     const Entry& entry = nodes_.at(name);
-    readings.push_back(internal::ReadingOf(*entry.view, *entry.verdict));
+    readings.push_back(ReadingOf(*entry.view, *entry.verdict));
   }
-  for (const std::string& uid : elsewhere_) readings.push_back(internal::ReadingElsewhere(uid, grants_.at(uid)));
+  for (const std::string& uid : elsewhere_) readings.push_back(ReadingElsewhere(uid, grants_.at(uid)));
   return readings;
 }
 
-std::optional<NodeGate> IncrementalPlanner::Impl::GateToTell(const std::string& name) const {
-  const auto found = nodes_.find(name);
-  if (found == nodes_.end()) return std::nullopt;
-  const Verdict& verdict = *found->second.verdict;
-  const std::optional<Gate> gate =
-      verdict.candidate ? QueueOf(found->second).Refusal(*verdict.candidate) : verdict.gate;
-  if (!gate) return std::nullopt;
-  return NodeGate{.node = name, .state = verdict.plan.to(), .gate = *gate};
+std::optional<NodeGate> IncrementalPlanner::Impl::GateToTell(const std::string& name, const Entry& entry) const {
+  const Verdict& verdict = *entry.verdict;
+  if (!verdict.candidate && !verdict.gate) return std::nullopt;
+  return NodeGate{.node = name,
+                  .state = verdict.plan.to(),
+                  .gate = verdict.candidate ? queue_.Refusal(*verdict.candidate) : *verdict.gate};
 }
 
 // The counts in the gate of a candidate change with every admission, and nobody is told again for that.
-bool IncrementalPlanner::Impl::IsTold(const NodeGate& gate) const {
-  const auto told = told_.find(gate.node);
-  if (told == told_.end()) return false;
-  if (!nodes_.at(gate.node).verdict->candidate) return told->second == gate;
-  return told->second.state == gate.state && told->second.gate.reason == gate.gate.reason;
+bool IncrementalPlanner::Impl::IsTold(const Entry& entry, const NodeGate& gate) {
+  if (!entry.told) return false;
+  if (!entry.verdict->candidate) return entry.told == gate;
+  return entry.told->state == gate.state && entry.told->gate.reason == gate.gate.reason;
 }
 
 void IncrementalPlanner::Impl::TellGates(const Names& names, PlanUpdate& update) {
   for (const std::string& name : names) {
-    std::optional<NodeGate> gate = GateToTell(name);
-    if (!gate) {
-      if (told_.erase(name) > 0) update.ungated.push_back(name);
-    } else if (!IsTold(*gate)) {
-      update.plan.gates.push_back(*gate);
-      told_.insert_or_assign(name, *std::move(gate));
+    bool was_told = told_and_gone_.erase(name) > 0;
+    const auto found = nodes_.find(name);
+    if (found != nodes_.end()) {
+      Entry& entry = found->second;
+      std::optional<NodeGate> gate = GateToTell(name, entry);
+      if (gate && IsTold(entry, *gate)) continue;
+      if (gate) update.plan.gates.push_back(*gate);
+      was_told |= entry.told.has_value();
+      entry.told = std::move(gate);
+      if (entry.told) continue;
     }
+    if (was_told) update.ungated.push_back(name);
   }
 }
 
@@ -299,15 +305,12 @@ std::optional<Gate> IncrementalPlanner::Impl::Explain(const std::string& name) c
   const auto found = nodes_.find(name);
   if (found == nodes_.end() || !found->second.verdict) return std::nullopt;
   const Verdict& verdict = *found->second.verdict;
-  if (!verdict.candidate) return verdict.gate;
-  const bool first = found->second.share.first;
-  return QueueOf(found->second).RefusalAtPlace(*verdict.candidate, first ? 0 : granted_.size());
+  return verdict.candidate ? queue_.RefusalAtPlace(*verdict.candidate) : verdict.gate;
 }
 
 Plan IncrementalPlanner::Impl::FullPlan() const {
   Plan plan{.totals = totals_, .budget = budget_, .findings = findings_, .readings = Readings()};
-  std::map<std::string, Gate> refusals = granted_.AllRefusals(0);
-  refusals.merge(queue_.AllRefusals(granted_.size()));
+  std::map<std::string, Gate> refusals = queue_.AllRefusals();
   for (const auto& [name, entry] : nodes_) {
     if (!entry.verdict) continue;
     Verdict verdict = *entry.verdict;
@@ -325,12 +328,14 @@ void IncrementalPlanner::SetDriver(std::shared_ptr<const DriverFacts> driver, st
 }
 void IncrementalPlanner::SetActiveSince(absl::Time active_since) { impl_->SetActiveSince(active_since); }
 void IncrementalPlanner::SetGrants(const Grants& grants) { impl_->SetGrants(grants); }
+void IncrementalPlanner::SetSharedSlots(const std::optional<SharedSlots>& shared) { impl_->SetSharedSlots(shared); }
 void IncrementalPlanner::Update(std::shared_ptr<const NodeView> view) { impl_->Update(std::move(view)); }
 void IncrementalPlanner::Remove(const std::string& node) { impl_->Remove(node); }
 PlanUpdate IncrementalPlanner::Advance(absl::Time now) { return impl_->Advance(now); }
 PlanUpdate IncrementalPlanner::Withhold(const std::map<std::string, Gate>& gates) { return impl_->Withhold(gates); }
 std::optional<Gate> IncrementalPlanner::Explain(const std::string& node) const { return impl_->Explain(node); }
 Plan IncrementalPlanner::FullPlan() const { return impl_->FullPlan(); }
+const std::set<std::string>& IncrementalPlanner::pod_interest() const { return impl_->pod_interest(); }
 std::uint64_t IncrementalPlanner::judgements() const { return impl_->judgements(); }
 
 }  // namespace driverupgrade::inline v1

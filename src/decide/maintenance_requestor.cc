@@ -27,15 +27,15 @@ absl::Duration WholeSeconds(absl::Duration timeout) {
   return std::max(absl::Ceil(timeout, absl::Seconds(1)), absl::Seconds(1));
 }
 
-std::optional<MaintenanceDrain> DrainFor(const UpgradePolicy& policy, const std::optional<PodDeletionPolicy>& deletion,
+std::optional<MaintenanceDrain> DrainFor(const NodeRules& rules, const std::optional<PodDeletionPolicy>& deletion,
                                          const std::vector<std::string>& filters) {
   const bool filtered = deletion && !filters.empty();
   MaintenanceDrain drain;
-  if (policy.drain) {
-    drain = {.force = policy.drain->force,
-             .delete_empty_dir = policy.drain->delete_empty_dir,
-             .pod_selector = policy.drain->pod_selector.ToString(),
-             .timeout = WholeSeconds(policy.drain->timeout)};
+  if (rules.drain) {
+    drain = {.force = rules.drain->force,
+             .delete_empty_dir = rules.drain->delete_empty_dir,
+             .pod_selector = rules.drain->pod_selector.ToString(),
+             .timeout = WholeSeconds(rules.drain->timeout)};
   } else if (filtered) {
     drain = {.force = deletion->force,
              .delete_empty_dir = deletion->delete_empty_dir,
@@ -120,14 +120,14 @@ MaintenanceStatus MaintenanceRequestor::Assess(const NodeView& view) const {
           fmt::format("{}: {}{}{}", what, ready->reason, ready->message.empty() ? "" : ", ", ready->message), &object};
 }
 
-MaintenanceCall MaintenanceRequestor::Request(const Node& node, const UpgradePolicy& policy,
+MaintenanceCall MaintenanceRequestor::Request(const Node& node, const NodeRules& rules,
                                               const std::optional<PodDeletionPolicy>& deletion) const {
   NodeMaintenance object{.ns = options_.ns,
                          .name = ObjectName(node.name),
                          .requestor_id = options_.id,
                          .node_name = node.name,
-                         .drain = DrainFor(policy, deletion, options_.resource_name_filters)};
-  const auto& jobs = policy.wait_for_completion;
+                         .drain = DrainFor(rules, deletion, options_.resource_name_filters)};
+  const auto& jobs = rules.wait_for_completion;
   if (jobs && !jobs->pod_selector.empty()) {
     object.wait_for_pod_completion = {.pod_selector = jobs->pod_selector.ToString(),
                                       .timeout = WholeSeconds(jobs->timeout)};

@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <iterator>
-#include <tuple>
+#include <string_view>
 #include <utility>
+#include <vector>
 
+#include "decide/admission/grants.h"
+#include "decide/admission/queue.h"
 #include "decide/step_parts.h"
 #include "decide/transitions/walk.h"
 #include "fmt/format.h"
@@ -76,20 +78,27 @@ bool MayAct(Walk& walk) {
   return true;
 }
 
-// In the order in which Admit decides on them.
-void OrderForAdmission(const std::vector<Verdict>& verdicts, std::vector<std::size_t>& candidates) {
-  const auto key = [&](std::size_t i) {
-    const Candidate& candidate = *verdicts[i].candidate;
-    return std::tie(candidate.own_node, candidate.node);
-  };
-  std::sort(candidates.begin(), candidates.end(), [&](std::size_t a, std::size_t b) { return key(a) < key(b); });
-}
-
-std::vector<Candidate> TakeCandidates(const std::vector<std::size_t>& indexes, std::vector<Verdict>& verdicts) {
+// Lets the limits decide who starts. Those that do are judged again by `judge`, the others are told why not.
+template <typename Judge>
+void AdmitAmong(const ClusterSnapshot& snapshot, Limits limits, const Judge& judge, std::vector<Verdict>& verdicts) {
   std::vector<Candidate> candidates;
-  candidates.reserve(indexes.size());
-  for (const std::size_t i : indexes) candidates.push_back(*std::move(verdicts[i].candidate));
-  return candidates;
+  std::vector<std::pair<std::string_view, std::size_t>> indexes;
+  for (std::size_t i = 0; i < verdicts.size(); ++i) {
+    if (!verdicts[i].candidate) continue;
+    indexes.emplace_back(snapshot.nodes[i]->node.name, i);
+    candidates.push_back(*std::move(verdicts[i].candidate));
+  }
+  std::sort(indexes.begin(), indexes.end());
+  for (AdmissionDecision& decision : Admit(std::move(limits), std::move(candidates))) {
+    const std::size_t i =
+        std::lower_bound(indexes.begin(), indexes.end(), std::pair(std::string_view(decision.node), std::size_t{0}))
+            ->second;
+    if (decision.gate) {
+      verdicts[i].gate = std::move(decision.gate);
+    } else {
+      verdicts[i] = judge(*snapshot.nodes[i], /*admitted=*/true);
+    }
+  }
 }
 
 // Of the nodes that have a grant or need one; `elsewhere` are the grants of other nodes.
@@ -99,9 +108,9 @@ std::vector<NodeReading> ReadingsOf(const ClusterSnapshot& snapshot, const std::
   for (std::size_t i = 0; i < verdicts.size(); ++i) {
     const NodeView& view = *snapshot.nodes[i];
     if (!verdicts[i].plan.needs_grant && !snapshot.grants.contains(view.node.uid)) continue;
-    readings.push_back(internal::ReadingOf(view, verdicts[i]));
+    readings.push_back(ReadingOf(view, verdicts[i]));
   }
-  for (const auto& [uid, version] : elsewhere) readings.push_back(internal::ReadingElsewhere(uid, version));
+  for (const auto& [uid, version] : elsewhere) readings.push_back(ReadingElsewhere(uid, version));
   return readings;
 }
 
@@ -110,22 +119,22 @@ std::vector<NodeReading> ReadingsOf(const ClusterSnapshot& snapshot, const std::
 StateMachine::StateMachine(DriverIdentity identity, StateMachineOptions options)
     : identity_(std::move(identity)), options_(std::move(options)) {}
 
-Verdict StateMachine::Judge(const NodeView& view, const DriverFacts& driver, const UpgradePolicy& policy,
-                            absl::Time now, absl::Time active_since, bool admitted) const {
+Verdict StateMachine::Judge(const NodeView& view, const DriverFacts& driver, const NodeRules& rules, absl::Time now,
+                            absl::Time active_since, bool admitted) const {
   const JudgeContext context{.identity = identity_,
                              .options = options_,
-                             .policy = policy,
+                             .policy = rules,
                              .driver = driver,
                              .now = now,
                              .active_since = active_since};
   Walk walk(context, view, admitted);
-  walk.verdict.tally = TallyOf(view, identity_, policy);
+  walk.verdict.tally = TallyOf(view, identity_, rules);
   // A failed node that holds no slot takes none on its way back: it goes back at once (I1).
-  const bool recovers = policy.failure_policy && walk.state() == UpgradeState::kFailed;
+  const bool recovers = !rules.failed_hold_slots && walk.state() == UpgradeState::kFailed;
   if (MayAct(walk)) {
     while (Advance(walk) == Progress::kMoved) {
       if (EndsWalk(walk.state())) break;
-      if (policy.pacing == Pacing::kChained || recovers) continue;
+      if (rules.pacing == Pacing::kChained || recovers) continue;
       if (walk.state() == UpgradeState::kPodRestartRequired) RestartOnEntry(walk);
       break;
     }
@@ -135,7 +144,7 @@ Verdict StateMachine::Judge(const NodeView& view, const DriverFacts& driver, con
   // A failed node that somebody has uncordoned asks for nothing when it recovers, and is cordoned all the same: whoever
   // starts in the same pass has to reckon with it.
   if (verdict.plan.from == UpgradeState::kFailed && !verdict.candidate && verdict.plan.patch) {
-    verdict.tally = WithPatch(verdict.tally, view.node, *verdict.plan.patch, identity_, policy);
+    verdict.tally = WithPatch(verdict.tally, view.node, *verdict.plan.patch, identity_, rules);
   }
   return verdict;
 }
@@ -164,38 +173,28 @@ NodePlan StateMachine::Release(const NodeView& view, absl::Time now) const {
 }
 
 Plan StateMachine::Step(const ClusterSnapshot& snapshot, const UpgradePolicy& policy, absl::Time now) const {
+  const NodeRules rules = policy;
+  const AdmissionLimits limits = policy;
+  const auto judge = [&](const NodeView& view, bool admitted) {
+    return Judge(view, *snapshot.driver, rules, now, snapshot.active_since, admitted);
+  };
   Plan plan{.findings = snapshot.findings};
-  internal::Sums nodes;
+  Sums sums;
   Grants elsewhere = snapshot.grants;
   std::vector<Verdict> verdicts;
-  std::vector<std::size_t> granted;
-  std::vector<std::size_t> others;
   verdicts.reserve(snapshot.nodes.size());
   for (const std::shared_ptr<const NodeView>& view : snapshot.nodes) {
-    verdicts.push_back(Judge(*view, *snapshot.driver, policy, now, snapshot.active_since, /*admitted=*/false));
-    const Verdict& verdict = verdicts.back();
-    const internal::GrantShare share = internal::ShareOf(snapshot.grants, *view, verdict);
+    Verdict& verdict = verdicts.emplace_back(judge(*view, /*admitted=*/false));
+    const GrantShare share = ShareOf(snapshot.grants, *view, verdict);
     elsewhere.erase(view->node.uid);
-    nodes.Add(verdict.tally, share);
-    if (verdict.candidate) (share.first ? granted : others).push_back(verdicts.size() - 1);
+    sums.Add(verdict.tally, share);
+    if (verdict.candidate) verdict.candidate->has_grant = share.first;
   }
-  nodes = nodes.AndElsewhere(elsewhere.size());
-  plan.totals = internal::Totals(nodes.with, *snapshot.driver, policy);
-  plan.budget = ComputeBudget(plan.totals, policy);
-  const UpgradeBudget without = ComputeBudget(internal::Totals(nodes.without, *snapshot.driver, policy), policy);
-  OrderForAdmission(verdicts, granted);
-  OrderForAdmission(verdicts, others);
-  std::vector<AdmissionDecision> decisions = AdmitGrantedFirst(
-      without, plan.budget, policy.paused, TakeCandidates(granted, verdicts), TakeCandidates(others, verdicts));
-  granted.insert(granted.end(), others.begin(), others.end());
-  for (std::size_t place = 0; place < decisions.size(); ++place) {
-    const std::size_t i = granted[place];
-    if (decisions[place].gate) {
-      verdicts[i].gate = std::move(decisions[place].gate);
-    } else {
-      verdicts[i] = Judge(*snapshot.nodes[i], *snapshot.driver, policy, now, snapshot.active_since, /*admitted=*/true);
-    }
-  }
+  sums = sums.AndElsewhere(elsewhere.size()).AndUnscheduled(snapshot.driver->unscheduled_pods, limits);
+  const Budgets budgets = sums.Against(limits, snapshot.shared_slots);
+  plan.totals = sums.with;
+  plan.budget = budgets.all;
+  AdmitAmong(snapshot, Limits::Of(budgets, limits.paused), judge, verdicts);
   plan.readings = ReadingsOf(snapshot, verdicts, elsewhere);
   for (std::size_t i = 0; i < verdicts.size(); ++i) {
     internal::AddVerdict(snapshot.nodes[i]->node.name, std::move(verdicts[i]), plan);

@@ -6,42 +6,6 @@
 
 namespace driverupgrade::inline v1::internal {
 
-Tally Totals(Tally nodes, const DriverFacts& driver, const UpgradePolicy& policy) {
-  if (policy.on_unscheduled_pods == OnUnscheduledPods::kCountUnavailable) nodes.unavailable += driver.unscheduled_pods;
-  return nodes;
-}
-
-GrantShare ShareOf(const Grants& grants, const NodeView& view, const Verdict& verdict) {
-  if (grants.empty()) return {};
-  const NodeReading reading = ReadingOf(view, verdict);
-  return {.granted = grants.contains(reading.uid),
-          .counts = Counts(grants, reading),
-          .first = verdict.candidate && IsCurrent(grants, reading)};
-}
-
-void Sums::Add(const Tally& node, const GrantShare& share) {
-  with += share.counts ? WithGrant(node) : node;
-  without += share.counts && !share.first ? WithGrant(node) : node;
-}
-
-void Sums::Subtract(const Tally& node, const GrantShare& share) {
-  with -= share.counts ? WithGrant(node) : node;
-  without -= share.counts && !share.first ? WithGrant(node) : node;
-}
-
-Sums Sums::AndElsewhere(std::size_t grants) const {
-  const Tally elsewhere{.slots = static_cast<int>(grants), .unavailable = static_cast<int>(grants)};
-  return {.with = with + elsewhere, .without = without + elsewhere};
-}
-
-NodeReading ReadingOf(const NodeView& view, const Verdict& verdict) {
-  return {.uid = view.node.uid, .resource_version = view.node.resource_version, .holds_slot = verdict.tally.slots > 0};
-}
-
-NodeReading ReadingElsewhere(const std::string& uid, const std::string& version) {
-  return {.uid = uid, .resource_version = version};
-}
-
 void Withhold(const Gate& gate, Verdict& verdict) {
   const NodePlan& plan = verdict.plan;
   verdict.plan = {.node = plan.node, .uid = plan.uid, .resource_version = plan.resource_version, .from = plan.from};

@@ -53,6 +53,25 @@ int ScaledLimit(const CountOrPercent& limit, int total) {
   return static_cast<int>(std::min<std::int64_t>(scaled, std::numeric_limits<int>::max()));
 }
 
+NodeRules::NodeRules(const UpgradePolicy& policy)
+    : auto_upgrade(policy.auto_upgrade),
+      wait_for_completion(policy.wait_for_completion),
+      pod_deletion(policy.pod_deletion),
+      drain(policy.drain),
+      pacing(policy.pacing),
+      cordoned_nodes(policy.cordoned_nodes),
+      deadlines(policy.deadlines),
+      failed_hold_slots(!policy.failure_policy),
+      retry(policy.retry) {}
+
+AdmissionLimits::AdmissionLimits(const UpgradePolicy& policy)
+    : paused(policy.paused),
+      max_parallel(policy.max_parallel),
+      max_unavailable(policy.max_unavailable),
+      on_unscheduled_pods(policy.on_unscheduled_pods) {
+  if (policy.failure_policy) max_failures = policy.failure_policy->max_failures;
+}
+
 absl::Status Validate(const UpgradePolicy& policy) {
   Checker checker;
   // Zero would be read back as "no limit"; that is nullopt here, and `paused` admits nobody.

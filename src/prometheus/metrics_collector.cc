@@ -16,7 +16,7 @@ namespace {
 int MayStart(const MetricsSnapshot& figures) {
   const UpgradeBudget& budget = figures.budget;
   if (budget.Halted()) return 0;
-  if (!budget.parallel_max && !budget.unavailable_max) return figures.nodes.pending;
+  if (!budget.parallel_max && !budget.shared && !budget.unavailable_max) return figures.nodes.pending;
   return std::min(budget.ParallelFree(), budget.Headroom());
 }
 

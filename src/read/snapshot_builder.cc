@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "base/status_macros.h"
-#include "driverupgrade/admission_grants.h"
+#include "decide/admission/grants.h"
 #include "fmt/format.h"
 #include "model/unreadable.h"
 #include "read/view_maker.h"

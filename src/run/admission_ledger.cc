@@ -1,4 +1,4 @@
-#include "driverupgrade/admission_ledger.h"
+#include "run/admission_ledger.h"
 
 #include <utility>
 

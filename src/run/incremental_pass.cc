@@ -16,7 +16,8 @@ namespace {
 constexpr absl::Duration kRetryFirst = absl::Seconds(5);
 constexpr absl::Duration kRetryMax = absl::Minutes(1);
 
-Plan Incomplete(PlanUpdate update) {
+Plan Incomplete(PlanUpdate update, const IncrementalPlanner& planner) {
+  update.plan.pod_interest.assign(planner.pod_interest().begin(), planner.pod_interest().end());
   update.plan.gates_complete = false;
   update.plan.ungated = std::move(update.ungated);
   return std::move(update.plan);
@@ -100,10 +101,10 @@ void IncrementalPass::TouchManaged() {
   for (const auto& [node, uid] : managed_) touched_.insert(node);
 }
 
-Plan IncrementalPass::Advance(absl::Time now) { return Incomplete(planner_.Advance(now)); }
+Plan IncrementalPass::Advance(absl::Time now) { return Incomplete(planner_.Advance(now), planner_); }
 
 void IncrementalPass::Withhold(const std::map<std::string, Gate>& gates, Plan& plan) {
-  Plan again = Incomplete(planner_.Withhold(gates));
+  Plan again = Incomplete(planner_.Withhold(gates), planner_);
   CarryGates(plan, again);
   again.findings = std::move(plan.findings);
   plan = std::move(again);

@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -33,6 +34,8 @@ class IncrementalPass {
                   std::shared_ptr<WatchCache> cache, std::size_t driver, absl::Duration call_timeout, Submit submit,
                   LedgerPass* ledger, std::function<void()> on_read);
 
+  // For the next Run.
+  void SetSharedSlots(const std::optional<SharedSlots>& shared) { planner_.SetSharedSlots(shared); }
   // Errors: Unavailable until the cache has read everything once, and while it cannot follow; those of reading
   // revisions.
   absl::StatusOr<Plan> Run(const CallContext& context, const UpgradePolicy& policy, absl::Time now,

@@ -11,11 +11,11 @@
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
-#include "driverupgrade/admission_ledger.h"
 #include "driverupgrade/clock.h"
 #include "driverupgrade/cluster_facade.h"
 #include "driverupgrade/gate.h"
 #include "driverupgrade/plan.h"
+#include "run/admission_ledger.h"
 
 namespace driverupgrade::inline v1::internal {
 

@@ -111,6 +111,7 @@ UpgradeEngine::UpgradeEngine(const DriverIdentity& identity, std::shared_ptr<Clu
     : clock_(options.clock),
       observer_(options.observer),
       changed_(std::make_unique<internal::Signal>()),
+      shared_slots_(options.shared_slots),
       builder_(identity, cluster, options.snapshot),
       machine_(identity, WithPodDeletion(options.state_machine, options.snapshot.uses_driver != nullptr)),
       ledger_(std::move(ledger)),
@@ -220,6 +221,7 @@ absl::StatusOr<Plan> UpgradeEngine::PlanFromLists(const CallContext& context, co
   const Grants grants = ledger_ ? ledger_->grants() : Grants{};
   DRIVERUPGRADE_ASSIGN_OR_RETURN(ClusterSnapshot snapshot, builder_.Build(context, log_, grants));
   snapshot.active_since = active_since_.value_or(absl::InfinitePast());
+  snapshot.shared_slots = AskSharedSlots();
   Plan plan = machine_.Step(snapshot, policy, clock_->Now());
   builder_.ReadPods(context, plan.pod_interest, log_, snapshot);
   if (!plan.pod_interest.empty()) plan = machine_.Step(snapshot, policy, clock_->Now());
@@ -233,10 +235,15 @@ absl::StatusOr<Plan> UpgradeEngine::PlanFromCache(const CallContext& context, co
                                                   std::uint64_t& judged) {
   const absl::Time active_since = active_since_.value_or(absl::InfinitePast());
   const std::uint64_t before = incremental_->planner().judgements();
+  incremental_->SetSharedSlots(AskSharedSlots());
   DRIVERUPGRADE_ASSIGN_OR_RETURN(Plan plan, incremental_->Run(context, policy, clock_->Now(), active_since, log_));
   judged = incremental_->planner().judgements() - before;
   LeaveOutInFlight(plan);
   return plan;
+}
+
+std::optional<SharedSlots> UpgradeEngine::AskSharedSlots() const {
+  return shared_slots_ ? std::optional(shared_slots_()) : std::nullopt;
 }
 
 // arch-A12: what starts a node is sent only once its grant is stored.

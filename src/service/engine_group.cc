@@ -67,7 +67,7 @@ absl::StatusOr<std::unique_ptr<EngineGroup>> EngineGroup::Create(const GroupOpti
   for (const EngineSpec& spec : group->specs_) {
     if (const absl::Status added = group->AddMember(spec, figures); !added.ok()) return added;
   }
-  for (std::size_t i = 0; i < group->members_.size(); ++i) group->GivePolicy(i);
+  group->SetPolicies(std::vector(group->specs_));
   return group;
 }
 
@@ -78,6 +78,12 @@ absl::Status EngineGroup::AddMember(const EngineSpec& spec, FiguresByName& figur
   EngineOptions engine = EngineOptionsOf(options_.engine, spec);
   engine.cache = cache_;
   engine.clock = options_.clock;
+  if (options_.parallel_total) {
+    engine.shared_slots = [this, i = members_.size()] {
+      members_[i].shared = SharedSlotsFor(i);
+      return *members_[i].shared;
+    };
+  }
   engine.observer = MakeObserverGroup(
       {metrics, member.slots, MakeLoggingObserver(options_.identity, For(spec.name, options_.log)), engine.observer});
   auto made = UpgradeEngine::Create(options_.identity, options_.cluster, std::move(engine));
@@ -95,19 +101,20 @@ void EngineGroup::Start() { cache_->Start(); }
 
 void EngineGroup::SetPolicies(const std::vector<EngineSpec>& specs) {
   specs_ = specs;
-  for (std::size_t i = 0; i < members_.size(); ++i) GivePolicy(i);
+  for (std::size_t i = 0; i < members_.size(); ++i) members_[i].controller->SetPolicy(specs_[i].policy);
 }
 
-bool EngineGroup::GivePolicy(std::size_t i) {
-  UpgradePolicy policy = specs_[i].policy;
-  if (options_.parallel_total) {
-    std::vector<SlotUse> uses;
-    for (const Member& member : members_) uses.push_back(member.slots->use());
-    policy = UnderShare(std::move(policy), ParallelShare(uses, i, *options_.parallel_total));
-  }
-  if (members_[i].given == policy) return false;
-  members_[i].given = policy;
-  members_[i].controller->SetPolicy(std::move(policy));
+SharedSlots EngineGroup::SharedSlotsFor(std::size_t i) const {
+  std::vector<SlotUse> uses;
+  for (const Member& member : members_) uses.push_back(member.slots->use());
+  return SharedSlotsOf(uses, i, *options_.parallel_total);
+}
+
+bool EngineGroup::TellOfOthers(std::size_t i) {
+  if (!members_[i].shared) return false;
+  const SharedSlots shared = SharedSlotsFor(i);
+  if (std::exchange(members_[i].shared, shared) == shared) return false;
+  members_[i].controller->Notify();
   return true;
 }
 
@@ -115,13 +122,13 @@ absl::Time EngineGroup::Step(const CallContext& context) {
   absl::Time next = absl::InfiniteFuture();
   for (std::size_t i = 0; i < members_.size(); ++i) {
     // What the engines before it have taken or given back is known only now.
-    GivePolicy(i);
+    TellOfOthers(i);
     next = std::min(next, members_[i].controller->Step(context));
     ReportFailure(i);
   }
   // What the last ones have given back is for the first ones.
   for (std::size_t i = 0; i < members_.size(); ++i) {
-    if (GivePolicy(i)) next = absl::InfinitePast();
+    if (TellOfOthers(i)) next = absl::InfinitePast();
   }
   return next;
 }

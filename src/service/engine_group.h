@@ -85,14 +85,17 @@ class EngineGroup {
     std::shared_ptr<SlotObserver> slots = nullptr;
     std::unique_ptr<UpgradeEngine> engine = nullptr;
     std::unique_ptr<UpgradeController> controller = nullptr;
-    std::optional<UpgradePolicy> given = std::nullopt;
+    // The limit by which its last pass was made.
+    std::optional<SharedSlots> shared = std::nullopt;
     absl::Status reported = absl::OkStatus();
   };
 
   EngineGroup(const GroupOptions& options, std::vector<EngineSpec> specs);
   absl::Status AddMember(const EngineSpec& spec, FiguresByName& figures);
-  // Whether it is another one than before.
-  bool GivePolicy(std::size_t i);
+  // The limit over all engines as member `i` is to see it.
+  SharedSlots SharedSlotsFor(std::size_t i) const;
+  // Calls for a pass of member `i` if the slots that the others leave are not those that its last pass saw.
+  bool TellOfOthers(std::size_t i);
   void ReportFailure(std::size_t i);
 
   const GroupOptions options_;

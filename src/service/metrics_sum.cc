@@ -27,12 +27,20 @@ void AddLimit(const std::optional<int>& more, std::optional<int>& sum) {
   }
 }
 
+// Of engines that share a limit all are in the sum, so that none holds slots elsewhere.
+void AddShared(const std::optional<SharedSlots>& more, std::optional<SharedSlots>& sum) {
+  if (!sum || !more) return sum.reset();
+  const bool is_known = sum->used_elsewhere && more->used_elsewhere;
+  sum->used_elsewhere = is_known ? std::optional(0) : std::nullopt;
+}
+
 void Add(const UpgradeBudget& more, UpgradeBudget& sum) {
   sum.total += more.total;
   sum.parallel_used += more.parallel_used;
   sum.unavailable += more.unavailable;
   sum.failed += more.failed;
   AddLimit(more.parallel_max, sum.parallel_max);
+  AddShared(more.shared, sum.shared);
   AddLimit(more.unavailable_max, sum.unavailable_max);
   AddLimit(more.failures_max, sum.failures_max);
 }

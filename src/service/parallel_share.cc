@@ -1,25 +1,17 @@
 #include "service/parallel_share.h"
 
 #include <algorithm>
-#include <numeric>
 
 namespace driverupgrade::inline v1::internal {
 
-int ParallelShare(const std::vector<SlotUse>& uses, std::size_t i, int limit) {
-  const int own = uses[i].value_or(0);
-  if (std::any_of(uses.begin(), uses.end(), [](const SlotUse& use) { return !use; })) return own;
-  const int total =
-      std::accumulate(uses.begin(), uses.end(), 0, [](int sum, const SlotUse& use) { return sum + *use; });
-  return own + std::max(0, limit - total);
-}
-
-UpgradePolicy UnderShare(UpgradePolicy policy, int share) {
-  if (share <= 0) {
-    policy.paused = true;
-    return policy;
+SharedSlots SharedSlotsOf(const std::vector<SlotUse>& uses, std::size_t i, int limit) {
+  SharedSlots shared{.max = limit};
+  for (std::size_t other = 0; other < uses.size(); ++other) {
+    if (other == i) continue;
+    if (!uses[other]) return {.max = limit, .used_elsewhere = std::nullopt};
+    *shared.used_elsewhere += *uses[other];
   }
-  policy.max_parallel = std::min(policy.max_parallel.value_or(share), share);
-  return policy;
+  return shared;
 }
 
 int SlotsAfter(const Plan& plan) {

@@ -1,12 +1,11 @@
 /// One limit on nodes in progress for several engines that run one after the other.
 ///
-/// Defines SlotUse, ParallelShare, UnderShare and SlotObserver.
+/// Defines SlotUse, SharedSlotsOf, SlotsAfter and SlotObserver.
 ///
-///     policy = UnderShare(policy, ParallelShare(uses, i, 10));
+///     engine_options.shared_slots = [&] { return SharedSlotsOf(uses, i, 10); };
 ///
-/// If every engine's pass begins with its present share, and the next engine's share is computed after it, then the
-/// engines together never start a node beyond the limit: a share is what the engine has already, and what the limit
-/// leaves. Pure, but for the observer.
+/// If every engine's pass knows what the passes of the others before it have left, then the engines together never start
+/// a node beyond the limit. Pure, but for the observer.
 #ifndef DRIVERUPGRADE_SRC_SERVICE_PARALLEL_SHARE_H_
 #define DRIVERUPGRADE_SRC_SERVICE_PARALLEL_SHARE_H_
 
@@ -14,9 +13,9 @@
 #include <optional>
 #include <vector>
 
+#include "driverupgrade/cluster_snapshot.h"
 #include "driverupgrade/observer.h"
 #include "driverupgrade/plan.h"
-#include "driverupgrade/upgrade_policy.h"
 
 namespace driverupgrade::inline v1::internal {
 
@@ -24,12 +23,9 @@ namespace driverupgrade::inline v1::internal {
 /// the policy says; nullopt: it has made no pass yet, so nobody knows.
 using SlotUse = std::optional<int>;
 
-/// The slots that engine `i` may hold, its present ones included. While the use of another engine is not known nobody
-/// starts anything: what that engine has in progress since before would be too many.
-int ParallelShare(const std::vector<SlotUse>& uses, std::size_t i, int limit);
-
-/// The policy with the smaller of its own limit and `share`. A share of 0 pauses it: there is no limit of 0.
-UpgradePolicy UnderShare(UpgradePolicy policy, int share);
+/// The limit as engine `i` is to see it. If the use of another engine is not known, engine `i` starts nothing: what the
+/// other engine has in progress since before would be too many.
+SharedSlots SharedSlotsOf(const std::vector<SlotUse>& uses, std::size_t i, int limit);
 
 /// The slots after `plan`: those that are held, and those of nodes that it starts.
 int SlotsAfter(const Plan& plan);

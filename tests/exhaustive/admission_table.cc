@@ -4,7 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "driverupgrade/admission_grants.h"
+#include "decide/admission/grants.h"
+#include "decide/admission/queue.h"
 #include "fmt/format.h"
 
 namespace driverupgrade::tests {
@@ -69,30 +70,27 @@ bool AdmissionTable::Admits(const NodeShares& shares, std::size_t node) {
   return known->second;
 }
 
-// The budgets are kept as admission_ledger.h says.
+// The budgets are kept as run/admission_ledger.h says.
 bool AdmissionTable::Admit(const NodeShares& shares, std::size_t node) const {
-  Tally without;
-  Tally with;
-  std::vector<Candidate> granted;
-  std::vector<Candidate> others;
+  Sums sums;
+  std::vector<Candidate> candidates;
   for (std::size_t i = 0; i < size(); ++i) {
     const NodeShare& share = shares[i];
     const Tally own{.total = 1, .slots = share.holds_slot, .unavailable = share.unavailable};
     const Grants grants = options_.defect == Defect::kIgnoresGrants ? Grants{} : GrantsOf(share, i);
     const NodeReading reading = ReadingOf(share, i);
     const bool current = share.candidate && IsCurrent(grants, reading);
-    with += Counts(grants, reading) ? WithGrant(own) : own;
-    without += Counts(grants, reading) && !current ? WithGrant(own) : own;
+    sums.with += Counts(grants, reading) ? WithGrant(own) : own;
+    sums.without += Counts(grants, reading) && !current ? WithGrant(own) : own;
     if (!share.candidate) continue;
-    (current ? granted : others)
-        .push_back({.node = i == node ? "first" : fmt::format("later-{}", i),
-                    .needs_slot = share.needs_slot,
-                    .needs_headroom = share.needs_headroom,
-                    .takes_headroom = share.takes_headroom});
+    candidates.push_back({.node = i == node ? "first" : fmt::format("later-{}", i),
+                          .needs_slot = share.needs_slot,
+                          .needs_headroom = share.needs_headroom,
+                          .takes_headroom = share.takes_headroom,
+                          .has_grant = current});
   }
-  const UpgradePolicy policy = PolicyOf(options_);
-  const auto decisions =
-      AdmitGrantedFirst(ComputeBudget(without, policy), ComputeBudget(with, policy), false, granted, others);
+  const Budgets budgets = sums.Against(PolicyOf(options_), /*shared=*/std::nullopt);
+  const auto decisions = driverupgrade::Admit(Limits::Of(budgets, /*paused=*/false), candidates);
   return std::any_of(decisions.begin(), decisions.end(),
                      [](const AdmissionDecision& decision) { return decision.node == "first" && !decision.gate; });
 }

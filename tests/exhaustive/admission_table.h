@@ -1,6 +1,6 @@
 // The library's decisions about several nodes as a table: whom the budgets admit, and what becomes of the grants.
 //
-// Defines NodeShare, LedgerDecision and AdmissionTable. Admit, AdmitGrantedFirst and DecideGrants look at little of a
+// Defines NodeShare, LedgerDecision and AdmissionTable. Admit and DecideGrants look at little of a
 // node, so each combination is decided once.
 #ifndef DRIVERUPGRADE_TESTS_EXHAUSTIVE_ADMISSION_TABLE_H_
 #define DRIVERUPGRADE_TESTS_EXHAUSTIVE_ADMISSION_TABLE_H_

@@ -1,7 +1,7 @@
 // Values that are small languages: int-or-percent, durations, times, the lines of grants.
 #include <limits>
 
-#include "driverupgrade/admission_grants.h"
+#include "decide/admission/grants.h"
 #include "driverupgrade/policy_codec.h"
 #include "driverupgrade/wire/kubernetes_json.h"
 #include "fuzz/fuzz.h"

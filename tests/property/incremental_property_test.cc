@@ -3,7 +3,7 @@
 #include <map>
 #include <string>
 
-#include "decide/admission_queue.h"
+#include "decide/admission/queue.h"
 #include "decide/step_parts.h"
 #include "driverupgrade/incremental_planner.h"
 #include "property/random_requestor.h"
@@ -90,7 +90,7 @@ class Twin {
 
  private:
   std::string Change() {
-    switch (random_.Below(14)) {
+    switch (random_.Below(15)) {
       case 0:
       case 1: return Replace();
       case 2: return Alter();
@@ -102,6 +102,7 @@ class Twin {
       case 8: return "nothing";
       case 9:
       case 10: return ChangeGrants();
+      case 11: return ChangeSharedSlots();
       default: return PassTime();
     }
   }
@@ -148,6 +149,13 @@ class Twin {
     }
     planner_.SetPolicy(policy_);
     return "policy";
+  }
+  std::string ChangeSharedSlots() {
+    shared_slots_.reset();
+    if (random_.Chance(70)) shared_slots_ = SharedSlots{.max = random_.Below(9), .used_elsewhere = random_.Below(5)};
+    if (shared_slots_ && random_.Chance(20)) shared_slots_->used_elsewhere.reset();
+    planner_.SetSharedSlots(shared_slots_);
+    return "shared slots";
   }
   std::string ChangeDriver() {
     DriverFacts facts = *driver_;
@@ -203,8 +211,11 @@ class Twin {
   }
 
   std::string Compare() {
-    ClusterSnapshot snapshot{
-        .grants = grants_, .driver = driver_, .active_since = active_since_, .findings = findings_};
+    ClusterSnapshot snapshot{.grants = grants_,
+                             .shared_slots = shared_slots_,
+                             .driver = driver_,
+                             .active_since = active_since_,
+                             .findings = findings_};
     for (const auto& [name, view] : views_) snapshot.nodes.push_back(view);
     const Plan step = machine_.Step(snapshot, policy_, now_);
     const PlanUpdate update = planner_.Advance(now_);
@@ -235,11 +246,15 @@ class Twin {
     return BrokenUpdate(update, step);
   }
 
+  static std::vector<std::string> InterestOf(const IncrementalPlanner& planner) {
+    return {planner.pod_interest().begin(), planner.pod_interest().end()};
+  }
+
   std::string BrokenUpdate(const PlanUpdate& update, const Plan& step) {
     const bool same = update.plan.nodes == step.nodes && update.plan.totals == step.totals &&
                       update.plan.budget == step.budget && update.plan.findings == step.findings &&
-                      update.plan.wake_at == step.wake_at && update.plan.pod_interest == step.pod_interest &&
-                      update.plan.readings == step.readings;
+                      update.plan.wake_at == step.wake_at && update.plan.pod_interest.empty() &&
+                      InterestOf(planner_) == step.pod_interest && update.plan.readings == step.readings;
     if (!same) return fmt::format("the update\n{}", Describe(update.plan));
     for (const std::string& name : update.ungated) {
       if (told_.erase(name) == 0) return name + " had no gate";
@@ -260,6 +275,7 @@ class Twin {
   std::shared_ptr<const DriverFacts> driver_;
   std::vector<Finding> findings_;
   absl::Time active_since_;
+  std::optional<SharedSlots> shared_slots_;
   Grants grants_;
   std::map<std::string, std::shared_ptr<const NodeView>> views_;
   IncrementalPlanner planner_;
@@ -302,36 +318,52 @@ TEST_CASE("arch-A10: a verdict with nothing to do stays as it is until its wake_
 TEST_CASE("arch-A10: the queue admits and refuses as Admit does, whoever comes and goes") {
   ForEachSeed([](const RandomCluster& cluster) -> std::string {
     SeededRandom random(cluster.seed);
-    internal::AdmissionQueue queue;
+    AdmissionQueue queue;
     std::map<std::string, Candidate> waiting;
+    std::map<std::string, GateReason> reasons;  // of those that waited before
     for (int round = 0; round < 8; ++round) {
       for (int i = random.Below(12); i > 0; --i) {
         const bool takes = random.Chance(60);
         Candidate candidate{.node = fmt::format("n{}", random.Below(30)),
                             .needs_slot = random.Chance(70),
                             .needs_headroom = takes || random.Chance(20),
-                            .takes_headroom = takes};
+                            .takes_headroom = takes,
+                            .has_grant = random.Chance(20)};
         candidate.own_node = candidate.node == "n3";
         if (const auto old = waiting.find(candidate.node); old != waiting.end()) queue.Remove(old->second);
         queue.Add(candidate);
+        reasons.erase(candidate.node);  // it is told anew
         waiting[candidate.node] = candidate;
       }
       UpgradeBudget budget{.total = 30, .parallel_used = random.Below(3), .unavailable = random.Below(3)};
       if (random.Chance(85)) budget.parallel_max = random.Below(7);
       if (random.Chance(85)) budget.unavailable_max = random.Below(7);
+      if (random.Chance(30)) budget.shared = SharedSlots{.max = random.Below(9), .used_elsewhere = random.Below(4)};
       if (random.Chance(10)) budget.failures_max = budget.failed;
+      Budgets budgets{.all = budget, .granted = budget};
+      budgets.all.parallel_used += random.Below(3);
+      budgets.all.unavailable += random.Below(3);
       const bool paused = random.Chance(10);
 
       std::vector<Candidate> candidates;
       for (const auto& [name, candidate] : waiting) candidates.push_back(candidate);
       std::vector<Candidate> admitted;
       std::map<std::string, Gate> refused;
-      for (const AdmissionDecision& decision : Admit(budget, paused, candidates)) {
+      for (const AdmissionDecision& decision : Admit(Limits::Of(budgets, paused), candidates)) {
         if (decision.gate) refused[decision.node] = *decision.gate;
         if (!decision.gate) admitted.push_back(waiting.at(decision.node));
       }
-      if (queue.Admit(budget, paused) != admitted) return "others are admitted";
+      if (queue.Admit(Limits::Of(budgets, paused)) != admitted) return "others are admitted";
       if (queue.AllRefusals() != refused) return "other refusals";
+      const std::vector<std::string> changed = queue.ChangedRefusals();
+      for (const auto& [name, reason] : reasons) {
+        const bool differs = refused.contains(name) && refused.at(name).reason != reason;
+        if (differs && std::find(changed.begin(), changed.end(), name) == changed.end()) {
+          return name + " waits for another reason, and nobody is told";
+        }
+      }
+      reasons.clear();
+      for (const auto& [name, gate] : refused) reasons[name] = gate.reason;
       for (const auto& [name, gate] : refused) {
         if (queue.RefusalAtPlace(waiting.at(name)) != gate) return "another refusal of " + name;
       }

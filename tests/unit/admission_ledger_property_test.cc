@@ -7,10 +7,11 @@
 #include <string>
 #include <vector>
 
-#include "driverupgrade/admission_ledger.h"
+#include "decide/admission/queue.h"
 #include "driverupgrade/upgrade_state.h"
 #include "fmt/format.h"
 #include "property/seeded_random.h"
+#include "run/admission_ledger.h"
 #include "support/catch.h"
 #include "support/object_server.h"
 
@@ -163,30 +164,27 @@ void Fleet::List(Engine& engine) {
   for (const auto& [name, node] : nodes_) engine.views.push_back({.node = node});
 }
 
-// As documented in admission_ledger.h.
+// As documented in run/admission_ledger.h.
 std::vector<std::string> Fleet::ChosenBy(const Engine& engine, const std::vector<NodeReading>& readings) const {
   const Grants none;
   const bool blind = mistake_ == Mistake::kNoLedger || mistake_ == Mistake::kGrantsUncounted;
   const Grants& grants = blind ? none : engine.ledger->grants();
-  Tally without;
-  Tally with;
-  std::vector<Candidate> granted;
-  std::vector<Candidate> others;
+  Sums sums;
+  std::vector<Candidate> candidates;
   std::map<std::string, std::string> uids;
   for (std::size_t i = 0; i < readings.size(); ++i) {
     const Node& node = engine.views[i].node;
     const Tally own = TallyOf(engine.views[i], kGpu, policy_);
     const bool candidate = Is(node, UpgradeState::kUpgradeRequired);
     const bool current = candidate && IsCurrent(grants, readings[i]);
-    with += Counts(grants, readings[i]) ? WithGrant(own) : own;
-    without += Counts(grants, readings[i]) && !current ? WithGrant(own) : own;
+    sums.with += Counts(grants, readings[i]) ? WithGrant(own) : own;
+    sums.without += Counts(grants, readings[i]) && !current ? WithGrant(own) : own;
     uids[node.name] = node.uid;
-    if (candidate) (current ? granted : others).push_back({.node = node.name});
+    if (candidate) candidates.push_back({.node = node.name, .has_grant = current});
   }
   std::vector<std::string> chosen;
-  for (const AdmissionDecision& decision :
-       AdmitGrantedFirst(ComputeBudget(without, policy_), ComputeBudget(with, policy_), false, std::move(granted),
-                         std::move(others))) {
+  const Budgets budgets = sums.Against(policy_, /*shared=*/std::nullopt);
+  for (const AdmissionDecision& decision : Admit(Limits::Of(budgets, /*paused=*/false), std::move(candidates))) {
     if (!decision.gate) chosen.push_back(uids.at(decision.node));
   }
   return chosen;
@@ -194,7 +192,9 @@ std::vector<std::string> Fleet::ChosenBy(const Engine& engine, const std::vector
 
 void Fleet::AdmitNodes(Engine& engine) {
   std::vector<NodeReading> readings;
-  for (const NodeView& view : engine.views) readings.push_back(ReadingOf(view, kGpu, policy_));
+  for (const NodeView& view : engine.views) {
+    readings.push_back(ReadingOf(view, {.tally = TallyOf(view, kGpu, policy_)}));
+  }
   std::vector<std::string> chosen = ChosenBy(engine, readings);
   if (mistake_ != Mistake::kNoLedger) {
     if (!engine.ledger_read) return;

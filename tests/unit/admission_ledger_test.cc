@@ -1,4 +1,4 @@
-#include "driverupgrade/admission_ledger.h"
+#include "run/admission_ledger.h"
 
 #include <deque>
 #include <memory>
@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "decide/admission/queue.h"
 #include "driverupgrade/upgrade_state.h"
 #include "support/catch.h"
 #include "support/object_server.h"
@@ -312,22 +313,23 @@ TEST_CASE("A node with a grant takes a slot and is unavailable, once") {
   UpgradePolicy policy;
   NodeView view{.node = {.name = "n", .uid = "a", .resource_version = "1", .ready = true}};
   view.node.labels[kGpu.StateLabel()] = std::string(ToLabelValue(UpgradeState::kUpgradeRequired));
-  CHECK(ReadingOf(view, kGpu, policy) == Waiting("a", "1"));
+  CHECK(ReadingOf(view, {.tally = TallyOf(view, kGpu, policy)}) == Waiting("a", "1"));
   const Tally waiting = WithGrant(TallyOf(view, kGpu, policy));
   Tally expected{.total = 1, .pending = 1, .slots = 1, .unavailable = 1};
   expected.by_state[static_cast<std::size_t>(UpgradeState::kUpgradeRequired)] = 1;
   CHECK(waiting == expected);
   view.node.labels[kGpu.StateLabel()] = std::string(ToLabelValue(UpgradeState::kDrainRequired));
-  CHECK(ReadingOf(view, kGpu, policy) == Busy("a", "1"));
+  CHECK(ReadingOf(view, {.tally = TallyOf(view, kGpu, policy)}) == Busy("a", "1"));
   CHECK(WithGrant(TallyOf(view, kGpu, policy)) == TallyOf(view, kGpu, policy));
 }
 
 TEST_CASE("Unused grants go first, take nothing twice, and count on when they are refused") {
-  const std::vector<Candidate> granted = {{.node = "y"}, {.node = "z"}};
-  const std::vector<Candidate> others = {{.node = "a"}, {.node = "b"}};
-  const auto admitted = [&](UpgradeBudget without, UpgradeBudget with) {
+  const std::vector<Candidate> candidates = {
+      {.node = "a"}, {.node = "b"}, {.node = "y", .has_grant = true}, {.node = "z", .has_grant = true}};
+  const auto admitted = [&](const UpgradeBudget& without, const UpgradeBudget& with) {
     std::string names;
-    for (const AdmissionDecision& decision : AdmitGrantedFirst(without, with, false, granted, others)) {
+    const Budgets budgets{.all = with, .granted = without};
+    for (const AdmissionDecision& decision : Admit(Limits::Of(budgets, /*paused=*/false), candidates)) {
       if (!decision.gate) names += decision.node;
     }
     return names;

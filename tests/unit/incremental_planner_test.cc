@@ -33,7 +33,7 @@ class Fleet {
 
   void Apply(const Plan& plan) {
     for (const NodePlan& node : plan.nodes) Apply(node);
-    for (const std::string& name : plan.pod_interest) {
+    for (const std::string& name : planner.pod_interest()) {
       NodeView& view = views_.at(name);
       if (!view.node.unschedulable || view.pods) continue;
       view.pods.emplace();
@@ -69,7 +69,7 @@ int RollOut(Fleet& fleet) {
   absl::Time now = kNow;
   for (int passes = 0; passes < 1'000; ++passes) {
     const PlanUpdate update = fleet.planner.Advance(now);
-    if (update.plan.nodes.empty() && update.plan.pod_interest.empty()) return passes;
+    if (update.plan.nodes.empty() && fleet.planner.pod_interest().empty()) return passes;
     fleet.Apply(update.plan);
     now += absl::Milliseconds(100);
   }
@@ -123,6 +123,38 @@ TEST_CASE("arch-A10: a pass with nothing changed and nothing due judges nothing 
   CHECK(fleet.planner.judgements() == before);
   CHECK(update.plan.gates.empty());
   CHECK(update.ungated.empty());
+}
+
+TEST_CASE("arch-A10: limits that change judge no node but those that start") {
+  UpgradePolicy policy = Parallel(1);
+  policy.paused = true;
+  policy.failure_policy = FailurePolicy{.max_failures = Count{1}};
+  Fleet fleet(50, policy);
+  fleet.Apply(fleet.planner.Advance(kNow).plan);
+  REQUIRE(fleet.planner.Advance(kNow).plan.nodes.empty());
+  const std::uint64_t before = fleet.planner.judgements();
+  const auto change = [&] {
+    fleet.planner.SetPolicy(policy);
+    return fleet.planner.Advance(kNow).plan;
+  };
+  policy.max_parallel = 9;
+  policy.max_unavailable = Count{7};
+  policy.failure_policy->max_failures = Count{3};
+  const Plan paused = change();
+  CHECK(paused.budget.unavailable_max == 7);
+  CHECK(paused.gates.empty());
+  CHECK(fleet.planner.judgements() == before);
+  policy.paused = false;
+  const Plan started = change();
+  CHECK(started.nodes.size() == 7);
+  CHECK(std::count_if(started.gates.begin(), started.gates.end(),
+                      [](const NodeGate& node) { return node.gate.reason == GateReason::kMaxUnavailable; }) == 43);
+  CHECK(fleet.planner.Explain("n00049")->reason == GateReason::kMaxUnavailable);
+  CHECK(fleet.planner.judgements() == before + 7);
+  // Without a failurePolicy failed nodes hold their slots: that is a rule.
+  policy.failure_policy.reset();
+  (void)change();
+  CHECK(fleet.planner.judgements() >= before + 7 + 50);
 }
 
 TEST_CASE("arch-A10: grants that change make their own nodes be judged anew, and no others") {

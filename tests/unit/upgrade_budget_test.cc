@@ -1,6 +1,7 @@
 // Budget arithmetic and admission (§5.3, dep-F14, dep-F18).
 #include <algorithm>
 
+#include "decide/admission/queue.h"
 #include "support/catch.h"
 #include "support/node_under_test.h"
 
@@ -79,9 +80,13 @@ std::vector<Candidate> Candidates(const std::vector<std::string>& names) {
   return candidates;
 }
 
+std::vector<AdmissionDecision> Decide(const UpgradeBudget& budget, bool paused, std::vector<Candidate> candidates) {
+  return Admit(Limits::Of({.all = budget, .granted = budget}, paused), std::move(candidates));
+}
+
 std::string Admitted(const UpgradeBudget& budget, std::vector<Candidate> candidates, bool paused = false) {
   std::string text;
-  for (const AdmissionDecision& decision : Admit(budget, paused, std::move(candidates))) {
+  for (const AdmissionDecision& decision : Decide(budget, paused, std::move(candidates))) {
     if (!decision.gate) text += (text.empty() ? "" : ",") + decision.node;
   }
   return text;
@@ -197,11 +202,30 @@ TEST_CASE("§5.3: the slot examples of the Go library's own tests, as fleets") {
 
 TEST_CASE("arch-A7: whoever is not admitted learns which budget, how full, and the place in the queue") {
   const std::vector<AdmissionDecision> decisions =
-      Admit({.total = 4, .parallel_max = 1}, /*paused=*/false, Candidates({"a", "b", "c"}));
+      Decide({.total = 4, .parallel_max = 1}, /*paused=*/false, Candidates({"a", "b", "c"}));
   REQUIRE(decisions.size() == 3);
   CHECK_FALSE(decisions[0].gate);
   CHECK(decisions[1].gate->detail == "maxParallelUpgrades: 1 of 1 slots are taken; place 1 in the queue");
   CHECK(decisions[2].gate->detail == "maxParallelUpgrades: 1 of 1 slots are taken; place 2 in the queue");
+}
+
+TEST_CASE("A limit that engines share counts the slots of all of them, and those who need no slot pass by it") {
+  UpgradeBudget budget{.total = 9, .parallel_max = 4, .parallel_used = 1};
+  budget.shared = SharedSlots{.max = 5, .used_elsewhere = 2};
+  CHECK(budget.ParallelFree() == 2);
+  CHECK(Admitted(budget, Candidates({"a", "b", "c", "d*"})) == "a,b,d*");
+  const auto refusal = [&] {
+    return Decide(budget, /*paused=*/false, Candidates({"a", "b", "c"})).back().gate->detail;
+  };
+  CHECK(refusal() == "the limit over all owners of nodes: 5 of 5 slots are taken; place 1 in the queue");
+  budget.shared->used_elsewhere = 0;
+  CHECK(budget.ParallelFree() == 3);
+  CHECK(Admitted(budget, Candidates({"a", "b", "c", "d"})) == "a,b,c");
+  budget.shared->used_elsewhere = std::nullopt;
+  CHECK(budget.ParallelFree() == 0);
+  CHECK(Admitted(budget, Candidates({"a", "b*"})) == "b*");
+  CHECK(refusal() ==
+        "the limit over all owners of nodes: it is not known yet how many slots are taken; place 3 in the queue");
 }
 
 TEST_CASE("A paused policy admits nobody, cordoned nodes included") {

@@ -8,6 +8,51 @@
 namespace driverupgrade {
 namespace {
 
+// Which parts of a policy one field is in.
+struct Parts {
+  bool rules;
+  bool limits;
+};
+Parts PartsOf(const UpgradePolicy& changed) {
+  const UpgradePolicy policy;
+  REQUIRE(changed != policy);
+  return {.rules = NodeRules(changed) != NodeRules(policy),
+          .limits = AdmissionLimits(changed) != AdmissionLimits(policy)};
+}
+bool IsRule(const UpgradePolicy& changed) {
+  const Parts parts = PartsOf(changed);
+  return parts.rules && !parts.limits;
+}
+bool IsLimit(const UpgradePolicy& changed) {
+  const Parts parts = PartsOf(changed);
+  return parts.limits && !parts.rules;
+}
+
+TEST_CASE("each field of a policy is a rule for a node or a limit on admission") {
+  CHECK(IsRule({.auto_upgrade = true}));
+  CHECK(IsLimit({.paused = true}));
+  CHECK(IsLimit({.max_parallel = 2}));
+  CHECK(IsLimit({.max_unavailable = Count{1}}));
+  CHECK(IsRule({.wait_for_completion = WaitForCompletionPolicy{}}));
+  CHECK(IsRule({.pod_deletion = PodDeletionPolicy{}}));
+  CHECK(IsRule({.drain = DrainPolicy{}}));
+  CHECK(IsRule({.pacing = Pacing::kEveryState}));
+  CHECK(IsRule({.cordoned_nodes = CordonedNodes::kIgnore}));
+  CHECK(IsLimit({.on_unscheduled_pods = OnUnscheduledPods::kIgnore}));
+  CHECK(IsRule({.deadlines = {.validation = absl::Seconds(1)}}));
+  CHECK(IsRule({.retry = {.max_attempts = 1}}));
+}
+
+TEST_CASE("a failurePolicy is both: failed nodes hold no slot, and so many of them stop the rollout") {
+  const Parts parts = PartsOf({.failure_policy = FailurePolicy{}});
+  CHECK(parts.rules);
+  CHECK(parts.limits);
+  const UpgradePolicy one{.failure_policy = FailurePolicy{.max_failures = Count{1}}};
+  const UpgradePolicy two{.failure_policy = FailurePolicy{.max_failures = Count{2}}};
+  CHECK(NodeRules(one) == NodeRules(two));
+  CHECK(AdmissionLimits(one) != AdmissionLimits(two));
+}
+
 constexpr int kIntMax = std::numeric_limits<int>::max();
 
 struct LimitRow {

@@ -24,7 +24,7 @@ namespace driverupgrade::inline v1 {
 struct JudgeContext {
   const DriverIdentity& identity;
   const StateMachineOptions& options;
-  const UpgradePolicy& policy;
+  const NodeRules& policy;
   const DriverFacts& driver;
   absl::Time now;
   absl::Time active_since;

@@ -41,6 +41,18 @@ TEST_CASE("a sum of limits of which one is none is none") {
   CHECK_FALSE(SumFigures({Figures(1, 0, std::nullopt), Figures(1, 0, 2)}, {}, {}).budget.parallel_max);
 }
 
+TEST_CASE("engines that share a limit have what the limit leaves beyond the slots of all of them") {
+  MetricsSnapshot first = Figures(3, 1, 9);
+  MetricsSnapshot second = Figures(4, 2, 9);
+  first.budget.parallel_used = 1;
+  first.budget.shared = SharedSlots{.max = 5, .used_elsewhere = 2};
+  second.budget.parallel_used = 2;
+  second.budget.shared = SharedSlots{.max = 5, .used_elsewhere = 1};
+  CHECK(SumFigures({first, second}, {}, {}).budget.ParallelFree() == 2);
+  second.budget.shared->used_elsewhere.reset();
+  CHECK(SumFigures({first, second}, {}, {}).budget.ParallelFree() == 0);
+}
+
 TEST_CASE("where nothing runs the gauges are 0 and the counters stay") {
   const MetricsSnapshot sum = SumFigures({}, {Figures(3, 1, 2)}, {.driver = "nvidia.com/gpu"});
   CHECK(sum.nodes == Tally{});

@@ -23,11 +23,11 @@ bool IsOutsideSlots(const NodeMarks& marks, const std::optional<UpgradeState>& s
   return marks.unschedulable || !state || !TraitsOf(*state).holds_cordon;
 }
 
-bool HoldsSlot(const Node& node, const NodeMarks& marks, const DriverIdentity& identity, const UpgradePolicy& policy) {
+bool HoldsSlot(const Node& node, const NodeMarks& marks, const DriverIdentity& identity, const NodeRules& rules) {
   const std::optional<UpgradeState> state = marks.State();
   if (state && !IsInProgress(*state)) return false;
-  if (state == UpgradeState::kFailed && policy.failure_policy) return false;  // counted apart (dep-F2)
-  if (policy.cordoned_nodes == CordonedNodes::kProceed && IsOutsideSlots(marks, state)) return false;
+  if (state == UpgradeState::kFailed && !rules.failed_hold_slots) return false;  // counted apart (dep-F2)
+  if (rules.cordoned_nodes == CordonedNodes::kProceed && IsOutsideSlots(marks, state)) return false;
   // It only keeps another driver's cordon in place (dep-F8).
   return state != UpgradeState::kUncordonRequired || !internal::DriverThatNeedsCordon(node, identity);
 }
@@ -71,7 +71,7 @@ Tally& Tally::operator-=(const Tally& other) {
   return *this;
 }
 
-Tally TallyOf(const NodeView& view, const DriverIdentity& identity, const UpgradePolicy& policy) {
+Tally TallyOf(const NodeView& view, const DriverIdentity& identity, const NodeRules& rules) {
   const internal::MarksOfView marks(view, identity);
   const std::optional<UpgradeState> state = marks->State();
   Tally tally{
@@ -80,39 +80,45 @@ Tally TallyOf(const NodeView& view, const DriverIdentity& identity, const Upgrad
       .in_progress = !state || IsInProgress(*state),
       .failed = state == UpgradeState::kFailed,
       .done = state == UpgradeState::kDone,
-      .slots = HoldsSlot(view.node, *marks, identity, policy),
+      .slots = HoldsSlot(view.node, *marks, identity, rules),
       .unavailable = IsUnavailable(view.node, state),
   };
   if (state) tally.by_state[static_cast<std::size_t>(*state)] = 1;
   if (view.attempts.patch && !IsSettled(*view.attempts.patch, view.node)) {
     for (const NodePatch& patch : view.attempts.patch->possible) {
-      tally = WithPatch(tally, view.node, patch, identity, policy);
+      tally = WithPatch(tally, view.node, patch, identity, rules);
     }
   }
   return tally;
 }
 
 Tally WithPatch(Tally tally, const Node& node, const NodePatch& patch, const DriverIdentity& identity,
-                const UpgradePolicy& policy) {
+                const NodeRules& rules) {
   const Node after = Patched(node, patch);
   const NodeMarks marks = internal::DecodeMarks(after, identity);
-  tally.slots = std::max<int>(tally.slots, HoldsSlot(after, marks, identity, policy));
+  tally.slots = std::max<int>(tally.slots, HoldsSlot(after, marks, identity, rules));
   tally.unavailable = std::max<int>(tally.unavailable, IsUnavailable(after, marks.State()));
   return tally;
 }
 
-int UpgradeBudget::ParallelFree() const { return parallel_max ? Left(*parallel_max, parallel_used) : kNoLimit; }
+int UpgradeBudget::ParallelFree() const {
+  const int own = parallel_max ? Left(*parallel_max, parallel_used) : kNoLimit;
+  if (!shared) return own;
+  return shared->used_elsewhere ? std::min(own, Left(shared->max, parallel_used + *shared->used_elsewhere)) : 0;
+}
 
 int UpgradeBudget::Headroom() const { return unavailable_max ? Left(*unavailable_max, unavailable) : kNoLimit; }
 
-UpgradeBudget ComputeBudget(const Tally& tally, const UpgradePolicy& policy) {
+UpgradeBudget ComputeBudget(const Tally& tally, const AdmissionLimits& limits,
+                            const std::optional<SharedSlots>& shared) {
   UpgradeBudget budget{.total = tally.total,
-                       .parallel_max = policy.max_parallel,
+                       .parallel_max = limits.max_parallel,
                        .parallel_used = tally.slots,
+                       .shared = shared,
                        .unavailable = tally.unavailable,
                        .failed = tally.failed};
-  if (policy.max_unavailable) budget.unavailable_max = ScaledLimit(*policy.max_unavailable, tally.total);
-  if (policy.failure_policy) budget.failures_max = FailureLimit(policy.failure_policy->max_failures, tally.total);
+  if (limits.max_unavailable) budget.unavailable_max = ScaledLimit(*limits.max_unavailable, tally.total);
+  if (limits.max_failures) budget.failures_max = FailureLimit(*limits.max_failures, tally.total);
   return budget;
 }
 

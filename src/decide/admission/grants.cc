@@ -1,4 +1,4 @@
-#include "driverupgrade/admission_grants.h"
+#include "decide/admission/grants.h"
 
 #include <algorithm>
 #include <map>
@@ -45,10 +45,12 @@ std::string_view CutWord(std::string_view& line) {
 
 }  // namespace
 
-NodeReading ReadingOf(const NodeView& view, const DriverIdentity& identity, const UpgradePolicy& policy) {
-  return {.uid = view.node.uid,
-          .resource_version = view.node.resource_version,
-          .holds_slot = TallyOf(view, identity, policy).slots > 0};
+NodeReading ReadingOf(const NodeView& view, const Verdict& verdict) {
+  return {.uid = view.node.uid, .resource_version = view.node.resource_version, .holds_slot = verdict.tally.slots > 0};
+}
+
+NodeReading ReadingElsewhere(const std::string& uid, const std::string& version) {
+  return {.uid = uid, .resource_version = version};
 }
 
 std::optional<std::string> KeptGrant(const Grants& grants, const NodeReading& node) {
@@ -69,14 +71,37 @@ Tally WithGrant(Tally tally) {
   return tally;
 }
 
-std::vector<AdmissionDecision> AdmitGrantedFirst(const UpgradeBudget& without, const UpgradeBudget& with, bool paused,
-                                                 std::vector<Candidate> granted, std::vector<Candidate> others) {
-  std::vector<AdmissionDecision> decisions = Admit(without, paused, std::move(granted));
-  const auto refused =
-      std::count_if(decisions.begin(), decisions.end(), [](const auto& one) { return one.gate.has_value(); });
-  std::vector<AdmissionDecision> rest = Admit(with, paused, std::move(others), static_cast<int>(refused));
-  decisions.insert(decisions.end(), std::make_move_iterator(rest.begin()), std::make_move_iterator(rest.end()));
-  return decisions;
+GrantShare ShareOf(const Grants& grants, const NodeView& view, const Verdict& verdict) {
+  if (grants.empty()) return {};
+  const NodeReading reading = ReadingOf(view, verdict);
+  return {.granted = grants.contains(reading.uid),
+          .counts = Counts(grants, reading),
+          .first = verdict.candidate && IsCurrent(grants, reading)};
+}
+
+void Sums::Add(const Tally& node, const GrantShare& share) {
+  with += share.counts ? WithGrant(node) : node;
+  without += share.counts && !share.first ? WithGrant(node) : node;
+}
+
+void Sums::Subtract(const Tally& node, const GrantShare& share) {
+  with -= share.counts ? WithGrant(node) : node;
+  without -= share.counts && !share.first ? WithGrant(node) : node;
+}
+
+Sums Sums::AndElsewhere(std::size_t grants) const {
+  const Tally elsewhere{.slots = static_cast<int>(grants), .unavailable = static_cast<int>(grants)};
+  return {.with = with + elsewhere, .without = without + elsewhere};
+}
+
+Sums Sums::AndUnscheduled(int pods, const AdmissionLimits& limits) const {
+  if (limits.on_unscheduled_pods == OnUnscheduledPods::kIgnore) return *this;
+  const Tally unscheduled{.unavailable = pods};
+  return {.with = with + unscheduled, .without = without + unscheduled};
+}
+
+Budgets Sums::Against(const AdmissionLimits& limits, const std::optional<SharedSlots>& shared) const {
+  return {.all = ComputeBudget(with, limits, shared), .granted = ComputeBudget(without, limits, shared)};
 }
 
 GrantDecision DecideGrants(const Grants& grants, const std::vector<NodeReading>& nodes,

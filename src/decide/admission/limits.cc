@@ -1,0 +1,144 @@
+#include "decide/admission/limits.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "fmt/format.h"
+
+namespace driverupgrade::inline v1 {
+namespace {
+
+// How much of a limit is used, while nodes are started.
+struct Fill {
+  int max = 0;
+  int used = 0;
+  bool IsFull() const { return used >= max; }
+};
+
+class Paused final : public Limit {
+ public:
+  bool Refuses(const Candidate& /*candidate*/) const override { return true; }
+  Gate Describe() const override { return {.reason = GateReason::kPaused, .detail = "the policy is paused"}; }
+};
+
+class MaxFailures final : public Limit {
+ public:
+  explicit MaxFailures(const Fill& failures) : failures_(failures) {}
+  bool Refuses(const Candidate& /*candidate*/) const override { return failures_.IsFull(); }
+  Gate Describe() const override {
+    return {.reason = GateReason::kMaxFailures,
+            .detail = fmt::format("failurePolicy.maxFailures: {} nodes have failed, {} stop the rollout",
+                                  failures_.used, failures_.max)};
+  }
+
+ private:
+  const Fill failures_;
+};
+
+class MaxParallel final : public Limit {
+ public:
+  explicit MaxParallel(const Fill& slots) : slots_(slots) {}
+  bool Refuses(const Candidate& candidate) const override { return candidate.needs_slot && slots_.IsFull(); }
+  void Take(const Candidate& candidate) override { slots_.used += candidate.needs_slot; }
+  Gate Describe() const override {
+    return {.reason = GateReason::kMaxParallel,
+            .detail = fmt::format("maxParallelUpgrades: {} of {} slots are taken", slots_.used, slots_.max)};
+  }
+
+ private:
+  Fill slots_;
+};
+
+class SharedParallel final : public Limit {
+ public:
+  SharedParallel(const SharedSlots& shared, int used)
+      : is_known_(shared.used_elsewhere.has_value()),
+        slots_{.max = shared.max, .used = shared.used_elsewhere.value_or(0) + used} {}
+  bool Refuses(const Candidate& candidate) const override {
+    return candidate.needs_slot && (!is_known_ || slots_.IsFull());
+  }
+  void Take(const Candidate& candidate) override { slots_.used += candidate.needs_slot; }
+  Gate Describe() const override {
+    return {.reason = GateReason::kMaxParallel,
+            .detail = is_known_ ? fmt::format("the limit over all owners of nodes: {} of {} slots are taken",
+                                              slots_.used, slots_.max)
+                                : "the limit over all owners of nodes: it is not known yet how many slots are taken"};
+  }
+
+ private:
+  const bool is_known_;
+  Fill slots_;
+};
+
+class MaxUnavailable final : public Limit {
+ public:
+  explicit MaxUnavailable(const Fill& nodes) : nodes_(nodes) {}
+  bool Refuses(const Candidate& candidate) const override { return candidate.needs_headroom && nodes_.IsFull(); }
+  void Take(const Candidate& candidate) override { nodes_.used += candidate.takes_headroom; }
+  Gate Describe() const override {
+    return {.reason = GateReason::kMaxUnavailable,
+            .detail = fmt::format("maxUnavailable: {} of {} nodes are unavailable", nodes_.used, nodes_.max)};
+  }
+
+ private:
+  Fill nodes_;
+};
+
+// A limit for candidates that have a grant, or for those that have none.
+template <typename L>
+class Among final : public Limit {
+ public:
+  Among(bool has_grant, L limit) : has_grant_(has_grant), limit_(std::move(limit)) {}
+  bool Refuses(const Candidate& candidate) const override {
+    return candidate.has_grant == has_grant_ && limit_.Refuses(candidate);
+  }
+  void Take(const Candidate& candidate) override {
+    if (candidate.has_grant == has_grant_) limit_.Take(candidate);
+  }
+  Gate Describe() const override { return limit_.Describe(); }
+
+ private:
+  const bool has_grant_;
+  L limit_;
+};
+
+template <typename L>
+void Add(bool has_grant, L limit, std::vector<std::unique_ptr<Limit>>& limits) {
+  limits.push_back(std::make_unique<Among<L>>(has_grant, std::move(limit)));
+}
+
+void AddCounts(const UpgradeBudget& budget, bool has_grant, std::vector<std::unique_ptr<Limit>>& limits) {
+  if (budget.parallel_max) {
+    Add(has_grant, MaxParallel({.max = *budget.parallel_max, .used = budget.parallel_used}), limits);
+  }
+  if (budget.shared) Add(has_grant, SharedParallel(*budget.shared, budget.parallel_used), limits);
+  if (budget.unavailable_max) {
+    Add(has_grant, MaxUnavailable({.max = *budget.unavailable_max, .used = budget.unavailable}), limits);
+  }
+}
+
+}  // namespace
+
+Limits Limits::Of(const Budgets& budgets, bool paused) {
+  Limits limits;
+  if (paused) limits.limits_.push_back(std::make_unique<Paused>());
+  if (budgets.all.failures_max) {
+    limits.limits_.push_back(
+        std::make_unique<MaxFailures>(Fill{.max = *budgets.all.failures_max, .used = budgets.all.failed}));
+  }
+  AddCounts(budgets.granted, /*has_grant=*/true, limits.limits_);
+  AddCounts(budgets.all, /*has_grant=*/false, limits.limits_);
+  return limits;
+}
+
+const Limit* Limits::Refusing(const Candidate& candidate) const {
+  const auto limit = std::find_if(limits_.begin(), limits_.end(),
+                                  [&](const std::unique_ptr<Limit>& one) { return one->Refuses(candidate); });
+  return limit == limits_.end() ? nullptr : limit->get();
+}
+
+void Limits::Take(const Candidate& candidate) {
+  for (const std::unique_ptr<Limit>& limit : limits_) limit->Take(candidate);
+}
+
+}  // namespace driverupgrade::inline v1

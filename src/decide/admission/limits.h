@@ -1,0 +1,58 @@
+// The limits on who may start, in the order in which they are asked.
+//
+//     Limits limits = Limits::Of({.all = budget, .granted = budget}, /*paused=*/false);
+//     if (const Limit* limit = limits.Refusing(candidate)) return limit->Describe();
+//     limits.Take(candidate);
+//
+// A further limit is one more class in limits.cc and one more line in Limits::Of. What it asks of a candidate that no
+// other limit asks is a field of Candidate.
+#ifndef DRIVERUPGRADE_SRC_DECIDE_ADMISSION_LIMITS_H_
+#define DRIVERUPGRADE_SRC_DECIDE_ADMISSION_LIMITS_H_
+
+#include <memory>
+#include <vector>
+
+#include "driverupgrade/gate.h"
+#include "driverupgrade/state_machine.h"
+#include "driverupgrade/upgrade_budget.h"
+
+namespace driverupgrade::inline v1 {
+
+// One reason why a candidate may have to wait, while candidates are admitted one after the other. Candidates that differ
+// in their names alone are refused alike, and a candidate that is refused stays refused until the end of the round.
+class Limit {
+ public:
+  virtual ~Limit() = default;
+  virtual bool Refuses(const Candidate& candidate) const = 0;
+  // `candidate` starts.
+  virtual void Take(const Candidate& /*candidate*/) {}
+  // Why those that are refused wait, for a person.
+  virtual Gate Describe() const = 0;
+};
+
+// What the limits count with. A candidate that has a grant is counted already: for such candidates counts the budget
+// without their own grants. A granted candidate that is refused (the policy shrank, or other nodes became unavailable)
+// goes on counting in `all`, as it may be started by a patch that is still under way.
+struct Budgets {
+  UpgradeBudget all = {};
+  UpgradeBudget granted = {};
+};
+
+// Move-only.
+class Limits {
+ public:
+  // Refuses nobody.
+  Limits() = default;
+  static Limits Of(const Budgets& budgets, bool paused);
+
+  // The first limit that refuses `candidate`; nullptr if it may start. Lives as long as these limits.
+  const Limit* Refusing(const Candidate& candidate) const;
+  void Take(const Candidate& candidate);
+
+ private:
+  std::vector<std::unique_ptr<Limit>> limits_;
+};
+
+}  // namespace driverupgrade::inline v1
+
+#endif  // DRIVERUPGRADE_SRC_DECIDE_ADMISSION_LIMITS_H_

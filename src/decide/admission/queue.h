@@ -1,0 +1,83 @@
+// Who of the waiting nodes starts, and why the others do not.
+//
+//     std::vector<AdmissionDecision> decisions = Admit(Limits::Of(budgets, paused), candidates);
+//
+// Candidates are asked in one order: those that have a grant first, so that no grant lies idle; by node name; the
+// operator's own node last (dep-F14, dep-F19). Admit looks at all of them, AdmissionQueue only at those that start; both
+// say the same.
+#ifndef DRIVERUPGRADE_SRC_DECIDE_ADMISSION_QUEUE_H_
+#define DRIVERUPGRADE_SRC_DECIDE_ADMISSION_QUEUE_H_
+
+#include <cstddef>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "decide/admission/limits.h"
+
+namespace driverupgrade::inline v1 {
+
+struct AdmissionDecision {
+  std::string node = {};
+  // nullopt: admitted. Otherwise why not, with the place in the queue.
+  std::optional<Gate> gate = std::nullopt;
+  friend bool operator==(const AdmissionDecision&, const AdmissionDecision&) = default;
+};
+
+// Decisions in the order of admission. The order of `candidates` does not matter.
+std::vector<AdmissionDecision> Admit(Limits limits, std::vector<Candidate> candidates);
+
+// The candidates by kind, where those of a kind differ in their names alone: a round takes the first of the kinds that
+// are still admitted and ends when none is, so it costs O((admitted + told) (kinds + log waiting)). Presumes what Judge
+// sees to: who takes headroom needs it. Not thread-safe.
+class AdmissionQueue {
+ public:
+  void Add(const Candidate& candidate);
+  // Nothing to do if it does not wait.
+  void Remove(const Candidate& candidate);
+
+  // Takes those that may start out of the queue, and returns them in the order of their admission.
+  std::vector<Candidate> Admit(Limits limits);
+  // Those that wait, and waited before the last Admit, for another reason than before it. May name others, too.
+  std::vector<std::string> ChangedRefusals() const;
+
+  // Why a candidate that is in the queue was refused by the last Admit; valid until the next one.
+  const Gate& Refusal(const Candidate& candidate) const;
+  // The same with the place in the queue; looks at all that wait.
+  Gate RefusalAtPlace(const Candidate& candidate) const;
+  std::map<std::string, Gate> AllRefusals() const;
+
+ private:
+  // The order of admission: (has no grant, is the operator's own node, name). The default is before all.
+  using Key = std::tuple<bool, bool, std::string>;
+  // From `from` on, `limit` refused in a round.
+  struct Refused {
+    Key from = {};
+    const Limit* limit = nullptr;  // of that round
+    Gate gate = {};                // as of its end
+  };
+  struct Kind {
+    std::set<Key> waiting = {};
+    // In order of `from`: of the last round, and of the one before it, whose limits are gone.
+    std::vector<Refused> now = {};
+    std::vector<Refused> before = {};
+  };
+
+  static Key KeyOf(const Candidate& candidate);
+  static Candidate KindOf(const Candidate& candidate);
+  // The kind whose first node is next to be admitted; notes which kinds are refused after `last`, and by what.
+  std::map<Candidate, Kind>::iterator Next(const Key& last);
+  // Whether refusal `i` still holds at `key`, and not the one after it.
+  static bool Reaches(const std::vector<Refused>& refused, std::size_t i, const Key& key);
+  static const Gate& GateAt(const Kind& kind, const Key& key);
+
+  Limits limits_ = {};
+  std::map<Candidate, Kind> kinds_ = {};
+};
+
+}  // namespace driverupgrade::inline v1
+
+#endif  // DRIVERUPGRADE_SRC_DECIDE_ADMISSION_QUEUE_H_

@@ -1,0 +1,89 @@
+package upgrade
+
+import corev1 "k8s.io/api/core/v1"
+
+// Counters counts the nodes of a state. The numbers are those of the Go library, which operators publish as metrics:
+// nodes that a maintenance operator has are not among them.
+type Counters struct{}
+
+// The states of the nodes that wait for nothing or for their turn.
+var idleStates = []string{UpgradeStateUnknown, UpgradeStateDone, UpgradeStateUpgradeRequired}
+
+var startedStates = []string{
+	UpgradeStateCordonRequired, UpgradeStateWaitForJobsRequired, UpgradeStatePodDeletionRequired,
+	UpgradeStateDrainRequired, UpgradeStatePodRestartRequired, UpgradeStateValidationRequired,
+	UpgradeStateUncordonRequired, UpgradeStateFailed,
+}
+
+func count(state *ClusterUpgradeState, names []string) int {
+	total := 0
+	for _, name := range names {
+		total += len(state.NodeStates[name])
+	}
+	return total
+}
+
+// GetTotalManagedNodes counts all nodes that have a driver.
+func (Counters) GetTotalManagedNodes(state *ClusterUpgradeState) int {
+	return count(state, idleStates) + count(state, startedStates)
+}
+
+// GetUpgradesInProgress counts the nodes whose upgrade has begun, failed ones included.
+func (Counters) GetUpgradesInProgress(state *ClusterUpgradeState) int {
+	return count(state, startedStates)
+}
+
+// GetUpgradesDone counts the nodes with the wanted driver.
+func (Counters) GetUpgradesDone(state *ClusterUpgradeState) int {
+	return len(state.NodeStates[UpgradeStateDone])
+}
+
+// GetUpgradesFailed counts the nodes whose upgrade has failed.
+func (Counters) GetUpgradesFailed(state *ClusterUpgradeState) int {
+	return len(state.NodeStates[UpgradeStateFailed])
+}
+
+// GetUpgradesPending counts the nodes that wait for their turn.
+func (Counters) GetUpgradesPending(state *ClusterUpgradeState) int {
+	return len(state.NodeStates[UpgradeStateUpgradeRequired])
+}
+
+// GetUpgradesAvailable is how many nodes the Go library would start now. It may be negative, as there: more upgrades
+// are in progress than maxParallelUpgrades allows. The engine itself counts otherwise (docs/go.md).
+func (c Counters) GetUpgradesAvailable(state *ClusterUpgradeState, maxParallelUpgrades, maxUnavailable int) int {
+	available := c.GetUpgradesPending(state)
+	if maxParallelUpgrades != 0 {
+		available = maxParallelUpgrades - c.GetUpgradesInProgress(state)
+	}
+	// A node whose turn has come is as good as cordoned.
+	unavailable := countUnavailable(state) + len(state.NodeStates[UpgradeStateCordonRequired])
+	if unavailable >= maxUnavailable {
+		return 0
+	}
+	if maxUnavailable >= c.GetTotalManagedNodes(state) {
+		return min(available, maxUnavailable)
+	}
+	return min(available, maxUnavailable-unavailable)
+}
+
+func countUnavailable(state *ClusterUpgradeState) int {
+	unavailable := 0
+	for _, nodes := range state.NodeStates {
+		for _, node := range nodes {
+			if node.Node.Spec.Unschedulable || !isReady(node.Node) {
+				unavailable++
+			}
+		}
+	}
+	return unavailable
+}
+
+// A node that says nothing of its readiness counts as ready.
+func isReady(node *corev1.Node) bool {
+	for _, condition := range node.Status.Conditions {
+		if condition.Type == corev1.NodeReady && condition.Status != corev1.ConditionTrue {
+			return false
+		}
+	}
+	return true
+}

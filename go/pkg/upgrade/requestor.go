@@ -1,0 +1,66 @@
+package upgrade
+
+import (
+	"os"
+
+	maintenancev1alpha1 "github.com/Mellanox/maintenance-operator/api/v1alpha1"
+	"k8s.io/apimachinery/pkg/runtime"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+)
+
+const (
+	// MaintenanceOPEvictionGPU selects the pods that ask for GPUs, by the resource.
+	MaintenanceOPEvictionGPU = "nvidia.com/gpu-*"
+	// MaintenanceOPEvictionRDMA selects the pods that ask for RDMA devices, by the resource.
+	MaintenanceOPEvictionRDMA = "nvidia.com/rdma*"
+	// DefaultNodeMaintenanceNamePrefix begins the names of the NodeMaintenance objects, if nothing else is set.
+	DefaultNodeMaintenanceNamePrefix = "nvidia-operator"
+)
+
+// Scheme knows the built-in types of Kubernetes and NodeMaintenance.
+var Scheme = newScheme()
+
+func newScheme() *runtime.Scheme {
+	scheme := runtime.NewScheme()
+	utilruntime.Must(clientgoscheme.AddToScheme(scheme))
+	utilruntime.Must(maintenancev1alpha1.AddToScheme(scheme))
+	return scheme
+}
+
+// StateOptions is what a manager is made with.
+type StateOptions struct {
+	Requestor RequestorOptions
+}
+
+// RequestorOptions says whether, and how, a maintenance operator evacuates the nodes.
+type RequestorOptions struct {
+	// UseMaintenanceOperator switches the requestor mode on.
+	UseMaintenanceOperator bool
+	// MaintenanceOPRequestorID names this operator among the requestors of a NodeMaintenance.
+	MaintenanceOPRequestorID string
+	// MaintenanceOPRequestorNS is where the NodeMaintenance objects are.
+	MaintenanceOPRequestorNS string
+	// NodeMaintenanceNamePrefix begins their names: <prefix>-<node>.
+	NodeMaintenanceNamePrefix string
+	// MaintenanceOPPodEvictionFilter says which pods the maintenance operator evicts.
+	MaintenanceOPPodEvictionFilter []maintenancev1alpha1.PodEvictionFiterEntry
+}
+
+// GetRequestorOptsFromEnvs reads MAINTENANCE_OPERATOR_ENABLED ("true" and nothing else), _REQUESTOR_ID,
+// _REQUESTOR_NAMESPACE and _NODE_MAINTENANCE_PREFIX.
+func GetRequestorOptsFromEnvs() RequestorOptions {
+	return RequestorOptions{
+		UseMaintenanceOperator:    os.Getenv("MAINTENANCE_OPERATOR_ENABLED") == "true",
+		MaintenanceOPRequestorID:  os.Getenv("MAINTENANCE_OPERATOR_REQUESTOR_ID"),
+		MaintenanceOPRequestorNS:  envOr("MAINTENANCE_OPERATOR_REQUESTOR_NAMESPACE", "default"),
+		NodeMaintenanceNamePrefix: envOr("MAINTENANCE_OPERATOR_NODE_MAINTENANCE_PREFIX", DefaultNodeMaintenanceNamePrefix),
+	}
+}
+
+func envOr(name, fallback string) string {
+	if value := os.Getenv(name); value != "" {
+		return value
+	}
+	return fallback
+}

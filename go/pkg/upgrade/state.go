@@ -1,0 +1,29 @@
+package upgrade
+
+import (
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// NodeUpgradeState is a node with what its upgrade is about. DriverDaemonSet is nil if the pod has no owner any more;
+// NodeMaintenance is nil but in requestor mode.
+type NodeUpgradeState struct {
+	Node            *corev1.Node
+	DriverPod       *corev1.Pod
+	DriverDaemonSet *appsv1.DaemonSet
+	NodeMaintenance client.Object
+}
+
+// IsOrphanedPod tells whether the driver pod has no DaemonSet.
+func (n *NodeUpgradeState) IsOrphanedPod() bool { return n.DriverDaemonSet == nil }
+
+// ClusterUpgradeState has the nodes of a driver by the value of their state label.
+type ClusterUpgradeState struct {
+	NodeStates map[string][]*NodeUpgradeState
+}
+
+// NewClusterUpgradeState has no nodes.
+func NewClusterUpgradeState() ClusterUpgradeState {
+	return ClusterUpgradeState{NodeStates: map[string][]*NodeUpgradeState{}}
+}

@@ -1,0 +1,155 @@
+#!/usr/bin/env bash
+# Builds the C interface to one WebAssembly module, without imports, and translates the module to plain Go:
+# go/internal/engine/engine.go. The same sources give the same bytes, in whatever folder.
+#   scripts/build-wasm.sh           writes the committed file anew
+#   scripts/build-wasm.sh --check   fails if the committed file is another
+# BUILD=FOLDER: where it works (build/wasm). Needs PyPI, Debian's source packages and Go's module proxy, the first time.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+root=$PWD
+work=$(realpath -m "${BUILD:-build/wasm}")
+committed=go/internal/engine/engine.go
+jobs=$(nproc)
+mkdir -p "$work"/{download,object,overlay/driverupgrade,overlay/__algorithm}
+
+# clang with libc++ and wasi-libc, of one version and one checksum.
+fetch_compiler() {
+  [ ! -x "$work/zig/ziglang/zig" ] || return 0
+  python3 -m pip install --quiet --no-deps --require-hashes --target "$work/zig" -r scripts/wasm/requirements.txt
+}
+
+# Debian's source packages, from the mirrors that this machine's apt has; only the upstream archives are used.
+fetch_sources() {
+  (cd "$work/download" && sha256sum --quiet --check "$root/scripts/wasm/sources.sha256") >/dev/null 2>&1 && return
+  local apt=$work/apt
+  mkdir -p "$apt/lists/partial" "$apt/parts"
+  if [ -f /etc/apt/sources.list.d/debian.sources ]; then
+    sed 's/^Types:.*/Types: deb-src/' /etc/apt/sources.list.d/debian.sources >"$apt/parts/debian.sources"
+  else
+    sed -n 's/^deb\(-src\)\? /deb-src /p' /etc/apt/sources.list >"$apt/parts/debian.list"
+  fi
+  local options=(-qq -o Dir::Etc::SourceList=/dev/null -o "Dir::Etc::SourceParts=$apt/parts"
+    -o "Dir::State::Lists=$apt/lists" -o APT::Sandbox::User=root)
+  apt-get "${options[@]}" update
+  (cd "$work/download" && apt-get "${options[@]}" source --download-only abseil fmtlib rapidjson &&
+    sha256sum --quiet --check "$root/scripts/wasm/sources.sha256")
+}
+
+unpack_sources() {
+  rm -rf "$work/source" && mkdir "$work/source"
+  local archive
+  for archive in "$work"/download/*.orig.tar.gz; do tar -xzf "$archive" -C "$work/source"; done
+  mv "$work"/source/abseil-* "$work/source/absl"
+  mv "$work"/source/fmtlib-* "$work/source/fmt"
+  mv "$work"/source/rapidjson-* "$work/source/rapidjson"
+  patch --quiet -d "$work/source/rapidjson" -p1 <scripts/wasm/patches/rapidjson.patch
+  cp "$libcxx/include/__algorithm/sort.h" "$work/overlay/__algorithm/"
+  patch --quiet -d "$work/overlay" -p1 <scripts/wasm/patches/libcxx.patch
+  # It would compare the abseil of a build with that of a consumer, who has none here.
+  echo '#pragma once' >"$work/overlay/driverupgrade/abseil_abi.h"
+}
+
+# What the module is made of, one "KIND FOLDER FILE" a line. The linker leaves out what nobody calls.
+sources() {
+  local file
+  for file in algorithm any atomic call_once charconv chrono condition_variable condition_variable_destructor \
+    error_category exception functional hash memory memory_resource mutex mutex_destructor new new_handler \
+    new_helpers optional stdexcept string system_error thread typeinfo variant vector verbose_abort; do
+    echo "cxx $libcxx/src $file.cpp"
+  done
+  for file in abort_message cxa_aux_runtime cxa_default_handlers cxa_exception_storage cxa_guard cxa_handlers \
+    cxa_noexception cxa_thread_atexit cxa_vector cxa_virtual fallback_malloc private_typeinfo stdlib_exception \
+    stdlib_new_delete stdlib_stdexcept stdlib_typeinfo; do
+    echo "cxxabi $libcxxabi/src $file.cpp"
+  done
+  for file in $(cd "$work/source/absl" && ls absl/{base,hash,numeric,strings,synchronization,time}{,/internal}/*.cc \
+    absl/status/*.cc absl/types/*.cc absl/time/internal/cctz/src/*.cc absl/container/internal/raw_hash_set.cc \
+    absl/debugging/stacktrace.cc absl/debugging/internal/{address,elf,stack,vdso}*.cc \
+    absl/profiling/internal/exponential_biased.cc 2>/dev/null |
+    grep -vE '_test|test_|testing|benchmark|scoped_set_env|pow10_helper|print_hash_of|stack_consumption|time_tool|time_zone_(if|info|libc|posix)\.cc'); do
+    echo "absl $work/source/absl $file"
+  done
+  for file in $(cd src && find c decide model wire -name '*.cc') policy/upgrade_policy.cc \
+    read/{packed_pod,revision_comparison,snapshot_builder,view_maker}.cc seam/{cluster_facade,forwarding_facade}.cc; do
+    echo "ours $root/src $file"
+  done
+  for file in hook_runner.cc host.c utc.cc; do echo "ours $root/scripts/wasm $file"; done
+}
+
+# compile KIND FOLDER FILE
+compile() {
+  local object=$work/object/$1_${3//\//_}.o driver=c++
+  local options=(-target wasm32-wasi -Oz -ffunction-sections -fdata-sections -fno-sanitize=all
+    "-ffile-prefix-map=$work=." "-ffile-prefix-map=$root=.")
+  local cxx=(-fexceptions -fcxx-exceptions -fignore-exceptions -nostdinc++ -DNDEBUG
+    -D_WASI_EMULATED_MMAN -D_WASI_EMULATED_PROCESS_CLOCKS -D_WASI_EMULATED_SIGNAL
+    # libc++ as for threads, so that std::stop_token and std::mutex exist; wasi-libc's pthreads are those of one thread.
+    -D_LIBCPP_ABI_VERSION=1 -D_LIBCPP_ABI_NAMESPACE=__1 -D_LIBCPP_HAS_THREADS=1 -D_LIBCPP_HAS_THREAD_API_PTHREAD=1
+    -D_LIBCPP_HAS_MUSL_LIBC=1 -D_LIBCPP_HAS_LOCALIZATION=1 -D_LIBCPP_HAS_WIDE_CHARACTERS=1 -D_LIBCPP_HAS_UNICODE=1
+    -D_LIBCPP_HAS_MONOTONIC_CLOCK=1 -D_LIBCPP_HAS_FILESYSTEM=0 -D_LIBCPP_HAS_RANDOM_DEVICE=0 -D_LIBCPP_HAS_TERMINAL=0
+    -D_LIBCPP_HAS_VENDOR_AVAILABILITY_ANNOTATIONS=0 -D_LIBCPP_HAS_NO_STD_MODULES -D_LIBCPP_PSTL_BACKEND_SERIAL
+    -D_LIBCPP_HARDENING_MODE=_LIBCPP_HARDENING_MODE_NONE
+    -D_LIBCPP_ASSERTION_SEMANTIC_DEFAULT=_LIBCPP_ASSERTION_SEMANTIC_IGNORE
+    -D_LIBCPP_DISABLE_VISIBILITY_ANNOTATIONS -D_LIBCXXABI_DISABLE_VISIBILITY_ANNOTATIONS
+    "-I$work/overlay" "-I$libcxx/include" "-I$libcxxabi/include")
+  local library=(-std=c++23 -w -D_LIBCPP_BUILDING_LIBRARY -DLIBCXX_BUILDING_LIBCXXABI
+    "-I$libcxx/src" "-I$libcxx/src/include" "-I$libcxx/libc")
+  case $1 in
+    cxx) options+=("${cxx[@]}" "${library[@]}") ;;
+    cxxabi) options+=("${cxx[@]}" "${library[@]}" -D_LIBCXXABI_BUILDING_LIBRARY) ;;
+    absl)
+      options+=("${cxx[@]}" -std=c++20 -w -I.)
+      # There as here no signal can be masked.
+      [[ $3 != */thread_identity.cc ]] || options+=(-D__EMSCRIPTEN__)
+      ;;
+    ours) options+=("${cxx[@]}" -std=c++20 -Wno-unused-parameter "-I$root/include" "-I$root/src"
+      # Numbers are grouped by nobody and no floating point is formatted: without locales.
+      -DFMT_HEADER_ONLY -DFMT_EXCEPTIONS=0 -DFMT_STATIC_THOUSANDS_SEPARATOR=44
+      -DFMT_USE_FLOAT=0 -DFMT_USE_DOUBLE=0 -DFMT_USE_LONG_DOUBLE=0
+      "-isystem$work/source/absl" "-isystem$work/source/fmt/include" "-isystem$work/source/rapidjson/include") ;;
+  esac
+  # For whoever works on the module: KEEP_OBJECTS=1 compiles only what is not there.
+  [ -z "${KEEP_OBJECTS:-}" ] || [ ! -f "$object" ] || return 0
+  cd "$2"
+  if [[ $3 == *.c ]]; then
+    driver=cc options=(-target wasm32-wasi -Oz -w)
+  fi
+  "$work/zig/ziglang/zig" "$driver" "${options[@]}" -c "$3" -o "$object"
+}
+
+link() {
+  local exports
+  exports=$(grep -oE '\bdu_[a-z_]+\(' include/driverupgrade/c/driverupgrade.h | tr -d '(' | LC_ALL=C sort -u)
+  (cd "$work/object" && "$work/zig/ziglang/zig" c++ -target wasm32-wasi -mexec-model=reactor -nostdlib++ -Oz -s \
+    -o "$work/driverupgrade.wasm" $(LC_ALL=C ls ./*.o) \
+    -lwasi-emulated-mman -lwasi-emulated-signal -lwasi-emulated-process-clocks \
+    -Wl,--gc-sections -Wl,--strip-all -Wl,-z,stack-size=1048576 $(printf -- '-Wl,--export=%s ' $exports))
+}
+
+translate() {
+  (cd scripts/wasm && go tool wasm2go -pkg engine -o "$work/engine.go" "$work/driverupgrade.wasm")
+  ! grep -q 'wasi_snapshot' "$work/engine.go" || { echo "build-wasm: the module imports" >&2; return 1; }
+}
+
+[ -d src/c ] || { echo "build-wasm: there is no C interface (src/c) to build" >&2; exit 1; }
+fetch_compiler
+export ZIG_GLOBAL_CACHE_DIR=$work/cache ZIG_LOCAL_CACHE_DIR=$work/cache
+libcxx=$work/zig/ziglang/lib/libcxx libcxxabi=$work/zig/ziglang/lib/libcxxabi
+fetch_sources
+unpack_sources
+[ -n "${KEEP_OBJECTS:-}" ] || rm -f "$work"/object/*
+export -f compile
+export root work libcxx libcxxabi
+sources | xargs -P "$jobs" -L 1 bash -euo pipefail -c 'compile "$@"' compile
+link
+translate
+
+if [ "${1:-}" = --check ]; then
+  cmp "$work/engine.go" "$committed"
+  echo "build-wasm: $committed is what the sources give"
+else
+  mkdir -p "$(dirname "$committed")"
+  cp "$work/engine.go" "$committed"
+  wc -c "$work/driverupgrade.wasm" "$committed"
+fi

@@ -1,0 +1,26 @@
+// What wasi-libc would import from a host. The module imports nothing: there is no file, clock, environment or stream to
+// reach, and who tries to leave gets a trap.
+#include <stdint.h>
+
+enum { kNotSupported = 52 };
+
+#define ABSENT(name, ...) \
+  int32_t __imported_wasi_snapshot_preview1_##name(__VA_ARGS__) { return kNotSupported; }
+
+ABSENT(clock_time_get, int32_t a, int64_t b, int32_t c)
+ABSENT(environ_get, int32_t a, int32_t b)
+ABSENT(environ_sizes_get, int32_t a, int32_t b)
+ABSENT(fd_close, int32_t a)
+ABSENT(fd_fdstat_get, int32_t a, int32_t b)
+ABSENT(fd_pread, int32_t a, int32_t b, int32_t c, int64_t d, int32_t e)
+ABSENT(fd_read, int32_t a, int32_t b, int32_t c, int32_t d)
+ABSENT(fd_seek, int32_t a, int64_t b, int32_t c, int32_t d)
+ABSENT(fd_write, int32_t a, int32_t b, int32_t c, int32_t d)
+ABSENT(poll_oneoff, int32_t a, int32_t b, int32_t c, int32_t d)
+ABSENT(sched_yield, void)
+
+_Noreturn void __imported_wasi_snapshot_preview1_proc_exit(int32_t code) { __builtin_trap(); }
+
+// The library is compiled without exceptions: a throw ends here.
+void* __cxa_allocate_exception(__SIZE_TYPE__ size) { __builtin_trap(); }
+void __cxa_throw(void* exception, void* type, void (*destroy)(void*)) { __builtin_trap(); }

@@ -1,6 +1,3 @@
 // Package upgrade has the names of k8s-operator-libs' package of the same name, so that an operator changes one import
 // path. What it serves today, and what not yet, stands in docs/go.md.
-//
-// Keys, states and counts are Go; WhatIf asks the library itself, compiled to WebAssembly and translated to plain Go, or
-// linked by cgo (tag driverupgrade_cgo).
 package upgrade

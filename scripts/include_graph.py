@@ -23,6 +23,8 @@ COMPONENTS = {
     "prometheus": ("read", []),
     "testing": ("run", ["wire"]),
     "service": ("run", ["prometheus"]),
+    "whatif": ("run", ["wire"]),
+    "c": ("run", ["wire", "whatif"]),
 }
 # A public header stands in the folder of its source. These have none.
 HEADERS_ALONE = {

@@ -37,7 +37,8 @@ struct PolicyDefaults {
 };
 
 /// Reads one mapping. JSON is read as YAML, of which it is a subset; duplicate and unknown keys are errors. A null
-/// value is the same as an absent field, as in Kubernetes.
+/// value is the same as an absent field, as in Kubernetes; a document that is empty or null is an error, as `{}` says that
+/// all defaults are meant.
 /// Errors: InvalidArgument with the path of each offending field, all of them at once, joined by "; ":
 /// `drain.timeoutSeconds: must be >= 0, got -5`.
 [[nodiscard]] absl::StatusOr<UpgradePolicy> ParseUpgradePolicy(std::string_view document,

@@ -257,7 +257,10 @@ absl::StatusOr<UpgradePolicy> ParseUpgradePolicy(std::string_view document, cons
     PolicySection root(*node, "", problems);
     ReadPolicy(root, defaults, policy);
     root.RejectUnknown();
-  } else if (!node->IsNull()) {
+  } else if (node->IsNull()) {
+    // A file that lost its content must not start a rollout by defaults.
+    return absl::InvalidArgumentError("upgrade policy: the document is empty; {} is a policy of defaults");
+  } else {
     return absl::InvalidArgumentError(
         fmt::format("upgrade policy: must be a mapping, got {}", internal::Describe(*node)));
   }

@@ -107,8 +107,16 @@ TEST_CASE("the examples of the network operator's manual") {
                defaults) == expected);
 }
 
-TEST_CASE("an empty document is all defaults") {
-  const std::string document = GENERATE("", "  \n", "# nothing\n", "{}", "null", "~", "---\n", "--- {}\n...\n");
+TEST_CASE("a document without content is refused, for a file that was lost is no policy") {
+  const std::string document = GENERATE("", "  \n", "# nothing\n", "null", "~", "---\n");
+  CAPTURE(document);
+  const absl::StatusOr<UpgradePolicy> policy = ParseUpgradePolicy(document, PolicyDefaults::GpuOperator());
+  REQUIRE(policy.status().code() == absl::StatusCode::kInvalidArgument);
+  CHECK(std::string(policy.status().message()).find("the document is empty") != std::string::npos);
+}
+
+TEST_CASE("an empty mapping is all defaults") {
+  const std::string document = GENERATE("{}", "--- {}\n...\n");
   CAPTURE(document);
   CHECK(Parsed(document) == UpgradePolicy{});
   CHECK(Parsed(document, PolicyDefaults::GpuOperator()) ==
@@ -327,7 +335,7 @@ TEST_CASE("documents that are no policy at all") {
 }
 
 TEST_CASE("documents that would exhaust the reader are refused") {
-  const std::string too_long(std::size_t{1} << 20, ' ');
+  const std::string too_long = "{}" + std::string((std::size_t{1} << 20) - 2, ' ');
   CHECK(Parsed(too_long) == UpgradePolicy{});
   CHECK(ErrorOf(too_long + " ") == "upgrade policy: the document has 1048577 bytes, more than the 1048576 allowed");
   CHECK(ErrorOf(std::string(1'000'000, '[')).find("upgrade policy: ") == 0);

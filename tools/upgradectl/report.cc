@@ -7,12 +7,9 @@
 #include <vector>
 
 #include "driverupgrade/upgrade_state.h"
-#include "driverupgrade/wire/kubernetes_json.h"
 #include "fmt/format.h"
-#include "rapidjson/document.h"
-#include "rapidjson/prettywriter.h"
-#include "rapidjson/stringbuffer.h"
 #include "upgradectl/text.h"
+#include "whatif/plan_json.h"
 
 namespace upgradectl {
 namespace {
@@ -24,126 +21,11 @@ using driverupgrade::NodePlan;
 using driverupgrade::PodRef;
 using driverupgrade::Tally;
 using driverupgrade::ToString;
-using driverupgrade::UpgradeState;
+using driverupgrade::whatif::NodeReport;
+using driverupgrade::whatif::Report;
+using driverupgrade::whatif::TimeText;
 
 constexpr std::size_t kPodsInTable = 3;
-
-class JsonReport {
- public:
-  std::string Write(const Report& report) {
-    writer_.SetIndent(' ', 2);
-    writer_.StartObject();
-    Array("nodes", report.nodes, [this](const NodeReport& node) { Node(node); });
-    Array("findings", report.findings, [this](const Finding& finding) { WriteFinding(finding, /*with_node=*/true); });
-    Key("totals");
-    Totals(report.totals);
-    writer_.EndObject();
-    return std::string(buffer_.GetString(), buffer_.GetSize()) + "\n";
-  }
-
- private:
-  void Key(std::string_view key) { writer_.Key(key.data(), static_cast<rapidjson::SizeType>(key.size())); }
-  void String(std::string_view text) { writer_.String(text.data(), static_cast<rapidjson::SizeType>(text.size())); }
-  void Member(std::string_view key, std::string_view text) {
-    Key(key);
-    String(text);
-  }
-  void Member(std::string_view key, int value) {
-    Key(key);
-    writer_.Int(value);
-  }
-  template <typename T, typename F>
-  void Array(std::string_view key, const std::vector<T>& items, F&& write) {
-    Key(key);
-    writer_.StartArray();
-    for (const T& item : items) write(item);
-    writer_.EndArray();
-  }
-
-  void Node(const NodeReport& node) {
-    const NodePlan& plan = node.plan;
-    const auto write_pod = [this](const PodRef& pod) { String(pod.ToString()); };
-    writer_.StartObject();
-    Member("name", plan.node);
-    Member("state", ToString(plan.from));
-    Array("path", plan.path, [this](UpgradeState state) { String(ToString(state)); });
-    Member("next", ToString(plan.to()));
-    Key("confirm");
-    if (plan.confirm) {
-      String(plan.confirm->ToString());
-    } else {
-      writer_.Null();
-    }
-    Key("patch");
-    Patch(plan);
-    Array("evict", plan.evict, write_pod);
-    Array("delete", plan.remove, write_pod);
-    Array("maintenance", plan.maintenance, [this](const MaintenanceCall& call) {
-      String(fmt::format("{} {}", ToString(call.kind), call.object.ToString()));
-    });
-    Key("gate");
-    WriteGate(node.gate);
-    Array("findings", node.findings, [this](const Finding& finding) { WriteFinding(finding, /*with_node=*/false); });
-    writer_.EndObject();
-  }
-
-  // The body that an engine would send.
-  void Patch(const NodePlan& plan) {
-    if (!plan.patch) {
-      writer_.Null();
-      return;
-    }
-    const std::string body = driverupgrade::FormatNodePatch({.name = plan.node,
-                                                             .uid = plan.uid,
-                                                             .resource_version = plan.resource_version,
-                                                             .labels = plan.patch->labels,
-                                                             .annotations = plan.patch->annotations,
-                                                             .unschedulable = plan.patch->unschedulable});
-    rapidjson::Document document;
-    document.Parse(body.data(), body.size());
-    document.Accept(writer_);
-  }
-
-  void WriteGate(const std::optional<Gate>& gate) {
-    if (!gate) {
-      writer_.Null();
-      return;
-    }
-    writer_.StartObject();
-    Member("reason", ToString(gate->reason));
-    Member("detail", gate->detail);
-    Key("notBefore");
-    if (gate->not_before) {
-      String(TimeText(*gate->not_before));
-    } else {
-      writer_.Null();
-    }
-    writer_.EndObject();
-  }
-
-  void WriteFinding(const Finding& finding, bool with_node) {
-    writer_.StartObject();
-    Member("code", ToString(finding.code));
-    if (with_node) Member("node", finding.node);
-    Member("message", finding.message);
-    writer_.EndObject();
-  }
-
-  void Totals(const Tally& totals) {
-    writer_.StartObject();
-    Member("total", totals.total);
-    Member("pending", totals.pending);
-    Member("inProgress", totals.in_progress);
-    Member("failed", totals.failed);
-    Member("done", totals.done);
-    Member("slots", totals.slots);
-    Member("unavailable", totals.unavailable);
-    writer_.EndObject();
-  }
-
-  rapidjson::StringBuffer buffer_;
-  rapidjson::PrettyWriter<rapidjson::StringBuffer> writer_{buffer_};
-};
 
 using Row = std::array<std::string, 5>;
 
@@ -218,8 +100,6 @@ std::string Line(const Finding& finding) {
 }
 
 }  // namespace
-
-std::string FormatJson(const Report& report) { return JsonReport().Write(report); }
 
 std::string FormatTable(const Report& report) {
   std::string text = Aligned(Rows(report)) + "\n";

@@ -25,6 +25,7 @@ using driverupgrade::LabelSelector;
 using driverupgrade::PolicyDefaults;
 using driverupgrade::RequestorOptions;
 using driverupgrade::UpgradePolicy;
+using driverupgrade::whatif::Question;
 
 absl::Status Named(std::string_view what, const absl::Status& status) {
   return absl::Status(status.code(), fmt::format("{}: {}", what, Message(status)));
@@ -46,7 +47,7 @@ absl::StatusOr<absl::Time> ReadTime(std::string_view option, const std::string& 
       fmt::format("{}: `{}` is no RFC 3339 time such as 2026-01-02T03:04:05Z", option, text));
 }
 
-absl::Status LoadTimes(const Options& options, PlanRequest& request) {
+absl::Status LoadTimes(const Options& options, Question& request) {
   request.at = absl::Now();
   if (!options.at.empty()) {
     const absl::StatusOr<absl::Time> at = ReadTime("--at", options.at);
@@ -61,7 +62,7 @@ absl::Status LoadTimes(const Options& options, PlanRequest& request) {
   return absl::OkStatus();
 }
 
-absl::Status LoadSelectors(const Options& options, PlanRequest& request) {
+absl::Status LoadSelectors(const Options& options, Question& request) {
   if (options.ns.empty()) return absl::InvalidArgumentError("--namespace: must not be empty");
   request.snapshot.ns = options.ns;
   absl::StatusOr<LabelSelector> labels = LabelSelector::Parse(options.driver_labels);
@@ -78,7 +79,7 @@ absl::Status LoadSelectors(const Options& options, PlanRequest& request) {
 }
 
 // The snapshot and the state machine have the same, as in an engine.
-absl::Status LoadRequestor(const Options& options, PlanRequest& request) {
+absl::Status LoadRequestor(const Options& options, Question& request) {
   absl::StatusOr<std::optional<RequestorOptions>> requestor = examples::ReadRequestorArguments(options.requestor);
   if (!requestor.ok()) return requestor.status();
   if (*requestor && options.gpu_pods) (*requestor)->resource_name_filters = gpu_operator::GpuResourceFilters();
@@ -93,7 +94,7 @@ PolicyDefaults DefaultsNamed(std::string_view name) {
   return {};
 }
 
-absl::Status LoadPolicy(const Options& options, PlanRequest& request) {
+absl::Status LoadPolicy(const Options& options, Question& request) {
   const absl::StatusOr<std::string> document = ReadFile(options.policy, kPolicyBytesMax);
   if (!document.ok()) return document.status();
   absl::StatusOr<UpgradePolicy> policy = driverupgrade::ParseUpgradePolicy(*document, DefaultsNamed(options.defaults));
@@ -102,7 +103,7 @@ absl::Status LoadPolicy(const Options& options, PlanRequest& request) {
   return examples::SpareSkippedPods(request.identity, request.policy);
 }
 
-absl::Status LoadCluster(const Options& options, std::istream& in, PlanRequest& request) {
+absl::Status LoadCluster(const Options& options, std::istream& in, Question& request) {
   const bool standard_input = options.cluster == "-";
   const std::string name = standard_input ? "standard input" : options.cluster;
   const absl::StatusOr<std::string> document =
@@ -130,10 +131,10 @@ absl::StatusOr<std::string> ReadAll(std::istream& in, std::string_view name, std
   return content;
 }
 
-absl::StatusOr<PlanRequest> Load(const Options& options, std::istream& in) {
+absl::StatusOr<driverupgrade::whatif::Question> Load(const Options& options, std::istream& in) {
   absl::StatusOr<DriverIdentity> identity = DriverIdentity::Create(options.domain, options.driver);
   if (!identity.ok()) return Named("--driver, --domain", identity.status());
-  PlanRequest request{.identity = *std::move(identity)};
+  Question request{.identity = *std::move(identity)};
   // As in an engine: pods that use the driver are evicted if the operator can tell which they are.
   request.machine.pod_deletion = options.gpu_pods;
   if (options.gpu_pods) {

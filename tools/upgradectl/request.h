@@ -8,13 +8,8 @@
 #include <string_view>
 
 #include "absl/status/statusor.h"
-#include "absl/time/time.h"
-#include "driverupgrade/driver_identity.h"
-#include "driverupgrade/snapshot_builder.h"
-#include "driverupgrade/state_machine.h"
-#include "driverupgrade/upgrade_policy.h"
-#include "driverupgrade/wire/kubernetes_json.h"
 #include "upgradectl/options.h"
+#include "whatif/what_if.h"
 
 namespace upgradectl {
 
@@ -22,18 +17,8 @@ namespace upgradectl {
 inline constexpr std::size_t kDumpBytesMax = std::size_t{512} << 20;
 inline constexpr std::size_t kPolicyBytesMax = std::size_t{1} << 20;
 
-struct PlanRequest {
-  driverupgrade::DriverIdentity identity;
-  driverupgrade::SnapshotOptions snapshot = {};
-  driverupgrade::StateMachineOptions machine = {};
-  driverupgrade::UpgradePolicy policy = {};
-  driverupgrade::ClusterObjects cluster = {};
-  absl::Time at = absl::UnixEpoch();
-  absl::Time active_since = absl::InfinitePast();
-};
-
 /// `in` is standard input, for `--cluster -`. Errors: one line that begins with the option or the file it is about.
-[[nodiscard]] absl::StatusOr<PlanRequest> Load(const Options& options, std::istream& in);
+[[nodiscard]] absl::StatusOr<driverupgrade::whatif::Question> Load(const Options& options, std::istream& in);
 
 /// All of `in`. Errors, beginning with `name`: Unavailable; ResourceExhausted beyond `bytes_max`.
 [[nodiscard]] absl::StatusOr<std::string> ReadAll(std::istream& in, std::string_view name, std::size_t bytes_max);

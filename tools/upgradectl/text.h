@@ -7,7 +7,6 @@
 #include <string_view>
 
 #include "absl/status/status.h"
-#include "absl/time/time.h"
 
 namespace upgradectl {
 
@@ -21,9 +20,6 @@ std::string Printable(std::string_view text);
 
 /// How many columns UTF-8 text takes on a terminal, for scripts with one column a character.
 std::size_t Width(std::string_view text);
-
-/// RFC 3339 in UTC, with as many digits of the second as needed.
-std::string TimeText(absl::Time time);
 
 }  // namespace upgradectl
 

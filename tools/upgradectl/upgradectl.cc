@@ -9,12 +9,16 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "upgradectl/options.h"
-#include "upgradectl/plan.h"
 #include "upgradectl/report.h"
 #include "upgradectl/request.h"
 #include "upgradectl/text.h"
+#include "whatif/plan_json.h"
+#include "whatif/what_if.h"
 
 namespace upgradectl {
+
+namespace whatif = driverupgrade::whatif;
+
 namespace {
 
 int Refuse(std::string_view what, const Streams& streams) {
@@ -33,11 +37,11 @@ int Run(int argc, const char* const* argv, const Streams& streams) {
     return streams.out.flush() ? kExitDone : kExitOutput;
   }
   const auto& options = std::get<Options>(parsed);
-  absl::StatusOr<PlanRequest> request = Load(options, streams.in);
+  absl::StatusOr<whatif::Question> request = Load(options, streams.in);
   if (!request.ok()) return Refuse(Message(request.status()), streams);
-  const absl::StatusOr<Report> report = MakePlan(*std::move(request));
+  const absl::StatusOr<whatif::Report> report = whatif::Answer(*std::move(request));
   if (!report.ok()) return Refuse(Message(report.status()), streams);
-  streams.out << (options.output == "json" ? FormatJson(*report) : FormatTable(*report));
+  streams.out << (options.output == "json" ? whatif::FormatJson(*report) : FormatTable(*report));
   return streams.out.flush() ? kExitDone : kExitOutput;
 }
 

@@ -1,4 +1,4 @@
-#include "upgradectl/dump_reader.h"
+#include "whatif/dump_reader.h"
 
 #include <algorithm>
 #include <iterator>
@@ -6,22 +6,13 @@
 #include <tuple>
 #include <utility>
 
-namespace upgradectl {
-
-using driverupgrade::CallContext;
-using driverupgrade::ControllerRevision;
-using driverupgrade::DaemonSet;
-using driverupgrade::Node;
-using driverupgrade::NodeMaintenance;
-using driverupgrade::Operation;
-using driverupgrade::Pod;
-using driverupgrade::PodDisruptionBudget;
+namespace driverupgrade::inline v1::whatif {
 
 namespace {
 
 // A dump is not selected by a server, which knows what it has stored: what cannot be read may match.
 template <typename T>
-bool Matches(const driverupgrade::LabelSelector& selector, const T& object) {
+bool Matches(const LabelSelector& selector, const T& object) {
   return (!object.unreadable.empty() && object.labels.empty()) || selector.Matches(object.labels);
 }
 
@@ -42,7 +33,7 @@ void SortByName(std::vector<T>& objects) {
 
 }  // namespace
 
-DumpReader::DumpReader(driverupgrade::ClusterObjects objects) : objects_(std::move(objects)) {
+DumpReader::DumpReader(ClusterObjects objects) : objects_(std::move(objects)) {
   std::sort(objects_.nodes.begin(), objects_.nodes.end(), [](const Node& a, const Node& b) { return a.name < b.name; });
   std::sort(objects_.pods.begin(), objects_.pods.end(), [](const Pod& a, const Pod& b) { return a.ref < b.ref; });
   SortByName(objects_.daemon_sets);
@@ -67,12 +58,11 @@ bool DumpReader::Supports(Operation operation) const {
   }
 }
 
-absl::StatusOr<std::vector<Node>> DumpReader::ListNodes(const CallContext&,
-                                                        const driverupgrade::ListNodesParams& params) {
+absl::StatusOr<std::vector<Node>> DumpReader::ListNodes(const CallContext&, const ListNodesParams& params) {
   return Select(objects_.nodes, [&](const Node& node) { return Matches(params.label_selector, node); });
 }
 
-absl::StatusOr<std::vector<Pod>> DumpReader::ListPods(const CallContext&, const driverupgrade::ListPodsParams& params) {
+absl::StatusOr<std::vector<Pod>> DumpReader::ListPods(const CallContext&, const ListPodsParams& params) {
   const auto wanted = [&](const Pod& pod) {
     return InNamespace(pod.ref.ns, params.ns) && Matches(params.label_selector, pod);
   };
@@ -93,29 +83,29 @@ absl::StatusOr<std::vector<Pod>> DumpReader::ListPods(const CallContext&, const 
 }
 
 absl::StatusOr<std::vector<DaemonSet>> DumpReader::ListDaemonSets(const CallContext&,
-                                                                  const driverupgrade::ListDaemonSetsParams& params) {
+                                                                  const ListDaemonSetsParams& params) {
   return Select(objects_.daemon_sets, [&](const DaemonSet& daemon_set) {
     return InNamespace(daemon_set.ns, params.ns) && Matches(params.label_selector, daemon_set);
   });
 }
 
 absl::StatusOr<std::vector<ControllerRevision>> DumpReader::ListControllerRevisions(
-    const CallContext&, const driverupgrade::ListControllerRevisionsParams& params) {
+    const CallContext&, const ListControllerRevisionsParams& params) {
   return Select(objects_.controller_revisions, [&](const ControllerRevision& revision) {
     return InNamespace(revision.ns, params.ns) && Matches(params.label_selector, revision);
   });
 }
 
 absl::StatusOr<std::vector<PodDisruptionBudget>> DumpReader::ListPodDisruptionBudgets(
-    const CallContext&, const driverupgrade::ListPodDisruptionBudgetsParams& params) {
+    const CallContext&, const ListPodDisruptionBudgetsParams& params) {
   return Select(objects_.pod_disruption_budgets,
                 [&](const PodDisruptionBudget& budget) { return InNamespace(budget.ns, params.ns); });
 }
 
 absl::StatusOr<std::vector<NodeMaintenance>> DumpReader::ListNodeMaintenances(
-    const CallContext&, const driverupgrade::ListNodeMaintenancesParams& params) {
+    const CallContext&, const ListNodeMaintenancesParams& params) {
   return Select(objects_.node_maintenances,
                 [&](const NodeMaintenance& object) { return InNamespace(object.ns, params.ns); });
 }
 
-}  // namespace upgradectl
+}  // namespace driverupgrade::inline v1::whatif

@@ -1,0 +1,73 @@
+#!/usr/bin/env python3
+"""What would a driver's upgrade do next in this cluster, and who waits for what? Nothing is sent anywhere.
+
+    kubectl get nodes,pods,daemonsets,controllerrevisions -A -o json > cluster.json
+    whatif.py --policy policy.yaml --cluster cluster.json
+
+In a notebook: plan = Library().plan(request, cluster). Needs Python and libdriverupgrade_c.so alone; docs/c-api.md has the documents.
+"""
+import argparse
+import ctypes
+import datetime
+import json
+import pathlib
+
+
+class Str(ctypes.Structure):
+    _fields_ = [("data", ctypes.c_char_p), ("size", ctypes.c_size_t)]
+
+
+class Buf(ctypes.Structure):
+    _fields_ = [("data", ctypes.c_void_p), ("size", ctypes.c_size_t)]
+
+
+class Library:
+    def __init__(self, path="libdriverupgrade_c.so.1"):
+        self.c = ctypes.CDLL(path)
+        self.c.du_free.argtypes = [ctypes.c_void_p]
+
+    def call(self, function, *documents):
+        """The answer's bytes; ValueError with the library's message."""
+        out = Buf()
+        code = getattr(self.c, function)(*(Str(document, len(document)) for document in documents), ctypes.byref(out))
+        text = ctypes.string_at(out.data, out.size) if out.data else b""
+        self.c.du_free(out.data)
+        if code != 0:
+            raise ValueError(text.decode() or f"{function}: code {code}")
+        return text
+
+    def plan(self, request, cluster):
+        return json.loads(self.call("du_plan", json.dumps(request).encode(), cluster))
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--cluster", type=pathlib.Path, required=True)
+    parser.add_argument("--policy", type=pathlib.Path, required=True)
+    parser.add_argument("--domain", default="nvidia.com")
+    parser.add_argument("--driver", default="gpu")
+    parser.add_argument("--namespace", default="gpu-operator")
+    parser.add_argument("--driver-labels", default="app=driver")
+    parser.add_argument("--at", default=datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ"))
+    parser.add_argument("--library", default="libdriverupgrade_c.so.1")
+    arguments = parser.parse_args()
+    plan = Library(arguments.library).plan(
+        {
+            "identity": {"domain": arguments.domain, "driver": arguments.driver},
+            "namespace": arguments.namespace,
+            "driverLabels": arguments.driver_labels,
+            "policy": arguments.policy.read_text(),
+            "at": arguments.at,
+        },
+        arguments.cluster.read_bytes(),
+    )
+    for node in plan["nodes"]:
+        if node["path"]:
+            print(f"{node['name']}: {node['state']} -> {node['next']}")
+        elif node["gate"]:
+            print(f"{node['name']}: {node['state']}, waits for {node['gate']['reason']}: {node['gate']['detail']}")
+    print("{total} nodes: {pending} pending, {inProgress} in progress, {failed} failed, {done} done".format(**plan["totals"]))
+
+
+if __name__ == "__main__":
+    main()

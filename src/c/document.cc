@@ -1,0 +1,104 @@
+#include "c/document.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/quote.h"
+#include "base/status_macros.h"
+#include "fmt/format.h"
+
+namespace driverupgrade::inline v1::internal {
+namespace {
+
+namespace json = ::driverupgrade_rapidjson;
+
+std::string_view TextOf(const json::Value& value) { return {value.GetString(), value.GetStringLength()}; }
+
+}  // namespace
+
+absl::StatusOr<Document> Document::Parse(std::string_view name, std::string_view text,
+                                         std::initializer_list<std::string_view> known) {
+  Document document{std::string(name)};
+  // Not recursive: no depth of somebody else's document exhausts the stack.
+  document.json_.Parse<json::kParseIterativeFlag | json::kParseValidateEncodingFlag>(text.data(), text.size());
+  if (document.json_.HasParseError()) {
+    return absl::InvalidArgumentError(fmt::format("{}: no JSON at offset {}: {}", name, document.json_.GetErrorOffset(),
+                                                  json::GetParseError_En(document.json_.GetParseError())));
+  }
+  DRIVERUPGRADE_RETURN_IF_ERROR(document.CheckMembers(known));
+  return document;
+}
+
+absl::Status Document::CheckMembers(std::initializer_list<std::string_view> known) const {
+  if (!json_.IsObject()) return absl::InvalidArgumentError(fmt::format("{}: must be an object", name_));
+  std::set<std::string_view> seen;
+  for (const auto& member : json_.GetObject()) {
+    const std::string_view name = TextOf(member.name);
+    if (std::find(known.begin(), known.end(), name) == known.end()) {
+      return absl::InvalidArgumentError(fmt::format("{}: unknown member {}", name_, Quote(name)));
+    }
+    if (!seen.insert(name).second) return Wrong(name, "is there twice");
+  }
+  return absl::OkStatus();
+}
+
+const json::Value* Document::Find(std::string_view member) const {
+  const auto found = json_.FindMember(json::Value(json::StringRef(member.data(), member.size())));
+  return found == json_.MemberEnd() || found->value.IsNull() ? nullptr : &found->value;
+}
+
+absl::Status Document::Wrong(std::string_view member, std::string_view why) const {
+  return absl::InvalidArgumentError(fmt::format("{}.{}: {}", name_, member, why));
+}
+
+absl::StatusOr<std::string> Document::Text(std::string_view member) const {
+  const json::Value* value = Find(member);
+  if (value == nullptr) return Wrong(member, "is missing");
+  if (!value->IsString()) return Wrong(member, "must be a string");
+  return std::string(TextOf(*value));
+}
+
+absl::StatusOr<std::string> Document::TextOr(std::string_view member, std::string_view absent) const {
+  return Has(member) ? Text(member) : std::string(absent);
+}
+
+absl::StatusOr<bool> Document::FlagOr(std::string_view member, bool absent) const {
+  const json::Value* value = Find(member);
+  if (value == nullptr) return absent;
+  if (!value->IsBool()) return Wrong(member, "must be true or false");
+  return value->GetBool();
+}
+
+absl::StatusOr<std::vector<std::string>> Document::Texts(std::string_view member) const {
+  std::vector<std::string> texts;
+  const json::Value* value = Find(member);
+  if (value == nullptr) return texts;
+  if (!value->IsArray()) return Wrong(member, "must be an array of strings");
+  for (const json::Value& item : value->GetArray()) {
+    if (!item.IsString()) return Wrong(member, "must be an array of strings");
+    texts.emplace_back(TextOf(item));
+  }
+  return texts;
+}
+
+absl::StatusOr<Document> Document::Object(std::string_view member,
+                                          std::initializer_list<std::string_view> known) const {
+  const json::Value* value = Find(member);
+  if (value == nullptr) return Wrong(member, "is missing");
+  Document document{fmt::format("{}.{}", name_, member)};
+  document.json_.CopyFrom(*value, document.json_.GetAllocator());
+  DRIVERUPGRADE_RETURN_IF_ERROR(document.CheckMembers(known));
+  return document;
+}
+
+absl::StatusOr<std::string> Document::Embedded(std::string_view member) const {
+  const json::Value* value = Find(member);
+  if (value == nullptr) return Wrong(member, "is missing");
+  if (value->IsString()) return std::string(TextOf(*value));
+  json::StringBuffer buffer;
+  json::Writer<json::StringBuffer> writer(buffer);
+  value->Accept(writer);
+  return std::string(buffer.GetString(), buffer.GetSize());
+}
+
+}  // namespace driverupgrade::inline v1::internal

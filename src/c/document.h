@@ -1,0 +1,52 @@
+// A document that came in through the C interface: a JSON object all of whose members are known.
+#ifndef DRIVERUPGRADE_SRC_C_DOCUMENT_H_
+#define DRIVERUPGRADE_SRC_C_DOCUMENT_H_
+
+#include <initializer_list>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "base/rapidjson.h"
+
+namespace driverupgrade::inline v1::internal {
+
+// Errors: InvalidArgument with the path of what is wrong: `request.at: must be a string`.
+class Document {
+ public:
+  // `name`: what the texts of errors call the document. Fails unless it is an object with no other members than `known`.
+  [[nodiscard]] static absl::StatusOr<Document> Parse(std::string_view name, std::string_view text,
+                                                      std::initializer_list<std::string_view> known);
+
+  bool Has(std::string_view member) const { return Find(member) != nullptr; }
+  [[nodiscard]] absl::StatusOr<std::string> Text(std::string_view member) const;
+  // Empty if it is absent.
+  [[nodiscard]] absl::StatusOr<std::string> TextOr(std::string_view member, std::string_view absent) const;
+  [[nodiscard]] absl::StatusOr<bool> FlagOr(std::string_view member, bool absent) const;
+  // Empty if it is absent.
+  [[nodiscard]] absl::StatusOr<std::vector<std::string>> Texts(std::string_view member) const;
+  [[nodiscard]] absl::StatusOr<Document> Object(std::string_view member,
+                                                std::initializer_list<std::string_view> known) const;
+  // The member's own text in JSON, or, of a member that is a string, the string.
+  [[nodiscard]] absl::StatusOr<std::string> Embedded(std::string_view member) const;
+  absl::Status Wrong(std::string_view member, std::string_view why) const;
+
+ private:
+  using Value = driverupgrade_rapidjson::Value;
+
+  explicit Document(std::string name) : name_(std::move(name)) {}
+  absl::Status CheckMembers(std::initializer_list<std::string_view> known) const;
+  // nullptr for a member that is absent or null.
+  const Value* Find(std::string_view member) const;
+
+  std::string name_;
+  driverupgrade_rapidjson::Document json_;
+};
+
+}  // namespace driverupgrade::inline v1::internal
+
+#endif  // DRIVERUPGRADE_SRC_C_DOCUMENT_H_

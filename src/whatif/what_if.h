@@ -1,0 +1,52 @@
+// One pass over a dump: what an engine would do next in that cluster, and why the other nodes wait.
+#ifndef DRIVERUPGRADE_SRC_WHATIF_WHAT_IF_H_
+#define DRIVERUPGRADE_SRC_WHATIF_WHAT_IF_H_
+
+#include <optional>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "driverupgrade/driver_identity.h"
+#include "driverupgrade/finding.h"
+#include "driverupgrade/gate.h"
+#include "driverupgrade/plan.h"
+#include "driverupgrade/snapshot_builder.h"
+#include "driverupgrade/state_machine.h"
+#include "driverupgrade/upgrade_budget.h"
+#include "driverupgrade/upgrade_policy.h"
+#include "driverupgrade/wire/kubernetes_json.h"
+
+namespace driverupgrade::inline v1::whatif {
+
+struct Question {
+  DriverIdentity identity;
+  SnapshotOptions snapshot = {};
+  StateMachineOptions machine = {};
+  UpgradePolicy policy = {};
+  ClusterObjects cluster = {};
+  absl::Time at = absl::UnixEpoch();
+  absl::Time active_since = absl::InfinitePast();
+};
+
+struct NodeReport {
+  // With the node's name and state also if there is nothing to do.
+  NodePlan plan = {};
+  std::optional<Gate> gate = {};
+  std::vector<Finding> findings = {};
+};
+
+struct Report {
+  // Every node that has a driver pod or our label, by name.
+  std::vector<NodeReport> nodes = {};
+  // Before the pass.
+  Tally totals = {};
+  // About none of `nodes`.
+  std::vector<Finding> findings = {};
+};
+
+[[nodiscard]] absl::StatusOr<Report> Answer(Question question);
+
+}  // namespace driverupgrade::inline v1::whatif
+
+#endif  // DRIVERUPGRADE_SRC_WHATIF_WHAT_IF_H_

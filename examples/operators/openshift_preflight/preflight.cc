@@ -52,11 +52,8 @@ bool HasTagBug(const Version& version) {
 constexpr char kEntitle[] = "set up a cluster-wide entitlement";
 constexpr char kSeeStream[] = "oc get -n openshift is/driver-toolkit";
 
-// Off only where somebody said so: without a policy the operator is yet to be installed, and the toolkit is the way to
-// go.
-bool IsToolkitWanted(const Facts& facts) {
-  return !facts.policy || facts.policy->operator_uses_toolkit.value_or(false);
-}
+// Off only where somebody said so: the operator has it on by default since 22.9.
+bool IsToolkitWanted(const Facts& facts) { return !facts.policy || facts.policy->operator_uses_toolkit.value_or(true); }
 
 std::string TurnOff(const Facts& facts) {
   return fmt::format(
@@ -192,12 +189,10 @@ void CheckPolicy(const Facts& facts, Findings& findings) {
                                R"("operator":{{"use_ocp_driver_toolkit":{}}}}}}}')",
                                policy.name, *policy.driver_uses_toolkit)});
   }
-  if (policy.operator_uses_toolkit.value_or(false)) return;
-  const bool said = policy.operator_uses_toolkit.has_value();
-  findings.push_back({.severity = said ? Severity::kInfo : Severity::kWarning,
+  if (IsToolkitWanted(facts)) return;
+  findings.push_back({.severity = Severity::kInfo,
                       .id = "toolkit-off",
-                      .what = fmt::format("ClusterPolicy {} {} operator.use_ocp_driver_toolkit", policy.name,
-                                          said ? "switches off" : "does not set"),
+                      .what = fmt::format("ClusterPolicy {} switches off operator.use_ocp_driver_toolkit", policy.name),
                       .why = "without the driver toolkit the driver is built with packages that need an entitlement",
                       .remedy = fmt::format(R"({}, or: oc patch clusterpolicy {} --type merge --patch )"
                                             R"('{{"spec":{{"operator":{{"use_ocp_driver_toolkit":true}}}}}}')",

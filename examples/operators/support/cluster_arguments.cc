@@ -24,6 +24,7 @@ void AddClusterArguments(CLI::App& app, ClusterArguments& arguments) {
   cluster->add_option("--kubeconfig", arguments.kubeconfig, "kubeconfig file")->check(CLI::ExistingFile);
   cluster->add_flag("--in-cluster", arguments.in_cluster, "the cluster whose pod this is");
   cluster->require_option(1);
+  app.add_flag("--allow-exec", arguments.allow_exec, "run the credential plugin that the kubeconfig names");
   arguments.transport = TransportNames().front();
   app.add_option("--transport", arguments.transport, "HTTP library")
       ->check(CLI::IsMember(TransportNames()))
@@ -31,7 +32,9 @@ void AddClusterArguments(CLI::App& app, ClusterArguments& arguments) {
 }
 
 absl::StatusOr<KubeConfig> LoadKubeConfig(const ClusterArguments& arguments) {
-  if (!arguments.in_cluster) return KubeConfig::LoadFile(arguments.kubeconfig);
+  if (!arguments.in_cluster) {
+    return KubeConfig::LoadFile(arguments.kubeconfig, {.allow_exec = arguments.allow_exec});
+  }
   return KubeConfig::InCluster(
       {.host = Environment("KUBERNETES_SERVICE_HOST"), .port = Environment("KUBERNETES_SERVICE_PORT")});
 }

@@ -7,7 +7,7 @@
 ///     app.parse(argc, argv);
 ///     absl::StatusOr<std::shared_ptr<HttpTransport>> transport = ConnectTo(cluster);
 ///
-/// The options: --kubeconfig or --in-cluster, one of them required, and --transport.
+/// The options: --kubeconfig or --in-cluster, one of them required, --allow-exec and --transport.
 #ifndef DRIVERUPGRADE_EXAMPLES_OPERATORS_SUPPORT_CLUSTER_ARGUMENTS_H_
 #define DRIVERUPGRADE_EXAMPLES_OPERATORS_SUPPORT_CLUSTER_ARGUMENTS_H_
 
@@ -28,6 +28,8 @@ namespace examples {
 struct ClusterArguments {
   std::string kubeconfig = {};
   bool in_cluster = false;
+  /// As KubeConfig::ParseOptions has it.
+  bool allow_exec = false;
   /// One of TransportNames.
   std::string transport = {};
 };

@@ -132,7 +132,7 @@ TEST_CASE("doc-D35: the option counts under operator, and is of no use under dri
             R"({"spec":{"driver":{"use_ocp_driver_toolkit":null},"operator":{"use_ocp_driver_toolkit":false}}})"));
   facts.policy->driver_uses_toolkit.reset();
   facts.policy->operator_uses_toolkit.reset();
-  CHECK(Names(Examine(facts)) == Lines{"warning toolkit-off", "info entitlement"});
+  CHECK(Names(Examine(facts)) == Lines{"info entitlement"});
   facts.policy->operator_uses_toolkit = false;
   CHECK(Names(Examine(facts)) == Lines{"info entitlement", "info toolkit-off"});
   facts.policy.reset();
@@ -153,6 +153,12 @@ TEST_CASE("with the toolkit switched off what is wrong with it is a note") {
           broken.policy->operator_uses_toolkit = false;
           return broken;
         }())) == Lines{"warning entitlement", "info broken-toolkit-version", "info toolkit-off"});
+}
+
+TEST_CASE("the toolkit is on where the ClusterPolicy does not say, so what is wrong with it is an error") {
+  Facts facts = Good("4.9.8");
+  facts.policy->operator_uses_toolkit.reset();
+  CHECK(Names(Examine(facts)) == Lines{"error broken-toolkit-version", "warning entitlement"});
 }
 
 TEST_CASE("from 4.15 on the registry must be managed and have storage, and builder its secret") {

@@ -1,0 +1,47 @@
+#include "support/cluster_arguments.h"
+
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "CLI/CLI.hpp"
+#include "absl/strings/str_split.h"
+#include "support/catch.h"
+
+namespace driverupgrade::tests {
+namespace {
+
+// As a managed cluster hands it out.
+constexpr const char* kWithPlugin = R"({apiVersion: v1, kind: Config, current-context: c,
+clusters: [{name: k, cluster: {server: "https://h"}}],
+contexts: [{name: c, context: {cluster: k, user: u}}],
+users: [{name: u, user: {exec: {apiVersion: client.authentication.k8s.io/v1, command: cloud-token,
+                                interactiveMode: Never}}}]})";
+
+absl::StatusOr<KubeConfig> Load(const std::string& more) {
+  const auto path = std::filesystem::temp_directory_path() / "driverupgrade-cluster-arguments-test";
+  std::ofstream(path) << kWithPlugin;
+  const std::string line = "operator --kubeconfig " + path.string() + " " + more;
+  std::vector<std::string> words = absl::StrSplit(line, ' ', absl::SkipEmpty());
+  std::vector<char*> argv;
+  for (std::string& word : words) argv.push_back(word.data());
+  CLI::App app;
+  examples::ClusterArguments arguments;
+  examples::AddClusterArguments(app, arguments);
+  app.parse(static_cast<int>(argv.size()), argv.data());
+  absl::StatusOr<KubeConfig> config = examples::LoadKubeConfig(arguments);
+  std::filesystem::remove(path);
+  return config;
+}
+
+TEST_CASE("A credential plugin is run only where the command line allows it") {
+  CHECK(absl::IsUnimplemented(Load("").status()));
+  const absl::StatusOr<KubeConfig> config = Load("--allow-exec");
+  REQUIRE(config.ok());
+  REQUIRE(config->exec);
+  CHECK(config->exec->command == "cloud-token");
+}
+
+}  // namespace
+}  // namespace driverupgrade::tests

@@ -66,7 +66,11 @@ one_version() {
   grep "PACKAGE_VERSION \"$version\"" "$work/$1-prefix"/lib*/cmake/driverupgrade/driverupgradeConfigVersion.cmake
   [ "$1" = static ] || for file in "$work/$1-prefix"/lib*/*.so; do
     [ "$(basename "$(readlink -f "$file")")" = "$(basename "$file").$version" ]
-    readelf -d "$file" | grep -F "[$(basename "$file").${version%.*}]"
+    # The C interface has an ABI, whose number is its own (ADR 0012); the others have none (ADR 0011).
+    case $(basename "$file") in
+      libdriverupgrade_c.so) readelf -d "$file" | grep -F "[libdriverupgrade_c.so.1]" ;;
+      *) readelf -d "$file" | grep -F "[$(basename "$file").$version]" ;;
+    esac
   done
 }
 

@@ -42,3 +42,4 @@ run_consumer() {
 }
 run_consumer prometheus metrics
 run_consumer service service
+run_consumer c c

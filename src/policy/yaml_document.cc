@@ -62,6 +62,16 @@ absl::StatusOr<YAML::Node> LoadAndCheck(const std::string& text) {
   return document;
 }
 
+// The parser names the character that it met, and the end of the text is a control character to it.
+std::string OneLine(std::string_view text) {
+  std::string line;
+  for (const char c : text) {
+    const bool control = (c >= 0 && c < ' ') || c == '\x7f';
+    line += control ? fmt::format("\\x{:02x}", static_cast<unsigned char>(c)) : std::string(1, c);
+  }
+  return line;
+}
+
 }  // namespace
 
 bool HasSeveralYamlDocuments(const std::string& text) {
@@ -82,9 +92,9 @@ absl::StatusOr<YAML::Node> LoadYaml(std::string_view text) {
   try {
     return LoadAndCheck(std::string(text));
   } catch (const YAML::Exception& error) {
-    return At(error.mark, fmt::format("not YAML: {}", error.msg));
+    return At(error.mark, fmt::format("not YAML: {}", OneLine(error.msg)));
   } catch (const std::exception& error) {
-    return absl::InvalidArgumentError(fmt::format("not YAML: {}", error.what()));
+    return absl::InvalidArgumentError(fmt::format("not YAML: {}", OneLine(error.what())));
   }
 }
 

@@ -324,6 +324,7 @@ TEST_CASE("documents that are no policy at all") {
       {",", "upgrade policy: expected one document, found more"},
       {", autoUpgrade: true", "upgrade policy: expected one document, found more"},
       {"a: b: c", "upgrade policy: line 1, column 5: not YAML: illegal map value"},
+      {"{\"paused\\", "upgrade policy: line 1, column 11: not YAML: unknown escape character: \\x04"},
       {"paused: true\ndrain: {", "upgrade policy: line 2, column 1: not YAML: end of map flow not found"},
       {"drain: *nowhere", "upgrade policy: line 1, column 8: not YAML: the referenced anchor is not defined"},
       {std::string("paused: true\n\x04 drain: {}", 24),

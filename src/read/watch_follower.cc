@@ -15,15 +15,15 @@ constexpr absl::Duration kWatchSlack = absl::Seconds(30);
 constexpr absl::Duration kQuiet = absl::Seconds(30);
 // A watch that ends sooner, in good order and without a word, is no watch.
 constexpr absl::Duration kShortestWatch = absl::Seconds(1);
-// After so many failures without a word in between it begins anew. What it has to tell next may be what breaks it; and
-// while the API server was away the cluster may have been set back to an earlier state, of which a watch that goes on
-// hears nothing.
-constexpr int kFailuresBeforeList = 2;
 
 }  // namespace
 
-WatchFollower::WatchFollower(std::string name, const WatchCacheOptions& options, std::function<void()> on_synced)
-    : name_(std::move(name)), options_(options), on_synced_(std::move(on_synced)) {}
+WatchFollower::WatchFollower(std::string name, const WatchCacheOptions& options, std::function<void()> on_synced,
+                             int failures_before_list)
+    : name_(std::move(name)),
+      options_(options),
+      on_synced_(std::move(on_synced)),
+      failures_before_list_(failures_before_list) {}
 
 absl::Time WatchFollower::Watch(const CallContext& context) {
   const absl::Time began = options_.clock->Now();
@@ -66,7 +66,7 @@ absl::Time WatchFollower::Ended(const absl::Status& ended, absl::Time now) {
   NoteRestart(absent                      ? WatchRestart::kAbsent
               : absl::IsOutOfRange(ended) ? WatchRestart::kExpired
                                           : WatchRestart::kFailed);
-  if (absl::IsOutOfRange(ended) || failures % kFailuresBeforeList == 0) BeginAnew();
+  if (absl::IsOutOfRange(ended) || failures % failures_before_list_ == 0) BeginAnew();
   // Too old a version is in the nature of watches: the first time the list comes at once.
   if (absl::IsOutOfRange(ended) && failures == 1) return now;
   return now + Spread(Doubled(options_.retry_first, options_.retry_max, failures), name_, failures);

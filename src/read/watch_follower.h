@@ -21,10 +21,19 @@
 
 namespace driverupgrade::inline v1::internal {
 
+// After so many failures without a word in between a watch begins anew with a list: what it has to tell next may be
+// what breaks it.
+constexpr int kFailuresBeforeList = 2;
+// While the API server was away, be it for a second, the cluster may have been set back to an earlier state, of which a
+// watch that goes on hears nothing, and of which a list of the nodes tells (ADR 0007).
+constexpr int kFailuresBeforeListOfNodes = 1;
+
 class WatchFollower {
  public:
   // `options` outlives it. `on_synced` is called when the collection has been read for the first time.
-  WatchFollower(std::string name, const WatchCacheOptions& options, std::function<void()> on_synced);
+  // `failures_before_list`: see above; at least 1.
+  WatchFollower(std::string name, const WatchCacheOptions& options, std::function<void()> on_synced,
+                int failures_before_list = kFailuresBeforeList);
   virtual ~WatchFollower() = default;
   WatchFollower(const WatchFollower&) = delete;
   WatchFollower& operator=(const WatchFollower&) = delete;
@@ -67,6 +76,7 @@ class WatchFollower {
   const std::string name_;
   const WatchCacheOptions& options_;
   const std::function<void()> on_synced_;
+  const int failures_before_list_;
   std::uint64_t round_ = 0;
   bool told_ = false;    // by the watch that runs
   bool absent_ = false;  // there has never been such a kind
@@ -97,7 +107,8 @@ class WatchFollowerOf final : public WatchFollower, private WatchSink<T> {
 
   WatchFollowerOf(std::string name, const WatchCacheOptions& options, std::function<void()> on_synced,
                   std::shared_ptr<ClusterReader> cluster, Method method, WatchParams params, WatchTarget<T> target)
-      : WatchFollower(std::move(name), options, std::move(on_synced)),
+      : WatchFollower(std::move(name), options, std::move(on_synced),
+                      std::is_same_v<T, Node> ? kFailuresBeforeListOfNodes : kFailuresBeforeList),
         cluster_(std::move(cluster)),
         method_(method),
         params_(std::move(params)),

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 #include <utility>
 
@@ -161,7 +162,9 @@ std::optional<absl::Status> FakeCluster::Impl::BeginWatch(Feed<T>& feed, Call& c
   if (error != std::errc() || rest != version.data() + version.size()) {
     return absl::InvalidArgumentError(fmt::format("invalid resource version: \"{}\"", version));
   }
-  if (feed.revision > model.revision()) {
+  // A real server accepts a version that it has not reached and is silent (ADR 0007). A poll, which no restore can break
+  // off, hears here that the server has been away.
+  if (feed.revision > model.revision() && !feed.follow) {
     return absl::UnavailableError(
         fmt::format("too large resource version: {}, current: {}", version, model.revision()));
   }
@@ -186,7 +189,7 @@ FakeCluster::Impl::Delivery<T> FakeCluster::Impl::NextChange(Feed<T>& feed) {
             .version = std::to_string(entry->revision),
             .object = does_match ? entry->after : entry->before};
   }
-  feed.revision = model.revision();
+  feed.revision = std::max(feed.revision, model.revision());
   return {};
 }
 

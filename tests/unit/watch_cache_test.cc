@@ -104,6 +104,25 @@ TEST_CASE("api-A16: too old a version leads to a list at once, and to nothing lo
   CHECK(world.cache->Take(0).nodes == std::set<std::string>{"n1", "n2"});
 }
 
+TEST_CASE("One failure of the watch on nodes is enough to find out that the cluster was set back") {
+  World world;
+  world.cluster->AddNode(testing::NodeBuilder("n1").Build());
+  world.cache->Turn({});
+  world.cluster->BackUp();
+  REQUIRE(world.cluster->EditNode("n1", [](Node& node) { node.labels["of"] = "the lost time"; }));
+  world.cache->Turn({});
+  REQUIRE(world.cache->FindNode("n1")->labels.contains("of"));
+  REQUIRE(world.cluster->RestoreBackup());
+
+  // The API server is back before a second attempt could fail, and versions are overtaken at once.
+  for (const char* name : {"n2", "n3", "n4"}) world.cluster->AddNode(testing::NodeBuilder(name).Build());
+  world.cluster->FailNext(Operation::kWatchNodes, absl::UnavailableError("connection reset"));
+  world.cache->Turn({});
+  world.clock->Advance(absl::Seconds(5));
+  world.cache->Turn({});
+  CHECK_FALSE(world.cache->FindNode("n1")->labels.contains("of"));
+}
+
 /// Ends as it is told, after it has listed where that is asked for.
 class Scripted final : public internal::WatchFollower {
  public:

@@ -34,6 +34,18 @@ function(driverupgrade_add_library name)
   set_property(GLOBAL APPEND PROPERTY DRIVERUPGRADE_COMPONENTS ${name})
 endfunction()
 
+# driverupgrade_add_objects(<name> SOURCES <sources>... LIBRARIES <targets>...)
+# Objects that several libraries are made of: each source is compiled once, whoever links it.
+function(driverupgrade_add_objects name)
+  cmake_parse_arguments(ARG "" "" "SOURCES;LIBRARIES" ${ARGN})
+  set(target driverupgrade_${name})
+  add_library(${target} OBJECT ${ARG_SOURCES})
+  target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR}/src)
+  target_link_libraries(${target} PRIVATE driverupgrade_pure_headers ${ARG_LIBRARIES})
+  set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE ON VISIBILITY_INLINES_HIDDEN ON)
+  driverupgrade_compile_options(${target})
+endfunction()
+
 function(driverupgrade_shared_library_options target)
   get_target_property(type ${target} TYPE)
   if(NOT type STREQUAL "SHARED_LIBRARY")

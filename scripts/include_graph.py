@@ -30,7 +30,8 @@ COMPONENTS = {
 HEADERS_ALONE = {
     "abseil_abi": "base",
     "call_context": "seam",
-    "cluster_writes": "seam",
+    "cluster_reads": "model",
+    "node_outcome": "decide",
     "version": "base",
     "watch": "seam",
 }

@@ -148,7 +148,7 @@ void LimitRollout::Evict(const PodRef& pod) {
   while (!over_.stop_requested()) {
     const absl::StatusOr<EvictionAnswer> answer = cluster_->EvictPod(context_, {.pod = pod});
     if (!answer.ok()) return Fail(answer.status());
-    if (answer->kind == EvictionAnswer::Kind::kAccepted || answer->kind == EvictionAnswer::Kind::kGone) return;
+    if (answer->accepted() || answer->gone) return;
     absl::SleepFor(kEvictionRetry);
   }
 }

@@ -25,21 +25,16 @@ class CountingFacade final : public ForwardingFacade {
   using ForwardingFacade::ForwardingFacade;
   std::size_t calls = 0;
 
-  absl::StatusOr<std::vector<Pod>> ListPods(const CallContext& context, const ListPodsParams& params) override {
-    ++calls;
-    return ForwardingFacade::ListPods(context, params);
-  }
-  absl::StatusOr<Node> PatchNode(const CallContext& context, const PatchNodeParams& params) override {
-    ++calls;
-    return ForwardingFacade::PatchNode(context, params);
-  }
-  absl::StatusOr<EvictionAnswer> EvictPod(const CallContext& context, const EvictPodParams& params) override {
-    ++calls;
-    return ForwardingFacade::EvictPod(context, params);
-  }
-  absl::Status DeletePod(const CallContext& context, const DeletePodParams& params) override {
-    ++calls;
-    return ForwardingFacade::DeletePod(context, params);
+ protected:
+  absl::Status Around(Operation operation, const CallContext& context, const Call& call) override {
+    switch (operation) {
+      case Operation::kListPods:
+      case Operation::kPatchNode:
+      case Operation::kEvictPod:
+      case Operation::kDeletePod: ++calls; break;
+      default: break;
+    }
+    return call(context);
   }
 };
 

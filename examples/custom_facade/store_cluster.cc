@@ -16,8 +16,8 @@ using driverupgrade::Pod;
 using driverupgrade::PodDisruptionBudget;
 using driverupgrade::PodPhase;
 using driverupgrade::PodRef;
+using driverupgrade::Refusal;
 using driverupgrade::StringMap;
-using Kind = EvictionAnswer::Kind;
 
 namespace {
 
@@ -290,17 +290,17 @@ absl::StatusOr<EvictionAnswer> StoreCluster::EvictPod(const CallContext& context
   if (absl::Status status = Check(context); !status.ok()) return status;
   const std::lock_guard lock(mutex_);
   Pod* pod = Find(params.pod);
-  if (pod == nullptr) return EvictionAnswer{.kind = Kind::kGone};
+  if (pod == nullptr) return EvictionAnswer{.gone = true};
   std::vector<PodDisruptionBudget> matching;
   for (const auto& [key, budget] : budgets_) {
     if (budget.ns == params.pod.ns && budget.selector.Matches(pod->labels)) matching.push_back(Counted(budget));
   }
-  if (matching.size() > 1) return EvictionAnswer{.kind = Kind::kSeveralBudgets};
+  if (matching.size() > 1) return EvictionAnswer{.refusal = Refusal::kSeveralBudgets};
   if (!matching.empty() && matching.front().disruptions_allowed == 0) {
-    return EvictionAnswer{.kind = Kind::kRefusedByBudget, .budget = matching.front().name};
+    return EvictionAnswer{.refusal = Refusal::kDisruptionBudget, .budget = matching.front().name};
   }
   Mark(*pod);
-  return EvictionAnswer{.kind = Kind::kAccepted};
+  return EvictionAnswer();
 }
 
 absl::Status StoreCluster::DeletePod(const CallContext& context, const driverupgrade::DeletePodParams& params) {

@@ -1,7 +1,7 @@
 /// What the engine has asked of the API server and what it heard: facts that Step decides by (arch-A9).
 ///
-/// Defines NodePatch, MaintenanceCall, PatchAttempt, PodAttempt, MaintenanceAttempt, NodeAttempts, AttemptLog and the
-/// pacing that follows from them.
+/// Defines Outcome, PatchAttempt, PodAttempt, MaintenanceAttempt, NodeAttempts, AttemptLog and the pacing that follows
+/// from them.
 ///
 ///     log.PatchSent(node, patch, clock.Now());
 ///     ...  // send it
@@ -28,38 +28,10 @@
 
 #include "absl/time/time.h"
 #include "driverupgrade/cluster_types.h"
+#include "driverupgrade/cluster_writes.h"
+#include "driverupgrade/maintenance_call.h"
 
 namespace driverupgrade::inline v1 {
-
-/// One atomic change of a node: what a merge patch carries (arch-A3). An empty one is sent, too: it changes nothing, and
-/// is refused if the node is another than was judged.
-struct NodePatch {
-  /// nullopt removes the key.
-  std::map<std::string, std::optional<std::string>> labels = {};
-  std::map<std::string, std::optional<std::string>> annotations = {};
-  std::optional<bool> unschedulable = std::nullopt;
-  bool empty() const { return labels.empty() && annotations.empty() && !unschedulable; }
-  friend bool operator==(const NodePatch&, const NodePatch&) = default;
-};
-/// The node as the patch leaves it, but for its resource version.
-Node Patched(const Node& node, const NodePatch& patch);
-
-/// One write to a NodeMaintenance.
-struct MaintenanceCall {
-  enum class Kind : std::uint8_t {
-    kCreate,           ///< Asks for the node.
-    kJoin,             ///< Adds us to another requestor's object.
-    kLeave,            ///< Takes us off it.
-    kReportFailure,    ///< Sets the condition RequestorFailed.
-    kWithdrawFailure,  ///< Sets it to False.
-    kDelete,           ///< Gives the node back.
-  };
-  Kind kind = Kind::kCreate;
-  /// As it is to be afterwards, but with the UID and the version that were read; both empty with kCreate.
-  NodeMaintenance object = {};
-  friend bool operator==(const MaintenanceCall&, const MaintenanceCall&) = default;
-};
-std::string_view ToString(MaintenanceCall::Kind kind);
 
 /// What an answer says about a write.
 enum class Outcome : std::uint8_t {
@@ -75,7 +47,7 @@ struct PatchAttempt {
   /// The version the patches below were based on. They can apply to no other.
   std::string based_on = {};
   /// Every patch sent at that version that was not clearly refused: each may have been applied.
-  std::vector<NodePatch> possible = {};
+  std::vector<PatchNodeParams> possible = {};
   /// Tries since the last that was applied.
   int count = 0;
   absl::Time sent_at = absl::UnixEpoch();
@@ -85,16 +57,6 @@ struct PatchAttempt {
   /// What the server said, for people; empty if applied.
   std::string message = {};
   friend bool operator==(const PatchAttempt&, const PatchAttempt&) = default;
-};
-
-/// Why an eviction was refused; closed, so that gates can be chosen by it.
-enum class Refusal : std::uint8_t {
-  kNone,
-  kDisruptionBudget,
-  kThrottled,
-  kSeveralBudgets,
-  kNamespaceTerminating,
-  kOther
 };
 
 /// An eviction or a deletion of one pod (one UID).
@@ -154,7 +116,7 @@ absl::Time NextMaintenanceCallDue(const MaintenanceAttempt& attempt, const Maint
 
 class AttemptLog {
  public:
-  void PatchSent(const Node& node, const NodePatch& patch, absl::Time now);
+  void PatchSent(const Node& node, const PatchNodeParams& patch, absl::Time now);
   void PatchAnswered(const std::string& node_uid, Outcome outcome, std::string message, absl::Time now);
   /// `node_version`: that of the node as it was read when the request was decided.
   void PodRequestSent(const std::string& node_uid, std::string_view node_version, const std::string& pod_uid,

@@ -1,8 +1,8 @@
 /// The seam between the engine and a cluster: what to implement to put the engine on another client, a cache, a
 /// decorator or a fake.
 ///
-/// Defines ClusterReader, ClusterWriter, ClusterFacade (both), Operation and the parameter structs. The base of
-/// decorators is in forwarding_facade.h.
+/// Defines ClusterReader, ClusterWriter, ClusterFacade (both) and Operation. What the operations take and answer is in
+/// cluster_reads.h and cluster_writes.h, the base of decorators in forwarding_facade.h.
 ///
 /// An implementation overrides the operations it has, and says so:
 ///
@@ -30,9 +30,6 @@
 #define DRIVERUPGRADE_CLUSTER_FACADE_H_
 
 #include <cstdint>
-#include <map>
-#include <optional>
-#include <string>
 #include <string_view>
 #include <vector>
 
@@ -40,6 +37,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "driverupgrade/call_context.h"
+#include "driverupgrade/cluster_reads.h"
 #include "driverupgrade/cluster_types.h"
 #include "driverupgrade/cluster_writes.h"
 #include "driverupgrade/watch.h"
@@ -78,61 +76,6 @@ enum class Operation : std::uint8_t {
 std::string_view ToString(Operation operation);
 /// Whether it asks for a change in the cluster: the operations of ClusterWriter.
 bool IsWrite(Operation operation);
-
-/// Whether this answer to a write says that nothing was changed. See the contract above.
-bool WasNotApplied(const absl::Status& status);
-
-struct GetNodeParams {
-  std::string name = {};
-};
-struct ListNodesParams {
-  LabelSelector label_selector = {};
-  OnUnreadable on_unreadable = OnUnreadable::kFail;
-};
-struct GetPodParams {
-  std::string ns = {};
-  std::string name = {};
-};
-struct ListPodsParams {
-  /// Empty: all namespaces.
-  std::string ns = {};
-  LabelSelector label_selector = {};
-  /// Empty: all nodes.
-  std::string node_name = {};
-  OnUnreadable on_unreadable = OnUnreadable::kFail;
-};
-struct ListDaemonSetsParams {
-  std::string ns = {};
-  LabelSelector label_selector = {};
-  OnUnreadable on_unreadable = OnUnreadable::kFail;
-};
-struct ListControllerRevisionsParams {
-  std::string ns = {};
-  LabelSelector label_selector = {};
-  OnUnreadable on_unreadable = OnUnreadable::kFail;
-};
-struct ListPodDisruptionBudgetsParams {
-  /// Empty: all namespaces.
-  std::string ns = {};
-};
-struct GetNodeMaintenanceParams {
-  std::string ns = {};
-  std::string name = {};
-};
-struct ListNodeMaintenancesParams {
-  /// Empty: all namespaces.
-  std::string ns = {};
-  OnUnreadable on_unreadable = OnUnreadable::kFail;
-};
-
-struct GetLeaseParams {
-  std::string ns = {};
-  std::string name = {};
-};
-struct GetConfigMapParams {
-  std::string ns = {};
-  std::string name = {};
-};
 
 /// Knows how to read a cluster. Lists are complete (all pages), consistent (no `resourceVersion` is sent, api-A10) and
 /// in the server's order. An object that cannot be read is never left out: see OnUnreadable. Whoever reads objects that

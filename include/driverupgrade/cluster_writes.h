@@ -1,6 +1,7 @@
 /// What the writes of the seam (cluster_facade.h) take and answer.
 ///
-/// Defines the Params structs of ClusterWriter, EvictionAnswer, and what an Event is made of.
+/// Defines the Params structs of ClusterWriter, Patched, EvictionAnswer, Refusal, what an Event is made of, and
+/// WasNotApplied.
 ///
 ///     const PatchNodeParams cordon{.name = node.name,
 ///                                  .uid = node.uid,
@@ -19,6 +20,7 @@
 #include <string_view>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "driverupgrade/cluster_types.h"
 
@@ -37,8 +39,13 @@ struct PatchNodeParams {
   std::map<std::string, std::optional<std::string>> annotations = {};
   /// spec.unschedulable; nullopt leaves it alone.
   std::optional<bool> unschedulable = {};
+  /// Without a change.
+  bool empty() const { return labels.empty() && annotations.empty() && !unschedulable; }
   friend bool operator==(const PatchNodeParams&, const PatchNodeParams&) = default;
 };
+
+/// The node as the patch leaves it, but for its resource version.
+Node Patched(const Node& node, const PatchNodeParams& patch);
 
 struct PatchConfigMapParams {
   std::string ns = {};
@@ -88,26 +95,36 @@ struct DeleteNodeMaintenanceParams {
   std::string uid = {};
 };
 
+/// Why a pod was not asked to go; closed, so that gates can be chosen by it.
+enum class Refusal : std::uint8_t {
+  kNone,
+  kDisruptionBudget,      ///< A disruption budget has no disruption left, or is not processed yet (E9, E10).
+  kThrottled,             ///< 429 that no budget caused: the server is busy (api-A35).
+  kSeveralBudgets,        ///< More than one budget matches: refused until somebody changes that (E7).
+  kNamespaceTerminating,  ///< Nothing can be created in the namespace, evictions included (E19).
+  kOther,                 ///< The request failed: of an attempt (attempt_log.h), never of an EvictionAnswer.
+};
+/// `accepted`, `refused by a disruption budget`, ...
+std::string_view ToString(Refusal refusal);
+
 /// What the API server said to an eviction (E3-E19). An error that is none of these is a Status.
 struct EvictionAnswer {
-  enum class Kind : std::uint8_t {
-    kAccepted,              ///< The pod is being deleted; it may exist for its grace period yet.
-    kGone,                  ///< No such pod, or another one of that name.
-    kRefusedByBudget,       ///< A disruption budget has no disruption left, or is not processed yet (E9, E10).
-    kThrottled,             ///< 429 that no budget caused: the server is busy (api-A35).
-    kSeveralBudgets,        ///< More than one budget matches: refused until somebody changes that (E7).
-    kNamespaceTerminating,  ///< Nothing can be created in the namespace, evictions included (E19).
-  };
-  Kind kind = Kind::kAccepted;
+  /// kNone: the pod is being deleted, and may exist for its grace period yet; or it is gone.
+  Refusal refusal = Refusal::kNone;
+  /// There was no such pod, or another one of that name.
+  bool gone = false;
   /// Name of the refusing budget where the server gave it.
   std::string budget = {};
   /// What the server said, for people.
   std::string message = {};
   /// Zero if the server named none.
   absl::Duration retry_after = absl::ZeroDuration();
+  /// The pod was there, and is asked to go.
+  bool accepted() const { return refusal == Refusal::kNone && !gone; }
   friend bool operator==(const EvictionAnswer&, const EvictionAnswer&) = default;
 };
-std::string_view ToString(EvictionAnswer::Kind kind);
+/// `gone`, or what the refusal says.
+std::string_view ToString(const EvictionAnswer& answer);
 
 enum class EventType : std::uint8_t { kNormal, kWarning };
 
@@ -135,6 +152,9 @@ struct RecordEventParams {
   std::optional<EventSeries> series = {};
   friend bool operator==(const RecordEventParams&, const RecordEventParams&) = default;
 };
+
+/// Whether this answer to a write says that nothing was changed. See the contract of cluster_facade.h.
+bool WasNotApplied(const absl::Status& status);
 
 }  // namespace driverupgrade::inline v1
 

@@ -5,19 +5,26 @@
 ///     class CountingFacade final : public ForwardingFacade {
 ///      public:
 ///       using ForwardingFacade::ForwardingFacade;
-///       absl::StatusOr<Node> PatchNode(const CallContext& context, const PatchNodeParams& params) override {
-///         ++patches_;
-///         return ForwardingFacade::PatchNode(context, params);
+///
+///      protected:
+///       absl::Status Around(Operation operation, const CallContext& context, const Call& call) override {
+///         if (IsWrite(operation)) ++writes_;
+///         return call(context);
 ///       }
+///
 ///      private:
-///       std::atomic<int> patches_ = 0;
+///       std::atomic<int> writes_ = 0;
 ///     };
+///
+/// What counts, delays or refuses overrides Around alone; what looks at parameters or changes an answer overrides the
+/// operation.
 ///
 /// Thread-safe as the facade beneath is. A decorator keeps the contract of cluster_facade.h: one call of it is at most
 /// one call beneath, unless it says otherwise.
 #ifndef DRIVERUPGRADE_FORWARDING_FACADE_H_
 #define DRIVERUPGRADE_FORWARDING_FACADE_H_
 
+#include <functional>
 #include <memory>
 #include <vector>
 
@@ -27,7 +34,7 @@
 
 namespace driverupgrade::inline v1 {
 
-/// Passes every call on to another facade; override what the decorator is about. Holds a share of it.
+/// Passes every call on to another facade. Holds a share of it.
 class ForwardingFacade : public ClusterFacade {
  public:
   /// `next` is not null.
@@ -71,7 +78,19 @@ class ForwardingFacade : public ClusterFacade {
   absl::StatusOr<ConfigMap> PatchConfigMap(const CallContext& context, const PatchConfigMapParams& params) override;
   absl::Status RecordEvent(const CallContext& context, const RecordEventParams& params) override;
 
+ protected:
+  /// Makes the call beneath, and returns its status.
+  using Call = std::function<absl::Status(const CallContext&)>;
+
+  /// Every call of the operations above, on the thread of who calls. `call` may be made with another context, later, or
+  /// not at all. Returns what the operation is to fail with; OK for the answer of the last `call`, which then has been
+  /// made.
+  virtual absl::Status Around(Operation operation, const CallContext& context, const Call& call);
+
  private:
+  template <typename T, typename Make>
+  absl::StatusOr<T> Pass(Operation operation, const CallContext& context, const Make& make);
+
   std::shared_ptr<ClusterFacade> next_;
 };
 

@@ -14,10 +14,11 @@
 #include <vector>
 
 #include "absl/time/time.h"
-#include "driverupgrade/attempt_log.h"
 #include "driverupgrade/cluster_types.h"
+#include "driverupgrade/cluster_writes.h"
 #include "driverupgrade/finding.h"
 #include "driverupgrade/gate.h"
+#include "driverupgrade/maintenance_call.h"
 #include "driverupgrade/upgrade_budget.h"
 #include "driverupgrade/upgrade_state.h"
 
@@ -49,8 +50,8 @@ struct NodePlan {
   /// The NodeMaintenance that the rest relies on: it is patched without a change, which is refused if it is another
   /// than was judged. Then the patch counts as answered, too: refused (AttemptLog::PatchAnswered).
   std::optional<NodeMaintenance> confirm = std::nullopt;
-  /// One write with everything that changes on the node.
-  std::optional<NodePatch> patch = std::nullopt;
+  /// One write with everything that changes on the node. Its name, UID and version are those above: here they are empty.
+  std::optional<PatchNodeParams> patch = std::nullopt;
   /// Pods to evict through the Eviction API.
   std::vector<PodRef> evict = {};
   /// Driver pods to delete, so that their DaemonSet replaces them.

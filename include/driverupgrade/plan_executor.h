@@ -25,6 +25,7 @@
 #include "driverupgrade/clock.h"
 #include "driverupgrade/cluster_facade.h"
 #include "driverupgrade/driver_identity.h"
+#include "driverupgrade/node_outcome.h"
 #include "driverupgrade/observer.h"
 #include "driverupgrade/plan.h"
 

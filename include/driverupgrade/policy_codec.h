@@ -1,7 +1,7 @@
 /// UpgradePolicy from and to the documents that administrators write: the `upgradePolicy` section of the
 /// custom resources of NVIDIA's GPU Operator and Network Operator, in YAML or JSON.
 ///
-/// Defines ParseUpgradePolicy, FormatUpgradePolicy and PolicyDefaults.
+/// Defines ParseUpgradePolicy, ParseUpgradePolicyJson, FormatUpgradePolicy and PolicyDefaults.
 ///
 ///     absl::StatusOr<UpgradePolicy> policy = ParseUpgradePolicy(R"(
 ///       autoUpgrade: true
@@ -43,6 +43,10 @@ struct PolicyDefaults {
 /// `drain.timeoutSeconds: must be >= 0, got -5`.
 [[nodiscard]] absl::StatusOr<UpgradePolicy> ParseUpgradePolicy(std::string_view document,
                                                                const PolicyDefaults& defaults = {});
+
+/// The same of a document that is JSON: nothing of YAML is read, and no YAML library is needed.
+[[nodiscard]] absl::StatusOr<UpgradePolicy> ParseUpgradePolicyJson(std::string_view json,
+                                                                   const PolicyDefaults& defaults = {});
 
 /// One JSON object with every field spelled out, zeros included, so that no server default replaces one (H24); only an
 /// absent limit or section, for which documents have no other word, is null. `policy` is one that Validate accepts.

@@ -43,7 +43,7 @@ struct Tally {
 Tally TallyOf(const NodeView& view, const DriverIdentity& identity, const NodeRules& rules);
 /// The share of `node` once it has been sent `patch`: counted for `slots` and `unavailable` if it was before, or would be
 /// then.
-Tally WithPatch(Tally tally, const Node& node, const NodePatch& patch, const DriverIdentity& identity,
+Tally WithPatch(Tally tally, const Node& node, const PatchNodeParams& patch, const DriverIdentity& identity,
                 const NodeRules& rules);
 
 struct UpgradeBudget {

@@ -26,38 +26,7 @@ bool IsDecimal(std::string_view text) {
   return !text.empty() && std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
 }
 
-template <typename Map>
-void Apply(const std::map<std::string, std::optional<std::string>>& changes, Map& to) {
-  for (const auto& [key, value] : changes) {
-    if (value) {
-      to[key] = *value;
-    } else {
-      to.erase(key);
-    }
-  }
-}
-
 }  // namespace
-
-Node Patched(const Node& node, const NodePatch& patch) {
-  Node result = node;
-  Apply(patch.labels, result.labels);
-  Apply(patch.annotations, result.annotations);
-  if (patch.unschedulable) result.unschedulable = *patch.unschedulable;
-  return result;
-}
-
-std::string_view ToString(MaintenanceCall::Kind kind) {
-  switch (kind) {
-    case MaintenanceCall::Kind::kCreate: return "create";
-    case MaintenanceCall::Kind::kJoin: return "join";
-    case MaintenanceCall::Kind::kLeave: return "leave";
-    case MaintenanceCall::Kind::kReportFailure: return "report failure to";
-    case MaintenanceCall::Kind::kWithdrawFailure: return "withdraw failure from";
-    case MaintenanceCall::Kind::kDelete: return "delete";
-  }
-  return "unknown";
-}
 
 bool IsNewerVersion(std::string_view a, std::string_view b) {
   if (!IsDecimal(a) || !IsDecimal(b)) return a != b;
@@ -104,7 +73,7 @@ absl::Time NextMaintenanceCallDue(const MaintenanceAttempt& attempt, const Maint
   return attempt.answered_at + Spread(delay, call.object.name, attempt.count);
 }
 
-void AttemptLog::PatchSent(const Node& node, const NodePatch& patch, absl::Time now) {
+void AttemptLog::PatchSent(const Node& node, const PatchNodeParams& patch, absl::Time now) {
   std::optional<PatchAttempt>& attempt = nodes_[node.uid].patch;
   if (!attempt) attempt.emplace();
   if (attempt->based_on != node.resource_version) {
@@ -128,7 +97,7 @@ void AttemptLog::PatchAnswered(const std::string& node_uid, Outcome outcome, std
   if (outcome == Outcome::kApplied) {
     attempt.count = 0;
     // Of a patch that changes nothing nothing will ever be seen.
-    std::erase_if(attempt.possible, [](const NodePatch& patch) { return patch.empty(); });
+    std::erase_if(attempt.possible, [](const PatchNodeParams& patch) { return patch.empty(); });
   }
   if (outcome == Outcome::kNotApplied && !attempt.possible.empty()) attempt.possible.pop_back();
 }

@@ -4,7 +4,8 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "driverupgrade/cluster_facade.h"
+#include "driverupgrade/cluster_reads.h"
+#include "driverupgrade/cluster_writes.h"
 #include "driverupgrade/kubernetes/http_message.h"
 #include "driverupgrade/wire/kubernetes_json.h"
 #include "kubernetes/rest_cluster_status.h"

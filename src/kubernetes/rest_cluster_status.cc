@@ -124,7 +124,7 @@ bool IsBudgetForbidden(const HttpResponse& response, const ApiStatus& body) {
 }
 
 EvictionAnswer RefusedBy(const ApiStatus& body) {
-  EvictionAnswer answer{.kind = EvictionAnswer::Kind::kRefusedByBudget,
+  EvictionAnswer answer{.refusal = Refusal::kDisruptionBudget,
                         .message = EscapeForText(body.message, kMessageBytesMax),
                         .retry_after = absl::Seconds(body.retry_after_seconds)};
   if (const ApiStatus::Cause* cause = FindCause(body, "DisruptionBudget"); cause != nullptr) {
@@ -179,24 +179,27 @@ bool SaysOtherUid(const HttpResponse& response) {
 }
 
 absl::StatusOr<EvictionAnswer> EvictionAnswerOf(std::string_view attempted, const HttpResponse& response) {
-  using Kind = EvictionAnswer::Kind;
-  if (IsSuccess(response)) return EvictionAnswer{.kind = Kind::kAccepted};
+  if (IsSuccess(response)) return EvictionAnswer();
   const ApiStatus body = BodyOf(response);
-  const auto answer = [&](Kind kind) {
+  const auto answer = [&](Refusal refusal) {
     const std::string& said = body.message.empty() ? response.body : body.message;
-    return EvictionAnswer{.kind = kind,
+    return EvictionAnswer{.refusal = refusal,
                           .message = EscapeForText(said, kMessageBytesMax),
                           .retry_after = absl::Seconds(body.retry_after_seconds)};
   };
   const bool budget = FindCause(body, "DisruptionBudget") != nullptr;
-  if (response.status == 404 || IsUidConflict(response.status, body)) return answer(Kind::kGone);
+  if (response.status == 404 || IsUidConflict(response.status, body)) {
+    EvictionAnswer gone = answer(Refusal::kNone);
+    gone.gone = true;
+    return gone;
+  }
   if ((response.status == 429 || response.status == 403) && budget) return RefusedBy(body);
   if (IsBudgetForbidden(response, body)) return RefusedBy(body);
-  if (response.status == 429) return answer(Kind::kThrottled);
+  if (response.status == 429) return answer(Refusal::kThrottled);
   if (response.status == 403 && FindCause(body, "NamespaceTerminating") != nullptr) {
-    return answer(Kind::kNamespaceTerminating);
+    return answer(Refusal::kNamespaceTerminating);
   }
-  if (IsSeveralBudgets(response)) return answer(Kind::kSeveralBudgets);
+  if (IsSeveralBudgets(response)) return answer(Refusal::kSeveralBudgets);
   // An eviction creates nothing that could exist already: any conflict left is one over the budget or the pod
   // (E13).
   return MakeFailure(attempted, response.status == 409 ? HttpVerb::kPatch : HttpVerb::kPost, response, body);

@@ -7,8 +7,10 @@
 #include <utility>
 
 #include "absl/status/statusor.h"
-#include "driverupgrade/cluster_facade.h"
+#include "driverupgrade/cluster_reads.h"
+#include "driverupgrade/cluster_writes.h"
 #include "driverupgrade/kubernetes/http_message.h"
+#include "driverupgrade/watch.h"
 #include "kubernetes/rest_path.h"
 
 namespace driverupgrade::inline v1::internal {

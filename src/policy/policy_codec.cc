@@ -14,8 +14,9 @@
 #include "base/rapidjson.h"
 #include "base/status_macros.h"
 #include "fmt/format.h"
+#include "policy/document.h"
+#include "policy/policy_reader.h"
 #include "policy/policy_section.h"
-#include "policy/yaml_document.h"
 
 namespace driverupgrade::inline v1 {
 namespace {
@@ -158,7 +159,7 @@ class PolicyWriter {
   void WriteLimit(std::string_view name, const std::optional<CountOrPercent>& limit) {
     if (!limit) return Null(name);
     if (const Count* count = std::get_if<Count>(&*limit)) return Int(name, count->value);
-    Text(name, fmt::format("{}%", std::get<Percent>(*limit).value));
+    if (const Percent* percent = std::get_if<Percent>(&*limit)) Text(name, fmt::format("{}%", percent->value));
   }
 
   void WriteFailurePolicy(const std::optional<FailurePolicy>& failures) {
@@ -246,28 +247,31 @@ PolicyDefaults PolicyDefaults::NetworkOperator() {
   return {.auto_upgrade = false, .max_unavailable = std::nullopt, .drain_enable = true};
 }
 
-absl::StatusOr<UpgradePolicy> ParseUpgradePolicy(std::string_view document, const PolicyDefaults& defaults) {
-  const absl::StatusOr<YAML::Node> node = internal::LoadYaml(document);
-  if (!node.ok()) {
-    return absl::InvalidArgumentError(fmt::format("upgrade policy: {}", internal::Message(node.status())));
+absl::StatusOr<UpgradePolicy> internal::ReadUpgradePolicy(const absl::StatusOr<DocumentValue>& document,
+                                                          const PolicyDefaults& defaults) {
+  if (!document.ok()) {
+    return absl::InvalidArgumentError(fmt::format("upgrade policy: {}", Message(document.status())));
   }
   UpgradePolicy policy{.auto_upgrade = defaults.auto_upgrade, .max_unavailable = defaults.max_unavailable};
   PolicyProblems problems;
-  if (node->IsMap()) {
-    PolicySection root(*node, "", problems);
+  if (document->IsMapping()) {
+    PolicySection root(*document, "", problems);
     ReadPolicy(root, defaults, policy);
     root.RejectUnknown();
-  } else if (node->IsNull()) {
+  } else if (document->IsNull()) {
     // A file that lost its content must not start a rollout by defaults.
     return absl::InvalidArgumentError("upgrade policy: the document is empty; {} is a policy of defaults");
   } else {
-    return absl::InvalidArgumentError(
-        fmt::format("upgrade policy: must be a mapping, got {}", internal::Describe(*node)));
+    return absl::InvalidArgumentError(fmt::format("upgrade policy: must be a mapping, got {}", Describe(*document)));
   }
   DRIVERUPGRADE_RETURN_IF_ERROR(problems.ToStatus());
   // Ranges that only some fields have.
   DRIVERUPGRADE_RETURN_IF_ERROR(Validate(policy));
   return policy;
+}
+
+absl::StatusOr<UpgradePolicy> ParseUpgradePolicyJson(std::string_view json, const PolicyDefaults& defaults) {
+  return internal::ReadUpgradePolicy(internal::LoadJson(json), defaults);
 }
 
 std::string FormatUpgradePolicy(const UpgradePolicy& policy) { return PolicyWriter().Write(policy); }

@@ -21,17 +21,9 @@
 namespace driverupgrade::inline v1::internal {
 namespace {
 
-constexpr std::string_view kPlainTag = "?";
-constexpr std::string_view kQuotedTag = "!";
 // The text goes into Events and into the status of custom resources.
 constexpr std::size_t kProblemsShownMax = 50;
 constexpr std::int32_t kIntMax = std::numeric_limits<std::int32_t>::max();
-
-bool IsPlain(const YAML::Node& node) { return node.IsScalar() && node.Tag() == kPlainTag; }
-
-bool HasExplicitTag(const YAML::Node& node) {
-  return !node.Tag().empty() && node.Tag() != kPlainTag && node.Tag() != kQuotedTag;
-}
 
 bool IsDigit(char c) { return '0' <= c && c <= '9'; }
 
@@ -94,17 +86,20 @@ bool IsFieldName(std::string_view text) {
 
 }  // namespace
 
-std::string Describe(const YAML::Node& node) {
-  if (node.IsMap()) return "a mapping";
-  if (node.IsSequence()) return "a list";
-  if (!node.IsScalar()) return "null";
-  if (!IsPlain(node)) return fmt::format("the string {}", Quote(node.Scalar()));
+std::string Describe(const DocumentValue& value) {
+  switch (value.kind) {
+    case DocumentValue::Kind::kMapping: return "a mapping";
+    case DocumentValue::Kind::kList: return "a list";
+    case DocumentValue::Kind::kNull: return "null";
+    case DocumentValue::Kind::kScalar: break;
+  }
+  const std::string quoted = Quote(value.text);
+  if (!value.plain) return fmt::format("the string {}", quoted);
   // Without the quotes, which would make the difference to a quoted string invisible.
-  const std::string quoted = Quote(node.Scalar());
   return quoted.substr(1, quoted.size() - 2);
 }
 
-void PolicyProblems::Add(const YAML::Mark& mark, std::string_view path, std::string_view problem) {
+void PolicyProblems::Add(const DocumentMark& mark, std::string_view path, std::string_view problem) {
   problems_.push_back({.line = mark.line, .column = mark.column, .text = fmt::format("{}: {}", path, problem)});
 }
 
@@ -120,30 +115,28 @@ absl::Status PolicyProblems::ToStatus() const {
   return absl::InvalidArgumentError(fmt::format("{}", fmt::join(texts, "; ")));
 }
 
-PolicySection::PolicySection(const YAML::Node& node, std::string path, PolicyProblems& problems)
+PolicySection::PolicySection(const DocumentValue& value, std::string path, PolicyProblems& problems)
     : path_(std::move(path)), problems_(problems) {
-  for (const auto& entry : node) {
-    const YAML::Mark mark = entry.first.Mark();
-    if (!entry.first.IsScalar() || HasExplicitTag(entry.first)) {
-      problems_.Add(mark, path_.empty() ? "upgrade policy" : path_,
-                    fmt::format("field names must be plain text, got {}", Describe(entry.first)));
+  for (const auto& [name, entry] : value.entries) {
+    if (!name.IsScalar() || !name.tag.empty()) {
+      problems_.Add(name.mark, path_.empty() ? "upgrade policy" : path_,
+                    fmt::format("field names must be plain text, got {}", Describe(name)));
       continue;
     }
-    const std::string& name = entry.first.Scalar();
-    const bool inserted = entries_.try_emplace(name, Entry{.value = entry.second, .mark = mark}).second;
+    const bool inserted = entries_.try_emplace(name.text, Entry{.value = &entry, .mark = name.mark}).second;
     // yaml-cpp would let the first win and most other readers the last.
-    if (!inserted) problems_.Add(mark, PathOf(name), "duplicate field");
+    if (!inserted) problems_.Add(name.mark, PathOf(name.text), "duplicate field");
   }
 }
 
 void PolicySection::ReadBool(std::string_view name, bool& value) {
-  const Entry* entry = Take(name);
+  const DocumentValue* entry = Take(name);
   if (entry == nullptr) return;
-  const std::string_view text = IsPlain(entry->value) ? std::string_view(entry->value.Scalar()) : std::string_view();
+  const std::string_view text = entry->IsPlain() ? std::string_view(entry->text) : std::string_view();
   // YAML 1.1 also reads yes, on, y and more, YAML 1.2 does not: a document with those means different things
   // to different readers.
   if (text != "true" && text != "false") {
-    return Reject(name, fmt::format("must be true or false, got {}", Describe(entry->value)));
+    return Reject(name, fmt::format("must be true or false, got {}", Describe(*entry)));
   }
   value = text == "true";
 }
@@ -162,12 +155,12 @@ std::optional<int> PolicySection::ParseInt(std::string_view name, std::string_vi
 }
 
 void PolicySection::ReadInt(std::string_view name, int& value) {
-  const Entry* entry = Take(name);
+  const DocumentValue* entry = Take(name);
   if (entry == nullptr) return;
-  if (!IsPlain(entry->value) || !IsDecimal(entry->value.Scalar())) {
-    return Reject(name, fmt::format("must be a decimal integer, got {}", Describe(entry->value)));
+  if (!entry->IsPlain() || !IsDecimal(entry->text)) {
+    return Reject(name, fmt::format("must be a decimal integer, got {}", Describe(*entry)));
   }
-  if (const std::optional<int> parsed = ParseInt(name, entry->value.Scalar())) value = *parsed;
+  if (const std::optional<int> parsed = ParseInt(name, entry->text)) value = *parsed;
 }
 
 void PolicySection::ReadSeconds(std::string_view name, absl::Duration& value) {
@@ -177,57 +170,57 @@ void PolicySection::ReadSeconds(std::string_view name, absl::Duration& value) {
 }
 
 void PolicySection::ReadSelector(std::string_view name, LabelSelector& value) {
-  const Entry* entry = Take(name);
+  const DocumentValue* entry = Take(name);
   if (entry == nullptr) return;
-  if (!entry->value.IsScalar() || (IsPlain(entry->value) && IsTyped(entry->value.Scalar()))) {
-    return Reject(name, fmt::format("must be a string, got {}", Describe(entry->value)));
+  if (!entry->IsScalar() || (entry->IsPlain() && IsTyped(entry->text))) {
+    return Reject(name, fmt::format("must be a string, got {}", Describe(*entry)));
   }
-  absl::StatusOr<LabelSelector> parsed = LabelSelector::Parse(entry->value.Scalar());
+  absl::StatusOr<LabelSelector> parsed = LabelSelector::Parse(entry->text);
   if (!parsed.ok()) return Reject(name, Message(parsed.status()));
   value = *std::move(parsed);
 }
 
 void PolicySection::ReadCountOrPercent(std::string_view name, std::optional<CountOrPercent>& value) {
-  const Entry* entry = Take(name);
+  const DocumentValue* entry = Take(name);
   if (entry == nullptr) return;
-  if (IsPlain(entry->value) && IsDecimal(entry->value.Scalar())) {
-    if (const std::optional<int> count = ParseInt(name, entry->value.Scalar())) value = Count{*count};
+  if (entry->IsPlain() && IsDecimal(entry->text)) {
+    if (const std::optional<int> count = ParseInt(name, entry->text)) value = Count{*count};
     return;
   }
-  const std::string_view text = entry->value.IsScalar() ? std::string_view(entry->value.Scalar()) : std::string_view();
+  const std::string_view text = entry->IsScalar() ? std::string_view(entry->text) : std::string_view();
   // A string that is only a number is an error to Kubernetes, too (§5.3).
   if (text.empty() || text.back() != '%' || !IsDecimal(text.substr(0, text.size() - 1))) {
-    return Reject(name, fmt::format("must be an integer or a percentage such as 25%, got {}", Describe(entry->value)));
+    return Reject(name, fmt::format("must be an integer or a percentage such as 25%, got {}", Describe(*entry)));
   }
   const std::optional<int> percent = ParseInt(name, text.substr(0, text.size() - 1));
   if (percent) value = Percent{*percent};
 }
 
 void PolicySection::ReadSection(std::string_view name, const std::function<void(PolicySection&)>& read) {
-  const Entry* entry = Take(name);
+  const DocumentValue* entry = Take(name);
   if (entry == nullptr) return;
-  if (!entry->value.IsMap()) {
-    return Reject(name, fmt::format("must be a mapping, got {}", Describe(entry->value)));
+  if (!entry->IsMapping()) {
+    return Reject(name, fmt::format("must be a mapping, got {}", Describe(*entry)));
   }
-  PolicySection section(entry->value, PathOf(name), problems_);
+  PolicySection section(*entry, PathOf(name), problems_);
   read(section);
   section.RejectUnknown();
 }
 
 std::optional<std::size_t> PolicySection::ReadChoice(std::string_view name, const std::string_view* texts,
                                                      std::size_t size) {
-  const Entry* entry = Take(name);
+  const DocumentValue* entry = Take(name);
   if (entry == nullptr) return std::nullopt;
   const std::string_view* chosen = texts + size;
-  if (entry->value.IsScalar()) chosen = std::find(texts, texts + size, entry->value.Scalar());
+  if (entry->IsScalar()) chosen = std::find(texts, texts + size, entry->text);
   if (chosen != texts + size) return static_cast<std::size_t>(chosen - texts);
-  Reject(name, fmt::format("must be one of {}, got {}", fmt::join(texts, texts + size, ", "), Describe(entry->value)));
+  Reject(name, fmt::format("must be one of {}, got {}", fmt::join(texts, texts + size, ", "), Describe(*entry)));
   return std::nullopt;
 }
 
 bool PolicySection::IsSet(std::string_view name) const {
   const auto entry = entries_.find(name);
-  return entry != entries_.end() && !entry->second.value.IsNull();
+  return entry != entries_.end() && !entry->second.value->IsNull();
 }
 
 void PolicySection::Reject(std::string_view name, std::string_view problem) {
@@ -243,15 +236,15 @@ void PolicySection::RejectUnknown() {
   }
 }
 
-const PolicySection::Entry* PolicySection::Take(std::string_view name) {
+const DocumentValue* PolicySection::Take(std::string_view name) {
   known_.push_back(name);
   const auto entry = entries_.find(name);
-  if (entry == entries_.end() || entry->second.value.IsNull()) return nullptr;
-  if (HasExplicitTag(entry->second.value)) {
-    Reject(name, fmt::format("YAML tags are not read, got {}", Quote(entry->second.value.Tag())));
+  if (entry == entries_.end() || entry->second.value->IsNull()) return nullptr;
+  if (const std::string& tag = entry->second.value->tag; !tag.empty()) {
+    Reject(name, fmt::format("YAML tags are not read, got {}", Quote(tag)));
     return nullptr;
   }
-  return &entry->second;
+  return entry->second.value;
 }
 
 std::string PolicySection::PathOf(std::string_view name) const {

@@ -15,16 +15,16 @@
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "driverupgrade/upgrade_policy.h"
-#include "yaml-cpp/yaml.h"
+#include "policy/document.h"
 
 namespace driverupgrade::inline v1::internal {
 
 /// A value as an error message shows it.
-std::string Describe(const YAML::Node& node);
+std::string Describe(const DocumentValue& value);
 
 class PolicyProblems {
  public:
-  void Add(const YAML::Mark& mark, std::string_view path, std::string_view problem);
+  void Add(const DocumentMark& mark, std::string_view path, std::string_view problem);
   /// OK, or InvalidArgument with every problem in the order of the document.
   absl::Status ToStatus() const;
 
@@ -41,8 +41,8 @@ class PolicyProblems {
 /// wrong, and makes the name known to RejectUnknown, which comes last.
 class PolicySection {
  public:
-  /// `node` is a mapping; `problems` outlives the section.
-  PolicySection(const YAML::Node& node, std::string path, PolicyProblems& problems);
+  /// `value` is a mapping; it and `problems` outlive the section.
+  PolicySection(const DocumentValue& value, std::string path, PolicyProblems& problems);
 
   void ReadBool(std::string_view name, bool& value);
   /// A decimal number from 0 to the largest of 32 bits.
@@ -67,11 +67,12 @@ class PolicySection {
 
  private:
   struct Entry {
-    YAML::Node value;
-    YAML::Mark mark;
+    const DocumentValue* value = nullptr;
+    DocumentMark mark = {};
   };
 
-  const Entry* Take(std::string_view name);
+  // nullptr: absent, null, or of a tag.
+  const DocumentValue* Take(std::string_view name);
   std::optional<int> ParseInt(std::string_view name, std::string_view text);
   std::optional<std::size_t> ReadChoice(std::string_view name, const std::string_view* texts, std::size_t size);
   std::string PathOf(std::string_view name) const;

@@ -43,12 +43,18 @@ class Checker {
   std::vector<std::string> errors_;
 };
 
+int ValueOf(const CountOrPercent& limit) {
+  if (const Count* count = std::get_if<Count>(&limit)) return count->value;
+  if (const Percent* percent = std::get_if<Percent>(&limit)) return percent->value;
+  return 0;
+}
+
 }  // namespace
 
 int ScaledLimit(const CountOrPercent& limit, int total) {
   if (const Count* count = std::get_if<Count>(&limit)) return count->value;
   // Two ints multiply without overflow in 64 bits.
-  const std::int64_t hundredths = std::int64_t{std::get<Percent>(limit).value} * std::max(total, 0);
+  const std::int64_t hundredths = std::int64_t{ValueOf(limit)} * std::max(total, 0);
   const std::int64_t scaled = std::max<std::int64_t>(hundredths, 0) / 100 + (hundredths > 0 && hundredths % 100 != 0);
   return static_cast<int>(std::min<std::int64_t>(scaled, std::numeric_limits<int>::max()));
 }
@@ -77,8 +83,7 @@ absl::Status Validate(const UpgradePolicy& policy) {
   // Zero would be read back as "no limit"; that is nullopt here, and `paused` admits nobody.
   if (policy.max_parallel) checker.AtLeast("maxParallelUpgrades", 1, *policy.max_parallel);
   if (policy.max_unavailable) {
-    checker.AtLeast("maxUnavailable", 0,
-                    std::visit([](const auto& limit) { return limit.value; }, *policy.max_unavailable));
+    checker.AtLeast("maxUnavailable", 0, ValueOf(*policy.max_unavailable));
   }
   if (policy.wait_for_completion) {
     checker.Timeout("waitForCompletion.timeoutSeconds", policy.wait_for_completion->timeout);
@@ -88,8 +93,7 @@ absl::Status Validate(const UpgradePolicy& policy) {
   checker.Timeout("deadlines.podRestartSeconds", policy.deadlines.pod_restart);
   checker.Timeout("deadlines.validationSeconds", policy.deadlines.validation);
   if (policy.failure_policy) {
-    checker.AtLeast("failurePolicy.maxFailures", 1,
-                    std::visit([](const auto& limit) { return limit.value; }, policy.failure_policy->max_failures));
+    checker.AtLeast("failurePolicy.maxFailures", 1, ValueOf(policy.failure_policy->max_failures));
   }
   checker.AtLeast("retry.maxAttempts", 0, policy.retry.max_attempts);
   checker.Timeout("retry.backoffSeconds", policy.retry.backoff);

@@ -1,6 +1,5 @@
 #include "policy/yaml_document.h"
 
-#include <algorithm>
 #include <exception>
 #include <sstream>
 #include <string>
@@ -9,6 +8,7 @@
 #include "absl/status/status.h"
 #include "base/status_macros.h"
 #include "fmt/format.h"
+#include "policy/document.h"
 #include "yaml-cpp/eventhandler.h"
 
 namespace driverupgrade::inline v1::internal {
@@ -20,11 +20,20 @@ absl::Status At(const YAML::Mark& mark, std::string_view problem) {
 }
 
 // An alias shares its node, so a short document can describe an endless or exponential tree. `budget` counts
-// a node once for each way to it.
-absl::Status CheckTree(const YAML::Node& node, int depth, int& budget) {
-  if (depth > kYamlDepthMax) return At(node.Mark(), fmt::format("nested more than {} deep", kYamlDepthMax));
-  if (--budget < 0) return At(node.Mark(), fmt::format("more than {} values, aliases included", kYamlNodesMax));
-  if (node.IsSequence()) {
+// a node, and its text, once for each way to it.
+struct Budget {
+  int nodes = kYamlNodesMax;
+  std::size_t bytes = kDocumentSizeMax;
+};
+absl::Status CheckTree(const YAML::Node& node, int depth, Budget& budget) {
+  if (depth > kDocumentDepthMax) return At(node.Mark(), fmt::format("nested more than {} deep", kDocumentDepthMax));
+  if (--budget.nodes < 0) return At(node.Mark(), fmt::format("more than {} values, aliases included", kYamlNodesMax));
+  if (node.IsScalar()) {
+    if (node.Scalar().size() > budget.bytes) {
+      return At(node.Mark(), fmt::format("more than {} bytes of text, aliases included", kDocumentSizeMax));
+    }
+    budget.bytes -= node.Scalar().size();
+  } else if (node.IsSequence()) {
     for (const YAML::Node& item : node) DRIVERUPGRADE_RETURN_IF_ERROR(CheckTree(item, depth + 1, budget));
   } else if (node.IsMap()) {
     for (const auto& entry : node) {
@@ -33,12 +42,6 @@ absl::Status CheckTree(const YAML::Node& node, int depth, int& budget) {
     }
   }
   return absl::OkStatus();
-}
-
-// YAML forbids the other control characters, and yaml-cpp takes one of them for the end of the file.
-bool IsText(char c) {
-  const auto byte = static_cast<unsigned char>(c);
-  return byte >= ' ' ? byte != 0x7f : c == '\n' || c == '\r' || c == '\t';
 }
 
 class IgnoreEvents final : public YAML::EventHandler {
@@ -57,7 +60,7 @@ class IgnoreEvents final : public YAML::EventHandler {
 absl::StatusOr<YAML::Node> LoadAndCheck(const std::string& text) {
   if (HasSeveralYamlDocuments(text)) return absl::InvalidArgumentError("expected one document, found more");
   YAML::Node document = YAML::Load(text);
-  int budget = kYamlNodesMax;
+  Budget budget;
   DRIVERUPGRADE_RETURN_IF_ERROR(CheckTree(document, 0, budget));
   return document;
 }
@@ -82,13 +85,7 @@ bool HasSeveralYamlDocuments(const std::string& text) {
 }
 
 absl::StatusOr<YAML::Node> LoadYaml(std::string_view text) {
-  if (text.size() > kYamlSizeMax) {
-    return absl::InvalidArgumentError(
-        fmt::format("the document has {} bytes, more than the {} allowed", text.size(), kYamlSizeMax));
-  }
-  if (!std::all_of(text.begin(), text.end(), IsText)) {
-    return absl::InvalidArgumentError("the document holds control characters; is it UTF-8 text?");
-  }
+  DRIVERUPGRADE_RETURN_IF_ERROR(CheckDocumentText(text));
   try {
     return LoadAndCheck(std::string(text));
   } catch (const YAML::Exception& error) {

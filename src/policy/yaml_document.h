@@ -2,7 +2,6 @@
 #ifndef DRIVERUPGRADE_SRC_POLICY_YAML_DOCUMENT_H_
 #define DRIVERUPGRADE_SRC_POLICY_YAML_DOCUMENT_H_
 
-#include <cstddef>
 #include <string>
 #include <string_view>
 
@@ -11,8 +10,6 @@
 
 namespace driverupgrade::inline v1::internal {
 
-inline constexpr std::size_t kYamlSizeMax = std::size_t{1} << 20;
-inline constexpr int kYamlDepthMax = 32;
 inline constexpr int kYamlNodesMax = 100'000;
 
 /// YAML::Load takes the first document and forgets the rest, and YAML::LoadAll never comes back from a text like `,`,

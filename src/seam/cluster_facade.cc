@@ -84,31 +84,6 @@ bool IsWrite(Operation operation) {
   return true;
 }
 
-std::string_view ToString(EvictionAnswer::Kind kind) {
-  switch (kind) {
-    case EvictionAnswer::Kind::kAccepted: return "accepted";
-    case EvictionAnswer::Kind::kGone: return "gone";
-    case EvictionAnswer::Kind::kRefusedByBudget: return "refused by a disruption budget";
-    case EvictionAnswer::Kind::kThrottled: return "throttled";
-    case EvictionAnswer::Kind::kSeveralBudgets: return "several disruption budgets match";
-    case EvictionAnswer::Kind::kNamespaceTerminating: return "namespace is terminating";
-  }
-  return "unknown answer";
-}
-
-bool WasNotApplied(const absl::Status& status) {
-  switch (status.code()) {
-    case absl::StatusCode::kNotFound:
-    case absl::StatusCode::kAlreadyExists:
-    case absl::StatusCode::kInvalidArgument:
-    case absl::StatusCode::kPermissionDenied:
-    case absl::StatusCode::kUnauthenticated:
-    case absl::StatusCode::kResourceExhausted:
-    case absl::StatusCode::kUnimplemented: return true;
-    default: return false;
-  }
-}
-
 ClusterReader::~ClusterReader() = default;
 
 absl::StatusOr<Node> ClusterReader::GetNode(const CallContext&, const GetNodeParams&) {

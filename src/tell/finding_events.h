@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "absl/time/time.h"
-#include "driverupgrade/cluster_facade.h"
+#include "driverupgrade/cluster_writes.h"
 #include "driverupgrade/driver_identity.h"
 #include "driverupgrade/finding.h"
 #include "driverupgrade/plan.h"

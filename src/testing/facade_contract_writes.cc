@@ -10,7 +10,6 @@ namespace driverupgrade::inline v1::testing::internal {
 
 namespace {
 
-using Kind = EvictionAnswer::Kind;
 
 // OK if the pod is as it was; an eviction or deletion that does not apply must leave no trace.
 absl::Status ExpectUntouched(ContractWorld& world, const PodRef& ref) {
@@ -106,7 +105,7 @@ absl::Status EvictionDeletes(ContractWorld& world) {
   DRIVERUPGRADE_RETURN_IF_ERROR(ExpectUntouched(world, scene.pod.ref));
   DRIVERUPGRADE_ASSIGN_OR_RETURN(const EvictionAnswer answer,
                                  world.facade().EvictPod(world.context(), {.pod = scene.pod.ref}));
-  EXPECT_THAT(answer.kind == Kind::kAccepted, ToString(answer.kind));
+  EXPECT_THAT(answer.accepted(), ToString(answer));
   return ExpectDeletion(world, scene.pod.ref);
 }
 
@@ -115,10 +114,10 @@ absl::Status EvictionOfAnotherPodIsGone(ContractWorld& world) {
   PodRef ref = scene.pod.ref;
   ref.uid = kOtherUid;
   DRIVERUPGRADE_ASSIGN_OR_RETURN(const EvictionAnswer other, world.facade().EvictPod(world.context(), {.pod = ref}));
-  EXPECT_THAT(other.kind == Kind::kGone, ToString(other.kind));
+  EXPECT_THAT(other.gone, ToString(other));
   ref.name = "none";
   DRIVERUPGRADE_ASSIGN_OR_RETURN(const EvictionAnswer none, world.facade().EvictPod(world.context(), {.pod = ref}));
-  EXPECT_THAT(none.kind == Kind::kGone, ToString(none.kind));
+  EXPECT_THAT(none.gone, ToString(none));
   return ExpectUntouched(world, scene.pod.ref);
 }
 
@@ -127,13 +126,13 @@ absl::Status BudgetRefusesEviction(ContractWorld& world) {
   DRIVERUPGRADE_RETURN_IF_ERROR(world.MakeBudget(scene.ns, "strict", {{"app", "web"}}));
   DRIVERUPGRADE_ASSIGN_OR_RETURN(const EvictionAnswer one,
                                  world.facade().EvictPod(world.context(), {.pod = scene.pod.ref}));
-  EXPECT_THAT(one.kind == Kind::kRefusedByBudget, ToString(one.kind));
+  EXPECT_THAT(one.refusal == Refusal::kDisruptionBudget, ToString(one));
   EXPECT_THAT(one.budget == "strict", one.budget);
   DRIVERUPGRADE_RETURN_IF_ERROR(ExpectUntouched(world, scene.pod.ref));
   DRIVERUPGRADE_RETURN_IF_ERROR(world.MakeBudget(scene.ns, "stricter", {{"app", "web"}}));
   DRIVERUPGRADE_ASSIGN_OR_RETURN(const EvictionAnswer two,
                                  world.facade().EvictPod(world.context(), {.pod = scene.pod.ref}));
-  EXPECT_THAT(two.kind == Kind::kSeveralBudgets, ToString(two.kind));
+  EXPECT_THAT(two.refusal == Refusal::kSeveralBudgets, ToString(two));
   return ExpectUntouched(world, scene.pod.ref);
 }
 

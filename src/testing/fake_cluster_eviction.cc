@@ -12,13 +12,12 @@
 namespace driverupgrade::inline v1::testing::internal {
 namespace {
 
-using Kind = EvictionAnswer::Kind;
 
 // `pod` has that name now; nullptr if none has.
 EvictionAnswer GoneAnswer(const PodRef& ref, const Pod* pod) {
-  if (pod == nullptr) return {.kind = Kind::kGone, .message = fmt::format("pods \"{}\" not found", ref.name)};
+  if (pod == nullptr) return {.gone = true, .message = fmt::format("pods \"{}\" not found", ref.name)};
   // E16.
-  return {.kind = Kind::kGone,
+  return {.gone = true,
           .message = fmt::format("Operation cannot be fulfilled on Pod \"{}\": the UID in the precondition ({}) does "
                                  "not match the UID in record ({}). The object might have been deleted and then "
                                  "recreated",
@@ -36,7 +35,7 @@ std::optional<EvictionAnswer> RefusalBy(const DisruptionBudgetSpec& budget, cons
   const std::string refusal = "Cannot evict pod as it would violate the pod's disruption budget.";
   if (!budget.processed) {
     // E9.
-    return EvictionAnswer{.kind = Kind::kRefusedByBudget,
+    return EvictionAnswer{.refusal = Refusal::kDisruptionBudget,
                           .budget = budget.name,
                           .message = fmt::format("{} The disruption budget {} is still being processed by the server.",
                                                  refusal, budget.name),
@@ -44,7 +43,7 @@ std::optional<EvictionAnswer> RefusalBy(const DisruptionBudgetSpec& budget, cons
   }
   if (status.disruptions_allowed > 0) return std::nullopt;
   // E10.
-  return EvictionAnswer{.kind = Kind::kRefusedByBudget,
+  return EvictionAnswer{.refusal = Refusal::kDisruptionBudget,
                         .budget = budget.name,
                         .message = fmt::format("{} The disruption budget {} needs {} healthy pods and has {} currently",
                                                refusal, budget.name, status.desired_healthy, status.current_healthy)};
@@ -94,7 +93,7 @@ absl::StatusOr<EvictionAnswer> Model::EvictPod(Actor actor, const PodRef& ref) {
   }
   // Admission comes before the pod is looked for (E4, E19).
   if (IsTerminating(ref.ns)) {
-    return EvictionAnswer{.kind = Kind::kNamespaceTerminating,
+    return EvictionAnswer{.refusal = Refusal::kNamespaceTerminating,
                           .message = fmt::format("pods \"{}\" is forbidden: unable to create new content in "
                                                  "namespace {} because it is being terminated",
                                                  ref.name, ref.ns)};
@@ -110,7 +109,7 @@ absl::StatusOr<EvictionAnswer> Model::EvictPod(Actor actor, const PodRef& ref) {
   }
   if (budgets.size() > 1) {
     // E7.
-    return EvictionAnswer{.kind = Kind::kSeveralBudgets,
+    return EvictionAnswer{.refusal = Refusal::kSeveralBudgets,
                           .message =
                               "This pod has more than one PodDisruptionBudget, which the eviction subresource "
                               "does not support."};

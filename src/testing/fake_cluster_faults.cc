@@ -30,9 +30,9 @@ void FaultQueue::SetSupported(Operation operation, bool supported) {
 absl::StatusOr<EvictionAnswer> ToEvictionAnswer(const absl::Status& status) {
   EvictionAnswer answer{.message = std::string(status.message())};
   if (absl::IsNotFound(status)) {
-    answer.kind = EvictionAnswer::Kind::kGone;
+    answer.gone = true;
   } else if (absl::IsResourceExhausted(status)) {
-    answer.kind = EvictionAnswer::Kind::kThrottled;
+    answer.refusal = Refusal::kThrottled;
   } else {
     return status;
   }

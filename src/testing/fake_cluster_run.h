@@ -50,7 +50,7 @@ void Write(const absl::StatusOr<T>& result, Call& call) {
   call.code = result.status().code();
   call.answer = std::string(result.status().message());
   if constexpr (std::is_same_v<T, EvictionAnswer>) {
-    if (result.ok()) call.answer = std::string(ToString(result->kind));
+    if (result.ok()) call.answer = std::string(ToString(*result));
   }
 }
 

@@ -9,7 +9,7 @@
 
 #include "absl/time/time.h"
 #include "base/lru_map.h"
-#include "driverupgrade/cluster_facade.h"
+#include "driverupgrade/cluster_writes.h"
 
 namespace driverupgrade::inline v1::internal {
 

@@ -15,18 +15,6 @@ Outcome OutcomeOf(const absl::Status& status) {
   return WasNotApplied(status) ? Outcome::kNotApplied : Outcome::kUnclear;
 }
 
-Refusal RefusalOf(EvictionAnswer::Kind kind) {
-  switch (kind) {
-    case EvictionAnswer::Kind::kAccepted:
-    case EvictionAnswer::Kind::kGone: return Refusal::kNone;
-    case EvictionAnswer::Kind::kRefusedByBudget: return Refusal::kDisruptionBudget;
-    case EvictionAnswer::Kind::kThrottled: return Refusal::kThrottled;
-    case EvictionAnswer::Kind::kSeveralBudgets: return Refusal::kSeveralBudgets;
-    case EvictionAnswer::Kind::kNamespaceTerminating: return Refusal::kNamespaceTerminating;
-  }
-  return Refusal::kOther;
-}
-
 PodAttempt AttemptOf(const absl::Status& status, absl::Time now) {
   return {.outcome = OutcomeOf(status),
           .answered_at = now,
@@ -35,7 +23,7 @@ PodAttempt AttemptOf(const absl::Status& status, absl::Time now) {
 }
 
 PodAttempt AttemptOf(const EvictionAnswer& answer, absl::Time now) {
-  const Refusal refusal = RefusalOf(answer.kind);
+  const Refusal refusal = answer.refusal;
   return {.outcome = refusal == Refusal::kNone ? Outcome::kApplied : Outcome::kNotApplied,
           .answered_at = now,
           .refusal = refusal,
@@ -47,6 +35,13 @@ PodAttempt AttemptOf(const EvictionAnswer& answer, absl::Time now) {
 // A patch without a change: refused if the object is another than was read.
 PatchNodeMaintenanceParams Unchanged(const NodeMaintenance& object) {
   return {.ns = object.ns, .name = object.name, .uid = object.uid, .resource_version = object.resource_version};
+}
+
+NodeRequest RequestOf(const NodePlan& plan, PatchNodeParams patch) {
+  patch.name = plan.node;
+  patch.uid = plan.uid;
+  patch.resource_version = plan.resource_version;
+  return patch;
 }
 
 NodeRequest RequestOf(const MaintenanceCall& call) {
@@ -83,15 +78,7 @@ void Note(AttemptLog& log, const NodePlan& plan, const MaintenanceNote& note) {
 NodeRequests::NodeRequests(NodePlan plan) : plan_(std::move(plan)) {
   outcome_.node = plan_.node;
   if (plan_.confirm) steps_.push_back({Part::kConfirm, 0, Unchanged(*plan_.confirm)});
-  if (plan_.patch) {
-    steps_.push_back({Part::kPatch, 0,
-                      PatchNodeParams{.name = plan_.node,
-                                      .uid = plan_.uid,
-                                      .resource_version = plan_.resource_version,
-                                      .labels = plan_.patch->labels,
-                                      .annotations = plan_.patch->annotations,
-                                      .unschedulable = plan_.patch->unschedulable}});
-  }
+  if (plan_.patch) steps_.push_back({Part::kPatch, 0, RequestOf(plan_, *plan_.patch)});
   for (std::size_t i = 0; i < plan_.evict.size(); ++i) {
     steps_.push_back({Part::kEvict, i, EvictPodParams{.pod = plan_.evict[i]}});
   }
@@ -110,7 +97,9 @@ void NodeRequests::Take(NodeAnswer answer, absl::Time sent_at, absl::Time answer
 
 void NodeRequests::TellLog(AttemptLog& log) const {
   for (const AttemptNote& note : notes_) {
-    std::visit([&](const auto& noted) { Note(log, plan_, noted); }, note);
+    if (const auto* patch = std::get_if<PatchNote>(&note)) Note(log, plan_, *patch);
+    if (const auto* pod = std::get_if<PodNote>(&note)) Note(log, plan_, *pod);
+    if (const auto* maintenance = std::get_if<MaintenanceNote>(&note)) Note(log, plan_, *maintenance);
   }
 }
 

@@ -11,8 +11,8 @@
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "driverupgrade/attempt_log.h"
-#include "driverupgrade/cluster_facade.h"
-#include "driverupgrade/observer.h"
+#include "driverupgrade/cluster_writes.h"
+#include "driverupgrade/node_outcome.h"
 #include "driverupgrade/plan.h"
 
 namespace driverupgrade::inline v1::internal {

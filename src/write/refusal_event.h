@@ -6,7 +6,7 @@
 #include <string>
 
 #include "absl/time/time.h"
-#include "driverupgrade/cluster_facade.h"
+#include "driverupgrade/cluster_writes.h"
 #include "write/node_requests.h"
 
 namespace driverupgrade::inline v1::internal {

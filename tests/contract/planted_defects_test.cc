@@ -23,7 +23,6 @@ namespace {
 
 using tests::FakeWorld;
 using enum ContractOutcome;
-using Kind = EvictionAnswer::Kind;
 
 constexpr std::array kSeven = {
     Operation::kListNodes, Operation::kListPods, Operation::kListDaemonSets, Operation::kListControllerRevisions,
@@ -147,7 +146,7 @@ PodRef AnyIncarnation(const FakeCluster& cluster, PodRef ref) {
 }
 
 bool IsRefusal(const absl::StatusOr<EvictionAnswer>& answer) {
-  return answer.ok() && (answer->kind == Kind::kRefusedByBudget || answer->kind == Kind::kSeveralBudgets);
+  return answer.ok() && (answer->refusal == Refusal::kDisruptionBudget || answer->refusal == Refusal::kSeveralBudgets);
 }
 
 constexpr std::string_view kNodeIsRead = "a node is read as it is stored";

@@ -127,7 +127,7 @@ struct Counter {
     const bool read_since =
         attempt && attempt->outcome && IsNewerVersion(view.node.resource_version, attempt->based_on);
     if (!attempt || read_since) return nodes;
-    for (const NodePatch& patch : attempt->possible) nodes.push_back(Patched(view.node, patch));
+    for (const PatchNodeParams& patch : attempt->possible) nodes.push_back(Patched(view.node, patch));
     return nodes;
   }
 };

@@ -39,7 +39,7 @@ std::string BrokenPath(const NodeView& view, const NodePlan& plan, const DriverI
 }
 
 // I6: keys that a patch may set, and those it may only remove.
-std::string BrokenKeys(const NodePatch& patch, const DriverIdentity& identity) {
+std::string BrokenKeys(const PatchNodeParams& patch, const DriverIdentity& identity) {
   const std::set<std::string> ours = {identity.StageAnnotation(),           identity.PodCompletionStartAnnotation(),
                                       identity.ValidationStartAnnotation(), identity.InitiallyUnschedulableAnnotation(),
                                       identity.RestartPodAnnotation(),      identity.FailedRevisionAnnotation(),
@@ -59,7 +59,7 @@ std::string BrokenKeys(const NodePatch& patch, const DriverIdentity& identity) {
 // no precondition on the node (I2).
 std::string BrokenPatch(const NodeView& view, const NodePlan& plan, const DriverIdentity& identity) {
   if (!plan.patch) return "";
-  const NodePatch& patch = *plan.patch;
+  const PatchNodeParams& patch = *plan.patch;
   bool changes_all = !patch.unschedulable || *patch.unschedulable != view.node.unschedulable;
   const auto check = [&](const auto& changes, const StringMap& present) {
     for (const auto& [key, value] : changes) {

@@ -84,8 +84,8 @@ void AddOtherDrivers(SeededRandom& random, const DriverIdentity& identity, Node&
   if (in_set) node.annotations[std::string(kCordonedByAnnotation)] = names;
 }
 
-NodePatch RandomPatch(SeededRandom& random, const DriverIdentity& identity) {
-  NodePatch patch;
+PatchNodeParams RandomPatch(SeededRandom& random, const DriverIdentity& identity) {
+  PatchNodeParams patch;
   if (random.Chance(80)) patch.labels[identity.StateLabel()] = RandomState(random);
   if (random.Chance(20)) patch.annotations[identity.InitiallyUnschedulableAnnotation()] = std::nullopt;
   if (random.Chance(20)) patch.annotations[identity.InitiallyUnschedulableAnnotation()] = "true";

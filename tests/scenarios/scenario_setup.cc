@@ -285,7 +285,7 @@ std::string Scenario::Fault(Arguments& arguments) {
   const std::string what = arguments.Word("the status code");
   const int times = arguments.Number("times").value_or(1);
   if (what == "throttled") {
-    cluster().AnswerNextEviction({.kind = EvictionAnswer::Kind::kThrottled,
+    cluster().AnswerNextEviction({.refusal = Refusal::kThrottled,
                                   .retry_after = arguments.Duration("retry-after").value_or(absl::ZeroDuration())},
                                  times);
   } else if (const auto object = arguments.Value("on")) {

@@ -600,7 +600,7 @@ TEST_CASE("I13: a pod that goes, and an eviction that is refused, cost nothing")
   World world;
   world.Start(0);
   const PodRef pod = world.WebPodOn(0);
-  world.cluster->AnswerNextEviction({.kind = EvictionAnswer::Kind::kRefusedByBudget}, 20);
+  world.cluster->AnswerNextEviction({.refusal = Refusal::kDisruptionBudget}, 20);
   for (int i = 0; i < 20; ++i) {
     REQUIRE(world.guarded->EvictPod({}, {.pod = pod}).ok());
     world.clock->Advance(absl::Seconds(5));

@@ -19,8 +19,8 @@ TEST_CASE("api-A5: resource versions compare as numbers of any length, or else b
 
 TEST_CASE("arch-A9: every patch sent at one version stays possible until a newer version is read") {
   AttemptLog log;
-  const NodePatch cordon{.unschedulable = true};
-  const NodePatch uncordon{.unschedulable = false};
+  const PatchNodeParams cordon{.unschedulable = true};
+  const PatchNodeParams uncordon{.unschedulable = false};
   log.PatchSent(kNode, cordon, kT0);
   CHECK(NextPatchDue(*log.ForNode("u1").patch, kNode) == absl::InfiniteFuture());
   log.PatchAnswered("u1", Outcome::kUnclear, "timeout", kT0);
@@ -28,7 +28,7 @@ TEST_CASE("arch-A9: every patch sent at one version stays possible until a newer
   log.PatchAnswered("u1", Outcome::kNotApplied, "403", kT0 + absl::Seconds(1));
 
   const PatchAttempt attempt = *log.ForNode("u1").patch;
-  CHECK(attempt.possible == std::vector<NodePatch>{cordon});
+  CHECK(attempt.possible == std::vector<PatchNodeParams>{cordon});
   CHECK_FALSE(IsSettled(attempt, kNode));
   Node newer = kNode;
   newer.resource_version = "11";
@@ -107,7 +107,7 @@ TEST_CASE("A patch that changes nothing is settled by its answer, as no newer ve
     log.PatchAnswered("u1", Outcome::kUnclear, "timeout", kT0);
     log.PatchSent(kNode, {}, kT0);
     log.PatchAnswered("u1", Outcome::kApplied, "", kT0);
-    CHECK(log.ForNode("u1").patch->possible == std::vector<NodePatch>{{.unschedulable = true}});
+    CHECK(log.ForNode("u1").patch->possible == std::vector<PatchNodeParams>{{.unschedulable = true}});
   }
 }
 

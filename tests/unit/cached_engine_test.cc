@@ -486,14 +486,10 @@ TEST_CASE("A clock that is set back does not hold up the upgrade") {
 class PatientFacade final : public ForwardingFacade {
  public:
   using ForwardingFacade::ForwardingFacade;
-  absl::StatusOr<std::vector<Pod>> ListPods(const CallContext&, const ListPodsParams& params) override {
-    return ForwardingFacade::ListPods({}, params);
-  }
-  absl::StatusOr<Node> PatchNode(const CallContext&, const PatchNodeParams& params) override {
-    return ForwardingFacade::PatchNode({}, params);
-  }
-  absl::StatusOr<EvictionAnswer> EvictPod(const CallContext&, const EvictPodParams& params) override {
-    return ForwardingFacade::EvictPod({}, params);
+
+ protected:
+  absl::Status Around(Operation operation, const CallContext& context, const Call& call) override {
+    return call(IsWrite(operation) || operation == Operation::kListPods ? CallContext() : context);
   }
 };
 
@@ -513,7 +509,7 @@ TEST_CASE("A clock that is set back an hour does not hold up an eviction that wa
       std::make_unique<UpgradeController>(*world.engine, world.cache, ControllerOptions{.clock = skewed});
   world.controller->SetPolicy(world.policy);
   world.cluster->SetTemplate(world.fleet.ns, world.fleet.daemon_set, "rev-2");
-  world.cluster->AnswerNextEviction({.kind = EvictionAnswer::Kind::kRefusedByBudget}, 100);
+  world.cluster->AnswerNextEviction({.refusal = Refusal::kDisruptionBudget}, 100);
   world.Settle();
   REQUIRE(world.StepsUntil([&] { return world.Count(Operation::kEvictPod) == 1; }));
 

@@ -31,14 +31,40 @@ class RecordingFacade final : public ClusterFacade {
 class CountingFacade final : public ForwardingFacade {
  public:
   using ForwardingFacade::ForwardingFacade;
-  absl::StatusOr<Node> PatchNode(const CallContext& context, const PatchNodeParams& params) override {
-    ++patches_;
-    return ForwardingFacade::PatchNode(context, params);
+  int writes() const { return writes_; }
+
+ protected:
+  absl::Status Around(Operation operation, const CallContext& context, const Call& call) override {
+    if (IsWrite(operation)) ++writes_;
+    return call(context);
   }
-  int patches() const { return patches_; }
 
  private:
-  std::atomic<int> patches_ = 0;
+  std::atomic<int> writes_ = 0;
+};
+
+/// Makes no call, and answers as it is told.
+class RefusingFacade final : public ForwardingFacade {
+ public:
+  RefusingFacade(std::shared_ptr<ClusterFacade> next, absl::Status answer)
+      : ForwardingFacade(std::move(next)), answer_(std::move(answer)) {}
+
+ protected:
+  absl::Status Around(Operation, const CallContext&, const Call&) override { return answer_; }
+
+ private:
+  const absl::Status answer_;
+};
+
+/// Gives every call a deadline of its own.
+class HastyFacade final : public ForwardingFacade {
+ public:
+  using ForwardingFacade::ForwardingFacade;
+
+ protected:
+  absl::Status Around(Operation, const CallContext&, const Call& call) override {
+    return call({.deadline = absl::FromUnixSeconds(9)});
+  }
 };
 
 template <typename T>
@@ -123,11 +149,29 @@ TEST_CASE("a decorator passes parameters and context on") {
   CHECK(recorder->deadline == absl::FromUnixSeconds(7));
 }
 
-TEST_CASE("a decorator overrides what it is about") {
+TEST_CASE("a decorator that counts overrides one hook for all operations") {
   CountingFacade counting(std::make_shared<RecordingFacade>());
   CHECK(absl::IsUnimplemented(counting.PatchNode({}, {.name = "n1"}).status()));
+  CHECK(absl::IsUnimplemented(counting.DeletePod({}, {})));
   CHECK(counting.GetNode({}, {.name = "n1"}).ok());
-  CHECK(counting.patches() == 1);
+  CHECK(counting.writes() == 2);
+}
+
+TEST_CASE("a decorator that refuses makes no call, and never passes for an answer") {
+  const auto recorder = std::make_shared<RecordingFacade>();
+  RefusingFacade refusing(recorder, absl::PermissionDeniedError("no"));
+  CHECK(absl::IsPermissionDenied(refusing.GetNode({}, {.name = "n1"}).status()));
+  CHECK(absl::IsPermissionDenied(refusing.DeletePod({}, {})));
+  CHECK(recorder->deadline == absl::Time());
+  RefusingFacade silent(recorder, absl::OkStatus());
+  CHECK(absl::IsInternal(silent.GetNode({}, {.name = "n1"}).status()));
+}
+
+TEST_CASE("a decorator may make the call with another context") {
+  const auto recorder = std::make_shared<RecordingFacade>();
+  HastyFacade hasty(recorder);
+  CHECK(hasty.GetNode({}, {.name = "n1"}).ok());
+  CHECK(recorder->deadline == absl::FromUnixSeconds(9));
 }
 
 TEST_CASE("only an answer that excludes a change says that a write was not applied") {
@@ -145,10 +189,11 @@ TEST_CASE("only an answer that excludes a change says that a write was not appli
 
 TEST_CASE("every answer to an eviction has a text of its own") {
   std::set<std::string> texts;
-  for (int kind = 0; kind <= static_cast<int>(EvictionAnswer::Kind::kNamespaceTerminating); ++kind) {
-    texts.emplace(ToString(static_cast<EvictionAnswer::Kind>(kind)));
+  for (int refusal = 0; refusal <= static_cast<int>(Refusal::kOther); ++refusal) {
+    texts.emplace(ToString(EvictionAnswer{.refusal = static_cast<Refusal>(refusal)}));
   }
-  CHECK(texts.size() == 6);
+  texts.emplace(ToString(EvictionAnswer{.gone = true}));
+  CHECK(texts.size() == 7);
 }
 
 }  // namespace

@@ -168,7 +168,7 @@ TEST_CASE("§5.5: a refused patch is a Warning in the words of the Go library") 
                 .uid = "u1",
                 .resource_version = "7",
                 .path = {UpgradeState::kCordonRequired, UpgradeState::kDrainRequired},
-                .patch = NodePatch{.annotations = {{"b", "2"}, {"a", std::nullopt}}, .unschedulable = true}};
+                .patch = PatchNodeParams{.annotations = {{"b", "2"}, {"a", std::nullopt}}, .unschedulable = true}};
   const absl::Status forbidden = absl::PermissionDeniedError("nodes \"n1\" is forbidden");
   auto event = world.Send(forbidden);
   REQUIRE(event);
@@ -193,7 +193,7 @@ TEST_CASE("A refused deletion is told on its pod") {
 
 TEST_CASE("What may go well the next time has no Event of its own") {
   Refused world;
-  world.plan = {.node = "n1", .uid = "u1", .resource_version = "7", .patch = NodePatch{.unschedulable = true}};
+  world.plan = {.node = "n1", .uid = "u1", .resource_version = "7", .patch = PatchNodeParams{.unschedulable = true}};
   CHECK_FALSE(world.Send(absl::AbortedError("409")));
   CHECK_FALSE(world.Send(absl::UnavailableError("503")));
   CHECK_FALSE(world.Send(absl::ResourceExhaustedError("429")));

@@ -19,7 +19,7 @@ NodePlan Everything() {
           .uid = "u1",
           .resource_version = "7",
           .confirm = object,
-          .patch = NodePatch{.unschedulable = true},
+          .patch = PatchNodeParams{.unschedulable = true},
           .evict = {{"shop", "web", "u-web"}},
           .remove = {{"drivers", "gpu", "u-gpu"}},
           .maintenance = {{.kind = MaintenanceCall::Kind::kDelete, .object = object}}};
@@ -76,7 +76,7 @@ TEST_CASE("arch-A12: what is not acknowledged drops the rest of the node's reque
 
 TEST_CASE("An eviction that is refused is an answer, after which the node's requests go on") {
   NodeRequests requests(Everything());
-  const EvictionAnswer refused{.kind = EvictionAnswer::Kind::kRefusedByBudget, .budget = "web"};
+  const EvictionAnswer refused{.refusal = Refusal::kDisruptionBudget, .budget = "web"};
   CHECK(Answer<EvictPodParams>(requests, {.eviction = refused}) == 5);
   CHECK(requests.outcome().status.ok());
   CHECK(requests.outcome().evictions_refused == 1);

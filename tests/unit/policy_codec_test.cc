@@ -463,7 +463,38 @@ TEST_CASE("what is written is read back equal, whatever switches the operator's 
     REQUIRE(Validate(policy).ok());
     REQUIRE(Parsed(document) == policy);
     REQUIRE(Parsed(document, defaults) == policy);
+    REQUIRE(ParseUpgradePolicyJson(document, defaults).value() == policy);
   }
+}
+
+TEST_CASE("JSON is read as by way of YAML, without a YAML library") {
+  const auto* const document = GENERATE(
+      R"({"autoUpgrade": true, "maxUnavailable": "25%", "drain": {"enable": true, "timeoutSeconds": 300}})", "null",
+      "{}", R"({"autoUpgrade": "true", "maxParallelUpgrades": -5, "maxUnavailable": "5", "drain": [1, {"a": 2}]})",
+      R"({"maxParallelUpgrades": 1.5, "retry": {"maxAttempts": 1e3}, "pacing": null, "safeload": true})",
+      R"({"drain": {"enable": true}, "drain": {"enable": false}})", "[]", "7");
+  CAPTURE(document);
+  const absl::StatusOr<UpgradePolicy> json = ParseUpgradePolicyJson(document);
+  const absl::StatusOr<UpgradePolicy> yaml = ParseUpgradePolicy(document);
+  CHECK(json.status() == yaml.status());
+  if (json.ok() && yaml.ok()) CHECK(*json == *yaml);
+}
+
+TEST_CASE("what is no JSON is refused as such, however deep or long it is") {
+  CHECK_FALSE(ParseUpgradePolicyJson("autoUpgrade: true").ok());
+  CHECK_FALSE(ParseUpgradePolicyJson("").ok());
+  CHECK_FALSE(ParseUpgradePolicyJson("{} {}").ok());
+  CHECK_FALSE(ParseUpgradePolicyJson(std::string(100'000, '[')).ok());
+  CHECK_FALSE(ParseUpgradePolicyJson(std::string(2'000'000, ' ') + "{}").ok());
+  CHECK_FALSE(ParseUpgradePolicyJson("{\"paused\": \"\xff\"}").ok());
+}
+
+TEST_CASE("aliases cannot make a short document a long one") {
+  std::string document = "drain: &text \"" + std::string(500'000, 'x') + "\"\n";
+  for (int i = 0; i < 3; ++i) document += "field" + std::to_string(i) + ": *text\n";
+  const absl::StatusOr<UpgradePolicy> policy = ParseUpgradePolicy(document);
+  REQUIRE_FALSE(policy.ok());
+  CHECK(std::string(policy.status().message()).find("aliases included") != std::string::npos);
 }
 
 TEST_CASE("damaged documents are read or refused, never more") {
@@ -480,9 +511,11 @@ TEST_CASE("damaged documents are read or refused, never more") {
         document.insert(position, 1, c);
       }
     }
-    const absl::StatusOr<UpgradePolicy> policy = ParseUpgradePolicy(document);
     CAPTURE(i, document);
-    REQUIRE((policy.ok() ? Validate(*policy).ok() : !policy.status().message().empty()));
+    for (const absl::StatusOr<UpgradePolicy>& policy :
+         {ParseUpgradePolicy(document), ParseUpgradePolicyJson(document)}) {
+      REQUIRE((policy.ok() ? Validate(*policy).ok() : !policy.status().message().empty()));
+    }
   }
 }
 

@@ -256,7 +256,7 @@ TEST_CASE("I2: before a driver pod goes, a patch without a change asks whether t
   auto node = NodeUnderTest("pod-restart-required").CordonedByUs().StageBegan("pod-restart-required", {}).WithPods({});
   SECTION("it may have been uncordoned since") {
     const Verdict verdict = node.Draining().Judge();
-    CHECK(verdict.plan.patch == NodePatch{});
+    CHECK(verdict.plan.patch == PatchNodeParams{});
     CHECK(Describe(verdict.plan) == "n1: pod-restart-required; confirm node; delete drivers/driver-1");
   }
   SECTION("or be ready again, with a pod that counts as lost (dep-F11)") {
@@ -264,7 +264,7 @@ TEST_CASE("I2: before a driver pod goes, a patch without a change asks whether t
     node.WithPods({WebPod().Terminating(kNow - absl::Seconds(1)).Build()});
     const Verdict verdict = node.Draining().Judge();
     CHECK(verdict.plan.remove.size() == 1);
-    CHECK(verdict.plan.patch == NodePatch{});
+    CHECK(verdict.plan.patch == PatchNodeParams{});
   }
   SECTION("not where nothing is evacuated") {
     const Verdict verdict = node.Judge();

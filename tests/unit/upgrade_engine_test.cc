@@ -189,7 +189,7 @@ TEST_CASE("An eviction of a pod that is gone already counts as accepted") {
   world.Start(fleet);
   world.RunUntilAll("upgrade-done");
   world.cluster->SetTemplate(fleet.ns, fleet.daemon_set, "rev-2");
-  world.cluster->AnswerNextEviction({.kind = EvictionAnswer::Kind::kGone}, 1);
+  world.cluster->AnswerNextEviction({.gone = true}, 1);
   NodeOutcome evicted;
   for (int i = 0; i < 10 && world.cluster->CallCount(Operation::kEvictPod) == 0; ++i) {
     auto result = world.engine->Reconcile({}, world.policy);
@@ -588,7 +588,7 @@ TEST_CASE("I2, T35: a list that has a NodeMaintenance that is gone does not let 
 TEST_CASE("arch-A9: a list from before our own patch does not make an eviction come sooner") {
   LaggingWorld world;
   const std::vector<Node> before = world.cluster->nodes();
-  world.cluster->AnswerNextEviction({.kind = EvictionAnswer::Kind::kRefusedByBudget}, 100);
+  world.cluster->AnswerNextEviction({.refusal = Refusal::kDisruptionBudget}, 100);
   for (int i = 0; i < 10 && world.cluster->CallCount(Operation::kEvictPod) == 0; ++i) world.Pass();
   const std::int64_t evictions = world.cluster->CallCount(Operation::kEvictPod);
   REQUIRE(evictions > 0);

@@ -14,7 +14,7 @@ namespace {
 
 using driverupgrade::DriverIdentity;
 using driverupgrade::Node;
-using driverupgrade::NodePatch;
+using driverupgrade::PatchNodeParams;
 using driverupgrade::UpgradeState;
 
 std::string OurStateLabel() { return driverupgrade::ParseDriverName(kCordonName)->StateLabel(); }
@@ -32,14 +32,14 @@ bool IsNeededByUnnamed(const Node& node) {
   });
 }
 
-void SetNames(const std::set<std::string>& names, NodePatch& patch) {
+void SetNames(const std::set<std::string>& names, PatchNodeParams& patch) {
   patch.annotations[std::string(driverupgrade::kCordonedByAnnotation)] = driverupgrade::FormatCordonNames(names);
 }
 
 }  // namespace
 
-NodePatch CordonPatch(const Node& node) {
-  NodePatch patch;
+PatchNodeParams CordonPatch(const Node& node) {
+  PatchNodeParams patch;
   std::set<std::string> names = LiveOthers(node);
   const bool ours = CordonNames(node).contains(kCordonName) && node.labels.contains(OurStateLabel());
   if (node.unschedulable && (ours || names.empty())) return patch;
@@ -50,8 +50,8 @@ NodePatch CordonPatch(const Node& node) {
   return patch;
 }
 
-NodePatch UncordonPatch(const Node& node) {
-  NodePatch patch;
+PatchNodeParams UncordonPatch(const Node& node) {
+  PatchNodeParams patch;
   if (node.labels.contains(OurStateLabel())) patch.labels[OurStateLabel()] = std::nullopt;
   if (!CordonNames(node).contains(kCordonName)) return patch;
   const std::set<std::string> others = LiveOthers(node);

@@ -2,8 +2,8 @@
 ///
 /// Defines CordonPatch and UncordonPatch.
 ///
-///     NodePatch patch = CordonPatch(node);    // unschedulable, and our name in driverupgrade/cordoned-by
-///     NodePatch back = UncordonPatch(later);  // undoes that, and never an administrator's cordon
+///     PatchNodeParams patch = CordonPatch(node);    // unschedulable, and our name in driverupgrade/cordoned-by
+///     PatchNodeParams back = UncordonPatch(later);  // undoes that, and never an administrator's cordon
 ///
 /// Pure. The names in `driverupgrade/cordoned-by` and what they mean are those of the upgrade engine (dep-F7), so that
 /// an engine that upgrades another driver of the node joins our cordon, and we join its. For it to see that we are
@@ -21,11 +21,11 @@ inline constexpr char kCordonName[] = "nvidia.com/gpu-manager";
 
 /// Cordons the node, or joins the cordon of an upgrade. Empty if the node has our name already, or is cordoned by an
 /// administrator, which serves as well.
-driverupgrade::NodePatch CordonPatch(const driverupgrade::Node& node);
+driverupgrade::PatchNodeParams CordonPatch(const driverupgrade::Node& node);
 
 /// Takes our name away, and the cordon with it unless an upgrade of another driver needs it. Empty if our name is not
 /// there.
-driverupgrade::NodePatch UncordonPatch(const driverupgrade::Node& node);
+driverupgrade::PatchNodeParams UncordonPatch(const driverupgrade::Node& node);
 
 }  // namespace driver_manager
 

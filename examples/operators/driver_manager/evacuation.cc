@@ -34,18 +34,6 @@ constexpr absl::Duration kEvictionPoll = absl::Seconds(2);
 constexpr absl::Duration kOperandPoll = absl::Seconds(5);
 constexpr absl::Duration kOperandPatience = absl::Minutes(5);
 
-Refusal RefusalOf(EvictionAnswer::Kind kind) {
-  switch (kind) {
-    case EvictionAnswer::Kind::kAccepted:
-    case EvictionAnswer::Kind::kGone: return Refusal::kNone;
-    case EvictionAnswer::Kind::kRefusedByBudget: return Refusal::kDisruptionBudget;
-    case EvictionAnswer::Kind::kThrottled: return Refusal::kThrottled;
-    case EvictionAnswer::Kind::kSeveralBudgets: return Refusal::kSeveralBudgets;
-    case EvictionAnswer::Kind::kNamespaceTerminating: return Refusal::kNamespaceTerminating;
-  }
-  return Refusal::kOther;
-}
-
 PodAttempt AttemptOf(const absl::StatusOr<EvictionAnswer>& answer, absl::Time now) {
   if (!answer.ok()) {
     const bool refused = driverupgrade::WasNotApplied(answer.status());
@@ -54,7 +42,7 @@ PodAttempt AttemptOf(const absl::StatusOr<EvictionAnswer>& answer, absl::Time no
             .refusal = Refusal::kOther,
             .message = std::string(answer.status().message())};
   }
-  const Refusal refusal = RefusalOf(answer->kind);
+  const Refusal refusal = answer->refusal;
   return {.outcome = refusal == Refusal::kNone ? Outcome::kApplied : Outcome::kNotApplied,
           .answered_at = now,
           .refusal = refusal,
@@ -140,7 +128,7 @@ absl::StatusOr<NodeView> Evacuation::Read(AttemptLog& attempts) {
 void Evacuation::Request(const Node& node, const PodRef& pod, AttemptLog& attempts) {
   attempts.PodRequestSent(node.uid, node.resource_version, pod.uid, parts_.clock->Now());
   const absl::StatusOr<EvictionAnswer> answer = parts_.cluster->EvictPod(node_.Context(), {.pod = pod});
-  const std::string text = answer.ok() ? std::string(ToString(answer->kind)) : std::string(answer.status().message());
+  const std::string text = answer.ok() ? std::string(ToString(*answer)) : std::string(answer.status().message());
   parts_.log({.message = "eviction", .fields = {{"pod", pod.ToString()}, {"answer", text}}});
   attempts.PodRequestAnswered(node.uid, pod.uid, AttemptOf(answer, parts_.clock->Now()));
 }

@@ -9,7 +9,7 @@ namespace {
 
 using driverupgrade::CallContext;
 using driverupgrade::Node;
-using driverupgrade::NodePatch;
+using driverupgrade::PatchNodeParams;
 using driverupgrade::Pod;
 using driverupgrade::Severity;
 
@@ -59,14 +59,12 @@ absl::StatusOr<Node> NodeClient::Get() {
 absl::StatusOr<Node> NodeClient::TryToEdit(const NodeChange& change) {
   absl::StatusOr<Node> node = parts_.cluster->GetNode(Context(), {.name = name_});
   if (!node.ok()) return node;
-  const NodePatch patch = change(*node);
+  PatchNodeParams patch = change(*node);
   if (patch.empty()) return node;
-  return parts_.cluster->PatchNode(Context(), {.name = name_,
-                                               .uid = node->uid,
-                                               .resource_version = node->resource_version,
-                                               .labels = patch.labels,
-                                               .annotations = patch.annotations,
-                                               .unschedulable = patch.unschedulable});
+  patch.name = name_;
+  patch.uid = node->uid;
+  patch.resource_version = node->resource_version;
+  return parts_.cluster->PatchNode(Context(), patch);
 }
 
 absl::StatusOr<Node> NodeClient::Edit(std::string_view what, const NodeChange& change) {

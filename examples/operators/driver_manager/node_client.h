@@ -49,7 +49,7 @@ struct Parts {
   Lookups lookups = {};
 };
 
-using NodeChange = std::function<driverupgrade::NodePatch(const driverupgrade::Node&)>;
+using NodeChange = std::function<driverupgrade::PatchNodeParams(const driverupgrade::Node&)>;
 
 class NodeClient {
  public:

@@ -8,7 +8,7 @@ namespace driver_manager {
 namespace {
 
 using driverupgrade::Node;
-using driverupgrade::NodePatch;
+using driverupgrade::PatchNodeParams;
 
 constexpr std::string_view kMarker = "paused-for-driver-upgrade";
 
@@ -39,8 +39,8 @@ std::vector<std::string> OperandLabels(const std::string& custom_label) {
 
 using Rule = std::function<std::string(std::string_view)>;
 
-NodePatch Changed(const Node& node, const std::vector<std::string>& labels, const Rule& rule) {
-  NodePatch patch;
+PatchNodeParams Changed(const Node& node, const std::vector<std::string>& labels, const Rule& rule) {
+  PatchNodeParams patch;
   for (const std::string& label : labels) {
     const auto found = node.labels.find(label);
     if (found == node.labels.end()) continue;
@@ -72,13 +72,13 @@ std::string Resume(std::string_view value) {
   return text.substr(first, text.find_last_not_of('_') - first + 1);
 }
 
-NodePatch PauseOperands(const Node& node, const std::string& custom_label) {
+PatchNodeParams PauseOperands(const Node& node, const std::string& custom_label) {
   return Changed(node, OperandLabels(custom_label), Pause);
 }
 
-NodePatch PauseKubeletPlugin(const Node& node) { return Changed(node, {kKubeletPluginLabel}, Pause); }
+PatchNodeParams PauseKubeletPlugin(const Node& node) { return Changed(node, {kKubeletPluginLabel}, Pause); }
 
-NodePatch ResumeAll(const Node& node, const std::string& custom_label) {
+PatchNodeParams ResumeAll(const Node& node, const std::string& custom_label) {
   std::vector<std::string> labels = OperandLabels(custom_label);
   labels.emplace_back(kKubeletPluginLabel);
   return Changed(node, labels, Resume);

@@ -30,11 +30,11 @@ std::string Pause(std::string_view value);
 std::string Resume(std::string_view value);
 
 /// Pauses all operands but the DRA kubelet plugin. `custom_label` may be empty. An empty patch: nothing is left to do.
-driverupgrade::NodePatch PauseOperands(const driverupgrade::Node& node, const std::string& custom_label);
+driverupgrade::PatchNodeParams PauseOperands(const driverupgrade::Node& node, const std::string& custom_label);
 /// The kubelet plugin has to outlive the pods with claims, which cannot end without it.
-driverupgrade::NodePatch PauseKubeletPlugin(const driverupgrade::Node& node);
+driverupgrade::PatchNodeParams PauseKubeletPlugin(const driverupgrade::Node& node);
 /// Resumes what either of the above has paused, whenever that was.
-driverupgrade::NodePatch ResumeAll(const driverupgrade::Node& node, const std::string& custom_label);
+driverupgrade::PatchNodeParams ResumeAll(const driverupgrade::Node& node, const std::string& custom_label);
 
 /// Values of the label `app` of the operands' pods that have to go once their labels are paused.
 std::vector<std::string> AwaitedApps(const driverupgrade::Node& node);

@@ -16,7 +16,7 @@ namespace driver_manager {
 namespace {
 
 using driverupgrade::Node;
-using driverupgrade::NodePatch;
+using driverupgrade::PatchNodeParams;
 using driverupgrade::Pod;
 using driverupgrade::Severity;
 
@@ -60,7 +60,7 @@ class Flow {
 
   absl::Status LeaveToHost() {
     const absl::StatusOr<Node> labelled = node_.Edit("leave the node to its own driver", [](const Node& node) {
-      NodePatch patch;
+      PatchNodeParams patch;
       const auto found = node.labels.find(kDriverLabel);
       if (found == node.labels.end() || found->second != "pre-installed") patch.labels[kDriverLabel] = "pre-installed";
       return patch;
@@ -195,7 +195,7 @@ class Flow {
     return node
         .Edit("give the node back",
               [this](const Node& current) {
-                NodePatch patch = UncordonPatch(current);
+                PatchNodeParams patch = UncordonPatch(current);
                 patch.labels.merge(ResumeAll(current, settings_.custom_label).labels);
                 return patch;
               })

@@ -59,7 +59,7 @@ struct RestClusterOptions {
 ///   so write objects of your own only. One that is gone is Aborted, not NotFound: that is the server's doing.
 /// - PatchConfigMap: one merge patch of the keys that are named; the rest of the object is left alone.
 /// - PatchNode: also the 422 that a changed UID may cause is Aborted.
-/// - EvictPod: a 403 in which a budget's own state is the reason (E11, E12) is kRefusedByBudget, too.
+/// - EvictPod: a 403 in which a budget's own state is the reason (E11, E12) is kDisruptionBudget, too.
 /// - RecordEvent: an Event that already exists is this one, sent before (see EventName), and thus OK. That of a series
 ///   is patched; if it is gone, a second request writes it anew.
 std::shared_ptr<ClusterFacade> MakeRestCluster(std::shared_ptr<HttpTransport> transport,

@@ -37,8 +37,8 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "driverupgrade/cluster_facade.h"
 #include "driverupgrade/cluster_types.h"
+#include "driverupgrade/cluster_writes.h"
 
 namespace driverupgrade::inline v1 {
 

@@ -35,7 +35,9 @@ bool HoldsSlot(const Node& node, const NodeMarks& marks, const DriverIdentity& i
 // A percentage rounds down: the limit is one of damage. One failure may always happen.
 int FailureLimit(const CountOrPercent& limit, int total) {
   if (const Count* count = std::get_if<Count>(&limit)) return count->value;
-  return std::max(1, static_cast<int>(std::int64_t{std::get<Percent>(limit).value} * total / 100));
+  const Percent* percent = std::get_if<Percent>(&limit);
+  const std::int64_t hundredths = percent == nullptr ? 0 : std::int64_t{percent->value} * total;
+  return std::max(1, static_cast<int>(hundredths / 100));
 }
 
 bool IsUnavailable(const Node& node, const std::optional<UpgradeState>& state) {
@@ -85,14 +87,14 @@ Tally TallyOf(const NodeView& view, const DriverIdentity& identity, const NodeRu
   };
   if (state) tally.by_state[static_cast<std::size_t>(*state)] = 1;
   if (view.attempts.patch && !IsSettled(*view.attempts.patch, view.node)) {
-    for (const NodePatch& patch : view.attempts.patch->possible) {
+    for (const PatchNodeParams& patch : view.attempts.patch->possible) {
       tally = WithPatch(tally, view.node, patch, identity, rules);
     }
   }
   return tally;
 }
 
-Tally WithPatch(Tally tally, const Node& node, const NodePatch& patch, const DriverIdentity& identity,
+Tally WithPatch(Tally tally, const Node& node, const PatchNodeParams& patch, const DriverIdentity& identity,
                 const NodeRules& rules) {
   const Node after = Patched(node, patch);
   const NodeMarks marks = internal::DecodeMarks(after, identity);

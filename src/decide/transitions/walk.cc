@@ -24,7 +24,7 @@ absl::Time WholeSecond(absl::Time time) { return absl::FromUnixSeconds(absl::ToU
 
 }  // namespace
 
-NodePatch PatchBetween(const NodeMarks& from, const NodeMarks& to, const DriverIdentity& identity) {
+PatchNodeParams PatchBetween(const NodeMarks& from, const NodeMarks& to, const DriverIdentity& identity) {
   internal::MarkChanges changes = internal::ChangesBetween(from, to, identity);
   return {.labels = std::move(changes.labels),
           .annotations = std::move(changes.annotations),
@@ -276,7 +276,7 @@ void Walk::UpdateCordonSet() {
 Verdict Walk::Finish() {
   if (const auto timeout = StageTimeout(); entered_ && timeout) WriteStage(in.now);
   if (edited_) {
-    if (NodePatch patch = PatchBetween(before(), *edited_, in.identity); !patch.empty()) {
+    if (PatchNodeParams patch = PatchBetween(before(), *edited_, in.identity); !patch.empty()) {
       UpdateCordonSet();
       verdict.plan.patch = PatchBetween(before(), *edited_, in.identity);
     }

@@ -185,7 +185,7 @@ void ReportFailedMaintenance(Walk& walk);
 // are as the node was read. What was done, for a person.
 std::string GiveBack(const Node& node, const DriverIdentity& identity, NodeMarks& after);
 // The patch that turns `from` into `to`.
-NodePatch PatchBetween(const NodeMarks& from, const NodeMarks& to, const DriverIdentity& identity);
+PatchNodeParams PatchBetween(const NodeMarks& from, const NodeMarks& to, const DriverIdentity& identity);
 // Enters upgrade-required, noting whose cordon the node carries (dep-F7).
 Progress RequireUpgrade(Walk& walk, std::string reason);
 // Enters upgrade-done, giving the node back. Waits instead while another driver relies on the cordon that would be lifted.

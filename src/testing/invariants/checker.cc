@@ -312,7 +312,7 @@ absl::StatusOr<EvictionAnswer> InvariantChecker::GuardedCluster::EvictPod(const 
     checker_.CheckEviction(params);
     const std::optional<Pod> pod = checker_.cluster->pod(params.pod.ns, params.pod.name);
     auto answer = ForwardingFacade::EvictPod(context, params);
-    const bool refused = answer.ok() && answer->kind != EvictionAnswer::Kind::kAccepted;
+    const bool refused = answer.ok() && !answer->accepted();
     if (pod && !refused) checker_.NoteRemoval(*pod, answer.ok());
     return answer;
   });

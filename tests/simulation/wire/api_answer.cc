@@ -111,24 +111,25 @@ absl::StatusOr<HttpResponse> AnswerOf(const absl::Status& status, const Draw& dr
 }
 
 HttpResponse AnswerOf(const EvictionAnswer& answer) {
-  using Kind = EvictionAnswer::Kind;
+  if (answer.gone) {
+    return GoneAnswer(answer.message.find("UID in the precondition") != std::string::npos, answer.message);
+  }
   const auto seconds = static_cast<int>(absl::ToInt64Seconds(answer.retry_after));
-  switch (answer.kind) {
-    case Kind::kAccepted: return Done(201);
-    case Kind::kGone:
-      return GoneAnswer(answer.message.find("UID in the precondition") != std::string::npos, answer.message);
-    case Kind::kRefusedByBudget: {
+  switch (answer.refusal) {
+    case Refusal::kNone: return Done(201);
+    case Refusal::kDisruptionBudget: {
       const std::size_t cause = answer.message.find("The disruption budget ");
       return Failure(429, "TooManyRequests", "Cannot evict pod as it would violate the pod's disruption budget.",
                      {.retry_after = seconds,
                       .cause = "DisruptionBudget",
                       .cause_message = cause == std::string::npos ? answer.message : answer.message.substr(cause)});
     }
-    case Kind::kThrottled: return Failure(429, "TooManyRequests", answer.message, {.retry_after = seconds});
-    case Kind::kSeveralBudgets: return Failure(500, "", answer.message);
-    case Kind::kNamespaceTerminating:
+    case Refusal::kThrottled: return Failure(429, "TooManyRequests", answer.message, {.retry_after = seconds});
+    case Refusal::kSeveralBudgets: return Failure(500, "", answer.message);
+    case Refusal::kNamespaceTerminating:
       return Failure(403, "Forbidden", answer.message,
                      {.cause = "NamespaceTerminating", .cause_message = "namespace is being terminated"});
+    case Refusal::kOther: break;
   }
   return Failure(500, "InternalError", "no such answer");
 }

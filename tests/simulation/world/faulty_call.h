@@ -18,11 +18,11 @@ T ToAnswer(const absl::Status& status, Random& random) {
   if constexpr (std::is_same_v<T, absl::StatusOr<EvictionAnswer>>) {
     if (absl::IsResourceExhausted(status)) {
       return EvictionAnswer{
-          .kind = EvictionAnswer::Kind::kThrottled,
+          .refusal = Refusal::kThrottled,
           .message = "too many requests",
           .retry_after = random.Pick({absl::ZeroDuration(), absl::Seconds(1), absl::Seconds(30), absl::Minutes(5)})};
     }
-    if (absl::IsNotFound(status)) return EvictionAnswer{.kind = EvictionAnswer::Kind::kGone};
+    if (absl::IsNotFound(status)) return EvictionAnswer{.gone = true};
   }
   (void)random;
   return T(status);

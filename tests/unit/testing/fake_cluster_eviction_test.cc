@@ -14,7 +14,6 @@ using testing::FakeCluster;
 using testing::NodeBuilder;
 using testing::PodBehavior;
 using testing::PodBuilder;
-using Kind = EvictionAnswer::Kind;
 
 // Three ready pods of the ReplicaSet `web` on three nodes.
 struct World {
@@ -37,7 +36,7 @@ struct World {
 TEST_CASE("an evicted pod terminates: its deletion timestamp lies a grace period ahead, its end does not (E21)") {
   World world;
   const PodRef pod = world.On("n1");
-  CHECK(world.Evict(pod).kind == Kind::kAccepted);
+  CHECK(world.Evict(pod).accepted());
   const Pod terminating = world.cluster.pod(pod.ns, pod.name).value();
   CHECK(terminating.deletion_timestamp == world.clock->Now() + absl::Seconds(30));
   CHECK(terminating.phase == PodPhase::kRunning);
@@ -51,10 +50,10 @@ TEST_CASE("evicting a pod that terminates already is accepted and changes nothin
   World world;
   world.cluster.AddDisruptionBudget({.ns = "team-a", .name = "web", .max_unavailable = 1});
   const PodRef pod = world.On("n1");
-  REQUIRE(world.Evict(pod).kind == Kind::kAccepted);
+  REQUIRE(world.Evict(pod).accepted());
   const Pod before = world.cluster.pod(pod.ns, pod.name).value();
   world.clock->Advance(absl::Seconds(1));
-  CHECK(world.Evict(pod).kind == Kind::kAccepted);
+  CHECK(world.Evict(pod).accepted());
   CHECK(world.cluster.pod(pod.ns, pod.name) == before);
 }
 
@@ -62,9 +61,9 @@ TEST_CASE("an absent pod, and one of that name with another UID, are gone (E16)"
   World world;
   PodRef pod = world.On("n1");
   pod.uid = "other";
-  CHECK(world.Evict(pod).kind == Kind::kGone);
-  CHECK(world.Evict({.ns = "team-a", .name = "absent", .uid = "1"}).kind == Kind::kGone);
-  CHECK(world.Evict({.ns = "absent", .name = "web", .uid = "1"}).kind == Kind::kGone);
+  CHECK(world.Evict(pod).gone);
+  CHECK(world.Evict({.ns = "team-a", .name = "absent", .uid = "1"}).gone);
+  CHECK(world.Evict({.ns = "absent", .name = "web", .uid = "1"}).gone);
   CHECK(world.cluster.ListPods(world.context, {.node_name = "n1"})->size() == 1);
   CHECK(absl::IsInvalidArgument(
       world.cluster.EvictPod(world.context, {.pod = {.ns = "team-a", .name = "web"}}).status()));
@@ -74,10 +73,10 @@ TEST_CASE("a budget without a disruption left refuses in the server's words and 
   World world;
   world.cluster.AddDisruptionBudget({.ns = "team-a", .name = "web", .max_unavailable = 1});
   CHECK(world.Budget().disruptions_allowed == 1);
-  REQUIRE(world.Evict(world.On("n1")).kind == Kind::kAccepted);
+  REQUIRE(world.Evict(world.On("n1")).accepted());
   const PodRef second = world.On("n2");
   const EvictionAnswer answer = world.Evict(second);
-  CHECK(answer.kind == Kind::kRefusedByBudget);
+  CHECK(answer.refusal == Refusal::kDisruptionBudget);
   CHECK(answer.budget == "web");
   CHECK(answer.message ==
         "Cannot evict pod as it would violate the pod's disruption budget. The disruption budget web needs 2 "
@@ -88,7 +87,7 @@ TEST_CASE("a budget without a disruption left refuses in the server's words and 
   // The successor of the first pod is ready: the next may go.
   world.cluster.Advance(absl::Minutes(1));
   CHECK(world.Budget().disruptions_allowed == 1);
-  CHECK(world.Evict(second).kind == Kind::kAccepted);
+  CHECK(world.Evict(second).accepted());
 }
 
 TEST_CASE("a budget counts healthy pods with minAvailable and with maxUnavailable") {
@@ -118,24 +117,24 @@ TEST_CASE("maxUnavailable counts from the replicas that there should be, not fro
   World world;
   world.cluster.AddDisruptionBudget({.ns = "team-a", .name = "web", .max_unavailable = 1});
   for (const char* name : {"n1", "n2", "n3"}) world.cluster.Cordon(name);
-  REQUIRE(world.Evict(world.On("n1")).kind == Kind::kAccepted);
+  REQUIRE(world.Evict(world.On("n1")).accepted());
   world.cluster.Advance(absl::Hours(1));
   // The successor finds no node.
   CHECK(world.Budget().desired_healthy == 2);
   CHECK(world.Budget().current_healthy == 2);
-  CHECK(world.Evict(world.On("n2")).kind == Kind::kRefusedByBudget);
+  CHECK(world.Evict(world.On("n2")).refusal == Refusal::kDisruptionBudget);
 }
 
 TEST_CASE("maxUnavailable allows nothing for pods that belong to no workload, minAvailable does") {
   World world;
   const Pod bare = world.cluster.AddPod(PodBuilder("b", "bare").OnNode("n1").Build());
   world.cluster.AddDisruptionBudget({.ns = "b", .name = "one", .max_unavailable = 1});
-  CHECK(world.Evict(bare.ref).kind == Kind::kRefusedByBudget);
+  CHECK(world.Evict(bare.ref).refusal == Refusal::kDisruptionBudget);
   world.cluster.AddDisruptionBudget({.ns = "b", .name = "one", .min_available = 0});
-  CHECK(world.Evict(bare.ref).kind == Kind::kAccepted);
+  CHECK(world.Evict(bare.ref).accepted());
   const Pod job = world.cluster.AddPod(PodBuilder("team-a", "job-1").OnNode("n1").OwnedByJob("job").Build());
   world.cluster.AddDisruptionBudget({.ns = "team-a", .name = "all", .max_unavailable = 2});
-  CHECK(world.Evict(job.ref).kind == Kind::kRefusedByBudget);
+  CHECK(world.Evict(job.ref).refusal == Refusal::kDisruptionBudget);
 }
 
 TEST_CASE("two budgets for one pod refuse it for good, even if each would allow it (E7)") {
@@ -143,7 +142,7 @@ TEST_CASE("two budgets for one pod refuse it for good, even if each would allow 
   world.cluster.AddDisruptionBudget({.ns = "team-a", .name = "one", .max_unavailable = 3});
   world.cluster.AddDisruptionBudget({.ns = "team-a", .name = "two", .max_unavailable = 3});
   const EvictionAnswer answer = world.Evict(world.On("n1"));
-  CHECK(answer.kind == Kind::kSeveralBudgets);
+  CHECK(answer.refusal == Refusal::kSeveralBudgets);
   CHECK(answer.message ==
         "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support.");
 }
@@ -155,7 +154,7 @@ TEST_CASE("a budget of another namespace or for other labels does not count (E6)
       {.ns = "team-a", .name = "db", .selector = LabelSelector::FromMatchLabels({{"app", "db"}}), .min_available = 9});
   world.cluster.AddDisruptionBudget(
       {.ns = "team-a", .name = "null", .selector = LabelSelector::Nothing(), .min_available = 9});
-  CHECK(world.Evict(world.On("n1")).kind == Kind::kAccepted);
+  CHECK(world.Evict(world.On("n1")).accepted());
 }
 
 TEST_CASE("finished and pending pods need no budget, not even with several (E5)") {
@@ -165,7 +164,7 @@ TEST_CASE("finished and pending pods need no budget, not even with several (E5)"
   const Pod succeeded = world.cluster.AddPod(PodBuilder("team-a", "s").OnNode("n1").Succeeded().Build());
   const Pod failed = world.cluster.AddPod(PodBuilder("team-a", "f").OnNode("n1").Failed().Build());
   const Pod pending = world.cluster.AddPod(PodBuilder("team-a", "p").OnNode("n1").Pending().Build());
-  for (const Pod& pod : {succeeded, failed, pending}) CHECK(world.Evict(pod.ref).kind == Kind::kAccepted);
+  for (const Pod& pod : {succeeded, failed, pending}) CHECK(world.Evict(pod.ref).accepted());
   // E20: a finished pod has no grace period.
   CHECK_FALSE(world.cluster.pod("team-a", "s").has_value());
   CHECK_FALSE(world.cluster.pod("team-a", "f").has_value());
@@ -179,16 +178,16 @@ TEST_CASE("an unready pod goes if the others are healthy enough, or the budget a
   DisruptionBudgetSpec budget{.ns = "team-a", .name = "web", .min_available = 2};
   SECTION("healthy enough: without touching the budget") {
     world.cluster.AddDisruptionBudget(budget);
-    CHECK(world.Evict(world.On("n2")).kind == Kind::kRefusedByBudget);
-    CHECK(world.Evict(unready).kind == Kind::kAccepted);
+    CHECK(world.Evict(world.On("n2")).refusal == Refusal::kDisruptionBudget);
+    CHECK(world.Evict(unready).accepted());
   }
   SECTION("not healthy enough") {
     budget.min_available = 3;
     world.cluster.AddDisruptionBudget(budget);
-    CHECK(world.Evict(unready).kind == Kind::kRefusedByBudget);
+    CHECK(world.Evict(unready).refusal == Refusal::kDisruptionBudget);
     budget.always_allow_unhealthy = true;
     world.cluster.AddDisruptionBudget(budget);
-    CHECK(world.Evict(unready).kind == Kind::kAccepted);
+    CHECK(world.Evict(unready).accepted());
   }
 }
 
@@ -196,7 +195,7 @@ TEST_CASE("a budget that is not processed yet refuses and says when to come back
   World world;
   world.cluster.AddDisruptionBudget({.ns = "team-a", .name = "web", .max_unavailable = 3, .processed = false});
   const EvictionAnswer answer = world.Evict(world.On("n1"));
-  CHECK(answer.kind == Kind::kRefusedByBudget);
+  CHECK(answer.refusal == Refusal::kDisruptionBudget);
   CHECK(answer.budget == "web");
   CHECK(answer.retry_after == absl::Seconds(10));
 }
@@ -205,8 +204,8 @@ TEST_CASE("in a terminating namespace nothing is evicted or created, but pods ca
   World world;
   const PodRef pod = world.On("n1");
   world.cluster.TerminateNamespace("team-a");
-  CHECK(world.Evict(pod).kind == Kind::kNamespaceTerminating);
-  CHECK(world.Evict({.ns = "team-a", .name = "absent", .uid = "1"}).kind == Kind::kNamespaceTerminating);
+  CHECK(world.Evict(pod).refusal == Refusal::kNamespaceTerminating);
+  CHECK(world.Evict({.ns = "team-a", .name = "absent", .uid = "1"}).refusal == Refusal::kNamespaceTerminating);
   CHECK(absl::IsPermissionDenied(world.cluster.RecordEvent(world.context, {.pod = pod})));
   CHECK(world.cluster.DeletePod(world.context, {.pod = pod}).ok());
   world.cluster.Advance(absl::Hours(1));
@@ -232,11 +231,11 @@ TEST_CASE("a pod without a grace period ends with its deletion, one that is held
   World world;
   const Pod fast =
       world.cluster.AddPod(PodBuilder("b", "fast").OnNode("n1").Build(), {.grace_period = absl::ZeroDuration()});
-  CHECK(world.Evict(fast.ref).kind == Kind::kAccepted);
+  CHECK(world.Evict(fast.ref).accepted());
   CHECK_FALSE(world.cluster.pod("b", "fast").has_value());
   const Pod stuck =
       world.cluster.AddPod(PodBuilder("b", "stuck").OnNode("n1").Build(), {.stop_delay = absl::InfiniteDuration()});
-  CHECK(world.Evict(stuck.ref).kind == Kind::kAccepted);
+  CHECK(world.Evict(stuck.ref).accepted());
   world.cluster.Advance(absl::Hours(24));
   CHECK(world.cluster.pod("b", "stuck").has_value());
   REQUIRE(world.cluster.SetPodBehavior("b", "stuck", PodBehavior{}));

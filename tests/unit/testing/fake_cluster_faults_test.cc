@@ -79,9 +79,9 @@ TEST_CASE("an eviction that the server throttles is an answer and no error (E24)
   world.cluster.FailNext(Operation::kEvictPod, absl::InternalError("webhook"));
   const absl::StatusOr<EvictionAnswer> throttled = world.cluster.EvictPod(world.context, {.pod = world.pod.ref});
   REQUIRE(throttled.ok());
-  CHECK(throttled->kind == EvictionAnswer::Kind::kThrottled);
+  CHECK(throttled->refusal == Refusal::kThrottled);
   CHECK(throttled->message == "too many requests");
-  CHECK(world.cluster.EvictPod(world.context, {.pod = world.pod.ref})->kind == EvictionAnswer::Kind::kGone);
+  CHECK(world.cluster.EvictPod(world.context, {.pod = world.pod.ref})->gone);
   CHECK(world.cluster.EvictPod(world.context, {.pod = world.pod.ref}).status() == absl::InternalError("webhook"));
   CHECK_FALSE(world.cluster.pod("a", "p")->deletion_timestamp.has_value());
 }
@@ -89,12 +89,12 @@ TEST_CASE("an eviction that the server throttles is an answer and no error (E24)
 TEST_CASE("any answer to an eviction can be given") {
   World world;
   const EvictionAnswer answer{
-      .kind = EvictionAnswer::Kind::kRefusedByBudget, .budget = "mine", .retry_after = absl::Seconds(7)};
+      .refusal = Refusal::kDisruptionBudget, .budget = "mine", .retry_after = absl::Seconds(7)};
   world.cluster.AnswerNextEviction(answer, 2);
   for (int i = 0; i < 2; ++i) {
     CHECK(world.cluster.EvictPod(world.context, {.pod = world.pod.ref}).value() == answer);
   }
-  CHECK(world.cluster.EvictPod(world.context, {.pod = world.pod.ref})->kind == EvictionAnswer::Kind::kAccepted);
+  CHECK(world.cluster.EvictPod(world.context, {.pod = world.pod.ref})->accepted());
 }
 
 TEST_CASE("a call that is stopped or late does not reach the cluster") {
@@ -175,7 +175,7 @@ TEST_CASE("the journal tells what was asked and answered, and each operation is 
   CHECK(journal[0].applied);
   CHECK(journal[1].object == "a/p");
   CHECK(journal[1].time == FakeClock::DefaultStart() + absl::Seconds(1));
-  CHECK(journal[1].answer == std::string(ToString(EvictionAnswer::Kind::kAccepted)));
+  CHECK(journal[1].answer == std::string(ToString(EvictionAnswer())));
   CHECK(journal[2].object == "a n1");
   CHECK(world.cluster.CallCount(Operation::kPatchNode) == 1);
   CHECK(world.cluster.CallCount(Operation::kDeletePod) == 0);

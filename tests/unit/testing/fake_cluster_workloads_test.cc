@@ -24,7 +24,7 @@ struct World {
     return cluster.ListPods(context, {.node_name = node_name}).value();
   }
   void Evict(const Pod& pod) {
-    REQUIRE(cluster.EvictPod(context, {.pod = pod.ref})->kind == EvictionAnswer::Kind::kAccepted);
+    REQUIRE(cluster.EvictPod(context, {.pod = pod.ref})->accepted());
   }
 
   std::shared_ptr<FakeClock> clock = std::make_shared<FakeClock>();
@@ -77,7 +77,7 @@ TEST_CASE("a pod of a StatefulSet comes back under its name with another UID, on
   const Pod successor = world.cluster.pod("a", "db-0").value();
   CHECK(successor.ref.uid != old_pod.ref.uid);
   CHECK(successor.node_name != old_pod.node_name);
-  CHECK(world.cluster.EvictPod(world.context, {.pod = old_pod.ref})->kind == EvictionAnswer::Kind::kGone);
+  CHECK(world.cluster.EvictPod(world.context, {.pod = old_pod.ref})->gone);
 }
 
 TEST_CASE("a successor without a node stays pending and unbound until one takes it") {

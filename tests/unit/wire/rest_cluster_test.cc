@@ -302,58 +302,60 @@ std::string RefusalBody(int code, const std::string& cause, const std::string& m
 }
 
 TEST_CASE("the answer to an eviction is one of those of E26") {
-  using Kind = EvictionAnswer::Kind;
+  constexpr auto kAccepted = std::pair(Refusal::kNone, false);
+  constexpr auto kGone = std::pair(Refusal::kNone, true);
+  const auto refused = [](Refusal refusal) { return std::pair(refusal, false); };
   struct Row {
     std::string name;
     int http;
     std::string body;
-    Kind kind;
+    std::pair<Refusal, bool> meaning;
     std::string budget = {};
     absl::Duration retry_after = {};
   };
   const auto row = GENERATE(values<Row>({
-      {"created", 201, "", Kind::kAccepted},
-      {"ok", 200, "whatever", Kind::kAccepted},
-      {"gone", 404, StatusBody(404, "NotFound", "pods not found"), Kind::kGone},
-      {"another pod of that name", 409, StatusBody(409, "Conflict", kUidConflict), Kind::kGone},
+      {"created", 201, "", kAccepted},
+      {"ok", 200, "whatever", kAccepted},
+      {"gone", 404, StatusBody(404, "NotFound", "pods not found"), kGone},
+      {"another pod of that name", 409, StatusBody(409, "Conflict", kUidConflict), kGone},
       {"the same in the storage's words", 409,
-       StatusBody(409, "Conflict", "Precondition failed: UID in precondition: u-1, UID in object meta: "), Kind::kGone},
+       StatusBody(409, "Conflict", "Precondition failed: UID in precondition: u-1, UID in object meta: "), kGone},
       {"no budget left", 429, RefusalBody(429, "The disruption budget web needs 4 healthy pods and has 4 currently"),
-       Kind::kRefusedByBudget, "web"},
+       refused(Refusal::kDisruptionBudget), "web"},
       {"budget not processed", 429,
        RefusalBody(429, "The disruption budget web is still being processed by the server.",
                    R"(,"retryAfterSeconds":10)"),
-       Kind::kRefusedByBudget, "web", absl::Seconds(10)},
+       refused(Refusal::kDisruptionBudget), "web", absl::Seconds(10)},
       {"failed sync", 429, RefusalBody(429, "The disruption budget a.b does not allow this because it failed sync: x"),
-       Kind::kRefusedByBudget, "a.b"},
-      {"a cause in other words", 429, RefusalBody(429, "no"), Kind::kRefusedByBudget},
+       refused(Refusal::kDisruptionBudget), "a.b"},
+      {"a cause in other words", 429, RefusalBody(429, "no"), refused(Refusal::kDisruptionBudget)},
       {"forbidden with the cause", 403, RefusalBody(403, "The disruption budget web is negative"),
-       Kind::kRefusedByBudget, "web"},
+       refused(Refusal::kDisruptionBudget), "web"},
       {"forbidden because of the budget's state", 403,
        StatusBody(403, "Forbidden", "pdb disruptions allowed is negative",
                   R"("name":"web","group":"policy","kind":"poddisruptionbudget")"),
-       Kind::kRefusedByBudget, "web"},
-      {"throttled", 429, "Too many requests, please try again later.", Kind::kThrottled},
+       refused(Refusal::kDisruptionBudget), "web"},
+      {"throttled", 429, "Too many requests, please try again later.", refused(Refusal::kThrottled)},
       {"throttled, as a Status", 429, StatusBody(429, "TooManyRequests", "busy", R"("retryAfterSeconds":1)"),
-       Kind::kThrottled, "", absl::Seconds(1)},
+       refused(Refusal::kThrottled), "", absl::Seconds(1)},
       {"namespace terminating", 403,
        StatusBody(403, "Forbidden", "unable to create new content in namespace shop because it is being terminated",
                   R"("causes":[{"reason":"NamespaceTerminating","field":"metadata.namespace"}])"),
-       Kind::kNamespaceTerminating},
+       refused(Refusal::kNamespaceTerminating)},
       {"several budgets", 500,
        R"({"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"This pod has more than one PodDisruptionBudget, which the eviction subresource does not )"
        R"(support.","code":500})",
-       Kind::kSeveralBudgets},
+       refused(Refusal::kSeveralBudgets)},
   }));
   CAPTURE(row.name);
   World world;
   world.transport->Answer(row.http, row.body);
   const absl::StatusOr<EvictionAnswer> answer = world.cluster->EvictPod(world.context, {.pod = kWeb});
   REQUIRE(answer.ok());
-  CHECK(answer->kind == row.kind);
+  CHECK(std::pair(answer->refusal, answer->gone) == row.meaning);
   CHECK(answer->budget == row.budget);
   CHECK(answer->retry_after == row.retry_after);
-  CHECK(answer->message.empty() == (row.kind == Kind::kAccepted));
+  CHECK(answer->message.empty() == (row.meaning == kAccepted));
 }
 
 TEST_CASE("a refusal says which budget stands where, and the header counts too") {

@@ -14,6 +14,7 @@ using driverupgrade::EvictionAnswer;
 using driverupgrade::LabelSelector;
 using driverupgrade::Node;
 using driverupgrade::Operation;
+using driverupgrade::Refusal;
 using driverupgrade::testing::Call;
 using driverupgrade::testing::PodBuilder;
 
@@ -136,7 +137,7 @@ TEST_CASE("a driver that cannot be unloaded is tried again after a drain") {
 TEST_CASE("refused evictions are paced, and go on as long as there is time") {
   NodeWorld world;
   world.cluster->AnswerNextEviction(
-      {.kind = EvictionAnswer::Kind::kRefusedByBudget, .budget = "training", .message = "no disruption left"}, 3);
+      {.refusal = Refusal::kDisruptionBudget, .budget = "training", .message = "no disruption left"}, 3);
 
   SECTION("until they are accepted") {
     REQUIRE(world.Uninstall() == absl::OkStatus());

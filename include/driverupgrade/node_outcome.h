@@ -1,0 +1,35 @@
+/// What became of a node's plan: the output of writing it.
+///
+/// Defines NodeOutcome.
+///
+///     for (const NodeOutcome& outcome : result->outcomes) failures += !outcome.status.ok();
+///
+/// A value, copied like any other.
+#ifndef DRIVERUPGRADE_NODE_OUTCOME_H_
+#define DRIVERUPGRADE_NODE_OUTCOME_H_
+
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "driverupgrade/cluster_types.h"
+
+namespace driverupgrade::inline v1 {
+
+/// What became of one NodePlan.
+struct NodeOutcome {
+  std::string node = {};
+  /// The first failure, after which the rest of the plan was dropped. A refused eviction is no failure.
+  absl::Status status = absl::OkStatus();
+  /// The patch was acknowledged.
+  bool patched = false;
+  int evictions_accepted = 0;
+  int evictions_refused = 0;
+  int pods_deleted = 0;
+  /// The node as the patch left it; nullptr without one.
+  std::shared_ptr<const Node> node_after = nullptr;
+};
+
+}  // namespace driverupgrade::inline v1
+
+#endif  // DRIVERUPGRADE_NODE_OUTCOME_H_

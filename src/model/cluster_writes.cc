@@ -1,0 +1,54 @@
+#include "driverupgrade/cluster_writes.h"
+
+namespace driverupgrade::inline v1 {
+namespace {
+
+template <typename Map>
+void Apply(const std::map<std::string, std::optional<std::string>>& changes, Map& to) {
+  for (const auto& [key, value] : changes) {
+    if (value) {
+      to[key] = *value;
+    } else {
+      to.erase(key);
+    }
+  }
+}
+
+}  // namespace
+
+Node Patched(const Node& node, const PatchNodeParams& patch) {
+  Node result = node;
+  Apply(patch.labels, result.labels);
+  Apply(patch.annotations, result.annotations);
+  if (patch.unschedulable) result.unschedulable = *patch.unschedulable;
+  return result;
+}
+
+std::string_view ToString(Refusal refusal) {
+  switch (refusal) {
+    case Refusal::kNone: return "accepted";
+    case Refusal::kDisruptionBudget: return "refused by a disruption budget";
+    case Refusal::kThrottled: return "throttled";
+    case Refusal::kSeveralBudgets: return "several disruption budgets match";
+    case Refusal::kNamespaceTerminating: return "namespace is terminating";
+    case Refusal::kOther: return "the request failed";
+  }
+  return "unknown answer";
+}
+
+std::string_view ToString(const EvictionAnswer& answer) { return answer.gone ? "gone" : ToString(answer.refusal); }
+
+bool WasNotApplied(const absl::Status& status) {
+  switch (status.code()) {
+    case absl::StatusCode::kNotFound:
+    case absl::StatusCode::kAlreadyExists:
+    case absl::StatusCode::kInvalidArgument:
+    case absl::StatusCode::kPermissionDenied:
+    case absl::StatusCode::kUnauthenticated:
+    case absl::StatusCode::kResourceExhausted:
+    case absl::StatusCode::kUnimplemented: return true;
+    default: return false;
+  }
+}
+
+}  // namespace driverupgrade::inline v1

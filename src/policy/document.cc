@@ -1,0 +1,117 @@
+#include "policy/document.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "base/rapidjson.h"
+#include "fmt/format.h"
+
+namespace driverupgrade::inline v1::internal {
+namespace {
+
+// YAML and JSON forbid the other control characters, and yaml-cpp takes one of them for the end of the file.
+bool IsText(char c) {
+  const auto byte = static_cast<unsigned char>(c);
+  return byte >= ' ' ? byte != 0x7f : c == '\n' || c == '\r' || c == '\t';
+}
+
+// Makes a value of what RapidJSON's reader tells. It tells as long as this returns true.
+class DocumentBuilder {
+ public:
+  using Ch = char;
+  using Size = driverupgrade_rapidjson::SizeType;
+
+  bool Null() { return Add(DocumentValue::Kind::kNull, false, ""); }
+  bool Bool(bool value) { return Add(DocumentValue::Kind::kScalar, true, value ? "true" : "false"); }
+  // Numbers are told as they are written.
+  bool RawNumber(const char* text, Size size, bool) { return Add(DocumentValue::Kind::kScalar, true, {text, size}); }
+  bool Int(int) { return false; }
+  bool Uint(unsigned) { return false; }
+  bool Int64(std::int64_t) { return false; }
+  bool Uint64(std::uint64_t) { return false; }
+  bool Double(double) { return false; }
+  bool String(const char* text, Size size, bool) { return Add(DocumentValue::Kind::kScalar, false, {text, size}); }
+  bool Key(const char* text, Size size, bool) {
+    open_.back().entries.push_back(
+        {.name = Value(DocumentValue::Kind::kScalar, false, {text, size}), .value = DocumentValue()});
+    return true;
+  }
+  bool StartObject() { return Open(DocumentValue::Kind::kMapping); }
+  bool EndObject(Size) { return Close(); }
+  bool StartArray() { return Open(DocumentValue::Kind::kList); }
+  bool EndArray(Size) { return Close(); }
+
+  DocumentValue Take() { return std::move(whole_); }
+  bool too_deep() const { return too_deep_; }
+
+ private:
+  DocumentValue Value(DocumentValue::Kind kind, bool plain, std::string_view text) {
+    return {.kind = kind,
+            .plain = plain,
+            .text = std::string(text),
+            .mark = {.line = 0, .column = count_++},
+            .entries = {}};
+  }
+  bool Add(DocumentValue::Kind kind, bool plain, std::string_view text) { return Put(Value(kind, plain, text)); }
+  // Items of a list are of no interest: no policy has one.
+  bool Put(DocumentValue value) {
+    if (open_.empty()) {
+      whole_ = std::move(value);
+    } else if (open_.back().IsMapping()) {
+      open_.back().entries.back().value = std::move(value);
+    }
+    return true;
+  }
+  bool Open(DocumentValue::Kind kind) {
+    too_deep_ = open_.size() >= kDocumentDepthMax;
+    if (!too_deep_) open_.push_back(Value(kind, false, ""));
+    return !too_deep_;
+  }
+  bool Close() {
+    DocumentValue value = std::move(open_.back());
+    open_.pop_back();
+    return Put(std::move(value));
+  }
+
+  std::vector<DocumentValue> open_ = {};
+  DocumentValue whole_ = {};
+  int count_ = 0;
+  bool too_deep_ = false;
+};
+
+}  // namespace
+
+absl::Status CheckDocumentText(std::string_view text) {
+  if (text.size() > kDocumentSizeMax) {
+    return absl::InvalidArgumentError(
+        fmt::format("the document has {} bytes, more than the {} allowed", text.size(), kDocumentSizeMax));
+  }
+  if (!std::all_of(text.begin(), text.end(), IsText)) {
+    return absl::InvalidArgumentError("the document holds control characters; is it UTF-8 text?");
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<DocumentValue> LoadJson(std::string_view text) {
+  namespace json = driverupgrade_rapidjson;
+  if (absl::Status status = CheckDocumentText(text); !status.ok()) return status;
+  json::MemoryStream stream(text.data(), text.size());
+  json::EncodedInputStream<json::UTF8<>, json::MemoryStream> encoded(stream);
+  json::Reader reader;
+  DocumentBuilder builder;
+  // Not by recursion.
+  constexpr unsigned kFlags =
+      json::kParseIterativeFlag | json::kParseValidateEncodingFlag | json::kParseNumbersAsStringsFlag;
+  const json::ParseResult result = reader.Parse<kFlags>(encoded, builder);
+  if (builder.too_deep()) {
+    return absl::InvalidArgumentError(fmt::format("nested more than {} deep", kDocumentDepthMax));
+  }
+  if (result.IsError()) {
+    return absl::InvalidArgumentError(
+        fmt::format("not JSON: {} at byte {}", json::GetParseError_En(result.Code()), result.Offset()));
+  }
+  return builder.Take();
+}
+
+}  // namespace driverupgrade::inline v1::internal

@@ -1,0 +1,17 @@
+// A policy from a document, whatever that was written in.
+#ifndef DRIVERUPGRADE_SRC_POLICY_POLICY_READER_H_
+#define DRIVERUPGRADE_SRC_POLICY_POLICY_READER_H_
+
+#include "absl/status/statusor.h"
+#include "driverupgrade/policy_codec.h"
+#include "policy/document.h"
+
+namespace driverupgrade::inline v1::internal {
+
+// `document` may be an error: that it could not be read. Errors: as ParseUpgradePolicy.
+[[nodiscard]] absl::StatusOr<UpgradePolicy> ReadUpgradePolicy(const absl::StatusOr<DocumentValue>& document,
+                                                              const PolicyDefaults& defaults);
+
+}  // namespace driverupgrade::inline v1::internal
+
+#endif  // DRIVERUPGRADE_SRC_POLICY_POLICY_READER_H_

@@ -1,0 +1,54 @@
+#!/usr/bin/env python3
+"""undefined_symbols.py NM ARCHIVE: fails if the archive needs what a host without threads, exceptions, files, clock,
+environment or YAML has not. Needs nothing but Python's standard library."""
+import re
+import subprocess
+import sys
+
+FORBIDDEN = {
+    "threads": r"pthread_|std::(this_)?thread|std::(__)?stop_|std::condition_variable|std::(recursive_)?mutex|absl::.*Mutex",
+    "exceptions": r"__cxa_throw$|__cxa_allocate_exception$",
+    "files": r"f?open(64)?$|creat(64)?$|std::basic_(i|o)?f(stream|ilebuf)|std::filesystem",
+    "output": r"f?printf$|v?fprintf$|f?puts$|std::(cout|cerr|clog)",
+    "the environment": r"(secure_)?getenv$|environ$",
+    "the clock": r"clock_gettime$|gettimeofday$|time$|absl::(\w+::)?(Now|GetCurrentTimeNanos|LocalTimeZone|LoadTimeZone)\b|std::chrono::\w+_clock::now",
+    "randomness": r"getrandom$|s?rand(om)?$|std::random_device",
+    "sockets": r"socket$|connect$",
+    "YAML": r"YAML::",
+}
+# What looks like one of these, and why it is none.
+ALLOWED = {
+    # Containers of the standard library put their elements back before they pass an exception on; they throw none.
+    "__cxa_begin_catch", "__cxa_end_catch", "__cxa_rethrow",
+    # Whether to count shared pointers atomically: read only.
+    "__libc_single_threaded",
+}
+
+
+def symbols(nm, archive):
+    """(undefined, defined) of all members together, demangled."""
+    undefined, defined = set(), set()
+    for line in subprocess.run([nm, "-C", archive], check=True, capture_output=True, text=True).stdout.splitlines():
+        found = re.match(r"[0-9a-f ]{16} ([A-Za-z]) (.*)", line)
+        if found:
+            (undefined if found[1] == "U" else defined).add(found[2])
+    return undefined - defined, defined
+
+
+def main():
+    undefined, defined = symbols(*sys.argv[1:])
+    mistakes = []
+    for what, pattern in FORBIDDEN.items():
+        needed = sorted(s for s in undefined - ALLOWED if re.match(rf"(vtable for |typeinfo for )?({pattern})", s))
+        mistakes += [f"needs {what}: {symbol}" for symbol in needed]
+    # It is whole: what it needs of ours is in it.
+    mistakes += [f"is not in it: {symbol}" for symbol in sorted(undefined) if "driverupgrade::" in symbol]
+    if not any("driverupgrade::v1::StateMachine::Step" in symbol for symbol in defined):
+        mistakes.append("it has no StateMachine::Step: is this the archive?")
+    if mistakes:
+        sys.exit("\n".join(mistakes))
+    print(f"{len(undefined)} undefined symbols, none of them forbidden")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,6 +1,6 @@
 /// The decisions of StateMachine::Step, for who is told what changes: only that is judged anew (arch-A10).
 ///
-/// Defines IncrementalPlanner and PlanUpdate.
+/// Defines IncrementalPlanner, PlanUpdate and PublishedPlan.
 ///
 ///     IncrementalPlanner planner(machine);
 ///     planner.SetPolicy(policy);
@@ -42,10 +42,28 @@ struct PlanUpdate {
   /// As Step's plan, but for `pod_interest`, which is empty (IncrementalPlanner::pod_interest has it without a copy), and
   /// `gates`: only those that are new or have changed since the last Advance. The gate of a node that waits for a slot
   /// comes without its place in the queue, and again only when its reason changes; place and counts change with every
-  /// admission. Explain has them.
+  /// admission. PublishedPlan has them.
   Plan plan = {};
   /// Nodes that had a gate and have none any more, or are gone; by name.
   std::vector<std::string> ungated = {};
+};
+
+/// All that Step would say, as of one Advance. Immutable, and its planner's business no more: any thread may read it, and
+/// none waits for the planner.
+class PublishedPlan {
+ public:
+  struct Parts;
+  explicit PublishedPlan(Parts parts);
+  ~PublishedPlan();
+
+  /// Why the node waits, with its place in the queue if it waits for a slot; nullopt if it does not wait or is unknown.
+  /// Looks at all nodes if it waits for a slot.
+  [[nodiscard]] std::optional<Gate> Explain(const std::string& node) const;
+  /// For status pages and tests. O(N log N).
+  [[nodiscard]] Plan Full() const;
+
+ private:
+  std::unique_ptr<const Parts> parts_;
 };
 
 class IncrementalPlanner {
@@ -83,11 +101,9 @@ class IncrementalPlanner {
   /// Advance, which judges them anew. Where this tells of a node that Advance has told of, it replaces that.
   [[nodiscard]] PlanUpdate Withhold(const std::map<std::string, Gate>& gates);
 
-  /// Why the node waits, as of the last Advance, with its place in the queue if it waits for a slot; nullopt if it does
-  /// not wait or is unknown. Looks at all nodes that wait for a slot.
-  [[nodiscard]] std::optional<Gate> Explain(const std::string& node) const;
-  /// All that Step would say, as of the last Advance; for status pages and tests. O(N log N).
-  [[nodiscard]] Plan FullPlan() const;
+  /// As of the last Advance or Withhold; never null. Its cost does not grow with the nodes: it shares what it has with
+  /// those before and after it.
+  [[nodiscard]] std::shared_ptr<const PublishedPlan> Publish();
 
   /// See Plan::pod_interest; as of the last Advance.
   const std::set<std::string>& pod_interest() const;

@@ -17,7 +17,6 @@
 
 #include <cstdint>
 #include <functional>
-#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -31,6 +30,8 @@
 #include "driverupgrade/clock.h"
 #include "driverupgrade/cluster_facade.h"
 #include "driverupgrade/driver_identity.h"
+#include "driverupgrade/incremental_planner.h"
+#include "driverupgrade/node_outcome.h"
 #include "driverupgrade/observer.h"
 #include "driverupgrade/plan_executor.h"
 #include "driverupgrade/snapshot_builder.h"
@@ -41,8 +42,8 @@ namespace driverupgrade::inline v1 {
 
 namespace internal {
 class FindingEvents;
-class IncrementalPass;
 class LedgerPass;
+class Pass;
 class Signal;
 }  // namespace internal
 
@@ -76,8 +77,8 @@ struct ReconcileResult {
   /// What became of `plan.nodes`, in their order. With a cache: of the nodes whose requests have all been answered
   /// since the last result; those of `plan.nodes` may still be under way, and OnChange tells when they are answered.
   std::vector<NodeOutcome> outcomes = {};
-  /// How many judgements of single nodes this took: at least one for each node, or with a cache one for each that
-  /// changed or was due (arch-A10).
+  /// How many judgements of single nodes this took: one for each that changed or was due (arch-A10); without a cache a
+  /// node whose pods were read is judged before and after.
   std::uint64_t judged = 0;
   /// Come back at this time even if nothing changes: now, if something has been done that is not judged yet; a deadline
   /// or a retry otherwise. nullopt: only when the cluster or the policy changes.
@@ -103,9 +104,9 @@ class UpgradeEngine {
   [[nodiscard]] absl::StatusOr<ReconcileResult> Release(const CallContext& context);
 
   /// Why a node does not move, as the last pass found it, with its place in the queue; nullopt if it does, or is not
-  /// known. The last pass may be running: then it waits for it.
+  /// known. From any thread; a pass that runs is not waited for, and what it finds is told once it has planned.
   std::optional<Gate> Explain(const std::string& node) const;
-  /// What the last pass found of all nodes: with a cache this costs as much as a pass over all of them.
+  /// What the last pass found of all nodes; costs O(N log N). As Explain.
   Plan Everything() const;
 
   /// `on_change` is called, from another thread, when the cache has something new for the next pass, or requests have
@@ -122,31 +123,26 @@ class UpgradeEngine {
   UpgradeEngine(const DriverIdentity& identity, std::shared_ptr<ClusterFacade> cluster, EngineOptions options,
                 std::unique_ptr<internal::LedgerPass> ledger);
   absl::StatusOr<ReconcileResult> Pass(const CallContext& context, const UpgradePolicy& policy);
-  absl::StatusOr<Plan> PlanFromLists(const CallContext& context, const UpgradePolicy& policy, std::uint64_t& judged);
-  absl::StatusOr<Plan> PlanFromCache(const CallContext& context, const UpgradePolicy& policy, std::uint64_t& judged);
-  std::optional<SharedSlots> AskSharedSlots() const;
-  void AskLedger(const CallContext& context, Plan& plan);
+  absl::Status MakePlan(const CallContext& context, const UpgradePolicy& policy, ReconcileResult& result);
+  void Publish();
+  std::shared_ptr<const PublishedPlan> Published() const;
   void Carry(const CallContext& context, ReconcileResult& result);
-  void TakeAnswers(std::vector<NodeOutcome>& outcomes);
   void TellFindings(const CallContext& context, const Plan& plan);
-  void LeaveOutInFlight(Plan& plan) const;
 
   std::shared_ptr<Clock> clock_;
   std::shared_ptr<Observer> observer_;
-  std::shared_ptr<WatchCache> cache_;
-  std::size_t cache_driver_ = 0;
   std::unique_ptr<internal::Signal> changed_;  // before those that raise it
   std::function<SharedSlots()> shared_slots_;
   SnapshotBuilder builder_;
   StateMachine machine_;
-  std::unique_ptr<internal::LedgerPass> ledger_;            // nullptr without a ledger
-  std::unique_ptr<internal::IncrementalPass> incremental_;  // nullptr without a cache
+  std::unique_ptr<internal::LedgerPass> ledger_;  // nullptr without a ledger
+  std::unique_ptr<internal::Pass> pass_;
   AttemptLog log_;
-  PlanExecutor executor_;                                    // after incremental_: its calls use it
+  PlanExecutor executor_;                                    // after pass_: its calls use it
   std::unique_ptr<internal::FindingEvents> finding_events_;  // nullptr if they are off
-  std::map<std::string, std::string> uids_;                  // of nodes, by name; of an engine without a cache
-  mutable std::mutex mutex_;
-  Plan last_plan_;  // of an engine without a cache
+  std::mutex mutex_;                                         // of passes
+  mutable std::mutex published_mutex_;                       // of a pointer: nobody holds it for long
+  std::shared_ptr<const PublishedPlan> published_;           // never null
   // Since when passes have been made without a break (dep-F4).
   std::optional<absl::Time> active_since_;
   absl::Time last_pass_ = absl::InfinitePast();

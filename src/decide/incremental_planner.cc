@@ -6,9 +6,14 @@
 
 #include "decide/admission/grants.h"
 #include "decide/admission/queue.h"
+#include "decide/judged_nodes.h"
+#include "decide/published_plan.h"
 #include "decide/step_parts.h"
 
 namespace driverupgrade::inline v1 {
+
+using internal::JudgedNode;
+
 class IncrementalPlanner::Impl {
  public:
   explicit Impl(StateMachine machine) : machine_(std::move(machine)) {}
@@ -22,8 +27,7 @@ class IncrementalPlanner::Impl {
   void Remove(const std::string& name);
   PlanUpdate Advance(absl::Time now);
   PlanUpdate Withhold(const std::map<std::string, Gate>& gates);
-  std::optional<Gate> Explain(const std::string& name) const;
-  Plan FullPlan() const;
+  std::shared_ptr<const PublishedPlan> Publish();
   const std::set<std::string>& pod_interest() const { return interested_; }
   std::uint64_t judgements() const { return judgements_; }
 
@@ -31,8 +35,8 @@ class IncrementalPlanner::Impl {
   using Names = std::set<std::string>;
   struct Entry {
     std::shared_ptr<const NodeView> view;
-    // nullopt: not judged yet.
-    std::optional<Verdict> verdict = std::nullopt;
+    // nullptr: not judged yet.
+    std::shared_ptr<const JudgedNode> judged = nullptr;
     GrantShare share = {};
     // The gate that the caller knows of.
     std::optional<NodeGate> told = std::nullopt;
@@ -42,8 +46,8 @@ class IncrementalPlanner::Impl {
   Names TakeDue(absl::Time now);
   void JudgeNode(const std::string& name, Entry& entry, bool admitted);
   void AdmitNodes(Names& touched);
-  // Adds a node's verdict, if there is one, to the sums and sets below, or takes it out of them.
-  void Enlist(const std::string& name, Entry& entry);
+  // Adds a node's verdict to the sums and sets below, or takes it, if there is one, out of them.
+  void Enlist(const std::string& name, Entry& entry, Verdict verdict);
   void Withdraw(const std::string& name, const Entry& entry);
   // The grant, or the node, of that UID has come or gone.
   void Locate(const std::string& uid);
@@ -72,6 +76,7 @@ class IncrementalPlanner::Impl {
   UpgradeBudget budget_ = {};
 
   std::map<std::string, Entry> nodes_;
+  internal::JudgedNodes judged_;
   std::set<std::pair<std::string, std::string>> names_;  // by UID
   Names elsewhere_;                                      // UIDs that have a grant but no node
   bool all_changed_ = false;
@@ -153,6 +158,7 @@ void IncrementalPlanner::Impl::Remove(const std::string& name) {
   const auto found = nodes_.find(name);
   if (found == nodes_.end()) return;
   Withdraw(name, found->second);
+  judged_.Remove(name);
   const std::string uid = found->second.view->node.uid;
   if (found->second.told) told_and_gone_.insert(name);
   nodes_.erase(found);
@@ -190,10 +196,11 @@ PlanUpdate IncrementalPlanner::Impl::Withhold(const std::map<std::string, Gate>&
   Names touched;
   for (const auto& [name, gate] : gates) {
     const auto found = nodes_.find(name);
-    if (found == nodes_.end() || !found->second.verdict) continue;
+    if (found == nodes_.end() || found->second.judged == nullptr) continue;
     Withdraw(name, found->second);
-    internal::Withhold(gate, *found->second.verdict);
-    Enlist(name, found->second);
+    Verdict verdict = found->second.judged->verdict;
+    internal::Withhold(gate, verdict);
+    Enlist(name, found->second, std::move(verdict));
     changed_.insert(name);
     touched.insert(name);
   }
@@ -217,13 +224,11 @@ auto IncrementalPlanner::Impl::TakeDue(absl::Time now) -> Names {
 
 void IncrementalPlanner::Impl::JudgeNode(const std::string& name, Entry& entry, bool admitted) {
   Withdraw(name, entry);
-  entry.verdict = machine_.Judge(*entry.view, *driver_, rules_, now_, active_since_, admitted);
-  Enlist(name, entry);
+  Enlist(name, entry, machine_.Judge(*entry.view, *driver_, rules_, now_, active_since_, admitted));
   ++judgements_;
 }
 
-void IncrementalPlanner::Impl::Enlist(const std::string& name, Entry& entry) {
-  Verdict& verdict = *entry.verdict;
+void IncrementalPlanner::Impl::Enlist(const std::string& name, Entry& entry, Verdict verdict) {
   entry.share = ShareOf(grants_, *entry.view, verdict);
   sums_.Add(verdict.tally, entry.share);
   if (!verdict.plan.empty()) acting_.insert(name);
@@ -231,14 +236,17 @@ void IncrementalPlanner::Impl::Enlist(const std::string& name, Entry& entry) {
   if (!verdict.findings.empty()) with_findings_.insert(name);
   if (entry.share.granted || verdict.plan.needs_grant) in_ledger_.insert(name);
   if (verdict.wake_at) wakes_.emplace(*verdict.wake_at, name);
-  if (!verdict.candidate) return;
-  verdict.candidate->has_grant = entry.share.first;
-  queue_.Add(*verdict.candidate);
+  if (verdict.candidate) {
+    verdict.candidate->has_grant = entry.share.first;
+    queue_.Add(*verdict.candidate);
+  }
+  entry.judged = std::make_shared<const JudgedNode>(JudgedNode{.name = name, .verdict = std::move(verdict)});
+  judged_.Put(entry.judged);
 }
 
 void IncrementalPlanner::Impl::Withdraw(const std::string& name, const Entry& entry) {
-  if (!entry.verdict) return;
-  const Verdict& verdict = *entry.verdict;
+  if (entry.judged == nullptr) return;
+  const Verdict& verdict = entry.judged->verdict;
   sums_.Subtract(verdict.tally, entry.share);
   acting_.erase(name);
   interested_.erase(name);
@@ -250,9 +258,9 @@ void IncrementalPlanner::Impl::Withdraw(const std::string& name, const Entry& en
 
 Plan IncrementalPlanner::Impl::PlanWithoutGates() const {
   Plan plan{.totals = totals_, .budget = budget_, .findings = findings_, .readings = Readings()};
-  for (const std::string& name : acting_) plan.nodes.push_back(nodes_.at(name).verdict->plan);
+  for (const std::string& name : acting_) plan.nodes.push_back(nodes_.at(name).judged->verdict.plan);
   for (const std::string& name : with_findings_) {
-    const std::vector<Finding>& found = nodes_.at(name).verdict->findings;
+    const std::vector<Finding>& found = nodes_.at(name).judged->verdict.findings;
     plan.findings.insert(plan.findings.end(), found.begin(), found.end());
   }
   if (!wakes_.empty()) plan.wake_at = wakes_.begin()->first;
@@ -263,24 +271,24 @@ std::vector<NodeReading> IncrementalPlanner::Impl::Readings() const {
   std::vector<NodeReading> readings;
   for (const std::string& name : in_ledger_) {
     const Entry& entry = nodes_.at(name);
-    readings.push_back(ReadingOf(*entry.view, *entry.verdict));
+    readings.push_back(ReadingOf(*entry.view, entry.judged->verdict));
   }
   for (const std::string& uid : elsewhere_) readings.push_back(ReadingElsewhere(uid, grants_.at(uid)));
   return readings;
 }
 
 std::optional<NodeGate> IncrementalPlanner::Impl::GateToTell(const std::string& name, const Entry& entry) const {
-  const Verdict& verdict = *entry.verdict;
+  const Verdict& verdict = entry.judged->verdict;
   if (!verdict.candidate && !verdict.gate) return std::nullopt;
   return NodeGate{.node = name,
                   .state = verdict.plan.to(),
-                  .gate = verdict.candidate ? queue_.Refusal(*verdict.candidate) : *verdict.gate};
+                  .gate = verdict.candidate ? queue_.refusals().Of(*verdict.candidate) : *verdict.gate};
 }
 
 // The counts in the gate of a candidate change with every admission, and nobody is told again for that.
 bool IncrementalPlanner::Impl::IsTold(const Entry& entry, const NodeGate& gate) {
   if (!entry.told) return false;
-  if (!entry.verdict->candidate) return entry.told == gate;
+  if (!entry.judged->verdict.candidate) return entry.told == gate;
   return entry.told->state == gate.state && entry.told->gate.reason == gate.gate.reason;
 }
 
@@ -301,23 +309,11 @@ void IncrementalPlanner::Impl::TellGates(const Names& names, PlanUpdate& update)
   }
 }
 
-std::optional<Gate> IncrementalPlanner::Impl::Explain(const std::string& name) const {
-  const auto found = nodes_.find(name);
-  if (found == nodes_.end() || !found->second.verdict) return std::nullopt;
-  const Verdict& verdict = *found->second.verdict;
-  return verdict.candidate ? queue_.RefusalAtPlace(*verdict.candidate) : verdict.gate;
-}
-
-Plan IncrementalPlanner::Impl::FullPlan() const {
-  Plan plan{.totals = totals_, .budget = budget_, .findings = findings_, .readings = Readings()};
-  std::map<std::string, Gate> refusals = queue_.AllRefusals();
-  for (const auto& [name, entry] : nodes_) {
-    if (!entry.verdict) continue;
-    Verdict verdict = *entry.verdict;
-    if (verdict.candidate) verdict.gate = refusals.at(name);
-    internal::AddVerdict(name, std::move(verdict), plan);
-  }
-  return plan;
+std::shared_ptr<const PublishedPlan> IncrementalPlanner::Impl::Publish() {
+  return std::make_shared<const PublishedPlan>(PublishedPlan::Parts{
+      .plan = {.totals = totals_, .budget = budget_, .findings = findings_, .readings = Readings()},
+      .nodes = judged_.Share(),
+      .refusals = queue_.refusals()});
 }
 
 IncrementalPlanner::IncrementalPlanner(StateMachine machine) : impl_(std::make_unique<Impl>(std::move(machine))) {}
@@ -333,8 +329,7 @@ void IncrementalPlanner::Update(std::shared_ptr<const NodeView> view) { impl_->U
 void IncrementalPlanner::Remove(const std::string& node) { impl_->Remove(node); }
 PlanUpdate IncrementalPlanner::Advance(absl::Time now) { return impl_->Advance(now); }
 PlanUpdate IncrementalPlanner::Withhold(const std::map<std::string, Gate>& gates) { return impl_->Withhold(gates); }
-std::optional<Gate> IncrementalPlanner::Explain(const std::string& node) const { return impl_->Explain(node); }
-Plan IncrementalPlanner::FullPlan() const { return impl_->FullPlan(); }
+std::shared_ptr<const PublishedPlan> IncrementalPlanner::Publish() { return impl_->Publish(); }
 const std::set<std::string>& IncrementalPlanner::pod_interest() const { return impl_->pod_interest(); }
 std::uint64_t IncrementalPlanner::judgements() const { return impl_->judgements(); }
 

@@ -13,19 +13,6 @@ void Withhold(const Gate& gate, Verdict& verdict) {
   if (gate.not_before) verdict.wake_at = std::min(*gate.not_before, verdict.wake_at.value_or(absl::InfiniteFuture()));
 }
 
-void Withhold(const std::map<std::string, Gate>& gates, Plan& plan) {
-  const auto is_withheld = [&](const auto& node) { return gates.contains(node.node); };
-  std::erase_if(plan.gates, is_withheld);
-  for (const NodePlan& node : plan.nodes) {
-    if (!is_withheld(node)) continue;
-    const Gate& gate = gates.at(node.node);
-    plan.gates.push_back({.node = node.node, .state = node.from, .gate = gate});
-    if (gate.not_before) plan.wake_at = std::min(*gate.not_before, plan.wake_at.value_or(absl::InfiniteFuture()));
-  }
-  std::erase_if(plan.nodes, is_withheld);
-  std::sort(plan.gates.begin(), plan.gates.end(), [](const auto& a, const auto& b) { return a.node < b.node; });
-}
-
 void AddVerdict(const std::string& node, Verdict&& verdict, Plan& plan) {
   const UpgradeState state = verdict.plan.to();
   if (!verdict.plan.empty()) plan.nodes.push_back(std::move(verdict.plan));

@@ -2,7 +2,6 @@
 #ifndef DRIVERUPGRADE_SRC_DECIDE_STEP_PARTS_H_
 #define DRIVERUPGRADE_SRC_DECIDE_STEP_PARTS_H_
 
-#include <map>
 #include <string>
 
 #include "driverupgrade/state_machine.h"
@@ -14,8 +13,6 @@ void AddVerdict(const std::string& node, Verdict&& verdict, Plan& plan);
 
 // What was planned for a node is not to be done now, and it waits for `gate`: it stays where it is.
 void Withhold(const Gate& gate, Verdict& verdict);
-// The same in a complete plan, by the nodes' names.
-void Withhold(const std::map<std::string, Gate>& gates, Plan& plan);
 
 }  // namespace driverupgrade::inline v1::internal
 

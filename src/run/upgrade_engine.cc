@@ -1,16 +1,17 @@
 #include "driverupgrade/upgrade_engine.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 #include <vector>
 
 #include "base/signal.h"
 #include "base/status_macros.h"
-#include "decide/step_parts.h"
 #include "fmt/format.h"
 #include "model/unreadable.h"
-#include "run/incremental_pass.h"
+#include "run/cache_pass.h"
 #include "run/ledger_pass.h"
+#include "run/list_pass.h"
 #include "tell/finding_events.h"
 
 namespace driverupgrade::inline v1 {
@@ -115,27 +116,23 @@ UpgradeEngine::UpgradeEngine(const DriverIdentity& identity, std::shared_ptr<Clu
       builder_(identity, cluster, options.snapshot),
       machine_(identity, WithPodDeletion(options.state_machine, options.snapshot.uses_driver != nullptr)),
       ledger_(std::move(ledger)),
-      executor_(identity, cluster, options.clock, options.observer, options.executor, [this] { changed_->Raise(); }) {
+      // Who lists waits for the answers himself.
+      executor_(identity, cluster, options.clock, options.observer, options.executor,
+                options.cache != nullptr ? std::function<void()>([this] { changed_->Raise(); }) : nullptr) {
   if (options.executor.events && options.executor.finding_events) {
     finding_events_ = std::make_unique<internal::FindingEvents>(identity, options.state_machine.own_pod);
   }
-  if (options.cache == nullptr) return;
-  cache_ = options.cache;
-  cache_driver_ = *FindScope(*cache_, options.snapshot);
-  const auto submit = [this](const CallContext& call_context, std::function<void(const CallContext&)> call) {
-    executor_.Submit(call_context, std::move(call));
-  };
-  incremental_ = std::make_unique<internal::IncrementalPass>(identity, machine_, options.snapshot, cache_,
-                                                             cache_driver_, options.executor.call_timeout, submit,
-                                                             ledger_.get(), [this] { changed_->Raise(); });
-  cache_->Subscribe(cache_driver_, [this] { changed_->Raise(); });
+  if (options.cache != nullptr) {
+    pass_ = std::make_unique<internal::CachePass>(
+        identity, machine_, options.snapshot, clock_, options.cache, *FindScope(*options.cache, options.snapshot),
+        options.executor.call_timeout, ledger_.get(), executor_, [this] { changed_->Raise(); });
+  } else {
+    pass_ = std::make_unique<internal::ListPass>(machine_, builder_, clock_, ledger_.get(), executor_);
+  }
+  published_ = pass_->Publish();
 }
 
-UpgradeEngine::~UpgradeEngine() {
-  if (!cache_) return;
-  cache_->Subscribe(cache_driver_, nullptr);
-  cache_->SetInterest(cache_driver_, {});
-}
+UpgradeEngine::~UpgradeEngine() = default;
 
 absl::StatusOr<ReconcileResult> UpgradeEngine::Reconcile(const CallContext& context, const UpgradePolicy& policy) {
   PassOutcome pass{.began = clock_->Now(), .auto_upgrade = policy.auto_upgrade, .paused = policy.paused};
@@ -154,18 +151,13 @@ absl::StatusOr<ReconcileResult> UpgradeEngine::Pass(const CallContext& context, 
   } else if (!active_since_) {
     active_since_ = clock_->Now();
   }
-  ReconcileResult result;
-  TakeAnswers(result.outcomes);
+  ReconcileResult result{.outcomes = pass_->Collect(log_)};
   const absl::Time now = clock_->Now();
   if (now < std::exchange(last_pass_, now)) {
     log_.SetBack(now);
     if (active_since_) active_since_ = std::min(*active_since_, now);
   }
-  if (ledger_) ledger_->Begin(context);
-  DRIVERUPGRADE_ASSIGN_OR_RETURN(result.plan, incremental_ ? PlanFromCache(context, policy, result.judged)
-                                                           : PlanFromLists(context, policy, result.judged));
-  if (ledger_) AskLedger(context, result.plan);
-  if (!incremental_) last_plan_ = result.plan;
+  DRIVERUPGRADE_RETURN_IF_ERROR(MakePlan(context, policy, result));
   if (observer_) observer_->OnPlan(result.plan);
   Carry(context, result);
   TellFindings(context, result.plan);
@@ -175,107 +167,56 @@ absl::StatusOr<ReconcileResult> UpgradeEngine::Pass(const CallContext& context, 
   return result;
 }
 
-void UpgradeEngine::Carry(const CallContext& context, ReconcileResult& result) {
-  const std::size_t judged = result.outcomes.size();
-  if (incremental_) {
-    executor_.Begin(context, result.plan, log_);
-    for (const NodePlan& node : result.plan.nodes) incremental_->Touch(node.node);
-    TakeAnswers(result.outcomes);
-  } else {
-    result.outcomes = executor_.Apply(context, result.plan, log_);
+// arch-A12: what starts a node is sent only once its grant is stored.
+absl::Status UpgradeEngine::MakePlan(const CallContext& context, const UpgradePolicy& policy, ReconcileResult& result) {
+  if (ledger_) ledger_->Begin(context);
+  const std::uint64_t before = pass_->judgements();
+  const internal::PassInput input{.policy = policy,
+                                  .active_since = active_since_.value_or(absl::InfinitePast()),
+                                  .shared_slots = shared_slots_ ? std::optional(shared_slots_()) : std::nullopt};
+  DRIVERUPGRADE_ASSIGN_OR_RETURN(result.plan, pass_->MakePlan(context, input, log_));
+  result.judged = pass_->judgements() - before;
+  if (ledger_) {
+    pass_->Withhold(ledger_->Settle(context, result.plan), result.plan);
+    ledger_->Report(result.plan);
   }
+  Publish();
+  return absl::OkStatus();
+}
+
+void UpgradeEngine::Publish() {
+  std::shared_ptr<const PublishedPlan> plan = pass_->Publish();
+  const std::lock_guard lock(published_mutex_);
+  published_.swap(plan);
+}
+
+void UpgradeEngine::Carry(const CallContext& context, ReconcileResult& result) {
+  std::vector<NodeOutcome> outcomes = pass_->Carry(context, result.plan, log_);
   // What has changed, or failed, is judged anew; the attempt log paces what is tried again.
-  result.wake_at = result.outcomes.size() > judged ? clock_->Now() : result.plan.wake_at;
+  result.wake_at = outcomes.empty() ? result.plan.wake_at : clock_->Now();
+  std::move(outcomes.begin(), outcomes.end(), std::back_inserter(result.outcomes));
 }
 
 void UpgradeEngine::TellFindings(const CallContext& context, const Plan& plan) {
   if (!finding_events_) return;
-  const auto uid_of = [this](const std::string& node) {
-    if (incremental_) return incremental_->UidOf(node);
-    const auto found = uids_.find(node);
-    return found == uids_.end() ? std::string() : found->second;
-  };
+  const auto uid_of = [this](const std::string& node) { return pass_->UidOf(node); };
   executor_.Tell(context, finding_events_->Follow(plan, uid_of, clock_->Now()));
 }
 
-// What we wrote is known before a watch tells, and what was tried is judged anew.
-void UpgradeEngine::TakeAnswers(std::vector<NodeOutcome>& outcomes) {
-  for (NodeOutcome& outcome : executor_.Collect(log_)) {
-    if (cache_ && outcome.node_after) cache_->NodeWritten(*outcome.node_after);
-    if (incremental_) incremental_->Touch(outcome.node);
-    outcomes.push_back(std::move(outcome));
-  }
+std::shared_ptr<const PublishedPlan> UpgradeEngine::Published() const {
+  const std::lock_guard lock(published_mutex_);
+  return published_;
 }
 
-// A node whose requests are not all answered gets no others, and what it waits for is no news. One whose pods are being
-// read may need fewer patches when they are known.
-void UpgradeEngine::LeaveOutInFlight(Plan& plan) const {
-  std::erase_if(plan.nodes, [this](const NodePlan& node) {
-    return executor_.InFlight(node.node) || incremental_->IsReading(node.node);
-  });
-  std::erase_if(plan.gates, [this](const NodeGate& gate) { return executor_.InFlight(gate.node); });
-}
+std::optional<Gate> UpgradeEngine::Explain(const std::string& node) const { return Published()->Explain(node); }
 
-absl::StatusOr<Plan> UpgradeEngine::PlanFromLists(const CallContext& context, const UpgradePolicy& policy,
-                                                  std::uint64_t& judged) {
-  const Grants grants = ledger_ ? ledger_->grants() : Grants{};
-  DRIVERUPGRADE_ASSIGN_OR_RETURN(ClusterSnapshot snapshot, builder_.Build(context, log_, grants));
-  snapshot.active_since = active_since_.value_or(absl::InfinitePast());
-  snapshot.shared_slots = AskSharedSlots();
-  Plan plan = machine_.Step(snapshot, policy, clock_->Now());
-  builder_.ReadPods(context, plan.pod_interest, log_, snapshot);
-  if (!plan.pod_interest.empty()) plan = machine_.Step(snapshot, policy, clock_->Now());
-  judged = snapshot.nodes.size() * (plan.pod_interest.empty() ? 1 : 2);
-  uids_.clear();
-  for (const auto& view : snapshot.nodes) uids_.emplace(view->node.name, view->node.uid);
-  return plan;
-}
-
-absl::StatusOr<Plan> UpgradeEngine::PlanFromCache(const CallContext& context, const UpgradePolicy& policy,
-                                                  std::uint64_t& judged) {
-  const absl::Time active_since = active_since_.value_or(absl::InfinitePast());
-  const std::uint64_t before = incremental_->planner().judgements();
-  incremental_->SetSharedSlots(AskSharedSlots());
-  DRIVERUPGRADE_ASSIGN_OR_RETURN(Plan plan, incremental_->Run(context, policy, clock_->Now(), active_since, log_));
-  judged = incremental_->planner().judgements() - before;
-  LeaveOutInFlight(plan);
-  return plan;
-}
-
-std::optional<SharedSlots> UpgradeEngine::AskSharedSlots() const {
-  return shared_slots_ ? std::optional(shared_slots_()) : std::nullopt;
-}
-
-// arch-A12: what starts a node is sent only once its grant is stored.
-void UpgradeEngine::AskLedger(const CallContext& context, Plan& plan) {
-  const std::map<std::string, Gate> withheld = ledger_->Settle(context, plan);
-  if (incremental_ && !withheld.empty()) {
-    incremental_->Withhold(withheld, plan);
-    LeaveOutInFlight(plan);
-  }
-  if (!incremental_) internal::Withhold(withheld, plan);
-  ledger_->Report(plan);
-}
-
-std::optional<Gate> UpgradeEngine::Explain(const std::string& node) const {
-  const std::lock_guard lock(mutex_);
-  if (incremental_) return incremental_->planner().Explain(node);
-  const auto found = std::find_if(last_plan_.gates.begin(), last_plan_.gates.end(),
-                                  [&](const NodeGate& gate) { return gate.node == node; });
-  return found == last_plan_.gates.end() ? std::nullopt : std::optional(found->gate);
-}
-
-Plan UpgradeEngine::Everything() const {
-  const std::lock_guard lock(mutex_);
-  return incremental_ ? incremental_->planner().FullPlan() : last_plan_;
-}
+Plan UpgradeEngine::Everything() const { return Published()->Full(); }
 
 absl::StatusOr<ReconcileResult> UpgradeEngine::Release(const CallContext& context) {
   const std::lock_guard lock(mutex_);
   active_since_.reset();
   executor_.Quiesce();
-  ReconcileResult result;
-  TakeAnswers(result.outcomes);
+  ReconcileResult result{.outcomes = pass_->Collect(log_)};
   DRIVERUPGRADE_ASSIGN_OR_RETURN(const ClusterSnapshot snapshot, builder_.Build(context, log_));
   for (const Finding& finding : snapshot.findings) {
     // Claims that cannot be seen are not given back; without this the caller would take himself for finished.
@@ -295,9 +236,7 @@ absl::StatusOr<ReconcileResult> UpgradeEngine::Release(const CallContext& contex
   return result;
 }
 
-void UpgradeEngine::OnChange(std::function<void()> on_change) {
-  changed_->Listen(cache_ ? std::move(on_change) : nullptr);
-}
+void UpgradeEngine::OnChange(std::function<void()> on_change) { changed_->Listen(std::move(on_change)); }
 
 void UpgradeEngine::Resume() {
   const std::lock_guard lock(mutex_);

@@ -82,8 +82,8 @@ TEST_CASE("arch-A10: a rollout over 10,000 nodes judges each a few times, howeve
   constexpr int kJudgementsPerNode = 8;
   Fleet fleet(kNodes, Parallel(100));
   const int passes = RollOut(fleet);
-  CHECK(fleet.planner.FullPlan().totals.done == kNodes);
-  CHECK(fleet.planner.FullPlan().gates.empty());
+  CHECK(fleet.planner.Publish()->Full().totals.done == kNodes);
+  CHECK(fleet.planner.Publish()->Full().gates.empty());
   CHECK(passes > 200);
   CHECK(passes < 1'000);
   INFO("judgements per node: " << static_cast<double>(fleet.planner.judgements()) / kNodes);
@@ -102,7 +102,7 @@ TEST_CASE("arch-A8: planners in threads of their own share nothing") {
         Fleet fleet(200, Parallel(10));
         RollOut(fleet);
         judgements[static_cast<std::size_t>(i)] = fleet.planner.judgements();
-        done[static_cast<std::size_t>(i)] = fleet.planner.FullPlan().totals.done;
+        done[static_cast<std::size_t>(i)] = fleet.planner.Publish()->Full().totals.done;
       });
     }
   }
@@ -149,7 +149,7 @@ TEST_CASE("arch-A10: limits that change judge no node but those that start") {
   CHECK(started.nodes.size() == 7);
   CHECK(std::count_if(started.gates.begin(), started.gates.end(),
                       [](const NodeGate& node) { return node.gate.reason == GateReason::kMaxUnavailable; }) == 43);
-  CHECK(fleet.planner.Explain("n00049")->reason == GateReason::kMaxUnavailable);
+  CHECK(fleet.planner.Publish()->Explain("n00049")->reason == GateReason::kMaxUnavailable);
   CHECK(fleet.planner.judgements() == before + 7);
   // Without a failurePolicy failed nodes hold their slots: that is a rule.
   policy.failure_policy.reset();
@@ -189,7 +189,7 @@ TEST_CASE("arch-A12: a node that is withheld waits, and is judged anew by the ne
   CHECK(update.plan.nodes.size() == 2);
   CHECK(update.plan.gates == std::vector<NodeGate>{{"n00000", UpgradeState::kUnknown, gate}});
   CHECK(update.plan.wake_at == gate.not_before);
-  CHECK(fleet.planner.Explain("n00000") == gate);
+  CHECK(fleet.planner.Publish()->Explain("n00000") == gate);
   CHECK(fleet.planner.Advance(kNow).plan.nodes == first.nodes);
 }
 
@@ -217,7 +217,8 @@ TEST_CASE("arch-A10: a gate is told once, a place in the queue on demand") {
   PlanUpdate update = fleet.planner.Advance(kNow);
   REQUIRE(update.plan.gates.size() == 3);
   CHECK(update.plan.gates[1].gate.detail == "maxParallelUpgrades: 0 of 0 slots are taken");
-  CHECK(fleet.planner.Explain("n00001")->detail == "maxParallelUpgrades: 0 of 0 slots are taken; place 2 in the queue");
+  CHECK(fleet.planner.Publish()->Explain("n00001")->detail ==
+        "maxParallelUpgrades: 0 of 0 slots are taken; place 2 in the queue");
   fleet.Apply(update.plan);
 
   SECTION("gone: nobody waits any more, and the others have moved up") {
@@ -225,8 +226,8 @@ TEST_CASE("arch-A10: a gate is told once, a place in the queue on demand") {
     update = fleet.planner.Advance(kNow);
     CHECK(update.plan.gates.empty());
     CHECK(update.ungated == std::vector<std::string>{"n00000"});
-    CHECK_FALSE(fleet.planner.Explain("n00000"));
-    CHECK(fleet.planner.Explain("n00001")->detail.find("place 1 ") != std::string::npos);
+    CHECK_FALSE(fleet.planner.Publish()->Explain("n00000"));
+    CHECK(fleet.planner.Publish()->Explain("n00001")->detail.find("place 1 ") != std::string::npos);
   }
   SECTION("another reason") {
     UpgradePolicy paused = Parallel(0);
@@ -238,8 +239,8 @@ TEST_CASE("arch-A10: a gate is told once, a place in the queue on demand") {
   SECTION("not judged yet") {
     NodeUnderTest other;
     fleet.planner.Update(std::make_shared<const NodeView>(other.view));
-    CHECK_FALSE(fleet.planner.Explain("n1"));
-    CHECK(fleet.planner.FullPlan().totals.total == 3);
+    CHECK_FALSE(fleet.planner.Publish()->Explain("n1"));
+    CHECK(fleet.planner.Publish()->Full().totals.total == 3);
   }
 }
 

@@ -13,17 +13,18 @@ std::tuple<bool, bool, const std::string&> OrderOf(const Candidate& candidate) {
   return {!candidate.has_grant, candidate.own_node, candidate.node};
 }
 
+}  // namespace
+
+bool GoesBefore(const Candidate& a, const Candidate& b) { return OrderOf(a) < OrderOf(b); }
+
 Gate AtPlace(Gate gate, int place) {
   absl::StrAppend(&gate.detail, "; place ", place, " in the queue");
   return gate;
 }
 
-}  // namespace
-
 std::vector<AdmissionDecision> Admit(Limits limits, std::vector<Candidate> candidates) {
-  const auto goes_before = [](const Candidate& a, const Candidate& b) { return OrderOf(a) < OrderOf(b); };
-  if (!std::is_sorted(candidates.begin(), candidates.end(), goes_before)) {
-    std::sort(candidates.begin(), candidates.end(), goes_before);
+  if (!std::is_sorted(candidates.begin(), candidates.end(), GoesBefore)) {
+    std::sort(candidates.begin(), candidates.end(), GoesBefore);
   }
   int place = 0;
   const Limit* last = nullptr;
@@ -46,19 +47,27 @@ std::vector<AdmissionDecision> Admit(Limits limits, std::vector<Candidate> candi
   return decisions;
 }
 
-auto AdmissionQueue::KeyOf(const Candidate& candidate) -> Key { return OrderOf(candidate); }
+auto Refusals::KeyOf(const Candidate& candidate) -> Key { return OrderOf(candidate); }
 
-Candidate AdmissionQueue::KindOf(const Candidate& candidate) {
+Candidate Refusals::KindOf(const Candidate& candidate) {
   Candidate kind = candidate;
   kind.node.clear();
   return kind;
 }
 
-void AdmissionQueue::Add(const Candidate& candidate) { kinds_[KindOf(candidate)].waiting.insert(KeyOf(candidate)); }
+const Gate& Refusals::Of(const Candidate& candidate) const {
+  const std::vector<From>& refused = kinds_.at(KindOf(candidate));
+  const Key key = KeyOf(candidate);
+  return std::find_if(refused.rbegin(), refused.rend(), [&](const From& from) { return from.key <= key; })->gate;
+}
+
+void AdmissionQueue::Add(const Candidate& candidate) {
+  kinds_[Refusals::KindOf(candidate)].waiting.insert(Refusals::KeyOf(candidate));
+}
 
 void AdmissionQueue::Remove(const Candidate& candidate) {
-  if (const auto kind = kinds_.find(KindOf(candidate)); kind != kinds_.end()) {
-    kind->second.waiting.erase(KeyOf(candidate));
+  if (const auto kind = kinds_.find(Refusals::KindOf(candidate)); kind != kinds_.end()) {
+    kind->second.waiting.erase(Refusals::KeyOf(candidate));
   }
 }
 
@@ -92,8 +101,13 @@ std::vector<Candidate> AdmissionQueue::Admit(Limits limits) {
     limits_.Take(candidate);
     admitted.push_back(std::move(candidate));
   }
+  refusals_.kinds_.clear();
   for (auto& [candidate, kind] : kinds_) {
-    for (Refused& refused : kind.now) refused.gate = refused.limit->Describe();
+    std::vector<Refusals::From>& refusals = refusals_.kinds_[candidate];
+    for (Refused& refused : kind.now) {
+      refused.gate = refused.limit->Describe();
+      refusals.push_back({.key = refused.from, .gate = refused.gate});
+    }
   }
   return admitted;
 }
@@ -116,36 +130,6 @@ std::vector<std::string> AdmissionQueue::ChangedRefusals() const {
     }
   }
   return changed;
-}
-
-const Gate& AdmissionQueue::GateAt(const Kind& kind, const Key& key) {
-  const auto refused =
-      std::find_if(kind.now.rbegin(), kind.now.rend(), [&](const Refused& one) { return one.from <= key; });
-  return refused->gate;
-}
-
-const Gate& AdmissionQueue::Refusal(const Candidate& candidate) const {
-  return GateAt(kinds_.at(KindOf(candidate)), KeyOf(candidate));
-}
-
-Gate AdmissionQueue::RefusalAtPlace(const Candidate& candidate) const {
-  const Key key = KeyOf(candidate);
-  std::ptrdiff_t before = 0;
-  for (const auto& [other, kind] : kinds_) {
-    before += std::distance(kind.waiting.begin(), kind.waiting.lower_bound(key));
-  }
-  return AtPlace(Refusal(candidate), static_cast<int>(before) + 1);
-}
-
-std::map<std::string, Gate> AdmissionQueue::AllRefusals() const {
-  std::map<Key, const Gate*> refused;
-  for (const auto& [candidate, kind] : kinds_) {
-    for (const Key& key : kind.waiting) refused.emplace(key, &GateAt(kind, key));
-  }
-  std::map<std::string, Gate> refusals;
-  int place = 0;
-  for (const auto& [key, gate] : refused) refusals[std::get<std::string>(key)] = AtPlace(*gate, ++place);
-  return refusals;
 }
 
 }  // namespace driverupgrade::inline v1

@@ -30,6 +30,31 @@ struct AdmissionDecision {
 // Decisions in the order of admission. The order of `candidates` does not matter.
 std::vector<AdmissionDecision> Admit(Limits limits, std::vector<Candidate> candidates);
 
+// The order of admission.
+bool GoesBefore(const Candidate& a, const Candidate& b);
+// `gate` for whoever is refused, with the place among those that are, from 1.
+Gate AtPlace(Gate gate, int place);
+
+// Why those wait that one Admit of a queue refused. A value, which the queue may outgrow.
+class Refusals {
+ public:
+  // Of a candidate that waited then; without its place in the queue.
+  const Gate& Of(const Candidate& candidate) const;
+
+ private:
+  friend class AdmissionQueue;
+  // The default is before all.
+  using Key = std::tuple<bool, bool, std::string>;
+  struct From {
+    Key key = {};
+    Gate gate = {};
+  };
+  static Key KeyOf(const Candidate& candidate);
+  static Candidate KindOf(const Candidate& candidate);
+
+  std::map<Candidate, std::vector<From>> kinds_ = {};  // each in order of the keys
+};
+
 // The candidates by kind, where those of a kind differ in their names alone: a round takes the first of the kinds that
 // are still admitted and ends when none is, so it costs O((admitted + told) (kinds + log waiting)). Presumes what Judge
 // sees to: who takes headroom needs it. Not thread-safe.
@@ -44,15 +69,12 @@ class AdmissionQueue {
   // Those that wait, and waited before the last Admit, for another reason than before it. May name others, too.
   std::vector<std::string> ChangedRefusals() const;
 
-  // Why a candidate that is in the queue was refused by the last Admit; valid until the next one.
-  const Gate& Refusal(const Candidate& candidate) const;
-  // The same with the place in the queue; looks at all that wait.
-  Gate RefusalAtPlace(const Candidate& candidate) const;
-  std::map<std::string, Gate> AllRefusals() const;
+  // Of the last Admit; valid until the next one.
+  const Refusals& refusals() const { return refusals_; }
 
  private:
-  // The order of admission: (has no grant, is the operator's own node, name). The default is before all.
-  using Key = std::tuple<bool, bool, std::string>;
+  // The order of admission: (has no grant, is the operator's own node, name).
+  using Key = Refusals::Key;
   // From `from` on, `limit` refused in a round.
   struct Refused {
     Key from = {};
@@ -66,16 +88,14 @@ class AdmissionQueue {
     std::vector<Refused> before = {};
   };
 
-  static Key KeyOf(const Candidate& candidate);
-  static Candidate KindOf(const Candidate& candidate);
   // The kind whose first node is next to be admitted; notes which kinds are refused after `last`, and by what.
   std::map<Candidate, Kind>::iterator Next(const Key& last);
   // Whether refusal `i` still holds at `key`, and not the one after it.
   static bool Reaches(const std::vector<Refused>& refused, std::size_t i, const Key& key);
-  static const Gate& GateAt(const Kind& kind, const Key& key);
 
   Limits limits_ = {};
   std::map<Candidate, Kind> kinds_ = {};
+  Refusals refusals_ = {};
 };
 
 }  // namespace driverupgrade::inline v1

@@ -1,4 +1,4 @@
-#include "run/incremental_pass.h"
+#include "run/cache_pass.h"
 
 #include <algorithm>
 #include <utility>
@@ -25,23 +25,58 @@ Plan Incomplete(PlanUpdate update, const IncrementalPlanner& planner) {
 
 }  // namespace
 
-IncrementalPass::IncrementalPass(const DriverIdentity& identity, StateMachine machine, const SnapshotOptions& options,
-                                 std::shared_ptr<WatchCache> cache, std::size_t driver, absl::Duration call_timeout,
-                                 Submit submit, LedgerPass* ledger, std::function<void()> on_read)
-    : options_(options),
+CachePass::CachePass(const DriverIdentity& identity, StateMachine machine, const SnapshotOptions& options,
+                     std::shared_ptr<Clock> clock, std::shared_ptr<WatchCache> cache, std::size_t driver,
+                     absl::Duration call_timeout, LedgerPass* ledger, PlanExecutor& executor,
+                     std::function<void()> on_change)
+    : Pass(std::move(machine)),
+      options_(options),
+      clock_(std::move(clock)),
       cache_(std::move(cache)),
       driver_(driver),
       ledger_(ledger),
+      executor_(executor),
+      on_change_(std::move(on_change)),
       views_(identity, options),
-      planner_(std::move(machine)),
-      call_timeout_(call_timeout),
-      submit_(std::move(submit)),
-      on_read_(std::move(on_read)) {
+      call_timeout_(call_timeout) {
   cache_->Attach(driver_);
+  cache_->Subscribe(driver_, on_change_);
 }
 
-absl::StatusOr<Plan> IncrementalPass::Run(const CallContext& context, const UpgradePolicy& policy, absl::Time now,
-                                          absl::Time active_since, AttemptLog& log) {
+CachePass::~CachePass() {
+  cache_->Subscribe(driver_, nullptr);
+  cache_->SetInterest(driver_, {});
+}
+
+// What we wrote is known before a watch tells, and what was tried is judged anew.
+std::vector<NodeOutcome> CachePass::Collect(AttemptLog& log) {
+  std::vector<NodeOutcome> outcomes = executor_.Collect(log);
+  for (const NodeOutcome& outcome : outcomes) {
+    if (outcome.node_after) cache_->NodeWritten(*outcome.node_after);
+    touched_.insert(outcome.node);
+  }
+  return outcomes;
+}
+
+std::vector<NodeOutcome> CachePass::Carry(const CallContext& context, const Plan& plan, AttemptLog& log) {
+  executor_.Begin(context, plan, log);
+  for (const NodePlan& node : plan.nodes) touched_.insert(node.node);
+  return Collect(log);
+}
+
+std::string CachePass::UidOf(const std::string& node) const {
+  const auto found = managed_.find(node);
+  return found == managed_.end() ? std::string() : found->second;
+}
+
+void CachePass::LeaveOutInFlight(Plan& plan) const {
+  std::erase_if(plan.nodes,
+                [this](const NodePlan& node) { return executor_.InFlight(node.node) || reading_.contains(node.node); });
+  std::erase_if(plan.gates, [this](const NodeGate& gate) { return executor_.InFlight(gate.node); });
+}
+
+absl::StatusOr<Plan> CachePass::MakePlan(const CallContext& context, const PassInput& input, AttemptLog& log) {
+  const absl::Time now = clock_->Now();
   if (!cache_->Synced()) return absl::UnavailableError("the cache has not read the cluster yet");
   // What is not known to be true any more is no ground for a decision, nor for a deadline.
   DRIVERUPGRADE_RETURN_IF_ERROR(cache_->Health());
@@ -52,9 +87,10 @@ absl::StatusOr<Plan> IncrementalPass::Run(const CallContext& context, const Upgr
   TakePods(context, now, log);
   // Where the nodes have shown that the cluster was set back, all else is of another time until it has been read anew.
   if (!cache_->Synced()) return absl::UnavailableError("the cache reads the cluster anew");
-  if (ledger_ != nullptr) planner_.SetGrants(ledger_->Standing(context, managed_));
-  planner_.SetPolicy(policy);
-  planner_.SetActiveSince(active_since);
+  if (ledger_ != nullptr) planner().SetGrants(ledger_->Standing(context, managed_));
+  planner().SetPolicy(input.policy);
+  planner().SetActiveSince(input.active_since);
+  planner().SetSharedSlots(input.shared_slots);
   Plan plan = Advance(now);
   const std::vector<std::string> interest = plan.pod_interest;
   cache_->SetInterest(driver_, {interest.begin(), interest.end()});
@@ -72,10 +108,11 @@ absl::StatusOr<Plan> IncrementalPass::Run(const CallContext& context, const Upgr
   for (const auto& [node, findings] : findings_) {
     plan.findings.insert(plan.findings.end(), findings.begin(), findings.end());
   }
+  LeaveOutInFlight(plan);
   return plan;
 }
 
-void IncrementalPass::NoteChanges(const CallContext& context, absl::Time now, AttemptLog& log) {
+void CachePass::NoteChanges(const CallContext& context, absl::Time now, AttemptLog& log) {
   CacheChanges changes = cache_->Take(driver_);
   touched_.merge(changes.nodes);
   driver_stale_ |= changes.driver;
@@ -97,22 +134,24 @@ void IncrementalPass::NoteChanges(const CallContext& context, absl::Time now, At
   }
 }
 
-void IncrementalPass::TouchManaged() {
+void CachePass::TouchManaged() {
   for (const auto& [node, uid] : managed_) touched_.insert(node);
 }
 
-Plan IncrementalPass::Advance(absl::Time now) { return Incomplete(planner_.Advance(now), planner_); }
+Plan CachePass::Advance(absl::Time now) { return Incomplete(planner().Advance(now), planner()); }
 
-void IncrementalPass::Withhold(const std::map<std::string, Gate>& gates, Plan& plan) {
-  Plan again = Incomplete(planner_.Withhold(gates), planner_);
+void CachePass::Withhold(const std::map<std::string, Gate>& gates, Plan& plan) {
+  if (gates.empty()) return;
+  Plan again = Incomplete(planner().Withhold(gates), planner());
   CarryGates(plan, again);
   again.findings = std::move(plan.findings);
   plan = std::move(again);
+  LeaveOutInFlight(plan);
 }
 
 // The watches on DaemonSets and on their revisions are two: where the first shows a change, the second may lag. So the
 // revisions are read anew then, and what has been read once is not forgotten before the watch has it.
-absl::Status IncrementalPass::ReadDriver(const CallContext& context) {
+absl::Status CachePass::ReadDriver(const CallContext& context) {
   std::vector<DaemonSet> daemon_sets = cache_->DaemonSets(driver_);
   if (daemon_sets != daemon_sets_) {
     const CallContext bounded{.deadline = std::min(context.deadline, now_ + call_timeout_), .stop = context.stop};
@@ -137,7 +176,7 @@ absl::Status IncrementalPass::ReadDriver(const CallContext& context) {
   const auto unbound = cache_->Maintenances(driver_, "").value_or(std::vector<NodeMaintenance>());
   const DriverParts before = std::exchange(
       parts_, MakeDriverParts(daemon_sets_, std::move(revisions), cache_->DriverPods(driver_, ""), unbound));
-  planner_.SetDriver(parts_.facts, parts_.findings);
+  planner().SetDriver(parts_.facts, parts_.findings);
   const bool other = before.revisions != parts_.revisions || before.facts == nullptr ||
                      before.facts->daemon_sets != parts_.facts->daemon_sets;
   if (options_.restart_only && other) TouchManaged();
@@ -145,17 +184,17 @@ absl::Status IncrementalPass::ReadDriver(const CallContext& context) {
   return absl::OkStatus();
 }
 
-void IncrementalPass::Forget(const std::string& node, AttemptLog& log) {
+void CachePass::Forget(const std::string& node, AttemptLog& log) {
   if (const auto found = managed_.find(node); found != managed_.end()) {
     log.Forget(found->second);
     managed_.erase(found);
   }
-  planner_.Remove(node);
+  planner().Remove(node);
   views_.Forget(node);
   retries_.erase(node);
 }
 
-void IncrementalPass::Refresh(const CallContext& context, const std::string& name, AttemptLog& log) {
+void CachePass::Refresh(const CallContext& context, const std::string& name, AttemptLog& log) {
   findings_.erase(name);
   const std::shared_ptr<const Node> node = cache_->FindNode(name);
   if (ledger_ != nullptr) ledger_->NodeSeen(name, node.get());
@@ -188,22 +227,22 @@ void IncrementalPass::Refresh(const CallContext& context, const std::string& nam
   } else if (view.pods) {
     retries_.erase(name);
   }
-  planner_.Update(views_.Share(std::move(view)));
+  planner().Update(views_.Share(std::move(view)));
 }
 
-void IncrementalPass::KeepManaged(AttemptLog& log) const {
+void CachePass::KeepManaged(AttemptLog& log) const {
   std::set<std::string> uids;
   for (const auto& [node, uid] : managed_) uids.insert(uid);
   log.KeepOnly(uids);
 }
 
-void IncrementalPass::LookAgain(const std::string& node, absl::Time now) {
+void CachePass::LookAgain(const std::string& node, absl::Time now) {
   Retry& retry = retries_[node];
   ++retry.failures;
   retry.due = now + Spread(Doubled(kRetryFirst, kRetryMax, retry.failures), node, retry.failures);
 }
 
-void IncrementalPass::ReadPods(const CallContext& context, const std::vector<std::string>& interest) {
+void CachePass::ReadPods(const CallContext& context, const std::vector<std::string>& interest) {
   // A list that a cordon overtook is no trouble once nobody wants it any more.
   const std::set<std::string> wanted(interest.begin(), interest.end());
   std::erase_if(retries_,
@@ -212,18 +251,18 @@ void IncrementalPass::ReadPods(const CallContext& context, const std::vector<std
     const auto retry = retries_.find(node);
     if (retry != retries_.end() && retry->second.due) continue;
     if (cache_->KnowsPodsOn(node) || !reading_.insert(node).second) continue;
-    submit_(context, [this, node](const CallContext& bounded) {
+    executor_.Submit(context, [this, node](const CallContext& bounded) {
       absl::Status status = cache_->ReadPods(bounded, node);
       {
         const std::lock_guard lock(mutex_);
         read_.insert_or_assign(node, std::move(status));
       }
-      on_read_();
+      on_change_();
     });
   }
 }
 
-bool IncrementalPass::TakePods(const CallContext& context, absl::Time now, AttemptLog& log) {
+bool CachePass::TakePods(const CallContext& context, absl::Time now, AttemptLog& log) {
   std::map<std::string, absl::Status> read;
   {
     const std::lock_guard lock(mutex_);

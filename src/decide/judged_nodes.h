@@ -1,0 +1,57 @@
+// The verdicts on all nodes, in pieces that copies share: a copy costs what there are pieces, and a change after it what
+// a piece has nodes, however many nodes there are in all.
+#ifndef DRIVERUPGRADE_SRC_DECIDE_JUDGED_NODES_H_
+#define DRIVERUPGRADE_SRC_DECIDE_JUDGED_NODES_H_
+
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "driverupgrade/state_machine.h"
+
+namespace driverupgrade::inline v1::internal {
+
+struct JudgedNode {
+  std::string name = {};
+  Verdict verdict = {};
+};
+
+// A copy may be read by another thread while this one changes.
+class JudgedNodes {
+ public:
+  JudgedNodes();
+
+  // In the place of what it has of that name.
+  void Put(std::shared_ptr<const JudgedNode> node);
+  // Nothing to do if there is none.
+  void Remove(std::string_view name);
+
+  // nullptr: there is none.
+  const JudgedNode* Find(std::string_view name) const;
+  // In no order.
+  void ForEach(const std::function<void(const JudgedNode&)>& look) const;
+
+  // What this has now. Not const: the pieces are shared from here on.
+  JudgedNodes Share();
+
+ private:
+  using Nodes = std::vector<std::shared_ptr<const JudgedNode>>;  // by name
+  struct Piece {
+    std::shared_ptr<Nodes> nodes = nullptr;  // nullptr: empty
+    bool is_shared = false;
+  };
+
+  static std::size_t PieceOf(std::string_view name);
+  static Nodes::iterator PlaceIn(Nodes& nodes, std::string_view name);
+  // To be changed.
+  Nodes& Own(Piece& piece);
+
+  std::vector<Piece> pieces_;
+};
+
+}  // namespace driverupgrade::inline v1::internal
+
+#endif  // DRIVERUPGRADE_SRC_DECIDE_JUDGED_NODES_H_

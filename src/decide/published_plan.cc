@@ -1,0 +1,51 @@
+#include "decide/published_plan.h"
+
+#include <algorithm>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "decide/step_parts.h"
+
+namespace driverupgrade::inline v1 {
+
+using internal::JudgedNode;
+
+PublishedPlan::PublishedPlan(Parts parts) : parts_(std::make_unique<const Parts>(std::move(parts))) {}
+PublishedPlan::~PublishedPlan() = default;
+
+std::optional<Gate> PublishedPlan::Explain(const std::string& node) const {
+  const JudgedNode* found = parts_->nodes.Find(node);
+  if (found == nullptr) return std::nullopt;
+  const std::optional<Candidate>& candidate = found->verdict.candidate;
+  if (!candidate) return found->verdict.gate;
+  int place = 1;
+  parts_->nodes.ForEach([&](const JudgedNode& other) {
+    if (other.verdict.candidate && GoesBefore(*other.verdict.candidate, *candidate)) ++place;
+  });
+  return AtPlace(parts_->refusals.Of(*candidate), place);
+}
+
+Plan PublishedPlan::Full() const {
+  std::vector<const JudgedNode*> nodes;
+  std::vector<const Candidate*> waiting;
+  parts_->nodes.ForEach([&](const JudgedNode& node) {
+    nodes.push_back(&node);
+    if (node.verdict.candidate) waiting.push_back(&*node.verdict.candidate);
+  });
+  std::sort(nodes.begin(), nodes.end(), [](const auto* a, const auto* b) { return a->name < b->name; });
+  std::sort(waiting.begin(), waiting.end(), [](const auto* a, const auto* b) { return GoesBefore(*a, *b); });
+  std::map<std::string_view, int> places;
+  for (const Candidate* candidate : waiting) places.emplace(candidate->node, static_cast<int>(places.size()) + 1);
+  Plan plan = parts_->plan;
+  for (const JudgedNode* node : nodes) {
+    Verdict verdict = node->verdict;
+    if (const auto& candidate = verdict.candidate) {
+      verdict.gate = AtPlace(parts_->refusals.Of(*candidate), places.at(candidate->node));
+    }
+    internal::AddVerdict(node->name, std::move(verdict), plan);
+  }
+  return plan;
+}
+
+}  // namespace driverupgrade::inline v1

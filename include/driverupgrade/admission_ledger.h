@@ -15,7 +15,7 @@
 #include <cstddef>
 #include <string>
 
-namespace driverupgrade::inline v1 {
+namespace driverupgrade {
 
 struct AdmissionLedgerOptions {
   /// Of the ConfigMap. The same for all replicas.
@@ -29,6 +29,6 @@ struct AdmissionLedgerOptions {
   std::size_t grants_max = 5000;
 };
 
-}  // namespace driverupgrade::inline v1
+}  // namespace driverupgrade
 
 #endif  // DRIVERUPGRADE_ADMISSION_LEDGER_H_

@@ -1,4 +1,4 @@
-/// What the engine has asked of the API server and what it heard: facts that Step decides by (arch-A9).
+/// What the engine has asked of the API server and what it heard: facts that Step decides by.
 ///
 /// Defines Outcome, PatchAttempt, PodAttempt, MaintenanceAttempt, NodeAttempts, AttemptLog and the pacing that follows
 /// from them.
@@ -31,7 +31,7 @@
 #include "driverupgrade/cluster_writes.h"
 #include "driverupgrade/maintenance_call.h"
 
-namespace driverupgrade::inline v1 {
+namespace driverupgrade {
 
 /// What an answer says about a write.
 enum class Outcome : std::uint8_t {
@@ -99,10 +99,10 @@ struct NodeAttempts {
 };
 
 /// Whether resource version `a` is newer than `b`. Versions that are not decimal numbers are newer when they differ
-/// (api-A5).
+///.
 bool IsNewerVersion(std::string_view a, std::string_view b);
 /// Whether resource version `a` is certainly older than `b`: of versions that are not decimal numbers nobody knows
-/// (api-A5).
+///.
 bool IsOlderVersion(std::string_view a, std::string_view b);
 /// Whether the outcome of the last patch is known: it was answered, and the node has been read at a newer version or
 /// the patch was clearly refused.
@@ -145,6 +145,6 @@ class AttemptLog {
   std::map<std::string, NodeAttempts> nodes_;
 };
 
-}  // namespace driverupgrade::inline v1
+}  // namespace driverupgrade
 
 #endif  // DRIVERUPGRADE_ATTEMPT_LOG_H_

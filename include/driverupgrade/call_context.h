@@ -14,7 +14,7 @@
 #include "absl/time/time.h"
 #include "driverupgrade/abseil_abi.h"
 
-namespace driverupgrade::inline v1 {
+namespace driverupgrade {
 
 struct CallContext {
   /// The call returns DeadlineExceeded when it has no answer by then. Wall clock.
@@ -23,6 +23,6 @@ struct CallContext {
   std::stop_token stop = {};
 };
 
-}  // namespace driverupgrade::inline v1
+}  // namespace driverupgrade
 
 #endif  // DRIVERUPGRADE_CALL_CONTEXT_H_

@@ -1,4 +1,4 @@
-/// Where the ring around Step takes the time from. Step itself is given the time (arch-A1).
+/// Where the ring around Step takes the time from. Step itself is given the time.
 ///
 /// Defines Clock and SystemClock(). Tests use testing/fake_clock.h.
 ///
@@ -15,7 +15,7 @@
 #include "absl/time/time.h"
 #include "driverupgrade/abseil_abi.h"
 
-namespace driverupgrade::inline v1 {
+namespace driverupgrade {
 
 class Clock {
  public:
@@ -29,6 +29,6 @@ class Clock {
 /// The clock of the machine.
 std::shared_ptr<Clock> SystemClock();
 
-}  // namespace driverupgrade::inline v1
+}  // namespace driverupgrade
 
 #endif  // DRIVERUPGRADE_CLOCK_H_

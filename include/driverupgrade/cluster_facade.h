@@ -42,7 +42,7 @@
 #include "driverupgrade/cluster_writes.h"
 #include "driverupgrade/watch.h"
 
-namespace driverupgrade::inline v1 {
+namespace driverupgrade {
 
 enum class Operation : std::uint8_t {
   kGetNode,
@@ -77,7 +77,7 @@ std::string_view ToString(Operation operation);
 /// Whether it asks for a change in the cluster: the operations of ClusterWriter.
 bool IsWrite(Operation operation);
 
-/// Knows how to read a cluster. Lists are complete (all pages), consistent (no `resourceVersion` is sent, api-A10) and
+/// Knows how to read a cluster. Lists are complete (all pages), consistent (no `resourceVersion` is sent) and
 /// in the server's order. An object that cannot be read is never left out: see OnUnreadable. Whoever reads objects that
 /// are always whole need not look at it.
 class ClusterReader {
@@ -104,8 +104,8 @@ class ClusterReader {
       const CallContext& context, const ListNodeMaintenancesParams& params);
 
   /// Each Watch... blocks until the watch ends: OK when the server ends it in good order or the sink wants no more,
-  /// OutOfRange when the version to go on from is too old (410 in both its forms, api-A16; begin anew then), otherwise
-  /// the error that broke it. What the sink was given before is complete and in the order of modification (api-A6).
+  /// OutOfRange when the version to go on from is too old (410 in both its forms; begin anew then), otherwise
+  /// the error that broke it. What the sink was given before is complete and in the order of modification.
   [[nodiscard]] virtual absl::Status WatchNodes(const CallContext& context, const WatchParams& params,
                                                 WatchSink<Node>& sink);
   [[nodiscard]] virtual absl::Status WatchPods(const CallContext& context, const WatchParams& params,
@@ -128,7 +128,7 @@ class ClusterWriter {
   virtual ~ClusterWriter();
   /// Returns the node as the patch left it. Errors: Aborted if the node is at another version or has another UID.
   [[nodiscard]] virtual absl::StatusOr<Node> PatchNode(const CallContext& context, const PatchNodeParams& params);
-  /// Through the Eviction API, so that disruption budgets are kept; never falls back to deletion (drain-D28).
+  /// Through the Eviction API, so that disruption budgets are kept; never falls back to deletion.
   [[nodiscard]] virtual absl::StatusOr<EvictionAnswer> EvictPod(const CallContext& context,
                                                                 const EvictPodParams& params);
   /// OK as well if the pod, or this incarnation of it, is gone.
@@ -159,6 +159,6 @@ class ClusterWriter {
 
 class ClusterFacade : public ClusterReader, public ClusterWriter {};
 
-}  // namespace driverupgrade::inline v1
+}  // namespace driverupgrade
 
 #endif  // DRIVERUPGRADE_CLUSTER_FACADE_H_

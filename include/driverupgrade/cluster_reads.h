@@ -14,7 +14,7 @@
 #include "driverupgrade/cluster_types.h"
 #include "driverupgrade/label_selector.h"
 
-namespace driverupgrade::inline v1 {
+namespace driverupgrade {
 
 struct GetNodeParams {
   std::string name = {};
@@ -68,6 +68,6 @@ struct GetConfigMapParams {
   std::string name = {};
 };
 
-}  // namespace driverupgrade::inline v1
+}  // namespace driverupgrade
 
 #endif  // DRIVERUPGRADE_CLUSTER_READS_H_

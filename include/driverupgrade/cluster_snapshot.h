@@ -1,4 +1,4 @@
-/// Everything that Step may look at (arch-A1).
+/// Everything that Step may look at.
 ///
 /// Defines ClusterSnapshot, NodeView, ShareView, DriverFacts, Grants and SharedSlots. SnapshotBuilder makes them; tests
 /// make them by hand:
@@ -7,7 +7,7 @@
 ///     view.driver_pods.push_back(pod);
 ///     ClusterSnapshot snapshot{.nodes = {ShareView(view, identity)}, .driver = facts};
 ///
-/// Views and facts are immutable and shared: the next snapshot reuses what has not changed (arch-A10). Values.
+/// Views and facts are immutable and shared: the next snapshot reuses what has not changed. Values.
 #ifndef DRIVERUPGRADE_CLUSTER_SNAPSHOT_H_
 #define DRIVERUPGRADE_CLUSTER_SNAPSHOT_H_
 
@@ -24,7 +24,7 @@
 #include "driverupgrade/driver_identity.h"
 #include "driverupgrade/finding.h"
 
-namespace driverupgrade::inline v1 {
+namespace driverupgrade {
 
 struct NodeView;
 namespace internal {
@@ -35,7 +35,7 @@ class MarksOfView;
 /// One DaemonSet of the driver and the revision its pods are to have.
 struct DriverDaemonSet {
   DaemonSet daemon_set = {};
-  /// Value of controller-revision-hash on pods that are up to date; nullopt if it cannot be told (dep-F15).
+  /// Value of controller-revision-hash on pods that are up to date; nullopt if it cannot be told.
   std::optional<std::string> wanted_revision = std::nullopt;
   /// Why it cannot be told; empty otherwise.
   std::string why_unknown = {};
@@ -75,15 +75,15 @@ struct NodeView {
   /// Pods of the driver that are bound to the node, by name. Usually one; none while it is replaced.
   std::vector<Pod> driver_pods = {};
   /// All other pods on the node, by namespace and name. nullopt: not read since the node was cordoned, which is not
-  /// the same as none (arch-A11).
+  /// the same as none.
   std::optional<std::vector<Pod>> pods = std::nullopt;
   /// UIDs of those of `pods` that use the driver, as the operator's PodFilter says.
   std::set<std::string> pods_using_driver = {};
   /// What went wrong in the operator's callbacks, by the name of the pod; such a pod is in no set above.
   std::map<std::string, std::string> hook_errors = {};
-  /// The operator's RestartOnlyPredicate says that the driver pods need no more than a restart (T8).
+  /// The operator's RestartOnlyPredicate says that the driver pods need no more than a restart.
   bool restart_only = false;
-  /// Why it could not say; empty otherwise (T7).
+  /// Why it could not say; empty otherwise.
   std::string restart_only_error = {};
   /// NodeMaintenances for the node in the requestor's namespace, by name. nullopt: not read, which is not the same as
   /// none.
@@ -120,12 +120,12 @@ struct ClusterSnapshot {
   /// Not null.
   std::shared_ptr<const DriverFacts> driver = std::make_shared<const DriverFacts>();
   /// Since when the engine has been at work without a break (leading, autoUpgrade on): no deadline fails a node before
-  /// it has had min(timeout, 60 s) of that (dep-F4).
+  /// it has had min(timeout, 60 s) of that.
   absl::Time active_since = absl::InfinitePast();
   /// What was found wrong while reading.
   std::vector<Finding> findings = {};
 };
 
-}  // namespace driverupgrade::inline v1
+}  // namespace driverupgrade
 
 #endif  // DRIVERUPGRADE_CLUSTER_SNAPSHOT_H_

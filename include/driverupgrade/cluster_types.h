@@ -24,7 +24,7 @@
 #include "absl/time/time.h"
 #include "driverupgrade/label_selector.h"
 
-namespace driverupgrade::inline v1 {
+namespace driverupgrade {
 
 /// What one object that cannot be read does to the list or the watch that it is in.
 enum class OnUnreadable : std::uint8_t {
@@ -40,7 +40,7 @@ struct Node {
   StringMap annotations = {};
   /// spec.unschedulable.
   bool unschedulable = false;
-  /// False if the condition Ready is present and not `True`; a node without that condition counts as ready (§5.3).
+  /// False if the condition Ready is present and not `True`; a node without that condition counts as ready.
   bool ready = true;
   /// Empty if the object was read: see above.
   std::string unreadable = {};
@@ -86,9 +86,9 @@ struct Pod {
   PodPhase phase = PodPhase::kUnknown;
   /// Set once the pod is being deleted. It already includes the grace period, so it may lie ahead (E21).
   std::optional<absl::Time> deletion_timestamp = {};
-  /// The annotation kubernetes.io/config.mirror is present: a static pod, which nobody can evict (drain-D16).
+  /// The annotation kubernetes.io/config.mirror is present: a static pod, which nobody can evict.
   bool mirror = false;
-  /// Some volume is an emptyDir (drain-D17).
+  /// Some volume is an emptyDir.
   bool has_empty_dir = false;
   std::vector<ContainerStatus> init_container_statuses = {};
   std::vector<ContainerStatus> container_statuses = {};
@@ -106,11 +106,11 @@ struct Pod {
 bool IsFinished(const Pod& pod);
 /// The owner reference with `controller: true`, or nullptr (R20).
 const OwnerReference* ControllerOf(const Pod& pod);
-/// Whether the controlling owner is an apps/v1 DaemonSet (drain-D14.1).
+/// Whether the controlling owner is an apps/v1 DaemonSet.
 bool IsDaemonSetPod(const Pod& pod);
-/// Running, with at least one container status, and every container ready (§5.1).
+/// Running, with at least one container status, and every container ready.
 bool IsReady(const Pod& pod);
-/// Some container or init container is not ready and has been restarted more than `restart_count_max` times (§5.1).
+/// Some container or init container is not ready and has been restarted more than `restart_count_max` times.
 bool IsFailing(const Pod& pod, int restart_count_max);
 /// The label controller-revision-hash; empty if absent.
 std::string_view RevisionHash(const Pod& pod);
@@ -170,7 +170,7 @@ struct Condition {
   friend bool operator==(const Condition&, const Condition&) = default;
 };
 
-/// `spec.waitForPodCompletion` of a NodeMaintenance. Any pod that matches is waited for until it is gone (M5).
+/// `spec.waitForPodCompletion` of a NodeMaintenance. Any pod that matches is waited for until it is gone.
 struct MaintenanceWait {
   std::string pod_selector = {};
   /// In whole seconds; zero waits without limit.
@@ -191,7 +191,7 @@ struct MaintenanceDrain {
 };
 
 /// A request to NVIDIA's maintenance operator to evacuate a node, `maintenance.nvidia.com/v1alpha1`
-/// (upstream-behaviour.md §4.1).
+///.
 struct NodeMaintenance {
   std::string ns = {};
   std::string name = {};
@@ -199,7 +199,7 @@ struct NodeMaintenance {
   std::string resource_version = {};
   /// Set once the object is being deleted; it is gone when the operator has given the node back.
   std::optional<absl::Time> deletion_timestamp = {};
-  /// UID of the Node in the owner references; empty until the operator has looked at the object (M0).
+  /// UID of the Node in the owner references; empty until the operator has looked at the object.
   std::string node_uid = {};
   /// Who created it; immutable.
   std::string requestor_id = {};
@@ -217,7 +217,7 @@ struct NodeMaintenance {
   friend bool operator==(const NodeMaintenance&, const NodeMaintenance&) = default;
 };
 
-/// `coordination.k8s.io/v1` Lease: who leads (api-A55).
+/// `coordination.k8s.io/v1` Lease: who leads.
 struct Lease {
   std::string ns = {};
   std::string name = {};
@@ -245,6 +245,6 @@ struct ConfigMap {
   friend bool operator==(const ConfigMap&, const ConfigMap&) = default;
 };
 
-}  // namespace driverupgrade::inline v1
+}  // namespace driverupgrade
 
 #endif  // DRIVERUPGRADE_CLUSTER_TYPES_H_

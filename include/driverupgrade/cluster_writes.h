@@ -24,9 +24,9 @@
 #include "absl/time/time.h"
 #include "driverupgrade/cluster_types.h"
 
-namespace driverupgrade::inline v1 {
+namespace driverupgrade {
 
-/// One atomic change of a node, sent as one merge patch (arch-A3). Without a change it is sent all the same, for its
+/// One atomic change of a node, sent as one merge patch. Without a change it is sent all the same, for its
 /// preconditions.
 struct PatchNodeParams {
   std::string name = {};
@@ -99,7 +99,7 @@ struct DeleteNodeMaintenanceParams {
 enum class Refusal : std::uint8_t {
   kNone,
   kDisruptionBudget,      ///< A disruption budget has no disruption left, or is not processed yet (E9, E10).
-  kThrottled,             ///< 429 that no budget caused: the server is busy (api-A35).
+  kThrottled,             ///< 429 that no budget caused: the server is busy.
   kSeveralBudgets,        ///< More than one budget matches: refused until somebody changes that (E7).
   kNamespaceTerminating,  ///< Nothing can be created in the namespace, evictions included (E19).
   kOther,                 ///< The request failed: of an attempt (attempt_log.h), never of an EvictionAnswer.
@@ -128,7 +128,7 @@ std::string_view ToString(const EvictionAnswer& answer);
 
 enum class EventType : std::uint8_t { kNormal, kWarning };
 
-/// The first of several Events that one object stands for (api-A48).
+/// The first of several Events that one object stands for.
 struct EventSeries {
   /// How many there have been, the present one included: at least 2.
   int count = 2;
@@ -137,7 +137,7 @@ struct EventSeries {
   friend bool operator==(const EventSeries&, const EventSeries&) = default;
 };
 
-/// An Event on a node (api-A45, api-A46) or on a pod.
+/// An Event on a node or on a pod.
 struct RecordEventParams {
   std::string node_name = {};
   std::string node_uid = {};
@@ -156,6 +156,6 @@ struct RecordEventParams {
 /// Whether this answer to a write says that nothing was changed. See the contract of cluster_facade.h.
 bool WasNotApplied(const absl::Status& status);
 
-}  // namespace driverupgrade::inline v1
+}  // namespace driverupgrade
 
 #endif  // DRIVERUPGRADE_CLUSTER_WRITES_H_

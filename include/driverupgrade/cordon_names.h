@@ -1,4 +1,4 @@
-/// The drivers that rely on a node's cordon, by name: `driverupgrade/cordoned-by` (dep-F7).
+/// The drivers that rely on a node's cordon, by name: `driverupgrade/cordoned-by`.
 ///
 /// Defines ParseDriverName, CordonNames, LiveCordonNames, DriversWithoutCordonName and FormatCordonNames. For a program
 /// beside the engine that cordons nodes for work on a driver: whoever keeps to these names shares cordons with the
@@ -21,7 +21,7 @@
 #include "driverupgrade/cluster_types.h"
 #include "driverupgrade/driver_identity.h"
 
-namespace driverupgrade::inline v1 {
+namespace driverupgrade {
 
 /// `<domain>/<driver>`, as DriverIdentity::Name gives it; nullopt for what cannot be a driver's name.
 std::optional<DriverIdentity> ParseDriverName(std::string_view name);
@@ -40,6 +40,6 @@ std::vector<DriverIdentity> DriversWithoutCordonName(const Node& node, std::stri
 /// The annotation's value; nullopt for no names: it is removed then.
 std::optional<std::string> FormatCordonNames(const std::set<std::string>& names);
 
-}  // namespace driverupgrade::inline v1
+}  // namespace driverupgrade
 
 #endif  // DRIVERUPGRADE_CORDON_NAMES_H_

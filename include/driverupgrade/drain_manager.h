@@ -6,8 +6,8 @@
 ///     PodSelection selection = drains.Select(*view.pods, *policy.drain);
 ///     EvictionRound round = drains.Pace(selection.evict, view, now);
 ///
-/// A pure decider that Step consults: it sends nothing and waits for nothing (arch-A2). The filters are those of
-/// `kubectl drain --ignore-daemonsets` (drain-D10 to drain-D21). Thread-safe.
+/// A pure decider that Step consults: it sends nothing and waits for nothing. The filters are those of
+/// `kubectl drain --ignore-daemonsets`. Thread-safe.
 #ifndef DRIVERUPGRADE_DRAIN_MANAGER_H_
 #define DRIVERUPGRADE_DRAIN_MANAGER_H_
 
@@ -22,7 +22,7 @@
 #include "driverupgrade/label_selector.h"
 #include "driverupgrade/upgrade_policy.h"
 
-namespace driverupgrade::inline v1 {
+namespace driverupgrade {
 
 /// Pointers into the list that was given.
 struct PodSelection {
@@ -33,7 +33,7 @@ struct PodSelection {
   };
   /// To be evicted, terminating ones included: they are waited for.
   std::vector<const Pod*> evict = {};
-  /// In the way, but the policy does not allow to evict them. Any of these fails a drain before it begins (drain-D23).
+  /// In the way, but the policy does not allow to evict them. Any of these fails a drain before it begins.
   std::vector<Blocked> blocked = {};
   /// DaemonSet, static and own pods, which stay.
   std::vector<const Pod*> left_alone = {};
@@ -51,7 +51,7 @@ struct EvictionRound {
   std::string remaining = {};
 };
 
-/// Pods without the driver's skip-drain label. Operators add it to what the policy drains (drain-D68):
+/// Pods without the driver's skip-drain label. Operators add it to what the policy drains:
 /// `policy.drain->pod_selector = policy.drain->pod_selector.And(DrainablePods(identity))`.
 LabelSelector DrainablePods(const DriverIdentity& identity);
 
@@ -64,7 +64,7 @@ class DrainManager {
   /// The filters without a selector, for pods that are chosen in another way.
   PodSelection Classify(const std::vector<const Pod*>& pods, bool force, bool delete_empty_dir) const;
 
-  /// Which of `pods` (all of `view`) to request now, by what has been tried (arch-A9, dep-F11). A pod that terminates
+  /// Which of `pods` (all of `view`) to request now, by what has been tried. A pod that terminates
   /// beyond its grace period on a node that is not ready counts as gone.
   EvictionRound Pace(const std::vector<const Pod*>& pods, const NodeView& view, absl::Time now) const;
 
@@ -78,6 +78,6 @@ class DrainManager {
   std::optional<PodRef> own_pod_;
 };
 
-}  // namespace driverupgrade::inline v1
+}  // namespace driverupgrade
 
 #endif  // DRIVERUPGRADE_DRAIN_MANAGER_H_

@@ -1,12 +1,12 @@
 /// Which driver is being rolled: the value that gives every label and annotation key.
 ///
-/// Defines DriverIdentity. Two identities live side by side in one process; there is no global driver name (arch-A8).
+/// Defines DriverIdentity. Two identities live side by side in one process; there is no global driver name.
 ///
 ///     auto gpu = DriverIdentity::Create("nvidia.com", "gpu");
 ///     gpu->StateLabel();   // "nvidia.com/gpu-driver-upgrade-state"
 ///     gpu->EventReason();  // "GPUDriverUpgrade"
 ///
-/// The keys are a wire format shared with the Go library k8s-operator-libs (upstream-behaviour.md §0), except those
+/// The keys are a wire format shared with the Go library k8s-operator-libs, except those
 /// under "Ours alone", which the Go library leaves untouched. An immutable value, cheap to copy; thread-safe.
 /// What it returns is valid as long as the identity, or a copy of it, is there.
 #ifndef DRIVERUPGRADE_DRIVER_IDENTITY_H_
@@ -20,10 +20,10 @@
 #include "absl/status/statusor.h"
 #include "driverupgrade/abseil_abi.h"
 
-namespace driverupgrade::inline v1 {
+namespace driverupgrade {
 
 /// Node annotation that says whose cordon the node carries: a comma-separated, sorted set of DriverIdentity::Name()
-/// of the upgrades that rely on it. One key for all domains and drivers (dep-F7).
+/// of the upgrades that rely on it. One key for all domains and drivers.
 inline constexpr std::string_view kCordonedByAnnotation = "driverupgrade/cordoned-by";
 
 class DriverIdentity {
@@ -40,11 +40,11 @@ class DriverIdentity {
 
   /// Node label with the state (upgrade_state.h).
   const std::string& StateLabel() const;
-  /// Node label; exactly `true` keeps the node in upgrade-required (T5).
+  /// Node label; exactly `true` keeps the node in upgrade-required.
   const std::string& SkipUpgradeLabel() const;
-  /// Pod label; consumers add `<key>!=true` to the drain selector (drain-D68).
+  /// Pod label; consumers add `<key>!=true` to the drain selector.
   const std::string& SkipDrainPodLabel() const;
-  /// Node annotation; any value but the empty one says that the driver waits to be loaded (T39, T43).
+  /// Node annotation; any value but the empty one says that the driver waits to be loaded.
   const std::string& SafeLoadAnnotation() const;
   /// Node annotation; its presence says that an administrator had cordoned the node before the upgrade.
   const std::string& InitiallyUnschedulableAnnotation() const;
@@ -60,17 +60,17 @@ class DriverIdentity {
   const std::string& EventReason() const;
 
   // Ours alone.
-  /// Node annotation `<state>@<unix seconds>@<target revision>`: when the present waiting stage began (dep-F4).
+  /// Node annotation `<state>@<unix seconds>@<target revision>`: when the present waiting stage began.
   const std::string& StageAnnotation() const;
-  /// Node annotation: the target revision at which the upgrade of the node failed (dep-F2).
+  /// Node annotation: the target revision at which the upgrade of the node failed.
   const std::string& FailedRevisionAnnotation() const;
   /// Node annotation `<count>@<unix seconds>`: how often the upgrade of the node has failed at that revision, and when
   /// last.
   const std::string& FailuresAnnotation() const;
-  /// Node annotation: UID of a driver pod to restart although its revision is current (dep-F17).
+  /// Node annotation: UID of a driver pod to restart although its revision is current.
   const std::string& RestartPodAnnotation() const;
   /// Node annotation `<revision>[,<revision>...]@<target revision>`: driver pods of these revisions are restarted
-  /// without evacuating the node (T8).
+  /// without evacuating the node.
   const std::string& RestartOnlyAnnotation() const;
 
   /// What all of these keys begin with.
@@ -85,6 +85,6 @@ class DriverIdentity {
   std::shared_ptr<const Keys> keys_;  // not null
 };
 
-}  // namespace driverupgrade::inline v1
+}  // namespace driverupgrade
 
 #endif  // DRIVERUPGRADE_DRIVER_IDENTITY_H_

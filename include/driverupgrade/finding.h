@@ -1,4 +1,4 @@
-/// Something about the cluster that a person should know, but that stops nothing beyond the node it is about (arch-A5).
+/// Something about the cluster that a person should know, but that stops nothing beyond the node it is about.
 ///
 /// Defines Finding and FindingCode.
 ///
@@ -12,18 +12,18 @@
 #include <string>
 #include <string_view>
 
-namespace driverupgrade::inline v1 {
+namespace driverupgrade {
 
 enum class FindingCode : std::uint8_t {
   kUnknownState,        ///< The state label has a value that is no state; the node is left alone and holds a slot.
   kUnhandledState,      ///< A state that this engine understands but does not leave by itself.
   kNodeMissing,         ///< A driver pod names a node that does not exist.
   kDaemonSetMissing,    ///< A driver pod is owned by something that is not a DaemonSet of the driver.
-  kRevisionUnknown,     ///< The wanted revision of a DaemonSet cannot be told (dep-F15).
+  kRevisionUnknown,     ///< The wanted revision of a DaemonSet cannot be told.
   kPodWithoutRevision,  ///< A driver pod has no controller-revision-hash label (R14).
   kUpdateStrategy,      ///< A driver DaemonSet is not OnDelete: Kubernetes restarts its pods by itself (R15).
-  kTimerRestarted,      ///< A timer or a count of failures could not be trusted and began afresh (dep-F4).
-  kPodLeftAlone,        ///< A DaemonSet or static pod uses the driver; it cannot be evicted for good (dep-F10).
+  kTimerRestarted,      ///< A timer or a count of failures could not be trusted and began afresh.
+  kPodLeftAlone,        ///< A DaemonSet or static pod uses the driver; it cannot be evicted for good.
   kForeignCordon,       ///< The cordon set names a driver that is done; the cordon is taken for an administrator's.
   kClaimLeftBehind,     ///< A NodeMaintenance that an upgrade has left behind on a node that is done; it is given back.
   kHookFailed,          ///< A callback of the embedding operator failed.
@@ -42,6 +42,6 @@ struct Finding {
   friend bool operator==(const Finding&, const Finding&) = default;
 };
 
-}  // namespace driverupgrade::inline v1
+}  // namespace driverupgrade
 
 #endif  // DRIVERUPGRADE_FINDING_H_

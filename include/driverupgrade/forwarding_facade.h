@@ -32,7 +32,7 @@
 #include "absl/status/statusor.h"
 #include "driverupgrade/cluster_facade.h"
 
-namespace driverupgrade::inline v1 {
+namespace driverupgrade {
 
 /// Passes every call on to another facade. Holds a share of it.
 class ForwardingFacade : public ClusterFacade {
@@ -94,6 +94,6 @@ class ForwardingFacade : public ClusterFacade {
   std::shared_ptr<ClusterFacade> next_;
 };
 
-}  // namespace driverupgrade::inline v1
+}  // namespace driverupgrade
 
 #endif  // DRIVERUPGRADE_FORWARDING_FACADE_H_

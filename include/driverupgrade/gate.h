@@ -1,4 +1,4 @@
-/// Why a node does not move, and when that may change (arch-A7).
+/// Why a node does not move, and when that may change.
 ///
 /// Defines Gate, GateReason, and kGates: what else there is to know of each reason.
 ///
@@ -20,7 +20,7 @@
 #include "absl/time/time.h"
 #include "driverupgrade/abseil_abi.h"
 
-namespace driverupgrade::inline v1 {
+namespace driverupgrade {
 
 enum class GateReason : std::uint8_t {
   // In upgrade-required.
@@ -28,20 +28,20 @@ enum class GateReason : std::uint8_t {
   kMaxUnavailable,  ///< As many nodes as allowed are unavailable.
   kMaxFailures,     ///< So many nodes have failed that the policy lets no further one start.
   kPaused,          ///< The policy is paused.
-  kLedger,          ///< A slot is free, but the AdmissionLedger has no grant for the node yet (arch-A12).
-  kSkipLabel,       ///< The node's skip label is `true` (T5).
-  kCordoned,        ///< An administrator's cordon, and the policy ignores such nodes (dep-F14).
+  kLedger,          ///< A slot is free, but the AdmissionLedger has no grant for the node yet.
+  kSkipLabel,       ///< The node's skip label is `true`.
+  kCordoned,        ///< An administrator's cordon, and the policy ignores such nodes.
   // In any state.
-  kFrozen,           ///< autoUpgrade is off (dep-F9).
-  kOtherDriver,      ///< Another driver is being upgraded on the node (dep-F8).
-  kUnsettled,        ///< A write to the node is unanswered, or its outcome is not known yet (arch-A9).
+  kFrozen,           ///< autoUpgrade is off.
+  kOtherDriver,      ///< Another driver is being upgraded on the node.
+  kUnsettled,        ///< A write to the node is unanswered, or its outcome is not known yet.
   kUnknownState,     ///< The state label has a value that is no state.
   kUnreadable,       ///< The node cannot be read: nobody knows in which state it is.
   kUnhandledState,   ///< A state that this engine does not leave by itself.
-  kRevisionUnknown,  ///< It cannot be told whether the driver pod is up to date (dep-F15).
+  kRevisionUnknown,  ///< It cannot be told whether the driver pod is up to date.
   // While the node is evacuated, or given back.
   kMaintenance,       ///< Requestor mode: the maintenance operator has not got so far, or could not be asked.
-  kPodsUnknown,       ///< The node's pods have not been read since it was cordoned (arch-A11).
+  kPodsUnknown,       ///< The node's pods have not been read since it was cordoned.
   kJobs,              ///< Pods that the policy waits for are still at work.
   kPodsTerminating,   ///< Evicted pods are not gone yet.
   kDisruptionBudget,  ///< A disruption budget refuses an eviction.
@@ -53,7 +53,7 @@ enum class GateReason : std::uint8_t {
   kDriverPodMissing,      ///< No driver pod on the node.
   kDriverPodTerminating,  ///< The old driver pod is not gone yet.
   kDriverPodNotReady,     ///< The new driver pod is not ready yet.
-  kSafeLoad,              ///< The driver waits to be loaded, but the node is not evacuated (dep-F3).
+  kSafeLoad,              ///< The driver waits to be loaded, but the node is not evacuated.
   kValidation,            ///< Validation pods are missing or not ready.
   kFailed,                ///< The upgrade failed: waits for repair, for a new revision or for a retry.
 };
@@ -132,6 +132,6 @@ struct Gate {
   friend bool operator==(const Gate&, const Gate&) = default;
 };
 
-}  // namespace driverupgrade::inline v1
+}  // namespace driverupgrade
 
 #endif  // DRIVERUPGRADE_GATE_H_

@@ -1,4 +1,4 @@
-/// The decisions of StateMachine::Step, for who is told what changes: only that is judged anew (arch-A10).
+/// The decisions of StateMachine::Step, for who is told what changes: only that is judged anew.
 ///
 /// Defines IncrementalPlanner, PlanUpdate and PublishedPlan.
 ///
@@ -35,7 +35,7 @@
 #include "driverupgrade/state_machine.h"
 #include "driverupgrade/upgrade_policy.h"
 
-namespace driverupgrade::inline v1 {
+namespace driverupgrade {
 
 /// What an Advance says.
 struct PlanUpdate {
@@ -116,6 +116,6 @@ class IncrementalPlanner {
   std::unique_ptr<Impl> impl_;
 };
 
-}  // namespace driverupgrade::inline v1
+}  // namespace driverupgrade
 
 #endif  // DRIVERUPGRADE_INCREMENTAL_PLANNER_H_

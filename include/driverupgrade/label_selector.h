@@ -19,7 +19,7 @@
 #include "absl/status/statusor.h"
 #include "driverupgrade/abseil_abi.h"
 
-namespace driverupgrade::inline v1 {
+namespace driverupgrade {
 
 using StringMap = std::map<std::string, std::string>;
 
@@ -64,6 +64,6 @@ class LabelSelector {
   bool nothing_ = false;
 };
 
-}  // namespace driverupgrade::inline v1
+}  // namespace driverupgrade
 
 #endif  // DRIVERUPGRADE_LABEL_SELECTOR_H_

@@ -1,4 +1,4 @@
-/// Which of several replicas acts: leader election by a Lease, as client-go does it (api-A55 to api-A62).
+/// Which of several replicas acts: leader election by a Lease, as client-go does it.
 ///
 /// Defines LeaderElection and LeaderElectionOptions.
 ///
@@ -15,13 +15,13 @@
 /// lead, provided that
 /// - their clocks run at rates of which the faster is less than lease_duration / renew_deadline times the slower (1.5
 ///   as the defaults are). What the clocks show does not matter: expiry is measured from when this replica saw the
-///   record change (api-A58), and a leader's time from before it sent its last acknowledged renewal;
+///   record change, and a leader's time from before it sent its last acknowledged renewal;
 /// - clocks do not jump by much between two looks at them, or jump once at most while a lease runs out. A leader that
 ///   sees its clock turned back stops to lead until it has renewed; a candidate counts at most retry_period x 2.2
 ///   between two looks, which with the defaults is less than what lies between renew_deadline and lease_duration;
 /// - nobody deletes the Lease by hand. Replicas that have seen it wait until it would have ended; a new one does not;
 /// - every process has an identity of its own.
-/// A Lease does not fence (api-A62): writes carry preconditions, and what cannot be taken back asks IsLeader() first.
+/// A Lease does not fence: writes carry preconditions, and what cannot be taken back asks IsLeader() first.
 #ifndef DRIVERUPGRADE_LEADER_ELECTION_H_
 #define DRIVERUPGRADE_LEADER_ELECTION_H_
 
@@ -39,7 +39,7 @@
 #include "driverupgrade/cluster_facade.h"
 #include "driverupgrade/cluster_types.h"
 
-namespace driverupgrade::inline v1 {
+namespace driverupgrade {
 
 struct LeaderElectionOptions {
   /// Of the Lease. One for each set of replicas of which one may act.
@@ -73,7 +73,7 @@ class LeaderElection {
   /// replica's leadership.
   absl::Time Step(const CallContext& context);
 
-  /// Gives leadership up, if it is held, so that the others need not wait (api-A61). Call it when the guarded work has
+  /// Gives leadership up, if it is held, so that the others need not wait. Call it when the guarded work has
   /// ended and Step is not called again; if it is, the first attempt leaves the others time to come first. IsLeader()
   /// is false from the beginning, whatever the answer. Errors: those of the calls; it may be repeated.
   [[nodiscard]] absl::Status Release(const CallContext& context);
@@ -132,6 +132,6 @@ class LeaderElection {
   mutable State state_;
 };
 
-}  // namespace driverupgrade::inline v1
+}  // namespace driverupgrade
 
 #endif  // DRIVERUPGRADE_LEADER_ELECTION_H_

@@ -19,7 +19,7 @@
 #include "driverupgrade/driver_identity.h"
 #include "driverupgrade/observer.h"
 
-namespace driverupgrade::inline v1 {
+namespace driverupgrade {
 
 enum class Severity : std::uint8_t { kInfo, kWarning, kError };
 
@@ -38,6 +38,6 @@ std::string FormatLogfmt(const LogRecord& record);
 /// Logs every transition with its reason, every change of a gate, every finding once while it lasts, and failures.
 std::shared_ptr<Observer> MakeLoggingObserver(const DriverIdentity& identity, LogSink sink);
 
-}  // namespace driverupgrade::inline v1
+}  // namespace driverupgrade
 
 #endif  // DRIVERUPGRADE_LOG_SINK_H_

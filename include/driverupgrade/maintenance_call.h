@@ -13,7 +13,7 @@
 
 #include "driverupgrade/cluster_types.h"
 
-namespace driverupgrade::inline v1 {
+namespace driverupgrade {
 
 /// One write to a NodeMaintenance.
 struct MaintenanceCall {
@@ -32,6 +32,6 @@ struct MaintenanceCall {
 };
 std::string_view ToString(MaintenanceCall::Kind kind);
 
-}  // namespace driverupgrade::inline v1
+}  // namespace driverupgrade
 
 #endif  // DRIVERUPGRADE_MAINTENANCE_CALL_H_

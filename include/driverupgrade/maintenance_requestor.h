@@ -7,7 +7,7 @@
 ///     if (status.phase == MaintenancePhase::kAbsent) call = requestor.Request(view.node, rules, std::nullopt);
 ///
 /// Each node has one NodeMaintenance, `<prefix>-<node>`, which requestors of the same prefix share: the first creates
-/// it, the others add themselves to it, and each takes its own claim back (upstream-behaviour.md §4.4, dep-F13). A pure
+/// it, the others add themselves to it, and each takes its own claim back. A pure
 /// decider that Step consults; the calls it returns are made by PlanExecutor. Thread-safe.
 #ifndef DRIVERUPGRADE_MAINTENANCE_REQUESTOR_H_
 #define DRIVERUPGRADE_MAINTENANCE_REQUESTOR_H_
@@ -25,7 +25,7 @@
 #include "driverupgrade/cluster_types.h"
 #include "driverupgrade/upgrade_policy.h"
 
-namespace driverupgrade::inline v1 {
+namespace driverupgrade {
 
 struct RequestorOptions {
   /// Who we are among the requestors: 2 to 63 characters, a domain name. Not shared with another driver or program:
@@ -38,7 +38,7 @@ struct RequestorOptions {
   /// With pod deletion on, the operator is asked to evict only pods that request a resource which one of these
   /// unanchored regular expressions matches; none: whatever the drain section selects.
   std::vector<std::string> resource_name_filters = {};
-  /// False: nodes start in place, and those that began by a NodeMaintenance end by it (dep-F13, H16).
+  /// False: nodes start in place, and those that began by a NodeMaintenance end by it.
   bool enabled = true;
 };
 /// InvalidArgument, naming the field, for what the API server would refuse.
@@ -48,7 +48,7 @@ struct RequestorOptions {
 enum class MaintenancePhase : std::uint8_t {
   kUnread,   ///< The objects could not be read, which is not the same as none.
   kAbsent,   ///< No object: to be created.
-  kStale,    ///< It is being deleted or belongs to an earlier node of the name: not ours to use (H12).
+  kStale,    ///< It is being deleted or belongs to an earlier node of the name: not ours to use.
   kForeign,  ///< Another requestor made it, and we are not on it: to be joined.
   kFailed,   ///< It says that we failed, from an earlier try: to be withdrawn.
   kPending,  ///< The operator is at work.
@@ -71,8 +71,8 @@ class MaintenanceRequestor {
   std::string ObjectName(std::string_view node) const;
   MaintenanceStatus Assess(const NodeView& view) const;
 
-  /// Creates the object. The spec is what the policy says: no drain unless it has one, no wait without a selector (H14,
-  /// H15). `deletion`: the policy for pods that use the driver, if that is on.
+  /// Creates the object. The spec is what the policy says: no drain unless it has one, no wait without a
+  /// selector. `deletion`: the policy for pods that use the driver, if that is on.
   MaintenanceCall Request(const Node& node, const NodeRules& rules,
                           const std::optional<PodDeletionPolicy>& deletion) const;
   /// Adds us to the object of another requestor.
@@ -95,6 +95,6 @@ class MaintenanceRequestor {
   RequestorOptions options_;
 };
 
-}  // namespace driverupgrade::inline v1
+}  // namespace driverupgrade
 
 #endif  // DRIVERUPGRADE_MAINTENANCE_REQUESTOR_H_

@@ -31,7 +31,7 @@
 #include "driverupgrade/upgrade_budget.h"
 #include "driverupgrade/upgrade_state.h"
 
-namespace driverupgrade::inline v1 {
+namespace driverupgrade {
 
 struct Histogram {
   /// Upper bounds, inclusive, in ascending order.
@@ -104,6 +104,6 @@ class MetricsObserver final : public Observer {
   std::unique_ptr<Impl> impl_;
 };
 
-}  // namespace driverupgrade::inline v1
+}  // namespace driverupgrade
 
 #endif  // DRIVERUPGRADE_METRICS_SNAPSHOT_H_

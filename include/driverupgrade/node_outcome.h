@@ -14,7 +14,7 @@
 #include "absl/status/status.h"
 #include "driverupgrade/cluster_types.h"
 
-namespace driverupgrade::inline v1 {
+namespace driverupgrade {
 
 /// What became of one NodePlan.
 struct NodeOutcome {
@@ -30,6 +30,6 @@ struct NodeOutcome {
   std::shared_ptr<const Node> node_after = nullptr;
 };
 
-}  // namespace driverupgrade::inline v1
+}  // namespace driverupgrade
 
 #endif  // DRIVERUPGRADE_NODE_OUTCOME_H_

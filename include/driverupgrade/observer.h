@@ -21,7 +21,7 @@
 #include "driverupgrade/node_outcome.h"
 #include "driverupgrade/plan.h"
 
-namespace driverupgrade::inline v1 {
+namespace driverupgrade {
 
 /// What became of one call of UpgradeEngine::Reconcile.
 struct PassOutcome {
@@ -47,6 +47,6 @@ class Observer {
 /// Tells each of `observers` everything, in their order. Null ones are left out.
 std::shared_ptr<Observer> MakeObserverGroup(std::vector<std::shared_ptr<Observer>> observers);
 
-}  // namespace driverupgrade::inline v1
+}  // namespace driverupgrade
 
 #endif  // DRIVERUPGRADE_OBSERVER_H_

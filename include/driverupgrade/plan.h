@@ -22,7 +22,7 @@
 #include "driverupgrade/upgrade_budget.h"
 #include "driverupgrade/upgrade_state.h"
 
-namespace driverupgrade::inline v1 {
+namespace driverupgrade {
 
 /// An Event on the node.
 struct PlannedEvent {
@@ -32,19 +32,19 @@ struct PlannedEvent {
 };
 
 /// What to do for one node. Do it in the order of the fields from `confirm` on; what is not acknowledged drops the rest
-/// (arch-A12).
+///.
 struct NodePlan {
   std::string node = {};
   std::string uid = {};
   /// The version that was judged: precondition of the patch.
   std::string resource_version = {};
   UpgradeState from = UpgradeState::kUnknown;
-  /// The states entered, in order; empty if the node stays in `from` (arch-A4).
+  /// The states entered, in order; empty if the node stays in `from`.
   std::vector<UpgradeState> path = {};
   /// Why, for a person: the reason of the last transition, or of the requests.
   std::string reason = {};
   /// It takes of the budgets: with an AdmissionLedger nothing of it may be sent before the node has a grant for
-  /// `resource_version` (arch-A12).
+  /// `resource_version`.
   bool needs_grant = false;
 
   /// The NodeMaintenance that the rest relies on: it is patched without a change, which is refused if it is another
@@ -101,7 +101,7 @@ struct Plan {
   std::vector<Finding> findings = {};
   /// When to judge again even if nothing changes.
   std::optional<absl::Time> wake_at = std::nullopt;
-  /// Nodes whose pods the decisions depend on, by name: read them before the next Step (arch-A11).
+  /// Nodes whose pods the decisions depend on, by name: read them before the next Step.
   std::vector<std::string> pod_interest = {};
   /// The nodes that have a grant or need one, as they were judged: for the ledger (EngineOptions::ledger).
   std::vector<NodeReading> readings = {};
@@ -113,6 +113,6 @@ std::string Describe(const NodePlan& plan);
 /// All nodes, gates, findings and the time to wake up, one line each.
 std::string Describe(const Plan& plan);
 
-}  // namespace driverupgrade::inline v1
+}  // namespace driverupgrade
 
 #endif  // DRIVERUPGRADE_PLAN_H_

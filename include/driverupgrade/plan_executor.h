@@ -5,10 +5,10 @@
 ///     PlanExecutor executor(identity, cluster, SystemClock(), observer, {});
 ///     std::vector<NodeOutcome> outcomes = executor.Apply(context, plan, log);
 ///
-/// For one node in order: confirmation, patch, evictions, deletions, NodeMaintenances, Events (arch-A12); what is not
-/// acknowledged drops the rest of that node's plan and touches no other node (arch-A5). A patch goes into the AttemptLog
-/// before it is sent, everything else with its answer: until then the node is InFlight, and gets no other requests (arch-A9).
-/// Never waits for an effect. Nodes are worked on in parallel, and each by itself: none waits for another (arch-A10).
+/// For one node in order: confirmation, patch, evictions, deletions, NodeMaintenances, Events; what is not
+/// acknowledged drops the rest of that node's plan and touches no other node. A patch goes into the AttemptLog
+/// before it is sent, everything else with its answer: until then the node is InFlight, and gets no other requests.
+/// Never waits for an effect. Nodes are worked on in parallel, and each by itself: none waits for another.
 ///
 /// All methods are to be called from one thread at a time, that of the passes.
 #ifndef DRIVERUPGRADE_PLAN_EXECUTOR_H_
@@ -29,7 +29,7 @@
 #include "driverupgrade/observer.h"
 #include "driverupgrade/plan.h"
 
-namespace driverupgrade::inline v1 {
+namespace driverupgrade {
 
 namespace internal {
 class TaskRunner;
@@ -46,7 +46,7 @@ struct ExecutorOptions {
   /// Of these: what NodePlan::events has, each as it is.
   bool transition_events = true;
   /// And: findings, gates that somebody has to act on, and requests that were refused. Limited and aggregated as
-  /// client-go does it (api-A48).
+  /// client-go does it.
   bool finding_events = true;
   /// For the library's own simulation, which has one thread and an order of its own; null: threads.
   std::shared_ptr<internal::TaskRunner> runner = nullptr;
@@ -87,6 +87,6 @@ class PlanExecutor {
   std::unique_ptr<Impl> impl_;
 };
 
-}  // namespace driverupgrade::inline v1
+}  // namespace driverupgrade
 
 #endif  // DRIVERUPGRADE_PLAN_EXECUTOR_H_

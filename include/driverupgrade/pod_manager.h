@@ -3,7 +3,7 @@
 /// Defines PodManager, DriverPods and WantedRevision.
 ///
 ///     DriverPods driver = PodManager().Assess(view, facts, /*restart_pod=*/"", /*restart_count_max=*/10);
-///     if (driver.out_of_date) { /* T1: the node needs an upgrade */ }
+///     if (driver.out_of_date) { /* the node needs an upgrade */ }
 ///
 /// Pure deciders that Step consults. Thread-safe.
 #ifndef DRIVERUPGRADE_POD_MANAGER_H_
@@ -18,25 +18,25 @@
 #include "driverupgrade/drain_manager.h"
 #include "driverupgrade/finding.h"
 
-namespace driverupgrade::inline v1 {
+namespace driverupgrade {
 
 /// The driver pods of one node, taken together: two pods are one node, which is out of date until the old one is gone
-/// (dep-F16).
+///.
 struct DriverPods {
   bool none = true;
   /// It cannot be told for some pod whether it is up to date; `why_unknown` says why.
   bool unknown = false;
   std::string why_unknown = {};
-  /// Some pod of a DaemonSet has another revision than wanted (T1).
+  /// Some pod of a DaemonSet has another revision than wanted.
   bool out_of_date = false;
-  /// Pods to delete so that a new one comes: out of date, orphaned (no owner at all, T37), or asked for by UID
-  /// (dep-F17). Those that are terminating are not among them.
+  /// Pods to delete so that a new one comes: out of date, orphaned (no owner at all), or asked for by UID
+  ///. Those that are terminating are not among them.
   std::vector<const Pod*> to_restart = {};
   /// An old or current driver pod is on its way out.
   const Pod* terminating = nullptr;
   /// There is a pod, every pod is up to date, none is terminating, and all are ready.
   bool ready = false;
-  /// A pod that is up to date is not ready and keeps restarting (§5.1).
+  /// A pod that is up to date is not ready and keeps restarting.
   const Pod* failing = nullptr;
   /// A pod that is up to date and not ready.
   const Pod* not_ready = nullptr;
@@ -52,11 +52,11 @@ class PodManager {
   DriverPods Assess(const NodeView& view, const DriverFacts& driver, std::string_view restart_pod,
                     int restart_count_max) const;
 
-  /// Pods that the policy waits for: they match the selector and are Running or Pending (T14, T15).
+  /// Pods that the policy waits for: they match the selector and are Running or Pending.
   std::vector<const Pod*> AwaitedPods(const std::vector<Pod>& pods, const WaitForCompletionPolicy& policy) const;
 
-  /// Pods that use the driver, by the operator's filter or the policy's selector, through the drain's filters (T24,
-  /// T25). DaemonSet and static pods are left alone with a finding (dep-F10).
+  /// Pods that use the driver, by the operator's filter or the policy's selector, through the drain's filters.
+  /// DaemonSet and static pods are left alone with a finding.
   PodSelection SelectForDeletion(const NodeView& view, const PodDeletionPolicy& policy,
                                  const DrainManager& drains) const;
 };
@@ -65,10 +65,10 @@ class PodManager {
 const ControllerRevision* FindRevision(const DaemonSet& daemon_set, const std::vector<ControllerRevision>& revisions,
                                        std::string_view hash);
 
-/// The revision that pods of `daemon_set` are to have: the newest of the revisions it owns (dep-F15, R13). Sets
+/// The revision that pods of `daemon_set` are to have: the newest of the revisions it owns. Sets
 /// `wanted_revision`, or `why_unknown`.
 DriverDaemonSet WantedRevision(const DaemonSet& daemon_set, const std::vector<ControllerRevision>& revisions);
 
-}  // namespace driverupgrade::inline v1
+}  // namespace driverupgrade
 
 #endif  // DRIVERUPGRADE_POD_MANAGER_H_

@@ -10,7 +10,7 @@
 ///       drain: {enable: true, timeoutSeconds: 300}
 ///     )", PolicyDefaults::GpuOperator());
 ///
-/// `maxParallelUpgrades: 0` is no limit and `timeoutSeconds: 0` is for ever (§1.8). Free functions; thread-safe.
+/// `maxParallelUpgrades: 0` is no limit and `timeoutSeconds: 0` is for ever. Free functions; thread-safe.
 #ifndef DRIVERUPGRADE_POLICY_CODEC_H_
 #define DRIVERUPGRADE_POLICY_CODEC_H_
 
@@ -21,18 +21,18 @@
 #include "absl/status/statusor.h"
 #include "driverupgrade/upgrade_policy.h"
 
-namespace driverupgrade::inline v1 {
+namespace driverupgrade {
 
-/// What stands where a document is silent. The two operators differ (§1.8, §2.4).
+/// What stands where a document is silent. The two operators differ.
 struct PolicyDefaults {
   bool auto_upgrade = false;
   std::optional<CountOrPercent> max_unavailable = std::nullopt;
   /// Whether a `drain` section without `enable` is switched on.
   bool drain_enable = false;
 
-  /// The NVIDIADriver column of §1.8: autoUpgrade true, maxUnavailable 25 %, drain only if `enable` says so.
+  /// Those of an NVIDIADriver: autoUpgrade true, maxUnavailable 25 %, drain only if `enable` says so.
   static PolicyDefaults GpuOperator();
-  /// §2.4: autoUpgrade false, no maxUnavailable, a drain section is on unless `enable: false` (defect-D17).
+  /// Those of a NicClusterPolicy: autoUpgrade false, no maxUnavailable, a drain section is on unless `enable: false`.
   static PolicyDefaults NetworkOperator();
 };
 
@@ -48,11 +48,11 @@ struct PolicyDefaults {
 [[nodiscard]] absl::StatusOr<UpgradePolicy> ParseUpgradePolicyJson(std::string_view json,
                                                                    const PolicyDefaults& defaults = {});
 
-/// One JSON object with every field spelled out, zeros included, so that no server default replaces one (H24); only an
+/// One JSON object with every field spelled out, zeros included, so that no server default replaces one; only an
 /// absent limit or section, for which documents have no other word, is null. `policy` is one that Validate accepts.
 /// ParseUpgradePolicy with PolicyDefaults{} reads it back to an equal policy, fractions of seconds rounded up.
 std::string FormatUpgradePolicy(const UpgradePolicy& policy);
 
-}  // namespace driverupgrade::inline v1
+}  // namespace driverupgrade
 
 #endif  // DRIVERUPGRADE_POLICY_CODEC_H_

@@ -23,7 +23,7 @@
 #include "absl/time/time.h"
 #include "driverupgrade/metrics_snapshot.h"
 
-namespace driverupgrade::inline v1 {
+namespace driverupgrade {
 
 struct RequestKind {
   /// As RBAC spells it: `get`, `list`, `watch`, `create`, `update`, `patch`, `delete`.
@@ -52,6 +52,6 @@ class RequestMeter {
   RequestFigures figures_;
 };
 
-}  // namespace driverupgrade::inline v1
+}  // namespace driverupgrade
 
 #endif  // DRIVERUPGRADE_REQUEST_METER_H_

@@ -5,7 +5,7 @@
 ///     options.restart_only = [](const CallContext&, const Pod&, const ControllerRevision& running,
 ///                               const ControllerRevision& wanted) { return SameTemplate(running, wanted); };
 ///
-/// With it `kubectl rollout restart` and a new chart version restart driver pods without evacuating their nodes (T8).
+/// With it `kubectl rollout restart` and a new chart version restart driver pods without evacuating their nodes.
 /// Free function on values; thread-safe.
 #ifndef DRIVERUPGRADE_REVISION_COMPARISON_H_
 #define DRIVERUPGRADE_REVISION_COMPARISON_H_
@@ -16,7 +16,7 @@
 #include "absl/status/statusor.h"
 #include "driverupgrade/cluster_types.h"
 
-namespace driverupgrade::inline v1 {
+namespace driverupgrade {
 
 /// Metadata of the pod template that may differ.
 struct IgnoredKeys {
@@ -31,6 +31,6 @@ struct IgnoredKeys {
 [[nodiscard]] absl::StatusOr<bool> SameTemplate(const ControllerRevision& running, const ControllerRevision& wanted,
                                                 const IgnoredKeys& ignored = {});
 
-}  // namespace driverupgrade::inline v1
+}  // namespace driverupgrade
 
 #endif  // DRIVERUPGRADE_REVISION_COMPARISON_H_

@@ -3,7 +3,7 @@
 /// Defines SafeLoadManager.
 ///
 /// The init container of the driver pod sets the safe-load annotation on its node and blocks until it is gone. The
-/// upgrade evacuates the node and then removes the annotation (T39, T43).
+/// upgrade evacuates the node and then removes the annotation.
 ///
 ///     SafeLoadManager safe_load(identity);
 ///     if (safe_load.IsWaiting(node)) safe_load.Unblock(node);
@@ -17,7 +17,7 @@
 #include "driverupgrade/cluster_types.h"
 #include "driverupgrade/driver_identity.h"
 
-namespace driverupgrade::inline v1 {
+namespace driverupgrade {
 
 namespace internal {
 struct NodeMarks;
@@ -39,6 +39,6 @@ class SafeLoadManager {
   DriverIdentity identity_;
 };
 
-}  // namespace driverupgrade::inline v1
+}  // namespace driverupgrade
 
 #endif  // DRIVERUPGRADE_SAFE_LOAD_MANAGER_H_

@@ -7,7 +7,7 @@
 ///     builder.ReadPods(context, plan.pod_interest, log, *snapshot);  // then Step again
 ///
 /// Four lists for the whole cluster (five in requestor mode), and one for each node whose pods a decision depends on.
-/// One bad object becomes a finding on its node; only a list that fails altogether is an error (dep-F1). Not
+/// One bad object becomes a finding on its node; only a list that fails altogether is an error. Not
 /// thread-safe.
 #ifndef DRIVERUPGRADE_SNAPSHOT_BUILDER_H_
 #define DRIVERUPGRADE_SNAPSHOT_BUILDER_H_
@@ -26,7 +26,7 @@
 #include "driverupgrade/driver_identity.h"
 #include "driverupgrade/maintenance_requestor.h"
 
-namespace driverupgrade::inline v1 {
+namespace driverupgrade {
 
 namespace internal {
 class ViewMaker;
@@ -38,8 +38,8 @@ class ViewMaker;
 using PodFilter = std::function<absl::StatusOr<bool>(const CallContext& context, const Pod& pod)>;
 
 /// Whether replacing an out-of-date driver pod needs no evacuated node, because the driver it loads stays the same
-/// (T8). `running` is the revision that `pod` was made from, `wanted` the newest. Asked of nodes that are to be
-/// upgraded; an error or an exception is a finding and holds the node back (gate Hook, T7). revision_comparison.h has a
+///. `running` is the revision that `pod` was made from, `wanted` the newest. Asked of nodes that are to be
+/// upgraded; an error or an exception is a finding and holds the node back (gate Hook). revision_comparison.h has a
 /// ready-made one.
 using RestartOnlyPredicate = std::function<absl::StatusOr<bool>(
     const CallContext& context, const Pod& pod, const ControllerRevision& running, const ControllerRevision& wanted)>;
@@ -56,7 +56,7 @@ struct SnapshotOptions {
   /// For one call of the above, in real time; then its stop token is triggered and it is no longer waited for.
   absl::Duration hook_timeout = absl::Seconds(10);
   /// The nodes that this engine upgrades; the default is all. So several engines may share a driver's nodes, each with
-  /// a policy of its own (§1.4). A node that stops matching stands as it is until an engine takes it that it matches.
+  /// a policy of its own. A node that stops matching stands as it is until an engine takes it that it matches.
   LabelSelector node_selector = {};
   /// Set by UpgradeEngine, from StateMachineOptions.
   std::optional<RequestorOptions> requestor = std::nullopt;
@@ -87,6 +87,6 @@ class SnapshotBuilder {
   std::unique_ptr<internal::ViewMaker> views_;
 };
 
-}  // namespace driverupgrade::inline v1
+}  // namespace driverupgrade
 
 #endif  // DRIVERUPGRADE_SNAPSHOT_BUILDER_H_

@@ -6,11 +6,11 @@
 ///     Plan plan = machine.Step(snapshot, policy, now);
 ///
 /// Step = Judge every node by itself, by the NodeRules of the policy, then admit those that wait, by its
-/// AdmissionLimits (arch-A10). All of it is a const function of its arguments: no facade, clock, lock, log, random
-/// number or environment (arch-A1). Immutable; thread-safe.
+/// AdmissionLimits. All of it is a const function of its arguments: no facade, clock, lock, log, random
+/// number or environment. Immutable; thread-safe.
 ///
-/// The transitions are those of upstream-behaviour.md §5.2 (T1-T52) with the departures dep-F1 to dep-F19; they are
-/// listed in docs/state-machine.md.
+/// docs/state-machine.md lists the transitions: those of the Go library, with the departures that
+/// docs/evidence/compatibility.md gives the reasons of.
 #ifndef DRIVERUPGRADE_STATE_MACHINE_H_
 #define DRIVERUPGRADE_STATE_MACHINE_H_
 
@@ -27,25 +27,25 @@
 #include "driverupgrade/plan.h"
 #include "driverupgrade/upgrade_policy.h"
 
-namespace driverupgrade::inline v1 {
+namespace driverupgrade {
 
 /// What the embedding operator decides once, as opposed to the administrator's UpgradePolicy.
 struct StateMachineOptions {
-  /// The operator has a PodFilter, so pods that use the driver are evicted before a drain is considered (T21).
+  /// The operator has a PodFilter, so pods that use the driver are evicted before a drain is considered.
   bool pod_deletion = false;
   /// Pods that prove a new driver, in any namespace, on the same node; nullopt: no validation.
   std::optional<LabelSelector> validation_selector = std::nullopt;
-  /// A container restarted more often than this and not ready means a failed driver pod (§5.1).
+  /// A container restarted more often than this and not ready means a failed driver pod.
   int driver_restart_count_max = 10;
   /// Requestor mode, or what is needed to end upgrades that began in it; nullopt: nodes in that mode are left alone.
   std::optional<RequestorOptions> requestor = std::nullopt;
-  /// The operator's own pod: never evicted (dep-F19). `uid` may be empty.
+  /// The operator's own pod: never evicted. `uid` may be empty.
   std::optional<PodRef> own_pod = std::nullopt;
   /// The node it runs on: upgraded last.
   std::string own_node = {};
 };
 
-/// What a node that waits asks of the limits (dep-F14).
+/// What a node that waits asks of the limits.
 struct Candidate {
   std::string node = {};
   /// A slot of maxParallel. An administrator's cordoned node asks none while such nodes proceed.
@@ -82,14 +82,14 @@ class StateMachine {
  public:
   StateMachine(DriverIdentity identity, StateMachineOptions options);
 
-  /// One pass over all nodes. With `policy.auto_upgrade` off: gates and totals, nothing to do (dep-F9).
+  /// One pass over all nodes. With `policy.auto_upgrade` off: gates and totals, nothing to do.
   [[nodiscard]] Plan Step(const ClusterSnapshot& snapshot, const UpgradePolicy& policy, absl::Time now) const;
 
   /// One node. `admitted`: it has a slot, so it may leave upgrade-required.
   [[nodiscard]] Verdict Judge(const NodeView& view, const DriverFacts& driver, const NodeRules& rules, absl::Time now,
                               absl::Time active_since, bool admitted) const;
 
-  /// What gives a node back in whatever state it is (dep-F9): one patch that lifts a cordon which only our upgrade
+  /// What gives a node back in whatever state it is: one patch that lifts a cordon which only our upgrade
   /// relies on, and removes our label and annotations. What others wrote stays: the skip label, the safe-load
   /// annotation, an administrator's cordon. A node in requestor mode is given back in two rounds: the claim on its
   /// NodeMaintenance, then the patch. Nothing to do if there is nothing of ours.
@@ -103,6 +103,6 @@ class StateMachine {
   StateMachineOptions options_;
 };
 
-}  // namespace driverupgrade::inline v1
+}  // namespace driverupgrade
 
 #endif  // DRIVERUPGRADE_STATE_MACHINE_H_

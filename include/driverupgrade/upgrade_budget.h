@@ -1,4 +1,4 @@
-/// How many nodes may be in progress and unavailable, and how many are (§5.3 with dep-F14 and dep-F18).
+/// How many nodes may be in progress and unavailable, and how many are.
 ///
 /// Defines Tally (counts over nodes) and UpgradeBudget (the counts against the policy's limits).
 ///
@@ -19,7 +19,7 @@
 #include "driverupgrade/upgrade_policy.h"
 #include "driverupgrade/upgrade_state.h"
 
-namespace driverupgrade::inline v1 {
+namespace driverupgrade {
 
 struct Tally {
   int total = 0;        ///< Nodes in the snapshot: the base of percentages.
@@ -39,7 +39,7 @@ struct Tally {
 };
 
 /// One node's share; each count is 0 or 1. A node whose last patch is not settled is counted for `slots` and
-/// `unavailable` if it would be at its old state or at any state it may have been patched to (arch-A6, arch-A9).
+/// `unavailable` if it would be at its old state or at any state it may have been patched to.
 Tally TallyOf(const NodeView& view, const DriverIdentity& identity, const NodeRules& rules);
 /// The share of `node` once it has been sent `patch`: counted for `slots` and `unavailable` if it was before, or would be
 /// then.
@@ -58,7 +58,7 @@ struct UpgradeBudget {
   /// Failed nodes at which no further node starts; nullopt: no limit.
   std::optional<int> failures_max = std::nullopt;
   int failed = 0;
-  /// Whether so many nodes have failed that nobody is admitted (dep-F2).
+  /// Whether so many nodes have failed that nobody is admitted.
   bool Halted() const { return failures_max && failed >= *failures_max; }
   /// Slots left by both limits; INT_MAX without a limit.
   int ParallelFree() const;
@@ -70,6 +70,6 @@ struct UpgradeBudget {
 UpgradeBudget ComputeBudget(const Tally& tally, const AdmissionLimits& limits,
                             const std::optional<SharedSlots>& shared = std::nullopt);
 
-}  // namespace driverupgrade::inline v1
+}  // namespace driverupgrade
 
 #endif  // DRIVERUPGRADE_UPGRADE_BUDGET_H_

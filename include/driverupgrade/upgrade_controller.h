@@ -30,7 +30,7 @@
 #include "driverupgrade/upgrade_policy.h"
 #include "driverupgrade/watch_cache.h"
 
-namespace driverupgrade::inline v1 {
+namespace driverupgrade {
 
 struct ControllerOptions {
   /// A burst of changes costs one pass: at least this lies between the beginnings of two.
@@ -113,6 +113,6 @@ class UpgradeController {
   absl::Time due_ = absl::InfinitePast();         // even if nothing changes
 };
 
-}  // namespace driverupgrade::inline v1
+}  // namespace driverupgrade
 
 #endif  // DRIVERUPGRADE_UPGRADE_CONTROLLER_H_

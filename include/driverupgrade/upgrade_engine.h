@@ -10,8 +10,8 @@
 ///     }
 ///
 /// Level-triggered: each pass reads the cluster, decides by what it reads, sends what is due, and waits for nothing
-/// (arch-A2). What must survive a crash stands on the nodes, so an engine may be killed at any moment and another one
-/// started. Two engines of two drivers may share a process and a cluster (arch-A8).
+///. What must survive a crash stands on the nodes, so an engine may be killed at any moment and another one
+/// started. Two engines of two drivers may share a process and a cluster.
 #ifndef DRIVERUPGRADE_UPGRADE_ENGINE_H_
 #define DRIVERUPGRADE_UPGRADE_ENGINE_H_
 
@@ -38,7 +38,7 @@
 #include "driverupgrade/state_machine.h"
 #include "driverupgrade/watch_cache.h"
 
-namespace driverupgrade::inline v1 {
+namespace driverupgrade {
 
 namespace internal {
 class FindingEvents;
@@ -55,7 +55,7 @@ struct EngineOptions {
   ExecutorOptions executor = {};
   /// What to read from; null: lists, at each pass. One of its drivers is this one: the same namespace, labels and
   /// requestor namespace. With it a pass looks again only at what has changed, its result has only the gates that did
-  /// (see Explain), and it waits for no answer: each node's requests go their own way (arch-A10). With one call in
+  /// (see Explain), and it waits for no answer: each node's requests go their own way. With one call in
   /// flight (ExecutorOptions) they are made in the calling thread all the same.
   std::shared_ptr<WatchCache> cache = nullptr;
   /// Where a node's slot is granted before the node is started, so that the budgets hold although two replicas believe
@@ -77,7 +77,7 @@ struct ReconcileResult {
   /// What became of `plan.nodes`, in their order. With a cache: of the nodes whose requests have all been answered
   /// since the last result; those of `plan.nodes` may still be under way, and OnChange tells when they are answered.
   std::vector<NodeOutcome> outcomes = {};
-  /// How many judgements of single nodes this took: one for each that changed or was due (arch-A10); without a cache a
+  /// How many judgements of single nodes this took: one for each that changed or was due; without a cache a
   /// node whose pods were read is judged before and after.
   std::uint64_t judged = 0;
   /// Come back at this time even if nothing changes: now, if something has been done that is not judged yet; a deadline
@@ -97,7 +97,7 @@ class UpgradeEngine {
   /// result. Not to be called by two threads at once.
   [[nodiscard]] absl::StatusOr<ReconcileResult> Reconcile(const CallContext& context, const UpgradePolicy& policy);
 
-  /// Gives every node back, for an operator that is being removed (dep-F9): see StateMachine::Release. No Reconcile may
+  /// Gives every node back, for an operator that is being removed: see StateMachine::Release. No Reconcile may
   /// follow. Errors: those of reading the cluster; Unavailable, once all else is given back, if a node, or in requestor
   /// mode any object, cannot be read. Trouble with single nodes is in the result; call again until `plan.nodes` is
   /// empty.
@@ -113,7 +113,7 @@ class UpgradeEngine {
   /// been answered; it must not call the engine. Null: nobody. Without a cache it is never called.
   void OnChange(std::function<void()> on_change);
 
-  /// Passes begin anew after somebody else has made them, or nobody: what ran out meanwhile gets its grace (dep-F4).
+  /// Passes begin anew after somebody else has made them, or nobody: what ran out meanwhile gets its grace.
   void Resume();
 
   /// Waits for what passes have left under way: requests of nodes, lists of pods, Events.
@@ -143,11 +143,11 @@ class UpgradeEngine {
   std::mutex mutex_;                                         // of passes
   mutable std::mutex published_mutex_;                       // of a pointer: nobody holds it for long
   std::shared_ptr<const PublishedPlan> published_;           // never null
-  // Since when passes have been made without a break (dep-F4).
+  // Since when passes have been made without a break.
   std::optional<absl::Time> active_since_;
   absl::Time last_pass_ = absl::InfinitePast();
 };
 
-}  // namespace driverupgrade::inline v1
+}  // namespace driverupgrade
 
 #endif  // DRIVERUPGRADE_UPGRADE_ENGINE_H_

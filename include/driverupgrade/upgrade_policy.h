@@ -9,7 +9,7 @@
 /// There are no sentinels here: "0 = no limit" and "0 = for ever" exist only in the documents that
 /// policy_codec.h reads and writes; here they are nullopt and absl::InfiniteDuration(). An absent section
 /// (nullopt) is switched off. Field meanings are those of the custom resources of NVIDIA's GPU Operator and
-/// Network Operator (upstream-behaviour.md §1.8, §2.4). Values.
+/// Network Operator. Values.
 #ifndef DRIVERUPGRADE_UPGRADE_POLICY_H_
 #define DRIVERUPGRADE_UPGRADE_POLICY_H_
 
@@ -21,7 +21,7 @@
 #include "absl/time/time.h"
 #include "driverupgrade/label_selector.h"
 
-namespace driverupgrade::inline v1 {
+namespace driverupgrade {
 
 struct Count {
   int value = 0;
@@ -35,7 +35,7 @@ struct Percent {
 using CountOrPercent = std::variant<Count, Percent>;
 
 /// The limit for a fleet of `total` nodes; percentages round up, as Kubernetes scales an int-or-percent
-/// (§5.3). 25 % of 1 is 1. Saturates instead of overflowing.
+///. 25 % of 1 is 1. Saturates instead of overflowing.
 int ScaledLimit(const CountOrPercent& limit, int total);
 
 /// waitForCompletion: pods to let finish before the node is evacuated.
@@ -49,7 +49,7 @@ struct WaitForCompletionPolicy {
 
 /// What becomes of pods that are still on the node when the time for their eviction is over.
 enum class OnTimeout : std::uint8_t {
-  kFail,    ///< They stay; the upgrade of the node fails, or pod deletion falls back to a drain (T26, T32).
+  kFail,    ///< They stay; the upgrade of the node fails, or pod deletion falls back to a drain.
   kDelete,  ///< They are deleted, disruption budgets or not, with their own grace period and their UID as precondition.
 };
 
@@ -83,13 +83,13 @@ struct DrainPolicy {
   friend bool operator==(const DrainPolicy&, const DrainPolicy&) = default;
 };
 
-/// How far one pass may carry a node (arch-A4).
+/// How far one pass may carry a node.
 enum class Pacing : std::uint8_t {
   kChained,     ///< Through every state that waits for nothing, in one write.
   kEveryState,  ///< One state per write, as the Go library does.
 };
 
-/// What becomes of nodes that an administrator had cordoned before the upgrade (dep-F14).
+/// What becomes of nodes that an administrator had cordoned before the upgrade.
 enum class CordonedNodes : std::uint8_t {
   kProceed,       ///< They start at once, outside the maxParallel count. The Go library's behaviour.
   kWithinBudget,  ///< They take a maxParallel slot like any other.
@@ -127,7 +127,7 @@ enum class OnUnscheduledPods : std::uint8_t {
 };
 
 struct UpgradePolicy {
-  /// False freezes every node where it stands (dep-F9).
+  /// False freezes every node where it stands.
   bool auto_upgrade = false;
   /// True admits no further node; those in progress finish.
   bool paused = false;
@@ -136,7 +136,7 @@ struct UpgradePolicy {
   /// Unavailable nodes up to which an upgrade may start on an available one; nullopt: no limit.
   std::optional<CountOrPercent> max_unavailable = std::nullopt;
   std::optional<WaitForCompletionPolicy> wait_for_completion = std::nullopt;
-  /// nullopt stands for PodDeletionPolicy's defaults where the operator has a PodFilter (dep-F10).
+  /// nullopt stands for PodDeletionPolicy's defaults where the operator has a PodFilter.
   std::optional<PodDeletionPolicy> pod_deletion = std::nullopt;
   std::optional<DrainPolicy> drain = std::nullopt;
   Pacing pacing = Pacing::kChained;
@@ -189,6 +189,6 @@ struct AdmissionLimits {
 /// range.
 [[nodiscard]] absl::Status Validate(const UpgradePolicy& policy);
 
-}  // namespace driverupgrade::inline v1
+}  // namespace driverupgrade
 
 #endif  // DRIVERUPGRADE_UPGRADE_POLICY_H_

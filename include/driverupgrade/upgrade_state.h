@@ -5,7 +5,7 @@
 ///     ParseUpgradeState("drain-required");             // UpgradeState::kDrainRequired
 ///     ToLabelValue(UpgradeState::kPodRestartRequired);  // "pod-restart-required"
 ///
-/// The spellings are those of the Go library (upstream-behaviour.md §0). Free functions on values; thread-safe.
+/// The spellings are those of the Go library. Free functions on values; thread-safe.
 #ifndef DRIVERUPGRADE_UPGRADE_STATE_H_
 #define DRIVERUPGRADE_UPGRADE_STATE_H_
 
@@ -16,7 +16,7 @@
 #include <optional>
 #include <string_view>
 
-namespace driverupgrade::inline v1 {
+namespace driverupgrade {
 
 /// In the order in which an upgrade passes them; kDone and kFailed end it.
 enum class UpgradeState : std::uint8_t {
@@ -98,9 +98,9 @@ std::string_view ToString(UpgradeState state);
 /// nullopt for a value that is no state: such a node is managed, holds a slot and is left alone with a finding.
 std::optional<UpgradeState> ParseUpgradeState(std::string_view label_value);
 /// Whether an upgrade has begun on the node and not ended well: every state but kUnknown, kUpgradeRequired and kDone.
-/// A failed node is in progress (dep-F2).
+/// A failed node is in progress.
 bool IsInProgress(UpgradeState state);
 
-}  // namespace driverupgrade::inline v1
+}  // namespace driverupgrade
 
 #endif  // DRIVERUPGRADE_UPGRADE_STATE_H_

@@ -3,9 +3,9 @@
 /// Defines ValidationManager and Validation.
 ///
 ///     ValidationManager validation(*LabelSelector::Parse("app=nvidia-operator-validator"));
-///     if (validation.Evaluate(*view.pods).passed) { /* T47 */ }
+///     if (validation.Evaluate(*view.pods).passed) { /* the node is done */ }
 ///
-/// A pure decider that Step consults: all pods are judged first, then there is one answer (dep-F5). Thread-safe.
+/// A pure decider that Step consults: all pods are judged first, then there is one answer. Thread-safe.
 #ifndef DRIVERUPGRADE_VALIDATION_MANAGER_H_
 #define DRIVERUPGRADE_VALIDATION_MANAGER_H_
 
@@ -15,7 +15,7 @@
 
 #include "driverupgrade/cluster_types.h"
 
-namespace driverupgrade::inline v1 {
+namespace driverupgrade {
 
 struct Validation {
   /// There is at least one validation pod, and all are ready.
@@ -35,6 +35,6 @@ class ValidationManager {
   LabelSelector selector_;
 };
 
-}  // namespace driverupgrade::inline v1
+}  // namespace driverupgrade
 
 #endif  // DRIVERUPGRADE_VALIDATION_MANAGER_H_

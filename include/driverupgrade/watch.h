@@ -10,7 +10,7 @@
 ///     };
 ///     absl::Status ended = cluster->WatchNodes(context, {}, printer);
 ///
-/// See ClusterReader (cluster_facade.h) for the calls. The rules are those of Kubernetes' watches (api-A12 to api-A19).
+/// See ClusterReader (cluster_facade.h) for the calls. The rules are those of Kubernetes' watches.
 #ifndef DRIVERUPGRADE_WATCH_H_
 #define DRIVERUPGRADE_WATCH_H_
 
@@ -22,7 +22,7 @@
 #include "driverupgrade/cluster_types.h"
 #include "driverupgrade/label_selector.h"
 
-namespace driverupgrade::inline v1 {
+namespace driverupgrade {
 
 struct WatchParams {
   /// Empty: all namespaces. Of no meaning for nodes.
@@ -33,7 +33,7 @@ struct WatchParams {
   /// False: begins anew without reading the objects that exist; OnList then has none, and says from where on changes
   /// follow.
   bool list = true;
-  /// After so long the server ends the watch (api-A15). The deadline of the context should lie further.
+  /// After so long the server ends the watch. The deadline of the context should lie further.
   absl::Duration timeout = absl::Minutes(5);
   /// With kMark a watch goes past an object that cannot be read; with kFail it ends there, and fails anew from the same
   /// version.
@@ -42,14 +42,14 @@ struct WatchParams {
 
 /// Takes what one watch sees. Called on the thread that called Watch..., one call at a time; while a call runs, nothing
 /// more is read (back-pressure). Each returns whether to go on; false ends the watch with OK. `resource_version` is
-/// where to go on if the watch breaks after that call (api-A14).
+/// where to go on if the watch breaks after that call.
 template <typename T>
 class WatchSink {
  public:
   virtual ~WatchSink() = default;
-  /// The whole collection; what was known before and is not in it is gone (api-A18).
+  /// The whole collection; what was known before and is not in it is gone.
   virtual bool OnList(std::vector<T> objects, std::string_view resource_version) = 0;
-  /// Added or modified, or begins to match the selector (api-A13).
+  /// Added or modified, or begins to match the selector.
   virtual bool OnChange(T object, std::string_view resource_version) = 0;
   /// Deleted, or matches no longer; its last state.
   virtual bool OnDelete(T object, std::string_view resource_version) = 0;
@@ -57,6 +57,6 @@ class WatchSink {
   virtual bool OnBookmark(std::string_view resource_version) = 0;
 };
 
-}  // namespace driverupgrade::inline v1
+}  // namespace driverupgrade
 
 #endif  // DRIVERUPGRADE_WATCH_H_

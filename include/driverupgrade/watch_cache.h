@@ -7,8 +7,8 @@
 ///     EngineOptions options{.snapshot = ..., .cache = *cache};
 ///
 /// It follows nodes, the driver's DaemonSets, their revisions and pods, NodeMaintenances, and one watch on all pods of
-/// the cluster, of which it keeps those on nodes that somebody is interested in (arch-A11). A watch that breaks goes on
-/// where it was; one that cannot is listed anew and compared (api-A14 to api-A18). Objects are immutable and shared;
+/// the cluster, of which it keeps those on nodes that somebody is interested in. A watch that breaks goes on
+/// where it was; one that cannot is listed anew and compared. Objects are immutable and shared;
 /// those pods, of which there are very many, are packed and made anew whenever somebody asks. An object that cannot be
 /// read is kept marked (OnUnreadable::kMark) until a watch or a list has it whole again; the pods of its node are not
 /// known while one of them cannot be read.
@@ -37,7 +37,7 @@
 #include "driverupgrade/cluster_facade.h"
 #include "driverupgrade/label_selector.h"
 
-namespace driverupgrade::inline v1 {
+namespace driverupgrade {
 
 /// What one engine looks at; SnapshotOptions has the same.
 struct DriverScope {
@@ -54,7 +54,7 @@ struct DriverScope {
 struct WatchCacheOptions {
   /// Of all the engines that share the cache. Not empty.
   std::vector<DriverScope> drivers = {};
-  /// The server ends a watch after one to two times this (api-A15).
+  /// The server ends a watch after one to two times this.
   absl::Duration watch_timeout = absl::Minutes(5);
   /// Pause after a watch has failed; doubles up to `retry_max` while it goes on failing, varied by a tenth.
   absl::Duration retry_first = absl::Milliseconds(800);
@@ -78,8 +78,8 @@ struct CacheChanges {
 
 /// Why a watch had to begin again.
 enum class WatchRestart : std::uint8_t {
-  kEnded,    ///< In good order, at its time (api-A15). The only one that happens where all is well.
-  kExpired,  ///< The version to go on from is too old: listed anew (api-A16).
+  kEnded,    ///< In good order, at its time. The only one that happens where all is well.
+  kExpired,  ///< The version to go on from is too old: listed anew.
   kFailed,   ///< Broken, refused, not understood, or ended as soon as it began.
   kAbsent,   ///< The cluster has no such kind; looked for again now and then.
 };
@@ -88,13 +88,13 @@ inline constexpr std::array kAllWatchRestarts = {WatchRestart::kEnded, WatchRest
 /// `ended`, `expired`, `failed`, `absent`.
 std::string_view ToString(WatchRestart reason);
 
-class WatchCache final : public ClusterReader {
+class WatchCache final {
  public:
   /// Errors: InvalidArgument without a driver, or with one that has no namespace or labels; Unimplemented, naming it,
   /// if `cluster` lacks an operation.
   [[nodiscard]] static absl::StatusOr<std::shared_ptr<WatchCache>> Create(std::shared_ptr<ClusterReader> cluster,
                                                                           WatchCacheOptions options);
-  ~WatchCache() override;
+  ~WatchCache();
 
   /// Begins to follow the cluster, by a thread for each watch; once.
   void Start();
@@ -145,33 +145,10 @@ class WatchCache final : public ClusterReader {
   /// A node as the answer to our own write has it: known before the watch tells, unless that knows better.
   void NodeWritten(Node node);
 
-  // ClusterReader. Nodes come from memory (Unavailable until they have been read, DataLoss for one that cannot be);
-  // everything else goes to the cluster.
-  bool Supports(Operation operation) const override;
-  absl::StatusOr<Node> GetNode(const CallContext& context, const GetNodeParams& params) override;
-  absl::StatusOr<std::vector<Node>> ListNodes(const CallContext& context, const ListNodesParams& params) override;
-  absl::StatusOr<std::vector<Pod>> ListPods(const CallContext& context, const ListPodsParams& params) override;
-  absl::StatusOr<std::vector<DaemonSet>> ListDaemonSets(const CallContext& context,
-                                                        const ListDaemonSetsParams& params) override;
-  absl::StatusOr<std::vector<ControllerRevision>> ListControllerRevisions(
-      const CallContext& context, const ListControllerRevisionsParams& params) override;
-  absl::StatusOr<Pod> GetPod(const CallContext& context, const GetPodParams& params) override;
-  absl::StatusOr<std::vector<PodDisruptionBudget>> ListPodDisruptionBudgets(
-      const CallContext& context, const ListPodDisruptionBudgetsParams& params) override;
-  absl::StatusOr<NodeMaintenance> GetNodeMaintenance(const CallContext& context,
-                                                     const GetNodeMaintenanceParams& params) override;
-  absl::StatusOr<std::vector<NodeMaintenance>> ListNodeMaintenances(const CallContext& context,
-                                                                    const ListNodeMaintenancesParams& params) override;
-  absl::Status WatchNodes(const CallContext& context, const WatchParams& params, WatchSink<Node>& sink) override;
-  absl::Status WatchPods(const CallContext& context, const WatchParams& params, WatchSink<Pod>& sink) override;
-  absl::Status WatchDaemonSets(const CallContext& context, const WatchParams& params,
-                               WatchSink<DaemonSet>& sink) override;
-  absl::Status WatchControllerRevisions(const CallContext& context, const WatchParams& params,
-                                        WatchSink<ControllerRevision>& sink) override;
-  absl::Status WatchNodeMaintenances(const CallContext& context, const WatchParams& params,
-                                     WatchSink<NodeMaintenance>& sink) override;
-  absl::StatusOr<Lease> GetLease(const CallContext& context, const GetLeaseParams& params) override;
-  absl::StatusOr<ConfigMap> GetConfigMap(const CallContext& context, const GetConfigMapParams& params) override;
+  /// The revisions in the namespace of the driver by one consistent list, for who cannot wait until the watch has them.
+  /// One that cannot be read is marked. Errors: those of the list.
+  [[nodiscard]] absl::StatusOr<std::vector<ControllerRevision>> ListRevisions(const CallContext& context,
+                                                                              std::size_t driver);
 
  private:
   class Impl;
@@ -179,6 +156,6 @@ class WatchCache final : public ClusterReader {
   std::unique_ptr<Impl> impl_;
 };
 
-}  // namespace driverupgrade::inline v1
+}  // namespace driverupgrade
 
 #endif  // DRIVERUPGRADE_WATCH_CACHE_H_

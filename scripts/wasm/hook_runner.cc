@@ -1,7 +1,7 @@
 // In place of read/hook_runner.cc: there are no threads, and no callback of a foreign host comes in here.
 #include "read/hook_runner.h"
 
-namespace driverupgrade::inline v1::internal {
+namespace driverupgrade::internal {
 
 class HookRunner::Worker {};
 
@@ -12,4 +12,4 @@ absl::StatusOr<bool> HookRunner::Run(const CallContext& context, std::string_vie
   return call(context);
 }
 
-}  // namespace driverupgrade::inline v1::internal
+}  // namespace driverupgrade::internal

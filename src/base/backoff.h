@@ -8,7 +8,7 @@
 
 #include "absl/time/time.h"
 
-namespace driverupgrade::inline v1::internal {
+namespace driverupgrade::internal {
 
 // FNV-1a: the same on every platform, unlike std::hash.
 inline std::uint64_t Hash(std::string_view text, std::uint64_t seed) {
@@ -29,6 +29,6 @@ inline absl::Duration Spread(absl::Duration delay, std::string_view key, int cou
   return delay + delay * thousandths / 1000;
 }
 
-}  // namespace driverupgrade::inline v1::internal
+}  // namespace driverupgrade::internal
 
 #endif  // DRIVERUPGRADE_SRC_BASE_BACKOFF_H_

@@ -8,7 +8,7 @@
 #include <string>
 #include <utility>
 
-namespace driverupgrade::inline v1::internal {
+namespace driverupgrade::internal {
 
 // Not thread-safe.
 template <typename Value>
@@ -43,6 +43,6 @@ class LruMap {
   std::map<std::string, typename Entries::iterator> places_;
 };
 
-}  // namespace driverupgrade::inline v1::internal
+}  // namespace driverupgrade::internal
 
 #endif  // DRIVERUPGRADE_SRC_BASE_LRU_MAP_H_

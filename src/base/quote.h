@@ -9,7 +9,7 @@
 
 #include "fmt/format.h"
 
-namespace driverupgrade::inline v1::internal {
+namespace driverupgrade::internal {
 
 inline constexpr std::size_t kQuoteSizeMax = 100;
 
@@ -29,6 +29,6 @@ inline std::string Quote(std::string_view text) {
   return quoted + (text.size() > kQuoteSizeMax ? "...\"" : "\"");
 }
 
-}  // namespace driverupgrade::inline v1::internal
+}  // namespace driverupgrade::internal
 
 #endif  // DRIVERUPGRADE_SRC_BASE_QUOTE_H_

@@ -6,7 +6,7 @@
 #include <mutex>
 #include <utility>
 
-namespace driverupgrade::inline v1::internal {
+namespace driverupgrade::internal {
 
 // Thread-safe.
 class Signal {
@@ -27,6 +27,6 @@ class Signal {
   std::function<void()> listener_;
 };
 
-}  // namespace driverupgrade::inline v1::internal
+}  // namespace driverupgrade::internal
 
 #endif  // DRIVERUPGRADE_SRC_BASE_SIGNAL_H_

@@ -7,14 +7,14 @@
 
 #include "absl/status/status.h"
 
-namespace driverupgrade::inline v1::internal {
+namespace driverupgrade::internal {
 
 /// Debian's absl::string_view is a type of its own, which fmt and std::string do not take.
 inline std::string_view Message(const absl::Status& status) {
   return {status.message().data(), status.message().size()};
 }
 
-}  // namespace driverupgrade::inline v1::internal
+}  // namespace driverupgrade::internal
 
 /// Returns from the calling function, which returns Status or StatusOr, unless `expression` is OK.
 #define DRIVERUPGRADE_RETURN_IF_ERROR(expression)                                         \

@@ -4,7 +4,7 @@
 
 #include <functional>
 
-namespace driverupgrade::inline v1::internal {
+namespace driverupgrade::internal {
 
 class TaskRunner {
  public:
@@ -15,6 +15,6 @@ class TaskRunner {
   virtual void WaitIdle() = 0;
 };
 
-}  // namespace driverupgrade::inline v1::internal
+}  // namespace driverupgrade::internal
 
 #endif  // DRIVERUPGRADE_SRC_BASE_TASK_RUNNER_H_

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-namespace driverupgrade::inline v1::internal {
+namespace driverupgrade::internal {
 
 WorkerPool::WorkerPool(int threads, std::shared_ptr<TaskRunner> runner) : runner_(std::move(runner)) {
   if (runner_ || threads < 2) return;
@@ -56,4 +56,4 @@ void WorkerPool::Work() {
   }
 }
 
-}  // namespace driverupgrade::inline v1::internal
+}  // namespace driverupgrade::internal

@@ -13,7 +13,7 @@
 
 #include "base/task_runner.h"
 
-namespace driverupgrade::inline v1::internal {
+namespace driverupgrade::internal {
 
 class WorkerPool {
  public:
@@ -42,6 +42,6 @@ class WorkerPool {
   std::vector<std::jthread> threads_;  // last: joined before the rest is destroyed
 };
 
-}  // namespace driverupgrade::inline v1::internal
+}  // namespace driverupgrade::internal
 
 #endif  // DRIVERUPGRADE_SRC_BASE_WORKER_POOL_H_

@@ -7,7 +7,7 @@
 #include "base/status_macros.h"
 #include "fmt/format.h"
 
-namespace driverupgrade::inline v1::internal {
+namespace driverupgrade::internal {
 namespace {
 
 namespace json = ::driverupgrade_rapidjson;
@@ -101,4 +101,4 @@ absl::StatusOr<std::string> Document::Embedded(std::string_view member) const {
   return std::string(buffer.GetString(), buffer.GetSize());
 }
 
-}  // namespace driverupgrade::inline v1::internal
+}  // namespace driverupgrade::internal

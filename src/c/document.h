@@ -13,7 +13,7 @@
 #include "absl/status/statusor.h"
 #include "base/rapidjson.h"
 
-namespace driverupgrade::inline v1::internal {
+namespace driverupgrade::internal {
 
 // Errors: InvalidArgument with the path of what is wrong: `request.at: must be a string`.
 class Document {
@@ -47,6 +47,6 @@ class Document {
   driverupgrade_rapidjson::Document json_;
 };
 
-}  // namespace driverupgrade::inline v1::internal
+}  // namespace driverupgrade::internal
 
 #endif  // DRIVERUPGRADE_SRC_C_DOCUMENT_H_

@@ -5,7 +5,7 @@
 
 #include "base/backoff.h"
 
-namespace driverupgrade::inline v1 {
+namespace driverupgrade {
 namespace {
 
 using internal::Doubled;
@@ -189,4 +189,4 @@ NodeAttempts AttemptLog::ForNode(const std::string& node_uid) const {
   return found == nodes_.end() ? NodeAttempts{} : found->second;
 }
 
-}  // namespace driverupgrade::inline v1
+}  // namespace driverupgrade

@@ -4,7 +4,7 @@
 
 #include "decide/marks_of_view.h"
 
-namespace driverupgrade::inline v1 {
+namespace driverupgrade {
 
 std::shared_ptr<const NodeView> ShareView(NodeView view, const DriverIdentity& identity) {
   auto shared = std::make_shared<NodeView>(std::move(view));
@@ -23,4 +23,4 @@ MarksOfView::MarksOfView(const NodeView& view, const DriverIdentity& identity) {
 }
 
 }  // namespace internal
-}  // namespace driverupgrade::inline v1
+}  // namespace driverupgrade

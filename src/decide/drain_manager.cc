@@ -5,7 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 
-namespace driverupgrade::inline v1 {
+namespace driverupgrade {
 namespace {
 
 constexpr std::size_t kPodsInText = 5;
@@ -185,4 +185,4 @@ std::vector<PodRef> DrainManager::Overdue(const std::vector<const Pod*>& pods, c
   return overdue;
 }
 
-}  // namespace driverupgrade::inline v1
+}  // namespace driverupgrade

@@ -1,6 +1,6 @@
 #include "driverupgrade/finding.h"
 
-namespace driverupgrade::inline v1 {
+namespace driverupgrade {
 
 std::string_view ToString(FindingCode code) {
   switch (code) {
@@ -23,4 +23,4 @@ std::string_view ToString(FindingCode code) {
   return "";
 }
 
-}  // namespace driverupgrade::inline v1
+}  // namespace driverupgrade

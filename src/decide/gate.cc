@@ -1,7 +1,7 @@
 #include "driverupgrade/gate.h"
 
-namespace driverupgrade::inline v1 {
+namespace driverupgrade {
 
 std::string_view ToString(GateReason reason) { return TraitsOf(reason).name; }
 
-}  // namespace driverupgrade::inline v1
+}  // namespace driverupgrade

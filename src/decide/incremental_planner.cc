@@ -10,7 +10,7 @@
 #include "decide/published_plan.h"
 #include "decide/step_parts.h"
 
-namespace driverupgrade::inline v1 {
+namespace driverupgrade {
 
 using internal::JudgedNode;
 
@@ -333,4 +333,4 @@ std::shared_ptr<const PublishedPlan> IncrementalPlanner::Publish() { return impl
 const std::set<std::string>& IncrementalPlanner::pod_interest() const { return impl_->pod_interest(); }
 std::uint64_t IncrementalPlanner::judgements() const { return impl_->judgements(); }
 
-}  // namespace driverupgrade::inline v1
+}  // namespace driverupgrade

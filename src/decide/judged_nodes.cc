@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-namespace driverupgrade::inline v1::internal {
+namespace driverupgrade::internal {
 namespace {
 
 // With 100,000 nodes a piece has some 200, and either costs a microsecond or two.
@@ -65,4 +65,4 @@ JudgedNodes JudgedNodes::Share() {
   return *this;
 }
 
-}  // namespace driverupgrade::inline v1::internal
+}  // namespace driverupgrade::internal

@@ -12,7 +12,7 @@
 
 #include "driverupgrade/state_machine.h"
 
-namespace driverupgrade::inline v1::internal {
+namespace driverupgrade::internal {
 
 struct JudgedNode {
   std::string name = {};
@@ -52,6 +52,6 @@ class JudgedNodes {
   std::vector<Piece> pieces_;
 };
 
-}  // namespace driverupgrade::inline v1::internal
+}  // namespace driverupgrade::internal
 
 #endif  // DRIVERUPGRADE_SRC_DECIDE_JUDGED_NODES_H_

@@ -1,6 +1,6 @@
 #include "driverupgrade/maintenance_call.h"
 
-namespace driverupgrade::inline v1 {
+namespace driverupgrade {
 
 std::string_view ToString(MaintenanceCall::Kind kind) {
   switch (kind) {
@@ -14,4 +14,4 @@ std::string_view ToString(MaintenanceCall::Kind kind) {
   return "unknown";
 }
 
-}  // namespace driverupgrade::inline v1
+}  // namespace driverupgrade

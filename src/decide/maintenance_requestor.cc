@@ -7,7 +7,7 @@
 #include "fmt/ranges.h"
 #include "model/label_syntax.h"
 
-namespace driverupgrade::inline v1 {
+namespace driverupgrade {
 namespace {
 
 constexpr std::string_view kReady = "Ready";
@@ -180,4 +180,4 @@ std::optional<MaintenanceCall> MaintenanceRequestor::Release(const NodeMaintenan
   return call;
 }
 
-}  // namespace driverupgrade::inline v1
+}  // namespace driverupgrade

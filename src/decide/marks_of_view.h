@@ -8,7 +8,7 @@
 #include "driverupgrade/driver_identity.h"
 #include "model/node_marks.h"
 
-namespace driverupgrade::inline v1::internal {
+namespace driverupgrade::internal {
 
 // What ShareView leaves in a view.
 struct MarksOfDriver {
@@ -31,6 +31,6 @@ class MarksOfView {
   const NodeMarks* marks_;
 };
 
-}  // namespace driverupgrade::inline v1::internal
+}  // namespace driverupgrade::internal
 
 #endif  // DRIVERUPGRADE_SRC_DECIDE_MARKS_OF_VIEW_H_

@@ -2,7 +2,7 @@
 
 #include "fmt/format.h"
 
-namespace driverupgrade::inline v1 {
+namespace driverupgrade {
 namespace {
 
 std::string Values(std::string_view what, const std::map<std::string, std::optional<std::string>>& changes) {
@@ -56,4 +56,4 @@ std::string Describe(const Plan& plan) {
   return text;
 }
 
-}  // namespace driverupgrade::inline v1
+}  // namespace driverupgrade

@@ -6,7 +6,7 @@
 #include "fmt/format.h"
 #include "model/unreadable.h"
 
-namespace driverupgrade::inline v1 {
+namespace driverupgrade {
 namespace {
 
 const DriverDaemonSet* OwnerOf(const Pod& pod, const DriverFacts& driver) {
@@ -147,4 +147,4 @@ DriverDaemonSet WantedRevision(const DaemonSet& daemon_set, const std::vector<Co
   return result;
 }
 
-}  // namespace driverupgrade::inline v1
+}  // namespace driverupgrade

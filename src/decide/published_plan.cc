@@ -7,7 +7,7 @@
 
 #include "decide/step_parts.h"
 
-namespace driverupgrade::inline v1 {
+namespace driverupgrade {
 
 using internal::JudgedNode;
 
@@ -48,4 +48,4 @@ Plan PublishedPlan::Full() const {
   return plan;
 }
 
-}  // namespace driverupgrade::inline v1
+}  // namespace driverupgrade

@@ -6,7 +6,7 @@
 #include "decide/judged_nodes.h"
 #include "driverupgrade/incremental_planner.h"
 
-namespace driverupgrade::inline v1 {
+namespace driverupgrade {
 
 struct PublishedPlan::Parts {
   // Without nodes and gates.
@@ -15,6 +15,6 @@ struct PublishedPlan::Parts {
   Refusals refusals = {};
 };
 
-}  // namespace driverupgrade::inline v1
+}  // namespace driverupgrade
 
 #endif  // DRIVERUPGRADE_SRC_DECIDE_PUBLISHED_PLAN_H_

@@ -2,7 +2,7 @@
 
 #include "model/node_marks.h"
 
-namespace driverupgrade::inline v1 {
+namespace driverupgrade {
 
 bool SafeLoadManager::IsWaiting(const Node& node) const { return IsWaiting(internal::DecodeMarks(node, identity_)); }
 
@@ -19,4 +19,4 @@ bool SafeLoadManager::IsWaiting(const internal::NodeMarks& marks) { return marks
 
 void SafeLoadManager::Unblock(internal::NodeMarks& marks) { marks.safe_load.Remove(); }
 
-}  // namespace driverupgrade::inline v1
+}  // namespace driverupgrade

@@ -13,7 +13,7 @@
 #include "fmt/format.h"
 #include "model/unreadable.h"
 
-namespace driverupgrade::inline v1 {
+namespace driverupgrade {
 namespace {
 
 // One transition from the present state.
@@ -202,4 +202,4 @@ Plan StateMachine::Step(const ClusterSnapshot& snapshot, const UpgradePolicy& po
   return plan;
 }
 
-}  // namespace driverupgrade::inline v1
+}  // namespace driverupgrade

@@ -4,7 +4,7 @@
 #include <iterator>
 #include <utility>
 
-namespace driverupgrade::inline v1::internal {
+namespace driverupgrade::internal {
 
 void Withhold(const Gate& gate, Verdict& verdict) {
   const NodePlan& plan = verdict.plan;
@@ -23,4 +23,4 @@ void AddVerdict(const std::string& node, Verdict&& verdict, Plan& plan) {
                        std::make_move_iterator(verdict.findings.end()));
 }
 
-}  // namespace driverupgrade::inline v1::internal
+}  // namespace driverupgrade::internal

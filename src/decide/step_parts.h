@@ -6,7 +6,7 @@
 
 #include "driverupgrade/state_machine.h"
 
-namespace driverupgrade::inline v1::internal {
+namespace driverupgrade::internal {
 
 // Adds the verdict on `node` to all but the totals, the budget and the readings of `plan`.
 void AddVerdict(const std::string& node, Verdict&& verdict, Plan& plan);
@@ -14,6 +14,6 @@ void AddVerdict(const std::string& node, Verdict&& verdict, Plan& plan);
 // What was planned for a node is not to be done now, and it waits for `gate`: it stays where it is.
 void Withhold(const Gate& gate, Verdict& verdict);
 
-}  // namespace driverupgrade::inline v1::internal
+}  // namespace driverupgrade::internal
 
 #endif  // DRIVERUPGRADE_SRC_DECIDE_STEP_PARTS_H_

@@ -2,7 +2,7 @@
 
 #include "fmt/format.h"
 
-namespace driverupgrade::inline v1 {
+namespace driverupgrade {
 
 Validation ValidationManager::Evaluate(const std::vector<Pod>& pods) const {
   int found = 0;
@@ -18,4 +18,4 @@ Validation ValidationManager::Evaluate(const std::vector<Pod>& pods) const {
   return {.passed = missing.empty(), .missing = missing};
 }
 
-}  // namespace driverupgrade::inline v1
+}  // namespace driverupgrade

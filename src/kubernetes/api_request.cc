@@ -6,7 +6,7 @@
 
 #include "absl/strings/str_split.h"
 
-namespace driverupgrade::inline v1::internal {
+namespace driverupgrade::internal {
 namespace {
 
 std::string VerbOf(const HttpRequest& request, bool named) {
@@ -50,4 +50,4 @@ ApiRequest ApiRequestOf(const HttpRequest& request) {
   return result;
 }
 
-}  // namespace driverupgrade::inline v1::internal
+}  // namespace driverupgrade::internal

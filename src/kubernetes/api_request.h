@@ -6,7 +6,7 @@
 
 #include "driverupgrade/kubernetes/http_message.h"
 
-namespace driverupgrade::inline v1::internal {
+namespace driverupgrade::internal {
 
 struct ApiRequest {
   // As RBAC spells it.
@@ -21,6 +21,6 @@ struct ApiRequest {
 
 ApiRequest ApiRequestOf(const HttpRequest& request);
 
-}  // namespace driverupgrade::inline v1::internal
+}  // namespace driverupgrade::internal
 
 #endif  // DRIVERUPGRADE_SRC_KUBERNETES_API_REQUEST_H_

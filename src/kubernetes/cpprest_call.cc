@@ -9,7 +9,7 @@
 #include <thread>
 #include <utility>
 
-namespace driverupgrade::inline v1 {
+namespace driverupgrade {
 namespace {
 
 constexpr std::chrono::milliseconds kLetGoMax{250};
@@ -246,4 +246,4 @@ bool CpprestCall::sent() const {
   return sent_;
 }
 
-}  // namespace driverupgrade::inline v1
+}  // namespace driverupgrade

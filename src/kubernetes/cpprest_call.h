@@ -22,7 +22,7 @@
 
 #include "driverupgrade/kubernetes/http_transport.h"
 
-namespace driverupgrade::inline v1 {
+namespace driverupgrade {
 
 // Why an exchange ended without a complete answer, as the library tells it.
 struct CpprestFailure {
@@ -110,6 +110,6 @@ class CpprestCall : public std::enable_shared_from_this<CpprestCall> {
 // process ends is never done, nor freed.
 void SettleCalls(const std::shared_ptr<void>& lease);
 
-}  // namespace driverupgrade::inline v1
+}  // namespace driverupgrade
 
 #endif  // DRIVERUPGRADE_SRC_KUBERNETES_CPPREST_CALL_H_

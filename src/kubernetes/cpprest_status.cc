@@ -7,7 +7,7 @@
 #include "fmt/format.h"
 #include "kubernetes/tls_error.h"
 
-namespace driverupgrade::inline v1 {
+namespace driverupgrade {
 namespace {
 
 // The library loses the category of its error codes. Those of OpenSSL are told by their size: the number of the
@@ -77,4 +77,4 @@ absl::Status StatusOfCpprestFailure(std::string_view subject, int code, std::str
   return !sent && IsBeforeRequest(text) ? MarkRequestNotSent(std::move(status)) : status;
 }
 
-}  // namespace driverupgrade::inline v1
+}  // namespace driverupgrade

@@ -20,7 +20,7 @@
 #include "kubernetes/stream_receiver.h"
 #include "kubernetes/transport_setup.h"
 
-namespace driverupgrade::inline v1 {
+namespace driverupgrade {
 namespace {
 
 using Steady = std::chrono::steady_clock;
@@ -239,4 +239,4 @@ absl::StatusOr<std::shared_ptr<HttpTransport>> MakeCpprestTransport(const KubeCo
   }
 }
 
-}  // namespace driverupgrade::inline v1
+}  // namespace driverupgrade

@@ -10,7 +10,7 @@
 #include "fmt/format.h"
 #include "kubernetes/transport_errors.h"
 
-namespace driverupgrade::inline v1 {
+namespace driverupgrade {
 namespace {
 
 using Steady = std::chrono::steady_clock;
@@ -289,4 +289,4 @@ CURLcode CurlExchange::TlsContextCallback(CURL*, void* context, void* self) {
   return applied ? CURLE_OK : CURLE_SSL_CERTPROBLEM;
 }
 
-}  // namespace driverupgrade::inline v1
+}  // namespace driverupgrade

@@ -16,7 +16,7 @@
 #include "driverupgrade/kubernetes/http_transport.h"
 #include "kubernetes/transport_setup.h"
 
-namespace driverupgrade::inline v1 {
+namespace driverupgrade {
 
 // Three types, for CURL and CURLM are both void.
 struct FreeCurlEasy {
@@ -115,6 +115,6 @@ class CurlExchange {
   End aborted_ = End::kComplete;  // What a callback ended it for.
 };
 
-}  // namespace driverupgrade::inline v1
+}  // namespace driverupgrade
 
 #endif  // DRIVERUPGRADE_SRC_KUBERNETES_CURL_EXCHANGE_H_

@@ -8,7 +8,7 @@
 #include "fmt/format.h"
 #include "kubernetes/tls_error.h"
 
-namespace driverupgrade::inline v1 {
+namespace driverupgrade {
 namespace {
 
 constexpr char kLostBefore[] = "connection lost before an answer came";
@@ -77,4 +77,4 @@ absl::Status StatusOfCurlFailure(std::string_view subject, const CurlFailure& fa
   return failure.sent ? status : MarkRequestNotSent(std::move(status));
 }
 
-}  // namespace driverupgrade::inline v1
+}  // namespace driverupgrade

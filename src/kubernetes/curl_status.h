@@ -8,7 +8,7 @@
 
 #include "absl/status/status.h"
 
-namespace driverupgrade::inline v1 {
+namespace driverupgrade {
 
 struct CurlFailure {
   CURLcode code = CURLE_OK;
@@ -24,6 +24,6 @@ absl::Status StatusOfCurlFailure(std::string_view subject, const CurlFailure& fa
 // OpenSSL's code in "... error:0A00010B:SSL routines::wrong version number ..."; 0 if there is none.
 unsigned long OpenSslCodeIn(std::string_view words);
 
-}  // namespace driverupgrade::inline v1
+}  // namespace driverupgrade
 
 #endif  // DRIVERUPGRADE_SRC_KUBERNETES_CURL_STATUS_H_

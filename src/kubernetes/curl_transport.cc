@@ -19,7 +19,7 @@
 #include "kubernetes/stream_receiver.h"
 #include "kubernetes/transport_setup.h"
 
-namespace driverupgrade::inline v1 {
+namespace driverupgrade {
 namespace {
 
 using Steady = std::chrono::steady_clock;
@@ -222,4 +222,4 @@ absl::StatusOr<std::shared_ptr<HttpTransport>> MakeCurlTransport(const KubeConfi
                       fmt::format("make transport: {}", internal::Message(transport.status())));
 }
 
-}  // namespace driverupgrade::inline v1
+}  // namespace driverupgrade

@@ -7,7 +7,7 @@
 #include "kubernetes/run_program.h"
 #include "wire/json_document.h"
 
-namespace driverupgrade::inline v1 {
+namespace driverupgrade {
 namespace {
 
 // The text of an error must not hold what the plugin printed; that of the parser may.
@@ -62,4 +62,4 @@ absl::StatusOr<ExecCredential> RunExecPlugin(const ExecPlugin& plugin, absl::Dur
   return absl::UnauthenticatedError(fmt::format("credential plugin {}: {}", plugin.command, internal::Message(status)));
 }
 
-}  // namespace driverupgrade::inline v1
+}  // namespace driverupgrade

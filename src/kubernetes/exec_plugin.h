@@ -10,7 +10,7 @@
 #include "absl/time/time.h"
 #include "driverupgrade/kubernetes/kube_config.h"
 
-namespace driverupgrade::inline v1 {
+namespace driverupgrade {
 
 struct ExecCredential {
   Secret token = {};
@@ -27,6 +27,6 @@ absl::StatusOr<ExecCredential> ParseExecCredential(std::string_view json, std::s
 absl::StatusOr<ExecCredential> RunExecPlugin(const ExecPlugin& plugin, absl::Duration timeout,
                                              std::stop_token stop = {});
 
-}  // namespace driverupgrade::inline v1
+}  // namespace driverupgrade
 
 #endif  // DRIVERUPGRADE_SRC_KUBERNETES_EXEC_PLUGIN_H_

@@ -8,7 +8,7 @@
 
 #include "driverupgrade/kubernetes/http_transport.h"
 
-namespace driverupgrade::inline v1 {
+namespace driverupgrade {
 
 class GuardedSink : public LineSink {
  public:
@@ -44,6 +44,6 @@ class GuardedSink : public LineSink {
   End end_ = End::kNone;
 };
 
-}  // namespace driverupgrade::inline v1
+}  // namespace driverupgrade
 
 #endif  // DRIVERUPGRADE_SRC_KUBERNETES_GUARDED_SINK_H_

@@ -7,7 +7,7 @@
 #include "fmt/format.h"
 #include "kubernetes/token_source.h"
 
-namespace driverupgrade::inline v1 {
+namespace driverupgrade {
 
 using Steady = std::chrono::steady_clock;
 
@@ -57,4 +57,4 @@ absl::StatusOr<HttpResponse> GuardedTransport::Try(const Secret& token, const At
   return attempt(token);
 }
 
-}  // namespace driverupgrade::inline v1
+}  // namespace driverupgrade

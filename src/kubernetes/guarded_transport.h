@@ -10,7 +10,7 @@
 #include "kubernetes/transport_errors.h"
 #include "kubernetes/transport_setup.h"
 
-namespace driverupgrade::inline v1 {
+namespace driverupgrade {
 
 class GuardedTransport : public HttpTransport {
  public:
@@ -39,6 +39,6 @@ class GuardedTransport : public HttpTransport {
   const TransportErrors errors_;
 };
 
-}  // namespace driverupgrade::inline v1
+}  // namespace driverupgrade
 
 #endif  // DRIVERUPGRADE_SRC_KUBERNETES_GUARDED_TRANSPORT_H_

@@ -5,7 +5,7 @@
 #include "absl/strings/cord.h"
 #include "fmt/format.h"
 
-namespace driverupgrade::inline v1 {
+namespace driverupgrade {
 namespace {
 
 constexpr char kNotSentPayload[] = "driverupgrade.dev/request-not-sent";
@@ -101,4 +101,4 @@ absl::StatusOr<std::string> EncodeRequestTarget(const HttpRequest& request) {
   return target;
 }
 
-}  // namespace driverupgrade::inline v1
+}  // namespace driverupgrade

@@ -1,7 +1,7 @@
 #include "driverupgrade/kubernetes/http_transport.h"
 
-namespace driverupgrade::inline v1 {
+namespace driverupgrade {
 
 void LineSink::OnOpen(const HttpResponse&) {}
 
-}  // namespace driverupgrade::inline v1
+}  // namespace driverupgrade

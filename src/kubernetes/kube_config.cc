@@ -10,7 +10,7 @@
 #include "kubernetes/read_file.h"
 #include "kubernetes/server_url.h"
 
-namespace driverupgrade::inline v1 {
+namespace driverupgrade {
 namespace {
 
 constexpr std::size_t kDocumentSizeMax = 1 << 20;
@@ -301,4 +301,4 @@ absl::StatusOr<KubeConfig> KubeConfig::InCluster(const InClusterParams& params) 
   return config;
 }
 
-}  // namespace driverupgrade::inline v1
+}  // namespace driverupgrade

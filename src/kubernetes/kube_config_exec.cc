@@ -6,7 +6,7 @@
 #include "base/status_macros.h"
 #include "fmt/format.h"
 
-namespace driverupgrade::inline v1 {
+namespace driverupgrade {
 namespace {
 
 absl::Status Invalid(const std::string& path, std::string_view why) {
@@ -82,4 +82,4 @@ absl::StatusOr<ExecPlugin> ReadExecPlugin(const YamlEntry& exec, const std::stri
   return plugin;
 }
 
-}  // namespace driverupgrade::inline v1
+}  // namespace driverupgrade

@@ -8,12 +8,12 @@
 #include "driverupgrade/kubernetes/kube_config.h"
 #include "kubernetes/kube_config_yaml.h"
 
-namespace driverupgrade::inline v1 {
+namespace driverupgrade {
 
 // `exec`: the mapping. A command with a "/" is relative to `base_dir` (api-A68). May throw what yaml-cpp throws.
 // Errors: InvalidArgument; Unimplemented for a plugin that wants a terminal or the description of the cluster.
 absl::StatusOr<ExecPlugin> ReadExecPlugin(const YamlEntry& exec, const std::string& base_dir);
 
-}  // namespace driverupgrade::inline v1
+}  // namespace driverupgrade
 
 #endif  // DRIVERUPGRADE_SRC_KUBERNETES_KUBE_CONFIG_EXEC_H_

@@ -10,7 +10,7 @@
 #include "fmt/format.h"
 #include "policy/yaml_document.h"
 
-namespace driverupgrade::inline v1 {
+namespace driverupgrade {
 namespace {
 
 constexpr std::size_t kSizeMax = 1 << 20;
@@ -167,4 +167,4 @@ absl::StatusOr<std::string> DecodeBase64(std::string_view text) {
   return out;
 }
 
-}  // namespace driverupgrade::inline v1
+}  // namespace driverupgrade

@@ -11,7 +11,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 
-namespace driverupgrade::inline v1 {
+namespace driverupgrade {
 
 // A node and where it stands, e.g. "users[1].user". All functions may throw what yaml-cpp throws.
 // NOLINTNEXTLINE(bugprone-exception-escape): the assignment of a YAML::Node may throw.
@@ -44,6 +44,6 @@ absl::StatusOr<YamlEntry> LoadBoundedYaml(std::string_view text);
 // Standard base64 with padding; line ends are ignored. Errors: InvalidArgument, "not base64".
 absl::StatusOr<std::string> DecodeBase64(std::string_view text);
 
-}  // namespace driverupgrade::inline v1
+}  // namespace driverupgrade
 
 #endif  // DRIVERUPGRADE_SRC_KUBERNETES_KUBE_CONFIG_YAML_H_

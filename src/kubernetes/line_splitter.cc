@@ -1,6 +1,6 @@
 #include "kubernetes/line_splitter.h"
 
-namespace driverupgrade::inline v1 {
+namespace driverupgrade {
 
 LineSplitter::Verdict LineSplitter::Deliver(std::string_view line, LineSink& sink) const {
   if (line.size() > line_size_max_) return Verdict::kLineTooLong;
@@ -32,4 +32,4 @@ LineSplitter::Verdict LineSplitter::Feed(std::string_view chunk, LineSink& sink)
   return Verdict::kMore;
 }
 
-}  // namespace driverupgrade::inline v1
+}  // namespace driverupgrade

@@ -9,7 +9,7 @@
 
 #include "driverupgrade/kubernetes/http_transport.h"
 
-namespace driverupgrade::inline v1 {
+namespace driverupgrade {
 
 class LineSplitter {
  public:
@@ -28,6 +28,6 @@ class LineSplitter {
   std::string rest_;
 };
 
-}  // namespace driverupgrade::inline v1
+}  // namespace driverupgrade
 
 #endif  // DRIVERUPGRADE_SRC_KUBERNETES_LINE_SPLITTER_H_

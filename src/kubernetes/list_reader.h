@@ -14,7 +14,7 @@
 #include "kubernetes/rest_answer.h"
 #include "kubernetes/rest_request.h"
 
-namespace driverupgrade::inline v1::internal {
+namespace driverupgrade::internal {
 
 // Begins anew, once, if the server drops the snapshot in between (api-A9).
 //
@@ -84,6 +84,6 @@ class ListReader {
   bool begun_anew_ = false;
 };
 
-}  // namespace driverupgrade::inline v1::internal
+}  // namespace driverupgrade::internal
 
 #endif  // DRIVERUPGRADE_SRC_KUBERNETES_LIST_READER_H_

@@ -8,7 +8,7 @@
 #include "fmt/format.h"
 #include "kubernetes/api_request.h"
 
-namespace driverupgrade::inline v1 {
+namespace driverupgrade {
 namespace {
 
 using internal::ApiRequest;
@@ -100,4 +100,4 @@ std::shared_ptr<HttpTransport> MakeMeteredTransport(std::shared_ptr<HttpTranspor
   return std::make_shared<MeteredTransport>(std::move(next), std::move(meter), std::move(clock));
 }
 
-}  // namespace driverupgrade::inline v1
+}  // namespace driverupgrade

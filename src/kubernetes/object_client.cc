@@ -6,7 +6,7 @@
 #include "kubernetes/rest_caller.h"
 #include "kubernetes/rest_path.h"
 
-namespace driverupgrade::inline v1 {
+namespace driverupgrade {
 namespace {
 
 using internal::FailureOf;
@@ -172,4 +172,4 @@ absl::StatusOr<std::string> ObjectClient::GetText(const CallContext& context, co
   return std::move(response.body);
 }
 
-}  // namespace driverupgrade::inline v1
+}  // namespace driverupgrade

@@ -5,7 +5,7 @@
 #include "driverupgrade/kubernetes/retrying_transport.h"
 #include "fmt/format.h"
 
-namespace driverupgrade::inline v1 {
+namespace driverupgrade {
 namespace {
 
 // Slots are given out in the order in which they are asked for: each call gets a time to wait for, not a place to fight
@@ -78,4 +78,4 @@ std::shared_ptr<HttpTransport> MakeRateLimitedTransport(std::shared_ptr<HttpTran
   return std::make_shared<RateLimitedTransport>(std::move(inner), std::move(clock), limit);
 }
 
-}  // namespace driverupgrade::inline v1
+}  // namespace driverupgrade

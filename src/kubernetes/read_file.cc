@@ -7,7 +7,7 @@
 
 #include "fmt/format.h"
 
-namespace driverupgrade::inline v1 {
+namespace driverupgrade {
 namespace {
 
 struct CloseFile {
@@ -46,4 +46,4 @@ absl::StatusOr<std::string> ReadFile(const std::string& path, std::size_t size_m
   }
 }
 
-}  // namespace driverupgrade::inline v1
+}  // namespace driverupgrade

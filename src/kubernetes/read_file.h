@@ -7,13 +7,13 @@
 
 #include "absl/status/statusor.h"
 
-namespace driverupgrade::inline v1 {
+namespace driverupgrade {
 
 // The content of a file of at most `size_max` bytes. The texts of errors give the reason only, so that the
 // caller can say which document named the file. Errors: NotFound, PermissionDenied, InvalidArgument (too
 // long, or a folder), Unavailable (anything else).
 absl::StatusOr<std::string> ReadFile(const std::string& path, std::size_t size_max);
 
-}  // namespace driverupgrade::inline v1
+}  // namespace driverupgrade
 
 #endif  // DRIVERUPGRADE_SRC_KUBERNETES_READ_FILE_H_

@@ -12,7 +12,7 @@
 #include "base/status_macros.h"
 #include "fmt/format.h"
 
-namespace driverupgrade::inline v1 {
+namespace driverupgrade {
 namespace {
 
 constexpr std::size_t kTokenSizeMin = 8;
@@ -177,4 +177,4 @@ absl::Status Redactor::Strike(const absl::Status& status) const {
   return result;
 }
 
-}  // namespace driverupgrade::inline v1
+}  // namespace driverupgrade

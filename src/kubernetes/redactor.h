@@ -15,7 +15,7 @@
 #include "driverupgrade/kubernetes/http_transport.h"
 #include "driverupgrade/kubernetes/kube_config.h"
 
-namespace driverupgrade::inline v1 {
+namespace driverupgrade {
 
 // Knows a secret as it is, percent-encoded, as JSON escapes it, and in Base64 wherever it begins there. Knows it as a
 // whole only: a part of it, or another spelling, is not found. A token of fewer than eight characters may be a word of
@@ -77,6 +77,6 @@ class RedactingSink final : public LineSink {
   LineSink& sink_;
 };
 
-}  // namespace driverupgrade::inline v1
+}  // namespace driverupgrade
 
 #endif  // DRIVERUPGRADE_SRC_KUBERNETES_REDACTOR_H_

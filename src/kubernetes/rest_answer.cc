@@ -1,6 +1,6 @@
 #include "kubernetes/rest_answer.h"
 
-namespace driverupgrade::inline v1::internal {
+namespace driverupgrade::internal {
 
 absl::Status DecodeDelete(const RestRequest& request, const HttpResponse& response) {
   if (IsSuccess(response) || SaysGone(response)) return absl::OkStatus();
@@ -17,4 +17,4 @@ absl::Status Decode(const CreateEventParams&, const RestRequest& request, const 
   return absl::IsAlreadyExists(failure) ? absl::OkStatus() : failure;
 }
 
-}  // namespace driverupgrade::inline v1::internal
+}  // namespace driverupgrade::internal

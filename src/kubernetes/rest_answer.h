@@ -11,7 +11,7 @@
 #include "kubernetes/rest_cluster_status.h"
 #include "kubernetes/rest_request.h"
 
-namespace driverupgrade::inline v1::internal {
+namespace driverupgrade::internal {
 
 // A request that was answered by an error.
 inline absl::Status FailureOf(const RestRequest& request, const HttpResponse& response) {
@@ -108,6 +108,6 @@ absl::Status Decode(const PatchEventParams&, const RestRequest& request, const H
 // OK as well if it was written before.
 absl::Status Decode(const CreateEventParams&, const RestRequest& request, const HttpResponse& response);
 
-}  // namespace driverupgrade::inline v1::internal
+}  // namespace driverupgrade::internal
 
 #endif  // DRIVERUPGRADE_SRC_KUBERNETES_REST_ANSWER_H_

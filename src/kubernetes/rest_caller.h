@@ -21,7 +21,7 @@
 #include "kubernetes/rest_request.h"
 #include "kubernetes/watch_lines.h"
 
-namespace driverupgrade::inline v1::internal {
+namespace driverupgrade::internal {
 
 // Thread-safe if the transport is.
 class RestCaller {
@@ -111,6 +111,6 @@ absl::Status RestCaller::Watch(const CallContext& context, const RestRequest& co
   return IsSuccess(*response) ? absl::OkStatus() : WatchFailureOf(collection.attempted, *response);
 }
 
-}  // namespace driverupgrade::inline v1::internal
+}  // namespace driverupgrade::internal
 
 #endif  // DRIVERUPGRADE_SRC_KUBERNETES_REST_CALLER_H_

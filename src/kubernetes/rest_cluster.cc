@@ -10,7 +10,7 @@
 #include "kubernetes/rest_caller.h"
 #include "kubernetes/rest_request.h"
 
-namespace driverupgrade::inline v1 {
+namespace driverupgrade {
 namespace {
 
 using internal::Resource;
@@ -170,4 +170,4 @@ std::shared_ptr<ClusterFacade> MakeRestCluster(std::shared_ptr<HttpTransport> tr
 
 absl::Duration RetryAfter(const absl::Status& status) { return internal::RetryAfterOf(status); }
 
-}  // namespace driverupgrade::inline v1
+}  // namespace driverupgrade

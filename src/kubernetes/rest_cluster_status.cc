@@ -12,7 +12,7 @@
 #include "kubernetes/retry_after.h"
 #include "wire/utf8.h"
 
-namespace driverupgrade::inline v1::internal {
+namespace driverupgrade::internal {
 namespace {
 
 // Bounds on what a server's words may take in a text of ours.
@@ -211,4 +211,4 @@ absl::Duration RetryAfterOf(const absl::Status& status) {
   return absl::Seconds(ParseRetryAfter(std::string(*payload)).value_or(0));
 }
 
-}  // namespace driverupgrade::inline v1::internal
+}  // namespace driverupgrade::internal

@@ -11,7 +11,7 @@
 #include "driverupgrade/kubernetes/http_message.h"
 #include "driverupgrade/wire/kubernetes_json.h"
 
-namespace driverupgrade::inline v1::internal {
+namespace driverupgrade::internal {
 
 inline bool IsSuccess(const HttpResponse& response) { return response.status >= 200 && response.status < 300; }
 
@@ -43,6 +43,6 @@ bool SaysOtherUid(const HttpResponse& response);
 // The table of E26. Errors: as FailureOf, for what is not an answer about the pod or its budgets.
 absl::StatusOr<EvictionAnswer> EvictionAnswerOf(std::string_view attempted, const HttpResponse& response);
 
-}  // namespace driverupgrade::inline v1::internal
+}  // namespace driverupgrade::internal
 
 #endif  // DRIVERUPGRADE_SRC_KUBERNETES_REST_CLUSTER_STATUS_H_

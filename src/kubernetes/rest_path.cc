@@ -8,7 +8,7 @@
 #include "fmt/format.h"
 #include "wire/utf8.h"
 
-namespace driverupgrade::inline v1::internal {
+namespace driverupgrade::internal {
 namespace {
 
 // A name of Kubernetes has at most 253 bytes; a selector or a wrong name may have any number.
@@ -101,4 +101,4 @@ Query QueryOf(const Selection& selection) {
   return query;
 }
 
-}  // namespace driverupgrade::inline v1::internal
+}  // namespace driverupgrade::internal

@@ -11,7 +11,7 @@
 #include "driverupgrade/cluster_types.h"
 #include "driverupgrade/label_selector.h"
 
-namespace driverupgrade::inline v1::internal {
+namespace driverupgrade::internal {
 
 using Query = std::vector<std::pair<std::string, std::string>>;
 
@@ -85,6 +85,6 @@ std::string EscapeFieldValue(std::string_view text);
 // The selectors of it.
 Query QueryOf(const Selection& selection);
 
-}  // namespace driverupgrade::inline v1::internal
+}  // namespace driverupgrade::internal
 
 #endif  // DRIVERUPGRADE_SRC_KUBERNETES_REST_PATH_H_

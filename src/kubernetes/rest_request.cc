@@ -4,7 +4,7 @@
 #include "driverupgrade/wire/kubernetes_json.h"
 #include "fmt/format.h"
 
-namespace driverupgrade::inline v1::internal {
+namespace driverupgrade::internal {
 namespace {
 
 constexpr char kMergePatch[] = "application/merge-patch+json";
@@ -201,4 +201,4 @@ absl::StatusOr<RestRequest> RestEncoder::Patch(const Place& place, const Params&
                       .body = std::move(body)}};
 }
 
-}  // namespace driverupgrade::inline v1::internal
+}  // namespace driverupgrade::internal

@@ -13,7 +13,7 @@
 #include "driverupgrade/watch.h"
 #include "kubernetes/rest_path.h"
 
-namespace driverupgrade::inline v1::internal {
+namespace driverupgrade::internal {
 
 struct RestRequest {
   // Starts every error: "patch node gpu-7".
@@ -90,6 +90,6 @@ class RestEncoder {
   std::string event_component_;
 };
 
-}  // namespace driverupgrade::inline v1::internal
+}  // namespace driverupgrade::internal
 
 #endif  // DRIVERUPGRADE_SRC_KUBERNETES_REST_REQUEST_H_

@@ -7,7 +7,7 @@
 #include <optional>
 #include <string_view>
 
-namespace driverupgrade::inline v1 {
+namespace driverupgrade {
 
 // Nobody is kept waiting for longer by a word of a server.
 inline constexpr int kRetryAfterSecondsMax = 300;
@@ -23,6 +23,6 @@ inline std::optional<int> ParseRetryAfter(std::string_view text) {
   return static_cast<int>(std::clamp<long long>(seconds, 0, kRetryAfterSecondsMax));
 }
 
-}  // namespace driverupgrade::inline v1
+}  // namespace driverupgrade
 
 #endif  // DRIVERUPGRADE_SRC_KUBERNETES_RETRY_AFTER_H_

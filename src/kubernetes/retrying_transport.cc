@@ -6,7 +6,7 @@
 
 #include "kubernetes/retry_after.h"
 
-namespace driverupgrade::inline v1 {
+namespace driverupgrade {
 namespace {
 
 // Whether the caller has seen anything of a stream.
@@ -104,4 +104,4 @@ std::shared_ptr<HttpTransport> MakeRetryingTransport(std::shared_ptr<HttpTranspo
   return std::make_shared<RetryingTransport>(std::move(inner), std::move(clock), options);
 }
 
-}  // namespace driverupgrade::inline v1
+}  // namespace driverupgrade

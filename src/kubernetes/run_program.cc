@@ -18,7 +18,7 @@
 #include "fmt/format.h"
 #include "kubernetes/transport_errors.h"
 
-namespace driverupgrade::inline v1 {
+namespace driverupgrade {
 namespace {
 
 using Steady = std::chrono::steady_clock;
@@ -186,4 +186,4 @@ absl::StatusOr<std::string> RunProgram(const ProgramParams& params) {
   return absl::UnavailableError("ended by a signal");
 }
 
-}  // namespace driverupgrade::inline v1
+}  // namespace driverupgrade

@@ -10,7 +10,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 
-namespace driverupgrade::inline v1 {
+namespace driverupgrade {
 
 struct ProgramParams {
   // The program, looked up in PATH unless it has a "/", and its arguments.
@@ -29,6 +29,6 @@ struct ProgramParams {
 // OutOfRange, Unavailable (it failed).
 absl::StatusOr<std::string> RunProgram(const ProgramParams& params);
 
-}  // namespace driverupgrade::inline v1
+}  // namespace driverupgrade
 
 #endif  // DRIVERUPGRADE_SRC_KUBERNETES_RUN_PROGRAM_H_

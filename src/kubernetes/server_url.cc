@@ -7,7 +7,7 @@
 
 #include "fmt/format.h"
 
-namespace driverupgrade::inline v1 {
+namespace driverupgrade {
 namespace {
 
 bool IsIpv4(const std::string& text) {
@@ -103,4 +103,4 @@ absl::StatusOr<ServerUrl> ParseServerUrl(std::string_view text) {
   return url;
 }
 
-}  // namespace driverupgrade::inline v1
+}  // namespace driverupgrade

@@ -7,7 +7,7 @@
 
 #include "absl/status/statusor.h"
 
-namespace driverupgrade::inline v1 {
+namespace driverupgrade {
 
 struct ServerUrl {
   bool https = false;
@@ -32,6 +32,6 @@ struct ServerUrl {
 // (it may hold a password).
 absl::StatusOr<ServerUrl> ParseServerUrl(std::string_view url);
 
-}  // namespace driverupgrade::inline v1
+}  // namespace driverupgrade
 
 #endif  // DRIVERUPGRADE_SRC_KUBERNETES_SERVER_URL_H_

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-namespace driverupgrade::inline v1 {
+namespace driverupgrade {
 
 bool StreamReceiver::OnHead(const HttpResponse& head) {
   if (HeaderSize(head) > options_.header_size_max) return End(errors_.HeadersTooLong(request_));
@@ -31,4 +31,4 @@ bool StreamReceiver::End(absl::Status status) {
   return false;
 }
 
-}  // namespace driverupgrade::inline v1
+}  // namespace driverupgrade

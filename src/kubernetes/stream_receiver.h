@@ -14,7 +14,7 @@
 #include "kubernetes/line_splitter.h"
 #include "kubernetes/transport_errors.h"
 
-namespace driverupgrade::inline v1 {
+namespace driverupgrade {
 
 class StreamReceiver {
  public:
@@ -47,6 +47,6 @@ class StreamReceiver {
   std::string error_body_;
 };
 
-}  // namespace driverupgrade::inline v1
+}  // namespace driverupgrade
 
 #endif  // DRIVERUPGRADE_SRC_KUBERNETES_STREAM_RECEIVER_H_

@@ -5,7 +5,7 @@
 
 #include "fmt/format.h"
 
-namespace driverupgrade::inline v1 {
+namespace driverupgrade {
 
 bool IsTlsError(unsigned long code) { return code > 0xffff && ERR_GET_LIB(code) == ERR_LIB_SSL; }
 
@@ -30,4 +30,4 @@ std::string TlsReason(unsigned long code) {
   return reason == nullptr ? fmt::format("TLS error {:#x}", code) : reason;
 }
 
-}  // namespace driverupgrade::inline v1
+}  // namespace driverupgrade

@@ -4,7 +4,7 @@
 
 #include <string>
 
-namespace driverupgrade::inline v1 {
+namespace driverupgrade {
 
 // Of the library's TLS part, not of its certificates or its files.
 bool IsTlsError(unsigned long code);
@@ -21,6 +21,6 @@ bool IsUnexpectedEnd(unsigned long code);
 // "wrong version number".
 std::string TlsReason(unsigned long code);
 
-}  // namespace driverupgrade::inline v1
+}  // namespace driverupgrade
 
 #endif  // DRIVERUPGRADE_SRC_KUBERNETES_TLS_ERROR_H_

@@ -9,7 +9,7 @@
 
 #include "fmt/format.h"
 
-namespace driverupgrade::inline v1 {
+namespace driverupgrade {
 namespace {
 
 using Certificates = std::vector<std::unique_ptr<X509, FreeOpenSsl>>;
@@ -153,4 +153,4 @@ std::string TlsMaterial::LastRefusal() const {
   return last_refusal_;
 }
 
-}  // namespace driverupgrade::inline v1
+}  // namespace driverupgrade

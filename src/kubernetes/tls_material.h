@@ -16,7 +16,7 @@
 #include "driverupgrade/kubernetes/kube_config.h"
 #include "kubernetes/server_url.h"
 
-namespace driverupgrade::inline v1 {
+namespace driverupgrade {
 
 struct FreeOpenSsl {
   void operator()(X509* p) const { X509_free(p); }
@@ -62,6 +62,6 @@ class TlsMaterial {
   std::string last_refusal_;
 };
 
-}  // namespace driverupgrade::inline v1
+}  // namespace driverupgrade
 
 #endif  // DRIVERUPGRADE_SRC_KUBERNETES_TLS_MATERIAL_H_

@@ -9,7 +9,7 @@
 #include "kubernetes/exec_plugin.h"
 #include "kubernetes/read_file.h"
 
-namespace driverupgrade::inline v1 {
+namespace driverupgrade {
 namespace {
 
 constexpr std::size_t kTokenSizeMax = std::size_t{64} * 1024;
@@ -114,4 +114,4 @@ absl::Status TokenSource::RunPlugin(Now now, const std::stop_token& stop) {
   return absl::OkStatus();
 }
 
-}  // namespace driverupgrade::inline v1
+}  // namespace driverupgrade

@@ -14,7 +14,7 @@
 #include "driverupgrade/kubernetes/kube_config.h"
 #include "driverupgrade/kubernetes/transport_options.h"
 
-namespace driverupgrade::inline v1 {
+namespace driverupgrade {
 
 // Thread-safe.
 class TokenSource {
@@ -54,6 +54,6 @@ class TokenSource {
   Now ended_at_ = {};  // Of the last run.
 };
 
-}  // namespace driverupgrade::inline v1
+}  // namespace driverupgrade
 
 #endif  // DRIVERUPGRADE_SRC_KUBERNETES_TOKEN_SOURCE_H_

@@ -3,7 +3,7 @@
 #include "absl/time/clock.h"
 #include "fmt/format.h"
 
-namespace driverupgrade::inline v1 {
+namespace driverupgrade {
 
 std::chrono::steady_clock::time_point After(absl::Duration duration) {
   using Steady = std::chrono::steady_clock;
@@ -79,4 +79,4 @@ absl::Status TransportErrors::SinkEnded(const HttpRequest& request, GuardedSink:
   return absl::OkStatus();
 }
 
-}  // namespace driverupgrade::inline v1
+}  // namespace driverupgrade

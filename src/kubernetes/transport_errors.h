@@ -14,7 +14,7 @@
 #include "driverupgrade/kubernetes/transport_options.h"
 #include "kubernetes/guarded_sink.h"
 
-namespace driverupgrade::inline v1 {
+namespace driverupgrade {
 
 // `duration` from now; the end of time if that is more than a year.
 std::chrono::steady_clock::time_point After(absl::Duration duration);
@@ -51,6 +51,6 @@ class TransportErrors {
   const TransportOptions options_;
 };
 
-}  // namespace driverupgrade::inline v1
+}  // namespace driverupgrade
 
 #endif  // DRIVERUPGRADE_SRC_KUBERNETES_TRANSPORT_ERRORS_H_

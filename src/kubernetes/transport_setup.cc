@@ -9,7 +9,7 @@
 #include "driverupgrade/version.h"
 #include "fmt/format.h"
 
-namespace driverupgrade::inline v1 {
+namespace driverupgrade {
 namespace {
 
 std::string Text(const absl::Status& status) { return std::string(status.message()); }
@@ -74,4 +74,4 @@ absl::StatusOr<TransportSetup> TransportSetup::Create(const KubeConfig& config, 
   return setup;
 }
 
-}  // namespace driverupgrade::inline v1
+}  // namespace driverupgrade

@@ -13,7 +13,7 @@
 #include "kubernetes/tls_material.h"
 #include "kubernetes/token_source.h"
 
-namespace driverupgrade::inline v1 {
+namespace driverupgrade {
 
 struct TransportSetup {
   ServerUrl url = {};
@@ -27,6 +27,6 @@ struct TransportSetup {
   static absl::StatusOr<TransportSetup> Create(const KubeConfig& config, TransportOptions options);
 };
 
-}  // namespace driverupgrade::inline v1
+}  // namespace driverupgrade
 
 #endif  // DRIVERUPGRADE_SRC_KUBERNETES_TRANSPORT_SETUP_H_

@@ -12,7 +12,7 @@
 #include "driverupgrade/wire/kubernetes_json.h"
 #include "kubernetes/rest_cluster_status.h"
 
-namespace driverupgrade::inline v1::internal {
+namespace driverupgrade::internal {
 
 // For one stream; both arguments outlive it.
 template <typename T>
@@ -51,6 +51,6 @@ class WatchLines final : public LineSink {
   absl::Status status_;
 };
 
-}  // namespace driverupgrade::inline v1::internal
+}  // namespace driverupgrade::internal
 
 #endif  // DRIVERUPGRADE_SRC_KUBERNETES_WATCH_LINES_H_

@@ -4,7 +4,7 @@
 #include <string_view>
 #include <vector>
 
-namespace driverupgrade::inline v1 {
+namespace driverupgrade {
 namespace {
 
 bool AnyFailing(const std::vector<ContainerStatus>& statuses, int restart_count_max) {
@@ -47,4 +47,4 @@ std::string_view RevisionHash(const Pod& pod) {
   return label == pod.labels.end() ? std::string_view() : std::string_view(label->second);
 }
 
-}  // namespace driverupgrade::inline v1
+}  // namespace driverupgrade

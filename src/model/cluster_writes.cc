@@ -1,6 +1,6 @@
 #include "driverupgrade/cluster_writes.h"
 
-namespace driverupgrade::inline v1 {
+namespace driverupgrade {
 namespace {
 
 template <typename Map>
@@ -51,4 +51,4 @@ bool WasNotApplied(const absl::Status& status) {
   }
 }
 
-}  // namespace driverupgrade::inline v1
+}  // namespace driverupgrade

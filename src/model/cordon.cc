@@ -6,7 +6,7 @@
 #include "driverupgrade/cordon_names.h"
 #include "driverupgrade/upgrade_state.h"
 
-namespace driverupgrade::inline v1::internal {
+namespace driverupgrade::internal {
 namespace {
 
 // A driver that the cordon set names, and that has no state yet, or not any more.
@@ -70,4 +70,4 @@ bool IsInCordonSet(const NodeMarks& marks, const DriverIdentity& identity) {
   return marks.cordoned_by.value() && marks.cordoned_by.value()->contains(identity.Name());
 }
 
-}  // namespace driverupgrade::inline v1::internal
+}  // namespace driverupgrade::internal

@@ -10,7 +10,7 @@
 #include "driverupgrade/driver_identity.h"
 #include "model/node_marks.h"
 
-namespace driverupgrade::inline v1::internal {
+namespace driverupgrade::internal {
 
 enum class CordonKind {
   kNone,           // The node is schedulable.
@@ -42,6 +42,6 @@ void SetCordonNames(std::set<std::string> names, NodeMarks& marks);
 // Whether an administrator's cordon was noted when the upgrade started.
 inline bool WasInitiallyUnschedulable(const NodeMarks& marks) { return marks.initially_unschedulable.present(); }
 
-}  // namespace driverupgrade::inline v1::internal
+}  // namespace driverupgrade::internal
 
 #endif  // DRIVERUPGRADE_SRC_MODEL_CORDON_H_

@@ -3,7 +3,7 @@
 #include "driverupgrade/upgrade_state.h"
 #include "model/node_marks.h"
 
-namespace driverupgrade::inline v1 {
+namespace driverupgrade {
 namespace {
 
 bool IsLive(const Node& node, const std::string& name) {
@@ -36,4 +36,4 @@ std::vector<DriverIdentity> DriversWithoutCordonName(const Node& node, std::stri
   return drivers;
 }
 
-}  // namespace driverupgrade::inline v1
+}  // namespace driverupgrade

@@ -10,7 +10,7 @@
 #include "fmt/format.h"
 #include "model/label_syntax.h"
 
-namespace driverupgrade::inline v1 {
+namespace driverupgrade {
 namespace {
 
 constexpr std::string_view kKeyInfix = "-driver-upgrade";
@@ -109,4 +109,4 @@ const std::string& DriverIdentity::FailuresAnnotation() const { return keys_->fa
 const std::string& DriverIdentity::RestartPodAnnotation() const { return keys_->restart_pod_annotation; }
 const std::string& DriverIdentity::RestartOnlyAnnotation() const { return keys_->restart_only_annotation; }
 
-}  // namespace driverupgrade::inline v1
+}  // namespace driverupgrade

@@ -19,7 +19,7 @@
 #include "fmt/ranges.h"
 #include "model/label_syntax.h"
 
-namespace driverupgrade::inline v1 {
+namespace driverupgrade {
 namespace {
 
 using Operator = LabelSelector::Operator;
@@ -347,8 +347,8 @@ std::string LabelSelector::ToString() const {
   if (nothing_) return "!nothing,nothing";
   std::vector<std::string> parts;
   parts.reserve(requirements_.size());
-  for (const Requirement& requirement : requirements_) parts.push_back(v1::ToString(requirement));
+  for (const Requirement& requirement : requirements_) parts.push_back(driverupgrade::ToString(requirement));
   return fmt::format("{}", fmt::join(parts, ","));
 }
 
-}  // namespace driverupgrade::inline v1
+}  // namespace driverupgrade

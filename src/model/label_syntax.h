@@ -6,7 +6,7 @@
 #include <cstddef>
 #include <string_view>
 
-namespace driverupgrade::inline v1::internal {
+namespace driverupgrade::internal {
 
 inline constexpr std::size_t kDnsSubdomainSizeMax = 253;
 inline constexpr std::size_t kLabelNameSizeMax = 63;
@@ -41,6 +41,6 @@ inline bool IsLabelKey(std::string_view text) {
 
 inline bool IsLabelValue(std::string_view text) { return text.empty() || IsLabelName(text); }
 
-}  // namespace driverupgrade::inline v1::internal
+}  // namespace driverupgrade::internal
 
 #endif  // DRIVERUPGRADE_SRC_MODEL_LABEL_SYNTAX_H_

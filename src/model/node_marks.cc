@@ -12,7 +12,7 @@
 #include "fmt/format.h"
 #include "fmt/ranges.h"
 
-namespace driverupgrade::inline v1 {
+namespace driverupgrade {
 namespace internal {
 namespace {
 
@@ -220,4 +220,4 @@ std::optional<std::string> FormatCordonNames(const std::set<std::string>& names)
   return names.empty() ? std::nullopt : std::optional(internal::Spell(names));
 }
 
-}  // namespace driverupgrade::inline v1
+}  // namespace driverupgrade

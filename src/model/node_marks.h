@@ -18,7 +18,7 @@
 #include "driverupgrade/driver_identity.h"
 #include "driverupgrade/upgrade_state.h"
 
-namespace driverupgrade::inline v1::internal {
+namespace driverupgrade::internal {
 
 // One label or annotation. Until it is written anew it keeps the text that was read: what makes no sense, or is spelled
 // in another way than ours, stays on the node as it is.
@@ -148,6 +148,6 @@ bool IsBusy(const Node& node, const DriverIdentity& identity);
 // Drivers with a state label on the node, by the order of their labels.
 std::vector<DriverIdentity> DriversWithLabel(const Node& node);
 
-}  // namespace driverupgrade::inline v1::internal
+}  // namespace driverupgrade::internal
 
 #endif  // DRIVERUPGRADE_SRC_MODEL_NODE_MARKS_H_

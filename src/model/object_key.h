@@ -6,7 +6,7 @@
 
 #include "driverupgrade/cluster_types.h"
 
-namespace driverupgrade::inline v1::internal {
+namespace driverupgrade::internal {
 
 inline std::string KeyOf(const Node& node) { return node.name; }
 inline std::string KeyOf(const Pod& pod) { return pod.ref.ToString(); }
@@ -15,6 +15,6 @@ std::string KeyOf(const T& object) {
   return object.ns + "/" + object.name;
 }
 
-}  // namespace driverupgrade::inline v1::internal
+}  // namespace driverupgrade::internal
 
 #endif  // DRIVERUPGRADE_SRC_MODEL_OBJECT_KEY_H_

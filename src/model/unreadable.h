@@ -11,7 +11,7 @@
 #include "fmt/format.h"
 #include "model/object_key.h"
 
-namespace driverupgrade::inline v1::internal {
+namespace driverupgrade::internal {
 
 template <typename T>
 bool IsUnreadable(const T& object) {
@@ -43,6 +43,6 @@ std::string CannotBeRead(std::string_view kind, const T& object) {
   return fmt::format("{} {}{} cannot be read: {}", kind, KeyOf(object), uid, object.unreadable);
 }
 
-}  // namespace driverupgrade::inline v1::internal
+}  // namespace driverupgrade::internal
 
 #endif  // DRIVERUPGRADE_SRC_MODEL_UNREADABLE_H_

@@ -3,7 +3,7 @@
 #include <optional>
 #include <string_view>
 
-namespace driverupgrade::inline v1 {
+namespace driverupgrade {
 
 std::string_view ToLabelValue(UpgradeState state) { return TraitsOf(state).label; }
 
@@ -20,4 +20,4 @@ std::optional<UpgradeState> ParseUpgradeState(std::string_view label_value) {
 
 bool IsInProgress(UpgradeState state) { return TraitsOf(state).in_progress; }
 
-}  // namespace driverupgrade::inline v1
+}  // namespace driverupgrade

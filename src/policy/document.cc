@@ -7,7 +7,7 @@
 #include "base/rapidjson.h"
 #include "fmt/format.h"
 
-namespace driverupgrade::inline v1::internal {
+namespace driverupgrade::internal {
 namespace {
 
 // YAML and JSON forbid the other control characters, and yaml-cpp takes one of them for the end of the file.
@@ -114,4 +114,4 @@ absl::StatusOr<DocumentValue> LoadJson(std::string_view text) {
   return builder.Take();
 }
 
-}  // namespace driverupgrade::inline v1::internal
+}  // namespace driverupgrade::internal

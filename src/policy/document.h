@@ -9,7 +9,7 @@
 
 #include "absl/status/statusor.h"
 
-namespace driverupgrade::inline v1::internal {
+namespace driverupgrade::internal {
 
 // Of a document that nobody has vetted.
 inline constexpr std::size_t kDocumentSizeMax = std::size_t{1} << 20;
@@ -52,6 +52,6 @@ absl::Status CheckDocumentText(std::string_view text);
 // Errors: InvalidArgument for what is no JSON, or too deep.
 [[nodiscard]] absl::StatusOr<DocumentValue> LoadJson(std::string_view text);
 
-}  // namespace driverupgrade::inline v1::internal
+}  // namespace driverupgrade::internal
 
 #endif  // DRIVERUPGRADE_SRC_POLICY_DOCUMENT_H_

@@ -18,7 +18,7 @@
 #include "policy/policy_reader.h"
 #include "policy/policy_section.h"
 
-namespace driverupgrade::inline v1 {
+namespace driverupgrade {
 namespace {
 
 using internal::PolicyProblems;
@@ -276,4 +276,4 @@ absl::StatusOr<UpgradePolicy> ParseUpgradePolicyJson(std::string_view json, cons
 
 std::string FormatUpgradePolicy(const UpgradePolicy& policy) { return PolicyWriter().Write(policy); }
 
-}  // namespace driverupgrade::inline v1
+}  // namespace driverupgrade

@@ -6,12 +6,12 @@
 #include "driverupgrade/policy_codec.h"
 #include "policy/document.h"
 
-namespace driverupgrade::inline v1::internal {
+namespace driverupgrade::internal {
 
 // `document` may be an error: that it could not be read. Errors: as ParseUpgradePolicy.
 [[nodiscard]] absl::StatusOr<UpgradePolicy> ReadUpgradePolicy(const absl::StatusOr<DocumentValue>& document,
                                                               const PolicyDefaults& defaults);
 
-}  // namespace driverupgrade::inline v1::internal
+}  // namespace driverupgrade::internal
 
 #endif  // DRIVERUPGRADE_SRC_POLICY_POLICY_READER_H_

@@ -18,7 +18,7 @@
 #include "fmt/ranges.h"
 #include "model/label_syntax.h"
 
-namespace driverupgrade::inline v1::internal {
+namespace driverupgrade::internal {
 namespace {
 
 // The text goes into Events and into the status of custom resources.
@@ -252,4 +252,4 @@ std::string PolicySection::PathOf(std::string_view name) const {
   return path_.empty() ? shown : fmt::format("{}.{}", path_, shown);
 }
 
-}  // namespace driverupgrade::inline v1::internal
+}  // namespace driverupgrade::internal

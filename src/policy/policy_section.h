@@ -17,7 +17,7 @@
 #include "driverupgrade/upgrade_policy.h"
 #include "policy/document.h"
 
-namespace driverupgrade::inline v1::internal {
+namespace driverupgrade::internal {
 
 /// A value as an error message shows it.
 std::string Describe(const DocumentValue& value);
@@ -83,6 +83,6 @@ class PolicySection {
   std::vector<std::string_view> known_;
 };
 
-}  // namespace driverupgrade::inline v1::internal
+}  // namespace driverupgrade::internal
 
 #endif  // DRIVERUPGRADE_SRC_POLICY_POLICY_SECTION_H_

@@ -9,7 +9,7 @@
 #include "policy/policy_reader.h"
 #include "policy/yaml_document.h"
 
-namespace driverupgrade::inline v1 {
+namespace driverupgrade {
 namespace {
 
 using internal::DocumentValue;
@@ -49,4 +49,4 @@ absl::StatusOr<UpgradePolicy> ParseUpgradePolicy(std::string_view document, cons
   return internal::ReadUpgradePolicy(Load(document), defaults);
 }
 
-}  // namespace driverupgrade::inline v1
+}  // namespace driverupgrade

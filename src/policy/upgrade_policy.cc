@@ -13,7 +13,7 @@
 #include "fmt/format.h"
 #include "fmt/ranges.h"
 
-namespace driverupgrade::inline v1 {
+namespace driverupgrade {
 namespace {
 
 constexpr int kIntMax = std::numeric_limits<std::int32_t>::max();
@@ -100,4 +100,4 @@ absl::Status Validate(const UpgradePolicy& policy) {
   return checker.Result();
 }
 
-}  // namespace driverupgrade::inline v1
+}  // namespace driverupgrade

@@ -11,7 +11,7 @@
 #include "policy/document.h"
 #include "yaml-cpp/eventhandler.h"
 
-namespace driverupgrade::inline v1::internal {
+namespace driverupgrade::internal {
 namespace {
 
 absl::Status At(const YAML::Mark& mark, std::string_view problem) {
@@ -95,4 +95,4 @@ absl::StatusOr<YAML::Node> LoadYaml(std::string_view text) {
   }
 }
 
-}  // namespace driverupgrade::inline v1::internal
+}  // namespace driverupgrade::internal

@@ -8,7 +8,7 @@
 #include "absl/status/statusor.h"
 #include "yaml-cpp/yaml.h"
 
-namespace driverupgrade::inline v1::internal {
+namespace driverupgrade::internal {
 
 inline constexpr int kYamlNodesMax = 100'000;
 
@@ -21,6 +21,6 @@ bool HasSeveralYamlDocuments(const std::string& text);
 /// out for them. Errors: InvalidArgument, with line and column where there is one.
 [[nodiscard]] absl::StatusOr<YAML::Node> LoadYaml(std::string_view text);
 
-}  // namespace driverupgrade::inline v1::internal
+}  // namespace driverupgrade::internal
 
 #endif  // DRIVERUPGRADE_SRC_POLICY_YAML_DOCUMENT_H_

@@ -1,6 +1,6 @@
 #include "driverupgrade/prometheus/metrics_collector.h"
 
-namespace driverupgrade::inline v1 {
+namespace driverupgrade {
 namespace {
 
 using Value = MetricAlias::Value;
@@ -37,4 +37,4 @@ std::vector<MetricAlias> GpuOperatorAliases(const std::string& driver) {
   return aliases;
 }
 
-}  // namespace driverupgrade::inline v1
+}  // namespace driverupgrade

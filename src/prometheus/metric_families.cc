@@ -10,7 +10,7 @@
 
 #include "driverupgrade/version.h"
 
-namespace driverupgrade::inline v1::internal {
+namespace driverupgrade::internal {
 namespace {
 
 using Type = MetricFamily::Type;
@@ -185,4 +185,4 @@ std::vector<MetricFamily> MakeFamilies(const std::vector<MetricsSnapshot>& drive
   return families;
 }
 
-}  // namespace driverupgrade::inline v1::internal
+}  // namespace driverupgrade::internal

@@ -7,11 +7,11 @@
 #include "driverupgrade/metrics_snapshot.h"
 #include "driverupgrade/prometheus/metrics_collector.h"
 
-namespace driverupgrade::inline v1::internal {
+namespace driverupgrade::internal {
 
 // Each with the samples of all drivers, and those of the process as far as `options` has sources for them.
 std::vector<MetricFamily> MakeFamilies(const std::vector<MetricsSnapshot>& drivers, const MetricsOptions& options);
 
-}  // namespace driverupgrade::inline v1::internal
+}  // namespace driverupgrade::internal
 
 #endif  // DRIVERUPGRADE_SRC_PROMETHEUS_METRIC_FAMILIES_H_

@@ -9,7 +9,7 @@
 #include "prometheus/metric_family.h"
 #include "prometheus/text_serializer.h"
 
-namespace driverupgrade::inline v1 {
+namespace driverupgrade {
 namespace {
 
 // Without limits every node that waits may start.
@@ -62,4 +62,4 @@ std::string MetricsCollector::Text() const {
   return page.str();
 }
 
-}  // namespace driverupgrade::inline v1
+}  // namespace driverupgrade

@@ -13,7 +13,7 @@
 #include "driverupgrade/cluster_types.h"
 #include "model/object_key.h"
 
-namespace driverupgrade::inline v1::internal {
+namespace driverupgrade::internal {
 
 // By key; nullopt until the first list.
 template <typename T>
@@ -82,6 +82,6 @@ inline void Erase(KeysByNode& by_node, const std::string& node, const std::strin
   if (keys->second.empty()) by_node.erase(keys);
 }
 
-}  // namespace driverupgrade::inline v1::internal
+}  // namespace driverupgrade::internal
 
 #endif  // DRIVERUPGRADE_SRC_READ_COLLECTION_H_

@@ -14,7 +14,7 @@
 #include "absl/time/time.h"
 #include "fmt/format.h"
 
-namespace driverupgrade::inline v1::internal {
+namespace driverupgrade::internal {
 namespace {
 
 // Threads that hang in a callback for good; each costs its stack until the process ends.
@@ -148,4 +148,4 @@ absl::StatusOr<bool> HookRunner::Run(const CallContext& context, std::string_vie
       fmt::format("{} has not returned within {} s", what, absl::ToDoubleSeconds(limit_)));
 }
 
-}  // namespace driverupgrade::inline v1::internal
+}  // namespace driverupgrade::internal

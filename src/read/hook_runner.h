@@ -11,7 +11,7 @@
 #include "absl/time/time.h"
 #include "driverupgrade/call_context.h"
 
-namespace driverupgrade::inline v1::internal {
+namespace driverupgrade::internal {
 
 // One call at a time. A call that overruns keeps its thread until it returns, by itself or because its stop token asks
 // it to; the next call gets a new thread, but only so many are given away.
@@ -43,6 +43,6 @@ class HookRunner {
   std::shared_ptr<std::atomic<int>> given_away_;
 };
 
-}  // namespace driverupgrade::inline v1::internal
+}  // namespace driverupgrade::internal
 
 #endif  // DRIVERUPGRADE_SRC_READ_HOOK_RUNNER_H_

@@ -11,7 +11,7 @@
 
 #include "driverupgrade/attempt_log.h"
 
-namespace driverupgrade::inline v1::internal {
+namespace driverupgrade::internal {
 namespace {
 
 template <typename T, typename U>
@@ -200,4 +200,4 @@ std::vector<Pod> PackedPods::Unpack(const std::string& node_name) const {
   return pods;
 }
 
-}  // namespace driverupgrade::inline v1::internal
+}  // namespace driverupgrade::internal

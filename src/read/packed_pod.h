@@ -9,7 +9,7 @@
 
 #include "driverupgrade/cluster_types.h"
 
-namespace driverupgrade::inline v1::internal {
+namespace driverupgrade::internal {
 
 // All of a pod that could be read, but the name of its node, which whoever keeps it knows. One allocation.
 class PackedPod {
@@ -38,6 +38,6 @@ class PackedPods {
   std::vector<PackedPod> pods_ = {};  // sorted by UID
 };
 
-}  // namespace driverupgrade::inline v1::internal
+}  // namespace driverupgrade::internal
 
 #endif  // DRIVERUPGRADE_SRC_READ_PACKED_POD_H_

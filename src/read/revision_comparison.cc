@@ -8,7 +8,7 @@
 #include "base/status_macros.h"
 #include "fmt/format.h"
 
-namespace driverupgrade::inline v1 {
+namespace driverupgrade {
 namespace {
 
 namespace rapidjson = driverupgrade_rapidjson;
@@ -76,4 +76,4 @@ absl::StatusOr<bool> SameTemplate(const ControllerRevision& running, const Contr
   return Equal(a, b, 0);
 }
 
-}  // namespace driverupgrade::inline v1
+}  // namespace driverupgrade

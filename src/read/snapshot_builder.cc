@@ -10,7 +10,7 @@
 #include "model/unreadable.h"
 #include "read/view_maker.h"
 
-namespace driverupgrade::inline v1 {
+namespace driverupgrade {
 namespace {
 
 using MaintenancesByNode = std::map<std::string, std::vector<NodeMaintenance>>;
@@ -146,4 +146,4 @@ void SnapshotBuilder::ReadPodsOf(const CallContext& context, AttemptLog& log, No
   views_->AddPods(context, *std::move(pods), view, log, findings);
 }
 
-}  // namespace driverupgrade::inline v1
+}  // namespace driverupgrade

@@ -9,7 +9,7 @@
 #include "fmt/format.h"
 #include "model/node_marks.h"
 
-namespace driverupgrade::inline v1::internal {
+namespace driverupgrade::internal {
 namespace {
 
 bool ByName(const Pod& a, const Pod& b) { return a.ref < b.ref; }
@@ -200,4 +200,4 @@ absl::StatusOr<bool> ViewMaker::NeedsRestartOnly(const CallContext& context, con
   return answer;
 }
 
-}  // namespace driverupgrade::inline v1::internal
+}  // namespace driverupgrade::internal

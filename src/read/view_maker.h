@@ -19,7 +19,7 @@
 #include "model/unreadable.h"
 #include "read/hook_runner.h"
 
-namespace driverupgrade::inline v1::internal {
+namespace driverupgrade::internal {
 
 // A finding for each of the objects that could not be read. `node`: which they concern, may be empty.
 template <typename T>
@@ -102,6 +102,6 @@ class ViewMaker {
   std::map<std::string, Memory> memory_;  // by node
 };
 
-}  // namespace driverupgrade::inline v1::internal
+}  // namespace driverupgrade::internal
 
 #endif  // DRIVERUPGRADE_SRC_READ_VIEW_MAKER_H_

@@ -11,7 +11,7 @@
 #include "read/watch_follower.h"
 #include "read/watch_store.h"
 
-namespace driverupgrade::inline v1 {
+namespace driverupgrade {
 namespace {
 
 absl::Status CheckOptions(const ClusterReader& cluster, const WatchCacheOptions& options) {
@@ -95,10 +95,6 @@ class WatchCache::Impl {
       for (const auto& follower : followers_) restarts[reason] += follower->restarts(reason);
     }
     return restarts;
-  }
-
-  absl::Status NodesRead() const {
-    return followers_.front()->synced() ? absl::OkStatus() : absl::UnavailableError("nodes have not been read yet");
   }
 
   absl::Status ReadPods(const CallContext& context, const std::string& node) {
@@ -257,70 +253,10 @@ absl::Status WatchCache::ReadPods(const CallContext& context, const std::string&
 }
 void WatchCache::NodeWritten(Node node) { impl_->store().NodeWritten(std::move(node)); }
 
-bool WatchCache::Supports(Operation operation) const { return impl_->cluster().Supports(operation); }
-
-absl::StatusOr<Node> WatchCache::GetNode(const CallContext&, const GetNodeParams& params) {
-  DRIVERUPGRADE_RETURN_IF_ERROR(impl_->NodesRead());
-  const std::shared_ptr<const Node> node = FindNode(params.name);
-  if (node == nullptr) return absl::NotFoundError(fmt::format("get node {}: not in the cache", params.name));
-  if (internal::IsUnreadable(*node)) return absl::DataLossError(internal::CannotBeRead("Node", *node));
-  return *node;
-}
-absl::StatusOr<std::vector<Node>> WatchCache::ListNodes(const CallContext&, const ListNodesParams& params) {
-  DRIVERUPGRADE_RETURN_IF_ERROR(impl_->NodesRead());
-  std::vector<Node> nodes = impl_->store().Nodes(params.label_selector);
-  if (params.on_unreadable == OnUnreadable::kFail) DRIVERUPGRADE_RETURN_IF_ERROR(CheckReadable("Node", nodes));
-  return nodes;
-}
-absl::StatusOr<std::vector<Pod>> WatchCache::ListPods(const CallContext& context, const ListPodsParams& params) {
-  return impl_->cluster().ListPods(context, params);
-}
-absl::StatusOr<std::vector<DaemonSet>> WatchCache::ListDaemonSets(const CallContext& context,
-                                                                  const ListDaemonSetsParams& params) {
-  return impl_->cluster().ListDaemonSets(context, params);
-}
-absl::StatusOr<std::vector<ControllerRevision>> WatchCache::ListControllerRevisions(
-    const CallContext& context, const ListControllerRevisionsParams& params) {
-  return impl_->cluster().ListControllerRevisions(context, params);
-}
-absl::StatusOr<Pod> WatchCache::GetPod(const CallContext& context, const GetPodParams& params) {
-  return impl_->cluster().GetPod(context, params);
-}
-absl::StatusOr<std::vector<PodDisruptionBudget>> WatchCache::ListPodDisruptionBudgets(
-    const CallContext& context, const ListPodDisruptionBudgetsParams& params) {
-  return impl_->cluster().ListPodDisruptionBudgets(context, params);
-}
-absl::StatusOr<NodeMaintenance> WatchCache::GetNodeMaintenance(const CallContext& context,
-                                                               const GetNodeMaintenanceParams& params) {
-  return impl_->cluster().GetNodeMaintenance(context, params);
-}
-absl::StatusOr<std::vector<NodeMaintenance>> WatchCache::ListNodeMaintenances(
-    const CallContext& context, const ListNodeMaintenancesParams& params) {
-  return impl_->cluster().ListNodeMaintenances(context, params);
-}
-absl::StatusOr<Lease> WatchCache::GetLease(const CallContext& context, const GetLeaseParams& params) {
-  return impl_->cluster().GetLease(context, params);
-}
-absl::StatusOr<ConfigMap> WatchCache::GetConfigMap(const CallContext& context, const GetConfigMapParams& params) {
-  return impl_->cluster().GetConfigMap(context, params);
-}
-absl::Status WatchCache::WatchNodes(const CallContext& context, const WatchParams& params, WatchSink<Node>& sink) {
-  return impl_->cluster().WatchNodes(context, params, sink);
-}
-absl::Status WatchCache::WatchPods(const CallContext& context, const WatchParams& params, WatchSink<Pod>& sink) {
-  return impl_->cluster().WatchPods(context, params, sink);
-}
-absl::Status WatchCache::WatchDaemonSets(const CallContext& context, const WatchParams& params,
-                                         WatchSink<DaemonSet>& sink) {
-  return impl_->cluster().WatchDaemonSets(context, params, sink);
-}
-absl::Status WatchCache::WatchControllerRevisions(const CallContext& context, const WatchParams& params,
-                                                  WatchSink<ControllerRevision>& sink) {
-  return impl_->cluster().WatchControllerRevisions(context, params, sink);
-}
-absl::Status WatchCache::WatchNodeMaintenances(const CallContext& context, const WatchParams& params,
-                                               WatchSink<NodeMaintenance>& sink) {
-  return impl_->cluster().WatchNodeMaintenances(context, params, sink);
+absl::StatusOr<std::vector<ControllerRevision>> WatchCache::ListRevisions(const CallContext& context,
+                                                                          std::size_t driver) {
+  return impl_->cluster().ListControllerRevisions(
+      context, {.ns = impl_->options().drivers[driver].ns, .on_unreadable = OnUnreadable::kMark});
 }
 
-}  // namespace driverupgrade::inline v1
+}  // namespace driverupgrade

@@ -6,7 +6,7 @@
 #include "base/status_macros.h"
 #include "fmt/format.h"
 
-namespace driverupgrade::inline v1::internal {
+namespace driverupgrade::internal {
 namespace {
 
 // A watch that the server has not ended by itself so long after its time is dead (api-A19).
@@ -145,4 +145,4 @@ absl::Status WatchFollower::Health(absl::Duration patience) const {
                                             Message(error_)));
 }
 
-}  // namespace driverupgrade::inline v1::internal
+}  // namespace driverupgrade::internal

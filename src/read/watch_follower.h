@@ -19,7 +19,7 @@
 #include "driverupgrade/cluster_facade.h"
 #include "driverupgrade/watch_cache.h"
 
-namespace driverupgrade::inline v1::internal {
+namespace driverupgrade::internal {
 
 // After so many failures without a word in between a watch begins anew with a list: what it has to tell next may be
 // what breaks it.
@@ -156,6 +156,6 @@ class WatchFollowerOf final : public WatchFollower, private WatchSink<T> {
   const WatchTarget<T> target_;
 };
 
-}  // namespace driverupgrade::inline v1::internal
+}  // namespace driverupgrade::internal
 
 #endif  // DRIVERUPGRADE_SRC_READ_WATCH_FOLLOWER_H_

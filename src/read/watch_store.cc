@@ -6,7 +6,7 @@
 #include "driverupgrade/attempt_log.h"
 #include "model/unreadable.h"
 
-namespace driverupgrade::inline v1::internal {
+namespace driverupgrade::internal {
 namespace {
 
 // Of nodes in what one driver has not taken yet.
@@ -377,4 +377,4 @@ void WatchStore::Attach(std::size_t driver) {
   std::erase_if(pods_, [&](const auto& pods) { return !IsWanted(pods.first); });
 }
 
-}  // namespace driverupgrade::inline v1::internal
+}  // namespace driverupgrade::internal

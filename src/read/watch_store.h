@@ -17,7 +17,7 @@
 #include "read/collection.h"
 #include "read/packed_pod.h"
 
-namespace driverupgrade::inline v1::internal {
+namespace driverupgrade::internal {
 
 class WatchStore {
  public:
@@ -63,7 +63,6 @@ class WatchStore {
   void Attach(std::size_t driver);
 
   std::shared_ptr<const Node> FindNode(const std::string& name) const;
-  std::vector<Node> Nodes(const LabelSelector& selector) const;
   std::vector<Pod> DriverPods(std::size_t driver, const std::string& node) const;
   std::vector<DaemonSet> DaemonSets(std::size_t driver) const;
   std::vector<ControllerRevision> Revisions(std::size_t driver) const;
@@ -124,6 +123,6 @@ class WatchStore {
   int last_ticket_ = 0;
 };
 
-}  // namespace driverupgrade::inline v1::internal
+}  // namespace driverupgrade::internal
 
 #endif  // DRIVERUPGRADE_SRC_READ_WATCH_STORE_H_

@@ -4,20 +4,13 @@
 #include "model/unreadable.h"
 #include "read/watch_store.h"
 
-namespace driverupgrade::inline v1::internal {
+namespace driverupgrade::internal {
 
 std::shared_ptr<const Node> WatchStore::FindNode(const std::string& name) const {
   const std::lock_guard lock(mutex_);
   if (!nodes_) return nullptr;
   const auto found = nodes_->find(name);
   return found == nodes_->end() ? nullptr : found->second;
-}
-
-std::vector<Node> WatchStore::Nodes(const LabelSelector& selector) const {
-  const std::lock_guard lock(mutex_);
-  std::vector<Node> nodes = Values(nodes_);
-  std::erase_if(nodes, [&](const Node& node) { return !MayMatch(selector, node); });
-  return nodes;
 }
 
 std::vector<Pod> WatchStore::DriverPods(std::size_t driver, const std::string& node) const {
@@ -58,4 +51,4 @@ bool WatchStore::KnowsPodsOn(const std::string& node) const {
   return found != pods_.end() && found->second.known;
 }
 
-}  // namespace driverupgrade::inline v1::internal
+}  // namespace driverupgrade::internal

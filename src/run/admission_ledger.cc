@@ -6,7 +6,7 @@
 #include "fmt/format.h"
 #include "model/label_syntax.h"
 
-namespace driverupgrade::inline v1 {
+namespace driverupgrade {
 namespace {
 
 // That of a key in a ConfigMap.
@@ -125,4 +125,4 @@ std::optional<std::string> AdmissionLedger::Granted(const std::string& node_uid)
   return grant->second;
 }
 
-}  // namespace driverupgrade::inline v1
+}  // namespace driverupgrade

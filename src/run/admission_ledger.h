@@ -43,7 +43,7 @@
 #include "driverupgrade/cluster_types.h"
 #include "driverupgrade/driver_identity.h"
 
-namespace driverupgrade::inline v1 {
+namespace driverupgrade {
 
 class AdmissionLedger {
  public:
@@ -87,6 +87,6 @@ class AdmissionLedger {
   std::string error_ = {};
 };
 
-}  // namespace driverupgrade::inline v1
+}  // namespace driverupgrade
 
 #endif  // DRIVERUPGRADE_SRC_RUN_ADMISSION_LEDGER_H_

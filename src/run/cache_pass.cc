@@ -9,7 +9,7 @@
 #include "model/unreadable.h"
 #include "tell/gate_memory.h"
 
-namespace driverupgrade::inline v1::internal {
+namespace driverupgrade::internal {
 namespace {
 
 // How soon what has failed on a node is tried again.
@@ -155,9 +155,8 @@ absl::Status CachePass::ReadDriver(const CallContext& context) {
   std::vector<DaemonSet> daemon_sets = cache_->DaemonSets(driver_);
   if (daemon_sets != daemon_sets_) {
     const CallContext bounded{.deadline = std::min(context.deadline, now_ + call_timeout_), .stop = context.stop};
-    DRIVERUPGRADE_ASSIGN_OR_RETURN(
-        const std::vector<ControllerRevision> listed,
-        cache_->ListControllerRevisions(bounded, {.ns = options_.ns, .on_unreadable = OnUnreadable::kMark}));
+    DRIVERUPGRADE_ASSIGN_OR_RETURN(const std::vector<ControllerRevision> listed,
+                                   cache_->ListRevisions(bounded, driver_));
     revisions_.clear();
     for (const ControllerRevision& revision : listed) revisions_[revision.name] = revision;
     daemon_sets_ = std::move(daemon_sets);
@@ -284,4 +283,4 @@ bool CachePass::TakePods(const CallContext& context, absl::Time now, AttemptLog&
   return !read.empty();
 }
 
-}  // namespace driverupgrade::inline v1::internal
+}  // namespace driverupgrade::internal

@@ -21,7 +21,7 @@
 #include "run/ledger_pass.h"
 #include "run/pass.h"
 
-namespace driverupgrade::inline v1::internal {
+namespace driverupgrade::internal {
 
 class CachePass final : public Pass {
  public:
@@ -87,6 +87,6 @@ class CachePass final : public Pass {
   std::map<std::string, absl::Status> read_;  // how it went; guarded by mutex_
 };
 
-}  // namespace driverupgrade::inline v1::internal
+}  // namespace driverupgrade::internal
 
 #endif  // DRIVERUPGRADE_SRC_RUN_CACHE_PASS_H_

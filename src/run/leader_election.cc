@@ -8,7 +8,7 @@
 #include "base/status_macros.h"
 #include "fmt/format.h"
 
-namespace driverupgrade::inline v1 {
+namespace driverupgrade {
 namespace {
 
 constexpr double kJitter = 1.2;
@@ -282,4 +282,4 @@ absl::Status LeaderElection::status() const {
   return state_.status;
 }
 
-}  // namespace driverupgrade::inline v1
+}  // namespace driverupgrade

@@ -7,7 +7,7 @@
 #include "base/status_macros.h"
 #include "fmt/format.h"
 
-namespace driverupgrade::inline v1::internal {
+namespace driverupgrade::internal {
 namespace {
 
 constexpr absl::Duration kRetryFirst = absl::Seconds(1);
@@ -151,4 +151,4 @@ CallContext LedgerPass::Bounded(const CallContext& context) const {
   return {.deadline = std::min(context.deadline, clock_->Now() + call_timeout_), .stop = context.stop};
 }
 
-}  // namespace driverupgrade::inline v1::internal
+}  // namespace driverupgrade::internal

@@ -17,7 +17,7 @@
 #include "driverupgrade/plan.h"
 #include "run/admission_ledger.h"
 
-namespace driverupgrade::inline v1::internal {
+namespace driverupgrade::internal {
 
 // Not thread-safe.
 class LedgerPass {
@@ -76,6 +76,6 @@ class LedgerPass {
   absl::Time next_look_ = absl::InfinitePast();
 };
 
-}  // namespace driverupgrade::inline v1::internal
+}  // namespace driverupgrade::internal
 
 #endif  // DRIVERUPGRADE_SRC_RUN_LEDGER_PASS_H_

@@ -4,7 +4,7 @@
 
 #include "base/status_macros.h"
 
-namespace driverupgrade::inline v1::internal {
+namespace driverupgrade::internal {
 
 ListPass::ListPass(StateMachine machine, SnapshotBuilder& builder, std::shared_ptr<Clock> clock, LedgerPass* ledger,
                    PlanExecutor& executor)
@@ -13,8 +13,8 @@ ListPass::ListPass(StateMachine machine, SnapshotBuilder& builder, std::shared_p
 std::vector<NodeOutcome> ListPass::Collect(AttemptLog& log) { return executor_.Collect(log); }
 
 absl::StatusOr<Plan> ListPass::MakePlan(const CallContext& context, const PassInput& input, AttemptLog& log) {
-  DRIVERUPGRADE_ASSIGN_OR_RETURN(
-      ClusterSnapshot snapshot, builder_.Build(context, log, ledger_ != nullptr ? ledger_->grants() : Grants{}));
+  DRIVERUPGRADE_ASSIGN_OR_RETURN(ClusterSnapshot snapshot,
+                                 builder_.Build(context, log, ledger_ != nullptr ? ledger_->grants() : Grants{}));
   planner().SetPolicy(input.policy);
   planner().SetActiveSince(input.active_since);
   planner().SetSharedSlots(input.shared_slots);
@@ -57,4 +57,4 @@ std::string ListPass::UidOf(const std::string& node) const {
   return found == uids_.end() ? std::string() : found->second;
 }
 
-}  // namespace driverupgrade::inline v1::internal
+}  // namespace driverupgrade::internal

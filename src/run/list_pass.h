@@ -14,7 +14,7 @@
 #include "run/ledger_pass.h"
 #include "run/pass.h"
 
-namespace driverupgrade::inline v1::internal {
+namespace driverupgrade::internal {
 
 class ListPass final : public Pass {
  public:
@@ -40,6 +40,6 @@ class ListPass final : public Pass {
   std::map<std::string, std::string> uids_;  // of the managed nodes, by name
 };
 
-}  // namespace driverupgrade::inline v1::internal
+}  // namespace driverupgrade::internal
 
 #endif  // DRIVERUPGRADE_SRC_RUN_LIST_PASS_H_

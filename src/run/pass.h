@@ -21,7 +21,7 @@
 #include "driverupgrade/state_machine.h"
 #include "driverupgrade/upgrade_policy.h"
 
-namespace driverupgrade::inline v1::internal {
+namespace driverupgrade::internal {
 
 // What a pass goes by that is not read from the cluster.
 struct PassInput {
@@ -59,6 +59,6 @@ class Pass {
   IncrementalPlanner planner_;
 };
 
-}  // namespace driverupgrade::inline v1::internal
+}  // namespace driverupgrade::internal
 
 #endif  // DRIVERUPGRADE_SRC_RUN_PASS_H_

@@ -7,7 +7,7 @@
 #include "base/status_macros.h"
 #include "fmt/format.h"
 
-namespace driverupgrade::inline v1 {
+namespace driverupgrade {
 namespace {
 
 // For giving the lease back when everything else has ended.
@@ -168,4 +168,4 @@ absl::Status UpgradeController::Ready() const {
   return status_.last_error;
 }
 
-}  // namespace driverupgrade::inline v1
+}  // namespace driverupgrade

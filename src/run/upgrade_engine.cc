@@ -14,7 +14,7 @@
 #include "run/list_pass.h"
 #include "tell/finding_events.h"
 
-namespace driverupgrade::inline v1 {
+namespace driverupgrade {
 namespace {
 
 absl::Status CheckOptions(const EngineOptions& options) {
@@ -245,4 +245,4 @@ void UpgradeEngine::Resume() {
 
 void UpgradeEngine::Quiesce() { executor_.Quiesce(); }
 
-}  // namespace driverupgrade::inline v1
+}  // namespace driverupgrade

@@ -10,7 +10,7 @@
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 
-namespace driverupgrade::inline v1 {
+namespace driverupgrade {
 namespace {
 
 class MachineClock final : public Clock {
@@ -40,4 +40,4 @@ Clock::~Clock() = default;
 
 std::shared_ptr<Clock> SystemClock() { return std::make_shared<MachineClock>(); }
 
-}  // namespace driverupgrade::inline v1
+}  // namespace driverupgrade

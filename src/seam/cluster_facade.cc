@@ -9,7 +9,7 @@
 #include "absl/status/statusor.h"
 #include "fmt/format.h"
 
-namespace driverupgrade::inline v1 {
+namespace driverupgrade {
 namespace {
 
 absl::Status NotImplemented(Operation operation) {
@@ -202,4 +202,4 @@ absl::Status ClusterWriter::RecordEvent(const CallContext&, const RecordEventPar
   return NotImplemented(Operation::kRecordEvent);
 }
 
-}  // namespace driverupgrade::inline v1
+}  // namespace driverupgrade

@@ -3,7 +3,7 @@
 #include <cassert>
 #include <utility>
 
-namespace driverupgrade::inline v1 {
+namespace driverupgrade {
 
 ForwardingFacade::ForwardingFacade(std::shared_ptr<ClusterFacade> next) : next_(std::move(next)) {
   assert(next_ != nullptr);
@@ -172,4 +172,4 @@ absl::Status ForwardingFacade::RecordEvent(const CallContext& context, const Rec
   return Around(Operation::kRecordEvent, context, [&](const CallContext& c) { return next_->RecordEvent(c, params); });
 }
 
-}  // namespace driverupgrade::inline v1
+}  // namespace driverupgrade

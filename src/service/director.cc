@@ -2,7 +2,7 @@
 
 #include <utility>
 
-namespace driverupgrade::inline v1 {
+namespace driverupgrade {
 
 EngineOptions EngineOptionsOf(EngineOptions common, const EngineSpec& spec) {
   common.snapshot.driver_labels = spec.driver_labels;
@@ -12,4 +12,4 @@ EngineOptions EngineOptionsOf(EngineOptions common, const EngineSpec& spec) {
   return common;
 }
 
-}  // namespace driverupgrade::inline v1
+}  // namespace driverupgrade

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace driverupgrade::inline v1 {
+namespace driverupgrade {
 
 void Doorbell::Ring() {
   const std::lock_guard lock(mutex_);
@@ -19,4 +19,4 @@ void Doorbell::Wait(absl::Time until, const Clock& clock, const std::stop_token&
   rung_ = false;
 }
 
-}  // namespace driverupgrade::inline v1
+}  // namespace driverupgrade

@@ -4,7 +4,7 @@
 #include <numeric>
 #include <utility>
 
-namespace driverupgrade::inline v1::internal {
+namespace driverupgrade::internal {
 namespace {
 
 // Somebody wanted the rollout to go past the node.
@@ -196,4 +196,4 @@ absl::Status EngineGroup::Ready() const {
   return absl::OkStatus();
 }
 
-}  // namespace driverupgrade::inline v1::internal
+}  // namespace driverupgrade::internal

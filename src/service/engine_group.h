@@ -28,7 +28,7 @@
 #include "driverupgrade/watch_cache.h"
 #include "service/parallel_share.h"
 
-namespace driverupgrade::inline v1::internal {
+namespace driverupgrade::internal {
 
 /// Whether the same engines run, whatever their policies: then a group need not be made anew.
 bool SameEngines(const std::vector<EngineSpec>& a, const std::vector<EngineSpec>& b);
@@ -104,6 +104,6 @@ class EngineGroup {
   std::vector<Member> members_;
 };
 
-}  // namespace driverupgrade::inline v1::internal
+}  // namespace driverupgrade::internal
 
 #endif  // DRIVERUPGRADE_SRC_SERVICE_ENGINE_GROUP_H_

@@ -4,7 +4,7 @@
 #include <optional>
 #include <utility>
 
-namespace driverupgrade::inline v1::internal {
+namespace driverupgrade::internal {
 namespace {
 
 void Add(const Histogram& more, Histogram& sum) {
@@ -83,4 +83,4 @@ MetricsSnapshot SumFigures(const std::vector<MetricsSnapshot>& running, const st
   return sum;
 }
 
-}  // namespace driverupgrade::inline v1::internal
+}  // namespace driverupgrade::internal

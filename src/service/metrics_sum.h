@@ -12,7 +12,7 @@
 
 #include "driverupgrade/metrics_snapshot.h"
 
-namespace driverupgrade::inline v1::internal {
+namespace driverupgrade::internal {
 
 /// Counts are summed; auto_upgrade and paused are set if one of `running` has them; the latest progress counts. A sum
 /// of limits has a limit only if all have one. Of engines that run no more, `ended`, the counters stay, which must not
@@ -20,6 +20,6 @@ namespace driverupgrade::inline v1::internal {
 MetricsSnapshot SumFigures(const std::vector<MetricsSnapshot>& running, const std::vector<MetricsSnapshot>& ended,
                            MetricsSnapshot none);
 
-}  // namespace driverupgrade::inline v1::internal
+}  // namespace driverupgrade::internal
 
 #endif  // DRIVERUPGRADE_SRC_SERVICE_METRICS_SUM_H_

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace driverupgrade::inline v1::internal {
+namespace driverupgrade::internal {
 
 SharedSlots SharedSlotsOf(const std::vector<SlotUse>& uses, std::size_t i, int limit) {
   SharedSlots shared{.max = limit};
@@ -20,4 +20,4 @@ int SlotsAfter(const Plan& plan) {
   return plan.totals.slots + static_cast<int>(starts);
 }
 
-}  // namespace driverupgrade::inline v1::internal
+}  // namespace driverupgrade::internal

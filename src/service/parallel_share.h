@@ -17,7 +17,7 @@
 #include "driverupgrade/observer.h"
 #include "driverupgrade/plan.h"
 
-namespace driverupgrade::inline v1::internal {
+namespace driverupgrade::internal {
 
 /// How many nodes of an engine hold a slot of maxParallelUpgrades, which nodes that an administrator had cordoned do as
 /// the policy says; nullopt: it has made no pass yet, so nobody knows.
@@ -47,6 +47,6 @@ class SlotObserver final : public Observer {
   SlotUse use_;
 };
 
-}  // namespace driverupgrade::inline v1::internal
+}  // namespace driverupgrade::internal
 
 #endif  // DRIVERUPGRADE_SRC_SERVICE_PARALLEL_SHARE_H_

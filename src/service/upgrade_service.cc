@@ -11,7 +11,7 @@
 #include "service/metrics_sum.h"
 #include "service/web_server.h"
 
-namespace driverupgrade::inline v1 {
+namespace driverupgrade {
 namespace {
 
 using internal::EngineGroup;
@@ -310,4 +310,4 @@ std::string UpgradeService::Metrics() const { return impl_->Metrics(); }
 Tally UpgradeService::totals() const { return impl_->totals(); }
 std::optional<RolloutEnd> UpgradeService::End() const { return impl_->End(); }
 
-}  // namespace driverupgrade::inline v1
+}  // namespace driverupgrade

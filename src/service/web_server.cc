@@ -12,7 +12,7 @@
 #include "fmt/format.h"
 #include "httplib.h"
 
-namespace driverupgrade::inline v1::internal {
+namespace driverupgrade::internal {
 namespace {
 
 // Pages are small, and those who ask are few.
@@ -112,4 +112,4 @@ WebServer::WebServer(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 WebServer::~WebServer() = default;
 int WebServer::port() const { return impl_->port(); }
 
-}  // namespace driverupgrade::inline v1::internal
+}  // namespace driverupgrade::internal

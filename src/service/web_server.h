@@ -10,7 +10,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 
-namespace driverupgrade::inline v1::internal {
+namespace driverupgrade::internal {
 
 struct Page {
   int status = 200;
@@ -39,6 +39,6 @@ class WebServer {
   std::unique_ptr<Impl> impl_;
 };
 
-}  // namespace driverupgrade::inline v1::internal
+}  // namespace driverupgrade::internal
 
 #endif  // DRIVERUPGRADE_SRC_SERVICE_WEB_SERVER_H_

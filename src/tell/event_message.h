@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <string>
 
-namespace driverupgrade::inline v1::internal {
+namespace driverupgrade::internal {
 
 // The API server refuses Events with longer ones.
 inline std::string CutEventMessage(std::string message) {
@@ -14,6 +14,6 @@ inline std::string CutEventMessage(std::string message) {
   return message;
 }
 
-}  // namespace driverupgrade::inline v1::internal
+}  // namespace driverupgrade::internal
 
 #endif  // DRIVERUPGRADE_SRC_TELL_EVENT_MESSAGE_H_

@@ -7,7 +7,7 @@
 #include "fmt/format.h"
 #include "tell/event_message.h"
 
-namespace driverupgrade::inline v1::internal {
+namespace driverupgrade::internal {
 namespace {
 
 // What still stands is told again before its Event, which lives for an hour, is gone.
@@ -106,4 +106,4 @@ std::optional<absl::Time> FindingEvents::NextReminder() const {
   return next;
 }
 
-}  // namespace driverupgrade::inline v1::internal
+}  // namespace driverupgrade::internal

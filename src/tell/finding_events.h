@@ -16,7 +16,7 @@
 #include "driverupgrade/finding.h"
 #include "driverupgrade/plan.h"
 
-namespace driverupgrade::inline v1::internal {
+namespace driverupgrade::internal {
 
 // Decides what is news. Not thread-safe.
 class FindingEvents {
@@ -49,6 +49,6 @@ class FindingEvents {
   std::map<std::string, Told> gates_;          // by node
 };
 
-}  // namespace driverupgrade::inline v1::internal
+}  // namespace driverupgrade::internal
 
 #endif  // DRIVERUPGRADE_SRC_TELL_FINDING_EVENTS_H_

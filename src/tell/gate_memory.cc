@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <set>
 
-namespace driverupgrade::inline v1::internal {
+namespace driverupgrade::internal {
 
 void GateMemory::Forget(const std::string& node) {
   const auto found = reasons_.find(node);
@@ -54,4 +54,4 @@ void CarryGates(const Plan& untold, Plan& plan) {
   std::sort(plan.ungated.begin(), plan.ungated.end());
 }
 
-}  // namespace driverupgrade::inline v1::internal
+}  // namespace driverupgrade::internal

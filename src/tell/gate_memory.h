@@ -9,7 +9,7 @@
 #include "driverupgrade/gate.h"
 #include "driverupgrade/plan.h"
 
-namespace driverupgrade::inline v1::internal {
+namespace driverupgrade::internal {
 
 // Not thread-safe.
 class GateMemory {
@@ -31,6 +31,6 @@ class GateMemory {
 // repeat, goes into `plan`.
 void CarryGates(const Plan& untold, Plan& plan);
 
-}  // namespace driverupgrade::inline v1::internal
+}  // namespace driverupgrade::internal
 
 #endif  // DRIVERUPGRADE_SRC_TELL_GATE_MEMORY_H_

@@ -11,7 +11,7 @@
 #include "fmt/ranges.h"
 #include "tell/gate_memory.h"
 
-namespace driverupgrade::inline v1 {
+namespace driverupgrade {
 namespace {
 
 constexpr std::size_t kValueSizeMax = 1024;
@@ -71,10 +71,10 @@ class LoggingObserver final : public Observer {
   void OnNodeApplied(const NodePlan& plan, const NodeOutcome& outcome) override {
     if (!plan.path.empty() && outcome.patched) {
       std::vector<std::string_view> path;
-      for (const UpgradeState state : plan.path) path.push_back(v1::ToString(state));
+      for (const UpgradeState state : plan.path) path.push_back(driverupgrade::ToString(state));
       Log(plan.to() == UpgradeState::kFailed ? Severity::kError : Severity::kInfo, "node moved",
           {{"node", plan.node},
-           {"from", std::string(v1::ToString(plan.from))},
+           {"from", std::string(driverupgrade::ToString(plan.from))},
            {"to", fmt::format("{}", fmt::join(path, ","))},
            {"reason", plan.reason}});
     }
@@ -89,7 +89,7 @@ class LoggingObserver final : public Observer {
       for (const MaintenanceCall& call : plan.maintenance) {
         Log(Severity::kInfo, "maintenance operator asked",
             {{"node", plan.node},
-             {"request", std::string(v1::ToString(call.kind))},
+             {"request", std::string(driverupgrade::ToString(call.kind))},
              {"object", call.object.ToString()}});
       }
     } else {
@@ -105,8 +105,8 @@ class LoggingObserver final : public Observer {
     for (const NodeGate& node : gates_.Follow(plan)) {
       Log(Severity::kInfo, "node waits",
           {{"node", node.node},
-           {"state", std::string(v1::ToString(node.state))},
-           {"gate", std::string(v1::ToString(node.gate.reason))},
+           {"state", std::string(driverupgrade::ToString(node.state))},
+           {"gate", std::string(driverupgrade::ToString(node.gate.reason))},
            {"detail", node.gate.detail}});
     }
   }
@@ -117,7 +117,9 @@ class LoggingObserver final : public Observer {
       auto key = std::make_tuple(finding.code, finding.node, finding.message);
       if (!findings_.contains(key)) {
         Log(Severity::kWarning, "finding",
-            {{"code", std::string(v1::ToString(finding.code))}, {"node", finding.node}, {"detail", finding.message}});
+            {{"code", std::string(driverupgrade::ToString(finding.code))},
+             {"node", finding.node},
+             {"detail", finding.message}});
       }
       findings.insert(std::move(key));
     }
@@ -150,4 +152,4 @@ std::shared_ptr<Observer> MakeLoggingObserver(const DriverIdentity& identity, Lo
   return std::make_shared<LoggingObserver>(identity, std::move(sink));
 }
 
-}  // namespace driverupgrade::inline v1
+}  // namespace driverupgrade

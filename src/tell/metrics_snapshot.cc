@@ -9,7 +9,7 @@
 #include "tell/gate_memory.h"
 #include "tell/node_times.h"
 
-namespace driverupgrade::inline v1 {
+namespace driverupgrade {
 
 std::uint64_t Histogram::Count() const { return std::accumulate(counts.begin(), counts.end(), std::uint64_t{0}); }
 
@@ -113,4 +113,4 @@ void MetricsObserver::OnNodeApplied(const NodePlan& plan, const NodeOutcome& out
 }
 void MetricsObserver::OnPassEnded(const PassOutcome& pass) { impl_->OnPassEnded(pass); }
 
-}  // namespace driverupgrade::inline v1
+}  // namespace driverupgrade

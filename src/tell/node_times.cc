@@ -4,7 +4,7 @@
 #include <utility>
 #include <vector>
 
-namespace driverupgrade::inline v1::internal {
+namespace driverupgrade::internal {
 namespace {
 
 bool IsAtRest(UpgradeState state) { return state == UpgradeState::kUnknown || state == UpgradeState::kDone; }
@@ -43,4 +43,4 @@ void NodeTimes::Trim(std::size_t nodes) {
   for (const auto& [_, name] : oldest) nodes_.erase(name);
 }
 
-}  // namespace driverupgrade::inline v1::internal
+}  // namespace driverupgrade::internal

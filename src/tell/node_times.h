@@ -11,7 +11,7 @@
 #include "driverupgrade/plan.h"
 #include "driverupgrade/upgrade_state.h"
 
-namespace driverupgrade::inline v1::internal {
+namespace driverupgrade::internal {
 
 // Not thread-safe.
 class NodeTimes {
@@ -38,6 +38,6 @@ class NodeTimes {
   std::map<std::string, Since> nodes_;
 };
 
-}  // namespace driverupgrade::inline v1::internal
+}  // namespace driverupgrade::internal
 
 #endif  // DRIVERUPGRADE_SRC_TELL_NODE_TIMES_H_

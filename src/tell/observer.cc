@@ -2,7 +2,7 @@
 
 #include <utility>
 
-namespace driverupgrade::inline v1 {
+namespace driverupgrade {
 namespace {
 
 class ObserverGroup final : public Observer {
@@ -35,4 +35,4 @@ std::shared_ptr<Observer> MakeObserverGroup(std::vector<std::shared_ptr<Observer
   return std::make_shared<ObserverGroup>(std::move(observers));
 }
 
-}  // namespace driverupgrade::inline v1
+}  // namespace driverupgrade

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 
-namespace driverupgrade::inline v1 {
+namespace driverupgrade {
 namespace {
 
 // From a read out of the server's cache to one that runs into its time limit.
@@ -29,4 +29,4 @@ RequestFigures RequestMeter::Snapshot() const {
   return figures_;
 }
 
-}  // namespace driverupgrade::inline v1
+}  // namespace driverupgrade

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <utility>
 
-namespace driverupgrade::inline v1::testing {
+namespace driverupgrade::testing {
 
 namespace {
 
@@ -174,4 +174,4 @@ Fleet AddFleet(FakeCluster& cluster, const FleetOptions& options) {
   return fleet;
 }
 
-}  // namespace driverupgrade::inline v1::testing
+}  // namespace driverupgrade::testing

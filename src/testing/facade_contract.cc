@@ -8,7 +8,7 @@
 #include "base/status_macros.h"
 #include "testing/facade_contract_cases.h"
 
-namespace driverupgrade::inline v1::testing {
+namespace driverupgrade::testing {
 
 ContractWorld::~ContractWorld() = default;
 
@@ -166,4 +166,4 @@ ContractReport RunFacadeContract(ContractWorld& world) {
   return report;
 }
 
-}  // namespace driverupgrade::inline v1::testing
+}  // namespace driverupgrade::testing

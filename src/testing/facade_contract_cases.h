@@ -18,7 +18,7 @@
     }                                                                                           \
   } while (false)
 
-namespace driverupgrade::inline v1::testing::internal {
+namespace driverupgrade::testing::internal {
 
 /// Operations of which the facade must support one.
 using Need = std::vector<Operation>;
@@ -86,6 +86,6 @@ absl::StatusOr<Pod> ReadPod(ContractWorld& world, const PodRef& ref);
 /// Patches the node at its present version. On a real cluster others write to it as well: tries a few times.
 absl::StatusOr<Node> PatchNow(ContractWorld& world, PatchNodeParams patch);
 
-}  // namespace driverupgrade::inline v1::testing::internal
+}  // namespace driverupgrade::testing::internal
 
 #endif  // DRIVERUPGRADE_SRC_TESTING_FACADE_CONTRACT_CASES_H_

@@ -5,7 +5,7 @@
 #include "base/status_macros.h"
 #include "testing/facade_contract_cases.h"
 
-namespace driverupgrade::inline v1::testing::internal {
+namespace driverupgrade::testing::internal {
 namespace {
 
 // A request in a namespace and for a node of its own.
@@ -213,4 +213,4 @@ std::vector<NeededCase> MaintenanceCases() {
   };
 }
 
-}  // namespace driverupgrade::inline v1::testing::internal
+}  // namespace driverupgrade::testing::internal

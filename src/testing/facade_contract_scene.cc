@@ -5,7 +5,7 @@
 #include "base/status_macros.h"
 #include "testing/facade_contract_cases.h"
 
-namespace driverupgrade::inline v1::testing::internal {
+namespace driverupgrade::testing::internal {
 
 namespace {
 
@@ -101,4 +101,4 @@ absl::StatusOr<Node> PatchNow(ContractWorld& world, PatchNodeParams patch) {
   return patched;
 }
 
-}  // namespace driverupgrade::inline v1::testing::internal
+}  // namespace driverupgrade::testing::internal

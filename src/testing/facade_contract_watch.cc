@@ -14,7 +14,7 @@
 #include "base/status_macros.h"
 #include "testing/facade_contract_cases.h"
 
-namespace driverupgrade::inline v1::testing::internal {
+namespace driverupgrade::testing::internal {
 
 namespace {
 
@@ -345,4 +345,4 @@ std::vector<NeededCase> WatchCases() {
   };
 }
 
-}  // namespace driverupgrade::inline v1::testing::internal
+}  // namespace driverupgrade::testing::internal

@@ -6,10 +6,9 @@
 #include "base/status_macros.h"
 #include "testing/facade_contract_cases.h"
 
-namespace driverupgrade::inline v1::testing::internal {
+namespace driverupgrade::testing::internal {
 
 namespace {
-
 
 // OK if the pod is as it was; an eviction or deletion that does not apply must leave no trace.
 absl::Status ExpectUntouched(ContractWorld& world, const PodRef& ref) {
@@ -202,4 +201,4 @@ std::vector<NeededCase> WriteCases() {
   };
 }
 
-}  // namespace driverupgrade::inline v1::testing::internal
+}  // namespace driverupgrade::testing::internal

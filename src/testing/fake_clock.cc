@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-namespace driverupgrade::inline v1::testing {
+namespace driverupgrade::testing {
 
 absl::Time FakeClock::DefaultStart() { return absl::FromUnixSeconds(1767225600); }
 
@@ -57,4 +57,4 @@ std::shared_ptr<const void> FakeClock::OnMove(std::function<void()> listener) {
   return held;
 }
 
-}  // namespace driverupgrade::inline v1::testing
+}  // namespace driverupgrade::testing

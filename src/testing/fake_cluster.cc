@@ -8,7 +8,7 @@
 #include "fmt/format.h"
 #include "testing/fake_cluster_impl.h"
 
-namespace driverupgrade::inline v1::testing {
+namespace driverupgrade::testing {
 namespace {
 
 // As the server knows an Event: all of a series have the name of the first.
@@ -324,4 +324,4 @@ bool FakeCluster::Supports(Operation operation) const {
   return impl_->faults.Supports(operation);
 }
 
-}  // namespace driverupgrade::inline v1::testing
+}  // namespace driverupgrade::testing

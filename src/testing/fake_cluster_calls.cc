@@ -6,7 +6,7 @@
 
 #include "testing/fake_cluster_run.h"
 
-namespace driverupgrade::inline v1::testing {
+namespace driverupgrade::testing {
 
 using internal::Description;
 using internal::Done;
@@ -284,4 +284,4 @@ absl::Status FakeCluster::RecordEvent(const CallContext& context, const RecordEv
       .status();
 }
 
-}  // namespace driverupgrade::inline v1::testing
+}  // namespace driverupgrade::testing

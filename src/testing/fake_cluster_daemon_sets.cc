@@ -6,7 +6,7 @@
 
 #include "testing/fake_cluster_model.h"
 
-namespace driverupgrade::inline v1::testing::internal {
+namespace driverupgrade::testing::internal {
 
 namespace {
 
@@ -224,4 +224,4 @@ std::vector<ControllerRevision> Model::ListControllerRevisions(const std::string
   return result;
 }
 
-}  // namespace driverupgrade::inline v1::testing::internal
+}  // namespace driverupgrade::testing::internal

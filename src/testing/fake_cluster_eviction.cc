@@ -9,9 +9,8 @@
 
 #include "testing/fake_cluster_model.h"
 
-namespace driverupgrade::inline v1::testing::internal {
+namespace driverupgrade::testing::internal {
 namespace {
-
 
 // `pod` has that name now; nullptr if none has.
 EvictionAnswer GoneAnswer(const PodRef& ref, const Pod* pod) {
@@ -216,4 +215,4 @@ std::vector<PodDisruptionBudget> Model::ListDisruptionBudgets(const std::string&
   return result;
 }
 
-}  // namespace driverupgrade::inline v1::testing::internal
+}  // namespace driverupgrade::testing::internal

@@ -3,7 +3,7 @@
 #include <string>
 #include <utility>
 
-namespace driverupgrade::inline v1::testing::internal {
+namespace driverupgrade::testing::internal {
 
 void FaultQueue::Add(Operation operation, Fault fault) {
   if (fault.times > 0) faults_[operation].push_back(std::move(fault));
@@ -39,4 +39,4 @@ absl::StatusOr<EvictionAnswer> ToEvictionAnswer(const absl::Status& status) {
   return answer;
 }
 
-}  // namespace driverupgrade::inline v1::testing::internal
+}  // namespace driverupgrade::testing::internal

@@ -11,7 +11,7 @@
 #include "absl/status/statusor.h"
 #include "driverupgrade/cluster_facade.h"
 
-namespace driverupgrade::inline v1::testing::internal {
+namespace driverupgrade::testing::internal {
 
 struct Fault {
   absl::Status status = {};
@@ -40,6 +40,6 @@ class FaultQueue {
 /// error.
 absl::StatusOr<EvictionAnswer> ToEvictionAnswer(const absl::Status& status);
 
-}  // namespace driverupgrade::inline v1::testing::internal
+}  // namespace driverupgrade::testing::internal
 
 #endif  // DRIVERUPGRADE_SRC_TESTING_FAKE_CLUSTER_FAULTS_H_

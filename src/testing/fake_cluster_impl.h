@@ -14,7 +14,7 @@
 #include "testing/fake_cluster_model.h"
 #include "testing/watch_bell.h"
 
-namespace driverupgrade::inline v1::testing {
+namespace driverupgrade::testing {
 
 struct FakeCluster::Impl {
   /// Null: none. Shared, so that they are called without the lock.
@@ -107,6 +107,6 @@ struct FakeCluster::Impl {
   absl::Status break_status;
 };
 
-}  // namespace driverupgrade::inline v1::testing
+}  // namespace driverupgrade::testing
 
 #endif  // DRIVERUPGRADE_SRC_TESTING_FAKE_CLUSTER_IMPL_H_

@@ -4,7 +4,7 @@
 
 #include "testing/fake_cluster_model.h"
 
-namespace driverupgrade::inline v1::testing::internal {
+namespace driverupgrade::testing::internal {
 
 bool Model::NodeReady(const std::string& name) const {
   const Node* node = FindNode(name);
@@ -75,4 +75,4 @@ void Model::CollectPods(const std::string& node_name) {
   for (const Key& key : keys) ErasePod(Actor::kCluster, key);
 }
 
-}  // namespace driverupgrade::inline v1::testing::internal
+}  // namespace driverupgrade::testing::internal

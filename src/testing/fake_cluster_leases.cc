@@ -6,7 +6,7 @@
 
 #include "testing/fake_cluster_model.h"
 
-namespace driverupgrade::inline v1::testing::internal {
+namespace driverupgrade::testing::internal {
 
 /// Where objects of a kind are, and what the API server calls them.
 template <class T>
@@ -136,4 +136,4 @@ bool Model::RemoveConfigMap(const Key& key) {
   return RemoveRecord<ConfigMap>({"configmaps", config_maps_, &Change::config_map}, key);
 }
 
-}  // namespace driverupgrade::inline v1::testing::internal
+}  // namespace driverupgrade::testing::internal

@@ -9,7 +9,7 @@
 #include <memory>
 #include <utility>
 
-namespace driverupgrade::inline v1::testing::internal {
+namespace driverupgrade::testing::internal {
 
 /// The version of an empty cluster.
 inline constexpr std::int64_t kFirstRevision = 1000;
@@ -63,6 +63,6 @@ class ObjectLog {
   std::int64_t compacted_ = kFirstRevision;
 };
 
-}  // namespace driverupgrade::inline v1::testing::internal
+}  // namespace driverupgrade::testing::internal
 
 #endif  // DRIVERUPGRADE_SRC_TESTING_FAKE_CLUSTER_LOG_H_

@@ -16,7 +16,7 @@
 
 #include "testing/fake_cluster_model.h"
 
-namespace driverupgrade::inline v1::testing::internal {
+namespace driverupgrade::testing::internal {
 
 namespace {
 
@@ -211,4 +211,4 @@ void Model::CollectMaintenances(const std::string& node_uid) {
   for (const Key& key : keys) StartMaintenanceDeletion(Actor::kCluster, key);
 }
 
-}  // namespace driverupgrade::inline v1::testing::internal
+}  // namespace driverupgrade::testing::internal

@@ -8,7 +8,7 @@
 
 #include "testing/fake_cluster_model.h"
 
-namespace driverupgrade::inline v1::testing::internal {
+namespace driverupgrade::testing::internal {
 
 inline constexpr char kReadyCondition[] = "Ready";
 inline constexpr char kFailedCondition[] = "RequestorFailed";
@@ -50,6 +50,6 @@ inline bool IsPastCordon(const NodeMaintenance& object) {
   return reason == kWait || reason == kDraining || reason == kReady || reason == kRequestorFailed;
 }
 
-}  // namespace driverupgrade::inline v1::testing::internal
+}  // namespace driverupgrade::testing::internal
 
 #endif  // DRIVERUPGRADE_SRC_TESTING_FAKE_CLUSTER_MAINTENANCE_H_

@@ -16,7 +16,7 @@
 #include "testing/fake_cluster_maintenance.h"
 #include "testing/fake_cluster_model.h"
 
-namespace driverupgrade::inline v1::testing::internal {
+namespace driverupgrade::testing::internal {
 namespace {
 
 // The operator spares itself, whatever the drain's own selector says.
@@ -245,4 +245,4 @@ bool Model::MaySchedule(const MaintenanceRecord& record) const {
   return !parallel.has_value() || static_cast<int>(busy.size()) < *parallel;
 }
 
-}  // namespace driverupgrade::inline v1::testing::internal
+}  // namespace driverupgrade::testing::internal

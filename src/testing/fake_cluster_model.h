@@ -26,7 +26,7 @@
 #include "testing/fake_cluster_log.h"
 #include "testing/fake_cluster_records.h"
 
-namespace driverupgrade::inline v1::testing::internal {
+namespace driverupgrade::testing::internal {
 
 class Model {
  public:
@@ -258,6 +258,6 @@ bool HasLabels(const StringMap& labels, const StringMap& wanted);
 /// The one container of a pod that the model makes.
 std::vector<ContainerStatus> OneContainer(const std::string& name, bool ready);
 
-}  // namespace driverupgrade::inline v1::testing::internal
+}  // namespace driverupgrade::testing::internal
 
 #endif  // DRIVERUPGRADE_SRC_TESTING_FAKE_CLUSTER_MODEL_H_

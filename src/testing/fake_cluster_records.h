@@ -14,7 +14,7 @@
 #include "absl/time/time.h"
 #include "driverupgrade/testing/fake_cluster.h"
 
-namespace driverupgrade::inline v1::testing::internal {
+namespace driverupgrade::testing::internal {
 
 inline constexpr char kRevisionHashLabel[] = "controller-revision-hash";
 
@@ -107,6 +107,6 @@ struct Effect {
   std::string node_name = {};
 };
 
-}  // namespace driverupgrade::inline v1::testing::internal
+}  // namespace driverupgrade::testing::internal
 
 #endif  // DRIVERUPGRADE_SRC_TESTING_FAKE_CLUSTER_RECORDS_H_

@@ -5,7 +5,7 @@
 
 #include "testing/fake_cluster_model.h"
 
-namespace driverupgrade::inline v1::testing::internal {
+namespace driverupgrade::testing::internal {
 
 // Whenever a node or a pod has changed, until there is nothing left of an earlier template.
 void Model::QueueRoll(DaemonSetRecord& record) {
@@ -42,4 +42,4 @@ void Model::RollDaemonSet(const Effect& effect) {
   if (unserved.empty() && !serving.empty()) StartDeletion(Actor::kCluster, serving.front());
 }
 
-}  // namespace driverupgrade::inline v1::testing::internal
+}  // namespace driverupgrade::testing::internal

@@ -12,7 +12,7 @@
 
 #include "testing/fake_cluster_impl.h"
 
-namespace driverupgrade::inline v1::testing {
+namespace driverupgrade::testing {
 
 namespace internal {
 
@@ -99,6 +99,6 @@ absl::StatusOr<T> FakeCluster::Impl::Run(const CallContext& context, Operation o
   });
 }
 
-}  // namespace driverupgrade::inline v1::testing
+}  // namespace driverupgrade::testing
 
 #endif  // DRIVERUPGRADE_SRC_TESTING_FAKE_CLUSTER_RUN_H_

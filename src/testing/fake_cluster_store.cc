@@ -7,7 +7,7 @@
 
 #include "testing/fake_cluster_model.h"
 
-namespace driverupgrade::inline v1::testing::internal {
+namespace driverupgrade::testing::internal {
 
 namespace {
 
@@ -374,4 +374,4 @@ std::vector<Pod> Model::ListPodsOf(const std::string& owner_uid) const {
   return result;
 }
 
-}  // namespace driverupgrade::inline v1::testing::internal
+}  // namespace driverupgrade::testing::internal

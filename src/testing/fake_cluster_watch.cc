@@ -9,7 +9,7 @@
 
 #include "testing/fake_cluster_run.h"
 
-namespace driverupgrade::inline v1::testing {
+namespace driverupgrade::testing {
 
 using internal::Description;
 using internal::Done;
@@ -327,4 +327,4 @@ void FakeCluster::AwaitWatchesIdle(int watches) {
   impl_->bell->AwaitIdle(watches);
 }
 
-}  // namespace driverupgrade::inline v1::testing
+}  // namespace driverupgrade::testing

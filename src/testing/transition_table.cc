@@ -2,11 +2,11 @@
 
 #include <algorithm>
 
-namespace driverupgrade::inline v1 {
+namespace driverupgrade {
 
 bool IsLegalEdge(UpgradeState from, UpgradeState to) {
   return std::any_of(kTransitions.begin(), kTransitions.end(),
                      [&](const Transition& transition) { return transition.from == from && transition.to == to; });
 }
 
-}  // namespace driverupgrade::inline v1
+}  // namespace driverupgrade

@@ -8,7 +8,7 @@
 
 #include "driverupgrade/upgrade_state.h"
 
-namespace driverupgrade::inline v1 {
+namespace driverupgrade {
 
 struct Transition {
   UpgradeState from = UpgradeState::kUnknown;
@@ -115,6 +115,6 @@ inline constexpr std::array kTransitions = {
 // Whether a node may go from the one to the other in one transition.
 bool IsLegalEdge(UpgradeState from, UpgradeState to);
 
-}  // namespace driverupgrade::inline v1
+}  // namespace driverupgrade
 
 #endif  // DRIVERUPGRADE_SRC_TESTING_TRANSITION_TABLE_H_

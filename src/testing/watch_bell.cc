@@ -1,6 +1,6 @@
 #include "testing/watch_bell.h"
 
-namespace driverupgrade::inline v1::testing::internal {
+namespace driverupgrade::testing::internal {
 
 void WatchBell::Ring() {
   {
@@ -42,4 +42,4 @@ void WatchBell::Watcher::Wait(std::uint64_t rings, const std::stop_token& stop) 
   if (bell_.rings_ == rings) --bell_.idle_;
 }
 
-}  // namespace driverupgrade::inline v1::testing::internal
+}  // namespace driverupgrade::testing::internal

@@ -7,7 +7,7 @@
 #include <mutex>
 #include <stop_token>
 
-namespace driverupgrade::inline v1::testing::internal {
+namespace driverupgrade::testing::internal {
 
 /// Counts how often it was rung, and knows how many watches have found nothing more since. Thread-safe; calls nothing
 /// while it holds its lock, so it may be rung with any other lock held.
@@ -48,6 +48,6 @@ class WatchBell {
   int idle_ = 0;
 };
 
-}  // namespace driverupgrade::inline v1::testing::internal
+}  // namespace driverupgrade::testing::internal
 
 #endif  // DRIVERUPGRADE_SRC_TESTING_WATCH_BELL_H_

@@ -6,7 +6,7 @@
 #include <tuple>
 #include <utility>
 
-namespace driverupgrade::inline v1::whatif {
+namespace driverupgrade::whatif {
 
 namespace {
 
@@ -108,4 +108,4 @@ absl::StatusOr<std::vector<NodeMaintenance>> DumpReader::ListNodeMaintenances(
                 [&](const NodeMaintenance& object) { return InNamespace(object.ns, params.ns); });
 }
 
-}  // namespace driverupgrade::inline v1::whatif
+}  // namespace driverupgrade::whatif

@@ -9,7 +9,7 @@
 #include "driverupgrade/cluster_facade.h"
 #include "driverupgrade/wire/kubernetes_json.h"
 
-namespace driverupgrade::inline v1::whatif {
+namespace driverupgrade::whatif {
 
 /// Answers the lists that a snapshot is made of, filtered and ordered (by namespace and name) as the API server does.
 /// Pods without a UID, which only dumps written by hand have, get one from their names. What cannot be read is in every
@@ -36,6 +36,6 @@ class DumpReader final : public ClusterReader {
   std::map<std::string, std::vector<const Pod*>> pods_by_node_;
 };
 
-}  // namespace driverupgrade::inline v1::whatif
+}  // namespace driverupgrade::whatif
 
 #endif  // DRIVERUPGRADE_SRC_WHATIF_DUMP_READER_H_

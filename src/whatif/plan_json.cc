@@ -11,7 +11,7 @@
 #include <rapidjson/prettywriter.h>
 // clang-format on
 
-namespace driverupgrade::inline v1::whatif {
+namespace driverupgrade::whatif {
 namespace {
 
 namespace json = ::driverupgrade_rapidjson;
@@ -139,4 +139,4 @@ std::string FormatJson(const Report& report) { return JsonReport().Write(report)
 
 std::string TimeText(absl::Time time) { return absl::FormatTime("%Y-%m-%d%ET%H:%M:%E*SZ", time, absl::UTCTimeZone()); }
 
-}  // namespace driverupgrade::inline v1::whatif
+}  // namespace driverupgrade::whatif

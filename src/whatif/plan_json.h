@@ -7,7 +7,7 @@
 #include "absl/time/time.h"
 #include "whatif/what_if.h"
 
-namespace driverupgrade::inline v1::whatif {
+namespace driverupgrade::whatif {
 
 // Equal reports give equal texts, byte for byte.
 std::string FormatJson(const Report& report);
@@ -15,6 +15,6 @@ std::string FormatJson(const Report& report);
 // RFC 3339 in UTC, with as many digits of the second as needed.
 std::string TimeText(absl::Time time);
 
-}  // namespace driverupgrade::inline v1::whatif
+}  // namespace driverupgrade::whatif
 
 #endif  // DRIVERUPGRADE_SRC_WHATIF_PLAN_JSON_H_

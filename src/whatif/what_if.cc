@@ -10,7 +10,7 @@
 #include "model/node_marks.h"
 #include "whatif/dump_reader.h"
 
-namespace driverupgrade::inline v1::whatif {
+namespace driverupgrade::whatif {
 namespace {
 
 std::vector<std::string> Names(const ClusterSnapshot& snapshot) {
@@ -55,4 +55,4 @@ absl::StatusOr<Report> Answer(Question question) {
   return ByNode(*snapshot, question.identity, machine.Step(*snapshot, question.policy, question.at));
 }
 
-}  // namespace driverupgrade::inline v1::whatif
+}  // namespace driverupgrade::whatif

@@ -17,7 +17,7 @@
 #include "driverupgrade/upgrade_policy.h"
 #include "driverupgrade/wire/kubernetes_json.h"
 
-namespace driverupgrade::inline v1::whatif {
+namespace driverupgrade::whatif {
 
 struct Question {
   DriverIdentity identity;
@@ -47,6 +47,6 @@ struct Report {
 
 [[nodiscard]] absl::StatusOr<Report> Answer(Question question);
 
-}  // namespace driverupgrade::inline v1::whatif
+}  // namespace driverupgrade::whatif
 
 #endif  // DRIVERUPGRADE_SRC_WHATIF_WHAT_IF_H_

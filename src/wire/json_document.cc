@@ -5,7 +5,7 @@
 #include "fmt/format.h"
 #include "wire/utf8.h"
 
-namespace driverupgrade::inline v1::internal {
+namespace driverupgrade::internal {
 namespace {
 
 // Keys in paths: long enough for any label key's interesting part.
@@ -175,4 +175,4 @@ std::string JsonField::Path() const {
   return path.empty() ? key : path + "." + key;
 }
 
-}  // namespace driverupgrade::inline v1::internal
+}  // namespace driverupgrade::internal

@@ -12,7 +12,7 @@
 #include "base/rapidjson.h"
 #include "driverupgrade/label_selector.h"
 
-namespace driverupgrade::inline v1::internal {
+namespace driverupgrade::internal {
 
 namespace rapidjson = ::driverupgrade_rapidjson;
 
@@ -96,6 +96,6 @@ class JsonField {
   std::string& error_;
 };
 
-}  // namespace driverupgrade::inline v1::internal
+}  // namespace driverupgrade::internal
 
 #endif  // DRIVERUPGRADE_SRC_WIRE_JSON_DOCUMENT_H_

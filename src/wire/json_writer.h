@@ -10,7 +10,7 @@
 #include "base/rapidjson.h"
 #include "wire/utf8.h"
 
-namespace driverupgrade::inline v1::internal {
+namespace driverupgrade::internal {
 
 namespace rapidjson = ::driverupgrade_rapidjson;
 
@@ -85,6 +85,6 @@ class JsonWriter {
   rapidjson::Writer<rapidjson::StringBuffer> writer_{buffer_};
 };
 
-}  // namespace driverupgrade::inline v1::internal
+}  // namespace driverupgrade::internal
 
 #endif  // DRIVERUPGRADE_SRC_WIRE_JSON_WRITER_H_

@@ -10,7 +10,7 @@
 #include "wire/node_maintenance_json.h"
 #include "wire/object_kind.h"
 
-namespace driverupgrade::inline v1 {
+namespace driverupgrade {
 namespace {
 
 using internal::JsonDocument;
@@ -275,4 +275,4 @@ DRIVERUPGRADE_INSTANTIATE_FORMAT(Lease)
 DRIVERUPGRADE_INSTANTIATE_FORMAT(ConfigMap)
 #undef DRIVERUPGRADE_INSTANTIATE_FORMAT
 
-}  // namespace driverupgrade::inline v1
+}  // namespace driverupgrade

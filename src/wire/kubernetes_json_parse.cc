@@ -15,7 +15,7 @@
 #include "wire/kubernetes_json_read.h"
 #include "wire/object_kind.h"
 
-namespace driverupgrade::inline v1 {
+namespace driverupgrade {
 namespace {
 
 using internal::JsonDocument;
@@ -239,4 +239,4 @@ DRIVERUPGRADE_INSTANTIATE_PARSE(ConfigMap)
 DRIVERUPGRADE_INSTANTIATE_PARSE(ApiObject)
 #undef DRIVERUPGRADE_INSTANTIATE_PARSE
 
-}  // namespace driverupgrade::inline v1
+}  // namespace driverupgrade

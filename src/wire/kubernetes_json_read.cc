@@ -12,7 +12,7 @@
 #include "wire/lease_json.h"
 #include "wire/node_maintenance_json.h"
 
-namespace driverupgrade::inline v1::internal {
+namespace driverupgrade::internal {
 namespace {
 
 std::vector<OwnerReference> ReadOwners(const JsonField& metadata) {
@@ -283,4 +283,4 @@ void ReadIdentity(const JsonField& object, NodeMaintenance& maintenance) {
   maintenance.node_name = TextIfReadable(object, "spec", "nodeName");
 }
 
-}  // namespace driverupgrade::inline v1::internal
+}  // namespace driverupgrade::internal

@@ -10,7 +10,7 @@
 #include "driverupgrade/wire/api_object.h"
 #include "wire/json_document.h"
 
-namespace driverupgrade::inline v1::internal {
+namespace driverupgrade::internal {
 
 void ReadObject(const JsonField& object, Node& node);
 void ReadObject(const JsonField& object, Pod& pod);
@@ -49,6 +49,6 @@ void ReadObject(const JsonField& field, OnUnreadable on_unreadable, T& object) {
   ReadObject(field, object);
 }
 
-}  // namespace driverupgrade::inline v1::internal
+}  // namespace driverupgrade::internal
 
 #endif  // DRIVERUPGRADE_SRC_WIRE_KUBERNETES_JSON_READ_H_

@@ -9,7 +9,7 @@
 #include "wire/node_maintenance_json.h"
 #include "wire/utf8.h"
 
-namespace driverupgrade::inline v1 {
+namespace driverupgrade {
 namespace {
 
 using internal::JsonWriter;
@@ -192,4 +192,4 @@ std::string FormatEventPatch(const RecordEventParams& params) {
   return writer.Take();
 }
 
-}  // namespace driverupgrade::inline v1
+}  // namespace driverupgrade

@@ -5,7 +5,7 @@
 #include "absl/time/time.h"
 #include "wire/node_maintenance_json.h"
 
-namespace driverupgrade::inline v1::internal {
+namespace driverupgrade::internal {
 namespace {
 
 template <typename T>
@@ -71,4 +71,4 @@ void WriteConfigMap(JsonWriter& writer, const ConfigMap& config_map) {
   WriteStrings(writer, "data", config_map.data);
 }
 
-}  // namespace driverupgrade::inline v1::internal
+}  // namespace driverupgrade::internal

@@ -6,7 +6,7 @@
 #include "wire/json_document.h"
 #include "wire/json_writer.h"
 
-namespace driverupgrade::inline v1::internal {
+namespace driverupgrade::internal {
 
 void ReadLease(const JsonField& object, Lease& lease);
 void ReadConfigMap(const JsonField& object, ConfigMap& config_map);
@@ -14,6 +14,6 @@ void ReadConfigMap(const JsonField& object, ConfigMap& config_map);
 void WriteLease(JsonWriter& writer, const Lease& lease);
 void WriteConfigMap(JsonWriter& writer, const ConfigMap& config_map);
 
-}  // namespace driverupgrade::inline v1::internal
+}  // namespace driverupgrade::internal
 
 #endif  // DRIVERUPGRADE_SRC_WIRE_LEASE_JSON_H_

@@ -12,7 +12,7 @@
 #include "fmt/format.h"
 #include "wire/object_kind.h"
 
-namespace driverupgrade::inline v1 {
+namespace driverupgrade {
 namespace internal {
 namespace {
 
@@ -239,4 +239,4 @@ std::string FormatNodeMaintenancePatch(const PatchNodeMaintenanceParams& params)
   return writer.Take();
 }
 
-}  // namespace driverupgrade::inline v1
+}  // namespace driverupgrade

@@ -10,7 +10,7 @@
 #include "wire/json_document.h"
 #include "wire/json_writer.h"
 
-namespace driverupgrade::inline v1::internal {
+namespace driverupgrade::internal {
 
 // RFC 3339. Notes an error for anything else.
 std::optional<absl::Time> ReadTime(const JsonField& field);
@@ -25,6 +25,6 @@ void ReadNodeMaintenance(const JsonField& object, NodeMaintenance& maintenance);
 // All members, as the API server answers them.
 void WriteNodeMaintenance(JsonWriter& writer, const NodeMaintenance& maintenance);
 
-}  // namespace driverupgrade::inline v1::internal
+}  // namespace driverupgrade::internal
 
 #endif  // DRIVERUPGRADE_SRC_WIRE_NODE_MAINTENANCE_JSON_H_

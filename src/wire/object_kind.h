@@ -7,7 +7,7 @@
 #include "driverupgrade/cluster_types.h"
 #include "driverupgrade/wire/api_object.h"
 
-namespace driverupgrade::inline v1::internal {
+namespace driverupgrade::internal {
 
 template <typename T>
 constexpr std::string_view KindOf();
@@ -58,6 +58,6 @@ constexpr std::string_view ApiVersionOf() {
   return core ? "v1" : "apps/v1";
 }
 
-}  // namespace driverupgrade::inline v1::internal
+}  // namespace driverupgrade::internal
 
 #endif  // DRIVERUPGRADE_SRC_WIRE_OBJECT_KIND_H_

@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-namespace driverupgrade::inline v1::internal {
+namespace driverupgrade::internal {
 
 // Length of the well-formed character at the start of `text` (RFC 3629: shortest form, no surrogates); 0 if
 // there is none.
@@ -87,6 +87,6 @@ inline std::string EscapeForText(std::string_view text, std::size_t bytes_max) {
   return result;
 }
 
-}  // namespace driverupgrade::inline v1::internal
+}  // namespace driverupgrade::internal
 
 #endif  // DRIVERUPGRADE_SRC_WIRE_UTF8_H_

@@ -7,7 +7,7 @@
 
 #include "fmt/format.h"
 
-namespace driverupgrade::inline v1::internal {
+namespace driverupgrade::internal {
 namespace {
 
 // No part of a key but a message, which is the last, can hold a NUL.
@@ -78,4 +78,4 @@ bool EventCorrelator::Spend(const RecordEventParams& event) {
   return true;
 }
 
-}  // namespace driverupgrade::inline v1::internal
+}  // namespace driverupgrade::internal

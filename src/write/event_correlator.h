@@ -11,7 +11,7 @@
 #include "base/lru_map.h"
 #include "driverupgrade/cluster_writes.h"
 
-namespace driverupgrade::inline v1::internal {
+namespace driverupgrade::internal {
 
 struct EventLimits {
   // So many different messages about one object, each within `similar_within` of the one before, become one Event.
@@ -60,6 +60,6 @@ class EventCorrelator {
   LruMap<Share> shares_;     // by object and type
 };
 
-}  // namespace driverupgrade::inline v1::internal
+}  // namespace driverupgrade::internal
 
 #endif  // DRIVERUPGRADE_SRC_WRITE_EVENT_CORRELATOR_H_

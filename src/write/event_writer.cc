@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <optional>
 
-namespace driverupgrade::inline v1::internal {
+namespace driverupgrade::internal {
 namespace {
 
 // Nodes whose Events wait; beyond that they are dropped, as client-go does (api-A50).
@@ -63,4 +63,4 @@ void EventWriter::Record(const CallContext& context, const RecordEventParams& ev
   cluster_->RecordEvent(bounded, event).IgnoreError();  // an Event never holds up or fails an upgrade (api-A50)
 }
 
-}  // namespace driverupgrade::inline v1::internal
+}  // namespace driverupgrade::internal

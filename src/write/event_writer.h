@@ -16,7 +16,7 @@
 #include "driverupgrade/cluster_facade.h"
 #include "write/event_correlator.h"
 
-namespace driverupgrade::inline v1::internal {
+namespace driverupgrade::internal {
 
 // Thread-safe. With `threads` below 2, everything is written in the calling thread.
 class EventWriter {
@@ -50,6 +50,6 @@ class EventWriter {
   WorkerPool pool_;  // last: its threads use the rest
 };
 
-}  // namespace driverupgrade::inline v1::internal
+}  // namespace driverupgrade::internal
 
 #endif  // DRIVERUPGRADE_SRC_WRITE_EVENT_WRITER_H_

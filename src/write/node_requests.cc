@@ -6,7 +6,7 @@
 #include "base/status_macros.h"
 #include "fmt/format.h"
 
-namespace driverupgrade::inline v1::internal {
+namespace driverupgrade::internal {
 namespace {
 
 Outcome OutcomeOf(const absl::Status& status) {
@@ -163,4 +163,4 @@ absl::Status NodeRequests::Asked(const MaintenanceCall& call, absl::Status statu
   return status;
 }
 
-}  // namespace driverupgrade::inline v1::internal
+}  // namespace driverupgrade::internal

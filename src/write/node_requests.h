@@ -15,7 +15,7 @@
 #include "driverupgrade/node_outcome.h"
 #include "driverupgrade/plan.h"
 
-namespace driverupgrade::inline v1::internal {
+namespace driverupgrade::internal {
 
 // One call of ClusterWriter.
 using NodeRequest = std::variant<PatchNodeParams, EvictPodParams, DeletePodParams, CreateNodeMaintenanceParams,
@@ -100,6 +100,6 @@ class NodeRequests {
   std::vector<AttemptNote> notes_ = {};
 };
 
-}  // namespace driverupgrade::inline v1::internal
+}  // namespace driverupgrade::internal
 
 #endif  // DRIVERUPGRADE_SRC_WRITE_NODE_REQUESTS_H_

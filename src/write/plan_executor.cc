@@ -13,7 +13,7 @@
 #include "write/refusal_event.h"
 #include "write/send_requests.h"
 
-namespace driverupgrade::inline v1 {
+namespace driverupgrade {
 namespace {
 
 using internal::NodeRequests;
@@ -168,4 +168,4 @@ void PlanExecutor::Tell(const CallContext& context, std::vector<RecordEventParam
 
 void PlanExecutor::Quiesce() { impl_->Quiesce(); }
 
-}  // namespace driverupgrade::inline v1
+}  // namespace driverupgrade

@@ -6,7 +6,7 @@
 #include "fmt/format.h"
 #include "tell/event_message.h"
 
-namespace driverupgrade::inline v1::internal {
+namespace driverupgrade::internal {
 namespace {
 
 // What the server would refuse again, as long as nobody changes something. Not while it is busy or has trouble of its
@@ -46,4 +46,4 @@ std::optional<RecordEventParams> EventOfRefusal(const NodeRequests& sent, const 
   return event;
 }
 
-}  // namespace driverupgrade::inline v1::internal
+}  // namespace driverupgrade::internal

@@ -9,11 +9,11 @@
 #include "driverupgrade/cluster_writes.h"
 #include "write/node_requests.h"
 
-namespace driverupgrade::inline v1::internal {
+namespace driverupgrade::internal {
 
 // nullopt for any outcome but a refusal that the API server would repeat. `sent` is over.
 std::optional<RecordEventParams> EventOfRefusal(const NodeRequests& sent, const std::string& reason, absl::Time now);
 
-}  // namespace driverupgrade::inline v1::internal
+}  // namespace driverupgrade::internal
 
 #endif  // DRIVERUPGRADE_SRC_WRITE_REFUSAL_EVENT_H_

@@ -4,7 +4,7 @@
 #include <utility>
 #include <variant>
 
-namespace driverupgrade::inline v1::internal {
+namespace driverupgrade::internal {
 namespace {
 
 // One call for each kind of request.
@@ -52,4 +52,4 @@ void SendRequests(NodeRequests& requests, const CallContext& context, absl::Dura
   }
 }
 
-}  // namespace driverupgrade::inline v1::internal
+}  // namespace driverupgrade::internal

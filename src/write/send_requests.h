@@ -8,12 +8,12 @@
 #include "driverupgrade/cluster_facade.h"
 #include "write/node_requests.h"
 
-namespace driverupgrade::inline v1::internal {
+namespace driverupgrade::internal {
 
 // Returns when `requests` has none any more. `call_timeout` is for each call, within the deadline of `context`.
 void SendRequests(NodeRequests& requests, const CallContext& context, absl::Duration call_timeout,
                   ClusterWriter& cluster, const Clock& clock);
 
-}  // namespace driverupgrade::inline v1::internal
+}  // namespace driverupgrade::internal
 
 #endif  // DRIVERUPGRADE_SRC_WRITE_SEND_REQUESTS_H_

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Checks the pages as a whole: links lead somewhere, docs/README.md leads to every page of docs/, and pages for users give
-reasons in words, not by tags of rules such as dep-F7."""
+"""Checks the pages as a whole: links lead somewhere, docs/README.md leads to every page of docs/, and pages for users and
+public headers give reasons in words, not by tags of rules such as dep-F7."""
 import pathlib
 import re
 import sys
@@ -59,6 +59,7 @@ def main():
     for folder in FOLDERS:
         pages += sorted((ROOT / folder).rglob("*.md"))
     mistakes = [(page, mistake) for page in pages for check in (broken_links, tags) for mistake in check(page)]
+    mistakes += [(header, mistake) for header in sorted((ROOT / "include").rglob("*.h")) for mistake in tags(header)]
     mistakes += [(INDEX, mistake) for mistake in not_in_index()]
     for page, mistake in mistakes:
         print(f"{page.relative_to(ROOT)}: {mistake}")

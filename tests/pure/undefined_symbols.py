@@ -43,7 +43,7 @@ def main():
         mistakes += [f"needs {what}: {symbol}" for symbol in needed]
     # It is whole: what it needs of ours is in it.
     mistakes += [f"is not in it: {symbol}" for symbol in sorted(undefined) if "driverupgrade::" in symbol]
-    if not any("driverupgrade::v1::StateMachine::Step" in symbol for symbol in defined):
+    if not any("driverupgrade::StateMachine::Step" in symbol for symbol in defined):
         mistakes.append("it has no StateMachine::Step: is this the archive?")
     if mistakes:
         sys.exit("\n".join(mistakes))

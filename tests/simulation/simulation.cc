@@ -13,7 +13,7 @@
 #include "simulation/world/replica.h"
 #include "simulation/world/world.h"
 
-namespace driverupgrade::inline v1::testing {
+namespace driverupgrade::testing {
 namespace internal {
 namespace {
 
@@ -337,4 +337,4 @@ std::string SimulationResult::Describe() const {
   return text;
 }
 
-}  // namespace driverupgrade::inline v1::testing
+}  // namespace driverupgrade::testing

@@ -32,7 +32,7 @@
 #include "driverupgrade/upgrade_state.h"
 #include "simulation/wire/wire_seam.h"
 
-namespace driverupgrade::inline v1::testing {
+namespace driverupgrade::testing {
 
 /// What may go wrong: fault-F1 to fault-F28 of docs/evidence/reliability.md.
 enum class Fault : std::uint8_t {
@@ -157,6 +157,6 @@ SimulationOptions Shrink(std::uint64_t seed, SimulationOptions options);
 /// The defects that can be planted: `uncordons always`, `is blind to the skip label`, ...
 std::vector<std::string> MutantNames();
 
-}  // namespace driverupgrade::inline v1::testing
+}  // namespace driverupgrade::testing
 
 #endif  // DRIVERUPGRADE_TESTS_SIMULATION_SIMULATION_H_

@@ -76,17 +76,6 @@ TEST_CASE("A cluster without NodeMaintenances is one that has none, until it has
   CHECK(world.cache->Health(absl::ZeroDuration()).message().find("no such kind") != std::string::npos);
 }
 
-TEST_CASE("Nodes that have not been read are not absent, and everything else is the cluster's business") {
-  World world;
-  world.cluster->AddNode(testing::NodeBuilder("n1").Build());
-  CHECK(absl::IsUnavailable(world.cache->GetNode({}, {.name = "n1"}).status()));
-  CHECK(absl::IsUnavailable(world.cache->ListNodes({}, {}).status()));
-  world.cache->Turn({});
-  CHECK(world.cache->GetNode({}, {.name = "n1"}).ok());
-  CHECK(absl::IsNotFound(world.cache->GetPod({}, {.ns = "gpu", .name = "none"}).status()));
-  CHECK(world.cache->ListNodeMaintenances({}, {}).ok());
-}
-
 TEST_CASE("api-A16: too old a version leads to a list at once, and to nothing lost") {
   World world;
   world.cluster->AddNode(testing::NodeBuilder("n1").Build());

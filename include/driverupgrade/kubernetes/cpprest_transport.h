@@ -32,7 +32,7 @@
 #include "driverupgrade/kubernetes/kube_config.h"
 #include "driverupgrade/kubernetes/transport_options.h"
 
-namespace driverupgrade::inline v1 {
+namespace driverupgrade {
 
 /// Who has started cpprestsdk's pool (see the head of this file).
 enum class CpprestPool {
@@ -54,6 +54,6 @@ enum class CpprestPool {
 [[nodiscard]] absl::StatusOr<std::shared_ptr<HttpTransport>> MakeCpprestTransport(
     const KubeConfig& config, const TransportOptions& options, CpprestPool pool = CpprestPool::kOurs);
 
-}  // namespace driverupgrade::inline v1
+}  // namespace driverupgrade
 
 #endif  // DRIVERUPGRADE_KUBERNETES_CPPREST_TRANSPORT_H_

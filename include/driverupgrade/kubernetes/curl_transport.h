@@ -29,7 +29,7 @@
 #include "driverupgrade/kubernetes/kube_config.h"
 #include "driverupgrade/kubernetes/transport_options.h"
 
-namespace driverupgrade::inline v1 {
+namespace driverupgrade {
 
 /// A transport for the server and the identity of `config`. Opens no connection, but reads `token_file`.
 ///
@@ -43,6 +43,6 @@ namespace driverupgrade::inline v1 {
 [[nodiscard]] absl::StatusOr<std::shared_ptr<HttpTransport>> MakeCurlTransport(const KubeConfig& config,
                                                                                const TransportOptions& options);
 
-}  // namespace driverupgrade::inline v1
+}  // namespace driverupgrade
 
 #endif  // DRIVERUPGRADE_KUBERNETES_CURL_TRANSPORT_H_

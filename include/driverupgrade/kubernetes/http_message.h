@@ -23,7 +23,7 @@
 #include "absl/status/statusor.h"
 #include "driverupgrade/abseil_abi.h"
 
-namespace driverupgrade::inline v1 {
+namespace driverupgrade {
 
 enum class HttpVerb { kGet, kPost, kPut, kPatch, kDelete };
 
@@ -76,6 +76,6 @@ absl::Status MarkRequestNotSent(absl::Status status);
 /// control character.
 [[nodiscard]] absl::StatusOr<std::string> EncodeRequestTarget(const HttpRequest& request);
 
-}  // namespace driverupgrade::inline v1
+}  // namespace driverupgrade
 
 #endif  // DRIVERUPGRADE_KUBERNETES_HTTP_MESSAGE_H_

@@ -27,7 +27,7 @@
 #include "driverupgrade/call_context.h"
 #include "driverupgrade/kubernetes/http_message.h"
 
-namespace driverupgrade::inline v1 {
+namespace driverupgrade {
 
 /// Takes the lines of one Stream call.
 ///
@@ -84,6 +84,6 @@ class HttpTransport {
                                                             LineSink& sink) = 0;
 };
 
-}  // namespace driverupgrade::inline v1
+}  // namespace driverupgrade
 
 #endif  // DRIVERUPGRADE_KUBERNETES_HTTP_TRANSPORT_H_

@@ -29,7 +29,7 @@
 #include "absl/status/statusor.h"
 #include "driverupgrade/abseil_abi.h"
 
-namespace driverupgrade::inline v1 {
+namespace driverupgrade {
 
 /// Text that must not get into a log, an error or a metric. It has no conversion to a string, and writing it
 /// to a stream does not compile; only Reveal gives the text.
@@ -49,7 +49,7 @@ class Secret {
   std::string text_;
 };
 
-/// A program that prints a token (api-A73).
+/// A program that prints a token.
 struct ExecPlugin {
   /// `client.authentication.k8s.io/v1` or `.../v1beta1`.
   std::string api_version = {};
@@ -99,7 +99,7 @@ struct KubeConfig {
   /// Bearer token. Used when `token_file` is empty or has not been readable yet.
   Secret token = {};
   /// Absolute path, or relative to the current folder. The transport reads it again as time goes by
-  /// (api-A66).
+  ///.
   std::string token_file = {};
   /// What the transport runs for a token when it needs one: before the first request, when the token has expired, and
   /// after a 401. Only where there is no static credential.
@@ -118,7 +118,7 @@ struct KubeConfig {
 
   /// Reads a kubeconfig document (YAML or JSON) and the certificate files that it names, for one context.
   ///
-  /// Only the chosen context, its cluster and its user are validated (api-A70). Duplicate keys and
+  /// Only the chosen context, its cluster and its user are validated. Duplicate keys and
   /// names are errors; so are more than 1 MiB, nesting deeper than 32, or more than 100,000 nodes with
   /// aliases counted as often as they are used. Unknown fields are ignored, as kubectl does. Errors, each
   /// "kubeconfig SOURCE: path.in.document: why":
@@ -136,13 +136,13 @@ struct KubeConfig {
   [[nodiscard]] static absl::StatusOr<KubeConfig> LoadFile(const std::string& path, ParseOptions options);
   [[nodiscard]] static absl::StatusOr<KubeConfig> LoadFile(const std::string& path);
 
-  /// The service account of the pod that this process runs in (api-A65). Unlike client-go it refuses a
+  /// The service account of the pod that this process runs in. Unlike client-go it refuses a
   /// missing or empty `ca.crt` instead of trusting the system's authorities. Errors: FailedPrecondition when
   /// host or port is empty (not in a cluster); InvalidArgument for a malformed host, port or file; NotFound
   /// and PermissionDenied for the files `token` and `ca.crt`.
   [[nodiscard]] static absl::StatusOr<KubeConfig> InCluster(const InClusterParams& params);
 };
 
-}  // namespace driverupgrade::inline v1
+}  // namespace driverupgrade
 
 #endif  // DRIVERUPGRADE_KUBERNETES_KUBE_CONFIG_H_

@@ -19,13 +19,13 @@
 #include "driverupgrade/kubernetes/http_transport.h"
 #include "driverupgrade/request_meter.h"
 
-namespace driverupgrade::inline v1 {
+namespace driverupgrade {
 
 /// Holds shares of both, which are not null. `clock`: null for SystemClock().
 std::shared_ptr<HttpTransport> MakeMeteredTransport(std::shared_ptr<HttpTransport> next,
                                                     std::shared_ptr<RequestMeter> meter,
                                                     std::shared_ptr<Clock> clock = nullptr);
 
-}  // namespace driverupgrade::inline v1
+}  // namespace driverupgrade
 
 #endif  // DRIVERUPGRADE_KUBERNETES_METERED_TRANSPORT_H_

@@ -30,7 +30,7 @@
 #include "driverupgrade/watch.h"
 #include "driverupgrade/wire/api_object.h"
 
-namespace driverupgrade::inline v1 {
+namespace driverupgrade {
 
 struct ObjectKind {
   /// As `apiVersion` has it: "nvidia.com/v1"; "v1" for the core group.
@@ -59,7 +59,7 @@ struct ListObjectsParams {
 /// be a segment of a path (S11).
 class ObjectClient {
  public:
-  /// `transport` must not be null. `field_manager`: who owns the fields of a patch or a new object (api-A26).
+  /// `transport` must not be null. `field_manager`: who owns the fields of a patch or a new object.
   explicit ObjectClient(std::shared_ptr<HttpTransport> transport, std::string field_manager = "driverupgrade");
 
   [[nodiscard]] absl::StatusOr<ApiObject> Get(const CallContext& context, const ObjectKind& kind,
@@ -69,7 +69,7 @@ class ObjectClient {
                                                             const ListObjectsParams& params = {}) const;
 
   /// As ClusterReader::WatchNodes has it: a list if `params` wants one, then changes until the server ends it, the sink
-  /// does, or the context. OutOfRange: begin anew, without a version (api-A16).
+  /// does, or the context. OutOfRange: begin anew, without a version.
   [[nodiscard]] absl::Status Watch(const CallContext& context, const ObjectKind& kind, const WatchParams& params,
                                    WatchSink<ApiObject>& sink) const;
 
@@ -103,6 +103,6 @@ class ObjectClient {
   const std::string field_manager_;
 };
 
-}  // namespace driverupgrade::inline v1
+}  // namespace driverupgrade
 
 #endif  // DRIVERUPGRADE_KUBERNETES_OBJECT_CLIENT_H_

@@ -17,14 +17,14 @@
 #include "driverupgrade/cluster_facade.h"
 #include "driverupgrade/kubernetes/http_transport.h"
 
-namespace driverupgrade::inline v1 {
+namespace driverupgrade {
 
 struct RestClusterOptions {
-  /// Objects per answer of a list, as client-go has it (api-A9). 0 asks for all at once.
+  /// Objects per answer of a list, as client-go has it. 0 asks for all at once.
   int page_size = 500;
   /// Who the Events are from: `source.component` and `reportingComponent`.
   std::string event_component = "driverupgrade";
-  /// Who owns the fields of a patch, in `managedFields` (api-A26): at most 128 printable characters.
+  /// Who owns the fields of a patch, in `managedFields`: at most 128 printable characters.
   std::string field_manager = "driverupgrade";
 };
 
@@ -39,10 +39,10 @@ struct RestClusterOptions {
 /// - Error texts say what was attempted on what and what the server said, in one line of bounded length
 ///   without control characters: `patch node gpu-7: 409 Conflict: Operation cannot be fulfilled on ...`.
 /// - Codes are those of the seam. 405, 415 and 501 are Unimplemented and 413 is InvalidArgument, for none of
-///   them is applied; a bare 409 to a create is AlreadyExists (api-A3); other codes below 500 are Unknown. An
+///   them is applied; a bare 409 to a create is AlreadyExists; other codes below 500 are Unknown. An
 ///   answer that cannot be understood is Unavailable: after a write it may have been applied. An error of the
 ///   transport keeps its code and its mark (RequestWasNotSent).
-/// - Where a page of a list has expired (410), the list begins anew, once (api-A9). Any other 410 is Unavailable,
+/// - Where a page of a list has expired (410), the list begins anew, once. Any other 410 is Unavailable,
 ///   but for that of a watch.
 /// - A selector of Nothing selects nothing: that list is empty without a request. A watch of it is OK at once:
 ///   it gives the empty list, at the empty version, unless it goes on after a version. Do not repeat it.
@@ -51,7 +51,7 @@ struct RestClusterOptions {
 ///   a resource version. An empty namespace means all of them only where the seam says so.
 /// - Watch...: the list is read as the List... of that kind reads it, with every page in memory; with
 ///   `list = false`, one object is read for the version. Bookmarks are asked for. The timeout is rounded up to
-///   whole seconds, at least one. An event of an unknown type is skipped (api-A12). A line that is no event is
+///   whole seconds, at least one. An event of an unknown type is skipped. A line that is no event is
 ///   Unavailable, and will be again if the watch goes on at the same version. A line over the transport's limit
 ///   is its OutOfRange: to begin anew is right there, too. The transport must let a stream be silent for longer
 ///   than the timeout. WatchParams::ns may be empty for every kind.
@@ -70,6 +70,6 @@ std::shared_ptr<ClusterFacade> MakeRestCluster(std::shared_ptr<HttpTransport> tr
 /// Copies of the status keep it, a new status made of its text does not.
 absl::Duration RetryAfter(const absl::Status& status);
 
-}  // namespace driverupgrade::inline v1
+}  // namespace driverupgrade
 
 #endif  // DRIVERUPGRADE_KUBERNETES_REST_CLUSTER_H_

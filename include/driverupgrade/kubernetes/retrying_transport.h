@@ -7,7 +7,7 @@
 ///     auto transport = MakeRetryingTransport(MakeRateLimitedTransport(backend, SystemClock(), {}), SystemClock());
 ///     auto cluster = MakeRestCluster(transport);
 ///
-/// In this order a repetition pays for its slot as any other request (api-A38). Both are thread-safe if what they
+/// In this order a repetition pays for its slot as any other request. Both are thread-safe if what they
 /// decorate is, which must not be null, and hold a share of it. A call that waits here ends by its deadline or its
 /// stop.
 #ifndef DRIVERUPGRADE_KUBERNETES_RETRYING_TRANSPORT_H_
@@ -19,14 +19,14 @@
 #include "driverupgrade/clock.h"
 #include "driverupgrade/kubernetes/http_transport.h"
 
-namespace driverupgrade::inline v1 {
+namespace driverupgrade {
 
 struct RetryOptions {
-  /// Refusals of one call that are waited out: client-go's number (api-A30).
+  /// Refusals of one call that are waited out: client-go's number.
   int refusal_count_max = 10;
   /// Lost connections of one call that are made up for.
   int loss_count_max = 3;
-  /// Pause after a lost connection (api-A31).
+  /// Pause after a lost connection.
   absl::Duration loss_pause = absl::Seconds(1);
   /// The longest that a server's Retry-After is obeyed.
   absl::Duration retry_after_max = absl::Seconds(300);
@@ -44,18 +44,18 @@ std::shared_ptr<HttpTransport> MakeRetryingTransport(std::shared_ptr<HttpTranspo
                                                      const RetryOptions& options = {});
 
 struct RateLimit {
-  /// 0 or less: no limit, which is the default. A server with priority and fairness does it better (api-A40).
+  /// 0 or less: no limit, which is the default. A server with priority and fairness does it better.
   double requests_per_second = 0;
   /// Requests that may be sent at once after a rest; at least 1.
   int burst = 1;
 };
 
-/// A token bucket for all callers together. Streams are not counted (api-A38). A request whose turn would come after
+/// A token bucket for all callers together. Streams are not counted. A request whose turn would come after
 /// its
 /// deadline is DeadlineExceeded at once, and one that is stopped while it waits is Cancelled, both marked as not sent.
 std::shared_ptr<HttpTransport> MakeRateLimitedTransport(std::shared_ptr<HttpTransport> inner,
                                                         std::shared_ptr<Clock> clock, const RateLimit& limit);
 
-}  // namespace driverupgrade::inline v1
+}  // namespace driverupgrade
 
 #endif  // DRIVERUPGRADE_KUBERNETES_RETRYING_TRANSPORT_H_

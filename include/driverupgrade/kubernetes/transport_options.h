@@ -14,13 +14,13 @@
 #include "absl/time/time.h"
 #include "driverupgrade/abseil_abi.h"
 
-namespace driverupgrade::inline v1 {
+namespace driverupgrade {
 
 struct TransportOptions {
   /// Longest time for one Send, from call to last byte, when the context's deadline is later. The API
   /// server's own limit is 60 s.
   absl::Duration request_timeout = absl::Seconds(60);
-  /// A stream on which nothing has come for so long is taken for dead (Unavailable, api-A19). Should be longer than
+  /// A stream on which nothing has come for so long is taken for dead (Unavailable). Should be longer than
   /// the longest silence of a healthy watch: the minute between bookmarks. A shorter one costs a new watch each time.
   absl::Duration stream_idle_timeout = absl::Minutes(3);
   /// Bytes of one response body of Send. A body of another status than 2xx is bounded by the same number in
@@ -30,7 +30,7 @@ struct TransportOptions {
   std::size_t line_size_max = std::size_t{4} << 20;
   /// Bytes of the names and values of one answer's headers. The API server sends less than one KiB.
   std::size_t header_size_max = std::size_t{64} << 10;
-  /// How long a token from KubeConfig::token_file is used before the file is read again (api-A66). After a 401
+  /// How long a token from KubeConfig::token_file is used before the file is read again. After a 401
   /// it is read at once. When it cannot be used, the last good token is kept.
   absl::Duration token_refresh = absl::Seconds(50);
   /// How long a credential plugin (KubeConfig::exec) may run. Calls wait for it, also beyond their deadlines.
@@ -42,6 +42,6 @@ struct TransportOptions {
   bool trust_system_roots = false;
 };
 
-}  // namespace driverupgrade::inline v1
+}  // namespace driverupgrade
 
 #endif  // DRIVERUPGRADE_KUBERNETES_TRANSPORT_OPTIONS_H_

@@ -21,7 +21,7 @@
 
 #include "driverupgrade/prometheus/metrics_collector.h"
 
-namespace driverupgrade::inline v1 {
+namespace driverupgrade {
 
 namespace internal {
 
@@ -79,6 +79,6 @@ std::shared_ptr<Collectable> AsCollectable(std::shared_ptr<const MetricsCollecto
   return std::make_shared<internal::RegisteredCollector<Collectable>>(std::move(collector));
 }
 
-}  // namespace driverupgrade::inline v1
+}  // namespace driverupgrade
 
 #endif  // DRIVERUPGRADE_PROMETHEUS_COLLECTABLE_H_

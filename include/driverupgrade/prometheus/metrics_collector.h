@@ -24,7 +24,7 @@
 #include "driverupgrade/request_meter.h"
 #include "driverupgrade/watch_cache.h"
 
-namespace driverupgrade::inline v1 {
+namespace driverupgrade {
 
 /// Gives the present figures of one driver: MetricsObserver::Snapshot, completed by what else the embedder knows.
 using MetricsSource = std::function<MetricsSnapshot()>;
@@ -46,7 +46,7 @@ struct MetricAlias {
   std::string driver = {};
 };
 /// The metrics of NVIDIA's GPU Operator: `gpu_operator_nodes_upgrades_*`, and the switch by its name in the
-/// documentation and by that in the program (doc-D1). Other than there, failed nodes are not in progress (doc-D15).
+/// documentation and by that in the program. Other than there, failed nodes are not in progress.
 std::vector<MetricAlias> GpuOperatorAliases(const std::string& driver);
 
 struct MetricsOptions {
@@ -89,6 +89,6 @@ class MetricsCollector {
   MetricsOptions options_;
 };
 
-}  // namespace driverupgrade::inline v1
+}  // namespace driverupgrade
 
 #endif  // DRIVERUPGRADE_PROMETHEUS_METRICS_COLLECTOR_H_

@@ -30,7 +30,7 @@
 #include "driverupgrade/upgrade_policy.h"
 #include "driverupgrade/watch_cache.h"
 
-namespace driverupgrade::inline v1 {
+namespace driverupgrade {
 
 /// What one engine upgrades, and how.
 struct EngineSpec {
@@ -76,6 +76,6 @@ class Director {
   virtual absl::Status Ready() const { return absl::OkStatus(); }
 };
 
-}  // namespace driverupgrade::inline v1
+}  // namespace driverupgrade
 
 #endif  // DRIVERUPGRADE_SERVICE_DIRECTOR_H_

@@ -18,7 +18,7 @@
 #include "absl/time/time.h"
 #include "driverupgrade/clock.h"
 
-namespace driverupgrade::inline v1 {
+namespace driverupgrade {
 
 class Doorbell {
  public:
@@ -34,6 +34,6 @@ class Doorbell {
   bool rung_ = false;
 };
 
-}  // namespace driverupgrade::inline v1
+}  // namespace driverupgrade
 
 #endif  // DRIVERUPGRADE_SERVICE_DOORBELL_H_

@@ -43,7 +43,7 @@
 #include "driverupgrade/upgrade_engine.h"
 #include "driverupgrade/watch_cache.h"
 
-namespace driverupgrade::inline v1 {
+namespace driverupgrade {
 
 struct ServiceOptions {
   DriverIdentity identity;
@@ -132,6 +132,6 @@ class UpgradeService {
   const std::unique_ptr<Impl> impl_;
 };
 
-}  // namespace driverupgrade::inline v1
+}  // namespace driverupgrade
 
 #endif  // DRIVERUPGRADE_SERVICE_UPGRADE_SERVICE_H_

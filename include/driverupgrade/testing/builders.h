@@ -18,7 +18,7 @@
 #include "driverupgrade/cluster_types.h"
 #include "driverupgrade/testing/fake_cluster.h"
 
-namespace driverupgrade::inline v1::testing {
+namespace driverupgrade::testing {
 
 /// A ready, schedulable node without labels, unless told otherwise.
 class NodeBuilder {
@@ -102,6 +102,6 @@ struct Fleet {
 /// ready.
 Fleet AddFleet(FakeCluster& cluster, const FleetOptions& options = {});
 
-}  // namespace driverupgrade::inline v1::testing
+}  // namespace driverupgrade::testing
 
 #endif  // DRIVERUPGRADE_TESTING_BUILDERS_H_

@@ -35,7 +35,7 @@
 #include "driverupgrade/cluster_facade.h"
 #include "driverupgrade/cluster_types.h"
 
-namespace driverupgrade::inline v1::testing {
+namespace driverupgrade::testing {
 
 /// The facade under test and the cluster behind it. Each hook returns when the facade sees its effect. A hook that
 /// answers Unimplemented skips the cases that need it; any other error of it breaks them.
@@ -102,6 +102,6 @@ std::vector<ContractCase> FacadeContract();
 /// Runs all of them in this one world.
 ContractReport RunFacadeContract(ContractWorld& world);
 
-}  // namespace driverupgrade::inline v1::testing
+}  // namespace driverupgrade::testing
 
 #endif  // DRIVERUPGRADE_TESTING_FACADE_CONTRACT_H_

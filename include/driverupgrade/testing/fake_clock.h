@@ -20,7 +20,7 @@
 #include "driverupgrade/abseil_abi.h"
 #include "driverupgrade/clock.h"
 
-namespace driverupgrade::inline v1::testing {
+namespace driverupgrade::testing {
 
 class FakeClock final : public Clock {
  public:
@@ -54,6 +54,6 @@ class FakeClock final : public Clock {
   std::vector<std::weak_ptr<const Listener>> listeners_;
 };
 
-}  // namespace driverupgrade::inline v1::testing
+}  // namespace driverupgrade::testing
 
 #endif  // DRIVERUPGRADE_TESTING_FAKE_CLOCK_H_

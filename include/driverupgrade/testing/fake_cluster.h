@@ -44,7 +44,7 @@
 #include "driverupgrade/testing/fake_clock.h"
 #include "driverupgrade/testing/fake_cluster_specs.h"
 
-namespace driverupgrade::inline v1::testing {
+namespace driverupgrade::testing {
 
 /// One call through the facade.
 struct Call {
@@ -103,7 +103,7 @@ class FakeCluster final : public ClusterFacade {
 
   // The world. Each returns the object as stored: an empty UID is filled in.
 
-  /// A node of that name is removed first, with its pods: re-created under the same name (fault-F18).
+  /// A node of that name is removed first, with its pods: re-created under the same name.
   Node AddNode(Node node);
   /// A pod of that name is removed first. A pod controlled by a ReplicaSet or StatefulSet makes that workload
   /// known and adds one to its replicas; the UID of the owner is filled in. A Pending pod is bound and
@@ -181,7 +181,7 @@ class FakeCluster final : public ClusterFacade {
 
   /// The next calls are not applied and answered with `status`.
   void FailNext(Operation operation, absl::Status status, int times = 1);
-  /// The next calls are applied, and the answer is lost: answered with `status` (fault-F6).
+  /// The next calls are applied, and the answer is lost: answered with `status`.
   void FailNextAfterApplying(Operation operation, absl::Status status, int times = 1);
   /// The next evictions are not applied and answered so.
   void AnswerNextEviction(EvictionAnswer answer, int times = 1);
@@ -289,6 +289,6 @@ class FakeCluster final : public ClusterFacade {
   std::unique_ptr<Impl> impl_;
 };
 
-}  // namespace driverupgrade::inline v1::testing
+}  // namespace driverupgrade::testing
 
 #endif  // DRIVERUPGRADE_TESTING_FAKE_CLUSTER_H_

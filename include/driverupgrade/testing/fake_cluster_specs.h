@@ -18,7 +18,7 @@
 #include "absl/time/time.h"
 #include "driverupgrade/label_selector.h"
 
-namespace driverupgrade::inline v1::testing {
+namespace driverupgrade::testing {
 
 /// How the kubelet fares with a pod. On a node that is not ready nothing of it happens until the node is
 /// ready again.
@@ -93,7 +93,7 @@ struct DisruptionBudgetSpec {
 };
 
 /// NVIDIA's maintenance operator, which carries out NodeMaintenances: cordons, waits, drains, reports Ready, and
-/// gives the node back when the object is deleted (M0-M10).
+/// gives the node back when the object is deleted.
 struct MaintenanceOperatorOptions {
   /// From a change of an object to the operator's next step, which takes the object one state further.
   absl::Duration step_delay = absl::Seconds(1);
@@ -123,10 +123,10 @@ struct FakeClusterOptions {
   /// False: every watch ends, with a bookmark, when it has given all there is, as Poll does; so a WatchCache needs no
   /// threads (WatchCache::Turn).
   bool watches_follow = true;
-  /// Between two bookmarks of a watch that has seen all there is (api-A14).
+  /// Between two bookmarks of a watch that has seen all there is.
   absl::Duration bookmark_period = absl::InfiniteDuration();
 };
 
-}  // namespace driverupgrade::inline v1::testing
+}  // namespace driverupgrade::testing
 
 #endif  // DRIVERUPGRADE_TESTING_FAKE_CLUSTER_SPECS_H_

@@ -41,7 +41,7 @@
 #include "driverupgrade/upgrade_policy.h"
 #include "driverupgrade/upgrade_state.h"
 
-namespace driverupgrade::inline v1::testing {
+namespace driverupgrade::testing {
 
 struct InvariantOptions {
   DriverIdentity identity;
@@ -221,6 +221,6 @@ class InvariantChecker::GuardedCluster final : public ForwardingFacade {
   Writer writer_;
 };
 
-}  // namespace driverupgrade::inline v1::testing
+}  // namespace driverupgrade::testing
 
 #endif  // DRIVERUPGRADE_TESTING_INVARIANTS_H_

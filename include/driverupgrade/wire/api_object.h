@@ -11,7 +11,7 @@
 
 #include <string>
 
-namespace driverupgrade::inline v1 {
+namespace driverupgrade {
 
 struct ApiObject {
   /// Empty where the kind has no namespaces.
@@ -25,6 +25,6 @@ struct ApiObject {
   friend bool operator==(const ApiObject&, const ApiObject&) = default;
 };
 
-}  // namespace driverupgrade::inline v1
+}  // namespace driverupgrade
 
 #endif  // DRIVERUPGRADE_WIRE_API_OBJECT_H_

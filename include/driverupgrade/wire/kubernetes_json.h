@@ -40,7 +40,7 @@
 #include "driverupgrade/cluster_types.h"
 #include "driverupgrade/cluster_writes.h"
 
-namespace driverupgrade::inline v1 {
+namespace driverupgrade {
 
 /// One object. Times are RFC 3339; selectors follow S12: a missing or unparsable one selects nothing, `{}`
 /// everything. The `data` of a ControllerRevision is written anew without white space, its members in the
@@ -51,13 +51,13 @@ namespace driverupgrade::inline v1 {
 template <typename T>
 [[nodiscard]] absl::StatusOr<T> ParseObject(std::string_view json);
 
-/// One page of a list (api-A8).
+/// One page of a list.
 template <typename T>
 struct ListPage {
   std::vector<T> items = {};
   /// What to ask the next page with; empty on the last one, and only there.
   std::string continue_token = {};
-  /// The version the whole list was read at: where a watch goes on (api-A5: opaque).
+  /// The version the whole list was read at: where a watch goes on (opaque).
   std::string resource_version = {};
   friend bool operator==(const ListPage&, const ListPage&) = default;
 };
@@ -88,7 +88,7 @@ struct ClusterObjects {
 [[nodiscard]] absl::StatusOr<ClusterObjects> ParseMixedList(std::string_view json,
                                                             OnUnreadable on_unreadable = OnUnreadable::kFail);
 
-/// A `Status` object: what the API server answers instead of an object (api-A1).
+/// A `Status` object: what the API server answers instead of an object.
 struct ApiStatus {
   struct Cause {
     std::string reason = {};
@@ -100,7 +100,7 @@ struct ApiStatus {
   std::string status = {};
   /// HTTP status; 0 if absent.
   int code = 0;
-  /// E.g. `NotFound` (api-A2); empty is unknown.
+  /// E.g. `NotFound`; empty is unknown.
   std::string reason = {};
   std::string message = {};
   /// The object it is about. `details_kind` often holds the resource (`pods`).
@@ -117,7 +117,7 @@ struct ApiStatus {
 /// Members of a wrong type count as absent: an error must not be lost because of the error in it.
 std::optional<ApiStatus> ParseApiStatus(std::string_view json);
 
-/// One line of a watch (api-A12).
+/// One line of a watch.
 template <typename T>
 struct WatchEvent {
   enum class Type {
@@ -131,7 +131,7 @@ struct WatchEvent {
   Type type = Type::kUnknown;
   /// As it is now; its last state if it was deleted. Of these three types only.
   T object = {};
-  /// Of the object or the bookmark: where to go on after this event (api-A14). Then never empty.
+  /// Of the object or the bookmark: where to go on after this event. Then never empty.
   std::string resource_version = {};
   /// Of an error; empty if the server sent something else than a Status.
   ApiStatus error = {};
@@ -149,8 +149,8 @@ template <typename T>
                                                             OnUnreadable on_unreadable = OnUnreadable::kFail);
 
 /// The merge patch (`application/merge-patch+json`) of a node. It carries uid and resourceVersion, so it
-/// applies to the node at that version or not at all (api-A24); removed keys are null, and so is
-/// `spec.unschedulable` of a node that is made schedulable (drain-D54).
+/// applies to the node at that version or not at all; removed keys are null, and so is
+/// `spec.unschedulable` of a node that is made schedulable.
 std::string FormatNodePatch(const PatchNodeParams& params);
 
 /// The body of `POST .../pods/NAME/eviction` (E1), policy/v1, with the UID as precondition. The pod's own
@@ -163,18 +163,18 @@ std::string FormatDeleteOptions(const DeletePodParams& params);
 std::string FormatDeleteOptions(const DeleteNodeMaintenanceParams& params);
 
 /// The body of `POST .../nodemaintenances`. Zeros and falses are written, as the server's defaults are others;
-/// timeouts in whole seconds between 0 and what 32 bits hold (dep-F13).
+/// timeouts in whole seconds between 0 and what 32 bits hold.
 std::string FormatNodeMaintenance(const CreateNodeMaintenanceParams& params);
 
 /// The merge patch of a NodeMaintenance, or of its status if it has conditions. It carries uid and
-/// resourceVersion, as FormatNodePatch does; lists are replaced whole (api-A22).
+/// resourceVersion, as FormatNodePatch does; lists are replaced whole.
 std::string FormatNodeMaintenancePatch(const PatchNodeMaintenanceParams& params);
 
 /// The merge patch of a ConfigMap: uid and resourceVersion as in FormatNodePatch, and the keys of `data` that change;
 /// removed ones are null.
 std::string FormatConfigMapPatch(const PatchConfigMapParams& params);
 
-/// The namespace an Event belongs to (api-A46): the pod's, or `default` for a node.
+/// The namespace an Event belongs to: the pod's, or `default` for a node.
 std::string EventNamespace(const RecordEventParams& params);
 
 /// The name of an Event: the object's name, cut to fit 253 characters, `.` and 16 hex digits: the time in nanoseconds
@@ -182,8 +182,8 @@ std::string EventNamespace(const RecordEventParams& params);
 /// moment have different names, and the same event sent twice has the same; all of a series have that of the first.
 std::string EventName(const RecordEventParams& params);
 
-/// A core/v1 Event (api-A45), written by `component`, with count 1 unless it is of a series. The message is cut to 1024
-/// bytes (api-A53). A time that is not finite is written as null.
+/// A core/v1 Event, written by `component`, with count 1 unless it is of a series. The message is cut to 1024
+/// bytes. A time that is not finite is written as null.
 std::string FormatEvent(const RecordEventParams& params, std::string_view component);
 
 /// The merge patch by which the Event of a series that is there already gets the latest message, time and count.
@@ -202,6 +202,6 @@ std::string FormatObject(const T& object);
 template <typename T>
 std::string FormatList(const ListPage<T>& page);
 
-}  // namespace driverupgrade::inline v1
+}  // namespace driverupgrade
 
 #endif  // DRIVERUPGRADE_WIRE_KUBERNETES_JSON_H_

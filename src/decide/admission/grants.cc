@@ -8,7 +8,7 @@
 #include "driverupgrade/attempt_log.h"
 #include "fmt/format.h"
 
-namespace driverupgrade::inline v1 {
+namespace driverupgrade {
 namespace {
 
 // The grant as it is to be kept; nullopt: it goes.
@@ -153,4 +153,4 @@ ParsedGrants ParseGrants(std::string_view text) {
   return parsed;
 }
 
-}  // namespace driverupgrade::inline v1
+}  // namespace driverupgrade

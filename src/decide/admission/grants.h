@@ -26,7 +26,7 @@
 #include "driverupgrade/upgrade_budget.h"
 #include "driverupgrade/upgrade_policy.h"
 
-namespace driverupgrade::inline v1 {
+namespace driverupgrade {
 
 NodeReading ReadingOf(const NodeView& view, const Verdict& verdict);
 // Of a node of which nothing is known, so that its grant stays as it is.
@@ -90,6 +90,6 @@ struct ParsedGrants {
 // is held nor keeps one for good. Of two grants for one node the newer counts.
 ParsedGrants ParseGrants(std::string_view text);
 
-}  // namespace driverupgrade::inline v1
+}  // namespace driverupgrade
 
 #endif  // DRIVERUPGRADE_SRC_DECIDE_ADMISSION_GRANTS_H_

@@ -5,7 +5,7 @@
 
 #include "fmt/format.h"
 
-namespace driverupgrade::inline v1 {
+namespace driverupgrade {
 namespace {
 
 // How much of a limit is used, while nodes are started.
@@ -141,4 +141,4 @@ void Limits::Take(const Candidate& candidate) {
   for (const std::unique_ptr<Limit>& limit : limits_) limit->Take(candidate);
 }
 
-}  // namespace driverupgrade::inline v1
+}  // namespace driverupgrade

@@ -16,7 +16,7 @@
 #include "driverupgrade/state_machine.h"
 #include "driverupgrade/upgrade_budget.h"
 
-namespace driverupgrade::inline v1 {
+namespace driverupgrade {
 
 // One reason why a candidate may have to wait, while candidates are admitted one after the other. Candidates that differ
 // in their names alone are refused alike, and a candidate that is refused stays refused until the end of the round.
@@ -53,6 +53,6 @@ class Limits {
   std::vector<std::unique_ptr<Limit>> limits_;
 };
 
-}  // namespace driverupgrade::inline v1
+}  // namespace driverupgrade
 
 #endif  // DRIVERUPGRADE_SRC_DECIDE_ADMISSION_LIMITS_H_

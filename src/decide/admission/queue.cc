@@ -6,7 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 
-namespace driverupgrade::inline v1 {
+namespace driverupgrade {
 namespace {
 
 std::tuple<bool, bool, const std::string&> OrderOf(const Candidate& candidate) {
@@ -132,4 +132,4 @@ std::vector<std::string> AdmissionQueue::ChangedRefusals() const {
   return changed;
 }
 
-}  // namespace driverupgrade::inline v1
+}  // namespace driverupgrade

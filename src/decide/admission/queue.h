@@ -18,7 +18,7 @@
 
 #include "decide/admission/limits.h"
 
-namespace driverupgrade::inline v1 {
+namespace driverupgrade {
 
 struct AdmissionDecision {
   std::string node = {};
@@ -98,6 +98,6 @@ class AdmissionQueue {
   Refusals refusals_ = {};
 };
 
-}  // namespace driverupgrade::inline v1
+}  // namespace driverupgrade
 
 #endif  // DRIVERUPGRADE_SRC_DECIDE_ADMISSION_QUEUE_H_

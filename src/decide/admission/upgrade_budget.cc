@@ -9,7 +9,7 @@
 #include "driverupgrade/upgrade_state.h"
 #include "model/cordon.h"
 
-namespace driverupgrade::inline v1 {
+namespace driverupgrade {
 namespace {
 
 using internal::NodeMarks;
@@ -124,4 +124,4 @@ UpgradeBudget ComputeBudget(const Tally& tally, const AdmissionLimits& limits,
   return budget;
 }
 
-}  // namespace driverupgrade::inline v1
+}  // namespace driverupgrade

@@ -6,7 +6,7 @@
 #include "decide/transitions/walk.h"
 #include "fmt/format.h"
 
-namespace driverupgrade::inline v1 {
+namespace driverupgrade {
 namespace {
 
 std::string Names(const std::vector<const Pod*>& pods) {
@@ -135,4 +135,4 @@ Progress LeaveDrain(Walk& walk) {
   return walk.Evict(std::move(round), deadline);
 }
 
-}  // namespace driverupgrade::inline v1
+}  // namespace driverupgrade

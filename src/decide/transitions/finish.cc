@@ -7,7 +7,7 @@
 #include "driverupgrade/cordon_names.h"
 #include "fmt/format.h"
 
-namespace driverupgrade::inline v1 {
+namespace driverupgrade {
 namespace {
 
 // Whether the node's cordon is an upgrade's that nobody but us relies on (dep-F7). `now`: `read`, with what has been
@@ -85,4 +85,4 @@ Progress LeaveUncordon(Walk& walk) {
   return EnterDone(walk, "given back");
 }
 
-}  // namespace driverupgrade::inline v1
+}  // namespace driverupgrade

@@ -7,7 +7,7 @@
 #include "decide/transitions/walk.h"
 #include "fmt/format.h"
 
-namespace driverupgrade::inline v1 {
+namespace driverupgrade {
 namespace {
 
 // Plans the call if it is due, and waits for what comes of it.
@@ -115,4 +115,4 @@ std::optional<Progress> ReleaseMaintenance(Walk& walk) {
   return std::nullopt;
 }
 
-}  // namespace driverupgrade::inline v1
+}  // namespace driverupgrade

@@ -8,7 +8,7 @@
 #include "decide/transitions/walk.h"
 #include "fmt/format.h"
 
-namespace driverupgrade::inline v1 {
+namespace driverupgrade {
 namespace {
 
 constexpr absl::Duration kRetryBackoffMax = absl::Hours(24);
@@ -284,4 +284,4 @@ Progress LeaveValidation(Walk& walk) {
   return walk.Wait(GateReason::kValidation, std::move(validation.missing), deadline);
 }
 
-}  // namespace driverupgrade::inline v1
+}  // namespace driverupgrade

@@ -7,7 +7,7 @@
 #include "decide/transitions/walk.h"
 #include "fmt/format.h"
 
-namespace driverupgrade::inline v1 {
+namespace driverupgrade {
 namespace {
 
 // Why the node needs an upgrade; empty if it does not (T1).
@@ -152,4 +152,4 @@ Progress LeaveUpgradeRequired(Walk& walk) {
   return walk.Enter(UpgradeState::kCordonRequired, "admitted");
 }
 
-}  // namespace driverupgrade::inline v1
+}  // namespace driverupgrade

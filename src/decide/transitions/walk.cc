@@ -7,7 +7,7 @@
 #include "driverupgrade/cordon_names.h"
 #include "fmt/format.h"
 
-namespace driverupgrade::inline v1 {
+namespace driverupgrade {
 namespace {
 
 // A timer further ahead than this was not written by a sane clock (dep-F4).
@@ -289,4 +289,4 @@ Verdict Walk::Finish() {
   return std::move(verdict);
 }
 
-}  // namespace driverupgrade::inline v1
+}  // namespace driverupgrade

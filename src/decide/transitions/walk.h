@@ -18,7 +18,7 @@
 #include "model/cordon.h"
 #include "model/node_marks.h"
 
-namespace driverupgrade::inline v1 {
+namespace driverupgrade {
 
 // The arguments of Judge that are the same for every node.
 struct JudgeContext {
@@ -193,6 +193,6 @@ Progress EnterDone(Walk& walk, std::string reason);
 // The way out of pod-restart-required, validation-required and upgrade-failed when the driver is proved (T48).
 Progress FinishUpgrade(Walk& walk, std::string reason);
 
-}  // namespace driverupgrade::inline v1
+}  // namespace driverupgrade
 
 #endif  // DRIVERUPGRADE_SRC_DECIDE_TRANSITIONS_WALK_H_

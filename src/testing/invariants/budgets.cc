@@ -6,7 +6,7 @@
 #include "fmt/format.h"
 #include "testing/invariants/checker_impl.h"
 
-namespace driverupgrade::inline v1::testing {
+namespace driverupgrade::testing {
 
 using internal::Maker;
 using internal::NodeTruth;
@@ -183,4 +183,4 @@ void InvariantChecker::Impl::CountDriverNode(const std::string& node, std::int64
   if (driver_nodes_.size() > kDriverNodesKept) driver_nodes_.pop_front();
 }
 
-}  // namespace driverupgrade::inline v1::testing
+}  // namespace driverupgrade::testing

@@ -7,7 +7,7 @@
 #include "fmt/format.h"
 #include "testing/invariants/checker_impl.h"
 
-namespace driverupgrade::inline v1::testing {
+namespace driverupgrade::testing {
 namespace {
 
 std::int64_t RevisionOf(std::string_view resource_version) {
@@ -343,4 +343,4 @@ absl::StatusOr<ConfigMap> InvariantChecker::GuardedCluster::PatchConfigMap(const
   });
 }
 
-}  // namespace driverupgrade::inline v1::testing
+}  // namespace driverupgrade::testing

@@ -15,7 +15,7 @@
 #include "driverupgrade/testing/invariants.h"
 #include "testing/invariants/node_truth.h"
 
-namespace driverupgrade::inline v1::testing {
+namespace driverupgrade::testing {
 
 // What a percentage is of so many nodes: rounded up, as in the Go library.
 int UnavailableLimit(const CountOrPercent& limit, int nodes);
@@ -181,6 +181,6 @@ class InvariantChecker::Impl {
   std::map<std::pair<std::string, std::string>, absl::Time> asked_;
 };
 
-}  // namespace driverupgrade::inline v1::testing
+}  // namespace driverupgrade::testing
 
 #endif  // DRIVERUPGRADE_SRC_TESTING_INVARIANTS_CHECKER_IMPL_H_

@@ -7,7 +7,7 @@
 #include "testing/invariants/checker_impl.h"
 #include "testing/transition_table.h"
 
-namespace driverupgrade::inline v1::testing {
+namespace driverupgrade::testing {
 
 using internal::Maker;
 using internal::NodeTruth;
@@ -275,4 +275,4 @@ void InvariantChecker::Impl::JudgeEnd(const Node& before, const Node& after, con
   if (to == UpgradeState::kDone && internal::IsBusy(from)) ++upgrades;
 }
 
-}  // namespace driverupgrade::inline v1::testing
+}  // namespace driverupgrade::testing

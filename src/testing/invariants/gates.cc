@@ -7,7 +7,7 @@
 #include "fmt/format.h"
 #include "testing/invariants/checker_impl.h"
 
-namespace driverupgrade::inline v1::testing {
+namespace driverupgrade::testing {
 
 using internal::IsBusy;
 using internal::StateOf;
@@ -229,4 +229,4 @@ void InvariantChecker::Impl::CheckTotals(const Tally& totals) {
                  totals.done, totals.pending, totals.in_progress, totals.failed, done, pending, in_progress, failed_));
 }
 
-}  // namespace driverupgrade::inline v1::testing
+}  // namespace driverupgrade::testing

@@ -4,7 +4,7 @@
 #include "fmt/format.h"
 #include "testing/invariants/checker_impl.h"
 
-namespace driverupgrade::inline v1::testing {
+namespace driverupgrade::testing {
 
 using internal::NodeTruth;
 using internal::StateOf;
@@ -72,4 +72,4 @@ void InvariantChecker::Impl::CheckMaintenance(const std::string& name, const std
   JudgePolicy("node maintenance " + name);
 }
 
-}  // namespace driverupgrade::inline v1::testing
+}  // namespace driverupgrade::testing

@@ -6,7 +6,7 @@
 #include "absl/strings/numbers.h"
 #include "fmt/format.h"
 
-namespace driverupgrade::inline v1::testing::internal {
+namespace driverupgrade::testing::internal {
 namespace {
 
 constexpr std::string_view kStateSuffix = "-driver-upgrade-state";
@@ -235,4 +235,4 @@ std::optional<absl::Time> PresentStageBegan(const Node& node, const Keys& keys) 
   return timer->second.starts_with(label->second + "@") ? StageBegan(node, keys) : std::nullopt;
 }
 
-}  // namespace driverupgrade::inline v1::testing::internal
+}  // namespace driverupgrade::testing::internal

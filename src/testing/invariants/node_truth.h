@@ -15,7 +15,7 @@
 #include "driverupgrade/upgrade_policy.h"
 #include "driverupgrade/upgrade_state.h"
 
-namespace driverupgrade::inline v1::testing::internal {
+namespace driverupgrade::testing::internal {
 
 // The identity's keys, made once.
 struct Keys {
@@ -122,6 +122,6 @@ std::size_t IndexAt(const std::vector<NodeFacts>& history, std::int64_t revision
 // Since when the node has held a slot without a break, by this policy; nullopt: it holds none.
 std::optional<std::int64_t> SlotSince(const std::vector<NodeFacts>& history, const UpgradePolicy& policy);
 
-}  // namespace driverupgrade::inline v1::testing::internal
+}  // namespace driverupgrade::testing::internal
 
 #endif  // DRIVERUPGRADE_SRC_TESTING_INVARIANTS_NODE_TRUTH_H_

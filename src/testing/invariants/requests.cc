@@ -5,7 +5,7 @@
 #include "fmt/format.h"
 #include "testing/invariants/checker_impl.h"
 
-namespace driverupgrade::inline v1::testing {
+namespace driverupgrade::testing {
 
 using internal::NodeTruth;
 using internal::StateOf;
@@ -295,4 +295,4 @@ void InvariantChecker::Impl::CheckRestart(const Pod& driver_pod) {
   }
 }
 
-}  // namespace driverupgrade::inline v1::testing
+}  // namespace driverupgrade::testing

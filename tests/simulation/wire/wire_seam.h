@@ -19,7 +19,7 @@
 
 #include "driverupgrade/cluster_facade.h"
 
-namespace driverupgrade::inline v1::testing {
+namespace driverupgrade::testing {
 
 struct WireSeam {
   std::shared_ptr<ClusterFacade> cluster = {};
@@ -42,6 +42,6 @@ struct WireSeam {
 
 using WireFactory = std::function<std::shared_ptr<ClusterFacade>(WireSeam)>;
 
-}  // namespace driverupgrade::inline v1::testing
+}  // namespace driverupgrade::testing
 
 #endif  // DRIVERUPGRADE_TESTS_SIMULATION_WIRE_WIRE_SEAM_H_

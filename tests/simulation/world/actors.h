@@ -10,7 +10,7 @@
 #include "simulation/world/random.h"
 #include "simulation/world/world.h"
 
-namespace driverupgrade::inline v1::testing::internal {
+namespace driverupgrade::testing::internal {
 
 class Actor {
  public:
@@ -56,6 +56,6 @@ std::unique_ptr<Actor> MakeRemovals(World& world);
 // F28: the maintenance operator, another requestor, and people who meddle with NodeMaintenances.
 std::unique_ptr<Actor> MakeMaintenances(World& world);
 
-}  // namespace driverupgrade::inline v1::testing::internal
+}  // namespace driverupgrade::testing::internal
 
 #endif  // DRIVERUPGRADE_TESTS_SIMULATION_WORLD_ACTORS_H_

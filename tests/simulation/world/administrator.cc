@@ -4,7 +4,7 @@
 
 #include "simulation/world/actors.h"
 
-namespace driverupgrade::inline v1::testing::internal {
+namespace driverupgrade::testing::internal {
 namespace {
 
 class Administrator final : public Actor {
@@ -148,4 +148,4 @@ class Administrator final : public Actor {
 
 std::unique_ptr<Actor> MakeAdministrator(World& world) { return std::make_unique<Administrator>(world); }
 
-}  // namespace driverupgrade::inline v1::testing::internal
+}  // namespace driverupgrade::testing::internal

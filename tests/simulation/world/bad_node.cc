@@ -2,7 +2,7 @@
 
 #include "driverupgrade/testing/builders.h"
 
-namespace driverupgrade::inline v1::testing::internal {
+namespace driverupgrade::testing::internal {
 
 std::optional<BadNode> BadNode::Draw(World& world) {
   Random random(world.seed, "bad node");
@@ -62,4 +62,4 @@ void BadNode::MakeBad() const {
   SetSlots(parallel_);
 }
 
-}  // namespace driverupgrade::inline v1::testing::internal
+}  // namespace driverupgrade::testing::internal

@@ -8,7 +8,7 @@
 
 #include "simulation/world/world.h"
 
-namespace driverupgrade::inline v1::testing::internal {
+namespace driverupgrade::testing::internal {
 
 class BadNode {
  public:
@@ -33,6 +33,6 @@ class BadNode {
   int way_;
 };
 
-}  // namespace driverupgrade::inline v1::testing::internal
+}  // namespace driverupgrade::testing::internal
 
 #endif  // DRIVERUPGRADE_TESTS_SIMULATION_WORLD_BAD_NODE_H_

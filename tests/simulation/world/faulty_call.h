@@ -9,7 +9,7 @@
 
 #include "simulation/world/faulty_cluster.h"
 
-namespace driverupgrade::inline v1::testing::internal {
+namespace driverupgrade::testing::internal {
 
 bool IsUpgradeWrite(Operation operation);
 
@@ -89,6 +89,6 @@ absl::StatusOr<std::vector<T>> FaultyCluster::List(const CallContext& context, O
   return objects;
 }
 
-}  // namespace driverupgrade::inline v1::testing::internal
+}  // namespace driverupgrade::testing::internal
 
 #endif  // DRIVERUPGRADE_TESTS_SIMULATION_WORLD_FAULTY_CALL_H_

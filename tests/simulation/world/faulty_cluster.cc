@@ -5,7 +5,7 @@
 
 #include "simulation/world/faulty_call.h"
 
-namespace driverupgrade::inline v1::testing::internal {
+namespace driverupgrade::testing::internal {
 namespace {
 
 // Of 100,000 calls.
@@ -154,4 +154,4 @@ std::optional<absl::Status> FaultyCluster::Begin(const CallContext& context, Ope
   return std::nullopt;
 }
 
-}  // namespace driverupgrade::inline v1::testing::internal
+}  // namespace driverupgrade::testing::internal

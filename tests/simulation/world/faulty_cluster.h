@@ -20,7 +20,7 @@
 #include "simulation/world/random.h"
 #include "simulation/world/world.h"
 
-namespace driverupgrade::inline v1::testing::internal {
+namespace driverupgrade::testing::internal {
 
 // Requests that reach the cluster long after their senders gave up on them (F7), whatever has become of these.
 class LateRequests {
@@ -143,6 +143,6 @@ class FaultyCluster final : public ForwardingFacade {
   absl::Time renewed_at_ = absl::InfinitePast();
 };
 
-}  // namespace driverupgrade::inline v1::testing::internal
+}  // namespace driverupgrade::testing::internal
 
 #endif  // DRIVERUPGRADE_TESTS_SIMULATION_WORLD_FAULTY_CLUSTER_H_

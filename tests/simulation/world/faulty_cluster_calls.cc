@@ -4,7 +4,7 @@
 #include "simulation/world/faulty_call.h"
 #include "simulation/world/faulty_cluster.h"
 
-namespace driverupgrade::inline v1::testing::internal {
+namespace driverupgrade::testing::internal {
 namespace {
 
 // Gives events on until the watch breaks, and bookmarks only if told.
@@ -259,4 +259,4 @@ absl::Status FaultyCluster::RecordEvent(const CallContext& context, const Record
                              [next = next_, params](const CallContext& at) { return next->RecordEvent(at, params); });
 }
 
-}  // namespace driverupgrade::inline v1::testing::internal
+}  // namespace driverupgrade::testing::internal

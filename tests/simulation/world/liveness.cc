@@ -9,7 +9,7 @@
 #include "driverupgrade/cordon_names.h"
 #include "fmt/format.h"
 
-namespace driverupgrade::inline v1::testing::internal {
+namespace driverupgrade::testing::internal {
 namespace {
 
 constexpr absl::Duration kPatience = absl::Hours(1);
@@ -158,4 +158,4 @@ std::string WhatIsLeft(const World& world, const Driver& driver) {
   return claim.empty() ? "" : fmt::format("all are done, and NodeMaintenance {} is left", claim);
 }
 
-}  // namespace driverupgrade::inline v1::testing::internal
+}  // namespace driverupgrade::testing::internal

@@ -8,7 +8,7 @@
 #include "absl/time/time.h"
 #include "simulation/world/world.h"
 
-namespace driverupgrade::inline v1::testing::internal {
+namespace driverupgrade::testing::internal {
 
 // The policy of the calm phase: what was drawn, with timeouts that a healthy cluster keeps.
 UpgradePolicy CalmPolicy(UpgradePolicy policy);
@@ -35,6 +35,6 @@ std::string WhatIsLeft(const World& world, const Driver& driver);
 // What of ours is left although every node was given back; empty if nothing is.
 std::string WhatIsNotGivenBack(const World& world);
 
-}  // namespace driverupgrade::inline v1::testing::internal
+}  // namespace driverupgrade::testing::internal
 
 #endif  // DRIVERUPGRADE_TESTS_SIMULATION_WORLD_LIVENESS_H_

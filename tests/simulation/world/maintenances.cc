@@ -5,7 +5,7 @@
 #include "fmt/format.h"
 #include "simulation/world/actors.h"
 
-namespace driverupgrade::inline v1::testing::internal {
+namespace driverupgrade::testing::internal {
 namespace {
 
 class Maintenances final : public Actor {
@@ -123,4 +123,4 @@ class Maintenances final : public Actor {
 
 std::unique_ptr<Actor> MakeMaintenances(World& world) { return std::make_unique<Maintenances>(world); }
 
-}  // namespace driverupgrade::inline v1::testing::internal
+}  // namespace driverupgrade::testing::internal

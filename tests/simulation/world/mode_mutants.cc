@@ -4,7 +4,7 @@
 
 #include "simulation/world/mutants.h"
 
-namespace driverupgrade::inline v1::testing::internal {
+namespace driverupgrade::testing::internal {
 namespace {
 
 // Takes members out of compact JSON: from each `begin` up to the next of `ends`, with the comma beside it.
@@ -96,4 +96,4 @@ std::vector<Mutant> ModeMutants() {
   return all;
 }
 
-}  // namespace driverupgrade::inline v1::testing::internal
+}  // namespace driverupgrade::testing::internal

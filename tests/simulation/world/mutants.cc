@@ -5,7 +5,7 @@
 
 #include "driverupgrade/forwarding_facade.h"
 
-namespace driverupgrade::inline v1::testing::internal {
+namespace driverupgrade::testing::internal {
 namespace {
 
 const DriverIdentity& Gpu() {
@@ -323,9 +323,9 @@ std::shared_ptr<ClusterFacade> Mutate(const Mutant& mutant, std::shared_ptr<Clus
   return std::make_shared<MutantCluster>(mutant, std::move(cluster));
 }
 
-}  // namespace driverupgrade::inline v1::testing::internal
+}  // namespace driverupgrade::testing::internal
 
-namespace driverupgrade::inline v1::testing {
+namespace driverupgrade::testing {
 
 std::vector<std::string> MutantNames() {
   std::vector<std::string> names;
@@ -333,4 +333,4 @@ std::vector<std::string> MutantNames() {
   return names;
 }
 
-}  // namespace driverupgrade::inline v1::testing
+}  // namespace driverupgrade::testing

@@ -13,7 +13,7 @@
 #include "driverupgrade/upgrade_policy.h"
 #include "simulation/world/world.h"
 
-namespace driverupgrade::inline v1::testing::internal {
+namespace driverupgrade::testing::internal {
 
 struct Mutant {
   // Where it can show: every seed is run so.
@@ -53,6 +53,6 @@ const Mutant* MutantOf(const SimulationOptions& options);
 // The cluster as an engine with that defect uses it.
 std::shared_ptr<ClusterFacade> Mutate(const Mutant& mutant, std::shared_ptr<ClusterFacade> cluster);
 
-}  // namespace driverupgrade::inline v1::testing::internal
+}  // namespace driverupgrade::testing::internal
 
 #endif  // DRIVERUPGRADE_TESTS_SIMULATION_WORLD_MUTANTS_H_

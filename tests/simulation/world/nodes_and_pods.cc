@@ -8,7 +8,7 @@
 #include "fmt/format.h"
 #include "simulation/world/actors.h"
 
-namespace driverupgrade::inline v1::testing::internal {
+namespace driverupgrade::testing::internal {
 namespace {
 
 class NodeLifecycle final : public Actor {
@@ -235,4 +235,4 @@ std::unique_ptr<Actor> MakeLongOutage(World& world) { return std::make_unique<Lo
 std::unique_ptr<Actor> MakePodTroubles(World& world) { return std::make_unique<PodTroubles>(world); }
 std::unique_ptr<Actor> MakeTemplates(World& world) { return std::make_unique<Templates>(world); }
 
-}  // namespace driverupgrade::inline v1::testing::internal
+}  // namespace driverupgrade::testing::internal

@@ -6,7 +6,7 @@
 #include "driverupgrade/cordon_names.h"
 #include "fmt/format.h"
 
-namespace driverupgrade::inline v1::testing::internal {
+namespace driverupgrade::testing::internal {
 namespace {
 
 constexpr char kPeerNs[] = "network-system";
@@ -116,4 +116,4 @@ void Peer::SetPolicy(const UpgradePolicy& policy) {
 
 std::unique_ptr<Actor> MakePeerTemplates(World& world) { return std::make_unique<PeerTemplates>(world); }
 
-}  // namespace driverupgrade::inline v1::testing::internal
+}  // namespace driverupgrade::testing::internal

@@ -8,7 +8,7 @@
 #include "simulation/world/actors.h"
 #include "simulation/world/world.h"
 
-namespace driverupgrade::inline v1::testing::internal {
+namespace driverupgrade::testing::internal {
 
 class Peer {
  public:
@@ -32,6 +32,6 @@ class Peer {
   std::unique_ptr<InvariantChecker> checker_;
 };
 
-}  // namespace driverupgrade::inline v1::testing::internal
+}  // namespace driverupgrade::testing::internal
 
 #endif  // DRIVERUPGRADE_TESTS_SIMULATION_WORLD_PEER_H_

@@ -10,7 +10,7 @@
 
 #include "absl/time/time.h"
 
-namespace driverupgrade::inline v1::testing::internal {
+namespace driverupgrade::testing::internal {
 
 class Random {
  public:
@@ -51,6 +51,6 @@ class Random {
   std::uint64_t state_;
 };
 
-}  // namespace driverupgrade::inline v1::testing::internal
+}  // namespace driverupgrade::testing::internal
 
 #endif  // DRIVERUPGRADE_TESTS_SIMULATION_WORLD_RANDOM_H_

@@ -3,7 +3,7 @@
 
 #include "simulation/world/actors.h"
 
-namespace driverupgrade::inline v1::testing::internal {
+namespace driverupgrade::testing::internal {
 namespace {
 
 class Removals final : public Actor {
@@ -26,4 +26,4 @@ class Removals final : public Actor {
 
 std::unique_ptr<Actor> MakeRemovals(World& world) { return std::make_unique<Removals>(world); }
 
-}  // namespace driverupgrade::inline v1::testing::internal
+}  // namespace driverupgrade::testing::internal

@@ -9,7 +9,7 @@
 #include "fmt/format.h"
 #include "simulation/world/liveness.h"
 
-namespace driverupgrade::inline v1::testing::internal {
+namespace driverupgrade::testing::internal {
 namespace {
 
 constexpr absl::Duration kClockSetEvery = absl::Minutes(10);
@@ -346,4 +346,4 @@ void Replica::Stop() {
   if (process_ && process_->controller) process_->controller->Stop();
 }
 
-}  // namespace driverupgrade::inline v1::testing::internal
+}  // namespace driverupgrade::testing::internal

@@ -17,7 +17,7 @@
 #include "simulation/world/tasks.h"
 #include "simulation/world/world.h"
 
-namespace driverupgrade::inline v1::testing::internal {
+namespace driverupgrade::testing::internal {
 
 // A clock that shows something else than the cluster's, and runs at another rate (F17) until it is set right, which it
 // is every `set_every`.
@@ -136,6 +136,6 @@ class Replica {
   absl::Time next_check_ = absl::InfinitePast();
 };
 
-}  // namespace driverupgrade::inline v1::testing::internal
+}  // namespace driverupgrade::testing::internal
 
 #endif  // DRIVERUPGRADE_TESTS_SIMULATION_WORLD_REPLICA_H_

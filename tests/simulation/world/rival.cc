@@ -5,7 +5,7 @@
 
 #include "simulation/world/actors.h"
 
-namespace driverupgrade::inline v1::testing::internal {
+namespace driverupgrade::testing::internal {
 namespace {
 
 class Rival final : public Actor {
@@ -82,4 +82,4 @@ class Rival final : public Actor {
 
 std::unique_ptr<Actor> MakeRival(World& world) { return std::make_unique<Rival>(world); }
 
-}  // namespace driverupgrade::inline v1::testing::internal
+}  // namespace driverupgrade::testing::internal

@@ -6,7 +6,7 @@
 #include "fmt/format.h"
 #include "simulation/world/mutants.h"
 
-namespace driverupgrade::inline v1::testing {
+namespace driverupgrade::testing {
 
 std::string_view ToString(Fault fault) {
   switch (fault) {
@@ -229,4 +229,4 @@ std::string Setup::Describe() const {
 }
 
 }  // namespace internal
-}  // namespace driverupgrade::inline v1::testing
+}  // namespace driverupgrade::testing

@@ -12,7 +12,7 @@
 #include "simulation/simulation.h"
 #include "simulation/world/random.h"
 
-namespace driverupgrade::inline v1::testing::internal {
+namespace driverupgrade::testing::internal {
 
 struct Setup {
   int nodes = 1;
@@ -77,6 +77,6 @@ inline constexpr int kManyPods = 10'000;
 Setup DrawSetup(std::uint64_t seed, const SimulationOptions& options);
 UpgradePolicy DrawPolicy(Random& random);
 
-}  // namespace driverupgrade::inline v1::testing::internal
+}  // namespace driverupgrade::testing::internal
 
 #endif  // DRIVERUPGRADE_TESTS_SIMULATION_WORLD_SETUP_H_

@@ -4,7 +4,7 @@
 
 #include "simulation/simulation.h"
 
-namespace driverupgrade::inline v1::testing {
+namespace driverupgrade::testing {
 
 SimulationOptions Shrink(std::uint64_t seed, SimulationOptions options) {
   options.trace = false;
@@ -30,4 +30,4 @@ SimulationOptions Shrink(std::uint64_t seed, SimulationOptions options) {
   return options;
 }
 
-}  // namespace driverupgrade::inline v1::testing
+}  // namespace driverupgrade::testing

@@ -2,7 +2,7 @@
 
 #include <optional>
 
-namespace driverupgrade::inline v1::testing::internal {
+namespace driverupgrade::testing::internal {
 
 void Tasks::Submit(std::function<void()> task) {
   queue_.push_back({.run = std::move(task), .writer = cluster_->writer()});
@@ -25,4 +25,4 @@ void Tasks::RunNext() {
   --running_;
 }
 
-}  // namespace driverupgrade::inline v1::testing::internal
+}  // namespace driverupgrade::testing::internal

@@ -14,7 +14,7 @@
 #include "simulation/world/random.h"
 #include "simulation/world/world.h"
 
-namespace driverupgrade::inline v1::testing::internal {
+namespace driverupgrade::testing::internal {
 
 class Tasks final : public driverupgrade::internal::TaskRunner {
  public:
@@ -48,6 +48,6 @@ class Tasks final : public driverupgrade::internal::TaskRunner {
   int running_ = 0;
 };
 
-}  // namespace driverupgrade::inline v1::testing::internal
+}  // namespace driverupgrade::testing::internal
 
 #endif  // DRIVERUPGRADE_TESTS_SIMULATION_WORLD_TASKS_H_

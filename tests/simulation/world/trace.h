@@ -13,7 +13,7 @@
 #include "driverupgrade/testing/fake_clock.h"
 #include "fmt/format.h"
 
-namespace driverupgrade::inline v1::testing::internal {
+namespace driverupgrade::testing::internal {
 
 class Trace {
  public:
@@ -47,6 +47,6 @@ class Trace {
   std::deque<std::string> lines_;
 };
 
-}  // namespace driverupgrade::inline v1::testing::internal
+}  // namespace driverupgrade::testing::internal
 
 #endif  // DRIVERUPGRADE_TESTS_SIMULATION_WORLD_TRACE_H_

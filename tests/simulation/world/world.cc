@@ -8,7 +8,7 @@
 #include "fmt/format.h"
 #include "simulation/world/peer.h"
 
-namespace driverupgrade::inline v1::testing::internal {
+namespace driverupgrade::testing::internal {
 namespace {
 
 FakeClusterOptions ClusterOptions(std::uint64_t seed, bool light) {
@@ -198,4 +198,4 @@ void World::SetPolicy(UpgradePolicy the_policy) {
   if (on_policy) on_policy(policy);
 }
 
-}  // namespace driverupgrade::inline v1::testing::internal
+}  // namespace driverupgrade::testing::internal

@@ -16,7 +16,7 @@
 #include "simulation/world/setup.h"
 #include "simulation/world/trace.h"
 
-namespace driverupgrade::inline v1::testing::internal {
+namespace driverupgrade::testing::internal {
 
 inline constexpr char kDriverNs[] = "driver-system";
 inline constexpr char kDriver[] = "driver";
@@ -117,6 +117,6 @@ struct World {
   std::function<void()> on_release;
 };
 
-}  // namespace driverupgrade::inline v1::testing::internal
+}  // namespace driverupgrade::testing::internal
 
 #endif  // DRIVERUPGRADE_TESTS_SIMULATION_WORLD_WORLD_H_

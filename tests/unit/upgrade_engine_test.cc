@@ -1,11 +1,14 @@
 // The whole ring on the fake cluster: passes until nothing moves any more, in virtual time.
 #include "driverupgrade/upgrade_engine.h"
 
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <map>
 #include <mutex>
+#include <semaphore>
 #include <set>
+#include <thread>
 
 #include "driverupgrade/forwarding_facade.h"
 #include "driverupgrade/testing/builders.h"
@@ -422,6 +425,60 @@ TEST_CASE("dep-F9: Release gives every node back in the middle of an upgrade, an
     CHECK(node.labels.contains(Gpu().SkipUpgradeLabel()) == (node.name == "node-5"));
   }
   CHECK(world.engine->Release({})->plan.nodes.empty());
+}
+
+/// Holds the next list of nodes until it is let go.
+class HeldFacade final : public ForwardingFacade {
+ public:
+  using ForwardingFacade::ForwardingFacade;
+  void HoldNext() { holds_ = true; }
+  void AwaitHeld() { held_.acquire(); }
+  void LetGo() { let_go_.release(); }
+
+ protected:
+  absl::Status Around(Operation operation, const CallContext& context, const Call& call) override {
+    if (operation == Operation::kListNodes && holds_.exchange(false)) {
+      held_.release();
+      let_go_.acquire();
+    }
+    return call(context);
+  }
+
+ private:
+  std::atomic<bool> holds_ = false;
+  std::binary_semaphore held_{0};
+  std::binary_semaphore let_go_{0};
+};
+
+TEST_CASE("Whoever asks why a node waits hears what the last pass found, and does not wait for the one that runs") {
+  World world;
+  const Fleet fleet = AddFleet(*world.cluster);
+  world.cluster->SetTemplate(fleet.ns, fleet.daemon_set, "rev-2");
+  const auto facade = std::make_shared<HeldFacade>(world.cluster);
+  EngineOptions options{
+      .snapshot = {.ns = fleet.ns, .driver_labels = LabelSelector::FromMatchLabels({{"app", fleet.daemon_set}})},
+      .clock = world.clock};
+  options.executor.calls_in_flight = 1;
+  world.engine = *UpgradeEngine::Create(Gpu(), facade, options);
+  CHECK(world.engine->Everything().totals.total == 0);
+  CHECK_FALSE(world.engine->Explain("node-5"));
+  world.policy.paused = true;
+  while (!world.Pass().nodes.empty()) {
+  }
+  REQUIRE(world.engine->Explain("node-5")->reason == GateReason::kPaused);
+
+  facade->HoldNext();
+  world.policy.auto_upgrade = false;
+  std::thread pass([&] { world.Pass(); });
+  facade->AwaitHeld();
+  // With a lock that the pass holds these would never come back.
+  CHECK(world.engine->Explain("node-5")->reason == GateReason::kPaused);
+  const Plan before = world.engine->Everything();
+  CHECK(before.totals.total > 0);
+  facade->LetGo();
+  pass.join();
+  CHECK(world.engine->Explain("node-5")->reason == GateReason::kFrozen);
+  CHECK(world.engine->Everything() != before);
 }
 
 TEST_CASE("Events that cannot be written hold up nothing (api-A50)") {

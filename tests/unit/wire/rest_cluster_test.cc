@@ -301,10 +301,12 @@ std::string RefusalBody(int code, const std::string& cause, const std::string& m
                     R"("causes":[{"reason":"DisruptionBudget","message":")" + cause + "\"}]" + more);
 }
 
+// What an answer means: why it was refused, and whether the pod is gone.
+constexpr std::pair kAccepted(Refusal::kNone, false);
+constexpr std::pair kGone(Refusal::kNone, true);
+constexpr std::pair<Refusal, bool> RefusedBy(Refusal refusal) { return {refusal, false}; }
+
 TEST_CASE("the answer to an eviction is one of those of E26") {
-  constexpr auto kAccepted = std::pair(Refusal::kNone, false);
-  constexpr auto kGone = std::pair(Refusal::kNone, true);
-  const auto refused = [](Refusal refusal) { return std::pair(refusal, false); };
   struct Row {
     std::string name;
     int http;
@@ -321,31 +323,31 @@ TEST_CASE("the answer to an eviction is one of those of E26") {
       {"the same in the storage's words", 409,
        StatusBody(409, "Conflict", "Precondition failed: UID in precondition: u-1, UID in object meta: "), kGone},
       {"no budget left", 429, RefusalBody(429, "The disruption budget web needs 4 healthy pods and has 4 currently"),
-       refused(Refusal::kDisruptionBudget), "web"},
+       RefusedBy(Refusal::kDisruptionBudget), "web"},
       {"budget not processed", 429,
        RefusalBody(429, "The disruption budget web is still being processed by the server.",
                    R"(,"retryAfterSeconds":10)"),
-       refused(Refusal::kDisruptionBudget), "web", absl::Seconds(10)},
+       RefusedBy(Refusal::kDisruptionBudget), "web", absl::Seconds(10)},
       {"failed sync", 429, RefusalBody(429, "The disruption budget a.b does not allow this because it failed sync: x"),
-       refused(Refusal::kDisruptionBudget), "a.b"},
-      {"a cause in other words", 429, RefusalBody(429, "no"), refused(Refusal::kDisruptionBudget)},
+       RefusedBy(Refusal::kDisruptionBudget), "a.b"},
+      {"a cause in other words", 429, RefusalBody(429, "no"), RefusedBy(Refusal::kDisruptionBudget)},
       {"forbidden with the cause", 403, RefusalBody(403, "The disruption budget web is negative"),
-       refused(Refusal::kDisruptionBudget), "web"},
+       RefusedBy(Refusal::kDisruptionBudget), "web"},
       {"forbidden because of the budget's state", 403,
        StatusBody(403, "Forbidden", "pdb disruptions allowed is negative",
                   R"("name":"web","group":"policy","kind":"poddisruptionbudget")"),
-       refused(Refusal::kDisruptionBudget), "web"},
-      {"throttled", 429, "Too many requests, please try again later.", refused(Refusal::kThrottled)},
+       RefusedBy(Refusal::kDisruptionBudget), "web"},
+      {"throttled", 429, "Too many requests, please try again later.", RefusedBy(Refusal::kThrottled)},
       {"throttled, as a Status", 429, StatusBody(429, "TooManyRequests", "busy", R"("retryAfterSeconds":1)"),
-       refused(Refusal::kThrottled), "", absl::Seconds(1)},
+       RefusedBy(Refusal::kThrottled), "", absl::Seconds(1)},
       {"namespace terminating", 403,
        StatusBody(403, "Forbidden", "unable to create new content in namespace shop because it is being terminated",
                   R"("causes":[{"reason":"NamespaceTerminating","field":"metadata.namespace"}])"),
-       refused(Refusal::kNamespaceTerminating)},
+       RefusedBy(Refusal::kNamespaceTerminating)},
       {"several budgets", 500,
        R"({"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"This pod has more than one PodDisruptionBudget, which the eviction subresource does not )"
        R"(support.","code":500})",
-       refused(Refusal::kSeveralBudgets)},
+       RefusedBy(Refusal::kSeveralBudgets)},
   }));
   CAPTURE(row.name);
   World world;

@@ -30,6 +30,7 @@ bool IsBeingEvacuated(const NodeMarks& driver) {
 Cordon ReadCordon(const Node& node, const DriverIdentity& identity) {
   if (!node.unschedulable) return {};
   const std::set<std::string> names = CordonNames(node);
+  const bool ours = names.contains(identity.Name());
   const bool live = !LiveCordonNames(node, "").empty();
   const bool unlabelled =
       std::any_of(names.begin(), names.end(), [&](const std::string& name) { return IsWithoutState(node, name); });
@@ -39,8 +40,8 @@ Cordon ReadCordon(const Node& node, const DriverIdentity& identity) {
     const std::optional<UpgradeState> state = marks.State();
     if (!state || WasInitiallyUnschedulable(marks)) continue;
     if (!IsPastCordon(*state) && !IsBeingEvacuated(marks)) continue;
-    cordon.rival = driver.Name();
-    break;
+    if (!cordon.rival) cordon.rival = driver.Name();
+    if (!ours || !marks.requestor_mode.present()) cordon.rival_lifts = true;
   }
   if (live || unlabelled || cordon.rival) {
     cordon.kind = CordonKind::kUpgrade;

@@ -24,6 +24,9 @@ struct Cordon {
   // A driver that keeps no cordon set (the Go library), is past cordon-required and made the cordon: an upgrade of ours
   // waits for it. Its name, or nullopt.
   std::optional<std::string> rival = std::nullopt;
+  // It is the rival's to lift, or its maintenance operator's. A cordon with our name on it is not that operator's, which
+  // leaves a node as it found it (dep-F13).
+  bool rival_lifts = false;
   // The set names only drivers that are done, or nothing that can be a driver.
   bool stale_names_only = false;
 };

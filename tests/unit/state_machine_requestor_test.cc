@@ -374,6 +374,14 @@ TEST_CASE("dep-F8: a cordon that the maintenance operator makes for another driv
   CHECK(GateOf(node.Judge()) == "OtherDriver");
 }
 
+TEST_CASE("dep-F7: the note of an administrator's cordon goes once he has lifted it, before the maintenance operator cordons") {
+  RequestedNode node("node-maintenance-required");
+  node.Annotated(Gpu().InitiallyUnschedulableAnnotation(), "true");
+  CHECK_FALSE(node.After(node.Judge()).annotations.contains(Gpu().InitiallyUnschedulableAnnotation()));
+  node.Cordoned();
+  CHECK(node.After(node.Judge()).annotations.contains(Gpu().InitiallyUnschedulableAnnotation()));
+}
+
 TEST_CASE("arch-A9: a refused release of a left-over claim is paced, and a finding says so") {
   RequestedNode done("upgrade-done", "new");
   done.view.node.annotations.clear();

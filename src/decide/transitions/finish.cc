@@ -21,7 +21,7 @@ bool IsOursToLift(const Node& node, const DriverIdentity& identity, const NodeMa
   // ours.
   if (state && IsInProgress(*state)) return true;
   const internal::Cordon cordon = internal::ReadCordon(node, identity);
-  return cordon.kind == internal::CordonKind::kUpgrade && !cordon.rival;
+  return cordon.kind == internal::CordonKind::kUpgrade && !cordon.rival_lifts;
 }
 
 // What another driver or an administrator wrote stays (dep-F6, I6).

@@ -50,6 +50,8 @@ Progress LeaveNodeMaintenance(Walk& walk) {
     return walk.Wait(GateReason::kUnhandledState, "the operator is not configured as a requestor");
   }
   walk.Write(&NodeMarks::requestor_mode, Flag{});
+  // Who had cordoned the node has lifted that; the next cordon is the maintenance operator's, and no administrator's.
+  if (!walk.view.node.unschedulable) walk.Remove(&NodeMarks::initially_unschedulable);
   MaintenanceStatus status = walk.requestor->Assess(walk.view);
   switch (status.phase) {
     case MaintenancePhase::kUnread: return WaitUnread(walk, std::move(status.detail));

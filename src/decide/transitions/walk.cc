@@ -264,7 +264,7 @@ void Walk::UpdateCordonSet() {
     ours = ours && (!view.node.unschedulable || internal::IsInCordonSet(before(), in.identity));
   } else if (state_ == UpgradeState::kUpgradeRequired) {
     const internal::Cordon cordon = internal::ReadCordon(view.node, in.identity);
-    ours = ours && cordon.kind == internal::CordonKind::kUpgrade && !cordon.rival &&
+    ours = ours && cordon.kind == internal::CordonKind::kUpgrade && !cordon.rival_lifts &&
            (names.empty() || internal::IsInCordonSet(before(), in.identity));
   } else if (!IsInProgress(state_)) {
     ours = false;

@@ -168,10 +168,12 @@ void InvariantChecker::Impl::NoteCordon(const Node* before, const Node& after, M
   if (!before->unschedulable && after.unschedulable) {
     // Who of them is done last lifts it.
     truth.cordon = by_upgrade ? Maker::kEngine : maker;
-    // Somebody who cordons a node that still says that we did leaves no trace.
-    // The maintenance operator does on a node in progress, and that is no secret.
-    const bool claimed =
-        internal::IsMarked(after, keys) || (maker != Maker::kOperator && internal::IsBusy(StateOf(*before, keys)));
+    // Somebody who cordons a node that still says that an upgrade did leaves no trace.
+    const bool says_so = internal::IsBusy(StateOf(*before, keys)) || !internal::LiveName(after, keys).empty();
+    // The maintenance operator does on a node in progress, and that is no secret; but a driver that is about to cordon
+    // the node by itself takes such a cordon for its own (ADR 0004).
+    const bool joins = options.requestor_id.empty() && StateOf(*before, keys) == UpgradeState::kCordonRequired;
+    const bool claimed = internal::IsMarked(after, keys) || joins || (maker != Maker::kOperator && says_so);
     if (!by_upgrade && claimed) truth.uncertain = true;
   } else if (before->unschedulable && !after.unschedulable) {
     truth.cordon = Maker::kNobody;

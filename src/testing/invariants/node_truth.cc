@@ -178,10 +178,15 @@ bool OtherDriverAtWork(const Node& node, const Keys& keys) {
   return UnnamedDriverNeedsCordon(node, keys);
 }
 
-std::string WhoRelies(const Node& node, const Keys& keys) {
+std::string LiveName(const Node& node, const Keys& keys) {
   for (const std::string_view name : CordonNames(node, keys)) {
     if (name != keys.name && ReadName(node, name) == Named::kUnderWay) return std::string(name);
   }
+  return "";
+}
+
+std::string WhoRelies(const Node& node, const Keys& keys) {
+  if (std::string name = LiveName(node, keys); !name.empty()) return name;
   return UnnamedDriverNeedsCordon(node, keys) ? "a driver without a name on it" : "";
 }
 

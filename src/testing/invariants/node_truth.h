@@ -64,6 +64,8 @@ bool WillBeCordoned(const std::optional<UpgradeState>& state);
 bool IsMarked(const Node& node, const Keys& keys);
 // Another driver that is named on the cordon, or is at work without a name.
 bool OtherDriverAtWork(const Node& node, const Keys& keys);
+// Another driver whose name on the cordon is live. Empty: none.
+std::string LiveName(const Node& node, const Keys& keys);
 // Another driver that relies on the cordon: its name on it is live, or it is at work without one. Empty: none.
 std::string WhoRelies(const Node& node, const Keys& keys);
 // Why an upgrade of ours that ends has to leave the cordon on the node, by what the node says (dep-F7, dep-F8, dep-F13).

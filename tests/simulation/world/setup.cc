@@ -152,8 +152,6 @@ void DrawModes(std::uint64_t seed, const SimulationOptions& options, Setup& setu
   setup.restart_only = random.Percent(mode == Mode::kRestartOnly ? 100 : options.restart_only_percent);
   setup.rolling = random.Percent(mode == Mode::kRolling ? 100 : options.rolling_percent);
   for (std::size_t i = 0; i < setup.modes.size(); ++i) setup.modes[i] = random.PerMille(options.mode_per_mille[i]);
-  // A cordon of the second driver's that the maintenance operator relies on is left to nobody when that driver fails.
-  if (setup.requestor) setup.modes[static_cast<std::size_t>(testing::Mode::kTwoDrivers)] = false;
 }
 
 Setup DrawSetup(std::uint64_t seed, const SimulationOptions& options) {

@@ -25,9 +25,10 @@ struct World {
   }
   Plan PatchOfN1() const {
     const Node node = *cluster->node("n1");
-    NodePlan plan{.node = "n1", .uid = node.uid, .resource_version = node.resource_version};
-    plan.patch.emplace().labels.emplace("a", "b");
-    return {.nodes = {std::move(plan)}};
+    return {.nodes = {{.node = "n1",
+                       .uid = node.uid,
+                       .resource_version = node.resource_version,
+                       .patch = NodePatch{.labels = {{"a", "b"}}}}}};
   }
 };
 

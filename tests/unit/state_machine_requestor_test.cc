@@ -374,7 +374,7 @@ TEST_CASE("dep-F8: a cordon that the maintenance operator makes for another driv
   CHECK(GateOf(node.Judge()) == "OtherDriver");
 }
 
-TEST_CASE("dep-F7: the note of an administrator's cordon goes once he has lifted it, before the maintenance operator cordons") {
+TEST_CASE("dep-F7: the note of an administrator's cordon goes once he has lifted it, in requestor mode") {
   RequestedNode node("node-maintenance-required");
   node.Annotated(Gpu().InitiallyUnschedulableAnnotation(), "true");
   CHECK_FALSE(node.After(node.Judge()).annotations.contains(Gpu().InitiallyUnschedulableAnnotation()));

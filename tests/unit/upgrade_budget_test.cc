@@ -209,6 +209,16 @@ TEST_CASE("arch-A7: whoever is not admitted learns which budget, how full, and t
   CHECK(decisions[2].gate->detail == "maxParallelUpgrades: 1 of 1 slots are taken; place 2 in the queue");
 }
 
+TEST_CASE("arch-A7: a refusal tells the counts with all who go before, though they asked for no room") {
+  const std::vector<AdmissionDecision> decisions =
+      Decide({.total = 4, .unavailable_max = 1, .unavailable = 1}, /*paused=*/false,
+             {{.node = "a"}, {.node = "b", .needs_headroom = false, .takes_headroom = true}, {.node = "c"}});
+  REQUIRE(decisions.size() == 3);
+  CHECK(decisions[0].gate->detail == "maxUnavailable: 1 of 1 nodes are unavailable; place 1 in the queue");
+  CHECK_FALSE(decisions[1].gate);
+  CHECK(decisions[2].gate->detail == "maxUnavailable: 2 of 1 nodes are unavailable; place 2 in the queue");
+}
+
 TEST_CASE("A limit that engines share counts the slots of all of them, and those who need no slot pass by it") {
   UpgradeBudget budget{.total = 9, .parallel_max = 4, .parallel_used = 1};
   budget.shared = SharedSlots{.max = 5, .used_elsewhere = 2};

@@ -4,55 +4,157 @@
 
 #include "CLI/CLI.hpp"
 #include "driverupgrade/version.h"
+#include "fmt/format.h"
 
 namespace upgradectl {
 namespace {
 
-void AddWhat(CLI::App& plan, Options& options) {
-  plan.add_option("--cluster", options.cluster,
-                  "what kubectl get nodes,pods,daemonsets,controllerrevisions,nodemaintenances -A "
-                  "-o json printed; - is standard input")
-      ->required();
-  plan.add_option("--policy", options.policy, "YAML or JSON file: the upgradePolicy section")->required();
-  plan.add_option("--defaults", options.defaults, "what the policy means where it is silent")
-      ->check(CLI::IsMember({"plain", "gpu-operator", "network-operator"}))
-      ->capture_default_str();
-  plan.add_option("--driver", options.driver, "which driver: gpu, ofed, ...")->required();
-  plan.add_option("--domain", options.domain, "domain of its labels and annotations")->capture_default_str();
-  plan.add_option("--namespace", options.ns, "namespace of the driver's DaemonSets")->required();
-  plan.add_option("--driver-labels", options.driver_labels, "selects the driver's DaemonSets and pods: app=driver")
-      ->required();
-  plan.add_option("--validation-selector", options.validation_selector,
+// A subcommand with an example under its help.
+CLI::App& Add(CLI::App& app, const std::string& name, const std::string& what, const std::string& example) {
+  CLI::App* verb = app.add_subcommand(name, what);
+  verb->footer("Example:\n  " + example);
+  return *verb;
+}
+
+void AddSource(CLI::App& verb, Options& options) {
+  auto* source = verb.add_option_group("Cluster", "Which cluster; the file that KUBECONFIG names if absent");
+  source->add_option("--cluster", options.source.cluster,
+                     "what kubectl get nodes,pods,daemonsets,controllerrevisions,nodemaintenances -A "
+                     "-o json printed; - is standard input");
+  source->add_option("--kubeconfig", options.source.kubeconfig, "kubeconfig file");
+  source->add_flag("--in-cluster", options.source.in_cluster, "the cluster whose pod this is");
+  source->require_option(0, 1);
+  verb.add_option("--context", options.source.context, "context of the kubeconfig; its current one if absent");
+  verb.add_flag("--allow-exec", options.source.allow_exec, "run the credential plugin that the kubeconfig names");
+}
+
+void AddDriver(CLI::App& verb, Options& options) {
+  verb.add_option("--driver", options.driver, "which driver: gpu, ofed, ...")->capture_default_str();
+  verb.add_option("--domain", options.domain, "domain of its labels and annotations")->capture_default_str();
+  verb.add_option("--namespace", options.ns,
+                  "namespace of the driver's DaemonSets; its operator's usual one if absent");
+  verb.add_option("--driver-labels", options.driver_labels,
+                  "selects the driver's DaemonSets and pods: app=driver; its operator's usual ones if absent");
+  verb.add_option("--validation-selector", options.validation_selector,
                   "pods that must be ready before a node is given back; none if absent");
-  plan.add_flag(
+  verb.add_flag(
       "--gpu-pods", options.gpu_pods,
       "pods that ask for a GPU use the driver; without it the policy's podDeletion.podSelector alone chooses");
 }
 
-void AddWhen(CLI::App& plan, Options& options) {
-  plan.add_option("--at", options.at, "the time of the pass; now if absent")->type_name("RFC3339");
-  plan.add_option("--active-since", options.active_since,
+void AddPolicy(CLI::App& verb, Options& options) {
+  verb.add_option("--policy", options.policy,
+                  "YAML or JSON file: the upgradePolicy section; the custom resource's if absent");
+  verb.add_option("--policy-resource", options.policy_resource,
+                  "where the policy stands: nvidia.com/v1/clusterpolicies/cluster-policy:spec.driver.upgradePolicy");
+  verb.add_option("--defaults", options.defaults, "what the policy means where it is silent; by the driver if absent")
+      ->check(CLI::IsMember({"plain", "gpu-operator", "network-operator"}));
+}
+
+void AddWhen(CLI::App& verb, Options& options) {
+  verb.add_option("--at", options.at, "the time of the pass; now if absent")->type_name("RFC3339");
+  verb.add_option("--active-since", options.active_since,
                   "since when the engine has been at work without a break; long ago if absent")
       ->type_name("RFC3339");
 }
 
+void AddOutput(CLI::App& verb, Options& options, const std::vector<std::string>& kinds) {
+  verb.add_option("-o,--output", options.output, "how to print it")->check(CLI::IsMember(kinds))->capture_default_str();
+}
+
+void AddReading(CLI::App& verb, Options& options) {
+  AddSource(verb, options);
+  AddDriver(verb, options);
+  AddPolicy(verb, options);
+  AddWhen(verb, options);
+  examples::AddRequestorArguments(verb, options.requestor);
+}
+
+void AddNodes(CLI::App& verb, Options& options) {
+  verb.add_option("NODE", options.nodes, "names of nodes")->required();
+}
+
+void AddPlan(CLI::App& app, Options& options) {
+  CLI::App& plan = Add(app, "plan", "What one pass over all nodes would do",
+                       "upgradectl plan --cluster dump.json --policy policy.yaml --driver gpu");
+  AddReading(plan, options);
+  AddOutput(plan, options, {"table", "json"});
+}
+
+void AddLease(CLI::App& verb, Options& options) {
+  verb.add_option("--lease-namespace", options.lease_ns, "of the operator's Lease; that of --namespace if absent");
+  verb.add_option("--lease-name", options.lease_name,
+                  "name of the operator's Lease; the one that ends in DRIVER-driver-upgrade if absent");
+}
+
+void AddStatus(CLI::App& app, Options& options) {
+  CLI::App& status = Add(app, "status", "Where the rollout stands, and each node", "upgradectl status --driver gpu -w");
+  AddReading(status, options);
+  AddLease(status, options);
+  status.add_flag("-w,--watch", options.watch, "go on until the rollout has ended");
+  AddOutput(status, options, {"table", "wide", "json", "yaml"});
+}
+
+void AddExplain(CLI::App& app, Options& options) {
+  CLI::App& explain =
+      Add(app, "explain", "Why one node does not move, and what helps", "upgradectl explain gpu-7 --driver gpu");
+  AddReading(explain, options);
+  AddNodes(explain, options);
+}
+
+void AddWriting(CLI::App& verb, Options& options) {
+  AddSource(verb, options);
+  AddDriver(verb, options);
+  verb.add_option("--policy-resource", options.policy_resource,
+                  "where the policy stands: nvidia.com/v1/clusterpolicies/cluster-policy:spec.driver.upgradePolicy");
+  verb.add_flag("-y,--yes", options.yes, "write without asking");
+  verb.add_option("--dry-run", options.dry_run, "client: only show; server: the server checks it and writes nothing")
+      ->check(CLI::IsMember({"none", "client", "server"}))
+      ->capture_default_str();
+}
+
+void AddChanges(CLI::App& app, Options& options) {
+  struct Verb {
+    const char* name;
+    const char* what;
+  };
+  for (const Verb& verb : {Verb{"pause", "Start no further node; nodes in progress finish"},
+                           Verb{"resume", "Let further nodes start again"}}) {
+    AddWriting(Add(app, verb.name, verb.what, fmt::format("upgradectl {} --driver gpu", verb.name)), options);
+  }
+  for (const Verb& verb :
+       {Verb{"skip", "Leave nodes out of the rollout, until they are admitted"},
+        Verb{"unskip", "Take nodes into the rollout again"}, Verb{"retry", "Begin anew on nodes that have failed"},
+        Verb{"request", "Upgrade nodes although their driver pods are up to date"},
+        Verb{"release", "Let a driver load that waits on evacuated nodes"}}) {
+    CLI::App& command = Add(app, verb.name, verb.what, fmt::format("upgradectl {} gpu-7 --driver gpu", verb.name));
+    AddWriting(command, options);
+    AddNodes(command, options);
+  }
+}
+
 }  // namespace
+
+void Describe(CLI::App& app, Options& options) {
+  app.name("upgradectl");
+  app.set_version_flag("--version", DRIVERUPGRADE_VERSION_STRING);
+  app.require_subcommand(1);
+  AddStatus(app, options);
+  AddExplain(app, options);
+  AddPlan(app, options);
+  AddChanges(app, options);
+}
 
 std::variant<Options, Ending> ParseOptions(int argc, const char* const* argv) {
   Options options;
   CLI::App app{
-      "Shows what a driver upgrade would do, without a cluster. Changes nothing.\n"
-      "Exit codes: 0 shown; 2 the command line, the dump or the policy is wrong."};
-  app.name("upgradectl");
-  app.set_version_flag("--version", DRIVERUPGRADE_VERSION_STRING);
-  app.require_subcommand(1);
-  CLI::App* plan = app.add_subcommand("plan", "What one pass over all nodes would do");
-  AddWhat(*plan, options);
-  AddWhen(*plan, options);
-  examples::AddRequestorArguments(*plan, options.requestor);
-  plan->add_option("-o,--output", options.output, "how to print it")
-      ->check(CLI::IsMember({"table", "json"}))
-      ->capture_default_str();
+      "Shows where a driver upgrade stands, why a node waits and what would happen next; and does what an "
+      "administrator "
+      "does by hand.\n"
+      "Exit codes: 0 shown, or done; 1 the answer could not be written; 2 the command line, the cluster or the policy "
+      "is "
+      "wrong; 3 under way; 4 failed."};
+  Describe(app, options);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
@@ -61,6 +163,7 @@ std::variant<Options, Ending> ParseOptions(int argc, const char* const* argv) {
     app.exit(error, text, text);
     return Ending{.text = text.str()};
   }
+  options.verb = app.get_subcommands().front()->get_name();
   return options;
 }
 

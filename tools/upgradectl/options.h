@@ -2,28 +2,58 @@
 #ifndef DRIVERUPGRADE_TOOLS_UPGRADECTL_OPTIONS_H_
 #define DRIVERUPGRADE_TOOLS_UPGRADECTL_OPTIONS_H_
 
+#include <optional>
 #include <string>
 #include <variant>
+#include <vector>
 
 #include "support/requestor_arguments.h"
+#include "upgradectl/source.h"
+
+namespace CLI {
+class App;
+}
 
 namespace upgradectl {
 
 /// As they were typed; Load (request.h) says what they mean.
 struct Options {
-  std::string cluster = {};
+  /// The subcommand.
+  std::string verb = {};
+  SourceOptions source = {};
   std::string policy = {};
-  std::string defaults = "plain";
-  std::string driver = {};
+  /// GROUP/VERSION/RESOURCE/NAME:PATH.TO.SECTION
+  std::string policy_resource = {};
+  std::string defaults = {};
+  std::string driver = "gpu";
   std::string domain = "nvidia.com";
-  std::string ns = {};
-  std::string driver_labels = {};
+  std::optional<std::string> ns = std::nullopt;
+  std::optional<std::string> driver_labels = std::nullopt;
+  std::string lease_ns = {};
+  std::string lease_name = {};
   std::string at = {};
   std::string active_since = {};
   std::string validation_selector = {};
   bool gpu_pods = false;
   examples::RequestorArguments requestor = {};
   std::string output = "table";
+  bool watch = false;
+  /// `explain`, `skip` and their like.
+  std::vector<std::string> nodes = {};
+  bool yes = false;
+  std::string dry_run = "none";
+  /// `preflight`: the least severity that fails it.
+  std::string fail_on = "error";
+  /// `simulate`: one column of the answer each.
+  std::vector<std::string> policies = {};
+  std::string driver_start = "2m";
+  std::string pod_stop = "30s";
+  std::string validation_time = "0s";
+  double jitter = 0.2;
+  int seeds = 5;
+  std::string timeline = {};
+  std::string out_file = {};
+  std::string shell = {};
 };
 
 /// The program ends with the command line: help, version, or what is wrong with it.
@@ -33,6 +63,9 @@ struct Ending {
 };
 
 std::variant<Options, Ending> ParseOptions(int argc, const char* const* argv);
+
+/// The command line itself, for completion and the manual page. `options` must outlive `app`.
+void Describe(CLI::App& app, Options& options);
 
 }  // namespace upgradectl
 

@@ -1,13 +1,13 @@
 #include "upgradectl/report.h"
 
 #include <algorithm>
-#include <array>
 #include <cstddef>
 #include <string_view>
 #include <vector>
 
 #include "driverupgrade/upgrade_state.h"
 #include "fmt/format.h"
+#include "upgradectl/table.h"
 #include "upgradectl/text.h"
 #include "whatif/plan_json.h"
 
@@ -26,8 +26,6 @@ using driverupgrade::whatif::Report;
 using driverupgrade::whatif::TimeText;
 
 constexpr std::size_t kPodsInTable = 3;
-
-using Row = std::array<std::string, 5>;
 
 void Append(std::string_view part, std::string& text) {
   if (!text.empty()) text += "; ";
@@ -68,30 +66,16 @@ std::string GateText(const std::optional<Gate>& gate) {
   return text;
 }
 
-std::vector<Row> Rows(const Report& report) {
-  std::vector<Row> rows = {{"NODE", "STATE", "NEXT", "ACTIONS", "GATE"}};
+std::vector<TableRow> Rows(const Report& report) {
+  std::vector<TableRow> rows = {{{"NODE"}, {"STATE"}, {"NEXT"}, {"ACTIONS"}, {"GATE"}}};
   for (const NodeReport& node : report.nodes) {
-    rows.push_back({Printable(node.plan.node), std::string(ToString(node.plan.from)),
-                    std::string(node.plan.path.empty() ? "-" : ToString(node.plan.to())), Printable(Actions(node.plan)),
-                    Printable(GateText(node.gate))});
+    rows.push_back({{Printable(node.plan.node)},
+                    {std::string(ToString(node.plan.from))},
+                    {std::string(node.plan.path.empty() ? "-" : ToString(node.plan.to()))},
+                    {Printable(Actions(node.plan))},
+                    {Printable(GateText(node.gate))}});
   }
   return rows;
-}
-
-std::string Aligned(const std::vector<Row>& rows) {
-  std::array<std::size_t, std::tuple_size_v<Row>> widths = {};
-  for (const Row& row : rows) {
-    for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], Width(row[i]));
-  }
-  std::string text;
-  for (const Row& row : rows) {
-    // The last column is not padded: no line ends in spaces.
-    for (std::size_t i = 0; i + 1 < row.size(); ++i) {
-      text += row[i] + std::string(widths[i] - Width(row[i]) + 2, ' ');
-    }
-    text += row.back() + "\n";
-  }
-  return text;
 }
 
 std::string Line(const Finding& finding) {
@@ -102,7 +86,7 @@ std::string Line(const Finding& finding) {
 }  // namespace
 
 std::string FormatTable(const Report& report) {
-  std::string text = Aligned(Rows(report)) + "\n";
+  std::string text = FormatRows(Rows(report), {}) + "\n";
   for (const Finding& finding : report.findings) text += Line(finding);
   for (const NodeReport& node : report.nodes) {
     for (const Finding& finding : node.findings) text += Line(finding);

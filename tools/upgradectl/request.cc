@@ -1,7 +1,7 @@
 #include "upgradectl/request.h"
 
+#include <algorithm>
 #include <array>
-#include <fstream>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -31,12 +31,6 @@ absl::Status Named(std::string_view what, const absl::Status& status) {
   return absl::Status(status.code(), fmt::format("{}: {}", what, Message(status)));
 }
 
-absl::StatusOr<std::string> ReadFile(const std::string& path, std::size_t bytes_max) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file) return absl::NotFoundError(fmt::format("{}: cannot be opened", path));
-  return ReadAll(file, path, bytes_max);
-}
-
 absl::StatusOr<absl::Time> ReadTime(std::string_view option, const std::string& text) {
   absl::Time time;
   std::string error;
@@ -62,19 +56,88 @@ absl::Status LoadTimes(const Options& options, Question& request) {
   return absl::OkStatus();
 }
 
-absl::Status LoadSelectors(const Options& options, Question& request) {
-  if (options.ns.empty()) return absl::InvalidArgumentError("--namespace: must not be empty");
-  request.snapshot.ns = options.ns;
-  absl::StatusOr<LabelSelector> labels = LabelSelector::Parse(options.driver_labels);
+// What the operators of NVIDIA have where their users say nothing.
+struct UsualPlace {
+  std::string_view driver;
+  std::string_view ns;
+  std::string_view labels;
+  std::string_view defaults;
+};
+constexpr std::array<UsualPlace, 2> kUsualPlaces = {
+    {{"gpu", "gpu-operator", "app=nvidia-driver-daemonset", "gpu-operator"},
+     {"ofed", "nvidia-network-operator", "nvidia.com/ofed-driver=", "network-operator"}}};
+
+const UsualPlace* UsualPlaceOf(const Options& options) {
+  if (options.domain != "nvidia.com") return nullptr;
+  const auto* found = std::find_if(kUsualPlaces.begin(), kUsualPlaces.end(),
+                                   [&](const UsualPlace& place) { return place.driver == options.driver; });
+  return found == kUsualPlaces.end() ? nullptr : found;
+}
+
+absl::StatusOr<std::string> PlaceText(std::string_view option, const std::optional<std::string>& given,
+                                      std::string_view usual) {
+  if (given) return *given;
+  if (!usual.empty()) return std::string(usual);
+  return absl::InvalidArgumentError(fmt::format("{}: is needed for this driver", option));
+}
+
+std::vector<std::string> SplitBy(char separator, std::string_view text) {
+  std::vector<std::string> parts(1);
+  for (const char c : text) {
+    if (c == separator) {
+      parts.emplace_back();
+    } else {
+      parts.back() += c;
+    }
+  }
+  return parts;
+}
+
+absl::StatusOr<std::optional<PolicyResource>> LoadPolicyResource(const Options& options) {
+  std::string text = options.policy_resource;
+  if (text.empty() && options.domain == "nvidia.com") {
+    if (options.driver == "gpu") text = "nvidia.com/v1/clusterpolicies/cluster-policy:spec.driver.upgradePolicy";
+    if (options.driver == "ofed") {
+      text = "mellanox.com/v1alpha1/nicclusterpolicies/nic-cluster-policy:spec.ofedDriver.upgradePolicy";
+    }
+  }
+  if (text.empty()) return std::optional<PolicyResource>();
+  const std::size_t colon = text.find(':');
+  const std::vector<std::string> parts = SplitBy('/', text.substr(0, colon));
+  const bool whole = colon != std::string::npos && colon + 1 < text.size() && parts.size() == 4 &&
+                     std::none_of(parts.begin(), parts.end(), [](const std::string& part) { return part.empty(); });
+  if (!whole) {
+    return absl::InvalidArgumentError(
+        fmt::format("--policy-resource: `{}` is no GROUP/VERSION/RESOURCE/NAME:PATH.TO.SECTION", text));
+  }
+  return PolicyResource{.group_version = parts[0] + "/" + parts[1],
+                        .resource = parts[2],
+                        .name = parts[3],
+                        .path = SplitBy('.', text.substr(colon + 1))};
+}
+
+absl::Status LoadSelectors(const Options& options, Request& request) {
+  const UsualPlace* usual = UsualPlaceOf(options);
+  const absl::StatusOr<std::string> ns = PlaceText("--namespace", options.ns, usual == nullptr ? "" : usual->ns);
+  if (!ns.ok()) return ns.status();
+  if (ns->empty()) return absl::InvalidArgumentError("--namespace: must not be empty");
+  const absl::StatusOr<std::string> text =
+      PlaceText("--driver-labels", options.driver_labels, usual == nullptr ? "" : usual->labels);
+  if (!text.ok()) return text.status();
+  absl::StatusOr<LabelSelector> labels = LabelSelector::Parse(*text);
   if (!labels.ok()) return Named("--driver-labels", labels.status());
   if (labels->empty()) {
     return absl::InvalidArgumentError("--driver-labels: must not be empty, that would select every pod");
   }
-  request.snapshot.driver_labels = *std::move(labels);
+  request.place.ns = *ns;
+  request.place.labels = *text;
+  request.place.lease_ns = options.lease_ns.empty() ? *ns : options.lease_ns;
+  request.question.snapshot.ns = *ns;
+  request.question.snapshot.driver_labels = *std::move(labels);
   if (options.validation_selector.empty()) return absl::OkStatus();
   absl::StatusOr<LabelSelector> validation = LabelSelector::Parse(options.validation_selector);
   if (!validation.ok()) return Named("--validation-selector", validation.status());
-  request.machine.validation_selector = *std::move(validation);
+  request.question.machine.validation_selector = *std::move(validation);
   return absl::OkStatus();
 }
 
@@ -88,65 +151,98 @@ absl::Status LoadRequestor(const Options& options, Question& request) {
   return absl::OkStatus();
 }
 
-PolicyDefaults DefaultsNamed(std::string_view name) {
-  if (name == "gpu-operator") return PolicyDefaults::GpuOperator();
-  if (name == "network-operator") return PolicyDefaults::NetworkOperator();
-  return {};
+// The file's, or the custom resource's.
+absl::Status LoadPolicy(const Options& options, Request& request) {
+  const PolicyDefaults defaults = DefaultsOf(options);
+  Question& question = request.question;
+  if (!options.policy.empty()) {
+    absl::StatusOr<UpgradePolicy> policy = LoadPolicyFile(options.policy, defaults, question.identity);
+    if (!policy.ok()) return policy.status();
+    question.policy = *std::move(policy);
+    request.policy_source = options.policy;
+    return absl::OkStatus();
+  }
+  question.policy = UpgradePolicy{.auto_upgrade = true};
+  if (!request.facts.policy || request.facts.policy->section_json.empty()) {
+    return examples::SpareSkippedPods(question.identity, question.policy);
+  }
+  absl::StatusOr<UpgradePolicy> policy =
+      driverupgrade::ParseUpgradePolicy(request.facts.policy->section_json, defaults);
+  if (!policy.ok()) return Named(request.place.policy->ToString(), policy.status());
+  question.policy = *std::move(policy);
+  request.policy_source = request.place.policy->ToString();
+  return examples::SpareSkippedPods(question.identity, question.policy);
 }
 
-absl::Status LoadPolicy(const Options& options, Question& request) {
-  const absl::StatusOr<std::string> document = ReadFile(options.policy, kPolicyBytesMax);
-  if (!document.ok()) return document.status();
-  absl::StatusOr<UpgradePolicy> policy = driverupgrade::ParseUpgradePolicy(*document, DefaultsNamed(options.defaults));
-  if (!policy.ok()) return Named(options.policy, policy.status());
-  request.policy = *std::move(policy);
-  return examples::SpareSkippedPods(request.identity, request.policy);
-}
-
-absl::Status LoadCluster(const Options& options, std::istream& in, Question& request) {
-  const bool standard_input = options.cluster == "-";
-  const std::string name = standard_input ? "standard input" : options.cluster;
-  const absl::StatusOr<std::string> document =
-      standard_input ? ReadAll(in, name, kDumpBytesMax) : ReadFile(name, kDumpBytesMax);
-  if (!document.ok()) return document.status();
-  absl::StatusOr<ClusterObjects> cluster = driverupgrade::ParseMixedList(*document, driverupgrade::OnUnreadable::kMark);
+absl::Status LoadObjects(const Options& options, const Wanted& wanted, const ReadObjects& read, Request& request) {
+  const absl::StatusOr<std::string> text = read(request.question.identity, request.place, wanted, request.notes);
+  if (!text.ok()) return text.status();
+  const std::string name = !options.source.IsDump()        ? std::string("the API server")
+                           : options.source.cluster == "-" ? std::string("standard input")
+                                                           : options.source.cluster;
+  absl::StatusOr<ClusterObjects> cluster = driverupgrade::ParseMixedList(*text, driverupgrade::OnUnreadable::kMark);
   if (!cluster.ok()) return Named(name, cluster.status());
-  request.cluster = *std::move(cluster);
+  absl::StatusOr<Facts> facts = ReadFacts(*text, request.question.identity.EventReason(), request.place.policy);
+  if (!facts.ok()) return Named(name, facts.status());
+  request.question.cluster = *std::move(cluster);
+  request.facts = *std::move(facts);
   return absl::OkStatus();
 }
 
 }  // namespace
 
-absl::StatusOr<std::string> ReadAll(std::istream& in, std::string_view name, std::size_t bytes_max) {
-  std::string content;
-  std::array<char, std::size_t{64} << 10> block;
-  while (in) {
-    in.read(block.data(), block.size());
-    content.append(block.data(), static_cast<std::size_t>(in.gcount()));
-    if (content.size() > bytes_max) {
-      return absl::ResourceExhaustedError(fmt::format("{}: longer than {} bytes", name, bytes_max));
-    }
-  }
-  if (in.bad()) return absl::UnavailableError(fmt::format("{}: cannot be read", name));
-  return content;
+PolicyDefaults DefaultsOf(const Options& options) {
+  std::string_view name = options.defaults;
+  const UsualPlace* usual = UsualPlaceOf(options);
+  if (name.empty() && options.verb != "plan" && usual != nullptr) name = usual->defaults;
+  if (name == "gpu-operator") return PolicyDefaults::GpuOperator();
+  if (name == "network-operator") return PolicyDefaults::NetworkOperator();
+  return {};
 }
 
-absl::StatusOr<driverupgrade::whatif::Question> Load(const Options& options, std::istream& in) {
+absl::StatusOr<UpgradePolicy> LoadPolicyFile(const std::string& path, const PolicyDefaults& defaults,
+                                             const DriverIdentity& identity) {
+  const absl::StatusOr<std::string> document = ReadFile(path, kPolicyBytesMax);
+  if (!document.ok()) return document.status();
+  absl::StatusOr<UpgradePolicy> policy = driverupgrade::ParseUpgradePolicy(*document, defaults);
+  if (!policy.ok()) return Named(path, policy.status());
+  if (const absl::Status status = examples::SpareSkippedPods(identity, *policy); !status.ok()) return status;
+  return policy;
+}
+
+absl::StatusOr<Request> LoadDriver(const Options& options) {
   absl::StatusOr<DriverIdentity> identity = DriverIdentity::Create(options.domain, options.driver);
   if (!identity.ok()) return Named("--driver, --domain", identity.status());
-  Question request{.identity = *std::move(identity)};
+  Request request{.question = {.identity = *std::move(identity)}};
+  Question& question = request.question;
   // As in an engine: pods that use the driver are evicted if the operator can tell which they are.
-  request.machine.pod_deletion = options.gpu_pods;
+  question.machine.pod_deletion = options.gpu_pods;
   if (options.gpu_pods) {
-    request.snapshot.uses_driver = [](const driverupgrade::CallContext&, const driverupgrade::Pod& pod) {
+    question.snapshot.uses_driver = [](const driverupgrade::CallContext&, const driverupgrade::Pod& pod) {
       return gpu_operator::UsesGpu(pod);
     };
   }
   if (const absl::Status status = LoadSelectors(options, request); !status.ok()) return status;
-  if (const absl::Status status = LoadRequestor(options, request); !status.ok()) return status;
-  if (const absl::Status status = LoadTimes(options, request); !status.ok()) return status;
-  if (const absl::Status status = LoadPolicy(options, request); !status.ok()) return status;
-  if (const absl::Status status = LoadCluster(options, in, request); !status.ok()) return status;
+  absl::StatusOr<std::optional<PolicyResource>> policy = LoadPolicyResource(options);
+  if (!policy.ok()) return policy.status();
+  request.place.policy = *std::move(policy);
+  if (const absl::Status status = LoadRequestor(options, question); !status.ok()) return status;
+  if (question.machine.requestor) request.place.requestor_ns = options.requestor.ns;
+  if (const absl::Status status = LoadTimes(options, question); !status.ok()) return status;
+  return request;
+}
+
+absl::StatusOr<Request> Load(const Options& options, const Wanted& wanted, const ReadObjects& read) {
+  absl::StatusOr<Request> request = LoadDriver(options);
+  if (!request.ok()) return request;
+  // A file with mistakes is refused before a cluster is read.
+  if (!options.policy.empty()) {
+    if (const absl::Status status = LoadPolicy(options, *request); !status.ok()) return status;
+  }
+  if (const absl::Status status = LoadObjects(options, wanted, read, *request); !status.ok()) return status;
+  if (options.policy.empty()) {
+    if (const absl::Status status = LoadPolicy(options, *request); !status.ok()) return status;
+  }
   return request;
 }
 

@@ -1,27 +1,50 @@
-// What the options of `upgradectl plan` name, read and checked.
+// What the options name, read and checked.
 #ifndef DRIVERUPGRADE_TOOLS_UPGRADECTL_REQUEST_H_
 #define DRIVERUPGRADE_TOOLS_UPGRADECTL_REQUEST_H_
 
-#include <cstddef>
-#include <istream>
+#include <functional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "absl/status/statusor.h"
+#include "driverupgrade/policy_codec.h"
+#include "upgradectl/facts.h"
 #include "upgradectl/options.h"
+#include "upgradectl/source.h"
 #include "whatif/what_if.h"
 
 namespace upgradectl {
 
-/// More is no dump, but a mistake that would fill the memory.
-inline constexpr std::size_t kDumpBytesMax = std::size_t{512} << 20;
-inline constexpr std::size_t kPolicyBytesMax = std::size_t{1} << 20;
+/// Gives the cluster's objects as one list: ReadDump or ReadLive.
+using ReadObjects =
+    std::function<absl::StatusOr<std::string>(const driverupgrade::DriverIdentity& identity, const DriverPlace& place,
+                                              const Wanted& wanted, std::vector<std::string>& notes)>;
 
-/// `in` is standard input, for `--cluster -`. Errors: one line that begins with the option or the file it is about.
-[[nodiscard]] absl::StatusOr<driverupgrade::whatif::Question> Load(const Options& options, std::istream& in);
+struct Request {
+  driverupgrade::whatif::Question question;
+  Facts facts = {};
+  DriverPlace place = {};
+  /// Where the policy is from: a file, or the custom resource. Empty: nobody knows it, and the question has one that says
+  /// no more than autoUpgrade.
+  std::string policy_source = {};
+  /// What could not be read, for people.
+  std::vector<std::string> notes = {};
+};
 
-/// All of `in`. Errors, beginning with `name`: Unavailable; ResourceExhausted beyond `bytes_max`.
-[[nodiscard]] absl::StatusOr<std::string> ReadAll(std::istream& in, std::string_view name, std::size_t bytes_max);
+/// Which driver, and where its objects are; without the cluster's objects. Errors: one line that begins with the option.
+[[nodiscard]] absl::StatusOr<Request> LoadDriver(const Options& options);
+
+/// Everything. Errors: one line that begins with the option or the file it is about.
+[[nodiscard]] absl::StatusOr<Request> Load(const Options& options, const Wanted& wanted, const ReadObjects& read);
+
+/// What a policy of this driver means where it is silent.
+driverupgrade::PolicyDefaults DefaultsOf(const Options& options);
+
+/// A file with a policy, as Load reads it.
+[[nodiscard]] absl::StatusOr<driverupgrade::UpgradePolicy> LoadPolicyFile(
+    const std::string& path, const driverupgrade::PolicyDefaults& defaults,
+    const driverupgrade::DriverIdentity& identity);
 
 }  // namespace upgradectl
 

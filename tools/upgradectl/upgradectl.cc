@@ -1,5 +1,6 @@
 #include "upgradectl/upgradectl.h"
 
+#include <map>
 #include <ostream>
 #include <string>
 #include <string_view>
@@ -10,8 +11,8 @@
 #include "absl/status/statusor.h"
 #include "upgradectl/options.h"
 #include "upgradectl/report.h"
-#include "upgradectl/request.h"
 #include "upgradectl/text.h"
+#include "upgradectl/verbs.h"
 #include "whatif/plan_json.h"
 #include "whatif/what_if.h"
 
@@ -21,6 +22,13 @@ namespace whatif = driverupgrade::whatif;
 
 namespace {
 
+using Verb = absl::StatusOr<int> (*)(const Options& options, const Streams& streams);
+
+const std::map<std::string, Verb>& Verbs() {
+  static const std::map<std::string, Verb> verbs = {{"plan", RunPlan}, {"status", RunStatus}};
+  return verbs;
+}
+
 int Refuse(std::string_view what, const Streams& streams) {
   // Printable: what is wrong may be quoted from the dump, and the answer is one line.
   streams.err << "upgradectl: " << Printable(what) << "\n";
@@ -28,6 +36,45 @@ int Refuse(std::string_view what, const Streams& streams) {
 }
 
 }  // namespace
+
+absl::StatusOr<std::shared_ptr<driverupgrade::HttpTransport>> ConnectTo(const Options& options,
+                                                                        const Streams& streams) {
+  return streams.connect ? streams.connect(options.source) : Connect(options.source, streams.kubeconfig);
+}
+
+ReadObjects ReaderOf(const Options& options, const Streams& streams,
+                     std::shared_ptr<driverupgrade::HttpTransport> transport) {
+  if (options.source.IsDump()) {
+    return [source = options.source, &in = streams.in](const auto&, const auto&, const auto&, auto&) {
+      return ReadDump(source, in);
+    };
+  }
+  return [transport = std::move(transport)](const auto& identity, const auto& place, const auto& wanted, auto& notes) {
+    return ReadLive(*transport, identity, place, wanted, notes);
+  };
+}
+
+absl::StatusOr<Request> Read(const Options& options, const Wanted& wanted, const Streams& streams) {
+  std::shared_ptr<driverupgrade::HttpTransport> transport;
+  if (!options.source.IsDump()) {
+    auto connected = ConnectTo(options, streams);
+    if (!connected.ok()) return connected.status();
+    transport = *std::move(connected);
+  }
+  return Load(options, wanted, ReaderOf(options, streams, std::move(transport)));
+}
+
+absl::StatusOr<int> RunPlan(const Options& options, const Streams& streams) {
+  absl::StatusOr<Request> request = Read(options, {}, streams);
+  if (!request.ok()) return request.status();
+  if (request->policy_source.empty()) {
+    return absl::InvalidArgumentError("--policy: is needed, as the cluster's custom resource has none");
+  }
+  const absl::StatusOr<whatif::Report> report = whatif::Answer(std::move(request->question));
+  if (!report.ok()) return report.status();
+  streams.out << (options.output == "json" ? whatif::FormatJson(*report) : FormatTable(*report));
+  return kExitDone;
+}
 
 int Run(int argc, const char* const* argv, const Streams& streams) {
   const std::variant<Options, Ending> parsed = ParseOptions(argc, argv);
@@ -37,12 +84,9 @@ int Run(int argc, const char* const* argv, const Streams& streams) {
     return streams.out.flush() ? kExitDone : kExitOutput;
   }
   const auto& options = std::get<Options>(parsed);
-  absl::StatusOr<whatif::Question> request = Load(options, streams.in);
-  if (!request.ok()) return Refuse(Message(request.status()), streams);
-  const absl::StatusOr<whatif::Report> report = whatif::Answer(*std::move(request));
-  if (!report.ok()) return Refuse(Message(report.status()), streams);
-  streams.out << (options.output == "json" ? whatif::FormatJson(*report) : FormatTable(*report));
-  return streams.out.flush() ? kExitDone : kExitOutput;
+  const absl::StatusOr<int> code = Verbs().at(options.verb)(options, streams);
+  if (!code.ok()) return Refuse(Message(code.status()), streams);
+  return streams.out.flush() ? *code : kExitOutput;
 }
 
 }  // namespace upgradectl

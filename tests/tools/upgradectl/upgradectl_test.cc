@@ -17,60 +17,15 @@
 #include "base/rapidjson.h"
 #include "fmt/format.h"
 #include "support/catch.h"
-#include "upgradectl/request.h"
+#include "upgradectl/source.h"
 #include "upgradectl/text.h"
+#include "upgradectl_support.h"
 
 namespace upgradectl {
 namespace {
 
-namespace fs = std::filesystem;
-namespace json = ::driverupgrade_rapidjson;
-
-const fs::path kTestData = UPGRADECTL_TESTDATA;
 const std::vector<std::string> kFive = {"--driver",        "gpu",        "--namespace", "gpu-operator",
                                         "--driver-labels", "app=driver", "--at",        "2026-01-02T12:05:00Z"};
-
-struct Answer {
-  int exit_code = -1;
-  std::string out = {};
-  std::string err = {};
-};
-
-Answer RunWith(const std::vector<std::string>& arguments, const std::string& standard_input = {}) {
-  std::vector<const char*> argv = {"upgradectl"};
-  for (const std::string& argument : arguments) argv.push_back(argument.c_str());
-  std::istringstream in(standard_input);
-  std::ostringstream out;
-  std::ostringstream err;
-  const int exit_code = Run(static_cast<int>(argv.size()), argv.data(), {.in = in, .out = out, .err = err});
-  return {.exit_code = exit_code, .out = out.str(), .err = err.str()};
-}
-
-std::string ContentOf(const fs::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  REQUIRE(file);
-  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-}
-
-// A file that lives as long as the test case.
-class ScratchFile {
- public:
-  explicit ScratchFile(std::string_view content) {
-    std::string pattern = (fs::temp_directory_path() / "upgradectl-XXXXXX").string();
-    const int file = mkstemp(pattern.data());
-    REQUIRE(file >= 0);
-    close(file);
-    path_ = pattern;
-    std::ofstream(path_, std::ios::binary) << content;
-  }
-  ~ScratchFile() { fs::remove(path_); }
-  ScratchFile(const ScratchFile&) = delete;
-  ScratchFile& operator=(const ScratchFile&) = delete;
-  std::string path() const { return path_.string(); }
-
- private:
-  fs::path path_;
-};
 
 std::vector<std::string> PlanOf(const std::string& cluster, const std::string& policy,
                                 std::initializer_list<std::string> more = {}) {
@@ -82,32 +37,6 @@ std::vector<std::string> PlanOf(const std::string& cluster, const std::string& p
 
 std::string FleetPath() { return (kTestData / "fleet.json").string(); }
 std::string PolicyPath() { return (kTestData / "policy.yaml").string(); }
-
-// The first line in which the texts differ: whole ones would hide it.
-std::string FirstDifference(const std::string& text, const std::string& expected) {
-  std::istringstream texts(text);
-  std::istringstream expectations(expected);
-  for (int number = 1;; ++number) {
-    std::string line;
-    std::string expected_line;
-    const bool more = static_cast<bool>(std::getline(texts, line));
-    const bool more_expected = static_cast<bool>(std::getline(expectations, expected_line));
-    if (!more && !more_expected) return "only in line ends";
-    if (line == expected_line && more == more_expected) continue;
-    return fmt::format("line {}: got `{}`, expected `{}`", number, line, expected_line);
-  }
-}
-
-// With DRIVERUPGRADE_REWRITE=1 in the environment it writes the expected text instead.
-void CheckGolden(const std::string& name, const std::string& text) {
-  const fs::path path = kTestData / name;
-  if (std::getenv("DRIVERUPGRADE_REWRITE") != nullptr) {
-    std::ofstream(path, std::ios::binary) << text;
-    return;
-  }
-  const std::string expected = ContentOf(path);
-  if (text != expected) FAIL_CHECK(path.string() << " differs: " << FirstDifference(text, expected));
-}
 
 // A dump with one node, its driver pod (revision `hash`; the wanted one is `new`) and what is in `more`.
 std::string Dump(std::string_view node_metadata, std::string_view node_spec = "{}", std::string_view hash = "old",

@@ -1,0 +1,150 @@
+// `upgradectl status`: lines, colours, documents and exit codes, from a dump and from a server.
+#include "upgradectl/status.h"
+
+#include <algorithm>
+#include <memory>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "fmt/format.h"
+#include "upgradectl/table.h"
+#include "upgradectl/text.h"
+#include "upgradectl_support.h"
+
+namespace upgradectl {
+namespace {
+
+using Texts = std::vector<std::string>;
+
+const std::string kAt = "2026-01-02T12:05:00Z";
+
+std::string TroublePath() { return (kTestData / "trouble.json").string(); }
+
+Texts StatusOfDump(const std::string& dump, const Texts& more = {}) {
+  Texts arguments = {"status", "--cluster", dump, "--at", kAt};
+  arguments.insert(arguments.end(), more.begin(), more.end());
+  return arguments;
+}
+
+std::size_t WidestLine(const std::string& text) {
+  std::istringstream in(text);
+  std::size_t widest = 0;
+  for (std::string line; std::getline(in, line);) widest = std::max(widest, Width(line));
+  return widest;
+}
+
+// A dump with one node in this state whose driver pod is of the wanted revision.
+std::string OneNode(const std::string& state, const std::string& labels = {}) {
+  return fmt::format(
+      R"({{"kind":"List","items":[
+{{"kind":"Node","metadata":{{"name":"n1","uid":"u","resourceVersion":"1","labels":{{"nvidia.com/gpu-driver-upgrade-state":"{}"{}}}}}}},
+{{"kind":"DaemonSet","apiVersion":"apps/v1","metadata":{{"namespace":"gpu-operator","name":"driver","uid":"ds","generation":1,"labels":{{"app":"nvidia-driver-daemonset"}}}},
+"spec":{{"selector":{{"matchLabels":{{"app":"nvidia-driver-daemonset"}}}},"updateStrategy":{{"type":"OnDelete"}}}},"status":{{"observedGeneration":1}}}},
+{{"kind":"ControllerRevision","apiVersion":"apps/v1","metadata":{{"namespace":"gpu-operator","name":"driver-new","labels":{{"app":"nvidia-driver-daemonset","controller-revision-hash":"new"}},
+"ownerReferences":[{{"apiVersion":"apps/v1","kind":"DaemonSet","name":"driver","uid":"ds","controller":true}}]}},"revision":1,"data":{{}}}},
+{{"kind":"Pod","metadata":{{"namespace":"gpu-operator","name":"driver-1","uid":"p","labels":{{"app":"nvidia-driver-daemonset","controller-revision-hash":"new"}},
+"ownerReferences":[{{"apiVersion":"apps/v1","kind":"DaemonSet","name":"driver","uid":"ds","controller":true}}]}},
+"spec":{{"nodeName":"n1"}},"status":{{"phase":"Running","containerStatuses":[{{"name":"c","ready":true}}]}}}}]}})",
+      state, labels);
+}
+
+TEST_CASE("The status of a fleet in every trouble fits 80 columns, and is whole where nothing limits it") {
+  const Answer narrow = RunIn(StatusOfDump(TroublePath()), {.screen = {.columns = 80}});
+  CHECK(narrow.err.empty());
+  CheckGolden("trouble.status-80.txt", narrow.out);
+  CHECK(WidestLine(narrow.out) <= 80);
+  const Answer wide = RunIn(StatusOfDump(TroublePath(), {"-o", "wide"}), {.screen = {.columns = 200}});
+  CheckGolden("trouble.status-200.txt", wide.out);
+  CHECK(WidestLine(wide.out) <= 200);
+  const Answer piped = RunWith(StatusOfDump(TroublePath()));
+  CHECK(piped.out.find("…") == std::string::npos);
+  CHECK(piped.out.find("disruption budget web allows none (2 healthy, 2 needed)") != std::string::npos);
+}
+
+TEST_CASE("Colours are where they are wanted, and change no column") {
+  const Screen coloured{.columns = 80, .colour = true};
+  std::string text = RunIn(StatusOfDump(TroublePath()), {.screen = coloured}).out;
+  CHECK(text.find("\x1b[31mfailed\x1b[0m") != std::string::npos);
+  while (text.find('\x1b') != std::string::npos) {
+    const std::size_t at = text.find('\x1b');
+    text.erase(at, text.find('m', at) - at + 1);
+  }
+  CHECK(text == RunIn(StatusOfDump(TroublePath()), {.screen = {.columns = 80}}).out);
+}
+
+TEST_CASE("The status is a document in JSON and the same one in YAML") {
+  CheckGolden("trouble.status.json", RunWith(StatusOfDump(TroublePath(), {"-o", "json"})).out);
+  CheckGolden("trouble.status.yaml", RunWith(StatusOfDump(TroublePath(), {"-o", "yaml"})).out);
+}
+
+TEST_CASE("The exit code says whether the rollout is done, under way or failed") {
+  const auto code = [](const std::string& dump) {
+    const ScratchFile file(dump);
+    return RunWith(StatusOfDump(file.path())).exit_code;
+  };
+  CHECK(code(OneNode("upgrade-done")) == kExitDone);
+  CHECK(code(OneNode("validation-required")) == kExitUnderWay);
+  CHECK(code(OneNode("upgrade-required", R"(,"nvidia.com/gpu-driver-upgrade.skip":"true")")) == kExitUnderWay);
+  CHECK(code(OneNode("upgrade-failed")) == kExitFailed);
+  CHECK(code(R"({"kind":"List","items":[]})") == kExitDone);
+  CHECK(code("{") == kExitUsage);
+}
+
+TEST_CASE("Without a policy the status says so, and shows no limits that nobody has set") {
+  const ScratchFile dump(OneNode("upgrade-done"));
+  const std::string text = RunWith(StatusOfDump(dump.path())).out;
+  CHECK(text.find("policy unknown") != std::string::npos);
+  CHECK(text.find("slots") == std::string::npos);
+}
+
+TEST_CASE("A server is asked for no more pods than those of the driver and of nodes that are cordoned or in progress") {
+  const auto server = std::make_shared<DumpServer>(ContentOf(kTestData / "trouble.json"));
+  const Answer live = RunIn({"status", "--kubeconfig", "any", "--at", kAt}, {.server = server});
+  CHECK(live.err.empty());
+  CHECK(live.out == RunWith(StatusOfDump(TroublePath())).out);
+  const Texts paths = server->paths();
+  CHECK(std::count(paths.begin(), paths.end(), "/api/v1/pods") == 5);
+}
+
+TEST_CASE("What may not be read for an explanation is a line, and what is needed is an error") {
+  const auto server = std::make_shared<DumpServer>(ContentOf(kTestData / "trouble.json"));
+  server->Forbid("/apis/policy/v1");
+  const Answer answer = RunIn({"status", "--kubeconfig", "any", "--at", kAt}, {.server = server});
+  CHECK(answer.exit_code == kExitFailed);
+  CHECK(answer.out.find("not read: list /apis/policy/v1/poddisruptionbudgets: 403: not for you") != std::string::npos);
+  server->Forbid("/api/v1/nodes");
+  const Answer refused = RunIn({"status", "--kubeconfig", "any", "--at", kAt}, {.server = server});
+  CHECK(refused.exit_code == kExitUsage);
+  CHECK(refused.err == "upgradectl: list /api/v1/nodes: 403: not for you\n");
+}
+
+TEST_CASE("With --watch every change is a new picture, until the rollout is done") {
+  const auto server = std::make_shared<DumpServer>(OneNode("validation-required"));
+  server->AddWatchLine(
+      "/api/v1/nodes",
+      R"({"type":"MODIFIED","object":{"kind":"Node","apiVersion":"v1","metadata":{"name":"n1","uid":"u","resourceVersion":"101","labels":{"nvidia.com/gpu-driver-upgrade-state":"upgrade-done"}}}})");
+  const Answer answer = RunIn({"status", "-w", "--kubeconfig", "any", "--at", kAt}, {.server = server});
+  INFO(answer.err);
+  CHECK(answer.exit_code == kExitDone);
+  CHECK(answer.out.find("nvidia.com/gpu done: 1 of 1 done") != std::string::npos);
+  CHECK(RunWith(StatusOfDump(TroublePath(), {"-w"})).exit_code == kExitUsage);
+}
+
+TEST_CASE("An age has two units at most") {
+  CHECK(Age(absl::Seconds(-5)) == "0s");
+  CHECK(Age(absl::Seconds(119)) == "119s");
+  CHECK(Age(absl::Minutes(119)) == "119m");
+  CHECK(Age(absl::Minutes(125)) == "2h05m");
+  CHECK(Age(absl::Hours(50)) == "2d2h");
+}
+
+TEST_CASE("What is cut says so, between characters") {
+  CHECK(CutTo("abcdef", 6) == "abcdef");
+  CHECK(CutTo("abcdef", 4) == "abc…");
+  CHECK(CutTo("äöüä", 3) == "äö…");
+  CHECK(CutTo("abcdef", 0) == "abcdef");
+}
+
+}  // namespace
+}  // namespace upgradectl

@@ -1,0 +1,97 @@
+// What the tests of upgradectl share: the program on a command line, files, expected texts, and a server that has a dump.
+#ifndef DRIVERUPGRADE_TESTS_TOOLS_UPGRADECTL_UPGRADECTL_SUPPORT_H_
+#define DRIVERUPGRADE_TESTS_TOOLS_UPGRADECTL_UPGRADECTL_SUPPORT_H_
+
+#include <condition_variable>
+#include <filesystem>
+#include <map>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "driverupgrade/kubernetes/http_transport.h"
+#include "support/catch.h"
+#include "upgradectl/json_view.h"
+#include "upgradectl/upgradectl.h"
+
+namespace upgradectl {
+
+namespace fs = std::filesystem;
+
+inline const fs::path kTestData = UPGRADECTL_TESTDATA;
+
+struct Answer {
+  int exit_code = -1;
+  std::string out = {};
+  std::string err = {};
+};
+
+/// How the program is run beside its command line.
+struct Surroundings {
+  std::string standard_input = {};
+  Screen screen = {};
+  bool interactive = false;
+  /// What every connection goes to.
+  std::shared_ptr<driverupgrade::HttpTransport> server = nullptr;
+};
+
+Answer RunIn(const std::vector<std::string>& arguments, const Surroundings& surroundings);
+Answer RunWith(const std::vector<std::string>& arguments, const std::string& standard_input = {});
+
+std::string ContentOf(const fs::path& path);
+
+/// A file that lives as long as the test case.
+class ScratchFile {
+ public:
+  explicit ScratchFile(std::string_view content);
+  ~ScratchFile() { fs::remove(path_); }
+  ScratchFile(const ScratchFile&) = delete;
+  ScratchFile& operator=(const ScratchFile&) = delete;
+  std::string path() const { return path_.string(); }
+
+ private:
+  fs::path path_;
+};
+
+/// With DRIVERUPGRADE_REWRITE=1 in the environment it writes the expected text instead.
+void CheckGolden(const std::string& name, const std::string& text);
+
+/// An API server with the objects of a dump. Lists know namespaces, `spec.nodeName` and `reason`; a patch is recorded and
+/// answered with its own body; a watch gives what it was told to, and then nothing until it is stopped.
+class DumpServer final : public driverupgrade::HttpTransport {
+ public:
+  explicit DumpServer(std::string_view dump);
+
+  /// From now on paths that begin so are answered with 403.
+  void Forbid(std::string path) { forbidden_.push_back(std::move(path)); }
+  /// What patches are answered with; empty: their own body.
+  void AnswerPatches(std::string body) { patch_answer_ = std::move(body); }
+  /// A line of the watch of this path.
+  void AddWatchLine(const std::string& path, std::string line) { lines_[path].push_back(std::move(line)); }
+  std::vector<driverupgrade::HttpRequest> writes() const;
+  std::vector<std::string> paths() const;
+
+  absl::StatusOr<driverupgrade::HttpResponse> Send(const driverupgrade::CallContext& context,
+                                                   const driverupgrade::HttpRequest& request) override;
+  absl::StatusOr<driverupgrade::HttpResponse> Stream(const driverupgrade::CallContext& context,
+                                                     const driverupgrade::HttpRequest& request,
+                                                     driverupgrade::LineSink& sink) override;
+
+ private:
+  std::string ListOf(const std::string& path, const std::map<std::string, std::string>& query);
+
+  json::Document dump_;
+  std::vector<std::string> forbidden_;
+  std::string patch_answer_;
+  std::map<std::string, std::vector<std::string>> lines_;
+  mutable std::mutex mutex_;
+  std::condition_variable_any stopped_;
+  std::vector<driverupgrade::HttpRequest> writes_;
+  std::vector<std::string> paths_;
+};
+
+}  // namespace upgradectl
+
+#endif  // DRIVERUPGRADE_TESTS_TOOLS_UPGRADECTL_UPGRADECTL_SUPPORT_H_

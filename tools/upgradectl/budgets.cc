@@ -1,0 +1,59 @@
+#include "upgradectl/budgets.h"
+
+#include <algorithm>
+
+#include "fmt/format.h"
+
+namespace upgradectl {
+
+using driverupgrade::Gate;
+using driverupgrade::GateReason;
+using driverupgrade::Pod;
+using driverupgrade::PodDisruptionBudget;
+
+Budgets::Budgets(const driverupgrade::ClusterObjects& objects, const Facts& facts) : facts_(facts) {
+  for (const PodDisruptionBudget& budget : objects.pod_disruption_budgets) {
+    by_namespace_[budget.ns].push_back(&budget);
+  }
+}
+
+std::vector<const PodDisruptionBudget*> Budgets::Of(const Pod& pod) const {
+  std::vector<const PodDisruptionBudget*> selecting;
+  const auto found = by_namespace_.find(pod.ref.ns);
+  if (found == by_namespace_.end()) return selecting;
+  for (const PodDisruptionBudget* budget : found->second) {
+    if (budget->selector.Matches(pod.labels)) selecting.push_back(budget);
+  }
+  std::sort(selecting.begin(), selecting.end(), [](const auto* a, const auto* b) { return a->name < b->name; });
+  return selecting;
+}
+
+std::optional<Gate> Budgets::Refusal(const Pod& pod) const {
+  // Those that have ended, or do not run yet, are nobody's loss.
+  if (pod.phase != driverupgrade::PodPhase::kRunning) return std::nullopt;
+  const std::vector<const PodDisruptionBudget*> budgets = Of(pod);
+  if (budgets.empty()) return std::nullopt;
+  if (budgets.size() > 1) {
+    return Gate{
+        .reason = GateReason::kSeveralBudgets,
+        .detail = fmt::format("{}: selected by the disruption budgets {} and {}, so that no eviction is possible",
+                              pod.ref.ToString(), budgets[0]->name, budgets[1]->name)};
+  }
+  const PodDisruptionBudget& budget = *budgets.front();
+  if (budget.disruptions_allowed > 0) return std::nullopt;
+  if (!driverupgrade::IsReady(pod)) {
+    const auto always = facts_.always_allow_unhealthy.find(budget.ns + "/" + budget.name);
+    if (always != facts_.always_allow_unhealthy.end() && always->second) return std::nullopt;
+    if (budget.current_healthy >= budget.desired_healthy && budget.desired_healthy > 0) return std::nullopt;
+  }
+  return Gate{.reason = GateReason::kDisruptionBudget,
+              .detail = fmt::format("{}: disruption budget {} allows none ({} healthy, {} needed)", pod.ref.ToString(),
+                                    budget.name, budget.current_healthy, budget.desired_healthy)};
+}
+
+bool Budgets::NeverAllows(const PodDisruptionBudget& budget) const {
+  const auto expected = facts_.expected_pods.find(budget.ns + "/" + budget.name);
+  return expected != facts_.expected_pods.end() && expected->second > 0 && budget.desired_healthy >= expected->second;
+}
+
+}  // namespace upgradectl

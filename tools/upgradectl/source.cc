@@ -1,0 +1,246 @@
+#include "upgradectl/source.h"
+
+#include <array>
+#include <cstdlib>
+#include <fstream>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/time/clock.h"
+#include "driverupgrade/clock.h"
+#include "driverupgrade/kubernetes/kube_config.h"
+#include "driverupgrade/kubernetes/retrying_transport.h"
+#include "driverupgrade/upgrade_state.h"
+#include "driverupgrade/wire/kubernetes_json.h"
+#include "fmt/format.h"
+#ifdef UPGRADECTL_HAS_TRANSPORT
+#include "support/chosen_transport.h"
+#endif
+#include "upgradectl/json_view.h"
+#include "upgradectl/text.h"
+
+namespace upgradectl {
+namespace {
+
+using driverupgrade::DriverIdentity;
+using driverupgrade::HttpRequest;
+using driverupgrade::HttpResponse;
+using driverupgrade::HttpTransport;
+using driverupgrade::KubeConfig;
+
+constexpr std::string_view kPage = "500";
+
+struct Collection {
+  std::string path = {};
+  std::string api_version = {};
+  std::string kind = {};
+  std::vector<std::pair<std::string, std::string>> query = {};
+};
+
+absl::Status Refusal(const Collection& collection, const HttpResponse& answer) {
+  const std::optional<driverupgrade::ApiStatus> status = driverupgrade::ParseApiStatus(answer.body);
+  const std::string why = status ? status->message : std::string("no answer of an API server");
+  const std::string text = fmt::format("list {}: {}: {}", collection.path, answer.status, why);
+  if (answer.status == 403) return absl::PermissionDeniedError(text);
+  if (answer.status == 404) return absl::NotFoundError(text);
+  return absl::UnavailableError(text);
+}
+
+absl::Status List(HttpTransport& transport, const Collection& collection, MixedList& list) {
+  std::string next;
+  do {
+    HttpRequest request{.path = collection.path, .query = collection.query};
+    request.query.emplace_back("limit", kPage);
+    if (!next.empty()) request.query.emplace_back("continue", next);
+    const absl::StatusOr<HttpResponse> answer = transport.Send({.deadline = absl::Now() + absl::Minutes(1)}, request);
+    if (!answer.ok()) return answer.status();
+    if (answer->status != 200) return Refusal(collection, *answer);
+    json::Document page;
+    page.Parse<json::kParseIterativeFlag>(answer->body.data(), answer->body.size());
+    if (page.HasParseError() || !page.IsObject()) {
+      return absl::UnavailableError(fmt::format("list {}: the answer is no JSON", collection.path));
+    }
+    if (const auto items = page.FindMember("items"); items != page.MemberEnd() && items->value.IsArray()) {
+      for (json::Value& item : items->value.GetArray())
+        list.Add(item, collection.kind, collection.api_version, page.GetAllocator());
+    } else {
+      list.Add(page, collection.kind, collection.api_version, page.GetAllocator());  // one object
+    }
+    next = Text(page, {"metadata", "continue"});
+  } while (!next.empty());
+  return absl::OkStatus();
+}
+
+std::string Namespaced(std::string_view group, const std::string& ns, std::string_view resource) {
+  return fmt::format("{}/namespaces/{}/{}", group, ns, resource);
+}
+
+// Without these there is nothing to show; a LiveView follows them.
+std::vector<Collection> Followed(const DriverPlace& place, const Wanted& wanted) {
+  const std::pair<std::string, std::string> selected = {"labelSelector", place.labels};
+  const Collection pods = wanted.all_pods
+                              ? Collection{"/api/v1/pods", "v1", "Pod", {}}
+                              : Collection{Namespaced("/api/v1", place.ns, "pods"), "v1", "Pod", {selected}};
+  return {{"/api/v1/nodes", "v1", "Node", {}},
+          pods,
+          {Namespaced("/apis/apps/v1", place.ns, "daemonsets"), "apps/v1", "DaemonSet", {selected}}};
+}
+
+std::vector<Collection> Extras(const DriverPlace& place, const Wanted& wanted) {
+  std::vector<Collection> extras;
+  if (wanted.budgets) {
+    extras.push_back({"/apis/policy/v1/poddisruptionbudgets", "policy/v1", "PodDisruptionBudget", {}});
+  }
+  if (wanted.leases) {
+    extras.push_back(
+        {Namespaced("/apis/coordination.k8s.io/v1", place.lease_ns, "leases"), "coordination.k8s.io/v1", "Lease", {}});
+  }
+  if (wanted.webhooks) {
+    extras.push_back({"/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations",
+                      "admissionregistration.k8s.io/v1",
+                      "ValidatingWebhookConfiguration",
+                      {}});
+  }
+  if (!place.requestor_ns.empty()) {
+    extras.push_back({Namespaced("/apis/maintenance.nvidia.com/v1alpha1", place.requestor_ns, "nodemaintenances"),
+                      "maintenance.nvidia.com/v1alpha1",
+                      "NodeMaintenance",
+                      {}});
+  }
+  if (place.policy) {
+    extras.push_back(
+        {fmt::format("/apis/{}/{}/{}", place.policy->group_version, place.policy->resource, place.policy->name),
+         place.policy->group_version,
+         place.policy->resource,
+         {}});
+  }
+  return extras;
+}
+
+// Nodes whose other pods matter.
+absl::StatusOr<std::set<std::string>> NodesOfInterest(std::string_view list, const DriverIdentity& identity,
+                                                      const Wanted& wanted) {
+  const absl::StatusOr<driverupgrade::ClusterObjects> objects =
+      driverupgrade::ParseMixedList(list, driverupgrade::OnUnreadable::kMark);
+  if (!objects.ok()) return objects.status();
+  std::set<std::string> names;
+  for (const driverupgrade::Node& node : objects->nodes) {
+    const auto label = node.labels.find(identity.StateLabel());
+    const auto state =
+        label == node.labels.end() ? std::nullopt : driverupgrade::ParseUpgradeState(std::string(label->second));
+    // Of a node that is cordoned already the pods count in its first pass.
+    if (node.name == wanted.node || node.unschedulable || (state && driverupgrade::IsInProgress(*state)))
+      names.insert(node.name);
+  }
+  return names;
+}
+
+}  // namespace
+
+void MixedList::Add(json::Value& item, const std::string& kind, const std::string& api_version,
+                    json::Document::AllocatorType& allocator) {
+  if (!item.IsObject()) return;
+  // The name stands for the kind: a resource that is read alone says its kind itself.
+  const std::string key = kind + "/" + upgradectl::Text(item, {"metadata", "namespace"}) + "/" +
+                          upgradectl::Text(item, {"metadata", "name"});
+  if (!known_.insert(key).second) return;
+  if (!item.HasMember("kind")) item.AddMember("kind", json::StringRef(kind.c_str()), allocator);
+  if (!item.HasMember("apiVersion")) item.AddMember("apiVersion", json::StringRef(api_version.c_str()), allocator);
+  text_ += (known_.size() == 1 ? "" : ",\n") + Compact(item);
+}
+
+void MixedList::AddText(const std::string& object, const std::string& kind, const std::string& api_version) {
+  json::Document document;
+  document.Parse<json::kParseIterativeFlag>(object.data(), object.size());
+  if (!document.HasParseError()) Add(document, kind, api_version, document.GetAllocator());
+}
+
+std::string MixedList::Text() const { return R"({"apiVersion":"v1","kind":"List","items":[)" + text_ + "]}"; }
+
+absl::StatusOr<std::string> ReadAll(std::istream& in, std::string_view name, std::size_t bytes_max) {
+  std::string content;
+  std::array<char, std::size_t{64} << 10> block;
+  while (in) {
+    in.read(block.data(), block.size());
+    content.append(block.data(), static_cast<std::size_t>(in.gcount()));
+    if (content.size() > bytes_max) {
+      return absl::ResourceExhaustedError(fmt::format("{}: longer than {} bytes", name, bytes_max));
+    }
+  }
+  if (in.bad()) return absl::UnavailableError(fmt::format("{}: cannot be read", name));
+  return content;
+}
+
+absl::StatusOr<std::string> ReadFile(const std::string& path, std::size_t bytes_max) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file) return absl::NotFoundError(fmt::format("{}: cannot be opened", path));
+  return ReadAll(file, path, bytes_max);
+}
+
+absl::StatusOr<std::string> ReadDump(const SourceOptions& options, std::istream& in) {
+  if (options.cluster == "-") return ReadAll(in, "standard input", kDumpBytesMax);
+  return ReadFile(options.cluster, kDumpBytesMax);
+}
+
+absl::StatusOr<std::shared_ptr<HttpTransport>> Connect(const SourceOptions& options,
+                                                       const std::string& default_kubeconfig) {
+#ifndef UPGRADECTL_HAS_TRANSPORT
+  (void)options, (void)default_kubeconfig;
+  return absl::UnimplementedError("this build has no HTTP backend: --cluster FILE");
+#else
+  const auto environment = [](const char* name) {
+    const char* value = std::getenv(name);
+    return std::string(value == nullptr ? "" : value);
+  };
+  const std::string file = options.kubeconfig.empty() ? default_kubeconfig : options.kubeconfig;
+  if (!options.in_cluster && file.empty()) {
+    return absl::InvalidArgumentError("which cluster? --cluster FILE, --kubeconfig FILE or --in-cluster");
+  }
+  const absl::StatusOr<KubeConfig> config =
+      options.in_cluster ? KubeConfig::InCluster({.host = environment("KUBERNETES_SERVICE_HOST"),
+                                                  .port = environment("KUBERNETES_SERVICE_PORT")})
+                         : KubeConfig::LoadFile(file, {.context = options.context, .allow_exec = options.allow_exec});
+  if (!config.ok()) return config.status();
+  auto transport = examples::MakeChosenTransport(examples::TransportNames().front(), *config);
+  if (!transport.ok()) return transport.status();
+  return driverupgrade::MakeRetryingTransport(*std::move(transport), driverupgrade::SystemClock());
+#endif
+}
+
+absl::StatusOr<std::string> ReadLive(HttpTransport& transport, const DriverIdentity& identity, const DriverPlace& place,
+                                     const Wanted& wanted, std::vector<std::string>& notes) {
+  MixedList list;
+  for (const Collection& collection : Followed(place, wanted)) {
+    if (const absl::Status status = List(transport, collection, list); !status.ok()) return status;
+  }
+  if (wanted.events) {
+    const Collection events{Namespaced("/api/v1", "default", "events"),
+                            "v1",
+                            "Event",
+                            {{"fieldSelector", fmt::format("reason={}", identity.EventReason())}}};
+    const absl::Status status = List(transport, events, list);
+    if (!status.ok()) notes.emplace_back(Message(status));
+  }
+  return ReadRest(transport, identity, place, wanted, std::move(list), notes);
+}
+
+absl::StatusOr<std::string> ReadRest(HttpTransport& transport, const DriverIdentity& identity, const DriverPlace& place,
+                                     const Wanted& wanted, MixedList list, std::vector<std::string>& notes) {
+  const Collection revisions{
+      Namespaced("/apis/apps/v1", place.ns, "controllerrevisions"), "apps/v1", "ControllerRevision", {}};
+  if (const absl::Status status = List(transport, revisions, list); !status.ok()) return status;
+  for (const Collection& collection : Extras(place, wanted)) {
+    const absl::Status status = List(transport, collection, list);
+    if (!status.ok()) notes.emplace_back(Message(status));
+  }
+  if (wanted.all_pods) return list.Text();
+  const absl::StatusOr<std::set<std::string>> nodes = NodesOfInterest(list.Text(), identity, wanted);
+  if (!nodes.ok()) return nodes.status();
+  for (const std::string& node : *nodes) {
+    const Collection pods{"/api/v1/pods", "v1", "Pod", {{"fieldSelector", fmt::format("spec.nodeName={}", node)}}};
+    if (const absl::Status status = List(transport, pods, list); !status.ok()) return status;
+  }
+  return list.Text();
+}
+
+}  // namespace upgradectl

@@ -1,0 +1,103 @@
+// Where the cluster's objects come from: a dump in a file, or the API server. Both are one text, so that what is done with
+// them is the same.
+#ifndef DRIVERUPGRADE_TOOLS_UPGRADECTL_SOURCE_H_
+#define DRIVERUPGRADE_TOOLS_UPGRADECTL_SOURCE_H_
+
+#include <cstddef>
+#include <istream>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "driverupgrade/driver_identity.h"
+#include "driverupgrade/kubernetes/http_transport.h"
+#include "upgradectl/facts.h"
+#include "upgradectl/json_view.h"
+
+namespace upgradectl {
+
+/// More is no dump, but a mistake that would fill the memory.
+inline constexpr std::size_t kDumpBytesMax = std::size_t{512} << 20;
+inline constexpr std::size_t kPolicyBytesMax = std::size_t{1} << 20;
+
+/// Which cluster, as it was typed; with nothing of it, `default_kubeconfig`.
+struct SourceOptions {
+  /// A dump; `-` is standard input.
+  std::string cluster = {};
+  std::string kubeconfig = {};
+  std::string context = {};
+  bool in_cluster = false;
+  bool allow_exec = false;
+  bool IsDump() const { return !cluster.empty(); }
+};
+
+/// What a verb looks at.
+struct Wanted {
+  /// All pods; otherwise the driver's, and those of nodes in progress.
+  bool all_pods = false;
+  /// The pods of this node, too.
+  std::string node = {};
+  bool events = false;
+  bool budgets = false;
+  bool leases = false;
+  bool webhooks = false;
+};
+
+/// What selects the driver's objects on the server.
+struct DriverPlace {
+  std::string ns = {};
+  std::string labels = {};
+  std::string lease_ns = {};
+  std::optional<PolicyResource> policy = std::nullopt;
+  /// Of the NodeMaintenances; empty: they are not read.
+  std::string requestor_ns = {};
+};
+
+/// Objects of several kinds as one `List`; of an object that is added twice, the first.
+class MixedList {
+ public:
+  /// `item` is changed: it gets a kind and an apiVersion if it has none, as the items of a server's list.
+  void Add(json::Value& item, const std::string& kind, const std::string& api_version,
+           json::Document::AllocatorType& allocator);
+  /// One object as its JSON text; what is none is left out.
+  void AddText(const std::string& object, const std::string& kind, const std::string& api_version);
+  /// The whole text.
+  std::string Text() const;
+
+ private:
+  std::string text_;
+  std::set<std::string> known_;
+};
+
+/// All of `in`. Errors, beginning with `name`: Unavailable; ResourceExhausted beyond `bytes_max`.
+[[nodiscard]] absl::StatusOr<std::string> ReadAll(std::istream& in, std::string_view name, std::size_t bytes_max);
+/// As ReadAll; NotFound if it cannot be opened.
+[[nodiscard]] absl::StatusOr<std::string> ReadFile(const std::string& path, std::size_t bytes_max);
+[[nodiscard]] absl::StatusOr<std::string> ReadDump(const SourceOptions& options, std::istream& in);
+
+/// Opens no connection. `default_kubeconfig`: the file if the options name none. Errors: those of KubeConfig and of the
+/// backend.
+[[nodiscard]] absl::StatusOr<std::shared_ptr<driverupgrade::HttpTransport>> Connect(
+    const SourceOptions& options, const std::string& default_kubeconfig);
+
+/// A `List` of the objects that are wanted, as `kubectl get -o json` would print it. What is only there for explanations
+/// (Events, budgets, leases, webhooks, the policy, NodeMaintenances) may be missing or forbidden: `notes` gets a line
+/// then. Errors: `list nodes: 403: ...`.
+[[nodiscard]] absl::StatusOr<std::string> ReadLive(driverupgrade::HttpTransport& transport,
+                                                   const driverupgrade::DriverIdentity& identity,
+                                                   const DriverPlace& place, const Wanted& wanted,
+                                                   std::vector<std::string>& notes);
+
+/// ReadLive without the nodes, the driver's pods and DaemonSets, and the Events, which `list` has already.
+[[nodiscard]] absl::StatusOr<std::string> ReadRest(driverupgrade::HttpTransport& transport,
+                                                   const driverupgrade::DriverIdentity& identity,
+                                                   const DriverPlace& place, const Wanted& wanted, MixedList list,
+                                                   std::vector<std::string>& notes);
+
+}  // namespace upgradectl
+
+#endif  // DRIVERUPGRADE_TOOLS_UPGRADECTL_SOURCE_H_

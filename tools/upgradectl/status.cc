@@ -1,0 +1,205 @@
+#include "upgradectl/status.h"
+
+#include <algorithm>
+#include <array>
+#include <climits>
+#include <map>
+#include <utility>
+
+#include "fmt/format.h"
+#include "model/node_marks.h"
+#include "upgradectl/budgets.h"
+#include "upgradectl/text.h"
+#include "whatif/plan_json.h"
+
+namespace upgradectl {
+namespace {
+
+using driverupgrade::ClusterObjects;
+using driverupgrade::Gate;
+using driverupgrade::GateReason;
+using driverupgrade::Node;
+using driverupgrade::Pod;
+using driverupgrade::Tally;
+using driverupgrade::UpgradeState;
+using driverupgrade::whatif::NodeReport;
+using driverupgrade::whatif::Report;
+
+constexpr std::string_view kEntered = "Successfully updated node state label to ";
+
+// What the Events tell of each node.
+struct History {
+  std::map<std::string, std::map<UpgradeState, absl::Time>> entered = {};
+  std::vector<absl::Duration> took = {};
+  std::optional<absl::Time> began = std::nullopt;
+};
+
+History HistoryOf(const Facts& facts) {
+  History history;
+  std::map<std::string, absl::Time> started;
+  for (const EventFact& event : facts.events) {
+    const std::optional<UpgradeState> state = EnteredState(event);
+    if (!state) continue;
+    history.entered[event.node][*state] = event.last;
+    if (*state == UpgradeState::kCordonRequired) {
+      started[event.node] = event.last;
+      if (!history.began) history.began = event.last;
+    }
+    if (const auto start = started.find(event.node); *state == UpgradeState::kDone && start != started.end()) {
+      history.took.push_back(event.last - start->second);
+      started.erase(start);
+    }
+  }
+  std::sort(history.took.begin(), history.took.end());
+  return history;
+}
+
+std::optional<absl::Time> Since(const Node& node, UpgradeState state, const Request& request, const History& history) {
+  const auto marks = driverupgrade::internal::DecodeMarks(node, request.question.identity);
+  if (const auto& stage = marks.stage.value(); stage && stage->state == state) return stage->began;
+  const auto of_node = history.entered.find(node.name);
+  if (of_node == history.entered.end()) return std::nullopt;
+  const auto entered = of_node->second.find(state);
+  return entered == of_node->second.end() ? std::nullopt : std::optional(entered->second);
+}
+
+std::optional<Remaining> RemainingOf(const RolloutStatus& status, const std::vector<absl::Duration>& took) {
+  // Of fewer nodes a spread says nothing.
+  constexpr std::size_t kEnough = 3;
+  const int nodes = status.totals.total - status.totals.done - status.totals.failed;
+  const bool stands = status.frozen || status.paused || status.budget.Halted();
+  if (took.size() < kEnough || nodes <= 0 || stands) return std::nullopt;
+  const int side_by_side = std::max(1, std::min({status.budget.parallel_max.value_or(INT_MAX),
+                                                 status.budget.unavailable_max.value_or(INT_MAX), nodes}));
+  const int waves = (nodes + side_by_side - 1) / side_by_side;
+  const auto quantile = [&](std::size_t percent) { return took[(took.size() - 1) * percent / 100] * waves; };
+  return Remaining{
+      .low = quantile(10), .middle = quantile(50), .high = quantile(90), .measured = static_cast<int>(took.size())};
+}
+
+std::optional<LeaseFact> Leader(const Request& request, std::string_view lease_name) {
+  const std::string ending = fmt::format("{}-driver-upgrade", request.question.identity.driver());
+  for (const LeaseFact& lease : request.facts.leases) {
+    const bool ours = lease_name.empty() ? lease.name.ends_with(ending) : lease.name == lease_name;
+    if (ours && lease.ns == request.place.lease_ns) return lease;
+  }
+  return std::nullopt;
+}
+
+Phase PhaseOf(const Tally& totals) {
+  if (totals.failed > 0) return Phase::kFailed;
+  return totals.pending + totals.in_progress > 0 ? Phase::kUnderWay : Phase::kDone;
+}
+
+// Nodes that have no label yet, or that are done and have an old pod, wait as well.
+Phase PhaseOf(const RolloutStatus& status) {
+  const bool waits = std::any_of(status.nodes.begin(), status.nodes.end(), [](const NodeStatus& node) {
+    return node.gate && !driverupgrade::TraitsOf(node.gate->reason).ends_rollout;
+  });
+  const Phase phase = PhaseOf(status.totals);
+  return phase == Phase::kDone && waits ? Phase::kUnderWay : phase;
+}
+
+void AddPod(const Pod& pod, NodeStatus& node) {
+  node.pod = pod.ref.ToString();
+  node.revision = driverupgrade::RevisionHash(pod);
+  node.pod_ready = driverupgrade::IsReady(pod);
+}
+
+std::map<std::string, const Pod*> DriverPods(const Request& request) {
+  std::map<std::string, const Pod*> pods;
+  for (const Pod& pod : request.question.cluster.pods) {
+    if (pod.ref.ns == request.place.ns && request.question.snapshot.driver_labels.Matches(pod.labels)) {
+      pods[pod.node_name] = &pod;
+    }
+  }
+  return pods;
+}
+
+std::vector<NodeStatus> NodesOf(const Request& request, const Report& report, const History& history) {
+  std::map<std::string_view, const Node*> nodes;
+  for (const Node& node : request.question.cluster.nodes) nodes[node.name] = &node;
+  const std::map<std::string, const Pod*> pods = DriverPods(request);
+  std::vector<NodeStatus> rows;
+  for (const NodeReport& node_report : report.nodes) {
+    NodeStatus row{
+        .name = node_report.plan.node, .state = node_report.plan.from, .gate = TrueGate(request, node_report)};
+    if (const auto node = nodes.find(row.name); node != nodes.end()) {
+      row.since = Since(*node->second, row.state, request, history);
+      row.cordoned = node->second->unschedulable;
+      row.ready = node->second->ready;
+    }
+    if (const auto pod = pods.find(row.name); pod != pods.end()) AddPod(*pod->second, row);
+    rows.push_back(std::move(row));
+  }
+  return rows;
+}
+
+}  // namespace
+
+std::string_view ToString(Phase phase) {
+  switch (phase) {
+    case Phase::kDone: return "done";
+    case Phase::kUnderWay: return "under way";
+    case Phase::kFailed: return "failed";
+  }
+  return "unknown";
+}
+
+std::string Age(absl::Duration duration) {
+  const std::int64_t seconds = std::max<std::int64_t>(0, absl::ToInt64Seconds(duration));
+  if (seconds < 120) return fmt::format("{}s", seconds);
+  if (seconds < 7200) return fmt::format("{}m", seconds / 60);
+  if (seconds < 172800) return fmt::format("{}h{:02}m", seconds / 3600, seconds / 60 % 60);
+  return fmt::format("{}d{}h", seconds / 86400, seconds / 3600 % 24);
+}
+
+std::optional<UpgradeState> EnteredState(const EventFact& event) {
+  if (!event.message.starts_with(kEntered)) return std::nullopt;
+  return driverupgrade::ParseUpgradeState(std::string_view(event.message).substr(kEntered.size()));
+}
+
+std::optional<Gate> TrueGate(const Request& request, const NodeReport& report) {
+  if (report.plan.evict.empty() || !report.gate || report.gate->reason != GateReason::kPodsTerminating) {
+    return report.gate;
+  }
+  const ClusterObjects& cluster = request.question.cluster;
+  const Budgets budgets(cluster, request.facts);
+  for (const Pod& pod : cluster.pods) {
+    const auto& evict = report.plan.evict;
+    const bool evicted = pod.node_name == report.plan.node &&
+                         std::any_of(evict.begin(), evict.end(),
+                                     [&](const auto& ref) { return ref.ns == pod.ref.ns && ref.name == pod.ref.name; });
+    if (!evicted) continue;
+    if (std::optional<Gate> refusal = budgets.Refusal(pod)) {
+      refusal->not_before = report.gate->not_before;
+      return refusal;
+    }
+  }
+  return report.gate;
+}
+
+RolloutStatus StatusOf(const Request& request, const Report& report, std::string_view lease_name) {
+  const History history = HistoryOf(request.facts);
+  const driverupgrade::UpgradePolicy& policy = request.question.policy;
+  RolloutStatus status{.driver = request.question.identity.Name(),
+                       .policy_source = request.policy_source,
+                       .at = request.question.at,
+                       .frozen = !policy.auto_upgrade,
+                       .paused = policy.paused,
+                       .totals = report.totals,
+                       .budget = driverupgrade::ComputeBudget(report.totals, policy),
+                       .began = history.began,
+                       .leader = Leader(request, lease_name),
+                       .nodes = NodesOf(request, report, history),
+                       .findings = report.findings,
+                       .notes = request.notes};
+  for (const NodeReport& node : report.nodes) {
+    status.findings.insert(status.findings.end(), node.findings.begin(), node.findings.end());
+  }
+  status.phase = PhaseOf(status);
+  status.remaining = RemainingOf(status, history.took);
+  return status;
+}
+
+}  // namespace upgradectl

@@ -1,0 +1,87 @@
+// Where a rollout stands: from the objects of the cluster to lines.
+#ifndef DRIVERUPGRADE_TOOLS_UPGRADECTL_STATUS_H_
+#define DRIVERUPGRADE_TOOLS_UPGRADECTL_STATUS_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "driverupgrade/finding.h"
+#include "driverupgrade/gate.h"
+#include "driverupgrade/upgrade_budget.h"
+#include "driverupgrade/upgrade_state.h"
+#include "upgradectl/request.h"
+#include "upgradectl/table.h"
+#include "whatif/what_if.h"
+
+namespace upgradectl {
+
+struct NodeStatus {
+  std::string name = {};
+  driverupgrade::UpgradeState state = driverupgrade::UpgradeState::kUnknown;
+  std::optional<absl::Time> since = std::nullopt;
+  std::optional<driverupgrade::Gate> gate = std::nullopt;
+  /// Of the driver pod; empty without one.
+  std::string revision = {};
+  std::string pod = {};
+  bool pod_ready = false;
+  bool cordoned = false;
+  bool ready = true;
+};
+
+enum class Phase : std::uint8_t { kDone, kUnderWay, kFailed };
+std::string_view ToString(Phase phase);
+
+/// How long it will take yet, by what the nodes that are done took.
+struct Remaining {
+  absl::Duration low = {};
+  absl::Duration middle = {};
+  absl::Duration high = {};
+  /// How many nodes it is drawn from.
+  int measured = 0;
+};
+
+struct RolloutStatus {
+  std::string driver = {};
+  /// Empty: nobody knows the policy, and then nothing below that comes from it is shown.
+  std::string policy_source = {};
+  absl::Time at = absl::UnixEpoch();
+  Phase phase = Phase::kDone;
+  bool frozen = false;
+  bool paused = false;
+  driverupgrade::Tally totals = {};
+  driverupgrade::UpgradeBudget budget = {};
+  /// Since when nodes have been upgraded, as far back as Events go.
+  std::optional<absl::Time> began = std::nullopt;
+  std::optional<Remaining> remaining = std::nullopt;
+  std::optional<LeaseFact> leader = std::nullopt;
+  std::vector<NodeStatus> nodes = {};
+  std::vector<driverupgrade::Finding> findings = {};
+  std::vector<std::string> notes = {};
+};
+
+/// `report`: the answer to the request's question. `lease_name`: the operator's; empty: what its name ends in tells.
+RolloutStatus StatusOf(const Request& request, const driverupgrade::whatif::Report& report,
+                       std::string_view lease_name = {});
+
+/// The state a label stands for: "Successfully updated node state label to drain-required" is kDrainRequired.
+std::optional<driverupgrade::UpgradeState> EnteredState(const EventFact& event);
+
+/// The gate of a node, with what the server would answer to its evictions: the plan of a pass cannot know that.
+std::optional<driverupgrade::Gate> TrueGate(const Request& request, const driverupgrade::whatif::NodeReport& report);
+
+/// `wide`: with times, pods and driver revisions.
+std::string FormatStatus(const RolloutStatus& status, bool wide, const Screen& screen);
+/// Members are listed in tools/upgradectl/README.md.
+std::string FormatStatusJson(const RolloutStatus& status);
+std::string FormatStatusYaml(const RolloutStatus& status);
+
+/// "45s", "12m", "3h20m", "2d4h".
+std::string Age(absl::Duration duration);
+
+}  // namespace upgradectl
+
+#endif  // DRIVERUPGRADE_TOOLS_UPGRADECTL_STATUS_H_

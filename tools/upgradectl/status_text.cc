@@ -1,0 +1,259 @@
+#include <algorithm>
+#include <string>
+
+#include "fmt/format.h"
+#include "upgradectl/json_view.h"
+#include "upgradectl/status.h"
+#include "upgradectl/text.h"
+#include "whatif/plan_json.h"
+
+namespace upgradectl {
+namespace {
+
+using driverupgrade::Finding;
+using driverupgrade::Gate;
+using driverupgrade::UpgradeState;
+using driverupgrade::whatif::TimeText;
+
+Colour ColourOf(UpgradeState state) {
+  if (state == UpgradeState::kDone) return Colour::kGreen;
+  if (state == UpgradeState::kFailed) return Colour::kRed;
+  return driverupgrade::IsInProgress(state) ? Colour::kYellow : Colour::kNone;
+}
+
+// Who waits for a person is not to be overlooked.
+Colour ColourOf(const Gate& gate) {
+  const driverupgrade::GateTraits& traits = driverupgrade::TraitsOf(gate.reason);
+  if (traits.is_wish) return Colour::kCyan;
+  return traits.is_event || traits.ends_rollout ? Colour::kRed : Colour::kNone;
+}
+
+std::string Left(std::optional<int> max) { return max ? fmt::format(" of {}", *max) : ""; }
+
+// "-required" is in most names and tells nothing in a narrow column.
+std::string ShortState(UpgradeState state) {
+  std::string text(driverupgrade::ToString(state));
+  if (const std::size_t at = text.find("-required");
+      at != std::string::npos && state != UpgradeState::kUpgradeRequired) {
+    text.resize(at);
+  }
+  return text;
+}
+
+std::string GateCell(const std::optional<Gate>& gate, absl::Time at, bool wide) {
+  if (!gate) return "-";
+  std::string text(driverupgrade::ToString(gate->reason));
+  if (gate->not_before && *gate->not_before > at) {
+    text +=
+        wide ? fmt::format(" until {}", TimeText(*gate->not_before)) : fmt::format(" {}", Age(*gate->not_before - at));
+  }
+  if (!gate->detail.empty()) text += fmt::format(": {}", gate->detail);
+  return Printable(text);
+}
+
+std::string NodeFlags(const NodeStatus& node) {
+  std::string flags = node.ready ? "" : "not ready";
+  if (node.cordoned) flags += flags.empty() ? "cordoned" : ", cordoned";
+  return flags.empty() ? "-" : flags;
+}
+
+TableRow RowOf(const NodeStatus& node, absl::Time at, bool wide) {
+  TableRow row = {{Printable(node.name)}, {ShortState(node.state), ColourOf(node.state)}};
+  row.push_back({node.since ? (wide ? TimeText(*node.since) : Age(at - *node.since)) : "-"});
+  if (wide) {
+    row.push_back({NodeFlags(node)});
+    row.push_back({node.pod.empty() ? "-" : Printable(node.pod) + (node.pod_ready ? "" : " (not ready)")});
+  }
+  row.push_back({node.revision.empty() ? "-" : CutTo(Printable(node.revision), wide ? 0 : 8)});
+  row.push_back({GateCell(node.gate, at, wide), node.gate ? ColourOf(*node.gate) : Colour::kNone});
+  return row;
+}
+
+std::string Headline(const RolloutStatus& status, const Screen& screen) {
+  const driverupgrade::Tally& totals = status.totals;
+  const Colour colour = status.phase == Phase::kDone     ? Colour::kGreen
+                        : status.phase == Phase::kFailed ? Colour::kRed
+                                                         : Colour::kYellow;
+  return fmt::format("{} {}: {} of {} done, {} failed, {} in progress, {} waiting\n", status.driver,
+                     Paint(ToString(status.phase), colour, screen), totals.done, totals.total, totals.failed,
+                     totals.in_progress - totals.failed, totals.total - totals.done - totals.in_progress);
+}
+
+std::string Limits(const RolloutStatus& status, const Screen& screen) {
+  if (status.policy_source.empty()) return "policy unknown: --policy or --policy-resource tells limits and gates\n";
+  std::string text = fmt::format("slots {}{}, unavailable {}{}", status.totals.slots, Left(status.budget.parallel_max),
+                                 status.totals.unavailable, Left(status.budget.unavailable_max));
+  if (status.budget.Halted()) {
+    text += ", " + Paint(fmt::format("halted: {} failed of {}", status.budget.failed, *status.budget.failures_max),
+                         Colour::kRed, screen);
+  }
+  if (status.paused) text += ", " + Paint("paused", Colour::kCyan, screen);
+  if (status.frozen) text += ", " + Paint("frozen: autoUpgrade is off", Colour::kCyan, screen);
+  return text + "\n";
+}
+
+std::string Times(const RolloutStatus& status) {
+  std::string text;
+  if (status.began) text += fmt::format("since {} ago", Age(status.at - *status.began));
+  if (status.remaining) {
+    text += fmt::format("{}{} to go ({} to {}, from {} nodes)", text.empty() ? "" : ", about ",
+                        Age(status.remaining->middle), Age(status.remaining->low), Age(status.remaining->high),
+                        status.remaining->measured);
+  }
+  return text.empty() ? text : text + "\n";
+}
+
+std::string LeaderLine(const RolloutStatus& status) {
+  if (!status.leader) return "";
+  if (status.leader->holder.empty()) return "no operator leads\n";
+  return fmt::format("operator {}, seen {} ago\n", Printable(status.leader->holder),
+                     Age(status.at - status.leader->renewed));
+}
+
+std::string FindingLine(const Finding& finding) {
+  const std::string about = finding.node.empty() ? "" : fmt::format(" on {}", finding.node);
+  return Printable(fmt::format("finding {}{}: {}", driverupgrade::ToString(finding.code), about, finding.message));
+}
+
+// The document of FormatStatusJson.
+class StatusDocument {
+ public:
+  explicit StatusDocument(const RolloutStatus& status) {
+    document_.SetObject();
+    Add(document_, "driver", status.driver);
+    Add(document_, "phase", std::string(ToString(status.phase)));
+    Add(document_, "at", TimeText(status.at));
+    AddOptional(document_, "policy", status.policy_source);
+    document_.AddMember("paused", status.paused, allocator());
+    document_.AddMember("frozen", status.frozen, allocator());
+    document_.AddMember("halted", status.budget.Halted(), allocator());
+    AddTime(document_, "began", status.began);
+    AddTotals(status);
+    AddRemaining(status);
+    AddLeader(status);
+    AddNodes(status);
+    AddFindings(status);
+  }
+  const json::Document& document() const { return document_; }
+
+ private:
+  json::Document::AllocatorType& allocator() { return document_.GetAllocator(); }
+  void Add(json::Value& object, const char* name, const std::string& text) {
+    object.AddMember(json::StringRef(name), json::Value(text, allocator()), allocator());
+  }
+  void Add(json::Value& object, const char* name, int number) {
+    object.AddMember(json::StringRef(name), number, allocator());
+  }
+  void AddNull(json::Value& object, const char* name) {
+    object.AddMember(json::StringRef(name), json::Value(), allocator());
+  }
+  void AddOptional(json::Value& object, const char* name, const std::string& text) {
+    if (text.empty()) return AddNull(object, name);
+    Add(object, name, text);
+  }
+  void AddLimit(json::Value& object, const char* name, std::optional<int> number) {
+    if (!number) return AddNull(object, name);
+    Add(object, name, *number);
+  }
+  void AddTime(json::Value& object, const char* name, std::optional<absl::Time> time) {
+    if (!time) return AddNull(object, name);
+    Add(object, name, TimeText(*time));
+  }
+
+  void AddTotals(const RolloutStatus& status) {
+    json::Value totals(json::kObjectType);
+    Add(totals, "total", status.totals.total);
+    Add(totals, "pending", status.totals.pending);
+    Add(totals, "inProgress", status.totals.in_progress);
+    Add(totals, "failed", status.totals.failed);
+    Add(totals, "done", status.totals.done);
+    Add(totals, "slots", status.totals.slots);
+    AddLimit(totals, "slotsMax", status.budget.parallel_max);
+    Add(totals, "unavailable", status.totals.unavailable);
+    AddLimit(totals, "unavailableMax", status.budget.unavailable_max);
+    document_.AddMember("totals", totals, allocator());
+  }
+  void AddRemaining(const RolloutStatus& status) {
+    if (!status.remaining) return AddNull(document_, "remainingSeconds");
+    json::Value remaining(json::kObjectType);
+    Add(remaining, "low", static_cast<int>(absl::ToInt64Seconds(status.remaining->low)));
+    Add(remaining, "middle", static_cast<int>(absl::ToInt64Seconds(status.remaining->middle)));
+    Add(remaining, "high", static_cast<int>(absl::ToInt64Seconds(status.remaining->high)));
+    Add(remaining, "measuredNodes", status.remaining->measured);
+    document_.AddMember("remainingSeconds", remaining, allocator());
+  }
+  void AddLeader(const RolloutStatus& status) {
+    if (!status.leader) return AddNull(document_, "leader");
+    json::Value leader(json::kObjectType);
+    Add(leader, "lease", status.leader->ns + "/" + status.leader->name);
+    Add(leader, "holder", status.leader->holder);
+    Add(leader, "renewed", TimeText(status.leader->renewed));
+    document_.AddMember("leader", leader, allocator());
+  }
+  void AddGate(json::Value& row, const std::optional<Gate>& gate) {
+    if (!gate) return AddNull(row, "gate");
+    json::Value value(json::kObjectType);
+    Add(value, "reason", std::string(driverupgrade::ToString(gate->reason)));
+    Add(value, "detail", gate->detail);
+    AddTime(value, "notBefore", gate->not_before);
+    row.AddMember("gate", value, allocator());
+  }
+  void AddNodes(const RolloutStatus& status) {
+    json::Value rows(json::kArrayType);
+    for (const NodeStatus& node : status.nodes) {
+      json::Value row(json::kObjectType);
+      Add(row, "name", node.name);
+      Add(row, "state", std::string(driverupgrade::ToString(node.state)));
+      AddTime(row, "since", node.since);
+      row.AddMember("cordoned", node.cordoned, allocator());
+      row.AddMember("ready", node.ready, allocator());
+      AddOptional(row, "pod", node.pod);
+      row.AddMember("podReady", node.pod_ready, allocator());
+      AddOptional(row, "revision", node.revision);
+      AddGate(row, node.gate);
+      rows.PushBack(row, allocator());
+    }
+    document_.AddMember("nodes", rows, allocator());
+  }
+  void AddFindings(const RolloutStatus& status) {
+    json::Value rows(json::kArrayType);
+    for (const Finding& finding : status.findings) {
+      json::Value row(json::kObjectType);
+      Add(row, "code", std::string(driverupgrade::ToString(finding.code)));
+      AddOptional(row, "node", finding.node);
+      Add(row, "message", finding.message);
+      rows.PushBack(row, allocator());
+    }
+    document_.AddMember("findings", rows, allocator());
+  }
+
+  json::Document document_;
+};
+
+}  // namespace
+
+std::string FormatStatus(const RolloutStatus& status, bool wide, const Screen& screen) {
+  std::string text = Headline(status, screen) + Limits(status, screen) + Times(status) + LeaderLine(status) + "\n";
+  TableRow header = {{"NODE", Colour::kBold}, {"STATE", Colour::kBold}, {wide ? "SINCE" : "FOR", Colour::kBold}};
+  if (wide) {
+    header.push_back({"FLAGS", Colour::kBold});
+    header.push_back({"DRIVER POD", Colour::kBold});
+  }
+  header.push_back({"REVISION", Colour::kBold});
+  header.push_back({"WAITS FOR", Colour::kBold});
+  std::vector<TableRow> rows = {std::move(header)};
+  for (const NodeStatus& node : status.nodes) rows.push_back(RowOf(node, status.at, wide));
+  text += FormatRows(rows, screen);
+  if (!status.findings.empty() || !status.notes.empty()) text += "\n";
+  for (const Finding& finding : status.findings) text += CutTo(FindingLine(finding), screen.columns) + "\n";
+  for (const std::string& note : status.notes) {
+    text += CutTo(Printable(fmt::format("not read: {}", note)), screen.columns) + "\n";
+  }
+  return text;
+}
+
+std::string FormatStatusJson(const RolloutStatus& status) { return ToPrettyJson(StatusDocument(status).document()); }
+
+std::string FormatStatusYaml(const RolloutStatus& status) { return ToYaml(StatusDocument(status).document()); }
+
+}  // namespace upgradectl

@@ -1,0 +1,77 @@
+#include "upgradectl/table.h"
+
+#include <algorithm>
+
+#include "upgradectl/text.h"
+
+namespace upgradectl {
+namespace {
+
+constexpr std::size_t kGap = 2;
+constexpr std::size_t kNarrow = 24;
+constexpr std::size_t kLastAtLeast = 8;
+
+std::vector<std::size_t> Widths(const std::vector<TableRow>& rows, std::size_t widest) {
+  std::vector<std::size_t> widths;
+  for (const TableRow& row : rows) {
+    widths.resize(std::max(widths.size(), row.size()));
+    for (std::size_t i = 0; i < row.size(); ++i) {
+      const std::size_t width = Width(row[i].text);
+      widths[i] = std::max(widths[i], i + 1 < row.size() ? std::min(width, widest) : width);
+    }
+  }
+  return widths;
+}
+
+std::size_t BeforeLast(const std::vector<std::size_t>& widths) {
+  std::size_t sum = 0;
+  for (std::size_t i = 0; i + 1 < widths.size(); ++i) sum += widths[i] + kGap;
+  return sum;
+}
+
+void FitInto(const std::vector<TableRow>& rows, std::size_t columns, std::vector<std::size_t>& widths) {
+  if (columns == 0 || widths.empty()) return;
+  if (BeforeLast(widths) + widths.back() > columns) widths = Widths(rows, kNarrow);
+  const std::size_t before = BeforeLast(widths);
+  widths.back() = std::min(widths.back(), std::max(columns > before ? columns - before : 0, kLastAtLeast));
+}
+
+}  // namespace
+
+std::string Paint(std::string_view text, Colour colour, const Screen& screen) {
+  if (!screen.colour || colour == Colour::kNone || text.empty()) return std::string(text);
+  static constexpr std::string_view kCodes[] = {"0", "32", "33", "31", "36", "1"};
+  std::string painted = "\x1b[";
+  painted += kCodes[static_cast<std::size_t>(colour)];
+  painted += "m";
+  painted += text;
+  return painted + "\x1b[0m";
+}
+
+std::string CutTo(std::string_view text, std::size_t columns) {
+  if (columns == 0 || Width(text) <= columns) return std::string(text);
+  std::size_t end = 0;
+  for (std::size_t taken = 0; end < text.size(); ++end) {
+    const bool begins = (static_cast<std::uint8_t>(text[end]) & 0xC0) != 0x80;
+    if (begins && ++taken == columns) break;
+  }
+  return std::string(text.substr(0, end)) + "…";
+}
+
+std::string FormatRows(const std::vector<TableRow>& rows, const Screen& screen) {
+  std::vector<std::size_t> widths = Widths(rows, std::string::npos);
+  FitInto(rows, screen.columns, widths);
+  std::string text;
+  for (const TableRow& row : rows) {
+    for (std::size_t i = 0; i < row.size(); ++i) {
+      const std::string cell = CutTo(row[i].text, widths[i]);
+      text += Paint(cell, row[i].colour, screen);
+      // The last column is not padded: no line ends in spaces.
+      if (i + 1 < row.size()) text += std::string(widths[i] - Width(cell) + kGap, ' ');
+    }
+    text += "\n";
+  }
+  return text;
+}
+
+}  // namespace upgradectl

@@ -1,0 +1,34 @@
+// Each verb with its edges: reads, asks the pure part, writes what it said.
+#ifndef DRIVERUPGRADE_TOOLS_UPGRADECTL_VERBS_H_
+#define DRIVERUPGRADE_TOOLS_UPGRADECTL_VERBS_H_
+
+#include <memory>
+
+#include "absl/status/statusor.h"
+#include "driverupgrade/kubernetes/http_transport.h"
+#include "upgradectl/options.h"
+#include "upgradectl/request.h"
+#include "upgradectl/status.h"
+#include "upgradectl/upgradectl.h"
+
+namespace upgradectl {
+
+/// The exit code. Errors: one line, which is exit code kExitUsage; then nothing has been written to `streams.out`.
+[[nodiscard]] absl::StatusOr<int> RunPlan(const Options& options, const Streams& streams);
+[[nodiscard]] absl::StatusOr<int> RunStatus(const Options& options, const Streams& streams);
+
+/// The status of a rollout that has been read.
+[[nodiscard]] absl::StatusOr<RolloutStatus> StatusFrom(const Options& options, const Request& request);
+
+/// The server that the options name. Errors: as Connect.
+[[nodiscard]] absl::StatusOr<std::shared_ptr<driverupgrade::HttpTransport>> ConnectTo(const Options& options,
+                                                                                      const Streams& streams);
+/// Reads the dump or, through `transport`, the server. `transport` may be null for a dump.
+ReadObjects ReaderOf(const Options& options, const Streams& streams,
+                     std::shared_ptr<driverupgrade::HttpTransport> transport);
+/// Load, from whichever it is.
+[[nodiscard]] absl::StatusOr<Request> Read(const Options& options, const Wanted& wanted, const Streams& streams);
+
+}  // namespace upgradectl
+
+#endif  // DRIVERUPGRADE_TOOLS_UPGRADECTL_VERBS_H_

@@ -138,6 +138,7 @@ void AddChanges(CLI::App& app, Options& options) {
 void Describe(CLI::App& app, Options& options) {
   app.name("upgradectl");
   app.set_version_flag("--version", DRIVERUPGRADE_VERSION_STRING);
+  app.set_help_all_flag("--help-all", "the options of every verb");
   app.require_subcommand(1);
   AddStatus(app, options);
   AddExplain(app, options);

@@ -25,7 +25,7 @@ namespace {
 using Verb = absl::StatusOr<int> (*)(const Options& options, const Streams& streams);
 
 const std::map<std::string, Verb>& Verbs() {
-  static const std::map<std::string, Verb> verbs = {{"plan", RunPlan}, {"status", RunStatus}};
+  static const std::map<std::string, Verb> verbs = {{"explain", RunExplain}, {"plan", RunPlan}, {"status", RunStatus}};
   return verbs;
 }
 

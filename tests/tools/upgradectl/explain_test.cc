@@ -1,0 +1,101 @@
+// `upgradectl explain`: each kind of trouble has its true cause and the command that helps.
+#include "upgradectl/explain.h"
+
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "driverupgrade/gate.h"
+#include "upgradectl_support.h"
+
+namespace upgradectl {
+namespace {
+
+using Texts = std::vector<std::string>;
+
+std::string Explained(const std::string& node, const Texts& more = {}) {
+  Texts arguments = {
+      "explain", node, "--cluster", (kTestData / "trouble.json").string(), "--at", "2026-01-02T12:05:00Z"};
+  arguments.insert(arguments.end(), more.begin(), more.end());
+  const Answer answer = RunWith(arguments);
+  CHECK(answer.exit_code == kExitDone);
+  CHECK(answer.err.empty());
+  return answer.out;
+}
+
+void CheckNames(const std::string& text, const Texts& wanted) {
+  for (const std::string& part : wanted) {
+    CAPTURE(part, text);
+    CHECK(text.find(part) != std::string::npos);
+  }
+}
+
+TEST_CASE("A blocked drain is explained with the budget, who shares it, and the pods that do not end") {
+  CheckGolden("trouble.explain-budget.txt", Explained("budget"));
+}
+
+TEST_CASE("An image that cannot be pulled is explained with the error of the pull") {
+  CheckGolden("trouble.explain-image.txt", Explained("image"));
+}
+
+TEST_CASE("Each trouble has its cause and the command that helps") {
+  CheckNames(Explained("failed"), {"failed 1 time", "an emptyDir that the policy does not let go",
+                                   "upgradectl retry failed\n", "docs/runbooks/node-failed.md"});
+  CheckNames(Explained("cordoned"), {"Cordoned: ", "cordoned by an administrator", "kubectl uncordon cordoned\n"});
+  CheckNames(Explained("skipped"), {"SkipLabel: ", "upgradectl unskip skipped\n"});
+  CheckNames(Explained("waiting"), {"MaxParallel: ", "upgradectl status\n"});
+  CheckNames(Explained("done-1"), {"Waits for\n  nothing\n", "Nothing is needed."});
+}
+
+TEST_CASE("A node that another driver has is explained by that one") {
+  // With a slot free: who has none waits for that first.
+  const ScratchFile policy("{autoUpgrade: true, maxParallelUpgrades: 9}");
+  CheckNames(Explained("other", {"--policy", policy.path()}),
+             {"OtherDriver: ", "nvidia.com/ofed is in drain-required", "upgradectl explain other --driver ofed\n"});
+}
+
+TEST_CASE("A rollout that the policy stops is explained by the policy") {
+  const ScratchFile paused("{autoUpgrade: true, paused: true}");
+  CheckNames(Explained("waiting", {"--policy", paused.path()}),
+             {"Paused: ", "opened by a person", "upgradectl resume\n"});
+  const ScratchFile frozen("autoUpgrade: false");
+  CheckNames(
+      Explained("waiting", {"--policy", frozen.path()}),
+      {"Frozen: ",
+       R"(kubectl patch clusterpolicies.nvidia.com/cluster-policy --type=merge -p '{"spec": {"driver": {"upgradePolicy": {"autoUpgrade": true}}}}')"});
+  const ScratchFile halted("{autoUpgrade: true, failurePolicy: {maxFailures: 1}, maxParallelUpgrades: 9}");
+  CheckNames(Explained("waiting", {"--policy", halted.path()}), {"MaxFailures: ", "upgradectl retry FAILED-NODE\n"});
+}
+
+TEST_CASE("A node that is none of the rollout's is named, with exit code 2") {
+  const Answer answer = RunWith({"explain", "nobody", "--cluster", (kTestData / "trouble.json").string()});
+  CHECK(answer.exit_code == kExitUsage);
+  CHECK(answer.err == "upgradectl: nobody: has no driver pod and no label of nvidia.com/gpu\n");
+}
+
+TEST_CASE("Every gate has an advice, and commands that name the node or the driver") {
+  Options options;
+  options.driver = "ofed";
+  options.verb = "explain";
+  const absl::StatusOr<Request> request = LoadDriver(options);
+  REQUIRE(request.ok());
+  for (const driverupgrade::GateTraits& traits : driverupgrade::kGates) {
+    NodeStatus node{.name = "n1"};
+    node.gate = driverupgrade::Gate{.reason = traits.reason, .detail = "shop/web-1: why"};
+    const Help help = HelpFor(*request, node);
+    CAPTURE(std::string(traits.name));
+    CHECK_FALSE(help.advice.empty());
+    CHECK(help.page.starts_with("docs/"));
+    for (const std::string& command : help.commands) {
+      const bool ours = command.starts_with("upgradectl ");
+      CHECK((ours || command.starts_with("kubectl ")));
+      // What is ours says for which driver.
+      CHECK((!ours || command.find("--driver") != std::string::npos ||
+             traits.reason == driverupgrade::GateReason::kOtherDriver));
+    }
+  }
+}
+
+}  // namespace
+}  // namespace upgradectl

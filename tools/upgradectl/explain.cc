@@ -1,0 +1,269 @@
+#include "upgradectl/explain.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "absl/status/status.h"
+#include "driverupgrade/driver_identity.h"
+#include "fmt/format.h"
+#include "model/node_marks.h"
+#include "upgradectl/budgets.h"
+#include "upgradectl/text.h"
+#include "whatif/plan_json.h"
+
+namespace upgradectl {
+namespace {
+
+using driverupgrade::DriverIdentity;
+using driverupgrade::GateOpener;
+using driverupgrade::Node;
+using driverupgrade::NodeMaintenance;
+using driverupgrade::Pod;
+using driverupgrade::PodDisruptionBudget;
+using driverupgrade::UpgradeState;
+using driverupgrade::whatif::TimeText;
+
+constexpr std::size_t kPodsShown = 5;
+constexpr std::size_t kEventsShown = 12;
+
+std::string_view OpenedBy(GateOpener opener) {
+  switch (opener) {
+    case GateOpener::kRollout: return "the rollout itself";
+    case GateOpener::kAdministrator: return "a person";
+    case GateOpener::kOtherOperator: return "another operator";
+    case GateOpener::kWorkloads: return "the pods on the node, and whoever owns them";
+    case GateOpener::kDriver: return "the driver's pods";
+  }
+  return "nobody";
+}
+
+std::string Moment(absl::Time time, absl::Time now) {
+  return time > now ? fmt::format("{} (in {})", TimeText(time), Age(time - now))
+                    : fmt::format("{} ({} ago)", TimeText(time), Age(now - time));
+}
+
+const Node* FindNode(const Request& request, std::string_view name) {
+  for (const Node& node : request.question.cluster.nodes) {
+    if (node.name == name) return &node;
+  }
+  return nullptr;
+}
+
+Section StateOf(const Request& request, const NodeStatus& status, const Node& node) {
+  Section section{.title = "State"};
+  std::string line(driverupgrade::ToString(status.state));
+  if (status.since) line += fmt::format(" since {}", Moment(*status.since, request.question.at));
+  section.lines.push_back(line);
+  if (!status.ready) section.lines.emplace_back("the node is not ready");
+  const auto marks = driverupgrade::internal::DecodeMarks(node, request.question.identity);
+  if (node.unschedulable) {
+    const auto by = node.annotations.find(std::string(driverupgrade::kCordonedByAnnotation));
+    const bool before_us = marks.initially_unschedulable.present();
+    section.lines.push_back(by == node.annotations.end() || before_us
+                                ? std::string("cordoned by an administrator: no upgrade lifts that")
+                                : Printable(fmt::format("cordoned for {}", by->second)));
+  }
+  if (marks.skip_upgrade.value()) section.lines.emplace_back("has the skip label");
+  if (marks.upgrade_requested.value()) section.lines.emplace_back("an upgrade of it is requested");
+  if (marks.safe_load.present()) section.lines.emplace_back("its driver waits for a safe load");
+  if (const auto& failures = marks.failures.value()) {
+    section.lines.push_back(fmt::format("failed {} time{}, last {}", failures->count, failures->count == 1 ? "" : "s",
+                                        Moment(failures->last, request.question.at)));
+  }
+  for (const DriverIdentity& other : driverupgrade::internal::DriversWithLabel(node)) {
+    if (other == request.question.identity) continue;
+    const auto state = driverupgrade::internal::StateOf(node, other);
+    section.lines.push_back(
+        fmt::format("{} is in {}", other.Name(), state ? driverupgrade::ToString(*state) : "no known state"));
+  }
+  return section;
+}
+
+Section GateOf(const Request& request, const NodeStatus& status) {
+  Section section{.title = "Waits for"};
+  if (!status.gate) {
+    section.lines.emplace_back("nothing");
+    return section;
+  }
+  const driverupgrade::Gate& gate = *status.gate;
+  section.lines.push_back(Printable(fmt::format("{}: {}", driverupgrade::ToString(gate.reason), gate.detail)));
+  if (gate.not_before) section.lines.push_back(fmt::format("until {}", Moment(*gate.not_before, request.question.at)));
+  section.lines.push_back(fmt::format("opened by {}", OpenedBy(driverupgrade::TraitsOf(gate.reason).opener)));
+  return section;
+}
+
+const PodFacts* FactsOf(const Request& request, const Pod& pod) {
+  const auto facts = request.facts.pods.find(pod.ref.ToString());
+  return facts == request.facts.pods.end() ? nullptr : &facts->second;
+}
+
+std::string Owner(const Pod& pod) {
+  if (pod.mirror) return "a static pod";
+  const driverupgrade::OwnerReference* owner = driverupgrade::ControllerOf(pod);
+  return owner == nullptr ? "no controller: nobody replaces it" : fmt::format("{} {}", owner->kind, owner->name);
+}
+
+// Who else counts in the budget.
+std::string Sharing(const Request& request, const Pod& pod, const PodDisruptionBudget& budget) {
+  std::size_t others = 0;
+  std::string names;
+  for (const Pod& other : request.question.cluster.pods) {
+    const bool shares = other.ref.ns == pod.ref.ns && other.ref != pod.ref && budget.selector.Matches(other.labels);
+    if (!shares) continue;
+    if (++others <= kPodsShown) {
+      names += fmt::format("{}{} on {}", others == 1 ? "" : ", ", other.ref.name,
+                           other.node_name.empty() ? "no node" : other.node_name);
+    }
+  }
+  if (others > kPodsShown) names += fmt::format(" and {} more", others - kPodsShown);
+  return others == 0 ? "no other pod that is known shares it" : fmt::format("shared with {}", names);
+}
+
+void AddBudgets(const Request& request, const Budgets& budgets, const Pod& pod, std::vector<std::string>& lines) {
+  for (const PodDisruptionBudget* budget : budgets.Of(pod)) {
+    lines.push_back(Printable(fmt::format("  disruption budget {}: allows {}, {} healthy, {} needed; {}{}",
+                                          budget->name, budget->disruptions_allowed, budget->current_healthy,
+                                          budget->desired_healthy, Sharing(request, pod, *budget),
+                                          budgets.NeverAllows(*budget) ? "; it never allows one" : "")));
+  }
+}
+
+void AddTrouble(const PodFacts& facts, std::vector<std::string>& lines) {
+  for (const WaitingContainer& waiting : facts.waiting) {
+    lines.push_back(
+        Printable(fmt::format("  container {} waits: {} {}", waiting.container, waiting.reason, waiting.message)));
+  }
+  for (const auto& [type, why] : facts.false_conditions) {
+    lines.push_back(Printable(fmt::format("  not {}: {}", type, why)));
+  }
+}
+
+void AddPod(const Request& request, const Budgets& budgets, const Pod& pod, std::vector<std::string>& lines) {
+  lines.push_back(Printable(fmt::format("{}: {}", pod.ref.ToString(), Owner(pod))));
+  const PodFacts* facts = FactsOf(request, pod);
+  if (pod.deletion_timestamp) {
+    lines.push_back(
+        fmt::format("  is being deleted, with an end at {}", Moment(*pod.deletion_timestamp, request.question.at)));
+  }
+  if (facts != nullptr) {
+    std::string finalizers;
+    for (const std::string& finalizer : facts->finalizers) finalizers += (finalizers.empty() ? "" : ", ") + finalizer;
+    if (!finalizers.empty()) lines.push_back(Printable(fmt::format("  held by the finalizers {}", finalizers)));
+    lines.push_back(fmt::format("  grace period {}", Age(absl::Seconds(facts->grace_seconds))));
+  }
+  AddBudgets(request, budgets, pod, lines);
+  if (facts != nullptr && !driverupgrade::IsReady(pod)) AddTrouble(*facts, lines);
+}
+
+bool IsDriverPod(const Request& request, const Pod& pod) {
+  return pod.ref.ns == request.place.ns && request.question.snapshot.driver_labels.Matches(pod.labels);
+}
+
+// The pods that an evacuation waits for: all but those that stay anyway. The gate's own pod first.
+std::vector<const Pod*> PodsInTheWay(const Request& request, const NodeStatus& node) {
+  std::vector<const Pod*> pods;
+  for (const Pod& pod : request.question.cluster.pods) {
+    const bool stays = driverupgrade::IsDaemonSetPod(pod) || pod.mirror || driverupgrade::IsFinished(pod);
+    if (pod.node_name == node.name && !stays) pods.push_back(&pod);
+  }
+  const auto is_named = [&](const Pod* pod) { return node.gate && node.gate->detail.starts_with(pod->ref.ToString()); };
+  std::stable_sort(pods.begin(), pods.end(), [&](const Pod* a, const Pod* b) { return is_named(a) && !is_named(b); });
+  return pods;
+}
+
+Section PodsOf(const Request& request, const NodeStatus& node) {
+  Section section{.title = "Pods in the way"};
+  const bool evacuates = node.gate && driverupgrade::TraitsOf(node.gate->reason).opener == GateOpener::kWorkloads;
+  if (!evacuates) return section;
+  const Budgets budgets(request.question.cluster, request.facts);
+  const std::vector<const Pod*> pods = PodsInTheWay(request, node);
+  for (std::size_t i = 0; i < std::min(pods.size(), kPodsShown); ++i) {
+    AddPod(request, budgets, *pods[i], section.lines);
+  }
+  if (pods.size() > kPodsShown) section.lines.push_back(fmt::format("and {} more", pods.size() - kPodsShown));
+  return section;
+}
+
+Section DriverOf(const Request& request, const NodeStatus& node) {
+  Section section{.title = "Driver pod"};
+  for (const Pod& pod : request.question.cluster.pods) {
+    if (pod.node_name != node.name || !IsDriverPod(request, pod)) continue;
+    section.lines.push_back(
+        Printable(fmt::format("{}: revision {}, {}", pod.ref.ToString(), std::string(driverupgrade::RevisionHash(pod)),
+                              driverupgrade::IsReady(pod) ? "ready" : "not ready")));
+    int restarts = 0;
+    for (const auto& container : pod.container_statuses) restarts = std::max(restarts, container.restart_count);
+    if (restarts > 0) section.lines.push_back(fmt::format("  restarted {} times", restarts));
+    const PodFacts* facts = FactsOf(request, pod);
+    if (facts != nullptr && !driverupgrade::IsReady(pod)) AddTrouble(*facts, section.lines);
+  }
+  if (section.lines.empty()) section.lines.emplace_back("none");
+  return section;
+}
+
+Section MaintenancesOf(const Request& request, const NodeStatus& node) {
+  Section section{.title = "NodeMaintenance"};
+  for (const NodeMaintenance& maintenance : request.question.cluster.node_maintenances) {
+    if (maintenance.node_name != node.name) continue;
+    section.lines.push_back(Printable(fmt::format("{} of {}", maintenance.ToString(), maintenance.requestor_id)));
+    for (const driverupgrade::Condition& condition : maintenance.conditions) {
+      section.lines.push_back(Printable(
+          fmt::format("  {}={} {} {}", condition.type, condition.status, condition.reason, condition.message)));
+    }
+  }
+  return section;
+}
+
+Section HistoryOf(const Request& request, const NodeStatus& node) {
+  Section section{.title = "History"};
+  std::vector<const EventFact*> events;
+  for (const EventFact& event : request.facts.events) {
+    if (event.node == node.name) events.push_back(&event);
+  }
+  const std::size_t first = events.size() - std::min(events.size(), kEventsShown);
+  for (std::size_t i = first; i < events.size(); ++i) {
+    const EventFact& event = *events[i];
+    const absl::Time until = i + 1 < events.size() ? events[i + 1]->last : request.question.at;
+    section.lines.push_back(Printable(fmt::format("{} {:>7}  {}{}{}", TimeText(event.last), Age(until - event.last),
+                                                  event.warning ? "Warning: " : "", event.message,
+                                                  event.count > 1 ? fmt::format(" ({} times)", event.count) : "")));
+  }
+  if (section.lines.empty()) section.lines.emplace_back("no Events: Kubernetes keeps them for an hour");
+  return section;
+}
+
+}  // namespace
+
+absl::StatusOr<Explanation> ExplainNode(const Request& request, const RolloutStatus& status, std::string_view node) {
+  const auto found = std::find_if(status.nodes.begin(), status.nodes.end(),
+                                  [&](const NodeStatus& candidate) { return candidate.name == node; });
+  const Node* object = FindNode(request, node);
+  if (found == status.nodes.end() || object == nullptr) {
+    return absl::NotFoundError(
+        fmt::format("{}: has no driver pod and no label of {}", std::string(node), status.driver));
+  }
+  Explanation explanation{.node = found->name, .help = HelpFor(request, *found)};
+  for (Section& section :
+       std::vector<Section>{StateOf(request, *found, *object), GateOf(request, *found), PodsOf(request, *found),
+                            DriverOf(request, *found), MaintenancesOf(request, *found), HistoryOf(request, *found)}) {
+    if (!section.lines.empty()) explanation.sections.push_back(std::move(section));
+  }
+  return explanation;
+}
+
+std::string FormatExplanation(const Explanation& explanation, const Screen& screen) {
+  std::string text = Paint(Printable(explanation.node), Colour::kBold, screen) + "\n";
+  for (const Section& section : explanation.sections) {
+    text += "\n" + Paint(section.title, Colour::kBold, screen) + "\n";
+    for (const std::string& line : section.lines) text += "  " + line + "\n";
+  }
+  text += "\n" + Paint("What helps", Colour::kBold, screen) + "\n";
+  text += "  " + explanation.help.advice + "\n";
+  for (const std::string& command : explanation.help.commands) {
+    text += "    " + Paint(Printable(command), Colour::kGreen, screen) + "\n";
+  }
+  if (!explanation.help.page.empty()) text += fmt::format("  more: {}\n", explanation.help.page);
+  return text;
+}
+
+}  // namespace upgradectl

@@ -1,0 +1,49 @@
+// The whole truth about one node: its gate, what stands behind it in the cluster, its history, and the command that helps.
+#ifndef DRIVERUPGRADE_TOOLS_UPGRADECTL_EXPLAIN_H_
+#define DRIVERUPGRADE_TOOLS_UPGRADECTL_EXPLAIN_H_
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "upgradectl/request.h"
+#include "upgradectl/status.h"
+#include "upgradectl/table.h"
+
+namespace upgradectl {
+
+struct Section {
+  std::string title = {};
+  /// Printable.
+  std::vector<std::string> lines = {};
+};
+
+/// What to do about a gate.
+struct Help {
+  /// One sentence.
+  std::string advice = {};
+  /// To be pasted; may be none.
+  std::vector<std::string> commands = {};
+  /// The page with more.
+  std::string page = {};
+};
+
+struct Explanation {
+  std::string node = {};
+  std::vector<Section> sections = {};
+  Help help = {};
+};
+
+/// `status` is that of the request. Errors: NotFound if the rollout has no such node.
+[[nodiscard]] absl::StatusOr<Explanation> ExplainNode(const Request& request, const RolloutStatus& status,
+                                                      std::string_view node);
+
+/// What helps against this gate of this node.
+Help HelpFor(const Request& request, const NodeStatus& node);
+
+std::string FormatExplanation(const Explanation& explanation, const Screen& screen);
+
+}  // namespace upgradectl
+
+#endif  // DRIVERUPGRADE_TOOLS_UPGRADECTL_EXPLAIN_H_

@@ -1,0 +1,26 @@
+#include <ostream>
+
+#include "upgradectl/explain.h"
+#include "upgradectl/verbs.h"
+
+namespace upgradectl {
+
+absl::StatusOr<int> RunExplain(const Options& options, const Streams& streams) {
+  // Who shares a budget is on other nodes, so all pods are read; from a dump they are there anyway.
+  const Wanted wanted{.all_pods = true, .events = true, .budgets = true};
+  const absl::StatusOr<Request> request = Read(options, wanted, streams);
+  if (!request.ok()) return request.status();
+  const absl::StatusOr<RolloutStatus> status = StatusFrom(options, *request);
+  if (!status.ok()) return status.status();
+  std::string text;
+  for (const std::string& node : options.nodes) {
+    const absl::StatusOr<Explanation> explanation = ExplainNode(*request, *status, node);
+    if (!explanation.ok()) return explanation.status();
+    text += (text.empty() ? "" : "\n") + FormatExplanation(*explanation, streams.screen);
+  }
+  streams.out << text;
+  for (const std::string& note : request->notes) streams.err << "not read: " << note << "\n";
+  return kExitDone;
+}
+
+}  // namespace upgradectl

@@ -1,0 +1,204 @@
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "fmt/format.h"
+#include "upgradectl/explain.h"
+
+namespace upgradectl {
+namespace {
+
+using driverupgrade::Gate;
+using driverupgrade::GateReason;
+
+// What commands are made of.
+class Commands {
+ public:
+  Commands(const Request& request, const NodeStatus& node)
+      : request_(request), node_(node), identity_(request.question.identity) {}
+
+  std::string Ours(std::string_view verb, std::string_view argument = {}) const {
+    std::string text = fmt::format("upgradectl {}{}{}", verb, argument.empty() ? "" : " ", argument);
+    if (identity_.driver() != "gpu") text += fmt::format(" --driver {}", identity_.driver());
+    if (identity_.domain() != "nvidia.com") text += fmt::format(" --domain {}", identity_.domain());
+    return text;
+  }
+  std::string OnNode(std::string_view verb) const { return Ours(verb, node_.name); }
+  std::string LabelState(std::string_view value) const {
+    return value.empty()
+               ? fmt::format("kubectl label node {} {}-", node_.name, identity_.StateLabel())
+               : fmt::format("kubectl label node {} {}={} --overwrite", node_.name, identity_.StateLabel(), value);
+  }
+  std::string Policy(std::string_view field, std::string_view value) const {
+    if (!request_.place.policy) return fmt::format("# in the operator's policy: {}: {}", field, value);
+    std::string patch = fmt::format("{{\"{}\": {}}}", field, value);
+    const std::vector<std::string>& path = request_.place.policy->path;
+    for (auto name = path.rbegin(); name != path.rend(); ++name) patch = fmt::format("{{\"{}\": {}}}", *name, patch);
+    return fmt::format("kubectl patch {} --type=merge -p '{}'", request_.place.policy->ToString(), patch);
+  }
+  std::string PodsOnNode() const {
+    return fmt::format("kubectl get pods -A -o wide --field-selector spec.nodeName={}", node_.name);
+  }
+  std::string DriverPod(std::string_view verb) const {
+    return node_.pod.empty() ? fmt::format("kubectl get pods -n {} -l {} -o wide --field-selector spec.nodeName={}",
+                                           request_.place.ns, request_.place.labels, node_.name)
+                             : fmt::format("kubectl {} -n {} {}", verb, Namespace(node_.pod), Name(node_.pod));
+  }
+  std::string DriverDaemonSet() const {
+    return fmt::format("kubectl describe daemonset -n {} -l {}", request_.place.ns, request_.place.labels);
+  }
+  // The pod that the gate's detail begins with: `shop/web-1: ...`.
+  std::string GatePod(std::string_view verb) const {
+    const std::string pod = node_.gate->detail.substr(0, node_.gate->detail.find(':'));
+    if (pod.find('/') == std::string::npos || pod.find(' ') != std::string::npos) return PodsOnNode();
+    return fmt::format("kubectl {} pod -n {} {}", verb, Namespace(pod), Name(pod));
+  }
+  std::string GatePodNamespace() const { return Namespace(node_.gate->detail.substr(0, node_.gate->detail.find(':'))); }
+  const Request& request() const { return request_; }
+
+ private:
+  static std::string Namespace(const std::string& pod) { return pod.substr(0, pod.find('/')); }
+  static std::string Name(const std::string& pod) { return pod.substr(pod.find('/') + 1); }
+
+  const Request& request_;
+  const NodeStatus& node_;
+  const driverupgrade::DriverIdentity& identity_;
+};
+
+// The driver that the detail names: `nvidia.com/ofed is being upgraded on the node`.
+std::string OtherDriver(const Gate& gate) {
+  const std::string name = gate.detail.substr(0, gate.detail.find(' '));
+  const std::size_t slash = name.find('/');
+  if (slash == std::string::npos) return "";
+  const std::string domain = name.substr(0, slash);
+  return fmt::format(" --driver {}{}", name.substr(slash + 1), domain == "nvidia.com" ? "" : " --domain " + domain);
+}
+
+Help OfRollout(GateReason reason, const Commands& commands) {
+  switch (reason) {
+    case GateReason::kMaxParallel:
+    case GateReason::kMaxUnavailable:
+      return {.advice = "Wait for nodes that are in progress; look for failed ones, and for cordons of others.",
+              .commands = {commands.Ours("status")}};
+    case GateReason::kLedger:
+      return {.advice = "Seconds: nothing. Longer: may the operator read and write its ConfigMap?",
+              .commands = {fmt::format("kubectl get configmap -n {} -o wide", commands.request().place.ns)},
+              .page = "docs/operations.md#the-ledger"};
+    case GateReason::kPodsUnknown:
+      return {.advice = "Nothing, for it takes seconds. If it stays, the operator may not read these pods.",
+              .commands = {commands.PodsOnNode()}};
+    default:
+      return {.advice = "Wait. If it stays, the detail has the API server's answer: often a missing permission."};
+  }
+}
+
+Help OfAdministrator(GateReason reason, const Commands& commands, const std::string& node) {
+  switch (reason) {
+    case GateReason::kMaxFailures:
+      return {.advice = "Repair the failed nodes, and retry them.",
+              .commands = {commands.Ours("status"), commands.Ours("retry", "FAILED-NODE")},
+              .page = "docs/runbooks/node-failed.md"};
+    case GateReason::kPaused:
+      return {.advice = "The policy is paused.",
+              .commands = {commands.Ours("resume")},
+              .page = "docs/runbooks/paused-too-long.md"};
+    case GateReason::kFrozen:
+      return {.advice = "autoUpgrade is off: turn it on.",
+              .commands = {commands.Policy("autoUpgrade", "true")},
+              .page = "docs/runbooks/paused-too-long.md"};
+    case GateReason::kSkipLabel:
+      return {.advice = "Somebody left the node out.", .commands = {commands.OnNode("unskip")}};
+    case GateReason::kCordoned:
+      return {.advice = "Somebody cordoned the node, and the policy leaves such nodes alone.",
+              .commands = {fmt::format("kubectl uncordon {}", node)}};
+    case GateReason::kUnknownState:
+      return {.advice = "The label is no state: remove it, and the node is looked at as if for the first time.",
+              .commands = {commands.LabelState("")}};
+    case GateReason::kUnhandledState:
+      return {.advice = "The operator does not leave this state: is it a requestor? Or begin anew, in place.",
+              .commands = {commands.LabelState("upgrade-required")}};
+    case GateReason::kFailed:
+      return {.advice = "Remove the cause, which the history has, and begin anew.",
+              .commands = {commands.OnNode("retry")},
+              .page = "docs/runbooks/node-failed.md"};
+    default:
+      return {.advice = "Compare the object with what Kubernetes gives.",
+              .commands = {fmt::format("kubectl get node {} -o yaml", node)},
+              .page = "docs/operations.md#an-object-cannot-be-read"};
+  }
+}
+
+Help OfWorkloads(GateReason reason, const Commands& commands) {
+  Help help{.page = "docs/runbooks/drain-blocked.md"};
+  switch (reason) {
+    case GateReason::kDisruptionBudget:
+      help.advice =
+          "Give the workload more ready pods elsewhere, or let its budget allow one. Deleting asks no budget.";
+      help.commands = {fmt::format("kubectl get pods,poddisruptionbudgets -n {} -o wide", commands.GatePodNamespace()),
+                       commands.GatePod("delete")};
+      break;
+    case GateReason::kSeveralBudgets:
+      help.advice = "Let one budget select the pod; or delete it, which asks none.";
+      help.commands = {fmt::format("kubectl get poddisruptionbudgets -n {}", commands.GatePodNamespace()),
+                       commands.GatePod("delete")};
+      break;
+    case GateReason::kUndeletablePods:
+      help.advice = "The policy does not let these pods go (force, deleteEmptyDir): delete them yourself.";
+      help.commands = {commands.GatePod("delete")};
+      break;
+    case GateReason::kSafeLoad:
+      help.advice = "Evacuate the node, and let its driver load.";
+      help.commands = {commands.PodsOnNode(), commands.OnNode("release")};
+      help.page = "docs/operations.md#safe-load";
+      break;
+    case GateReason::kJobs:
+      help.advice = "Wait for the jobs, or end them.";
+      help.commands = {commands.PodsOnNode()};
+      help.page = "docs/operations.md#jobs-that-are-waited-for";
+      break;
+    default:
+      help.advice = "Look at the pod's grace period, its finalizers and the kubelet.";
+      help.commands = {commands.GatePod("describe")};
+  }
+  return help;
+}
+
+Help OfDriver(GateReason reason, const Commands& commands) {
+  switch (reason) {
+    case GateReason::kDriverPodMissing:
+    case GateReason::kRevisionUnknown:
+      return {
+          .advice = "Do the DaemonSet's node selector, affinity and tolerations fit the node? Has its controller run?",
+          .commands = {commands.DriverDaemonSet()}};
+    case GateReason::kValidation:
+      return {.advice = "Look at the validation pods of the node.", .commands = {commands.PodsOnNode()}};
+    default:
+      return {.advice = "Look at the driver pod: its image, its log.",
+              .commands = {commands.DriverPod("describe pod"), commands.DriverPod("logs --all-containers")}};
+  }
+}
+
+}  // namespace
+
+Help HelpFor(const Request& request, const NodeStatus& node) {
+  if (!node.gate) return {.advice = "Nothing is needed."};
+  const Commands commands(request, node);
+  const GateReason reason = node.gate->reason;
+  Help help;
+  switch (driverupgrade::TraitsOf(reason).opener) {
+    case driverupgrade::GateOpener::kRollout: help = OfRollout(reason, commands); break;
+    case driverupgrade::GateOpener::kAdministrator: help = OfAdministrator(reason, commands, node.name); break;
+    case driverupgrade::GateOpener::kWorkloads: help = OfWorkloads(reason, commands); break;
+    case driverupgrade::GateOpener::kDriver: help = OfDriver(reason, commands); break;
+    case driverupgrade::GateOpener::kOtherOperator:
+      help = reason == GateReason::kOtherDriver
+                 ? Help{.advice = "See how the other driver's upgrade stands.",
+                        .commands = {fmt::format("upgradectl explain {}{}", node.name, OtherDriver(*node.gate))}}
+                 : Help{.advice = "Ask the operator that the detail names.",
+                        .commands = {fmt::format("kubectl describe nodemaintenances -A")}};
+  }
+  if (help.page.empty()) help.page = "docs/operations.md#a-node-does-not-move";
+  return help;
+}
+
+}  // namespace upgradectl

@@ -1,5 +1,6 @@
 #include "upgradectl/source.h"
 
+#include <algorithm>
 #include <array>
 #include <cstdlib>
 #include <fstream>
@@ -129,8 +130,8 @@ absl::StatusOr<std::set<std::string>> NodesOfInterest(std::string_view list, con
     const auto state =
         label == node.labels.end() ? std::nullopt : driverupgrade::ParseUpgradeState(std::string(label->second));
     // Of a node that is cordoned already the pods count in its first pass.
-    if (node.name == wanted.node || node.unschedulable || (state && driverupgrade::IsInProgress(*state)))
-      names.insert(node.name);
+    const bool named = std::find(wanted.nodes.begin(), wanted.nodes.end(), node.name) != wanted.nodes.end();
+    if (named || node.unschedulable || (state && driverupgrade::IsInProgress(*state))) names.insert(node.name);
   }
   return names;
 }

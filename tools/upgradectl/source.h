@@ -39,8 +39,8 @@ struct SourceOptions {
 struct Wanted {
   /// All pods; otherwise the driver's, and those of nodes in progress.
   bool all_pods = false;
-  /// The pods of this node, too.
-  std::string node = {};
+  /// The pods of these nodes, too.
+  std::vector<std::string> nodes = {};
   bool events = false;
   bool budgets = false;
   bool leases = false;

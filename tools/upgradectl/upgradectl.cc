@@ -25,7 +25,10 @@ namespace {
 using Verb = absl::StatusOr<int> (*)(const Options& options, const Streams& streams);
 
 const std::map<std::string, Verb>& Verbs() {
-  static const std::map<std::string, Verb> verbs = {{"explain", RunExplain}, {"plan", RunPlan}, {"status", RunStatus}};
+  static const std::map<std::string, Verb> verbs = {
+      {"explain", RunExplain}, {"pause", RunChange}, {"release", RunChange}, {"request", RunChange},
+      {"resume", RunChange},   {"retry", RunChange}, {"skip", RunChange},    {"unskip", RunChange},
+      {"plan", RunPlan},       {"status", RunStatus}};
   return verbs;
 }
 

@@ -13,10 +13,14 @@
 
 namespace upgradectl {
 
-/// The exit code. Errors: one line, which is exit code kExitUsage; then nothing has been written to `streams.out`.
+/// The exit code. Errors: one line, which is exit code kExitUsage; then nothing has been written to
+/// `streams.out`, unless it says otherwise.
 [[nodiscard]] absl::StatusOr<int> RunPlan(const Options& options, const Streams& streams);
 [[nodiscard]] absl::StatusOr<int> RunStatus(const Options& options, const Streams& streams);
 [[nodiscard]] absl::StatusOr<int> RunExplain(const Options& options, const Streams& streams);
+/// pause, resume, skip, unskip, retry, request and release. An error may come after some of several nodes: what was
+/// written is on `streams.out`.
+[[nodiscard]] absl::StatusOr<int> RunChange(const Options& options, const Streams& streams);
 
 /// The status of a rollout that has been read.
 [[nodiscard]] absl::StatusOr<RolloutStatus> StatusFrom(const Options& options, const Request& request);

@@ -1,0 +1,165 @@
+// The verbs that write: what they refuse, what they would write, and when they ask.
+#include "upgradectl/change.h"
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "fmt/format.h"
+#include "upgradectl_support.h"
+
+namespace upgradectl {
+namespace {
+
+using Texts = std::vector<std::string>;
+using driverupgrade::HttpRequest;
+
+const std::string kTrouble = (kTestData / "trouble.json").string();
+
+std::shared_ptr<DumpServer> Trouble() { return std::make_shared<DumpServer>(ContentOf(kTrouble)); }
+
+Answer Change(const Texts& arguments, const std::shared_ptr<DumpServer>& server, bool interactive = false,
+              const std::string& typed = {}) {
+  Texts all = arguments;
+  all.insert(all.end(), {"--kubeconfig", "any"});
+  return RunIn(all, {.standard_input = typed, .interactive = interactive, .server = server});
+}
+
+// The one patch that the verb sends.
+std::string Written(const Texts& arguments) {
+  const auto server = Trouble();
+  Texts all = arguments;
+  all.emplace_back("--yes");
+  const Answer answer = Change(all, server);
+  INFO(answer.err);
+  CHECK(answer.exit_code == kExitDone);
+  REQUIRE(server->writes().size() == 1);
+  CHECK(server->writes()[0].content_type == "application/merge-patch+json");
+  return server->writes()[0].path + " " + server->writes()[0].body;
+}
+
+TEST_CASE("Each verb is one patch that a changed object refuses") {
+  CHECK(
+      Written({"skip", "waiting"}) ==
+      R"(/api/v1/nodes/waiting {"metadata":{"uid":"uid-waiting","resourceVersion":"1","labels":{"nvidia.com/gpu-driver-upgrade.skip":"true"}}})");
+  CHECK(
+      Written({"unskip", "skipped"}) ==
+      R"(/api/v1/nodes/skipped {"metadata":{"uid":"uid-skipped","resourceVersion":"1","labels":{"nvidia.com/gpu-driver-upgrade.skip":null}}})");
+  CHECK(
+      Written({"retry", "failed"}) ==
+      R"(/api/v1/nodes/failed {"metadata":{"uid":"uid-failed","resourceVersion":"1","labels":{"nvidia.com/gpu-driver-upgrade-state":"upgrade-required"}}})");
+  CHECK(
+      Written({"request", "done-1"}) ==
+      R"(/api/v1/nodes/done-1 {"metadata":{"uid":"uid-done-1","resourceVersion":"1","annotations":{"nvidia.com/gpu-driver-upgrade-requested":"true"}}})");
+}
+
+TEST_CASE("A pause is a patch of the custom resource, and a schema that drops the field is found out") {
+  CHECK(
+      Written({"pause"}) ==
+      R"(/apis/nvidia.com/v1/clusterpolicies/cluster-policy {"metadata":{"uid":"uid-policy","resourceVersion":"77"},"spec":{"driver":{"upgradePolicy":{"paused":true}}}})");
+  const auto server = Trouble();
+  server->AnswerPatches(R"({"spec":{"driver":{"upgradePolicy":{"autoUpgrade":true}}}})");
+  const Answer dropped = Change({"pause", "--yes"}, server);
+  CHECK(dropped.exit_code == kExitUsage);
+  CHECK(dropped.err.find("the server dropped `paused`") != std::string::npos);
+}
+
+TEST_CASE("What is so already is said and not written") {
+  for (const Texts& verb : {Texts{"resume"}, Texts{"skip", "skipped"}, Texts{"unskip", "waiting"},
+                            Texts{"retry", "waiting"}, Texts{"release", "waiting"}}) {
+    const auto server = Trouble();
+    const Answer answer = Change(verb, server);
+    CAPTURE(verb, answer.out, answer.err);
+    CHECK(answer.exit_code == kExitDone);
+    CHECK_FALSE(answer.out.empty());
+    CHECK(server->writes().empty());
+  }
+}
+
+TEST_CASE("What would harm is refused, for all nodes that are named") {
+  const auto refused = [](const Texts& verb, const std::string& why) {
+    const auto server = Trouble();
+    Texts all = verb;
+    all.emplace_back("--yes");
+    const Answer answer = Change(all, server);
+    CAPTURE(verb, answer.err);
+    CHECK(answer.exit_code == kExitUsage);
+    CHECK(answer.err.starts_with("upgradectl: " + why));
+    CHECK(server->writes().empty());
+  };
+  refused({"skip", "waiting", "budget"}, "budget: is in drain-required: the skip label counts before admission only");
+  refused({"retry", "done-1"}, "done-1: has not failed");
+  refused({"request", "waiting"}, "waiting: is being upgraded already");
+  refused({"request", "failed"}, "failed: has failed: retry it");
+  refused({"skip", "nobody"}, "nobody: there is no such node");
+  refused({"pause", "--policy-resource", "x.org/v1/things/one:spec"},
+          "things.x.org/one: there is no such custom resource");
+}
+
+// A node whose driver waits for a safe load.
+std::string WaitsForLoad(bool cordoned, const std::string& pods = {}) {
+  return fmt::format(
+      R"({{"kind":"List","items":[{{"kind":"Node","metadata":{{"name":"n1","uid":"u","resourceVersion":"1",
+"labels":{{"nvidia.com/gpu-driver-upgrade-state":"upgrade-failed"}},
+"annotations":{{"nvidia.com/gpu-driver-upgrade.driver-wait-for-safe-load":"true"}}}},"spec":{{"unschedulable":{}}}}}{}]}})",
+      cordoned, pods);
+}
+
+std::string PodOnNode(const std::string& resources) {
+  return fmt::format(
+      R"(,{{"kind":"Pod","metadata":{{"namespace":"lab","name":"web","uid":"p"}},"spec":{{"nodeName":"n1",
+"containers":[{{"name":"c","resources":{}}}]}},"status":{{"phase":"Running"}}}})",
+      resources);
+}
+
+TEST_CASE("A driver is let load only on a node that is cordoned, and free of pods that would use it") {
+  const auto release = [](const std::string& dump, const Texts& more = {}) {
+    const auto server = std::make_shared<DumpServer>(dump);
+    Texts all = {"release", "n1", "--yes"};
+    all.insert(all.end(), more.begin(), more.end());
+    const Answer answer = Change(all, server);
+    return server->writes().empty() ? answer.err : server->writes()[0].body;
+  };
+  CHECK(
+      release(WaitsForLoad(true)) ==
+      R"({"metadata":{"uid":"u","resourceVersion":"1","annotations":{"nvidia.com/gpu-driver-upgrade.driver-wait-for-safe-load":null}}})");
+  CHECK(release(WaitsForLoad(false)).find("n1: is not cordoned") != std::string::npos);
+  const std::string web = PodOnNode("{}");
+  CHECK(release(WaitsForLoad(true, web)).find("n1: is not evacuated: lab/web") != std::string::npos);
+  CHECK(release(WaitsForLoad(true, web), {"--gpu-pods"}).find("metadata") != std::string::npos);
+  const std::string trainer = PodOnNode(R"({"limits":{"nvidia.com/gpu":"1"}})");
+  CHECK(release(WaitsForLoad(true, trainer), {"--gpu-pods"}).find("lab/web") != std::string::npos);
+}
+
+TEST_CASE("A person is asked, nobody else is, and --yes answers for both") {
+  const auto server = Trouble();
+  const Answer no = Change({"retry", "failed"}, server, true, "n\n");
+  CHECK(no.exit_code == kExitDone);
+  CHECK(no.out.find("Write this? [y/N] nothing was written\n") != std::string::npos);
+  const Answer nobody = Change({"retry", "failed"}, server);
+  CHECK(nobody.exit_code == kExitUsage);
+  CHECK(nobody.err.starts_with("upgradectl: --yes: "));
+  CHECK(server->writes().empty());
+  const Answer yes = Change({"retry", "failed"}, server, true, "y\n");
+  CHECK(yes.exit_code == kExitDone);
+  CHECK(server->writes().size() == 1);
+  CHECK(yes.out.find(
+            "written: node failed: label nvidia.com/gpu-driver-upgrade-state: upgrade-failed -> upgrade-required") !=
+        std::string::npos);
+}
+
+TEST_CASE("A dry run asks the server and writes nothing, or does not even ask it") {
+  const auto server = Trouble();
+  const Answer on_server = Change({"retry", "failed", "--dry-run=server"}, server);
+  CHECK(on_server.out.find("would be written: ") != std::string::npos);
+  REQUIRE(server->writes().size() == 1);
+  const std::vector<std::pair<std::string, std::string>> wanted = {{"fieldManager", "upgradectl"}, {"dryRun", "All"}};
+  CHECK(server->writes()[0].query == wanted);
+  const Answer here = RunWith({"retry", "failed", "--dry-run=client", "--cluster", kTrouble});
+  CHECK(here.exit_code == kExitDone);
+  CHECK(here.out.starts_with("node failed: label "));
+  CHECK(RunWith({"retry", "failed", "--cluster", kTrouble}).exit_code == kExitUsage);
+}
+
+}  // namespace
+}  // namespace upgradectl

@@ -1,0 +1,225 @@
+#include "upgradectl/change.h"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+
+#include "driverupgrade/upgrade_state.h"
+#include "driverupgrade/wire/kubernetes_json.h"
+#include "fmt/format.h"
+#include "model/node_marks.h"
+#include "upgradectl/json_view.h"
+#include "upgradectl/text.h"
+
+namespace upgradectl {
+namespace {
+
+using driverupgrade::DriverIdentity;
+using driverupgrade::Node;
+using driverupgrade::PatchNodeParams;
+using driverupgrade::Pod;
+using driverupgrade::UpgradeState;
+using driverupgrade::internal::NodeMarks;
+
+// What one verb does to one node: the patch, or a note that there is nothing to do.
+struct NodeChange {
+  std::optional<PatchNodeParams> patch = std::nullopt;
+  std::string what = {};
+};
+using ChangeNode = absl::StatusOr<NodeChange> (*)(const Request& request, const Node& node, const NodeMarks& marks);
+
+absl::Status Refuse(const Node& node, std::string_view why) {
+  return absl::FailedPreconditionError(fmt::format("{}: {}", node.name, why));
+}
+
+PatchNodeParams PatchOf(const Node& node) {
+  return {.name = node.name, .uid = node.uid, .resource_version = node.resource_version};
+}
+
+NodeChange SetLabel(const Node& node, const std::string& key, std::optional<std::string> value) {
+  PatchNodeParams patch = PatchOf(node);
+  patch.labels[key] = value;
+  const auto before = node.labels.find(key);
+  return {.patch = std::move(patch),
+          .what = fmt::format("label {}: {} -> {}", key, before == node.labels.end() ? "none" : before->second,
+                              value.value_or("none"))};
+}
+
+NodeChange SetAnnotation(const Node& node, const std::string& key, std::optional<std::string> value) {
+  PatchNodeParams patch = PatchOf(node);
+  patch.annotations[key] = value;
+  const auto before = node.annotations.find(key);
+  return {.patch = std::move(patch),
+          .what = fmt::format("annotation {}: {} -> {}", key,
+                              before == node.annotations.end() ? "none" : before->second, value.value_or("none"))};
+}
+
+bool IsAdmitted(const NodeMarks& marks) {
+  const std::optional<UpgradeState> state = marks.State();
+  return state && driverupgrade::IsInProgress(*state);
+}
+
+absl::StatusOr<NodeChange> Skip(const Request& request, const Node& node, const NodeMarks& marks) {
+  if (marks.skip_upgrade.value()) return NodeChange{.what = "has the skip label already"};
+  if (IsAdmitted(marks)) {
+    return Refuse(node, fmt::format("is in {}: the skip label counts before admission only; autoUpgrade: false stops "
+                                    "this node with all others",
+                                    driverupgrade::ToString(*marks.State())));
+  }
+  return SetLabel(node, request.question.identity.SkipUpgradeLabel(), "true");
+}
+
+absl::StatusOr<NodeChange> Unskip(const Request& request, const Node& node, const NodeMarks&) {
+  const std::string& label = request.question.identity.SkipUpgradeLabel();
+  if (node.labels.find(label) == node.labels.end()) return NodeChange{.what = "has no skip label"};
+  return SetLabel(node, label, std::nullopt);
+}
+
+absl::StatusOr<NodeChange> Retry(const Request& request, const Node& node, const NodeMarks& marks) {
+  if (marks.State() == UpgradeState::kUpgradeRequired) return NodeChange{.what = "waits for its turn already"};
+  if (marks.State() != UpgradeState::kFailed) return Refuse(node, "has not failed, so that there is nothing to retry");
+  return SetLabel(node, request.question.identity.StateLabel(),
+                  std::string(driverupgrade::ToLabelValue(UpgradeState::kUpgradeRequired)));
+}
+
+absl::StatusOr<NodeChange> RequestUpgrade(const Request& request, const Node& node, const NodeMarks& marks) {
+  if (marks.upgrade_requested.value()) return NodeChange{.what = "is requested already"};
+  if (marks.State() == UpgradeState::kFailed) return Refuse(node, "has failed: retry it");
+  if (IsAdmitted(marks) || marks.State() == UpgradeState::kUpgradeRequired) {
+    return Refuse(node, "is being upgraded already, or waits for its turn");
+  }
+  return SetAnnotation(node, request.question.identity.UpgradeRequestedAnnotation(), "true");
+}
+
+// Pods that a driver must not be loaded under: those that use it, or all that can leave if nobody can tell.
+std::vector<std::string> PodsAtRisk(const Request& request, const Node& node) {
+  std::vector<std::string> pods;
+  for (const Pod& pod : request.question.cluster.pods) {
+    const bool stays = driverupgrade::IsDaemonSetPod(pod) || pod.mirror || driverupgrade::IsFinished(pod);
+    if (pod.node_name != node.name || stays) continue;
+    const auto& uses_driver = request.question.snapshot.uses_driver;
+    if (uses_driver && !uses_driver({}, pod).value_or(true)) continue;
+    pods.push_back(pod.ref.ToString());
+  }
+  return pods;
+}
+
+absl::StatusOr<NodeChange> ReleaseLoad(const Request& request, const Node& node, const NodeMarks& marks) {
+  if (!marks.safe_load.present()) return NodeChange{.what = "no driver waits to be loaded"};
+  if (!node.unschedulable) return Refuse(node, "is not cordoned: workloads could come while the driver is loaded");
+  const std::vector<std::string> pods = PodsAtRisk(request, node);
+  if (!pods.empty()) {
+    return Refuse(node, fmt::format("is not evacuated: {}{}", pods.front(),
+                                    pods.size() > 1 ? fmt::format(" and {} more", pods.size() - 1) : ""));
+  }
+  return SetAnnotation(node, request.question.identity.SafeLoadAnnotation(), std::nullopt);
+}
+
+const std::map<std::string_view, ChangeNode>& NodeVerbs() {
+  static const std::map<std::string_view, ChangeNode> verbs = {
+      {"skip", Skip}, {"unskip", Unskip}, {"retry", Retry}, {"request", RequestUpgrade}, {"release", ReleaseLoad}};
+  return verbs;
+}
+
+bool IsOfRollout(const Request& request, const Node& node) {
+  if (driverupgrade::internal::HasState(node, request.question.identity)) return true;
+  const auto& pods = request.question.cluster.pods;
+  return std::any_of(pods.begin(), pods.end(), [&](const Pod& pod) {
+    return pod.node_name == node.name && pod.ref.ns == request.place.ns &&
+           request.question.snapshot.driver_labels.Matches(pod.labels);
+  });
+}
+
+absl::Status AddNode(ChangeNode change_node, const Request& request, const std::string& name, Change& change) {
+  const auto& nodes = request.question.cluster.nodes;
+  const auto node = std::find_if(nodes.begin(), nodes.end(), [&](const Node& each) { return each.name == name; });
+  if (node == nodes.end()) return absl::NotFoundError(fmt::format("{}: there is no such node", name));
+  if (!node->unreadable.empty()) return Refuse(*node, fmt::format("cannot be read: {}", node->unreadable));
+  if (!IsOfRollout(request, *node)) {
+    return absl::NotFoundError(
+        fmt::format("{}: has no driver pod and no label of {}", name, request.question.identity.Name()));
+  }
+  const NodeMarks marks = driverupgrade::internal::DecodeMarks(*node, request.question.identity);
+  const absl::StatusOr<NodeChange> of_node = change_node(request, *node, marks);
+  if (!of_node.ok()) return of_node.status();
+  const std::string line = Printable(fmt::format("node {}: {}", name, of_node->what));
+  if (!of_node->patch) {
+    change.notes.push_back(line);
+  } else {
+    change.patches.push_back({.path = fmt::format("/api/v1/nodes/{}", name),
+                              .body = driverupgrade::FormatNodePatch(*of_node->patch),
+                              .line = line});
+  }
+  return absl::OkStatus();
+}
+
+bool IsPaused(const PolicyObject& policy) {
+  json::Document section;
+  section.Parse(policy.section_json.c_str());
+  const json::Value* paused = section.HasParseError() ? nullptr : Find(section, {"paused"});
+  return paused != nullptr && paused->IsBool() && paused->GetBool();
+}
+
+std::string PolicyPatch(const PolicyResource& resource, const PolicyObject& policy, bool pause) {
+  std::string patch = fmt::format(R"({{"paused":{}}})", pause ? "true" : "null");
+  for (auto name = resource.path.rbegin(); name != resource.path.rend(); ++name) {
+    patch = fmt::format(R"({{"{}":{}}})", *name, patch);
+  }
+  // As in a node's patch: another version, or another object of that name, is refused.
+  return fmt::format(R"({{"metadata":{{"uid":"{}","resourceVersion":"{}"}},{})", policy.uid, policy.resource_version,
+                     patch.substr(1));
+}
+
+absl::StatusOr<Change> ChangePolicy(const Request& request, bool pause) {
+  if (!request.place.policy || !request.facts.policy) {
+    return absl::NotFoundError(
+        fmt::format("{}: there is no such custom resource: the operator reads its policy from a file; set `paused: {}` "
+                    "there, and start the operator anew",
+                    request.place.policy ? request.place.policy->ToString() : "policy", pause));
+  }
+  const PolicyResource& resource = *request.place.policy;
+  const PolicyObject& policy = *request.facts.policy;
+  if (policy.section_json.empty()) {
+    return absl::FailedPreconditionError(
+        fmt::format("{}: has no upgrade policy, so that nothing is upgraded", resource.ToString()));
+  }
+  Change change;
+  if (IsPaused(policy) == pause) {
+    change.notes.push_back(fmt::format("{}: is {} already", resource.ToString(), pause ? "paused" : "not paused"));
+    return change;
+  }
+  change.patches.push_back(
+      {.path = fmt::format("/apis/{}/{}/{}", resource.group_version, resource.resource, policy.name),
+       .body = PolicyPatch(resource, policy, pause),
+       .line = Printable(fmt::format("{}: paused: {} -> {}", resource.ToString(), !pause, pause)),
+       .expected_field = pause ? "paused" : ""});
+  return change;
+}
+
+}  // namespace
+
+absl::StatusOr<Change> ChangeOf(std::string_view verb, const Request& request, const std::vector<std::string>& nodes) {
+  if (verb == "pause" || verb == "resume") return ChangePolicy(request, verb == "pause");
+  const ChangeNode change_node = NodeVerbs().at(verb);
+  Change change;
+  for (const std::string& node : nodes) {
+    if (const absl::Status status = AddNode(change_node, request, node, change); !status.ok()) return status;
+  }
+  return change;
+}
+
+absl::Status CheckAnswer(const Patch& patch, const PolicyResource& resource, std::string_view answer) {
+  if (patch.expected_field.empty()) return absl::OkStatus();
+  json::Document document;
+  document.Parse<json::kParseIterativeFlag>(answer.data(), answer.size());
+  const json::Value* value = document.HasParseError() ? nullptr : &document;
+  for (const std::string& name : resource.path) {
+    if (value != nullptr) value = Find(*value, {name.c_str()});
+  }
+  if (value != nullptr && Find(*value, {patch.expected_field.c_str()}) != nullptr) return absl::OkStatus();
+  return absl::FailedPreconditionError(fmt::format(
+      "{}: the server dropped `{}`, as the resource's schema does not have it; autoUpgrade: false stops all",
+      resource.ToString(), patch.expected_field));
+}
+
+}  // namespace upgradectl

@@ -1,0 +1,90 @@
+#include <istream>
+#include <ostream>
+#include <string>
+
+#include "absl/time/clock.h"
+#include "driverupgrade/wire/kubernetes_json.h"
+#include "fmt/format.h"
+#include "upgradectl/change.h"
+#include "upgradectl/text.h"
+#include "upgradectl/verbs.h"
+
+namespace upgradectl {
+namespace {
+
+using driverupgrade::HttpRequest;
+using driverupgrade::HttpResponse;
+using driverupgrade::HttpTransport;
+using driverupgrade::HttpVerb;
+
+void Show(const Change& change, std::ostream& out) {
+  for (const std::string& note : change.notes) out << note << "\n";
+  for (const Patch& patch : change.patches) out << patch.line << "\n";
+}
+
+// Whether to write: the command line says so, or the person.
+absl::StatusOr<bool> MayWrite(const Options& options, const Streams& streams) {
+  if (options.yes || options.dry_run == "server") return true;
+  if (!streams.interactive) {
+    return absl::FailedPreconditionError("--yes: is needed where nobody can be asked; nothing was written");
+  }
+  streams.out << "Write this? [y/N] " << std::flush;
+  std::string answer;
+  std::getline(streams.in, answer);
+  return answer == "y" || answer == "yes";
+}
+
+absl::Status Send(HttpTransport& transport, const Patch& patch, const Options& options, const Request& request) {
+  HttpRequest message{.verb = HttpVerb::kPatch,
+                      .path = patch.path,
+                      .query = {{"fieldManager", "upgradectl"}},
+                      .content_type = "application/merge-patch+json",
+                      .body = patch.body};
+  if (options.dry_run == "server") message.query.emplace_back("dryRun", "All");
+  const absl::StatusOr<HttpResponse> answer = transport.Send({.deadline = absl::Now() + absl::Minutes(1)}, message);
+  if (!answer.ok()) return answer.status();
+  if (answer->status == 409) {
+    return absl::AbortedError(fmt::format("{}: has changed since it was read; begin anew", patch.path));
+  }
+  if (answer->status < 200 || answer->status >= 300) {
+    const auto status = driverupgrade::ParseApiStatus(answer->body);
+    return absl::PermissionDeniedError(fmt::format("patch {}: {}: {}", patch.path, answer->status,
+                                                   status ? status->message : "no answer of an API server"));
+  }
+  if (!request.place.policy) return absl::OkStatus();
+  return CheckAnswer(patch, *request.place.policy, answer->body);
+}
+
+absl::StatusOr<int> Write(const Change& change, const Options& options, const Streams& streams,
+                          const Request& request) {
+  auto transport = ConnectTo(options, streams);
+  if (!transport.ok()) return transport.status();
+  for (const Patch& patch : change.patches) {
+    if (const absl::Status status = Send(**transport, patch, options, request); !status.ok()) return status;
+    streams.out << (options.dry_run == "server" ? "would be written: " : "written: ") << patch.line << "\n";
+  }
+  return kExitDone;
+}
+
+}  // namespace
+
+absl::StatusOr<int> RunChange(const Options& options, const Streams& streams) {
+  if (options.source.IsDump() && options.dry_run != "client") {
+    return absl::InvalidArgumentError("--cluster: a dump cannot be changed; --dry-run=client shows what would be");
+  }
+  const absl::StatusOr<Request> request = Read(options, {.nodes = options.nodes}, streams);
+  if (!request.ok()) return request.status();
+  const absl::StatusOr<Change> change = ChangeOf(options.verb, *request, options.nodes);
+  if (!change.ok()) return change.status();
+  Show(*change, streams.out);
+  if (change->patches.empty() || options.dry_run == "client") return kExitDone;
+  const absl::StatusOr<bool> may_write = MayWrite(options, streams);
+  if (!may_write.ok()) return may_write.status();
+  if (!*may_write) {
+    streams.out << "nothing was written\n";
+    return kExitDone;
+  }
+  return Write(*change, options, streams, *request);
+}
+
+}  // namespace upgradectl

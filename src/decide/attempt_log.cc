@@ -160,8 +160,12 @@ void AttemptLog::NodeRead(const Node& node, const std::set<std::string>* live_po
     attempts.patch.reset();
   }
   if (live_pods != nullptr) {
-    std::erase_if(attempts.pods,
-                  [&](const auto& pod) { return pod.second.outcome && !live_pods->contains(pod.first); });
+    // That a pod went by our request is a fact for the patch that says so, and over with it.
+    const bool told = attempts.patch && attempts.patch->outcome != Outcome::kNotApplied;
+    std::erase_if(attempts.pods, [&](const auto& pod) {
+      return pod.second.outcome && !live_pods->contains(pod.first) &&
+             (told || *pod.second.outcome != Outcome::kApplied);
+    });
   }
   if (attempts.empty()) nodes_.erase(found);
 }

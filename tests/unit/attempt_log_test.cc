@@ -154,6 +154,21 @@ TEST_CASE("What a read settles is forgotten, what it does not is kept") {
     log.NodeRead(newer, nullptr);
     CHECK_FALSE(log.ForNode("u1").patch);
   }
+  SECTION("a pod that went by our request is remembered until a patch has said so") {
+    AttemptLog evicting;
+    evicting.PodRequestSent("u1", "7", "pod-a", kT0);
+    evicting.PodRequestAnswered("u1", "pod-a", {.outcome = Outcome::kApplied, .answered_at = kT0});
+    const std::set<std::string> none;
+    evicting.NodeRead(kNode, &none);
+    CHECK(evicting.ForNode("u1").pods.contains("pod-a"));
+    evicting.PatchSent(kNode, {.unschedulable = true}, kT0);
+    evicting.PatchAnswered("u1", Outcome::kNotApplied, "403", kT0);
+    evicting.NodeRead(kNode, &none);
+    CHECK(evicting.ForNode("u1").pods.contains("pod-a"));
+    evicting.PatchSent(kNode, {.unschedulable = true}, kT0);
+    evicting.NodeRead(kNode, &none);
+    CHECK(evicting.ForNode("u1").pods.empty());
+  }
   SECTION("a node that is gone") {
     log.KeepOnly({});
     CHECK(log.ForNode("u1").empty());

@@ -330,6 +330,21 @@ TEST_CASE("T24-T27: pods that use the driver are evicted, others stay") {
   CHECK(Path(node.Judge().plan) == "pod-restart-required");
 }
 
+TEST_CASE("T28: that workload pods were deleted is said of nodes where some were") {
+  const auto says_deleted = [](const Verdict& verdict) {
+    return std::any_of(verdict.plan.events.begin(), verdict.plan.events.end(), [](const auto& event) {
+      return event.message == "Deleted workload pods on the node for the driver upgrade";
+    });
+  };
+  auto node = DeletingPods({});
+  REQUIRE(Path(node.Judge().plan) == "pod-restart-required");
+  CHECK_FALSE(says_deleted(node.Judge()));
+  node.view.attempts.pods["web-uid"] = {.count = 1, .outcome = Outcome::kNotApplied, .answered_at = kNow};
+  CHECK_FALSE(says_deleted(node.Judge()));
+  node.view.attempts.pods["web-uid"] = {.count = 1, .outcome = Outcome::kApplied, .answered_at = kNow};
+  CHECK(says_deleted(node.Judge()));
+}
+
 TEST_CASE("T25, T26: pod deletion that cannot be done falls back to a drain, or fails") {
   auto node = DeletingPods({WebPod().WithEmptyDir().Build()});
   CHECK(Path(node.Judge().plan) == "upgrade-failed");

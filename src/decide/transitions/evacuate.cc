@@ -38,6 +38,12 @@ Progress FallBackToDrain(Walk& walk, std::string why) {
   return EnterDrain(walk, std::move(why));
 }
 
+// As far as this process remembers: after a restart nothing is said of what went before.
+bool DeletedAny(const NodeView& view) {
+  return std::any_of(view.attempts.pods.begin(), view.attempts.pods.end(),
+                     [](const auto& pod) { return pod.second.outcome == Outcome::kApplied; });
+}
+
 std::string TimedOut(std::string_view what, absl::Duration timeout, std::string_view remaining) {
   return fmt::format("{} timed out after {} s: {}", what, absl::ToInt64Seconds(timeout),
                      remaining.empty() ? "the node's pods could not be read" : remaining);
@@ -90,8 +96,7 @@ Progress LeavePodDeletion(Walk& walk) {
   if (!selection.blocked.empty()) return FallBackToDrain(walk, Names(selection.blocked));
   EvictionRound round = walk.drains.Pace(selection.evict, walk.view, walk.in.now);
   if (round.finished && walk.view.hook_errors.empty()) {
-    // Entered in this very walk: there was nothing to delete.
-    if (!walk.entered()) walk.Event(false, "Deleted workload pods on the node for the driver upgrade");
+    if (DeletedAny(walk.view)) walk.Event(false, "Deleted workload pods on the node for the driver upgrade");
     return walk.Enter(UpgradeState::kPodRestartRequired, "no pod on the node uses the driver");
   }
   const bool expired = walk.Expired(deadline);

@@ -1,13 +1,34 @@
 #include "driverupgrade/service/director.h"
 
+#include <cstdint>
+#include <string>
 #include <utility>
 
+#include "base/backoff.h"
+#include "fmt/format.h"
+
 namespace driverupgrade {
+namespace {
+
+// What the maintenance operator takes.
+constexpr std::size_t kRequestorIdMax = 63;
+
+// Different ids stay different, and each is the same after a restart.
+std::string Shortened(std::string id) {
+  if (id.size() <= kRequestorIdMax) return id;
+  const std::string hash = fmt::format("{:08x}", static_cast<std::uint32_t>(internal::Hash(id, 0)));
+  id.resize(kRequestorIdMax - hash.size() - 1);
+  while (id.ends_with('-') || id.ends_with('.')) id.pop_back();
+  return fmt::format("{}-{}", id, hash);
+}
+
+}  // namespace
 
 EngineOptions EngineOptionsOf(EngineOptions common, const EngineSpec& spec) {
   common.snapshot.driver_labels = spec.driver_labels;
   common.snapshot.node_selector = spec.node_selector;
-  if (auto& requestor = common.state_machine.requestor) requestor->id += spec.requestor_suffix;
+  if (auto& requestor = common.state_machine.requestor)
+    requestor->id = Shortened(requestor->id + spec.requestor_suffix);
   if (common.ledger) common.ledger->owner = spec.name;
   return common;
 }

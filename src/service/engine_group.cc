@@ -1,6 +1,7 @@
 #include "service/engine_group.h"
 
 #include <algorithm>
+#include <mutex>
 #include <numeric>
 #include <utility>
 
@@ -49,6 +50,34 @@ bool SameEngines(const std::vector<EngineSpec>& a, const std::vector<EngineSpec>
   });
 }
 
+class EngineGroup::FrozenWords final : public Observer {
+ public:
+  explicit FrozenWords(std::vector<std::shared_ptr<Observer>> others) : others_(MakeObserverGroup(std::move(others))) {}
+
+  void Set(std::string words) {
+    const std::lock_guard lock(mutex_);
+    words_ = std::move(words);
+  }
+  void OnPlan(const Plan& plan) override {
+    const std::lock_guard lock(mutex_);
+    if (words_.empty()) return others_->OnPlan(plan);
+    Plan told = plan;
+    for (NodeGate& node : told.gates) {
+      if (node.gate.reason == GateReason::kFrozen) node.gate.detail = words_;
+    }
+    others_->OnPlan(told);
+  }
+  void OnNodeApplied(const NodePlan& plan, const NodeOutcome& outcome) override {
+    others_->OnNodeApplied(plan, outcome);
+  }
+  void OnPassEnded(const PassOutcome& pass) override { others_->OnPassEnded(pass); }
+
+ private:
+  const std::shared_ptr<Observer> others_;
+  std::mutex mutex_;
+  std::string words_;
+};
+
 EngineGroup::EngineGroup(const GroupOptions& options, std::vector<EngineSpec> specs)
     : options_(options), specs_(std::move(specs)) {}
 
@@ -64,17 +93,20 @@ absl::StatusOr<std::unique_ptr<EngineGroup>> EngineGroup::Create(const GroupOpti
   auto cache = WatchCache::Create(options.cluster, {.drivers = std::move(scopes), .clock = options.clock});
   if (!cache.ok()) return cache.status();
   group->cache_ = *std::move(cache);
-  for (const EngineSpec& spec : group->specs_) {
-    if (const absl::Status added = group->AddMember(spec, figures); !added.ok()) return added;
+  for (std::size_t place = 0; place < group->specs_.size(); ++place) {
+    const absl::Status added = group->AddMember(place, figures);
+    if (!added.ok()) group->refused_[group->specs_[place].name] = added;
   }
   group->SetPolicies(std::vector(group->specs_));
   return group;
 }
 
-absl::Status EngineGroup::AddMember(const EngineSpec& spec, FiguresByName& figures) {
-  std::shared_ptr<MetricsObserver>& metrics = figures[spec.name];
-  if (!metrics) metrics = std::make_shared<MetricsObserver>(options_.identity, options_.clock);
-  Member member{.slots = std::make_shared<SlotObserver>()};
+absl::Status EngineGroup::AddMember(std::size_t place, FiguresByName& figures) {
+  const EngineSpec& spec = specs_[place];
+  const auto known = figures.find(spec.name);
+  const auto metrics =
+      known != figures.end() ? known->second : std::make_shared<MetricsObserver>(options_.identity, options_.clock);
+  Member member{.place = place, .slots = std::make_shared<SlotObserver>()};
   EngineOptions engine = EngineOptionsOf(options_.engine, spec);
   engine.cache = cache_;
   engine.clock = options_.clock;
@@ -84,10 +116,12 @@ absl::Status EngineGroup::AddMember(const EngineSpec& spec, FiguresByName& figur
       return *members_[i].shared;
     };
   }
-  engine.observer = MakeObserverGroup(
-      {metrics, member.slots, MakeLoggingObserver(options_.identity, For(spec.name, options_.log)), engine.observer});
+  member.words = std::make_shared<FrozenWords>(std::vector<std::shared_ptr<Observer>>{
+      metrics, member.slots, MakeLoggingObserver(options_.identity, For(spec.name, options_.log)), engine.observer});
+  engine.observer = member.words;
   auto made = UpgradeEngine::Create(options_.identity, options_.cluster, std::move(engine));
   if (!made.ok()) return made.status();
+  figures[spec.name] = metrics;
   member.engine = *std::move(made);
   ControllerOptions controller{.election = options_.election, .clock = options_.clock};
   // The loop that steps them all waits for all of them.
@@ -101,7 +135,10 @@ void EngineGroup::Start() { cache_->Start(); }
 
 void EngineGroup::SetPolicies(const std::vector<EngineSpec>& specs) {
   specs_ = specs;
-  for (std::size_t i = 0; i < members_.size(); ++i) members_[i].controller->SetPolicy(specs_[i].policy);
+  for (const Member& member : members_) {
+    member.words->Set(SpecOf(member).frozen_because);
+    member.controller->SetPolicy(SpecOf(member).policy);
+  }
 }
 
 SharedSlots EngineGroup::SharedSlotsFor(std::size_t i) const {
@@ -136,9 +173,9 @@ absl::Time EngineGroup::Step(const CallContext& context) {
 void EngineGroup::ReportFailure(std::size_t i) {
   const absl::Status error = members_[i].controller->status().last_error;
   if (error != members_[i].reported && !error.ok() && !absl::IsFailedPrecondition(error)) {
-    For(specs_[i].name, options_.log)({.severity = Severity::kWarning,
-                                       .message = "pass failed",
-                                       .fields = {{"error", std::string(error.message())}}});
+    For(SpecOf(members_[i]).name, options_.log)({.severity = Severity::kWarning,
+                                                 .message = "pass failed",
+                                                 .fields = {{"error", std::string(error.message())}}});
   }
   members_[i].reported = error;
 }
@@ -161,11 +198,11 @@ bool EngineGroup::AllWell() const {
 
 std::optional<RolloutEnd> EngineGroup::End() const {
   if (!Ready().ok() || !AllWell()) return std::nullopt;
-  RolloutEnd end{.engines = static_cast<int>(members_.size())};
-  for (std::size_t i = 0; i < members_.size(); ++i) {
-    const Tally totals = members_[i].controller->status().totals;
+  RolloutEnd end{.engines = static_cast<int>(members_.size()), .refused = static_cast<int>(refused_.size())};
+  for (const Member& member : members_) {
+    const Tally totals = member.controller->status().totals;
     end.totals += totals;
-    const bool works = specs_[i].policy.auto_upgrade;
+    const bool works = SpecOf(member).policy.auto_upgrade;
     end.upgrading += works;
     if (!works) end.frozen += totals.total;
     // A look at all nodes only when the counts say that it may be worth it.
@@ -173,9 +210,9 @@ std::optional<RolloutEnd> EngineGroup::End() const {
   }
   // The driver may not be there yet.
   if (end.upgrading > 0 && end.totals.total == 0) return std::nullopt;
-  for (std::size_t i = 0; i < members_.size(); ++i) {
-    if (!specs_[i].policy.auto_upgrade) continue;
-    const Plan plan = members_[i].engine->Everything();
+  for (const Member& member : members_) {
+    if (!SpecOf(member).policy.auto_upgrade) continue;
+    const Plan plan = member.engine->Everything();
     if (!IsOverFor(plan)) return std::nullopt;
     end.left_out += static_cast<int>(std::count_if(plan.gates.begin(), plan.gates.end(), IsLeftOut));
   }

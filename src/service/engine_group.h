@@ -54,7 +54,8 @@ using FiguresByName = std::map<std::string, std::shared_ptr<MetricsObserver>>;
 
 class EngineGroup {
  public:
-  /// `figures`: of engines that ran before; gets those of the new ones. Errors: those of options that cannot work.
+  /// `figures`: of engines that ran before; gets those of the new ones. An engine whose options cannot work is left out:
+  /// see refused(). Errors: of what all have in common.
   [[nodiscard]] static absl::StatusOr<std::unique_ptr<EngineGroup>> Create(const GroupOptions& options,
                                                                            std::vector<EngineSpec> specs,
                                                                            FiguresByName& figures);
@@ -69,6 +70,9 @@ class EngineGroup {
   /// Waits for what is under way, and ends the cache. Step may not follow.
   void Quiesce();
 
+  /// Those that could not be made, by name, and why.
+  const std::map<std::string, absl::Status>& refused() const { return refused_; }
+  /// All that were asked for.
   const std::vector<EngineSpec>& specs() const { return specs_; }
   WatchCache& cache() const { return *cache_; }
   /// Of all engines.
@@ -81,7 +85,11 @@ class EngineGroup {
   absl::Status Ready() const;
 
  private:
+  // Puts the words of the spec in the place of the engine's, which knows its policy alone.
+  class FrozenWords;
   struct Member {
+    std::size_t place = 0;  // in specs_: of those that are refused there is no member
+    std::shared_ptr<FrozenWords> words = nullptr;
     std::shared_ptr<SlotObserver> slots = nullptr;
     std::unique_ptr<UpgradeEngine> engine = nullptr;
     std::unique_ptr<UpgradeController> controller = nullptr;
@@ -91,7 +99,8 @@ class EngineGroup {
   };
 
   EngineGroup(const GroupOptions& options, std::vector<EngineSpec> specs);
-  absl::Status AddMember(const EngineSpec& spec, FiguresByName& figures);
+  absl::Status AddMember(std::size_t place, FiguresByName& figures);
+  const EngineSpec& SpecOf(const Member& member) const { return specs_[member.place]; }
   // The limit over all engines as member `i` is to see it.
   SharedSlots SharedSlotsFor(std::size_t i) const;
   // Calls for a pass of member `i` if the slots that the others leave are not those that its last pass saw.
@@ -100,6 +109,7 @@ class EngineGroup {
 
   const GroupOptions options_;
   std::vector<EngineSpec> specs_;
+  std::map<std::string, absl::Status> refused_;
   std::shared_ptr<WatchCache> cache_;
   std::vector<Member> members_;
 };

@@ -8,6 +8,7 @@
 
 #include "fmt/format.h"
 #include "service/engine_group.h"
+#include "service/giving_back.h"
 #include "service/metrics_sum.h"
 #include "service/web_server.h"
 
@@ -16,6 +17,8 @@ namespace {
 
 using internal::EngineGroup;
 using internal::FiguresByName;
+using internal::GivingBack;
+using internal::GroupOptions;
 using internal::Page;
 using internal::PageMaker;
 using internal::ProbePage;
@@ -45,6 +48,7 @@ class UpgradeService::Impl {
         clock_(options_.engine.clock),
         cluster_(std::move(cluster)),
         director_(director),
+        giving_back_(GroupOptionsOf()),
         collector_({[this] { return Figures(); }}, MetricsOptionsOf()) {}
 
   // What may fail of making a service.
@@ -95,6 +99,7 @@ class UpgradeService::Impl {
   }
 
   std::optional<RolloutEnd> End() const {
+    if (giving_back_.left() > 0) return std::nullopt;
     if (group_) return group_->End();
     return known_ ? std::optional(RolloutEnd{}) : std::nullopt;
   }
@@ -116,6 +121,7 @@ class UpgradeService::Impl {
     }
     if (leads && !prepared_ && !Prepare(context, next)) return next;
     if (leads) {
+      next = std::min(next, giving_back_.Step(Bounded(context), director_.Gone()));
       const absl::Time again =
           director_.Work(Bounded(context), group_ ? &group_->cache() : nullptr, group_ ? group_->specs().size() : 0);
       next = std::min(next, again);
@@ -171,21 +177,37 @@ class UpgradeService::Impl {
       for (const auto& [reason, count] : before->cache().Restarts()) restarts_before_[reason] += count;
     }
     if (wanted.empty()) return absl::OkStatus();
-    const std::lock_guard lock(mutex_);
-    auto group = EngineGroup::Create({.identity = options_.identity,
-                                      .cluster = cluster_,
-                                      .engine = options_.engine,
-                                      .more_scopes = options_.more_scopes,
-                                      .parallel_total = options_.parallel_total,
-                                      .election = election_,
-                                      .bell = options_.bell,
-                                      .log = options_.log,
-                                      .clock = clock_},
-                                     wanted, figures_);
+    return MakeGroup(wanted);
+  }
+
+  absl::Status MakeGroup(const std::vector<EngineSpec>& wanted) {
+    auto group = [&] {
+      const std::lock_guard lock(mutex_);
+      return EngineGroup::Create(GroupOptionsOf(), wanted, figures_);
+    }();
     if (!group.ok()) return group.status();
+    for (const auto& [name, why] : (*group)->refused()) {
+      options_.log({.severity = Severity::kError,
+                    .message = "an engine cannot be made",
+                    .fields = {{"owner", name}, {"error", std::string(why.message())}}});
+    }
+    if (const absl::Status told = director_.OnRefused((*group)->refused()); !told.ok()) return told;
+    (*group)->Start();
+    const std::lock_guard lock(mutex_);
     group_ = *std::move(group);
-    group_->Start();
     return absl::OkStatus();
+  }
+
+  GroupOptions GroupOptionsOf() const {
+    return {.identity = options_.identity,
+            .cluster = cluster_,
+            .engine = options_.engine,
+            .more_scopes = options_.more_scopes,
+            .parallel_total = options_.parallel_total,
+            .election = election_,
+            .bell = options_.bell,
+            .log = options_.log,
+            .clock = clock_};
   }
 
   std::unique_ptr<EngineGroup> TakeGroup() {
@@ -261,6 +283,7 @@ class UpgradeService::Impl {
   const std::shared_ptr<ClusterFacade> cluster_;
   Director& director_;
   std::shared_ptr<LeaderElection> election_ = nullptr;
+  GivingBack giving_back_;
   absl::Status lead_failure_ = absl::OkStatus();
   bool prepared_ = false;
   absl::Status prepare_failure_ = absl::OkStatus();

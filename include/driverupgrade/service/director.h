@@ -18,6 +18,7 @@
 #define DRIVERUPGRADE_SERVICE_DIRECTOR_H_
 
 #include <cstddef>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -45,11 +46,14 @@ struct EngineSpec {
   /// Follows the requestor's id, if the engine is a requestor: each engine is a requestor of its own.
   std::string requestor_suffix = {};
   UpgradePolicy policy = {};
+  /// Why the policy's autoUpgrade is off, if its author did not say so: nodes wait with these words. Empty: he did.
+  std::string frozen_because = {};
   friend bool operator==(const EngineSpec&, const EngineSpec&) = default;
 };
 
-/// The options of one engine: what all have in common, and what is its own. The service does it by itself; for who
-/// makes such an engine without a service. Pure.
+/// The options of one engine: what all have in common, and what is its own. A requestor's id that would be longer than 63
+/// characters is shortened, with a hash of the whole. The service does it by itself; for who makes such an engine without
+/// a service. Pure.
 EngineOptions EngineOptionsOf(EngineOptions common, const EngineSpec& spec);
 
 class Director {
@@ -60,6 +64,17 @@ class Director {
   /// hand: a director that learns something new rings the service's bell. A change of policies alone keeps the engines
   /// and what they remember; any other change makes all engines anew.
   virtual std::optional<std::vector<EngineSpec>> Wanted() = 0;
+
+  /// Called when engines have been made anew, with those that could not be, by name, and why; the others run. An error
+  /// ends the service: a director that tells of them where somebody looks, returns OK.
+  virtual absl::Status OnRefused(const std::map<std::string, absl::Status>& refused) {
+    return refused.empty() ? absl::OkStatus() : refused.begin()->second;
+  }
+
+  /// Whose nodes are to be given back (UpgradeEngine::Release), since their owner is gone; none of them is a node of an
+  /// engine that is wanted. Called after Wanted by the replica that leads; each is gone through until nothing is left to
+  /// give back, and again after it was absent from the answer.
+  virtual std::vector<EngineSpec> Gone() { return {}; }
 
   /// What must have happened before an engine may act. Called while this replica leads, every few seconds until it
   /// succeeds. Errors: any; the service logs them, once each.

@@ -77,6 +77,8 @@ struct ServiceOptions {
 struct RolloutEnd {
   /// Engines that run; 0: no policy applies.
   int engines = 0;
+  /// Engines that are wanted and could not be made.
+  int refused = 0;
   /// Of them, those whose autoUpgrade is on.
   int upgrading = 0;
   /// Nodes that somebody has left out: by the skip label, or by a cordon that the policy minds.
@@ -85,7 +87,7 @@ struct RolloutEnd {
   int frozen = 0;
   Tally totals = {};
   /// Every node has the newest driver, but for those that somebody has left out.
-  bool IsGood() const { return engines > 0 && frozen == 0 && totals.done + left_out == totals.total; }
+  bool IsGood() const { return engines > 0 && refused == 0 && frozen == 0 && totals.done + left_out == totals.total; }
   friend bool operator==(const RolloutEnd&, const RolloutEnd&) = default;
 };
 
@@ -104,8 +106,8 @@ class UpgradeService {
   [[nodiscard]] absl::Status Run(const CallContext& context);
 
   /// What is due: a try to lead, the director's work, passes of the engines. Returns when to call again, unless Wait
-  /// returns earlier. Errors: engines that the director wants and that cannot work at all; the service is of no use
-  /// then. What goes wrong in the cluster is no error: it is logged, counted, told by Ready, and tried again.
+  /// returns earlier. Errors: of engines that cannot work at all, as Director::OnRefused returns them; the service is of
+  /// no use then. What goes wrong in the cluster is no error: it is logged, counted, told by Ready, and tried again.
   [[nodiscard]] absl::StatusOr<absl::Time> Step(const CallContext& context);
   /// Waits until `until`, as Step returned it, until there is something to do earlier, or until a stop is requested; in
   /// real time.

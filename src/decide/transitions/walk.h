@@ -116,8 +116,6 @@ class Walk {
   void RestartStage() { WriteStage(in.now); }
   // Judges the driver pods anew, after the annotation that names one to restart has changed.
   void AssessDriver();
-  // The present state was entered in this walk.
-  bool entered() const { return entered_; }
 
   // The upgrade of this node goes by a NodeMaintenance, whatever the operator does with others now (dep-F13).
   bool InRequestorMode() const { return after().requestor_mode.present(); }

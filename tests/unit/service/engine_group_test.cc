@@ -124,10 +124,19 @@ TEST_CASE("each owner is a requestor of its own, where the engines are any") {
   EngineOptions common{.snapshot = {.ns = "ns"}};
   const EngineSpec spec{.name = "a", .driver_labels = Selector("app=driver"), .requestor_suffix = "-nnp-a"};
   CHECK_FALSE(EngineOptionsOf(common, spec).state_machine.requestor);
-  common.state_machine.requestor = RequestorOptions{.id = "nvidia.doca"};
+  common.state_machine.requestor = RequestorOptions{.id = "nvidia.doca", .ns = "default"};
   const EngineOptions own = EngineOptionsOf(common, spec);
   CHECK(own.state_machine.requestor->id == "nvidia.doca-nnp-a");
   CHECK(own.snapshot.driver_labels == spec.driver_labels);
+  // What the maintenance operator would not take is shortened, and stays another for another owner.
+  EngineSpec longer = spec;
+  longer.requestor_suffix = "-nnp-" + std::string(40, 'a') + "." + std::string(40, 'b');
+  const std::string id = EngineOptionsOf(common, longer).state_machine.requestor->id;
+  CHECK(id.size() <= 63);
+  CHECK(Validate(*EngineOptionsOf(common, longer).state_machine.requestor).ok());
+  CHECK(id == EngineOptionsOf(common, longer).state_machine.requestor->id);
+  longer.requestor_suffix += "c";
+  CHECK(id != EngineOptionsOf(common, longer).state_machine.requestor->id);
   CHECK(own.snapshot.ns == "ns");
 }
 
@@ -138,6 +147,22 @@ TEST_CASE("each owner has an entry of its own in the ledger, where the engines h
   common.ledger = {.ns = "ns", .name = "lock"};
   CHECK(EngineOptionsOf(common, spec).ledger->owner == "a");
   CHECK(EngineOptionsOf(common, {}).ledger->owner.empty());
+}
+
+TEST_CASE("nodes wait with the words of who froze them, if it was not the author of the policy") {
+  World world;
+  world.Run({"a"}, std::nullopt);
+  std::vector<EngineSpec> specs = world.Specs({"a"});
+  specs[0].policy.auto_upgrade = false;
+  specs[0].frozen_because = "the policy is not understood";
+  world.group->SetPolicies(specs);
+  for (int i = 0; i < 3; ++i) world.Turn();
+  const auto logged = [&](const std::string& text) {
+    return std::any_of(world.log.begin(), world.log.end(),
+                       [&](const std::string& line) { return line.find(text) != std::string::npos; });
+  };
+  CHECK(logged("gate=Frozen detail=\"the policy is not understood\""));
+  CHECK_FALSE(logged("autoUpgrade is off"));
 }
 
 TEST_CASE("lines say whose nodes they are about") {

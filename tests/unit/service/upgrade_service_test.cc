@@ -2,6 +2,7 @@
 #include "driverupgrade/service/upgrade_service.h"
 
 #include <atomic>
+#include <map>
 #include <memory>
 #include <optional>
 #include <stop_token>
@@ -33,6 +34,11 @@ class PlayedDirector final : public Director {
     return absl::InfiniteFuture();
   }
   absl::Status Ready() const override { return ready; }
+  std::vector<EngineSpec> Gone() override { return gone; }
+  absl::Status OnRefused(const std::map<std::string, absl::Status>& engines) override {
+    refused = engines;
+    return tells_of_refused ? absl::OkStatus() : Director::OnRefused(engines);
+  }
 
   struct Worked {
     absl::Time deadline = absl::InfinitePast();
@@ -43,6 +49,9 @@ class PlayedDirector final : public Director {
   absl::Status prepared = absl::OkStatus();
   absl::Status ready = absl::OkStatus();
   std::optional<Worked> worked = std::nullopt;
+  std::vector<EngineSpec> gone = {};
+  bool tells_of_refused = false;
+  std::map<std::string, absl::Status> refused = {};
 };
 
 struct World {
@@ -194,6 +203,72 @@ TEST_CASE("an engine that cannot work at all ends the service") {
   world.Make(std::move(options));
   CHECK(absl::IsInvalidArgument(world.service->Step({}).status()));
   CHECK(absl::IsInvalidArgument(world.service->Run({})));
+}
+
+TEST_CASE(
+    "an engine that cannot be made stops no other where the director tells of it, and the rollout ends not well") {
+  World world;
+  EngineSpec bad = world.Spec();
+  bad.name = "no DNS name";
+  EngineSpec good = world.Spec();
+  good.name = "good";
+  ServiceOptions options = world.Options();
+  options.engine.ledger = {.ns = world.fleet.ns, .name = "lock"};
+  options.parallel_total = 2;
+  world.director.tells_of_refused = true;
+  world.director.wanted = std::vector{bad, good};
+  world.Make(std::move(options));
+  REQUIRE(world.TurnsUntilEnd());
+  CHECK(world.service->totals().done == 2);
+  CHECK(world.service->End()->engines == 1);
+  CHECK(world.service->End()->refused == 1);
+  CHECK_FALSE(world.service->End()->IsGood());
+  REQUIRE(world.director.refused.size() == 1);
+  CHECK(absl::IsInvalidArgument(world.director.refused.at("no DNS name")));
+  CHECK(world.Logged("msg=\"an engine cannot be made\" owner=\"no DNS name\"") == 1);
+  // A change of policies is for the engines that run.
+  world.director.wanted->back().policy.paused = true;
+  world.Step();
+  CHECK(world.director.refused.size() == 1);
+}
+
+TEST_CASE("nodes of an owner that is gone are given back, and it is told until it is done") {
+  World world;
+  EngineSpec spec = world.Spec();
+  spec.policy.max_parallel = 2;
+  spec.policy.drain.emplace();
+  world.director.wanted = std::vector{spec};
+  world.Make(world.Options());
+  const auto marked = [&] {
+    int count = 0;
+    for (const Node& node : world.cluster->nodes()) {
+      count += node.unschedulable || node.labels.contains(Gpu().StateLabel());
+    }
+    return count;
+  };
+  for (int i = 0; i < 100 && !world.cluster->node("node-1")->unschedulable; ++i) world.Turn();
+  REQUIRE(marked() == 2);
+  world.director.wanted.emplace();
+  SECTION("frozen, where nobody says so") {
+    world.Step();
+    CHECK(marked() == 2);
+  }
+  SECTION("given back") {
+    world.director.gone = {spec};
+    world.cluster->FailNext(Operation::kPatchNode, absl::PermissionDeniedError("no"));
+    world.Step();
+    CHECK(marked() == 1);
+    CHECK_FALSE(world.service->End());
+    CHECK(world.Logged("msg=\"nodes are not given back yet\"") == 1);
+    for (int i = 0; i < 40; ++i) {
+      world.Step();
+      world.cluster->Advance(absl::Milliseconds(500));
+    }
+    CHECK(marked() == 0);
+    CHECK(world.service->End().has_value());
+    CHECK(world.Logged("msg=\"nodes given back\"") == 1);
+    CHECK(world.Logged("nodes=2") >= 1);
+  }
 }
 
 TEST_CASE("Run ends well by a stop, and not by a deadline") {

@@ -21,6 +21,8 @@ inline const driverupgrade::ObjectKind kNvidiaDrivers{
 
 struct ClusterPolicy {
   std::string name = {};
+  /// False: no version of it ever was, and all but the name are defaults.
+  bool understood = true;
   absl::Time created = absl::UnixEpoch();
   /// spec.driver.useNvidiaDriverCRD
   bool use_nvidia_drivers = false;
@@ -33,6 +35,7 @@ struct ClusterPolicy {
 
 struct NvidiaDriver {
   std::string name = {};
+  bool understood = true;
   /// spec.upgradePolicy; where that is absent, autoUpgrade is on, with all defaults.
   driverupgrade::UpgradePolicy upgrade = {};
   friend bool operator==(const NvidiaDriver&, const NvidiaDriver&) = default;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <tuple>
+#include <utility>
 
 #include "fmt/format.h"
 
@@ -10,6 +11,17 @@ namespace {
 
 using driverupgrade::EngineSpec;
 using driverupgrade::LabelSelector;
+
+constexpr char kNotUnderstood[] = "the policy is not understood: its condition UpgradePolicyValid says why";
+
+// Nodes that none of `drivers` owns.
+LabelSelector OfNobody(const std::vector<NvidiaDriver>& drivers) {
+  if (drivers.empty()) return {};
+  LabelSelector::Requirement others{.key = kOwnerLabel, .op = LabelSelector::Operator::kNotIn};
+  for (const NvidiaDriver& driver : drivers) others.values.push_back(driver.name);
+  // A name that is no label's value owns no node, but who knows what else is wrong: nothing is given back then.
+  return LabelSelector::FromRequirements({std::move(others)}).value_or(LabelSelector::Nothing());
+}
 
 Decision ByDrivers(std::vector<NvidiaDriver> drivers, const DriverLabels& labels) {
   std::sort(drivers.begin(), drivers.end(),
@@ -20,8 +32,10 @@ Decision ByDrivers(std::vector<NvidiaDriver> drivers, const DriverLabels& labels
     decision.engines.push_back({.name = driver.name,
                                 .driver_labels = labels.nvidia_driver,
                                 .node_selector = LabelSelector::FromMatchLabels({{kOwnerLabel, driver.name}}),
-                                .policy = driver.upgrade});
+                                .policy = driver.upgrade,
+                                .frozen_because = driver.understood ? "" : kNotUnderstood});
   }
+  decision.gone = {{.driver_labels = labels.nvidia_driver, .node_selector = OfNobody(drivers)}};
   return decision;
 }
 
@@ -34,16 +48,45 @@ const ClusterPolicy* ActivePolicy(const std::vector<ClusterPolicy>& policies) {
   return active == policies.end() ? nullptr : &*active;
 }
 
+namespace {
+
+Decision DecideEngines(const ClusterPolicy* active, const std::vector<NvidiaDriver>& drivers,
+                       const DriverLabels& labels) {
+  // Before the sandbox, as the Go operator has it since 26.7.
+  if (active == nullptr || active->use_nvidia_drivers) return ByDrivers(drivers, labels);
+  Decision decision{.reason = fmt::format("ClusterPolicy {}", active->name)};
+  for (const NvidiaDriver& driver : drivers) {
+    decision.idle_drivers[driver.name] =
+        fmt::format("ClusterPolicy {} decides: its spec.driver.useNvidiaDriverCRD is off", active->name);
+  }
+  if (active->sandbox) {
+    decision.reason += " has sandboxWorkloads.enabled";
+    decision.idle_policies[active->name] = "spec.sandboxWorkloads.enabled: no driver is upgraded";
+    return decision;
+  }
+  decision.engines = {{.driver_labels = labels.cluster_policy,
+                       .policy = active->upgrade,
+                       .frozen_because = active->understood ? "" : kNotUnderstood}};
+  return decision;
+}
+
+}  // namespace
+
 Decision Decide(const std::vector<ClusterPolicy>& policies, const std::vector<NvidiaDriver>& drivers,
                 const DriverLabels& labels) {
   const ClusterPolicy* active = ActivePolicy(policies);
-  // Before the sandbox, as the Go operator has it since 26.7.
-  if (active == nullptr || active->use_nvidia_drivers) return ByDrivers(drivers, labels);
-  if (active->sandbox) {
-    return {.reason = fmt::format("ClusterPolicy {} has sandboxWorkloads.enabled", active->name)};
+  Decision decision = DecideEngines(active, drivers, labels);
+  if (active == nullptr) return decision;
+  decision.active = active->name;
+  for (const ClusterPolicy& policy : policies) {
+    if (policy.name == active->name) continue;
+    decision.idle_policies[policy.name] = fmt::format("ClusterPolicy {} is the one that counts", active->name);
   }
-  return {.engines = {{.driver_labels = labels.cluster_policy, .policy = active->upgrade}},
-          .reason = fmt::format("ClusterPolicy {}", active->name)};
+  if (active->use_nvidia_drivers) {
+    decision.idle_policies[active->name] =
+        "spec.driver.useNvidiaDriverCRD: the NVIDIADrivers have policies of their own";
+  }
+  return decision;
 }
 
 }  // namespace gpu_operator

@@ -2,6 +2,7 @@
 #ifndef DRIVERUPGRADE_EXAMPLES_OPERATORS_GPU_DECIDE_H_
 #define DRIVERUPGRADE_EXAMPLES_OPERATORS_GPU_DECIDE_H_
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -24,6 +25,13 @@ struct DriverLabels {
 struct Decision {
   /// None: the operator does nothing, and leaves nodes where they stand.
   std::vector<driverupgrade::EngineSpec> engines = {};
+  /// The nodes of no NVIDIADriver, where these decide: what an owner that is no more has left on them.
+  std::vector<driverupgrade::EngineSpec> gone = {};
+  /// The ClusterPolicy that counts; empty: there is none.
+  std::string active = {};
+  /// ClusterPolicies and NVIDIADrivers that are not in effect, by name, and why.
+  std::map<std::string, std::string> idle_policies = {};
+  std::map<std::string, std::string> idle_drivers = {};
   /// For a person: who decides, or why nobody does.
   std::string reason = {};
   friend bool operator==(const Decision&, const Decision&) = default;
@@ -32,7 +40,9 @@ struct Decision {
 /// The active one: the oldest, of those the first by name. nullptr: there is none.
 const ClusterPolicy* ActivePolicy(const std::vector<ClusterPolicy>& policies);
 
-/// - No ClusterPolicy, or the active one uses NVIDIADrivers: an engine for each NVIDIADriver, for the nodes it owns.
+/// The others than the active ClusterPolicy are not in effect.
+/// - No ClusterPolicy, or the active one uses NVIDIADrivers: an engine for each NVIDIADriver, for the nodes it owns;
+///   the others are given back, which are all if there is no NVIDIADriver.
 /// - sandboxWorkloads.enabled: nothing.
 /// - Otherwise one engine for all nodes, by the active policy.
 /// With autoUpgrade off an engine runs and changes nothing: nodes are frozen, and its figures stay true (dep-F9).

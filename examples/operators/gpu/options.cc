@@ -39,6 +39,7 @@ void AddPolicy(CLI::App& app, Options& options) {
                  "selects the DaemonSets and pods of NVIDIADrivers")
       ->needs(watched)
       ->capture_default_str();
+  examples::AddOnDelete(app, options.release_deleted)->needs(watched);
   app.add_option("--max-parallel-total", options.parallel_total, "nodes in progress at once, of all NVIDIADrivers")
       ->needs(watched)
       ->check(CLI::PositiveNumber);

@@ -31,6 +31,8 @@ struct Options {
   std::string policy = {};
   /// Policies are custom resources.
   bool cluster_policy = false;
+  /// Nodes of a policy that was deleted are given back.
+  bool release_deleted = true;
   std::string validation_selector = {};
   /// Over all owners.
   std::optional<int> parallel_total = std::nullopt;

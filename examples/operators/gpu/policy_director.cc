@@ -1,5 +1,7 @@
 #include "gpu/policy_director.h"
 
+#include <utility>
+
 #include "support/spare_skipped_pods.h"
 
 namespace gpu_operator {
@@ -9,7 +11,11 @@ using driverupgrade::CallContext;
 using driverupgrade::EngineSpec;
 using driverupgrade::ObjectClient;
 using driverupgrade::Severity;
+using examples::ResourceVerdict;
 using examples::ResourceWatchOptions;
+
+// As the Go operator has it.
+constexpr char kIgnored[] = "ignored";
 
 ClusterPolicyDirector::Options Completed(ClusterPolicyDirector::Options options) {
   if (!options.clock) options.clock = driverupgrade::SystemClock();
@@ -65,11 +71,47 @@ void ClusterPolicyDirector::Decide() {
   decision_ = std::move(decision);
 }
 
+std::vector<EngineSpec> ClusterPolicyDirector::Gone() {
+  return decision_ && options_.release_deleted ? decision_->gone : std::vector<EngineSpec>();
+}
+
+absl::Status ClusterPolicyDirector::OnRefused(const std::map<std::string, absl::Status>& refused) {
+  refused_ = refused;
+  return absl::OkStatus();
+}
+
+std::vector<ResourceVerdict> ClusterPolicyDirector::Verdicts() const {
+  std::vector<ResourceVerdict> verdicts;
+  if (!decision_) return verdicts;
+  for (ResourceVerdict verdict : policy_memory_.verdicts()) {
+    const bool active = verdict.object.name == decision_->active;
+    if (!active) verdict.state = kIgnored;
+    Amend(decision_->idle_policies, active ? "" : verdict.object.name, verdict);
+    verdicts.push_back(std::move(verdict));
+  }
+  for (ResourceVerdict verdict : driver_memory_.verdicts()) {
+    Amend(decision_->idle_drivers, verdict.object.name, verdict);
+    verdicts.push_back(std::move(verdict));
+  }
+  return verdicts;
+}
+
+// What is understood may still not be in effect, or `engine` cannot be made of it.
+void ClusterPolicyDirector::Amend(const std::map<std::string, std::string>& idle, const std::string& engine,
+                                  ResourceVerdict& verdict) const {
+  if (!verdict.error.ok()) return;
+  const auto why = idle.find(verdict.object.name);
+  const auto refused = refused_.find(engine);
+  if (why != idle.end()) {
+    verdict.error = absl::FailedPreconditionError(why->second);
+  } else if (refused != refused_.end()) {
+    verdict.error = refused->second;
+  }
+}
+
 absl::Time ClusterPolicyDirector::Work(const CallContext& context, driverupgrade::WatchCache* /*cache*/,
                                        std::size_t /*scope*/) {
-  std::vector<examples::ResourceVerdict> verdicts = policy_memory_.verdicts();
-  verdicts.insert(verdicts.end(), driver_memory_.verdicts().begin(), driver_memory_.verdicts().end());
-  return reporter_.Report(context, verdicts);
+  return reporter_.Report(context, Verdicts());
 }
 
 absl::Status ClusterPolicyDirector::Ready() const {

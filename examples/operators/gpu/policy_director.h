@@ -5,6 +5,7 @@
 #ifndef DRIVERUPGRADE_EXAMPLES_OPERATORS_GPU_POLICY_DIRECTOR_H_
 #define DRIVERUPGRADE_EXAMPLES_OPERATORS_GPU_POLICY_DIRECTOR_H_
 
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -42,6 +43,8 @@ class ClusterPolicyDirector final : public driverupgrade::Director {
   struct Options {
     driverupgrade::DriverIdentity identity;
     DriverLabels labels = {};
+    /// Nodes of a policy that was deleted are given back; otherwise they stay as they are.
+    bool release_deleted = true;
     std::shared_ptr<driverupgrade::Doorbell> bell = nullptr;
     driverupgrade::LogSink log = nullptr;
     /// Null: SystemClock().
@@ -55,12 +58,17 @@ class ClusterPolicyDirector final : public driverupgrade::Director {
   void Turn(const driverupgrade::CallContext& context);
 
   std::optional<std::vector<driverupgrade::EngineSpec>> Wanted() override;
+  std::vector<driverupgrade::EngineSpec> Gone() override;
+  absl::Status OnRefused(const std::map<std::string, absl::Status>& refused) override;
   absl::Time Work(const driverupgrade::CallContext& context, driverupgrade::WatchCache* cache,
                   std::size_t scope) override;
   absl::Status Ready() const override;
 
  private:
   void Decide();
+  std::vector<examples::ResourceVerdict> Verdicts() const;
+  void Amend(const std::map<std::string, std::string>& idle, const std::string& engine,
+             examples::ResourceVerdict& verdict) const;
 
   const Options options_;
   examples::ResourceReporter reporter_;
@@ -69,6 +77,7 @@ class ClusterPolicyDirector final : public driverupgrade::Director {
   examples::ResourceWatch::Objects policies_;
   examples::ResourceWatch::Objects drivers_;
   std::optional<Decision> decision_;
+  std::map<std::string, absl::Status> refused_;
   // Last: their threads end before the rest is destroyed.
   examples::ResourceWatch policy_watch_;
   examples::ResourceWatch driver_watch_;

@@ -69,8 +69,11 @@ int RunRollout(const Options& options, const Configuration& configuration, const
     FileDirector director(*std::move(spec));
     return examples::RunService(*made, connection, director, bell, log, std::move(stop));
   }
-  ClusterPolicyDirector director(connection.objects,
-                                 {.identity = *identity, .labels = configuration.labels, .bell = bell, .log = log});
+  ClusterPolicyDirector director(connection.objects, {.identity = *identity,
+                                                      .labels = configuration.labels,
+                                                      .release_deleted = options.release_deleted,
+                                                      .bell = bell,
+                                                      .log = log});
   director.Start();
   return examples::RunService(*made, connection, director, bell, log, std::move(stop));
 }

@@ -14,6 +14,10 @@ using driverupgrade::EngineSpec;
 using driverupgrade::LabelSelector;
 using driverupgrade::StringMap;
 using driverupgrade::UpgradePolicy;
+// After `nnp-`, in the value of a label.
+constexpr std::size_t kNameMax = 59;
+constexpr char kNotUnderstood[] = "the policy is not understood: its condition UpgradePolicyValid says why";
+
 using Requirements = std::vector<LabelSelector::Requirement>;
 
 Requirements WithoutOwner(const LabelSelector& labels) {
@@ -41,6 +45,22 @@ bool MayMeet(const StringMap& a, const StringMap& b) {
   });
 }
 
+// Nodes that none of `nodes` selects. Of several labels the first alone is taken: rather too few nodes than others'.
+LabelSelector OfNobody(const std::vector<NicNodePolicy>& nodes) {
+  Requirements requirements;
+  for (const NicNodePolicy& node : nodes) {
+    if (node.node_labels.empty()) return LabelSelector::Nothing();
+    const auto& [key, value] = *node.node_labels.begin();
+    requirements.push_back({.key = key, .op = LabelSelector::Operator::kNotIn, .values = {value}});
+  }
+  return Selector(std::move(requirements));
+}
+
+bool IsAmong(const std::vector<NicNodePolicy>& nodes, const std::string& name) {
+  return std::any_of(nodes.begin(), nodes.end(),
+                     [&](const NicNodePolicy& node) { return node.name == name && node.has_driver; });
+}
+
 EngineSpec EngineOf(const NicNodePolicy& node, const LabelSelector& driver_labels) {
   return {.name = node.name,
           .driver_labels = OfOwner(driver_labels, "nnp-" + node.name),
@@ -54,6 +74,11 @@ Decision ByNodes(const std::vector<NicNodePolicy>& nodes, const LabelSelector& d
   std::vector<const NicNodePolicy*> taken;
   UpgradePolicy all{.auto_upgrade = true, .safe_load = true};
   for (const NicNodePolicy& node : nodes) {
+    if (node.name.size() > kNameMax) {
+      decision.refused[node.name] = absl::InvalidArgumentError(fmt::format(
+          "metadata.name: the label {} of its DaemonSet holds at most {} characters of it", kOwnerLabel, kNameMax));
+      continue;
+    }
     const auto other = std::find_if(taken.begin(), taken.end(),
                                     [&](const auto* one) { return MayMeet(one->node_labels, node.node_labels); });
     if (other != taken.end()) {
@@ -73,19 +98,51 @@ Decision ByNodes(const std::vector<NicNodePolicy>& nodes, const LabelSelector& d
 }  // namespace
 
 Decision Decide(const NicClusterPolicy& cluster, std::vector<NicNodePolicy> nodes, const LabelSelector& driver_labels) {
+  const bool all_understood =
+      cluster.understood && std::all_of(nodes.begin(), nodes.end(), [](const auto& node) { return node.understood; });
   std::erase_if(nodes, [](const NicNodePolicy& node) { return !node.has_driver; });
   std::sort(nodes.begin(), nodes.end(), [](const NicNodePolicy& a, const NicNodePolicy& b) {
     return std::tie(a.created, a.name) < std::tie(b.created, b.name);
   });
-  if (!cluster.has_driver && !nodes.empty()) return ByNodes(nodes, driver_labels);
-  // Without a policy an engine runs, frozen: nodes stay where they are, and the wait label true (dep-F9).
+  const std::vector<EngineSpec> gone = {{.driver_labels = OfAnyOwner(driver_labels), .node_selector = OfNobody(nodes)}};
+  if (!cluster.has_driver && !nodes.empty()) {
+    Decision decision = ByNodes(nodes, driver_labels);
+    if (all_understood) decision.gone = gone;
+    return decision;
+  }
+  // Without a policy an engine runs, frozen: the wait label stays true (dep-F9).
   Decision decision{.engines = {{.driver_labels = driver_labels, .policy = cluster.upgrade}}};
+  if (!cluster.understood) {
+    decision.engines.front().frozen_because = kNotUnderstood;
+  } else if (!cluster.has_driver) {
+    decision.engines.front().frozen_because = "there is no policy with a driver";
+  }
   if (cluster.has_driver) decision.init_config = cluster.upgrade;
+  if (!cluster.has_driver && all_understood) decision.gone = gone;
   for (const NicNodePolicy& node : nodes) {
     decision.refused[node.name] = absl::InvalidArgumentError(
         fmt::format("spec.ofedDriver: NicClusterPolicy {} has one for all nodes", kPolicyName));
   }
   return decision;
+}
+
+void AddDeparted(const NicClusterPolicy& cluster, const std::vector<NicNodePolicy>& nodes,
+                 const LabelSelector& driver_labels, std::vector<NicNodePolicy>& seen, Decision& decision) {
+  const auto takes_over = [](const NicNodePolicy& node, const NicNodePolicy& one) {
+    return !node.understood || (node.has_driver && MayMeet(node.node_labels, one.node_labels));
+  };
+  for (const NicNodePolicy& one : seen) {
+    const bool taken_over =
+        cluster.has_driver || !cluster.understood ||
+        std::any_of(nodes.begin(), nodes.end(), [&](const NicNodePolicy& node) { return takes_over(node, one); });
+    if (taken_over || IsAmong(nodes, one.name)) continue;
+    decision.gone.push_back(EngineOf(one, driver_labels));
+    decision.gone.back().policy = {};
+  }
+  std::erase_if(seen, [&](const NicNodePolicy& one) { return IsAmong(nodes, one.name); });
+  for (const NicNodePolicy& node : nodes) {
+    if (node.has_driver) seen.push_back(node);
+  }
 }
 
 LabelSelector OfAnyOwner(const LabelSelector& driver_labels) {

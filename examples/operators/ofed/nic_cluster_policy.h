@@ -22,6 +22,8 @@ inline constexpr char kPolicyName[] = "nic-cluster-policy";
 
 struct NicClusterPolicy {
   std::string name = {};
+  /// False: no version of it ever was, and all but the name are defaults.
+  bool understood = true;
   /// There is a spec.ofedDriver.
   bool has_driver = false;
   /// spec.ofedDriver.upgradePolicy; where that is absent, autoUpgrade is off: nodes are frozen (dep-F9).
@@ -32,6 +34,7 @@ struct NicClusterPolicy {
 /// The driver of some nodes, with a policy of its own.
 struct NicNodePolicy {
   std::string name = {};
+  bool understood = true;
   absl::Time created = absl::UnixEpoch();
   /// spec.nodeSelector: labels that a node must have.
   driverupgrade::StringMap node_labels = {};

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "fmt/format.h"
 #include "support/spare_skipped_pods.h"
 
 namespace ofed_operator {
@@ -14,6 +15,9 @@ using driverupgrade::EngineSpec;
 using driverupgrade::Severity;
 using driverupgrade::WatchCache;
 using examples::ResourceVerdict;
+
+// As the Go operator has it.
+constexpr char kIgnored[] = "ignore";
 
 OfedDirector::Options Completed(OfedDirector::Options options) {
   if (!options.clock) options.clock = driverupgrade::SystemClock();
@@ -57,7 +61,10 @@ bool OfedDirector::Read() {
   auto policies = policy_watch_.Latest();
   auto nodes = node_watch_.Latest();
   if (!policies || !nodes) return false;
-  std::erase_if(*policies, [](const ApiObject& object) { return object.name != kPolicyName; });
+  const auto others = std::stable_partition(policies->begin(), policies->end(),
+                                            [](const ApiObject& object) { return object.name == kPolicyName; });
+  ignored_.assign(others, policies->end());
+  policies->erase(others, policies->end());
   if (policy_ && *policies == policies_ && *nodes == nodes_) return true;
   policies_ = *std::move(policies);
   nodes_ = *std::move(nodes);
@@ -68,7 +75,12 @@ bool OfedDirector::Read() {
 }
 
 void OfedDirector::Take(NicClusterPolicy policy, std::vector<NicNodePolicy> nodes) {
-  decision_ = Decide(policy, std::move(nodes), options_.driver_labels);
+  decision_ = Decide(policy, nodes, options_.driver_labels);
+  if (options_.release_deleted) {
+    AddDeparted(policy, nodes, options_.driver_labels, seen_, decision_);
+  } else {
+    decision_.gone.clear();
+  }
   for (EngineSpec& spec : decision_.engines) {
     // It would drain pods that are not to be drained.
     if (!examples::SpareSkippedPods(options_.identity, spec.policy).ok()) spec.policy.auto_upgrade = false;
@@ -77,13 +89,35 @@ void OfedDirector::Take(NicClusterPolicy policy, std::vector<NicNodePolicy> node
 }
 
 std::vector<ResourceVerdict> OfedDirector::Verdicts() const {
-  std::vector<ResourceVerdict> verdicts = policy_memory_.verdicts();
+  std::vector<ResourceVerdict> verdicts;
+  for (ResourceVerdict verdict : policy_memory_.verdicts()) {
+    if (const auto refused = refused_.find(""); verdict.error.ok() && refused != refused_.end()) {
+      verdict.error = refused->second;
+    }
+    verdicts.push_back(std::move(verdict));
+  }
+  for (const ApiObject& object : ignored_) {
+    verdicts.push_back({.kind = kNicClusterPolicies,
+                        .object = object,
+                        .error = absl::FailedPreconditionError(
+                            fmt::format("the only NicClusterPolicy that counts is named {}", kPolicyName)),
+                        .state = kIgnored});
+  }
   for (ResourceVerdict verdict : node_memory_.verdicts()) {
-    const auto refused = decision_.refused.find(verdict.object.name);
-    if (verdict.error.ok() && refused != decision_.refused.end()) verdict.error = refused->second;
+    for (const auto* refusals : {&decision_.refused, &refused_}) {
+      const auto refused = refusals->find(verdict.object.name);
+      if (verdict.error.ok() && refused != refusals->end()) verdict.error = refused->second;
+    }
     verdicts.push_back(std::move(verdict));
   }
   return verdicts;
+}
+
+std::vector<EngineSpec> OfedDirector::Gone() { return decision_.gone; }
+
+absl::Status OfedDirector::OnRefused(const std::map<std::string, absl::Status>& refused) {
+  refused_ = refused;
+  return absl::OkStatus();
 }
 
 absl::Status OfedDirector::Prepare(const CallContext& context) {

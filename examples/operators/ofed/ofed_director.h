@@ -3,6 +3,7 @@
 #ifndef DRIVERUPGRADE_EXAMPLES_OPERATORS_OFED_OFED_DIRECTOR_H_
 #define DRIVERUPGRADE_EXAMPLES_OPERATORS_OFED_OFED_DIRECTOR_H_
 
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -39,6 +40,8 @@ class OfedDirector final : public driverupgrade::Director {
     /// nullopt: the NicClusterPolicy and the NicNodePolicies of the cluster.
     std::optional<driverupgrade::UpgradePolicy> policy = std::nullopt;
     bool migrate = true;
+    /// Nodes of a policy that was deleted are given back; otherwise they stay as they are.
+    bool release_deleted = true;
     std::shared_ptr<driverupgrade::Doorbell> bell = nullptr;
     driverupgrade::LogSink log = nullptr;
     /// Null: SystemClock().
@@ -52,6 +55,8 @@ class OfedDirector final : public driverupgrade::Director {
   void Turn(const driverupgrade::CallContext& context);
 
   std::optional<std::vector<driverupgrade::EngineSpec>> Wanted() override;
+  std::vector<driverupgrade::EngineSpec> Gone() override;
+  absl::Status OnRefused(const std::map<std::string, absl::Status>& refused) override;
   absl::Status Prepare(const driverupgrade::CallContext& context) override;
   absl::Time Work(const driverupgrade::CallContext& context, driverupgrade::WatchCache* cache,
                   std::size_t scope) override;
@@ -73,8 +78,11 @@ class OfedDirector final : public driverupgrade::Director {
   examples::PolicyMemory<NicNodePolicy> node_memory_;
   examples::ResourceWatch::Objects policies_;
   examples::ResourceWatch::Objects nodes_;
+  examples::ResourceWatch::Objects ignored_;  // NicClusterPolicies of other names
   std::optional<NicClusterPolicy> policy_;
   Decision decision_;
+  std::vector<NicNodePolicy> seen_;  // all that ever had an engine, as they last were
+  std::map<std::string, absl::Status> refused_;
   driverupgrade::WatchCache* cache_ = nullptr;  // whose changes the wait keeper hears of
   absl::Status wait_told_ = absl::OkStatus();
   absl::Status config_told_ = absl::OkStatus();

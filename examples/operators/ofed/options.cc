@@ -40,6 +40,7 @@ std::variant<Options, int> ParseOptions(int argc, char** argv) {
   auto* policy = app.add_option("--policy", options.policy,
                                 "YAML or JSON file: the upgradePolicy section; the cluster's resources if absent")
                      ->check(CLI::ExistingFile);
+  examples::AddOnDelete(app, options.release_deleted)->excludes(policy);
   app.add_option("--max-parallel-total", options.parallel_total, "nodes in progress at once, of all NicNodePolicies")
       ->excludes(policy)
       ->excludes(app.get_option("--once"))

@@ -27,6 +27,8 @@ struct Options {
   std::string policy = {};
   /// Whether earlier versions' traces are left alone.
   bool disable_migration = false;
+  /// Nodes of a policy that was deleted are given back.
+  bool release_deleted = true;
   /// Over all NicNodePolicies.
   std::optional<int> parallel_total = std::nullopt;
   examples::RequestorArguments requestor = {};

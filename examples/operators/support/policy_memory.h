@@ -6,7 +6,7 @@
 ///     std::vector<NvidiaDriver> now = drivers.Read(objects, kNvidiaDrivers, ReadNvidiaDriver);
 ///     reporter.Report(context, drivers.verdicts());
 ///
-/// T has a `name` and an `upgrade` policy. Not thread-safe.
+/// T has a `name`, an `upgrade` policy, and `understood`. Not thread-safe.
 #ifndef DRIVERUPGRADE_EXAMPLES_OPERATORS_SUPPORT_POLICY_MEMORY_H_
 #define DRIVERUPGRADE_EXAMPLES_OPERATORS_SUPPORT_POLICY_MEMORY_H_
 
@@ -55,6 +55,7 @@ class PolicyMemory {
     T unread;
     unread.name = object.name;
     unread.upgrade.auto_upgrade = false;
+    unread.understood = false;
     return unread;
   }
 

@@ -19,6 +19,7 @@ using Writer = rapidjson::Writer<rapidjson::StringBuffer>;
 constexpr absl::Duration kTryAgain = absl::Seconds(30);
 constexpr char kReasonTaken[] = "Accepted";
 constexpr char kReasonRefused[] = "InvalidPolicy";
+constexpr char kReasonIdle[] = "NotInEffect";
 constexpr char kTaken[] = "the upgrade policy is in effect";
 // Of a condition; an Event's may have 1024 bytes.
 constexpr std::size_t kMessageMax = 1000;
@@ -27,6 +28,11 @@ std::string TimeText(absl::Time time) { return absl::FormatTime("%Y-%m-%dT%H:%M:
 
 std::string Message(const absl::Status& error) {
   return error.ok() ? std::string(kTaken) : std::string(error.message().substr(0, kMessageMax));
+}
+
+const char* Reason(const absl::Status& error) {
+  if (error.ok()) return kReasonTaken;
+  return absl::IsFailedPrecondition(error) ? kReasonIdle : kReasonRefused;
 }
 
 void Put(Writer& writer, const char* key, const std::string& value) {
@@ -59,13 +65,15 @@ void PutCondition(Writer& writer, const Saying& saying, const std::string& since
 
 }  // namespace
 
-std::optional<std::string> ConditionPatch(const ApiObject& object, const absl::Status& error, absl::Time now) {
+std::optional<std::string> ConditionPatch(const ApiObject& object, const absl::Status& error, absl::Time now,
+                                          const std::string& state) {
   const absl::StatusOr<rapidjson::Document> parsed = ParseJson(object.json);
   if (!parsed.ok()) return std::nullopt;
   const Saying saying{.status = error.ok() ? "True" : "False",
-                      .reason = error.ok() ? kReasonTaken : kReasonRefused,
+                      .reason = Reason(error),
                       .message = Message(error),
                       .generation = Integer(*parsed, {"metadata", "generation"})};
+  const bool state_is_said = state.empty() || Text(*parsed, {"status", "state"}) == state;
   std::string since = TimeText(now);
   rapidjson::StringBuffer buffer;
   Writer writer(buffer);
@@ -76,6 +84,7 @@ std::optional<std::string> ConditionPatch(const ApiObject& object, const absl::S
   writer.EndObject();
   writer.Key("status");
   writer.StartObject();
+  if (!state_is_said) Put(writer, "state", state);
   writer.Key("conditions");
   writer.StartArray();
   for (const rapidjson::Value& condition : Items(*parsed, {"status", "conditions"})) {
@@ -83,7 +92,7 @@ std::optional<std::string> ConditionPatch(const ApiObject& object, const absl::S
       condition.Accept(writer);
       continue;
     }
-    if (saying.IsIn(condition)) return std::nullopt;
+    if (saying.IsIn(condition) && state_is_said) return std::nullopt;
     if (Text(condition, {"status"}) == saying.status) since = Text(condition, {"lastTransitionTime"});
   }
   PutCondition(writer, saying, since);
@@ -94,7 +103,7 @@ std::optional<std::string> ConditionPatch(const ApiObject& object, const absl::S
 }
 
 std::string WarningEvent(const ApiObject& object, const std::string& name, const std::string& component,
-                         const std::string& message, absl::Time now) {
+                         const absl::Status& error, absl::Time now) {
   const absl::StatusOr<rapidjson::Document> parsed = ParseJson(object.json);
   const auto text = [&](const char* key) { return parsed.ok() ? Text(*parsed, {key}) : std::string(); };
   const std::string ns = object.ns.empty() ? "default" : object.ns;
@@ -118,8 +127,8 @@ std::string WarningEvent(const ApiObject& object, const std::string& name, const
   Put(writer, "resourceVersion", object.resource_version);
   writer.EndObject();
   Put(writer, "type", "Warning");
-  Put(writer, "reason", kReasonRefused);
-  Put(writer, "message", message.substr(0, kMessageMax));
+  Put(writer, "reason", Reason(error));
+  Put(writer, "message", Message(error));
   Put(writer, "firstTimestamp", TimeText(now));
   Put(writer, "lastTimestamp", TimeText(now));
   writer.Key("count");
@@ -143,14 +152,17 @@ absl::Time ResourceReporter::Report(const CallContext& context, const std::vecto
   if (now < not_before_) return not_before_;
   absl::Status failure = absl::OkStatus();
   for (const ResourceVerdict& verdict : verdicts) {
-    if (written_[verdict.object.uid] == verdict.object.resource_version) continue;
-    const absl::Status said = ReportOne(context, verdict);
+    // Whether a policy is in effect may change without it.
+    const Said said{.version = verdict.object.resource_version, .error = verdict.error};
+    const auto before = written_.find(verdict.object.uid);
+    if (before != written_.end() && before->second == said) continue;
+    const absl::Status reported = ReportOne(context, verdict);
     // The watch brings the version that was in the way, or that it is gone.
-    if (absl::IsAborted(said) || absl::IsNotFound(said)) continue;
-    if (said.ok()) {
-      written_[verdict.object.uid] = verdict.object.resource_version;
+    if (absl::IsAborted(reported) || absl::IsNotFound(reported)) continue;
+    if (reported.ok()) {
+      written_[verdict.object.uid] = said;
     } else {
-      failure = said;
+      failure = reported;
     }
   }
   if (failure != told_ && !failure.ok()) {
@@ -166,7 +178,7 @@ absl::Time ResourceReporter::Report(const CallContext& context, const std::vecto
 absl::Status ResourceReporter::ReportOne(const CallContext& context, const ResourceVerdict& verdict) {
   const absl::Time now = clock_->Now();
   const ApiObject& object = verdict.object;
-  const std::optional<std::string> patch = ConditionPatch(object, verdict.error, now);
+  const std::optional<std::string> patch = ConditionPatch(object, verdict.error, now, verdict.state);
   if (patch) {
     const auto patched = objects_->MergePatch(context, verdict.kind, {object.ns, object.name}, *patch, "status");
     if (!patched.ok()) return patched.status();
@@ -175,7 +187,6 @@ absl::Status ResourceReporter::ReportOne(const CallContext& context, const Resou
     owed_.erase(object.uid);
     return absl::OkStatus();
   }
-  const std::string message = Message(verdict.error);
   // After a restart the condition that stands says that the Event was written.
   if (patch) owed_.insert(object.uid);
   if (!owed_.contains(object.uid)) return absl::OkStatus();
@@ -183,7 +194,8 @@ absl::Status ResourceReporter::ReportOne(const CallContext& context, const Resou
   const std::string name = fmt::format("{}.{:x}", object.name, absl::ToUnixNanos(now));
   const std::string ns = object.ns.empty() ? "default" : object.ns;
   const absl::Status created =
-      objects_->Create(context, kEvents, {ns, name}, WarningEvent(object, name, component_, message, now)).status();
+      objects_->Create(context, kEvents, {ns, name}, WarningEvent(object, name, component_, verdict.error, now))
+          .status();
   if (!created.ok()) return created;
   owed_.erase(object.uid);
   return absl::OkStatus();

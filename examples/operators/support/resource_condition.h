@@ -25,28 +25,32 @@
 
 namespace examples {
 
-/// The type of the condition. True: the policy is as the operator works by it; False: it is not understood, and the
-/// last one that was is kept.
+/// The type of the condition. True: the operator works by the policy as it stands. False with the reason InvalidPolicy:
+/// it is not understood, and the last one that was is kept, or nothing can be made of it. False with the reason
+/// NotInEffect: it is understood, and nobody works by it.
 inline constexpr char kPolicyValid[] = "UpgradePolicyValid";
 
 struct ResourceVerdict {
   driverupgrade::ObjectKind kind = {};
   driverupgrade::ApiObject object = {};
-  /// Why its policy is not taken; OK if it is.
+  /// Why its policy is not taken; OK if it is. FailedPrecondition: there is nothing wrong with it, it is not in effect.
   absl::Status error = absl::OkStatus();
+  /// What status.state is to be; empty: it is somebody else's business.
+  std::string state = {};
   friend bool operator==(const ResourceVerdict& a, const ResourceVerdict& b) {
-    return a.object == b.object && a.error == b.error;
+    return a.object == b.object && a.error == b.error && a.state == b.state;
   }
 };
 
 /// The merge patch of the status subresource that says `error`, at the version that was read; nullopt if the object
 /// says so already. Conditions of others stay. A resource that has never been wrong gets its condition as well.
+/// `state`: as ResourceVerdict's.
 std::optional<std::string> ConditionPatch(const driverupgrade::ApiObject& object, const absl::Status& error,
-                                          absl::Time now);
+                                          absl::Time now, const std::string& state = {});
 
-/// A `v1` Event about the object, in its namespace or in `default`; `name` is its own.
+/// A `v1` Event about the object that says `error`, in its namespace or in `default`; `name` is its own.
 std::string WarningEvent(const driverupgrade::ApiObject& object, const std::string& name, const std::string& component,
-                         const std::string& message, absl::Time now);
+                         const absl::Status& error, absl::Time now);
 
 /// Not thread-safe.
 class ResourceReporter {
@@ -65,8 +69,13 @@ class ResourceReporter {
   const std::string component_;
   const std::shared_ptr<driverupgrade::Clock> clock_;
   const driverupgrade::LogSink log_;
-  std::map<std::string, std::string> written_;  // versions for which all has been said, by UID
-  std::set<std::string> owed_;                  // of which an Event is still to be written, by UID
+  struct Said {
+    std::string version;
+    absl::Status error = absl::OkStatus();
+    friend bool operator==(const Said&, const Said&) = default;
+  };
+  std::map<std::string, Said> written_;  // for which all has been said, by UID
+  std::set<std::string> owed_;           // of which an Event is still to be written, by UID
   absl::Status told_ = absl::OkStatus();
   absl::Time not_before_ = absl::InfinitePast();
 };

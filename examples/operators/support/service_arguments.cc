@@ -104,6 +104,15 @@ void AddServiceArguments(CLI::App& app, ServiceArguments& arguments) {
                  "where /metrics is served for Prometheus: 0.0.0.0:8080; may be the same as --health-address");
 }
 
+CLI::Option* AddOnDelete(CLI::App& app, bool& release_deleted) {
+  return app
+      .add_option_function<std::string>(
+          "--on-delete", [&release_deleted](const std::string& text) { release_deleted = text == "Release"; },
+          "nodes of a policy that was deleted: given back, or left as they are")
+      ->check(CLI::IsMember({"Release", "Freeze"}))
+      ->default_str("Release");
+}
+
 std::optional<int> ParseServiceArguments(CLI::App& app, int argc, char** argv, ServiceArguments& arguments) {
   try {
     app.parse(argc, argv);

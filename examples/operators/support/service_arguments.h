@@ -1,6 +1,6 @@
 /// The options that operators have in common: which cluster, how long to run, as one replica of how many, seen where.
 ///
-/// Defines ServiceArguments, AddServiceArguments, ParseServiceArguments, SetOwnPod and the exit codes.
+/// Defines ServiceArguments, AddServiceArguments, AddOnDelete, ParseServiceArguments, SetOwnPod and the exit codes.
 ///
 ///     examples::ServiceArguments service{.lease_name = "nvidia-gpu-driver-upgrade"};
 ///     examples::AddServiceArguments(app, service);
@@ -19,7 +19,8 @@
 
 namespace CLI {
 class App;
-}
+class Option;
+}  // namespace CLI
 
 namespace examples {
 
@@ -68,6 +69,8 @@ struct ServiceArguments {
 /// it has none. Where the pod's options are not given, the environment is asked, as a manifest fills it: POD_NAME,
 /// POD_NAMESPACE, POD_UID, NODE_NAME.
 void AddServiceArguments(CLI::App& app, ServiceArguments& arguments);
+/// `--on-delete`, for operators whose policies are custom resources: Release, the default, or Freeze.
+CLI::Option* AddOnDelete(CLI::App& app, bool& release_deleted);
 /// Parses the command line, and fills in what depends on other options. The exit code if the program is to end now: it
 /// was asked for its help or version, or the usage is wrong, and has said so.
 std::optional<int> ParseServiceArguments(CLI::App& app, int argc, char** argv, ServiceArguments& arguments);

@@ -117,11 +117,16 @@ class Service {
     });
     if (!prepared.ok()) return Refused(prepared);
     Tally totals;
+    bool all_made = true;
     for (const EngineSpec& spec : *wanted) {
       EngineOptions engine_options = EngineOptionsOf(service_.engine, spec);
       engine_options.observer = driverupgrade::MakeLoggingObserver(service_.identity, log_);
       auto engine = UpgradeEngine::Create(service_.identity, connection_.cluster, std::move(engine_options));
-      if (!engine.ok()) return Misconfigured(log_, engine.status());
+      if (!engine.ok()) {
+        Log(Severity::kError, "an engine cannot be made", {{"owner", spec.name}, {"error", Words(engine.status())}});
+        all_made = false;
+        continue;
+      }
       absl::StatusOr<ReconcileResult> pass;
       const absl::Status passed = Await([&] {
         pass = (*engine)->Reconcile({.deadline = deadline_, .stop = stop_}, spec.policy);
@@ -132,6 +137,7 @@ class Service {
       totals += pass->plan.totals;
     }
     Log(Severity::kInfo, "one pass made", Counts(totals));
+    if (!all_made) return kExitUsage;
     return totals.failed > 0 ? kExitNotDone : kExitDone;
   }
 
@@ -169,6 +175,7 @@ class Service {
     }
     Fields fields = Counts(end.totals);
     if (end.left_out > 0) fields.emplace_back("left_out", fmt::format("{}", end.left_out));
+    if (end.refused > 0) fields.emplace_back("refused", fmt::format("{}", end.refused));
     if (end.frozen > 0) fields.emplace_back("frozen", fmt::format("{}", end.frozen));
     Log(end.IsGood() ? Severity::kInfo : Severity::kError,
         end.upgrading == 0 ? "autoUpgrade is off: nothing is upgraded" : "rollout over", std::move(fields));

@@ -76,6 +76,43 @@ TEST_CASE("upstream 1.3, 1.4: the order of decisions") {
   }
 }
 
+TEST_CASE("nodes of an NVIDIADriver that is no more are given back, and none where a ClusterPolicy decides") {
+  const auto gone = [](const Decision& decision) {
+    std::string text;
+    for (const auto& spec : decision.gone) text += "[" + spec.node_selector.ToString() + "]";
+    return text;
+  };
+  const NvidiaDriver a{.name = "a"};
+  const NvidiaDriver b{.name = "b"};
+  CHECK(gone(Decide({}, {}, kLabels)) == "[]");
+  CHECK(gone(Decide({}, {b, a}, kLabels)) == "[nvidia.com/gpu-operator.driver.owner notin (a,b)]");
+  CHECK(gone(Decide({Policy("p", true)}, {a}, kLabels)) == "[nvidia.com/gpu-operator.driver.owner!=a]");
+  CHECK(gone(Decide({Policy("p")}, {a}, kLabels)).empty());
+  CHECK(gone(Decide({Policy("p", false, true)}, {a}, kLabels)).empty());
+}
+
+TEST_CASE("what is not in effect is known, with the reason") {
+  const NvidiaDriver a{.name = "a"};
+  const Decision by_policy = Decide({Policy("p"), Policy("q")}, {a}, kLabels);
+  CHECK(by_policy.active == "p");
+  CHECK(by_policy.idle_policies.at("q") == "ClusterPolicy p is the one that counts");
+  CHECK_FALSE(by_policy.idle_policies.contains("p"));
+  CHECK(by_policy.idle_drivers.at("a") == "ClusterPolicy p decides: its spec.driver.useNvidiaDriverCRD is off");
+  const Decision by_drivers = Decide({Policy("p", true)}, {a}, kLabels);
+  CHECK(by_drivers.idle_policies.contains("p"));
+  CHECK(by_drivers.idle_drivers.empty());
+  const Decision sandbox = Decide({Policy("p", false, true)}, {a}, kLabels);
+  CHECK(sandbox.idle_policies.at("p").starts_with("spec.sandboxWorkloads.enabled"));
+  CHECK(sandbox.idle_drivers.contains("a"));
+  CHECK(Decide({}, {a}, kLabels).idle_drivers.empty());
+}
+
+TEST_CASE("a policy that was never understood freezes its nodes with words of its own") {
+  const Decision decision = Decide({{.name = "p", .understood = false}}, {}, kLabels);
+  CHECK(decision.engines.front().frozen_because.starts_with("the policy is not understood"));
+  CHECK(Decide({Policy("p")}, {}, kLabels).engines.front().frozen_because.empty());
+}
+
 TEST_CASE("dep-F9: with autoUpgrade off an engine runs, frozen") {
   ClusterPolicy policy = Policy("p");
   policy.upgrade.auto_upgrade = false;

@@ -73,5 +73,29 @@ TEST_CASE("a policy that is not understood is told on the resource, and the last
   CHECK(world.transport->lines.back() == "POST /api/v1/namespaces/default/events?fieldManager=op");
 }
 
+TEST_CASE("a second ClusterPolicy is told that it is not in effect, and an engine that cannot be made why") {
+  World world;
+  const std::string second =
+      R"({"apiVersion":"nvidia.com/v1","kind":"ClusterPolicy","metadata":{"name":"q","uid":"v","generation":1,)"
+      R"("resourceVersion":"2"},"spec":{}})";
+  world.transport->Answer(200, Page(Policy(R"({"autoUpgrade":true})", "1") + "," + second));
+  world.transport->AnswerLines({});
+  world.transport->Answer(404, "404 page not found\n");
+  world.director.Turn({});
+  REQUIRE(world.director.Wanted());
+  CHECK(world.director.Gone().empty());
+  REQUIRE(world.director.OnRefused({{"", absl::InvalidArgumentError("no such Lease")}}).ok());
+  const std::string event = R"({"kind":"Event","apiVersion":"v1","metadata":{"name":"e","namespace":"default"}})";
+  world.transport->Answer(200, Policy("{}", "72"));
+  world.transport->Answer(201, event);
+  world.transport->Answer(200, Policy("{}", "73"));
+  world.transport->Answer(201, event);
+  world.director.Work({}, nullptr, 0);
+  const std::size_t count = world.transport->requests.size();
+  CHECK(world.transport->requests[count - 4].body.find("no such Lease") != std::string::npos);
+  CHECK(world.transport->requests[count - 2].body.find(R"("state":"ignored")") != std::string::npos);
+  CHECK(world.transport->requests[count - 2].body.find(R"("reason":"NotInEffect")") != std::string::npos);
+}
+
 }  // namespace
 }  // namespace driverupgrade::tests

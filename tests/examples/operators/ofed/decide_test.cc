@@ -79,6 +79,56 @@ TEST_CASE("one node has one driver: what would give it another is refused, with 
   CHECK(Decide({}, {Of("a", {}), Of("b", {{"rack", "1"}})}, kLabels).refused.contains("b"));
 }
 
+std::string Gone(const Decision& decision) {
+  std::string text;
+  for (const driverupgrade::EngineSpec& spec : decision.gone) {
+    text +=
+        "[" + spec.driver_labels.ToString() + "|" + spec.node_selector.ToString() + "|" + spec.requestor_suffix + "]";
+  }
+  return text;
+}
+
+TEST_CASE("nodes of a policy that is no more are given back, those of others and of what is not understood are not") {
+  const NicClusterPolicy policy{.has_driver = true, .upgrade = {.auto_upgrade = true}};
+  const NicNodePolicy a = Of("a", {{"rack", "1"}});
+  const NicNodePolicy b = Of("b", {{"rack", "2"}, {"zone", "x"}});
+  CHECK(Gone(Decide({}, {}, kLabels)) == "[nvidia.com/ofed-driver=||]");
+  CHECK(Gone(Decide(policy, {}, kLabels)).empty());
+  CHECK(Gone(Decide(policy, {a}, kLabels)).empty());
+  CHECK(Gone(Decide({}, {a, b}, kLabels)) == "[nvidia.com/ofed-driver=|rack!=1,rack!=2|]");
+  CHECK(Gone(Decide({.understood = false}, {}, kLabels)).empty());
+  NicNodePolicy unread{.name = "c", .understood = false};
+  CHECK(Gone(Decide({}, {a, unread}, kLabels)).empty());
+}
+
+TEST_CASE("a NicNodePolicy that departs gives back its NodeMaintenances by its own id, unless another has its nodes") {
+  const NicNodePolicy a = Of("a", {{"rack", "1"}});
+  const NicNodePolicy b = Of("b", {{"rack", "2"}});
+  std::vector<NicNodePolicy> seen;
+  const auto departed = [&](const NicClusterPolicy& cluster, const std::vector<NicNodePolicy>& nodes) {
+    Decision decision;
+    ofed_operator::AddDeparted(cluster, nodes, kLabels, seen, decision);
+    return Gone(decision);
+  };
+  const std::string only_a = "[ds-owner=nnp-a,nvidia.com/ofed-driver=|rack=1|-nnp-a]";
+  CHECK(departed({}, {a, b}).empty());
+  CHECK(departed({}, {b}) == only_a);
+  NicNodePolicy without_driver = a;
+  without_driver.has_driver = false;
+  CHECK(departed({}, {without_driver, b}) == only_a);
+  CHECK(departed({}, {Of("heir", {{"rack", "1"}}), b}).empty());
+  CHECK(departed({.has_driver = true}, {}).empty());
+  CHECK(departed({}, {a, b}).empty());
+}
+
+TEST_CASE("a NicNodePolicy whose name is too long for its label is refused, and stops no other") {
+  const std::string name(60, 'n');
+  const Decision decision = Decide({}, {Of(name, {{"rack", "1"}}), Of("a", {{"rack", "2"}})}, kLabels);
+  CHECK(decision.refused.at(name).message().find("metadata.name") == 0);
+  REQUIRE(decision.engines.size() == 1);
+  CHECK(decision.engines[0].name == "a");
+}
+
 TEST_CASE("the wait label is kept for the pods of every owner") {
   CHECK(ofed_operator::OfAnyOwner(kLabels).ToString() == "nvidia.com/ofed-driver=");
   CHECK(ofed_operator::OfAnyOwner(Selector("ds-owner=x")).ToString() == "ds-owner=x");

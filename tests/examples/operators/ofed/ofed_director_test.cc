@@ -98,6 +98,29 @@ TEST_CASE("a NicNodePolicy beside a NicClusterPolicy with a driver is told that 
   CHECK(world.transport->lines[last] == "POST /api/v1/namespaces/default/events?fieldManager=op");
 }
 
+TEST_CASE(
+    "a NicClusterPolicy of another name is told that it does not count, and one that is deleted gives its nodes back") {
+  World world;
+  world.transport->Answer(
+      200,
+      R"({"kind":"NicClusterPolicyList","metadata":{"resourceVersion":"70"},"items":[{"apiVersion":"mellanox.com/v1alpha1",)"
+      R"("kind":"NicClusterPolicy","metadata":{"name":"mine","uid":"u","resourceVersion":"1"},"spec":{"ofedDriver":{}}}]})");
+  world.transport->AnswerLines({});
+  world.transport->Answer(404, "404 page not found\n");
+  CHECK(world.director.Gone().empty());
+  world.director.Turn({});
+  REQUIRE(world.director.Wanted());
+  CHECK(world.director.Gone().size() == 1);
+  CHECK(world.director.Wanted()->front().frozen_because == "there is no policy with a driver");
+  world.transport->Answer(200, Page("{}"));
+  world.transport->Answer(201, R"({"kind":"Event","apiVersion":"v1","metadata":{"name":"e","namespace":"default"}})");
+  world.director.Work({}, nullptr, 0);
+  const std::size_t last = world.transport->requests.size() - 1;
+  CHECK(world.transport->lines[last - 1] ==
+        "PATCH /apis/mellanox.com/v1alpha1/nicclusterpolicies/mine/status?fieldManager=op");
+  CHECK(world.transport->requests[last - 1].body.find(R"("state":"ignore")") != std::string::npos);
+}
+
 TEST_CASE("DISABLE_MIGRATION leaves what earlier versions left, and a policy of a file asks the cluster for none") {
   World world(UpgradePolicy{.auto_upgrade = true}, false);
   world.cluster->AddNode(

@@ -67,7 +67,8 @@ TEST_CASE("what the object says already is not written, and the time is that of 
 }
 
 TEST_CASE("an Event about an object that is in no namespace is in default") {
-  const auto event = ParseJson(examples::WarningEvent(Policy(""), "p.1", "nvidia-gpu-operator", "why", kNow));
+  const auto event = ParseJson(
+      examples::WarningEvent(Policy(""), "p.1", "nvidia-gpu-operator", absl::InvalidArgumentError("why"), kNow));
   CHECK(Text(*event, {"metadata", "namespace"}) == "default");
   CHECK(Text(*event, {"involvedObject", "kind"}) == "ClusterPolicy");
   CHECK(Text(*event, {"involvedObject", "uid"}) == "u");
@@ -101,12 +102,24 @@ TEST_CASE("what is wrong is said once, by a condition and an Event, and when it 
   world.Report(Policy(Condition("False", "InvalidPolicy", "in spec.driver.upgradePolicy: drain: no"), "8"), kWrong);
   CHECK(world.sent() == 2);
   world.transport->Answer(200, Policy("", "9").json);
-  world.Report(Policy(Condition("False", "InvalidPolicy", "in spec.driver.upgradePolicy: drain: no"), "8", 4),
-               absl::OkStatus());
-  CHECK(world.sent() == 2);  // that version has been looked at
   world.Report(Policy(Condition("False", "InvalidPolicy", "in spec.driver.upgradePolicy: drain: no"), "9", 4),
                absl::OkStatus());
   CHECK(world.sent() == 3);
+}
+
+TEST_CASE("a policy that is understood and not in effect is said to be, also when only others have changed") {
+  World world;
+  const std::string in_effect = Condition("True", "Accepted", "the upgrade policy is in effect");
+  world.Report(Policy(in_effect), absl::OkStatus());
+  CHECK(world.sent() == 0);
+  const absl::Status idle = absl::FailedPreconditionError("ClusterPolicy q is in effect: it is older");
+  world.transport->Answer(200, Policy("", "8").json);
+  world.transport->Answer(201, R"({"kind":"Event","apiVersion":"v1","metadata":{"name":"e","namespace":"default"}})");
+  world.reporter.Report({}, {{.kind = kPolicies, .object = Policy(in_effect), .error = idle, .state = "ignored"}});
+  REQUIRE(world.sent() == 2);
+  CHECK(world.transport->requests[0].body.find(R"("state":"ignored","conditions":[)") != std::string::npos);
+  CHECK(world.transport->requests[0].body.find(R"("status":"False","reason":"NotInEffect")") != std::string::npos);
+  CHECK(world.transport->requests[1].body.find(R"("reason":"NotInEffect")") != std::string::npos);
 }
 
 TEST_CASE("what may not be said is told in the log once, with verb and resource, and tried again later") {

@@ -5,6 +5,8 @@
 #include <numeric>
 #include <utility>
 
+#include "fmt/format.h"
+
 namespace driverupgrade::internal {
 namespace {
 
@@ -32,6 +34,13 @@ LogSink For(const std::string& owner, const LogSink& log) {
     record.fields.emplace_back("owner", owner);
     log(record);
   };
+}
+
+// In requestor mode others evict.
+bool EvictsNothing(const UpgradePolicy& policy, const EngineOptions& options) {
+  const bool selects = policy.pod_deletion && !policy.pod_deletion->pod_selector.empty();
+  return policy.auto_upgrade && !policy.drain && !selects && !options.snapshot.uses_driver &&
+         !options.state_machine.requestor;
 }
 
 DriverScope ScopeOf(const EngineSpec& spec, const EngineOptions& options) {
@@ -162,6 +171,7 @@ absl::Time EngineGroup::Step(const CallContext& context) {
     TellOfOthers(i);
     next = std::min(next, members_[i].controller->Step(context));
     ReportFailure(i);
+    Warn(members_[i]);
   }
   // What the last ones have given back is for the first ones.
   for (std::size_t i = 0; i < members_.size(); ++i) {
@@ -178,6 +188,31 @@ void EngineGroup::ReportFailure(std::size_t i) {
                                                  .fields = {{"error", std::string(error.message())}}});
   }
   members_[i].reported = error;
+}
+
+std::map<std::string, std::string> EngineGroup::WarningsOf(const Member& member) const {
+  std::map<std::string, std::string> warnings;
+  const EngineSpec& spec = SpecOf(member);
+  if (cache_->Synced() && cache_->DaemonSets(member.place).empty()) {
+    warnings["NoDaemonSet"] = fmt::format("no DaemonSet in namespace {} matches {}", options_.engine.snapshot.ns,
+                                          spec.driver_labels.ToString());
+  }
+  if (EvictsNothing(spec.policy, options_.engine)) {
+    warnings["NothingIsEvicted"] =
+        "drain is off, and nothing says which pods use the driver: it is replaced under those that do";
+  }
+  return warnings;
+}
+
+// Each once while it lasts.
+void EngineGroup::Warn(Member& member) {
+  std::map<std::string, std::string> warnings = WarningsOf(member);
+  for (const auto& [code, detail] : warnings) {
+    if (member.warned.contains(code)) continue;
+    For(SpecOf(member).name, options_.log)(
+        {.severity = Severity::kWarning, .message = "finding", .fields = {{"code", code}, {"detail", detail}}});
+  }
+  member.warned = std::move(warnings);
 }
 
 void EngineGroup::Quiesce() {

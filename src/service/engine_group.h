@@ -96,6 +96,7 @@ class EngineGroup {
     // The limit by which its last pass was made.
     std::optional<SharedSlots> shared = std::nullopt;
     absl::Status reported = absl::OkStatus();
+    std::map<std::string, std::string> warned = {};
   };
 
   EngineGroup(const GroupOptions& options, std::vector<EngineSpec> specs);
@@ -106,6 +107,9 @@ class EngineGroup {
   // Calls for a pass of member `i` if the slots that the others leave are not those that its last pass saw.
   bool TellOfOthers(std::size_t i);
   void ReportFailure(std::size_t i);
+  // What no engine finds, since nothing is wrong with any node: by code, for a person.
+  std::map<std::string, std::string> WarningsOf(const Member& member) const;
+  void Warn(Member& member);
 
   const GroupOptions options_;
   std::vector<EngineSpec> specs_;

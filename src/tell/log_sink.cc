@@ -1,6 +1,7 @@
 #include "driverupgrade/log_sink.h"
 
 #include <algorithm>
+#include <map>
 #include <mutex>
 #include <set>
 #include <string_view>
@@ -64,7 +65,7 @@ class LoggingObserver final : public Observer {
 
   void OnPlan(const Plan& plan) override {
     const std::lock_guard lock(mutex_);
-    LogGates(plan);
+    NoteGates(plan);
     LogFindings(plan);
   }
 
@@ -78,8 +79,9 @@ class LoggingObserver final : public Observer {
            {"to", fmt::format("{}", fmt::join(path, ","))},
            {"reason", plan.reason}});
     }
+    LogWait(plan.node, outcome.patched);
     if (outcome.evictions_accepted > 0 || outcome.evictions_refused > 0) {
-      Log(Severity::kInfo, "pods evicted",
+      Log(Severity::kInfo, outcome.evictions_accepted > 0 ? "pods evicted" : "evictions refused",
           {{"node", plan.node},
            {"accepted", fmt::format("{}", outcome.evictions_accepted)},
            {"refused", fmt::format("{}", outcome.evictions_refused)}});
@@ -101,14 +103,52 @@ class LoggingObserver final : public Observer {
  private:
   using Fields = std::vector<std::pair<std::string, std::string>>;
 
-  void LogGates(const Plan& plan) {
-    for (const NodeGate& node : gates_.Follow(plan)) {
-      Log(Severity::kInfo, "node waits",
-          {{"node", node.node},
-           {"state", std::string(driverupgrade::ToString(node.state))},
-           {"gate", std::string(driverupgrade::ToString(node.gate.reason))},
-           {"detail", node.gate.detail}});
+  // A node that is patched waits in its new state once the patch is through, not before.
+  void NoteGates(const Plan& plan) {
+    for (const NodePlan& node : plan.nodes) {
+      if (node.patch) patched_.insert(node.node);
     }
+    for (NodeGate& node : gates_.Follow(plan)) {
+      std::string name = node.node;
+      waits_.insert_or_assign(std::move(name), std::move(node));
+    }
+    DropPassed(plan);
+    std::erase_if(waits_, [this](const auto& wait) {
+      if (patched_.contains(wait.first)) return false;
+      LogGate(wait.second);
+      return true;
+    });
+  }
+
+  // Waits that were over before anybody was told.
+  void DropPassed(const Plan& plan) {
+    if (waits_.empty()) return;
+    for (const std::string& node : plan.ungated) waits_.erase(node);
+    if (!plan.gates_complete) return;
+    std::set<std::string_view> waiting;
+    for (const NodeGate& node : plan.gates) waiting.insert(node.node);
+    std::erase_if(waits_, [&](const auto& wait) { return !waiting.contains(wait.first); });
+  }
+
+  // The requests of a node were answered. If its patch was not carried out, the next plan tells what it waits for.
+  void LogWait(const std::string& node, bool patched) {
+    const std::lock_guard lock(mutex_);
+    patched_.erase(node);
+    const auto wait = waits_.find(node);
+    if (!patched || wait == waits_.end()) return;
+    LogGate(wait->second);
+    waits_.erase(wait);
+  }
+
+  void LogGate(const NodeGate& node) {
+    Fields fields = {{"node", node.node},
+                     {"state", std::string(driverupgrade::ToString(node.state))},
+                     {"gate", std::string(driverupgrade::ToString(node.gate.reason))},
+                     {"detail", node.gate.detail}};
+    if (node.gate.not_before && *node.gate.not_before < absl::InfiniteFuture()) {
+      fields.emplace_back("until", absl::FormatTime("%Y-%m-%dT%H:%M:%SZ", *node.gate.not_before, absl::UTCTimeZone()));
+    }
+    Log(Severity::kInfo, "node waits", std::move(fields));
   }
 
   void LogFindings(const Plan& plan) {
@@ -135,6 +175,8 @@ class LoggingObserver final : public Observer {
   const LogSink sink_;
   std::mutex mutex_;
   internal::GateMemory gates_;
+  std::set<std::string> patched_;          // nodes whose patch is under way
+  std::map<std::string, NodeGate> waits_;  // by node, not logged yet
   std::set<std::tuple<FindingCode, std::string, std::string>> findings_;
 };
 

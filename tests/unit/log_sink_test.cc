@@ -50,6 +50,40 @@ TEST_CASE("A node that goes on waiting is not logged again because a plan tells 
   CHECK(log.After(other).size() == 1);
 }
 
+TEST_CASE("A node that is patched waits in its new state once the patch is through, and a line says until when") {
+  LoggedLines log;
+  Plan plan = Waiting(GateReason::kJobs, "team-a/web");
+  plan.gates[0].gate.not_before = absl::UnixEpoch() + absl::Hours(1);
+  plan.nodes.push_back({.node = "n1", .path = {UpgradeState::kWaitForJobsRequired}, .patch = NodePatch{}});
+  CHECK(log.After(plan).empty());
+  CHECK(log.After({.gates_complete = false}).empty());
+  log.lines.clear();
+  log.observer->OnNodeApplied(plan.nodes[0], {.node = "n1", .patched = true});
+  REQUIRE(log.lines.size() == 2);
+  CHECK(log.lines[0].find("msg=\"node moved\"") != std::string::npos);
+  CHECK(log.lines[1].find("msg=\"node waits\"") != std::string::npos);
+  CHECK(log.lines[1].ends_with("until=1970-01-01T01:00:00Z"));
+}
+
+TEST_CASE("A node whose patch did not come through waits as the next plan finds it") {
+  LoggedLines log;
+  Plan plan = Waiting(GateReason::kJobs, "team-a/web");
+  plan.nodes.push_back({.node = "n1", .path = {UpgradeState::kWaitForJobsRequired}, .patch = NodePatch{}});
+  CHECK(log.After(plan).empty());
+  log.lines.clear();
+  log.observer->OnNodeApplied(plan.nodes[0], {.node = "n1", .status = absl::AbortedError("409")});
+  CHECK(log.lines.size() == 1);
+  CHECK(log.After(Waiting(GateReason::kMaxParallel, "place 1")).size() == 1);
+  CHECK(log.After(Waiting(GateReason::kMaxParallel, "place 1")).empty());
+}
+
+TEST_CASE("Evictions of which none was accepted are no pods evicted") {
+  LoggedLines log;
+  log.observer->OnNodeApplied({.node = "n1"}, {.node = "n1", .evictions_refused = 2});
+  REQUIRE(log.lines.size() == 1);
+  CHECK(log.lines[0].find("msg=\"evictions refused\"") != std::string::npos);
+}
+
 TEST_CASE("A finding is logged once, as long as it stays") {
   LoggedLines log;
   const Plan plan{.findings = {{.code = FindingCode::kUpdateStrategy, .message = "DaemonSet a/b is not OnDelete"}}};

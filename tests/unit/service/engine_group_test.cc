@@ -165,6 +165,29 @@ TEST_CASE("nodes wait with the words of who froze them, if it was not the author
   CHECK_FALSE(logged("autoUpgrade is off"));
 }
 
+TEST_CASE("labels that match no DaemonSet, and a policy that evicts nothing, are told once while they last") {
+  World world;
+  world.Run({"a"}, std::nullopt);
+  const auto logged = [&](const std::string& text) {
+    return std::count_if(world.log.begin(), world.log.end(),
+                         [&](const std::string& line) { return line.find(text) != std::string::npos; });
+  };
+  for (int i = 0; i < 3; ++i) world.Turn();
+  CHECK(logged("code=NothingIsEvicted") == 1);
+  CHECK(logged("code=NoDaemonSet") == 0);
+  std::vector<EngineSpec> specs = world.Specs({"a"});
+  specs[0].policy.drain.emplace();
+  world.group->SetPolicies(specs);
+  world.Turn();
+  world.group->SetPolicies(world.Specs({"a"}));
+  world.Turn();
+  CHECK(logged("code=NothingIsEvicted") == 2);
+  world.fleet.daemon_set = "another";
+  world.Run({"a"}, std::nullopt);
+  for (int i = 0; i < 3; ++i) world.Turn();
+  CHECK(logged("code=NoDaemonSet") == 1);
+}
+
 TEST_CASE("lines say whose nodes they are about") {
   World world;
   world.Run({"a"}, std::nullopt);

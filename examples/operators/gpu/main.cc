@@ -24,7 +24,7 @@ int main(int argc, char** argv) {
   const auto& options = std::get<gpu_operator::Options>(parsed);
 
   // NVIDIA's documents tell administrators to grep for this name.
-  const LogSink log = examples::StderrLog("controllers.Upgrade");
+  const LogSink log = examples::StderrLog("controllers.Upgrade", options.service.json_log);
   const auto configuration = gpu_operator::Load(options);
   if (!configuration.ok()) return Fail(log, configuration.status());
   for (const std::string& warning : configuration->kube.warnings) {

@@ -24,7 +24,7 @@ int main(int argc, char** argv) {
   if (const int* exit_code = std::get_if<int>(&parsed)) return *exit_code;
   const auto& options = std::get<ofed_operator::Options>(parsed);
 
-  const LogSink log = examples::StderrLog("controllers.Upgrade");
+  const LogSink log = examples::StderrLog("controllers.Upgrade", options.service.json_log);
   const auto configuration = ofed_operator::Load(options);
   if (!configuration.ok()) return Fail(log, configuration.status());
   for (const std::string& warning : configuration->kube.warnings) {

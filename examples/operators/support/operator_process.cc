@@ -1,5 +1,9 @@
 #include "support/operator_process.h"
 
+#include <rapidjson/stringbuffer.h>
+#include <rapidjson/writer.h>
+
+#include <algorithm>
 #include <cstdio>
 #include <mutex>
 #include <utility>
@@ -14,11 +18,47 @@
 
 namespace examples {
 
-driverupgrade::LogSink StderrLog(std::string logger) {
-  return [logger = std::move(logger)](const driverupgrade::LogRecord& record) {
-    const std::string line = fmt::format("time={} logger={} {}\n",
-                                         absl::FormatTime("%Y-%m-%dT%H:%M:%E3SZ", absl::Now(), absl::UTCTimeZone()),
-                                         logger, driverupgrade::FormatLogfmt(record));
+namespace {
+
+std::string TimeText(absl::Time time) { return absl::FormatTime("%Y-%m-%dT%H:%M:%E3SZ", time, absl::UTCTimeZone()); }
+
+const char* ToString(driverupgrade::Severity severity) {
+  switch (severity) {
+    case driverupgrade::Severity::kInfo: return "info";
+    case driverupgrade::Severity::kWarning: return "warning";
+    case driverupgrade::Severity::kError: return "error";
+  }
+  return "";
+}
+
+}  // namespace
+
+std::string FormatJson(const driverupgrade::LogRecord& record, const std::string& logger, absl::Time time) {
+  rapidjson::StringBuffer buffer;
+  rapidjson::Writer<rapidjson::StringBuffer> writer(buffer);
+  const auto put = [&](const std::string& key, std::string value) {
+    std::replace_if(
+        value.begin(), value.end(), [](char c) { return static_cast<unsigned char>(c) >= 0x80; }, '?');
+    writer.Key(key.c_str());
+    writer.String(value.data(), static_cast<rapidjson::SizeType>(value.size()));
+  };
+  writer.StartObject();
+  put("time", TimeText(time));
+  put("logger", logger);
+  put("level", ToString(record.severity));
+  put("msg", record.message);
+  for (const auto& [key, value] : record.fields) put(key, value);
+  writer.EndObject();
+  return {buffer.GetString(), buffer.GetSize()};
+}
+
+driverupgrade::LogSink StderrLog(std::string logger, bool json) {
+  return [logger = std::move(logger), json](const driverupgrade::LogRecord& record) {
+    const absl::Time now = absl::Now();
+    const std::string line =
+        (json ? FormatJson(record, logger, now)
+              : fmt::format("time={} logger={} {}", TimeText(now), logger, driverupgrade::FormatLogfmt(record))) +
+        "\n";
     static std::mutex mutex;
     const std::lock_guard lock(mutex);
     std::fputs(line.c_str(), stderr);

@@ -1,6 +1,6 @@
 /// What every operator's process has: a log, an end by signal, a connection to its cluster.
 ///
-/// Defines StderrLog, StopOnSignal, Connection and Connect.
+/// Defines FormatJson, StderrLog, StopOnSignal, Connection and Connect.
 ///
 ///     const LogSink log = examples::StderrLog("controllers.Upgrade");
 ///     const examples::StopOnSignal stop;  // before any thread is started
@@ -17,6 +17,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/time/time.h"
 #include "driverupgrade/cluster_facade.h"
 #include "driverupgrade/kubernetes/kube_config.h"
 #include "driverupgrade/kubernetes/object_client.h"
@@ -25,8 +26,12 @@
 
 namespace examples {
 
-/// One line each, with the time and `logger`. Thread-safe.
-driverupgrade::LogSink StderrLog(std::string logger);
+/// `{"time":"...","logger":"...","level":"info","msg":"node moved","node":"gpu-7"}`: all values are texts; what is not
+/// ASCII in them is `?`. Pure.
+std::string FormatJson(const driverupgrade::LogRecord& record, const std::string& logger, absl::Time time);
+
+/// One line each, with the time and `logger`: logfmt, or a JSON object. Thread-safe.
+driverupgrade::LogSink StderrLog(std::string logger, bool json = false);
 
 /// The message of `status`, for a field of a log line.
 std::string Words(const absl::Status& status);

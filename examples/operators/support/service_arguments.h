@@ -40,6 +40,8 @@ struct ServiceArguments {
   bool transition_events = true;
   /// Those about what keeps nodes from moving.
   bool finding_events = true;
+  /// Each line of the log is a JSON object.
+  bool json_log = false;
   bool leader_elect = false;
   /// Of the Lease; empty: `ns`.
   std::string lease_namespace = {};

@@ -10,6 +10,7 @@
 #include "driverupgrade/snapshot_builder.h"
 #include "fmt/format.h"
 #include "support/await_server.h"
+#include "support/progress.h"
 
 namespace examples {
 namespace {
@@ -135,10 +136,20 @@ class Service {
       if (!passed.ok()) return Refused(passed);
       (*engine)->Quiesce();
       totals += pass->plan.totals;
+      if (pass->plan.totals.total == 0) NoNode(spec);
     }
     Log(Severity::kInfo, "one pass made", Counts(totals));
     if (!all_made) return kExitUsage;
-    return totals.failed > 0 ? kExitNotDone : kExitDone;
+    return totals.failed > 0 || totals.total == 0 ? kExitNotDone : kExitDone;
+  }
+
+  void NoNode(const EngineSpec& spec) {
+    Log(Severity::kError, "finding",
+        {{"code", "NoDaemonSet"},
+         {"detail",
+          fmt::format("no node has a driver: no DaemonSet in namespace {} matches {}, or none of its pods is on a "
+                      "node",
+                      arguments_.ns, spec.driver_labels.ToString())}});
   }
 
   int RunForGood() {
@@ -160,6 +171,11 @@ class Service {
     while (true) {
       const absl::StatusOr<absl::Time> next = service.Step({.deadline = deadline_, .stop = stop_});
       if (!next.ok()) return Misconfigured(log_, next.status());
+      const Tally totals = service.totals();
+      if (auto fields = progress_.Note(totals, clock_->Now())) {
+        for (auto& field : Counts(totals)) fields->push_back(std::move(field));
+        Log(Severity::kInfo, "rollout", *std::move(fields));
+      }
       if (arguments_.until_done) {
         if (const std::optional<RolloutEnd> end = service.End()) return RolloutOver(*end);
       }
@@ -210,6 +226,7 @@ class Service {
   const std::shared_ptr<Clock> clock_;
   const absl::Time deadline_;
   const ServiceOptions service_;
+  Progress progress_;
 };
 
 }  // namespace

@@ -1,4 +1,5 @@
 // An operator's program that finds its API server overloaded or away, over sockets.
+#include <algorithm>
 #include <deque>
 #include <memory>
 #include <mutex>
@@ -122,6 +123,23 @@ TEST_CASE("A program that finds its server overloaded or away says so at once, w
       CHECK_THAT(world.log.back(), Catch::Contains("one pass made"));
     }
   }
+}
+
+TEST_CASE("One pass where no node has a driver says so, and is not done") {
+  World world;
+  world.fleet.daemon_set = "another";
+  CHECK(world.RunOnce(examples::TransportNames().front(), {}) == examples::kExitNotDone);
+  CHECK(std::any_of(world.log.begin(), world.log.end(), [](const std::string& line) {
+    return line.find("code=NoDaemonSet") != std::string::npos && line.find("app=another") != std::string::npos;
+  }));
+}
+
+TEST_CASE("A line of the log may be a JSON object, whatever its values are") {
+  const driverupgrade::LogRecord record{
+      .severity = Severity::kWarning, .message = "node waits", .fields = {{"node", "n1"}, {"detail", "a \"b\"\n\xff"}}};
+  CHECK(examples::FormatJson(record, "controllers.Upgrade", absl::UnixEpoch()) ==
+        R"({"time":"1970-01-01T00:00:00.000Z","logger":"controllers.Upgrade","level":"warning","msg":"node waits",)"
+        R"("node":"n1","detail":"a \"b\"\n?"})");
 }
 
 TEST_CASE("What no waiting mends ends the program at the first answer") {

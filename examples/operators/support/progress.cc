@@ -1,0 +1,27 @@
+#include "support/progress.h"
+
+#include "fmt/format.h"
+
+namespace examples {
+namespace {
+
+constexpr absl::Duration kTellEvery = absl::Seconds(10);
+
+}  // namespace
+
+std::optional<Progress::Fields> Progress::Note(const driverupgrade::Tally& totals, absl::Time now) {
+  if (totals.in_progress + totals.pending == 0) {
+    rollout_.reset();
+    return std::nullopt;
+  }
+  if (!rollout_) rollout_ = {.began = now, .done_before = totals.done, .told = now, .done = totals.done};
+  if (totals.done <= rollout_->done || now < rollout_->told + kTellEvery) return std::nullopt;
+  rollout_->told = now;
+  rollout_->done = totals.done;
+  const int made = totals.done - rollout_->done_before;
+  const absl::Duration left = (now - rollout_->began) * (totals.total - totals.done) / made;
+  return Fields{{"progress", fmt::format("{} of {}", totals.done, totals.total)},
+                {"eta", absl::FormatDuration(absl::Trunc(left, absl::Seconds(1)))}};
+}
+
+}  // namespace examples

@@ -1,0 +1,28 @@
+#include "support/progress.h"
+
+#include "support/catch.h"
+
+namespace driverupgrade::tests {
+namespace {
+
+TEST_CASE("a rollout tells how far it is when more nodes are done, with the time that the rest takes at its pace") {
+  examples::Progress progress;
+  const absl::Time began = absl::UnixEpoch();
+  const auto line = [&](int done, int seconds) {
+    const auto fields =
+        progress.Note({.total = 12, .done = done, .in_progress = done < 12}, began + absl::Seconds(seconds));
+    return fields ? fields->at(0).second + " " + fields->at(1).second : "";
+  };
+  CHECK(line(2, 0).empty());
+  CHECK(line(4, 5).empty());  // too soon
+  CHECK(line(4, 20) == "4 of 12 1m20s");
+  CHECK(line(4, 60).empty());
+  CHECK(line(7, 100) == "7 of 12 1m40s");
+  CHECK(line(12, 200).empty());
+  // The next one has a pace of its own.
+  CHECK(line(0, 300).empty());
+  CHECK(line(6, 360) == "6 of 12 1m");
+}
+
+}  // namespace
+}  // namespace driverupgrade::tests

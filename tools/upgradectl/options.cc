@@ -133,6 +133,41 @@ void AddChanges(CLI::App& app, Options& options) {
   }
 }
 
+void AddPreflight(CLI::App& app, Options& options) {
+  CLI::App& preflight = Add(app, "preflight", "What will be in the way of a rollout that has not begun",
+                            "upgradectl preflight --driver gpu --gpu-pods");
+  AddReading(preflight, options);
+  preflight.add_option("--fail-on", options.fail_on, "the least severity for exit code 4")
+      ->check(CLI::IsMember({"error", "warning"}))
+      ->capture_default_str();
+  AddOutput(preflight, options, {"table", "json"});
+}
+
+void AddSimulate(CLI::App& app, Options& options) {
+  CLI::App& simulate = Add(app, "simulate", "How long a rollout would take, and what it would cost, by policy",
+                           "upgradectl simulate --driver gpu --try slow.yaml --try fast.yaml");
+  AddReading(simulate, options);
+  simulate.add_option("--try", options.policies,
+                      "a policy to compare; again for another. If absent, the policy there is");
+  simulate.add_option("--driver-start", options.driver_start, "how long a new driver pod takes to be ready")
+      ->capture_default_str();
+  simulate.add_option("--pod-stop", options.pod_stop, "how long an evicted pod takes to end")->capture_default_str();
+  simulate.add_option("--jitter", options.jitter, "by which part these times differ at most")
+      ->check(CLI::Range(0.0, 0.9))
+      ->capture_default_str();
+  simulate.add_option("--seeds", options.seeds, "how many rollouts of each policy")
+      ->check(CLI::Range(1, 1000))
+      ->capture_default_str();
+  AddOutput(simulate, options, {"table", "json"});
+}
+
+void AddCompletion(CLI::App& app, Options& options) {
+  CLI::App& completion = Add(app, "completion", "Completion for a shell", "source <(upgradectl completion bash)");
+  completion.add_option("SHELL", options.shell, "bash, zsh, fish; or man for the manual page")
+      ->required()
+      ->check(CLI::IsMember({"bash", "zsh", "fish", "man"}));
+}
+
 }  // namespace
 
 void Describe(CLI::App& app, Options& options) {
@@ -143,7 +178,10 @@ void Describe(CLI::App& app, Options& options) {
   AddStatus(app, options);
   AddExplain(app, options);
   AddPlan(app, options);
+  AddPreflight(app, options);
+  AddSimulate(app, options);
   AddChanges(app, options);
+  AddCompletion(app, options);
 }
 
 std::variant<Options, Ending> ParseOptions(int argc, const char* const* argv) {

@@ -48,11 +48,8 @@ struct Options {
   std::vector<std::string> policies = {};
   std::string driver_start = "2m";
   std::string pod_stop = "30s";
-  std::string validation_time = "0s";
   double jitter = 0.2;
   int seeds = 5;
-  std::string timeline = {};
-  std::string out_file = {};
   std::string shell = {};
 };
 

@@ -1,0 +1,182 @@
+// `upgradectl preflight`: each planted obstacle is found, and nothing where there is none.
+#include "upgradectl/preflight.h"
+
+#include <set>
+#include <string>
+#include <vector>
+
+#include "fmt/format.h"
+#include "upgradectl_support.h"
+
+namespace upgradectl {
+namespace {
+
+using Texts = std::vector<std::string>;
+
+constexpr std::string_view kDriverOwner =
+    R"("ownerReferences":[{"apiVersion":"apps/v1","kind":"DaemonSet","name":"driver","uid":"ds","controller":true}])";
+constexpr std::string_view kOwner =
+    R"("ownerReferences":[{"apiVersion":"apps/v1","kind":"ReplicaSet","name":"web","uid":"rs","controller":true}])";
+
+// A cluster in which nothing is in the way, with places where an obstacle is planted.
+struct Scene {
+  std::string policy = "{autoUpgrade: true, maxParallelUpgrades: 1, drain: {enable: true, timeoutSeconds: 300}}";
+  std::string strategy = "OnDelete";
+  int observed = 1;
+  std::string set_labels = R"("app":"nvidia-driver-daemonset")";
+  /// More members of the metadata, the spec and the status of node n1.
+  std::string node_metadata = {};
+  std::string node_spec = {};
+  std::string ready = "True";
+  bool driver_pod = true;
+  std::string driver_owner = std::string(kDriverOwner);
+  std::string driver_labels = R"("app":"nvidia-driver-daemonset","controller-revision-hash":"old")";
+  std::string driver_ready = "true";
+  /// The same of its pod web-1, which a drain evicts.
+  std::string pod_owner = std::string(kOwner);
+  std::string pod_metadata = {};
+  std::string pod_spec = {};
+  std::string pod_ready = "true";
+  std::string requests = R"({"nvidia.com/gpu":"2"})";
+  std::string more = {};
+
+  std::string Dump() const {
+    std::string text = fmt::format(R"({{"kind":"List","items":[
+{{"kind":"Node","metadata":{{"name":"n1","uid":"u1","resourceVersion":"1"{}}},"spec":{{{}}},
+"status":{{"conditions":[{{"type":"Ready","status":"{}"}}],"allocatable":{{"nvidia.com/gpu":"4"}}}}}},
+{{"kind":"Node","metadata":{{"name":"n2","uid":"u2","resourceVersion":"1"}},"status":{{"allocatable":{{"nvidia.com/gpu":"4"}}}}}},
+{{"kind":"DaemonSet","apiVersion":"apps/v1","metadata":{{"namespace":"gpu-operator","name":"driver","uid":"ds","generation":1,"labels":{{{}}}}},
+"spec":{{"selector":{{}},"updateStrategy":{{"type":"{}"}}}},"status":{{"observedGeneration":{}}}}})",
+                                   node_metadata, node_spec, ready, set_labels, strategy, observed);
+    if (driver_pod) {
+      text += fmt::format(R"(,
+{{"kind":"Pod","metadata":{{"namespace":"gpu-operator","name":"driver-1","uid":"d1","labels":{{{}}}{}}},"spec":{{"nodeName":"n1"}},
+"status":{{"phase":"Running","containerStatuses":[{{"name":"c","ready":{}}}]}}}})",
+                          driver_labels, driver_owner.empty() ? "" : "," + driver_owner, driver_ready);
+    }
+    text += fmt::format(R"(,
+{{"kind":"Pod","metadata":{{"namespace":"shop","name":"web-1","uid":"w1","labels":{{"app":"web"}}{}{}}},
+"spec":{{"nodeName":"n1","containers":[{{"name":"c","resources":{{"requests":{}}}}}]{}}},
+"status":{{"phase":"Running","containerStatuses":[{{"name":"c","ready":{}}}]}}}}{}]}})",
+                        pod_owner.empty() ? "" : "," + pod_owner, pod_metadata, requests, pod_spec, pod_ready, more);
+    return text;
+  }
+};
+
+std::string Budget(std::string_view name, int allowed, int healthy, int needed, int expected) {
+  return fmt::format(
+      R"(,{{"kind":"PodDisruptionBudget","apiVersion":"policy/v1","metadata":{{"namespace":"shop","name":"{}"}},
+"spec":{{"selector":{{"matchLabels":{{"app":"web"}}}}}},
+"status":{{"disruptionsAllowed":{},"currentHealthy":{},"desiredHealthy":{},"expectedPods":{}}}}})",
+      name, allowed, healthy, needed, expected);
+}
+
+Answer Preflight(const Scene& scene, const Texts& more = {}) {
+  const ScratchFile dump(scene.Dump());
+  const ScratchFile policy(scene.policy);
+  Texts arguments = {"preflight", "--cluster", dump.path(), "--policy", policy.path(), "--at", "2026-01-02T12:05:00Z"};
+  arguments.insert(arguments.end(), more.begin(), more.end());
+  return RunWith(arguments);
+}
+
+// The codes in the answer.
+std::set<std::string> Codes(const Scene& scene, const Texts& more = {}) {
+  Texts arguments = {"-o", "json"};
+  arguments.insert(arguments.end(), more.begin(), more.end());
+  const Answer answer = Preflight(scene, arguments);
+  INFO(answer.err);
+  json::Document document;
+  document.Parse(answer.out.c_str());
+  REQUIRE(document.IsArray());
+  std::set<std::string> codes;
+  for (const json::Value& row : document.GetArray()) {
+    codes.insert(Text(row, {"code"}));
+    CHECK_FALSE(Text(row, {"problem"}).empty());
+    CHECK_FALSE(Text(row, {"remedy"}).empty());
+    CHECK(row["objects"].Size() > 0);
+  }
+  return codes;
+}
+
+TEST_CASE("Nothing is in the way of a clean cluster") {
+  const Answer answer = Preflight({}, {"--fail-on", "warning"});
+  CHECK(answer.exit_code == kExitDone);
+  CHECK(answer.out == "nothing is in the way\n");
+}
+
+struct Planted {
+  std::string code;
+  Scene scene;
+  Texts options = {};
+};
+
+TEST_CASE("Each planted obstacle is found, and no other") {
+  const std::string prefix = "nvidia.com/gpu-driver-upgrade";
+  const auto labels = [&](const std::string& label) { return fmt::format(R"(,"labels":{{"{}{}"}})", prefix, label); };
+  const auto annotations = [&](const std::string& text) { return fmt::format(R"(,"annotations":{{{}}})", text); };
+  const std::vector<Planted> obstacles = {
+      {"BarePod", {.pod_owner = ""}},
+      {"EmptyDir", {.pod_spec = R"(,"volumes":[{"name":"v","emptyDir":{}}])"}},
+      {"BudgetNeverAllows", {.more = Budget("all", 0, 2, 2, 2)}},
+      {"BudgetAllowsNone", {.more = Budget("some", 0, 2, 2, 3)}},
+      {"SeveralBudgets", {.more = Budget("a", 1, 3, 2, 3) + Budget("b", 1, 3, 2, 3)}},
+      {"LongGrace", {.pod_spec = R"(,"terminationGracePeriodSeconds":600)"}},
+      {"DoesNotEnd", {.pod_metadata = R"(,"deletionTimestamp":"2026-01-02T12:00:00Z","finalizers":["x.org/y"])"}},
+      {"NodeNotReady", {.ready = "False"}},
+      {"NodeCordoned", {.node_spec = R"("unschedulable":true)"}},
+      {"NodeSkipped", {.node_metadata = labels(R"(.skip":"true)")}},
+      {"NodeFailed", {.node_metadata = labels(R"(-state":"upgrade-failed)")}},
+      {"UnknownState", {.node_metadata = labels(R"(-state":"on-holiday)")}},
+      {"StaleMarks", {.node_metadata = annotations(R"("driverupgrade/cordoned-by":"nvidia.com/gpu")")}},
+      {"WaitsForSafeLoad",
+       {.node_metadata = annotations(fmt::format(R"("{}.driver-wait-for-safe-load":"true")", prefix))}},
+      {"NoDriverPod", {.node_metadata = labels(R"(-state":"upgrade-done)"), .driver_pod = false}},
+      {"DriverPodWithoutOwner", {.driver_owner = ""}},
+      {"DriverPodWithoutRevision", {.driver_labels = R"("app":"nvidia-driver-daemonset")"}},
+      {"DriverPodNotReady", {.driver_ready = "false"}},
+      {"UpdateStrategy", {.strategy = "RollingUpdate"}},
+      {"TemplateNotSeen", {.observed = 0}},
+      {"NoDaemonSet", {.set_labels = R"("app":"other")"}},
+      {"NoValidationPod", {}, {"--validation-selector", "app=validator"}},
+      {"AutoUpgradeOff", {.policy = "{autoUpgrade: false, drain: {enable: true}}"}},
+      {"Paused", {.policy = "{autoUpgrade: true, paused: true, drain: {enable: true}}"}},
+      {"Capacity", {.requests = R"({"nvidia.com/gpu":"5"})"}},
+      {"EvictionWebhook",
+       {.more =
+            R"(,{"kind":"ValidatingWebhookConfiguration","metadata":{"name":"guard"},"webhooks":[{"name":"g","rules":[{"operations":["CREATE"],"resources":["pods/eviction"]}]}]})"}},
+  };
+  for (const Planted& planted : obstacles) {
+    CAPTURE(planted.code);
+    CHECK(Codes(planted.scene, planted.options) == std::set<std::string>{planted.code});
+  }
+}
+
+TEST_CASE("A pod that is not ready behind a budget with nothing to spare is found beside the budget") {
+  CHECK(Codes({.pod_ready = "false", .more = Budget("some", 0, 1, 2, 3)}) ==
+        std::set<std::string>{"BudgetAllowsNone", "UnreadyBehindBudget"});
+}
+
+TEST_CASE("What the policy lets go, or does not touch, is no obstacle") {
+  const Scene bare{.policy = "{autoUpgrade: true, drain: {enable: true, force: true}}", .pod_owner = ""};
+  CHECK(Codes(bare).empty());
+  const Scene spared{.policy = "{autoUpgrade: true, drain: {enable: true, podSelector: app!=web}}", .pod_owner = ""};
+  CHECK(Codes(spared).empty());
+  const Scene deletion{.policy = "autoUpgrade: true", .pod_owner = ""};
+  CHECK(Codes(deletion).empty());
+  CHECK(Codes(deletion, {"--gpu-pods"}) == std::set<std::string>{"BarePod"});
+}
+
+TEST_CASE("The exit code is for CI: errors fail, warnings only if that is asked") {
+  const Scene error{.strategy = "RollingUpdate"};
+  const Scene warning{.ready = "False"};
+  CHECK(Preflight(error).exit_code == kExitFailed);
+  CHECK(Preflight(warning).exit_code == kExitDone);
+  CHECK(Preflight(warning, {"--fail-on", "warning"}).exit_code == kExitFailed);
+  CHECK(Preflight(error).out ==
+        "error UpdateStrategy: Kubernetes restarts the driver's pods by itself, under workloads.\n"
+        "  do: updateStrategy: {type: OnDelete}\n"
+        "  - gpu-operator/driver\n");
+}
+
+}  // namespace
+}  // namespace upgradectl

@@ -1,0 +1,117 @@
+// `upgradectl simulate`: the engine on the user's own cluster, before it is touched.
+#include "upgradectl/simulate.h"
+
+#include <string>
+#include <vector>
+
+#include "fmt/format.h"
+#include "upgradectl_support.h"
+
+namespace upgradectl {
+namespace {
+
+using Texts = std::vector<std::string>;
+
+// `nodes` nodes with a driver pod and a web pod each; `more` after them.
+std::string Fleet(int nodes, const std::string& more = {}) {
+  std::string items;
+  for (int i = 0; i < nodes; ++i) {
+    items += fmt::format(R"({}{{"kind":"Node","metadata":{{"name":"n{:04}","uid":"n{}","resourceVersion":"1"}}}},
+{{"kind":"Pod","metadata":{{"namespace":"gpu-operator","name":"d{}","uid":"d{}","labels":{{"app":"nvidia-driver-daemonset"}},
+"ownerReferences":[{{"apiVersion":"apps/v1","kind":"DaemonSet","name":"driver","uid":"ds","controller":true}}]}},
+"spec":{{"nodeName":"n{:04}"}},"status":{{"phase":"Running","containerStatuses":[{{"name":"c","ready":true}}]}}}},
+{{"kind":"Pod","metadata":{{"namespace":"shop","name":"web-{}","uid":"w{}","labels":{{"app":"web"}},
+"ownerReferences":[{{"apiVersion":"apps/v1","kind":"ReplicaSet","name":"web","uid":"rs","controller":true}}]}},
+"spec":{{"nodeName":"n{:04}"}},"status":{{"phase":"Running","containerStatuses":[{{"name":"c","ready":true}}]}}}})",
+                         i == 0 ? "" : ",\n", i, i, i, i, i, i, i, i);
+  }
+  return fmt::format(R"({{"kind":"List","items":[{}{}]}})", items, more);
+}
+
+json::Document Simulated(const std::string& fleet, const Texts& policies, const Texts& more = {}) {
+  const ScratchFile dump(fleet);
+  Texts arguments = {"simulate", "--cluster", dump.path(), "-o", "json"};
+  for (const std::string& policy : policies) arguments.insert(arguments.end(), {"--try", policy});
+  arguments.insert(arguments.end(), more.begin(), more.end());
+  const Answer answer = RunWith(arguments);
+  INFO(answer.err);
+  REQUIRE(answer.exit_code == kExitDone);
+  json::Document document;
+  document.Parse(answer.out.c_str());
+  REQUIRE(document.IsArray());
+  return document;
+}
+
+TEST_CASE("Two policies are compared: one node at a time takes as often the time as there are nodes") {
+  const ScratchFile slow("{autoUpgrade: true, maxParallelUpgrades: 1, maxUnavailable: 100%, drain: {enable: true}}");
+  const ScratchFile fast("{autoUpgrade: true, maxParallelUpgrades: 4, maxUnavailable: 100%, drain: {enable: true}}");
+  const json::Document answer =
+      Simulated(Fleet(8), {slow.path(), fast.path()}, {"--jitter", "0", "--driver-start", "100s", "--pod-stop", "20s"});
+  REQUIRE(answer.Size() == 2);
+  for (const json::Value& policy : answer.GetArray()) {
+    CHECK(policy["done"].GetInt() == 8);
+    CHECK(policy["failed"].GetInt() == 0);
+    CHECK(policy["blocked"].ObjectEmpty());
+    CHECK(policy["evictions"].GetInt() >= 8);
+  }
+  // Eight times, and twice, what one node takes: to evict, and to start the driver.
+  CHECK(answer[0]["makespanSecondsMedian"].GetInt() >= 8 * 120);
+  CHECK(answer[0]["makespanSecondsMedian"].GetInt() < 8 * 150);
+  CHECK(answer[1]["makespanSecondsMedian"].GetInt() >= 2 * 120);
+  CHECK(answer[1]["makespanSecondsMedian"].GetInt() < 2 * 150);
+  CHECK(answer[0]["unavailablePeak"].GetInt() == 1);
+  CHECK(answer[1]["unavailablePeak"].GetInt() == 4);
+}
+
+TEST_CASE("A budget that never allows an eviction fails its nodes in the simulation, too") {
+  const std::string budget =
+      R"(,{"kind":"PodDisruptionBudget","apiVersion":"policy/v1","metadata":{"namespace":"shop","name":"web"},
+"spec":{"selector":{"matchLabels":{"app":"web"}}},"status":{"disruptionsAllowed":0,"currentHealthy":3,"desiredHealthy":3,"expectedPods":3}})";
+  const ScratchFile policy("{autoUpgrade: true, drain: {enable: true, timeoutSeconds: 300}}");
+  const json::Document answer = Simulated(Fleet(3, budget), {policy.path()}, {"--seeds", "1"});
+  CHECK(answer[0]["done"].GetInt() == 0);
+  CHECK(answer[0]["failed"].GetInt() == 1);  // it holds the only slot
+  CHECK(answer[0]["blocked"].MemberCount() == 3);
+}
+
+TEST_CASE("The same seeds are the same rollouts, and a person reads a table with a column for each policy") {
+  const ScratchFile dump(Fleet(5));
+  const ScratchFile policy("{autoUpgrade: true, drain: {enable: true}}");
+  const Texts arguments = {"simulate", "--cluster", dump.path(), "--try", policy.path(), "--try", policy.path()};
+  const Answer first = RunWith(arguments);
+  CHECK(first.exit_code == kExitDone);
+  CHECK(first.out.find("takes, 90 %") != std::string::npos);
+  CHECK(first.out == RunWith(arguments).out);
+}
+
+TEST_CASE("What cannot be simulated is one line") {
+  const ScratchFile dump(Fleet(1));
+  const Answer answer = RunWith({"simulate", "--cluster", dump.path(), "--driver-start", "soon"});
+  CHECK(answer.exit_code == kExitUsage);
+  CHECK(answer.err == "upgradectl: --driver-start: `soon` is no duration such as 90s or 2m, of less than a day\n");
+}
+
+TEST_CASE("Completion and the manual page know every verb and its options") {
+  for (const std::string shell : {"bash", "zsh", "fish", "man"}) {
+    const Answer answer = RunWith({"completion", shell});
+    CAPTURE(shell);
+    CHECK(answer.exit_code == kExitDone);
+    for (const char* word : {"status", "explain", "preflight", "simulate", "pause", "release", "kubeconfig", "watch"}) {
+      CHECK(answer.out.find(word) != std::string::npos);
+    }
+  }
+  CHECK(RunWith({"completion", "tcsh"}).exit_code == kExitUsage);
+}
+
+TEST_CASE("The help of each verb has an example") {
+  for (const char* verb : {"status", "explain", "plan", "preflight", "simulate", "pause", "resume", "skip", "unskip",
+                           "retry", "request", "release", "completion"}) {
+    const Answer answer = RunWith({verb, "--help"});
+    CAPTURE(verb);
+    CHECK(answer.exit_code == kExitDone);
+    CHECK(answer.out.find("Example:") != std::string::npos);
+  }
+}
+
+}  // namespace
+}  // namespace upgradectl

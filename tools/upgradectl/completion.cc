@@ -1,0 +1,148 @@
+// Completion scripts and the manual page, from the command line itself, so that they cannot differ from it.
+#include <ostream>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "CLI/CLI.hpp"
+#include "driverupgrade/version.h"
+#include "fmt/format.h"
+#include "upgradectl/verbs.h"
+
+namespace upgradectl {
+namespace {
+
+// Options of groups belong to the verb.
+void Collect(const CLI::App& app, std::vector<const CLI::Option*>& options) {
+  for (const CLI::Option* option : app.get_options()) options.push_back(option);
+  for (const CLI::App* group : app.get_subcommands([](const CLI::App* sub) { return sub->get_name().empty(); })) {
+    Collect(*group, options);
+  }
+}
+
+struct Verb {
+  std::string name = {};
+  std::string what = {};
+  std::string footer = {};
+  std::vector<const CLI::Option*> options = {};
+};
+
+std::vector<Verb> VerbsOf(const CLI::App& app) {
+  std::vector<Verb> verbs;
+  for (const CLI::App* sub : app.get_subcommands([](const CLI::App* each) { return !each->get_name().empty(); })) {
+    Verb verb{.name = sub->get_name(), .what = sub->get_description(), .footer = sub->get_footer()};
+    Collect(*sub, verb.options);
+    verbs.push_back(std::move(verb));
+  }
+  return verbs;
+}
+
+std::string Replaced(std::string text, std::string_view from, std::string_view to) {
+  for (std::size_t at = text.find(from); at != std::string::npos; at = text.find(from, at + to.size())) {
+    text.replace(at, from.size(), to);
+  }
+  return text;
+}
+
+std::string LongNames(const Verb& verb) {
+  std::string names;
+  for (const CLI::Option* option : verb.options) {
+    for (const std::string& name : option->get_lnames()) names += fmt::format("{}--{}", names.empty() ? "" : " ", name);
+  }
+  return names;
+}
+
+std::string Names(const std::vector<Verb>& verbs) {
+  std::string names;
+  for (const Verb& verb : verbs) names += (names.empty() ? "" : " ") + verb.name;
+  return names;
+}
+
+// What bash and zsh have in common: the words after each verb.
+std::string Cases(const std::vector<Verb>& verbs) {
+  std::string text;
+  for (const Verb& verb : verbs) text += fmt::format("    {}) words=\"{}\" ;;\n", verb.name, LongNames(verb));
+  return text;
+}
+
+std::string Bash(const std::vector<Verb>& verbs) {
+  return fmt::format(R"(_upgradectl() {{
+  local words=""
+  case "${{COMP_WORDS[1]}}" in
+{}  esac
+  if [ "$COMP_CWORD" -eq 1 ]; then words="{}"; fi
+  COMPREPLY=($(compgen -W "$words" -- "${{COMP_WORDS[COMP_CWORD]}}"))
+}}
+complete -o default -F _upgradectl upgradectl kubectl-driverupgrade
+)",
+                     Cases(verbs), Names(verbs));
+}
+
+// zsh's own: $words are those of the line, so that ours have another name.
+std::string Zsh(const std::vector<Verb>& verbs) {
+  return fmt::format(R"(#compdef upgradectl kubectl-driverupgrade
+_upgradectl() {{
+  local candidates=""
+  case "$words[2]" in
+{}  esac
+  if (( CURRENT == 2 )); then candidates="{}"; fi
+  compadd -- ${{=candidates}}
+  if (( CURRENT > 2 )); then _files; fi
+}}
+compdef _upgradectl upgradectl kubectl-driverupgrade
+)",
+                     Replaced(Cases(verbs), ") words=", ") candidates="), Names(verbs));
+}
+
+std::string Fish(const std::vector<Verb>& verbs) {
+  std::string text;
+  const auto quoted = [](const std::string& what) { return Replaced(what, "'", "\\'"); };
+  for (const char* program : {"upgradectl", "kubectl-driverupgrade"}) {
+    for (const Verb& verb : verbs) {
+      text += fmt::format("complete -c {} -f -n __fish_use_subcommand -a {} -d '{}'\n", program, verb.name,
+                          quoted(verb.what));
+      for (const CLI::Option* option : verb.options) {
+        for (const std::string& name : option->get_lnames()) {
+          text += fmt::format("complete -c {} -n '__fish_seen_subcommand_from {}' -l {} -d '{}'\n", program, verb.name,
+                              name, quoted(option->get_description()));
+        }
+      }
+    }
+  }
+  return text;
+}
+
+std::string Manual(const std::string& description, const std::vector<Verb>& verbs) {
+  // A line that begins with a dot or a quote is a command of roff, and a hyphen would be typeset.
+  const auto plain = [](const std::string& text) {
+    return Replaced(Replaced(Replaced(text, "\\", "\\e"), "-", "\\-"), "\n", "\n.br\n");
+  };
+  std::string text = fmt::format(
+      ".TH UPGRADECTL 1 \"\" \"driverupgrade {}\"\n.SH NAME\nupgradectl \\- driver upgrades of a Kubernetes cluster\n"
+      ".SH SYNOPSIS\n.B upgradectl\n.I VERB\n[OPTION...]\n.SH DESCRIPTION\n{}\n",
+      DRIVERUPGRADE_VERSION_STRING, plain(description));
+  for (const Verb& verb : verbs) {
+    text += fmt::format(".SH {}\n{}.\n", verb.name, plain(verb.what));
+    for (const CLI::Option* option : verb.options) {
+      text += fmt::format(".TP\n.B {}\n{}\n", plain(option->get_name(false, true)), plain(option->get_description()));
+    }
+    text += fmt::format(".PP\n{}\n", plain(verb.footer));
+  }
+  return text;
+}
+
+}  // namespace
+
+absl::StatusOr<int> RunCompletion(const Options& options, const Streams& streams) {
+  Options ignored;
+  CLI::App app{"Shows where a driver upgrade stands, why a node waits and what would happen next."};
+  Describe(app, ignored);
+  const std::vector<Verb> verbs = VerbsOf(app);
+  if (options.shell == "bash") streams.out << Bash(verbs);
+  if (options.shell == "zsh") streams.out << Zsh(verbs);
+  if (options.shell == "fish") streams.out << Fish(verbs);
+  if (options.shell == "man") streams.out << Manual(app.get_description(), verbs);
+  return kExitDone;
+}
+
+}  // namespace upgradectl

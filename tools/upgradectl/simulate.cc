@@ -1,0 +1,312 @@
+#include "upgradectl/simulate.h"
+
+#include <algorithm>
+#include <memory>
+#include <random>
+#include <set>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "driverupgrade/testing/fake_clock.h"
+#include "driverupgrade/testing/fake_cluster.h"
+#include "driverupgrade/upgrade_engine.h"
+#include "driverupgrade/watch_cache.h"
+#include "fmt/format.h"
+#include "model/node_marks.h"
+#include "upgradectl/json_view.h"
+#include "upgradectl/status.h"
+#include "upgradectl/text.h"
+
+namespace upgradectl {
+namespace {
+
+using driverupgrade::LabelSelector;
+using driverupgrade::Node;
+using driverupgrade::Pod;
+using driverupgrade::UpgradePolicy;
+using driverupgrade::UpgradeState;
+using driverupgrade::testing::Change;
+using driverupgrade::testing::FakeClock;
+using driverupgrade::testing::FakeCluster;
+
+// Everything of the rollout stands for the user's driver, under names that nothing of the user's has.
+constexpr std::string_view kDriverSet = "simulated-driver";
+constexpr std::string_view kHasDriver = "upgradectl/has-driver";
+// Longer than any rollout: who is not done by then waits for ever.
+constexpr absl::Duration kLimit = absl::Hours(24 * 30);
+// A pass for each change would judge the same node several times.
+constexpr absl::Duration kStepMin = absl::Seconds(1);
+
+// What the commits of a rollout come to. Called with the cluster locked, from the one thread there is.
+class Recorder {
+ public:
+  Recorder(const Request& request, absl::Time began) : request_(request), began_(began) {}
+
+  void Follow(const Change& change) {
+    if (change.node.after == nullptr) return;
+    const Node& node = *change.node.after;
+    const bool unavailable = node.unschedulable || !node.ready;
+    if (unavailable ? unavailable_.insert(node.name).second : unavailable_.erase(node.name) > 0) {
+      peak_ = std::max(peak_, static_cast<int>(unavailable_.size()));
+    }
+    const auto state = driverupgrade::internal::StateOf(node, request_.question.identity);
+    if (state) Enter(node.name, *state, change.time - began_);
+  }
+  void Finish(Rollout& rollout) {
+    rollout.unavailable_peak = peak_;
+    for (auto& [node, spans] : spans_) {
+      spans.back().end = rollout.makespan;
+      rollout.timeline[node] = std::move(spans);
+    }
+  }
+  absl::Duration last_change() const { return last_change_; }
+
+ private:
+  void Enter(const std::string& node, UpgradeState state, absl::Duration at) {
+    std::vector<Span>& spans = spans_[node];
+    if (!spans.empty() && spans.back().state == state) return;
+    if (!spans.empty()) spans.back().end = at;
+    spans.push_back({.state = state, .begin = at, .end = at});
+    last_change_ = at;
+  }
+
+  const Request& request_;
+  const absl::Time began_;
+  std::set<std::string> unavailable_;
+  int peak_ = 0;
+  absl::Duration last_change_ = {};
+  std::map<std::string, std::vector<Span>> spans_;
+};
+
+class Simulation {
+ public:
+  Simulation(const Request& request, const UpgradePolicy& policy, const Durations& durations, std::uint32_t seed)
+      : request_(request),
+        policy_(policy),
+        durations_(durations),
+        random_(seed),
+        clock_(std::make_shared<FakeClock>()),
+        cluster_(std::make_shared<FakeCluster>(
+            clock_, driverupgrade::testing::FakeClusterOptions{.keep_journal = false, .watches_follow = false})),
+        recorder_(request, clock_->Now()) {}
+
+  absl::StatusOr<Rollout> Run() {
+    Furnish();
+    if (const absl::Status status = StartEngine(); !status.ok()) return status;
+    cluster_->SetChangeObserver([this](const Change& change) { recorder_.Follow(change); });
+    const absl::Time began = clock_->Now();
+    while (clock_->Now() - began < kLimit) {
+      VaryDriverStart();
+      cache_->Turn({});
+      const absl::StatusOr<driverupgrade::ReconcileResult> pass = engine_->Reconcile({}, policy_);
+      if (!pass.ok()) return pass.status();
+      const absl::Time next = std::min(pass->wake_at.value_or(absl::InfiniteFuture()), cluster_->NextEventTime());
+      if (IsOver() || next == absl::InfiniteFuture()) break;
+      cluster_->RunUntil(std::max(next, clock_->Now() + kStepMin));
+    }
+    return Outcome();
+  }
+
+ private:
+  absl::Duration Varied(absl::Duration duration) {
+    std::uniform_real_distribution<double> part(-durations_.jitter, durations_.jitter);
+    return duration * (1 + part(random_));
+  }
+  // Of the pods that are made until the next pass.
+  void VaryDriverStart() {
+    cluster_->SetDaemonSetBehavior(request_.place.ns, std::string(kDriverSet),
+                                   {.start_delay = Varied(durations_.driver_start)});
+  }
+
+  bool IsDriverPod(const Pod& pod) const {
+    return pod.ref.ns == request_.place.ns && request_.question.snapshot.driver_labels.Matches(pod.labels);
+  }
+
+  void Furnish() {
+    for (const Pod& pod : request_.question.cluster.pods) {
+      if (IsDriverPod(pod) && !pod.node_name.empty()) nodes_.insert(pod.node_name);
+    }
+    for (const Node& node : request_.question.cluster.nodes) AddNode(node);
+    const std::string ns = request_.place.ns;
+    cluster_->AddDaemonSet({.ns = ns,
+                            .name = std::string(kDriverSet),
+                            .labels = {{"app", std::string(kDriverSet)}},
+                            .node_selector = {{std::string(kHasDriver), "true"}},
+                            .hash = "old"});
+    for (const Pod& pod : request_.question.cluster.pods) AddPod(pod);
+    for (const driverupgrade::PodDisruptionBudget& budget : request_.question.cluster.pod_disruption_budgets) {
+      cluster_->AddDisruptionBudget(
+          {.ns = budget.ns, .name = budget.name, .selector = budget.selector, .min_available = budget.desired_healthy});
+    }
+    cluster_->SetTemplate(ns, std::string(kDriverSet), "new");
+  }
+
+  void AddNode(Node node) {
+    if (nodes_.count(node.name) == 0 || !node.unreadable.empty()) return;
+    const std::string& prefix = request_.question.identity.KeyPrefix();
+    const bool skipped = node.labels.count(request_.question.identity.SkipUpgradeLabel()) > 0;
+    const auto is_ours = [&](const auto& entry) { return std::string_view(entry.first).starts_with(prefix); };
+    std::erase_if(node.labels, is_ours);
+    // A cordon of an upgrade goes with its marks, an administrator's stays.
+    if (node.annotations.erase(std::string(driverupgrade::kCordonedByAnnotation)) > 0) node.unschedulable = false;
+    std::erase_if(node.annotations, is_ours);
+    if (skipped) node.labels[request_.question.identity.SkipUpgradeLabel()] = "true";
+    node.labels[std::string(kHasDriver)] = "true";
+    cluster_->AddNode(std::move(node));
+  }
+
+  void AddPod(Pod pod) {
+    const bool stays = IsDriverPod(pod) || driverupgrade::IsDaemonSetPod(pod) || driverupgrade::IsFinished(pod);
+    if (stays || nodes_.count(pod.node_name) == 0 || !pod.unreadable.empty() || pod.deletion_timestamp) return;
+    cluster_->AddPod(std::move(pod), {.stop_delay = Varied(durations_.pod_stop)});
+  }
+
+  absl::Status StartEngine() {
+    const absl::StatusOr<LabelSelector> labels = LabelSelector::Parse(fmt::format("app={}", kDriverSet));
+    if (!labels.ok()) return labels.status();
+    auto cache = driverupgrade::WatchCache::Create(
+        cluster_, {.drivers = {{.ns = request_.place.ns, .driver_labels = *labels}}, .clock = clock_});
+    if (!cache.ok()) return cache.status();
+    cache_ = *std::move(cache);
+    auto engine =
+        driverupgrade::UpgradeEngine::Create(request_.question.identity, cluster_,
+                                             {.snapshot = {.ns = request_.place.ns,
+                                                           .driver_labels = *labels,
+                                                           .uses_driver = request_.question.snapshot.uses_driver},
+                                              .executor = {.calls_in_flight = 1, .events = false},
+                                              .cache = cache_,
+                                              .clock = clock_});
+    if (!engine.ok()) return engine.status();
+    engine_ = *std::move(engine);
+    return absl::OkStatus();
+  }
+
+  // Nobody moves any more, unless a person does something.
+  bool IsOver() {
+    const driverupgrade::Plan plan = engine_->Everything();
+    if (!plan.nodes.empty() || plan.totals.total == 0) return plan.totals.total == 0 && cache_->Synced();
+    if (plan.totals.done + static_cast<int>(plan.gates.size()) < plan.totals.total) return false;
+    return std::all_of(plan.gates.begin(), plan.gates.end(), [](const driverupgrade::NodeGate& gate) {
+      return driverupgrade::TraitsOf(gate.gate.reason).ends_rollout;
+    });
+  }
+
+  Rollout Outcome() {
+    using driverupgrade::Operation;
+    const driverupgrade::Plan plan = engine_->Everything();
+    Rollout rollout{.makespan = recorder_.last_change(),
+                    .nodes = plan.totals.total,
+                    .done = plan.totals.done,
+                    .failed = plan.totals.failed,
+                    .evictions = cluster_->CallCount(Operation::kEvictPod)};
+    for (const driverupgrade::NodeGate& gate : plan.gates) {
+      rollout.blocked[gate.node] = fmt::format("{}: {}", driverupgrade::ToString(gate.gate.reason), gate.gate.detail);
+    }
+    rollout.writes =
+        rollout.evictions + cluster_->CallCount(Operation::kPatchNode) + cluster_->CallCount(Operation::kDeletePod);
+    recorder_.Finish(rollout);
+    return rollout;
+  }
+
+  const Request& request_;
+  const UpgradePolicy& policy_;
+  const Durations durations_;
+  std::mt19937 random_;
+  std::set<std::string> nodes_;
+  std::shared_ptr<FakeClock> clock_;
+  std::shared_ptr<FakeCluster> cluster_;
+  Recorder recorder_;
+  std::shared_ptr<driverupgrade::WatchCache> cache_;
+  std::unique_ptr<driverupgrade::UpgradeEngine> engine_;
+};
+
+// The values of one measure, sorted.
+template <typename F>
+auto Sorted(const Trial& trial, F&& value) {
+  std::vector<decltype(value(trial.rollouts.front()))> values;
+  for (const Rollout& rollout : trial.rollouts) values.push_back(value(rollout));
+  std::sort(values.begin(), values.end());
+  return values;
+}
+template <typename F>
+auto Quantile(const Trial& trial, int percent, F&& value) {
+  const auto values = Sorted(trial, value);
+  return values[(values.size() - 1) * static_cast<std::size_t>(percent) / 100];
+}
+
+const auto kMakespan = [](const Rollout& rollout) { return rollout.makespan; };
+
+std::string Blocked(const Trial& trial) {
+  const Rollout& rollout = trial.rollouts.front();
+  if (rollout.blocked.empty()) return "-";
+  const auto& [node, why] = *rollout.blocked.begin();
+  return Printable(fmt::format("{}: {} {}", rollout.blocked.size(), node, why));
+}
+
+}  // namespace
+
+absl::StatusOr<Rollout> SimulateRollout(const Request& request, const UpgradePolicy& policy, const Durations& durations,
+                                        std::uint32_t seed) {
+  return Simulation(request, policy, durations, seed).Run();
+}
+
+std::string FormatTrials(const std::vector<Trial>& trials, const Screen& screen) {
+  using Value = std::string (*)(const Trial& trial);
+  const std::pair<const char*, Value> measures[] = {
+      {"takes, median", [](const Trial& trial) { return Age(Quantile(trial, 50, kMakespan)); }},
+      {"takes, 90 %", [](const Trial& trial) { return Age(Quantile(trial, 90, kMakespan)); }},
+      {"done",
+       [](const Trial& trial) {
+         return fmt::format("{} of {}", trial.rollouts.front().done, trial.rollouts.front().nodes);
+       }},
+      {"failed", [](const Trial& trial) { return std::to_string(trial.rollouts.front().failed); }},
+      {"unavailable at once",
+       [](const Trial& trial) {
+         return std::to_string(Quantile(trial, 100, [](const Rollout& r) { return r.unavailable_peak; }));
+       }},
+      {"evictions",
+       [](const Trial& trial) {
+         return std::to_string(Quantile(trial, 50, [](const Rollout& r) { return r.evictions; }));
+       }},
+      {"writes",
+       [](const Trial& trial) {
+         return std::to_string(Quantile(trial, 50, [](const Rollout& r) { return r.writes; }));
+       }},
+      {"wait in the end", Blocked}};
+  TableRow header = {{"POLICY", Colour::kBold}};
+  for (const Trial& trial : trials) header.push_back({Printable(trial.policy), Colour::kBold});
+  std::vector<TableRow> rows = {std::move(header)};
+  for (const auto& [name, value] : measures) {
+    TableRow row = {{name}};
+    for (const Trial& trial : trials) row.push_back({value(trial)});
+    rows.push_back(std::move(row));
+  }
+  return FormatRows(rows, screen);
+}
+
+std::string FormatTrialsJson(const std::vector<Trial>& trials) {
+  json::Document document(json::kArrayType);
+  auto& allocator = document.GetAllocator();
+  for (const Trial& trial : trials) {
+    json::Value row(json::kObjectType);
+    row.AddMember("policy", json::Value(trial.policy, allocator), allocator);
+    row.AddMember("makespanSecondsMedian", absl::ToInt64Seconds(Quantile(trial, 50, kMakespan)), allocator);
+    row.AddMember("makespanSeconds90", absl::ToInt64Seconds(Quantile(trial, 90, kMakespan)), allocator);
+    const Rollout& first = trial.rollouts.front();
+    row.AddMember("nodes", first.nodes, allocator);
+    row.AddMember("done", first.done, allocator);
+    row.AddMember("failed", first.failed, allocator);
+    row.AddMember("unavailablePeak", first.unavailable_peak, allocator);
+    row.AddMember("evictions", first.evictions, allocator);
+    row.AddMember("writes", first.writes, allocator);
+    json::Value blocked(json::kObjectType);
+    for (const auto& [node, why] : first.blocked) {
+      blocked.AddMember(json::Value(node, allocator), json::Value(why, allocator), allocator);
+    }
+    row.AddMember("blocked", blocked, allocator);
+    document.PushBack(row, allocator);
+  }
+  return ToPrettyJson(document);
+}
+
+}  // namespace upgradectl

@@ -1,0 +1,68 @@
+// A rollout before it happens: the engine itself, on a fake cluster made of the user's own, in virtual time.
+#ifndef DRIVERUPGRADE_TOOLS_UPGRADECTL_SIMULATE_H_
+#define DRIVERUPGRADE_TOOLS_UPGRADECTL_SIMULATE_H_
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "driverupgrade/upgrade_policy.h"
+#include "driverupgrade/upgrade_state.h"
+#include "upgradectl/request.h"
+#include "upgradectl/table.h"
+
+namespace upgradectl {
+
+/// How long things take.
+struct Durations {
+  absl::Duration driver_start = absl::Minutes(2);
+  absl::Duration pod_stop = absl::Seconds(30);
+  /// By which part of themselves they differ at most, either way.
+  double jitter = 0.2;
+};
+
+/// One node in one state.
+struct Span {
+  driverupgrade::UpgradeState state = driverupgrade::UpgradeState::kUnknown;
+  absl::Duration begin = {};
+  absl::Duration end = {};
+};
+
+/// One rollout. Times are since its beginning.
+struct Rollout {
+  absl::Duration makespan = {};
+  int nodes = 0;
+  int done = 0;
+  int failed = 0;
+  /// Nodes that wait for ever, and the gates that hold them.
+  std::map<std::string, std::string> blocked = {};
+  /// The most nodes that were unavailable at once.
+  int unavailable_peak = 0;
+  std::int64_t evictions = 0;
+  /// What the engine wrote, evictions included.
+  std::int64_t writes = 0;
+  std::map<std::string, std::vector<Span>> timeline = {};
+};
+
+/// The nodes of the request that have a driver pod, all of them at the old revision and without marks of an upgrade, but
+/// with their cordons and skip labels; their other pods, and the budgets. The same seed is the same rollout.
+[[nodiscard]] absl::StatusOr<Rollout> SimulateRollout(const Request& request,
+                                                      const driverupgrade::UpgradePolicy& policy,
+                                                      const Durations& durations, std::uint32_t seed);
+
+/// The rollouts of one policy.
+struct Trial {
+  std::string policy = {};
+  std::vector<Rollout> rollouts = {};
+};
+
+/// A column for each policy.
+std::string FormatTrials(const std::vector<Trial>& trials, const Screen& screen);
+std::string FormatTrialsJson(const std::vector<Trial>& trials);
+
+}  // namespace upgradectl
+
+#endif  // DRIVERUPGRADE_TOOLS_UPGRADECTL_SIMULATE_H_

@@ -54,7 +54,7 @@ TEST_CASE("A node that is patched waits in its new state once the patch is throu
   LoggedLines log;
   Plan plan = Waiting(GateReason::kJobs, "team-a/web");
   plan.gates[0].gate.not_before = absl::UnixEpoch() + absl::Hours(1);
-  plan.nodes.push_back({.node = "n1", .path = {UpgradeState::kWaitForJobsRequired}, .patch = NodePatch{}});
+  plan.nodes.push_back({.node = "n1", .path = {UpgradeState::kWaitForJobsRequired}, .patch = PatchNodeParams{}});
   CHECK(log.After(plan).empty());
   CHECK(log.After({.gates_complete = false}).empty());
   log.lines.clear();
@@ -68,7 +68,7 @@ TEST_CASE("A node that is patched waits in its new state once the patch is throu
 TEST_CASE("A node whose patch did not come through waits as the next plan finds it") {
   LoggedLines log;
   Plan plan = Waiting(GateReason::kJobs, "team-a/web");
-  plan.nodes.push_back({.node = "n1", .path = {UpgradeState::kWaitForJobsRequired}, .patch = NodePatch{}});
+  plan.nodes.push_back({.node = "n1", .path = {UpgradeState::kWaitForJobsRequired}, .patch = PatchNodeParams{}});
   CHECK(log.After(plan).empty());
   log.lines.clear();
   log.observer->OnNodeApplied(plan.nodes[0], {.node = "n1", .status = absl::AbortedError("409")});

@@ -28,7 +28,7 @@ struct World {
     return {.nodes = {{.node = "n1",
                        .uid = node.uid,
                        .resource_version = node.resource_version,
-                       .patch = NodePatch{.labels = {{"a", "b"}}}}}};
+                       .patch = PatchNodeParams{.labels = {{"a", "b"}}}}}};
   }
 };
 

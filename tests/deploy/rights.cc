@@ -123,10 +123,13 @@ void AddRule(const YAML::Node& rule, const std::string& ns, const std::set<std::
   }
 }
 
-void AddFile(const std::filesystem::path& file, const std::set<std::string>& names, Rights& rights) {
+// `role`: the only one of the file that is looked at; empty: all.
+void AddFile(const std::filesystem::path& file, const std::set<std::string>& names, Rights& rights,
+             const std::string& role = "") {
   for (const YAML::Node& object : YAML::LoadAllFromFile(file.string())) {
     const auto kind = object["kind"].as<std::string>();
     if (kind != "Role" && kind != "ClusterRole") continue;
+    if (!role.empty() && object["metadata"]["name"].as<std::string>() != role) continue;
     const std::string ns = kind == "Role" ? object["metadata"]["namespace"].as<std::string>() : "";
     for (const YAML::Node& rule : object["rules"]) AddRule(rule, ns, names, rights);
   }
@@ -140,9 +143,9 @@ Rights RightsOf(const std::filesystem::path& folder, const std::set<std::string>
   return rights;
 }
 
-Rights RightsOfFile(const std::filesystem::path& file, const std::set<std::string>& names) {
+Rights RightsOfFile(const std::filesystem::path& file, const std::set<std::string>& names, const std::string& role) {
   Rights rights;
-  AddFile(file, names, rights);
+  AddFile(file, names, rights, role);
   return rights;
 }
 

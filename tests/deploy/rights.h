@@ -32,8 +32,9 @@ using Rights = std::set<Right>;
 // What the Roles and ClusterRoles in the files of `folder` give. A rule with a wildcard, a nonResourceURL or a name
 // that is not among `names` fails the test.
 Rights RightsOf(const std::filesystem::path& folder, const std::set<std::string>& names);
-// The same of one file.
-Rights RightsOfFile(const std::filesystem::path& file, const std::set<std::string>& names);
+// The same of one file, or of the one role in it.
+Rights RightsOfFile(const std::filesystem::path& file, const std::set<std::string>& names,
+                    const std::string& role = "");
 
 // All that is needed is given, and nothing else. What is given in the whole cluster is given in each namespace.
 void CheckBothWays(const Rights& given, const Rights& needed);

@@ -322,6 +322,7 @@ Result Play(Mistake mistake, std::uint64_t first, std::uint64_t last) {
   return result;
 }
 
+// api-A62.
 TEST_CASE("I1: two engines that both lead keep the budgets by the ledger, and finish, for 1,000 seeds") {
   const Result result = Play(Mistake::kNone, 1, 1'000);
   INFO(result.report);

@@ -130,6 +130,7 @@ constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
 constexpr auto kUnimplemented = absl::StatusCode::kUnimplemented;
 constexpr char kServer[] = "server: https://h";
 
+// api-A70.
 TEST_CASE("A kubeconfig that cannot be used is refused with the place in it", "[kube_config]") {
   const BadRow row = GENERATE(values<BadRow>({
       {"no server", "", "", kInvalid, "clusters[1].cluster.server: not set"},
@@ -292,6 +293,7 @@ TEST_CASE("A kubeconfig file that cannot be read is named", "[kube_config]") {
   CHECK_THAT(MessageOf(KubeConfig::LoadFile(bad).status()), Catch::StartsWith("kubeconfig " + bad + ": line "));
 }
 
+// api-A65.
 TEST_CASE("A pod's service account gives server, trust and token file", "[kube_config]") {
   const TemporaryFolder folder;
   KubeConfig::InClusterParams params{.host = "10.0.0.1", .port = "443", .directory = folder.Path("")};

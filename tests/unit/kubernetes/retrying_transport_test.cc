@@ -70,6 +70,7 @@ Attempted Attempt(std::deque<Result> script, const HttpRequest& request, const C
   return {std::move(result), inner->calls, clock->Now() - FakeClock::DefaultStart()};
 }
 
+// api-A35.
 TEST_CASE("A request that the server has refused is sent again when it said, whatever its verb", "[retrying]") {
   for (HttpVerb verb : kVerbs) {
     const Attempted attempted = Attempt({Answer(429, "7"), Answer(429, "0"), Answer(200)}, {.verb = verb});
@@ -79,6 +80,7 @@ TEST_CASE("A request that the server has refused is sent again when it said, wha
   }
 }
 
+// api-A31.
 TEST_CASE("A failing server gets reads again, and no write", "[retrying]") {
   for (int status : {500, 502, 503, 504}) {
     for (HttpVerb verb : kVerbs) {
@@ -166,6 +168,7 @@ TEST_CASE("A stream is begun again only before its first line", "[retrying]") {
   }
 }
 
+// api-A38.
 TEST_CASE("A rate limit lets a burst through, and then one at a time", "[rate_limited]") {
   auto clock = std::make_shared<FakeClock>();
   auto inner = std::make_shared<ScriptedTransport>(std::deque<Result>{Answer(200)});
@@ -203,6 +206,7 @@ TEST_CASE("A request that the limit would hold too long gives its slot back", "[
   CHECK(clock->Now() == FakeClock::DefaultStart() + absl::Seconds(1));
 }
 
+// api-A40.
 TEST_CASE("No limit is no decorator", "[rate_limited]") {
   auto inner = std::make_shared<ScriptedTransport>(std::deque<Result>{Answer(200)});
   CHECK(MakeRateLimitedTransport(inner, std::make_shared<FakeClock>(), {}) == inner);

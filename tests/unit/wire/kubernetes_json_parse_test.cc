@@ -386,6 +386,7 @@ TEST_CASE("a Status is read with its details") {
                              .retry_after_seconds = 10});
 }
 
+// api-A1.
 TEST_CASE("a Status is read as far as it goes") {
   CHECK_FALSE(ParseApiStatus("Too many requests, please try again later.").has_value());
   CHECK_FALSE(ParseApiStatus(R"({"kind":"Pod"})").has_value());

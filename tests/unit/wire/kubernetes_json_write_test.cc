@@ -55,6 +55,7 @@ std::string NameOf(const RecordEventParams& params) {
   return json.substr(start, json.find('"', start) - start);
 }
 
+// api-A46.
 TEST_CASE("an event on a node is in the namespace default") {
   CHECK(EventNamespace(NodeEvent()) == "default");
   CHECK(FormatEvent(NodeEvent(), "gpu-operator") ==
@@ -80,6 +81,7 @@ TEST_CASE("an event on a pod is in the pod's namespace") {
   CHECK(NameOf(params).starts_with("web-1."));
 }
 
+// api-A45.
 TEST_CASE("an event's name is the object's, a dot and the time in hex, equal for equal events only") {
   const RecordEventParams params = NodeEvent();
   // All but the low 20 bits are the time.
@@ -111,6 +113,7 @@ TEST_CASE("api-A48: an event of a series has the name of the first one") {
   CHECK(FormatEventPatch(last) == R"({"message":"something else","lastTimestamp":"2026-01-02T03:04:15Z","count":3})");
 }
 
+// api-A53.
 TEST_CASE("an event's name and message keep to the limits of the API") {
   RecordEventParams params = NodeEvent();
   params.node_name = std::string(235, 'n') + "." + std::string(17, 'm');

@@ -69,6 +69,7 @@ TEST_CASE("a lease and a config map are read from their place") {
         Lines{"GET " + kLeases + "/leader", "GET " + kConfigMaps + "/budget", "GET " + kLeases + "/leader"});
 }
 
+// api-A26.
 TEST_CASE("a new lease and a new config map are posted without UID and version") {
   World world;
   world.transport->Answer(201, FormatObject(kLease));

@@ -45,6 +45,7 @@ TEST_CASE("every operation is supported, none is sent twice and each has the cal
   CHECK(world.transport->deadlines == std::vector<absl::Time>{absl::FromUnixSeconds(1)});
 }
 
+// api-A10.
 TEST_CASE("reads are sent to the right place") {
   World world;
   world.transport->Answer(200, fixtures::kNode);
@@ -201,6 +202,7 @@ TEST_CASE("a write whose answer is not understood may have been applied") {
   CHECK(Text(status).starts_with("patch node gpu-7: answer not understood: "));
 }
 
+// api-A2.
 TEST_CASE("an HTTP failure has the seam's code and says what was attempted") {
   struct Row {
     int http;
@@ -306,6 +308,7 @@ constexpr std::pair kAccepted(Refusal::kNone, false);
 constexpr std::pair kGone(Refusal::kNone, true);
 constexpr std::pair<Refusal, bool> RefusedBy(Refusal refusal) { return {refusal, false}; }
 
+// drain-D28.
 TEST_CASE("the answer to an eviction is one of those of E26") {
   struct Row {
     std::string name;

@@ -10,7 +10,7 @@ TEST_CASE("a rollout tells how far it is when more nodes are done, with the time
   const absl::Time began = absl::UnixEpoch();
   const auto line = [&](int done, int seconds) {
     const auto fields =
-        progress.Note({.total = 12, .done = done, .in_progress = done < 12}, began + absl::Seconds(seconds));
+        progress.Note({.total = 12, .in_progress = done < 12, .done = done}, began + absl::Seconds(seconds));
     return fields ? fields->at(0).second + " " + fields->at(1).second : "";
   };
   CHECK(line(2, 0).empty());

@@ -98,11 +98,11 @@ struct NodeAttempts {
   friend bool operator==(const NodeAttempts&, const NodeAttempts&) = default;
 };
 
-/// Whether resource version `a` is newer than `b`. Versions that are not decimal numbers are newer when they differ
-///.
+/// Whether resource version `a` is newer than `b`. Versions that are not decimal numbers are newer when
+/// they differ.
 bool IsNewerVersion(std::string_view a, std::string_view b);
-/// Whether resource version `a` is certainly older than `b`: of versions that are not decimal numbers nobody knows
-///.
+/// Whether resource version `a` is certainly older than `b`: of versions that are not decimal numbers
+/// nobody knows.
 bool IsOlderVersion(std::string_view a, std::string_view b);
 /// Whether the outcome of the last patch is known: it was answered, and the node has been read at a newer version or
 /// the patch was clearly refused.

@@ -190,8 +190,8 @@ struct MaintenanceDrain {
   friend bool operator==(const MaintenanceDrain&, const MaintenanceDrain&) = default;
 };
 
-/// A request to NVIDIA's maintenance operator to evacuate a node, `maintenance.nvidia.com/v1alpha1`
-///.
+/// A request to NVIDIA's maintenance operator to evacuate a
+/// node, `maintenance.nvidia.com/v1alpha1`.
 struct NodeMaintenance {
   std::string ns = {};
   std::string name = {};

@@ -31,8 +31,8 @@ struct PlannedEvent {
   friend bool operator==(const PlannedEvent&, const PlannedEvent&) = default;
 };
 
-/// What to do for one node. Do it in the order of the fields from `confirm` on; what is not acknowledged drops the rest
-///.
+/// What to do for one node. Do it in the order of the fields from `confirm` on; what is not acknowledged drops
+/// the rest.
 struct NodePlan {
   std::string node = {};
   std::string uid = {};

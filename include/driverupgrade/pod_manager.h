@@ -20,8 +20,8 @@
 
 namespace driverupgrade {
 
-/// The driver pods of one node, taken together: two pods are one node, which is out of date until the old one is gone
-///.
+/// The driver pods of one node, taken together: two pods are one node, which is out of date until the old one
+/// is gone.
 struct DriverPods {
   bool none = true;
   /// It cannot be told for some pod whether it is up to date; `why_unknown` says why.
@@ -29,8 +29,8 @@ struct DriverPods {
   std::string why_unknown = {};
   /// Some pod of a DaemonSet has another revision than wanted.
   bool out_of_date = false;
-  /// Pods to delete so that a new one comes: out of date, orphaned (no owner at all), or asked for by UID
-  ///. Those that are terminating are not among them.
+  /// Pods to delete so that a new one comes: out of date, orphaned (no owner at all), or asked for by UID.
+  /// Those that are terminating are not among them.
   std::vector<const Pod*> to_restart = {};
   /// An old or current driver pod is on its way out.
   const Pod* terminating = nullptr;

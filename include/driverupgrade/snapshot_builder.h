@@ -37,8 +37,8 @@ class ViewMaker;
 /// exception or an overrun of SnapshotOptions::hook_timeout is a finding and holds the node back (gate Hook).
 using PodFilter = std::function<absl::StatusOr<bool>(const CallContext& context, const Pod& pod)>;
 
-/// Whether replacing an out-of-date driver pod needs no evacuated node, because the driver it loads stays the same
-///. `running` is the revision that `pod` was made from, `wanted` the newest. Asked of nodes that are to be
+/// Whether replacing an out-of-date driver pod needs no evacuated node, because the driver it loads stays the same.
+/// `running` is the revision that `pod` was made from, `wanted` the newest. Asked of nodes that are to be
 /// upgraded; an error or an exception is a finding and holds the node back (gate Hook). revision_comparison.h has a
 /// ready-made one.
 using RestartOnlyPredicate = std::function<absl::StatusOr<bool>(

@@ -9,8 +9,8 @@
 ///       ...  // again at pass->wake_at, or when the cluster changes
 ///     }
 ///
-/// Level-triggered: each pass reads the cluster, decides by what it reads, sends what is due, and waits for nothing
-///. What must survive a crash stands on the nodes, so an engine may be killed at any moment and another one
+/// Level-triggered: each pass reads the cluster, decides by what it reads, sends what is due, and waits for nothing.
+/// What must survive a crash stands on the nodes, so an engine may be killed at any moment and another one
 /// started. Two engines of two drivers may share a process and a cluster.
 #ifndef DRIVERUPGRADE_UPGRADE_ENGINE_H_
 #define DRIVERUPGRADE_UPGRADE_ENGINE_H_

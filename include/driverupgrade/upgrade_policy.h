@@ -34,8 +34,8 @@ struct Percent {
 };
 using CountOrPercent = std::variant<Count, Percent>;
 
-/// The limit for a fleet of `total` nodes; percentages round up, as Kubernetes scales an int-or-percent
-///. 25 % of 1 is 1. Saturates instead of overflowing.
+/// The limit for a fleet of `total` nodes; percentages round up, as Kubernetes scales an int-or-percent.
+/// 25 % of 1 is 1. Saturates instead of overflowing.
 int ScaledLimit(const CountOrPercent& limit, int total);
 
 /// waitForCompletion: pods to let finish before the node is evacuated.

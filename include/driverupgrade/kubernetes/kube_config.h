@@ -98,8 +98,8 @@ struct KubeConfig {
   bool insecure_skip_tls_verify = false;
   /// Bearer token. Used when `token_file` is empty or has not been readable yet.
   Secret token = {};
-  /// Absolute path, or relative to the current folder. The transport reads it again as time goes by
-  ///.
+  /// Absolute path, or relative to the current folder. The transport reads it again as time
+  /// goes by.
   std::string token_file = {};
   /// What the transport runs for a token when it needs one: before the first request, when the token has expired, and
   /// after a 401. Only where there is no static credential.

@@ -214,7 +214,8 @@ TEST_CASE("A ClusterPolicy is followed, and one that is not understood is told o
   policies.Patch("clusterpolicy", "cluster-policy",
                  R"({"spec": {"sandboxWorkloads": {"enabled": true}, "driver": {"upgradePolicy": {"drain": null}}}})");
   CHECK(Eventually(kStepLimit, [&] {
-    return policies.Condition("clusterpolicy", "cluster-policy") == "True: the upgrade policy is in effect";
+    return policies.Condition("clusterpolicy", "cluster-policy") ==
+           "False: spec.sandboxWorkloads.enabled: no driver is upgraded";
   }));
   CHECK(Eventually(kStepLimit, [&] {
     return tests::HttpGet(port, "/metrics").find("\ngpu_operator_nodes_upgrades_done 0\n") != std::string::npos;

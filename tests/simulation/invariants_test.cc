@@ -328,6 +328,23 @@ TEST_CASE("I3: a broken-off upgrade leaves the cordon to a driver without a name
   }
 }
 
+TEST_CASE("I3: a cordon on a node that still says that another upgrade made one is anybody's") {
+  for (const bool live : {false, true}) {
+    World world;
+    const auto set_ofed = [&](const char* state) {
+      REQUIRE(world.cluster->EditNode(world.NodeName(0), [&](Node& node) {
+        node.annotations[std::string(kCordonedByAnnotation)] = "nvidia.com/ofed";
+        node.labels["nvidia.com/ofed-driver-upgrade-state"] = state;
+      }));
+    };
+    set_ofed(live ? "drain-required" : "upgrade-done");
+    world.cluster->Cordon(world.NodeName(0));
+    set_ofed("upgrade-done");
+    world.Patch(0, {.unschedulable = false});
+    CHECK(world.Broken() == (live ? "" : "I3"));
+  }
+}
+
 TEST_CASE("I3: an upgrade ends, and its cordon stays") {
   World world;
   world.Start(0);

@@ -332,15 +332,18 @@ TEST_CASE("I3: a cordon on a node that still says that another upgrade made one 
   for (const bool live : {false, true}) {
     World world;
     const auto set_ofed = [&](const char* state) {
-      REQUIRE(world.cluster->EditNode(world.NodeName(0), [&](Node& node) {
-        node.annotations[std::string(kCordonedByAnnotation)] = "nvidia.com/ofed";
-        node.labels["nvidia.com/ofed-driver-upgrade-state"] = state;
-      }));
+      REQUIRE(world.cluster->EditNode(
+          world.NodeName(0), [&](Node& node) { node.labels["nvidia.com/ofed-driver-upgrade-state"] = state; }));
     };
-    set_ofed(live ? "drain-required" : "upgrade-done");
+    const std::string name(kCordonedByAnnotation);
+    world.Patch(0, {.annotations = {{name, "nvidia.com/ofed"}}});
+    set_ofed(live ? "cordon-required" : "upgrade-done");
     world.cluster->Cordon(world.NodeName(0));
+    world.Move(0, UpgradeState::kUnknown, {UpgradeState::kUpgradeRequired, UpgradeState::kCordonRequired},
+               {.annotations = {{name, "nvidia.com/gpu,nvidia.com/ofed"}}});
     set_ofed("upgrade-done");
-    world.Patch(0, {.unschedulable = false});
+    world.Patch(0, {.annotations = {{name, std::nullopt}}, .unschedulable = false});
+    INFO(world.checker->Report());
     CHECK(world.Broken() == (live ? "" : "I3"));
   }
 }

@@ -93,6 +93,17 @@ TEST_CASE("api-A16: too old a version leads to a list at once, and to nothing lo
   CHECK(world.cache->Take(0).nodes == std::set<std::string>{"n1", "n2"});
 }
 
+TEST_CASE("api-A16: too old a version of DaemonSets leads to a list at once, too, and not to a second failure") {
+  World world;
+  world.cache->Turn({});
+  world.cluster->AddDaemonSet({.ns = "gpu", .name = "driver", .labels = {{"app", "driver"}}});
+  world.cluster->AddDaemonSet({.ns = "gpu", .name = "other", .labels = {{"app", "other"}}});
+  world.cluster->CompactLog();
+  world.cache->Turn({});  // 410
+  world.cache->Turn({});  // the list
+  CHECK(world.cache->DaemonSets(0).size() == 1);
+}
+
 TEST_CASE("One failure of the watch on nodes is enough to find out that the cluster was set back") {
   World world;
   world.cluster->AddNode(testing::NodeBuilder("n1").Build());

@@ -20,9 +20,11 @@ bool IsPastCordon(UpgradeState state) {
          state != UpgradeState::kNodeMaintenanceRequired;
 }
 
-// The maintenance operator cordons while the state is node-maintenance-required still (ADR 0004).
-bool IsBeingEvacuated(const NodeMarks& driver) {
-  return driver.State() == UpgradeState::kNodeMaintenanceRequired && driver.requestor_mode.present();
+// The maintenance operator cordons while the state is node-maintenance-required still, and lifts its cordon while the
+// state is uncordon-required (ADR 0004).
+bool IsMaintained(const NodeMarks& driver) {
+  const std::optional<UpgradeState> state = driver.State();
+  return state && IsInProgress(*state) && driver.requestor_mode.present();
 }
 
 }  // namespace
@@ -39,7 +41,7 @@ Cordon ReadCordon(const Node& node, const DriverIdentity& identity) {
     const NodeMarks marks = DecodeMarks(node, driver);
     const std::optional<UpgradeState> state = marks.State();
     if (!state || WasInitiallyUnschedulable(marks)) continue;
-    if (!IsPastCordon(*state) && !IsBeingEvacuated(marks)) continue;
+    if (!IsPastCordon(*state) && !IsMaintained(marks)) continue;
     if (!cordon.rival) cordon.rival = driver.Name();
     if (!ours || !marks.requestor_mode.present()) cordon.rival_lifts = true;
   }
@@ -53,8 +55,10 @@ Cordon ReadCordon(const Node& node, const DriverIdentity& identity) {
 
 std::optional<std::string> DriverThatNeedsCordon(const Node& node, const DriverIdentity& identity) {
   for (const DriverIdentity& driver : DriversWithoutCordonName(node, identity.Name())) {
-    const std::optional<UpgradeState> state = StateOf(node, driver);
-    if (state && IsPastCordon(*state) && *state != UpgradeState::kUncordonRequired) return driver.Name();
+    const NodeMarks marks = DecodeMarks(node, driver);
+    const std::optional<UpgradeState> state = marks.State();
+    const bool works = state && IsPastCordon(*state) && *state != UpgradeState::kUncordonRequired;
+    if (works || IsMaintained(marks)) return driver.Name();
   }
   return std::nullopt;
 }

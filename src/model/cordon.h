@@ -32,8 +32,8 @@ struct Cordon {
 };
 Cordon ReadCordon(const Node& node, const DriverIdentity& identity);
 
-// A driver outside the cordon set that still needs the node evacuated: an upgrade of ours that is otherwise done leaves
-// the cordon in place for it. Its name, or nullopt.
+// A driver outside the cordon set that still needs the node evacuated, by itself or by a maintenance operator: an upgrade
+// of ours that is otherwise done leaves the cordon in place for it. Its name, or nullopt.
 std::optional<std::string> DriverThatNeedsCordon(const Node& node, const DriverIdentity& identity);
 
 // Whether our name is in the cordon set.

@@ -282,6 +282,7 @@ TEST_CASE("I3: a cordon is lifted on which another driver relies, whoever wrote 
            {"nvidia.com/gpu", ofed, "upgrade-failed", "I3"},
            {"nvidia.com/gpu", ofed, "cordon-required", ""},
            {"nvidia.com/gpu", ofed, "uncordon-required", ""},
+           {"nvidia.com/gpu", ofed, "node-maintenance-required", ""},            // nobody has been asked yet
            {"nvidia.com/gpu,nvidia.com/ofed", ofed, "uncordon-required", "I3"},  // its name is live
            {"nvidia.com/gpu,nvidia.com/ofed", ofed, "upgrade-done", ""},
            {"nvidia.com/gpu,nvidia.com/ofed", "rack", "7", ""}}) {
@@ -345,6 +346,36 @@ TEST_CASE("I3: a cordon on a node that still says that another upgrade made one 
     world.Patch(0, {.annotations = {{name, std::nullopt}}, .unschedulable = false});
     INFO(world.checker->Report());
     CHECK(world.Broken() == (live ? "" : "I3"));
+  }
+}
+
+// Its cordon leaves no trace on the node but what the driver wrote that asked for it.
+TEST_CASE(
+    "I3: a cordon of the maintenance operator on a node that a driver is about to cordon is told by who asked for it") {
+  for (const bool asked : {false, true}) {
+    World world;
+    const std::string ofed = "nvidia.com/ofed-driver-upgrade";
+    const std::string node = world.NodeName(0);
+    world.Move(0, UpgradeState::kUnknown, {UpgradeState::kUpgradeRequired, UpgradeState::kCordonRequired});
+    REQUIRE(world.cluster->EditNode(node, [&](Node& edited) {
+      if (!asked) return;
+      edited.labels[ofed + "-state"] = "node-maintenance-required";
+      edited.annotations[ofed + "-requestor-mode"] = "true";
+    }));
+    world.cluster->RunMaintenanceOperator();
+    world.cluster->AddNodeMaintenance({.ns = "default", .name = "a", .requestor_id = "another", .node_name = node});
+    world.cluster->Advance(absl::Minutes(1));
+    REQUIRE(world.NodeAt(0).unschedulable);
+    world.Move(0, UpgradeState::kCordonRequired, {UpgradeState::kWaitForJobsRequired, UpgradeState::kDrainRequired},
+               {.annotations = {{std::string(kCordonedByAnnotation), "nvidia.com/gpu"}}});
+    if (asked)
+      REQUIRE(world.cluster->EditNode(node, [&](Node& edited) {
+        edited.labels[ofed + "-state"] = "upgrade-done";
+        edited.annotations.erase(ofed + "-requestor-mode");
+      }));
+    world.Patch(0, {.annotations = {{std::string(kCordonedByAnnotation), std::nullopt}}, .unschedulable = false});
+    INFO(world.checker->Report());
+    CHECK(world.Broken() == (asked ? "I3" : ""));
   }
 }
 

@@ -170,9 +170,10 @@ void InvariantChecker::Impl::NoteCordon(const Node* before, const Node& after, M
     truth.cordon = by_upgrade ? Maker::kEngine : maker;
     // Somebody who cordons a node that still says that an upgrade did leaves no trace.
     const bool says_so = internal::IsBusy(StateOf(*before, keys)) || !internal::LiveName(after, keys).empty();
-    // The maintenance operator does on a node in progress, and that is no secret; but a driver that is about to cordon
-    // the node by itself takes such a cordon for its own (ADR 0004).
-    const bool joins = options.requestor_id.empty() && StateOf(*before, keys) == UpgradeState::kCordonRequired;
+    // The maintenance operator does on a node in progress, and that is no secret; but if no driver on the node asked for
+    // it, a driver that is about to cordon the node by itself takes such a cordon for its own (ADR 0004).
+    const bool joins = options.requestor_id.empty() && StateOf(*before, keys) == UpgradeState::kCordonRequired &&
+                       internal::WhoRelies(after, keys).empty();
     const bool claimed = internal::IsMarked(after, keys) || joins || (maker != Maker::kOperator && says_so);
     if (!by_upgrade && claimed) truth.uncertain = true;
   } else if (before->unschedulable && !after.unschedulable) {

@@ -10,6 +10,7 @@ namespace driverupgrade::testing::internal {
 namespace {
 
 constexpr std::string_view kStateSuffix = "-driver-upgrade-state";
+constexpr std::string_view kRequestorSuffix = "-driver-upgrade-requestor-mode";
 constexpr std::string_view kInitialSuffix = "-driver-upgrade.node-initial-state.unschedulable";
 // Of one node. What a sender has read is seldom older than a few changes.
 constexpr std::size_t kHistoryMax = 16;
@@ -43,21 +44,24 @@ bool AnyUnnamedDriver(const Node& node, const Keys& keys, F counts) {
     const std::string driver = key.substr(0, key.size() - kStateSuffix.size());
     if (std::find(names.begin(), names.end(), driver) != names.end()) return false;
     const auto state = ParseUpgradeState(label.second);
-    return state && IsInProgress(*state) && *state != UpgradeState::kCordonRequired &&
-           *state != UpgradeState::kNodeMaintenanceRequired && counts(driver, *state);
+    return state && IsInProgress(*state) && *state != UpgradeState::kCordonRequired && counts(driver, *state);
   });
 }
 
-// Another driver in a state in which it relies on the cordon, and that keeps no name on it.
+// Another driver in a state in which it, or the maintenance operator for it, relies on the cordon, and that keeps no name
+// on it.
 bool UnnamedDriverNeedsCordon(const Node& node, const Keys& keys) {
-  return AnyUnnamedDriver(
-      node, keys, [](const std::string&, UpgradeState state) { return state != UpgradeState::kUncordonRequired; });
+  return AnyUnnamedDriver(node, keys, [&](const std::string& driver, UpgradeState state) {
+    return node.annotations.contains(driver + std::string(kRequestorSuffix)) ||
+           (state != UpgradeState::kNodeMaintenanceRequired && state != UpgradeState::kUncordonRequired);
+  });
 }
 
 // One that did not find the cordon there, and that will lift it.
 bool UnnamedDriverMadeCordon(const Node& node, const Keys& keys) {
-  return AnyUnnamedDriver(node, keys, [&](const std::string& driver, UpgradeState) {
-    return !node.annotations.contains(driver + std::string(kInitialSuffix));
+  return AnyUnnamedDriver(node, keys, [&](const std::string& driver, UpgradeState state) {
+    return state != UpgradeState::kNodeMaintenanceRequired &&
+           !node.annotations.contains(driver + std::string(kInitialSuffix));
   });
 }
 
@@ -192,10 +196,13 @@ std::string WhoRelies(const Node& node, const Keys& keys) {
 
 std::string WhyCordonStays(const Node& node, const Keys& keys) {
   if (std::string who = WhoRelies(node, keys); !who.empty()) return who + " relies on it";
+  const std::optional<UpgradeState> state = StateOf(node, keys);
   if (node.annotations.contains(keys.requestor_mode)) {
+    // What was noted at the start went when the state became uncordon-required: somebody wrote it since.
+    const bool noted_since = node.annotations.contains(keys.initial) && state == UpgradeState::kUncordonRequired;
+    if (noted_since) return "it is noted as an administrator's";
     return IsMarked(node, keys) ? "" : "it is the maintenance operator's";
   }
-  const std::optional<UpgradeState> state = StateOf(node, keys);
   // The patch that leaves upgrade-required notes anew whose cordon it is.
   const bool noted = node.annotations.contains(keys.initial) && state != UpgradeState::kUpgradeRequired;
   if (noted) return "it is an administrator's";

@@ -70,7 +70,7 @@ LatencyFigures MeasureLatency(int nodes, int samples) {
   options.executor.events = false;
   const DriverIdentity identity = *DriverIdentity::Create("nvidia.com", "gpu");
   const auto engine = *UpgradeEngine::Create(identity, line, std::move(options));
-  UpgradeController controller(*engine, cache, {.passes_apart = absl::ZeroDuration(), .clock = clock});
+  UpgradeController controller(*engine, cache, {.passes_apart = absl::ZeroDuration()});
   controller.SetPolicy({.auto_upgrade = true, .max_parallel = std::nullopt, .max_unavailable = std::nullopt});
   cache->Start();
   LatencyFigures figures{.nodes = nodes};

@@ -53,7 +53,7 @@ absl::StatusOr<std::shared_ptr<ClusterFacade>> Connect(std::shared_ptr<RequestMe
   const auto transport = MakeCurlTransport(*config, {});
   if (!transport.ok()) return transport.status();
   const auto metered = MakeMeteredTransport(*transport, std::move(requests));
-  return MakeRestCluster(MakeRetryingTransport(metered, SystemClock()), {.event_component = "fpga-operator"});
+  return MakeRestCluster(MakeRetryingTransport(metered), {.event_component = "fpga-operator"});
 }
 
 }  // namespace

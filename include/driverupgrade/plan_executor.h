@@ -2,7 +2,7 @@
 ///
 /// Defines PlanExecutor and ExecutorOptions.
 ///
-///     PlanExecutor executor(identity, cluster, SystemClock(), observer, {});
+///     PlanExecutor executor(identity, cluster, /*clock=*/nullptr, observer, {});
 ///     std::vector<NodeOutcome> outcomes = executor.Apply(context, plan, log);
 ///
 /// For one node in order: confirmation, patch, evictions, deletions, NodeMaintenances, Events; what is not
@@ -54,7 +54,7 @@ struct ExecutorOptions {
 
 class PlanExecutor {
  public:
-  /// `cluster` and `clock` are not null; `observer` may be. `on_answered` is called, from another thread, when there is
+  /// `cluster` is not null; `observer` may be. `clock`: null for SystemClock(). `on_answered` is called, from another thread, when there is
   /// something to Collect; it must not call the executor. Null: nobody.
   PlanExecutor(const DriverIdentity& identity, std::shared_ptr<ClusterWriter> cluster, std::shared_ptr<Clock> clock,
                std::shared_ptr<Observer> observer, const ExecutorOptions& options,

@@ -47,8 +47,6 @@ struct ControllerOptions {
   std::function<void()> on_change = nullptr;
   /// Null: there is only one replica. Otherwise passes are made only while this leads.
   std::shared_ptr<LeaderElection> election = nullptr;
-  /// Null: SystemClock().
-  std::shared_ptr<Clock> clock = nullptr;
 };
 
 struct ControllerStatus {

@@ -65,7 +65,7 @@ struct EngineOptions {
   /// limit holds if passes of these engines follow one another and each answer knows of the passes before
   /// (ServiceOptions::parallel_total sees to both).
   std::function<SharedSlots()> shared_slots = nullptr;
-  /// Null: SystemClock().
+  /// That of a controller over the engine, too. Null: SystemClock().
   std::shared_ptr<Clock> clock = nullptr;
   /// Null: nobody.
   std::shared_ptr<Observer> observer = nullptr;
@@ -118,6 +118,9 @@ class UpgradeEngine {
 
   /// Waits for what passes have left under way: requests of nodes, lists of pods, Events.
   void Quiesce();
+
+  /// EngineOptions::clock, never null.
+  const std::shared_ptr<Clock>& clock() const { return clock_; }
 
  private:
   UpgradeEngine(const DriverIdentity& identity, std::shared_ptr<ClusterFacade> cluster, EngineOptions options,

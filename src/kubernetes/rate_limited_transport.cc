@@ -41,8 +41,8 @@ class TokenBucket {
 
 class RateLimitedTransport : public HttpTransport {
  public:
-  RateLimitedTransport(std::shared_ptr<HttpTransport> inner, std::shared_ptr<Clock> clock, const RateLimit& limit)
-      : inner_(std::move(inner)), clock_(std::move(clock)), bucket_(limit, clock_->Now()) {}
+  RateLimitedTransport(std::shared_ptr<HttpTransport> inner, const RateLimit& limit)
+      : inner_(std::move(inner)), clock_(limit.clock), bucket_(limit, clock_->Now()) {}
 
   absl::StatusOr<HttpResponse> Send(const CallContext& context, const HttpRequest& request) override {
     const absl::Time now = clock_->Now();
@@ -72,10 +72,10 @@ class RateLimitedTransport : public HttpTransport {
 
 }  // namespace
 
-std::shared_ptr<HttpTransport> MakeRateLimitedTransport(std::shared_ptr<HttpTransport> inner,
-                                                        std::shared_ptr<Clock> clock, const RateLimit& limit) {
+std::shared_ptr<HttpTransport> MakeRateLimitedTransport(std::shared_ptr<HttpTransport> inner, RateLimit limit) {
   if (!(limit.requests_per_second > 0)) return inner;
-  return std::make_shared<RateLimitedTransport>(std::move(inner), std::move(clock), limit);
+  if (limit.clock == nullptr) limit.clock = SystemClock();
+  return std::make_shared<RateLimitedTransport>(std::move(inner), limit);
 }
 
 }  // namespace driverupgrade

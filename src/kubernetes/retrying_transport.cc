@@ -65,8 +65,8 @@ class Retries {
 
 class RetryingTransport : public HttpTransport {
  public:
-  RetryingTransport(std::shared_ptr<HttpTransport> inner, std::shared_ptr<Clock> clock, const RetryOptions& options)
-      : inner_(std::move(inner)), clock_(std::move(clock)), options_(options) {}
+  RetryingTransport(std::shared_ptr<HttpTransport> inner, RetryOptions options)
+      : inner_(std::move(inner)), options_(std::move(options)) {}
 
   absl::StatusOr<HttpResponse> Send(const CallContext& context, const HttpRequest& request) override {
     Retries retries(options_, request);
@@ -88,20 +88,19 @@ class RetryingTransport : public HttpTransport {
  private:
   // Waits for the pause, if there is one and it makes sense to.
   bool MayRepeat(const CallContext& context, const std::optional<absl::Duration>& pause) {
-    if (!pause.has_value() || clock_->Now() + *pause >= context.deadline) return false;
-    return clock_->SleepFor(*pause, context.stop) && !context.stop.stop_requested();
+    if (!pause.has_value() || options_.clock->Now() + *pause >= context.deadline) return false;
+    return options_.clock->SleepFor(*pause, context.stop) && !context.stop.stop_requested();
   }
 
   const std::shared_ptr<HttpTransport> inner_;
-  const std::shared_ptr<Clock> clock_;
   const RetryOptions options_;
 };
 
 }  // namespace
 
-std::shared_ptr<HttpTransport> MakeRetryingTransport(std::shared_ptr<HttpTransport> inner, std::shared_ptr<Clock> clock,
-                                                     const RetryOptions& options) {
-  return std::make_shared<RetryingTransport>(std::move(inner), std::move(clock), options);
+std::shared_ptr<HttpTransport> MakeRetryingTransport(std::shared_ptr<HttpTransport> inner, RetryOptions options) {
+  if (options.clock == nullptr) options.clock = SystemClock();
+  return std::make_shared<RetryingTransport>(std::move(inner), std::move(options));
 }
 
 }  // namespace driverupgrade

@@ -21,10 +21,7 @@ constexpr absl::Duration kWaitMax = absl::Hours(1);
 
 UpgradeController::UpgradeController(UpgradeEngine& engine, std::shared_ptr<WatchCache> cache,
                                      ControllerOptions options)
-    : engine_(engine),
-      cache_(std::move(cache)),
-      options_(std::move(options)),
-      clock_(options_.clock ? options_.clock : SystemClock()) {
+    : engine_(engine), cache_(std::move(cache)), options_(std::move(options)), clock_(engine.clock()) {
   engine_.OnChange([this] { Notify(); });
 }
 

@@ -132,7 +132,7 @@ absl::Status EngineGroup::AddMember(std::size_t place, FiguresByName& figures) {
   if (!made.ok()) return made.status();
   figures[spec.name] = metrics;
   member.engine = *std::move(made);
-  ControllerOptions controller{.election = options_.election, .clock = options_.clock};
+  ControllerOptions controller{.election = options_.election};
   // The loop that steps them all waits for all of them.
   if (options_.bell) controller.on_change = [bell = options_.bell] { bell->Ring(); };
   member.controller = std::make_unique<UpgradeController>(*member.engine, cache_, std::move(controller));

@@ -29,7 +29,7 @@ class PlanExecutor::Impl {
        std::shared_ptr<Observer> observer, const ExecutorOptions& options, std::function<void()> on_answered)
       : event_reason_(identity.EventReason()),
         cluster_(std::move(cluster)),
-        clock_(std::move(clock)),
+        clock_(clock ? std::move(clock) : SystemClock()),
         observer_(std::move(observer)),
         options_(options),
         on_answered_(std::move(on_answered)),

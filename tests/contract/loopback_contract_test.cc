@@ -12,7 +12,7 @@ TEST_CASE("RestCluster keeps the contract of the seam over sockets") {
   std::unique_ptr<testing_support::TransportServer> server;
   FakeWorld world(OverWire(GENERATE(500, 2), [&](std::shared_ptr<HttpTransport> api_server) {
     server = std::make_unique<testing_support::TransportServer>(std::move(api_server));
-    return MakeRetryingTransport(testing_support::MakeTransport({.server = server->url()}), SystemClock());
+    return MakeRetryingTransport(testing_support::MakeTransport({.server = server->url()}));
   }));
   CheckContract(world);
 }

@@ -44,7 +44,7 @@ std::shared_ptr<HttpTransport> Connect(const ControlPlane& control_plane, const 
   REQUIRE(config.ok());
   const auto transport = examples::MakeChosenTransport(backend, *config);
   REQUIRE(transport.ok());
-  return MakeRetryingTransport(*transport, SystemClock());
+  return MakeRetryingTransport(*transport);
 }
 
 // Sets the cluster up with an administrator's rights, around the facade.

@@ -32,7 +32,7 @@ std::shared_ptr<ClusterFacade> Connect(const ControlPlane& control_plane) {
   REQUIRE(config.ok());
   const auto transport = examples::MakeChosenTransport(examples::TransportNames().front(), *config);
   REQUIRE(transport.ok());
-  return MakeRestCluster(MakeRetryingTransport(*transport, SystemClock()));
+  return MakeRestCluster(MakeRetryingTransport(*transport));
 }
 
 // One driver of the process, at work until it is destroyed.

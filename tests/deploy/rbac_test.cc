@@ -85,8 +85,8 @@ struct Operator {
     REQUIRE(created.ok());
     engine = *std::move(created);
     auto election = LeaderElection::Create(facade, {.ns = fleet.ns, .name = kName, .identity = "this", .clock = clock});
-    controller = std::make_unique<UpgradeController>(
-        *engine, cache, ControllerOptions{.election = *std::move(election), .clock = clock});
+    controller =
+        std::make_unique<UpgradeController>(*engine, cache, ControllerOptions{.election = *std::move(election)});
     DrainPolicy drain{.timeout = absl::Seconds(5)};
     drain.on_timeout = OnTimeout::kDelete;
     controller->SetPolicy({.auto_upgrade = true, .max_parallel = 1, .drain = drain});

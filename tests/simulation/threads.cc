@@ -100,7 +100,7 @@ class Rollout {
     cluster_->SetFaultHooks([this](const Call& call) { return faults_.Refuse(call); },
                             [this](const Call& call) { return faults_.LoseAnswer(call); });
     if (!draw_.cache) return;
-    cache_ = *WatchCache::Create(cluster_, {.drivers = {{.ns = "gpu", .driver_labels = labels_}}, .clock = clock_});
+    cache_ = *WatchCache::Create(cluster_, {.drivers = {{.ns = "gpu", .driver_labels = labels_}}});
     cache_->Start();
   }
   ~Rollout() {
@@ -134,7 +134,7 @@ class Rollout {
     options.executor.events = draw_.events;
     if (draw_.ledger) options.ledger = AdmissionLedgerOptions{.ns = "gpu", .name = "driver-upgrades"};
     auto engine = *UpgradeEngine::Create(Gpu(), cluster_, std::move(options));
-    UpgradeController controller(*engine, cache_, {.poll_interval = absl::Seconds(1), .clock = clock_});
+    UpgradeController controller(*engine, cache_, {.poll_interval = absl::Seconds(1)});
     controller.SetPolicy(policy_);
     const absl::Time end = clock_->Now() + time;
     const auto gives_up = std::chrono::steady_clock::now() + patience;

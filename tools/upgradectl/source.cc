@@ -8,7 +8,6 @@
 
 #include "absl/status/status.h"
 #include "absl/time/clock.h"
-#include "driverupgrade/clock.h"
 #include "driverupgrade/kubernetes/kube_config.h"
 #include "driverupgrade/kubernetes/retrying_transport.h"
 #include "driverupgrade/upgrade_state.h"
@@ -204,7 +203,7 @@ absl::StatusOr<std::shared_ptr<HttpTransport>> Connect(const SourceOptions& opti
   if (!config.ok()) return config.status();
   auto transport = examples::MakeChosenTransport(examples::TransportNames().front(), *config);
   if (!transport.ok()) return transport.status();
-  return driverupgrade::MakeRetryingTransport(*std::move(transport), driverupgrade::SystemClock());
+  return driverupgrade::MakeRetryingTransport(*std::move(transport));
 #endif
 }
 

@@ -62,7 +62,7 @@ absl::StatusOr<std::shared_ptr<HttpTransport>> Connect(const Settings& settings,
   if (!config.ok()) return config.status();
   auto chosen = examples::MakeChosenTransport(transport, *config);
   if (!chosen.ok()) return chosen.status();
-  return driverupgrade::MakeRetryingTransport(*std::move(chosen), driverupgrade::SystemClock());
+  return driverupgrade::MakeRetryingTransport(*std::move(chosen));
 }
 
 int Uninstall(const driver_manager::Options& options) {

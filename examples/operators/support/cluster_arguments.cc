@@ -3,7 +3,6 @@
 #include <cstdlib>
 
 #include "CLI/CLI.hpp"
-#include "driverupgrade/clock.h"
 #include "driverupgrade/kubernetes/retrying_transport.h"
 #include "support/chosen_transport.h"
 
@@ -48,7 +47,7 @@ absl::StatusOr<std::shared_ptr<driverupgrade::HttpTransport>> ConnectTo(
   }
   auto transport = MakeChosenTransport(arguments.transport, *config);
   if (!transport.ok()) return transport.status();
-  return driverupgrade::MakeRetryingTransport(*std::move(transport), driverupgrade::SystemClock());
+  return driverupgrade::MakeRetryingTransport(*std::move(transport));
 }
 
 }  // namespace examples

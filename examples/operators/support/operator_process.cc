@@ -9,7 +9,6 @@
 #include <utility>
 
 #include "absl/time/clock.h"
-#include "driverupgrade/clock.h"
 #include "driverupgrade/kubernetes/metered_transport.h"
 #include "driverupgrade/kubernetes/rest_cluster.h"
 #include "driverupgrade/kubernetes/retrying_transport.h"
@@ -90,7 +89,7 @@ absl::StatusOr<Connection> Connect(std::string_view transport, const driverupgra
   if (!chosen.ok()) return chosen.status();
   const auto requests = std::make_shared<driverupgrade::RequestMeter>();
   const auto metered = driverupgrade::MakeMeteredTransport(*chosen, requests);
-  const auto retrying = driverupgrade::MakeRetryingTransport(metered, driverupgrade::SystemClock());
+  const auto retrying = driverupgrade::MakeRetryingTransport(metered);
   return Connection{.cluster = driverupgrade::MakeRestCluster(retrying, {.event_component = component}),
                     .once = driverupgrade::MakeRestCluster(metered, {.event_component = component}),
                     .objects = std::make_shared<const driverupgrade::ObjectClient>(retrying, component),

@@ -4,7 +4,7 @@
 ///
 /// Example (tests/unit/kubernetes/retrying_transport_test.cc):
 ///
-///     auto transport = MakeRetryingTransport(MakeRateLimitedTransport(backend, SystemClock(), {}), SystemClock());
+///     auto transport = MakeRetryingTransport(MakeRateLimitedTransport(backend, {.requests_per_second = 50, .burst = 100}));
 ///     auto cluster = MakeRestCluster(transport);
 ///
 /// In this order a repetition pays for its slot as any other request. Both are thread-safe if what they
@@ -30,6 +30,8 @@ struct RetryOptions {
   absl::Duration loss_pause = absl::Seconds(1);
   /// The longest that a server's Retry-After is obeyed.
   absl::Duration retry_after_max = absl::Seconds(300);
+  /// Null: SystemClock().
+  std::shared_ptr<Clock> clock = nullptr;
 };
 
 /// Repeats a request where nothing can be done twice by it:
@@ -40,21 +42,20 @@ struct RetryOptions {
 ///  - Unavailable, and it is a GET of which nothing has been given to a sink.
 /// Everything else is returned as it is, and so is the last answer when the options' numbers are used up, or when the
 /// deadline of the call would be over before the next attempt.
-std::shared_ptr<HttpTransport> MakeRetryingTransport(std::shared_ptr<HttpTransport> inner, std::shared_ptr<Clock> clock,
-                                                     const RetryOptions& options = {});
+std::shared_ptr<HttpTransport> MakeRetryingTransport(std::shared_ptr<HttpTransport> inner, RetryOptions options = {});
 
 struct RateLimit {
   /// 0 or less: no limit, which is the default. A server with priority and fairness does it better.
   double requests_per_second = 0;
   /// Requests that may be sent at once after a rest; at least 1.
   int burst = 1;
+  /// Null: SystemClock().
+  std::shared_ptr<Clock> clock = nullptr;
 };
 
-/// A token bucket for all callers together. Streams are not counted. A request whose turn would come after
-/// its
+/// A token bucket for all callers together. Streams are not counted. A request whose turn would come after its
 /// deadline is DeadlineExceeded at once, and one that is stopped while it waits is Cancelled, both marked as not sent.
-std::shared_ptr<HttpTransport> MakeRateLimitedTransport(std::shared_ptr<HttpTransport> inner,
-                                                        std::shared_ptr<Clock> clock, const RateLimit& limit);
+std::shared_ptr<HttpTransport> MakeRateLimitedTransport(std::shared_ptr<HttpTransport> inner, RateLimit limit);
 
 }  // namespace driverupgrade
 

@@ -188,11 +188,9 @@ void Replica::Begin() {
   }
   process_->engine = *std::move(engine);
   const bool led = mutant_ == nullptr || !mutant_->ignores_the_election;
-  process_->controller =
-      std::make_unique<UpgradeController>(*process_->engine, process_->cache,
-                                          ControllerOptions{.poll_interval = driver_.setup.poll_interval,
-                                                            .election = led ? process_->election : nullptr,
-                                                            .clock = clock_});
+  process_->controller = std::make_unique<UpgradeController>(
+      *process_->engine, process_->cache,
+      ControllerOptions{.poll_interval = driver_.setup.poll_interval, .election = led ? process_->election : nullptr});
   process_->controller->SetPolicy(Believed(driver_.policy));
 }
 

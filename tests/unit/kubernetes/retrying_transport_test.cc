@@ -62,10 +62,11 @@ struct Attempted {
 };
 
 Attempted Attempt(std::deque<Result> script, const HttpRequest& request, const CallContext& context = {},
-                  const RetryOptions& options = {}) {
+                  RetryOptions options = {}) {
   auto clock = std::make_shared<FakeClock>();
+  options.clock = clock;
   auto inner = std::make_shared<ScriptedTransport>(std::move(script));
-  const auto transport = MakeRetryingTransport(inner, clock, options);
+  const auto transport = MakeRetryingTransport(inner, options);
   Result result = transport->Send(context, request);
   return {std::move(result), inner->calls, clock->Now() - FakeClock::DefaultStart()};
 }
@@ -160,7 +161,7 @@ TEST_CASE("A stream is begun again only before its first line", "[retrying]") {
   for (bool line_before_loss : {false, true}) {
     auto inner = std::make_shared<ScriptedTransport>(std::deque<Result>{Lost(), Answer(429, "1"), Answer(200)});
     inner->line_before_loss = line_before_loss;
-    const auto transport = MakeRetryingTransport(inner, std::make_shared<FakeClock>());
+    const auto transport = MakeRetryingTransport(inner, {.clock = std::make_shared<FakeClock>()});
     CountingSink sink;
     CHECK(transport->Stream({}, {}, sink).ok() == !line_before_loss);
     CHECK(sink.lines == (line_before_loss ? 1 : 0));
@@ -172,7 +173,7 @@ TEST_CASE("A stream is begun again only before its first line", "[retrying]") {
 TEST_CASE("A rate limit lets a burst through, and then one at a time", "[rate_limited]") {
   auto clock = std::make_shared<FakeClock>();
   auto inner = std::make_shared<ScriptedTransport>(std::deque<Result>{Answer(200)});
-  const auto transport = MakeRateLimitedTransport(inner, clock, {.requests_per_second = 2, .burst = 3});
+  const auto transport = MakeRateLimitedTransport(inner, {.requests_per_second = 2, .burst = 3, .clock = clock});
   const auto sent_by = [&](int count) {
     for (int i = 0; i < count; ++i) REQUIRE(transport->Send({}, {}).ok());
     return clock->Now() - FakeClock::DefaultStart();
@@ -188,7 +189,7 @@ TEST_CASE("A rate limit lets a burst through, and then one at a time", "[rate_li
 TEST_CASE("A request that the limit would hold too long gives its slot back", "[rate_limited]") {
   auto clock = std::make_shared<FakeClock>();
   auto inner = std::make_shared<ScriptedTransport>(std::deque<Result>{Answer(200)});
-  const auto transport = MakeRateLimitedTransport(inner, clock, {.requests_per_second = 1});
+  const auto transport = MakeRateLimitedTransport(inner, {.requests_per_second = 1, .clock = clock});
   REQUIRE(transport->Send({}, {}).ok());
   std::stop_source stop;
   stop.request_stop();
@@ -209,7 +210,7 @@ TEST_CASE("A request that the limit would hold too long gives its slot back", "[
 // api-A40.
 TEST_CASE("No limit is no decorator", "[rate_limited]") {
   auto inner = std::make_shared<ScriptedTransport>(std::deque<Result>{Answer(200)});
-  CHECK(MakeRateLimitedTransport(inner, std::make_shared<FakeClock>(), {}) == inner);
+  CHECK(MakeRateLimitedTransport(inner, {}) == inner);
 }
 
 }  // namespace

@@ -12,6 +12,10 @@
 
 #define RAPIDJSON_NAMESPACE driverupgrade_rapidjson
 #define RAPIDJSON_HAS_STDSTRING 1
+// Strings and white space sixteen bytes at a time. What is parsed needs as many bytes behind its end.
+#if defined(__SSE2__)
+#define RAPIDJSON_SSE2
+#endif
 // In every build: an assertion that fires is an access that was not checked before, a defect of ours whatever the input.
 // What comes after it would be undefined, and nothing here throws.
 #define RAPIDJSON_ASSERT(condition) ((condition) ? static_cast<void>(0) : std::abort())

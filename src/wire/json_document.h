@@ -11,6 +11,7 @@
 #include "absl/status/status.h"
 #include "base/rapidjson.h"
 #include "driverupgrade/label_selector.h"
+#include "wire/wanted_members.h"
 
 namespace driverupgrade::internal {
 
@@ -26,8 +27,9 @@ class JsonDocument {
   JsonDocument(const JsonDocument&) = delete;
   JsonDocument& operator=(const JsonDocument&) = delete;
 
-  // Once per object. Errors: InvalidArgument, with the byte.
-  absl::Status Parse(std::string_view text);
+  // Once per object. Of objects only the members that are wanted are kept, all if that is empty; the whole text is checked
+  // all the same. Errors: InvalidArgument, with the byte.
+  absl::Status Parse(std::string_view text, WantedMembers wanted = {});
   const rapidjson::Value& root() const { return document_; }
 
  private:

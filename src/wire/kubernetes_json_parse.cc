@@ -22,6 +22,8 @@ using internal::JsonDocument;
 using internal::JsonField;
 using internal::KindOf;
 using internal::ReadObject;
+using internal::Wanted;
+using internal::WantedMembers;
 
 // `expected` may be empty: any kind but that of an error.
 void CheckKind(const JsonField& root, std::string_view expected) {
@@ -43,11 +45,11 @@ void CheckListKind(const JsonField& root, std::string_view of) {
   if (!kind.String().ends_with("List")) kind.Fail("expected the kind of a list");
 }
 
-// Parses `json`, which is an object, and gives it to `read`, which takes a const JsonField&.
+// Parses `json`, which is an object, and gives what is wanted of it to `read`, which takes a const JsonField&.
 template <typename F>
-absl::Status ReadDocument(std::string_view json, F&& read) {
+absl::Status ReadDocument(std::string_view json, WantedMembers wanted, F&& read) {
   JsonDocument document;
-  DRIVERUPGRADE_RETURN_IF_ERROR(document.Parse(json));
+  DRIVERUPGRADE_RETURN_IF_ERROR(document.Parse(json, wanted));
   std::string error;
   const JsonField root(document.root(), error);
   if (!document.root().IsObject()) {
@@ -60,8 +62,8 @@ absl::Status ReadDocument(std::string_view json, F&& read) {
 
 // The same, of an object of that kind.
 template <typename F>
-absl::Status ReadDocument(std::string_view json, std::string_view kind, F&& read) {
-  return ReadDocument(json, [&](const JsonField& root) {
+absl::Status ReadDocument(std::string_view json, std::string_view kind, WantedMembers wanted, F&& read) {
+  return ReadDocument(json, wanted, [&](const JsonField& root) {
     CheckKind(root, kind);
     read(root);
   });
@@ -180,14 +182,14 @@ template <typename T>
 absl::StatusOr<T> ParseObject(std::string_view json) {
   T object;
   DRIVERUPGRADE_RETURN_IF_ERROR(
-      ReadDocument(json, KindOf<T>(), [&](const JsonField& root) { ReadObject(root, object); }));
+      ReadDocument(json, KindOf<T>(), Wanted<T>::Object(), [&](const JsonField& root) { ReadObject(root, object); }));
   return object;
 }
 
 template <typename T>
 absl::StatusOr<ListPage<T>> ParseList(std::string_view json, OnUnreadable on_unreadable) {
   ListPage<T> page;
-  absl::Status status = ReadDocument(json, [&](const JsonField& root) {
+  absl::Status status = ReadDocument(json, Wanted<T>::List(), [&](const JsonField& root) {
     CheckListKind(root, KindOf<T>());
     const JsonField metadata = root.Member("metadata");
     page.continue_token = metadata.Member("continue").String();
@@ -203,14 +205,14 @@ absl::StatusOr<ListPage<T>> ParseList(std::string_view json, OnUnreadable on_unr
 template <typename T>
 absl::StatusOr<WatchEvent<T>> ParseWatchEvent(std::string_view line, OnUnreadable on_unreadable) {
   WatchEvent<T> event;
-  DRIVERUPGRADE_RETURN_IF_ERROR(
-      ReadDocument(line, [&](const JsonField& root) { ReadWatchEvent(root, on_unreadable, event); }));
+  DRIVERUPGRADE_RETURN_IF_ERROR(ReadDocument(
+      line, Wanted<T>::WatchEvent(), [&](const JsonField& root) { ReadWatchEvent(root, on_unreadable, event); }));
   return event;
 }
 
 absl::StatusOr<ClusterObjects> ParseMixedList(std::string_view json, OnUnreadable on_unreadable) {
   MixedListReader reader(on_unreadable);
-  DRIVERUPGRADE_RETURN_IF_ERROR(ReadDocument(json, "List", [&](const JsonField& root) {
+  DRIVERUPGRADE_RETURN_IF_ERROR(ReadDocument(json, "List", {}, [&](const JsonField& root) {
     const JsonField items = root.Member("items");
     items.ForEachItem([&](const JsonField& item) { reader.ReadItem(item); });
   }));

@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <string>
 #include <string_view>
 
@@ -32,6 +33,14 @@ inline std::size_t Utf8Length(std::string_view text) {
 inline std::size_t ValidUtf8Size(std::string_view text) {
   std::size_t size = 0;
   while (size < text.size()) {
+    // Eight bytes at a time, as long as they are ASCII.
+    if (std::uint64_t word = 0; text.size() - size >= sizeof(word)) {
+      std::memcpy(&word, text.data() + size, sizeof(word));
+      if ((word & 0x8080808080808080U) == 0) {
+        size += sizeof(word);
+        continue;
+      }
+    }
     if (static_cast<std::uint8_t>(text[size]) < 0x80) {
       ++size;
       continue;

@@ -1,6 +1,7 @@
 // JSON of the API server: objects, lists, and dumps of kubectl. What is understood can be written and read again.
 #include "driverupgrade/wire/kubernetes_json.h"
 #include "fuzz/fuzz.h"
+#include "wire/kubernetes_json_read.h"
 
 namespace driverupgrade::tests {
 namespace {
@@ -29,6 +30,18 @@ void ReadMarked(std::string_view json, const absl::StatusOr<ListPage<T>>& strict
   Require(strict.ok() != marked, "what is wrong is told");
 }
 
+// The members that the reader asks for are those that the parser keeps for it.
+template <typename T>
+void ReadWhole(std::string_view json, const absl::StatusOr<T>& object) {
+  internal::JsonDocument document;
+  if (!document.Parse(json).ok()) return Require(!object.ok(), "malformed JSON is an error");
+  if (!object.ok()) return;
+  std::string error;
+  T whole;
+  internal::ReadObject(internal::JsonField(document.root(), error), whole);
+  Require(error.empty() && whole == *object, "what is not kept is not read");
+}
+
 template <typename T>
 void Read(std::string_view json) {
   const absl::StatusOr<T> object = ParseObject<T>(json);
@@ -36,6 +49,7 @@ void Read(std::string_view json) {
   const absl::StatusOr<ListPage<T>> page = ParseList<T>(json);
   Require(page.ok() || !HasControlCharacter(page.status().message()), "an error is one line");
   ReadMarked<T>(json, page);
+  ReadWhole<T>(json, object);
   if (object.ok()) {
     Require(ParseObject<T>(FormatObject(*object)).ok(), "an object can be read again");
   }

@@ -22,7 +22,7 @@
 ///    cluster_types.h), unless it is its name, its namespace or what makes the document a list or an event.
 ///  - Of members with the same key the last counts, as in Go.
 ///  - Malformed JSON, invalid UTF-8, a NUL byte and more than 64 levels of nesting are errors. No input
-///    recurses, aborts or throws.
+///    recurses deeper, aborts or throws.
 /// What is written is always valid UTF-8: invalid bytes become U+FFFD, as in Go.
 ///
 /// Free functions without state; thread-safe. T is Node, Pod, DaemonSet, ControllerRevision,

@@ -343,6 +343,34 @@ TEST_CASE("a malformed document is an error that says at which byte") {
   CHECK_FALSE(ParseApiStatus(row.json).has_value());
 }
 
+TEST_CASE("what nobody reads is checked all the same, and not kept") {
+  for (const auto& [unread, error] : std::vector<std::pair<std::string, std::string>>{
+           {R"("env")", ""},
+           {R"([{"name":"nodeName","x":[[],{},{"name":{}}]},1,null,true,-7,1.5])", ""},
+           {R"({"nodeName":"other","labels":{},"emptyDir":{}})", ""},
+           {R"({"a":[1,})", "malformed JSON at byte 60: invalid value"},
+           {"\"\xC3(\"", "malformed JSON at byte 53: invalid encoding in string"},
+           {std::string(70, '['), "malformed JSON at byte 114: nested deeper than 64 levels"}}) {
+    INFO(unread);
+    const auto pod = ParseObject<Pod>(
+        R"({"kind":"Pod","metadata":{"name":"a"},"spec":{"env":)" + unread + R"(,"volumes":[{"x":)" + unread +
+        R"(,"emptyDir":{}}],"nodeName":"n"},"status":{"phase":"Running","x":)" + unread + "}}");
+    if (error.empty()) {
+      REQUIRE(pod.ok());
+      CHECK(*pod == Pod{.ref = {.name = "a"}, .node_name = "n", .phase = PodPhase::kRunning, .has_empty_dir = true});
+    } else {
+      CHECK(pod.status().message() == error);
+    }
+  }
+}
+
+TEST_CASE("a label may be called as a member that nobody reads") {
+  const auto pod = ParseObject<Pod>(
+      R"({"kind":"Pod","metadata":{"name":"a","labels":{"env":"prod","managedFields":"x"},"managedFields":[{"labels":{}}]}})");
+  REQUIRE(pod.ok());
+  CHECK(pod->labels == StringMap{{"env", "prod"}, {"managedFields", "x"}});
+}
+
 TEST_CASE("64 levels are fine, and so are huge numbers that nobody asked for") {
   const std::string opened(63, '['), closed(63, ']');
   CHECK(ParseObject<Node>(R"({"kind":"Node","x":)" + opened + closed + "}").ok());

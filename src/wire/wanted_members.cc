@@ -1,0 +1,66 @@
+#include "wire/wanted_members.h"
+
+#include <cstddef>
+
+namespace driverupgrade::internal {
+namespace {
+
+template <std::size_t kCount>
+constexpr WantedMember Of(std::string_view key, const WantedMember (&members)[kCount]) {
+  return {key, members, kCount};
+}
+
+constexpr WantedMember kCondition[] = {{"type"}, {"status"}};
+constexpr WantedMember kContainerStatus[] = {{"name"}, {"ready"}, {"restartCount"}};
+
+constexpr WantedMember kMetadata[] = {
+    {"namespace"},        {"name"}, {"uid"}, {"resourceVersion"}, {"labels"}, {"annotations"}, {"ownerReferences"},
+    {"deletionTimestamp"}};
+
+// `kind`, `code` and the like are those of a Status, which a watch may send in place of an object.
+constexpr WantedMember kNodeSpec[] = {{"unschedulable"}};
+constexpr WantedMember kNodeStatus[] = {Of("conditions", kCondition)};
+constexpr WantedMember kNode[] = {{"kind"},
+                                  {"apiVersion"},
+                                  Of("metadata", kMetadata),
+                                  Of("spec", kNodeSpec),
+                                  {"code"},
+                                  Of("status", kNodeStatus),
+                                  {"reason"},
+                                  {"message"},
+                                  {"details"}};
+
+constexpr WantedMember kVolume[] = {{"emptyDir"}};
+constexpr WantedMember kContainer[] = {{"resources"}};
+constexpr WantedMember kPodSpec[] = {
+    {"nodeName"}, Of("volumes", kVolume), Of("containers", kContainer), {"resourceClaims"}};
+constexpr WantedMember kPodStatus[] = {{"phase"},
+                                       {"resourceClaimStatuses"},
+                                       Of("initContainerStatuses", kContainerStatus),
+                                       Of("containerStatuses", kContainerStatus)};
+constexpr WantedMember kPod[] = {{"kind"},
+                                 {"apiVersion"},
+                                 Of("metadata", kMetadata),
+                                 Of("spec", kPodSpec),
+                                 {"code"},
+                                 Of("status", kPodStatus),
+                                 {"reason"},
+                                 {"message"},
+                                 {"details"}};
+
+constexpr WantedMember kListMetadata[] = {{"continue"}, {"resourceVersion"}};
+constexpr WantedMember kNodeList[] = {{"kind"}, Of("metadata", kListMetadata), Of("items", kNode)};
+constexpr WantedMember kPodList[] = {{"kind"}, Of("metadata", kListMetadata), Of("items", kPod)};
+constexpr WantedMember kNodeEvent[] = {{"type"}, Of("object", kNode)};
+constexpr WantedMember kPodEvent[] = {{"type"}, Of("object", kPod)};
+
+}  // namespace
+
+WantedMembers Wanted<Node>::Object() { return kNode; }
+WantedMembers Wanted<Node>::List() { return kNodeList; }
+WantedMembers Wanted<Node>::WatchEvent() { return kNodeEvent; }
+WantedMembers Wanted<Pod>::Object() { return kPod; }
+WantedMembers Wanted<Pod>::List() { return kPodList; }
+WantedMembers Wanted<Pod>::WatchEvent() { return kPodEvent; }
+
+}  // namespace driverupgrade::internal

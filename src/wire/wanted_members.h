@@ -1,0 +1,46 @@
+// Which members of Kubernetes' objects are read at all: the others, most of a pod's bytes, are checked and not kept.
+#ifndef DRIVERUPGRADE_SRC_WIRE_WANTED_MEMBERS_H_
+#define DRIVERUPGRADE_SRC_WIRE_WANTED_MEMBERS_H_
+
+#include <span>
+#include <string_view>
+
+#include "driverupgrade/cluster_types.h"
+
+namespace driverupgrade::internal {
+
+// Members of an object, or of each object in an array. One without members of its own is wanted whole.
+struct WantedMember {
+  std::string_view key;
+  const WantedMember* members = nullptr;
+  std::size_t count = 0;
+};
+
+using WantedMembers = std::span<const WantedMember>;
+
+// What ReadObject and ReadIdentity ask of an object, a list and a watch event of objects T; empty: everything.
+// Whoever reads one member more adds it here, or never sees it.
+template <typename T>
+struct Wanted {
+  static constexpr WantedMembers Object() { return {}; }
+  static constexpr WantedMembers List() { return {}; }
+  static constexpr WantedMembers WatchEvent() { return {}; }
+};
+
+template <>
+struct Wanted<Node> {
+  static WantedMembers Object();
+  static WantedMembers List();
+  static WantedMembers WatchEvent();
+};
+
+template <>
+struct Wanted<Pod> {
+  static WantedMembers Object();
+  static WantedMembers List();
+  static WantedMembers WatchEvent();
+};
+
+}  // namespace driverupgrade::internal
+
+#endif  // DRIVERUPGRADE_SRC_WIRE_WANTED_MEMBERS_H_

@@ -24,6 +24,9 @@
 #include <rapidjson/error/en.h>
 #include <rapidjson/memorystream.h>
 #include <rapidjson/stringbuffer.h>
+// Not the writer: sixteen bytes at a time, that of RapidJSON 1.1 takes 0x1A to 0x1F for text and writes them as they are,
+// which is no JSON. The reader takes them for text, too: JsonDocument looks for them itself.
+#undef RAPIDJSON_SSE2
 #include <rapidjson/writer.h>
 
 #endif  // DRIVERUPGRADE_SRC_BASE_RAPIDJSON_H_

@@ -1,8 +1,10 @@
+#include <cstddef>
 #include <string>
 #include <string_view>
 #include <utility>
 
 #include "driverupgrade/wire/kubernetes_json.h"
+#include "fmt/format.h"
 #include "support/catch.h"
 #include "unit/wire/fixtures.h"
 
@@ -341,6 +343,19 @@ TEST_CASE("a malformed document is an error that says at which byte") {
   const std::string error = ErrorOf(ParseObject<Node>(row.json).status());
   CHECK(error == row.error);
   CHECK_FALSE(ParseApiStatus(row.json).has_value());
+}
+
+TEST_CASE("a raw control character is an error wherever it stands in a string") {
+  const std::string before = R"({"kind":"Node","metadata":{"name":"n","labels":{"a":")";
+  for (char control = 0; control < 0x20; ++control) {
+    for (std::size_t place = 0; place < 40; ++place) {
+      std::string value(40, 'x');
+      value[place] = control;
+      CAPTURE(static_cast<int>(control), place);
+      REQUIRE(ErrorOf(ParseObject<Node>(before + value + R"("}}})").status())
+                  .starts_with(fmt::format("malformed JSON at byte {}: ", before.size() + place)));
+    }
+  }
 }
 
 TEST_CASE("what nobody reads is checked all the same, and not kept") {

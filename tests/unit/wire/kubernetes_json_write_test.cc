@@ -1,3 +1,5 @@
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -130,6 +132,20 @@ TEST_CASE("what is written is valid UTF-8 and has no raw control characters") {
       {.name = "n", .uid = "u", .resource_version = "1", .annotations = {{"k", "a\xFF\xC3(\xED\xA0\x80\x01z"}}});
   const std::string replaced = "\xEF\xBF\xBD";
   CHECK(Contains(patch, "\"k\":\"a" + replaced + replaced + "(" + replaced + replaced + replaced + "\\u0001z\""));
+}
+
+// A text longer than what is looked at at once, with the character at each place in it.
+TEST_CASE("a control character is escaped wherever it stands, and read again") {
+  for (char control = 0; control < 0x20; ++control) {
+    for (std::size_t place = 0; place < 40; ++place) {
+      Node node{.name = "n", .annotations = {{"notes", std::string(40, 'x')}}};
+      node.annotations["notes"][place] = control;
+      const std::string json = FormatObject(node);
+      CAPTURE(static_cast<int>(control), place);
+      REQUIRE(std::all_of(json.begin(), json.end(), [](char c) { return c >= 0x20; }));
+      REQUIRE(ParseObject<Node>(json)->annotations == node.annotations);
+    }
+  }
 }
 
 TEST_CASE("an object that is written and read again is the same") {

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "fmt/format.h"
+#include "ofed/stray_claims.h"
 #include "support/spare_skipped_pods.h"
 
 namespace ofed_operator {
@@ -32,6 +33,7 @@ examples::ResourceWatchOptions WatchOptions(const OfedDirector::Options& options
 
 OfedDirector::OfedDirector(const examples::Connection& connection, Options options)
     : options_(Completed(std::move(options))),
+      cluster_(connection.cluster),
       migration_(connection.cluster, connection.objects, options_.ns, options_.identity, options_.log),
       wait_keeper_(connection.cluster, options_.clock),
       config_keeper_(connection.cluster, options_.ns, options_.identity, options_.clock),
@@ -76,6 +78,10 @@ bool OfedDirector::Read() {
 
 void OfedDirector::Take(NicClusterPolicy policy, std::vector<NicNodePolicy> nodes) {
   decision_ = Decide(policy, nodes, options_.driver_labels);
+  claimants_.clear();
+  for (const NicNodePolicy& node : nodes) {
+    if (node.has_driver || !node.understood) claimants_.insert(node.name);
+  }
   if (options_.release_deleted) {
     AddDeparted(policy, nodes, options_.driver_labels, seen_, decision_);
   } else {
@@ -121,9 +127,16 @@ absl::Status OfedDirector::OnRefused(const std::map<std::string, absl::Status>& 
 }
 
 absl::Status OfedDirector::Prepare(const CallContext& context) {
-  if (!options_.migrate) return absl::OkStatus();
   if (!policy_) return absl::UnavailableError("the policies have not been read yet");
-  return migration_.Run(context, policy_->has_driver);
+  if (options_.migrate) {
+    if (const absl::Status done = migration_.Run(context, policy_->has_driver); !done.ok()) return done;
+  }
+  return GiveBackStrays(context);
+}
+
+absl::Status OfedDirector::GiveBackStrays(const CallContext& context) {
+  if (options_.policy || !options_.requestor || !options_.release_deleted) return absl::OkStatus();
+  return GiveBackStrayClaims(context, *cluster_, *options_.requestor, claimants_, options_.clock->Now(), options_.log);
 }
 
 absl::Time OfedDirector::Work(const CallContext& context, WatchCache* cache, std::size_t scope) {

@@ -25,6 +25,7 @@ int RunRollout(const Options& options, const Configuration& configuration, const
                                      .driver_labels = configuration.driver_labels,
                                      .policy = configuration.policy,
                                      .migrate = !options.disable_migration,
+                                     .requestor = configuration.requestor,
                                      .release_deleted = options.release_deleted,
                                      .bell = bell,
                                      .log = log});

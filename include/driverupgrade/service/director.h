@@ -26,6 +26,7 @@
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "driverupgrade/call_context.h"
+#include "driverupgrade/finding.h"
 #include "driverupgrade/label_selector.h"
 #include "driverupgrade/upgrade_engine.h"
 #include "driverupgrade/upgrade_policy.h"
@@ -46,8 +47,6 @@ struct EngineSpec {
   /// Follows the requestor's id, if the engine is a requestor: each engine is a requestor of its own.
   std::string requestor_suffix = {};
   UpgradePolicy policy = {};
-  /// Why the policy's autoUpgrade is off, if its author did not say so: nodes wait with these words. Empty: he did.
-  std::string frozen_because = {};
   friend bool operator==(const EngineSpec&, const EngineSpec&) = default;
 };
 
@@ -75,6 +74,10 @@ class Director {
   /// engine that is wanted. Called after Wanted by the replica that leads; each is gone through until nothing is left to
   /// give back, and again after it was absent from the answer.
   virtual std::vector<EngineSpec> Gone() { return {}; }
+
+  /// What a person should know and no engine finds: nodes that have the driver and no owner, for instance. Called after
+  /// Work; each code is logged once while it lasts, and each finding is counted in the metrics.
+  virtual std::vector<Finding> Findings() { return {}; }
 
   /// What must have happened before an engine may act. Called while this replica leads, every few seconds until it
   /// succeeds. Errors: any; the service logs them, once each.

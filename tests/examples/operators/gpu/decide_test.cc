@@ -109,8 +109,8 @@ TEST_CASE("what is not in effect is known, with the reason") {
 
 TEST_CASE("a policy that was never understood freezes its nodes with words of its own") {
   const Decision decision = Decide({{.name = "p", .understood = false}}, {}, kLabels);
-  CHECK(decision.engines.front().frozen_because.starts_with("the policy is not understood"));
-  CHECK(Decide({Policy("p")}, {}, kLabels).engines.front().frozen_because.empty());
+  CHECK(decision.engines.front().policy.frozen_because.starts_with("the policy is not understood"));
+  CHECK(Decide({Policy("p")}, {}, kLabels).engines.front().policy.frozen_because.empty());
 }
 
 TEST_CASE("dep-F9: with autoUpgrade off an engine runs, frozen") {

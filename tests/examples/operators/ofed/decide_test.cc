@@ -95,7 +95,10 @@ TEST_CASE("nodes of a policy that is no more are given back, those of others and
   CHECK(Gone(Decide({}, {}, kLabels)) == "[nvidia.com/ofed-driver=||]");
   CHECK(Gone(Decide(policy, {}, kLabels)).empty());
   CHECK(Gone(Decide(policy, {a}, kLabels)).empty());
-  CHECK(Gone(Decide({}, {a, b}, kLabels)) == "[nvidia.com/ofed-driver=|rack!=1,rack!=2|]");
+  // Nodes of rack 2 outside zone x are nobody's either.
+  CHECK(Gone(Decide({}, {a, b}, kLabels)) ==
+        "[nvidia.com/ofed-driver=|rack!=1,rack!=2|][nvidia.com/ofed-driver=|rack!=1,zone!=x|]");
+  CHECK(Gone(Decide({}, {a, Of("all", {})}, kLabels)).empty());
   CHECK(Gone(Decide({.understood = false}, {}, kLabels)).empty());
   NicNodePolicy unread{.name = "c", .understood = false};
   CHECK(Gone(Decide({}, {a, unread}, kLabels)).empty());

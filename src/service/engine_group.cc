@@ -189,6 +189,16 @@ Tally EngineGroup::totals() const {
   return sum;
 }
 
+std::map<std::string, EngineProgress> EngineGroup::Progress() const {
+  std::map<std::string, EngineProgress> progress;
+  for (const Member& member : members_) {
+    const ControllerStatus status = member.controller->status();
+    if (!status.last_pass || !status.last_error.ok()) continue;
+    progress[SpecOf(member).name] = {.totals = status.totals, .halted = member.slots->halted()};
+  }
+  return progress;
+}
+
 bool EngineGroup::AllWell() const {
   return std::all_of(members_.begin(), members_.end(),
                      [](const Member& member) { return member.controller->status().last_error.ok(); });

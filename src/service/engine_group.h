@@ -81,6 +81,8 @@ class EngineGroup {
   /// What no engine finds, since nothing is wrong with any node: of how many engines. A code is there from when it first
   /// appears.
   std::map<FindingCode, int> warnings() const;
+  /// Of those that have made a pass, by name.
+  std::map<std::string, EngineProgress> Progress() const;
   /// No pass has failed since the last good one, of any engine.
   bool AllWell() const;
   /// nullopt: something is left to do, now or by waiting.

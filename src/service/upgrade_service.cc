@@ -123,6 +123,7 @@ class UpgradeService::Impl {
     if (leads && !prepared_ && !Prepare(context, next)) return next;
     if (leads) {
       next = std::min(next, giving_back_.Step(Bounded(context), director_.Gone()));
+      if (group_) director_.OnProgress(group_->Progress());
       const absl::Time again =
           director_.Work(Bounded(context), group_ ? &group_->cache() : nullptr, group_ ? group_->specs().size() : 0);
       next = std::min(next, again);

@@ -180,7 +180,7 @@ void NoteReport(const std::shared_ptr<Rights>& rights, const ObjectKind& kind) {
 TEST_CASE("deploy/rbac/cluster-policy gives what is needed beside base to follow policies") {
   const auto noted = std::make_shared<Rights>();
   gpu_operator::ClusterPolicyDirector director(
-      NotingObjects(noted),
+      NotingObjects(noted), std::make_shared<FakeCluster>(std::make_shared<FakeClock>()),
       {.identity = Gpu(), .bell = std::make_shared<driverupgrade::Doorbell>(), .log = [](const LogRecord&) {}});
   director.Turn({});
   REQUIRE(director.Wanted());

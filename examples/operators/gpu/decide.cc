@@ -42,6 +42,7 @@ Decision ByDrivers(std::vector<NvidiaDriver> drivers, const DriverLabels& labels
                                 .policy = PolicyOf(driver)});
   }
   decision.gone = {{.driver_labels = labels.nvidia_driver, .node_selector = OfNobody(drivers)}};
+  decision.nodes = {.by_owners = true, .owners = std::move(drivers)};
   return decision;
 }
 
@@ -70,7 +71,9 @@ Decision DecideEngines(const ClusterPolicy* active, const std::vector<NvidiaDriv
     decision.idle_policies[active->name] = "spec.sandboxWorkloads.enabled: no driver is upgraded";
     return decision;
   }
-  decision.engines = {{.driver_labels = labels.cluster_policy, .policy = PolicyOf(*active)}};
+  const bool toolkit = active->uses_toolkit && !labels.toolkit.empty();
+  decision.engines = {{.driver_labels = toolkit ? labels.toolkit : labels.cluster_policy, .policy = PolicyOf(*active)}};
+  decision.nodes.upgraded = active->upgrade.auto_upgrade;
   return decision;
 }
 

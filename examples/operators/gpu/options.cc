@@ -43,8 +43,14 @@ void AddPolicy(CLI::App& app, Options& options) {
   app.add_option("--max-parallel-total", options.parallel_total, "nodes in progress at once, of all NVIDIADrivers")
       ->needs(watched)
       ->check(CLI::PositiveNumber);
+  app.add_flag("--openshift", options.openshift,
+               "where a ClusterPolicy leaves the Driver Toolkit on, its DaemonSets are the driver's")
+      ->needs(watched);
+  app.add_flag("--leave-nodes", options.leave_nodes,
+               "write neither owner labels nor the annotation for the driver manager: NVIDIA's operator does");
   app.add_option("--validation-selector", options.validation_selector,
-                 "pods that must be ready before a node is given back; none if absent");
+                 "pods that must be ready before a node is given back; with --cluster-policy "
+                 "app=nvidia-operator-validator if absent, else none; none if empty");
 }
 
 }  // namespace
@@ -74,6 +80,10 @@ absl::StatusOr<Configuration> Load(const Options& options) {
   if (!labels.ok()) return labels;
   labels = LoadLabels("--nvidia-driver-labels", options.nvidia_driver_labels, configuration.labels.nvidia_driver);
   if (!labels.ok()) return labels;
+
+  if (options.openshift) {
+    configuration.labels.toolkit = LabelSelector::FromMatchLabels({{"openshift.driver-toolkit", "true"}});
+  }
 
   if (!options.cluster_policy) {
     const absl::StatusOr<std::string> document = examples::ReadFile(options.policy);

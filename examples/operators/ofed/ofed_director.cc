@@ -35,7 +35,7 @@ OfedDirector::OfedDirector(const examples::Connection& connection, Options optio
     : options_(Completed(std::move(options))),
       cluster_(connection.cluster),
       migration_(connection.cluster, connection.objects, options_.ns, options_.identity, options_.log),
-      wait_keeper_(connection.cluster, options_.clock),
+      wait_keeper_(connection.cluster, options_.identity, options_.clock),
       config_keeper_(connection.cluster, options_.ns, options_.identity, options_.clock),
       reporter_(connection.objects, kComponent, options_.clock, options_.log),
       policy_watch_(connection.objects, kNicClusterPolicies, WatchOptions(options_)),
@@ -100,6 +100,8 @@ std::vector<ResourceVerdict> OfedDirector::Verdicts() const {
     if (const auto refused = refused_.find(""); verdict.error.ok() && refused != refused_.end()) {
       verdict.error = refused->second;
     }
+    // Without a driver, it is those of the NicNodePolicies.
+    if (policy_ && policy_->has_driver) verdict.standing = examples::StandingOf(progress_, decision_.engines, "");
     verdicts.push_back(std::move(verdict));
   }
   for (const ApiObject& object : ignored_) {
@@ -114,6 +116,7 @@ std::vector<ResourceVerdict> OfedDirector::Verdicts() const {
       const auto refused = refusals->find(verdict.object.name);
       if (verdict.error.ok() && refused != refusals->end()) verdict.error = refused->second;
     }
+    verdict.standing = examples::StandingOf(progress_, decision_.engines, verdict.object.name);
     verdicts.push_back(std::move(verdict));
   }
   return verdicts;
@@ -124,6 +127,10 @@ std::vector<EngineSpec> OfedDirector::Gone() { return decision_.gone; }
 absl::Status OfedDirector::OnRefused(const std::map<std::string, absl::Status>& refused) {
   refused_ = refused;
   return absl::OkStatus();
+}
+
+void OfedDirector::OnProgress(const std::map<std::string, driverupgrade::EngineProgress>& engines) {
+  progress_ = engines;
 }
 
 absl::Status OfedDirector::Prepare(const CallContext& context) {
@@ -149,6 +156,7 @@ absl::Time OfedDirector::Work(const CallContext& context, WatchCache* cache, std
   if (std::exchange(cache_, cache) != cache) {
     cache->Subscribe(scope, [bell = options_.bell] { bell->Ring(); });
   }
+  wait_keeper_.Wish(options_.policy || !policy_ || policy_->has_driver || !policy_->understood || !claimants_.empty());
   next = std::min(next, wait_keeper_.Keep(context, *cache, scope));
   Tell("cannot keep the wait label true", wait_keeper_.status(), wait_told_);
   return next;

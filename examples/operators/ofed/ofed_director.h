@@ -61,6 +61,7 @@ class OfedDirector final : public driverupgrade::Director {
   std::optional<std::vector<driverupgrade::EngineSpec>> Wanted() override;
   std::vector<driverupgrade::EngineSpec> Gone() override;
   absl::Status OnRefused(const std::map<std::string, absl::Status>& refused) override;
+  void OnProgress(const std::map<std::string, driverupgrade::EngineProgress>& engines) override;
   absl::Status Prepare(const driverupgrade::CallContext& context) override;
   absl::Time Work(const driverupgrade::CallContext& context, driverupgrade::WatchCache* cache,
                   std::size_t scope) override;
@@ -89,6 +90,7 @@ class OfedDirector final : public driverupgrade::Director {
   Decision decision_;
   std::vector<NicNodePolicy> seen_;  // all that ever had an engine, as they last were
   std::map<std::string, absl::Status> refused_;
+  std::map<std::string, driverupgrade::EngineProgress> progress_;
   std::set<std::string> claimants_;             // policies whose NodeMaintenances are, or may be, somebody's
   driverupgrade::WatchCache* cache_ = nullptr;  // whose changes the wait keeper hears of
   absl::Status wait_told_ = absl::OkStatus();

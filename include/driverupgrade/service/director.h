@@ -1,6 +1,6 @@
 /// The part of an operator that is its own: where its policies come from, and what it does beside rolling the driver.
 ///
-/// Defines EngineSpec, EngineOptionsOf and Director.
+/// Defines EngineSpec, EngineProgress, EngineOptionsOf and Director.
 ///
 ///     class OnePolicy final : public Director {
 ///      public:
@@ -28,6 +28,7 @@
 #include "driverupgrade/call_context.h"
 #include "driverupgrade/finding.h"
 #include "driverupgrade/label_selector.h"
+#include "driverupgrade/upgrade_budget.h"
 #include "driverupgrade/upgrade_engine.h"
 #include "driverupgrade/upgrade_policy.h"
 #include "driverupgrade/watch_cache.h"
@@ -48,6 +49,14 @@ struct EngineSpec {
   std::string requestor_suffix = {};
   UpgradePolicy policy = {};
   friend bool operator==(const EngineSpec&, const EngineSpec&) = default;
+};
+
+/// How far an engine is, as its last pass found it.
+struct EngineProgress {
+  Tally totals = {};
+  /// So many nodes have failed that no further one starts.
+  bool halted = false;
+  friend bool operator==(const EngineProgress&, const EngineProgress&) = default;
 };
 
 /// The options of one engine: what all have in common, and what is its own. A requestor's id that would be longer than 63
@@ -82,6 +91,9 @@ class Director {
   /// What must have happened before an engine may act. Called while this replica leads, every few seconds until it
   /// succeeds. Errors: any; the service logs them, once each.
   virtual absl::Status Prepare(const CallContext&) { return absl::OkStatus(); }
+
+  /// How far the engines are, by name; of those that have made a pass. Called before Work.
+  virtual void OnProgress(const std::map<std::string, EngineProgress>& /*engines*/) {}
 
   /// Other work of the replica that leads; all of it within the context's deadline, by which another replica may lead.
   /// `cache`: of the engines that run, null if there are none; `scope`: the place in it of the first of

@@ -37,6 +37,7 @@ class PlayedDirector final : public Director {
   absl::Status Ready() const override { return ready; }
   std::vector<EngineSpec> Gone() override { return gone; }
   std::vector<Finding> Findings() override { return findings; }
+  void OnProgress(const std::map<std::string, EngineProgress>& engines) override { progress = engines; }
   absl::Status OnRefused(const std::map<std::string, absl::Status>& engines) override {
     refused = engines;
     return tells_of_refused ? absl::OkStatus() : Director::OnRefused(engines);
@@ -53,6 +54,7 @@ class PlayedDirector final : public Director {
   std::optional<Worked> worked = std::nullopt;
   std::vector<EngineSpec> gone = {};
   std::vector<Finding> findings = {};
+  std::map<std::string, EngineProgress> progress = {};
   bool tells_of_refused = false;
   std::map<std::string, absl::Status> refused = {};
 };
@@ -278,6 +280,21 @@ TEST_CASE("nodes of an owner that is gone are given back, and it is told until i
     CHECK(world.Logged("msg=\"nodes given back\"") == 1);
     CHECK(world.Logged("nodes=2") >= 1);
   }
+}
+
+TEST_CASE("the director hears how far its engines are") {
+  World world;
+  EngineSpec spec = world.Spec();
+  spec.policy.failure_policy = FailurePolicy{.max_failures = Count{1}};
+  world.director.wanted = std::vector{spec};
+  world.cluster->EditNode("node-1", [](Node& node) { node.labels[Gpu().StateLabel()] = "upgrade-failed"; });
+  world.cluster->EditNode("node-2", [](Node& node) { node.labels[Gpu().StateLabel()] = "upgrade-required"; });
+  world.Make(world.Options());
+  CHECK(world.director.progress.empty());
+  for (int i = 0; i < 3; ++i) world.Turn();
+  REQUIRE(world.director.progress.size() == 1);
+  CHECK(world.director.progress.at("").totals.total == 2);
+  CHECK(world.director.progress.at("").halted);
 }
 
 TEST_CASE("what the director finds is told once while it lasts, and counted") {

@@ -149,6 +149,56 @@ TEST_CASE("a custom resource is read with the defaults of its kind") {
   CHECK(memory.ReadDrivers({Object("1", "{}")})[0].upgrade.auto_upgrade);
 }
 
+TEST_CASE("autoUpgrade is on where the section does not say, as in NVIDIA's documents, and off where there is none") {
+  PolicyMemories memory;
+  const auto on = [&](const std::string& driver) {
+    return memory.ReadPolicies({Object("1", R"({"driver":)" + driver + "}")})[0].upgrade.auto_upgrade;
+  };
+  CHECK(on(R"({"upgradePolicy":{}})"));
+  CHECK_FALSE(on(R"({"upgradePolicy":{"autoUpgrade":false}})"));
+  CHECK_FALSE(on("{}"));
+  CHECK_FALSE(on(R"({"upgradePolicy":null})"));
+}
+
+TEST_CASE("what NVIDIA's manual writes into a ClusterPolicy is read") {
+  PolicyMemories memory;
+  const auto policy = memory.ReadPolicies({Object(
+      "1",
+      R"({"driver":{"upgradePolicy":{"gpuPodDeletion":{"force":true,"timeoutSeconds":60}},)"
+      R"("manager":{"env":[{"name":"ENABLE_AUTO_DRAIN","value":"false"}]}},"daemonsets":{"updateStrategy":"OnDelete"}})")})
+                          [0];
+  REQUIRE(memory.policies.verdicts()[0].error.ok());
+  REQUIRE(policy.upgrade.pod_deletion);
+  CHECK(policy.upgrade.pod_deletion->force);
+  CHECK(policy.upgrade.pod_deletion->timeout == absl::Seconds(60));
+  memory.ReadPolicies({Object("2", R"({"daemonsets":{"updateStrategy":"Never"}})")});
+  CHECK(memory.policies.verdicts()[0].error.message() ==
+        "spec.daemonsets.updateStrategy: must be RollingUpdate or OnDelete, got Never");
+}
+
+TEST_CASE("an NVIDIADriver has nodes by its selector or is the default one, not both") {
+  PolicyMemories memory;
+  const NvidiaDriver driver = memory.ReadDrivers({Object("1", R"({"nodeSelector":{"pool":"a"}})")})[0];
+  CHECK(driver.node_labels == StringMap{{"pool", "a"}});
+  CHECK(memory.ReadDrivers({Object("2", R"({"default":true})")})[0].is_default);
+  memory.ReadDrivers({Object("3", R"({"default":true,"nodeSelector":{"pool":"a"}})")});
+  CHECK(absl::IsInvalidArgument(memory.drivers.verdicts()[0].error));
+  memory.ReadDrivers({Object("4", R"({"nodeSelector":{"nvidia.com/gpu-operator.driver.owner":"a"}})")});
+  CHECK(absl::IsInvalidArgument(memory.drivers.verdicts()[0].error));
+}
+
+TEST_CASE("on OpenShift the driver is the Driver Toolkit's, unless the policy switches that off") {
+  gpu_operator::DriverLabels labels = kLabels;
+  labels.toolkit = LabelSelector::FromMatchLabels({{"openshift.driver-toolkit", "true"}});
+  ClusterPolicy policy = Policy("p");
+  CHECK(Names(Decide({policy}, {}, labels)) == "[ openshift.driver-toolkit=true  on]");
+  policy.uses_toolkit = false;
+  CHECK(Names(Decide({policy}, {}, labels)) == "[ app=driver  on]");
+  PolicyMemories memory;
+  CHECK(memory.ReadPolicies({Object("1", "{}")})[0].uses_toolkit);
+  CHECK_FALSE(memory.ReadPolicies({Object("2", R"({"operator":{"use_ocp_driver_toolkit":false}})")})[0].uses_toolkit);
+}
+
 TEST_CASE("a policy that is not understood leaves the last one that was, and nobody upgrades by one that never was") {
   PolicyMemories memory;
   const std::string good = R"({"upgradePolicy":{"maxParallelUpgrades":5}})";

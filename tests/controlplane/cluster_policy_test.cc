@@ -277,6 +277,59 @@ TEST_CASE("Each NVIDIADriver has its nodes and its policy, and together they kee
   CHECK(program.IsRunning());
 }
 
+TEST_CASE("The documented patch of the driver's version rolls a DaemonSet that gpu_operator has made", "[operators]") {
+  constexpr int kNodes = 2;
+  World world(ControlPlane::Shared(), "version", kNodes);
+  const Kubectl& admin = world.control_plane().admin();
+  for (const std::string& node : world.nodes())
+    admin.Must({"label", "node", node, "nvidia.com/gpu.deploy.driver=true"});
+  admin.Create("apiVersion: v1\nkind: ServiceAccount\nmetadata: {name: nvidia-driver, namespace: " + world.driver_ns() +
+               "}\n");
+  std::string rights = ReadFile(RbacFolder() / "driver-daemonsets/daemonsets.yaml");
+  rights = std::regex_replace(rights, std::regex("(metadata: .*namespace: )[a-z-]+"), "$1" + world.driver_ns());
+  admin.Create(rights);
+  const Policies policies(world.control_plane(), R"(
+apiVersion: nvidia.com/v1
+kind: ClusterPolicy
+metadata: {name: cluster-policy}
+spec:
+  driver:
+    repository: registry.example.com
+    image: driver
+    version: 470.57.02
+    upgradePolicy: {maxParallelUpgrades: 1, maxUnavailable: 50%, drain: {enable: true}}
+)");
+  const OperatorProgram program(world.control_plane(), "gpu_operator", world.control_plane().operator_kubeconfig(),
+                                {"--cluster-policy", "--namespace", world.driver_ns(), "--driver-daemonsets", "Make",
+                                 "--validation-selector", ""});
+  const auto images = [&] {
+    std::multiset<std::string> found;
+    const rapidjson::Document pods =
+        admin.Get({"pods", "--namespace=" + world.driver_ns(), "--selector=app=nvidia-driver-daemonset"});
+    for (const rapidjson::Value& pod : Items(pods, {"items"})) {
+      for (const rapidjson::Value& container : Items(pod, {"spec", "containers"}))
+        found.insert(Text(container, {"image"}));
+    }
+    return found;
+  };
+  const std::string image = "registry.example.com/driver:";
+  const bool made = Eventually(kRolloutLimit, [&] {
+    return images() == std::multiset<std::string>{image + "470.57.02", image + "470.57.02"} &&
+           CountInState(world, "upgrade-done") == kNodes;
+  });
+  INFO(program.Log());
+  REQUIRE(made);
+  // As NVIDIA's manual has it.
+  admin.Must({"patch", "clusterpolicy/cluster-policy", "--type=json",
+              R"(-p=[{"op": "replace", "path": "/spec/driver/version", "value":"510.85.02"}])"});
+  const bool upgraded = Eventually(kRolloutLimit, [&] {
+    return images() == std::multiset<std::string>{image + "510.85.02", image + "510.85.02"} &&
+           CountInState(world, "upgrade-done") == kNodes;
+  });
+  CHECK(upgraded);
+  CHECK(policies.Condition("clusterpolicy", "cluster-policy") == "True: the upgrade policy is in effect");
+}
+
 TEST_CASE("--until-done ends well only where the policy lets drivers be upgraded, and every node is", "[operators]") {
   World world(ControlPlane::Shared(), "until-done", 2);
   world.DeployDriver();

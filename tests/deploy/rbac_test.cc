@@ -189,6 +189,17 @@ TEST_CASE("deploy/rbac/cluster-policy gives what is needed beside base to follow
   CheckBothWays(RightsOf(kRoot / "deploy/rbac/cluster-policy", {}), *noted);
 }
 
+TEST_CASE("deploy/rbac/driver-daemonsets gives what is needed to make the driver's DaemonSets") {
+  const auto noted = std::make_shared<Rights>();
+  examples::DriverMaker maker(NotingObjects(noted), std::make_shared<FakeClock>(), [](const LogRecord&) {});
+  examples::DriverDaemonSet set{.ns = "gpu-operator", .name = "nvidia-driver-daemonset", .labels = {{"app", "driver"}}};
+  maker.Wish({set});
+  maker.Keep({});
+  CHECK(noted->size() >= 1);
+  const Rights given = RightsOf(kRoot / "deploy/rbac/driver-daemonsets", {});
+  for (const auto& right : *noted) CHECK(given.contains(right));
+}
+
 // What ofed_operator does beside rolling the driver, on a cluster of an earlier format.
 void NoteOfed(const std::shared_ptr<Rights>& rights, const std::string& ns) {
   const auto cluster = std::make_shared<FakeCluster>(std::make_shared<FakeClock>());

@@ -34,6 +34,18 @@ absl::Status CheckUpdateStrategy(const rapidjson::Value& json) {
       fmt::format("spec.daemonsets.updateStrategy: must be RollingUpdate or OnDelete, got {}", text));
 }
 
+template <typename Resource>
+absl::Status ReadImages(const rapidjson::Value& json, examples::JsonPath driver, examples::JsonPath manager,
+                        Resource& resource) {
+  auto read = examples::ReadDriverImage(json, driver);
+  if (!read.ok()) return read.status();
+  resource.driver = *std::move(read);
+  read = examples::ReadDriverImage(json, manager);
+  if (!read.ok()) return read.status();
+  resource.manager = *std::move(read);
+  return absl::OkStatus();
+}
+
 absl::Status CheckNodeSelector(const NvidiaDriver& driver) {
   if (driver.is_default && !driver.node_labels.empty()) {
     return absl::InvalidArgumentError("spec.nodeSelector: must not stand beside spec.default: true");
@@ -59,6 +71,8 @@ absl::StatusOr<ClusterPolicy> ReadClusterPolicy(const ApiObject& object) {
   policy.sandbox = *flag;
   const rapidjson::Value* toolkit = examples::Find(*json, {"spec", "operator", "use_ocp_driver_toolkit"});
   policy.uses_toolkit = toolkit == nullptr || !toolkit->IsBool() || toolkit->GetBool();
+  const absl::Status images = ReadImages(*json, {"spec", "driver"}, {"spec", "driver", "manager"}, policy);
+  if (!images.ok()) return images;
   if (const absl::Status strategy = CheckUpdateStrategy(*json); !strategy.ok()) return strategy;
   absl::StatusOr<UpgradePolicy> upgrade =
       examples::ReadUpgradePolicy(*json, {"spec", "driver", "upgradePolicy"}, ClusterPolicyDefaults(*json));
@@ -80,6 +94,7 @@ absl::StatusOr<NvidiaDriver> ReadNvidiaDriver(const ApiObject& object) {
                       .is_default = *is_default,
                       .node_labels = examples::TextMap(*json, {"spec", "nodeSelector"}),
                       .upgrade = *std::move(upgrade)};
+  if (const absl::Status images = ReadImages(*json, {"spec"}, {"spec", "manager"}, driver); !images.ok()) return images;
   if (const absl::Status selector = CheckNodeSelector(driver); !selector.ok()) return selector;
   return driver;
 }

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "fmt/format.h"
+#include "gpu/driver_sets.h"
 
 namespace gpu_operator {
 namespace {
@@ -42,6 +43,7 @@ Decision ByDrivers(std::vector<NvidiaDriver> drivers, const DriverLabels& labels
                                 .policy = PolicyOf(driver)});
   }
   decision.gone = {{.driver_labels = labels.nvidia_driver, .node_selector = OfNobody(drivers)}};
+  decision.daemon_sets = DriverSets(drivers, "");
   decision.nodes = {.by_owners = true, .owners = std::move(drivers)};
   return decision;
 }
@@ -74,6 +76,7 @@ Decision DecideEngines(const ClusterPolicy* active, const std::vector<NvidiaDriv
   const bool toolkit = active->uses_toolkit && !labels.toolkit.empty();
   decision.engines = {{.driver_labels = toolkit ? labels.toolkit : labels.cluster_policy, .policy = PolicyOf(*active)}};
   decision.nodes.upgraded = active->upgrade.auto_upgrade;
+  decision.daemon_sets = DriverSets(*active, "");
   return decision;
 }
 

@@ -33,6 +33,8 @@ struct Decision {
   std::map<std::string, std::string> idle_policies = {};
   std::map<std::string, std::string> idle_drivers = {};
   NodeWishes nodes = {};
+  /// In no namespace yet.
+  std::vector<examples::DriverDaemonSet> daemon_sets = {};
   /// For a person: who decides, or why nobody does.
   std::string reason = {};
   friend bool operator==(const Decision&, const Decision&) = default;

@@ -35,8 +35,10 @@ struct Options {
   bool release_deleted = true;
   /// Empty: none. nullopt: as NVIDIA's operator has it where the policy is its custom resource, else none.
   std::optional<std::string> validation_selector = std::nullopt;
-  /// The nodes' owner labels, and the annotation for the driver manager, are somebody else's.
-  bool leave_nodes = false;
+  /// The nodes get owner labels, and the annotation for driver managers; nullopt: where the policy is a custom resource.
+  std::optional<bool> mark_nodes = std::nullopt;
+  /// The DaemonSets of policies that name a version are made.
+  bool make_drivers = false;
   /// The cluster is OpenShift: the Driver Toolkit's DaemonSets are the driver's, unless the ClusterPolicy switches it off.
   bool openshift = false;
   /// Over all owners.

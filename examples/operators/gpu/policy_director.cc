@@ -43,6 +43,7 @@ ClusterPolicyDirector::ClusterPolicyDirector(std::shared_ptr<const ObjectClient>
                                              std::shared_ptr<driverupgrade::ClusterFacade> cluster, Options options)
     : options_(Completed(std::move(options))),
       nodes_(std::move(cluster), options_.identity, options_.mark_nodes, options_.clock),
+      maker_(objects, options_.clock, options_.log),
       reporter_(objects, kComponent, options_.clock, options_.log),
       policy_watch_(objects, kClusterPolicies, WatchOptions(options_)),
       driver_watch_(objects, kNvidiaDrivers, WatchOptions(options_)) {}
@@ -83,6 +84,9 @@ void ClusterPolicyDirector::Decide() {
   }
   decision_ = std::move(decision);
   nodes_.Wish(decision_->nodes);
+  if (options_.make_drivers_in.empty()) return;
+  for (examples::DriverDaemonSet& set : decision_->daemon_sets) set.ns = options_.make_drivers_in;
+  maker_.Wish(decision_->daemon_sets);
 }
 
 std::vector<driverupgrade::Finding> ClusterPolicyDirector::Findings() { return nodes_.Findings(); }
@@ -146,7 +150,7 @@ absl::Time ClusterPolicyDirector::Work(const CallContext& context, driverupgrade
                   .message = "cannot mark a node",
                   .fields = {{"error", std::string(nodes_told_.message())}}});
   }
-  return std::min(next, reporter_.Report(context, Verdicts()));
+  return std::min({next, maker_.Keep(context), reporter_.Report(context, Verdicts())});
 }
 
 absl::Status ClusterPolicyDirector::Ready() const {

@@ -53,6 +53,8 @@ class ClusterPolicyDirector final : public driverupgrade::Director {
     bool release_deleted = true;
     /// The nodes are marked: see NodeKeeper. Otherwise somebody else does.
     bool mark_nodes = true;
+    /// Where the driver's DaemonSets are made; empty: they are somebody else's.
+    std::string make_drivers_in = {};
     std::shared_ptr<driverupgrade::Doorbell> bell = nullptr;
     driverupgrade::LogSink log = nullptr;
     /// Null: SystemClock().
@@ -84,6 +86,7 @@ class ClusterPolicyDirector final : public driverupgrade::Director {
   const Options options_;
   NodeKeeper nodes_;
   absl::Status nodes_told_ = absl::OkStatus();
+  examples::DriverMaker maker_;
   examples::ResourceReporter reporter_;
   examples::PolicyMemory<ClusterPolicy> policy_memory_;
   examples::PolicyMemory<NvidiaDriver> driver_memory_;

@@ -76,7 +76,8 @@ int RunRollout(const Options& options, const Configuration& configuration, const
     absl::StatusOr<EngineSpec> spec = SpecOf(options, configuration, *identity);
     if (!spec.ok()) return Misconfigured(log, spec.status());
     FileDirector director(*std::move(spec),
-                          NodeKeeper(connection.cluster, *identity, !options.leave_nodes, made->service.engine.clock),
+                          NodeKeeper(connection.cluster, *identity, options.mark_nodes.value_or(options.cluster_policy),
+                                     made->service.engine.clock),
                           bell);
     return examples::RunService(*made, connection, director, bell, log, std::move(stop));
   }
@@ -84,7 +85,8 @@ int RunRollout(const Options& options, const Configuration& configuration, const
                                  {.identity = *identity,
                                   .labels = configuration.labels,
                                   .release_deleted = options.release_deleted,
-                                  .mark_nodes = !options.leave_nodes,
+                                  .mark_nodes = options.mark_nodes.value_or(options.cluster_policy),
+                                  .make_drivers_in = options.make_drivers ? options.service.ns : "",
                                   .bell = bell,
                                   .log = log});
   director.Start();

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "fmt/format.h"
+#include "ofed/driver_sets.h"
 #include "ofed/stray_claims.h"
 #include "support/spare_skipped_pods.h"
 
@@ -37,6 +38,7 @@ OfedDirector::OfedDirector(const examples::Connection& connection, Options optio
       migration_(connection.cluster, connection.objects, options_.ns, options_.identity, options_.log),
       wait_keeper_(connection.cluster, options_.identity, options_.clock),
       config_keeper_(connection.cluster, options_.ns, options_.identity, options_.clock),
+      maker_(connection.objects, options_.clock, options_.log),
       reporter_(connection.objects, kComponent, options_.clock, options_.log),
       policy_watch_(connection.objects, kNicClusterPolicies, WatchOptions(options_)),
       node_watch_(connection.objects, kNicNodePolicies, WatchOptions(options_)) {
@@ -91,7 +93,14 @@ void OfedDirector::Take(NicClusterPolicy policy, std::vector<NicNodePolicy> node
     // It would drain pods that are not to be drained.
     if (!examples::SpareSkippedPods(options_.identity, spec.policy).ok()) spec.policy.auto_upgrade = false;
   }
+  if (options_.make_drivers) maker_.Wish(DriverSets(policy, MadeOf(nodes), options_.ns, options_.init_image));
   policy_ = std::move(policy);
+}
+
+// Those that have an engine.
+std::vector<NicNodePolicy> OfedDirector::MadeOf(std::vector<NicNodePolicy> nodes) const {
+  std::erase_if(nodes, [this](const NicNodePolicy& node) { return decision_.refused.contains(node.name); });
+  return nodes;
 }
 
 std::vector<ResourceVerdict> OfedDirector::Verdicts() const {
@@ -147,7 +156,7 @@ absl::Status OfedDirector::GiveBackStrays(const CallContext& context) {
 }
 
 absl::Time OfedDirector::Work(const CallContext& context, WatchCache* cache, std::size_t scope) {
-  absl::Time next = reporter_.Report(context, Verdicts());
+  absl::Time next = std::min(reporter_.Report(context, Verdicts()), maker_.Keep(context));
   if (decision_.init_config) {
     next = std::min(next, config_keeper_.Keep(context, *decision_.init_config));
     Tell("cannot write the init container's configuration", config_keeper_.status(), config_told_);

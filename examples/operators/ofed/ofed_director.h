@@ -44,6 +44,9 @@ class OfedDirector final : public driverupgrade::Director {
     bool migrate = true;
     /// Who asks for NodeMaintenances; nullopt: nobody.
     std::optional<driverupgrade::RequestorOptions> requestor = std::nullopt;
+    /// The driver's DaemonSets are made, with an init container of this image; empty: without.
+    bool make_drivers = false;
+    std::string init_image = {};
     /// Nodes of a policy that was deleted are given back; otherwise they stay as they are.
     bool release_deleted = true;
     std::shared_ptr<driverupgrade::Doorbell> bell = nullptr;
@@ -71,6 +74,7 @@ class OfedDirector final : public driverupgrade::Director {
   // Whether what was read is decided by.
   bool Read();
   void Take(NicClusterPolicy policy, std::vector<NicNodePolicy> nodes);
+  std::vector<NicNodePolicy> MadeOf(std::vector<NicNodePolicy> nodes) const;
   absl::Status GiveBackStrays(const driverupgrade::CallContext& context);
   std::vector<examples::ResourceVerdict> Verdicts() const;
   void Tell(const char* message, const absl::Status& status, absl::Status& told) const;
@@ -80,6 +84,7 @@ class OfedDirector final : public driverupgrade::Director {
   Migration migration_;
   DriverWaitKeeper wait_keeper_;
   InitConfigKeeper config_keeper_;
+  examples::DriverMaker maker_;
   examples::ResourceReporter reporter_;
   examples::PolicyMemory<NicClusterPolicy> policy_memory_;
   examples::PolicyMemory<NicNodePolicy> node_memory_;

@@ -26,6 +26,8 @@ int RunRollout(const Options& options, const Configuration& configuration, const
                                      .policy = configuration.policy,
                                      .migrate = !options.disable_migration,
                                      .requestor = configuration.requestor,
+                                     .make_drivers = options.make_drivers,
+                                     .init_image = options.init_image,
                                      .release_deleted = options.release_deleted,
                                      .bell = bell,
                                      .log = log});

@@ -187,6 +187,30 @@ TEST_CASE("an NVIDIADriver has nodes by its selector or is the default one, not 
   CHECK(absl::IsInvalidArgument(memory.drivers.verdicts()[0].error));
 }
 
+TEST_CASE("a version in a policy is a DaemonSet of the driver, which its engine rolls") {
+  PolicyMemories memory;
+  const std::string driver =
+      R"("repository":"nvcr.io/nvidia","image":"driver","version":"550","env":[{"name":"A","value":"1"}],)"
+      R"("manager":{"image":"manager","version":"0.8","env":[{"name":"ENABLE_AUTO_DRAIN","value":"true"}]})";
+  const auto policies = memory.ReadPolicies({Object("1", R"({"driver":{)" + driver + "}}")});
+  const auto sets = Decide(policies, {}, kLabels).daemon_sets;
+  REQUIRE(sets.size() == 1);
+  CHECK(sets[0].name == "nvidia-driver-daemonset");
+  CHECK(sets[0].labels.at("app") == "nvidia-driver-daemonset");
+  CHECK(sets[0].image.reference == "nvcr.io/nvidia/driver:550");
+  CHECK(sets[0].image.env == examples::Variables{{"A", "1"}});
+  REQUIRE(sets[0].init);
+  CHECK(sets[0].init->image.reference == "manager:0.8");
+  CHECK(sets[0].init->image.env ==
+        examples::Variables{{"ENABLE_AUTO_DRAIN", "true"}, {"ENABLE_GPU_POD_EVICTION", "true"}});
+  const auto drivers = memory.ReadDrivers({Object("1", "{" + driver + "}"), Object("2", "{}")});
+  const auto owned = Decide({}, drivers, kLabels).daemon_sets;
+  REQUIRE(owned.size() == 1);
+  CHECK(owned[0].name == "nvidia-driver-p-1");
+  CHECK(owned[0].node_selector.at("nvidia.com/gpu-operator.driver.owner") == "p-1");
+  CHECK(Decide({Policy("p", false, /*sandbox=*/true)}, {}, kLabels).daemon_sets.empty());
+}
+
 TEST_CASE("on OpenShift the driver is the Driver Toolkit's, unless the policy switches that off") {
   gpu_operator::DriverLabels labels = kLabels;
   labels.toolkit = LabelSelector::FromMatchLabels({{"openshift.driver-toolkit", "true"}});

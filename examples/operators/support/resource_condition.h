@@ -79,8 +79,9 @@ class ResourceReporter {
   ResourceReporter(std::shared_ptr<const driverupgrade::ObjectClient> objects, std::string component,
                    std::shared_ptr<driverupgrade::Clock> clock, driverupgrade::LogSink log);
 
-  /// Writes what is not said yet; where only the standing has changed, every ten seconds at most. Returns when to try again what was refused; InfiniteFuture if nothing was. A conflict
-  /// is tried again with the next version of the object.
+  /// Writes what is not said yet; where only the standing has changed, every ten seconds at most. Returns when to come
+  /// again: to try what was refused, or to say what has waited; InfiniteFuture if there is neither. A conflict is tried
+  /// again with the next version of the object.
   absl::Time Report(const driverupgrade::CallContext& context, const std::vector<ResourceVerdict>& verdicts);
 
  private:

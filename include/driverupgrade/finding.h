@@ -30,6 +30,9 @@ enum class FindingCode : std::uint8_t {
   kLedger,              ///< The AdmissionLedger cannot be used, so that nobody is started, or has lines of no sense.
   kReadFailed,          ///< A part of the cluster that concerns one node could not be read.
   kUnreadable,          ///< An object cannot be read, as a member has a wrong type; what it concerns waits.
+  kNoDaemonSet,         ///< The driver's labels and namespace match no DaemonSet.
+  kNothingIsEvicted,    ///< By the policy no pod is evicted: drivers are replaced under those that use them.
+  kNoOwner,             ///< A node has a driver pod, and belongs to no policy.
 };
 std::string_view ToString(FindingCode code);
 

@@ -35,7 +35,8 @@ using LogSink = std::function<void(const LogRecord& record)>;
 /// control characters escaped, so that nobody can forge a line; each is cut at 1 KiB.
 std::string FormatLogfmt(const LogRecord& record);
 
-/// Logs every transition with its reason, every change of a gate, every finding once while it lasts, and failures.
+/// Logs every transition with its reason, every change of a gate, every finding once while it lasts, failures, trouble,
+/// leadership, and the end of a rollout.
 std::shared_ptr<Observer> MakeLoggingObserver(const DriverIdentity& identity, LogSink sink);
 
 }  // namespace driverupgrade

@@ -57,6 +57,8 @@ struct MetricsSnapshot {
   std::map<FindingCode, int> findings = {};
   bool auto_upgrade = false;
   bool paused = false;
+  /// Nodes of owners that are gone, which are still to be given back; a service knows.
+  int giving_back = 0;
 
   /// By state left and state entered, of patches that were acknowledged.
   std::map<std::pair<UpgradeState, UpgradeState>, std::uint64_t> transitions = {};
@@ -79,6 +81,10 @@ struct MetricsSnapshot {
   Histogram reconcile_seconds = {};
   /// Passes in which the policy was refused or the cluster could not be read.
   std::uint64_t reconcile_errors = 0;
+  /// When a pass last succeeded; nullopt before the first.
+  std::optional<absl::Time> last_success = std::nullopt;
+  /// The last pass was one of `reconcile_errors`.
+  bool failing = false;
   /// When a node last entered a state; until one has, when the first pass was made; nullopt before.
   std::optional<absl::Time> last_progress = std::nullopt;
   /// Whether this replica leads. An observer does not know: nullopt, unless the embedder says, for instance by

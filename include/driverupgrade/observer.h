@@ -8,8 +8,11 @@
 ///       std::atomic<int> failures = 0;
 ///     };
 ///
-/// OnPlan and OnPassEnded are called by the thread that reconciles; OnNodeApplied by any of the engine's, several at a
-/// time. Do not block in them, and do not call the engine.
+/// OnNodeApplied is called by any of the engine's threads, several at a time; the rest by the thread that reconciles. Do
+/// not block in them, and do not call the engine.
+///
+/// The engine tells of passes, UpgradeController of what is about more than one of them, and UpgradeService of findings
+/// that no pass makes.
 #ifndef DRIVERUPGRADE_OBSERVER_H_
 #define DRIVERUPGRADE_OBSERVER_H_
 
@@ -18,8 +21,10 @@
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
+#include "driverupgrade/finding.h"
 #include "driverupgrade/node_outcome.h"
 #include "driverupgrade/plan.h"
+#include "driverupgrade/upgrade_budget.h"
 
 namespace driverupgrade {
 
@@ -42,6 +47,15 @@ class Observer {
   virtual void OnNodeApplied(const NodePlan& plan, const NodeOutcome& outcome);
   /// After everything else of the pass. Release makes no pass.
   virtual void OnPassEnded(const PassOutcome& pass);
+  /// What hinders all nodes is another thing than before: a pass failed, the cache cannot be read or is old, the Lease
+  /// cannot be taken. OK: nothing does any more.
+  virtual void OnTrouble(const absl::Status& trouble);
+  /// This replica leads from now on, or does no more. Without an election nobody says so.
+  virtual void OnLeading(bool leads);
+  /// No node goes on any more unless a person does something, and some did before.
+  virtual void OnRolloutOver(const Tally& totals);
+  /// About the configuration, and in no plan; once, when it begins to hold.
+  virtual void OnFinding(const Finding& finding);
 };
 
 /// Tells each of `observers` everything, in their order. Null ones are left out.

@@ -108,6 +108,10 @@ struct Plan {
   friend bool operator==(const Plan&, const Plan&) = default;
 };
 
+/// Nothing is to be done, and each node that waits waits for a person: of a plan with all gates, as
+/// UpgradeEngine::Everything.
+bool IsOver(const Plan& everything);
+
 /// One line for people and for tests: `n1: drain-required -> pod-restart-required (drained); delete drivers/driver-7`.
 std::string Describe(const NodePlan& plan);
 /// All nodes, gates, findings and the time to wake up, one line each.

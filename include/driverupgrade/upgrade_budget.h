@@ -32,6 +32,8 @@ struct Tally {
   /// By UpgradeState. A node whose label is no state is in none of them; it is in `total` and `in_progress`.
   std::array<int, kAllUpgradeStates.size()> by_state = {};
   int InState(UpgradeState state) const { return by_state[static_cast<std::size_t>(state)]; }
+  /// In progress and not stuck, as nodes are that failed or whose label is no state.
+  int Moving() const;
   Tally& operator+=(const Tally& other);
   Tally& operator-=(const Tally& other);
   friend Tally operator+(Tally a, const Tally& b) { return a += b; }

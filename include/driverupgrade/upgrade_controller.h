@@ -8,6 +8,8 @@
 ///
 /// Run is a loop around Step, which never waits: who has a loop of his own, or a virtual clock, calls Step.
 ///
+/// Its engine's observer hears of trouble, of leadership, and when a rollout is over.
+///
 /// Who steps several controllers in one loop hears by ControllerOptions::on_change when Step is worth a call.
 ///
 /// SetPolicy, Notify and the readers may be called from any thread; Run and Step from one.
@@ -90,8 +92,13 @@ class UpgradeController {
 
  private:
   void NoteTime(absl::Time now);
+  absl::Time StepOnce(const CallContext& context);
   bool Lead(const CallContext& context, absl::Time& next);
   absl::Time Pass(const CallContext& context, const UpgradePolicy& policy, absl::Time now);
+  absl::Status CacheTrouble() const;
+  absl::Status Trouble() const;
+  void Tell();
+  bool RolloutEnded(const Plan& plan);
 
   UpgradeEngine& engine_;
   const std::shared_ptr<WatchCache> cache_;
@@ -109,6 +116,12 @@ class UpgradeController {
   int failures_ = 0;
   absl::Time not_before_ = absl::InfinitePast();  // whatever changes
   absl::Time due_ = absl::InfinitePast();         // even if nothing changes
+
+  // Of the thread that steps.
+  absl::Status told_trouble_ = absl::OkStatus();
+  bool told_leading_ = false;
+  bool rollout_ = false;        // some node was on its way since a rollout was last over
+  bool rollout_ended_ = false;  // in this step
 };
 
 }  // namespace driverupgrade

@@ -113,6 +113,9 @@ class UpgradeEngine {
   /// been answered; it must not call the engine. Null: nobody. Without a cache it is never called.
   void OnChange(std::function<void()> on_change);
 
+  /// That of the options; null if nobody looks on.
+  const std::shared_ptr<Observer>& observer() const { return observer_; }
+
   /// Passes begin anew after somebody else has made them, or nobody: what ran out meanwhile gets its grace.
   void Resume();
 

@@ -15,6 +15,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <variant>
 
 #include "absl/status/status.h"
@@ -129,6 +130,8 @@ enum class OnUnscheduledPods : std::uint8_t {
 struct UpgradePolicy {
   /// False freezes every node where it stands.
   bool auto_upgrade = false;
+  /// Why autoUpgrade is off, if the author of the policy did not say so: nodes wait with these words. In no document.
+  std::string frozen_because = {};
   /// True admits no further node; those in progress finish.
   bool paused = false;
   /// Nodes in progress at once; nullopt: no limit.
@@ -158,6 +161,7 @@ struct NodeRules {
   /// Implicit: a whole policy has the rules.
   NodeRules(const UpgradePolicy& policy);  // NOLINT(google-explicit-constructor)
   bool auto_upgrade = false;
+  std::string frozen_because = {};
   std::optional<WaitForCompletionPolicy> wait_for_completion = std::nullopt;
   std::optional<PodDeletionPolicy> pod_deletion = std::nullopt;
   std::optional<DrainPolicy> drain = std::nullopt;

@@ -19,6 +19,9 @@ std::string_view ToString(FindingCode code) {
     case FindingCode::kLedger: return "Ledger";
     case FindingCode::kReadFailed: return "ReadFailed";
     case FindingCode::kUnreadable: return "Unreadable";
+    case FindingCode::kNoDaemonSet: return "NoDaemonSet";
+    case FindingCode::kNothingIsEvicted: return "NothingIsEvicted";
+    case FindingCode::kNoOwner: return "NoOwner";
   }
   return "";
 }

@@ -1,5 +1,7 @@
 #include "driverupgrade/plan.h"
 
+#include <algorithm>
+
 #include "fmt/format.h"
 
 namespace driverupgrade {
@@ -14,6 +16,12 @@ std::string Values(std::string_view what, const std::map<std::string, std::optio
 }
 
 }  // namespace
+
+bool IsOver(const Plan& everything) {
+  return everything.nodes.empty() &&
+         std::all_of(everything.gates.begin(), everything.gates.end(),
+                     [](const NodeGate& node) { return TraitsOf(node.gate.reason).ends_rollout; });
+}
 
 std::string Describe(const NodePlan& plan) {
   std::string text = fmt::format("{}: {}", plan.node, ToString(plan.from));

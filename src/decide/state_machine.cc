@@ -59,7 +59,8 @@ bool MayAct(Walk& walk) {
     return false;
   }
   if (!walk.in.policy.auto_upgrade) {
-    if (walk.state() != UpgradeState::kDone) walk.Wait(GateReason::kFrozen, "autoUpgrade is off");
+    const std::string& why = walk.in.policy.frozen_because;
+    if (walk.state() != UpgradeState::kDone) walk.Wait(GateReason::kFrozen, why.empty() ? "autoUpgrade is off" : why);
     return false;
   }
   if (const auto& patch = walk.view.attempts.patch) {

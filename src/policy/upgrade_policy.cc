@@ -61,6 +61,7 @@ int ScaledLimit(const CountOrPercent& limit, int total) {
 
 NodeRules::NodeRules(const UpgradePolicy& policy)
     : auto_upgrade(policy.auto_upgrade),
+      frozen_because(policy.frozen_because),
       wait_for_completion(policy.wait_for_completion),
       pod_deletion(policy.pod_deletion),
       drain(policy.drain),

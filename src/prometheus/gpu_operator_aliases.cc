@@ -25,6 +25,12 @@ constexpr GpuOperatorName kNames[] = {
      "Total number of nodes on which the gpu operator pod upgrades can be done"},
     {Value::kPending, "gpu_operator_nodes_upgrades_pending",
      "Total number of nodes on which the gpu operator pod upgrades are pending"},
+    {Value::kReconcileStatus, "gpu_operator_reconciliation_status",
+     "1 if the last pass succeeded, 0 before the first, -1 if it failed"},
+    {Value::kReconciles, "gpu_operator_reconciliation_total", "Total number of passes"},
+    {Value::kReconcileFailures, "gpu_operator_reconciliation_failed_total", "Total number of passes that failed"},
+    {Value::kLastSuccess, "gpu_operator_reconciliation_last_success_ts_seconds",
+     "Timestamp (in seconds) of the last pass that succeeded"},
 };
 
 }  // namespace

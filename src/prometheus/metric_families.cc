@@ -103,6 +103,8 @@ constexpr Description kDescriptions[] = {
      [](const MetricsSnapshot& from, Samples& to) { to.Add(from.auto_upgrade); }},
     {Type::kGauge, "driverupgrade_paused", "Whether the policy lets no further node start.",
      [](const MetricsSnapshot& from, Samples& to) { to.Add(from.paused); }},
+    {Type::kGauge, "driverupgrade_nodes_giving_back", "Nodes of owners that are gone, still to be given back.",
+     [](const MetricsSnapshot& from, Samples& to) { to.Add(from.giving_back); }},
     {Type::kGauge, "driverupgrade_leader", "Whether this replica leads.",
      [](const MetricsSnapshot& from, Samples& to) {
        if (from.leading) to.Add(*from.leading);

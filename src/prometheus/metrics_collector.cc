@@ -20,7 +20,13 @@ int MayStart(const MetricsSnapshot& figures) {
   return std::min(budget.ParallelFree(), budget.Headroom());
 }
 
-int ValueOf(MetricAlias::Value value, const MetricsSnapshot& figures) {
+// As the GPU Operator has it.
+int ReconcileStatus(const MetricsSnapshot& figures) {
+  if (figures.failing) return -1;
+  return figures.last_success ? 1 : 0;
+}
+
+double ValueOf(MetricAlias::Value value, const MetricsSnapshot& figures) {
   switch (value) {
     case MetricAlias::Value::kAutoUpgrade: return figures.auto_upgrade;
     case MetricAlias::Value::kInProgress: return figures.nodes.in_progress - figures.nodes.failed;
@@ -28,8 +34,18 @@ int ValueOf(MetricAlias::Value value, const MetricsSnapshot& figures) {
     case MetricAlias::Value::kFailed: return figures.nodes.failed;
     case MetricAlias::Value::kAvailable: return MayStart(figures);
     case MetricAlias::Value::kPending: return figures.nodes.pending;
+    case MetricAlias::Value::kReconcileStatus: return ReconcileStatus(figures);
+    case MetricAlias::Value::kReconciles: return static_cast<double>(figures.reconcile_seconds.Count());
+    case MetricAlias::Value::kReconcileFailures: return static_cast<double>(figures.reconcile_errors);
+    case MetricAlias::Value::kLastSuccess:
+      return figures.last_success ? absl::ToDoubleSeconds(*figures.last_success - absl::UnixEpoch()) : 0;
   }
   return 0;
+}
+
+MetricFamily::Type TypeOf(MetricAlias::Value value) {
+  const bool counts = value == MetricAlias::Value::kReconciles || value == MetricAlias::Value::kReconcileFailures;
+  return counts ? MetricFamily::Type::kCounter : MetricFamily::Type::kGauge;
 }
 
 }  // namespace
@@ -45,8 +61,8 @@ std::vector<MetricFamily> MetricsCollector::Collect() const {
     const auto driver =
         std::find_if(drivers.begin(), drivers.end(), [&](const auto& known) { return known.driver == alias.driver; });
     if (driver == drivers.end()) continue;
-    MetricFamily family{.name = alias.name, .help = alias.help};
-    family.samples.push_back({.value = static_cast<double>(ValueOf(alias.value, *driver))});
+    MetricFamily family{.name = alias.name, .help = alias.help, .type = TypeOf(alias.value)};
+    family.samples.push_back({.value = ValueOf(alias.value, *driver)});
     families.push_back(std::move(family));
   }
   return families;

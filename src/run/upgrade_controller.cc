@@ -14,8 +14,8 @@ namespace {
 constexpr absl::Duration kReleaseTimeout = absl::Seconds(5);
 constexpr char kNotRead[] = "the cache has not read the cluster yet";
 constexpr absl::Duration kLookAtCache = absl::Seconds(1);
-// The steady clock's limit for one wait; the loop goes round then.
-constexpr absl::Duration kWaitMax = absl::Hours(1);
+// The loop goes round then: a cache that gets old tells nobody.
+constexpr absl::Duration kWaitMax = absl::Minutes(1);
 
 }  // namespace
 
@@ -70,6 +70,44 @@ bool UpgradeController::Lead(const CallContext& context, absl::Time& next) {
 }
 
 absl::Time UpgradeController::Step(const CallContext& context) {
+  const absl::Time next = StepOnce(context);
+  if (engine_.observer()) Tell();
+  return next;
+}
+
+absl::Status UpgradeController::CacheTrouble() const {
+  if (cache_ == nullptr) return absl::OkStatus();
+  // What has never been read has no old version to be patient with.
+  return cache_->Synced() ? cache_->Health() : cache_->Health(absl::ZeroDuration());
+}
+
+absl::Status UpgradeController::Trouble() const {
+  DRIVERUPGRADE_RETURN_IF_ERROR(CacheTrouble());
+  if (options_.election) DRIVERUPGRADE_RETURN_IF_ERROR(options_.election->status());
+  const std::lock_guard lock(mutex_);
+  const bool counts = status_.leading && status_.last_pass && !absl::IsFailedPrecondition(status_.last_error);
+  return counts ? status_.last_error : absl::OkStatus();
+}
+
+void UpgradeController::Tell() {
+  Observer& observer = *engine_.observer();
+  const bool leads = options_.election && options_.election->IsLeader();
+  if (leads != std::exchange(told_leading_, leads)) observer.OnLeading(leads);
+  absl::Status trouble = Trouble();
+  if (trouble != told_trouble_) observer.OnTrouble(trouble);
+  told_trouble_ = std::move(trouble);
+  if (std::exchange(rollout_ended_, false)) observer.OnRolloutOver(status().totals);
+}
+
+// A look at all nodes only when the counts say that it may be worth it.
+bool UpgradeController::RolloutEnded(const Plan& plan) {
+  if (plan.totals.Moving() > 0) rollout_ = true;
+  if (!rollout_ || plan.totals.Moving() > 0 || !plan.nodes.empty() || !IsOver(engine_.Everything())) return false;
+  rollout_ = false;
+  return true;
+}
+
+absl::Time UpgradeController::StepOnce(const CallContext& context) {
   const absl::Time now = clock_->Now();
   NoteTime(now);
   absl::Time election_due = absl::InfiniteFuture();
@@ -101,6 +139,7 @@ absl::Time UpgradeController::Pass(const CallContext& context, const UpgradePoli
   if (options_.election) deadline = std::min(deadline, options_.election->LeadsUntil().value_or(now));
   const absl::StatusOr<ReconcileResult> result =
       engine_.Reconcile({.deadline = deadline, .stop = context.stop}, policy);
+  if (result.ok() && engine_.observer()) rollout_ended_ = RolloutEnded(result->plan);
   const std::lock_guard lock(mutex_);
   pass_began_.reset();
   ++status_.passes;
@@ -156,8 +195,8 @@ absl::Status UpgradeController::Healthy() const {
 
 absl::Status UpgradeController::Ready() const {
   if (cache_ != nullptr) {
+    DRIVERUPGRADE_RETURN_IF_ERROR(CacheTrouble());
     if (!cache_->Synced()) return absl::UnavailableError(kNotRead);
-    DRIVERUPGRADE_RETURN_IF_ERROR(cache_->Health());
   }
   const std::lock_guard lock(mutex_);
   if (!status_.leading && options_.election != nullptr) return absl::OkStatus();

@@ -12,7 +12,7 @@ void Doorbell::Ring() {
 
 void Doorbell::Wait(absl::Time until, const Clock& clock, const std::stop_token& stop) {
   std::unique_lock lock(mutex_);
-  const absl::Duration pause = std::min(until - clock.Now(), absl::Hours(1));
+  const absl::Duration pause = std::min(until - clock.Now(), absl::Minutes(1));
   if (pause > absl::ZeroDuration()) {
     changed_.wait_for(lock, stop, absl::ToChronoNanoseconds(pause), [this] { return rung_; });
   }

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <mutex>
-#include <numeric>
 #include <utility>
 
 #include "fmt/format.h"
@@ -14,17 +13,6 @@ namespace {
 bool IsLeftOut(const NodeGate& node) {
   const GateTraits& gate = TraitsOf(node.gate.reason);
   return gate.is_wish && gate.ends_rollout;
-}
-
-bool WaitsForPerson(const NodeGate& node) { return TraitsOf(node.gate.reason).ends_rollout; }
-
-bool IsOverFor(const Plan& plan) {
-  return plan.nodes.empty() && std::all_of(plan.gates.begin(), plan.gates.end(), WaitsForPerson);
-}
-
-// Failed, unreadable, or with a label that is no state: they count as in progress, and stay as they are.
-int Stuck(const Tally& totals) {
-  return totals.failed + totals.total - std::accumulate(totals.by_state.begin(), totals.by_state.end(), 0);
 }
 
 // Lines about the nodes of one owner say whose they are.
@@ -58,34 +46,6 @@ bool SameEngines(const std::vector<EngineSpec>& a, const std::vector<EngineSpec>
            one.node_selector == other.node_selector && one.requestor_suffix == other.requestor_suffix;
   });
 }
-
-class EngineGroup::FrozenWords final : public Observer {
- public:
-  explicit FrozenWords(std::vector<std::shared_ptr<Observer>> others) : others_(MakeObserverGroup(std::move(others))) {}
-
-  void Set(std::string words) {
-    const std::lock_guard lock(mutex_);
-    words_ = std::move(words);
-  }
-  void OnPlan(const Plan& plan) override {
-    const std::lock_guard lock(mutex_);
-    if (words_.empty()) return others_->OnPlan(plan);
-    Plan told = plan;
-    for (NodeGate& node : told.gates) {
-      if (node.gate.reason == GateReason::kFrozen) node.gate.detail = words_;
-    }
-    others_->OnPlan(told);
-  }
-  void OnNodeApplied(const NodePlan& plan, const NodeOutcome& outcome) override {
-    others_->OnNodeApplied(plan, outcome);
-  }
-  void OnPassEnded(const PassOutcome& pass) override { others_->OnPassEnded(pass); }
-
- private:
-  const std::shared_ptr<Observer> others_;
-  std::mutex mutex_;
-  std::string words_;
-};
 
 EngineGroup::EngineGroup(const GroupOptions& options, std::vector<EngineSpec> specs)
     : options_(options), specs_(std::move(specs)) {}
@@ -125,9 +85,8 @@ absl::Status EngineGroup::AddMember(std::size_t place, FiguresByName& figures) {
       return *members_[i].shared;
     };
   }
-  member.words = std::make_shared<FrozenWords>(std::vector<std::shared_ptr<Observer>>{
-      metrics, member.slots, MakeLoggingObserver(options_.identity, For(spec.name, options_.log)), engine.observer});
-  engine.observer = member.words;
+  engine.observer = MakeObserverGroup(
+      {metrics, member.slots, MakeLoggingObserver(options_.identity, For(spec.name, options_.log)), engine.observer});
   auto made = UpgradeEngine::Create(options_.identity, options_.cluster, std::move(engine));
   if (!made.ok()) return made.status();
   figures[spec.name] = metrics;
@@ -144,10 +103,7 @@ void EngineGroup::Start() { cache_->Start(); }
 
 void EngineGroup::SetPolicies(const std::vector<EngineSpec>& specs) {
   specs_ = specs;
-  for (const Member& member : members_) {
-    member.words->Set(SpecOf(member).frozen_because);
-    member.controller->SetPolicy(SpecOf(member).policy);
-  }
+  for (const Member& member : members_) member.controller->SetPolicy(SpecOf(member).policy);
 }
 
 SharedSlots EngineGroup::SharedSlotsFor(std::size_t i) const {
@@ -170,9 +126,9 @@ absl::Time EngineGroup::Step(const CallContext& context) {
     // What the engines before it have taken or given back is known only now.
     TellOfOthers(i);
     next = std::min(next, members_[i].controller->Step(context));
-    ReportFailure(i);
     Warn(members_[i]);
   }
+  CountWarnings();
   // What the last ones have given back is for the first ones.
   for (std::size_t i = 0; i < members_.size(); ++i) {
     if (TellOfOthers(i)) next = absl::InfinitePast();
@@ -180,39 +136,46 @@ absl::Time EngineGroup::Step(const CallContext& context) {
   return next;
 }
 
-void EngineGroup::ReportFailure(std::size_t i) {
-  const absl::Status error = members_[i].controller->status().last_error;
-  if (error != members_[i].reported && !error.ok() && !absl::IsFailedPrecondition(error)) {
-    For(SpecOf(members_[i]).name, options_.log)({.severity = Severity::kWarning,
-                                                 .message = "pass failed",
-                                                 .fields = {{"error", std::string(error.message())}}});
-  }
-  members_[i].reported = error;
-}
-
-std::map<std::string, std::string> EngineGroup::WarningsOf(const Member& member) const {
-  std::map<std::string, std::string> warnings;
+std::map<FindingCode, std::string> EngineGroup::WarningsOf(const Member& member) const {
+  std::map<FindingCode, std::string> warnings;
   const EngineSpec& spec = SpecOf(member);
   if (cache_->Synced() && cache_->DaemonSets(member.place).empty()) {
-    warnings["NoDaemonSet"] = fmt::format("no DaemonSet in namespace {} matches {}", options_.engine.snapshot.ns,
-                                          spec.driver_labels.ToString());
+    warnings[FindingCode::kNoDaemonSet] = fmt::format("no DaemonSet in namespace {} matches {}",
+                                                      options_.engine.snapshot.ns, spec.driver_labels.ToString());
   }
   if (EvictsNothing(spec.policy, options_.engine)) {
-    warnings["NothingIsEvicted"] =
+    warnings[FindingCode::kNothingIsEvicted] =
         "drain is off, and nothing says which pods use the driver: it is replaced under those that do";
   }
   return warnings;
 }
 
-// Each once while it lasts.
+// Each once while it lasts; that nothing is evicted, also once for each further rollout.
 void EngineGroup::Warn(Member& member) {
-  std::map<std::string, std::string> warnings = WarningsOf(member);
+  std::map<FindingCode, std::string> warnings = WarningsOf(member);
+  const Tally totals = member.controller->status().totals;
+  const bool rolls = totals.Moving() + totals.pending > 0;
+  const bool begins = !std::exchange(member.rolls, rolls) && rolls;
   for (const auto& [code, detail] : warnings) {
-    if (member.warned.contains(code)) continue;
-    For(SpecOf(member).name, options_.log)(
-        {.severity = Severity::kWarning, .message = "finding", .fields = {{"code", code}, {"detail", detail}}});
+    const bool is_new = !member.warned.contains(code);
+    const bool again = begins && code == FindingCode::kNothingIsEvicted && std::exchange(member.told_in_rollout, true);
+    if (is_new && code == FindingCode::kNothingIsEvicted) member.told_in_rollout = rolls;
+    if (is_new || again) member.engine->observer()->OnFinding({.code = code, .message = detail});
   }
   member.warned = std::move(warnings);
+}
+
+std::map<FindingCode, int> EngineGroup::warnings() const {
+  const std::lock_guard lock(counted_mutex_);
+  return counted_;
+}
+
+void EngineGroup::CountWarnings() {
+  const std::lock_guard lock(counted_mutex_);
+  for (auto& [_, count] : counted_) count = 0;
+  for (const Member& member : members_) {
+    for (const auto& [code, _] : member.warned) ++counted_[code];
+  }
 }
 
 void EngineGroup::Quiesce() {
@@ -224,6 +187,16 @@ Tally EngineGroup::totals() const {
   Tally sum;
   for (const Member& member : members_) sum += member.controller->status().totals;
   return sum;
+}
+
+std::map<std::string, EngineProgress> EngineGroup::Progress() const {
+  std::map<std::string, EngineProgress> progress;
+  for (const Member& member : members_) {
+    const ControllerStatus status = member.controller->status();
+    if (!status.last_pass || !status.last_error.ok()) continue;
+    progress[SpecOf(member).name] = {.totals = status.totals, .halted = member.slots->halted()};
+  }
+  return progress;
 }
 
 bool EngineGroup::AllWell() const {
@@ -241,14 +214,14 @@ std::optional<RolloutEnd> EngineGroup::End() const {
     end.upgrading += works;
     if (!works) end.frozen += totals.total;
     // A look at all nodes only when the counts say that it may be worth it.
-    if (works && totals.in_progress > Stuck(totals)) return std::nullopt;
+    if (works && totals.Moving() > 0) return std::nullopt;
   }
   // The driver may not be there yet.
   if (end.upgrading > 0 && end.totals.total == 0) return std::nullopt;
   for (const Member& member : members_) {
     if (!SpecOf(member).policy.auto_upgrade) continue;
     const Plan plan = member.engine->Everything();
-    if (!IsOverFor(plan)) return std::nullopt;
+    if (!IsOver(plan)) return std::nullopt;
     end.left_out += static_cast<int>(std::count_if(plan.gates.begin(), plan.gates.end(), IsLeftOut));
   }
   return end;

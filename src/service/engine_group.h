@@ -12,6 +12,7 @@
 
 #include <map>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
@@ -77,6 +78,11 @@ class EngineGroup {
   WatchCache& cache() const { return *cache_; }
   /// Of all engines.
   Tally totals() const;
+  /// What no engine finds, since nothing is wrong with any node: of how many engines. A code is there from when it first
+  /// appears.
+  std::map<FindingCode, int> warnings() const;
+  /// Of those that have made a pass, by name.
+  std::map<std::string, EngineProgress> Progress() const;
   /// No pass has failed since the last good one, of any engine.
   bool AllWell() const;
   /// nullopt: something is left to do, now or by waiting.
@@ -85,18 +91,16 @@ class EngineGroup {
   absl::Status Ready() const;
 
  private:
-  // Puts the words of the spec in the place of the engine's, which knows its policy alone.
-  class FrozenWords;
   struct Member {
     std::size_t place = 0;  // in specs_: of those that are refused there is no member
-    std::shared_ptr<FrozenWords> words = nullptr;
     std::shared_ptr<SlotObserver> slots = nullptr;
     std::unique_ptr<UpgradeEngine> engine = nullptr;
     std::unique_ptr<UpgradeController> controller = nullptr;
     // The limit by which its last pass was made.
     std::optional<SharedSlots> shared = std::nullopt;
-    absl::Status reported = absl::OkStatus();
-    std::map<std::string, std::string> warned = {};
+    std::map<FindingCode, std::string> warned = {};
+    bool rolls = false;            // a rollout is on
+    bool told_in_rollout = false;  // that nothing is evicted, in the present rollout or in the one before
   };
 
   EngineGroup(const GroupOptions& options, std::vector<EngineSpec> specs);
@@ -106,16 +110,18 @@ class EngineGroup {
   SharedSlots SharedSlotsFor(std::size_t i) const;
   // Calls for a pass of member `i` if the slots that the others leave are not those that its last pass saw.
   bool TellOfOthers(std::size_t i);
-  void ReportFailure(std::size_t i);
   // What no engine finds, since nothing is wrong with any node: by code, for a person.
-  std::map<std::string, std::string> WarningsOf(const Member& member) const;
+  std::map<FindingCode, std::string> WarningsOf(const Member& member) const;
   void Warn(Member& member);
+  void CountWarnings();
 
   const GroupOptions options_;
   std::vector<EngineSpec> specs_;
   std::map<std::string, absl::Status> refused_;
   std::shared_ptr<WatchCache> cache_;
   std::vector<Member> members_;
+  mutable std::mutex counted_mutex_;
+  std::map<FindingCode, int> counted_;
 };
 
 }  // namespace driverupgrade::internal

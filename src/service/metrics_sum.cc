@@ -52,6 +52,8 @@ void AddGauges(const MetricsSnapshot& more, MetricsSnapshot& sum) {
   AddCounts(more.findings, sum.findings);
   sum.auto_upgrade = sum.auto_upgrade || more.auto_upgrade;
   sum.paused = sum.paused || more.paused;
+  sum.giving_back += more.giving_back;
+  sum.failing = sum.failing || more.failing;
 }
 
 void AddCounters(const MetricsSnapshot& more, MetricsSnapshot& sum) {
@@ -66,8 +68,8 @@ void AddCounters(const MetricsSnapshot& more, MetricsSnapshot& sum) {
   sum.unknown_outcomes += more.unknown_outcomes;
   Add(more.reconcile_seconds, sum.reconcile_seconds);
   sum.reconcile_errors += more.reconcile_errors;
-  if (more.last_progress)
-    sum.last_progress = std::max(sum.last_progress.value_or(*more.last_progress), *more.last_progress);
+  sum.last_progress = std::max(sum.last_progress, more.last_progress);
+  sum.last_success = std::max(sum.last_success, more.last_success);
 }
 
 }  // namespace

@@ -30,12 +30,17 @@ SharedSlots SharedSlotsOf(const std::vector<SlotUse>& uses, std::size_t i, int l
 /// The slots after `plan`: those that are held, and those of nodes that it starts.
 int SlotsAfter(const Plan& plan);
 
-/// Remembers SlotsAfter of the last plan. Thread-safe.
+/// Remembers of the last plan SlotsAfter, and whether the rollout is halted. Thread-safe.
 class SlotObserver final : public Observer {
  public:
   void OnPlan(const Plan& plan) override {
     const std::lock_guard lock(mutex_);
     use_ = SlotsAfter(plan);
+    halted_ = plan.budget.Halted();
+  }
+  bool halted() const {
+    const std::lock_guard lock(mutex_);
+    return halted_;
   }
   SlotUse use() const {
     const std::lock_guard lock(mutex_);
@@ -45,6 +50,7 @@ class SlotObserver final : public Observer {
  private:
   mutable std::mutex mutex_;
   SlotUse use_;
+  bool halted_ = false;
 };
 
 }  // namespace driverupgrade::internal

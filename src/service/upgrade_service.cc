@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <mutex>
+#include <set>
 #include <utility>
 
 #include "fmt/format.h"
@@ -122,11 +123,13 @@ class UpgradeService::Impl {
     if (leads && !prepared_ && !Prepare(context, next)) return next;
     if (leads) {
       next = std::min(next, giving_back_.Step(Bounded(context), director_.Gone()));
+      if (group_) director_.OnProgress(group_->Progress());
       const absl::Time again =
           director_.Work(Bounded(context), group_ ? &group_->cache() : nullptr, group_ ? group_->specs().size() : 0);
       next = std::min(next, again);
     }
     if (group_) next = std::min(next, group_->Step(context));
+    NoteFindings(leads ? director_.Findings() : std::vector<Finding>());
     return next;
   }
 
@@ -134,10 +137,34 @@ class UpgradeService::Impl {
   absl::Time TryToLead(const CallContext& context) {
     const absl::Time next = election_->Step(context);
     const absl::Status status = election_->status();
-    const bool news = !status.ok() && status.code() != lead_failure_.code();
+    // The engines tell it themselves.
+    const bool news = !group_ && !status.ok() && status.code() != lead_failure_.code();
     if (news) Warn("cannot take or renew the Lease", status);
     lead_failure_ = status;
     return next;
+  }
+
+  // Each code once while it lasts, with the first of its findings.
+  void NoteFindings(const std::vector<Finding>& findings) {
+    std::map<FindingCode, int> counts;
+    for (const Finding& finding : findings) ++counts[finding.code];
+    std::set<FindingCode> told;
+    for (const Finding& finding : findings) {
+      const auto before = findings_.find(finding.code);
+      if (before != findings_.end() && before->second > 0) continue;
+      if (told.insert(finding.code).second) Warn(finding, counts[finding.code]);
+    }
+    const std::lock_guard lock(mutex_);
+    for (auto& [code, count] : findings_) counts.try_emplace(code, 0);
+    findings_ = std::move(counts);
+  }
+
+  void Warn(const Finding& finding, int count) {
+    options_.log({.severity = Severity::kWarning,
+                  .message = "finding",
+                  .fields = {{"code", std::string(ToString(finding.code))},
+                             {"count", fmt::format("{}", count)},
+                             {"detail", finding.message}}});
   }
 
   bool Prepare(const CallContext& context, absl::Time& next) {
@@ -246,6 +273,11 @@ class UpgradeService::Impl {
     for (const auto& [_, spec] : now) paused = paused || spec->policy.paused;
     MetricsSnapshot sum = internal::SumFigures(running, ended, MetricsObserver(options_.identity).Snapshot());
     sum.paused = paused;
+    sum.giving_back = giving_back_.left();
+    if (group_) {
+      for (const auto& [code, count] : group_->warnings()) sum.findings[code] += count;
+    }
+    for (const auto& [code, count] : findings_) sum.findings[code] += count;
     sum.leading = !election_ || election_->IsLeader();
     return sum;
   }
@@ -292,6 +324,7 @@ class UpgradeService::Impl {
   mutable std::mutex mutex_;
   bool known_ = false;
   FiguresByName figures_;
+  std::map<FindingCode, int> findings_;  // the director's; a code is there from when it first appears
   std::map<WatchRestart, std::uint64_t> restarts_before_;
   absl::Time round_began_ = absl::InfiniteFuture();
   std::unique_ptr<EngineGroup> group_;

@@ -100,6 +100,22 @@ class LoggingObserver final : public Observer {
     }
   }
 
+  void OnTrouble(const absl::Status& trouble) override {
+    if (trouble.ok()) return Log(Severity::kInfo, "trouble is over", {});
+    Log(Severity::kWarning, "trouble", {{"error", std::string(internal::Message(trouble))}});
+  }
+
+  void OnLeading(bool leads) override { Log(Severity::kInfo, leads ? "leads" : "leads no more", {}); }
+
+  void OnRolloutOver(const Tally& totals) override {
+    Log(totals.failed > 0 ? Severity::kError : Severity::kInfo, "rollout ended",
+        {{"nodes", fmt::format("{}", totals.total)},
+         {"done", fmt::format("{}", totals.done)},
+         {"failed", fmt::format("{}", totals.failed)}});
+  }
+
+  void OnFinding(const Finding& finding) override { LogFinding(finding); }
+
  private:
   using Fields = std::vector<std::pair<std::string, std::string>>;
 
@@ -155,15 +171,17 @@ class LoggingObserver final : public Observer {
     std::set<std::tuple<FindingCode, std::string, std::string>> findings;
     for (const Finding& finding : plan.findings) {
       auto key = std::make_tuple(finding.code, finding.node, finding.message);
-      if (!findings_.contains(key)) {
-        Log(Severity::kWarning, "finding",
-            {{"code", std::string(driverupgrade::ToString(finding.code))},
-             {"node", finding.node},
-             {"detail", finding.message}});
-      }
+      if (!findings_.contains(key)) LogFinding(finding);
       findings.insert(std::move(key));
     }
     findings_ = std::move(findings);
+  }
+
+  void LogFinding(const Finding& finding) {
+    Fields fields = {{"code", std::string(driverupgrade::ToString(finding.code))}};
+    if (!finding.node.empty()) fields.emplace_back("node", finding.node);
+    fields.emplace_back("detail", finding.message);
+    Log(Severity::kWarning, "finding", std::move(fields));
   }
 
   void Log(Severity severity, std::string message, Fields fields) {

@@ -80,6 +80,8 @@ class MetricsObserver::Impl {
     figures_.auto_upgrade = pass.auto_upgrade;
     figures_.paused = pass.paused;
     figures_.reconcile_errors += !pass.status.ok();
+    figures_.failing = !pass.status.ok();
+    if (pass.status.ok()) figures_.last_success = pass.ended;
     // Wall clocks may be turned back.
     figures_.reconcile_seconds.Add(std::max(0.0, absl::ToDoubleSeconds(pass.ended - pass.began)));
   }

@@ -18,6 +18,18 @@ class ObserverGroup final : public Observer {
   void OnPassEnded(const PassOutcome& pass) override {
     for (const auto& observer : observers_) observer->OnPassEnded(pass);
   }
+  void OnTrouble(const absl::Status& trouble) override {
+    for (const auto& observer : observers_) observer->OnTrouble(trouble);
+  }
+  void OnLeading(bool leads) override {
+    for (const auto& observer : observers_) observer->OnLeading(leads);
+  }
+  void OnRolloutOver(const Tally& totals) override {
+    for (const auto& observer : observers_) observer->OnRolloutOver(totals);
+  }
+  void OnFinding(const Finding& finding) override {
+    for (const auto& observer : observers_) observer->OnFinding(finding);
+  }
 
  private:
   const std::vector<std::shared_ptr<Observer>> observers_;
@@ -29,6 +41,10 @@ Observer::~Observer() = default;
 void Observer::OnPlan(const Plan& /*plan*/) {}
 void Observer::OnNodeApplied(const NodePlan& /*plan*/, const NodeOutcome& /*outcome*/) {}
 void Observer::OnPassEnded(const PassOutcome& /*pass*/) {}
+void Observer::OnTrouble(const absl::Status& /*trouble*/) {}
+void Observer::OnLeading(bool /*leads*/) {}
+void Observer::OnRolloutOver(const Tally& /*totals*/) {}
+void Observer::OnFinding(const Finding& /*finding*/) {}
 
 std::shared_ptr<Observer> MakeObserverGroup(std::vector<std::shared_ptr<Observer>> observers) {
   std::erase(observers, nullptr);

@@ -38,17 +38,17 @@ constexpr std::string_view kNvidiaDrivers = R"(
 apiVersion: nvidia.com/v1alpha1
 kind: NVIDIADriver
 metadata: {name: a}
-spec: {upgradePolicy: {maxParallelUpgrades: 2, maxUnavailable: 100%}}
+spec: {nodeSelector: {pool: a}, upgradePolicy: {maxParallelUpgrades: 2, maxUnavailable: 100%}}
 ---
 apiVersion: nvidia.com/v1alpha1
 kind: NVIDIADriver
 metadata: {name: b}
-spec: {upgradePolicy: {maxParallelUpgrades: 2, maxUnavailable: 100%}}
+spec: {nodeSelector: {pool: b}, upgradePolicy: {maxParallelUpgrades: 2, maxUnavailable: 100%}}
 ---
 apiVersion: nvidia.com/v1alpha1
 kind: NVIDIADriver
 metadata: {name: c}
-spec: {upgradePolicy: {autoUpgrade: false}}
+spec: {nodeSelector: {pool: c}, upgradePolicy: {autoUpgrade: false}}
 )";
 
 // Custom resources of one test, gone when it ends.
@@ -65,11 +65,12 @@ class Policies {
   void Patch(const std::string& kind, const std::string& name, const std::string& patch) const {
     admin_.Must({"patch", kind, name, "--type=merge", "--patch=" + patch});
   }
-  // The condition UpgradePolicyValid, as `status: message`.
-  std::string Condition(const std::string& kind, const std::string& name) const {
+  // A condition, as `status: message`.
+  std::string Condition(const std::string& kind, const std::string& name,
+                        const std::string& type = "UpgradePolicyValid") const {
     const rapidjson::Document object = admin_.Get({kind, name});
     for (const rapidjson::Value& condition : Items(object, {"status", "conditions"})) {
-      if (Text(condition, {"type"}) != "UpgradePolicyValid") continue;
+      if (Text(condition, {"type"}) != type) continue;
       return Text(condition, {"status"}) + ": " + Text(condition, {"message"});
     }
     return {};
@@ -81,7 +82,7 @@ class Policies {
 
 OperatorProgram Start(const World& world, std::vector<std::string> options = {}) {
   options.insert(options.end(), {"--cluster-policy", "--namespace", world.driver_ns(), "--driver-labels", "app=driver",
-                                 "--metrics-address", "127.0.0.1:0"});
+                                 "--validation-selector", "", "--metrics-address", "127.0.0.1:0"});
   return {world.control_plane(), "gpu_operator", world.control_plane().operator_kubeconfig(), options};
 }
 
@@ -230,8 +231,7 @@ TEST_CASE("Each NVIDIADriver has its nodes and its policy, and together they kee
   const std::vector<std::string> owners = {"a", "a", "b", "b", "c", ""};
   for (std::size_t i = 0; i < owners.size(); ++i) {
     if (owners[i].empty()) continue;
-    world.control_plane().admin().Must(
-        {"label", "node", world.nodes()[i], "nvidia.com/gpu-operator.driver.owner=" + owners[i]});
+    world.control_plane().admin().Must({"label", "node", world.nodes()[i], "pool=" + owners[i]});
   }
   Rollout rollout(world);
   world.ChangeDriver("driver:2");
@@ -241,19 +241,93 @@ TEST_CASE("Each NVIDIADriver has its nodes and its policy, and together they kee
   REQUIRE(done);
   ExpectBudgetsKept(rollout, 2, 2);
   CHECK(world.Nodes().at(world.nodes()[4]).state != "upgrade-done");
+  // Owners by the selectors, and what driver managers go by.
+  const auto marks = [&](std::size_t i) {
+    const rapidjson::Document node = world.control_plane().admin().Get({"node", world.nodes()[i]});
+    return Text(node, {"metadata", "labels", "nvidia.com/gpu-operator.driver.owner"}) + " " +
+           Text(node, {"metadata", "annotations", "nvidia.com/gpu-driver-upgrade-enabled"});
+  };
+  CHECK(marks(0) == "a true");
+  CHECK(marks(2) == "b true");
+  CHECK(marks(4) == "c ");
+  CHECK(marks(5) == " ");
+  CHECK(program.Log().find("code=NoOwner count=1") != std::string::npos);
+  CHECK(Eventually(kStepLimit, [&] {
+    return policies.Condition("nvidiadriver", "a", "DriversUpgraded").starts_with("True: 2 of 2 nodes done");
+  }));
 
   // Owners come and go without a new process: c is switched on, and the node of nobody gets one.
   policies.Patch("nvidiadriver", "c", R"({"spec": {"upgradePolicy": {"autoUpgrade": true}}})");
   CHECK(AwaitDone(world, 5));
   world.control_plane().admin().Create(
-      "apiVersion: nvidia.com/v1alpha1\nkind: NVIDIADriver\nmetadata: {name: d}\nspec: {}\n");
-  world.control_plane().admin().Must({"label", "node", world.nodes()[5], "nvidia.com/gpu-operator.driver.owner=d"});
+      "apiVersion: nvidia.com/v1alpha1\nkind: NVIDIADriver\nmetadata: {name: d}\nspec: {default: true}\n");
   CHECK(AwaitDone(world, 6));
+  CHECK(marks(4) == "c true");
+  CHECK(marks(5) == "d true");
+  world.control_plane().admin().Create(
+      "apiVersion: nvidia.com/v1alpha1\nkind: NVIDIADriver\nmetadata: {name: e}\nspec: {nodeSelector: {pool: a}}\n");
+  CHECK(Eventually(kStepLimit, [&] {
+    return policies.Condition("nvidiadriver", "a").find("is also that of NVIDIADriver e") != std::string::npos;
+  }));
+  CHECK(marks(0) == "a true");
   ExpectBudgetsKept(rollout, 2, 2);
   ExpectMetrics(world, program.Port(), {"gpu_operator_nodes_upgrades_done 6"});
   CHECK(tests::HttpGet(program.Port(), "/healthz").find("200") != std::string::npos);
   CHECK(tests::HttpGet(program.Port(), "/readyz").find("200") != std::string::npos);
   CHECK(program.IsRunning());
+}
+
+TEST_CASE("The documented patch of the driver's version rolls a DaemonSet that gpu_operator has made", "[operators]") {
+  constexpr int kNodes = 2;
+  World world(ControlPlane::Shared(), "version", kNodes);
+  const Kubectl& admin = world.control_plane().admin();
+  for (const std::string& node : world.nodes())
+    admin.Must({"label", "node", node, "nvidia.com/gpu.deploy.driver=true"});
+  admin.Create("apiVersion: v1\nkind: ServiceAccount\nmetadata: {name: nvidia-driver, namespace: " + world.driver_ns() +
+               "}\n");
+  std::string rights = ReadFile(RbacFolder() / "driver-daemonsets/daemonsets.yaml");
+  rights = std::regex_replace(rights, std::regex("(metadata: .*namespace: )[a-z-]+"), "$1" + world.driver_ns());
+  admin.Create(rights);
+  const Policies policies(world.control_plane(), R"(
+apiVersion: nvidia.com/v1
+kind: ClusterPolicy
+metadata: {name: cluster-policy}
+spec:
+  driver:
+    repository: registry.example.com
+    image: driver
+    version: 470.57.02
+    upgradePolicy: {maxParallelUpgrades: 1, maxUnavailable: 50%, drain: {enable: true}}
+)");
+  const OperatorProgram program(world.control_plane(), "gpu_operator", world.control_plane().operator_kubeconfig(),
+                                {"--cluster-policy", "--namespace", world.driver_ns(), "--driver-daemonsets", "Make",
+                                 "--validation-selector", ""});
+  const auto images = [&] {
+    std::multiset<std::string> found;
+    const rapidjson::Document pods =
+        admin.Get({"pods", "--namespace=" + world.driver_ns(), "--selector=app=nvidia-driver-daemonset"});
+    for (const rapidjson::Value& pod : Items(pods, {"items"})) {
+      for (const rapidjson::Value& container : Items(pod, {"spec", "containers"}))
+        found.insert(Text(container, {"image"}));
+    }
+    return found;
+  };
+  const std::string image = "registry.example.com/driver:";
+  const bool made = Eventually(kRolloutLimit, [&] {
+    return images() == std::multiset<std::string>{image + "470.57.02", image + "470.57.02"} &&
+           CountInState(world, "upgrade-done") == kNodes;
+  });
+  INFO(program.Log());
+  REQUIRE(made);
+  // As NVIDIA's manual has it.
+  admin.Must({"patch", "clusterpolicy/cluster-policy", "--type=json",
+              R"(-p=[{"op": "replace", "path": "/spec/driver/version", "value":"510.85.02"}])"});
+  const bool upgraded = Eventually(kRolloutLimit, [&] {
+    return images() == std::multiset<std::string>{image + "510.85.02", image + "510.85.02"} &&
+           CountInState(world, "upgrade-done") == kNodes;
+  });
+  CHECK(upgraded);
+  CHECK(policies.Condition("clusterpolicy", "cluster-policy") == "True: the upgrade policy is in effect");
 }
 
 TEST_CASE("--until-done ends well only where the policy lets drivers be upgraded, and every node is", "[operators]") {

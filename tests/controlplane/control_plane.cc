@@ -154,7 +154,7 @@ void ControlPlane::StartApiServer() {
                 "--service-account-issuer=https://kubernetes.default.svc", "--service-account-key-file=sa.pub",
                 "--service-account-signing-key-file=sa.key", "--service-cluster-ip-range=10.0.0.0/24",
                 // Pods may be made before the controller has made the service account of their namespace.
-                "--disable-admission-plugins=ServiceAccount", "--profiling=false",
+                "--disable-admission-plugins=ServiceAccount", "--profiling=false", "--allow-privileged=true",
                 Flag("audit-policy-file", (kSourceDir / "audit-policy.yaml").string()),
                 Flag("audit-log-path", audit_log().string()),
                 "--audit-log-maxsize=100000",  // MB; the default is a new file after 100, and readers lose their place

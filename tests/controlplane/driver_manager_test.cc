@@ -12,6 +12,7 @@
 
 #include "control_plane.h"
 #include "json.h"
+#include "operator_program.h"
 #include "process.h"
 #include "support.h"
 #include "support/catch.h"
@@ -232,6 +233,55 @@ TEST_CASE("What a disruption budget refuses is not forced, and a killed manager'
   REQUIRE(exit_code == 0);
   CHECK(node.files().log() == "rmmod nvidia\numount /run/nvidia/driver\n");
   CheckGivenBack(node, before);
+}
+
+// Gone with the test.
+struct GpuPolicy {
+  explicit GpuPolicy(const ManagedNode& node) : admin(node.admin()) {
+    node.world().control_plane().InstallPolicies();
+    admin.Create(
+        "apiVersion: nvidia.com/v1\nkind: ClusterPolicy\nmetadata: {name: cluster-policy}\n"
+        "spec: {driver: {upgradePolicy: {autoUpgrade: true, drain: {enable: true}}}}\n");
+  }
+  ~GpuPolicy() { admin.Run({"delete", "clusterpolicies", "--all"}); }
+  GpuPolicy(const GpuPolicy&) = delete;
+  GpuPolicy& operator=(const GpuPolicy&) = delete;
+  const Kubectl& admin;
+};
+
+TEST_CASE("Where gpu_operator upgrades by a policy, the manager leaves pods and cordon to it", "[driver_manager]") {
+  constexpr char kEnabled[] = "nvidia.com/gpu-driver-upgrade-enabled";
+  const ManagedNode node("policed-manager", 1);
+  const World& world = node.world();
+  const GpuPolicy policy(node);
+  OperatorProgram program(world.control_plane(), "gpu_operator", world.control_plane().operator_kubeconfig(),
+                          {"--cluster-policy", "--namespace", world.driver_ns(), "--driver-labels", "app=driver",
+                           "--validation-selector", ""});
+  const bool told = Eventually(kRunLimit, [&] { return node.Version().annotations.count(kEnabled) == 1; });
+  INFO(program.Log());
+  REQUIRE(told);
+
+  // The driver pod's first container runs on a node that the operator has evacuated.
+  const auto training = node.Apps("training");
+  world.ChangeDriverAndHold("driver:2");
+  REQUIRE(Eventually(kRunLimit, [&] { return node.Version().state == "pod-restart-required"; }));
+  CHECK(node.Version().unschedulable);
+  CHECK(node.Apps("training") != training);
+  const int exit_code = node.Run();
+  INFO(node.log());
+  REQUIRE(exit_code == 0);
+  CHECK(node.files().log() == "rmmod nvidia\numount /run/nvidia/driver\n");
+  CHECK(node.Version().unschedulable);  // the cordon is the operator's
+  CHECK(Eventually(kRunLimit, [&] {
+    for (const DriverPod& pod : world.DriverPods()) {
+      if (pod.is_held) world.Release(world.driver_ns(), pod.name);
+    }
+    return node.Version().state == "upgrade-done" && !node.Version().unschedulable;
+  }));
+
+  policy.admin.Must({"patch", "clusterpolicy", "cluster-policy", "--type=merge",
+                     R"(--patch={"spec": {"driver": {"upgradePolicy": {"autoUpgrade": false}}}})"});
+  CHECK(Eventually(kRunLimit, [&] { return node.Version().annotations.count(kEnabled) == 0; }));
 }
 
 TEST_CASE("An administrator's cordon outlives the manager", "[driver_manager]") {

@@ -77,6 +77,18 @@ TEST_CASE("ofed_operator upgrades, loads safely, and keeps the wait label and th
   CHECK(page.find("driverupgrade_nodes{driver=\"nvidia.com/ofed\"") != std::string::npos);
   INFO(program.Log());
   CHECK(program.IsRunning());
+  const auto standing = [&] {
+    return admin.Must({"get", "nicclusterpolicy", "nic-cluster-policy",
+                       R"(-ojsonpath={.status.conditions[?(@.type=="DriversUpgraded")].reason})"});
+  };
+  CHECK(Eventually(kStepLimit, [&] { return standing() == "Done"; }));
+
+  // Nobody waits for a driver that no policy has any more.
+  admin.Must({"label", "node", node, "feature.node.kubernetes.io/pci-15b3.present=true"});
+  admin.Must(
+      {"patch", "nicclusterpolicy", "nic-cluster-policy", "--type=merge", R"(--patch={"spec":{"ofedDriver":null}})"});
+  admin.Must({"delete", "daemonsets", "--all", "--namespace=" + ofed.ns()});
+  CHECK(Eventually(kStepLimit, [&] { return ofed.Count(kWait, "true") == 0 && ofed.Count(kWait, "false") == 1; }));
 }
 
 TEST_CASE("A NicClusterPolicy that is not understood is told on it while the last good one goes on", "[operators]") {
@@ -172,7 +184,7 @@ TEST_CASE("Both drivers are upgraded on the same nodes at the same time by two p
   OperatorProgram ofed_program = ofed.Start({"--metrics-address", "127.0.0.1:0"});
   OperatorProgram gpu_program(world.control_plane(), "gpu_operator", world.control_plane().operator_kubeconfig(),
                               {"--cluster-policy", "--namespace", world.driver_ns(), "--driver-labels", "app=driver",
-                               "--metrics-address", "127.0.0.1:0"});
+                               "--validation-selector", "", "--metrics-address", "127.0.0.1:0"});
   world.ChangeDriver("driver:2", "500ms");
   ofed.Change("mofed:2");
   const bool done = Eventually(kRolloutLimit, [&] {

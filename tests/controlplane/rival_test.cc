@@ -75,7 +75,8 @@ TEST_CASE("dep-F8: beside a rival that behaves as the Go library does, both driv
   for (int pass = 0; pass < 20 && rival.Count("drain-required") < kRivalsMax; ++pass) rival.Pass();
   REQUIRE(rival.Count("drain-required") == kRivalsMax);
   OperatorProgram ours(world.control_plane(), "gpu_operator", world.control_plane().operator_kubeconfig(),
-                       {"--cluster-policy", "--namespace", world.driver_ns(), "--driver-labels", "app=driver"});
+                       {"--cluster-policy", "--namespace", world.driver_ns(), "--driver-labels", "app=driver",
+                        "--validation-selector", ""});
   // All others, with the headroom that the rival leaves.
   const bool others_done =
       Eventually(kRolloutLimit, [&] { return CountInState(world, "upgrade-done") == kNodes - kRivalsMax; });

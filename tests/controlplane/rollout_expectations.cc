@@ -20,7 +20,9 @@ std::set<std::string> CordonedNodes(const std::map<std::string, NodeVersion>& no
   return names;
 }
 
+// That a driver manager is to leave the node alone is said for as long as there is a policy.
 bool IsOurKey(const std::string& key) {
+  if (key == "nvidia.com/gpu-driver-upgrade-enabled") return false;
   return key.rfind("nvidia.com/gpu-driver-upgrade", 0) == 0 || key.rfind("driverupgrade/", 0) == 0;
 }
 

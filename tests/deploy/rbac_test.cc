@@ -180,13 +180,24 @@ void NoteReport(const std::shared_ptr<Rights>& rights, const ObjectKind& kind) {
 TEST_CASE("deploy/rbac/cluster-policy gives what is needed beside base to follow policies") {
   const auto noted = std::make_shared<Rights>();
   gpu_operator::ClusterPolicyDirector director(
-      NotingObjects(noted),
+      NotingObjects(noted), std::make_shared<FakeCluster>(std::make_shared<FakeClock>()),
       {.identity = Gpu(), .bell = std::make_shared<driverupgrade::Doorbell>(), .log = [](const LogRecord&) {}});
   director.Turn({});
   REQUIRE(director.Wanted());
   NoteReport(noted, gpu_operator::kClusterPolicies);
   NoteReport(noted, gpu_operator::kNvidiaDrivers);
   CheckBothWays(RightsOf(kRoot / "deploy/rbac/cluster-policy", {}), *noted);
+}
+
+TEST_CASE("deploy/rbac/driver-daemonsets gives what is needed to make the driver's DaemonSets") {
+  const auto noted = std::make_shared<Rights>();
+  examples::DriverMaker maker(NotingObjects(noted), std::make_shared<FakeClock>(), [](const LogRecord&) {});
+  examples::DriverDaemonSet set{.ns = "gpu-operator", .name = "nvidia-driver-daemonset", .labels = {{"app", "driver"}}};
+  maker.Wish({set});
+  maker.Keep({});
+  CHECK(noted->size() >= 1);
+  const Rights given = RightsOf(kRoot / "deploy/rbac/driver-daemonsets", {});
+  for (const auto& right : *noted) CHECK(given.contains(right));
 }
 
 // What ofed_operator does beside rolling the driver, on a cluster of an earlier format.

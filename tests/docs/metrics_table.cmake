@@ -5,8 +5,8 @@
 cmake_minimum_required(VERSION 3.23)
 include(${CMAKE_CURRENT_LIST_DIR}/markdown.cmake)
 
-# Names in the order of `types`. Every metric is described in one place, as `{Type::kGauge, "name", …`; of the aliases
-# all are gauges.
+# Names in the order of `types`. Every metric is described in one place, as `{Type::kGauge, "name", …`; an alias is a
+# counter if its name says so.
 set(names)
 set(types)
 file(READ "${SOURCE_DIR}/src/prometheus/metric_families.cc" source)
@@ -21,7 +21,11 @@ file(READ "${SOURCE_DIR}/src/prometheus/gpu_operator_aliases.cc" aliases)
 string(REGEX MATCHALL "\"gpu_operator_[a-z_]+\"" found "${aliases}")
 foreach(name IN LISTS found)
   string(REPLACE "\"" "" name "${name}")
-  list(APPEND types gauge)
+  if(name MATCHES "_total$")
+    list(APPEND types counter)
+  else()
+    list(APPEND types gauge)
+  endif()
   list(APPEND names "${name}")
 endforeach()
 

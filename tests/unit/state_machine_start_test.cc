@@ -235,6 +235,9 @@ TEST_CASE("dep-F9: with autoUpgrade off everything stays where it is") {
   const Verdict verdict = node.Judge();
   CHECK_FALSE(verdict.plan.patch);
   CHECK(GateOf(verdict) == "Frozen");
+  CHECK(verdict.gate->detail == "autoUpgrade is off");
+  node.policy.frozen_because = "the policy is not understood";
+  CHECK(node.Judge().gate->detail == "the policy is not understood");
 }
 
 TEST_CASE("A label value that is no state is a finding, and the node is left alone") {

@@ -246,4 +246,16 @@ absl::StatusOr<Request> Load(const Options& options, const Wanted& wanted, const
   return request;
 }
 
+std::optional<driverupgrade::Finding> NoDriverAtAll(const Request& request, const driverupgrade::Tally& totals) {
+  const auto& sets = request.question.cluster.daemon_sets;
+  const bool any = std::any_of(sets.begin(), sets.end(), [&](const driverupgrade::DaemonSet& set) {
+    return set.ns == request.place.ns && request.question.snapshot.driver_labels.Matches(set.labels);
+  });
+  if (any || totals.total > 0) return std::nullopt;
+  return driverupgrade::Finding{
+      .code = driverupgrade::FindingCode::kNoDaemonSet,
+      .message = fmt::format("no node has the driver, and no DaemonSet in namespace {} matches {}", request.place.ns,
+                             request.question.snapshot.driver_labels.ToString())};
+}
+
 }  // namespace upgradectl

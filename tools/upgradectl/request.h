@@ -3,12 +3,15 @@
 #define DRIVERUPGRADE_TOOLS_UPGRADECTL_REQUEST_H_
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "driverupgrade/finding.h"
 #include "driverupgrade/policy_codec.h"
+#include "driverupgrade/upgrade_budget.h"
 #include "upgradectl/facts.h"
 #include "upgradectl/options.h"
 #include "upgradectl/source.h"
@@ -37,6 +40,9 @@ struct Request {
 
 /// Everything. Errors: one line that begins with the option or the file it is about.
 [[nodiscard]] absl::StatusOr<Request> Load(const Options& options, const Wanted& wanted, const ReadObjects& read);
+
+/// The finding NoDaemonSet if nothing in the cluster is of the driver: no node, and no DaemonSet.
+std::optional<driverupgrade::Finding> NoDriverAtAll(const Request& request, const driverupgrade::Tally& totals);
 
 /// What a policy of this driver means where it is silent.
 driverupgrade::PolicyDefaults DefaultsOf(const Options& options);

@@ -198,6 +198,10 @@ RolloutStatus StatusOf(const Request& request, const Report& report, std::string
     status.findings.insert(status.findings.end(), node.findings.begin(), node.findings.end());
   }
   status.phase = PhaseOf(status);
+  if (auto none = NoDriverAtAll(request, report.totals)) {
+    status.findings.push_back(*std::move(none));
+    status.phase = Phase::kFailed;
+  }
   status.remaining = RemainingOf(status, history.took);
   return status;
 }

@@ -1,6 +1,7 @@
 #include "upgradectl/upgradectl.h"
 
 #include <map>
+#include <optional>
 #include <ostream>
 #include <string>
 #include <string_view>
@@ -69,15 +70,17 @@ absl::StatusOr<Request> Read(const Options& options, const Wanted& wanted, const
 }
 
 absl::StatusOr<int> RunPlan(const Options& options, const Streams& streams) {
-  absl::StatusOr<Request> request = Read(options, {}, streams);
+  const absl::StatusOr<Request> request = Read(options, {}, streams);
   if (!request.ok()) return request.status();
   if (request->policy_source.empty()) {
     return absl::InvalidArgumentError("--policy: is needed, as the cluster's custom resource has none");
   }
-  const absl::StatusOr<whatif::Report> report = whatif::Answer(std::move(request->question));
+  absl::StatusOr<whatif::Report> report = whatif::Answer(request->question);
   if (!report.ok()) return report.status();
+  const std::optional<driverupgrade::Finding> none = NoDriverAtAll(*request, report->totals);
+  if (none) report->findings.push_back(*none);
   streams.out << (options.output == "json" ? whatif::FormatJson(*report) : FormatTable(*report));
-  return kExitDone;
+  return none ? kExitFailed : kExitDone;
 }
 
 int Run(int argc, const char* const* argv, const Streams& streams) {

@@ -20,7 +20,8 @@ inline constexpr int kExitDone = 0;
 inline constexpr int kExitOutput = 1;    // the answer could not be written
 inline constexpr int kExitUsage = 2;     // the command line, the cluster or the policy
 inline constexpr int kExitUnderWay = 3;  // `status`: the rollout goes on
-inline constexpr int kExitFailed = 4;    // `status`: nodes have failed; `preflight`: it found something
+inline constexpr int kExitFailed =
+    4;  // `status`: nodes have failed; `preflight`: it found something; no node has the driver
 
 struct Streams {
   std::istream& in;

@@ -66,7 +66,8 @@ absl::StatusOr<std::shared_ptr<HttpTransport>> Connect(const Settings& settings,
 }
 
 int Uninstall(const driver_manager::Options& options) {
-  const auto environment = Environment();
+  auto environment = Environment();
+  for (const auto& [name, value] : options.variables) environment[name] = value;
   const auto parsed = driver_manager::ParseEnvironment(environment);
   if (!parsed.ok()) return Fail(driver_manager::kExitUsage, "cannot start", parsed.status());
   for (const std::string& warning : parsed->warnings) {

@@ -1,6 +1,10 @@
 #include "driver_manager/options.h"
 
+#include <algorithm>
+#include <string_view>
+
 #include "CLI/CLI.hpp"
+#include "absl/strings/ascii.h"
 #include "driver_manager/environment.h"
 #include "driverupgrade/version.h"
 #include "fmt/format.h"
@@ -9,8 +13,34 @@
 namespace driver_manager {
 namespace {
 
+// NODE_NAME is --node-name.
+std::string FlagOf(std::string variable) {
+  std::transform(variable.begin(), variable.end(), variable.begin(),
+                 [](char c) { return c == '_' ? '-' : absl::ascii_tolower(static_cast<unsigned char>(c)); });
+  return "--" + variable;
+}
+
+bool IsSwitch(const Variable& variable) {
+  const std::string_view value = variable.default_value;
+  return value == "true" || value == "false";
+}
+
+// A switch without a value is on.
+void AddVariables(CLI::App& app, std::map<std::string, std::string>& values) {
+  for (const Variable& variable : Variables()) {
+    std::string& value = values[variable.name];
+    const std::string flag = FlagOf(variable.name);
+    const std::string meaning = "as " + std::string(variable.name);
+    if (IsSwitch(variable)) {
+      app.add_flag(flag, value, meaning)->group("Flags before variables");
+    } else {
+      app.add_option(flag, value, meaning)->group("Flags before variables");
+    }
+  }
+}
+
 std::string EnvironmentHelp() {
-  std::string text = "Environment:\n";
+  std::string text = "Environment, each also as a flag:\n";
   for (const Variable& variable : Variables()) {
     const std::string value = *variable.default_value == '\0' ? "" : fmt::format(" [{}]", variable.default_value);
     text += fmt::format("  {}{}\n      {}\n", variable.name, value, variable.meaning);
@@ -32,6 +62,7 @@ std::variant<Options, int> ParseOptions(int argc, char** argv) {
   app.add_option("--transport", options.transport, "HTTP library")
       ->check(CLI::IsMember(examples::TransportNames()))
       ->capture_default_str();
+  AddVariables(app, options.variables);
   app.add_option("--host-root", options.host_root)->group("");
   app.add_subcommand("uninstall_driver", "stop what uses the loaded driver, and unload it")->callback([&] {
     options.command = Command::kUninstallDriver;
@@ -45,6 +76,7 @@ std::variant<Options, int> ParseOptions(int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? kExitDone : kExitUsage;
   }
+  std::erase_if(options.variables, [&](const auto& variable) { return app.count(FlagOf(variable.first)) == 0; });
   return options;
 }
 

@@ -2,6 +2,7 @@
 #ifndef DRIVERUPGRADE_EXAMPLES_OPERATORS_DRIVER_MANAGER_OPTIONS_H_
 #define DRIVERUPGRADE_EXAMPLES_OPERATORS_DRIVER_MANAGER_OPTIONS_H_
 
+#include <map>
 #include <string>
 #include <variant>
 
@@ -18,6 +19,8 @@ struct Options {
   Command command = Command::kPreflightCheck;
   /// One of examples::TransportNames.
   std::string transport = {};
+  /// Variables that were given as flags: `--drain-use-force` is DRAIN_USE_FORCE. They count before the environment.
+  std::map<std::string, std::string> variables = {};
   /// For tests.
   std::string host_root = "/";
 };

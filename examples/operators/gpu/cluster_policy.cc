@@ -3,6 +3,8 @@
 #include <utility>
 
 #include "driverupgrade/policy_codec.h"
+#include "fmt/format.h"
+#include "gpu/node_marks.h"
 #include "support/custom_policy.h"
 #include "support/json.h"
 
@@ -13,11 +15,46 @@ using driverupgrade::ApiObject;
 using driverupgrade::PolicyDefaults;
 using driverupgrade::UpgradePolicy;
 
-// The ClusterPolicy column of §1.8; the NVIDIADriver column is PolicyDefaults::GpuOperator.
-PolicyDefaults ClusterPolicyDefaults() {
+// NVIDIA's documents have autoUpgrade on where the section does not say; where there is no section, nobody has asked for
+// upgrades.
+PolicyDefaults ClusterPolicyDefaults(const rapidjson::Value& json) {
   PolicyDefaults defaults = PolicyDefaults::GpuOperator();
-  defaults.auto_upgrade = false;
+  const rapidjson::Value* section = examples::Find(json, {"spec", "driver", "upgradePolicy"});
+  defaults.auto_upgrade = section != nullptr && !section->IsNull();
   return defaults;
+}
+
+// A driver DaemonSet is OnDelete whatever this says, as in NVIDIA's operator; a value that it does not know is an error.
+absl::Status CheckUpdateStrategy(const rapidjson::Value& json) {
+  const rapidjson::Value* strategy = examples::Find(json, {"spec", "daemonsets", "updateStrategy"});
+  if (strategy == nullptr || strategy->IsNull()) return absl::OkStatus();
+  const std::string text = strategy->IsString() ? strategy->GetString() : examples::ToText(*strategy);
+  if (text == "RollingUpdate" || text == "OnDelete") return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      fmt::format("spec.daemonsets.updateStrategy: must be RollingUpdate or OnDelete, got {}", text));
+}
+
+template <typename Resource>
+absl::Status ReadImages(const rapidjson::Value& json, examples::JsonPath driver, examples::JsonPath manager,
+                        Resource& resource) {
+  auto read = examples::ReadDriverImage(json, driver);
+  if (!read.ok()) return read.status();
+  resource.driver = *std::move(read);
+  read = examples::ReadDriverImage(json, manager);
+  if (!read.ok()) return read.status();
+  resource.manager = *std::move(read);
+  return absl::OkStatus();
+}
+
+absl::Status CheckNodeSelector(const NvidiaDriver& driver) {
+  if (driver.is_default && !driver.node_labels.empty()) {
+    return absl::InvalidArgumentError("spec.nodeSelector: must not stand beside spec.default: true");
+  }
+  if (driver.node_labels.contains(kOwnerLabel)) {
+    return absl::InvalidArgumentError(
+        fmt::format("spec.nodeSelector: must not have the label {}, which follows from it", kOwnerLabel));
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace
@@ -32,8 +69,13 @@ absl::StatusOr<ClusterPolicy> ReadClusterPolicy(const ApiObject& object) {
   flag = examples::ReadFlag(*json, {"spec", "sandboxWorkloads", "enabled"});
   if (!flag.ok()) return flag.status();
   policy.sandbox = *flag;
+  const rapidjson::Value* toolkit = examples::Find(*json, {"spec", "operator", "use_ocp_driver_toolkit"});
+  policy.uses_toolkit = toolkit == nullptr || !toolkit->IsBool() || toolkit->GetBool();
+  const absl::Status images = ReadImages(*json, {"spec", "driver"}, {"spec", "driver", "manager"}, policy);
+  if (!images.ok()) return images;
+  if (const absl::Status strategy = CheckUpdateStrategy(*json); !strategy.ok()) return strategy;
   absl::StatusOr<UpgradePolicy> upgrade =
-      examples::ReadUpgradePolicy(*json, {"spec", "driver", "upgradePolicy"}, ClusterPolicyDefaults());
+      examples::ReadUpgradePolicy(*json, {"spec", "driver", "upgradePolicy"}, ClusterPolicyDefaults(*json));
   if (!upgrade.ok()) return upgrade.status();
   policy.upgrade = *std::move(upgrade);
   return policy;
@@ -45,7 +87,16 @@ absl::StatusOr<NvidiaDriver> ReadNvidiaDriver(const ApiObject& object) {
   absl::StatusOr<UpgradePolicy> upgrade =
       examples::ReadUpgradePolicy(*json, {"spec", "upgradePolicy"}, PolicyDefaults::GpuOperator());
   if (!upgrade.ok()) return upgrade.status();
-  return NvidiaDriver{.name = object.name, .upgrade = *std::move(upgrade)};
+  const absl::StatusOr<bool> is_default = examples::ReadFlag(*json, {"spec", "default"});
+  if (!is_default.ok()) return is_default.status();
+  NvidiaDriver driver{.name = object.name,
+                      .deleting = examples::Find(*json, {"metadata", "deletionTimestamp"}) != nullptr,
+                      .is_default = *is_default,
+                      .node_labels = examples::TextMap(*json, {"spec", "nodeSelector"}),
+                      .upgrade = *std::move(upgrade)};
+  if (const absl::Status images = ReadImages(*json, {"spec"}, {"spec", "manager"}, driver); !images.ok()) return images;
+  if (const absl::Status selector = CheckNodeSelector(driver); !selector.ok()) return selector;
+  return driver;
 }
 
 }  // namespace gpu_operator

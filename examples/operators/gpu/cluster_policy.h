@@ -5,12 +5,15 @@
 #ifndef DRIVERUPGRADE_EXAMPLES_OPERATORS_GPU_CLUSTER_POLICY_H_
 #define DRIVERUPGRADE_EXAMPLES_OPERATORS_GPU_CLUSTER_POLICY_H_
 
+#include <optional>
 #include <string>
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "driverupgrade/kubernetes/object_client.h"
+#include "driverupgrade/label_selector.h"
 #include "driverupgrade/upgrade_policy.h"
+#include "support/driver_maker.h"
 
 namespace gpu_operator {
 
@@ -28,7 +31,12 @@ struct ClusterPolicy {
   bool use_nvidia_drivers = false;
   /// spec.sandboxWorkloads.enabled
   bool sandbox = false;
-  /// spec.driver.upgradePolicy; where that is absent, autoUpgrade is off.
+  /// spec.operator.use_ocp_driver_toolkit; on if absent, as in every release since 22.9.
+  bool uses_toolkit = true;
+  /// spec.driver, where it names a version, and spec.driver.manager.
+  std::optional<examples::DriverImage> driver = std::nullopt;
+  std::optional<examples::DriverImage> manager = std::nullopt;
+  /// spec.driver.upgradePolicy; where that is absent, autoUpgrade is off, where it says nothing of autoUpgrade on.
   driverupgrade::UpgradePolicy upgrade = {};
   friend bool operator==(const ClusterPolicy&, const ClusterPolicy&) = default;
 };
@@ -36,6 +44,15 @@ struct ClusterPolicy {
 struct NvidiaDriver {
   std::string name = {};
   bool understood = true;
+  /// metadata.deletionTimestamp
+  bool deleting = false;
+  /// spec.default: its nodes are those that no other selects.
+  bool is_default = false;
+  /// spec.nodeSelector: labels that a node must have; none: all.
+  driverupgrade::StringMap node_labels = {};
+  /// spec, where it names a version, and spec.manager.
+  std::optional<examples::DriverImage> driver = std::nullopt;
+  std::optional<examples::DriverImage> manager = std::nullopt;
   /// spec.upgradePolicy; where that is absent, autoUpgrade is on, with all defaults.
   driverupgrade::UpgradePolicy upgrade = {};
   friend bool operator==(const NvidiaDriver&, const NvidiaDriver&) = default;

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "fmt/format.h"
+#include "gpu/driver_sets.h"
 
 namespace gpu_operator {
 namespace {
@@ -13,6 +14,13 @@ using driverupgrade::EngineSpec;
 using driverupgrade::LabelSelector;
 
 constexpr char kNotUnderstood[] = "the policy is not understood: its condition UpgradePolicyValid says why";
+
+template <typename Resource>
+driverupgrade::UpgradePolicy PolicyOf(const Resource& resource) {
+  driverupgrade::UpgradePolicy policy = resource.upgrade;
+  if (!resource.understood) policy.frozen_because = kNotUnderstood;
+  return policy;
+}
 
 // Nodes that none of `drivers` owns.
 LabelSelector OfNobody(const std::vector<NvidiaDriver>& drivers) {
@@ -32,10 +40,11 @@ Decision ByDrivers(std::vector<NvidiaDriver> drivers, const DriverLabels& labels
     decision.engines.push_back({.name = driver.name,
                                 .driver_labels = labels.nvidia_driver,
                                 .node_selector = LabelSelector::FromMatchLabels({{kOwnerLabel, driver.name}}),
-                                .policy = driver.upgrade,
-                                .frozen_because = driver.understood ? "" : kNotUnderstood});
+                                .policy = PolicyOf(driver)});
   }
   decision.gone = {{.driver_labels = labels.nvidia_driver, .node_selector = OfNobody(drivers)}};
+  decision.daemon_sets = DriverSets(drivers, "");
+  decision.nodes = {.by_owners = true, .owners = std::move(drivers)};
   return decision;
 }
 
@@ -64,9 +73,10 @@ Decision DecideEngines(const ClusterPolicy* active, const std::vector<NvidiaDriv
     decision.idle_policies[active->name] = "spec.sandboxWorkloads.enabled: no driver is upgraded";
     return decision;
   }
-  decision.engines = {{.driver_labels = labels.cluster_policy,
-                       .policy = active->upgrade,
-                       .frozen_because = active->understood ? "" : kNotUnderstood}};
+  const bool toolkit = active->uses_toolkit && !labels.toolkit.empty();
+  decision.engines = {{.driver_labels = toolkit ? labels.toolkit : labels.cluster_policy, .policy = PolicyOf(*active)}};
+  decision.nodes.upgraded = active->upgrade.auto_upgrade;
+  decision.daemon_sets = DriverSets(*active, "");
   return decision;
 }
 

@@ -9,15 +9,15 @@
 #include "driverupgrade/label_selector.h"
 #include "driverupgrade/service/director.h"
 #include "gpu/cluster_policy.h"
+#include "gpu/node_marks.h"
 
 namespace gpu_operator {
-
-/// Node label: the NVIDIADriver whose node it is.
-inline constexpr char kOwnerLabel[] = "nvidia.com/gpu-operator.driver.owner";
 
 struct DriverLabels {
   /// Of the DaemonSets of a ClusterPolicy.
   driverupgrade::LabelSelector cluster_policy = {};
+  /// The same on OpenShift, where the Driver Toolkit builds the driver; empty: it is not OpenShift.
+  driverupgrade::LabelSelector toolkit = {};
   /// Of those of NVIDIADrivers, orphans of a former ClusterPolicy included.
   driverupgrade::LabelSelector nvidia_driver = {};
 };
@@ -32,6 +32,9 @@ struct Decision {
   /// ClusterPolicies and NVIDIADrivers that are not in effect, by name, and why.
   std::map<std::string, std::string> idle_policies = {};
   std::map<std::string, std::string> idle_drivers = {};
+  NodeWishes nodes = {};
+  /// In no namespace yet.
+  std::vector<examples::DriverDaemonSet> daemon_sets = {};
   /// For a person: who decides, or why nobody does.
   std::string reason = {};
   friend bool operator==(const Decision&, const Decision&) = default;

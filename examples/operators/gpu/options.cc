@@ -43,8 +43,18 @@ void AddPolicy(CLI::App& app, Options& options) {
   app.add_option("--max-parallel-total", options.parallel_total, "nodes in progress at once, of all NVIDIADrivers")
       ->needs(watched)
       ->check(CLI::PositiveNumber);
+  examples::AddDriverDaemonSets(app, options.make_drivers)->needs(watched);
+  app.add_flag("--openshift", options.openshift,
+               "where a ClusterPolicy leaves the Driver Toolkit on, its DaemonSets are the driver's")
+      ->needs(watched);
+  app.add_option_function<std::string>(
+         "--node-marks", [&options](const std::string& text) { options.mark_nodes = text == "Write"; },
+         "owner labels, and the annotation for driver managers: written, or left to NVIDIA's operator; written with "
+         "--cluster-policy if absent, else left")
+      ->check(CLI::IsMember({"Write", "Leave"}));
   app.add_option("--validation-selector", options.validation_selector,
-                 "pods that must be ready before a node is given back; none if absent");
+                 "pods that must be ready before a node is given back; with --cluster-policy "
+                 "app=nvidia-operator-validator if absent, else none; none if empty");
 }
 
 }  // namespace
@@ -74,6 +84,10 @@ absl::StatusOr<Configuration> Load(const Options& options) {
   if (!labels.ok()) return labels;
   labels = LoadLabels("--nvidia-driver-labels", options.nvidia_driver_labels, configuration.labels.nvidia_driver);
   if (!labels.ok()) return labels;
+
+  if (options.openshift) {
+    configuration.labels.toolkit = LabelSelector::FromMatchLabels({{"openshift.driver-toolkit", "true"}});
+  }
 
   if (!options.cluster_policy) {
     const absl::StatusOr<std::string> document = examples::ReadFile(options.policy);

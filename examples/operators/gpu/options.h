@@ -33,7 +33,14 @@ struct Options {
   bool cluster_policy = false;
   /// Nodes of a policy that was deleted are given back.
   bool release_deleted = true;
-  std::string validation_selector = {};
+  /// Empty: none. nullopt: as NVIDIA's operator has it where the policy is its custom resource, else none.
+  std::optional<std::string> validation_selector = std::nullopt;
+  /// The nodes get owner labels, and the annotation for driver managers; nullopt: where the policy is a custom resource.
+  std::optional<bool> mark_nodes = std::nullopt;
+  /// The DaemonSets of policies that name a version are made.
+  bool make_drivers = false;
+  /// The cluster is OpenShift: the Driver Toolkit's DaemonSets are the driver's, unless the ClusterPolicy switches it off.
+  bool openshift = false;
   /// Over all owners.
   std::optional<int> parallel_total = std::nullopt;
   examples::RequestorArguments requestor = {};

@@ -1,5 +1,6 @@
 #include "gpu/policy_director.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "support/spare_skipped_pods.h"
@@ -13,6 +14,7 @@ using driverupgrade::ObjectClient;
 using driverupgrade::Severity;
 using examples::ResourceVerdict;
 using examples::ResourceWatchOptions;
+using examples::StandingOf;
 
 // As the Go operator has it.
 constexpr char kIgnored[] = "ignored";
@@ -28,8 +30,20 @@ ResourceWatchOptions WatchOptions(const ClusterPolicyDirector::Options& options)
 
 }  // namespace
 
-ClusterPolicyDirector::ClusterPolicyDirector(std::shared_ptr<const ObjectClient> objects, Options options)
+FileDirector::FileDirector(EngineSpec spec, NodeKeeper nodes, std::shared_ptr<driverupgrade::Doorbell> bell)
+    : specs_({std::move(spec)}), nodes_(std::move(nodes)), bell_(std::move(bell)) {
+  nodes_.Wish({.upgraded = specs_.front().policy.auto_upgrade});
+}
+
+absl::Time FileDirector::Work(const CallContext& context, driverupgrade::WatchCache* cache, std::size_t scope) {
+  return nodes_.Keep(context, cache, scope, [bell = bell_] { bell->Ring(); });
+}
+
+ClusterPolicyDirector::ClusterPolicyDirector(std::shared_ptr<const ObjectClient> objects,
+                                             std::shared_ptr<driverupgrade::ClusterFacade> cluster, Options options)
     : options_(Completed(std::move(options))),
+      nodes_(std::move(cluster), options_.identity, options_.mark_nodes, options_.clock),
+      maker_(objects, options_.clock, options_.log),
       reporter_(objects, kComponent, options_.clock, options_.log),
       policy_watch_(objects, kClusterPolicies, WatchOptions(options_)),
       driver_watch_(objects, kNvidiaDrivers, WatchOptions(options_)) {}
@@ -69,7 +83,13 @@ void ClusterPolicyDirector::Decide() {
     options_.log({.severity = Severity::kInfo, .message = "policy", .fields = {{"by", decision.reason}}});
   }
   decision_ = std::move(decision);
+  nodes_.Wish(decision_->nodes);
+  if (options_.make_drivers_in.empty()) return;
+  for (examples::DriverDaemonSet& set : decision_->daemon_sets) set.ns = options_.make_drivers_in;
+  maker_.Wish(decision_->daemon_sets);
 }
+
+std::vector<driverupgrade::Finding> ClusterPolicyDirector::Findings() { return nodes_.Findings(); }
 
 std::vector<EngineSpec> ClusterPolicyDirector::Gone() {
   return decision_ && options_.release_deleted ? decision_->gone : std::vector<EngineSpec>();
@@ -80,16 +100,26 @@ absl::Status ClusterPolicyDirector::OnRefused(const std::map<std::string, absl::
   return absl::OkStatus();
 }
 
+void ClusterPolicyDirector::OnProgress(const std::map<std::string, driverupgrade::EngineProgress>& engines) {
+  progress_ = engines;
+}
+
 std::vector<ResourceVerdict> ClusterPolicyDirector::Verdicts() const {
   std::vector<ResourceVerdict> verdicts;
   if (!decision_) return verdicts;
   for (ResourceVerdict verdict : policy_memory_.verdicts()) {
     const bool active = verdict.object.name == decision_->active;
     if (!active) verdict.state = kIgnored;
+    if (active) verdict.standing = StandingOf(progress_, decision_->engines, "");
     Amend(decision_->idle_policies, active ? "" : verdict.object.name, verdict);
     verdicts.push_back(std::move(verdict));
   }
+  const auto conflicts = nodes_.Conflicts();
   for (ResourceVerdict verdict : driver_memory_.verdicts()) {
+    verdict.standing = StandingOf(progress_, decision_->engines, verdict.object.name);
+    if (const auto conflict = conflicts.find(verdict.object.name); conflict != conflicts.end() && verdict.error.ok()) {
+      verdict.error = absl::InvalidArgumentError("spec.nodeSelector: " + conflict->second);
+    }
     Amend(decision_->idle_drivers, verdict.object.name, verdict);
     verdicts.push_back(std::move(verdict));
   }
@@ -109,9 +139,18 @@ void ClusterPolicyDirector::Amend(const std::map<std::string, std::string>& idle
   }
 }
 
-absl::Time ClusterPolicyDirector::Work(const CallContext& context, driverupgrade::WatchCache* /*cache*/,
-                                       std::size_t /*scope*/) {
-  return reporter_.Report(context, Verdicts());
+absl::Time ClusterPolicyDirector::Work(const CallContext& context, driverupgrade::WatchCache* cache,
+                                       std::size_t scope) {
+  if (!decision_) return absl::InfiniteFuture();
+  const absl::Time next = nodes_.Keep(context, cache, scope, [bell = options_.bell] { bell->Ring(); });
+  // Once for each reason; a conflict is nothing to tell.
+  if (nodes_.status() != std::exchange(nodes_told_, nodes_.status()) && !nodes_told_.ok() &&
+      !absl::IsAborted(nodes_told_)) {
+    options_.log({.severity = Severity::kWarning,
+                  .message = "cannot mark a node",
+                  .fields = {{"error", std::string(nodes_told_.message())}}});
+  }
+  return std::min({next, maker_.Keep(context), reporter_.Report(context, Verdicts())});
 }
 
 absl::Status ClusterPolicyDirector::Ready() const {

@@ -20,6 +20,7 @@
 #include "driverupgrade/service/doorbell.h"
 #include "gpu/cluster_policy.h"
 #include "gpu/decide.h"
+#include "gpu/node_keeper.h"
 #include "support/policy_memory.h"
 #include "support/resource_condition.h"
 #include "support/resource_watch.h"
@@ -31,11 +32,16 @@ inline constexpr char kComponent[] = "nvidia-gpu-operator";
 
 class FileDirector final : public driverupgrade::Director {
  public:
-  explicit FileDirector(driverupgrade::EngineSpec spec) : specs_({std::move(spec)}) {}
+  /// `nodes`: gets the wishes of the policy. `bell`: rung when nodes have changed.
+  FileDirector(driverupgrade::EngineSpec spec, NodeKeeper nodes, std::shared_ptr<driverupgrade::Doorbell> bell);
   std::optional<std::vector<driverupgrade::EngineSpec>> Wanted() override { return specs_; }
+  absl::Time Work(const driverupgrade::CallContext& context, driverupgrade::WatchCache* cache,
+                  std::size_t scope) override;
 
  private:
   const std::vector<driverupgrade::EngineSpec> specs_;
+  NodeKeeper nodes_;
+  const std::shared_ptr<driverupgrade::Doorbell> bell_;
 };
 
 class ClusterPolicyDirector final : public driverupgrade::Director {
@@ -45,12 +51,17 @@ class ClusterPolicyDirector final : public driverupgrade::Director {
     DriverLabels labels = {};
     /// Nodes of a policy that was deleted are given back; otherwise they stay as they are.
     bool release_deleted = true;
+    /// The nodes are marked: see NodeKeeper. Otherwise somebody else does.
+    bool mark_nodes = true;
+    /// Where the driver's DaemonSets are made; empty: they are somebody else's.
+    std::string make_drivers_in = {};
     std::shared_ptr<driverupgrade::Doorbell> bell = nullptr;
     driverupgrade::LogSink log = nullptr;
     /// Null: SystemClock().
     std::shared_ptr<driverupgrade::Clock> clock = nullptr;
   };
-  ClusterPolicyDirector(std::shared_ptr<const driverupgrade::ObjectClient> objects, Options options);
+  ClusterPolicyDirector(std::shared_ptr<const driverupgrade::ObjectClient> objects,
+                        std::shared_ptr<driverupgrade::ClusterFacade> cluster, Options options);
 
   /// Begins to follow the custom resources, by threads.
   void Start();
@@ -59,7 +70,9 @@ class ClusterPolicyDirector final : public driverupgrade::Director {
 
   std::optional<std::vector<driverupgrade::EngineSpec>> Wanted() override;
   std::vector<driverupgrade::EngineSpec> Gone() override;
+  std::vector<driverupgrade::Finding> Findings() override;
   absl::Status OnRefused(const std::map<std::string, absl::Status>& refused) override;
+  void OnProgress(const std::map<std::string, driverupgrade::EngineProgress>& engines) override;
   absl::Time Work(const driverupgrade::CallContext& context, driverupgrade::WatchCache* cache,
                   std::size_t scope) override;
   absl::Status Ready() const override;
@@ -71,6 +84,9 @@ class ClusterPolicyDirector final : public driverupgrade::Director {
              examples::ResourceVerdict& verdict) const;
 
   const Options options_;
+  NodeKeeper nodes_;
+  absl::Status nodes_told_ = absl::OkStatus();
+  examples::DriverMaker maker_;
   examples::ResourceReporter reporter_;
   examples::PolicyMemory<ClusterPolicy> policy_memory_;
   examples::PolicyMemory<NvidiaDriver> driver_memory_;
@@ -78,6 +94,7 @@ class ClusterPolicyDirector final : public driverupgrade::Director {
   examples::ResourceWatch::Objects drivers_;
   std::optional<Decision> decision_;
   std::map<std::string, absl::Status> refused_;
+  std::map<std::string, driverupgrade::EngineProgress> progress_;
   // Last: their threads end before the rest is destroyed.
   examples::ResourceWatch policy_watch_;
   examples::ResourceWatch driver_watch_;

@@ -23,21 +23,30 @@ using driverupgrade::Pod;
 using examples::Misconfigured;
 using examples::OperatorOptions;
 
+// Of NVIDIA's operator, with pods of either of its stacks.
+constexpr char kValidationSelector[] = "app=nvidia-operator-validator";
+
 absl::StatusOr<OperatorOptions> MakeOperatorOptions(const Options& options, const Configuration& configuration,
                                                     const examples::Connection& connection,
                                                     const DriverIdentity& identity) {
-  OperatorOptions made{.arguments = options.service,
-                       .service = {.identity = identity,
-                                   .parallel_total = options.parallel_total,
-                                   .aliases = driverupgrade::GpuOperatorAliases(identity.Name())},
-                       .probe_labels = configuration.labels.cluster_policy};
+  OperatorOptions made{
+      .arguments = options.service,
+      .service = {.identity = identity,
+                  .parallel_total = options.parallel_total,
+                  // For the keeper of the nodes' marks, which hears of changes by a scope of its own.
+                  .more_scopes = {{.ns = options.service.ns, .driver_labels = configuration.labels.nvidia_driver}},
+                  .aliases = driverupgrade::GpuOperatorAliases(identity.Name())},
+      .probe_labels = configuration.labels.cluster_policy};
   EngineOptions& engine = made.service.engine;
+  engine.clock = driverupgrade::SystemClock();
   engine.snapshot.uses_driver = GpuPodFilter(connection.objects);
   engine.snapshot.restart_only = [](const CallContext&, const Pod&, const ControllerRevision& running,
                                     const ControllerRevision& wanted) { return LoadsSameDriver(running, wanted); };
   engine.state_machine.requestor = configuration.requestor;
-  if (options.validation_selector.empty()) return made;
-  absl::StatusOr<LabelSelector> selector = LabelSelector::Parse(options.validation_selector);
+  const std::string validation =
+      options.validation_selector.value_or(options.cluster_policy ? kValidationSelector : "");
+  if (validation.empty()) return made;
+  absl::StatusOr<LabelSelector> selector = LabelSelector::Parse(validation);
   if (!selector.ok()) return examples::About("--validation-selector", selector.status());
   engine.state_machine.validation_selector = *std::move(selector);
   return made;
@@ -66,14 +75,20 @@ int RunRollout(const Options& options, const Configuration& configuration, const
   if (!options.cluster_policy) {
     absl::StatusOr<EngineSpec> spec = SpecOf(options, configuration, *identity);
     if (!spec.ok()) return Misconfigured(log, spec.status());
-    FileDirector director(*std::move(spec));
+    FileDirector director(*std::move(spec),
+                          NodeKeeper(connection.cluster, *identity, options.mark_nodes.value_or(options.cluster_policy),
+                                     made->service.engine.clock),
+                          bell);
     return examples::RunService(*made, connection, director, bell, log, std::move(stop));
   }
-  ClusterPolicyDirector director(connection.objects, {.identity = *identity,
-                                                      .labels = configuration.labels,
-                                                      .release_deleted = options.release_deleted,
-                                                      .bell = bell,
-                                                      .log = log});
+  ClusterPolicyDirector director(connection.objects, connection.cluster,
+                                 {.identity = *identity,
+                                  .labels = configuration.labels,
+                                  .release_deleted = options.release_deleted,
+                                  .mark_nodes = options.mark_nodes.value_or(options.cluster_policy),
+                                  .make_drivers_in = options.make_drivers ? options.service.ns : "",
+                                  .bell = bell,
+                                  .log = log});
   director.Start();
   return examples::RunService(*made, connection, director, bell, log, std::move(stop));
 }

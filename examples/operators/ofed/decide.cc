@@ -6,6 +6,7 @@
 
 #include "fmt/format.h"
 #include "ofed/migration.h"
+#include "ofed/stray_claims.h"
 
 namespace ofed_operator {
 namespace {
@@ -16,6 +17,7 @@ using driverupgrade::StringMap;
 using driverupgrade::UpgradePolicy;
 // After `nnp-`, in the value of a label.
 constexpr std::size_t kNameMax = 59;
+constexpr std::size_t kChoicesMax = 64;
 constexpr char kNotUnderstood[] = "the policy is not understood: its condition UpgradePolicyValid says why";
 
 using Requirements = std::vector<LabelSelector::Requirement>;
@@ -45,15 +47,35 @@ bool MayMeet(const StringMap& a, const StringMap& b) {
   });
 }
 
-// Nodes that none of `nodes` selects. Of several labels the first alone is taken: rather too few nodes than others'.
-LabelSelector OfNobody(const std::vector<NicNodePolicy>& nodes) {
-  Requirements requirements;
+// Nodes that none of `nodes` selects: of each policy some label is not the node's. A selector for each choice of labels,
+// which overlap; beyond kChoicesMax of the further policies only the first label is minded, rather than others' nodes
+// taken.
+std::vector<LabelSelector> OfNobody(const std::vector<NicNodePolicy>& nodes) {
+  std::vector<Requirements> choices = {{}};
   for (const NicNodePolicy& node : nodes) {
-    if (node.node_labels.empty()) return LabelSelector::Nothing();
-    const auto& [key, value] = *node.node_labels.begin();
-    requirements.push_back({.key = key, .op = LabelSelector::Operator::kNotIn, .values = {value}});
+    if (node.node_labels.empty()) return {};
+    const bool all = choices.size() * node.node_labels.size() <= kChoicesMax;
+    std::vector<Requirements> more;
+    for (const auto& [key, value] : node.node_labels) {
+      for (Requirements choice : choices) {
+        choice.push_back({.key = key, .op = LabelSelector::Operator::kNotIn, .values = {value}});
+        more.push_back(std::move(choice));
+      }
+      if (!all) break;
+    }
+    choices = std::move(more);
   }
-  return Selector(std::move(requirements));
+  std::vector<LabelSelector> selectors;
+  for (Requirements& choice : choices) selectors.push_back(Selector(std::move(choice)));
+  return selectors;
+}
+
+std::vector<EngineSpec> GoneOf(const std::vector<NicNodePolicy>& nodes, const LabelSelector& driver_labels) {
+  std::vector<EngineSpec> gone;
+  for (LabelSelector& selector : OfNobody(nodes)) {
+    gone.push_back({.driver_labels = OfAnyOwner(driver_labels), .node_selector = std::move(selector)});
+  }
+  return gone;
 }
 
 bool IsAmong(const std::vector<NicNodePolicy>& nodes, const std::string& name) {
@@ -65,7 +87,7 @@ EngineSpec EngineOf(const NicNodePolicy& node, const LabelSelector& driver_label
   return {.name = node.name,
           .driver_labels = OfOwner(driver_labels, "nnp-" + node.name),
           .node_selector = LabelSelector::FromMatchLabels(node.node_labels),
-          .requestor_suffix = "-nnp-" + node.name,
+          .requestor_suffix = RequestorSuffix(node.name),
           .policy = node.upgrade};
 }
 
@@ -104,7 +126,7 @@ Decision Decide(const NicClusterPolicy& cluster, std::vector<NicNodePolicy> node
   std::sort(nodes.begin(), nodes.end(), [](const NicNodePolicy& a, const NicNodePolicy& b) {
     return std::tie(a.created, a.name) < std::tie(b.created, b.name);
   });
-  const std::vector<EngineSpec> gone = {{.driver_labels = OfAnyOwner(driver_labels), .node_selector = OfNobody(nodes)}};
+  const std::vector<EngineSpec> gone = GoneOf(nodes, driver_labels);
   if (!cluster.has_driver && !nodes.empty()) {
     Decision decision = ByNodes(nodes, driver_labels);
     if (all_understood) decision.gone = gone;
@@ -113,9 +135,9 @@ Decision Decide(const NicClusterPolicy& cluster, std::vector<NicNodePolicy> node
   // Without a policy an engine runs, frozen: the wait label stays true (dep-F9).
   Decision decision{.engines = {{.driver_labels = driver_labels, .policy = cluster.upgrade}}};
   if (!cluster.understood) {
-    decision.engines.front().frozen_because = kNotUnderstood;
+    decision.engines.front().policy.frozen_because = kNotUnderstood;
   } else if (!cluster.has_driver) {
-    decision.engines.front().frozen_because = "there is no policy with a driver";
+    decision.engines.front().policy.frozen_because = "there is no policy with a driver";
   }
   if (cluster.has_driver) decision.init_config = cluster.upgrade;
   if (!cluster.has_driver && all_understood) decision.gone = gone;

@@ -16,6 +16,7 @@
 #include "driverupgrade/call_context.h"
 #include "driverupgrade/clock.h"
 #include "driverupgrade/cluster_facade.h"
+#include "driverupgrade/driver_identity.h"
 #include "driverupgrade/watch_cache.h"
 
 namespace ofed_operator {
@@ -29,14 +30,26 @@ inline constexpr char kDriverContainer[] = "mofed-container";
 /// ready driver container. nullopt: it has no driver pod at all, so nothing is known, and the label stays.
 std::optional<bool> WaitsForDriver(const std::vector<driverupgrade::Pod>& driver_pods);
 
-/// What makes the label true; nullopt if it is already.
+/// Node label of node feature discovery: there is a NIC of NVIDIA.
+inline constexpr char kNicLabel[] = "feature.node.kubernetes.io/pci-15b3.present";
+
+/// What makes the label true; nullopt if it is already. Without a driver pod on the node:
+/// - some policy has a driver (`driver_wanted`): the label is what a dead pod has left, and goes, unless an upgrade is on
+///   its way, which will bring the next pod;
+/// - none has: nobody waits for a driver, and the label is `false` where there is a NIC, and goes elsewhere.
 std::optional<driverupgrade::PatchNodeParams> WaitLabelPatch(const driverupgrade::Node& node,
-                                                             const std::vector<driverupgrade::Pod>& driver_pods);
+                                                             const std::vector<driverupgrade::Pod>& driver_pods,
+                                                             bool driver_wanted,
+                                                             const driverupgrade::DriverIdentity& identity);
 
 /// Keeps the label of every node true, looking only at nodes on which something has changed. Not thread-safe.
 class DriverWaitKeeper {
  public:
-  DriverWaitKeeper(std::shared_ptr<driverupgrade::ClusterWriter> cluster, std::shared_ptr<driverupgrade::Clock> clock);
+  DriverWaitKeeper(std::shared_ptr<driverupgrade::ClusterWriter> cluster, driverupgrade::DriverIdentity identity,
+                   std::shared_ptr<driverupgrade::Clock> clock);
+
+  /// Whether some policy has a driver; at first one has.
+  void Wish(bool driver_wanted);
 
   /// `scope`: one of the cache's, which nobody else takes from. Another cache may be another time. Returns when to come
   /// again even if nothing changes: when a write has failed.
@@ -49,7 +62,10 @@ class DriverWaitKeeper {
                        const std::string& node);
 
   const std::shared_ptr<driverupgrade::ClusterWriter> cluster_;
+  const driverupgrade::DriverIdentity identity_;
   const std::shared_ptr<driverupgrade::Clock> clock_;
+  bool driver_wanted_ = true;
+  std::set<std::string> names_;  // all nodes
   std::set<std::string> due_;
   absl::Status status_ = absl::OkStatus();
 };

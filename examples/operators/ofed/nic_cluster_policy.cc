@@ -42,7 +42,12 @@ absl::StatusOr<NicClusterPolicy> ReadNicClusterPolicy(const ApiObject& object) {
   if (!json.ok()) return json.status();
   auto upgrade = ReadUpgrade(*json);
   if (!upgrade.ok()) return upgrade.status();
-  return NicClusterPolicy{.name = object.name, .has_driver = HasDriver(*json), .upgrade = *std::move(upgrade)};
+  auto driver = examples::ReadDriverImage(*json, {"spec", "ofedDriver"});
+  if (!driver.ok()) return driver.status();
+  return NicClusterPolicy{.name = object.name,
+                          .has_driver = HasDriver(*json),
+                          .driver = *std::move(driver),
+                          .upgrade = *std::move(upgrade)};
 }
 
 absl::StatusOr<NicNodePolicy> ReadNicNodePolicy(const ApiObject& object) {
@@ -50,12 +55,15 @@ absl::StatusOr<NicNodePolicy> ReadNicNodePolicy(const ApiObject& object) {
   if (!json.ok()) return json.status();
   auto upgrade = ReadUpgrade(*json);
   if (!upgrade.ok()) return upgrade.status();
+  auto driver = examples::ReadDriverImage(*json, {"spec", "ofedDriver"});
+  if (!driver.ok()) return driver.status();
   auto labels = ReadNodeLabels(*json);
   if (!labels.ok()) return labels.status();
   return NicNodePolicy{.name = object.name,
                        .created = examples::CreationTime(*json),
                        .node_labels = *std::move(labels),
                        .has_driver = HasDriver(*json),
+                       .driver = *std::move(driver),
                        .upgrade = *std::move(upgrade)};
 }
 

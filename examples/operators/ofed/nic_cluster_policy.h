@@ -3,6 +3,7 @@
 #ifndef DRIVERUPGRADE_EXAMPLES_OPERATORS_OFED_NIC_CLUSTER_POLICY_H_
 #define DRIVERUPGRADE_EXAMPLES_OPERATORS_OFED_NIC_CLUSTER_POLICY_H_
 
+#include <optional>
 #include <string>
 
 #include "absl/status/statusor.h"
@@ -10,6 +11,7 @@
 #include "driverupgrade/kubernetes/object_client.h"
 #include "driverupgrade/label_selector.h"
 #include "driverupgrade/upgrade_policy.h"
+#include "support/driver_maker.h"
 
 namespace ofed_operator {
 
@@ -26,6 +28,8 @@ struct NicClusterPolicy {
   bool understood = true;
   /// There is a spec.ofedDriver.
   bool has_driver = false;
+  /// The same, where it names a version.
+  std::optional<examples::DriverImage> driver = std::nullopt;
   /// spec.ofedDriver.upgradePolicy; where that is absent, autoUpgrade is off: nodes are frozen (dep-F9).
   driverupgrade::UpgradePolicy upgrade = {};
   friend bool operator==(const NicClusterPolicy&, const NicClusterPolicy&) = default;
@@ -39,6 +43,8 @@ struct NicNodePolicy {
   /// spec.nodeSelector: labels that a node must have.
   driverupgrade::StringMap node_labels = {};
   bool has_driver = false;
+  /// The same, where it names a version.
+  std::optional<examples::DriverImage> driver = std::nullopt;
   driverupgrade::UpgradePolicy upgrade = {};
   friend bool operator==(const NicNodePolicy&, const NicNodePolicy&) = default;
 };

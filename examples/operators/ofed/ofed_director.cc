@@ -4,6 +4,8 @@
 #include <utility>
 
 #include "fmt/format.h"
+#include "ofed/driver_sets.h"
+#include "ofed/stray_claims.h"
 #include "support/spare_skipped_pods.h"
 
 namespace ofed_operator {
@@ -32,9 +34,11 @@ examples::ResourceWatchOptions WatchOptions(const OfedDirector::Options& options
 
 OfedDirector::OfedDirector(const examples::Connection& connection, Options options)
     : options_(Completed(std::move(options))),
+      cluster_(connection.cluster),
       migration_(connection.cluster, connection.objects, options_.ns, options_.identity, options_.log),
-      wait_keeper_(connection.cluster, options_.clock),
+      wait_keeper_(connection.cluster, options_.identity, options_.clock),
       config_keeper_(connection.cluster, options_.ns, options_.identity, options_.clock),
+      maker_(connection.objects, options_.clock, options_.log),
       reporter_(connection.objects, kComponent, options_.clock, options_.log),
       policy_watch_(connection.objects, kNicClusterPolicies, WatchOptions(options_)),
       node_watch_(connection.objects, kNicNodePolicies, WatchOptions(options_)) {
@@ -76,6 +80,10 @@ bool OfedDirector::Read() {
 
 void OfedDirector::Take(NicClusterPolicy policy, std::vector<NicNodePolicy> nodes) {
   decision_ = Decide(policy, nodes, options_.driver_labels);
+  claimants_.clear();
+  for (const NicNodePolicy& node : nodes) {
+    if (node.has_driver || !node.understood) claimants_.insert(node.name);
+  }
   if (options_.release_deleted) {
     AddDeparted(policy, nodes, options_.driver_labels, seen_, decision_);
   } else {
@@ -85,7 +93,14 @@ void OfedDirector::Take(NicClusterPolicy policy, std::vector<NicNodePolicy> node
     // It would drain pods that are not to be drained.
     if (!examples::SpareSkippedPods(options_.identity, spec.policy).ok()) spec.policy.auto_upgrade = false;
   }
+  if (options_.make_drivers) maker_.Wish(DriverSets(policy, MadeOf(nodes), options_.ns, options_.init_image));
   policy_ = std::move(policy);
+}
+
+// Those that have an engine.
+std::vector<NicNodePolicy> OfedDirector::MadeOf(std::vector<NicNodePolicy> nodes) const {
+  std::erase_if(nodes, [this](const NicNodePolicy& node) { return decision_.refused.contains(node.name); });
+  return nodes;
 }
 
 std::vector<ResourceVerdict> OfedDirector::Verdicts() const {
@@ -94,6 +109,8 @@ std::vector<ResourceVerdict> OfedDirector::Verdicts() const {
     if (const auto refused = refused_.find(""); verdict.error.ok() && refused != refused_.end()) {
       verdict.error = refused->second;
     }
+    // Without a driver, it is those of the NicNodePolicies.
+    if (policy_ && policy_->has_driver) verdict.standing = examples::StandingOf(progress_, decision_.engines, "");
     verdicts.push_back(std::move(verdict));
   }
   for (const ApiObject& object : ignored_) {
@@ -108,6 +125,7 @@ std::vector<ResourceVerdict> OfedDirector::Verdicts() const {
       const auto refused = refusals->find(verdict.object.name);
       if (verdict.error.ok() && refused != refusals->end()) verdict.error = refused->second;
     }
+    verdict.standing = examples::StandingOf(progress_, decision_.engines, verdict.object.name);
     verdicts.push_back(std::move(verdict));
   }
   return verdicts;
@@ -120,14 +138,25 @@ absl::Status OfedDirector::OnRefused(const std::map<std::string, absl::Status>& 
   return absl::OkStatus();
 }
 
+void OfedDirector::OnProgress(const std::map<std::string, driverupgrade::EngineProgress>& engines) {
+  progress_ = engines;
+}
+
 absl::Status OfedDirector::Prepare(const CallContext& context) {
-  if (!options_.migrate) return absl::OkStatus();
   if (!policy_) return absl::UnavailableError("the policies have not been read yet");
-  return migration_.Run(context, policy_->has_driver);
+  if (options_.migrate) {
+    if (const absl::Status done = migration_.Run(context, policy_->has_driver); !done.ok()) return done;
+  }
+  return GiveBackStrays(context);
+}
+
+absl::Status OfedDirector::GiveBackStrays(const CallContext& context) {
+  if (options_.policy || !options_.requestor || !options_.release_deleted) return absl::OkStatus();
+  return GiveBackStrayClaims(context, *cluster_, *options_.requestor, claimants_, options_.clock->Now(), options_.log);
 }
 
 absl::Time OfedDirector::Work(const CallContext& context, WatchCache* cache, std::size_t scope) {
-  absl::Time next = reporter_.Report(context, Verdicts());
+  absl::Time next = std::min(reporter_.Report(context, Verdicts()), maker_.Keep(context));
   if (decision_.init_config) {
     next = std::min(next, config_keeper_.Keep(context, *decision_.init_config));
     Tell("cannot write the init container's configuration", config_keeper_.status(), config_told_);
@@ -136,6 +165,7 @@ absl::Time OfedDirector::Work(const CallContext& context, WatchCache* cache, std
   if (std::exchange(cache_, cache) != cache) {
     cache->Subscribe(scope, [bell = options_.bell] { bell->Ring(); });
   }
+  wait_keeper_.Wish(options_.policy || !policy_ || policy_->has_driver || !policy_->understood || !claimants_.empty());
   next = std::min(next, wait_keeper_.Keep(context, *cache, scope));
   Tell("cannot keep the wait label true", wait_keeper_.status(), wait_told_);
   return next;

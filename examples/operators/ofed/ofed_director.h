@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -13,6 +14,7 @@
 #include "driverupgrade/driver_identity.h"
 #include "driverupgrade/label_selector.h"
 #include "driverupgrade/log_sink.h"
+#include "driverupgrade/maintenance_requestor.h"
 #include "driverupgrade/service/director.h"
 #include "driverupgrade/service/doorbell.h"
 #include "driverupgrade/upgrade_policy.h"
@@ -40,6 +42,11 @@ class OfedDirector final : public driverupgrade::Director {
     /// nullopt: the NicClusterPolicy and the NicNodePolicies of the cluster.
     std::optional<driverupgrade::UpgradePolicy> policy = std::nullopt;
     bool migrate = true;
+    /// Who asks for NodeMaintenances; nullopt: nobody.
+    std::optional<driverupgrade::RequestorOptions> requestor = std::nullopt;
+    /// The driver's DaemonSets are made, with an init container of this image; empty: without.
+    bool make_drivers = false;
+    std::string init_image = {};
     /// Nodes of a policy that was deleted are given back; otherwise they stay as they are.
     bool release_deleted = true;
     std::shared_ptr<driverupgrade::Doorbell> bell = nullptr;
@@ -57,6 +64,7 @@ class OfedDirector final : public driverupgrade::Director {
   std::optional<std::vector<driverupgrade::EngineSpec>> Wanted() override;
   std::vector<driverupgrade::EngineSpec> Gone() override;
   absl::Status OnRefused(const std::map<std::string, absl::Status>& refused) override;
+  void OnProgress(const std::map<std::string, driverupgrade::EngineProgress>& engines) override;
   absl::Status Prepare(const driverupgrade::CallContext& context) override;
   absl::Time Work(const driverupgrade::CallContext& context, driverupgrade::WatchCache* cache,
                   std::size_t scope) override;
@@ -66,13 +74,17 @@ class OfedDirector final : public driverupgrade::Director {
   // Whether what was read is decided by.
   bool Read();
   void Take(NicClusterPolicy policy, std::vector<NicNodePolicy> nodes);
+  std::vector<NicNodePolicy> MadeOf(std::vector<NicNodePolicy> nodes) const;
+  absl::Status GiveBackStrays(const driverupgrade::CallContext& context);
   std::vector<examples::ResourceVerdict> Verdicts() const;
   void Tell(const char* message, const absl::Status& status, absl::Status& told) const;
 
   const Options options_;
+  const std::shared_ptr<driverupgrade::ClusterFacade> cluster_;
   Migration migration_;
   DriverWaitKeeper wait_keeper_;
   InitConfigKeeper config_keeper_;
+  examples::DriverMaker maker_;
   examples::ResourceReporter reporter_;
   examples::PolicyMemory<NicClusterPolicy> policy_memory_;
   examples::PolicyMemory<NicNodePolicy> node_memory_;
@@ -83,6 +95,8 @@ class OfedDirector final : public driverupgrade::Director {
   Decision decision_;
   std::vector<NicNodePolicy> seen_;  // all that ever had an engine, as they last were
   std::map<std::string, absl::Status> refused_;
+  std::map<std::string, driverupgrade::EngineProgress> progress_;
+  std::set<std::string> claimants_;             // policies whose NodeMaintenances are, or may be, somebody's
   driverupgrade::WatchCache* cache_ = nullptr;  // whose changes the wait keeper hears of
   absl::Status wait_told_ = absl::OkStatus();
   absl::Status config_told_ = absl::OkStatus();

@@ -14,6 +14,7 @@ Options OptionsFromEnvironment() {
   Options options;
   options.service.ns = Environment("POD_NAMESPACE").value_or("nvidia-network-operator");
   options.disable_migration = Environment("DISABLE_MIGRATION") == "true";
+  options.init_image = Environment("OFED_INIT_CONTAINER_IMAGE").value_or("");
   if (Environment("MAINTENANCE_OPERATOR_ENABLED") != "true") return options;
   // There is no default: one that is missing is an error, and none that is told later.
   options.requestor.id = Environment("MAINTENANCE_OPERATOR_REQUESTOR_ID").value_or("");
@@ -28,7 +29,8 @@ std::variant<Options, int> ParseOptions(int argc, char** argv) {
   CLI::App app{
       "Rolls the OFED driver across the nodes of a cluster, as its NicClusterPolicy or its\n"
       "NicNodePolicies say.\n"
-      "Environment, where an option is not given: POD_NAMESPACE, DISABLE_MIGRATION, MAINTENANCE_OPERATOR_ENABLED,\n"
+      "Environment, where an option is not given: POD_NAMESPACE, DISABLE_MIGRATION, OFED_INIT_CONTAINER_IMAGE,\n"
+      "MAINTENANCE_OPERATOR_ENABLED,\n"
       "MAINTENANCE_OPERATOR_REQUESTOR_ID, MAINTENANCE_OPERATOR_REQUESTOR_NAMESPACE,\n"
       "MAINTENANCE_OPERATOR_NODE_MAINTENANCE_PREFIX.\n"
       "Exit codes: 0 done; 1 some node failed or the time ran out; 2 usage or configuration; "
@@ -41,6 +43,9 @@ std::variant<Options, int> ParseOptions(int argc, char** argv) {
                                 "YAML or JSON file: the upgradePolicy section; the cluster's resources if absent")
                      ->check(CLI::ExistingFile);
   examples::AddOnDelete(app, options.release_deleted)->excludes(policy);
+  examples::AddDriverDaemonSets(app, options.make_drivers)->excludes(policy);
+  app.add_option("--init-container-image", options.init_image,
+                 "of the init container of those DaemonSets, safe_load_init");
   app.add_option("--max-parallel-total", options.parallel_total, "nodes in progress at once, of all NicNodePolicies")
       ->excludes(policy)
       ->excludes(app.get_option("--once"))

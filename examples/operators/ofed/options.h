@@ -26,6 +26,9 @@ struct Options {
   /// A file; empty: the NicClusterPolicy and the NicNodePolicies of the cluster.
   std::string policy = {};
   /// Whether earlier versions' traces are left alone.
+  /// The DaemonSets of policies that name a version are made, with an init container of the image.
+  bool make_drivers = false;
+  std::string init_image = {};
   bool disable_migration = false;
   /// Nodes of a policy that was deleted are given back.
   bool release_deleted = true;

@@ -25,6 +25,9 @@ int RunRollout(const Options& options, const Configuration& configuration, const
                                      .driver_labels = configuration.driver_labels,
                                      .policy = configuration.policy,
                                      .migrate = !options.disable_migration,
+                                     .requestor = configuration.requestor,
+                                     .make_drivers = options.make_drivers,
+                                     .init_image = options.init_image,
                                      .release_deleted = options.release_deleted,
                                      .bell = bell,
                                      .log = log});

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "driverupgrade/label_selector.h"
+#include "fmt/format.h"
 #include "support/json.h"
 
 namespace openshift_preflight {
@@ -30,12 +31,14 @@ const ObjectKind kRegistries{"imageregistry.operator.openshift.io/v1", "configs"
 const ObjectKind kServiceAccounts{"v1", "serviceaccounts"};
 const ObjectKind kNodes{"v1", "nodes", /*namespaced=*/false};
 const ObjectKind kPods{"v1", "pods"};
+const ObjectKind kPools{"machineconfiguration.openshift.io/v1", "machineconfigpools", /*namespaced=*/false};
 
 constexpr char kToolkitContainer[] = "openshift-driver-toolkit-ctr";
 constexpr char kDriverContainer[] = "nvidia-driver-ctr";
 // The messages come early, and logs may be long.
 constexpr char kLogBytesMax[] = "1048576";
 // Any of these labels says that there is a GPU: the operator's own, and that of Node Feature Discovery.
+constexpr char kNfdPrefix[] = "feature.node.kubernetes.io/";
 constexpr const char* kGpuLabels[] = {"nvidia.com/gpu.present", "feature.node.kubernetes.io/pci-10de.present"};
 
 class Collector {
@@ -51,7 +54,8 @@ class Collector {
     facts.policy = Policy();
     facts.registry = ReadRegistry();
     facts.has_builder_secret = HasBuilderSecret();
-    facts.nodes = Nodes();
+    facts.nodes = Nodes(facts.has_nfd);
+    facts.pools = Pools();
     facts.pods = Pods();
     return Ended(std::move(facts));
   }
@@ -159,10 +163,14 @@ class Collector {
   }
 
   // All of them where none is labelled yet.
-  std::vector<GpuNode> Nodes() {
+  std::vector<GpuNode> Nodes(bool& has_nfd) {
     std::vector<GpuNode> all;
     std::vector<GpuNode> with_gpu;
+    has_nfd = false;
     for (const Document& object : List(kNodes, {})) {
+      const auto labels = examples::TextMap(object, {"metadata", "labels"});
+      has_nfd = has_nfd || std::any_of(labels.begin(), labels.end(),
+                                       [](const auto& label) { return label.first.starts_with(kNfdPrefix); });
       GpuNode node{.name = Text(object, {"metadata", "name"}),
                    .kernel = Text(object, {"status", "nodeInfo", "kernelVersion"}),
                    .rhcos = RhcosVersion(Text(object, {"status", "nodeInfo", "osImage"}))};
@@ -175,11 +183,48 @@ class Collector {
     return with_gpu.empty() ? all : with_gpu;
   }
 
+  static bool HasCondition(const rapidjson::Value& object, const std::string& type) {
+    const auto conditions = Items(object, {"status", "conditions"});
+    return std::any_of(conditions.begin(), conditions.end(), [&](const rapidjson::Value& condition) {
+      return Text(condition, {"type"}) == type && Text(condition, {"status"}) == "True";
+    });
+  }
+
+  std::vector<MachineConfigPool> Pools() {
+    std::vector<MachineConfigPool> pools;
+    for (const Document& object : List(kPools, {})) {
+      pools.push_back({.name = Text(object, {"metadata", "name"}),
+                       .machines = examples::Integer(object, {"status", "machineCount"}),
+                       .updated = examples::Integer(object, {"status", "updatedMachineCount"}),
+                       .updating = HasCondition(object, "Updating"),
+                       .degraded = HasCondition(object, "Degraded"),
+                       .paused = examples::Flag(object, {"spec", "paused"})});
+    }
+    return pools;
+  }
+
+  // A pod that is only beginning waits for ContainerCreating or PodInitializing.
+  static std::string Stalled(const rapidjson::Value& pod) {
+    for (const char* list : {"initContainerStatuses", "containerStatuses"}) {
+      for (const rapidjson::Value& container : Items(pod, {"status", list})) {
+        const std::string reason = Text(container, {"state", "waiting", "reason"});
+        if (reason.empty() || reason == "ContainerCreating" || reason == "PodInitializing") continue;
+        return fmt::format("container {}: {}", Text(container, {"name"}), reason);
+      }
+    }
+    for (const rapidjson::Value& condition : Items(pod, {"status", "conditions"})) {
+      if (Text(condition, {"reason"}) == "Unschedulable") return "Unschedulable: " + Text(condition, {"message"});
+    }
+    return {};
+  }
+
   std::vector<DriverPod> Pods() {
     std::vector<DriverPod> pods;
     const LabelSelector labels = LabelSelector::FromMatchLabels({{"openshift.driver-toolkit", "true"}});
     for (const Document& object : List(kPods, {.ns = options_.ns, .label_selector = labels})) {
-      DriverPod pod{.name = Text(object, {"metadata", "name"}), .node = Text(object, {"spec", "nodeName"})};
+      DriverPod pod{.name = Text(object, {"metadata", "name"}),
+                    .node = Text(object, {"spec", "nodeName"}),
+                    .stalled = Stalled(object)};
       for (const rapidjson::Value& container : Items(object, {"spec", "containers"})) {
         const std::string name = Text(container, {"name"});
         if (name == kToolkitContainer) pod.toolkit_log = Log(pod, name);

@@ -4,6 +4,7 @@
 #ifndef DRIVERUPGRADE_EXAMPLES_OPERATORS_OPENSHIFT_PREFLIGHT_FACTS_H_
 #define DRIVERUPGRADE_EXAMPLES_OPERATORS_OPENSHIFT_PREFLIGHT_FACTS_H_
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -53,6 +54,19 @@ struct GpuNode {
   std::string rhcos = {};
 };
 
+/// machineconfigpools.machineconfiguration.openshift.io
+struct MachineConfigPool {
+  std::string name = {};
+  /// status.machineCount and status.updatedMachineCount.
+  std::int64_t machines = 0;
+  std::int64_t updated = 0;
+  /// The conditions Updating and Degraded.
+  bool updating = false;
+  bool degraded = false;
+  /// spec.paused
+  bool paused = false;
+};
+
 /// A driver pod with a driver toolkit container.
 struct DriverPod {
   std::string name = {};
@@ -60,6 +74,9 @@ struct DriverPod {
   /// Of openshift-driver-toolkit-ctr and nvidia-driver-ctr; empty while there is none.
   std::string toolkit_log = {};
   std::string driver_log = {};
+  /// Why the pod does not get on: a container's reason to wait, such as ImagePullBackOff, or that no node takes the pod;
+  /// empty: it does.
+  std::string stalled = {};
   /// Why a log could not be read.
   std::vector<std::string> unread = {};
 };
@@ -76,6 +93,9 @@ struct Facts {
   /// The operator's.
   std::string ns = "nvidia-gpu-operator";
   std::vector<GpuNode> nodes = {};
+  /// Some node has a label of node feature discovery.
+  bool has_nfd = true;
+  std::vector<MachineConfigPool> pools = {};
   std::vector<DriverPod> pods = {};
 };
 

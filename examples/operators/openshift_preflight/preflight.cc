@@ -275,8 +275,49 @@ void CheckKernel(const Facts& facts, const DriverPod& pod, const ToolkitMessages
                        kEntitle, TurnOff(facts), facts.ns, pod.name)});
 }
 
+void CheckFeatureDiscovery(const Facts& facts, Findings& findings) {
+  if (facts.has_nfd || facts.nodes.empty()) return;
+  findings.push_back(
+      {.severity = Severity::kError,
+       .id = "no-nfd",
+       .what = "no node has a label of node feature discovery",
+       .why = "the GPU Operator finds the nodes with a GPU, their kernel and their RHCOS by these labels",
+       .remedy = "install the Node Feature Discovery Operator with a NodeFeatureDiscovery"});
+}
+
+void CheckPools(const Facts& facts, Findings& findings) {
+  for (const MachineConfigPool& pool : facts.pools) {
+    if (pool.degraded) {
+      findings.push_back({.severity = Severity::kError,
+                          .id = "machine-config-degraded",
+                          .what = fmt::format("the machine config pool {} is degraded", pool.name),
+                          .why = "some of its nodes cannot take their configuration, and may stay cordoned",
+                          .remedy = fmt::format("oc describe mcp {}", pool.name)});
+    }
+    const bool rolls = pool.updating || pool.updated < pool.machines;
+    if (!rolls) continue;
+    findings.push_back(
+        {.severity = Severity::kWarning,
+         .id = "machine-config-rollout",
+         .what = fmt::format("the machine config pool {} is being rolled out: {} of {} nodes{}", pool.name,
+                             pool.updated, pool.machines, pool.paused ? ", and it is paused" : ""),
+         .why = "it cordons, drains and boots nodes by itself, with another kernel perhaps: a driver that is upgraded "
+                "now may have to be built again",
+         .remedy = pool.paused ? fmt::format("oc patch mcp {} --type merge --patch '{{\"spec\":{{\"paused\":false}}}}'",
+                                             pool.name)
+                               : fmt::format("wait: oc wait mcp/{} --for=condition=Updated", pool.name)});
+  }
+}
+
 void CheckPods(const Facts& facts, Findings& findings) {
   for (const DriverPod& pod : facts.pods) {
+    if (!pod.stalled.empty()) {
+      findings.push_back({.severity = Severity::kError,
+                          .id = "stalled-pod",
+                          .what = fmt::format("driver pod {} does not get on: {}", pod.name, pod.stalled),
+                          .why = "its node has no driver, and an upgrade would wait for it",
+                          .remedy = fmt::format("oc describe pod -n {} {}", facts.ns, pod.name)});
+    }
     for (const std::string& error : pod.unread) {
       findings.push_back({.severity = Severity::kWarning,
                           .id = "log-unread",
@@ -307,6 +348,8 @@ std::vector<Finding> Examine(const Facts& facts) {
   CheckNodeTags(facts, findings);
   CheckPolicy(facts, findings);
   CheckRegistry(facts, findings);
+  CheckFeatureDiscovery(facts, findings);
+  CheckPools(facts, findings);
   CheckPods(facts, findings);
   std::stable_sort(findings.begin(), findings.end(),
                    [](const Finding& a, const Finding& b) { return a.severity > b.severity; });

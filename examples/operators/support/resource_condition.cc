@@ -3,6 +3,7 @@
 #include <rapidjson/stringbuffer.h>
 #include <rapidjson/writer.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "fmt/format.h"
@@ -17,6 +18,7 @@ using driverupgrade::Severity;
 using Writer = rapidjson::Writer<rapidjson::StringBuffer>;
 
 constexpr absl::Duration kTryAgain = absl::Seconds(30);
+constexpr absl::Duration kStandingEvery = absl::Seconds(10);
 constexpr char kReasonTaken[] = "Accepted";
 constexpr char kReasonRefused[] = "InvalidPolicy";
 constexpr char kReasonIdle[] = "NotInEffect";
@@ -40,7 +42,9 @@ void Put(Writer& writer, const char* key, const std::string& value) {
   writer.String(value.data(), static_cast<rapidjson::SizeType>(value.size()));
 }
 
+// What one condition is to say.
 struct Saying {
+  std::string type;
   std::string status;
   std::string reason;
   std::string message;
@@ -53,7 +57,7 @@ struct Saying {
 
 void PutCondition(Writer& writer, const Saying& saying, const std::string& since) {
   writer.StartObject();
-  Put(writer, "type", kPolicyValid);
+  Put(writer, "type", saying.type);
   Put(writer, "status", saying.status);
   Put(writer, "reason", saying.reason);
   Put(writer, "message", saying.message);
@@ -65,16 +69,61 @@ void PutCondition(Writer& writer, const Saying& saying, const std::string& since
 
 }  // namespace
 
+UpgradeStanding StandingOf(const driverupgrade::EngineProgress& progress, bool auto_upgrade) {
+  const driverupgrade::Tally& totals = progress.totals;
+  UpgradeStanding standing{
+      .done = auto_upgrade && totals.done == totals.total,
+      .message = fmt::format("{} of {} nodes done, {} failed, {} in progress, {} pending", totals.done, totals.total,
+                             totals.failed, totals.in_progress - totals.failed, totals.pending)};
+  if (standing.done) {
+    standing.reason = "Done";
+  } else if (!auto_upgrade) {
+    standing.reason = "Frozen";
+  } else if (progress.halted) {
+    standing.reason = "Halted";
+  } else {
+    standing.reason = totals.failed > 0 ? "Failed" : "UnderWay";
+  }
+  return standing;
+}
+
+std::optional<UpgradeStanding> StandingOf(const std::map<std::string, driverupgrade::EngineProgress>& progress,
+                                          const std::vector<driverupgrade::EngineSpec>& engines,
+                                          const std::string& name) {
+  const auto engine = std::find_if(engines.begin(), engines.end(), [&](const auto& spec) { return spec.name == name; });
+  const auto known = progress.find(name);
+  if (engine == engines.end() || known == progress.end()) return std::nullopt;
+  return StandingOf(known->second, engine->policy.auto_upgrade);
+}
+
 std::optional<std::string> ConditionPatch(const ApiObject& object, const absl::Status& error, absl::Time now,
-                                          const std::string& state) {
+                                          const std::string& state, const std::optional<UpgradeStanding>& standing) {
   const absl::StatusOr<rapidjson::Document> parsed = ParseJson(object.json);
   if (!parsed.ok()) return std::nullopt;
-  const Saying saying{.status = error.ok() ? "True" : "False",
-                      .reason = Reason(error),
-                      .message = Message(error),
-                      .generation = Integer(*parsed, {"metadata", "generation"})};
+  const std::int64_t generation = Integer(*parsed, {"metadata", "generation"});
+  std::vector<Saying> sayings = {{.type = kPolicyValid,
+                                  .status = error.ok() ? "True" : "False",
+                                  .reason = Reason(error),
+                                  .message = Message(error),
+                                  .generation = generation}};
+  if (standing) {
+    sayings.push_back({.type = kDriversUpgraded,
+                       .status = standing->done ? "True" : "False",
+                       .reason = standing->reason,
+                       .message = standing->message,
+                       .generation = generation});
+  }
+  const auto before = Items(*parsed, {"status", "conditions"});
+  const auto find = [&](const std::string& type) {
+    return std::find_if(before.begin(), before.end(),
+                        [&](const rapidjson::Value& condition) { return Text(condition, {"type"}) == type; });
+  };
+  const bool all_said = std::all_of(sayings.begin(), sayings.end(), [&](const Saying& saying) {
+    const auto found = find(saying.type);
+    return found != before.end() && saying.IsIn(*found);
+  });
   const bool state_is_said = state.empty() || Text(*parsed, {"status", "state"}) == state;
-  std::string since = TimeText(now);
+  if (all_said && state_is_said) return std::nullopt;
   rapidjson::StringBuffer buffer;
   Writer writer(buffer);
   writer.StartObject();
@@ -87,15 +136,16 @@ std::optional<std::string> ConditionPatch(const ApiObject& object, const absl::S
   if (!state_is_said) Put(writer, "state", state);
   writer.Key("conditions");
   writer.StartArray();
-  for (const rapidjson::Value& condition : Items(*parsed, {"status", "conditions"})) {
-    if (Text(condition, {"type"}) != kPolicyValid) {
-      condition.Accept(writer);
-      continue;
-    }
-    if (saying.IsIn(condition) && state_is_said) return std::nullopt;
-    if (Text(condition, {"status"}) == saying.status) since = Text(condition, {"lastTransitionTime"});
+  for (const rapidjson::Value& condition : before) {
+    const bool is_ours = std::any_of(sayings.begin(), sayings.end(),
+                                     [&](const Saying& saying) { return Text(condition, {"type"}) == saying.type; });
+    if (!is_ours) condition.Accept(writer);
   }
-  PutCondition(writer, saying, since);
+  for (const Saying& saying : sayings) {
+    const auto found = find(saying.type);
+    const bool stood = found != before.end() && Text(*found, {"status"}) == saying.status;
+    PutCondition(writer, saying, stood ? Text(*found, {"lastTransitionTime"}) : TimeText(now));
+  }
   writer.EndArray();
   writer.EndObject();
   writer.EndObject();
@@ -151,11 +201,12 @@ absl::Time ResourceReporter::Report(const CallContext& context, const std::vecto
   const absl::Time now = clock_->Now();
   if (now < not_before_) return not_before_;
   absl::Status failure = absl::OkStatus();
+  absl::Time again = absl::InfiniteFuture();
   for (const ResourceVerdict& verdict : verdicts) {
-    // Whether a policy is in effect may change without it.
-    const Said said{.version = verdict.object.resource_version, .error = verdict.error};
     const auto before = written_.find(verdict.object.uid);
-    if (before != written_.end() && before->second == said) continue;
+    if (before != written_.end() && MayWait(before->second, verdict, now, again)) continue;
+    const Said said{
+        .version = verdict.object.resource_version, .error = verdict.error, .standing = verdict.standing, .at = now};
     const absl::Status reported = ReportOne(context, verdict);
     // The watch brings the version that was in the way, or that it is gone.
     if (absl::IsAborted(reported) || absl::IsNotFound(reported)) continue;
@@ -172,13 +223,24 @@ absl::Time ResourceReporter::Report(const CallContext& context, const std::vecto
   }
   told_ = failure;
   not_before_ = failure.ok() ? absl::InfinitePast() : now + kTryAgain;
-  return failure.ok() ? absl::InfiniteFuture() : not_before_;
+  return failure.ok() ? again : not_before_;
+}
+
+// Whether a policy is in effect may change without it.
+bool ResourceReporter::MayWait(const Said& before, const ResourceVerdict& verdict, absl::Time now,
+                               absl::Time& again) const {
+  if (before.error != verdict.error) return false;
+  if (before.standing == verdict.standing) return before.version == verdict.object.resource_version;
+  const bool turned = !before.standing || !verdict.standing || before.standing->reason != verdict.standing->reason;
+  if (turned || now >= before.at + kStandingEvery) return false;
+  again = std::min(again, before.at + kStandingEvery);
+  return true;
 }
 
 absl::Status ResourceReporter::ReportOne(const CallContext& context, const ResourceVerdict& verdict) {
   const absl::Time now = clock_->Now();
   const ApiObject& object = verdict.object;
-  const std::optional<std::string> patch = ConditionPatch(object, verdict.error, now, verdict.state);
+  const std::optional<std::string> patch = ConditionPatch(object, verdict.error, now, verdict.state, verdict.standing);
   if (patch) {
     const auto patched = objects_->MergePatch(context, verdict.kind, {object.ns, object.name}, *patch, "status");
     if (!patched.ok()) return patched.status();

@@ -1,6 +1,6 @@
 /// Says on a custom resource what has become of it: a condition in its status, and an Event.
 ///
-/// Defines ResourceVerdict, ConditionPatch, WarningEvent and ResourceReporter.
+/// Defines UpgradeStanding, ResourceVerdict, ConditionPatch, WarningEvent and ResourceReporter.
 ///
 ///     ResourceReporter reporter(objects, "nvidia-gpu-operator", clock, log);
 ///     absl::Time again = reporter.Report(context, {{.kind = kPolicies, .object = policy, .error = why}});
@@ -22,6 +22,7 @@
 #include "driverupgrade/clock.h"
 #include "driverupgrade/kubernetes/object_client.h"
 #include "driverupgrade/log_sink.h"
+#include "driverupgrade/service/director.h"
 
 namespace examples {
 
@@ -30,6 +31,23 @@ namespace examples {
 /// NotInEffect: it is understood, and nobody works by it.
 inline constexpr char kPolicyValid[] = "UpgradePolicyValid";
 
+/// The type of the other condition: how far the upgrade of its drivers is. True: every node has the newest driver.
+inline constexpr char kDriversUpgraded[] = "DriversUpgraded";
+
+struct UpgradeStanding {
+  bool done = false;
+  /// Done, UnderWay, Failed, Halted or Frozen.
+  std::string reason = {};
+  /// "3 of 10 nodes done, 1 failed, 2 in progress, 4 pending".
+  std::string message = {};
+  friend bool operator==(const UpgradeStanding&, const UpgradeStanding&) = default;
+};
+UpgradeStanding StandingOf(const driverupgrade::EngineProgress& progress, bool auto_upgrade);
+/// Of the engine of that name; nullopt: there is none, or it has not made a pass.
+std::optional<UpgradeStanding> StandingOf(const std::map<std::string, driverupgrade::EngineProgress>& progress,
+                                          const std::vector<driverupgrade::EngineSpec>& engines,
+                                          const std::string& name);
+
 struct ResourceVerdict {
   driverupgrade::ObjectKind kind = {};
   driverupgrade::ApiObject object = {};
@@ -37,16 +55,19 @@ struct ResourceVerdict {
   absl::Status error = absl::OkStatus();
   /// What status.state is to be; empty: it is somebody else's business.
   std::string state = {};
+  /// nullopt: nothing is known yet, or no engine works by it; the condition stays as it is.
+  std::optional<UpgradeStanding> standing = std::nullopt;
   friend bool operator==(const ResourceVerdict& a, const ResourceVerdict& b) {
-    return a.object == b.object && a.error == b.error && a.state == b.state;
+    return a.object == b.object && a.error == b.error && a.state == b.state && a.standing == b.standing;
   }
 };
 
 /// The merge patch of the status subresource that says `error`, at the version that was read; nullopt if the object
 /// says so already. Conditions of others stay. A resource that has never been wrong gets its condition as well.
-/// `state`: as ResourceVerdict's.
+/// `state` and `standing`: as ResourceVerdict's.
 std::optional<std::string> ConditionPatch(const driverupgrade::ApiObject& object, const absl::Status& error,
-                                          absl::Time now, const std::string& state = {});
+                                          absl::Time now, const std::string& state = {},
+                                          const std::optional<UpgradeStanding>& standing = std::nullopt);
 
 /// A `v1` Event about the object that says `error`, in its namespace or in `default`; `name` is its own.
 std::string WarningEvent(const driverupgrade::ApiObject& object, const std::string& name, const std::string& component,
@@ -58,8 +79,9 @@ class ResourceReporter {
   ResourceReporter(std::shared_ptr<const driverupgrade::ObjectClient> objects, std::string component,
                    std::shared_ptr<driverupgrade::Clock> clock, driverupgrade::LogSink log);
 
-  /// Writes what is not said yet. Returns when to try again what was refused; InfiniteFuture if nothing was. A conflict
-  /// is tried again with the next version of the object.
+  /// Writes what is not said yet; where only the standing has changed, every ten seconds at most. Returns when to come
+  /// again: to try what was refused, or to say what has waited; InfiniteFuture if there is neither. A conflict is tried
+  /// again with the next version of the object.
   absl::Time Report(const driverupgrade::CallContext& context, const std::vector<ResourceVerdict>& verdicts);
 
  private:
@@ -72,8 +94,11 @@ class ResourceReporter {
   struct Said {
     std::string version;
     absl::Status error = absl::OkStatus();
-    friend bool operator==(const Said&, const Said&) = default;
+    std::optional<UpgradeStanding> standing = std::nullopt;
+    absl::Time at = absl::InfinitePast();
   };
+  // Nothing but the standing has changed since, and that too lately. Sets `again` to when it may be said.
+  bool MayWait(const Said& before, const ResourceVerdict& verdict, absl::Time now, absl::Time& again) const;
   std::map<std::string, Said> written_;  // for which all has been said, by UID
   std::set<std::string> owed_;           // of which an Event is still to be written, by UID
   absl::Status told_ = absl::OkStatus();

@@ -118,6 +118,15 @@ CLI::Option* AddOnDelete(CLI::App& app, bool& release_deleted) {
       ->default_str("Release");
 }
 
+CLI::Option* AddDriverDaemonSets(CLI::App& app, bool& make_drivers) {
+  return app
+      .add_option_function<std::string>(
+          "--driver-daemonsets", [&make_drivers](const std::string& text) { make_drivers = text == "Make"; },
+          "DaemonSets of policies that name a version: made, or left to the vendor's operator")
+      ->check(CLI::IsMember({"Make", "Leave"}))
+      ->default_str("Leave");
+}
+
 std::optional<int> ParseServiceArguments(CLI::App& app, int argc, char** argv, ServiceArguments& arguments) {
   try {
     app.parse(argc, argv);

@@ -1,6 +1,7 @@
 /// The options that operators have in common: which cluster, how long to run, as one replica of how many, seen where.
 ///
-/// Defines ServiceArguments, AddServiceArguments, AddOnDelete, ParseServiceArguments, SetOwnPod and the exit codes.
+/// Defines ServiceArguments, AddServiceArguments, AddDriverDaemonSets, AddOnDelete, ParseServiceArguments, SetOwnPod and
+/// the exit codes.
 ///
 ///     examples::ServiceArguments service{.lease_name = "nvidia-gpu-driver-upgrade"};
 ///     examples::AddServiceArguments(app, service);
@@ -71,6 +72,9 @@ struct ServiceArguments {
 /// it has none. Where the pod's options are not given, the environment is asked, as a manifest fills it: POD_NAME,
 /// POD_NAMESPACE, POD_UID, NODE_NAME.
 void AddServiceArguments(CLI::App& app, ServiceArguments& arguments);
+/// `--driver-daemonsets`: Make, or Leave, the default.
+CLI::Option* AddDriverDaemonSets(CLI::App& app, bool& make_drivers);
+
 /// `--on-delete`, for operators whose policies are custom resources: Release, the default, or Freeze.
 CLI::Option* AddOnDelete(CLI::App& app, bool& release_deleted);
 /// Parses the command line, and fills in what depends on other options. The exit code if the program is to end now: it

@@ -36,8 +36,12 @@ struct MetricAlias {
     kInProgress,   ///< Begun and not ended: without failed nodes.
     kDone,
     kFailed,
-    kAvailable,  ///< Nodes that may start now by both limits; never negative.
-    kPending,    ///< In upgrade-required.
+    kAvailable,          ///< Nodes that may start now by both limits; never negative.
+    kPending,            ///< In upgrade-required.
+    kReconcileStatus,    ///< 1: the last pass succeeded; 0: there was none yet; -1: it failed.
+    kReconciles,         ///< Passes, a counter.
+    kReconcileFailures,  ///< Passes that failed, a counter.
+    kLastSuccess,        ///< Unix time of the last pass that succeeded; 0 before.
   };
   std::string name = {};
   std::string help = {};
@@ -45,8 +49,8 @@ struct MetricAlias {
   /// DriverIdentity::Name of the driver whose figure it is.
   std::string driver = {};
 };
-/// The metrics of NVIDIA's GPU Operator: `gpu_operator_nodes_upgrades_*`, and the switch by its name in the
-/// documentation and by that in the program. Other than there, failed nodes are not in progress.
+/// The metrics of NVIDIA's GPU Operator: `gpu_operator_nodes_upgrades_*`, `gpu_operator_reconciliation_*`, and the switch
+/// by its name in the documentation and by that in the program. Other than there, failed nodes are not in progress.
 std::vector<MetricAlias> GpuOperatorAliases(const std::string& driver);
 
 struct MetricsOptions {

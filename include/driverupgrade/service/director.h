@@ -1,6 +1,6 @@
 /// The part of an operator that is its own: where its policies come from, and what it does beside rolling the driver.
 ///
-/// Defines EngineSpec, EngineOptionsOf and Director.
+/// Defines EngineSpec, EngineProgress, EngineOptionsOf and Director.
 ///
 ///     class OnePolicy final : public Director {
 ///      public:
@@ -26,7 +26,9 @@
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "driverupgrade/call_context.h"
+#include "driverupgrade/finding.h"
 #include "driverupgrade/label_selector.h"
+#include "driverupgrade/upgrade_budget.h"
 #include "driverupgrade/upgrade_engine.h"
 #include "driverupgrade/upgrade_policy.h"
 #include "driverupgrade/watch_cache.h"
@@ -46,9 +48,15 @@ struct EngineSpec {
   /// Follows the requestor's id, if the engine is a requestor: each engine is a requestor of its own.
   std::string requestor_suffix = {};
   UpgradePolicy policy = {};
-  /// Why the policy's autoUpgrade is off, if its author did not say so: nodes wait with these words. Empty: he did.
-  std::string frozen_because = {};
   friend bool operator==(const EngineSpec&, const EngineSpec&) = default;
+};
+
+/// How far an engine is, as its last pass found it.
+struct EngineProgress {
+  Tally totals = {};
+  /// So many nodes have failed that no further one starts.
+  bool halted = false;
+  friend bool operator==(const EngineProgress&, const EngineProgress&) = default;
 };
 
 /// The options of one engine: what all have in common, and what is its own. A requestor's id that would be longer than 63
@@ -76,9 +84,16 @@ class Director {
   /// give back, and again after it was absent from the answer.
   virtual std::vector<EngineSpec> Gone() { return {}; }
 
+  /// What a person should know and no engine finds: nodes that have the driver and no owner, for instance. Called after
+  /// Work; each code is logged once while it lasts, and each finding is counted in the metrics.
+  virtual std::vector<Finding> Findings() { return {}; }
+
   /// What must have happened before an engine may act. Called while this replica leads, every few seconds until it
   /// succeeds. Errors: any; the service logs them, once each.
   virtual absl::Status Prepare(const CallContext&) { return absl::OkStatus(); }
+
+  /// How far the engines are, by name; of those that have made a pass. Called before Work.
+  virtual void OnProgress(const std::map<std::string, EngineProgress>& /*engines*/) {}
 
   /// Other work of the replica that leads; all of it within the context's deadline, by which another replica may lead.
   /// `cache`: of the engines that run, null if there are none; `scope`: the place in it of the first of

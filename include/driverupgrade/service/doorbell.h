@@ -25,7 +25,7 @@ class Doorbell {
   /// Wakes the waiting thread, or the next one that waits.
   void Ring();
 
-  /// Until `until` by `clock`, a ring or a stop; in real time. Returns early after an hour.
+  /// Until `until` by `clock`, a ring or a stop; in real time. Returns early after a minute.
   void Wait(absl::Time until, const Clock& clock, const std::stop_token& stop);
 
  private:

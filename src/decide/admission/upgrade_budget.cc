@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <limits>
+#include <numeric>
 #include <variant>
 
 #include "decide/marks_of_view.h"
@@ -71,6 +72,11 @@ Tally& Tally::operator-=(const Tally& other) {
   unavailable -= other.unavailable;
   for (std::size_t i = 0; i < by_state.size(); ++i) by_state[i] -= other.by_state[i];
   return *this;
+}
+
+int Tally::Moving() const {
+  const int without_state = total - std::accumulate(by_state.begin(), by_state.end(), 0);
+  return in_progress - failed - without_state;
 }
 
 Tally TallyOf(const NodeView& view, const DriverIdentity& identity, const NodeRules& rules) {

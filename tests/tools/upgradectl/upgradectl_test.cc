@@ -289,14 +289,15 @@ TEST_CASE("The calls of requestor mode are in the table too, and --requestor-nam
   CHECK(OneNode("autoUpgrade: true", dump).Reason() == "UnhandledState");
 }
 
-TEST_CASE("A dump without anything in it is an empty plan") {
+TEST_CASE("A dump without anything in it is an empty plan, which says that the driver is nowhere") {
   const Answer answer = RunWith(PlanOf("-", PolicyPath(), {"-o", "json"}), R"({"kind":"List","items":[]})");
-  CHECK(answer.exit_code == 0);
+  CHECK(answer.exit_code == 4);
   json::Document document;
   document.Parse(answer.out.c_str());
   REQUIRE(document.IsObject());
   CHECK(document["nodes"].Empty());
-  CHECK(document["findings"].Empty());
+  REQUIRE(document["findings"].Size() == 1);
+  CHECK(std::string(document["findings"][0]["code"].GetString()) == "NoDaemonSet");
   CHECK(document["totals"]["total"].GetInt() == 0);
 }
 

@@ -40,6 +40,8 @@ MetricsSnapshot Figures() {
   figures.reconcile_seconds = {.bounds = {0.1, 1}, .counts = {2, 1, 1}, .sum = 3.5};
   figures.reconcile_errors = 3;
   figures.last_progress = absl::FromUnixSeconds(1000);
+  figures.last_success = absl::FromUnixSeconds(1200);
+  figures.giving_back = 6;
   figures.leading = true;
   return figures;
 }
@@ -74,6 +76,7 @@ TEST_CASE("The page has every figure under its name") {
            "driverupgrade_budget_unavailable{driver=\"nvidia.com/gpu\",kind=\"total\"} 4",
            "driverupgrade_auto_upgrade{driver=\"nvidia.com/gpu\"} 1",
            "driverupgrade_paused{driver=\"nvidia.com/gpu\"} 1",
+           "driverupgrade_nodes_giving_back{driver=\"nvidia.com/gpu\"} 6",
            "driverupgrade_leader{driver=\"nvidia.com/gpu\"} 1",
            "driverupgrade_last_progress_timestamp_seconds{driver=\"nvidia.com/gpu\"} 1000",
            "driverupgrade_transitions_total{driver=\"nvidia.com/"
@@ -130,11 +133,24 @@ TEST_CASE("doc-D1, doc-D15: the GPU Operator's names, with failed nodes not in p
        {"gpu_operator_auto_upgrade_enabled 1", "gpu_operator_driver_auto_upgrade_enabled 1",
         "gpu_operator_nodes_upgrades_in_progress 3", "gpu_operator_nodes_upgrades_done 2",
         "gpu_operator_nodes_upgrades_failed 1", "gpu_operator_nodes_upgrades_available 1",
-        "gpu_operator_nodes_upgrades_pending 4", "# TYPE gpu_operator_nodes_upgrades_pending gauge"}) {
+        "gpu_operator_nodes_upgrades_pending 4", "# TYPE gpu_operator_nodes_upgrades_pending gauge",
+        "gpu_operator_reconciliation_status 1", "# TYPE gpu_operator_reconciliation_status gauge",
+        "gpu_operator_reconciliation_total 4", "# TYPE gpu_operator_reconciliation_total counter",
+        "gpu_operator_reconciliation_failed_total 3", "# TYPE gpu_operator_reconciliation_failed_total counter",
+        "gpu_operator_reconciliation_last_success_ts_seconds 1200"}) {
     CAPTURE(line);
     CHECK(lines.contains(line));
   }
   CHECK_FALSE(Mentions(LinesOf(Figures(), {.aliases = GpuOperatorAliases("nvidia.com/ofed")}), "gpu_operator_"));
+}
+
+TEST_CASE("The GPU Operator's status is 0 before the first pass, and -1 where the last one failed") {
+  MetricsSnapshot figures = Figures();
+  figures.last_success.reset();
+  CHECK(LinesOf(figures, {.aliases = GpuOperatorAliases(kGpu)}).contains("gpu_operator_reconciliation_status 0"));
+  figures.last_success = absl::FromUnixSeconds(1200);
+  figures.failing = true;
+  CHECK(LinesOf(figures, {.aliases = GpuOperatorAliases(kGpu)}).contains("gpu_operator_reconciliation_status -1"));
 }
 
 TEST_CASE("How many nodes may start by the limits, and without them") {

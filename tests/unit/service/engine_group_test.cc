@@ -154,7 +154,7 @@ TEST_CASE("nodes wait with the words of who froze them, if it was not the author
   world.Run({"a"}, std::nullopt);
   std::vector<EngineSpec> specs = world.Specs({"a"});
   specs[0].policy.auto_upgrade = false;
-  specs[0].frozen_because = "the policy is not understood";
+  specs[0].policy.frozen_because = "the policy is not understood";
   world.group->SetPolicies(specs);
   for (int i = 0; i < 3; ++i) world.Turn();
   const auto logged = [&](const std::string& text) {
@@ -163,6 +163,28 @@ TEST_CASE("nodes wait with the words of who froze them, if it was not the author
   };
   CHECK(logged("gate=Frozen detail=\"the policy is not understood\""));
   CHECK_FALSE(logged("autoUpgrade is off"));
+}
+
+TEST_CASE("that nothing is evicted is told for each rollout, and counted") {
+  World world;
+  world.Run({"a"}, std::nullopt);
+  const auto logged = [&] {
+    return std::count_if(world.log.begin(), world.log.end(), [](const std::string& line) {
+      return line.find("code=NothingIsEvicted") != std::string::npos;
+    });
+  };
+  for (int i = 0; i < 400 && !world.group->End(); ++i) world.Turn();
+  REQUIRE(world.group->End());
+  CHECK(logged() == 1);
+  CHECK(world.group->warnings().at(FindingCode::kNothingIsEvicted) == 1);
+  world.cluster->SetTemplate(world.fleet.ns, world.fleet.daemon_set, "rev-3");
+  for (int i = 0; i < 100; ++i) world.Turn();
+  CHECK(logged() == 2);
+  std::vector<EngineSpec> specs = world.Specs({"a"});
+  specs[0].policy.drain.emplace();
+  world.group->SetPolicies(specs);
+  world.Turn();
+  CHECK(world.group->warnings().at(FindingCode::kNothingIsEvicted) == 0);
 }
 
 TEST_CASE("labels that match no DaemonSet, and a policy that evicts nothing, are told once while they last") {

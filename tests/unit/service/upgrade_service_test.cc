@@ -13,6 +13,7 @@
 
 #include "driverupgrade/testing/builders.h"
 #include "driverupgrade/testing/fake_cluster.h"
+#include "fmt/format.h"
 #include "support/catch.h"
 #include "support/http_get.h"
 #include "support/node_under_test.h"
@@ -35,6 +36,8 @@ class PlayedDirector final : public Director {
   }
   absl::Status Ready() const override { return ready; }
   std::vector<EngineSpec> Gone() override { return gone; }
+  std::vector<Finding> Findings() override { return findings; }
+  void OnProgress(const std::map<std::string, EngineProgress>& engines) override { progress = engines; }
   absl::Status OnRefused(const std::map<std::string, absl::Status>& engines) override {
     refused = engines;
     return tells_of_refused ? absl::OkStatus() : Director::OnRefused(engines);
@@ -50,6 +53,8 @@ class PlayedDirector final : public Director {
   absl::Status ready = absl::OkStatus();
   std::optional<Worked> worked = std::nullopt;
   std::vector<EngineSpec> gone = {};
+  std::vector<Finding> findings = {};
+  std::map<std::string, EngineProgress> progress = {};
   bool tells_of_refused = false;
   std::map<std::string, absl::Status> refused = {};
 };
@@ -260,14 +265,65 @@ TEST_CASE("nodes of an owner that is gone are given back, and it is told until i
     CHECK(marked() == 1);
     CHECK_FALSE(world.service->End());
     CHECK(world.Logged("msg=\"nodes are not given back yet\"") == 1);
+    const auto left = [&](int nodes) {
+      const std::string line = fmt::format("driverupgrade_nodes_giving_back{{driver=\"nvidia.com/gpu\"}} {}\n", nodes);
+      return world.service->Metrics().find(line) != std::string::npos;
+    };
+    CHECK(left(2));
     for (int i = 0; i < 40; ++i) {
       world.Step();
       world.cluster->Advance(absl::Milliseconds(500));
     }
     CHECK(marked() == 0);
     CHECK(world.service->End().has_value());
+    CHECK(left(0));
     CHECK(world.Logged("msg=\"nodes given back\"") == 1);
     CHECK(world.Logged("nodes=2") >= 1);
+  }
+}
+
+TEST_CASE("the director hears how far its engines are") {
+  World world;
+  EngineSpec spec = world.Spec();
+  spec.policy.failure_policy = FailurePolicy{.max_failures = Count{1}};
+  world.director.wanted = std::vector{spec};
+  world.cluster->EditNode("node-1", [](Node& node) { node.labels[Gpu().StateLabel()] = "upgrade-failed"; });
+  world.cluster->EditNode("node-2", [](Node& node) { node.labels[Gpu().StateLabel()] = "upgrade-required"; });
+  world.Make(world.Options());
+  CHECK(world.director.progress.empty());
+  for (int i = 0; i < 3; ++i) world.Turn();
+  REQUIRE(world.director.progress.size() == 1);
+  CHECK(world.director.progress.at("").totals.total == 2);
+  CHECK(world.director.progress.at("").halted);
+}
+
+TEST_CASE("what the director finds is told once while it lasts, and counted") {
+  World world;
+  world.director.wanted = std::vector{world.Spec()};
+  world.director.findings = {{.code = FindingCode::kNoOwner, .node = "node-1", .message = "node-1 has no owner"},
+                             {.code = FindingCode::kNoOwner, .node = "node-2", .message = "node-2 has no owner"}};
+  world.Make(world.Options());
+  for (int i = 0; i < 3; ++i) world.Turn();
+  CHECK(world.Logged("msg=finding code=NoOwner count=2 detail=\"node-1 has no owner\"") == 1);
+  const std::string counted = "driverupgrade_findings{driver=\"nvidia.com/gpu\",code=\"NoOwner\"} ";
+  CHECK(world.service->Metrics().find(counted + "2\n") != std::string::npos);
+  world.director.findings.clear();
+  world.Turn();
+  CHECK(world.service->Metrics().find(counted + "0\n") != std::string::npos);
+}
+
+TEST_CASE("a configuration that will not do what it should is counted in the metrics") {
+  World world;
+  EngineSpec spec = world.Spec();
+  spec.driver_labels = LabelSelector::FromMatchLabels({{"app", "nobody"}});
+  world.director.wanted = std::vector{spec};
+  world.Make(world.Options());
+  for (int i = 0; i < 3; ++i) world.Turn();
+  for (const char* code : {"NoDaemonSet", "NothingIsEvicted"}) {
+    CAPTURE(code);
+    CHECK(world.Logged(fmt::format("msg=finding driver=nvidia.com/gpu code={}", code)) == 1);
+    const std::string line = fmt::format("driverupgrade_findings{{driver=\"nvidia.com/gpu\",code=\"{}\"}} 1\n", code);
+    CHECK(world.service->Metrics().find(line) != std::string::npos);
   }
 }
 

@@ -4,8 +4,10 @@
 #include <iterator>
 #include <map>
 #include <string>
+#include <variant>
 #include <vector>
 
+#include "driver_manager/options.h"
 #include "support/catch.h"
 
 namespace driver_manager {
@@ -104,6 +106,27 @@ TEST_CASE("everything that can be set") {
   CHECK(settings.force_reinstall);
   CHECK(settings.config_digest == "d-1");
   CHECK(settings.kubeconfig == "/etc/kubeconfig");
+}
+
+TEST_CASE("every variable is a flag as well, a switch alone is on, and a command follows") {
+  std::vector<std::string> words = {"driver_manager",
+                                    "--node-name",
+                                    "n1",
+                                    "--drain-use-force",
+                                    "--enable-auto-drain=false",
+                                    "--drain-timeout-seconds=300s",
+                                    "uninstall_driver"};
+  std::vector<char*> arguments;
+  for (std::string& word : words) arguments.push_back(word.data());
+  const auto parsed = driver_manager::ParseOptions(static_cast<int>(arguments.size()), arguments.data());
+  const auto* options = std::get_if<driver_manager::Options>(&parsed);
+  REQUIRE(options != nullptr);
+  CHECK(options->command == driver_manager::Command::kUninstallDriver);
+  CHECK(options->variables == std::map<std::string, std::string>{{"NODE_NAME", "n1"},
+                                                                 {"DRAIN_USE_FORCE", "true"},
+                                                                 {"ENABLE_AUTO_DRAIN", "false"},
+                                                                 {"DRAIN_TIMEOUT_SECONDS", "300s"}});
+  CHECK(Parsed(options->variables).drain_force);
 }
 
 TEST_CASE("a switch that is set to nothing is off") { CHECK_FALSE(Parsed({{"ENABLE_AUTO_DRAIN", ""}}).auto_drain); }

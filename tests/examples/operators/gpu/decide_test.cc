@@ -109,8 +109,8 @@ TEST_CASE("what is not in effect is known, with the reason") {
 
 TEST_CASE("a policy that was never understood freezes its nodes with words of its own") {
   const Decision decision = Decide({{.name = "p", .understood = false}}, {}, kLabels);
-  CHECK(decision.engines.front().frozen_because.starts_with("the policy is not understood"));
-  CHECK(Decide({Policy("p")}, {}, kLabels).engines.front().frozen_because.empty());
+  CHECK(decision.engines.front().policy.frozen_because.starts_with("the policy is not understood"));
+  CHECK(Decide({Policy("p")}, {}, kLabels).engines.front().policy.frozen_because.empty());
 }
 
 TEST_CASE("dep-F9: with autoUpgrade off an engine runs, frozen") {
@@ -147,6 +147,80 @@ TEST_CASE("a custom resource is read with the defaults of its kind") {
   CHECK_FALSE(policies[1].upgrade.max_parallel);
   CHECK(policies[1].upgrade.max_unavailable == CountOrPercent(Percent{25}));
   CHECK(memory.ReadDrivers({Object("1", "{}")})[0].upgrade.auto_upgrade);
+}
+
+TEST_CASE("autoUpgrade is on where the section does not say, as in NVIDIA's documents, and off where there is none") {
+  PolicyMemories memory;
+  const auto on = [&](const std::string& driver) {
+    return memory.ReadPolicies({Object("1", R"({"driver":)" + driver + "}")})[0].upgrade.auto_upgrade;
+  };
+  CHECK(on(R"({"upgradePolicy":{}})"));
+  CHECK_FALSE(on(R"({"upgradePolicy":{"autoUpgrade":false}})"));
+  CHECK_FALSE(on("{}"));
+  CHECK_FALSE(on(R"({"upgradePolicy":null})"));
+}
+
+TEST_CASE("what NVIDIA's manual writes into a ClusterPolicy is read") {
+  PolicyMemories memory;
+  const auto policy = memory.ReadPolicies({Object(
+      "1",
+      R"({"driver":{"upgradePolicy":{"gpuPodDeletion":{"force":true,"timeoutSeconds":60}},)"
+      R"("manager":{"env":[{"name":"ENABLE_AUTO_DRAIN","value":"false"}]}},"daemonsets":{"updateStrategy":"OnDelete"}})")})
+                          [0];
+  REQUIRE(memory.policies.verdicts()[0].error.ok());
+  REQUIRE(policy.upgrade.pod_deletion);
+  CHECK(policy.upgrade.pod_deletion->force);
+  CHECK(policy.upgrade.pod_deletion->timeout == absl::Seconds(60));
+  memory.ReadPolicies({Object("2", R"({"daemonsets":{"updateStrategy":"Never"}})")});
+  CHECK(memory.policies.verdicts()[0].error.message() ==
+        "spec.daemonsets.updateStrategy: must be RollingUpdate or OnDelete, got Never");
+}
+
+TEST_CASE("an NVIDIADriver has nodes by its selector or is the default one, not both") {
+  PolicyMemories memory;
+  const NvidiaDriver driver = memory.ReadDrivers({Object("1", R"({"nodeSelector":{"pool":"a"}})")})[0];
+  CHECK(driver.node_labels == StringMap{{"pool", "a"}});
+  CHECK(memory.ReadDrivers({Object("2", R"({"default":true})")})[0].is_default);
+  memory.ReadDrivers({Object("3", R"({"default":true,"nodeSelector":{"pool":"a"}})")});
+  CHECK(absl::IsInvalidArgument(memory.drivers.verdicts()[0].error));
+  memory.ReadDrivers({Object("4", R"({"nodeSelector":{"nvidia.com/gpu-operator.driver.owner":"a"}})")});
+  CHECK(absl::IsInvalidArgument(memory.drivers.verdicts()[0].error));
+}
+
+TEST_CASE("a version in a policy is a DaemonSet of the driver, which its engine rolls") {
+  PolicyMemories memory;
+  const std::string driver =
+      R"("repository":"nvcr.io/nvidia","image":"driver","version":"550","env":[{"name":"A","value":"1"}],)"
+      R"("manager":{"image":"manager","version":"0.8","env":[{"name":"ENABLE_AUTO_DRAIN","value":"true"}]})";
+  const auto policies = memory.ReadPolicies({Object("1", R"({"driver":{)" + driver + "}}")});
+  const auto sets = Decide(policies, {}, kLabels).daemon_sets;
+  REQUIRE(sets.size() == 1);
+  CHECK(sets[0].name == "nvidia-driver-daemonset");
+  CHECK(sets[0].labels.at("app") == "nvidia-driver-daemonset");
+  CHECK(sets[0].image.reference == "nvcr.io/nvidia/driver:550");
+  CHECK(sets[0].image.env == examples::Variables{{"A", "1"}});
+  REQUIRE(sets[0].init);
+  CHECK(sets[0].init->image.reference == "manager:0.8");
+  CHECK(sets[0].init->image.env ==
+        examples::Variables{{"ENABLE_AUTO_DRAIN", "true"}, {"ENABLE_GPU_POD_EVICTION", "true"}});
+  const auto drivers = memory.ReadDrivers({Object("1", "{" + driver + "}"), Object("2", "{}")});
+  const auto owned = Decide({}, drivers, kLabels).daemon_sets;
+  REQUIRE(owned.size() == 1);
+  CHECK(owned[0].name == "nvidia-driver-p-1");
+  CHECK(owned[0].node_selector.at("nvidia.com/gpu-operator.driver.owner") == "p-1");
+  CHECK(Decide({Policy("p", false, /*sandbox=*/true)}, {}, kLabels).daemon_sets.empty());
+}
+
+TEST_CASE("on OpenShift the driver is the Driver Toolkit's, unless the policy switches that off") {
+  gpu_operator::DriverLabels labels = kLabels;
+  labels.toolkit = LabelSelector::FromMatchLabels({{"openshift.driver-toolkit", "true"}});
+  ClusterPolicy policy = Policy("p");
+  CHECK(Names(Decide({policy}, {}, labels)) == "[ openshift.driver-toolkit=true  on]");
+  policy.uses_toolkit = false;
+  CHECK(Names(Decide({policy}, {}, labels)) == "[ app=driver  on]");
+  PolicyMemories memory;
+  CHECK(memory.ReadPolicies({Object("1", "{}")})[0].uses_toolkit);
+  CHECK_FALSE(memory.ReadPolicies({Object("2", R"({"operator":{"use_ocp_driver_toolkit":false}})")})[0].uses_toolkit);
 }
 
 TEST_CASE("a policy that is not understood leaves the last one that was, and nobody upgrades by one that never was") {

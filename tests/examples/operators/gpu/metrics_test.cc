@@ -20,7 +20,8 @@ struct Service {
   gpu_operator::Options options = {
       .service = {.ns = fleet.ns, .health_address = "127.0.0.1:0", .metrics_address = "127.0.0.1:0"}};
   gpu_operator::Configuration configuration = {
-      .labels = {.cluster_policy = LabelSelector::FromMatchLabels({{"app", fleet.daemon_set}})},
+      .labels = {.cluster_policy = LabelSelector::FromMatchLabels({{"app", fleet.daemon_set}}),
+                 .nvidia_driver = LabelSelector::FromMatchLabels({{"component", "nvidia-driver"}})},
       .policy = {.auto_upgrade = false}};
   std::stop_source stop = {};
   std::promise<int> port = {};

@@ -1,6 +1,7 @@
 #include "gpu/policy_director.h"
 
 #include "driverupgrade/testing/fake_clock.h"
+#include "driverupgrade/testing/fake_cluster.h"
 #include "support/catch.h"
 #include "support/node_under_test.h"
 #include "unit/wire/scripted_transport.h"
@@ -23,7 +24,10 @@ std::string Page(const std::string& items) {
 struct World {
   std::shared_ptr<ScriptedTransport> transport = std::make_shared<ScriptedTransport>();
   std::vector<std::string> log = {};
+  std::shared_ptr<testing::FakeCluster> cluster =
+      std::make_shared<testing::FakeCluster>(std::make_shared<testing::FakeClock>());
   ClusterPolicyDirector director{std::make_shared<const ObjectClient>(transport, "op"),
+                                 cluster,
                                  {.identity = Gpu(),
                                   .labels = {.cluster_policy = LabelSelector::FromMatchLabels({{"app", "driver"}})},
                                   .bell = std::make_shared<driverupgrade::Doorbell>(),

@@ -1,5 +1,6 @@
 #include "ofed/decide.h"
 
+#include "ofed/driver_sets.h"
 #include "support/catch.h"
 #include "support/node_under_test.h"
 
@@ -95,7 +96,10 @@ TEST_CASE("nodes of a policy that is no more are given back, those of others and
   CHECK(Gone(Decide({}, {}, kLabels)) == "[nvidia.com/ofed-driver=||]");
   CHECK(Gone(Decide(policy, {}, kLabels)).empty());
   CHECK(Gone(Decide(policy, {a}, kLabels)).empty());
-  CHECK(Gone(Decide({}, {a, b}, kLabels)) == "[nvidia.com/ofed-driver=|rack!=1,rack!=2|]");
+  // Nodes of rack 2 outside zone x are nobody's either.
+  CHECK(Gone(Decide({}, {a, b}, kLabels)) ==
+        "[nvidia.com/ofed-driver=|rack!=1,rack!=2|][nvidia.com/ofed-driver=|rack!=1,zone!=x|]");
+  CHECK(Gone(Decide({}, {a, Of("all", {})}, kLabels)).empty());
   CHECK(Gone(Decide({.understood = false}, {}, kLabels)).empty());
   NicNodePolicy unread{.name = "c", .understood = false};
   CHECK(Gone(Decide({}, {a, unread}, kLabels)).empty());
@@ -127,6 +131,25 @@ TEST_CASE("a NicNodePolicy whose name is too long for its label is refused, and 
   CHECK(decision.refused.at(name).message().find("metadata.name") == 0);
   REQUIRE(decision.engines.size() == 1);
   CHECK(decision.engines[0].name == "a");
+}
+
+TEST_CASE("a version in a policy is a DaemonSet of the OFED driver, of the one owner that counts") {
+  NicNodePolicy a = Of("a", {{"rack", "1"}});
+  a.driver = examples::DriverImage{.reference = "doca-driver:25.01"};
+  NicClusterPolicy cluster{.has_driver = true, .driver = examples::DriverImage{.reference = "doca-driver:24.10"}};
+  const auto sets = ofed_operator::DriverSets(cluster, {a}, "net", "init:1");
+  REQUIRE(sets.size() == 1);
+  CHECK(sets[0].name == "mofed");
+  CHECK(sets[0].image.reference == "doca-driver:24.10");
+  CHECK(sets[0].labels ==
+        StringMap{{"app", "mofed"}, {"ds-owner", "NicClusterPolicy"}, {"nvidia.com/ofed-driver", ""}});
+  CHECK(sets[0].own_labels.contains("mofed-ds-format-version"));
+  CHECK(sets[0].init->image.reference == "init:1");
+  const auto owned = ofed_operator::DriverSets({}, {a, Of("b", {{"rack", "2"}})}, "net", "");
+  REQUIRE(owned.size() == 1);
+  CHECK(owned[0].labels.at("ds-owner") == "nnp-a");
+  CHECK(owned[0].node_selector.at("rack") == "1");
+  CHECK_FALSE(owned[0].init);
 }
 
 TEST_CASE("the wait label is kept for the pods of every owner") {

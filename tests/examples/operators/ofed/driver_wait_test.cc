@@ -3,6 +3,7 @@
 #include "driverupgrade/testing/builders.h"
 #include "driverupgrade/testing/fake_cluster.h"
 #include "support/catch.h"
+#include "support/node_under_test.h"
 
 namespace driverupgrade::tests {
 namespace {
@@ -30,14 +31,38 @@ TEST_CASE("a node waits unless a driver container on it is ready, and nothing is
   CHECK(WaitsForDriver({leaving}) == true);
 }
 
+std::string Written(const Node& node, const std::vector<Pod>& pods, bool driver_wanted = true) {
+  const auto patch = WaitLabelPatch(node, pods, driver_wanted, Ofed());
+  return patch ? patch->labels.at(kDriverWaitLabel).value_or("removed") : "nothing";
+}
+
 TEST_CASE("the label is patched only if it is not true") {
   Node node{.name = "n", .uid = "u", .resource_version = "3"};
-  CHECK(WaitLabelPatch(node, {Driver(true)}) ==
+  CHECK(WaitLabelPatch(node, {Driver(true)}, true, Ofed()) ==
         PatchNodeParams{.name = "n", .uid = "u", .resource_version = "3", .labels = {{kDriverWaitLabel, "false"}}});
   node.labels[kDriverWaitLabel] = "false";
-  CHECK_FALSE(WaitLabelPatch(node, {Driver(true)}));
-  CHECK(WaitLabelPatch(node, {Driver(false)})->labels.at(kDriverWaitLabel) == "true");
-  CHECK_FALSE(WaitLabelPatch(node, {}));
+  CHECK(Written(node, {Driver(true)}) == "nothing");
+  CHECK(Written(node, {Driver(false)}) == "true");
+}
+
+TEST_CASE("what a dead driver pod has left is removed, but for the moment in which an upgrade replaces it") {
+  const std::string value = GENERATE("true", "false");
+  Node node{.name = "n", .labels = {{kDriverWaitLabel, value}}};
+  CHECK(Written(node, {}) == "removed");
+  node.labels[Ofed().StateLabel()] = "upgrade-done";
+  CHECK(Written(node, {}) == "removed");
+  node.labels[Ofed().StateLabel()] = "pod-restart-required";
+  CHECK(Written(node, {}) == "nothing");
+  CHECK(Written({.name = "n"}, {}) == "nothing");
+}
+
+TEST_CASE("where no policy has a driver nobody waits for one") {
+  Node node{.name = "n", .labels = {{kDriverWaitLabel, "true"}}};
+  CHECK(Written(node, {}, false) == "removed");
+  node.labels[ofed_operator::kNicLabel] = "true";
+  CHECK(Written(node, {}, false) == "false");
+  CHECK(Written({.name = "n"}, {}, false) == "nothing");
+  CHECK(Written(node, {Driver(false)}, false) == "nothing");  // while its pod ends
 }
 
 struct World {
@@ -49,7 +74,7 @@ struct World {
       cluster,
       {.drivers = {{.ns = fleet.ns, .driver_labels = LabelSelector::FromMatchLabels({{"app", fleet.daemon_set}})}},
        .clock = clock});
-  DriverWaitKeeper keeper{cluster, clock};
+  DriverWaitKeeper keeper{cluster, Ofed(), clock};
 
   void SetReady(const std::string& node, bool ready) {
     for (const Pod& pod : cluster->pods_on(node)) {
@@ -87,15 +112,34 @@ TEST_CASE("the labels follow the drivers, and nothing is written where nothing h
   CHECK(world.Label("node-1") == "false");
 }
 
-TEST_CASE("a node whose driver pod is gone for the moment keeps its label") {
+TEST_CASE("a node whose driver pod is gone for the moment keeps its label, and one that has lost its driver loses it") {
   World world;
   world.SetReady("node-1", false);
+  world.Keep();
+  const Pod pod = world.cluster->pods_on("node-1").front();
+  world.cluster->EditNode("node-1", [](Node& node) { node.labels[Ofed().StateLabel()] = "pod-restart-required"; });
+  world.cluster->RemoveDaemonSet(world.fleet.ns, world.fleet.daemon_set);
+  world.cluster->RemovePod(pod.ref.ns, pod.ref.name);
+  world.Keep();
+  CHECK(world.Label("node-1") == "true");
+  world.cluster->EditNode("node-1", [](Node& node) { node.labels.erase(Ofed().StateLabel()); });
+  world.Keep();
+  CHECK(world.Label("node-1").empty());
+}
+
+TEST_CASE("when the driver goes from all policies, all nodes are looked at") {
+  World world;
+  world.SetReady("node-1", false);
+  world.cluster->EditNode("node-1", [](Node& node) { node.labels[ofed_operator::kNicLabel] = "true"; });
   world.Keep();
   const Pod pod = world.cluster->pods_on("node-1").front();
   world.cluster->RemoveDaemonSet(world.fleet.ns, world.fleet.daemon_set);
   world.cluster->RemovePod(pod.ref.ns, pod.ref.name);
   world.Keep();
-  CHECK(world.Label("node-1") == "true");
+  CHECK(world.Label("node-1").empty());
+  world.keeper.Wish(false);
+  world.Keep();
+  CHECK(world.Label("node-1") == "false");
 }
 
 TEST_CASE("a write that fails is tried again, and the others are made meanwhile") {

@@ -111,7 +111,7 @@ TEST_CASE(
   world.director.Turn({});
   REQUIRE(world.director.Wanted());
   CHECK(world.director.Gone().size() == 1);
-  CHECK(world.director.Wanted()->front().frozen_because == "there is no policy with a driver");
+  CHECK(world.director.Wanted()->front().policy.frozen_because == "there is no policy with a driver");
   world.transport->Answer(200, Page("{}"));
   world.transport->Answer(201, R"({"kind":"Event","apiVersion":"v1","metadata":{"name":"e","namespace":"default"}})");
   world.director.Work({}, nullptr, 0);

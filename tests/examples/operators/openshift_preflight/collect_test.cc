@@ -134,6 +134,42 @@ TEST_CASE("the facts are read from where OpenShift has them") {
   for (const std::string& path : pages->asked) CHECK(path.find("secrets") == std::string::npos);
 }
 
+TEST_CASE("machine config pools, node feature discovery and what a pod waits for are read") {
+  const auto pages = Cluster();
+  pages->Put(
+      "/apis/machineconfiguration.openshift.io/v1/machineconfigpools",
+      List("MachineConfigPool", "machineconfiguration.openshift.io/v1",
+           Object("MachineConfigPool", "machineconfiguration.openshift.io/v1", "worker",
+                  R"("spec":{"paused":true},"status":{"machineCount":3,"updatedMachineCount":1,)"
+                  R"("conditions":[{"type":"Updating","status":"True"},{"type":"Degraded","status":"False"}]})")));
+  pages->Put(kPodsPath, List("Pod", "v1",
+                             Object("Pod", "v1", "a",
+                                    R"("spec":{},"status":{"containerStatuses":[{"name":"nvidia-driver-ctr",)"
+                                    R"("state":{"waiting":{"reason":"CrashLoopBackOff"}}}]})") +
+                                 "," +
+                                 Object("Pod", "v1", "b",
+                                        R"("spec":{},"status":{"initContainerStatuses":[{"name":"i",)"
+                                        R"("state":{"waiting":{"reason":"PodInitializing"}}}]})") +
+                                 "," +
+                                 Object("Pod", "v1", "c",
+                                        R"("spec":{},"status":{"conditions":[{"type":"PodScheduled",)"
+                                        R"("status":"False","reason":"Unschedulable","message":"no node"}]})")));
+  const absl::StatusOr<Facts> facts = CollectFrom(pages);
+  REQUIRE(facts.ok());
+  CHECK(facts->has_nfd);
+  REQUIRE(facts->pools.size() == 1);
+  CHECK(facts->pools[0].updating);
+  CHECK_FALSE(facts->pools[0].degraded);
+  CHECK(facts->pools[0].paused);
+  CHECK(facts->pools[0].updated == 1);
+  REQUIRE(facts->pods.size() == 3);
+  CHECK(facts->pods[0].stalled == "container nvidia-driver-ctr: CrashLoopBackOff");
+  CHECK(facts->pods[1].stalled.empty());
+  CHECK(facts->pods[2].stalled == "Unschedulable: no node");
+  pages->Put(kNodesPath, List("Node", "v1", NodeJson("cpu", "x", "")));
+  CHECK_FALSE(CollectFrom(pages)->has_nfd);
+}
+
 TEST_CASE("without a ClusterVersion it is not OpenShift, and nothing else is asked") {
   const auto pages = std::make_shared<Pages>();
   const absl::StatusOr<Facts> facts = CollectFrom(pages);

@@ -215,6 +215,30 @@ TEST_CASE("the driver container alone tells of it as well, and a log that cannot
   CHECK(IsAboveInfo(Examine(facts)));
 }
 
+TEST_CASE("without node feature discovery the operator finds no GPU") {
+  Facts facts = Good();
+  facts.has_nfd = false;
+  CHECK(Names(Examine(facts)) == Lines{"error no-nfd", "info entitlement"});
+}
+
+TEST_CASE("a rollout of machine configs is told with how far it is, and one that is stuck is an error") {
+  Facts facts = Good();
+  facts.pools = {{.name = "master", .machines = 3, .updated = 3},
+                 {.name = "worker", .machines = 5, .updated = 2, .updating = true}};
+  CHECK(Has(Only(facts, "machine-config-rollout").what, "worker is being rolled out: 2 of 5"));
+  facts.pools[1].paused = true;
+  facts.pools[1].updating = false;
+  CHECK(Has(Only(facts, "machine-config-rollout").remedy, "paused"));
+  facts.pools[0].degraded = true;
+  CHECK(Only(facts, "machine-config-degraded").severity == Severity::kError);
+}
+
+TEST_CASE("a driver pod that does not get on is an error with its reason") {
+  Facts facts = Good();
+  facts.pods = {{.name = "p", .node = "n1", .stalled = "container nvidia-driver-ctr: ImagePullBackOff"}};
+  CHECK(Has(Only(facts, "stalled-pod").what, "ImagePullBackOff"));
+}
+
 TEST_CASE("every finding above a note says why and what to do") {
   Facts facts = Good("4.7.0");
   facts.toolkit->tags.push_back({});

@@ -66,6 +66,38 @@ TEST_CASE("what the object says already is not written, and the time is that of 
   CHECK(ConditionPatch(Policy(wrong, "8", 4), kWrong, kNow).has_value());
 }
 
+TEST_CASE("how far an upgrade is has words for each way it may stand") {
+  const auto shown = [](driverupgrade::EngineProgress progress, bool on = true) {
+    const examples::UpgradeStanding standing = examples::StandingOf(progress, on);
+    return standing.reason + (standing.done ? " yes: " : " no: ") + standing.message;
+  };
+  driverupgrade::EngineProgress progress{
+      .totals = {.total = 10, .pending = 4, .in_progress = 3, .failed = 1, .done = 3}};
+  CHECK(shown(progress) == "Failed no: 3 of 10 nodes done, 1 failed, 2 in progress, 4 pending");
+  CHECK(shown(progress, false).starts_with("Frozen no: 3 of 10"));
+  progress.halted = true;
+  CHECK(shown(progress).starts_with("Halted no"));
+  CHECK(shown({.totals = {.total = 2, .pending = 1, .done = 1}}).starts_with("UnderWay no"));
+  CHECK(shown({.totals = {.total = 2, .done = 2}}).starts_with("Done yes: 2 of 2"));
+}
+
+TEST_CASE("how far an upgrade is stands beside whether its policy is taken, in one patch") {
+  const examples::UpgradeStanding standing{.reason = "UnderWay", .message = "1 of 2 nodes done"};
+  const auto patch = ConditionPatch(Policy(R"({"type":"Ready","status":"True"})"), {}, kNow, "", standing);
+  REQUIRE(patch);
+  const rapidjson::Document document = *ParseJson(*patch);
+  const auto conditions = Items(document, {"status", "conditions"});
+  REQUIRE(conditions.Size() == 3);
+  CHECK(Text(conditions[2], {"type"}) == "DriversUpgraded");
+  CHECK(Text(conditions[2], {"status"}) == "False");
+  CHECK(Text(conditions[2], {"reason"}) == "UnderWay");
+  CHECK(Text(conditions[2], {"message"}) == "1 of 2 nodes done");
+  // Nothing known of it: it stays as it is.
+  const auto other = ConditionPatch(Policy(examples::ToText(conditions[2])), kWrong, kNow);
+  REQUIRE(other);
+  CHECK(other->find("1 of 2 nodes done") != std::string::npos);
+}
+
 TEST_CASE("an Event about an object that is in no namespace is in default") {
   const auto event = ParseJson(
       examples::WarningEvent(Policy(""), "p.1", "nvidia-gpu-operator", absl::InvalidArgumentError("why"), kNow));
@@ -120,6 +152,26 @@ TEST_CASE("a policy that is understood and not in effect is said to be, also whe
   CHECK(world.transport->requests[0].body.find(R"("state":"ignored","conditions":[)") != std::string::npos);
   CHECK(world.transport->requests[0].body.find(R"("status":"False","reason":"NotInEffect")") != std::string::npos);
   CHECK(world.transport->requests[1].body.find(R"("reason":"NotInEffect")") != std::string::npos);
+}
+
+TEST_CASE("counts of nodes are said every ten seconds at most, and how the upgrade stands at once") {
+  World world;
+  const std::string answer = R"({"apiVersion":"nvidia.com/v1","kind":"ClusterPolicy","metadata":{"name":"p"}})";
+  for (int i = 0; i < 3; ++i) world.transport->Answer(200, answer);
+  const auto report = [&](const std::string& reason, const std::string& message) {
+    return world.reporter.Report({}, {{.kind = kPolicies,
+                                       .object = Policy(""),
+                                       .standing = examples::UpgradeStanding{.reason = reason, .message = message}}});
+  };
+  report("UnderWay", "0 of 3");
+  CHECK(world.transport->requests.size() == 1);
+  CHECK(report("UnderWay", "1 of 3") == world.clock->Now() + absl::Seconds(10));
+  CHECK(world.transport->requests.size() == 1);
+  world.clock->Advance(absl::Seconds(10));
+  CHECK(report("UnderWay", "2 of 3") == absl::InfiniteFuture());
+  CHECK(world.transport->requests.size() == 2);
+  report("Done", "3 of 3");
+  CHECK(world.transport->requests.size() == 3);
 }
 
 TEST_CASE("what may not be said is told in the log once, with verb and resource, and tried again later") {

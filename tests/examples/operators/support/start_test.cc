@@ -69,6 +69,9 @@ struct World {
   int requests = 0;
 
   int RunOnce(const std::string& transport, MoodyServer::Answers first) {
+    return Run(transport, std::move(first), {.once = true});
+  }
+  int Run(const std::string& transport, MoodyServer::Answers first, examples::ServiceArguments arguments) {
     testing::WireSeam seam{.cluster = cluster};
     seam.list_version = [cluster = cluster] { return std::to_string(cluster->revision()); };
     const auto moody = std::make_shared<MoodyServer>(std::make_shared<ApiServer>(std::move(seam)), std::move(first));
@@ -77,8 +80,8 @@ struct World {
     REQUIRE(connection.ok());
     const LabelSelector driver = LabelSelector::FromMatchLabels({{"app", fleet.daemon_set}});
     examples::OperatorOptions options{.service = {.identity = Gpu()}, .probe_labels = driver};
+    options.arguments = std::move(arguments);
     options.arguments.ns = fleet.ns;
-    options.arguments.once = true;
     options.arguments.transition_events = options.arguments.finding_events = false;
     options.service.engine.clock = clock;
     const auto bell = std::make_shared<Doorbell>();
@@ -123,6 +126,19 @@ TEST_CASE("A program that finds its server overloaded or away says so at once, w
       CHECK_THAT(world.log.back(), Catch::Contains("one pass made"));
     }
   }
+}
+
+TEST_CASE("An address that cannot be listened on ends the program before the server is asked, or waited for") {
+  examples::ServiceArguments arguments;
+  SECTION("for the probes") { arguments.health_address = "nowhere"; }
+  SECTION("for the metrics") { arguments.metrics_address = "127.0.0.1:no"; }
+  World world;
+  CHECK(world.Run(examples::TransportNames().front(), {HttpResponse{.status = 503}}, arguments) ==
+        examples::kExitUsage);
+  CHECK(world.requests == 0);
+  CHECK(world.clock->Now() == world.began);
+  REQUIRE(world.log.size() == 1);
+  CHECK_THAT(world.log[0], Catch::Contains("msg=configuration"));
 }
 
 TEST_CASE("One pass where no node has a driver says so, and is not done") {

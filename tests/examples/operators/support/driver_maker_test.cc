@@ -1,0 +1,120 @@
+#include "support/driver_maker.h"
+
+#include "driverupgrade/testing/fake_clock.h"
+#include "support/catch.h"
+#include "unit/wire/scripted_transport.h"
+
+namespace driverupgrade::tests {
+namespace {
+
+using examples::DaemonSetJson;
+using examples::DriverDaemonSet;
+using examples::DriverImage;
+using examples::DriverMaker;
+using examples::Find;
+using examples::Items;
+using examples::ParseJson;
+using examples::ReadDriverImage;
+using examples::SpecDigest;
+using examples::Text;
+
+absl::StatusOr<std::optional<DriverImage>> Read(const std::string& section) {
+  return ReadDriverImage(*ParseJson(R"({"spec":{"driver":)" + section + "}}"), {"spec", "driver"});
+}
+
+TEST_CASE("an image is repository, image and version, and without a version nobody asked for one") {
+  CHECK((*Read(R"({"repository":"nvcr.io/nvidia","image":"driver","version":"550"})"))->reference ==
+        "nvcr.io/nvidia/driver:550");
+  CHECK((*Read(R"({"image":"nvcr.io/nvidia/driver","version":"sha256:12"})"))->reference ==
+        "nvcr.io/nvidia/driver@sha256:12");
+  CHECK_FALSE(*Read("{}"));
+  CHECK_FALSE(*Read(R"({"image":"driver"})"));
+  CHECK(Read(R"({"version":"550"})").status().message() == "spec.driver.image: is needed beside version");
+  CHECK(Read(R"({"version":550})").status().message() == "spec.driver.version: must be a text, got 550");
+  CHECK((*Read(R"({"image":"d","version":"1","env":[{"name":"A","value":"1"},{"name":"B"}]})"))->env ==
+        examples::Variables{{"A", "1"}, {"B", ""}});
+  CHECK_FALSE(Read(R"({"image":"d","version":"1","env":[{"value":"1"}]})").ok());
+}
+
+DriverDaemonSet Wish(const std::string& version) {
+  return {.ns = "gpu",
+          .name = "driver",
+          .labels = {{"app", "driver"}},
+          .own_labels = {{"format", "1"}},
+          .node_selector = {{"gpu", "true"}},
+          .service_account = "driver",
+          .container = "ctr",
+          .image = {.reference = "driver:" + version, .env = {{"A", "1"}}},
+          .init = DriverDaemonSet::InitContainer{.name = "manager", .image = {.reference = "manager:1"}},
+          .host_paths = {"/run/nvidia", "/"}};
+}
+
+TEST_CASE("a driver's DaemonSet never restarts pods by itself, and a new version is another digest") {
+  const rapidjson::Document set = *ParseJson(DaemonSetJson(Wish("1")));
+  CHECK(Text(set, {"spec", "updateStrategy", "type"}) == "OnDelete");
+  CHECK(Text(set, {"spec", "selector", "matchLabels", "app"}) == "driver");
+  CHECK(Text(set, {"metadata", "labels", "format"}) == "1");
+  CHECK(Find(set, {"spec", "template", "metadata", "labels", "format"}) == nullptr);
+  CHECK(Text(set, {"spec", "template", "spec", "nodeSelector", "gpu"}) == "true");
+  const auto containers = Items(set, {"spec", "template", "spec", "containers"});
+  REQUIRE(containers.Size() == 1);
+  CHECK(Text(containers[0], {"image"}) == "driver:1");
+  const auto env = Items(containers[0], {"env"});
+  CHECK(Text(env[2], {"name"}) == "A");
+  CHECK(Text(env[3], {"name"}) == "DRIVER_CONFIG_DIGEST");
+  CHECK(Text(env[3], {"value"}) == SpecDigest(Wish("1")));
+  CHECK(Text(Items(set, {"spec", "template", "spec", "initContainers"})[0], {"image"}) == "manager:1");
+  CHECK(SpecDigest(Wish("1")) != SpecDigest(Wish("2")));
+}
+
+struct World {
+  std::shared_ptr<ScriptedTransport> transport = std::make_shared<ScriptedTransport>();
+  std::shared_ptr<testing::FakeClock> clock = std::make_shared<testing::FakeClock>();
+  std::vector<std::string> log = {};
+  DriverMaker maker{std::make_shared<const ObjectClient>(transport, "op"), clock,
+                    [this](const LogRecord& record) { log.push_back(FormatLogfmt(record)); }};
+  absl::Time Keep(const DriverDaemonSet& wish) {
+    maker.Wish({wish});
+    return maker.Keep({});
+  }
+};
+
+TEST_CASE("a DaemonSet is made, changed with the version, and left alone when it is as wished") {
+  World world;
+  CHECK(world.maker.Keep({}) == absl::InfiniteFuture());
+  world.transport->Answer(404, StatusBody(404, "NotFound", "no"));
+  world.transport->Answer(201, DaemonSetJson(Wish("1")));
+  CHECK(world.Keep(Wish("1")) == world.clock->Now() + absl::Seconds(30));
+  CHECK(world.transport->lines.back() == "POST /apis/apps/v1/namespaces/gpu/daemonsets?fieldManager=op");
+  world.Keep(Wish("1"));
+  CHECK(world.transport->requests.size() == 2);  // not before half a minute
+  world.transport->Answer(200, DaemonSetJson(Wish("1")));
+  world.transport->Answer(200, DaemonSetJson(Wish("2")));
+  world.Keep(Wish("2"));
+  CHECK(world.transport->lines.back() == "PATCH /apis/apps/v1/namespaces/gpu/daemonsets/driver?fieldManager=op");
+  CHECK(world.transport->requests.back().body.find("driver:2") != std::string::npos);
+  world.clock->Advance(absl::Seconds(30));
+  world.transport->Answer(200, DaemonSetJson(Wish("2")));
+  world.Keep(Wish("2"));
+  CHECK(world.transport->requests.size() == 5);
+  CHECK(world.maker.status().ok());
+}
+
+TEST_CASE("a DaemonSet that somebody else has made stays, which is told once, and what is refused is told") {
+  World world;
+  for (int i = 0; i < 2; ++i) {
+    world.transport->Answer(200, R"({"apiVersion":"apps/v1","kind":"DaemonSet","metadata":{"name":"driver"}})");
+    world.Keep(Wish("1"));
+    world.clock->Advance(absl::Seconds(30));
+  }
+  CHECK(world.transport->requests.size() == 2);
+  REQUIRE(world.log.size() == 1);
+  CHECK(world.log[0].find("somebody else's") != std::string::npos);
+  world.transport->Answer(403, StatusBody(403, "Forbidden", "cannot get resource daemonsets"));
+  world.Keep(Wish("1"));
+  CHECK(absl::IsPermissionDenied(world.maker.status()));
+  CHECK(world.log.back().find("cannot get resource daemonsets") != std::string::npos);
+}
+
+}  // namespace
+}  // namespace driverupgrade::tests

@@ -1,0 +1,97 @@
+// What an observer hears that is about more than one pass.
+#include "driverupgrade/upgrade_controller.h"
+
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "driverupgrade/log_sink.h"
+#include "driverupgrade/testing/builders.h"
+#include "driverupgrade/testing/fake_cluster.h"
+#include "support/catch.h"
+#include "support/node_under_test.h"
+
+namespace driverupgrade::tests {
+namespace {
+
+using testing::FakeClock;
+using testing::FakeCluster;
+
+/// Two nodes, a cache that the test turns, and an engine whose observer logs.
+struct World {
+  std::shared_ptr<FakeClock> clock = std::make_shared<FakeClock>();
+  std::shared_ptr<FakeCluster> cluster =
+      std::make_shared<FakeCluster>(clock, testing::FakeClusterOptions{.watches_follow = false});
+  testing::Fleet fleet = AddFleet(*cluster, {.node_count = 2, .workload = ""});
+  std::shared_ptr<WatchCache> cache = nullptr;
+  std::unique_ptr<UpgradeEngine> engine = nullptr;
+  std::vector<std::string> log = {};
+
+  World() {
+    cluster->SetTemplate(fleet.ns, fleet.daemon_set, "rev-2");
+    const LabelSelector labels = LabelSelector::FromMatchLabels({{"app", fleet.daemon_set}});
+    cache = *WatchCache::Create(cluster, {.drivers = {{.ns = fleet.ns, .driver_labels = labels}}, .clock = clock});
+    EngineOptions options{.snapshot = {.ns = fleet.ns, .driver_labels = labels}, .cache = cache, .clock = clock};
+    options.executor.calls_in_flight = 1;
+    options.observer =
+        MakeLoggingObserver(Gpu(), [this](const LogRecord& record) { log.push_back(FormatLogfmt(record)); });
+    engine = *UpgradeEngine::Create(Gpu(), cluster, std::move(options));
+  }
+  ~World() { engine->Quiesce(); }
+  void Turn(UpgradeController& controller, int times = 1) {
+    for (int i = 0; i < times; ++i) {
+      cache->Turn({});
+      controller.Step({});
+      cluster->Advance(absl::Seconds(1));
+    }
+  }
+  std::ptrdiff_t Logged(const std::string& text) const {
+    return std::count_if(log.begin(), log.end(),
+                         [&](const std::string& line) { return line.find(text) != std::string::npos; });
+  }
+};
+
+}  // namespace
+
+TEST_CASE("Reads that fail are told once, with the reason, also by the readiness, and so is that they succeed again") {
+  World world;
+  UpgradeController controller(*world.engine, world.cache, {.clock = world.clock});
+  controller.SetPolicy({.auto_upgrade = true});
+  world.cluster->FailNext(Operation::kWatchPods, absl::PermissionDeniedError("list pods: 403: no"), 3);
+  world.Turn(controller, 2);
+  CHECK(world.Logged("msg=trouble") == 1);
+  CHECK(world.Logged("list pods: 403: no") == 1);
+  CHECK(controller.Ready().ToString().find("list pods: 403: no") != std::string::npos);
+  world.Turn(controller, 60);
+  CHECK(world.Logged("msg=\"trouble is over\"") == 1);
+  CHECK(controller.Ready().ok());
+}
+
+TEST_CASE("A rollout that ends is told once, with what has become of it") {
+  World world;
+  UpgradeController controller(*world.engine, world.cache, {.clock = world.clock});
+  controller.SetPolicy({.auto_upgrade = true});
+  world.Turn(controller, 200);
+  REQUIRE(controller.status().totals.done == 2);
+  CHECK(world.Logged("msg=\"rollout ended\" driver=nvidia.com/gpu nodes=2 done=2 failed=0") == 1);
+  CHECK(world.Logged("msg=\"rollout ended\"") == 1);
+  CHECK(world.Logged("msg=trouble") == 0);
+  CHECK(world.Logged("msg=leads") == 0);  // nobody else could
+}
+
+TEST_CASE("Whether a replica leads is told, and what keeps it from that") {
+  World world;
+  const std::shared_ptr<LeaderElection> election = *LeaderElection::Create(
+      world.cluster, {.ns = world.fleet.ns, .name = "lease", .identity = "a", .clock = world.clock});
+  UpgradeController controller(*world.engine, world.cache, {.election = election, .clock = world.clock});
+  controller.SetPolicy({.auto_upgrade = true});
+  world.Turn(controller, 3);
+  CHECK(world.Logged("msg=leads ") == 1);
+  world.cluster->FailNext(Operation::kUpdateLease, absl::PermissionDeniedError("403: no"), 100);
+  world.Turn(controller, 30);
+  CHECK(world.Logged("msg=\"leads no more\"") == 1);
+  CHECK(world.Logged("msg=trouble") >= 1);
+}
+
+}  // namespace driverupgrade::tests

@@ -28,6 +28,7 @@
 #include "driverupgrade/finding.h"
 #include "driverupgrade/gate.h"
 #include "driverupgrade/observer.h"
+#include "driverupgrade/plan.h"
 #include "driverupgrade/upgrade_budget.h"
 #include "driverupgrade/upgrade_state.h"
 
@@ -57,6 +58,8 @@ struct MetricsSnapshot {
   std::map<FindingCode, int> findings = {};
   bool auto_upgrade = false;
   bool paused = false;
+  /// As the last pass found it; nullopt: the policy has no rollout.
+  std::optional<RolloutStatus> rollout = std::nullopt;
 
   /// By state left and state entered, of patches that were acknowledged.
   std::map<std::pair<UpgradeState, UpgradeState>, std::uint64_t> transitions = {};

@@ -55,12 +55,6 @@ std::optional<Failures> ParseFailures(std::string_view text) {
   return last ? std::optional(Failures{.count = count, .last = *last}) : std::nullopt;
 }
 
-std::optional<FailureClass> ParseFailureClass(std::string_view text) {
-  const auto failure = std::find_if(kAllFailureClasses.begin(), kAllFailureClasses.end(),
-                                    [&](FailureClass one) { return ToString(one) == text; });
-  return failure == kAllFailureClasses.end() ? std::nullopt : std::optional(*failure);
-}
-
 std::optional<RestartOnly> ParseRestartOnly(std::string_view text) {
   const std::size_t at = text.rfind('@');
   if (at == std::string_view::npos) return std::nullopt;
@@ -97,7 +91,7 @@ constexpr std::tuple kAnnotations{
     Row<absl::Time>{&NodeMarks::validation_start, &DriverIdentity::ValidationStartAnnotation, ParseUnixSeconds},
     Row<std::string>{&NodeMarks::failed_revision, &DriverIdentity::FailedRevisionAnnotation, ParseText},
     Row<Failures>{&NodeMarks::failures, &DriverIdentity::FailuresAnnotation, ParseFailures},
-    Row<FailureClass>{&NodeMarks::failure_class, &DriverIdentity::FailureClassAnnotation, ParseFailureClass},
+    Row<std::string>{&NodeMarks::failure_class, &DriverIdentity::FailureClassAnnotation, ParseText},
     Row<std::string>{&NodeMarks::restart_pod, &DriverIdentity::RestartPodAnnotation, ParseText},
     Row<RestartOnly>{&NodeMarks::restart_only, &DriverIdentity::RestartOnlyAnnotation, ParseRestartOnly},
 };
@@ -154,7 +148,6 @@ std::string Spell(const Stage& stage) {
 std::string Spell(const Failures& failures) {
   return fmt::format("{}@{}", failures.count, absl::ToUnixSeconds(failures.last));
 }
-std::string Spell(FailureClass failure) { return std::string(ToString(failure)); }
 std::string Spell(const RestartOnly& restart_only) {
   return fmt::format("{}@{}", restart_only.compared, restart_only.target);
 }

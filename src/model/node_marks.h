@@ -16,7 +16,6 @@
 #include "absl/time/time.h"
 #include "driverupgrade/cluster_types.h"
 #include "driverupgrade/driver_identity.h"
-#include "driverupgrade/rollout_policy.h"
 #include "driverupgrade/upgrade_state.h"
 
 namespace driverupgrade::internal {
@@ -104,7 +103,7 @@ struct NodeMarks {
   Mark<absl::Time> validation_start = {};
   Mark<std::string> failed_revision = {};
   Mark<Failures> failures = {};
-  Mark<FailureClass> failure_class = {};
+  Mark<std::string> failure_class = {};
   Mark<RestartOnly> restart_only = {};
   // Names of drivers, ours among them.
   Mark<std::set<std::string>> cordoned_by = {};
@@ -132,7 +131,6 @@ std::string Spell(absl::Time time);
 std::string Spell(const std::string& text);
 std::string Spell(const Stage& stage);
 std::string Spell(const Failures& failures);
-std::string Spell(FailureClass failure);
 std::string Spell(const RestartOnly& restart_only);
 std::string Spell(const std::set<std::string>& names);
 

@@ -61,11 +61,7 @@ class FieldWriter {
     Text(value);
   }
   // Rounds up: the zero that a fraction of a second would become means for ever.
-  void Seconds(std::string_view name, absl::Duration value) {
-    Key(name);
-    const bool for_ever = value == absl::InfiniteDuration();
-    writer_.Int64(for_ever ? 0 : absl::ToInt64Seconds(absl::Ceil(value, absl::Seconds(1))));
-  }
+  void Seconds(std::string_view name, absl::Duration value);
   void Limit(std::string_view name, const std::optional<CountOrPercent>& limit) {
     if (!limit) return Null(name);
     if (const Count* count = std::get_if<Count>(&*limit)) return Int(name, count->value);

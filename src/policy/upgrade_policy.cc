@@ -1,8 +1,5 @@
 #include "driverupgrade/upgrade_policy.h"
 
-#include <algorithm>
-#include <cstdint>
-#include <limits>
 #include <variant>
 
 #include "absl/status/status.h"
@@ -19,14 +16,6 @@ int ValueOf(const CountOrPercent& limit) {
 }
 
 }  // namespace
-
-int ScaledLimit(const CountOrPercent& limit, int total) {
-  if (const Count* count = std::get_if<Count>(&limit)) return count->value;
-  // Two ints multiply without overflow in 64 bits.
-  const std::int64_t hundredths = std::int64_t{ValueOf(limit)} * std::max(total, 0);
-  const std::int64_t scaled = std::max<std::int64_t>(hundredths, 0) / 100 + (hundredths > 0 && hundredths % 100 != 0);
-  return static_cast<int>(std::min<std::int64_t>(scaled, std::numeric_limits<int>::max()));
-}
 
 NodeRules::NodeRules(const UpgradePolicy& policy)
     : auto_upgrade(policy.auto_upgrade),

@@ -103,6 +103,18 @@ constexpr Description kDescriptions[] = {
      [](const MetricsSnapshot& from, Samples& to) { to.Add(from.auto_upgrade); }},
     {Type::kGauge, "driverupgrade_paused", "Whether the policy lets no further node start.",
      [](const MetricsSnapshot& from, Samples& to) { to.Add(from.paused); }},
+    {Type::kGauge, "driverupgrade_rollout_stage", "The stage of the rollout up to which nodes may start, from 0.",
+     [](const MetricsSnapshot& from, Samples& to) {
+       if (from.rollout) to.Add(from.rollout->open);
+     }},
+    {Type::kGauge, "driverupgrade_rollout_halted", "Whether the rollout is halted.",
+     [](const MetricsSnapshot& from, Samples& to) {
+       if (from.rollout) to.Add(from.rollout->halted.has_value());
+     }},
+    {Type::kGauge, "driverupgrade_rollout_window_open", "Whether the windows of the rollout let nodes start.",
+     [](const MetricsSnapshot& from, Samples& to) {
+       if (from.rollout) to.Add(!from.rollout->closed.has_value());
+     }},
     {Type::kGauge, "driverupgrade_leader", "Whether this replica leads.",
      [](const MetricsSnapshot& from, Samples& to) {
        if (from.leading) to.Add(*from.leading);

@@ -89,8 +89,9 @@ Tally TallyOf(const NodeView& view, const DriverIdentity& identity, const NodeRu
       .unavailable = IsUnavailable(view.node, state),
   };
   if (state) tally.by_state[static_cast<std::size_t>(*state)] = 1;
-  if (const auto& failure = marks->failure_class.value(); failure && tally.failed > 0) {
-    tally.failed_by_class[static_cast<std::size_t>(*failure)] = 1;
+  if (const auto& name = marks->failure_class.value(); name && tally.failed > 0) {
+    const std::optional<FailureClass> failure = internal::ParseFailureClass(*name);
+    if (failure) tally.failed_by_class[static_cast<std::size_t>(*failure)] = 1;
   }
   if (view.attempts.patch && !IsSettled(*view.attempts.patch, view.node)) {
     for (const PatchNodeParams& patch : view.attempts.patch->possible) {

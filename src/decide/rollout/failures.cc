@@ -39,6 +39,12 @@ std::optional<FailureClass> ClassOf(const FailureFacts& facts) {
   return std::nullopt;
 }
 
+std::optional<FailureClass> ParseFailureClass(std::string_view name) {
+  const auto failure = std::find_if(kAllFailureClasses.begin(), kAllFailureClasses.end(),
+                                    [&](FailureClass one) { return ToString(one) == name; });
+  return failure == kAllFailureClasses.end() ? std::nullopt : std::optional(*failure);
+}
+
 std::optional<std::string> ExhaustedBudget(const FailureBudgets& budgets,
                                            const std::array<int, kAllFailureClasses.size()>& failed, int total) {
   for (const auto& [failure, budget] : budgets) {

@@ -5,6 +5,7 @@
 #include <array>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "driverupgrade/rollout_policy.h"
 #include "driverupgrade/upgrade_state.h"
@@ -20,6 +21,9 @@ struct FailureFacts {
 };
 // nullopt: a failure of no class.
 std::optional<FailureClass> ClassOf(const FailureFacts& facts);
+
+// The class of that name; nullopt: there is none.
+std::optional<FailureClass> ParseFailureClass(std::string_view name);
 
 // The first class that has used up its budget, for a person; nullopt: none has. `total`: nodes of the fleet.
 // `failed`: by FailureClass.

@@ -117,7 +117,9 @@ Progress Walk::Fail(std::string_view what, std::string why) {
   Event(true, fmt::format("{}, {}", what, why));
   const std::string revision = TargetRevision();
   if (in.policy.classify_failures) {
-    if (const auto failure = ClassOfFailure(state_, view)) Write(&NodeMarks::failure_class, *failure);
+    if (const auto failure = ClassOfFailure(state_, view)) {
+      Write(&NodeMarks::failure_class, std::string(ToString(*failure)));
+    }
   }
   Enter(UpgradeState::kFailed, std::move(why));
   if (!revision.empty()) Write(&NodeMarks::failed_revision, revision);

@@ -190,6 +190,11 @@ std::optional<UpgradeState> StateOf(const Node& node, const DriverIdentity& iden
   return label == nullptr ? UpgradeState::kUnknown : ParseUpgradeState(*label);
 }
 
+std::string ApprovalsOn(const DaemonSet& daemon_set, const DriverIdentity& identity) {
+  const std::string* approvals = FindText(daemon_set.annotations, identity.ApprovedAnnotation());
+  return approvals == nullptr ? std::string() : *approvals;
+}
+
 bool HasState(const Node& node, const DriverIdentity& identity) {
   const std::string* label = FindText(node.labels, identity.StateLabel());
   return label != nullptr && !label->empty();

@@ -146,6 +146,8 @@ std::optional<UpgradeState> StateOf(const Node& node, const DriverIdentity& iden
 bool HasState(const Node& node, const DriverIdentity& identity);
 // A label that is no state, or that could not be read, counts as an upgrade under way.
 bool IsBusy(const Node& node, const DriverIdentity& identity);
+// The approvals of a rollout that a DaemonSet of the driver carries; empty: none.
+std::string ApprovalsOn(const DaemonSet& daemon_set, const DriverIdentity& identity);
 // Drivers with a state label on the node, by the order of their labels.
 std::vector<DriverIdentity> DriversWithLabel(const Node& node);
 

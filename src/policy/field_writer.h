@@ -65,7 +65,7 @@ class FieldWriter {
   void Limit(std::string_view name, const std::optional<CountOrPercent>& limit) {
     if (!limit) return Null(name);
     if (const Count* count = std::get_if<Count>(&*limit)) return Int(name, count->value);
-    Text(name, fmt::format("{}%", std::get<Percent>(*limit).value));
+    Text(name, fmt::format("{}%", std::get_if<Percent>(&*limit)->value));
   }
 
   std::string Written() const { return {buffer_.GetString(), buffer_.GetSize()}; }

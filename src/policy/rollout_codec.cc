@@ -225,7 +225,7 @@ void WriteStage(const RolloutStage& stage, FieldWriter& out) {
   if (const auto* nodes = std::get_if<CountOrPercent>(&stage.nodes)) {
     out.Limit("nodes", *nodes);
   } else {
-    out.Text("nodeSelector", std::get<LabelSelector>(stage.nodes).ToString());
+    out.Text("nodeSelector", std::get_if<LabelSelector>(&stage.nodes)->ToString());
   }
   out.Int("maxParallel", stage.max_parallel);
   out.Seconds("soakSeconds", stage.soak);

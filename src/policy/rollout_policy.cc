@@ -28,7 +28,8 @@ constexpr std::size_t kItemsMax = 100;
 constexpr absl::Duration kSecondsMax = absl::Seconds(std::numeric_limits<std::int32_t>::max());
 
 int ValueOf(const CountOrPercent& limit) {
-  return std::visit([](const auto& value) { return value.value; }, limit);
+  const Count* count = std::get_if<Count>(&limit);
+  return count != nullptr ? count->value : std::get_if<Percent>(&limit)->value;
 }
 
 void CheckKey(const std::string& field, const std::string& key, FieldChecker& checker) {
@@ -47,7 +48,7 @@ void CheckStage(const std::string& path, const RolloutStage& stage, std::set<std
     const auto* percent = std::get_if<Percent>(nodes);
     checker.Require(percent == nullptr || percent->value <= 100, path + ".nodes", "must be <= 100%");
   } else {
-    checker.Require(!std::get<LabelSelector>(stage.nodes).empty(), path + ".nodeSelector",
+    checker.Require(!std::get_if<LabelSelector>(&stage.nodes)->empty(), path + ".nodeSelector",
                     "must not be empty: it selects every node");
   }
   if (stage.max_parallel) checker.AtLeast(path + ".maxParallel", 1, *stage.max_parallel);

@@ -10,6 +10,7 @@
 #include "decide/rollout/health.h"
 #include "fmt/format.h"
 #include "fmt/ranges.h"
+#include "model/node_marks.h"
 
 namespace driverupgrade::internal {
 namespace {
@@ -63,9 +64,7 @@ std::optional<std::string> RevisionOf(const DriverFacts& driver) {
 std::string ApprovalsOf(const DriverFacts& driver, const DriverIdentity& identity) {
   std::string approvals;
   for (const auto& [uid, daemon_set] : driver.daemon_sets) {
-    const StringMap& annotations = daemon_set.daemon_set.annotations;
-    const auto found = annotations.find(identity.ApprovedAnnotation());
-    if (found != annotations.end()) approvals += found->second + ",";
+    approvals += ApprovalsOn(daemon_set.daemon_set, identity) + ",";
   }
   return approvals;
 }

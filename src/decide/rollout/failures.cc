@@ -13,7 +13,7 @@ namespace {
 // As failurePolicy.maxFailures: a percentage rounds down, and one failure may always happen.
 int LimitOf(const CountOrPercent& budget, int total) {
   if (const Count* count = std::get_if<Count>(&budget)) return count->value;
-  return std::max(1, static_cast<int>(std::int64_t{std::get<Percent>(budget).value} * total / 100));
+  return std::max(1, static_cast<int>(std::int64_t{std::get_if<Percent>(&budget)->value} * total / 100));
 }
 
 }  // namespace

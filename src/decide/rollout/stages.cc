@@ -69,7 +69,7 @@ std::vector<Unit> UnitsOf(const std::vector<RolloutNode>& nodes, const RolloutPo
 std::vector<Unit> TakeUnits(const RolloutStage& stage, const std::vector<RolloutNode>& nodes, int total,
                             std::vector<Unit>& units) {
   const LabelSelector* selector = std::get_if<LabelSelector>(&stage.nodes);
-  int wanted = selector == nullptr ? ScaledLimit(std::get<CountOrPercent>(stage.nodes), total) : 0;
+  int wanted = selector == nullptr ? ScaledLimit(*std::get_if<CountOrPercent>(&stage.nodes), total) : 0;
   const auto is_taken = [&](const Unit& unit) {
     if (selector != nullptr) {
       return std::any_of(unit.nodes.begin(), unit.nodes.end(),
@@ -109,7 +109,7 @@ int StageNamed(const RolloutPolicy& policy, std::string_view name) {
 int FailuresTolerated(const RolloutStage& stage, int nodes) {
   if (!stage.max_failures) return 0;
   if (const Count* count = std::get_if<Count>(&*stage.max_failures)) return count->value;
-  return static_cast<int>(std::int64_t{std::get<Percent>(*stage.max_failures).value} * nodes / 100);
+  return static_cast<int>(std::int64_t{std::get_if<Percent>(&*stage.max_failures)->value} * nodes / 100);
 }
 
 std::set<std::string> ParseApprovals(std::string_view text) {

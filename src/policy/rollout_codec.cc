@@ -118,8 +118,10 @@ void ReadStageNodes(PolicySection& list, std::string_view item, PolicySection& s
   if (section.IsSet("nodes") == section.IsSet("nodeSelector")) {
     return list.Reject(item, "must have either nodes or nodeSelector");
   }
-  if (nodes) stage.nodes = *nodes;
-  if (section.IsSet("nodeSelector")) stage.nodes = std::move(selector);
+  // Not by a value of it: that assignment would bring exceptions.
+  using Nodes = decltype(stage.nodes);
+  if (nodes) stage.nodes = Nodes(*nodes);
+  if (section.IsSet("nodeSelector")) stage.nodes = Nodes(std::move(selector));
 }
 
 void ReadStage(PolicySection& list, std::string_view item, RolloutStage& stage) {

@@ -109,6 +109,18 @@ struct SharedSlots {
   friend bool operator==(const SharedSlots&, const SharedSlots&) = default;
 };
 
+/// What a rollout (UpgradePolicy::rollout) goes by beside the nodes (ADR 0013).
+struct RolloutFacts {
+  /// The record as it was read, by whatever replica it was written; nullopt: there is none, and the rollout begins at its
+  /// first stage.
+  std::optional<std::string> record = std::nullopt;
+  /// Why the embedding operator takes the rollout for sick (EngineOptions::rollout_sick); empty: it does not.
+  std::string sick = {};
+  /// How long nodes took that have been done since the record was read.
+  std::vector<absl::Duration> took = {};
+  friend bool operator==(const RolloutFacts&, const RolloutFacts&) = default;
+};
+
 struct ClusterSnapshot {
   /// In order of their names.
   std::vector<std::shared_ptr<const NodeView>> nodes = {};
@@ -117,6 +129,7 @@ struct ClusterSnapshot {
   Grants grants = {};
   /// nullopt: the engine shares no limit.
   std::optional<SharedSlots> shared_slots = std::nullopt;
+  RolloutFacts rollout = {};
   /// Not null.
   std::shared_ptr<const DriverFacts> driver = std::make_shared<const DriverFacts>();
   /// Since when the engine has been at work without a break (leading, autoUpgrade on): no deadline fails a node before

@@ -19,6 +19,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "absl/time/time.h"
@@ -42,10 +43,15 @@ struct Node {
   bool unschedulable = false;
   /// False if the condition Ready is present and not `True`; a node without that condition counts as ready.
   bool ready = true;
+  /// Statuses of the conditions by their types, but for those of the kubelet (IsKubeletCondition).
+  StringMap conditions = {};
   /// Empty if the object was read: see above.
   std::string unreadable = {};
   friend bool operator==(const Node&, const Node&) = default;
 };
+
+/// Whether the kubelet itself writes the condition: Ready, the pressures, and NetworkUnavailable.
+bool IsKubeletCondition(std::string_view type);
 
 /// Identifies one incarnation of a pod: a pod re-created under the same name has another UID.
 struct PodRef {
@@ -73,6 +79,8 @@ struct ContainerStatus {
   std::string name = {};
   bool ready = false;
   int restart_count = 0;
+  /// It waits for its image, which cannot be pulled: the last attempt failed.
+  bool image_pull_fails = false;
   friend bool operator==(const ContainerStatus&, const ContainerStatus&) = default;
 };
 
@@ -123,6 +131,7 @@ struct DaemonSet {
   /// status.observedGeneration: while it lags, the newest ControllerRevision may be the old one (R10).
   std::int64_t observed_generation = 0;
   StringMap labels = {};
+  StringMap annotations = {};
   LabelSelector selector = {};
   /// spec.updateStrategy.type is OnDelete. With RollingUpdate Kubernetes restarts driver pods by itself (R15).
   bool on_delete = true;

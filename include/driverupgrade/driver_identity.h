@@ -67,6 +67,10 @@ class DriverIdentity {
   /// Node annotation `<count>@<unix seconds>`: how often the upgrade of the node has failed at that revision, and when
   /// last.
   const std::string& FailuresAnnotation() const;
+  /// Node annotation: the FailureClass of the node's last failure, for policies that count classes.
+  const std::string& FailureClassAnnotation() const;
+  /// Annotation of the driver's DaemonSet: approvals of a rollout, `<stage>@<revision>`, separated by commas.
+  const std::string& ApprovedAnnotation() const;
   /// Node annotation: UID of a driver pod to restart although its revision is current.
   const std::string& RestartPodAnnotation() const;
   /// Node annotation `<revision>[,<revision>...]@<target revision>`: driver pods of these revisions are restarted

@@ -29,6 +29,12 @@ enum class GateReason : std::uint8_t {
   kMaxFailures,     ///< So many nodes have failed that the policy lets no further one start.
   kPaused,          ///< The policy is paused.
   kLedger,          ///< A slot is free, but the AdmissionLedger has no grant for the node yet.
+  kHalted,          ///< The rollout is halted: an upgraded node is sick, or too many have failed.
+  kWindow,          ///< No window of the rollout is open, the day is closed, or the node would not be done in time.
+  kStage,           ///< An earlier stage of the rollout is not done.
+  kSoak,            ///< The stage before is done and soaks.
+  kApproval,        ///< The stage before waits for an administrator's approval.
+  kGroup,           ///< The rules for the node's group let it not start now.
   kSkipLabel,       ///< The node's skip label is `true`.
   kCordoned,        ///< An administrator's cordon, and the policy ignores such nodes.
   // In any state.
@@ -64,6 +70,7 @@ enum class GateOpener : std::uint8_t {
   kOtherOperator,  ///< Another operator: of another driver, of maintenance, or the callback of the embedding one.
   kWorkloads,      ///< The pods on the node and their disruption budgets; whoever owns them.
   kDriver,         ///< The driver's DaemonSet, its pods and what validates them.
+  kClock,          ///< Time alone.
 };
 
 /// What the rest of the library asks about a gate: Events, whether a rollout is over, alerts, pages. A new gate is a row
@@ -88,6 +95,12 @@ inline constexpr std::array kGates = {
     GateTraits{GateReason::kMaxFailures, "MaxFailures", GateOpener::kAdministrator, false, false, false},
     GateTraits{GateReason::kPaused, "Paused", GateOpener::kAdministrator, false, true, false},
     GateTraits{GateReason::kLedger, "Ledger", GateOpener::kRollout, false, false, false},
+    GateTraits{GateReason::kHalted, "Halted", GateOpener::kAdministrator, false, false, false},
+    GateTraits{GateReason::kWindow, "Window", GateOpener::kClock, false, true, false},
+    GateTraits{GateReason::kStage, "Stage", GateOpener::kRollout, false, false, false},
+    GateTraits{GateReason::kSoak, "Soak", GateOpener::kClock, false, true, false},
+    GateTraits{GateReason::kApproval, "Approval", GateOpener::kAdministrator, false, true, false},
+    GateTraits{GateReason::kGroup, "Group", GateOpener::kRollout, false, false, false},
     GateTraits{GateReason::kSkipLabel, "SkipLabel", GateOpener::kAdministrator, false, true, true},
     GateTraits{GateReason::kCordoned, "Cordoned", GateOpener::kAdministrator, false, true, true},
     GateTraits{GateReason::kFrozen, "Frozen", GateOpener::kAdministrator, false, true, false},

@@ -84,6 +84,8 @@ class IncrementalPlanner {
   void SetGrants(const Grants& grants);
   /// See ClusterSnapshot::shared_slots. No node is judged anew.
   void SetSharedSlots(const std::optional<SharedSlots>& shared);
+  /// See ClusterSnapshot::rollout. No node is judged anew.
+  void SetRollout(const RolloutFacts& rollout);
 
   /// The node is new, or its view may have changed. `view` is not null; its node's name is the key.
   void Update(std::shared_ptr<const NodeView> view);

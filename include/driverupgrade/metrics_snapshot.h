@@ -28,6 +28,7 @@
 #include "driverupgrade/finding.h"
 #include "driverupgrade/gate.h"
 #include "driverupgrade/observer.h"
+#include "driverupgrade/plan.h"
 #include "driverupgrade/upgrade_budget.h"
 #include "driverupgrade/upgrade_state.h"
 
@@ -59,6 +60,8 @@ struct MetricsSnapshot {
   bool paused = false;
   /// Nodes of owners that are gone, which are still to be given back; a service knows.
   int giving_back = 0;
+  /// As the last pass found it; nullopt: the policy has no rollout.
+  std::optional<RolloutStatus> rollout = std::nullopt;
 
   /// By state left and state entered, of patches that were acknowledged.
   std::map<std::pair<UpgradeState, UpgradeState>, std::uint64_t> transitions = {};

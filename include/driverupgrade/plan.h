@@ -85,6 +85,35 @@ struct NodeReading {
   friend bool operator==(const NodeReading&, const NodeReading&) = default;
 };
 
+/// One stage of a rollout. Nodes that are left out by an administrator's wish are in no count.
+struct RolloutStageStatus {
+  std::string name = {};
+  int nodes = 0;
+  int under_way = 0;
+  int done = 0;
+  int failed = 0;
+  friend bool operator==(const RolloutStageStatus&, const RolloutStageStatus&) = default;
+};
+
+/// Where a rollout stands, and what it is to remember (ADR 0013).
+struct RolloutStatus {
+  /// Of the driver, as approvals name it; empty: it cannot be told.
+  std::string revision = {};
+  /// In their order, with the nodes that no stage names last.
+  std::vector<RolloutStageStatus> stages = {};
+  /// Nodes of the stages up to this one may start.
+  int open = 0;
+  /// Why the next stage has not begun; nullopt after the last.
+  std::optional<Gate> next = std::nullopt;
+  /// Why nobody starts; nullopt: the rollout is not halted.
+  std::optional<Gate> halted = std::nullopt;
+  /// Why nobody starts at this time of the week; nullopt: nodes may.
+  std::optional<Gate> closed = std::nullopt;
+  /// The record as it is to be stored by compare-and-set before what starts a node is sent; nullopt: as it was read.
+  std::optional<std::string> record = std::nullopt;
+  friend bool operator==(const RolloutStatus&, const RolloutStatus&) = default;
+};
+
 struct Plan {
   /// Nodes for which there is something to do, by name.
   std::vector<NodePlan> nodes = {};
@@ -105,6 +134,8 @@ struct Plan {
   std::vector<std::string> pod_interest = {};
   /// The nodes that have a grant or need one, as they were judged: for the ledger (EngineOptions::ledger).
   std::vector<NodeReading> readings = {};
+  /// nullopt: the policy has no rollout, or autoUpgrade is off.
+  std::optional<RolloutStatus> rollout = std::nullopt;
   friend bool operator==(const Plan&, const Plan&) = default;
 };
 

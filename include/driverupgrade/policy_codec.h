@@ -14,11 +14,13 @@
 #ifndef DRIVERUPGRADE_POLICY_CODEC_H_
 #define DRIVERUPGRADE_POLICY_CODEC_H_
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
 
 #include "absl/status/statusor.h"
+#include "absl/time/time.h"
 #include "driverupgrade/upgrade_policy.h"
 
 namespace driverupgrade {
@@ -44,9 +46,14 @@ struct PolicyDefaults {
 [[nodiscard]] absl::StatusOr<UpgradePolicy> ParseUpgradePolicy(std::string_view document,
                                                                const PolicyDefaults& defaults = {});
 
-/// The same of a document that is JSON: nothing of YAML is read, and no YAML library is needed.
+/// Finds the time zone of an IANA name. Errors: InvalidArgument.
+using TimeZoneLoader = std::function<absl::StatusOr<absl::TimeZone>(std::string_view name)>;
+
+/// The same of a document that is JSON: nothing of YAML is read, and no YAML library is needed. `zones` finds the time
+/// zones of `rollout.windows`, as LoadRolloutTimeZone does; null: UTC alone is known, and no file is read.
 [[nodiscard]] absl::StatusOr<UpgradePolicy> ParseUpgradePolicyJson(std::string_view json,
-                                                                   const PolicyDefaults& defaults = {});
+                                                                   const PolicyDefaults& defaults = {},
+                                                                   const TimeZoneLoader& zones = nullptr);
 
 /// One JSON object with every field spelled out, zeros included, so that no server default replaces one; only an
 /// absent limit or section, for which documents have no other word, is null. `policy` is one that Validate accepts.

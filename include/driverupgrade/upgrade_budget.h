@@ -13,6 +13,7 @@
 
 #include <array>
 #include <optional>
+#include <string>
 
 #include "driverupgrade/cluster_snapshot.h"
 #include "driverupgrade/driver_identity.h"
@@ -29,6 +30,8 @@ struct Tally {
   int done = 0;
   int slots = 0;        ///< Nodes that hold a maxParallel slot.
   int unavailable = 0;  ///< Unschedulable, not ready, or about to be cordoned.
+  /// Failed nodes by FailureClass, of those that carry one.
+  std::array<int, kAllFailureClasses.size()> failed_by_class = {};
   /// By UpgradeState. A node whose label is no state is in none of them; it is in `total` and `in_progress`.
   std::array<int, kAllUpgradeStates.size()> by_state = {};
   int InState(UpgradeState state) const { return by_state[static_cast<std::size_t>(state)]; }
@@ -60,8 +63,10 @@ struct UpgradeBudget {
   /// Failed nodes at which no further node starts; nullopt: no limit.
   std::optional<int> failures_max = std::nullopt;
   int failed = 0;
+  /// Which of FailurePolicy::by_class is used up, for a person; empty: none.
+  std::string failed_class = {};
   /// Whether so many nodes have failed that nobody is admitted.
-  bool Halted() const { return failures_max && failed >= *failures_max; }
+  bool Halted() const { return (failures_max && failed >= *failures_max) || !failed_class.empty(); }
   /// Slots left by both limits; INT_MAX without a limit.
   int ParallelFree() const;
   /// How many more nodes may become unavailable; INT_MAX without a limit.

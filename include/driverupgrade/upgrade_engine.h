@@ -65,6 +65,9 @@ struct EngineOptions {
   /// limit holds if passes of these engines follow one another and each answer knows of the passes before
   /// (ServiceOptions::parallel_total sees to both).
   std::function<SharedSlots()> shared_slots = nullptr;
+  /// Why a rollout is to be halted, by whatever the embedding operator can see, asked for in every pass by its thread;
+  /// empty: all is well. Null: nobody is asked. Only a policy with `rollout` asks.
+  std::function<std::string()> rollout_sick = nullptr;
   /// That of a controller over the engine, too. Null: SystemClock().
   std::shared_ptr<Clock> clock = nullptr;
   /// Null: nobody.
@@ -130,6 +133,7 @@ class UpgradeEngine {
                 std::unique_ptr<internal::LedgerPass> ledger);
   absl::StatusOr<ReconcileResult> Pass(const CallContext& context, const UpgradePolicy& policy);
   absl::Status MakePlan(const CallContext& context, const UpgradePolicy& policy, ReconcileResult& result);
+  RolloutFacts RolloutFactsFor(const UpgradePolicy& policy) const;
   void Publish();
   std::shared_ptr<const PublishedPlan> Published() const;
   void Carry(const CallContext& context, ReconcileResult& result);
@@ -139,6 +143,7 @@ class UpgradeEngine {
   std::shared_ptr<Observer> observer_;
   std::unique_ptr<internal::Signal> changed_;  // before those that raise it
   std::function<SharedSlots()> shared_slots_;
+  std::function<std::string()> rollout_sick_;
   SnapshotBuilder builder_;
   StateMachine machine_;
   std::unique_ptr<internal::LedgerPass> ledger_;  // nullptr without a ledger

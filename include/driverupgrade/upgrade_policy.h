@@ -1,7 +1,7 @@
 /// How an administrator wants a driver to be rolled.
 ///
-/// Defines UpgradePolicy, its sections, ScaledLimit for "int or percent" fields, and the two parts that decisions are
-/// made by: NodeRules and AdmissionLimits.
+/// Defines UpgradePolicy, its sections but for `rollout` (rollout_policy.h), and the two parts that decisions are made by:
+/// NodeRules and AdmissionLimits.
 ///
 ///     UpgradePolicy policy{.auto_upgrade = true, .max_parallel = 2, .max_unavailable = Percent{25}};
 ///     policy.drain = DrainPolicy{.timeout = absl::Minutes(5)};
@@ -16,28 +16,14 @@
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <variant>
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
+#include "driverupgrade/count_or_percent.h"
 #include "driverupgrade/label_selector.h"
+#include "driverupgrade/rollout_policy.h"
 
 namespace driverupgrade {
-
-struct Count {
-  int value = 0;
-  friend bool operator==(const Count&, const Count&) = default;
-};
-/// May exceed 100.
-struct Percent {
-  int value = 100;
-  friend bool operator==(const Percent&, const Percent&) = default;
-};
-using CountOrPercent = std::variant<Count, Percent>;
-
-/// The limit for a fleet of `total` nodes; percentages round up, as Kubernetes scales an int-or-percent.
-/// 25 % of 1 is 1. Saturates instead of overflowing.
-int ScaledLimit(const CountOrPercent& limit, int total);
 
 /// waitForCompletion: pods to let finish before the node is evacuated.
 struct WaitForCompletionPolicy {
@@ -109,6 +95,8 @@ struct DeadlinePolicy {
 struct FailurePolicy {
   /// Failed nodes hold no slot; when there are so many, no further node starts. Percentages round down, to 1 at least.
   CountOrPercent max_failures = Count{1};
+  /// Budgets beside `max_failures`: whichever is used up first stops the rollout.
+  FailureBudgets by_class = {};
   friend bool operator==(const FailurePolicy&, const FailurePolicy&) = default;
 };
 
@@ -151,6 +139,9 @@ struct UpgradePolicy {
   /// For the operator, which tells the init container of the driver pod to ask for safe load. The engine does
   /// not look at it: it acts on DriverIdentity::SafeLoadAnnotation alone.
   bool safe_load = false;
+  /// In which steps and when nodes start, beside the limits; nullopt: none of that. An engine needs a ledger for it
+  /// (EngineOptions::ledger).
+  std::optional<RolloutPolicy> rollout = std::nullopt;
   friend bool operator==(const UpgradePolicy&, const UpgradePolicy&) = default;
 };
 
@@ -170,6 +161,8 @@ struct NodeRules {
   DeadlinePolicy deadlines = {};
   /// Without a failurePolicy.
   bool failed_hold_slots = true;
+  /// Whether a node that fails is to carry the class of its failure: with FailurePolicy::by_class.
+  bool classify_failures = false;
   RetryPolicy retry = {};
   friend bool operator==(const NodeRules&, const NodeRules&) = default;
 };
@@ -185,7 +178,9 @@ struct AdmissionLimits {
   std::optional<CountOrPercent> max_unavailable = std::nullopt;
   /// nullopt: without a failurePolicy.
   std::optional<CountOrPercent> max_failures = std::nullopt;
+  FailureBudgets failures_by_class = {};
   OnUnscheduledPods on_unscheduled_pods = OnUnscheduledPods::kCountUnavailable;
+  std::optional<RolloutPolicy> rollout = std::nullopt;
   friend bool operator==(const AdmissionLimits&, const AdmissionLimits&) = default;
 };
 

@@ -17,6 +17,7 @@ std::string_view ToString(FindingCode code) {
     case FindingCode::kClaimLeftBehind: return "ClaimLeftBehind";
     case FindingCode::kHookFailed: return "HookFailed";
     case FindingCode::kLedger: return "Ledger";
+    case FindingCode::kRollout: return "Rollout";
     case FindingCode::kReadFailed: return "ReadFailed";
     case FindingCode::kUnreadable: return "Unreadable";
     case FindingCode::kNoDaemonSet: return "NoDaemonSet";

@@ -1,18 +1,34 @@
 #include "driverupgrade/incremental_planner.h"
 
+#include <algorithm>
 #include <map>
 #include <set>
 #include <utility>
 
 #include "decide/admission/grants.h"
 #include "decide/admission/queue.h"
+#include "decide/admission/rollout_round.h"
 #include "decide/judged_nodes.h"
 #include "decide/published_plan.h"
+#include "decide/rollout/groups.h"
 #include "decide/step_parts.h"
 
 namespace driverupgrade {
 
 using internal::JudgedNode;
+
+namespace {
+
+bool SameForJudge(const DriverFacts& a, const DriverFacts& b) {
+  return std::equal(a.daemon_sets.begin(), a.daemon_sets.end(), b.daemon_sets.begin(), b.daemon_sets.end(),
+                    [](const auto& left, const auto& right) {
+                      DriverDaemonSet without = left.second;
+                      without.daemon_set.annotations = right.second.daemon_set.annotations;
+                      return left.first == right.first && without == right.second;
+                    });
+}
+
+}  // namespace
 
 class IncrementalPlanner::Impl {
  public:
@@ -23,6 +39,7 @@ class IncrementalPlanner::Impl {
   void SetActiveSince(absl::Time active_since);
   void SetGrants(const Grants& grants);
   void SetSharedSlots(const std::optional<SharedSlots>& shared) { shared_slots_ = shared; }
+  void SetRollout(const RolloutFacts& rollout) { rollout_facts_ = rollout; }
   void Update(std::shared_ptr<const NodeView> view);
   void Remove(const std::string& name);
   PlanUpdate Advance(absl::Time now);
@@ -46,6 +63,11 @@ class IncrementalPlanner::Impl {
   Names TakeDue(absl::Time now);
   void JudgeNode(const std::string& name, Entry& entry, bool admitted);
   void AdmitNodes(Names& touched);
+  void AdmitByRollout(const Sums& sums, Names& touched);
+  // The stages of the members, which stay as they are until nodes, their labels or who is left out change.
+  const std::vector<int>& StagesOf(const internal::RolloutMembers& members);
+  // With each node that starts together with others, those others.
+  std::map<std::string, Gate> WithGroups(const std::map<std::string, Gate>& gates) const;
   // Adds a node's verdict to the sums and sets below, or takes it, if there is one, out of them.
   void Enlist(const std::string& name, Entry& entry, Verdict verdict);
   void Withdraw(const std::string& name, const Entry& entry);
@@ -60,6 +82,7 @@ class IncrementalPlanner::Impl {
   static bool IsTold(const Entry& entry, const NodeGate& gate);
   void TellGates(const Names& names, PlanUpdate& update);
   Plan PlanWithoutGates() const;
+  Plan PlanWithoutNodes() const;
   std::vector<NodeReading> Readings() const;
 
   const StateMachine machine_;
@@ -70,10 +93,21 @@ class IncrementalPlanner::Impl {
   absl::Time active_since_ = absl::InfinitePast();
   Grants grants_ = {};
   std::optional<SharedSlots> shared_slots_ = std::nullopt;
+  std::optional<internal::RolloutRules> rollout_rules_ = std::nullopt;
+  RolloutFacts rollout_facts_ = {};
   // Of the last Advance.
   absl::Time now_ = absl::InfinitePast();
   Tally totals_ = {};
   UpgradeBudget budget_ = {};
+  // nullopt, and so on: without a rollout.
+  std::optional<RolloutStatus> rollout_ = std::nullopt;
+  std::vector<Finding> rollout_findings_ = {};
+  std::optional<absl::Time> rollout_wake_ = std::nullopt;
+  std::shared_ptr<const internal::RolloutWaits> rollout_waits_ = nullptr;
+  std::map<std::string, std::string> starting_groups_ = {};  // of nodes that start together with others
+  std::vector<int> stages_ = {};
+  std::vector<bool> left_out_ = {};  // as `stages_` were assigned
+  bool stages_stale_ = true;
 
   std::map<std::string, Entry> nodes_;
   internal::JudgedNodes judged_;
@@ -94,7 +128,14 @@ class IncrementalPlanner::Impl {
 };
 
 void IncrementalPlanner::Impl::SetPolicy(const UpgradePolicy& policy) {
-  limits_ = policy;
+  AdmissionLimits limits = policy;
+  const bool other_rollout = limits.rollout != limits_.rollout || limits.failures_by_class != limits_.failures_by_class;
+  limits_ = std::move(limits);
+  if (other_rollout) {
+    rollout_rules_.reset();
+    if (limits_.rollout) rollout_rules_ = internal::RulesOf(*limits_.rollout, limits_.failures_by_class);
+    stages_stale_ = true;
+  }
   NodeRules rules = policy;
   if (rules == rules_) return;
   rules_ = std::move(rules);
@@ -102,8 +143,9 @@ void IncrementalPlanner::Impl::SetPolicy(const UpgradePolicy& policy) {
 }
 
 void IncrementalPlanner::Impl::SetDriver(std::shared_ptr<const DriverFacts> driver, std::vector<Finding> findings) {
-  // A pod is unscheduled for a moment whenever a driver pod is replaced; Judge does not look at their count.
-  if (driver->daemon_sets != driver_->daemon_sets) all_changed_ = true;
+  // A pod is unscheduled for a moment whenever a driver pod is replaced; Judge does not look at their count, nor at
+  // approvals.
+  if (!SameForJudge(*driver, *driver_)) all_changed_ = true;
   driver_ = std::move(driver);
   findings_ = std::move(findings);
 }
@@ -145,6 +187,7 @@ void IncrementalPlanner::Impl::Update(std::shared_ptr<const NodeView> view) {
   const std::string& name = node.name;
   Entry& entry = nodes_[name];
   if (entry.view == nullptr || *entry.view != *view) changed_.insert(name);
+  if (entry.view == nullptr || entry.view->node.labels != node.labels) stages_stale_ = true;
   const std::shared_ptr<const NodeView> before = std::exchange(entry.view, std::move(view));
   if (before != nullptr && before->node.uid == node.uid) return;
   names_.insert({node.uid, name});
@@ -161,6 +204,7 @@ void IncrementalPlanner::Impl::Remove(const std::string& name) {
   judged_.Remove(name);
   const std::string uid = found->second.view->node.uid;
   if (found->second.told) told_and_gone_.insert(name);
+  stages_stale_ = true;
   nodes_.erase(found);
   names_.erase({uid, name});
   Locate(uid);
@@ -185,6 +229,12 @@ void IncrementalPlanner::Impl::AdmitNodes(Names& touched) {
   const Budgets budgets = sums.Against(limits_, shared_slots_);
   totals_ = sums.with;
   budget_ = budgets.all;
+  rollout_.reset();
+  rollout_findings_.clear();
+  rollout_wake_.reset();
+  starting_groups_.clear();
+  if (rollout_rules_ && rules_.auto_upgrade) return AdmitByRollout(sums, touched);
+  rollout_waits_ = nullptr;
   for (const Candidate& candidate : queue_.Admit(Limits::Of(budgets, limits_.paused))) {
     JudgeNode(candidate.node, nodes_.at(candidate.node), /*admitted=*/true);
     touched.insert(candidate.node);
@@ -192,9 +242,79 @@ void IncrementalPlanner::Impl::AdmitNodes(Names& touched) {
   for (std::string& name : queue_.ChangedRefusals()) touched.insert(std::move(name));
 }
 
+const std::vector<int>& IncrementalPlanner::Impl::StagesOf(const internal::RolloutMembers& members) {
+  std::vector<bool> left_out;
+  left_out.reserve(members.nodes().size());
+  for (const internal::RolloutNode& node : members.nodes()) {
+    left_out.push_back(node.progress == internal::NodeProgress::kLeftOut);
+  }
+  if (!stages_stale_ && left_out == left_out_) return stages_;
+  stages_ = internal::AssignStages(members.nodes(), rollout_rules_->policy);
+  left_out_ = std::move(left_out);
+  stages_stale_ = false;
+  return stages_;
+}
+
+void IncrementalPlanner::Impl::AdmitByRollout(const Sums& sums, Names& touched) {
+  const internal::RolloutInput input{.rules = *rollout_rules_,
+                                     .facts = rollout_facts_,
+                                     .driver = *driver_,
+                                     .machine = machine_,
+                                     .limits = limits_,
+                                     .shared_slots = shared_slots_,
+                                     .now = now_};
+  internal::RolloutMembers members;
+  std::vector<std::pair<const std::string, Entry>*> entries;
+  entries.reserve(nodes_.size());
+  for (auto& node : nodes_) {
+    members.Add(*node.second.view, node.second.judged->verdict, node.second.share, input);
+    entries.push_back(&node);
+  }
+  const std::vector<int>& stages = StagesOf(members);
+  internal::RolloutRound round = internal::AdmitByRollout(input, std::move(members), stages, sums, elsewhere_.size());
+  const std::optional<NodeGroups>& groups = rollout_rules_->policy.groups;
+  const bool together = groups && groups->mode == GroupMode::kTogether;
+  internal::RolloutWaits waits;
+  for (internal::RolloutDecision& decision : round.decisions) {
+    auto& [name, entry] = *entries[decision.index];
+    if (decision.gate) {
+      if (!entry.told || entry.told->gate.reason != decision.gate->reason) touched.insert(name);
+      waits.push_back({.node = name, .gate = *std::move(decision.gate), .place = decision.place});
+      continue;
+    }
+    if (together) starting_groups_[name] = internal::GroupOf(entry.view->node, *groups);
+    JudgeNode(name, entry, /*admitted=*/true);
+    touched.insert(name);
+  }
+  std::sort(waits.begin(), waits.end(), [](const auto& a, const auto& b) { return a.node < b.node; });
+  rollout_waits_ = std::make_shared<const internal::RolloutWaits>(std::move(waits));
+  budget_ = round.budget;
+  rollout_ = std::move(round.status);
+  rollout_findings_ = std::move(round.findings);
+  rollout_wake_ = round.wake_at;
+}
+
+std::map<std::string, Gate> IncrementalPlanner::Impl::WithGroups(const std::map<std::string, Gate>& gates) const {
+  std::map<std::string, std::string> waiting;  // a node that waits, by its group
+  for (const auto& [name, gate] : gates) {
+    if (const auto found = starting_groups_.find(name); found != starting_groups_.end()) {
+      waiting.emplace(found->second, name);
+    }
+  }
+  std::map<std::string, Gate> all = gates;
+  for (const auto& [name, group] : starting_groups_) {
+    const auto found = waiting.find(group);
+    if (found == waiting.end()) continue;
+    all.try_emplace(name, Gate{.reason = GateReason::kGroup,
+                               .detail = "it starts together with node " + found->second + ", which has to wait",
+                               .not_before = gates.at(found->second).not_before});
+  }
+  return all;
+}
+
 PlanUpdate IncrementalPlanner::Impl::Withhold(const std::map<std::string, Gate>& gates) {
   Names touched;
-  for (const auto& [name, gate] : gates) {
+  for (const auto& [name, gate] : WithGroups(gates)) {
     const auto found = nodes_.find(name);
     if (found == nodes_.end() || found->second.judged == nullptr) continue;
     Withdraw(name, found->second);
@@ -257,13 +377,24 @@ void IncrementalPlanner::Impl::Withdraw(const std::string& name, const Entry& en
 }
 
 Plan IncrementalPlanner::Impl::PlanWithoutGates() const {
-  Plan plan{.totals = totals_, .budget = budget_, .findings = findings_, .readings = Readings()};
+  Plan plan = PlanWithoutNodes();
   for (const std::string& name : acting_) plan.nodes.push_back(nodes_.at(name).judged->verdict.plan);
   for (const std::string& name : with_findings_) {
     const std::vector<Finding>& found = nodes_.at(name).judged->verdict.findings;
     plan.findings.insert(plan.findings.end(), found.begin(), found.end());
   }
-  if (!wakes_.empty()) plan.wake_at = wakes_.begin()->first;
+  if (!wakes_.empty()) plan.wake_at = std::min(wakes_.begin()->first, plan.wake_at.value_or(absl::InfiniteFuture()));
+  return plan;
+}
+
+Plan IncrementalPlanner::Impl::PlanWithoutNodes() const {
+  Plan plan{.totals = totals_,
+            .budget = budget_,
+            .findings = findings_,
+            .wake_at = rollout_wake_,
+            .readings = Readings(),
+            .rollout = rollout_};
+  plan.findings.insert(plan.findings.end(), rollout_findings_.begin(), rollout_findings_.end());
   return plan;
 }
 
@@ -280,9 +411,15 @@ std::vector<NodeReading> IncrementalPlanner::Impl::Readings() const {
 std::optional<NodeGate> IncrementalPlanner::Impl::GateToTell(const std::string& name, const Entry& entry) const {
   const Verdict& verdict = entry.judged->verdict;
   if (!verdict.candidate && !verdict.gate) return std::nullopt;
-  return NodeGate{.node = name,
-                  .state = verdict.plan.to(),
-                  .gate = verdict.candidate ? queue_.refusals().Of(*verdict.candidate) : *verdict.gate};
+  NodeGate told{.node = name, .state = verdict.plan.to()};
+  if (!verdict.candidate) {
+    told.gate = *verdict.gate;
+  } else if (rollout_waits_ != nullptr) {
+    told.gate = internal::WaitOf(*rollout_waits_, name).gate;
+  } else {
+    told.gate = queue_.refusals().Of(*verdict.candidate);
+  }
+  return told;
 }
 
 // The counts in the gate of a candidate change with every admission, and nobody is told again for that.
@@ -311,9 +448,7 @@ void IncrementalPlanner::Impl::TellGates(const Names& names, PlanUpdate& update)
 
 std::shared_ptr<const PublishedPlan> IncrementalPlanner::Impl::Publish() {
   return std::make_shared<const PublishedPlan>(PublishedPlan::Parts{
-      .plan = {.totals = totals_, .budget = budget_, .findings = findings_, .readings = Readings()},
-      .nodes = judged_.Share(),
-      .refusals = queue_.refusals()});
+      .plan = PlanWithoutNodes(), .nodes = judged_.Share(), .refusals = queue_.refusals(), .rollout = rollout_waits_});
 }
 
 IncrementalPlanner::IncrementalPlanner(StateMachine machine) : impl_(std::make_unique<Impl>(std::move(machine))) {}
@@ -325,6 +460,7 @@ void IncrementalPlanner::SetDriver(std::shared_ptr<const DriverFacts> driver, st
 void IncrementalPlanner::SetActiveSince(absl::Time active_since) { impl_->SetActiveSince(active_since); }
 void IncrementalPlanner::SetGrants(const Grants& grants) { impl_->SetGrants(grants); }
 void IncrementalPlanner::SetSharedSlots(const std::optional<SharedSlots>& shared) { impl_->SetSharedSlots(shared); }
+void IncrementalPlanner::SetRollout(const RolloutFacts& rollout) { impl_->SetRollout(rollout); }
 void IncrementalPlanner::Update(std::shared_ptr<const NodeView> view) { impl_->Update(std::move(view)); }
 void IncrementalPlanner::Remove(const std::string& node) { impl_->Remove(node); }
 PlanUpdate IncrementalPlanner::Advance(absl::Time now) { return impl_->Advance(now); }

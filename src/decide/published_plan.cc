@@ -11,6 +11,11 @@ namespace driverupgrade {
 
 using internal::JudgedNode;
 
+const internal::RolloutWait& internal::WaitOf(const RolloutWaits& waits, std::string_view node) {
+  return *std::lower_bound(waits.begin(), waits.end(), node,
+                           [](const RolloutWait& wait, std::string_view name) { return wait.node < name; });
+}
+
 PublishedPlan::PublishedPlan(Parts parts) : parts_(std::make_unique<const Parts>(std::move(parts))) {}
 PublishedPlan::~PublishedPlan() = default;
 
@@ -19,6 +24,10 @@ std::optional<Gate> PublishedPlan::Explain(const std::string& node) const {
   if (found == nullptr) return std::nullopt;
   const std::optional<Candidate>& candidate = found->verdict.candidate;
   if (!candidate) return found->verdict.gate;
+  if (parts_->rollout != nullptr) {
+    const internal::RolloutWait& wait = internal::WaitOf(*parts_->rollout, node);
+    return AtPlace(wait.gate, wait.place);
+  }
   int place = 1;
   parts_->nodes.ForEach([&](const JudgedNode& other) {
     if (other.verdict.candidate && GoesBefore(*other.verdict.candidate, *candidate)) ++place;
@@ -40,7 +49,10 @@ Plan PublishedPlan::Full() const {
   Plan plan = parts_->plan;
   for (const JudgedNode* node : nodes) {
     Verdict verdict = node->verdict;
-    if (const auto& candidate = verdict.candidate) {
+    if (verdict.candidate && parts_->rollout != nullptr) {
+      const internal::RolloutWait& wait = internal::WaitOf(*parts_->rollout, node->name);
+      verdict.gate = AtPlace(wait.gate, wait.place);
+    } else if (const auto& candidate = verdict.candidate) {
       verdict.gate = AtPlace(parts_->refusals.Of(*candidate), places.at(candidate->node));
     }
     internal::AddVerdict(node->name, std::move(verdict), plan);

@@ -8,6 +8,7 @@
 
 #include "decide/admission/grants.h"
 #include "decide/admission/queue.h"
+#include "decide/admission/rollout_round.h"
 #include "decide/step_parts.h"
 #include "decide/transitions/walk.h"
 #include "fmt/format.h"
@@ -77,6 +78,31 @@ bool MayAct(Walk& walk) {
     }
   }
   return true;
+}
+
+// Lets the rollout of the policy decide who starts, as AdmitAmong otherwise.
+template <typename Judge>
+void AdmitByRollout(const ClusterSnapshot& snapshot, const internal::RolloutInput& input, const Sums& sums,
+                    std::size_t elsewhere, const Judge& judge, std::vector<Verdict>& verdicts, Plan& plan) {
+  internal::RolloutMembers members;
+  for (std::size_t i = 0; i < verdicts.size(); ++i) {
+    const NodeView& view = *snapshot.nodes[i];
+    members.Add(view, verdicts[i], ShareOf(snapshot.grants, view, verdicts[i]), input);
+  }
+  const std::vector<int> stages = internal::AssignStages(members.nodes(), input.rules.policy);
+  internal::RolloutRound round = internal::AdmitByRollout(input, std::move(members), stages, sums, elsewhere);
+  for (internal::RolloutDecision& decision : round.decisions) {
+    Verdict& verdict = verdicts[decision.index];
+    if (decision.gate) {
+      verdict.gate = AtPlace(*std::move(decision.gate), decision.place);
+    } else {
+      verdict = judge(*snapshot.nodes[decision.index], /*admitted=*/true);
+    }
+  }
+  plan.budget = round.budget;
+  plan.rollout = std::move(round.status);
+  plan.wake_at = round.wake_at;
+  plan.findings.insert(plan.findings.end(), round.findings.begin(), round.findings.end());
 }
 
 // Lets the limits decide who starts. Those that do are judged again by `judge`, the others are told why not.
@@ -195,7 +221,19 @@ Plan StateMachine::Step(const ClusterSnapshot& snapshot, const UpgradePolicy& po
   const Budgets budgets = sums.Against(limits, snapshot.shared_slots);
   plan.totals = sums.with;
   plan.budget = budgets.all;
-  AdmitAmong(snapshot, Limits::Of(budgets, limits.paused), judge, verdicts);
+  if (limits.rollout && rules.auto_upgrade) {
+    const internal::RolloutRules rollout = internal::RulesOf(*limits.rollout, limits.failures_by_class);
+    const internal::RolloutInput input{.rules = rollout,
+                                       .facts = snapshot.rollout,
+                                       .driver = *snapshot.driver,
+                                       .machine = *this,
+                                       .limits = limits,
+                                       .shared_slots = snapshot.shared_slots,
+                                       .now = now};
+    AdmitByRollout(snapshot, input, sums, elsewhere.size(), judge, verdicts, plan);
+  } else {
+    AdmitAmong(snapshot, Limits::Of(budgets, limits.paused), judge, verdicts);
+  }
   plan.readings = ReadingsOf(snapshot, verdicts, elsewhere);
   for (std::size_t i = 0; i < verdicts.size(); ++i) {
     internal::AddVerdict(snapshot.nodes[i]->node.name, std::move(verdicts[i]), plan);

@@ -15,6 +15,11 @@ bool AnyFailing(const std::vector<ContainerStatus>& statuses, int restart_count_
 
 }  // namespace
 
+bool IsKubeletCondition(std::string_view type) {
+  return type == "Ready" || type == "MemoryPressure" || type == "DiskPressure" || type == "PIDPressure" ||
+         type == "NetworkUnavailable";
+}
+
 bool IsFinished(const Pod& pod) { return pod.phase == PodPhase::kSucceeded || pod.phase == PodPhase::kFailed; }
 
 const OwnerReference* ControllerOf(const Pod& pod) {

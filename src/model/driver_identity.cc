@@ -56,6 +56,8 @@ struct DriverIdentity::Keys {
   const std::string stage_annotation = Key(".stage");
   const std::string failed_revision_annotation = Key(".failed-revision");
   const std::string failures_annotation = Key(".failures");
+  const std::string failure_class_annotation = Key(".failure-class");
+  const std::string approved_annotation = Key(".approved");
   const std::string restart_pod_annotation = Key(".restart-pod");
   const std::string restart_only_annotation = Key(".restart-only");
 
@@ -106,6 +108,8 @@ const std::string& DriverIdentity::EventReason() const { return keys_->event_rea
 const std::string& DriverIdentity::StageAnnotation() const { return keys_->stage_annotation; }
 const std::string& DriverIdentity::FailedRevisionAnnotation() const { return keys_->failed_revision_annotation; }
 const std::string& DriverIdentity::FailuresAnnotation() const { return keys_->failures_annotation; }
+const std::string& DriverIdentity::FailureClassAnnotation() const { return keys_->failure_class_annotation; }
+const std::string& DriverIdentity::ApprovedAnnotation() const { return keys_->approved_annotation; }
 const std::string& DriverIdentity::RestartPodAnnotation() const { return keys_->restart_pod_annotation; }
 const std::string& DriverIdentity::RestartOnlyAnnotation() const { return keys_->restart_only_annotation; }
 

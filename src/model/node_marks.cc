@@ -91,6 +91,7 @@ constexpr std::tuple kAnnotations{
     Row<absl::Time>{&NodeMarks::validation_start, &DriverIdentity::ValidationStartAnnotation, ParseUnixSeconds},
     Row<std::string>{&NodeMarks::failed_revision, &DriverIdentity::FailedRevisionAnnotation, ParseText},
     Row<Failures>{&NodeMarks::failures, &DriverIdentity::FailuresAnnotation, ParseFailures},
+    Row<std::string>{&NodeMarks::failure_class, &DriverIdentity::FailureClassAnnotation, ParseText},
     Row<std::string>{&NodeMarks::restart_pod, &DriverIdentity::RestartPodAnnotation, ParseText},
     Row<RestartOnly>{&NodeMarks::restart_only, &DriverIdentity::RestartOnlyAnnotation, ParseRestartOnly},
 };
@@ -187,6 +188,11 @@ std::optional<UpgradeState> StateOf(const Node& node, const DriverIdentity& iden
   if (!node.unreadable.empty()) return std::nullopt;
   const std::string* label = FindText(node.labels, identity.StateLabel());
   return label == nullptr ? UpgradeState::kUnknown : ParseUpgradeState(*label);
+}
+
+std::string ApprovalsOn(const DaemonSet& daemon_set, const DriverIdentity& identity) {
+  const std::string* approvals = FindText(daemon_set.annotations, identity.ApprovedAnnotation());
+  return approvals == nullptr ? std::string() : *approvals;
 }
 
 bool HasState(const Node& node, const DriverIdentity& identity) {

@@ -103,6 +103,7 @@ struct NodeMarks {
   Mark<absl::Time> validation_start = {};
   Mark<std::string> failed_revision = {};
   Mark<Failures> failures = {};
+  Mark<std::string> failure_class = {};
   Mark<RestartOnly> restart_only = {};
   // Names of drivers, ours among them.
   Mark<std::set<std::string>> cordoned_by = {};
@@ -145,6 +146,8 @@ std::optional<UpgradeState> StateOf(const Node& node, const DriverIdentity& iden
 bool HasState(const Node& node, const DriverIdentity& identity);
 // A label that is no state, or that could not be read, counts as an upgrade under way.
 bool IsBusy(const Node& node, const DriverIdentity& identity);
+// The approvals of a rollout that a DaemonSet of the driver carries; empty: none.
+std::string ApprovalsOn(const DaemonSet& daemon_set, const DriverIdentity& identity);
 // Drivers with a state label on the node, by the order of their labels.
 std::vector<DriverIdentity> DriversWithLabel(const Node& node);
 

@@ -54,12 +54,13 @@ class DocumentBuilder {
             .entries = {}};
   }
   bool Add(DocumentValue::Kind kind, bool plain, std::string_view text) { return Put(Value(kind, plain, text)); }
-  // Items of a list are of no interest: no policy has one.
   bool Put(DocumentValue value) {
     if (open_.empty()) {
       whole_ = std::move(value);
     } else if (open_.back().IsMapping()) {
       open_.back().entries.back().value = std::move(value);
+    } else {
+      open_.back().entries.push_back({.name = DocumentValue(), .value = std::move(value)});
     }
     return true;
   }

@@ -32,11 +32,12 @@ struct DocumentValue {
   // That the document gives the value; empty for none.
   std::string tag = {};
   DocumentMark mark = {};
-  // Of a mapping, in the order of the document. Names may stand in it twice.
+  // Of a mapping, in the order of the document. Names may stand in it twice. Of a list: its items, whose names are null.
   std::vector<Entry> entries;
 
   bool IsNull() const { return kind == Kind::kNull; }
   bool IsScalar() const { return kind == Kind::kScalar; }
+  bool IsList() const { return kind == Kind::kList; }
   bool IsMapping() const { return kind == Kind::kMapping; }
   bool IsPlain() const { return IsScalar() && plain; }
 };

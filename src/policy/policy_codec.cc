@@ -1,26 +1,25 @@
 #include "driverupgrade/policy_codec.h"
 
 #include <array>
-#include <cstddef>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
-#include <variant>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "absl/time/time.h"
-#include "base/rapidjson.h"
 #include "base/status_macros.h"
 #include "fmt/format.h"
 #include "policy/document.h"
+#include "policy/field_writer.h"
 #include "policy/policy_reader.h"
 #include "policy/policy_section.h"
+#include "policy/rollout_codec.h"
 
 namespace driverupgrade {
 namespace {
 
+using internal::EnumName;
 using internal::PolicyProblems;
 using internal::PolicySection;
 
@@ -79,6 +78,9 @@ void ReadFailurePolicy(PolicySection& section, UpgradePolicy& policy) {
   section.ReadCountOrPercent("maxFailures", max_failures);
   policy.failure_policy = FailurePolicy{};
   if (max_failures) policy.failure_policy->max_failures = *max_failures;
+  section.ReadSection("byClass", [&](PolicySection& budgets) {
+    internal::ReadFailureBudgets(budgets, policy.failure_policy->by_class);
+  });
 }
 
 void ReadRetry(PolicySection& section, UpgradePolicy& policy) {
@@ -92,7 +94,8 @@ void ReadMaxParallel(PolicySection& root, UpgradePolicy& policy) {
   policy.max_parallel = max_parallel == 0 ? std::nullopt : std::optional<int>(max_parallel);
 }
 
-void ReadPolicy(PolicySection& root, const PolicyDefaults& defaults, UpgradePolicy& policy) {
+void ReadPolicy(PolicySection& root, const PolicyDefaults& defaults, const TimeZoneLoader& zones,
+                UpgradePolicy& policy) {
   root.ReadBool("autoUpgrade", policy.auto_upgrade);
   root.ReadBool("paused", policy.paused);
   ReadMaxParallel(root, policy);
@@ -114,127 +117,84 @@ void ReadPolicy(PolicySection& root, const PolicyDefaults& defaults, UpgradePoli
   root.ReadSection("failurePolicy", [&](PolicySection& section) { ReadFailurePolicy(section, policy); });
   root.ReadSection("retry", [&](PolicySection& section) { ReadRetry(section, policy); });
   root.ReadBool("safeLoad", policy.safe_load);
-}
-
-template <std::size_t kSize, typename Enum>
-std::string_view EnumName(const std::array<std::pair<std::string_view, Enum>, kSize>& names, Enum value) {
-  for (const auto& [name, candidate] : names) {
-    if (candidate == value) return name;
-  }
-  return names.front().first;
+  root.ReadSection("rollout",
+                   [&](PolicySection& section) { internal::ReadRollout(section, zones, policy.rollout.emplace()); });
 }
 
 // Writes what Parse reads. Every field is spelled out: a server fills what is missing with defaults (H24).
 class PolicyWriter {
  public:
   std::string Write(const UpgradePolicy& policy) {
-    writer_.StartObject();
-    Bool("autoUpgrade", policy.auto_upgrade);
-    Bool("paused", policy.paused);
-    Int("maxParallelUpgrades", policy.max_parallel.value_or(0));
-    WriteLimit("maxUnavailable", policy.max_unavailable);
+    out_.StartObject();
+    out_.Bool("autoUpgrade", policy.auto_upgrade);
+    out_.Bool("paused", policy.paused);
+    out_.Int("maxParallelUpgrades", policy.max_parallel.value_or(0));
+    out_.Limit("maxUnavailable", policy.max_unavailable);
     WriteWaitForCompletion(policy.wait_for_completion);
     WritePodDeletion(policy.pod_deletion);
     WriteDrain(policy.drain);
-    Text("pacing", EnumName(kPacingNames, policy.pacing));
-    Text("cordonedNodes", EnumName(kCordonedNodesNames, policy.cordoned_nodes));
-    Key("deadlines");
-    writer_.StartObject();
-    Seconds("podRestartSeconds", policy.deadlines.pod_restart);
-    Seconds("validationSeconds", policy.deadlines.validation);
-    writer_.EndObject();
-    Text("onUnscheduledPods", EnumName(kOnUnscheduledPodsNames, policy.on_unscheduled_pods));
+    out_.Text("pacing", EnumName(kPacingNames, policy.pacing));
+    out_.Text("cordonedNodes", EnumName(kCordonedNodesNames, policy.cordoned_nodes));
+    out_.StartObject("deadlines");
+    out_.Seconds("podRestartSeconds", policy.deadlines.pod_restart);
+    out_.Seconds("validationSeconds", policy.deadlines.validation);
+    out_.EndObject();
+    out_.Text("onUnscheduledPods", EnumName(kOnUnscheduledPodsNames, policy.on_unscheduled_pods));
     WriteFailurePolicy(policy.failure_policy);
-    Key("retry");
-    writer_.StartObject();
-    Int("maxAttempts", policy.retry.max_attempts);
-    Seconds("backoffSeconds", policy.retry.backoff);
-    writer_.EndObject();
-    Bool("safeLoad", policy.safe_load);
-    writer_.EndObject();
-    return {buffer_.GetString(), buffer_.GetSize()};
+    out_.StartObject("retry");
+    out_.Int("maxAttempts", policy.retry.max_attempts);
+    out_.Seconds("backoffSeconds", policy.retry.backoff);
+    out_.EndObject();
+    out_.Bool("safeLoad", policy.safe_load);
+    internal::WriteRollout(policy.rollout, out_);
+    out_.EndObject();
+    return out_.Written();
   }
 
  private:
-  void WriteLimit(std::string_view name, const std::optional<CountOrPercent>& limit) {
-    if (!limit) return Null(name);
-    if (const Count* count = std::get_if<Count>(&*limit)) return Int(name, count->value);
-    if (const Percent* percent = std::get_if<Percent>(&*limit)) Text(name, fmt::format("{}%", percent->value));
-  }
-
   void WriteFailurePolicy(const std::optional<FailurePolicy>& failures) {
-    if (!failures) return Null("failurePolicy");
-    Key("failurePolicy");
-    writer_.StartObject();
-    WriteLimit("maxFailures", failures->max_failures);
-    writer_.EndObject();
+    if (!failures) return out_.Null("failurePolicy");
+    out_.StartObject("failurePolicy");
+    out_.Limit("maxFailures", failures->max_failures);
+    internal::WriteFailureBudgets(failures->by_class, out_);
+    out_.EndObject();
   }
 
   void WriteWaitForCompletion(const std::optional<WaitForCompletionPolicy>& wait) {
-    if (!wait) return Null("waitForCompletion");
-    Key("waitForCompletion");
-    writer_.StartObject();
-    Text("podSelector", wait->pod_selector.ToString());
-    Seconds("timeoutSeconds", wait->timeout);
-    writer_.EndObject();
+    if (!wait) return out_.Null("waitForCompletion");
+    out_.StartObject("waitForCompletion");
+    out_.Text("podSelector", wait->pod_selector.ToString());
+    out_.Seconds("timeoutSeconds", wait->timeout);
+    out_.EndObject();
   }
 
   void WritePodDeletion(const std::optional<PodDeletionPolicy>& deletion) {
-    if (!deletion) return Null("podDeletion");
-    Key("podDeletion");
-    writer_.StartObject();
-    Bool("force", deletion->force);
-    Seconds("timeoutSeconds", deletion->timeout);
-    Bool("deleteEmptyDir", deletion->delete_empty_dir);
+    if (!deletion) return out_.Null("podDeletion");
+    out_.StartObject("podDeletion");
+    out_.Bool("force", deletion->force);
+    out_.Seconds("timeoutSeconds", deletion->timeout);
+    out_.Bool("deleteEmptyDir", deletion->delete_empty_dir);
     // The empty selector stands for none, and is written so.
-    Text("podSelector", deletion->pod_selector.ToString());
-    Text("onTimeout", EnumName(kOnTimeoutNames, deletion->on_timeout));
-    writer_.EndObject();
+    out_.Text("podSelector", deletion->pod_selector.ToString());
+    out_.Text("onTimeout", EnumName(kOnTimeoutNames, deletion->on_timeout));
+    out_.EndObject();
   }
 
   // Not null where it is off: the network operator's server would switch a drain without `enable` on
   // (defect-D17).
   void WriteDrain(const std::optional<DrainPolicy>& drain) {
     const DrainPolicy fields = drain.value_or(DrainPolicy());
-    Key("drain");
-    writer_.StartObject();
-    Bool("enable", drain.has_value());
-    Bool("force", fields.force);
-    Text("podSelector", fields.pod_selector.ToString());
-    Seconds("timeoutSeconds", fields.timeout);
-    Bool("deleteEmptyDir", fields.delete_empty_dir);
-    Text("onTimeout", EnumName(kOnTimeoutNames, fields.on_timeout));
-    writer_.EndObject();
+    out_.StartObject("drain");
+    out_.Bool("enable", drain.has_value());
+    out_.Bool("force", fields.force);
+    out_.Text("podSelector", fields.pod_selector.ToString());
+    out_.Seconds("timeoutSeconds", fields.timeout);
+    out_.Bool("deleteEmptyDir", fields.delete_empty_dir);
+    out_.Text("onTimeout", EnumName(kOnTimeoutNames, fields.on_timeout));
+    out_.EndObject();
   }
 
-  void Key(std::string_view name) {
-    writer_.Key(name.data(), static_cast<driverupgrade_rapidjson::SizeType>(name.size()));
-  }
-  void Null(std::string_view name) {
-    Key(name);
-    writer_.Null();
-  }
-  void Bool(std::string_view name, bool value) {
-    Key(name);
-    writer_.Bool(value);
-  }
-  void Int(std::string_view name, int value) {
-    Key(name);
-    writer_.Int(value);
-  }
-  void Text(std::string_view name, std::string_view value) {
-    Key(name);
-    writer_.String(value.data(), static_cast<driverupgrade_rapidjson::SizeType>(value.size()));
-  }
-  // Rounds up: the zero that a fraction of a second would become means for ever.
-  void Seconds(std::string_view name, absl::Duration value) {
-    Key(name);
-    const bool for_ever = value == absl::InfiniteDuration();
-    writer_.Int64(for_ever ? 0 : absl::ToInt64Seconds(absl::Ceil(value, absl::Seconds(1))));
-  }
-
-  driverupgrade_rapidjson::StringBuffer buffer_;
-  driverupgrade_rapidjson::Writer<driverupgrade_rapidjson::StringBuffer> writer_{buffer_};
+  internal::FieldWriter out_;
 };
 
 }  // namespace
@@ -248,7 +208,7 @@ PolicyDefaults PolicyDefaults::NetworkOperator() {
 }
 
 absl::StatusOr<UpgradePolicy> internal::ReadUpgradePolicy(const absl::StatusOr<DocumentValue>& document,
-                                                          const PolicyDefaults& defaults) {
+                                                          const PolicyDefaults& defaults, const TimeZoneLoader& zones) {
   if (!document.ok()) {
     return absl::InvalidArgumentError(fmt::format("upgrade policy: {}", Message(document.status())));
   }
@@ -256,7 +216,7 @@ absl::StatusOr<UpgradePolicy> internal::ReadUpgradePolicy(const absl::StatusOr<D
   PolicyProblems problems;
   if (document->IsMapping()) {
     PolicySection root(*document, "", problems);
-    ReadPolicy(root, defaults, policy);
+    ReadPolicy(root, defaults, zones, policy);
     root.RejectUnknown();
   } else if (document->IsNull()) {
     // A file that lost its content must not start a rollout by defaults.
@@ -270,8 +230,9 @@ absl::StatusOr<UpgradePolicy> internal::ReadUpgradePolicy(const absl::StatusOr<D
   return policy;
 }
 
-absl::StatusOr<UpgradePolicy> ParseUpgradePolicyJson(std::string_view json, const PolicyDefaults& defaults) {
-  return internal::ReadUpgradePolicy(internal::LoadJson(json), defaults);
+absl::StatusOr<UpgradePolicy> ParseUpgradePolicyJson(std::string_view json, const PolicyDefaults& defaults,
+                                                     const TimeZoneLoader& zones) {
+  return internal::ReadUpgradePolicy(internal::LoadJson(json), defaults, zones);
 }
 
 std::string FormatUpgradePolicy(const UpgradePolicy& policy) { return PolicyWriter().Write(policy); }

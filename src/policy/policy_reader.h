@@ -8,9 +8,11 @@
 
 namespace driverupgrade::internal {
 
-// `document` may be an error: that it could not be read. Errors: as ParseUpgradePolicy.
+// `document` may be an error: that it could not be read. `zones`: as ParseUpgradePolicyJson. Errors: as
+// ParseUpgradePolicy.
 [[nodiscard]] absl::StatusOr<UpgradePolicy> ReadUpgradePolicy(const absl::StatusOr<DocumentValue>& document,
-                                                              const PolicyDefaults& defaults);
+                                                              const PolicyDefaults& defaults,
+                                                              const TimeZoneLoader& zones);
 
 }  // namespace driverupgrade::internal
 

@@ -117,7 +117,21 @@ absl::Status PolicyProblems::ToStatus() const {
 
 PolicySection::PolicySection(const DocumentValue& value, std::string path, PolicyProblems& problems)
     : path_(std::move(path)), problems_(problems) {
-  for (const auto& [name, entry] : value.entries) {
+  value.IsList() ? AddItems(value) : AddFields(value);
+}
+
+void PolicySection::AddItems(const DocumentValue& list) {
+  for (std::size_t i = 0; i < list.entries.size(); ++i) {
+    const DocumentValue& item = list.entries[i].value;
+    const auto entry = entries_.emplace(fmt::format("[{}]", i), Entry{.value = &item, .mark = item.mark}).first;
+    items_.push_back(entry->first);
+    // A null field is an absent one, but an item is there for something.
+    if (item.IsNull()) Reject(entry->first, "must not be null");
+  }
+}
+
+void PolicySection::AddFields(const DocumentValue& mapping) {
+  for (const auto& [name, entry] : mapping.entries) {
     if (!name.IsScalar() || !name.tag.empty()) {
       problems_.Add(name.mark, path_.empty() ? "upgrade policy" : path_,
                     fmt::format("field names must be plain text, got {}", Describe(name)));
@@ -169,12 +183,21 @@ void PolicySection::ReadSeconds(std::string_view name, absl::Duration& value) {
   if (seconds >= 0) value = seconds == 0 ? absl::InfiniteDuration() : absl::Seconds(seconds);
 }
 
-void PolicySection::ReadSelector(std::string_view name, LabelSelector& value) {
+const DocumentValue* PolicySection::TakeText(std::string_view name) {
   const DocumentValue* entry = Take(name);
+  if (entry == nullptr) return nullptr;
+  if (entry->IsScalar() && !(entry->IsPlain() && IsTyped(entry->text))) return entry;
+  Reject(name, fmt::format("must be a string, got {}", Describe(*entry)));
+  return nullptr;
+}
+
+void PolicySection::ReadText(std::string_view name, std::string& value) {
+  if (const DocumentValue* entry = TakeText(name)) value = entry->text;
+}
+
+void PolicySection::ReadSelector(std::string_view name, LabelSelector& value) {
+  const DocumentValue* entry = TakeText(name);
   if (entry == nullptr) return;
-  if (!entry->IsScalar() || (entry->IsPlain() && IsTyped(entry->text))) {
-    return Reject(name, fmt::format("must be a string, got {}", Describe(*entry)));
-  }
   absl::StatusOr<LabelSelector> parsed = LabelSelector::Parse(entry->text);
   if (!parsed.ok()) return Reject(name, Message(parsed.status()));
   value = *std::move(parsed);
@@ -207,6 +230,19 @@ void PolicySection::ReadSection(std::string_view name, const std::function<void(
   section.RejectUnknown();
 }
 
+void PolicySection::ReadList(std::string_view name,
+                             const std::function<void(PolicySection&, std::string_view item)>& read) {
+  const DocumentValue* entry = Take(name);
+  if (entry == nullptr) return;
+  if (!entry->IsList()) {
+    return Reject(name, fmt::format("must be a list, got {}", Describe(*entry)));
+  }
+  PolicySection list(*entry, PathOf(name), problems_);
+  for (const std::string_view item : list.items_) {
+    if (list.IsSet(item)) read(list, item);
+  }
+}
+
 std::optional<std::size_t> PolicySection::ReadChoice(std::string_view name, const std::string_view* texts,
                                                      std::size_t size) {
   const DocumentValue* entry = Take(name);
@@ -221,6 +257,11 @@ std::optional<std::size_t> PolicySection::ReadChoice(std::string_view name, cons
 bool PolicySection::IsSet(std::string_view name) const {
   const auto entry = entries_.find(name);
   return entry != entries_.end() && !entry->second.value->IsNull();
+}
+
+bool PolicySection::IsMapping(std::string_view name) const {
+  const auto entry = entries_.find(name);
+  return entry != entries_.end() && entry->second.value->IsMapping();
 }
 
 void PolicySection::Reject(std::string_view name, std::string_view problem) {
@@ -248,6 +289,7 @@ const DocumentValue* PolicySection::Take(std::string_view name) {
 }
 
 std::string PolicySection::PathOf(std::string_view name) const {
+  if (!items_.empty()) return fmt::format("{}{}", path_, name);
   const std::string shown = IsFieldName(name) ? std::string(name) : Quote(name);
   return path_.empty() ? shown : fmt::format("{}.{}", path_, shown);
 }

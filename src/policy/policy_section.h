@@ -41,7 +41,8 @@ class PolicyProblems {
 /// wrong, and makes the name known to RejectUnknown, which comes last.
 class PolicySection {
  public:
-  /// `value` is a mapping; it and `problems` outlive the section.
+  /// `value` is a mapping, or a list, whose items are fields with the names `[0]`, `[1]` and so on; it and `problems`
+  /// outlive the section.
   PolicySection(const DocumentValue& value, std::string path, PolicyProblems& problems);
 
   void ReadBool(std::string_view name, bool& value);
@@ -49,9 +50,12 @@ class PolicySection {
   void ReadInt(std::string_view name, int& value);
   /// As ReadInt; zero becomes infinite.
   void ReadSeconds(std::string_view name, absl::Duration& value);
+  void ReadText(std::string_view name, std::string& value);
   void ReadSelector(std::string_view name, LabelSelector& value);
   void ReadCountOrPercent(std::string_view name, std::optional<CountOrPercent>& value);
   void ReadSection(std::string_view name, const std::function<void(PolicySection&)>& read);
+  /// A list: `read` is called for the section of the list with the name of each item, in their order.
+  void ReadList(std::string_view name, const std::function<void(PolicySection&, std::string_view item)>& read);
 
   template <std::size_t kSize, typename Enum>
   void ReadEnum(std::string_view name, const std::array<std::pair<std::string_view, Enum>, kSize>& names, Enum& value) {
@@ -62,6 +66,7 @@ class PolicySection {
 
   /// Whether the field is there and not null.
   bool IsSet(std::string_view name) const;
+  bool IsMapping(std::string_view name) const;
   void Reject(std::string_view name, std::string_view problem);
   void RejectUnknown();
 
@@ -71,8 +76,12 @@ class PolicySection {
     DocumentMark mark = {};
   };
 
+  void AddFields(const DocumentValue& mapping);
+  void AddItems(const DocumentValue& list);
   // nullptr: absent, null, or of a tag.
   const DocumentValue* Take(std::string_view name);
+  // Also nullptr: not a string.
+  const DocumentValue* TakeText(std::string_view name);
   std::optional<int> ParseInt(std::string_view name, std::string_view text);
   std::optional<std::size_t> ReadChoice(std::string_view name, const std::string_view* texts, std::size_t size);
   std::string PathOf(std::string_view name) const;
@@ -81,6 +90,8 @@ class PolicySection {
   PolicyProblems& problems_;
   std::map<std::string, Entry, std::less<>> entries_;
   std::vector<std::string_view> known_;
+  // Of a list: the keys of `entries_` in the order of the items.
+  std::vector<std::string_view> items_;
 };
 
 }  // namespace driverupgrade::internal

@@ -18,7 +18,7 @@ using internal::DocumentValue;
 constexpr std::string_view kPlainTag = "?";
 constexpr std::string_view kQuotedTag = "!";
 
-// `node` is safe to walk: see LoadYaml. Items of a list are of no interest: no policy has one.
+// `node` is safe to walk: see LoadYaml.
 DocumentValue ValueOf(const YAML::Node& node) {
   DocumentValue value{.mark = {.line = node.Mark().line, .column = node.Mark().column}, .entries = {}};
   if (node.Tag() != kPlainTag && node.Tag() != kQuotedTag) value.tag = node.Tag();
@@ -28,6 +28,7 @@ DocumentValue ValueOf(const YAML::Node& node) {
     value.text = node.Scalar();
   } else if (node.IsSequence()) {
     value.kind = DocumentValue::Kind::kList;
+    for (const YAML::Node& item : node) value.entries.push_back({.name = DocumentValue(), .value = ValueOf(item)});
   } else if (node.IsMap()) {
     value.kind = DocumentValue::Kind::kMapping;
     for (const auto& entry : node) {
@@ -46,7 +47,7 @@ absl::StatusOr<DocumentValue> Load(std::string_view document) {
 }  // namespace
 
 absl::StatusOr<UpgradePolicy> ParseUpgradePolicy(std::string_view document, const PolicyDefaults& defaults) {
-  return internal::ReadUpgradePolicy(Load(document), defaults);
+  return internal::ReadUpgradePolicy(Load(document), defaults, LoadRolloutTimeZone);
 }
 
 }  // namespace driverupgrade

@@ -1,47 +1,13 @@
 #include "driverupgrade/upgrade_policy.h"
 
-#include <algorithm>
-#include <cstdint>
-#include <limits>
-#include <string>
-#include <string_view>
 #include <variant>
-#include <vector>
 
 #include "absl/status/status.h"
-#include "absl/time/time.h"
-#include "fmt/format.h"
-#include "fmt/ranges.h"
+#include "policy/field_checker.h"
+#include "policy/rollout_checks.h"
 
 namespace driverupgrade {
 namespace {
-
-constexpr int kIntMax = std::numeric_limits<std::int32_t>::max();
-
-// Collects what is wrong under the names that the documents use, so that one message serves both ways in.
-class Checker {
- public:
-  void AtLeast(std::string_view field, int min, int value) {
-    if (value < min) errors_.push_back(fmt::format("{}: must be >= {}, got {}", field, min, value));
-  }
-
-  // Zero is refused because documents write "for ever" that way.
-  void Timeout(std::string_view field, absl::Duration timeout) {
-    if (timeout == absl::InfiniteDuration()) return;
-    if (timeout <= absl::ZeroDuration() || timeout > absl::Seconds(kIntMax)) {
-      errors_.push_back(fmt::format("{}: must be > 0 and at most {} s, or infinite, got {}", field, kIntMax,
-                                    absl::FormatDuration(timeout)));
-    }
-  }
-
-  absl::Status Result() const {
-    if (errors_.empty()) return absl::OkStatus();
-    return absl::InvalidArgumentError(fmt::format("{}", fmt::join(errors_, "; ")));
-  }
-
- private:
-  std::vector<std::string> errors_;
-};
 
 int ValueOf(const CountOrPercent& limit) {
   if (const Count* count = std::get_if<Count>(&limit)) return count->value;
@@ -50,14 +16,6 @@ int ValueOf(const CountOrPercent& limit) {
 }
 
 }  // namespace
-
-int ScaledLimit(const CountOrPercent& limit, int total) {
-  if (const Count* count = std::get_if<Count>(&limit)) return count->value;
-  // Two ints multiply without overflow in 64 bits.
-  const std::int64_t hundredths = std::int64_t{ValueOf(limit)} * std::max(total, 0);
-  const std::int64_t scaled = std::max<std::int64_t>(hundredths, 0) / 100 + (hundredths > 0 && hundredths % 100 != 0);
-  return static_cast<int>(std::min<std::int64_t>(scaled, std::numeric_limits<int>::max()));
-}
 
 NodeRules::NodeRules(const UpgradePolicy& policy)
     : auto_upgrade(policy.auto_upgrade),
@@ -69,18 +27,22 @@ NodeRules::NodeRules(const UpgradePolicy& policy)
       cordoned_nodes(policy.cordoned_nodes),
       deadlines(policy.deadlines),
       failed_hold_slots(!policy.failure_policy),
+      classify_failures(policy.failure_policy && !policy.failure_policy->by_class.empty()),
       retry(policy.retry) {}
 
 AdmissionLimits::AdmissionLimits(const UpgradePolicy& policy)
     : paused(policy.paused),
       max_parallel(policy.max_parallel),
       max_unavailable(policy.max_unavailable),
-      on_unscheduled_pods(policy.on_unscheduled_pods) {
-  if (policy.failure_policy) max_failures = policy.failure_policy->max_failures;
+      on_unscheduled_pods(policy.on_unscheduled_pods),
+      rollout(policy.rollout) {
+  if (!policy.failure_policy) return;
+  max_failures = policy.failure_policy->max_failures;
+  failures_by_class = policy.failure_policy->by_class;
 }
 
 absl::Status Validate(const UpgradePolicy& policy) {
-  Checker checker;
+  internal::FieldChecker checker;
   // Zero would be read back as "no limit"; that is nullopt here, and `paused` admits nobody.
   if (policy.max_parallel) checker.AtLeast("maxParallelUpgrades", 1, *policy.max_parallel);
   if (policy.max_unavailable) {
@@ -98,6 +60,8 @@ absl::Status Validate(const UpgradePolicy& policy) {
   }
   checker.AtLeast("retry.maxAttempts", 0, policy.retry.max_attempts);
   checker.Timeout("retry.backoffSeconds", policy.retry.backoff);
+  if (policy.failure_policy) internal::Check(policy.failure_policy->by_class, checker);
+  if (policy.rollout) internal::Check(*policy.rollout, checker);
   return checker.Result();
 }
 

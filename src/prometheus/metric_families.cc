@@ -105,6 +105,18 @@ constexpr Description kDescriptions[] = {
      [](const MetricsSnapshot& from, Samples& to) { to.Add(from.paused); }},
     {Type::kGauge, "driverupgrade_nodes_giving_back", "Nodes of owners that are gone, still to be given back.",
      [](const MetricsSnapshot& from, Samples& to) { to.Add(from.giving_back); }},
+    {Type::kGauge, "driverupgrade_rollout_stage", "The stage of the rollout up to which nodes may start, from 0.",
+     [](const MetricsSnapshot& from, Samples& to) {
+       if (from.rollout) to.Add(from.rollout->open);
+     }},
+    {Type::kGauge, "driverupgrade_rollout_halted", "Whether the rollout is halted.",
+     [](const MetricsSnapshot& from, Samples& to) {
+       if (from.rollout) to.Add(from.rollout->halted.has_value());
+     }},
+    {Type::kGauge, "driverupgrade_rollout_window_open", "Whether the windows of the rollout let nodes start.",
+     [](const MetricsSnapshot& from, Samples& to) {
+       if (from.rollout) to.Add(!from.rollout->closed.has_value());
+     }},
     {Type::kGauge, "driverupgrade_leader", "Whether this replica leads.",
      [](const MetricsSnapshot& from, Samples& to) {
        if (from.leading) to.Add(*from.leading);

@@ -24,8 +24,8 @@ auto FieldsOf(Is<OwnerReference> auto& owner) {
   return std::tie(api_version, kind, name, uid, controller);
 }
 auto FieldsOf(Is<ContainerStatus> auto& status) {
-  auto& [name, ready, restart_count] = status;
-  return std::tie(name, ready, restart_count);
+  auto& [name, ready, restart_count, image_pull_fails] = status;
+  return std::tie(name, ready, restart_count, image_pull_fails);
 }
 auto FieldsOf(Is<Pod> auto& pod) {
   auto& [ref, version, node_name, labels, owners, phase, deletion, mirror, empty_dir, init, containers, resources,

@@ -53,14 +53,20 @@ absl::StatusOr<AdmissionLedger> AdmissionLedger::Create(std::shared_ptr<ClusterF
 
 AdmissionLedger::AdmissionLedger(std::shared_ptr<ClusterFacade> cluster, std::string key,
                                  AdmissionLedgerOptions options)
-    : cluster_(std::move(cluster)), key_(std::move(key)), options_(std::move(options)) {}
+    : cluster_(std::move(cluster)),
+      key_(std::move(key)),
+      // No domain begins with `_`, so that no grants have this key.
+      record_key_(fmt::format("_rollout_{}", key_)),
+      options_(std::move(options)) {}
 
 absl::Status AdmissionLedger::Read(const CallContext& context) {
   if (known_) return absl::OkStatus();
   absl::StatusOr<ConfigMap> found = cluster_->GetConfigMap(context, {.ns = options_.ns, .name = options_.name});
   if (absl::IsNotFound(found.status())) {
     // What is remembered is stored anew by the next Settle.
+    // Not so the record: another replica may have halted the rollout since.
     stored_.reset();
+    record_.reset();
     known_ = true;
     return absl::OkStatus();
   }
@@ -69,6 +75,8 @@ absl::Status AdmissionLedger::Read(const CallContext& context) {
   const auto entry = stored_->data.find(key_);
   ParsedGrants parsed = ParseGrants(entry == stored_->data.end() ? "" : entry->second);
   grants_ = std::move(parsed.grants);
+  const auto record = stored_->data.find(record_key_);
+  record_ = record == stored_->data.end() ? std::nullopt : std::optional(record->second);
   error_.clear();
   if (!parsed.error.empty()) {
     error_ = fmt::format("config map {}/{}, {}: {}", options_.ns, options_.name, key_, parsed.error);
@@ -81,33 +89,52 @@ void AdmissionLedger::Forget() {
   known_ = false;
   stored_.reset();
   grants_.clear();
+  record_.reset();
 }
 
 absl::StatusOr<GrantDecision> AdmissionLedger::Settle(const CallContext& context, const std::vector<NodeReading>& nodes,
-                                                      const std::vector<std::string>& wanted) {
+                                                      const std::vector<std::string>& wanted,
+                                                      const std::optional<std::string>& record) {
   if (!known_) return absl::FailedPreconditionError("admission ledger: it is to be read before the nodes are listed");
   GrantDecision decision = DecideGrants(grants_, nodes, wanted, options_.grants_max);
-  std::string text = FormatGrants(decision.grants);
-  const auto has = [&](const ConfigMap& stored) {
-    const auto entry = stored.data.find(key_);
-    return entry == stored.data.end() ? text.empty() : entry->second == text;
-  };
-  if (stored_ ? !has(*stored_) : !text.empty()) {
-    DRIVERUPGRADE_RETURN_IF_ERROR(Store(context, std::move(text)));
-  }
+  std::map<std::string, std::string> entries;
+  if (std::string text = FormatGrants(decision.grants); !Has(key_, text)) entries.emplace(key_, std::move(text));
+  if (record && !Has(record_key_, *record)) entries.emplace(record_key_, *record);
+  if (!entries.empty()) DRIVERUPGRADE_RETURN_IF_ERROR(Store(context, std::move(entries)));
   grants_ = decision.grants;
+  if (record) record_ = record;
   return decision;
 }
 
-absl::Status AdmissionLedger::Store(const CallContext& context, std::string text) {
+bool AdmissionLedger::Has(const std::string& key, const std::string& text) const {
+  if (!stored_) return text.empty();
+  const auto entry = stored_->data.find(key);
+  return entry == stored_->data.end() ? text.empty() : entry->second == text;
+}
+
+absl::Status AdmissionLedger::Confirm(const CallContext& context) {
+  if (!known_) return absl::FailedPreconditionError("admission ledger: it has not been read");
+  const absl::StatusOr<ConfigMap> found = cluster_->GetConfigMap(context, {.ns = options_.ns, .name = options_.name});
+  const bool is_absent = absl::IsNotFound(found.status());
+  if (!is_absent) DRIVERUPGRADE_RETURN_IF_ERROR(found.status());
+  const bool same = is_absent
+                        ? !stored_
+                        : stored_ && stored_->uid == found->uid && stored_->resource_version == found->resource_version;
+  if (same) return absl::OkStatus();
+  known_ = false;
+  return absl::AbortedError(
+      fmt::format("config map {}/{} has been changed since it was read", options_.ns, options_.name));
+}
+
+absl::Status AdmissionLedger::Store(const CallContext& context, std::map<std::string, std::string> entries) {
   absl::StatusOr<ConfigMap> written =
-      stored_ ? cluster_->PatchConfigMap(context, {.ns = options_.ns,
-                                                   .name = options_.name,
-                                                   .uid = stored_->uid,
-                                                   .resource_version = stored_->resource_version,
-                                                   .data = {{key_, std::move(text)}}})
-              : cluster_->CreateConfigMap(
-                    context, {.ns = options_.ns, .name = options_.name, .data = {{key_, std::move(text)}}});
+      stored_
+          ? cluster_->PatchConfigMap(context, {.ns = options_.ns,
+                                               .name = options_.name,
+                                               .uid = stored_->uid,
+                                               .resource_version = stored_->resource_version,
+                                               .data = {entries.begin(), entries.end()}})
+          : cluster_->CreateConfigMap(context, {.ns = options_.ns, .name = options_.name, .data = std::move(entries)});
   if (!written.ok()) {
     // Whatever is there now has to be read before it can be changed; but for a clear refusal, it is as it was.
     known_ = WasNotApplied(written.status()) && !absl::IsNotFound(written.status()) &&
@@ -115,6 +142,7 @@ absl::Status AdmissionLedger::Store(const CallContext& context, std::string text
     return written.status();
   }
   stored_ = *std::move(written);
+  ++stores_;
   error_.clear();
   return absl::OkStatus();
 }

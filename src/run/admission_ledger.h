@@ -24,11 +24,15 @@
 // - Settle is called in every pass, also with nobody to admit: it gives back what has ended. Without a change it makes
 //   no call.
 //
+// A rollout's record (ADR 0013) is one more entry of the same ConfigMap, so that whoever grants a start has shown that
+// nobody has changed the record since it was read. Confirm shows the same without a change.
+//
 // Not thread-safe: it belongs to the thread of the passes.
 #ifndef DRIVERUPGRADE_SRC_RUN_ADMISSION_LEDGER_H_
 #define DRIVERUPGRADE_SRC_RUN_ADMISSION_LEDGER_H_
 
 #include <cstddef>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -56,18 +60,28 @@ class AdmissionLedger {
   // that was lost. That somebody else has changed it is found out by Settle. A missing one is an empty one.
   [[nodiscard]] absl::Status Read(const CallContext& context);
 
-  // Gives back, renews and adds grants as DecideGrants says, by one compare-and-set at most. Errors:
+  // Gives back, renews and adds grants as DecideGrants says, and stores `record` if it is given, by one compare-and-set
+  // at most. Errors:
   // FailedPrecondition unless Read succeeded; Aborted if somebody else has changed the ConfigMap; those of the call.
   // With any error nobody may be started in this pass; a grant that was stored all the same is found by the next Read,
   // counts, and is used.
   [[nodiscard]] absl::StatusOr<GrantDecision> Settle(const CallContext& context, const std::vector<NodeReading>& nodes,
-                                                     const std::vector<std::string>& wanted);
+                                                     const std::vector<std::string>& wanted,
+                                                     const std::optional<std::string>& record = std::nullopt);
+
+  // OK if nobody has changed the ConfigMap since it was read or stored. Errors: Aborted if somebody has, and the next
+  // Read reads; those of the call.
+  [[nodiscard]] absl::Status Confirm(const CallContext& context);
 
   // What was known is of a time that has not happened: the cluster was set back. The next Read reads.
   void Forget();
 
   // As last read or stored.
   const Grants& grants() const { return grants_; }
+  // Of the rollout, as last read or stored; nullopt: there is none.
+  const std::optional<std::string>& record() const { return record_; }
+  // How often the ConfigMap has been stored.
+  int stores() const { return stores_; }
   // The version of the node at which it may be started; nullopt: not at all.
   std::optional<std::string> Granted(const std::string& node_uid) const;
   // What makes no sense in the ConfigMap, for a finding; empty if all does.
@@ -75,15 +89,20 @@ class AdmissionLedger {
 
  private:
   AdmissionLedger(std::shared_ptr<ClusterFacade> cluster, std::string key, AdmissionLedgerOptions options);
-  absl::Status Store(const CallContext& context, std::string text);
+  // Whether the entry is stored as it is to be; an empty one is none.
+  bool Has(const std::string& key, const std::string& text) const;
+  absl::Status Store(const CallContext& context, std::map<std::string, std::string> entries);
 
   std::shared_ptr<ClusterFacade> cluster_;
   std::string key_;
+  std::string record_key_;
   AdmissionLedgerOptions options_;
   bool known_ = false;
   // nullopt: it does not exist.
   std::optional<ConfigMap> stored_ = std::nullopt;
   Grants grants_ = {};
+  std::optional<std::string> record_ = std::nullopt;
+  int stores_ = 0;
   std::string error_ = {};
 };
 

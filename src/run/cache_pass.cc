@@ -91,6 +91,7 @@ absl::StatusOr<Plan> CachePass::MakePlan(const CallContext& context, const PassI
   planner().SetPolicy(input.policy);
   planner().SetActiveSince(input.active_since);
   planner().SetSharedSlots(input.shared_slots);
+  planner().SetRollout(input.rollout);
   Plan plan = Advance(now);
   const std::vector<std::string> interest = plan.pod_interest;
   cache_->SetInterest(driver_, {interest.begin(), interest.end()});

@@ -15,6 +15,15 @@ constexpr absl::Duration kRetryMax = absl::Seconds(30);
 // Between two lists of all nodes for the sake of grants whose nodes the cache has never had.
 constexpr absl::Duration kLooksApart = absl::Minutes(1);
 
+// Whether the plan takes the node out of upgrade-required, with a grant or without: a node that is cordoned by an
+// administrator, or that a maintenance operator is asked for, needs none.
+bool Starts(const NodePlan& node) {
+  if (node.empty()) return false;
+  if (node.from == UpgradeState::kUpgradeRequired || node.needs_grant) return true;
+  const auto required = std::find(node.path.begin(), node.path.end(), UpgradeState::kUpgradeRequired);
+  return required != node.path.end() && required + 1 != node.path.end();
+}
+
 }  // namespace
 
 LedgerPass::LedgerPass(AdmissionLedger ledger, std::shared_ptr<ClusterReader> cluster, std::shared_ptr<Clock> clock,
@@ -94,19 +103,32 @@ void LedgerPass::LookForUnseen(const CallContext& context) {
 }
 
 std::map<std::string, Gate> LedgerPass::Settle(const CallContext& context, const Plan& plan) {
+  record_stored_ = false;
+  if (status_.ok()) SettleGrants(context, plan);
+  std::map<std::string, Gate> withheld;
+  for (const NodePlan& node : plan.nodes) {
+    const bool has_grant = !node.needs_grant || MayStart(node);
+    const bool record_stands = !plan.rollout || status_.ok() || !Starts(node);
+    if (!has_grant || !record_stands) withheld.emplace(node.node, WhyNot(node));
+  }
+  return withheld;
+}
+
+void LedgerPass::SettleGrants(const CallContext& context, const Plan& plan) {
   std::vector<std::string> wanted;
   for (const NodePlan& node : plan.nodes) {
     if (node.needs_grant) wanted.push_back(node.uid);
   }
-  if (status_.ok()) {
-    Note(ledger_.Settle(Bounded(context), plan.readings, wanted).status());
-    std::erase_if(gone_, [&](const std::string& uid) { return !grants().contains(uid); });
+  const int stores = ledger_.stores();
+  const std::optional<std::string> record = plan.rollout ? plan.rollout->record : std::nullopt;
+  absl::Status settled = ledger_.Settle(Bounded(context), plan.readings, wanted, record).status();
+  const bool is_stored = ledger_.stores() > stores;
+  if (settled.ok() && !is_stored && plan.rollout && std::any_of(plan.nodes.begin(), plan.nodes.end(), Starts)) {
+    settled = ledger_.Confirm(Bounded(context));
   }
-  std::map<std::string, Gate> withheld;
-  for (const NodePlan& node : plan.nodes) {
-    if (node.needs_grant && !MayStart(node)) withheld.emplace(node.node, WhyNot(node));
-  }
-  return withheld;
+  Note(settled);
+  record_stored_ = settled.ok() && record.has_value();
+  std::erase_if(gone_, [&](const std::string& uid) { return !grants().contains(uid); });
 }
 
 void LedgerPass::Note(const absl::Status& status) {
@@ -143,6 +165,8 @@ void LedgerPass::Report(Plan& plan) const {
     wake = std::min(wake, retry_at_);
   }
   if (!nonsense_.empty()) plan.findings.push_back({.code = FindingCode::kLedger, .message = nonsense_});
+  // What has been stored may let further nodes start.
+  if (record_stored_) wake = std::min(wake, clock_->Now());
   if (any_unseen_) wake = std::min(wake, next_look_);
   if (wake < absl::InfiniteFuture()) plan.wake_at = wake;
 }

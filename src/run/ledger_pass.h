@@ -5,6 +5,7 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -29,6 +30,8 @@ class LedgerPass {
   // Before the nodes are listed. Where it fails nobody is started in this pass; all else goes on.
   void Begin(const CallContext& context);
   const Grants& grants() const { return ledger_.grants(); }
+  // Of the rollout: see RolloutFacts::record.
+  const std::optional<std::string>& record() const { return ledger_.record(); }
 
   // The cluster was set back, so that UIDs and versions may come again: reads anew. A NodeSeen for every node follows.
   void Forget(const CallContext& context);
@@ -39,8 +42,9 @@ class LedgerPass {
   // stays, as the cache may lag: it goes when the cache has had the node, or when a list says that there is none.
   Grants Standing(const CallContext& context, const std::map<std::string, std::string>& managed);
 
-  // Gives back, renews and adds grants, by one compare-and-set at most. Which nodes of `plan` must not be started now,
-  // and why.
+  // Gives back, renews and adds grants, and stores the record of a rollout, by one compare-and-set at most. Which nodes of
+  // `plan` must not be started now, and why. With a rollout no node is started before it is known that nobody has changed
+  // the record since it was read.
   std::map<std::string, Gate> Settle(const CallContext& context, const Plan& plan);
   // Adds to `plan` what is wrong with the ledger, and when to come back for it.
   void Report(Plan& plan) const;
@@ -52,6 +56,7 @@ class LedgerPass {
   };
 
   void LookForUnseen(const CallContext& context);
+  void SettleGrants(const CallContext& context, const Plan& plan);
   void Note(const absl::Status& status);
   bool MayStart(const NodePlan& node) const;
   Gate WhyNot(const NodePlan& node) const;
@@ -66,7 +71,8 @@ class LedgerPass {
   absl::Status status_ = absl::OkStatus();
   int failures_ = 0;
   absl::Time retry_at_ = absl::InfinitePast();
-  std::string nonsense_;  // as read: what is stored next has none
+  bool record_stored_ = false;  // in this pass
+  std::string nonsense_;        // as read: what is stored next has none
 
   // With a cache.
   std::map<std::string, SeenNode> seen_;     // by UID

@@ -28,6 +28,7 @@ struct PassInput {
   const UpgradePolicy& policy;
   absl::Time active_since = absl::InfinitePast();
   std::optional<SharedSlots> shared_slots = std::nullopt;
+  RolloutFacts rollout = {};
 };
 
 // Not thread-safe.

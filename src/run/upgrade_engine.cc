@@ -113,6 +113,7 @@ UpgradeEngine::UpgradeEngine(const DriverIdentity& identity, std::shared_ptr<Clu
       observer_(options.observer),
       changed_(std::make_unique<internal::Signal>()),
       shared_slots_(options.shared_slots),
+      rollout_sick_(options.rollout_sick),
       builder_(identity, cluster, options.snapshot),
       machine_(identity, WithPodDeletion(options.state_machine, options.snapshot.uses_driver != nullptr)),
       ledger_(std::move(ledger)),
@@ -145,6 +146,11 @@ absl::StatusOr<ReconcileResult> UpgradeEngine::Reconcile(const CallContext& cont
 
 absl::StatusOr<ReconcileResult> UpgradeEngine::Pass(const CallContext& context, const UpgradePolicy& policy) {
   DRIVERUPGRADE_RETURN_IF_ERROR(Validate(policy));
+  // Without one, two replicas that both lead would each go by a stage of their own.
+  if (policy.rollout && !ledger_) {
+    return absl::FailedPreconditionError(
+        "policy: rollout: the engine has no ledger (EngineOptions::ledger), where the record of a rollout is kept");
+  }
   const std::lock_guard lock(mutex_);
   if (!policy.auto_upgrade) {
     active_since_.reset();
@@ -173,7 +179,8 @@ absl::Status UpgradeEngine::MakePlan(const CallContext& context, const UpgradePo
   const std::uint64_t before = pass_->judgements();
   const internal::PassInput input{.policy = policy,
                                   .active_since = active_since_.value_or(absl::InfinitePast()),
-                                  .shared_slots = shared_slots_ ? std::optional(shared_slots_()) : std::nullopt};
+                                  .shared_slots = shared_slots_ ? std::optional(shared_slots_()) : std::nullopt,
+                                  .rollout = RolloutFactsFor(policy)};
   DRIVERUPGRADE_ASSIGN_OR_RETURN(result.plan, pass_->MakePlan(context, input, log_));
   result.judged = pass_->judgements() - before;
   if (ledger_) {
@@ -182,6 +189,11 @@ absl::Status UpgradeEngine::MakePlan(const CallContext& context, const UpgradePo
   }
   Publish();
   return absl::OkStatus();
+}
+
+RolloutFacts UpgradeEngine::RolloutFactsFor(const UpgradePolicy& policy) const {
+  if (!policy.rollout || !policy.auto_upgrade) return {};
+  return {.record = ledger_->record(), .sick = rollout_sick_ ? rollout_sick_() : std::string()};
 }
 
 void UpgradeEngine::Publish() {

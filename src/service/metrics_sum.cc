@@ -45,6 +45,12 @@ void Add(const UpgradeBudget& more, UpgradeBudget& sum) {
   AddLimit(more.failures_max, sum.failures_max);
 }
 
+// Of several, the one that is halted, or else the one that is least far.
+void AddRollout(const std::optional<RolloutStatus>& more, std::optional<RolloutStatus>& sum) {
+  if (!more) return;
+  if (!sum || std::pair(!more->halted, more->open) < std::pair(!sum->halted, sum->open)) sum = more;
+}
+
 void AddGauges(const MetricsSnapshot& more, MetricsSnapshot& sum) {
   sum.nodes += more.nodes;
   Add(more.budget, sum.budget);
@@ -54,6 +60,7 @@ void AddGauges(const MetricsSnapshot& more, MetricsSnapshot& sum) {
   sum.paused = sum.paused || more.paused;
   sum.giving_back += more.giving_back;
   sum.failing = sum.failing || more.failing;
+  AddRollout(more.rollout, sum.rollout);
 }
 
 void AddCounters(const MetricsSnapshot& more, MetricsSnapshot& sum) {

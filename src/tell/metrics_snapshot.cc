@@ -53,6 +53,7 @@ class MetricsObserver::Impl {
     figures_.nodes = plan.totals;
     node_times_.Trim(plan.totals.total);
     figures_.budget = plan.budget;
+    figures_.rollout = plan.rollout;
     gates_.Follow(plan);
     figures_.blocked = gates_.counts();
     for (auto& [_, count] : figures_.findings) count = 0;

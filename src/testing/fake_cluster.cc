@@ -89,6 +89,11 @@ bool FakeCluster::SetTemplate(const std::string& ns, const std::string& name, co
   return impl_->With([&](Model& model) { return model.SetTemplate({ns, name}, hash, template_json); });
 }
 
+bool FakeCluster::EditDaemonSet(const std::string& ns, const std::string& name,
+                                const std::function<void(DaemonSet&)>& edit) {
+  return impl_->With([&](Model& model) { return model.EditDaemonSet({ns, name}, edit); });
+}
+
 bool FakeCluster::RemoveDaemonSet(const std::string& ns, const std::string& name, bool orphan) {
   return impl_->With([&](Model& model) { return model.RemoveDaemonSet({ns, name}, orphan); });
 }

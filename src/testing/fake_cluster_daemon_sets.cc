@@ -76,6 +76,18 @@ bool Model::SetTemplate(const Key& key, const std::string& hash, const std::stri
   return true;
 }
 
+bool Model::EditDaemonSet(const Key& key, const std::function<void(DaemonSet&)>& edit) {
+  const auto found = daemon_sets_.find(key);
+  if (found == daemon_sets_.end()) return false;
+  DaemonSet edited = found->second.daemon_set;
+  edit(edited);
+  DaemonSet changed = found->second.daemon_set;
+  changed.labels = std::move(edited.labels);
+  changed.annotations = std::move(edited.annotations);
+  PutDaemonSet(Actor::kAdministrator, found->second, std::move(changed));
+  return true;
+}
+
 void Model::ObserveTemplate(DaemonSetRecord& record) {
   const DaemonSetSpec& spec = record.spec;
   record.observed_hash = spec.hash;

@@ -59,6 +59,7 @@ class Model {
   bool RemovePod(const Key& key);
   bool SetPodBehavior(const Key& key, const PodBehavior& behavior);
   bool SetDaemonSetBehavior(const Key& key, const PodBehavior& behavior);
+  bool EditDaemonSet(const Key& key, const std::function<void(DaemonSet&)>& edit);
   bool SetTemplate(const Key& key, const std::string& hash, const std::string& template_json);
   bool RemoveDaemonSet(const Key& key, bool orphan);
   bool RemoveDisruptionBudget(const Key& key);

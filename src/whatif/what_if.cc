@@ -21,7 +21,7 @@ std::vector<std::string> Names(const ClusterSnapshot& snapshot) {
 
 // The plan by node: a Plan has its parts in lists of their own, and nothing of nodes that rest.
 Report ByNode(const ClusterSnapshot& snapshot, const DriverIdentity& identity, Plan plan) {
-  Report report{.totals = plan.totals};
+  Report report{.totals = plan.totals, .rollout = std::move(plan.rollout)};
   std::map<std::string, std::size_t> index;
   for (const auto& view : snapshot.nodes) {
     index[view->node.name] = report.nodes.size();

@@ -43,6 +43,8 @@ struct Report {
   Tally totals = {};
   // About none of `nodes`.
   std::vector<Finding> findings = {};
+  // As where no record of the rollout is stored: a dump has none.
+  std::optional<RolloutStatus> rollout = {};
 };
 
 [[nodiscard]] absl::StatusOr<Report> Answer(Question question);

@@ -100,6 +100,12 @@ void WriteMembers(JsonWriter& writer, const Node& node) {
         writer.Member("type", "Ready");
         writer.Member("status", node.ready ? "True" : "False");
       });
+      for (const auto& [type, status] : node.conditions) {
+        writer.Object([&] {
+          writer.Member("type", type);
+          writer.Member("status", status);
+        });
+      }
     });
   });
 }
@@ -123,6 +129,9 @@ void WriteContainerStatuses(JsonWriter& writer, std::string_view member, const s
         writer.Member("name", status.name);
         writer.Member("ready", status.ready);
         writer.Member("restartCount", status.restart_count);
+        if (!status.image_pull_fails) return;
+        writer.ObjectMember(
+            "state", [&] { writer.ObjectMember("waiting", [&] { writer.Member("reason", "ImagePullBackOff"); }); });
       });
     }
   });
@@ -186,6 +195,7 @@ void WriteMembers(JsonWriter& writer, const DaemonSet& daemon_set) {
     writer.Member("uid", daemon_set.uid);
     writer.Member("generation", daemon_set.generation);
     WriteStrings(writer, "labels", daemon_set.labels);
+    WriteStrings(writer, "annotations", daemon_set.annotations);
   });
   writer.ObjectMember("spec", [&] {
     WriteSelector(writer, daemon_set.selector);

@@ -66,6 +66,21 @@ bool IsReady(const JsonField& status) {
   return ready;
 }
 
+StringMap ReadConditions(const JsonField& status) {
+  StringMap conditions;
+  status.Member("conditions").ForEachItem([&](const JsonField& condition) {
+    std::string type = condition.Member("type").String();
+    if (!type.empty() && !IsKubeletCondition(type)) conditions[type] = condition.Member("status").String();
+  });
+  return conditions;
+}
+
+// Both of an image that has been tried, and of one that is waited with before it is tried again.
+bool IsImagePullFailure(std::string_view reason) {
+  return reason == "ImagePullBackOff" || reason == "ErrImagePull" || reason == "InvalidImageName" ||
+         reason == "ErrImageNeverPull" || reason == "ImageInspectError" || reason == "RegistryUnavailable";
+}
+
 PodPhase ReadPhase(const std::string& text) {
   if (text == "Pending") return PodPhase::kPending;
   if (text == "Running") return PodPhase::kRunning;
@@ -77,9 +92,12 @@ PodPhase ReadPhase(const std::string& text) {
 std::vector<ContainerStatus> ReadContainerStatuses(const JsonField& field) {
   std::vector<ContainerStatus> result;
   field.ForEachItem([&](const JsonField& status) {
+    const JsonField state = status.Member("state");
+    const JsonField waiting = state.Member("waiting");
     result.push_back({.name = status.Member("name").String(),
                       .ready = status.Member("ready").Bool(),
-                      .restart_count = status.Member("restartCount").Int()});
+                      .restart_count = status.Member("restartCount").Int(),
+                      .image_pull_fails = IsImagePullFailure(waiting.Member("reason").String())});
   });
   return result;
 }
@@ -158,6 +176,7 @@ void ReadObject(const JsonField& object, Node& node) {
   node.unschedulable = spec.Member("unschedulable").Bool();
   const JsonField status = object.Member("status");
   node.ready = IsReady(status);
+  node.conditions = ReadConditions(status);
 }
 
 void ReadObject(const JsonField& object, Pod& pod) {
@@ -186,6 +205,7 @@ void ReadObject(const JsonField& object, DaemonSet& daemon_set) {
   daemon_set.uid = metadata.Member("uid").String();
   daemon_set.generation = metadata.Member("generation").Int64();
   daemon_set.labels = metadata.Member("labels").Strings();
+  daemon_set.annotations = metadata.Member("annotations").Strings();
   const JsonField spec = object.Member("spec");
   daemon_set.selector = ReadSelector(spec.Member("selector"));
   // The server always fills the strategy in; where it is missing, Kubernetes' own default is RollingUpdate (R15).

@@ -47,6 +47,7 @@ std::string_view InWords(GateOpener opener) {
     case GateOpener::kOtherOperator: return "another operator";
     case GateOpener::kWorkloads: return "the workloads";
     case GateOpener::kDriver: return "the driver";
+    case GateOpener::kClock: return "the clock";
   }
   return "";
 }

@@ -90,6 +90,12 @@ bool MayWaitForEver(const ClosedModel& model, const NodeView& view, const NodeGa
     case GateReason::kMaxUnavailable: return budget.Headroom() == 0;
     case GateReason::kMaxFailures: return budget.Halted();
     case GateReason::kPaused: return policy.paused;
+    case GateReason::kHalted:
+    case GateReason::kWindow:
+    case GateReason::kStage:
+    case GateReason::kSoak:
+    case GateReason::kApproval:
+    case GateReason::kGroup:
     case GateReason::kLedger: return false;  // the model has none
     case GateReason::kFrozen: return !policy.auto_upgrade;
     case GateReason::kCordoned: return view.node.unschedulable && policy.cordoned_nodes == CordonedNodes::kIgnore;

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <map>
 #include <string>
+#include <variant>
 
 #include "decide/admission/queue.h"
 #include "driverupgrade/incremental_planner.h"
@@ -46,7 +47,34 @@ std::shared_ptr<const NodeView> RandomView(SeededRandom& random, const DriverIde
   if (random.Chance(30)) LeaveWaiting(random, identity, view);
   if (random.Chance(20)) view.node.annotations[identity.RequestorModeAnnotation()] = "true";
   if (random.Chance(10)) view.node.uid += "-again";  // re-created under its name
+  if (random.Chance(80)) view.node.labels["rack"] = random.Pick({"a", "b", "c"});
+  if (random.Chance(10)) view.node.conditions["GpuHealthy"] = random.Pick({"True", "False"});
   return std::make_shared<const NodeView>(std::move(view));
+}
+
+RolloutPolicy RandomRollout(SeededRandom& random) {
+  RolloutPolicy rollout;
+  for (int i = random.Below(3); i > 0; --i) {
+    RolloutStage stage{.name = fmt::format("s{}", i)};
+    stage.nodes = random.Pick<std::variant<CountOrPercent, LabelSelector>>(
+        {CountOrPercent(Count{2}), CountOrPercent(Percent{30}), LabelSelector::Parse("rack=a").value()});
+    if (random.Chance(50)) stage.max_parallel = random.Between(1, 2);
+    if (random.Chance(50)) stage.max_failures = Count{random.Below(2)};
+    stage.soak = absl::Seconds(random.Pick({0, 30, 600}));
+    stage.approval = random.Pick({Approval::kAutomatic, Approval::kManual});
+    rollout.stages.push_back(std::move(stage));
+  }
+  if (random.Chance(30)) rollout.order = {{.by = OrderBy::kTopology, .label = "rack"}};
+  if (random.Chance(60)) {
+    rollout.groups = NodeGroups{
+        .by = "rack", .mode = random.Pick({GroupMode::kTogether, GroupMode::kOneAtATime, GroupMode::kSpread})};
+  }
+  if (random.Chance(30)) rollout.windows = {{.start = absl::Hours(random.Below(24)), .duration = absl::Hours(12)}};
+  if (random.Chance(30)) {
+    rollout.health = RolloutHealth{.node_conditions = {{.type = "GpuHealthy", .status = "False"}},
+                                   .max_driver_restarts = random.Below(3)};
+  }
+  return rollout;
 }
 
 StateMachine RandomMachine(const RandomCluster& cluster, SeededRandom& random) {
@@ -85,6 +113,7 @@ class Twin {
         active_since_(cluster.snapshot.active_since),
         planner_(machine_) {
     for (const auto& view : cluster.snapshot.nodes) Update(RandomView(random_, machine_.identity(), view->node.name));
+    if (random_.Chance(50)) policy_.rollout = RandomRollout(random_);
     planner_.SetPolicy(policy_);
     planner_.SetDriver(driver_, findings_);
     planner_.SetActiveSince(active_since_);
@@ -103,7 +132,7 @@ class Twin {
 
  private:
   std::string Change() {
-    switch (random_.Below(15)) {
+    switch (random_.Below(18)) {
       case 0:
       case 1: return Replace();
       case 2: return Alter();
@@ -116,6 +145,9 @@ class Twin {
       case 9:
       case 10: return ChangeGrants();
       case 11: return ChangeSharedSlots();
+      case 12:
+      case 13: return StoreRecord();
+      case 14: return ChangeRollout();
       default: return PassTime();
     }
   }
@@ -156,6 +188,7 @@ class Twin {
   std::string ChangePolicy() {
     if (random_.Chance(50)) {
       policy_ = RandomPolicy(random_);
+      if (random_.Chance(50)) policy_.rollout = RandomRollout(random_);
     } else {
       policy_.max_parallel = random_.Between(0, 6);
       policy_.max_unavailable = Count{random_.Between(0, 9)};
@@ -169,6 +202,34 @@ class Twin {
     if (shared_slots_ && random_.Chance(20)) shared_slots_->used_elsewhere.reset();
     planner_.SetSharedSlots(shared_slots_);
     return "shared slots";
+  }
+  // As the engine does after a pass.
+  std::string StoreRecord() {
+    const std::optional<RolloutStatus> status = published_then_.rollout;
+    if (!status || !status->record) return "nothing";
+    rollout_.record = status->record;
+    planner_.SetRollout(rollout_);
+    return "record";
+  }
+  std::string ChangeRollout() {
+    switch (random_.Below(5)) {
+      case 0: rollout_.record.reset(); break;
+      case 1: rollout_.record = "garbage"; break;
+      case 2: rollout_.sick = random_.Pick({"", "a canary is sick"}); break;
+      case 3: rollout_.took = {absl::Seconds(random_.Between(1, 900))}; break;
+      default: {
+        DriverFacts facts = *driver_;
+        const std::string stage = random_.Pick({"s1", "s2", "rest"});
+        for (auto& [uid, daemon_set] : facts.daemon_sets) {
+          daemon_set.daemon_set.annotations[machine_.identity().ApprovedAnnotation()] =
+              stage + "@" + daemon_set.wanted_revision.value_or("");
+        }
+        driver_ = std::make_shared<const DriverFacts>(std::move(facts));
+        planner_.SetDriver(driver_, findings_);
+      }
+    }
+    planner_.SetRollout(rollout_);
+    return "facts of the rollout";
   }
   std::string ChangeDriver() {
     DriverFacts facts = *driver_;
@@ -226,6 +287,7 @@ class Twin {
   std::string Compare() {
     ClusterSnapshot snapshot{.grants = grants_,
                              .shared_slots = shared_slots_,
+                             .rollout = rollout_,
                              .driver = driver_,
                              .active_since = active_since_,
                              .findings = findings_};
@@ -254,12 +316,40 @@ class Twin {
       if (random_.Chance(50)) gates[node.node].not_before = now_ + absl::Seconds(random_.Between(1, 30));
     }
     const PlanUpdate update = planner_.Withhold(gates);
-    Withhold(gates, step);
+    Withhold(WithGroups(std::move(gates), step), step);
     step.readings = update.plan.readings;
     if (planner_.Publish()->Full() != step) {
       return fmt::format("withheld: {}instead of\n{}", Describe(planner_.Publish()->Full()), Describe(step));
     }
     return BrokenUpdate(update, step);
+  }
+
+  // A group that starts together waits together.
+  std::map<std::string, Gate> WithGroups(std::map<std::string, Gate> gates, const Plan& step) const {
+    const bool together =
+        step.rollout && policy_.rollout->groups && policy_.rollout->groups->mode == GroupMode::kTogether;
+    if (!together) return gates;
+    const auto rack_of = [&](const std::string& node) {
+      const StringMap& labels = views_.at(node)->node.labels;
+      return labels.contains("rack") ? "=" + labels.at("rack") : node;
+    };
+    const std::map<std::string, Gate> given = gates;
+    for (const NodePlan& node : step.nodes) {
+      if (!IsStart(node.node) || given.contains(node.node)) continue;
+      for (const auto& [waiting, gate] : given) {
+        if (rack_of(waiting) != rack_of(node.node) || !IsStart(waiting)) continue;
+        gates[node.node] = {.reason = GateReason::kGroup,
+                            .detail = fmt::format("it starts together with node {}, which has to wait", waiting),
+                            .not_before = gate.not_before};
+        break;
+      }
+    }
+    return gates;
+  }
+  // By itself it would wait for a slot.
+  bool IsStart(const std::string& node) const {
+    return machine_.Judge(*views_.at(node), *driver_, policy_, now_, active_since_, /*admitted=*/false)
+        .candidate.has_value();
   }
 
   static std::vector<std::string> InterestOf(const IncrementalPlanner& planner) {
@@ -270,7 +360,8 @@ class Twin {
     const bool same = update.plan.nodes == step.nodes && update.plan.totals == step.totals &&
                       update.plan.budget == step.budget && update.plan.findings == step.findings &&
                       update.plan.wake_at == step.wake_at && update.plan.pod_interest.empty() &&
-                      InterestOf(planner_) == step.pod_interest && update.plan.readings == step.readings;
+                      InterestOf(planner_) == step.pod_interest && update.plan.readings == step.readings &&
+                      update.plan.rollout == step.rollout;
     if (!same) return fmt::format("the update\n{}", Describe(update.plan));
     for (const std::string& name : update.ungated) {
       if (told_.erase(name) == 0) return name + " had no gate";
@@ -292,6 +383,7 @@ class Twin {
   std::vector<Finding> findings_;
   absl::Time active_since_;
   std::optional<SharedSlots> shared_slots_;
+  RolloutFacts rollout_;
   Grants grants_;
   std::map<std::string, std::shared_ptr<const NodeView>> views_;
   IncrementalPlanner planner_;

@@ -59,6 +59,8 @@ const std::map<std::string_view, Scenario::Command>& Scenario::Commands() {
       {"maintenance", &Scenario::Maintenance},
       {"fault", &Scenario::Fault},
       {"template", &Scenario::Template},
+      {"approve", &Scenario::Approve},
+      {"rollout", &Scenario::Rollout},
       {"crash", &Scenario::Crash},
       {"admin", &Scenario::Admin},
       {"advance", &Scenario::Advance},
@@ -122,6 +124,24 @@ std::string Scenario::Template(Arguments& arguments) {
 }
 
 // crash hash=new [node=n1] | crash off
+// approve [TEXT]: the annotation of the DaemonSet; without a text it goes.
+std::string Scenario::Approve(Arguments& arguments) {
+  ScenarioDriver& driver = DriverOf(arguments);
+  const std::vector<std::string> approvals = arguments.Words({});
+  RequireObject(cluster().EditDaemonSet(driver.ns, "driver",
+                                        [&](DaemonSet& daemon_set) {
+                                          const std::string& key = driver.identity.ApprovedAnnotation();
+                                          daemon_set.annotations.erase(key);
+                                          if (!approvals.empty()) {
+                                            daemon_set.annotations[key] = fmt::format("{}", fmt::join(approvals, ","));
+                                          }
+                                        }),
+                driver.ns + "/driver");
+  return {};
+}
+
+std::string Scenario::Rollout(Arguments& arguments) { return RolloutText(DriverOf(arguments).last_plan); }
+
 std::string Scenario::Crash(Arguments& arguments) {
   const std::string ns = DriverOf(arguments).ns;
   if (arguments.Flag("off")) {
@@ -168,10 +188,12 @@ std::string Scenario::Admin(Arguments& arguments) {
     for (const NodeMaintenance& maintenance : cluster().node_maintenances()) {
       if (maintenance.name == object) found |= cluster().RemoveNodeMaintenance(maintenance.ns, maintenance.name);
     }
+  } else if (verb == "remove-ledger") {
+    found = cluster().RemoveConfigMap(object, "ledger");
   } else if (verb == "terminate-namespace") {
     cluster().TerminateNamespace(object);
     found = true;
-  } else if (verb == "label" || verb == "annotate") {
+  } else if (verb == "label" || verb == "annotate" || verb == "condition") {
     std::optional<std::string> key = arguments.Value("remove");
     std::optional<std::string> value;
     if (!key) {
@@ -180,7 +202,8 @@ std::string Scenario::Admin(Arguments& arguments) {
       if (!key || !value) throw ScenarioError("key=.. value=.. or remove=.. is missing");
     }
     found = cluster().EditNode(object, [&](driverupgrade::Node& node) {
-      EditMap(verb == "label" ? node.labels : node.annotations, Key(*key), value);
+      StringMap& map = verb == "label" ? node.labels : verb == "annotate" ? node.annotations : node.conditions;
+      EditMap(map, Key(*key), value);
     });
   } else {
     throw ScenarioError(fmt::format("an administrator cannot {}", verb));

@@ -41,6 +41,8 @@ class Scenario {
   std::string Fault(Arguments& arguments);
   // What happens in it; scenario_commands.cc.
   std::string Template(Arguments& arguments);
+  std::string Approve(Arguments& arguments);
+  std::string Rollout(Arguments& arguments);
   static std::string TemplateJson(Arguments& arguments);
   std::string Crash(Arguments& arguments);
   std::string Admin(Arguments& arguments);

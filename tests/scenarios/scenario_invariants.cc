@@ -168,6 +168,19 @@ bool HoldsSlot(const Node& node, const PassRecord& pass) {
   });
 }
 
+// A group that starts together holds one.
+int CountSlots(const std::map<std::string, Node>& nodes, const PassRecord& pass) {
+  const std::optional<RolloutPolicy>& rollout = pass.policy.rollout;
+  const bool together = rollout && rollout->groups && rollout->groups->mode == GroupMode::kTogether;
+  std::set<std::string> units;
+  for (const auto& [name, node] : nodes) {
+    if (!HoldsSlot(node, pass)) continue;
+    const auto label = together ? node.labels.find(rollout->groups->by) : node.labels.end();
+    units.insert(label == node.labels.end() ? name : "=" + label->second);
+  }
+  return static_cast<int>(units.size());
+}
+
 // I1: nobody starts beyond the budgets. Counted commit by commit, so that no moment within the pass is missed.
 void CheckBudgets(const PassRecord& pass) {
   std::map<std::string, Node> nodes;
@@ -184,7 +197,7 @@ void CheckBudgets(const PassRecord& pass) {
     // In requestor mode the maintenance operator has the budgets (T10).
     const bool starts = !HoldsSlot(commit.before, pass) && HoldsSlot(commit.after, pass) &&
                         StateOf(commit.after, pass.identity) != UpgradeState::kNodeMaintenanceRequired;
-    const int slots = count([&](const Node& node) { return HoldsSlot(node, pass); });
+    const int slots = CountSlots(nodes, pass);
     if (starts && pass.policy.max_parallel && slots > *pass.policy.max_parallel) {
       Broken(fmt::format("I1: {} nodes are in progress", slots), commit.after.name);
     }

@@ -107,7 +107,10 @@ std::string Scenario::Policy(std::string_view text) {
   const absl::StatusOr<UpgradePolicy> policy =
       ParseUpgradePolicy(fmt::format("{{{}}}", text), PolicyDefaults{.auto_upgrade = true});
   if (!policy.ok()) throw ScenarioError(policy.status().ToString());
-  world_->driver(name).policy = *policy;
+  ScenarioDriver& driver = world_->driver(name);
+  driver.policy = *policy;
+  // The record of a rollout stands beside the grants.
+  if (policy->rollout && !std::exchange(driver.has_ledger, true)) driver.engine = nullptr;
   return {};
 }
 

@@ -81,6 +81,26 @@ std::string TransitionsText(const ReconcileResult& result, absl::Time now) {
   return text;
 }
 
+std::string RolloutText(const Plan& plan) {
+  if (!plan.rollout) return "no rollout\n";
+  std::string text = fmt::format("revision {}\n", plan.rollout->revision);
+  for (std::size_t i = 0; i < plan.rollout->stages.size(); ++i) {
+    const RolloutStageStatus& stage = plan.rollout->stages[i];
+    text += fmt::format("stage {}: {} of {} done, {} under way, {} failed{}\n", stage.name, stage.done, stage.nodes,
+                        stage.under_way, stage.failed, static_cast<int>(i) <= plan.rollout->open ? ", open" : "");
+  }
+  const auto add = [&](const char* what, const std::optional<Gate>& gate) {
+    if (!gate) return;
+    text += fmt::format("{}: {}, {}", what, ToString(gate->reason), gate->detail);
+    if (gate->not_before) text += fmt::format(", not before {}", Seconds(*gate->not_before));
+    text += "\n";
+  };
+  add("next", plan.rollout->next);
+  add("halted", plan.rollout->halted);
+  add("closed", plan.rollout->closed);
+  return text;
+}
+
 std::string TotalsText(const Plan& plan) {
   const Tally& totals = plan.totals;
   const UpgradeBudget& budget = plan.budget;

@@ -16,6 +16,8 @@ std::string TransitionsText(const ReconcileResult& result, absl::Time now);
 /// One line for each node that waits.
 std::string GatesText(const Plan& plan);
 /// The counts before the plan, and what the limits leave.
+/// Where the rollout stands.
+std::string RolloutText(const Plan& plan);
 std::string TotalsText(const Plan& plan);
 /// State, cordon, and labels and annotations with one of our keys.
 std::string NodeText(const Node& node, const DriverIdentity& identity);

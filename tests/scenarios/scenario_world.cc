@@ -78,6 +78,7 @@ SnapshotOptions ScenarioWorld::Snapshot(const ScenarioDriver& driver) const {
 void ScenarioWorld::StartEngine(ScenarioDriver& driver) {
   EngineOptions options{.snapshot = Snapshot(driver), .state_machine = driver.options, .clock = clock_};
   options.executor.calls_in_flight = 1;
+  if (driver.has_ledger) options.ledger = AdmissionLedgerOptions{.ns = driver.ns, .name = "ledger"};
   auto engine = UpgradeEngine::Create(driver.identity, facade_, options);
   if (!engine.ok()) throw ScenarioError(engine.status().ToString());
   driver.engine = *std::move(engine);

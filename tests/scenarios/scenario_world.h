@@ -31,6 +31,8 @@ struct ScenarioDriver {
   /// It fails.
   bool restart_only_fails = false;
   UpgradePolicy policy = {.auto_upgrade = true};
+  /// From the first policy with a rollout on: a ConfigMap `ledger` in `ns`.
+  bool has_ledger = false;
   std::unique_ptr<UpgradeEngine> engine = nullptr;
   /// The operator is being removed: its engine makes no further pass until it is started anew.
   bool released = false;

@@ -70,10 +70,11 @@ class PodGenerator {
   }
   ContainerStatus Container() {
     ContainerStatus status;
-    auto& [name, ready, restart_count] = status;
+    auto& [name, ready, restart_count, image_pull_fails] = status;
     name = Text();
     ready = random_.Chance(50);
     restart_count = Integer();
+    image_pull_fails = random_.Chance(50);
     return status;
   }
 

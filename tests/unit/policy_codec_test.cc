@@ -376,7 +376,7 @@ TEST_CASE("a policy is written with every field") {
       R"("drain":{"enable":false,"force":false,"podSelector":"","timeoutSeconds":300,"deleteEmptyDir":false,"onTimeout":"Fail"},)"
       R"("pacing":"Chained","cordonedNodes":"Proceed",)"
       R"("deadlines":{"podRestartSeconds":0,"validationSeconds":600},"onUnscheduledPods":"CountUnavailable",)"
-      R"("failurePolicy":null,"retry":{"maxAttempts":0,"backoffSeconds":60},"safeLoad":false})");
+      R"("failurePolicy":null,"retry":{"maxAttempts":0,"backoffSeconds":60},"safeLoad":false,"rollout":null})");
   CHECK(
       FormatUpgradePolicy(Parsed(kGpuOperatorManual)) ==
       R"({"autoUpgrade":true,"paused":false,"maxParallelUpgrades":1,"maxUnavailable":"25%",)"
@@ -385,7 +385,7 @@ TEST_CASE("a policy is written with every field") {
       R"("drain":{"enable":false,"force":false,"podSelector":"","timeoutSeconds":300,"deleteEmptyDir":false,"onTimeout":"Fail"},)"
       R"("pacing":"Chained","cordonedNodes":"Proceed",)"
       R"("deadlines":{"podRestartSeconds":0,"validationSeconds":600},"onUnscheduledPods":"CountUnavailable",)"
-      R"("failurePolicy":null,"retry":{"maxAttempts":0,"backoffSeconds":60},"safeLoad":false})");
+      R"("failurePolicy":null,"retry":{"maxAttempts":0,"backoffSeconds":60},"safeLoad":false,"rollout":null})");
 }
 
 TEST_CASE("fractions of seconds are rounded up, so that none becomes for ever") {

@@ -84,7 +84,7 @@ TEST_CASE("a limit scales with the fleet as an int-or-percent of Kubernetes does
   CHECK(ScaledLimit(row.limit, row.total) == row.expected);
 }
 
-TEST_CASE("the defaults are valid") { CHECK(Validate({}).ok()); }
+TEST_CASE("the defaults are valid") { CHECK(Validate(UpgradePolicy{}).ok()); }
 
 struct ValidationRow {
   std::string error;
@@ -117,12 +117,12 @@ TEST_CASE("a policy is refused under the names of the documents") {
 }
 
 TEST_CASE("the limits of every range are valid") {
-  CHECK(Validate({.max_parallel = 1, .max_unavailable = Count{0}}).ok());
-  CHECK(Validate({.max_parallel = kIntMax, .max_unavailable = Percent{kIntMax}}).ok());
-  CHECK(Validate({.max_parallel = std::nullopt, .max_unavailable = std::nullopt}).ok());
-  CHECK(Validate({.drain = DrainPolicy{.timeout = absl::InfiniteDuration()}}).ok());
-  CHECK(Validate({.drain = DrainPolicy{.timeout = absl::Milliseconds(1)}}).ok());
-  CHECK(Validate({.drain = DrainPolicy{.timeout = absl::Seconds(kIntMax)}}).ok());
+  CHECK(Validate(UpgradePolicy{.max_parallel = 1, .max_unavailable = Count{0}}).ok());
+  CHECK(Validate(UpgradePolicy{.max_parallel = kIntMax, .max_unavailable = Percent{kIntMax}}).ok());
+  CHECK(Validate(UpgradePolicy{.max_parallel = std::nullopt, .max_unavailable = std::nullopt}).ok());
+  CHECK(Validate(UpgradePolicy{.drain = DrainPolicy{.timeout = absl::InfiniteDuration()}}).ok());
+  CHECK(Validate(UpgradePolicy{.drain = DrainPolicy{.timeout = absl::Milliseconds(1)}}).ok());
+  CHECK(Validate(UpgradePolicy{.drain = DrainPolicy{.timeout = absl::Seconds(kIntMax)}}).ok());
 }
 
 }  // namespace

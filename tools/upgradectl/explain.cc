@@ -33,6 +33,7 @@ std::string_view OpenedBy(GateOpener opener) {
     case GateOpener::kOtherOperator: return "another operator";
     case GateOpener::kWorkloads: return "the pods on the node, and whoever owns them";
     case GateOpener::kDriver: return "the driver's pods";
+    case GateOpener::kClock: return "time alone";
   }
   return "nobody";
 }

@@ -80,6 +80,11 @@ Help OfRollout(GateReason reason, const Commands& commands) {
     case GateReason::kMaxUnavailable:
       return {.advice = "Wait for nodes that are in progress; look for failed ones, and for cordons of others.",
               .commands = {commands.Ours("status")}};
+    case GateReason::kStage:
+    case GateReason::kGroup:
+      return {.advice = "Wait for the nodes that go before it; look for failed ones among them.",
+              .commands = {commands.Ours("status")},
+              .page = "docs/operations.md#a-rollout-in-stages"};
     case GateReason::kLedger:
       return {.advice = "Seconds: nothing. Longer: may the operator read and write its ConfigMap?",
               .commands = {fmt::format("kubectl get configmap -n {} -o wide", commands.request().place.ns)},
@@ -98,6 +103,11 @@ Help OfAdministrator(GateReason reason, const Commands& commands, const std::str
       return {.advice = "Repair the failed nodes, and retry them.",
               .commands = {commands.Ours("status"), commands.Ours("retry", "FAILED-NODE")},
               .page = "docs/runbooks/node-failed.md"};
+    case GateReason::kHalted:
+    case GateReason::kApproval:
+      return {.advice = "Look at the upgraded nodes. If they are well, approve as the detail says.",
+              .commands = {commands.DriverDaemonSet(), commands.Ours("status")},
+              .page = "docs/operations.md#a-rollout-in-stages"};
     case GateReason::kPaused:
       return {.advice = "The policy is paused.",
               .commands = {commands.Ours("resume")},
@@ -190,6 +200,7 @@ Help HelpFor(const Request& request, const NodeStatus& node) {
     case driverupgrade::GateOpener::kAdministrator: help = OfAdministrator(reason, commands, node.name); break;
     case driverupgrade::GateOpener::kWorkloads: help = OfWorkloads(reason, commands); break;
     case driverupgrade::GateOpener::kDriver: help = OfDriver(reason, commands); break;
+    case driverupgrade::GateOpener::kClock: help = {.advice = "Wait until then."}; break;
     case driverupgrade::GateOpener::kOtherOperator:
       help = reason == GateReason::kOtherDriver
                  ? Help{.advice = "See how the other driver's upgrade stands.",

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -83,6 +84,22 @@ std::string Line(const Finding& finding) {
   return Printable(fmt::format("finding {}{}: {}", ToString(finding.code), about, finding.message)) + "\n";
 }
 
+std::string RolloutText(const driverupgrade::RolloutStatus& rollout) {
+  std::vector<TableRow> rows = {{{"STAGE"}, {"NODES"}, {"UNDER WAY"}, {"DONE"}, {"FAILED"}}};
+  for (const driverupgrade::RolloutStageStatus& stage : rollout.stages) {
+    rows.push_back({{Printable(stage.name)},
+                    {std::to_string(stage.nodes)},
+                    {std::to_string(stage.under_way)},
+                    {std::to_string(stage.done)},
+                    {std::to_string(stage.failed)}});
+  }
+  std::string text = FormatRows(rows, {}) + "\n";
+  text += "The stages as where no record of the rollout is stored: the first is open.\n";
+  if (rollout.closed) text += Printable(GateText(rollout.closed)) + "\n";
+  if (rollout.halted) text += Printable(GateText(rollout.halted)) + "\n";
+  return text;
+}
+
 }  // namespace
 
 std::string FormatTable(const Report& report) {
@@ -91,6 +108,7 @@ std::string FormatTable(const Report& report) {
   for (const NodeReport& node : report.nodes) {
     for (const Finding& finding : node.findings) text += Line(finding);
   }
+  if (report.rollout) text += RolloutText(*report.rollout);
   const Tally& totals = report.totals;
   text += fmt::format("{} nodes: {} pending, {} in progress, {} failed, {} done; {} slots in use, {} unavailable\n",
                       totals.total, totals.pending, totals.in_progress, totals.failed, totals.done, totals.slots,

@@ -15,13 +15,20 @@ struct Fill {
   bool IsFull() const { return used >= max; }
 };
 
-class Paused final : public Limit {
+// What all limits have in common: they are values.
+template <typename L>
+class LimitBase : public Limit {
+ public:
+  std::unique_ptr<Limit> Copy() const override { return std::make_unique<L>(static_cast<const L&>(*this)); }
+};
+
+class Paused final : public LimitBase<Paused> {
  public:
   bool Refuses(const Candidate& /*candidate*/) const override { return true; }
   Gate Describe() const override { return {.reason = GateReason::kPaused, .detail = "the policy is paused"}; }
 };
 
-class MaxFailures final : public Limit {
+class MaxFailures final : public LimitBase<MaxFailures> {
  public:
   explicit MaxFailures(const Fill& failures) : failures_(failures) {}
   bool Refuses(const Candidate& /*candidate*/) const override { return failures_.IsFull(); }
@@ -35,7 +42,17 @@ class MaxFailures final : public Limit {
   const Fill failures_;
 };
 
-class MaxParallel final : public Limit {
+class MaxFailuresOfClass final : public LimitBase<MaxFailuresOfClass> {
+ public:
+  explicit MaxFailuresOfClass(std::string why) : why_(std::move(why)) {}
+  bool Refuses(const Candidate& /*candidate*/) const override { return true; }
+  Gate Describe() const override { return {.reason = GateReason::kMaxFailures, .detail = why_}; }
+
+ private:
+  const std::string why_;
+};
+
+class MaxParallel final : public LimitBase<MaxParallel> {
  public:
   explicit MaxParallel(const Fill& slots) : slots_(slots) {}
   bool Refuses(const Candidate& candidate) const override { return candidate.needs_slot && slots_.IsFull(); }
@@ -49,7 +66,7 @@ class MaxParallel final : public Limit {
   Fill slots_;
 };
 
-class SharedParallel final : public Limit {
+class SharedParallel final : public LimitBase<SharedParallel> {
  public:
   SharedParallel(const SharedSlots& shared, int used)
       : is_known_(shared.used_elsewhere.has_value()),
@@ -70,7 +87,7 @@ class SharedParallel final : public Limit {
   Fill slots_;
 };
 
-class MaxUnavailable final : public Limit {
+class MaxUnavailable final : public LimitBase<MaxUnavailable> {
  public:
   explicit MaxUnavailable(const Fill& nodes) : nodes_(nodes) {}
   bool Refuses(const Candidate& candidate) const override { return candidate.needs_headroom && nodes_.IsFull(); }
@@ -86,7 +103,7 @@ class MaxUnavailable final : public Limit {
 
 // A limit for candidates that have a grant, or for those that have none.
 template <typename L>
-class Among final : public Limit {
+class Among final : public LimitBase<Among<L>> {
  public:
   Among(bool has_grant, L limit) : has_grant_(has_grant), limit_(std::move(limit)) {}
   bool Refuses(const Candidate& candidate) const override {
@@ -119,12 +136,20 @@ void AddCounts(const UpgradeBudget& budget, bool has_grant, std::vector<std::uni
 
 }  // namespace
 
+Limits::Limits(const Limits& other) {
+  limits_.reserve(other.limits_.size());
+  for (const std::unique_ptr<Limit>& limit : other.limits_) limits_.push_back(limit->Copy());
+}
+
 Limits Limits::Of(const Budgets& budgets, bool paused) {
   Limits limits;
   if (paused) limits.limits_.push_back(std::make_unique<Paused>());
   if (budgets.all.failures_max) {
     limits.limits_.push_back(
         std::make_unique<MaxFailures>(Fill{.max = *budgets.all.failures_max, .used = budgets.all.failed}));
+  }
+  if (!budgets.all.failed_class.empty()) {
+    limits.limits_.push_back(std::make_unique<MaxFailuresOfClass>(budgets.all.failed_class));
   }
   AddCounts(budgets.granted, /*has_grant=*/true, limits.limits_);
   AddCounts(budgets.all, /*has_grant=*/false, limits.limits_);

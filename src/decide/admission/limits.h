@@ -28,6 +28,7 @@ class Limit {
   virtual void Take(const Candidate& /*candidate*/) {}
   // Why those that are refused wait, for a person.
   virtual Gate Describe() const = 0;
+  virtual std::unique_ptr<Limit> Copy() const = 0;
 };
 
 // What the limits count with. A candidate that has a grant is counted already: for such candidates counts the budget
@@ -38,11 +39,15 @@ struct Budgets {
   UpgradeBudget granted = {};
 };
 
-// Move-only.
+// A copy counts on by itself.
 class Limits {
  public:
   // Refuses nobody.
   Limits() = default;
+  Limits(const Limits& other);
+  Limits& operator=(const Limits& other) { return *this = Limits(other); }
+  Limits(Limits&&) = default;
+  Limits& operator=(Limits&&) = default;
   static Limits Of(const Budgets& budgets, bool paused);
 
   // The first limit that refuses `candidate`; nullptr if it may start. Lives as long as these limits.

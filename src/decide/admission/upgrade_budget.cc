@@ -7,6 +7,7 @@
 #include <variant>
 
 #include "decide/marks_of_view.h"
+#include "decide/rollout/failures.h"
 #include "driverupgrade/upgrade_state.h"
 #include "model/cordon.h"
 
@@ -59,6 +60,7 @@ Tally& Tally::operator+=(const Tally& other) {
   slots += other.slots;
   unavailable += other.unavailable;
   for (std::size_t i = 0; i < by_state.size(); ++i) by_state[i] += other.by_state[i];
+  for (std::size_t i = 0; i < failed_by_class.size(); ++i) failed_by_class[i] += other.failed_by_class[i];
   return *this;
 }
 
@@ -71,6 +73,7 @@ Tally& Tally::operator-=(const Tally& other) {
   slots -= other.slots;
   unavailable -= other.unavailable;
   for (std::size_t i = 0; i < by_state.size(); ++i) by_state[i] -= other.by_state[i];
+  for (std::size_t i = 0; i < failed_by_class.size(); ++i) failed_by_class[i] -= other.failed_by_class[i];
   return *this;
 }
 
@@ -92,6 +95,10 @@ Tally TallyOf(const NodeView& view, const DriverIdentity& identity, const NodeRu
       .unavailable = IsUnavailable(view.node, state),
   };
   if (state) tally.by_state[static_cast<std::size_t>(*state)] = 1;
+  if (const auto& name = marks->failure_class.value(); name && tally.failed > 0) {
+    const std::optional<FailureClass> failure = internal::ParseFailureClass(*name);
+    if (failure) tally.failed_by_class[static_cast<std::size_t>(*failure)] = 1;
+  }
   if (view.attempts.patch && !IsSettled(*view.attempts.patch, view.node)) {
     for (const PatchNodeParams& patch : view.attempts.patch->possible) {
       tally = WithPatch(tally, view.node, patch, identity, rules);
@@ -127,6 +134,8 @@ UpgradeBudget ComputeBudget(const Tally& tally, const AdmissionLimits& limits,
                        .failed = tally.failed};
   if (limits.max_unavailable) budget.unavailable_max = ScaledLimit(*limits.max_unavailable, tally.total);
   if (limits.max_failures) budget.failures_max = FailureLimit(*limits.max_failures, tally.total);
+  budget.failed_class =
+      internal::ExhaustedBudget(limits.failures_by_class, tally.failed_by_class, tally.total).value_or("");
   return budget;
 }
 

@@ -33,6 +33,7 @@ void RemoveOurAnnotations(NodeMarks& marks) {
   marks.restart_pod.Remove();
   marks.failed_revision.Remove();
   marks.failures.Remove();
+  marks.failure_class.Remove();
   marks.restart_only.Remove();
   marks.requestor_mode.Remove();
 }

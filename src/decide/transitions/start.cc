@@ -146,6 +146,7 @@ Progress LeaveUpgradeRequired(Walk& walk) {
   NoteInitialState(walk, cordon);
   NoteRequestedRestart(walk);
   walk.Remove(&NodeMarks::failed_revision);
+  walk.Remove(&NodeMarks::failure_class);
   walk.Remove(&NodeMarks::restart_only);
   if (by_request) return RequestMaintenance(walk);
   if (may_restart_only && walk.view.restart_only) return RestartOnly(walk);

@@ -4,6 +4,7 @@
 #include <set>
 #include <utility>
 
+#include "decide/rollout/failures.h"
 #include "driverupgrade/cordon_names.h"
 #include "fmt/format.h"
 
@@ -100,10 +101,26 @@ Progress Walk::Enter(UpgradeState next, std::string reason) {
   return Progress::kMoved;
 }
 
+// What the node fails of in `state`.
+std::optional<FailureClass> ClassOfFailure(UpgradeState state, const NodeView& view) {
+  const auto any_fails = [](const std::vector<ContainerStatus>& statuses) {
+    return std::any_of(statuses.begin(), statuses.end(), [](const auto& status) { return status.image_pull_fails; });
+  };
+  const bool image_pull_fails = std::any_of(view.driver_pods.begin(), view.driver_pods.end(), [&](const Pod& pod) {
+    return any_fails(pod.init_container_statuses) || any_fails(pod.container_statuses);
+  });
+  return internal::ClassOf({.failed_in = state, .node_ready = view.node.ready, .image_pull_fails = image_pull_fails});
+}
+
 Progress Walk::Fail(std::string_view what, std::string why) {
   // A Warning before the transition, so that the Events read in the order of cause and effect.
   Event(true, fmt::format("{}, {}", what, why));
   const std::string revision = TargetRevision();
+  if (in.policy.classify_failures) {
+    if (const auto failure = ClassOfFailure(state_, view)) {
+      Write(&NodeMarks::failure_class, std::string(ToString(*failure)));
+    }
+  }
   Enter(UpgradeState::kFailed, std::move(why));
   if (!revision.empty()) Write(&NodeMarks::failed_revision, revision);
   WriteFailures({.count = PastFailures().count + 1, .last = in.now});

@@ -147,6 +147,12 @@ bool InvariantChecker::Impl::IsTrue(const Writer& who, const Node& node, const G
     case GateReason::kMaxParallel:
     case GateReason::kMaxUnavailable: return BudgetIsOut(who, gate.reason, more);
     case GateReason::kMaxFailures: return its_policy.failure_policy && failed_ > 0;
+    case GateReason::kHalted:
+    case GateReason::kWindow:
+    case GateReason::kStage:
+    case GateReason::kSoak:
+    case GateReason::kApproval:
+    case GateReason::kGroup: return its_policy.rollout.has_value();
     case GateReason::kPaused: return its_policy.paused;
     case GateReason::kFrozen: return !its_policy.auto_upgrade;
     // It waits for another try if the ledger could not be read or written.

@@ -1,0 +1,264 @@
+#include "decide/admission/rollout_round.h"
+
+#include <algorithm>
+#include <set>
+#include <string_view>
+#include <utility>
+
+#include "base/backoff.h"
+#include "decide/rollout/groups.h"
+#include "decide/rollout/health.h"
+#include "fmt/format.h"
+#include "fmt/ranges.h"
+#include "model/node_marks.h"
+
+namespace driverupgrade::internal {
+namespace {
+
+// By what the node says of itself: what is planned for it has not happened yet.
+NodeProgress ProgressOf(const Verdict& verdict, const GrantShare& share) {
+  if (verdict.candidate) return share.counts ? NodeProgress::kUnderWay : NodeProgress::kWaiting;
+  const UpgradeState from = verdict.plan.from;
+  const bool unsettled = verdict.gate && verdict.gate->reason == GateReason::kUnsettled;
+  if (from == UpgradeState::kFailed && !unsettled) return NodeProgress::kFailed;
+  if (verdict.tally.slots > 0 || share.counts || verdict.tally.in_progress > 0) return NodeProgress::kUnderWay;
+  if (verdict.gate && TraitsOf(verdict.gate->reason).is_wish) return NodeProgress::kLeftOut;
+  const bool stays = verdict.plan.path.empty() || verdict.plan.path == std::vector{UpgradeState::kDone};
+  const bool is_done = verdict.plan.to() == UpgradeState::kDone && stays && !verdict.gate;
+  return is_done ? NodeProgress::kDone : NodeProgress::kWaiting;
+}
+
+// The driver's pods of the revision that is wanted.
+std::vector<Pod> NewDriverPods(const NodeView& view, const DriverFacts& driver) {
+  std::vector<Pod> pods;
+  for (const Pod& pod : view.driver_pods) {
+    const OwnerReference* owner = ControllerOf(pod);
+    const auto daemon_set = owner == nullptr ? driver.daemon_sets.end() : driver.daemon_sets.find(owner->uid);
+    if (daemon_set == driver.daemon_sets.end() || !daemon_set->second.wanted_revision) continue;
+    if (RevisionHash(pod) == *daemon_set->second.wanted_revision) pods.push_back(pod);
+  }
+  return pods;
+}
+
+// Until the driver has been replaced, the conditions are those of the old one.
+NodeHealth HealthOfNode(const NodeView& view, NodeProgress progress, const DriverFacts& driver,
+                        const RolloutHealth& health) {
+  static const StringMap& kNone = *new StringMap();
+  const StringMap& conditions = progress == NodeProgress::kDone ? view.node.conditions : kNone;
+  const std::vector<Pod> driver_pods = health.max_driver_restarts ? NewDriverPods(view, driver) : std::vector<Pod>();
+  return HealthOf(conditions, /*pods=*/{}, driver_pods, health);
+}
+
+// Of all DaemonSets of the driver; nullopt: of one it cannot be told.
+std::optional<std::string> RevisionOf(const DriverFacts& driver) {
+  std::set<std::string> revisions;
+  for (const auto& [uid, daemon_set] : driver.daemon_sets) {
+    if (!daemon_set.wanted_revision) return std::nullopt;
+    revisions.insert(*daemon_set.wanted_revision);
+  }
+  if (revisions.empty()) return std::nullopt;
+  if (revisions.size() == 1) return *revisions.begin();
+  return fmt::format("{:016x}", Hash(fmt::format("{}", fmt::join(revisions, ",")), 0));
+}
+
+std::string ApprovalsOf(const DriverFacts& driver, const DriverIdentity& identity) {
+  std::string approvals;
+  for (const auto& [uid, daemon_set] : driver.daemon_sets) {
+    approvals += ApprovalsOn(daemon_set.daemon_set, identity) + ",";
+  }
+  return approvals;
+}
+
+// The limits of the policy, asked for nodes that start as one.
+class LimitsRoom final : public RolloutRoom {
+ public:
+  LimitsRoom(Limits limits, std::optional<int> unavailable_max, std::vector<const Candidate*> candidates)
+      : limits_(std::move(limits)), unavailable_max_(unavailable_max), candidates_(std::move(candidates)) {
+    // What refuses a node that asks for nothing refuses all, whoever starts.
+    const Candidate nobody{.needs_slot = false, .needs_headroom = false, .takes_headroom = false};
+    if (const Limit* limit = limits_.Refusing(nobody)) closed_ = limit->Describe();
+  }
+
+  std::optional<Gate> Closed() const override { return closed_; }
+
+  std::optional<Gate> NeverFits(const std::vector<std::size_t>& nodes) const override {
+    if (!unavailable_max_ || nodes.size() < 2) return std::nullopt;
+    const auto taken =
+        std::count_if(nodes.begin(), nodes.end(), [&](std::size_t node) { return candidates_[node]->takes_headroom; });
+    if (taken <= *unavailable_max_) return std::nullopt;
+    return Gate{.reason = GateReason::kMaxUnavailable,
+                .detail = fmt::format("maxUnavailable: {} nodes start together, {} may be unavailable", taken,
+                                      *unavailable_max_)};
+  }
+
+  std::optional<Gate> Refusal(const std::vector<std::size_t>& nodes, bool takes_slot) const override {
+    if (nodes.size() == 1) return Describe(limits_.Refusing(Asked(nodes.front(), takes_slot)));
+    Limits trial = limits_;
+    for (const std::size_t node : nodes) {
+      const Candidate candidate = Asked(node, takes_slot);
+      if (const Limit* limit = trial.Refusing(candidate)) return limit->Describe();
+      trial.Take(candidate);
+      takes_slot &= !candidate.needs_slot;
+    }
+    return std::nullopt;
+  }
+
+  void Take(const std::vector<std::size_t>& nodes, bool takes_slot) override {
+    last_ = nullptr;
+    for (const std::size_t node : nodes) {
+      const Candidate candidate = Asked(node, takes_slot);
+      limits_.Take(candidate);
+      takes_slot &= !candidate.needs_slot;
+    }
+  }
+
+ private:
+  Candidate Asked(std::size_t node, bool takes_slot) const {
+    Candidate candidate = *candidates_[node];
+    candidate.needs_slot &= takes_slot;
+    return candidate;
+  }
+
+  // Most of those that wait are refused by one limit.
+  std::optional<Gate> Describe(const Limit* limit) const {
+    if (limit == nullptr) return std::nullopt;
+    if (std::exchange(last_, limit) != limit) gate_ = limit->Describe();
+    return gate_;
+  }
+
+  Limits limits_;
+  const std::optional<int> unavailable_max_;
+  const std::vector<const Candidate*> candidates_;
+  std::optional<Gate> closed_;
+  mutable const Limit* last_ = nullptr;
+  mutable Gate gate_;
+};
+
+std::string_view StageName(const RolloutPolicy& policy, std::size_t stage) {
+  return stage < policy.stages.size() ? std::string_view(policy.stages[stage].name) : kLastStage;
+}
+
+std::vector<RolloutStageStatus> StagesOf(const RolloutPolicy& policy, const std::vector<RolloutNode>& nodes,
+                                         const std::vector<int>& stages) {
+  std::vector<RolloutStageStatus> statuses(policy.stages.size() + 1);
+  for (std::size_t i = 0; i < statuses.size(); ++i) statuses[i].name = StageName(policy, i);
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    if (nodes[i].progress == NodeProgress::kLeftOut) continue;
+    RolloutStageStatus& status = statuses[static_cast<std::size_t>(stages[i])];
+    ++status.nodes;
+    status.under_way += nodes[i].progress == NodeProgress::kUnderWay;
+    status.done += nodes[i].progress == NodeProgress::kDone;
+    status.failed += nodes[i].progress == NodeProgress::kFailed;
+  }
+  return statuses;
+}
+
+}  // namespace
+
+void RolloutMembers::Add(const NodeView& view, const Verdict& verdict, const GrantShare& share,
+                         const RolloutInput& input) {
+  RolloutNode node{
+      .node = &view.node, .progress = ProgressOf(verdict, share), .may_start = verdict.candidate.has_value()};
+  node.own_node = verdict.candidate && verdict.candidate->own_node;
+  if (const auto& health = input.rules.policy.health) {
+    node.sick = HealthOfNode(view, node.progress, input.driver, *health).sick;
+  }
+  nodes_.push_back(std::move(node));
+  const bool by_state = verdict.tally.slots > 0;
+  shares_.push_back({.candidate = verdict.candidate ? &*verdict.candidate : nullptr,
+                     .holds_slot = by_state || share.counts,
+                     .holds_slot_without = by_state || (share.counts && !share.first)});
+}
+
+// One round over one set of members.
+class RolloutRounds {
+ public:
+  RolloutRounds(const RolloutInput& input, RolloutMembers members, const std::vector<int>& stages)
+      : input_(input),
+        policy_(input.rules.policy),
+        stages_(stages),
+        shares_(std::move(members.shares_)),
+        view_{.revision = RevisionOf(input.driver),
+              .nodes = std::move(members.nodes_),
+              .approvals = ApprovalsOf(input.driver, input.machine.identity()),
+              .sick = input.facts.sick,
+              .took = input.facts.took} {}
+
+  RolloutRound Run(const Sums& sums, std::size_t elsewhere) {
+    const ParsedRecord read = ParseRecord(input_.facts.record);
+    const RolloutStep step = AdvanceRollout(read.record, view_, stages_, input_.rules, input_.now);
+    const StartTime start = StartTimeAt(policy_, input_.now, NodeTakes(step.record, policy_));
+    const Budgets budgets = CountGroups(sums.Against(input_.limits, input_.shared_slots), elsewhere);
+    RolloutRound round{.budget = budgets.all};
+    Decide(step, start, budgets, round);
+    Report(read, step, start, round);
+    return round;
+  }
+
+ private:
+  // A group that starts together counts as one.
+  Budgets CountGroups(Budgets budgets, std::size_t elsewhere) const {
+    if (!policy_.groups || policy_.groups->mode != GroupMode::kTogether) return budgets;
+    std::set<std::string> all;
+    std::set<std::string> without;
+    for (std::size_t i = 0; i < shares_.size(); ++i) {
+      if (!shares_[i].holds_slot) continue;
+      const std::string group = GroupOf(*view_.nodes[i].node, *policy_.groups);
+      all.insert(group);
+      if (shares_[i].holds_slot_without) without.insert(group);
+    }
+    budgets.all.parallel_used = static_cast<int>(all.size() + elsewhere);
+    budgets.granted.parallel_used = static_cast<int>(without.size() + elsewhere);
+    return budgets;
+  }
+
+  void Decide(const RolloutStep& step, const StartTime& start, const Budgets& budgets, RolloutRound& round) {
+    std::vector<const Candidate*> candidates;
+    candidates.reserve(shares_.size());
+    for (const auto& share : shares_) candidates.push_back(share.candidate);
+    LimitsRoom room(Limits::Of(budgets, input_.limits.paused), budgets.all.unavailable_max, std::move(candidates));
+    int place = 0;
+    for (RolloutVerdict& verdict : AdmitNodes(input_.rules, view_, stages_, step, start, room)) {
+      const int its_place = verdict.gate ? ++place : 0;
+      round.decisions.push_back({.index = verdict.index, .gate = std::move(verdict.gate), .place = its_place});
+    }
+    // The times at which somebody who waits may be let start.
+    if (place == 0) return;
+    round.wake_at = step.wake_at;
+    if (start.until != absl::InfiniteFuture()) {
+      round.wake_at = std::min(start.until, round.wake_at.value_or(absl::InfiniteFuture()));
+    }
+  }
+
+  void Report(const ParsedRecord& read, const RolloutStep& step, const StartTime& start, RolloutRound& round) const {
+    RolloutStatus& status = round.status;
+    status.revision = view_.revision.value_or("");
+    status.stages = StagesOf(policy_, view_.nodes, stages_);
+    status.open = step.open;
+    if (step.open < static_cast<int>(policy_.stages.size())) status.next = step.closed;
+    status.halted = step.halted;
+    if (!start.open) status.closed = WindowGate(start);
+    if (std::string text = FormatRecord(step.record); text != input_.facts.record) status.record = std::move(text);
+    if (step.halted) {
+      round.findings.push_back(
+          {.code = FindingCode::kRollout, .message = fmt::format("the rollout is halted: {}", step.halted->detail)});
+    }
+    if (!read.error.empty()) {
+      round.findings.push_back(
+          {.code = FindingCode::kRollout, .message = fmt::format("the record of the rollout: {}", read.error)});
+    }
+  }
+
+  const RolloutInput& input_;
+  const RolloutPolicy& policy_;
+  const std::vector<int>& stages_;
+  const std::vector<RolloutMembers::Share> shares_;
+  const RolloutView view_;
+};
+
+RolloutRound AdmitByRollout(const RolloutInput& input, RolloutMembers members, const std::vector<int>& stages,
+                            const Sums& sums, std::size_t elsewhere) {
+  return RolloutRounds(input, std::move(members), stages).Run(sums, elsewhere);
+}
+
+}  // namespace driverupgrade::internal

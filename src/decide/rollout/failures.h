@@ -1,0 +1,35 @@
+// What a node's upgrade has failed of, and how many of each class stop a rollout.
+#ifndef DRIVERUPGRADE_SRC_DECIDE_ROLLOUT_FAILURES_H_
+#define DRIVERUPGRADE_SRC_DECIDE_ROLLOUT_FAILURES_H_
+
+#include <array>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "driverupgrade/rollout_policy.h"
+#include "driverupgrade/upgrade_state.h"
+
+namespace driverupgrade::internal {
+
+struct FailureFacts {
+  // The state from which the node went to upgrade-failed.
+  UpgradeState failed_in = UpgradeState::kUnknown;
+  bool node_ready = true;
+  // Of some container of the driver's pods.
+  bool image_pull_fails = false;
+};
+// nullopt: a failure of no class.
+std::optional<FailureClass> ClassOf(const FailureFacts& facts);
+
+// The class of that name; nullopt: there is none.
+std::optional<FailureClass> ParseFailureClass(std::string_view name);
+
+// The first class that has used up its budget, for a person; nullopt: none has. `total`: nodes of the fleet.
+// `failed`: by FailureClass.
+std::optional<std::string> ExhaustedBudget(const FailureBudgets& budgets,
+                                           const std::array<int, kAllFailureClasses.size()>& failed, int total);
+
+}  // namespace driverupgrade::internal
+
+#endif  // DRIVERUPGRADE_SRC_DECIDE_ROLLOUT_FAILURES_H_

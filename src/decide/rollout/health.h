@@ -1,0 +1,25 @@
+// Whether a node with its new driver is well.
+#ifndef DRIVERUPGRADE_SRC_DECIDE_ROLLOUT_HEALTH_H_
+#define DRIVERUPGRADE_SRC_DECIDE_ROLLOUT_HEALTH_H_
+
+#include <string>
+#include <vector>
+
+#include "driverupgrade/cluster_types.h"
+#include "driverupgrade/rollout_policy.h"
+
+namespace driverupgrade::internal {
+
+// Each for a person; empty: it is not.
+struct NodeHealth {
+  std::string sick = {};
+  std::string unwell = {};
+  friend bool operator==(const NodeHealth&, const NodeHealth&) = default;
+};
+// `conditions` of the node by their types, `pods` on it, and those of the driver.
+NodeHealth HealthOf(const StringMap& conditions, const std::vector<Pod>& pods, const std::vector<Pod>& driver_pods,
+                    const RolloutHealth& health);
+
+}  // namespace driverupgrade::internal
+
+#endif  // DRIVERUPGRADE_SRC_DECIDE_ROLLOUT_HEALTH_H_

@@ -1,0 +1,49 @@
+#include "decide/rollout/order.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <string_view>
+
+#include "fmt/format.h"
+
+namespace driverupgrade::internal {
+namespace {
+
+constexpr std::int64_t kPriorityMax = 999'999'999'999'999'999;
+
+// 0 for what is no decimal number of up to 18 digits.
+std::int64_t PriorityOf(std::string_view text) {
+  if (text.size() > 18) return 0;
+  std::int64_t priority = 0;
+  for (const char c : text) {
+    if (c < '0' || c > '9') return 0;
+    priority = 10 * priority + (c - '0');
+  }
+  return priority;
+}
+
+std::string KeyBy(const RolloutNode& node, const RolloutOrder& order) {
+  const StringMap& labels = node.node->labels;
+  const auto label = labels.find(order.label);
+  switch (order.by) {
+    case OrderBy::kIdle: return node.pods == 0 ? "0" : "1";
+    // Not known comes behind every number.
+    case OrderBy::kFewestPods: return node.pods ? fmt::format("{:010}", *node.pods) : ":";
+    case OrderBy::kLabel:
+      return fmt::format("{:018}", kPriorityMax - (label == labels.end() ? 0 : PriorityOf(label->second)));
+    // Terminated, so that a shorter value goes before a longer one, whatever follows.
+    case OrderBy::kTopology: return label == labels.end() ? "1" : "0" + label->second + '\0';
+    case OrderBy::kName: return node.node->name + '\0';
+  }
+  return "";
+}
+
+}  // namespace
+
+std::string SortKey(const RolloutNode& node, const std::vector<RolloutOrder>& order) {
+  std::string key;
+  for (const RolloutOrder& by : order) key += KeyBy(node, by);
+  return key + node.node->name;
+}
+
+}  // namespace driverupgrade::internal

@@ -1,0 +1,20 @@
+// Which of two waiting nodes goes first.
+//
+//     std::sort(nodes.begin(), nodes.end(), [&](a, b) { return SortKey(a, order) < SortKey(b, order); });
+#ifndef DRIVERUPGRADE_SRC_DECIDE_ROLLOUT_ORDER_H_
+#define DRIVERUPGRADE_SRC_DECIDE_ROLLOUT_ORDER_H_
+
+#include <string>
+#include <vector>
+
+#include "decide/rollout/view.h"
+#include "driverupgrade/rollout_policy.h"
+
+namespace driverupgrade::internal {
+
+// A text by whose bytes the nodes are in order. No two nodes have the same: it ends with the name.
+std::string SortKey(const RolloutNode& node, const std::vector<RolloutOrder>& order);
+
+}  // namespace driverupgrade::internal
+
+#endif  // DRIVERUPGRADE_SRC_DECIDE_ROLLOUT_ORDER_H_

@@ -1,0 +1,188 @@
+#include "decide/rollout/record.h"
+
+#include <charconv>
+#include <cstdint>
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "base/rapidjson.h"
+#include "fmt/format.h"
+#include "fmt/ranges.h"
+
+namespace driverupgrade::internal {
+namespace {
+
+namespace json = ::driverupgrade_rapidjson;
+
+constexpr int kVersion = 1;
+
+std::string_view View(const json::Value& text) { return {text.GetString(), text.GetStringLength()}; }
+
+// Collects the members of an object that make no sense.
+class Reader {
+ public:
+  explicit Reader(const json::Value& object) : object_(object) {}
+
+  // nullptr: absent or null.
+  const json::Value* Find(const char* name) const {
+    const auto member = object_.FindMember(name);
+    return member == object_.MemberEnd() || member->value.IsNull() ? nullptr : &member->value;
+  }
+
+  void Read(const char* name, std::string& value) {
+    const json::Value* read = Find(name);
+    if (read == nullptr) return;
+    if (!read->IsString()) return Note(name);
+    value = View(*read);
+  }
+
+  void Read(const char* name, std::optional<absl::Time>& value) {
+    const json::Value* read = Find(name);
+    if (read == nullptr) return;
+    // What a year of four digits can hold.
+    constexpr std::int64_t kSecondsMax = 253'402'300'799;
+    if (!read->IsInt64() || read->GetInt64() < 0 || read->GetInt64() > kSecondsMax) return Note(name);
+    value = absl::FromUnixSeconds(read->GetInt64());
+  }
+
+  void Read(const char* name, std::set<std::string>& values) {
+    const json::Value* read = Find(name);
+    if (read == nullptr) return;
+    if (!read->IsArray()) return Note(name);
+    for (const json::Value& item : read->GetArray()) {
+      if (!item.IsString()) return values.clear(), Note(name);
+      values.emplace(View(item));
+    }
+  }
+
+  void Read(const char* name, DurationSketch& sketch) {
+    const json::Value* read = Find(name);
+    if (read == nullptr) return;
+    if (!read->IsObject()) return Note(name);
+    std::map<int, int> counts;
+    for (const auto& member : read->GetObject()) {
+      const std::string_view key = View(member.name);
+      int step = -1;
+      const auto [end, error] = std::from_chars(key.data(), key.data() + key.size(), step);
+      if (error != std::errc() || end != key.data() + key.size() || !member.value.IsInt()) return Note(name);
+      counts[step] = member.value.GetInt();
+    }
+    sketch = DurationSketch::FromCounts(counts);
+  }
+
+  void Note(const char* name) { wrong_.emplace_back(name); }
+  const std::vector<std::string>& wrong() const { return wrong_; }
+
+ private:
+  const json::Value& object_;
+  std::vector<std::string> wrong_;
+};
+
+// One that somebody has put together from two: which of them counts?
+bool HasDuplicates(const json::Value& object) {
+  std::set<std::string_view> names;
+  for (const auto& member : object.GetObject()) {
+    if (!names.insert(View(member.name)).second) return true;
+  }
+  return false;
+}
+
+std::optional<Halt> ReadHalt(Reader& record) {
+  const json::Value* read = record.Find("halt");
+  if (read == nullptr) return std::nullopt;
+  Halt halt;
+  if (read->IsObject() && !HasDuplicates(*read)) {
+    Reader fields(*read);
+    fields.Read("stage", halt.stage);
+    fields.Read("reason", halt.reason);
+    fields.Read("policy", halt.policy);
+    fields.Read("seen", halt.seen);
+    if (fields.wrong().empty() && !halt.reason.empty()) return halt;
+  }
+  record.Note("halt");
+  return Halt{.reason = "the rollout was halted, and why cannot be read"};
+}
+
+ParsedRecord Unreadable(std::string why) {
+  return {.record = {.halt = Halt{.reason = fmt::format("the record of the rollout cannot be read: {}", why)}},
+          .error = std::move(why)};
+}
+
+void WriteText(json::Writer<json::StringBuffer>& out, const char* name, std::string_view text) {
+  out.Key(name);
+  out.String(text.data(), static_cast<json::SizeType>(text.size()));
+}
+
+void WriteTexts(json::Writer<json::StringBuffer>& out, const char* name, const std::set<std::string>& texts) {
+  out.Key(name);
+  out.StartArray();
+  for (const std::string& text : texts) out.String(text);
+  out.EndArray();
+}
+
+}  // namespace
+
+std::string FormatRecord(const RolloutRecord& record) {
+  json::StringBuffer buffer;
+  json::Writer<json::StringBuffer> out(buffer);
+  out.StartObject();
+  out.Key("version");
+  out.Int(kVersion);
+  WriteText(out, "revision", record.revision);
+  WriteText(out, "stages", record.stages);
+  WriteText(out, "stage", record.stage);
+  if (record.soak_since) {
+    out.Key("soakSince");
+    out.Int64(absl::ToUnixSeconds(*record.soak_since));
+  }
+  if (record.halt) {
+    out.Key("halt");
+    out.StartObject();
+    WriteText(out, "stage", record.halt->stage);
+    WriteText(out, "reason", record.halt->reason);
+    WriteText(out, "policy", record.halt->policy);
+    WriteTexts(out, "seen", record.halt->seen);
+    out.EndObject();
+  }
+  WriteTexts(out, "waived", record.waived);
+  out.Key("durations");
+  out.StartObject();
+  for (const auto& [step, count] : record.durations.counts()) {
+    const std::string key = fmt::format("{}", step);
+    out.Key(key.data(), static_cast<json::SizeType>(key.size()));
+    out.Int(count);
+  }
+  out.EndObject();
+  out.EndObject();
+  return {buffer.GetString(), buffer.GetSize()};
+}
+
+ParsedRecord ParseRecord(std::optional<std::string_view> text) {
+  if (!text) return {};
+  if (text->size() > kRecordSizeMax) return Unreadable(fmt::format("it has more than {} bytes", kRecordSizeMax));
+  json::Document document;
+  // Iterative: its depth is bounded by the size of the text, not by the stack.
+  document.Parse<json::kParseIterativeFlag | json::kParseValidateEncodingFlag>(text->data(), text->size());
+  if (document.HasParseError()) return Unreadable(fmt::format("no JSON at byte {}", document.GetErrorOffset()));
+  if (!document.IsObject()) return Unreadable("it is no object");
+  if (HasDuplicates(document)) return Unreadable("a member is there twice");
+  const auto version = document.FindMember("version");
+  if (version == document.MemberEnd() || !version->value.IsInt() || version->value.GetInt() != kVersion) {
+    return Unreadable("its version is not known");
+  }
+  ParsedRecord parsed;
+  RolloutRecord& record = parsed.record;
+  Reader reader(document);
+  reader.Read("revision", record.revision);
+  reader.Read("stages", record.stages);
+  reader.Read("stage", record.stage);
+  reader.Read("soakSince", record.soak_since);
+  record.halt = ReadHalt(reader);
+  reader.Read("waived", record.waived);
+  reader.Read("durations", record.durations);
+  if (!reader.wrong().empty()) parsed.error = fmt::format("what makes no sense: {}", fmt::join(reader.wrong(), ", "));
+  return parsed;
+}
+
+}  // namespace driverupgrade::internal

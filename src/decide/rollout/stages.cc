@@ -1,0 +1,348 @@
+#include "decide/rollout/stages.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <set>
+#include <string_view>
+#include <tuple>
+#include <utility>
+#include <variant>
+
+#include "base/backoff.h"
+#include "decide/rollout/groups.h"
+#include "fmt/format.h"
+#include "policy/rollout_codec.h"
+
+namespace driverupgrade::internal {
+namespace {
+
+// More would not fit the record; the rest may halt again.
+constexpr std::size_t kWaivedMax = 1000;
+// A clock of another replica that is further ahead is wrong.
+constexpr absl::Duration kClockSkewMax = absl::Seconds(60);
+
+std::string Fingerprint(const RolloutSections& sections) {
+  return fmt::format("{:016x}", Hash(FormatRolloutSections(sections), 0));
+}
+
+// Nodes that are in one stage whatever happens: one node, or the group that starts together.
+struct Unit {
+  std::uint64_t hash = 0;
+  std::string name = {};
+  std::vector<std::size_t> nodes = {};
+  int counted = 0;
+};
+
+// The hash alone leaves names next to each other that differ in their last letters.
+std::uint64_t Scattered(std::string_view name) {
+  std::uint64_t bits = Hash(name, 0);
+  for (const std::uint64_t factor : {0xff51afd7ed558ccdULL, 0xc4ceb9fe1a85ec53ULL}) {
+    bits = (bits ^ (bits >> 33)) * factor;
+  }
+  return bits ^ (bits >> 33);
+}
+
+// In an order that has nothing to do with names, which often tell the racks.
+std::vector<Unit> UnitsOf(const std::vector<RolloutNode>& nodes, const RolloutPolicy& policy) {
+  const bool together = policy.groups && policy.groups->mode == GroupMode::kTogether;
+  std::map<std::string, Unit> by_name;
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    Unit& unit = by_name[together ? GroupOf(*nodes[i].node, *policy.groups) : nodes[i].node->name];
+    unit.nodes.push_back(i);
+    unit.counted += nodes[i].progress != NodeProgress::kLeftOut;
+  }
+  std::vector<Unit> units;
+  units.reserve(by_name.size());
+  for (auto& [name, unit] : by_name) {
+    unit.hash = Scattered(name);
+    unit.name = name;
+    units.push_back(std::move(unit));
+  }
+  std::sort(units.begin(), units.end(),
+            [](const Unit& a, const Unit& b) { return std::tie(a.hash, a.name) < std::tie(b.hash, b.name); });
+  return units;
+}
+
+// Takes the units of one stage out of `units`.
+std::vector<Unit> TakeUnits(const RolloutStage& stage, const std::vector<RolloutNode>& nodes, int total,
+                            std::vector<Unit>& units) {
+  const LabelSelector* selector = std::get_if<LabelSelector>(&stage.nodes);
+  int wanted = selector == nullptr ? ScaledLimit(*std::get_if<CountOrPercent>(&stage.nodes), total) : 0;
+  const auto is_taken = [&](const Unit& unit) {
+    if (selector != nullptr) {
+      return std::any_of(unit.nodes.begin(), unit.nodes.end(),
+                         [&](std::size_t i) { return selector->Matches(nodes[i].node->labels); });
+    }
+    if (wanted <= 0 || unit.counted == 0) return false;
+    wanted -= unit.counted;
+    return true;
+  };
+  std::vector<Unit> taken;
+  std::vector<Unit> left;
+  for (Unit& unit : units) (is_taken(unit) ? taken : left).push_back(std::move(unit));
+  units = std::move(left);
+  return taken;
+}
+
+// The nodes of one stage that are not left out.
+struct StageTally {
+  int nodes = 0;
+  int ended = 0;   // done and well, or failed
+  int failed = 0;  // and not waived
+  std::string failed_node = {};
+  std::string unwell = {};  // the first that is
+};
+
+std::string_view NameOf(const RolloutPolicy& policy, int stage) {
+  return stage < static_cast<int>(policy.stages.size()) ? std::string_view(policy.stages[stage].name) : kLastStage;
+}
+
+int StageNamed(const RolloutPolicy& policy, std::string_view name) {
+  if (name == kLastStage) return static_cast<int>(policy.stages.size());
+  const auto stage = std::find_if(policy.stages.begin(), policy.stages.end(),
+                                  [&](const RolloutStage& one) { return one.name == name; });
+  return stage == policy.stages.end() ? 0 : static_cast<int>(stage - policy.stages.begin());
+}
+
+int FailuresTolerated(const RolloutStage& stage, int nodes) {
+  if (!stage.max_failures) return 0;
+  if (const Count* count = std::get_if<Count>(&*stage.max_failures)) return count->value;
+  return static_cast<int>(std::int64_t{std::get_if<Percent>(&*stage.max_failures)->value} * nodes / 100);
+}
+
+std::set<std::string> ParseApprovals(std::string_view text) {
+  std::set<std::string> approvals;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find_first_of(", \t"), text.size());
+    if (end > 0) approvals.emplace(text.substr(0, end));
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return approvals;
+}
+
+// Not the last one, which would cut the soak short.
+absl::Time NextSecond(absl::Time now) {
+  return absl::FromUnixSeconds(absl::ToUnixSeconds(now + absl::Seconds(1) - absl::Nanoseconds(1)));
+}
+
+// One advance of one record.
+class Advance {
+ public:
+  Advance(const RolloutRecord& stored, const RolloutView& view, const std::vector<int>& stages,
+          const RolloutRules& rules, absl::Time now)
+      : stored_(stored),
+        view_(view),
+        stages_(stages),
+        policy_(rules.policy),
+        rules_(rules),
+        now_(now),
+        approvals_(ParseApprovals(view.approvals)) {
+    step_.record = stored;
+  }
+
+  RolloutStep Run() {
+    for (const absl::Duration took : view_.took) record().durations.Add(took);
+    Adopt();
+    LiftHalt();
+    Tally();
+    if (!record().halt) NoteHalt();
+    if (record().halt) {
+      // What has been seen of the nodes before says nothing about the time after.
+      record().soak_since.reset();
+      step_.closed = Halted(*record().halt);
+    } else {
+      while (stage() < Last() && PassesStage()) {
+        record().stage = NameOf(policy_, stage() + 1);
+        record().soak_since.reset();
+      }
+    }
+    SayWhatIsOpen();
+    return std::move(step_);
+  }
+
+ private:
+  RolloutRecord& record() { return step_.record; }
+  int stage() { return StageNamed(policy_, record().stage); }
+  int Last() const { return static_cast<int>(policy_.stages.size()); }
+  std::string ApprovalOf(std::string_view stage) const { return fmt::format("{}@{}", stage, *view_.revision); }
+
+  // Begins anew with another revision, or with other stages.
+  void Adopt() {
+    if (record().revision != *view_.revision) {
+      // A halt in a record that has lost its revision may be of this one.
+      if (!record().revision.empty()) record().halt.reset();
+      record().revision = *view_.revision;
+      record().stages.clear();
+      record().waived.clear();
+    }
+    if (record().stages != rules_.stages_fingerprint) {
+      record().stages = rules_.stages_fingerprint;
+      record().stage.clear();
+      record().soak_since.reset();
+    }
+    record().stage = NameOf(policy_, stage());
+    if (record().soak_since && *record().soak_since > now_ + kClockSkewMax) record().soak_since.reset();
+  }
+
+  void LiftHalt() {
+    std::optional<Halt>& halt = record().halt;
+    if (!halt) return;
+    if (halt->policy.empty()) {
+      halt->policy = rules_.fingerprint;
+      halt->seen = approvals_;
+    }
+    if (halt->stage.empty() || !IsStage(halt->stage)) halt->stage = record().stage;
+    if (halt->policy != rules_.fingerprint) return halt.reset();
+    std::erase_if(halt->seen, [&](const std::string& approval) { return !approvals_.contains(approval); });
+    const std::string approval = ApprovalOf(halt->stage);
+    if (!approvals_.contains(approval) || halt->seen.contains(approval)) return;
+    halt.reset();
+    for (const RolloutNode& node : view_.nodes) {
+      if (record().waived.size() >= kWaivedMax) break;
+      if (node.progress == NodeProgress::kFailed || !node.sick.empty()) record().waived.insert(node.node->name);
+    }
+  }
+
+  bool IsStage(const std::string& name) const { return name == NameOf(policy_, StageNamed(policy_, name)); }
+
+  void Tally() {
+    tallies_.resize(policy_.stages.size() + 1);
+    for (std::size_t i = 0; i < view_.nodes.size(); ++i) {
+      const RolloutNode& node = view_.nodes[i];
+      if (node.progress == NodeProgress::kLeftOut) continue;
+      StageTally& tally = tallies_[static_cast<std::size_t>(stages_[i])];
+      ++tally.nodes;
+      const bool is_well = node.progress == NodeProgress::kDone && node.unwell.empty();
+      tally.ended += is_well || node.progress == NodeProgress::kFailed;
+      if (node.progress == NodeProgress::kDone && !is_well && tally.unwell.empty()) {
+        tally.unwell = fmt::format("; node {}: {}", node.node->name, node.unwell);
+      }
+      if (node.progress == NodeProgress::kFailed && !record().waived.contains(node.node->name)) {
+        if (tally.failed++ == 0) tally.failed_node = node.node->name;
+      }
+    }
+  }
+
+  void NoteHalt() {
+    std::string reason = view_.sick;
+    for (std::size_t i = 0; i < view_.nodes.size() && reason.empty(); ++i) {
+      const RolloutNode& node = view_.nodes[i];
+      if (node.sick.empty() || record().waived.contains(node.node->name)) continue;
+      reason = fmt::format("node {} of stage {} is sick: {}", node.node->name, NameOf(policy_, stages_[i]), node.sick);
+    }
+    for (std::size_t i = 0; i < policy_.stages.size() && reason.empty(); ++i) {
+      const RolloutStage& stage = policy_.stages[i];
+      const StageTally& tally = tallies_[i];
+      if (!stage.max_failures || tally.failed <= FailuresTolerated(stage, tally.nodes)) continue;
+      reason = fmt::format("stage {}: {} nodes have failed, {} may; the first is {}", stage.name, tally.failed,
+                           FailuresTolerated(stage, tally.nodes), tally.failed_node);
+    }
+    if (reason.empty()) return;
+    record().halt = Halt{.stage = record().stage, .reason = reason, .policy = rules_.fingerprint, .seen = approvals_};
+  }
+
+  // Whether the next stage may begin; says why not.
+  bool PassesStage() {
+    const RolloutStage& stage = policy_.stages[static_cast<std::size_t>(this->stage())];
+    const StageTally& tally = tallies_[static_cast<std::size_t>(this->stage())];
+    if (tally.nodes == 0 || tally.ended < tally.nodes || tally.failed > FailuresTolerated(stage, tally.nodes)) {
+      record().soak_since.reset();
+      // A stage without a node would let the others begin without a test: somebody has mistyped a label.
+      return Wait(GateReason::kStage, tally.nodes == 0
+                                          ? fmt::format("stage {} has no node", stage.name)
+                                          : fmt::format("stage {}: {} of {} nodes have ended, {} failed{}", stage.name,
+                                                        tally.ended, tally.nodes, tally.failed, tally.unwell));
+    }
+    if (!record().soak_since) record().soak_since = NextSecond(now_);
+    const absl::Time soaked = *record().soak_since + stage.soak;
+    if (now_ < soaked) {
+      step_.wake_at = soaked;
+      return Wait(GateReason::kSoak, fmt::format("stage {} soaks for {}", stage.name, absl::FormatDuration(stage.soak)),
+                  soaked);
+    }
+    if (stage.approval == Approval::kManual && !approvals_.contains(ApprovalOf(stage.name))) {
+      return Wait(GateReason::kApproval,
+                  fmt::format("stage {} is to be approved by {}", stage.name, ApprovalOf(stage.name)));
+    }
+    return true;
+  }
+
+  bool Wait(GateReason reason, std::string detail, std::optional<absl::Time> not_before = std::nullopt) {
+    step_.closed = {.reason = reason, .detail = std::move(detail), .not_before = not_before};
+    return false;
+  }
+
+  Gate Halted(const Halt& halt) const {
+    const bool is_known = view_.revision && !halt.stage.empty();
+    return {.reason = GateReason::kHalted,
+            .detail = is_known ? fmt::format("{}; go on with the approval {}", halt.reason, ApprovalOf(halt.stage))
+                               : halt.reason};
+  }
+
+  // By both records: what is new is not known to others before it is stored, and what is old may not be true any more.
+  void SayWhatIsOpen() {
+    const bool is_current = stored_.revision == record().revision && stored_.stages == record().stages;
+    step_.open = is_current ? std::min(StageNamed(policy_, stored_.stage), stage()) : 0;
+    if (record().halt) {
+      step_.halted = Halted(*record().halt);
+    } else if (stored_.halt) {
+      step_.halted = Gate{.reason = GateReason::kHalted, .detail = "the halt is being lifted"};
+    }
+    if (step_.open < stage() && !step_.halted) Wait(GateReason::kStage, "the stage is about to begin");
+  }
+
+  const RolloutRecord& stored_;
+  const RolloutView& view_;
+  const std::vector<int>& stages_;
+  const RolloutPolicy& policy_;
+  const RolloutRules& rules_;
+  const absl::Time now_;
+  const std::set<std::string> approvals_;
+  std::vector<StageTally> tallies_;
+  RolloutStep step_;
+};
+
+}  // namespace
+
+RolloutRules RulesOf(const RolloutPolicy& policy, const FailureBudgets& budgets) {
+  RolloutPolicy who_is_where{.groups = policy.groups};
+  for (const RolloutStage& stage : policy.stages) {
+    who_is_where.stages.push_back({.name = stage.name, .nodes = stage.nodes});
+  }
+  return {.policy = policy,
+          .fingerprint = Fingerprint({.rollout = policy, .by_class = budgets}),
+          .stages_fingerprint = Fingerprint({.rollout = std::move(who_is_where)})};
+}
+
+absl::Duration NodeTakes(const RolloutRecord& record, const RolloutPolicy& policy) {
+  return record.durations.Quantile(95).value_or(policy.expected_node_duration.value_or(absl::ZeroDuration()));
+}
+
+std::vector<int> AssignStages(const std::vector<RolloutNode>& nodes, const RolloutPolicy& policy) {
+  std::vector<int> stages(nodes.size(), static_cast<int>(policy.stages.size()));
+  if (policy.stages.empty()) return stages;
+  std::vector<Unit> units = UnitsOf(nodes, policy);
+  int total = 0;
+  for (const Unit& unit : units) total += unit.counted;
+  for (std::size_t stage = 0; stage < policy.stages.size(); ++stage) {
+    for (const Unit& unit : TakeUnits(policy.stages[stage], nodes, total, units)) {
+      for (const std::size_t i : unit.nodes) stages[i] = static_cast<int>(stage);
+    }
+  }
+  return stages;
+}
+
+RolloutStep AdvanceRollout(const RolloutRecord& stored, const RolloutView& view, const std::vector<int>& stages,
+                           const RolloutRules& rules, absl::Time now) {
+  if (!view.revision) {
+    RolloutStep step{.record = stored,
+                     .closed = {.reason = GateReason::kStage, .detail = "the target revision is not known"}};
+    if (stored.halt) step.halted = Gate{.reason = GateReason::kHalted, .detail = stored.halt->reason};
+    return step;
+  }
+  return Advance(stored, view, stages, rules, now).Run();
+}
+
+}  // namespace driverupgrade::internal

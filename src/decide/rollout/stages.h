@@ -1,0 +1,61 @@
+// The stages of a rollout: which node is in which, which have come, and what is to be remembered of it.
+//
+//     const std::vector<int> stages = AssignStages(view.nodes, rules.policy);
+//     const RolloutStep step = AdvanceRollout(stored, view, stages, rules, now);
+//     if (step.record != stored) ...   // store it by compare-and-set, before the next call
+//     if (!step.halted && stages[i] <= step.open) ...   // node i may start
+//
+// A stage begins only by a record that was stored: whoever has not read it does not know of the stage. Pure.
+#ifndef DRIVERUPGRADE_SRC_DECIDE_ROLLOUT_STAGES_H_
+#define DRIVERUPGRADE_SRC_DECIDE_ROLLOUT_STAGES_H_
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "decide/rollout/record.h"
+#include "decide/rollout/view.h"
+#include "driverupgrade/rollout_policy.h"
+
+namespace driverupgrade::internal {
+
+// What is worked out of a policy once.
+struct RolloutRules {
+  RolloutPolicy policy = {};
+  // Of the whole section, and of which nodes are in which stage: texts that differ if they do.
+  std::string fingerprint = {};
+  std::string stages_fingerprint = {};
+};
+// A change of a stage's soak, approval or limits is no other stage.
+RolloutRules RulesOf(const RolloutPolicy& policy, const FailureBudgets& budgets);
+
+// The number of the stage of each node; `policy.stages.size()` for those that no stage names. It depends on the names and
+// labels of the nodes, and on which are left out, alone; by number and percentage, the nodes of a stage are always the
+// same ones, and those that are left out do not count. With GroupMode::kTogether a group is in one stage: the first that
+// would have one of its nodes.
+std::vector<int> AssignStages(const std::vector<RolloutNode>& nodes, const RolloutPolicy& policy);
+
+struct RolloutStep {
+  // As it is to be stored.
+  RolloutRecord record = {};
+  // Nodes of the stages up to this one may start.
+  int open = 0;
+  // Why nobody may; nullopt: not halted.
+  std::optional<Gate> halted = std::nullopt;
+  // Why the nodes of later stages wait.
+  Gate closed = {};
+  // When the answer changes although the cluster does not.
+  std::optional<absl::Time> wake_at = std::nullopt;
+  friend bool operator==(const RolloutStep&, const RolloutStep&) = default;
+};
+// How long a node takes by what has been measured, or else by what the policy expects: for StartTimeAt.
+absl::Duration NodeTakes(const RolloutRecord& record, const RolloutPolicy& policy);
+
+// `stored`: as it was read, by whatever replica wrote it. `stages`: of the nodes of the view.
+RolloutStep AdvanceRollout(const RolloutRecord& stored, const RolloutView& view, const std::vector<int>& stages,
+                           const RolloutRules& rules, absl::Time now);
+
+}  // namespace driverupgrade::internal
+
+#endif  // DRIVERUPGRADE_SRC_DECIDE_ROLLOUT_STAGES_H_

@@ -1,0 +1,58 @@
+// What a rollout looks at: the nodes, the target revision, the approvals; and how it says why a node waits.
+#ifndef DRIVERUPGRADE_SRC_DECIDE_ROLLOUT_VIEW_H_
+#define DRIVERUPGRADE_SRC_DECIDE_ROLLOUT_VIEW_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "driverupgrade/cluster_types.h"
+#include "driverupgrade/gate.h"
+
+namespace driverupgrade::internal {
+
+// How far a node is with the target revision.
+enum class NodeProgress : std::uint8_t {
+  kWaiting,   // Not begun.
+  kUnderWay,  // Begun and not ended. A failed node that holds its slot is under way, and so is one of which that is not
+              // known because a write is unsettled.
+  kDone,
+  kFailed,   // And holds no slot.
+  kLeftOut,  // By somebody's wish (GateTraits::is_wish of the node alone): nobody waits for it.
+};
+
+struct RolloutNode {
+  // Not null.
+  const Node* node = nullptr;
+  NodeProgress progress = NodeProgress::kWaiting;
+  // It waits for nothing but the limits. One that is under way all the same has been admitted before, and what came of it
+  // is not known.
+  bool may_start = false;
+  // The operator runs on it: last of all.
+  bool own_node = false;
+  // Why the node counts as sick with its new driver, for a person; empty: it is well, or has the old one.
+  std::string sick = {};
+  // What the node with its new driver is not ready with yet, for a person: its stage is not done before. Empty: all is
+  // ready.
+  std::string unwell = {};
+  // That would be evicted from it; nullopt: not known.
+  std::optional<int> pods = std::nullopt;
+};
+
+struct RolloutView {
+  // What is to be rolled out; nullopt: it cannot be told.
+  std::optional<std::string> revision = std::nullopt;
+  std::vector<RolloutNode> nodes = {};
+  // The annotation with approvals: `<stage>@<revision>`, separated by commas.
+  std::string approvals = {};
+  // Why the embedding operator's callback takes the rollout for sick; empty: it does not.
+  std::string sick = {};
+  // Of nodes that were done since the view before.
+  std::vector<absl::Duration> took = {};
+};
+
+}  // namespace driverupgrade::internal
+
+#endif  // DRIVERUPGRADE_SRC_DECIDE_ROLLOUT_VIEW_H_

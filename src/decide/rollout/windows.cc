@@ -1,0 +1,100 @@
+#include "decide/rollout/windows.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+namespace driverupgrade::internal {
+namespace {
+
+// From `begin` up to, but not at, `end`.
+struct Span {
+  absl::Time begin = absl::InfinitePast();
+  absl::Time end = absl::InfiniteFuture();
+};
+
+constexpr int kWindowDaysMax = 7;
+// Longer than a year with a closed season at its end.
+constexpr int kDaysAheadMax = 400;
+
+// The first time at which the clocks show `time` or, if they skip it, later.
+absl::Time FirstTime(absl::CivilSecond time, absl::TimeZone zone) {
+  const absl::TimeZone::TimeInfo info = zone.At(time);
+  return info.kind == absl::TimeZone::TimeInfo::SKIPPED ? info.trans : info.pre;
+}
+
+// What is left of `span` outside the closed days of `zone`.
+std::vector<Span> Without(const std::vector<ClosedDays>& closed, absl::TimeZone zone, Span span) {
+  std::vector<Span> open = {span};
+  for (const ClosedDays& days : closed) {
+    const Span shut{FirstTime(absl::CivilSecond(days.first), zone), FirstTime(absl::CivilSecond(days.last + 1), zone)};
+    std::vector<Span> left;
+    for (const Span& one : open) {
+      if (one.begin < shut.begin) left.push_back({one.begin, std::min(one.end, shut.begin)});
+      if (shut.end < one.end) left.push_back({std::max(one.begin, shut.end), one.end});
+    }
+    open = std::move(left);
+  }
+  return open;
+}
+
+// The spans of `window` that begin on one of `days` days from `first` on.
+void AddSpans(const RolloutPolicy& rollout, const RolloutWindow& window, absl::CivilDay first, int days,
+              std::vector<Span>& spans) {
+  const absl::CivilDay end = first + days;
+  for (absl::CivilDay day = first; day < end; ++day) {
+    if (!window.days.empty() && !window.days.contains(absl::GetWeekday(day))) continue;
+    const absl::CivilSecond start = absl::CivilSecond(day) + absl::ToInt64Seconds(window.start);
+    const absl::Time begin = FirstTime(start, window.time_zone);
+    const std::vector<Span> open =
+        Without(rollout.closed, window.time_zone, {.begin = begin, .end = begin + window.duration});
+    spans.insert(spans.end(), open.begin(), open.end());
+  }
+}
+
+// All spans in which nodes may start, in order and apart from each other, that end after `now` and begin less than
+// `days` days after it, or a little later.
+std::vector<Span> OpenSpans(const RolloutPolicy& rollout, absl::Time now, int days) {
+  std::vector<Span> spans;
+  for (const RolloutWindow& window : rollout.windows) {
+    // The zones' days begin at other times, so one more on either side.
+    const absl::CivilDay today = absl::ToCivilDay(now, window.time_zone);
+    AddSpans(rollout, window, today - kWindowDaysMax - 1, kWindowDaysMax + days + 2, spans);
+  }
+  if (rollout.windows.empty()) spans = Without(rollout.closed, absl::UTCTimeZone(), {});
+  std::sort(spans.begin(), spans.end(), [](const Span& a, const Span& b) { return a.begin < b.begin; });
+  std::vector<Span> merged;
+  for (const Span& span : spans) {
+    if (span.end <= now) continue;
+    if (!merged.empty() && span.begin <= merged.back().end) {
+      merged.back().end = std::max(merged.back().end, span.end);
+    } else {
+      merged.push_back(span);
+    }
+  }
+  return merged;
+}
+
+}  // namespace
+
+StartTime StartTimeAt(const RolloutPolicy& rollout, absl::Time now, absl::Duration takes) {
+  if (rollout.windows.empty() && rollout.closed.empty()) return {};
+  const absl::Duration needed = rollout.finish_by ? takes : absl::ZeroDuration();
+  // Further than what is asked for, so that a span which is cut off there is long enough all the same.
+  const auto days_needed = std::clamp<std::int64_t>(needed / absl::Hours(24), 0, kDaysAheadMax);
+  bool too_late = false;
+  for (const int days : {kWindowDaysMax + 1, kDaysAheadMax}) {
+    for (const Span& span : OpenSpans(rollout, now, days + static_cast<int>(days_needed) + 1)) {
+      if (span.begin - now > days * absl::Hours(24)) break;
+      const absl::Time last = span.end - needed;
+      if (span.begin <= now && now < last) return {.open = true, .until = last};
+      too_late |= span.begin <= now;
+      if (now < span.begin && span.begin < last) {
+        return {.open = false, .until = span.begin, .too_late = too_late};
+      }
+    }
+  }
+  return {.open = false, .too_late = too_late};
+}
+
+}  // namespace driverupgrade::internal

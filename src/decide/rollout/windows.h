@@ -1,0 +1,33 @@
+// Whether a node may start now, by the windows and the closed days of a rollout.
+//
+//     const StartTime start = StartTimeAt(rollout, now, /*takes=*/absl::Minutes(10));
+//     if (!start.open) return "not before " + FormatTime(start.until);
+//
+// Windows and closed days are times on the clocks of their zones; the answer is a span of real time. Pure: a zone has
+// been loaded when the policy was made.
+#ifndef DRIVERUPGRADE_SRC_DECIDE_ROLLOUT_WINDOWS_H_
+#define DRIVERUPGRADE_SRC_DECIDE_ROLLOUT_WINDOWS_H_
+
+#include "absl/time/time.h"
+#include "driverupgrade/rollout_policy.h"
+
+namespace driverupgrade::internal {
+
+struct StartTime {
+  // Whether nodes may start now.
+  bool open = true;
+  // The answer is the same at any time before this one; then ask again. If it is not open: the next start. Infinite if
+  // nothing ends: without windows and closed days, or with none that opens in more than a year.
+  absl::Time until = absl::InfiniteFuture();
+  // Not open although a window is: what is left of it is shorter than a node takes.
+  bool too_late = false;
+  friend bool operator==(const StartTime&, const StartTime&) = default;
+};
+
+// `takes`: how long a node takes from its start. It counts with RolloutPolicy::finish_by alone: then a node may start
+// only if it will be done before the nodes may no longer start.
+StartTime StartTimeAt(const RolloutPolicy& rollout, absl::Time now, absl::Duration takes);
+
+}  // namespace driverupgrade::internal
+
+#endif  // DRIVERUPGRADE_SRC_DECIDE_ROLLOUT_WINDOWS_H_

@@ -1,0 +1,84 @@
+// One JSON document, written field by field in the words of policies.
+#ifndef DRIVERUPGRADE_SRC_POLICY_FIELD_WRITER_H_
+#define DRIVERUPGRADE_SRC_POLICY_FIELD_WRITER_H_
+
+#include <array>
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+
+#include "absl/time/time.h"
+#include "base/rapidjson.h"
+#include "driverupgrade/upgrade_policy.h"
+#include "fmt/format.h"
+
+namespace driverupgrade::internal {
+
+template <std::size_t kSize, typename Enum>
+std::string_view EnumName(const std::array<std::pair<std::string_view, Enum>, kSize>& names, Enum value) {
+  for (const auto& [name, candidate] : names) {
+    if (candidate == value) return name;
+  }
+  return names.front().first;
+}
+
+class FieldWriter {
+ public:
+  void StartObject() { writer_.StartObject(); }
+  void StartObject(std::string_view name) {
+    Key(name);
+    writer_.StartObject();
+  }
+  void EndObject() { writer_.EndObject(); }
+  void StartArray(std::string_view name) {
+    Key(name);
+    writer_.StartArray();
+  }
+  void EndArray() { writer_.EndArray(); }
+
+  // An item of an array.
+  void Text(std::string_view value) {
+    writer_.String(value.data(), static_cast<driverupgrade_rapidjson::SizeType>(value.size()));
+  }
+  void Null(std::string_view name) {
+    Key(name);
+    writer_.Null();
+  }
+  void Bool(std::string_view name, bool value) {
+    Key(name);
+    writer_.Bool(value);
+  }
+  void Int(std::string_view name, int value) {
+    Key(name);
+    writer_.Int(value);
+  }
+  void Int(std::string_view name, const std::optional<int>& value) { value ? Int(name, *value) : Null(name); }
+  void Text(std::string_view name, std::string_view value) {
+    Key(name);
+    Text(value);
+  }
+  // Rounds up: the zero that a fraction of a second would become means for ever.
+  void Seconds(std::string_view name, absl::Duration value);
+  void Limit(std::string_view name, const std::optional<CountOrPercent>& limit) {
+    if (!limit) return Null(name);
+    if (const Count* count = std::get_if<Count>(&*limit)) return Int(name, count->value);
+    Text(name, fmt::format("{}%", std::get_if<Percent>(&*limit)->value));
+  }
+
+  std::string Written() const { return {buffer_.GetString(), buffer_.GetSize()}; }
+
+ private:
+  void Key(std::string_view name) {
+    writer_.Key(name.data(), static_cast<driverupgrade_rapidjson::SizeType>(name.size()));
+  }
+
+  driverupgrade_rapidjson::StringBuffer buffer_;
+  driverupgrade_rapidjson::Writer<driverupgrade_rapidjson::StringBuffer> writer_{buffer_};
+};
+
+}  // namespace driverupgrade::internal
+
+#endif  // DRIVERUPGRADE_SRC_POLICY_FIELD_WRITER_H_

@@ -1,0 +1,38 @@
+// RolloutPolicy and FailureBudgets from and to the sections `rollout` and `failurePolicy.byClass` of a policy document.
+//
+//     section.ReadSection("rollout", [&](PolicySection& rollout) { ReadRollout(rollout, zones, policy.rollout.emplace()); });
+//
+// As in policy_codec.h: strict, all mistakes at once, each with the path of its field. Ranges are Validate's.
+#ifndef DRIVERUPGRADE_SRC_POLICY_ROLLOUT_CODEC_H_
+#define DRIVERUPGRADE_SRC_POLICY_ROLLOUT_CODEC_H_
+
+#include <optional>
+#include <string>
+
+#include "driverupgrade/policy_codec.h"
+#include "driverupgrade/rollout_policy.h"
+
+namespace driverupgrade::internal {
+
+class FieldWriter;
+class PolicySection;
+
+// `zones`: as ParseUpgradePolicyJson.
+void ReadRollout(PolicySection& section, const TimeZoneLoader& zones, RolloutPolicy& rollout);
+void ReadFailureBudgets(PolicySection& section, FailureBudgets& budgets);
+
+// One field of the object that is being written, with every field of its own spelled out; null without a value.
+void WriteRollout(const std::optional<RolloutPolicy>& rollout, FieldWriter& writer);
+void WriteFailureBudgets(const FailureBudgets& budgets, FieldWriter& writer);
+
+struct RolloutSections {
+  std::optional<RolloutPolicy> rollout = std::nullopt;
+  FailureBudgets by_class = {};
+  friend bool operator==(const RolloutSections&, const RolloutSections&) = default;
+};
+// As JSON of the two sections alone, in the words of policies.
+std::string FormatRolloutSections(const RolloutSections& sections);
+
+}  // namespace driverupgrade::internal
+
+#endif  // DRIVERUPGRADE_SRC_POLICY_ROLLOUT_CODEC_H_

@@ -1,0 +1,45 @@
+#include "decide/rollout/failures.h"
+
+#include "support/catch.h"
+
+namespace driverupgrade::internal {
+namespace {
+
+TEST_CASE("a failure is of the class of what the node was waiting for") {
+  CHECK(ClassOf({.failed_in = UpgradeState::kDrainRequired}) == FailureClass::kDrainBlocked);
+  CHECK(ClassOf({.failed_in = UpgradeState::kPodDeletionRequired}) == FailureClass::kDrainBlocked);
+  CHECK(ClassOf({.failed_in = UpgradeState::kValidationRequired}) == FailureClass::kValidation);
+  CHECK(ClassOf({.failed_in = UpgradeState::kPodRestartRequired}) == FailureClass::kDriverCrash);
+  CHECK_FALSE(ClassOf({.failed_in = UpgradeState::kUncordonRequired}));
+  CHECK(ClassOf({.failed_in = UpgradeState::kDrainRequired, .node_ready = false}) == FailureClass::kNodeLost);
+}
+
+TEST_CASE("a driver whose image cannot be pulled is told from one that crashes") {
+  CHECK(ClassOf({.failed_in = UpgradeState::kPodRestartRequired, .image_pull_fails = true}) ==
+        FailureClass::kImagePull);
+  CHECK(ClassOf({.failed_in = UpgradeState::kPodRestartRequired}) == FailureClass::kDriverCrash);
+  CHECK(ClassOf({.failed_in = UpgradeState::kDrainRequired, .image_pull_fails = true}) == FailureClass::kDrainBlocked);
+}
+
+// By class.
+std::array<int, kAllFailureClasses.size()> Failed(std::initializer_list<std::pair<FailureClass, int>> counts) {
+  std::array<int, kAllFailureClasses.size()> failed = {};
+  for (const auto& [failure, count] : counts) failed[static_cast<std::size_t>(failure)] = count;
+  return failed;
+}
+
+TEST_CASE("each class stops the rollout at its own number") {
+  const FailureBudgets budgets = {{FailureClass::kImagePull, Count{2}}, {FailureClass::kNodeLost, Percent{10}}};
+  CHECK_FALSE(ExhaustedBudget(budgets, {}, 100));
+  CHECK_FALSE(ExhaustedBudget(budgets, Failed({{FailureClass::kImagePull, 1}, {FailureClass::kDriverCrash, 50}}), 100));
+  CHECK(ExhaustedBudget(budgets, Failed({{FailureClass::kImagePull, 2}}), 100) ==
+        "failurePolicy.byClass.ImagePull: 2 nodes have failed, 2 stop the rollout");
+  CHECK_FALSE(ExhaustedBudget(budgets, Failed({{FailureClass::kNodeLost, 9}}), 109));
+  CHECK(ExhaustedBudget(budgets, Failed({{FailureClass::kNodeLost, 10}}), 109));
+  // A percentage of a small fleet stops at the first failure, not before it.
+  CHECK(ExhaustedBudget(budgets, Failed({{FailureClass::kNodeLost, 1}}), 5));
+  CHECK_FALSE(ExhaustedBudget(budgets, Failed({{FailureClass::kNodeLost, 0}}), 5));
+}
+
+}  // namespace
+}  // namespace driverupgrade::internal

@@ -1,0 +1,103 @@
+// Nodes for tests of a rollout, and the view of them.
+//
+//     Fleet fleet(5);                                  // n0 to n4, all waiting
+//     fleet.node("n1").progress = NodeProgress::kDone;
+//     RolloutStep step = fleet.Advance(record, rules, now);
+#ifndef DRIVERUPGRADE_TESTS_UNIT_ROLLOUT_FLEET_H_
+#define DRIVERUPGRADE_TESTS_UNIT_ROLLOUT_FLEET_H_
+
+#include <algorithm>
+#include <deque>
+#include <limits>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "decide/rollout/room.h"
+#include "decide/rollout/stages.h"
+#include "decide/rollout/view.h"
+
+namespace driverupgrade::internal {
+
+// What the limits of a policy leave, as numbers. INT_MAX: no limit.
+struct Numbers {
+  int slots = std::numeric_limits<int>::max();
+  int headroom = std::numeric_limits<int>::max();
+  // If no node were unavailable.
+  int headroom_max = std::numeric_limits<int>::max();
+};
+class NumbersRoom final : public RolloutRoom {
+ public:
+  explicit NumbersRoom(const Numbers& left) : left_(left) {}
+  std::optional<Gate> Closed() const override { return std::nullopt; }
+  std::optional<Gate> NeverFits(const std::vector<std::size_t>& nodes) const override {
+    if (static_cast<int>(nodes.size()) <= left_.headroom_max) return std::nullopt;
+    return Gate{.reason = GateReason::kMaxUnavailable, .detail = "too many start together"};
+  }
+  std::optional<Gate> Refusal(const std::vector<std::size_t>& nodes, bool takes_slot) const override {
+    if (takes_slot && left_.slots < 1) return Gate{.reason = GateReason::kMaxParallel, .detail = "no slot is free"};
+    if (static_cast<int>(nodes.size()) <= left_.headroom) return std::nullopt;
+    return Gate{.reason = GateReason::kMaxUnavailable, .detail = "too many are unavailable"};
+  }
+  void Take(const std::vector<std::size_t>& nodes, bool takes_slot) override {
+    left_.slots -= takes_slot;
+    left_.headroom -= static_cast<int>(nodes.size());
+  }
+
+ private:
+  Numbers left_;
+};
+
+class Fleet {
+ public:
+  Fleet() { view.revision = "r1"; }
+  explicit Fleet(int nodes) : Fleet() {
+    for (int i = 0; i < nodes; ++i) Add("n" + std::to_string(i));
+  }
+
+  RolloutNode& Add(const std::string& name, const StringMap& labels = {}) {
+    nodes_.push_back({.name = name, .labels = labels});
+    return view.nodes.emplace_back(RolloutNode{.node = &nodes_.back(), .may_start = true});
+  }
+  RolloutNode& node(const std::string& name) {
+    return *std::find_if(view.nodes.begin(), view.nodes.end(),
+                         [&](const RolloutNode& one) { return one.node->name == name; });
+  }
+  void Set(const std::string& name, NodeProgress progress) {
+    node(name).progress = progress;
+    node(name).may_start = progress == NodeProgress::kWaiting;
+  }
+
+  std::vector<int> Stages(const RolloutRules& rules) const { return AssignStages(view.nodes, rules.policy); }
+  // The names of the nodes in one stage.
+  std::vector<std::string> In(int stage, const RolloutRules& rules) const {
+    std::vector<std::string> names;
+    const std::vector<int> stages = Stages(rules);
+    for (std::size_t i = 0; i < stages.size(); ++i) {
+      if (stages[i] == stage) names.push_back(view.nodes[i].node->name);
+    }
+    return names;
+  }
+  RolloutStep Advance(const RolloutRecord& stored, const RolloutRules& rules, absl::Time now) const {
+    return AdvanceRollout(stored, view, Stages(rules), rules, now);
+  }
+  // Those that start now.
+  std::vector<std::string> Started(const RolloutStep& step, const RolloutRules& rules, const Numbers& left = {},
+                                   const StartTime& start = {}) const {
+    std::vector<std::string> names;
+    NumbersRoom room(left);
+    for (const RolloutVerdict& verdict : AdmitNodes(rules, view, Stages(rules), step, start, room)) {
+      if (!verdict.gate) names.push_back(verdict.node);
+    }
+    return names;
+  }
+
+  RolloutView view;
+
+ private:
+  std::deque<Node> nodes_;
+};
+
+}  // namespace driverupgrade::internal
+
+#endif  // DRIVERUPGRADE_TESTS_UNIT_ROLLOUT_FLEET_H_

@@ -1,0 +1,103 @@
+#include "decide/rollout/groups.h"
+
+#include <string>
+
+#include "support/catch.h"
+#include "unit/rollout/fleet.h"
+
+namespace driverupgrade::internal {
+namespace {
+
+// Racks a and b with three nodes each, and one node that is in none.
+Fleet Racks() {
+  Fleet fleet;
+  for (const char* rack : {"a", "b"}) {
+    for (int i = 0; i < 3; ++i) fleet.Add(rack + std::to_string(i), {{"rack", rack}});
+  }
+  fleet.Add("alone");
+  return fleet;
+}
+
+GroupLimit LimitOf(const Fleet& fleet, const NodeGroups& groups) {
+  return GroupLimit(groups, TallyGroups(fleet.view.nodes, groups, [](std::size_t) { return true; }));
+}
+
+TEST_CASE("a node without the label is in a group by itself, and an empty label is a group") {
+  const NodeGroups groups{.by = "rack"};
+  CHECK(GroupOf({.name = "n", .labels = {{"rack", "a"}}}, groups) ==
+        GroupOf({.name = "m", .labels = {{"rack", "a"}}}, groups));
+  CHECK(GroupOf({.name = "n"}, groups) != GroupOf({.name = "m"}, groups));
+  CHECK(GroupOf({.name = "n", .labels = {{"rack", ""}}}, groups) ==
+        GroupOf({.name = "m", .labels = {{"rack", ""}}}, groups));
+  CHECK(GroupOf({.name = "a"}, groups) != GroupOf({.name = "m", .labels = {{"rack", "a"}}}, groups));
+}
+
+TEST_CASE("Together: a group waits until all of its nodes that wait can start") {
+  const NodeGroups groups{.by = "rack", .mode = GroupMode::kTogether};
+  Fleet fleet = Racks();
+  CHECK_FALSE(LimitOf(fleet, groups).Refusal("=a"));
+  fleet.node("a1").may_start = false;
+  CHECK(LimitOf(fleet, groups).Refusal("=a") == "the nodes of rack=a start together: 2 of 3 that wait can start");
+  CHECK_FALSE(LimitOf(fleet, groups).Refusal("=b"));
+  fleet.Set("a1", NodeProgress::kLeftOut);
+  CHECK_FALSE(LimitOf(fleet, groups).Refusal("=a"));
+  fleet.Set("a1", NodeProgress::kDone);
+  CHECK_FALSE(LimitOf(fleet, groups).Refusal("=a"));
+}
+
+TEST_CASE("Together: what is left of a group that has begun may follow") {
+  Fleet fleet = Racks();
+  fleet.Set("a0", NodeProgress::kUnderWay);
+  fleet.node("a1").may_start = false;
+  CHECK_FALSE(LimitOf(fleet, {.by = "rack"}).Refusal("=a"));
+}
+
+TEST_CASE("OneAtATime: no second group while one is under way or has nodes that wait") {
+  const NodeGroups groups{.by = "rack", .mode = GroupMode::kOneAtATime};
+  Fleet fleet = Racks();
+  CHECK_FALSE(LimitOf(fleet, groups).Refusal("=b"));
+  fleet.Set("b0", NodeProgress::kUnderWay);
+  CHECK(LimitOf(fleet, groups).Refusal("=a") == "one group at a time: 0 of 3 nodes of rack=b have ended");
+  CHECK(LimitOf(fleet, groups).Refusal("alone"));
+  CHECK_FALSE(LimitOf(fleet, groups).Refusal("=b"));
+  fleet.Set("b0", NodeProgress::kDone);
+  CHECK(LimitOf(fleet, groups).Refusal("=a"));
+  fleet.Set("b1", NodeProgress::kFailed);
+  fleet.Set("b2", NodeProgress::kLeftOut);
+  CHECK_FALSE(LimitOf(fleet, groups).Refusal("=a"));
+  CHECK_FALSE(LimitOf(fleet, groups).Refusal("alone"));
+}
+
+TEST_CASE("OneAtATime: the first that starts in a round closes the others") {
+  GroupLimit limit = LimitOf(Racks(), {.by = "rack", .mode = GroupMode::kOneAtATime});
+  limit.Take("alone", 1);
+  CHECK(limit.Refusal("=a") == "one group at a time: 0 of 1 nodes of node alone have ended");
+}
+
+TEST_CASE("OneAtATime: of groups that were interrupted one goes on") {
+  const NodeGroups groups{.by = "rack", .mode = GroupMode::kOneAtATime};
+  Fleet fleet = Racks();
+  fleet.Set("a0", NodeProgress::kDone);
+  fleet.Set("b0", NodeProgress::kDone);
+  CHECK_FALSE(LimitOf(fleet, groups).Refusal("=a"));
+  CHECK(LimitOf(fleet, groups).Refusal("=b"));
+  fleet.Set("b1", NodeProgress::kUnderWay);
+  CHECK(LimitOf(fleet, groups).Refusal("=a"));
+  CHECK_FALSE(LimitOf(fleet, groups).Refusal("=b"));
+}
+
+TEST_CASE("Spread: so many of each group at once, and a percentage rounds up") {
+  Fleet fleet = Racks();
+  fleet.Set("a0", NodeProgress::kUnderWay);
+  CHECK(LimitOf(fleet, {.by = "rack", .mode = GroupMode::kSpread}).Refusal("=a") ==
+        "groups.maxPerGroup: 1 of 1 nodes of rack=a are under way");
+  CHECK_FALSE(LimitOf(fleet, {.by = "rack", .mode = GroupMode::kSpread}).Refusal("=b"));
+  const NodeGroups third{.by = "rack", .mode = GroupMode::kSpread, .max_per_group = Percent{34}};
+  CHECK_FALSE(LimitOf(fleet, third).Refusal("=a"));
+  GroupLimit limit = LimitOf(fleet, third);
+  limit.Take("=a", 1);
+  CHECK(limit.Refusal("=a"));
+}
+
+}  // namespace
+}  // namespace driverupgrade::internal

@@ -1,0 +1,320 @@
+// Stages, groups and order against the simplest code that says the same, over random fleets.
+#include <algorithm>
+#include <map>
+#include <set>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "decide/rollout/groups.h"
+#include "decide/rollout/order.h"
+#include "decide/rollout/room.h"
+#include "fmt/format.h"
+#include "fmt/ranges.h"
+#include "property/seeded_random.h"
+#include "support/catch.h"
+#include "unit/rollout/fleet.h"
+
+namespace driverupgrade::internal {
+namespace {
+
+using tests::SeededRandom;
+using Names = std::vector<std::string>;
+
+constexpr int kSeeds = 3000;
+
+Fleet RandomFleet(SeededRandom& random) {
+  Fleet fleet;
+  const int nodes = random.Between(1, 14);
+  for (int i = 0; i < nodes; ++i) {
+    StringMap labels;
+    if (random.Chance(85)) labels["rack"] = std::string(1, static_cast<char>('a' + random.Below(4)));
+    if (random.Chance(20)) labels["pool"] = "canary";
+    if (random.Chance(50)) labels["priority"] = random.Pick({"1", "2", "10", "high"});
+    RolloutNode& node = fleet.Add(fmt::format("n{}", i), labels);
+    if (random.Chance(30)) node.progress = static_cast<NodeProgress>(random.Below(5));
+    node.may_start = node.progress == NodeProgress::kWaiting && random.Chance(95);
+    if (random.Chance(70)) node.pods = random.Below(3);
+  }
+  return fleet;
+}
+
+RolloutStage RandomStage(int number, SeededRandom& random) {
+  RolloutStage stage{.name = fmt::format("s{}", number)};
+  if (random.Chance(60)) {
+    stage.nodes = random.Chance(50) ? CountOrPercent(Count{random.Between(1, 4)})
+                                    : CountOrPercent(Percent{random.Between(1, 40)});
+  } else {
+    stage.nodes = LabelSelector::Parse(random.Pick({"pool=canary", "rack=a", "rack in (b,c)"})).value();
+  }
+  if (random.Chance(40)) stage.max_parallel = random.Between(1, 2);
+  return stage;
+}
+
+RolloutPolicy RandomRollout(SeededRandom& random) {
+  RolloutPolicy policy;
+  for (int i = random.Below(4); i > 0; --i) policy.stages.push_back(RandomStage(i, random));
+  for (int i = random.Below(3); i > 0; --i) {
+    policy.order.push_back(random.Pick({RolloutOrder{.by = OrderBy::kIdle}, RolloutOrder{.by = OrderBy::kFewestPods},
+                                        RolloutOrder{.by = OrderBy::kLabel, .label = "priority"},
+                                        RolloutOrder{.by = OrderBy::kTopology, .label = "rack"}}));
+  }
+  if (random.Chance(75)) {
+    policy.groups = NodeGroups{.by = "rack",
+                               .mode = random.Pick({GroupMode::kTogether, GroupMode::kOneAtATime, GroupMode::kSpread})};
+    if (policy.groups->mode == GroupMode::kSpread && random.Chance(50)) policy.groups->max_per_group = Percent{40};
+  }
+  return policy;
+}
+
+std::string LabelOf(const RolloutNode& node, const std::string& key) {
+  const auto label = node.node->labels.find(key);
+  return label == node.node->labels.end() ? "" : label->second;
+}
+bool SameGroup(const RolloutNode& a, const RolloutNode& b) {
+  return a.node->name == b.node->name || (!LabelOf(a, "rack").empty() && LabelOf(a, "rack") == LabelOf(b, "rack"));
+}
+
+// What is wrong with the stages of the nodes; nothing if they are as the policy says.
+std::string WrongStages(const Fleet& fleet, const RolloutPolicy& policy, const std::vector<int>& stages) {
+  const auto& nodes = fleet.view.nodes;
+  const bool together = policy.groups && policy.groups->mode == GroupMode::kTogether;
+  const auto counted = [&](std::size_t i) { return nodes[i].progress != NodeProgress::kLeftOut; };
+  int total = 0;
+  for (std::size_t i = 0; i < nodes.size(); ++i) total += counted(i);
+  for (int s = 0; s < static_cast<int>(policy.stages.size()); ++s) {
+    const auto* selector = std::get_if<LabelSelector>(&policy.stages[static_cast<std::size_t>(s)].nodes);
+    int in = 0;
+    int later = 0;
+    for (std::size_t i = 0; i < nodes.size(); ++i) {
+      bool selected = false;
+      for (std::size_t j = 0; j < nodes.size(); ++j) {
+        const bool with = together ? SameGroup(nodes[i], nodes[j]) : i == j;
+        if (together && with && stages[i] != stages[j]) return "a group is in two stages";
+        selected |= with && selector != nullptr && selector->Matches(nodes[j].node->labels);
+      }
+      if (selector != nullptr && stages[i] == s && !selected) return "a node is in a stage that does not select it";
+      if (selector != nullptr && stages[i] > s && selected) return "a node is in none of the stages that select it";
+      in += stages[i] == s && counted(i);
+      later += stages[i] > s && counted(i);
+    }
+    if (selector != nullptr) continue;
+    const auto& limit = std::get<CountOrPercent>(policy.stages[static_cast<std::size_t>(s)].nodes);
+    const int wanted = std::holds_alternative<Count>(limit) ? std::get<Count>(limit).value
+                                                            : (total * std::get<Percent>(limit).value + 99) / 100;
+    if (in < wanted && later > 0) return "a stage has too few nodes";
+    if (!together && in > wanted) return "a stage has too many nodes";
+  }
+  return "";
+}
+
+TEST_CASE("stages have the nodes that the policy says, in any fleet") {
+  for (std::uint64_t seed = 1; seed <= kSeeds; ++seed) {
+    SeededRandom random(seed);
+    Fleet fleet = RandomFleet(random);
+    const RolloutPolicy policy = RandomRollout(random);
+    const std::vector<int> stages = AssignStages(fleet.view.nodes, policy);
+    std::map<std::string, int> by_name;
+    for (std::size_t i = 0; i < stages.size(); ++i) by_name[fleet.view.nodes[i].node->name] = stages[i];
+    CAPTURE(seed);
+    REQUIRE(WrongStages(fleet, policy, stages) == "");
+    // In whatever order they are listed, and however far they are.
+    random.Shuffle(fleet.view.nodes);
+    for (RolloutNode& node : fleet.view.nodes) {
+      if (node.progress != NodeProgress::kLeftOut)
+        node.progress = random.Pick({NodeProgress::kDone, NodeProgress::kWaiting});
+    }
+    const std::vector<int> again = AssignStages(fleet.view.nodes, policy);
+    for (std::size_t i = 0; i < again.size(); ++i) REQUIRE(again[i] == by_name[fleet.view.nodes[i].node->name]);
+  }
+}
+
+// Whether `a` goes before `b`.
+bool GoesBefore(const RolloutNode& a, const RolloutNode& b, const std::vector<RolloutOrder>& order) {
+  for (const RolloutOrder& by : order) {
+    switch (by.by) {
+      case OrderBy::kIdle:
+        if ((a.pods == 0) != (b.pods == 0)) return a.pods == 0;
+        break;
+      case OrderBy::kFewestPods:
+        if (a.pods.has_value() != b.pods.has_value()) return a.pods.has_value();
+        if (a.pods != b.pods) return *a.pods < *b.pods;
+        break;
+      case OrderBy::kLabel: {
+        const auto priority = [&](const RolloutNode& node) {
+          const std::string text = LabelOf(node, by.label);
+          return text.empty() || text == "high" ? 0 : std::stoi(text);
+        };
+        if (priority(a) != priority(b)) return priority(a) > priority(b);
+        break;
+      }
+      case OrderBy::kTopology: {
+        const std::string left = LabelOf(a, by.label);
+        const std::string right = LabelOf(b, by.label);
+        if (left.empty() != right.empty()) return right.empty();
+        if (left != right) return left < right;
+        break;
+      }
+      case OrderBy::kName: break;
+    }
+  }
+  return a.node->name < b.node->name;
+}
+
+TEST_CASE("nodes are in the order that the policy says, in any fleet") {
+  for (std::uint64_t seed = 1; seed <= kSeeds; ++seed) {
+    SeededRandom random(seed);
+    const Fleet fleet = RandomFleet(random);
+    const std::vector<RolloutOrder> order = RandomRollout(random).order;
+    for (const RolloutNode& a : fleet.view.nodes) {
+      for (const RolloutNode& b : fleet.view.nodes) {
+        CAPTURE(seed, a.node->name, b.node->name);
+        REQUIRE((SortKey(a, order) < SortKey(b, order)) == GoesBefore(a, b, order));
+      }
+    }
+  }
+}
+
+// Admits one node or group after the other, and looks at the whole fleet anew each time.
+class NaiveAdmission {
+ public:
+  NaiveAdmission(const RolloutPolicy& policy, const Fleet& fleet, const std::vector<int>& stages, int open,
+                 Numbers room)
+      : policy_(policy), nodes_(fleet.view.nodes), stages_(stages), open_(open), room_(room) {}
+
+  std::set<std::string> Run() {
+    std::vector<std::size_t> order;
+    for (std::size_t i = 0; i < nodes_.size(); ++i) {
+      if (nodes_[i].may_start) order.push_back(i);
+    }
+    std::sort(order.begin(), order.end(),
+              [&](std::size_t a, std::size_t b) { return GoesBefore(nodes_[a], nodes_[b], policy_.order); });
+    std::set<std::string> started;
+    std::set<std::size_t> asked;
+    for (const std::size_t i : order) {
+      if (asked.contains(i)) continue;
+      std::vector<std::size_t> unit;
+      for (const std::size_t j : order) {
+        if (Is(GroupMode::kTogether) ? SameGroup(nodes_[i], nodes_[j]) : i == j) unit.push_back(j);
+      }
+      asked.insert(unit.begin(), unit.end());
+      if (!MayStart(unit)) continue;
+      for (const std::size_t j : unit) {
+        nodes_[j].progress = NodeProgress::kUnderWay;
+        started.insert(nodes_[j].node->name);
+      }
+      ++started_units_;
+      if (Is(GroupMode::kTogether)) extended_ += was_under_way_;
+      used_ += static_cast<int>(unit.size());
+    }
+    return started;
+  }
+
+ private:
+  bool Is(GroupMode mode) const { return policy_.groups && policy_.groups->mode == mode; }
+  template <typename Predicate>
+  int Count(const Predicate& predicate) const {
+    int count = 0;
+    for (std::size_t i = 0; i < nodes_.size(); ++i) count += predicate(i);
+    return count;
+  }
+  bool IsUnderWay(std::size_t i) const { return nodes_[i].progress == NodeProgress::kUnderWay; }
+  bool Waits(std::size_t i) const { return nodes_[i].progress == NodeProgress::kWaiting && stages_[i] <= open_; }
+  bool HasEnded(std::size_t i) const {
+    return nodes_[i].progress == NodeProgress::kDone || nodes_[i].progress == NodeProgress::kFailed;
+  }
+
+  // Slots of one stage: nodes, or groups with a node under way.
+  int SlotsIn(int stage) const {
+    std::set<std::string> groups;
+    int nodes = 0;
+    for (std::size_t i = 0; i < nodes_.size(); ++i) {
+      if (!IsUnderWay(i) || stages_[i] != stage) continue;
+      ++nodes;
+      const std::string rack = LabelOf(nodes_[i], "rack");
+      groups.insert(rack.empty() ? nodes_[i].node->name : "rack " + rack);
+    }
+    return Is(GroupMode::kTogether) ? static_cast<int>(groups.size()) : nodes;
+  }
+
+  bool GroupAllows(const std::vector<std::size_t>& unit) const {
+    const std::size_t own = unit.front();
+    const auto in_own = [&](std::size_t i) { return SameGroup(nodes_[own], nodes_[i]); };
+    const int under_way = Count([&](std::size_t i) { return in_own(i) && IsUnderWay(i); });
+    if (Is(GroupMode::kTogether)) {
+      return under_way > 0 ||
+             Count([&](std::size_t i) { return in_own(i) && Waits(i); }) == static_cast<int>(unit.size());
+    }
+    if (Is(GroupMode::kSpread)) {
+      const int all = Count([&](std::size_t i) { return in_own(i) && nodes_[i].progress != NodeProgress::kLeftOut; });
+      return under_way < ScaledLimit(policy_.groups->max_per_group, all);
+    }
+    if (!Is(GroupMode::kOneAtATime)) return true;
+    if (Count([&](std::size_t i) { return !in_own(i) && IsUnderWay(i); }) > 0) return false;
+    if (under_way > 0) return true;
+    // The group, by its first letters, of those that have been interrupted.
+    std::set<std::string> interrupted;
+    for (std::size_t i = 0; i < nodes_.size(); ++i) {
+      const auto in_this = [&](std::size_t j) { return SameGroup(nodes_[i], nodes_[j]); };
+      const std::string rack = LabelOf(nodes_[i], "rack");
+      if (Count([&](std::size_t j) { return in_this(j) && HasEnded(j); }) > 0 &&
+          Count([&](std::size_t j) { return in_this(j) && Waits(j); }) > 0) {
+        interrupted.insert("=" + rack);
+      }
+    }
+    return interrupted.empty() || *interrupted.begin() == "=" + LabelOf(nodes_[own], "rack");
+  }
+
+  bool MayStart(const std::vector<std::size_t>& unit) {
+    const std::size_t own = unit.front();
+    const int size = static_cast<int>(unit.size());
+    if (stages_[own] > open_ || !GroupAllows(unit)) return false;
+    was_under_way_ = Is(GroupMode::kTogether) &&
+                     Count([&](std::size_t i) { return SameGroup(nodes_[own], nodes_[i]) && IsUnderWay(i); }) > 0;
+    const int slots = was_under_way_ ? 0 : 1;
+    if (size > room_.headroom_max || kept_free_) return false;
+    if (slots > room_.slots - (started_units_ - extended_)) return false;
+    if (stages_[own] < static_cast<int>(policy_.stages.size())) {
+      const auto& max = policy_.stages[static_cast<std::size_t>(stages_[own])].max_parallel;
+      if (max && SlotsIn(stages_[own]) + slots > *max) return false;
+    }
+    if (size <= room_.headroom - used_) return true;
+    kept_free_ = size > 1 && Count([&](std::size_t i) { return IsUnderWay(i); }) > 0;
+    return false;
+  }
+
+  const RolloutPolicy& policy_;
+  std::vector<RolloutNode> nodes_;
+  const std::vector<int>& stages_;
+  const int open_;
+  const Numbers room_;
+  int started_units_ = 0;
+  int extended_ = 0;
+  int used_ = 0;
+  bool was_under_way_ = false;
+  bool kept_free_ = false;
+};
+
+TEST_CASE("who starts is who would start if everybody were asked one by one") {
+  int starts = 0;
+  for (std::uint64_t seed = 1; seed <= kSeeds; ++seed) {
+    SeededRandom random(seed);
+    const Fleet fleet = RandomFleet(random);
+    const RolloutRules rules = RulesOf(RandomRollout(random), {});
+    const std::vector<int> stages = fleet.Stages(rules);
+    const RolloutStep step{.open = random.Below(static_cast<int>(rules.policy.stages.size()) + 1)};
+    const int headroom_max = random.Between(0, 20);
+    const Numbers room{
+        .slots = random.Below(9), .headroom = random.Below(headroom_max + 1), .headroom_max = headroom_max};
+    const Names names = fleet.Started(step, rules, room);
+    const std::set<std::string> started(names.begin(), names.end());
+    CAPTURE(seed, fmt::format("{}", names));
+    REQUIRE(started == NaiveAdmission(rules.policy, fleet, stages, step.open, room).Run());
+    starts += static_cast<int>(names.size());
+  }
+  // It is no property of fleets in which nobody starts.
+  CHECK(starts > kSeeds);
+}
+
+}  // namespace
+}  // namespace driverupgrade::internal

@@ -1,0 +1,372 @@
+#include "decide/rollout/stages.h"
+
+#include <string>
+#include <vector>
+
+#include "support/catch.h"
+#include "unit/rollout/fleet.h"
+
+namespace driverupgrade::internal {
+namespace {
+
+using Names = std::vector<std::string>;
+
+const absl::Time kNow = absl::FromUnixSeconds(1'800'000'000);
+
+RolloutStage Canary() { return {.name = "canary", .nodes = Count{2}, .soak = absl::Hours(1)}; }
+RolloutRules Rules(std::vector<RolloutStage> stages) { return RulesOf({.stages = std::move(stages)}, {}); }
+
+// As if the record of each step were stored, until nothing changes any more.
+RolloutStep Settled(const Fleet& fleet, RolloutRecord record, const RolloutRules& rules, absl::Time now = kNow) {
+  RolloutStep step = fleet.Advance(record, rules, now);
+  while (step.record != record) {
+    record = step.record;
+    step = fleet.Advance(record, rules, now);
+  }
+  return step;
+}
+
+void Finish(Fleet& fleet, const Names& names) {
+  for (const std::string& name : names) fleet.Set(name, NodeProgress::kDone);
+}
+
+TEST_CASE("stages take nodes by number, percentage and selector, and the rest is last") {
+  Fleet fleet(20);
+  fleet.Add("pool-a", {{"pool", "canary"}});
+  fleet.Add("pool-b", {{"pool", "canary"}});
+  const RolloutRules rules = Rules({{.name = "pool", .nodes = LabelSelector::Parse("pool=canary").value()},
+                                    {.name = "two", .nodes = Count{2}},
+                                    {.name = "some", .nodes = Percent{10}}});
+  CHECK(fleet.In(0, rules) == Names{"pool-a", "pool-b"});
+  CHECK(fleet.In(1, rules).size() == 2);
+  CHECK(fleet.In(2, rules).size() == 3);
+  CHECK(fleet.In(3, rules).size() == 15);
+}
+
+TEST_CASE("the nodes of a stage are the same in any order of the list, and few change with another node") {
+  Fleet fleet(50);
+  const RolloutRules rules = Rules({{.name = "some", .nodes = Count{10}}});
+  const Names before = fleet.In(0, rules);
+  std::reverse(fleet.view.nodes.begin(), fleet.view.nodes.end());
+  Names reversed = fleet.In(0, rules);
+  std::reverse(reversed.begin(), reversed.end());
+  CHECK(reversed == before);
+  std::reverse(fleet.view.nodes.begin(), fleet.view.nodes.end());
+  fleet.Add("n50");
+  Names common;
+  const Names after = fleet.In(0, rules);
+  std::set_intersection(before.begin(), before.end(), after.begin(), after.end(), std::back_inserter(common));
+  CHECK(common.size() >= 9);
+  // Not the first by name, which are often of one rack.
+  CHECK(before != Names{"n0", "n1", "n2", "n3", "n4", "n5", "n6", "n7", "n8", "n9"});
+}
+
+TEST_CASE("a node that is left out is no canary") {
+  Fleet fleet(5);
+  const RolloutRules rules = Rules({Canary()});
+  const Names before = fleet.In(0, rules);
+  fleet.Set(before[0], NodeProgress::kLeftOut);
+  const Names after = fleet.In(0, rules);
+  CHECK(after.size() == 2);
+  CHECK(std::find(after.begin(), after.end(), before[0]) == after.end());
+}
+
+TEST_CASE("a group that starts together is in one stage") {
+  Fleet fleet;
+  for (int i = 0; i < 12; ++i) fleet.Add("n" + std::to_string(i), {{"clique", std::to_string(i / 4)}});
+  const RolloutRules rules = RulesOf({.stages = {Canary()}, .groups = NodeGroups{.by = "clique"}}, {});
+  CHECK(fleet.In(0, rules).size() == 4);
+  CHECK(fleet.In(1, rules).size() == 8);
+}
+
+TEST_CASE("the first stage may start at once, and the next one waits until it is done") {
+  Fleet fleet(5);
+  const RolloutRules rules = Rules({Canary()});
+  const RolloutStep first = fleet.Advance({}, rules, kNow);
+  CHECK(first.open == 0);
+  CHECK_FALSE(first.halted);
+  CHECK(first.record.revision == "r1");
+  CHECK(first.record.stage == "canary");
+  CHECK(first.closed ==
+        Gate{.reason = GateReason::kStage, .detail = "stage canary: 0 of 2 nodes have ended, 0 failed"});
+  fleet.Set(fleet.In(0, rules)[0], NodeProgress::kDone);
+  fleet.Set(fleet.In(0, rules)[1], NodeProgress::kUnderWay);
+  CHECK(Settled(fleet, {}, rules).closed.detail == "stage canary: 1 of 2 nodes have ended, 0 failed");
+}
+
+TEST_CASE("a stage that is done soaks from then on, and the next begins once the record of it is stored") {
+  Fleet fleet(5);
+  const RolloutRules rules = Rules({Canary()});
+  Finish(fleet, fleet.In(0, rules));
+  const RolloutStep done = Settled(fleet, {}, rules);
+  CHECK(done.closed ==
+        Gate{.reason = GateReason::kSoak, .detail = "stage canary soaks for 1h", .not_before = kNow + absl::Hours(1)});
+  CHECK(done.wake_at == kNow + absl::Hours(1));
+  CHECK(fleet.Advance(done.record, rules, kNow + absl::Minutes(59)).open == 0);
+  const RolloutStep soaked = fleet.Advance(done.record, rules, kNow + absl::Hours(1));
+  CHECK(soaked.record.stage == kLastStage);
+  // Another replica may not know of it yet.
+  CHECK(soaked.open == 0);
+  CHECK(soaked.closed.detail == "the stage is about to begin");
+  CHECK(fleet.Advance(soaked.record, rules, kNow + absl::Hours(1)).open == 1);
+}
+
+TEST_CASE("a soak never ends early by a fraction of a second") {
+  Fleet fleet(5);
+  const RolloutRules rules = Rules({Canary()});
+  Finish(fleet, fleet.In(0, rules));
+  const absl::Time now = kNow + absl::Milliseconds(900);
+  const RolloutStep done = Settled(fleet, {}, rules, now);
+  CHECK(done.wake_at >= now + absl::Hours(1));
+}
+
+TEST_CASE("a canary that is not done any more begins the soak anew") {
+  Fleet fleet(5);
+  const RolloutRules rules = Rules({Canary()});
+  Finish(fleet, fleet.In(0, rules));
+  const RolloutStep done = Settled(fleet, {}, rules);
+  fleet.Set(fleet.In(0, rules)[0], NodeProgress::kUnderWay);
+  const RolloutStep again = Settled(fleet, done.record, rules, kNow + absl::Minutes(30));
+  CHECK_FALSE(again.record.soak_since);
+  Finish(fleet, fleet.In(0, rules));
+  CHECK(Settled(fleet, again.record, rules, kNow + absl::Minutes(40)).wake_at == kNow + absl::Minutes(100));
+}
+
+TEST_CASE("without a record the rollout begins at its first stage, and the soak anew") {
+  Fleet fleet(5);
+  const RolloutRules rules = Rules({Canary()});
+  Finish(fleet, fleet.In(0, rules));
+  const RolloutStep lost = Settled(fleet, {}, rules, kNow + absl::Hours(5));
+  CHECK(lost.open == 0);
+  CHECK(lost.wake_at == kNow + absl::Hours(6));
+}
+
+TEST_CASE("a soak that begins in the future begins anew, but for what clocks may differ by") {
+  Fleet fleet(5);
+  const RolloutRules rules = Rules({Canary()});
+  Finish(fleet, fleet.In(0, rules));
+  RolloutRecord record = Settled(fleet, {}, rules).record;
+  record.soak_since = kNow + absl::Seconds(30);
+  CHECK(Settled(fleet, record, rules).record.soak_since == kNow + absl::Seconds(30));
+  record.soak_since = kNow + absl::Hours(10);
+  CHECK(Settled(fleet, record, rules).record.soak_since == kNow);
+}
+
+TEST_CASE("a stage that asks for approval waits for its own name at this revision") {
+  Fleet fleet(5);
+  RolloutStage stage = Canary();
+  stage.soak = absl::ZeroDuration();
+  stage.approval = Approval::kManual;
+  const RolloutRules rules = Rules({stage});
+  Finish(fleet, fleet.In(0, rules));
+  const RolloutStep waits = Settled(fleet, {}, rules);
+  CHECK(waits.closed == Gate{.reason = GateReason::kApproval, .detail = "stage canary is to be approved by canary@r1"});
+  for (const char* wrong : {"canary", "canary@r2", "rest@r1", "true", "canary@r11", "@", ",,"}) {
+    fleet.view.approvals = wrong;
+    CHECK(Settled(fleet, waits.record, rules).open == 0);
+  }
+  fleet.view.approvals = GENERATE("canary@r1", "other@r1, canary@r1");
+  CHECK(Settled(fleet, waits.record, rules).open == 1);
+}
+
+TEST_CASE("a new revision begins at the first stage, and so do other stages") {
+  Fleet fleet(5);
+  RolloutStage stage = Canary();
+  stage.soak = absl::ZeroDuration();
+  const RolloutRules rules = Rules({stage});
+  Finish(fleet, fleet.In(0, rules));
+  const RolloutRecord last = Settled(fleet, {}, rules).record;
+  REQUIRE(last.stage == kLastStage);
+  SECTION("another revision") {
+    fleet.view.revision = "r2";
+    for (const std::string& name : fleet.In(0, rules)) fleet.Set(name, NodeProgress::kWaiting);
+    CHECK(fleet.Advance(last, rules, kNow).open == 0);
+    CHECK(Settled(fleet, last, rules).record.stage == "canary");
+  }
+  SECTION("other stages") {
+    stage.nodes = Count{4};
+    const RolloutRules more = Rules({stage});
+    CHECK(fleet.Advance(last, more, kNow).open == 0);
+    CHECK(Settled(fleet, last, more).record.stage == "canary");
+  }
+  SECTION("another window is no other stage") {
+    RolloutPolicy policy = rules.policy;
+    policy.windows = {{}};
+    CHECK(fleet.Advance(last, RulesOf(policy, {}), kNow).open == 1);
+  }
+  SECTION("a revision that is not known starts nobody of a later stage, and changes nothing") {
+    fleet.view.revision.reset();
+    CHECK(fleet.Advance(last, rules, kNow).open == 0);
+    CHECK(fleet.Advance(last, rules, kNow).record == last);
+  }
+}
+
+TEST_CASE("another soak of the stage that soaks counts from when it began") {
+  Fleet fleet(5);
+  RolloutStage stage = Canary();
+  Finish(fleet, fleet.In(0, Rules({stage})));
+  const RolloutRecord soaks = Settled(fleet, {}, Rules({stage})).record;
+  stage.soak = absl::Minutes(20);
+  CHECK(Settled(fleet, soaks, Rules({stage}), kNow + absl::Minutes(19)).wake_at == kNow + absl::Minutes(20));
+  CHECK(Settled(fleet, soaks, Rules({stage}), kNow + absl::Minutes(20)).open == 1);
+}
+
+TEST_CASE("a stage is not done while one of its nodes is not well, and soaks anew from then on") {
+  Fleet fleet(5);
+  const RolloutRules rules = Rules({Canary()});
+  const std::string canary = fleet.In(0, rules)[1];
+  Finish(fleet, fleet.In(0, rules));
+  const RolloutRecord soaks = Settled(fleet, {}, rules).record;
+  fleet.node(canary).unwell = "pod monitoring/dcgm-1 is not ready";
+  const RolloutStep waits = Settled(fleet, soaks, rules);
+  CHECK_FALSE(waits.halted);
+  CHECK_FALSE(waits.record.soak_since);
+  CHECK(waits.closed.detail ==
+        "stage canary: 1 of 2 nodes have ended, 0 failed; node " + canary + ": pod monitoring/dcgm-1 is not ready");
+}
+
+TEST_CASE("a node takes what was measured, and what the policy expects until then") {
+  RolloutRecord record;
+  const RolloutPolicy policy{.expected_node_duration = absl::Minutes(10)};
+  CHECK(NodeTakes(record, policy) == absl::Minutes(10));
+  for (int i = 0; i < 5; ++i) record.durations.Add(absl::Minutes(2));
+  CHECK(NodeTakes(record, policy) < absl::Minutes(3));
+  CHECK(NodeTakes({}, {}) == absl::ZeroDuration());
+}
+
+TEST_CASE("a stage without a node lets no other begin") {
+  Fleet fleet(5);
+  const RolloutRules rules = Rules({{.name = "pool", .nodes = LabelSelector::Parse("pool=cannary").value()}});
+  const RolloutStep step = Settled(fleet, {}, rules);
+  CHECK(step.open == 0);
+  CHECK(step.closed.detail == "stage pool has no node");
+}
+
+TEST_CASE("a sick node halts, for good, and until an approval that is new") {
+  Fleet fleet(5);
+  RolloutStage stage = Canary();
+  stage.soak = absl::ZeroDuration();
+  const RolloutRules rules = Rules({stage});
+  Finish(fleet, fleet.In(0, rules));
+  const std::string canary = fleet.In(0, rules)[0];
+  fleet.node(canary).sick = "GpuHealthy=False";
+  fleet.view.approvals = "canary@r1";
+  RolloutStep halted = fleet.Advance({}, rules, kNow);
+  REQUIRE(halted.halted);
+  CHECK(halted.halted->detail ==
+        "node " + canary + " of stage canary is sick: GpuHealthy=False; go on with the approval canary@r1");
+  // Well again, and the approval was there before: halted all the same.
+  fleet.node(canary).sick.clear();
+  halted = Settled(fleet, halted.record, rules);
+  CHECK(halted.halted);
+  fleet.view.approvals.clear();
+  halted = Settled(fleet, halted.record, rules);
+  CHECK(halted.halted);
+  fleet.view.approvals = "canary@r1";
+  // Not before it is stored.
+  CHECK(fleet.Advance(halted.record, rules, kNow).halted);
+  const RolloutStep lifted = Settled(fleet, halted.record, rules);
+  CHECK_FALSE(lifted.halted);
+  CHECK(lifted.open == 1);
+}
+
+TEST_CASE("what an approval has waived does not halt again, but another node does") {
+  Fleet fleet(5);
+  const RolloutRules rules = Rules({Canary()});
+  Finish(fleet, fleet.In(0, rules));
+  fleet.node(fleet.In(0, rules)[0]).sick = "sick";
+  const RolloutStep halted = Settled(fleet, {}, rules);
+  REQUIRE(halted.halted);
+  fleet.view.approvals = "canary@r1";
+  const RolloutStep lifted = Settled(fleet, halted.record, rules);
+  CHECK_FALSE(lifted.halted);
+  CHECK(lifted.record.soak_since == kNow);
+  fleet.node(fleet.In(0, rules)[1]).sick = "sick";
+  CHECK(Settled(fleet, lifted.record, rules).halted);
+}
+
+TEST_CASE("another revision or another policy lifts a halt") {
+  Fleet fleet(5);
+  const RolloutRules rules = Rules({Canary()});
+  Finish(fleet, fleet.In(0, rules));
+  fleet.node(fleet.In(0, rules)[0]).sick = "sick";
+  const RolloutStep halted = Settled(fleet, {}, rules);
+  fleet.node(fleet.In(0, rules)[0]).sick.clear();
+  REQUIRE(Settled(fleet, halted.record, rules).halted);
+  SECTION("another revision") {
+    fleet.view.revision = "r2";
+    CHECK_FALSE(Settled(fleet, halted.record, rules).halted);
+  }
+  SECTION("another policy") {
+    RolloutPolicy policy = rules.policy;
+    policy.order = {{.by = OrderBy::kIdle}};
+    CHECK_FALSE(Settled(fleet, halted.record, RulesOf(policy, {})).halted);
+    CHECK_FALSE(Settled(fleet, halted.record, RulesOf(rules.policy, {{FailureClass::kNodeLost, Count{1}}})).halted);
+  }
+  SECTION("another policy does not make a sick node well") {
+    fleet.node(fleet.In(0, rules)[1]).sick = "sick";
+    RolloutPolicy policy = rules.policy;
+    policy.order = {{.by = OrderBy::kIdle}};
+    CHECK(Settled(fleet, halted.record, RulesOf(policy, {})).halted);
+  }
+}
+
+TEST_CASE("one failure more than a stage may have halts, and so many do not hold it up") {
+  Fleet fleet(10);
+  RolloutStage stage{.name = "some", .nodes = Count{4}, .max_failures = Count{1}};
+  const RolloutRules rules = Rules({stage});
+  const Names some = fleet.In(0, rules);
+  Finish(fleet, some);
+  fleet.Set(some[0], NodeProgress::kFailed);
+  CHECK(Settled(fleet, {}, rules).open == 1);
+  fleet.Set(some[1], NodeProgress::kFailed);
+  const RolloutStep halted = Settled(fleet, {}, rules);
+  REQUIRE(halted.halted);
+  CHECK(halted.record.halt->reason == "stage some: 2 nodes have failed, 1 may; the first is " + some[0]);
+  SECTION("a percentage is one of the stage and rounds down") {
+    stage.max_failures = Percent{49};
+    CHECK(Settled(fleet, {}, Rules({stage})).halted);
+    stage.max_failures = Percent{50};
+    CHECK_FALSE(Settled(fleet, {}, Rules({stage})).halted);
+  }
+  SECTION("without a limit a failure does not halt, and the stage is not done") {
+    stage.max_failures.reset();
+    const RolloutStep waits = Settled(fleet, {}, Rules({stage}));
+    CHECK_FALSE(waits.halted);
+    CHECK(waits.open == 0);
+  }
+}
+
+TEST_CASE("the callback of the operator halts") {
+  Fleet fleet(5);
+  fleet.view.sick = "alert DriverErrors fires";
+  const RolloutStep step = fleet.Advance({}, Rules({}), kNow);
+  REQUIRE(step.halted);
+  CHECK(step.halted->detail == "alert DriverErrors fires; go on with the approval rest@r1");
+}
+
+TEST_CASE("a record that cannot be read halts until it is approved") {
+  Fleet fleet(5);
+  const RolloutRules rules = Rules({Canary()});
+  fleet.view.approvals = "canary@r1";
+  const RolloutRecord garbage = ParseRecord("garbage").record;
+  CHECK(fleet.Advance(garbage, rules, kNow).halted);
+  const RolloutStep halted = Settled(fleet, garbage, rules);
+  CHECK(halted.halted);
+  fleet.view.approvals.clear();
+  const RolloutRecord seen = Settled(fleet, halted.record, rules).record;
+  fleet.view.approvals = "canary@r1";
+  CHECK_FALSE(Settled(fleet, seen, rules).halted);
+}
+
+TEST_CASE("measured durations are kept over revisions") {
+  Fleet fleet(5);
+  fleet.view.took = std::vector<absl::Duration>(5, absl::Minutes(4));
+  const RolloutStep step = fleet.Advance({}, Rules({}), kNow);
+  fleet.view.took.clear();
+  fleet.view.revision = "r2";
+  CHECK(fleet.Advance(step.record, Rules({}), kNow).record.durations.Quantile(95) >= absl::Minutes(4));
+}
+
+}  // namespace
+}  // namespace driverupgrade::internal

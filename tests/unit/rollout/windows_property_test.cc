@@ -1,0 +1,128 @@
+// Windows against clocks that are watched for ten years.
+#include <string>
+#include <vector>
+
+#include "decide/rollout/windows.h"
+#include "fmt/format.h"
+#include "property/seeded_random.h"
+#include "support/catch.h"
+
+namespace driverupgrade::internal {
+namespace {
+
+using tests::SeededRandom;
+
+// All that happens happens at such times.
+constexpr absl::Duration kTick = absl::Minutes(5);
+constexpr int kTicksOfDay = 24 * 12;
+
+absl::TimeZone Zone(const char* name) { return LoadRolloutTimeZone(name).value(); }
+
+RolloutWindow RandomWindow(absl::TimeZone zone, SeededRandom& random) {
+  RolloutWindow window{.time_zone = zone};
+  for (const absl::Weekday day :
+       {absl::Weekday::monday, absl::Weekday::wednesday, absl::Weekday::saturday, absl::Weekday::sunday}) {
+    if (random.Chance(50)) window.days.insert(day);
+  }
+  // Also at times which the clocks skip or show twice.
+  window.start = random.Chance(60) ? random.Pick({0, 30, 90, 120, 150, 1410}) * absl::Minutes(1)
+                                   : random.Below(kTicksOfDay) * kTick;
+  window.duration = random.Between(1, random.Pick({12, 100, 7 * kTicksOfDay})) * kTick;
+  return window;
+}
+
+RolloutPolicy RandomRollout(absl::TimeZone zone, SeededRandom& random) {
+  RolloutPolicy rollout{.finish_by = random.Chance(50)};
+  for (int i = random.Between(0, 2); i >= 0; --i) {
+    rollout.windows.push_back(RandomWindow(random.Chance(80) ? zone : absl::UTCTimeZone(), random));
+  }
+  for (int i = random.Below(6); i > 0; --i) {
+    const absl::CivilDay first(random.Between(2024, 2033), random.Between(1, 12), random.Between(1, 28));
+    rollout.closed.push_back({.first = first, .last = first + random.Below(40)});
+  }
+  return rollout;
+}
+
+// A person who looks at the clock of one window at every tick.
+class Watcher {
+ public:
+  explicit Watcher(const RolloutPolicy& rollout, const RolloutWindow& window) : rollout_(rollout), window_(window) {}
+
+  bool IsOpen(absl::Time now) {
+    const absl::CivilSecond clock = absl::ToCivilSecond(now, window_.time_zone);
+    const absl::CivilDay day(clock);
+    if (day > begun_ && clock - absl::CivilSecond(day) >= absl::ToInt64Seconds(window_.start)) {
+      begun_ = day;
+      if (window_.days.empty() || window_.days.contains(absl::GetWeekday(day))) {
+        closes_ = std::max(closes_, now + window_.duration);
+      }
+    }
+    if (now >= closes_) return false;
+    for (const ClosedDays& closed : rollout_.closed) {
+      if (closed.first <= day && day <= closed.last) return false;
+    }
+    return true;
+  }
+
+ private:
+  const RolloutPolicy& rollout_;
+  const RolloutWindow& window_;
+  absl::CivilDay begun_{1970, 1, 1};
+  absl::Time closes_ = absl::InfinitePast();
+};
+
+std::vector<bool> WatchedTicks(const RolloutPolicy& rollout, absl::Time begin, int ticks) {
+  std::vector<bool> open(static_cast<std::size_t>(ticks));
+  for (const RolloutWindow& window : rollout.windows) {
+    Watcher watcher(rollout, window);
+    for (int i = 0; i < ticks; ++i) {
+      if (watcher.IsOpen(begin + i * kTick)) open[static_cast<std::size_t>(i)] = true;
+    }
+  }
+  return open;
+}
+
+// Whether it is open from each tick on for `needed` ticks more.
+std::vector<bool> OpenForLong(std::vector<bool> open, int needed) {
+  int run = 0;
+  for (std::size_t i = open.size(); i-- > 0;) {
+    run = open[i] ? run + 1 : 0;
+    open[i] = run > needed;
+  }
+  return open;
+}
+
+// The first tick at which `rollout` says something else than who watched; nothing if there is none.
+std::string Difference(const RolloutPolicy& rollout, int needed, absl::Time begin, const std::vector<bool>& expected,
+                       int from, int to) {
+  StartTime start{.until = absl::InfinitePast()};
+  for (int i = from; i < to; ++i) {
+    const absl::Time now = begin + i * kTick;
+    if (now >= start.until) start = StartTimeAt(rollout, now, needed * kTick);
+    if (start.open == expected[static_cast<std::size_t>(i)]) continue;
+    return fmt::format("{}: {}", absl::FormatTime(now, rollout.windows[0].time_zone), start.open ? "open" : "not open");
+  }
+  return "";
+}
+
+TEST_CASE("windows are open when clocks that are watched for ten years say so") {
+  // Midnight is skipped in Havana and shown twice in Beirut; Lord Howe's clocks are set by half an hour.
+  const char* name =
+      GENERATE("Europe/Berlin", "America/New_York", "America/Havana", "Australia/Lord_Howe", "Asia/Beirut");
+  CAPTURE(name);
+  const absl::Time begin = absl::FromCivil(absl::CivilDay(2024, 1, 1), absl::UTCTimeZone());
+  constexpr int kTicks = 3653 * kTicksOfDay;
+  constexpr int kMargin = 20 * kTicksOfDay;
+  for (std::uint64_t seed = 1; seed <= 4; ++seed) {
+    CAPTURE(seed);
+    SeededRandom random(seed);
+    const RolloutPolicy rollout = RandomRollout(Zone(name), random);
+    const int needed = random.Between(1, random.Pick({3, 60, 3 * kTicksOfDay}));
+    const std::vector<bool> open = WatchedTicks(rollout, begin, kTicks);
+    const std::vector<bool> expected = rollout.finish_by ? OpenForLong(open, needed) : open;
+    CHECK(Difference(rollout, needed, begin, expected, kMargin, kTicks - kMargin) == "");
+  }
+}
+
+}  // namespace
+}  // namespace driverupgrade::internal

@@ -1,0 +1,140 @@
+#include "decide/rollout/windows.h"
+
+#include <string>
+
+#include "support/catch.h"
+
+namespace driverupgrade::internal {
+namespace {
+
+absl::TimeZone Zone(const char* name) { return LoadRolloutTimeZone(name).value(); }
+
+// `2026-03-28 22:00` on the clocks of `zone`; the first such time.
+absl::Time At(const char* text, const char* zone = "UTC") {
+  absl::Time time;
+  std::string error;
+  REQUIRE(absl::ParseTime("%Y-%m-%d %H:%M", text, Zone(zone), &time, &error));
+  return time;
+}
+
+// As the example: from Saturday and Sunday, 22:00, for six hours.
+RolloutPolicy WeekendNights() {
+  return {.windows = {{.days = {absl::Weekday::saturday, absl::Weekday::sunday},
+                       .start = absl::Hours(22),
+                       .duration = absl::Hours(6),
+                       .time_zone = Zone("Europe/Berlin")}}};
+}
+
+StartTime Open(absl::Time until) { return {.open = true, .until = until}; }
+StartTime Shut(absl::Time until) { return {.open = false, .until = until}; }
+StartTime TooLate(absl::Time until) { return {.open = false, .until = until, .too_late = true}; }
+
+constexpr absl::Duration kNode = absl::Minutes(10);
+
+TEST_CASE("without windows and closed days nodes start at any time") {
+  CHECK(StartTimeAt({}, At("2026-01-01 00:00"), kNode) == StartTime{});
+}
+
+TEST_CASE("a window belongs to the weekday on which it starts, also after midnight") {
+  const RolloutPolicy rollout = WeekendNights();
+  // 2026-06-06 is a Saturday.
+  const absl::Time saturday = At("2026-06-06 22:00", "Europe/Berlin");
+  const absl::Time sunday = At("2026-06-07 22:00", "Europe/Berlin");
+  CHECK(StartTimeAt(rollout, At("2026-06-06 02:00", "Europe/Berlin"), kNode) == Shut(saturday));
+  CHECK(StartTimeAt(rollout, saturday - absl::Seconds(1), kNode) == Shut(saturday));
+  CHECK(StartTimeAt(rollout, saturday, kNode) == Open(saturday + absl::Hours(6)));
+  CHECK(StartTimeAt(rollout, At("2026-06-07 03:59", "Europe/Berlin"), kNode) == Open(saturday + absl::Hours(6)));
+  CHECK(StartTimeAt(rollout, At("2026-06-07 04:00", "Europe/Berlin"), kNode) == Shut(sunday));
+  CHECK(StartTimeAt(rollout, At("2026-06-08 03:00", "Europe/Berlin"), kNode).open);
+  CHECK_FALSE(StartTimeAt(rollout, At("2026-06-09 03:00", "Europe/Berlin"), kNode).open);
+}
+
+TEST_CASE("a window keeps its length on the nights on which the clocks are set") {
+  const RolloutPolicy rollout = WeekendNights();
+  // The clocks go on at 02:00 on 2026-03-29, and back at 03:00 on 2026-10-25.
+  CHECK(StartTimeAt(rollout, At("2026-03-29 04:59", "Europe/Berlin"), kNode).open);
+  CHECK_FALSE(StartTimeAt(rollout, At("2026-03-29 05:00", "Europe/Berlin"), kNode).open);
+  CHECK(StartTimeAt(rollout, At("2026-10-25 02:59", "Europe/Berlin"), kNode).open);
+  CHECK_FALSE(StartTimeAt(rollout, At("2026-10-25 03:00", "Europe/Berlin"), kNode).open);
+}
+
+TEST_CASE("a start that the clocks skip is when they go on, and one that they show twice is the first") {
+  RolloutPolicy rollout = WeekendNights();
+  rollout.windows[0].start = absl::Hours(2) + absl::Minutes(30);
+  rollout.windows[0].duration = absl::Minutes(10);
+  const absl::Time skipped = At("2026-03-29 03:00", "Europe/Berlin");
+  CHECK(StartTimeAt(rollout, skipped, kNode) == Open(skipped + absl::Minutes(10)));
+  const absl::Time first = At("2026-10-25 00:30", "UTC");
+  CHECK(StartTimeAt(rollout, first, kNode) == Open(first + absl::Minutes(10)));
+  CHECK_FALSE(StartTimeAt(rollout, first + absl::Hours(1), kNode).open);
+}
+
+TEST_CASE("windows in several zones are one union") {
+  RolloutPolicy rollout = WeekendNights();
+  rollout.windows.push_back({.days = {absl::Weekday::sunday},
+                             .start = absl::Hours(1),
+                             .duration = absl::Hours(4),
+                             .time_zone = Zone("America/New_York")});
+  // 04:00 in Berlin to 05:00 in New York is 11:00 in Berlin, with an hour between them.
+  CHECK(StartTimeAt(rollout, At("2026-06-07 03:00", "Europe/Berlin"), kNode) ==
+        Open(At("2026-06-07 04:00", "Europe/Berlin")));
+  CHECK(StartTimeAt(rollout, At("2026-06-07 04:30", "Europe/Berlin"), kNode) ==
+        Shut(At("2026-06-07 01:00", "America/New_York")));
+  rollout.windows[1].start = absl::Hours(0);
+  CHECK(StartTimeAt(rollout, At("2026-06-06 23:00", "Europe/Berlin"), kNode) ==
+        Open(At("2026-06-07 04:00", "Europe/Berlin")));
+  rollout.windows[0].duration = absl::Hours(8);
+  CHECK(StartTimeAt(rollout, At("2026-06-06 23:00", "Europe/Berlin"), kNode) ==
+        Open(At("2026-06-07 04:00", "America/New_York")));
+}
+
+TEST_CASE("closed days are days of the window's zone, and of UTC without windows") {
+  RolloutPolicy rollout = WeekendNights();
+  rollout.closed = {{.first = absl::CivilDay(2026, 12, 24), .last = absl::CivilDay(2027, 1, 2)}};
+  // 2027-01-02 is a Saturday: its night begins closed and is open from midnight on.
+  const absl::Time midnight = At("2027-01-03 00:00", "Europe/Berlin");
+  CHECK(StartTimeAt(rollout, At("2026-12-26 23:00", "Europe/Berlin"), kNode) == Shut(midnight));
+  CHECK(StartTimeAt(rollout, midnight, kNode) == Open(At("2027-01-03 04:00", "Europe/Berlin")));
+  rollout.windows.clear();
+  CHECK(StartTimeAt(rollout, At("2026-12-23 23:59"), kNode) == Open(At("2026-12-24 00:00")));
+  CHECK(StartTimeAt(rollout, At("2026-12-24 00:00"), kNode) == Shut(At("2027-01-03 00:00")));
+  CHECK(StartTimeAt(rollout, At("2027-01-03 00:00"), kNode) == Open(absl::InfiniteFuture()));
+}
+
+TEST_CASE("with finishBy a node starts only if it will be done before the window closes") {
+  RolloutPolicy rollout = WeekendNights();
+  rollout.finish_by = true;
+  const absl::Time end = At("2026-06-07 04:00", "Europe/Berlin");
+  const absl::Time next = At("2026-06-07 22:00", "Europe/Berlin");
+  CHECK(StartTimeAt(rollout, end - absl::Hours(2), kNode) == Open(end - kNode));
+  CHECK(StartTimeAt(rollout, end - kNode, kNode) == TooLate(next));
+  CHECK(StartTimeAt(rollout, end, kNode) == Shut(next));
+  rollout.finish_by = false;
+  CHECK(StartTimeAt(rollout, end - absl::Seconds(1), kNode) == Open(end));
+}
+
+TEST_CASE("what takes longer than every window never starts, and says so") {
+  RolloutPolicy rollout = WeekendNights();
+  rollout.finish_by = true;
+  CHECK(StartTimeAt(rollout, At("2026-06-07 03:00", "Europe/Berlin"), absl::Hours(7)) ==
+        TooLate(absl::InfiniteFuture()));
+}
+
+TEST_CASE("windows that touch are one, over days") {
+  RolloutPolicy rollout{.windows = {{.duration = absl::Hours(24)}}, .finish_by = true};
+  const absl::Time now = At("2026-06-07 03:00");
+  const StartTime start = StartTimeAt(rollout, now, absl::Hours(24 * 30));
+  CHECK(start.open);
+  CHECK(start.until > now);
+}
+
+TEST_CASE("the next start is found beyond a closed season") {
+  RolloutPolicy rollout = WeekendNights();
+  rollout.closed = {{.first = absl::CivilDay(2026, 6, 1), .last = absl::CivilDay(2027, 5, 31)}};
+  CHECK(StartTimeAt(rollout, At("2026-06-02 00:00"), kNode) == Shut(At("2027-06-05 22:00", "Europe/Berlin")));
+  rollout.closed[0].last = absl::CivilDay(2036, 5, 31);
+  CHECK(StartTimeAt(rollout, At("2026-06-02 00:00"), kNode) == Shut(absl::InfiniteFuture()));
+}
+
+}  // namespace
+}  // namespace driverupgrade::internal

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Installs what building and testing needs from Debian's packages; with --fuzz, --tidy, --coverage or --docs what the
-# script of that name needs, too. Does nothing where it is all there already.
+# script of that name needs, with --browser Chromium, too. Does nothing where it is all there already.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -19,6 +19,8 @@ packages=(
 [ "${1:-}" != --fuzz ] || packages+=(clang-14 libclang-rt-14-dev)
 [ "${1:-}" != --tidy ] || packages+=(clang-14 clang-tidy-14)
 [ "${1:-}" != --coverage ] || packages+=(gcovr)
+# The test of the page that `upgradectl timeline` writes; without it that test is skipped. 350 MB, hence not for every build.
+[ "${1:-}" != --browser ] || packages+=(chromium)
 [ "${1:-}" != --docs ] || packages+=(doxygen)
 
 # install_packages PACKAGE...: with root's rights.

@@ -11,7 +11,9 @@ constexpr WantedMember Of(std::string_view key, const WantedMember (&members)[kC
 }
 
 constexpr WantedMember kCondition[] = {{"type"}, {"status"}};
-constexpr WantedMember kContainerStatus[] = {{"name"}, {"ready"}, {"restartCount"}};
+constexpr WantedMember kWaiting[] = {{"reason"}};
+constexpr WantedMember kContainerState[] = {Of("waiting", kWaiting)};
+constexpr WantedMember kContainerStatus[] = {{"name"}, {"ready"}, {"restartCount"}, Of("state", kContainerState)};
 
 constexpr WantedMember kMetadata[] = {
     {"namespace"},        {"name"}, {"uid"}, {"resourceVersion"}, {"labels"}, {"annotations"}, {"ownerReferences"},

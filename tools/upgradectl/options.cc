@@ -143,22 +143,36 @@ void AddPreflight(CLI::App& app, Options& options) {
   AddOutput(preflight, options, {"table", "json"});
 }
 
+void AddDurations(CLI::App& verb, Options& options) {
+  verb.add_option("--driver-start", options.driver_start, "how long a new driver pod takes to be ready")
+      ->capture_default_str();
+  verb.add_option("--pod-stop", options.pod_stop, "how long an evicted pod takes to end")->capture_default_str();
+  verb.add_option("--jitter", options.jitter, "by which part these times differ at most")
+      ->check(CLI::Range(0.0, 0.9))
+      ->capture_default_str();
+}
+
 void AddSimulate(CLI::App& app, Options& options) {
   CLI::App& simulate = Add(app, "simulate", "How long a rollout would take, and what it would cost, by policy",
                            "upgradectl simulate --driver gpu --try slow.yaml --try fast.yaml");
   AddReading(simulate, options);
   simulate.add_option("--try", options.policies,
                       "a policy to compare; again for another. If absent, the policy there is");
-  simulate.add_option("--driver-start", options.driver_start, "how long a new driver pod takes to be ready")
-      ->capture_default_str();
-  simulate.add_option("--pod-stop", options.pod_stop, "how long an evicted pod takes to end")->capture_default_str();
-  simulate.add_option("--jitter", options.jitter, "by which part these times differ at most")
-      ->check(CLI::Range(0.0, 0.9))
-      ->capture_default_str();
+  AddDurations(simulate, options);
   simulate.add_option("--seeds", options.seeds, "how many rollouts of each policy")
       ->check(CLI::Range(1, 1000))
       ->capture_default_str();
   AddOutput(simulate, options, {"table", "json"});
+}
+
+void AddTimeline(CLI::App& app, Options& options) {
+  CLI::App& timeline = Add(app, "timeline", "A page with a bar for each node, from Events or from a simulation",
+                           "upgradectl timeline --driver gpu > rollout.html");
+  AddReading(timeline, options);
+  timeline.add_flag("--simulate", options.simulated, "what would happen, instead of what did");
+  AddDurations(timeline, options);
+  // `output` has the default of the other verbs, which is no kind of picture.
+  timeline.add_option("-o,--output", options.output, "html if absent")->check(CLI::IsMember({"html", "svg", "json"}));
 }
 
 void AddCompletion(CLI::App& app, Options& options) {
@@ -180,6 +194,7 @@ void Describe(CLI::App& app, Options& options) {
   AddPlan(app, options);
   AddPreflight(app, options);
   AddSimulate(app, options);
+  AddTimeline(app, options);
   AddChanges(app, options);
   AddCompletion(app, options);
 }

@@ -50,6 +50,8 @@ struct Options {
   std::string pod_stop = "30s";
   double jitter = 0.2;
   int seeds = 5;
+  /// `timeline`: of a simulation.
+  bool simulated = false;
   std::string shell = {};
 };
 

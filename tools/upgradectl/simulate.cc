@@ -54,16 +54,27 @@ class Recorder {
   }
   void Finish(Rollout& rollout) {
     rollout.unavailable_peak = peak_;
-    for (auto& [node, spans] : spans_) {
-      spans.back().end = rollout.makespan;
-      rollout.timeline[node] = std::move(spans);
+    for (auto& [name, history] : histories_) {
+      if (history.spans.empty()) continue;
+      history.name = name;
+      history.spans.back().end = rollout.makespan;
+      rollout.timeline.push_back(std::move(history));
     }
   }
+  // A gate whose reason stays is the same one, though its detail counts on.
+  void Hold(const driverupgrade::NodeGate& gate, absl::Time now) {
+    const auto [reason, is_new] = reasons_.try_emplace(gate.node, gate.gate.reason);
+    if (!is_new && std::exchange(reason->second, gate.gate.reason) == gate.gate.reason) return;
+    histories_[gate.node].notes.push_back(
+        {.at = now - began_,
+         .text = fmt::format("{}: {}", driverupgrade::ToString(gate.gate.reason), gate.gate.detail)});
+  }
+  void Unhold(const std::string& node) { reasons_.erase(node); }
   absl::Duration last_change() const { return last_change_; }
 
  private:
   void Enter(const std::string& node, UpgradeState state, absl::Duration at) {
-    std::vector<Span>& spans = spans_[node];
+    std::vector<Span>& spans = histories_[node].spans;
     if (!spans.empty() && spans.back().state == state) return;
     if (!spans.empty()) spans.back().end = at;
     spans.push_back({.state = state, .begin = at, .end = at});
@@ -75,7 +86,8 @@ class Recorder {
   std::set<std::string> unavailable_;
   int peak_ = 0;
   absl::Duration last_change_ = {};
-  std::map<std::string, std::vector<Span>> spans_;
+  std::map<std::string, NodeHistory> histories_;
+  std::map<std::string, driverupgrade::GateReason> reasons_;
 };
 
 class Simulation {
@@ -100,6 +112,8 @@ class Simulation {
       cache_->Turn({});
       const absl::StatusOr<driverupgrade::ReconcileResult> pass = engine_->Reconcile({}, policy_);
       if (!pass.ok()) return pass.status();
+      for (const driverupgrade::NodeGate& gate : pass->plan.gates) recorder_.Hold(gate, clock_->Now());
+      for (const std::string& node : pass->plan.ungated) recorder_.Unhold(node);
       const absl::Time next = std::min(pass->wake_at.value_or(absl::InfiniteFuture()), cluster_->NextEventTime());
       if (IsOver() || next == absl::InfiniteFuture()) break;
       cluster_->RunUntil(std::max(next, clock_->Now() + kStepMin));

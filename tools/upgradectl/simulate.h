@@ -11,6 +11,7 @@
 #include "absl/time/time.h"
 #include "driverupgrade/upgrade_policy.h"
 #include "driverupgrade/upgrade_state.h"
+#include "upgradectl/options.h"
 #include "upgradectl/request.h"
 #include "upgradectl/table.h"
 
@@ -31,6 +32,20 @@ struct Span {
   absl::Duration end = {};
 };
 
+/// Something that was said of a node: its gate, or an Event.
+struct Note {
+  absl::Duration at = {};
+  std::string text = {};
+};
+
+/// What one node went through, in order.
+struct NodeHistory {
+  std::string name = {};
+  /// Each ends where the next begins.
+  std::vector<Span> spans = {};
+  std::vector<Note> notes = {};
+};
+
 /// One rollout. Times are since its beginning.
 struct Rollout {
   absl::Duration makespan = {};
@@ -44,8 +59,12 @@ struct Rollout {
   std::int64_t evictions = 0;
   /// What the engine wrote, evictions included.
   std::int64_t writes = 0;
-  std::map<std::string, std::vector<Span>> timeline = {};
+  /// By name.
+  std::vector<NodeHistory> timeline = {};
 };
+
+/// As they were typed. Errors: one line that begins with the option.
+[[nodiscard]] absl::StatusOr<Durations> DurationsOf(const Options& options);
 
 /// The nodes of the request that have a driver pod, all of them at the old revision and without marks of an upgrade, but
 /// with their cordons and skip labels; their other pods, and the budgets. The same seed is the same rollout.

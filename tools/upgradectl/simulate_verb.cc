@@ -16,14 +16,6 @@ absl::Status ReadDuration(std::string_view option, const std::string& text, absl
       fmt::format("{}: `{}` is no duration such as 90s or 2m, of less than a day", option, text));
 }
 
-absl::StatusOr<Durations> DurationsOf(const Options& options) {
-  Durations durations{.jitter = options.jitter};
-  absl::Status status = ReadDuration("--driver-start", options.driver_start, durations.driver_start);
-  status.Update(ReadDuration("--pod-stop", options.pod_stop, durations.pod_stop));
-  if (!status.ok()) return status;
-  return durations;
-}
-
 // What is compared, by name.
 using Policies = std::vector<std::pair<std::string, driverupgrade::UpgradePolicy>>;
 
@@ -43,6 +35,14 @@ absl::StatusOr<Policies> PoliciesOf(const Options& options, const Request& reque
 }
 
 }  // namespace
+
+absl::StatusOr<Durations> DurationsOf(const Options& options) {
+  Durations durations{.jitter = options.jitter};
+  absl::Status status = ReadDuration("--driver-start", options.driver_start, durations.driver_start);
+  status.Update(ReadDuration("--pod-stop", options.pod_stop, durations.pod_stop));
+  if (!status.ok()) return status;
+  return durations;
+}
 
 absl::StatusOr<int> RunSimulate(const Options& options, const Streams& streams) {
   const absl::StatusOr<Durations> durations = DurationsOf(options);

@@ -104,8 +104,8 @@ TEST_CASE("Completion and the manual page know every verb and its options") {
 }
 
 TEST_CASE("The help of each verb has an example") {
-  for (const char* verb : {"status", "explain", "plan", "preflight", "simulate", "pause", "resume", "skip", "unskip",
-                           "retry", "request", "release", "completion"}) {
+  for (const char* verb : {"status", "explain", "plan", "preflight", "simulate", "timeline", "pause", "resume", "skip",
+                           "unskip", "retry", "request", "release", "completion"}) {
     const Answer answer = RunWith({verb, "--help"});
     CAPTURE(verb);
     CHECK(answer.exit_code == kExitDone);

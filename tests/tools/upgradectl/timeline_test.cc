@@ -1,0 +1,107 @@
+// `upgradectl timeline`: a rollout as a picture.
+#include "upgradectl/timeline.h"
+
+#include <string>
+#include <vector>
+
+#include "upgradectl_support.h"
+
+namespace upgradectl {
+namespace {
+
+using driverupgrade::UpgradeState;
+
+const std::string kTrouble = (kTestData / "trouble.json").string();
+
+std::string TimelineAs(const std::string& output, const std::vector<std::string>& more = {}) {
+  std::vector<std::string> arguments = {"timeline", "--cluster", kTrouble, "--at", "2026-01-02T12:05:00Z",
+                                        "-o",       output};
+  arguments.insert(arguments.end(), more.begin(), more.end());
+  const Answer answer = RunWith(arguments);
+  INFO(answer.err);
+  REQUIRE(answer.exit_code == kExitDone);
+  return answer.out;
+}
+
+Timeline Made() {
+  return {.driver = "nvidia.com/gpu",
+          .origin = "from Events",
+          .length = absl::Seconds(30),
+          .slots_max = 2,
+          .nodes = {{.name = "a",
+                     .spans = {{UpgradeState::kDrainRequired, absl::Seconds(0), absl::Seconds(10)},
+                               {UpgradeState::kDone, absl::Seconds(10), absl::Seconds(30)}}},
+                    {.name = "b<script>",
+                     .spans = {{UpgradeState::kUpgradeRequired, absl::Seconds(0), absl::Seconds(10)},
+                               {UpgradeState::kDrainRequired, absl::Seconds(10), absl::Seconds(20)},
+                               {UpgradeState::kFailed, absl::Seconds(20), absl::Seconds(30)}},
+                     .notes = {{absl::Seconds(12), "</script><b>"}}}}};
+}
+
+std::vector<std::pair<int, int>> Slots(const Timeline& timeline) {
+  std::vector<std::pair<int, int>> slots;
+  for (const SlotsTaken& taken : SlotsOver(timeline)) {
+    slots.emplace_back(static_cast<int>(absl::ToInt64Seconds(taken.at)), taken.slots);
+  }
+  return slots;
+}
+
+TEST_CASE("A node in progress takes a slot, and a failed node holds it unless failures are counted apart") {
+  Timeline timeline = Made();
+  CHECK(Slots(timeline) == std::vector<std::pair<int, int>>{{0, 1}});
+  timeline.failed_hold_slots = false;
+  CHECK(Slots(timeline) == std::vector<std::pair<int, int>>{{0, 1}, {20, 0}});
+}
+
+TEST_CASE("The bars of a rollout come from its Events, and from the label where Events are gone") {
+  json::Document timeline;
+  timeline.Parse(TimelineAs("json").c_str());
+  REQUIRE(timeline.IsObject());
+  CHECK(Text(timeline, {"origin"}) == "from Events");
+  REQUIRE(timeline["nodes"].Size() > 0);
+  bool failed = false;
+  for (const json::Value& node : timeline["nodes"].GetArray()) {
+    const auto spans = node["spans"].GetArray();
+    REQUIRE_FALSE(spans.Empty());
+    CAPTURE(Text(node, {"name"}));
+    for (json::SizeType i = 0; i + 1 < spans.Size(); ++i) CHECK(spans[i][2].GetInt64() == spans[i + 1][1].GetInt64());
+    CHECK(spans[spans.Size() - 1][2].GetInt64() == timeline["length"].GetInt64());
+    if (Text(node, {"name"}) == "failed") {
+      failed = spans[spans.Size() - 1][0].GetInt() == static_cast<int>(UpgradeState::kFailed);
+    }
+  }
+  CHECK(failed);
+}
+
+TEST_CASE("A simulation has a timeline with the gate of each node") {
+  const ScratchFile policy("{autoUpgrade: true, maxParallelUpgrades: 1, maxUnavailable: 100%, drain: {enable: true}}");
+  const std::string text = TimelineAs("json", {"--simulate", "--policy", policy.path()});
+  json::Document timeline;
+  timeline.Parse(text.c_str());
+  CHECK(Text(timeline, {"origin"}) == "simulated");
+  CHECK(timeline["slotsMax"].GetInt() == 1);
+  CHECK(timeline["nodes"].Size() > 0);
+  CHECK(text.find("MaxParallel: ") != std::string::npos);
+}
+
+TEST_CASE("No text of the cluster becomes part of the page or of the drawing") {
+  const std::string page = FormatTimelineHtml(Made());
+  CHECK(page.find("b<script>") == std::string::npos);
+  CHECK(page.find("</script><b>") == std::string::npos);
+  CHECK(page.find("{{TIMELINE}}") == std::string::npos);
+  const std::string drawing = FormatTimelineSvg(Made());
+  CHECK(drawing.find("b<script>") == std::string::npos);
+  CHECK(drawing.find("b&lt;script&gt;") != std::string::npos);
+}
+
+TEST_CASE("The page asks for nothing else, and its browser is told so") {
+  const std::string page = TimelineAs("html");
+  CHECK(page.find("default-src 'none'") != std::string::npos);
+  for (const char* word : {"http://", "https://", " src=", "<link", "import "}) {
+    CAPTURE(word);
+    CHECK(page.find(word) == std::string::npos);
+  }
+}
+
+}  // namespace
+}  // namespace upgradectl

@@ -1,0 +1,40 @@
+#include <ostream>
+#include <utility>
+
+#include "upgradectl/simulate.h"
+#include "upgradectl/timeline.h"
+#include "upgradectl/verbs.h"
+
+namespace upgradectl {
+namespace {
+
+absl::StatusOr<Timeline> Simulated(const Options& options, const Streams& streams) {
+  const absl::StatusOr<Durations> durations = DurationsOf(options);
+  if (!durations.ok()) return durations.status();
+  const absl::StatusOr<Request> request = Read(options, {.all_pods = true, .budgets = true}, streams);
+  if (!request.ok()) return request.status();
+  absl::StatusOr<Rollout> rollout = SimulateRollout(*request, request->question.policy, *durations, 1);
+  if (!rollout.ok()) return rollout.status();
+  return TimelineOf(*request, *std::move(rollout));
+}
+
+absl::StatusOr<Timeline> Happened(const Options& options, const Streams& streams) {
+  const absl::StatusOr<Request> request = Read(options, {.events = true}, streams);
+  if (!request.ok()) return request.status();
+  for (const std::string& note : request->notes) streams.err << "not read: " << note << "\n";
+  return TimelineOf(*request);
+}
+
+}  // namespace
+
+absl::StatusOr<int> RunTimeline(const Options& options, const Streams& streams) {
+  const absl::StatusOr<Timeline> timeline =
+      options.simulated ? Simulated(options, streams) : Happened(options, streams);
+  if (!timeline.ok()) return timeline.status();
+  streams.out << (options.output == "json"  ? FormatTimelineJson(*timeline)
+                  : options.output == "svg" ? FormatTimelineSvg(*timeline)
+                                            : FormatTimelineHtml(*timeline));
+  return kExitDone;
+}
+
+}  // namespace upgradectl

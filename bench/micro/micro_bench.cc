@@ -2,8 +2,11 @@
 // depend on the machine, beside its time, which does.
 #include <benchmark/benchmark.h>
 
+#include <cstdint>
+#include <cstdlib>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -42,7 +45,6 @@ void Step(benchmark::State& state) {
   }
   counter.Report(state);
 }
-BENCHMARK(Step)->Arg(100)->Arg(1'000)->Arg(5'000)->Arg(100'000)->Unit(benchmark::kMicrosecond);
 
 // A planner that has judged all of it.
 struct Judged {
@@ -79,7 +81,6 @@ void ChangePaused(benchmark::State& state) {
   other.paused = true;
   ChangePolicy(state, judged, other);
 }
-BENCHMARK(ChangePaused)->Arg(5'000)->Arg(100'000)->Unit(benchmark::kMicrosecond);
 
 // A limit changes, and nobody may start by either.
 void ChangeMaxParallel(benchmark::State& state) {
@@ -88,7 +89,6 @@ void ChangeMaxParallel(benchmark::State& state) {
   other.max_parallel = *other.max_parallel / 2;
   ChangePolicy(state, judged, other);
 }
-BENCHMARK(ChangeMaxParallel)->Arg(5'000)->Arg(100'000)->Unit(benchmark::kMicrosecond);
 
 // One node has changed.
 void JudgeOneOf(benchmark::State& state) {
@@ -112,7 +112,6 @@ void JudgeOneOf(benchmark::State& state) {
   state.counters["judgements"] =
       benchmark::Counter(static_cast<double>(planner.judgements() - judged), benchmark::Counter::kAvgIterations);
 }
-BENCHMARK(JudgeOneOf)->Arg(100)->Arg(1'000)->Arg(5'000)->Arg(100'000)->Unit(benchmark::kMicrosecond);
 
 // The lists of a pass without a cache, from a cluster in memory.
 void Snapshot(benchmark::State& state) {
@@ -133,7 +132,6 @@ void Snapshot(benchmark::State& state) {
   }
   counter.Report(state);
 }
-BENCHMARK(Snapshot)->Arg(100)->Arg(1'000)->Arg(5'000)->Unit(benchmark::kMillisecond);
 
 void ParseNodes(benchmark::State& state) {
   ListPage<Node> page{.resource_version = "1"};
@@ -147,7 +145,6 @@ void ParseNodes(benchmark::State& state) {
   counter.Report(state);
   state.SetBytesProcessed(static_cast<std::int64_t>(json.size()) * static_cast<std::int64_t>(state.iterations()));
 }
-BENCHMARK(ParseNodes)->Arg(500)->Unit(benchmark::kMicrosecond);
 
 void ParsePods(benchmark::State& state) {
   ListPage<Pod> page{.resource_version = "1"};
@@ -161,7 +158,6 @@ void ParsePods(benchmark::State& state) {
   counter.Report(state);
   state.SetBytesProcessed(static_cast<std::int64_t>(json.size()) * static_cast<std::int64_t>(state.iterations()));
 }
-BENCHMARK(ParsePods)->Arg(500)->Unit(benchmark::kMicrosecond);
 
 // A pod as a server sends it, of about 8 kB, most of which nobody reads.
 std::string PodOfAServer() {
@@ -206,7 +202,6 @@ void ParsePodOfAServer(benchmark::State& state) {
   counter.Report(state);
   state.SetBytesProcessed(static_cast<std::int64_t>(json.size()) * static_cast<std::int64_t>(state.iterations()));
 }
-BENCHMARK(ParsePodOfAServer)->Unit(benchmark::kMicrosecond);
 
 void FormatPatch(benchmark::State& state) {
   const PatchNodeParams patch{.name = "gpu-7",
@@ -219,7 +214,6 @@ void FormatPatch(benchmark::State& state) {
   for (auto _ : state) benchmark::DoNotOptimize(FormatNodePatch(patch).size());
   counter.Report(state);
 }
-BENCHMARK(FormatPatch);
 
 // What one change of a node costs the cache and one engine's question for changes.
 void CacheApply(benchmark::State& state) {
@@ -244,9 +238,53 @@ void CacheApply(benchmark::State& state) {
   }
   counter.Report(state);
 }
-BENCHMARK(CacheApply)->Arg(100)->Arg(5'000);
+
+struct Operation {
+  const char* name;
+  void (*run)(benchmark::State&);
+  benchmark::TimeUnit unit;
+  std::vector<std::int64_t> sizes;
+};
+
+const std::vector<Operation>& Operations() {
+  static const std::vector<Operation> operations = {
+      {"Step", Step, benchmark::kMicrosecond, {100, 1'000, 5'000, 100'000}},
+      {"ChangePaused", ChangePaused, benchmark::kMicrosecond, {5'000, 100'000}},
+      {"ChangeMaxParallel", ChangeMaxParallel, benchmark::kMicrosecond, {5'000, 100'000}},
+      {"JudgeOneOf", JudgeOneOf, benchmark::kMicrosecond, {100, 1'000, 5'000, 100'000}},
+      {"Snapshot", Snapshot, benchmark::kMillisecond, {100, 1'000, 5'000}},
+      {"ParseNodes", ParseNodes, benchmark::kMicrosecond, {500}},
+      {"ParsePods", ParsePods, benchmark::kMicrosecond, {500}},
+      {"ParsePodOfAServer", ParsePodOfAServer, benchmark::kMicrosecond, {}},
+      {"FormatPatch", FormatPatch, benchmark::kNanosecond, {}},
+      {"CacheApply", CacheApply, benchmark::kNanosecond, {100, 5'000}},
+  };
+  return operations;
+}
+
+// `times` 0: as often as gives a steady time.
+void Register(const Operation& operation, int times) {
+  auto* const registered = benchmark::RegisterBenchmark(operation.name, operation.run)->Unit(operation.unit);
+  for (const std::int64_t size : operation.sizes) registered->Arg(size);
+  if (times > 0) registered->Iterations(times);
+}
+
+// Takes `--times N` from the arguments, which the counts of bench/history need; 0 if it is not there.
+int TakeTimes(int& argc, char** argv) {
+  if (argc < 3 || std::string_view(argv[1]) != "--times") return 0;
+  const int times = std::atoi(argv[2]);
+  for (int i = 3; i < argc; ++i) argv[i - 2] = argv[i];
+  argc -= 2;
+  return times;
+}
 
 }  // namespace
 }  // namespace driverupgrade::bench
 
-BENCHMARK_MAIN();
+int main(int argc, char** argv) {
+  const int times = driverupgrade::bench::TakeTimes(argc, argv);
+  for (const auto& operation : driverupgrade::bench::Operations()) driverupgrade::bench::Register(operation, times);
+  benchmark::Initialize(&argc, argv);
+  if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 1;
+  benchmark::RunSpecifiedBenchmarks();
+}

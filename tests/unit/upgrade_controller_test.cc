@@ -56,7 +56,7 @@ struct World {
 
 TEST_CASE("Reads that fail are told once, with the reason, also by the readiness, and so is that they succeed again") {
   World world;
-  UpgradeController controller(*world.engine, world.cache, {.clock = world.clock});
+  UpgradeController controller(*world.engine, world.cache, {});
   controller.SetPolicy({.auto_upgrade = true});
   world.cluster->FailNext(Operation::kWatchPods, absl::PermissionDeniedError("list pods: 403: no"), 3);
   world.Turn(controller, 2);
@@ -70,7 +70,7 @@ TEST_CASE("Reads that fail are told once, with the reason, also by the readiness
 
 TEST_CASE("A rollout that ends is told once, with what has become of it") {
   World world;
-  UpgradeController controller(*world.engine, world.cache, {.clock = world.clock});
+  UpgradeController controller(*world.engine, world.cache, {});
   controller.SetPolicy({.auto_upgrade = true});
   world.Turn(controller, 200);
   REQUIRE(controller.status().totals.done == 2);
@@ -84,7 +84,7 @@ TEST_CASE("Whether a replica leads is told, and what keeps it from that") {
   World world;
   const std::shared_ptr<LeaderElection> election = *LeaderElection::Create(
       world.cluster, {.ns = world.fleet.ns, .name = "lease", .identity = "a", .clock = world.clock});
-  UpgradeController controller(*world.engine, world.cache, {.election = election, .clock = world.clock});
+  UpgradeController controller(*world.engine, world.cache, {.election = election});
   controller.SetPolicy({.auto_upgrade = true});
   world.Turn(controller, 3);
   CHECK(world.Logged("msg=leads ") == 1);

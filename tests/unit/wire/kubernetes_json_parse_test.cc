@@ -69,6 +69,7 @@ TEST_CASE("a list of daemon sets is read") {
                                     .generation = 4,
                                     .observed_generation = 3,
                                     .labels = {{"app", "driver"}},
+                                    .annotations = {{"deprecated.daemonset.template.generation", "4"}},
                                     .selector = *selector,
                                     .on_delete = true});
 }

@@ -13,7 +13,7 @@ packages=(
   # tests; ca-certificates and python3-venv for the control plane (tests/controlplane) and for packaging/conan/check.sh
   catch2 ca-certificates libmimalloc-dev python3-jsonschema python3-venv
   # bench
-  libbenchmark-dev
+  libbenchmark-dev valgrind
 )
 
 [ "${1:-}" != --fuzz ] || packages+=(clang-14 libclang-rt-14-dev)

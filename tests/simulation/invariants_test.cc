@@ -565,6 +565,107 @@ TEST_CASE("I8: skipped, paused and frozen nodes are started") {
   CHECK(frozen.Broken() == "I8");
 }
 
+/// A policy whose first stage is the nodes with the label, and what the ledger says of it.
+struct RolloutWorld : World {
+  explicit RolloutWorld(RolloutStage canary, std::vector<RolloutWindow> windows = {})
+      : World({.auto_upgrade = true,
+               .max_parallel = std::nullopt,
+               .drain = DrainPolicy{},
+               .rollout = RolloutPolicy{.stages = {Named(std::move(canary))}, .windows = std::move(windows)}}) {
+    REQUIRE(cluster->EditNode(NodeName(0), [](Node& node) { node.labels["pool"] = "canary"; }));
+  }
+  static RolloutStage Named(RolloutStage stage) {
+    stage.name = "canary";
+    stage.nodes = LabelSelector::FromMatchLabels({{"pool", "canary"}});
+    return stage;
+  }
+  void Record(const std::string& stage, const std::string& more = "") {
+    cluster->RemoveConfigMap(fleet.ns, "ledger");
+    const std::string record = R"({"version":1,"revision":"rev-1","stages":"s","stage":")" + stage + R"(")" + more +
+                               R"(,"waived":[],"durations":{}})";
+    const ConfigMap ledger{.ns = fleet.ns, .name = "ledger", .data = {{"_rollout_nvidia.com_gpu", record}}};
+    REQUIRE(cluster->CreateConfigMap({}, ledger).ok());
+  }
+};
+
+TEST_CASE("I14: a node starts that is of no stage which the record has reached") {
+  RolloutWorld early({});
+  early.Record("canary");
+  early.Start(0);
+  CHECK(early.checker->Report() == "");
+  early.Start(1);
+  CHECK(early.Broken() == "I14");
+
+  RolloutWorld unrecorded({});
+  unrecorded.Start(0);
+  CHECK(unrecorded.Broken() == "I14");
+
+  // An upgrade before has left it cordoned.
+  RolloutWorld cordoned({});
+  cordoned.Put(1, "upgrade-required", [](Node& node) {
+    node.unschedulable = true;
+    node.annotations["driverupgrade/cordoned-by"] = "nvidia.com/gpu";
+  });
+  cordoned.Record("canary");
+  cordoned.Move(1, UpgradeState::kUpgradeRequired, {UpgradeState::kCordonRequired});
+  CHECK(cordoned.checker->Report() == "");
+}
+
+TEST_CASE("I14: a node starts while the rollout is halted") {
+  RolloutWorld world({});
+  world.Record("canary", R"(,"halt":{"stage":"canary","reason":"sick","policy":"p","seen":[]})");
+  world.cluster->Advance(absl::Minutes(10));
+  world.Start(0);
+  CHECK(world.Broken() == "I14");
+}
+
+TEST_CASE("I14: a node starts while no window is open") {
+  const auto start_at = [](absl::Duration begins) {
+    RolloutWorld world({}, {{.start = begins, .duration = absl::Minutes(30)}});
+    world.Record("canary");
+    world.cluster->Advance(absl::Hours(2));
+    world.Start(0);
+    return world.Broken();
+  };
+  CHECK(start_at(absl::Hours(2) - absl::Minutes(10)) == "");
+  CHECK(start_at(absl::Hours(1)) == "I14");
+  CHECK(start_at(absl::Hours(3)) == "I14");
+}
+
+TEST_CASE("I14: a stage is passed that has not ended, not soaked or was not approved") {
+  const auto pass = [](RolloutStage canary, const std::string& state, const std::string& more,
+                       const std::string& approval = "") {
+    RolloutWorld world(std::move(canary));
+    world.Put(0, state);
+    world.cluster->EditDaemonSet(world.fleet.ns, world.fleet.daemon_set, [&](DaemonSet& daemon_set) {
+      daemon_set.annotations[Gpu().ApprovedAnnotation()] = approval;
+    });
+    world.cluster->Advance(absl::Minutes(10));
+    world.Record("canary", more);
+    // A replica that writes the next record by what it has read of this one.
+    ConfigMap ledger = *world.cluster->config_map(world.fleet.ns, "ledger");
+    std::string& record = ledger.data["_rollout_nvidia.com_gpu"];
+    record.replace(record.find(R"("stage":"canary")"), 16, R"("stage":"rest")");
+    REQUIRE(world.cluster
+                ->PatchConfigMap({}, {.ns = ledger.ns,
+                                      .name = ledger.name,
+                                      .uid = ledger.uid,
+                                      .resource_version = ledger.resource_version,
+                                      .data = {{"_rollout_nvidia.com_gpu", record}}})
+                .ok());
+    return world.Broken();
+  };
+  CHECK(pass({}, "upgrade-done", "") == "");
+  CHECK(pass({}, "upgrade-required", "") == "I14");
+  const RolloutStage soaks{.soak = absl::Minutes(5)};
+  CHECK(pass(soaks, "upgrade-done", R"(,"soakSince":1767225600)") == "");
+  CHECK(pass(soaks, "upgrade-done", R"(,"soakSince":1767226100)") == "I14");
+  CHECK(pass(soaks, "upgrade-done", "") == "I14");
+  const RolloutStage manual{.approval = Approval::kManual};
+  CHECK(pass(manual, "upgrade-done", "", "canary@rev-1") == "");
+  CHECK(pass(manual, "upgrade-done", "", "canary@rev-0,rest@rev-1") == "I14");
+}
+
 TEST_CASE("I10: a timer that is older than its node") {
   World world;
   world.clock->Advance(absl::Hours(1));

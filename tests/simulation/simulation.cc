@@ -43,6 +43,7 @@ class Simulation {
     actors_.push_back(MakeRival(world_));
     if (world_.setup.requestor) actors_.push_back(MakeMaintenances(world_));
     if (world_.setup.Has(Mode::kRelease)) actors_.push_back(MakeRemovals(world_));
+    if (world_.setup.Has(Mode::kRollouts)) actors_.push_back(MakeRollouts(world_));
     if (world_.setup.Has(Mode::kLongOutage)) actors_.push_back(MakeLongOutage(world_));
     if (world_.peer) actors_.push_back(MakePeerTemplates(world_));
     for (const Driver& driver : Drivers()) {
@@ -280,6 +281,8 @@ class Simulation {
 
   // L4: one node that never gets done takes no more than its slot from the others.
   void OneBadNode() {
+    // A node that never gets done holds the stages after its own, as it should.
+    if (world_.setup.Has(Mode::kRollouts)) return;
     const std::optional<BadNode> bad = BadNode::Draw(world_);
     if (!bad) return;
     world_.result.bad_node = true;

@@ -132,9 +132,9 @@ class FakeCluster final : public ClusterFacade {
   /// also stands for what this hash had before.
   bool SetTemplate(const std::string& ns, const std::string& name, const std::string& hash,
                    const std::string& template_json = {});
-  /// Its pods are deleted, or lose their owner if `orphan`; its ControllerRevisions go.
   /// Any edit of labels and annotations of a DaemonSet; all else stays.
   bool EditDaemonSet(const std::string& ns, const std::string& name, const std::function<void(DaemonSet&)>& edit);
+  /// Its pods are deleted, or lose their owner if `orphan`; its ControllerRevisions go.
   bool RemoveDaemonSet(const std::string& ns, const std::string& name, bool orphan = false);
   bool RemoveDisruptionBudget(const std::string& ns, const std::string& name);
   /// From now on nothing can be created in it, evictions included (E19). Its pods stay.

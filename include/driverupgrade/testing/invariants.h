@@ -10,7 +10,7 @@
 ///
 /// The invariants, by their numbers in docs/evidence/reliability.md: I1 budgets, I2 no driver restart under workloads, I3 whose
 /// cordon it is, I4 how pods are removed, I5 preconditions, I6 nothing foreign changes, I7 legal transitions, I8 skip
-/// and pause, I10 nothing survives a node that is replaced, I13 cost. They are kept incrementally: a check costs the
+/// and pause, I10 nothing survives a node that is replaced, I13 cost, I14 rollouts. They are kept incrementally: a check costs the
 /// same in a cluster of ten nodes and of ten thousand. Others are checked when asked for: I9 leases, I11 log lines, I12
 /// rest, L4 one bad node, L5 gates, L6 totals.
 ///

@@ -6,10 +6,12 @@
 #include <utility>
 
 #include "base/backoff.h"
+#include "decide/marks_of_view.h"
 #include "decide/rollout/groups.h"
 #include "decide/rollout/health.h"
 #include "fmt/format.h"
 #include "fmt/ranges.h"
+#include "model/cordon.h"
 #include "model/node_marks.h"
 
 namespace driverupgrade::internal {
@@ -20,7 +22,10 @@ NodeProgress ProgressOf(const Verdict& verdict, const GrantShare& share) {
   if (verdict.candidate) return share.counts ? NodeProgress::kUnderWay : NodeProgress::kWaiting;
   const UpgradeState from = verdict.plan.from;
   const bool unsettled = verdict.gate && verdict.gate->reason == GateReason::kUnsettled;
-  if (from == UpgradeState::kFailed && !unsettled) return NodeProgress::kFailed;
+  if (from == UpgradeState::kFailed && !unsettled) {
+    // At an older revision, or it is to be tried again: no failure of what is being rolled out now.
+    return verdict.plan.to() == UpgradeState::kUpgradeRequired ? NodeProgress::kWaiting : NodeProgress::kFailed;
+  }
   if (verdict.tally.slots > 0 || share.counts || verdict.tally.in_progress > 0) return NodeProgress::kUnderWay;
   if (verdict.gate && TraitsOf(verdict.gate->reason).is_wish) return NodeProgress::kLeftOut;
   const bool stays = verdict.plan.path.empty() || verdict.plan.path == std::vector{UpgradeState::kDone};
@@ -160,6 +165,8 @@ void RolloutMembers::Add(const NodeView& view, const Verdict& verdict, const Gra
   RolloutNode node{
       .node = &view.node, .progress = ProgressOf(verdict, share), .may_start = verdict.candidate.has_value()};
   node.own_node = verdict.candidate && verdict.candidate->own_node;
+  const DriverIdentity& identity = input.machine.identity();
+  node.out_of_service = view.node.unschedulable && IsInCordonSet(*MarksOfView(view, identity), identity);
   if (const auto& health = input.rules.policy.health) {
     node.sick = HealthOfNode(view, node.progress, input.driver, *health).sick;
   }

@@ -27,6 +27,7 @@ struct Unit {
   std::vector<std::size_t> nodes = {};
   bool admitted_before = false;
   bool own_node = false;
+  bool out_of_service = true;
 };
 
 bool GoesBefore(const Unit& a, const Unit& b) {
@@ -49,6 +50,7 @@ std::vector<Unit> UnitsInOrder(const RolloutRules& rules, const RolloutView& vie
     unit.nodes.push_back(i);
     unit.admitted_before |= node.progress == NodeProgress::kUnderWay;
     unit.own_node |= node.own_node;
+    unit.out_of_service &= node.out_of_service;
   }
   std::vector<Unit> in_order;
   for (auto& [name, unit] : units) in_order.push_back(std::move(unit));
@@ -73,7 +75,7 @@ class Admission {
     if (auto closed = room_.Closed()) return closed;
     if (step_.halted) return step_.halted;
     if (!start_.open) return WindowGate(start_);
-    if (unit.stage > step_.open) return step_.closed;
+    if (unit.stage > step_.open && !unit.out_of_service) return step_.closed;
     // It has its place in its stage and its group.
     if (unit.admitted_before) return room_.Refusal(unit.nodes, TakesSlot(unit));
     if (groups_) {

@@ -32,6 +32,9 @@ struct RolloutNode {
   bool may_start = false;
   // The operator runs on it: last of all.
   bool own_node = false;
+  // An upgrade before this one has cordoned it and not given it back: it waits for no stage, as the stages before would
+  // wait for what it takes of maxUnavailable.
+  bool out_of_service = false;
   // Why the node counts as sick with its new driver, for a person; empty: it is well, or has the old one.
   std::string sick = {};
   // What the node with its new driver is not ready with yet, for a person: its stage is not done before. Empty: all is

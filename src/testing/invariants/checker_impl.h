@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "decide/rollout/record.h"
 #include "driverupgrade/testing/invariants.h"
 #include "testing/invariants/node_truth.h"
 
@@ -87,6 +88,16 @@ class InvariantChecker::Impl {
   void OnMaintenance(const Change& change);
   void JudgeMaintenance(const Node& before, const Node& after, internal::NodeTruth& truth);
   bool Claims(const NodeMaintenance& object) const;
+  // I14: rollouts.cc.
+  void NoteMember(const Node& after);
+  void NoteApprovals(const DaemonSet& daemon_set);
+  void OnLedger(const ConfigMap* ledger);
+  void JudgeAdvance(const driverupgrade::internal::RolloutRecord& before,
+                    const driverupgrade::internal::RolloutRecord& after);
+  void JudgeRollout(const Node& before);
+  std::string WhyNotPast(const RolloutStage& stage, const driverupgrade::internal::RolloutRecord& before,
+                         const std::string& revision) const;
+  std::string WhyNotStarted(const RolloutPolicy& rollout, const Node& node, absl::Time asked) const;
   void NoteCordon(const Node* before, const Node& after, internal::Maker maker, internal::NodeTruth& truth);
   void NoteShares(const Node& after, internal::Maker maker, std::int64_t revision, absl::Time time,
                   internal::NodeTruth& truth);
@@ -165,8 +176,19 @@ class InvariantChecker::Impl {
     std::shared_ptr<const UpgradePolicy> policy = {};
     // Up to which version the sender had read nodes then.
     std::int64_t nodes_read = 0;
+    absl::Time time = absl::InfinitePast();
   };
   std::map<std::pair<std::string, std::string>, Attempt> attempts_;
+  // What the ledger has said of the rollout, and since when; the last few.
+  std::deque<std::pair<absl::Time, driverupgrade::internal::RolloutRecord>> records_;
+  // Of a policy with `rollout`: each node, and when it was last seen to have ended: to be done, failed or left out.
+  struct RolloutMember {
+    Node node = {};
+    absl::Time ended = absl::InfinitePast();
+  };
+  std::map<std::string, RolloutMember> members_;
+  // What a DaemonSet has approved, and until when.
+  std::map<std::string, absl::Time> approvals_;
   // NodeMaintenances that were patched, by sender and name. A node's patch may rely on one.
   std::set<std::pair<std::string, std::string>> maintenance_attempts_;
   // NodeMaintenances that we claim, by node and then by UID.

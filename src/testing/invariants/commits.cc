@@ -86,9 +86,10 @@ void InvariantChecker::Impl::OnPod(const Change& change) {
 // The ledger, and the revision that the driver pods are to have.
 void InvariantChecker::Impl::OnOther(const Change& change) {
   const bool lease = change.lease.before != nullptr || change.lease.after != nullptr;
-  const bool config_map = change.config_map.before != nullptr || change.config_map.after != nullptr;
-  if (!lease && !config_map) revision_ = change.revision;
-  if (config_map) {
+  const ConfigMap* config_map = change.config_map.after != nullptr ? change.config_map.after : change.config_map.before;
+  if (!lease && config_map == nullptr) revision_ = change.revision;
+  if (config_map != nullptr && config_map->ns == options.driver_ns) {
+    OnLedger(change.config_map.after);
     granted_.clear();
     if (change.config_map.after != nullptr) {
       for (const auto& [key, value] : change.config_map.after->data) {
@@ -96,6 +97,11 @@ void InvariantChecker::Impl::OnOther(const Change& change) {
         granted_.insert(lines.begin(), lines.end());
       }
     }
+  }
+  const DaemonSet* daemon_set = change.daemon_set.after;
+  if (daemon_set != nullptr && daemon_set->ns == options.driver_ns &&
+      options.driver_labels.Matches(daemon_set->labels)) {
+    NoteApprovals(*daemon_set);
   }
   const ControllerRevision* made = change.controller_revision.after;
   if (made == nullptr || made->ns != options.driver_ns || !options.driver_labels.Matches(made->labels)) return;
@@ -115,6 +121,7 @@ void InvariantChecker::Impl::OnNode(const Change& change) {
     slots_ -= gone->second.slot;
     CountNode(gone->second, -1);
     paths_.erase(before->uid);
+    members_.erase(before->name);
     nodes.erase(gone);
     CountDriverNode(before->name, change.revision);
     return;
@@ -144,6 +151,7 @@ void InvariantChecker::Impl::OnNode(const Change& change) {
   NoteShares(*after, maker, change.revision, change.time, truth);
   CountDriverNode(after->name, change.revision);
   if (before != nullptr && by_engine) Judge(*before, *after, truth);
+  NoteMember(*after);
 }
 
 // Whose cordon the node carries now, as far as anybody can tell.
@@ -240,6 +248,7 @@ void InvariantChecker::Impl::JudgeStart(const Node& before, const Node& after) {
   }
   if (its_policy.paused) Fail("I8", fmt::format("node {} was started although the policy is paused", after.name));
   if (options.check_budget) JudgeBudget(before, after);
+  JudgeRollout(before);
 }
 
 // I3, before the change is noted. A patch is a compare-and-set: what the node said then decides, whoever wrote it; and

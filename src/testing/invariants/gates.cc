@@ -28,6 +28,12 @@ bool OtherDriverIsUpgraded(const Node& node, const internal::Keys& keys) {
   });
 }
 
+// Beside that of the policy, and by the same gate.
+bool SomeStageHasALimit(const UpgradePolicy& policy) {
+  const auto has_limit = [](const RolloutStage& stage) { return stage.max_parallel.has_value(); };
+  return policy.rollout && std::any_of(policy.rollout->stages.begin(), policy.rollout->stages.end(), has_limit);
+}
+
 bool IsDone(const std::optional<UpgradeState>& state) { return state == UpgradeState::kDone; }
 
 }  // namespace
@@ -144,7 +150,7 @@ bool InvariantChecker::Impl::IsTrue(const Writer& who, const Node& node, const G
   const std::optional<UpgradeState> state = StateOf(node, keys);
   const auto label = node.labels.find(keys.skip);
   switch (gate.reason) {
-    case GateReason::kMaxParallel:
+    case GateReason::kMaxParallel: return BudgetIsOut(who, gate.reason, more) || SomeStageHasALimit(its_policy);
     case GateReason::kMaxUnavailable: return BudgetIsOut(who, gate.reason, more);
     case GateReason::kMaxFailures: return its_policy.failure_policy && failed_ > 0;
     case GateReason::kHalted:

@@ -73,7 +73,8 @@ void InvariantChecker::Impl::NoteSent(const Writer& sender, const PatchNodeParam
   if (attempt.resource_version == params.resource_version) return;
   attempt = {.resource_version = params.resource_version,
              .policy = sender.policy ? sender.policy : policy,
-             .nodes_read = sender.nodes_read};
+             .nodes_read = sender.nodes_read,
+             .time = cluster->Now()};
 }
 
 void InvariantChecker::Impl::NoteSent(const Writer& sender, const PatchNodeMaintenanceParams& params) {

@@ -50,6 +50,8 @@ std::unique_ptr<Actor> MakeRival(World& world);
 
 // The second driver's.
 std::unique_ptr<Actor> MakePeerTemplates(World& world);
+// Approves stages, and makes nodes sick; and whoever reads the rollout's record finds it gone.
+std::unique_ptr<Actor> MakeRollouts(World& world);
 // Removes the operator, once or twice.
 std::unique_ptr<Actor> MakeRemovals(World& world);
 

@@ -106,6 +106,7 @@ class Administrator final : public Actor {
       default: {
         const bool paused = policy.paused;
         policy = DrawPolicy(random_);
+        policy.rollout = world_.policy.rollout;
         policy.paused = paused;
         break;
       }

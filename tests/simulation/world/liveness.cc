@@ -37,8 +37,15 @@ UpgradePolicy CalmPolicy(UpgradePolicy policy) {
 
 // For each round of nodes: jobs (20 min at most), evictions by budgets one after the other, a driver that is slow.
 absl::Duration TimeToConverge(const World& world, const UpgradePolicy& policy) {
-  const int rounds = world.nodes_made / ParallelOf(policy, world.setup.nodes) + 2;
-  return absl::Minutes(90) + rounds * absl::Minutes(10);
+  if (!policy.rollout) {
+    const int rounds = world.nodes_made / ParallelOf(policy, world.setup.nodes) + 2;
+    return absl::Minutes(90) + rounds * absl::Minutes(10);
+  }
+  // One node at a time at worst, in two thirds of the time, and the soaks.
+  absl::Duration soaks = absl::ZeroDuration();
+  for (const RolloutStage& stage : policy.rollout->stages) soaks += stage.soak;
+  const absl::Duration open = absl::Minutes(90) + (world.nodes_made + 2) * absl::Minutes(10) + soaks;
+  return policy.rollout->windows.empty() ? open : 2 * open;
 }
 
 namespace {

@@ -51,6 +51,7 @@ std::string_view ToString(Mode mode) {
     case Mode::kClockRates: return "clock-rates";
     case Mode::kLongOutage: return "long-outage";
     case Mode::kManyPods: return "many-pods";
+    case Mode::kRollouts: return "rollouts";
   }
   return "";
 }
@@ -137,6 +138,65 @@ UpgradePolicy DrawPolicy(Random& random) {
   return policy;
 }
 
+RolloutStage DrawStage(Random& random, int number, bool by_rack) {
+  RolloutStage stage{.name = fmt::format("stage-{}", number)};
+  if (by_rack) {
+    stage.nodes = Selector(number == 0 ? "rack=0" : "rack=1");
+  } else {
+    stage.nodes = number == 0 ? CountOrPercent(Count{1}) : CountOrPercent(Percent{30});
+  }
+  if (random.Percent(40)) stage.max_parallel = random.Between(1, 3);
+  stage.soak = random.Pick({absl::ZeroDuration(), absl::Seconds(30), absl::Minutes(2), absl::Minutes(5)});
+  if (random.Percent(50)) {
+    stage.max_failures = random.Pick({CountOrPercent(Count{0}), CountOrPercent(Count{1}), CountOrPercent(Percent{50})});
+  }
+  if (random.Percent(40)) stage.approval = Approval::kManual;
+  return stage;
+}
+
+NodeGroups DrawGroups(Random& random, bool together) {
+  if (together && random.Percent(60)) return {.by = "rack", .mode = GroupMode::kTogether};
+  if (random.Percent(50)) return {.by = "rack", .mode = GroupMode::kOneAtATime};
+  return {.by = "rack", .mode = GroupMode::kSpread, .max_per_group = Count{random.Between(1, 2)}};
+}
+
+// For two thirds of each hour.
+std::vector<RolloutWindow> DrawWindows(Random& random) {
+  const absl::Duration offset = absl::Minutes(random.Between(0, 19));
+  std::vector<RolloutWindow> windows;
+  for (int hour = 0; hour < 24; ++hour) {
+    windows.push_back({.start = absl::Hours(hour) + offset, .duration = absl::Minutes(40)});
+  }
+  return windows;
+}
+
+// Each stage has a node, and each group fits the budget: nothing stands in the way for ever.
+void DrawRollout(std::uint64_t seed, Setup& setup) {
+  Random random(seed, "rollouts");
+  RolloutPolicy rollout;
+  const bool by_rack = random.Percent(60);
+  const int stages = random.Between(0, 2);
+  for (int i = 0; i < stages; ++i) rollout.stages.push_back(DrawStage(random, i, by_rack));
+  rollout.order = random.Pick({std::vector<RolloutOrder>{},
+                               {{.by = OrderBy::kTopology, .label = "rack"}},
+                               {{.by = OrderBy::kLabel, .label = "rack"}, {.by = OrderBy::kName}}});
+  // A group that starts as one counts as one, which an administrator's limits would not know.
+  const bool alone = !setup.Has(Fault::kAdministrator);
+  if (random.Percent(50)) rollout.groups = DrawGroups(random, alone);
+  if (random.Percent(40)) rollout.windows = DrawWindows(random);
+  if (random.Percent(60)) {
+    rollout.health = RolloutHealth{.node_conditions = {{.type = kSickCondition, .status = "True"}}};
+    if (random.Percent(30)) rollout.health->max_driver_restarts = random.Between(1, 3);
+  }
+  if (rollout.groups && rollout.groups->mode == GroupMode::kTogether) {
+    setup.policy.max_parallel = std::nullopt;
+    setup.policy.max_unavailable = std::nullopt;
+  }
+  setup.policy.rollout = std::move(rollout);
+  setup.nodes = std::max(setup.nodes, 4);
+  setup.ledger = true;
+}
+
 // From a stream of its own, so that a seed without them is the same as before there were any.
 void DrawModes(std::uint64_t seed, const SimulationOptions& options, Setup& setup) {
   Random random(seed, "modes");
@@ -182,6 +242,7 @@ Setup DrawSetup(std::uint64_t seed, const SimulationOptions& options) {
   DrawModes(seed, options, setup);
   if (options.nodes) setup.nodes = *options.nodes;
   if (options.light) MakeLight(setup, options.fault_percent > 0);
+  if (setup.Has(Mode::kRollouts)) DrawRollout(seed, setup);
   for (const Fault fault : options.without) setup.faults[static_cast<std::size_t>(fault)] = false;
   // Two leaders need a second replica that does not ask the election.
   if (setup.Has(Fault::kStall) && setup.replicas > 1 && two_leaders) setup.election = false;

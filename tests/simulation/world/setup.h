@@ -74,6 +74,9 @@ inline constexpr absl::Duration kLightDriverStart = absl::Seconds(180);
 inline constexpr absl::Duration kLongOutage = absl::Hours(2);
 inline constexpr int kManyPods = 10'000;
 
+// Of the nodes that are sick, with Mode::kRollouts.
+inline constexpr char kSickCondition[] = "example.com/sick";
+
 Setup DrawSetup(std::uint64_t seed, const SimulationOptions& options);
 UpgradePolicy DrawPolicy(Random& random);
 

@@ -154,7 +154,15 @@ Driver World::driver() const {
 
 std::string World::NodeName(int number) const { return fmt::format("node-{:04}", number); }
 
-void World::AddNode(const std::string& name) { cluster->AddNode(NodeBuilder(name).WithLabel("zone", "a").Build()); }
+void World::AddNode(const std::string& name) {
+  NodeBuilder node(name);
+  node.WithLabel("zone", "a");
+  int number = 0;
+  if (setup.Has(Mode::kRollouts) && absl::SimpleAtoi(name.substr(name.find('-') + 1), &number)) {
+    node.WithLabel("rack", std::to_string(number % kRacks));
+  }
+  cluster->AddNode(node.Build());
+}
 
 std::string World::AnyNode(Random& random) const {
   // By number, so that no list is made; a few are gone.
@@ -189,6 +197,15 @@ void World::NoteFault() {
 void World::SetTemplate(std::string new_hash) {
   hash = std::move(new_hash);
   cluster->SetTemplate(kDriverNs, kDriver, hash, TemplateOf(setup, hash));
+  if (setup.Has(Mode::kRollouts) && !chaos) ApproveAll();
+}
+
+void World::ApproveAll() {
+  std::string approvals = fmt::format("{}@{}", kLastStage, hash);
+  for (const RolloutStage& stage : setup.policy.rollout->stages) approvals += fmt::format(",{}@{}", stage.name, hash);
+  cluster->EditDaemonSet(kDriverNs, kDriver, [&](DaemonSet& daemon_set) {
+    daemon_set.annotations[identity.ApprovedAnnotation()] = approvals;
+  });
 }
 
 void World::SetPolicy(UpgradePolicy the_policy) {

@@ -27,6 +27,8 @@ inline constexpr char kRequestor[] = "nvidia.gpu-operator";
 inline constexpr char kOtherRequestor[] = "nvidia.network-operator";
 inline constexpr char kOtherDomain[] = "nvidia.com";
 inline constexpr char kOtherDriver[] = "ofed";
+// How many racks the nodes stand in, with Mode::kRollouts.
+inline constexpr int kRacks = 3;
 
 // With restartOnly: two revisions of a number share an image, and differ in nothing but when they were asked for.
 std::string ImageOf(const std::string& hash);
@@ -64,6 +66,8 @@ struct World {
   void SetRivalActs(bool acts);
   // The DaemonSet of the driver is to have this revision from now on.
   void SetTemplate(std::string new_hash);
+  // With Mode::kRollouts: all stages of the revision of now.
+  void ApproveAll();
   // The policy from now on, for all replicas.
   void SetPolicy(UpgradePolicy policy);
   // Counts a fault that has happened.

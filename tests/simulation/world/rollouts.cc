@@ -1,0 +1,84 @@
+// Who approves the stages of a rollout, what makes nodes sick, and who removes the record (Mode::kRollouts).
+#include <memory>
+
+#include "driverupgrade/rollout_policy.h"
+#include "fmt/format.h"
+#include "simulation/world/actors.h"
+
+namespace driverupgrade::testing::internal {
+namespace {
+
+class Rollouts final : public Actor {
+ public:
+  explicit Rollouts(World& world) : Actor(world, "rollouts") {}
+
+  // Nobody is sick any more, and no stage is without a node.
+  void Mend() override {
+    for (const Node& node : world_.cluster->nodes()) {
+      if (node.conditions.contains(kSickCondition)) SetSick(node.name, false);
+    }
+    for (int i = 0; i < world_.setup.nodes; ++i) {
+      if (const std::string name = world_.NodeName(i); !world_.cluster->node(name)) world_.AddNode(name);
+    }
+  }
+
+ private:
+  void Act() override {
+    world_.CameBy(Mode::kRollouts);
+    const std::string node = world_.AnyNode(random_);
+    switch (random_.Below(8)) {
+      case 0:
+      case 1:
+      case 2: return Approve();
+      case 3: return TakeApprovals();
+      case 4:
+        if (random_.Percent(70)) return;
+        world_.trace.Line("rollouts: the record is removed");
+        world_.cluster->RemoveConfigMap(kDriverNs, "driver-upgrades");
+        return;
+      case 5:
+        if (!node.empty()) SetSick(node, true);
+        return;
+      default:
+        if (!node.empty()) SetSick(node, false);
+    }
+  }
+
+  void SetSick(const std::string& node, bool sick) {
+    world_.trace.Line("rollouts: {} is {}", node, sick ? "sick" : "well");
+    world_.cluster->EditNode(node, [&](Node& edited) {
+      if (sick) {
+        edited.conditions[kSickCondition] = "True";
+      } else {
+        edited.conditions.erase(kSickCondition);
+      }
+    });
+  }
+
+  // A stage at random, in the place of what was approved before or beside it.
+  void Approve() {
+    const std::vector<RolloutStage>& stages = world_.setup.policy.rollout->stages;
+    const auto number = static_cast<std::size_t>(random_.Below(static_cast<int>(stages.size()) + 1));
+    const std::string name = number < stages.size() ? stages[number].name : std::string(kLastStage);
+    const std::string approval = fmt::format("{}@{}", name, world_.hash);
+    world_.trace.Line("rollouts: {} is approved", approval);
+    EditApprovals([&](std::string& text) { text = random_.Percent(50) ? approval : text + "," + approval; });
+  }
+
+  void TakeApprovals() {
+    world_.trace.Line("rollouts: approvals are taken back");
+    EditApprovals([](std::string& text) { text.clear(); });
+  }
+
+  void EditApprovals(const std::function<void(std::string&)>& edit) {
+    world_.cluster->EditDaemonSet(kDriverNs, kDriver, [&](DaemonSet& daemon_set) {
+      edit(daemon_set.annotations[world_.identity.ApprovedAnnotation()]);
+    });
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<Actor> MakeRollouts(World& world) { return std::make_unique<Rollouts>(world); }
+
+}  // namespace driverupgrade::testing::internal

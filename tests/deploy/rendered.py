@@ -1,13 +1,15 @@
 #!/usr/bin/env python3
 """What is rendered of deploy/ belongs together: every name that an object refers to is the name of an object beside it.
 
-    rendered.py BUILD_TOOLS
+    rendered.py kustomize|helm BUILD_TOOLS
 
-Ends with 77, and says why, where there is no kustomize.
+Of the kustomizations, or of the charts, which have to render the same. Ends with 77, and says why, where the tool is
+missing.
 """
 import collections
 import json
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -159,11 +161,57 @@ def check_operator(kustomize, operator, mistakes):
     mistakes.unless({kind for kind, _, _ in apart} == MONITORING | {"Namespace"}, f"`operator` leaves out {apart}")
 
 
+def charted(helm, operator, *values):
+    """What the chart renders into the namespace of the kustomization."""
+    chart = f"deploy/helm/{operator.folder}"
+    return render(helm, "template", "release", chart, f"--namespace={operator.namespace}", *values)
+
+
+def check_chart(kustomize, helm, operator, mistakes):
+    """The chart renders the objects of the kustomization. The namespace is not among them: helm would delete the driver
+    with it; `helm install --create-namespace` makes one that stays."""
+    whole, program = kustomized(kustomize, operator)
+    del whole[key(only(whole, "Namespace"))]
+    for wanted, values in ((program, ()), (whole, ("--set=monitoring.enabled=true",))):
+        rendered = charted(helm, operator, *values)
+        for name in sorted(wanted.keys() | rendered.keys()):
+            mistakes.unless(wanted.get(name) == rendered.get(name), f"{name} differs between kustomization and chart")
+    elsewhere = charted(helm, operator._replace(namespace="elsewhere"))
+    check_rights(elsewhere, mistakes)
+    check_namespaces(elsewhere, operator._replace(namespace="elsewhere"), mistakes)
+
+
+def check_optional_rights(kustomize, helm, operator, mistakes):
+    """Each value of `rights` adds what the kustomization of that folder does."""
+    chart = ROOT / "deploy/helm" / operator.folder
+    optional = yaml.safe_load((chart / "operator.yaml").read_text(encoding="utf-8"))["optionalRights"]
+    values = yaml.safe_load((chart / "values.yaml").read_text(encoding="utf-8"))
+    mistakes.unless(values.get("rights", {}) == dict.fromkeys(optional, False), f"{chart}: the values name other rights")
+    for option, folder in optional.items():
+        rendered = charted(helm, operator, f"--set=rights.{option}=true")
+        for name, wanted in render(kustomize, "build", f"deploy/rbac/{folder}").items():
+            mistakes.unless(rendered.get(name) == wanted, f"{name} differs with rights.{option}")
+
+
+def check_version(operator, mistakes):
+    header = (ROOT / "include/driverupgrade/version.h").read_text(encoding="utf-8")
+    version = re.search(r'_VERSION_STRING "(.*)"', header).group(1)
+    chart = yaml.safe_load((ROOT / "deploy/helm" / operator.folder / "Chart.yaml").read_text(encoding="utf-8"))
+    mistakes.unless(chart["version"] == chart["appVersion"] == version, f"{chart['name']} has another version")
+
+
 def main():
-    kustomize = tool("kustomize", sys.argv[1])
+    what, tools = sys.argv[1:]
+    kustomize = tool("kustomize", tools)
+    helm = tool("helm", tools) if what == "helm" else None
     mistakes = Mistakes()
     for operator in OPERATORS:
-        check_operator(kustomize, operator, mistakes)
+        if what == "kustomize":
+            check_operator(kustomize, operator, mistakes)
+        else:
+            check_chart(kustomize, helm, operator, mistakes)
+            check_optional_rights(kustomize, helm, operator, mistakes)
+            check_version(operator, mistakes)
     sys.exit(1 if mistakes.count else 0)
 
 

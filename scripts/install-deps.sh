@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Installs what building and testing needs from Debian's packages; with --fuzz, --tidy, --coverage or --docs what the
-# script of that name needs, with --browser Chromium, too. Does nothing where it is all there already.
+# script of that name needs, with --image what scripts/image.sh needs, with --browser Chromium, too. Does nothing where it is all there already.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -22,6 +22,7 @@ packages=(
 # The test of the page that `upgradectl timeline` writes; without it that test is skipped. 350 MB, hence not for every build.
 [ "${1:-}" != --browser ] || packages+=(chromium)
 [ "${1:-}" != --docs ] || packages+=(doxygen)
+[ "${1:-}" != --image ] || packages+=(buildah mmdebstrap)
 
 # install_packages PACKAGE...: with root's rights.
 install_packages() {

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Installs what building and testing needs from Debian's packages; with --fuzz, --tidy, --coverage or --docs what the
-# script of that name needs, with --browser Chromium, too. Does nothing where it is all there already.
+# script of that name needs, with --image what scripts/image.sh needs, with --browser Chromium, too. Does nothing where it is all there already.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -11,7 +11,7 @@ packages=(
   libabsl-dev libcli11-dev libcpp-httplib-dev libcpprest-dev libcurl4-openssl-dev libfmt-dev libssl-dev libyaml-cpp-dev
   prometheus-cpp-dev rapidjson-dev
   # tests; ca-certificates and python3-venv for the control plane (tests/controlplane) and for packaging/conan/check.sh
-  catch2 ca-certificates libmimalloc-dev python3-jsonschema python3-venv
+  catch2 ca-certificates libmimalloc-dev python3-jsonschema python3-venv python3-yaml
   # bench
   libbenchmark-dev valgrind
 )
@@ -22,6 +22,7 @@ packages=(
 # The test of the page that `upgradectl timeline` writes; without it that test is skipped. 350 MB, hence not for every build.
 [ "${1:-}" != --browser ] || packages+=(chromium)
 [ "${1:-}" != --docs ] || packages+=(doxygen)
+[ "${1:-}" != --image ] || packages+=(buildah mmdebstrap)
 
 # install_packages PACKAGE...: with root's rights.
 install_packages() {

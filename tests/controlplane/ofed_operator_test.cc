@@ -124,8 +124,8 @@ TEST_CASE("The Deployments of both operators are what the API server takes for o
   for (const char* example : {"gpu", "ofed"}) {
     INFO(example);
     const std::string manifest =
-        std::regex_replace(ReadFile(ExampleFolder(example) / "deployment.yaml"), std::regex("\n  namespace: [a-z-]+"),
-                           "\n  namespace: " + world.driver_ns());
+        std::regex_replace(ReadFile(RbacFolder().parent_path() / example / "operator/deployment.yaml"),
+                           std::regex("\n  namespace: [a-z-]+"), "\n  namespace: " + world.driver_ns());
     const std::filesystem::path file = world.control_plane().folder() / (std::string(example) + ".yaml");
     WriteFile(file, manifest);
     world.control_plane().admin().Must({"create", "--dry-run=server", "--validate=strict", "-f", file.string()});

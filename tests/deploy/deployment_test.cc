@@ -23,7 +23,7 @@ struct Deployment {
   std::string ns() const { return yaml["metadata"]["namespace"].as<std::string>(); }
 
   explicit Deployment(const std::string& example)
-      : yaml(YAML::LoadFile((kRoot / "examples/operators" / example / "deployment.yaml").string())) {}
+      : yaml(YAML::LoadFile((kRoot / "deploy" / example / "operator/deployment.yaml").string())) {}
 
   // As the kubelet starts it: the value of each field is its path.
   template <typename Options>

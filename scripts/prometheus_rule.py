@@ -1,0 +1,32 @@
+#!/usr/bin/env python3
+"""Writes deploy/prometheus/prometheus-rule.yaml, which is rules.yaml as the Prometheus Operator takes it. With --check it
+only says whether that is up to date."""
+import pathlib
+import sys
+
+FOLDER = pathlib.Path(__file__).resolve().parent.parent / "deploy/prometheus"
+RULE = FOLDER / "prometheus-rule.yaml"
+HEAD = """\
+# Made of rules.yaml by scripts/prometheus_rule.py.
+apiVersion: monitoring.coreos.com/v1
+kind: PrometheusRule
+metadata: {name: driver-upgrade}
+spec:
+"""
+
+
+def rendered():
+    lines = (FOLDER / "rules.yaml").read_text(encoding="utf-8").splitlines()
+    body = lines[lines.index("groups:"):]
+    return HEAD + "".join(f"  {line}\n" if line else "\n" for line in body)
+
+
+def main():
+    if "--check" not in sys.argv[1:]:
+        RULE.write_text(rendered(), encoding="utf-8")
+    elif RULE.read_text(encoding="utf-8") != rendered():
+        sys.exit(f"{RULE} is not what scripts/prometheus_rule.py makes of rules.yaml: run it")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,219 @@
+#!/usr/bin/env python3
+"""What is rendered of deploy/ belongs together: every name that an object refers to is the name of an object beside it.
+
+    rendered.py kustomize|helm BUILD_TOOLS
+
+Of the kustomizations, or of the charts, which have to render the same. Ends with 77, and says why, where the tool is
+missing.
+"""
+import collections
+import json
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+SKIPPED = 77
+
+try:
+    import yaml
+except ImportError:
+    print("skipped: there is no PyYAML; scripts/install-deps.sh installs it")
+    sys.exit(SKIPPED)
+
+# Of each operator: where its kustomization is, its namespace and its name.
+Operator = collections.namedtuple("Operator", "folder namespace name")
+OPERATORS = (
+    Operator("gpu", "gpu-operator", "driver-upgrade"),
+    Operator("ofed", "nvidia-network-operator", "ofed-driver-upgrade"),
+)
+MONITORING = {"PodMonitor", "PrometheusRule", "ConfigMap"}
+
+
+def tool(name, folder):
+    """That of scripts/deploy-tools.sh, or one that the machine has."""
+    program = shutil.which(name, path=folder) or shutil.which(name)
+    if program is None:
+        print(f"skipped: there is no {name}; scripts/deploy-tools.sh builds one")
+        sys.exit(SKIPPED)
+    return program
+
+
+def render(*command):
+    """What the command prints, by kind, namespace and name."""
+    text = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, cwd=ROOT).stdout
+    objects = [document for document in yaml.safe_load_all(text) if document]
+    named = {key(item): item for item in objects}
+    assert len(named) == len(objects), "two objects have one name"
+    return named
+
+
+def key(item):
+    return item["kind"], item["metadata"].get("namespace", ""), item["metadata"]["name"]
+
+
+def of_kind(objects, kind):
+    return [item for (its_kind, _, _), item in objects.items() if its_kind == kind]
+
+
+def only(objects, kind):
+    (item,) = of_kind(objects, kind)
+    return item
+
+
+class Mistakes:
+    def __init__(self):
+        self.count = 0
+
+    def unless(self, right, text):
+        if not right:
+            print(text)
+            self.count += 1
+
+
+def check_rights(objects, mistakes):
+    """Each binding is of a role and to an account that are rendered, and each role is bound."""
+    bound = set()
+    for kind in ("RoleBinding", "ClusterRoleBinding"):
+        for binding in of_kind(objects, kind):
+            role = binding["roleRef"]["kind"], binding["metadata"].get("namespace", ""), binding["roleRef"]["name"]
+            bound.add(role)
+            mistakes.unless(role in objects, f"{key(binding)} is of a role that nobody renders: {role}")
+            for subject in binding["subjects"]:
+                account = subject["kind"], subject["namespace"], subject["name"]
+                mistakes.unless(account in objects, f"{key(binding)} is for {account}, whom nobody renders")
+    for kind in ("Role", "ClusterRole"):
+        for role in of_kind(objects, kind):
+            mistakes.unless(key(role) in bound, f"{key(role)} is bound to nobody")
+
+
+def check_container(container, mistakes):
+    security = container["securityContext"]
+    mistakes.unless(security["runAsNonRoot"] and security["runAsUser"] > 0, "the container may run as root")
+    mistakes.unless(security["readOnlyRootFilesystem"], "the container may write to its root filesystem")
+    mistakes.unless(not security["allowPrivilegeEscalation"], "the container may get more privileges")
+    mistakes.unless(security["capabilities"] == {"drop": ["ALL"]}, "the container keeps capabilities")
+    mistakes.unless("memory" in container["resources"]["limits"], "the container's memory has no limit")
+    mistakes.unless("requests" in container["resources"], "the container asks for nothing")
+    ports = {port["name"] for port in container["ports"]}
+    for probe in ("livenessProbe", "readinessProbe"):
+        mistakes.unless(container[probe]["httpGet"]["port"] in ports, f"{probe} asks at a port that is not there")
+    mistakes.unless("--leader-elect" in container["args"], "two replicas would work at once")
+
+
+def check_program(objects, operator, mistakes):
+    deployment = only(objects, "Deployment")
+    pod = deployment["spec"]["template"]
+    labels = pod["metadata"]["labels"].items()
+    (container,) = pod["spec"]["containers"]
+    check_container(container, mistakes)
+    account = "ServiceAccount", operator.namespace, pod["spec"]["serviceAccountName"]
+    mistakes.unless(account in objects, f"the pods are run by {account}, whom nobody renders")
+    selector = deployment["spec"]["selector"]["matchLabels"].items()
+    mistakes.unless(selector <= labels, "the Deployment does not select its own pods")
+    ports = {port["name"] for port in container["ports"]}
+    service = only(objects, "Service")["spec"]
+    mistakes.unless(service["selector"].items() <= labels, "the Service does not select the pods")
+    mistakes.unless({port["targetPort"] for port in service["ports"]} <= ports, "the Service leads to no port")
+    for monitor in of_kind(objects, "PodMonitor"):
+        endpoints = {endpoint["port"] for endpoint in monitor["spec"]["podMetricsEndpoints"]}
+        mistakes.unless(monitor["spec"]["selector"]["matchLabels"].items() <= labels, "the PodMonitor selects no pod")
+        mistakes.unless(endpoints <= ports, "the PodMonitor scrapes no port")
+
+
+def check_monitoring(objects, mistakes):
+    """Alerts and dashboard are the files that promtool and alerts.cmake judge."""
+    rules = yaml.safe_load((ROOT / "deploy/prometheus/rules.yaml").read_text(encoding="utf-8"))
+    mistakes.unless(only(objects, "PrometheusRule")["spec"] == rules, "the alerts are not those of rules.yaml")
+    dashboards = only(objects, "ConfigMap")
+    mistakes.unless(dashboards["metadata"]["labels"] == {"grafana_dashboard": "1"}, "Grafana finds no dashboard")
+    (dashboard,) = dashboards["data"].values()
+    file = ROOT / "deploy/grafana/driver-upgrades.json"
+    wanted = json.loads(file.read_text(encoding="utf-8"))
+    mistakes.unless(json.loads(dashboard) == wanted, f"the dashboard is not that of {file.name}")
+
+
+def check_namespaces(objects, operator, mistakes):
+    """In the operator's namespace, but for the rights to write Events about nodes."""
+    for kind, namespace, name in objects:
+        apart = kind in ("Namespace", "ClusterRole", "ClusterRoleBinding")
+        events = kind in ("Role", "RoleBinding") and namespace == "default" and name.endswith("-events")
+        mistakes.unless((namespace == "" and apart) or namespace == operator.namespace or events,
+                        f"{kind} {name} is in the namespace `{namespace}`")
+
+
+def kustomized(kustomize, operator):
+    """All of the operator, and what `operator` alone renders."""
+    folder = f"deploy/{operator.folder}"
+    return render(kustomize, "build", folder), render(kustomize, "build", f"{folder}/operator")
+
+
+def check_operator(kustomize, operator, mistakes):
+    whole, program = kustomized(kustomize, operator)
+    check_rights(whole, mistakes)
+    check_program(whole, operator, mistakes)
+    check_monitoring(whole, mistakes)
+    check_namespaces(whole, operator, mistakes)
+    mistakes.unless(key(only(whole, "Namespace"))[2] == operator.namespace, "the namespace has another name")
+    apart = {name for name in whole if name not in program}
+    mistakes.unless({kind for kind, _, _ in apart} == MONITORING | {"Namespace"}, f"`operator` leaves out {apart}")
+
+
+def charted(helm, operator, *values):
+    """What the chart renders into the namespace of the kustomization."""
+    chart = f"deploy/helm/{operator.folder}"
+    return render(helm, "template", "release", chart, f"--namespace={operator.namespace}", *values)
+
+
+def check_chart(kustomize, helm, operator, mistakes):
+    """The chart renders the objects of the kustomization. The namespace is not among them: helm would delete the driver
+    with it; `helm install --create-namespace` makes one that stays."""
+    whole, program = kustomized(kustomize, operator)
+    del whole[key(only(whole, "Namespace"))]
+    for wanted, values in ((program, ()), (whole, ("--set=monitoring.enabled=true",))):
+        rendered = charted(helm, operator, *values)
+        for name in sorted(wanted.keys() | rendered.keys()):
+            mistakes.unless(wanted.get(name) == rendered.get(name), f"{name} differs between kustomization and chart")
+    elsewhere = charted(helm, operator._replace(namespace="elsewhere"))
+    check_rights(elsewhere, mistakes)
+    check_namespaces(elsewhere, operator._replace(namespace="elsewhere"), mistakes)
+
+
+def check_optional_rights(kustomize, helm, operator, mistakes):
+    """Each value of `rights` adds what the kustomization of that folder does."""
+    chart = ROOT / "deploy/helm" / operator.folder
+    optional = yaml.safe_load((chart / "operator.yaml").read_text(encoding="utf-8"))["optionalRights"]
+    values = yaml.safe_load((chart / "values.yaml").read_text(encoding="utf-8"))
+    mistakes.unless(values.get("rights", {}) == dict.fromkeys(optional, False), f"{chart}: the values name other rights")
+    for option, folder in optional.items():
+        rendered = charted(helm, operator, f"--set=rights.{option}=true")
+        for name, wanted in render(kustomize, "build", f"deploy/rbac/{folder}").items():
+            mistakes.unless(rendered.get(name) == wanted, f"{name} differs with rights.{option}")
+
+
+def check_version(operator, mistakes):
+    header = (ROOT / "include/driverupgrade/version.h").read_text(encoding="utf-8")
+    version = re.search(r'_VERSION_STRING "(.*)"', header).group(1)
+    chart = yaml.safe_load((ROOT / "deploy/helm" / operator.folder / "Chart.yaml").read_text(encoding="utf-8"))
+    mistakes.unless(chart["version"] == chart["appVersion"] == version, f"{chart['name']} has another version")
+
+
+def main():
+    what, tools = sys.argv[1:]
+    kustomize = tool("kustomize", tools)
+    helm = tool("helm", tools) if what == "helm" else None
+    mistakes = Mistakes()
+    for operator in OPERATORS:
+        if what == "kustomize":
+            check_operator(kustomize, operator, mistakes)
+        else:
+            check_chart(kustomize, helm, operator, mistakes)
+            check_optional_rights(kustomize, helm, operator, mistakes)
+            check_version(operator, mistakes)
+    sys.exit(1 if mistakes.count else 0)
+
+
+if __name__ == "__main__":
+    main()

@@ -92,7 +92,7 @@ class NodeRequests {
   absl::Status Deleted(const PodRef& pod, absl::Status status, absl::Time sent_at, absl::Time now);
   absl::Status Asked(const MaintenanceCall& call, absl::Status status, absl::Time now);
 
-  const NodePlan plan_;
+  NodePlan plan_;
   std::vector<Step> steps_ = {};
   std::size_t next_ = 0;
   NodeOutcome outcome_ = {};

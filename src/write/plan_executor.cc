@@ -3,15 +3,16 @@
 #include <algorithm>
 #include <map>
 #include <mutex>
-#include <set>
 #include <string>
 #include <utility>
 
 #include "base/worker_pool.h"
 #include "write/event_writer.h"
 #include "write/node_requests.h"
+#include "write/nodes_under_way.h"
 #include "write/refusal_event.h"
 #include "write/send_requests.h"
+#include "write/transition_events.h"
 
 namespace driverupgrade {
 namespace {
@@ -38,16 +39,12 @@ class PlanExecutor::Impl {
 
   void Begin(const CallContext& context, const Plan& plan, AttemptLog& log) {
     for (const NodePlan& node : plan.nodes) {
-      if (node.patch) {
-        log.PatchSent({.name = node.node, .uid = node.uid, .resource_version = node.resource_version}, *node.patch,
-                      clock_->Now());
-      }
-      in_flight_.insert(node.node);
-      calls_.Submit([this, context, requests = std::make_shared<NodeRequests>(node)] { Carry(context, requests); });
+      auto requests = std::make_shared<NodeRequests>(under_way_.Begin(node, log, clock_->Now()));
+      calls_.Submit([this, context, requests = std::move(requests)] { Carry(context, requests); });
     }
   }
 
-  bool InFlight(const std::string& node) const { return in_flight_.contains(node); }
+  bool InFlight(const std::string& node) const { return under_way_.Contains(node); }
 
   std::vector<NodeOutcome> Collect(AttemptLog& log) {
     std::vector<std::shared_ptr<const NodeRequests>> answered;
@@ -56,11 +53,7 @@ class PlanExecutor::Impl {
       answered.swap(answered_);
     }
     std::vector<NodeOutcome> outcomes;
-    for (const auto& requests : answered) {
-      requests->TellLog(log);
-      in_flight_.erase(requests->plan().node);
-      outcomes.push_back(requests->outcome());
-    }
+    for (const auto& requests : answered) outcomes.push_back(under_way_.End(*requests, log));
     return outcomes;
   }
 
@@ -88,8 +81,10 @@ class PlanExecutor::Impl {
 
   void Carry(const CallContext& context, const std::shared_ptr<NodeRequests>& requests) {
     internal::SendRequests(*requests, context, options_.call_timeout, *cluster_, *clock_);
-    // What a failure dropped is told by the next pass.
-    if (WritesTransitions() && requests->Acknowledged()) WriteEvents(context, requests->plan());
+    if (WritesTransitions()) {
+      auto events = internal::EventsOfTransitions(*requests, event_reason_, clock_->Now());
+      if (!events.empty()) events_.Write(context, std::move(events));
+    }
     if (WritesFindings()) {
       if (auto refusal = internal::EventOfRefusal(*requests, event_reason_, clock_->Now())) {
         events_.WriteLimited(context, {*std::move(refusal)});
@@ -104,27 +99,13 @@ class PlanExecutor::Impl {
     if (on_answered_) on_answered_();
   }
 
-  void WriteEvents(const CallContext& context, const NodePlan& plan) {
-    if (plan.events.empty()) return;
-    std::vector<RecordEventParams> events;
-    for (const PlannedEvent& event : plan.events) {
-      events.push_back({.node_name = plan.node,
-                        .node_uid = plan.uid,
-                        .type = event.warning ? EventType::kWarning : EventType::kNormal,
-                        .reason = event_reason_,
-                        .message = event.message,
-                        .time = clock_->Now()});
-    }
-    events_.Write(context, std::move(events));
-  }
-
   const std::string event_reason_;
   const std::shared_ptr<ClusterWriter> cluster_;
   const std::shared_ptr<Clock> clock_;
   const std::shared_ptr<Observer> observer_;
   const ExecutorOptions options_;
   const std::function<void()> on_answered_;
-  std::set<std::string> in_flight_;  // names of nodes; of the thread of the passes
+  internal::NodesUnderWay under_way_;  // of the thread of the passes
   std::mutex mutex_;
   std::vector<std::shared_ptr<const NodeRequests>> answered_;
   internal::EventWriter events_;

@@ -2,6 +2,8 @@
 #include "write/node_requests.h"
 
 #include "support/catch.h"
+#include "write/nodes_under_way.h"
+#include "write/transition_events.h"
 
 namespace driverupgrade::tests {
 namespace {
@@ -97,6 +99,43 @@ TEST_CASE("The log hears what was answered, and when") {
   CHECK(known.pods.at("u-web").sent_at == kSent);
   CHECK(known.pods.at("u-gpu").outcome == Outcome::kUnclear);
   CHECK(known.maintenances.empty());
+}
+
+TEST_CASE("A node is under way from its first request to the end of its last, and the log has its patch before that") {
+  internal::NodesUnderWay under_way;
+  AttemptLog log;
+  NodeRequests requests = under_way.Begin(Everything(), log, kSent);
+  CHECK(under_way.Contains("n1"));
+  REQUIRE(log.ForNode("u1").patch);
+  CHECK(log.ForNode("u1").patch->outcome != Outcome::kApplied);
+  Answer<DeletePodParams>(requests, {});
+  CHECK(under_way.Contains("n1"));
+  const NodeOutcome outcome = under_way.End(requests, log);
+  CHECK_FALSE(under_way.Contains("n1"));
+  CHECK(outcome.status.ok());
+  CHECK(outcome.pods_deleted == 1);
+  CHECK(log.ForNode("u1").patch->outcome == Outcome::kApplied);
+  CHECK(log.ForNode("u1").pods.at("u-gpu").outcome == Outcome::kApplied);
+}
+
+TEST_CASE("Transitions are told as Events if their patch was acknowledged, whatever failed after it") {
+  NodePlan plan = Everything();
+  plan.events = {{.message = "cordoned"}, {.warning = true, .message = "gave up"}};
+  const NodeAnswer failed{.status = absl::UnavailableError("503")};
+  NodeRequests dropped(plan);
+  Answer<PatchNodeParams>(dropped, failed);
+  CHECK(internal::EventsOfTransitions(dropped, "GPUDriverUpgrade", kAnswered).empty());
+
+  NodeRequests patched(plan);
+  Answer<EvictPodParams>(patched, failed);
+  const auto events = internal::EventsOfTransitions(patched, "GPUDriverUpgrade", kAnswered);
+  REQUIRE(events.size() == 2);
+  CHECK(events[0].node_name == "n1");
+  CHECK(events[0].type == EventType::kNormal);
+  CHECK(events[0].reason == "GPUDriverUpgrade");
+  CHECK(events[0].time == kAnswered);
+  CHECK(events[1].type == EventType::kWarning);
+  CHECK(events[1].message == "gave up");
 }
 
 }  // namespace

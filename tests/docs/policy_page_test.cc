@@ -1,4 +1,6 @@
-// The examples of docs/policy.md: each is a policy, but for the one whose mistakes are told below it.
+// The examples of docs/policy.md: each is a policy, but for the one whose mistakes are told below it. Those of
+// docs/rollout-policies.md: each is the policy of the scenario that shows it.
+#include <cstddef>
 #include <fstream>
 #include <sstream>
 #include <string>
@@ -56,6 +58,45 @@ TEST_CASE("The policies of the page are policies, and the wrong one is told as t
   }
   CHECK(right > 0);
   CHECK(wrong > 0);
+}
+
+// The scenarios that the page links, in their order.
+std::vector<std::string> ReadScenarioLinks(const char* page) {
+  std::ifstream file(page);
+  const std::string before = "](../tests/scenarios/";
+  std::vector<std::string> links;
+  for (std::string line; std::getline(file, line);) {
+    const std::size_t begin = line.find(before);
+    if (begin == std::string::npos) continue;
+    const std::size_t name = begin + before.size();
+    links.push_back(line.substr(name, line.find(')', name) - name));
+  }
+  return links;
+}
+
+// What the scenario's line `policy` says.
+std::string ReadPolicyOf(const std::string& scenario) {
+  std::ifstream file(DRIVERUPGRADE_SCENARIOS "/" + scenario);
+  const std::string before = "policy ";
+  for (std::string line; std::getline(file, line);) {
+    if (line.rfind(before, 0) == 0) return "{autoUpgrade: true, " + line.substr(before.size()) + "}";
+  }
+  return "no policy in " + scenario;
+}
+
+TEST_CASE("Each policy to copy is the one of the scenario that shows it") {
+  const std::vector<Block> blocks = ReadBlocks(DRIVERUPGRADE_ROLLOUT_POLICIES_PAGE);
+  const std::vector<std::string> scenarios = ReadScenarioLinks(DRIVERUPGRADE_ROLLOUT_POLICIES_PAGE);
+  REQUIRE(blocks.size() == 5);
+  REQUIRE(scenarios.size() == blocks.size());
+  for (std::size_t i = 0; i < blocks.size(); ++i) {
+    const absl::StatusOr<UpgradePolicy> copied = ParseUpgradePolicy(blocks[i].text);
+    const absl::StatusOr<UpgradePolicy> shown = ParseUpgradePolicy(ReadPolicyOf(scenarios[i]));
+    INFO(scenarios[i] << ": " << copied.status().ToString() << " " << shown.status().ToString());
+    REQUIRE(copied.ok());
+    REQUIRE(shown.ok());
+    CHECK(*copied == *shown);
+  }
 }
 
 }  // namespace

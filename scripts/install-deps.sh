@@ -10,8 +10,8 @@ packages=(
   # libraries
   libabsl-dev libcli11-dev libcpp-httplib-dev libcpprest-dev libcurl4-openssl-dev libfmt-dev libssl-dev libyaml-cpp-dev
   prometheus-cpp-dev rapidjson-dev
-  # tests; ca-certificates and python3-venv for the control plane (tests/controlplane) and for packaging/conan/check.sh
-  catch2 ca-certificates libmimalloc-dev python3-jsonschema python3-venv python3-yaml
+  # tests; tzdata for the windows of rollouts, ca-certificates and python3-venv for the control plane (tests/controlplane) and for packaging/conan/check.sh
+  catch2 ca-certificates libmimalloc-dev python3-jsonschema python3-venv python3-yaml tzdata
   # bench
   libbenchmark-dev valgrind
 )

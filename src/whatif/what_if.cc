@@ -51,6 +51,7 @@ absl::StatusOr<Report> Answer(Question question) {
   // The dump has the pods of every node; those of a node that is not cordoned yet count for nothing (arch-A11).
   builder.ReadPods({}, Names(*snapshot), log, *snapshot);
   snapshot->active_since = question.active_since;
+  snapshot->rollout.record = std::move(question.rollout_record);
   const StateMachine machine(question.identity, std::move(question.machine));
   return ByNode(*snapshot, question.identity, machine.Step(*snapshot, question.policy, question.at));
 }

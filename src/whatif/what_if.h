@@ -3,6 +3,7 @@
 #define DRIVERUPGRADE_SRC_WHATIF_WHAT_IF_H_
 
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -27,6 +28,8 @@ struct Question {
   ClusterObjects cluster = {};
   absl::Time at = absl::UnixEpoch();
   absl::Time active_since = absl::InfinitePast();
+  // Of the rollout, as the ledger has it; nullopt: none is stored.
+  std::optional<std::string> rollout_record = {};
 };
 
 struct NodeReport {
@@ -43,7 +46,7 @@ struct Report {
   Tally totals = {};
   // About none of `nodes`.
   std::vector<Finding> findings = {};
-  // As where no record of the rollout is stored: a dump has none.
+  // nullopt: the policy has no rollout.
   std::optional<RolloutStatus> rollout = {};
 };
 

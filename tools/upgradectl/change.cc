@@ -4,12 +4,17 @@
 #include <map>
 #include <optional>
 
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "driverupgrade/rollout_policy.h"
 #include "driverupgrade/upgrade_state.h"
 #include "driverupgrade/wire/kubernetes_json.h"
 #include "fmt/format.h"
 #include "model/node_marks.h"
 #include "upgradectl/json_view.h"
 #include "upgradectl/text.h"
+#include "whatif/what_if.h"
+#include "wire/json_writer.h"
 
 namespace upgradectl {
 namespace {
@@ -196,7 +201,86 @@ absl::StatusOr<Change> ChangePolicy(const Request& request, bool pause) {
   return change;
 }
 
+bool IsStage(const driverupgrade::RolloutPolicy& rollout, const std::string& name) {
+  return name == driverupgrade::kLastStage || std::any_of(rollout.stages.begin(), rollout.stages.end(),
+                                                          [&](const auto& stage) { return stage.name == name; });
+}
+
+const driverupgrade::DaemonSet* DriverDaemonSet(const Request& request) {
+  const auto& sets = request.question.cluster.daemon_sets;
+  const auto found = std::find_if(sets.begin(), sets.end(), [&](const driverupgrade::DaemonSet& set) {
+    return set.ns == request.place.ns && request.question.snapshot.driver_labels.Matches(set.labels);
+  });
+  return found == sets.end() ? nullptr : &*found;
+}
+
+std::vector<std::string> ApprovalsIn(const std::string& text) {
+  return absl::StrSplit(text, absl::ByAnyChar(", \t"), absl::SkipEmpty());
+}
+
+Patch PatchOfApprovals(const Request& request, const driverupgrade::DaemonSet& set, const std::string& before,
+                       const std::string& after) {
+  const std::string& key = request.question.identity.ApprovedAnnotation();
+  const auto version = request.facts.resource_versions.find(set.ns + "/" + set.name);
+  driverupgrade::internal::JsonWriter writer;
+  writer.Object([&] {
+    writer.ObjectMember("metadata", [&] {
+      writer.Member("uid", set.uid);
+      writer.Member("resourceVersion",
+                    version == request.facts.resource_versions.end() ? std::string() : version->second);
+      writer.ObjectMember("annotations", [&] {
+        writer.Key(key);
+        if (after.empty()) {
+          writer.Null();
+        } else {
+          writer.String(after);
+        }
+      });
+    });
+  });
+  const auto shown = [](const std::string& text) { return text.empty() ? std::string("none") : text; };
+  return {.path = fmt::format("/apis/apps/v1/namespaces/{}/daemonsets/{}", set.ns, set.name),
+          .body = writer.Take(),
+          .line = Printable(fmt::format("daemonset {}/{}: annotation {}: {} -> {}", set.ns, set.name, key,
+                                        shown(before), shown(after)))};
+}
+
 }  // namespace
+
+absl::StatusOr<Change> Approve(const Request& request, const std::string& stage) {
+  const auto& rollout = request.question.policy.rollout;
+  if (!rollout || !IsStage(*rollout, stage)) {
+    return absl::FailedPreconditionError(
+        fmt::format("{}: the policy has no such stage{}", Printable(stage),
+                    request.policy_source.empty() ? ": --policy or --policy-resource says where the policy is" : ""));
+  }
+  const absl::StatusOr<driverupgrade::whatif::Report> report = driverupgrade::whatif::Answer(request.question);
+  if (!report.ok()) return report.status();
+  const driverupgrade::DaemonSet* set = DriverDaemonSet(request);
+  if (set == nullptr || !report->rollout || report->rollout->revision.empty()) {
+    return absl::FailedPreconditionError("it cannot be told which revision of the driver is being rolled out");
+  }
+  const std::string approval = fmt::format("{}@{}", stage, report->rollout->revision);
+  const auto annotation = set->annotations.find(request.question.identity.ApprovedAnnotation());
+  const std::string before = annotation == set->annotations.end() ? "" : annotation->second;
+  std::vector<std::string> approvals = ApprovalsIn(before);
+  Change change;
+  const auto found = std::find(approvals.begin(), approvals.end(), approval);
+  if (found != approvals.end() && !report->rollout->halted) {
+    change.notes.push_back(Printable(fmt::format("{} is approved already", approval)));
+    return change;
+  }
+  if (found != approvals.end()) {
+    approvals.erase(found);
+    change.notes.emplace_back(
+        "The approval was there before the halt, so it does not lift it. It is taken back now; approve again in a "
+        "minute.");
+  } else {
+    approvals.push_back(approval);
+  }
+  change.patches.push_back(PatchOfApprovals(request, *set, before, absl::StrJoin(approvals, ",")));
+  return change;
+}
 
 absl::StatusOr<Change> ChangeOf(std::string_view verb, const Request& request, const std::vector<std::string>& nodes) {
   if (verb == "pause" || verb == "resume") return ChangePolicy(request, verb == "pause");

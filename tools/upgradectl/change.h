@@ -30,6 +30,10 @@ struct Change {
   std::vector<std::string> notes = {};
 };
 
+/// `approve`: of this stage, at the revision that is being rolled out. FailedPrecondition for a policy without such a
+/// stage; an approval that was there before a halt is taken back first, as it does not lift it.
+[[nodiscard]] absl::StatusOr<Change> Approve(const Request& request, const std::string& stage);
+
 /// `verb`: pause, resume, skip, unskip, retry, request or release. Nothing that would harm: FailedPrecondition then,
 /// with what is possible instead; nothing is written for the other nodes either. NotFound for a node that is none of
 /// the rollout's, or a policy that is in no custom resource.

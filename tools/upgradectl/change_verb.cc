@@ -74,7 +74,8 @@ absl::StatusOr<int> RunChange(const Options& options, const Streams& streams) {
   }
   const absl::StatusOr<Request> request = Read(options, {.nodes = options.nodes}, streams);
   if (!request.ok()) return request.status();
-  const absl::StatusOr<Change> change = ChangeOf(options.verb, *request, options.nodes);
+  const absl::StatusOr<Change> change =
+      options.verb == "approve" ? Approve(*request, options.stage) : ChangeOf(options.verb, *request, options.nodes);
   if (!change.ok()) return change.status();
   Show(*change, streams.out);
   if (change->patches.empty() || options.dry_run == "client") return kExitDone;

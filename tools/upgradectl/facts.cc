@@ -139,6 +139,15 @@ void ReadBudget(const json::Value& budget, Facts& facts) {
   facts.always_allow_unhealthy[key] = Text(budget, {"spec", "unhealthyPodEvictionPolicy"}) == "AlwaysAllow";
 }
 
+void ReadLedger(const json::Value& config_map, Facts& facts) {
+  const json::Value* data = Find(config_map, {"data"});
+  if (data == nullptr || !data->IsObject()) return;
+  for (const auto& entry : data->GetObject()) {
+    const std::string key = entry.name.GetString();
+    if (key.starts_with("_rollout_") && entry.value.IsString()) facts.rollout_records[key] = entry.value.GetString();
+  }
+}
+
 // By name and group: a resource does not tell its kind.
 bool IsPolicy(const json::Value& item, const PolicyResource& policy) {
   return Text(item, {"apiVersion"}) == policy.group_version && Text(item, {"metadata", "name"}) == policy.name &&
@@ -156,6 +165,10 @@ void ReadItem(const json::Value& item, std::string_view event_reason, const std:
     ReadEvent(item, event_reason, facts);
   } else if (kind == "PodDisruptionBudget") {
     ReadBudget(item, facts);
+  } else if (kind == "DaemonSet") {
+    facts.resource_versions[KeyOf(item)] = Text(item, {"metadata", "resourceVersion"});
+  } else if (kind == "ConfigMap") {
+    ReadLedger(item, facts);
   } else if (kind == "Lease") {
     facts.leases.push_back({.ns = Text(item, {"metadata", "namespace"}),
                             .name = Text(item, {"metadata", "name"}),

@@ -95,6 +95,10 @@ struct Facts {
   /// unhealthyPodEvictionPolicy is AlwaysAllow, by `namespace/name`.
   std::map<std::string, bool, std::less<>> always_allow_unhealthy = {};
   std::vector<LeaseFact> leases = {};
+  /// Records of rollouts, by their key in the ledger's ConfigMap.
+  std::map<std::string, std::string, std::less<>> rollout_records = {};
+  /// Of DaemonSets, by `namespace/name`.
+  std::map<std::string, std::string, std::less<>> resource_versions = {};
   std::vector<EvictionWebhook> webhooks = {};
   std::optional<PolicyObject> policy = std::nullopt;
 };

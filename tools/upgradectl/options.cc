@@ -51,6 +51,12 @@ void AddPolicy(CLI::App& verb, Options& options) {
       ->check(CLI::IsMember({"plain", "gpu-operator", "network-operator"}));
 }
 
+void AddLedger(CLI::App& verb, Options& options) {
+  verb.add_option("--ledger-namespace", options.ledger_ns, "of the operator's ledger; that of --namespace if absent");
+  verb.add_option("--ledger-name", options.ledger_name,
+                  "the ConfigMap with the record of a rollout in stages; its operator's usual one if absent");
+}
+
 void AddWhen(CLI::App& verb, Options& options) {
   verb.add_option("--at", options.at, "the time of the pass; now if absent")->type_name("RFC3339");
   verb.add_option("--active-since", options.active_since,
@@ -66,6 +72,7 @@ void AddReading(CLI::App& verb, Options& options) {
   AddSource(verb, options);
   AddDriver(verb, options);
   AddPolicy(verb, options);
+  AddLedger(verb, options);
   AddWhen(verb, options);
   examples::AddRequestorArguments(verb, options.requestor);
 }
@@ -122,6 +129,12 @@ void AddChanges(CLI::App& app, Options& options) {
                            Verb{"resume", "Let further nodes start again"}}) {
     AddWriting(Add(app, verb.name, verb.what, fmt::format("upgradectl {} --driver gpu", verb.name)), options);
   }
+  CLI::App& approve = Add(app, "approve", "Let the stage after this one begin, or lift the halt of this one",
+                          "upgradectl approve canary --driver gpu");
+  AddWriting(approve, options);
+  AddLedger(approve, options);
+  approve.add_option("--policy", options.policy, "YAML or JSON file: the upgradePolicy section, if it stands there");
+  approve.add_option("STAGE", options.stage, "name of a stage; `rest` for the nodes that no stage names")->required();
   for (const Verb& verb :
        {Verb{"skip", "Leave nodes out of the rollout, until they are admitted"},
         Verb{"unskip", "Take nodes into the rollout again"}, Verb{"retry", "Begin anew on nodes that have failed"},

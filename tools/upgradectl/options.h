@@ -31,6 +31,8 @@ struct Options {
   std::optional<std::string> driver_labels = std::nullopt;
   std::string lease_ns = {};
   std::string lease_name = {};
+  std::string ledger_ns = {};
+  std::string ledger_name = {};
   std::string at = {};
   std::string active_since = {};
   std::string validation_selector = {};
@@ -38,6 +40,8 @@ struct Options {
   examples::RequestorArguments requestor = {};
   std::string output = "table";
   bool watch = false;
+  /// `approve`.
+  std::string stage = {};
   /// `explain`, `skip` and their like.
   std::vector<std::string> nodes = {};
   bool yes = false;

@@ -94,7 +94,6 @@ std::string RolloutText(const driverupgrade::RolloutStatus& rollout) {
                     {std::to_string(stage.failed)}});
   }
   std::string text = FormatRows(rows, {}) + "\n";
-  text += "The stages as where no record of the rollout is stored: the first is open.\n";
   if (rollout.closed) text += Printable(GateText(rollout.closed)) + "\n";
   if (rollout.halted) text += Printable(GateText(rollout.halted)) + "\n";
   return text;

@@ -62,10 +62,11 @@ struct UsualPlace {
   std::string_view ns;
   std::string_view labels;
   std::string_view defaults;
+  std::string_view ledger;
 };
 constexpr std::array<UsualPlace, 2> kUsualPlaces = {
-    {{"gpu", "gpu-operator", "app=nvidia-driver-daemonset", "gpu-operator"},
-     {"ofed", "nvidia-network-operator", "nvidia.com/ofed-driver=", "network-operator"}}};
+    {{"gpu", "gpu-operator", "app=nvidia-driver-daemonset", "gpu-operator", "nvidia-gpu-driver-upgrade"},
+     {"ofed", "nvidia-network-operator", "nvidia.com/ofed-driver=", "network-operator", "nvidia-ofed-driver-upgrade"}}};
 
 const UsualPlace* UsualPlaceOf(const Options& options) {
   if (options.domain != "nvidia.com") return nullptr;
@@ -132,6 +133,9 @@ absl::Status LoadSelectors(const Options& options, Request& request) {
   request.place.ns = *ns;
   request.place.labels = *text;
   request.place.lease_ns = options.lease_ns.empty() ? *ns : options.lease_ns;
+  request.place.ledger_ns = options.ledger_ns.empty() ? *ns : options.ledger_ns;
+  request.place.ledger = options.ledger_name;
+  if (request.place.ledger.empty() && usual != nullptr) request.place.ledger = usual->ledger;
   request.question.snapshot.ns = *ns;
   request.question.snapshot.driver_labels = *std::move(labels);
   if (options.validation_selector.empty()) return absl::OkStatus();
@@ -186,6 +190,10 @@ absl::Status LoadObjects(const Options& options, const Wanted& wanted, const Rea
   if (!facts.ok()) return Named(name, facts.status());
   request.question.cluster = *std::move(cluster);
   request.facts = *std::move(facts);
+  std::string key = "_rollout_" + request.question.identity.Name();
+  std::replace(key.begin(), key.end(), '/', '_');
+  const auto record = request.facts.rollout_records.find(key);
+  if (record != request.facts.rollout_records.end()) request.question.rollout_record = record->second;
   return absl::OkStatus();
 }
 

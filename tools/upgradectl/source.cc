@@ -101,6 +101,13 @@ std::vector<Collection> Extras(const DriverPlace& place, const Wanted& wanted) {
                       "ValidatingWebhookConfiguration",
                       {}});
   }
+  // By a list: one that is not there is no trouble.
+  if (!place.ledger.empty()) {
+    extras.push_back({Namespaced("/api/v1", place.ledger_ns, "configmaps"),
+                      "v1",
+                      "ConfigMap",
+                      {{"fieldSelector", "metadata.name=" + place.ledger}}});
+  }
   if (!place.requestor_ns.empty()) {
     extras.push_back({Namespaced("/apis/maintenance.nvidia.com/v1alpha1", place.requestor_ns, "nodemaintenances"),
                       "maintenance.nvidia.com/v1alpha1",

@@ -52,6 +52,9 @@ struct DriverPlace {
   std::string ns = {};
   std::string labels = {};
   std::string lease_ns = {};
+  /// The ConfigMap of the grants, which has the record of a rollout, too; empty: it is not read.
+  std::string ledger_ns = {};
+  std::string ledger = {};
   std::optional<PolicyResource> policy = std::nullopt;
   /// Of the NodeMaintenances; empty: they are not read.
   std::string requestor_ns = {};

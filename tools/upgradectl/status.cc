@@ -189,6 +189,7 @@ RolloutStatus StatusOf(const Request& request, const Report& report, std::string
                        .paused = policy.paused,
                        .totals = report.totals,
                        .budget = driverupgrade::ComputeBudget(report.totals, policy),
+                       .rollout = report.rollout,
                        .began = history.began,
                        .leader = Leader(request, lease_name),
                        .nodes = NodesOf(request, report, history),

@@ -54,6 +54,8 @@ struct RolloutStatus {
   bool paused = false;
   driverupgrade::Tally totals = {};
   driverupgrade::UpgradeBudget budget = {};
+  /// nullopt: the policy has no rollout.
+  std::optional<driverupgrade::RolloutStatus> rollout = std::nullopt;
   /// Since when nodes have been upgraded, as far back as Events go.
   std::optional<absl::Time> began = std::nullopt;
   std::optional<Remaining> remaining = std::nullopt;

@@ -92,6 +92,31 @@ std::string Limits(const RolloutStatus& status, const Screen& screen) {
   return text + "\n";
 }
 
+// "canary, 1 of 3: 2 of 2 done; Soak 35m: stage canary soaks for 1h".
+std::string StageLine(const driverupgrade::RolloutStatus& rollout, absl::Time at) {
+  const auto open = static_cast<std::size_t>(rollout.open);
+  if (rollout.stages.size() < 2 || open >= rollout.stages.size()) return "";
+  const driverupgrade::RolloutStageStatus& stage = rollout.stages[open];
+  std::string text = fmt::format("stage {}, {} of {}: {} of {} done", stage.name, open + 1, rollout.stages.size(),
+                                 stage.done, stage.nodes);
+  if (stage.failed > 0) text += fmt::format(", {} failed", stage.failed);
+  if (rollout.next) text += "; " + GateCell(rollout.next, at, /*wide=*/false);
+  return Printable(text);
+}
+
+std::string Rollout(const RolloutStatus& status, const Screen& screen) {
+  if (!status.rollout) return "";
+  std::string text;
+  const auto add = [&](const std::string& line, Colour colour) {
+    if (!line.empty()) text += Paint(CutTo(line, screen.columns), colour, screen) + "\n";
+  };
+  const std::optional<Gate>& halted = status.rollout->halted;
+  if (halted) add("halted: " + Printable(halted->detail), Colour::kRed);
+  if (!halted) add(StageLine(*status.rollout, status.at), Colour::kNone);
+  if (status.rollout->closed) add(GateCell(status.rollout->closed, status.at, /*wide=*/false), Colour::kCyan);
+  return text;
+}
+
 std::string Times(const RolloutStatus& status) {
   std::string text;
   if (status.began) text += fmt::format("since {} ago", Age(status.at - *status.began));
@@ -126,9 +151,10 @@ class StatusDocument {
     AddOptional(document_, "policy", status.policy_source);
     document_.AddMember("paused", status.paused, allocator());
     document_.AddMember("frozen", status.frozen, allocator());
-    document_.AddMember("halted", status.budget.Halted(), allocator());
+    document_.AddMember("halted", status.budget.Halted() || (status.rollout && status.rollout->halted), allocator());
     AddTime(document_, "began", status.began);
     AddTotals(status);
+    AddRollout(status);
     AddRemaining(status);
     AddLeader(status);
     AddNodes(status);
@@ -173,6 +199,29 @@ class StatusDocument {
     AddLimit(totals, "unavailableMax", status.budget.unavailable_max);
     document_.AddMember("totals", totals, allocator());
   }
+  void AddRollout(const RolloutStatus& status) {
+    if (!status.rollout) return AddNull(document_, "rollout");
+    const driverupgrade::RolloutStatus& of = *status.rollout;
+    json::Value rollout(json::kObjectType);
+    Add(rollout, "revision", of.revision);
+    const auto open = static_cast<std::size_t>(of.open);
+    AddOptional(rollout, "stage", open < of.stages.size() ? of.stages[open].name : "");
+    json::Value stages(json::kArrayType);
+    for (const driverupgrade::RolloutStageStatus& stage : of.stages) {
+      json::Value row(json::kObjectType);
+      Add(row, "name", stage.name);
+      Add(row, "nodes", stage.nodes);
+      Add(row, "underWay", stage.under_way);
+      Add(row, "done", stage.done);
+      Add(row, "failed", stage.failed);
+      stages.PushBack(row, allocator());
+    }
+    rollout.AddMember("stages", stages, allocator());
+    AddGate(rollout, "waitsFor", of.next);
+    AddGate(rollout, "halted", of.halted);
+    AddGate(rollout, "closed", of.closed);
+    document_.AddMember("rollout", rollout, allocator());
+  }
   void AddRemaining(const RolloutStatus& status) {
     if (!status.remaining) return AddNull(document_, "remainingSeconds");
     json::Value remaining(json::kObjectType);
@@ -190,13 +239,13 @@ class StatusDocument {
     Add(leader, "renewed", TimeText(status.leader->renewed));
     document_.AddMember("leader", leader, allocator());
   }
-  void AddGate(json::Value& row, const std::optional<Gate>& gate) {
-    if (!gate) return AddNull(row, "gate");
+  void AddGate(json::Value& row, const char* name, const std::optional<Gate>& gate) {
+    if (!gate) return AddNull(row, name);
     json::Value value(json::kObjectType);
     Add(value, "reason", std::string(driverupgrade::ToString(gate->reason)));
     Add(value, "detail", gate->detail);
     AddTime(value, "notBefore", gate->not_before);
-    row.AddMember("gate", value, allocator());
+    row.AddMember(json::StringRef(name), value, allocator());
   }
   void AddNodes(const RolloutStatus& status) {
     json::Value rows(json::kArrayType);
@@ -210,7 +259,7 @@ class StatusDocument {
       AddOptional(row, "pod", node.pod);
       row.AddMember("podReady", node.pod_ready, allocator());
       AddOptional(row, "revision", node.revision);
-      AddGate(row, node.gate);
+      AddGate(row, "gate", node.gate);
       rows.PushBack(row, allocator());
     }
     document_.AddMember("nodes", rows, allocator());
@@ -233,7 +282,8 @@ class StatusDocument {
 }  // namespace
 
 std::string FormatStatus(const RolloutStatus& status, bool wide, const Screen& screen) {
-  std::string text = Headline(status, screen) + Limits(status, screen) + Times(status) + LeaderLine(status) + "\n";
+  std::string text = Headline(status, screen) + Limits(status, screen) + Rollout(status, screen) + Times(status) +
+                     LeaderLine(status) + "\n";
   TableRow header = {{"NODE", Colour::kBold}, {"STATE", Colour::kBold}, {wide ? "SINCE" : "FOR", Colour::kBold}};
   if (wide) {
     header.push_back({"FLAGS", Colour::kBold});

@@ -22,7 +22,7 @@ namespace upgradectl {
 [[nodiscard]] absl::StatusOr<int> RunCompletion(const Options& options, const Streams& streams);
 [[nodiscard]] absl::StatusOr<int> RunSimulate(const Options& options, const Streams& streams);
 [[nodiscard]] absl::StatusOr<int> RunTimeline(const Options& options, const Streams& streams);
-/// pause, resume, skip, unskip, retry, request and release. An error may come after some of several nodes: what was
+/// approve, pause, resume, skip, unskip, retry, request and release. An error may come after some of several nodes: what was
 /// written is on `streams.out`.
 [[nodiscard]] absl::StatusOr<int> RunChange(const Options& options, const Streams& streams);
 

@@ -64,6 +64,51 @@ TEST_CASE("A pause is a patch of the custom resource, and a schema that drops th
   CHECK(dropped.err.find("the server dropped `paused`") != std::string::npos);
 }
 
+// What the approval of a stage writes, where the DaemonSet has these approvals.
+Answer ApproveIn(const std::shared_ptr<DumpServer>& server, const std::string& stage) {
+  return Change({"approve", stage, "--yes"}, server);
+}
+
+TEST_CASE("An approval is an annotation of the driver's DaemonSet beside those that are there") {
+  const auto server = std::make_shared<DumpServer>(DumpOfRollout("", "canary@old"));
+  const Answer answer = ApproveIn(server, "canary");
+  INFO(answer.err);
+  REQUIRE(answer.exit_code == kExitDone);
+  REQUIRE(server->writes().size() == 1);
+  CHECK(server->writes()[0].path == "/apis/apps/v1/namespaces/gpu-operator/daemonsets/driver");
+  CHECK(
+      server->writes()[0].body ==
+      R"({"metadata":{"uid":"ds","resourceVersion":"55","annotations":{"nvidia.com/gpu-driver-upgrade.approved":"canary@old,canary@new"}}})");
+}
+
+TEST_CASE("A stage that the policy does not have is not approved, nor one twice") {
+  const auto server = std::make_shared<DumpServer>(DumpOfRollout("", ""));
+  const Answer mistyped = ApproveIn(server, "cannary");
+  CHECK(mistyped.exit_code == kExitUsage);
+  CHECK(mistyped.err.find("cannary: the policy has no such stage") != std::string::npos);
+  CHECK(server->writes().empty());
+  const auto without_rollout = Trouble();
+  CHECK(ApproveIn(without_rollout, "rest").exit_code == kExitUsage);
+  CHECK(without_rollout->writes().empty());
+  // A record that cannot be read halts, so that the one here is a good one.
+  const std::string record = R"({"version":1,"revision":"new","stages":"other","stage":"","waived":[],"durations":{}})";
+  const auto approved = std::make_shared<DumpServer>(DumpOfRollout(record, "canary@new"));
+  const Answer again = ApproveIn(approved, "canary");
+  CHECK(again.out == "canary@new is approved already\n");
+  CHECK(approved->writes().empty());
+}
+
+TEST_CASE("An approval from before a halt does not lift it, and is taken back") {
+  const auto server = std::make_shared<DumpServer>(DumpOfRollout("no record", "canary@new"));
+  const Answer answer = ApproveIn(server, "canary");
+  INFO(answer.err);
+  CHECK(answer.out.find("approve again in a minute") != std::string::npos);
+  REQUIRE(server->writes().size() == 1);
+  CHECK(
+      server->writes()[0].body ==
+      R"({"metadata":{"uid":"ds","resourceVersion":"55","annotations":{"nvidia.com/gpu-driver-upgrade.approved":null}}})");
+}
+
 TEST_CASE("What is so already is said and not written") {
   for (const Texts& verb : {Texts{"resume"}, Texts{"skip", "skipped"}, Texts{"unskip", "waiting"},
                             Texts{"retry", "waiting"}, Texts{"release", "waiting"}}) {

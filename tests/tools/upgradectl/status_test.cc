@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "decide/rollout/stages.h"
+#include "driverupgrade/policy_codec.h"
 #include "fmt/format.h"
 #include "upgradectl/table.h"
 #include "upgradectl/text.h"
@@ -47,6 +49,43 @@ std::string OneNode(const std::string& state, const std::string& labels = {}) {
 "ownerReferences":[{{"apiVersion":"apps/v1","kind":"DaemonSet","name":"driver","uid":"ds","controller":true}}]}},
 "spec":{{"nodeName":"n1"}},"status":{{"phase":"Running","containerStatuses":[{{"name":"c","ready":true}}]}}}}]}})",
       state, labels);
+}
+
+// The record of the stage canary of DumpOfRollout, with these members beside.
+std::string CanaryRecord(const std::string& more) {
+  const auto policy =
+      driverupgrade::ParseUpgradePolicy("rollout: {stages: [{name: canary, nodeSelector: pool=canary}]}");
+  const std::string stages = driverupgrade::internal::RulesOf(*policy->rollout, {}).stages_fingerprint;
+  return fmt::format(
+      R"({{"version":1,"revision":"new","stages":"{}","stage":"canary"{},"waived":[],"durations":{{}}}})", stages,
+      more);
+}
+
+TEST_CASE("The stage of a rollout, what it waits for, and a halt are lines of their own") {
+  const auto lines = [](const std::string& record) {
+    const auto server = std::make_shared<DumpServer>(DumpOfRollout(record));
+    return RunIn({"status", "--kubeconfig", "any", "--at", kAt}, {.server = server}).out;
+  };
+  CHECK(lines(CanaryRecord(R"(,"soakSince":1767355200)"))
+            .find("\nstage canary, 1 of 2: 2 of 2 done; Soak 55m: stage canary soaks for 1h\n") != std::string::npos);
+  CHECK(lines(CanaryRecord(R"(,"soakSince":1767340000)"))
+            .find("\nstage canary, 1 of 2: 2 of 2 done; Approval: stage canary is to be approved by canary@new\n") !=
+        std::string::npos);
+  CHECK(lines("no record").find("\nhalted: ") != std::string::npos);
+}
+
+TEST_CASE("The document of a status has the rollout") {
+  const auto server = std::make_shared<DumpServer>(DumpOfRollout(CanaryRecord(R"(,"soakSince":1767340000)")));
+  const std::string out = RunIn({"status", "--kubeconfig", "any", "--at", kAt, "-o", "json"}, {.server = server}).out;
+  json::Document document;
+  document.Parse(out.c_str());
+  REQUIRE_FALSE(document.HasParseError());
+  CHECK(Text(document, {"rollout", "revision"}) == "new");
+  CHECK(Text(document, {"rollout", "stage"}) == "canary");
+  CHECK(Text(document, {"rollout", "waitsFor", "reason"}) == "Approval");
+  REQUIRE(Items(document, {"rollout", "stages"}).Size() == 2);
+  CHECK(Integer(Items(document, {"rollout", "stages"})[0], {"done"}) == 2);
+  CHECK(Integer(Items(document, {"rollout", "stages"})[1], {"nodes"}) == 2);
 }
 
 TEST_CASE("The status of a fleet in every trouble fits 80 columns, and is whole where nothing limits it") {

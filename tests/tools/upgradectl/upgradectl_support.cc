@@ -41,6 +41,7 @@ std::string KindOf(const std::string& resource) {
                                                            {"controllerrevisions", "ControllerRevision"},
                                                            {"events", "Event"},
                                                            {"leases", "Lease"},
+                                                           {"configmaps", "ConfigMap"},
                                                            {"poddisruptionbudgets", "PodDisruptionBudget"},
                                                            {"clusterpolicies", "ClusterPolicy"}};
   const auto kind = kinds.find(resource);
@@ -59,6 +60,7 @@ std::vector<std::string> Segments(const std::string& path) {
 // `spec.nodeName=n1` and `reason=x`.
 bool MatchesField(const json::Value& item, const std::string& selector) {
   if (selector.starts_with("spec.nodeName=")) return Text(item, {"spec", "nodeName"}) == selector.substr(14);
+  if (selector.starts_with("metadata.name=")) return Text(item, {"metadata", "name"}) == selector.substr(14);
   if (selector.starts_with("reason=")) return Text(item, {"reason"}) == selector.substr(7);
   return selector.empty();
 }
@@ -113,6 +115,35 @@ void CheckGolden(const std::string& name, const std::string& text) {
   }
   const std::string expected = ContentOf(path);
   if (text != expected) FAIL_CHECK(path.string() << " differs: " << FirstDifference(text, expected));
+}
+
+std::string DumpOfRollout(const std::string& record, const std::string& approvals) {
+  std::string items;
+  const auto add = [&](const std::string& name, const std::string& pool, const std::string& state,
+                       const std::string& hash) {
+    items += fmt::format(
+        R"({{"kind":"Node","metadata":{{"name":"{0}","uid":"uid-{0}","resourceVersion":"1","labels":{{"pool":"{1}","nvidia.com/gpu-driver-upgrade-state":"{2}"}}}},"status":{{"conditions":[{{"type":"Ready","status":"True"}}]}}}},
+{{"kind":"Pod","metadata":{{"namespace":"gpu-operator","name":"driver-{0}","uid":"pod-{0}","labels":{{"app":"nvidia-driver-daemonset","controller-revision-hash":"{3}"}},
+"ownerReferences":[{{"apiVersion":"apps/v1","kind":"DaemonSet","name":"driver","uid":"ds","controller":true}}]}},"spec":{{"nodeName":"{0}"}},"status":{{"phase":"Running","containerStatuses":[{{"name":"c","ready":true}}]}}}},
+)",
+        name, pool, state, hash);
+  };
+  add("canary-1", "canary", "upgrade-done", "new");
+  add("canary-2", "canary", "upgrade-done", "new");
+  add("gpu-1", "rest", "upgrade-required", "old");
+  add("gpu-2", "rest", "upgrade-required", "old");
+  json::Document data(json::kObjectType);
+  data.AddMember("_rollout_nvidia.com_gpu", json::Value(record, data.GetAllocator()), data.GetAllocator());
+  return fmt::format(
+      R"({{"kind":"List","items":[{}
+{{"kind":"DaemonSet","apiVersion":"apps/v1","metadata":{{"namespace":"gpu-operator","name":"driver","uid":"ds","resourceVersion":"55","generation":2,"labels":{{"app":"nvidia-driver-daemonset"}},
+"annotations":{{"nvidia.com/gpu-driver-upgrade.approved":"{}"}}}},"spec":{{"selector":{{"matchLabels":{{"app":"nvidia-driver-daemonset"}}}},"updateStrategy":{{"type":"OnDelete"}}}},"status":{{"observedGeneration":2}}}},
+{{"kind":"ControllerRevision","apiVersion":"apps/v1","metadata":{{"namespace":"gpu-operator","name":"driver-new","labels":{{"app":"nvidia-driver-daemonset","controller-revision-hash":"new"}},
+"ownerReferences":[{{"apiVersion":"apps/v1","kind":"DaemonSet","name":"driver","uid":"ds","controller":true}}]}},"revision":2,"data":{{}}}},
+{{"kind":"ConfigMap","apiVersion":"v1","metadata":{{"namespace":"gpu-operator","name":"nvidia-gpu-driver-upgrade"}},"data":{}}},
+{{"apiVersion":"nvidia.com/v1","kind":"ClusterPolicy","metadata":{{"name":"cluster-policy","uid":"uid-policy","resourceVersion":"77"}},"spec":{{"driver":{{"upgradePolicy":{{"autoUpgrade":true,
+"rollout":{{"stages":[{{"name":"canary","nodeSelector":"pool=canary","soakSeconds":3600,"approval":"Manual"}}]}}}}}}}}}}]}})",
+      items, approvals, Compact(data));
 }
 
 DumpServer::DumpServer(std::string_view dump) { dump_.Parse(dump.data(), dump.size()); }

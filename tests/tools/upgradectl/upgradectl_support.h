@@ -60,6 +60,10 @@ void CheckGolden(const std::string& name, const std::string& text);
 
 /// An API server with the objects of a dump. Lists know namespaces, `spec.nodeName` and `reason`; a patch is recorded and
 /// answered with its own body; a watch gives what it was told to, and then nothing until it is stopped.
+/// A dump of two canaries with the new driver and two others with the old one, whose rollout the ledger knows by this
+/// record, and whose DaemonSet has this text as approvals.
+std::string DumpOfRollout(const std::string& record, const std::string& approvals = {});
+
 class DumpServer final : public driverupgrade::HttpTransport {
  public:
   explicit DumpServer(std::string_view dump);

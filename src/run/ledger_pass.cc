@@ -128,6 +128,7 @@ void LedgerPass::SettleGrants(const CallContext& context, const Plan& plan) {
   }
   Note(settled);
   record_stored_ = settled.ok() && record.has_value();
+  if (record_stored_) durations_.Stored(std::exchange(told_, 0));
   std::erase_if(gone_, [&](const std::string& uid) { return !grants().contains(uid); });
 }
 

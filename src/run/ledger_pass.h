@@ -3,6 +3,7 @@
 #ifndef DRIVERUPGRADE_SRC_RUN_LEDGER_PASS_H_
 #define DRIVERUPGRADE_SRC_RUN_LEDGER_PASS_H_
 
+#include <cstddef>
 #include <map>
 #include <memory>
 #include <optional>
@@ -17,6 +18,7 @@
 #include "driverupgrade/gate.h"
 #include "driverupgrade/plan.h"
 #include "run/admission_ledger.h"
+#include "run/node_durations.h"
 
 namespace driverupgrade::internal {
 
@@ -32,6 +34,16 @@ class LedgerPass {
   const Grants& grants() const { return ledger_.grants(); }
   // Of the rollout: see RolloutFacts::record.
   const std::optional<std::string>& record() const { return ledger_.record(); }
+
+  // What became of nodes, for the durations in the record; only of a policy with a rollout.
+  void NoteOutcomes(const std::vector<NodeOutcome>& outcomes, const DriverIdentity& identity) {
+    durations_.Note(outcomes, identity, clock_->Now());
+  }
+  // See RolloutFacts::took; they are given until a record with them is stored.
+  const std::vector<absl::Duration>& took() {
+    told_ = durations_.took().size();
+    return durations_.took();
+  }
 
   // The cluster was set back, so that UIDs and versions may come again: reads anew. A NodeSeen for every node follows.
   void Forget(const CallContext& context);
@@ -72,7 +84,9 @@ class LedgerPass {
   int failures_ = 0;
   absl::Time retry_at_ = absl::InfinitePast();
   bool record_stored_ = false;  // in this pass
-  std::string nonsense_;        // as read: what is stored next has none
+  NodeDurations durations_;
+  std::size_t told_ = 0;  // of them, in the record that is to be stored
+  std::string nonsense_;  // as read: what is stored next has none
 
   // With a cache.
   std::map<std::string, SeenNode> seen_;     // by UID

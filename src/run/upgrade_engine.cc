@@ -1,6 +1,7 @@
 #include "driverupgrade/upgrade_engine.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <iterator>
 #include <utility>
 #include <vector>
@@ -158,6 +159,7 @@ absl::StatusOr<ReconcileResult> UpgradeEngine::Pass(const CallContext& context, 
     active_since_ = clock_->Now();
   }
   ReconcileResult result{.outcomes = pass_->Collect(log_)};
+  if (policy.rollout) ledger_->NoteOutcomes(result.outcomes, machine_.identity());
   const absl::Time now = clock_->Now();
   if (now < std::exchange(last_pass_, now)) {
     log_.SetBack(now);
@@ -165,7 +167,12 @@ absl::StatusOr<ReconcileResult> UpgradeEngine::Pass(const CallContext& context, 
   }
   DRIVERUPGRADE_RETURN_IF_ERROR(MakePlan(context, policy, result));
   if (observer_) observer_->OnPlan(result.plan);
+  const std::size_t collected = result.outcomes.size();
   Carry(context, result);
+  if (policy.rollout) {
+    ledger_->NoteOutcomes({result.outcomes.begin() + static_cast<std::ptrdiff_t>(collected), result.outcomes.end()},
+                          machine_.identity());
+  }
   TellFindings(context, result.plan);
   if (const auto reminder = finding_events_ ? finding_events_->NextReminder() : std::nullopt) {
     result.wake_at = std::min(result.wake_at.value_or(*reminder), *reminder);
@@ -193,7 +200,8 @@ absl::Status UpgradeEngine::MakePlan(const CallContext& context, const UpgradePo
 
 RolloutFacts UpgradeEngine::RolloutFactsFor(const UpgradePolicy& policy) const {
   if (!policy.rollout || !policy.auto_upgrade) return {};
-  return {.record = ledger_->record(), .sick = rollout_sick_ ? rollout_sick_() : std::string()};
+  return {
+      .record = ledger_->record(), .sick = rollout_sick_ ? rollout_sick_() : std::string(), .took = ledger_->took()};
 }
 
 void UpgradeEngine::Publish() {

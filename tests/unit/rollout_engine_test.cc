@@ -112,6 +112,32 @@ TEST_CASE("a policy with a rollout needs a ledger, and one without it asks for n
   CHECK_FALSE(world.cluster->config_map("ops", "ledger"));
 }
 
+// What the record says that nodes take.
+std::optional<absl::Duration> Measured(const World& world) {
+  const std::optional<ConfigMap> ledger = world.cluster->config_map("ops", "ledger");
+  if (!ledger || !ledger->data.contains(kRecordKey)) return std::nullopt;
+  return internal::ParseRecord(ledger->data.at(kRecordKey)).record.durations.Quantile(95);
+}
+
+TEST_CASE("how long nodes take is measured, and stored in the record, also after a failure to store it") {
+  World world(3);
+  const auto engine = world.Engine();
+  const auto all_done = [&] {
+    return world.IsDone("c0") && world.IsDone("c1") && world.IsDone("n0") && world.IsDone("n1") && world.IsDone("n2");
+  };
+  world.RunUntil(*engine, [&] { return world.IsDone("c0") && world.IsDone("c1"); });
+  CHECK_FALSE(Measured(world));  // of two nodes
+  world.cluster->FailNext(Operation::kPatchConfigMap, absl::UnavailableError("patch: 503"), 2);
+  world.RunUntil(*engine, all_done);
+  for (int i = 0; i < 60 && !Measured(world); ++i) {
+    static_cast<void>(world.Pass(*engine));
+    world.cluster->Advance(absl::Seconds(10));
+  }
+  REQUIRE(Measured(world));
+  CHECK(*Measured(world) >= absl::Seconds(5));
+  CHECK(*Measured(world) <= absl::Minutes(2));
+}
+
 TEST_CASE("the embedding operator halts a rollout, and the halt stays when it is content again") {
   World world(1);
   auto engine = world.Engine();

@@ -1,7 +1,9 @@
 // gpu_operator with policies that are custom resources, and what the seeds' administrators type.
 #include <algorithm>
 #include <chrono>
+#include <cstdlib>
 #include <map>
+#include <memory>
 #include <regex>
 #include <set>
 #include <sstream>
@@ -80,10 +82,11 @@ class Policies {
   const Kubectl& admin_;
 };
 
-OperatorProgram Start(const World& world, std::vector<std::string> options = {}) {
+OperatorProgram Start(const World& world, std::vector<std::string> options = {},
+                      const std::string& program = "gpu_operator") {
   options.insert(options.end(), {"--cluster-policy", "--namespace", world.driver_ns(), "--driver-labels", "app=driver",
                                  "--validation-selector", "", "--metrics-address", "127.0.0.1:0"});
-  return {world.control_plane(), "gpu_operator", world.control_plane().operator_kubeconfig(), options};
+  return {world.control_plane(), program, world.control_plane().operator_kubeconfig(), options};
 }
 
 int CountInState(const World& world, const std::string& state) {
@@ -385,6 +388,35 @@ TEST_CASE("Without the right to read policies gpu_operator says which, and waits
   CHECK(Eventually(kStepLimit, [&] { return !policies.Condition("clusterpolicy", "cluster-policy").empty(); }));
   INFO(program.Log());
   CHECK(program.IsRunning());
+}
+
+// Not among the groups of ctest: somebody has to have built the other version.
+TEST_CASE("Operators of two versions take over from one another in the middle of an upgrade", "[versions]") {
+  const char* other = std::getenv("DRIVERUPGRADE_OTHER_GPU_OPERATOR");
+  if (other == nullptr) FAIL("DRIVERUPGRADE_OTHER_GPU_OPERATOR names no gpu_operator of another version");
+  const bool other_first = GENERATE(true, false);
+  constexpr int kNodes = 4;
+  World world(ControlPlane::Shared(), other_first ? "versions-a" : "versions-b", kNodes);
+  world.DeployDriver();
+  const Policies policies(world.control_plane(), kClusterPolicy);
+  const auto start = [&](bool is_other) { return Start(world, {}, is_other ? other : "gpu_operator"); };
+  auto first = std::make_unique<OperatorProgram>(start(other_first));
+  REQUIRE(AwaitDone(world, kNodes));
+  Rollout rollout(world);
+  world.ChangeDriverAndHold("driver:2");
+  REQUIRE(Eventually(kStepLimit, [&] { return CountInState(world, "pod-restart-required") == 1; }));
+  first.reset();
+  const OperatorProgram second = start(!other_first);
+  const bool all_done = Eventually(kRolloutLimit, [&] {
+    for (const DriverPod& pod : world.DriverPods()) {
+      if (pod.is_held) world.Release(world.driver_ns(), pod.name);
+    }
+    return CountInState(world, "upgrade-done") == kNodes;
+  });
+  INFO(second.Log());
+  REQUIRE(all_done);
+  ExpectEveryNodeUpgraded(rollout);
+  ExpectBudgetsKept(rollout, 1, 2);
 }
 
 }  // namespace

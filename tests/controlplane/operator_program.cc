@@ -32,7 +32,8 @@ std::vector<std::string> TransportOptions() {
 OperatorProgram::OperatorProgram(const ControlPlane& control_plane, const std::string& name,
                                  const std::filesystem::path& kubeconfig, const std::vector<std::string>& options) {
   static int count = 0;
-  log_ = control_plane.folder() / (name + "-" + std::to_string(++count) + ".log");
+  log_ = control_plane.folder() /
+         (std::filesystem::path(name).filename().string() + "-" + std::to_string(++count) + ".log");
   std::vector<std::string> command = {FindProgram(name).string(), "--kubeconfig", kubeconfig.string()};
   const std::vector<std::string> transport = TransportOptions();
   command.insert(command.end(), transport.begin(), transport.end());

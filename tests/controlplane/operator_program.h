@@ -22,7 +22,7 @@ std::vector<std::string> TransportOptions();
 // Runs from its construction to its destruction.
 class OperatorProgram {
  public:
-  // `kubeconfig`: whose rights it has.
+  // `name`: of a program that CMake built, or the path of another. `kubeconfig`: whose rights it has.
   OperatorProgram(const ControlPlane& control_plane, const std::string& name, const std::filesystem::path& kubeconfig,
                   const std::vector<std::string>& options);
 

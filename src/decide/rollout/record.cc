@@ -167,8 +167,10 @@ ParsedRecord ParseRecord(std::optional<std::string_view> text) {
   if (document.HasParseError()) return Unreadable(fmt::format("no JSON at byte {}", document.GetErrorOffset()));
   if (!document.IsObject()) return Unreadable("it is no object");
   if (HasDuplicates(document)) return Unreadable("a member is there twice");
-  const auto version = document.FindMember("version");
-  if (version == document.MemberEnd() || !version->value.IsInt() || version->value.GetInt() != kVersion) {
+  // Const, as clang finds the comparison of the others ambiguous.
+  const json::Document& root = document;
+  const auto version = root.FindMember("version");
+  if (version == root.MemberEnd() || !version->value.IsInt() || version->value.GetInt() != kVersion) {
     return Unreadable("its version is not known");
   }
   ParsedRecord parsed;

@@ -100,10 +100,10 @@ void WriteMembers(JsonWriter& writer, const Node& node) {
         writer.Member("type", "Ready");
         writer.Member("status", node.ready ? "True" : "False");
       });
-      for (const auto& [type, status] : node.conditions) {
+      for (const auto& condition : node.conditions) {
         writer.Object([&] {
-          writer.Member("type", type);
-          writer.Member("status", status);
+          writer.Member("type", condition.first);
+          writer.Member("status", condition.second);
         });
       }
     });

@@ -2,11 +2,14 @@
 
 #include <algorithm>
 #include <memory>
+#include <optional>
 #include <random>
 #include <set>
 #include <utility>
 
 #include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "driverupgrade/admission_ledger.h"
 #include "driverupgrade/testing/fake_clock.h"
 #include "driverupgrade/testing/fake_cluster.h"
 #include "driverupgrade/upgrade_engine.h"
@@ -32,6 +35,7 @@ using driverupgrade::testing::FakeCluster;
 // Everything of the rollout stands for the user's driver, under names that nothing of the user's has.
 constexpr std::string_view kDriverSet = "simulated-driver";
 constexpr std::string_view kHasDriver = "upgradectl/has-driver";
+constexpr std::string_view kLedger = "simulated-ledger";
 // Longer than any rollout: who is not done by then waits for ever.
 constexpr absl::Duration kLimit = absl::Hours(24 * 30);
 // A pass for each change would judge the same node several times.
@@ -97,7 +101,7 @@ class Simulation {
         policy_(policy),
         durations_(durations),
         random_(seed),
-        clock_(std::make_shared<FakeClock>()),
+        clock_(std::make_shared<FakeClock>(Beginning(request))),
         cluster_(std::make_shared<FakeCluster>(
             clock_, driverupgrade::testing::FakeClusterOptions{.keep_journal = false, .watches_follow = false})),
         recorder_(request, clock_->Now()) {}
@@ -122,6 +126,16 @@ class Simulation {
   }
 
  private:
+  // Windows go by the time of day. Marks are in whole seconds: a part of one would differ from run to run.
+  static absl::Time Beginning(const Request& request) {
+    return absl::FromUnixSeconds(absl::ToUnixSeconds(request.question.at));
+  }
+  // What remembers the stage of a rollout. Without `rollout` none, so that a simulation writes what is needed alone.
+  std::optional<driverupgrade::AdmissionLedgerOptions> Ledger() const {
+    if (!policy_.rollout) return std::nullopt;
+    return driverupgrade::AdmissionLedgerOptions{.ns = request_.place.ns, .name = std::string(kLedger)};
+  }
+
   absl::Duration Varied(absl::Duration duration) {
     std::uniform_real_distribution<double> part(-durations_.jitter, durations_.jitter);
     return duration * (1 + part(random_));
@@ -189,6 +203,7 @@ class Simulation {
                                                            .uses_driver = request_.question.snapshot.uses_driver},
                                               .executor = {.calls_in_flight = 1, .events = false},
                                               .cache = cache_,
+                                              .ledger = Ledger(),
                                               .clock = clock_});
     if (!engine.ok()) return engine.status();
     engine_ = *std::move(engine);
@@ -216,8 +231,11 @@ class Simulation {
     for (const driverupgrade::NodeGate& gate : plan.gates) {
       rollout.blocked[gate.node] = fmt::format("{}: {}", driverupgrade::ToString(gate.gate.reason), gate.gate.detail);
     }
-    rollout.writes =
-        rollout.evictions + cluster_->CallCount(Operation::kPatchNode) + cluster_->CallCount(Operation::kDeletePod);
+    rollout.writes = rollout.evictions;
+    for (const Operation operation :
+         {Operation::kPatchNode, Operation::kDeletePod, Operation::kCreateConfigMap, Operation::kPatchConfigMap}) {
+      rollout.writes += cluster_->CallCount(operation);
+    }
     recorder_.Finish(rollout);
     return rollout;
   }

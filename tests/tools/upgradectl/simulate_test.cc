@@ -74,6 +74,40 @@ TEST_CASE("A budget that never allows an eviction fails its nodes in the simulat
   CHECK(answer[0]["blocked"].MemberCount() == 3);
 }
 
+// One rollout of four nodes, all at once if the policy's rollout lets them, each in 120 s and a little.
+json::Document Staged(const std::string& rollout, const Texts& more = {}) {
+  const ScratchFile policy("{autoUpgrade: true, maxParallelUpgrades: 0, maxUnavailable: 100%, drain: {enable: true}, " +
+                           ("rollout: " + rollout) + "}");
+  Texts arguments = {"--jitter", "0", "--driver-start", "100s", "--pod-stop", "20s", "--seeds", "1"};
+  arguments.insert(arguments.end(), more.begin(), more.end());
+  return Simulated(Fleet(4), {policy.path()}, arguments);
+}
+
+TEST_CASE("Stages follow one another in a simulation, and the soak between them is part of the time") {
+  const json::Document answer = Staged("{stages: [{name: canary, nodes: 1, soakSeconds: 3600}]}");
+  CHECK(answer[0]["done"].GetInt() == 4);
+  CHECK(answer[0]["unavailablePeak"].GetInt() == 3);
+  CHECK(answer[0]["makespanSecondsMedian"].GetInt() >= 3600 + 2 * 120);
+  CHECK(answer[0]["makespanSecondsMedian"].GetInt() < 3600 + 2 * 150);
+}
+
+TEST_CASE("A simulation begins at --at and waits for the window of the rollout") {
+  const std::string rollout = R"({windows: [{days: [Sat], start: "22:00", durationSeconds: 3600}]})";
+  // A Saturday.
+  const json::Document answer = Staged(rollout, {"--at", "2026-01-03T20:00:00Z"});
+  CHECK(answer[0]["done"].GetInt() == 4);
+  CHECK(answer[0]["makespanSecondsMedian"].GetInt() >= 2 * 3600);
+  CHECK(answer[0]["makespanSecondsMedian"].GetInt() < 2 * 3600 + 150);
+}
+
+TEST_CASE("A stage that waits for an approval is what blocks, as nobody approves in a simulation") {
+  const json::Document answer = Staged("{stages: [{name: canary, nodes: 1, approval: Manual}]}");
+  CHECK(answer[0]["done"].GetInt() == 1);
+  REQUIRE(answer[0]["blocked"].MemberCount() == 3);
+  const std::string why = answer[0]["blocked"].MemberBegin()->value.GetString();
+  CHECK(why.find("Approval: stage canary is to be approved") != std::string::npos);
+}
+
 TEST_CASE("The same seeds are the same rollouts, and a person reads a table with a column for each policy") {
   const ScratchFile dump(Fleet(5));
   const ScratchFile policy("{autoUpgrade: true, drain: {enable: true}}");

@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "decide/rollout/record.h"
 #include "driverupgrade/rollout_policy.h"
 #include "driverupgrade/upgrade_state.h"
 #include "driverupgrade/wire/kubernetes_json.h"
@@ -259,6 +260,12 @@ absl::StatusOr<Change> Approve(const Request& request, const std::string& stage)
   const driverupgrade::DaemonSet* set = DriverDaemonSet(request);
   if (set == nullptr || !report->rollout || report->rollout->revision.empty()) {
     return absl::FailedPreconditionError("it cannot be told which revision of the driver is being rolled out");
+  }
+  const auto record = driverupgrade::internal::ParseRecord(request.question.rollout_record).record;
+  if (report->rollout->halted && record.halt && !record.halt->stage.empty() && record.halt->stage != stage) {
+    return absl::FailedPreconditionError(
+        fmt::format("{}: the rollout is halted in stage {}; an approval of that stage lifts the halt", Printable(stage),
+                    Printable(record.halt->stage)));
   }
   const std::string approval = fmt::format("{}@{}", stage, report->rollout->revision);
   const auto annotation = set->annotations.find(request.question.identity.ApprovedAnnotation());

@@ -98,6 +98,16 @@ TEST_CASE("A stage that the policy does not have is not approved, nor one twice"
   CHECK(approved->writes().empty());
 }
 
+TEST_CASE("While a rollout is halted, only the stage of the halt is approved, and no other approval is taken back") {
+  const std::string record =
+      R"({"version":1,"revision":"new","stages":"s","stage":"rest","halt":{"stage":"rest","reason":"sick","policy":"","seen":[]},"waived":[],"durations":{}})";
+  const auto server = std::make_shared<DumpServer>(DumpOfRollout(record, "canary@new"));
+  const Answer answer = ApproveIn(server, "canary");
+  CHECK(answer.exit_code == kExitUsage);
+  CHECK(answer.err.find("halted in stage rest") != std::string::npos);
+  CHECK(server->writes().empty());
+}
+
 TEST_CASE("An approval from before a halt does not lift it, and is taken back") {
   const auto server = std::make_shared<DumpServer>(DumpOfRollout("no record", "canary@new"));
   const Answer answer = ApproveIn(server, "canary");

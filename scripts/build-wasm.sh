@@ -142,11 +142,7 @@ translate() {
   ! grep -q 'wasi_snapshot' "$work/driverupgrade.go" || { echo "build-wasm: the module imports" >&2; return 1; }
 }
 
-# tests/controlplane/build.sh installs the last one where there is none.
-for go in "$(command -v go || true)" /usr/local/go/bin/go "${XDG_CACHE_HOME:-$HOME/.cache}"/driverupgrade/go-*/bin/go; do
-  if [[ -x $go ]]; then break; fi
-done
-[[ -x $go ]] || { echo "build-wasm: there is no Go toolchain here" >&2; exit 1; }
+go=$(scripts/find-go.sh)
 fetch_compiler
 export ZIG_GLOBAL_CACHE_DIR=$work/cache ZIG_LOCAL_CACHE_DIR=$work/cache
 libcxx=$work/zig/ziglang/lib/libcxx libcxxabi=$work/zig/ziglang/lib/libcxxabi

@@ -1,20 +1,31 @@
 #!/usr/bin/env bash
 # The Go module: its tests with nothing but Go, a build for arm64, and a comparison with the library whose names the module
-# has (go/compat). `scripts/go.sh --race` runs the tests under the race detector, too, which needs a C compiler.
+# has (go/compat). With a C compiler: `--race` runs the tests under the race detector, too, and `--cgo FOLDER` with the C library that
+# is in FOLDER.
 set -euo pipefail
 cd "$(dirname "$0")/../go"
 
-# tests/controlplane/build.sh installs the last one where there is none.
-for go in "$(command -v go || true)" /usr/local/go/bin/go "${XDG_CACHE_HOME:-$HOME/.cache}"/driverupgrade/go-*/bin/go; do
-  if [[ -x $go ]]; then break; fi
-done
-[[ -x $go ]] || { echo "go: there is no Go toolchain here" >&2; exit 1; }
+go=$(../scripts/find-go.sh)
 
 unformatted=$("$("$go" env GOROOT)/bin/gofmt" -l .)
 [[ -z $unformatted ]] || { echo "go: not formatted: $unformatted" >&2; exit 1; }
 export CGO_ENABLED=0 GOTOOLCHAIN=local GOFLAGS=-mod=readonly
+# The translation of the WebAssembly has code that no path reaches.
 for folder in . compat; do
-  (cd "$folder" && "$go" vet ./... && "$go" test ./...)
+  (cd "$folder" && "$go" vet -unreachable=false ./... && "$go" test ./...)
 done
 GOARCH=arm64 "$go" build ./...
-if [[ ${1:-} == --race ]]; then CGO_ENABLED=1 "$go" test -race -short ./...; fi
+export CGO_ENABLED=1
+while (($# > 0)); do
+  case $1 in
+    --race) "$go" test -race -short ./... ;;
+    --cgo)
+      library=$(cd .. && realpath "$2")
+      CGO_CFLAGS="-I$PWD/../include" CGO_LDFLAGS="-L$library -Wl,-rpath,$library" \
+        "$go" test -tags driverupgrade_cgo ./pkg/... ./internal/...
+      shift
+      ;;
+    *) echo "go.sh: unknown option: $1" >&2; exit 2 ;;
+  esac
+  shift
+done

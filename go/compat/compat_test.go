@@ -26,6 +26,11 @@ type pair struct{ ours, theirs any }
 // Every name that both packages export. Of types a nil pointer, of the rest the value.
 var served = map[string]pair{
 	"ClusterUpgradeState":              {(*ours.ClusterUpgradeState)(nil), (*theirs.ClusterUpgradeState)(nil)},
+	"ClusterUpgradeStateManager":       {(*ours.ClusterUpgradeStateManager)(nil), (*theirs.ClusterUpgradeStateManager)(nil)},
+	"CommonUpgradeStateManager":        {(*ours.CommonUpgradeStateManager)(nil), (*theirs.CommonUpgradeStateManager)(nil)},
+	"NewClusterUpgradeStateManager":    {ours.NewClusterUpgradeStateManager, theirs.NewClusterUpgradeStateManager},
+	"PodDeletionFilter":                {(*ours.PodDeletionFilter)(nil), (*theirs.PodDeletionFilter)(nil)},
+	"RestartOnlyPredicate":             {(*ours.RestartOnlyPredicate)(nil), (*theirs.RestartOnlyPredicate)(nil)},
 	"ConditionChangedPredicate":        {(*ours.ConditionChangedPredicate)(nil), (*theirs.ConditionChangedPredicate)(nil)},
 	"DefaultNodeMaintenanceNamePrefix": {ours.DefaultNodeMaintenanceNamePrefix, theirs.DefaultNodeMaintenanceNamePrefix},
 	"DriverName":                       {&ours.DriverName, &theirs.DriverName},
@@ -153,6 +158,14 @@ func describe(of reflect.Type) string {
 		}
 		of = of.Elem()
 	}
+	if of.Kind() == reflect.Interface {
+		for i := range of.NumMethod() {
+			text += fmt.Sprintf("\n  method %s %s", of.Method(i).Name, of.Method(i).Type)
+		}
+	}
+	if of.Kind() == reflect.Func && of.Name() != "" {
+		text += fmt.Sprintf("\n  in %v, out %v", ins(of), outs(of))
+	}
 	if of.Kind() == reflect.Struct && strings.HasSuffix(of.PkgPath(), "/pkg/upgrade") {
 		for _, field := range reflect.VisibleFields(of) {
 			if field.IsExported() {
@@ -161,6 +174,20 @@ func describe(of reflect.Type) string {
 		}
 	}
 	return text
+}
+
+func ins(of reflect.Type) (types []string) {
+	for i := range of.NumIn() {
+		types = append(types, of.In(i).String())
+	}
+	return types
+}
+
+func outs(of reflect.Type) (types []string) {
+	for i := range of.NumOut() {
+		types = append(types, of.Out(i).String())
+	}
+	return types
 }
 
 func TestCountersAreMethodsOfTheirManager(t *testing.T) {

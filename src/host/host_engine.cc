@@ -14,8 +14,8 @@
 namespace driverupgrade::internal {
 namespace {
 
-bool IsGuest(const NodeView& view, const DriverIdentity& identity) {
-  if (!view.driver_pods.empty()) return false;
+// Also if its state cannot be understood.
+bool IsUnderWay(const NodeView& view, const DriverIdentity& identity) {
   const std::optional<UpgradeState> state = StateOf(view.node, identity);
   return !state || IsInProgress(*state);
 }
@@ -188,7 +188,7 @@ void HostEngine::Assign(Part& part, const std::optional<std::set<std::string>>& 
     if (wanted || !is_ours || view->driver_pods.empty()) continue;
     part.nodes.erase(name);
     part_of_.erase(name);
-    part.planner.Remove(name);
+    part.guests.insert(name);
   }
   std::erase_if(parts_, [&](const auto& other) { return other.get() != &part && other->nodes.empty(); });
   SetGuests(part);
@@ -197,7 +197,11 @@ void HostEngine::Assign(Part& part, const std::optional<std::set<std::string>>& 
 void HostEngine::SetGuests(Part& part) {
   std::set<std::string> guests;
   for (const auto& [name, view] : managed_) {
-    if (!part_of_.contains(name) && IsGuest(*view, machine_.identity())) guests.insert(name);
+    if (part_of_.contains(name)) continue;
+    // Whoever leaves a node out may have read before its driver pod came back: it counts where it was until it has ended.
+    const bool was_ours = part.guests.contains(name);
+    const bool counts = IsUnderWay(*view, machine_.identity()) || (was_ours && exchanges_.contains(name));
+    if (counts && (was_ours || view->driver_pods.empty())) guests.insert(name);
   }
   for (const std::string& name : part.guests) {
     if (!guests.contains(name) && !part.nodes.contains(name)) part.planner.Remove(name);

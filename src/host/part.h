@@ -23,7 +23,8 @@ struct Part {
   // Whether it has every managed node that no other part has.
   bool has_all = false;
   std::set<std::string> nodes = {};
-  // Nodes in progress that lack their driver pod, and of which nobody knows whose they are: they count, and wait.
+  // Nodes in progress that nobody names: those of which nobody knows whose they are, as they lack their driver pod, and those that this
+  // part had. They count, and wait.
   std::set<std::string> guests = {};
   // Since when it has been applied with autoUpgrade on.
   std::optional<absl::Time> active_since = std::nullopt;

@@ -82,6 +82,9 @@ func (i *Instance) SetWord(address, value int32) {
 	binary.LittleEndian.PutUint32(i.memory()[uint32(address):], uint32(value))
 }
 
+// Size of its memory in bytes. It never shrinks.
+func (i *Instance) Size() int { return len(i.memory()) }
+
 func (i *Instance) memory() []byte { return *i.module.Slice() }
 
 func (i *Instance) alloc(size int) int32 {

@@ -1,4 +1,4 @@
-package wasm
+package wasm_test
 
 import (
 	"bytes"
@@ -7,13 +7,14 @@ import (
 	"strings"
 	"testing"
 
+	"driverupgrade.example/go/internal/wasm"
 	"driverupgrade.example/go/pkg/upgrade"
 )
 
 func TestKeysAreThoseOfThePackageForFiveDrivers(t *testing.T) {
 	for _, driver := range []string{"gpu", "ofed", "doca", "vgpu-manager", "x.y_z-1"} {
 		upgrade.SetDriverName(driver)
-		text, err := Keys([]byte(`{"domain":"nvidia.com","driver":"` + driver + `"}`))
+		text, err := wasm.Keys([]byte(`{"domain":"nvidia.com","driver":"` + driver + `"}`))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -54,7 +55,7 @@ const request = `{"identity":{"domain":"nvidia.com","driver":"gpu"},"namespace":
 	`"podDeletion":{"timeoutSeconds":600},"drain":{"enable":true,"timeoutSeconds":600}}}`
 
 func TestAPlanIsByteForByteTheNativeOne(t *testing.T) {
-	plan, err := Plan([]byte(request), read(t, "fleet.json"))
+	plan, err := wasm.Plan([]byte(request), read(t, "fleet.json"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -69,26 +70,26 @@ func TestAnErrorIsTheNativeOne(t *testing.T) {
 		`{"autoUpgrade":7}`:  "autoUpgrade: ",
 		`{"maxParallel": 1}`: "maxParallel",
 	} {
-		_, err := NormalizePolicy([]byte(document))
-		if err == nil || !strings.Contains(err.Error(), want) || err.(*Error).Code != 3 {
+		_, err := wasm.NormalizePolicy([]byte(document))
+		if err == nil || !strings.Contains(err.Error(), want) || err.(*wasm.Error).Code != 3 {
 			t.Errorf("%s: %v", document, err)
 		}
 	}
 }
 
 func TestATrapIsAnErrorAndEndsTheInstance(t *testing.T) {
-	instance, err := NewInstance()
+	instance, err := wasm.NewInstance()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err = instance.Call(nil, func(*Module, []int32, int32) int32 { panic("unreachable") }); err == nil {
+	if _, err = instance.Call(nil, func(*wasm.Module, []int32, int32) int32 { panic("unreachable") }); err == nil {
 		t.Fatal("no error")
 	}
-	_, again := instance.Call(nil, func(m *Module, _ []int32, out int32) int32 { return m.Xdu_engine_settle(0, 0, out) })
+	_, again := instance.Call(nil, func(m *wasm.Module, _ []int32, out int32) int32 { return m.Xdu_engine_settle(0, 0, out) })
 	if again != err {
 		t.Errorf("afterwards: %v", again)
 	}
-	if fresh, err := NewInstance(); err != nil || fresh == nil {
+	if fresh, err := wasm.NewInstance(); err != nil || fresh == nil {
 		t.Errorf("a fresh one: %v", err)
 	}
 }
@@ -97,24 +98,24 @@ func TestAHundredThousandCallsDoNotGrow(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes seconds under the race detector")
 	}
-	instance, err := NewInstance()
+	instance, err := wasm.NewInstance()
 	if err != nil {
 		t.Fatal(err)
 	}
 	identity := [][]byte{[]byte(`{"domain":"nvidia.com","driver":"gpu"}`)}
 	call := func() {
-		if _, err := instance.Call(identity, func(m *Module, text []int32, out int32) int32 { return m.Xdu_keys(text[0], out) }); err != nil {
+		if _, err := instance.Call(identity, func(m *wasm.Module, text []int32, out int32) int32 { return m.Xdu_keys(text[0], out) }); err != nil {
 			t.Fatal(err)
 		}
 	}
 	for range 100 {
 		call()
 	}
-	before := len(instance.memory())
+	before := instance.Size()
 	for range 100_000 {
 		call()
 	}
-	if after := len(instance.memory()); after != before {
+	if after := instance.Size(); after != before {
 		t.Errorf("the memory has grown from %d to %d", before, after)
 	}
 }

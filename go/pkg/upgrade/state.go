@@ -4,6 +4,8 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"driverupgrade.example/go/internal/host"
 )
 
 // NodeUpgradeState is a node with what its upgrade is about. DriverDaemonSet is nil if the pod has no owner any more;
@@ -13,6 +15,8 @@ type NodeUpgradeState struct {
 	DriverPod       *corev1.Pod
 	DriverDaemonSet *appsv1.DaemonSet
 	NodeMaintenance client.Object
+
+	host *host.Host // where it was read; nil if BuildState did not make it
 }
 
 // IsOrphanedPod tells whether the driver pod has no DaemonSet.

@@ -141,8 +141,8 @@ du_code du_engine_tell(du_engine *engine, du_str answers, du_buf *out);
 
 /*
  * One pass. `nodes`: a JSON array of the names that `policy` is for, or empty: all. With several parts of the nodes, each applied with a
- * policy of its own, budgets count the part's nodes; a node without a driver pod stays in the part that it was in. Out: "work", the nodes
- * whose requests du_engine_next gives now; "wantedPods", nodes whose pods have to be put before they go on; gates, counts, findings
+ * policy of its own, budgets count the part's nodes; a node without a driver pod stays in the part that it was in, and a node in progress that
+ * nobody names any more goes on counting there, and waits. Out: "work", the nodes whose requests du_engine_next gives now; "wantedPods", nodes whose pods have to be put before they go on; gates, counts, findings
  * and "wakeAt". To be called again when something was put, a node's requests have been answered, or at wakeAt.
  * `now_ms`: milliseconds since 1970. Errors: 3 for a policy that makes no sense; 9 for one with a rollout, which needs a ledger;
  * 14 until each kind has been put once.

@@ -1,0 +1,150 @@
+// Rolls the NVIDIA driver across the nodes of a cluster, with flags of gpu_operator: an operator with controller-runtime on this
+// module, in one file.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"log/slog"
+	"os"
+	"slices"
+	"time"
+
+	"github.com/go-logr/logr"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/labels"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+	"sigs.k8s.io/yaml"
+
+	"github.com/NVIDIA/k8s-operator-libs/api/upgrade/v1alpha1"
+
+	"driverupgrade.example/go/pkg/upgrade"
+)
+
+var (
+	namespace      = flag.String("namespace", "gpu-operator", "of the driver's DaemonSets")
+	driverLabels   = flag.String("driver-labels", "app=nvidia-driver-daemonset", "selects the driver's DaemonSets and pods")
+	policyFile     = flag.String("policy", "", "YAML or JSON file: the upgradePolicy section")
+	validation     = flag.String("validation-selector", "", "pods that must be ready before a node is given back; none if empty")
+	leaderElect    = flag.Bool("leader-elect", false, "work only while holding a Lease: for replicas")
+	healthAddress  = flag.String("health-address", "0", "where /healthz and /readyz are served; 0: nowhere")
+	metricsAddress = flag.String("metrics-address", "0", "where /metrics is served; 0: nowhere")
+	podName        = flag.String("pod-name", os.Getenv("POD_NAME"), "the pod that this runs in: it is not evicted")
+	nodeName       = flag.String("node-name", os.Getenv("NODE_NAME"), "its node: it is upgraded last")
+	untilDone      = flag.Bool("until-done", false, "end once every node has the wanted driver, or some have failed")
+	timeout        = flag.Duration("timeout", 0, "of --until-done; 0: none")
+	interval       = flag.Duration("interval", 2*time.Minute, "after which the policy is applied again")
+)
+
+func main() {
+	flag.Parse()
+	upgrade.SetDriverName("gpu")
+	ctx, stop := context.WithCancelCause(ctrl.SetupSignalHandler())
+	if *timeout > 0 {
+		time.AfterFunc(*timeout, func() { stop(errors.New("the time ran out")) })
+	}
+	if err := run(ctx, stop); err != nil {
+		fmt.Fprintln(os.Stderr, "operator:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, stop context.CancelCauseFunc) error {
+	config, err := ctrl.GetConfig() // has the flag --kubeconfig; without it the cluster whose pod this is
+	if err != nil {
+		return err
+	}
+	config.QPS, config.Burst = 50, 100
+	selected, err := labels.ConvertSelectorToLabelsMap(*driverLabels)
+	if err != nil {
+		return fmt.Errorf("--driver-labels: %w", err)
+	}
+	text, err := os.ReadFile(*policyFile)
+	if err != nil {
+		return fmt.Errorf("--policy: %w", err)
+	}
+	policy := &v1alpha1.DriverUpgradePolicySpec{AutoUpgrade: true, MaxParallelUpgrades: 1}
+	if err := yaml.UnmarshalStrict(text, policy); err != nil {
+		return fmt.Errorf("--policy: %w", err)
+	}
+	log := logr.FromSlogHandler(slog.NewTextHandler(os.Stdout, nil))
+	ctrl.SetLogger(log)
+	operator, err := ctrl.NewManager(config, ctrl.Options{
+		LeaderElection: *leaderElect, LeaderElectionID: "nvidia-gpu-driver-upgrade", LeaderElectionNamespace: *namespace,
+		HealthProbeBindAddress: *healthAddress, Metrics: metricsserver.Options{BindAddress: *metricsAddress},
+		Cache: cache.Options{ByObject: map[client.Object]cache.ByObject{&appsv1.DaemonSet{}: {
+			Namespaces: map[string]cache.Config{*namespace: {}}, Label: labels.SelectorFromSet(selected)}}},
+	})
+	if err != nil {
+		return err
+	}
+	states, err := upgrade.NewManager(log, config, operator.GetEventRecorderFor("driver-upgrade"),
+		upgrade.StateOptions{Requestor: upgrade.GetRequestorOptsFromEnvs()},
+		upgrade.WithInterval(*interval), upgrade.WithOwnPod(*namespace, *podName, *nodeName))
+	if err != nil {
+		return err
+	}
+	defer states.Close()
+	states.WithPodDeletionEnabled(usesGPU).WithValidationEnabled(*validation)
+	err = ctrl.NewControllerManagedBy(operator).For(&appsv1.DaemonSet{}).Complete(&reconciler{states, selected, policy, stop})
+	if err == nil {
+		err = operator.Start(ctx)
+	}
+	if cause := context.Cause(ctx); err == nil && !errors.Is(cause, context.Canceled) {
+		err = cause
+	}
+	return err
+}
+
+type reconciler struct {
+	states   upgrade.ClusterUpgradeStateManager
+	selected map[string]string
+	policy   *v1alpha1.DriverUpgradePolicySpec
+	stop     context.CancelCauseFunc
+}
+
+// Reconcile applies the policy. What is due later is done by the state manager itself; neither call sends anything if nothing is due.
+func (r *reconciler) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Result, error) {
+	state, err := r.states.BuildState(ctx, *namespace, r.selected)
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	if *untilDone && r.isOver(state) {
+		if failed := r.states.GetUpgradesFailed(state); failed > 0 {
+			r.stop(fmt.Errorf("%d nodes have failed", failed))
+		}
+		r.stop(nil)
+	}
+	err = r.states.ApplyState(ctx, state, r.policy)
+	if *untilDone {
+		return ctrl.Result{RequeueAfter: 250 * time.Millisecond}, err
+	}
+	return ctrl.Result{RequeueAfter: *interval}, err
+}
+
+// isOver: every node has its end, and every DaemonSet says that its pods are of its newest template.
+func (r *reconciler) isOver(state *upgrade.ClusterUpgradeState) bool {
+	for _, nodes := range state.NodeStates {
+		for _, node := range nodes {
+			if set := node.DriverDaemonSet; set != nil && (set.Status.ObservedGeneration != set.Generation ||
+				set.Status.UpdatedNumberScheduled != set.Status.DesiredNumberScheduled) {
+				return false
+			}
+		}
+	}
+	total := r.states.GetTotalManagedNodes(state)
+	return total > 0 && total == r.states.GetUpgradesDone(state)+r.states.GetUpgradesFailed(state)
+}
+
+func usesGPU(pod corev1.Pod) bool {
+	return slices.ContainsFunc(pod.Spec.Containers, func(container corev1.Container) bool {
+		return !container.Resources.Limits.Name("nvidia.com/gpu", resource.DecimalSI).IsZero()
+	})
+}

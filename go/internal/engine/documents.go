@@ -1,0 +1,159 @@
+package engine
+
+import "time"
+
+// Options of New.
+type Options struct {
+	Identity           Identity   `json:"identity"`
+	Namespace          string     `json:"namespace"`
+	DriverLabels       string     `json:"driverLabels"`
+	SpareSkippedPods   bool       `json:"spareSkippedPods"`
+	ValidationSelector string     `json:"validationSelector,omitempty"`
+	PodDeletion        bool       `json:"podDeletion"`
+	RestartOnly        bool       `json:"restartOnly"`
+	Requestor          *Requestor `json:"requestor,omitempty"`
+	OwnPod             string     `json:"ownPod,omitempty"`
+	OwnNode            string     `json:"ownNode,omitempty"`
+}
+
+// Identity says which driver's keys the nodes carry.
+type Identity struct {
+	Domain string `json:"domain"`
+	Driver string `json:"driver"`
+}
+
+// Requestor is how this operator asks a maintenance operator.
+type Requestor struct {
+	ID                  string   `json:"id"`
+	Namespace           string   `json:"namespace"`
+	NamePrefix          string   `json:"namePrefix,omitempty"`
+	ResourceNameFilters []string `json:"resourceNameFilters,omitempty"`
+}
+
+// UsesDriver says which pods of a node use the driver, by UID.
+type UsesDriver struct {
+	UIDs   []string   `json:"uids"`
+	Errors []PodError `json:"errors"`
+}
+
+// PodError is why it is not known of a pod.
+type PodError struct {
+	UID   string `json:"uid"`
+	Error string `json:"error"`
+}
+
+// Reading has the driver's nodes, and what the host is asked.
+type Reading struct {
+	Nodes     []ReadNode
+	Questions []Question
+}
+
+// ReadNode is a node with its driver pods, as namespace/name.
+type ReadNode struct {
+	Name       string
+	UID        string
+	State      string
+	DriverPods []string
+}
+
+// Question asks whether a driver pod, as namespace/name, needs no more than a restart.
+type Question struct {
+	ID   string
+	Kind string
+	Node string
+	Pod  string
+}
+
+// Answer is one to a Question; with an Error, the answer is not known.
+type Answer struct {
+	ID     string `json:"id"`
+	Answer bool   `json:"answer"`
+	Error  string `json:"error,omitempty"`
+}
+
+// Pass is what one pass found.
+type Pass struct {
+	Work        []string
+	WantedPods  []string
+	PodInterest []string
+	Gates       []Gate
+	Ungated     []string
+	Findings    []Finding
+	Totals      Totals
+	WakeAt      *int64
+}
+
+// Wake tells when to apply again although nothing changes.
+func (p Pass) Wake() (time.Time, bool) {
+	if p.WakeAt == nil {
+		return time.Time{}, false
+	}
+	return time.UnixMilli(*p.WakeAt), true
+}
+
+// Gate is why a node waits.
+type Gate struct {
+	Node      string
+	State     string
+	Reason    string
+	Detail    string
+	NotBefore *int64
+}
+
+// Finding is what is wrong, on a node or with the driver.
+type Finding struct {
+	Code    string
+	Node    string
+	Message string
+}
+
+// Totals counts the nodes of a part.
+type Totals struct {
+	Total, Pending, InProgress, Failed, Done, Slots, Unavailable int
+}
+
+// Request is to be sent; without a verb there is none.
+type Request struct {
+	Verb        string
+	Target      string
+	ContentType string
+	Body        string
+}
+
+// Settled is what has happened since it was asked last.
+type Settled struct {
+	Outcomes []Outcome
+	Events   []Event
+}
+
+// Outcome of a node whose requests are all answered.
+type Outcome struct {
+	Node              string
+	Code              int
+	Message           string
+	Patched           bool
+	EvictionsAccepted int
+	EvictionsRefused  int
+	PodsDeleted       int
+}
+
+// Event is one to record, on the pod or, without one, on the node.
+type Event struct {
+	Node    string
+	NodeUID string
+	Pod     *EventPod
+	Type    string
+	Reason  string
+	Message string
+}
+
+// EventPod is what an Event is about.
+type EventPod struct {
+	Namespace, Name, UID string
+}
+
+// Explanation has no gate if the node does not wait.
+type Explanation struct {
+	Node string
+	Gate *Gate
+}

@@ -1,0 +1,199 @@
+// Package engine is the engine of the C interface as Go has it: documents are structs, and any number of goroutines may call.
+// docs/c-api.md says what each call and each member means.
+package engine
+
+import (
+	"encoding/json"
+	"fmt"
+	"sync"
+	"time"
+)
+
+// Kind is what Put and WatchLine bring.
+type Kind int32
+
+const (
+	Nodes Kind = iota
+	DriverPods
+	DaemonSets
+	ControllerRevisions
+	NodeMaintenances
+)
+
+// String is the kind of one of the objects.
+func (k Kind) String() string {
+	return [...]string{"Node", "Pod", "DaemonSet", "ControllerRevision", "NodeMaintenance"}[k]
+}
+
+// What stands for an HTTP status if there is none.
+const (
+	NoAnswer = -1
+	NotSent  = -2
+)
+
+// The codes that callers tell apart.
+const (
+	CodeInvalidArgument = 3
+	CodeAborted         = 10
+	CodeDefect          = 13
+	CodeUnavailable     = 14
+)
+
+// Error is an answer that is none: a canonical status code, and a text for a person.
+type Error struct {
+	Code    int
+	Message string
+}
+
+func (e *Error) Error() string { return fmt.Sprintf("%s (code %d)", e.Message, e.Code) }
+
+// Engine is one driver in one cluster. It neither reads nor sends.
+type Engine interface {
+	// Put and WatchLine take raw or reduced objects.
+	Put(kind Kind, list []byte) error
+	WatchLine(kind Kind, line []byte) error
+	// PutPods tells whether the list was new enough; an empty one: the pods could not be read.
+	PutPods(node string, list []byte, uses UsesDriver) (bool, error)
+	Read(now time.Time) (Reading, error)
+	Tell(answers []Answer) error
+	// Apply and Release act on the nodes of a JSON array of names; empty: on all.
+	Apply(nodes, policy []byte, now time.Time) (Pass, error)
+	Release(nodes []byte, now time.Time) (Pass, error)
+	// Next gives a request without a verb if nothing is left.
+	Next(node string, now time.Time) (Request, error)
+	// Answer tells whether Next has another one.
+	Answer(node string, status int, retryAfter time.Duration, body []byte, now time.Time) (bool, error)
+	Settle(now time.Time) (Settled, error)
+	Explain(node string) (Explanation, error)
+	Everything() (Pass, error)
+	Close()
+}
+
+// backend is a du_engine: each method is the function of that name, with a document or an *Error as its answer. Of one engine
+// no two are called at once.
+type backend interface {
+	put(kind int32, list []byte) ([]byte, error)
+	watchLine(kind int32, line []byte) ([]byte, error)
+	putPods(node string, list, usesDriver []byte) ([]byte, error)
+	read(nowMs int64) ([]byte, error)
+	tell(answers []byte) ([]byte, error)
+	apply(nodes, policy []byte, nowMs int64) ([]byte, error)
+	release(nodes []byte, nowMs int64) ([]byte, error)
+	next(node string, nowMs int64) ([]byte, error)
+	answer(node string, status, retryAfterS int32, body []byte, nowMs int64) ([]byte, error)
+	settle(nowMs int64) ([]byte, error)
+	explain(node string) ([]byte, error)
+	everything() ([]byte, error)
+	free()
+}
+
+// New makes an engine, to be closed by its owner. newBackend is that of the build: cgo.go or plain.go.
+func New(options Options) (Engine, error) {
+	text, err := json.Marshal(options)
+	if err != nil {
+		return nil, err
+	}
+	made, err := newBackend(text)
+	if err != nil {
+		return nil, err
+	}
+	return &locked{backend: made}, nil
+}
+
+type locked struct {
+	mu      sync.Mutex
+	backend backend // nil once closed
+}
+
+// call runs one call of the backend, and reads its answer into a T.
+func call[T any](e *locked, run func(backend) ([]byte, error)) (out T, err error) {
+	e.mu.Lock()
+	if e.backend == nil {
+		e.mu.Unlock()
+		return out, &Error{CodeUnavailable, "the engine is closed"}
+	}
+	text, err := run(e.backend)
+	e.mu.Unlock()
+	if err != nil {
+		return out, err
+	}
+	err = json.Unmarshal(text, &out)
+	return out, err
+}
+
+type nothing struct{}
+
+func (e *locked) Put(kind Kind, list []byte) error {
+	_, err := call[nothing](e, func(b backend) ([]byte, error) { return b.put(int32(kind), list) })
+	return err
+}
+
+func (e *locked) WatchLine(kind Kind, line []byte) error {
+	_, err := call[nothing](e, func(b backend) ([]byte, error) { return b.watchLine(int32(kind), line) })
+	return err
+}
+
+func (e *locked) PutPods(node string, list []byte, uses UsesDriver) (bool, error) {
+	text, err := json.Marshal(uses)
+	if err != nil {
+		return false, err
+	}
+	out, err := call[struct{ Taken bool }](e, func(b backend) ([]byte, error) { return b.putPods(node, list, text) })
+	return out.Taken, err
+}
+
+func (e *locked) Read(now time.Time) (Reading, error) {
+	return call[Reading](e, func(b backend) ([]byte, error) { return b.read(now.UnixMilli()) })
+}
+
+func (e *locked) Tell(answers []Answer) error {
+	text, err := json.Marshal(struct {
+		Answers []Answer `json:"answers"`
+	}{answers})
+	if err != nil {
+		return err
+	}
+	_, err = call[nothing](e, func(b backend) ([]byte, error) { return b.tell(text) })
+	return err
+}
+
+func (e *locked) Apply(nodes, policy []byte, now time.Time) (Pass, error) {
+	return call[Pass](e, func(b backend) ([]byte, error) { return b.apply(nodes, policy, now.UnixMilli()) })
+}
+
+func (e *locked) Release(nodes []byte, now time.Time) (Pass, error) {
+	return call[Pass](e, func(b backend) ([]byte, error) { return b.release(nodes, now.UnixMilli()) })
+}
+
+func (e *locked) Next(node string, now time.Time) (Request, error) {
+	return call[Request](e, func(b backend) ([]byte, error) { return b.next(node, now.UnixMilli()) })
+}
+
+func (e *locked) Answer(node string, status int, retryAfter time.Duration, body []byte, now time.Time) (bool, error) {
+	seconds := int32(min(retryAfter/time.Second, 1<<20))
+	out, err := call[struct{ More bool }](e, func(b backend) ([]byte, error) {
+		return b.answer(node, int32(status), seconds, body, now.UnixMilli())
+	})
+	return out.More, err
+}
+
+func (e *locked) Settle(now time.Time) (Settled, error) {
+	return call[Settled](e, func(b backend) ([]byte, error) { return b.settle(now.UnixMilli()) })
+}
+
+func (e *locked) Explain(node string) (Explanation, error) {
+	return call[Explanation](e, func(b backend) ([]byte, error) { return b.explain(node) })
+}
+
+func (e *locked) Everything() (Pass, error) {
+	return call[Pass](e, func(b backend) ([]byte, error) { return b.everything() })
+}
+
+func (e *locked) Close() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.backend != nil {
+		e.backend.free()
+		e.backend = nil
+	}
+}

@@ -1,0 +1,343 @@
+// Package fakecluster is an API server with the driver of a few nodes, for tests: lists, watches, merge patches, evictions,
+// deletions, and a DaemonSet controller.
+package fakecluster
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/client-go/rest"
+)
+
+// Object is as JSON has it.
+type Object = map[string]any
+
+type event struct {
+	version  int
+	resource string
+	line     []byte
+	object   Object
+}
+
+// Request is one that was answered.
+type Request struct {
+	Verb, Path string
+	Watch      bool
+}
+
+// Cluster is to be closed.
+type Cluster struct {
+	server *httptest.Server
+
+	mu       sync.Mutex
+	version  int
+	objects  map[string]map[string]Object // by resource, and namespace/name
+	events   []event
+	news     chan struct{} // closed with the next event
+	requests []Request
+	closing  chan struct{}
+	revision int
+	uids     int
+
+	// Before, if set, is called with each request of an engine before it is carried out; false: it is refused with 503.
+	Before func(verb, path string) bool
+	// Ready: driver pods are ready as soon as they are there.
+	Ready bool
+}
+
+// Namespace is where the driver is.
+const Namespace = "gpu-operator"
+
+var apiOf = map[string][2]string{
+	"nodes": {"v1", "Node"}, "pods": {"v1", "Pod"}, "daemonsets": {"apps/v1", "DaemonSet"},
+	"controllerrevisions": {"apps/v1", "ControllerRevision"}, "nodemaintenances": {"maintenance.nvidia.com/v1alpha1", "NodeMaintenance"},
+}
+
+// New has no nodes, and a driver of revision 1.
+func New() *Cluster {
+	c := &Cluster{objects: map[string]map[string]Object{}, news: make(chan struct{}), closing: make(chan struct{}), Ready: true}
+	c.server = httptest.NewServer(http.HandlerFunc(c.serve))
+	c.put("daemonsets", Object{
+		"metadata": Object{"name": "driver", "namespace": Namespace, "labels": Object{"app": "driver"}, "generation": 1},
+		"spec": Object{"selector": Object{"matchLabels": Object{"app": "driver"}}, "updateStrategy": Object{"type": "OnDelete"},
+			"template": Object{"spec": Object{"containers": []any{Object{"name": "driver", "image": "driver:1"}}}}},
+		"status": Object{"observedGeneration": 1},
+	})
+	c.NewDriver()
+	return c
+}
+
+// Close ends the watches, too.
+func (c *Cluster) Close() {
+	close(c.closing)
+	c.server.Close()
+}
+
+// Config has no limit of rate.
+func (c *Cluster) Config() *rest.Config { return &rest.Config{Host: c.server.URL, QPS: -1} }
+
+// Requests that were answered; of those that watch the end does not count.
+func (c *Cluster) Requests() []Request {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.Clone(c.requests)
+}
+
+// Writes among them.
+func (c *Cluster) Writes() int {
+	writes := 0
+	for _, request := range c.Requests() {
+		if request.Verb != http.MethodGet {
+			writes++
+		}
+	}
+	return writes
+}
+
+func (c *Cluster) put(resource string, object Object) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.putLocked(resource, object)
+}
+
+func meta(object Object) Object { return object["metadata"].(Object) }
+
+func text(of Object, key string) string {
+	value, _ := of[key].(string)
+	return value
+}
+
+func keyOf(object Object) string {
+	return text(meta(object), "namespace") + "/" + text(meta(object), "name")
+}
+
+func (c *Cluster) putLocked(resource string, object Object) {
+	kind := "MODIFIED"
+	known := c.objects[resource]
+	if known == nil {
+		known = map[string]Object{}
+		c.objects[resource] = known
+	}
+	if known[keyOf(object)] == nil {
+		kind = "ADDED"
+	}
+	if text(meta(object), "uid") == "" {
+		c.uids++
+		meta(object)["uid"] = fmt.Sprintf("uid-%d", c.uids)
+	}
+	object["apiVersion"], object["kind"] = apiOf[resource][0], apiOf[resource][1]
+	known[keyOf(object)] = object
+	c.tell(resource, kind, object)
+}
+
+func (c *Cluster) deleteLocked(resource, key string) {
+	object := c.objects[resource][key]
+	if object == nil {
+		return
+	}
+	delete(c.objects[resource], key)
+	c.tell(resource, "DELETED", object)
+}
+
+func (c *Cluster) tell(resource, kind string, object Object) {
+	c.version++
+	meta(object)["resourceVersion"] = strconv.Itoa(c.version)
+	line, err := json.Marshal(Object{"type": kind, "object": object})
+	if err != nil {
+		panic(err)
+	}
+	c.events = append(c.events, event{c.version, resource, append(line, '\n'), clone(object)})
+	close(c.news)
+	c.news = make(chan struct{})
+}
+
+func clone(object Object) Object {
+	var copied Object
+	text, _ := json.Marshal(object)
+	_ = json.Unmarshal(text, &copied)
+	return copied
+}
+
+// ----- requests
+
+func (c *Cluster) serve(w http.ResponseWriter, r *http.Request) {
+	resource, namespace, name, sub := parse(r.URL.Path)
+	watches := r.URL.Query().Get("watch") != ""
+	if c.Before != nil && r.Method != http.MethodGet && !c.Before(r.Method, r.URL.Path) {
+		c.fail(w, http.StatusServiceUnavailable, "ServiceUnavailable")
+		return
+	}
+	c.mu.Lock()
+	c.requests = append(c.requests, Request{r.Method, r.URL.Path, watches})
+	c.mu.Unlock()
+	switch {
+	case watches && r.URL.Query().Get("sendInitialEvents") == "true":
+		c.fail(w, http.StatusUnprocessableEntity, "Invalid") // as servers before Kubernetes 1.32
+	case r.Method == http.MethodGet && watches:
+		c.watch(w, r, resource, namespace)
+	case r.Method == http.MethodGet:
+		c.list(w, r, resource, namespace)
+	case r.Method == http.MethodPatch:
+		c.patch(w, r, resource, namespace+"/"+name)
+	case r.Method == http.MethodPost && sub == "eviction", r.Method == http.MethodDelete:
+		c.remove(w, r, resource, namespace+"/"+name)
+	default:
+		c.fail(w, http.StatusMethodNotAllowed, "MethodNotAllowed")
+	}
+}
+
+// /api/v1/nodes/n, /apis/apps/v1/namespaces/ns/daemonsets, /api/v1/namespaces/ns/pods/p/eviction
+func parse(path string) (resource, namespace, name, sub string) {
+	parts := strings.Split(strings.Trim(path, "/"), "/")
+	rest := parts[2:]
+	if parts[0] == "apis" {
+		rest = parts[3:]
+	}
+	if rest[0] == "namespaces" {
+		namespace, rest = rest[1], rest[2:]
+	}
+	rest = append(rest, "", "")
+	return rest[0], namespace, rest[1], rest[2]
+}
+
+func (c *Cluster) fail(w http.ResponseWriter, code int, reason string) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(code)
+	_ = json.NewEncoder(w).Encode(Object{"kind": "Status", "apiVersion": "v1", "metadata": Object{}, "status": "Failure",
+		"reason": reason, "message": reason, "code": code})
+}
+
+func (c *Cluster) answer(w http.ResponseWriter, object Object) {
+	w.Header().Set("Content-Type", "application/json")
+	_ = json.NewEncoder(w).Encode(object)
+}
+
+func matches(r *http.Request, namespace string, object Object) bool {
+	if namespace != "" && text(meta(object), "namespace") != namespace {
+		return false
+	}
+	if node, found := strings.CutPrefix(r.URL.Query().Get("fieldSelector"), "spec.nodeName="); found {
+		if spec, _ := object["spec"].(Object); text(spec, "nodeName") != node {
+			return false
+		}
+	}
+	selector, err := labels.Parse(r.URL.Query().Get("labelSelector"))
+	if err != nil {
+		return false
+	}
+	of := labels.Set{}
+	found, _ := meta(object)["labels"].(Object)
+	for key := range found {
+		of[key] = text(found, key)
+	}
+	return selector.Matches(of)
+}
+
+func (c *Cluster) list(w http.ResponseWriter, r *http.Request, resource, namespace string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	items := []any{}
+	for _, object := range c.objects[resource] {
+		if matches(r, namespace, object) {
+			items = append(items, object)
+		}
+	}
+	c.answer(w, Object{"apiVersion": apiOf[resource][0], "kind": apiOf[resource][1] + "List",
+		"metadata": Object{"resourceVersion": strconv.Itoa(c.version)}, "items": items})
+}
+
+func (c *Cluster) watch(w http.ResponseWriter, r *http.Request, resource, namespace string) {
+	from, _ := strconv.Atoi(r.URL.Query().Get("resourceVersion"))
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(http.StatusOK)
+	w.(http.Flusher).Flush()
+	for {
+		c.mu.Lock()
+		events, news := c.events, c.news
+		c.mu.Unlock()
+		for _, one := range events {
+			if one.version > from && one.resource == resource && matches(r, namespace, one.object) {
+				_, _ = w.Write(one.line)
+			}
+			from = max(from, one.version)
+		}
+		w.(http.Flusher).Flush()
+		select {
+		case <-news:
+		case <-r.Context().Done():
+			return
+		case <-c.closing:
+			return
+		}
+	}
+}
+
+func merge(into, patch Object) {
+	for key, value := range patch {
+		inner, isObject := value.(Object)
+		target, has := into[key].(Object)
+		switch {
+		case value == nil:
+			delete(into, key)
+		case isObject && has:
+			merge(target, inner)
+		case isObject:
+			target = Object{}
+			merge(target, inner)
+			into[key] = target
+		default:
+			into[key] = value
+		}
+	}
+}
+
+func (c *Cluster) patch(w http.ResponseWriter, r *http.Request, resource, key string) {
+	var patch Object
+	body, _ := io.ReadAll(r.Body)
+	if err := json.Unmarshal(body, &patch); err != nil {
+		c.fail(w, http.StatusBadRequest, "BadRequest")
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	object := c.objects[resource][key]
+	if object == nil {
+		c.fail(w, http.StatusNotFound, "NotFound")
+		return
+	}
+	if wanted, _ := patch["metadata"].(Object); wanted != nil {
+		for _, member := range []string{"uid", "resourceVersion"} {
+			if value := text(wanted, member); value != "" && value != text(meta(object), member) {
+				c.fail(w, http.StatusConflict, "Conflict")
+				return
+			}
+		}
+	}
+	changed := clone(object)
+	merge(changed, patch)
+	c.putLocked(resource, changed)
+	c.answer(w, changed)
+}
+
+func (c *Cluster) remove(w http.ResponseWriter, r *http.Request, resource, key string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	object := c.objects[resource][key]
+	if object == nil {
+		c.fail(w, http.StatusNotFound, "NotFound")
+		return
+	}
+	c.deleteLocked(resource, key)
+	if labels, _ := meta(object)["labels"].(Object); text(labels, "app") == "driver" {
+		c.addDriverPod(text(object["spec"].(Object), "nodeName"))
+	}
+	c.answer(w, Object{"kind": "Status", "apiVersion": "v1", "metadata": Object{}, "status": "Success"})
+}

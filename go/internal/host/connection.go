@@ -1,0 +1,190 @@
+// Package host runs an engine in an operator: watches feed it, its requests are sent, and orders are applied again until they
+// are carried out.
+package host
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	maintenancev1alpha1 "github.com/Mellanox/maintenance-operator/api/v1alpha1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/util/flowcontrol"
+
+	"driverupgrade.example/go/internal/engine"
+)
+
+const (
+	requestTimeout = 10 * time.Second
+	parallelMax    = 32      // requests under way at once
+	bodyMax        = 8 << 20 // bytes of an answer; the engine takes a longer one for garbage
+)
+
+// Connection is an API server: for watches the typed clients, for the engine's requests the same HTTP client. All of it keeps
+// to one rate, that of the rest.Config.
+type Connection struct {
+	core         kubernetes.Interface
+	maintenances rest.Interface
+	parameters   runtime.ParameterCodec
+	client       *http.Client
+	base         *url.URL
+	limiter      flowcontrol.RateLimiter // nil: no limit
+	slots        chan struct{}
+	streams      atomic.Bool // whether the server may have watches that begin with a list
+
+	mu   sync.Mutex
+	sent map[string]int64 // requests of the engine by verb
+}
+
+// Connect sends nothing. scheme knows NodeMaintenance.
+func Connect(config *rest.Config, scheme *runtime.Scheme) (*Connection, error) {
+	if config == nil {
+		return nil, errors.New("the rest.Config is nil")
+	}
+	config = rest.CopyConfig(config)
+	config.RateLimiter = limiterOf(config)
+	client, err := rest.HTTPClientFor(config)
+	if err != nil {
+		return nil, err
+	}
+	base, _, err := rest.DefaultServerUrlFor(config)
+	if err != nil {
+		return nil, err
+	}
+	typed := rest.CopyConfig(config)
+	typed.ContentType, typed.AcceptContentTypes = runtime.ContentTypeProtobuf, "application/vnd.kubernetes.protobuf,application/json"
+	core, err := kubernetes.NewForConfigAndClient(typed, client)
+	if err != nil {
+		return nil, err
+	}
+	custom := rest.CopyConfig(config)
+	custom.ContentType, custom.AcceptContentTypes = runtime.ContentTypeJSON, runtime.ContentTypeJSON
+	custom.APIPath = "/apis"
+	custom.GroupVersion = &maintenancev1alpha1.GroupVersion
+	custom.NegotiatedSerializer = serializer.NewCodecFactory(scheme).WithoutConversion()
+	maintenances, err := rest.RESTClientForConfigAndClient(custom, client)
+	if err != nil {
+		return nil, err
+	}
+	made := &Connection{core: core, maintenances: maintenances, parameters: runtime.NewParameterCodec(scheme), client: client,
+		base: base, limiter: config.RateLimiter, slots: make(chan struct{}, parallelMax), sent: map[string]int64{}}
+	made.streams.Store(true)
+	return made, nil
+}
+
+// limiterOf is the one that client-go makes of the same configuration.
+func limiterOf(config *rest.Config) flowcontrol.RateLimiter {
+	if config.RateLimiter != nil {
+		return config.RateLimiter
+	}
+	qps, burst := config.QPS, config.Burst
+	if qps == 0 {
+		qps = rest.DefaultQPS
+	}
+	if burst == 0 {
+		burst = rest.DefaultBurst
+	}
+	if qps < 0 {
+		return nil
+	}
+	return flowcontrol.NewTokenBucketRateLimiter(qps, burst)
+}
+
+// Sent counts the engine's requests by verb.
+func (c *Connection) Sent() map[string]int64 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	counts := map[string]int64{}
+	for verb, count := range c.sent {
+		counts[verb] = count
+	}
+	return counts
+}
+
+// answer is what is told to the engine about a request. status: of HTTP, or engine.NoAnswer or NotSent.
+type answer struct {
+	status     int
+	retryAfter time.Duration
+	body       []byte
+	err        error // why there is no status
+}
+
+// send waits for its turn first. A request whose context has ended by then is not sent.
+func (c *Connection) send(ctx context.Context, request engine.Request) answer {
+	select {
+	case c.slots <- struct{}{}:
+		defer func() { <-c.slots }()
+	case <-ctx.Done():
+		return answer{status: engine.NotSent, err: ctx.Err()}
+	}
+	if c.limiter != nil {
+		if err := c.limiter.Wait(ctx); err != nil {
+			return answer{status: engine.NotSent, err: err}
+		}
+	}
+	if err := ctx.Err(); err != nil {
+		return answer{status: engine.NotSent, err: err}
+	}
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	made, err := c.request(ctx, request)
+	if err != nil {
+		return answer{status: engine.NotSent, err: err}
+	}
+	c.mu.Lock()
+	c.sent[request.Verb]++
+	c.mu.Unlock()
+	response, err := c.client.Do(made)
+	if err != nil {
+		return answer{status: unanswered(err), err: err}
+	}
+	defer response.Body.Close()
+	body, err := io.ReadAll(io.LimitReader(response.Body, bodyMax))
+	if err != nil {
+		return answer{status: engine.NoAnswer, err: err}
+	}
+	seconds, _ := strconv.Atoi(response.Header.Get("Retry-After"))
+	return answer{status: response.StatusCode, retryAfter: time.Duration(max(seconds, 0)) * time.Second, body: body}
+}
+
+func (c *Connection) request(ctx context.Context, request engine.Request) (*http.Request, error) {
+	target, err := url.Parse(request.Target)
+	if err != nil {
+		return nil, fmt.Errorf("the target of a request: %w", err)
+	}
+	whole := *c.base // may have a path, as that of a gateway
+	whole.Path = strings.TrimSuffix(c.base.Path, "/") + target.Path
+	whole.RawPath = strings.TrimSuffix(c.base.EscapedPath(), "/") + target.EscapedPath()
+	whole.RawQuery = target.RawQuery
+	made, err := http.NewRequestWithContext(ctx, request.Verb, whole.String(), bytes.NewReader([]byte(request.Body)))
+	if err != nil {
+		return nil, err
+	}
+	made.Header.Set("Accept", runtime.ContentTypeJSON)
+	if request.ContentType != "" {
+		made.Header.Set("Content-Type", request.ContentType)
+	}
+	return made, nil
+}
+
+// Nothing can have been sent where no connection came about; of all else nobody knows.
+func unanswered(err error) int {
+	var failed *net.OpError
+	if errors.As(err, &failed) && failed.Op == "dial" {
+		return engine.NotSent
+	}
+	return engine.NoAnswer
+}

@@ -1,0 +1,288 @@
+package host
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	maintenancev1alpha1 "github.com/Mellanox/maintenance-operator/api/v1alpha1"
+	"github.com/go-logr/logr"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/record"
+	"k8s.io/utils/clock"
+
+	"driverupgrade.example/go/internal/engine"
+)
+
+// Options of a Host.
+type Options struct {
+	Driver             string
+	Namespace          string
+	DriverLabels       map[string]string
+	ValidationSelector string
+	UsesDriver         func(corev1.Pod) bool // nil: pod deletion is off
+	RestartOnly        func(running, desired *corev1.PodSpec) (bool, error)
+	Requestor          *engine.Requestor
+	OwnPod, OwnNode    string
+	// After three of which without a call an order ends.
+	Interval time.Duration
+	Clock    clock.Clock
+	Log      logr.Logger
+	Recorder record.EventRecorder // nil: no Events
+	Engine   func(engine.Options) (engine.Engine, error)
+}
+
+// Host is one driver in one cluster: an engine, the watches that feed it, and the orders that are carried out. Any number of
+// goroutines may call.
+type Host struct {
+	options    Options
+	log        logr.Logger
+	connection *Connection
+	engine     engine.Engine
+
+	ctx     context.Context // of the watches, and of all that goes on between calls
+	stop    context.CancelFunc
+	running sync.WaitGroup
+	bell    chan struct{}
+
+	nodes        *mirror[*corev1.Node]
+	pods         *mirror[*corev1.Pod]
+	sets         *mirror[*appsv1.DaemonSet]
+	revisions    *mirror[*appsv1.ControllerRevision]
+	maintenances *mirror[*maintenancev1alpha1.NodeMaintenance] // nil without a requestor
+
+	mu       sync.Mutex
+	orders   []*order
+	underWay map[string]bool // nodes
+	caller   context.Context // of the last call: it tells whether the operator is still there
+	calledAt time.Time
+
+	followers map[string]*podFollower // by node; of the goroutine that makes the rounds
+}
+
+// New starts the watches. The host ends by Close, or by itself three intervals after the last call whose context has ended.
+func New(connection *Connection, options Options) (*Host, error) {
+	made, err := options.Engine(engine.Options{
+		Identity:           engine.Identity{Domain: "nvidia.com", Driver: options.Driver},
+		Namespace:          options.Namespace,
+		DriverLabels:       labels.SelectorFromSet(options.DriverLabels).String(),
+		ValidationSelector: options.ValidationSelector,
+		PodDeletion:        options.UsesDriver != nil,
+		RestartOnly:        options.RestartOnly != nil,
+		Requestor:          options.Requestor,
+		OwnPod:             options.OwnPod,
+		OwnNode:            options.OwnNode,
+	})
+	if err != nil {
+		return nil, err
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	h := &Host{options: options, log: options.Log.WithValues("driver", options.Driver), connection: connection, engine: made,
+		ctx: ctx, stop: stop, bell: make(chan struct{}, 1), underWay: map[string]bool{}, caller: ctx,
+		calledAt: options.Clock.Now(), followers: map[string]*podFollower{}}
+	h.watch()
+	go h.run()
+	return h, nil
+}
+
+func (h *Host) watch() {
+	core, apps := h.connection.core.CoreV1().RESTClient(), h.connection.core.AppsV1().RESTClient()
+	nodes := h.source(core, "nodes")
+	nodes.namespace, nodes.labels = "", ""
+	stateLabel := "nvidia.com/" + h.options.Driver + "-driver-upgrade-state"
+	h.nodes = newMirrorOf(h, engine.Nodes, func(node *corev1.Node) object {
+		node.Status.Images = nil // most of a node's size, and nothing to the upgrade
+		return reduceNode(node)
+	})
+	h.nodes.replaced = func(before, after *corev1.Node) {
+		if before.Labels[stateLabel] != "" && after.Labels[stateLabel] == "" {
+			h.unmarked(after.Name)
+		}
+	}
+	h.running.Go(func() { nodes.follow(h.ctx, h.log, h.nodes, h.nodes.fail) })
+	h.pods = start(h, h.source(core, "pods"), engine.DriverPods, reducePod)
+	h.sets = start(h, h.source(apps, "daemonsets"), engine.DaemonSets, reduceDaemonSet)
+	revisions := h.source(apps, "controllerrevisions")
+	revisions.labels = ""
+	h.revisions = start(h, revisions, engine.ControllerRevisions, reduceRevision)
+	if h.options.Requestor == nil {
+		return
+	}
+	maintenances := h.source(h.connection.maintenances, "nodemaintenances")
+	maintenances.namespace, maintenances.labels = h.options.Requestor.Namespace, ""
+	h.maintenances = start(h, maintenances, engine.NodeMaintenances, reduceMaintenance)
+}
+
+// source has the driver's objects of a kind.
+func (h *Host) source(client rest.Interface, resource string) source {
+	return source{client: client, parameters: h.connection.parameters, namespace: h.options.Namespace, resource: resource,
+		labels: labels.SelectorFromSet(h.options.DriverLabels).String(), streams: &h.connection.streams}
+}
+
+func start[T kubernetesObject](h *Host, from source, kind engine.Kind, reduce func(T) object) *mirror[T] {
+	m := newMirrorOf(h, kind, reduce)
+	h.running.Go(func() { from.follow(h.ctx, h.log, m, m.fail) })
+	return m
+}
+
+func newMirrorOf[T kubernetesObject](h *Host, kind engine.Kind, reduce func(T) object) *mirror[T] {
+	return newMirror(kind.String(), reduce, func(list []byte) error { return h.engine.Put(kind, list) },
+		func(line []byte) error { return h.engine.WatchLine(kind, line) }, h.ring)
+}
+
+// ring makes another round come soon.
+func (h *Host) ring() {
+	select {
+	case h.bell <- struct{}{}:
+	default:
+	}
+}
+
+// isBroken tells whether the engine has a defect and is of no use any more. The host ends then; the operator's next call has a new one,
+// which goes on from what stands on the nodes.
+func (h *Host) isBroken(err error) bool {
+	var failed *engine.Error
+	if !errors.As(err, &failed) || failed.Code != engine.CodeDefect {
+		return false
+	}
+	h.log.Error(err, "the upgrade engine has failed, and begins anew with the next call")
+	h.stop()
+	return true
+}
+
+// Close ends the watches and the orders. Requests under way get no more answers.
+func (h *Host) Close() { h.stop() }
+
+// Closed tells whether the host has come to its end.
+func (h *Host) Closed() bool { return h.ctx.Err() != nil }
+
+func (h *Host) called(ctx context.Context) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.caller, h.calledAt = ctx, h.options.Clock.Now()
+}
+
+// Member is a driver pod with its node. The objects are the caller's.
+type Member struct {
+	State       string
+	Node        *corev1.Node
+	Pod         *corev1.Pod
+	DaemonSet   *appsv1.DaemonSet
+	Maintenance *maintenancev1alpha1.NodeMaintenance
+}
+
+// Members waits until everything was listed once. Without a request but for that.
+func (h *Host) Members(ctx context.Context) ([]Member, error) {
+	h.called(ctx)
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(h.ctx, cancel)()
+	for _, wait := range []func(context.Context) error{h.nodes.wait, h.pods.wait, h.sets.wait, h.revisions.wait} {
+		if err := wait(ctx); err != nil {
+			return nil, err
+		}
+	}
+	reading, err := h.read()
+	if err != nil {
+		return nil, err
+	}
+	return h.join(reading), nil
+}
+
+// read answers what the engine asks, until it asks nothing.
+func (h *Host) read() (engine.Reading, error) {
+	for {
+		reading, err := h.engine.Read(h.options.Clock.Now())
+		if h.isBroken(err) || err != nil || len(reading.Questions) == 0 {
+			return reading, err
+		}
+		var answers []engine.Answer
+		for _, question := range reading.Questions {
+			yes, err := h.restartOnly(question)
+			answer := engine.Answer{ID: question.ID, Answer: yes}
+			if err != nil {
+				answer.Error = err.Error()
+			}
+			answers = append(answers, answer)
+		}
+		if err := h.engine.Tell(answers); err != nil {
+			return reading, err
+		}
+	}
+}
+
+func (h *Host) restartOnly(question engine.Question) (bool, error) {
+	pod, found := h.pods.find(question.Pod)
+	if !found {
+		return false, fmt.Errorf("pod %s is not known any more", question.Pod)
+	}
+	set := h.ownerOf(pod, h.setsByUID())
+	if set == nil {
+		return false, fmt.Errorf("the DaemonSet of pod %s is not known", question.Pod)
+	}
+	if h.options.RestartOnly == nil {
+		return false, errors.New("there is no predicate")
+	}
+	return h.options.RestartOnly(pod.Spec.DeepCopy(), set.Spec.Template.Spec.DeepCopy())
+}
+
+func (h *Host) setsByUID() map[string]*appsv1.DaemonSet {
+	sets := map[string]*appsv1.DaemonSet{}
+	for _, set := range h.sets.all() {
+		sets[string(set.UID)] = set
+	}
+	return sets
+}
+
+func (h *Host) ownerOf(pod *corev1.Pod, sets map[string]*appsv1.DaemonSet) *appsv1.DaemonSet {
+	if owner := metav1.GetControllerOf(pod); owner != nil {
+		return sets[string(owner.UID)]
+	}
+	return nil
+}
+
+func (h *Host) join(reading engine.Reading) []Member {
+	sets := h.setsByUID()
+	maintenances := map[string]*maintenancev1alpha1.NodeMaintenance{}
+	if h.maintenances != nil {
+		for _, one := range h.maintenances.all() {
+			name := one.Spec.NodeName
+			// Ours among several of one node.
+			if maintenances[name] == nil || strings.HasPrefix(one.Name, h.options.Requestor.NamePrefix+"-") {
+				maintenances[name] = one
+			}
+		}
+	}
+	var members []Member
+	for _, read := range reading.Nodes {
+		node, found := h.nodes.find(read.Name)
+		if !found {
+			continue
+		}
+		for _, key := range read.DriverPods {
+			pod, found := h.pods.find(key)
+			if !found {
+				continue
+			}
+			members = append(members, Member{State: read.State, Node: node.DeepCopy(), Pod: pod.DeepCopy(),
+				DaemonSet: h.ownerOf(pod, sets).DeepCopy(), Maintenance: maintenances[read.Name].DeepCopy()})
+		}
+	}
+	return members
+}
+
+// Explain: nil if the node does not wait, or is not known.
+func (h *Host) Explain(node string) (*engine.Gate, error) {
+	explanation, err := h.engine.Explain(node)
+	return explanation.Gate, err
+}
+
+// Everything that the last passes found.
+func (h *Host) Everything() (engine.Pass, error) { return h.engine.Everything() }

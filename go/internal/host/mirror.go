@@ -1,0 +1,239 @@
+package host
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/go-logr/logr"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/klog/v2"
+)
+
+// source is where the objects of a kind are listed and watched.
+type source struct {
+	client     rest.Interface
+	parameters runtime.ParameterCodec
+	namespace  string // empty: all, or the kind has none
+	resource   string
+	labels     string
+	fields     fields.Selector
+	streams    *atomic.Bool // one request in place of two; false: the server has refused it
+}
+
+func (s source) get(options metav1.ListOptions) *rest.Request {
+	options.LabelSelector = s.labels
+	if s.fields != nil {
+		options.FieldSelector = s.fields.String()
+	}
+	if options.ResourceVersion == "0" {
+		// Version 0 is whatever an API server has at hand, and that may be older than what we wrote.
+		options.ResourceVersion = ""
+	}
+	return s.client.Get().NamespaceIfScoped(s.namespace, s.namespace != "").Resource(s.resource).
+		VersionedParams(&options, s.parameters)
+}
+
+// listWatch has the list by the watch, too, unless the server has refused that: then it lists, and watches from there.
+type listWatch struct {
+	*cache.ListWatch
+	streams *atomic.Bool
+}
+
+// IsWatchListSemanticsUnSupported is what a reflector asks before it begins.
+func (l listWatch) IsWatchListSemanticsUnSupported() bool {
+	return !l.streams.Load()
+}
+
+// follow keeps store as the server has the objects, until ctx ends. failed is told of lists that fail.
+func (s source) follow(ctx context.Context, log logr.Logger, store cache.ReflectorStore, failed func(error)) {
+	lists := listWatch{streams: s.streams, ListWatch: &cache.ListWatch{
+		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+			found, err := s.get(options).Do(ctx).Get()
+			if err != nil && ctx.Err() == nil {
+				failed(fmt.Errorf("list %s: %w", s.resource, err))
+			}
+			return found, err
+		},
+		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+			options.Watch = true
+			request := s.get(options)
+			if options.TimeoutSeconds != nil {
+				request = request.Timeout(time.Duration(*options.TimeoutSeconds) * time.Second)
+			}
+			events, err := request.Watch(ctx)
+			if ctx.Err() != nil {
+				return nil, io.EOF // an end like any other, and nothing for the log
+			}
+			if options.SendInitialEvents != nil && apierrors.IsInvalid(err) {
+				s.streams.Store(false)
+			}
+			return events, err
+		},
+	}}
+	quiet := log.V(1)
+	cache.NewReflectorWithOptions(lists, nil, store, cache.ReflectorOptions{Name: s.resource, Logger: &quiet}).
+		RunWithContext(klog.NewContext(ctx, quiet))
+}
+
+type kubernetesObject interface {
+	runtime.Object
+	metav1.Object
+}
+
+// mirror has the objects of one kind as the server has them, and tells of them in their reduced form. It is the store of a
+// reflector, which calls from one goroutine.
+type mirror[T kubernetesObject] struct {
+	kind   string
+	reduce func(T) object
+	// Each returns an error for what the engine does not take.
+	put  func(list []byte) error
+	line func(line []byte) error
+	// changed is called after something that matters; not for versions alone.
+	changed func()
+	// replaced, if set, is called with what an object was, and is.
+	replaced func(before, after T)
+
+	mu      sync.Mutex
+	objects map[string]T
+	texts   map[string][]byte // reduced, without versions
+	ready   chan struct{}     // closed once there was a list
+	failure error             // of the last list
+	failed  chan struct{}     // closed once failure is there, and made anew
+}
+
+func newMirror[T kubernetesObject](kind string, reduce func(T) object, put, line func([]byte) error, changed func()) *mirror[T] {
+	return &mirror[T]{kind: kind, reduce: reduce, put: put, line: line, changed: changed, objects: map[string]T{},
+		texts: map[string][]byte{}, ready: make(chan struct{}), failed: make(chan struct{})}
+}
+
+func keyOf(of metav1.Object) string {
+	if of.GetNamespace() == "" {
+		return of.GetName()
+	}
+	return of.GetNamespace() + "/" + of.GetName()
+}
+
+func (m *mirror[T]) Replace(objects []any, version string) error {
+	found, texts := map[string]T{}, map[string][]byte{}
+	items := make([][]byte, 0, len(objects))
+	for _, one := range objects {
+		typed, ok := one.(T)
+		if !ok {
+			return fmt.Errorf("a list has a %T", one)
+		}
+		typed.SetManagedFields(nil)
+		text := marshal(m.reduce(typed))
+		found[keyOf(typed)], texts[keyOf(typed)] = typed, text
+		items = append(items, withVersion(text, typed.GetResourceVersion()))
+	}
+	m.mu.Lock()
+	m.objects, m.texts, m.failure = found, texts, nil
+	m.mu.Unlock()
+	if err := m.put(list(m.kind, items, version)); err != nil {
+		m.fail(err)
+		return err
+	}
+	select {
+	case <-m.ready:
+	default:
+		close(m.ready)
+	}
+	m.changed()
+	return nil
+}
+
+func (m *mirror[T]) change(one any, kind string) error {
+	typed, ok := one.(T)
+	if !ok {
+		return fmt.Errorf("a watch has a %T", one)
+	}
+	typed.SetManagedFields(nil)
+	text, key := marshal(m.reduce(typed)), keyOf(typed)
+	m.mu.Lock()
+	same := kind != "DELETED" && bytes.Equal(m.texts[key], text)
+	before, known := m.objects[key]
+	if kind == "DELETED" {
+		delete(m.objects, key)
+		delete(m.texts, key)
+	} else {
+		m.objects[key], m.texts[key] = typed, text
+	}
+	m.mu.Unlock()
+	if known && kind != "DELETED" && m.replaced != nil {
+		m.replaced(before, typed)
+	}
+	if err := m.line(watchLine(kind, withVersion(text, typed.GetResourceVersion()))); err != nil {
+		return err
+	}
+	if !same {
+		m.changed()
+	}
+	return nil
+}
+
+func (m *mirror[T]) Add(one any) error    { return m.change(one, "ADDED") }
+func (m *mirror[T]) Update(one any) error { return m.change(one, "MODIFIED") }
+func (m *mirror[T]) Delete(one any) error { return m.change(one, "DELETED") }
+func (m *mirror[T]) Resync() error        { return nil }
+
+// fail notes that the objects could not be listed.
+func (m *mirror[T]) fail(err error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.failure = err
+	close(m.failed)
+	m.failed = make(chan struct{})
+}
+
+// wait returns once there was a list; earlier with an error if ctx ends, or if no list has worked until now and one has failed.
+func (m *mirror[T]) wait(ctx context.Context) error {
+	m.mu.Lock()
+	failed, failure := m.failed, m.failure
+	m.mu.Unlock()
+	select {
+	case <-m.ready:
+		return nil
+	default:
+	}
+	if failure != nil {
+		return failure
+	}
+	select {
+	case <-m.ready:
+		return nil
+	case <-failed:
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		return m.failure
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (m *mirror[T]) find(key string) (T, bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	found, ok := m.objects[key]
+	return found, ok
+}
+
+func (m *mirror[T]) all() []T {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	all := make([]T, 0, len(m.objects))
+	for _, one := range m.objects {
+		all = append(all, one)
+	}
+	return all
+}

@@ -1,0 +1,154 @@
+package host
+
+import (
+	"context"
+	"sync"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/fields"
+
+	"driverupgrade.example/go/internal/engine"
+)
+
+// podFollower has all pods on one node while the engine wants them: a list, and a watch from there on.
+type podFollower struct {
+	host *Host
+	node string
+	stop context.CancelFunc
+
+	mu      sync.Mutex
+	pods    map[string]*corev1.Pod
+	version string
+	listed  bool
+	failed  bool // no list has come yet, and one has failed
+	stale   bool // what is known is older than the node's cordon
+}
+
+func (h *Host) followPods(node string) *podFollower {
+	ctx, stop := context.WithCancel(h.ctx)
+	f := &podFollower{host: h, node: node, stop: stop, pods: map[string]*corev1.Pod{}}
+	pods := h.source(h.connection.core.CoreV1().RESTClient(), "pods")
+	pods.namespace, pods.labels = "", ""
+	pods.fields = fields.OneTermEqualSelector("spec.nodeName", node)
+	h.running.Go(func() { pods.follow(ctx, h.log, f, f.fail) })
+	return f
+}
+
+func (f *podFollower) Replace(objects []any, version string) error {
+	f.mu.Lock()
+	f.pods = map[string]*corev1.Pod{}
+	for _, one := range objects {
+		if pod, ok := one.(*corev1.Pod); ok {
+			f.pods[keyOf(pod)] = pod
+		}
+	}
+	f.version, f.listed, f.failed = version, true, false
+	f.mu.Unlock()
+	return f.put()
+}
+
+func (f *podFollower) change(one any, gone bool) error {
+	pod, ok := one.(*corev1.Pod)
+	if !ok {
+		return nil
+	}
+	f.mu.Lock()
+	if gone {
+		delete(f.pods, keyOf(pod))
+	} else {
+		f.pods[keyOf(pod)] = pod
+	}
+	f.version = pod.ResourceVersion
+	f.mu.Unlock()
+	return f.put()
+}
+
+func (f *podFollower) Add(one any) error    { return f.change(one, false) }
+func (f *podFollower) Update(one any) error { return f.change(one, false) }
+func (f *podFollower) Delete(one any) error { return f.change(one, true) }
+func (f *podFollower) Resync() error        { return nil }
+
+// Bookmark: until this version nothing else has happened on the node.
+func (f *podFollower) Bookmark(version string) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.version = version
+	return nil
+}
+
+// put hands the pods to the engine as they are.
+func (f *podFollower) put() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	var items [][]byte
+	uses := engine.UsesDriver{UIDs: []string{}, Errors: []engine.PodError{}}
+	for _, pod := range f.pods {
+		items = append(items, withVersion(marshal(reducePod(pod)), pod.ResourceVersion))
+		if f.host.options.UsesDriver != nil && f.host.options.UsesDriver(*pod) {
+			uses.UIDs = append(uses.UIDs, string(pod.UID))
+		}
+	}
+	taken, err := f.host.engine.PutPods(f.node, list("Pod", items, f.version), uses)
+	f.stale = !taken
+	f.host.ring()
+	return err
+}
+
+func (f *podFollower) fail(err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.failed = !f.listed
+	f.host.log.Error(err, "the pods of a node are not known", "node", f.node)
+	if _, err := f.host.engine.PutPods(f.node, nil, engine.UsesDriver{}); err != nil {
+		f.host.log.Error(err, "the engine does not take that", "node", f.node)
+	}
+	f.host.ring()
+}
+
+// wanted by the engine: its pods are not known, or became void since. Whether a list is under way, and whether a new one is needed.
+func (f *podFollower) wanted() (waits, outdated bool) {
+	f.mu.Lock()
+	listed, failed, stale := f.listed, f.failed, f.stale
+	f.mu.Unlock()
+	if !listed {
+		return !failed, false
+	}
+	if !stale {
+		// Perhaps what is known by now is newer than that.
+		_ = f.put()
+		f.mu.Lock()
+		stale = f.stale
+		f.mu.Unlock()
+	}
+	return stale, stale
+}
+
+// follow the pods that the engine wants, and no others. Whether a list is under way that it waits for.
+func (h *Host) follow(pass engine.Pass) (waits bool) {
+	interest := map[string]bool{}
+	for _, node := range pass.PodInterest {
+		interest[node] = true
+		if h.followers[node] == nil {
+			h.followers[node] = h.followPods(node)
+		}
+	}
+	for node, follower := range h.followers {
+		if !interest[node] {
+			follower.stop()
+			delete(h.followers, node)
+		}
+	}
+	for _, node := range pass.WantedPods {
+		follower := h.followers[node]
+		if follower == nil {
+			continue
+		}
+		listing, outdated := follower.wanted()
+		if outdated {
+			follower.stop()
+			h.followers[node] = h.followPods(node)
+		}
+		waits = waits || listing
+	}
+	return waits
+}

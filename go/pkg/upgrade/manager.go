@@ -1,0 +1,313 @@
+package upgrade
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/go-logr/logr"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/record"
+	"k8s.io/utils/clock"
+
+	"github.com/NVIDIA/k8s-operator-libs/api/upgrade/v1alpha1"
+
+	"driverupgrade.example/go/internal/engine"
+	"driverupgrade.example/go/internal/host"
+)
+
+// PodDeletionFilter tells whether a pod uses the driver, and so has to go before it.
+type PodDeletionFilter func(corev1.Pod) bool
+
+// RestartOnlyPredicate tells whether the difference between a driver pod and its DaemonSet's template leaves the driver as it
+// is, so that a restart is enough and no workload has to go. With an error the node waits.
+type RestartOnlyPredicate func(running, desired *corev1.PodSpec) (bool, error)
+
+// CommonUpgradeStateManager counts the nodes of a state.
+type CommonUpgradeStateManager interface {
+	GetTotalManagedNodes(currentState *ClusterUpgradeState) int
+	GetUpgradesInProgress(currentState *ClusterUpgradeState) int
+	GetUpgradesDone(currentState *ClusterUpgradeState) int
+	GetUpgradesAvailable(currentState *ClusterUpgradeState, maxParallelUpgrades int, maxUnavailable int) int
+	GetUpgradesFailed(currentState *ClusterUpgradeState) int
+	GetUpgradesPending(currentState *ClusterUpgradeState) int
+	IsPodDeletionEnabled() bool
+	IsValidationEnabled() bool
+}
+
+// ClusterUpgradeStateManager rolls a driver. The With... are to be called before the first BuildState.
+type ClusterUpgradeStateManager interface {
+	CommonUpgradeStateManager
+	WithPodDeletionEnabled(filter PodDeletionFilter) ClusterUpgradeStateManager
+	WithValidationEnabled(podSelector string) ClusterUpgradeStateManager
+	WithRestartOnlyPredicate(predicate RestartOnlyPredicate) ClusterUpgradeStateManager
+	BuildState(ctx context.Context, namespace string, driverLabels map[string]string) (*ClusterUpgradeState, error)
+	ApplyState(ctx context.Context, currentState *ClusterUpgradeState,
+		upgradePolicy *v1alpha1.DriverUpgradePolicySpec) (err error)
+}
+
+const interval = 2 * time.Minute // after which the operators that exist come back
+
+// Option is what a Manager is made with beyond the old interface.
+type Option func(*Manager)
+
+// WithInterval says after what time the operator calls ApplyState again, two minutes if absent: what a call has left to do
+// is given up after three times that without another call.
+func WithInterval(interval time.Duration) Option {
+	return func(m *Manager) { m.options.Interval = interval }
+}
+
+// WithClock is for tests.
+func WithClock(clock clock.Clock) Option { return func(m *Manager) { m.options.Clock = clock } }
+
+// WithOwnPod names the operator's pod and its node: the pod is never evicted, and the node is upgraded last.
+func WithOwnPod(namespace, pod, node string) Option {
+	return func(m *Manager) {
+		m.options.OwnNode = node
+		if pod != "" {
+			m.options.OwnPod = namespace + "/" + pod
+		}
+	}
+}
+
+// Manager is the ClusterUpgradeStateManager of this module, with what it has beyond the old interface. Any number of
+// goroutines may call.
+type Manager struct {
+	Counters
+	log        logr.Logger
+	connection *host.Connection
+	options    host.Options // those that all drivers share
+
+	mu          sync.Mutex
+	podDeletion PodDeletionFilter
+	extra       map[string]json.RawMessage // members of every policy
+	hosts       map[string]*host.Host      // by driver, namespace and labels
+}
+
+var _ ClusterUpgradeStateManager = (*Manager)(nil)
+
+// NewClusterUpgradeStateManager makes a Manager. Nothing is sent before the first BuildState.
+func NewClusterUpgradeStateManager(log logr.Logger, k8sConfig *rest.Config, eventRecorder record.EventRecorder,
+	opts StateOptions) (ClusterUpgradeStateManager, error) {
+	manager, err := NewManager(log, k8sConfig, eventRecorder, opts)
+	if err != nil {
+		return nil, err
+	}
+	return manager, nil
+}
+
+// NewManager is the same with options.
+func NewManager(log logr.Logger, k8sConfig *rest.Config, eventRecorder record.EventRecorder, opts StateOptions,
+	options ...Option) (*Manager, error) {
+	connection, err := host.Connect(k8sConfig, Scheme)
+	if err != nil {
+		return nil, fmt.Errorf("no connection for the upgrade of drivers: %w", err)
+	}
+	m := &Manager{log: log, connection: connection, hosts: map[string]*host.Host{}, options: host.Options{
+		Requestor: requestorOf(opts.Requestor), Interval: interval, Clock: clock.RealClock{}, Log: log, Recorder: eventRecorder,
+		Engine: engine.New}}
+	for _, option := range options {
+		option(m)
+	}
+	return m, nil
+}
+
+func requestorOf(opts RequestorOptions) *engine.Requestor {
+	if !opts.UseMaintenanceOperator {
+		return nil
+	}
+	requestor := &engine.Requestor{ID: opts.MaintenanceOPRequestorID, Namespace: opts.MaintenanceOPRequestorNS,
+		NamePrefix: opts.NodeMaintenanceNamePrefix}
+	for _, filter := range opts.MaintenanceOPPodEvictionFilter {
+		if filter.ByResourceNameRegex != nil {
+			requestor.ResourceNameFilters = append(requestor.ResourceNameFilters, *filter.ByResourceNameRegex)
+		}
+	}
+	return requestor
+}
+
+// change alters what engines are made with; those that exist have it otherwise, and end.
+func (m *Manager) change(alter func()) ClusterUpgradeStateManager {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	alter()
+	m.closeAll()
+	return m
+}
+
+// WithPodDeletionEnabled has the pods that use the driver evicted before drains. The filter gets pods of its own, and is
+// called from one goroutine for each node.
+func (m *Manager) WithPodDeletionEnabled(filter PodDeletionFilter) ClusterUpgradeStateManager {
+	if filter == nil {
+		m.log.Info("Pod deletion stays off: there is no filter")
+		return m
+	}
+	return m.change(func() { m.podDeletion, m.options.UsesDriver = filter, filter })
+}
+
+// WithValidationEnabled keeps a node until the pods of this selector are ready on it.
+func (m *Manager) WithValidationEnabled(podSelector string) ClusterUpgradeStateManager {
+	if podSelector == "" {
+		m.log.Info("Validation stays off: there is no selector")
+		return m
+	}
+	return m.change(func() { m.options.ValidationSelector = podSelector })
+}
+
+// WithRestartOnlyPredicate lets nodes go without an evacuation; nil: none.
+func (m *Manager) WithRestartOnlyPredicate(predicate RestartOnlyPredicate) ClusterUpgradeStateManager {
+	return m.change(func() { m.options.RestartOnly = predicate })
+}
+
+// IsPodDeletionEnabled tells whether WithPodDeletionEnabled was called.
+func (m *Manager) IsPodDeletionEnabled() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.podDeletion != nil
+}
+
+// IsValidationEnabled tells whether WithValidationEnabled was called.
+func (m *Manager) IsValidationEnabled() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.options.ValidationSelector != ""
+}
+
+// SetExtraPolicy sets fields that DriverUpgradePolicySpec does not have, or other values for those that it has: a JSON object
+// with members of docs/policy.md. They hold for every ApplyState from now on; nil: none.
+func (m *Manager) SetExtraPolicy(document []byte) error {
+	var extra map[string]json.RawMessage
+	if len(document) > 0 {
+		if err := json.Unmarshal(document, &extra); err != nil {
+			return fmt.Errorf("the extra policy: %w", err)
+		}
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.extra = extra
+	return nil
+}
+
+// hostOf is the one for DriverName as it is now.
+func (m *Manager) hostOf(namespace string, driverLabels map[string]string) (*host.Host, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	key := DriverName + "\n" + namespace + "\n" + labels.SelectorFromSet(driverLabels).String()
+	if known := m.hosts[key]; known != nil && !known.Closed() {
+		return known, nil
+	}
+	options := m.options
+	options.Driver, options.Namespace, options.DriverLabels = DriverName, namespace, maps.Clone(driverLabels)
+	made, err := host.New(m.connection, options)
+	if err != nil {
+		return nil, fmt.Errorf("no engine for driver %q in namespace %q: %w", DriverName, namespace, err)
+	}
+	m.hosts[key] = made
+	return made, nil
+}
+
+// BuildState gives the driver's nodes as the watches have them. The first call waits for their lists; the others send nothing.
+// Nodes of which the driver pod is missing just now are not in it.
+func (m *Manager) BuildState(ctx context.Context, namespace string,
+	driverLabels map[string]string) (*ClusterUpgradeState, error) {
+	from, err := m.hostOf(namespace, driverLabels)
+	if err != nil {
+		return nil, err
+	}
+	members, err := from.Members(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("the upgrade state of driver pods in namespace %q: %w", namespace, err)
+	}
+	state := NewClusterUpgradeState()
+	for _, member := range members {
+		node := &NodeUpgradeState{Node: member.Node, DriverPod: member.Pod, DriverDaemonSet: member.DaemonSet, host: from}
+		if member.Maintenance != nil {
+			node.NodeMaintenance = member.Maintenance
+		}
+		state.NodeStates[member.State] = append(state.NodeStates[member.State], node)
+	}
+	return &state, nil
+}
+
+// nodesByHost: a state may have been put together of several.
+func nodesByHost(state *ClusterUpgradeState) (map[*host.Host][]string, error) {
+	if state == nil {
+		return nil, errors.New("currentState should not be empty")
+	}
+	names := map[*host.Host][]string{}
+	for _, nodes := range state.NodeStates {
+		for _, node := range nodes {
+			if node == nil || node.Node == nil {
+				continue
+			}
+			if node.host == nil {
+				return nil, fmt.Errorf("node %s is not from BuildState of this module", node.Node.Name)
+			}
+			names[node.host] = append(names[node.host], node.Node.Name)
+		}
+	}
+	for from := range names {
+		slices.Sort(names[from])
+		names[from] = slices.Compact(names[from])
+	}
+	return names, nil
+}
+
+// ApplyState does what is due at once on the nodes of currentState and returns. What comes later, on these nodes and by this
+// policy, is done by the Manager itself, until the upgrade has ended, ctx has, the next ApplyState has these nodes, or three
+// intervals have gone by without a call.
+func (m *Manager) ApplyState(ctx context.Context, currentState *ClusterUpgradeState,
+	upgradePolicy *v1alpha1.DriverUpgradePolicySpec) (err error) {
+	nodes, err := nodesByHost(currentState)
+	if err != nil {
+		return err
+	}
+	m.mu.Lock()
+	extra := m.extra
+	m.mu.Unlock()
+	policy, err := policyDocument(upgradePolicy, extra)
+	if err != nil {
+		return err
+	}
+	off := upgradePolicy == nil || !upgradePolicy.AutoUpgrade
+	var failures []error
+	for from, names := range nodes {
+		failures = append(failures, from.Apply(ctx, names, policy, off))
+	}
+	return errors.Join(failures...)
+}
+
+// Release gives the nodes of currentState back as they were before their upgrade, for an operator that is being removed. It
+// returns when nothing is due at once; to be called again until it finds the nodes without states.
+func (m *Manager) Release(ctx context.Context, currentState *ClusterUpgradeState) error {
+	nodes, err := nodesByHost(currentState)
+	if err != nil {
+		return err
+	}
+	var failures []error
+	for from, names := range nodes {
+		failures = append(failures, from.Release(ctx, names))
+	}
+	return errors.Join(failures...)
+}
+
+// Close ends the watches and what ApplyState has left to do. The next BuildState begins anew.
+func (m *Manager) Close() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.closeAll()
+}
+
+func (m *Manager) closeAll() {
+	for _, one := range m.hosts {
+		one.Close()
+	}
+	clear(m.hosts)
+}

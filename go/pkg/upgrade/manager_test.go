@@ -1,0 +1,359 @@
+package upgrade
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"math/rand"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/go-logr/logr/testr"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/client-go/tools/record"
+	testclock "k8s.io/utils/clock/testing"
+
+	"github.com/NVIDIA/k8s-operator-libs/api/upgrade/v1alpha1"
+
+	"driverupgrade.example/go/internal/fakecluster"
+)
+
+// The real time that a test waits for what has to come; it never is waited for in full unless the test fails.
+const patience = 20 * time.Second
+
+var driverLabels = map[string]string{"app": "driver"}
+
+type world struct {
+	t       *testing.T
+	cluster *fakecluster.Cluster
+	clock   *testclock.FakeClock
+	manager *Manager
+	events  *record.FakeRecorder
+	nodes   []string
+}
+
+func newWorld(t *testing.T, nodes int) *world {
+	t.Helper()
+	SetDriverName("gpu")
+	w := &world{t: t, cluster: fakecluster.New(), clock: testclock.NewFakeClock(time.Unix(1_700_000_000, 0)),
+		events: record.NewFakeRecorder(1000)}
+	for i := range nodes {
+		w.nodes = append(w.nodes, fmt.Sprintf("n%d", i))
+		w.cluster.AddNode(w.nodes[i])
+	}
+	log := logr.Discard()
+	if testing.Verbose() {
+		log = testr.NewWithOptions(t, testr.Options{Verbosity: 1})
+	}
+	manager, err := NewManager(log, w.cluster.Config(), w.events, StateOptions{}, WithClock(w.clock))
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.manager = manager
+	t.Cleanup(func() {
+		manager.Close()
+		w.cluster.Close()
+	})
+	return w
+}
+
+func (w *world) build(ctx context.Context) *ClusterUpgradeState {
+	w.t.Helper()
+	state, err := w.manager.BuildState(ctx, fakecluster.Namespace, driverLabels)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return state
+}
+
+func (w *world) apply(ctx context.Context, policy *v1alpha1.DriverUpgradePolicySpec) {
+	w.t.Helper()
+	if err := w.manager.ApplyState(ctx, w.build(ctx), policy); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// eventually looks again at every change of the cluster, and soon after: watches take a moment.
+func (w *world) eventually(what string, holds func() bool) {
+	w.t.Helper()
+	deadline := time.After(patience)
+	for {
+		changed := w.cluster.Changed()
+		if holds() {
+			return
+		}
+		select {
+		case <-changed:
+		case <-time.After(5 * time.Millisecond):
+		case <-deadline:
+			w.t.Fatalf("not seen: %s; nodes: %s", what, w.states())
+		}
+	}
+}
+
+func (w *world) states() string {
+	var states []string
+	for _, node := range w.nodes {
+		gate, _ := w.manager.Explain(node)
+		states = append(states, fmt.Sprintf("%s %s %s %q", node, w.cluster.State(node), w.cluster.Revision(node), gate.Reason))
+	}
+	return strings.Join(states, "; ")
+}
+
+func (w *world) allIn(state string) func() bool {
+	return func() bool {
+		return !slices.ContainsFunc(w.nodes, func(node string) bool { return w.cluster.State(node) != state })
+	}
+}
+
+func policyOf(parallel int) *v1alpha1.DriverUpgradePolicySpec {
+	return &v1alpha1.DriverUpgradePolicySpec{AutoUpgrade: true, MaxParallelUpgrades: parallel,
+		DrainSpec: &v1alpha1.DrainSpec{Enable: true, TimeoutSecond: 300}}
+}
+
+func TestANodeIsUpgradedAndGivenBack(t *testing.T) {
+	w := newWorld(t, 3)
+	w.cluster.AddWorkload("work-0", "n0")
+	w.apply(t.Context(), policyOf(1))
+	w.eventually("the states of current nodes", w.allIn(UpgradeStateDone))
+	w.cluster.NewDriver()
+	w.eventually("the new driver", func() bool {
+		w.apply(t.Context(), policyOf(1))
+		return w.allIn(UpgradeStateDone)() && w.cluster.Revision("n0") == "hash-2"
+	})
+	for _, node := range w.nodes {
+		if w.cluster.Cordoned(node) || w.cluster.Revision(node) != "hash-2" {
+			t.Errorf("%s: cordoned %v, %s", node, w.cluster.Cordoned(node), w.cluster.Revision(node))
+		}
+	}
+	if len(w.events.Events) == 0 {
+		t.Error("no Events were recorded")
+	}
+}
+
+func TestBuildStateListsOnceAndSendsNothingAfterwards(t *testing.T) {
+	w := newWorld(t, 2)
+	state := w.build(t.Context())
+	if total := w.manager.GetTotalManagedNodes(state); total != 2 {
+		t.Errorf("%d nodes", total)
+	}
+	for _, node := range state.NodeStates[UpgradeStateUnknown] {
+		if node.DriverPod.Spec.NodeName != node.Node.Name || node.IsOrphanedPod() || node.NodeMaintenance != nil {
+			t.Errorf("node %s: pod %s of %v", node.Node.Name, node.DriverPod.Name, node.DriverDaemonSet)
+		}
+	}
+	lists := func() (lists int) {
+		for _, request := range w.cluster.Requests() {
+			if !request.Watch {
+				lists++
+			}
+		}
+		return lists
+	}
+	before := lists()
+	for range 10 {
+		w.build(t.Context())
+	}
+	if before != 4 || lists() != before {
+		t.Errorf("%d lists, %d after ten more BuildStates", before, lists())
+	}
+}
+
+func TestAnOrderStandsUntilTheNodesAreUpgraded(t *testing.T) {
+	w := newWorld(t, 3)
+	w.apply(t.Context(), policyOf(0))
+	w.eventually("the states of current nodes", w.allIn(UpgradeStateDone))
+	w.cluster.Ready = false
+	w.cluster.NewDriver()
+	// The operator comes back in two minutes. The pods get ready before that, and nobody calls.
+	w.eventually("restarted driver pods", func() bool {
+		return !slices.ContainsFunc(w.nodes, func(node string) bool { return w.cluster.Revision(node) != "hash-2" })
+	})
+	for _, node := range w.nodes {
+		w.cluster.SetReady(node)
+	}
+	w.eventually("all nodes done", w.allIn(UpgradeStateDone))
+	if now := w.clock.Now(); now.Sub(time.Unix(1_700_000_000, 0)) > interval {
+		t.Errorf("it took until %v", now)
+	}
+}
+
+func TestNothingIsSentOnceTheContextOfApplyStateHasEnded(t *testing.T) {
+	w := newWorld(t, 3)
+	w.apply(t.Context(), policyOf(0))
+	w.eventually("the states of current nodes", w.allIn(UpgradeStateDone))
+	w.cluster.Ready = false
+	w.cluster.NewDriver()
+	ctx, cancel := context.WithCancel(t.Context())
+	w.eventually("the outdated nodes", func() bool {
+		w.apply(ctx, policyOf(0))
+		return !slices.ContainsFunc(w.nodes, func(node string) bool { return w.cluster.Revision(node) != "hash-2" })
+	})
+	cancel()
+	sent := w.cluster.Writes()
+	for _, node := range w.nodes {
+		w.cluster.SetReady(node)
+	}
+	// Another order shows that the changes have come through, and that the first one did nothing with them.
+	w.eventually("the pods as ready", func() bool {
+		ready := 0
+		for _, nodes := range w.build(t.Context()).NodeStates {
+			for _, node := range nodes {
+				if node.DriverPod.Status.ContainerStatuses[0].Ready {
+					ready++
+				}
+			}
+		}
+		return ready == 3
+	})
+	if now := w.cluster.Writes(); now != sent {
+		t.Errorf("%d requests were sent afterwards", now-sent)
+	}
+	w.apply(t.Context(), policyOf(0))
+	w.eventually("all nodes done", w.allIn(UpgradeStateDone))
+}
+
+func TestARequestWhoseContextEndsWhileItWaitsForAnAnswerIsToldAsUnanswered(t *testing.T) {
+	w := newWorld(t, 1)
+	ctx, cancel := context.WithCancel(t.Context())
+	w.cluster.Before = func(verb, path string) bool {
+		cancel()
+		return false
+	}
+	if err := w.manager.ApplyState(ctx, w.build(t.Context()), policyOf(1)); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v", err)
+	}
+	w.cluster.Before = nil
+	w.eventually("the next operator's upgrade", func() bool {
+		_ = w.manager.ApplyState(t.Context(), w.build(t.Context()), policyOf(1))
+		w.clock.Step(time.Minute) // a refused request has its pause
+		return w.cluster.State("n0") == UpgradeStateDone
+	})
+}
+
+var seeds = flag.Int("seeds", 100, "of the test of parts")
+
+func TestPartsOfOneStateKeepToTheirOwnBudgets(t *testing.T) {
+	for seed := range *seeds {
+		t.Run(strconv.Itoa(seed), func(t *testing.T) { rollParts(t, rand.New(rand.NewSource(int64(seed)))) })
+	}
+}
+
+// rollParts has three policies for three parts of one state, while driver pods come and go.
+func rollParts(t *testing.T, random *rand.Rand) {
+	w := newWorld(t, 9)
+	budgets := []int{1 + random.Intn(3), 1 + random.Intn(3), 1 + random.Intn(3)}
+	part := map[string]int{}
+	for _, node := range w.nodes {
+		part[node] = random.Intn(len(budgets))
+	}
+	apply := func() {
+		state := w.build(t.Context())
+		for i, budget := range budgets {
+			mine := NewClusterUpgradeState()
+			for name, nodes := range state.NodeStates {
+				for _, node := range nodes {
+					if part[node.Node.Name] == i {
+						mine.NodeStates[name] = append(mine.NodeStates[name], node)
+					}
+				}
+			}
+			_ = w.manager.ApplyState(t.Context(), &mine, policyOf(budget)) // a failed write is tried again
+		}
+	}
+	check := func() {
+		inProgress := make([]int, len(budgets))
+		for node, state := range w.cluster.States() {
+			if state != UpgradeStateDone && state != UpgradeStateUpgradeRequired && state != "" {
+				inProgress[part[node]]++
+			}
+		}
+		for i, budget := range budgets {
+			if inProgress[i] > budget {
+				t.Fatalf("%d nodes of part %d are in progress, %d may be: %s", inProgress[i], i, budget, w.states())
+			}
+		}
+	}
+	w.eventually("the states of current nodes", func() bool { apply(); return w.allIn(UpgradeStateDone)() })
+	w.cluster.NewDriver()
+	lost := ""
+	w.eventually("the new driver on every node", func() bool {
+		check()
+		switch {
+		case lost != "" && random.Intn(3) == 0:
+			w.cluster.RestoreDriverPod(lost)
+			lost = ""
+		case lost == "" && random.Intn(3) == 0:
+			lost = w.nodes[random.Intn(len(w.nodes))]
+			w.cluster.LoseDriverPod(lost)
+		}
+		if random.Intn(2) == 0 {
+			apply()
+		}
+		check()
+		return w.allIn(UpgradeStateDone)() && !slices.ContainsFunc(w.nodes, func(node string) bool { return w.cluster.Revision(node) != "hash-2" })
+	})
+}
+
+func TestANodeWhoseLabelAnOperatorHasTakenAwayIsLeftAlone(t *testing.T) {
+	w := newWorld(t, 2)
+	w.apply(t.Context(), policyOf(1))
+	w.eventually("the states of current nodes", w.allIn(UpgradeStateDone))
+	w.cluster.RemoveLabel("n0", GetUpgradeStateLabelKey())
+	w.cluster.NewDriver()
+	w.eventually("the other node's upgrade", func() bool { return w.cluster.Revision("n1") == "hash-2" })
+	w.eventually("the other node's end", func() bool { return w.cluster.State("n1") == UpgradeStateDone })
+	if state := w.cluster.State("n0"); state != "" || w.cluster.Revision("n0") != "hash-1" {
+		t.Errorf("the node is %q", state)
+	}
+}
+
+func TestStatesOfOthersAreRefused(t *testing.T) {
+	w := newWorld(t, 1)
+	state := NewClusterUpgradeState()
+	state.NodeStates[""] = []*NodeUpgradeState{{Node: &corev1.Node{}}}
+	if err := w.manager.ApplyState(t.Context(), &state, policyOf(1)); err == nil {
+		t.Error("taken")
+	}
+	if err := w.manager.ApplyState(t.Context(), nil, policyOf(1)); err == nil {
+		t.Error("nil taken")
+	}
+}
+
+func TestAnOperatorWithoutRightsIsToldAndDoesNotHang(t *testing.T) {
+	w := newWorld(t, 1)
+	config := w.cluster.Config()
+	config.WrapTransport = func(http.RoundTripper) http.RoundTripper {
+		return roundTripper(func(r *http.Request) (*http.Response, error) { return nil, errors.New("no route") })
+	}
+	manager, err := NewManager(logr.Discard(), config, nil, StateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer manager.Close()
+	if _, err := manager.BuildState(t.Context(), fakecluster.Namespace, driverLabels); err == nil || !strings.Contains(err.Error(), "no route") {
+		t.Errorf("got %v", err)
+	}
+}
+
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+func TestZerosOfThePolicyAreSpelledOut(t *testing.T) {
+	percent := intstr.FromString("10%")
+	got, err := policyDocument(&v1alpha1.DriverUpgradePolicySpec{AutoUpgrade: true, MaxUnavailable: &percent,
+		DrainSpec: &v1alpha1.DrainSpec{Enable: true}, WaitForCompletion: &v1alpha1.WaitForCompletionSpec{PodSelector: "a=b"}}, nil)
+	want := `{"autoUpgrade":true,"drain":{"deleteEmptyDir":false,"enable":true,"force":false,"podSelector":"","timeoutSeconds":0},` +
+		`"maxParallelUpgrades":0,"maxUnavailable":"10%","waitForCompletion":{"podSelector":"a=b","timeoutSeconds":0}}`
+	if err != nil || string(got) != want {
+		t.Errorf("got %s, %v", got, err)
+	}
+}

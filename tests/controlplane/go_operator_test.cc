@@ -1,0 +1,135 @@
+// An operator in Go on the Go module, against a real API server: as the native one, beside its figures, and in turns with it.
+#include "go_operator.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <iomanip>
+#include <iostream>
+#include <iterator>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "gpu_operator.h"
+#include "rollout_expectations.h"
+#include "support.h"
+#include "support/catch.h"
+#include "world.h"
+
+namespace driverupgrade::e2e {
+namespace {
+
+constexpr int kInProgressMax = 5;
+constexpr std::chrono::seconds kLimit{170};
+constexpr std::chrono::seconds kStepOfHandover{60};
+
+constexpr std::string_view kPolicy = R"(
+autoUpgrade: true
+maxParallelUpgrades: 5
+maxUnavailable: 50%
+podDeletion: {force: false, timeoutSeconds: 300, deleteEmptyDir: false}
+drain: {enable: true, force: false, timeoutSeconds: 300, deleteEmptyDir: false}
+)";
+
+struct Figures {
+  double seconds = 0;
+  double requests_per_node = 0;
+};
+
+Figures FiguresOf(const Stopwatch& stopwatch, Rollout& rollout, int nodes, const std::string& of) {
+  Figures figures{.seconds = stopwatch.seconds()};
+  const auto& all = rollout.audit.Read();
+  std::vector<AuditedRequest> requests;  // Events apart: of those the operators send as many as they want
+  std::copy_if(all.begin(), all.end(), std::back_inserter(requests),
+               [](const AuditedRequest& request) { return request.resource != "events"; });
+  figures.requests_per_node = static_cast<double>(requests.size()) / nodes;
+  std::cout << of << ", " << nodes << " nodes, " << kInProgressMax << " at a time: " << std::fixed
+            << std::setprecision(1) << figures.seconds << " s\n";
+  PrintRequests(std::cout, requests, nodes);
+  return figures;
+}
+
+// A workload pod for each node, and an administrator's cordon.
+void DeployOneEach(const World& world) {
+  world.DeployDriver();
+  Workload workload;
+  workload.replicas = static_cast<int>(world.nodes().size());
+  workload.unavailable_max = workload.replicas;
+  world.Deploy(workload);
+  world.Cordon(world.nodes().at(3));
+}
+
+int CountDone(const World& world) {
+  int done = 0;
+  for (const auto& [_, node] : world.Nodes()) done += node.state == "upgrade-done";
+  return done;
+}
+
+TEST_CASE(
+    "An operator on the Go module rolls 20 and 50 nodes with few requests, and in no more than half as long again as "
+    "the "
+    "native one",
+    "[go]") {
+  const int nodes = GENERATE(20, 50);
+  World world(ControlPlane::Shared(), "go-" + std::to_string(nodes), nodes);
+  DeployOneEach(world);
+  Figures native;
+  {
+    Rollout rollout(world);
+    world.ChangeDriver("driver:2", "500ms");
+    const Stopwatch stopwatch;
+    const OperatorResult result = GpuOperator(world, kPolicy).Run();
+    INFO(result.output());
+    REQUIRE(result.exit_code == 0);
+    ExpectEveryNodeUpgraded(rollout);
+    native = FiguresOf(stopwatch, rollout, nodes, "native");
+  }
+  Rollout rollout(world);
+  world.ChangeDriver("driver:3", "500ms");
+  const Stopwatch stopwatch;
+  const GoOperator go_operator(world, kPolicy);
+  const std::unique_ptr<Process> process = go_operator.Start();
+  const auto exit_code = process->Wait(kLimit);
+  const Figures go = FiguresOf(stopwatch, rollout, nodes, "Go module");
+  INFO(go_operator.Log());
+  REQUIRE(exit_code == 0);
+  ExpectEveryNodeUpgraded(rollout);
+  ExpectBudgetsKept(rollout, kInProgressMax, nodes / 2);
+  ExpectPodsMovedByEvictionOnly(rollout);
+  CHECK(go.requests_per_node <= 8);
+  CHECK(go.seconds <= 1.5 * native.seconds);
+}
+
+TEST_CASE("The native operator and one on the Go module take an upgrade over from each other in the middle", "[go]") {
+  constexpr int kNodes = 20;
+  World world(ControlPlane::Shared(), "turns", kNodes);
+  DeployOneEach(world);
+  Rollout rollout(world);
+  world.ChangeDriver("driver:2", "1500ms");
+  const auto some_done = [&](int wanted) {
+    return Eventually(kStepOfHandover, [&] { return CountDone(world) >= wanted; });
+  };
+  GpuOperator native(world, kPolicy);
+  const GoOperator go_operator(world, kPolicy);
+  {
+    const std::unique_ptr<Process> first = native.Start();
+    REQUIRE(some_done(4));
+    REQUIRE(first->IsRunning());
+  }
+  {
+    const std::unique_ptr<Process> second = go_operator.Start();
+    INFO(go_operator.Log());
+    REQUIRE(some_done(12));
+    REQUIRE(second->IsRunning());
+  }
+  const OperatorResult result = native.Run();
+  INFO(result.output());
+  REQUIRE(result.exit_code == 0);
+  ExpectEveryNodeUpgraded(rollout);
+  ExpectBudgetsKept(rollout, kInProgressMax, kNodes / 2);
+}
+
+}  // namespace
+}  // namespace driverupgrade::e2e

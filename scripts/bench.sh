@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Installs, builds and measures: rollouts of gpu_operator beside the least that a cluster allows, on a real control plane.
+# Installs, builds and measures: rollouts of gpu_operator, of the Go module and of the Go library beside the least that a
+# cluster allows, on a real control plane.
 # Takes an hour or so on two cores; with --quick a minute or two. Arguments go to rollout_bench: see bench/README.md.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -11,4 +12,5 @@ cmake --build --preset release --target rollout_bench >&2
 DRIVERUPGRADE_CONTROLPLANE_BINARY=$(tests/controlplane/build.sh)
 export DRIVERUPGRADE_CONTROLPLANE_BINARY
 
-exec build/release/bin/rollout_bench "$@"
+eval "$(scripts/build-go.sh)"
+exec build/release/bin/rollout_bench --go-operator "$DRIVERUPGRADE_GO_OPERATOR" --go-library "$DRIVERUPGRADE_GO_LIBRARY" "$@"

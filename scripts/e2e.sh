@@ -22,9 +22,7 @@ cmake --build --preset release
 # After the C++ build, not beside it: each of them wants the whole machine.
 DRIVERUPGRADE_CONTROLPLANE_BINARY=$(tests/controlplane/build.sh)
 export DRIVERUPGRADE_CONTROLPLANE_BINARY
-go=$(scripts/find-go.sh)
-export DRIVERUPGRADE_GO_OPERATOR=$PWD/build/go/operator
-(cd go && CGO_ENABLED=0 "$go" build -o "$DRIVERUPGRADE_GO_OPERATOR" ./examples/operator)
+eval "$(scripts/build-go.sh)"
 
 # Verbose, because the tests print figures.
 ctest --preset release "${selection[@]}" --no-tests=error --output-on-failure --verbose

@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "absl/time/clock.h"
+#include "controlplane/go_library.h"
 #include "controlplane/json.h"
 #include "controlplane/support.h"
 #include "fmt/format.h"
@@ -47,6 +48,7 @@ std::string KindOf(const e2e::AuditedRequest& request) {
 }  // namespace
 
 Arena::Arena(int nodes) : world_(control_plane_, "bench", nodes) {
+  e2e::GrantGoLibrary(control_plane_);
   world_.DeployDriver();
   world_.Deploy(OnePodForEachNode(nodes));
 }
@@ -58,7 +60,7 @@ Run Arena::Measure(const Program& program) {
 
   e2e::AuditLog audit(control_plane_.audit_log());
   const absl::Time start = absl::Now();
-  RunToEnd(program);
+  const e2e::Usage usage = RunToEnd(program);
   std::optional<absl::Time> end;
   if (!e2e::Eventually(kQuiet, [&] { return (end = FindEnd(audit)).has_value(); })) {
     throw std::runtime_error(program.name + " has ended before every node was done");
@@ -66,6 +68,7 @@ Run Arena::Measure(const Program& program) {
   ExpectRolledOut();
 
   Run run;
+  run.usage = usage;
   run.seconds = absl::ToDoubleSeconds(*end - start);
   for (const e2e::AuditedRequest& request : audit.Read()) ++run.requests[KindOf(request)];
   return run;
@@ -97,12 +100,12 @@ void Arena::ChangeDriver() {
   if (!e2e::Eventually(kSettleLimit, is_observed)) throw std::runtime_error("the driver's DaemonSet does not change");
 }
 
-void Arena::RunToEnd(const Program& program) {
+e2e::Usage Arena::RunToEnd(const Program& program) {
   e2e::ProcessOptions options;
   options.out = control_plane_.folder() / fmt::format("run-{}", revision_);
   e2e::Process process(CommandLine(program, world_), options);
   const std::optional<int> exit_code = process.Wait(kRunLimit);
-  if (exit_code == 0) return;
+  if (exit_code == 0) return process.usage();
   throw std::runtime_error(fmt::format("{}: {}: {}", program.name,
                                        exit_code ? fmt::format("exit code {}", *exit_code) : "does not end",
                                        e2e::LastLines(options.out, kLogLines)));

@@ -21,6 +21,7 @@ struct Run {
   double seconds = 0;
   // By verb, resource and, unless it was carried out, answer: "patch nodes", "patch nodes 409".
   std::map<std::string, int> requests;
+  e2e::Usage usage;
 };
 
 // Nodes with a driver and one workload pod each, in a control plane of their own. Every wait is bounded and throws
@@ -37,7 +38,7 @@ class Arena {
   int nodes() const { return static_cast<int>(world_.nodes().size()); }
   void SpreadWorkload() const;
   void ChangeDriver();
-  void RunToEnd(const Program& program);
+  e2e::Usage RunToEnd(const Program& program);
   void ExpectRolledOut() const;
   // When the last node was done, or nothing if some node is not.
   std::optional<absl::Time> FindEnd(e2e::AuditLog& audit) const;

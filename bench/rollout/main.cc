@@ -16,6 +16,7 @@ namespace {
 
 using driverupgrade::bench::Arena;
 using driverupgrade::bench::FormatTargets;
+using driverupgrade::bench::InGo;
 using driverupgrade::bench::Limit;
 using driverupgrade::bench::Operator;
 using driverupgrade::bench::Program;
@@ -34,6 +35,8 @@ struct Options {
   std::string output = "text";
   std::string limit = DRIVERUPGRADE_ROLLOUT_LIMIT;
   std::string gpu_operator = DRIVERUPGRADE_GPU_OPERATOR;
+  std::string go_operator;
+  std::string go_library;
 };
 
 void Declare(CLI::App& app, Options& options) {
@@ -56,6 +59,10 @@ void Declare(CLI::App& app, Options& options) {
       ->capture_default_str();
   app.add_option("--gpu-operator", options.gpu_operator, "another one than that of this build")
       ->check(CLI::ExistingFile);
+  app.add_option("--go-operator", options.go_operator, "go/examples/operator, which is left out if absent")
+      ->check(CLI::ExistingFile);
+  app.add_option("--go-library", options.go_library, "bench/peer, which is left out if absent")
+      ->check(CLI::ExistingFile);
 }
 
 Run MeasureOne(Arena& arena, const Program& program, const std::string& what) {
@@ -70,6 +77,12 @@ Rollout MeasureRollout(Arena& arena, int nodes, int parallel, const Options& opt
   std::vector<Program> programs = {Limit(options.limit, parallel)};
   for (const std::string& events : options.events) {
     programs.push_back(Operator(options.gpu_operator, parallel, events, folder));
+  }
+  if (!options.go_operator.empty()) {
+    programs.push_back(InGo("Go module, Events", options.go_operator, parallel, folder));
+  }
+  if (!options.go_library.empty()) {
+    programs.push_back(InGo("Go library, Events", options.go_library, parallel, folder));
   }
   Rollout rollout{.nodes = nodes, .parallel = parallel, .series = {}};
   for (const Program& program : programs) rollout.series.push_back({.program = program.name, .runs = {}});

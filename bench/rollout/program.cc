@@ -13,6 +13,12 @@ podDeletion: {force: false, timeoutSeconds: 300, deleteEmptyDir: false}
 drain: {enable: true, force: false, timeoutSeconds: 300, deleteEmptyDir: false}
 )";
 
+std::string WritePolicy(int parallel, const std::filesystem::path& folder) {
+  const std::filesystem::path policy = folder / ("policy-" + std::to_string(parallel) + ".yaml");
+  e2e::WriteFile(policy, e2e::Substitute(std::string(kPolicy), {{"$PARALLEL", std::to_string(parallel)}}));
+  return policy.string();
+}
+
 }  // namespace
 
 Program Limit(const std::filesystem::path& file, int parallel) {
@@ -21,11 +27,17 @@ Program Limit(const std::filesystem::path& file, int parallel) {
 
 Program Operator(const std::filesystem::path& file, int parallel, const std::string& events,
                  const std::filesystem::path& folder) {
-  const std::filesystem::path policy = folder / ("policy-" + std::to_string(parallel) + ".yaml");
-  e2e::WriteFile(policy, e2e::Substitute(std::string(kPolicy), {{"$PARALLEL", std::to_string(parallel)}}));
-  return {.name = events == "none" ? "gpu_operator" : "gpu_operator, Events",
+  return {
+      .name = events == "none" ? "gpu_operator" : "gpu_operator, Events",
+      .file = file,
+      .options = {"--policy", WritePolicy(parallel, folder), "--until-done", "--timeout", "10m", "--events", events}};
+}
+
+Program InGo(const std::string& name, const std::filesystem::path& file, int parallel,
+             const std::filesystem::path& folder) {
+  return {.name = name,
           .file = file,
-          .options = {"--policy", policy.string(), "--until-done", "--timeout", "10m", "--events", events}};
+          .options = {"--policy", WritePolicy(parallel, folder), "--until-done", "--timeout", "10m"}};
 }
 
 std::vector<std::string> CommandLine(const Program& program, const e2e::World& world) {

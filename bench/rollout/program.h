@@ -23,6 +23,10 @@ Program Limit(const std::filesystem::path& file, int parallel);
 Program Operator(const std::filesystem::path& file, int parallel, const std::string& events,
                  const std::filesystem::path& folder);
 
+// A program of the Go module or of the Go library, which always send Events, with that policy.
+Program InGo(const std::string& name, const std::filesystem::path& file, int parallel,
+             const std::filesystem::path& folder);
+
 // How to run it on `world` as user operator.
 std::vector<std::string> CommandLine(const Program& program, const e2e::World& world);
 

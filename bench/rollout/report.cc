@@ -33,16 +33,22 @@ struct Summary {
   double seconds = 0;
   double fastest = 0;
   double slowest = 0;
-  double requests = 0;                  // that count, per node
+  double requests = 0;     // that count, per node
+  double cpu_seconds = 0;  // of the program
+  double peak_mib = 0;
   std::map<std::string, double> kinds;  // all of them, per node
 };
 
 Summary Summarize(const Series& series, int nodes) {
   std::vector<double> seconds;
   std::vector<double> requests;
+  std::vector<double> cpu_seconds;
+  std::vector<double> peaks;
   std::set<std::string> kinds;
   for (const Run& run : series.runs) {
     seconds.push_back(run.seconds);
+    cpu_seconds.push_back(run.usage.cpu_seconds);
+    peaks.push_back(run.usage.peak_mib);
     double counted = 0;
     for (const auto& [kind, count] : run.requests) {
       kinds.insert(kind);
@@ -53,6 +59,8 @@ Summary Summarize(const Series& series, int nodes) {
   Summary summary;
   summary.seconds = Median(seconds);
   summary.requests = Median(requests);
+  summary.cpu_seconds = Median(cpu_seconds);
+  summary.peak_mib = Median(peaks);
   summary.fastest = *std::min_element(seconds.begin(), seconds.end());
   summary.slowest = *std::max_element(seconds.begin(), seconds.end());
   for (const std::string& kind : kinds) {
@@ -74,16 +82,17 @@ std::vector<Summary> SummarizeAll(const Rollout& rollout) {
 
 std::string FormatTimes(const Rollout& rollout, const std::vector<Summary>& summaries) {
   const Summary& limit = summaries.front();
-  std::string text = fmt::format("  {:<22}{:>9}{:>17}{:>9}{:>15}{:>8}\n", "", "seconds", "from – to", "x limit",
-                                 "requests/node", "more");
+  std::string text = fmt::format("  {:<22}{:>9}{:>17}{:>9}{:>15}{:>8}{:>9}{:>7}\n", "", "seconds", "from – to",
+                                 "x limit", "requests/node", "more", "CPU s", "MiB");
   for (std::size_t i = 0; i < summaries.size(); ++i) {
     const Summary& summary = summaries[i];
     const double ratio = summary.seconds / limit.seconds;
     const double more = summary.requests - limit.requests;
     const bool is_missed = ratio > kRatioMax || more > kRequestsMoreMax;
-    text += fmt::format("  {:<22}{:>9.2f}{:>17}{:>9.2f}{:>15.2f}{:>+8.2f}{}\n", rollout.series[i].program,
-                        summary.seconds, fmt::format("{:.2f} – {:.2f}", summary.fastest, summary.slowest), ratio,
-                        summary.requests, more, is_missed ? "  over the target" : "");
+    text += fmt::format("  {:<22}{:>9.2f}{:>17}{:>9.2f}{:>15.2f}{:>+8.2f}{:>9.2f}{:>7.0f}{}\n",
+                        rollout.series[i].program, summary.seconds,
+                        fmt::format("{:.2f} – {:.2f}", summary.fastest, summary.slowest), ratio, summary.requests, more,
+                        summary.cpu_seconds, summary.peak_mib, is_missed ? "  over the target" : "");
   }
   return text;
 }
@@ -123,6 +132,10 @@ void WriteSeries(JsonWriter& json, const Series& series, const Summary& summary,
   json.Double(summary.requests);
   json.Key("requestsPerNodeAboveLimit");
   json.Double(summary.requests - limit.requests);
+  json.Key("cpuSeconds");
+  json.Double(summary.cpu_seconds);
+  json.Key("peakMib");
+  json.Double(summary.peak_mib);
   json.Key("requestsPerNodeByKind");
   json.StartObject();
   for (const auto& [kind, count] : summary.kinds) {

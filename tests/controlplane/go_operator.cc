@@ -8,18 +8,18 @@
 namespace driverupgrade::e2e {
 namespace {
 
-std::filesystem::path Program() {
-  const char* path = std::getenv("DRIVERUPGRADE_GO_OPERATOR");
+std::filesystem::path Program(const char* variable) {
+  const char* path = std::getenv(variable);
   if (path == nullptr || *path == '\0' || !std::filesystem::exists(path)) {
-    throw std::runtime_error(
-        "DRIVERUPGRADE_GO_OPERATOR names no program: run scripts/e2e.sh, or build go/examples/operator");
+    throw std::runtime_error(std::string(variable) + " names no program: run scripts/e2e.sh, or scripts/build-go.sh");
   }
   return path;
 }
 
 }  // namespace
 
-GoOperator::GoOperator(const World& world, std::string_view policy) : world_(world), program_(Program()) {
+GoOperator::GoOperator(const World& world, std::string_view policy, Of of)
+    : world_(world), program_(Program(of == Of::kModule ? "DRIVERUPGRADE_GO_OPERATOR" : "DRIVERUPGRADE_GO_LIBRARY")) {
   static int count = 0;
   folder_ = world.control_plane().folder() / ("go-operator-" + std::to_string(++count));
   std::filesystem::create_directories(folder_);
@@ -28,7 +28,7 @@ GoOperator::GoOperator(const World& world, std::string_view policy) : world_(wor
 
 std::unique_ptr<Process> GoOperator::Start() const {
   ProcessOptions options;
-  options.out = folder_ / "log";
+  options.out = log_file();
   const std::string kubeconfig = world_.control_plane().operator_kubeconfig().string();
   return std::make_unique<Process>(
       std::vector<std::string>{program_.string(), "--kubeconfig", kubeconfig, "--namespace", world_.driver_ns(),
@@ -36,7 +36,5 @@ std::unique_ptr<Process> GoOperator::Start() const {
                                "--until-done", "--timeout", "150s"},
       options);
 }
-
-std::string GoOperator::Log() const { return ReadFile(folder_ / "log"); }
 
 }  // namespace driverupgrade::e2e

@@ -1,4 +1,4 @@
-// Runs the example operator of the Go module, go/examples/operator, as user `operator` on one world.
+// Runs an operator in Go as user `operator` on one world: the Go module's (go/examples/operator), or the Go library's (bench/peer).
 #ifndef DRIVERUPGRADE_TESTS_CONTROLPLANE_GO_OPERATOR_H_
 #define DRIVERUPGRADE_TESTS_CONTROLPLANE_GO_OPERATOR_H_
 
@@ -14,15 +14,17 @@ namespace driverupgrade::e2e {
 
 class GoOperator {
  public:
+  enum class Of { kModule, kLibrary };
+
   // `policy` is the upgradePolicy section in YAML. The program is that of the environment, which scripts/e2e.sh has built;
   // throws std::runtime_error if the environment names none.
-  GoOperator(const World& world, std::string_view policy);
+  GoOperator(const World& world, std::string_view policy, Of of = Of::kModule);
 
   // It ends once every node has the wanted driver, with exit code 0 unless one has failed.
   std::unique_ptr<Process> Start() const;
 
-  // What it has said until now.
-  std::string Log() const;
+  // What it says.
+  std::filesystem::path log_file() const { return folder_ / "log"; }
 
  private:
   const World& world_;

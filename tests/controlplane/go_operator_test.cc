@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <chrono>
 #include <cstddef>
+#include <filesystem>
+#include <functional>
 #include <iomanip>
 #include <iostream>
 #include <iterator>
@@ -12,6 +14,7 @@
 #include <string_view>
 #include <vector>
 
+#include "go_library.h"
 #include "gpu_operator.h"
 #include "rollout_expectations.h"
 #include "support.h"
@@ -93,7 +96,7 @@ TEST_CASE(
   const std::unique_ptr<Process> process = go_operator.Start();
   const auto exit_code = process->Wait(kLimit);
   const Figures go = FiguresOf(stopwatch, rollout, nodes, "Go module");
-  INFO(go_operator.Log());
+  INFO(ReadFile(go_operator.log_file()));
   REQUIRE(exit_code == 0);
   ExpectEveryNodeUpgraded(rollout);
   ExpectBudgetsKept(rollout, kInProgressMax, nodes / 2);
@@ -102,33 +105,70 @@ TEST_CASE(
   CHECK(go.seconds <= 1.5 * native.seconds);
 }
 
-TEST_CASE("The native operator and one on the Go module take an upgrade over from each other in the middle", "[go]") {
+// An operator that runs, and where its words go.
+struct Started {
+  std::unique_ptr<Process> process;
+  std::filesystem::path log;
+};
+
+using Start = std::function<Started(const World&)>;
+
+// Whoever begins is killed in the middle, as is who goes on from there; the first one ends the upgrade.
+void ExpectTurns(const std::string& name, EndedBy by, const Start& first, const Start& second) {
   constexpr int kNodes = 20;
-  World world(ControlPlane::Shared(), "turns", kNodes);
+  World world(ControlPlane::Shared(), name, kNodes);
   DeployOneEach(world);
   Rollout rollout(world);
   world.ChangeDriver("driver:2", "1500ms");
   const auto some_done = [&](int wanted) {
     return Eventually(kStepOfHandover, [&] { return CountDone(world) >= wanted; });
   };
-  GpuOperator native(world, kPolicy);
-  const GoOperator go_operator(world, kPolicy);
-  {
-    const std::unique_ptr<Process> first = native.Start();
-    REQUIRE(some_done(4));
-    REQUIRE(first->IsRunning());
-  }
-  {
-    const std::unique_ptr<Process> second = go_operator.Start();
-    INFO(go_operator.Log());
-    REQUIRE(some_done(12));
-    REQUIRE(second->IsRunning());
-  }
-  const OperatorResult result = native.Run();
-  INFO(result.output());
-  REQUIRE(result.exit_code == 0);
-  ExpectEveryNodeUpgraded(rollout);
+  const auto run_until = [&](const Start& start, int wanted) {
+    const Started started = start(world);
+    const bool reached = some_done(wanted);
+    INFO(LastLines(started.log, 20));
+    REQUIRE(reached);
+    REQUIRE(started.process->IsRunning());
+  };
+  run_until(first, 4);
+  run_until(second, 12);
+  const Started last = first(world);
+  const auto exit_code = last.process->Wait(kLimit);
+  INFO(LastLines(last.log, 20));
+  REQUIRE(exit_code == 0);
+  ExpectEveryNodeUpgraded(rollout, by);
   ExpectBudgetsKept(rollout, kInProgressMax, kNodes / 2);
+}
+
+Started StartNative(const World& world) {
+  const GpuOperator program(world, kPolicy);
+  return {program.Start(), program.err_file()};
+}
+
+Started StartInGo(const World& world, GoOperator::Of of) {
+  const GoOperator program(world, kPolicy, of);
+  return {program.Start(), program.log_file()};
+}
+
+Started StartGoModule(const World& world) { return StartInGo(world, GoOperator::Of::kModule); }
+
+Started StartGoLibrary(const World& world) {
+  GrantGoLibrary(world.control_plane());
+  return StartInGo(world, GoOperator::Of::kLibrary);
+}
+
+TEST_CASE("The native operator and one on the Go module take an upgrade over from each other in the middle", "[go]") {
+  ExpectTurns("turns", EndedBy::kUs, StartNative, StartGoModule);
+}
+
+TEST_CASE("The Go library and the native operator take an upgrade over from each other in the middle", "[go]") {
+  ExpectTurns("turns-library", EndedBy::kGoLibraryToo, StartGoLibrary, StartNative);
+  ExpectTurns("turns-native", EndedBy::kGoLibraryToo, StartNative, StartGoLibrary);
+}
+
+TEST_CASE("The Go library and the Go module take an upgrade over from each other in the middle", "[go]") {
+  ExpectTurns("turns-swap", EndedBy::kGoLibraryToo, StartGoLibrary, StartGoModule);
+  ExpectTurns("turns-back", EndedBy::kGoLibraryToo, StartGoModule, StartGoLibrary);
 }
 
 }  // namespace

@@ -3,6 +3,8 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -66,6 +68,10 @@ bool Redirect(const char* file, int flags, int descriptor) {
   _exit(kCannotStart);
 }
 
+double Seconds(const timeval& time) {
+  return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) / 1e6;
+}
+
 }  // namespace
 
 Process::Process(const std::vector<std::string>& command, const ProcessOptions& options) {
@@ -90,7 +96,10 @@ Process::Process(const std::vector<std::string>& command, const ProcessOptions& 
 std::optional<int> Process::Poll() {
   if (exit_code_.has_value()) return exit_code_;
   int status = 0;
-  if (waitpid(pid_, &status, WNOHANG) != pid_) return std::nullopt;
+  rusage taken = {};
+  if (wait4(pid_, &status, WNOHANG, &taken) != pid_) return std::nullopt;
+  usage_ = {.cpu_seconds = Seconds(taken.ru_utime) + Seconds(taken.ru_stime),
+            .peak_mib = static_cast<double>(taken.ru_maxrss) / 1024};
   exit_code_ = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
   return exit_code_;
 }

@@ -20,6 +20,12 @@ struct ProcessOptions {
   std::map<std::string, std::string> environment;  // in addition to ours
 };
 
+// What a process has taken that has ended by itself.
+struct Usage {
+  double cpu_seconds = 0;
+  double peak_mib = 0;  // resident
+};
+
 // A child process in a process group of its own. It is killed by the destructor and, if the test itself dies
 // in whatever way, by the kernel. Start it from the main thread only: the kernel's promise is bound to the
 // thread that forked. Standard input is empty.
@@ -39,6 +45,9 @@ class Process {
   // passed.
   std::optional<int> Wait(std::chrono::milliseconds limit);
 
+  // Zeros before that.
+  const Usage& usage() const { return usage_; }
+
   // SIGKILL to the whole process group. Does nothing to a process that has ended.
   void Kill();
 
@@ -47,6 +56,7 @@ class Process {
 
   pid_t pid_ = -1;
   std::optional<int> exit_code_;
+  Usage usage_;
 };
 
 }  // namespace driverupgrade::e2e

@@ -26,9 +26,12 @@ struct Rollout {
   WatchWitness watch;
 };
 
+// The Go library knows no annotations of ours, and leaves them where it ends what we have begun.
+enum class EndedBy { kUs, kGoLibraryToo };
+
 // Every node is upgrade-done with one Ready driver pod of the newest revision, nothing of ours is left on it,
 // and it is schedulable unless an administrator had cordoned it.
-void ExpectEveryNodeUpgraded(Rollout& rollout);
+void ExpectEveryNodeUpgraded(Rollout& rollout, EndedBy by = EndedBy::kUs);
 
 // The most nodes that were in progress (those of an administrator not counted) and unschedulable (those counted) at one
 // time, by both witnesses: every version of every node that is in the audit log or was seen by the watch.

@@ -1,0 +1,15 @@
+#!/usr/bin/env bash
+# Builds what the end-to-end tests and the bench have in Go, and prints where as assignments for a shell: the example operator of the Go
+# module, and a program with the Go library (bench/peer).
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+go=$(scripts/find-go.sh)
+export CGO_ENABLED=0 GOTOOLCHAIN=local GOFLAGS=-mod=readonly
+# build VARIABLE NAME MODULE PACKAGE
+build() {
+  (cd "$3" && "$go" build -o "$OLDPWD/build/go/$2" "$4") >&2
+  echo "export $1=$PWD/build/go/$2"
+}
+build DRIVERUPGRADE_GO_OPERATOR operator go ./examples/operator
+build DRIVERUPGRADE_GO_LIBRARY library bench/peer .

@@ -14,6 +14,7 @@ namespace {
 
 // Of a call that has to succeed.
 std::string Must(const Said& said) {
+  if (said.code == 13) throw std::logic_error("a defect: " + said.text);
   if (said.code != 0) throw std::runtime_error(fmt::format("code {}: {}", said.code, said.text));
   return said.text;
 }
@@ -51,15 +52,15 @@ std::string Unescaped(std::string_view text) {
   return plain;
 }
 
-// The operator's own callback: which pods use the driver.
-std::string UsesDriver(const std::string& list) {
-  std::vector<std::string> uids;
-  const ListPage<Pod> pods = ParseList<Pod>(list).value();
-  for (const Pod& pod : pods.items) {
-    const auto& names = pod.resource_names;
-    if (std::find(names.begin(), names.end(), "nvidia.com/gpu") != names.end()) uids.push_back('"' + pod.ref.uid + '"');
-  }
-  return fmt::format(R"({{"uids":[{}]}})", fmt::join(uids, ","));
+absl::StatusOr<bool> AsksForGpu(const Pod& pod) {
+  const auto& names = pod.resource_names;
+  return std::find(names.begin(), names.end(), "nvidia.com/gpu") != names.end();
+}
+
+template <typename T>
+const T* Find(const std::vector<T>& objects, const auto& is_it) {
+  const auto found = std::find_if(objects.begin(), objects.end(), is_it);
+  return found == objects.end() ? nullptr : &*found;
 }
 
 }  // namespace
@@ -79,7 +80,7 @@ void EngineHost::Restart() {
 }
 
 std::string EngineHost::List(const std::string& path, std::vector<std::pair<std::string, std::string>> query) {
-  for (int attempt = 0; attempt < 100; ++attempt) {
+  for (int attempt = 0; attempt < driver_.attempts; ++attempt) {
     const absl::StatusOr<HttpResponse> answer = server_->Send({}, {.path = path, .query = query});
     if (answer.ok() && answer->status == 200) return answer->body;
   }
@@ -90,10 +91,12 @@ void EngineHost::Read() {
   const std::string pods = "/api/v1/namespaces/" + driver_.ns + "/pods";
   const std::string apps = "/apis/apps/v1/namespaces/" + driver_.ns;
   Must(Call(du_engine_put, engine(), DU_NODES, Str(List("/api/v1/nodes", {}))));
-  Must(Call(du_engine_put, engine(), DU_DRIVER_PODS, Str(List(pods, {{"labelSelector", driver_.driver_labels}}))));
+  pods_ = List(pods, {{"labelSelector", driver_.driver_labels}});
+  Must(Call(du_engine_put, engine(), DU_DRIVER_PODS, Str(pods_)));
   Must(Call(du_engine_put, engine(), DU_DAEMON_SETS,
             Str(List(apps + "/daemonsets", {{"labelSelector", driver_.driver_labels}}))));
-  Must(Call(du_engine_put, engine(), DU_CONTROLLER_REVISIONS, Str(List(apps + "/controllerrevisions", {}))));
+  revisions_ = List(apps + "/controllerrevisions", {});
+  Must(Call(du_engine_put, engine(), DU_CONTROLLER_REVISIONS, Str(revisions_)));
   if (driver_.maintenance_ns.empty()) return;
   Must(Call(du_engine_put, engine(), DU_NODE_MAINTENANCES,
             Str(List("/apis/maintenance.nvidia.com/v1alpha1/namespaces/" + driver_.maintenance_ns + "/nodemaintenances",
@@ -101,17 +104,59 @@ void EngineHost::Read() {
 }
 
 void EngineHost::PutPods(const std::string& node) {
-  const std::string list = List("/api/v1/pods", {{"fieldSelector", "spec.nodeName=" + node}});
-  Must(Call(du_engine_put_pods, engine(), Str(node), Str(list), Str(UsesDriver(list))));
+  Said said{.code = 3};
+  try {
+    const std::string list = List("/api/v1/pods", {{"fieldSelector", "spec.nodeName=" + node}});
+    said = Call(du_engine_put_pods, engine(), Str(node), Str(list), Str(UsesDriver(list)));
+  } catch (const std::runtime_error&) {
+  }
+  if (said.code == 3) said = Call(du_engine_put_pods, engine(), Str(node), Str(""), Str(""));  // they could not be read
+  Must(said);
+}
+
+// The operator's own callback, of each pod.
+std::string EngineHost::UsesDriver(const std::string& list) const {
+  std::vector<std::string> uids;
+  std::vector<std::string> errors;
+  const absl::StatusOr<ListPage<Pod>> pods = ParseList<Pod>(list);
+  if (!pods.ok()) throw std::runtime_error(std::string(pods.status().message()));
+  for (const Pod& pod : pods->items) {
+    absl::StatusOr<bool> uses = absl::UnknownError("it threw");
+    try {
+      uses = driver_.uses_driver ? driver_.uses_driver(pod) : AsksForGpu(pod);
+    } catch (const std::runtime_error&) {
+    }
+    if (!uses.ok())
+      errors.push_back(fmt::format(R"({{"uid":"{}","error":"{}"}})", pod.ref.uid, std::string(uses.status().message())));
+    if (uses.ok() && *uses) uids.push_back('"' + pod.ref.uid + '"');
+  }
+  return fmt::format(R"({{"uids":[{}],"errors":[{}]}})", fmt::join(uids, ","), fmt::join(errors, ","));
 }
 
 void EngineHost::AnswerQuestions(absl::Time now, bool answer) {
+  AnswerQuestions(now, [&](const Pod&, const ControllerRevision&, const ControllerRevision&) { return answer; });
+}
+
+void EngineHost::AnswerQuestions(absl::Time now, const RestartOnly& restart_only) {
   Read();
   const JsonDocument read = Parsed(Must(Call(du_engine_read, engine(), absl::ToUnixMillis(now))));
+  if (read["questions"].Empty()) return;
+  const ListPage<Pod> pods = ParseList<Pod>(pods_).value();
+  const ListPage<ControllerRevision> revisions = ParseList<ControllerRevision>(revisions_).value();
+  const auto revision = [&](const char* name) {
+    return Find(revisions.items, [&](const ControllerRevision& one) { return one.name == name; });
+  };
   for (const auto& question : read["questions"].GetArray()) {
-    const std::string answers =
-        fmt::format(R"({{"answers":[{{"id":"{}","answer":{}}}]}})", question["id"].GetString(), answer);
-    Must(Call(du_engine_tell, engine(), Str(answers)));
+    const std::string name = question["pod"].GetString();
+    const Pod* const pod = Find(pods.items, [&](const Pod& one) { return one.ref.ToString() == name; });
+    const ControllerRevision* const running = revision(question["running"].GetString());
+    const ControllerRevision* const wanted = revision(question["wanted"].GetString());
+    if (pod == nullptr || running == nullptr || wanted == nullptr) continue;
+    const absl::StatusOr<bool> answer = restart_only(*pod, *running, *wanted);
+    const std::string said = answer.ok() ? fmt::format(R"("answer":{})", *answer)
+                                         : fmt::format(R"("error":"{}")", std::string(answer.status().message()));
+    Must(Call(du_engine_tell, engine(),
+              Str(fmt::format(R"({{"answers":[{{"id":"{}",{}}}]}})", question["id"].GetString(), said))));
   }
 }
 

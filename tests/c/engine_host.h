@@ -14,6 +14,7 @@
 #include "absl/time/time.h"
 #include "base/rapidjson.h"
 #include "driverupgrade/c/driverupgrade.h"
+#include "driverupgrade/cluster_types.h"
 #include "driverupgrade/kubernetes/http_transport.h"
 #include "driverupgrade/observer.h"
 
@@ -40,6 +41,10 @@ struct HostedDriver {
   std::string driver_labels = {};  // a selector
   // Empty: not in requestor mode.
   std::string maintenance_ns = {};
+  // Whoever asks for a GPU, if absent.
+  std::function<absl::StatusOr<bool>(const Pod& pod)> uses_driver = {};
+  // How often a list is tried, until Pass and Release throw std::runtime_error.
+  int attempts = 100;
 };
 
 class EngineHost {
@@ -59,6 +64,9 @@ class EngineHost {
   void Restart();
   // Asks for each node whether replacing its driver needs an evacuated node.
   void AnswerQuestions(absl::Time now, bool answer);
+  using RestartOnly = std::function<absl::StatusOr<bool>(const Pod& pod, const ControllerRevision& running,
+                                                         const ControllerRevision& wanted)>;
+  void AnswerQuestions(absl::Time now, const RestartOnly& restart_only);
 
   du_engine* engine() const { return engine_.get(); }
   // Hears what begins, as an engine's observer does.
@@ -76,6 +84,7 @@ class EngineHost {
   std::string List(const std::string& path, std::vector<std::pair<std::string, std::string>> query);
   void Announce(const JsonDocument& pass);
   void PutPods(const std::string& node);
+  std::string UsesDriver(const std::string& list) const;
   bool Carry(absl::Time now);
   HttpAnswer Send(const JsonDocument& request);
 
@@ -84,6 +93,9 @@ class EngineHost {
   const Network network_;
   std::unique_ptr<du_engine, void (*)(du_engine*)> engine_;
   std::shared_ptr<Observer> observer_ = nullptr;
+  // As they were put last.
+  std::string pods_;
+  std::string revisions_;
   std::string last_;
   std::optional<absl::Time> wake_at_;
   std::vector<std::string> events_;

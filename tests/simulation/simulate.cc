@@ -22,6 +22,9 @@
 #ifdef DRIVERUPGRADE_SIMULATE_WIRE
 #include "simulation/wire/wire_factory.h"
 #endif
+#ifdef DRIVERUPGRADE_SIMULATE_HOST
+#include "simulation/host/host_factory.h"
+#endif
 
 namespace {
 
@@ -94,6 +97,14 @@ int main(int argc, char** argv) {
   SimulateArguments arguments = std::get<SimulateArguments>(std::move(parsed));
 #ifdef DRIVERUPGRADE_SIMULATE_WIRE
   arguments.options.wire = driverupgrade::tests::MakeWireFactory();
+#endif
+#ifdef DRIVERUPGRADE_SIMULATE_HOST
+  if (arguments.c_interface) arguments.options.host = driverupgrade::tests::MakeHostFactory();
+#else
+  if (arguments.c_interface) {
+    fmt::print(stderr, "simulate: this build has no C interface\n");
+    return 2;
+  }
 #endif
   if (arguments.mutants) return FindMutants(arguments);
   Totals totals;

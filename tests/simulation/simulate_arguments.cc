@@ -74,6 +74,7 @@ void AddRuns(CLI::App& app, SimulateArguments& arguments) {
          },
          "that every seed is in, or `none`")
       ->type_name("MODE,MODE");
+  app.add_flag("--c-interface", arguments.c_interface, "replicas are hosts of the C interface, which go through bytes");
   app.add_flag("--until-failure", arguments.until_failure, "no seed is begun any more once one has failed");
   app.add_option("--commit", arguments.commit, "noted in the commands that replay a seed");
 }
@@ -151,6 +152,7 @@ std::string ReplayCommand(const SimulateArguments& arguments, std::uint64_t seed
     command += fmt::format(" --faults {}", arguments.options.fault_percent);
   }
   if (arguments.options.light) command += " --light";
+  if (arguments.c_interface) command += " --c-interface";
   if (!arguments.commit.empty()) command += fmt::format("  # at {}", arguments.commit);
   return command;
 }

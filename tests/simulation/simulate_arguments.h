@@ -21,6 +21,7 @@ struct SimulateArguments {
   bool twice = false;
   bool shrink = false;
   bool mutants = false;
+  bool c_interface = false;
   // As they were given.
   std::string modes = {};
   bool until_failure = false;

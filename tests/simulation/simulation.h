@@ -30,6 +30,7 @@
 #include "driverupgrade/gate.h"
 #include "driverupgrade/testing/invariants.h"
 #include "driverupgrade/upgrade_state.h"
+#include "simulation/host_seam.h"
 #include "simulation/wire/wire_seam.h"
 
 namespace driverupgrade::testing {
@@ -102,6 +103,8 @@ struct SimulationOptions {
   /// So many seeds in a hundred go through bytes, by what this makes; null: none.
   WireFactory wire = nullptr;
   int wire_percent = 10;
+  /// Replicas are hosts of the C interface, made by this; null: native engines.
+  HostFactory host = nullptr;
   /// So many use requestor mode, and so many a predicate by which some revisions need no more than a restart.
   int requestor_percent = 12;
   int restart_only_percent = 15;

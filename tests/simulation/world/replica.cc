@@ -138,7 +138,7 @@ EngineOptions Replica::MakeEngineOptions() {
   return options;
 }
 
-std::shared_ptr<ClusterFacade> Replica::MakeWire() {
+WireSeam Replica::MakeSeam() {
   const std::shared_ptr<FaultyCluster> cluster = process_->cluster;
   WireSeam seam{.cluster = cluster, .many_objects = driver_.setup.Has(Mode::kManyPods)};
   seam.list_version = [cluster] { return std::to_string(cluster->list_version()); };
@@ -156,8 +156,10 @@ std::shared_ptr<ClusterFacade> Replica::MakeWire() {
     seam.change_answer = mutant_->change_answer;
   }
   seam.on_trouble = [cluster] { cluster->NoteWatchTrouble(); };
-  return world_.options.wire(std::move(seam));
+  return seam;
 }
+
+std::shared_ptr<ClusterFacade> Replica::MakeWire() { return world_.options.wire(MakeSeam()); }
 
 void Replica::Begin() {
   const std::string name = fmt::format("replica-{}.{}", number_, ++incarnation_);
@@ -169,6 +171,10 @@ void Replica::Begin() {
       std::make_shared<FaultyCluster>(world_, driver_.checker, process_->guarded, clock_, late_, random_, name);
   if (driver_.setup.Has(Mode::kInFlight)) {
     process_->tasks = std::make_shared<Tasks>(world_, process_->cluster, random_);
+  }
+  if (world_.options.host) {
+    process_->host = world_.options.host({MakeSeam(), driver_.identity, MakeEngineOptions()});
+    return;
   }
   process_->honest = driver_.setup.wire ? MakeWire() : process_->cluster;
   process_->facade = process_->honest;
@@ -222,6 +228,7 @@ void Replica::OnPolicy() {
 // What the cache does, and then the controller. Returns when to come again.
 absl::Time Replica::Turn() {
   Process& process = *process_;
+  if (process.host) return HostedTurn();
   if (process.cache && turn_due_ <= world_.Now()) {
     turn_due_ = absl::InfiniteFuture();
     process.cache->Turn({});
@@ -238,11 +245,26 @@ absl::Time Replica::Turn() {
   return clock_->ToBase(process.controller->Step({}));
 }
 
+absl::Time Replica::HostedTurn() {
+  process_->guarded->BeginPass();
+  const absl::StatusOr<std::optional<absl::Time>> wake = process_->host->Pass(driver_.policy, clock_->Now());
+  ++world_.result.passes;
+  const absl::Time poll = clock_->Now() + driver_.setup.poll_interval;
+  return clock_->ToBase(wake.ok() && wake->has_value() ? std::min(**wake, poll) : poll);
+}
+
 void Replica::MakeWay() {
   Sleep(world_.Now() + kReleasePause);
   if (number_ == 0) return GiveBack();
   if (process_) process_->controller->Stop();
   End();
+}
+
+absl::StatusOr<bool> Replica::Release() {
+  if (process_->host) return process_->host->Release(clock_->Now());
+  const auto result = process_->engine->Release({.deadline = clock_->Now() + kReleaseTimeout});
+  if (!result.ok()) return result.status();
+  return !result->plan.nodes.empty();
 }
 
 // Once the others have ended.
@@ -251,17 +273,17 @@ void Replica::GiveBack() {
   if (world_.Broken() || world_.processes > 1) return;
   Process& process = *process_;
   if (!std::exchange(process.releases, true)) {
-    process.controller->Stop();
+    if (process.controller) process.controller->Stop();
     process.cluster->ObeyLease(std::nullopt);  // there is nobody else
     process.guarded->BeginRelease();
   }
   const std::int64_t revision = driver_.checker.revision();
   const std::int64_t troubles = process.cluster->troubles();
-  const auto result = process.engine->Release({.deadline = clock_->Now() + kReleaseTimeout});
+  const absl::StatusOr<bool> any = Release();
   // Looked at again if something has changed meanwhile; who says so after a fault may not have seen all.
   const bool undisturbed = driver_.checker.revision() == revision && process.cluster->troubles() == troubles;
   due_ = world_.Now() + kReleasePause;
-  if (!result.ok() || !result->plan.nodes.empty() || !undisturbed || process.cluster->crashed()) return;
+  if (!any.ok() || *any || !undisturbed || process.cluster->crashed()) return;
   const std::string left = driver_.setup.Has(Fault::kStaleRead) ? "" : WhatIsNotGivenBack(world_);
   if (!left.empty()) world_.checker->Fail("L2", left);
   world_.CameBy(Mode::kRelease);
@@ -278,14 +300,15 @@ void Replica::MakePass() {
     clock_->Jump(random_.Between(-absl::Seconds(5), absl::Seconds(5)));
   const std::int64_t revision = driver_.checker.revision();
   const std::int64_t troubles = process_->cluster->troubles();
-  const int passes = process_->controller->status().passes;
+  const int passes = process_->controller ? process_->controller->status().passes : 0;
   // A pass beside a call in flight knows what is known now.
   const std::optional<Writer> outer = process_->cluster->ExchangeSender(std::nullopt);
   const absl::Time next = Turn();
   const bool undisturbed = driver_.checker.revision() == revision && process_->cluster->troubles() == troubles;
   const bool in_flight = process_->tasks && !process_->tasks->idle();
   process_->cluster->ExchangeSender(outer);
-  if (undisturbed && !in_flight && process_->controller->status().passes > passes) CheckWhatItSays();
+  if (undisturbed && !in_flight && process_->controller && process_->controller->status().passes > passes)
+    CheckWhatItSays();
   due_ = std::max(IsRemoved() ? world_.Now() : next, world_.Now() + absl::Milliseconds(1));
 }
 

@@ -90,6 +90,8 @@ class Replica {
     std::shared_ptr<LeaderElection> election = {};
     std::unique_ptr<UpgradeEngine> engine = {};
     std::unique_ptr<UpgradeController> controller = {};
+    // Of the C interface, in the place of these two.
+    std::unique_ptr<HostedEngine> host = {};
     // No pass may follow.
     bool releases = false;
   };
@@ -106,12 +108,16 @@ class Replica {
   // The operator is being removed: all replicas end, and the last gives the nodes back.
   void MakeWay();
   void GiveBack();
+  // Whether anything was left to give back.
+  absl::StatusOr<bool> Release();
+  WireSeam MakeSeam();
   std::shared_ptr<ClusterFacade> MakeWire();
   void MakeElection(const std::string& name);
   EngineOptions MakeEngineOptions();
   // What this replica takes the policy for: another one if a defect is planted.
   UpgradePolicy Believed(UpgradePolicy policy) const;
   absl::Time Turn();
+  absl::Time HostedTurn();
   // L5, L6: what it says, if it knows all there is, now and then.
   void CheckWhatItSays();
 

@@ -214,6 +214,19 @@ void DrawModes(std::uint64_t seed, const SimulationOptions& options, Setup& setu
   for (std::size_t i = 0; i < setup.modes.size(); ++i) setup.modes[i] = random.PerMille(options.mode_per_mille[i]);
 }
 
+// What a host of the C interface has not.
+void MakeHosted(std::uint64_t seed, const SimulationOptions& options, Setup& setup) {
+  setup.replicas = 1;
+  setup.cache = setup.election = setup.ledger = setup.wire = setup.events = false;
+  for (const Mode mode : {Mode::kRollouts, Mode::kInFlight, Mode::kWatchTwice}) {
+    setup.modes[static_cast<std::size_t>(mode)] = false;
+  }
+  Random random(seed, "hosted");
+  setup.faults[static_cast<std::size_t>(Fault::kBytes)] = random.Percent(options.fault_percent);
+  // Where a list is older than the answer to a write, such an engine goes by the answer, and the checker by the list.
+  setup.faults[static_cast<std::size_t>(Fault::kStaleRead)] = false;
+}
+
 Setup DrawSetup(std::uint64_t seed, const SimulationOptions& options) {
   Random random(seed, "setup");
   Setup setup;
@@ -240,6 +253,7 @@ Setup DrawSetup(std::uint64_t seed, const SimulationOptions& options) {
   setup.pause_max = random.Pick({absl::Seconds(20), absl::Minutes(1), absl::Minutes(4)});
 
   DrawModes(seed, options, setup);
+  if (options.host) MakeHosted(seed, options, setup);
   if (options.nodes) setup.nodes = *options.nodes;
   if (options.light) MakeLight(setup, options.fault_percent > 0);
   if (setup.Has(Mode::kRollouts)) DrawRollout(seed, setup);

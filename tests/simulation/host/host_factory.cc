@@ -1,0 +1,86 @@
+#include "simulation/host/host_factory.h"
+
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "c/engine_host.h"
+#include "driverupgrade/policy_codec.h"
+#include "fmt/format.h"
+#include "simulation/wire/api_server.h"
+
+namespace driverupgrade::tests {
+namespace {
+
+std::string OptionsOf(const testing::HostSeam& seam) {
+  const EngineOptions& options = seam.options;
+  std::string text = fmt::format(
+      R"({{"identity":{{"domain":"{}","driver":"{}"}},"namespace":"{}","driverLabels":"{}","spareSkippedPods":false)",
+      seam.identity.domain(), seam.identity.driver(), options.snapshot.ns,
+      options.snapshot.driver_labels.ToString());
+  if (options.snapshot.uses_driver) text += R"(,"podDeletion":true)";
+  if (options.snapshot.restart_only) text += R"(,"restartOnly":true)";
+  if (const auto& validation = options.state_machine.validation_selector) {
+    text += fmt::format(R"(,"validationSelector":"{}")", validation->ToString());
+  }
+  if (const auto& requestor = options.state_machine.requestor) {
+    text += fmt::format(R"(,"requestor":{{"id":"{}","namespace":"{}"}})", requestor->id, requestor->ns);
+  }
+  return text + "}";
+}
+
+HostedDriver DriverOf(const testing::HostSeam& seam) {
+  HostedDriver driver{.options = OptionsOf(seam),
+                      .ns = seam.options.snapshot.ns,
+                      .driver_labels = seam.options.snapshot.driver_labels.ToString(),
+                      .attempts = 1};
+  if (const auto& requestor = seam.options.state_machine.requestor) driver.maintenance_ns = requestor->ns;
+  if (const auto& uses_driver = seam.options.snapshot.uses_driver) {
+    driver.uses_driver = [uses_driver](const Pod& pod) { return uses_driver({}, pod); };
+  }
+  return driver;
+}
+
+class Host final : public testing::HostedEngine {
+ public:
+  explicit Host(testing::HostSeam seam)
+      : host_(DriverOf(seam), std::make_shared<ApiServer>(std::move(seam.wire))),
+        restart_only_(seam.options.snapshot.restart_only) {
+    host_.SetObserver(seam.options.observer);
+  }
+
+  absl::StatusOr<std::optional<absl::Time>> Pass(const UpgradePolicy& policy, absl::Time now) override {
+    try {
+      if (restart_only_) {
+        host_.AnswerQuestions(now,
+                              [&](const Pod& pod, const ControllerRevision& running, const ControllerRevision& wanted) {
+                                return restart_only_({}, pod, running, wanted);
+                              });
+      }
+      host_.Pass(std::nullopt, Call(du_policy_normalize, Str(FormatUpgradePolicy(policy))).text, now);
+      return host_.wake_at();
+    } catch (const std::runtime_error& failure) {
+      return absl::UnavailableError(failure.what());
+    }
+  }
+
+  absl::StatusOr<bool> Release(absl::Time now) override {
+    try {
+      return host_.Release(now);
+    } catch (const std::runtime_error& failure) {
+      return absl::UnavailableError(failure.what());
+    }
+  }
+
+ private:
+  EngineHost host_;
+  const RestartOnlyPredicate restart_only_;
+};
+
+}  // namespace
+
+testing::HostFactory MakeHostFactory() {
+  return [](testing::HostSeam seam) { return std::make_unique<Host>(std::move(seam)); };
+}
+
+}  // namespace driverupgrade::tests

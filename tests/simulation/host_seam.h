@@ -1,0 +1,46 @@
+/// Where a simulation's replicas are hosts of the C interface: what stands in the place of engine and controller.
+///
+/// Defines HostSeam, HostedEngine and HostFactory.
+///
+///     SimulationOptions options;
+///     options.host = MakeHostFactory();
+///     SimulationResult result = Simulate(4711, options);  // the same world and the same faults
+///
+/// The simulation knows no C interface. Such a replica lists anew in each pass; it is alone, and has neither election nor ledger.
+#ifndef DRIVERUPGRADE_TESTS_SIMULATION_HOST_SEAM_H_
+#define DRIVERUPGRADE_TESTS_SIMULATION_HOST_SEAM_H_
+
+#include <functional>
+#include <memory>
+#include <optional>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "driverupgrade/driver_identity.h"
+#include "driverupgrade/upgrade_engine.h"
+#include "driverupgrade/upgrade_policy.h"
+#include "simulation/wire/wire_seam.h"
+
+namespace driverupgrade::testing {
+
+class HostedEngine {
+ public:
+  virtual ~HostedEngine() = default;
+  /// One pass, with all that follows from it. When to come again at the latest; nullopt: when something changes.
+  virtual absl::StatusOr<std::optional<absl::Time>> Pass(const UpgradePolicy& policy, absl::Time now) = 0;
+  /// Whether anything was left to give back.
+  virtual absl::StatusOr<bool> Release(absl::Time now) = 0;
+};
+
+struct HostSeam {
+  WireSeam wire;
+  DriverIdentity identity;
+  /// Callbacks, selectors, requestor and observer, as the native engine has them.
+  EngineOptions options;
+};
+
+using HostFactory = std::function<std::unique_ptr<HostedEngine>(HostSeam)>;
+
+}  // namespace driverupgrade::testing
+
+#endif  // DRIVERUPGRADE_TESTS_SIMULATION_HOST_SEAM_H_

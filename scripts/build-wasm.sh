@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Builds the C interface to one WebAssembly module, without imports, and translates the module to plain Go:
-# go/internal/engine/engine.go. The same sources give the same bytes, in whatever folder.
+# go/internal/wasm/driverupgrade.go. The same sources give the same bytes, in whatever folder.
 #   scripts/build-wasm.sh           writes the committed file anew
 #   scripts/build-wasm.sh --check   fails if the committed file is another
 # BUILD=FOLDER: where it works (build/wasm). Needs PyPI, Debian's source packages and Go's module proxy, the first time.
@@ -9,14 +9,22 @@ cd "$(dirname "$0")/.."
 
 root=$PWD
 work=$(realpath -m "${BUILD:-build/wasm}")
-committed=go/internal/engine/engine.go
+committed=go/internal/wasm/driverupgrade.go
 jobs=$(nproc)
 mkdir -p "$work"/{download,object,overlay/driverupgrade,overlay/__algorithm}
+
+# 77: what is needed cannot be had from here.
+unreachable() {
+  echo "build-wasm: $1 cannot be reached" >&2
+  exit 77
+}
 
 # clang with libc++ and wasi-libc, of one version and one checksum.
 fetch_compiler() {
   [ ! -x "$work/zig/ziglang/zig" ] || return 0
-  python3 -m pip install --quiet --no-deps --require-hashes --target "$work/zig" -r scripts/wasm/requirements.txt
+  python3 -m venv "$work/venv"
+  "$work/venv/bin/pip" install --quiet --no-deps --require-hashes --target "$work/zig" -r scripts/wasm/requirements.txt ||
+    unreachable PyPI
 }
 
 # Debian's source packages, from the mirrors that this machine's apt has; only the upstream archives are used.
@@ -31,7 +39,7 @@ fetch_sources() {
   fi
   local options=(-qq -o Dir::Etc::SourceList=/dev/null -o "Dir::Etc::SourceParts=$apt/parts"
     -o "Dir::State::Lists=$apt/lists" -o APT::Sandbox::User=root)
-  apt-get "${options[@]}" update
+  apt-get "${options[@]}" update || unreachable "Debian's sources"
   (cd "$work/download" && apt-get "${options[@]}" source --download-only abseil fmtlib rapidjson &&
     sha256sum --quiet --check "$root/scripts/wasm/sources.sha256")
 }
@@ -70,11 +78,13 @@ sources() {
     grep -vE '_test|test_|testing|benchmark|scoped_set_env|pow10_helper|print_hash_of|stack_consumption|time_tool|time_zone_(if|info|libc|posix)\.cc'); do
     echo "absl $work/source/absl $file"
   done
-  for file in $(cd src && find c decide model wire -name '*.cc') policy/upgrade_policy.cc \
+  # What src/CMakeLists.txt makes driverupgrade::pure of, and what is around it.
+  for file in $(sed -n '/driverupgrade_add_objects(pure_/,/LIBRARIES/s/^ *\([a-z_/]*\.cc\)$/\1/p' src/CMakeLists.txt) \
+    $(cd src && find c whatif -name '*.cc') \
     read/{packed_pod,revision_comparison,snapshot_builder,view_maker}.cc seam/{cluster_facade,forwarding_facade}.cc; do
     echo "ours $root/src $file"
   done
-  for file in hook_runner.cc host.c utc.cc; do echo "ours $root/scripts/wasm $file"; done
+  for file in hook_runner.cc policy_yaml.cc host.c utc.cc; do echo "ours $root/scripts/wasm $file"; done
 }
 
 # compile KIND FOLDER FILE
@@ -128,11 +138,15 @@ link() {
 }
 
 translate() {
-  (cd scripts/wasm && go tool wasm2go -pkg engine -o "$work/engine.go" "$work/driverupgrade.wasm")
-  ! grep -q 'wasi_snapshot' "$work/engine.go" || { echo "build-wasm: the module imports" >&2; return 1; }
+  (cd scripts/wasm && "$go" tool wasm2go -pkg wasm -o "$work/driverupgrade.go" "$work/driverupgrade.wasm")
+  ! grep -q 'wasi_snapshot' "$work/driverupgrade.go" || { echo "build-wasm: the module imports" >&2; return 1; }
 }
 
-[ -d src/c ] || { echo "build-wasm: there is no C interface (src/c) to build" >&2; exit 1; }
+# tests/controlplane/build.sh installs the last one where there is none.
+for go in "$(command -v go || true)" /usr/local/go/bin/go "${XDG_CACHE_HOME:-$HOME/.cache}"/driverupgrade/go-*/bin/go; do
+  if [[ -x $go ]]; then break; fi
+done
+[[ -x $go ]] || { echo "build-wasm: there is no Go toolchain here" >&2; exit 1; }
 fetch_compiler
 export ZIG_GLOBAL_CACHE_DIR=$work/cache ZIG_LOCAL_CACHE_DIR=$work/cache
 libcxx=$work/zig/ziglang/lib/libcxx libcxxabi=$work/zig/ziglang/lib/libcxxabi
@@ -146,10 +160,10 @@ link
 translate
 
 if [ "${1:-}" = --check ]; then
-  cmp "$work/engine.go" "$committed"
+  cmp "$work/driverupgrade.go" "$committed"
   echo "build-wasm: $committed is what the sources give"
 else
   mkdir -p "$(dirname "$committed")"
-  cp "$work/engine.go" "$committed"
+  cp "$work/driverupgrade.go" "$committed"
   wc -c "$work/driverupgrade.wasm" "$committed"
 fi

@@ -24,7 +24,8 @@ COMPONENTS = {
     "testing": ("run", ["wire"]),
     "service": ("run", ["prometheus"]),
     "whatif": ("run", ["wire"]),
-    "c": ("run", ["wire", "whatif"]),
+    "host": ("write", ["wire", "kubernetes"]),
+    "c": ("run", ["wire", "whatif", "host", "kubernetes"]),
 }
 # A public header stands in the folder of its source. These have none.
 HEADERS_ALONE = {

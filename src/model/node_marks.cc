@@ -200,6 +200,11 @@ bool HasState(const Node& node, const DriverIdentity& identity) {
   return label != nullptr && !label->empty();
 }
 
+std::string StateText(const Node& node, const DriverIdentity& identity) {
+  const auto found = node.labels.find(identity.StateLabel());
+  return found == node.labels.end() ? std::string() : found->second;
+}
+
 bool IsBusy(const Node& node, const DriverIdentity& identity) {
   const std::optional<UpgradeState> state = StateOf(node, identity);
   return !state || IsInProgress(*state);

@@ -144,6 +144,8 @@ bool IsWritten(const Mark<T>& mark, const T& value) {
 std::optional<UpgradeState> StateOf(const Node& node, const DriverIdentity& identity);
 // Whether there is a state label which is not empty, be it a state or not.
 bool HasState(const Node& node, const DriverIdentity& identity);
+// The label as it is, whether it is a state or not; empty without one.
+std::string StateText(const Node& node, const DriverIdentity& identity);
 // A label that is no state, or that could not be read, counts as an upgrade under way.
 bool IsBusy(const Node& node, const DriverIdentity& identity);
 // The approvals of a rollout that a DaemonSet of the driver carries; empty: none.

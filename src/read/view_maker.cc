@@ -1,203 +1,57 @@
 #include "read/view_maker.h"
 
-#include <algorithm>
-#include <utility>
-
-#include "base/status_macros.h"
-#include "driverupgrade/maintenance_requestor.h"
-#include "driverupgrade/pod_manager.h"
-#include "fmt/format.h"
-#include "model/node_marks.h"
-
 namespace driverupgrade::internal {
 namespace {
 
-bool ByName(const Pod& a, const Pod& b) { return a.ref < b.ref; }
-
-std::set<std::string> PodUids(const NodeView& view) {
-  std::set<std::string> uids;
-  for (const Pod& pod : view.driver_pods) uids.insert(pod.ref.uid);
-  if (view.pods) {
-    for (const Pod& pod : *view.pods) uids.insert(pod.ref.uid);
-  }
-  return uids;
+ViewScope ScopeOf(const SnapshotOptions& options) {
+  return {.ns = options.ns,
+          .driver_labels = options.driver_labels,
+          .node_selector = options.node_selector,
+          .requestor = options.requestor,
+          .asks_uses_driver = options.uses_driver != nullptr,
+          .asks_restart_only = options.restart_only != nullptr};
 }
+
+// A call that overruns goes on after this object, so it owns what it uses.
+class HookCalls final : public NodeHooks {
+ public:
+  HookCalls(const CallContext& context, const SnapshotOptions& options, HookRunner& runner)
+      : context_(context), options_(options), runner_(runner) {}
+
+  absl::StatusOr<bool> UsesDriver(const Pod& pod) override {
+    return runner_.Run(
+        context_, "the pod filter",
+        [filter = options_.uses_driver, pod](const CallContext& bounded) { return filter(bounded, pod); });
+  }
+  absl::StatusOr<bool> RestartOnly(const Pod& pod, const ControllerRevision& running,
+                                   const ControllerRevision& wanted) override {
+    return runner_.Run(context_, "the restart-only predicate",
+                       [predicate = options_.restart_only, pod, running, wanted](const CallContext& bounded) {
+                         return predicate(bounded, pod, running, wanted);
+                       });
+  }
+
+ private:
+  const CallContext& context_;
+  const SnapshotOptions& options_;
+  HookRunner& runner_;
+};
 
 }  // namespace
 
-DriverParts MakeDriverParts(const std::vector<DaemonSet>& daemon_sets, std::vector<ControllerRevision> revisions,
-                            const std::vector<Pod>& unbound_pods,
-                            const std::vector<NodeMaintenance>& unbound_maintenances) {
-  DriverFacts facts{.unscheduled_pods = static_cast<int>(unbound_pods.size())};
-  std::vector<Finding> findings;
-  NoteUnreadable("DaemonSet", daemon_sets, "", findings);
-  NoteUnreadable("ControllerRevision", revisions, "", findings);
-  NoteUnreadable("driver pod", unbound_pods, "", findings);
-  NoteUnreadable("NodeMaintenance", unbound_maintenances, "", findings);
-  for (const DaemonSet& daemon_set : daemon_sets) {
-    DriverDaemonSet driver = WantedRevision(daemon_set, revisions);
-    if (!driver.wanted_revision) {
-      findings.push_back({.code = FindingCode::kRevisionUnknown, .message = driver.why_unknown});
-    }
-    if (!daemon_set.on_delete) {
-      findings.push_back({.code = FindingCode::kUpdateStrategy,
-                          .message = fmt::format("DaemonSet {}/{} is not OnDelete: Kubernetes restarts driver pods by "
-                                                 "itself, without evacuating their nodes",
-                                                 daemon_set.ns, daemon_set.name)});
-    }
-    facts.daemon_sets.emplace(daemon_set.uid, std::move(driver));
-  }
-  return {.facts = std::make_shared<const DriverFacts>(std::move(facts)),
-          .revisions = std::move(revisions),
-          .findings = std::move(findings)};
-}
-
 ViewMaker::ViewMaker(DriverIdentity identity, SnapshotOptions options)
-    : identity_(std::move(identity)), options_(std::move(options)), hooks_(options_.hook_timeout) {}
-
-// A claim that an upgrade left behind is given back although nothing else of the driver is on the node (defect-D18).
-// What cannot be read may be ours.
-bool ViewMaker::IsManaged(const NodeParts& parts) const {
-  if (IsUnreadable(parts.node) && parts.node.labels.empty()) return true;
-  if (!options_.node_selector.Matches(parts.node.labels)) return false;
-  if (!parts.driver_pods.empty()) return true;
-  if (HasState(parts.node, identity_)) return true;
-  if (!options_.requestor || !parts.maintenances) return false;
-  const MaintenanceRequestor requestor(*options_.requestor);
-  return std::any_of(parts.maintenances->begin(), parts.maintenances->end(),
-                     [&](const NodeMaintenance& object) { return IsUnreadable(object) || requestor.Claims(object); });
-}
+    : options_(std::move(options)), runner_(options_.hook_timeout), views_(std::move(identity), ScopeOf(options_)) {}
 
 NodeView ViewMaker::Make(const CallContext& context, NodeParts parts, const DriverParts& driver, AttemptLog& log,
                          std::vector<Finding>& findings) {
-  NodeView view{.node = std::move(parts.node),
-                .driver_pods = std::move(parts.driver_pods),
-                .maintenances = std::move(parts.maintenances)};
-  if (view.maintenances && AnyUnreadable(*view.maintenances)) {
-    NoteUnreadable("NodeMaintenance", *view.maintenances, view.node.name, findings);
-    view.maintenances.reset();
-  }
-  std::sort(view.driver_pods.begin(), view.driver_pods.end(), ByName);
-  CompareRevisions(context, driver, view, findings);
-  log.NodeRead(view.node, nullptr);
-  view.attempts = log.ForNode(view.node.uid);
-  if (MayBeBusy(view) || MayHaveClaims(view)) return view;
-  log.MaintenancesOver(view.node.uid);
-  view.attempts = log.ForNode(view.node.uid);
-  return view;
+  HookCalls hooks(context, options_, runner_);
+  return views_.Make(hooks, std::move(parts), driver, log, findings);
 }
 
 void ViewMaker::AddPods(const CallContext& context, std::vector<Pod> pods, NodeView& view, AttemptLog& log,
                         std::vector<Finding>& findings) {
-  std::erase_if(
-      pods, [&](const Pod& pod) { return pod.ref.ns == options_.ns && options_.driver_labels.Matches(pod.labels); });
-  std::sort(pods.begin(), pods.end(), ByName);
-  view.pods = std::move(pods);
-  RunFilter(context, view, findings);
-  const std::set<std::string> live = PodUids(view);
-  log.NodeRead(view.node, &live);
-  view.attempts = log.ForNode(view.node.uid);
-}
-
-// Whatever was read: it may be older than what we wrote, or had read before.
-bool ViewMaker::MayBeBusy(const NodeView& view) const {
-  const std::optional<PatchAttempt>& patch = view.attempts.patch;
-  return IsBusy(view.node, identity_) || (patch && !IsSettled(*patch, view.node)) ||
-         IsOlderVersion(view.node.resource_version, view.attempts.read_version);
-}
-
-// A node in progress keeps the pace of its evictions through passes that do not look at its pods.
-void ViewMaker::DropOldAttempts(NodeView& view, AttemptLog& log) const {
-  if (view.attempts.pods.empty() || MayBeBusy(view)) return;
-  const std::set<std::string> live = PodUids(view);
-  log.NodeRead(view.node, &live);
-  view.attempts = log.ForNode(view.node.uid);
-}
-
-void ViewMaker::KeepOnly(const std::set<std::string>& nodes) {
-  std::erase_if(memory_, [&](const auto& memory) { return !nodes.contains(memory.first); });
-}
-
-bool ViewMaker::MayHaveClaims(const NodeView& view) const {
-  if (!options_.requestor) return false;
-  return !view.maintenances || !MaintenanceRequestor(*options_.requestor).ClaimsOn(view).empty();
-}
-
-void ViewMaker::RunFilter(const CallContext& context, NodeView& view, std::vector<Finding>& findings) {
-  if (!options_.uses_driver) return;
-  const std::map<std::string, UsesDriver> known = std::exchange(memory_[view.node.name].uses_driver, {});
-  std::map<std::string, UsesDriver>& seen = memory_[view.node.name].uses_driver;
-  for (const Pod& pod : *view.pods) {
-    const auto remembered = known.find(pod.ref.uid);
-    bool uses_driver = false;
-    if (remembered != known.end() && remembered->second.resource_version == pod.resource_version) {
-      uses_driver = remembered->second.answer;
-    } else if (const absl::StatusOr<bool> answer = hooks_.Run(
-                   context, "the pod filter",
-                   [filter = options_.uses_driver, pod](const CallContext& bounded) { return filter(bounded, pod); });
-               answer.ok()) {
-      uses_driver = *answer;
-    } else {
-      const std::string error(Message(answer.status()));
-      findings.push_back({.code = FindingCode::kHookFailed,
-                          .node = view.node.name,
-                          .message = fmt::format("pod filter for {}: {}", pod.ref.ToString(), error)});
-      view.hook_errors[pod.ref.ToString()] = error;
-      continue;
-    }
-    seen[pod.ref.uid] = {.resource_version = pod.resource_version, .answer = uses_driver};
-    if (uses_driver) view.pods_using_driver.insert(pod.ref.uid);
-  }
-}
-
-// T7, T8: asked of nodes whose upgrade has not begun, about each driver pod that is out of date.
-void ViewMaker::CompareRevisions(const CallContext& context, const DriverParts& driver, NodeView& view,
-                                 std::vector<Finding>& findings) {
-  if (!options_.restart_only) return;
-  const std::optional<UpgradeState> state = StateOf(view.node, identity_);
-  if (!state || IsInProgress(*state)) return;
-  Memory& memory = memory_[view.node.name];
-  const std::map<std::string, RestartOnly> known = std::exchange(memory.restart_only, {});
-  view.restart_only = !view.driver_pods.empty();
-  for (const Pod& pod : view.driver_pods) {
-    const absl::StatusOr<bool> answer = NeedsRestartOnly(context, pod, driver, known, memory.restart_only);
-    if (!answer.ok()) {
-      view.restart_only_error =
-          fmt::format("restart-only predicate for {}: {}", pod.ref.ToString(), Message(answer.status()));
-      findings.push_back(
-          {.code = FindingCode::kHookFailed, .node = view.node.name, .message = view.restart_only_error});
-    }
-    view.restart_only = view.restart_only && answer.ok() && *answer;
-  }
-}
-
-// A pod whose own revision is current, or not known any more, is none of the predicate's business: true, false.
-absl::StatusOr<bool> ViewMaker::NeedsRestartOnly(const CallContext& context, const Pod& pod, const DriverParts& driver,
-                                                 const std::map<std::string, RestartOnly>& known,
-                                                 std::map<std::string, RestartOnly>& seen) {
-  const std::map<std::string, DriverDaemonSet>& daemon_sets = driver.facts->daemon_sets;
-  const OwnerReference* owner = ControllerOf(pod);
-  const auto found = owner == nullptr ? daemon_sets.end() : daemon_sets.find(owner->uid);
-  if (found == daemon_sets.end() || !found->second.wanted_revision) return false;
-  const std::string& hash = *found->second.wanted_revision;
-  if (RevisionHash(pod) == hash) return true;
-  const ControllerRevision* running = FindRevision(found->second.daemon_set, driver.revisions, RevisionHash(pod));
-  const ControllerRevision* wanted = FindRevision(found->second.daemon_set, driver.revisions, hash);
-  if (running == nullptr || wanted == nullptr) return false;
-  const auto remembered = known.find(pod.ref.uid);
-  if (remembered != known.end() && remembered->second.resource_version == pod.resource_version &&
-      remembered->second.wanted == hash) {
-    seen[pod.ref.uid] = remembered->second;
-    return remembered->second.answer;
-  }
-  absl::StatusOr<bool> answer =
-      hooks_.Run(context, "the restart-only predicate",
-                 [predicate = options_.restart_only, pod, running = *running,
-                  wanted = *wanted](const CallContext& bounded) { return predicate(bounded, pod, running, wanted); });
-  if (answer.ok()) {
-    seen[pod.ref.uid] = {.resource_version = pod.resource_version, .wanted = hash, .answer = *answer};
-  }
-  return answer;
+  HookCalls hooks(context, options_, runner_);
+  views_.AddPods(hooks, std::move(pods), view, log, findings);
 }
 
 }  // namespace driverupgrade::internal

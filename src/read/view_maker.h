@@ -1,105 +1,42 @@
-// What is known of one node, put together for Step: the part that reading by lists and reading from a cache share.
+// Node views for engines with threads: the embedding operator's callbacks are asked off the caller's thread.
 #ifndef DRIVERUPGRADE_SRC_READ_VIEW_MAKER_H_
 #define DRIVERUPGRADE_SRC_READ_VIEW_MAKER_H_
 
-#include <map>
 #include <memory>
-#include <optional>
 #include <set>
 #include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "driverupgrade/attempt_log.h"
 #include "driverupgrade/call_context.h"
-#include "driverupgrade/cluster_snapshot.h"
-#include "driverupgrade/driver_identity.h"
 #include "driverupgrade/snapshot_builder.h"
-#include "model/unreadable.h"
 #include "read/hook_runner.h"
+#include "read/node_views.h"
 
 namespace driverupgrade::internal {
 
-// A finding for each of the objects that could not be read. `node`: which they concern, may be empty.
-template <typename T>
-void NoteUnreadable(std::string_view kind, const std::vector<T>& objects, const std::string& node,
-                    std::vector<Finding>& findings) {
-  for (const T& object : objects) {
-    if (!IsUnreadable(object)) continue;
-    findings.push_back({.code = FindingCode::kUnreadable, .node = node, .message = CannotBeRead(kind, object)});
-  }
-}
-
-// What concerns all nodes of the driver, and what is wrong with it.
-struct DriverParts {
-  std::shared_ptr<const DriverFacts> facts = std::make_shared<const DriverFacts>();
-  std::vector<ControllerRevision> revisions = {};
-  std::vector<Finding> findings = {};
-};
-// `unbound`: driver pods and NodeMaintenances that name no node.
-DriverParts MakeDriverParts(const std::vector<DaemonSet>& daemon_sets, std::vector<ControllerRevision> revisions,
-                            const std::vector<Pod>& unbound_pods,
-                            const std::vector<NodeMaintenance>& unbound_maintenances);
-
-struct NodeParts {
-  Node node = {};
-  std::vector<Pod> driver_pods = {};
-  std::optional<std::vector<NodeMaintenance>> maintenances = std::nullopt;
-};
-
-// Asks the embedding operator's callbacks, and remembers their answers as long as what they were about stays the same.
-// Not thread-safe.
+// As NodeViews, with the callbacks of `options` as its hooks. Not thread-safe.
 class ViewMaker {
  public:
   ViewMaker(DriverIdentity identity, SnapshotOptions options);
 
-  // Whether the driver has anything to do with the node.
-  bool IsManaged(const NodeParts& parts) const;
-  // The view without the node's other pods. Drops from `log` what the node settles.
+  bool IsManaged(const NodeParts& parts) const { return views_.IsManaged(parts); }
   NodeView Make(const CallContext& context, NodeParts parts, const DriverParts& driver, AttemptLog& log,
                 std::vector<Finding>& findings);
-  // Adds all pods that are on the node, all of which could be read; those of the driver among them are left out. Drops
-  // from `log` what they settle.
   void AddPods(const CallContext& context, std::vector<Pod> pods, NodeView& view, AttemptLog& log,
                std::vector<Finding>& findings);
-  // For a node whose pods are not known: attempts on them are over unless it is being upgraded.
-  void DropOldAttempts(NodeView& view, AttemptLog& log) const;
-  // The view as it is judged: complete, and decoded.
-  std::shared_ptr<const NodeView> Share(NodeView view) const { return ShareView(std::move(view), identity_); }
+  void DropOldAttempts(NodeView& view, AttemptLog& log) const { views_.DropOldAttempts(view, log); }
+  std::shared_ptr<const NodeView> Share(NodeView view) const { return views_.Share(std::move(view)); }
   // Before the first call of a pass: a callback that hangs costs each pass its limit once, not once a pod.
-  void BeginPass() { hooks_.BeginRound(); }
-  // Forgets the answers about other nodes.
-  void KeepOnly(const std::set<std::string>& nodes);
-  void Forget(const std::string& node) { memory_.erase(node); }
+  void BeginPass() { runner_.BeginRound(); }
+  void KeepOnly(const std::set<std::string>& nodes) { views_.KeepOnly(nodes); }
+  void Forget(const std::string& node) { views_.Forget(node); }
 
  private:
-  struct UsesDriver {
-    std::string resource_version;
-    bool answer = false;
-  };
-  struct RestartOnly {
-    std::string resource_version;
-    std::string wanted;
-    bool answer = false;
-  };
-  struct Memory {
-    std::map<std::string, UsesDriver> uses_driver = {};    // by pod UID
-    std::map<std::string, RestartOnly> restart_only = {};  // by pod UID
-  };
-  bool MayBeBusy(const NodeView& view) const;
-  bool MayHaveClaims(const NodeView& view) const;
-  void RunFilter(const CallContext& context, NodeView& view, std::vector<Finding>& findings);
-  void CompareRevisions(const CallContext& context, const DriverParts& driver, NodeView& view,
-                        std::vector<Finding>& findings);
-  absl::StatusOr<bool> NeedsRestartOnly(const CallContext& context, const Pod& pod, const DriverParts& driver,
-                                        const std::map<std::string, RestartOnly>& known,
-                                        std::map<std::string, RestartOnly>& seen);
-
-  DriverIdentity identity_;
-  SnapshotOptions options_;
-  HookRunner hooks_;
-  std::map<std::string, Memory> memory_;  // by node
+  const SnapshotOptions options_;
+  HookRunner runner_;
+  NodeViews views_;
 };
 
 }  // namespace driverupgrade::internal

@@ -5,10 +5,12 @@
 #include <cstddef>
 #include <optional>
 #include <string>
+#include <utility>
 #include <variant>
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "driverupgrade/attempt_log.h"
 #include "driverupgrade/cluster_writes.h"
@@ -29,6 +31,18 @@ struct NodeAnswer {
   // Of EvictPod, if it is OK.
   EvictionAnswer eviction = {};
 };
+
+// Of each kind of call.
+inline NodeAnswer AnswerOf(absl::StatusOr<Node> node) {
+  if (!node.ok()) return {.status = node.status()};
+  return {.node = *std::move(node)};
+}
+inline NodeAnswer AnswerOf(absl::StatusOr<EvictionAnswer> eviction) {
+  if (!eviction.ok()) return {.status = eviction.status()};
+  return {.eviction = *std::move(eviction)};
+}
+inline NodeAnswer AnswerOf(const absl::StatusOr<NodeMaintenance>& object) { return {.status = object.status()}; }
+inline NodeAnswer AnswerOf(absl::Status status) { return {.status = std::move(status)}; }
 
 // What the log is to hear of the answers.
 struct PatchNote {

@@ -12,27 +12,17 @@ class Sender {
  public:
   Sender(const CallContext& context, ClusterWriter& cluster) : context_(context), cluster_(cluster) {}
 
-  NodeAnswer operator()(const PatchNodeParams& params) const {
-    absl::StatusOr<Node> node = cluster_.PatchNode(context_, params);
-    if (!node.ok()) return {.status = node.status()};
-    return {.node = *std::move(node)};
-  }
-  NodeAnswer operator()(const EvictPodParams& params) const {
-    absl::StatusOr<EvictionAnswer> eviction = cluster_.EvictPod(context_, params);
-    if (!eviction.ok()) return {.status = eviction.status()};
-    return {.eviction = *std::move(eviction)};
-  }
-  NodeAnswer operator()(const DeletePodParams& params) const {
-    return {.status = cluster_.DeletePod(context_, params)};
-  }
+  NodeAnswer operator()(const PatchNodeParams& params) const { return AnswerOf(cluster_.PatchNode(context_, params)); }
+  NodeAnswer operator()(const EvictPodParams& params) const { return AnswerOf(cluster_.EvictPod(context_, params)); }
+  NodeAnswer operator()(const DeletePodParams& params) const { return AnswerOf(cluster_.DeletePod(context_, params)); }
   NodeAnswer operator()(const CreateNodeMaintenanceParams& params) const {
-    return {.status = cluster_.CreateNodeMaintenance(context_, params).status()};
+    return AnswerOf(cluster_.CreateNodeMaintenance(context_, params));
   }
   NodeAnswer operator()(const PatchNodeMaintenanceParams& params) const {
-    return {.status = cluster_.PatchNodeMaintenance(context_, params).status()};
+    return AnswerOf(cluster_.PatchNodeMaintenance(context_, params));
   }
   NodeAnswer operator()(const DeleteNodeMaintenanceParams& params) const {
-    return {.status = cluster_.DeleteNodeMaintenance(context_, params)};
+    return AnswerOf(cluster_.DeleteNodeMaintenance(context_, params));
   }
 
  private:

@@ -119,7 +119,7 @@ static void TestPlan(const char *folder) {
   EXPECT(PlanOfNothing, REQUEST(POLICY ",\"speed\":1"), 3, "request: unknown member \"speed\"");
   EXPECT(PlanOfNothing, REQUEST(POLICY ",\"activeSince\":\"yesterday\""), 3, "request.activeSince: must be an RFC 3339");
   EXPECT(PlanOfNothing, REQUEST(POLICY ",\"validationSelector\":\"a in\""), 3, "request.validationSelector: ");
-  EXPECT(PlanOfNothing, REQUEST(POLICY ",\"validationSelector\":\"\""), 3, "select every pod");
+  EXPECT(PlanOfNothing, REQUEST(POLICY ",\"validationSelector\":\"\""), 3, "select everything");
   EXPECT(PlanOfNothing, REQUEST(POLICY ",\"usesDriverUids\":[7]"), 3, "must be an array of strings");
   EXPECT(PlanOfNothing, REQUEST(POLICY ",\"requestor\":{\"id\":\"\",\"namespace\":\"x\"}"), 3, "request.requestor: ");
   EXPECT(PlanOfNothing, REQUEST(POLICY ",\"spareSkippedPods\":\"no\""), 3, "must be true or false");

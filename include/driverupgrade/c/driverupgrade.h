@@ -1,17 +1,20 @@
 /*
  * The library for any language that calls C: documents in, documents out.
  *
- * Defines du_str, du_buf, du_code and the functions du_*, for C11 and for C++.
+ * Defines du_str, du_buf, du_code, du_engine and the functions du_*, for C11 and for C++.
  *
  *     du_buf plan = {0};
  *     if (du_plan(request, cluster, &plan) == 0) puts(plan.data);   // JSON: what would be done next, and who waits for what
  *     else fprintf(stderr, "%s\n", plan.data);                      // what was attempted, on what, and why it failed
  *     du_free(plan.data);
  *
+ * An engine rolls a driver, and sends nothing itself: it says which request comes next, the host sends it and hands the answer in.
+ * A host has clients, threads, timeouts and a clock of its own; examples/python/rollout.py is a whole one.
+ *
  * Documents are UTF-8. A member that is not known is an error in what comes in; whoever reads what goes out ignores members
  * that he does not know. Functions are added and never changed; documents only gain members. The functions call nobody back,
- * write no log, read no file, clock or environment, and neither throw nor exit. They keep no state: any number of threads may
- * call them at once.
+ * write no log, read no file, clock or environment, and neither throw nor exit. What they keep is in the engine that is handed
+ * to them: one call at a time with one engine, any number of threads with different ones or with none.
  *
  * Example: examples/python/whatif.py. Every document: docs/c-api.md.
  */
@@ -44,7 +47,9 @@ typedef struct {
  * 0: the answer is in `out`. Otherwise a canonical status code, as gRPC and abseil number them, and `out` has a message for a person:
  *   3  a document that makes no sense, or an argument that is none;
  *   8  there is no memory, for the answer or for its message (then `out` stays empty);
- *   13 a defect of this library.
+ *   9  not now: the function says when;
+ *   13 a defect of this library;
+ *   14 something has not been read yet.
  */
 typedef int32_t du_code;
 
@@ -79,6 +84,96 @@ du_code du_policy_normalize(du_str policy, du_buf *out);
  * Nothing is sent anywhere. Errors: 3, beginning with `request` or `cluster`.
  */
 du_code du_plan(du_str request, du_str cluster, du_buf *out);
+
+/* One driver in one cluster: what was read of it, what was asked and answered. What must outlive it stands on the nodes. */
+typedef struct du_engine du_engine;
+
+/* What du_engine_put and du_engine_watch_line bring. */
+enum {
+  DU_NODES = 0,
+  DU_DRIVER_PODS = 1, /* pods of the driver's namespace that the driver's labels select */
+  DU_DAEMON_SETS = 2, /* likewise */
+  DU_CONTROLLER_REVISIONS = 3, /* of the driver's namespace */
+  DU_NODE_MAINTENANCES = 4, /* of the requestor's namespace; never put: they could not be read, or there is no requestor */
+  DU_KINDS = 5
+};
+
+/* What stands for an HTTP status if there is none. */
+enum {
+  DU_NO_ANSWER = -1, /* the request may have been carried out */
+  DU_NOT_SENT = -2   /* it surely was not */
+};
+
+/*
+ * Makes an engine, which du_engine_free takes. `*engine` has to be null, and stays so on failure. Out: {}.
+ * Errors: 3 for options that cannot work.
+ */
+du_code du_engine_new(du_str options, du_engine **engine, du_buf *out);
+
+/* Null is nothing. Requests under way need no more answers. */
+void du_engine_free(du_engine *engine);
+
+/*
+ * All objects of a kind: the body of the API server's list, all pages in one, or the same with only the members of docs/c-api.md.
+ * What was known and is not in it is gone. Before the first list of each kind but the last, du_engine_apply plans nothing. Out: {}.
+ * Errors: 3 for no list of that kind; nothing is changed then.
+ */
+du_code du_engine_put(du_engine *engine, int32_t kind, du_str list, du_buf *out);
+
+/* One line of a watch that goes on from the list. Bookmarks change nothing. Out: {}. Errors: 3 for no line of that kind, and for a line
+ * of type ERROR, after which a list is needed. */
+du_code du_engine_watch_line(du_engine *engine, int32_t kind, du_str line, du_buf *out);
+
+/*
+ * All pods on a node that du_engine_apply has asked for, read by a list that began after that. Put again whatever changes, from a watch
+ * on the node's pods, until the node is wanted no more. `uses_driver` says which of them use the driver:
+ * {"uids":[...],"errors":[{"uid":"...","error":"..."}]}; of no meaning (may be empty) unless the engine's options have podDeletion.
+ * Out: {"taken":true}; false: the list is older than the node's cordon, or the node is gone, and a newer list is needed if the node
+ * is still wanted. Errors: 3 for no list of pods, or one without metadata.resourceVersion.
+ */
+du_code du_engine_put_pods(du_engine *engine, du_str node, du_str list, du_str uses_driver, du_buf *out);
+
+/* The nodes that have a driver pod or a label of ours, by state, and what the host has to be asked. Out: nodes, questions. */
+du_code du_engine_read(du_engine *engine, int64_t now_ms, du_buf *out);
+
+/* Answers to questions: {"answers":[{"id":"...","answer":true},{"id":"...","error":"..."}]}. One to a question of the past is none. Out: {}. */
+du_code du_engine_tell(du_engine *engine, du_str answers, du_buf *out);
+
+/*
+ * One pass. `nodes`: a JSON array of the names that `policy` is for, or empty: all. With several parts of the nodes, each applied with a
+ * policy of its own, budgets count the part's nodes; a node without a driver pod stays in the part that it was in. Out: "work", the nodes
+ * whose requests du_engine_next gives now; "wantedPods", nodes whose pods have to be put before they go on; gates, counts, findings
+ * and "wakeAt". To be called again when something was put, a node's requests have been answered, or at wakeAt.
+ * `now_ms`: milliseconds since 1970. Errors: 3 for a policy that makes no sense; 9 for one with a rollout, which needs a ledger;
+ * 14 until each kind has been put once.
+ */
+du_code du_engine_apply(du_engine *engine, du_str nodes, du_str policy, int64_t now_ms, du_buf *out);
+
+/* As du_engine_apply, for an operator that is being removed: what gives the nodes back. To be repeated until "work" is empty. */
+du_code du_engine_release(du_engine *engine, du_str nodes, int64_t now_ms, du_buf *out);
+
+/*
+ * The request that the node is to be sent next, the same until it is answered: {"verb":...,"target":...,"contentType":...,"body":...};
+ * {} when nothing is left. `target` is path and query. Requests of different nodes may be under way at once, those of one node not.
+ */
+du_code du_engine_next(du_engine *engine, du_str node, int64_t now_ms, du_buf *out);
+
+/*
+ * What the server said to it. `http_status`: or DU_NO_ANSWER, DU_NOT_SENT; a number that is neither is taken for DU_NO_ANSWER.
+ * `retry_after_s`: of the header Retry-After, 0 for none. `body`: any bytes. Out: {"more":true} if du_engine_next has another one.
+ * Errors: 9 if nothing was asked.
+ */
+du_code du_engine_answer(du_engine *engine, du_str node, int32_t http_status, int32_t retry_after_s, du_str body, int64_t now_ms,
+                         du_buf *out);
+
+/* What has happened since the last call: outcomes of nodes whose requests are all answered, and Events to record. */
+du_code du_engine_settle(du_engine *engine, int64_t now_ms, du_buf *out);
+
+/* Why a node waits, as the last pass found it: {"node":...,"gate":{...}}; "gate" is null if it does not wait, or is not known. */
+du_code du_engine_explain(du_engine *engine, du_str node, du_buf *out);
+
+/* What the last passes found of all nodes: as du_engine_apply, with every gate. */
+du_code du_engine_everything(du_engine *engine, du_buf *out);
 
 #ifdef __cplusplus
 }

@@ -1,6 +1,7 @@
-#include "c/document.h"
+#include "wire/document.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "base/quote.h"
@@ -14,17 +15,31 @@ namespace json = ::driverupgrade_rapidjson;
 
 std::string_view TextOf(const json::Value& value) { return {value.GetString(), value.GetStringLength()}; }
 
+// nullopt unless it is an array of strings.
+std::optional<std::vector<std::string>> TextsOf(const json::Value& value) {
+  if (!value.IsArray()) return std::nullopt;
+  std::vector<std::string> texts;
+  for (const json::Value& item : value.GetArray()) {
+    if (!item.IsString()) return std::nullopt;
+    texts.emplace_back(TextOf(item));
+  }
+  return texts;
+}
+
+// Not recursive: no depth of somebody else's document exhausts the stack.
+absl::Status ParseJson(std::string_view name, std::string_view text, json::Document& document) {
+  document.Parse<json::kParseIterativeFlag | json::kParseValidateEncodingFlag>(text.data(), text.size());
+  if (!document.HasParseError()) return absl::OkStatus();
+  return absl::InvalidArgumentError(fmt::format("{}: no JSON at offset {}: {}", name, document.GetErrorOffset(),
+                                                json::GetParseError_En(document.GetParseError())));
+}
+
 }  // namespace
 
 absl::StatusOr<Document> Document::Parse(std::string_view name, std::string_view text,
                                          std::initializer_list<std::string_view> known) {
   Document document{std::string(name)};
-  // Not recursive: no depth of somebody else's document exhausts the stack.
-  document.json_.Parse<json::kParseIterativeFlag | json::kParseValidateEncodingFlag>(text.data(), text.size());
-  if (document.json_.HasParseError()) {
-    return absl::InvalidArgumentError(fmt::format("{}: no JSON at offset {}: {}", name, document.json_.GetErrorOffset(),
-                                                  json::GetParseError_En(document.json_.GetParseError())));
-  }
+  DRIVERUPGRADE_RETURN_IF_ERROR(ParseJson(name, text, document.json_));
   DRIVERUPGRADE_RETURN_IF_ERROR(document.CheckMembers(known));
   return document;
 }
@@ -69,16 +84,34 @@ absl::StatusOr<bool> Document::FlagOr(std::string_view member, bool absent) cons
   return value->GetBool();
 }
 
-absl::StatusOr<std::vector<std::string>> Document::Texts(std::string_view member) const {
-  std::vector<std::string> texts;
+absl::StatusOr<int> Document::CountOr(std::string_view member, int absent) const {
   const json::Value* value = Find(member);
-  if (value == nullptr) return texts;
-  if (!value->IsArray()) return Wrong(member, "must be an array of strings");
+  if (value == nullptr) return absent;
+  if (!value->IsInt() || value->GetInt() < 0) return Wrong(member, "must be a whole number, 0 or more");
+  return value->GetInt();
+}
+
+absl::StatusOr<std::vector<std::string>> Document::Texts(std::string_view member) const {
+  const json::Value* value = Find(member);
+  if (value == nullptr) return std::vector<std::string>();
+  std::optional<std::vector<std::string>> texts = TextsOf(*value);
+  if (!texts) return Wrong(member, "must be an array of strings");
+  return *std::move(texts);
+}
+
+absl::StatusOr<std::vector<Document>> Document::Objects(std::string_view member,
+                                                        std::initializer_list<std::string_view> known) const {
+  std::vector<Document> objects;
+  const json::Value* value = Find(member);
+  if (value == nullptr) return objects;
+  if (!value->IsArray()) return Wrong(member, "must be an array of objects");
   for (const json::Value& item : value->GetArray()) {
-    if (!item.IsString()) return Wrong(member, "must be an array of strings");
-    texts.emplace_back(TextOf(item));
+    Document document{fmt::format("{}.{}[{}]", name_, member, objects.size())};
+    document.json_.CopyFrom(item, document.json_.GetAllocator());
+    DRIVERUPGRADE_RETURN_IF_ERROR(document.CheckMembers(known));
+    objects.push_back(std::move(document));
   }
-  return texts;
+  return objects;
 }
 
 absl::StatusOr<Document> Document::Object(std::string_view member,
@@ -99,6 +132,14 @@ absl::StatusOr<std::string> Document::Embedded(std::string_view member) const {
   json::Writer<json::StringBuffer> writer(buffer);
   value->Accept(writer);
   return std::string(buffer.GetString(), buffer.GetSize());
+}
+
+absl::StatusOr<std::vector<std::string>> ParseTexts(std::string_view name, std::string_view text) {
+  json::Document document;
+  DRIVERUPGRADE_RETURN_IF_ERROR(ParseJson(name, text, document));
+  std::optional<std::vector<std::string>> texts = TextsOf(document);
+  if (!texts) return absl::InvalidArgumentError(fmt::format("{}: must be an array of strings", name));
+  return *std::move(texts);
 }
 
 }  // namespace driverupgrade::internal

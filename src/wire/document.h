@@ -1,6 +1,6 @@
 // A document that came in through the C interface: a JSON object all of whose members are known.
-#ifndef DRIVERUPGRADE_SRC_C_DOCUMENT_H_
-#define DRIVERUPGRADE_SRC_C_DOCUMENT_H_
+#ifndef DRIVERUPGRADE_SRC_WIRE_DOCUMENT_H_
+#define DRIVERUPGRADE_SRC_WIRE_DOCUMENT_H_
 
 #include <initializer_list>
 #include <optional>
@@ -27,8 +27,12 @@ class Document {
   // Empty if it is absent.
   [[nodiscard]] absl::StatusOr<std::string> TextOr(std::string_view member, std::string_view absent) const;
   [[nodiscard]] absl::StatusOr<bool> FlagOr(std::string_view member, bool absent) const;
+  [[nodiscard]] absl::StatusOr<int> CountOr(std::string_view member, int absent) const;
   // Empty if it is absent.
   [[nodiscard]] absl::StatusOr<std::vector<std::string>> Texts(std::string_view member) const;
+  // Each of an array of objects; none if it is absent.
+  [[nodiscard]] absl::StatusOr<std::vector<Document>> Objects(std::string_view member,
+                                                              std::initializer_list<std::string_view> known) const;
   [[nodiscard]] absl::StatusOr<Document> Object(std::string_view member,
                                                 std::initializer_list<std::string_view> known) const;
   // The member's own text in JSON, or, of a member that is a string, the string.
@@ -47,6 +51,9 @@ class Document {
   driverupgrade_rapidjson::Document json_;
 };
 
+// A document that is an array of strings.
+[[nodiscard]] absl::StatusOr<std::vector<std::string>> ParseTexts(std::string_view name, std::string_view text);
+
 }  // namespace driverupgrade::internal
 
-#endif  // DRIVERUPGRADE_SRC_C_DOCUMENT_H_
+#endif  // DRIVERUPGRADE_SRC_WIRE_DOCUMENT_H_

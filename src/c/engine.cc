@@ -1,0 +1,255 @@
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/status_macros.h"
+#include "c/guard.h"
+#include "driverupgrade/c/driverupgrade.h"
+#include "driverupgrade/policy_codec.h"
+#include "fmt/format.h"
+#include "host/engine_json.h"
+#include "host/host_engine.h"
+#include "whatif/driver_members.h"
+#include "wire/document.h"
+
+using namespace driverupgrade;            // NOLINT: all of this file is one edge of the library.
+using namespace driverupgrade::internal;  // NOLINT
+
+struct du_engine {
+  DriverIdentity identity;
+  PolicyDefaults defaults;
+  bool spares_skipped_pods;
+  HostEngine engine;
+  // The policy that was handed in last, and its text: it changes far less often than it is applied.
+  std::string policy_text = {};
+  UpgradePolicy policy = {};
+};
+
+namespace {
+
+const char* const kNothing = "{}";
+
+absl::StatusOr<std::unique_ptr<du_engine>> NewEngine(std::string_view text) {
+  DRIVERUPGRADE_ASSIGN_OR_RETURN(
+      const Document options,
+      Document::Parse("options", text,
+                      {"identity", "namespace", "driverLabels", "nodeSelector", "policyDefaults", "spareSkippedPods",
+                       "validationSelector", "podDeletion", "restartOnly", "requestor", "driverRestartCountMax",
+                       "ownPod", "ownNode", "fieldManager"}));
+  DRIVERUPGRADE_ASSIGN_OR_RETURN(DriverIdentity identity, IdentityMember(options));
+  DRIVERUPGRADE_ASSIGN_OR_RETURN(const PolicyDefaults defaults, DefaultsMember(options));
+  DRIVERUPGRADE_ASSIGN_OR_RETURN(const bool spare, options.FlagOr("spareSkippedPods", true));
+  HostOptions host;
+  DRIVERUPGRADE_ASSIGN_OR_RETURN(host.scope.ns, options.Text("namespace"));
+  if (host.scope.ns.empty()) return options.Wrong("namespace", "must not be empty");
+  DRIVERUPGRADE_ASSIGN_OR_RETURN(host.scope.driver_labels, SelectorMember(options, "driverLabels"));
+  if (options.Has("nodeSelector")) {
+    DRIVERUPGRADE_ASSIGN_OR_RETURN(host.scope.node_selector, SelectorMember(options, "nodeSelector"));
+  }
+  if (options.Has("validationSelector")) {
+    DRIVERUPGRADE_ASSIGN_OR_RETURN(host.machine.validation_selector, SelectorMember(options, "validationSelector"));
+  }
+  DRIVERUPGRADE_ASSIGN_OR_RETURN(host.machine.pod_deletion, options.FlagOr("podDeletion", false));
+  host.scope.asks_uses_driver = host.machine.pod_deletion;
+  DRIVERUPGRADE_ASSIGN_OR_RETURN(host.scope.asks_restart_only, options.FlagOr("restartOnly", false));
+  DRIVERUPGRADE_ASSIGN_OR_RETURN(host.scope.requestor, RequestorMember(options));
+  host.machine.requestor = host.scope.requestor;
+  DRIVERUPGRADE_ASSIGN_OR_RETURN(host.machine.driver_restart_count_max,
+                                 options.CountOr("driverRestartCountMax", host.machine.driver_restart_count_max));
+  DRIVERUPGRADE_ASSIGN_OR_RETURN(host.machine.own_node, options.TextOr("ownNode", ""));
+  DRIVERUPGRADE_ASSIGN_OR_RETURN(host.field_manager, options.TextOr("fieldManager", host.field_manager));
+  if (host.field_manager.empty()) return options.Wrong("fieldManager", "must not be empty");
+  DRIVERUPGRADE_ASSIGN_OR_RETURN(const std::string own_pod, options.TextOr("ownPod", ""));
+  if (!own_pod.empty()) {
+    const std::size_t slash = own_pod.find('/');
+    if (slash == 0 || slash == std::string::npos || slash + 1 == own_pod.size()) {
+      return options.Wrong("ownPod", "must be a namespace and a name, as in gpu-operator/gpu-operator-0");
+    }
+    host.machine.own_pod = PodRef{.ns = own_pod.substr(0, slash), .name = own_pod.substr(slash + 1)};
+  }
+  HostEngine engine(identity, std::move(host));
+  return std::unique_ptr<du_engine>(new du_engine{.identity = std::move(identity),
+                                                  .defaults = defaults,
+                                                  .spares_skipped_pods = spare,
+                                                  .engine = std::move(engine)});
+}
+
+absl::StatusOr<ObjectKind> KindOf(std::int32_t kind) {
+  if (kind < 0 || kind >= DU_KINDS) return absl::InvalidArgumentError(fmt::format("kind: {} is none", kind));
+  return static_cast<ObjectKind>(kind);
+}
+
+absl::StatusOr<std::optional<std::set<std::string>>> NodesOf(std::string_view text) {
+  if (text.empty()) return std::optional<std::set<std::string>>();
+  DRIVERUPGRADE_ASSIGN_OR_RETURN(const std::vector<std::string> names, ParseTexts("nodes", text));
+  return std::optional(std::set<std::string>(names.begin(), names.end()));
+}
+
+absl::Status TakePolicy(du_engine& host, std::string_view text) {
+  if (!host.policy_text.empty() && text == host.policy_text) return absl::OkStatus();
+  absl::StatusOr<UpgradePolicy> policy = ParseUpgradePolicyJson(text, host.defaults);
+  if (!policy.ok()) return absl::InvalidArgumentError(fmt::format("policy: {}", Message(policy.status())));
+  if (host.spares_skipped_pods) SpareSkippedPods(host.identity, *policy);
+  host.policy = *std::move(policy);
+  host.policy_text = std::string(text);
+  return absl::OkStatus();
+}
+
+absl::StatusOr<PodAnswers> PodAnswersOf(std::string_view text) {
+  PodAnswers answers;
+  if (text.empty()) return answers;
+  DRIVERUPGRADE_ASSIGN_OR_RETURN(const Document document, Document::Parse("uses_driver", text, {"uids", "errors"}));
+  DRIVERUPGRADE_ASSIGN_OR_RETURN(const std::vector<std::string> uids, document.Texts("uids"));
+  answers.uids.insert(uids.begin(), uids.end());
+  DRIVERUPGRADE_ASSIGN_OR_RETURN(const std::vector<Document> errors, document.Objects("errors", {"uid", "error"}));
+  for (const Document& error : errors) {
+    DRIVERUPGRADE_ASSIGN_OR_RETURN(std::string uid, error.Text("uid"));
+    DRIVERUPGRADE_ASSIGN_OR_RETURN(answers.errors[std::move(uid)], error.Text("error"));
+  }
+  return answers;
+}
+
+// A pod that an empty list stands for: the host could not read them.
+absl::StatusOr<bool> PutPods(HostEngine& engine, const std::string& node, std::string_view list,
+                             std::string_view uses_driver) {
+  DRIVERUPGRADE_ASSIGN_OR_RETURN(PodAnswers answers, PodAnswersOf(uses_driver));
+  if (list.empty()) {
+    engine.objects().PodsFailed(node, "the host could not read the pods on the node");
+    return false;
+  }
+  DRIVERUPGRADE_ASSIGN_OR_RETURN(const bool taken, engine.objects().PutPods(node, list));
+  if (taken) engine.SetPodAnswers(node, std::move(answers));
+  return taken;
+}
+
+absl::Status Tell(HostEngine& engine, std::string_view text) {
+  DRIVERUPGRADE_ASSIGN_OR_RETURN(const Document document, Document::Parse("answers", text, {"answers"}));
+  DRIVERUPGRADE_ASSIGN_OR_RETURN(const std::vector<Document> answers,
+                                 document.Objects("answers", {"id", "answer", "error"}));
+  for (const Document& answer : answers) {
+    DRIVERUPGRADE_ASSIGN_OR_RETURN(const std::string id, answer.Text("id"));
+    DRIVERUPGRADE_ASSIGN_OR_RETURN(const std::string error, answer.TextOr("error", ""));
+    if (error.empty() && !answer.Has("answer")) return answer.Wrong("answer", "is missing");
+    DRIVERUPGRADE_ASSIGN_OR_RETURN(const bool yes, answer.FlagOr("answer", false));
+    engine.Tell(id, error.empty() ? absl::StatusOr<bool>(yes) : absl::UnknownError(error));
+  }
+  return absl::OkStatus();
+}
+
+absl::Time At(std::int64_t now_ms) { return absl::FromUnixMillis(now_ms); }
+
+std::string Name(const du_str& text) { return std::string(View(text)); }
+
+// As Guard, for functions that need an engine.
+template <typename F>
+du_code Guarded(du_engine* engine, du_buf* out, std::initializer_list<du_str> documents, F answer) {
+  return Guard(out, documents, [&]() -> absl::StatusOr<std::string> {
+    if (engine == nullptr) return absl::InvalidArgumentError("engine: is null");
+    return answer(engine->engine);
+  });
+}
+
+}  // namespace
+
+du_code du_engine_new(du_str options, du_engine** engine, du_buf* out) {
+  return Guard(out, {options}, [&]() -> absl::StatusOr<std::string> {
+    if (engine == nullptr || *engine != nullptr) {
+      return absl::InvalidArgumentError("engine: must point to a pointer that is null");
+    }
+    DRIVERUPGRADE_ASSIGN_OR_RETURN(std::unique_ptr<du_engine> made, NewEngine(View(options)));
+    *engine = made.release();
+    return kNothing;
+  });
+}
+
+void du_engine_free(du_engine* engine) { delete engine; }
+
+du_code du_engine_put(du_engine* engine, int32_t kind, du_str list, du_buf* out) {
+  return Guarded(engine, out, {list}, [&](HostEngine& host) -> absl::StatusOr<std::string> {
+    DRIVERUPGRADE_ASSIGN_OR_RETURN(const ObjectKind known, KindOf(kind));
+    DRIVERUPGRADE_RETURN_IF_ERROR(host.objects().Put(known, View(list)));
+    return kNothing;
+  });
+}
+
+du_code du_engine_watch_line(du_engine* engine, int32_t kind, du_str line, du_buf* out) {
+  return Guarded(engine, out, {line}, [&](HostEngine& host) -> absl::StatusOr<std::string> {
+    DRIVERUPGRADE_ASSIGN_OR_RETURN(const ObjectKind known, KindOf(kind));
+    DRIVERUPGRADE_RETURN_IF_ERROR(host.objects().WatchLine(known, View(line)));
+    return kNothing;
+  });
+}
+
+du_code du_engine_put_pods(du_engine* engine, du_str node, du_str list, du_str uses_driver, du_buf* out) {
+  return Guarded(engine, out, {node, list, uses_driver}, [&](HostEngine& host) -> absl::StatusOr<std::string> {
+    DRIVERUPGRADE_ASSIGN_OR_RETURN(const bool taken, PutPods(host, Name(node), View(list), View(uses_driver)));
+    return FormatFlag("taken", taken);
+  });
+}
+
+du_code du_engine_read(du_engine* engine, int64_t now_ms, du_buf* out) {
+  return Guarded(engine, out, {}, [&](HostEngine& host) -> absl::StatusOr<std::string> {
+    const std::vector<ManagedNode> nodes = host.Read(At(now_ms));
+    return FormatReading(nodes, host.Questions());
+  });
+}
+
+du_code du_engine_tell(du_engine* engine, du_str answers, du_buf* out) {
+  return Guarded(engine, out, {answers}, [&](HostEngine& host) -> absl::StatusOr<std::string> {
+    DRIVERUPGRADE_RETURN_IF_ERROR(Tell(host, View(answers)));
+    return kNothing;
+  });
+}
+
+du_code du_engine_apply(du_engine* engine, du_str nodes, du_str policy, int64_t now_ms, du_buf* out) {
+  return Guarded(engine, out, {nodes, policy}, [&](HostEngine& host) -> absl::StatusOr<std::string> {
+    DRIVERUPGRADE_ASSIGN_OR_RETURN(const std::optional<std::set<std::string>> names, NodesOf(View(nodes)));
+    DRIVERUPGRADE_RETURN_IF_ERROR(TakePolicy(*engine, View(policy)));
+    DRIVERUPGRADE_ASSIGN_OR_RETURN(const HostPass pass, host.Apply(names, engine->policy, At(now_ms)));
+    return FormatPass(pass);
+  });
+}
+
+du_code du_engine_release(du_engine* engine, du_str nodes, int64_t now_ms, du_buf* out) {
+  return Guarded(engine, out, {nodes}, [&](HostEngine& host) -> absl::StatusOr<std::string> {
+    DRIVERUPGRADE_ASSIGN_OR_RETURN(const std::optional<std::set<std::string>> names, NodesOf(View(nodes)));
+    DRIVERUPGRADE_ASSIGN_OR_RETURN(const HostPass pass, host.Release(names, At(now_ms)));
+    return FormatPass(pass);
+  });
+}
+
+du_code du_engine_next(du_engine* engine, du_str node, int64_t now_ms, du_buf* out) {
+  return Guarded(engine, out, {node},
+                 [&](HostEngine& host) { return FormatRequest(host.Next(Name(node), At(now_ms))); });
+}
+
+du_code du_engine_answer(du_engine* engine, du_str node, int32_t http_status, int32_t retry_after_s, du_str body,
+                         int64_t now_ms, du_buf* out) {
+  return Guarded(engine, out, {node, body}, [&](HostEngine& host) -> absl::StatusOr<std::string> {
+    const absl::StatusOr<HttpResponse> response = ResponseOf(http_status, retry_after_s, Name(body));
+    DRIVERUPGRADE_ASSIGN_OR_RETURN(const bool more, host.Answer(Name(node), response, At(now_ms)));
+    return FormatFlag("more", more);
+  });
+}
+
+du_code du_engine_settle(du_engine* engine, int64_t, du_buf* out) {
+  return Guarded(engine, out, {},
+                 [&](HostEngine& host) -> absl::StatusOr<std::string> { return FormatSettled(host.Settle()); });
+}
+
+du_code du_engine_explain(du_engine* engine, du_str node, du_buf* out) {
+  return Guarded(engine, out, {node}, [&](HostEngine& host) -> absl::StatusOr<std::string> {
+    return FormatExplanation(Name(node), host.Explain(Name(node)));
+  });
+}
+
+du_code du_engine_everything(du_engine* engine, du_buf* out) {
+  return Guarded(engine, out, {}, [&](HostEngine& host) -> absl::StatusOr<std::string> {
+    return FormatPass({.plan = host.Everything()});
+  });
+}

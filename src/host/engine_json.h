@@ -1,0 +1,25 @@
+// What an engine says as documents: docs/c-api.md lists their members.
+#ifndef DRIVERUPGRADE_SRC_HOST_ENGINE_JSON_H_
+#define DRIVERUPGRADE_SRC_HOST_ENGINE_JSON_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "host/host_engine.h"
+
+namespace driverupgrade::internal {
+
+// Equal values give equal texts, byte for byte.
+std::string FormatReading(const std::vector<ManagedNode>& nodes, const std::vector<HostQuestion>& questions);
+std::string FormatPass(const HostPass& pass);
+// nullptr: "{}". Errors: those of EncodeRequestTarget.
+absl::StatusOr<std::string> FormatRequest(const HttpRequest* request);
+std::string FormatSettled(const Settled& settled);
+std::string FormatExplanation(const std::string& node, const std::optional<Gate>& gate);
+// `{"name":value}`.
+std::string FormatFlag(const char* name, bool value);
+
+}  // namespace driverupgrade::internal
+
+#endif  // DRIVERUPGRADE_SRC_HOST_ENGINE_JSON_H_

@@ -1,0 +1,130 @@
+// The engine for a host that reads and sends by itself: what UpgradeEngine does with threads and a facade, as steps.
+#ifndef DRIVERUPGRADE_SRC_HOST_HOST_ENGINE_H_
+#define DRIVERUPGRADE_SRC_HOST_HOST_ENGINE_H_
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "driverupgrade/attempt_log.h"
+#include "driverupgrade/cluster_writes.h"
+#include "driverupgrade/driver_identity.h"
+#include "driverupgrade/kubernetes/http_message.h"
+#include "driverupgrade/node_outcome.h"
+#include "driverupgrade/plan.h"
+#include "driverupgrade/state_machine.h"
+#include "driverupgrade/upgrade_policy.h"
+#include "host/host_hooks.h"
+#include "host/node_exchange.h"
+#include "host/object_store.h"
+#include "host/part.h"
+#include "read/node_views.h"
+#include "write/nodes_under_way.h"
+
+namespace driverupgrade::internal {
+
+struct HostOptions {
+  StateMachineOptions machine = {};
+  ViewScope scope = {};
+  std::string field_manager = "driverupgrade";
+};
+
+// What a pass found.
+struct HostPass {
+  // `nodes` are those whose requests begin now.
+  Plan plan = {};
+  std::vector<std::string> wanted_pods = {};
+  // Of all parts.
+  std::set<std::string> pod_interest = {};
+};
+
+struct Settled {
+  std::vector<NodeOutcome> outcomes = {};
+  std::vector<RecordEventParams> events = {};
+};
+
+struct ManagedNode {
+  std::string name = {};
+  std::string uid = {};
+  std::string state_label = {};
+  std::vector<std::string> driver_pods = {};
+};
+
+// Neither reads nor sends, and has neither clock nor thread. Not thread-safe.
+class HostEngine {
+ public:
+  HostEngine(const DriverIdentity& identity, HostOptions options);
+
+  ObjectStore& objects() { return store_; }
+  // What the host says of the pods that it puts. A node's answers replace those before.
+  void SetPodAnswers(const std::string& node, PodAnswers answers) { hooks_.SetPods(node, std::move(answers)); }
+  // What changed is looked at. Nodes come with their names in order.
+  std::vector<ManagedNode> Read(absl::Time now);
+  std::vector<HostQuestion> Questions() const { return hooks_.Questions(); }
+  void Tell(const std::string& id, absl::StatusOr<bool> answer);
+
+  // One pass over the nodes that `policy` is for; nullopt: all. Errors: those of Validate; FailedPrecondition for a rollout;
+  // Unavailable until every kind has been put.
+  absl::StatusOr<HostPass> Apply(const std::optional<std::set<std::string>>& nodes, const UpgradePolicy& policy,
+                                 absl::Time now);
+  // See StateMachine::Release. Errors: as Apply, and Unavailable for what may be ours and cannot be read.
+  absl::StatusOr<HostPass> Release(const std::optional<std::set<std::string>>& nodes, absl::Time now);
+
+  // nullptr: nothing is left, or nothing was begun.
+  const HttpRequest* Next(const std::string& node, absl::Time now);
+  // To the request that Next has given. Whether there may be another one. Errors: FailedPrecondition if there is none.
+  absl::StatusOr<bool> Answer(const std::string& node, const absl::StatusOr<HttpResponse>& response, absl::Time now);
+  Settled Settle();
+
+  std::optional<Gate> Explain(const std::string& node) const;
+  // Of all parts together.
+  Plan Everything() const;
+
+ private:
+  void NoteTime(absl::Time now);
+  void NoteChanges();
+  void Refresh(const std::string& node);
+  void Forget(const std::string& node);
+  Part& PartFor(const std::optional<std::set<std::string>>& nodes);
+  // Makes `nodes` those of the part.
+  void Assign(Part& part, const std::optional<std::set<std::string>>& nodes);
+  std::vector<Finding> FindingsOf(const Part& part) const;
+  std::string UidOf(const std::string& node) const;
+  void Move(const std::string& node, Part& part);
+  void SetGuests(Part& part);
+  // Nodes whose pods are needed and not known; those that wait for them are added to `withheld`.
+  std::vector<std::string> WantedPods(const Part& part, std::set<std::string>& withheld) const;
+  std::set<std::string> PodInterest() const;
+  HostPass Begin(Plan plan, const std::set<std::string>& withheld, absl::Time now);
+  void EndIfOver(const std::string& node, absl::Time now);
+
+  const StateMachine machine_;
+  const ViewScope scope_;
+  const RestEncoder encoder_;
+  ObjectStore store_;
+  HostHooks hooks_;
+  NodeViews views_;
+  DriverParts driver_;
+  AttemptLog log_;
+  NodesUnderWay under_way_;
+  std::map<std::string, NodeExchange> exchanges_;                   // of the nodes under way
+  std::map<std::string, std::shared_ptr<const NodeView>> managed_;  // by name
+  std::map<std::string, std::vector<Finding>> findings_;            // by node
+  std::set<std::string> touched_;
+  std::vector<std::unique_ptr<Part>> parts_;
+  std::map<std::string, Part*> part_of_;  // by node
+  std::vector<NodeOutcome> outcomes_;
+  std::vector<RecordEventParams> events_;
+  absl::Time now_ = absl::InfinitePast();
+};
+
+}  // namespace driverupgrade::internal
+
+#endif  // DRIVERUPGRADE_SRC_HOST_HOST_ENGINE_H_

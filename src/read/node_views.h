@@ -1,0 +1,126 @@
+// What is known of one node, put together for Step: the part that reading by lists, from a cache, and by a host of another
+// language share.
+#ifndef DRIVERUPGRADE_SRC_READ_NODE_VIEWS_H_
+#define DRIVERUPGRADE_SRC_READ_NODE_VIEWS_H_
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "driverupgrade/attempt_log.h"
+#include "driverupgrade/cluster_snapshot.h"
+#include "driverupgrade/cluster_types.h"
+#include "driverupgrade/driver_identity.h"
+#include "driverupgrade/finding.h"
+#include "driverupgrade/label_selector.h"
+#include "driverupgrade/maintenance_requestor.h"
+#include "model/unreadable.h"
+
+namespace driverupgrade::internal {
+
+// A finding for each of the objects that could not be read. `node`: which they concern, may be empty.
+template <typename T>
+void NoteUnreadable(std::string_view kind, const std::vector<T>& objects, const std::string& node,
+                    std::vector<Finding>& findings) {
+  for (const T& object : objects) {
+    if (!IsUnreadable(object)) continue;
+    findings.push_back({.code = FindingCode::kUnreadable, .node = node, .message = CannotBeRead(kind, object)});
+  }
+}
+
+// What concerns all nodes of the driver, and what is wrong with it.
+struct DriverParts {
+  std::shared_ptr<const DriverFacts> facts = std::make_shared<const DriverFacts>();
+  std::vector<ControllerRevision> revisions = {};
+  std::vector<Finding> findings = {};
+};
+// `unbound`: driver pods and NodeMaintenances that name no node.
+DriverParts MakeDriverParts(const std::vector<DaemonSet>& daemon_sets, std::vector<ControllerRevision> revisions,
+                            const std::vector<Pod>& unbound_pods,
+                            const std::vector<NodeMaintenance>& unbound_maintenances);
+
+struct NodeParts {
+  Node node = {};
+  std::vector<Pod> driver_pods = {};
+  std::optional<std::vector<NodeMaintenance>> maintenances = std::nullopt;
+};
+
+// What the embedding operator says of its own objects, as PodFilter and RestartOnlyPredicate (snapshot_builder.h). An error
+// holds the node back until it is asked again.
+class NodeHooks {
+ public:
+  virtual ~NodeHooks() = default;
+  virtual absl::StatusOr<bool> UsesDriver(const Pod& pod) = 0;
+  virtual absl::StatusOr<bool> RestartOnly(const Pod& pod, const ControllerRevision& running,
+                                           const ControllerRevision& wanted) = 0;
+};
+
+// Which objects are the driver's, and what is asked about them. See SnapshotOptions.
+struct ViewScope {
+  std::string ns = {};
+  LabelSelector driver_labels = {};
+  LabelSelector node_selector = {};
+  std::optional<RequestorOptions> requestor = std::nullopt;
+  bool asks_uses_driver = false;
+  bool asks_restart_only = false;
+};
+
+// Remembers the answers of hooks as long as what they were about stays the same. Not thread-safe.
+class NodeViews {
+ public:
+  NodeViews(DriverIdentity identity, ViewScope scope);
+
+  // Whether the driver has anything to do with the node.
+  bool IsManaged(const NodeParts& parts) const;
+  // The view without the node's other pods. Drops from `log` what the node settles.
+  NodeView Make(NodeHooks& hooks, NodeParts parts, const DriverParts& driver, AttemptLog& log,
+                std::vector<Finding>& findings);
+  // Adds all pods that are on the node, all of which could be read; those of the driver among them are left out. Drops
+  // from `log` what they settle.
+  void AddPods(NodeHooks& hooks, std::vector<Pod> pods, NodeView& view, AttemptLog& log,
+               std::vector<Finding>& findings);
+  // For a node whose pods are not known: attempts on them are over unless it is being upgraded.
+  void DropOldAttempts(NodeView& view, AttemptLog& log) const;
+  // The view as it is judged: complete, and decoded.
+  std::shared_ptr<const NodeView> Share(NodeView view) const { return ShareView(std::move(view), identity_); }
+  // Forgets the answers about other nodes.
+  void KeepOnly(const std::set<std::string>& nodes);
+  void Forget(const std::string& node) { memory_.erase(node); }
+
+ private:
+  struct UsesDriver {
+    std::string resource_version;
+    bool answer = false;
+  };
+  struct RestartOnly {
+    std::string resource_version;
+    std::string wanted;
+    bool answer = false;
+  };
+  struct Memory {
+    std::map<std::string, UsesDriver> uses_driver = {};    // by pod UID
+    std::map<std::string, RestartOnly> restart_only = {};  // by pod UID
+  };
+  bool MayBeBusy(const NodeView& view) const;
+  bool MayHaveClaims(const NodeView& view) const;
+  void RunFilter(NodeHooks& hooks, NodeView& view, std::vector<Finding>& findings);
+  void CompareRevisions(NodeHooks& hooks, const DriverParts& driver, NodeView& view,
+                        std::vector<Finding>& findings);
+  absl::StatusOr<bool> NeedsRestartOnly(NodeHooks& hooks, const Pod& pod, const DriverParts& driver,
+                                        const std::map<std::string, RestartOnly>& known,
+                                        std::map<std::string, RestartOnly>& seen);
+
+  DriverIdentity identity_;
+  ViewScope scope_;
+  std::map<std::string, Memory> memory_;  // by node
+};
+
+}  // namespace driverupgrade::internal
+
+#endif  // DRIVERUPGRADE_SRC_READ_NODE_VIEWS_H_

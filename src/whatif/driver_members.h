@@ -1,0 +1,32 @@
+// The members that say which driver and which nodes, as the request of a plan and the options of an engine have them.
+#ifndef DRIVERUPGRADE_SRC_WHATIF_DRIVER_MEMBERS_H_
+#define DRIVERUPGRADE_SRC_WHATIF_DRIVER_MEMBERS_H_
+
+#include <optional>
+#include <string_view>
+
+#include "absl/status/statusor.h"
+#include "driverupgrade/driver_identity.h"
+#include "driverupgrade/label_selector.h"
+#include "driverupgrade/maintenance_requestor.h"
+#include "driverupgrade/policy_codec.h"
+#include "driverupgrade/upgrade_policy.h"
+#include "wire/document.h"
+
+namespace driverupgrade::internal {
+
+// Each fails with the path of what is wrong.
+absl::StatusOr<DriverIdentity> IdentityOf(const Document& document);
+absl::StatusOr<DriverIdentity> IdentityMember(const Document& document);
+// Not empty: that would select everything.
+absl::StatusOr<LabelSelector> SelectorMember(const Document& document, std::string_view member);
+absl::StatusOr<PolicyDefaults> DefaultsMember(const Document& document);
+// nullopt if it is absent.
+absl::StatusOr<std::optional<RequestorOptions>> RequestorMember(const Document& document);
+
+// Drains leave pods alone that have the driver's skip-drain label.
+void SpareSkippedPods(const DriverIdentity& identity, UpgradePolicy& policy);
+
+}  // namespace driverupgrade::internal
+
+#endif  // DRIVERUPGRADE_SRC_WHATIF_DRIVER_MEMBERS_H_

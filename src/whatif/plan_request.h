@@ -1,0 +1,17 @@
+// du_plan's documents.
+#ifndef DRIVERUPGRADE_SRC_WHATIF_PLAN_REQUEST_H_
+#define DRIVERUPGRADE_SRC_WHATIF_PLAN_REQUEST_H_
+
+#include <string>
+#include <string_view>
+
+#include "absl/status/statusor.h"
+
+namespace driverupgrade::internal {
+
+// What would be done next. Errors: InvalidArgument with the path of what is wrong, beginning with `request` or `cluster`.
+absl::StatusOr<std::string> PlanOf(std::string_view request, std::string_view cluster);
+
+}  // namespace driverupgrade::internal
+
+#endif  // DRIVERUPGRADE_SRC_WHATIF_PLAN_REQUEST_H_

@@ -1,0 +1,202 @@
+#include "c/engine_host.h"
+
+#include <algorithm>
+#include <array>
+#include <stdexcept>
+#include <utility>
+
+#include "driverupgrade/wire/kubernetes_json.h"
+#include "fmt/format.h"
+#include "fmt/ranges.h"
+
+namespace driverupgrade::tests {
+namespace {
+
+// Of a call that has to succeed.
+std::string Must(const Said& said) {
+  if (said.code != 0) throw std::runtime_error(fmt::format("code {}: {}", said.code, said.text));
+  return said.text;
+}
+
+JsonDocument Parsed(const std::string& text) {
+  JsonDocument document;
+  document.Parse(text.data(), text.size());
+  if (document.HasParseError()) throw std::runtime_error("no JSON: " + text);
+  return document;
+}
+
+std::vector<std::string> Texts(const JsonDocument& document, const char* member) {
+  std::vector<std::string> texts;
+  for (const auto& text : document[member].GetArray()) texts.emplace_back(text.GetString(), text.GetStringLength());
+  return texts;
+}
+
+HttpVerb VerbOf(std::string_view verb) {
+  for (const HttpVerb known : {HttpVerb::kGet, HttpVerb::kPost, HttpVerb::kPut, HttpVerb::kPatch, HttpVerb::kDelete}) {
+    if (ToString(known) == verb) return known;
+  }
+  throw std::runtime_error("no verb: " + std::string(verb));
+}
+
+std::string Unescaped(std::string_view text) {
+  std::string plain;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] == '%' && i + 2 < text.size()) {
+      plain += static_cast<char>(std::stoi(std::string(text.substr(i + 1, 2)), nullptr, 16));
+      i += 2;
+    } else {
+      plain += text[i];
+    }
+  }
+  return plain;
+}
+
+// The operator's own callback: which pods use the driver.
+std::string UsesDriver(const std::string& list) {
+  std::vector<std::string> uids;
+  const ListPage<Pod> pods = ParseList<Pod>(list).value();
+  for (const Pod& pod : pods.items) {
+    const auto& names = pod.resource_names;
+    if (std::find(names.begin(), names.end(), "nvidia.com/gpu") != names.end()) uids.push_back('"' + pod.ref.uid + '"');
+  }
+  return fmt::format(R"({{"uids":[{}]}})", fmt::join(uids, ","));
+}
+
+}  // namespace
+
+EngineHost::EngineHost(HostedDriver driver, std::shared_ptr<HttpTransport> server, Network network)
+    : driver_(std::move(driver)),
+      server_(std::move(server)),
+      network_(std::move(network)),
+      engine_(nullptr, du_engine_free) {
+  Restart();
+}
+
+void EngineHost::Restart() {
+  du_engine* engine = nullptr;
+  Must(Call(du_engine_new, Str(driver_.options), &engine));
+  engine_.reset(engine);
+}
+
+std::string EngineHost::List(const std::string& path, std::vector<std::pair<std::string, std::string>> query) {
+  for (int attempt = 0; attempt < 100; ++attempt) {
+    const absl::StatusOr<HttpResponse> answer = server_->Send({}, {.path = path, .query = query});
+    if (answer.ok() && answer->status == 200) return answer->body;
+  }
+  throw std::runtime_error("cannot list " + path);
+}
+
+void EngineHost::Read() {
+  const std::string pods = "/api/v1/namespaces/" + driver_.ns + "/pods";
+  const std::string apps = "/apis/apps/v1/namespaces/" + driver_.ns;
+  Must(Call(du_engine_put, engine(), DU_NODES, Str(List("/api/v1/nodes", {}))));
+  Must(Call(du_engine_put, engine(), DU_DRIVER_PODS, Str(List(pods, {{"labelSelector", driver_.driver_labels}}))));
+  Must(Call(du_engine_put, engine(), DU_DAEMON_SETS,
+            Str(List(apps + "/daemonsets", {{"labelSelector", driver_.driver_labels}}))));
+  Must(Call(du_engine_put, engine(), DU_CONTROLLER_REVISIONS, Str(List(apps + "/controllerrevisions", {}))));
+  if (driver_.maintenance_ns.empty()) return;
+  Must(Call(du_engine_put, engine(), DU_NODE_MAINTENANCES,
+            Str(List("/apis/maintenance.nvidia.com/v1alpha1/namespaces/" + driver_.maintenance_ns + "/nodemaintenances",
+                     {}))));
+}
+
+void EngineHost::PutPods(const std::string& node) {
+  const std::string list = List("/api/v1/pods", {{"fieldSelector", "spec.nodeName=" + node}});
+  Must(Call(du_engine_put_pods, engine(), Str(node), Str(list), Str(UsesDriver(list))));
+}
+
+void EngineHost::AnswerQuestions(absl::Time now, bool answer) {
+  Read();
+  const JsonDocument read = Parsed(Must(Call(du_engine_read, engine(), absl::ToUnixMillis(now))));
+  for (const auto& question : read["questions"].GetArray()) {
+    const std::string answers =
+        fmt::format(R"({{"answers":[{{"id":"{}","answer":{}}}]}})", question["id"].GetString(), answer);
+    Must(Call(du_engine_tell, engine(), Str(answers)));
+  }
+}
+
+bool EngineHost::Pass(const std::optional<std::set<std::string>>& nodes, std::string_view policy, absl::Time now) {
+  const std::string names = nodes ? fmt::format("[\"{}\"]", fmt::join(*nodes, "\",\"")) : std::string();
+  const auto apply = [&] {
+    last_ = Must(Call(du_engine_apply, engine(), Str(names), Str(policy), absl::ToUnixMillis(now)));
+  };
+  Read();
+  apply();
+  bool sent = Carry(now);
+  const std::vector<std::string> interest = Texts(Parsed(last_), "podInterest");
+  if (interest.empty()) return sent;
+  for (const std::string& node : interest) PutPods(node);
+  apply();
+  return Carry(now) || sent;
+}
+
+bool EngineHost::Release(absl::Time now) {
+  Read();
+  last_ = Must(Call(du_engine_release, engine(), Str(""), absl::ToUnixMillis(now)));
+  return Carry(now);
+}
+
+void EngineHost::Announce(const JsonDocument& pass) {
+  if (observer_ == nullptr) return;
+  Plan plan;
+  for (const auto& node : pass["plans"].GetArray()) {
+    NodePlan& added = plan.nodes.emplace_back();
+    added.node = node["node"].GetString();
+    added.uid = node["uid"].GetString();
+    added.resource_version = node["resourceVersion"].GetString();
+    const auto state = [](std::string_view text) {
+      return text == "unknown" ? UpgradeState::kUnknown : ParseUpgradeState(text).value();
+    };
+    added.from = state(node["state"].GetString());
+    for (const auto& next : node["path"].GetArray()) added.path.push_back(state(next.GetString()));
+  }
+  observer_->OnPlan(plan);
+}
+
+// One request of each node after the other, as many hosts at once would do it.
+bool EngineHost::Carry(absl::Time now) {
+  const JsonDocument pass = Parsed(last_);
+  Announce(pass);
+  wake_at_.reset();
+  if (pass["wakeAt"].IsInt64()) wake_at_ = absl::FromUnixMillis(pass["wakeAt"].GetInt64());
+  std::vector<std::string> nodes = Texts(pass, "work");
+  const bool any = !nodes.empty();
+  while (!nodes.empty()) {
+    std::vector<std::string> left;
+    for (const std::string& node : nodes) {
+      const JsonDocument request = Parsed(Must(Call(du_engine_next, engine(), Str(node), absl::ToUnixMillis(now))));
+      if (!request.HasMember("verb")) continue;
+      const HttpAnswer answer = network_([&] { return Send(request); });
+      Must(Call(du_engine_answer, engine(), Str(node), answer.status, answer.retry_after_s, Str(answer.body),
+                absl::ToUnixMillis(now)));
+      left.push_back(node);
+    }
+    nodes = std::move(left);
+  }
+  const JsonDocument settled = Parsed(Must(Call(du_engine_settle, engine(), absl::ToUnixMillis(now))));
+  for (const auto& event : settled["events"].GetArray()) {
+    events_.push_back(fmt::format("{}: {}", event["node"].GetString(), event["message"].GetString()));
+  }
+  return any;
+}
+
+HttpAnswer EngineHost::Send(const JsonDocument& request) {
+  ++requests_;
+  const std::string target(request["target"].GetString());
+  const std::size_t mark = std::min(target.find('?'), target.size());
+  HttpRequest http{.verb = VerbOf(request["verb"].GetString()),
+                   .path = target.substr(0, mark),
+                   .content_type = request["contentType"].GetString(),
+                   .body = std::string(request["body"].GetString(), request["body"].GetStringLength())};
+  if (mark < target.size()) {
+    const std::string query = target.substr(mark + 1);
+    const std::size_t equals = query.find('=');
+    http.query = {{Unescaped(query.substr(0, equals)), Unescaped(query.substr(equals + 1))}};
+  }
+  const absl::StatusOr<HttpResponse> answer = server_->Send({}, http);
+  if (!answer.ok()) return {.status = RequestWasNotSent(answer.status()) ? DU_NOT_SENT : DU_NO_ANSWER};
+  const std::string retry_after(answer->Header("Retry-After").value_or("0"));
+  return {.status = answer->status, .retry_after_s = std::atoi(retry_after.c_str()), .body = answer->body};
+}
+
+}  // namespace driverupgrade::tests

@@ -1,0 +1,376 @@
+// A rollout through the C interface, by bytes, judged by the invariants and compared with the engine that has threads.
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "c/engine_host.h"
+#include "driverupgrade/policy_codec.h"
+#include "driverupgrade/testing/builders.h"
+#include "driverupgrade/testing/fake_cluster.h"
+#include "driverupgrade/testing/invariants.h"
+#include "driverupgrade/upgrade_engine.h"
+#include "simulation/wire/api_server.h"
+#include "simulation/world/random.h"
+#include "support/catch.h"
+
+namespace driverupgrade::tests {
+namespace {
+
+using testing::AddFleet;
+using testing::FakeClock;
+using testing::FakeCluster;
+using testing::Fleet;
+using testing::InvariantChecker;
+using testing::PodBuilder;
+
+constexpr std::string_view kPolicy =
+    R"({"autoUpgrade":true,"maxParallelUpgrades":2,"maxUnavailable":"50%","drain":{"enable":true},"podDeletion":{}})";
+constexpr std::string_view kOptions =
+    R"({"identity":{"domain":"nvidia.com","driver":"gpu"},"namespace":"driver-system","driverLabels":"app=driver",)"
+    R"("podDeletion":true)";
+
+absl::StatusOr<bool> UsesGpu(const CallContext&, const Pod& pod) {
+  return std::binary_search(pod.resource_names.begin(), pod.resource_names.end(), "nvidia.com/gpu");
+}
+
+// A fleet with something that uses the GPU, and a new driver for it.
+struct World {
+  explicit World(int nodes = 4) {
+    fleet = AddFleet(*cluster, {.node_count = nodes});
+    cluster->AddPod(PodBuilder("team-b", "training")
+                        .OnNode(fleet.node_names[0])
+                        .OwnedByReplicaSet("training")
+                        .WithResource("nvidia.com/gpu")
+                        .Build());
+    cluster->SetTemplate(fleet.ns, fleet.daemon_set, "rev-2");
+  }
+
+  std::shared_ptr<HttpTransport> Server() {
+    testing::WireSeam seam{.cluster = checker.Guard("host")};
+    seam.list_version = [cluster = cluster] { return std::to_string(cluster->revision()); };
+    return std::make_shared<ApiServer>(std::move(seam));
+  }
+  EngineHost Host(EngineHost::Network network = [](const auto& send) { return send(); }) {
+    EngineHost host({.options = std::string(kOptions) + "}", .ns = "driver-system", .driver_labels = "app=driver"},
+                    Server(), std::move(network));
+    host.SetObserver(checker.MakeObserver());
+    return host;
+  }
+
+  // What an upgrade leaves on the nodes, and the drivers on them.
+  std::vector<std::string> End() const {
+    std::vector<std::string> end;
+    for (const Node& node : cluster->nodes()) {
+      std::string line = node.name + (node.unschedulable ? " cordoned" : "");
+      for (const auto& [key, value] : node.labels) line += " " + key + "=" + value;
+      for (const auto& [key, value] : node.annotations) line += " " + key + "=" + value;
+      end.push_back(line);
+    }
+    for (const Pod& pod : cluster->daemon_set_pods(fleet.ns, fleet.daemon_set)) {
+      end.push_back(pod.node_name + " runs " + std::string(RevisionHash(pod)));
+    }
+    std::sort(end.begin(), end.end());
+    return end;
+  }
+
+  std::shared_ptr<FakeClock> clock = std::make_shared<FakeClock>();
+  std::shared_ptr<FakeCluster> cluster = std::make_shared<FakeCluster>(clock);
+  Fleet fleet;
+  const DriverIdentity identity = *DriverIdentity::Create("nvidia.com", "gpu");
+  const UpgradePolicy policy = *ParseUpgradePolicyJson(kPolicy);
+  EngineOptions options = {.snapshot = {.ns = "driver-system",
+                                        .driver_labels = LabelSelector::FromMatchLabels({{"app", "driver"}}),
+                                        .uses_driver = UsesGpu},
+                           .clock = clock};
+  InvariantChecker checker{cluster, testing::InvariantsOf(identity, options, policy)};
+};
+
+// Passes of the host, two seconds apart, until every node is done for a minute.
+void RollOut(World& world, EngineHost& host, int passes = 400) {
+  for (int pass = 0; pass < passes; ++pass) {
+    host.Pass(std::nullopt, kPolicy, world.clock->Now());
+    REQUIRE(world.checker.Report() == "");
+    world.cluster->Advance(absl::Seconds(2));
+  }
+}
+
+std::vector<std::string> NativeEnd(int nodes) {
+  World world(nodes);
+  EngineOptions options = world.options;
+  options.executor.calls_in_flight = 1;
+  auto engine = *UpgradeEngine::Create(world.identity, world.checker.Guard("native"), options);
+  for (int pass = 0; pass < 400; ++pass) {
+    REQUIRE(engine->Reconcile({}, world.policy).ok());
+    world.cluster->Advance(absl::Seconds(2));
+  }
+  return world.End();
+}
+
+TEST_CASE("A rollout through the C interface ends as one by the engine with threads, within the same budgets") {
+  World world;
+  EngineHost host = world.Host();
+  RollOut(world, host);
+  CHECK(world.End() == NativeEnd(4));
+  CHECK(world.checker.upgrades() == 4);
+  CHECK_FALSE(world.cluster->pod("team-b", "training").has_value());
+  CHECK_FALSE(host.events().empty());
+  // Three patches and a deletion a node; one eviction for each of five pods.
+  CHECK(host.requests() <= 4 * 4 + 5 + 2);
+}
+
+TEST_CASE("A fleet that is done is sent nothing") {
+  World world;
+  EngineHost host = world.Host();
+  RollOut(world, host);
+  const int requests = host.requests();
+  for (int pass = 0; pass < 10; ++pass) {
+    CHECK_FALSE(host.Pass(std::nullopt, kPolicy, world.clock->Now()));
+    world.cluster->Advance(absl::Seconds(60));
+  }
+  CHECK(host.requests() == requests);
+}
+
+// One write of the rollout gets this answer. `applied`: the server has carried the request out all the same.
+struct Fault {
+  HttpAnswer answer;
+  bool applied = false;
+};
+
+const std::vector<Fault>& Faults() {
+  static const std::vector<Fault> faults = {
+      {{.status = DU_NO_ANSWER}, false},
+      {{.status = DU_NO_ANSWER}, true},
+      {{.status = DU_NOT_SENT}, false},
+      {{.status = 409, .body = R"({"kind":"Status","reason":"Conflict"})"}, false},
+      {{.status = 410, .body = "gone"}, false},
+      {{.status = 429, .retry_after_s = 3, .body = R"({"kind":"Status","reason":"TooManyRequests"})"}, false},
+      {{.status = 500}, false},
+      {{.status = 503, .retry_after_s = 1, .body = "<html>"}, true},
+      {{.status = 200, .body = "\x01 garbage {"}, true},
+      {{.status = 77}, true},
+  };
+  return faults;
+}
+
+TEST_CASE("Whatever is answered to any request, the rollout ends the same") {
+  const std::vector<std::string> end = NativeEnd(2);
+  int requests = 0;
+  {
+    World world(2);
+    EngineHost host = world.Host();
+    RollOut(world, host, 150);
+    REQUIRE(world.End() == end);
+    requests = host.requests();
+  }
+  REQUIRE(requests > 8);
+  for (std::size_t kind = 0; kind < Faults().size(); ++kind) {
+    const Fault& fault = Faults()[kind];
+    for (int at = 0; at < requests; ++at) {
+      CAPTURE(kind, at);
+      World world(2);
+      int number = 0;
+      EngineHost host = world.Host([&](const std::function<HttpAnswer()>& send) {
+        if (number++ != at) return send();
+        if (fault.applied) send();
+        return fault.answer;
+      });
+      RollOut(world, host, 150);
+      REQUIRE(world.End() == end);
+    }
+  }
+}
+
+TEST_CASE("A host that is killed after any request begins anew with a fresh engine, and ends the same") {
+  const std::vector<std::string> end = NativeEnd(2);
+  for (int at = 0; at < 12; ++at) {
+    CAPTURE(at);
+    World world(2);
+    int number = 0;
+    EngineHost host = world.Host([&](const std::function<HttpAnswer()>& send) {
+      if (number++ == at) throw std::runtime_error("killed");
+      return send();
+    });
+    for (int pass = 0; pass < 150; ++pass) {
+      try {
+        host.Pass(std::nullopt, kPolicy, world.clock->Now());
+      } catch (const std::runtime_error&) {
+        host.Restart();
+      }
+      REQUIRE(world.checker.Report() == "");
+      world.cluster->Advance(absl::Seconds(2));
+    }
+    REQUIRE(world.End() == end);
+  }
+}
+
+TEST_CASE("wakeAt alone, and changes of the cluster, drive a rollout to its end") {
+  World world(2);
+  EngineHost host = world.Host();
+  for (int pass = 0; pass < 200; ++pass) {
+    while (host.Pass(std::nullopt, kPolicy, world.clock->Now())) {
+    }
+    const absl::Time next = std::min(host.wake_at().value_or(absl::InfiniteFuture()), world.cluster->NextEventTime());
+    if (next == absl::InfiniteFuture()) break;
+    world.cluster->RunUntil(next);
+  }
+  CHECK(world.End() == NativeEnd(2));
+}
+
+TEST_CASE("Release gives every node back in the middle of an upgrade") {
+  World world;
+  EngineHost host = world.Host();
+  for (int pass = 0; pass < 5; ++pass) {
+    host.Pass(std::nullopt, kPolicy, world.clock->Now());
+    world.cluster->Advance(absl::Seconds(2));
+  }
+  const auto any_cordoned = [&] {
+    const std::vector<Node> nodes = world.cluster->nodes();
+    return std::any_of(nodes.begin(), nodes.end(), [](const Node& node) { return node.unschedulable; });
+  };
+  REQUIRE(any_cordoned());
+  for (int round = 0; round < 20 && host.Release(world.clock->Now()); ++round) {
+    world.cluster->Advance(absl::Seconds(2));
+  }
+  CHECK_FALSE(any_cordoned());
+  for (const Node& node : world.cluster->nodes()) CHECK_FALSE(node.labels.contains(world.identity.StateLabel()));
+}
+
+// The nodes are shared out among three policies; at any moment a driver pod may be missing, so that nobody names its node.
+TEST_CASE("Three policies over the nodes of one driver: no part exceeds its budget, whichever driver pod is missing") {
+  constexpr int kNodes = 9;
+  constexpr std::string_view kOneEach =
+      R"({"autoUpgrade":true,"maxParallelUpgrades":1,"maxUnavailable":null,"drain":{"enable":true}})";
+  for (std::uint64_t seed = 1; seed <= 60; ++seed) {
+    CAPTURE(seed);
+    testing::internal::Random random(seed, "parts");
+    auto clock = std::make_shared<FakeClock>();
+    auto cluster = std::make_shared<FakeCluster>(clock);
+    const Fleet fleet = AddFleet(*cluster, {.node_count = kNodes, .workload_max_unavailable = kNodes});
+    cluster->SetTemplate(fleet.ns, fleet.daemon_set, "rev-2");
+    testing::WireSeam seam{.cluster = cluster};
+    seam.list_version = [cluster] { return std::to_string(cluster->revision()); };
+    EngineHost host({.options = std::string(kOptions) + "}", .ns = "driver-system", .driver_labels = "app=driver"},
+                    std::make_shared<ApiServer>(std::move(seam)));
+    const std::string label = DriverIdentity::Create("nvidia.com", "gpu")->StateLabel();
+    for (int round = 0; round < 400; ++round) {
+      const int part = random.Below(3);
+      std::set<std::string> nodes;
+      for (const Pod& pod : cluster->daemon_set_pods(fleet.ns, fleet.daemon_set)) {
+        const int number = std::stoi(pod.node_name.substr(pod.node_name.find('-') + 1)) - 1;
+        if (number % 3 == part) nodes.insert(pod.node_name);
+      }
+      if (!nodes.empty()) host.Pass(nodes, kOneEach, clock->Now());
+      if (random.Percent(2)) host.Restart();
+      if (random.Percent(5)) {
+        const std::vector<Pod> pods = cluster->daemon_set_pods(fleet.ns, fleet.daemon_set);
+        if (!pods.empty()) {
+          const Pod& pod = pods[static_cast<std::size_t>(random.Below(static_cast<int>(pods.size())))];
+          cluster->RemovePod(pod.ref.ns, pod.ref.name);
+        }
+      }
+      std::map<int, int> in_progress;
+      for (const Node& node : cluster->nodes()) {
+        const auto found = node.labels.find(label);
+        if (found == node.labels.end()) continue;
+        const int number = std::stoi(node.name.substr(node.name.find('-') + 1)) - 1;
+        const auto state = ParseUpgradeState(found->second);
+        if (state && IsInProgress(*state)) ++in_progress[number % 3];
+      }
+      for (const auto& [of, count] : in_progress) {
+        CAPTURE(of, round);
+        REQUIRE(count <= 1);
+      }
+      cluster->Advance(absl::Seconds(random.Below(15)));
+    }
+    for (const Pod& pod : cluster->daemon_set_pods(fleet.ns, fleet.daemon_set)) CHECK(RevisionHash(pod) == "rev-2");
+  }
+}
+
+TEST_CASE("A list of pods that is older than the node's cordon is not taken") {
+  World world(1);
+  EngineHost host = world.Host();
+  const std::string node = world.fleet.node_names[0];
+  const std::string before = R"({"kind":"PodList","metadata":{"resourceVersion":"1"},"items":[]})";
+  host.Read();
+  CHECK(Call(du_engine_put_pods, host.engine(), Str(node), Str(before), Str("")).text == R"({"taken":false})");
+  CHECK(Call(du_engine_put_pods, host.engine(), Str("no-such"), Str(before), Str("")).text == R"({"taken":false})");
+  const std::string newer = R"({"kind":"PodList","metadata":{"resourceVersion":"99999"},"items":[]})";
+  CHECK(Call(du_engine_put_pods, host.engine(), Str(node), Str(newer), Str("")).text == R"({"taken":true})");
+  const std::string unversioned = R"({"kind":"PodList","metadata":{},"items":[]})";
+  CHECK(Call(du_engine_put_pods, host.engine(), Str(node), Str(unversioned), Str("")).code == 3);
+}
+
+TEST_CASE("A node waits with its reason until its pods are known, and goes on where the host cannot read them") {
+  World world(1);
+  EngineHost host = world.Host();
+  const auto apply = [&] {
+    return Call(du_engine_apply, host.engine(), Str(""), Str(kPolicy), absl::ToUnixMillis(world.clock->Now())).text;
+  };
+  const std::string node = world.fleet.node_names[0];
+  for (int pass = 0; pass < 3; ++pass) {
+    host.Read();
+    if (apply().find("\"wantedPods\":[\"" + node) != std::string::npos) break;
+    host.Pass(std::nullopt, kPolicy, world.clock->Now());
+  }
+  Call(du_engine_put_pods, host.engine(), Str(node), Str(""), Str(""));
+  CHECK(apply().find("the host could not read the pods on the node") != std::string::npos);
+}
+
+TEST_CASE("Whether a restart is enough is asked, and an answer that is missing holds the node back") {
+  World world(1);
+  EngineHost host({.options = std::string(kOptions) + R"(,"restartOnly":true})",
+                   .ns = "driver-system",
+                   .driver_labels = "app=driver"},
+                  world.Server());
+  for (int pass = 0; pass < 5; ++pass) {
+    host.Pass(std::nullopt, kPolicy, world.clock->Now());
+    world.cluster->Advance(absl::Seconds(2));
+  }
+  const std::string why = Call(du_engine_explain, host.engine(), Str(world.fleet.node_names[0])).text;
+  CHECK(why.find("\"reason\":\"Hook\"") != std::string::npos);
+  CHECK(world.cluster->pod("team-b", "training").has_value());
+  for (int pass = 0; pass < 60; ++pass) {
+    host.AnswerQuestions(world.clock->Now(), true);
+    host.Pass(std::nullopt, kPolicy, world.clock->Now());
+    world.cluster->Advance(absl::Seconds(2));
+  }
+  // Nobody was evicted.
+  CHECK(world.cluster->pod("team-b", "training").has_value());
+  for (const Pod& pod : world.cluster->daemon_set_pods("driver-system", "driver")) CHECK(RevisionHash(pod) == "rev-2");
+}
+
+TEST_CASE("What makes no sense is an error that says what, and changes nothing") {
+  World world(1);
+  EngineHost host = world.Host();
+  const auto now = absl::ToUnixMillis(world.clock->Now());
+  du_engine* other = nullptr;
+  const auto refused = [&](std::string_view options) { return Call(du_engine_new, Str(options), &other).text; };
+  CHECK(refused("{}") == "options.identity: is missing");
+  CHECK(refused(std::string(kOptions) + R"(,"color":1})") == "options: unknown member \"color\"");
+  CHECK(refused(std::string(kOptions) + R"(,"ownPod":"x"})") ==
+        "options.ownPod: must be a namespace and a name, as in gpu-operator/gpu-operator-0");
+  CHECK(refused(std::string(kOptions) + R"(,"driverRestartCountMax":-1})") ==
+        "options.driverRestartCountMax: must be a whole number, 0 or more");
+  CHECK(other == nullptr);
+
+  CHECK(Call(du_engine_apply, host.engine(), Str(""), Str(kPolicy), now).code == 14);
+  host.Read();
+  CHECK(Call(du_engine_apply, host.engine(), Str(""), Str("{"), now).code == 3);
+  CHECK(Call(du_engine_apply, host.engine(), Str("{}"), Str(kPolicy), now).text ==
+        "nodes: must be an array of strings");
+  const std::string rollout = R"({"autoUpgrade":true,"rollout":{"stages":[{"name":"canary","nodes":1}]}})";
+  CHECK(Call(du_engine_apply, host.engine(), Str(""), Str(rollout), now).code == 9);
+  CHECK(Call(du_engine_put, host.engine(), 7, Str("{}")).text == "kind: 7 is none");
+  CHECK(Call(du_engine_put, host.engine(), DU_NODES, Str(R"({"kind":"Status"})")).code == 3);
+  CHECK(Call(du_engine_watch_line, host.engine(), DU_NODES, Str(R"({"type":"ERROR","object":{}})")).code == 3);
+  CHECK(Call(du_engine_answer, host.engine(), Str("node-1"), 200, 0, Str(""), now).code == 9);
+  CHECK(Call(du_engine_next, host.engine(), Str("no-such"), now).text == "{}");
+  CHECK(Call(du_engine_settle, static_cast<du_engine*>(nullptr), now).text == "engine: is null");
+  // The nodes are still known.
+  CHECK(Call(du_engine_read, host.engine(), now).text.find("node-1") != std::string::npos);
+}
+
+}  // namespace
+}  // namespace driverupgrade::tests

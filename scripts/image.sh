@@ -1,14 +1,17 @@
 #!/usr/bin/env bash
-# Builds the image of deploy/image/Containerfile of the programs in build/release/bin, on a Debian made by mmdebstrap in
-# the place of one from a registry, and runs each program in it once, as the user that the image names.
-#   image.sh [FILE]: writes it to FILE, too, as `podman load` and `ctr images import` take it.
+# Builds the images of deploy/image/Containerfile of the programs in build/release/bin, on a Debian made by mmdebstrap in
+# the place of one from a registry, and runs each program in them once, as the user that the image names.
+#   image.sh [FOLDER]: writes them there, too, as `podman load` and `ctr images import` take them, under the names that the
+#   manifests of deploy and of the examples have.
 # Where root's rights or the tools are missing it says so and ends with 77.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-programs=(gpu_operator ofed_operator safe_load_init)
+operators=(gpu_operator ofed_operator safe_load_init)
+programs=("${operators[@]}" driver_manager)
 work=$PWD/build/image
 version=$(sed -n 's/.*_VERSION_STRING "\(.*\)"/\1/p' include/driverupgrade/version.h)
-image=localhost/driverupgrade:$version
+images=(driverupgrade driver-manager)
+registry=registry.example.com
 export BUILDAH_ISOLATION=chroot
 
 unavailable() { echo "image: $*" >&2; exit 77; }
@@ -26,10 +29,10 @@ packages() {
 # The base has what the programs load, and nothing that compiles.
 make_base() {
   local container include
-  include=$(packages "$work"/context/programs/* | paste -sd,)
+  include=$(packages "$work"/context/programs/* | paste -sd,),kmod,mount,tzdata
   if ! cmp -s "$work/base.packages" <<<"$include"; then
     rm -f "$work/base.packages"
-    mmdebstrap --quiet --variant=minbase --include="$include,tzdata" bookworm "$work/base.tar"
+    mmdebstrap --quiet --variant=minbase --include="$include" bookworm "$work/base.tar"
     echo "$include" >"$work/base.packages"
   fi
   container=$(store from scratch)
@@ -37,21 +40,40 @@ make_base() {
   store commit --quiet --rm "$container" localhost/base >/dev/null
 }
 
+# build IMAGE FLAG...
+build() {
+  store bud --quiet --pull-never --build-arg BASE=localhost/base -t "$registry/$1:$version" "${@:2}" \
+    -f "$work/context/deploy/image/Containerfile" "$work/context" >/dev/null
+}
+
 # run PROGRAM ARGUMENT...: what it writes, and how it ended.
 run() { store run "$container" -- "/usr/bin/$1" "${@:2}" </dev/null; }
 
+# try_image IMAGE USER PROGRAM...
 try_image() {
-  local program status=0
-  container=$(store from "$image")
-  [ "$(store inspect --type image --format '{{.OCIv1.Config.User}}' "$image")" = 65532:65532 ]
-  for program in "${programs[@]}"; do
+  local program image=$registry/$1:$version
+  container=$(store from --pull-never "$image")
+  [ "$(store inspect --type image --format '{{.OCIv1.Config.User}}' "$image")" = "$2" ]
+  for program in "${@:3}"; do
     run "$program" --help >"$work/$program.help"
-    say "$program runs: $(head -n 1 "$work/$program.help")"
+    [ "$(run "$program" --version)" = "$version" ] || { say "$program has another version than $version"; return 1; }
+    say "$1: $program runs: $(head -n 1 "$work/$program.help")"
   done
-  [ "$(run gpu_operator --version)" = "$version" ] || { say "gpu_operator has another version than $version"; return 1; }
-  # Beyond --help: it looks for its service account, which only a pod has.
+}
+
+# Beyond --help: it looks for its service account, which only a pod has.
+try_operator() {
+  local status=0
   run gpu_operator --in-cluster --namespace gpu-operator --cluster-policy --once 2>"$work/in-cluster.log" || status=$?
   [ "$status" -eq 2 ] || { say "gpu_operator outside a pod ends with $status:"; cat "$work/in-cluster.log"; return 1; }
+}
+
+# What driver_manager calls.
+try_tools() {
+  local tool
+  for tool in rmmod umount chroot; do
+    store run "$container" -- "$tool" --version >/dev/null || { say "driver-manager has no $tool"; return 1; }
+  done
 }
 
 [ "$(id -u)" -eq 0 ] || unavailable "needs root's rights"
@@ -69,9 +91,16 @@ for program in "${programs[@]}"; do
   strip -o "$work/context/programs/$program" "build/release/bin/$program"
 done
 make_base
-store bud --quiet --pull-never --build-arg BASE=localhost/base -t "$image" \
-  -f "$work/context/deploy/image/Containerfile" "$work/context" >/dev/null
-try_image
-[ $# -eq 0 ] || { rm -f "$1" && store push --quiet "$image" "docker-archive:$1:$image"; }
+build driverupgrade
+build driver-manager --target driver-manager
+try_image driverupgrade 65532:65532 "${operators[@]}"
+try_operator
 store rm "$container" >/dev/null
-say "$image is built"
+try_image driver-manager "" driver_manager
+try_tools
+store rm "$container" >/dev/null
+for image in "${images[@]}"; do
+  name=$registry/$image:$version
+  [ $# -eq 0 ] || { rm -f "$1/$image.tar" && store push --quiet "$name" "docker-archive:$1/$image.tar:$name"; }
+  say "$name is built"
+done

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Installs what building and testing needs from Debian's packages; with --fuzz, --tidy, --coverage or --docs what the
-# script of that name needs, with --image what scripts/image.sh needs, with --browser Chromium, too. Does nothing where it is all there already.
+# Installs what building and testing needs from Debian's packages; with --fuzz, --tidy, --coverage, --docs, --image or
+# --node what the script of that name needs, with --browser Chromium, too. Does nothing where it is all there already.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -23,6 +23,7 @@ packages=(
 [ "${1:-}" != --browser ] || packages+=(chromium)
 [ "${1:-}" != --docs ] || packages+=(doxygen)
 [ "${1:-}" != --image ] || packages+=(buildah mmdebstrap)
+[ "${1:-}" != --node ] || packages+=(buildah busybox-static containernetworking-plugins iproute2 mmdebstrap runc)
 
 # install_packages PACKAGE...: with root's rights.
 install_packages() {

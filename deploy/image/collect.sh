@@ -1,18 +1,19 @@
 #!/usr/bin/env bash
-# Runs in the image's first stage: puts the programs, the libraries that they load and the time zones into a folder, which
-# becomes the image. Programs that are not in `programs` already are compiled.
+# Runs in the images' first stage: puts programs, the libraries that they load and the time zones into a folder for each
+# image. Programs that are not in `programs` already are compiled.
 #   collect.sh FOLDER
 set -euo pipefail
 cd "$(dirname "$0")/../.."
-image=$1
-programs=(gpu_operator ofed_operator safe_load_init)
+operators=(gpu_operator ofed_operator safe_load_init)
 
 compile() {
+  local program
   scripts/install-deps.sh
+  apt-get install -y -qq --no-install-recommends kmod mount
   cmake --preset release
-  cmake --build --preset release --target "${programs[@]}"
+  cmake --build --preset release --target "${operators[@]}" driver_manager
   mkdir programs
-  for program in "${programs[@]}"; do strip -o "programs/$program" "build/release/bin/$program"; done
+  for program in "${operators[@]}" driver_manager; do strip -o "programs/$program" "build/release/bin/$program"; done
 }
 
 # libraries FILE...: what the loader maps for them, itself included.
@@ -23,13 +24,22 @@ libraries() {
   awk '$2 == "=>" { print $3 } $1 ~ /^\// && /\(0x/ { print $1 }' <<<"$found" | sort -u
 }
 
+# fill IMAGE FILE...: the files in /usr/bin, and what they load.
+fill() {
+  local needed
+  mkdir -p "$1/usr/bin"
+  cp --dereference "${@:2}" "$1/usr/bin/"
+  needed=$(libraries "${@:2}")
+  # shellcheck disable=SC2086  # one word each
+  cp --dereference --parents $needed "$1"
+}
+
 [ -d programs ] || compile
-mkdir -p "$image/usr/bin" "$image/etc" "$image/usr/share"
-cp programs/* "$image/usr/bin/"
-needed=$(libraries programs/*)
-# shellcheck disable=SC2086  # one word each
-cp --dereference --parents $needed "$image"
+fill "$1/driverupgrade" "${operators[@]/#/programs/}"
 # For policies whose windows name a time zone.
-cp -r /usr/share/zoneinfo "$image/usr/share/"
-echo "nonroot:x:65532:65532::/:/sbin/nologin" >"$image/etc/passwd"
-echo "nonroot:x:65532:" >"$image/etc/group"
+mkdir -p "$1/driverupgrade/etc" "$1/driverupgrade/usr/share"
+cp -r /usr/share/zoneinfo "$1/driverupgrade/usr/share/"
+echo "nonroot:x:65532:65532::/:/sbin/nologin" >"$1/driverupgrade/etc/passwd"
+echo "nonroot:x:65532:" >"$1/driverupgrade/etc/group"
+
+fill "$1/driver-manager" programs/driver_manager "$(command -v rmmod)" "$(command -v umount)" "$(command -v chroot)"

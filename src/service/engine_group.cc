@@ -15,6 +15,10 @@ bool IsLeftOut(const NodeGate& node) {
   return gate.is_wish && gate.ends_rollout;
 }
 
+int LeftOut(const Plan& plan) {
+  return static_cast<int>(std::count_if(plan.gates.begin(), plan.gates.end(), IsLeftOut));
+}
+
 // Lines about the nodes of one owner say whose they are.
 LogSink For(const std::string& owner, const LogSink& log) {
   if (owner.empty()) return log;
@@ -194,7 +198,12 @@ std::map<std::string, EngineProgress> EngineGroup::Progress() const {
   for (const Member& member : members_) {
     const ControllerStatus status = member.controller->status();
     if (!status.last_pass || !status.last_error.ok()) continue;
-    progress[SpecOf(member).name] = {.totals = status.totals, .halted = member.slots->halted()};
+    const Tally& totals = status.totals;
+    // A look at all nodes only when the counts say that it may be worth it.
+    const bool may_be_over = totals.Moving() == 0 && totals.pending > 0 && SpecOf(member).policy.auto_upgrade;
+    progress[SpecOf(member).name] = {.totals = totals,
+                                     .left_out = may_be_over ? LeftOut(member.engine->Everything()) : 0,
+                                     .halted = member.slots->halted()};
   }
   return progress;
 }
@@ -222,7 +231,7 @@ std::optional<RolloutEnd> EngineGroup::End() const {
     if (!SpecOf(member).policy.auto_upgrade) continue;
     const Plan plan = member.engine->Everything();
     if (!IsOver(plan)) return std::nullopt;
-    end.left_out += static_cast<int>(std::count_if(plan.gates.begin(), plan.gates.end(), IsLeftOut));
+    end.left_out += LeftOut(plan);
   }
   return end;
 }

@@ -258,6 +258,7 @@ TEST_CASE("Each NVIDIADriver has its nodes and its policy, and together they kee
   CHECK(Eventually(kStepLimit, [&] {
     return policies.Condition("nvidiadriver", "a", "DriversUpgraded").starts_with("True: 2 of 2 nodes done");
   }));
+  CHECK(Text(world.control_plane().admin().Get({"nvidiadriver", "a"}), {"status", "state"}) == "ready");
 
   // Owners come and go without a new process: c is switched on, and the node of nobody gets one.
   policies.Patch("nvidiadriver", "c", R"({"spec": {"upgradePolicy": {"autoUpgrade": true}}})");

@@ -53,6 +53,12 @@ fs::path FindProgram() {
   return fs::absolute(name);
 }
 
+// Pods of a real node reach the API server by the address and the port of the Service `kubernetes`, in a network that is this
+// process's own (node/namespaces.sh), and have tokens of their own.
+constexpr char kServiceAddress[] = "10.0.0.1";
+constexpr int kServicePort = 443;
+bool IsForPods() { return std::getenv("DRIVERUPGRADE_REAL_NODE") != nullptr; }
+
 std::string Flag(std::string_view name, const std::string& value) { return "--" + std::string(name) + "=" + value; }
 
 }  // namespace
@@ -100,6 +106,7 @@ bool ControlPlane::TryToStart() {
   fs::remove_all(folder() / "etcd");
   const std::vector<int> ports = FindFreePorts(6);
   ports_ = {ports[0], ports[1], ports[2], ports[3], ports[4], ports[5]};
+  if (IsForPods()) ports_.api_server = kServicePort;
   WriteKubeconfig("admin", folder() / "admin.kubeconfig");
   WriteKubeconfig("operator", operator_kubeconfig());
   WriteKubeconfig("ofed", ofed_kubeconfig());
@@ -145,20 +152,29 @@ void ControlPlane::StartEtcd() {
 }
 
 void ControlPlane::StartApiServer() {
-  StartPart("kube-apiserver",
-            {
-                Flag("etcd-servers", "http://127.0.0.1:" + std::to_string(ports_.etcd)), "--bind-address=127.0.0.1",
-                Flag("secure-port", std::to_string(ports_.api_server)),
-                "--cert-dir=apiserver-certs",  // it makes its certificate there, which is its own authority
-                "--token-auth-file=tokens.csv", "--authorization-mode=RBAC",
-                "--service-account-issuer=https://kubernetes.default.svc", "--service-account-key-file=sa.pub",
-                "--service-account-signing-key-file=sa.key", "--service-cluster-ip-range=10.0.0.0/24",
-                // Pods may be made before the controller has made the service account of their namespace.
-                "--disable-admission-plugins=ServiceAccount", "--profiling=false", "--allow-privileged=true",
-                Flag("audit-policy-file", (kSourceDir / "audit-policy.yaml").string()),
-                Flag("audit-log-path", audit_log().string()),
-                "--audit-log-maxsize=100000",  // MB; the default is a new file after 100, and readers lose their place
-            });
+  std::vector<std::string> flags = {
+      Flag("etcd-servers", "http://127.0.0.1:" + std::to_string(ports_.etcd)),
+      Flag("secure-port", std::to_string(ports_.api_server)),
+      "--cert-dir=apiserver-certs",  // it makes its certificate there, which is its own authority
+      "--token-auth-file=tokens.csv",
+      "--authorization-mode=RBAC",
+      "--service-account-issuer=https://kubernetes.default.svc",
+      "--service-account-key-file=sa.pub",
+      "--service-account-signing-key-file=sa.key",
+      "--service-cluster-ip-range=10.0.0.0/24",
+      "--profiling=false",
+      "--allow-privileged=true",
+      Flag("audit-policy-file", (kSourceDir / "audit-policy.yaml").string()),
+      Flag("audit-log-path", audit_log().string()),
+      "--audit-log-maxsize=100000",  // MB; the default is a new file after 100, and readers lose their place
+  };
+  if (IsForPods()) {
+    flags.insert(flags.end(), {"--bind-address=0.0.0.0", Flag("advertise-address", kServiceAddress)});
+  } else {
+    // Pods may be made before the controller has made the service account of their namespace.
+    flags.insert(flags.end(), {"--bind-address=127.0.0.1", "--disable-admission-plugins=ServiceAccount"});
+  }
+  StartPart("kube-apiserver", flags);
 }
 
 void ControlPlane::StartClients() {
@@ -181,7 +197,7 @@ void ControlPlane::StartClients() {
           // stay unready, for kwok does not report them again as a kubelet would.
           "--node-monitor-grace-period=5m",
           "--controllers=daemonset,deployment,replicaset,statefulset,job,disruption,podgc,garbagecollector,"
-          "namespace,nodelifecycle,serviceaccount,taint-eviction-controller",
+          "namespace,nodelifecycle,serviceaccount,taint-eviction-controller,root-ca-certificate-publisher-controller",
       });
   StartPart("kube-scheduler", {
                                   kubeconfig,
@@ -195,7 +211,7 @@ void ControlPlane::StartClients() {
   StartPart("kwok", {
                         kubeconfig,
                         Flag("config", (kSourceDir / "kubernetes/stages.yaml").string()),
-                        "--manage-all-nodes",
+                        Flag("manage-nodes-with-label-selector", "!" + std::string(kRealNodeLabel)),
                         "--node-lease-duration-seconds=40",  // or the nodes get NotReady after 40 s
                         "--node-ip=127.0.0.1",
                         // Without an address it listens to the world.
@@ -277,7 +293,9 @@ std::string ControlPlane::Troubles() {
   return text;
 }
 
-std::string ControlPlane::UrlOf(int port) { return "https://127.0.0.1:" + std::to_string(port); }
+std::string ControlPlane::UrlOf(int port) {
+  return "https://" + std::string(IsForPods() ? kServiceAddress : "127.0.0.1") + ":" + std::to_string(port);
+}
 
 std::string ControlPlane::UnusedUrl() { return UrlOf(FindFreePorts(1).front()); }
 

@@ -16,6 +16,9 @@ namespace driverupgrade::e2e {
 
 inline constexpr char kNodeMaintenances[] = "nodemaintenances.maintenance.nvidia.com";
 
+// A node with this label has a kubelet of its own; kwok plays all others.
+inline constexpr char kRealNodeLabel[] = "driverupgrade.test/real";
+
 // What an administrator would apply for the operator.
 std::filesystem::path RbacFolder();
 

@@ -68,7 +68,7 @@ std::string Manual::Fill(const std::string& name, const Words& words) const {
   for (const auto& [word, value] : all) {
     text = std::regex_replace(text, std::regex("\\b" + word + "\\b(?!:)"), value);
   }
-  static const std::regex kWords("\\b(NODE|NAMESPACE|NAME|POD|DAEMONSET|DEPLOYMENT|SELECTOR|VERSION)\\b(?!:)");
+  static const std::regex kWords("\\b(NODE|NAMESPACE|NAME|POD|DAEMONSET|DEPLOYMENT|SELECTOR|VERSION|REPOSITORY|CHART)\\b(?!:)");
   std::smatch unfilled;
   if (std::regex_search(text, unfilled, kWords)) {
     throw std::runtime_error(name + ": " + unfilled.str() + " is left in it:\n" + text);

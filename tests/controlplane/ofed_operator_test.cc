@@ -82,6 +82,7 @@ TEST_CASE("ofed_operator upgrades, loads safely, and keeps the wait label and th
                        R"(-ojsonpath={.status.conditions[?(@.type=="DriversUpgraded")].reason})"});
   };
   CHECK(Eventually(kStepLimit, [&] { return standing() == "Done"; }));
+  CHECK(Text(admin.Get({"nicclusterpolicy", "nic-cluster-policy"}), {"status", "state"}) == "ready");
 
   // Nobody waits for a driver that no policy has any more.
   admin.Must({"label", "node", node, "feature.node.kubernetes.io/pci-15b3.present=true"});

@@ -4,6 +4,7 @@
 #include <fstream>
 #include <iterator>
 #include <system_error>
+#include <utility>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
@@ -22,6 +23,7 @@ constexpr char kPidFile[] = "/run/nvidia/nvidia-driver.pid";
 constexpr char kStateFile[] = "/run/nvidia/nvidia-driver.state";
 constexpr char kNetworkDriverReady[] = "/run/mellanox/drivers/.driver-ready";
 constexpr char kNvidiaVendor[] = "0x10de";
+constexpr char kVfioDriver[] = "vfio-pci";
 
 // Empty if it cannot be read. Files of proc and sysfs have no size to go by.
 std::string ReadText(const fs::path& file) {
@@ -34,6 +36,12 @@ std::string ReadLine(const fs::path& file) {
   std::string text = ReadText(file);
   absl::StripAsciiWhitespace(&text);
   return text;
+}
+
+bool WriteLine(const fs::path& file, const std::string& text) {
+  std::ofstream stream(file, std::ios::binary);
+  stream << text << '\n' << std::flush;
+  return stream.good();
 }
 
 // Space, tab, newline and backslash are written as \040 and the like there.
@@ -124,14 +132,21 @@ std::vector<fs::path> LinuxHost::PciDevices(std::string_view vendor) const {
   return devices;
 }
 
+// As `vfio-manage unbind --all` does it: another driver may take the device then.
 absl::Status LinuxHost::UnbindVfio() {
-  const std::vector<fs::path> devices = PciDevices(kNvidiaVendor);
-  const bool bound = std::any_of(devices.begin(), devices.end(), [](const fs::path& device) {
+  std::vector<std::string> errors;
+  for (const fs::path& device : PciDevices(kNvidiaVendor)) {
     std::error_code none;
-    return fs::read_symlink(device / "driver", none).filename() == "vfio-pci";
-  });
-  // Most nodes have no such device, and many images no such program.
-  return bound ? Run({options_.vfio_manage, "unbind", "--all"}) : absl::OkStatus();
+    if (fs::read_symlink(device / "driver", none).filename() != kVfioDriver) continue;
+    const std::string address = device.filename().string();
+    for (const auto& [file, text] :
+         {std::pair(device / "driver/unbind", address), std::pair(device / "driver_override", std::string())}) {
+      if (!WriteLine(file, text)) errors.push_back(fmt::format("write `{}` to {}", text, file.string()));
+    }
+  }
+  if (errors.empty()) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      fmt::format("unbind GPUs from {}: cannot {}", kVfioDriver, fmt::join(errors, "; ")));
 }
 
 bool LinuxHost::HasPciDevice(const std::string& vendor) { return !PciDevices(vendor).empty(); }

@@ -5,8 +5,8 @@
 ///     LinuxHost host;                          // the node itself
 ///     LinuxHost other({.root = "fixture"});  // files below a folder; programs are still found by PATH
 ///
-/// Reads /sys/module, /sys/bus/pci/devices, /proc/mounts and /run; changes things by programs: chroot, rmmod, umount,
-/// vfio-manage. See host_driver.h.
+/// Reads /sys/module, /sys/bus/pci/devices, /proc/mounts and /run; changes things by programs, chroot, rmmod and umount, and
+/// devices by /sys/bus/pci. See host_driver.h.
 #ifndef DRIVERUPGRADE_EXAMPLES_OPERATORS_DRIVER_MANAGER_LINUX_HOST_H_
 #define DRIVERUPGRADE_EXAMPLES_OPERATORS_DRIVER_MANAGER_LINUX_HOST_H_
 
@@ -27,7 +27,6 @@ struct LinuxHostOptions {
   std::string chroot = "chroot";
   std::string rmmod = "rmmod";
   std::string umount = "umount";
-  std::string vfio_manage = "vfio-manage";
   /// For each run of one of them. A GPU that hangs makes them hang.
   absl::Duration timeout = absl::Minutes(2);
 };

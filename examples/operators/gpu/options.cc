@@ -52,6 +52,7 @@ void AddPolicy(CLI::App& app, Options& options) {
          "owner labels, and the annotation for driver managers: written, or left to NVIDIA's operator; written with "
          "--cluster-policy if absent, else left")
       ->check(CLI::IsMember({"Write", "Leave"}));
+  examples::AddResourceState(app, options.write_state)->needs(watched);
   app.add_option("--validation-selector", options.validation_selector,
                  "pods that must be ready before a node is given back; with --cluster-policy "
                  "app=nvidia-operator-validator if absent, else none; none if empty");

@@ -37,6 +37,8 @@ struct Options {
   std::optional<std::string> validation_selector = std::nullopt;
   /// The nodes get owner labels, and the annotation for driver managers; nullopt: where the policy is a custom resource.
   std::optional<bool> mark_nodes = std::nullopt;
+  /// status.state of the policies says how far their nodes are; nullopt: where the nodes are marked.
+  std::optional<bool> write_state = std::nullopt;
   /// The DaemonSets of policies that name a version are made.
   bool make_drivers = false;
   /// The cluster is OpenShift: the Driver Toolkit's DaemonSets are the driver's, unless the ClusterPolicy switches it off.

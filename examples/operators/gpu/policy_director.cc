@@ -15,6 +15,7 @@ using driverupgrade::Severity;
 using examples::ResourceVerdict;
 using examples::ResourceWatchOptions;
 using examples::StandingOf;
+using examples::StateOf;
 
 // As the Go operator has it.
 constexpr char kIgnored[] = "ignored";
@@ -111,12 +112,14 @@ std::vector<ResourceVerdict> ClusterPolicyDirector::Verdicts() const {
     const bool active = verdict.object.name == decision_->active;
     if (!active) verdict.state = kIgnored;
     if (active) verdict.standing = StandingOf(progress_, decision_->engines, "");
+    if (active && options_.write_state) verdict.state = StateOfActive();
     Amend(decision_->idle_policies, active ? "" : verdict.object.name, verdict);
     verdicts.push_back(std::move(verdict));
   }
   const auto conflicts = nodes_.Conflicts();
   for (ResourceVerdict verdict : driver_memory_.verdicts()) {
     verdict.standing = StandingOf(progress_, decision_->engines, verdict.object.name);
+    if (options_.write_state) verdict.state = StateOf({verdict.standing});
     if (const auto conflict = conflicts.find(verdict.object.name); conflict != conflicts.end() && verdict.error.ok()) {
       verdict.error = absl::InvalidArgumentError("spec.nodeSelector: " + conflict->second);
     }
@@ -124,6 +127,15 @@ std::vector<ResourceVerdict> ClusterPolicyDirector::Verdicts() const {
     verdicts.push_back(std::move(verdict));
   }
   return verdicts;
+}
+
+// Of all engines, also where those are the NVIDIADrivers'.
+std::string ClusterPolicyDirector::StateOfActive() const {
+  std::vector<std::optional<examples::UpgradeStanding>> standings;
+  for (const EngineSpec& engine : decision_->engines) {
+    standings.push_back(StandingOf(progress_, decision_->engines, engine.name));
+  }
+  return StateOf(standings);
 }
 
 // What is understood may still not be in effect, or `engine` cannot be made of it.

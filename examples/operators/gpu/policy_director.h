@@ -53,6 +53,8 @@ class ClusterPolicyDirector final : public driverupgrade::Director {
     bool release_deleted = true;
     /// The nodes are marked: see NodeKeeper. Otherwise somebody else does.
     bool mark_nodes = true;
+    /// status.state of the policies says how far their nodes are; otherwise somebody else writes it.
+    bool write_state = true;
     /// Where the driver's DaemonSets are made; empty: they are somebody else's.
     std::string make_drivers_in = {};
     std::shared_ptr<driverupgrade::Doorbell> bell = nullptr;
@@ -80,6 +82,7 @@ class ClusterPolicyDirector final : public driverupgrade::Director {
  private:
   void Decide();
   std::vector<examples::ResourceVerdict> Verdicts() const;
+  std::string StateOfActive() const;
   void Amend(const std::map<std::string, std::string>& idle, const std::string& engine,
              examples::ResourceVerdict& verdict) const;
 

@@ -91,6 +91,12 @@ EngineSpec EngineOf(const NicNodePolicy& node, const LabelSelector& driver_label
           .policy = node.upgrade};
 }
 
+std::vector<DriverOwner> OwnersOf(const std::vector<EngineSpec>& engines) {
+  std::vector<DriverOwner> owners;
+  for (const EngineSpec& engine : engines) owners.push_back({engine.driver_labels, engine.node_selector});
+  return owners;
+}
+
 Decision ByNodes(const std::vector<NicNodePolicy>& nodes, const LabelSelector& driver_labels) {
   Decision decision;
   std::vector<const NicNodePolicy*> taken;
@@ -130,6 +136,7 @@ Decision Decide(const NicClusterPolicy& cluster, std::vector<NicNodePolicy> node
   if (!cluster.has_driver && !nodes.empty()) {
     Decision decision = ByNodes(nodes, driver_labels);
     if (all_understood) decision.gone = gone;
+    if (all_understood) decision.owners = OwnersOf(decision.engines);
     return decision;
   }
   // Without a policy an engine runs, frozen: the wait label stays true (dep-F9).
@@ -141,6 +148,7 @@ Decision Decide(const NicClusterPolicy& cluster, std::vector<NicNodePolicy> node
   }
   if (cluster.has_driver) decision.init_config = cluster.upgrade;
   if (!cluster.has_driver && all_understood) decision.gone = gone;
+  if (all_understood) decision.owners = OwnersOf(cluster.has_driver ? decision.engines : std::vector<EngineSpec>());
   for (const NicNodePolicy& node : nodes) {
     decision.refused[node.name] = absl::InvalidArgumentError(
         fmt::format("spec.ofedDriver: NicClusterPolicy {} has one for all nodes", kPolicyName));

@@ -12,6 +12,7 @@
 #include "absl/status/status.h"
 #include "driverupgrade/label_selector.h"
 #include "driverupgrade/service/director.h"
+#include "ofed/driver_owners.h"
 #include "ofed/nic_cluster_policy.h"
 
 namespace ofed_operator {
@@ -23,6 +24,8 @@ struct Decision {
   /// By what the init container's configuration is made; nullopt: there is no driver that would read it. All owners
   /// share one, so that a driver waits for its node only where all policies have safeLoad.
   std::optional<driverupgrade::UpgradePolicy> init_config = std::nullopt;
+  /// Who has a driver; nullopt: not known, since a policy is not understood.
+  std::optional<std::vector<DriverOwner>> owners = std::nullopt;
   /// NicNodePolicies that are not taken, and why.
   std::map<std::string, absl::Status> refused = {};
   friend bool operator==(const Decision&, const Decision&) = default;

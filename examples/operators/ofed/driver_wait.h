@@ -1,23 +1,15 @@
 // The node label by which device plugins wait for the OFED driver (upstream-behaviour.md §2.5).
 //
-// Defines WaitsForDriver, WaitLabelPatch and DriverWaitKeeper.
+// Defines WaitsForDriver and WaitLabelPatch. Pure.
 #ifndef DRIVERUPGRADE_EXAMPLES_OPERATORS_OFED_DRIVER_WAIT_H_
 #define DRIVERUPGRADE_EXAMPLES_OPERATORS_OFED_DRIVER_WAIT_H_
 
-#include <cstddef>
-#include <memory>
 #include <optional>
-#include <set>
-#include <string>
 #include <vector>
 
-#include "absl/status/status.h"
-#include "absl/time/time.h"
-#include "driverupgrade/call_context.h"
-#include "driverupgrade/clock.h"
-#include "driverupgrade/cluster_facade.h"
+#include "driverupgrade/cluster_types.h"
+#include "driverupgrade/cluster_writes.h"
 #include "driverupgrade/driver_identity.h"
-#include "driverupgrade/watch_cache.h"
 
 namespace ofed_operator {
 
@@ -41,34 +33,6 @@ std::optional<driverupgrade::PatchNodeParams> WaitLabelPatch(const driverupgrade
                                                              const std::vector<driverupgrade::Pod>& driver_pods,
                                                              bool driver_wanted,
                                                              const driverupgrade::DriverIdentity& identity);
-
-/// Keeps the label of every node true, looking only at nodes on which something has changed. Not thread-safe.
-class DriverWaitKeeper {
- public:
-  DriverWaitKeeper(std::shared_ptr<driverupgrade::ClusterWriter> cluster, driverupgrade::DriverIdentity identity,
-                   std::shared_ptr<driverupgrade::Clock> clock);
-
-  /// Whether some policy has a driver; at first one has.
-  void Wish(bool driver_wanted);
-
-  /// `scope`: one of the cache's, which nobody else takes from. Another cache may be another time. Returns when to come
-  /// again even if nothing changes: when a write has failed.
-  absl::Time Keep(const driverupgrade::CallContext& context, driverupgrade::WatchCache& cache, std::size_t scope);
-  /// What hindered the last Keep.
-  const absl::Status& status() const { return status_; }
-
- private:
-  absl::Status KeepOne(const driverupgrade::CallContext& context, driverupgrade::WatchCache& cache, std::size_t scope,
-                       const std::string& node);
-
-  const std::shared_ptr<driverupgrade::ClusterWriter> cluster_;
-  const driverupgrade::DriverIdentity identity_;
-  const std::shared_ptr<driverupgrade::Clock> clock_;
-  bool driver_wanted_ = true;
-  std::set<std::string> names_;  // all nodes
-  std::set<std::string> due_;
-  absl::Status status_ = absl::OkStatus();
-};
 
 }  // namespace ofed_operator
 

@@ -36,7 +36,7 @@ OfedDirector::OfedDirector(const examples::Connection& connection, Options optio
     : options_(Completed(std::move(options))),
       cluster_(connection.cluster),
       migration_(connection.cluster, connection.objects, options_.ns, options_.identity, options_.log),
-      wait_keeper_(connection.cluster, options_.identity, options_.clock),
+      node_keeper_(connection.cluster, options_.identity, options_.clock),
       config_keeper_(connection.cluster, options_.ns, options_.identity, options_.clock),
       maker_(connection.objects, options_.clock, options_.log),
       reporter_(connection.objects, kComponent, options_.clock, options_.log),
@@ -111,6 +111,7 @@ std::vector<ResourceVerdict> OfedDirector::Verdicts() const {
     }
     // Without a driver, it is those of the NicNodePolicies.
     if (policy_ && policy_->has_driver) verdict.standing = examples::StandingOf(progress_, decision_.engines, "");
+    if (options_.write_state) verdict.state = examples::StateOf({verdict.standing});
     verdicts.push_back(std::move(verdict));
   }
   for (const ApiObject& object : ignored_) {
@@ -126,12 +127,15 @@ std::vector<ResourceVerdict> OfedDirector::Verdicts() const {
       if (verdict.error.ok() && refused != refusals->end()) verdict.error = refused->second;
     }
     verdict.standing = examples::StandingOf(progress_, decision_.engines, verdict.object.name);
+    if (options_.write_state) verdict.state = examples::StateOf({verdict.standing});
     verdicts.push_back(std::move(verdict));
   }
   return verdicts;
 }
 
 std::vector<EngineSpec> OfedDirector::Gone() { return decision_.gone; }
+
+std::vector<driverupgrade::Finding> OfedDirector::Findings() { return node_keeper_.Findings(); }
 
 absl::Status OfedDirector::OnRefused(const std::map<std::string, absl::Status>& refused) {
   refused_ = refused;
@@ -165,9 +169,10 @@ absl::Time OfedDirector::Work(const CallContext& context, WatchCache* cache, std
   if (std::exchange(cache_, cache) != cache) {
     cache->Subscribe(scope, [bell = options_.bell] { bell->Ring(); });
   }
-  wait_keeper_.Wish(options_.policy || !policy_ || policy_->has_driver || !policy_->understood || !claimants_.empty());
-  next = std::min(next, wait_keeper_.Keep(context, *cache, scope));
-  Tell("cannot keep the wait label true", wait_keeper_.status(), wait_told_);
+  const bool wanted = options_.policy || !policy_ || policy_->has_driver || !policy_->understood || !claimants_.empty();
+  node_keeper_.Wish({.driver_wanted = wanted, .owners = decision_.owners});
+  next = std::min(next, node_keeper_.Keep(context, *cache, scope));
+  Tell("cannot keep the wait label true", node_keeper_.status(), nodes_told_);
   return next;
 }
 

@@ -19,10 +19,10 @@
 #include "driverupgrade/service/doorbell.h"
 #include "driverupgrade/upgrade_policy.h"
 #include "ofed/decide.h"
-#include "ofed/driver_wait.h"
 #include "ofed/init_config.h"
 #include "ofed/migration.h"
 #include "ofed/nic_cluster_policy.h"
+#include "ofed/node_keeper.h"
 #include "support/operator_process.h"
 #include "support/policy_memory.h"
 #include "support/resource_condition.h"
@@ -47,6 +47,8 @@ class OfedDirector final : public driverupgrade::Director {
     /// The driver's DaemonSets are made, with an init container of this image; empty: without.
     bool make_drivers = false;
     std::string init_image = {};
+    /// status.state of the policies says how far their nodes are; otherwise somebody else writes it.
+    bool write_state = true;
     /// Nodes of a policy that was deleted are given back; otherwise they stay as they are.
     bool release_deleted = true;
     std::shared_ptr<driverupgrade::Doorbell> bell = nullptr;
@@ -63,6 +65,7 @@ class OfedDirector final : public driverupgrade::Director {
 
   std::optional<std::vector<driverupgrade::EngineSpec>> Wanted() override;
   std::vector<driverupgrade::EngineSpec> Gone() override;
+  std::vector<driverupgrade::Finding> Findings() override;
   absl::Status OnRefused(const std::map<std::string, absl::Status>& refused) override;
   void OnProgress(const std::map<std::string, driverupgrade::EngineProgress>& engines) override;
   absl::Status Prepare(const driverupgrade::CallContext& context) override;
@@ -82,7 +85,7 @@ class OfedDirector final : public driverupgrade::Director {
   const Options options_;
   const std::shared_ptr<driverupgrade::ClusterFacade> cluster_;
   Migration migration_;
-  DriverWaitKeeper wait_keeper_;
+  NodeKeeper node_keeper_;
   InitConfigKeeper config_keeper_;
   examples::DriverMaker maker_;
   examples::ResourceReporter reporter_;
@@ -97,8 +100,8 @@ class OfedDirector final : public driverupgrade::Director {
   std::map<std::string, absl::Status> refused_;
   std::map<std::string, driverupgrade::EngineProgress> progress_;
   std::set<std::string> claimants_;             // policies whose NodeMaintenances are, or may be, somebody's
-  driverupgrade::WatchCache* cache_ = nullptr;  // whose changes the wait keeper hears of
-  absl::Status wait_told_ = absl::OkStatus();
+  driverupgrade::WatchCache* cache_ = nullptr;  // whose changes the node keeper hears of
+  absl::Status nodes_told_ = absl::OkStatus();
   absl::Status config_told_ = absl::OkStatus();
   // Last: their threads end before the rest is destroyed.
   examples::ResourceWatch policy_watch_;

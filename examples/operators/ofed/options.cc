@@ -44,6 +44,7 @@ std::variant<Options, int> ParseOptions(int argc, char** argv) {
                      ->check(CLI::ExistingFile);
   examples::AddOnDelete(app, options.release_deleted)->excludes(policy);
   examples::AddDriverDaemonSets(app, options.make_drivers)->excludes(policy);
+  examples::AddResourceState(app, options.write_state)->excludes(policy);
   app.add_option("--init-container-image", options.init_image,
                  "of the init container of those DaemonSets, safe_load_init");
   app.add_option("--max-parallel-total", options.parallel_total, "nodes in progress at once, of all NicNodePolicies")

@@ -25,10 +25,12 @@ struct Options {
   std::string driver_labels = "nvidia.com/ofed-driver=,ds-owner=NicClusterPolicy";
   /// A file; empty: the NicClusterPolicy and the NicNodePolicies of the cluster.
   std::string policy = {};
-  /// Whether earlier versions' traces are left alone.
   /// The DaemonSets of policies that name a version are made, with an init container of the image.
   bool make_drivers = false;
   std::string init_image = {};
+  /// status.state of the policies says how far their nodes are; nullopt: it does.
+  std::optional<bool> write_state = std::nullopt;
+  /// Whether earlier versions' traces are left alone.
   bool disable_migration = false;
   /// Nodes of a policy that was deleted are given back.
   bool release_deleted = true;

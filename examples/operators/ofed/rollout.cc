@@ -28,11 +28,12 @@ int RunRollout(const Options& options, const Configuration& configuration, const
                                      .requestor = configuration.requestor,
                                      .make_drivers = options.make_drivers,
                                      .init_image = options.init_image,
+                                     .write_state = options.write_state.value_or(true),
                                      .release_deleted = options.release_deleted,
                                      .bell = bell,
                                      .log = log});
   director.Start();
-  // The wait label hears of changes by a scope of its own: an engine takes those of its own for itself.
+  // The keeper of the nodes hears of changes by a scope of its own: an engine takes those of its own for itself.
   examples::OperatorOptions made{
       .arguments = options.service,
       .service = {.identity = *identity,

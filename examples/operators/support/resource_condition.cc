@@ -22,6 +22,7 @@ constexpr absl::Duration kStandingEvery = absl::Seconds(10);
 constexpr char kReasonTaken[] = "Accepted";
 constexpr char kReasonRefused[] = "InvalidPolicy";
 constexpr char kReasonIdle[] = "NotInEffect";
+constexpr char kFrozen[] = "Frozen";
 constexpr char kTaken[] = "the upgrade policy is in effect";
 // Of a condition; an Event's may have 1024 bytes.
 constexpr std::size_t kMessageMax = 1000;
@@ -72,13 +73,14 @@ void PutCondition(Writer& writer, const Saying& saying, const std::string& since
 UpgradeStanding StandingOf(const driverupgrade::EngineProgress& progress, bool auto_upgrade) {
   const driverupgrade::Tally& totals = progress.totals;
   UpgradeStanding standing{
-      .done = auto_upgrade && totals.done == totals.total,
+      .done = auto_upgrade && totals.done + progress.left_out == totals.total,
       .message = fmt::format("{} of {} nodes done, {} failed, {} in progress, {} pending", totals.done, totals.total,
                              totals.failed, totals.in_progress - totals.failed, totals.pending)};
+  if (progress.left_out > 0) standing.message += fmt::format(", {} left out", progress.left_out);
   if (standing.done) {
     standing.reason = "Done";
   } else if (!auto_upgrade) {
-    standing.reason = "Frozen";
+    standing.reason = kFrozen;
   } else if (progress.halted) {
     standing.reason = "Halted";
   } else {
@@ -94,6 +96,18 @@ std::optional<UpgradeStanding> StandingOf(const std::map<std::string, driverupgr
   const auto known = progress.find(name);
   if (engine == engines.end() || known == progress.end()) return std::nullopt;
   return StandingOf(known->second, engine->policy.auto_upgrade);
+}
+
+std::string StateOf(const std::vector<std::optional<UpgradeStanding>>& standings) {
+  bool all_known = true;
+  bool any_done = false;
+  for (const std::optional<UpgradeStanding>& standing : standings) {
+    all_known = all_known && standing;
+    if (!standing || standing->reason == kFrozen) continue;
+    if (!standing->done) return "notReady";
+    any_done = true;
+  }
+  return all_known && any_done ? "ready" : "";
 }
 
 std::optional<std::string> ConditionPatch(const ApiObject& object, const absl::Status& error, absl::Time now,
@@ -205,8 +219,11 @@ absl::Time ResourceReporter::Report(const CallContext& context, const std::vecto
   for (const ResourceVerdict& verdict : verdicts) {
     const auto before = written_.find(verdict.object.uid);
     if (before != written_.end() && MayWait(before->second, verdict, now, again)) continue;
-    const Said said{
-        .version = verdict.object.resource_version, .error = verdict.error, .standing = verdict.standing, .at = now};
+    const Said said{.version = verdict.object.resource_version,
+                    .error = verdict.error,
+                    .state = verdict.state,
+                    .standing = verdict.standing,
+                    .at = now};
     const absl::Status reported = ReportOne(context, verdict);
     // The watch brings the version that was in the way, or that it is gone.
     if (absl::IsAborted(reported) || absl::IsNotFound(reported)) continue;
@@ -229,10 +246,15 @@ absl::Time ResourceReporter::Report(const CallContext& context, const std::vecto
 // Whether a policy is in effect may change without it.
 bool ResourceReporter::MayWait(const Said& before, const ResourceVerdict& verdict, absl::Time now,
                                absl::Time& again) const {
-  if (before.error != verdict.error) return false;
-  if (before.standing == verdict.standing) return before.version == verdict.object.resource_version;
-  const bool turned = !before.standing || !verdict.standing || before.standing->reason != verdict.standing->reason;
-  if (turned || now >= before.at + kStandingEvery) return false;
+  if (before.error != verdict.error || before.state != verdict.state) return false;
+  if (before.standing == verdict.standing) {
+    if (before.version == verdict.object.resource_version) return true;
+    // Two that write the state would answer one another for ever.
+    if (verdict.state.empty()) return false;
+  } else if (!before.standing || !verdict.standing || before.standing->reason != verdict.standing->reason) {
+    return false;
+  }
+  if (now >= before.at + kStandingEvery) return false;
   again = std::min(again, before.at + kStandingEvery);
   return true;
 }

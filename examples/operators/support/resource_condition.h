@@ -1,6 +1,6 @@
 /// Says on a custom resource what has become of it: a condition in its status, and an Event.
 ///
-/// Defines UpgradeStanding, ResourceVerdict, ConditionPatch, WarningEvent and ResourceReporter.
+/// Defines UpgradeStanding, StandingOf, StateOf, ResourceVerdict, ConditionPatch, WarningEvent and ResourceReporter.
 ///
 ///     ResourceReporter reporter(objects, "nvidia-gpu-operator", clock, log);
 ///     absl::Time again = reporter.Report(context, {{.kind = kPolicies, .object = policy, .error = why}});
@@ -31,14 +31,15 @@ namespace examples {
 /// NotInEffect: it is understood, and nobody works by it.
 inline constexpr char kPolicyValid[] = "UpgradePolicyValid";
 
-/// The type of the other condition: how far the upgrade of its drivers is. True: every node has the newest driver.
+/// The type of the other condition: how far the upgrade of its drivers is. True: every node has the newest driver, or is
+/// left out because somebody wants it so.
 inline constexpr char kDriversUpgraded[] = "DriversUpgraded";
 
 struct UpgradeStanding {
   bool done = false;
   /// Done, UnderWay, Failed, Halted or Frozen.
   std::string reason = {};
-  /// "3 of 10 nodes done, 1 failed, 2 in progress, 4 pending".
+  /// "3 of 10 nodes done, 1 failed, 2 in progress, 4 pending", and how many of the latter are left out, once the rest is done.
   std::string message = {};
   friend bool operator==(const UpgradeStanding&, const UpgradeStanding&) = default;
 };
@@ -47,6 +48,9 @@ UpgradeStanding StandingOf(const driverupgrade::EngineProgress& progress, bool a
 std::optional<UpgradeStanding> StandingOf(const std::map<std::string, driverupgrade::EngineProgress>& progress,
                                           const std::vector<driverupgrade::EngineSpec>& engines,
                                           const std::string& name);
+/// What status.state is to be, as the operators of the vendor have it: `notReady` while one of the upgrades is not over,
+/// then `ready`. Empty, so that it stays as it is: too little is known, or all of them are frozen.
+std::string StateOf(const std::vector<std::optional<UpgradeStanding>>& standings);
 
 struct ResourceVerdict {
   driverupgrade::ObjectKind kind = {};
@@ -79,7 +83,8 @@ class ResourceReporter {
   ResourceReporter(std::shared_ptr<const driverupgrade::ObjectClient> objects, std::string component,
                    std::shared_ptr<driverupgrade::Clock> clock, driverupgrade::LogSink log);
 
-  /// Writes what is not said yet; where only the standing has changed, every ten seconds at most. Returns when to come
+  /// Writes what is not said yet; where only the standing has changed, or somebody else writes the state as well, every ten
+  /// seconds at most. Returns when to come
   /// again: to try what was refused, or to say what has waited; InfiniteFuture if there is neither. A conflict is tried
   /// again with the next version of the object.
   absl::Time Report(const driverupgrade::CallContext& context, const std::vector<ResourceVerdict>& verdicts);
@@ -94,10 +99,11 @@ class ResourceReporter {
   struct Said {
     std::string version;
     absl::Status error = absl::OkStatus();
+    std::string state = {};
     std::optional<UpgradeStanding> standing = std::nullopt;
     absl::Time at = absl::InfinitePast();
   };
-  // Nothing but the standing has changed since, and that too lately. Sets `again` to when it may be said.
+  // Nothing but the standing or the object has changed since, and that too lately. Sets `again` to when it may be said.
   bool MayWait(const Said& before, const ResourceVerdict& verdict, absl::Time now, absl::Time& again) const;
   std::map<std::string, Said> written_;  // for which all has been said, by UID
   std::set<std::string> owed_;           // of which an Event is still to be written, by UID

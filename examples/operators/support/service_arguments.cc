@@ -127,6 +127,15 @@ CLI::Option* AddDriverDaemonSets(CLI::App& app, bool& make_drivers) {
       ->default_str("Leave");
 }
 
+CLI::Option* AddResourceState(CLI::App& app, std::optional<bool>& write_state) {
+  return app
+      .add_option_function<std::string>(
+          "--resource-state", [&write_state](const std::string& text) { write_state = text == "Write"; },
+          "status.state of the policies, ready or notReady as their nodes are: written, or left to the vendor's "
+          "operator")
+      ->check(CLI::IsMember({"Write", "Leave"}));
+}
+
 std::optional<int> ParseServiceArguments(CLI::App& app, int argc, char** argv, ServiceArguments& arguments) {
   try {
     app.parse(argc, argv);

@@ -75,6 +75,9 @@ void AddServiceArguments(CLI::App& app, ServiceArguments& arguments);
 /// `--driver-daemonsets`: Make, or Leave, the default.
 CLI::Option* AddDriverDaemonSets(CLI::App& app, bool& make_drivers);
 
+/// `--resource-state`, for operators whose policies are custom resources: Write or Leave; nullopt if it is not given.
+CLI::Option* AddResourceState(CLI::App& app, std::optional<bool>& write_state);
+
 /// `--on-delete`, for operators whose policies are custom resources: Release, the default, or Freeze.
 CLI::Option* AddOnDelete(CLI::App& app, bool& release_deleted);
 /// Parses the command line, and fills in what depends on other options. The exit code if the program is to end now: it

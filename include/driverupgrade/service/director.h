@@ -54,6 +54,9 @@ struct EngineSpec {
 /// How far an engine is, as its last pass found it.
 struct EngineProgress {
   Tally totals = {};
+  /// Of those that are pending, the ones that somebody wants to be passed over, as by the skip label; counted once no other
+  /// node is under way.
+  int left_out = 0;
   /// So many nodes have failed that no further one starts.
   bool halted = false;
   friend bool operator==(const EngineProgress&, const EngineProgress&) = default;

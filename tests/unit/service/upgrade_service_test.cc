@@ -297,6 +297,18 @@ TEST_CASE("the director hears how far its engines are") {
   CHECK(world.director.progress.at("").halted);
 }
 
+TEST_CASE("the director hears of the nodes that are left out, once no other is under way") {
+  World world;
+  world.director.wanted = std::vector{world.Spec()};
+  world.cluster->EditNode("node-2", [](Node& node) { node.labels[Gpu().SkipUpgradeLabel()] = "true"; });
+  world.Make(world.Options());
+  REQUIRE(world.TurnsUntilEnd());
+  world.Turn();
+  CHECK(world.director.progress.at("").totals.done == 1);
+  CHECK(world.director.progress.at("").totals.pending == 1);
+  CHECK(world.director.progress.at("").left_out == 1);
+}
+
 TEST_CASE("what the director finds is told once while it lasts, and counted") {
   World world;
   world.director.wanted = std::vector{world.Spec()};

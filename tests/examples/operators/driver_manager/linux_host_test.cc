@@ -30,7 +30,6 @@ class NodeFolder {
             "exit 1; fi\n"
             "rm -r $ROOT/sys/module/$1");
     Program("umount", "[ \"$1\" != /run/nvidia/driver ] || : > $ROOT/proc/mounts");
-    Program("vfio-manage", "");
     Program("chroot", "exit 127");
   }
   ~NodeFolder() { fs::remove_all(root_); }
@@ -58,6 +57,10 @@ class NodeFolder {
     fs::create_directory_symlink(root_ / "sys/bus/pci/drivers" / driver,
                                  root_ / "sys/bus/pci/devices" / address / "driver");
   }
+  std::string Read(const std::string& path) const {
+    std::ifstream file(root_ / path);
+    return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+  }
   bool Has(const std::string& path) const { return fs::exists(root_ / path); }
   std::string Root() const { return root_.string(); }
 
@@ -67,7 +70,6 @@ class NodeFolder {
                       .chroot = program("chroot"),
                       .rmmod = program("rmmod"),
                       .umount = program("umount"),
-                      .vfio_manage = program("vfio-manage"),
                       .timeout = timeout});
   }
   Lines Log() const {
@@ -173,19 +175,32 @@ TEST_CASE("what the driver containers say of themselves") {
   CHECK(host.IsNetworkDriverReady());
 }
 
-TEST_CASE("devices are found by vendor, and vfio-pci is unbound where a GPU has it") {
+TEST_CASE("devices are found by vendor, and vfio-pci gives back the GPUs that it has") {
   const NodeFolder node;
-  node.PciDevice("0000:01:00.0", "0x15b3", "mlx5_core");
+  node.PciDevice("0000:01:00.0", "0x15b3", "vfio-pci");
   node.PciDevice("0000:02:00.0", "0x10de", "nvidia");
   LinuxHost host = node.Host();
   CHECK(host.HasPciDevice(kMellanoxVendor));
   CHECK_FALSE(host.HasPciDevice("0x8086"));
   CHECK(host.UnbindVfio() == absl::OkStatus());
-  CHECK(node.Log().empty());
+  CHECK_FALSE(node.Has("sys/bus/pci/drivers/vfio-pci/unbind"));
+  CHECK_FALSE(node.Has("sys/bus/pci/drivers/nvidia/unbind"));
 
   node.PciDevice("0000:03:00.0", "0x10de", "vfio-pci");
+  node.Write("sys/bus/pci/devices/0000:03:00.0/driver_override", "vfio-pci\n");
   CHECK(host.UnbindVfio() == absl::OkStatus());
-  CHECK(node.Log() == Lines{"vfio-manage unbind --all"});
+  CHECK(node.Read("sys/bus/pci/drivers/vfio-pci/unbind") == "0000:03:00.0\n");
+  CHECK(node.Read("sys/bus/pci/devices/0000:03:00.0/driver_override") == "\n");
+  CHECK(node.Log().empty());  // no program of its image is needed
+}
+
+TEST_CASE("a GPU that vfio-pci does not give back is an error that names it") {
+  const NodeFolder node;
+  node.PciDevice("0000:03:00.0", "0x10de", "vfio-pci");
+  fs::create_directories(node.Root() + "/sys/bus/pci/drivers/vfio-pci/unbind");  // cannot be written
+  const absl::Status status = node.Host().UnbindVfio();
+  CHECK(absl::IsFailedPrecondition(status));
+  CHECK(std::string(status.message()).find("write `0000:03:00.0` to ") != std::string::npos);
 }
 
 TEST_CASE("a program that is missing, or hangs, is an error that names it") {

@@ -26,10 +26,12 @@ struct World {
   std::vector<std::string> log = {};
   std::shared_ptr<testing::FakeCluster> cluster =
       std::make_shared<testing::FakeCluster>(std::make_shared<testing::FakeClock>());
+  bool write_state = true;
   ClusterPolicyDirector director{std::make_shared<const ObjectClient>(transport, "op"),
                                  cluster,
                                  {.identity = Gpu(),
                                   .labels = {.cluster_policy = LabelSelector::FromMatchLabels({{"app", "driver"}})},
+                                  .write_state = write_state,
                                   .bell = std::make_shared<driverupgrade::Doorbell>(),
                                   .log = [this](const LogRecord& record) { log.push_back(FormatLogfmt(record)); },
                                   .clock = std::make_shared<testing::FakeClock>()}};
@@ -99,6 +101,75 @@ TEST_CASE("a second ClusterPolicy is told that it is not in effect, and an engin
   CHECK(world.transport->requests[count - 4].body.find("no such Lease") != std::string::npos);
   CHECK(world.transport->requests[count - 2].body.find(R"("state":"ignored")") != std::string::npos);
   CHECK(world.transport->requests[count - 2].body.find(R"("reason":"NotInEffect")") != std::string::npos);
+}
+
+// The bodies of the patches of status, in the order of the resources.
+std::vector<std::string> Report(World& world, const std::map<std::string, EngineProgress>& progress, int resources) {
+  for (int i = 0; i < resources; ++i) world.transport->Answer(200, Policy("{}", "80"));
+  world.director.OnProgress(progress);
+  const std::size_t before = world.transport->requests.size();
+  world.director.Work({}, nullptr, 0);
+  std::vector<std::string> bodies;
+  for (std::size_t i = before; i < world.transport->requests.size(); ++i) {
+    bodies.push_back(world.transport->requests[i].body);
+  }
+  return bodies;
+}
+
+bool Says(const std::string& body, const std::string& state) {
+  return body.find(R"("state":")" + state + "\"") != std::string::npos;
+}
+
+constexpr EngineProgress kUnderWay{.totals = {.total = 2, .in_progress = 1, .done = 1}};
+constexpr EngineProgress kOver{.totals = {.total = 2, .done = 2}};
+
+TEST_CASE("status.state of a ClusterPolicy is notReady while its nodes are under way, and ready afterwards") {
+  World world{.write_state = GENERATE(true, false)};
+  world.transport->Answer(200, Page(Policy(R"({"autoUpgrade":true})", "1")));
+  world.transport->AnswerLines({});
+  world.transport->Answer(404, "404 page not found\n");
+  world.director.Turn({});
+  REQUIRE(world.director.Wanted());
+  const auto under_way = Report(world, {{"", kUnderWay}}, 1);
+  REQUIRE(under_way.size() == 1);
+  CHECK(Says(under_way[0], "notReady") == world.write_state);
+  CHECK(under_way[0].find(R"("reason":"UnderWay")") != std::string::npos);
+  const auto over = Report(world, {{"", kOver}}, 1);
+  REQUIRE(over.size() == 1);
+  CHECK(Says(over[0], "ready") == world.write_state);
+}
+
+TEST_CASE("status.state is each NVIDIADriver's own, and notReady of the ClusterPolicy while one of them is") {
+  World world;
+  const auto driver = [](const std::string& name) {
+    return R"({"apiVersion":"nvidia.com/v1alpha1","kind":"NVIDIADriver","metadata":{"name":")" + name +
+           R"(","uid":"u-)" + name + R"(","generation":1,"resourceVersion":"1"},"spec":{"nodeSelector":{"pool":")" +
+           name + R"("}}})";
+  };
+  world.transport->Answer(
+      200,
+      Page(R"({"apiVersion":"nvidia.com/v1","kind":"ClusterPolicy","metadata":{"name":"p","uid":"u","generation":1,)"
+           R"("resourceVersion":"1"},"spec":{"driver":{"useNvidiaDriverCRD":true}}})"));
+  world.transport->AnswerLines({});
+  world.transport->Answer(200, R"({"kind":"NVIDIADriverList","metadata":{"resourceVersion":"70"},"items":[)" +
+                                   driver("a") + "," + driver("b") + "]}");
+  world.transport->AnswerLines({});
+  world.director.Turn({});
+  REQUIRE(world.director.Wanted());
+  REQUIRE(world.director.Wanted()->size() == 2);
+  const std::string event = R"({"kind":"Event","apiVersion":"v1","metadata":{"name":"e","namespace":"default"}})";
+  world.transport->Answer(200, Policy("{}", "80"));
+  world.transport->Answer(201, event);  // its own upgradePolicy is not in effect
+  const auto some = Report(world, {{"a", kOver}, {"b", kUnderWay}}, 2);
+  REQUIRE(some.size() == 4);
+  CHECK(Says(some[0], "notReady"));
+  CHECK(Says(some[2], "ready"));
+  CHECK(Says(some[3], "notReady"));
+  world.transport->Answer(200, Policy("{}", "81"));
+  const auto all = Report(world, {{"a", kOver}, {"b", kOver}}, 1);
+  REQUIRE(all.size() >= 2);
+  CHECK(Says(all[0], "ready"));
+  CHECK(Says(all.back(), "ready"));
 }
 
 }  // namespace

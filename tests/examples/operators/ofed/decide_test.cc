@@ -54,6 +54,23 @@ TEST_CASE(
         "[a|ds-owner=nnp-a,nvidia.com/ofed-driver=|rack=1|-nnp-a|on]");
 }
 
+TEST_CASE("a driver's owners are the policies with an engine of their own, and not known while one is not understood") {
+  const NicClusterPolicy policy{.has_driver = true, .upgrade = {.auto_upgrade = true}};
+  REQUIRE(Decide(policy, {}, kLabels).owners);
+  CHECK(Decide(policy, {}, kLabels).owners->size() == 1);
+  CHECK(Decide(policy, {}, kLabels).owners->front().driver_labels == kLabels);
+  const auto by_nodes = Decide({}, {Of("a", {{"rack", "1"}}), Of("late", {{"nic", "x"}}, 1)}, kLabels);
+  REQUIRE(by_nodes.owners);
+  REQUIRE(by_nodes.owners->size() == 1);  // the other is refused
+  CHECK(by_nodes.owners->front().node_selector == Selector("rack=1"));
+  REQUIRE(Decide({}, {}, kLabels).owners);
+  CHECK(Decide({}, {}, kLabels).owners->empty());
+  CHECK_FALSE(Decide({.understood = false}, {}, kLabels).owners);
+  NicNodePolicy unread = Of("b", {});
+  unread.has_driver = unread.understood = false;
+  CHECK_FALSE(Decide({}, {Of("a", {{"rack", "1"}}), unread}, kLabels).owners);
+}
+
 TEST_CASE("a driver waits for its node only where all owners want it, who share one configuration") {
   const NicNodePolicy safe = Of("a", {{"rack", "1"}});
   NicNodePolicy other = Of("b", {{"rack", "2"}});

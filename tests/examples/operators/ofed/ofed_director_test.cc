@@ -22,7 +22,8 @@ std::string Page(const std::string& upgrade) {
 
 struct World {
   std::shared_ptr<FakeClock> clock = std::make_shared<FakeClock>();
-  std::shared_ptr<FakeCluster> cluster = std::make_shared<FakeCluster>(clock);
+  std::shared_ptr<FakeCluster> cluster =
+      std::make_shared<FakeCluster>(clock, testing::FakeClusterOptions{.watches_follow = false});
   std::shared_ptr<ScriptedTransport> transport = std::make_shared<ScriptedTransport>();
   std::vector<std::string> log = {};
   OfedDirector director;
@@ -59,6 +60,46 @@ TEST_CASE("the policy of the cluster is followed, and pods with the skip label a
   CHECK(world.cluster->config_map("net", ofed_operator::kInitConfigMap).has_value());
   CHECK(world.transport->lines.back() ==
         "PATCH /apis/mellanox.com/v1alpha1/nicclusterpolicies/nic-cluster-policy/status?fieldManager=op");
+}
+
+TEST_CASE("status.state of a NicClusterPolicy is notReady while its nodes are under way, and ready afterwards") {
+  World world;
+  world.transport->Answer(200, Page(R"({"autoUpgrade":true})"));
+  world.transport->AnswerLines({});
+  world.transport->Answer(404, "404 page not found\n");
+  world.director.Turn({});
+  REQUIRE(world.director.Wanted());
+  const auto body_of_report = [&](const EngineProgress& progress) {
+    world.transport->Answer(200, Page("{}"));
+    world.director.OnProgress({{"", progress}});
+    world.director.Work({}, nullptr, 0);
+    return world.transport->requests.back().body;
+  };
+  CHECK(body_of_report({.totals = {.total = 2, .pending = 1, .done = 1}}).find(R"("state":"notReady")") !=
+        std::string::npos);
+  CHECK(body_of_report({.totals = {.total = 2, .pending = 1, .done = 1}, .left_out = 1}).find(R"("state":"ready")") !=
+        std::string::npos);
+}
+
+TEST_CASE("a node whose driver pods no policy is for is a finding, unless a policy is not understood") {
+  const bool understood = GENERATE(true, false);
+  World world;
+  testing::Fleet fleet = AddFleet(*world.cluster, {.node_count = 1, .workload = ""});
+  const auto cache = *WatchCache::Create(
+      world.cluster,
+      {.drivers = {{.ns = fleet.ns, .driver_labels = LabelSelector::FromMatchLabels({{"app", fleet.daemon_set}})}},
+       .clock = world.clock});
+  world.transport->Answer(200, Page(understood ? "{}" : "7"));
+  world.transport->AnswerLines({});
+  world.transport->Answer(404, "404 page not found\n");
+  world.director.Turn({});
+  REQUIRE(world.director.Wanted());
+  cache->Turn({});
+  world.transport->Answer(200, Page("{}"));
+  world.transport->Answer(201, R"({"kind":"Event","apiVersion":"v1","metadata":{"name":"e","namespace":"default"}})");
+  world.director.Work({}, cache.get(), 0);
+  REQUIRE(world.director.Findings().size() == (understood ? 1 : 0));
+  if (understood) CHECK(world.director.Findings().front().code == FindingCode::kNoOwner);
 }
 
 TEST_CASE("without a policy nodes are frozen, not forgotten, and no configuration is written") {

@@ -51,5 +51,18 @@ TEST_CASE("requestor mode is on by exactly true, and without an id that is an er
   CHECK_FALSE(examples::ReadRequestorArguments(options.requestor).ok());
 }
 
+TEST_CASE("status.state is written unless the command line leaves it to the vendor's operator") {
+  const auto parsed = [](std::vector<std::string> words) {
+    words.insert(words.begin(), {"ofed_operator", "--in-cluster"});
+    std::vector<char*> argv;
+    for (std::string& word : words) argv.push_back(word.data());
+    return ofed_operator::ParseOptions(static_cast<int>(argv.size()), argv.data());
+  };
+  CHECK_FALSE(std::get<Options>(parsed({})).write_state);
+  CHECK(std::get<Options>(parsed({"--resource-state=Leave"})).write_state == false);
+  CHECK(std::get<Options>(parsed({"--resource-state=Write"})).write_state == true);
+  CHECK(std::get<int>(parsed({"--resource-state=Perhaps"})) == 2);
+}
+
 }  // namespace
 }  // namespace driverupgrade::tests

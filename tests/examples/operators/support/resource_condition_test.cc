@@ -79,6 +79,24 @@ TEST_CASE("how far an upgrade is has words for each way it may stand") {
   CHECK(shown(progress).starts_with("Halted no"));
   CHECK(shown({.totals = {.total = 2, .pending = 1, .done = 1}}).starts_with("UnderWay no"));
   CHECK(shown({.totals = {.total = 2, .done = 2}}).starts_with("Done yes: 2 of 2"));
+  CHECK(shown({.totals = {.total = 2, .pending = 1, .done = 1}, .left_out = 1}) ==
+        "Done yes: 1 of 2 nodes done, 0 failed, 0 in progress, 1 pending, 1 left out");
+}
+
+TEST_CASE(
+    "status.state is notReady while one upgrade is not over, then ready, and stays where it is frozen or not known") {
+  using Standing = std::optional<examples::UpgradeStanding>;
+  const Standing done = examples::UpgradeStanding{.done = true, .reason = "Done"};
+  const Standing under_way = examples::UpgradeStanding{.reason = "UnderWay"};
+  const Standing frozen = examples::UpgradeStanding{.reason = "Frozen"};
+  CHECK(examples::StateOf({under_way}) == "notReady");
+  CHECK(examples::StateOf({done}) == "ready");
+  CHECK(examples::StateOf({frozen}).empty());
+  CHECK(examples::StateOf({std::nullopt}).empty());
+  CHECK(examples::StateOf({}).empty());
+  CHECK(examples::StateOf({done, std::nullopt, under_way}) == "notReady");
+  CHECK(examples::StateOf({done, std::nullopt}).empty());
+  CHECK(examples::StateOf({done, frozen}) == "ready");
 }
 
 TEST_CASE("how far an upgrade is stands beside whether its policy is taken, in one patch") {
@@ -172,6 +190,27 @@ TEST_CASE("counts of nodes are said every ten seconds at most, and how the upgra
   CHECK(world.transport->requests.size() == 2);
   report("Done", "3 of 3");
   CHECK(world.transport->requests.size() == 3);
+}
+
+TEST_CASE("where somebody else writes status.state as well, it is written every ten seconds at most") {
+  World world;
+  const examples::UpgradeStanding under_way{.reason = "UnderWay", .message = "0 of 3"};
+  for (int i = 0; i < 2; ++i) world.transport->Answer(200, Policy("").json);
+  const auto report = [&](const std::string& version) {
+    return world.reporter.Report({}, {{.kind = kPolicies,
+                                       .object = Policy("", version),
+                                       .state = examples::StateOf({under_way}),
+                                       .standing = under_way}});
+  };
+  report("7");
+  REQUIRE(world.sent() == 1);
+  CHECK(world.transport->requests[0].body.find(R"("state":"notReady","conditions":[)") != std::string::npos);
+  // The other's version says something else.
+  CHECK(report("9") == world.clock->Now() + absl::Seconds(10));
+  CHECK(world.sent() == 1);
+  world.clock->Advance(absl::Seconds(10));
+  report("9");
+  CHECK(world.sent() == 2);
 }
 
 TEST_CASE("what may not be said is told in the log once, with verb and resource, and tried again later") {

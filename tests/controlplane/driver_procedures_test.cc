@@ -1,0 +1,143 @@
+// docs/manual-procedures.md: versions, images and limits of ClusterPolicies and NVIDIADrivers, with a gpu_operator that makes the
+// driver's DaemonSets of them.
+#include <chrono>
+#include <regex>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "json.h"
+#include "manual.h"
+#include "operator_program.h"
+#include "rollout_expectations.h"
+#include "support.h"
+#include "support/catch.h"
+#include "world.h"
+
+namespace driverupgrade::e2e {
+namespace {
+
+constexpr char kPage[] = "manual-procedures.md";
+constexpr std::chrono::seconds kRolloutLimit{90};
+
+constexpr std::string_view kNvidiaDrivers = R"(
+apiVersion: nvidia.com/v1alpha1
+kind: NVIDIADriver
+metadata: {name: a}
+spec: {nodeSelector: {pool: a}, repository: registry.example.com, image: driver, version: "1"}
+---
+apiVersion: nvidia.com/v1alpha1
+kind: NVIDIADriver
+metadata: {name: b}
+spec: {nodeSelector: {pool: b}, repository: registry.example.com, image: driver, version: "1"}
+)";
+
+constexpr std::string_view kOpenShiftPolicy = R"(
+apiVersion: nvidia.com/v1
+kind: ClusterPolicy
+metadata: {name: gpu-cluster-policy}
+spec: {driver: {upgradePolicy: {maxParallelUpgrades: 1, maxUnavailable: 100%, drain: {enable: true}}}}
+)";
+
+// Nodes with GPUs, and what gpu_operator needs to make drivers for them.
+class MadeDrivers {
+ public:
+  MadeDrivers(const World& world, std::string_view policies) : world_(world) {
+    world.control_plane().InstallPolicies();
+    for (const std::string& node : world.nodes()) {
+      admin().Must({"label", "node", node, "nvidia.com/gpu.present=true", "nvidia.com/gpu.deploy.driver=true"});
+    }
+    admin().Create("apiVersion: v1\nkind: ServiceAccount\nmetadata: {name: nvidia-driver, namespace: " +
+                   world.driver_ns() + "}\n");
+    const std::string rights = ReadFile(RbacFolder() / "driver-daemonsets/daemonsets.yaml");
+    admin().Create(
+        std::regex_replace(rights, std::regex("(metadata: .*namespace: )[a-z-]+"), "$1" + world.driver_ns()));
+    admin().Create(policies);
+  }
+  ~MadeDrivers() { admin().Run({"delete", "clusterpolicies,nvidiadrivers", "--all"}); }
+  MadeDrivers(const MadeDrivers&) = delete;
+  MadeDrivers& operator=(const MadeDrivers&) = delete;
+
+  const Kubectl& admin() const { return world_.control_plane().admin(); }
+  OperatorProgram Start() const {
+    return {world_.control_plane(),
+            "gpu_operator",
+            world_.control_plane().operator_kubeconfig(),
+            {"--cluster-policy", "--namespace", world_.driver_ns(), "--driver-daemonsets", "Make",
+             "--validation-selector", ""}};
+  }
+  // The images of the driver pods of one DaemonSet.
+  std::multiset<std::string> Images(const std::string& app) const {
+    std::multiset<std::string> images;
+    const rapidjson::Document pods =
+        admin().Get({"pods", "--namespace=" + world_.driver_ns(), "--selector=app=" + app});
+    for (const rapidjson::Value& pod : Items(pods, {"items"})) {
+      images.insert(Text(Items(pod, {"spec", "containers"})[0], {"image"}));
+    }
+    return images;
+  }
+  bool AllDone() const {
+    for (const auto& [_, node] : world_.Nodes()) {
+      if (node.state != "upgrade-done" || node.unschedulable) return false;
+    }
+    return true;
+  }
+
+ private:
+  const World& world_;
+};
+
+std::multiset<std::string> Times(int count, const std::string& image) {
+  std::multiset<std::string> images;
+  for (int i = 0; i < count; ++i) images.insert(image);
+  return images;
+}
+
+TEST_CASE("An NVIDIADriver's version and limits are patched, and its own nodes are upgraded within them",
+          "[procedures]") {
+  World world(ControlPlane::Shared(), "pools", 5);
+  const MadeDrivers drivers(world, kNvidiaDrivers);
+  const Manual manual(world, kPage);
+  for (std::size_t i = 0; i < 5; ++i) {
+    drivers.admin().Must({"label", "node", world.nodes()[i], i < 4 ? "pool=a" : "pool=b"});
+  }
+  const std::string image = "registry.example.com/driver:";
+  const OperatorProgram program = drivers.Start();
+  const bool made = Eventually(kRolloutLimit, [&] {
+    return drivers.Images("nvidia-driver-a") == Times(4, image + "1") &&
+           drivers.Images("nvidia-driver-b") == Times(1, image + "1") && drivers.AllDone();
+  });
+  INFO(program.Log());
+  REQUIRE(made);
+
+  manual.Run("driver-limits", {{"NAME", "a"}});
+  Rollout rollout(world);
+  manual.Run("driver-version", {{"NAME", "a"}, {"VERSION", "2"}});
+  const bool upgraded = Eventually(
+      kRolloutLimit, [&] { return drivers.Images("nvidia-driver-a") == Times(4, image + "2") && drivers.AllDone(); });
+  CHECK(upgraded);
+  const Peaks peaks = MeasurePeaks(rollout);
+  CHECK(peaks.in_progress == 2);  // without the patch it is one
+  CHECK(peaks.unschedulable <= 2);
+  CHECK(drivers.Images("nvidia-driver-b") == Times(1, image + "1"));
+}
+
+TEST_CASE("On OpenShift a ClusterPolicy without an image gets repository, image and version at once", "[procedures]") {
+  World world(ControlPlane::Shared(), "console", 1);
+  const MadeDrivers drivers(world, kOpenShiftPolicy);
+  const Manual manual(world, kPage);
+  const OperatorProgram program = drivers.Start();
+  for (const char* version : {"550.54.15-rhcos4.15", "570.86.10-rhcos4.15"}) {
+    manual.Run("gpu-image",
+               {{"NAME", "gpu-cluster-policy"}, {"REPOSITORY", "registry.example.com/nvidia"}, {"VERSION", version}});
+    const std::string image = std::string("registry.example.com/nvidia/driver:") + version;
+    const bool done = Eventually(kRolloutLimit, [&] {
+      return drivers.Images("nvidia-driver-daemonset") == Times(1, image) && drivers.AllDone();
+    });
+    INFO(version << "\n" << program.Log());
+    CHECK(done);
+  }
+}
+
+}  // namespace
+}  // namespace driverupgrade::e2e

@@ -173,9 +173,9 @@ def requests():
         "requests per node",
         [
             Series("Go library, 10 at a time", found["Go library", "10"]),
-            Series("Go library, all at once", found["Go library", "all"]),
             Series("gpu_operator, 10 at a time", found["gpu_operator", "10"]),
             Series("gpu_operator, all at once", found["gpu_operator", "all"]),
+            Series("Go module, 10 at a time", found["Go module", "10"]),
             Series("limit, 10 at a time", found["limit", "10"], line="dashed"),
         ],
     )

@@ -127,7 +127,8 @@ std::string EngineHost::UsesDriver(const std::string& list) const {
     } catch (const std::runtime_error&) {
     }
     if (!uses.ok())
-      errors.push_back(fmt::format(R"({{"uid":"{}","error":"{}"}})", pod.ref.uid, std::string(uses.status().message())));
+      errors.push_back(
+          fmt::format(R"({{"uid":"{}","error":"{}"}})", pod.ref.uid, std::string(uses.status().message())));
     if (uses.ok() && *uses) uids.push_back('"' + pod.ref.uid + '"');
   }
   return fmt::format(R"({{"uids":[{}],"errors":[{}]}})", fmt::join(uids, ","), fmt::join(errors, ","));
@@ -163,7 +164,8 @@ void EngineHost::AnswerQuestions(absl::Time now, const RestartOnly& restart_only
 bool EngineHost::Pass(const std::optional<std::set<std::string>>& nodes, std::string_view policy, absl::Time now) {
   const std::string names = nodes ? fmt::format("[\"{}\"]", fmt::join(*nodes, "\",\"")) : std::string();
   const auto apply = [&] {
-    last_ = Must(Call(du_engine_apply, engine(), Str(names), Str(policy), absl::ToUnixMillis(now)));
+    const absl::Time at = driver_.clock ? driver_.clock->Now() : now;
+    last_ = Must(Call(du_engine_apply, engine(), Str(names), Str(policy), absl::ToUnixMillis(at)));
   };
   Read();
   apply();
@@ -199,7 +201,8 @@ void EngineHost::Announce(const JsonDocument& pass) {
 }
 
 // One request of each node after the other, as many hosts at once would do it.
-bool EngineHost::Carry(absl::Time now) {
+bool EngineHost::Carry(absl::Time began) {
+  const auto now = [&] { return absl::ToUnixMillis(driver_.clock ? driver_.clock->Now() : began); };
   const JsonDocument pass = Parsed(last_);
   Announce(pass);
   wake_at_.reset();
@@ -209,16 +212,15 @@ bool EngineHost::Carry(absl::Time now) {
   while (!nodes.empty()) {
     std::vector<std::string> left;
     for (const std::string& node : nodes) {
-      const JsonDocument request = Parsed(Must(Call(du_engine_next, engine(), Str(node), absl::ToUnixMillis(now))));
+      const JsonDocument request = Parsed(Must(Call(du_engine_next, engine(), Str(node), now())));
       if (!request.HasMember("verb")) continue;
       const HttpAnswer answer = network_([&] { return Send(request); });
-      Must(Call(du_engine_answer, engine(), Str(node), answer.status, answer.retry_after_s, Str(answer.body),
-                absl::ToUnixMillis(now)));
+      Must(Call(du_engine_answer, engine(), Str(node), answer.status, answer.retry_after_s, Str(answer.body), now()));
       left.push_back(node);
     }
     nodes = std::move(left);
   }
-  const JsonDocument settled = Parsed(Must(Call(du_engine_settle, engine(), absl::ToUnixMillis(now))));
+  const JsonDocument settled = Parsed(Must(Call(du_engine_settle, engine(), now())));
   for (const auto& event : settled["events"].GetArray()) {
     events_.push_back(fmt::format("{}: {}", event["node"].GetString(), event["message"].GetString()));
   }

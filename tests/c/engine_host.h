@@ -14,6 +14,7 @@
 #include "absl/time/time.h"
 #include "base/rapidjson.h"
 #include "driverupgrade/c/driverupgrade.h"
+#include "driverupgrade/clock.h"
 #include "driverupgrade/cluster_types.h"
 #include "driverupgrade/kubernetes/http_transport.h"
 #include "driverupgrade/observer.h"
@@ -43,6 +44,8 @@ struct HostedDriver {
   std::string maintenance_ns = {};
   // Whoever asks for a GPU, if absent.
   std::function<absl::StatusOr<bool>(const Pod& pod)> uses_driver = {};
+  // For where time goes on within a pass; absent: it does not.
+  std::shared_ptr<Clock> clock = nullptr;
   // How often a list is tried, until Pass and Release throw std::runtime_error.
   int attempts = 100;
 };

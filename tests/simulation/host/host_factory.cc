@@ -16,8 +16,7 @@ std::string OptionsOf(const testing::HostSeam& seam) {
   const EngineOptions& options = seam.options;
   std::string text = fmt::format(
       R"({{"identity":{{"domain":"{}","driver":"{}"}},"namespace":"{}","driverLabels":"{}","spareSkippedPods":false)",
-      seam.identity.domain(), seam.identity.driver(), options.snapshot.ns,
-      options.snapshot.driver_labels.ToString());
+      seam.identity.domain(), seam.identity.driver(), options.snapshot.ns, options.snapshot.driver_labels.ToString());
   if (options.snapshot.uses_driver) text += R"(,"podDeletion":true)";
   if (options.snapshot.restart_only) text += R"(,"restartOnly":true)";
   if (const auto& validation = options.state_machine.validation_selector) {
@@ -33,6 +32,7 @@ HostedDriver DriverOf(const testing::HostSeam& seam) {
   HostedDriver driver{.options = OptionsOf(seam),
                       .ns = seam.options.snapshot.ns,
                       .driver_labels = seam.options.snapshot.driver_labels.ToString(),
+                      .clock = seam.options.clock,
                       .attempts = 1};
   if (const auto& requestor = seam.options.state_machine.requestor) driver.maintenance_ns = requestor->ns;
   if (const auto& uses_driver = seam.options.snapshot.uses_driver) {

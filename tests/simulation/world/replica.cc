@@ -247,7 +247,8 @@ absl::Time Replica::Turn() {
 
 absl::Time Replica::HostedTurn() {
   process_->guarded->BeginPass();
-  const absl::StatusOr<std::optional<absl::Time>> wake = process_->host->Pass(driver_.policy, clock_->Now());
+  const UpgradePolicy policy = driver_.policy;  // whatever becomes of it meanwhile
+  const absl::StatusOr<std::optional<absl::Time>> wake = process_->host->Pass(policy, clock_->Now());
   ++world_.result.passes;
   const absl::Time poll = clock_->Now() + driver_.setup.poll_interval;
   return clock_->ToBase(wake.ok() && wake->has_value() ? std::min(**wake, poll) : poll);

@@ -133,6 +133,7 @@ class Simulation {
       cache_->Turn({});
       const absl::StatusOr<driverupgrade::ReconcileResult> pass = engine_->Reconcile({}, policy_);
       if (!pass.ok()) return pass.status();
+      ++passes_;
       for (const driverupgrade::NodeGate& gate : pass->plan.gates) recorder_.Hold(gate, clock_->Now());
       for (const std::string& node : pass->plan.ungated) recorder_.Unhold(node);
       const absl::Time next = std::min(pass->wake_at.value_or(absl::InfiniteFuture()), cluster_->NextEventTime());
@@ -230,6 +231,7 @@ class Simulation {
   // Nobody moves any more, unless a person does something.
   bool IsOver() {
     const driverupgrade::Plan plan = engine_->Everything();
+    ++whole_plans_;
     if (!plan.nodes.empty() || plan.totals.total == 0) return plan.totals.total == 0 && cache_->Synced();
     if (plan.totals.done + static_cast<int>(plan.gates.size()) < plan.totals.total) return false;
     return std::all_of(plan.gates.begin(), plan.gates.end(), [](const driverupgrade::NodeGate& gate) {
@@ -244,7 +246,9 @@ class Simulation {
                     .nodes = plan.totals.total,
                     .done = plan.totals.done,
                     .failed = plan.totals.failed,
-                    .evictions = cluster_->CallCount(Operation::kEvictPod)};
+                    .evictions = cluster_->CallCount(Operation::kEvictPod),
+                    .passes = passes_,
+                    .whole_plans = whole_plans_};
     for (const driverupgrade::NodeGate& gate : plan.gates) {
       rollout.blocked[gate.node] = fmt::format("{}: {}", driverupgrade::ToString(gate.gate.reason), gate.gate.detail);
     }
@@ -262,6 +266,8 @@ class Simulation {
   const Durations durations_;
   std::mt19937 random_;
   std::set<std::string> nodes_;
+  int passes_ = 0;
+  int whole_plans_ = 0;
   std::shared_ptr<FakeClock> clock_;
   std::shared_ptr<FakeCluster> cluster_;
   Recorder recorder_;
@@ -348,6 +354,8 @@ std::string FormatTrialsJson(const std::vector<Trial>& trials) {
     row.AddMember("unavailablePeak", first.unavailable_peak, allocator);
     row.AddMember("evictions", first.evictions, allocator);
     row.AddMember("writes", first.writes, allocator);
+    row.AddMember("passes", first.passes, allocator);
+    row.AddMember("wholePlans", first.whole_plans, allocator);
     json::Value blocked(json::kObjectType);
     for (const auto& [node, why] : first.blocked) {
       blocked.AddMember(json::Value(node, allocator), json::Value(why, allocator), allocator);

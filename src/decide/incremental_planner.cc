@@ -12,6 +12,7 @@
 #include "decide/published_plan.h"
 #include "decide/rollout/groups.h"
 #include "decide/step_parts.h"
+#include "policy/rollout_codec.h"
 
 namespace driverupgrade {
 
@@ -50,6 +51,14 @@ class IncrementalPlanner::Impl {
 
  private:
   using Names = std::set<std::string>;
+  // That stages may go by. The state's label changes with each step of each node, and next to nobody goes by it.
+  bool HaveOtherLabels(const Node& a, const Node& b) const {
+    const auto without_state = [&](StringMap labels) {
+      labels.erase(machine_.identity().StateLabel());
+      return labels;
+    };
+    return a.labels != b.labels && (stages_go_by_state_ || without_state(a.labels) != without_state(b.labels));
+  }
   struct Entry {
     std::shared_ptr<const NodeView> view;
     // nullptr: not judged yet.
@@ -108,6 +117,7 @@ class IncrementalPlanner::Impl {
   std::vector<int> stages_ = {};
   std::vector<bool> left_out_ = {};  // as `stages_` were assigned
   bool stages_stale_ = true;
+  bool stages_go_by_state_ = false;
 
   std::map<std::string, Entry> nodes_;
   internal::JudgedNodes judged_;
@@ -135,6 +145,8 @@ void IncrementalPlanner::Impl::SetPolicy(const UpgradePolicy& policy) {
     rollout_rules_.reset();
     if (limits_.rollout) rollout_rules_ = internal::RulesOf(*limits_.rollout, limits_.failures_by_class);
     stages_stale_ = true;
+    const std::string text = internal::FormatRolloutSections({.rollout = limits_.rollout});
+    stages_go_by_state_ = text.find(machine_.identity().StateLabel()) != std::string::npos;
   }
   NodeRules rules = policy;
   if (rules == rules_) return;
@@ -187,7 +199,7 @@ void IncrementalPlanner::Impl::Update(std::shared_ptr<const NodeView> view) {
   const std::string& name = node.name;
   Entry& entry = nodes_[name];
   if (entry.view == nullptr || *entry.view != *view) changed_.insert(name);
-  if (entry.view == nullptr || entry.view->node.labels != node.labels) stages_stale_ = true;
+  if (entry.view == nullptr || HaveOtherLabels(entry.view->node, node)) stages_stale_ = true;
   const std::shared_ptr<const NodeView> before = std::exchange(entry.view, std::move(view));
   if (before != nullptr && before->node.uid == node.uid) return;
   names_.insert({node.uid, name});

@@ -163,6 +163,8 @@ class Model {
   void CreateWorkloadPod(Actor actor, const WorkloadRecord& record, const std::string& name, bool started);
   void SyncWorkload(const std::string& uid, Actor actor, bool started);
   void CountLoad(WorkloadRecord& record, const Pod& pod, int sign);
+  /// It takes pods from now on, or takes none any more.
+  void OpenNode(const std::string& name, bool open);
   bool CanTakePods(const Node& node) const { return node.ready && !node.unschedulable; }
   std::string PickNode(const Pod& pod) const;
   void QueueSchedule();
@@ -201,6 +203,8 @@ class Model {
   std::int64_t effect_count_ = 0;
 
   std::map<std::string, std::shared_ptr<const Node>> nodes_;
+  /// Those that can take pods.
+  std::set<std::string> open_nodes_;
   std::map<Key, PodRecord> pods_;
   std::map<Key, DaemonSetRecord> daemon_sets_;
   std::map<Key, ControllerRevision> revisions_;

@@ -52,7 +52,7 @@ struct WorkloadRecord {
   std::set<std::string> identities = {};
   /// Its pods that count towards the replicas.
   int active = 0;
-  /// Its pods by node, and the nodes that can take pods, ordered by that number.
+  /// Its pods by node, and those of these nodes that can take more, ordered by that number.
   std::map<std::string, int> pods_on_node = {};
   std::set<std::pair<int, std::string>> nodes_by_load = {};
 };

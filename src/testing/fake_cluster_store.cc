@@ -137,16 +137,7 @@ void Model::OnNodeChanged(const Node* before, const Node* after) {
   }
   const bool could = before != nullptr && CanTakePods(*before);
   const bool can = after != nullptr && CanTakePods(*after);
-  for (auto& [uid, workload] : workloads_) {
-    if (could == can) break;
-    auto count = workload.pods_on_node.find(name);
-    const std::pair<int, std::string> load(count == workload.pods_on_node.end() ? 0 : count->second, name);
-    if (can) {
-      workload.nodes_by_load.insert(load);
-    } else {
-      workload.nodes_by_load.erase(load);
-    }
-  }
+  if (could != can) OpenNode(name, can);
   if (can && !unbound_.empty() && (!could || before->labels != after->labels)) {
     QueueSchedule();
   }

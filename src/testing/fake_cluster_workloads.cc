@@ -20,9 +20,6 @@ WorkloadRecord& Model::EnsureWorkload(WorkloadSpec spec, const std::string& uid)
   record.spec = std::move(spec);
   if (!inserted) return record;
   record.uid = uid;
-  for (const auto& [name, node] : nodes_) {
-    if (CanTakePods(*node)) record.nodes_by_load.emplace(0, name);
-  }
   for (const Key& key : pods_by_owner_[uid]) CountLoad(record, *pods_.at(key).pod, +1);
   return record;
 }
@@ -107,25 +104,52 @@ void Model::CountLoad(WorkloadRecord& record, const Pod& pod, int sign) {
   const std::string& node_name = pod.node_name;
   if (node_name.empty()) return;
   int& count = record.pods_on_node[node_name];
-  const bool is_known = record.nodes_by_load.erase({count, node_name}) > 0;
+  record.nodes_by_load.erase({count, node_name});
   count += sign;
   // Pods may stand on nodes that are not there, or take no others.
-  if (is_known) record.nodes_by_load.emplace(count, node_name);
+  if (count > 0 && open_nodes_.count(node_name) > 0) record.nodes_by_load.emplace(count, node_name);
   if (count == 0) record.pods_on_node.erase(node_name);
+}
+
+// Looks at the workloads that have pods there alone: a cluster has as many workloads as it has nodes.
+void Model::OpenNode(const std::string& name, bool open) {
+  if (open) {
+    open_nodes_.insert(name);
+  } else {
+    open_nodes_.erase(name);
+  }
+  for (const Key& key : pods_by_node_[name]) {
+    const OwnerReference* owner = ControllerOf(*pods_.at(key).pod);
+    const auto workload = owner != nullptr ? workloads_.find(owner->uid) : workloads_.end();
+    if (workload == workloads_.end()) continue;
+    WorkloadRecord& record = workload->second;
+    const std::pair<int, std::string> load(record.pods_on_node.at(name), name);
+    if (open) {
+      record.nodes_by_load.insert(load);
+    } else {
+      record.nodes_by_load.erase(load);
+    }
+  }
 }
 
 std::string Model::PickNode(const Pod& pod) const {
   const OwnerReference* owner = ControllerOf(pod);
   auto workload = owner != nullptr ? workloads_.find(owner->uid) : workloads_.end();
-  if (workload == workloads_.end()) {
-    for (const auto& [name, node] : nodes_) {
-      if (CanTakePods(*node)) return name;
-    }
-    return "";
+  if (workload == workloads_.end()) return open_nodes_.empty() ? "" : *open_nodes_.begin();
+  const WorkloadRecord& record = workload->second;
+  const auto fits = [&](const std::string& name) {
+    return HasLabels(nodes_.at(name)->labels, record.spec.node_selector);
+  };
+  // First the nodes that have no pod of it; both sequences are by name.
+  auto loaded = record.pods_on_node.begin();
+  for (const std::string& name : open_nodes_) {
+    if (record.nodes_by_load.size() == open_nodes_.size()) break;
+    while (loaded != record.pods_on_node.end() && loaded->first < name) ++loaded;
+    const bool is_loaded = loaded != record.pods_on_node.end() && loaded->first == name;
+    if (!is_loaded && fits(name)) return name;
   }
-  for (const auto& [count, name] : workload->second.nodes_by_load) {
-    const Node& node = *nodes_.at(name);
-    if (HasLabels(node.labels, workload->second.spec.node_selector)) return name;
+  for (const auto& [count, name] : record.nodes_by_load) {
+    if (fits(name)) return name;
   }
   return "";
 }

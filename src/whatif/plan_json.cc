@@ -1,5 +1,6 @@
 #include "whatif/plan_json.h"
 
+#include <cstddef>
 #include <optional>
 #include <string_view>
 #include <vector>
@@ -25,6 +26,7 @@ class JsonReport {
     Array("findings", report.findings, [this](const Finding& finding) { WriteFinding(finding, /*with_node=*/true); });
     Key("totals");
     Totals(report.totals);
+    if (report.rollout) Rollout(*report.rollout);
     writer_.EndObject();
     return std::string(buffer_.GetString(), buffer_.GetSize()) + "\n";
   }
@@ -114,6 +116,31 @@ class JsonReport {
     Member("code", ToString(finding.code));
     if (with_node) Member("node", finding.node);
     Member("message", finding.message);
+    writer_.EndObject();
+  }
+
+  // Absent without a rollout, so that plans without one are as they were.
+  void Rollout(const RolloutStatus& rollout) {
+    Key("rollout");
+    writer_.StartObject();
+    Member("revision", rollout.revision);
+    const auto open = static_cast<std::size_t>(rollout.open);
+    Member("stage", open < rollout.stages.size() ? rollout.stages[open].name : std::string());
+    Array("stages", rollout.stages, [this](const RolloutStageStatus& stage) {
+      writer_.StartObject();
+      Member("name", stage.name);
+      Member("nodes", stage.nodes);
+      Member("underWay", stage.under_way);
+      Member("done", stage.done);
+      Member("failed", stage.failed);
+      writer_.EndObject();
+    });
+    Key("waitsFor");
+    WriteGate(rollout.next);
+    Key("halted");
+    WriteGate(rollout.halted);
+    Key("closed");
+    WriteGate(rollout.closed);
     writer_.EndObject();
   }
 

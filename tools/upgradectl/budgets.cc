@@ -8,22 +8,39 @@ namespace upgradectl {
 
 using driverupgrade::Gate;
 using driverupgrade::GateReason;
+using driverupgrade::LabelSelector;
 using driverupgrade::Pod;
 using driverupgrade::PodDisruptionBudget;
 
 Budgets::Budgets(const driverupgrade::ClusterObjects& objects, const Facts& facts) : facts_(facts) {
   for (const PodDisruptionBudget& budget : objects.pod_disruption_budgets) {
-    by_namespace_[budget.ns].push_back(&budget);
+    OfNamespace& of_namespace = by_namespace_[budget.ns];
+    const auto& requirements = budget.selector.requirements();
+    const auto wanted = std::find_if(requirements.begin(), requirements.end(),
+                                     [](const auto& one) { return one.op == LabelSelector::Operator::kIn; });
+    if (wanted == requirements.end()) {
+      of_namespace.others.push_back(&budget);
+      continue;
+    }
+    for (const std::string& value : wanted->values) of_namespace.by_label[{wanted->key, value}].push_back(&budget);
   }
 }
 
-std::vector<const PodDisruptionBudget*> Budgets::Of(const Pod& pod) const {
-  std::vector<const PodDisruptionBudget*> selecting;
+std::vector<const PodDisruptionBudget*> Budgets::Candidates(const Pod& pod) const {
   const auto found = by_namespace_.find(pod.ref.ns);
-  if (found == by_namespace_.end()) return selecting;
-  for (const PodDisruptionBudget* budget : found->second) {
-    if (budget->selector.Matches(pod.labels)) selecting.push_back(budget);
+  if (found == by_namespace_.end()) return {};
+  List candidates = found->second.others;
+  for (const auto& [key, value] : pod.labels) {
+    const auto with_label = found->second.by_label.find({key, value});
+    if (with_label == found->second.by_label.end()) continue;
+    candidates.insert(candidates.end(), with_label->second.begin(), with_label->second.end());
   }
+  return candidates;
+}
+
+std::vector<const PodDisruptionBudget*> Budgets::Of(const Pod& pod) const {
+  std::vector<const PodDisruptionBudget*> selecting = Candidates(pod);
+  std::erase_if(selecting, [&](const auto* budget) { return !budget->selector.Matches(pod.labels); });
   std::sort(selecting.begin(), selecting.end(), [](const auto* a, const auto* b) { return a->name < b->name; });
   return selecting;
 }

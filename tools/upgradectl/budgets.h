@@ -5,6 +5,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "driverupgrade/cluster_types.h"
@@ -19,6 +20,8 @@ class Budgets {
  public:
   Budgets(const driverupgrade::ClusterObjects& objects, const Facts& facts);
 
+  /// Those that may select the pod: a namespace has as many as it has workloads, so that not each can be tried on each pod.
+  std::vector<const driverupgrade::PodDisruptionBudget*> Candidates(const driverupgrade::Pod& pod) const;
   /// Those that select the pod, by name.
   std::vector<const driverupgrade::PodDisruptionBudget*> Of(const driverupgrade::Pod& pod) const;
   /// Why an eviction of the pod would be refused now; nullopt if it would not be.
@@ -27,8 +30,14 @@ class Budgets {
   bool NeverAllows(const driverupgrade::PodDisruptionBudget& budget) const;
 
  private:
+  using List = std::vector<const driverupgrade::PodDisruptionBudget*>;
+  struct OfNamespace {
+    // By a label, and its value, that a pod has to have.
+    std::map<std::pair<std::string, std::string>, List> by_label = {};
+    List others = {};
+  };
   const Facts& facts_;
-  std::map<std::string, std::vector<const driverupgrade::PodDisruptionBudget*>> by_namespace_;
+  std::map<std::string, OfNamespace> by_namespace_;
 };
 
 }  // namespace upgradectl

@@ -207,16 +207,30 @@ bool IsStage(const driverupgrade::RolloutPolicy& rollout, const std::string& nam
                                                           [&](const auto& stage) { return stage.name == name; });
 }
 
-const driverupgrade::DaemonSet* DriverDaemonSet(const Request& request) {
-  const auto& sets = request.question.cluster.daemon_sets;
-  const auto found = std::find_if(sets.begin(), sets.end(), [&](const driverupgrade::DaemonSet& set) {
-    return set.ns == request.place.ns && request.question.snapshot.driver_labels.Matches(set.labels);
-  });
-  return found == sets.end() ? nullptr : &*found;
+// The driver may have several, as one for each kernel; an approval on any of them counts. By name.
+std::vector<const driverupgrade::DaemonSet*> DriverDaemonSets(const Request& request) {
+  std::vector<const driverupgrade::DaemonSet*> found;
+  for (const driverupgrade::DaemonSet& set : request.question.cluster.daemon_sets) {
+    const bool is_ours = set.ns == request.place.ns && request.question.snapshot.driver_labels.Matches(set.labels);
+    if (is_ours) found.push_back(&set);
+  }
+  std::sort(found.begin(), found.end(), [](const auto* a, const auto* b) { return a->name < b->name; });
+  return found;
+}
+
+// As the annotation has them.
+std::string ApprovalsOn(const driverupgrade::DaemonSet& set, const Request& request) {
+  const auto annotation = set.annotations.find(request.question.identity.ApprovedAnnotation());
+  return annotation == set.annotations.end() ? "" : annotation->second;
 }
 
 std::vector<std::string> ApprovalsIn(const std::string& text) {
   return absl::StrSplit(text, absl::ByAnyChar(", \t"), absl::SkipEmpty());
+}
+
+bool HasApproval(const driverupgrade::DaemonSet& set, const Request& request, const std::string& approval) {
+  const std::vector<std::string> approvals = ApprovalsIn(ApprovalsOn(set, request));
+  return std::find(approvals.begin(), approvals.end(), approval) != approvals.end();
 }
 
 Patch PatchOfApprovals(const Request& request, const driverupgrade::DaemonSet& set, const std::string& before,
@@ -246,6 +260,20 @@ Patch PatchOfApprovals(const Request& request, const driverupgrade::DaemonSet& s
                                         shown(before), shown(after)))};
 }
 
+Patch Give(const Request& request, const driverupgrade::DaemonSet& set, const std::string& approval) {
+  const std::string before = ApprovalsOn(set, request);
+  std::vector<std::string> approvals = ApprovalsIn(before);
+  approvals.push_back(approval);
+  return PatchOfApprovals(request, set, before, absl::StrJoin(approvals, ","));
+}
+
+Patch TakeBack(const Request& request, const driverupgrade::DaemonSet& set, const std::string& approval) {
+  const std::string before = ApprovalsOn(set, request);
+  std::vector<std::string> approvals = ApprovalsIn(before);
+  std::erase(approvals, approval);
+  return PatchOfApprovals(request, set, before, absl::StrJoin(approvals, ","));
+}
+
 }  // namespace
 
 absl::StatusOr<Change> Approve(const Request& request, const std::string& stage) {
@@ -257,8 +285,8 @@ absl::StatusOr<Change> Approve(const Request& request, const std::string& stage)
   }
   const absl::StatusOr<driverupgrade::whatif::Report> report = driverupgrade::whatif::Answer(request.question);
   if (!report.ok()) return report.status();
-  const driverupgrade::DaemonSet* set = DriverDaemonSet(request);
-  if (set == nullptr || !report->rollout || report->rollout->revision.empty()) {
+  const std::vector<const driverupgrade::DaemonSet*> sets = DriverDaemonSets(request);
+  if (sets.empty() || !report->rollout || report->rollout->revision.empty()) {
     return absl::FailedPreconditionError("it cannot be told which revision of the driver is being rolled out");
   }
   const auto record = driverupgrade::internal::ParseRecord(request.question.rollout_record).record;
@@ -268,24 +296,21 @@ absl::StatusOr<Change> Approve(const Request& request, const std::string& stage)
                     Printable(record.halt->stage)));
   }
   const std::string approval = fmt::format("{}@{}", stage, report->rollout->revision);
-  const auto annotation = set->annotations.find(request.question.identity.ApprovedAnnotation());
-  const std::string before = annotation == set->annotations.end() ? "" : annotation->second;
-  std::vector<std::string> approvals = ApprovalsIn(before);
+  const bool is_approved =
+      std::any_of(sets.begin(), sets.end(), [&](const auto* set) { return HasApproval(*set, request, approval); });
   Change change;
-  const auto found = std::find(approvals.begin(), approvals.end(), approval);
-  if (found != approvals.end() && !report->rollout->halted) {
+  if (!is_approved) {
+    change.patches.push_back(Give(request, *sets.front(), approval));
+  } else if (!report->rollout->halted) {
     change.notes.push_back(Printable(fmt::format("{} is approved already", approval)));
-    return change;
-  }
-  if (found != approvals.end()) {
-    approvals.erase(found);
+  } else {
     change.notes.emplace_back(
         "The approval was there before the halt, so it does not lift it. It is taken back now; approve again in a "
         "minute.");
-  } else {
-    approvals.push_back(approval);
+    for (const auto* set : sets) {
+      if (HasApproval(*set, request, approval)) change.patches.push_back(TakeBack(request, *set, approval));
+    }
   }
-  change.patches.push_back(PatchOfApprovals(request, *set, before, absl::StrJoin(approvals, ",")));
   return change;
 }
 

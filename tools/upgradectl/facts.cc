@@ -139,6 +139,23 @@ void ReadBudget(const json::Value& budget, Facts& facts) {
   facts.always_allow_unhealthy[key] = Text(budget, {"spec", "unhealthyPodEvictionPolicy"}) == "AlwaysAllow";
 }
 
+// "registry:5000/team/operator:1.2@sha256:..." is 1.2.
+std::string TagOf(std::string image) {
+  image.resize(std::min(image.size(), image.find('@')));
+  const std::size_t colon = image.rfind(':');
+  const bool is_tag = colon != std::string::npos && image.find('/', colon) == std::string::npos;
+  return is_tag ? image.substr(colon + 1) : "";
+}
+
+DeploymentFact ReadDeployment(const json::Value& deployment) {
+  DeploymentFact facts{.ns = Text(deployment, {"metadata", "namespace"}),
+                       .name = Text(deployment, {"metadata", "name"}),
+                       .version = Text(deployment, {"metadata", "labels", "app.kubernetes.io/version"})};
+  const auto containers = Items(deployment, {"spec", "template", "spec", "containers"});
+  if (facts.version.empty() && !containers.Empty()) facts.version = TagOf(Text(containers[0], {"image"}));
+  return facts;
+}
+
 void ReadLedger(const json::Value& config_map, Facts& facts) {
   const json::Value* data = Find(config_map, {"data"});
   if (data == nullptr || !data->IsObject()) return;
@@ -169,6 +186,8 @@ void ReadItem(const json::Value& item, std::string_view event_reason, const std:
     facts.resource_versions[KeyOf(item)] = Text(item, {"metadata", "resourceVersion"});
   } else if (kind == "ConfigMap") {
     ReadLedger(item, facts);
+  } else if (kind == "Deployment") {
+    facts.deployments.push_back(ReadDeployment(item));
   } else if (kind == "Lease") {
     facts.leases.push_back({.ns = Text(item, {"metadata", "namespace"}),
                             .name = Text(item, {"metadata", "name"}),

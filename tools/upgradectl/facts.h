@@ -53,6 +53,13 @@ struct LeaseFact {
   absl::Time renewed = absl::InfinitePast();
 };
 
+struct DeploymentFact {
+  std::string ns = {};
+  std::string name = {};
+  /// Its label app.kubernetes.io/version, or the tag of its first container's image; empty if neither tells.
+  std::string version = {};
+};
+
 /// An admission webhook that is asked about evictions.
 struct EvictionWebhook {
   std::string configuration = {};
@@ -100,6 +107,9 @@ struct Facts {
   /// Of DaemonSets, by `namespace/name`.
   std::map<std::string, std::string, std::less<>> resource_versions = {};
   std::vector<EvictionWebhook> webhooks = {};
+  std::vector<DeploymentFact> deployments = {};
+  /// What the operator may not do and has to; nobody's objects tell, see rights.h.
+  std::vector<std::string> missing_rights = {};
   std::optional<PolicyObject> policy = std::nullopt;
 };
 

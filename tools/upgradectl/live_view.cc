@@ -20,6 +20,10 @@ struct LiveView::Followed {
   std::string kind = {};
   std::string ns = {};
   std::string labels = {};
+  /// Of the one object; empty: all.
+  std::string name = {};
+  /// If it may not be watched, it is read whenever something else has changed.
+  bool optional = false;
   /// Only objects with this text are kept; empty: all.
   std::string keep = {};
   bool listed = false;
@@ -69,6 +73,14 @@ class LiveView::Sink final : public driverupgrade::WatchSink<ApiObject> {
   std::string version_;
 };
 
+absl::Status LiveView::WatchOnce(const driverupgrade::ObjectClient& objects, const Followed& followed,
+                                 const driverupgrade::WatchParams& params, const std::stop_token& stop, Sink& sink) {
+  if (followed.name.empty()) return objects.Watch({.stop = stop}, followed.of, params, sink);
+  driverupgrade::WatchParams of_one = params;
+  of_one.ns.clear();
+  return objects.WatchOne({.stop = stop}, followed.of, {.ns = followed.ns, .name = followed.name}, of_one, sink);
+}
+
 LiveView::LiveView(std::shared_ptr<driverupgrade::HttpTransport> transport, driverupgrade::DriverIdentity identity,
                    DriverPlace place)
     : transport_(std::move(transport)), identity_(std::move(identity)), place_(std::move(place)) {
@@ -83,6 +95,13 @@ LiveView::LiveView(std::shared_ptr<driverupgrade::HttpTransport> transport, driv
           .kind = "Event",
           .ns = "default",
           .keep = identity_.EventReason()});
+  if (!place_.ledger.empty()) {
+    follow({.of = {.group_version = "v1", .resource = "configmaps"},
+            .kind = "ConfigMap",
+            .ns = place_.ledger_ns,
+            .name = place_.ledger,
+            .optional = true});
+  }
   for (const auto& followed : followed_) {
     threads_.emplace_back([this, &followed = *followed](std::stop_token stop) { Follow(followed, std::move(stop)); });
   }
@@ -97,7 +116,7 @@ void LiveView::Follow(Followed& followed, std::stop_token stop) {
   if (auto labels = driverupgrade::LabelSelector::Parse(followed.labels); labels.ok()) params.label_selector = *labels;
   while (!stop.stop_requested()) {
     params.resource_version = sink.version();
-    const absl::Status ended = objects.Watch({.stop = stop}, followed.of, params, sink);
+    const absl::Status ended = WatchOnce(objects, followed, params, stop, sink);
     if (ended.ok()) continue;
     if (ended.code() == absl::StatusCode::kOutOfRange) {
       sink.BeginAnew();
@@ -105,7 +124,8 @@ void LiveView::Follow(Followed& followed, std::stop_token stop) {
     }
     std::unique_lock lock(mutex_);
     const bool for_good = absl::IsPermissionDenied(ended) || absl::IsUnauthenticated(ended) || absl::IsNotFound(ended);
-    if (for_good && failure_.ok()) failure_ = ended;
+    if (for_good && followed.optional) followed.listed = true;
+    if (for_good && !followed.optional && failure_.ok()) failure_ = ended;
     changed_.notify_all();
     if (for_good) return;
     std::condition_variable_any pause;

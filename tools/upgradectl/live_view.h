@@ -21,7 +21,7 @@
 
 namespace upgradectl {
 
-/// Follows nodes, the driver's pods and DaemonSets, and the Events of its upgrade, each in a thread of its own. What else a
+/// Follows nodes, the driver's pods and DaemonSets, the Events of its upgrade and the ledger, each in a thread of its own. What else a
 /// status shows is read when it is asked for. Thread-safe.
 class LiveView {
  public:
@@ -41,6 +41,8 @@ class LiveView {
   struct Followed;
   class Sink;
   void Follow(Followed& followed, std::stop_token stop);
+  static absl::Status WatchOnce(const driverupgrade::ObjectClient& objects, const Followed& followed,
+                                const driverupgrade::WatchParams& params, const std::stop_token& stop, Sink& sink);
 
   const std::shared_ptr<driverupgrade::HttpTransport> transport_;
   const driverupgrade::DriverIdentity identity_;

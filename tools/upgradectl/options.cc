@@ -153,6 +153,8 @@ void AddPreflight(CLI::App& app, Options& options) {
   preflight.add_option("--fail-on", options.fail_on, "the least severity for exit code 4")
       ->check(CLI::IsMember({"error", "warning"}))
       ->capture_default_str();
+  preflight.add_option("--rights", options.rights,
+                       "whether the operator may do what it has to: NAMESPACE/SERVICEACCOUNT, or self for who asks");
   AddOutput(preflight, options, {"table", "json"});
 }
 

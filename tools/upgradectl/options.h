@@ -48,6 +48,8 @@ struct Options {
   std::string dry_run = "none";
   /// `preflight`: the least severity that fails it.
   std::string fail_on = "error";
+  /// `preflight`: whose rights are looked at; empty: nobody's.
+  std::string rights = {};
   /// `simulate`: one column of the answer each.
   std::vector<std::string> policies = {};
   std::string driver_start = "2m";

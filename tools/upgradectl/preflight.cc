@@ -52,6 +52,7 @@ class Search {
   std::vector<Obstacle> Run() {
     SortPods();
     CheckPolicy();
+    CheckRights();
     CheckDaemonSets();
     for (const Node& node : request_.question.cluster.nodes) {
       if (IsOurs(node)) CheckNode(node);
@@ -114,6 +115,13 @@ class Search {
     }
     if (policy_.paused) {
       Add({kError, "Paused", "The policy is paused: no node will start.", "upgradectl resume."}, source);
+    }
+  }
+
+  void CheckRights() {
+    for (const std::string& right : request_.facts.missing_rights) {
+      Add({kError, "RightMissing", "The operator may not do what it has to.", "Give it the roles of deploy/rbac."},
+          right);
     }
   }
 

@@ -68,15 +68,30 @@ class Recorder {
   // A gate whose reason stays is the same one, though its detail counts on.
   void Hold(const driverupgrade::NodeGate& gate, absl::Time now) {
     const auto [reason, is_new] = reasons_.try_emplace(gate.node, gate.gate.reason);
-    if (!is_new && std::exchange(reason->second, gate.gate.reason) == gate.gate.reason) return;
+    if (!is_new && reason->second == gate.gate.reason) return;
+    if (!is_new) passing_ -= IsPassing(reason->second);
+    passing_ += IsPassing(gate.gate.reason);
+    reason->second = gate.gate.reason;
     histories_[gate.node].notes.push_back(
         {.at = now - began_,
          .text = fmt::format("{}: {}", driverupgrade::ToString(gate.gate.reason), gate.gate.detail)});
   }
-  void Unhold(const std::string& node) { reasons_.erase(node); }
+  void Unhold(const std::string& node) {
+    const auto reason = reasons_.find(node);
+    if (reason == reasons_.end()) return;
+    passing_ -= IsPassing(reason->second);
+    reasons_.erase(reason);
+  }
+  // Whether each node is done, or held by what no time mends. Costs nothing, unlike the plan of all nodes.
+  bool MayBeOver(const driverupgrade::Tally& totals) const {
+    return passing_ == 0 && totals.done + static_cast<int>(reasons_.size()) >= totals.total;
+  }
   absl::Duration last_change() const { return last_change_; }
 
  private:
+  static int IsPassing(driverupgrade::GateReason reason) {
+    return driverupgrade::TraitsOf(reason).ends_rollout ? 0 : 1;
+  }
   void Enter(const std::string& node, UpgradeState state, absl::Duration at) {
     std::vector<Span>& spans = histories_[node].spans;
     if (!spans.empty() && spans.back().state == state) return;
@@ -92,6 +107,8 @@ class Recorder {
   absl::Duration last_change_ = {};
   std::map<std::string, NodeHistory> histories_;
   std::map<std::string, driverupgrade::GateReason> reasons_;
+  // How many of them a later pass may lift by itself.
+  int passing_ = 0;
 };
 
 class Simulation {
@@ -116,10 +133,11 @@ class Simulation {
       cache_->Turn({});
       const absl::StatusOr<driverupgrade::ReconcileResult> pass = engine_->Reconcile({}, policy_);
       if (!pass.ok()) return pass.status();
+      ++passes_;
       for (const driverupgrade::NodeGate& gate : pass->plan.gates) recorder_.Hold(gate, clock_->Now());
       for (const std::string& node : pass->plan.ungated) recorder_.Unhold(node);
       const absl::Time next = std::min(pass->wake_at.value_or(absl::InfiniteFuture()), cluster_->NextEventTime());
-      if (IsOver() || next == absl::InfiniteFuture()) break;
+      if ((recorder_.MayBeOver(pass->plan.totals) && IsOver()) || next == absl::InfiniteFuture()) break;
       cluster_->RunUntil(std::max(next, clock_->Now() + kStepMin));
     }
     return Outcome();
@@ -213,6 +231,7 @@ class Simulation {
   // Nobody moves any more, unless a person does something.
   bool IsOver() {
     const driverupgrade::Plan plan = engine_->Everything();
+    ++whole_plans_;
     if (!plan.nodes.empty() || plan.totals.total == 0) return plan.totals.total == 0 && cache_->Synced();
     if (plan.totals.done + static_cast<int>(plan.gates.size()) < plan.totals.total) return false;
     return std::all_of(plan.gates.begin(), plan.gates.end(), [](const driverupgrade::NodeGate& gate) {
@@ -227,7 +246,9 @@ class Simulation {
                     .nodes = plan.totals.total,
                     .done = plan.totals.done,
                     .failed = plan.totals.failed,
-                    .evictions = cluster_->CallCount(Operation::kEvictPod)};
+                    .evictions = cluster_->CallCount(Operation::kEvictPod),
+                    .passes = passes_,
+                    .whole_plans = whole_plans_};
     for (const driverupgrade::NodeGate& gate : plan.gates) {
       rollout.blocked[gate.node] = fmt::format("{}: {}", driverupgrade::ToString(gate.gate.reason), gate.gate.detail);
     }
@@ -245,6 +266,8 @@ class Simulation {
   const Durations durations_;
   std::mt19937 random_;
   std::set<std::string> nodes_;
+  int passes_ = 0;
+  int whole_plans_ = 0;
   std::shared_ptr<FakeClock> clock_;
   std::shared_ptr<FakeCluster> cluster_;
   Recorder recorder_;
@@ -331,6 +354,8 @@ std::string FormatTrialsJson(const std::vector<Trial>& trials) {
     row.AddMember("unavailablePeak", first.unavailable_peak, allocator);
     row.AddMember("evictions", first.evictions, allocator);
     row.AddMember("writes", first.writes, allocator);
+    row.AddMember("passes", first.passes, allocator);
+    row.AddMember("wholePlans", first.whole_plans, allocator);
     json::Value blocked(json::kObjectType);
     for (const auto& [node, why] : first.blocked) {
       blocked.AddMember(json::Value(node, allocator), json::Value(why, allocator), allocator);

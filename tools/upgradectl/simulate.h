@@ -59,6 +59,9 @@ struct Rollout {
   std::int64_t evictions = 0;
   /// What the engine wrote, evictions included.
   std::int64_t writes = 0;
+  /// Of the engine; and after how many of them the plan of all nodes was made, which costs as much as there are nodes.
+  int passes = 0;
+  int whole_plans = 0;
   /// By name.
   std::vector<NodeHistory> timeline = {};
 };

@@ -94,6 +94,7 @@ std::vector<Collection> Extras(const DriverPlace& place, const Wanted& wanted) {
   if (wanted.leases) {
     extras.push_back(
         {Namespaced("/apis/coordination.k8s.io/v1", place.lease_ns, "leases"), "coordination.k8s.io/v1", "Lease", {}});
+    extras.push_back({Namespaced("/apis/apps/v1", place.lease_ns, "deployments"), "apps/v1", "Deployment", {}});
   }
   if (wanted.webhooks) {
     extras.push_back({"/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations",

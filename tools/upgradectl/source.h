@@ -43,6 +43,7 @@ struct Wanted {
   std::vector<std::string> nodes = {};
   bool events = false;
   bool budgets = false;
+  /// With the Deployments beside them, which tell the operator's version.
   bool leases = false;
   bool webhooks = false;
 };

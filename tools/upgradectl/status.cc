@@ -86,6 +86,16 @@ std::optional<LeaseFact> Leader(const Request& request, std::string_view lease_n
   return std::nullopt;
 }
 
+// A holder begins with the name of its pod, and that with the name of the Deployment; of several the longest.
+std::string VersionOf(const LeaseFact& leader, const Facts& facts) {
+  const DeploymentFact* found = nullptr;
+  for (const DeploymentFact& deployment : facts.deployments) {
+    const bool is_its = deployment.ns == leader.ns && leader.holder.starts_with(deployment.name + "-");
+    if (is_its && (found == nullptr || found->name.size() < deployment.name.size())) found = &deployment;
+  }
+  return found == nullptr ? "" : found->version;
+}
+
 Phase PhaseOf(const Tally& totals) {
   if (totals.failed > 0) return Phase::kFailed;
   return totals.pending + totals.in_progress > 0 ? Phase::kUnderWay : Phase::kDone;
@@ -198,6 +208,7 @@ RolloutStatus StatusOf(const Request& request, const Report& report, std::string
   for (const NodeReport& node : report.nodes) {
     status.findings.insert(status.findings.end(), node.findings.begin(), node.findings.end());
   }
+  if (status.leader) status.leader_version = VersionOf(*status.leader, request.facts);
   status.phase = PhaseOf(status);
   if (auto none = NoDriverAtAll(request, report.totals)) {
     status.findings.push_back(*std::move(none));

@@ -60,6 +60,8 @@ struct RolloutStatus {
   std::optional<absl::Time> began = std::nullopt;
   std::optional<Remaining> remaining = std::nullopt;
   std::optional<LeaseFact> leader = std::nullopt;
+  /// Of the Deployment that the leader's pod is of; empty: it cannot be told.
+  std::string leader_version = {};
   std::vector<NodeStatus> nodes = {};
   std::vector<driverupgrade::Finding> findings = {};
   std::vector<std::string> notes = {};

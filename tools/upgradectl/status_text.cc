@@ -131,8 +131,10 @@ std::string Times(const RolloutStatus& status) {
 std::string LeaderLine(const RolloutStatus& status) {
   if (!status.leader) return "";
   if (status.leader->holder.empty()) return "no operator leads\n";
-  return fmt::format("operator {}, seen {} ago\n", Printable(status.leader->holder),
-                     Age(status.at - status.leader->renewed));
+  const std::string version = status.leader_version.empty() ? "" : fmt::format(" ({})", status.leader_version);
+  return Printable(fmt::format("operator {}{}, seen {} ago", status.leader->holder, version,
+                               Age(status.at - status.leader->renewed))) +
+         "\n";
 }
 
 std::string FindingLine(const Finding& finding) {
@@ -237,6 +239,7 @@ class StatusDocument {
     Add(leader, "lease", status.leader->ns + "/" + status.leader->name);
     Add(leader, "holder", status.leader->holder);
     Add(leader, "renewed", TimeText(status.leader->renewed));
+    AddOptional(leader, "version", status.leader_version);
     document_.AddMember("leader", leader, allocator());
   }
   void AddGate(json::Value& row, const char* name, const std::optional<Gate>& gate) {

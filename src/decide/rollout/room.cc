@@ -37,13 +37,17 @@ bool GoesBefore(const Unit& a, const Unit& b) {
 
 std::vector<Unit> UnitsInOrder(const RolloutRules& rules, const RolloutView& view, const std::vector<int>& stages) {
   const RolloutPolicy& policy = rules.policy;
-  std::map<std::string, Unit> units;
+  const bool together = StartsTogether(policy);
+  std::vector<Unit> units;
+  std::map<std::string, std::size_t> by_group;
   for (std::size_t i = 0; i < view.nodes.size(); ++i) {
     const RolloutNode& node = view.nodes[i];
     if (!node.may_start) continue;
     std::string key = SortKey(node, policy.order);
     std::string group = policy.groups ? GroupOf(*node.node, *policy.groups) : "";
-    Unit& unit = units[StartsTogether(policy) ? group : node.node->name];
+    const std::size_t at = together ? by_group.try_emplace(group, units.size()).first->second : units.size();
+    if (at == units.size()) units.emplace_back();
+    Unit& unit = units[at];
     if (unit.nodes.empty() || key < unit.key) unit.key = std::move(key);
     unit.group = std::move(group);
     unit.stage = stages[i];
@@ -52,10 +56,8 @@ std::vector<Unit> UnitsInOrder(const RolloutRules& rules, const RolloutView& vie
     unit.own_node |= node.own_node;
     unit.out_of_service &= node.out_of_service;
   }
-  std::vector<Unit> in_order;
-  for (auto& [name, unit] : units) in_order.push_back(std::move(unit));
-  std::sort(in_order.begin(), in_order.end(), GoesBefore);
-  return in_order;
+  std::sort(units.begin(), units.end(), GoesBefore);
+  return units;
 }
 
 // While nodes are started.

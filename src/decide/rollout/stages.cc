@@ -47,18 +47,14 @@ std::uint64_t Scattered(std::string_view name) {
 // In an order that has nothing to do with names, which often tell the racks.
 std::vector<Unit> UnitsOf(const std::vector<RolloutNode>& nodes, const RolloutPolicy& policy) {
   const bool together = policy.groups && policy.groups->mode == GroupMode::kTogether;
-  std::map<std::string, Unit> by_name;
-  for (std::size_t i = 0; i < nodes.size(); ++i) {
-    Unit& unit = by_name[together ? GroupOf(*nodes[i].node, *policy.groups) : nodes[i].node->name];
-    unit.nodes.push_back(i);
-    unit.counted += nodes[i].progress != NodeProgress::kLeftOut;
-  }
   std::vector<Unit> units;
-  units.reserve(by_name.size());
-  for (auto& [name, unit] : by_name) {
-    unit.hash = Scattered(name);
-    unit.name = name;
-    units.push_back(std::move(unit));
+  std::map<std::string, std::size_t> by_group;
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    std::string name = together ? GroupOf(*nodes[i].node, *policy.groups) : nodes[i].node->name;
+    const std::size_t at = together ? by_group.try_emplace(name, units.size()).first->second : units.size();
+    if (at == units.size()) units.push_back({.hash = Scattered(name), .name = std::move(name)});
+    units[at].nodes.push_back(i);
+    units[at].counted += nodes[i].progress != NodeProgress::kLeftOut;
   }
   std::sort(units.begin(), units.end(),
             [](const Unit& a, const Unit& b) { return std::tie(a.hash, a.name) < std::tie(b.hash, b.name); });

@@ -81,6 +81,30 @@ TEST_CASE("An approval is an annotation of the driver's DaemonSet beside those t
       R"({"metadata":{"uid":"ds","resourceVersion":"55","annotations":{"nvidia.com/gpu-driver-upgrade.approved":"canary@old,canary@new"}}})");
 }
 
+TEST_CASE("An approval on any DaemonSet of the driver counts, and one from before a halt is taken back from each") {
+  const std::string more =
+      R"(,{"kind":"DaemonSet","apiVersion":"apps/v1","metadata":{"namespace":"gpu-operator","name":"driver-b","uid":"ds-b","resourceVersion":"66","labels":{"app":"nvidia-driver-daemonset"},
+"annotations":{"nvidia.com/gpu-driver-upgrade.approved":"canary@new"}},"spec":{"updateStrategy":{"type":"OnDelete"}}},
+{"kind":"ControllerRevision","apiVersion":"apps/v1","metadata":{"namespace":"gpu-operator","name":"driver-b-new","labels":{"app":"nvidia-driver-daemonset","controller-revision-hash":"new"},
+"ownerReferences":[{"apiVersion":"apps/v1","kind":"DaemonSet","name":"driver-b","uid":"ds-b","controller":true}]},"revision":1,"data":{}}]})";
+  const auto with_second = [&](std::string dump) { return dump.substr(0, dump.rfind("]}")) + more; };
+  const std::string record = R"({"version":1,"revision":"new","stages":"other","stage":"","waived":[],"durations":{}})";
+  const auto approved = std::make_shared<DumpServer>(with_second(DumpOfRollout(record)));
+  CHECK(ApproveIn(approved, "canary").out == "canary@new is approved already\n");
+  CHECK(approved->writes().empty());
+  const auto halted = std::make_shared<DumpServer>(with_second(DumpOfRollout("no record", "x@y,canary@new")));
+  const Answer answer = ApproveIn(halted, "canary");
+  INFO(answer.err);
+  const std::vector<HttpRequest> writes = halted->writes();
+  REQUIRE(writes.size() == 2);
+  CHECK(
+      writes[0].body ==
+      R"({"metadata":{"uid":"ds","resourceVersion":"55","annotations":{"nvidia.com/gpu-driver-upgrade.approved":"x@y"}}})");
+  CHECK(
+      writes[1].body ==
+      R"({"metadata":{"uid":"ds-b","resourceVersion":"66","annotations":{"nvidia.com/gpu-driver-upgrade.approved":null}}})");
+}
+
 TEST_CASE("A stage that the policy does not have is not approved, nor one twice") {
   const auto server = std::make_shared<DumpServer>(DumpOfRollout("", ""));
   const Answer mistyped = ApproveIn(server, "cannary");

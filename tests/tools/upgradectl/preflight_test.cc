@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "fmt/format.h"
+#include "upgradectl/budgets.h"
 #include "upgradectl_support.h"
 
 namespace upgradectl {
@@ -164,6 +165,102 @@ TEST_CASE("What the policy lets go, or does not touch, is no obstacle") {
   const Scene deletion{.policy = "autoUpgrade: true", .pod_owner = ""};
   CHECK(Codes(deletion).empty());
   CHECK(Codes(deletion, {"--gpu-pods"}) == std::set<std::string>{"BarePod"});
+}
+
+TEST_CASE("A right that the operator lacks is an error, and a review is asked for each") {
+  const ScratchFile policy("{autoUpgrade: true}");
+  const Texts arguments = {"preflight", "--policy", policy.path(), "--kubeconfig", "any", "--rights"};
+  const auto asked = [&](const std::string& whose, const std::shared_ptr<DumpServer>& server) {
+    Texts all = arguments;
+    all.push_back(whose);
+    return RunIn(all, {.server = server});
+  };
+  const auto server = std::make_shared<DumpServer>(Scene().Dump());
+  CHECK(asked("self", server).out == "nothing is in the way\n");
+  server->Deny(R"("verb":"patch","name":"")");
+  server->Deny(R"("resource":"leases","subresource":"","verb":"get","name":"nvidia-gpu-driver-upgrade")");
+  const Answer missing = asked("gpu-operator/driver-upgrade", server);
+  CHECK(missing.exit_code == kExitFailed);
+  CHECK(
+      missing.out.starts_with("error RightMissing: The operator may not do what it has to.\n"
+                              "  do: Give it the roles of deploy/rbac.\n"
+                              "  - get leases.coordination.k8s.io nvidia-gpu-driver-upgrade in gpu-operator\n"));
+  CHECK(missing.out.find("  - patch nodes\n") != std::string::npos);
+  const Answer mistyped = asked("driver-upgrade", server);
+  CHECK(mistyped.exit_code == kExitUsage);
+  CHECK(mistyped.err == "upgradectl: --rights: `driver-upgrade` is neither self nor NAMESPACE/SERVICEACCOUNT\n");
+  server->Forbid("/apis/authorization.k8s.io/v1/subjectaccessreviews");
+  const Answer refused = asked("gpu-operator/driver-upgrade", server);
+  CHECK(refused.err == "upgradectl: create /apis/authorization.k8s.io/v1/subjectaccessreviews: 403: not for you\n");
+  CHECK(Preflight({}, {"--rights", "self"}).exit_code == kExitUsage);
+}
+
+TEST_CASE("Of a thousand budgets those are tried on a pod whose label it has, or that ask for no label") {
+  driverupgrade::ClusterObjects objects;
+  const auto add = [&](const std::string& name, const std::string& selector) {
+    const auto parsed = driverupgrade::LabelSelector::Parse(selector);
+    REQUIRE(parsed.ok());
+    objects.pod_disruption_budgets.push_back({.ns = "shop", .name = name, .selector = *parsed});
+  };
+  for (int i = 0; i < 1000; ++i) add(fmt::format("b{}", i), fmt::format("app=w{}", i));
+  add("any", "app in (w7,w8),tier!=front");
+  add("exists", "app");
+  add("not", "app!=w7");
+  const Facts facts;
+  const Budgets budgets(objects, facts);
+  const driverupgrade::Pod pod{.ref = {.ns = "shop", .name = "p"}, .labels = {{"app", "w7"}, {"tier", "back"}}};
+  CHECK(budgets.Candidates(pod).size() == 4);
+  Texts names;
+  for (const auto* budget : budgets.Of(pod)) names.push_back(budget->name);
+  CHECK(names == Texts{"any", "b7", "exists"});
+}
+
+// Nodes with a driver pod and `pods` others each, in workloads of ten with a budget that lets one go.
+std::string BigCleanCluster(int nodes, int pods) {
+  std::string items;
+  for (int node = 0; node < nodes; ++node) {
+    items += fmt::format(R"({{"kind":"Node","metadata":{{"name":"n{0:04}","uid":"u{0}","resourceVersion":"1"}},
+"status":{{"conditions":[{{"type":"Ready","status":"True"}}],"allocatable":{{"cpu":"64"}}}}}},
+{{"kind":"Pod","metadata":{{"namespace":"gpu-operator","name":"driver-{0}","uid":"d{0}","labels":{{"app":"nvidia-driver-daemonset","controller-revision-hash":"old"}},{1}}},
+"spec":{{"nodeName":"n{0:04}"}},"status":{{"phase":"Running","containerStatuses":[{{"name":"c","ready":true}}]}}}},
+)",
+                         node, kDriverOwner);
+    for (int pod = 0; pod < pods; ++pod) {
+      items += fmt::format(
+          R"({{"kind":"Pod","metadata":{{"namespace":"shop","name":"w-{0}-{1}","uid":"w{0}-{1}","labels":{{"app":"w{2}"}},
+"ownerReferences":[{{"apiVersion":"apps/v1","kind":"ReplicaSet","name":"w{2}","uid":"rs{2}","controller":true}}]}},
+"spec":{{"nodeName":"n{0:04}","containers":[{{"name":"c","resources":{{"requests":{{"cpu":"1"}}}}}}]}},
+"status":{{"phase":"Running","containerStatuses":[{{"name":"c","ready":true}}]}}}},
+)",
+          node, pod, (node / 10) * pods + pod);
+    }
+  }
+  for (int workload = 0; workload < nodes / 10 * pods; ++workload) {
+    items += fmt::format(
+        R"({{"kind":"PodDisruptionBudget","apiVersion":"policy/v1","metadata":{{"namespace":"shop","name":"w{0}"}},
+"spec":{{"selector":{{"matchLabels":{{"app":"w{0}"}}}}}},"status":{{"disruptionsAllowed":1,"currentHealthy":10,"desiredHealthy":9,"expectedPods":10}}}},
+)",
+        workload);
+  }
+  return fmt::format(
+      R"({{"kind":"List","items":[{}{{"kind":"DaemonSet","apiVersion":"apps/v1","metadata":{{"namespace":"gpu-operator","name":"driver","uid":"ds","generation":1,"labels":{{"app":"nvidia-driver-daemonset"}}}},
+"spec":{{"selector":{{}},"updateStrategy":{{"type":"OnDelete"}}}},"status":{{"observedGeneration":1}}}}]}})",
+      items);
+}
+
+TEST_CASE("Nothing is in the way of a big clean cluster, and one pod that is does not get lost in it") {
+  const ScratchFile policy("{autoUpgrade: true, drain: {enable: true, timeoutSeconds: 300}}");
+  const std::string clean = BigCleanCluster(500, 29);
+  const auto run = [&](const std::string& text) {
+    const ScratchFile dump(text);
+    return RunWith({"preflight", "--cluster", dump.path(), "--policy", policy.path(), "--fail-on", "warning"});
+  };
+  CHECK(run(clean).out == "nothing is in the way\n");
+  const std::string bare =
+      R"({"kind":"Pod","metadata":{"namespace":"shop","name":"bare","uid":"b"},"spec":{"nodeName":"n0250"},"status":{"phase":"Running"}},)";
+  std::string with_bare = clean;
+  with_bare.insert(with_bare.find(R"({"kind":"Pod")"), bare);
+  CHECK(run(with_bare).out.find("shop/bare on n0250") != std::string::npos);
 }
 
 TEST_CASE("The exit code is for CI: errors fail, warnings only if that is asked") {

@@ -74,6 +74,14 @@ TEST_CASE("A budget that never allows an eviction fails its nodes in the simulat
   CHECK(answer[0]["blocked"].MemberCount() == 3);
 }
 
+TEST_CASE("All nodes are looked at once, when the rollout may be over, however many passes there were") {
+  const ScratchFile policy("{autoUpgrade: true, maxParallelUpgrades: 10, maxUnavailable: 100%, drain: {enable: true}}");
+  const json::Document answer = Simulated(Fleet(200), {policy.path()}, {"--seeds", "1"});
+  CHECK(answer[0]["done"].GetInt() == 200);
+  CHECK(answer[0]["passes"].GetInt() > 100);
+  CHECK(answer[0]["wholePlans"].GetInt() <= 2);
+}
+
 // One rollout of four nodes, all at once if the policy's rollout lets them, each in 120 s and a little.
 json::Document Staged(const std::string& rollout, const Texts& more = {}) {
   const ScratchFile policy("{autoUpgrade: true, maxParallelUpgrades: 0, maxUnavailable: 100%, drain: {enable: true}, " +

@@ -10,6 +10,8 @@
 #include "decide/rollout/stages.h"
 #include "driverupgrade/policy_codec.h"
 #include "fmt/format.h"
+#include "upgradectl/live_view.h"
+#include "upgradectl/request.h"
 #include "upgradectl/table.h"
 #include "upgradectl/text.h"
 #include "upgradectl_support.h"
@@ -168,6 +170,39 @@ TEST_CASE("With --watch every change is a new picture, until the rollout is done
   CHECK(answer.exit_code == kExitDone);
   CHECK(answer.out.find("nvidia.com/gpu done: 1 of 1 done") != std::string::npos);
   CHECK(RunWith(StatusOfDump(TroublePath(), {"-w"})).exit_code == kExitUsage);
+}
+
+// The view of a driver's rollout on that server.
+std::unique_ptr<LiveView> ViewOf(const std::shared_ptr<DumpServer>& server) {
+  const auto driver = LoadDriver({});
+  REQUIRE(driver.ok());
+  return std::make_unique<LiveView>(server, driver->question.identity, driver->place);
+}
+
+TEST_CASE("A change of the ledger alone is news for --watch") {
+  const auto server = std::make_shared<DumpServer>(DumpOfRollout("as it was"));
+  server->AddWatchLine(
+      "/api/v1/namespaces/gpu-operator/configmaps",
+      R"({"type":"MODIFIED","object":{"kind":"ConfigMap","apiVersion":"v1","metadata":{"namespace":"gpu-operator","name":"nvidia-gpu-driver-upgrade","uid":"c","resourceVersion":"101"},"data":{"_rollout_nvidia.com_gpu":"as it is"}}})");
+  const auto view = ViewOf(server);
+  std::string seen;
+  std::vector<std::string> notes;
+  while (seen.find("as it is") == std::string::npos) {
+    REQUIRE(view->Await(absl::Seconds(10)).ok());
+    seen = view->Read({}, notes).value();
+  }
+  CHECK(seen.find("as it was") == std::string::npos);
+}
+
+TEST_CASE("Who may not read the ledger sees the rest, and that it is missing") {
+  const auto server = std::make_shared<DumpServer>(DumpOfRollout(""));
+  server->Forbid("/api/v1/namespaces/gpu-operator/configmaps");
+  const auto view = ViewOf(server);
+  REQUIRE(view->Await(absl::ZeroDuration()).ok());
+  std::vector<std::string> notes;
+  CHECK(view->Read({}, notes).value().find("canary-1") != std::string::npos);
+  REQUIRE(notes.size() == 1);
+  CHECK(notes[0] == "list /api/v1/namespaces/gpu-operator/configmaps: 403: not for you");
 }
 
 TEST_CASE("An age has two units at most") {

@@ -41,6 +41,7 @@ std::string KindOf(const std::string& resource) {
                                                            {"controllerrevisions", "ControllerRevision"},
                                                            {"events", "Event"},
                                                            {"leases", "Lease"},
+                                                           {"deployments", "Deployment"},
                                                            {"configmaps", "ConfigMap"},
                                                            {"poddisruptionbudgets", "PodDisruptionBudget"},
                                                            {"clusterpolicies", "ClusterPolicy"}};
@@ -188,6 +189,12 @@ absl::StatusOr<HttpResponse> DumpServer::Send(const driverupgrade::CallContext&,
       return HttpResponse{.status = 403,
                           .body = R"({"kind":"Status","code":403,"reason":"Forbidden","message":"not for you"})"};
     }
+  }
+  if (request.path.ends_with("subjectaccessreviews")) {
+    const bool denied = std::any_of(denied_.begin(), denied_.end(), [&](const std::string& text) {
+      return request.body.find(text) != std::string::npos;
+    });
+    return HttpResponse{.status = 201, .body = fmt::format(R"({{"status":{{"allowed":{}}}}})", !denied)};
   }
   if (request.verb != HttpVerb::kGet) {
     writes_.push_back(request);

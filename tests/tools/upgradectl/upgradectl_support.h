@@ -70,6 +70,8 @@ class DumpServer final : public driverupgrade::HttpTransport {
 
   /// From now on paths that begin so are answered with 403.
   void Forbid(std::string path) { forbidden_.push_back(std::move(path)); }
+  /// A review of rights whose text has this is answered with no, every other with yes.
+  void Deny(std::string text) { denied_.push_back(std::move(text)); }
   /// What patches are answered with; empty: their own body.
   void AnswerPatches(std::string body) { patch_answer_ = std::move(body); }
   /// A line of the watch of this path.
@@ -88,6 +90,7 @@ class DumpServer final : public driverupgrade::HttpTransport {
 
   json::Document dump_;
   std::vector<std::string> forbidden_;
+  std::vector<std::string> denied_;
   std::string patch_answer_;
   std::map<std::string, std::vector<std::string>> lines_;
   mutable std::mutex mutex_;

@@ -105,6 +105,23 @@ void CheckRefused(const Answer& answer, std::string_view error) {
 
 using Texts = std::vector<std::string>;
 
+TEST_CASE("A plan as JSON has the stages of the rollout, and what the next one waits for") {
+  const ScratchFile dump(DumpOfRollout(""));
+  const Answer answer = RunWith({"plan", "--cluster", dump.path(), "-o", "json"});
+  INFO(answer.err);
+  REQUIRE(answer.exit_code == kExitDone);
+  json::Document plan;
+  plan.Parse(answer.out.c_str());
+  const json::Value& rollout = plan["rollout"];
+  CHECK(Text(rollout, {"revision"}) == "new");
+  CHECK(Text(rollout, {"stage"}) == "canary");
+  REQUIRE(rollout["stages"].Size() == 2);
+  CHECK(Text(rollout["stages"][0], {"name"}) == "canary");
+  CHECK(rollout["stages"][0]["done"].GetInt() == 2);
+  CHECK(rollout["stages"][1]["nodes"].GetInt() == 2);
+  CHECK_FALSE(Text(rollout, {"waitsFor", "reason"}).empty());
+}
+
 TEST_CASE("A fleet in every situation is answered in JSON, byte for byte") {
   const Answer answer = RunWith(PlanOf(FleetPath(), PolicyPath(), {"--gpu-pods", "-o", "json"}));
   CHECK(answer.exit_code == 0);

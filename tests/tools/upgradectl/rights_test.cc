@@ -1,0 +1,124 @@
+// What preflight asks for against what deploy/rbac gives, and what each verb asks for against rbac.yaml: both ways.
+#include "upgradectl/rights.h"
+
+#include <filesystem>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "deploy/rights.h"
+#include "upgradectl_support.h"
+
+namespace upgradectl {
+namespace {
+
+using driverupgrade::tests::CheckBothWays;
+using driverupgrade::tests::Right;
+using driverupgrade::tests::Rights;
+using driverupgrade::tests::RightsOf;
+using driverupgrade::tests::RightsOfFile;
+using Texts = std::vector<std::string>;
+
+const fs::path kRoot = DRIVERUPGRADE_SOURCE_DIR;
+const fs::path kRoles = kRoot / "deploy/rbac";
+
+Rights Needed(const Request& request) {
+  Rights rights;
+  for (const NeededRight& right : RightsNeeded(request)) {
+    const std::string resource = right.subresource.empty() ? right.resource : right.resource + "/" + right.subresource;
+    rights.insert({.ns = right.ns, .group = right.group, .resource = resource, .verb = right.verb});
+  }
+  return rights;
+}
+
+Request RequestOf(const Options& options) {
+  absl::StatusOr<Request> request = LoadDriver(options);
+  REQUIRE(request.ok());
+  return *std::move(request);
+}
+
+Rights Joined(std::initializer_list<Rights> parts) {
+  Rights all;
+  for (const Rights& part : parts) all.insert(part.begin(), part.end());
+  return all;
+}
+
+TEST_CASE("preflight asks for what deploy/rbac gives to the operator of each driver, and for nothing else") {
+  const std::set<std::string> gpu = {"nvidia-gpu-driver-upgrade"};
+  const Rights base = RightsOf(kRoles / "base", gpu);
+  const Rights of_gpu = Joined({base, RightsOf(kRoles / "cluster-policy", gpu)});
+  CheckBothWays(of_gpu, Needed(RequestOf({})));
+  const Rights of_ofed = RightsOf(kRoles / "ofed", {"nvidia-ofed-driver-upgrade", "ofed-init-container-config"});
+  CheckBothWays(of_ofed, Needed(RequestOf({.driver = "ofed"})));
+}
+
+TEST_CASE("Requestor mode and a deadline that deletes need their roles, too") {
+  const std::set<std::string> gpu = {"nvidia-gpu-driver-upgrade"};
+  const Rights usual = Joined({RightsOf(kRoles / "base", gpu), RightsOf(kRoles / "cluster-policy", gpu)});
+  Options options;
+  options.requestor.id = "gpu.example.com";
+  CheckBothWays(Joined({usual, RightsOf(kRoles / "requestor", gpu)}), Needed(RequestOf(options)));
+  Request deleting = RequestOf({});
+  deleting.question.policy.drain = driverupgrade::DrainPolicy{.on_timeout = driverupgrade::OnTimeout::kDelete};
+  CheckBothWays(Joined({usual, RightsOf(kRoles / "on-timeout-delete", gpu)}), Needed(deleting));
+}
+
+// What the verbs ask of a server.
+Rights Asked(const std::vector<Texts>& verbs, const std::string& dump) {
+  const auto rights = std::make_shared<Rights>();
+  for (Texts verb : verbs) {
+    const auto server = std::make_shared<DumpServer>(dump);
+    verb.insert(verb.end(), {"--kubeconfig", "any"});
+    const Answer answer = RunIn(verb, {.server = driverupgrade::tests::MakeNotingTransport(rights, server)});
+    CAPTURE(verb, answer.err);
+    CHECK(answer.exit_code != kExitUsage);
+  }
+  return *rights;
+}
+
+// The role is for both drivers, and for requestor mode.
+Rights OfGpu(Rights given) {
+  std::erase_if(given, [](const Right& right) {
+    return right.group == "mellanox.com" || right.group == "maintenance.nvidia.com";
+  });
+  return given;
+}
+
+// Roles that are bound in all namespaces.
+Rights Anywhere(const Rights& rights) {
+  Rights anywhere;
+  for (Right right : rights) {
+    right.ns.clear();
+    anywhere.insert(right);
+  }
+  return anywhere;
+}
+
+const std::set<std::string> kNames = {"nvidia-gpu-driver-upgrade", "nvidia-ofed-driver-upgrade"};
+
+TEST_CASE("The role for reading is what the verbs that read ask for, watches apart") {
+  Rights given = OfGpu(RightsOfFile(kRoot / "tools/upgradectl/rbac.yaml", kNames, "driver-upgrade-view"));
+  std::erase_if(given, [](const Right& right) { return right.verb == "watch"; });
+  const std::string dump = DumpOfRollout("");
+  CheckBothWays(given, Anywhere(Asked({{"status"}, {"explain", "gpu-1"}, {"preflight"}}, dump)));
+}
+
+TEST_CASE("The roles for reading and writing together are what the verbs that write ask for") {
+  const fs::path file = kRoot / "tools/upgradectl/rbac.yaml";
+  const Rights view = OfGpu(RightsOfFile(file, kNames, "driver-upgrade-view"));
+  const Rights act = OfGpu(RightsOfFile(file, kNames, "driver-upgrade-act"));
+  const Rights asked =
+      Anywhere(Asked({{"pause", "-y"}, {"skip", "gpu-1", "-y"}, {"approve", "canary", "-y"}}, DumpOfRollout("")));
+  Rights writes;
+  for (const Right& right : asked) {
+    if (right.verb == "patch")
+      writes.insert(right);
+    else
+      CHECK(view.count(right) == 1);
+  }
+  CheckBothWays(act, writes);
+}
+
+}  // namespace
+}  // namespace upgradectl

@@ -102,10 +102,7 @@ absl::StatusOr<EvictionAnswer> Model::EvictPod(Actor actor, const PodRef& ref) {
   if (pod == nullptr || pod->ref.uid != ref.uid) return GoneAnswer(ref, pod);
   // E5: these need no budget.
   const bool is_exempt = !IsActive(*pod) || pod->phase == PodPhase::kPending;
-  std::vector<const BudgetRecord*> budgets;
-  for (auto it = budgets_.lower_bound({ref.ns, ""}); it != budgets_.end() && it->first.first == ref.ns; ++it) {
-    if (!is_exempt && it->second.spec.selector.Matches(pod->labels)) budgets.push_back(&it->second);
-  }
+  const std::vector<Key> budgets = is_exempt ? std::vector<Key>() : BudgetsOf(*pod);
   if (budgets.size() > 1) {
     // E7.
     return EvictionAnswer{.refusal = Refusal::kSeveralBudgets,
@@ -114,7 +111,7 @@ absl::StatusOr<EvictionAnswer> Model::EvictPod(Actor actor, const PodRef& ref) {
                               "does not support."};
   }
   if (!budgets.empty()) {
-    const BudgetRecord& budget = *budgets.front();
+    const BudgetRecord& budget = budgets_.at(budgets.front());
     const bool is_healthy = IsReady(*pod) && NodeReady(pod->node_name);
     if (auto refusal = RefusalBy(budget.spec, StatusOf(budget), is_healthy)) return *std::move(refusal);
   }
@@ -148,6 +145,8 @@ void Model::StartDeletion(Actor actor, const Key& key) {
 
 void Model::AddDisruptionBudget(DisruptionBudgetSpec spec) {
   const Key key(spec.ns, spec.name);
+  RemoveDisruptionBudget(key);
+  IndexBudget(spec, /*add=*/true);
   BudgetRecord budget{.spec = std::move(spec), .uid = NewUid()};
   for (auto it = pods_.lower_bound({key.first, ""}); it != pods_.end() && it->first.first == key.first; ++it) {
     const Pod& pod = *it->second.pod;
@@ -156,12 +155,49 @@ void Model::AddDisruptionBudget(DisruptionBudgetSpec spec) {
   budgets_.insert_or_assign(key, std::move(budget));
 }
 
-bool Model::RemoveDisruptionBudget(const Key& key) { return budgets_.erase(key) > 0; }
+bool Model::RemoveDisruptionBudget(const Key& key) {
+  const auto found = budgets_.find(key);
+  if (found == budgets_.end()) return false;
+  IndexBudget(found->second.spec, /*add=*/false);
+  budgets_.erase(found);
+  return true;
+}
+
+void Model::IndexBudget(const DisruptionBudgetSpec& spec, bool add) {
+  const auto index = [&](const std::string& key, const std::string& value) {
+    std::set<Key>& budgets = budgets_by_label_[{spec.ns, key, value}];
+    if (add) {
+      budgets.insert({spec.ns, spec.name});
+    } else {
+      budgets.erase({spec.ns, spec.name});
+    }
+  };
+  const auto& requirements = spec.selector.requirements();
+  const auto wanted = std::find_if(requirements.begin(), requirements.end(),
+                                   [](const auto& one) { return one.op == LabelSelector::Operator::kIn; });
+  if (wanted == requirements.end()) return index("", "");
+  for (const std::string& value : wanted->values) index(wanted->key, value);
+}
+
+// A namespace has as many budgets as it has workloads: not each is tried on each pod.
+std::vector<Key> Model::BudgetsOf(const Pod& pod) const {
+  std::vector<Key> selecting;
+  const auto add = [&](const std::string& key, const std::string& value) {
+    const auto found = budgets_by_label_.find({pod.ref.ns, key, value});
+    if (found == budgets_by_label_.end()) return;
+    for (const Key& budget : found->second) {
+      if (budgets_.at(budget).spec.selector.Matches(pod.labels)) selecting.push_back(budget);
+    }
+  };
+  if (budgets_.empty()) return selecting;
+  add("", "");
+  for (const auto& [key, value] : pod.labels) add(key, value);
+  std::sort(selecting.begin(), selecting.end());
+  return selecting;
+}
 
 void Model::CountPod(const Pod& pod, bool node_ready, int sign) {
-  for (auto it = budgets_.lower_bound({pod.ref.ns, ""}); it != budgets_.end() && it->first.first == pod.ref.ns; ++it) {
-    CountPod(it->second, pod, node_ready, sign);
-  }
+  for (const Key& budget : BudgetsOf(pod)) CountPod(budgets_.at(budget), pod, node_ready, sign);
 }
 
 void Model::CountPod(BudgetRecord& budget, const Pod& pod, bool node_ready, int sign) {

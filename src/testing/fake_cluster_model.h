@@ -146,6 +146,9 @@ class Model {
   void StartDeletion(Actor actor, const Key& key);
   int ExpectedPods(const BudgetRecord& budget) const;
   PodDisruptionBudget StatusOf(const BudgetRecord& budget) const;
+  /// The budgets that select the pod, by name.
+  std::vector<Key> BudgetsOf(const Pod& pod) const;
+  void IndexBudget(const DisruptionBudgetSpec& spec, bool add);
   void CountPod(const Pod& pod, bool node_ready, int sign);
   void CountPod(BudgetRecord& budget, const Pod& pod, bool node_ready, int sign);
 
@@ -209,6 +212,8 @@ class Model {
   std::map<Key, DaemonSetRecord> daemon_sets_;
   std::map<Key, ControllerRevision> revisions_;
   std::map<Key, BudgetRecord> budgets_;
+  /// By namespace, and by a label with its value that their pods have to have; empty texts for those without such a label.
+  std::map<std::tuple<std::string, std::string, std::string>, std::set<Key>> budgets_by_label_;
   /// By UID, which is in order of creation.
   std::map<std::string, WorkloadRecord> workloads_;
   std::map<Key, MaintenanceRecord> maintenances_;

@@ -1,8 +1,6 @@
 // The checker checks: each invariant is broken on purpose, by a request that no engine of ours would make.
 #include "driverupgrade/testing/invariants.h"
 
-#include <functional>
-#include <map>
 #include <memory>
 #include <string>
 #include <tuple>
@@ -11,104 +9,13 @@
 
 #include "driverupgrade/testing/builders.h"
 #include "driverupgrade/testing/fake_cluster.h"
+#include "simulation/invariants_world.h"
 #include "simulation/world/liveness.h"
 #include "support/catch.h"
 #include "support/node_under_test.h"
 
 namespace driverupgrade::tests {
 namespace {
-
-using testing::AddFleet;
-using testing::FakeClock;
-using testing::FakeCluster;
-using testing::Fleet;
-using testing::InvariantChecker;
-using testing::InvariantOptions;
-using testing::PodBuilder;
-
-using Edits = std::map<std::string, std::optional<std::string>>;
-
-/// A fleet, a checker, and an engine's place at the cluster that the tests take.
-struct World {
-  explicit World(UpgradePolicy policy = {.auto_upgrade = true, .max_parallel = 1, .drain = DrainPolicy{}}) {
-    fleet = AddFleet(*cluster, {.node_count = 4, .node_labels = {{"driver", "gpu"}}});
-    InvariantOptions options{.identity = Gpu(),
-                             .driver_ns = fleet.ns,
-                             .driver_labels = LabelSelector::FromMatchLabels({{"app", fleet.daemon_set}}),
-                             .policy = policy};
-    checker = std::make_unique<InvariantChecker>(cluster, options);
-    guarded = checker->Guard("engine");
-    observer = checker->MakeObserver();
-  }
-  const std::string& NodeName(std::size_t i) const { return fleet.node_names[i]; }
-  Node NodeAt(std::size_t i) const { return *cluster->node(NodeName(i)); }
-  Pod DriverPodOn(std::size_t i) const {
-    for (Pod& pod : cluster->pods_on(NodeName(i))) {
-      if (pod.ref.ns == fleet.ns) return std::move(pod);
-    }
-    FAIL("no driver pod");
-    return {};
-  }
-  PodRef WebPodOn(std::size_t i) const {
-    for (const Pod& pod : cluster->pods_on(NodeName(i))) {
-      if (pod.ref.ns == "team-a") return pod.ref;
-    }
-    FAIL("no workload pod");
-    return {};
-  }
-  void Patch(std::size_t i, PatchNodeParams params) {
-    const Node node = NodeAt(i);
-    params.name = node.name;
-    params.uid = node.uid;
-    params.resource_version = node.resource_version;
-    REQUIRE(guarded->PatchNode({}, params).ok());
-  }
-  void Announce(std::size_t i, UpgradeState from, std::vector<UpgradeState> path) {
-    const Node node = NodeAt(i);
-    NodePlan plan{.node = node.name, .uid = node.uid, .resource_version = node.resource_version, .from = from};
-    plan.path = std::move(path);
-    observer->OnPlan(Plan{.nodes = {plan}});
-  }
-  /// Takes the node along `path`, announced as an engine would.
-  void Move(std::size_t i, UpgradeState from, std::vector<UpgradeState> path, PatchNodeParams params = {}) {
-    REQUIRE(guarded->ListNodes({}, {}).ok());
-    Announce(i, from, path);
-    params.labels[Gpu().StateLabel()] = std::string(ToLabelValue(path.back()));
-    Patch(i, std::move(params));
-  }
-  void Start(std::size_t i) {
-    REQUIRE(guarded->ListNodes({}, {}).ok());
-    StartUnread(i);
-  }
-  /// By a sender who has not read the nodes anew.
-  void StartUnread(std::size_t i) {
-    Announce(i, UpgradeState::kUnknown,
-             {UpgradeState::kUpgradeRequired, UpgradeState::kCordonRequired, UpgradeState::kWaitForJobsRequired,
-              UpgradeState::kDrainRequired});
-    Patch(i, {.labels = {{Gpu().StateLabel(), "drain-required"}}, .unschedulable = true});
-  }
-  /// The engine reads the nodes, and tells that it sends a patch of this one.
-  void Ask(std::size_t i) {
-    REQUIRE(guarded->ListNodes({}, {}).ok());
-    const Node node = NodeAt(i);
-    guarded->NoteSent(PatchNodeParams{.name = node.name, .uid = node.uid, .resource_version = node.resource_version});
-  }
-  /// Somebody else puts the node into a state.
-  void Put(std::size_t i, const std::string& state, const std::function<void(Node&)>& edit = nullptr) {
-    REQUIRE(cluster->EditNode(NodeName(i), [&](Node& node) {
-      node.labels[Gpu().StateLabel()] = state;
-      if (edit) edit(node);
-    }));
-  }
-  std::string Broken() const { return checker->violation() ? checker->violation()->invariant : ""; }
-
-  std::shared_ptr<FakeClock> clock = std::make_shared<FakeClock>();
-  std::shared_ptr<FakeCluster> cluster = std::make_shared<FakeCluster>(clock);
-  Fleet fleet = {};
-  std::unique_ptr<InvariantChecker> checker = {};
-  std::shared_ptr<InvariantChecker::GuardedCluster> guarded = {};
-  std::shared_ptr<Observer> observer = {};
-};
 
 TEST_CASE("A start in good order breaks nothing") {
   World world;
@@ -563,107 +470,6 @@ TEST_CASE("I8: skipped, paused and frozen nodes are started") {
   World frozen({.auto_upgrade = false});
   frozen.Patch(0, {.unschedulable = true});
   CHECK(frozen.Broken() == "I8");
-}
-
-/// A policy whose first stage is the nodes with the label, and what the ledger says of it.
-struct RolloutWorld : World {
-  explicit RolloutWorld(RolloutStage canary, std::vector<RolloutWindow> windows = {})
-      : World({.auto_upgrade = true,
-               .max_parallel = std::nullopt,
-               .drain = DrainPolicy{},
-               .rollout = RolloutPolicy{.stages = {Named(std::move(canary))}, .windows = std::move(windows)}}) {
-    REQUIRE(cluster->EditNode(NodeName(0), [](Node& node) { node.labels["pool"] = "canary"; }));
-  }
-  static RolloutStage Named(RolloutStage stage) {
-    stage.name = "canary";
-    stage.nodes = LabelSelector::FromMatchLabels({{"pool", "canary"}});
-    return stage;
-  }
-  void Record(const std::string& stage, const std::string& more = "") {
-    cluster->RemoveConfigMap(fleet.ns, "ledger");
-    const std::string record = R"({"version":1,"revision":"rev-1","stages":"s","stage":")" + stage + R"(")" + more +
-                               R"(,"waived":[],"durations":{}})";
-    const ConfigMap ledger{.ns = fleet.ns, .name = "ledger", .data = {{"_rollout_nvidia.com_gpu", record}}};
-    REQUIRE(cluster->CreateConfigMap({}, ledger).ok());
-  }
-};
-
-TEST_CASE("I14: a node starts that is of no stage which the record has reached") {
-  RolloutWorld early({});
-  early.Record("canary");
-  early.Start(0);
-  CHECK(early.checker->Report() == "");
-  early.Start(1);
-  CHECK(early.Broken() == "I14");
-
-  RolloutWorld unrecorded({});
-  unrecorded.Start(0);
-  CHECK(unrecorded.Broken() == "I14");
-
-  // An upgrade before has left it cordoned.
-  RolloutWorld cordoned({});
-  cordoned.Put(1, "upgrade-required", [](Node& node) {
-    node.unschedulable = true;
-    node.annotations["driverupgrade/cordoned-by"] = "nvidia.com/gpu";
-  });
-  cordoned.Record("canary");
-  cordoned.Move(1, UpgradeState::kUpgradeRequired, {UpgradeState::kCordonRequired});
-  CHECK(cordoned.checker->Report() == "");
-}
-
-TEST_CASE("I14: a node starts while the rollout is halted") {
-  RolloutWorld world({});
-  world.Record("canary", R"(,"halt":{"stage":"canary","reason":"sick","policy":"p","seen":[]})");
-  world.cluster->Advance(absl::Minutes(10));
-  world.Start(0);
-  CHECK(world.Broken() == "I14");
-}
-
-TEST_CASE("I14: a node starts while no window is open") {
-  const auto start_at = [](absl::Duration begins) {
-    RolloutWorld world({}, {{.start = begins, .duration = absl::Minutes(30)}});
-    world.Record("canary");
-    world.cluster->Advance(absl::Hours(2));
-    world.Start(0);
-    return world.Broken();
-  };
-  CHECK(start_at(absl::Hours(2) - absl::Minutes(10)) == "");
-  CHECK(start_at(absl::Hours(1)) == "I14");
-  CHECK(start_at(absl::Hours(3)) == "I14");
-}
-
-TEST_CASE("I14: a stage is passed that has not ended, not soaked or was not approved") {
-  const auto pass = [](RolloutStage canary, const std::string& state, const std::string& more,
-                       const std::string& approval = "") {
-    RolloutWorld world(std::move(canary));
-    world.Put(0, state);
-    world.cluster->EditDaemonSet(world.fleet.ns, world.fleet.daemon_set, [&](DaemonSet& daemon_set) {
-      daemon_set.annotations[Gpu().ApprovedAnnotation()] = approval;
-    });
-    world.cluster->Advance(absl::Minutes(10));
-    world.Record("canary", more);
-    // A replica that writes the next record by what it has read of this one.
-    ConfigMap ledger = *world.cluster->config_map(world.fleet.ns, "ledger");
-    std::string& record = ledger.data["_rollout_nvidia.com_gpu"];
-    record.replace(record.find(R"("stage":"canary")"), 16, R"("stage":"rest")");
-    REQUIRE(world.cluster
-                ->PatchConfigMap({}, {.ns = ledger.ns,
-                                      .name = ledger.name,
-                                      .uid = ledger.uid,
-                                      .resource_version = ledger.resource_version,
-                                      .data = {{"_rollout_nvidia.com_gpu", record}}})
-                .ok());
-    return world.Broken();
-  };
-  CHECK(pass({}, "upgrade-done", "") == "");
-  CHECK(pass({}, "upgrade-required", "") == "I14");
-  const RolloutStage soaks{.soak = absl::Minutes(5)};
-  CHECK(pass(soaks, "upgrade-done", R"(,"soakSince":1767225600)") == "");
-  CHECK(pass(soaks, "upgrade-done", R"(,"soakSince":1767226100)") == "I14");
-  CHECK(pass(soaks, "upgrade-done", "") == "I14");
-  const RolloutStage manual{.approval = Approval::kManual};
-  CHECK(pass(manual, "upgrade-done", "", "canary@rev-1") == "");
-  CHECK(pass(manual, "upgrade-done", "", "canary@rev-0,rest@rev-1") == "I14");
 }
 
 TEST_CASE("I10: a timer that is older than its node") {

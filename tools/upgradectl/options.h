@@ -53,6 +53,8 @@ struct Options {
   /// `simulate`: one column of the answer each.
   std::vector<std::string> policies = {};
   std::string driver_start = "2m";
+  std::string driver_stop = "2s";
+  std::string pod_start = "5s";
   std::string pod_stop = "30s";
   double jitter = 0.2;
   int seeds = 5;

@@ -38,8 +38,13 @@ constexpr std::string_view kHasDriver = "upgradectl/has-driver";
 constexpr std::string_view kLedger = "simulated-ledger";
 // Longer than any rollout: who is not done by then waits for ever.
 constexpr absl::Duration kLimit = absl::Hours(24 * 30);
-// A pass for each change would judge the same node several times.
-constexpr absl::Duration kStepMin = absl::Seconds(1);
+
+// The least time between two passes: one for each change would judge the same node several times. Small beside what a node
+// takes, which it adds to.
+absl::Duration StepOf(const Durations& durations) {
+  const absl::Duration part = std::min(durations.driver_start, durations.pod_stop) / 30;
+  return std::clamp(part, absl::Milliseconds(50), absl::Seconds(1));
+}
 
 // What the commits of a rollout come to. Called with the cluster locked, from the one thread there is.
 class Recorder {
@@ -138,7 +143,7 @@ class Simulation {
       for (const std::string& node : pass->plan.ungated) recorder_.Unhold(node);
       const absl::Time next = std::min(pass->wake_at.value_or(absl::InfiniteFuture()), cluster_->NextEventTime());
       if ((recorder_.MayBeOver(pass->plan.totals) && IsOver()) || next == absl::InfiniteFuture()) break;
-      cluster_->RunUntil(std::max(next, clock_->Now() + kStepMin));
+      cluster_->RunUntil(std::max(next, clock_->Now() + StepOf(durations_)));
     }
     return Outcome();
   }
@@ -160,8 +165,9 @@ class Simulation {
   }
   // Of the pods that are made until the next pass.
   void VaryDriverStart() {
-    cluster_->SetDaemonSetBehavior(request_.place.ns, std::string(kDriverSet),
-                                   {.start_delay = Varied(durations_.driver_start)});
+    cluster_->SetDaemonSetBehavior(
+        request_.place.ns, std::string(kDriverSet),
+        {.start_delay = Varied(durations_.driver_start), .stop_delay = Varied(durations_.driver_stop)});
   }
 
   bool IsDriverPod(const Pod& pod) const {
@@ -178,12 +184,14 @@ class Simulation {
                             .name = std::string(kDriverSet),
                             .labels = {{"app", std::string(kDriverSet)}},
                             .node_selector = {{std::string(kHasDriver), "true"}},
-                            .hash = "old"});
-    for (const Pod& pod : request_.question.cluster.pods) AddPod(pod);
+                            .hash = "old",
+                            .behavior = {.stop_delay = durations_.driver_stop}});
+    // Before the pods: a budget that comes later looks at each of them.
     for (const driverupgrade::PodDisruptionBudget& budget : request_.question.cluster.pod_disruption_budgets) {
       cluster_->AddDisruptionBudget(
           {.ns = budget.ns, .name = budget.name, .selector = budget.selector, .min_available = budget.desired_healthy});
     }
+    for (const Pod& pod : request_.question.cluster.pods) AddPod(pod);
     cluster_->SetTemplate(ns, std::string(kDriverSet), "new");
   }
 
@@ -204,7 +212,8 @@ class Simulation {
   void AddPod(Pod pod) {
     const bool stays = IsDriverPod(pod) || driverupgrade::IsDaemonSetPod(pod) || driverupgrade::IsFinished(pod);
     if (stays || nodes_.count(pod.node_name) == 0 || !pod.unreadable.empty() || pod.deletion_timestamp) return;
-    cluster_->AddPod(std::move(pod), {.stop_delay = Varied(durations_.pod_stop)});
+    cluster_->AddPod(std::move(pod),
+                     {.start_delay = Varied(durations_.pod_start), .stop_delay = Varied(durations_.pod_stop)});
   }
 
   absl::Status StartEngine() {

@@ -20,6 +20,9 @@ namespace upgradectl {
 /// How long things take.
 struct Durations {
   absl::Duration driver_start = absl::Minutes(2);
+  absl::Duration driver_stop = absl::Seconds(2);
+  /// Of the pods that come in the place of those that are evicted.
+  absl::Duration pod_start = absl::Seconds(5);
   absl::Duration pod_stop = absl::Seconds(30);
   /// By which part of themselves they differ at most, either way.
   double jitter = 0.2;

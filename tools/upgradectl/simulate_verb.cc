@@ -39,6 +39,8 @@ absl::StatusOr<Policies> PoliciesOf(const Options& options, const Request& reque
 absl::StatusOr<Durations> DurationsOf(const Options& options) {
   Durations durations{.jitter = options.jitter};
   absl::Status status = ReadDuration("--driver-start", options.driver_start, durations.driver_start);
+  status.Update(ReadDuration("--driver-stop", options.driver_stop, durations.driver_stop));
+  status.Update(ReadDuration("--pod-start", options.pod_start, durations.pod_start));
   status.Update(ReadDuration("--pod-stop", options.pod_stop, durations.pod_stop));
   if (!status.ok()) return status;
   return durations;

@@ -98,6 +98,17 @@ class InvariantChecker::Impl {
   std::string WhyNotPast(const RolloutStage& stage, const driverupgrade::internal::RolloutRecord& before,
                          const std::string& revision) const;
   std::string WhyNotStarted(const RolloutPolicy& rollout, const Node& node, absl::Time asked) const;
+  bool IsLeftOut(const Node& node) const;
+  std::size_t StageOf(const RolloutPolicy& rollout, const Node& node) const;
+  std::vector<const Node*> UnderWay(const UpgradePolicy& the_policy, const Node& started) const;
+  std::string WhyBeyondStage(const RolloutPolicy& rollout, const Node& started,
+                             const std::vector<const Node*>& under_way) const;
+  std::string WhyNotBeside(const NodeGroups& groups, const Node& started,
+                           const std::vector<const Node*>& under_way) const;
+  void ExpectWholeGroup(const UpgradePolicy& the_policy, const Node& started);
+  struct StartedGroup;
+  bool IsHindered(const StartedGroup& group) const;
+  void JudgeStartedGroups();
   void NoteCordon(const Node* before, const Node& after, internal::Maker maker, internal::NodeTruth& truth);
   void NoteShares(const Node& after, internal::Maker maker, std::int64_t revision, absl::Time time,
                   internal::NodeTruth& truth);
@@ -185,8 +196,22 @@ class InvariantChecker::Impl {
   struct RolloutMember {
     Node node = {};
     absl::Time ended = absl::InfinitePast();
+    // When the node was removed.
+    absl::Time gone = absl::InfiniteFuture();
   };
   std::map<std::string, RolloutMember> members_;
+  // The nodes that waited when the first of a group that starts together did, at these versions; in order of time.
+  struct StartedGroup {
+    struct Waiting {
+      std::string name = {};
+      std::string uid = {};
+      std::string resource_version = {};
+    };
+    absl::Time time = absl::InfinitePast();
+    std::shared_ptr<const UpgradePolicy> policy = {};
+    std::vector<Waiting> waiting = {};
+  };
+  std::deque<StartedGroup> started_groups_;
   // What a DaemonSet has approved, and until when.
   std::map<std::string, absl::Time> approvals_;
   // NodeMaintenances that were patched, by sender and name. A node's patch may rely on one.

@@ -53,6 +53,7 @@ void InvariantChecker::Impl::OnChange(const Change& change) {
   if (change.pod.before != nullptr || change.pod.after != nullptr) OnPod(change);
   OnMaintenance(change);
   OnOther(change);
+  JudgeStartedGroups();
   if (violation && !had) {
     violation->time = change.time;
     violation->revision = change.revision;
@@ -121,7 +122,7 @@ void InvariantChecker::Impl::OnNode(const Change& change) {
     slots_ -= gone->second.slot;
     CountNode(gone->second, -1);
     paths_.erase(before->uid);
-    members_.erase(before->name);
+    if (const auto member = members_.find(before->name); member != members_.end()) member->second.gone = change.time;
     nodes.erase(gone);
     CountDriverNode(before->name, change.revision);
     return;

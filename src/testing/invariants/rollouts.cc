@@ -1,5 +1,5 @@
 // Rollouts (I14): the record goes on to the next stage only when the one before is done, soaked and approved, and a node
-// starts only if the record and the windows allow it.
+// starts only if the record, the windows, the limit of its stage and the rules for its group allow it.
 #include <algorithm>
 #include <set>
 #include <string_view>
@@ -12,6 +12,7 @@
 namespace driverupgrade::testing {
 
 using driverupgrade::internal::RolloutRecord;
+using internal::NodeTruth;
 using internal::StateOf;
 
 namespace {
@@ -40,7 +41,17 @@ bool IsBySelectors(const RolloutPolicy& rollout) {
                      [](const RolloutStage& stage) { return std::holds_alternative<LabelSelector>(stage.nodes); });
 }
 
-std::size_t StageOf(const RolloutPolicy& rollout, const Node& node) {
+bool StartsTogether(const RolloutPolicy& rollout) {
+  return rollout.groups && rollout.groups->mode == GroupMode::kTogether;
+}
+
+// A node without the label is a group by itself, and no label's value has a slash.
+std::string GroupOf(const Node& node, const NodeGroups& groups) {
+  const auto label = node.labels.find(groups.by);
+  return label == node.labels.end() ? "/" + node.name : label->second;
+}
+
+std::size_t StageByLabels(const RolloutPolicy& rollout, const Node& node) {
   const auto found = std::find_if(rollout.stages.begin(), rollout.stages.end(),
                                   [&](const RolloutStage& stage) { return IsIn(stage, node); });
   return static_cast<std::size_t>(found - rollout.stages.begin());
@@ -63,18 +74,22 @@ bool SomeWindowIsOpen(const RolloutPolicy& rollout, absl::Time first, absl::Time
 
 }  // namespace
 
+bool InvariantChecker::Impl::IsLeftOut(const Node& node) const {
+  const auto skip = node.labels.find(keys.skip);
+  return (skip != node.labels.end() && skip->second == "true") || node.unschedulable;
+}
+
 // Nodes that nobody waits for, by an administrator's wish, count as ended, too. Here nobody may ask the cluster, in whose
 // commit this runs.
 void InvariantChecker::Impl::NoteMember(const Node& after) {
   if (!policy->rollout) return;
   const std::optional<UpgradeState> state = StateOf(after, keys);
-  const auto skip = after.labels.find(keys.skip);
-  const bool left_out = (skip != after.labels.end() && skip->second == "true") || after.unschedulable;
   // A node without a label may be found done when it gets one.
   const bool ended = state == UpgradeState::kDone || state == UpgradeState::kFailed ||
-                     state == UpgradeState::kUnknown || (left_out && !internal::IsBusy(state));
+                     state == UpgradeState::kUnknown || (IsLeftOut(after) && !internal::IsBusy(state));
   RolloutMember& member = members_[after.name];
   member.node = after;
+  member.gone = absl::InfiniteFuture();
   member.ended = ended ? absl::InfiniteFuture() : std::min(member.ended, cluster->Now());
 }
 
@@ -139,6 +154,18 @@ void InvariantChecker::Impl::JudgeAdvance(const RolloutRecord& before, const Rol
   }
 }
 
+// A group that starts together is in the first stage that has one of its nodes.
+std::size_t InvariantChecker::Impl::StageOf(const RolloutPolicy& rollout, const Node& node) const {
+  std::size_t stage = StageByLabels(rollout, node);
+  if (!StartsTogether(rollout)) return stage;
+  const std::string group = GroupOf(node, *rollout.groups);
+  for (const auto& [name, member] : members_) {
+    if (GroupOf(member.node, *rollout.groups) != group) continue;
+    stage = std::min(stage, StageByLabels(rollout, member.node));
+  }
+  return stage;
+}
+
 std::string InvariantChecker::Impl::WhyNotStarted(const RolloutPolicy& rollout, const Node& node,
                                                   absl::Time asked) const {
   const absl::Duration skew = options.clock_skew_max;
@@ -162,13 +189,124 @@ std::string InvariantChecker::Impl::WhyNotStarted(const RolloutPolicy& rollout, 
   return why;
 }
 
+// Nodes that the writer had to count, as they were in progress when it decided on this start (see JudgeBudget). What was
+// started since had a grant, which everybody reads who starts. A failed node has ended, though it may hold a slot.
+std::vector<const Node*> InvariantChecker::Impl::UnderWay(const UpgradePolicy& the_policy, const Node& started) const {
+  const std::int64_t known = Known(started);
+  const bool in_force = the_policy == *policy;
+  std::vector<const Node*> under_way;
+  for (const auto& [name, member] : members_) {
+    const auto found = nodes.find(name);
+    if (name == started.name || found == nodes.end()) continue;
+    const NodeTruth& truth = found->second;
+    const internal::NodeFacts& read = truth.history[internal::IndexAt(truth.history, known)];
+    if (truth.state == UpgradeState::kFailed || read.state == UpgradeState::kFailed) continue;
+    if (!internal::HoldsSlot(truth.history.back(), the_policy)) continue;
+    if (internal::HoldsSlot(read, the_policy) || (in_force && truth.slot_by_engine)) under_way.push_back(&member.node);
+  }
+  return under_way;
+}
+
+std::string InvariantChecker::Impl::WhyBeyondStage(const RolloutPolicy& rollout, const Node& started,
+                                                   const std::vector<const Node*>& under_way) const {
+  if (!IsBySelectors(rollout)) return "";
+  const std::size_t number = StageOf(rollout, started);
+  if (number == rollout.stages.size() || !rollout.stages[number].max_parallel) return "";
+  const auto place = [&](const Node& node) {
+    return StartsTogether(rollout) ? GroupOf(node, *rollout.groups) : node.name;
+  };
+  std::set<std::string> places = {place(started)};
+  for (const Node* node : under_way) {
+    if (StageOf(rollout, *node) == number) places.insert(place(*node));
+  }
+  const RolloutStage& stage = rollout.stages[number];
+  if (static_cast<int>(places.size()) <= *stage.max_parallel) return "";
+  return fmt::format("stage {} has {} in progress with it, where {} are allowed", stage.name, places.size(),
+                     *stage.max_parallel);
+}
+
+std::string InvariantChecker::Impl::WhyNotBeside(const NodeGroups& groups, const Node& started,
+                                                 const std::vector<const Node*>& under_way) const {
+  const std::string group = GroupOf(started, groups);
+  const auto is_of_it = [&](const Node* node) { return GroupOf(*node, groups) == group; };
+  if (groups.mode == GroupMode::kOneAtATime) {
+    const auto other = std::find_if_not(under_way.begin(), under_way.end(), is_of_it);
+    return other == under_way.end() ? "" : fmt::format("node {} of another group is in progress", (*other)->name);
+  }
+  if (groups.mode != GroupMode::kSpread) return "";
+  // As many as the writer may have read.
+  int size = 0;
+  for (const auto& [name, member] : members_) size += is_of_it(&member.node) && member.gone >= cluster->Now() - kKnown;
+  const auto of_it = std::count_if(under_way.begin(), under_way.end(), is_of_it);
+  if (of_it < UnavailableLimit(groups.max_per_group, size)) return "";
+  return fmt::format("{} of the {} nodes of its group are in progress", of_it, size);
+}
+
+// The first node of a group that starts together: those that wait with it have to be asked, too, before long.
+void InvariantChecker::Impl::ExpectWholeGroup(const UpgradePolicy& the_policy, const Node& started) {
+  const NodeGroups& groups = *the_policy.rollout->groups;
+  const std::string group = GroupOf(started, groups);
+  const std::int64_t known = Known(started);
+  StartedGroup expected{.time = cluster->Now(), .policy = policy};
+  for (const auto& [name, member] : members_) {
+    const auto found = nodes.find(name);
+    if (name == started.name || found == nodes.end() || GroupOf(member.node, groups) != group) continue;
+    const NodeTruth& truth = found->second;
+    if (internal::IsBusy(truth.state)) return;
+    const bool known_to_wait = truth.state == UpgradeState::kUpgradeRequired && truth.history.back().since <= known &&
+                               truth.revision <= known && with_driver_.contains(name);
+    if (!known_to_wait || IsLeftOut(member.node) || !internal::WhoRelies(member.node, keys).empty()) continue;
+    expected.waiting.push_back({.name = name, .uid = truth.uid, .resource_version = member.node.resource_version});
+  }
+  if (!expected.waiting.empty()) started_groups_.push_back(std::move(expected));
+}
+
+// Where a fault, a halt, another policy or the end of a window came between, the rest of the group may wait.
+bool InvariantChecker::Impl::IsHindered(const StartedGroup& group) const {
+  if (group.policy != policy || last_fault >= group.time - kKnown) return true;
+  const absl::Time now = cluster->Now();
+  for (const absl::Time time : {group.time, now}) {
+    if (!SomeWindowIsOpen(*policy->rollout, time - absl::Seconds(1), time)) return true;
+  }
+  for (std::size_t i = 0; i < records_.size(); ++i) {
+    const bool over = i + 1 < records_.size() && records_[i + 1].first < group.time;
+    if (!over && records_[i].second.halt) return true;
+  }
+  return false;
+}
+
+void InvariantChecker::Impl::JudgeStartedGroups() {
+  while (!started_groups_.empty() && started_groups_.front().time + kKnown <= cluster->Now()) {
+    const StartedGroup group = std::move(started_groups_.front());
+    started_groups_.pop_front();
+    if (IsHindered(group)) continue;
+    for (const StartedGroup::Waiting& waiting : group.waiting) {
+      const auto member = members_.find(waiting.name);
+      const bool is_as_it_was = member != members_.end() && member->second.node.uid == waiting.uid &&
+                                member->second.node.resource_version == waiting.resource_version;
+      const bool was_asked = std::any_of(attempts_.begin(), attempts_.end(), [&](const auto& attempt) {
+        return attempt.first.second == waiting.uid && attempt.second.resource_version == waiting.resource_version;
+      });
+      if (!is_as_it_was || was_asked) continue;
+      Fail("I14", fmt::format("a group that starts together was started without node {}", waiting.name));
+    }
+  }
+}
+
 // By the policy of the first request for this version of the node, and at some time since it.
 void InvariantChecker::Impl::JudgeRollout(const Node& before) {
   const Attempt* first = FirstAttempt(before);
   const UpgradePolicy& its_policy = first != nullptr ? *first->policy : PolicyOf(writer);
   if (!its_policy.rollout) return;
+  const RolloutPolicy& rollout = *its_policy.rollout;
   const absl::Time asked = first != nullptr ? first->time : cluster->Now();
-  const std::string why = WhyNotStarted(*its_policy.rollout, before, asked);
+  std::string why = WhyNotStarted(rollout, before, asked);
+  if (why.empty() && options.check_budget) {
+    const std::vector<const Node*> under_way = UnderWay(its_policy, before);
+    why = WhyBeyondStage(rollout, before, under_way);
+    if (why.empty() && rollout.groups) why = WhyNotBeside(*rollout.groups, before, under_way);
+    if (StartsTogether(rollout)) ExpectWholeGroup(its_policy, before);
+  }
   if (!why.empty()) Fail("I14", fmt::format("node {} was started, but {}", before.name, why));
 }
 

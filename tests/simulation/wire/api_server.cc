@@ -62,6 +62,7 @@ ApiServer::ApiServer(WireSeam seam)
         if (!seam.draw) seam.draw = [](int) { return 0; };
         if (!seam.breaks) seam.breaks = [] { return false; };
         if (!seam.unseen) seam.unseen = [](const std::function<void()>& read) { read(); };
+        if (!seam.swallowed) seam.swallowed = [](const auto&) {};
         if (!seam.on_trouble) seam.on_trouble = [] {};
         return std::move(seam);
       }()) {}
@@ -83,9 +84,12 @@ absl::StatusOr<HttpResponse> ApiServer::Send(const CallContext& context, const H
   // Of a list in pages the first one decides: the others are served at the same moment, from memory.
   const bool broken = received->Query("continue").empty() && seam_.breaks();
   // A portal in between that wants somebody to log in: nothing of it reaches the server.
-  if (broken && !read && seam_.draw(4) == 0) return Garble({.status = 200});
   Answer answer;
   const auto serve = [&] { answer = Serve(context, *received); };
+  if (broken && !read && seam_.draw(4) == 0) {
+    seam_.swallowed(serve);
+    return Garble({.status = 200});
+  }
   const std::size_t pages = pages_.size();
   if (read && (broken || received->Query("limit") == "1")) {
     seam_.unseen(serve);

@@ -55,6 +55,12 @@ class FaultyCluster final : public ForwardingFacade {
     return std::exchange(sender_, std::move(sender));
   }
   const Writer& writer() const { return next_->writer(); }
+  // Nothing that `write` sends gets to the cluster.
+  void Swallow(const std::function<void()>& write) {
+    swallows_ = true;
+    write();
+    swallows_ = false;
+  }
   // At which the last list was read.
   std::int64_t list_version() const { return list_version_; }
   // I9: until when this replica may write, by its own clock; nullopt: always.
@@ -132,6 +138,7 @@ class FaultyCluster final : public ForwardingFacade {
   const std::string name_;
   std::optional<Writer> sender_;
   bool crashed_ = false;
+  bool swallows_ = false;
   bool watch_trouble_ = false;
   std::int64_t troubles_ = 0;
   absl::Time forbidden_until_ = absl::InfinitePast();

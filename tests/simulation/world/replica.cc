@@ -145,6 +145,7 @@ WireSeam Replica::MakeSeam() {
   seam.unseen = [guarded = process_->guarded](const std::function<void()>& read) {
     guarded->As(guarded->writer(), read);
   };
+  seam.swallowed = [cluster](const std::function<void()>& write) { cluster->Swallow(write); };
   seam.draw = [this](int bound) { return wire_random_.Below(bound); };
   seam.breaks = [this] {
     const bool breaks = world_.May(Fault::kBytes) && wire_random_.PerMille(driver_.setup.call_faults_per_mille);

@@ -1,0 +1,18 @@
+// `upgradectl`, as a person runs it on a cluster of the tests.
+#ifndef DRIVERUPGRADE_TESTS_CONTROLPLANE_UPGRADECTL_PROGRAM_H_
+#define DRIVERUPGRADE_TESTS_CONTROLPLANE_UPGRADECTL_PROGRAM_H_
+
+#include <string>
+#include <vector>
+
+#include "control_plane.h"
+#include "kubectl.h"
+
+namespace driverupgrade::e2e {
+
+// Runs it to its end; one that does not end within a minute is killed and has exit code 137.
+KubectlResult RunUpgradectl(const ControlPlane& control_plane, const std::vector<std::string>& arguments);
+
+}  // namespace driverupgrade::e2e
+
+#endif  // DRIVERUPGRADE_TESTS_CONTROLPLANE_UPGRADECTL_PROGRAM_H_

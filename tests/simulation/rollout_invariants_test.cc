@@ -1,0 +1,217 @@
+// The checker checks rollouts (I14): each rule is broken on purpose.
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "driverupgrade/rollout_policy.h"
+#include "simulation/invariants_world.h"
+#include "support/catch.h"
+#include "support/node_under_test.h"
+
+namespace driverupgrade::tests {
+namespace {
+
+/// A policy with a rollout and no other limit, and what the ledger says of it.
+struct RecordedWorld : World {
+  explicit RecordedWorld(RolloutPolicy rollout)
+      : World({.auto_upgrade = true,
+               .max_parallel = std::nullopt,
+               .drain = DrainPolicy{},
+               .rollout = std::move(rollout)}) {}
+  void Record(const std::string& stage, const std::string& more = "") {
+    cluster->RemoveConfigMap(fleet.ns, "ledger");
+    const std::string record = R"({"version":1,"revision":"rev-1","stages":"s","stage":")" + stage + R"(")" + more +
+                               R"(,"waived":[],"durations":{}})";
+    const ConfigMap ledger{.ns = fleet.ns, .name = "ledger", .data = {{"_rollout_nvidia.com_gpu", record}}};
+    REQUIRE(cluster->CreateConfigMap({}, ledger).ok());
+  }
+};
+
+/// The first stage is the nodes with the label.
+struct RolloutWorld : RecordedWorld {
+  explicit RolloutWorld(RolloutStage canary, std::vector<RolloutWindow> windows = {})
+      : RecordedWorld({.stages = {Named(std::move(canary))}, .windows = std::move(windows)}) {
+    REQUIRE(cluster->EditNode(NodeName(0), [](Node& node) { node.labels["pool"] = "canary"; }));
+  }
+  static RolloutStage Named(RolloutStage stage) {
+    stage.name = "canary";
+    stage.nodes = LabelSelector::FromMatchLabels({{"pool", "canary"}});
+    return stage;
+  }
+};
+
+/// Two racks of two nodes, and a stage for the first of them.
+struct RackWorld : RecordedWorld {
+  explicit RackWorld(std::optional<NodeGroups> groups, std::optional<int> max_parallel = std::nullopt)
+      : RecordedWorld({.stages = {{.name = "canary",
+                                   .nodes = LabelSelector::FromMatchLabels({{"rack", "a"}}),
+                                   .max_parallel = max_parallel}},
+                       .groups = std::move(groups)}) {
+    for (std::size_t i = 0; i < 4; ++i) {
+      Put(i, "upgrade-required", [&](Node& node) { node.labels["rack"] = i < 2 ? "a" : "b"; });
+    }
+    // Of an upgrade before: nobody judges how it came to be.
+    Record("rest");
+  }
+  void Begin(std::size_t i) {
+    Ask(i);
+    Move(i, UpgradeState::kUpgradeRequired, {UpgradeState::kCordonRequired});
+  }
+  /// Begins these, one after another.
+  std::string After(const std::vector<std::size_t>& nodes) {
+    for (const std::size_t i : nodes) Begin(i);
+    return Broken();
+  }
+};
+
+TEST_CASE("I14: a node starts that is of no stage which the record has reached") {
+  RolloutWorld early({});
+  early.Record("canary");
+  early.Start(0);
+  CHECK(early.checker->Report() == "");
+  early.Start(1);
+  CHECK(early.Broken() == "I14");
+
+  RolloutWorld unrecorded({});
+  unrecorded.Start(0);
+  CHECK(unrecorded.Broken() == "I14");
+
+  // An upgrade before has left it cordoned.
+  RolloutWorld cordoned({});
+  cordoned.Put(1, "upgrade-required", [](Node& node) {
+    node.unschedulable = true;
+    node.annotations["driverupgrade/cordoned-by"] = "nvidia.com/gpu";
+  });
+  cordoned.Record("canary");
+  cordoned.Move(1, UpgradeState::kUpgradeRequired, {UpgradeState::kCordonRequired});
+  CHECK(cordoned.checker->Report() == "");
+}
+
+TEST_CASE("I14: a node starts while the rollout is halted") {
+  RolloutWorld world({});
+  world.Record("canary", R"(,"halt":{"stage":"canary","reason":"sick","policy":"p","seen":[]})");
+  world.cluster->Advance(absl::Minutes(10));
+  world.Start(0);
+  CHECK(world.Broken() == "I14");
+}
+
+TEST_CASE("I14: a node starts while no window is open") {
+  const auto start_at = [](absl::Duration begins) {
+    RolloutWorld world({}, {{.start = begins, .duration = absl::Minutes(30)}});
+    world.Record("canary");
+    world.cluster->Advance(absl::Hours(2));
+    world.Start(0);
+    return world.Broken();
+  };
+  CHECK(start_at(absl::Hours(2) - absl::Minutes(10)) == "");
+  CHECK(start_at(absl::Hours(1)) == "I14");
+  CHECK(start_at(absl::Hours(3)) == "I14");
+}
+
+TEST_CASE("I14: a stage is passed that has not ended, not soaked or was not approved") {
+  const auto pass = [](RolloutStage canary, const std::string& state, const std::string& more,
+                       const std::string& approval = "") {
+    RolloutWorld world(std::move(canary));
+    world.Put(0, state);
+    world.cluster->EditDaemonSet(world.fleet.ns, world.fleet.daemon_set, [&](DaemonSet& daemon_set) {
+      daemon_set.annotations[Gpu().ApprovedAnnotation()] = approval;
+    });
+    world.cluster->Advance(absl::Minutes(10));
+    world.Record("canary", more);
+    // A replica that writes the next record by what it has read of this one.
+    ConfigMap ledger = *world.cluster->config_map(world.fleet.ns, "ledger");
+    std::string& record = ledger.data["_rollout_nvidia.com_gpu"];
+    record.replace(record.find(R"("stage":"canary")"), 16, R"("stage":"rest")");
+    REQUIRE(world.cluster
+                ->PatchConfigMap({}, {.ns = ledger.ns,
+                                      .name = ledger.name,
+                                      .uid = ledger.uid,
+                                      .resource_version = ledger.resource_version,
+                                      .data = {{"_rollout_nvidia.com_gpu", record}}})
+                .ok());
+    return world.Broken();
+  };
+  CHECK(pass({}, "upgrade-done", "") == "");
+  CHECK(pass({}, "upgrade-required", "") == "I14");
+  const RolloutStage soaks{.soak = absl::Minutes(5)};
+  CHECK(pass(soaks, "upgrade-done", R"(,"soakSince":1767225600)") == "");
+  CHECK(pass(soaks, "upgrade-done", R"(,"soakSince":1767226100)") == "I14");
+  CHECK(pass(soaks, "upgrade-done", "") == "I14");
+  const RolloutStage manual{.approval = Approval::kManual};
+  CHECK(pass(manual, "upgrade-done", "", "canary@rev-1") == "");
+  CHECK(pass(manual, "upgrade-done", "", "canary@rev-0,rest@rev-1") == "I14");
+}
+
+TEST_CASE("I14: more nodes of a stage in progress than it allows") {
+  CHECK(RackWorld(std::nullopt, 1).After({0, 2, 3}) == "");
+  CHECK(RackWorld(std::nullopt, 1).After({0, 1}) == "I14");
+  CHECK(RackWorld(std::nullopt, 2).After({0, 1}) == "");
+  // A group that starts together counts as one.
+  CHECK(RackWorld(NodeGroups{.by = "rack", .mode = GroupMode::kTogether}, 1).After({0, 1}) == "");
+}
+
+TEST_CASE("I14: more nodes of a group in progress than may be") {
+  const auto spread = [](CountOrPercent max) {
+    return NodeGroups{.by = "rack", .mode = GroupMode::kSpread, .max_per_group = max};
+  };
+  CHECK(RackWorld(spread(Count{1})).After({0, 2}) == "");
+  CHECK(RackWorld(spread(Count{1})).After({0, 2, 1}) == "I14");
+  CHECK(RackWorld(spread(Percent{50})).After({0, 1}) == "I14");
+  CHECK(RackWorld(spread(Percent{51})).After({0, 1}) == "");
+  // A node without the label is alone.
+  RackWorld alone(spread(Count{1}));
+  for (const std::size_t i : {0, 1}) {
+    REQUIRE(alone.cluster->EditNode(alone.NodeName(i), [](Node& node) { node.labels.erase("rack"); }));
+  }
+  CHECK(alone.After({0, 1}) == "");
+}
+
+TEST_CASE("I14: a second group starts before the first is done") {
+  const NodeGroups one{.by = "rack", .mode = GroupMode::kOneAtATime};
+  CHECK(RackWorld(one).After({0, 1}) == "");
+  CHECK(RackWorld(one).After({0, 2}) == "I14");
+  for (const char* end : {"upgrade-done", "upgrade-failed"}) {
+    RackWorld world(one);
+    world.Begin(0);
+    world.Put(0, end);
+    CHECK(world.After({2, 3}) == "");
+  }
+}
+
+TEST_CASE("I14: a group that starts together is started in part") {
+  const NodeGroups together{.by = "rack", .mode = GroupMode::kTogether};
+  // What has become of it when there was time for all.
+  const auto later = [](RackWorld& world) {
+    world.cluster->Advance(absl::Minutes(6));
+    // Whatever happens next, the checker looks.
+    REQUIRE(world.cluster->EditNode(world.NodeName(3), [](Node& node) { node.labels["later"] = "yes"; }));
+    return world.Broken();
+  };
+  RackWorld part(together);
+  part.Begin(0);
+  CHECK(part.Broken() == "");
+  CHECK(later(part) == "I14");
+
+  RackWorld whole(together);
+  whole.Begin(0);
+  whole.Begin(1);
+  CHECK(later(whole) == "");
+
+  RackWorld refused(together);
+  refused.Begin(0);
+  refused.Ask(1);
+  CHECK(later(refused) == "");
+
+  RackWorld left_out(together);
+  left_out.Put(1, "upgrade-required", [](Node& node) { node.labels[Gpu().SkipUpgradeLabel()] = "true"; });
+  left_out.Begin(0);
+  CHECK(later(left_out) == "");
+
+  RackWorld faulty(together);
+  faulty.Begin(0);
+  faulty.checker->NoteFault();
+  CHECK(later(faulty) == "");
+}
+
+}  // namespace
+}  // namespace driverupgrade::tests

@@ -88,6 +88,10 @@ ControlPlane::ControlPlane() : program_(FindProgram()) {
 
 void ControlPlane::WriteFiles() {
   WriteFile(folder() / "tokens.csv", kTokens);
+  WriteServiceAccountKey();
+}
+
+void ControlPlane::WriteServiceAccountKey() {
   ProcessOptions options;
   options.out = folder() / "service-account-key.log";
   Process key({program_.string(), "service-account-key", folder().string()}, options);
@@ -235,6 +239,12 @@ void ControlPlane::KillApiServer() { Kill("kube-apiserver"); }
 void ControlPlane::StartApiServerAgain() {
   StartApiServer();
   AwaitApiServer();
+}
+
+void ControlPlane::ReplaceServiceAccountKey() {
+  KillApiServer();
+  WriteServiceAccountKey();
+  StartApiServerAgain();
 }
 
 void ControlPlane::SaveData() {

@@ -67,6 +67,9 @@ class ControlPlane {
   // Starts it anew on its port, with the data that there are; returns when it is ready. Throws std::runtime_error.
   void StartApiServerAgain();
 
+  // From then on no token of a service account is good that was issued before; the API server begins anew for that.
+  void ReplaceServiceAccountKey();
+
   // Copies etcd's data, for which API server and etcd are away for some seconds.
   void SaveData();
   // Everything is as it was when the data were saved, as after a disaster: etcd, the API server and those that come
@@ -93,6 +96,7 @@ class ControlPlane {
 
   static std::string UrlOf(int port);
   void WriteFiles();
+  void WriteServiceAccountKey();
   void WriteKubeconfig(const std::string& user, const std::filesystem::path& file) const;
   bool TryToStart();
   void StartPart(const std::string& name, const std::vector<std::string>& flags);

@@ -3,11 +3,14 @@
 
 #include <chrono>
 #include <filesystem>
+#include <regex>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "json.h"
+#include "service_account.h"
 #include "steps.h"
 #include "support.h"
 #include "support/catch.h"
@@ -45,6 +48,27 @@ patches:
             image: registry.example.com/nvidia-driver:1
             command: [/bin/driver]
             readinessProbe: {exec: {command: [test, -e, /node/sys/module/nvidia/version]}, periodSeconds: 1}
+            volumeMounts: [{name: node, mountPath: /node}]
+          volumes: [{name: node, hostPath: {path: $ROOT}}]
+)";
+
+constexpr std::string_view kOfedOverlay = R"(
+apiVersion: kustomize.config.k8s.io/v1beta1
+kind: Kustomization
+resources: [daemonset.yaml]
+patches:
+- patch: |
+    apiVersion: apps/v1
+    kind: DaemonSet
+    metadata: {name: mofed, namespace: nvidia-network-operator}
+    spec:
+      template:
+        spec:
+          terminationGracePeriodSeconds: 5
+          containers:
+          - name: mofed-container
+            image: registry.example.com/nvidia-driver:1
+            command: [/bin/mofed]
             volumeMounts: [{name: node, mountPath: /node}]
           volumes: [{name: node, hostPath: {path: $ROOT}}]
 )";
@@ -102,7 +126,7 @@ class GpuNode {
     control_plane.InstallPolicies();
     admin().Must({"create", "namespace", "gpu-operator"});
     admin().Must({"apply", "-k", (RbacFolder().parent_path() / "gpu/operator").string()});
-    DeployDriver();
+    ApplyExample("driver_manager", kDriverOverlay);
     admin().Create(Substitute(std::string(kOthers), {{"$ROOT", node_.root().string()}}));
   }
 
@@ -120,9 +144,61 @@ class GpuNode {
   bool IsCordoned() const {
     return admin().Must({"get", "node", RealNode::kName, "--output=jsonpath={.spec.unschedulable}"}) == "true";
   }
+  void PatchPolicy(const std::string& upgrade_policy) const {
+    admin().Must({"patch", "clusterpolicy", "cluster-policy", "--type=merge",
+                  R"(--patch={"spec": {"driver": {"upgradePolicy": )" + upgrade_policy + "}}}"});
+  }
+  // Whether the driver of that version says in time that it is loaded.
+  bool AwaitLoaded(const std::string& version) const {
+    return Eventually(kPodLimit,
+                      [&] { return ReadFile(node_.root() / "sys/module/nvidia/version") == version + "\n"; });
+  }
+  bool AwaitOfedDone() const {
+    return Eventually(kPodLimit, [&] {
+      return admin().Must({"get", "node", RealNode::kName,
+                           R"(--output=jsonpath={.metadata.labels.nvidia\.com/ofed-driver-upgrade-state})"}) ==
+             "upgrade-done";
+    });
+  }
   // Whether so many pods with that label are Ready in time.
   bool AwaitReady(const std::string& ns, const std::string& app, int count) const {
     return Eventually(kPodLimit, [&] { return CountReady(ns, app) == count; });
+  }
+  // The rights and the DaemonSet of an example.
+  void ApplyExample(const std::string& name, std::string_view overlay) const {
+    const fs::path example = ExampleFolder(name);
+    const fs::path folder = control_plane_.folder() / (name + "-overlay");
+    fs::create_directories(folder);
+    fs::copy_file(example / "daemonset.yaml", folder / "daemonset.yaml");
+    WriteFile(folder / "kustomization.yaml", Substitute(std::string(overlay), {{"$ROOT", node_.root().string()}}));
+    admin().Must({"apply", "-f", (example / "rbac.yaml").string()});
+    admin().Must({"apply", "-k", folder.string()});
+  }
+  bool AwaitState(const std::string& state) const {
+    return Eventually(kPodLimit, [&] { return State() == state; });
+  }
+  // Whether the node has that driver in time, is schedulable and works.
+  bool AwaitDone() const { return AwaitState("upgrade-done") && !IsCordoned() && AwaitReady("default", "training", 1); }
+  // Whether all is up with some driver.
+  bool AwaitUp() const {
+    return AwaitReady("gpu-operator", "driver-upgrade", 2) &&
+           AwaitReady("gpu-operator", "nvidia-driver-daemonset", 1) &&
+           AwaitReady("gpu-operator", "nvidia-operator-validator", 1) && AwaitReady("default", "training", 1);
+  }
+  // Whether the node gets a Warning with that text in time: Events follow the label.
+  bool AwaitWarning(const std::string& text) const {
+    return Eventually(kPodLimit, [&] {
+      return admin()
+                 .Must({"get", "events", "--namespace=default", "--field-selector=type=Warning,reason=GPUDriverUpgrade",
+                        "--output=jsonpath={.items[*].message}"})
+                 .find(text) != std::string::npos;
+    });
+  }
+  std::set<std::string> Pods(const std::string& ns, const std::string& app) const {
+    std::set<std::string> uids;
+    const rapidjson::Document pods = admin().Get({"pods", "--namespace=" + ns, "--selector=app=" + app});
+    for (const rapidjson::Value& pod : Items(pods, {"items"})) uids.insert(Text(pod, {"metadata", "uid"}));
+    return uids;
   }
   // How often the containers of the operator have been started anew.
   int OperatorRestarts() const {
@@ -145,16 +221,6 @@ class GpuNode {
   }
 
  private:
-  void DeployDriver() const {
-    const fs::path example = RbacFolder().parent_path().parent_path() / "examples/operators/driver_manager";
-    const fs::path overlay = control_plane_.folder() / "driver-overlay";
-    fs::create_directories(overlay);
-    fs::copy_file(example / "daemonset.yaml", overlay / "daemonset.yaml");
-    WriteFile(overlay / "kustomization.yaml",
-              Substitute(std::string(kDriverOverlay), {{"$ROOT", node_.root().string()}}));
-    admin().Must({"apply", "-f", (example / "rbac.yaml").string()});
-    admin().Must({"apply", "-k", overlay.string()});
-  }
   int CountReady(const std::string& ns, const std::string& app) const {
     int ready = 0;
     const rapidjson::Document pods = admin().Get({"pods", "--namespace=" + ns, "--selector=app=" + app});
@@ -171,6 +237,15 @@ class GpuNode {
   RealNode node_;
 };
 
+// As /proc knows them.
+std::vector<fs::path> ProcessesOf(const std::string& program) {
+  std::vector<fs::path> processes;
+  for (const fs::directory_entry& entry : fs::directory_iterator("/proc")) {
+    if (ReadFile(entry.path() / "comm") == program + "\n") processes.push_back(entry.path());
+  }
+  return processes;
+}
+
 GpuNode& SharedNode() {
   static GpuNode node(ControlPlane::Shared());
   return node;
@@ -179,26 +254,133 @@ GpuNode& SharedNode() {
 TEST_CASE("The operator of our image and our manifests upgrades a driver whose init container is driver_manager",
           "[.][real_node]") {
   GpuNode& gpu = SharedNode();
-  const bool is_up = gpu.AwaitReady("gpu-operator", "driver-upgrade", 2) &&
-                     gpu.AwaitReady("gpu-operator", "nvidia-driver-daemonset", 1) &&
-                     gpu.AwaitReady("gpu-operator", "nvidia-operator-validator", 1) &&
-                     gpu.AwaitReady("default", "training", 1);
+  const bool is_up = gpu.AwaitUp();
   INFO(gpu.Story());
   REQUIRE(is_up);
+  const std::set<std::string> operators = gpu.Pods("gpu-operator", "driver-upgrade");
 
   gpu.node().ForgetLog();
   gpu.ChangeDriver("2");
   CHECK(Eventually(kPodLimit, [&] { return gpu.IsCordoned(); }));
-  const bool is_done =
-      Eventually(kPodLimit, [&] { return gpu.State() == "upgrade-done"; }) && gpu.AwaitReady("default", "training", 1);
+  const bool is_done = gpu.AwaitDone();
   INFO(gpu.Story());
   REQUIRE(is_done);
-  CHECK_FALSE(gpu.IsCordoned());
   CHECK(gpu.node().Log() ==
         "workload is asked to go\nworkload has gone\n"
         "rmmod nvidia\ndriver 2 is loaded\n"
         "workload works\n");
+  // On the node that was upgraded.
+  CHECK(gpu.Pods("gpu-operator", "driver-upgrade") == operators);
   CHECK(gpu.OperatorRestarts() == 0);
+}
+
+TEST_CASE("The operator's process has no more than its manifest says", "[.][real_node]") {
+  GpuNode& gpu = SharedNode();
+  const bool is_up = gpu.AwaitUp();
+  INFO(gpu.Story());
+  REQUIRE(is_up);
+  const std::vector<fs::path> processes = ProcessesOf("gpu_operator");
+  REQUIRE(processes.size() == 2);
+  for (const fs::path& process : processes) {
+    const std::string status = ReadFile(process / "status");
+    INFO(status);
+    for (const char* line : {"\nUid:\t65532\t65532\t65532\t65532\n", "\nNoNewPrivs:\t1\n", "\nSeccomp:\t2\n",
+                             "\nCapEff:\t0000000000000000\n", "\nCapBnd:\t0000000000000000\n"}) {
+      CAPTURE(line);
+      CHECK(status.find(line) != std::string::npos);
+    }
+    // major:minor root mount-point options: that of the root is read-only.
+    const std::string mounts = ReadFile(process / "mountinfo");
+    CHECK(std::regex_search(mounts, std::regex(R"( / ro,)")));
+  }
+}
+
+TEST_CASE("An image that is missing fails the node in time, and the next image mends it", "[.][real_node]") {
+  GpuNode& gpu = SharedNode();
+  REQUIRE(gpu.AwaitUp());
+  gpu.PatchPolicy(R"({"deadlines": {"podRestartSeconds": 20}})");
+  gpu.ChangeDriver("missing");
+  const bool has_failed = gpu.AwaitState("upgrade-failed");
+  INFO(gpu.Story());
+  REQUIRE(has_failed);
+  CHECK(gpu.IsCordoned());
+  CHECK(gpu.AwaitWarning("not ready after 20 s"));
+  CHECK(gpu.node().Output("driver-upgrade", "operator").find("gate=DriverPodNotReady") != std::string::npos);
+
+  gpu.PatchPolicy(R"({"deadlines": null})");
+  gpu.node().ForgetLog();
+  gpu.ChangeDriver("3");
+  const bool is_done = gpu.AwaitDone();
+  INFO(gpu.Story());
+  REQUIRE(is_done);
+  CHECK(gpu.node().Log() == "driver 3 is loaded\nworkload works\n");
+}
+
+TEST_CASE("A driver that crashes again and again fails the node, and the driver of before mends it", "[.][real_node]") {
+  GpuNode& gpu = SharedNode();
+  REQUIRE(gpu.AwaitUp());
+  gpu.ChangeDriver("broken");
+  const bool has_failed = gpu.AwaitState("upgrade-failed");
+  INFO(gpu.Story());
+  REQUIRE(has_failed);
+  CHECK(gpu.AwaitWarning("keeps restarting"));
+  CHECK(gpu.node().Log().ends_with("driver broken crashes\n"));
+  CHECK(gpu.IsCordoned());
+
+  gpu.node().ForgetLog();
+  gpu.ChangeDriver("1");
+  const bool is_done = gpu.AwaitDone();
+  INFO(gpu.Story());
+  REQUIRE(is_done);
+  CHECK(gpu.node().Log().ends_with("driver 1 is loaded\nworkload works\n"));
+}
+
+TEST_CASE("An operator whose token is no longer good takes the one that the kubelet has put in its place",
+          "[.][real_node]") {
+  GpuNode& gpu = SharedNode();
+  REQUIRE(gpu.AwaitUp());
+  const int restarts = gpu.OperatorRestarts();
+  ControlPlane::Shared().ReplaceServiceAccountKey();
+  gpu.node().RestartKubelet();
+  gpu.ChangeDriver("2");
+  const bool is_done = gpu.AwaitLoaded("2") && gpu.AwaitDone();
+  INFO(gpu.Story());
+  REQUIRE(is_done);
+  CHECK(gpu.node().Output("driver-upgrade", "operator").find("401") != std::string::npos);
+  CHECK(gpu.OperatorRestarts() == restarts);
+}
+
+TEST_CASE("A driver with safe_load_init is loaded on a drained node, where ofed_operator's own pods stay",
+          "[.][real_node]") {
+  GpuNode& gpu = SharedNode();
+  REQUIRE(gpu.AwaitUp());
+  const Kubectl& admin = gpu.admin();
+  const std::string ns = "nvidia-network-operator";
+  admin.Must({"create", "namespace", ns});
+  admin.Must({"apply", "-k", (RbacFolder().parent_path() / "ofed/operator").string()});
+  admin.Must({"apply", "-f", (ExampleFolder("ofed") / "nic-cluster-policy.yaml").string()});
+  gpu.ApplyExample("safe_load_init", kOfedOverlay);
+  const bool is_up = gpu.AwaitReady(ns, "ofed-driver-upgrade", 2) && gpu.AwaitReady(ns, "mofed", 1) &&
+                     gpu.AwaitOfedDone() && gpu.AwaitUp();
+  INFO(gpu.Story());
+  REQUIRE(is_up);
+  const std::set<std::string> operators = gpu.Pods(ns, "ofed-driver-upgrade");
+
+  gpu.node().ForgetLog();
+  admin.Must(
+      {"set", "image", "daemonset/mofed", "--namespace=" + ns, "mofed-container=registry.example.com/nvidia-driver:2"});
+  const bool is_loaded =
+      Eventually(kPodLimit, [&] { return gpu.node().Log().find("mofed 2 is loaded\n") != std::string::npos; });
+  const bool is_done = is_loaded && gpu.AwaitOfedDone() && gpu.AwaitUp();
+  INFO(gpu.Story() << gpu.node().Output("ofed-driver-upgrade", "operator"));
+  REQUIRE(is_done);
+  CHECK(gpu.node().Log() ==
+        "workload is asked to go\nworkload has gone\n"
+        "mofed 2 is loaded\n"
+        "workload works\n");
+  CHECK(gpu.node().Output("mofed", "safe-load-init").find("waiting until the node is evacuated") != std::string::npos);
+  CHECK(gpu.Pods(ns, "ofed-driver-upgrade") == operators);
+  CHECK_FALSE(gpu.IsCordoned());
 }
 
 }  // namespace

@@ -193,6 +193,26 @@ def check_optional_rights(kustomize, helm, operator, mistakes):
             mistakes.unless(rendered.get(name) == wanted, f"{name} differs with rights.{option}")
 
 
+def check_policy_file(helm, operator, mistakes):
+    """With a policy in the values the program reads that one, and gets no right to the resources that have others."""
+    objects = charted(helm, operator, "--set=policy.autoUpgrade=true", "--set=policy.drain.timeoutSeconds=60")
+    check_rights(objects, mistakes)
+    check_program(objects, operator, mistakes)
+    pod = only(objects, "Deployment")["spec"]["template"]["spec"]
+    (container,) = pod["containers"]
+    mistakes.unless("--cluster-policy" not in container["args"], "the program follows resources beside its policy")
+    (mount,) = container["volumeMounts"]
+    (volume,) = pod["volumes"]
+    mistakes.unless(mount["name"] == volume["name"], "another volume than the policy's is mounted")
+    mistakes.unless(f"--policy={mount['mountPath']}/policy.yaml" in container["args"], "the program reads another file")
+    policy = yaml.safe_load(objects["ConfigMap", operator.namespace, volume["configMap"]["name"]]["data"]["policy.yaml"])
+    mistakes.unless(policy == {"autoUpgrade": True, "drain": {"timeoutSeconds": 60}}, f"the policy became {policy}")
+    mistakes.unless(not any(name == "driver-upgrade-policies" for _, _, name in objects),
+                    "it has rights to the resources")
+    before = charted(helm, operator, "--set=policy.autoUpgrade=false")
+    mistakes.unless(only(before, "Deployment") != only(objects, "Deployment"), "another policy restarts no pod")
+
+
 def check_version(operator, mistakes):
     header = (ROOT / "include/driverupgrade/version.h").read_text(encoding="utf-8")
     version = re.search(r'_VERSION_STRING "(.*)"', header).group(1)
@@ -211,6 +231,7 @@ def main():
         else:
             check_chart(kustomize, helm, operator, mistakes)
             check_optional_rights(kustomize, helm, operator, mistakes)
+            check_policy_file(helm, operator, mistakes)
             check_version(operator, mistakes)
     sys.exit(1 if mistakes.count else 0)
 

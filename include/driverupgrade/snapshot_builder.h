@@ -79,8 +79,16 @@ class SnapshotBuilder {
   void ReadPods(const CallContext& context, const std::vector<std::string>& interest, AttemptLog& log,
                 ClusterSnapshot& snapshot);
 
+  /// The same by one list of all pods of the cluster, for a large part of its nodes.
+  void ReadAllPods(const CallContext& context, const std::vector<std::string>& interest, AttemptLog& log,
+                   ClusterSnapshot& snapshot);
+
  private:
-  void ReadPodsOf(const CallContext& context, AttemptLog& log, NodeView& view, std::vector<Finding>& findings);
+  using PodLister = std::function<absl::StatusOr<std::vector<Pod>>(const std::string& node)>;
+  void ReadPodsBy(const PodLister& list, const CallContext& context, const std::vector<std::string>& interest,
+                  AttemptLog& log, ClusterSnapshot& snapshot);
+  void TakePods(const CallContext& context, absl::StatusOr<std::vector<Pod>> pods, AttemptLog& log, NodeView& view,
+                std::vector<Finding>& findings);
 
   std::shared_ptr<ClusterReader> cluster_;
   SnapshotOptions options_;

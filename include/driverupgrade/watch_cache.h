@@ -142,6 +142,9 @@ class WatchCache final {
   /// the list; DataLoss, with its name, if one of the pods cannot be read; Aborted if the watch on pods began anew
   /// meanwhile.
   [[nodiscard]] absl::Status ReadPods(const CallContext& context, const std::string& node);
+  /// The same for many nodes by one list of all pods of the cluster; how it went with each.
+  [[nodiscard]] std::map<std::string, absl::Status> ReadAllPods(const CallContext& context,
+                                                                const std::set<std::string>& nodes);
   /// A node as the answer to our own write has it: known before the watch tells, unless that knows better.
   void NodeWritten(Node node);
 

@@ -1,6 +1,7 @@
 #include "driverupgrade/incremental_planner.h"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <set>
 #include <utility>
@@ -46,7 +47,7 @@ class IncrementalPlanner::Impl {
   PlanUpdate Advance(absl::Time now);
   PlanUpdate Withhold(const std::map<std::string, Gate>& gates);
   std::shared_ptr<const PublishedPlan> Publish();
-  const std::set<std::string>& pod_interest() const { return interested_; }
+  const std::set<std::string>& pod_interest() const { return rollout_interest_.empty() ? interested_ : all_interest_; }
   std::uint64_t judgements() const { return judgements_; }
 
  private:
@@ -75,6 +76,7 @@ class IncrementalPlanner::Impl {
   void AdmitByRollout(const Sums& sums, Names& touched);
   // The stages of the members, which stay as they are until nodes, their labels or who is left out change.
   const std::vector<int>& StagesOf(const internal::RolloutMembers& members);
+  void JoinInterests();
   // With each node that starts together with others, those others.
   std::map<std::string, Gate> WithGroups(const std::map<std::string, Gate>& gates) const;
   // Adds a node's verdict to the sums and sets below, or takes it, if there is one, out of them.
@@ -113,6 +115,8 @@ class IncrementalPlanner::Impl {
   std::vector<Finding> rollout_findings_ = {};
   std::optional<absl::Time> rollout_wake_ = std::nullopt;
   std::shared_ptr<const internal::RolloutWaits> rollout_waits_ = nullptr;
+  Names rollout_interest_ = {};
+  Names all_interest_ = {};  // of the rollout and of verdicts; nothing without the former
   std::map<std::string, std::string> starting_groups_ = {};  // of nodes that start together with others
   std::vector<int> stages_ = {};
   std::vector<bool> left_out_ = {};  // as `stages_` were assigned
@@ -231,6 +235,7 @@ PlanUpdate IncrementalPlanner::Impl::Advance(absl::Time now) {
     }
   }
   AdmitNodes(touched);
+  JoinInterests();
   PlanUpdate update{.plan = PlanWithoutGates()};
   TellGates(touched, update);
   return update;
@@ -244,6 +249,7 @@ void IncrementalPlanner::Impl::AdmitNodes(Names& touched) {
   rollout_.reset();
   rollout_findings_.clear();
   rollout_wake_.reset();
+  rollout_interest_.clear();
   starting_groups_.clear();
   if (rollout_rules_ && rules_.auto_upgrade) return AdmitByRollout(sums, touched);
   rollout_waits_ = nullptr;
@@ -272,6 +278,7 @@ void IncrementalPlanner::Impl::AdmitByRollout(const Sums& sums, Names& touched) 
                                      .facts = rollout_facts_,
                                      .driver = *driver_,
                                      .machine = machine_,
+                                     .node_rules = rules_,
                                      .limits = limits_,
                                      .shared_slots = shared_slots_,
                                      .now = now_};
@@ -284,6 +291,9 @@ void IncrementalPlanner::Impl::AdmitByRollout(const Sums& sums, Names& touched) 
   }
   const std::vector<int>& stages = StagesOf(members);
   internal::RolloutRound round = internal::AdmitByRollout(input, std::move(members), stages, sums, elsewhere_.size());
+  for (const std::size_t i : round.pod_interest) {
+    rollout_interest_.insert(rollout_interest_.end(), entries[i]->first);
+  }
   const std::optional<NodeGroups>& groups = rollout_rules_->policy.groups;
   const bool together = groups && groups->mode == GroupMode::kTogether;
   internal::RolloutWaits waits;
@@ -304,6 +314,13 @@ void IncrementalPlanner::Impl::AdmitByRollout(const Sums& sums, Names& touched) 
   rollout_ = std::move(round.status);
   rollout_findings_ = std::move(round.findings);
   rollout_wake_ = round.wake_at;
+}
+
+void IncrementalPlanner::Impl::JoinInterests() {
+  all_interest_.clear();
+  if (rollout_interest_.empty()) return;
+  std::set_union(interested_.begin(), interested_.end(), rollout_interest_.begin(), rollout_interest_.end(),
+                 std::inserter(all_interest_, all_interest_.end()));
 }
 
 std::map<std::string, Gate> IncrementalPlanner::Impl::WithGroups(const std::map<std::string, Gate>& gates) const {
@@ -336,6 +353,7 @@ PlanUpdate IncrementalPlanner::Impl::Withhold(const std::map<std::string, Gate>&
     changed_.insert(name);
     touched.insert(name);
   }
+  JoinInterests();
   PlanUpdate update{.plan = PlanWithoutGates()};
   TellGates(touched, update);
   return update;
@@ -459,8 +477,10 @@ void IncrementalPlanner::Impl::TellGates(const Names& names, PlanUpdate& update)
 }
 
 std::shared_ptr<const PublishedPlan> IncrementalPlanner::Impl::Publish() {
+  Plan plan = PlanWithoutNodes();
+  plan.pod_interest.assign(rollout_interest_.begin(), rollout_interest_.end());
   return std::make_shared<const PublishedPlan>(PublishedPlan::Parts{
-      .plan = PlanWithoutNodes(), .nodes = judged_.Share(), .refusals = queue_.refusals(), .rollout = rollout_waits_});
+      .plan = std::move(plan), .nodes = judged_.Share(), .refusals = queue_.refusals(), .rollout = rollout_waits_});
 }
 
 IncrementalPlanner::IncrementalPlanner(StateMachine machine) : impl_(std::make_unique<Impl>(std::move(machine))) {}

@@ -57,6 +57,9 @@ Plan PublishedPlan::Full() const {
     }
     internal::AddVerdict(node->name, std::move(verdict), plan);
   }
+  // Those of the rollout were there before.
+  std::sort(plan.pod_interest.begin(), plan.pod_interest.end());
+  plan.pod_interest.erase(std::unique(plan.pod_interest.begin(), plan.pod_interest.end()), plan.pod_interest.end());
   return plan;
 }
 

@@ -99,6 +99,7 @@ void AdmitByRollout(const ClusterSnapshot& snapshot, const internal::RolloutInpu
       verdict = judge(*snapshot.nodes[decision.index], /*admitted=*/true);
     }
   }
+  for (const std::size_t i : round.pod_interest) verdicts[i].pod_interest = true;
   plan.budget = round.budget;
   plan.rollout = std::move(round.status);
   plan.wake_at = round.wake_at;
@@ -227,6 +228,7 @@ Plan StateMachine::Step(const ClusterSnapshot& snapshot, const UpgradePolicy& po
                                        .facts = snapshot.rollout,
                                        .driver = *snapshot.driver,
                                        .machine = *this,
+                                       .node_rules = rules,
                                        .limits = limits,
                                        .shared_slots = snapshot.shared_slots,
                                        .now = now};

@@ -59,9 +59,6 @@ void CheckStage(const std::string& path, const RolloutStage& stage, std::set<std
 void CheckOrder(const std::string& path, const RolloutOrder& order, FieldChecker& checker) {
   if (order.by == OrderBy::kLabel) return CheckKey(path + ".label", order.label, checker);
   if (order.by == OrderBy::kTopology) return CheckKey(path + ".topology", order.label, checker);
-  // Pods are read of nodes that are cordoned already.
-  checker.Require(order.by == OrderBy::kName, path,
-                  "is not in effect yet: the pods of nodes that have not begun are not known");
   checker.Require(order.label.empty(), path, "only label and topology name a label");
 }
 
@@ -95,8 +92,8 @@ void CheckHealth(const RolloutHealth& health, FieldChecker& checker) {
     checker.Require(sick.status == "True" || sick.status == "False" || sick.status == "Unknown", path + ".status",
                     fmt::format("must be one of True, False, Unknown, got {}", Quote(sick.status)));
   }
-  checker.Require(!health.pod_selector, "rollout.health.podSelector",
-                  "is not in effect yet: the pods of upgraded nodes are not known");
+  checker.Require(!health.pod_selector || !health.pod_selector->empty(), "rollout.health.podSelector",
+                  "must not be empty: it selects every pod");
   if (health.max_driver_restarts) {
     checker.AtLeast("rollout.health.maxDriverRestarts", 0, *health.max_driver_restarts);
   }

@@ -8,6 +8,7 @@
 #include "decide/admission/grants.h"
 #include "fmt/format.h"
 #include "model/unreadable.h"
+#include "read/pods_by_node.h"
 #include "read/view_maker.h"
 
 namespace driverupgrade {
@@ -116,13 +117,31 @@ absl::StatusOr<ClusterSnapshot> SnapshotBuilder::Build(const CallContext& contex
 
 void SnapshotBuilder::ReadPods(const CallContext& context, const std::vector<std::string>& interest, AttemptLog& log,
                                ClusterSnapshot& snapshot) {
+  const auto list = [&](const std::string& node) {
+    return cluster_->ListPods(context, {.node_name = node, .on_unreadable = OnUnreadable::kMark});
+  };
+  ReadPodsBy(list, context, interest, log, snapshot);
+}
+
+void SnapshotBuilder::ReadAllPods(const CallContext& context, const std::vector<std::string>& interest, AttemptLog& log,
+                                  ClusterSnapshot& snapshot) {
+  absl::StatusOr<internal::PodsByNode> pods = internal::ListPodsByNode(context, *cluster_);
+  const auto take = [&](const std::string& node) -> absl::StatusOr<std::vector<Pod>> {
+    if (!pods.ok()) return pods.status();
+    return std::move((*pods)[node]);
+  };
+  ReadPodsBy(take, context, interest, log, snapshot);
+}
+
+void SnapshotBuilder::ReadPodsBy(const PodLister& list, const CallContext& context,
+                                 const std::vector<std::string>& interest, AttemptLog& log, ClusterSnapshot& snapshot) {
   const std::set<std::string> wanted(interest.begin(), interest.end());
   for (std::shared_ptr<const NodeView>& view : snapshot.nodes) {
     const bool read = wanted.contains(view->node.name);
     if (!read && view->attempts.pods.empty()) continue;
     NodeView changed = *view;
     if (read) {
-      ReadPodsOf(context, log, changed, snapshot.findings);
+      TakePods(context, list(view->node.name), log, changed, snapshot.findings);
     } else {
       views_->DropOldAttempts(changed, log);
     }
@@ -130,10 +149,8 @@ void SnapshotBuilder::ReadPods(const CallContext& context, const std::vector<std
   }
 }
 
-void SnapshotBuilder::ReadPodsOf(const CallContext& context, AttemptLog& log, NodeView& view,
-                                 std::vector<Finding>& findings) {
-  absl::StatusOr<std::vector<Pod>> pods =
-      cluster_->ListPods(context, {.node_name = view.node.name, .on_unreadable = OnUnreadable::kMark});
+void SnapshotBuilder::TakePods(const CallContext& context, absl::StatusOr<std::vector<Pod>> pods, AttemptLog& log,
+                               NodeView& view, std::vector<Finding>& findings) {
   if (!pods.ok()) {
     findings.push_back({.code = FindingCode::kReadFailed,
                         .node = view.node.name,

@@ -8,6 +8,7 @@
 #include "base/status_macros.h"
 #include "fmt/format.h"
 #include "model/unreadable.h"
+#include "read/pods_by_node.h"
 #include "read/watch_follower.h"
 #include "read/watch_store.h"
 
@@ -99,18 +100,26 @@ class WatchCache::Impl {
 
   absl::Status ReadPods(const CallContext& context, const std::string& node) {
     const std::optional<int> ticket = store_.BeginPodList(node);
-    if (!ticket) return absl::AbortedError(fmt::format("read the pods of {}: the watch on pods has not begun", node));
-    absl::StatusOr<std::vector<Pod>> pods =
-        cluster_->ListPods(context, {.node_name = node, .on_unreadable = OnUnreadable::kMark});
-    if (pods.ok()) {
-      if (absl::Status status = CheckReadable("Pod", *pods); !status.ok()) pods = std::move(status);
+    if (!ticket) return NotWatched(node);
+    return TakeList(node, *ticket,
+                    cluster_->ListPods(context, {.node_name = node, .on_unreadable = OnUnreadable::kMark}));
+  }
+
+  std::map<std::string, absl::Status> ReadAllPods(const CallContext& context, const std::set<std::string>& nodes) {
+    std::map<std::string, std::optional<int>> tickets;
+    for (const std::string& node : nodes) tickets.emplace(node, store_.BeginPodList(node));
+    absl::StatusOr<internal::PodsByNode> pods = internal::ListPodsByNode(context, *cluster_);
+    std::map<std::string, absl::Status> read;
+    for (const auto& [node, ticket] : tickets) {
+      if (!ticket) {
+        read.emplace(node, NotWatched(node));
+      } else if (pods.ok()) {
+        read.emplace(node, TakeList(node, *ticket, std::move((*pods)[node])));
+      } else {
+        read.emplace(node, TakeList(node, *ticket, pods.status()));
+      }
     }
-    if (!pods.ok()) {
-      store_.AbandonPodList(node, *ticket);
-      return pods.status();
-    }
-    if (store_.EndPodList(node, *ticket, *pods)) return absl::OkStatus();
-    return absl::AbortedError(fmt::format("read the pods of {}: the watch on pods, or the cordon, began anew", node));
+    return read;
   }
 
   ClusterReader& cluster() { return *cluster_; }
@@ -124,6 +133,22 @@ class WatchCache::Impl {
     absl::Time since = absl::InfinitePast();
     absl::Time until = absl::InfinitePast();
   };
+
+  static absl::Status NotWatched(const std::string& node) {
+    return absl::AbortedError(fmt::format("read the pods of {}: the watch on pods has not begun", node));
+  }
+
+  absl::Status TakeList(const std::string& node, int ticket, absl::StatusOr<std::vector<Pod>> pods) {
+    if (pods.ok()) {
+      if (absl::Status status = CheckReadable("Pod", *pods); !status.ok()) pods = std::move(status);
+    }
+    if (!pods.ok()) {
+      store_.AbandonPodList(node, ticket);
+      return pods.status();
+    }
+    if (store_.EndPodList(node, ticket, *pods)) return absl::OkStatus();
+    return absl::AbortedError(fmt::format("read the pods of {}: the watch on pods, or the cordon, began anew", node));
+  }
 
   void FollowAll() {
     Follow<Node>("nodes", {}, &ClusterReader::WatchNodes,
@@ -250,6 +275,10 @@ void WatchCache::SetInterest(std::size_t driver, std::set<std::string> nodes) {
 }
 absl::Status WatchCache::ReadPods(const CallContext& context, const std::string& node) {
   return impl_->ReadPods(context, node);
+}
+std::map<std::string, absl::Status> WatchCache::ReadAllPods(const CallContext& context,
+                                                            const std::set<std::string>& nodes) {
+  return impl_->ReadAllPods(context, nodes);
 }
 void WatchCache::NodeWritten(Node node) { impl_->store().NodeWritten(std::move(node)); }
 

@@ -95,7 +95,7 @@ absl::StatusOr<Plan> CachePass::MakePlan(const CallContext& context, const PassI
   Plan plan = Advance(now);
   const std::vector<std::string> interest = plan.pod_interest;
   cache_->SetInterest(driver_, {interest.begin(), interest.end()});
-  ReadPods(context, interest);
+  ReadPods(context, input.policy, interest);
   if (TakePods(context, now, log)) {
     Plan again = Advance(now);
     CarryGates(plan, again);
@@ -242,22 +242,34 @@ void CachePass::LookAgain(const std::string& node, absl::Time now) {
   retry.due = now + Spread(Doubled(kRetryFirst, kRetryMax, retry.failures), node, retry.failures);
 }
 
-void CachePass::ReadPods(const CallContext& context, const std::vector<std::string>& interest) {
+void CachePass::ReadPods(const CallContext& context, const UpgradePolicy& policy,
+                         const std::vector<std::string>& interest) {
   // A list that a cordon overtook is no trouble once nobody wants it any more.
   const std::set<std::string> wanted(interest.begin(), interest.end());
   std::erase_if(retries_,
                 [&](const auto& retry) { return retry.second.failures == 0 && !wanted.contains(retry.first); });
+  std::set<std::string> nodes;
   for (const std::string& node : interest) {
     const auto retry = retries_.find(node);
     if (retry != retries_.end() && retry->second.due) continue;
-    if (cache_->KnowsPodsOn(node) || !reading_.insert(node).second) continue;
-    executor_.Submit(context, [this, node](const CallContext& bounded) {
-      absl::Status status = cache_->ReadPods(bounded, node);
+    if (!cache_->KnowsPodsOn(node) && reading_.insert(node).second) nodes.insert(node);
+  }
+  const auto submit = [&](std::function<std::map<std::string, absl::Status>(const CallContext&)> read) {
+    executor_.Submit(context, [this, read = std::move(read)](const CallContext& bounded) {
+      std::map<std::string, absl::Status> statuses = read(bounded);
       {
         const std::lock_guard lock(mutex_);
-        read_.insert_or_assign(node, std::move(status));
+        for (auto& [node, status] : statuses) read_.insert_or_assign(node, std::move(status));
       }
       on_change_();
+    });
+  };
+  if (ReadsAllPods(policy, nodes.size())) {
+    return submit([this, nodes](const CallContext& bounded) { return cache_->ReadAllPods(bounded, nodes); });
+  }
+  for (const std::string& node : nodes) {
+    submit([this, node](const CallContext& bounded) {
+      return std::map<std::string, absl::Status>{{node, cache_->ReadPods(bounded, node)}};
     });
   }
 }

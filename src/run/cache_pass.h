@@ -54,7 +54,7 @@ class CachePass final : public Pass {
   void Forget(const std::string& node, AttemptLog& log);
   void KeepManaged(AttemptLog& log) const;
   // Begins to read the pods that are wanted and not known, and does not wait for them.
-  void ReadPods(const CallContext& context, const std::vector<std::string>& interest);
+  void ReadPods(const CallContext& context, const UpgradePolicy& policy, const std::vector<std::string>& interest);
   // A callback or a list has failed: the node is looked at again, whether something changes or not.
   void LookAgain(const std::string& node, absl::Time now);
   // Looks at the nodes whose pods have been read since the last call; whether there are any.

@@ -23,7 +23,11 @@ absl::StatusOr<Plan> ListPass::MakePlan(const CallContext& context, const PassIn
   // What it says is not told: the pods of some nodes are not known yet.
   static_cast<void>(planner().Advance(clock_->Now()));
   const std::vector<std::string> interest(planner().pod_interest().begin(), planner().pod_interest().end());
-  builder_.ReadPods(context, interest, log, snapshot);
+  if (ReadsAllPods(input.policy, interest.size())) {
+    builder_.ReadAllPods(context, interest, log, snapshot);
+  } else {
+    builder_.ReadPods(context, interest, log, snapshot);
+  }
   if (!interest.empty()) {
     Show(snapshot);
     static_cast<void>(planner().Advance(clock_->Now()));

@@ -3,6 +3,7 @@
 #ifndef DRIVERUPGRADE_SRC_RUN_PASS_H_
 #define DRIVERUPGRADE_SRC_RUN_PASS_H_
 
+#include <cstddef>
 #include <map>
 #include <memory>
 #include <optional>
@@ -12,6 +13,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "decide/rollout/order.h"
 #include "driverupgrade/attempt_log.h"
 #include "driverupgrade/call_context.h"
 #include "driverupgrade/gate.h"
@@ -30,6 +32,12 @@ struct PassInput {
   std::optional<SharedSlots> shared_slots = std::nullopt;
   RolloutFacts rollout = {};
 };
+
+// So many nodes are worth a list of pods each. If more wait in an order that goes by pods, one list of all pods is.
+inline constexpr std::size_t kPodListsMax = 10;
+inline bool ReadsAllPods(const UpgradePolicy& policy, std::size_t nodes) {
+  return nodes > kPodListsMax && policy.rollout && OrdersByPods(*policy.rollout);
+}
 
 // Not thread-safe.
 class Pass {

@@ -65,6 +65,7 @@ RolloutPolicy RandomRollout(SeededRandom& random) {
     rollout.stages.push_back(std::move(stage));
   }
   if (random.Chance(30)) rollout.order = {{.by = OrderBy::kTopology, .label = "rack"}};
+  if (random.Chance(30)) rollout.order.push_back({.by = random.Pick({OrderBy::kIdle, OrderBy::kFewestPods})});
   if (random.Chance(60)) {
     rollout.groups = NodeGroups{
         .by = "rack", .mode = random.Pick({GroupMode::kTogether, GroupMode::kOneAtATime, GroupMode::kSpread})};
@@ -73,6 +74,7 @@ RolloutPolicy RandomRollout(SeededRandom& random) {
   if (random.Chance(30)) {
     rollout.health = RolloutHealth{.node_conditions = {{.type = "GpuHealthy", .status = "False"}},
                                    .max_driver_restarts = random.Below(3)};
+    if (random.Chance(50)) rollout.health->pod_selector = LabelSelector::Parse("app=web").value();
   }
   return rollout;
 }

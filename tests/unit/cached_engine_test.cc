@@ -170,6 +170,44 @@ TEST_CASE("arch-A10: a rollout from the cache ends like one from lists, and read
   CHECK(world.Count(Operation::kGetNode) == 0);
 }
 
+TEST_CASE("arch-A10: nodes go by their pods from the watch, for one list of all pods and no request a node more") {
+  World world({.node_count = 12, .workload = ""}, /*calls_in_flight=*/1, /*with_threads=*/false);
+  world.ledger = AdmissionLedgerOptions{.ns = "ops", .name = "ledger"};
+  world.controller.reset();
+  world.engine.reset();
+  world.MakeEngine();
+  world.controller = std::make_unique<UpgradeController>(*world.engine, world.cache, ControllerOptions{});
+  world.policy.max_parallel = 1;
+  world.policy.rollout = RolloutPolicy{.order = {{.by = OrderBy::kFewestPods}}};
+  world.controller->SetPolicy(world.policy);
+  const auto add = [&](std::size_t node, const std::string& name) {
+    world.cluster->AddPod(
+        testing::PodBuilder("team", name).OnNode(world.fleet.node_names[node]).OwnedByReplicaSet("x", "rs").Build());
+  };
+  for (const char* name : {"a", "b", "c"}) add(0, name);
+  for (const char* name : {"d", "e"}) add(1, name);
+  std::vector<std::string> started;
+  world.cluster->SetChangeObserver([&](const Change& change) {
+    world.Watch(change);
+    if (world.busy.size() == 1 && (started.empty() || started.back() != *world.busy.begin())) {
+      started.push_back(*world.busy.begin());
+    }
+  });
+  world.cluster->SetTemplate(world.fleet.ns, world.fleet.daemon_set, "rev-2");
+  world.Settle();
+  // Nobody lists these: the watch tells.
+  REQUIRE(world.StepsUntil([&] { return started.size() == 2; }));
+  for (const char* name : {"f", "g", "h", "i"}) add(4, name);
+  world.RunUntilDone();
+  CHECK(world.AllDone());
+  const std::vector<std::string>& names = world.fleet.node_names;
+  std::vector<std::string> wanted = {names[2], names[3]};
+  wanted.insert(wanted.end(), names.begin() + 5, names.end());
+  wanted.insert(wanted.end(), {names[1], names[0], names[4]});
+  CHECK(started == wanted);
+  CHECK(world.Count(Operation::kListPods) == 1 + names.size());
+}
+
 TEST_CASE("arch-A10: requests in parallel keep the budgets, and end in the same place") {
   World world({.node_count = 12}, /*calls_in_flight=*/8);
   world.policy.max_parallel = 4;

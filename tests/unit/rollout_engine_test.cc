@@ -112,6 +112,28 @@ TEST_CASE("a policy with a rollout needs a ledger, and one without it asks for n
   CHECK_FALSE(world.cluster->config_map("ops", "ledger"));
 }
 
+// Lists of pods by one pass beside those of a pass that orders by name.
+std::int64_t ListsToOrder(int nodes, OrderBy by) {
+  const auto lists = [&](std::vector<RolloutOrder> order) {
+    World world(nodes - 2);
+    world.policy.max_parallel = 1;
+    world.policy.rollout = RolloutPolicy{.order = std::move(order)};
+    const auto engine = world.Engine();
+    const std::int64_t before = world.cluster->CallCount(Operation::kListPods);
+    static_cast<void>(world.Pass(*engine));
+    CHECK(world.Begun() == 1);
+    return world.cluster->CallCount(Operation::kListPods) - before;
+  };
+  return lists({{.by = by}}) - lists({});
+}
+
+TEST_CASE("an order by pods costs a list for each of a few nodes, one list for many, and none without it") {
+  CHECK(ListsToOrder(10, OrderBy::kFewestPods) == 10);
+  CHECK(ListsToOrder(11, OrderBy::kFewestPods) == 1);
+  CHECK(ListsToOrder(40, OrderBy::kIdle) == 1);
+  CHECK(ListsToOrder(40, OrderBy::kName) == 0);
+}
+
 // What the record says that nodes take.
 std::optional<absl::Duration> Measured(const World& world) {
   const std::optional<ConfigMap> ledger = world.cluster->config_map("ops", "ledger");

@@ -1,8 +1,12 @@
 #include "driverupgrade/snapshot_builder.h"
 
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "driverupgrade/testing/builders.h"
 #include "driverupgrade/testing/fake_cluster.h"
@@ -48,6 +52,35 @@ TEST_CASE("The filter is asked again about a pod that has changed") {
   const PodRef pod = before.pods->front().ref;
   REQUIRE(world.cluster->EditPod(pod.ns, pod.name, [](Pod& changed) { changed.labels.emplace("gpu", "true"); }));
   CHECK(world.Read().pods_using_driver.contains(pod.uid));
+}
+
+TEST_CASE("One list of all pods says of each node what a list of its own says, and a failure is each node's") {
+  const auto clock = std::make_shared<FakeClock>();
+  const auto cluster = std::make_shared<FakeCluster>(clock);
+  const Fleet fleet = AddFleet(*cluster, {.node_count = 3});
+  SnapshotBuilder builder(
+      Gpu(), cluster, {.ns = fleet.ns, .driver_labels = LabelSelector::FromMatchLabels({{"app", fleet.daemon_set}})});
+  const std::vector<std::string> two = {fleet.node_names[0], fleet.node_names[2]};
+  AttemptLog log;
+  auto one_by_one = builder.Build({}, log);
+  auto together = builder.Build({}, log);
+  REQUIRE((one_by_one.ok() && together.ok()));
+  builder.ReadPods({}, two, log, *one_by_one);
+  const std::int64_t lists = cluster->CallCount(Operation::kListPods);
+  builder.ReadAllPods({}, two, log, *together);
+  CHECK(cluster->CallCount(Operation::kListPods) == lists + 1);
+  REQUIRE(together->nodes.size() == 3);
+  for (std::size_t i = 0; i < 3; ++i) CHECK(together->nodes[i]->pods == one_by_one->nodes[i]->pods);
+  CHECK(together->nodes[0]->pods);
+  CHECK_FALSE(together->nodes[1]->pods);
+
+  auto failed = builder.Build({}, log);
+  REQUIRE(failed.ok());
+  cluster->FailNext(Operation::kListPods, absl::UnavailableError("503"));
+  builder.ReadAllPods({}, two, log, *failed);
+  CHECK_FALSE(failed->nodes[0]->pods);
+  const auto unread = [](const Finding& finding) { return finding.code == FindingCode::kReadFailed; };
+  CHECK(std::count_if(failed->findings.begin(), failed->findings.end(), unread) == 2);
 }
 
 TEST_CASE("A pod of another namespace is one of the node's, though it has the driver's labels") {

@@ -104,6 +104,32 @@ TEST_CASE("api-A16: too old a version of DaemonSets leads to a list at once, too
   CHECK(world.cache->DaemonSets(0).size() == 1);
 }
 
+TEST_CASE("Pods of many nodes are read by one list, and how it went is told of each") {
+  World world;
+  for (const char* node : {"n1", "n2", "n3"}) world.cluster->AddNode(testing::NodeBuilder(node).Build());
+  for (const char* pod : {"a", "b"}) world.cluster->AddPod(testing::PodBuilder("team", pod).OnNode("n1").Build());
+  world.cache->Turn({});
+  world.cache->SetInterest(0, {"n1", "n2"});
+  const std::int64_t lists = world.cluster->CallCount(Operation::kListPods);
+  const auto read = world.cache->ReadAllPods({}, {"n1", "n2", "n3"});
+  CHECK(world.cluster->CallCount(Operation::kListPods) == lists + 1);
+  CHECK(read.at("n1").ok());
+  CHECK(read.at("n2").ok());
+  CHECK(absl::IsAborted(read.at("n3")));
+  CHECK(world.cache->PodsOn("n1")->size() == 2);
+  CHECK(world.cache->PodsOn("n2")->empty());
+  CHECK_FALSE(world.cache->KnowsPodsOn("n3"));
+
+  world.cluster->AddPod(testing::PodBuilder("team", "c").OnNode("n2").Build());
+  world.cache->Turn({});
+  CHECK(world.cache->PodsOn("n2")->size() == 1);
+
+  world.cache->SetInterest(0, {"n3"});
+  world.cluster->FailNext(Operation::kListPods, absl::UnavailableError("503"));
+  CHECK(absl::IsUnavailable(world.cache->ReadAllPods({}, {"n3"}).at("n3")));
+  CHECK_FALSE(world.cache->KnowsPodsOn("n3"));
+}
+
 TEST_CASE("One failure of the watch on nodes is enough to find out that the cluster was set back") {
   World world;
   world.cluster->AddNode(testing::NodeBuilder("n1").Build());

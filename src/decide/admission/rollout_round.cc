@@ -9,6 +9,8 @@
 #include "decide/marks_of_view.h"
 #include "decide/rollout/groups.h"
 #include "decide/rollout/health.h"
+#include "decide/rollout/order.h"
+#include "decide/rollout/pods_in_the_way.h"
 #include "fmt/format.h"
 #include "fmt/ranges.h"
 #include "model/cordon.h"
@@ -45,13 +47,17 @@ std::vector<Pod> NewDriverPods(const NodeView& view, const DriverFacts& driver) 
   return pods;
 }
 
-// Until the driver has been replaced, the conditions are those of the old one.
+// Until the driver has been replaced, the conditions and the chosen pods are those of the old one.
 NodeHealth HealthOfNode(const NodeView& view, NodeProgress progress, const DriverFacts& driver,
                         const RolloutHealth& health) {
   static const StringMap& kNone = *new StringMap();
-  const StringMap& conditions = progress == NodeProgress::kDone ? view.node.conditions : kNone;
-  const std::vector<Pod> driver_pods = health.max_driver_restarts ? NewDriverPods(view, driver) : std::vector<Pod>();
-  return HealthOf(conditions, /*pods=*/{}, driver_pods, health);
+  static const std::vector<Pod>& kNoPods = *new std::vector<Pod>();
+  const bool is_done = progress == NodeProgress::kDone;
+  const std::vector<Pod> driver_pods = health.max_driver_restarts ? NewDriverPods(view, driver) : kNoPods;
+  NodeHealth of_node = HealthOf(is_done ? view.node.conditions : kNone, is_done && view.pods ? *view.pods : kNoPods,
+                                driver_pods, health);
+  if (is_done && !view.pods && health.pod_selector) of_node.unwell = "its pods have not been read";
+  return of_node;
 }
 
 // Of all DaemonSets of the driver; nullopt: of one it cannot be told.
@@ -168,7 +174,12 @@ void RolloutMembers::Add(const NodeView& view, const Verdict& verdict, const Gra
   const DriverIdentity& identity = input.machine.identity();
   node.out_of_service = view.node.unschedulable && IsInCordonSet(*MarksOfView(view, identity), identity);
   if (const auto& health = input.rules.policy.health) {
-    node.sick = HealthOfNode(view, node.progress, input.driver, *health).sick;
+    NodeHealth of_node = HealthOfNode(view, node.progress, input.driver, *health);
+    node.sick = std::move(of_node.sick);
+    node.unwell = std::move(of_node.unwell);
+  }
+  if (node.may_start && OrdersByPods(input.rules.policy)) {
+    node.pods = PodsInTheWay(view, input.node_rules, input.machine.options());
   }
   nodes_.push_back(std::move(node));
   const bool by_state = verdict.tally.slots > 0;
@@ -196,7 +207,7 @@ class RolloutRounds {
     const RolloutStep step = AdvanceRollout(read.record, view_, stages_, input_.rules, input_.now);
     const StartTime start = StartTimeAt(policy_, input_.now, NodeTakes(step.record, policy_));
     const Budgets budgets = CountGroups(sums.Against(input_.limits, input_.shared_slots), elsewhere);
-    RolloutRound round{.budget = budgets.all};
+    RolloutRound round{.budget = budgets.all, .pod_interest = PodInterest(step)};
     Decide(step, start, budgets, round);
     Report(read, step, start, round);
     return round;
@@ -217,6 +228,22 @@ class RolloutRounds {
     budgets.all.parallel_used = static_cast<int>(all.size() + elsewhere);
     budgets.granted.parallel_used = static_cast<int>(without.size() + elsewhere);
     return budgets;
+  }
+
+  // In the order of their names.
+  std::vector<std::size_t> PodInterest(const RolloutStep& step) const {
+    const bool orders_by_pods = OrdersByPods(policy_);
+    const bool is_last = step.open == static_cast<int>(policy_.stages.size());
+    const bool awaits_pods = policy_.health && policy_.health->pod_selector && !is_last;
+    std::vector<std::size_t> interest;
+    if (!orders_by_pods && !awaits_pods) return interest;
+    for (std::size_t i = 0; i < view_.nodes.size(); ++i) {
+      const RolloutNode& node = view_.nodes[i];
+      const bool may_be_next = node.may_start && (stages_[i] <= step.open || node.out_of_service);
+      const bool soaks = node.progress == NodeProgress::kDone && stages_[i] == step.open;
+      if ((orders_by_pods && may_be_next) || (awaits_pods && soaks)) interest.push_back(i);
+    }
+    return interest;
   }
 
   void Decide(const RolloutStep& step, const StartTime& start, const Budgets& budgets, RolloutRound& round) {

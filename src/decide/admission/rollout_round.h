@@ -27,6 +27,7 @@ struct RolloutInput {
   const RolloutFacts& facts;
   const DriverFacts& driver;
   const StateMachine& machine;
+  const NodeRules& node_rules;
   const AdmissionLimits& limits;
   const std::optional<SharedSlots>& shared_slots;
   absl::Time now;
@@ -67,6 +68,9 @@ struct RolloutRound {
   RolloutStatus status = {};
   UpgradeBudget budget = {};
   std::vector<Finding> findings = {};
+  // The nodes whose pods the next round has to know, by their indexes: those that wait in an order that goes by pods,
+  // and the upgraded ones of a stage that is not done before chosen pods are ready.
+  std::vector<std::size_t> pod_interest = {};
   std::optional<absl::Time> wake_at = std::nullopt;
 };
 

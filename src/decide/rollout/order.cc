@@ -46,4 +46,10 @@ std::string SortKey(const RolloutNode& node, const std::vector<RolloutOrder>& or
   return key + node.node->name;
 }
 
+bool OrdersByPods(const RolloutPolicy& rollout) {
+  return std::any_of(rollout.order.begin(), rollout.order.end(), [](const RolloutOrder& order) {
+    return order.by == OrderBy::kIdle || order.by == OrderBy::kFewestPods;
+  });
+}
+
 }  // namespace driverupgrade::internal

@@ -15,6 +15,9 @@ namespace driverupgrade::internal {
 // A text by whose bytes the nodes are in order. No two nodes have the same: it ends with the name.
 std::string SortKey(const RolloutNode& node, const std::vector<RolloutOrder>& order);
 
+// Whether the pods of nodes that wait have to be known.
+bool OrdersByPods(const RolloutPolicy& rollout);
+
 }  // namespace driverupgrade::internal
 
 #endif  // DRIVERUPGRADE_SRC_DECIDE_ROLLOUT_ORDER_H_

@@ -40,7 +40,7 @@ struct RolloutNode {
   // What the node with its new driver is not ready with yet, for a person: its stage is not done before. Empty: all is
   // ready.
   std::string unwell = {};
-  // That would be evicted from it; nullopt: not known.
+  // That its upgrade would evict, delete or wait for (pods_in_the_way.h); nullopt: not known.
   std::optional<int> pods = std::nullopt;
 };
 

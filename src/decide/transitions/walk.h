@@ -148,6 +148,7 @@ class Walk {
 std::optional<absl::Duration> EvacuationTimeout(const JudgeContext& in);
 
 // The policy for pod deletion, if it is switched on (dep-F10).
+std::optional<PodDeletionPolicy> PodDeletion(const StateMachineOptions& options, const NodeRules& rules);
 std::optional<PodDeletionPolicy> PodDeletion(const JudgeContext& in);
 
 // When something that could not be read is tried again: at the next full 5 s. Not 5 s from now: such a verdict would be

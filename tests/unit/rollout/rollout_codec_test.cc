@@ -198,12 +198,7 @@ TEST_CASE("a mistake in rollout is told with the path of its field") {
        "rollout.health.nodeConditions[0].status: must be one of True, False, Unknown, got Sick"},
       {"{rollout: {health: {nodeConditions: [{type: Ready, status: \"False\"}]}}}",
        "rollout.health.nodeConditions[0].type: Ready is the kubelet's: a node that is not ready counts as unavailable"},
-      // What has no effect yet.
-      {"{rollout: {health: {podSelector: app=dcgm}}}",
-       "rollout.health.podSelector: is not in effect yet: the pods of upgraded nodes are not known"},
-      {"{rollout: {order: [Idle]}}",
-       "rollout.order[0]: is not in effect yet: the pods of nodes that have not begun are not known"},
-      {"{rollout: {order: [Name, FewestPods]}}", "rollout.order[1]: is not in effect yet"},
+      {"{rollout: {health: {podSelector: ''}}}", "rollout.health.podSelector: must not be empty: it selects every pod"},
       {"{rollout: {health: {maxDriverRestarts: -2}}}", "rollout.health.maxDriverRestarts: must be >= 0, got -2"},
       {"{failurePolicy: {byClass: {Driver: 1}}}",
        "failurePolicy.byClass.Driver: unknown field (did you mean DriverCrash?)"},

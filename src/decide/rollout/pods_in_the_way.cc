@@ -1,0 +1,47 @@
+#include "decide/rollout/pods_in_the_way.h"
+
+#include <set>
+
+#include "decide/transitions/walk.h"
+#include "driverupgrade/drain_manager.h"
+#include "driverupgrade/pod_manager.h"
+
+namespace driverupgrade::internal {
+namespace {
+
+// A pod that is waited for may have to be deleted, too.
+class PodCount {
+ public:
+  void Add(const Pod* pod) {
+    if (!IsFinished(*pod)) pods_.insert(pod);
+  }
+  void Add(const PodSelection& selection) {
+    for (const Pod* pod : selection.evict) Add(pod);
+    for (const PodSelection::Blocked& blocked : selection.blocked) Add(blocked.pod);
+  }
+  int value() const { return static_cast<int>(pods_.size()); }
+
+ private:
+  std::set<const Pod*> pods_;
+};
+
+}  // namespace
+
+std::optional<int> PodsInTheWay(const NodeView& view, const NodeRules& rules, const StateMachineOptions& options) {
+  if (!view.pods) return std::nullopt;
+  PodCount count;
+  const PodManager pods;
+  const DrainManager drains(options.own_pod);
+  if (const auto& jobs = rules.wait_for_completion; jobs && !jobs->pod_selector.empty()) {
+    for (const Pod* pod : pods.AwaitedPods(*view.pods, *jobs)) count.Add(pod);
+  }
+  // A node whose pods have been deleted is drained only if that could not be done.
+  if (const auto deletion = PodDeletion(options, rules)) {
+    count.Add(pods.SelectForDeletion(view, *deletion, drains));
+  } else if (rules.drain) {
+    count.Add(drains.Select(*view.pods, *rules.drain));
+  }
+  return count.value();
+}
+
+}  // namespace driverupgrade::internal

@@ -1,0 +1,19 @@
+// What the upgrade of a node costs those who work on it.
+#ifndef DRIVERUPGRADE_SRC_DECIDE_ROLLOUT_PODS_IN_THE_WAY_H_
+#define DRIVERUPGRADE_SRC_DECIDE_ROLLOUT_PODS_IN_THE_WAY_H_
+
+#include <optional>
+
+#include "driverupgrade/cluster_snapshot.h"
+#include "driverupgrade/state_machine.h"
+#include "driverupgrade/upgrade_policy.h"
+
+namespace driverupgrade::internal {
+
+// How many pods of the node the policy has an upgrade evict, delete or wait for. Those that have ended are nobody's
+// work and do not count; those that the policy does not allow to evict do. nullopt: the pods are not known.
+std::optional<int> PodsInTheWay(const NodeView& view, const NodeRules& rules, const StateMachineOptions& options);
+
+}  // namespace driverupgrade::internal
+
+#endif  // DRIVERUPGRADE_SRC_DECIDE_ROLLOUT_PODS_IN_THE_WAY_H_

@@ -1,0 +1,56 @@
+// Every reachable state of a rollout in two stages, and every planted mistake in it.
+#include <iostream>
+#include <string>
+
+#include "exhaustive/stage_world.h"
+#include "support/catch.h"
+
+namespace driverupgrade::tests {
+namespace {
+
+#ifdef NDEBUG
+constexpr bool kOptimised = true;
+#else
+constexpr bool kOptimised = false;
+#endif
+
+// Prints the figures, which docs/evidence/reliability.md quotes.
+void CheckHolds(const StageOptions& options) {
+  const StageResult result = CheckStages(options);
+  std::cout << Describe(options, result);
+  CHECK(result.broken == "");
+  CHECK(result.late_starts > 0);
+}
+
+TEST_CASE("Exhaustive: in two stages nobody starts early, without approval or after a halt, and all get done") {
+  for (int canaries = 1; canaries <= 2; ++canaries) {
+    CheckHolds({.canaries = canaries, .replicas = 1, .faults = 2});
+    CheckHolds({.canaries = canaries, .replicas = 1, .faults = 2, .approval = Approval::kAutomatic});
+  }
+}
+
+TEST_CASE("Exhaustive: the same with two replicas that both lead") {
+  CheckHolds({.canaries = 1, .replicas = 2, .faults = 0});
+  CheckHolds({.canaries = 2, .replicas = 2, .faults = 0});
+  if (!kOptimised) return;
+  CheckHolds({.canaries = 1, .replicas = 2, .faults = 1});
+  CheckHolds({.canaries = 2, .replicas = 2, .faults = 1});
+  CheckHolds({.canaries = 2, .replicas = 2, .faults = 2});
+  CheckHolds({.canaries = 2, .replicas = 2, .faults = 1, .approval = Approval::kAutomatic});
+}
+
+TEST_CASE("Exhaustive: what is planted in a rollout of two stages is found") {
+  const auto broken = [](StageDefect defect, int replicas, int faults = 1) {
+    const StageOptions options{.canaries = 2, .replicas = replicas, .faults = faults, .defect = defect};
+    return CheckStages(options).broken;
+  };
+  const std::string halted = "a node is let start although a halt is stored";
+  CHECK(broken(StageDefect::kTakesLostForLast, 1) == "a node starts before the canaries have soaked");
+  CHECK(broken(StageDefect::kTakesAllAsApproved, 1, /*faults=*/0) == "a node starts without an approval");
+  CHECK(broken(StageDefect::kSoaksNotAtAll, 1) == "a node starts before the canaries have soaked");
+  CHECK(broken(StageDefect::kStartsBeforeWrite, 2) == halted);
+  CHECK(broken(StageDefect::kWritesBlindly, 2) == halted);
+}
+
+}  // namespace
+}  // namespace driverupgrade::tests

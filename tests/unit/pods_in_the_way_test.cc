@@ -1,0 +1,54 @@
+#include "decide/rollout/pods_in_the_way.h"
+
+#include <optional>
+
+#include "support/catch.h"
+#include "support/node_under_test.h"
+
+namespace driverupgrade::internal {
+namespace {
+
+using tests::NodeUnderTest;
+using tests::Selector;
+using tests::WebPod;
+
+std::optional<int> InTheWay(const NodeUnderTest& node) { return PodsInTheWay(node.view, node.policy, node.options); }
+
+// Two pods that work, one that has ended, one of a DaemonSet and one that no controller replaces.
+NodeUnderTest Busy() {
+  NodeUnderTest node;
+  node.WithPods(
+      {WebPod("a").Build(), WebPod("b").Build(), WebPod("ended").Succeeded().Build(),
+       testing::PodBuilder("team-a", "agent").WithUid("agent").OnNode("n1").OwnedByDaemonSet("x", "1").Build(),
+       testing::PodBuilder("team-a", "bare").WithUid("bare").OnNode("n1").Build()});
+  return node;
+}
+
+TEST_CASE("Pods in the way of an upgrade are those that its drain has to evict, also if it may not") {
+  NodeUnderTest node = Busy();
+  CHECK(InTheWay(node) == 0);  // nothing is evicted
+  node.Draining();
+  CHECK(InTheWay(node) == 3);
+  node.policy.drain->pod_selector = Selector("app=web");
+  CHECK(InTheWay(node) == 2);
+}
+
+TEST_CASE("Pods in the way are those that pod deletion chooses, and those that are waited for, each once") {
+  NodeUnderTest node = Busy();
+  node.policy.wait_for_completion = WaitForCompletionPolicy{.pod_selector = Selector("app=web")};
+  CHECK(InTheWay(node) == 2);
+  node.policy.pod_deletion = PodDeletionPolicy{.pod_selector = Selector("app=web")};
+  CHECK(InTheWay(node) == 2);
+  // A drain comes only where the deletion could not be done.
+  node.Draining();
+  CHECK(InTheWay(node) == 2);
+  node.policy.pod_deletion.reset();
+  CHECK(InTheWay(node) == 3);
+}
+
+TEST_CASE("What has not been read is not known to be in nobody's way") {
+  CHECK(InTheWay(NodeUnderTest()) == std::nullopt);
+}
+
+}  // namespace
+}  // namespace driverupgrade::internal

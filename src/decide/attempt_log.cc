@@ -22,6 +22,27 @@ constexpr absl::Duration kConflictRetryFirst = absl::Seconds(15);
 constexpr absl::Duration kPatchRetryMax = absl::Seconds(30);
 constexpr absl::Duration kStaleReadPatience = absl::Seconds(5);
 
+bool TouchesTheSame(const std::map<std::string, std::optional<std::string>>& a,
+                    const std::map<std::string, std::optional<std::string>>& b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const auto& one, const auto& other) {
+    return one.first == other.first && one.second.has_value() == other.second.has_value();
+  });
+}
+
+// Of one node at one version: times in annotations apart, which budgets do not look at.
+bool HaveOneEffect(const PatchNodeParams& a, const PatchNodeParams& b) {
+  return a.labels == b.labels && a.unschedulable == b.unschedulable && TouchesTheSame(a.annotations, b.annotations);
+}
+
+// Of patches that come to the same two are kept: a clear refusal takes one away, and an unclear one before it has to stay.
+void AddPossible(const PatchNodeParams& patch, std::vector<PatchNodeParams>& possible) {
+  const auto is_same = [&](const PatchNodeParams& other) { return HaveOneEffect(patch, other); };
+  if (std::count_if(possible.begin(), possible.end(), is_same) > 1) {
+    possible.erase(std::find_if(possible.begin(), possible.end(), is_same));
+  }
+  possible.push_back(patch);
+}
+
 bool IsDecimal(std::string_view text) {
   return !text.empty() && std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
 }
@@ -80,7 +101,7 @@ void AttemptLog::PatchSent(const Node& node, const PatchNodeParams& patch, absl:
     attempt->based_on = node.resource_version;
     attempt->possible.clear();
   }
-  attempt->possible.push_back(patch);
+  AddPossible(patch, attempt->possible);
   ++attempt->count;
   attempt->sent_at = now;
   attempt->outcome.reset();

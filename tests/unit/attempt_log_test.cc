@@ -35,6 +35,28 @@ TEST_CASE("arch-A9: every patch sent at one version stays possible until a newer
   CHECK(IsSettled(attempt, newer));
 }
 
+TEST_CASE("A patch that is never answered clearly is remembered without growing, and stays possible after a refusal") {
+  AttemptLog log;
+  const Node node{.name = "n", .uid = "u", .resource_version = "1"};
+  absl::Time now = absl::UnixEpoch();
+  for (int attempt = 0; attempt < 1000; ++attempt) {
+    PatchNodeParams patch{
+        .name = "n", .uid = node.uid, .resource_version = "1", .labels = {{"state", "drain-required"}}};
+    patch.annotations["since"] = absl::FormatTime(now);
+    log.PatchSent(node, patch, now);
+    log.PatchAnswered(node.uid, Outcome::kUnclear, "503", now);
+    now += absl::Seconds(30);
+  }
+  CHECK(log.ForNode(node.uid).patch->possible.size() == 2);
+  for (int attempt = 0; attempt < 3; ++attempt) {
+    log.PatchSent(
+        node, {.name = "n", .uid = node.uid, .resource_version = "1", .labels = {{"state", "upgrade-failed"}}}, now);
+    log.PatchAnswered(node.uid, Outcome::kNotApplied, "403", now);
+  }
+  CHECK(log.ForNode(node.uid).patch->possible.size() == 2);
+  CHECK_FALSE(IsSettled(*log.ForNode(node.uid).patch, node));
+}
+
 TEST_CASE("A patch that is refused again and again is tried less and less often, up to every 30 s") {
   AttemptLog log;
   absl::Duration last = absl::ZeroDuration();

@@ -9,7 +9,7 @@
  *     du_free(plan.data);
  *
  * An engine rolls a driver, and sends nothing itself: it says which request comes next, the host sends it and hands the answer in.
- * A host has clients, threads, timeouts and a clock of its own; examples/python/rollout.py is a whole one.
+ * A host has clients, threads, timeouts and a clock of its own. Two whole ones: go/internal/host, and for tests tests/c/engine_host.cc.
  *
  * Documents are UTF-8. A member that is not known is an error in what comes in; whoever reads what goes out ignores members
  * that he does not know. Functions are added and never changed; documents only gain members. The functions call nobody back,

@@ -23,9 +23,9 @@ namespace {
 
 constexpr int kNodes = 50;
 constexpr int kSideBySide = 25;
-// Of both. Long beside the second or so that a control plane on two processors needs for twenty-five nodes at once, which a
-// simulation does not have.
-constexpr char kDriverStart[] = "14s";
+// Of both. Long beside the three seconds or so that a control plane on two processors needs for twenty-five nodes at
+// once, which a simulation does not have.
+constexpr char kDriverStart[] = "24s";
 constexpr char kPodStop[] = "2s";
 
 struct Story {

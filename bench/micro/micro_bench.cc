@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <cstdlib>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -35,8 +36,17 @@ class AllocationCounter {
   const std::uint64_t before_ = Allocations();
 };
 
-void Step(benchmark::State& state) {
-  const MidRollout rollout(static_cast<int>(state.range(0)));
+// The same fleet in the first of three stages.
+RolloutPolicy InStages() {
+  return {.stages = {{.name = "canary", .nodes = Percent{1}, .soak = absl::Hours(1)},
+                     {.name = "early", .nodes = Percent{10}, .soak = absl::Hours(1)}},
+          .order = {{.by = OrderBy::kLabel, .label = "example.com/priority"}},
+          .health = RolloutHealth{.node_conditions = {{.type = "GpuHealthy", .status = "False"}}}};
+}
+
+void RunStep(benchmark::State& state, const std::optional<RolloutPolicy>& by) {
+  MidRollout rollout(static_cast<int>(state.range(0)));
+  rollout.policy.rollout = by;
   const AllocationCounter counter;
   for (auto _ : state) {
     const Plan plan = rollout.machine.Step(rollout.snapshot, rollout.policy, rollout.now);
@@ -46,9 +56,14 @@ void Step(benchmark::State& state) {
   counter.Report(state);
 }
 
+void Step(benchmark::State& state) { RunStep(state, std::nullopt); }
+void StepInStages(benchmark::State& state) { RunStep(state, InStages()); }
+
 // A planner that has judged all of it.
 struct Judged {
-  explicit Judged(int nodes) : rollout(nodes), planner(rollout.machine) {
+  explicit Judged(int nodes, const std::optional<RolloutPolicy>& by = std::nullopt)
+      : rollout(nodes), planner(rollout.machine) {
+    rollout.policy.rollout = by;
     planner.SetPolicy(rollout.policy);
     planner.SetDriver(rollout.snapshot.driver, {});
     planner.SetActiveSince(rollout.snapshot.active_since);
@@ -91,8 +106,8 @@ void ChangeMaxParallel(benchmark::State& state) {
 }
 
 // One node has changed.
-void JudgeOneOf(benchmark::State& state) {
-  Judged judged_all(static_cast<int>(state.range(0)));
+void RunJudgeOneOf(benchmark::State& state, const std::optional<RolloutPolicy>& by) {
+  Judged judged_all(static_cast<int>(state.range(0)), by);
   MidRollout& rollout = judged_all.rollout;
   IncrementalPlanner& planner = judged_all.planner;
   // A node that is done, in two versions.
@@ -112,6 +127,9 @@ void JudgeOneOf(benchmark::State& state) {
   state.counters["judgements"] =
       benchmark::Counter(static_cast<double>(planner.judgements() - judged), benchmark::Counter::kAvgIterations);
 }
+
+void JudgeOneOf(benchmark::State& state) { RunJudgeOneOf(state, std::nullopt); }
+void JudgeOneOfInStages(benchmark::State& state) { RunJudgeOneOf(state, InStages()); }
 
 // The lists of a pass without a cache, from a cluster in memory.
 void Snapshot(benchmark::State& state) {
@@ -249,9 +267,11 @@ struct Operation {
 const std::vector<Operation>& Operations() {
   static const std::vector<Operation> operations = {
       {"Step", Step, benchmark::kMicrosecond, {100, 1'000, 5'000, 100'000}},
+      {"StepInStages", StepInStages, benchmark::kMicrosecond, {100, 1'000, 5'000, 100'000}},
       {"ChangePaused", ChangePaused, benchmark::kMicrosecond, {5'000, 100'000}},
       {"ChangeMaxParallel", ChangeMaxParallel, benchmark::kMicrosecond, {5'000, 100'000}},
       {"JudgeOneOf", JudgeOneOf, benchmark::kMicrosecond, {100, 1'000, 5'000, 100'000}},
+      {"JudgeOneOfInStages", JudgeOneOfInStages, benchmark::kMicrosecond, {100, 1'000, 5'000, 100'000}},
       {"Snapshot", Snapshot, benchmark::kMillisecond, {100, 1'000, 5'000}},
       {"ParseNodes", ParseNodes, benchmark::kMicrosecond, {500}},
       {"ParsePods", ParsePods, benchmark::kMicrosecond, {500}},

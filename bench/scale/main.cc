@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cstdio>
+#include <string>
 #include <string_view>
 
 #include "CLI/CLI.hpp"
@@ -11,12 +12,14 @@ namespace {
 
 double Megabytes(std::size_t bytes) { return static_cast<double>(bytes) / (1024 * 1024); }
 
-void Rollout(int nodes, int parallel) {
-  const RolloutFigures figures = MeasureRollout(nodes, parallel);
+void Rollout(int nodes, int parallel, int groups) {
+  const RolloutFigures figures = MeasureRollout(nodes, parallel, groups);
   const double count = nodes;
-  fmt::print("rollout of {} nodes, {} at a time: {} done\n", nodes, parallel, figures.done);
+  const std::string unit = groups > 0 ? fmt::format(" of {} groups in three stages", groups) : "";
+  fmt::print("rollout of {} nodes, {}{} at a time: {} done\n", nodes, parallel, unit, figures.done);
   fmt::print("  judgements per node  {:.2f}\n", static_cast<double>(figures.judgements) / count);
   fmt::print("  API calls per node   {:.2f}\n", static_cast<double>(figures.api_calls) / count);
+  if (groups > 0) fmt::print("  calls of the ledger  {}\n", figures.ledger_calls);
   fmt::print("  passes               {}, the slowest {}\n", figures.passes, absl::FormatDuration(figures.slowest_pass));
   fmt::print("  engine               {:.1f} s, {:.0f} us per node, with the fake cluster's answers\n",
              absl::ToDoubleSeconds(figures.engine_time), absl::ToDoubleMicroseconds(figures.engine_time) / count);
@@ -72,6 +75,7 @@ int main(int argc, char** argv) {
   int nodes = 5000;
   int parallel = 100;
   int pods = 30;
+  int groups = 0;
   int samples = 1000;
   int readers = 8;
   CLI::App* rollout = app.add_subcommand("rollout", "a rollout in virtual time");
@@ -82,13 +86,14 @@ int main(int argc, char** argv) {
     command->add_option("--nodes", nodes)->check(CLI::PositiveNumber)->capture_default_str();
   }
   rollout->add_option("--parallel", parallel, "nodes at a time; 0: all at once")->capture_default_str();
+  rollout->add_option("--groups", groups, "by stages, and so many groups whose nodes start together; 0: neither");
   for (CLI::App* command : {memory, wire}) {
     command->add_option("--pods", pods, "of each node")->check(CLI::PositiveNumber)->capture_default_str();
   }
   wire->add_option("--readers", readers, "lists of pods at a time")->check(CLI::PositiveNumber)->capture_default_str();
   latency->add_option("--samples", samples)->check(CLI::PositiveNumber)->capture_default_str();
   CLI11_PARSE(app, argc, argv);
-  if (*rollout) driverupgrade::bench::Rollout(nodes, parallel);
+  if (*rollout) driverupgrade::bench::Rollout(nodes, parallel, groups);
   if (*memory) driverupgrade::bench::Memory(nodes, pods);
   if (*latency) driverupgrade::bench::Latency(nodes, samples);
   return *wire ? driverupgrade::bench::Wire(nodes, pods, readers) : 0;

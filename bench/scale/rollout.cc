@@ -11,6 +11,7 @@
 #include "driverupgrade/testing/fake_cluster.h"
 #include "driverupgrade/upgrade_engine.h"
 #include "driverupgrade/watch_cache.h"
+#include "fmt/format.h"
 #include "scale/scale.h"
 
 namespace driverupgrade::bench {
@@ -19,11 +20,24 @@ namespace {
 using testing::FakeClock;
 using testing::FakeCluster;
 
+constexpr char kGroup[] = "example.com/group";
+
+UpgradePolicy PolicyFor(int parallel, int groups) {
+  UpgradePolicy policy{.auto_upgrade = true, .max_parallel = std::nullopt, .drain = DrainPolicy{}};
+  if (parallel > 0) policy.max_parallel = parallel;
+  if (groups == 0) return policy;
+  policy.rollout = RolloutPolicy{.stages = {{.name = "canary", .nodes = Percent{1}, .soak = absl::Minutes(1)},
+                                            {.name = "early", .nodes = Percent{10}, .soak = absl::Minutes(1)}},
+                                 .groups = NodeGroups{.by = kGroup}};
+  return policy;
+}
+
 // Counts the requests that an API server would have to carry out.
 class CountingFacade final : public ForwardingFacade {
  public:
   using ForwardingFacade::ForwardingFacade;
   std::size_t calls = 0;
+  std::size_t ledger_calls = 0;
 
  protected:
   absl::Status Around(Operation operation, const CallContext& context, const Call& call) override {
@@ -32,6 +46,9 @@ class CountingFacade final : public ForwardingFacade {
       case Operation::kPatchNode:
       case Operation::kEvictPod:
       case Operation::kDeletePod: ++calls; break;
+      case Operation::kGetConfigMap:
+      case Operation::kCreateConfigMap:
+      case Operation::kPatchConfigMap: ++ledger_calls; break;
       default: break;
     }
     return call(context);
@@ -49,8 +66,12 @@ struct World {
   std::unique_ptr<UpgradeEngine> engine = {};
   std::set<std::string> done = {};
 
-  explicit World(int nodes) {
+  World(int nodes, int groups) {
     fleet = AddFleet(*cluster, {.node_count = nodes, .workload_max_unavailable = nodes});
+    for (int i = 0; i < nodes && groups > 0; ++i) {
+      cluster->EditNode(fleet.node_names[static_cast<std::size_t>(i)],
+                        [&](Node& node) { node.labels[kGroup] = fmt::format("group-{:04}", i % groups); });
+    }
     cluster->SetChangeObserver([this](const testing::Change& change) {
       if (change.node.after != nullptr) Note(*change.node.after);
     });
@@ -58,6 +79,7 @@ struct World {
     cache = *WatchCache::Create(line, {.drivers = {{.ns = fleet.ns, .driver_labels = labels}}, .clock = clock});
     EngineOptions options{.snapshot = {.ns = fleet.ns, .driver_labels = labels}, .cache = cache, .clock = clock};
     options.executor = {.calls_in_flight = 1, .events = false};
+    if (groups > 0) options.ledger = AdmissionLedgerOptions{.ns = fleet.ns, .name = "ledger"};
     engine = *UpgradeEngine::Create(identity, line, std::move(options));
   }
   ~World() { cluster->SetChangeObserver(nullptr); }
@@ -88,17 +110,16 @@ absl::Time Pass(World& world, const UpgradePolicy& policy, RolloutFigures& figur
 
 }  // namespace
 
-RolloutFigures MeasureRollout(int nodes, int parallel) {
+RolloutFigures MeasureRollout(int nodes, int parallel, int groups) {
   RolloutFigures figures{.nodes = nodes};
   const absl::Time began = absl::Now();
-  World world(nodes);
-  UpgradePolicy policy{.auto_upgrade = true, .max_parallel = std::nullopt, .drain = DrainPolicy{}};
-  if (parallel > 0) policy.max_parallel = parallel;
+  World world(nodes, groups);
+  const UpgradePolicy policy = PolicyFor(parallel, groups);
   for (int i = 0; i < 3; ++i) Pass(world, policy, figures);  // all nodes are found to be done
   figures.judgements = 0;
   figures.passes = 0;
   figures.engine_time = figures.slowest_pass = absl::ZeroDuration();
-  world.line->calls = 0;
+  world.line->calls = world.line->ledger_calls = 0;
   world.done.clear();
   world.cluster->SetTemplate(world.fleet.ns, world.fleet.daemon_set, "rev-2");
   const absl::Time start = world.clock->Now();
@@ -109,6 +130,7 @@ RolloutFigures MeasureRollout(int nodes, int parallel) {
   }
   figures.done = static_cast<int>(world.done.size());
   figures.api_calls = world.line->calls;
+  figures.ledger_calls = world.line->ledger_calls;
   figures.virtual_time = world.clock->Now() - start;
   figures.wall_time = absl::Now() - began;
   figures.peak_bytes = PeakResidentBytes();

@@ -18,14 +18,17 @@ struct RolloutFigures {
   int done = 0;
   int passes = 0;
   std::uint64_t judgements = 0;
-  std::size_t api_calls = 0;         // without watches and Events
+  std::size_t api_calls = 0;  // without watches, Events and the ledger
+  std::size_t ledger_calls = 0;
   absl::Duration virtual_time = {};  // what the rollout took
   absl::Duration wall_time = {};     // of everything
   absl::Duration engine_time = {};   // of the passes; what the fake cluster does in their calls is in it
   absl::Duration slowest_pass = {};
   std::size_t peak_bytes = 0;  // of the process, the fake cluster included
 };
-RolloutFigures MeasureRollout(int nodes, int parallel);
+// `groups` > 0: by a policy with three stages (one in a hundred nodes, one in ten, the others), whose nodes start together
+// in so many groups of the same size; `parallel` of them at a time.
+RolloutFigures MeasureRollout(int nodes, int parallel, int groups);
 
 // A cache with the pods of every node known.
 struct MemoryFigures {

@@ -71,7 +71,7 @@ struct State {
   bool was_approved = false;
   std::uint8_t ended_age = kNever;  // since all canaries had ended for the first time
   std::uint8_t faults = 0;
-  friend auto operator<=>(const State&, const State&) = default;
+  friend bool operator==(const State&, const State&) = default;
 };
 
 // All members are bytes, so there is nothing between them.

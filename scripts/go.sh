@@ -1,11 +1,16 @@
 #!/usr/bin/env bash
 # The Go module: its tests with nothing but Go, a build for arm64, and a comparison with the library whose names the module
-# has (go/compat). With a C compiler: `--race` runs the tests under the race detector, too, and `--cgo FOLDER` with the C library that
-# is in FOLDER.
+# has (go/compat). `--plans FILE`: with the plans of all scenarios that scenario_plans has written. With a C compiler: `--race` runs the
+# tests under the race detector, too, and `--cgo FOLDER` with the C library that is in FOLDER.
 set -euo pipefail
 cd "$(dirname "$0")/../go"
 
 go=$(../scripts/find-go.sh)
+if [[ ${1:-} == --plans ]]; then
+  DRIVERUPGRADE_PLANS=$(cd .. && realpath "$2")
+  export DRIVERUPGRADE_PLANS
+  shift 2
+fi
 
 unformatted=$("$("$go" env GOROOT)/bin/gofmt" -l .)
 [[ -z $unformatted ]] || { echo "go: not formatted: $unformatted" >&2; exit 1; }

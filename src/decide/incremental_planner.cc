@@ -13,6 +13,7 @@
 #include "decide/published_plan.h"
 #include "decide/rollout/groups.h"
 #include "decide/step_parts.h"
+#include "model/node_marks.h"
 #include "policy/rollout_codec.h"
 
 namespace driverupgrade {
@@ -54,11 +55,10 @@ class IncrementalPlanner::Impl {
   using Names = std::set<std::string>;
   // That stages may go by. The state's label changes with each step of each node, and next to nobody goes by it.
   bool HaveOtherLabels(const Node& a, const Node& b) const {
-    const auto without_state = [&](StringMap labels) {
-      labels.erase(machine_.identity().StateLabel());
-      return labels;
+    const auto without_state = [&](const Node& node) {
+      return internal::LabelsWithoutState(node, machine_.identity());
     };
-    return a.labels != b.labels && (stages_go_by_state_ || without_state(a.labels) != without_state(b.labels));
+    return a.labels != b.labels && (stages_go_by_state_ || without_state(a) != without_state(b));
   }
   struct Entry {
     std::shared_ptr<const NodeView> view;

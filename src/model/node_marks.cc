@@ -200,6 +200,12 @@ bool HasState(const Node& node, const DriverIdentity& identity) {
   return label != nullptr && !label->empty();
 }
 
+StringMap LabelsWithoutState(const Node& node, const DriverIdentity& identity) {
+  StringMap labels = node.labels;
+  labels.erase(identity.StateLabel());
+  return labels;
+}
+
 std::string StateText(const Node& node, const DriverIdentity& identity) {
   const auto found = node.labels.find(identity.StateLabel());
   return found == node.labels.end() ? std::string() : found->second;

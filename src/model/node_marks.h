@@ -146,6 +146,8 @@ std::optional<UpgradeState> StateOf(const Node& node, const DriverIdentity& iden
 bool HasState(const Node& node, const DriverIdentity& identity);
 // The label as it is, whether it is a state or not; empty without one.
 std::string StateText(const Node& node, const DriverIdentity& identity);
+// The node's labels but for that of the state.
+StringMap LabelsWithoutState(const Node& node, const DriverIdentity& identity);
 // A label that is no state, or that could not be read, counts as an upgrade under way.
 bool IsBusy(const Node& node, const DriverIdentity& identity);
 // The approvals of a rollout that a DaemonSet of the driver carries; empty: none.

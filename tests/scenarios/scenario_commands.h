@@ -15,8 +15,10 @@ namespace driverupgrade::tests {
 
 class Scenario {
  public:
-  explicit Scenario(FacadeOver over = nullptr)
-      : over_(std::move(over)), world_(std::make_unique<ScenarioWorld>(testing::FakeClusterOptions{}, over_)) {}
+  explicit Scenario(FacadeOver over = nullptr, BeforePass before_pass = nullptr)
+      : over_(std::move(over)),
+        before_pass_(std::move(before_pass)),
+        world_(std::make_unique<ScenarioWorld>(testing::FakeClusterOptions{}, over_, before_pass_)) {}
   /// Runs one command; what it prints. Throws ScenarioError.
   std::string Run(const std::string& line);
   /// What must hold in the end.
@@ -65,6 +67,7 @@ class Scenario {
   testing::FakeCluster& cluster() { return world_->cluster(); }
 
   FacadeOver over_;
+  BeforePass before_pass_;
   std::unique_ptr<ScenarioWorld> world_;
   std::size_t events_shown_ = 0;
 };

@@ -93,7 +93,7 @@ std::string Scenario::Cluster(Arguments& arguments) {
   options.pod_gc_delay = arguments.Duration("pod-gc-delay").value_or(options.pod_gc_delay);
   options.crash_backoff_max = arguments.Duration("crash-backoff-max").value_or(options.crash_backoff_max);
   if (!cluster().nodes().empty()) throw ScenarioError("`cluster` comes first");
-  world_ = std::make_unique<ScenarioWorld>(options, over_);
+  world_ = std::make_unique<ScenarioWorld>(options, over_, before_pass_);
   return {};
 }
 

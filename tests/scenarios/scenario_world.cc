@@ -27,14 +27,18 @@ void ReplaceAll(std::string& text, const std::string& from, const std::string& t
 
 }  // namespace
 
-ScenarioWorld::ScenarioWorld(const testing::FakeClusterOptions& options, const FacadeOver& over)
+ScenarioWorld::ScenarioWorld(const testing::FakeClusterOptions& options, const FacadeOver& over, BeforePass before_pass)
     : clock_(std::make_shared<FakeClock>(absl::FromUnixSeconds(1000))),
       cluster_(std::make_shared<FakeCluster>(clock_, options)),
-      facade_(over ? over(cluster_) : cluster_) {
+      facade_(over ? over(cluster_) : cluster_),
+      before_pass_(std::move(before_pass)) {
   cluster_->SetChangeObserver([this](const Change& change) { Watch(change); });
 }
 
 void ScenarioWorld::Watch(const Change& change) {
+  const auto& [gone, revision] = change.controller_revision;
+  if (gone != nullptr) revisions_.erase(gone->name);
+  if (revision != nullptr) revisions_[revision->name] = *revision;
   if (change.actor == Actor::kClient && change.node.before != nullptr && change.node.after != nullptr) {
     commits_.push_back({.before = *change.node.before, .after = *change.node.after});
   }
@@ -131,6 +135,7 @@ absl::StatusOr<ReconcileResult> ScenarioWorld::Pass(ScenarioDriver& driver) {
   if (driver.released) throw ScenarioError("no pass may follow `release`; `restart-engine` comes first");
   PassRecord record = BeginPass(driver);
   CheckPurity(driver);
+  if (before_pass_) before_pass_(driver, *cluster_, revisions_, clock_->Now());
   commits_.clear();
   absl::StatusOr<ReconcileResult> result = driver.engine->Reconcile({}, driver.policy);
   driver.engine->Quiesce();

@@ -51,10 +51,15 @@ struct PlannedFault {
 /// What engines are given instead of the fake cluster itself.
 using FacadeOver = std::function<std::shared_ptr<ClusterFacade>(std::shared_ptr<ClusterFacade>)>;
 
+/// Told of every pass before it. `revisions`: all ControllerRevisions.
+using BeforePass = std::function<void(const ScenarioDriver& driver, const testing::FakeCluster& cluster,
+                                      const std::map<std::string, ControllerRevision>& revisions, absl::Time now)>;
+
 class ScenarioWorld {
  public:
-  /// `over`: null for the cluster itself.
-  explicit ScenarioWorld(const testing::FakeClusterOptions& options = {}, const FacadeOver& over = nullptr);
+  /// `over`: null for the cluster itself. `before_pass`: null for nobody.
+  explicit ScenarioWorld(const testing::FakeClusterOptions& options = {}, const FacadeOver& over = nullptr,
+                         BeforePass before_pass = nullptr);
 
   const std::shared_ptr<testing::FakeClock>& clock() const { return clock_; }
   testing::FakeCluster& cluster() { return *cluster_; }
@@ -100,6 +105,8 @@ class ScenarioWorld {
   std::set<std::string> stuck_;
   bool faults_used_ = false;
   std::vector<PlannedFault> faults_;
+  BeforePass before_pass_;
+  std::map<std::string, ControllerRevision> revisions_;  // by name
 };
 
 }  // namespace driverupgrade::tests

@@ -38,6 +38,12 @@ func (p *plain) call(documents [][]byte, run func(m *wasm.Module, texts []int32,
 	return answer, codeOf(err)
 }
 
+// Plan is du_plan: what would be done next, and who waits for what.
+func Plan(request, cluster []byte) ([]byte, error) {
+	answer, err := wasm.Plan(request, cluster)
+	return answer, codeOf(err)
+}
+
 func codeOf(err error) error {
 	if failed := (*wasm.Error)(nil); errors.As(err, &failed) {
 		return &Error{failed.Code, failed.Message}

@@ -215,7 +215,9 @@ void ControlPlane::StartClients() {
   StartPart("kwok", {
                         kubeconfig,
                         Flag("config", (kSourceDir / "kubernetes/stages.yaml").string()),
-                        Flag("manage-nodes-with-label-selector", "!" + std::string(kRealNodeLabel)),
+                        // The selector passes over nodes that have no labels at all.
+                        IsForPods() ? Flag("manage-nodes-with-label-selector", "!" + std::string(kRealNodeLabel))
+                                    : "--manage-all-nodes=true",
                         "--node-lease-duration-seconds=40",  // or the nodes get NotReady after 40 s
                         "--node-ip=127.0.0.1",
                         // Without an address it listens to the world.
@@ -274,15 +276,14 @@ void ControlPlane::InstallNodeMaintenances() {
 }
 
 void ControlPlane::InstallPolicies() {
-  if (has_policies_) return;
   const fs::path crds = RbacFolder().parent_path() / "crds";
   for (const char* kind : {"clusterpolicies", "nvidiadrivers", "nicclusterpolicies", "nicnodepolicies"}) {
-    admin_->Must({"create", "--validate=false", "-f", (crds / (std::string(kind) + ".yaml")).string()});
     const auto is_served = [&] { return admin_->Run({"get", kind}).exit_code == 0; };
+    if (is_served()) continue;
+    admin_->Must({"create", "--validate=false", "-f", (crds / (std::string(kind) + ".yaml")).string()});
     if (!Eventually(kStartLimit, is_served))
       throw std::runtime_error(std::string(kind) + " are not served\n" + Troubles());
   }
-  has_policies_ = true;
 }
 
 bool ControlPlane::IsApiServerReady() const { return admin_->Run({"get", "--raw", "/readyz"}).out == "ok"; }

@@ -113,7 +113,6 @@ class ControlPlane {
   Ports ports_;
   double seconds_to_start_ = 0;
   bool has_node_maintenances_ = false;
-  bool has_policies_ = false;
   std::unique_ptr<Kubectl> admin_;
   std::unique_ptr<Kubectl> operator_;
   std::vector<Part> parts_;  // last: ended before the folder goes

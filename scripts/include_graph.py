@@ -33,6 +33,7 @@ HEADERS_ALONE = {
     "call_context": "seam",
     "cluster_reads": "model",
     "node_outcome": "decide",
+    "executor_options": "write",
     "version": "base",
     "watch": "seam",
 }

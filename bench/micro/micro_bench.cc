@@ -11,8 +11,8 @@
 #include <utility>
 #include <vector>
 
+#include "decide/incremental_planner.h"
 #include "driverupgrade/attempt_log.h"
-#include "driverupgrade/incremental_planner.h"
 #include "driverupgrade/snapshot_builder.h"
 #include "driverupgrade/testing/builders.h"
 #include "driverupgrade/testing/fake_cluster.h"
@@ -23,6 +23,8 @@
 
 namespace driverupgrade::bench {
 namespace {
+
+using internal::IncrementalPlanner;
 
 // Counts from its making to Report.
 class AllocationCounter {

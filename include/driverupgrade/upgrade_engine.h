@@ -18,7 +18,6 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
@@ -30,21 +29,20 @@
 #include "driverupgrade/clock.h"
 #include "driverupgrade/cluster_facade.h"
 #include "driverupgrade/driver_identity.h"
-#include "driverupgrade/incremental_planner.h"
+#include "driverupgrade/executor_options.h"
+#include "driverupgrade/gate.h"
 #include "driverupgrade/node_outcome.h"
 #include "driverupgrade/observer.h"
-#include "driverupgrade/plan_executor.h"
+#include "driverupgrade/plan.h"
 #include "driverupgrade/snapshot_builder.h"
 #include "driverupgrade/state_machine.h"
+#include "driverupgrade/upgrade_policy.h"
 #include "driverupgrade/watch_cache.h"
 
 namespace driverupgrade {
 
 namespace internal {
-class FindingEvents;
-class LedgerPass;
-class Pass;
-class Signal;
+class EngineMaker;
 }  // namespace internal
 
 struct EngineOptions {
@@ -117,7 +115,7 @@ class UpgradeEngine {
   void OnChange(std::function<void()> on_change);
 
   /// That of the options; null if nobody looks on.
-  const std::shared_ptr<Observer>& observer() const { return observer_; }
+  const std::shared_ptr<Observer>& observer() const;
 
   /// Passes begin anew after somebody else has made them, or nobody: what ran out meanwhile gets its grace.
   void Resume();
@@ -126,37 +124,14 @@ class UpgradeEngine {
   void Quiesce();
 
   /// EngineOptions::clock, never null.
-  const std::shared_ptr<Clock>& clock() const { return clock_; }
+  const std::shared_ptr<Clock>& clock() const;
 
  private:
-  UpgradeEngine(const DriverIdentity& identity, std::shared_ptr<ClusterFacade> cluster, EngineOptions options,
-                std::unique_ptr<internal::LedgerPass> ledger);
-  absl::StatusOr<ReconcileResult> Pass(const CallContext& context, const UpgradePolicy& policy);
-  absl::Status MakePlan(const CallContext& context, const UpgradePolicy& policy, ReconcileResult& result);
-  RolloutFacts RolloutFactsFor(const UpgradePolicy& policy) const;
-  void Publish();
-  std::shared_ptr<const PublishedPlan> Published() const;
-  void Carry(const CallContext& context, ReconcileResult& result);
-  void TellFindings(const CallContext& context, const Plan& plan);
+  class Impl;
+  friend class internal::EngineMaker;
+  explicit UpgradeEngine(std::unique_ptr<Impl> impl);
 
-  std::shared_ptr<Clock> clock_;
-  std::shared_ptr<Observer> observer_;
-  std::unique_ptr<internal::Signal> changed_;  // before those that raise it
-  std::function<SharedSlots()> shared_slots_;
-  std::function<std::string()> rollout_sick_;
-  SnapshotBuilder builder_;
-  StateMachine machine_;
-  std::unique_ptr<internal::LedgerPass> ledger_;  // nullptr without a ledger
-  std::unique_ptr<internal::Pass> pass_;
-  AttemptLog log_;
-  PlanExecutor executor_;                                    // after pass_: its calls use it
-  std::unique_ptr<internal::FindingEvents> finding_events_;  // nullptr if they are off
-  std::mutex mutex_;                                         // of passes
-  mutable std::mutex published_mutex_;                       // of a pointer: nobody holds it for long
-  std::shared_ptr<const PublishedPlan> published_;           // never null
-  // Since when passes have been made without a break.
-  std::optional<absl::Time> active_since_;
-  absl::Time last_pass_ = absl::InfinitePast();
+  const std::unique_ptr<Impl> impl_;
 };
 
 }  // namespace driverupgrade

@@ -1,4 +1,4 @@
-#include "driverupgrade/incremental_planner.h"
+#include "decide/incremental_planner.h"
 
 #include <algorithm>
 #include <iterator>
@@ -16,10 +16,7 @@
 #include "model/node_marks.h"
 #include "policy/rollout_codec.h"
 
-namespace driverupgrade {
-
-using internal::JudgedNode;
-
+namespace driverupgrade::internal {
 namespace {
 
 bool SameForJudge(const DriverFacts& a, const DriverFacts& b) {
@@ -501,4 +498,4 @@ std::shared_ptr<const PublishedPlan> IncrementalPlanner::Publish() { return impl
 const std::set<std::string>& IncrementalPlanner::pod_interest() const { return impl_->pod_interest(); }
 std::uint64_t IncrementalPlanner::judgements() const { return impl_->judgements(); }
 
-}  // namespace driverupgrade
+}  // namespace driverupgrade::internal

@@ -7,11 +7,9 @@
 
 #include "decide/step_parts.h"
 
-namespace driverupgrade {
+namespace driverupgrade::internal {
 
-using internal::JudgedNode;
-
-const internal::RolloutWait& internal::WaitOf(const RolloutWaits& waits, std::string_view node) {
+const RolloutWait& WaitOf(const RolloutWaits& waits, std::string_view node) {
   return *std::lower_bound(waits.begin(), waits.end(), node,
                            [](const RolloutWait& wait, std::string_view name) { return wait.node < name; });
 }
@@ -25,7 +23,7 @@ std::optional<Gate> PublishedPlan::Explain(const std::string& node) const {
   const std::optional<Candidate>& candidate = found->verdict.candidate;
   if (!candidate) return found->verdict.gate;
   if (parts_->rollout != nullptr) {
-    const internal::RolloutWait& wait = internal::WaitOf(*parts_->rollout, node);
+    const RolloutWait& wait = WaitOf(*parts_->rollout, node);
     return AtPlace(wait.gate, wait.place);
   }
   int place = 1;
@@ -50,12 +48,12 @@ Plan PublishedPlan::Full() const {
   for (const JudgedNode* node : nodes) {
     Verdict verdict = node->verdict;
     if (verdict.candidate && parts_->rollout != nullptr) {
-      const internal::RolloutWait& wait = internal::WaitOf(*parts_->rollout, node->name);
+      const RolloutWait& wait = WaitOf(*parts_->rollout, node->name);
       verdict.gate = AtPlace(wait.gate, wait.place);
     } else if (const auto& candidate = verdict.candidate) {
       verdict.gate = AtPlace(parts_->refusals.Of(*candidate), places.at(candidate->node));
     }
-    internal::AddVerdict(node->name, std::move(verdict), plan);
+    AddVerdict(node->name, std::move(verdict), plan);
   }
   // Those of the rollout were there before.
   std::sort(plan.pod_interest.begin(), plan.pod_interest.end());
@@ -63,4 +61,4 @@ Plan PublishedPlan::Full() const {
   return plan;
 }
 
-}  // namespace driverupgrade
+}  // namespace driverupgrade::internal

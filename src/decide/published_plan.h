@@ -8,12 +8,10 @@
 #include <vector>
 
 #include "decide/admission/queue.h"
+#include "decide/incremental_planner.h"
 #include "decide/judged_nodes.h"
-#include "driverupgrade/incremental_planner.h"
 
-namespace driverupgrade {
-
-namespace internal {
+namespace driverupgrade::internal {
 
 // Why a node waits that a rollout lets not start.
 struct RolloutWait {
@@ -27,8 +25,6 @@ using RolloutWaits = std::vector<RolloutWait>;
 // `node` is among them.
 const RolloutWait& WaitOf(const RolloutWaits& waits, std::string_view node);
 
-}  // namespace internal
-
 struct PublishedPlan::Parts {
   // Without nodes and gates.
   Plan plan = {};
@@ -38,6 +34,6 @@ struct PublishedPlan::Parts {
   std::shared_ptr<const internal::RolloutWaits> rollout = nullptr;
 };
 
-}  // namespace driverupgrade
+}  // namespace driverupgrade::internal
 
 #endif  // DRIVERUPGRADE_SRC_DECIDE_PUBLISHED_PLAN_H_

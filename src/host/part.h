@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "absl/time/time.h"
-#include "driverupgrade/incremental_planner.h"
+#include "decide/incremental_planner.h"
 #include "driverupgrade/state_machine.h"
 #include "tell/finding_events.h"
 

@@ -14,7 +14,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "driverupgrade/clock.h"
-#include "driverupgrade/plan_executor.h"
+#include "write/plan_executor.h"
 #include "driverupgrade/snapshot_builder.h"
 #include "driverupgrade/watch_cache.h"
 #include "read/view_maker.h"

@@ -9,7 +9,7 @@
 
 #include "driverupgrade/clock.h"
 #include "driverupgrade/cluster_snapshot.h"
-#include "driverupgrade/plan_executor.h"
+#include "write/plan_executor.h"
 #include "driverupgrade/snapshot_builder.h"
 #include "run/ledger_pass.h"
 #include "run/pass.h"

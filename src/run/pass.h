@@ -17,7 +17,7 @@
 #include "driverupgrade/attempt_log.h"
 #include "driverupgrade/call_context.h"
 #include "driverupgrade/gate.h"
-#include "driverupgrade/incremental_planner.h"
+#include "decide/incremental_planner.h"
 #include "driverupgrade/node_outcome.h"
 #include "driverupgrade/plan.h"
 #include "driverupgrade/state_machine.h"

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <iterator>
+#include <mutex>
 #include <utility>
 #include <vector>
 
@@ -11,9 +12,11 @@
 #include "fmt/format.h"
 #include "model/unreadable.h"
 #include "run/cache_pass.h"
+#include "run/engine_maker.h"
 #include "run/ledger_pass.h"
 #include "run/list_pass.h"
 #include "tell/finding_events.h"
+#include "write/plan_executor.h"
 
 namespace driverupgrade {
 namespace {
@@ -86,9 +89,58 @@ StateMachineOptions WithPodDeletion(StateMachineOptions options, bool pod_deleti
 
 }  // namespace
 
+class UpgradeEngine::Impl {
+ public:
+  Impl(const DriverIdentity& identity, std::shared_ptr<ClusterFacade> cluster, EngineOptions options,
+       std::unique_ptr<internal::LedgerPass> ledger, std::shared_ptr<internal::TaskRunner> runner);
+
+  absl::StatusOr<ReconcileResult> Reconcile(const CallContext& context, const UpgradePolicy& policy);
+  absl::StatusOr<ReconcileResult> Release(const CallContext& context);
+  std::shared_ptr<const internal::PublishedPlan> Published() const;
+  void OnChange(std::function<void()> on_change) { changed_.Listen(std::move(on_change)); }
+  void Resume();
+  void Quiesce() { executor_.Quiesce(); }
+  const std::shared_ptr<Observer>& observer() const { return observer_; }
+  const std::shared_ptr<Clock>& clock() const { return clock_; }
+
+ private:
+  absl::StatusOr<ReconcileResult> Pass(const CallContext& context, const UpgradePolicy& policy);
+  absl::Status MakePlan(const CallContext& context, const UpgradePolicy& policy, ReconcileResult& result);
+  RolloutFacts RolloutFactsFor(const UpgradePolicy& policy) const;
+  void Publish();
+  void Carry(const CallContext& context, ReconcileResult& result);
+  void TellFindings(const CallContext& context, const Plan& plan);
+
+  const std::shared_ptr<Clock> clock_;
+  const std::shared_ptr<Observer> observer_;
+  internal::Signal changed_;  // before those that raise it
+  const std::function<SharedSlots()> shared_slots_;
+  const std::function<std::string()> rollout_sick_;
+  SnapshotBuilder builder_;
+  StateMachine machine_;
+  const std::unique_ptr<internal::LedgerPass> ledger_;  // nullptr without a ledger
+  std::unique_ptr<internal::Pass> pass_;
+  AttemptLog log_;
+  internal::PlanExecutor executor_;                           // after pass_: its calls use it
+  std::unique_ptr<internal::FindingEvents> finding_events_;   // nullptr if they are off
+  std::mutex mutex_;                                          // of passes
+  mutable std::mutex published_mutex_;                        // of a pointer: nobody holds it for long
+  std::shared_ptr<const internal::PublishedPlan> published_;  // never null
+  // Since when passes have been made without a break.
+  std::optional<absl::Time> active_since_;
+  absl::Time last_pass_ = absl::InfinitePast();
+};
+
 absl::StatusOr<std::unique_ptr<UpgradeEngine>> UpgradeEngine::Create(const DriverIdentity& identity,
                                                                      std::shared_ptr<ClusterFacade> cluster,
                                                                      EngineOptions options) {
+  return internal::EngineMaker::Create(identity, std::move(cluster), std::move(options), nullptr);
+}
+
+absl::StatusOr<std::unique_ptr<UpgradeEngine>> internal::EngineMaker::Create(const DriverIdentity& identity,
+                                                                             std::shared_ptr<ClusterFacade> cluster,
+                                                                             EngineOptions options,
+                                                                             std::shared_ptr<TaskRunner> runner) {
   if (cluster == nullptr) return absl::InvalidArgumentError("engine options: no cluster facade");
   DRIVERUPGRADE_RETURN_IF_ERROR(CheckOptions(options));
   const std::optional<RequestorOptions>& requestor = options.state_machine.requestor;
@@ -104,15 +156,14 @@ absl::StatusOr<std::unique_ptr<UpgradeEngine>> UpgradeEngine::Create(const Drive
     ledger =
         std::make_unique<internal::LedgerPass>(std::move(made), cluster, options.clock, options.executor.call_timeout);
   }
-  return std::unique_ptr<UpgradeEngine>(
-      new UpgradeEngine(identity, std::move(cluster), std::move(options), std::move(ledger)));
+  return std::unique_ptr<UpgradeEngine>(new UpgradeEngine(std::make_unique<UpgradeEngine::Impl>(
+      identity, std::move(cluster), std::move(options), std::move(ledger), std::move(runner))));
 }
 
-UpgradeEngine::UpgradeEngine(const DriverIdentity& identity, std::shared_ptr<ClusterFacade> cluster,
-                             EngineOptions options, std::unique_ptr<internal::LedgerPass> ledger)
+UpgradeEngine::Impl::Impl(const DriverIdentity& identity, std::shared_ptr<ClusterFacade> cluster, EngineOptions options,
+                          std::unique_ptr<internal::LedgerPass> ledger, std::shared_ptr<internal::TaskRunner> runner)
     : clock_(options.clock),
       observer_(options.observer),
-      changed_(std::make_unique<internal::Signal>()),
       shared_slots_(options.shared_slots),
       rollout_sick_(options.rollout_sick),
       builder_(identity, cluster, options.snapshot),
@@ -120,23 +171,23 @@ UpgradeEngine::UpgradeEngine(const DriverIdentity& identity, std::shared_ptr<Clu
       ledger_(std::move(ledger)),
       // Who lists waits for the answers himself.
       executor_(identity, cluster, options.clock, options.observer, options.executor,
-                options.cache != nullptr ? std::function<void()>([this] { changed_->Raise(); }) : nullptr) {
+                options.cache != nullptr ? std::function<void()>([this] { changed_.Raise(); }) : nullptr,
+                std::move(runner)) {
   if (options.executor.events && options.executor.finding_events) {
     finding_events_ = std::make_unique<internal::FindingEvents>(identity, options.state_machine.own_pod);
   }
   if (options.cache != nullptr) {
     pass_ = std::make_unique<internal::CachePass>(
         identity, machine_, options.snapshot, clock_, options.cache, *FindScope(*options.cache, options.snapshot),
-        options.executor.call_timeout, ledger_.get(), executor_, [this] { changed_->Raise(); });
+        options.executor.call_timeout, ledger_.get(), executor_, [this] { changed_.Raise(); });
   } else {
     pass_ = std::make_unique<internal::ListPass>(machine_, builder_, clock_, ledger_.get(), executor_);
   }
   published_ = pass_->Publish();
 }
 
-UpgradeEngine::~UpgradeEngine() = default;
-
-absl::StatusOr<ReconcileResult> UpgradeEngine::Reconcile(const CallContext& context, const UpgradePolicy& policy) {
+absl::StatusOr<ReconcileResult> UpgradeEngine::Impl::Reconcile(const CallContext& context,
+                                                               const UpgradePolicy& policy) {
   PassOutcome pass{.began = clock_->Now(), .auto_upgrade = policy.auto_upgrade, .paused = policy.paused};
   absl::StatusOr<ReconcileResult> result = Pass(context, policy);
   pass.status = result.status();
@@ -145,7 +196,7 @@ absl::StatusOr<ReconcileResult> UpgradeEngine::Reconcile(const CallContext& cont
   return result;
 }
 
-absl::StatusOr<ReconcileResult> UpgradeEngine::Pass(const CallContext& context, const UpgradePolicy& policy) {
+absl::StatusOr<ReconcileResult> UpgradeEngine::Impl::Pass(const CallContext& context, const UpgradePolicy& policy) {
   DRIVERUPGRADE_RETURN_IF_ERROR(Validate(policy));
   // Without one, two replicas that both lead would each go by a stage of their own.
   if (policy.rollout && !ledger_) {
@@ -181,7 +232,8 @@ absl::StatusOr<ReconcileResult> UpgradeEngine::Pass(const CallContext& context, 
 }
 
 // arch-A12: what starts a node is sent only once its grant is stored.
-absl::Status UpgradeEngine::MakePlan(const CallContext& context, const UpgradePolicy& policy, ReconcileResult& result) {
+absl::Status UpgradeEngine::Impl::MakePlan(const CallContext& context, const UpgradePolicy& policy,
+                                           ReconcileResult& result) {
   if (ledger_) ledger_->Begin(context);
   const std::uint64_t before = pass_->judgements();
   const internal::PassInput input{.policy = policy,
@@ -198,41 +250,37 @@ absl::Status UpgradeEngine::MakePlan(const CallContext& context, const UpgradePo
   return absl::OkStatus();
 }
 
-RolloutFacts UpgradeEngine::RolloutFactsFor(const UpgradePolicy& policy) const {
+RolloutFacts UpgradeEngine::Impl::RolloutFactsFor(const UpgradePolicy& policy) const {
   if (!policy.rollout || !policy.auto_upgrade) return {};
   return {
       .record = ledger_->record(), .sick = rollout_sick_ ? rollout_sick_() : std::string(), .took = ledger_->took()};
 }
 
-void UpgradeEngine::Publish() {
-  std::shared_ptr<const PublishedPlan> plan = pass_->Publish();
+void UpgradeEngine::Impl::Publish() {
+  std::shared_ptr<const internal::PublishedPlan> plan = pass_->Publish();
   const std::lock_guard lock(published_mutex_);
   published_.swap(plan);
 }
 
-void UpgradeEngine::Carry(const CallContext& context, ReconcileResult& result) {
+void UpgradeEngine::Impl::Carry(const CallContext& context, ReconcileResult& result) {
   std::vector<NodeOutcome> outcomes = pass_->Carry(context, result.plan, log_);
   // What has changed, or failed, is judged anew; the attempt log paces what is tried again.
   result.wake_at = outcomes.empty() ? result.plan.wake_at : clock_->Now();
   std::move(outcomes.begin(), outcomes.end(), std::back_inserter(result.outcomes));
 }
 
-void UpgradeEngine::TellFindings(const CallContext& context, const Plan& plan) {
+void UpgradeEngine::Impl::TellFindings(const CallContext& context, const Plan& plan) {
   if (!finding_events_) return;
   const auto uid_of = [this](const std::string& node) { return pass_->UidOf(node); };
   executor_.Tell(context, finding_events_->Follow(plan, uid_of, clock_->Now()));
 }
 
-std::shared_ptr<const PublishedPlan> UpgradeEngine::Published() const {
+std::shared_ptr<const internal::PublishedPlan> UpgradeEngine::Impl::Published() const {
   const std::lock_guard lock(published_mutex_);
   return published_;
 }
 
-std::optional<Gate> UpgradeEngine::Explain(const std::string& node) const { return Published()->Explain(node); }
-
-Plan UpgradeEngine::Everything() const { return Published()->Full(); }
-
-absl::StatusOr<ReconcileResult> UpgradeEngine::Release(const CallContext& context) {
+absl::StatusOr<ReconcileResult> UpgradeEngine::Impl::Release(const CallContext& context) {
   const std::lock_guard lock(mutex_);
   active_since_.reset();
   executor_.Quiesce();
@@ -256,13 +304,24 @@ absl::StatusOr<ReconcileResult> UpgradeEngine::Release(const CallContext& contex
   return result;
 }
 
-void UpgradeEngine::OnChange(std::function<void()> on_change) { changed_->Listen(std::move(on_change)); }
-
-void UpgradeEngine::Resume() {
+void UpgradeEngine::Impl::Resume() {
   const std::lock_guard lock(mutex_);
   active_since_.reset();
 }
 
-void UpgradeEngine::Quiesce() { executor_.Quiesce(); }
+UpgradeEngine::UpgradeEngine(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+UpgradeEngine::~UpgradeEngine() = default;
+
+absl::StatusOr<ReconcileResult> UpgradeEngine::Reconcile(const CallContext& context, const UpgradePolicy& policy) {
+  return impl_->Reconcile(context, policy);
+}
+absl::StatusOr<ReconcileResult> UpgradeEngine::Release(const CallContext& context) { return impl_->Release(context); }
+std::optional<Gate> UpgradeEngine::Explain(const std::string& node) const { return impl_->Published()->Explain(node); }
+Plan UpgradeEngine::Everything() const { return impl_->Published()->Full(); }
+void UpgradeEngine::OnChange(std::function<void()> on_change) { impl_->OnChange(std::move(on_change)); }
+void UpgradeEngine::Resume() { impl_->Resume(); }
+void UpgradeEngine::Quiesce() { impl_->Quiesce(); }
+const std::shared_ptr<Observer>& UpgradeEngine::observer() const { return impl_->observer(); }
+const std::shared_ptr<Clock>& UpgradeEngine::clock() const { return impl_->clock(); }
 
 }  // namespace driverupgrade

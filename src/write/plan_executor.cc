@@ -1,4 +1,4 @@
-#include "driverupgrade/plan_executor.h"
+#include "write/plan_executor.h"
 
 #include <algorithm>
 #include <map>
@@ -14,10 +14,8 @@
 #include "write/send_requests.h"
 #include "write/transition_events.h"
 
-namespace driverupgrade {
+namespace driverupgrade::internal {
 namespace {
-
-using internal::NodeRequests;
 
 // Events are many and small, and the API server's other clients matter more.
 constexpr int kEventsInFlight = 4;
@@ -27,7 +25,8 @@ constexpr int kEventsInFlight = 4;
 class PlanExecutor::Impl {
  public:
   Impl(const DriverIdentity& identity, std::shared_ptr<ClusterWriter> cluster, std::shared_ptr<Clock> clock,
-       std::shared_ptr<Observer> observer, const ExecutorOptions& options, std::function<void()> on_answered)
+       std::shared_ptr<Observer> observer, const ExecutorOptions& options, std::function<void()> on_answered,
+       std::shared_ptr<TaskRunner> runner)
       : event_reason_(identity.EventReason()),
         cluster_(std::move(cluster)),
         clock_(clock ? std::move(clock) : SystemClock()),
@@ -35,7 +34,7 @@ class PlanExecutor::Impl {
         options_(options),
         on_answered_(std::move(on_answered)),
         events_(cluster_, clock_, options.call_timeout, std::min(options.calls_in_flight, kEventsInFlight)),
-        calls_(options.calls_in_flight, options.runner) {}
+        calls_(options.calls_in_flight, std::move(runner)) {}
 
   void Begin(const CallContext& context, const Plan& plan, AttemptLog& log) {
     for (const NodePlan& node : plan.nodes) {
@@ -80,13 +79,13 @@ class PlanExecutor::Impl {
   }
 
   void Carry(const CallContext& context, const std::shared_ptr<NodeRequests>& requests) {
-    internal::SendRequests(*requests, context, options_.call_timeout, *cluster_, *clock_);
+    SendRequests(*requests, context, options_.call_timeout, *cluster_, *clock_);
     if (WritesTransitions()) {
-      auto events = internal::EventsOfTransitions(*requests, event_reason_, clock_->Now());
+      auto events = EventsOfTransitions(*requests, event_reason_, clock_->Now());
       if (!events.empty()) events_.Write(context, std::move(events));
     }
     if (WritesFindings()) {
-      if (auto refusal = internal::EventOfRefusal(*requests, event_reason_, clock_->Now())) {
+      if (auto refusal = EventOfRefusal(*requests, event_reason_, clock_->Now())) {
         events_.WriteLimited(context, {*std::move(refusal)});
       }
     }
@@ -105,18 +104,19 @@ class PlanExecutor::Impl {
   const std::shared_ptr<Observer> observer_;
   const ExecutorOptions options_;
   const std::function<void()> on_answered_;
-  internal::NodesUnderWay under_way_;  // of the thread of the passes
+  NodesUnderWay under_way_;  // of the thread of the passes
   std::mutex mutex_;
   std::vector<std::shared_ptr<const NodeRequests>> answered_;
-  internal::EventWriter events_;
-  internal::WorkerPool calls_;  // last: its threads use the rest
+  EventWriter events_;
+  WorkerPool calls_;  // last: its threads use the rest
 };
 
 PlanExecutor::PlanExecutor(const DriverIdentity& identity, std::shared_ptr<ClusterWriter> cluster,
                            std::shared_ptr<Clock> clock, std::shared_ptr<Observer> observer,
-                           const ExecutorOptions& options, std::function<void()> on_answered)
+                           const ExecutorOptions& options, std::function<void()> on_answered,
+                           std::shared_ptr<TaskRunner> runner)
     : impl_(std::make_unique<Impl>(identity, std::move(cluster), std::move(clock), std::move(observer), options,
-                                   std::move(on_answered))) {}
+                                   std::move(on_answered), std::move(runner))) {}
 
 PlanExecutor::~PlanExecutor() = default;
 
@@ -149,4 +149,4 @@ void PlanExecutor::Tell(const CallContext& context, std::vector<RecordEventParam
 
 void PlanExecutor::Quiesce() { impl_->Quiesce(); }
 
-}  // namespace driverupgrade
+}  // namespace driverupgrade::internal

@@ -5,12 +5,16 @@
 #include <variant>
 
 #include "decide/admission/queue.h"
-#include "driverupgrade/incremental_planner.h"
+#include "decide/incremental_planner.h"
 #include "property/random_requestor.h"
 #include "property/seeds.h"
 
 namespace driverupgrade::tests {
 namespace {
+
+using internal::IncrementalPlanner;
+using internal::PlanUpdate;
+using internal::PublishedPlan;
 
 constexpr int kOperations = 30;
 

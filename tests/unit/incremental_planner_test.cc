@@ -1,6 +1,6 @@
 // What IncrementalPlanner costs, and what it tells whom. That it says what Step says is a property
 // (tests/property/incremental_property_test.cc).
-#include "driverupgrade/incremental_planner.h"
+#include "decide/incremental_planner.h"
 
 #include <algorithm>
 #include <array>
@@ -15,6 +15,9 @@
 
 namespace driverupgrade::tests {
 namespace {
+
+using internal::IncrementalPlanner;
+using internal::PlanUpdate;
 
 /// Nodes whose driver pods are out of date, on which every request is obeyed at once.
 class Fleet {

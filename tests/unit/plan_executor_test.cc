@@ -1,4 +1,4 @@
-#include "driverupgrade/plan_executor.h"
+#include "write/plan_executor.h"
 
 #include <memory>
 
@@ -9,6 +9,8 @@
 
 namespace driverupgrade::tests {
 namespace {
+
+using internal::PlanExecutor;
 
 using testing::FakeClock;
 using testing::FakeCluster;

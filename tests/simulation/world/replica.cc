@@ -7,6 +7,7 @@
 #include "driverupgrade/log_sink.h"
 #include "driverupgrade/revision_comparison.h"
 #include "fmt/format.h"
+#include "run/engine_maker.h"
 #include "simulation/world/liveness.h"
 
 namespace driverupgrade::testing::internal {
@@ -109,7 +110,6 @@ EngineOptions Replica::MakeEngineOptions() {
                         .observer = MakeObserverGroup(std::move(observers))};
   if (driver_.setup.ledger) options.ledger = AdmissionLedgerOptions{.ns = driver_.ns, .name = "driver-upgrades"};
   options.executor.calls_in_flight = 1;
-  options.executor.runner = process_->tasks;
   options.executor.events = driver_.setup.events;
   if (driver_.setup.validation) options.state_machine.validation_selector = *LabelSelector::Parse("app=validator");
   if (driver_.setup.requestor) {
@@ -188,7 +188,8 @@ void Replica::Begin() {
     turn_due_ = world_.Now();
   }
   if (driver_.setup.election) MakeElection(name);
-  auto engine = UpgradeEngine::Create(driver_.identity, process_->facade, MakeEngineOptions());
+  auto engine = driverupgrade::internal::EngineMaker::Create(driver_.identity, process_->facade, MakeEngineOptions(),
+                                                             process_->tasks);
   if (!engine.ok()) {
     driver_.checker.Fail("setup", std::string(engine.status().message()));
     return;

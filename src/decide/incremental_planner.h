@@ -1,0 +1,123 @@
+// The decisions of StateMachine::Step by one who is told what changes: only that is judged anew.
+//
+// Defines IncrementalPlanner, PlanUpdate and PublishedPlan.
+//
+//     IncrementalPlanner planner(machine);
+//     planner.SetPolicy(policy);
+//     planner.SetDriver(snapshot.driver, snapshot.findings);
+//     for (const auto& view : snapshot.nodes) planner.Update(view);
+//     PlanUpdate update = planner.Advance(clock.Now());     // judges every node
+//     planner.Update(changed_view);
+//     update = planner.Advance(clock.Now());                // judges one, and those whose time has come
+//
+// After each Advance the planner says of every node what Step would say of a snapshot of the same views; a whole
+// rollout costs a few judgements per node instead of one per node and pass.
+//
+// Pure but for its memory: no facade, clock, lock, log or random number. Owns what it is given; views and facts are
+// shared and immutable. Not thread-safe.
+// Related: state_machine.h decides; cluster_snapshot.h is what it decides by.
+#ifndef DRIVERUPGRADE_SRC_DECIDE_INCREMENTAL_PLANNER_H_
+#define DRIVERUPGRADE_SRC_DECIDE_INCREMENTAL_PLANNER_H_
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "driverupgrade/cluster_snapshot.h"
+#include "driverupgrade/finding.h"
+#include "driverupgrade/gate.h"
+#include "driverupgrade/plan.h"
+#include "driverupgrade/state_machine.h"
+#include "driverupgrade/upgrade_policy.h"
+
+namespace driverupgrade::internal {
+
+// What an Advance says.
+struct PlanUpdate {
+  // As Step's plan, but for `pod_interest`, which is empty (IncrementalPlanner::pod_interest has it without a copy), and
+  // `gates`: only those that are new or have changed since the last Advance. The gate of a node that waits for a slot
+  // comes without its place in the queue, and again only when its reason changes; place and counts change with every
+  // admission. PublishedPlan has them.
+  Plan plan = {};
+  // Nodes that had a gate and have none any more, or are gone; by name.
+  std::vector<std::string> ungated = {};
+};
+
+// All that Step would say, as of one Advance. Immutable, and its planner's business no more: any thread may read it, and
+// none waits for the planner.
+class PublishedPlan {
+ public:
+  struct Parts;
+  explicit PublishedPlan(Parts parts);
+  ~PublishedPlan();
+
+  // Why the node waits, with its place in the queue if it waits for a slot; nullopt if it does not wait or is unknown.
+  // Looks at all nodes if it waits for a slot.
+  [[nodiscard]] std::optional<Gate> Explain(const std::string& node) const;
+  // For status pages and tests. O(N log N).
+  [[nodiscard]] Plan Full() const;
+
+ private:
+  std::unique_ptr<const Parts> parts_;
+};
+
+class IncrementalPlanner {
+ public:
+  // Begins without nodes, with the default policy and facts, active since ever.
+  explicit IncrementalPlanner(StateMachine machine);
+  ~IncrementalPlanner();
+
+  // NodeRules that differ make every node be judged anew; AdmissionLimits that differ, no node.
+  void SetPolicy(const UpgradePolicy& policy);
+  // `driver` is not null. DaemonSets that differ make every node be judged anew; a count of unscheduled pods does not.
+  // `findings` are what was found wrong while reading.
+  void SetDriver(std::shared_ptr<const DriverFacts> driver, std::vector<Finding> findings);
+  // See ClusterSnapshot::active_since. A time that differs makes every node be judged anew: a deadline that had passed
+  // may lie ahead again.
+  void SetActiveSince(absl::Time active_since);
+  // See ClusterSnapshot::grants. The nodes whose grants differ are judged anew.
+  void SetGrants(const Grants& grants);
+  // See ClusterSnapshot::shared_slots. No node is judged anew.
+  void SetSharedSlots(const std::optional<SharedSlots>& shared);
+  // See ClusterSnapshot::rollout. No node is judged anew.
+  void SetRollout(const RolloutFacts& rollout);
+
+  // The node is new, or its view may have changed. `view` is not null; its node's name is the key.
+  void Update(std::shared_ptr<const NodeView> view);
+  // The node is gone. Nothing to do if it is unknown.
+  void Remove(const std::string& node);
+
+  // Judges the nodes that have changed, those whose wake_at has come, and those that were planned something the last
+  // time (what was not done is planned again, as Step would); then admits.
+  //
+  // Cost: O((judged + admitted + told) log N), where *told* is what is returned, whatever N is otherwise. Time that
+  // goes back makes every node be judged anew.
+  [[nodiscard]] PlanUpdate Advance(absl::Time now);
+
+  // What the last Advance planned for these nodes, by name, is not to be done: they wait where they are until the next
+  // Advance, which judges them anew. Where this tells of a node that Advance has told of, it replaces that.
+  [[nodiscard]] PlanUpdate Withhold(const std::map<std::string, Gate>& gates);
+
+  // As of the last Advance or Withhold; never null. Its cost does not grow with the nodes: it shares what it has with
+  // those before and after it.
+  [[nodiscard]] std::shared_ptr<const PublishedPlan> Publish();
+
+  // See Plan::pod_interest; as of the last Advance.
+  const std::set<std::string>& pod_interest() const;
+
+  // How often a node has been judged since the beginning.
+  std::uint64_t judgements() const;
+
+ private:
+  class Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace driverupgrade::internal
+
+#endif  // DRIVERUPGRADE_SRC_DECIDE_INCREMENTAL_PLANNER_H_

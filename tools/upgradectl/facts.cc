@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <cmath>
 #include <cstdlib>
+#include <tuple>
 
 #include "absl/status/status.h"
 #include "fmt/format.h"
@@ -89,12 +91,21 @@ absl::Time EventTime(const json::Value& event) {
       {TimeAt(event, {"lastTimestamp"}), TimeAt(event, {"series", "lastObservedTime"}), TimeAt(event, {"eventTime"})});
 }
 
+// A number in every API server; 0 if it is none.
+std::int64_t VersionOf(const json::Value& object) {
+  const std::string version = Text(object, {"metadata", "resourceVersion"});
+  std::int64_t number = 0;
+  std::from_chars(version.data(), version.data() + version.size(), number);
+  return number;
+}
+
 void ReadEvent(const json::Value& event, std::string_view reason, Facts& facts) {
   if (Text(event, {"reason"}) != reason || Text(event, {"involvedObject", "kind"}) != "Node") return;
   facts.events.push_back({.node = Text(event, {"involvedObject", "name"}),
                           .warning = Text(event, {"type"}) == "Warning",
                           .message = Text(event, {"message"}),
                           .last = EventTime(event),
+                          .version = VersionOf(event),
                           .count = static_cast<int>(Integer(event, {"count"}, 1))});
 }
 
@@ -247,8 +258,9 @@ absl::StatusOr<Facts> ReadFacts(std::string_view dump, std::string_view event_re
   }
   Facts facts;
   for (const json::Value& item : Items(document, {"items"})) ReadItem(item, event_reason, policy, facts);
-  std::stable_sort(facts.events.begin(), facts.events.end(),
-                   [](const EventFact& a, const EventFact& b) { return a.last < b.last; });
+  std::stable_sort(facts.events.begin(), facts.events.end(), [](const EventFact& a, const EventFact& b) {
+    return std::tie(a.last, a.version) < std::tie(b.last, b.version);
+  });
   return facts;
 }
 

@@ -21,6 +21,8 @@ struct EventFact {
   bool warning = false;
   std::string message = {};
   absl::Time last = absl::InfinitePast();
+  /// Of its last write: `last` has whole seconds, in which a node goes through several states.
+  std::int64_t version = 0;
   int count = 1;
 };
 

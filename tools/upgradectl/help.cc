@@ -53,6 +53,15 @@ class Commands {
     if (pod.find('/') == std::string::npos || pod.find(' ') != std::string::npos) return PodsOnNode();
     return fmt::format("kubectl {} pod -n {} {}", verb, Namespace(pod), Name(pod));
   }
+  // Of the approval that the gate's detail names: `canary@5d4c9`.
+  std::string Approve() const {
+    const std::string& detail = node_.gate->detail;
+    const std::size_t end = detail.rfind('@');
+    if (end == std::string::npos) return Ours("approve", "STAGE");
+    const std::size_t space = detail.rfind(' ', end);
+    const std::size_t begin = space == std::string::npos ? 0 : space + 1;
+    return Ours("approve", detail.substr(begin, end - begin));
+  }
   std::string GatePodNamespace() const { return Namespace(node_.gate->detail.substr(0, node_.gate->detail.find(':'))); }
   const Request& request() const { return request_; }
 
@@ -105,8 +114,8 @@ Help OfAdministrator(GateReason reason, const Commands& commands, const std::str
               .page = "docs/runbooks/node-failed.md"};
     case GateReason::kHalted:
     case GateReason::kApproval:
-      return {.advice = "Look at the upgraded nodes. If they are well, approve as the detail says.",
-              .commands = {commands.DriverDaemonSet(), commands.Ours("status")},
+      return {.advice = "Look at the upgraded nodes. If they are well, approve.",
+              .commands = {commands.Ours("status"), commands.Approve()},
               .page = "docs/operations.md#a-rollout-in-stages"};
     case GateReason::kPaused:
       return {.advice = "The policy is paused.",

@@ -183,9 +183,9 @@ class Search {
           node.name);
     }
     const bool rests = state == UpgradeState::kUnknown || state == UpgradeState::kDone;
+    const bool ours = driverupgrade::CordonNames(node).count(request_.question.identity.Name()) > 0;
     const bool stale = marks.stage.present() || marks.failures.present() || marks.failed_revision.present() ||
-                       marks.restart_pod.present() || marks.initially_unschedulable.present() ||
-                       driverupgrade::CordonNames(node).count(request_.question.identity.Name()) > 0;
+                       marks.restart_pod.present() || marks.initially_unschedulable.present() || ours;
     if (rests && stale) {
       Add({kWarning, "StaleMarks", "A node at rest has annotations of an upgrade that was broken off.",
            "Remove them: docs/operations.md#on-the-node"},
@@ -195,7 +195,8 @@ class Search {
       Add({kWarning, "NodeSkipped", "The node has the skip label: it keeps its old driver.", "upgradectl unskip NODE."},
           node.name);
     }
-    if (rests && node.unschedulable) {
+    const bool waits = state == UpgradeState::kUpgradeRequired && !ours;
+    if ((rests || waits) && node.unschedulable) {
       Add({kWarning, "NodeCordoned", "The node is cordoned: it counts as unavailable, and stays cordoned.",
            "kubectl uncordon NODE, if nobody needs that."},
           node.name);

@@ -178,7 +178,8 @@ absl::Status LoadPolicy(const Options& options, Request& request) {
   return examples::SpareSkippedPods(question.identity, question.policy);
 }
 
-absl::Status LoadObjects(const Options& options, const Wanted& wanted, const ReadObjects& read, Request& request) {
+absl::Status LoadObjects(const Options& options, Wanted wanted, const ReadObjects& read, Request& request) {
+  wanted.policy = options.policy.empty();
   const absl::StatusOr<std::string> text = read(request.question.identity, request.place, wanted, request.notes);
   if (!text.ok()) return text.status();
   const std::string name = !options.source.IsDump()        ? std::string("the API server")

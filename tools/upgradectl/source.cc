@@ -115,7 +115,7 @@ std::vector<Collection> Extras(const DriverPlace& place, const Wanted& wanted) {
                       "NodeMaintenance",
                       {}});
   }
-  if (place.policy) {
+  if (place.policy && wanted.policy) {
     extras.push_back(
         {fmt::format("/apis/{}/{}/{}", place.policy->group_version, place.policy->resource, place.policy->name),
          place.policy->group_version,

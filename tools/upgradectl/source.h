@@ -46,6 +46,8 @@ struct Wanted {
   /// With the Deployments beside them, which tell the operator's version.
   bool leases = false;
   bool webhooks = false;
+  /// The custom resource with the policy; of no use to who has been given a file.
+  bool policy = true;
 };
 
 /// What selects the driver's objects on the server.

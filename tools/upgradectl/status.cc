@@ -4,6 +4,7 @@
 #include <array>
 #include <climits>
 #include <map>
+#include <set>
 #include <utility>
 
 #include "fmt/format.h"
@@ -27,19 +28,21 @@ using driverupgrade::whatif::Report;
 
 constexpr std::string_view kEntered = "Successfully updated node state label to ";
 
-// What the Events tell of each node.
+// What the Events tell of each node that there is: those of a node that was deleted stay for an hour.
 struct History {
   std::map<std::string, std::map<UpgradeState, absl::Time>> entered = {};
   std::vector<absl::Duration> took = {};
   std::optional<absl::Time> began = std::nullopt;
 };
 
-History HistoryOf(const Facts& facts) {
+History HistoryOf(const Request& request) {
   History history;
+  std::set<std::string_view> nodes;
+  for (const Node& node : request.question.cluster.nodes) nodes.insert(node.name);
   std::map<std::string, absl::Time> started;
-  for (const EventFact& event : facts.events) {
+  for (const EventFact& event : request.facts.events) {
     const std::optional<UpgradeState> state = EnteredState(event);
-    if (!state) continue;
+    if (!state || !nodes.contains(event.node)) continue;
     history.entered[event.node][*state] = event.last;
     if (*state == UpgradeState::kCordonRequired) {
       started[event.node] = event.last;
@@ -190,7 +193,7 @@ std::optional<Gate> TrueGate(const Request& request, const NodeReport& report) {
 }
 
 RolloutStatus StatusOf(const Request& request, const Report& report, std::string_view lease_name) {
-  const History history = HistoryOf(request.facts);
+  const History history = HistoryOf(request);
   const driverupgrade::UpgradePolicy& policy = request.question.policy;
   RolloutStatus status{.driver = request.question.identity.Name(),
                        .policy_source = request.policy_source,

@@ -7,6 +7,8 @@
 #include <vector>
 
 #include "driverupgrade/gate.h"
+#include "fmt/format.h"
+#include "upgradectl/json_view.h"
 #include "upgradectl_support.h"
 
 namespace upgradectl {
@@ -68,10 +70,55 @@ TEST_CASE("A rollout that the policy stops is explained by the policy") {
   CheckNames(Explained("waiting", {"--policy", halted.path()}), {"MaxFailures: ", "upgradectl retry FAILED-NODE\n"});
 }
 
+TEST_CASE("States of one second are told in the order in which they were written") {
+  json::Document dump;
+  dump.Parse(ContentOf(kTestData / "trouble.json").c_str());
+  const auto add = [&](const std::string& name, const std::string& version, const std::string& message) {
+    json::Document event(&dump.GetAllocator());
+    event.Parse(fmt::format(
+                    R"({{"apiVersion": "v1", "kind": "Event", "metadata": {{"namespace": "default", "name": "{}",
+"resourceVersion": "{}"}}, "involvedObject": {{"kind": "Node", "name": "waiting"}}, "reason": "GPUDriverUpgrade",
+"type": "Normal", "message": "{}", "count": 1, "lastTimestamp": "2026-01-02T12:00:00Z"}})",
+                    name, version, message)
+                    .c_str());
+    dump["items"].PushBack(event, dump.GetAllocator());
+  };
+  // A list is by name, and the names of Events say nothing.
+  add("waiting.a", "101", "the third");
+  add("waiting.b", "99", "the first");
+  add("waiting.c", "100", "the second");
+  const ScratchFile file(Compact(dump));
+  const std::string text =
+      RunWith({"explain", "waiting", "--cluster", file.path(), "--at", "2026-01-02T12:05:00Z"}).out;
+  const std::size_t first = text.find("the first");
+  const std::size_t second = text.find("the second");
+  const std::size_t third = text.find("the third");
+  CAPTURE(text);
+  REQUIRE(third != std::string::npos);
+  CHECK(first < second);
+  CHECK(second < third);
+}
+
 TEST_CASE("A node that is none of the rollout's is named, with exit code 2") {
   const Answer answer = RunWith({"explain", "nobody", "--cluster", (kTestData / "trouble.json").string()});
   CHECK(answer.exit_code == kExitUsage);
   CHECK(answer.err == "upgradectl: nobody: has no driver pod and no label of nvidia.com/gpu\n");
+}
+
+TEST_CASE("What waits for an approval, or is halted, is helped by the approval of that stage") {
+  const absl::StatusOr<Request> request = LoadDriver({.verb = "explain"});
+  REQUIRE(request.ok());
+  NodeStatus node{.name = "n1"};
+  const auto commands = [&](driverupgrade::GateReason reason, const std::string& detail) {
+    node.gate = driverupgrade::Gate{.reason = reason, .detail = detail};
+    return HelpFor(*request, node).commands;
+  };
+  using driverupgrade::GateReason;
+  CHECK(commands(GateReason::kApproval, "stage canary is to be approved by canary@new") ==
+        Texts{"upgradectl status", "upgradectl approve canary"});
+  CHECK(commands(GateReason::kHalted, "n2 is sick; go on with the approval rest@new; place 1 in the queue") ==
+        Texts{"upgradectl status", "upgradectl approve rest"});
+  CHECK(commands(GateReason::kHalted, "the halt is being lifted").back() == "upgradectl approve STAGE");
 }
 
 TEST_CASE("Every gate has an advice, and commands that name the node or the driver") {

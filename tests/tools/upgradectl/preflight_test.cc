@@ -125,6 +125,8 @@ TEST_CASE("Each planted obstacle is found, and no other") {
       {"DoesNotEnd", {.pod_metadata = R"(,"deletionTimestamp":"2026-01-02T12:00:00Z","finalizers":["x.org/y"])"}},
       {"NodeNotReady", {.ready = "False"}},
       {"NodeCordoned", {.node_spec = R"("unschedulable":true)"}},
+      {"NodeCordoned",
+       {.node_metadata = labels(R"(-state":"upgrade-required)"), .node_spec = R"("unschedulable":true)"}},
       {"NodeSkipped", {.node_metadata = labels(R"(.skip":"true)")}},
       {"NodeFailed", {.node_metadata = labels(R"(-state":"upgrade-failed)")}},
       {"UnknownState", {.node_metadata = labels(R"(-state":"on-holiday)")}},

@@ -5,11 +5,13 @@
 #include <memory>
 #include <sstream>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "decide/rollout/stages.h"
 #include "driverupgrade/policy_codec.h"
 #include "fmt/format.h"
+#include "upgradectl/json_view.h"
 #include "upgradectl/live_view.h"
 #include "upgradectl/request.h"
 #include "upgradectl/table.h"
@@ -146,6 +148,36 @@ TEST_CASE("A server is asked for no more pods than those of the driver and of no
   CHECK(live.out == RunWith(StatusOfDump(TroublePath())).out);
   const Texts paths = server->paths();
   CHECK(std::count(paths.begin(), paths.end(), "/api/v1/pods") == 5);
+}
+
+TEST_CASE("Events of a node that is gone tell nothing of the rollout") {
+  json::Document dump;
+  dump.Parse(ContentOf(TroublePath()).c_str());
+  for (const auto& [state, time] : {std::pair("cordon-required", "10:00"), {"upgrade-done", "10:59"}}) {
+    json::Document event(&dump.GetAllocator());
+    event.Parse(
+        fmt::format(
+            R"({{"apiVersion": "v1", "kind": "Event", "metadata": {{"namespace": "default", "name": "gone.{0}"}},
+"involvedObject": {{"kind": "Node", "name": "gone"}}, "reason": "GPUDriverUpgrade", "type": "Normal",
+"message": "Successfully updated node state label to {0}", "count": 1, "lastTimestamp": "2026-01-02T{1}:00Z"}})",
+            state, time)
+            .c_str());
+    dump["items"].PushBack(event, dump.GetAllocator());
+  }
+  const ScratchFile file(Compact(dump));
+  CHECK(RunWith(StatusOfDump(file.path())).out == RunWith(StatusOfDump(TroublePath())).out);
+}
+
+TEST_CASE("Who gives a policy in a file is not told that the custom resource has none") {
+  const auto server = std::make_shared<DumpServer>(ContentOf(kTestData / "trouble.json"));
+  server->Forbid("/apis/nvidia.com/v1/clusterpolicies");
+  const ScratchFile policy("autoUpgrade: true");
+  const auto status = [&](Texts more) {
+    more.insert(more.end(), {"--kubeconfig", "any", "--at", kAt});
+    return RunIn(more, {.server = server}).out;
+  };
+  CHECK(status({"status"}).find("not read: list /apis/nvidia.com/v1/clusterpolicies") != std::string::npos);
+  CHECK(status({"status", "--policy", policy.path()}).find("not read: ") == std::string::npos);
 }
 
 TEST_CASE("What may not be read for an explanation is a line, and what is needed is an error") {

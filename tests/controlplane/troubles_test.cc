@@ -1,0 +1,254 @@
+// `upgradectl` on rollouts in trouble: each verb is as in troubles/*.txt, and `explain` names the true cause.
+// DRIVERUPGRADE_REWRITE=1 writes these files anew.
+#include <algorithm>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "gpu_operator.h"
+#include "steps.h"
+#include "support.h"
+#include "support/catch.h"
+#include "upgradectl_picture.h"
+#include "upgradectl_program.h"
+#include "world.h"
+
+namespace driverupgrade::e2e {
+namespace {
+
+using Words = std::vector<std::string>;
+
+constexpr std::string_view kPatient = R"(
+autoUpgrade: true
+maxParallelUpgrades: 1
+maxUnavailable: 100%
+podDeletion: {timeoutSeconds: 3000}
+)";
+
+constexpr std::string_view kHasty = R"(
+autoUpgrade: true
+maxParallelUpgrades: 1
+maxUnavailable: 100%
+podDeletion: {timeoutSeconds: 3}
+drain: {enable: true, timeoutSeconds: 3}
+)";
+
+constexpr std::string_view kIgnoresCordoned = R"(
+autoUpgrade: true
+maxParallelUpgrades: 2
+maxUnavailable: 100%
+cordonedNodes: Ignore
+)";
+
+constexpr std::string_view kPaused = "{autoUpgrade: true, maxParallelUpgrades: 1, maxUnavailable: 100%, paused: true}";
+
+constexpr std::string_view kCanary = R"(
+autoUpgrade: true
+maxParallelUpgrades: 1
+maxUnavailable: 100%
+podDeletion: {timeoutSeconds: 3}
+drain: {enable: true, timeoutSeconds: 3}
+rollout:
+  stages: [{name: canary, nodes: 1, maxFailures: 0}]
+)";
+
+constexpr std::string_view kClusterPolicy = R"(
+apiVersion: nvidia.com/v1
+kind: ClusterPolicy
+metadata: {name: cluster-policy}
+spec: {driver: {upgradePolicy: $POLICY}}
+)";
+
+// A ClusterPolicy with that section, gone when it goes.
+class PolicyObject {
+ public:
+  PolicyObject(ControlPlane& control_plane, std::string_view policy) : admin_(control_plane.admin()) {
+    control_plane.InstallPolicies();
+    admin_.Create(Substitute(std::string(kClusterPolicy), {{"$POLICY", policy}}));
+  }
+  ~PolicyObject() { admin_.Run({"delete", "clusterpolicies", "--all"}); }
+  PolicyObject(const PolicyObject&) = delete;
+  PolicyObject& operator=(const PolicyObject&) = delete;
+
+ private:
+  const Kubectl& admin_;
+};
+
+Words operator+(Words words, const Words& more) {
+  words.insert(words.end(), more.begin(), more.end());
+  return words;
+}
+
+// Two nodes with a driver of which there is a new revision, and the policy by which it is rolled out.
+class Trouble {
+ public:
+  Trouble(const std::string& name, std::string_view policy) : world_(ControlPlane::Shared(), name, 2) {
+    const std::filesystem::path file = world_.control_plane().folder() / (name + ".yaml");
+    WriteFile(file, policy);
+    policy_options_ = {"--policy", file.string()};
+    world_.DeployDriver();
+    gpu_operator_ = std::make_unique<GpuOperator>(world_, policy);
+  }
+
+  const World& world() const { return world_; }
+  const std::string& node() const { return world_.nodes()[0]; }
+  const std::string& other_node() const { return world_.nodes()[1]; }
+  GpuOperator& gpu_operator() { return *gpu_operator_; }
+
+  // One pod on each node, of which none may go.
+  void DeployStrictWorkload() const {
+    Workload workload;
+    workload.name = "web";
+    workload.replicas = 2;
+    workload.unavailable_max = 0;
+    world_.Deploy(workload);
+  }
+
+  // Rolls until then, and goes no further.
+  void RollUntil(const std::function<bool()>& condition) const {
+    const std::unique_ptr<Process> process = gpu_operator_->Start();
+    const bool is_so = Eventually(kStepLimit, condition);
+    INFO(PictureOf(world_, {{"status"}}, Options() + policy_options_));
+    REQUIRE(is_so);
+  }
+  void RollUntil(const std::string& node, const std::string& state) const {
+    RollUntil([&] { return world_.Nodes().at(node).state == state; });
+  }
+  // `explain` says it of `node`: Events come a moment after what they are about.
+  void RollUntilExplained(const std::string& node, const std::string& text) const {
+    RollUntil([&] { return Explained(node).find(text) != std::string::npos; });
+  }
+
+  // From now on upgradectl looks for the policy in the cluster.
+  void ForgetPolicyFile() { policy_options_.clear(); }
+
+  // What is said about `node` by each verb. Those that write only ask the server.
+  std::string Picture(const std::string& node) const {
+    const std::vector<Words> reading = {
+        {"status"}, {"status", "-o", "wide"}, {"explain", node}, {"plan"}, {"preflight"}};
+    const std::vector<Words> writing = {{"skip", node},    {"unskip", node}, {"retry", node}, {"request", node},
+                                        {"release", node}, {"pause"},        {"resume"}};
+    const Words dry = Options() + Words{"--dry-run=server", "--yes"};
+    return PictureOf(world_, reading, Options() + policy_options_) + "\n" + PictureOf(world_, writing, dry) + "\n" +
+           PictureOf(world_, {{"approve", "canary"}}, dry + policy_options_);
+  }
+
+  std::string Explained(const std::string& node) const {
+    return RunUpgradectl(world_.control_plane(), Words{"explain", node} + Options() + policy_options_).out;
+  }
+
+ private:
+  Words Options() const {
+    return UpgradectlOptions(world_, (world_.control_plane().folder() / "admin.kubeconfig").string());
+  }
+
+  World world_;
+  Words policy_options_;
+  std::unique_ptr<GpuOperator> gpu_operator_;
+};
+
+void ExpectNames(const std::string& text, const Words& wanted) {
+  for (const std::string& part : wanted) {
+    INFO(part << " in:\n" << text);
+    CHECK(text.find(part) != std::string::npos);
+  }
+}
+
+// As a kubelet reports an image that its registry does not have.
+void FailToPullImage(const World& world, const std::string& pod) {
+  constexpr char kStatus[] = R"({"status": {"containerStatuses": [{
+    "name": "driver", "image": "driver:2", "imageID": "", "ready": false, "restartCount": 0,
+    "state": {"waiting": {"reason": "ImagePullBackOff", "message": "Back-off pulling image \"driver:2\""}}}]}})";
+  world.control_plane().admin().Must({"patch", "pod", pod, "--namespace=" + world.driver_ns(), "--subresource=status",
+                                      "--type=merge", "--patch=" + std::string(kStatus)});
+}
+
+TEST_CASE("An evacuation that a disruption budget blocks is explained by that budget", "[troubles]") {
+  Trouble rollout("budget", kPatient);
+  rollout.DeployStrictWorkload();
+  rollout.world().ChangeDriver("driver:2");
+  rollout.RollUntilExplained(rollout.node(), "refused by disruption budget web");
+  ExpectNames(rollout.Explained(rollout.node()),
+              {"DisruptionBudget: ", "disruption budget web: allows 0", "it never allows one"});
+  CheckPicture("budget", rollout.Picture(rollout.node()));
+}
+
+TEST_CASE("A driver whose image cannot be pulled is explained by the error of the pull", "[troubles]") {
+  Trouble rollout("image", kPatient);
+  rollout.world().ChangeDriverAndHold("driver:2");
+  rollout.RollUntil([&] {
+    const std::vector<DriverPod> pods = rollout.world().DriverPods();
+    return std::any_of(pods.begin(), pods.end(),
+                       [&](const DriverPod& pod) { return pod.node == rollout.node() && pod.is_held; });
+  });
+  FailToPullImage(rollout.world(), rollout.world().DriverPodOn(rollout.node()).name);
+  ExpectNames(rollout.Explained(rollout.node()),
+              {"DriverPodNotReady: ", R"(ImagePullBackOff Back-off pulling image "driver:2")"});
+  CheckPicture("image", rollout.Picture(rollout.node()));
+}
+
+TEST_CASE("A node that has failed is explained by what failed it", "[troubles]") {
+  Trouble rollout("failed", kHasty);
+  rollout.DeployStrictWorkload();
+  rollout.world().ChangeDriver("driver:2");
+  rollout.RollUntilExplained(rollout.node(), "Successfully updated node state label to upgrade-failed");
+  ExpectNames(rollout.Explained(rollout.node()),
+              {"Failed: ", "failed 1 time", "disruption budget web", "upgradectl retry " + rollout.node()});
+  CheckPicture("failed", rollout.Picture(rollout.node()));
+}
+
+TEST_CASE("A node that an administrator has cordoned is explained by the cordon", "[troubles]") {
+  Trouble rollout("cordoned", kIgnoresCordoned);
+  rollout.world().Cordon(rollout.node());
+  rollout.world().ChangeDriver("driver:2");
+  rollout.RollUntil(rollout.other_node(), "upgrade-done");
+  ExpectNames(rollout.Explained(rollout.node()),
+              {"Cordoned: ", "cordoned by an administrator", "kubectl uncordon " + rollout.node()});
+  CheckPicture("cordoned", rollout.Picture(rollout.node()));
+}
+
+TEST_CASE("A node that another driver has is explained by that driver", "[troubles]") {
+  Trouble rollout("other", kIgnoresCordoned);
+  rollout.world().control_plane().admin().Must(
+      {"label", "node", rollout.node(), "nvidia.com/ofed-driver-upgrade-state=drain-required"});
+  rollout.world().ChangeDriver("driver:2");
+  rollout.RollUntil(rollout.other_node(), "upgrade-done");
+  ExpectNames(rollout.Explained(rollout.node()), {"OtherDriver: ", "nvidia.com/ofed is in drain-required",
+                                                  "upgradectl explain " + rollout.node() + " --driver ofed"});
+  CheckPicture("other", rollout.Picture(rollout.node()));
+}
+
+TEST_CASE("A rollout that is paused is explained by the policy", "[troubles]") {
+  Trouble rollout("paused", kPaused);
+  const PolicyObject policy(rollout.world().control_plane(), kPaused);
+  rollout.ForgetPolicyFile();
+  rollout.world().ChangeDriver("driver:2");
+  rollout.RollUntil([&] {
+    const auto nodes = rollout.world().Nodes();
+    return std::all_of(nodes.begin(), nodes.end(),
+                       [](const auto& node) { return node.second.state == "upgrade-required"; });
+  });
+  ExpectNames(rollout.Explained(rollout.node()), {"Paused: ", "opened by a person"});
+  CheckPicture("paused", rollout.Picture(rollout.node()));
+}
+
+TEST_CASE("A rollout that is halted is explained by the halt, also when the ledger is lost", "[troubles]") {
+  Trouble rollout("halted", kCanary);
+  rollout.DeployStrictWorkload();
+  rollout.world().ChangeDriver("driver:2");
+  rollout.gpu_operator().set_more_options({"--ledger"});
+  rollout.RollUntil([&] { return rollout.Explained(rollout.other_node()).find("Halted: ") != std::string::npos; });
+  ExpectNames(rollout.Explained(rollout.other_node()),
+              {"Halted: ", rollout.node(), "canary", "upgradectl approve canary"});
+  CheckPicture("halted", rollout.Picture(rollout.other_node()));
+
+  rollout.world().control_plane().admin().Must(
+      {"delete", "configmap", "nvidia-gpu-driver-upgrade", "--namespace=" + rollout.world().driver_ns()});
+  CheckPicture("ledger-lost", rollout.Picture(rollout.other_node()));
+}
+
+}  // namespace
+}  // namespace driverupgrade::e2e

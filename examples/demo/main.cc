@@ -1,18 +1,20 @@
 // A driver upgrade on the fake cluster: six nodes, a disruption budget, one node that an administrator has cordoned.
 // Virtual time runs faster than real time; --speed 0 does not wait at all.
-#include <unistd.h>
-
 #include <cstdio>
+#include <fstream>
 #include <memory>
 #include <string>
 #include <thread>
 
 #include "CLI/CLI.hpp"
-#include "demo/table.h"
+#include "demo/picture.h"
 #include "driverupgrade/testing/builders.h"
 #include "driverupgrade/testing/fake_cluster.h"
 #include "driverupgrade/upgrade_engine.h"
 #include "fmt/format.h"
+#include "upgradectl/terminal.h"
+#include "upgradectl/timeline.h"
+#include "whatif/what_if.h"
 
 namespace {
 
@@ -22,6 +24,7 @@ using driverupgrade::EngineOptions;
 using driverupgrade::LabelSelector;
 using driverupgrade::Percent;
 using driverupgrade::ReconcileResult;
+using driverupgrade::SnapshotOptions;
 using driverupgrade::UpgradeEngine;
 using driverupgrade::UpgradePolicy;
 using driverupgrade::testing::AddFleet;
@@ -35,7 +38,8 @@ constexpr absl::Duration kTimeout = absl::Hours(1);
 struct Options {
   int nodes = 6;
   double speed = 10;
-  bool table = isatty(STDOUT_FILENO) != 0;
+  // Empty: none is written.
+  std::string timeline = {};
 };
 
 UpgradePolicy DemoPolicy() {
@@ -52,27 +56,32 @@ bool AllDone(const FakeCluster& cluster, const DriverIdentity& identity) {
   return true;
 }
 
-int Fail(const absl::Status& status) {
-  fmt::print(stderr, "demo: {}\n", std::string(status.message()));
-  return 1;
+absl::Status WriteTimeline(const std::string& path, const upgradectl::Request& request) {
+  std::ofstream file(path);
+  file << upgradectl::FormatTimelineHtml(upgradectl::TimelineOf(request)) << std::flush;
+  if (!file) return absl::UnavailableError(fmt::format("{}: cannot be written", path));
+  fmt::print("Each node's way through the states: {}\n", path);
+  return absl::OkStatus();
 }
 
-int Run(const Options& options) {
+// Rolls the driver out, and shows it. Errors: of a pass, of reading, or it is not done after an hour of the cluster's.
+absl::Status Run(const Options& options) {
   const auto identity = DriverIdentity::Create("nvidia.com", "gpu");
-  if (!identity.ok()) return Fail(identity.status());
+  if (!identity.ok()) return identity.status();
   auto clock = std::make_shared<FakeClock>();
   auto cluster = std::make_shared<FakeCluster>(clock);
   const Fleet fleet = AddFleet(*cluster, {.node_count = options.nodes});
   cluster->Cordon(fleet.node_names.back());
   const auto labels = LabelSelector::FromMatchLabels({{"app", fleet.daemon_set}});
-  EngineOptions engine_options{.snapshot = {.ns = fleet.ns, .driver_labels = labels}, .clock = clock};
+  const SnapshotOptions snapshot{.ns = fleet.ns, .driver_labels = labels};
+  EngineOptions engine_options{.snapshot = snapshot, .clock = clock};
   engine_options.executor.calls_in_flight = 1;
   const auto engine = UpgradeEngine::Create(*identity, cluster, std::move(engine_options));
-  if (!engine.ok()) return Fail(engine.status());
+  if (!engine.ok()) return engine.status();
 
   const UpgradePolicy policy = DemoPolicy();
   const absl::Time start = clock->Now();
-  demo::Table table(options.table);
+  demo::Picture picture(upgradectl::ScreenOfOutput());
   fmt::print(
       "{} nodes, the last one cordoned by an administrator; at most 2 in progress, 50% unavailable.\n"
       "The driver's template changes to rev-2.\n\n",
@@ -80,19 +89,22 @@ int Run(const Options& options) {
   cluster->SetTemplate(fleet.ns, fleet.daemon_set, "rev-2");
   while (clock->Now() - start < kTimeout) {
     const absl::StatusOr<ReconcileResult> pass = (*engine)->Reconcile({}, policy);
-    if (!pass.ok()) return Fail(pass.status());
-    table.Show(clock->Now() - start, demo::ReadRows(*cluster, *identity, pass->plan));
+    if (!pass.ok()) return pass.status();
+    const auto request = demo::ReadCluster(*cluster, *identity, snapshot, policy);
+    if (!request.ok()) return request.status();
+    const auto report = driverupgrade::whatif::Answer(request->question);
+    if (!report.ok()) return report.status();
+    picture.Show(upgradectl::StatusOf(*request, *report), clock->Now() - start);
     if (pass->plan.nodes.empty() && AllDone(*cluster, *identity)) {
       fmt::print("\n{} nodes upgraded in {} of the cluster's time, {} pods evicted, {} Events.\n", options.nodes,
                  absl::FormatDuration(clock->Now() - start), cluster->CallCount(driverupgrade::Operation::kEvictPod),
                  cluster->events().size());
-      return 0;
+      return options.timeline.empty() ? absl::OkStatus() : WriteTimeline(options.timeline, *request);
     }
     if (options.speed > 0) std::this_thread::sleep_for(absl::ToChronoMicroseconds(kStep / options.speed));
     cluster->Advance(kStep);
   }
-  fmt::print(stderr, "demo: not done after {}\n", absl::FormatDuration(kTimeout));
-  return 1;
+  return absl::DeadlineExceededError(fmt::format("not done after {}", absl::FormatDuration(kTimeout)));
 }
 
 }  // namespace
@@ -104,7 +116,9 @@ int main(int argc, char** argv) {
   app.add_option("--speed", options.speed, "seconds of the cluster per real second; 0: do not wait")
       ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
-  app.add_flag("--table,!--no-table", options.table, "a live table instead of lines; the default on a terminal");
+  app.add_option("--timeline", options.timeline, "file for a page with a bar for each node; none if absent");
   CLI11_PARSE(app, argc, argv);
-  return Run(options);
+  const absl::Status status = Run(options);
+  if (!status.ok()) fmt::print(stderr, "demo: {}\n", std::string(status.message()));
+  return status.ok() ? 0 : 1;
 }

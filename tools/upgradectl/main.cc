@@ -1,5 +1,4 @@
 // Shows where an upgrade stands and what it would do, and does what an administrator does by hand.
-#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <cstdlib>
@@ -7,6 +6,7 @@
 #include <iostream>
 #include <string>
 
+#include "upgradectl/terminal.h"
 #include "upgradectl/upgradectl.h"
 
 namespace {
@@ -14,15 +14,6 @@ namespace {
 std::string Environment(const char* name) {
   const char* value = std::getenv(name);
   return value == nullptr ? "" : value;
-}
-
-upgradectl::Screen ScreenOfOutput() {
-  if (isatty(STDOUT_FILENO) == 0) return {};
-  winsize size = {};
-  const bool known = ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0;
-  // https://no-color.org: whatever its value.
-  const bool colour = Environment("NO_COLOR").empty() && Environment("TERM") != "dumb";
-  return {.columns = known ? std::size_t{size.ws_col} : std::size_t{80}, .colour = colour};
 }
 
 // As kubectl finds it; of several files in KUBECONFIG, the first.
@@ -41,7 +32,7 @@ int main(int argc, char** argv) {
                          {.in = std::cin,
                           .out = std::cout,
                           .err = std::cerr,
-                          .screen = ScreenOfOutput(),
+                          .screen = upgradectl::ScreenOfOutput(),
                           .interactive = isatty(STDIN_FILENO) != 0,
                           .kubeconfig = KubeconfigFile()});
 }

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Builds the images of deploy/image/Containerfile of the programs in build/release/bin, on a Debian made by mmdebstrap in
 # the place of one from a registry, and runs each program in them once, as the user that the image names.
+#   image.sh --compile: compiles the programs in the recipe's first stage, as who has a registry does; takes a quarter of an hour.
 #   image.sh [FOLDER]: writes them there, too, as `podman load` and `ctr images import` take them, under the names that the
 #   manifests of deploy and of the examples have.
 # Where root's rights or the tools are missing it says so and ends with 77.
@@ -37,6 +38,15 @@ make_base() {
   fi
   container=$(store from scratch)
   store add --quiet "$container" "$work/base.tar" / >/dev/null
+  store commit --quiet --rm "$container" localhost/base >/dev/null
+}
+
+# The base that a registry has: nothing is installed in it.
+make_plain_base() {
+  local container
+  mmdebstrap --quiet --variant=minbase bookworm "$work/plain.tar"
+  container=$(store from scratch)
+  store add --quiet "$container" "$work/plain.tar" / >/dev/null
   store commit --quiet --rm "$container" localhost/base >/dev/null
 }
 
@@ -80,17 +90,23 @@ try_tools() {
 for tool in buildah mmdebstrap; do
   command -v $tool >/dev/null || unavailable "there is no $tool: scripts/install-deps.sh --image installs it"
 done
-for program in "${programs[@]}"; do
-  [ -x "build/release/bin/$program" ] || unavailable "there is no build/release/bin/$program"
-done
-
 rm -rf "$work/context" "$work/store" "$work/run"
-mkdir -p "$work/context/programs" "$work/context/deploy/image"
-cp deploy/image/* "$work/context/deploy/image/"
-for program in "${programs[@]}"; do
-  strip -o "$work/context/programs/$program" "build/release/bin/$program"
-done
-make_base
+mkdir -p "$work/context"
+if [ "${1:-}" = --compile ]; then
+  shift
+  git archive HEAD | tar -x -C "$work/context"
+  make_plain_base
+else
+  for program in "${programs[@]}"; do
+    [ -x "build/release/bin/$program" ] || unavailable "there is no build/release/bin/$program"
+  done
+  mkdir -p "$work/context/programs" "$work/context/deploy/image"
+  cp deploy/image/* "$work/context/deploy/image/"
+  for program in "${programs[@]}"; do
+    strip -o "$work/context/programs/$program" "build/release/bin/$program"
+  done
+  make_base
+fi
 build driverupgrade
 build driver-manager --target driver-manager
 try_image driverupgrade 65532:65532 "${operators[@]}"

@@ -59,6 +59,29 @@ TEST_CASE("A process dies with the test that started it, however the test dies",
   CHECK(Eventually(seconds(10), [&] { return IsGone(sleeper); }));
 }
 
+TEST_CASE("A folder outlives other tests that begin, and goes when the test that made it is dead", "[fixture]") {
+  const TemporaryFolder reports;
+  const std::filesystem::path report = reports.path() / "folder";
+  const pid_t test = fork();
+  REQUIRE(test >= 0);
+  if (test == 0) {
+    const TemporaryFolder folder;
+    WriteFile(reports.path() / "folder.new", folder.path().string());
+    std::filesystem::rename(reports.path() / "folder.new", report);
+    while (true) pause();
+  }
+
+  REQUIRE(Eventually(seconds(10), [&] { return std::filesystem::exists(report); }));
+  const std::filesystem::path folder = ReadFile(report);
+  { const TemporaryFolder begins; }
+  CHECK(std::filesystem::exists(folder));
+  REQUIRE(kill(test, SIGKILL) == 0);
+  REQUIRE(waitpid(test, nullptr, 0) == test);
+  { const TemporaryFolder begins; }
+  CHECK_FALSE(std::filesystem::exists(folder));
+  CHECK(std::filesystem::exists(reports.path()));
+}
+
 TEST_CASE("A process tells how it ended", "[fixture]") {
   const TemporaryFolder folder;
   ProcessOptions options;

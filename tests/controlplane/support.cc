@@ -1,11 +1,11 @@
 #include "support.h"
 
-#include <signal.h>
+#include <fcntl.h>
 #include <stdlib.h>
+#include <sys/file.h>
 #include <unistd.h>
 
 #include <cerrno>
-#include <charconv>
 #include <fstream>
 #include <iterator>
 #include <stdexcept>
@@ -21,24 +21,27 @@ namespace fs = std::filesystem;
 constexpr std::string_view kFolderPrefix = "driverupgrade-e2e-";
 constexpr std::chrono::milliseconds kPollInterval{20};
 
-// The process that made a folder of ours is part of the folder's name.
-pid_t MakerOf(const fs::path& folder) {
-  const std::string name = folder.filename().string();
-  pid_t pid = 0;
-  if (name.rfind(kFolderPrefix, 0) == 0) {
-    std::from_chars(name.data() + kFolderPrefix.size(), name.data() + name.size(), pid);
-  }
-  return pid;
+// A lock on a folder, as long as the process lives; -1 if somebody else has it and `wait` is false, or there is no folder.
+int LockFolder(const fs::path& folder, bool wait) {
+  const int file = open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (file >= 0 && flock(file, LOCK_EX | (wait ? 0 : LOCK_NB)) == 0) return file;
+  if (file >= 0) close(file);
+  return -1;
 }
 
+// Whoever lives holds the lock of his folder. A process number would not tell: he may be in another namespace.
 void RemoveFoldersOfTheDead(const fs::path& parent) {
-  std::vector<fs::path> left_behind;
   std::error_code ignored;
+  std::vector<fs::path> folders;
   for (const fs::directory_entry& entry : fs::directory_iterator(parent, ignored)) {
-    const pid_t maker = MakerOf(entry.path());
-    if (maker > 0 && kill(maker, 0) != 0 && errno == ESRCH) left_behind.push_back(entry.path());
+    if (entry.path().filename().string().starts_with(kFolderPrefix)) folders.push_back(entry.path());
   }
-  for (const fs::path& folder : left_behind) fs::remove_all(folder, ignored);
+  for (const fs::path& folder : folders) {
+    const int lock = LockFolder(folder, /*wait=*/false);
+    if (lock < 0) continue;
+    fs::remove_all(folder, ignored);
+    close(lock);
+  }
 }
 
 }  // namespace
@@ -91,17 +94,22 @@ double Stopwatch::seconds() const {
 
 TemporaryFolder::TemporaryFolder() {
   const fs::path parent = fs::temp_directory_path();
+  // Nobody else looks at a folder between its making and its locking.
+  const int parent_lock = LockFolder(parent, /*wait=*/true);
   RemoveFoldersOfTheDead(parent);
   std::string name = (parent / kFolderPrefix).string() + std::to_string(getpid()) + "-XXXXXX";
   if (mkdtemp(name.data()) == nullptr) {
     throw std::system_error(errno, std::generic_category(), "cannot make the folder " + name);
   }
   path_ = name;
+  lock_ = LockFolder(path_, /*wait=*/true);
+  close(parent_lock);
 }
 
 TemporaryFolder::~TemporaryFolder() {
   std::error_code ignored;
   fs::remove_all(path_, ignored);
+  close(lock_);
 }
 
 }  // namespace driverupgrade::e2e

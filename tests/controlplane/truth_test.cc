@@ -1,5 +1,6 @@
 // `upgradectl simulate` against the truth: the same cluster rolled for real, and simulated from its dump before.
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <cstdint>
 #include <iomanip>
@@ -21,7 +22,6 @@
 namespace driverupgrade::e2e {
 namespace {
 
-constexpr int kNodes = 50;
 constexpr int kSideBySide = 25;
 // Of both. Long beside the three seconds or so that a control plane on two processors needs for twenty-five nodes at
 // once, which a simulation does not have.
@@ -93,7 +93,9 @@ Story Simulated(const World& world, const std::string& policy) {
 Story Rolled(const World& world, const std::string& policy) {
   Rollout rollout(world);
   world.ChangeDriver("driver:2", kDriverStart);
-  const OperatorResult result = GpuOperator(world, policy).Run();
+  GpuOperator gpu_operator(world, policy);
+  gpu_operator.set_timeout(std::chrono::minutes(8));
+  const OperatorResult result = gpu_operator.Run();
   INFO(result.output());
   REQUIRE(result.exit_code == 0);
   ExpectEveryNodeUpgraded(rollout);
@@ -121,11 +123,12 @@ int Apart(const std::vector<std::string>& a, const std::vector<std::string>& b) 
   return static_cast<int>(apart);
 }
 
-void Compare(const std::string& name, const std::string& policy, std::optional<int> unavailable_max) {
-  World world(ControlPlane::Shared(), name, kNodes);
+void Compare(const std::string& name, int nodes, const std::string& policy,
+             std::optional<int> unavailable_max = std::nullopt) {
+  World world(ControlPlane::Shared(), name, nodes);
   world.DeployDriver();
   Workload workload;
-  workload.replicas = kNodes;
+  workload.replicas = nodes;
   workload.stop_delay = kPodStop;
   workload.unavailable_max = unavailable_max;
   world.Deploy(workload);
@@ -139,28 +142,35 @@ void Compare(const std::string& name, const std::string& policy, std::optional<i
   CHECK(told.seconds == Approx(happened.seconds).epsilon(0.15));
   CHECK(told.peaks.in_progress == happened.peaks.in_progress);
   CHECK(told.peaks.unschedulable == happened.peaks.unschedulable);
-  CHECK(told.order.size() == kNodes);
+  CHECK(told.order.size() == static_cast<std::size_t>(nodes));
   // Those that one pass starts are written at the same time, in no order.
   CHECK(apart < kSideBySide);
 }
 
+constexpr char kSlots[] =
+    "{autoUpgrade: true, maxParallelUpgrades: 25, maxUnavailable: 100%, drain: {enable: true, timeoutSeconds: 60}}";
+constexpr char kUnavailable[] =
+    "{autoUpgrade: true, maxParallelUpgrades: 0, maxUnavailable: 25, podDeletion: {timeoutSeconds: 60}}";
+// Of the pods that 25 nodes have.
+constexpr int kBudget = 12;
+
 TEST_CASE("A rollout with slots takes the time, the order and the peaks that were simulated", "[truth]") {
-  Compare(
-      "slots",
-      "{autoUpgrade: true, maxParallelUpgrades: 25, maxUnavailable: 100%, drain: {enable: true, timeoutSeconds: 60}}",
-      std::nullopt);
+  Compare("slots", 50, kSlots);
 }
 
-TEST_CASE("A rollout of half of the nodes at a time does, too", "[truth_unavailable]") {
-  Compare("half", "{autoUpgrade: true, maxParallelUpgrades: 0, maxUnavailable: 50%, podDeletion: {timeoutSeconds: 60}}",
-          std::nullopt);
+TEST_CASE("A rollout that may make so many nodes unavailable does, too", "[truth_unavailable]") {
+  Compare("unavailable", 50, kUnavailable);
 }
 
 TEST_CASE("A rollout that a disruption budget slows down does, too", "[truth_budget]") {
-  Compare(
-      "budget",
-      "{autoUpgrade: true, maxParallelUpgrades: 25, maxUnavailable: 100%, drain: {enable: true, timeoutSeconds: 60}}",
-      12);
+  Compare("budget", 50, kSlots, kBudget);
+}
+
+// Four minutes each: on request.
+TEST_CASE("Rollouts of 200 nodes do, too", "[.truth_200]") {
+  SECTION("with slots") { Compare("slots-200", 200, kSlots); }
+  SECTION("with so many unavailable") { Compare("unavailable-200", 200, kUnavailable); }
+  SECTION("with a disruption budget") { Compare("budget-200", 200, kSlots, kBudget); }
 }
 
 }  // namespace

@@ -137,8 +137,10 @@ link() {
     -Wl,--gc-sections -Wl,--strip-all -Wl,-z,stack-size=1048576 $(printf -- '-Wl,--export=%s ' $exports))
 }
 
+# The translator writes everything out; the second step leaves half of the text.
 translate() {
-  (cd scripts/wasm && "$go" tool wasm2go -pkg wasm -o "$work/driverupgrade.go" "$work/driverupgrade.wasm")
+  (cd scripts/wasm && "$go" tool wasm2go -pkg wasm -o "$work/translated.go" "$work/driverupgrade.wasm" &&
+    "$go" run ./shrink "$work/translated.go" >"$work/driverupgrade.go")
   ! grep -q 'wasi_snapshot' "$work/driverupgrade.go" || { echo "build-wasm: the module imports" >&2; return 1; }
 }
 
@@ -161,5 +163,5 @@ if [ "${1:-}" = --check ]; then
 else
   mkdir -p "$(dirname "$committed")"
   cp "$work/driverupgrade.go" "$committed"
-  wc -c "$work/driverupgrade.wasm" "$committed"
+  wc -c "$work/driverupgrade.wasm" "$work/translated.go" "$committed"
 fi

@@ -16,7 +16,7 @@ unformatted=$("$("$go" env GOROOT)/bin/gofmt" -l .)
 [[ -z $unformatted ]] || { echo "go: not formatted: $unformatted" >&2; exit 1; }
 export CGO_ENABLED=0 GOTOOLCHAIN=local GOFLAGS=-mod=readonly
 # The translation of the WebAssembly has code that no path reaches.
-for folder in . compat; do
+for folder in . compat ../scripts/wasm; do
   (cd "$folder" && "$go" vet -unreachable=false ./... && "$go" test ./...)
 done
 GOARCH=arm64 "$go" build ./...

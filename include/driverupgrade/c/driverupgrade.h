@@ -9,14 +9,14 @@
  *     du_free(plan.data);
  *
  * An engine rolls a driver, and sends nothing itself: it says which request comes next, the host sends it and hands the answer in.
- * A host has clients, threads, timeouts and a clock of its own. Two whole ones: go/internal/host, and for tests tests/c/engine_host.cc.
+ * A host has clients, threads, timeouts and a clock of its own. A short one: examples/python/rollout.py; a whole one: go/internal/host.
  *
  * Documents are UTF-8. A member that is not known is an error in what comes in; whoever reads what goes out ignores members
  * that he does not know. Functions are added and never changed; documents only gain members. The functions call nobody back,
  * write no log, read no file, clock or environment, and neither throw nor exit. What they keep is in the engine that is handed
  * to them: one call at a time with one engine, any number of threads with different ones or with none.
  *
- * Example: examples/python/whatif.py. Every document: docs/c-api.md.
+ * Examples: examples/python. Every document: docs/c-api.md.
  */
 #ifndef DRIVERUPGRADE_C_DRIVERUPGRADE_H_
 #define DRIVERUPGRADE_C_DRIVERUPGRADE_H_

@@ -1,0 +1,588 @@
+// Command shrink makes the translation of a WebAssembly module shorter, and does not change what it does:
+//
+//	shrink translated.go >shorter.go
+//
+// Loads and stores get helpers, a name that is used in the next statement alone gives way to its value, constants lose wrappers that
+// their neighbour's type makes idle, and blocks that declare nothing are dissolved.
+package main
+
+import (
+	"bytes"
+	"go/ast"
+	"go/format"
+	"go/parser"
+	"go/token"
+	"log"
+	"maps"
+	"os"
+	"reflect"
+	"regexp"
+	"strings"
+)
+
+// The memory, by an address and the offset of an instruction, as the translator's own helpers reach it.
+const helpers = `
+//go:nosplit
+func (m *Module) lb(a int32, o uint64) int32 { return int32(m.memory[uint64(uint32(a))+o]) }
+
+//go:nosplit
+func (m *Module) sb(a int32, o uint64, v int32) { m.memory[uint64(uint32(a))+o] = byte(v) }
+
+//go:nosplit
+func (m *Module) l(a int32, o uint64) int32 {
+	o += uint64(uint32(a))
+	return int32(binary.LittleEndian.Uint32(m.memory[:0:len(m.memory)][o : o+4 : o+4]))
+}
+
+//go:nosplit
+func (m *Module) s(a int32, o uint64, v int32) {
+	o += uint64(uint32(a))
+	binary.LittleEndian.PutUint32(m.memory[:0:len(m.memory)][o:o+4:o+4], uint32(v))
+}
+
+//go:nosplit
+func (m *Module) ll(a int32, o uint64) int64 {
+	o += uint64(uint32(a))
+	return int64(binary.LittleEndian.Uint64(m.memory[:0:len(m.memory)][o : o+8 : o+8]))
+}
+
+//go:nosplit
+func (m *Module) sl(a int32, o uint64, v int64) {
+	o += uint64(uint32(a))
+	binary.LittleEndian.PutUint64(m.memory[:0:len(m.memory)][o:o+8:o+8], uint64(v))
+}
+`
+
+var (
+	translated = regexp.MustCompile(`^(fn\d+|X\w+)$`)
+	temporary  = regexp.MustCompile(`^t\d+$`)
+	loads      = map[string]string{"int32 load32": "l", "int64 load64": "ll"}
+	stores     = map[string]string{"store32 uint32": "s", "store64 uint64": "sl"}
+	values     = map[string]string{"s": "int32", "sl": "int64"} // that a store takes
+)
+
+func main() {
+	log.SetFlags(0)
+	text, err := os.ReadFile(os.Args[1])
+	if err == nil {
+		text, err = shrink(text)
+	}
+	if err == nil {
+		_, err = os.Stdout.Write(text)
+	}
+	if err != nil {
+		log.Fatal(err)
+	}
+}
+
+// shrink leaves everything but the translated functions as it is.
+func shrink(text []byte) ([]byte, error) {
+	files := token.NewFileSet()
+	file, err := parser.ParseFile(files, "", text, parser.ParseComments)
+	if err != nil {
+		return nil, err
+	}
+	results := resultsOf(file)
+	var out bytes.Buffer
+	at := 0
+	for _, declaration := range file.Decls {
+		function, ok := declaration.(*ast.FuncDecl)
+		if !ok || !translated.MatchString(function.Name.Name) {
+			continue
+		}
+		out.Write(text[at:files.Position(function.Pos()).Offset])
+		at = files.Position(function.End()).Offset
+		shorten(function, results)
+		forgetPositions(reflect.ValueOf(function))
+		if err := format.Node(&out, token.NewFileSet(), function); err != nil {
+			return nil, err
+		}
+	}
+	out.Write(text[at:])
+	out.WriteString(helpers)
+	return format.Source(out.Bytes())
+}
+
+// resultsOf are the types of what functions give back, by their names.
+func resultsOf(file *ast.File) map[string]string {
+	results := map[string]string{"i32": "int32", "i64": "int64", "l": "int32", "lb": "int32", "ll": "int64", "g0": "int32"}
+	for _, declaration := range file.Decls {
+		if function, ok := declaration.(*ast.FuncDecl); ok && function.Type.Results != nil {
+			results[function.Name.Name] = name(function.Type.Results.List[0].Type)
+		}
+	}
+	return results
+}
+
+func shorten(function *ast.FuncDecl, results map[string]string) {
+	rewriteExpressions(reflect.ValueOf(function.Body), kindsOf(function, results))
+	uses := map[string]int{}
+	ast.Inspect(function.Body, func(node ast.Node) bool {
+		if name, ok := node.(*ast.Ident); ok {
+			uses[name.Name]++
+		}
+		return true
+	})
+	shortenLists(function.Body, uses)
+}
+
+// shortenLists goes through every list of statements, the inner ones first.
+func shortenLists(root ast.Node, uses map[string]int) {
+	var lists []*[]ast.Stmt
+	ast.Inspect(root, func(node ast.Node) bool {
+		switch with := node.(type) {
+		case *ast.BlockStmt:
+			lists = append(lists, &with.List)
+		case *ast.CaseClause:
+			lists = append(lists, &with.Body)
+		}
+		return true
+	})
+	for i := len(lists) - 1; i >= 0; i-- {
+		list := lists[i]
+		*list = dissolveBlocks(substituteOnce(*list, uses))
+	}
+}
+
+// substituteOnce makes `t1 := value; use(t1)` to `use(value)` where nothing can come between them.
+func substituteOnce(list []ast.Stmt, uses map[string]int) []ast.Stmt {
+	for i := len(list) - 2; i >= 0; i-- {
+		assignment, ok := list[i].(*ast.AssignStmt)
+		if !ok || assignment.Tok != token.DEFINE || len(assignment.Lhs) != 1 {
+			continue
+		}
+		name := assignment.Lhs[0].(*ast.Ident).Name
+		value := assignment.Rhs[0]
+		if !temporary.MatchString(name) || uses[name] != 2 || untyped(value) {
+			continue
+		}
+		// A call comes before everything that the next statement does only if that is nothing but to keep its result.
+		if substitute(list[i+1], name, value, isPure(value)) {
+			list = append(list[:i], list[i+1:]...)
+		}
+	}
+	return list
+}
+
+// substitute puts the value where the statement, as far as it runs first, has the name.
+func substitute(statement ast.Stmt, name string, value ast.Expr, pure bool) bool {
+	var part *ast.Expr
+	switch s := statement.(type) {
+	case *ast.AssignStmt:
+		if len(s.Rhs) != 1 || len(s.Lhs) != 1 {
+			return false
+		}
+		part = &s.Rhs[0]
+		if _, plain := s.Lhs[0].(*ast.Ident); !plain && !pure {
+			return false
+		}
+	case *ast.IfStmt:
+		part = &s.Cond
+	case *ast.SwitchStmt:
+		part = &s.Tag
+	case *ast.ExprStmt:
+		part = &s.X
+	case *ast.ReturnStmt:
+		if len(s.Results) != 1 {
+			return false
+		}
+		part = &s.Results[0]
+	default:
+		return false
+	}
+	if !pure && !onlyLocals(*part) || pure && !isPure(*part) && !callsLast(*part) {
+		return false
+	}
+	return replaceName(reflect.ValueOf(part).Elem(), name, value)
+}
+
+// replaceName replaces the one use of the name by the value. The printer sets the brackets.
+func replaceName(value reflect.Value, name string, by ast.Expr) bool {
+	switch value.Kind() {
+	case reflect.Interface:
+		if value.IsNil() {
+			return false
+		}
+		if found, ok := value.Interface().(*ast.Ident); ok && found.Name == name {
+			value.Set(reflect.ValueOf(by))
+			return true
+		}
+		return replaceName(value.Elem(), name, by)
+	case reflect.Pointer:
+		if value.IsNil() || value.Type() == reflect.TypeFor[*ast.Object]() {
+			return false
+		}
+		return replaceName(value.Elem(), name, by)
+	case reflect.Struct:
+		for i := range value.NumField() {
+			if replaceName(value.Field(i), name, by) {
+				return true
+			}
+		}
+	case reflect.Slice:
+		for i := range value.Len() {
+			if replaceName(value.Index(i), name, by) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// isPure: the value is computed from locals and the memory, and nothing is changed.
+func isPure(value ast.Expr) bool {
+	pure := true
+	ast.Inspect(value, func(node ast.Node) bool {
+		call, ok := node.(*ast.CallExpr)
+		if ok && !harmless(call) {
+			pure = false
+		}
+		return pure
+	})
+	return pure
+}
+
+// callsLast: a call that changes something comes after its arguments, and nothing after the call.
+func callsLast(value ast.Expr) bool {
+	call, ok := value.(*ast.CallExpr)
+	if !ok {
+		return false
+	}
+	for _, argument := range call.Args {
+		if !isPure(argument) {
+			return false
+		}
+	}
+	return true
+}
+
+func onlyLocals(value ast.Expr) bool {
+	local := isPure(value)
+	ast.Inspect(value, func(node ast.Node) bool {
+		switch node.(type) {
+		case *ast.SelectorExpr, *ast.IndexExpr:
+			local = false
+		}
+		return local
+	})
+	return local
+}
+
+// harmless: a conversion, a load or arithmetic.
+func harmless(call *ast.CallExpr) bool {
+	switch function := call.Fun.(type) {
+	case *ast.Ident:
+		return !translated.MatchString(function.Name) && !strings.HasPrefix(function.Name, "store") &&
+			!strings.HasPrefix(function.Name, "memory_") && function.Name != "panic"
+	case *ast.SelectorExpr:
+		owner, _ := function.X.(*ast.Ident)
+		if owner == nil {
+			return false
+		}
+		switch function.Sel.Name {
+		case "l", "ll", "lb":
+			return owner.Name == "m"
+		}
+		return owner.Name == "math" || owner.Name == "bits"
+	}
+	return false
+}
+
+// untyped: alone, the value would be of another type.
+func untyped(value ast.Expr) bool {
+	_, literal := value.(*ast.BasicLit)
+	return literal
+}
+
+// dissolveBlocks: a block is there for what it declares, over which no goto may jump.
+func dissolveBlocks(list []ast.Stmt) []ast.Stmt {
+	var flat []ast.Stmt
+	for _, statement := range list {
+		block, ok := statement.(*ast.BlockStmt)
+		if !ok || declares(block.List) {
+			flat = append(flat, statement)
+			continue
+		}
+		flat = append(flat, block.List...)
+	}
+	return flat
+}
+
+func declares(list []ast.Stmt) bool {
+	for _, statement := range list {
+		for {
+			labeled, ok := statement.(*ast.LabeledStmt)
+			if !ok {
+				break
+			}
+			statement = labeled.Stmt
+		}
+		switch s := statement.(type) {
+		case *ast.DeclStmt:
+			return true
+		case *ast.AssignStmt:
+			if s.Tok == token.DEFINE {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// rewriteExpressions goes through all expressions, the inner ones first.
+func rewriteExpressions(value reflect.Value, kinds map[string]string) {
+	switch value.Kind() {
+	case reflect.Interface:
+		if value.IsNil() {
+			return
+		}
+		rewriteExpressions(value.Elem(), kinds)
+		if expression, ok := value.Interface().(ast.Expr); ok {
+			value.Set(reflect.ValueOf(shorterExpression(expression)))
+		} else if statement, ok := value.Interface().(ast.Stmt); ok {
+			value.Set(reflect.ValueOf(shorterStatement(statement, kinds)))
+		}
+	case reflect.Pointer:
+		if !value.IsNil() && value.Type() != reflect.TypeFor[*ast.Object]() {
+			rewriteExpressions(value.Elem(), kinds)
+		}
+	case reflect.Struct:
+		for i := range value.NumField() {
+			rewriteExpressions(value.Field(i), kinds)
+		}
+	case reflect.Slice:
+		for i := range value.Len() {
+			rewriteExpressions(value.Index(i), kinds)
+		}
+	}
+}
+
+func shorterExpression(expression ast.Expr) ast.Expr {
+	switch e := expression.(type) {
+	case *ast.BinaryExpr:
+		switch e.Op {
+		case token.ADD, token.SUB, token.MUL, token.AND, token.OR, token.XOR, token.EQL, token.NEQ, token.LSS, token.LEQ, token.GTR, token.GEQ:
+			if constant(e.X) == nil && constant(e.Y) != nil {
+				plusNegative(e)
+			}
+		}
+	case *ast.CallExpr:
+		if name(e.Fun) == "int32" || name(e.Fun) == "int64" {
+			return shorterLoad(e)
+		}
+		// Everything translated takes what it is declared to take.
+		if selector, ok := e.Fun.(*ast.SelectorExpr); ok && translated.MatchString(selector.Sel.Name) || translated.MatchString(name(e.Fun)) {
+			for i := range e.Args {
+				e.Args[i] = bare(e.Args[i])
+			}
+		}
+	}
+	return expression
+}
+
+// plusNegative writes a constant on the right of an operator without its wrapper, and `+ -1` as `- 1`.
+func plusNegative(e *ast.BinaryExpr) {
+	e.Y = bare(e.Y)
+	if negative, ok := e.Y.(*ast.UnaryExpr); ok && (e.Op == token.ADD || e.Op == token.SUB) {
+		e.Y = negative.X
+		if e.Op == token.ADD {
+			e.Op = token.SUB
+		} else {
+			e.Op = token.ADD
+		}
+	}
+}
+
+// constant is what i32 or i64 wraps.
+func constant(value ast.Expr) ast.Expr {
+	call, ok := value.(*ast.CallExpr)
+	if !ok || name(call.Fun) != "i32" && name(call.Fun) != "i64" {
+		return nil
+	}
+	return call.Args[0]
+}
+
+func bare(value ast.Expr) ast.Expr {
+	if wrapped := constant(value); wrapped != nil {
+		return wrapped
+	}
+	return value
+}
+
+func name(value ast.Expr) string {
+	if identifier, ok := value.(*ast.Ident); ok {
+		return identifier.Name
+	}
+	return ""
+}
+
+// int32(load32(m.memory, ADDRESS)) and int32(m.memory[ADDRESS])
+func shorterLoad(conversion *ast.CallExpr) ast.Expr {
+	switch inner := conversion.Args[0].(type) {
+	case *ast.CallExpr:
+		short, ok := loads[name(conversion.Fun)+" "+name(inner.Fun)]
+		if !ok {
+			return conversion
+		}
+		if base, offset := address(inner.Args[1]); base != nil {
+			return onModule(short, base, offset)
+		}
+	case *ast.IndexExpr:
+		if base, offset := address(inner.Index); base != nil && name(conversion.Fun) == "int32" {
+			return onModule("lb", base, offset)
+		}
+	}
+	return conversion
+}
+
+func shorterStatement(statement ast.Stmt, kinds map[string]string) ast.Stmt {
+	switch s := statement.(type) {
+	case *ast.ExprStmt:
+		return shorterStore(s, kinds)
+	case *ast.AssignStmt:
+		if s.Tok != token.ASSIGN || len(s.Lhs) != 1 {
+			return s
+		}
+		s.Rhs[0] = bare(s.Rhs[0])
+		target, ok := s.Lhs[0].(*ast.IndexExpr)
+		if !ok {
+			return s
+		}
+		value, ok := s.Rhs[0].(*ast.CallExpr)
+		if base, offset := address(target.Index); base != nil && ok && name(value.Fun) == "byte" {
+			return &ast.ExprStmt{X: onModule("sb", base, offset, as("int32", value.Args[0], kinds))}
+		}
+	case *ast.ReturnStmt:
+		for i := range s.Results {
+			s.Results[i] = bare(s.Results[i])
+		}
+	}
+	return statement
+}
+
+// store32(m.memory, ADDRESS, uint32(VALUE))
+func shorterStore(statement *ast.ExprStmt, kinds map[string]string) ast.Stmt {
+	call, ok := statement.X.(*ast.CallExpr)
+	if !ok || len(call.Args) != 3 {
+		return statement
+	}
+	value, ok := call.Args[2].(*ast.CallExpr)
+	if !ok {
+		return statement
+	}
+	short, ok := stores[name(call.Fun)+" "+name(value.Fun)]
+	if !ok {
+		return statement
+	}
+	base, offset := address(call.Args[1])
+	if base == nil {
+		return statement
+	}
+	return &ast.ExprStmt{X: onModule(short, base, offset, as(values[short], value.Args[0], kinds))}
+}
+
+// as is the value as one of that type: the translator may store the low bits of a longer number, too.
+func as(kind string, value ast.Expr, kinds map[string]string) ast.Expr {
+	if kindOf(value, kinds) == kind {
+		return bare(value)
+	}
+	return &ast.CallExpr{Fun: ast.NewIdent(kind), Args: []ast.Expr{value}}
+}
+
+// kindsOf are the types of the names of a function, and of those that it calls.
+func kindsOf(function *ast.FuncDecl, results map[string]string) map[string]string {
+	kinds := maps.Clone(results)
+	fields := func(list *ast.FieldList) {
+		for _, field := range list.List {
+			for _, of := range field.Names {
+				kinds[of.Name] = name(field.Type)
+			}
+		}
+	}
+	fields(function.Type.Params)
+	ast.Inspect(function.Body, func(node ast.Node) bool {
+		switch n := node.(type) {
+		case *ast.ValueSpec:
+			for _, of := range n.Names {
+				kinds[of.Name] = name(n.Type)
+			}
+		case *ast.AssignStmt:
+			if n.Tok == token.DEFINE && len(n.Lhs) == 1 {
+				kinds[name(n.Lhs[0])] = kindOf(n.Rhs[0], kinds)
+			}
+		}
+		return true
+	})
+	return kinds
+}
+
+// kindOf is the type of a value, or empty where that is not plain to see.
+func kindOf(value ast.Expr, kinds map[string]string) string {
+	switch v := value.(type) {
+	case *ast.Ident:
+		return kinds[v.Name]
+	case *ast.ParenExpr:
+		return kindOf(v.X, kinds)
+	case *ast.BinaryExpr:
+		if kind := kindOf(v.X, kinds); kind != "" || v.Op == token.SHL || v.Op == token.SHR {
+			return kind
+		}
+		return kindOf(v.Y, kinds)
+	case *ast.CallExpr:
+		switch function := v.Fun.(type) {
+		case *ast.Ident:
+			if kind, ok := kinds[function.Name]; ok {
+				return kind
+			}
+			return function.Name // of a conversion
+		case *ast.SelectorExpr:
+			return kinds[function.Sel.Name]
+		}
+	case *ast.SelectorExpr:
+		return kinds[v.Sel.Name] // m.g0
+	}
+	return ""
+}
+
+// address splits uint64(uint32(BASE))+OFFSET and uint32(BASE).
+func address(value ast.Expr) (base, offset ast.Expr) {
+	offset = &ast.BasicLit{Kind: token.INT, Value: "0"}
+	if sum, ok := value.(*ast.BinaryExpr); ok && sum.Op == token.ADD {
+		wide, ok := sum.X.(*ast.CallExpr)
+		if !ok || name(wide.Fun) != "uint64" {
+			return nil, nil
+		}
+		value, offset = wide.Args[0], sum.Y
+	}
+	narrow, ok := value.(*ast.CallExpr)
+	if !ok || name(narrow.Fun) != "uint32" {
+		return nil, nil
+	}
+	return bare(narrow.Args[0]), offset
+}
+
+func onModule(function string, arguments ...ast.Expr) ast.Expr {
+	return &ast.CallExpr{Fun: &ast.SelectorExpr{X: ast.NewIdent("m"), Sel: ast.NewIdent(function)}, Args: arguments}
+}
+
+// forgetPositions lets the printer break lines by itself.
+func forgetPositions(value reflect.Value) {
+	switch value.Kind() {
+	case reflect.Interface, reflect.Pointer:
+		if !value.IsNil() && value.Type() != reflect.TypeFor[*ast.Object]() {
+			forgetPositions(value.Elem())
+		}
+	case reflect.Struct:
+		for i := range value.NumField() {
+			forgetPositions(value.Field(i))
+		}
+	case reflect.Slice:
+		for i := range value.Len() {
+			forgetPositions(value.Index(i))
+		}
+	case reflect.Int:
+		if value.Type() == reflect.TypeFor[token.Pos]() {
+			value.SetInt(0)
+		}
+	}
+}

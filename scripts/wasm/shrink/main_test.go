@@ -1,0 +1,115 @@
+package main
+
+import (
+	"strings"
+	"testing"
+)
+
+const frame = `package wasm
+
+func (m *Module) fn1(v0, v1 int32, v2 int64) {
+BODY
+}
+func (m *Module) fn2(v0 int32) int32 {
+	return v0
+}
+`
+
+func TestWhatIsWrittenShorter(t *testing.T) {
+	for _, test := range []struct{ what, long, short string }{
+		{"a load of which the name is used next", `
+	t0 := int32(load32(m.memory, uint64(uint32(v0))+8))
+	v1 = t0`, `
+	v1 = m.l(v0, 8)`},
+		{"a store of a constant", `
+	store32(m.memory, uint32(v0), uint32(i32(-1)))`, `
+	m.s(v0, 0, -1)`},
+		{"a store of half of a longer number", `
+	store32(m.memory, uint64(uint32(v0))+4, uint32(v2))`, `
+	m.s(v0, 4, int32(v2))`},
+		{"bytes", `
+	m.memory[uint64(uint32(v0))+1] = byte(v1)
+	v1 = int32(m.memory[uint32(v0)])`, `
+	m.sb(v0, 1, v1)
+	v1 = m.lb(v0, 0)`},
+		{"a sum with a negative constant", `
+	v1 = v0 + i32(-16)`, `
+	v1 = v0 - 16`},
+		{"brackets stay where they are needed", `
+	t0 := v0 + v1
+	v1 = v0 - t0`, `
+	v1 = v0 - (v0 + v1)`},
+		{"a block that declares nothing", `
+	{
+		if v0 == 0 {
+			goto l0
+		}
+		v0 = v1
+	}
+l0:
+	v1 = v0`, `
+	if v0 == 0 {
+		goto l0
+	}
+	v0 = v1
+l0:
+	v1 = v0`},
+		{"the result of a call that is only kept", `
+	t0 := m.fn2(v0)
+	v1 = t0`, `
+	v1 = m.fn2(v0)`},
+	} {
+		check(t, test.what, test.long, test.short)
+	}
+}
+
+func TestWhatStays(t *testing.T) {
+	for _, test := range []struct{ what, text string }{
+		{"a load before a store that may change it", `
+	t0 := m.l(v0, 0)
+	m.s(v1, 0, 1)
+	m.s(v0, 4, t0)`},
+		{"a call before a load that may see what it did", `
+	t0 := m.fn2(v0)
+	v1 = m.l(v0, 0) + t0`},
+		{"a load after a call", `
+	t0 := m.l(v0, 0)
+	v1 = m.fn2(v1) + t0`},
+		{"a name that is used twice", `
+	t0 := m.l(v0, 0)
+	v1 = t0 + t0`},
+		{"a variable's value of before", `
+	t0 := v0
+	v0 = v1
+	v1 = t0`},
+		{"a constant that gives a name its type", `
+	t0 := i32(7)
+	v0 = v1
+	v1 = t0`},
+		{"a block over whose declaration a goto would jump", `
+	{
+		if v0 == 0 {
+			goto l0
+		}
+		t0 := v0
+		v0 = v1
+		v1 = t0
+	}
+l0:
+	v1 = v0`},
+	} {
+		check(t, test.what, test.text, test.text)
+	}
+}
+
+func check(t *testing.T, what, long, short string) {
+	t.Helper()
+	text := func(body string) string { return strings.Replace(frame, "\nBODY", body, 1) }
+	got, err := shrink([]byte(text(long)))
+	if err != nil {
+		t.Fatal(what, err)
+	}
+	if !strings.HasPrefix(string(got), text(short)) {
+		t.Errorf("%s: %s", what, strings.TrimSuffix(string(got), helpers))
+	}
+}

@@ -1,5 +1,6 @@
 #include "simulation/host/host_factory.h"
 
+#include <algorithm>
 #include <memory>
 #include <string>
 #include <utility>
@@ -44,12 +45,43 @@ HostedDriver DriverOf(const testing::HostSeam& seam) {
 class Host final : public testing::HostedEngine {
  public:
   explicit Host(testing::HostSeam seam)
-      : host_(DriverOf(seam), std::make_shared<ApiServer>(std::move(seam.wire))),
+      : election_(seam.election),
+        host_(DriverOf(seam), std::make_shared<ApiServer>(std::move(seam.wire))),
         restart_only_(seam.options.snapshot.restart_only) {
     host_.SetObserver(seam.options.observer);
+    if (election_) host_.SetLeadsUntil([election = election_] { return election->LeadsUntil(); });
   }
 
   absl::StatusOr<std::optional<absl::Time>> Pass(const UpgradePolicy& policy, absl::Time now) override {
+    const absl::Time renewal = election_ ? election_->Step({}) : absl::InfiniteFuture();
+    if (election_ && !Leads()) return renewal;
+    const absl::StatusOr<std::optional<absl::Time>> wake = MakePass(policy, now);
+    if (!wake.ok()) return renewal;
+    return std::min(renewal, wake->value_or(absl::InfiniteFuture()));
+  }
+
+  absl::StatusOr<bool> Release(absl::Time now) override {
+    host_.SetLeadsUntil(nullptr);  // the others have ended
+    try {
+      return host_.Release(now);
+    } catch (const std::runtime_error& failure) {
+      return absl::UnavailableError(failure.what());
+    }
+  }
+
+  void Stop() override {
+    if (election_) election_->Release({}).IgnoreError();
+  }
+
+ private:
+  // An engine of an earlier term does not know what another leader has done since.
+  bool Leads() {
+    if (!election_->IsLeader()) return false;
+    if (term_ != std::exchange(term_, election_->terms())) host_.Restart();
+    return true;
+  }
+
+  absl::StatusOr<std::optional<absl::Time>> MakePass(const UpgradePolicy& policy, absl::Time now) {
     try {
       if (restart_only_) {
         host_.AnswerQuestions(now,
@@ -64,15 +96,8 @@ class Host final : public testing::HostedEngine {
     }
   }
 
-  absl::StatusOr<bool> Release(absl::Time now) override {
-    try {
-      return host_.Release(now);
-    } catch (const std::runtime_error& failure) {
-      return absl::UnavailableError(failure.what());
-    }
-  }
-
- private:
+  const std::shared_ptr<LeaderElection> election_;
+  std::int64_t term_ = 0;
   EngineHost host_;
   const RestartOnlyPredicate restart_only_;
 };

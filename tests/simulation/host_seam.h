@@ -12,7 +12,6 @@
 
 #include <functional>
 #include <memory>
-#include <optional>
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
@@ -27,8 +26,8 @@ namespace driverupgrade::testing {
 class HostedEngine {
  public:
   virtual ~HostedEngine() = default;
-  /// One pass, with all that follows from it. When to come again at the latest; nullopt: when something changes.
-  virtual absl::StatusOr<std::optional<absl::Time>> Pass(const UpgradePolicy& policy, absl::Time now) = 0;
+  /// A pass if one is due and it leads, with all that follows from it. When to come again at the latest.
+  virtual absl::Time Step(const UpgradePolicy& policy, absl::Time now) = 0;
   /// Whether anything was left to give back.
   virtual absl::StatusOr<bool> Release(absl::Time now) = 0;
   /// Ends in good order: the others need not wait until its Lease has ended.
@@ -42,6 +41,8 @@ struct HostSeam {
   EngineOptions options;
   /// The host's own, as the C interface has none; null: it is alone.
   std::shared_ptr<LeaderElection> election = nullptr;
+  /// Between two passes at most.
+  absl::Duration poll_interval = absl::Seconds(5);
 };
 
 using HostFactory = std::function<std::unique_ptr<HostedEngine>(HostSeam)>;

@@ -46,18 +46,19 @@ class Host final : public testing::HostedEngine {
  public:
   explicit Host(testing::HostSeam seam)
       : election_(seam.election),
+        poll_interval_(seam.poll_interval),
         host_(DriverOf(seam), std::make_shared<ApiServer>(std::move(seam.wire))),
         restart_only_(seam.options.snapshot.restart_only) {
     host_.SetObserver(seam.options.observer);
     if (election_) host_.SetLeadsUntil([election = election_] { return election->LeadsUntil(); });
   }
 
-  absl::StatusOr<std::optional<absl::Time>> Pass(const UpgradePolicy& policy, absl::Time now) override {
+  absl::Time Step(const UpgradePolicy& policy, absl::Time now) override {
     const absl::Time renewal = election_ ? election_->Step({}) : absl::InfiniteFuture();
     if (election_ && !Leads()) return renewal;
-    const absl::StatusOr<std::optional<absl::Time>> wake = MakePass(policy, now);
-    if (!wake.ok()) return renewal;
-    return std::min(renewal, wake->value_or(absl::InfiniteFuture()));
+    if (now < std::exchange(looked_at_, now)) due_ = now;  // the clock was set back
+    if (due_ <= now) due_ = std::min(MakePass(policy, now), now + poll_interval_);
+    return std::min(renewal, due_);
   }
 
   absl::StatusOr<bool> Release(absl::Time now) override {
@@ -77,11 +78,15 @@ class Host final : public testing::HostedEngine {
   // An engine of an earlier term does not know what another leader has done since.
   bool Leads() {
     if (!election_->IsLeader()) return false;
-    if (term_ != std::exchange(term_, election_->terms())) host_.Restart();
+    if (term_ != std::exchange(term_, election_->terms())) {
+      host_.Restart();
+      due_ = absl::InfinitePast();
+    }
     return true;
   }
 
-  absl::StatusOr<std::optional<absl::Time>> MakePass(const UpgradePolicy& policy, absl::Time now) {
+  // When the next one is due, if nothing changes.
+  absl::Time MakePass(const UpgradePolicy& policy, absl::Time now) {
     try {
       if (restart_only_) {
         host_.AnswerQuestions(now,
@@ -90,14 +95,17 @@ class Host final : public testing::HostedEngine {
                               });
       }
       host_.Pass(std::nullopt, Call(du_policy_normalize, Str(FormatUpgradePolicy(policy))).text, now);
-      return host_.wake_at();
-    } catch (const std::runtime_error& failure) {
-      return absl::UnavailableError(failure.what());
+      return host_.wake_at().value_or(absl::InfiniteFuture());
+    } catch (const std::runtime_error&) {
+      return absl::InfiniteFuture();  // until the next look at the cluster
     }
   }
 
   const std::shared_ptr<LeaderElection> election_;
+  const absl::Duration poll_interval_;
   std::int64_t term_ = 0;
+  absl::Time looked_at_ = absl::InfinitePast();
+  absl::Time due_ = absl::InfinitePast();
   EngineHost host_;
   const RestartOnlyPredicate restart_only_;
 };

@@ -202,7 +202,8 @@ void Replica::Begin() {
 void Replica::BeginHost(const std::string& name) {
   process_->honest = process_->cluster;
   if (driver_.setup.election) MakeElection(name);
-  process_->host = world_.options.host({MakeSeam(), driver_.identity, MakeEngineOptions(), process_->election});
+  process_->host = world_.options.host(
+      {MakeSeam(), driver_.identity, MakeEngineOptions(), process_->election, driver_.setup.poll_interval});
 }
 
 void Replica::End() {
@@ -253,10 +254,8 @@ absl::Time Replica::Turn() {
 absl::Time Replica::HostedTurn() {
   process_->guarded->BeginPass();
   const UpgradePolicy policy = driver_.policy;  // whatever becomes of it meanwhile
-  const absl::StatusOr<std::optional<absl::Time>> wake = process_->host->Pass(policy, clock_->Now());
   ++world_.result.passes;
-  const absl::Time poll = clock_->Now() + driver_.setup.poll_interval;
-  return clock_->ToBase(wake.ok() && wake->has_value() ? std::min(**wake, poll) : poll);
+  return clock_->ToBase(process_->host->Step(policy, clock_->Now()));
 }
 
 void Replica::MakeWay() {

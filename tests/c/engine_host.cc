@@ -228,6 +228,8 @@ bool EngineHost::Carry(absl::Time began) {
 }
 
 HttpAnswer EngineHost::Send(const JsonDocument& request) {
+  const std::optional<absl::Time> until = leads_until_ ? leads_until_() : absl::InfiniteFuture();
+  if (!until) return {.status = DU_NOT_SENT};
   ++requests_;
   const std::string target(request["target"].GetString());
   const std::size_t mark = std::min(target.find('?'), target.size());
@@ -240,7 +242,7 @@ HttpAnswer EngineHost::Send(const JsonDocument& request) {
     const std::size_t equals = query.find('=');
     http.query = {{Unescaped(query.substr(0, equals)), Unescaped(query.substr(equals + 1))}};
   }
-  const absl::StatusOr<HttpResponse> answer = server_->Send({}, http);
+  const absl::StatusOr<HttpResponse> answer = server_->Send({.deadline = *until}, http);
   if (!answer.ok()) return {.status = RequestWasNotSent(answer.status()) ? DU_NOT_SENT : DU_NO_ANSWER};
   const std::string retry_after(answer->Header("Retry-After").value_or("0"));
   return {.status = answer->status, .retry_after_s = std::atoi(retry_after.c_str()), .body = answer->body};

@@ -74,6 +74,9 @@ class EngineHost {
   du_engine* engine() const { return engine_.get(); }
   // Hears what begins, as an engine's observer does.
   void SetObserver(std::shared_ptr<Observer> observer) { observer_ = std::move(observer); }
+  // Where several hosts elect one: until when it leads, nullopt: not now. No write is sent then; null: it is alone.
+  using LeadsUntil = std::function<std::optional<absl::Time>()>;
+  void SetLeadsUntil(LeadsUntil leads_until) { leads_until_ = std::move(leads_until); }
   // Of the last pass.
   const std::string& last() const { return last_; }
   std::optional<absl::Time> wake_at() const { return wake_at_; }
@@ -96,6 +99,7 @@ class EngineHost {
   const Network network_;
   std::unique_ptr<du_engine, void (*)(du_engine*)> engine_;
   std::shared_ptr<Observer> observer_ = nullptr;
+  LeadsUntil leads_until_ = nullptr;
   // As they were put last.
   std::string pods_;
   std::string revisions_;

@@ -1,5 +1,6 @@
 #include "simulation/host/host_factory.h"
 
+#include <algorithm>
 #include <memory>
 #include <string>
 #include <utility>
@@ -44,12 +45,48 @@ HostedDriver DriverOf(const testing::HostSeam& seam) {
 class Host final : public testing::HostedEngine {
  public:
   explicit Host(testing::HostSeam seam)
-      : host_(DriverOf(seam), std::make_shared<ApiServer>(std::move(seam.wire))),
+      : election_(seam.election),
+        poll_interval_(seam.poll_interval),
+        host_(DriverOf(seam), std::make_shared<ApiServer>(std::move(seam.wire))),
         restart_only_(seam.options.snapshot.restart_only) {
     host_.SetObserver(seam.options.observer);
+    if (election_) host_.SetLeadsUntil([election = election_] { return election->LeadsUntil(); });
   }
 
-  absl::StatusOr<std::optional<absl::Time>> Pass(const UpgradePolicy& policy, absl::Time now) override {
+  absl::Time Step(const UpgradePolicy& policy, absl::Time now) override {
+    const absl::Time renewal = election_ ? election_->Step({}) : absl::InfiniteFuture();
+    if (election_ && !Leads()) return renewal;
+    if (now < std::exchange(looked_at_, now)) due_ = now;  // the clock was set back
+    if (due_ <= now) due_ = std::min(MakePass(policy, now), now + poll_interval_);
+    return std::min(renewal, due_);
+  }
+
+  absl::StatusOr<bool> Release(absl::Time now) override {
+    host_.SetLeadsUntil(nullptr);  // the others have ended
+    try {
+      return host_.Release(now);
+    } catch (const std::runtime_error& failure) {
+      return absl::UnavailableError(failure.what());
+    }
+  }
+
+  void Stop() override {
+    if (election_) election_->Release({}).IgnoreError();
+  }
+
+ private:
+  // An engine of an earlier term does not know what another leader has done since.
+  bool Leads() {
+    if (!election_->IsLeader()) return false;
+    if (term_ != std::exchange(term_, election_->terms())) {
+      host_.Restart();
+      due_ = absl::InfinitePast();
+    }
+    return true;
+  }
+
+  // When the next one is due, if nothing changes.
+  absl::Time MakePass(const UpgradePolicy& policy, absl::Time now) {
     try {
       if (restart_only_) {
         host_.AnswerQuestions(now,
@@ -58,21 +95,17 @@ class Host final : public testing::HostedEngine {
                               });
       }
       host_.Pass(std::nullopt, Call(du_policy_normalize, Str(FormatUpgradePolicy(policy))).text, now);
-      return host_.wake_at();
-    } catch (const std::runtime_error& failure) {
-      return absl::UnavailableError(failure.what());
+      return host_.wake_at().value_or(absl::InfiniteFuture());
+    } catch (const std::runtime_error&) {
+      return absl::InfiniteFuture();  // until the next look at the cluster
     }
   }
 
-  absl::StatusOr<bool> Release(absl::Time now) override {
-    try {
-      return host_.Release(now);
-    } catch (const std::runtime_error& failure) {
-      return absl::UnavailableError(failure.what());
-    }
-  }
-
- private:
+  const std::shared_ptr<LeaderElection> election_;
+  const absl::Duration poll_interval_;
+  std::int64_t term_ = 0;
+  absl::Time looked_at_ = absl::InfinitePast();
+  absl::Time due_ = absl::InfinitePast();
   EngineHost host_;
   const RestartOnlyPredicate restart_only_;
 };

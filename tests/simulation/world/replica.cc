@@ -173,10 +173,7 @@ void Replica::Begin() {
   if (driver_.setup.Has(Mode::kInFlight)) {
     process_->tasks = std::make_shared<Tasks>(world_, process_->cluster, random_);
   }
-  if (world_.options.host) {
-    process_->host = world_.options.host({MakeSeam(), driver_.identity, MakeEngineOptions()});
-    return;
-  }
+  if (world_.options.host) return BeginHost(name);
   process_->honest = driver_.setup.wire ? MakeWire() : process_->cluster;
   process_->facade = process_->honest;
   if (mutant_ != nullptr) process_->facade = Mutate(*mutant_, process_->honest);
@@ -200,6 +197,14 @@ void Replica::Begin() {
       *process_->engine, process_->cache,
       ControllerOptions{.poll_interval = driver_.setup.poll_interval, .election = led ? process_->election : nullptr});
   process_->controller->SetPolicy(Believed(driver_.policy));
+}
+
+// Its Lease is its own affair, for which it has a client like any other.
+void Replica::BeginHost(const std::string& name) {
+  process_->honest = process_->cluster;
+  if (driver_.setup.election) MakeElection(name);
+  process_->host = world_.options.host(
+      {MakeSeam(), driver_.identity, MakeEngineOptions(), process_->election, driver_.setup.poll_interval});
 }
 
 void Replica::End() {
@@ -250,16 +255,14 @@ absl::Time Replica::Turn() {
 absl::Time Replica::HostedTurn() {
   process_->guarded->BeginPass();
   const UpgradePolicy policy = driver_.policy;  // whatever becomes of it meanwhile
-  const absl::StatusOr<std::optional<absl::Time>> wake = process_->host->Pass(policy, clock_->Now());
   ++world_.result.passes;
-  const absl::Time poll = clock_->Now() + driver_.setup.poll_interval;
-  return clock_->ToBase(wake.ok() && wake->has_value() ? std::min(**wake, poll) : poll);
+  return clock_->ToBase(process_->host->Step(policy, clock_->Now()));
 }
 
 void Replica::MakeWay() {
   Sleep(world_.Now() + kReleasePause);
   if (number_ == 0) return GiveBack();
-  if (process_) process_->controller->Stop();
+  Stop();
   End();
 }
 
@@ -368,6 +371,7 @@ void Replica::CheckWhatItSays() {
 
 void Replica::Stop() {
   if (process_ && process_->controller) process_->controller->Stop();
+  if (process_ && process_->host) process_->host->Stop();
 }
 
 }  // namespace driverupgrade::testing::internal

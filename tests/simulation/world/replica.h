@@ -96,6 +96,7 @@ class Replica {
     bool releases = false;
   };
   void Begin();
+  void BeginHost(const std::string& name);
   void End();
   bool AnyTask() const { return process_ && process_->tasks && process_->tasks->AnyDue(); }
   // Some have begun, and are on the stack.

@@ -216,8 +216,7 @@ void DrawModes(std::uint64_t seed, const SimulationOptions& options, Setup& setu
 
 // What a host of the C interface has not.
 void MakeHosted(std::uint64_t seed, const SimulationOptions& options, Setup& setup) {
-  setup.replicas = 1;
-  setup.cache = setup.election = setup.ledger = setup.wire = setup.events = false;
+  setup.cache = setup.ledger = setup.wire = setup.events = false;
   for (const Mode mode : {Mode::kRollouts, Mode::kInFlight, Mode::kWatchTwice}) {
     setup.modes[static_cast<std::size_t>(mode)] = false;
   }

@@ -34,7 +34,7 @@ TEST_CASE("A policy that the parser refuses is refused by the API server when it
   std::string manifest = ClusterPolicyOf(
       "right",
       R"(failurePolicy: {maxFailures: 2%}, rollout: {stages: [{name: a, nodes: 5%}, {name: b, nodeSelector: pool=b, approval: Manual}], )"
-      R"(order: [Name, {label: priority}], groups: {by: rack, mode: Spread, maxPerGroup: 25%}, )"
+      R"(order: [Idle, FewestPods, {label: priority}, {topology: zone}, Name], groups: {by: rack, mode: Spread, maxPerGroup: 25%}, )"
       R"(windows: [{days: [Sat], start: "22:00", durationSeconds: 3600, timeZone: Europe/Berlin}], finishBy: true, expectedNodeSeconds: 600})");
   for (std::size_t i = 0; i < wrong.size(); ++i) manifest += ClusterPolicyOf("wrong-" + std::to_string(i), wrong[i]);
   const std::filesystem::path file = std::filesystem::temp_directory_path() / "driverupgrade-wrong-policies.yaml";

@@ -159,11 +159,13 @@ void AddPreflight(CLI::App& app, Options& options) {
 }
 
 void AddDurations(CLI::App& verb, Options& options) {
-  verb.add_option("--driver-start", options.driver_start, "how long a new driver pod takes to be ready")
-      ->capture_default_str();
+  verb.add_option("--driver-start", options.driver_start,
+                  "how long a new driver pod takes to be ready; measured on those there are if absent");
   verb.add_option("--driver-stop", options.driver_stop, "how long an old driver pod takes to end")
       ->capture_default_str();
-  verb.add_option("--pod-start", options.pod_start, "how long a pod in the place of an evicted one takes to be ready")
+  verb.add_option("--pod-start", options.pod_start,
+                  "how long a pod in the place of an evicted one takes to be ready; measured if absent");
+  verb.add_option("--validation", options.validation, "how long validation takes once the driver is ready")
       ->capture_default_str();
   verb.add_option("--pod-stop", options.pod_stop, "how long an evicted pod takes to end")->capture_default_str();
   verb.add_option("--jitter", options.jitter, "by which part these times differ at most")

@@ -52,9 +52,11 @@ struct Options {
   std::string rights = {};
   /// `simulate`: one column of the answer each.
   std::vector<std::string> policies = {};
-  std::string driver_start = "2m";
+  /// Empty: measured.
+  std::string driver_start = {};
   std::string driver_stop = "2s";
-  std::string pod_start = "5s";
+  std::string pod_start = {};
+  std::string validation = "0s";
   std::string pod_stop = "30s";
   double jitter = 0.2;
   int seeds = 5;

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -19,6 +20,7 @@ namespace upgradectl {
 
 /// How long things take.
 struct Durations {
+  /// With its validation.
   absl::Duration driver_start = absl::Minutes(2);
   absl::Duration driver_stop = absl::Seconds(2);
   /// Of the pods that come in the place of those that are evicted.
@@ -69,8 +71,18 @@ struct Rollout {
   std::vector<NodeHistory> timeline = {};
 };
 
-/// As they were typed. Errors: one line that begins with the option.
-[[nodiscard]] absl::StatusOr<Durations> DurationsOf(const Options& options);
+/// Of pods of the request, from their creation until they were ready: the median.
+struct Measured {
+  absl::Duration start = {};
+  int pods = 0;
+};
+/// Of the driver's pods, or of those that a controller would make anew elsewhere. nullopt: fewer than three of them tell.
+std::optional<Measured> MeasureStart(const Request& request, bool of_driver);
+
+/// As they were typed, the rest measured; `notes` gets what was measured, for people. Errors: one line that begins with the
+/// option.
+[[nodiscard]] absl::StatusOr<Durations> DurationsOf(const Options& options, const Request& request,
+                                                    std::vector<std::string>& notes);
 
 /// The nodes of the request that have a driver pod, all of them at the old revision and without marks of an upgrade, but
 /// with their cordons and skip labels; their other pods, and the budgets. The same seed is the same rollout.

@@ -9,10 +9,12 @@ namespace upgradectl {
 namespace {
 
 absl::StatusOr<Timeline> Simulated(const Options& options, const Streams& streams) {
-  const absl::StatusOr<Durations> durations = DurationsOf(options);
-  if (!durations.ok()) return durations.status();
   const absl::StatusOr<Request> request = Read(options, {.all_pods = true, .budgets = true}, streams);
   if (!request.ok()) return request.status();
+  std::vector<std::string> notes;
+  const absl::StatusOr<Durations> durations = DurationsOf(options, *request, notes);
+  if (!durations.ok()) return durations.status();
+  for (const std::string& note : notes) streams.err << note << "\n";
   absl::StatusOr<Rollout> rollout = SimulateRollout(*request, request->question.policy, *durations, 1);
   if (!rollout.ok()) return rollout.status();
   return TimelineOf(*request, *std::move(rollout));

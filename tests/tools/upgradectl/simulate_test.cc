@@ -126,6 +126,51 @@ TEST_CASE("The same seeds are the same rollouts, and a person reads a table with
   CHECK(first.out == RunWith(arguments).out);
 }
 
+// Pods of a kind that were made at noon and ready so many seconds later.
+std::string StartedPods(const std::string& ns, const std::string& app, const std::string& owner, const Texts& seconds) {
+  std::string items;
+  for (std::size_t i = 0; i < seconds.size(); ++i) {
+    items += fmt::format(R"(,
+{{"kind":"Pod","metadata":{{"namespace":"{0}","name":"{1}-m{2}","uid":"{1}-m{2}","labels":{{"app":"{1}"}},"creationTimestamp":"2026-01-02T12:00:00Z",
+"ownerReferences":[{{"apiVersion":"apps/v1","kind":"{3}","name":"driver","uid":"ds","controller":true}}]}},
+"spec":{{"nodeName":"n{2:04}"}},"status":{{"phase":"Running","containerStatuses":[{{"name":"c","ready":true}}],
+"conditions":[{{"type":"Ready","status":"True","lastTransitionTime":"2026-01-02T12:00:{4}Z"}}]}}}})",
+                         ns, app, i, owner, seconds[i]);
+  }
+  return items;
+}
+
+TEST_CASE("Times that nobody gives are those that the cluster's own pods took to start") {
+  const ScratchFile dump(
+      Fleet(4, StartedPods("gpu-operator", "nvidia-driver-daemonset", "DaemonSet", {"07", "31", "59"}) +
+                   StartedPods("shop", "web", "ReplicaSet", {"11", "12", "13", "14"})));
+  const ScratchFile policy("autoUpgrade: true");
+  const auto told = [&](const Texts& more) {
+    Texts arguments = {"simulate", "--cluster", dump.path(), "--policy", policy.path(), "--seeds", "1"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return RunWith(arguments).err;
+  };
+  CHECK(told({}) == "--driver-start 31s: the median of 3 pods\n--pod-start 13s: the median of 4 pods\n");
+  CHECK(told({"--driver-start", "5s", "--pod-start", "1s"}).empty());
+}
+
+TEST_CASE("Two pods that tell how long they took are too few") {
+  const ScratchFile dump(Fleet(4, StartedPods("gpu-operator", "nvidia-driver-daemonset", "DaemonSet", {"07", "31"})));
+  const ScratchFile policy("autoUpgrade: true");
+  CHECK(RunWith({"simulate", "--cluster", dump.path(), "--policy", policy.path(), "--seeds", "1"}).err.empty());
+}
+
+TEST_CASE("A node is held by its driver's validation, too") {
+  const ScratchFile policy("{autoUpgrade: true, maxParallelUpgrades: 1, maxUnavailable: 100%}");
+  const auto makespan = [&](const std::string& validation) {
+    return Simulated(
+               Fleet(4), {policy.path()},
+               {"--jitter", "0", "--driver-start", "100s", "--validation", validation})[0]["makespanSecondsMedian"]
+        .GetInt();
+  };
+  CHECK(makespan("50s") - makespan("0s") >= 4 * 50);
+}
+
 TEST_CASE("What cannot be simulated is one line") {
   const ScratchFile dump(Fleet(1));
   const Answer answer = RunWith({"simulate", "--cluster", dump.path(), "--driver-start", "soon"});

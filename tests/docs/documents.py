@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""Checks docs/evidence/documents.md: files and tests that its rows name exist, and the counts at its top are those of its rows.
+"""Checks docs/evidence/documents.md: files and tests that its rows name exist, and the counts at its top are those of
+its rows.
 
 A row is `| G1 | statement | where | shown by |`. Tests are `scenario:NAME`, `FILE_test.cc: TEST CASE` or `FILE.py`, in
-backticks. What is done by decision otherwise begins with `otherwise: ` in its third cell and links to docs/compatibility.md;
-what nobody does begins with `missing: `."""
+backticks. What is done by decision otherwise begins with `otherwise: ` in its third cell and links to
+docs/compatibility.md; what nobody does begins with `missing: `."""
 import pathlib
 import re
 import sys
@@ -72,7 +73,9 @@ def mistakes():
         for mistake in mistakes_of_row(cells, known):
             yield f"{letter}{number}: {mistake}"
     counts = {letter: [int(count) for count in rest] for letter, *rest in COUNTS.findall(text)}
-    wanted = {letter: [len(kinds), *map(kinds.count, ("done", "otherwise", "missing"))] for letter, kinds in rows.items()}
+    wanted = {}
+    for letter, kinds in rows.items():
+        wanted[letter] = [len(kinds), *map(kinds.count, ("done", "otherwise", "missing"))]
     wanted["A"] = [sum(column) for column in zip(*wanted.values())]  # of all tables
     for letter in sorted(wanted.keys() | counts.keys()):
         if counts.get(letter) != wanted.get(letter):

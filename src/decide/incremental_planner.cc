@@ -64,6 +64,8 @@ class IncrementalPlanner::Impl {
     GrantShare share = {};
     // The gate that the caller knows of.
     std::optional<NodeGate> told = std::nullopt;
+    // In `members_`, unless they are stale.
+    std::size_t member = 0;
   };
 
   // The nodes to be judged, and those that are gone.
@@ -71,8 +73,10 @@ class IncrementalPlanner::Impl {
   void JudgeNode(const std::string& name, Entry& entry, bool admitted);
   void AdmitNodes(Names& touched);
   void AdmitByRollout(const Sums& sums, Names& touched);
-  // The stages of the members, which stay as they are until nodes, their labels or who is left out change.
-  const std::vector<int>& StagesOf(const internal::RolloutMembers& members);
+  // Brings the members up to date.
+  void RenewMembers(const internal::RolloutInput& input);
+  // Notes why the nodes wait, and adds those that wait for another reason than the caller knows of to `touched`.
+  void NoteWaits(internal::RolloutRound& round, Names& touched);
   void JoinInterests();
   // With each node that starts together with others, those others.
   std::map<std::string, Gate> WithGroups(const std::map<std::string, Gate>& gates) const;
@@ -115,10 +119,13 @@ class IncrementalPlanner::Impl {
   Names rollout_interest_ = {};
   Names all_interest_ = {};  // of the rollout and of verdicts; nothing without the former
   std::map<std::string, std::string> starting_groups_ = {};  // of nodes that start together with others
-  std::vector<int> stages_ = {};
-  std::vector<bool> left_out_ = {};  // as `stages_` were assigned
-  bool stages_stale_ = true;
   bool stages_go_by_state_ = false;
+  internal::RolloutMembers members_ = {};
+  bool members_stale_ = true;  // others are members, or by another policy
+  std::vector<Entry*> members_changed_ = {};
+  // As the members.
+  std::vector<std::pair<const std::string, Entry>*> member_entries_ = {};
+  std::shared_ptr<const std::vector<std::string>> member_names_ = nullptr;
 
   std::map<std::string, Entry> nodes_;
   internal::JudgedNodes judged_;
@@ -145,7 +152,7 @@ void IncrementalPlanner::Impl::SetPolicy(const UpgradePolicy& policy) {
   if (other_rollout) {
     rollout_rules_.reset();
     if (limits_.rollout) rollout_rules_ = internal::RulesOf(*limits_.rollout, limits_.failures_by_class);
-    stages_stale_ = true;
+    members_stale_ = true;
     const std::string text = internal::FormatRolloutSections({.rollout = limits_.rollout});
     stages_go_by_state_ = text.find(machine_.identity().StateLabel()) != std::string::npos;
   }
@@ -200,7 +207,12 @@ void IncrementalPlanner::Impl::Update(std::shared_ptr<const NodeView> view) {
   const std::string& name = node.name;
   Entry& entry = nodes_[name];
   if (entry.view == nullptr || *entry.view != *view) changed_.insert(name);
-  if (entry.view == nullptr || HaveOtherLabels(entry.view->node, node)) stages_stale_ = true;
+  if (entry.view == nullptr) {
+    members_stale_ = true;
+  } else if (HaveOtherLabels(entry.view->node, node)) {
+    members_.LabelsChanged();
+  }
+  members_changed_.push_back(&entry);
   const std::shared_ptr<const NodeView> before = std::exchange(entry.view, std::move(view));
   if (before != nullptr && before->node.uid == node.uid) return;
   names_.insert({node.uid, name});
@@ -217,7 +229,7 @@ void IncrementalPlanner::Impl::Remove(const std::string& name) {
   judged_.Remove(name);
   const std::string uid = found->second.view->node.uid;
   if (found->second.told) told_and_gone_.insert(name);
-  stages_stale_ = true;
+  members_stale_ = true;
   nodes_.erase(found);
   names_.erase({uid, name});
   Locate(uid);
@@ -250,24 +262,13 @@ void IncrementalPlanner::Impl::AdmitNodes(Names& touched) {
   starting_groups_.clear();
   if (rollout_rules_ && rules_.auto_upgrade) return AdmitByRollout(sums, touched);
   rollout_waits_ = nullptr;
+  members_stale_ = true;
+  members_changed_.clear();
   for (const Candidate& candidate : queue_.Admit(Limits::Of(budgets, limits_.paused))) {
     JudgeNode(candidate.node, nodes_.at(candidate.node), /*admitted=*/true);
     touched.insert(candidate.node);
   }
   for (std::string& name : queue_.ChangedRefusals()) touched.insert(std::move(name));
-}
-
-const std::vector<int>& IncrementalPlanner::Impl::StagesOf(const internal::RolloutMembers& members) {
-  std::vector<bool> left_out;
-  left_out.reserve(members.nodes().size());
-  for (const internal::RolloutNode& node : members.nodes()) {
-    left_out.push_back(node.progress == internal::NodeProgress::kLeftOut);
-  }
-  if (!stages_stale_ && left_out == left_out_) return stages_;
-  stages_ = internal::AssignStages(members.nodes(), rollout_rules_->policy);
-  left_out_ = std::move(left_out);
-  stages_stale_ = false;
-  return stages_;
 }
 
 void IncrementalPlanner::Impl::AdmitByRollout(const Sums& sums, Names& touched) {
@@ -279,38 +280,65 @@ void IncrementalPlanner::Impl::AdmitByRollout(const Sums& sums, Names& touched) 
                                      .limits = limits_,
                                      .shared_slots = shared_slots_,
                                      .now = now_};
-  internal::RolloutMembers members;
-  std::vector<std::pair<const std::string, Entry>*> entries;
-  entries.reserve(nodes_.size());
-  for (auto& node : nodes_) {
-    members.Add(*node.second.view, node.second.judged->verdict, node.second.share, input);
-    entries.push_back(&node);
-  }
-  const std::vector<int>& stages = StagesOf(members);
-  internal::RolloutRound round = internal::AdmitByRollout(input, std::move(members), stages, sums, elsewhere_.size());
+  RenewMembers(input);
+  internal::RolloutRound round = internal::AdmitByRollout(input, members_, sums, elsewhere_.size());
   for (const std::size_t i : round.pod_interest) {
-    rollout_interest_.insert(rollout_interest_.end(), entries[i]->first);
+    rollout_interest_.insert(rollout_interest_.end(), member_entries_[i]->first);
   }
   const std::optional<NodeGroups>& groups = rollout_rules_->policy.groups;
   const bool together = groups && groups->mode == GroupMode::kTogether;
-  internal::RolloutWaits waits;
-  for (internal::RolloutDecision& decision : round.decisions) {
-    auto& [name, entry] = *entries[decision.index];
-    if (decision.gate) {
-      if (!entry.told || entry.told->gate.reason != decision.gate->reason) touched.insert(name);
-      waits.push_back({.node = name, .gate = *std::move(decision.gate), .place = decision.place});
-      continue;
-    }
+  NoteWaits(round, touched);
+  for (const internal::RolloutDecision& decision : round.decisions) {
+    if (decision.gate != internal::RolloutAnswer::kStarts) continue;
+    auto& [name, entry] = *member_entries_[decision.index];
     if (together) starting_groups_[name] = internal::GroupOf(entry.view->node, *groups);
     JudgeNode(name, entry, /*admitted=*/true);
     touched.insert(name);
   }
-  std::sort(waits.begin(), waits.end(), [](const auto& a, const auto& b) { return a.node < b.node; });
-  rollout_waits_ = std::make_shared<const internal::RolloutWaits>(std::move(waits));
   budget_ = round.budget;
   rollout_ = std::move(round.status);
   rollout_findings_ = std::move(round.findings);
   rollout_wake_ = round.wake_at;
+}
+
+void IncrementalPlanner::Impl::RenewMembers(const internal::RolloutInput& input) {
+  if (!std::exchange(members_stale_, false)) {
+    for (const Entry* entry : members_changed_) {
+      members_.Change(entry->member, *entry->view, entry->judged->verdict, entry->share, input);
+    }
+    return members_changed_.clear();
+  }
+  members_changed_.clear();
+  members_ = {};
+  member_entries_.clear();
+  rollout_waits_ = nullptr;
+  std::vector<std::string> names;
+  for (auto& node : nodes_) {
+    Entry& entry = node.second;
+    entry.member = member_entries_.size();
+    members_.Add(*entry.view, entry.judged->verdict, entry.share, input);
+    member_entries_.push_back(&node);
+    names.push_back(node.first);
+  }
+  member_names_ = std::make_shared<const std::vector<std::string>>(std::move(names));
+}
+
+void IncrementalPlanner::Impl::NoteWaits(internal::RolloutRound& round, Names& touched) {
+  const std::shared_ptr<const internal::RolloutWaits> before = std::move(rollout_waits_);
+  internal::RolloutWaits waits{.names = member_names_, .gates = std::move(round.gates)};
+  waits.nodes.resize(member_entries_.size());
+  for (const auto& [index, gate, place] : round.decisions) {
+    if (gate == internal::RolloutAnswer::kStarts) continue;
+    const internal::RolloutWaits::Wait& wait = waits.nodes[index] = {.gate = gate, .place = place};
+    const GateReason reason = waits.GateOf(wait).reason;
+    // What has been told stands, unless the node has been judged anew; then it is among `touched`.
+    if (before != nullptr && before->nodes[index].gate >= 0 && before->GateOf(before->nodes[index]).reason == reason) {
+      continue;
+    }
+    const auto& [name, entry] = *member_entries_[index];
+    if (!entry.told || entry.told->gate.reason != reason) touched.insert(name);
+  }
+  rollout_waits_ = std::make_shared<const internal::RolloutWaits>(std::move(waits));
 }
 
 void IncrementalPlanner::Impl::JoinInterests() {
@@ -376,6 +404,7 @@ void IncrementalPlanner::Impl::JudgeNode(const std::string& name, Entry& entry, 
 }
 
 void IncrementalPlanner::Impl::Enlist(const std::string& name, Entry& entry, Verdict verdict) {
+  members_changed_.push_back(&entry);
   entry.share = ShareOf(grants_, *entry.view, verdict);
   sums_.Add(verdict.tally, entry.share);
   if (!verdict.plan.empty()) acting_.insert(name);
@@ -442,7 +471,7 @@ std::optional<NodeGate> IncrementalPlanner::Impl::GateToTell(const std::string& 
   if (!verdict.candidate) {
     told.gate = *verdict.gate;
   } else if (rollout_waits_ != nullptr) {
-    told.gate = internal::WaitOf(*rollout_waits_, name).gate;
+    told.gate = rollout_waits_->GateOf(name);
   } else {
     told.gate = queue_.refusals().Of(*verdict.candidate);
   }

@@ -95,8 +95,8 @@ class IncrementalPlanner {
   // Judges the nodes that have changed, those whose wake_at has come, and those that were planned something the last
   // time (what was not done is planned again, as Step would); then admits.
   //
-  // Cost: O((judged + admitted + told) log N), where *told* is what is returned, whatever N is otherwise. Time that
-  // goes back makes every node be judged anew.
+  // Cost: O((judged + admitted + told) log N), where *told* is what is returned, whatever N is otherwise; with a rollout
+  // also what rollout_round.h says. Time that goes back makes every node be judged anew.
   [[nodiscard]] PlanUpdate Advance(absl::Time now);
 
   // What the last Advance planned for these nodes, by name, is not to be done: they wait where they are until the next

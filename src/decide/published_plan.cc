@@ -9,9 +9,14 @@
 
 namespace driverupgrade::internal {
 
-const RolloutWait& WaitOf(const RolloutWaits& waits, std::string_view node) {
-  return *std::lower_bound(waits.begin(), waits.end(), node,
-                           [](const RolloutWait& wait, std::string_view name) { return wait.node < name; });
+auto RolloutWaits::WaitOf(std::string_view node) const -> const Wait& {
+  const auto name = std::lower_bound(names->begin(), names->end(), node);
+  return nodes[static_cast<std::size_t>(name - names->begin())];
+}
+
+Gate RolloutWaits::GateAtPlace(std::string_view node) const {
+  const Wait& wait = WaitOf(node);
+  return AtPlace(GateOf(wait), wait.place);
 }
 
 PublishedPlan::PublishedPlan(Parts parts) : parts_(std::make_unique<const Parts>(std::move(parts))) {}
@@ -22,10 +27,7 @@ std::optional<Gate> PublishedPlan::Explain(const std::string& node) const {
   if (found == nullptr) return std::nullopt;
   const std::optional<Candidate>& candidate = found->verdict.candidate;
   if (!candidate) return found->verdict.gate;
-  if (parts_->rollout != nullptr) {
-    const RolloutWait& wait = WaitOf(*parts_->rollout, node);
-    return AtPlace(wait.gate, wait.place);
-  }
+  if (parts_->rollout != nullptr) return parts_->rollout->GateAtPlace(node);
   int place = 1;
   parts_->nodes.ForEach([&](const JudgedNode& other) {
     if (other.verdict.candidate && GoesBefore(*other.verdict.candidate, *candidate)) ++place;
@@ -48,8 +50,7 @@ Plan PublishedPlan::Full() const {
   for (const JudgedNode* node : nodes) {
     Verdict verdict = node->verdict;
     if (verdict.candidate && parts_->rollout != nullptr) {
-      const RolloutWait& wait = WaitOf(*parts_->rollout, node->name);
-      verdict.gate = AtPlace(wait.gate, wait.place);
+      verdict.gate = parts_->rollout->GateAtPlace(node->name);
     } else if (const auto& candidate = verdict.candidate) {
       verdict.gate = AtPlace(parts_->refusals.Of(*candidate), places.at(candidate->node));
     }

@@ -13,17 +13,28 @@
 
 namespace driverupgrade::internal {
 
-// Why a node waits that a rollout lets not start.
-struct RolloutWait {
-  std::string node = {};
-  Gate gate = {};
-  // In the queue, from 1.
-  int place = 0;
+// Why the nodes wait that a rollout lets not start.
+struct RolloutWaits {
+  struct Wait {
+    // In `gates`; -1: it does not wait.
+    int gate = -1;
+    // In the queue, from 1.
+    int place = 0;
+  };
+  // Of all nodes, in order; not null.
+  std::shared_ptr<const std::vector<std::string>> names = nullptr;
+  // By the order of the names.
+  std::vector<Wait> nodes = {};
+  std::vector<Gate> gates = {};
+
+  const Gate& GateOf(const Wait& wait) const { return gates[static_cast<std::size_t>(wait.gate)]; }
+  // `node` waits. Without its place in the queue.
+  const Gate& GateOf(std::string_view node) const { return GateOf(WaitOf(node)); }
+  Gate GateAtPlace(std::string_view node) const;
+
+ private:
+  const Wait& WaitOf(std::string_view node) const;
 };
-// By name.
-using RolloutWaits = std::vector<RolloutWait>;
-// `node` is among them.
-const RolloutWait& WaitOf(const RolloutWaits& waits, std::string_view node);
 
 struct PublishedPlan::Parts {
   // Without nodes and gates.

@@ -89,14 +89,13 @@ void AdmitByRollout(const ClusterSnapshot& snapshot, const internal::RolloutInpu
     const NodeView& view = *snapshot.nodes[i];
     members.Add(view, verdicts[i], ShareOf(snapshot.grants, view, verdicts[i]), input);
   }
-  const std::vector<int> stages = internal::AssignStages(members.nodes(), input.rules.policy);
-  internal::RolloutRound round = internal::AdmitByRollout(input, std::move(members), stages, sums, elsewhere);
-  for (internal::RolloutDecision& decision : round.decisions) {
+  internal::RolloutRound round = internal::AdmitByRollout(input, members, sums, elsewhere);
+  for (const internal::RolloutDecision& decision : round.decisions) {
     Verdict& verdict = verdicts[decision.index];
-    if (decision.gate) {
-      verdict.gate = AtPlace(*std::move(decision.gate), decision.place);
-    } else {
+    if (decision.gate == internal::RolloutAnswer::kStarts) {
       verdict = judge(*snapshot.nodes[decision.index], /*admitted=*/true);
+    } else {
+      verdict.gate = AtPlace(round.gates[static_cast<std::size_t>(decision.gate)], decision.place);
     }
   }
   for (const std::size_t i : round.pod_interest) verdicts[i].pod_interest = true;

@@ -5,7 +5,7 @@
 //     limits.Take(candidate);
 //
 // A further limit is one more class in limits.cc and one more line in Limits::Of. What it asks of a candidate that no
-// other limit asks is a field of Candidate.
+// other limit asks is a field of Candidate, and a bit of LimitsRoom::KindOf.
 #ifndef DRIVERUPGRADE_SRC_DECIDE_ADMISSION_LIMITS_H_
 #define DRIVERUPGRADE_SRC_DECIDE_ADMISSION_LIMITS_H_
 

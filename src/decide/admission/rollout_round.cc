@@ -1,13 +1,13 @@
 #include "decide/admission/rollout_round.h"
 
 #include <algorithm>
+#include <functional>
 #include <set>
 #include <string_view>
 #include <utility>
 
 #include "base/backoff.h"
 #include "decide/marks_of_view.h"
-#include "decide/rollout/groups.h"
 #include "decide/rollout/health.h"
 #include "decide/rollout/order.h"
 #include "decide/rollout/pods_in_the_way.h"
@@ -81,10 +81,11 @@ std::string ApprovalsOf(const DriverFacts& driver, const DriverIdentity& identit
 }
 
 // The limits of the policy, asked for nodes that start as one.
+using CandidateOf = std::function<const Candidate&(std::size_t)>;
 class LimitsRoom final : public RolloutRoom {
  public:
-  LimitsRoom(Limits limits, std::optional<int> unavailable_max, std::vector<const Candidate*> candidates)
-      : limits_(std::move(limits)), unavailable_max_(unavailable_max), candidates_(std::move(candidates)) {
+  LimitsRoom(Limits limits, std::optional<int> unavailable_max, CandidateOf candidate_of)
+      : limits_(std::move(limits)), unavailable_max_(unavailable_max), candidate_of_(std::move(candidate_of)) {
     // What refuses a node that asks for nothing refuses all, whoever starts.
     const Candidate nobody{.needs_slot = false, .needs_headroom = false, .takes_headroom = false};
     if (const Limit* limit = limits_.Refusing(nobody)) closed_ = limit->Describe();
@@ -95,11 +96,23 @@ class LimitsRoom final : public RolloutRoom {
   std::optional<Gate> NeverFits(const std::vector<std::size_t>& nodes) const override {
     if (!unavailable_max_ || nodes.size() < 2) return std::nullopt;
     const auto taken =
-        std::count_if(nodes.begin(), nodes.end(), [&](std::size_t node) { return candidates_[node]->takes_headroom; });
+        std::count_if(nodes.begin(), nodes.end(), [&](std::size_t node) { return candidate_of_(node).takes_headroom; });
     if (taken <= *unavailable_max_) return std::nullopt;
     return Gate{.reason = GateReason::kMaxUnavailable,
                 .detail = fmt::format("maxUnavailable: {} nodes start together, {} may be unavailable", taken,
                                       *unavailable_max_)};
+  }
+
+  // By all that limits look at.
+  std::optional<std::size_t> KindOf(std::size_t node) const override {
+    const Candidate& candidate = candidate_of_(node);
+    std::size_t kind = 0;
+    for (const bool bit :
+         {candidate.needs_slot, candidate.needs_headroom, candidate.takes_headroom, candidate.has_grant}) {
+      kind = 2 * kind + bit;
+    }
+    static_assert(kKinds == 16);
+    return kind;
   }
 
   std::optional<Gate> Refusal(const std::vector<std::size_t>& nodes, bool takes_slot) const override {
@@ -115,7 +128,6 @@ class LimitsRoom final : public RolloutRoom {
   }
 
   void Take(const std::vector<std::size_t>& nodes, bool takes_slot) override {
-    last_ = nullptr;
     for (const std::size_t node : nodes) {
       const Candidate candidate = Asked(node, takes_slot);
       limits_.Take(candidate);
@@ -125,49 +137,39 @@ class LimitsRoom final : public RolloutRoom {
 
  private:
   Candidate Asked(std::size_t node, bool takes_slot) const {
-    Candidate candidate = *candidates_[node];
+    Candidate candidate = candidate_of_(node);
     candidate.needs_slot &= takes_slot;
     return candidate;
   }
 
-  // Most of those that wait are refused by one limit.
-  std::optional<Gate> Describe(const Limit* limit) const {
-    if (limit == nullptr) return std::nullopt;
-    if (std::exchange(last_, limit) != limit) gate_ = limit->Describe();
-    return gate_;
+  static std::optional<Gate> Describe(const Limit* limit) {
+    return limit == nullptr ? std::nullopt : std::optional(limit->Describe());
   }
 
   Limits limits_;
   const std::optional<int> unavailable_max_;
-  const std::vector<const Candidate*> candidates_;
+  const CandidateOf candidate_of_;
   std::optional<Gate> closed_;
-  mutable const Limit* last_ = nullptr;
-  mutable Gate gate_;
 };
 
 std::string_view StageName(const RolloutPolicy& policy, std::size_t stage) {
   return stage < policy.stages.size() ? std::string_view(policy.stages[stage].name) : kLastStage;
 }
 
-std::vector<RolloutStageStatus> StagesOf(const RolloutPolicy& policy, const std::vector<RolloutNode>& nodes,
-                                         const std::vector<int>& stages) {
-  std::vector<RolloutStageStatus> statuses(policy.stages.size() + 1);
-  for (std::size_t i = 0; i < statuses.size(); ++i) statuses[i].name = StageName(policy, i);
-  for (std::size_t i = 0; i < nodes.size(); ++i) {
-    if (nodes[i].progress == NodeProgress::kLeftOut) continue;
-    RolloutStageStatus& status = statuses[static_cast<std::size_t>(stages[i])];
-    ++status.nodes;
-    status.under_way += nodes[i].progress == NodeProgress::kUnderWay;
-    status.done += nodes[i].progress == NodeProgress::kDone;
-    status.failed += nodes[i].progress == NodeProgress::kFailed;
+std::vector<RolloutStageStatus> StagesOf(const RolloutPolicy& policy, const std::vector<StageCount>& counts) {
+  std::vector<RolloutStageStatus> statuses;
+  for (std::size_t i = 0; i < counts.size(); ++i) {
+    RolloutStageStatus& status = statuses.emplace_back();
+    status.name = StageName(policy, i);
+    status.nodes = counts[i].nodes;
+    status.under_way = counts[i].under_way;
+    status.done = counts[i].done;
+    status.failed = counts[i].failed;
   }
   return statuses;
 }
 
-}  // namespace
-
-void RolloutMembers::Add(const NodeView& view, const Verdict& verdict, const GrantShare& share,
-                         const RolloutInput& input) {
+RolloutNode NodeOf(const NodeView& view, const Verdict& verdict, const GrantShare& share, const RolloutInput& input) {
   RolloutNode node{
       .node = &view.node, .progress = ProgressOf(verdict, share), .may_start = verdict.candidate.has_value()};
   node.own_node = verdict.candidate && verdict.candidate->own_node;
@@ -181,30 +183,62 @@ void RolloutMembers::Add(const NodeView& view, const Verdict& verdict, const Gra
   if (node.may_start && OrdersByPods(input.rules.policy)) {
     node.pods = PodsInTheWay(view, input.node_rules, input.machine.options());
   }
-  nodes_.push_back(std::move(node));
+  return node;
+}
+
+}  // namespace
+
+auto RolloutMembers::ShareFor(const Verdict& verdict, const GrantShare& share) -> Share {
   const bool by_state = verdict.tally.slots > 0;
-  shares_.push_back({.candidate = verdict.candidate ? &*verdict.candidate : nullptr,
-                     .holds_slot = by_state || share.counts,
-                     .holds_slot_without = by_state || (share.counts && !share.first)});
+  Share made{.asks = verdict.candidate.has_value(),
+             .holds_slot = by_state || share.counts,
+             .holds_slot_without = by_state || (share.counts && !share.first)};
+  if (made.asks) made.candidate = *verdict.candidate;
+  made.candidate.node.clear();
+  return made;
+}
+
+void RolloutMembers::Add(const NodeView& view, const Verdict& verdict, const GrantShare& share,
+                         const RolloutInput& input) {
+  view_.nodes.push_back(NodeOf(view, verdict, share, input));
+  shares_.push_back(ShareFor(verdict, share));
+}
+
+void RolloutMembers::Change(std::size_t i, const NodeView& view, const Verdict& verdict, const GrantShare& share,
+                            const RolloutInput& input) {
+  RolloutNode node = NodeOf(view, verdict, share, input);
+  const bool is_left_out = node.progress == NodeProgress::kLeftOut;
+  RolloutNode& before = view_.nodes[i];
+  if (is_left_out != (before.progress == NodeProgress::kLeftOut)) stale_ = true;
+  if (!stale_) census_.Change(i, before, node);
+  before = std::move(node);
+  shares_[i] = ShareFor(verdict, share);
+}
+
+void RolloutMembers::Settle(const RolloutPolicy& policy) {
+  if (!std::exchange(stale_, false)) return;
+  census_ = RolloutCensus(policy, view_.nodes, AssignStages(view_.nodes, policy));
 }
 
 // One round over one set of members.
 class RolloutRounds {
  public:
-  RolloutRounds(const RolloutInput& input, RolloutMembers members, const std::vector<int>& stages)
+  RolloutRounds(const RolloutInput& input, RolloutMembers& members)
       : input_(input),
         policy_(input.rules.policy),
-        stages_(stages),
-        shares_(std::move(members.shares_)),
-        view_{.revision = RevisionOf(input.driver),
-              .nodes = std::move(members.nodes_),
-              .approvals = ApprovalsOf(input.driver, input.machine.identity()),
-              .sick = input.facts.sick,
-              .took = input.facts.took} {}
+        shares_(members.shares_),
+        view_(members.view_),
+        census_(members.census_) {
+    members.Settle(policy_);
+    view_.revision = RevisionOf(input.driver);
+    view_.approvals = ApprovalsOf(input.driver, input.machine.identity());
+    view_.sick = input.facts.sick;
+    view_.took = input.facts.took;
+  }
 
   RolloutRound Run(const Sums& sums, std::size_t elsewhere) {
     const ParsedRecord read = ParseRecord(input_.facts.record);
-    const RolloutStep step = AdvanceRollout(read.record, view_, stages_, input_.rules, input_.now);
+    const RolloutStep step = AdvanceRollout(read.record, view_, census_, input_.rules, input_.now);
     const StartTime start = StartTimeAt(policy_, input_.now, NodeTakes(step.record, policy_));
     const Budgets budgets = CountGroups(sums.Against(input_.limits, input_.shared_slots), elsewhere);
     RolloutRound round{.budget = budgets.all, .pod_interest = PodInterest(step)};
@@ -216,17 +250,16 @@ class RolloutRounds {
  private:
   // A group that starts together counts as one.
   Budgets CountGroups(Budgets budgets, std::size_t elsewhere) const {
-    if (!policy_.groups || policy_.groups->mode != GroupMode::kTogether) return budgets;
-    std::set<std::string> all;
-    std::set<std::string> without;
+    if (!StartsTogether(policy_)) return budgets;
+    const std::vector<std::size_t>& group_of = census_.group_of();
+    std::vector<bool> all(group_of.size());
+    std::vector<bool> without(group_of.size());
     for (std::size_t i = 0; i < shares_.size(); ++i) {
-      if (!shares_[i].holds_slot) continue;
-      const std::string group = GroupOf(*view_.nodes[i].node, *policy_.groups);
-      all.insert(group);
-      if (shares_[i].holds_slot_without) without.insert(group);
+      if (shares_[i].holds_slot) all[group_of[i]] = true;
+      if (shares_[i].holds_slot_without) without[group_of[i]] = true;
     }
-    budgets.all.parallel_used = static_cast<int>(all.size() + elsewhere);
-    budgets.granted.parallel_used = static_cast<int>(without.size() + elsewhere);
+    budgets.all.parallel_used = static_cast<int>(std::count(all.begin(), all.end(), true) + elsewhere);
+    budgets.granted.parallel_used = static_cast<int>(std::count(without.begin(), without.end(), true) + elsewhere);
     return budgets;
   }
 
@@ -237,25 +270,26 @@ class RolloutRounds {
     const bool awaits_pods = policy_.health && policy_.health->pod_selector && !is_last;
     std::vector<std::size_t> interest;
     if (!orders_by_pods && !awaits_pods) return interest;
+    const std::vector<int>& stages = census_.stages();
     for (std::size_t i = 0; i < view_.nodes.size(); ++i) {
       const RolloutNode& node = view_.nodes[i];
-      const bool may_be_next = node.may_start && (stages_[i] <= step.open || node.out_of_service);
-      const bool soaks = node.progress == NodeProgress::kDone && stages_[i] == step.open;
+      const bool may_be_next = node.may_start && (stages[i] <= step.open || node.out_of_service);
+      const bool soaks = node.progress == NodeProgress::kDone && stages[i] == step.open;
       if ((orders_by_pods && may_be_next) || (awaits_pods && soaks)) interest.push_back(i);
     }
     return interest;
   }
 
   void Decide(const RolloutStep& step, const StartTime& start, const Budgets& budgets, RolloutRound& round) {
-    std::vector<const Candidate*> candidates;
-    candidates.reserve(shares_.size());
-    for (const auto& share : shares_) candidates.push_back(share.candidate);
-    LimitsRoom room(Limits::Of(budgets, input_.limits.paused), budgets.all.unavailable_max, std::move(candidates));
+    LimitsRoom room(Limits::Of(budgets, input_.limits.paused), budgets.all.unavailable_max,
+                    [&](std::size_t i) -> const Candidate& { return shares_[i].candidate; });
+    RolloutAnswers answers = AdmitNodes(input_.rules, view_, census_, step, start, room);
     int place = 0;
-    for (RolloutVerdict& verdict : AdmitNodes(input_.rules, view_, stages_, step, start, room)) {
-      const int its_place = verdict.gate ? ++place : 0;
-      round.decisions.push_back({.index = verdict.index, .gate = std::move(verdict.gate), .place = its_place});
+    round.decisions.reserve(answers.nodes.size());
+    for (const auto& [index, gate] : answers.nodes) {
+      round.decisions.push_back({.index = index, .gate = gate, .place = gate == RolloutAnswer::kStarts ? 0 : ++place});
     }
+    round.gates = std::move(answers.gates);
     // The times at which somebody who waits may be let start.
     if (place == 0) return;
     round.wake_at = step.wake_at;
@@ -267,7 +301,7 @@ class RolloutRounds {
   void Report(const ParsedRecord& read, const RolloutStep& step, const StartTime& start, RolloutRound& round) const {
     RolloutStatus& status = round.status;
     status.revision = view_.revision.value_or("");
-    status.stages = StagesOf(policy_, view_.nodes, stages_);
+    status.stages = StagesOf(policy_, census_.counts());
     status.open = step.open;
     if (step.open < static_cast<int>(policy_.stages.size())) status.next = step.closed;
     status.halted = step.halted;
@@ -285,14 +319,14 @@ class RolloutRounds {
 
   const RolloutInput& input_;
   const RolloutPolicy& policy_;
-  const std::vector<int>& stages_;
-  const std::vector<RolloutMembers::Share> shares_;
-  const RolloutView view_;
+  const std::vector<RolloutMembers::Share>& shares_;
+  RolloutView& view_;
+  RolloutCensus& census_;
 };
 
-RolloutRound AdmitByRollout(const RolloutInput& input, RolloutMembers members, const std::vector<int>& stages,
-                            const Sums& sums, std::size_t elsewhere) {
-  return RolloutRounds(input, std::move(members), stages).Run(sums, elsewhere);
+RolloutRound AdmitByRollout(const RolloutInput& input, RolloutMembers& members, const Sums& sums,
+                            std::size_t elsewhere) {
+  return RolloutRounds(input, members).Run(sums, elsewhere);
 }
 
 }  // namespace driverupgrade::internal

@@ -2,9 +2,12 @@
 //
 //     RolloutMembers members;
 //     for (...) members.Add(*view, verdict, share, input);
-//     RolloutRound round = AdmitByRollout(input, std::move(members), stages);
+//     RolloutRound round = AdmitByRollout(input, members, sums, elsewhere);
+//     members.Change(i, *view, verdict, share, input);     // and the next round
 //
-// Pure. A round costs O(N log N) of all nodes.
+// Pure. The first round costs O(N log N) of all nodes. A later one costs O(C log N) for what has changed and a few
+// nanoseconds for each node that waits; O(N) if an order goes by pods or a stage awaits chosen ones, and the first again if
+// the stages are assigned anew.
 #ifndef DRIVERUPGRADE_SRC_DECIDE_ADMISSION_ROLLOUT_ROUND_H_
 #define DRIVERUPGRADE_SRC_DECIDE_ADMISSION_ROLLOUT_ROUND_H_
 
@@ -16,6 +19,7 @@
 #include "absl/time/time.h"
 #include "decide/admission/grants.h"
 #include "decide/admission/limits.h"
+#include "decide/rollout/census.h"
 #include "decide/rollout/room.h"
 #include "decide/rollout/stages.h"
 #include "driverupgrade/plan.h"
@@ -33,31 +37,44 @@ struct RolloutInput {
   absl::Time now;
 };
 
-// The nodes as a rollout sees them, in order of their names. The views and verdicts outlive this.
+// The nodes as a rollout sees them, in order of their names. The views outlive this, or are changed first.
 class RolloutMembers {
  public:
+  // One more, before the first round.
   void Add(const NodeView& view, const Verdict& verdict, const GrantShare& share, const RolloutInput& input);
-  const std::vector<RolloutNode>& nodes() const { return nodes_; }
+  // Its view or its verdict may be another; the stages stay as they are, unless it is left out now or was.
+  void Change(std::size_t i, const NodeView& view, const Verdict& verdict, const GrantShare& share,
+              const RolloutInput& input);
+  // Labels have changed by which the next round has to assign stages and groups.
+  void LabelsChanged() { stale_ = true; }
 
  private:
   friend class RolloutRounds;
   struct Share {
-    // nullptr: it does not wait for a slot.
-    const Candidate* candidate = nullptr;
+    // Without its name. What it is without `asks` means nothing.
+    Candidate candidate = {};
+    // It waits for a slot.
+    bool asks = false;
     // By its state, or by a grant.
     bool holds_slot = false;
     // And by more than the grant that it is admitted by.
     bool holds_slot_without = false;
   };
-  std::vector<RolloutNode> nodes_;
+  static Share ShareFor(const Verdict& verdict, const GrantShare& share);
+  // Assigns the stages if need be.
+  void Settle(const RolloutPolicy& policy);
+
+  RolloutView view_;
   std::vector<Share> shares_;
+  bool stale_ = true;
+  RolloutCensus census_;
 };
 
 struct RolloutDecision {
   // In the order of RolloutMembers.
   std::size_t index = 0;
-  // nullopt: it starts.
-  std::optional<Gate> gate = std::nullopt;
+  // In RolloutRound::gates, or RolloutAnswer::kStarts.
+  int gate = RolloutAnswer::kStarts;
   // In the queue, from 1; 0 for who starts.
   int place = 0;
 };
@@ -65,6 +82,7 @@ struct RolloutDecision {
 struct RolloutRound {
   // In the order of admission.
   std::vector<RolloutDecision> decisions = {};
+  std::vector<Gate> gates = {};
   RolloutStatus status = {};
   UpgradeBudget budget = {};
   std::vector<Finding> findings = {};
@@ -74,10 +92,9 @@ struct RolloutRound {
   std::optional<absl::Time> wake_at = std::nullopt;
 };
 
-// `stages`: AssignStages of the members. `sums`: over all nodes, grants of nodes elsewhere and unscheduled pods
-// included; `elsewhere` are the former.
-RolloutRound AdmitByRollout(const RolloutInput& input, RolloutMembers members, const std::vector<int>& stages,
-                            const Sums& sums, std::size_t elsewhere);
+// `sums`: over all nodes, grants of nodes elsewhere and unscheduled pods included; `elsewhere` are the former.
+RolloutRound AdmitByRollout(const RolloutInput& input, RolloutMembers& members, const Sums& sums,
+                            std::size_t elsewhere);
 
 }  // namespace driverupgrade::internal
 

@@ -1,16 +1,20 @@
 #include "decide/rollout/groups.h"
 
 #include <algorithm>
-#include <cstddef>
+#include <utility>
 
 #include "fmt/format.h"
 
 namespace driverupgrade::internal {
 namespace {
 
-// `rack=7`, or the name of a node that is alone.
-std::string Shown(const std::string& group, const NodeGroups& groups) {
-  return group.front() == '=' ? fmt::format("{}{}", groups.by, group) : fmt::format("node {}", group);
+std::vector<std::string> NamesOfGroups(const std::vector<RolloutNode>& nodes, const NodeGroups& groups) {
+  std::vector<std::string> names;
+  names.reserve(nodes.size());
+  for (const RolloutNode& node : nodes) names.push_back(GroupOf(*node.node, groups));
+  std::sort(names.begin(), names.end());
+  names.erase(std::unique(names.begin(), names.end()), names.end());
+  return names;
 }
 
 }  // namespace
@@ -21,66 +25,85 @@ std::string GroupOf(const Node& node, const NodeGroups& groups) {
   return label == node.labels.end() ? node.name : "=" + label->second;
 }
 
+void GroupTally::Count(const RolloutNode& node, bool is_open, int by) {
+  if (node.progress == NodeProgress::kLeftOut) return;
+  nodes += by;
+  if (node.progress == NodeProgress::kUnderWay) {
+    under_way += by;
+  } else if (node.progress != NodeProgress::kWaiting) {
+    ended += by;
+  } else if (is_open) {
+    waiting += by;
+    if (node.may_start) may_start += by;
+  }
+}
+
+std::size_t GroupTallies::NumberOf(std::string_view name) const {
+  return static_cast<std::size_t>(std::lower_bound(names->begin(), names->end(), name) - names->begin());
+}
+
 GroupTallies TallyGroups(const std::vector<RolloutNode>& nodes, const NodeGroups& groups,
                          const std::function<bool(std::size_t)>& is_open) {
-  GroupTallies tallies;
+  GroupTallies all{.names = std::make_shared<const std::vector<std::string>>(NamesOfGroups(nodes, groups))};
+  all.tallies.resize(all.names->size());
   for (std::size_t i = 0; i < nodes.size(); ++i) {
-    const RolloutNode& node = nodes[i];
-    if (node.progress == NodeProgress::kLeftOut) continue;
-    GroupTally& tally = tallies[GroupOf(*node.node, groups)];
-    ++tally.nodes;
-    if (node.progress == NodeProgress::kUnderWay) {
-      ++tally.under_way;
-    } else if (node.progress != NodeProgress::kWaiting) {
-      ++tally.ended;
-    } else if (is_open(i)) {
-      ++tally.waiting;
-      tally.may_start += node.may_start;
-    }
+    all.tallies[all.NumberOf(GroupOf(*nodes[i].node, groups))].Count(nodes[i], is_open(i), 1);
   }
-  return tallies;
+  return all;
 }
 
-std::optional<std::string> GroupLimit::SecondGroup(const std::string& group) const {
-  const GroupTally& own = tallies_.at(group);
-  const std::pair<const std::string, GroupTally>* first = nullptr;
-  for (const auto& other : tallies_) {
-    if (other.first == group || !other.second.IsBegun()) continue;
+GroupLimit::GroupLimit(NodeGroups groups, GroupTallies tallies) : groups_(std::move(groups)), all_(std::move(tallies)) {
+  if (groups_.mode != GroupMode::kOneAtATime) return;
+  for (std::size_t group = 0; group < all_.tallies.size(); ++group) {
+    if (all_.tallies[group].IsBegun()) begun_.push_back(group);
+  }
+}
+
+std::string GroupLimit::Shown(std::size_t group) const {
+  const std::string& name = (*all_.names)[group];
+  return name.front() == '=' ? fmt::format("{}{}", groups_.by, name) : fmt::format("node {}", name);
+}
+
+std::optional<std::string> GroupLimit::SecondGroup(std::size_t group) const {
+  const GroupTally& own = all_.tallies[group];
+  std::optional<std::size_t> first;
+  for (const std::size_t other : begun_) {
+    const GroupTally& tally = all_.tallies[other];
+    if (other == group || !tally.IsBegun()) continue;
     // What is under way goes before what has only been interrupted; of two such groups the first.
-    if (other.second.under_way > 0) {
-      first = &other;
+    if (tally.under_way > 0) {
+      first = other;
       break;
     }
-    if (first == nullptr && (!own.IsBegun() || other.first < group)) first = &other;
+    if (!first && (!own.IsBegun() || other < group)) first = other;
   }
-  if (first == nullptr || (own.under_way > 0 && first->second.under_way == 0)) return std::nullopt;
-  return fmt::format("one group at a time: {} of {} nodes of {} have ended", first->second.ended, first->second.nodes,
-                     Shown(first->first, groups_));
+  if (!first || (own.under_way > 0 && all_.tallies[*first].under_way == 0)) return std::nullopt;
+  return fmt::format("one group at a time: {} of {} nodes of {} have ended", all_.tallies[*first].ended,
+                     all_.tallies[*first].nodes, Shown(*first));
 }
 
-std::optional<std::string> GroupLimit::Refusal(const std::string& group) const {
-  const GroupTally& own = tallies_.at(group);
+std::optional<std::string> GroupLimit::Refusal(std::size_t group) const {
+  const GroupTally& own = all_.tallies[group];
   switch (groups_.mode) {
     case GroupMode::kTogether:
       if (own.under_way > 0 || own.may_start == own.waiting) return std::nullopt;
-      return fmt::format("the nodes of {} start together: {} of {} that wait can start", Shown(group, groups_),
-                         own.may_start, own.waiting);
+      return fmt::format("the nodes of {} start together: {} of {} that wait can start", Shown(group), own.may_start,
+                         own.waiting);
     case GroupMode::kOneAtATime: return SecondGroup(group);
     case GroupMode::kSpread: break;
   }
   const int max = ScaledLimit(groups_.max_per_group, own.nodes);
   if (own.under_way < max) return std::nullopt;
-  return fmt::format("groups.maxPerGroup: {} of {} nodes of {} are under way", own.under_way, max,
-                     Shown(group, groups_));
+  return fmt::format("groups.maxPerGroup: {} of {} nodes of {} are under way", own.under_way, max, Shown(group));
 }
 
-void GroupLimit::Take(const std::string& group, int nodes) {
-  GroupTally& tally = tallies_.at(group);
+void GroupLimit::Take(std::size_t group, int nodes) {
+  GroupTally& tally = all_.tallies[group];
+  const auto place = std::lower_bound(begun_.begin(), begun_.end(), group);
+  if (place == begun_.end() || *place != group) begun_.insert(place, group);
   tally.waiting -= nodes;
   tally.may_start -= nodes;
   tally.under_way += nodes;
 }
-
-bool GroupLimit::IsUnderWay(const std::string& group) const { return tallies_.at(group).under_way > 0; }
 
 }  // namespace driverupgrade::internal

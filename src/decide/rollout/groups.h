@@ -5,11 +5,12 @@
 #ifndef DRIVERUPGRADE_SRC_DECIDE_ROLLOUT_GROUPS_H_
 #define DRIVERUPGRADE_SRC_DECIDE_ROLLOUT_GROUPS_H_
 
+#include <cstddef>
 #include <functional>
-#include <map>
+#include <memory>
 #include <optional>
 #include <string>
-#include <utility>
+#include <string_view>
 #include <vector>
 
 #include "decide/rollout/view.h"
@@ -27,30 +28,46 @@ struct GroupTally {
   int may_start = 0;  // of those that wait
   int under_way = 0;
   int ended = 0;
+  // One node more, or with `by` -1 one less. `is_open`: whether the stage of the node has come.
+  void Count(const RolloutNode& node, bool is_open, int by);
   // Some, but not all, have begun: the group comes before those of which none has.
   bool IsBegun() const { return under_way > 0 || (ended > 0 && waiting > 0); }
 };
-using GroupTallies = std::map<std::string, GroupTally>;
+
+// By the numbers of the groups, which are in order of their names.
+struct GroupTallies {
+  // Not null once it is made. Copies share it.
+  std::shared_ptr<const std::vector<std::string>> names = nullptr;
+  std::vector<GroupTally> tallies = {};
+  // `name` is among them.
+  std::size_t NumberOf(std::string_view name) const;
+};
 // `is_open`: whether the stage of the node of that index has come.
 GroupTallies TallyGroups(const std::vector<RolloutNode>& nodes, const NodeGroups& groups,
                          const std::function<bool(std::size_t)>& is_open);
 
 class GroupLimit {
  public:
-  GroupLimit(NodeGroups groups, GroupTallies tallies) : groups_(std::move(groups)), tallies_(std::move(tallies)) {}
+  GroupLimit(NodeGroups groups, GroupTallies tallies);
 
   // Why no node of the group may start now; nullopt: one may, with mode kTogether: all that wait.
-  std::optional<std::string> Refusal(const std::string& group) const;
+  std::optional<std::string> Refusal(std::size_t group) const;
+  std::optional<std::string> Refusal(const std::string& group) const { return Refusal(all_.NumberOf(group)); }
   // So many of them start.
-  void Take(const std::string& group, int nodes);
+  void Take(std::size_t group, int nodes);
+  void Take(const std::string& group, int nodes) { Take(all_.NumberOf(group), nodes); }
   // Whether nodes of the group are under way, so that with mode kTogether it has its place in maxParallel.
-  bool IsUnderWay(const std::string& group) const;
+  bool IsUnderWay(std::size_t group) const { return all_.tallies[group].under_way > 0; }
+  bool IsUnderWay(const std::string& group) const { return IsUnderWay(all_.NumberOf(group)); }
 
  private:
-  std::optional<std::string> SecondGroup(const std::string& group) const;
+  std::optional<std::string> SecondGroup(std::size_t group) const;
+  // `rack=7`, or the name of a node that is alone.
+  std::string Shown(std::size_t group) const;
 
   NodeGroups groups_;
-  GroupTallies tallies_;
+  GroupTallies all_;
+  std::vector<std::size_t> begun_ = {};  // in order; all there may be with mode kOneAtATime
 };
 
 }  // namespace driverupgrade::internal

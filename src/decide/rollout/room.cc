@@ -1,94 +1,55 @@
 #include "decide/rollout/room.h"
 
-#include <algorithm>
-#include <cstddef>
-#include <map>
-#include <set>
-#include <string_view>
-#include <tuple>
+#include <array>
 #include <utility>
 
 #include "decide/rollout/groups.h"
-#include "decide/rollout/order.h"
 #include "fmt/format.h"
 
 namespace driverupgrade::internal {
 namespace {
 
-bool StartsTogether(const RolloutPolicy& policy) {
-  return policy.groups && policy.groups->mode == GroupMode::kTogether;
-}
+constexpr int kStarts = RolloutAnswer::kStarts;
 
-// What is asked as one: a node, or all nodes of a group that wait.
-struct Unit {
-  std::string key = {};
-  std::string group = {};
-  int stage = 0;
-  std::vector<std::size_t> nodes = {};
-  bool admitted_before = false;
-  bool own_node = false;
-  bool out_of_service = true;
-};
-
-bool GoesBefore(const Unit& a, const Unit& b) {
-  return std::tuple(!a.admitted_before, a.own_node, std::string_view(a.key)) <
-         std::tuple(!b.admitted_before, b.own_node, std::string_view(b.key));
-}
-
-std::vector<Unit> UnitsInOrder(const RolloutRules& rules, const RolloutView& view, const std::vector<int>& stages) {
-  const RolloutPolicy& policy = rules.policy;
-  const bool together = StartsTogether(policy);
-  std::vector<Unit> units;
-  std::map<std::string, std::size_t> by_group;
-  for (std::size_t i = 0; i < view.nodes.size(); ++i) {
-    const RolloutNode& node = view.nodes[i];
-    if (!node.may_start) continue;
-    std::string key = SortKey(node, policy.order);
-    std::string group = policy.groups ? GroupOf(*node.node, *policy.groups) : "";
-    const std::size_t at = together ? by_group.try_emplace(group, units.size()).first->second : units.size();
-    if (at == units.size()) units.emplace_back();
-    Unit& unit = units[at];
-    if (unit.nodes.empty() || key < unit.key) unit.key = std::move(key);
-    unit.group = std::move(group);
-    unit.stage = stages[i];
-    unit.nodes.push_back(i);
-    unit.admitted_before |= node.progress == NodeProgress::kUnderWay;
-    unit.own_node |= node.own_node;
-    unit.out_of_service &= node.out_of_service;
-  }
-  std::sort(units.begin(), units.end(), GoesBefore);
-  return units;
-}
-
-// While nodes are started.
+// While nodes are started. Says a gate by its number in `gates`.
 class Admission {
  public:
-  Admission(const RolloutRules& rules, const RolloutView& view, const std::vector<int>& stages, const RolloutStep& step,
-            const StartTime& start, RolloutRoom& room)
-      : policy_(rules.policy), step_(step), start_(start), room_(room), used_(SlotsUsed(rules, view, stages)) {
-    is_any_under_way_ = std::any_of(view.nodes.begin(), view.nodes.end(),
-                                    [](const RolloutNode& node) { return node.progress == NodeProgress::kUnderWay; });
+  Admission(const RolloutRules& rules, const RolloutView& view, RolloutCensus& census, const RolloutStep& step,
+            const StartTime& start, RolloutRoom& room, std::vector<Gate>& gates)
+      : policy_(rules.policy), step_(step), room_(room), gates_(gates), used_(census.SlotsUsed()) {
+    nobody_ = Say(Nobody(start));
+    if (nobody_ == kStarts) later_ = Say(step.closed);
+    for (const StageCount& stage : census.counts()) is_any_under_way_ |= stage.under_way > 0;
+    by_stage_.resize(used_.size());
     if (!policy_.groups) return;
-    groups_.emplace(*policy_.groups,
-                    TallyGroups(view.nodes, *policy_.groups, [&](std::size_t i) { return stages[i] <= step.open; }));
+    const GroupTallies& groups = census.Groups(view.nodes, step.open);
+    groups_.emplace(*policy_.groups, groups);
+    by_group_.resize(groups.tallies.size());
   }
 
-  std::optional<Gate> Refusal(const Unit& unit) {
-    if (auto closed = room_.Closed()) return closed;
-    if (step_.halted) return step_.halted;
-    if (!start_.open) return WindowGate(start_);
-    if (unit.stage > step_.open && !unit.out_of_service) return step_.closed;
+  int Refusal(const WaitingUnit& unit) {
+    if (nobody_ != kStarts) return nobody_;
+    if (unit.stage > step_.open && !unit.out_of_service) return later_;
     // It has its place in its stage and its group.
-    if (unit.admitted_before) return room_.Refusal(unit.nodes, TakesSlot(unit));
-    if (groups_) {
-      if (auto why = groups_->Refusal(unit.group)) return Gate{.reason = GateReason::kGroup, .detail = *why};
+    if (unit.admitted_before) return NoRoom(unit);
+    if (const int gate = NotByGroup(unit); gate != kStarts) return gate;
+    if (const int gate = Say(room_.NeverFits(unit.nodes)); gate != kStarts) return gate;
+    if (is_kept_free_) return kept_free_;
+    if (const int gate = NotByStage(unit); gate != kStarts) return gate;
+    const int gate = NoRoom(unit);
+    if (gate == kStarts || unit.nodes.size() == 1 || !is_any_under_way_) return gate;
+    is_kept_free_ = gates_[static_cast<std::size_t>(gate)].reason == GateReason::kMaxUnavailable;
+    if (is_kept_free_) {
+      kept_free_ =
+          Say(Gate{.reason = GateReason::kGroup, .detail = "nodes before it start together and wait for room"});
     }
-    return NoRoom(unit);
+    return gate;
   }
 
-  void Take(const Unit& unit) {
+  void Take(const WaitingUnit& unit) {
     const bool takes_slot = TakesSlot(unit);
     room_.Take(unit.nodes, takes_slot);
+    ++takes_;
     is_any_under_way_ = true;
     if (unit.admitted_before) return;
     used_[static_cast<std::size_t>(unit.stage)] += takes_slot;
@@ -96,35 +57,76 @@ class Admission {
   }
 
  private:
-  bool TakesSlot(const Unit& unit) const { return !StartsTogether(policy_) || !groups_->IsUnderWay(unit.group); }
+  // Given after so many have started.
+  struct Answer {
+    int takes = -1;
+    int gate = kStarts;
+  };
+  // Until somebody starts, those that ask alike are answered alike.
+  template <typename Ask>
+  int Remembered(Answer& answer, const Ask& ask) {
+    if (answer.takes != takes_) answer = {.takes = takes_, .gate = Say(ask())};
+    return answer.gate;
+  }
 
-  std::optional<Gate> NoRoom(const Unit& unit) {
-    if (auto never = room_.NeverFits(unit.nodes)) return never;
-    if (is_kept_free_) {
-      return Gate{.reason = GateReason::kGroup, .detail = "nodes before it start together and wait for room"};
-    }
-    const bool takes_slot = TakesSlot(unit);
+  int Say(std::optional<Gate> gate) {
+    if (!gate) return kStarts;
+    gates_.push_back(*std::move(gate));
+    return static_cast<int>(gates_.size()) - 1;
+  }
+
+  std::optional<Gate> Nobody(const StartTime& start) const {
+    if (auto closed = room_.Closed()) return closed;
+    if (step_.halted) return step_.halted;
+    if (!start.open) return WindowGate(start);
+    return std::nullopt;
+  }
+
+  bool TakesSlot(const WaitingUnit& unit) const { return !StartsTogether(policy_) || !groups_->IsUnderWay(unit.group); }
+
+  int NotByGroup(const WaitingUnit& unit) {
+    if (!groups_) return kStarts;
+    return Remembered(by_group_[unit.group], [&]() -> std::optional<Gate> {
+      auto why = groups_->Refusal(unit.group);
+      if (!why) return std::nullopt;
+      return Gate{.reason = GateReason::kGroup, .detail = *std::move(why)};
+    });
+  }
+
+  int NotByStage(const WaitingUnit& unit) {
     const auto stage = static_cast<std::size_t>(unit.stage);
-    if (stage < policy_.stages.size() && policy_.stages[stage].max_parallel &&
-        used_[stage] + takes_slot > *policy_.stages[stage].max_parallel) {
-      return Gate{.reason = GateReason::kMaxParallel,
-                  .detail = fmt::format("maxParallel of stage {}: {} of {} slots are taken", policy_.stages[stage].name,
-                                        used_[stage], *policy_.stages[stage].max_parallel)};
-    }
-    std::optional<Gate> refusal = room_.Refusal(unit.nodes, takes_slot);
-    const bool lacks_headroom = refusal && refusal->reason == GateReason::kMaxUnavailable;
-    is_kept_free_ = lacks_headroom && unit.nodes.size() > 1 && is_any_under_way_;
-    return refusal;
+    if (stage == policy_.stages.size() || !policy_.stages[stage].max_parallel) return kStarts;
+    if (used_[stage] + TakesSlot(unit) <= *policy_.stages[stage].max_parallel) return kStarts;
+    return Remembered(by_stage_[stage], [&] {
+      return std::optional(
+          Gate{.reason = GateReason::kMaxParallel,
+               .detail = fmt::format("maxParallel of stage {}: {} of {} slots are taken", policy_.stages[stage].name,
+                                     used_[stage], *policy_.stages[stage].max_parallel)});
+    });
+  }
+
+  int NoRoom(const WaitingUnit& unit) {
+    const bool takes_slot = TakesSlot(unit);
+    const auto ask = [&] { return room_.Refusal(unit.nodes, takes_slot); };
+    const auto kind = unit.nodes.size() == 1 && takes_slot ? room_.KindOf(unit.nodes.front()) : std::nullopt;
+    return kind ? Remembered(by_kind_[*kind], ask) : Say(ask());
   }
 
   const RolloutPolicy& policy_;
   const RolloutStep& step_;
-  const StartTime& start_;
   RolloutRoom& room_;
+  std::vector<Gate>& gates_;
   std::vector<int> used_;
   std::optional<GroupLimit> groups_;
   bool is_any_under_way_ = false;
   bool is_kept_free_ = false;
+  int takes_ = 0;
+  int nobody_ = kStarts;
+  int later_ = kStarts;
+  int kept_free_ = kStarts;
+  std::vector<Answer> by_stage_;
+  std::vector<Answer> by_group_;
+  std::array<Answer, RolloutRoom::kKinds> by_kind_;
 };
 
 }  // namespace
@@ -137,28 +139,34 @@ Gate WindowGate(const StartTime& start) {
 }
 
 std::vector<int> SlotsUsed(const RolloutRules& rules, const RolloutView& view, const std::vector<int>& stages) {
-  const RolloutPolicy& policy = rules.policy;
-  std::vector<int> used(policy.stages.size() + 1);
-  std::set<std::string> groups;
-  for (std::size_t i = 0; i < view.nodes.size(); ++i) {
-    if (view.nodes[i].progress != NodeProgress::kUnderWay) continue;
-    if (StartsTogether(policy) && !groups.insert(GroupOf(*view.nodes[i].node, *policy.groups)).second) continue;
-    ++used[static_cast<std::size_t>(stages[i])];
+  return RolloutCensus(rules.policy, view.nodes, stages).SlotsUsed();
+}
+
+RolloutAnswers AdmitNodes(const RolloutRules& rules, const RolloutView& view, RolloutCensus& census,
+                          const RolloutStep& step, const StartTime& start, RolloutRoom& room) {
+  RolloutAnswers answers;
+  const std::vector<std::size_t>& waiting = census.Waiting(view.nodes);
+  answers.nodes.reserve(waiting.size());
+  Admission admission(rules, view, census, step, start, room, answers.gates);
+  for (const std::size_t number : waiting) {
+    const WaitingUnit& unit = census.unit(number);
+    const int gate = admission.Refusal(unit);
+    if (gate == kStarts) admission.Take(unit);
+    for (const std::size_t i : unit.nodes) answers.nodes.push_back({.index = i, .gate = gate});
   }
-  return used;
+  return answers;
 }
 
 std::vector<RolloutVerdict> AdmitNodes(const RolloutRules& rules, const RolloutView& view,
                                        const std::vector<int>& stages, const RolloutStep& step, const StartTime& start,
                                        RolloutRoom& room) {
-  Admission admission(rules, view, stages, step, start, room);
+  RolloutCensus census(rules.policy, view.nodes, stages);
+  const RolloutAnswers answers = AdmitNodes(rules, view, census, step, start, room);
   std::vector<RolloutVerdict> verdicts;
-  for (const Unit& unit : UnitsInOrder(rules, view, stages)) {
-    const std::optional<Gate> gate = admission.Refusal(unit);
-    if (!gate) admission.Take(unit);
-    for (const std::size_t i : unit.nodes) {
-      verdicts.push_back({.node = view.nodes[i].node->name, .index = i, .gate = gate});
-    }
+  for (const RolloutAnswer& answer : answers.nodes) {
+    RolloutVerdict& verdict =
+        verdicts.emplace_back(RolloutVerdict{.node = view.nodes[answer.index].node->name, .index = answer.index});
+    if (answer.gate != kStarts) verdict.gate = answers.gates[static_cast<std::size_t>(answer.gate)];
   }
   return verdicts;
 }

@@ -1,6 +1,6 @@
 // Who of the nodes that wait starts now, by all parts of a rollout.
 //
-//     std::vector<RolloutVerdict> verdicts = AdmitNodes(rules, view, stages, step, start, room);
+//     RolloutAnswers answers = AdmitNodes(rules, view, census, step, start, room);
 //
 // Pure.
 #ifndef DRIVERUPGRADE_SRC_DECIDE_ROLLOUT_ROOM_H_
@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "decide/rollout/census.h"
 #include "decide/rollout/stages.h"
 #include "decide/rollout/view.h"
 #include "decide/rollout/windows.h"
@@ -21,8 +22,12 @@ namespace driverupgrade::internal {
 class RolloutRoom {
  public:
   virtual ~RolloutRoom() = default;
-  // Why nobody starts; nullopt: the limits do not say so.
+  // Why nobody starts, as long as this lives; nullopt: the limits do not say so.
   virtual std::optional<Gate> Closed() const = 0;
+  // Below kKinds. Between two calls of Take nodes of one kind are refused alike, each by itself; nullopt: it is of no
+  // kind.
+  virtual std::optional<std::size_t> KindOf(std::size_t /*node*/) const { return std::nullopt; }
+  static constexpr std::size_t kKinds = 16;
   // Why they never can, however few others are under way.
   virtual std::optional<Gate> NeverFits(const std::vector<std::size_t>& nodes) const = 0;
   // Why they may not all start now; nullopt: they may. `nodes`: indexes in the view. With GroupMode::kTogether a group
@@ -31,6 +36,24 @@ class RolloutRoom {
   // They start.
   virtual void Take(const std::vector<std::size_t>& nodes, bool takes_slot) = 0;
 };
+
+struct RolloutAnswer {
+  static constexpr int kStarts = -1;
+  // In the view.
+  std::size_t index = 0;
+  // In RolloutAnswers::gates, or kStarts.
+  int gate = kStarts;
+};
+// Most of those that wait do so for one of a few reasons.
+struct RolloutAnswers {
+  std::vector<Gate> gates = {};
+  std::vector<RolloutAnswer> nodes = {};
+};
+
+// The nodes with `may_start`, in the order in which they are asked. A group that finds no room because others are under
+// way keeps it free: nobody behind it starts. `census`: of the nodes of the view.
+RolloutAnswers AdmitNodes(const RolloutRules& rules, const RolloutView& view, RolloutCensus& census,
+                          const RolloutStep& step, const StartTime& start, RolloutRoom& room);
 
 struct RolloutVerdict {
   std::string node = {};
@@ -41,8 +64,7 @@ struct RolloutVerdict {
   friend bool operator==(const RolloutVerdict&, const RolloutVerdict&) = default;
 };
 
-// The nodes with `may_start`, in the order in which they are asked. A group that finds no room because others are under
-// way keeps it free: nobody behind it starts.
+// The same from the stages of the nodes, all counted anew.
 std::vector<RolloutVerdict> AdmitNodes(const RolloutRules& rules, const RolloutView& view,
                                        const std::vector<int>& stages, const RolloutStep& step, const StartTime& start,
                                        RolloutRoom& room);

@@ -46,7 +46,7 @@ std::uint64_t Scattered(std::string_view name) {
 
 // In an order that has nothing to do with names, which often tell the racks.
 std::vector<Unit> UnitsOf(const std::vector<RolloutNode>& nodes, const RolloutPolicy& policy) {
-  const bool together = policy.groups && policy.groups->mode == GroupMode::kTogether;
+  const bool together = StartsTogether(policy);
   std::vector<Unit> units;
   std::map<std::string, std::size_t> by_group;
   for (std::size_t i = 0; i < nodes.size(); ++i) {
@@ -126,11 +126,11 @@ absl::Time NextSecond(absl::Time now) {
 // One advance of one record.
 class Advance {
  public:
-  Advance(const RolloutRecord& stored, const RolloutView& view, const std::vector<int>& stages,
-          const RolloutRules& rules, absl::Time now)
+  Advance(const RolloutRecord& stored, const RolloutView& view, const RolloutCensus& census, const RolloutRules& rules,
+          absl::Time now)
       : stored_(stored),
         view_(view),
-        stages_(stages),
+        census_(census),
         policy_(rules.policy),
         rules_(rules),
         now_(now),
@@ -195,7 +195,8 @@ class Advance {
     const std::string approval = ApprovalOf(halt->stage);
     if (!approvals_.contains(approval) || halt->seen.contains(approval)) return;
     halt.reset();
-    for (const RolloutNode& node : view_.nodes) {
+    for (const std::size_t i : census_.troubled()) {
+      const RolloutNode& node = view_.nodes[i];
       if (record().waived.size() >= kWaivedMax) break;
       if (node.progress == NodeProgress::kFailed || !node.sick.empty()) record().waived.insert(node.node->name);
     }
@@ -204,15 +205,13 @@ class Advance {
   bool IsStage(const std::string& name) const { return name == NameOf(policy_, StageNamed(policy_, name)); }
 
   void Tally() {
-    tallies_.resize(policy_.stages.size() + 1);
-    for (std::size_t i = 0; i < view_.nodes.size(); ++i) {
+    for (const StageCount& count : census_.counts()) {
+      tallies_.push_back({.nodes = count.nodes, .ended = count.done - count.unwell + count.failed});
+    }
+    for (const std::size_t i : census_.troubled()) {
       const RolloutNode& node = view_.nodes[i];
-      if (node.progress == NodeProgress::kLeftOut) continue;
-      StageTally& tally = tallies_[static_cast<std::size_t>(stages_[i])];
-      ++tally.nodes;
-      const bool is_well = node.progress == NodeProgress::kDone && node.unwell.empty();
-      tally.ended += is_well || node.progress == NodeProgress::kFailed;
-      if (node.progress == NodeProgress::kDone && !is_well && tally.unwell.empty()) {
+      StageTally& tally = tallies_[static_cast<std::size_t>(census_.stages()[i])];
+      if (node.progress == NodeProgress::kDone && !node.unwell.empty() && tally.unwell.empty()) {
         tally.unwell = fmt::format("; node {}: {}", node.node->name, node.unwell);
       }
       if (node.progress == NodeProgress::kFailed && !record().waived.contains(node.node->name)) {
@@ -223,10 +222,12 @@ class Advance {
 
   void NoteHalt() {
     std::string reason = view_.sick;
-    for (std::size_t i = 0; i < view_.nodes.size() && reason.empty(); ++i) {
+    for (const std::size_t i : census_.troubled()) {
       const RolloutNode& node = view_.nodes[i];
+      if (!reason.empty()) break;
       if (node.sick.empty() || record().waived.contains(node.node->name)) continue;
-      reason = fmt::format("node {} of stage {} is sick: {}", node.node->name, NameOf(policy_, stages_[i]), node.sick);
+      reason = fmt::format("node {} of stage {} is sick: {}", node.node->name, NameOf(policy_, census_.stages()[i]),
+                           node.sick);
     }
     for (std::size_t i = 0; i < policy_.stages.size() && reason.empty(); ++i) {
       const RolloutStage& stage = policy_.stages[i];
@@ -291,7 +292,7 @@ class Advance {
 
   const RolloutRecord& stored_;
   const RolloutView& view_;
-  const std::vector<int>& stages_;
+  const RolloutCensus& census_;
   const RolloutPolicy& policy_;
   const RolloutRules& rules_;
   const absl::Time now_;
@@ -330,7 +331,7 @@ std::vector<int> AssignStages(const std::vector<RolloutNode>& nodes, const Rollo
   return stages;
 }
 
-RolloutStep AdvanceRollout(const RolloutRecord& stored, const RolloutView& view, const std::vector<int>& stages,
+RolloutStep AdvanceRollout(const RolloutRecord& stored, const RolloutView& view, const RolloutCensus& census,
                            const RolloutRules& rules, absl::Time now) {
   if (!view.revision) {
     RolloutStep step{.record = stored,
@@ -338,7 +339,12 @@ RolloutStep AdvanceRollout(const RolloutRecord& stored, const RolloutView& view,
     if (stored.halt) step.halted = Gate{.reason = GateReason::kHalted, .detail = stored.halt->reason};
     return step;
   }
-  return Advance(stored, view, stages, rules, now).Run();
+  return Advance(stored, view, census, rules, now).Run();
+}
+
+RolloutStep AdvanceRollout(const RolloutRecord& stored, const RolloutView& view, const std::vector<int>& stages,
+                           const RolloutRules& rules, absl::Time now) {
+  return AdvanceRollout(stored, view, RolloutCensus(rules.policy, view.nodes, stages), rules, now);
 }
 
 }  // namespace driverupgrade::internal

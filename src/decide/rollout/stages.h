@@ -1,7 +1,7 @@
 // The stages of a rollout: which node is in which, which have come, and what is to be remembered of it.
 //
 //     const std::vector<int> stages = AssignStages(view.nodes, rules.policy);
-//     const RolloutStep step = AdvanceRollout(stored, view, stages, rules, now);
+//     const RolloutStep step = AdvanceRollout(stored, view, RolloutCensus(rules.policy, view.nodes, stages), rules, now);
 //     if (step.record != stored) ...   // store it by compare-and-set, before the next call
 //     if (!step.halted && stages[i] <= step.open) ...   // node i may start
 //
@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "absl/time/time.h"
+#include "decide/rollout/census.h"
 #include "decide/rollout/record.h"
 #include "decide/rollout/view.h"
 #include "driverupgrade/rollout_policy.h"
@@ -52,7 +53,10 @@ struct RolloutStep {
 // How long a node takes by what has been measured, or else by what the policy expects: for StartTimeAt.
 absl::Duration NodeTakes(const RolloutRecord& record, const RolloutPolicy& policy);
 
-// `stored`: as it was read, by whatever replica wrote it. `stages`: of the nodes of the view.
+// `stored`: as it was read, by whatever replica wrote it. `census`: of the nodes of the view.
+RolloutStep AdvanceRollout(const RolloutRecord& stored, const RolloutView& view, const RolloutCensus& census,
+                           const RolloutRules& rules, absl::Time now);
+// The same from the stages of the nodes, all counted anew.
 RolloutStep AdvanceRollout(const RolloutRecord& stored, const RolloutView& view, const std::vector<int>& stages,
                            const RolloutRules& rules, absl::Time now);
 

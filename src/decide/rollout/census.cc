@@ -1,0 +1,153 @@
+#include "decide/rollout/census.h"
+
+#include <algorithm>
+#include <string_view>
+#include <tuple>
+#include <utility>
+
+#include "decide/rollout/order.h"
+
+namespace driverupgrade::internal {
+namespace {
+
+bool IsTroubled(const RolloutNode& node) {
+  return node.progress == NodeProgress::kFailed || !node.sick.empty() ||
+         (node.progress == NodeProgress::kDone && !node.unwell.empty());
+}
+
+}  // namespace
+
+bool StartsTogether(const RolloutPolicy& policy) {
+  return policy.groups && policy.groups->mode == GroupMode::kTogether;
+}
+
+RolloutCensus::RolloutCensus(const RolloutPolicy& policy, const std::vector<RolloutNode>& nodes,
+                             std::vector<int> stages)
+    : order_(policy.order),
+      by_(policy.groups),
+      together_(StartsTogether(policy)),
+      stages_(std::move(stages)),
+      counts_(policy.stages.size() + 1) {
+  if (by_) {
+    groups_ = TallyGroups(nodes, *by_, [&](std::size_t i) { return stages_[i] <= open_; });
+    group_of_.reserve(nodes.size());
+    for (const RolloutNode& node : nodes) group_of_.push_back(groups_.NumberOf(GroupOf(*node.node, *by_)));
+  }
+  if (together_) {
+    nodes_of_.resize(groups_.tallies.size());
+    for (std::size_t i = 0; i < nodes.size(); ++i) nodes_of_[group_of_[i]].push_back(i);
+  }
+  units_.resize(together_ ? nodes_of_.size() : nodes.size());
+  is_changed_.assign(units_.size(), true);
+  for (std::size_t number = 0; number < units_.size(); ++number) changed_.push_back(number);
+  for (std::size_t i = 0; i < nodes.size(); ++i) Count(i, nodes[i], 1);
+}
+
+void RolloutCensus::Change(std::size_t i, const RolloutNode& before, const RolloutNode& after) {
+  Count(i, before, -1);
+  Count(i, after, 1);
+  if (by_) {
+    GroupTally& group = groups_.tallies[group_of_[i]];
+    group.Count(before, stages_[i] <= open_, -1);
+    group.Count(after, stages_[i] <= open_, 1);
+  }
+  const std::size_t number = together_ ? group_of_[i] : i;
+  if ((!before.may_start && !after.may_start) || is_changed_[number]) return;
+  is_changed_[number] = true;
+  changed_.push_back(number);
+}
+
+void RolloutCensus::Count(std::size_t i, const RolloutNode& node, int by) {
+  if (IsTroubled(node)) {
+    if (by > 0) {
+      troubled_.insert(i);
+    } else {
+      troubled_.erase(i);
+    }
+  }
+  if (node.progress == NodeProgress::kLeftOut) return;
+  StageCount& stage = counts_[static_cast<std::size_t>(stages_[i])];
+  stage.nodes += by;
+  if (node.progress == NodeProgress::kUnderWay) stage.under_way += by;
+  if (node.progress == NodeProgress::kFailed) stage.failed += by;
+  if (node.progress != NodeProgress::kDone) return;
+  stage.done += by;
+  if (!node.unwell.empty()) stage.unwell += by;
+}
+
+const GroupTallies& RolloutCensus::Groups(const std::vector<RolloutNode>& nodes, int open) {
+  if (std::exchange(open_, open) == open) return groups_;
+  for (GroupTally& tally : groups_.tallies) tally = {};
+  for (std::size_t i = 0; i < group_of_.size(); ++i) {
+    groups_.tallies[group_of_[i]].Count(nodes[i], stages_[i] <= open_, 1);
+  }
+  return groups_;
+}
+
+std::vector<int> RolloutCensus::SlotsUsed() const {
+  std::vector<int> used(counts_.size());
+  for (std::size_t stage = 0; stage < counts_.size() && !together_; ++stage) used[stage] = counts_[stage].under_way;
+  for (std::size_t group = 0; group < nodes_of_.size(); ++group) {
+    // Its nodes are in one stage.
+    const int stage = stages_[nodes_of_[group].front()];
+    used[static_cast<std::size_t>(stage)] += groups_.tallies[group].under_way > 0;
+  }
+  return used;
+}
+
+// Those that have changed are taken out, and put in where they belong.
+const std::vector<std::size_t>& RolloutCensus::Waiting(const std::vector<RolloutNode>& nodes) {
+  if (changed_.empty()) return waiting_;
+  std::erase_if(waiting_, [&](std::size_t number) { return is_changed_[number]; });
+  for (const std::size_t number : changed_) {
+    is_changed_[number] = false;
+    Renew(number, nodes);
+  }
+  std::erase_if(changed_, [&](std::size_t number) { return units_[number].nodes.empty(); });
+  const auto goes_before = [&](std::size_t a, std::size_t b) { return GoesBefore(a, b); };
+  std::sort(changed_.begin(), changed_.end(), goes_before);
+  auto end = static_cast<std::ptrdiff_t>(waiting_.size());
+  waiting_.resize(waiting_.size() + changed_.size());
+  auto gap = static_cast<std::ptrdiff_t>(waiting_.size());
+  const auto begin = waiting_.begin();
+  for (auto number = changed_.rbegin(); number != changed_.rend(); ++number) {
+    const auto place = std::upper_bound(begin, begin + end, *number, goes_before);
+    std::move_backward(place, begin + end, begin + gap);
+    gap -= begin + end - place + 1;
+    end = place - begin;
+    waiting_[static_cast<std::size_t>(gap)] = *number;
+  }
+  changed_.clear();
+  return waiting_;
+}
+
+void RolloutCensus::Renew(std::size_t number, const std::vector<RolloutNode>& nodes) {
+  WaitingUnit unit;
+  const auto add = [&](std::size_t i) {
+    const RolloutNode& node = nodes[i];
+    if (!node.may_start) return;
+    std::string key = SortKey(node, order_);
+    if (unit.nodes.empty() || key < unit.key) unit.key = std::move(key);
+    unit.stage = stages_[i];
+    unit.nodes.push_back(i);
+    unit.admitted_before |= node.progress == NodeProgress::kUnderWay;
+    unit.own_node |= node.own_node;
+    unit.out_of_service &= node.out_of_service;
+  };
+  if (together_) {
+    for (const std::size_t i : nodes_of_[number]) add(i);
+  } else {
+    add(number);
+  }
+  if (by_) unit.group = together_ ? number : group_of_[number];
+  units_[number] = std::move(unit);
+}
+
+bool RolloutCensus::GoesBefore(std::size_t a, std::size_t b) const {
+  const auto rank = [](const WaitingUnit& unit) {
+    return std::tuple(!unit.admitted_before, unit.own_node, std::string_view(unit.key));
+  };
+  return rank(units_[a]) < rank(units_[b]);
+}
+
+}  // namespace driverupgrade::internal

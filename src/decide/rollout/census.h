@@ -1,0 +1,92 @@
+// The nodes of a rollout as counts, groups and an order, which are kept while single nodes change: a round costs what has
+// changed and what waits, not what there is.
+//
+//     RolloutCensus census(policy, nodes, AssignStages(nodes, policy));
+//     census.Change(i, nodes[i], changed);
+//     nodes[i] = changed;
+//     for (const std::size_t unit : census.Waiting(nodes)) ...   // census.unit(unit)
+#ifndef DRIVERUPGRADE_SRC_DECIDE_ROLLOUT_CENSUS_H_
+#define DRIVERUPGRADE_SRC_DECIDE_ROLLOUT_CENSUS_H_
+
+#include <cstddef>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "decide/rollout/groups.h"
+#include "decide/rollout/view.h"
+#include "driverupgrade/rollout_policy.h"
+
+namespace driverupgrade::internal {
+
+bool StartsTogether(const RolloutPolicy& policy);
+
+// Of one stage, without the nodes that are left out.
+struct StageCount {
+  int nodes = 0;
+  int under_way = 0;
+  int done = 0;
+  int unwell = 0;  // of those that are done
+  int failed = 0;
+};
+
+// What is asked as one: a node, or all nodes of a group that wait.
+struct WaitingUnit {
+  std::string key = {};
+  int stage = 0;
+  std::size_t group = 0;  // 0 without groups
+  std::vector<std::size_t> nodes = {};
+  bool admitted_before = false;
+  bool own_node = false;
+  bool out_of_service = true;
+};
+
+class RolloutCensus {
+ public:
+  RolloutCensus() = default;
+  // `stages`: of the nodes. O(N log N).
+  RolloutCensus(const RolloutPolicy& policy, const std::vector<RolloutNode>& nodes, std::vector<int> stages);
+
+  // Node i becomes another, with the same labels. O(log N).
+  void Change(std::size_t i, const RolloutNode& before, const RolloutNode& after);
+
+  const std::vector<int>& stages() const { return stages_; }
+  const std::vector<StageCount>& counts() const { return counts_; }
+  // The nodes that have failed or are sick or unwell.
+  const std::set<std::size_t>& troubled() const { return troubled_; }
+  // The number of the group of each node; empty without groups.
+  const std::vector<std::size_t>& group_of() const { return group_of_; }
+
+  // If the stages up to `open` have come. O(N) if that is another one than before.
+  const GroupTallies& Groups(const std::vector<RolloutNode>& nodes, int open);
+  // How many of maxParallelUpgrades are taken by the nodes under way: nodes, or groups that start together. By stage.
+  std::vector<int> SlotsUsed() const;
+  // The numbers of the units with nodes that may start, in the order in which they are asked. O(W + changed log W).
+  const std::vector<std::size_t>& Waiting(const std::vector<RolloutNode>& nodes);
+  const WaitingUnit& unit(std::size_t number) const { return units_[number]; }
+
+ private:
+  void Count(std::size_t i, const RolloutNode& node, int by);
+  void Renew(std::size_t number, const std::vector<RolloutNode>& nodes);
+  bool GoesBefore(std::size_t a, std::size_t b) const;
+
+  std::vector<RolloutOrder> order_ = {};
+  std::optional<NodeGroups> by_ = std::nullopt;
+  bool together_ = false;
+  int open_ = 0;
+  std::vector<int> stages_ = {};
+  std::vector<StageCount> counts_ = {};
+  std::set<std::size_t> troubled_ = {};
+  GroupTallies groups_ = {};
+  std::vector<std::size_t> group_of_ = {};               // by node; empty without groups
+  std::vector<std::vector<std::size_t>> nodes_of_ = {};  // by group, if it starts together
+  std::vector<WaitingUnit> units_ = {};                  // by node, or by such a group
+  std::vector<std::size_t> waiting_ = {};                // in order, as of the last call of Waiting
+  std::vector<bool> is_changed_ = {};                    // units, since then
+  std::vector<std::size_t> changed_ = {};
+};
+
+}  // namespace driverupgrade::internal
+
+#endif  // DRIVERUPGRADE_SRC_DECIDE_ROLLOUT_CENSUS_H_

@@ -10,7 +10,8 @@ from suites import SEEDS, SUITES
 
 PAGE = ROOT / "docs/evidence/planted-defects.md"
 BEGIN, END = "<!-- written by tests/planted/page.py -->\n", "<!-- end -->\n"
-PARTS = {"decides": "decides", "rollout": "decides a rollout in stages", "ring": "reads, writes, tells", "wire": "bytes and the API server"}
+PARTS = {"decides": "decides", "rollout": "decides a rollout in stages", "ring": "reads, writes, tells", "wire": "bytes and the API server",
+         "host": "the C interface"}
 
 
 def tests_of(found, defect):

@@ -38,7 +38,7 @@ def in_parallel(jobs, call, items):
 
 def off(arguments):
     failed = 0
-    for suite in ("scenarios", "simulation"):
+    for suite in ("scenarios", "c", "simulation"):
         result = suites.find(arguments.bin, suite, "", seeds=SEEDS_OFF)
         failed += result.test != ""
         print(f"{suite}: {result.test or 'passed'}, {result.seconds:.0f} s")
@@ -63,10 +63,10 @@ def check_one(arguments, found, defect):
         return f"{defect.name}: no suite finds it, and nothing says why" if all_ran and not defect.equivalent else None
     suite, test = known
     # A test that has threads may miss it once.
-    if any(suites.find(arguments.bin, suite, defect.name, "" if test == "?" else test).test for _ in range(TRIES)):
+    if any(suites.find(arguments.bin, suite, defect.name, defect.source, "" if test == "?" else test).test for _ in range(TRIES)):
         return None
     # A seed is another run once the engine asks for one thing more.
-    if suite == "simulation" and suites.find(arguments.bin, suite, defect.name).test:
+    if suite == "simulation" and suites.find(arguments.bin, suite, defect.name, defect.source).test:
         return None
     return f"{defect.name}: no longer found by {suite}, {test}"
 
@@ -107,7 +107,7 @@ class Filling:
         tried = self.found.get(name, {}).get(suite, {}).get("tried", 0)
         result = suites.Finding("", 0)
         if suites.runs(suite, self.sources[name]):
-            result = suites.find(self.arguments.bin, suite, name, seeds=self.arguments.seeds, tried=tried)
+            result = suites.find(self.arguments.bin, suite, name, self.sources[name], seeds=self.arguments.seeds, tried=tried)
         answer = {"test": result.test, "seconds": round(result.seconds, 1)}
         if suite == "simulation":
             answer["tried"] = result.tried

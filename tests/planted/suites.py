@@ -10,20 +10,29 @@ import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 # In the order in which they are asked, of those that are as quick as each other.
-SUITES = ["scenarios", "unit", "contract", "exhaustive", "property", "crash", "simulation"]
+SUITES = ["scenarios", "unit", "contract", "c", "exhaustive", "property", "crash", "simulation"]
 SEEDS = 2500
 # A suite that takes so much longer than without a defect hangs.
-TIMEOUT = {"scenarios": 60, "unit": 240, "contract": 60, "exhaustive": 240, "property": 240, "crash": 240, "simulation": 1200}
+TIMEOUT = {"scenarios": 60, "unit": 240, "contract": 60, "c": 120, "exhaustive": 240, "property": 240, "crash": 240, "simulation": 1200}
 # Of one test, one scenario or one seed.
 TIMEOUT_OF_ONE = 60
 
 
 # Suites whose programs have no bytes in them.
 WITHOUT_BYTES = {"scenarios", "exhaustive", "property", "crash"}
+# Suites whose programs have the C interface in them.
+WITH_HOST = {"c", "simulation"}
+C_INTERFACE = "c.interface"  # a program in C, with one test
+
+
+def is_of_host(source):
+    return source.startswith(("src/c/", "src/host/"))
 
 
 def runs(suite, source):
     """Whether code of that file is in the suite's program."""
+    if is_of_host(source):
+        return suite in WITH_HOST
     return suite not in WITHOUT_BYTES or not source.startswith(("src/wire/", "src/kubernetes/"))
 
 
@@ -85,10 +94,19 @@ def run_scenarios(program, defect, test):
     return Finding(failed.group(1) if failed else "?", seconds / len(files))
 
 
-def run_simulation(program, defect, test, seeds, tried):
+def run_c(bin_folder, defect, test):
+    if test in ("", C_INTERFACE):
+        code, _, seconds = run([bin_folder / "planted_c_interface", ROOT / "tests/tools/upgradectl/testdata"], defect, TIMEOUT_OF_ONE)
+        if code != 0 or test:
+            return Finding(C_INTERFACE if code != 0 else "", seconds)
+    return run_catch(bin_folder / "planted_c", defect, test)
+
+
+def run_simulation(program, defect, source, test, seeds, tried):
     first, count = (int(test), 1) if test else (tried + 1, seeds - tried)
     code, output, seconds = run(
-        [program, "--first-seed", str(first), "--seeds", str(count), "--jobs", "1", "--until-failure"], defect,
+        [program, "--first-seed", str(first), "--seeds", str(count), "--jobs", "1", "--until-failure",
+         *(["--c-interface"] if is_of_host(source) else [])], defect,
         TIMEOUT_OF_ONE if test else TIMEOUT["simulation"])
     if code == 0:
         return Finding("", seconds, tried=first + count - 1)
@@ -97,9 +115,11 @@ def run_simulation(program, defect, test, seeds, tried):
     return Finding(f"{failed.group(1)} {failed.group(2)}" if failed else "?", 0.1 if failed else seconds)
 
 
-def find(bin_folder, suite, defect, test="", seeds=SEEDS, tried=0):
-    """The first test of the suite that fails with the defect; only `test`, if it is given."""
+def find(bin_folder, suite, defect, source="", test="", seeds=SEEDS, tried=0):
+    """The first test of the suite that fails with the defect, which is in `source`; only `test`, if it is given."""
     if suite == "simulation":
-        return run_simulation(bin_folder / "planted_simulate", defect, test.split(" ")[0], seeds, tried)
+        return run_simulation(bin_folder / "planted_simulate", defect, source, test.split(" ")[0], seeds, tried)
+    if suite == "c":
+        return run_c(bin_folder, defect, test)
     program = bin_folder / f"planted_{suite}"
     return run_scenarios(program, defect, test) if suite == "scenarios" else run_catch(program, defect, test)

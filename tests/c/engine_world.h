@@ -1,4 +1,4 @@
-// A fleet behind an API server in memory, with a new driver for it: what the tests of the C interface's engine begin with.
+// A fleet behind an API server in memory, with a new driver for it: where the tests of the C interface's engine begin.
 #ifndef DRIVERUPGRADE_TESTS_C_ENGINE_WORLD_H_
 #define DRIVERUPGRADE_TESTS_C_ENGINE_WORLD_H_
 

@@ -229,10 +229,10 @@ TEST_CASE("Pods with the label that spares them stay, unless the options say oth
                               .OwnedByReplicaSet("spared")
                               .WithLabel(world.identity.SkipDrainPodLabel(), "true")
                               .Build());
-    const std::string options = fmt::format(
-        R"({{"identity":{{"domain":"nvidia.com","driver":"gpu"}},"namespace":"driver-system","driverLabels":"app=driver",)"
-        R"("spareSkippedPods":{}}})",
-        spares);
+    const std::string options =
+        fmt::format(R"({{"identity":{{"domain":"nvidia.com","driver":"gpu"}},"namespace":"driver-system",)"
+                    R"("driverLabels":"app=driver","spareSkippedPods":{}}})",
+                    spares);
     EngineHost host({.options = options, .ns = "driver-system", .driver_labels = "app=driver"}, world.Server());
     RunPasses(world, host, 150, absl::ZeroDuration(),
               R"({"autoUpgrade":true,"maxUnavailable":null,"drain":{"enable":true}})");
@@ -302,8 +302,8 @@ struct Blocked {
     for (const auto& [key, value] : now.annotations)
       notes += fmt::format(R"({}"{}":"{}")", notes.empty() ? "" : ",", key, value);
     return fmt::format(
-        R"({{"type":"MODIFIED","object":{{"kind":"Node","metadata":{{"name":"{}","uid":"{}","resourceVersion":"{}","labels":{{{}}},)"
-        R"("annotations":{{{}}}}},"spec":{{"unschedulable":{}}}}}}})",
+        R"({{"type":"MODIFIED","object":{{"kind":"Node","metadata":{{"name":"{}","uid":"{}","resourceVersion":"{}",)"
+        R"("labels":{{{}}},"annotations":{{{}}}}},"spec":{{"unschedulable":{}}}}}}})",
         now.name, now.uid, version, labels, notes, cordoned);
   }
 

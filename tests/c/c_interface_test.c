@@ -71,6 +71,7 @@ static void TestKeys(void) {
   const char *gpu = "{\"domain\":\"nvidia.com\",\"driver\":\"gpu\"}";
   EXPECT(du_keys, gpu, 0, "\"stateLabel\":\"nvidia.com/gpu-driver-upgrade-state\"");
   EXPECT(du_keys, gpu, 0, "\"cordonedByAnnotation\":\"driverupgrade/cordoned-by\"");
+  EXPECT(du_keys, gpu, 0, "\"skipDrainPodLabel\":\"nvidia.com/gpu-driver-upgrade-drain.skip\"");
   EXPECT(du_keys, gpu, 0, "\"eventReason\":\"GPUDriverUpgrade\"");
   EXPECT(du_keys, "", 3, "identity: no JSON at offset 0");
   EXPECT(du_keys, "[]", 3, "identity: must be an object");

@@ -6,12 +6,7 @@
 #include <vector>
 
 #include "c/engine_host.h"
-#include "driverupgrade/policy_codec.h"
-#include "driverupgrade/testing/builders.h"
-#include "driverupgrade/testing/fake_cluster.h"
-#include "driverupgrade/testing/invariants.h"
-#include "driverupgrade/upgrade_engine.h"
-#include "simulation/wire/api_server.h"
+#include "c/engine_world.h"
 #include "simulation/world/random.h"
 #include "support/catch.h"
 
@@ -26,79 +21,6 @@ using testing::AddFleet;
 using testing::FakeClock;
 using testing::FakeCluster;
 using testing::Fleet;
-using testing::InvariantChecker;
-using testing::PodBuilder;
-
-constexpr std::string_view kPolicy =
-    R"({"autoUpgrade":true,"maxParallelUpgrades":2,"maxUnavailable":"50%","drain":{"enable":true},"podDeletion":{}})";
-constexpr std::string_view kOptions =
-    R"({"identity":{"domain":"nvidia.com","driver":"gpu"},"namespace":"driver-system","driverLabels":"app=driver",)"
-    R"("podDeletion":true)";
-
-absl::StatusOr<bool> UsesGpu(const CallContext&, const Pod& pod) {
-  return std::binary_search(pod.resource_names.begin(), pod.resource_names.end(), "nvidia.com/gpu");
-}
-
-// A fleet with something that uses the GPU, and a new driver for it.
-struct World {
-  explicit World(int nodes = 4) {
-    fleet = AddFleet(*cluster, {.node_count = nodes});
-    cluster->AddPod(PodBuilder("team-b", "training")
-                        .OnNode(fleet.node_names[0])
-                        .OwnedByReplicaSet("training")
-                        .WithResource("nvidia.com/gpu")
-                        .Build());
-    cluster->SetTemplate(fleet.ns, fleet.daemon_set, "rev-2");
-  }
-
-  std::shared_ptr<HttpTransport> Server() {
-    testing::WireSeam seam{.cluster = checker.Guard("host")};
-    seam.list_version = [cluster = cluster] { return std::to_string(cluster->revision()); };
-    return std::make_shared<ApiServer>(std::move(seam));
-  }
-  EngineHost Host(EngineHost::Network network = [](const auto& send) { return send(); }) {
-    EngineHost host({.options = std::string(kOptions) + "}", .ns = "driver-system", .driver_labels = "app=driver"},
-                    Server(), std::move(network));
-    host.SetObserver(checker.MakeObserver());
-    return host;
-  }
-
-  // What an upgrade leaves on the nodes, and the drivers on them.
-  std::vector<std::string> End() const {
-    std::vector<std::string> end;
-    for (const Node& node : cluster->nodes()) {
-      std::string line = node.name + (node.unschedulable ? " cordoned" : "");
-      for (const auto& [key, value] : node.labels) line += " " + key + "=" + value;
-      for (const auto& [key, value] : node.annotations) line += " " + key + "=" + value;
-      end.push_back(line);
-    }
-    for (const Pod& pod : cluster->daemon_set_pods(fleet.ns, fleet.daemon_set)) {
-      end.push_back(pod.node_name + " runs " + std::string(RevisionHash(pod)));
-    }
-    std::sort(end.begin(), end.end());
-    return end;
-  }
-
-  std::shared_ptr<FakeClock> clock = std::make_shared<FakeClock>();
-  std::shared_ptr<FakeCluster> cluster = std::make_shared<FakeCluster>(clock);
-  Fleet fleet;
-  const DriverIdentity identity = *DriverIdentity::Create("nvidia.com", "gpu");
-  const UpgradePolicy policy = *ParseUpgradePolicyJson(kPolicy);
-  EngineOptions options = {.snapshot = {.ns = "driver-system",
-                                        .driver_labels = LabelSelector::FromMatchLabels({{"app", "driver"}}),
-                                        .uses_driver = UsesGpu},
-                           .clock = clock};
-  InvariantChecker checker{cluster, testing::InvariantsOf(identity, options, policy)};
-};
-
-// Passes of the host, two seconds apart, until every node is done for a minute.
-void RollOut(World& world, EngineHost& host, int passes = 400) {
-  for (int pass = 0; pass < passes; ++pass) {
-    host.Pass(std::nullopt, kPolicy, world.clock->Now());
-    REQUIRE(world.checker.Report() == "");
-    world.cluster->Advance(absl::Seconds(2));
-  }
-}
 
 std::vector<std::string> NativeEnd(int nodes) {
   World world(nodes);

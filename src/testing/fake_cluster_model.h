@@ -169,7 +169,8 @@ class Model {
   /// It takes pods from now on, or takes none any more.
   void OpenNode(const std::string& name, bool open);
   bool CanTakePods(const Node& node) const { return node.ready && !node.unschedulable; }
-  std::string PickNode(const Pod& pod) const;
+  std::string PickNode(const Pod& pod);
+  std::string FirstFreeNode(WorkloadRecord& record);
   void QueueSchedule();
   void Schedule();
 
@@ -208,6 +209,8 @@ class Model {
   std::map<std::string, std::shared_ptr<const Node>> nodes_;
   /// Those that can take pods.
   std::set<std::string> open_nodes_;
+  Openings openings_;
+  bool any_node_selector_ = false;
   std::map<Key, PodRecord> pods_;
   std::map<Key, DaemonSetRecord> daemon_sets_;
   std::map<Key, ControllerRevision> revisions_;

@@ -2,6 +2,8 @@
 #ifndef DRIVERUPGRADE_SRC_TESTING_FAKE_CLUSTER_RECORDS_H_
 #define DRIVERUPGRADE_SRC_TESTING_FAKE_CLUSTER_RECORDS_H_
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -55,6 +57,31 @@ struct WorkloadRecord {
   /// Its pods by node, and those of these nodes that can take more, ordered by that number.
   std::map<std::string, int> pods_on_node = {};
   std::set<std::pair<int, std::string>> nodes_by_load = {};
+  /// No open node before this one that fits is without a pod of it, but those that were opened after `openings_seen`.
+  std::string free_from = {};
+  std::size_t openings_seen = 0;
+};
+
+/// Nodes that have been opened, in order: of those since any of them, the first by name.
+class Openings {
+ public:
+  void Note(const std::string& node) {
+    ++count_;
+    while (!smallest_.empty() && smallest_.back().second >= node) smallest_.pop_back();
+    smallest_.emplace_back(count_, node);
+  }
+  std::size_t count() const { return count_; }
+  /// nullptr: none has been opened since there were `seen`.
+  const std::string* SmallestSince(std::size_t seen) const {
+    const auto found = std::upper_bound(smallest_.begin(), smallest_.end(), seen,
+                                        [](std::size_t number, const auto& opening) { return number < opening.first; });
+    return found == smallest_.end() ? nullptr : &found->second;
+  }
+
+ private:
+  std::size_t count_ = 0;
+  /// With its number; each is smaller by name than all that came after it.
+  std::vector<std::pair<std::size_t, std::string>> smallest_;
 };
 
 struct BudgetRecord {

@@ -138,6 +138,7 @@ void Model::OnNodeChanged(const Node* before, const Node* after) {
   const bool could = before != nullptr && CanTakePods(*before);
   const bool can = after != nullptr && CanTakePods(*after);
   if (could != can) OpenNode(name, can);
+  if (can && (!could || (any_node_selector_ && before->labels != after->labels))) openings_.Note(name);
   if (can && !unbound_.empty() && (!could || before->labels != after->labels)) {
     QueueSchedule();
   }

@@ -18,6 +18,8 @@ WorkloadRecord& Model::EnsureWorkload(WorkloadSpec spec, const std::string& uid)
   auto [found, inserted] = workloads_.try_emplace(uid);
   WorkloadRecord& record = found->second;
   record.spec = std::move(spec);
+  record.free_from.clear();
+  any_node_selector_ |= !record.spec.node_selector.empty();
   if (!inserted) return record;
   record.uid = uid;
   for (const Key& key : pods_by_owner_[uid]) CountLoad(record, *pods_.at(key).pod, +1);
@@ -108,7 +110,9 @@ void Model::CountLoad(WorkloadRecord& record, const Pod& pod, int sign) {
   count += sign;
   // Pods may stand on nodes that are not there, or take no others.
   if (count > 0 && open_nodes_.count(node_name) > 0) record.nodes_by_load.emplace(count, node_name);
-  if (count == 0) record.pods_on_node.erase(node_name);
+  if (count > 0) return;
+  record.pods_on_node.erase(node_name);
+  record.free_from = std::min(record.free_from, node_name);
 }
 
 // Looks at the workloads that have pods there alone: a cluster has as many workloads as it has nodes.
@@ -132,24 +136,30 @@ void Model::OpenNode(const std::string& name, bool open) {
   }
 }
 
-std::string Model::PickNode(const Pod& pod) const {
+// A cluster with as many pods as nodes would be filled by as many looks at all nodes: those that are known to have one are
+// passed over.
+std::string Model::FirstFreeNode(WorkloadRecord& record) {
+  const std::string* opened = openings_.SmallestSince(record.openings_seen);
+  if (opened != nullptr) record.free_from = std::min(record.free_from, *opened);
+  record.openings_seen = openings_.count();
+  if (record.nodes_by_load.size() == open_nodes_.size()) return "";
+  for (auto node = open_nodes_.lower_bound(record.free_from); node != open_nodes_.end(); ++node) {
+    if (record.pods_on_node.contains(*node) || !HasLabels(nodes_.at(*node)->labels, record.spec.node_selector))
+      continue;
+    return record.free_from = *node;
+  }
+  if (!open_nodes_.empty()) record.free_from = *open_nodes_.rbegin() + '\x01';
+  return "";
+}
+
+std::string Model::PickNode(const Pod& pod) {
   const OwnerReference* owner = ControllerOf(pod);
   auto workload = owner != nullptr ? workloads_.find(owner->uid) : workloads_.end();
   if (workload == workloads_.end()) return open_nodes_.empty() ? "" : *open_nodes_.begin();
-  const WorkloadRecord& record = workload->second;
-  const auto fits = [&](const std::string& name) {
-    return HasLabels(nodes_.at(name)->labels, record.spec.node_selector);
-  };
-  // First the nodes that have no pod of it; both sequences are by name.
-  auto loaded = record.pods_on_node.begin();
-  for (const std::string& name : open_nodes_) {
-    if (record.nodes_by_load.size() == open_nodes_.size()) break;
-    while (loaded != record.pods_on_node.end() && loaded->first < name) ++loaded;
-    const bool is_loaded = loaded != record.pods_on_node.end() && loaded->first == name;
-    if (!is_loaded && fits(name)) return name;
-  }
+  WorkloadRecord& record = workload->second;
+  if (std::string free = FirstFreeNode(record); !free.empty()) return free;
   for (const auto& [count, name] : record.nodes_by_load) {
-    if (fits(name)) return name;
+    if (HasLabels(nodes_.at(name)->labels, record.spec.node_selector)) return name;
   }
   return "";
 }

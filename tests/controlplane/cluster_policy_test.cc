@@ -281,6 +281,36 @@ TEST_CASE("Each NVIDIADriver has its nodes and its policy, and together they kee
   CHECK(program.IsRunning());
 }
 
+TEST_CASE("Nodes of a ClusterPolicy that is deleted in the middle are left by Freeze and given back by Release",
+          "[operators]") {
+  World world(ControlPlane::Shared(), "deleted", 2);
+  world.DeployDriver();
+  const Policies policies(world.control_plane(), kClusterPolicy);
+  const auto count = [&](bool NodeVersion::*flag) {
+    const std::map<std::string, NodeVersion> nodes = world.Nodes();
+    return std::count_if(nodes.begin(), nodes.end(), [&](const auto& node) { return node.second.*flag; });
+  };
+  {
+    const OperatorProgram program = Start(world, {"--on-delete", "Freeze"});
+    world.ChangeDriverAndHold("driver:2");
+    const bool under_way = Eventually(kRolloutLimit, [&] { return CountInState(world, "pod-restart-required") == 1; });
+    INFO(program.Log());
+    REQUIRE(under_way);
+    world.control_plane().admin().Must({"delete", "clusterpolicy", "cluster-policy"});
+    CHECK(Eventually(kStepLimit,
+                     [&] { return program.Log().find("no ClusterPolicy that decides") != std::string::npos; }));
+    CHECK(CountInState(world, "pod-restart-required") == 1);
+    CHECK(count(&NodeVersion::unschedulable) == 1);
+  }
+  // Which was deleted while this one did not run.
+  OperatorProgram program = Start(world);
+  CHECK(Eventually(kStepLimit, [&] { return program.Log().find("nodes given back") != std::string::npos; }));
+  INFO(program.Log());
+  CHECK(CountInState(world, "") == 2);
+  CHECK(count(&NodeVersion::unschedulable) == 0);
+  CHECK(program.IsRunning());
+}
+
 TEST_CASE("The documented patch of the driver's version rolls a DaemonSet that gpu_operator has made", "[operators]") {
   constexpr int kNodes = 2;
   World world(ControlPlane::Shared(), "version", kNodes);

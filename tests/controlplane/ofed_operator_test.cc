@@ -153,6 +153,14 @@ TEST_CASE("Each NicNodePolicy has its nodes, its DaemonSet and its policy", "[op
     CHECK(node.labels.count(kOfedState) == (node.labels.at("rack") == "east" ? 1 : 0));
   }
   CHECK(Eventually(kStepLimit, [&] { return ofed.Count(kWait, "false") == kNodes; }));
+  // One whose name is too long for a label is told so, and stops neither the program nor the others.
+  const std::string name(60, 'n');
+  admin.Create("apiVersion: mellanox.com/v1alpha1\nkind: NicNodePolicy\nmetadata: {name: " + name +
+               "}\nspec: {nodeSelector: {rack: none}, ofedDriver: {upgradePolicy: {autoUpgrade: true}}}\n");
+  CHECK(Eventually(kStepLimit, [&] {
+    return admin.Must({"get", "nicnodepolicy", name, "-ojsonpath={.status.conditions[0].message}"})
+               .find("metadata.name") != std::string::npos;
+  }));
   admin.Must({"patch", "nicnodepolicy", "rack-west", "--type=merge",
               R"(--patch={"spec": {"ofedDriver": {"upgradePolicy": {"autoUpgrade": true}}}})"});
   CHECK(Eventually(kRolloutLimit, [&] { return ofed.Count(kOfedState, "upgrade-done") == kNodes; }));

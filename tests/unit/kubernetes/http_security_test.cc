@@ -4,6 +4,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstdlib>
+#include <filesystem>
 #include <thread>
 
 #include "driverupgrade/kubernetes/http_transport.h"
@@ -211,6 +212,38 @@ TEST_CASE("A token file is read again, and a bad one keeps the last good token",
   CHECK_FALSE(source->Renew(Secret("third"), now + std::chrono::milliseconds(999)));
   CHECK(source->Renew(Secret("third"), now + Seconds(1)));
   CHECK_FALSE(source->Renew(Secret("fourth"), now + Seconds(10)));
+}
+
+TEST_CASE("By default a token file is read again within a minute, as its links are then", "[http_security]") {
+  // As the kubelet has them: it renews a token when 80 % of its life are over, and never in the file itself.
+  const TemporaryFile first("first");
+  const TemporaryFile second("second");
+  const std::filesystem::path link = first.path() + ".link";
+  std::filesystem::create_symlink(first.path(), link);
+  const TokenSource::Now now{std::chrono::hours(1)};
+  auto source = *TokenSource::Create({.token_file = link}, {}, now);
+  CHECK(source->Get(now)->Reveal() == "first");
+  std::filesystem::create_symlink(second.path(), link.string() + ".new");
+  std::filesystem::rename(link.string() + ".new", link);
+  CHECK(source->Get(now + std::chrono::minutes(1))->Reveal() == "second");
+  std::filesystem::remove(link);
+}
+
+TEST_CASE("A transport goes over to the new token by age, before the server refuses the old one", "[http_security]") {
+  const TemporaryFile file("old-token");
+  std::atomic<int> refused = 0;
+  LoopbackServer server([&](Connection& connection, const std::string& request) {
+    const bool is_new = WithSpaces(request).find("Authorization: Bearer new-token\r\n") != std::string::npos;
+    const bool is_good = is_new || request.find("/before") != std::string::npos;
+    if (!is_good) ++refused;
+    return connection.Answer(is_good ? 200 : 401, "");
+  });
+  const auto transport =
+      MakeTransport({.server = server.url(), .token_file = file.path()}, {.token_refresh = absl::Nanoseconds(1)});
+  CHECK(transport->Send(Patiently(), Get("/before"))->status == 200);
+  file.Write("new-token");
+  CHECK(transport->Send(Patiently(), Get("/after"))->status == 200);
+  CHECK(refused == 0);
 }
 
 TEST_CASE("A token that would inject a header is refused", "[http_security]") {

@@ -20,22 +20,17 @@ int LimitOf(const CountOrPercent& budget, int total) {
 
 std::optional<FailureClass> ClassOf(const FailureFacts& facts) {
   if (!facts.node_ready) return FailureClass::kNodeLost;
-  switch (facts.failed_in) {
-    case UpgradeState::kPodDeletionRequired:
-    case UpgradeState::kDrainRequired:
-    case UpgradeState::kNodeMaintenanceRequired: return FailureClass::kDrainBlocked;
-    case UpgradeState::kPodRestartRequired:
+  switch (TraitsOf(facts.failed_in).limit) {
+    case StageLimit::kPodDeletion:
+    case StageLimit::kDrain: return FailureClass::kDrainBlocked;
+    case StageLimit::kPodRestart:
       return facts.image_pull_fails ? FailureClass::kImagePull : FailureClass::kDriverCrash;
-    case UpgradeState::kValidationRequired: return FailureClass::kValidation;
-    case UpgradeState::kUnknown:
-    case UpgradeState::kUpgradeRequired:
-    case UpgradeState::kCordonRequired:
-    case UpgradeState::kWaitForJobsRequired:
-    case UpgradeState::kPostMaintenanceRequired:
-    case UpgradeState::kUncordonRequired:
-    case UpgradeState::kDone:
-    case UpgradeState::kFailed: break;
+    case StageLimit::kValidation: return FailureClass::kValidation;
+    case StageLimit::kNone:
+    case StageLimit::kJobs: break;
   }
+  // Its time limit is the maintenance operator's, and not of this policy.
+  if (facts.failed_in == UpgradeState::kNodeMaintenanceRequired) return FailureClass::kDrainBlocked;
   return std::nullopt;
 }
 

@@ -8,6 +8,7 @@ namespace {
 TEST_CASE("a failure is of the class of what the node was waiting for") {
   CHECK(ClassOf({.failed_in = UpgradeState::kDrainRequired}) == FailureClass::kDrainBlocked);
   CHECK(ClassOf({.failed_in = UpgradeState::kPodDeletionRequired}) == FailureClass::kDrainBlocked);
+  CHECK(ClassOf({.failed_in = UpgradeState::kNodeMaintenanceRequired}) == FailureClass::kDrainBlocked);
   CHECK(ClassOf({.failed_in = UpgradeState::kValidationRequired}) == FailureClass::kValidation);
   CHECK(ClassOf({.failed_in = UpgradeState::kPodRestartRequired}) == FailureClass::kDriverCrash);
   CHECK_FALSE(ClassOf({.failed_in = UpgradeState::kUncordonRequired}));

@@ -54,16 +54,13 @@ TEST_CASE("ofed_operator upgrades, loads safely, and keeps the wait label and th
   const auto state = [&] { return Text(admin.Get({"nicclusterpolicy", "nic-cluster-policy"}), {"status", "state"}); };
   const bool is_ready = Eventually(kStepLimit, [&] { return state() == "ready"; });
   CHECK(is_ready);
-  ofed.Change("mofed:2");
-  bool has_waited = false;
-  bool was_not_ready = false;
-  CHECK(Eventually(kStepLimit, [&] {
-    has_waited = has_waited || ofed.Count(kWait, "true") > 0;
-    was_not_ready = was_not_ready || state() == "notReady";
-    return has_waited && was_not_ready;
-  }));
-  const bool upgraded = Eventually(
-      kRolloutLimit, [&] { return ofed.Count(kOfedState, "upgrade-done") == kNodes && NobodyIsCordoned(world); });
+  ofed.ChangeAndHold("mofed:2");
+  CHECK(Eventually(kStepLimit, [&] { return ofed.Count(kWait, "true") > 0; }));
+  CHECK(Eventually(kStepLimit, [&] { return state() == "notReady"; }));
+  const bool upgraded = Eventually(kRolloutLimit, [&] {
+    ofed.ReleasePods();
+    return ofed.Count(kOfedState, "upgrade-done") == kNodes && NobodyIsCordoned(world);
+  });
   INFO(program.Log());
   REQUIRE(upgraded);
   CHECK(Eventually(kStepLimit, [&] { return ofed.Count(kWait, "false") == kNodes; }));

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Builds the images of deploy/image/Containerfile of the programs in build/release/bin, on a Debian made by mmdebstrap in
 # the place of one from a registry, and runs each program in them once, as the user that the image names.
-#   image.sh --compile: compiles the programs in the recipe's first stage, as who has a registry does; takes a quarter of an hour.
+#   image.sh --compile: compiles the programs in the recipe's first stage, as who has a registry does. Once for each of the two
+#   images: 43 minutes for one of them on two busy cores, at low priority.
 #   image.sh [FOLDER]: writes them there, too, as `podman load` and `ctr images import` take them, under the names that the
 #   manifests of deploy and of the examples have.
 # Where root's rights or the tools are missing it says so and ends with 77.

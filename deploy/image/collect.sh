@@ -20,7 +20,7 @@ compile() {
 libraries() {
   local found
   found=$(ldd "$@")
-  ! grep "not found" <<<"$found" >&2
+  if grep "not found" <<<"$found" >&2; then return 1; fi
   awk '$2 == "=>" { print $3 } $1 ~ /^\// && /\(0x/ { print $1 }' <<<"$found" | sort -u
 }
 

@@ -174,7 +174,7 @@ class Reader {
       return Unsupported(user_, "auth-provider", "credential plugins are not supported; use a token file");
     }
     if (user_.Has("exec") && !token && !certificate && !options_.allow_exec) {
-      return Unsupported(user_, "exec", "credential plugins are not run unless that is allowed; use a token file");
+      return Unsupported(user_, "exec", "credential plugins are run with allow-exec alone; use it, or a token file");
     }
     return absl::OkStatus();
   }

@@ -182,6 +182,15 @@ TEST_CASE("A ClusterPolicy is followed, and one that is not understood is told o
   Rollout rollout(world);
   world.ChangeDriverAndHold("driver:2");
   REQUIRE(Eventually(kStepLimit, [&] { return CountInState(world, "pod-restart-required") == 1; }));
+  const auto state = [&] {
+    return Text(world.control_plane().admin().Get({"clusterpolicy", "cluster-policy"}), {"status", "state"});
+  };
+  CHECK(Eventually(kStepLimit, [&] { return state() == "notReady"; }));
+  // Counts are said every ten seconds at most, as are lines about the progress.
+  CHECK(Eventually(kStepLimit, [&] {
+    return policies.Condition("clusterpolicy", "cluster-policy", "DriversUpgraded") ==
+           "False: 0 of 3 nodes done, 0 failed, 1 in progress, 2 pending";
+  }));
   policies.Patch("clusterpolicy", "cluster-policy",
                  R"({"spec": {"driver": {"upgradePolicy": {"drain": {"podSelector": "not a selector("}}}}})");
   CHECK(Eventually(kStepLimit, [&] {
@@ -207,13 +216,16 @@ TEST_CASE("A ClusterPolicy is followed, and one that is not understood is told o
   });
   INFO(program.Log());
   REQUIRE(all_done);
+  CHECK(program.Log().find("msg=rollout progress=\"1 of 3\" eta=") != std::string::npos);
   ExpectEveryNodeUpgraded(rollout);
   ExpectBudgetsKept(rollout, 1, 2);
+  CHECK(Eventually(kStepLimit, [&] { return state() == "ready"; }));
   ExpectTranscripts(world, program.Log());
   ExpectMetrics(world, port,
                 {"gpu_operator_driver_auto_upgrade_enabled 1", "gpu_operator_auto_upgrade_enabled 1",
                  "gpu_operator_nodes_upgrades_done 3", "gpu_operator_nodes_upgrades_in_progress 0",
-                 "gpu_operator_nodes_upgrades_failed 0", "gpu_operator_nodes_upgrades_pending 0"});
+                 "gpu_operator_nodes_upgrades_failed 0", "gpu_operator_nodes_upgrades_pending 0",
+                 "gpu_operator_reconciliation_status 1"});
 
   policies.Patch("clusterpolicy", "cluster-policy",
                  R"({"spec": {"sandboxWorkloads": {"enabled": true}, "driver": {"upgradePolicy": {"drain": null}}}})");
@@ -311,6 +323,69 @@ TEST_CASE("Nodes of a ClusterPolicy that is deleted in the middle are left by Fr
   CHECK(program.IsRunning());
 }
 
+TEST_CASE("The NodeMaintenances of a ClusterPolicy that is deleted in the middle are deleted", "[operators]") {
+  ControlPlane::Shared().InstallNodeMaintenances();
+  World world(ControlPlane::Shared(), "claims", 2);
+  world.DeployDriver();
+  const Policies policies(world.control_plane(), kClusterPolicy);
+  const Kubectl& admin = world.control_plane().admin();
+  const auto claims = [&] {
+    return Items(admin.Get({kNodeMaintenances, "--namespace=" + world.driver_ns()}), {"items"}).Size();
+  };
+  OperatorProgram program =
+      Start(world, {"--requestor-id", "nvidia.gpu-operator", "--requestor-namespace", world.driver_ns()});
+  world.ChangeDriver("driver:2");
+  REQUIRE(Eventually(kStepLimit, [&] { return claims() > 0; }));
+  admin.Must({"delete", "clusterpolicy", "cluster-policy"});
+  CHECK(Eventually(kStepLimit, [&] { return program.Log().find("nodes given back") != std::string::npos; }));
+  INFO(program.Log());
+  CHECK(claims() == 0);
+  CHECK(CountInState(world, "") == 2);
+  CHECK(program.IsRunning());
+}
+
+constexpr std::string_view kToolkitDriver = R"(
+apiVersion: apps/v1
+kind: DaemonSet
+metadata: {name: $NAME, namespace: $NS, labels: {$LABEL}}
+spec:
+  updateStrategy: {type: OnDelete}
+  selector: {matchLabels: {$LABEL}}
+  template:
+    metadata: {labels: {$LABEL}}
+    spec:
+      terminationGracePeriodSeconds: 1
+      nodeSelector: {nvidia.com/gpu.present: "true"}
+      tolerations: [{operator: Exists}]
+      containers: [{name: driver, image: "driver:1"}]
+)";
+
+TEST_CASE("On OpenShift the Driver Toolkit's DaemonSet is rolled, and by default a node waits for NVIDIA's validator",
+          "[operators]") {
+  World world(ControlPlane::Shared(), "toolkit", 1);
+  const Kubectl& admin = world.control_plane().admin();
+  const auto deploy = [&](const std::string& name, const std::string& label) {
+    admin.Create(
+        Substitute(std::string(kToolkitDriver), {{"$NS", world.driver_ns()}, {"$NAME", name}, {"$LABEL", label}}));
+    REQUIRE(Eventually(kRolloutLimit, [&] {
+      return Integer(admin.Get({"daemonset", name, "--namespace=" + world.driver_ns()}), {"status", "numberReady"}) ==
+             1;
+    }));
+  };
+  deploy("nvidia-driver-daemonset-415.92", "openshift.driver-toolkit: \"true\"");
+  const Policies policies(world.control_plane(), kClusterPolicy);
+  OperatorProgram program(world.control_plane(), "gpu_operator", world.control_plane().operator_kubeconfig(),
+                          {"--cluster-policy", "--openshift", "--namespace", world.driver_ns()});
+  const bool seen = AwaitDone(world, 1);
+  INFO(program.Log());
+  REQUIRE(seen);
+  admin.Must({"set", "image", "daemonset/nvidia-driver-daemonset-415.92", "--namespace=" + world.driver_ns(),
+              "driver=driver:2"});
+  CHECK(Eventually(kRolloutLimit, [&] { return CountInState(world, "validation-required") == 1; }));
+  deploy("nvidia-operator-validator", "app: nvidia-operator-validator");
+  CHECK(AwaitDone(world, 1));
+}
+
 TEST_CASE("The documented patch of the driver's version rolls a DaemonSet that gpu_operator has made", "[operators]") {
   constexpr int kNodes = 2;
   World world(ControlPlane::Shared(), "version", kNodes);
@@ -368,8 +443,10 @@ TEST_CASE("--until-done ends well only where the policy lets drivers be upgraded
   World world(ControlPlane::Shared(), "until-done", 2);
   world.DeployDriver();
   const Policies policies(world.control_plane(), kClusterPolicy);
+  bool json_log = false;
   const auto run = [&] {
-    OperatorProgram program = Start(world, {"--until-done", "--timeout", "90s"});
+    OperatorProgram program =
+        Start(world, {"--until-done", "--timeout", "90s", "--log-format", json_log ? "json" : "logfmt"});
     REQUIRE(Eventually(kRolloutLimit, [&] { return !program.IsRunning(); }));
     INFO(program.Log());
     return std::to_string(program.ExitCode()) + " " + LastLine(program.Log());
@@ -380,6 +457,14 @@ TEST_CASE("--until-done ends well only where the policy lets drivers be upgraded
     return end.substr(0, 2);
   };
   CHECK(says(run(), "msg=\"rollout over\"") == "0 ");
+  json_log = true;
+  const std::string end = run();
+  rapidjson::Document line;
+  line.Parse(end.substr(end.find(' ')).c_str());
+  REQUIRE(line.IsObject());
+  CHECK(Text(line, {"msg"}) == "rollout over");
+  CHECK(Text(line, {"level"}) == "info");
+  json_log = false;
 
   // All nodes are labelled as done, and none is.
   world.ChangeDriver("driver:2");

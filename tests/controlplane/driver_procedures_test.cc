@@ -39,6 +39,28 @@ metadata: {name: gpu-cluster-policy}
 spec: {driver: {upgradePolicy: {maxParallelUpgrades: 1, maxUnavailable: 100%, drain: {enable: true}}}}
 )";
 
+constexpr std::string_view kMovingPolicy = R"(
+apiVersion: nvidia.com/v1
+kind: ClusterPolicy
+metadata: {name: cluster-policy}
+spec:
+  driver:
+    repository: registry.example.com
+    image: driver
+    version: "1"
+    upgradePolicy: {maxParallelUpgrades: 1, maxUnavailable: 100%}
+---
+apiVersion: nvidia.com/v1alpha1
+kind: NVIDIADriver
+metadata: {name: all}
+spec:
+  default: true
+  repository: registry.example.com
+  image: driver
+  version: "2"
+  upgradePolicy: {maxParallelUpgrades: 1, maxUnavailable: 100%}
+)";
+
 // Nodes with GPUs, and what gpu_operator needs to make drivers for them.
 class MadeDrivers {
  public:
@@ -120,6 +142,30 @@ TEST_CASE("An NVIDIADriver's version and limits are patched, and its own nodes a
   CHECK(peaks.in_progress == 2);  // without the patch it is one
   CHECK(peaks.unschedulable <= 2);
   CHECK(drivers.Images("nvidia-driver-b") == Times(1, image + "1"));
+}
+
+TEST_CASE("From a ClusterPolicy to an NVIDIADriver: the driver pods that are left behind are replaced one by one",
+          "[procedures]") {
+  constexpr int kNodes = 3;
+  World world(ControlPlane::Shared(), "move", kNodes);
+  const MadeDrivers drivers(world, kMovingPolicy);
+  const Manual manual(world, kPage);
+  const OperatorProgram program = drivers.Start();
+  const std::string image = "registry.example.com/driver:";
+  const bool made = Eventually(kRolloutLimit, [&] {
+    return drivers.Images("nvidia-driver-daemonset") == Times(kNodes, image + "1") && drivers.AllDone();
+  });
+  INFO(program.Log());
+  REQUIRE(made);
+
+  Rollout rollout(world);
+  manual.Run("move-to-drivers");
+  const bool moved = Eventually(kRolloutLimit, [&] {
+    return drivers.Images("nvidia-driver-daemonset").empty() &&
+           drivers.Images("nvidia-driver-all") == Times(kNodes, image + "2") && drivers.AllDone();
+  });
+  CHECK(moved);
+  CHECK(MeasurePeaks(rollout).in_progress == 1);
 }
 
 TEST_CASE("On OpenShift a ClusterPolicy without an image gets repository, image and version at once", "[procedures]") {

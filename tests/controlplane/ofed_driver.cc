@@ -105,6 +105,19 @@ void OfedDriver::Change(const std::string& image, const std::string& daemon_set)
            R"("}]}}}})"});
 }
 
+void OfedDriver::ChangeAndHold(const std::string& image) const {
+  world_.control_plane().admin().Must(
+      {"patch", "daemonset", "mofed", "--namespace=" + ns(), "--type=strategic",
+       R"(--patch={"spec": {"template": {"metadata": {"annotations": {")" + std::string(kHold) +
+           R"(": "true"}}, "spec": {"containers": [{"name": "mofed-container", "image": ")" + image + R"("}]}}}})"});
+}
+
+// A pod that has gone meanwhile needs no release.
+void OfedDriver::ReleasePods() const {
+  world_.control_plane().admin().Run(
+      {"annotate", "pods", "--selector=app=mofed", "--namespace=" + ns(), std::string(kHold) + "-"});
+}
+
 int OfedDriver::Count(const std::string& label, const std::string& value) const {
   const auto nodes = world_.Nodes();
   return static_cast<int>(std::count_if(nodes.begin(), nodes.end(), [&](const auto& entry) {

@@ -34,6 +34,10 @@ class OfedDriver {
   // Gives the DaemonSet a new template, and waits for nothing.
   void Change(const std::string& image, const std::string& daemon_set = "mofed") const;
 
+  // The same of the DaemonSet `mofed`, whose new pods do not get Ready before ReleasePods.
+  void ChangeAndHold(const std::string& image) const;
+  void ReleasePods() const;
+
   // How many nodes have the label with that value.
   int Count(const std::string& label, const std::string& value) const;
 

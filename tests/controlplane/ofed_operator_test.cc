@@ -51,10 +51,16 @@ TEST_CASE("ofed_operator upgrades, loads safely, and keeps the wait label and th
     return map.out == R"({"safeDriverLoad":{"enable":true,"annotation":")" + std::string(kSafeLoad) + R"("}})";
   }));
 
-  ofed.Change("mofed:2");
+  const auto state = [&] { return Text(admin.Get({"nicclusterpolicy", "nic-cluster-policy"}), {"status", "state"}); };
+  const bool is_ready = Eventually(kStepLimit, [&] { return state() == "ready"; });
+  CHECK(is_ready);
+  ofed.ChangeAndHold("mofed:2");
   CHECK(Eventually(kStepLimit, [&] { return ofed.Count(kWait, "true") > 0; }));
-  const bool upgraded = Eventually(
-      kRolloutLimit, [&] { return ofed.Count(kOfedState, "upgrade-done") == kNodes && NobodyIsCordoned(world); });
+  CHECK(Eventually(kStepLimit, [&] { return state() == "notReady"; }));
+  const bool upgraded = Eventually(kRolloutLimit, [&] {
+    ofed.ReleasePods();
+    return ofed.Count(kOfedState, "upgrade-done") == kNodes && NobodyIsCordoned(world);
+  });
   INFO(program.Log());
   REQUIRE(upgraded);
   CHECK(Eventually(kStepLimit, [&] { return ofed.Count(kWait, "false") == kNodes; }));
@@ -82,7 +88,7 @@ TEST_CASE("ofed_operator upgrades, loads safely, and keeps the wait label and th
                        R"(-ojsonpath={.status.conditions[?(@.type=="DriversUpgraded")].reason})"});
   };
   CHECK(Eventually(kStepLimit, [&] { return standing() == "Done"; }));
-  CHECK(Text(admin.Get({"nicclusterpolicy", "nic-cluster-policy"}), {"status", "state"}) == "ready");
+  CHECK(state() == "ready");
 
   // Nobody waits for a driver that no policy has any more.
   admin.Must({"label", "node", node, "feature.node.kubernetes.io/pci-15b3.present=true"});
@@ -120,6 +126,22 @@ TEST_CASE("A NicClusterPolicy that is not understood is told on it while the las
   CHECK(program.IsRunning());
 }
 
+TEST_CASE("A NicClusterPolicy of another name is told that it does not count", "[operators]") {
+  World world(ControlPlane::Shared(), "ofed-name", 1);
+  const OfedDriver ofed(world);
+  const Kubectl& admin = world.control_plane().admin();
+  admin.Create("apiVersion: mellanox.com/v1alpha1\nkind: NicClusterPolicy\nmetadata: {name: another}\nspec: {}\n");
+  OperatorProgram program = ofed.Start();
+  CHECK(Eventually(kStepLimit, [&] {
+    const rapidjson::Document policy = admin.Get({"nicclusterpolicy", "another"});
+    const auto conditions = Items(policy, {"status", "conditions"});
+    return Text(policy, {"status", "state"}) == "ignore" && conditions.Size() > 0 &&
+           Text(conditions[0], {"reason"}) == "NotInEffect";
+  }));
+  INFO(program.Log());
+  CHECK(program.IsRunning());
+}
+
 TEST_CASE("The Deployments of both operators are what the API server takes for one", "[operators]") {
   World world(ControlPlane::Shared(), "deployments", 1);
   for (const char* example : {"gpu", "ofed"}) {
@@ -153,6 +175,7 @@ TEST_CASE("Each NicNodePolicy has its nodes, its DaemonSet and its policy", "[op
     CHECK(node.labels.count(kOfedState) == (node.labels.at("rack") == "east" ? 1 : 0));
   }
   CHECK(Eventually(kStepLimit, [&] { return ofed.Count(kWait, "false") == kNodes; }));
+  CHECK(program.Log().find("code=NothingIsEvicted") != std::string::npos);  // no drain, and no pods of its own
   // One whose name is too long for a label is told so, and stops neither the program nor the others.
   const std::string name(60, 'n');
   admin.Create("apiVersion: mellanox.com/v1alpha1\nkind: NicNodePolicy\nmetadata: {name: " + name +

@@ -53,6 +53,8 @@ std::vector<Refusal> Refusals(const ControlPlane& control_plane) {
       {"a malformed kubeconfig", "clusters: [{name: e2e, cluster:", kGoodPolicy, kConfiguration, "kubeconfig"},
       {"a kubeconfig without a cluster", "apiVersion: v1\nkind: Config\n", kGoodPolicy, kConfiguration, "kubeconfig"},
       {"a policy that is no YAML", good, "autoUpgrade: [", kConfiguration, "policy.yaml"},
+      {"an empty policy file", good, "", kConfiguration, "policy.yaml"},
+      {"a policy that is null", good, "null\n", kConfiguration, "policy.yaml"},
       {"a policy with a bad value", good, "autoUpgrade: true\nmaxParallelUpgrades: -1\n", kConfiguration,
        "maxParallelUpgrades"},
   };

@@ -18,10 +18,10 @@ TEST_CASE = re.compile(r'^TEST_CASE\(\s*((?:"(?:[^"\\]|\\.)*"\s*)+)', re.M)
 TEXT = re.compile(r'"((?:[^"\\]|\\.)*)"')
 
 
-def tests():
+def tests(folders=SOURCES):
     """`FILE_test.cc: TEST CASE` of every test case, whose name may be written in several parts."""
     found = set()
-    for folder in SOURCES:
+    for folder in folders:
         for file in (ROOT / folder).rglob("*_test.cc"):
             for name in TEST_CASE.findall(file.read_text(encoding="utf-8")):
                 found.add(f"{file.name}: {''.join(TEXT.findall(name))}")

@@ -64,6 +64,7 @@ std::variant<Options, int> ParseOptions(int argc, char** argv) {
       ->capture_default_str();
   AddVariables(app, options.variables);
   app.add_option("--host-root", options.host_root)->group("");
+  app.fallthrough();  // flags may follow the command, too
   app.add_subcommand("uninstall_driver", "stop what uses the loaded driver, and unload it")->callback([&] {
     options.command = Command::kUninstallDriver;
   });

@@ -16,9 +16,19 @@ std::string Environment(const char* name) {
   return value == nullptr ? std::string() : std::string(value);
 }
 
+// An option that is written in another way is also one that is missing: both are told.
+std::string Failure(const CLI::App* app, const CLI::Error& error) {
+  std::string unknown;
+  for (const std::string& word : app->remaining(true)) unknown += " " + word;
+  const bool tells = unknown.empty() || dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr;
+  return std::string(error.what()) + (tells ? "" : "\nNot known:" + unknown) +
+         "\nRun with --help for more information.\n";
+}
+
 }  // namespace
 
 void AddClusterArguments(CLI::App& app, ClusterArguments& arguments) {
+  app.failure_message(Failure);
   auto* cluster = app.add_option_group("cluster", "Which cluster");
   cluster->add_option("--kubeconfig", arguments.kubeconfig, "kubeconfig file")->check(CLI::ExistingFile);
   cluster->add_flag("--in-cluster", arguments.in_cluster, "the cluster whose pod this is");

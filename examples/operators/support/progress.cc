@@ -1,5 +1,7 @@
 #include "support/progress.h"
 
+#include <algorithm>
+
 #include "fmt/format.h"
 
 namespace examples {
@@ -14,7 +16,10 @@ std::optional<Progress::Fields> Progress::Note(const driverupgrade::Tally& total
     rollout_.reset();
     return std::nullopt;
   }
-  if (!rollout_) rollout_ = {.began = now, .done_before = totals.done, .told = now, .done = totals.done};
+  // Nodes are found out of date one after the other: those that still count as done are none that the rollout has made.
+  const bool lost_all = rollout_ && totals.done < rollout_->done && totals.done <= rollout_->done_before;
+  if (!rollout_ || lost_all) rollout_ = {.began = now, .done_before = totals.done, .told = now, .done = totals.done};
+  rollout_->done = std::min(rollout_->done, totals.done);
   if (totals.done <= rollout_->done || now < rollout_->told + kTellEvery) return std::nullopt;
   rollout_->told = now;
   rollout_->done = totals.done;

@@ -183,7 +183,7 @@ TEST_CASE("A kubeconfig that cannot be used is refused with the place in it", "[
       {"two methods", kServer, "username: u, token: t", kInvalid,
        "users[1].user.username: more than one authentication method"},
       {"exec", kServer, "exec: {command: aws}", kUnimplemented,
-       "users[1].user.exec: credential plugins are not run unless that is allowed; use a token file"},
+       "users[1].user.exec: credential plugins are run with allow-exec alone; use it, or a token file"},
       {"auth-provider", kServer, "auth-provider: {name: gcp}", kUnimplemented,
        "users[1].user.auth-provider: credential plugins are not supported; use a token file"},
       {"impersonation", kServer, "token: t, as-groups: [g]", kUnimplemented,

@@ -108,14 +108,14 @@ TEST_CASE("everything that can be set") {
   CHECK(settings.kubeconfig == "/etc/kubeconfig");
 }
 
-TEST_CASE("every variable is a flag as well, a switch alone is on, and a command follows") {
+TEST_CASE("every variable is a flag as well, a switch alone is on, before the command and after it") {
   std::vector<std::string> words = {"driver_manager",
                                     "--node-name",
                                     "n1",
                                     "--drain-use-force",
                                     "--enable-auto-drain=false",
-                                    "--drain-timeout-seconds=300s",
-                                    "uninstall_driver"};
+                                    "uninstall_driver",
+                                    "--drain-timeout-seconds=300s"};
   std::vector<char*> arguments;
   for (std::string& word : words) arguments.push_back(word.data());
   const auto parsed = driver_manager::ParseOptions(static_cast<int>(arguments.size()), arguments.data());

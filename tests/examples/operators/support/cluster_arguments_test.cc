@@ -2,6 +2,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -35,8 +36,26 @@ absl::StatusOr<KubeConfig> Load(const std::string& more) {
   return config;
 }
 
+TEST_CASE("An option that nobody knows is told, also where another one is missing") {
+  std::vector<std::string> words = {"operator", "--kube-config", "file"};
+  std::vector<char*> argv;
+  for (std::string& word : words) argv.push_back(word.data());
+  CLI::App app;
+  examples::ClusterArguments arguments;
+  examples::AddClusterArguments(app, arguments);
+  std::ostringstream told;
+  try {
+    app.parse(static_cast<int>(argv.size()), argv.data());
+  } catch (const CLI::ParseError& error) {
+    app.exit(error, told, told);
+  }
+  CHECK_THAT(told.str(), Catch::Contains("--in-cluster") && Catch::Contains("Not known: --kube-config file\n"));
+}
+
 TEST_CASE("A credential plugin is run only where the command line allows it") {
-  CHECK(absl::IsUnimplemented(Load("").status()));
+  const absl::Status refused = Load("").status();
+  CHECK(absl::IsUnimplemented(refused));
+  CHECK(std::string(refused.message()).find("allow-exec") != std::string::npos);
   const absl::StatusOr<KubeConfig> config = Load("--allow-exec");
   REQUIRE(config.ok());
   REQUIRE(config->exec);

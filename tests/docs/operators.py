@@ -1,0 +1,75 @@
+#!/usr/bin/env python3
+"""Checks docs/evidence/operators.md: the tests that its rows name exist, those of the fourth column, and no others, run on a
+control plane, and no number is left out.
+
+A row is `| 10.1 | behaviour | tests | tests with a control plane |`. A test is `FILE_test.cc: TEST CASE` or `ctest.name`, in
+backticks; a cell without one is –."""
+import pathlib
+import re
+import sys
+
+import documents
+
+PAGE = documents.ROOT / "docs/evidence/operators.md"
+CONTROL_PLANE = "tests/controlplane"
+NUMBERS = range(1, 23)
+# Those that only a real control plane or a real kubelet can show.
+NEED_CONTROL_PLANE = {3, 4, 14, 15, 17, 18, 21, 22}
+ROW = re.compile(r"^\| (\d+)(?:\.(\d+))? \|(.*)\|$", re.M)
+
+
+def ctests():
+    """Names of tests that are no C++. One with a variable in it is of each value that a foreach gives the variable."""
+    for folder in ("deploy", "docs"):
+        text = (documents.ROOT / "tests" / folder / "CMakeLists.txt").read_text(encoding="utf-8")
+        values = {name: words.split() for name, words in re.findall(r"foreach\((\w+) ([\w ]+)\)", text)}
+        for name in re.findall(r"add_test\(NAME (\S+)", text):
+            variable = re.search(r"\$\{(\w+)\}", name)
+            words = values.get(variable[1], []) if variable else [""]
+            yield from (name.replace(variable[0], word) if variable else name for word in words)
+
+
+def mistakes_of_row(cells, known, on_control_plane, others):
+    if len(cells) != 3 or not all(cells):
+        yield "has not four cells with something in each"
+        return
+    for cell, wanted in ((cells[1], known - on_control_plane | others), (cells[2], on_control_plane)):
+        names = re.findall(r"`([^`]*)`", cell)
+        if re.sub(r"`[^`]*`", "", cell).strip(", ") != ("" if names else "–"):
+            yield "names more than tests"
+        for name in names:
+            if name not in wanted:
+                yield f"there is no such test in this column: {name}"
+    if not re.search(r"`", cells[1] + cells[2]):
+        yield "names no test"
+
+
+def mistakes():
+    known = documents.tests()
+    on_control_plane = documents.tests([CONTROL_PLANE])
+    others = set(ctests())
+    shown = {}
+    for number, part, rest in ROW.findall(PAGE.read_text(encoding="utf-8")):
+        cells = [cell.strip() for cell in rest.split(" | ")]
+        for mistake in mistakes_of_row(cells, known, on_control_plane, others):
+            yield f"{number}{'.' + part if part else ''}: {mistake}"
+        parts = shown.setdefault(int(number), [])
+        parts.append("`" in cells[-1])
+        if part and int(part) != len(parts):
+            yield f"{number}.{part}: is part {len(parts)}"
+    if sorted(shown) != list(NUMBERS):
+        yield f"the numbers are {sorted(shown)}"
+    for number in NEED_CONTROL_PLANE & shown.keys():
+        if not any(shown[number]):
+            yield f"{number}: nothing shows it on a control plane"
+
+
+def main():
+    found = list(mistakes())
+    for mistake in found:
+        print(f"{PAGE.relative_to(documents.ROOT)}: {mistake}")
+    sys.exit(1 if found else 0)
+
+
+if __name__ == "__main__":
+    main()

@@ -14,8 +14,8 @@ namespace examples {
 namespace {
 
 // cpprestsdk has OpenSSL read the system's bundle of certificates for each connection, and the transport throws it away:
-// 0.6 s of 1.1 for an upgrade of 50 nodes at once. Only a program may say where there is none, and that before it
-// connects. A credential plugin would inherit it, and may need the bundle.
+// half of the processor's time of an upgrade. Only a program may say where there is none, and that before it connects. A
+// credential plugin would inherit it, and may need the bundle.
 [[maybe_unused]] void SpareSystemCertificates(const driverupgrade::KubeConfig& config) {
   constexpr int kKeepWhatIsSet = 0;
   if (!config.exec && !config.ca_pem.empty()) setenv("SSL_CERT_FILE", "/dev/null", kKeepWhatIsSet);

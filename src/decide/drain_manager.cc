@@ -77,23 +77,30 @@ bool IsLost(const Pod& pod, const Node& node, absl::Time now) {
   return pod.deletion_timestamp && LostAt(pod) <= now && !node.ready;
 }
 
+struct RemainingPod {
+  const Pod* pod = nullptr;
+  // nullptr: nothing has been tried.
+  const PodAttempt* attempt = nullptr;
+};
+
 // Says in `round` what is waited for: `pods`, not one of which is gone.
-void Explain(const std::vector<const Pod*>& pods, const NodeView& view, EvictionRound& round) {
-  const Pod* foremost = nullptr;
-  for (const Pod* pod : pods) {
-    const GateReason reason = ReasonFor(RefusalOf(*pod, AttemptOn(*pod, view)));
+void Explain(const std::vector<RemainingPod>& pods, EvictionRound& round) {
+  const RemainingPod* foremost = nullptr;
+  for (const RemainingPod& one : pods) {
+    const GateReason reason = ReasonFor(RefusalOf(*one.pod, one.attempt));
     if (foremost != nullptr && Rank(reason) >= Rank(round.gate.reason)) continue;
-    foremost = pod;
+    foremost = &one;
     round.gate.reason = reason;
   }
   round.gate.detail.reserve(kPodTextSize);
   round.remaining.reserve(kPodTextSize * std::min(pods.size(), kPodsInText));
-  absl::StrAppend(&round.gate.detail, foremost->ref.ns, "/", foremost->ref.name, ": ");
-  AppendHoldup(*foremost, AttemptOn(*foremost, view), round.gate.detail);
+  absl::StrAppend(&round.gate.detail, foremost->pod->ref.ns, "/", foremost->pod->ref.name, ": ");
+  AppendHoldup(*foremost->pod, foremost->attempt, round.gate.detail);
   if (pods.size() > 1) absl::StrAppend(&round.gate.detail, "; ", pods.size(), " pods in all");
   for (std::size_t i = 0; i < std::min(pods.size(), kPodsInText); ++i) {
-    absl::StrAppend(&round.remaining, i > 0 ? ", " : "", pods[i]->ref.ns, "/", pods[i]->ref.name, " (");
-    AppendHoldup(*pods[i], AttemptOn(*pods[i], view), round.remaining);
+    const auto& [pod, attempt] = pods[i];
+    absl::StrAppend(&round.remaining, i > 0 ? ", " : "", pod->ref.ns, "/", pod->ref.name, " (");
+    AppendHoldup(*pod, attempt, round.remaining);
     round.remaining += ")";
   }
   if (pods.size() > kPodsInText) round.remaining += ", ...";
@@ -148,16 +155,16 @@ PodSelection DrainManager::Select(const std::vector<Pod>& pods, const DrainPolic
 
 EvictionRound DrainManager::Pace(const std::vector<const Pod*>& pods, const NodeView& view, absl::Time now) const {
   EvictionRound round;
-  std::vector<const Pod*> remaining;
+  std::vector<RemainingPod> remaining;
   remaining.reserve(pods.size());
   for (const Pod* pod : pods) {
     if (IsLost(*pod, view.node, now)) continue;
-    remaining.push_back(pod);
+    const PodAttempt* attempt = AttemptOn(*pod, view);
+    remaining.push_back({.pod = pod, .attempt = attempt});
     if (pod->deletion_timestamp) {
       if (!view.node.ready) WakeAt(LostAt(*pod), round);
       continue;
     }
-    const PodAttempt* attempt = AttemptOn(*pod, view);
     const absl::Time due = attempt == nullptr ? now : NextPodRequestDue(*attempt, pod->ref.uid);
     if (due <= now) {
       round.evict.push_back(pod->ref);
@@ -166,7 +173,7 @@ EvictionRound DrainManager::Pace(const std::vector<const Pod*>& pods, const Node
     }
   }
   round.finished = remaining.empty();
-  if (!round.finished) Explain(remaining, view, round);
+  if (!round.finished) Explain(remaining, round);
   std::sort(round.evict.begin(), round.evict.end());
   return round;
 }

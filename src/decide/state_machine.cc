@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <memory>
+#include <optional>
+#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -80,20 +83,49 @@ bool MayAct(Walk& walk) {
   return true;
 }
 
+// A verdict as Step keeps it until all nodes are judged. Most nodes only wait: without room for a plan where there is none
+// it is a seventh of a Verdict, and in a big fleet what is written is what a pass takes its time for.
+struct KeptVerdict {
+  std::unique_ptr<NodePlan> plan = nullptr;  // nullptr: nothing is to be done
+  UpgradeState state = UpgradeState::kUnknown;
+  bool needs_grant = false;
+  bool holds_slot = false;
+  bool pod_interest = false;
+  std::optional<Gate> gate = std::nullopt;
+  std::optional<Candidate> candidate = std::nullopt;
+  std::vector<Finding> findings = {};
+  std::optional<absl::Time> wake_at = std::nullopt;
+};
+
+KeptVerdict Keep(Verdict&& verdict) {
+  KeptVerdict kept{.state = verdict.plan.to(),
+                   .needs_grant = verdict.plan.needs_grant,
+                   .holds_slot = verdict.tally.slots > 0,
+                   .pod_interest = verdict.pod_interest,
+                   .gate = std::move(verdict.gate),
+                   .candidate = std::move(verdict.candidate),
+                   .findings = std::move(verdict.findings),
+                   .wake_at = verdict.wake_at};
+  if (!verdict.plan.empty()) kept.plan = std::make_unique<NodePlan>(std::move(verdict.plan));
+  return kept;
+}
+
+void AddKept(const std::string& node, KeptVerdict&& kept, Plan& plan) {
+  if (kept.plan != nullptr) plan.nodes.push_back(std::move(*kept.plan));
+  if (kept.gate) plan.gates.push_back({.node = node, .state = kept.state, .gate = *std::move(kept.gate)});
+  internal::AddRest(node, kept, plan);
+}
+
 // Lets the rollout of the policy decide who starts, as AdmitAmong otherwise.
 template <typename Judge>
-void AdmitByRollout(const ClusterSnapshot& snapshot, const internal::RolloutInput& input, const Sums& sums,
-                    std::size_t elsewhere, const Judge& judge, std::vector<Verdict>& verdicts, Plan& plan) {
-  internal::RolloutMembers members;
-  for (std::size_t i = 0; i < verdicts.size(); ++i) {
-    const NodeView& view = *snapshot.nodes[i];
-    members.Add(view, verdicts[i], ShareOf(snapshot.grants, view, verdicts[i]), input);
-  }
+void AdmitByRollout(const ClusterSnapshot& snapshot, const internal::RolloutInput& input,
+                    internal::RolloutMembers& members, const Sums& sums, std::size_t elsewhere, const Judge& judge,
+                    std::vector<KeptVerdict>& verdicts, Plan& plan) {
   internal::RolloutRound round = internal::AdmitByRollout(input, members, sums, elsewhere);
   for (const internal::RolloutDecision& decision : round.decisions) {
-    Verdict& verdict = verdicts[decision.index];
+    KeptVerdict& verdict = verdicts[decision.index];
     if (decision.gate == internal::RolloutAnswer::kStarts) {
-      verdict = judge(*snapshot.nodes[decision.index], /*admitted=*/true);
+      verdict = Keep(judge(*snapshot.nodes[decision.index], /*admitted=*/true));
     } else {
       verdict.gate = AtPlace(round.gates[static_cast<std::size_t>(decision.gate)], decision.place);
     }
@@ -107,35 +139,34 @@ void AdmitByRollout(const ClusterSnapshot& snapshot, const internal::RolloutInpu
 
 // Lets the limits decide who starts. Those that do are judged again by `judge`, the others are told why not.
 template <typename Judge>
-void AdmitAmong(const ClusterSnapshot& snapshot, Limits limits, const Judge& judge, std::vector<Verdict>& verdicts) {
+void AdmitAmong(const ClusterSnapshot& snapshot, Limits limits, const Judge& judge,
+                std::vector<KeptVerdict>& verdicts) {
   std::vector<Candidate> candidates;
-  std::vector<std::pair<std::string_view, std::size_t>> indexes;
+  std::vector<std::size_t> nodes;  // of the candidates
   for (std::size_t i = 0; i < verdicts.size(); ++i) {
     if (!verdicts[i].candidate) continue;
-    indexes.emplace_back(snapshot.nodes[i]->node.name, i);
+    nodes.push_back(i);
     candidates.push_back(*std::move(verdicts[i].candidate));
   }
-  std::sort(indexes.begin(), indexes.end());
   for (AdmissionDecision& decision : Admit(std::move(limits), std::move(candidates))) {
-    const std::size_t i =
-        std::lower_bound(indexes.begin(), indexes.end(), std::pair(std::string_view(decision.node), std::size_t{0}))
-            ->second;
+    const std::size_t i = nodes[decision.index];
     if (decision.gate) {
       verdicts[i].gate = std::move(decision.gate);
     } else {
-      verdicts[i] = judge(*snapshot.nodes[i], /*admitted=*/true);
+      verdicts[i] = Keep(judge(*snapshot.nodes[i], /*admitted=*/true));
     }
   }
 }
 
 // Of the nodes that have a grant or need one; `elsewhere` are the grants of other nodes.
-std::vector<NodeReading> ReadingsOf(const ClusterSnapshot& snapshot, const std::vector<Verdict>& verdicts,
+std::vector<NodeReading> ReadingsOf(const ClusterSnapshot& snapshot, const std::vector<KeptVerdict>& verdicts,
                                     const Grants& elsewhere) {
   std::vector<NodeReading> readings;
   for (std::size_t i = 0; i < verdicts.size(); ++i) {
-    const NodeView& view = *snapshot.nodes[i];
-    if (!verdicts[i].plan.needs_grant && !snapshot.grants.contains(view.node.uid)) continue;
-    readings.push_back(ReadingOf(view, verdicts[i]));
+    const Node& node = snapshot.nodes[i]->node;
+    if (!verdicts[i].needs_grant && (snapshot.grants.empty() || !snapshot.grants.contains(node.uid))) continue;
+    readings.push_back(
+        {.uid = node.uid, .resource_version = node.resource_version, .holds_slot = verdicts[i].holds_slot});
   }
   for (const auto& [uid, version] : elsewhere) readings.push_back(ReadingElsewhere(uid, version));
   return readings;
@@ -205,39 +236,44 @@ Plan StateMachine::Step(const ClusterSnapshot& snapshot, const UpgradePolicy& po
   const auto judge = [&](const NodeView& view, bool admitted) {
     return Judge(view, *snapshot.driver, rules, now, snapshot.active_since, admitted);
   };
-  Plan plan{.findings = snapshot.findings};
+  std::optional<internal::RolloutRules> rollout;
+  if (limits.rollout && rules.auto_upgrade) rollout = internal::RulesOf(*limits.rollout, limits.failures_by_class);
+  std::optional<internal::RolloutInput> by_rollout;
+  if (rollout) {
+    by_rollout.emplace(internal::RolloutInput{.rules = *rollout,
+                                              .facts = snapshot.rollout,
+                                              .driver = *snapshot.driver,
+                                              .machine = *this,
+                                              .node_rules = rules,
+                                              .limits = limits,
+                                              .shared_slots = snapshot.shared_slots,
+                                              .now = now});
+  }
+  internal::RolloutMembers members;
   Sums sums;
   Grants elsewhere = snapshot.grants;
-  std::vector<Verdict> verdicts;
+  std::vector<KeptVerdict> verdicts;
   verdicts.reserve(snapshot.nodes.size());
   for (const std::shared_ptr<const NodeView>& view : snapshot.nodes) {
-    Verdict& verdict = verdicts.emplace_back(judge(*view, /*admitted=*/false));
+    Verdict verdict = judge(*view, /*admitted=*/false);
     const GrantShare share = ShareOf(snapshot.grants, *view, verdict);
     elsewhere.erase(view->node.uid);
     sums.Add(verdict.tally, share);
     if (verdict.candidate) verdict.candidate->has_grant = share.first;
+    if (by_rollout) members.Add(*view, verdict, share, *by_rollout);
+    verdicts.push_back(Keep(std::move(verdict)));
   }
   sums = sums.AndElsewhere(elsewhere.size()).AndUnscheduled(snapshot.driver->unscheduled_pods, limits);
   const Budgets budgets = sums.Against(limits, snapshot.shared_slots);
-  plan.totals = sums.with;
-  plan.budget = budgets.all;
-  if (limits.rollout && rules.auto_upgrade) {
-    const internal::RolloutRules rollout = internal::RulesOf(*limits.rollout, limits.failures_by_class);
-    const internal::RolloutInput input{.rules = rollout,
-                                       .facts = snapshot.rollout,
-                                       .driver = *snapshot.driver,
-                                       .machine = *this,
-                                       .node_rules = rules,
-                                       .limits = limits,
-                                       .shared_slots = snapshot.shared_slots,
-                                       .now = now};
-    AdmitByRollout(snapshot, input, sums, elsewhere.size(), judge, verdicts, plan);
+  Plan plan{.totals = sums.with, .budget = budgets.all, .findings = snapshot.findings};
+  if (by_rollout) {
+    AdmitByRollout(snapshot, *by_rollout, members, sums, elsewhere.size(), judge, verdicts, plan);
   } else {
     AdmitAmong(snapshot, Limits::Of(budgets, limits.paused), judge, verdicts);
   }
   plan.readings = ReadingsOf(snapshot, verdicts, elsewhere);
   for (std::size_t i = 0; i < verdicts.size(); ++i) {
-    internal::AddVerdict(snapshot.nodes[i]->node.name, std::move(verdicts[i]), plan);
+    AddKept(snapshot.nodes[i]->node.name, std::move(verdicts[i]), plan);
   }
   return plan;
 }

@@ -1,7 +1,6 @@
 #include "decide/step_parts.h"
 
 #include <algorithm>
-#include <iterator>
 #include <utility>
 
 namespace driverupgrade::internal {
@@ -17,10 +16,7 @@ void AddVerdict(const std::string& node, Verdict&& verdict, Plan& plan) {
   const UpgradeState state = verdict.plan.to();
   if (!verdict.plan.empty()) plan.nodes.push_back(std::move(verdict.plan));
   if (verdict.gate) plan.gates.push_back({.node = node, .state = state, .gate = std::move(*verdict.gate)});
-  if (verdict.pod_interest) plan.pod_interest.push_back(node);
-  if (verdict.wake_at) plan.wake_at = std::min(*verdict.wake_at, plan.wake_at.value_or(absl::InfiniteFuture()));
-  plan.findings.insert(plan.findings.end(), std::make_move_iterator(verdict.findings.begin()),
-                       std::make_move_iterator(verdict.findings.end()));
+  AddRest(node, verdict, plan);
 }
 
 }  // namespace driverupgrade::internal

@@ -8,7 +8,6 @@
 #include <chrono>
 #include <mutex>
 #include <optional>
-#include <stdexcept>
 #include <stop_token>
 #include <utility>
 
@@ -204,9 +203,10 @@ web::http::client::http_client_config Configure(const TransportSetup& setup) {
     const std::shared_ptr<TlsMaterial> tls = setup.tls;
     config.set_validate_certificates(tls->verifies());
     config.set_tlsext_sni_enabled(!tls->peer_is_address());
-    config.set_ssl_context_callback([tls](boost::asio::ssl::context& context) {
-      if (!tls->Apply(context.native_handle())) throw std::runtime_error("OpenSSL refused the TLS settings");
-    });
+    // The library makes a context for each connection and fills it with the system's authorities. It goes, and ours, one
+    // for all connections, takes its place.
+    config.set_ssl_context_callback(
+        [tls](boost::asio::ssl::context& context) { context = boost::asio::ssl::context(tls->ShareContext()); });
   }
   if (setup.proxy.has_value()) config.set_proxy(web::web_proxy(setup.proxy->ToString()));
   return config;

@@ -67,6 +67,10 @@ absl::StatusOr<std::shared_ptr<TlsMaterial>> TlsMaterial::Create(const KubeConfi
   absl::Status status = material->LoadTrust(config, trust_system_roots);
   if (status.ok()) status = material->LoadIdentity(config);
   if (!status.ok()) return status;
+  material->context_.reset(SSL_CTX_new(TLS_client_method()));
+  if (material->context_ == nullptr || !material->Apply(material->context_.get())) {
+    return absl::InternalError(fmt::format("OpenSSL refuses the TLS settings: {}", TakeOpenSslReason()));
+  }
   return material;
 }
 
@@ -116,7 +120,6 @@ absl::Status TlsMaterial::LoadIdentity(const KubeConfig& config) {
 bool TlsMaterial::Apply(SSL_CTX* context) {
   bool ok = SSL_CTX_set_min_proto_version(context, TLS1_2_VERSION) == 1;
   SSL_CTX_set_options(context, SSL_OP_NO_COMPRESSION | SSL_OP_NO_RENEGOTIATION);
-  // Replaces the store that cpprestsdk has filled with the system's authorities.
   SSL_CTX_set1_cert_store(context, trust_.get());
   if (verifies_) SSL_CTX_set_cert_verify_callback(context, &TlsMaterial::Verify, this);
   if (certificate_ != nullptr) {
@@ -126,6 +129,11 @@ bool TlsMaterial::Apply(SSL_CTX* context) {
   }
   ERR_clear_error();
   return ok;
+}
+
+SSL_CTX* TlsMaterial::ShareContext() const {
+  SSL_CTX_up_ref(context_.get());
+  return context_.get();
 }
 
 // Runs in place of OpenSSL's own verification, to add the name check of RFC 6125 to it (cpprestsdk's own,

@@ -1,5 +1,5 @@
-// What a transport proves and demands over TLS: parsed once, applied to each new connection. Private to
-// src/kubernetes; for the backends on OpenSSL.
+// What a transport proves and demands over TLS: parsed once, for all connections. Private to src/kubernetes; for the
+// backends on OpenSSL.
 #ifndef DRIVERUPGRADE_SRC_KUBERNETES_TLS_MATERIAL_H_
 #define DRIVERUPGRADE_SRC_KUBERNETES_TLS_MATERIAL_H_
 
@@ -23,6 +23,7 @@ struct FreeOpenSsl {
   void operator()(EVP_PKEY* p) const { EVP_PKEY_free(p); }
   void operator()(X509_STORE* p) const { X509_STORE_free(p); }
   void operator()(BIO* p) const { BIO_free(p); }
+  void operator()(SSL_CTX* p) const { SSL_CTX_free(p); }
 };
 
 // Thread-safe. Connections refer to it: it must outlive them.
@@ -34,6 +35,8 @@ class TlsMaterial {
 
   // Sets protocol versions, trust, name check and client certificate. False when OpenSSL refuses one of them.
   bool Apply(SSL_CTX* context);
+  // One context, to which all that is applied, for a backend that lets its connections share it. The caller's to free.
+  SSL_CTX* ShareContext() const;
 
   // The name or address that the server's certificate must bear.
   const std::string& peer_name() const { return peer_name_; }
@@ -58,6 +61,7 @@ class TlsMaterial {
   std::unique_ptr<X509, FreeOpenSsl> certificate_;
   std::vector<std::unique_ptr<X509, FreeOpenSsl>> chain_;
   std::unique_ptr<EVP_PKEY, FreeOpenSsl> key_;
+  std::unique_ptr<SSL_CTX, FreeOpenSsl> context_;
   mutable std::mutex mutex_;
   std::string last_refusal_;
 };

@@ -21,7 +21,9 @@ namespace examples {
 /// `cpprest`, `curl`, or both; the default first.
 std::vector<std::string> TransportNames();
 
-/// Errors: those of the backend, and InvalidArgument for a name that is not among TransportNames.
+/// With `cpprest` it sets $SSL_CERT_FILE to /dev/null, unless something is set or `config` has a credential plugin, which
+/// would inherit it: call it before there are other threads. Errors: those of the backend, and InvalidArgument for a name
+/// that is not among TransportNames.
 absl::StatusOr<std::shared_ptr<driverupgrade::HttpTransport>> MakeChosenTransport(
     std::string_view name, const driverupgrade::KubeConfig& config);
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <numeric>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -17,22 +18,26 @@ std::tuple<bool, bool, const std::string&> OrderOf(const Candidate& candidate) {
 
 bool GoesBefore(const Candidate& a, const Candidate& b) { return OrderOf(a) < OrderOf(b); }
 
-Gate AtPlace(Gate gate, int place) {
-  absl::StrAppend(&gate.detail, "; place ", place, " in the queue");
-  return gate;
+Gate AtPlace(const Gate& gate, int place) {
+  return {.reason = gate.reason,
+          .detail = absl::StrCat(gate.detail, "; place ", place, " in the queue"),
+          .not_before = gate.not_before};
 }
 
 std::vector<AdmissionDecision> Admit(Limits limits, std::vector<Candidate> candidates) {
-  if (!std::is_sorted(candidates.begin(), candidates.end(), GoesBefore)) {
-    std::sort(candidates.begin(), candidates.end(), GoesBefore);
-  }
+  std::vector<std::size_t> order(candidates.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  const auto goes_before = [&](std::size_t a, std::size_t b) { return GoesBefore(candidates[a], candidates[b]); };
+  if (!std::is_sorted(order.begin(), order.end(), goes_before)) std::sort(order.begin(), order.end(), goes_before);
   int place = 0;
   const Limit* last = nullptr;
   Gate refusal;  // of `last`, as long as nothing has been taken since
   std::vector<AdmissionDecision> decisions;
   decisions.reserve(candidates.size());
-  for (Candidate& candidate : candidates) {
-    AdmissionDecision decision;
+  for (const std::size_t index : order) {
+    Candidate& candidate = candidates[index];
+    AdmissionDecision& decision = decisions.emplace_back();
+    decision.index = index;
     const Limit* limit = limits.Refusing(candidate);
     if (limit == nullptr) {
       limits.Take(candidate);
@@ -42,7 +47,6 @@ std::vector<AdmissionDecision> Admit(Limits limits, std::vector<Candidate> candi
       decision.gate = AtPlace(refusal, ++place);
     }
     decision.node = std::move(candidate.node);
-    decisions.push_back(std::move(decision));
   }
   return decisions;
 }

@@ -21,6 +21,8 @@
 namespace driverupgrade {
 
 struct AdmissionDecision {
+  // Of the candidate, as they were given.
+  std::size_t index = 0;
   std::string node = {};
   // nullopt: admitted. Otherwise why not, with the place in the queue.
   std::optional<Gate> gate = std::nullopt;
@@ -33,7 +35,7 @@ std::vector<AdmissionDecision> Admit(Limits limits, std::vector<Candidate> candi
 // The order of admission.
 bool GoesBefore(const Candidate& a, const Candidate& b);
 // `gate` for whoever is refused, with the place among those that are, from 1.
-Gate AtPlace(Gate gate, int place);
+Gate AtPlace(const Gate& gate, int place);
 
 // Why those wait that one Admit of a queue refused. A value, which the queue may outgrow.
 class Refusals {

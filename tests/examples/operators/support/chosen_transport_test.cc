@@ -1,0 +1,39 @@
+#include "support/chosen_transport.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+#include "support/catch.h"
+
+namespace examples {
+namespace {
+
+using driverupgrade::KubeConfig;
+
+// $SSL_CERT_FILE after a transport was made, where it was `before`; null: not set.
+std::string CertificatesAfter(const char* before, const KubeConfig& config) {
+  unsetenv("SSL_CERT_FILE");
+  if (before != nullptr) setenv("SSL_CERT_FILE", before, 1);
+  (void)MakeChosenTransport("cpprest", config);
+  const char* const after = std::getenv("SSL_CERT_FILE");
+  const std::string text = after == nullptr ? "not set" : after;
+  unsetenv("SSL_CERT_FILE");
+  return text;
+}
+
+TEST_CASE("cpprestsdk is spared the system's certificates, unless somebody may need them") {
+  const std::vector<std::string> names = TransportNames();
+  if (std::find(names.begin(), names.end(), "cpprest") == names.end()) return;
+  const KubeConfig own_authority{.server = "https://127.0.0.1:1", .ca_pem = "an authority"};
+  CHECK(CertificatesAfter(nullptr, own_authority) == "/dev/null");
+  CHECK(CertificatesAfter("/etc/bundle", own_authority) == "/etc/bundle");
+  KubeConfig with_plugin = own_authority;
+  with_plugin.exec.emplace();
+  CHECK(CertificatesAfter(nullptr, with_plugin) == "not set");
+  CHECK(CertificatesAfter(nullptr, {.server = "https://127.0.0.1:1"}) == "not set");
+}
+
+}  // namespace
+}  // namespace examples

@@ -213,5 +213,39 @@ TEST_CASE("I14: a group that starts together is started in part") {
   CHECK(later(faulty) == "");
 }
 
+TEST_CASE("L5: the queue is in the order of the rollout") {
+  // Nodes 0 and 1 are of rack a, the others of rack b.
+  const auto queue = [](std::vector<RolloutOrder> order, const std::vector<std::size_t>& nodes) {
+    RackWorld world(std::nullopt, 1);
+    UpgradePolicy policy{.auto_upgrade = true, .drain = DrainPolicy{}, .rollout = RolloutPolicy{}};
+    policy.rollout->stages = {
+        {.name = "canary", .nodes = LabelSelector::FromMatchLabels({{"rack", "a"}}), .max_parallel = 1}};
+    policy.rollout->order = std::move(order);
+    world.checker->SetPolicy(policy);
+    for (const std::size_t i : {0, 1, 2, 3}) {
+      REQUIRE(world.cluster->EditNode(world.NodeName(i),
+                                      [&](Node& node) { node.labels["priority"] = i == 3 ? "10" : "9"; }));
+    }
+    REQUIRE(world.guarded->ListNodes({}, {}).ok());
+    Plan plan;
+    int place = 0;
+    for (const std::size_t i : nodes) {
+      const std::string detail = "slots; place " + std::to_string(++place) + " in the queue";
+      plan.gates.push_back({.node = world.NodeName(i), .gate = {.reason = GateReason::kMaxParallel, .detail = detail}});
+    }
+    world.checker->CheckGates(*world.guarded, plan);
+    return world.Broken();
+  };
+  CHECK(queue({}, {0, 1, 2, 3}) == "");
+  CHECK(queue({}, {1, 0, 2, 3}) == "L5");
+  const RolloutOrder by_priority{.by = OrderBy::kLabel, .label = "priority"};
+  CHECK(queue({by_priority}, {3, 0, 1, 2}) == "");
+  CHECK(queue({by_priority}, {0, 1, 2, 3}) == "L5");
+  const RolloutOrder by_rack{.by = OrderBy::kTopology, .label = "rack"};
+  CHECK(queue({by_rack, by_priority}, {0, 1, 3, 2}) == "");
+  CHECK(queue({by_rack, by_priority}, {3, 0, 1, 2}) == "L5");
+  CHECK(queue({by_rack, by_priority}, {0, 1, 2, 3}) == "L5");
+}
+
 }  // namespace
 }  // namespace driverupgrade::tests

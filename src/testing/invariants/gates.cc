@@ -1,9 +1,12 @@
 // What a replica says of the nodes: that each which is not done has one reason for it, a true one (L5), and the totals
 // (L6).
 #include <algorithm>
+#include <iterator>
 #include <set>
 #include <string_view>
 
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_split.h"
 #include "fmt/format.h"
 #include "testing/invariants/checker_impl.h"
 
@@ -32,6 +35,39 @@ bool OtherDriverIsUpgraded(const Node& node, const internal::Keys& keys) {
 bool SomeStageHasALimit(const UpgradePolicy& policy) {
   const auto has_limit = [](const RolloutStage& stage) { return stage.max_parallel.has_value(); };
   return policy.rollout && std::any_of(policy.rollout->stages.begin(), policy.rollout->stages.end(), has_limit);
+}
+
+// The place in the queue that the gate tells; 0: none.
+int PlaceIn(const Gate& gate) {
+  const std::vector<std::string> parts = absl::StrSplit(gate.detail, "; place ");
+  int place = 0;
+  const std::string number = parts.back().substr(0, parts.back().find(' '));
+  return parts.size() > 1 && absl::SimpleAtoi(number, &place) ? place : 0;
+}
+
+std::string LabelOf(const Node& node, const std::string& key) {
+  const auto label = node.labels.find(key);
+  return label == node.labels.end() ? "" : label->second;
+}
+
+// Whether a node that stands before another one in the queue may not, by what stands on both. How many pods are in the way
+// of a node changes without a trace in the queue: what the order says behind it is not looked at.
+bool IsOutOfOrder(const Node& first, const Node& second, const std::vector<RolloutOrder>& order) {
+  for (const RolloutOrder& by : order) {
+    if (by.by == OrderBy::kIdle || by.by == OrderBy::kFewestPods) return false;
+    if (by.by == OrderBy::kName) break;
+    const std::string of_first = LabelOf(first, by.label);
+    const std::string of_second = LabelOf(second, by.label);
+    if (of_first == of_second) continue;
+    if (by.by == OrderBy::kTopology) return of_first.empty() || (!of_second.empty() && of_second < of_first);
+    std::int64_t priority_of_first = 0;
+    std::int64_t priority_of_second = 0;
+    // What is no number is 0.
+    if (!absl::SimpleAtoi(of_first, &priority_of_first)) priority_of_first = 0;
+    if (!absl::SimpleAtoi(of_second, &priority_of_second)) priority_of_second = 0;
+    if (priority_of_first != priority_of_second) return priority_of_first < priority_of_second;
+  }
+  return second.name < first.name;
 }
 
 bool IsDone(const std::optional<UpgradeState>& state) { return state == UpgradeState::kDone; }
@@ -208,6 +244,7 @@ void InvariantChecker::Impl::CheckGates(const Writer& who, const Plan& plan) {
     if (!node.empty()) moving.insert(node.node);
   }
   const Uids more = MayBeUnderWay(plan);
+  std::map<int, Node> queue;
   for (const auto& [name, truth] : nodes) {
     const auto gate = gates.find(name);
     if (moving.contains(name) || (gate == gates.end() && IsDone(truth.state))) continue;
@@ -217,10 +254,20 @@ void InvariantChecker::Impl::CheckGates(const Writer& who, const Plan& plan) {
       continue;
     }
     const std::optional<Node> node = cluster->node(name);
+    if (const int place = PlaceIn(gate->second->gate); place > 0 && !more.contains(truth.uid)) queue[place] = *node;
     if (IsTrue(who, *node, gate->second->gate, more)) continue;
     Fail("L5", fmt::format("node {} is said to wait for {} ({}), which is not so", name,
                            ToString(gate->second->gate.reason), gate->second->gate.detail));
   }
+  // Groups that start together go by the first of their nodes.
+  const std::optional<RolloutPolicy>& rollout = PolicyOf(&who).rollout;
+  if (!rollout || options.own_pod || (rollout->groups && rollout->groups->mode == GroupMode::kTogether)) return;
+  const auto wrong = std::adjacent_find(queue.begin(), queue.end(), [&](const auto& first, const auto& second) {
+    return IsOutOfOrder(first.second, second.second, rollout->order);
+  });
+  if (wrong == queue.end()) return;
+  Fail("L5", fmt::format("node {} waits before node {}, against the order of the rollout", wrong->second.name,
+                         std::next(wrong)->second.name));
 }
 
 void InvariantChecker::Impl::CheckTotals(const Tally& totals) {

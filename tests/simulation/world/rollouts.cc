@@ -1,4 +1,5 @@
-// Who approves the stages of a rollout, what makes nodes sick, and who removes the record (Mode::kRollouts).
+// Who approves the stages of a rollout, what makes nodes sick and chosen pods unready, and who removes the record
+// (Mode::kRollouts).
 #include <memory>
 
 #include "driverupgrade/rollout_policy.h"
@@ -12,7 +13,7 @@ class Rollouts final : public Actor {
  public:
   explicit Rollouts(World& world) : Actor(world, "rollouts") {}
 
-  // Nobody is sick any more, and no stage is without a node.
+  // Nobody is sick any more, the chosen pods are ready, and no stage is without a node.
   void Mend() override {
     for (const Node& node : world_.cluster->nodes()) {
       if (node.conditions.contains(kSickCondition)) SetSick(node.name, false);
@@ -20,12 +21,14 @@ class Rollouts final : public Actor {
     for (int i = 0; i < world_.setup.nodes; ++i) {
       if (const std::string name = world_.NodeName(i); !world_.cluster->node(name)) world_.AddNode(name);
     }
+    for (const Node& node : world_.cluster->nodes()) SetChosenPods(node.name, true);
   }
 
  private:
   void Act() override {
     world_.CameBy(Mode::kRollouts);
     const std::string node = world_.AnyNode(random_);
+    if (ChoosesPods() && random_.Percent(25)) return SetChosenPods(node, random_.Percent(50));
     switch (random_.Below(8)) {
       case 0:
       case 1:
@@ -53,6 +56,20 @@ class Rollouts final : public Actor {
         edited.conditions.erase(kSickCondition);
       }
     });
+  }
+
+  bool ChoosesPods() const {
+    const auto& health = world_.setup.policy.rollout->health;
+    return health && health->pod_selector;
+  }
+
+  void SetChosenPods(const std::string& node, bool ready) {
+    if (!ChoosesPods()) return;
+    for (const Pod& pod : world_.cluster->pods_on(node)) {
+      if (!world_.setup.policy.rollout->health->pod_selector->Matches(pod.labels) || IsReady(pod) == ready) continue;
+      world_.trace.Line("rollouts: pod {} is {}", pod.ref.name, ready ? "ready" : "not ready");
+      world_.cluster->SetPodReady(pod.ref.ns, pod.ref.name, ready);
+    }
   }
 
   // A stage at random, in the place of what was approved before or beside it.

@@ -170,6 +170,20 @@ std::vector<RolloutWindow> DrawWindows(Random& random) {
   return windows;
 }
 
+// What has to do with the pods on the nodes; from a stream of its own, so that the rest of a seed is as it was.
+void DrawByPods(std::uint64_t seed, RolloutPolicy& rollout) {
+  Random random(seed, "rollouts by pods");
+  if (random.Percent(40)) {
+    rollout.order = random.Pick({std::vector<RolloutOrder>{{.by = OrderBy::kIdle}, {.by = OrderBy::kName}},
+                                 {{.by = OrderBy::kFewestPods}},
+                                 {{.by = OrderBy::kLabel, .label = "rack"}, {.by = OrderBy::kFewestPods}},
+                                 {{.by = OrderBy::kTopology, .label = "rack"}, {.by = OrderBy::kIdle}}});
+  }
+  if (random.Percent(70)) return;
+  if (!rollout.health) rollout.health.emplace();
+  rollout.health->pod_selector = Selector("app=logging");
+}
+
 // Each stage has a node, and each group fits the budget: nothing stands in the way for ever.
 void DrawRollout(std::uint64_t seed, Setup& setup) {
   Random random(seed, "rollouts");
@@ -188,6 +202,7 @@ void DrawRollout(std::uint64_t seed, Setup& setup) {
     rollout.health = RolloutHealth{.node_conditions = {{.type = kSickCondition, .status = "True"}}};
     if (random.Percent(30)) rollout.health->max_driver_restarts = random.Between(1, 3);
   }
+  DrawByPods(seed, rollout);
   if (rollout.groups && rollout.groups->mode == GroupMode::kTogether) {
     setup.policy.max_parallel = std::nullopt;
     setup.policy.max_unavailable = std::nullopt;

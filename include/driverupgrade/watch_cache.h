@@ -104,7 +104,8 @@ class WatchCache final {
   void Turn(const CallContext& context);
   /// Ends all watches, within the time that a call needs to notice its stop token. What was read stays readable.
   void Stop();
-  /// Every collection has been read once. NodeMaintenances count as read where the cluster has no such kind.
+  /// Every collection has been read once, and the nodes again since their watch last broke: until then the cluster may
+  /// have been set back (ADR 0007). NodeMaintenances count as read where the cluster has no such kind.
   bool Synced() const;
   /// OK, or why a watch has been failing for `patience` and longer, and since when: what the cache holds may be old.
   absl::Status Health(absl::Duration patience = absl::Minutes(1)) const;

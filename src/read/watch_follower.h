@@ -25,13 +25,14 @@ namespace driverupgrade::internal {
 // what breaks it.
 constexpr int kFailuresBeforeList = 2;
 // While the API server was away, be it for a second, the cluster may have been set back to an earlier state, of which a
-// watch that goes on hears nothing, and of which a list of the nodes tells (ADR 0007).
+// watch that goes on hears nothing, and of which a list of the nodes tells (ADR 0007). Until that list nothing is synced:
+// a pass would give away places of nodes whose upgrades have not happened.
 constexpr int kFailuresBeforeListOfNodes = 1;
 
 class WatchFollower {
  public:
   // `options` outlives it. `on_synced` is called when the collection has been read for the first time.
-  // `failures_before_list`: see above; at least 1.
+  // `failures_before_list`: see above; at least 1. With 1, it is not synced from a failure to the list that follows.
   WatchFollower(std::string name, const WatchCacheOptions& options, std::function<void()> on_synced,
                 int failures_before_list = kFailuresBeforeList);
   virtual ~WatchFollower() = default;
@@ -67,6 +68,8 @@ class WatchFollower {
 
  private:
   absl::Time Ended(const absl::Status& ended, absl::Time now);
+  // The next watch begins with a list.
+  void ListNext();
   // The kind has not been there yet.
   bool IsAbsent(const absl::Status& ended);
   void Mend();

@@ -250,12 +250,13 @@ void ControlPlane::ReplaceServiceAccountKey() {
 }
 
 void ControlPlane::SaveData() {
-  Kill("kube-apiserver");
-  Kill("etcd");
+  parts_.clear();
   fs::remove_all(folder() / "etcd.saved");
   fs::copy(folder() / "etcd", folder() / "etcd.saved", fs::copy_options::recursive);
   StartEtcd();
   StartApiServerAgain();
+  // Clients that find their server gone come back late, each in its own time.
+  StartClients();
 }
 
 void ControlPlane::RestoreData() {

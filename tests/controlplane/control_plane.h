@@ -70,7 +70,7 @@ class ControlPlane {
   // From then on no token of a service account is good that was issued before; the API server begins anew for that.
   void ReplaceServiceAccountKey();
 
-  // Copies etcd's data, for which API server and etcd are away for some seconds.
+  // Copies etcd's data, for which all of the control plane is away for some seconds.
   void SaveData();
   // Everything is as it was when the data were saved, as after a disaster: etcd, the API server and those that come
   // with the cluster begin anew with them. Whoever else watches knows more than the cluster does.

@@ -8,8 +8,8 @@
 # Where root's rights or the tools are missing it says so and ends with 77.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-operators=(gpu_operator ofed_operator safe_load_init)
-programs=("${operators[@]}" driver_manager)
+unprivileged=(gpu_operator ofed_operator safe_load_init upgradectl openshift_preflight)
+programs=("${unprivileged[@]}" driver_manager)
 work=$PWD/build/image
 version=$(sed -n 's/.*_VERSION_STRING "\(.*\)"/\1/p' include/driverupgrade/version.h)
 images=(driverupgrade driver-manager)
@@ -110,7 +110,7 @@ else
 fi
 build driverupgrade
 build driver-manager --target driver-manager
-try_image driverupgrade 65532:65532 "${operators[@]}"
+try_image driverupgrade 65532:65532 "${unprivileged[@]}"
 try_operator
 store rm "$container" >/dev/null
 try_image driver-manager "" driver_manager

@@ -4,16 +4,16 @@
 #   collect.sh FOLDER
 set -euo pipefail
 cd "$(dirname "$0")/../.."
-operators=(gpu_operator ofed_operator safe_load_init)
+unprivileged=(gpu_operator ofed_operator safe_load_init upgradectl openshift_preflight)
 
 compile() {
   local program
   scripts/install-deps.sh
   apt-get install -y -qq --no-install-recommends kmod mount
   cmake --preset release
-  cmake --build --preset release --target "${operators[@]}" driver_manager
+  cmake --build --preset release --target "${unprivileged[@]}" driver_manager
   mkdir programs
-  for program in "${operators[@]}" driver_manager; do strip -o "programs/$program" "build/release/bin/$program"; done
+  for program in "${unprivileged[@]}" driver_manager; do strip -o "programs/$program" "build/release/bin/$program"; done
 }
 
 # libraries FILE...: what the loader maps for them, itself included.
@@ -35,7 +35,7 @@ fill() {
 }
 
 [ -d programs ] || compile
-fill "$1/driverupgrade" "${operators[@]/#/programs/}"
+fill "$1/driverupgrade" "${unprivileged[@]/#/programs/}"
 # For policies whose windows name a time zone.
 mkdir -p "$1/driverupgrade/etc" "$1/driverupgrade/usr/share"
 cp -r /usr/share/zoneinfo "$1/driverupgrade/usr/share/"

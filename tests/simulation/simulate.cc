@@ -46,6 +46,20 @@ void CheckTwin(const SimulationOptions& options, SimulationResult& result) {
   result.violation = {.invariant = "deterministic", .text = "the second run was another one than the first"};
 }
 
+// The same seed with native engines: what happens on the way is another story, and the end is the same.
+void CheckNative(SimulationOptions options, SimulationResult& result) {
+  options.host = nullptr;
+  const SimulationResult native = driverupgrade::testing::Simulate(result.seed, options);
+  if (native.violation) return;  // a matter of the engine, which a run without hosts tells
+  for (const auto& [node, end] : native.end) {
+    const auto found = result.end.find(node);
+    const std::string other = found == result.end.end() ? "no such node" : found->second;
+    if (other == end) continue;
+    result.violation = {.invariant = "as-native", .text = fmt::format("{}: {}; natively {}", node, other, end)};
+    return;
+  }
+}
+
 // What the engine adds to a rollout, and what the simulation of it takes.
 void PrintRollout(const SimulationResult& result) {
   rusage usage = {};
@@ -116,6 +130,7 @@ int main(int argc, char** argv) {
       const std::uint64_t seed = arguments.first_seed + i;
       SimulationResult result = driverupgrade::testing::Simulate(seed, arguments.options);
       if (arguments.twice && !result.violation) CheckTwin(arguments.options, result);
+      if (arguments.beside_native && !result.violation) CheckNative(arguments.options, result);
       const std::lock_guard lock(mutex);
       Add(result, totals);
       if (result.violation && arguments.until_failure) over = true;

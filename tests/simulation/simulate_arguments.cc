@@ -75,6 +75,9 @@ void AddRuns(CLI::App& app, SimulateArguments& arguments) {
          "that every seed is in, or `none`")
       ->type_name("MODE,MODE");
   app.add_flag("--c-interface", arguments.c_interface, "replicas are hosts of the C interface, which go through bytes");
+  app.add_flag("--beside-native", arguments.beside_native,
+               "each seed natively, too: fails if the nodes do not end in the same state")
+      ->needs("--c-interface");
   app.add_flag("--until-failure", arguments.until_failure, "no seed is begun any more once one has failed");
   app.add_option("--commit", arguments.commit, "noted in the commands that replay a seed");
 }

@@ -22,6 +22,7 @@ struct SimulateArguments {
   bool shrink = false;
   bool mutants = false;
   bool c_interface = false;
+  bool beside_native = false;
   // As they were given.
   std::string modes = {};
   bool until_failure = false;

@@ -303,6 +303,17 @@ class Simulation {
     return world_.Now() - began;
   }
 
+  std::string EndOf(const Node& node) const {
+    const auto state = node.labels.find(state_label_);
+    std::string text = state == node.labels.end() ? "no state" : state->second;
+    text += node.unschedulable ? ", cordoned" : ", schedulable";
+    for (const Pod& pod : world_.cluster->pods_on(node.name)) {
+      if (pod.ref.ns != kDriverNs || !world_.driver_labels.Matches(pod.labels)) continue;
+      text += RevisionHash(pod) == world_.hash ? ", driver of the newest revision" : ", driver of an older revision";
+    }
+    return text;
+  }
+
   SimulationResult Finish() {
     // What the cluster has yet to do, it does unseen.
     world_.checker->OnChange(nullptr);
@@ -311,6 +322,7 @@ class Simulation {
     result.upgrades = world_.checker->upgrades();
     result.edges = world_.checker->edges();
     result.hash = world_.trace.hash();
+    for (const Node& node : world_.cluster->nodes()) result.end.emplace(node.name, EndOf(node));
     result.trace.assign(world_.trace.lines().begin(), world_.trace.lines().end());
     return result;
   }

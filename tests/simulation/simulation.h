@@ -126,6 +126,9 @@ struct SimulationResult {
   std::vector<std::string> trace = {};
   /// Of everything that happened, in order: equal for equal runs.
   std::uint64_t hash = 0;
+  /// The nodes as the run left them, by name: `upgrade-done, schedulable, driver of the newest revision`. Equal for two kinds
+  /// of hosts, though not what happened on the way.
+  std::map<std::string, std::string> end = {};
 
   // Coverage.
   std::array<std::int64_t, kFaultCount> faults = {};

@@ -1,0 +1,23 @@
+#!/usr/bin/env bash
+# Operators of two versions take over from one another in the middle of an upgrade, both ways, on the control plane of
+# scripts/e2e.sh: scripts/versions.sh COMMIT
+# COMMIT is the other version, as git names it; its gpu_operator is built in build/versions. Not part of .ci/run: that is
+# given one version.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+[[ $# -eq 1 ]] || { echo "usage: scripts/versions.sh COMMIT" >&2; exit 2; }
+
+other=$(git rev-parse --verify --quiet "$1^{commit}") || { echo "versions.sh: git knows no commit $1" >&2; exit 2; }
+scripts/install-deps.sh
+cmake --preset release >/dev/null
+cmake --build --preset release --target gpu_operator controlplane_tests
+source=build/versions/$other
+mkdir -p "$source"
+git archive "$other" | tar -x -C "$source"
+(cd "$source" && cmake --preset release >/dev/null && cmake --build --preset release --target gpu_operator)
+
+DRIVERUPGRADE_CONTROLPLANE_BINARY=$(tests/controlplane/build.sh)
+DRIVERUPGRADE_OTHER_GPU_OPERATOR=$PWD/$source/build/release/bin/gpu_operator
+export DRIVERUPGRADE_CONTROLPLANE_BINARY DRIVERUPGRADE_OTHER_GPU_OPERATOR
+cd build/release/tests/controlplane
+../../bin/controlplane_tests "[versions]" --durations yes

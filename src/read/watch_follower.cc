@@ -66,15 +66,14 @@ absl::Time WatchFollower::Ended(const absl::Status& ended, absl::Time now) {
   NoteRestart(absent                      ? WatchRestart::kAbsent
               : absl::IsOutOfRange(ended) ? WatchRestart::kExpired
                                           : WatchRestart::kFailed);
-  if (absl::IsOutOfRange(ended) || failures % failures_before_list_ == 0) ListNext();
+  if (absl::IsOutOfRange(ended) || failures % failures_before_list_ == 0) BeginAnew();
   // Too old a version is in the nature of watches: the first time the list comes at once.
   if (absl::IsOutOfRange(ended) && failures == 1) return now;
+  if (failures_before_list_ == kFailuresBeforeListOfNodes) Untrust();
   return now + Spread(Doubled(options_.retry_first, options_.retry_max, failures), name_, failures);
 }
 
-void WatchFollower::ListNext() {
-  BeginAnew();
-  if (failures_before_list_ > kFailuresBeforeListOfNodes) return;
+void WatchFollower::Untrust() {
   const std::lock_guard lock(mutex_);
   synced_ = false;
 }

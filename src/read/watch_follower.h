@@ -68,8 +68,8 @@ class WatchFollower {
 
  private:
   absl::Time Ended(const absl::Status& ended, absl::Time now);
-  // The next watch begins with a list.
-  void ListNext();
+  // It is not synced before the next list.
+  void Untrust();
   // The kind has not been there yet.
   bool IsAbsent(const absl::Status& ended);
   void Mend();

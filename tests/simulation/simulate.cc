@@ -53,9 +53,8 @@ void CheckNative(SimulationOptions options, SimulationResult& result) {
   if (native.violation) return;  // a matter of the engine, which a run without hosts tells
   for (const auto& [node, end] : native.end) {
     const auto found = result.end.find(node);
-    const std::string other = found == result.end.end() ? "no such node" : found->second;
-    if (other == end) continue;
-    result.violation = {.invariant = "as-native", .text = fmt::format("{}: {}; natively {}", node, other, end)};
+    if (found == result.end.end() || found->second == end) continue;
+    result.violation = {.invariant = "as-native", .text = fmt::format("{}: {}; natively {}", node, found->second, end)};
     return;
   }
 }

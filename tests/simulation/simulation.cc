@@ -245,6 +245,7 @@ class Simulation {
       if (std::string left = WhatIsLeft(world_, driver); !left.empty()) world_.checker->Fail("L2", left);
     }
     CheckTotals();
+    for (const Node& node : world_.cluster->nodes()) world_.result.end.emplace(node.name, EndOf(node));
     if (!world_.Broken()) OneBadNode();
     for (const auto& replica : replicas_) replica->Stop();
     for (const Driver& driver : Drivers()) {
@@ -305,13 +306,12 @@ class Simulation {
 
   std::string EndOf(const Node& node) const {
     const auto state = node.labels.find(state_label_);
-    std::string text = state == node.labels.end() ? "no state" : state->second;
-    text += node.unschedulable ? ", cordoned" : ", schedulable";
-    for (const Pod& pod : world_.cluster->pods_on(node.name)) {
-      if (pod.ref.ns != kDriverNs || !world_.driver_labels.Matches(pod.labels)) continue;
-      text += RevisionHash(pod) == world_.hash ? ", driver of the newest revision" : ", driver of an older revision";
-    }
-    return text;
+    const std::vector<Pod> pods = world_.cluster->pods_on(node.name);
+    const bool newest = std::any_of(pods.begin(), pods.end(), [&](const Pod& pod) {
+      return world_.driver_labels.Matches(pod.labels) && RevisionHash(pod) == world_.hash;
+    });
+    return fmt::format("{}, {} driver", state == node.labels.end() ? "no state" : state->second,
+                       newest ? "the newest" : "another");
   }
 
   SimulationResult Finish() {
@@ -322,7 +322,6 @@ class Simulation {
     result.upgrades = world_.checker->upgrades();
     result.edges = world_.checker->edges();
     result.hash = world_.trace.hash();
-    for (const Node& node : world_.cluster->nodes()) result.end.emplace(node.name, EndOf(node));
     result.trace.assign(world_.trace.lines().begin(), world_.trace.lines().end());
     return result;
   }

@@ -126,8 +126,8 @@ struct SimulationResult {
   std::vector<std::string> trace = {};
   /// Of everything that happened, in order: equal for equal runs.
   std::uint64_t hash = 0;
-  /// The nodes as the run left them, by name: `upgrade-done, schedulable, driver of the newest revision`. Equal for two kinds
-  /// of hosts, though not what happened on the way.
+  /// The nodes at the end of the calm phase, by name: `upgrade-done, the newest driver`. Equal for two kinds of hosts, though
+  /// what happened on the way is not: people cordon, and nodes come and go, at other moments of the rollout.
   std::map<std::string, std::string> end = {};
 
   // Coverage.

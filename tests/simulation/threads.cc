@@ -100,7 +100,8 @@ class Rollout {
     cluster_->SetFaultHooks([this](const Call& call) { return faults_.Refuse(call); },
                             [this](const Call& call) { return faults_.LoseAnswer(call); });
     if (!draw_.cache) return;
-    cache_ = *WatchCache::Create(cluster_, {.drivers = {{.ns = "gpu", .driver_labels = labels_}}});
+    // By the clock of the cluster, or its watches seem to end as soon as they begin.
+    cache_ = *WatchCache::Create(cluster_, {.drivers = {{.ns = "gpu", .driver_labels = labels_}}, .clock = clock_});
     cache_->Start();
   }
   ~Rollout() {

@@ -4,6 +4,7 @@
 #include <iterator>
 #include <utility>
 
+#include "base/backoff.h"
 #include "base/status_macros.h"
 #include "fmt/format.h"
 #include "model/node_marks.h"
@@ -27,6 +28,10 @@ absl::Status CheckPolicy(const UpgradePolicy& policy) {
   }
   return absl::OkStatus();
 }
+
+// How soon a host whose answer was an error is asked again.
+constexpr absl::Duration kAskAgainFirst = absl::Seconds(5);
+constexpr absl::Duration kAskAgainMax = absl::Minutes(1);
 
 // What may be ours and cannot be given back, for it cannot be read; OK if there is nothing.
 absl::Status CheckReadable(const NodeView& view, bool requestor) {
@@ -54,6 +59,7 @@ void HostEngine::NoteTime(absl::Time now) {
       if (part->active_since) part->active_since = std::min(*part->active_since, now);
     }
     for (const auto& [name, view] : managed_) touched_.insert(name);
+    for (auto& [name, question] : unanswered_) question.ask_again = std::min(question.ask_again, now);
   }
   now_ = now;
 }
@@ -75,6 +81,9 @@ void HostEngine::NoteChanges() {
     }
     for (const auto& part : parts_) part->planner.SetDriver(driver_.facts, driver_.findings);
   }
+  for (const auto& [name, question] : unanswered_) {
+    if (question.ask_again <= now_) touched_.insert(name);
+  }
   for (const std::string& node : std::exchange(touched_, {})) Refresh(node);
   if (log_.size() <= managed_.size()) return;
   std::set<std::string> uids;
@@ -82,7 +91,22 @@ void HostEngine::NoteChanges() {
   log_.KeepOnly(uids);
 }
 
+// While the host has not answered nothing is due: Tell will touch the node.
+void HostEngine::NoteAnswer(const NodeView& view) {
+  const std::string& node = view.node.name;
+  if (view.restart_only_error.empty()) {
+    unanswered_.erase(node);
+    return;
+  }
+  Unanswered& question = unanswered_[node];
+  question.ask_again = absl::InfiniteFuture();
+  if (hooks_.Asks(node)) return;
+  ++question.failures;
+  question.ask_again = now_ + Spread(Doubled(kAskAgainFirst, kAskAgainMax, question.failures), node, question.failures);
+}
+
 void HostEngine::Forget(const std::string& node) {
+  unanswered_.erase(node);
   if (const auto found = managed_.find(node); found != managed_.end()) {
     log_.Forget(found->second->node.uid);
     managed_.erase(found);
@@ -123,6 +147,7 @@ void HostEngine::Refresh(const std::string& name) {
     }
   }
   if (!findings.empty()) findings_[name] = std::move(findings);
+  NoteAnswer(view);
   const std::shared_ptr<const NodeView> shared = views_.Share(std::move(view));
   managed_[name] = shared;
   for (const auto& part : parts_) {
@@ -248,8 +273,10 @@ absl::StatusOr<HostPass> HostEngine::Apply(const std::optional<std::set<std::str
   pass.wanted_pods = std::move(wanted);
   pass.pod_interest = PodInterest();
   store_.KeepPodsOf(pass.pod_interest);
-  if (const auto reminder = part.finding_events.NextReminder()) {
-    pass.plan.wake_at = std::min(pass.plan.wake_at.value_or(*reminder), *reminder);
+  const auto wake_by = [&](absl::Time at) { pass.plan.wake_at = std::min(pass.plan.wake_at.value_or(at), at); };
+  if (const auto reminder = part.finding_events.NextReminder()) wake_by(*reminder);
+  for (const auto& [node, question] : unanswered_) {
+    if (part.nodes.contains(node) && question.ask_again != absl::InfiniteFuture()) wake_by(question.ask_again);
   }
   return pass;
 }

@@ -88,8 +88,15 @@ class HostEngine {
   Plan Everything() const;
 
  private:
+  // A question to which the host's answer was an error.
+  struct Unanswered {
+    int failures = 0;
+    absl::Time ask_again = absl::InfiniteFuture();
+  };
+
   void NoteTime(absl::Time now);
   void NoteChanges();
+  void NoteAnswer(const NodeView& view);
   void Refresh(const std::string& node);
   void Forget(const std::string& node);
   Part& PartFor(const std::optional<std::set<std::string>>& nodes);
@@ -118,6 +125,7 @@ class HostEngine {
   std::map<std::string, std::shared_ptr<const NodeView>> managed_;  // by name
   std::map<std::string, std::vector<Finding>> findings_;            // by node
   std::set<std::string> touched_;
+  std::map<std::string, Unanswered> unanswered_;  // by node
   std::vector<std::unique_ptr<Part>> parts_;
   std::map<std::string, Part*> part_of_;  // by node
   std::vector<NodeOutcome> outcomes_;

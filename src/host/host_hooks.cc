@@ -1,5 +1,6 @@
 #include "host/host_hooks.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "fmt/format.h"
@@ -15,6 +16,11 @@ std::vector<HostQuestion> HostHooks::Questions() const {
   std::vector<HostQuestion> questions;
   for (const auto& [id, question] : questions_) questions.push_back(question);
   return questions;
+}
+
+bool HostHooks::Asks(const std::string& node) const {
+  return std::any_of(questions_.begin(), questions_.end(),
+                     [&](const auto& question) { return question.second.node == node; });
 }
 
 std::string HostHooks::Tell(const std::string& id, absl::StatusOr<bool> answer) {

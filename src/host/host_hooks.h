@@ -33,6 +33,8 @@ class HostHooks final : public NodeHooks {
   void SetPods(const std::string& node, PodAnswers answers) { pods_[node] = std::move(answers); }
   void Forget(const std::string& node);
   std::vector<HostQuestion> Questions() const;
+  // A question about the node has not been answered yet.
+  bool Asks(const std::string& node) const;
   // The node that the question is about; empty if nobody asks it any more. The answer is given once: who asked remembers it.
   std::string Tell(const std::string& id, absl::StatusOr<bool> answer);
 

@@ -321,6 +321,51 @@ TEST_CASE("Whether a restart is enough is asked, and an answer that is missing h
   for (const Pod& pod : world.cluster->daemon_set_pods("driver-system", "driver")) CHECK(RevisionHash(pod) == "rev-2");
 }
 
+TEST_CASE("A question whose answer was an error is asked again, at a time that the pass tells") {
+  World world(1);
+  EngineHost host({.options = std::string(kOptions) + R"(,"restartOnly":true})",
+                   .ns = "driver-system",
+                   .driver_labels = "app=driver"},
+                  world.Server());
+  int asked = 0;
+  bool fails = true;
+  const auto ask = [&] {
+    host.AnswerQuestions(world.clock->Now(), [&](const auto&...) -> absl::StatusOr<bool> {
+      ++asked;
+      if (fails) return absl::UnavailableError("no opinion");
+      return true;
+    });
+  };
+  const auto pass_five_times = [&] {
+    for (int pass = 0; pass < 5; ++pass) {
+      ask();
+      host.Pass(std::nullopt, kPolicy, world.clock->Now());
+    }
+  };
+  pass_five_times();  // also whenever the node changes, as it does at first
+  REQUIRE(asked > 0);
+  const int before = asked;
+  pass_five_times();
+  CHECK(asked == before);
+  const std::string why = Call(du_engine_explain, host.engine(), Str(world.fleet.node_names[0])).text;
+  CHECK(why.find("no opinion") != std::string::npos);
+  REQUIRE(host.wake_at().has_value());
+  CHECK(*host.wake_at() <= world.clock->Now() + absl::Seconds(11));
+
+  world.cluster->Advance(absl::Seconds(11));
+  pass_five_times();
+  CHECK(asked == before + 1);
+
+  fails = false;
+  for (int pass = 0; pass < 60; ++pass) {
+    world.cluster->Advance(absl::Seconds(2));
+    ask();
+    host.Pass(std::nullopt, kPolicy, world.clock->Now());
+  }
+  CHECK(asked == before + 2);
+  for (const Pod& pod : world.cluster->daemon_set_pods("driver-system", "driver")) CHECK(RevisionHash(pod) == "rev-2");
+}
+
 TEST_CASE("What makes no sense is an error that says what, and changes nothing") {
   World world(1);
   EngineHost host = world.Host();

@@ -21,6 +21,53 @@ func (c *Cluster) AddWorkload(name, node string) {
 	})
 }
 
+// HasWorkload tells whether the pod of AddWorkload is still there.
+func (c *Cluster) HasWorkload(name string) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.objects["pods"]["work/"+name] != nil
+}
+
+// SetValidator has a validation pod on the node, labelled app=validator.
+func (c *Cluster) SetValidator(node string, ready bool) {
+	c.put("pods", Object{
+		"metadata": Object{"name": "validator-" + node, "namespace": Namespace, "labels": Object{"app": "validator"},
+			"ownerReferences": []any{Object{"apiVersion": "apps/v1", "kind": "DaemonSet", "name": "validator", "uid": "v", "controller": true}}},
+		"spec": Object{"nodeName": node, "containers": []any{Object{"name": "validator"}}},
+		"status": Object{"phase": "Running",
+			"containerStatuses": []any{Object{"name": "validator", "ready": ready, "restartCount": 0}}},
+	})
+}
+
+// Maintenance is the name of the NodeMaintenance of the node; empty: there is none.
+func (c *Cluster) Maintenance(node string) string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, one := range c.objects["nodemaintenances"] {
+		if text(one["spec"].(Object), "nodeName") == node {
+			return text(meta(one), "name")
+		}
+	}
+	return ""
+}
+
+// Maintain is what a maintenance operator does: cordon and evacuate the node, and say that the node is ready for its maintenance.
+func (c *Cluster) Maintain(node string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, one := range c.objects["nodemaintenances"] {
+		if text(one["spec"].(Object), "nodeName") != node {
+			continue
+		}
+		cordoned := clone(c.objects["nodes"]["/"+node])
+		cordoned["spec"].(Object)["unschedulable"] = true
+		c.putLocked("nodes", cordoned)
+		changed := clone(one)
+		changed["status"] = Object{"conditions": []any{Object{"type": "Ready", "status": "True", "reason": "Ready"}}}
+		c.putLocked("nodemaintenances", changed)
+	}
+}
+
 // NewDriver is another revision of the driver.
 func (c *Cluster) NewDriver() {
 	c.mu.Lock()

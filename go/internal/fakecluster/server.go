@@ -187,6 +187,8 @@ func (c *Cluster) serve(w http.ResponseWriter, r *http.Request) {
 		c.list(w, r, resource, namespace)
 	case r.Method == http.MethodPatch:
 		c.patch(w, r, resource, namespace+"/"+name)
+	case r.Method == http.MethodPost && name == "":
+		c.create(w, r, resource, namespace)
 	case r.Method == http.MethodPost && sub == "eviction", r.Method == http.MethodDelete:
 		c.remove(w, r, resource, namespace+"/"+name)
 	default:
@@ -327,6 +329,25 @@ func (c *Cluster) patch(w http.ResponseWriter, r *http.Request, resource, key st
 	c.answer(w, changed)
 }
 
+func (c *Cluster) create(w http.ResponseWriter, r *http.Request, resource, namespace string) {
+	var object Object
+	if err := json.NewDecoder(r.Body).Decode(&object); err != nil {
+		c.fail(w, http.StatusBadRequest, "BadRequest")
+		return
+	}
+	meta(object)["namespace"] = namespace
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.objects[resource][keyOf(object)] != nil {
+		c.fail(w, http.StatusConflict, "AlreadyExists")
+		return
+	}
+	c.putLocked(resource, object)
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(http.StatusCreated)
+	_ = json.NewEncoder(w).Encode(object)
+}
+
 func (c *Cluster) remove(w http.ResponseWriter, r *http.Request, resource, key string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -336,7 +357,7 @@ func (c *Cluster) remove(w http.ResponseWriter, r *http.Request, resource, key s
 		return
 	}
 	c.deleteLocked(resource, key)
-	if labels, _ := meta(object)["labels"].(Object); text(labels, "app") == "driver" {
+	if labels, _ := meta(object)["labels"].(Object); resource == "pods" && text(labels, "app") == "driver" {
 		c.addDriverPod(text(object["spec"].(Object), "nodeName"))
 	}
 	c.answer(w, Object{"kind": "Status", "apiVersion": "v1", "metadata": Object{}, "status": "Success"})

@@ -96,7 +96,7 @@ func (h *Host) watch() {
 	core, apps := h.connection.core.CoreV1().RESTClient(), h.connection.core.AppsV1().RESTClient()
 	nodes := h.source(core, "nodes")
 	nodes.namespace, nodes.labels = "", ""
-	stateLabel := "nvidia.com/" + h.options.Driver + "-driver-upgrade-state"
+	stateLabel := h.stateLabel()
 	h.nodes = newMirrorOf(h, engine.Nodes, func(node *corev1.Node) object {
 		node.Status.Images = nil // most of a node's size, and nothing to the upgrade
 		return reduceNode(node)
@@ -283,6 +283,26 @@ func (h *Host) Explain(node string) (*engine.Gate, error) {
 	explanation, err := h.engine.Explain(node)
 	return explanation.Gate, err
 }
+
+// Driver is the name that keys have.
+func (h *Host) Driver() string { return h.options.Driver }
+
+// States counts the nodes with a pod or a state label of the driver by the label's value, as the watches have them.
+func (h *Host) States() map[string]int {
+	driven := map[string]bool{}
+	for _, pod := range h.pods.all() {
+		driven[pod.Spec.NodeName] = true
+	}
+	states := map[string]int{}
+	for _, node := range h.nodes.all() {
+		if state, labelled := node.Labels[h.stateLabel()]; labelled || driven[node.Name] {
+			states[state]++
+		}
+	}
+	return states
+}
+
+func (h *Host) stateLabel() string { return "nvidia.com/" + h.options.Driver + "-driver-upgrade-state" }
 
 // Everything that the last passes found.
 func (h *Host) Everything() (engine.Pass, error) { return h.engine.Everything() }

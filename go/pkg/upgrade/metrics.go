@@ -1,0 +1,88 @@
+package upgrade
+
+import (
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// What a Collector gives, as docs/metrics.md has it of the native operators.
+var (
+	nodesMetric = prometheus.NewDesc("driverupgrade_nodes",
+		"Nodes that have a driver pod or a state label, by state; `unknown` for none.", []string{"driver", "state"}, nil)
+	blockedMetric = prometheus.NewDesc("driverupgrade_nodes_blocked",
+		"Nodes that wait, by the reason.", []string{"driver", "reason"}, nil)
+	slotsMetric = prometheus.NewDesc("driverupgrade_budget_slots",
+		"Nodes that count for maxParallelUpgrades.", []string{"driver", "kind"}, nil)
+	unavailableMetric = prometheus.NewDesc("driverupgrade_budget_unavailable",
+		"Nodes that count for maxUnavailable.", []string{"driver", "kind"}, nil)
+)
+
+// allStates are there for every driver, so that a state without nodes is a zero.
+var allStates = []string{UpgradeStateUnknown, UpgradeStateUpgradeRequired, UpgradeStateCordonRequired,
+	UpgradeStateWaitForJobsRequired, UpgradeStatePodDeletionRequired, UpgradeStateDrainRequired,
+	UpgradeStateNodeMaintenanceRequired, UpgradeStatePostMaintenanceRequired, UpgradeStatePodRestartRequired,
+	UpgradeStateValidationRequired, UpgradeStateUncordonRequired, UpgradeStateDone, UpgradeStateFailed}
+
+type collector struct{ manager *Manager }
+
+// Collector gives nodes by state, waiting nodes by reason and budgets to Prometheus, for each driver whose BuildState was
+// called. For the registry of controller-runtime: metrics.Registry.MustRegister(manager.Collector()). Nothing is sent for it.
+func (m *Manager) Collector() prometheus.Collector { return collector{m} }
+
+// Describe is of prometheus.Collector.
+func (c collector) Describe(out chan<- *prometheus.Desc) {
+	for _, metric := range []*prometheus.Desc{nodesMetric, blockedMetric, slotsMetric, unavailableMetric} {
+		out <- metric
+	}
+}
+
+// Collect is of prometheus.Collector.
+func (c collector) Collect(out chan<- prometheus.Metric) {
+	type figures struct {
+		states, waiting    map[string]int
+		slots, unavailable int
+	}
+	drivers := map[string]*figures{} // a driver may have several selections of pods
+	for _, one := range c.manager.allHosts() {
+		found, err := one.Everything()
+		if err != nil {
+			continue // it is closed
+		}
+		of := drivers[one.Driver()]
+		if of == nil {
+			of = &figures{states: map[string]int{}, waiting: map[string]int{}}
+			drivers[one.Driver()] = of
+		}
+		for state, nodes := range one.States() {
+			of.states[state] += nodes
+		}
+		for _, gate := range found.Gates {
+			of.waiting[gate.Reason]++
+		}
+		of.slots += found.Totals.Slots
+		of.unavailable += found.Totals.Unavailable
+	}
+	gauge := func(metric *prometheus.Desc, value int, labels ...string) {
+		out <- prometheus.MustNewConstMetric(metric, prometheus.GaugeValue, float64(value), labels...)
+	}
+	for driver, of := range drivers {
+		driver = keyDomain + driver
+		for _, state := range allStates {
+			name := state
+			if name == UpgradeStateUnknown {
+				name = "unknown"
+			}
+			gauge(nodesMetric, of.states[state], driver, name)
+			delete(of.states, state)
+		}
+		invalid := 0
+		for _, nodes := range of.states {
+			invalid += nodes
+		}
+		gauge(nodesMetric, invalid, driver, "invalid")
+		for reason, nodes := range of.waiting {
+			gauge(blockedMetric, nodes, driver, reason)
+		}
+		gauge(slotsMetric, of.slots, driver, "used")
+		gauge(unavailableMetric, of.unavailable, driver, "used")
+	}
+}

@@ -1,0 +1,266 @@
+package upgrade
+
+import (
+	"errors"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/tools/record"
+	testclock "k8s.io/utils/clock/testing"
+
+	"github.com/NVIDIA/k8s-operator-libs/api/upgrade/v1alpha1"
+	"github.com/go-logr/logr"
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// started has all nodes done with the driver of before, and a new driver.
+func started(t *testing.T, nodes int, policy *v1alpha1.DriverUpgradePolicySpec, alter func(*world)) *world {
+	t.Helper()
+	w := newWorld(t, nodes)
+	alter(w)
+	w.apply(t.Context(), policy)
+	w.eventually("the states of current nodes", w.allIn(UpgradeStateDone))
+	w.cluster.NewDriver()
+	return w
+}
+
+func (w *world) awaitState(node, state string) {
+	w.t.Helper()
+	w.eventually(node+" in "+state, func() bool { return w.cluster.State(node) == state })
+}
+
+func (w *world) awaitEnd() {
+	w.t.Helper()
+	w.eventually("the new driver on every node", func() bool {
+		for _, node := range w.nodes {
+			if w.cluster.State(node) != UpgradeStateDone || w.cluster.Revision(node) != "hash-2" || w.cluster.Cordoned(node) {
+				return false
+			}
+		}
+		return true
+	})
+}
+
+func (w *world) awaitGate(node, reason string) Gate {
+	w.t.Helper()
+	var gate Gate
+	w.eventually(node+" waiting for "+reason, func() bool {
+		gate, _ = w.manager.Explain(node)
+		return gate.Reason == reason
+	})
+	return gate
+}
+
+func TestPodsThatUseTheDriverAreEvictedAndTheOthersStay(t *testing.T) {
+	policy := &v1alpha1.DriverUpgradePolicySpec{AutoUpgrade: true, MaxParallelUpgrades: 1,
+		PodDeletion: &v1alpha1.PodDeletionSpec{TimeoutSecond: 300}}
+	w := started(t, 1, policy, func(w *world) {
+		w.manager.WithPodDeletionEnabled(func(pod corev1.Pod) bool { return strings.HasPrefix(pod.Name, "uses") })
+		w.cluster.AddWorkload("uses-the-driver", "n0")
+		w.cluster.AddWorkload("does-not", "n0")
+	})
+	w.awaitEnd()
+	if w.cluster.HasWorkload("uses-the-driver") {
+		t.Error("the pod that uses the driver is still there")
+	}
+	if !w.cluster.HasWorkload("does-not") {
+		t.Error("a pod that does not use the driver was evicted")
+	}
+	if !w.manager.IsPodDeletionEnabled() {
+		t.Error("pod deletion is said to be off")
+	}
+}
+
+func TestANodeIsKeptUntilItsValidationPodIsReady(t *testing.T) {
+	w := started(t, 1, policyOf(1), func(w *world) {
+		w.manager.WithValidationEnabled("app=validator")
+		w.cluster.SetValidator("n0", false)
+	})
+	w.awaitState("n0", UpgradeStateValidationRequired)
+	gate := w.awaitGate("n0", "Validation")
+	if !strings.Contains(gate.Detail, "validator-n0") {
+		t.Errorf("the gate does not name the pod: %q", gate.Detail)
+	}
+	if !w.cluster.Cordoned("n0") {
+		t.Error("the node was given back before its validation")
+	}
+	w.cluster.SetValidator("n0", true)
+	w.awaitEnd()
+}
+
+func TestWhereARestartIsEnoughNobodyIsEvicted(t *testing.T) {
+	w := started(t, 1, policyOf(1), func(w *world) {
+		w.manager.WithRestartOnlyPredicate(func(running, desired *corev1.PodSpec) (bool, error) {
+			return running.Containers[0].Name == desired.Containers[0].Name, nil
+		})
+		w.cluster.AddWorkload("stays", "n0")
+		w.cluster.Before = func(_, path string) bool { return !strings.HasSuffix(path, "/eviction") }
+	})
+	w.awaitEnd()
+	if !w.cluster.HasWorkload("stays") {
+		t.Error("a pod was evicted for a mere restart")
+	}
+}
+
+func TestANodeWaitsWhileItsRestartOnlyPredicateFails(t *testing.T) {
+	var fails atomic.Bool
+	fails.Store(true)
+	w := started(t, 1, policyOf(1), func(w *world) {
+		w.manager.WithRestartOnlyPredicate(func(_, _ *corev1.PodSpec) (bool, error) {
+			if fails.Load() {
+				return false, errors.New("no opinion")
+			}
+			return true, nil
+		})
+	})
+	var gate Gate
+	w.eventually("why the node waits", func() bool {
+		gate, _ = w.manager.Explain("n0")
+		return strings.Contains(gate.Detail, "no opinion")
+	})
+	if w.cluster.Revision("n0") != "hash-1" {
+		t.Error("the driver was replaced without an answer")
+	}
+	fails.Store(false)
+	w.eventually("the new driver", func() bool {
+		w.clock.Step(interval)
+		w.apply(t.Context(), policyOf(1))
+		return w.cluster.State("n0") == UpgradeStateDone && w.cluster.Revision("n0") == "hash-2"
+	})
+}
+
+func TestTheExtraPolicyHoldsBesideTheTypesFields(t *testing.T) {
+	w := newWorld(t, 3)
+	if err := w.manager.SetExtraPolicy([]byte(`{"paused": tru`)); err == nil {
+		t.Error("an extra policy that is no JSON was taken")
+	}
+	if err := w.manager.SetExtraPolicy([]byte(`{"pausd": true}`)); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.manager.ApplyState(t.Context(), w.build(t.Context()), policyOf(1)); err == nil || !strings.Contains(err.Error(), "pausd") {
+		t.Errorf("a field that is none is told as: %v", err)
+	}
+	if err := w.manager.SetExtraPolicy([]byte(`{"paused": true}`)); err != nil {
+		t.Fatal(err)
+	}
+	w.apply(t.Context(), policyOf(1))
+	w.eventually("the states of current nodes", w.allIn(UpgradeStateDone))
+	w.cluster.NewDriver()
+	for _, node := range w.nodes {
+		w.awaitGate(node, "Paused")
+	}
+	if waiting := w.manager.Stats().Waiting["Paused"]; waiting != 3 {
+		t.Errorf("%d nodes are counted as paused, not 3", waiting)
+	}
+	if err := w.manager.SetExtraPolicy(nil); err != nil {
+		t.Fatal(err)
+	}
+	w.apply(t.Context(), policyOf(1))
+	w.awaitEnd()
+	if sent := w.manager.Stats().Requests["PATCH"]; sent == 0 {
+		t.Errorf("no patch is counted: %v", w.manager.Stats().Requests)
+	}
+}
+
+func TestReleaseGivesANodeBackInTheMiddle(t *testing.T) {
+	w := started(t, 2, policyOf(1), func(w *world) {})
+	w.cluster.Ready = false
+	w.eventually("a node in the middle", func() bool {
+		w.apply(t.Context(), policyOf(1))
+		return w.cluster.Cordoned("n0") || w.cluster.Cordoned("n1")
+	})
+	w.eventually("no mark on any node", func() bool {
+		if err := w.manager.Release(t.Context(), w.build(t.Context())); err != nil {
+			return false // of a state that has changed meanwhile
+		}
+		for _, node := range w.nodes {
+			if w.cluster.State(node) != "" || w.cluster.Cordoned(node) {
+				return false
+			}
+		}
+		return true
+	})
+}
+
+func TestAMaintenanceOperatorEvacuatesTheNodeWhereItIsAsked(t *testing.T) {
+	w := newWorld(t, 1)
+	manager, err := NewManager(logr.Discard(), w.cluster.Config(), record.NewFakeRecorder(1000), StateOptions{
+		Requestor: RequestorOptions{UseMaintenanceOperator: true, MaintenanceOPRequestorID: "gpu.example.com",
+			MaintenanceOPRequestorNS: "maintenance", NodeMaintenanceNamePrefix: "gpu"}},
+		WithClock(testclock.NewFakeClock(w.clock.Now())))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(manager.Close)
+	w.manager.Close()
+	w.manager = manager
+	w.apply(t.Context(), policyOf(1))
+	w.eventually("the state of a current node", w.allIn(UpgradeStateDone))
+	w.cluster.NewDriver()
+	w.awaitState("n0", UpgradeStateNodeMaintenanceRequired)
+	w.eventually("a NodeMaintenance", func() bool { return strings.HasPrefix(w.cluster.Maintenance("n0"), "gpu") })
+	if w.cluster.Revision("n0") != "hash-1" {
+		t.Error("the driver was replaced before the node was evacuated")
+	}
+	w.awaitGate("n0", "Maintenance")
+	w.cluster.Maintain("n0")
+	w.eventually("the new driver, and no NodeMaintenance", func() bool {
+		return w.cluster.State("n0") == UpgradeStateDone && w.cluster.Revision("n0") == "hash-2" && w.cluster.Maintenance("n0") == ""
+	})
+}
+
+func TestPrometheusHearsOfStatesGatesAndBudgets(t *testing.T) {
+	w := started(t, 3, policyOf(1), func(w *world) {
+		w.manager.WithValidationEnabled("app=validator")
+	})
+	w.eventually("a node in validation", func() bool { return len(w.inState(UpgradeStateValidationRequired)) == 1 })
+	registry := prometheus.NewPedanticRegistry()
+	registry.MustRegister(w.manager.Collector())
+	gauge := func(name string, wanted map[string]string) float64 {
+		t.Helper()
+		families, err := registry.Gather()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, family := range families {
+			if family.GetName() != name {
+				continue
+			}
+		metrics:
+			for _, metric := range family.GetMetric() {
+				for _, label := range metric.GetLabel() {
+					if value, asked := wanted[label.GetName()]; asked && value != label.GetValue() {
+						continue metrics
+					}
+				}
+				return metric.GetGauge().GetValue()
+			}
+		}
+		return -1
+	}
+	for _, one := range []struct {
+		metric string
+		labels map[string]string
+		value  float64
+	}{
+		{"driverupgrade_nodes", map[string]string{"driver": "nvidia.com/gpu", "state": "validation-required"}, 1},
+		{"driverupgrade_nodes", map[string]string{"state": "upgrade-required"}, 2},
+		{"driverupgrade_nodes", map[string]string{"state": "upgrade-failed"}, 0},
+		{"driverupgrade_nodes_blocked", map[string]string{"reason": "MaxParallel"}, 2},
+		{"driverupgrade_budget_slots", map[string]string{"kind": "used"}, 1},
+		{"driverupgrade_budget_unavailable", map[string]string{"kind": "used"}, 1},
+	} {
+		w.eventually(one.metric, func() bool { return gauge(one.metric, one.labels) == one.value })
+	}
+}
+
+func (w *world) inState(state string) (found []string) {
+	for _, node := range w.nodes {
+		if w.cluster.State(node) == state {
+			found = append(found, node)
+		}
+	}
+	return found
+}

@@ -26,15 +26,16 @@ GoOperator::GoOperator(const World& world, std::string_view policy, Of of)
   WriteFile(folder_ / "policy.yaml", policy);
 }
 
-std::unique_ptr<Process> GoOperator::Start() const {
+std::unique_ptr<Process> GoOperator::Start(const std::vector<std::string>& more_flags) const {
   ProcessOptions options;
   options.out = log_file();
   const std::string kubeconfig = world_.control_plane().operator_kubeconfig().string();
-  return std::make_unique<Process>(
-      std::vector<std::string>{program_.string(), "--kubeconfig", kubeconfig, "--namespace", world_.driver_ns(),
-                               "--driver-labels", "app=driver", "--policy", (folder_ / "policy.yaml").string(),
-                               "--until-done", "--timeout", "150s"},
-      options);
+  std::vector<std::string> command = {program_.string(), "--kubeconfig",     kubeconfig,
+                                      "--namespace",     world_.driver_ns(), "--driver-labels",
+                                      "app=driver",      "--policy",         (folder_ / "policy.yaml").string(),
+                                      "--until-done",    "--timeout",        "150s"};
+  command.insert(command.end(), more_flags.begin(), more_flags.end());
+  return std::make_unique<Process>(command, options);
 }
 
 }  // namespace driverupgrade::e2e

@@ -6,6 +6,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "process.h"
 #include "world.h"
@@ -21,7 +22,7 @@ class GoOperator {
   GoOperator(const World& world, std::string_view policy, Of of = Of::kModule);
 
   // It ends once every node has the wanted driver, with exit code 0 unless one has failed.
-  std::unique_ptr<Process> Start() const;
+  std::unique_ptr<Process> Start(const std::vector<std::string>& more_flags = {}) const;
 
   // What it says.
   std::filesystem::path log_file() const { return folder_ / "log"; }

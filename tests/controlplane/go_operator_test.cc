@@ -16,9 +16,11 @@
 
 #include "go_library.h"
 #include "gpu_operator.h"
+#include "loopback.h"
 #include "rollout_expectations.h"
 #include "support.h"
 #include "support/catch.h"
+#include "support/http_get.h"
 #include "world.h"
 
 namespace driverupgrade::e2e {
@@ -93,7 +95,16 @@ TEST_CASE(
   world.ChangeDriver("driver:3", "500ms");
   const Stopwatch stopwatch;
   const GoOperator go_operator(world, kPolicy);
-  const std::unique_ptr<Process> process = go_operator.Start();
+  const std::vector<int> ports = FindFreePorts(2);
+  const std::string host = "127.0.0.1:";
+  const std::unique_ptr<Process> process = go_operator.Start(
+      {"--health-address", host + std::to_string(ports[0]), "--metrics-address", host + std::to_string(ports[1])});
+  const auto is_heard = [](int port, const std::string& path, const std::string& text) {
+    return Eventually(kStepOfHandover, [&] { return tests::HttpGet(port, path).find(text) != std::string::npos; });
+  };
+  CHECK(is_heard(ports[0], "/healthz", "200"));
+  CHECK(is_heard(ports[0], "/readyz", "200"));
+  CHECK(is_heard(ports[1], "/metrics", R"(driverupgrade_nodes{driver="nvidia.com/gpu",state="upgrade-done"})"));
   const auto exit_code = process->Wait(kLimit);
   const Figures go = FiguresOf(stopwatch, rollout, nodes, "Go module");
   INFO(ReadFile(go_operator.log_file()));

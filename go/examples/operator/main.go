@@ -3,6 +3,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -20,6 +21,8 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/healthz"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 	"sigs.k8s.io/yaml"
 
@@ -34,10 +37,14 @@ var (
 	policyFile     = flag.String("policy", "", "YAML or JSON file: the upgradePolicy section")
 	validation     = flag.String("validation-selector", "", "pods that must be ready before a node is given back; none if empty")
 	leaderElect    = flag.Bool("leader-elect", false, "work only while holding a Lease: for replicas")
+	leaseName      = flag.String("lease-name", "nvidia-gpu-driver-upgrade", "of the Lease")
+	leaseNamespace = flag.String("lease-namespace", "", "of the Lease; --namespace if empty")
 	healthAddress  = flag.String("health-address", "0", "where /healthz and /readyz are served; 0: nowhere")
 	metricsAddress = flag.String("metrics-address", "0", "where /metrics is served; 0: nowhere")
 	podName        = flag.String("pod-name", os.Getenv("POD_NAME"), "the pod that this runs in: it is not evicted")
+	podNamespace   = flag.String("pod-namespace", os.Getenv("POD_NAMESPACE"), "its namespace; --namespace if empty")
 	nodeName       = flag.String("node-name", os.Getenv("NODE_NAME"), "its node: it is upgraded last")
+	logFormat      = flag.String("log-format", "text", "or json")
 	untilDone      = flag.Bool("until-done", false, "end once every node has the wanted driver, or some have failed")
 	timeout        = flag.Duration("timeout", 0, "of --until-done; 0: none")
 	interval       = flag.Duration("interval", 2*time.Minute, "after which the policy is applied again")
@@ -66,18 +73,19 @@ func run(ctx context.Context, stop context.CancelCauseFunc) error {
 	if err != nil {
 		return fmt.Errorf("--driver-labels: %w", err)
 	}
-	text, err := os.ReadFile(*policyFile)
-	if err != nil {
-		return fmt.Errorf("--policy: %w", err)
-	}
 	policy := &v1alpha1.DriverUpgradePolicySpec{AutoUpgrade: true, MaxParallelUpgrades: 1}
-	if err := yaml.UnmarshalStrict(text, policy); err != nil {
+	text, err := os.ReadFile(*policyFile)
+	if err = errors.Join(err, yaml.UnmarshalStrict(text, policy)); err != nil {
 		return fmt.Errorf("--policy: %w", err)
 	}
-	log := logr.FromSlogHandler(slog.NewTextHandler(os.Stdout, nil))
+	var lines slog.Handler = slog.NewTextHandler(os.Stdout, nil)
+	if *logFormat == "json" {
+		lines = slog.NewJSONHandler(os.Stdout, nil)
+	}
+	log := logr.FromSlogHandler(lines)
 	ctrl.SetLogger(log)
 	operator, err := ctrl.NewManager(config, ctrl.Options{
-		LeaderElection: *leaderElect, LeaderElectionID: "nvidia-gpu-driver-upgrade", LeaderElectionNamespace: *namespace,
+		LeaderElection: *leaderElect, LeaderElectionID: *leaseName, LeaderElectionNamespace: cmp.Or(*leaseNamespace, *namespace),
 		HealthProbeBindAddress: *healthAddress, Metrics: metricsserver.Options{BindAddress: *metricsAddress},
 		Cache: cache.Options{ByObject: map[client.Object]cache.ByObject{&appsv1.DaemonSet{}: {
 			Namespaces: map[string]cache.Config{*namespace: {}}, Label: labels.SelectorFromSet(selected)}}},
@@ -87,13 +95,15 @@ func run(ctx context.Context, stop context.CancelCauseFunc) error {
 	}
 	states, err := upgrade.NewManager(log, config, operator.GetEventRecorderFor("driver-upgrade"),
 		upgrade.StateOptions{Requestor: upgrade.GetRequestorOptsFromEnvs()},
-		upgrade.WithInterval(*interval), upgrade.WithOwnPod(*namespace, *podName, *nodeName))
+		upgrade.WithInterval(*interval), upgrade.WithOwnPod(cmp.Or(*podNamespace, *namespace), *podName, *nodeName))
 	if err != nil {
 		return err
 	}
 	defer states.Close()
 	states.WithPodDeletionEnabled(usesGPU).WithValidationEnabled(*validation)
-	err = ctrl.NewControllerManagedBy(operator).For(&appsv1.DaemonSet{}).Complete(&reconciler{states, selected, policy, stop})
+	metrics.Registry.MustRegister(states.Collector())
+	err = errors.Join(operator.AddHealthzCheck("ping", healthz.Ping), operator.AddReadyzCheck("ping", healthz.Ping),
+		ctrl.NewControllerManagedBy(operator).For(&appsv1.DaemonSet{}).Complete(&reconciler{states, selected, policy, stop}))
 	if err == nil {
 		err = operator.Start(ctx)
 	}
@@ -116,31 +126,16 @@ func (r *reconciler) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Result
 	if err != nil {
 		return ctrl.Result{}, err
 	}
-	if *untilDone && r.isOver(state) {
-		if failed := r.states.GetUpgradesFailed(state); failed > 0 {
-			r.stop(fmt.Errorf("%d nodes have failed", failed))
-		}
-		r.stop(nil)
-	}
-	err = r.states.ApplyState(ctx, state, r.policy)
+	again := *interval
 	if *untilDone {
-		return ctrl.Result{RequeueAfter: 250 * time.Millisecond}, err
-	}
-	return ctrl.Result{RequeueAfter: *interval}, err
-}
-
-// isOver: every node has its end, and every DaemonSet says that its pods are of its newest template.
-func (r *reconciler) isOver(state *upgrade.ClusterUpgradeState) bool {
-	for _, nodes := range state.NodeStates {
-		for _, node := range nodes {
-			if set := node.DriverDaemonSet; set != nil && (set.Status.ObservedGeneration != set.Generation ||
-				set.Status.UpdatedNumberScheduled != set.Status.DesiredNumberScheduled) {
-				return false
-			}
+		again = 250 * time.Millisecond
+		if failed := r.states.GetUpgradesFailed(state); failed > 0 && upgrade.IsOver(state) {
+			r.stop(fmt.Errorf("%d nodes have failed", failed))
+		} else if upgrade.IsOver(state) {
+			r.stop(nil)
 		}
 	}
-	total := r.states.GetTotalManagedNodes(state)
-	return total > 0 && total == r.states.GetUpgradesDone(state)+r.states.GetUpgradesFailed(state)
+	return ctrl.Result{RequeueAfter: again}, r.states.ApplyState(ctx, state, r.policy)
 }
 
 func usesGPU(pod corev1.Pod) bool {

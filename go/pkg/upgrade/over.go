@@ -1,0 +1,37 @@
+package upgrade
+
+import "k8s.io/apimachinery/pkg/types"
+
+// IsOver tells whether nothing is left to do on the nodes of the state: each is upgrade-done with a driver pod of the newest
+// template, has failed, or is kept as it is by the label to skip it. A state without nodes is not over: they may be yet to come.
+func IsOver(currentState *ClusterUpgradeState) bool {
+	if currentState == nil {
+		return false
+	}
+	nodes, done := 0, map[types.UID]int32{} // by DaemonSet
+	for state, members := range currentState.NodeStates {
+		for _, node := range members {
+			if node == nil || node.Node == nil {
+				continue
+			}
+			nodes++
+			skipped := node.Node.Labels[GetUpgradeSkipNodeLabelKey()] == "true"
+			set := node.DriverDaemonSet
+			switch {
+			case state == UpgradeStateDone && set != nil:
+				// What the DaemonSet says of its pods is of the template before until it has seen the new one.
+				if set.Status.ObservedGeneration != set.Generation {
+					return false
+				}
+				if done[set.UID]++; set.Status.UpdatedNumberScheduled < done[set.UID] {
+					return false
+				}
+			case state == UpgradeStateDone, state == UpgradeStateFailed:
+			case skipped && (state == UpgradeStateUnknown || state == UpgradeStateUpgradeRequired):
+			default:
+				return false
+			}
+		}
+	}
+	return nodes > 0
+}

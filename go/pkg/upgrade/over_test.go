@@ -1,0 +1,53 @@
+package upgrade
+
+import (
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+func TestAnUpgradeIsOverWhenNothingIsLeftToDo(t *testing.T) {
+	SetDriverName("gpu")
+	driver := func(generation, observed int64, updated int32) *appsv1.DaemonSet {
+		return &appsv1.DaemonSet{ObjectMeta: metav1.ObjectMeta{UID: "driver", Generation: generation},
+			Status: appsv1.DaemonSetStatus{ObservedGeneration: observed, UpdatedNumberScheduled: updated}}
+	}
+	type nodes = map[string]int
+	for _, one := range []struct {
+		name    string
+		set     *appsv1.DaemonSet
+		nodes   nodes
+		skipped nodes
+		over    bool
+	}{
+		{"no nodes", driver(2, 2, 0), nil, nil, false},
+		{"all done", driver(2, 2, 2), nodes{UpgradeStateDone: 2}, nil, true},
+		{"done with the template before", driver(2, 2, 1), nodes{UpgradeStateDone: 2}, nil, false},
+		{"a template that the DaemonSet has not seen", driver(3, 2, 2), nodes{UpgradeStateDone: 2}, nil, false},
+		{"one has failed with the pod of before", driver(2, 2, 1), nodes{UpgradeStateDone: 1, UpgradeStateFailed: 1}, nil, true},
+		{"one is in progress", driver(2, 2, 1), nodes{UpgradeStateDone: 1, UpgradeStateDrainRequired: 1}, nil, false},
+		{"one waits", driver(2, 2, 1), nodes{UpgradeStateDone: 1, UpgradeStateUpgradeRequired: 1}, nil, false},
+		{"one is kept as it is", driver(2, 2, 1), nodes{UpgradeStateDone: 1}, nodes{UpgradeStateUpgradeRequired: 1}, true},
+		{"one was to be kept when it had begun", driver(2, 2, 1), nodes{UpgradeStateDone: 1}, nodes{UpgradeStateDrainRequired: 1}, false},
+		{"nobody knows the DaemonSet", nil, nodes{UpgradeStateDone: 1}, nil, true},
+	} {
+		t.Run(one.name, func(t *testing.T) {
+			state := NewClusterUpgradeState()
+			add := func(nodes nodes, labels map[string]string) {
+				for name, count := range nodes {
+					for range count {
+						state.NodeStates[name] = append(state.NodeStates[name],
+							&NodeUpgradeState{Node: &corev1.Node{ObjectMeta: metav1.ObjectMeta{Labels: labels}}, DriverDaemonSet: one.set})
+					}
+				}
+			}
+			add(one.nodes, nil)
+			add(one.skipped, map[string]string{GetUpgradeSkipNodeLabelKey(): "true"})
+			if over := IsOver(&state); over != one.over {
+				t.Errorf("it is over: %t", over)
+			}
+		})
+	}
+}

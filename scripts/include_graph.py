@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Draws who includes whom in include/ and src/, by folder, into docs/architecture.md. Fails if a file includes a folder
-above its own. Needs nothing but Python's standard library.
+above its own, or if folders of one folder include each other in a circle. Needs nothing but Python's standard library.
 
   include_graph.py            writes the drawing
   include_graph.py --check    writes nothing, and fails if the page has another drawing
@@ -85,7 +85,29 @@ def look():
             mistakes.append(f"{path.relative_to(ROOT)}: {own} may not include {included.name}, which is in {other}")
         elif own != other:
             arrows.add((own, other))
-    return arrows, sorted(set(mistakes))
+    return arrows, sorted(set(mistakes)) + circles()
+
+
+def circles():
+    """Folders inside a folder of src/ that include each other, be it through others."""
+    below_it = {}
+    for path, included in includes():
+        own, other = path.parent, included.parent
+        if own != other and own.parent == other.parent and own.parent.parent == ROOT / "src":
+            below_it.setdefault(own, set()).add(other)
+
+    def reaches(folder, wanted, seen):
+        for other in below_it.get(folder, set()) - seen:
+            seen.add(other)
+            if other == wanted or reaches(other, wanted, seen):
+                return True
+        return False
+
+    return [
+        f"{folder.relative_to(ROOT)} includes itself through its neighbours"
+        for folder in sorted(below_it)
+        if reaches(folder, folder, set())
+    ]
 
 
 def drawing(arrows):

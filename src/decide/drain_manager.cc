@@ -1,6 +1,7 @@
 #include "driverupgrade/drain_manager.h"
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 
 #include "absl/strings/str_cat.h"
@@ -56,12 +57,9 @@ void AppendHoldup(const Pod& pod, const PodAttempt* attempt, std::string& text) 
 
 // A gate of a lower rank hides one of a higher: what somebody must act on comes first.
 int Rank(GateReason reason) {
-  switch (reason) {
-    case GateReason::kSeveralBudgets: return 0;
-    case GateReason::kDisruptionBudget: return 1;
-    case GateReason::kEvictionRefused: return 2;
-    default: return 3;
-  }
+  constexpr std::array kForemost = {GateReason::kSeveralBudgets, GateReason::kDisruptionBudget,
+                                    GateReason::kEvictionRefused};
+  return static_cast<int>(std::find(kForemost.begin(), kForemost.end(), reason) - kForemost.begin());
 }
 
 // Answers that only an eviction gets; a deletion that fails has Refusal::kOther.

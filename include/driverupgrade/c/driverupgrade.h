@@ -136,13 +136,17 @@ du_code du_engine_put_pods(du_engine *engine, du_str node, du_str list, du_str u
 /* The nodes that have a driver pod or a label of ours, by state, and what the host has to be asked. Out: nodes, questions. */
 du_code du_engine_read(du_engine *engine, int64_t now_ms, du_buf *out);
 
-/* Answers to questions: {"answers":[{"id":"...","answer":true},{"id":"...","error":"..."}]}. One to a question of the past is none. Out: {}. */
+/*
+ * Answers to questions: {"answers":[{"id":"...","answer":true},{"id":"...","error":"..."}]}. One to a question of the past is none.
+ * A question that is answered by an error is asked again later. Out: {}.
+ */
 du_code du_engine_tell(du_engine *engine, du_str answers, du_buf *out);
 
 /*
- * One pass. `nodes`: a JSON array of the names that `policy` is for, or empty: all. With several parts of the nodes, each applied with a
- * policy of its own, budgets count the part's nodes; a node without a driver pod stays in the part that it was in, and a node in progress that
- * nobody names any more goes on counting there, and waits. Out: "work", the nodes whose requests du_engine_next gives now; "wantedPods", nodes whose pods have to be put before they go on; gates, counts, findings
+ * One pass. `nodes`: a JSON array of the names that `policy` is for, or empty: all. With several parts of the nodes, each
+ * applied with a policy of its own, budgets count the part's nodes; a node without a driver pod stays in the part that it was
+ * in, and a node in progress that nobody names any more goes on counting there, and waits. Out: "work", the nodes whose
+ * requests du_engine_next gives now; "wantedPods", nodes whose pods have to be put before they go on; gates, counts, findings
  * and "wakeAt". To be called again when something was put, a node's requests have been answered, or at wakeAt.
  * `now_ms`: milliseconds since 1970. Errors: 3 for a policy that makes no sense; 9 for one with a rollout, which needs a ledger;
  * 14 until each kind has been put once.

@@ -10,7 +10,7 @@
 #include "decide/marks_of_view.h"
 #include "decide/rollout/health.h"
 #include "decide/rollout/order.h"
-#include "decide/rollout/pods_in_the_way.h"
+#include "decide/pods_in_the_way.h"
 #include "fmt/format.h"
 #include "fmt/ranges.h"
 #include "model/cordon.h"

@@ -1,4 +1,4 @@
-#include "decide/rollout/pods_in_the_way.h"
+#include "decide/pods_in_the_way.h"
 
 #include <set>
 

@@ -1,6 +1,6 @@
 // What the upgrade of a node costs those who work on it.
-#ifndef DRIVERUPGRADE_SRC_DECIDE_ROLLOUT_PODS_IN_THE_WAY_H_
-#define DRIVERUPGRADE_SRC_DECIDE_ROLLOUT_PODS_IN_THE_WAY_H_
+#ifndef DRIVERUPGRADE_SRC_DECIDE_PODS_IN_THE_WAY_H_
+#define DRIVERUPGRADE_SRC_DECIDE_PODS_IN_THE_WAY_H_
 
 #include <optional>
 
@@ -16,4 +16,4 @@ std::optional<int> PodsInTheWay(const NodeView& view, const NodeRules& rules, co
 
 }  // namespace driverupgrade::internal
 
-#endif  // DRIVERUPGRADE_SRC_DECIDE_ROLLOUT_PODS_IN_THE_WAY_H_
+#endif  // DRIVERUPGRADE_SRC_DECIDE_PODS_IN_THE_WAY_H_

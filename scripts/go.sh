@@ -19,6 +19,8 @@ export CGO_ENABLED=0 GOTOOLCHAIN=local GOFLAGS=-mod=readonly
 for folder in . compat ../scripts/wasm; do
   (cd "$folder" && "$go" vet -unreachable=false ./... && "$go" test ./...)
 done
+# Parts of one state keep to their own budgets, whatever becomes of driver pods: with each of 1,000 seeds.
+"$go" test ./pkg/upgrade -run TestPartsOfOneState -seeds 1000
 GOARCH=arm64 "$go" build ./...
 export CGO_ENABLED=1
 while (($# > 0)); do

@@ -36,6 +36,8 @@ using driverupgrade::testing::FakeCluster;
 constexpr std::string_view kDriverSet = "simulated-driver";
 constexpr std::string_view kHasDriver = "upgradectl/has-driver";
 constexpr std::string_view kLedger = "simulated-ledger";
+// Of the watches on nodes, DaemonSets, revisions and driver pods.
+constexpr std::int64_t kFirstLists = 4;
 // Longer than any rollout: who is not done by then waits for ever.
 constexpr absl::Duration kLimit = absl::Hours(24 * 30);
 
@@ -72,26 +74,30 @@ class Recorder {
   }
   // A gate whose reason stays is the same one, though its detail counts on.
   void Hold(const driverupgrade::NodeGate& gate, absl::Time now) {
-    const auto [reason, is_new] = reasons_.try_emplace(gate.node, gate.gate.reason);
-    if (!is_new && reason->second == gate.gate.reason) return;
-    if (!is_new) passing_ -= IsPassing(reason->second);
+    const auto [held, is_new] = held_.try_emplace(gate.node);
+    if (!is_new && held->second.reason == gate.gate.reason) return;
+    if (!is_new) passing_ -= IsPassing(held->second.reason);
     passing_ += IsPassing(gate.gate.reason);
-    reason->second = gate.gate.reason;
+    held->second = {.reason = gate.gate.reason, .since = now - began_};
     histories_[gate.node].notes.push_back(
         {.at = now - began_,
          .text = fmt::format("{}: {}", driverupgrade::ToString(gate.gate.reason), gate.gate.detail)});
   }
   void Unhold(const std::string& node) {
-    const auto reason = reasons_.find(node);
-    if (reason == reasons_.end()) return;
-    passing_ -= IsPassing(reason->second);
-    reasons_.erase(reason);
+    const auto held = held_.find(node);
+    if (held == held_.end()) return;
+    passing_ -= IsPassing(held->second.reason);
+    held_.erase(held);
   }
   // Whether each node is done, or held by what no time mends. Costs nothing, unlike the plan of all nodes.
   bool MayBeOver(const driverupgrade::Tally& totals) const {
-    return passing_ == 0 && totals.done + static_cast<int>(reasons_.size()) >= totals.total;
+    return passing_ == 0 && totals.done + static_cast<int>(held_.size()) >= totals.total;
   }
   absl::Duration last_change() const { return last_change_; }
+  absl::Duration HeldSince(const std::string& node) const {
+    const auto held = held_.find(node);
+    return held == held_.end() ? last_change_ : held->second.since;
+  }
 
  private:
   static int IsPassing(driverupgrade::GateReason reason) {
@@ -111,7 +117,11 @@ class Recorder {
   int peak_ = 0;
   absl::Duration last_change_ = {};
   std::map<std::string, NodeHistory> histories_;
-  std::map<std::string, driverupgrade::GateReason> reasons_;
+  struct Held {
+    driverupgrade::GateReason reason = {};
+    absl::Duration since = {};
+  };
+  std::map<std::string, Held> held_;
   // How many of them a later pass may lift by itself.
   int passing_ = 0;
 };
@@ -259,13 +269,21 @@ class Simulation {
                     .passes = passes_,
                     .whole_plans = whole_plans_};
     for (const driverupgrade::NodeGate& gate : plan.gates) {
-      rollout.blocked[gate.node] = fmt::format("{}: {}", driverupgrade::ToString(gate.gate.reason), gate.gate.detail);
+      rollout.blocked[gate.node] = {
+          .why = fmt::format("{}: {}", driverupgrade::ToString(gate.gate.reason), gate.gate.detail),
+          .since = recorder_.HeldSince(gate.node)};
     }
     rollout.writes = rollout.evictions;
     for (const Operation operation :
          {Operation::kPatchNode, Operation::kDeletePod, Operation::kCreateConfigMap, Operation::kPatchConfigMap}) {
       rollout.writes += cluster_->CallCount(operation);
     }
+    rollout.requests = rollout.writes;
+    for (const Operation operation : {Operation::kListNodes, Operation::kListPods, Operation::kListDaemonSets,
+                                      Operation::kListControllerRevisions, Operation::kGetConfigMap}) {
+      rollout.requests += cluster_->CallCount(operation);
+    }
+    rollout.requests += kFirstLists;
     recorder_.Finish(rollout);
     return rollout;
   }
@@ -300,11 +318,13 @@ auto Quantile(const Trial& trial, int percent, F&& value) {
 
 const auto kMakespan = [](const Rollout& rollout) { return rollout.makespan; };
 
-std::string Blocked(const Trial& trial) {
+std::string WhoIsBlocked(const Trial& trial) {
   const Rollout& rollout = trial.rollouts.front();
   if (rollout.blocked.empty()) return "-";
-  const auto& [node, why] = *rollout.blocked.begin();
-  return Printable(fmt::format("{}: {} {}", rollout.blocked.size(), node, why));
+  const auto first = std::min_element(rollout.blocked.begin(), rollout.blocked.end(),
+                                      [](const auto& a, const auto& b) { return a.second.since < b.second.since; });
+  return Printable(fmt::format("{}: {} from {} on, {}", rollout.blocked.size(), first->first, Age(first->second.since),
+                               first->second.why));
 }
 
 }  // namespace
@@ -336,7 +356,11 @@ std::string FormatTrials(const std::vector<Trial>& trials, const Screen& screen)
        [](const Trial& trial) {
          return std::to_string(Quantile(trial, 50, [](const Rollout& r) { return r.writes; }));
        }},
-      {"wait in the end", Blocked}};
+      {"API requests",
+       [](const Trial& trial) {
+         return std::to_string(Quantile(trial, 50, [](const Rollout& r) { return r.requests; }));
+       }},
+      {"wait in the end", WhoIsBlocked}};
   TableRow header = {{"POLICY", Colour::kBold}};
   for (const Trial& trial : trials) header.push_back({Printable(trial.policy), Colour::kBold});
   std::vector<TableRow> rows = {std::move(header)};
@@ -363,11 +387,15 @@ std::string FormatTrialsJson(const std::vector<Trial>& trials) {
     row.AddMember("unavailablePeak", first.unavailable_peak, allocator);
     row.AddMember("evictions", first.evictions, allocator);
     row.AddMember("writes", first.writes, allocator);
+    row.AddMember("requests", first.requests, allocator);
     row.AddMember("passes", first.passes, allocator);
     row.AddMember("wholePlans", first.whole_plans, allocator);
     json::Value blocked(json::kObjectType);
-    for (const auto& [node, why] : first.blocked) {
-      blocked.AddMember(json::Value(node, allocator), json::Value(why, allocator), allocator);
+    for (const auto& [node, how] : first.blocked) {
+      json::Value held(json::kObjectType);
+      held.AddMember("why", json::Value(how.why, allocator), allocator);
+      held.AddMember("sinceSeconds", absl::ToInt64Seconds(how.since), allocator);
+      blocked.AddMember(json::Value(node, allocator), held, allocator);
     }
     row.AddMember("blocked", blocked, allocator);
     document.PushBack(row, allocator);

@@ -51,19 +51,28 @@ struct NodeHistory {
   std::vector<Note> notes = {};
 };
 
+/// The gate that holds a node for ever.
+struct Blocked {
+  std::string why = {};
+  /// From when on the gate has had this reason.
+  absl::Duration since = {};
+};
+
 /// One rollout. Times are since its beginning.
 struct Rollout {
   absl::Duration makespan = {};
   int nodes = 0;
   int done = 0;
   int failed = 0;
-  /// Nodes that wait for ever, and the gates that hold them.
-  std::map<std::string, std::string> blocked = {};
+  /// Nodes that wait for ever.
+  std::map<std::string, Blocked> blocked = {};
   /// The most nodes that were unavailable at once.
   int unavailable_peak = 0;
   std::int64_t evictions = 0;
   /// What the engine wrote, evictions included.
   std::int64_t writes = 0;
+  /// With what it read: lists of pods, and the first lists of its watches. Without the watches, and without Events.
+  std::int64_t requests = 0;
   /// Of the engine; and after how many of them the plan of all nodes was made, which costs as much as there are nodes.
   int passes = 0;
   int whole_plans = 0;
@@ -71,13 +80,18 @@ struct Rollout {
   std::vector<NodeHistory> timeline = {};
 };
 
-/// Of pods of the request, from their creation until they were ready: the median.
+/// How long something took, and of how many pods or nodes that is known.
 struct Measured {
-  absl::Duration start = {};
-  int pods = 0;
+  absl::Duration took = {};
+  int count = 0;
 };
-/// Of the driver's pods, or of those that a controller would make anew elsewhere. nullopt: fewer than three of them tell.
+/// Of pods of the request, from their creation until they were ready, the median: of the driver's pods, or of those that a controller would make anew elsewhere. nullopt: fewer than three of them tell.
 std::optional<Measured> MeasureStart(const Request& request, bool of_driver);
+
+/// From Events of an upgrade, how long nodes were in one of these states, if at least three of them left it: the shortest for so
+/// many percent of the nodes.
+std::optional<Measured> MeasureStates(const Request& request, const std::vector<driverupgrade::UpgradeState>& states,
+                                      int percent);
 
 /// As they were typed, the rest measured; `notes` gets what was measured, for people. Errors: one line that begins with the
 /// option.
@@ -89,6 +103,9 @@ std::optional<Measured> MeasureStart(const Request& request, bool of_driver);
 [[nodiscard]] absl::StatusOr<Rollout> SimulateRollout(const Request& request,
                                                       const driverupgrade::UpgradePolicy& policy,
                                                       const Durations& durations, std::uint32_t seed);
+
+/// Whom a simulation leaves out although the driver's label says that they are of the driver, for a person; empty: nobody.
+std::string LeftOut(const Request& request);
 
 /// The rollouts of one policy.
 struct Trial {

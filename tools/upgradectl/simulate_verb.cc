@@ -1,10 +1,13 @@
 #include <algorithm>
 #include <cstddef>
 #include <ostream>
+#include <set>
+#include <string>
 #include <utility>
 
 #include "fmt/format.h"
 #include "upgradectl/simulate.h"
+#include "upgradectl/timeline.h"
 #include "upgradectl/verbs.h"
 
 namespace upgradectl {
@@ -40,6 +43,14 @@ absl::StatusOr<Policies> PoliciesOf(const Options& options, const Request& reque
   return policies;
 }
 
+std::optional<Measured> QuantileOf(std::vector<absl::Duration> times, int percent) {
+  if (times.size() < kMeasuredMin) return std::nullopt;
+  const auto place =
+      times.begin() + static_cast<std::ptrdiff_t>(times.size() * static_cast<std::size_t>(percent) / 100);
+  std::nth_element(times.begin(), place, times.end());
+  return Measured{.took = std::min(*place, kLongest), .count = static_cast<int>(times.size())};
+}
+
 }  // namespace
 
 std::optional<Measured> MeasureStart(const Request& request, bool of_driver) {
@@ -53,40 +64,77 @@ std::optional<Measured> MeasureStart(const Request& request, bool of_driver) {
     const bool is_replaced = driverupgrade::ControllerOf(pod) != nullptr && !driverupgrade::IsDaemonSetPod(pod);
     if (of_driver ? is_driver : is_replaced) starts.push_back(facts->second.ready - facts->second.created);
   }
-  if (starts.size() < kMeasuredMin) return std::nullopt;
-  const auto middle = starts.begin() + static_cast<std::ptrdiff_t>(starts.size() / 2);
-  std::nth_element(starts.begin(), middle, starts.end());
-  return Measured{.start = std::min(*middle, kLongest), .pods = static_cast<int>(starts.size())};
+  return QuantileOf(std::move(starts), 50);
+}
+
+std::optional<Measured> MeasureStates(const Request& request, const std::vector<driverupgrade::UpgradeState>& states,
+                                      int percent) {
+  std::vector<absl::Duration> times;
+  for (const NodeHistory& node : TimelineOf(request).nodes) {
+    // The last state goes on.
+    for (std::size_t i = 0; i + 1 < node.spans.size(); ++i) {
+      const Span& span = node.spans[i];
+      if (span.end <= span.begin || std::find(states.begin(), states.end(), span.state) == states.end()) continue;
+      times.push_back(span.end - span.begin);
+    }
+  }
+  return QuantileOf(std::move(times), percent);
 }
 
 absl::StatusOr<Durations> DurationsOf(const Options& options, const Request& request, std::vector<std::string>& notes) {
   Durations durations{.jitter = options.jitter};
-  const auto start = [&](std::string_view option, const std::string& typed, bool of_driver, absl::Duration& duration) {
+  const auto take = [&](std::string_view option, const std::string& typed, const std::optional<Measured>& measured,
+                        std::string_view value, std::string_view of, absl::Duration& duration) {
     if (!typed.empty()) return ReadDuration(option, typed, duration);
-    if (const std::optional<Measured> measured = MeasureStart(request, of_driver)) {
-      duration = measured->start;
+    if (measured) {
+      duration = measured->took;
       notes.push_back(
-          fmt::format("{} {}: the median of {} pods", option, absl::FormatDuration(duration), measured->pods));
+          fmt::format("{} {}: the {} of {} {}", option, absl::FormatDuration(duration), value, measured->count, of));
     }
     return absl::OkStatus();
   };
+  using driverupgrade::UpgradeState;
   absl::Duration validation;
-  absl::Status status = start("--driver-start", options.driver_start, /*of_driver=*/true, durations.driver_start);
+  absl::Status status = take("--driver-start", options.driver_start, MeasureStart(request, /*of_driver=*/true),
+                             "median", "pods", durations.driver_start);
   status.Update(ReadDuration("--driver-stop", options.driver_stop, durations.driver_stop));
-  status.Update(start("--pod-start", options.pod_start, /*of_driver=*/false, durations.pod_start));
-  status.Update(ReadDuration("--pod-stop", options.pod_stop, durations.pod_stop));
-  status.Update(ReadDuration("--validation", options.validation, validation));
+  status.Update(take("--pod-start", options.pod_start, MeasureStart(request, /*of_driver=*/false), "median", "pods",
+                     durations.pod_start));
+  // Budgets hold pods back on some nodes: the nodes of the quicker quarter tell how long pods take to end.
+  status.Update(take("--pod-stop", options.pod_stop,
+                     MeasureStates(request, {UpgradeState::kPodDeletionRequired, UpgradeState::kDrainRequired}, 25),
+                     "lower quartile", "evacuations", durations.pod_stop));
+  status.Update(take("--validation", options.validation,
+                     MeasureStates(request, {UpgradeState::kValidationRequired}, 50), "median", "validations",
+                     validation));
   if (!status.ok()) return status;
   durations.driver_start += validation;
   return durations;
 }
 
+std::string LeftOut(const Request& request) {
+  std::set<std::string> with_driver;
+  for (const driverupgrade::Pod& pod : request.question.cluster.pods) {
+    const bool is_driver =
+        pod.ref.ns == request.place.ns && request.question.snapshot.driver_labels.Matches(pod.labels);
+    if (is_driver) with_driver.insert(pod.node_name);
+  }
+  const std::string& label = request.question.identity.StateLabel();
+  const auto& nodes = request.question.cluster.nodes;
+  const auto left_out = std::count_if(nodes.begin(), nodes.end(), [&](const driverupgrade::Node& node) {
+    return node.labels.contains(label) && !with_driver.contains(node.name);
+  });
+  if (left_out == 0) return "";
+  return fmt::format("left out, for they have no driver pod now: {} of the nodes with the label {}", left_out, label);
+}
+
 absl::StatusOr<int> RunSimulate(const Options& options, const Streams& streams) {
-  const absl::StatusOr<Request> request = Read(options, {.all_pods = true, .budgets = true}, streams);
+  const absl::StatusOr<Request> request = Read(options, {.all_pods = true, .events = true, .budgets = true}, streams);
   if (!request.ok()) return request.status();
   std::vector<std::string> notes;
   const absl::StatusOr<Durations> durations = DurationsOf(options, *request, notes);
   if (!durations.ok()) return durations.status();
+  if (std::string left_out = LeftOut(*request); !left_out.empty()) notes.push_back(std::move(left_out));
   for (const std::string& note : notes) streams.err << note << "\n";
   const absl::StatusOr<Policies> policies = PoliciesOf(options, *request);
   if (!policies.ok()) return policies.status();

@@ -23,6 +23,9 @@ constexpr std::array<std::string_view, driverupgrade::kAllUpgradeStates.size()> 
     "#8a8f98", "#b8bec8", "#7fb2e5", "#b58bd9", "#e8a33d", "#d9772b", "#8d6e63",
     "#a1887f", "#2f6fbd", "#17a2a2", "#8ecf9b", "#4caf6a", "#d62839"};
 
+// Of stages, by turns: they stand under their names.
+constexpr std::array<std::string_view, 3> kStageColours = {"#f0d9a8", "#cfe3c4", "#d9cdea"};
+
 std::string NameOf(UpgradeState state) {
   return state == UpgradeState::kUnknown ? "unknown" : std::string(driverupgrade::ToLabelValue(state));
 }
@@ -32,9 +35,11 @@ Timeline Empty(const Request& request) {
   return {.driver = request.question.identity.Name(), .failed_hold_slots = !policy.failure_policy};
 }
 
-// A percentage is one of these nodes. Without a known policy there is no limit to draw.
-void AddLimit(const Request& request, bool policy_known, Timeline& timeline) {
+// A percentage is one of these nodes. Without a known policy there is nothing to draw.
+void AddPolicy(const Request& request, bool policy_known, absl::Time began, Timeline& timeline) {
   if (!policy_known) return;
+  timeline.stages = StageBands(request, timeline.nodes);
+  timeline.closed = ClosedBands(request, began, timeline.length);
   const driverupgrade::Tally tally{.total = static_cast<int>(timeline.nodes.size())};
   timeline.slots_max = driverupgrade::ComputeBudget(tally, request.question.policy).parallel_max;
 }
@@ -96,6 +101,18 @@ json::Value SpansOf(const NodeHistory& node, json::Document::AllocatorType& allo
   return spans;
 }
 
+json::Value BandsOf(const std::vector<Band>& bands, json::Document::AllocatorType& allocator) {
+  json::Value rows(json::kArrayType);
+  for (const Band& band : bands) {
+    json::Value row(json::kArrayType);
+    row.PushBack(json::Value(Printable(band.name), allocator), allocator);
+    row.PushBack(absl::ToInt64Milliseconds(band.begin), allocator);
+    row.PushBack(absl::ToInt64Milliseconds(band.end), allocator);
+    rows.PushBack(row, allocator);
+  }
+  return rows;
+}
+
 json::Document ToJson(const Timeline& timeline) {
   json::Document document(json::kObjectType);
   auto& allocator = document.GetAllocator();
@@ -123,6 +140,8 @@ json::Document ToJson(const Timeline& timeline) {
     slots.PushBack(row, allocator);
   }
   document.AddMember("slots", slots, allocator);
+  document.AddMember("stages", BandsOf(timeline.stages, allocator), allocator);
+  document.AddMember("closed", BandsOf(timeline.closed, allocator), allocator);
   json::Value nodes(json::kArrayType);
   for (const NodeHistory& node : timeline.nodes) {
     json::Value notes(json::kArrayType);
@@ -162,6 +181,8 @@ struct Canvas {
   static constexpr double kWidth = 800;
   static constexpr double kBudgetTop = 40;
   static constexpr double kBudgetHeight = 60;
+  static constexpr double kStagesTop = 104;
+  static constexpr double kStagesHeight = 14;
   static constexpr double kRowsTop = 130;
   absl::Duration length;
   double row_height;
@@ -190,6 +211,39 @@ std::string BudgetOf(const Timeline& timeline, const Canvas& canvas) {
   }
   return svg + fmt::format("<text x=\"{:.0f}\" y=\"{:.0f}\" text-anchor=\"end\">{}</text>\n", Canvas::kLeft - 8, bottom,
                            label);
+}
+
+std::string StagesOf(const Timeline& timeline, const Canvas& canvas) {
+  if (timeline.stages.empty()) return "";
+  const double baseline = Canvas::kStagesTop + Canvas::kStagesHeight - 3;
+  std::string svg =
+      fmt::format("<text x=\"{:.0f}\" y=\"{:.0f}\" text-anchor=\"end\">stage</text>\n", Canvas::kLeft - 8, baseline);
+  for (std::size_t i = 0; i < timeline.stages.size(); ++i) {
+    const Band& stage = timeline.stages[i];
+    const double x = canvas.X(stage.begin);
+    const double width = std::max(1.0, canvas.X(stage.end) - x);
+    svg += fmt::format("<rect x=\"{:.1f}\" y=\"{:.0f}\" width=\"{:.1f}\" height=\"{:.0f}\" fill=\"{}\"/>\n", x,
+                       Canvas::kStagesTop, width, Canvas::kStagesHeight, kStageColours[i % kStageColours.size()]);
+    // Seven units a letter.
+    const auto letters = static_cast<std::size_t>(width / 7);
+    if (letters < 3) continue;
+    svg += fmt::format("<text x=\"{:.1f}\" y=\"{:.0f}\">{}</text>\n", x + 3, baseline,
+                       Escaped(Printable(CutTo(stage.name, letters))));
+  }
+  return svg;
+}
+
+std::string ClosedOf(const Timeline& timeline, const Canvas& canvas) {
+  std::string svg;
+  for (const Band& band : timeline.closed) {
+    svg += fmt::format(
+        "<rect x=\"{:.1f}\" y=\"{:.0f}\" width=\"{:.1f}\" height=\"{:.0f}\" fill=\"#8a8f98\" "
+        "fill-opacity=\"0.3\"><title>no start</title></rect>\n",
+        canvas.X(band.begin), Canvas::kBudgetTop, canvas.X(band.end) - canvas.X(band.begin), Canvas::kBudgetHeight);
+  }
+  if (svg.empty()) return "";
+  return svg + fmt::format("<text x=\"{:.0f}\" y=\"{:.0f}\" text-anchor=\"end\">grey: no start</text>\n",
+                           Canvas::kLeft - 8, Canvas::kBudgetTop + 8);
 }
 
 std::string LegendOf(const Timeline& timeline, double y) {
@@ -233,7 +287,7 @@ Timeline TimelineOf(const Request& request) {
   timeline.length = (IsOver(timeline) ? last : std::max(last, request.question.at)) - began;
   for (NodeHistory& node : timeline.nodes) node.spans.back().end = timeline.length;
   SortByBeginning(timeline);
-  AddLimit(request, !request.policy_source.empty(), timeline);
+  AddPolicy(request, !request.policy_source.empty(), began, timeline);
   return timeline;
 }
 
@@ -243,7 +297,7 @@ Timeline TimelineOf(const Request& request, Rollout rollout) {
   timeline.length = rollout.makespan;
   timeline.nodes = std::move(rollout.timeline);
   SortByBeginning(timeline);
-  AddLimit(request, true, timeline);
+  AddPolicy(request, true, request.question.at, timeline);
   return timeline;
 }
 
@@ -291,7 +345,7 @@ std::string FormatTimelineSvg(const Timeline& timeline) {
       "<rect width=\"1000\" height=\"{0:.0f}\" fill=\"#fff\"/>\n"
       "<text x=\"8\" y=\"20\" font-size=\"15\">{1}: {2} nodes, {3}, {4}</text>\n",
       bottom + 48, Escaped(Printable(timeline.driver)), timeline.nodes.size(), Age(timeline.length), timeline.origin);
-  svg += BudgetOf(timeline, canvas);
+  svg += BudgetOf(timeline, canvas) + ClosedOf(timeline, canvas) + StagesOf(timeline, canvas);
   for (std::size_t i = 0; i < timeline.nodes.size(); ++i) {
     const NodeHistory& node = timeline.nodes[i];
     if (named) {

@@ -1,4 +1,5 @@
-// A rollout as a picture: a bar for each node, coloured by state, under the slots that were taken.
+// A rollout as a picture: a bar for each node, coloured by state, under the slots that were taken, the stages of the rollout
+// and the times in which no node may start.
 #ifndef DRIVERUPGRADE_TOOLS_UPGRADECTL_TIMELINE_H_
 #define DRIVERUPGRADE_TOOLS_UPGRADECTL_TIMELINE_H_
 
@@ -10,6 +11,7 @@
 #include "driverupgrade/upgrade_state.h"
 #include "upgradectl/request.h"
 #include "upgradectl/simulate.h"
+#include "upgradectl/timeline_bands.h"
 
 namespace upgradectl {
 
@@ -28,6 +30,9 @@ struct Timeline {
   bool failed_hold_slots = true;
   /// In the order in which they began.
   std::vector<NodeHistory> nodes = {};
+  /// See timeline_bands.h; empty if nobody knows the policy.
+  std::vector<Band> stages = {};
+  std::vector<Band> closed = {};
 };
 
 /// From the Events of the request, and the labels of nodes whose Events are gone.

@@ -9,7 +9,7 @@ namespace upgradectl {
 namespace {
 
 absl::StatusOr<Timeline> Simulated(const Options& options, const Streams& streams) {
-  const absl::StatusOr<Request> request = Read(options, {.all_pods = true, .budgets = true}, streams);
+  const absl::StatusOr<Request> request = Read(options, {.all_pods = true, .events = true, .budgets = true}, streams);
   if (!request.ok()) return request.status();
   std::vector<std::string> notes;
   const absl::StatusOr<Durations> durations = DurationsOf(options, *request, notes);

@@ -2,6 +2,7 @@
 #include "upgradectl/simulate.h"
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "fmt/format.h"
@@ -71,7 +72,21 @@ TEST_CASE("A budget that never allows an eviction fails its nodes in the simulat
   const json::Document answer = Simulated(Fleet(3, budget), {policy.path()}, {"--seeds", "1"});
   CHECK(answer[0]["done"].GetInt() == 0);
   CHECK(answer[0]["failed"].GetInt() == 1);  // it holds the only slot
-  CHECK(answer[0]["blocked"].MemberCount() == 3);
+  REQUIRE(answer[0]["blocked"].MemberCount() == 3);
+  // The drain is given up after its five minutes.
+  const json::Value& failed = answer[0]["blocked"]["n0000"];
+  CHECK(Text(failed, {"why"}).starts_with("Failed"));
+  CHECK(failed["sinceSeconds"].GetInt() >= 300);
+  CHECK(answer[0]["blocked"]["n0001"]["sinceSeconds"].GetInt() < 10);
+}
+
+TEST_CASE("API requests are the writes, the first lists of the watches, and the lists of pods") {
+  const ScratchFile policy("{autoUpgrade: true, maxParallelUpgrades: 1, maxUnavailable: 100%, drain: {enable: true}}");
+  const json::Document answer = Simulated(Fleet(8), {policy.path()}, {"--seeds", "1"});
+  const int writes = answer[0]["writes"].GetInt();
+  const int requests = answer[0]["requests"].GetInt();
+  CHECK(requests >= writes + 4 + 8);
+  CHECK(requests <= writes + 4 + 3 * 8);
 }
 
 TEST_CASE("All nodes are looked at once, when the rollout may be over, however many passes there were") {
@@ -112,7 +127,7 @@ TEST_CASE("A stage that waits for an approval is what blocks, as nobody approves
   const json::Document answer = Staged("{stages: [{name: canary, nodes: 1, approval: Manual}]}");
   CHECK(answer[0]["done"].GetInt() == 1);
   REQUIRE(answer[0]["blocked"].MemberCount() == 3);
-  const std::string why = answer[0]["blocked"].MemberBegin()->value.GetString();
+  const std::string why = Text(answer[0]["blocked"].MemberBegin()->value, {"why"});
   CHECK(why.find("Approval: stage canary is to be approved") != std::string::npos);
 }
 
@@ -152,6 +167,47 @@ TEST_CASE("Times that nobody gives are those that the cluster's own pods took to
   };
   CHECK(told({}) == "--driver-start 31s: the median of 3 pods\n--pod-start 13s: the median of 4 pods\n");
   CHECK(told({"--driver-start", "5s", "--pod-start", "1s"}).empty());
+}
+
+// Events of a node that entered states at these times, all at noon.
+std::string Entered(const std::string& node, const std::vector<std::pair<std::string, std::string>>& states) {
+  std::string items;
+  for (const auto& [time, state] : states) {
+    items += fmt::format(R"(,
+{{"apiVersion":"v1","kind":"Event","metadata":{{"namespace":"default","name":"{0}.{1}"}},"involvedObject":{{"kind":"Node","name":"{0}"}},
+"reason":"GPUDriverUpgrade","type":"Normal","count":1,"lastTimestamp":"2026-01-02T12:{1}Z",
+"message":"Successfully updated node state label to {2}"}})",
+                         node, time, state);
+  }
+  return items;
+}
+
+TEST_CASE("How long evacuations and validations take is told by the Events of an upgrade") {
+  std::string events;
+  const Texts drained = {"10:20", "10:30", "10:40", "15:00"};  // the last by a budget that held pods back
+  for (std::size_t i = 0; i < drained.size(); ++i) {
+    events += Entered(fmt::format("n{:04}", i), {{"10:00", "drain-required"},
+                                                 {drained[i], "pod-restart-required"},
+                                                 {"20:00", "validation-required"},
+                                                 {"20:45", "upgrade-done"}});
+  }
+  const ScratchFile dump(Fleet(4, events));
+  const ScratchFile policy("autoUpgrade: true");
+  const Answer answer = RunWith({"simulate", "--cluster", dump.path(), "--policy", policy.path(), "--seeds", "1"});
+  CHECK(answer.err ==
+        "--pod-stop 30s: the lower quartile of 4 evacuations\n--validation 45s: the median of 4 validations\n");
+}
+
+TEST_CASE("Nodes with the driver's label that have no driver pod are told, for they are left out") {
+  const std::string without =
+      R"(,{"kind":"Node","metadata":{"name":"bare","uid":"bare","resourceVersion":"1",
+"labels":{"nvidia.com/gpu-driver-upgrade-state":"upgrade-done"}}})";
+  const ScratchFile dump(Fleet(2, without));
+  const ScratchFile policy("autoUpgrade: true");
+  const Answer answer = RunWith({"simulate", "--cluster", dump.path(), "--policy", policy.path(), "--seeds", "1"});
+  CHECK(
+      answer.err ==
+      "left out, for they have no driver pod now: 1 of the nodes with the label nvidia.com/gpu-driver-upgrade-state\n");
 }
 
 TEST_CASE("Two pods that tell how long they took are too few") {

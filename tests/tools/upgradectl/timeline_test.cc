@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "fmt/format.h"
 #include "upgradectl_support.h"
 
 namespace upgradectl {
@@ -82,6 +83,52 @@ TEST_CASE("A simulation has a timeline with the gate of each node") {
   CHECK(timeline["slotsMax"].GetInt() == 1);
   CHECK(timeline["nodes"].Size() > 0);
   CHECK(text.find("MaxParallel: ") != std::string::npos);
+}
+
+// The names and the seconds of the bands.
+std::vector<std::string> Bands(const json::Value& bands) {
+  std::vector<std::string> texts;
+  for (const json::Value& band : bands.GetArray()) {
+    texts.push_back(
+        fmt::format("{} {} to {}", band[0].GetString(), band[1].GetInt64() / 1000, band[2].GetInt64() / 1000));
+  }
+  return texts;
+}
+
+TEST_CASE("Above the bars stand the stages of the rollout, one after the other, and when no node may start") {
+  const ScratchFile policy(R"(autoUpgrade: true
+maxParallelUpgrades: 1
+maxUnavailable: 100%
+drain: {enable: true}
+rollout:
+  stages: [{name: canary, nodes: 1, soakSeconds: 60}]
+  windows: [{days: [Fri], start: "12:10", durationSeconds: 3600, timeZone: UTC}]
+)");
+  json::Document timeline;
+  timeline.Parse(
+      TimelineAs("json", {"--simulate", "--policy", policy.path(), "--jitter", "0", "--driver-start", "2m"}).c_str());
+  // 2026-01-02 is a Friday, and the rollout begins at 12:05.
+  const std::vector<std::string> closed = Bands(timeline["closed"]);
+  REQUIRE_FALSE(closed.empty());
+  CHECK(closed.front() == "no start 0 to 300");
+  const json::Value& stages = timeline["stages"];
+  REQUIRE(stages.Size() == 2);
+  CHECK(std::string(stages[0][0].GetString()) == "canary");
+  CHECK(stages[0][1].GetInt64() >= 300'000);
+  CHECK(std::string(stages[1][0].GetString()) == "the rest");
+  // It soaks for a minute.
+  CHECK(stages[1][1].GetInt64() >= stages[0][2].GetInt64() + 60'000);
+  const std::string svg = TimelineAs("svg", {"--simulate", "--policy", policy.path()});
+  CHECK(svg.find(">canary<") != std::string::npos);
+  CHECK(svg.find("grey: no start") != std::string::npos);
+}
+
+TEST_CASE("Without a rollout in the policy, or without a known policy, nothing but slots stands above the bars") {
+  json::Document timeline;
+  timeline.Parse(TimelineAs("json").c_str());
+  CHECK(timeline["stages"].Empty());
+  CHECK(timeline["closed"].Empty());
+  CHECK(TimelineAs("svg").find("grey") == std::string::npos);
 }
 
 TEST_CASE("No text of the cluster becomes part of the page or of the drawing") {

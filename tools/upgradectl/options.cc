@@ -165,9 +165,10 @@ void AddDurations(CLI::App& verb, Options& options) {
       ->capture_default_str();
   verb.add_option("--pod-start", options.pod_start,
                   "how long a pod in the place of an evicted one takes to be ready; measured if absent");
-  verb.add_option("--validation", options.validation, "how long validation takes once the driver is ready")
-      ->capture_default_str();
-  verb.add_option("--pod-stop", options.pod_stop, "how long an evicted pod takes to end")->capture_default_str();
+  verb.add_option("--validation", options.validation,
+                  "how long validation takes once the driver is ready; if absent, measured by Events, or 0s");
+  verb.add_option("--pod-stop", options.pod_stop,
+                  "how long an evicted pod takes to end; if absent, measured by Events, or 30s");
   verb.add_option("--jitter", options.jitter, "by which part these times differ at most")
       ->check(CLI::Range(0.0, 0.9))
       ->capture_default_str();

@@ -56,8 +56,8 @@ struct Options {
   std::string driver_start = {};
   std::string driver_stop = "2s";
   std::string pod_start = {};
-  std::string validation = "0s";
-  std::string pod_stop = "30s";
+  std::string validation = {};
+  std::string pod_stop = {};
   double jitter = 0.2;
   int seeds = 5;
   /// `timeline`: of a simulation.

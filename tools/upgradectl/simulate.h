@@ -85,11 +85,12 @@ struct Measured {
   absl::Duration took = {};
   int count = 0;
 };
-/// Of pods of the request, from their creation until they were ready, the median: of the driver's pods, or of those that a controller would make anew elsewhere. nullopt: fewer than three of them tell.
+/// Of pods of the request, from their creation until they were ready, the median: of the driver's pods, or of those that
+/// a controller would make anew elsewhere. nullopt: fewer than three of them tell.
 std::optional<Measured> MeasureStart(const Request& request, bool of_driver);
 
-/// From Events of an upgrade, how long nodes were in one of these states, if at least three of them left it: the shortest for so
-/// many percent of the nodes.
+/// From Events of an upgrade, how long nodes were in these states, of each node the longest time: what so many percent of the
+/// nodes needed no longer than. nullopt: fewer than three nodes left one of them.
 std::optional<Measured> MeasureStates(const Request& request, const std::vector<driverupgrade::UpgradeState>& states,
                                       int percent);
 

@@ -71,12 +71,14 @@ std::optional<Measured> MeasureStates(const Request& request, const std::vector<
                                       int percent) {
   std::vector<absl::Duration> times;
   for (const NodeHistory& node : TimelineOf(request).nodes) {
+    absl::Duration longest = absl::ZeroDuration();
     // The last state goes on.
     for (std::size_t i = 0; i + 1 < node.spans.size(); ++i) {
       const Span& span = node.spans[i];
-      if (span.end <= span.begin || std::find(states.begin(), states.end(), span.state) == states.end()) continue;
-      times.push_back(span.end - span.begin);
+      const bool counts = std::find(states.begin(), states.end(), span.state) != states.end();
+      if (counts) longest = std::max(longest, span.end - span.begin);
     }
+    if (longest > absl::ZeroDuration()) times.push_back(longest);
   }
   return QuantileOf(std::move(times), percent);
 }

@@ -186,7 +186,8 @@ TEST_CASE("How long evacuations and validations take is told by the Events of an
   std::string events;
   const Texts drained = {"10:20", "10:30", "10:40", "15:00"};  // the last by a budget that held pods back
   for (std::size_t i = 0; i < drained.size(); ++i) {
-    events += Entered(fmt::format("n{:04}", i), {{"10:00", "drain-required"},
+    events += Entered(fmt::format("n{:04}", i), {{"09:55", "pod-deletion-required"},
+                                                 {"10:00", "drain-required"},
                                                  {drained[i], "pod-restart-required"},
                                                  {"20:00", "validation-required"},
                                                  {"20:45", "upgrade-done"}});

@@ -459,7 +459,7 @@ TEST_CASE("I7: only Release takes a node back to no label") {
   }
 }
 
-TEST_CASE("I8: skipped, paused and frozen nodes are started") {
+TEST_CASE("I8: skipped, paused and frozen nodes are started, and some beyond the limit of failures") {
   World skipped;
   skipped.cluster->EditNode(skipped.NodeName(0), [](Node& node) { node.labels[Gpu().SkipUpgradeLabel()] = "true"; });
   skipped.Start(0);
@@ -467,6 +467,18 @@ TEST_CASE("I8: skipped, paused and frozen nodes are started") {
   World paused({.auto_upgrade = true, .paused = true});
   paused.Start(0);
   CHECK(paused.Broken() == "I8");
+  World halted({.auto_upgrade = true, .failure_policy = FailurePolicy{.max_failures = Percent{50}}});
+  halted.Put(0, "upgrade-failed");
+  halted.Start(1);
+  CHECK(halted.Broken().empty());
+  halted.Put(2, "upgrade-failed");
+  halted.StartUnread(3);
+  CHECK(halted.Broken().empty());
+  World unheeded({.auto_upgrade = true, .failure_policy = FailurePolicy{.max_failures = Percent{50}}});
+  unheeded.Put(0, "upgrade-failed");
+  unheeded.Put(1, "upgrade-failed");
+  unheeded.Start(2);
+  CHECK(unheeded.Broken() == "I8");
   World frozen({.auto_upgrade = false});
   frozen.Patch(0, {.unschedulable = true});
   CHECK(frozen.Broken() == "I8");

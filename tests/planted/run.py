@@ -135,12 +135,14 @@ def reach(arguments):
     wanted = [name for name in sources if found.get(name, {}).get("simulation", {}).get("test") == ""]
 
     def ask(name):
-        known = found[name]["simulation"].get("reached")
-        if known or (known is not None and found[name]["simulation"]["reach_tried"] >= arguments.seeds) or time.monotonic() > until:
+        if "reached" in found[name]["simulation"] or time.monotonic() > until:
             return
-        reached = suites.reaches(arguments.bin, name, sources[name], arguments.seeds)
+        # In the seeds that found nothing.
+        reached = suites.reaches(arguments.bin, name, sources[name], found[name]["simulation"]["tried"])
         with lock:
-            found[name]["simulation"] |= {"reached": reached, "reach_tried": arguments.seeds}
+            if reached is None:
+                return print(f"{name:32} was stopped by the time limit", flush=True)
+            found[name]["simulation"]["reached"] = reached
             write_found(found, list(sources))
             print(f"{name:32} {'reached' if reached else 'never reached'}", flush=True)
 

@@ -116,7 +116,7 @@ def run_simulation(program, defect, source, test, seeds, tried):
 
 
 def reaches(bin_folder, defect, source, seeds):
-    """Whether code asks for the defect in one of the seeds. Stops as soon as it does."""
+    """Whether code asks for the defect in one of the seeds; None: they did not end well. Stops as soon as it does."""
     host = ["--c-interface"] if is_of_host(source) else []
     with tempfile.TemporaryDirectory() as folder:
         marker = pathlib.Path(folder) / "reached"
@@ -127,10 +127,12 @@ def reaches(bin_folder, defect, source, seeds):
         until = time.monotonic() + TIMEOUT["simulation"]
         while process.poll() is None and not marker.exists() and time.monotonic() < until:
             time.sleep(0.05)
-        if process.poll() is None:
+        ended = process.poll() is not None
+        if not ended:
             process.kill()
             process.wait()
-        return marker.exists()
+        # Only seeds that all ran to their end show that none asks.
+        return True if marker.exists() else False if ended and process.returncode == 0 else None
 
 
 def find(bin_folder, suite, defect, source="", test="", seeds=SEEDS, tried=0):

@@ -161,8 +161,8 @@ int InvariantChecker::Impl::UnavailableKnown(const Node& started) const {
   return count;
 }
 
-// Those that had failed when the start was decided, and have not been anything else since: one that recovers may do so in
-// the same pass.
+// Those that had failed when the start was decided, and have not been anything else since: one that recovers may do so
+// in the same pass.
 int InvariantChecker::Impl::FailedKnown(const Node& started) const {
   const std::int64_t known = Known(started);
   int count = 0;

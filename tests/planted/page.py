@@ -22,7 +22,9 @@ def cell(found, defect, suite):
     answer = found.get(defect.name, {}).get(suite)
     if answer is None:
         return "?"
-    return (answer["test"] if suite == "simulation" else "x") if answer["test"] else ""
+    if answer["test"]:
+        return answer["test"] if suite == "simulation" else "x"
+    return {True: "reached", False: "never reached"}.get(answer.get("reached"), "")
 
 
 def share(count, of):

@@ -9,7 +9,10 @@ namespace driverupgrade::planted {
 // The defect that DRIVERUPGRADE_PLANTED names; empty: none.
 std::string_view Wanted();
 
-inline bool IsOn(std::string_view defect) { return defect == Wanted(); }
+// Writes the file that DRIVERUPGRADE_PLANTED_REACHED names, if any: code asked for a defect that is on. Returns true.
+bool Reached();
+
+inline bool IsOn(std::string_view defect) { return defect == Wanted() && Reached(); }
 
 }  // namespace driverupgrade::planted
 

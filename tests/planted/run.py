@@ -4,6 +4,7 @@
   run.py off      passes if the programs with the defects pass while none is switched on
   run.py check    passes if each defect is still found, by the quickest of the tests that found it, and if none is left that
                   every suite has been run with, that none finds, and of which the list does not say why
+  run.py reach    of those that the simulation has not found, notes in found.json whether its seeds so much as ask for the defect
   run.py fill     runs every suite with every defect, as far as found.json does not know the answer, and writes it there
 """
 import argparse
@@ -127,9 +128,31 @@ def fill(arguments):
     return 0
 
 
+def reach(arguments):
+    found, lock = read_found(), threading.Lock()
+    sources = {defect.name: defect.source for defect in read_all()}
+    until = time.monotonic() + 60 * arguments.minutes
+    wanted = [name for name in sources if found.get(name, {}).get("simulation", {}).get("test") == ""]
+
+    def ask(name):
+        if "reached" in found[name]["simulation"] or time.monotonic() > until:
+            return
+        # In the seeds that found nothing.
+        reached = suites.reaches(arguments.bin, name, sources[name], found[name]["simulation"]["tried"])
+        with lock:
+            if reached is None:
+                return print(f"{name:32} was stopped by the time limit", flush=True)
+            found[name]["simulation"]["reached"] = reached
+            write_found(found, list(sources))
+            print(f"{name:32} {'reached' if reached else 'never reached'}", flush=True)
+
+    in_parallel(arguments.jobs, ask, wanted)
+    return 0
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("command", choices=["off", "check", "fill"])
+    parser.add_argument("command", choices=["off", "check", "reach", "fill"])
     parser.add_argument("--bin", type=pathlib.Path, required=True, help="the folder of the programs")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--suites", nargs="+", choices=suites.SUITES, default=suites.SUITES)
@@ -138,7 +161,7 @@ def main():
     parser.add_argument("--unfound", action="store_true", help="fill: only defects that nothing has found yet")
     parser.add_argument("--fresh", action="store_true", help="fill: as if nothing were known")
     arguments = parser.parse_args()
-    sys.exit({"off": off, "check": check, "fill": fill}[arguments.command](arguments))
+    sys.exit({"off": off, "check": check, "reach": reach, "fill": fill}[arguments.command](arguments))
 
 
 if __name__ == "__main__":

@@ -115,6 +115,26 @@ def run_simulation(program, defect, source, test, seeds, tried):
     return Finding(f"{failed.group(1)} {failed.group(2)}" if failed else "?", 0.1 if failed else seconds)
 
 
+def reaches(bin_folder, defect, source, seeds):
+    """Whether code asks for the defect in one of the seeds; None: they did not end well. Stops as soon as it does."""
+    host = ["--c-interface"] if is_of_host(source) else []
+    with tempfile.TemporaryDirectory() as folder:
+        marker = pathlib.Path(folder) / "reached"
+        process = subprocess.Popen(
+            [bin_folder / "planted_simulate", "--first-seed", "1", "--seeds", str(seeds), "--jobs", "1", *host],
+            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+            env=os.environ | {"DRIVERUPGRADE_PLANTED": defect, "DRIVERUPGRADE_PLANTED_REACHED": str(marker)})
+        until = time.monotonic() + TIMEOUT["simulation"]
+        while process.poll() is None and not marker.exists() and time.monotonic() < until:
+            time.sleep(0.05)
+        ended = process.poll() is not None
+        if not ended:
+            process.kill()
+            process.wait()
+        # Only seeds that all ran to their end show that none asks.
+        return True if marker.exists() else False if ended and process.returncode == 0 else None
+
+
 def find(bin_folder, suite, defect, source="", test="", seeds=SEEDS, tried=0):
     """The first test of the suite that fails with the defect, which is in `source`; only `test`, if it is given."""
     if suite == "simulation":

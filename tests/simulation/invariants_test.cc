@@ -459,7 +459,7 @@ TEST_CASE("I7: only Release takes a node back to no label") {
   }
 }
 
-TEST_CASE("I8: skipped, paused and frozen nodes are started") {
+TEST_CASE("I8: skipped, paused and frozen nodes are started, and some beyond the limit of failures") {
   World skipped;
   skipped.cluster->EditNode(skipped.NodeName(0), [](Node& node) { node.labels[Gpu().SkipUpgradeLabel()] = "true"; });
   skipped.Start(0);
@@ -467,6 +467,24 @@ TEST_CASE("I8: skipped, paused and frozen nodes are started") {
   World paused({.auto_upgrade = true, .paused = true});
   paused.Start(0);
   CHECK(paused.Broken() == "I8");
+  const UpgradePolicy half_may_fail{
+      .auto_upgrade = true, .max_parallel = 4, .failure_policy = FailurePolicy{.max_failures = Percent{50}}};
+  World halted(half_may_fail);
+  halted.Put(0, "upgrade-failed");
+  halted.Ask(2);
+  halted.StartUnread(2);
+  CHECK(halted.checker->Report().empty());
+  // One that had been asked for before the second node failed.
+  halted.Ask(3);
+  halted.Put(1, "upgrade-failed");
+  halted.StartUnread(3);
+  CHECK(halted.checker->Report().empty());
+  World unheeded(half_may_fail);
+  unheeded.Put(0, "upgrade-failed");
+  unheeded.Put(1, "upgrade-failed");
+  unheeded.Ask(2);
+  unheeded.StartUnread(2);
+  CHECK(unheeded.Broken() == "I8");
   World frozen({.auto_upgrade = false});
   frozen.Patch(0, {.unschedulable = true});
   CHECK(frozen.Broken() == "I8");

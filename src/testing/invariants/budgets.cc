@@ -23,6 +23,11 @@ int UnavailableLimit(const CountOrPercent& limit, int nodes) {
   return static_cast<int>((std::int64_t{std::get<Percent>(limit).value} * nodes + 99) / 100);
 }
 
+int FailedLimit(const CountOrPercent& limit, int nodes) {
+  if (const Count* count = std::get_if<Count>(&limit)) return count->value;
+  return std::max(1, static_cast<int>(std::int64_t{std::get<Percent>(limit).value} * nodes / 100));
+}
+
 void InvariantChecker::Impl::CountNode(const NodeTruth& truth, int sign) {
   unavailable_ += truth.unavailable && truth.has_label ? sign : 0;
   failed_ += truth.state == UpgradeState::kFailed ? sign : 0;
@@ -154,6 +159,35 @@ int InvariantChecker::Impl::UnavailableKnown(const Node& started) const {
     count += truth.unavailable_since <= known || (truth.unavailable_by_engine && started.ready);
   }
   return count;
+}
+
+// Those that had failed when the start was decided, and have not been anything else since: one that recovers may do so
+// in the same pass.
+int InvariantChecker::Impl::FailedKnown(const Node& started) const {
+  const std::int64_t known = Known(started);
+  int count = 0;
+  for (const auto& [name, truth] : nodes) {
+    if (truth.state != UpgradeState::kFailed || !truth.has_label) continue;
+    const auto other = std::find_if(truth.history.rbegin(), truth.history.rend(), [](const internal::NodeFacts& facts) {
+      return facts.state != UpgradeState::kFailed;
+    });
+    count += std::prev(other)->since <= known;
+  }
+  return count;
+}
+
+bool InvariantChecker::Impl::IsPastFailures(const UpgradePolicy& the_policy, const Node& started) const {
+  if (!the_policy.failure_policy) return false;
+  const int limit = FailedLimit(the_policy.failure_policy->max_failures, NodesWithDriver(Known(started)));
+  return failed_ >= limit && FailedKnown(started) >= limit;
+}
+
+// I8. As in JudgeBudget the policy of the first try may have allowed it.
+void InvariantChecker::Impl::JudgeFailures(const Node& started) {
+  if (!IsPastFailures(PolicyOf(writer), started)) return;
+  const Attempt* first = FirstAttempt(started);
+  if (first != nullptr && !IsPastFailures(*first->policy, started)) return;
+  Fail("I8", fmt::format("node {} was started although {} nodes had failed", started.name, FailedKnown(started)));
 }
 
 // What a node counts for is read from it and its pods; a reader who has not read the last changes counts another number.

@@ -20,6 +20,8 @@ namespace driverupgrade::testing {
 
 // What a percentage is of so many nodes: rounded up, as in the Go library.
 int UnavailableLimit(const CountOrPercent& limit, int nodes);
+// As many failed nodes let none start: rounded down, to 1 at least.
+int FailedLimit(const CountOrPercent& limit, int nodes);
 
 class InvariantChecker::Impl {
  public:
@@ -124,6 +126,10 @@ class InvariantChecker::Impl {
   std::int64_t Known(const Node& started) const;
   int SlotsKnown(const UpgradePolicy& the_policy, const Node& started) const;
   int UnavailableKnown(const Node& started) const;
+  int FailedKnown(const Node& started) const;
+  bool FailuresAreOut(const UpgradePolicy& the_policy) const;
+  bool IsPastFailures(const UpgradePolicy& the_policy, const Node& started) const;
+  void JudgeFailures(const Node& started);
   void JudgeStart(const Node& before, const Node& after);
   void JudgeCordon(const Node& before, const Node& after, const internal::NodeTruth& truth);
   void JudgeEnd(const Node& before, const Node& after, const internal::NodeTruth& truth);

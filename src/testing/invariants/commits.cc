@@ -248,6 +248,7 @@ void InvariantChecker::Impl::JudgeStart(const Node& before, const Node& after) {
     Fail("I8", fmt::format("node {} was started although it carries the skip label", after.name));
   }
   if (its_policy.paused) Fail("I8", fmt::format("node {} was started although the policy is paused", after.name));
+  JudgeFailures(before);
   if (options.check_budget) JudgeBudget(before, after);
   JudgeRollout(before);
 }

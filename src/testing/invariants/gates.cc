@@ -113,6 +113,14 @@ bool InvariantChecker::Impl::BudgetIsOut(const Writer& who, GateReason reason, c
   return unavailable >= UnavailableLimit(*its_policy.max_unavailable, static_cast<int>(with_driver_.size()));
 }
 
+// A budget of one class of failures may be used up sooner: of those it is only known that a node has failed.
+bool InvariantChecker::Impl::FailuresAreOut(const UpgradePolicy& the_policy) const {
+  if (!the_policy.failure_policy || failed_ == 0) return false;
+  const FailurePolicy& failures = *the_policy.failure_policy;
+  const int limit = FailedLimit(failures.max_failures, static_cast<int>(with_driver_.size()));
+  return failed_ >= limit || !failures.by_class.empty();
+}
+
 // While the node is evacuated: some pod on it is as the gate says.
 bool InvariantChecker::Impl::IsHeldByPods(const Writer& who, const Node& node, GateReason reason) const {
   const UpgradePolicy& its_policy = PolicyOf(&who);
@@ -188,7 +196,7 @@ bool InvariantChecker::Impl::IsTrue(const Writer& who, const Node& node, const G
   switch (gate.reason) {
     case GateReason::kMaxParallel: return BudgetIsOut(who, gate.reason, more) || SomeStageHasALimit(its_policy);
     case GateReason::kMaxUnavailable: return BudgetIsOut(who, gate.reason, more);
-    case GateReason::kMaxFailures: return its_policy.failure_policy && failed_ > 0;
+    case GateReason::kMaxFailures: return FailuresAreOut(its_policy);
     case GateReason::kHalted:
     case GateReason::kWindow:
     case GateReason::kStage:

@@ -171,7 +171,8 @@ int InvariantChecker::Impl::FailedKnown(const Node& started) const {
     const auto other = std::find_if(truth.history.rbegin(), truth.history.rend(), [](const internal::NodeFacts& facts) {
       return facts.state != UpgradeState::kFailed;
     });
-    count += std::prev(other)->since <= known;
+    // What was never seen to fail was failed before anybody looked.
+    count += other == truth.history.rbegin() || std::prev(other)->since <= known;
   }
   return count;
 }

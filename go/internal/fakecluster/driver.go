@@ -100,7 +100,7 @@ func (c *Cluster) addDriverPod(node string) {
 			"ownerReferences": []any{c.owner()}},
 		"spec": Object{"nodeName": node, "containers": []any{Object{"name": "driver", "image": "driver"}}},
 		"status": Object{"phase": "Running",
-			"containerStatuses": []any{Object{"name": "driver", "ready": c.Ready, "restartCount": 0}}},
+			"containerStatuses": []any{Object{"name": "driver", "ready": !c.unready, "restartCount": 0}}},
 	})
 }
 
@@ -112,6 +112,13 @@ func (c *Cluster) driverPodsOn(node string) (found []Object) {
 		}
 	}
 	return found
+}
+
+// StartUnready has new driver pods not ready before SetReady.
+func (c *Cluster) StartUnready() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.unready = true
 }
 
 // SetReady makes the driver pod on the node ready.

@@ -46,11 +46,8 @@ type Cluster struct {
 	closing  chan struct{}
 	revision int
 	uids     int
-
-	// Before, if set, is called with each request of an engine before it is carried out; false: it is refused with 503.
-	Before func(verb, path string) bool
-	// Ready: driver pods are ready as soon as they are there.
-	Ready bool
+	before   func(verb, path string) bool
+	unready  bool // new driver pods
 }
 
 // Namespace is where the driver is.
@@ -63,7 +60,7 @@ var apiOf = map[string][2]string{
 
 // New has no nodes, and a driver of revision 1.
 func New() *Cluster {
-	c := &Cluster{objects: map[string]map[string]Object{}, news: make(chan struct{}), closing: make(chan struct{}), Ready: true}
+	c := &Cluster{objects: map[string]map[string]Object{}, news: make(chan struct{}), closing: make(chan struct{})}
 	c.server = httptest.NewServer(http.HandlerFunc(c.serve))
 	c.put("daemonsets", Object{
 		"metadata": Object{"name": "driver", "namespace": Namespace, "labels": Object{"app": "driver"}, "generation": 1},
@@ -168,10 +165,23 @@ func clone(object Object) Object {
 
 // ----- requests
 
+// SetBefore has it called with each request of an engine before the request is carried out; false: the request is refused with 503.
+func (c *Cluster) SetBefore(before func(verb, path string) bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.before = before
+}
+
+func (c *Cluster) hook() func(verb, path string) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.before
+}
+
 func (c *Cluster) serve(w http.ResponseWriter, r *http.Request) {
 	resource, namespace, name, sub := parse(r.URL.Path)
 	watches := r.URL.Query().Get("watch") != ""
-	if c.Before != nil && r.Method != http.MethodGet && !c.Before(r.Method, r.URL.Path) {
+	if before := c.hook(); before != nil && r.Method != http.MethodGet && !before(r.Method, r.URL.Path) {
 		c.fail(w, http.StatusServiceUnavailable, "ServiceUnavailable")
 		return
 	}

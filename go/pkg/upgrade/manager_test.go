@@ -170,7 +170,7 @@ func TestAnOrderStandsUntilTheNodesAreUpgraded(t *testing.T) {
 	w := newWorld(t, 3)
 	w.apply(t.Context(), policyOf(0))
 	w.eventually("the states of current nodes", w.allIn(UpgradeStateDone))
-	w.cluster.Ready = false
+	w.cluster.StartUnready()
 	w.cluster.NewDriver()
 	// The operator comes back in two minutes. The pods get ready before that, and nobody calls.
 	w.eventually("restarted driver pods", func() bool {
@@ -189,7 +189,7 @@ func TestNothingIsSentOnceTheContextOfApplyStateHasEnded(t *testing.T) {
 	w := newWorld(t, 3)
 	w.apply(t.Context(), policyOf(0))
 	w.eventually("the states of current nodes", w.allIn(UpgradeStateDone))
-	w.cluster.Ready = false
+	w.cluster.StartUnready()
 	w.cluster.NewDriver()
 	ctx, cancel := context.WithCancel(t.Context())
 	w.eventually("the outdated nodes", func() bool {
@@ -223,14 +223,14 @@ func TestNothingIsSentOnceTheContextOfApplyStateHasEnded(t *testing.T) {
 func TestARequestWhoseContextEndsWhileItWaitsForAnAnswerIsToldAsUnanswered(t *testing.T) {
 	w := newWorld(t, 1)
 	ctx, cancel := context.WithCancel(t.Context())
-	w.cluster.Before = func(verb, path string) bool {
+	w.cluster.SetBefore(func(string, string) bool {
 		cancel()
 		return false
-	}
+	})
 	if err := w.manager.ApplyState(ctx, w.build(t.Context()), policyOf(1)); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v", err)
 	}
-	w.cluster.Before = nil
+	w.cluster.SetBefore(nil)
 	w.eventually("the next operator's upgrade", func() bool {
 		_ = w.manager.ApplyState(t.Context(), w.build(t.Context()), policyOf(1))
 		w.clock.Step(time.Minute) // a refused request has its pause

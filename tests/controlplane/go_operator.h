@@ -21,7 +21,8 @@ class GoOperator {
   // throws std::runtime_error if the environment names none.
   GoOperator(const World& world, std::string_view policy, Of of = Of::kModule);
 
-  // It ends once every node has the wanted driver, with exit code 0 unless one has failed.
+  // It ends once every node has the wanted driver, with exit code 0 unless one has failed. Of a flag that is given twice the
+  // later one counts, and `more_flags` come last.
   std::unique_ptr<Process> Start(const std::vector<std::string>& more_flags = {}) const;
 
   // What it says.

@@ -116,6 +116,36 @@ TEST_CASE(
   CHECK(go.seconds <= 1.5 * native.seconds);
 }
 
+// With one node and a workload pod that nothing may evict at first. The example is woken by its DaemonSet alone, which does
+// not change when a pod may be evicted at last: what goes on then is the standing order between two calls of the operator.
+TEST_CASE("Between an operator's calls, ten minutes apart, its node is drained as soon as the pods may go", "[go]") {
+  World world(ControlPlane::Shared(), "go-order", 1);
+  world.DeployDriver();
+  Workload workload;
+  workload.unavailable_max = 0;
+  world.Deploy(workload);
+  const std::string& node = world.nodes().front();
+  world.ChangeDriver("driver:2");
+  const GoOperator go_operator(world, kPolicy);
+  const std::unique_ptr<Process> process = go_operator.Start({"--until-done=false", "--timeout=0", "--interval=10m"});
+  const auto reaches = [&](const std::string& state) {
+    return Eventually(kStepOfHandover, [&] { return world.Nodes().at(node).state == state; });
+  };
+  const auto log = [&] { return LastLines(go_operator.log_file(), 20); };
+  INFO(log());
+  REQUIRE(reaches("pod-deletion-required"));
+  const std::string old_driver = world.DriverPodOn(node).name;
+
+  const Stopwatch stopwatch;
+  world.control_plane().admin().Must({"delete", "poddisruptionbudget", "work", "--namespace=" + world.workload_ns()});
+  const bool is_done = reaches("upgrade-done");
+  INFO(log());
+  REQUIRE(is_done);
+  std::cout << "Go module, " << stopwatch.seconds() << " s from the disruption budget's end to upgrade-done\n";
+  CHECK(world.DriverPodOn(node).name != old_driver);
+  CHECK(process->IsRunning());
+}
+
 // An operator that runs, and where its words go.
 struct Started {
   std::unique_ptr<Process> process;

@@ -16,7 +16,8 @@ namespace driverupgrade::bench {
 namespace {
 
 constexpr std::chrono::seconds kSettleLimit{180};
-constexpr std::chrono::minutes kRunLimit{11};  // more than the programs give themselves
+constexpr int kSettledNodesPerSecond = 2;  // at least, by controllers that hold themselves back
+constexpr std::chrono::minutes kAfterTimeout{1};  // for a program to end when its time is over
 // For what controllers and garbage collection still have to do, and for the last lines of the audit log.
 constexpr std::chrono::seconds kQuiet{1};
 constexpr int kLogLines = 10;
@@ -37,6 +38,17 @@ bool IsReady(const rapidjson::Value& pod) {
 // What both programs make of a node when they are done with it. The limit leaves the label of an upgrade alone.
 bool IsDone(const e2e::NodeVersion& node) {
   return !node.unschedulable && (node.state.empty() || node.state == "upgrade-done");
+}
+
+absl::Time TimeOf(const std::string& text) {
+  absl::Time time;
+  std::string error;
+  if (!absl::ParseTime(absl::RFC3339_full, text, &time, &error)) throw std::runtime_error("audit log: " + error);
+  return time;
+}
+
+bool IsPatchOfNode(const e2e::AuditedRequest& request) {
+  return request.verb == "patch" && request.resource == "nodes";
 }
 
 std::string KindOf(const e2e::AuditedRequest& request) {
@@ -63,15 +75,24 @@ Run Arena::Measure(const Program& program) {
   const e2e::Usage usage = RunToEnd(program);
   std::optional<absl::Time> end;
   if (!e2e::Eventually(kQuiet, [&] { return (end = FindEnd(audit)).has_value(); })) {
-    throw std::runtime_error(program.name + " has ended before every node was done");
+    throw NotDone(program.name + " has ended before every node was done");
   }
   ExpectRolledOut();
 
   Run run;
   run.usage = usage;
   run.seconds = absl::ToDoubleSeconds(*end - start);
-  for (const e2e::AuditedRequest& request : audit.Read()) ++run.requests[KindOf(request)];
+  absl::Time first_patch = *end;
+  for (const e2e::AuditedRequest& request : audit.Read()) {
+    ++run.requests[KindOf(request)];
+    if (IsPatchOfNode(request)) first_patch = std::min(first_patch, TimeOf(request.received));
+  }
+  run.first_patch_seconds = absl::ToDoubleSeconds(first_patch - start);
   return run;
+}
+
+std::chrono::seconds Arena::SettleLimit() const {
+  return std::max(kSettleLimit, std::chrono::seconds(nodes() / kSettledNodesPerSecond));
 }
 
 // A rollout leaves the pods on the nodes that were done first, where the next one would have more to evict.
@@ -87,7 +108,7 @@ void Arena::SpreadWorkload() const {
              return IsReady(pod) && old_pods.count(e2e::Text(pod, {"metadata", "name"})) == 0;
            });
   };
-  if (!e2e::Eventually(kSettleLimit, is_spread)) throw std::runtime_error("the workload does not get Ready");
+  if (!e2e::Eventually(SettleLimit(), is_spread)) throw std::runtime_error("the workload does not get Ready");
 }
 
 void Arena::ChangeDriver() {
@@ -97,16 +118,16 @@ void Arena::ChangeDriver() {
         control_plane_.admin().Get({"daemonset", "driver", "--namespace=" + world_.driver_ns()});
     return e2e::Integer(driver, {"status", "observedGeneration"}) == e2e::Integer(driver, {"metadata", "generation"});
   };
-  if (!e2e::Eventually(kSettleLimit, is_observed)) throw std::runtime_error("the driver's DaemonSet does not change");
+  if (!e2e::Eventually(SettleLimit(), is_observed)) throw std::runtime_error("the driver's DaemonSet does not change");
 }
 
 e2e::Usage Arena::RunToEnd(const Program& program) {
   e2e::ProcessOptions options;
   options.out = control_plane_.folder() / fmt::format("run-{}", revision_);
   e2e::Process process(CommandLine(program, world_), options);
-  const std::optional<int> exit_code = process.Wait(kRunLimit);
+  const std::optional<int> exit_code = process.Wait(program.timeout + kAfterTimeout);
   if (exit_code == 0) return process.usage();
-  throw std::runtime_error(fmt::format("{}: {}: {}", program.name,
+  throw NotDone(fmt::format("{}: {}: {}", program.name,
                                        exit_code ? fmt::format("exit code {}", *exit_code) : "does not end",
                                        e2e::LastLines(options.out, kLogLines)));
 }
@@ -128,10 +149,7 @@ std::optional<absl::Time> Arena::FindEnd(e2e::AuditLog& audit) const {
   if (static_cast<int>(done.size()) != nodes()) return std::nullopt;
   const auto last = std::max_element(done.begin(), done.end(),
                                      [](const auto& one, const auto& other) { return one.second < other.second; });
-  absl::Time end;
-  std::string error;
-  if (!absl::ParseTime(absl::RFC3339_full, last->second, &end, &error)) throw std::runtime_error("audit log: " + error);
-  return end;
+  return TimeOf(last->second);
 }
 
 void Arena::ExpectRolledOut() const {
@@ -140,7 +158,7 @@ void Arena::ExpectRolledOut() const {
   const bool is_rolled_out = std::all_of(
       pods.begin(), pods.end(), [&](const e2e::DriverPod& pod) { return pod.is_ready && pod.revision == newest; });
   if (!is_rolled_out || static_cast<int>(pods.size()) != nodes()) {
-    throw std::runtime_error("some node has not one Ready driver pod of the newest revision");
+    throw NotDone("some node has not one Ready driver pod of the newest revision");
   }
 }
 

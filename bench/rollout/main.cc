@@ -1,4 +1,5 @@
 // Measures gpu_operator beside the least that the cluster allows, on a real control plane.
+#include <chrono>
 #include <cstdio>
 #include <exception>
 #include <filesystem>
@@ -18,10 +19,12 @@ using driverupgrade::bench::Arena;
 using driverupgrade::bench::FormatTargets;
 using driverupgrade::bench::InGo;
 using driverupgrade::bench::Limit;
+using driverupgrade::bench::NotDone;
 using driverupgrade::bench::Operator;
 using driverupgrade::bench::Program;
 using driverupgrade::bench::Rollout;
 using driverupgrade::bench::Run;
+using driverupgrade::bench::Task;
 
 constexpr int kExitFailed = 1;
 constexpr int kExitUsage = 2;
@@ -31,6 +34,7 @@ struct Options {
   std::vector<int> parallel = {10, 0};
   std::vector<std::string> events = {"none", "all"};
   int runs = 5;
+  int timeout_minutes = 10;
   bool quick = false;
   std::string output = "text";
   std::string limit = DRIVERUPGRADE_ROLLOUT_LIMIT;
@@ -49,6 +53,9 @@ void Declare(CLI::App& app, Options& options) {
       ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
   app.add_option("--runs", options.runs, "of each program")->check(CLI::PositiveNumber)->capture_default_str();
+  app.add_option("--timeout-minutes", options.timeout_minutes, "after which a program gives up, which is a result too")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
   app.add_option("--events", options.events, "gpu_operator once for each of these: none, all")
       ->delimiter(',')
       ->check(CLI::IsMember({"none", "all"}))
@@ -72,24 +79,24 @@ Run MeasureOne(Arena& arena, const Program& program, const std::string& what) {
 }
 
 // One program after the other, so that what slows the machine for a while slows them all.
-Rollout MeasureRollout(Arena& arena, int nodes, int parallel, const Options& options,
-                       const std::filesystem::path& folder) {
-  std::vector<Program> programs = {Limit(options.limit, parallel)};
-  for (const std::string& events : options.events) {
-    programs.push_back(Operator(options.gpu_operator, parallel, events, folder));
-  }
-  if (!options.go_operator.empty()) {
-    programs.push_back(InGo("Go module, Events", options.go_operator, parallel, folder));
-  }
-  if (!options.go_library.empty()) {
-    programs.push_back(InGo("Go library, Events", options.go_library, parallel, folder));
-  }
-  Rollout rollout{.nodes = nodes, .parallel = parallel, .series = {}};
+Rollout MeasureRollout(Arena& arena, int nodes, const Task& task, const Options& options) {
+  std::vector<Program> programs = {Limit(options.limit, task)};
+  for (const std::string& events : options.events) programs.push_back(Operator(options.gpu_operator, task, events));
+  if (!options.go_operator.empty()) programs.push_back(InGo("Go module, Events", options.go_operator, task));
+  if (!options.go_library.empty()) programs.push_back(InGo("Go library, Events", options.go_library, task));
+  Rollout rollout{.nodes = nodes, .parallel = task.parallel, .series = {}};
   for (const Program& program : programs) rollout.series.push_back({.program = program.name, .runs = {}});
   for (int run = 1; run <= options.runs; ++run) {
-    const std::string what = fmt::format("{} nodes, parallel {}, run {} of {}", nodes, parallel, run, options.runs);
+    const std::string what =
+        fmt::format("{} nodes, parallel {}, run {} of {}", nodes, task.parallel, run, options.runs);
     for (std::size_t i = 0; i < programs.size(); ++i) {
-      rollout.series[i].runs.push_back(MeasureOne(arena, programs[i], what));
+      try {
+        rollout.series[i].runs.push_back(MeasureOne(arena, programs[i], what));
+      } catch (const NotDone& error) {
+        // Whoever comes next would begin in the midst of a rollout. What was measured before is kept.
+        rollout.not_done = fmt::format("{}: {}", what, error.what());
+        return rollout;
+      }
     }
   }
   return rollout;
@@ -102,13 +109,17 @@ std::vector<Rollout> MeasureAll(const Options& options) {
   if (options.output == "text") fmt::print("{}", FormatTargets());
   for (const int nodes : options.nodes) {
     Arena arena(nodes);
+    Task task{.parallel = 0, .timeout = std::chrono::minutes(options.timeout_minutes), .folder = folder.path()};
     // The first rollout in a cluster is slower than all others, and would be the limit's.
-    MeasureOne(arena, Limit(options.limit, 0), fmt::format("{} nodes, not counted", nodes));
+    MeasureOne(arena, Limit(options.limit, task), fmt::format("{} nodes, not counted", nodes));
     for (const int parallel : options.parallel) {
-      rollouts.push_back(MeasureRollout(arena, nodes, parallel, options, folder.path()));
-      if (options.output != "text") continue;
-      fmt::print("{}", FormatText(rollouts.back()));
-      std::fflush(stdout);
+      task.parallel = parallel;
+      rollouts.push_back(MeasureRollout(arena, nodes, task, options));
+      if (options.output == "text") {
+        fmt::print("{}", FormatText(rollouts.back()));
+        std::fflush(stdout);
+      }
+      if (!rollouts.back().not_done.empty()) break;
     }
   }
   return rollouts;

@@ -13,31 +13,35 @@ podDeletion: {force: false, timeoutSeconds: 300, deleteEmptyDir: false}
 drain: {enable: true, force: false, timeoutSeconds: 300, deleteEmptyDir: false}
 )";
 
-std::string WritePolicy(int parallel, const std::filesystem::path& folder) {
-  const std::filesystem::path policy = folder / ("policy-" + std::to_string(parallel) + ".yaml");
-  e2e::WriteFile(policy, e2e::Substitute(std::string(kPolicy), {{"$PARALLEL", std::to_string(parallel)}}));
-  return policy.string();
+// What a program with a policy is told.
+std::vector<std::string> ByPolicy(const Task& task) {
+  const std::string parallel = std::to_string(task.parallel);
+  const std::filesystem::path policy = task.folder / ("policy-" + parallel + ".yaml");
+  e2e::WriteFile(policy, e2e::Substitute(std::string(kPolicy), {{"$PARALLEL", parallel}}));
+  return {"--policy", policy.string(), "--until-done", "--timeout", std::to_string(task.timeout.count()) + "s"};
 }
 
 }  // namespace
 
-Program Limit(const std::filesystem::path& file, int parallel) {
-  return {.name = "limit", .file = file, .options = {"--parallel", std::to_string(parallel)}};
-}
-
-Program Operator(const std::filesystem::path& file, int parallel, const std::string& events,
-                 const std::filesystem::path& folder) {
+Program Limit(const std::filesystem::path& file, const Task& task) {
   return {
-      .name = events == "none" ? "gpu_operator" : "gpu_operator, Events",
+      .name = "limit",
       .file = file,
-      .options = {"--policy", WritePolicy(parallel, folder), "--until-done", "--timeout", "10m", "--events", events}};
+      .options = {"--parallel", std::to_string(task.parallel), "--timeout", std::to_string(task.timeout.count())},
+      .timeout = task.timeout};
 }
 
-Program InGo(const std::string& name, const std::filesystem::path& file, int parallel,
-             const std::filesystem::path& folder) {
-  return {.name = name,
-          .file = file,
-          .options = {"--policy", WritePolicy(parallel, folder), "--until-done", "--timeout", "10m"}};
+Program Operator(const std::filesystem::path& file, const Task& task, const std::string& events) {
+  Program program{.name = events == "none" ? "gpu_operator" : "gpu_operator, Events",
+                  .file = file,
+                  .options = ByPolicy(task),
+                  .timeout = task.timeout};
+  program.options.insert(program.options.end(), {"--events", events});
+  return program;
+}
+
+Program InGo(const std::string& name, const std::filesystem::path& file, const Task& task) {
+  return {.name = name, .file = file, .options = ByPolicy(task), .timeout = task.timeout};
 }
 
 std::vector<std::string> CommandLine(const Program& program, const e2e::World& world) {

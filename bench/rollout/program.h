@@ -2,6 +2,7 @@
 #ifndef DRIVERUPGRADE_BENCH_ROLLOUT_PROGRAM_H_
 #define DRIVERUPGRADE_BENCH_ROLLOUT_PROGRAM_H_
 
+#include <chrono>
 #include <filesystem>
 #include <string>
 #include <vector>
@@ -14,18 +15,24 @@ struct Program {
   std::string name;  // in the tables
   std::filesystem::path file;
   std::vector<std::string> options;  // beside those that all of them take
+  std::chrono::seconds timeout;      // after which it gives up
 };
 
-// rollout_limit. `parallel`: nodes at a time, 0 = all at once.
-Program Limit(const std::filesystem::path& file, int parallel);
+// What all programs are told.
+struct Task {
+  int parallel = 0;  // nodes at a time; 0 = all at once
+  std::chrono::seconds timeout;
+  std::filesystem::path folder;  // for policies
+};
 
-// gpu_operator, with a policy that holds nothing back but `parallel`. Writes the policy into `folder`.
-Program Operator(const std::filesystem::path& file, int parallel, const std::string& events,
-                 const std::filesystem::path& folder);
+// rollout_limit.
+Program Limit(const std::filesystem::path& file, const Task& task);
+
+// gpu_operator, with a policy that holds nothing back but the number of nodes at a time.
+Program Operator(const std::filesystem::path& file, const Task& task, const std::string& events);
 
 // A program of the Go module or of the Go library, which always send Events, with that policy.
-Program InGo(const std::string& name, const std::filesystem::path& file, int parallel,
-             const std::filesystem::path& folder);
+Program InGo(const std::string& name, const std::filesystem::path& file, const Task& task);
 
 // How to run it on `world` as user operator.
 std::vector<std::string> CommandLine(const Program& program, const e2e::World& world);

@@ -31,6 +31,7 @@ bool Counts(const std::string& kind) {
 
 struct Summary {
   double seconds = 0;
+  double first_patch_seconds = 0;
   double fastest = 0;
   double slowest = 0;
   double requests = 0;     // that count, per node
@@ -39,14 +40,17 @@ struct Summary {
   std::map<std::string, double> kinds;  // all of them, per node
 };
 
+// Of a series with one run at least.
 Summary Summarize(const Series& series, int nodes) {
   std::vector<double> seconds;
+  std::vector<double> first_patches;
   std::vector<double> requests;
   std::vector<double> cpu_seconds;
   std::vector<double> peaks;
   std::set<std::string> kinds;
   for (const Run& run : series.runs) {
     seconds.push_back(run.seconds);
+    first_patches.push_back(run.first_patch_seconds);
     cpu_seconds.push_back(run.usage.cpu_seconds);
     peaks.push_back(run.usage.peak_mib);
     double counted = 0;
@@ -58,6 +62,7 @@ Summary Summarize(const Series& series, int nodes) {
   }
   Summary summary;
   summary.seconds = Median(seconds);
+  summary.first_patch_seconds = Median(first_patches);
   summary.requests = Median(requests);
   summary.cpu_seconds = Median(cpu_seconds);
   summary.peak_mib = Median(peaks);
@@ -76,23 +81,26 @@ Summary Summarize(const Series& series, int nodes) {
 
 std::vector<Summary> SummarizeAll(const Rollout& rollout) {
   std::vector<Summary> summaries;
-  for (const Series& series : rollout.series) summaries.push_back(Summarize(series, rollout.nodes));
+  for (const Series& series : rollout.series) {
+    if (!series.runs.empty()) summaries.push_back(Summarize(series, rollout.nodes));
+  }
   return summaries;
 }
 
 std::string FormatTimes(const Rollout& rollout, const std::vector<Summary>& summaries) {
   const Summary& limit = summaries.front();
-  std::string text = fmt::format("  {:<22}{:>9}{:>17}{:>9}{:>15}{:>8}{:>9}{:>7}\n", "", "seconds", "from – to",
-                                 "x limit", "requests/node", "more", "CPU s", "MiB");
+  std::string text = fmt::format("  {:<22}{:>9}{:>17}{:>9}{:>11}{:>15}{:>8}{:>9}{:>7}\n", "", "seconds", "from – to",
+                                 "x limit", "1st PATCH", "requests/node", "more", "CPU s", "MiB");
   for (std::size_t i = 0; i < summaries.size(); ++i) {
     const Summary& summary = summaries[i];
     const double ratio = summary.seconds / limit.seconds;
     const double more = summary.requests - limit.requests;
     const bool is_missed = ratio > kRatioMax || more > kRequestsMoreMax;
-    text += fmt::format("  {:<22}{:>9.2f}{:>17}{:>9.2f}{:>15.2f}{:>+8.2f}{:>9.2f}{:>7.0f}{}\n",
+    text += fmt::format("  {:<22}{:>9.2f}{:>17}{:>9.2f}{:>11.2f}{:>15.2f}{:>+8.2f}{:>9.2f}{:>7.0f}{}\n",
                         rollout.series[i].program, summary.seconds,
-                        fmt::format("{:.2f} – {:.2f}", summary.fastest, summary.slowest), ratio, summary.requests, more,
-                        summary.cpu_seconds, summary.peak_mib, is_missed ? "  over the target" : "");
+                        fmt::format("{:.2f} – {:.2f}", summary.fastest, summary.slowest), ratio,
+                        summary.first_patch_seconds, summary.requests, more, summary.cpu_seconds, summary.peak_mib,
+                        is_missed ? "  over the target" : "");
   }
   return text;
 }
@@ -103,7 +111,7 @@ std::string FormatKinds(const Rollout& rollout, const std::vector<Summary>& summ
     for (const auto& [kind, _] : summary.kinds) kinds.insert(kind);
   }
   std::string text = fmt::format("  {:<40}", "per node");
-  for (const Series& series : rollout.series) text += fmt::format("{:>22}", series.program);
+  for (std::size_t i = 0; i < summaries.size(); ++i) text += fmt::format("{:>22}", rollout.series[i].program);
   text += "\n";
   for (const std::string& kind : kinds) {
     text += fmt::format("  {:<40}", Counts(kind) ? kind : kind + " (not counted)");
@@ -126,6 +134,8 @@ void WriteSeries(JsonWriter& json, const Series& series, const Summary& summary,
   json.StartArray();
   for (const Run& run : series.runs) json.Double(run.seconds);
   json.EndArray();
+  json.Key("firstPatchSeconds");
+  json.Double(summary.first_patch_seconds);
   json.Key("ratioToLimit");
   json.Double(summary.seconds / limit.seconds);
   json.Key("requestsPerNode");
@@ -155,11 +165,13 @@ std::string FormatTargets() {
 
 std::string FormatText(const Rollout& rollout) {
   const std::vector<Summary> summaries = SummarizeAll(rollout);
+  const std::string not_done = rollout.not_done.empty() ? "" : "  " + rollout.not_done + "\n";
+  if (summaries.empty()) return not_done;
   const std::string at_a_time = rollout.parallel == 0 ? "all at once" : fmt::format("{} at a time", rollout.parallel);
   const std::size_t runs = rollout.series.front().runs.size();
-  return fmt::format("\n{} nodes, {}, {}\n{}\n{}", rollout.nodes, at_a_time,
+  return fmt::format("\n{} nodes, {}, {}\n{}\n{}{}", rollout.nodes, at_a_time,
                      runs == 1 ? "one run" : fmt::format("medians of {} runs", runs), FormatTimes(rollout, summaries),
-                     FormatKinds(rollout, summaries));
+                     FormatKinds(rollout, summaries), not_done);
 }
 
 std::string FormatJson(const std::vector<Rollout>& rollouts) {
@@ -180,6 +192,10 @@ std::string FormatJson(const std::vector<Rollout>& rollouts) {
       WriteSeries(json, rollout.series[i], summaries[i], summaries.front());
     }
     json.EndArray();
+    if (!rollout.not_done.empty()) {
+      json.Key("notDone");
+      json.String(rollout.not_done.c_str());
+    }
     json.EndObject();
   }
   json.EndArray();

@@ -20,6 +20,7 @@ struct Rollout {
   int nodes = 0;
   int parallel = 0;  // 0 = all at once
   std::vector<Series> series;
+  std::string not_done;  // which program did not do its work, after which nothing more was measured; empty: all did
 };
 
 // What the figures are judged by, in a line.

@@ -226,6 +226,7 @@ class FakeCluster final : public ClusterFacade {
   /// The pods of a DaemonSet.
   std::vector<Pod> daemon_set_pods(const std::string& ns, const std::string& name) const;
   std::vector<DaemonSet> daemon_sets() const;
+  std::vector<ControllerRevision> controller_revisions() const;
   std::vector<PodDisruptionBudget> disruption_budgets() const;
   std::optional<NodeMaintenance> node_maintenance(const std::string& ns, const std::string& name) const;
   std::vector<NodeMaintenance> node_maintenances() const;

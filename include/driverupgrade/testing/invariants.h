@@ -57,9 +57,8 @@ struct InvariantOptions {
   std::optional<PodRef> own_pod = std::nullopt;
   /// In requestor mode: RequestorOptions::id.
   std::string requestor_id = {};
-  /// Whether a driver pod needs no more than a restart for a revision, as SnapshotOptions::restart_only has it; null:
-  /// what the node says is believed.
-  std::function<bool(const Pod&, const std::string& wanted_revision)> restart_only = nullptr;
+  /// As in SnapshotOptions; an answer that is an error counts as no. Null: what stands on the node is believed.
+  RestartOnlyPredicate restart_only = nullptr;
   /// Whether budgets are claimed to hold: with a ledger, or for one leader that does not crash.
   bool check_budget = true;
   /// Whether the time between two requests for one pod is looked at: not where clocks jump.

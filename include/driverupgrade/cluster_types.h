@@ -92,7 +92,7 @@ struct Pod {
   StringMap labels = {};
   std::vector<OwnerReference> owners = {};
   PodPhase phase = PodPhase::kUnknown;
-  /// Set once the pod is being deleted. It already includes the grace period, so it may lie ahead (E21).
+  /// Set once the pod is being deleted. It already includes the grace period, so it may lie ahead.
   std::optional<absl::Time> deletion_timestamp = {};
   /// The annotation kubernetes.io/config.mirror is present: a static pod, which nobody can evict.
   bool mirror = false;
@@ -112,7 +112,7 @@ struct Pod {
 
 /// Succeeded or Failed.
 bool IsFinished(const Pod& pod);
-/// The owner reference with `controller: true`, or nullptr (R20).
+/// The owner reference with `controller: true`, or nullptr.
 const OwnerReference* ControllerOf(const Pod& pod);
 /// Whether the controlling owner is an apps/v1 DaemonSet.
 bool IsDaemonSetPod(const Pod& pod);
@@ -128,12 +128,12 @@ struct DaemonSet {
   std::string name = {};
   std::string uid = {};
   std::int64_t generation = 0;
-  /// status.observedGeneration: while it lags, the newest ControllerRevision may be the old one (R10).
+  /// status.observedGeneration: while it lags, the newest ControllerRevision may be the old one.
   std::int64_t observed_generation = 0;
   StringMap labels = {};
   StringMap annotations = {};
   LabelSelector selector = {};
-  /// spec.updateStrategy.type is OnDelete. With RollingUpdate Kubernetes restarts driver pods by itself (R15).
+  /// spec.updateStrategy.type is OnDelete. With RollingUpdate Kubernetes restarts driver pods by itself.
   bool on_delete = true;
   /// As Node's.
   std::string unreadable = {};
@@ -147,7 +147,7 @@ struct ControllerRevision {
   std::string owner_uid = {};
   std::int64_t revision = 0;
   StringMap labels = {};
-  /// `data`, the patch that holds the pod template, as JSON text; empty if the reader does not give it (R3).
+  /// `data`, the patch that holds the pod template, as JSON text; empty if the reader does not give it.
   std::string data = {};
   /// As Node's.
   std::string unreadable = {};

@@ -98,16 +98,16 @@ struct DeleteNodeMaintenanceParams {
 /// Why a pod was not asked to go; closed, so that gates can be chosen by it.
 enum class Refusal : std::uint8_t {
   kNone,
-  kDisruptionBudget,      ///< A disruption budget has no disruption left, or is not processed yet (E9, E10).
+  kDisruptionBudget,      ///< A disruption budget has no disruption left, or is not processed yet.
   kThrottled,             ///< 429 that no budget caused: the server is busy.
-  kSeveralBudgets,        ///< More than one budget matches: refused until somebody changes that (E7).
-  kNamespaceTerminating,  ///< Nothing can be created in the namespace, evictions included (E19).
+  kSeveralBudgets,        ///< More than one budget matches: refused until somebody changes that.
+  kNamespaceTerminating,  ///< Nothing can be created in the namespace, evictions included.
   kOther,                 ///< The request failed: of an attempt (attempt_log.h), never of an EvictionAnswer.
 };
 /// `accepted`, `refused by a disruption budget`, ...
 std::string_view ToString(Refusal refusal);
 
-/// What the API server said to an eviction (E3-E19). An error that is none of these is a Status.
+/// What the API server said to an eviction. An error that is none of these is a Status.
 struct EvictionAnswer {
   /// kNone: the pod is being deleted, and may exist for its grace period yet; or it is gone.
   Refusal refusal = Refusal::kNone;

@@ -30,7 +30,7 @@ class DriverIdentity {
  public:
   /// `domain` is a DNS-1123 subdomain ("nvidia.com"); `driver` begins and ends with a lower-case letter or digit and
   /// may have `-`, `_` and `.` inside. Errors: InvalidArgument, also where the longest key would exceed the 63
-  /// characters that Kubernetes allows after the `/`: a driver name has at most 13 (S8, S10).
+  /// characters that Kubernetes allows after the `/`: a driver name has at most 13.
   [[nodiscard]] static absl::StatusOr<DriverIdentity> Create(std::string_view domain, std::string_view driver);
 
   const std::string& domain() const;

@@ -20,8 +20,8 @@ enum class FindingCode : std::uint8_t {
   kNodeMissing,         ///< A driver pod names a node that does not exist.
   kDaemonSetMissing,    ///< A driver pod is owned by something that is not a DaemonSet of the driver.
   kRevisionUnknown,     ///< The wanted revision of a DaemonSet cannot be told.
-  kPodWithoutRevision,  ///< A driver pod has no controller-revision-hash label (R14).
-  kUpdateStrategy,      ///< A driver DaemonSet is not OnDelete: Kubernetes restarts its pods by itself (R15).
+  kPodWithoutRevision,  ///< A driver pod has no controller-revision-hash label.
+  kUpdateStrategy,      ///< A driver DaemonSet is not OnDelete: Kubernetes restarts its pods by itself.
   kTimerRestarted,      ///< A timer or a count of failures could not be trusted and began afresh.
   kPodLeftAlone,        ///< A DaemonSet or static pod uses the driver; it cannot be evicted for good.
   kForeignCordon,       ///< The cordon set names a driver that is done; the cordon is taken for an administrator's.

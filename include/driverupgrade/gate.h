@@ -51,7 +51,7 @@ enum class GateReason : std::uint8_t {
   kJobs,              ///< Pods that the policy waits for are still at work.
   kPodsTerminating,   ///< Evicted pods are not gone yet.
   kDisruptionBudget,  ///< A disruption budget refuses an eviction.
-  kSeveralBudgets,    ///< Several disruption budgets match one pod; Kubernetes then evicts it never (E7).
+  kSeveralBudgets,    ///< Several disruption budgets match one pod; Kubernetes then never evicts it.
   kEvictionRefused,   ///< An eviction failed for another reason and is tried again.
   kUndeletablePods,   ///< Pods are in the way that the policy does not allow to evict.
   kHook,              ///< A callback of the embedding operator has failed for a pod.

@@ -1,10 +1,10 @@
 /// Label selectors, parsed and matched as Kubernetes does it.
 ///
-/// Defines LabelSelector, from the query grammar (`app=web,tier in (a,b),!debug`; rules S1-S9) and from the object form
-/// (matchLabels and matchExpressions; S12).
+/// Defines LabelSelector, from the query grammar (`app=web,tier in (a,b),!debug`) and from the object form
+/// (matchLabels and matchExpressions).
 ///
 ///     absl::StatusOr<LabelSelector> selector = LabelSelector::Parse("app=web,tier notin (cache)");
-///     selector->Matches({{"app", "web"}});  // true: an absent key satisfies notin (S4)
+///     selector->Matches({{"app", "web"}});  // true: an absent key satisfies notin
 ///
 /// An immutable value; thread-safe. A default LabelSelector selects everything, as the empty string does.
 #ifndef DRIVERUPGRADE_LABEL_SELECTOR_H_
@@ -35,15 +35,15 @@ class LabelSelector {
   };
 
   LabelSelector() = default;
-  /// The query grammar S1-S5; keys and values are validated (S6, S8, S9). Errors: InvalidArgument, with the position.
+  /// As `kubectl -l` takes it; keys and values must be those of labels. Errors: InvalidArgument, with the position.
   [[nodiscard]] static absl::StatusOr<LabelSelector> Parse(std::string_view text);
-  /// The object form. Errors: InvalidArgument where an operator has the wrong number of values (S12), or a key or a
-  /// value is none (S8, S9): Kubernetes, too, takes such a selector of a disruption budget for one that matches
+  /// The object form. Errors: InvalidArgument if an operator has the wrong number of values, or a key or a value is not
+  /// valid as one of a label: Kubernetes, too, takes such a selector of a disruption budget for one that matches
   /// nothing.
   [[nodiscard]] static absl::StatusOr<LabelSelector> FromRequirements(std::vector<Requirement> requirements);
   /// Every pair must be present and equal.
   static LabelSelector FromMatchLabels(const StringMap& match_labels);
-  /// Selects nothing: what a null selector of a disruption budget means (S12).
+  /// Selects nothing: what a null selector of a disruption budget means.
   static LabelSelector Nothing();
 
   /// Selects what both select.
@@ -53,8 +53,8 @@ class LabelSelector {
   /// Whether it selects everything.
   bool empty() const { return !nothing_ && requirements_.empty(); }
   const std::vector<Requirement>& requirements() const { return requirements_; }
-  /// The canonical query form (S7), for `labelSelector=`; `=` also where the text said `==` or `in` with one value. For
-  /// Nothing() a contradiction, which selects nothing.
+  /// The canonical query form, sorted by key, for `labelSelector=`; `=` also where the text said `==` or `in` with one
+  /// value. For Nothing() a contradiction, which selects nothing.
   std::string ToString() const;
 
   friend bool operator==(const LabelSelector&, const LabelSelector&) = default;

@@ -58,7 +58,7 @@ struct SnapshotOptions {
   /// The nodes that this engine upgrades; the default is all. So several engines may share a driver's nodes, each with
   /// a policy of its own. A node that stops matching stands as it is until an engine takes it that it matches.
   LabelSelector node_selector = {};
-  /// Set by UpgradeEngine, from StateMachineOptions.
+  /// UpgradeEngine overwrites this with StateMachineOptions::requestor.
   std::optional<RequestorOptions> requestor = std::nullopt;
 };
 

@@ -31,7 +31,7 @@ namespace driverupgrade {
 
 /// What the embedding operator decides once, as opposed to the administrator's UpgradePolicy.
 struct StateMachineOptions {
-  /// The operator has a PodFilter, so pods that use the driver are evicted before a drain is considered.
+  /// Pods that use the driver are evicted before a drain. UpgradeEngine overwrites this with: there is a PodFilter.
   bool pod_deletion = false;
   /// Pods that prove a new driver, in any namespace, on the same node; nullopt: no validation.
   std::optional<LabelSelector> validation_selector = std::nullopt;

@@ -9,7 +9,7 @@
 /// There are no sentinels here: "0 = no limit" and "0 = for ever" exist only in the documents that
 /// policy_codec.h reads and writes; here they are nullopt and absl::InfiniteDuration(). An absent section
 /// (nullopt) is switched off. Field meanings are those of the custom resources of NVIDIA's GPU Operator and
-/// Network Operator. Values.
+/// Network Operator. Every duration is positive, or absl::InfiniteDuration() for no limit. Values.
 #ifndef DRIVERUPGRADE_UPGRADE_POLICY_H_
 #define DRIVERUPGRADE_UPGRADE_POLICY_H_
 
@@ -27,9 +27,11 @@ namespace driverupgrade {
 
 /// waitForCompletion: pods to let finish before the node is evacuated.
 struct WaitForCompletionPolicy {
-  /// Selects nothing to wait for when empty.
+  /// The pods to wait for, in any namespace; the default, an empty selector, waits for none. Pods that are still there
+  /// afterwards are evicted as `pod_deletion` and `drain` say.
   LabelSelector pod_selector = {};
-  /// From entering wait-for-jobs-required; then the upgrade goes on.
+  /// From entering wait-for-jobs-required; then the upgrade goes on, whether the pods have ended or not. Positive;
+  /// without a limit by default, and then a job that never ends holds the slot for good: take the longest job to spare.
   absl::Duration timeout = absl::InfiniteDuration();
   friend bool operator==(const WaitForCompletionPolicy&, const WaitForCompletionPolicy&) = default;
 };
@@ -43,29 +45,35 @@ enum class OnTimeout : std::uint8_t {
 /// podDeletion: evicts the pods that use the driver. Which those are, the embedding operator says (PodFilter), and
 /// `pod_selector`.
 struct PodDeletionPolicy {
-  /// Also pods that no controller will replace.
+  /// Also pods that no controller will replace. While false, one such pod ends the stage at once: the node goes to
+  /// drain-required if there is a drain policy, else to upgrade-failed.
   bool force = false;
-  /// Also pods with emptyDir volumes, whose data are lost.
+  /// Also pods with emptyDir volumes, whose data are lost. While false, one such pod ends the stage in the same way.
   bool delete_empty_dir = false;
-  /// Pods that use the driver beside those that the operator's PodFilter names; none when empty. For pods that hold the
-  /// driver without asking for a resource.
+  /// Pods that use the driver beside those that the operator's PodFilter names; none when empty, the default. For pods
+  /// that hold the driver without asking for a resource.
   LabelSelector pod_selector = {};
   /// From entering pod-deletion-required; then drain-required if there is a drain policy, else upgrade-failed.
+  /// Positive. Longer than the grace periods of the pods, and than a disruption budget needs to recover.
   absl::Duration timeout = absl::Seconds(300);
+  /// kDelete only if the driver matters more than the workloads; never reached with an infinite timeout.
   OnTimeout on_timeout = OnTimeout::kFail;
   friend bool operator==(const PodDeletionPolicy&, const PodDeletionPolicy&) = default;
 };
 
 /// drain: evicts all pods but those of DaemonSets, static ones, and those the selector leaves out.
 struct DrainPolicy {
-  /// Also pods that no controller will replace.
+  /// Also pods that no controller will replace. While false, one such pod fails the drain before any pod is evicted.
   bool force = false;
-  /// Also pods with emptyDir volumes, whose data are lost.
+  /// Also pods with emptyDir volumes, whose data are lost. While false, one such pod fails the drain in the same way.
   bool delete_empty_dir = false;
-  /// Which pods to drain; the default selects all.
+  /// Which pods to drain; the default selects all. Pods that are left out keep running while the driver is replaced, so
+  /// leave out only pods that do not use the driver.
   LabelSelector pod_selector = {};
-  /// From entering drain-required; then upgrade-failed.
+  /// From entering drain-required, after the time of PodDeletionPolicy; then upgrade-failed. Positive. Without a limit
+  /// a disruption budget may hold a slot for good.
   absl::Duration timeout = absl::Seconds(300);
+  /// As in PodDeletionPolicy.
   OnTimeout on_timeout = OnTimeout::kFail;
   friend bool operator==(const DrainPolicy&, const DrainPolicy&) = default;
 };
@@ -84,27 +92,34 @@ enum class CordonedNodes : std::uint8_t {
 };
 
 struct DeadlinePolicy {
-  /// For the new driver pod to become ready; then upgrade-failed. The Go library has no such limit.
+  /// For the new driver pod to become ready; then upgrade-failed. Positive; no limit by default, as in the Go library,
+  /// so that a driver which never gets ready holds its slot: set it above the longest start that was ever seen.
   absl::Duration pod_restart = absl::InfiniteDuration();
-  /// For the validation pods to become ready; then upgrade-failed.
+  /// For the validation pods to become ready, once the driver pod is; then upgrade-failed. Positive. Without effect
+  /// where the operator validates nothing (StateMachineOptions::validation_selector).
   absl::Duration validation = absl::Seconds(600);
   friend bool operator==(const DeadlinePolicy&, const DeadlinePolicy&) = default;
 };
 
 /// failurePolicy: without it a failed node holds its slot, so that failures bring the rollout to a stop one by one.
 struct FailurePolicy {
-  /// Failed nodes hold no slot; when there are so many, no further node starts. Percentages round down, to 1 at least.
+  /// Failed nodes hold no slot; when there are so many, no further node starts, and those in progress finish. At least
+  /// 1, the default; percentages are of the managed nodes, and round down, to 1 at least. Failed nodes stay cordoned
+  /// and count as unavailable, so keep this below `max_unavailable`: as many failures as show that a driver is bad.
   CountOrPercent max_failures = Count{1};
-  /// Budgets beside `max_failures`: whichever is used up first stops the rollout.
+  /// Budgets of single classes of failures beside `max_failures`: whichever is used up first stops the rollout. Each at
+  /// least 1; none by default. A node that failed before the policy had this has no class.
   FailureBudgets by_class = {};
   friend bool operator==(const FailurePolicy&, const FailurePolicy&) = default;
 };
 
 /// retry: takes failed nodes back to upgrade-required by themselves.
 struct RetryPolicy {
-  /// Retries of one node at one target revision; 0: none.
+  /// Retries of one node at one target revision, each of which needs a slot; 0, the default: none. 3 for failures that
+  /// pass by themselves; 0 if somebody is to look first. A new target revision takes failed nodes back in any case.
   int max_attempts = 0;
-  /// From the first failure to the first retry; doubles with each, up to 24 h.
+  /// From the first failure to the first retry; doubles with each, up to 24 h. Positive, and longer than the usual
+  /// trouble lasts; infinite: no retry ever comes.
   absl::Duration backoff = absl::Minutes(1);
   friend bool operator==(const RetryPolicy&, const RetryPolicy&) = default;
 };
@@ -116,24 +131,39 @@ enum class OnUnscheduledPods : std::uint8_t {
 };
 
 struct UpgradePolicy {
-  /// False freezes every node where it stands.
+  /// False, the default, freezes every node where it stands, and nothing is written; true goes on from there. Stronger
+  /// than `paused`: for emergencies and upgrades by hand.
   bool auto_upgrade = false;
   /// Why autoUpgrade is off, if the author of the policy did not say so: nodes wait with these words. In no document.
   std::string frozen_because = {};
-  /// True admits no further node; those in progress finish.
+  /// True admits no further node; those in progress finish. The gentle stop, before a weekend or when a driver looks
+  /// bad.
   bool paused = false;
-  /// Nodes in progress at once; nullopt: no limit.
+  /// Nodes in progress at once; at least 1, and 1 by default; nullopt: no limit. Both this and `max_unavailable` must
+  /// let a node start. A failed node counts unless there is a `failure_policy`. As many as the workloads can lose at
+  /// once.
   std::optional<int> max_parallel = 1;
-  /// Unavailable nodes up to which an upgrade may start on an available one; nullopt: no limit.
+  /// An available node starts only while fewer nodes than this are unavailable: cordoned or not ready, for whatever
+  /// reason, so nodes in progress and failed ones count. At least 0, which starts only nodes that are cordoned already;
+  /// a percentage is of the managed nodes and rounds up; nullopt, the default: no limit. More than are usually
+  /// broken, or nothing starts.
   std::optional<CountOrPercent> max_unavailable = std::nullopt;
+  /// nullopt, the default: the upgrade waits for no pods.
   std::optional<WaitForCompletionPolicy> wait_for_completion = std::nullopt;
-  /// nullopt stands for PodDeletionPolicy's defaults where the operator has a PodFilter.
+  /// nullopt, the default, stands for PodDeletionPolicy's defaults where the operator has a PodFilter.
   std::optional<PodDeletionPolicy> pod_deletion = std::nullopt;
+  /// nullopt, the default: no drain, and pod deletion that does not succeed fails the node. Where there is pod
+  /// deletion, the drain comes only after it has not succeeded; otherwise always.
   std::optional<DrainPolicy> drain = std::nullopt;
+  /// kEveryState for dashboards that have to see every state; it costs more requests.
   Pacing pacing = Pacing::kChained;
+  /// The administrator's cordon stays in any case. kIgnore if people work on cordoned nodes.
   CordonedNodes cordoned_nodes = CordonedNodes::kProceed;
+  /// Has effect through `max_unavailable` alone. kIgnore if such pods are usual and use it up.
   OnUnscheduledPods on_unscheduled_pods = OnUnscheduledPods::kCountUnavailable;
+  /// How long the driver and its validation may take.
   DeadlinePolicy deadlines = {};
+  /// nullopt, the default: each failed node holds its slot, so that `max_parallel` failures stop the rollout.
   std::optional<FailurePolicy> failure_policy = std::nullopt;
   RetryPolicy retry = {};
   /// For the operator, which tells the init container of the driver pod to ask for safe load. The engine does

@@ -107,8 +107,10 @@ class HookRunner::Worker : public std::enable_shared_from_this<Worker> {
   std::thread thread_;
 };
 
-HookRunner::HookRunner(absl::Duration limit)
-    : limit_(std::min(limit, absl::Hours(1))), given_away_(std::make_shared<std::atomic<int>>(0)) {}
+HookRunner::HookRunner(absl::Duration limit, std::function<absl::Time()> now)
+    : limit_(std::min(limit, absl::Hours(1))),
+      now_(std::move(now)),
+      given_away_(std::make_shared<std::atomic<int>>(0)) {}
 
 HookRunner::~HookRunner() {
   if (worker_) worker_->Finish();
@@ -135,10 +137,10 @@ absl::StatusOr<bool> HookRunner::Run(const CallContext& context, std::string_vie
   }
   std::stop_source stop;
   const std::stop_callback forward(context.stop, [&stop] { stop.request_stop(); });
-  const absl::Time began = absl::Now();
+  const absl::Time began = now_();
   worker_->Submit(std::string(what), std::move(call), {.deadline = context.deadline, .stop = stop.get_token()});
   auto answer = worker_->Await(limit_, context.stop);
-  spent_ += std::max(absl::Now() - began, absl::ZeroDuration());
+  spent_ += std::max(now_() - began, absl::ZeroDuration());
   if (answer) return *std::move(answer);
   stop.request_stop();
   std::exchange(worker_, nullptr)->GiveAway(given_away_);

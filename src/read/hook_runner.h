@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "absl/status/statusor.h"
+#include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "driverupgrade/call_context.h"
 
@@ -17,8 +18,9 @@ namespace driverupgrade::internal {
 // it to; the next call gets a new thread, but only so many are given away.
 class HookRunner {
  public:
-  // `limit` is real time, whatever clock the engine has: a callback that hangs does so in real time.
-  explicit HookRunner(absl::Duration limit);
+  // `limit` is real time, whatever clock the engine has: a callback that hangs does so in real time. `now` is for tests
+  // of how long calls have taken together.
+  explicit HookRunner(absl::Duration limit, std::function<absl::Time()> now = absl::Now);
   ~HookRunner();
 
   // After a call has overrun, or the calls of a round have taken `limit` together, the next ones fail at once until a
@@ -36,6 +38,7 @@ class HookRunner {
  private:
   class Worker;
   absl::Duration limit_;
+  std::function<absl::Time()> now_;
   bool overrun_ = false;
   absl::Duration spent_ = absl::ZeroDuration();  // in this round
   std::shared_ptr<Worker> worker_;               // nullptr until the first call

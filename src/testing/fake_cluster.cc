@@ -250,6 +250,10 @@ std::vector<DaemonSet> FakeCluster::daemon_sets() const {
   return impl_->With([](Model& model) { return model.ListDaemonSets("", {}); });
 }
 
+std::vector<ControllerRevision> FakeCluster::controller_revisions() const {
+  return impl_->With([](Model& model) { return model.ListControllerRevisions("", {}); });
+}
+
 std::vector<PodDisruptionBudget> FakeCluster::disruption_budgets() const {
   return impl_->With([](Model& model) { return model.ListDisruptionBudgets(""); });
 }

@@ -174,6 +174,34 @@ Scenario WithLedger() {
   return scenario;
 }
 
+// The first stage is the node that would be second by name. An administrator approves it half a minute after the
+// beginning.
+Scenario InStages() {
+  UpgradePolicy policy = Policy();
+  policy.rollout = RolloutPolicy{.stages = {{.name = "canary",
+                                             .nodes = Selector("pool=canary"),
+                                             .soak = absl::Seconds(5),
+                                             .approval = Approval::kManual}}};
+  return {.name = "a rollout in stages",
+          .set_up =
+              [](FakeCluster& cluster) {
+                AddFleet(cluster, 3);
+                cluster.EditNode("n2", [](Node& node) { node.labels["pool"] = "canary"; });
+                SetNewTemplate(cluster);
+              },
+          .tick =
+              [](FakeCluster& cluster, absl::Duration since_begin) {
+                if (since_begin != absl::Seconds(30)) return;
+                cluster.EditDaemonSet("gpu", "driver", [](DaemonSet& driver) {
+                  driver.annotations[Gpu().ApprovedAnnotation()] = "canary@new";
+                });
+              },
+          .policy = std::move(policy),
+          .ledger = true,
+          .canary = "n2",
+          .soak = absl::Seconds(5)};
+}
+
 Scenario WithElection() {
   Scenario scenario = InPlace();
   scenario.name = "with an election";
@@ -210,8 +238,8 @@ Scenario RemovedInTheMidst() {
 }  // namespace
 
 std::vector<Scenario> Scenarios() {
-  return {InPlace(), EveryState(), Jobs(),       Validation(),   SafeLoad(),      Requestor(),
-          Retry(),   HandOver(),   WithLedger(), WithElection(), RollingUpdate(), RemovedInTheMidst()};
+  return {InPlace(),  EveryState(), Jobs(),     Validation(),   SafeLoad(),      Requestor(),        Retry(),
+          HandOver(), WithLedger(), InStages(), WithElection(), RollingUpdate(), RemovedInTheMidst()};
 }
 
 Scenario SmallScenario() {

@@ -61,7 +61,7 @@ class World {
       : scenario_(scenario),
         source_(source),
         trouble_(trouble),
-        witness_(scenario.policy.max_parallel.value_or(1'000)) {
+        witness_(scenario.policy.max_parallel.value_or(1'000), scenario.canary, scenario.soak) {
     cluster_->SetChangeObserver([this](const Change& change) { witness_.Watch(change); });
     cluster_->SetFaultHooks([this](const Call& call) { return Before(call); },
                             [this](const Call& call) { return After(call); });

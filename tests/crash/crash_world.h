@@ -35,6 +35,9 @@ struct Scenario {
   /// Slots are granted in a ConfigMap; only who holds a Lease makes passes.
   bool ledger = false;
   bool election = false;
+  /// With a rollout: the one node of the first stage, which soaks so long and is approved. Empty: there are no stages.
+  std::string canary = {};
+  absl::Duration soak = absl::ZeroDuration();
   /// By an administrator, in `set_up`.
   std::string cordoned = {};
   /// After so long the operator is removed: it calls Release until there is nothing left. Then it is installed again.
@@ -69,7 +72,7 @@ struct Outcome {
   /// The cluster when nothing is to be done any more, without what is made up or depends on the time: versions, UIDs,
   /// generated names, times, on which node a workload runs.
   std::string end = {};
-  /// What was broken on the way (I1, I2, I3); empty: nothing.
+  /// What was broken on the way (I1, I2, I3, I14); empty: nothing.
   std::string broken = {};
   std::int64_t calls = 0;
   /// Which of the calls are writes.

@@ -28,6 +28,8 @@ bool IsDriver(const Pod& pod) {
 void Witness::Watch(const Change& change) {
   if (change.pod.before != nullptr || change.pod.after != nullptr) WatchPod(change);
   if (change.node.after != nullptr) WatchNode(change);
+  const DaemonSet* driver = change.daemon_set.after;
+  if (driver != nullptr && driver->annotations.contains(Gpu().ApprovedAnnotation())) approved_ = true;
 }
 
 void Witness::WatchNode(const Change& change) {
@@ -42,6 +44,13 @@ void Witness::WatchNode(const Change& change) {
   });
   if (!IsInProgress(StateOf(before)) && IsInProgress(StateOf(after)) && busy > max_parallel_)
     broken_ = fmt::format("I1: {} upgrades under way, {} allowed", busy, max_parallel_);
+  if (canary_.empty()) return;
+  if (after.name == canary_) {
+    if (StateOf(after) != UpgradeState::kDone) done_at_ = absl::InfiniteFuture();
+    if (StateOf(before) != UpgradeState::kDone && StateOf(after) == UpgradeState::kDone) done_at_ = change.time;
+  } else if (IsInProgress(StateOf(after)) && (change.time < done_at_ + soak_ || !approved_)) {
+    broken_ = fmt::format("I14: {} starts before the first stage is done, has soaked and is approved", after.name);
+  }
 }
 
 void Witness::WatchPod(const Change& change) {

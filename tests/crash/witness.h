@@ -1,12 +1,14 @@
 // Looks at every commit of a FakeCluster in which the driver gpu/driver is upgraded: at most so many upgrades under way
-// (I1), no driver pod deleted beside a workload (I2), no administrator's cordon lifted (I3). For engines with threads, too:
-// the cluster tells of one commit after the other.
+// (I1), no driver pod deleted beside a workload (I2), no administrator's cordon lifted (I3), no node started before the
+// first stage of a rollout lets it (I14). For engines with threads, too: the cluster tells of one commit after the other.
 #ifndef DRIVERUPGRADE_TESTS_CRASH_WITNESS_H_
 #define DRIVERUPGRADE_TESTS_CRASH_WITNESS_H_
 
 #include <map>
 #include <string>
+#include <utility>
 
+#include "absl/time/time.h"
 #include "driverupgrade/testing/fake_cluster.h"
 #include "driverupgrade/upgrade_state.h"
 
@@ -17,7 +19,9 @@ bool IsDriver(const Pod& pod);
 
 class Witness {
  public:
-  explicit Witness(int max_parallel) : max_parallel_(max_parallel) {}
+  // `canary`: the only node of the first stage, which soaks so long and needs an approval; empty: there are no stages.
+  explicit Witness(int max_parallel, std::string canary = {}, absl::Duration soak = absl::ZeroDuration())
+      : max_parallel_(max_parallel), canary_(std::move(canary)), soak_(soak) {}
 
   void Watch(const testing::Change& change);
   // Empty: nothing.
@@ -28,6 +32,10 @@ class Witness {
   void WatchPod(const testing::Change& change);
 
   const int max_parallel_;
+  const std::string canary_;
+  const absl::Duration soak_;
+  absl::Time done_at_ = absl::InfiniteFuture();  // the canary
+  bool approved_ = false;
   std::map<std::string, Node> nodes_;
   std::map<std::string, std::string> workloads_;
   std::string broken_;

@@ -9,7 +9,11 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 FOLDERS = ("bench", "deploy", "docs", "examples", "packaging", "tests", "tools")
 INDEX = ROOT / "docs/README.md"
 LINK = re.compile(r"\]\(([^()\s]+)\)")
-TAG = re.compile(r"\b(?:arch-A|api-A|drain-D|dep-F|doc-D|defect-D)\d+|[ (](?:T|H)\d+[a-c]?[,.;)]")
+TAG = re.compile(
+    r"\b(?:arch-A|api-A|drain-D|dep-F|doc-D|defect-D)\d+|[ (](?:T|H)\d+[a-c]?[,.;)]"
+    # As code, in backquotes or quotes, such a name is what an invariant's report says.
+    r"|(?<![\w`\"/-])[EILRS]\d{1,2}(?![\w%])"
+)
 # Pages for authors: what tags mean, what was shown by them, how to cite them, and what was decided or changed.
 FOR_AUTHORS = ("docs/evidence/", "docs/adr/", "docs/README.md", "tests/", "CONTRIBUTING.md", "CHANGELOG.md")
 

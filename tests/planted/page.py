@@ -13,6 +13,29 @@ BEGIN, END = "<!-- written by tests/planted/page.py -->\n", "<!-- end -->\n"
 PARTS = {"decides": "decides", "rollout": "decides a rollout in stages", "ring": "reads, writes, tells", "wire": "bytes and the API server",
          "host": "the C interface"}
 
+# What the simulation cannot see, by what is missing in it: folders and files whose defects are all of that kind, and single
+# defects. Whatever stands in neither counts as something that it could see.
+BLIND = {
+    "the C interface, which engines do not run; asked with hosts in their place": ("c/", "host/"),
+    "what is told: logs, metrics, Events, wording": (
+        "tell/", "write/event_correlator.cc", "write/event_writer.cc", "write/transition_events.cc", "refusal-tells-old-counts",
+        "first-event-lost", "event-series-begins-anew", "watch-counted-as-list", "open-stream-counted-twice"),
+    "objects that cannot be read, as all of its objects are whole": (
+        "unreadable-driver-pod-judged", "unreadable-maintenance-is-nobodys", "unreadable-maintenance-is-read",
+        "unreadable-node-available", "unreadable-node-is-a-strangers", "unreadable-node-judged", "unreadable-node-released",
+        "unreadable-object-fails-the-watch", "unreadable-pod-keeps-the-list", "unreadable-pods-listed-as-none",
+        "unreadable-record-does-not-halt", "unreadable-revision-passed-over", "cached-maintenance-is-nobodys"),
+    "documents of a policy, as its policies are values": ("drain-always-on", "fraction-means-for-ever", "zero-means-at-once"),
+    "transports, and bytes that its API server never writes": (
+        "error-is-text", "first-of-equal-keys", "integers-cut", "lost-write-repeated", "not-sent-not-marked", "rate-slot-lost",
+        "refused-eviction-repeated", "requests-not-read", "retry-after-unbounded", "unknown-readiness-is-ready"),
+    "threads and real time, as it has one thread and virtual time": (
+        "answers-wake-nobody", "callbacks-without-end", "calls-unbounded", "idle-not-told", "overrun-forgotten",
+        "sleep-ignores-stop"),
+}
+
+REST = "the rest: what it could see"
+
 
 def tests_of(found, defect):
     return {suite: answer["test"] for suite, answer in found.get(defect.name, {}).items() if answer["test"]}
@@ -51,6 +74,31 @@ def row(name, counts):
     return f"| {name} | {of} | {share(counts['any'], of)} | {shares} | {share(counts['simulation'], of)} | {counts['equivalent']} |"
 
 
+def blind_to(defect):
+    source = defect.source.removeprefix("src/")
+    for what, names in BLIND.items():
+        if defect.name in names or any(source.startswith(name) for name in names if "/" in name):
+            return what
+    return REST
+
+
+def eyesight(found):
+    """How much of what the simulation could see it finds."""
+    named = {name for names in BLIND.values() for name in names if "/" not in name}
+    if unknown := named - {defect.name for defect in read_all()}:
+        sys.exit(f"page.py: no such defects: {sorted(unknown)}")
+    defects, finds, unasked = collections.Counter(), collections.Counter(), collections.Counter()
+    for defect in read_all():
+        what = blind_to(defect)
+        defects[what] += 1
+        unasked[what] += "simulation" not in found.get(defect.name, {})
+        finds[what] += "simulation" in tests_of(found, defect)
+    yield "| what the simulation cannot see | defects | found all the same | not run yet |"
+    yield "|---|---|---|---|"
+    for what in [*BLIND, REST]:
+        yield f"| {what} | {defects[what]} | {share(finds[what], defects[what])} | {unasked[what]} |"
+
+
 def table(found):
     yield f"| defect | in | {' | '.join(SUITES)} |"
     yield "|---" * (len(SUITES) + 2) + "|"
@@ -64,7 +112,7 @@ def table(found):
 
 def main():
     found = read_found()
-    written = "\n".join([*summary(found), "", *table(found)]) + "\n"
+    written = "\n".join([*summary(found), "", *eyesight(found), "", *table(found)]) + "\n"
     text = PAGE.read_text()
     before, rest = text.split(BEGIN)
     wanted = before + BEGIN + written + END + rest.split(END)[1]

@@ -136,6 +136,28 @@ TEST_CASE("I2: the driver is restarted under a workload") {
   CHECK(world.Broken() == "I2");
 }
 
+TEST_CASE("I2: a node says that a restart is enough, and the operator's predicate is asked of the two revisions") {
+  for (const bool enough : {false, true}) {
+    const auto hash_of = [](const ControllerRevision& revision) {
+      return revision.labels.at("controller-revision-hash");
+    };
+    World world({.auto_upgrade = true, .max_parallel = 1, .drain = DrainPolicy{}},
+                [&](const CallContext&, const Pod&, const ControllerRevision& running,
+                    const ControllerRevision& wanted) -> absl::StatusOr<bool> {
+                  CHECK(hash_of(running) == "rev-1");
+                  CHECK(hash_of(wanted) == "rev-2");
+                  return enough;
+                });
+    REQUIRE(world.cluster->SetTemplate(world.fleet.ns, world.fleet.daemon_set, "rev-2"));
+    world.Put(0, "pod-restart-required",
+              [](Node& node) { node.annotations[Gpu().RestartOnlyAnnotation()] = "rev-1@rev-2"; });
+    REQUIRE(world.guarded->ListNodes({}, {}).ok());
+    REQUIRE(world.guarded->ListPods({}, {.node_name = world.NodeName(0)}).ok());
+    REQUIRE(world.guarded->DeletePod({}, {.pod = world.DriverPodOn(0).ref}).ok());
+    CHECK(world.Broken() == (enough ? "" : "I2"));
+  }
+}
+
 TEST_CASE("I2: a pod that was there when the node was cordoned is known, read or not") {
   for (const bool before : {false, true}) {
     DrainPolicy drain{.pod_selector = LabelSelector::FromMatchLabels({{"app", "new"}})};
@@ -292,6 +314,23 @@ TEST_CASE("I3: an upgrade ends, and its cordon stays") {
   world.Move(0, UpgradeState::kDrainRequired,
              {UpgradeState::kPodRestartRequired, UpgradeState::kUncordonRequired, UpgradeState::kDone});
   CHECK(world.Broken() == "I3");
+}
+
+TEST_CASE("I3: in requestor mode a note that somebody wrote decides, also once somebody has erased the state") {
+  for (const bool noted : {false, true}) {
+    World world;
+    REQUIRE(world.cluster->EditNode(world.NodeName(0), [&](Node& node) {
+      node.unschedulable = true;
+      node.annotations[std::string(kCordonedByAnnotation)] = Gpu().Name();
+      node.annotations[Gpu().RequestorModeAnnotation()] = "true";
+      if (noted) node.annotations[Gpu().InitiallyUnschedulableAnnotation()] = "mistyped";
+    }));
+    world.Move(0, UpgradeState::kUnknown, {UpgradeState::kDone},
+               {.annotations = {{std::string(kCordonedByAnnotation), std::nullopt},
+                                {Gpu().RequestorModeAnnotation(), std::nullopt},
+                                {Gpu().InitiallyUnschedulableAnnotation(), std::nullopt}}});
+    CHECK(world.Broken() == (noted ? "" : "I3"));
+  }
 }
 
 TEST_CASE("I4: a pod is evicted that the policy leaves alone") {

@@ -23,20 +23,20 @@ using testing::FakeClock;
 using testing::FakeCluster;
 using testing::Fleet;
 using testing::InvariantChecker;
-using testing::InvariantOptions;
+using testing::InvariantsOf;
 using testing::PodBuilder;
 
 using Edits = std::map<std::string, std::optional<std::string>>;
 
 /// A fleet, a checker, and an engine's place at the cluster that the tests take.
 struct World {
-  explicit World(UpgradePolicy policy = {.auto_upgrade = true, .max_parallel = 1, .drain = DrainPolicy{}}) {
+  explicit World(UpgradePolicy policy = {.auto_upgrade = true, .max_parallel = 1, .drain = DrainPolicy{}},
+                 RestartOnlyPredicate restart_only = nullptr) {
     fleet = AddFleet(*cluster, {.node_count = 4, .node_labels = {{"driver", "gpu"}}});
-    InvariantOptions options{.identity = Gpu(),
-                             .driver_ns = fleet.ns,
-                             .driver_labels = LabelSelector::FromMatchLabels({{"app", fleet.daemon_set}}),
-                             .policy = policy};
-    checker = std::make_unique<InvariantChecker>(cluster, options);
+    const LabelSelector labels = LabelSelector::FromMatchLabels({{"app", fleet.daemon_set}});
+    const EngineOptions engine{
+        .snapshot = {.ns = fleet.ns, .driver_labels = labels, .restart_only = std::move(restart_only)}};
+    checker = std::make_unique<InvariantChecker>(cluster, InvariantsOf(Gpu(), engine, std::move(policy)));
     guarded = checker->Guard("engine");
     observer = checker->MakeObserver();
   }

@@ -56,7 +56,7 @@ struct ListObjectsParams {
 /// share of it.
 ///
 /// Names, namespaces, kinds and subresources are checked before anything is sent: InvalidArgument for one that cannot
-/// be a segment of a path (S11).
+/// be a segment of a path.
 class ObjectClient {
  public:
   /// `transport` must not be null. `field_manager`: who owns the fields of a patch or a new object.

@@ -47,7 +47,7 @@ struct RestClusterOptions {
 /// - A selector of Nothing selects nothing: that list is empty without a request. A watch of it is OK at once:
 ///   it gives the empty list, at the empty version, unless it goes on after a version. Do not repeat it.
 /// - Names are checked before anything is sent: one that is empty, `.`, `..`, or holds `/`, `%`, a space or a
-///   control character is InvalidArgument (S11). So is a write without a UID, or a patch or an update without
+///   control character is InvalidArgument. So is a write without a UID, or a patch or an update without
 ///   a resource version. An empty namespace means all of them only where the seam says so.
 /// - Watch...: the list is read as the List... of that kind reads it, with every page in memory; with
 ///   `list = false`, one object is read for the version. Bookmarks are asked for. The timeout is rounded up to
@@ -59,7 +59,7 @@ struct RestClusterOptions {
 ///   so write objects of your own only. One that is gone is Aborted, not NotFound: that is the server's doing.
 /// - PatchConfigMap: one merge patch of the keys that are named; the rest of the object is left alone.
 /// - PatchNode: also the 422 that a changed UID may cause is Aborted.
-/// - EvictPod: a 403 in which a budget's own state is the reason (E11, E12) is kDisruptionBudget, too.
+/// - EvictPod: a 403 in which a budget's own state is the reason is kDisruptionBudget, too.
 /// - RecordEvent: an Event that already exists is this one, sent before (see EventName), and thus OK. That of a series
 ///   is patched; if it is gone, a second request writes it anew.
 std::shared_ptr<ClusterFacade> MakeRestCluster(std::shared_ptr<HttpTransport> transport,

@@ -128,7 +128,7 @@ class FakeCluster final : public ClusterFacade {
   bool EditPod(const std::string& ns, const std::string& name, const std::function<void(Pod&)>& edit);
   /// As `kubectl delete --force --grace-period=0`.
   bool RemovePod(const std::string& ns, const std::string& name);
-  /// Changes the pod template of a DaemonSet, or changes it back (R6). `template_json` as in DaemonSetSpec; empty
+  /// Changes the pod template of a DaemonSet, or changes it back. `template_json` as in DaemonSetSpec; empty
   /// also stands for what this hash had before.
   bool SetTemplate(const std::string& ns, const std::string& name, const std::string& hash,
                    const std::string& template_json = {});
@@ -137,7 +137,7 @@ class FakeCluster final : public ClusterFacade {
   /// Its pods are deleted, or lose their owner if `orphan`; its ControllerRevisions go.
   bool RemoveDaemonSet(const std::string& ns, const std::string& name, bool orphan = false);
   bool RemoveDisruptionBudget(const std::string& ns, const std::string& name);
-  /// From now on nothing can be created in it, evictions included (E19). Its pods stay.
+  /// From now on nothing can be created in it, evictions included. Its pods stay.
   void TerminateNamespace(const std::string& ns);
   /// Any edit; namespace, name and UID stay.
   bool EditNodeMaintenance(const std::string& ns, const std::string& name,
@@ -226,6 +226,7 @@ class FakeCluster final : public ClusterFacade {
   /// The pods of a DaemonSet.
   std::vector<Pod> daemon_set_pods(const std::string& ns, const std::string& name) const;
   std::vector<DaemonSet> daemon_sets() const;
+  std::vector<ControllerRevision> controller_revisions() const;
   std::vector<PodDisruptionBudget> disruption_budgets() const;
   std::optional<NodeMaintenance> node_maintenance(const std::string& ns, const std::string& name) const;
   std::vector<NodeMaintenance> node_maintenances() const;

@@ -28,7 +28,7 @@ struct PodBehavior {
   /// From deletion to the end of the object. More than the grace period: a finalizer holds it; infinite: for
   /// ever.
   absl::Duration stop_delay = absl::Seconds(2);
-  /// deletionTimestamp lies that far ahead of the deletion (E21); zero: the object ends with the deletion.
+  /// deletionTimestamp lies that far ahead of the deletion; zero: the object ends with the deletion.
   absl::Duration grace_period = absl::Seconds(30);
   /// How long after it became Running the pod is Succeeded, as a job's is; at least one second.
   absl::Duration run_time = absl::InfiniteDuration();
@@ -43,7 +43,7 @@ struct DaemonSetSpec {
   StringMap match_labels = {};
   /// More labels of every pod.
   StringMap template_labels = {};
-  /// Pods go to the nodes that have these labels, cordoned ones included (R17).
+  /// Pods go to the nodes that have these labels, cordoned ones included.
   StringMap node_selector = {};
   /// Stands for the pod template; becomes the label controller-revision-hash.
   std::string hash = "rev-1";
@@ -82,13 +82,13 @@ struct WorkloadSpec {
 struct DisruptionBudgetSpec {
   std::string ns = {};
   std::string name = {};
-  /// The default selects every pod of the namespace (E6).
+  /// The default selects every pod of the namespace.
   LabelSelector selector = {};
   std::optional<int> min_available = {};
   std::optional<int> max_unavailable = {};
-  /// unhealthyPodEvictionPolicy: AlwaysAllow instead of IfHealthyBudget (E8).
+  /// unhealthyPodEvictionPolicy: AlwaysAllow instead of IfHealthyBudget.
   bool always_allow_unhealthy = false;
-  /// False: the disruption controller has not seen it yet, and evictions are refused for 10 s at a time (E9).
+  /// False: the disruption controller has not seen it yet, and evictions are refused for 10 s at a time.
   bool processed = true;
 };
 
@@ -104,10 +104,10 @@ struct MaintenanceOperatorOptions {
 };
 
 struct FakeClusterOptions {
-  /// From SetTemplate until the controller has observed it and made the ControllerRevision (R10). Pods
+  /// From SetTemplate until the controller has observed it and made the ControllerRevision. Pods
   /// created meanwhile are of the old template.
   absl::Duration template_delay = absl::ZeroDuration();
-  /// Until a controller replaces a pod (R16).
+  /// Until a controller replaces a pod.
   absl::Duration controller_delay = absl::ZeroDuration();
   /// Until an unbound pod is bound. DaemonSet pods are created bound.
   absl::Duration scheduler_delay = absl::ZeroDuration();

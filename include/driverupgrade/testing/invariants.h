@@ -8,11 +8,12 @@
 ///     ...                                          // faults, passes, time
 ///     REQUIRE(checker.Report() == "");
 ///
-/// The invariants, by their numbers in docs/evidence/reliability.md: I1 budgets, I2 no driver restart under workloads, I3 whose
-/// cordon it is, I4 how pods are removed, I5 preconditions, I6 nothing foreign changes, I7 legal transitions, I8 skip
-/// and pause, I10 nothing survives a node that is replaced, I13 cost, I14 rollouts. They are kept incrementally: a check costs the
-/// same in a cluster of ten nodes and of ten thousand. Others are checked when asked for: I9 leases, I11 log lines, I12
-/// rest, L4 one bad node, L5 gates, L6 totals.
+/// What is checked, by the names that a Violation gives and docs/evidence/reliability.md explains: budgets (`I1`), no
+/// driver restart under workloads (`I2`), whose cordon it is (`I3`), how pods are removed (`I4`), preconditions (`I5`),
+/// nothing foreign changes (`I6`), legal transitions (`I7`), skip and pause (`I8`), nothing survives a node that is
+/// replaced (`I10`), cost (`I13`), rollouts (`I14`). A check costs the same in a cluster of ten nodes and of ten
+/// thousand. Others are checked when asked for: leases (`I9`), log lines (`I11`), rest (`I12`), one bad node (`L4`),
+/// gates (`L5`), totals (`L6`).
 ///
 /// Not thread-safe: for engines with `calls_in_flight = 1`, in the thread that drives them. It observes the cluster's
 /// changes (FakeCluster::SetChangeObserver) for as long as it lives, and must end before the cluster. Example:
@@ -56,23 +57,22 @@ struct InvariantOptions {
   std::optional<PodRef> own_pod = std::nullopt;
   /// In requestor mode: RequestorOptions::id.
   std::string requestor_id = {};
-  /// Whether a driver pod needs no more than a restart for a revision, as SnapshotOptions::restart_only has it; null:
-  /// what the node says is believed.
-  std::function<bool(const Pod&, const std::string& wanted_revision)> restart_only = nullptr;
-  /// Whether I1 is claimed: with a ledger, or for one leader that does not crash.
+  /// As in SnapshotOptions; an answer that is an error counts as no. Null: what stands on the node is believed.
+  RestartOnlyPredicate restart_only = nullptr;
+  /// Whether budgets are claimed to hold: with a ledger, or for one leader that does not crash.
   bool check_budget = true;
-  /// Whether the time between two requests for one pod is looked at (I13): not where clocks jump.
+  /// Whether the time between two requests for one pod is looked at: not where clocks jump.
   bool check_pacing = true;
   /// How far a clock of an engine may be from the cluster's.
   absl::Duration clock_skew_max = absl::ZeroDuration();
-  /// Patches, deletions and evictions of one try of a node (I13), three times as many while faults happen; refused
+  /// Patches, deletions and evictions of one try of a node, three times as many while faults happen; refused
   /// evictions and requests for NodeMaintenances apart. For each pod that goes, and each change of the node by others,
   /// one more. 0: not checked.
   int writes_per_upgrade_max = 12;
   /// Whether another driver of this library works on the same nodes: what clients write that are not guarded is its
   /// doing, and a cordon of one is one of both.
   bool shares_nodes = false;
-  /// As in StateMachineOptions: what the gate Validation is about (L5).
+  /// As in StateMachineOptions: what the gate Validation is about.
   LabelSelector validation = {};
 };
 
@@ -120,7 +120,7 @@ class InvariantChecker {
   class GuardedCluster;
   class Impl;
   std::shared_ptr<GuardedCluster> Guard(std::string name);
-  /// For the engine: tells by which path a node goes (I7).
+  /// For the engine: tells by which path a node goes.
   std::shared_ptr<Observer> MakeObserver();
   /// Of what is sent from now on.
   void SetPolicy(const UpgradePolicy& policy);
@@ -131,17 +131,17 @@ class InvariantChecker {
   void NoteFault();
   /// Faults happen all the time, or several replicas lead: the same for every try.
   void set_disturbed(bool disturbed);
-  /// I9: `replica` writes so long after the last renewal of its lease that was acknowledged, by its own clock.
+  /// `replica` writes so long after the last renewal of its lease that was acknowledged, by its own clock.
   void CheckLease(const std::string& replica, absl::Duration since_renewal, absl::Duration renew_deadline);
-  /// I11.
+  /// That it is one line without control characters, whatever stands on nodes.
   void CheckLogLine(std::string_view line);
-  /// I12: the numbers of writes at the beginning and at the end of a time in which there was nothing to do.
+  /// The numbers of writes at the beginning and at the end of a time in which there was nothing to do.
   void CheckRest(std::int64_t writes_before, std::int64_t writes_after);
-  /// L4: how long all nodes but one took with one slot less and without it, and beside it, when it was bad.
+  /// How long all nodes but one took with one slot less and without it, and beside it, when it was bad.
   void CheckDelay(absl::Duration alone, absl::Duration beside_bad_node);
   static absl::Duration MayTakeBesideBadNode(absl::Duration alone);
-  /// L5, L6: of a replica that has read everything as it is now, in a pass in which no call failed. `everything`: as
-  /// UpgradeEngine::Everything.
+  /// Gates and totals of a replica that has read everything as it is now, in a pass in which no call failed.
+  /// `everything`: as UpgradeEngine::Everything.
   void CheckGates(const GuardedCluster& replica, const Plan& everything);
   void CheckTotals(const Tally& totals);
   /// Of the last change of anything but Leases and ConfigMaps; and whether the replica has followed the nodes, and in

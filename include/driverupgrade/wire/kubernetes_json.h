@@ -42,7 +42,7 @@
 
 namespace driverupgrade {
 
-/// One object. Times are RFC 3339; selectors follow S12: a missing or unparsable one selects nothing, `{}`
+/// One object. Times are RFC 3339; a selector that is missing or unparsable selects nothing, and `{}` selects
 /// everything. The `data` of a ControllerRevision is written anew without white space, its members in the
 /// order of the document. Where a NodeMaintenance lacks a member, its default is that of the server's schema. The
 /// `binaryData` of a ConfigMap is ignored.
@@ -153,7 +153,7 @@ template <typename T>
 /// `spec.unschedulable` of a node that is made schedulable.
 std::string FormatNodePatch(const PatchNodeParams& params);
 
-/// The body of `POST .../pods/NAME/eviction` (E1), policy/v1, with the UID as precondition. The pod's own
+/// The body of `POST .../pods/NAME/eviction`, policy/v1, with the UID as precondition. The pod's own
 /// grace period applies.
 std::string FormatEviction(const EvictPodParams& params);
 

@@ -85,6 +85,7 @@ InvariantOptions InvariantsOf(const DriverIdentity& identity, const EngineOption
                               .policy = std::move(policy),
                               .uses_driver = options.snapshot.uses_driver,
                               .own_pod = options.state_machine.own_pod,
+                              .restart_only = options.snapshot.restart_only,
                               .validation = options.state_machine.validation_selector.value_or(LabelSelector())};
   if (options.state_machine.requestor) invariants.requestor_id = options.state_machine.requestor->id;
   return invariants;
@@ -98,6 +99,7 @@ InvariantChecker::InvariantChecker(std::shared_ptr<FakeCluster> cluster, Invaria
   for (const Pod& pod : cluster->pods()) {
     impl_->OnChange({.actor = Actor::kAdministrator, .pod = {.before = nullptr, .after = &pod}});
   }
+  for (const ControllerRevision& revision : cluster->controller_revisions()) impl_->NoteRevision(revision);
   cluster->SetChangeObserver([impl = impl_.get()](const Change& change) { impl->OnChange(change); });
 }
 

@@ -3,11 +3,13 @@
 #define DRIVERUPGRADE_SRC_TESTING_INVARIANTS_CHECKER_IMPL_H_
 
 #include <deque>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -32,6 +34,8 @@ class InvariantChecker::Impl {
 
   // Commits.
   void OnChange(const Change& change);
+  // One of the driver's, which tells a restart that changes the driver from one that does not.
+  void NoteRevision(const ControllerRevision& revision);
 
   // Requests, before they are applied. `writer`: who asks.
   void CheckPatch(const PatchNodeParams& params);
@@ -147,6 +151,7 @@ class InvariantChecker::Impl {
   void JudgeEndOfWait(const PatchNodeParams& params);
   bool EndsWait(const Node& node, const PatchNodeParams& params) const;
   std::vector<const Pod*> Protected(const std::vector<Pod>& pods, const UpgradePolicy& the_policy) const;
+  bool MayOnlyRestart(const Pod& driver_pod, std::string_view wanted_hash) const;
   void CheckRestart(const Pod& driver_pod);
   bool IsDriverPod(const Pod& pod) const;
   bool IsKnown(const Pod& pod) const;
@@ -155,8 +160,9 @@ class InvariantChecker::Impl {
   using Uids = std::set<std::string>;
   Uids MayBeUnderWay(const Plan& plan) const;
   bool BudgetIsOut(const Writer& who, GateReason reason, const Uids& more) const;
-  bool IsHeldByPods(const Writer& who, const Node& node, GateReason reason) const;
-  bool IsHeldByDriver(const Node& node, GateReason reason) const;
+  std::vector<Pod> DriverPodsOn(const Node& node) const;
+  bool HasToGo(const Node& node, const Pod& driver_pod) const;
+  bool RevisionIsUnknown(const Node& node) const;
   // Requestor mode: the maintenance operator has to do with the node.
   bool IsMaintained(const Node& node) const;
   bool IsForeignCordon(const Node& node) const;
@@ -178,7 +184,9 @@ class InvariantChecker::Impl {
   std::int64_t maintenance_revision_ = 0;
   // What stands in the ledger: lines.
   std::set<std::string> granted_;
-  // Of the driver's newest ControllerRevision.
+  // The driver's ControllerRevisions by their hash, those that are gone included.
+  std::map<std::string, ControllerRevision, std::less<>> revisions_;
+  // Of the newest one.
   std::string newest_hash_;
   std::int64_t newest_ = 0;
   std::string newest_owner_;

@@ -84,6 +84,12 @@ void InvariantChecker::Impl::OnPod(const Change& change) {
   }
 }
 
+void InvariantChecker::Impl::NoteRevision(const ControllerRevision& revision) {
+  if (revision.ns != options.driver_ns || !options.driver_labels.Matches(revision.labels)) return;
+  const auto hash = revision.labels.find("controller-revision-hash");
+  if (hash != revision.labels.end()) revisions_.insert_or_assign(hash->second, revision);
+}
+
 // The ledger, and the revision that the driver pods are to have.
 void InvariantChecker::Impl::OnOther(const Change& change) {
   const bool lease = change.lease.before != nullptr || change.lease.after != nullptr;
@@ -106,6 +112,7 @@ void InvariantChecker::Impl::OnOther(const Change& change) {
   }
   const ControllerRevision* made = change.controller_revision.after;
   if (made == nullptr || made->ns != options.driver_ns || !options.driver_labels.Matches(made->labels)) return;
+  NoteRevision(*made);
   if (made->owner_uid.empty() || (made->owner_uid == newest_owner_ && made->revision < newest_)) return;
   ++templates_;
   newest_owner_ = made->owner_uid;

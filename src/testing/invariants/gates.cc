@@ -121,58 +121,28 @@ bool InvariantChecker::Impl::FailuresAreOut(const UpgradePolicy& the_policy) con
   return failed_ >= limit || !failures.by_class.empty();
 }
 
-// While the node is evacuated: some pod on it is as the gate says.
-bool InvariantChecker::Impl::IsHeldByPods(const Writer& who, const Node& node, GateReason reason) const {
-  const UpgradePolicy& its_policy = PolicyOf(&who);
-  const std::vector<Pod> pods = cluster->pods_on(node.name);
-  const auto asked = [&](const Pod& pod) { return pod.deletion_timestamp || Asked(who, pod); };
-  switch (reason) {
-    case GateReason::kJobs: {
-      const auto& jobs = its_policy.wait_for_completion;
-      return jobs &&
-             Any(pods, [&](const Pod& pod) { return jobs->pod_selector.Matches(pod.labels) && !IsFinished(pod); });
-    }
-    // What the server answered then may be otherwise by now: nobody follows budgets.
-    case GateReason::kPodsTerminating:
-    case GateReason::kDisruptionBudget:
-    case GateReason::kSeveralBudgets: return Any(pods, asked);
-    // It may have been refused on its way.
-    case GateReason::kEvictionRefused:
-      return Any(pods, [&](const Pod& pod) { return WhyNotToRemove(pod, its_policy, /*by_deletion=*/false).empty(); });
-    case GateReason::kUndeletablePods:
-      return Any(pods, [&](const Pod& pod) {
-        return !Stays(pod) && !IsFinished(pod) && !WhyNotToRemove(pod, its_policy, /*by_deletion=*/false).empty();
-      });
-    default: return false;
-  }
+std::vector<Pod> InvariantChecker::Impl::DriverPodsOn(const Node& node) const {
+  std::vector<Pod> pods = cluster->pods_on(node.name);
+  std::erase_if(pods, [&](const Pod& pod) { return !IsDriverPod(pod); });
+  return pods;
 }
 
-bool InvariantChecker::Impl::IsHeldByDriver(const Node& node, GateReason reason) const {
-  std::vector<Pod> pods = cluster->pods_on(node.name);
-  const bool validated =
-      Any(pods, [&](const Pod& pod) { return options.validation.Matches(pod.labels) && IsReady(pod); });
-  std::erase_if(pods, [&](const Pod& pod) { return !IsDriverPod(pod); });
-  switch (reason) {
-    case GateReason::kDriverPodMissing: return pods.empty();
-    case GateReason::kDriverPodNotReady: return Any(pods, [](const Pod& pod) { return !IsReady(pod); });
-    case GateReason::kDriverPodTerminating:
-      return Any(pods, [&](const Pod& pod) {
-        const auto restart = node.annotations.find(keys.restart_pod);
-        const bool asked_for = restart != node.annotations.end() && restart->second == pod.ref.uid;
-        return pod.deletion_timestamp || ControllerOf(pod) == nullptr || RevisionHash(pod) != newest_hash_ || asked_for;
-      });
-    case GateReason::kRevisionUnknown: {
-      const std::vector<DaemonSet> all = cluster->daemon_sets();
-      const auto unobserved = [](const DaemonSet& one) { return one.observed_generation != one.generation; };
-      return std::any_of(all.begin(), all.end(), unobserved) || Any(pods, [&](const Pod& pod) {
-               const OwnerReference* owner = ControllerOf(pod);
-               return RevisionHash(pod).empty() || owner == nullptr ||
-                      std::none_of(all.begin(), all.end(), [&](const DaemonSet& one) { return one.uid == owner->uid; });
-             });
-    }
-    case GateReason::kValidation: return options.validation.empty() || !validated;
-    default: return false;
-  }
+// Whether the driver pod is on its way out, or has to be.
+bool InvariantChecker::Impl::HasToGo(const Node& node, const Pod& driver_pod) const {
+  const auto restart = node.annotations.find(keys.restart_pod);
+  const bool asked_for = restart != node.annotations.end() && restart->second == driver_pod.ref.uid;
+  return driver_pod.deletion_timestamp || ControllerOf(driver_pod) == nullptr ||
+         RevisionHash(driver_pod) != newest_hash_ || asked_for;
+}
+
+bool InvariantChecker::Impl::RevisionIsUnknown(const Node& node) const {
+  const std::vector<DaemonSet> all = cluster->daemon_sets();
+  const auto unobserved = [](const DaemonSet& one) { return one.observed_generation != one.generation; };
+  return std::any_of(all.begin(), all.end(), unobserved) || Any(DriverPodsOn(node), [&](const Pod& pod) {
+           const OwnerReference* owner = ControllerOf(pod);
+           return RevisionHash(pod).empty() || owner == nullptr ||
+                  std::none_of(all.begin(), all.end(), [&](const DaemonSet& one) { return one.uid == owner->uid; });
+         });
 }
 
 bool InvariantChecker::Impl::IsMaintained(const Node& node) const {
@@ -228,16 +198,33 @@ bool InvariantChecker::Impl::IsTrue(const Writer& who, const Node& node, const G
     case GateReason::kFailed: return state == UpgradeState::kFailed;
     case GateReason::kPodsUnknown: return internal::WillBeCordoned(state);
     case GateReason::kJobs:
+      return its_policy.wait_for_completion && Any(cluster->pods_on(node.name), [&](const Pod& pod) {
+               return its_policy.wait_for_completion->pod_selector.Matches(pod.labels) && !IsFinished(pod);
+             });
+    // What the server answered then may be otherwise by now: nobody follows budgets.
     case GateReason::kPodsTerminating:
     case GateReason::kDisruptionBudget:
     case GateReason::kSeveralBudgets:
+      return Any(cluster->pods_on(node.name),
+                 [&](const Pod& pod) { return pod.deletion_timestamp || Asked(who, pod); });
+    // It may have been refused on its way.
     case GateReason::kEvictionRefused:
-    case GateReason::kUndeletablePods: return IsHeldByPods(who, node, gate.reason);
-    case GateReason::kDriverPodMissing:
+      return Any(cluster->pods_on(node.name),
+                 [&](const Pod& pod) { return WhyNotToRemove(pod, its_policy, /*by_deletion=*/false).empty(); });
+    case GateReason::kUndeletablePods:
+      return Any(cluster->pods_on(node.name), [&](const Pod& pod) {
+        return !Stays(pod) && !IsFinished(pod) && !WhyNotToRemove(pod, its_policy, /*by_deletion=*/false).empty();
+      });
+    case GateReason::kDriverPodMissing: return DriverPodsOn(node).empty();
     case GateReason::kDriverPodTerminating:
+      return Any(DriverPodsOn(node), [&](const Pod& pod) { return HasToGo(node, pod); });
     case GateReason::kDriverPodNotReady:
-    case GateReason::kRevisionUnknown:
-    case GateReason::kValidation: return IsHeldByDriver(node, gate.reason);
+      return Any(DriverPodsOn(node), [](const Pod& pod) { return !IsReady(pod); });
+    case GateReason::kRevisionUnknown: return RevisionIsUnknown(node);
+    case GateReason::kValidation:
+      return options.validation.empty() || !Any(cluster->pods_on(node.name), [&](const Pod& pod) {
+               return options.validation.Matches(pod.labels) && IsReady(pod);
+             });
   }
   return false;
 }

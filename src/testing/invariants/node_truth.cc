@@ -198,8 +198,10 @@ std::string WhyCordonStays(const Node& node, const Keys& keys) {
   if (std::string who = WhoRelies(node, keys); !who.empty()) return who + " relies on it";
   const std::optional<UpgradeState> state = StateOf(node, keys);
   if (node.annotations.contains(keys.requestor_mode)) {
-    // What was noted at the start went when the state became uncordon-required: somebody wrote it since.
-    const bool noted_since = node.annotations.contains(keys.initial) && state == UpgradeState::kUncordonRequired;
+    // What was noted at the start went when the state became uncordon-required: somebody wrote it since. From a state that
+    // somebody erased a node ends without a step in which the note could go.
+    const bool noted_since = node.annotations.contains(keys.initial) &&
+                             (state == UpgradeState::kUncordonRequired || state == UpgradeState::kUnknown);
     if (noted_since) return "it is noted as an administrator's";
     return IsMarked(node, keys) ? "" : "it is the maintenance operator's";
   }

@@ -278,6 +278,14 @@ std::vector<const Pod*> InvariantChecker::Impl::Protected(const std::vector<Pod>
   return result;
 }
 
+bool InvariantChecker::Impl::MayOnlyRestart(const Pod& driver_pod, std::string_view wanted_hash) const {
+  const auto running = revisions_.find(RevisionHash(driver_pod));
+  const auto wanted = revisions_.find(wanted_hash);
+  if (running == revisions_.end() || wanted == revisions_.end()) return false;
+  const absl::StatusOr<bool> answer = options.restart_only({}, driver_pod, running->second, wanted->second);
+  return answer.ok() && *answer;
+}
+
 // I2.
 void InvariantChecker::Impl::CheckRestart(const Pod& driver_pod) {
   const UpgradePolicy& its_policy = PolicyOf(writer);
@@ -285,7 +293,7 @@ void InvariantChecker::Impl::CheckRestart(const Pod& driver_pod) {
   if (!node) return;
   if (const auto only = node->annotations.find(keys.restart_only); only != node->annotations.end()) {
     const std::string target = only->second.substr(only->second.rfind('@') + 1);
-    if (!options.restart_only || options.restart_only(driver_pod, target)) return;
+    if (!options.restart_only || MayOnlyRestart(driver_pod, target)) return;
   }
   const std::vector<Pod> pods = cluster->pods_on(driver_pod.node_name);
   for (const Pod* pod : Protected(pods, its_policy)) {

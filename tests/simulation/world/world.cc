@@ -132,8 +132,11 @@ World::World(std::uint64_t the_seed, const SimulationOptions& the_options)
   }
   if (setup.requestor) checks.requestor_id = kRequestor;
   checks.shares_nodes = peer != nullptr;
-  checks.restart_only = [this](const Pod& pod, const std::string& wanted) {
-    return setup.restart_only && ImageOf(std::string(RevisionHash(pod))) == ImageOf(wanted);
+  // By the images that the hashes stand for, and not by the templates that the engine compares.
+  checks.restart_only = [this](const CallContext&, const Pod& pod, const ControllerRevision&,
+                               const ControllerRevision& wanted) -> absl::StatusOr<bool> {
+    return setup.restart_only &&
+           ImageOf(std::string(RevisionHash(pod))) == ImageOf(wanted.labels.at("controller-revision-hash"));
   };
   checker = std::make_unique<InvariantChecker>(cluster, std::move(checks));
   checker->set_disturbed(setup.SeveralLeaders());

@@ -47,8 +47,6 @@ struct EvictionRound {
   std::vector<PodRef> evict = {};
   /// What is waited for, unless finished.
   Gate gate = {};
-  /// The remaining pods and why each remains, for a failure text: `team-a/web (refused by disruption budget web)`.
-  std::string remaining = {};
 };
 
 /// Pods without the driver's skip-drain label. Operators add it to what the policy drains:
@@ -67,6 +65,10 @@ class DrainManager {
   /// Which of `pods` (all of `view`) to request now, by what has been tried. A pod that terminates
   /// beyond its grace period on a node that is not ready counts as gone.
   EvictionRound Pace(const std::vector<const Pod*>& pods, const NodeView& view, absl::Time now) const;
+
+  /// Those of `pods` that Pace waits for, and why each remains, for a failure text:
+  /// `team-a/web (refused by disruption budget web)`. Empty: none.
+  std::string Remaining(const std::vector<const Pod*>& pods, const NodeView& view, absl::Time now) const;
 
   /// Which of `pods` to delete now that the time for their eviction is over (OnTimeout::kDelete): those that are not
   /// terminating. A refused eviction is not waited for; a deletion that failed is paced as an eviction is.

@@ -45,9 +45,8 @@ struct StateMachineOptions {
   std::string own_node = {};
 };
 
-/// What a node that waits asks of the limits.
+/// What a node that waits asks of the limits. Whoever keeps one knows of which node.
 struct Candidate {
-  std::string node = {};
   /// A slot of maxParallel. An administrator's cordoned node asks none while such nodes proceed.
   bool needs_slot = true;
   /// That fewer nodes than maxUnavailable are unavailable. A node that is cordoned already does not ask.

@@ -34,6 +34,10 @@
 
 namespace driverupgrade {
 
+namespace internal {
+class RolloutEnd;
+}  // namespace internal
+
 struct ControllerOptions {
   /// A burst of changes costs one pass: at least this lies between the beginnings of two.
   absl::Duration passes_apart = absl::Milliseconds(5);
@@ -98,7 +102,6 @@ class UpgradeController {
   absl::Status CacheTrouble() const;
   absl::Status Trouble() const;
   void Tell();
-  bool RolloutEnded(const Plan& plan);
 
   UpgradeEngine& engine_;
   const std::shared_ptr<WatchCache> cache_;
@@ -120,7 +123,7 @@ class UpgradeController {
   // Of the thread that steps.
   absl::Status told_trouble_ = absl::OkStatus();
   bool told_leading_ = false;
-  bool rollout_ = false;        // some node was on its way since a rollout was last over
+  const std::unique_ptr<internal::RolloutEnd> rollout_end_;
   bool rollout_ended_ = false;  // in this step
 };
 

@@ -10,8 +10,8 @@ namespace driverupgrade {
 namespace {
 
 constexpr std::size_t kPodsInText = 5;
-// What one pod takes of a text, mostly: reserved at once, for this is done for every node that drains, in each pass.
-constexpr std::size_t kPodTextSize = 96;
+// What a gate takes, mostly: reserved at once, for one is written for every node that drains, in each pass.
+constexpr std::size_t kDetailSize = 96;
 
 const PodAttempt* AttemptOn(const Pod& pod, const NodeView& view) {
   const auto found = view.attempts.pods.find(pod.ref.uid);
@@ -75,33 +75,31 @@ bool IsLost(const Pod& pod, const Node& node, absl::Time now) {
   return pod.deletion_timestamp && LostAt(pod) <= now && !node.ready;
 }
 
-struct RemainingPod {
-  const Pod* pod = nullptr;
-  // nullptr: nothing has been tried.
+// The pods that are not gone, and what is said of them.
+struct RemainingPods {
+  std::size_t count = 0;
+  // The one that hides the others, and its attempt; nullptr: nothing has been tried.
+  const Pod* foremost = nullptr;
   const PodAttempt* attempt = nullptr;
+  GateReason reason = GateReason::kPodsTerminating;
+
+  void Add(const Pod& pod, const PodAttempt* tried) {
+    ++count;
+    const GateReason why = ReasonFor(RefusalOf(pod, tried));
+    if (foremost != nullptr && Rank(why) >= Rank(reason)) return;
+    foremost = &pod;
+    attempt = tried;
+    reason = why;
+  }
 };
 
-// Says in `round` what is waited for: `pods`, not one of which is gone.
-void Explain(const std::vector<RemainingPod>& pods, EvictionRound& round) {
-  const RemainingPod* foremost = nullptr;
-  for (const RemainingPod& one : pods) {
-    const GateReason reason = ReasonFor(RefusalOf(*one.pod, one.attempt));
-    if (foremost != nullptr && Rank(reason) >= Rank(round.gate.reason)) continue;
-    foremost = &one;
-    round.gate.reason = reason;
-  }
-  round.gate.detail.reserve(kPodTextSize);
-  round.remaining.reserve(kPodTextSize * std::min(pods.size(), kPodsInText));
-  absl::StrAppend(&round.gate.detail, foremost->pod->ref.ns, "/", foremost->pod->ref.name, ": ");
-  AppendHoldup(*foremost->pod, foremost->attempt, round.gate.detail);
-  if (pods.size() > 1) absl::StrAppend(&round.gate.detail, "; ", pods.size(), " pods in all");
-  for (std::size_t i = 0; i < std::min(pods.size(), kPodsInText); ++i) {
-    const auto& [pod, attempt] = pods[i];
-    absl::StrAppend(&round.remaining, i > 0 ? ", " : "", pod->ref.ns, "/", pod->ref.name, " (");
-    AppendHoldup(*pod, attempt, round.remaining);
-    round.remaining += ")";
-  }
-  if (pods.size() > kPodsInText) round.remaining += ", ...";
+// Says in `gate` what is waited for: `pods`, of which there are some.
+void Explain(const RemainingPods& pods, Gate& gate) {
+  gate.reason = pods.reason;
+  gate.detail.reserve(kDetailSize);
+  absl::StrAppend(&gate.detail, pods.foremost->ref.ns, "/", pods.foremost->ref.name, ": ");
+  AppendHoldup(*pods.foremost, pods.attempt, gate.detail);
+  if (pods.count > 1) absl::StrAppend(&gate.detail, "; ", pods.count, " pods in all");
 }
 
 void WakeAt(absl::Time due, EvictionRound& round) {
@@ -153,12 +151,11 @@ PodSelection DrainManager::Select(const std::vector<Pod>& pods, const DrainPolic
 
 EvictionRound DrainManager::Pace(const std::vector<const Pod*>& pods, const NodeView& view, absl::Time now) const {
   EvictionRound round;
-  std::vector<RemainingPod> remaining;
-  remaining.reserve(pods.size());
+  RemainingPods remaining;
   for (const Pod* pod : pods) {
     if (IsLost(*pod, view.node, now)) continue;
     const PodAttempt* attempt = AttemptOn(*pod, view);
-    remaining.push_back({.pod = pod, .attempt = attempt});
+    remaining.Add(*pod, attempt);
     if (pod->deletion_timestamp) {
       if (!view.node.ready) WakeAt(LostAt(*pod), round);
       continue;
@@ -170,10 +167,23 @@ EvictionRound DrainManager::Pace(const std::vector<const Pod*>& pods, const Node
       WakeAt(due, round);
     }
   }
-  round.finished = remaining.empty();
-  if (!round.finished) Explain(remaining, round);
+  round.finished = remaining.count == 0;
+  if (!round.finished) Explain(remaining, round.gate);
   std::sort(round.evict.begin(), round.evict.end());
   return round;
+}
+
+std::string DrainManager::Remaining(const std::vector<const Pod*>& pods, const NodeView& view, absl::Time now) const {
+  std::string text;
+  std::size_t count = 0;
+  for (const Pod* pod : pods) {
+    if (IsLost(*pod, view.node, now)) continue;
+    if (++count > kPodsInText) return text + ", ...";
+    absl::StrAppend(&text, count > 1 ? ", " : "", pod->ref.ns, "/", pod->ref.name, " (");
+    AppendHoldup(*pod, AttemptOn(*pod, view), text);
+    text += ")";
+  }
+  return text;
 }
 
 std::vector<PodRef> DrainManager::Overdue(const std::vector<const Pod*>& pods, const NodeView& view,

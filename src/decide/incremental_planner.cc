@@ -57,13 +57,18 @@ class IncrementalPlanner::Impl {
     };
     return a.labels != b.labels && (stages_go_by_state_ || without_state(a) != without_state(b));
   }
+  struct Told {
+    UpgradeState state = UpgradeState::kUnknown;
+    Gate gate = {};
+    friend bool operator==(const Told&, const Told&) = default;
+  };
   struct Entry {
     std::shared_ptr<const NodeView> view;
     // nullptr: not judged yet.
     std::shared_ptr<const JudgedNode> judged = nullptr;
     GrantShare share = {};
     // The gate that the caller knows of.
-    std::optional<NodeGate> told = std::nullopt;
+    std::optional<Told> told = std::nullopt;
     // In `members_`, unless they are stale.
     std::size_t member = 0;
   };
@@ -90,8 +95,8 @@ class IncrementalPlanner::Impl {
     return names_.lower_bound({uid, ""});
   }
   // What is told of a node; without the place in the queue.
-  std::optional<NodeGate> GateToTell(const std::string& name, const Entry& entry) const;
-  static bool IsTold(const Entry& entry, const NodeGate& gate);
+  std::optional<Told> GateToTell(const std::string& name, const Entry& entry) const;
+  static bool IsTold(const Entry& entry, const Told& gate);
   void TellGates(const Names& names, PlanUpdate& update);
   Plan PlanWithoutGates() const;
   Plan PlanWithoutNodes() const;
@@ -264,9 +269,9 @@ void IncrementalPlanner::Impl::AdmitNodes(Names& touched) {
   rollout_waits_ = nullptr;
   members_stale_ = true;
   members_changed_.clear();
-  for (const Candidate& candidate : queue_.Admit(Limits::Of(budgets, limits_.paused))) {
-    JudgeNode(candidate.node, nodes_.at(candidate.node), /*admitted=*/true);
-    touched.insert(candidate.node);
+  for (const std::string& name : queue_.Admit(Limits::Of(budgets, limits_.paused))) {
+    JudgeNode(name, nodes_.at(name), /*admitted=*/true);
+    touched.insert(name);
   }
   for (std::string& name : queue_.ChangedRefusals()) touched.insert(std::move(name));
 }
@@ -414,7 +419,7 @@ void IncrementalPlanner::Impl::Enlist(const std::string& name, Entry& entry, Ver
   if (verdict.wake_at) wakes_.emplace(*verdict.wake_at, name);
   if (verdict.candidate) {
     verdict.candidate->has_grant = entry.share.first;
-    queue_.Add(*verdict.candidate);
+    queue_.Add({.node = name, .candidate = *verdict.candidate});
   }
   entry.judged = std::make_shared<const JudgedNode>(JudgedNode{.name = name, .verdict = std::move(verdict)});
   judged_.Put(entry.judged);
@@ -429,7 +434,7 @@ void IncrementalPlanner::Impl::Withdraw(const std::string& name, const Entry& en
   with_findings_.erase(name);
   in_ledger_.erase(name);
   if (verdict.wake_at) wakes_.erase({*verdict.wake_at, name});
-  if (verdict.candidate) queue_.Remove(*verdict.candidate);
+  if (verdict.candidate) queue_.Remove({.node = name, .candidate = *verdict.candidate});
 }
 
 Plan IncrementalPlanner::Impl::PlanWithoutGates() const {
@@ -464,22 +469,22 @@ std::vector<NodeReading> IncrementalPlanner::Impl::Readings() const {
   return readings;
 }
 
-std::optional<NodeGate> IncrementalPlanner::Impl::GateToTell(const std::string& name, const Entry& entry) const {
+auto IncrementalPlanner::Impl::GateToTell(const std::string& name, const Entry& entry) const -> std::optional<Told> {
   const Verdict& verdict = entry.judged->verdict;
   if (!verdict.candidate && !verdict.gate) return std::nullopt;
-  NodeGate told{.node = name, .state = verdict.plan.to()};
+  Told told{.state = verdict.plan.to()};
   if (!verdict.candidate) {
     told.gate = *verdict.gate;
   } else if (rollout_waits_ != nullptr) {
     told.gate = rollout_waits_->GateOf(name);
   } else {
-    told.gate = queue_.refusals().Of(*verdict.candidate);
+    told.gate = queue_.refusals().Of({.node = name, .candidate = *verdict.candidate});
   }
   return told;
 }
 
 // The counts in the gate of a candidate change with every admission, and nobody is told again for that.
-bool IncrementalPlanner::Impl::IsTold(const Entry& entry, const NodeGate& gate) {
+bool IncrementalPlanner::Impl::IsTold(const Entry& entry, const Told& gate) {
   if (!entry.told) return false;
   if (!entry.judged->verdict.candidate) return entry.told == gate;
   return entry.told->state == gate.state && entry.told->gate.reason == gate.gate.reason;
@@ -491,9 +496,9 @@ void IncrementalPlanner::Impl::TellGates(const Names& names, PlanUpdate& update)
     const auto found = nodes_.find(name);
     if (found != nodes_.end()) {
       Entry& entry = found->second;
-      std::optional<NodeGate> gate = GateToTell(name, entry);
+      std::optional<Told> gate = GateToTell(name, entry);
       if (gate && IsTold(entry, *gate)) continue;
-      if (gate) update.plan.gates.push_back(*gate);
+      if (gate) update.plan.gates.push_back({.node = name, .state = gate->state, .gate = gate->gate});
       was_told |= entry.told.has_value();
       entry.told = std::move(gate);
       if (entry.told) continue;

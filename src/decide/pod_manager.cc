@@ -1,35 +1,38 @@
 #include "driverupgrade/pod_manager.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <utility>
 
+#include "decide/marks_of_view.h"
 #include "fmt/format.h"
 #include "model/unreadable.h"
 
 namespace driverupgrade {
 namespace {
 
-const DriverDaemonSet* OwnerOf(const Pod& pod, const DriverFacts& driver) {
-  const OwnerReference* owner = ControllerOf(pod);
-  if (owner == nullptr) return nullptr;
-  const auto found = driver.daemon_sets.find(owner->uid);
+// One after the other: a driver has few DaemonSets, and a search of the map would ask for a string of its own.
+const DriverDaemonSet* OwnerOf(const internal::DriverPodMarks& marks, const DriverFacts& driver) {
+  const auto found = std::find_if(driver.daemon_sets.begin(), driver.daemon_sets.end(),
+                                  [&](const auto& daemon_set) { return marks.owner_uid == daemon_set.first; });
   return found == driver.daemon_sets.end() ? nullptr : &found->second;
 }
 
 enum class Revision { kCurrent, kOld, kOrphan, kUnknown };
 
 // Whether one driver pod has the revision it should have (§5.1, R13, R14).
-Revision RevisionOf(const Pod& pod, const DriverFacts& driver, DriverPods& result) {
+Revision RevisionOf(const Pod& pod, const internal::DriverPodMarks& marks, const DriverFacts& driver,
+                    DriverPods& result) {
   const auto unknown = [&](FindingCode code, std::string why) {
     result.findings.push_back({.code = code, .node = pod.node_name, .message = why});
     result.why_unknown = std::move(why);
     return Revision::kUnknown;
   };
-  if (internal::IsUnreadable(pod)) {
+  if (marks.unreadable) {
     return unknown(FindingCode::kUnreadable, internal::CannotBeRead("driver pod", pod));
   }
-  if (pod.owners.empty()) return Revision::kOrphan;
-  const DriverDaemonSet* owner = OwnerOf(pod, driver);
+  if (!marks.has_owners) return Revision::kOrphan;
+  const DriverDaemonSet* owner = OwnerOf(marks, driver);
   if (owner == nullptr) {
     return unknown(FindingCode::kDaemonSetMissing,
                    fmt::format("driver pod {} is owned by no DaemonSet of the driver", pod.ref.ToString()));
@@ -39,12 +42,11 @@ Revision RevisionOf(const Pod& pod, const DriverFacts& driver, DriverPods& resul
     return Revision::kUnknown;
   }
   result.wanted_revision = *owner->wanted_revision;
-  const std::string_view hash = RevisionHash(pod);
-  if (hash.empty()) {
+  if (marks.revision.empty()) {
     return unknown(FindingCode::kPodWithoutRevision,
                    fmt::format("driver pod {} has no label controller-revision-hash", pod.ref.ToString()));
   }
-  return hash == *owner->wanted_revision ? Revision::kCurrent : Revision::kOld;
+  return marks.revision == *owner->wanted_revision ? Revision::kCurrent : Revision::kOld;
 }
 
 // The label is the truth; very old objects have none and carry the hash in their name (R4, R13). Empty: neither.
@@ -61,20 +63,24 @@ DriverPods PodManager::Assess(const NodeView& view, const DriverFacts& driver, s
                               int restart_count_max) const {
   DriverPods result{.none = view.driver_pods.empty()};
   bool all_ready = true;
-  for (const Pod& pod : view.driver_pods) {
-    const Revision revision = RevisionOf(pod, driver, result);
+  const internal::DriverPodsOfView all_marks(view);
+  for (std::size_t i = 0; i < view.driver_pods.size(); ++i) {
+    const Pod& pod = view.driver_pods[i];
+    const internal::DriverPodMarks& marks = all_marks[i];
+    const Revision revision = RevisionOf(pod, marks, driver, result);
     result.unknown |= revision == Revision::kUnknown;
     result.out_of_date |= revision == Revision::kOld;
-    if (pod.deletion_timestamp) {
+    result.orphaned |= !marks.has_owners;
+    if (marks.terminating) {
       result.terminating = &pod;
     } else if (revision == Revision::kOld || revision == Revision::kOrphan ||
                (revision == Revision::kCurrent && !restart_pod.empty() && pod.ref.uid == restart_pod)) {
       result.to_restart.push_back(&pod);
-    } else if (revision == Revision::kCurrent && !IsReady(pod)) {
+    } else if (revision == Revision::kCurrent && !marks.ready) {
       result.not_ready = &pod;
-      if (IsFailing(pod, restart_count_max)) result.failing = &pod;
+      if (marks.restarts_unready > restart_count_max) result.failing = &pod;
     }
-    all_ready &= IsReady(pod);
+    all_ready &= marks.ready;
   }
   result.ready = result.InSync() && all_ready;
   return result;

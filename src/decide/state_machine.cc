@@ -12,6 +12,7 @@
 #include "decide/admission/grants.h"
 #include "decide/admission/queue.h"
 #include "decide/admission/rollout_round.h"
+#include "decide/marks_of_view.h"
 #include "decide/step_parts.h"
 #include "decide/transitions/walk.h"
 #include "fmt/format.h"
@@ -83,6 +84,29 @@ bool MayAct(Walk& walk) {
   return true;
 }
 
+// Judge, into a fresh `verdict`: that is 1.2 kB, which Step would otherwise move about for each node.
+void JudgeInto(const JudgeContext& in, const NodeView& view, bool admitted, Verdict& verdict) {
+  Walk walk(in, view, admitted, verdict);
+  verdict.tally = internal::TallyByMarks(view, walk.before(), in.identity, in.policy);
+  // A failed node that holds no slot takes none on its way back: it goes back at once (I1).
+  const bool recovers = !in.policy.failed_hold_slots && walk.state() == UpgradeState::kFailed;
+  if (MayAct(walk)) {
+    while (Advance(walk) == Progress::kMoved) {
+      if (EndsWalk(walk.state())) break;
+      if (in.policy.pacing == Pacing::kChained || recovers) continue;
+      if (walk.state() == UpgradeState::kPodRestartRequired) RestartOnEntry(walk);
+      break;
+    }
+    if (walk.state() == UpgradeState::kFailed && walk.InRequestorMode()) ReportFailedMaintenance(walk);
+  }
+  walk.Finish();
+  // A failed node that somebody has uncordoned asks for nothing when it recovers, and is cordoned all the same: whoever
+  // starts in the same pass has to reckon with it.
+  if (verdict.plan.from == UpgradeState::kFailed && !verdict.candidate && verdict.plan.patch) {
+    verdict.tally = WithPatch(verdict.tally, view.node, *verdict.plan.patch, in.identity, in.policy);
+  }
+}
+
 // A verdict as Step keeps it until all nodes are judged. Most nodes only wait: without room for a plan where there is none
 // it is a seventh of a Verdict, and in a big fleet what is written is what a pass takes its time for.
 struct KeptVerdict {
@@ -103,7 +127,7 @@ KeptVerdict Keep(Verdict&& verdict) {
                    .holds_slot = verdict.tally.slots > 0,
                    .pod_interest = verdict.pod_interest,
                    .gate = std::move(verdict.gate),
-                   .candidate = std::move(verdict.candidate),
+                   .candidate = verdict.candidate,
                    .findings = std::move(verdict.findings),
                    .wake_at = verdict.wake_at};
   if (!verdict.plan.empty()) kept.plan = std::make_unique<NodePlan>(std::move(verdict.plan));
@@ -117,15 +141,15 @@ void AddKept(const std::string& node, KeptVerdict&& kept, Plan& plan) {
 }
 
 // Lets the rollout of the policy decide who starts, as AdmitAmong otherwise.
-template <typename Judge>
+template <typename Start>
 void AdmitByRollout(const ClusterSnapshot& snapshot, const internal::RolloutInput& input,
-                    internal::RolloutMembers& members, const Sums& sums, std::size_t elsewhere, const Judge& judge,
+                    internal::RolloutMembers& members, const Sums& sums, std::size_t elsewhere, const Start& start,
                     std::vector<KeptVerdict>& verdicts, Plan& plan) {
   internal::RolloutRound round = internal::AdmitByRollout(input, members, sums, elsewhere);
   for (const internal::RolloutDecision& decision : round.decisions) {
     KeptVerdict& verdict = verdicts[decision.index];
     if (decision.gate == internal::RolloutAnswer::kStarts) {
-      verdict = Keep(judge(*snapshot.nodes[decision.index], /*admitted=*/true));
+      verdict = start(*snapshot.nodes[decision.index]);
     } else {
       verdict.gate = AtPlace(round.gates[static_cast<std::size_t>(decision.gate)], decision.place);
     }
@@ -137,23 +161,23 @@ void AdmitByRollout(const ClusterSnapshot& snapshot, const internal::RolloutInpu
   plan.findings.insert(plan.findings.end(), round.findings.begin(), round.findings.end());
 }
 
-// Lets the limits decide who starts. Those that do are judged again by `judge`, the others are told why not.
-template <typename Judge>
-void AdmitAmong(const ClusterSnapshot& snapshot, Limits limits, const Judge& judge,
+// Lets the limits decide who starts. Those that do are judged again by `start`, the others are told why not.
+template <typename Start>
+void AdmitAmong(const ClusterSnapshot& snapshot, Limits limits, const Start& start,
                 std::vector<KeptVerdict>& verdicts) {
-  std::vector<Candidate> candidates;
-  std::vector<std::size_t> nodes;  // of the candidates
+  std::vector<WaitingNode> waiting;
+  std::vector<std::size_t> nodes;  // of those that wait
   for (std::size_t i = 0; i < verdicts.size(); ++i) {
     if (!verdicts[i].candidate) continue;
     nodes.push_back(i);
-    candidates.push_back(*std::move(verdicts[i].candidate));
+    waiting.push_back({.node = snapshot.nodes[i]->node.name, .candidate = *verdicts[i].candidate});
   }
-  for (AdmissionDecision& decision : Admit(std::move(limits), std::move(candidates))) {
+  for (AdmissionDecision& decision : Admit(std::move(limits), waiting)) {
     const std::size_t i = nodes[decision.index];
     if (decision.gate) {
       verdicts[i].gate = std::move(decision.gate);
     } else {
-      verdicts[i] = Keep(judge(*snapshot.nodes[i], /*admitted=*/true));
+      verdicts[i] = start(*snapshot.nodes[i]);
     }
   }
 }
@@ -179,31 +203,8 @@ StateMachine::StateMachine(DriverIdentity identity, StateMachineOptions options)
 
 Verdict StateMachine::Judge(const NodeView& view, const DriverFacts& driver, const NodeRules& rules, absl::Time now,
                             absl::Time active_since, bool admitted) const {
-  const JudgeContext context{.identity = identity_,
-                             .options = options_,
-                             .policy = rules,
-                             .driver = driver,
-                             .now = now,
-                             .active_since = active_since};
-  Walk walk(context, view, admitted);
-  walk.verdict.tally = TallyOf(view, identity_, rules);
-  // A failed node that holds no slot takes none on its way back: it goes back at once (I1).
-  const bool recovers = !rules.failed_hold_slots && walk.state() == UpgradeState::kFailed;
-  if (MayAct(walk)) {
-    while (Advance(walk) == Progress::kMoved) {
-      if (EndsWalk(walk.state())) break;
-      if (rules.pacing == Pacing::kChained || recovers) continue;
-      if (walk.state() == UpgradeState::kPodRestartRequired) RestartOnEntry(walk);
-      break;
-    }
-    if (walk.state() == UpgradeState::kFailed && walk.InRequestorMode()) ReportFailedMaintenance(walk);
-  }
-  Verdict verdict = walk.Finish();
-  // A failed node that somebody has uncordoned asks for nothing when it recovers, and is cordoned all the same: whoever
-  // starts in the same pass has to reckon with it.
-  if (verdict.plan.from == UpgradeState::kFailed && !verdict.candidate && verdict.plan.patch) {
-    verdict.tally = WithPatch(verdict.tally, view.node, *verdict.plan.patch, identity_, rules);
-  }
+  Verdict verdict;
+  JudgeInto(JudgeContext(*this, rules, driver, now, active_since), view, admitted, verdict);
   return verdict;
 }
 
@@ -233,8 +234,11 @@ NodePlan StateMachine::Release(const NodeView& view, absl::Time now) const {
 Plan StateMachine::Step(const ClusterSnapshot& snapshot, const UpgradePolicy& policy, absl::Time now) const {
   const NodeRules rules = policy;
   const AdmissionLimits limits = policy;
-  const auto judge = [&](const NodeView& view, bool admitted) {
-    return Judge(view, *snapshot.driver, rules, now, snapshot.active_since, admitted);
+  const JudgeContext context(*this, rules, *snapshot.driver, now, snapshot.active_since);
+  const auto start = [&](const NodeView& view) {
+    Verdict verdict;
+    JudgeInto(context, view, /*admitted=*/true, verdict);
+    return Keep(std::move(verdict));
   };
   std::optional<internal::RolloutRules> rollout;
   if (limits.rollout && rules.auto_upgrade) rollout = internal::RulesOf(*limits.rollout, limits.failures_by_class);
@@ -255,7 +259,8 @@ Plan StateMachine::Step(const ClusterSnapshot& snapshot, const UpgradePolicy& po
   std::vector<KeptVerdict> verdicts;
   verdicts.reserve(snapshot.nodes.size());
   for (const std::shared_ptr<const NodeView>& view : snapshot.nodes) {
-    Verdict verdict = judge(*view, /*admitted=*/false);
+    Verdict verdict;
+    JudgeInto(context, *view, /*admitted=*/false, verdict);
     const GrantShare share = ShareOf(snapshot.grants, *view, verdict);
     elsewhere.erase(view->node.uid);
     sums.Add(verdict.tally, share);
@@ -267,11 +272,13 @@ Plan StateMachine::Step(const ClusterSnapshot& snapshot, const UpgradePolicy& po
   const Budgets budgets = sums.Against(limits, snapshot.shared_slots);
   Plan plan{.totals = sums.with, .budget = budgets.all, .findings = snapshot.findings};
   if (by_rollout) {
-    AdmitByRollout(snapshot, *by_rollout, members, sums, elsewhere.size(), judge, verdicts, plan);
+    AdmitByRollout(snapshot, *by_rollout, members, sums, elsewhere.size(), start, verdicts, plan);
   } else {
-    AdmitAmong(snapshot, Limits::Of(budgets, limits.paused), judge, verdicts);
+    AdmitAmong(snapshot, Limits::Of(budgets, limits.paused), start, verdicts);
   }
   plan.readings = ReadingsOf(snapshot, verdicts, elsewhere);
+  plan.gates.reserve(static_cast<std::size_t>(
+      std::count_if(verdicts.begin(), verdicts.end(), [](const KeptVerdict& kept) { return kept.gate.has_value(); })));
   for (std::size_t i = 0; i < verdicts.size(); ++i) {
     AddKept(snapshot.nodes[i]->node.name, std::move(verdicts[i]), plan);
   }

@@ -32,14 +32,14 @@ bool Put(Collection<T>& collection, T object) {
   return true;
 }
 
-template <typename T>
-bool Drop(Collection<T>& collection, const std::string& key) {
+template <typename Map>
+bool Drop(std::optional<Map>& collection, const std::string& key) {
   return collection && collection->erase(key) > 0;
 }
 
 // The keys of what is stored but not in the list (api-A18).
-template <typename T>
-std::vector<std::string> Missing(Collection<T>& collection, const std::vector<T>& listed) {
+template <typename Map, typename T>
+std::vector<std::string> Missing(std::optional<Map>& collection, const std::vector<T>& listed) {
   if (!collection) collection.emplace();
   std::set<std::string> keys;
   for (const T& object : listed) keys.insert(KeyOf(object));

@@ -153,9 +153,9 @@ class WatchCache::Impl {
   void FollowAll() {
     Follow<Node>("nodes", {}, &ClusterReader::WatchNodes,
                  {[this](auto nodes, auto at) {
-                    if (store_.NodesListed(std::move(nodes), at, [this] { DistrustOthers(); })) RestartOthers();
+                    if (store_.NodesListed(nodes, at, [this] { DistrustOthers(); })) RestartOthers();
                   },
-                  [this](auto node) { store_.NodeChanged(std::move(node)); },
+                  [this](const Node& node) { store_.NodeChanged(node); },
                   [this](const auto& node) { store_.NodeDeleted(node); }});
     Follow<Pod>("pods", {.list = false}, &ClusterReader::WatchPods,
                 {[this](const auto&, auto) { store_.PodsBegin(); }, [this](const auto& pod) { store_.PodChanged(pod); },
@@ -280,7 +280,7 @@ std::map<std::string, absl::Status> WatchCache::ReadAllPods(const CallContext& c
                                                             const std::set<std::string>& nodes) {
   return impl_->ReadAllPods(context, nodes);
 }
-void WatchCache::NodeWritten(Node node) { impl_->store().NodeWritten(std::move(node)); }
+void WatchCache::NodeWritten(Node node) { impl_->store().NodeWritten(node); }
 
 absl::StatusOr<std::vector<ControllerRevision>> WatchCache::ListRevisions(const CallContext& context,
                                                                           std::size_t driver) {

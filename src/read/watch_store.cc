@@ -65,21 +65,22 @@ class WatchStore::Notice {
 
 // ----- nodes
 
-void WatchStore::PutNode(Node node, Notice& notice) {
+void WatchStore::PutNode(const Node& node, Notice& notice) {
   if (!nodes_) nodes_.emplace();
-  std::shared_ptr<const Node>& stored = (*nodes_)[node.name];
-  if (stored && stored->uid == node.uid && !IsNewerVersion(node.resource_version, stored->resource_version)) return;
+  const auto found = nodes_->find(node.name);
+  const PackedNode* stored = found != nodes_->end() && found->second.uid() == node.uid ? &found->second : nullptr;
+  if (stored != nullptr && !IsNewerVersion(node.resource_version, stored->resource_version())) return;
   // Pods that were read before a cordon was made, or lifted, say nothing about what came after (arch-A11).
-  if (!stored || stored->uid != node.uid || stored->unschedulable != node.unschedulable) ForgetPods(node.name, notice);
+  if (stored == nullptr || stored->unschedulable() != node.unschedulable) ForgetPods(node.name, notice);
   notice.Changed(node.name);
-  stored = std::make_shared<const Node>(std::move(node));
+  nodes_->insert_or_assign(found, node.name, PackedNode(node));
 }
 
-void WatchStore::NodeWritten(Node node) {
+void WatchStore::NodeWritten(const Node& node) {
   Notice notice(*this);
   if (!nodes_) return;
   const auto stored = nodes_->find(node.name);
-  if (stored != nodes_->end() && stored->second->uid == node.uid) PutNode(std::move(node), notice);
+  if (stored != nodes_->end() && stored->second.uid() == node.uid) PutNode(node, notice);
 }
 
 void WatchStore::DropNode(const std::string& name, Notice& notice) {
@@ -95,8 +96,8 @@ bool WatchStore::IsSetBack(const std::vector<Node>& nodes, std::string_view at) 
   if (IsOlderVersion(at, nodes_at_)) return true;
   return std::any_of(nodes.begin(), nodes.end(), [&](const Node& node) {
     const auto stored = nodes_->find(node.name);
-    if (stored == nodes_->end() || stored->second->uid != node.uid) return false;
-    const std::string& known = stored->second->resource_version;
+    if (stored == nodes_->end() || stored->second.uid() != node.uid) return false;
+    const std::string_view known = stored->second.resource_version();
     return IsOlderVersion(node.resource_version, known) && !IsOlderVersion(at, known);
   });
 }
@@ -107,7 +108,8 @@ void WatchStore::ForgetNodes(Notice& notice) {
   for (const std::string& name : names) DropNode(name, notice);
 }
 
-bool WatchStore::NodesListed(std::vector<Node> nodes, std::string_view at, const std::function<void()>& on_set_back) {
+bool WatchStore::NodesListed(const std::vector<Node>& nodes, std::string_view at,
+                             const std::function<void()>& on_set_back) {
   Notice notice(*this);
   const bool set_back = nodes_ && IsSetBack(nodes, at);
   if (set_back) {
@@ -117,21 +119,21 @@ bool WatchStore::NodesListed(std::vector<Node> nodes, std::string_view at, const
   }
   nodes_at_ = std::string(at);
   for (const std::string& name : Missing(nodes_, nodes)) DropNode(name, notice);
-  for (Node& node : nodes) {
+  for (const Node& node : nodes) {
     // A list shows what is, and not what has been in between: a cordon may have been lifted and made again (arch-A11).
     const auto stored = nodes_->find(node.name);
     const bool moved_on =
-        stored != nodes_->end() && IsNewerVersion(node.resource_version, stored->second->resource_version);
+        stored != nodes_->end() && IsNewerVersion(node.resource_version, stored->second.resource_version());
     if (moved_on) ForgetPods(node.name, notice);
-    PutNode(std::move(node), notice);
+    PutNode(node, notice);
   }
   return set_back;
 }
 
-void WatchStore::NodeChanged(Node node) {
+void WatchStore::NodeChanged(const Node& node) {
   Notice notice(*this);
   if (IsNewerVersion(node.resource_version, nodes_at_)) nodes_at_ = node.resource_version;
-  PutNode(std::move(node), notice);
+  PutNode(node, notice);
 }
 
 void WatchStore::NodeDeleted(const Node& node) {
@@ -139,8 +141,9 @@ void WatchStore::NodeDeleted(const Node& node) {
   if (!nodes_) return;
   const auto stored = nodes_->find(node.name);
   if (stored == nodes_->end()) return;
-  const bool uid_unknown = stored->second->uid.empty() || node.uid.empty();  // one of them could not be read
-  if (uid_unknown || stored->second->uid == node.uid) DropNode(node.name, notice);
+  const std::string_view uid = stored->second.uid();
+  const bool uid_unknown = uid.empty() || node.uid.empty();  // one of them could not be read
+  if (uid_unknown || uid == node.uid) DropNode(node.name, notice);
 }
 
 // ----- DaemonSets and revisions

@@ -15,7 +15,7 @@
 
 #include "driverupgrade/watch_cache.h"
 #include "read/collection.h"
-#include "read/packed_pod.h"
+#include "read/packed.h"
 
 namespace driverupgrade::internal {
 
@@ -26,11 +26,12 @@ class WatchStore {
   // Nodes are of concern to all drivers; what else there is, to one.
   // `at`: the version that they were read at. Returns whether the cluster was set back to an earlier state; then
   // `on_set_back` was called before anybody could see a node of that state. It must not block nor call the store.
-  bool NodesListed(std::vector<Node> nodes, std::string_view at, const std::function<void()>& on_set_back = nullptr);
-  void NodeChanged(Node node);
+  bool NodesListed(const std::vector<Node>& nodes, std::string_view at,
+                   const std::function<void()>& on_set_back = nullptr);
+  void NodeChanged(const Node& node);
   void NodeDeleted(const Node& node);
   // As the answer to a write has it. It may come after the watch has told of something newer, or of the node's end.
-  void NodeWritten(Node node);
+  void NodeWritten(const Node& node);
 
   void DaemonSetsListed(std::size_t driver, std::vector<DaemonSet> objects);
   void DaemonSetChanged(std::size_t driver, DaemonSet object);
@@ -101,7 +102,7 @@ class WatchStore {
 
   bool IsSetBack(const std::vector<Node>& nodes, std::string_view at) const;
   void ForgetNodes(Notice& notice);
-  void PutNode(Node node, Notice& notice);
+  void PutNode(const Node& node, Notice& notice);
   void DropNode(const std::string& name, Notice& notice);
   void PutDriverPod(std::size_t driver, Pod pod, Notice& notice);
   void DropDriverPod(std::size_t driver, const std::string& key, Notice& notice);
@@ -115,7 +116,8 @@ class WatchStore {
 
   mutable std::mutex mutex_;
   std::mutex calling_;  // held while subscribers are called
-  Collection<Node> nodes_ = std::nullopt;
+  // By name; nullopt until the first list.
+  std::optional<std::map<std::string, PackedNode>> nodes_ = std::nullopt;
   std::string nodes_at_ = {};  // the latest version that was told of
   std::vector<Driver> drivers_;
   std::map<std::string, NodePods> pods_;

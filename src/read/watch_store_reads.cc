@@ -10,7 +10,7 @@ std::shared_ptr<const Node> WatchStore::FindNode(const std::string& name) const 
   const std::lock_guard lock(mutex_);
   if (!nodes_) return nullptr;
   const auto found = nodes_->find(name);
-  return found == nodes_->end() ? nullptr : found->second;
+  return found == nodes_->end() ? nullptr : std::make_shared<const Node>(found->second.Unpack(name));
 }
 
 std::vector<Pod> WatchStore::DriverPods(std::size_t driver, const std::string& node) const {

@@ -6,6 +6,7 @@
 #include "base/backoff.h"
 #include "base/status_macros.h"
 #include "fmt/format.h"
+#include "run/rollout_end.h"
 
 namespace driverupgrade {
 namespace {
@@ -21,7 +22,11 @@ constexpr absl::Duration kWaitMax = absl::Minutes(1);
 
 UpgradeController::UpgradeController(UpgradeEngine& engine, std::shared_ptr<WatchCache> cache,
                                      ControllerOptions options)
-    : engine_(engine), cache_(std::move(cache)), options_(std::move(options)), clock_(engine.clock()) {
+    : engine_(engine),
+      cache_(std::move(cache)),
+      options_(std::move(options)),
+      clock_(engine.clock()),
+      rollout_end_(std::make_unique<internal::RolloutEnd>()) {
   engine_.OnChange([this] { Notify(); });
 }
 
@@ -99,14 +104,6 @@ void UpgradeController::Tell() {
   if (std::exchange(rollout_ended_, false)) observer.OnRolloutOver(status().totals);
 }
 
-// A look at all nodes only when the counts say that it may be worth it.
-bool UpgradeController::RolloutEnded(const Plan& plan) {
-  if (plan.totals.Moving() > 0) rollout_ = true;
-  if (!rollout_ || plan.totals.Moving() > 0 || !plan.nodes.empty() || !IsOver(engine_.Everything())) return false;
-  rollout_ = false;
-  return true;
-}
-
 absl::Time UpgradeController::StepOnce(const CallContext& context) {
   const absl::Time now = clock_->Now();
   NoteTime(now);
@@ -139,7 +136,10 @@ absl::Time UpgradeController::Pass(const CallContext& context, const UpgradePoli
   if (options_.election) deadline = std::min(deadline, options_.election->LeadsUntil().value_or(now));
   const absl::StatusOr<ReconcileResult> result =
       engine_.Reconcile({.deadline = deadline, .stop = context.stop}, policy);
-  if (result.ok() && engine_.observer()) rollout_ended_ = RolloutEnded(result->plan);
+  if (!result.ok()) rollout_end_->PassFailed();
+  if (result.ok() && engine_.observer()) {
+    rollout_ended_ = rollout_end_->Ended(result->plan, [this] { return engine_.Everything(); });
+  }
   const std::lock_guard lock(mutex_);
   pass_began_.reset();
   ++status_.passes;

@@ -73,7 +73,8 @@ bool AdmissionTable::Admits(const NodeShares& shares, std::size_t node) {
 // The budgets are kept as run/admission_ledger.h says.
 bool AdmissionTable::Admit(const NodeShares& shares, std::size_t node) const {
   Sums sums;
-  std::vector<Candidate> candidates;
+  std::vector<WaitingNode> waiting;
+  std::size_t first = 0;  // of those that wait
   for (std::size_t i = 0; i < size(); ++i) {
     const NodeShare& share = shares[i];
     const Tally own{.total = 1, .slots = share.holds_slot, .unavailable = share.unavailable};
@@ -83,16 +84,19 @@ bool AdmissionTable::Admit(const NodeShares& shares, std::size_t node) const {
     sums.with += Counts(grants, reading) ? WithGrant(own) : own;
     sums.without += Counts(grants, reading) && !current ? WithGrant(own) : own;
     if (!share.candidate) continue;
-    candidates.push_back({.node = i == node ? "first" : fmt::format("later-{}", i),
-                          .needs_slot = share.needs_slot,
-                          .needs_headroom = share.needs_headroom,
-                          .takes_headroom = share.takes_headroom,
-                          .has_grant = current});
+    if (i == node) first = waiting.size();
+    waiting.push_back({.node = i == node ? "first" : "later",
+                       .candidate = {.needs_slot = share.needs_slot,
+                                     .needs_headroom = share.needs_headroom,
+                                     .takes_headroom = share.takes_headroom,
+                                     .has_grant = current}});
   }
   const Budgets budgets = sums.Against(PolicyOf(options_), /*shared=*/std::nullopt);
-  const auto decisions = driverupgrade::Admit(Limits::Of(budgets, /*paused=*/false), candidates);
-  return std::any_of(decisions.begin(), decisions.end(),
-                     [](const AdmissionDecision& decision) { return decision.node == "first" && !decision.gate; });
+  const auto decisions = driverupgrade::Admit(Limits::Of(budgets, /*paused=*/false), waiting);
+  return shares[node].candidate &&
+         std::any_of(decisions.begin(), decisions.end(), [&](const AdmissionDecision& decision) {
+           return decision.index == first && !decision.gate;
+         });
 }
 
 const LedgerDecision& AdmissionTable::Decide(const NodeShares& shares, const std::optional<std::size_t>& wanted) {

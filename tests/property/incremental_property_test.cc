@@ -440,16 +440,18 @@ TEST_CASE("arch-A10: the queue admits and refuses as Admit does, whoever comes a
     for (int round = 0; round < 8; ++round) {
       for (int i = random.Below(12); i > 0; --i) {
         const bool takes = random.Chance(60);
-        Candidate candidate{.node = fmt::format("n{}", random.Below(30)),
-                            .needs_slot = random.Chance(70),
-                            .needs_headroom = takes || random.Chance(20),
-                            .takes_headroom = takes,
-                            .has_grant = random.Chance(20)};
-        candidate.own_node = candidate.node == "n3";
-        if (const auto old = waiting.find(candidate.node); old != waiting.end()) queue.Remove(old->second);
-        queue.Add(candidate);
-        reasons.erase(candidate.node);  // it is told anew
-        waiting[candidate.node] = candidate;
+        const std::string name = fmt::format("n{}", random.Below(30));
+        const Candidate candidate{.needs_slot = random.Chance(70),
+                                  .needs_headroom = takes || random.Chance(20),
+                                  .takes_headroom = takes,
+                                  .own_node = name == "n3",
+                                  .has_grant = random.Chance(20)};
+        if (const auto old = waiting.find(name); old != waiting.end()) {
+          queue.Remove({.node = name, .candidate = old->second});
+        }
+        queue.Add({.node = name, .candidate = candidate});
+        reasons.erase(name);  // it is told anew
+        waiting[name] = candidate;
       }
       UpgradeBudget budget{.total = 30, .parallel_used = random.Below(3), .unavailable = random.Below(3)};
       if (random.Chance(85)) budget.parallel_max = random.Below(7);
@@ -461,13 +463,14 @@ TEST_CASE("arch-A10: the queue admits and refuses as Admit does, whoever comes a
       budgets.all.unavailable += random.Below(3);
       const bool paused = random.Chance(10);
 
-      std::vector<Candidate> candidates;
-      for (const auto& [name, candidate] : waiting) candidates.push_back(candidate);
-      std::vector<Candidate> admitted;
+      std::vector<WaitingNode> nodes;
+      for (const auto& [name, candidate] : waiting) nodes.push_back({.node = name, .candidate = candidate});
+      std::vector<std::string> admitted;
       std::map<std::string, Gate> refused;
-      for (const AdmissionDecision& decision : Admit(Limits::Of(budgets, paused), candidates)) {
-        if (decision.gate) refused[decision.node] = *decision.gate;
-        if (!decision.gate) admitted.push_back(waiting.at(decision.node));
+      for (const AdmissionDecision& decision : Admit(Limits::Of(budgets, paused), nodes)) {
+        const std::string name(nodes[decision.index].node);
+        if (decision.gate) refused[name] = *decision.gate;
+        if (!decision.gate) admitted.push_back(name);
       }
       if (queue.Admit(Limits::Of(budgets, paused)) != admitted) return "others are admitted";
       const std::vector<std::string> changed = queue.ChangedRefusals();
@@ -479,14 +482,15 @@ TEST_CASE("arch-A10: the queue admits and refuses as Admit does, whoever comes a
       }
       reasons.clear();
       for (const auto& [name, gate] : refused) reasons[name] = gate.reason;
-      std::vector<Candidate> places;
-      for (const auto& [name, gate] : refused) places.push_back(waiting.at(name));
+      std::vector<WaitingNode> places;
+      for (const auto& [name, gate] : refused) places.push_back({.node = name, .candidate = waiting.at(name)});
       std::sort(places.begin(), places.end(), GoesBefore);
       for (std::size_t i = 0; i < places.size(); ++i) {
         const Gate gate = AtPlace(queue.refusals().Of(places[i]), static_cast<int>(i) + 1);
-        if (gate != refused.at(places[i].node)) return "another refusal of " + places[i].node;
+        const std::string name(places[i].node);
+        if (gate != refused.at(name)) return "another refusal of " + name;
       }
-      for (const Candidate& candidate : admitted) waiting.erase(candidate.node);
+      for (const std::string& name : admitted) waiting.erase(name);
     }
     return "";
   });

@@ -170,8 +170,8 @@ std::vector<std::string> Fleet::ChosenBy(const Engine& engine, const std::vector
   const bool blind = mistake_ == Mistake::kNoLedger || mistake_ == Mistake::kGrantsUncounted;
   const Grants& grants = blind ? none : engine.ledger->grants();
   Sums sums;
-  std::vector<Candidate> candidates;
-  std::map<std::string, std::string> uids;
+  std::vector<WaitingNode> waiting;
+  std::vector<std::string> uids;  // of those that wait
   for (std::size_t i = 0; i < readings.size(); ++i) {
     const Node& node = engine.views[i].node;
     const Tally own = TallyOf(engine.views[i], kGpu, policy_);
@@ -179,13 +179,14 @@ std::vector<std::string> Fleet::ChosenBy(const Engine& engine, const std::vector
     const bool current = candidate && IsCurrent(grants, readings[i]);
     sums.with += Counts(grants, readings[i]) ? WithGrant(own) : own;
     sums.without += Counts(grants, readings[i]) && !current ? WithGrant(own) : own;
-    uids[node.name] = node.uid;
-    if (candidate) candidates.push_back({.node = node.name, .has_grant = current});
+    if (!candidate) continue;
+    uids.push_back(node.uid);
+    waiting.push_back({.node = node.name, .candidate = {.has_grant = current}});
   }
   std::vector<std::string> chosen;
   const Budgets budgets = sums.Against(policy_, /*shared=*/std::nullopt);
-  for (const AdmissionDecision& decision : Admit(Limits::Of(budgets, /*paused=*/false), std::move(candidates))) {
-    if (!decision.gate) chosen.push_back(uids.at(decision.node));
+  for (const AdmissionDecision& decision : Admit(Limits::Of(budgets, /*paused=*/false), waiting)) {
+    if (!decision.gate) chosen.push_back(uids[decision.index]);
   }
   return chosen;
 }

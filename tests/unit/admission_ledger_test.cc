@@ -324,13 +324,15 @@ TEST_CASE("A node with a grant takes a slot and is unavailable, once") {
 }
 
 TEST_CASE("Unused grants go first, take nothing twice, and count on when they are refused") {
-  const std::vector<Candidate> candidates = {
-      {.node = "a"}, {.node = "b"}, {.node = "y", .has_grant = true}, {.node = "z", .has_grant = true}};
+  const std::vector<WaitingNode> waiting = {{.node = "a"},
+                                            {.node = "b"},
+                                            {.node = "y", .candidate = {.has_grant = true}},
+                                            {.node = "z", .candidate = {.has_grant = true}}};
   const auto admitted = [&](const UpgradeBudget& without, const UpgradeBudget& with) {
     std::string names;
     const Budgets budgets{.all = with, .granted = without};
-    for (const AdmissionDecision& decision : Admit(Limits::Of(budgets, /*paused=*/false), candidates)) {
-      if (!decision.gate) names += decision.node;
+    for (const AdmissionDecision& decision : Admit(Limits::Of(budgets, /*paused=*/false), waiting)) {
+      if (!decision.gate) names += waiting[decision.index].node;
     }
     return names;
   };

@@ -189,6 +189,11 @@ TEST_CASE("A view that is shared is judged as one made by hand, and a changed co
   changed.node.labels[node.identity.StateLabel()] = "upgrade-done";
   CHECK(judge(changed).plan.from == UpgradeState::kDone);
   CHECK(judge(changed).tally.done == 1);
+  changed.driver_pods = {DriverPod("new").Build()};
+  NodeView replaced = *ShareView(changed, node.identity);
+  CHECK(judge(replaced).plan.path.empty());
+  replaced.driver_pods = {DriverPod("old").Build()};
+  CHECK(judge(replaced).plan.to() == UpgradeState::kUpgradeRequired);
   NodeView assigned = *ShareView(changed, node.identity);
   assigned = *shared;
   CHECK(judge(assigned).plan.from == UpgradeState::kDrainRequired);

@@ -1,5 +1,8 @@
 // Budget arithmetic and admission (§5.3, dep-F14, dep-F18).
 #include <algorithm>
+#include <string>
+#include <string_view>
+#include <vector>
 
 #include "decide/admission/queue.h"
 #include "support/catch.h"
@@ -67,27 +70,29 @@ TEST_CASE("Limits scale with the fleet and never leave less than nothing") {
 }
 
 // `a*` needs no slot, `b+` needs a slot only, a plain name needs slot and headroom, `c-` takes no headroom.
-std::vector<Candidate> Candidates(const std::vector<std::string>& names) {
-  std::vector<Candidate> candidates;
-  for (const std::string& name : names) {
+std::vector<WaitingNode> Candidates(const std::vector<std::string_view>& names) {
+  std::vector<WaitingNode> waiting;
+  for (const std::string_view name : names) {
     const char mark = name.back();
-    Candidate candidate{.node = name};
+    Candidate& candidate = waiting.emplace_back(WaitingNode{.node = name}).candidate;
     candidate.needs_slot = mark != '*';
     candidate.needs_headroom = mark != '*' && mark != '+';
     candidate.takes_headroom = candidate.needs_headroom && mark != '-';
-    candidates.push_back(candidate);
   }
-  return candidates;
+  return waiting;
 }
 
-std::vector<AdmissionDecision> Decide(const UpgradeBudget& budget, bool paused, std::vector<Candidate> candidates) {
-  return Admit(Limits::Of({.all = budget, .granted = budget}, paused), std::move(candidates));
+std::vector<AdmissionDecision> Decide(const UpgradeBudget& budget, bool paused,
+                                      const std::vector<WaitingNode>& waiting) {
+  return Admit(Limits::Of({.all = budget, .granted = budget}, paused), waiting);
 }
 
-std::string Admitted(const UpgradeBudget& budget, std::vector<Candidate> candidates, bool paused = false) {
+std::string Admitted(const UpgradeBudget& budget, const std::vector<WaitingNode>& waiting, bool paused = false) {
   std::string text;
-  for (const AdmissionDecision& decision : Decide(budget, paused, std::move(candidates))) {
-    if (!decision.gate) text += (text.empty() ? "" : ",") + decision.node;
+  for (const AdmissionDecision& decision : Decide(budget, paused, waiting)) {
+    if (decision.gate) continue;
+    if (!text.empty()) text += ",";
+    text += waiting[decision.index].node;
   }
   return text;
 }
@@ -99,16 +104,16 @@ TEST_CASE("Admission is by node name, whatever the order of the candidates") {
 }
 
 TEST_CASE("dep-F19: the operator's own node is last") {
-  std::vector<Candidate> candidates = Candidates({"a", "b", "c"});
-  candidates[0].own_node = true;
-  CHECK(Admitted({.total = 3, .parallel_max = 2}, candidates) == "b,c");
+  std::vector<WaitingNode> waiting = Candidates({"a", "b", "c"});
+  waiting[0].candidate.own_node = true;
+  CHECK(Admitted({.total = 3, .parallel_max = 2}, waiting) == "b,c");
 }
 
 TEST_CASE("§5.3: the examples of the specification, as admissions") {
   struct Row {
     const char* name;
     UpgradeBudget budget;
-    std::vector<std::string> waiting;
+    std::vector<std::string_view> waiting;
     const char* admitted;
   };
   const auto row = GENERATE(values<Row>({
@@ -212,7 +217,9 @@ TEST_CASE("arch-A7: whoever is not admitted learns which budget, how full, and t
 TEST_CASE("arch-A7: a refusal tells the counts with all who go before, though they asked for no room") {
   const std::vector<AdmissionDecision> decisions =
       Decide({.total = 4, .unavailable_max = 1, .unavailable = 1}, /*paused=*/false,
-             {{.node = "a"}, {.node = "b", .needs_headroom = false, .takes_headroom = true}, {.node = "c"}});
+             {{.node = "a"},
+              {.node = "b", .candidate = {.needs_headroom = false, .takes_headroom = true}},
+              {.node = "c"}});
   REQUIRE(decisions.size() == 3);
   CHECK(decisions[0].gate->detail == "maxUnavailable: 1 of 1 nodes are unavailable; place 1 in the queue");
   CHECK_FALSE(decisions[1].gate);

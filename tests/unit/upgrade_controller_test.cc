@@ -9,6 +9,7 @@
 #include "driverupgrade/log_sink.h"
 #include "driverupgrade/testing/builders.h"
 #include "driverupgrade/testing/fake_cluster.h"
+#include "run/rollout_end.h"
 #include "support/catch.h"
 #include "support/node_under_test.h"
 
@@ -78,6 +79,56 @@ TEST_CASE("A rollout that ends is told once, with what has become of it") {
   CHECK(world.Logged("msg=\"rollout ended\"") == 1);
   CHECK(world.Logged("msg=trouble") == 0);
   CHECK(world.Logged("msg=leads") == 0);  // nobody else could
+}
+
+TEST_CASE("All nodes are looked at for the end of a rollout only where something has changed since the last look") {
+  int looks = 0;
+  Plan everything{.gates = {{.node = "n1", .gate = {.reason = GateReason::kPaused}}}};
+  internal::RolloutEnd end;
+  const auto ended = [&](const Plan& plan) {
+    return end.Ended(plan, [&] {
+      ++looks;
+      return everything;
+    });
+  };
+  const Plan nothing{.gates_complete = false};
+  Plan moving = nothing;
+  moving.totals = {.total = 1, .in_progress = 1};
+  moving.totals.by_state[static_cast<std::size_t>(UpgradeState::kDrainRequired)] = 1;
+  REQUIRE(moving.totals.Moving() == 1);
+
+  CHECK_FALSE(ended(nothing));
+  CHECK(looks == 0);  // nothing has begun
+  CHECK_FALSE(ended(moving));
+  for (int pass = 0; pass < 5; ++pass) CHECK_FALSE(ended(nothing));
+  CHECK(looks == 1);  // paused, and nothing happens
+
+  SECTION("a gate is told, or told no more") {
+    Plan told = nothing;
+    told.gates = everything.gates;
+    CHECK_FALSE(ended(told));
+    CHECK(looks == 2);
+    everything.gates = {};
+    Plan ungated = nothing;
+    ungated.ungated = {"n1"};
+    CHECK(ended(ungated));
+    CHECK_FALSE(ended(nothing));
+    CHECK(looks == 3);
+  }
+  SECTION("the last node goes on without a gate") {
+    everything.gates = {};
+    CHECK_FALSE(ended(moving));
+    CHECK(ended(nothing));
+  }
+  SECTION("what a pass would have told is lost with it") {
+    everything.gates = {};
+    end.PassFailed();
+    CHECK(ended(nothing));
+  }
+  SECTION("without a cache each plan has all gates") {
+    everything.gates = {};
+    CHECK(ended({}));
+  }
 }
 
 TEST_CASE("Whether a replica leads is told, and what keeps it from that") {

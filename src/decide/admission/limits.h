@@ -18,8 +18,8 @@
 
 namespace driverupgrade {
 
-// One reason why a candidate may have to wait, while candidates are admitted one after the other. Candidates that differ
-// in their names alone are refused alike, and a candidate that is refused stays refused until the end of the round.
+// One reason why a candidate may have to wait, while candidates are admitted one after the other. Candidates that
+// are equal are refused alike, and a candidate that is refused stays refused until the end of the round.
 class Limit {
  public:
   virtual ~Limit() = default;

@@ -10,13 +10,13 @@
 namespace driverupgrade {
 namespace {
 
-std::tuple<bool, bool, const std::string&> OrderOf(const Candidate& candidate) {
-  return {!candidate.has_grant, candidate.own_node, candidate.node};
+std::tuple<bool, bool, std::string_view> OrderOf(const WaitingNode& waiting) {
+  return {!waiting.candidate.has_grant, waiting.candidate.own_node, waiting.node};
 }
 
 }  // namespace
 
-bool GoesBefore(const Candidate& a, const Candidate& b) { return OrderOf(a) < OrderOf(b); }
+bool GoesBefore(const WaitingNode& a, const WaitingNode& b) { return OrderOf(a) < OrderOf(b); }
 
 Gate AtPlace(const Gate& gate, int place) {
   return {.reason = gate.reason,
@@ -24,18 +24,18 @@ Gate AtPlace(const Gate& gate, int place) {
           .not_before = gate.not_before};
 }
 
-std::vector<AdmissionDecision> Admit(Limits limits, std::vector<Candidate> candidates) {
-  std::vector<std::size_t> order(candidates.size());
+std::vector<AdmissionDecision> Admit(Limits limits, const std::vector<WaitingNode>& waiting) {
+  std::vector<std::size_t> order(waiting.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
-  const auto goes_before = [&](std::size_t a, std::size_t b) { return GoesBefore(candidates[a], candidates[b]); };
+  const auto goes_before = [&](std::size_t a, std::size_t b) { return GoesBefore(waiting[a], waiting[b]); };
   if (!std::is_sorted(order.begin(), order.end(), goes_before)) std::sort(order.begin(), order.end(), goes_before);
   int place = 0;
   const Limit* last = nullptr;
   Gate refusal;  // of `last`, as long as nothing has been taken since
   std::vector<AdmissionDecision> decisions;
-  decisions.reserve(candidates.size());
+  decisions.reserve(waiting.size());
   for (const std::size_t index : order) {
-    Candidate& candidate = candidates[index];
+    const Candidate& candidate = waiting[index].candidate;
     AdmissionDecision& decision = decisions.emplace_back();
     decision.index = index;
     const Limit* limit = limits.Refusing(candidate);
@@ -46,32 +46,27 @@ std::vector<AdmissionDecision> Admit(Limits limits, std::vector<Candidate> candi
       if (std::exchange(last, limit) != limit) refusal = limit->Describe();
       decision.gate = AtPlace(refusal, ++place);
     }
-    decision.node = std::move(candidate.node);
   }
   return decisions;
 }
 
-auto Refusals::KeyOf(const Candidate& candidate) -> Key { return OrderOf(candidate); }
-
-Candidate Refusals::KindOf(const Candidate& candidate) {
-  Candidate kind = candidate;
-  kind.node.clear();
-  return kind;
+auto Refusals::KeyOf(const WaitingNode& waiting) -> Key {
+  return {!waiting.candidate.has_grant, waiting.candidate.own_node, std::string(waiting.node)};
 }
 
-const Gate& Refusals::Of(const Candidate& candidate) const {
-  const std::vector<From>& refused = kinds_.at(KindOf(candidate));
-  const Key key = KeyOf(candidate);
-  return std::find_if(refused.rbegin(), refused.rend(), [&](const From& from) { return from.key <= key; })->gate;
+const Gate& Refusals::Of(const WaitingNode& waiting) const {
+  const std::vector<From>& refused = kinds_.at(waiting.candidate);
+  const auto order = OrderOf(waiting);
+  return std::find_if(refused.rbegin(), refused.rend(), [&](const From& from) { return from.key <= order; })->gate;
 }
 
-void AdmissionQueue::Add(const Candidate& candidate) {
-  kinds_[Refusals::KindOf(candidate)].waiting.insert(Refusals::KeyOf(candidate));
+void AdmissionQueue::Add(const WaitingNode& waiting) {
+  kinds_[waiting.candidate].waiting.insert(Refusals::KeyOf(waiting));
 }
 
-void AdmissionQueue::Remove(const Candidate& candidate) {
-  if (const auto kind = kinds_.find(Refusals::KindOf(candidate)); kind != kinds_.end()) {
-    kind->second.waiting.erase(Refusals::KeyOf(candidate));
+void AdmissionQueue::Remove(const WaitingNode& waiting) {
+  if (const auto kind = kinds_.find(waiting.candidate); kind != kinds_.end()) {
+    kind->second.waiting.erase(Refusals::KeyOf(waiting));
   }
 }
 
@@ -91,19 +86,17 @@ auto AdmissionQueue::Next(const Key& last) -> std::map<Candidate, Kind>::iterato
   return next;
 }
 
-std::vector<Candidate> AdmissionQueue::Admit(Limits limits) {
+std::vector<std::string> AdmissionQueue::Admit(Limits limits) {
   limits_ = std::move(limits);
   std::erase_if(kinds_, [](const auto& kind) { return kind.second.waiting.empty(); });
   for (auto& [candidate, kind] : kinds_) kind.before = std::exchange(kind.now, {});
-  std::vector<Candidate> admitted;
+  std::vector<std::string> admitted;
   Key last;
   for (auto kind = Next(last); kind != kinds_.end(); kind = Next(last)) {
     std::set<Key>& waiting = kind->second.waiting;
     last = std::move(waiting.extract(waiting.begin()).value());
-    Candidate candidate = kind->first;
-    candidate.node = std::get<std::string>(last);
-    limits_.Take(candidate);
-    admitted.push_back(std::move(candidate));
+    limits_.Take(kind->first);
+    admitted.push_back(std::get<std::string>(last));
   }
   refusals_.kinds_.clear();
   for (auto& [candidate, kind] : kinds_) {

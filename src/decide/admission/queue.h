@@ -1,6 +1,6 @@
 // Who of the waiting nodes starts, and why the others do not.
 //
-//     std::vector<AdmissionDecision> decisions = Admit(Limits::Of(budgets, paused), candidates);
+//     std::vector<AdmissionDecision> decisions = Admit(Limits::Of(budgets, paused), waiting);
 //
 // Candidates are asked in one order: those that have a grant first, so that no grant lies idle; by node name; the
 // operator's own node last (dep-F14, dep-F19). Admit looks at all of them, AdmissionQueue only at those that start; both
@@ -13,6 +13,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <tuple>
 #include <vector>
 
@@ -20,28 +21,33 @@
 
 namespace driverupgrade {
 
+// A node that waits. `node` belongs to whoever asks.
+struct WaitingNode {
+  std::string_view node = {};
+  Candidate candidate = {};
+};
+
 struct AdmissionDecision {
-  // Of the candidate, as they were given.
+  // Of the waiting node, as they were given.
   std::size_t index = 0;
-  std::string node = {};
   // nullopt: admitted. Otherwise why not, with the place in the queue.
   std::optional<Gate> gate = std::nullopt;
   friend bool operator==(const AdmissionDecision&, const AdmissionDecision&) = default;
 };
 
-// Decisions in the order of admission. The order of `candidates` does not matter.
-std::vector<AdmissionDecision> Admit(Limits limits, std::vector<Candidate> candidates);
+// Decisions in the order of admission. The order of `waiting` does not matter.
+std::vector<AdmissionDecision> Admit(Limits limits, const std::vector<WaitingNode>& waiting);
 
 // The order of admission.
-bool GoesBefore(const Candidate& a, const Candidate& b);
+bool GoesBefore(const WaitingNode& a, const WaitingNode& b);
 // `gate` for whoever is refused, with the place among those that are, from 1.
 Gate AtPlace(const Gate& gate, int place);
 
 // Why those wait that one Admit of a queue refused. A value, which the queue may outgrow.
 class Refusals {
  public:
-  // Of a candidate that waited then; without its place in the queue.
-  const Gate& Of(const Candidate& candidate) const;
+  // Of a node that waited then; without its place in the queue.
+  const Gate& Of(const WaitingNode& waiting) const;
 
  private:
   friend class AdmissionQueue;
@@ -51,23 +57,22 @@ class Refusals {
     Key key = {};
     Gate gate = {};
   };
-  static Key KeyOf(const Candidate& candidate);
-  static Candidate KindOf(const Candidate& candidate);
+  static Key KeyOf(const WaitingNode& waiting);
 
   std::map<Candidate, std::vector<From>> kinds_ = {};  // each in order of the keys
 };
 
-// The candidates by kind, where those of a kind differ in their names alone: a round takes the first of the kinds that
+// The nodes that wait by kind, where those of a kind are equal candidates: a round takes the first of the kinds that
 // are still admitted and ends when none is, so it costs O((admitted + told) (kinds + log waiting)). Presumes what Judge
 // sees to: who takes headroom needs it. Not thread-safe.
 class AdmissionQueue {
  public:
-  void Add(const Candidate& candidate);
+  void Add(const WaitingNode& waiting);
   // Nothing to do if it does not wait.
-  void Remove(const Candidate& candidate);
+  void Remove(const WaitingNode& waiting);
 
-  // Takes those that may start out of the queue, and returns them in the order of their admission.
-  std::vector<Candidate> Admit(Limits limits);
+  // Takes those that may start out of the queue, and returns their names in the order of their admission.
+  std::vector<std::string> Admit(Limits limits);
   // Those that wait, and waited before the last Admit, for another reason than before it. May name others, too.
   std::vector<std::string> ChangedRefusals() const;
 

@@ -194,7 +194,6 @@ auto RolloutMembers::ShareFor(const Verdict& verdict, const GrantShare& share) -
              .holds_slot = by_state || share.counts,
              .holds_slot_without = by_state || (share.counts && !share.first)};
   if (made.asks) made.candidate = *verdict.candidate;
-  made.candidate.node.clear();
   return made;
 }
 

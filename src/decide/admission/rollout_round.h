@@ -51,7 +51,7 @@ class RolloutMembers {
  private:
   friend class RolloutRounds;
   struct Share {
-    // Without its name. What it is without `asks` means nothing.
+    // What it is without `asks` means nothing.
     Candidate candidate = {};
     // It waits for a slot.
     bool asks = false;

@@ -83,19 +83,23 @@ int Tally::Moving() const {
 }
 
 Tally TallyOf(const NodeView& view, const DriverIdentity& identity, const NodeRules& rules) {
-  const internal::MarksOfView marks(view, identity);
-  const std::optional<UpgradeState> state = marks->State();
+  return internal::TallyByMarks(view, *internal::MarksOfView(view, identity), identity, rules);
+}
+
+Tally internal::TallyByMarks(const NodeView& view, const NodeMarks& marks, const DriverIdentity& identity,
+                             const NodeRules& rules) {
+  const std::optional<UpgradeState> state = marks.State();
   Tally tally{
       .total = 1,
       .pending = state == UpgradeState::kUpgradeRequired,
       .in_progress = !state || IsInProgress(*state),
       .failed = state == UpgradeState::kFailed,
       .done = state == UpgradeState::kDone,
-      .slots = HoldsSlot(view.node, *marks, identity, rules),
+      .slots = HoldsSlot(view.node, marks, identity, rules),
       .unavailable = IsUnavailable(view.node, state),
   };
   if (state) tally.by_state[static_cast<std::size_t>(*state)] = 1;
-  if (const auto& name = marks->failure_class.value(); name && tally.failed > 0) {
+  if (const auto& name = marks.failure_class.value(); name && tally.failed > 0) {
     const std::optional<FailureClass> failure = internal::ParseFailureClass(*name);
     if (failure) tally.failed_by_class[static_cast<std::size_t>(*failure)] = 1;
   }

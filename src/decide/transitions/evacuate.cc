@@ -104,7 +104,10 @@ Progress LeavePodDeletion(Walk& walk) {
     return walk.DeleteOverdue(selection.evict, std::move(round));
   }
   if (!round.finished) {
-    if (expired) return FallBackToDrain(walk, TimedOut("pod deletion", policy->timeout, round.remaining));
+    if (expired) {
+      const std::string remaining = walk.drains.Remaining(selection.evict, walk.view, walk.in.now);
+      return FallBackToDrain(walk, TimedOut("pod deletion", policy->timeout, remaining));
+    }
     return walk.Evict(std::move(round), deadline);
   }
   const auto& [pod, error] = *walk.view.hook_errors.begin();
@@ -135,7 +138,8 @@ Progress LeaveDrain(Walk& walk) {
   }
   if (walk.Expired(deadline)) {
     if (policy->on_timeout == OnTimeout::kDelete) return walk.DeleteOverdue(selection.evict, std::move(round));
-    return walk.Fail("Failed to drain the node", TimedOut("drain", policy->timeout, round.remaining));
+    const std::string remaining = walk.drains.Remaining(selection.evict, walk.view, walk.in.now);
+    return walk.Fail("Failed to drain the node", TimedOut("drain", policy->timeout, remaining));
   }
   return walk.Evict(std::move(round), deadline);
 }

@@ -23,7 +23,9 @@ struct Evacuation {
   // With kStuck: what nobody but a person can change.
   Gate stuck = {};
   bool done() const { return status == Status::kDone; }
-  std::string Remaining() const { return status == Status::kStuck ? stuck.detail : round.remaining; }
+  std::string Remaining(const Walk& walk) const {
+    return status == Status::kStuck ? stuck.detail : walk.drains.Remaining(pods, walk.view, walk.in.now);
+  }
 };
 
 Evacuation Stuck(GateReason reason, std::string detail) {
@@ -104,8 +106,9 @@ Progress EvictNewcomers(Walk& walk, Evacuation evacuation) {
     if (evicting && evacuation.on_timeout == OnTimeout::kDelete) {
       return walk.DeleteOverdue(evacuation.pods, std::move(evacuation.round));
     }
-    return walk.Fail("Failed to drain the node", fmt::format("pods are back on the node, and {} s were not enough: {}",
-                                                             absl::ToInt64Seconds(timeout), evacuation.Remaining()));
+    return walk.Fail("Failed to drain the node",
+                     fmt::format("pods are back on the node, and {} s were not enough: {}",
+                                 absl::ToInt64Seconds(timeout), evacuation.Remaining(walk)));
   }
   if (evicting) return walk.Evict(std::move(evacuation.round), deadline);
   return walk.Wait(evacuation.stuck.reason, std::move(evacuation.stuck.detail),

@@ -1,8 +1,6 @@
 // unknown, upgrade-done and upgrade-required: whether a node needs an upgrade, and whether it may start.
-#include <algorithm>
 #include <optional>
 #include <utility>
-#include <vector>
 
 #include "decide/transitions/walk.h"
 #include "fmt/format.h"
@@ -51,7 +49,6 @@ Candidate CandidateOf(const Walk& walk, const internal::Cordon& cordon) {
   const bool available = cordon.kind == internal::CordonKind::kNone;
   const bool admitted_before = available && walk.view.node.ready && own.unavailable > 0;
   return {
-      .node = walk.view.node.name,
       .needs_slot = !outside && own.slots == 0,
       .needs_headroom = available && !admitted_before,
       .takes_headroom = available && own.unavailable == 0,
@@ -61,8 +58,7 @@ Candidate CandidateOf(const Walk& walk, const internal::Cordon& cordon) {
 
 // The maintenance operator has budgets of its own (T10).
 Candidate RequestorCandidate(const Walk& walk) {
-  return {.node = walk.view.node.name,
-          .needs_slot = false,
+  return {.needs_slot = false,
           .needs_headroom = false,
           .takes_headroom = false,
           .own_node = walk.view.node.name == walk.in.options.own_node};
@@ -70,9 +66,8 @@ Candidate RequestorCandidate(const Walk& walk) {
 
 // T8: not where somebody asked for the upgrade, nor where the driver waits to be loaded anew.
 bool MayRestartOnly(const Walk& walk) {
-  const std::vector<Pod>& pods = walk.view.driver_pods;
-  const bool orphan = std::any_of(pods.begin(), pods.end(), [](const Pod& pod) { return pod.owners.empty(); });
-  return walk.driver.out_of_date && !orphan && !walk.AwaitsSafeLoad() && !walk.after().upgrade_requested.value();
+  return walk.driver.out_of_date && !walk.driver.orphaned && !walk.AwaitsSafeLoad() &&
+         !walk.after().upgrade_requested.value();
 }
 
 Progress RestartOnly(Walk& walk) {

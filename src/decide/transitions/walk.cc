@@ -50,13 +50,13 @@ std::optional<absl::Duration> EvacuationTimeout(const JudgeContext& in) {
   return std::nullopt;
 }
 
-Walk::Walk(const JudgeContext& context, const NodeView& node_view, bool is_admitted)
+Walk::Walk(const JudgeContext& context, const NodeView& node_view, bool is_admitted, Verdict& judged)
     : in(context),
       view(node_view),
       admitted(is_admitted),
-      drains(context.options.own_pod),
-      requestor(context.options.requestor ? std::optional<MaintenanceRequestor>(*context.options.requestor)
-                                          : std::nullopt),
+      drains(context.drains),
+      requestor(context.requestor),
+      verdict(judged),
       read_(node_view, context.identity),
       // Judge deals with values that are no state before it walks.
       state_(read_->State().value_or(UpgradeState::kUnknown)) {
@@ -148,7 +148,8 @@ Progress Walk::Evict(EvictionRound round, absl::Time deadline) {
 Progress Walk::DeleteOverdue(const std::vector<const Pod*>& overdue_pods, EvictionRound round) {
   verdict.plan.remove = drains.Overdue(overdue_pods, view, in.now);
   return Wait(round.gate.reason,
-              fmt::format("the time for evictions is over, the pods are deleted: {}", round.remaining),
+              fmt::format("the time for evictions is over, the pods are deleted: {}",
+                          drains.Remaining(overdue_pods, view, in.now)),
               round.gate.not_before.value_or(absl::InfiniteFuture()));
 }
 
@@ -292,7 +293,7 @@ void Walk::UpdateCordonSet() {
   internal::SetCordonNames(std::move(names), Edit());
 }
 
-Verdict Walk::Finish() {
+void Walk::Finish() {
   if (const auto timeout = StageTimeout(); entered_ && timeout) WriteStage(in.now);
   if (edited_) {
     if (PatchNodeParams patch = PatchBetween(before(), *edited_, in.identity); !patch.empty()) {
@@ -305,7 +306,6 @@ Verdict Walk::Finish() {
     verdict.plan.uid = view.node.uid;
     verdict.plan.resource_version = view.node.resource_version;
   }
-  return std::move(verdict);
 }
 
 }  // namespace driverupgrade

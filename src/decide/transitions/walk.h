@@ -20,14 +20,29 @@
 
 namespace driverupgrade {
 
-// The arguments of Judge that are the same for every node.
+// The arguments of Judge that are the same for every node, and what is made of them once.
 struct JudgeContext {
+  JudgeContext(const StateMachine& machine, const NodeRules& rules, const DriverFacts& facts, absl::Time at,
+               absl::Time since)
+      : identity(machine.identity()),
+        options(machine.options()),
+        policy(rules),
+        driver(facts),
+        now(at),
+        active_since(since),
+        drains(options.own_pod) {
+    if (options.requestor) requestor.emplace(*options.requestor);
+  }
+
   const DriverIdentity& identity;
   const StateMachineOptions& options;
   const NodeRules& policy;
   const DriverFacts& driver;
   absl::Time now;
   absl::Time active_since;
+  DrainManager drains;
+  // Set where the operator is configured as a requestor.
+  std::optional<MaintenanceRequestor> requestor = std::nullopt;
 };
 
 using internal::Failures;
@@ -43,17 +58,19 @@ enum class Progress { kMoved, kStopped };
 // nothing that is there already (defect-D31).
 class Walk {
  public:
-  Walk(const JudgeContext& context, const NodeView& view, bool admitted);
+  // `judged` is a fresh one, which the walk fills in until it is finished.
+  Walk(const JudgeContext& context, const NodeView& view, bool admitted, Verdict& judged);
+  Walk(const Walk&) = delete;
+  Walk& operator=(const Walk&) = delete;
 
   const JudgeContext& in;
   const NodeView& view;
   const bool admitted;
-  const DrainManager drains;
+  const DrainManager& drains;
   const PodManager pods{};
-  // Set where the operator is configured as a requestor.
-  const std::optional<MaintenanceRequestor> requestor;
+  const std::optional<MaintenanceRequestor>& requestor;
   DriverPods driver;
-  Verdict verdict;
+  Verdict& verdict;
 
   UpgradeState state() const { return state_; }
   // The state that the node was read in; nullopt for a label that is no state.
@@ -127,7 +144,7 @@ class Walk {
   bool RestartsOnly() const;
 
   // The patch, the joined cordon and the last timers; the walk is over.
-  Verdict Finish();
+  void Finish();
 
  private:
   absl::Time StageBegan(absl::Duration timeout);

@@ -1,6 +1,6 @@
-// Pods in a fraction of the memory that Pod takes, for a cache that keeps very many and looks at few.
-#ifndef DRIVERUPGRADE_SRC_READ_PACKED_POD_H_
-#define DRIVERUPGRADE_SRC_READ_PACKED_POD_H_
+// Nodes and pods in a fraction of the memory that Node and Pod take, for a cache that keeps very many and looks at few.
+#ifndef DRIVERUPGRADE_SRC_READ_PACKED_H_
+#define DRIVERUPGRADE_SRC_READ_PACKED_H_
 
 #include <memory>
 #include <string>
@@ -10,6 +10,19 @@
 #include "driverupgrade/cluster_types.h"
 
 namespace driverupgrade::internal {
+
+// All of a node but its name, which whoever keeps it knows. One allocation.
+class PackedNode {
+ public:
+  explicit PackedNode(const Node& node);
+  Node Unpack(const std::string& name) const;
+  std::string_view uid() const;
+  std::string_view resource_version() const;
+  bool unschedulable() const;
+
+ private:
+  std::unique_ptr<const char[]> bytes_;
+};
 
 // All of a pod that could be read, but the name of its node, which whoever keeps it knows. One allocation.
 class PackedPod {
@@ -40,4 +53,4 @@ class PackedPods {
 
 }  // namespace driverupgrade::internal
 
-#endif  // DRIVERUPGRADE_SRC_READ_PACKED_POD_H_
+#endif  // DRIVERUPGRADE_SRC_READ_PACKED_H_

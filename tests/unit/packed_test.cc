@@ -1,5 +1,5 @@
-// What a cache keeps of the pods on nodes (arch-A11).
-#include "read/packed_pod.h"
+// What a cache keeps of nodes, and of the pods on them (arch-A11).
+#include "read/packed.h"
 
 #include <cstddef>
 #include <limits>
@@ -13,11 +13,11 @@ namespace {
 
 /// Draws every field, often from the ends of its range. The bindings name all members, so that one more does not
 /// compile until it is drawn, too.
-class PodGenerator {
+class Generator {
  public:
-  explicit PodGenerator(std::uint64_t seed) : random_(seed) {}
+  explicit Generator(std::uint64_t seed) : random_(seed) {}
 
-  Pod Next() {
+  Pod NextPod() {
     Pod pod;
     auto& [ref, version, node, labels, owners, phase, deletion, mirror, empty_dir, init, containers, resources, claims,
            unreadable] = pod;
@@ -35,6 +35,17 @@ class PodGenerator {
     for (int i = random_.Below(4); i > 0; --i) resources.push_back(Text());
     for (int i = random_.Below(3); i > 0; --i) claims.push_back(Text());
     return pod;
+  }
+  Node NextNode() {
+    Node node;
+    auto& [name, uid, version, labels, annotations, unschedulable, ready, conditions, unreadable] = node;
+    for (std::string* text : {&name, &uid, &version, &unreadable}) *text = Text();
+    for (StringMap* map : {&labels, &annotations, &conditions}) {
+      for (int i = random_.Pick({0, 1, 7, 200}); i > 0; --i) (*map)[Text()] = Text();
+    }
+    unschedulable = random_.Chance(50);
+    ready = random_.Chance(50);
+    return node;
   }
 
  private:
@@ -88,14 +99,27 @@ Pod PodOf(std::string uid, std::string version) {
 }
 
 TEST_CASE("A pod is unpacked as it was packed") {
-  PodGenerator generator(20231106);
+  Generator generator(20231106);
   for (int i = 0; i < 2000; ++i) {
-    const Pod pod = generator.Next();
+    const Pod pod = generator.NextPod();
     CAPTURE(i);
     const PackedPod packed(pod);
     REQUIRE((packed.Unpack(pod.node_name) == pod));
     REQUIRE((packed.uid() == pod.ref.uid));
     REQUIRE((packed.resource_version() == pod.resource_version));
+  }
+}
+
+TEST_CASE("A node is unpacked as it was packed, be it one that could not be read") {
+  Generator generator(20231107);
+  for (int i = 0; i < 2000; ++i) {
+    const Node node = generator.NextNode();
+    CAPTURE(i);
+    const PackedNode packed(node);
+    REQUIRE((packed.Unpack(node.name) == node));
+    REQUIRE((packed.uid() == node.uid));
+    REQUIRE((packed.resource_version() == node.resource_version));
+    REQUIRE(packed.unschedulable() == node.unschedulable);
   }
 }
 

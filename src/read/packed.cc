@@ -1,7 +1,8 @@
-#include "read/packed_pod.h"
+#include "read/packed.h"
 
 #include <algorithm>
 #include <concepts>
+#include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <optional>
@@ -27,6 +28,11 @@ auto FieldsOf(Is<ContainerStatus> auto& status) {
   auto& [name, ready, restart_count, image_pull_fails] = status;
   return std::tie(name, ready, restart_count, image_pull_fails);
 }
+auto FieldsOf(Is<Node> auto& node) {
+  auto& [name, uid, version, labels, annotations, unschedulable, ready, conditions, unreadable] = node;
+  // First what is read alone.
+  return std::tie(uid, version, unschedulable, ready, labels, annotations, conditions, unreadable);
+}
 auto FieldsOf(Is<Pod> auto& pod) {
   auto& [ref, version, node_name, labels, owners, phase, deletion, mirror, empty_dir, init, containers, resources,
          claims, unreadable] = pod;
@@ -45,21 +51,24 @@ concept Number = std::integral<T> || std::is_enum_v<T>;
 
 class Packer {
  public:
+  // Writes from `next` on; only counts the bytes if that is null.
+  explicit Packer(char* next) : next_(next) {}
+
   // Seven bits to a byte, the lowest first; the eighth says that more follow.
   template <Number T>
   void Put(const T& number) {
     auto rest = static_cast<std::uint64_t>(number);
-    for (; rest >= 0x80; rest >>= 7) bytes_ += static_cast<char>(rest | 0x80);
-    bytes_ += static_cast<char>(rest);
+    for (; rest >= 0x80; rest >>= 7) Append(static_cast<char>(rest | 0x80));
+    Append(static_cast<char>(rest));
   }
   void Put(const std::string& text) {
     Put(text.size());
-    bytes_ += text;
+    Append(text.data(), text.size());
   }
   // As it lies in memory: it may be infinite, and nothing of it must be rounded.
   void Put(const absl::Time& time) {
     static_assert(std::is_trivially_copyable_v<absl::Time>);
-    bytes_.append(reinterpret_cast<const char*>(&time), sizeof time);
+    Append(&time, sizeof time);
   }
   template <typename T>
   void Put(const std::optional<T>& value) {
@@ -83,10 +92,19 @@ class Packer {
     std::apply([this](const auto&... fields) { (this->Put(fields), ...); }, FieldsOf(object));
   }
 
-  const std::string& bytes() const { return bytes_; }
+  std::size_t size() const { return size_; }
 
  private:
-  std::string bytes_;
+  void Append(char byte) { Append(&byte, 1); }
+  void Append(const void* bytes, std::size_t count) {
+    size_ += count;
+    if (next_ == nullptr) return;
+    std::memcpy(next_, bytes, count);
+    next_ += count;
+  }
+
+  char* next_;
+  std::size_t size_ = 0;
 };
 
 // Reads what Packer has written.
@@ -141,10 +159,14 @@ class Unpacker {
   const char* next_;
 };
 
-std::unique_ptr<const char[]> Copy(const std::string& bytes) {
-  auto copy = std::make_unique_for_overwrite<char[]>(bytes.size());
-  std::memcpy(copy.get(), bytes.data(), bytes.size());
-  return copy;
+// Goes over the object twice, so that what it takes is the only allocation.
+template <Structure T>
+std::unique_ptr<const char[]> Pack(const T& object) {
+  Packer counter(nullptr);
+  counter.Put(object);
+  auto bytes = std::make_unique_for_overwrite<char[]>(counter.size());
+  Packer(bytes.get()).Put(object);
+  return bytes;
 }
 
 // The pod of that UID, or the one that it would come before.
@@ -155,11 +177,32 @@ auto Find(auto& pods, std::string_view uid) {
 
 }  // namespace
 
-PackedPod::PackedPod(const Pod& pod) {
-  Packer packer;
-  packer.Put(pod);
-  bytes_ = Copy(packer.bytes());
+PackedNode::PackedNode(const Node& node) : bytes_(Pack(node)) {}
+
+Node PackedNode::Unpack(const std::string& name) const {
+  Node node{.name = name};
+  Unpacker(bytes_.get()).Get(node);
+  return node;
 }
+
+std::string_view PackedNode::uid() const { return Unpacker(bytes_.get()).Text(); }
+
+std::string_view PackedNode::resource_version() const {
+  Unpacker unpacker(bytes_.get());
+  unpacker.Text();
+  return unpacker.Text();
+}
+
+bool PackedNode::unschedulable() const {
+  Unpacker unpacker(bytes_.get());
+  unpacker.Text();
+  unpacker.Text();
+  bool unschedulable = false;
+  unpacker.Get(unschedulable);
+  return unschedulable;
+}
+
+PackedPod::PackedPod(const Pod& pod) : bytes_(Pack(pod)) {}
 
 Pod PackedPod::Unpack(const std::string& node_name) const {
   Pod pod{.node_name = node_name};

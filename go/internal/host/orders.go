@@ -56,8 +56,8 @@ type task struct {
 	withdraw context.CancelFunc
 }
 
-// Apply carries out what is due at once on these nodes, and leaves an order behind. It waits for answers of the API server, and
-// for nothing else. Errors: what the engine does not take, and up to three requests that were refused.
+// Apply makes one pass on these nodes, and leaves an order behind. It waits until what the pass sends is answered, and for nothing
+// else. Errors: what the engine does not take, and up to three requests of that pass that were refused.
 // once: without an order behind it.
 func (h *Host) Apply(ctx context.Context, nodes []string, policy []byte, once bool) error {
 	return h.order(ctx, nodes, policy, once)

@@ -189,6 +189,13 @@ func (c *Cluster) Label(node, key string) string {
 	return text(labels, key)
 }
 
+// UID of a node.
+func (c *Cluster) UID(node string) string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return text(meta(c.objects["nodes"]["/"+node]), "uid")
+}
+
 // Cordoned tells whether the node is unschedulable.
 func (c *Cluster) Cordoned(node string) bool {
 	c.mu.Lock()

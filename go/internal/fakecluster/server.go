@@ -48,6 +48,8 @@ type Cluster struct {
 	uids     int
 	before   func(verb, path string) bool
 	unready  bool // new driver pods
+	oldest   int  // a watch from an earlier version has expired
+	outage   bool // watches end, and lists have to wait
 }
 
 // Namespace is where the driver is.
@@ -163,6 +165,21 @@ func clone(object Object) Object {
 	return copied
 }
 
+// MissedByWatches has something happen that no watch tells of: they end before, and what they would go on from has expired afterwards.
+func (c *Cluster) MissedByWatches(happens func()) {
+	set := func(outage bool) {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.outage = outage
+		c.oldest = c.version
+		close(c.news)
+		c.news = make(chan struct{})
+	}
+	set(true)
+	happens()
+	set(false)
+}
+
 // ----- requests
 
 // SetBefore has it called with each request of an engine before the request is carried out; false: the request is refused with 503.
@@ -256,6 +273,15 @@ func matches(r *http.Request, namespace string, object Object) bool {
 func (c *Cluster) list(w http.ResponseWriter, r *http.Request, resource, namespace string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	for c.outage {
+		news := c.news
+		c.mu.Unlock()
+		select {
+		case <-news:
+		case <-c.closing:
+		}
+		c.mu.Lock()
+	}
 	items := []any{}
 	for _, object := range c.objects[resource] {
 		if matches(r, namespace, object) {
@@ -268,13 +294,23 @@ func (c *Cluster) list(w http.ResponseWriter, r *http.Request, resource, namespa
 
 func (c *Cluster) watch(w http.ResponseWriter, r *http.Request, resource, namespace string) {
 	from, _ := strconv.Atoi(r.URL.Query().Get("resourceVersion"))
+	c.mu.Lock()
+	expired := c.outage || from < c.oldest
+	c.mu.Unlock()
+	if expired {
+		c.fail(w, http.StatusGone, "Expired")
+		return
+	}
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(http.StatusOK)
 	w.(http.Flusher).Flush()
 	for {
 		c.mu.Lock()
-		events, news := c.events, c.news
+		events, news, over := c.events, c.news, c.outage || from < c.oldest
 		c.mu.Unlock()
+		if over {
+			return
+		}
 		for _, one := range events {
 			if one.version > from && one.resource == resource && matches(r, namespace, one.object) {
 				_, _ = w.Write(one.line)

@@ -122,20 +122,23 @@ type answer struct {
 	err        error // why there is no status
 }
 
-// send waits for its turn first. A request whose context has ended by then is not sent.
-func (c *Connection) send(ctx context.Context, request engine.Request) answer {
+// send waits for its turn first. A request is not sent if one of its contexts has ended by then; afterwards ctx alone counts.
+func (c *Connection) send(ctx, queued context.Context, request engine.Request) answer {
+	queued, forget := context.WithCancel(queued)
+	defer forget()
+	defer context.AfterFunc(ctx, forget)()
 	select {
 	case c.slots <- struct{}{}:
 		defer func() { <-c.slots }()
-	case <-ctx.Done():
-		return answer{status: engine.NotSent, err: ctx.Err()}
+	case <-queued.Done():
+		return answer{status: engine.NotSent, err: queued.Err()}
 	}
 	if c.limiter != nil {
-		if err := c.limiter.Wait(ctx); err != nil {
+		if err := c.limiter.Wait(queued); err != nil {
 			return answer{status: engine.NotSent, err: err}
 		}
 	}
-	if err := ctx.Err(); err != nil {
+	if err := errors.Join(ctx.Err(), queued.Err()); err != nil {
 		return answer{status: engine.NotSent, err: err}
 	}
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)

@@ -60,12 +60,16 @@ type Host struct {
 
 	mu       sync.Mutex
 	orders   []*order
-	underWay map[string]bool // nodes
+	underWay map[*task]bool
 	caller   context.Context // of the last call: it tells whether the operator is still there
 	calledAt time.Time
 
 	followers map[string]*podFollower // by node; of the goroutine that makes the rounds
+	events    chan engine.Event       // for the recorder
+	broken    sync.Once
 }
+
+const eventsMax = 1000 // that wait for the recorder
 
 // New starts the watches. The host ends by Close, or by itself three intervals after the last call whose context has ended.
 func New(connection *Connection, options Options) (*Host, error) {
@@ -84,11 +88,15 @@ func New(connection *Connection, options Options) (*Host, error) {
 		return nil, err
 	}
 	ctx, stop := context.WithCancel(context.Background())
-	h := &Host{options: options, log: options.Log.WithValues("driver", options.Driver), connection: connection, engine: made,
-		ctx: ctx, stop: stop, bell: make(chan struct{}, 1), underWay: map[string]bool{}, caller: ctx,
-		calledAt: options.Clock.Now(), followers: map[string]*podFollower{}}
+	h := &Host{options: options, log: options.Log.WithValues("driver", options.Driver), connection: connection,
+		ctx: ctx, stop: stop, bell: make(chan struct{}, 1), underWay: map[*task]bool{}, caller: ctx,
+		calledAt: options.Clock.Now(), followers: map[string]*podFollower{}, events: make(chan engine.Event, eventsMax)}
+	h.engine = guarded{made, h.end}
 	h.watch()
 	go h.run()
+	if options.Recorder != nil {
+		go h.record()
+	}
 	return h, nil
 }
 
@@ -145,16 +153,11 @@ func (h *Host) ring() {
 	}
 }
 
-// isBroken tells whether the engine has a defect and is of no use any more. The host ends then; the operator's next call has a new one,
-// which goes on from what stands on the nodes.
-func (h *Host) isBroken(err error) bool {
-	var failed *engine.Error
-	if !errors.As(err, &failed) || failed.Code != engine.CodeDefect {
-		return false
-	}
-	h.log.Error(err, "the upgrade engine has failed, and begins anew with the next call")
+// end is for a defect of the engine, which is of no use any more. The host ends; the operator's next call has a new one, which goes on
+// from what stands on the nodes.
+func (h *Host) end(defect error) {
+	h.broken.Do(func() { h.log.Error(defect, "the upgrade engine has failed, and begins anew with the next call") })
 	h.stop()
-	return true
 }
 
 // Close ends the watches and the orders. Requests under way get no more answers.
@@ -184,7 +187,11 @@ func (h *Host) Members(ctx context.Context) ([]Member, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(h.ctx, cancel)()
-	for _, wait := range []func(context.Context) error{h.nodes.wait, h.pods.wait, h.sets.wait, h.revisions.wait} {
+	waits := []func(context.Context) error{h.nodes.wait, h.pods.wait, h.sets.wait, h.revisions.wait}
+	if h.maintenances != nil {
+		waits = append(waits, h.maintenances.wait)
+	}
+	for _, wait := range waits {
 		if err := wait(ctx); err != nil {
 			return nil, err
 		}
@@ -200,7 +207,7 @@ func (h *Host) Members(ctx context.Context) ([]Member, error) {
 func (h *Host) read() (engine.Reading, error) {
 	for {
 		reading, err := h.engine.Read(h.options.Clock.Now())
-		if h.isBroken(err) || err != nil || len(reading.Questions) == 0 {
+		if err != nil || len(reading.Questions) == 0 {
 			return reading, err
 		}
 		var answers []engine.Answer

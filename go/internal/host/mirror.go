@@ -138,8 +138,16 @@ func (m *mirror[T]) Replace(objects []any, version string) error {
 		items = append(items, withVersion(text, typed.GetResourceVersion()))
 	}
 	m.mu.Lock()
+	before := m.objects
 	m.objects, m.texts, m.failure = found, texts, nil
 	m.mu.Unlock()
+	if m.replaced != nil { // a list has what the watch before it has missed
+		for key, was := range before {
+			if is, known := found[key]; known {
+				m.replaced(was, is)
+			}
+		}
+	}
 	if err := m.put(list(m.kind, items, version)); err != nil {
 		m.fail(err)
 		return err

@@ -1,10 +1,12 @@
 package host
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -19,28 +21,43 @@ const (
 	pauseMin     = 100 * time.Millisecond
 )
 
+var errClosed = errors.New("the upgrade manager is closed")
+
 // order is a policy for some nodes, applied again as things change. What it needs is guarded by Host.mu.
+//
+// It stands although all its nodes are done: an operator's own watch and ours are two streams, so that a call for a new driver may be
+// served before the new driver is seen here. The order carries it out then; else the nodes would wait for the next call.
 type order struct {
-	ctx     context.Context // of the call: nothing is sent after its end
-	forget  func() bool
-	nodes   map[string]bool
-	names   []byte
-	policy  []byte // nil: the nodes are released
-	once    bool   // nothing is left behind
-	until   time.Time
-	wakeAt  time.Time // zero: nothing is to be done at a time
-	waiting []*waiter
-	ended   bool
+	ctx    context.Context // of the call: nothing is sent after its end
+	forget func() bool
+	nodes  map[string]bool
+	names  []byte
+	policy []byte // nil: the nodes are released
+	once   bool   // nothing is left behind
+	until  time.Time
+	wakeAt time.Time // zero: nothing is to be done at a time
+	ended  bool
+	void   bool // another policy has taken its place: what a pass has not sent yet is not sent
+
+	findings map[engine.Finding]bool // of the last pass: those that are logged
+
+	// The call waits for the nodes that the first pass has begun, and for no others: work that comes later, as of a rollout of hundreds
+	// of nodes, is not to hold the operator up.
+	begun  map[string]bool // these nodes: whether one is still under way; nil before the first pass
+	done   chan struct{}   // closed once the call may return; nil then
+	errors []error         // for the call
 }
 
-// waiter is a call that waits until nothing is due at once.
-type waiter struct {
-	done   chan struct{} // closed then
-	errors []error
+// task is what a pass has begun on a node.
+type task struct {
+	order    *order
+	node     string
+	queued   context.Context // ended: what has not had its turn yet is not sent
+	withdraw context.CancelFunc
 }
 
-// Apply carries out what is due at once on these nodes, and leaves an order behind. It waits for answers of the API server, and
-// for nothing else. Errors: what the engine does not take, and up to three requests that were refused.
+// Apply makes one pass on these nodes, and leaves an order behind. It waits until what the pass sends is answered, and for nothing
+// else. Errors: what the engine does not take, and up to three requests of that pass that were refused.
 // once: without an order behind it.
 func (h *Host) Apply(ctx context.Context, nodes []string, policy []byte, once bool) error {
 	return h.order(ctx, nodes, policy, once)
@@ -60,38 +77,49 @@ func (h *Host) order(ctx context.Context, nodes []string, policy []byte, once bo
 	if err != nil {
 		return err
 	}
+	done := make(chan struct{})
 	made := &order{ctx: ctx, nodes: map[string]bool{}, names: names, policy: policy, once: once,
-		until: h.options.Clock.Now().Add(intervalsMax * h.options.Interval)}
+		until: h.options.Clock.Now().Add(intervalsMax * h.options.Interval), findings: map[engine.Finding]bool{}, done: done}
 	for _, node := range nodes {
 		made.nodes[node] = true
 	}
-	wait := &waiter{done: make(chan struct{})}
-	made.waiting = []*waiter{wait}
-	made.forget = context.AfterFunc(ctx, h.ring)
 	h.mu.Lock()
+	if h.Closed() { // finish, which ends the orders, has the lock after this or has had it
+		h.mu.Unlock()
+		return errClosed
+	}
+	made.forget = context.AfterFunc(ctx, h.ring)
 	h.replace(made)
 	h.mu.Unlock()
 	h.ring()
 	select {
-	case <-wait.done:
+	case <-done:
 	case <-ctx.Done():
 		return ctx.Err()
 	case <-h.ctx.Done():
-		return errors.New("the upgrade manager is closed")
+		return errClosed
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return errors.Join(wait.errors...)
+	return errors.Join(made.errors...)
 }
 
 // replace puts an order in the place of those that had one of its nodes. They end as a whole: of a part that has lost a node, the
-// engine would make two, and count each for itself.
+// engine would make two, and count each for itself. What another policy has begun, and what still waits for its turn, is not sent.
 func (h *Host) replace(made *order) {
 	for _, other := range h.orders {
-		for node := range other.nodes {
-			if made.nodes[node] {
-				other.end()
-				break
+		if !other.shares(made) {
+			continue
+		}
+		other.end()
+		maps.Copy(made.findings, other.findings)
+		if bytes.Equal(other.policy, made.policy) {
+			continue
+		}
+		other.void = true
+		for task := range h.underWay {
+			if other.nodes[task.node] {
+				task.withdraw()
 			}
 		}
 	}
@@ -108,19 +136,29 @@ func keysOf(of map[string]bool) []string {
 	return keys
 }
 
+func (o *order) shares(made *order) bool {
+	for node := range o.nodes {
+		if made.nodes[node] {
+			return true
+		}
+	}
+	return false
+}
+
 func (o *order) end(errors ...error) {
 	o.ended = true
 	o.forget()
 	o.answer(errors...)
 }
 
-// answer lets the calls return that wait for the order.
+// answer lets the call return.
 func (o *order) answer(errors ...error) {
-	for _, one := range o.waiting {
-		one.errors = append(one.errors, errors...)
-		close(one.done)
+	if o.done == nil {
+		return
 	}
-	o.waiting = nil
+	o.errors = append(o.errors, errors...)
+	close(o.done)
+	o.done = nil
 }
 
 func (h *Host) dropEnded() {
@@ -149,7 +187,7 @@ func (h *Host) finish() {
 	h.stop()
 	h.mu.Lock()
 	for _, o := range h.orders {
-		o.end(errors.New("the upgrade manager is closed"))
+		o.end(errClosed)
 	}
 	h.orders = nil
 	h.mu.Unlock()
@@ -206,7 +244,8 @@ func (h *Host) pass(o *order) {
 	h.mu.Lock()
 	names, policy, over := o.names, o.policy, o.ended || o.ctx.Err() != nil
 	if len(o.nodes) == 0 {
-		o.answer()
+		o.end()
+		h.dropEnded()
 		over = true
 	}
 	h.mu.Unlock()
@@ -221,38 +260,52 @@ func (h *Host) pass(o *order) {
 	} else {
 		found, err = h.engine.Apply(names, policy, now)
 	}
-	waits := err == nil && policy != nil && h.follow(found)
+	if err == nil && policy != nil {
+		h.follow(found)
+	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if err != nil {
-		if !h.isBroken(err) {
+		if !isDefect(err) {
 			h.log.Error(err, "the upgrade policy could not be applied")
 		}
 		o.end(err)
 		h.dropEnded()
 		return
 	}
+	h.logPass(o, found)
+	o.wakeAt, _ = found.Wake()
+	first := o.begun == nil
+	if first {
+		o.begun = map[string]bool{}
+	}
+	for _, node := range found.Work {
+		if first {
+			o.begun[node] = true
+		}
+		started := &task{order: o, node: node}
+		started.queued, started.withdraw = context.WithCancel(o.ctx)
+		h.underWay[started] = true
+		if o.void { // since the engine was asked
+			started.withdraw()
+		}
+		h.running.Go(func() { h.serve(started) })
+	}
+}
+
+// logPass tells of a finding once, for as long as each pass finds it again.
+func (h *Host) logPass(o *order, found engine.Pass) {
 	for _, gate := range found.Gates {
 		h.log.V(1).Info("Node waits", "node", gate.Node, "state", gate.State, "reason", gate.Reason, "detail", gate.Detail)
 	}
-	o.wakeAt, _ = found.Wake()
-	for _, node := range found.Work {
-		h.underWay[node] = true
-		h.running.Go(func() { h.serve(o.ctx, node) })
+	findings := map[engine.Finding]bool{}
+	for _, finding := range found.Findings {
+		if !o.findings[finding] && !findings[finding] {
+			h.log.Info("Something is wrong", "code", finding.Code, "node", finding.Node, "message", finding.Message)
+		}
+		findings[finding] = true
 	}
-	for node := range h.underWay {
-		waits = waits || o.nodes[node]
-	}
-	if waits || len(found.Work) > 0 {
-		return
-	}
-	h.settleLocked() // before the calls return: what was refused is told to them
-	if o.once {
-		o.end()
-		h.dropEnded()
-	} else {
-		o.answer()
-	}
+	o.findings = findings
 }
 
 // unmarked: somebody took the node's state label away, as operators do whose upgrades are switched off. They do not call then;
@@ -268,48 +321,55 @@ func (h *Host) unmarked(node string) {
 	}
 }
 
-// serve sends a node's requests one after the other. Once ctx has ended they are all answered as not sent, so that the engine
-// is done with them.
-func (h *Host) serve(ctx context.Context, node string) {
+// serve sends a node's requests one after the other. Once the order's context has ended they are all answered as not sent, so that the
+// engine is done with them; once the task is withdrawn, those that have not had their turn yet.
+func (h *Host) serve(t *task) {
+	node := t.node
 	defer func() {
+		t.withdraw() // gives the context back
 		h.mu.Lock()
-		delete(h.underWay, node)
+		delete(h.underWay, t)
+		if t.order.begun[node] {
+			t.order.begun[node] = false
+		}
 		h.mu.Unlock()
 		h.ring()
 	}()
-	ctx, cancel := context.WithCancel(ctx)
+	ctx, cancel := context.WithCancel(t.order.ctx)
 	defer cancel()
 	defer context.AfterFunc(h.ctx, cancel)()
 	for {
 		request, err := h.engine.Next(node, h.options.Clock.Now())
-		if h.isBroken(err) || (err == nil && request.Verb == "") {
+		if isDefect(err) || (err == nil && request.Verb == "") {
 			return
 		}
 		told := answer{status: engine.NotSent, err: err}
 		if err == nil {
-			told = h.connection.send(ctx, request)
+			told = h.connection.send(ctx, t.queued, request)
 		}
-		if told.err != nil {
+		switch {
+		case told.err == nil:
+		case t.queued.Err() != nil && ctx.Err() == nil && told.status == engine.NotSent:
+			h.log.V(1).Info("A request is not sent: the policy has changed", "node", node, "verb", request.Verb, "target", request.Target)
+		default:
 			h.log.Error(told.err, "a request was not answered", "node", node, "verb", request.Verb, "target", request.Target)
 		}
 		more, err := h.engine.Answer(node, told.status, told.retryAfter, told.body, h.options.Clock.Now())
-		if h.isBroken(err) || err != nil || !more {
+		if err != nil || !more {
 			return
 		}
 	}
 }
 
+// settle tells of what has happened: Events, the log, and the calls that wait. Those return whose requests are answered.
 func (h *Host) settle() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.settleLocked()
-}
-
-// settleLocked tells of what has happened: Events, the log, and the calls that wait.
-func (h *Host) settleLocked() {
 	settled, err := h.engine.Settle(h.options.Clock.Now())
 	if err != nil {
-		h.log.Error(err, "the outcome of the requests is not known")
+		if !isDefect(err) {
+			h.log.Error(err, "the outcome of the requests is not known")
+		}
 		return
 	}
 	for _, outcome := range settled.Outcomes {
@@ -321,24 +381,71 @@ func (h *Host) settleLocked() {
 		failure := fmt.Errorf("node %s: %s", outcome.Node, outcome.Message)
 		h.log.Info("A request failed, and is planned again", "node", outcome.Node, "error", outcome.Message)
 		if outcome.Code != engine.CodeAborted { // else somebody else was faster
-			h.tellWaiters(outcome.Node, failure)
+			h.tellCalls(outcome.Node, failure)
 		}
 	}
 	for _, event := range settled.Events {
 		h.log.V(1).Info(event.Message, "node", event.Node, "type", event.Type)
-		if h.options.Recorder != nil {
-			h.options.Recorder.Event(subjectOf(event), event.Type, event.Reason, event.Message)
+		if h.options.Recorder == nil {
+			continue
+		}
+		select {
+		case h.events <- event:
+		default:
+			h.log.Info("An Event is dropped: the recorder does not take Events any more", "node", event.Node, "message", event.Message)
+		}
+	}
+	for _, o := range h.orders {
+		if !o.isAnswered() {
+			continue
+		}
+		o.answer()
+		if o.once {
+			o.end()
+		}
+	}
+	h.dropEnded()
+}
+
+// record has a goroutine of its own: a recorder that blocks holds up nothing but Events.
+func (h *Host) record() {
+	record := func(event engine.Event) {
+		h.options.Recorder.Event(subjectOf(event), event.Type, event.Reason, event.Message)
+	}
+	for {
+		select {
+		case event := <-h.events:
+			record(event)
+			continue
+		case <-h.ctx.Done():
+		}
+		for { // what had happened by then
+			select {
+			case event := <-h.events:
+				record(event)
+			default:
+				return
+			}
 		}
 	}
 }
 
-func (h *Host) tellWaiters(node string, failure error) {
+// isAnswered tells whether all that the first pass has begun is over.
+func (o *order) isAnswered() bool {
+	for _, underWay := range o.begun {
+		if underWay {
+			return false
+		}
+	}
+	return o.begun != nil
+}
+
+// tellCalls of a failure on a node that they wait for.
+func (h *Host) tellCalls(node string, failure error) {
 	const most = 3
 	for _, o := range h.orders {
-		for _, one := range o.waiting {
-			if o.nodes[node] && len(one.errors) < most {
-				one.errors = append(one.errors, failure)
-			}
+		if _, waits := o.begun[node]; waits && o.done != nil && len(o.errors) < most {
+			o.errors = append(o.errors, failure)
 		}
 	}
 }

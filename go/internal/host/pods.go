@@ -20,7 +20,6 @@ type podFollower struct {
 	pods    map[string]*corev1.Pod
 	version string
 	listed  bool
-	failed  bool // no list has come yet, and one has failed
 	stale   bool // what is known is older than the node's cordon
 }
 
@@ -42,7 +41,7 @@ func (f *podFollower) Replace(objects []any, version string) error {
 			f.pods[keyOf(pod)] = pod
 		}
 	}
-	f.version, f.listed, f.failed = version, true, false
+	f.version, f.listed = version, true
 	f.mu.Unlock()
 	return f.put()
 }
@@ -84,7 +83,7 @@ func (f *podFollower) put() error {
 	uses := engine.UsesDriver{UIDs: []string{}, Errors: []engine.PodError{}}
 	for _, pod := range f.pods {
 		items = append(items, withVersion(marshal(reducePod(pod)), pod.ResourceVersion))
-		if f.host.options.UsesDriver != nil && f.host.options.UsesDriver(*pod) {
+		if f.host.options.UsesDriver != nil && f.host.options.UsesDriver(*pod.DeepCopy()) {
 			uses.UIDs = append(uses.UIDs, string(pod.UID))
 		}
 	}
@@ -97,7 +96,6 @@ func (f *podFollower) put() error {
 func (f *podFollower) fail(err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.failed = !f.listed
 	f.host.log.Error(err, "the pods of a node are not known", "node", f.node)
 	if _, err := f.host.engine.PutPods(f.node, nil, engine.UsesDriver{}); err != nil {
 		f.host.log.Error(err, "the engine does not take that", "node", f.node)
@@ -105,26 +103,23 @@ func (f *podFollower) fail(err error) {
 	f.host.ring()
 }
 
-// wanted by the engine: its pods are not known, or became void since. Whether a list is under way, and whether a new one is needed.
-func (f *podFollower) wanted() (waits, outdated bool) {
+// outdated tells, of a node whose pods the engine wants, whether what is known is void since, so that a new list is needed.
+func (f *podFollower) outdated() bool {
 	f.mu.Lock()
-	listed, failed, stale := f.listed, f.failed, f.stale
+	void := f.listed && f.stale
 	f.mu.Unlock()
-	if !listed {
-		return !failed, false
+	if !void {
+		return false // known, or a list is under way
 	}
-	if !stale {
-		// Perhaps what is known by now is newer than that.
-		_ = f.put()
-		f.mu.Lock()
-		stale = f.stale
-		f.mu.Unlock()
-	}
-	return stale, stale
+	// Perhaps what is known by now is newer than that.
+	_ = f.put()
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.stale
 }
 
-// follow the pods that the engine wants, and no others. Whether a list is under way that it waits for.
-func (h *Host) follow(pass engine.Pass) (waits bool) {
+// follow the pods that the engine wants, and no others.
+func (h *Host) follow(pass engine.Pass) {
 	interest := map[string]bool{}
 	for _, node := range pass.PodInterest {
 		interest[node] = true
@@ -139,16 +134,9 @@ func (h *Host) follow(pass engine.Pass) (waits bool) {
 		}
 	}
 	for _, node := range pass.WantedPods {
-		follower := h.followers[node]
-		if follower == nil {
-			continue
-		}
-		listing, outdated := follower.wanted()
-		if outdated {
+		if follower := h.followers[node]; follower != nil && follower.outdated() {
 			follower.stop()
 			h.followers[node] = h.followPods(node)
 		}
-		waits = waits || listing
 	}
-	return waits
 }

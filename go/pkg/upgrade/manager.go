@@ -260,9 +260,9 @@ func nodesByHost(state *ClusterUpgradeState) (map[*host.Host][]string, error) {
 	return names, nil
 }
 
-// ApplyState does what is due at once on the nodes of currentState and returns. What comes later, on these nodes and by this
-// policy, is done by the Manager itself, until the upgrade has ended, ctx has, the next ApplyState has these nodes, or three
-// intervals have gone by without a call.
+// ApplyState makes one pass on the nodes of currentState, and returns when what the pass sends is answered. What follows, on these nodes
+// and by this policy, is done by the Manager itself, until ctx has ended, the next ApplyState has one of these nodes, or three
+// intervals have gone by without a call. A driver that is replaced meanwhile is rolled out, too. With AutoUpgrade off nothing follows.
 func (m *Manager) ApplyState(ctx context.Context, currentState *ClusterUpgradeState,
 	upgradePolicy *v1alpha1.DriverUpgradePolicySpec) (err error) {
 	nodes, err := nodesByHost(currentState)
@@ -285,7 +285,7 @@ func (m *Manager) ApplyState(ctx context.Context, currentState *ClusterUpgradeSt
 }
 
 // Release gives the nodes of currentState back as they were before their upgrade, for an operator that is being removed. It
-// returns when nothing is due at once; to be called again until it finds the nodes without states.
+// returns when what one pass sends is answered; to be called again until it finds the nodes without states.
 func (m *Manager) Release(ctx context.Context, currentState *ClusterUpgradeState) error {
 	nodes, err := nodesByHost(currentState)
 	if err != nil {

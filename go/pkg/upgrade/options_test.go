@@ -2,6 +2,7 @@ package upgrade
 
 import (
 	"errors"
+	"net/http"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -70,6 +71,50 @@ func TestPodsThatUseTheDriverAreEvictedAndTheOthersStay(t *testing.T) {
 	}
 	if !w.manager.IsPodDeletionEnabled() {
 		t.Error("pod deletion is said to be off")
+	}
+}
+
+func TestAFilterOfPodsHasCopiesOfItsOwn(t *testing.T) {
+	policy := &v1alpha1.DriverUpgradePolicySpec{AutoUpgrade: true, MaxParallelUpgrades: 1,
+		PodDeletion: &v1alpha1.PodDeletionSpec{TimeoutSecond: 300}}
+	var calls, changed atomic.Int64
+	w := started(t, 1, policy, func(w *world) {
+		w.manager.WithPodDeletionEnabled(func(pod corev1.Pod) bool {
+			calls.Add(1)
+			if pod.Labels["seen"] != "" {
+				changed.Add(1)
+			}
+			pod.Labels["seen"] = "yes"
+			return strings.HasPrefix(pod.Name, "uses")
+		})
+		w.cluster.AddWorkload("uses-the-driver", "n0")
+		w.cluster.AddWorkload("does-not", "n0") // the filter sees it again when the other one has gone
+	})
+	w.awaitEnd()
+	if calls.Load() < 4 || changed.Load() > 0 {
+		t.Errorf("of %d calls %d had a pod that an earlier one has changed", calls.Load(), changed.Load())
+	}
+}
+
+func TestBuildStateWaitsForNodeMaintenances(t *testing.T) {
+	w := newWorld(t, 1)
+	config := w.cluster.Config()
+	config.WrapTransport = func(next http.RoundTripper) http.RoundTripper {
+		return roundTripper(func(r *http.Request) (*http.Response, error) {
+			if strings.HasSuffix(r.URL.Path, "/nodemaintenances") {
+				return nil, errors.New("no NodeMaintenances")
+			}
+			return next.RoundTrip(r)
+		})
+	}
+	manager, err := NewManager(logr.Discard(), config, nil, StateOptions{Requestor: RequestorOptions{UseMaintenanceOperator: true,
+		MaintenanceOPRequestorID: "gpu.example.com", MaintenanceOPRequestorNS: "maintenance", NodeMaintenanceNamePrefix: "gpu"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer manager.Close()
+	if _, err := manager.BuildState(t.Context(), "gpu-operator", driverLabels); err == nil || !strings.Contains(err.Error(), "no NodeMaintenances") {
+		t.Errorf("got %v", err)
 	}
 }
 

@@ -1,0 +1,366 @@
+package upgrade
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/go-logr/logr/funcr"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	testclock "k8s.io/utils/clock/testing"
+
+	"github.com/NVIDIA/k8s-operator-libs/api/upgrade/v1alpha1"
+
+	"driverupgrade.example/go/internal/engine"
+	"driverupgrade.example/go/internal/fakecluster"
+)
+
+// tokens is a rate of which each test decides: a request waits until it is handed a token. All have one once tokens is closed.
+type tokens chan struct{}
+
+func (c tokens) Wait(ctx context.Context) error {
+	select {
+	case <-c:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+func (c tokens) Accept()         { <-c }
+func (c tokens) TryAccept() bool { return false }
+func (c tokens) Stop()           {}
+func (c tokens) QPS() float32    { return 1 }
+
+// observed is an engine that counts what it is asked.
+type observed struct {
+	engine.Engine
+	*counts
+}
+
+type counts struct{ begun, notSent, settled atomic.Int64 }
+
+func (e observed) Apply(nodes, policy []byte, now time.Time) (engine.Pass, error) {
+	pass, err := e.Engine.Apply(nodes, policy, now)
+	e.begun.Add(int64(len(pass.Work)))
+	return pass, err
+}
+
+func (e observed) Settle(now time.Time) (engine.Settled, error) {
+	defer e.settled.Add(1)
+	return e.Engine.Settle(now)
+}
+
+func (e observed) Answer(node string, status int, retryAfter time.Duration, body []byte, now time.Time) (bool, error) {
+	if status == engine.NotSent {
+		defer e.notSent.Add(1)
+	}
+	return e.Engine.Answer(node, status, retryAfter, body, now)
+}
+
+// observe has the engine of the world counted.
+func (w *world) observe() *counts {
+	of := new(counts)
+	w.manager.options.Engine = func(options engine.Options) (engine.Engine, error) {
+		made, err := engine.New(options)
+		return observed{made, of}, err
+	}
+	return of
+}
+
+// outdated has many nodes with the driver of before.
+func outdated(t *testing.T, nodes int) (*world, tokens) {
+	w := newWorld(t, 0)
+	for i := range nodes {
+		w.nodes = append(w.nodes, fmt.Sprintf("n%d", i))
+		w.cluster.AddNode(w.nodes[i])
+		w.cluster.SetLabel(w.nodes[i], GetUpgradeStateLabelKey(), UpgradeStateDone)
+	}
+	w.cluster.NewDriver()
+	config, rate := w.cluster.Config(), make(tokens)
+	config.RateLimiter = rate
+	manager, err := NewManager(logr.Discard(), config, nil, StateOptions{}, WithClock(w.clock))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(manager.Close)
+	w.manager.Close()
+	w.manager = manager
+	return w, rate
+}
+
+// feed hands tokens out until the call returns, and says how many.
+func (w *world) feed(rate tokens, call func() error) (given int, err error) {
+	w.t.Helper()
+	returned := make(chan error, 1)
+	go func() { returned <- call() }()
+	deadline := time.After(patience)
+	for {
+		select {
+		case rate <- struct{}{}:
+			given++
+		case err := <-returned:
+			return given, err
+		case <-deadline:
+			w.t.Fatalf("the call has not returned after %d requests", given)
+		}
+	}
+}
+
+func TestACallWaitsForItsFirstPassAndNotForTheRollout(t *testing.T) {
+	const nodes = 200
+	w, rate := outdated(t, nodes)
+	var state *ClusterUpgradeState
+	if _, err := w.feed(rate, func() (err error) {
+		state, err = w.manager.BuildState(t.Context(), fakecluster.Namespace, driverLabels)
+		return err
+	}); err != nil {
+		t.Fatal(err)
+	}
+	// The first pass has one request for each node. A rollout has eight, and those of ten nodes at once go on beside the first pass.
+	given, err := w.feed(rate, func() error { return w.manager.ApplyState(t.Context(), state, policyOf(10)) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	if most := 2 * nodes; given < nodes || given > most {
+		t.Errorf("the call has waited for %d requests, %d to %d are those of its first pass", given, nodes, most)
+	}
+	close(rate)
+	w.awaitEnd()
+}
+
+func TestWhatWaitsForItsTurnIsNotSentUnderAnotherPolicy(t *testing.T) {
+	const nodes = 100
+	w, rate := outdated(t, nodes)
+	counts := w.observe()
+	var state *ClusterUpgradeState
+	if _, err := w.feed(rate, func() (err error) {
+		state, err = w.manager.BuildState(t.Context(), fakecluster.Namespace, driverLabels)
+		return err
+	}); err != nil {
+		t.Fatal(err)
+	}
+	first := make(chan error, 1)
+	go func() { first <- w.manager.ApplyState(t.Context(), state, policyOf(10)) }()
+	w.eventually("the first pass", func() bool { return counts.begun.Load() > 0 })
+	// No request has a token. The policy that switches upgrades off needs none.
+	if err := w.manager.ApplyState(t.Context(), state, &v1alpha1.DriverUpgradePolicySpec{AutoUpgrade: false}); err != nil {
+		t.Error(err)
+	}
+	if err := <-first; err != nil {
+		t.Error(err)
+	}
+	w.eventually("the end of what has waited", func() bool { return counts.notSent.Load() == counts.begun.Load() })
+	close(rate)
+	if sent := w.cluster.Writes(); sent > 0 {
+		t.Errorf("%d requests were sent", sent)
+	}
+}
+
+// awaitRound returns after a round that has seen all changes until now.
+func (w *world) awaitRound(counts *counts) {
+	w.t.Helper()
+	generation := func() int64 {
+		for _, nodes := range w.build(w.t.Context()).NodeStates {
+			return nodes[0].DriverDaemonSet.Generation
+		}
+		return 0
+	}
+	w.eventually("the new driver in the watch", func() bool { return generation() == 2 })
+	before, i := counts.settled.Load(), 0
+	w.eventually("a round", func() bool {
+		i++
+		w.cluster.SetLabel(w.nodes[0], "round", fmt.Sprint(i))
+		return counts.settled.Load() >= before+2
+	})
+}
+
+func TestAnOrderEndsAfterThreeIntervalsWithoutACall(t *testing.T) {
+	w := newWorld(t, 2)
+	counts := w.observe()
+	w.apply(t.Context(), policyOf(1))
+	w.eventually("the states of current nodes", w.allIn(UpgradeStateDone))
+	w.clock.Step(3*interval + time.Second)
+	sent := w.cluster.Writes()
+	w.cluster.NewDriver()
+	w.awaitRound(counts)
+	if now := w.cluster.Writes(); now != sent {
+		t.Errorf("%d requests were sent: %s", now-sent, w.states())
+	}
+	w.apply(t.Context(), policyOf(1)) // the next call goes on
+	w.awaitEnd()
+}
+
+func TestAnOrderStandsForThreeIntervals(t *testing.T) {
+	w := newWorld(t, 2)
+	w.apply(t.Context(), policyOf(1))
+	w.eventually("the states of current nodes", w.allIn(UpgradeStateDone))
+	w.clock.Step(3*interval - time.Second)
+	w.cluster.NewDriver()
+	w.awaitEnd()
+}
+
+func TestAnOrderEndsWithAPolicyThatIsSwitchedOff(t *testing.T) {
+	w := newWorld(t, 2)
+	counts := w.observe()
+	w.apply(t.Context(), policyOf(1))
+	w.eventually("the states of current nodes", w.allIn(UpgradeStateDone))
+	w.apply(t.Context(), &v1alpha1.DriverUpgradePolicySpec{AutoUpgrade: false})
+	sent := w.cluster.Writes()
+	w.cluster.NewDriver()
+	w.awaitRound(counts)
+	if now := w.cluster.Writes(); now != sent {
+		t.Errorf("%d requests were sent: %s", now-sent, w.states())
+	}
+	w.apply(t.Context(), policyOf(1))
+	w.awaitEnd()
+}
+
+// The clock goes on only where nothing else does: by half a minute then, and by ten seconds while a driver pod gets ready. So what the
+// standing order leaves to the calls takes the two minutes until the next one.
+func TestAnOperatorThatCallsEveryTwoMinutesHasThreeNodesDoneInOneInterval(t *testing.T) {
+	const quiet = 3 * time.Second
+	w := newWorld(t, 3)
+	w.apply(t.Context(), policyOf(1))
+	w.eventually("the states of current nodes", w.allIn(UpgradeStateDone))
+	w.cluster.StartUnready()
+	w.cluster.NewDriver()
+	w.apply(t.Context(), policyOf(1))
+	called, ready, moved := w.clock.Now(), time.Time{}, time.Now()
+	waiting := slices.Clone(w.nodes) // for a driver pod that is ready
+	shown := ""
+	w.eventually("three nodes done", func() bool {
+		if now := w.states(); now != shown {
+			shown, moved = now, time.Now()
+		}
+		for _, node := range slices.Clone(waiting) {
+			if w.cluster.Revision(node) != "hash-2" {
+				continue
+			}
+			w.clock.Step(10 * time.Second)
+			if ready.IsZero() {
+				ready = w.clock.Now()
+			}
+			w.cluster.SetReady(node)
+			waiting = slices.DeleteFunc(waiting, func(one string) bool { return one == node })
+		}
+		if time.Since(moved) > quiet {
+			moved = time.Now()
+			w.clock.Step(30 * time.Second)
+		}
+		if w.clock.Since(called) >= interval {
+			called = w.clock.Now()
+			w.apply(t.Context(), policyOf(1))
+		}
+		return len(waiting) == 0 && w.allIn(UpgradeStateDone)()
+	})
+	if took := w.clock.Since(ready); took > interval {
+		t.Errorf("it took %v from the first driver pod that was ready", took)
+	}
+}
+
+// recorder keeps Events. With a gate, each waits until the gate is closed.
+type recorder struct {
+	gate chan struct{}
+
+	mu     sync.Mutex
+	events []recorded
+}
+
+type recorded struct {
+	object                *corev1.ObjectReference
+	kind, reason, message string
+}
+
+func (r *recorder) Event(object runtime.Object, kind, reason, message string) {
+	if r.gate != nil {
+		<-r.gate
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.events = append(r.events, recorded{object.(*corev1.ObjectReference), kind, reason, message})
+}
+
+func (r *recorder) Eventf(object runtime.Object, kind, reason, format string, args ...any) {
+	r.Event(object, kind, reason, fmt.Sprintf(format, args...))
+}
+
+func (r *recorder) AnnotatedEventf(object runtime.Object, _ map[string]string, kind, reason, format string, args ...any) {
+	r.Eventf(object, kind, reason, format, args...)
+}
+
+func (r *recorder) all() []recorded {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Clone(r.events)
+}
+
+func TestARecorderThatBlocksHoldsUpNothing(t *testing.T) {
+	w := newWorld(t, 3)
+	blocked := &recorder{gate: make(chan struct{})}
+	defer close(blocked.gate)
+	manager, err := NewManager(logr.Discard(), w.cluster.Config(), blocked, StateOptions{}, WithClock(w.clock))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(manager.Close)
+	w.manager.Close()
+	w.manager = manager
+	ctx, cancel := context.WithTimeout(t.Context(), patience) // a call that hangs is a failure, and no hung test
+	defer cancel()
+	w.apply(ctx, policyOf(1))
+	w.eventually("the states of current nodes", w.allIn(UpgradeStateDone))
+	w.cluster.NewDriver()
+	w.awaitEnd()
+	w.apply(ctx, policyOf(1))
+	if events := blocked.all(); len(events) > 0 {
+		t.Errorf("the recorder did not block: %v", events)
+	}
+}
+
+func TestALabelThatWasTakenAwayWhileNobodyWatchedIsNoticed(t *testing.T) {
+	w := newWorld(t, 2)
+	w.apply(t.Context(), policyOf(1))
+	w.eventually("the states of current nodes", w.allIn(UpgradeStateDone))
+	w.cluster.MissedByWatches(func() { w.cluster.RemoveLabel("n0", GetUpgradeStateLabelKey()) })
+	w.cluster.NewDriver()
+	w.eventually("the other node's upgrade", func() bool {
+		return w.cluster.Revision("n1") == "hash-2" && w.cluster.State("n1") == UpgradeStateDone
+	})
+	if state := w.cluster.State("n0"); state != "" || w.cluster.Revision("n0") != "hash-1" {
+		t.Errorf("the node is %q, %s", state, w.cluster.Revision("n0"))
+	}
+}
+
+func TestWhatIsWrongIsLoggedOnce(t *testing.T) {
+	w := newWorld(t, 2)
+	var mu sync.Mutex
+	var lines []string
+	log := funcr.New(func(_, args string) {
+		mu.Lock()
+		defer mu.Unlock()
+		lines = append(lines, args)
+	}, funcr.Options{})
+	manager, err := NewManager(log, w.cluster.Config(), nil, StateOptions{}, WithClock(testclock.NewFakeClock(w.clock.Now())))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(manager.Close)
+	w.manager.Close()
+	w.manager = manager
+	w.cluster.SetLabel("n0", GetUpgradeStateLabelKey(), "no-state-at-all")
+	for range 3 {
+		w.apply(t.Context(), policyOf(1))
+	}
+	mu.Lock()
+	defer mu.Unlock()
+	found := slices.DeleteFunc(slices.Clone(lines), func(line string) bool { return !contains(line, "no-state-at-all", "n0") })
+	if len(found) != 1 {
+		t.Errorf("got %d lines: %v", len(found), lines)
+	}
+}

@@ -132,7 +132,7 @@ void LiveView::Follow(Followed& followed, std::stop_token stop) {
     const bool for_good = absl::IsPermissionDenied(ended) || absl::IsUnauthenticated(ended) || absl::IsNotFound(ended);
     if (for_good && followed.optional) followed.listed = followed.refused = true;
     if (for_good && !followed.optional && failure_.ok()) failure_ = ended;
-    const std::string trouble = fmt::format("watch {}: {}", followed.of.resource, Message(ended));
+    const std::string trouble(Message(ended));
     if (!for_good && followed.trouble != trouble) {
       followed.trouble = trouble;
       news_ = true;
@@ -166,7 +166,7 @@ std::vector<std::string> LiveView::Troubles() const {
     if (!followed->trouble.empty()) {
       troubles.push_back(followed->trouble);
     } else if (!followed->listed) {
-      troubles.push_back(fmt::format("watch {}: no answer yet", followed->of.resource));
+      troubles.push_back(fmt::format("watch {} {}: no answer yet", followed->of.group_version, followed->of.resource));
     }
   }
   return troubles;

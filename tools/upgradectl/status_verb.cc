@@ -2,9 +2,10 @@
 #include <ostream>
 #include <string>
 #include <utility>
+#include <vector>
 
-#include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
+#include "fmt/format.h"
 #include "upgradectl/live_view.h"
 #include "upgradectl/status.h"
 #include "upgradectl/text.h"
@@ -57,6 +58,13 @@ class Complaints {
   std::string last_;
 };
 
+// A server that is away fails all watches, by the same words.
+std::string Shortened(const std::vector<std::string>& troubles) {
+  if (troubles.empty()) return "";
+  if (troubles.size() == 1) return troubles.front();
+  return fmt::format("{}, and {} more like that", troubles.front(), troubles.size() - 1);
+}
+
 // Waiting may help.
 bool MayPass(const absl::Status& status) {
   return absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status) || absl::IsAborted(status) ||
@@ -78,7 +86,7 @@ absl::StatusOr<int> Watch(const Options& options, const Streams& streams) {
   while (streams.out.good()) {
     if (const absl::Status status = view.Await(patience); !status.ok()) return status;
     if (!view.Complete()) {
-      complaints.Say(absl::StrJoin(view.Troubles(), ", "));
+      complaints.Say(Shortened(view.Troubles()));
       continue;
     }
     const absl::StatusOr<Request> request = Load(options, kWanted, read);

@@ -250,7 +250,7 @@ TEST_CASE("A server that is not reached is told, for each watch, until it is rea
   CHECK_FALSE(view->Complete());
   const Texts troubles = view->Troubles();
   REQUIRE(troubles.size() == 5);
-  CHECK(troubles[0].starts_with("watch nodes: "));
+  CHECK(troubles[0].starts_with("watch v1 nodes: "));
   CHECK(troubles[0].find("connection refused") != std::string::npos);
   server->Restore();
   AwaitAll(*view);

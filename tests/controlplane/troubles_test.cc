@@ -247,7 +247,10 @@ TEST_CASE("A rollout that is halted is explained by the halt, also when the ledg
 
   rollout.world().control_plane().admin().Must(
       {"delete", "configmap", "nvidia-gpu-driver-upgrade", "--namespace=" + rollout.world().driver_ns()});
-  CheckPicture("ledger-lost", rollout.Picture(rollout.other_node()));
+  const std::string lost = rollout.Picture(rollout.other_node());
+  ExpectNames(lost, {"not read: the record of the rollout: the ledger world-driver/nvidia-gpu-driver-upgrade has none",
+                     "whether the rollout was halted before cannot be told"});
+  CheckPicture("ledger-lost", lost);
 }
 
 }  // namespace

@@ -51,7 +51,6 @@ Story Simulated(const World& world, const std::string& policy) {
                                        world.driver_ns(),
                                        "--driver-labels",
                                        "app=driver",
-                                       "--gpu-pods",
                                        "--driver-start",
                                        kDriverStart,
                                        "--driver-stop",

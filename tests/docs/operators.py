@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
-"""Checks docs/evidence/operators.md: the tests that its rows name exist, those of the fourth column, and no others, run on a
-control plane, and no number is left out.
+"""Checks docs/evidence/operators.md and docs/evidence/upgradectl.md: the tests that their rows name exist, those of the fourth
+column, and no others, run on a control plane, and no number is left out.
+
+    operators.py PAGE
 
 A row is `| 10.1 | behaviour | tests | tests with a control plane |`. A test is `FILE_test.cc: TEST CASE` or `ctest.name`, in
 backticks; a cell without one is –."""
@@ -10,17 +12,18 @@ import sys
 
 import documents
 
-PAGE = documents.ROOT / "docs/evidence/operators.md"
 CONTROL_PLANE = "tests/controlplane"
-NUMBERS = range(1, 23)
-# Those that only a real control plane or a real kubelet can show.
-NEED_CONTROL_PLANE = {3, 4, 14, 15, 17, 18, 21, 22}
+# By page: the numbers of its rows, and of these those that only a real control plane or a real kubelet can show.
+PAGES = {
+    "operators": (range(1, 23), {3, 4, 14, 15, 17, 18, 21, 22}),
+    "upgradectl": (range(1, 9), {1, 2, 3, 5, 6, 7}),
+}
 ROW = re.compile(r"^\| (\d+)(?:\.(\d+))? \|(.*)\|$", re.M)
 
 
 def ctests():
     """Names of tests that are no C++. One with a variable in it is of each value that a foreach gives the variable."""
-    for folder in ("deploy", "docs"):
+    for folder in ("deploy", "docs", "tools/upgradectl"):
         text = (documents.ROOT / "tests" / folder / "CMakeLists.txt").read_text(encoding="utf-8")
         values = {name: words.split() for name, words in re.findall(r"foreach\((\w+) ([\w ]+)\)", text)}
         for name in re.findall(r"add_test\(NAME (\S+)", text):
@@ -44,12 +47,12 @@ def mistakes_of_row(cells, known, on_control_plane, others):
         yield "names no test"
 
 
-def mistakes():
+def mistakes(page, numbers, need_control_plane):
     known = documents.tests()
     on_control_plane = documents.tests([CONTROL_PLANE])
     others = set(ctests())
     shown = {}
-    for number, part, rest in ROW.findall(PAGE.read_text(encoding="utf-8")):
+    for number, part, rest in ROW.findall(page.read_text(encoding="utf-8")):
         cells = [cell.strip() for cell in rest.split(" | ")]
         for mistake in mistakes_of_row(cells, known, on_control_plane, others):
             yield f"{number}{'.' + part if part else ''}: {mistake}"
@@ -57,17 +60,18 @@ def mistakes():
         parts.append("`" in cells[-1])
         if part and int(part) != len(parts):
             yield f"{number}.{part}: is part {len(parts)}"
-    if sorted(shown) != list(NUMBERS):
+    if sorted(shown) != list(numbers):
         yield f"the numbers are {sorted(shown)}"
-    for number in NEED_CONTROL_PLANE & shown.keys():
+    for number in need_control_plane & shown.keys():
         if not any(shown[number]):
             yield f"{number}: nothing shows it on a control plane"
 
 
 def main():
-    found = list(mistakes())
+    page = documents.ROOT / f"docs/evidence/{sys.argv[1]}.md"
+    found = list(mistakes(page, *PAGES[sys.argv[1]]))
     for mistake in found:
-        print(f"{PAGE.relative_to(documents.ROOT)}: {mistake}")
+        print(f"{page.relative_to(documents.ROOT)}: {mistake}")
     sys.exit(1 if found else 0)
 
 

@@ -299,6 +299,9 @@ absl::StatusOr<Change> Approve(const Request& request, const std::string& stage)
   const bool is_approved =
       std::any_of(sets.begin(), sets.end(), [&](const auto* set) { return HasApproval(*set, request, approval); });
   Change change;
+  if (request.question.rollout_record.value_or("").empty()) {
+    change.notes.push_back(Printable(NoRecord(request) + ": whether the rollout was halted before cannot be told."));
+  }
   if (!is_approved) {
     change.patches.push_back(Give(request, *sets.front(), approval));
   } else if (!report->rollout->halted) {

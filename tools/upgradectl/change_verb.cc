@@ -22,6 +22,19 @@ void Show(const Change& change, std::ostream& out) {
   for (const Patch& patch : change.patches) out << patch.line << "\n";
 }
 
+// What a verb reads beside nodes, it decides by. That there is no such custom resource, the verb says
+// itself.
+absl::Status RefuseUnread(const Options& options, const Request& request) {
+  for (const std::string& note : request.notes) {
+    const bool is_missing = note.find(": 404: ") != std::string::npos;
+    if (!is_missing) {
+      return absl::PermissionDeniedError(
+          fmt::format("{}: {} has to know that; nothing was written", note, options.verb));
+    }
+  }
+  return absl::OkStatus();
+}
+
 // Whether to write: the command line says so, or the person.
 absl::StatusOr<bool> MayWrite(const Options& options, const Streams& streams) {
   if (options.yes || options.dry_run == "server") return true;
@@ -72,10 +85,13 @@ absl::StatusOr<int> RunChange(const Options& options, const Streams& streams) {
   if (options.source.IsDump() && options.dry_run != "client") {
     return absl::InvalidArgumentError("--cluster: a dump cannot be changed; --dry-run=client shows what would be");
   }
-  const absl::StatusOr<Request> request = Read(options, {.nodes = options.nodes}, streams);
+  const bool approves = options.verb == "approve";
+  const Wanted wanted{.nodes = options.nodes, .policy = options.nodes.empty(), .ledger = approves};
+  const absl::StatusOr<Request> request = Read(options, wanted, streams);
   if (!request.ok()) return request.status();
+  if (const absl::Status status = RefuseUnread(options, *request); !status.ok()) return status;
   const absl::StatusOr<Change> change =
-      options.verb == "approve" ? Approve(*request, options.stage) : ChangeOf(options.verb, *request, options.nodes);
+      approves ? Approve(*request, options.stage) : ChangeOf(options.verb, *request, options.nodes);
   if (!change.ok()) return change.status();
   Show(*change, streams.out);
   if (change->patches.empty() || options.dry_run == "client") return kExitDone;

@@ -89,9 +89,32 @@ _upgradectl() {{
   compadd -- ${{=candidates}}
   if (( CURRENT > 2 )); then _files; fi
 }}
-compdef _upgradectl upgradectl kubectl-driverupgrade
+# As a file of fpath, the first TAB runs all of it as the function; sourced, it only tells zsh of the function.
+if [ "$funcstack[1]" = "_upgradectl" ]; then
+  _upgradectl "$@"
+else
+  compdef _upgradectl upgradectl kubectl-driverupgrade
+fi
 )",
                      Replaced(Cases(verbs), ") words=", ") candidates="), Names(verbs));
+}
+
+// kubectl runs it with the words after `driverupgrade`, the last of which is being typed, and reads a candidate a line
+// and then a directive; 0: files are offered where there is no candidate.
+std::string Kubectl(const std::vector<Verb>& verbs) {
+  return fmt::format(R"(#!/bin/sh
+words=""
+case "$1" in
+{}esac
+if [ $# -le 1 ]; then words="{}"; fi
+typed=""
+for typed; do :; done
+for word in $words; do
+  case "$word" in "$typed"*) echo "$word" ;; esac
+done
+echo ":0"
+)",
+                     Cases(verbs), Names(verbs));
 }
 
 std::string Fish(const std::vector<Verb>& verbs) {
@@ -141,6 +164,7 @@ absl::StatusOr<int> RunCompletion(const Options& options, const Streams& streams
   if (options.shell == "bash") streams.out << Bash(verbs);
   if (options.shell == "zsh") streams.out << Zsh(verbs);
   if (options.shell == "fish") streams.out << Fish(verbs);
+  if (options.shell == "kubectl") streams.out << Kubectl(verbs);
   if (options.shell == "man") streams.out << Manual(app.get_description(), verbs);
   return kExitDone;
 }

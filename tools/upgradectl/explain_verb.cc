@@ -19,7 +19,7 @@ absl::StatusOr<int> RunExplain(const Options& options, const Streams& streams) {
     text += (text.empty() ? "" : "\n") + FormatExplanation(*explanation, streams.screen);
   }
   streams.out << text;
-  for (const std::string& note : request->notes) streams.err << "not read: " << note << "\n";
+  TellUnread(status->notes, streams);
   return kExitDone;
 }
 

@@ -11,6 +11,19 @@ namespace {
 using driverupgrade::Gate;
 using driverupgrade::GateReason;
 
+// As a shell reads it; an option without a value is a flag.
+std::string WithValue(const std::string& option, const std::string& value) {
+  if (value.empty() && option != "--validation-selector") return " " + option;
+  const std::string_view plain =
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./:=,@%+";
+  if (!value.empty() && value.find_first_not_of(plain) == std::string::npos) {
+    return fmt::format(" {} {}", option, value);
+  }
+  std::string quoted;
+  for (const char c : value) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return fmt::format(" {} '{}'", option, quoted);
+}
+
 // What commands are made of.
 class Commands {
  public:
@@ -19,8 +32,9 @@ class Commands {
 
   std::string Ours(std::string_view verb, std::string_view argument = {}) const {
     std::string text = fmt::format("upgradectl {}{}{}", verb, argument.empty() ? "" : " ", argument);
-    if (identity_.driver() != "gpu") text += fmt::format(" --driver {}", identity_.driver());
-    if (identity_.domain() != "nvidia.com") text += fmt::format(" --domain {}", identity_.domain());
+    for (const auto& [name, value] : request_.options) {
+      if (TakesOption(std::string(verb), name)) text += WithValue(name, value);
+    }
     return text;
   }
   std::string OnNode(std::string_view verb) const { return Ours(verb, node_.name); }
@@ -74,13 +88,36 @@ class Commands {
   const driverupgrade::DriverIdentity& identity_;
 };
 
-// The driver that the detail names: `nvidia.com/ofed is being upgraded on the node`.
-std::string OtherDriver(const Gate& gate) {
+bool NamesCluster(const std::string& option) {
+  return option == "--kubeconfig" || option == "--context" || option == "--in-cluster" || option == "--allow-exec";
+}
+
+// The driver that the detail names: `nvidia.com/ofed is being upgraded on the node`. Where its objects are is known of
+// the usual ones alone; who reads the command knows it of others.
+std::string OtherDriver(const Request& request, const Gate& gate) {
   const std::string name = gate.detail.substr(0, gate.detail.find(' '));
   const std::size_t slash = name.find('/');
-  if (slash == std::string::npos) return "";
-  const std::string domain = name.substr(0, slash);
-  return fmt::format(" --driver {}{}", name.substr(slash + 1), domain == "nvidia.com" ? "" : " --domain " + domain);
+  std::string text;
+  if (slash != std::string::npos) {
+    const std::string domain = name.substr(0, slash);
+    const std::string driver = name.substr(slash + 1);
+    text = WithValue("--driver", driver);
+    if (domain != "nvidia.com") text += WithValue("--domain", domain);
+    if (!HasUsualPlace(domain, driver)) text += " --namespace NAMESPACE --driver-labels LABELS";
+  }
+  for (const auto& [option, value] : request.options) {
+    if (NamesCluster(option)) text += WithValue(option, value);
+  }
+  return text;
+}
+
+// kubectl calls them the same.
+std::string OptionsOfKubectl(const Request& request) {
+  std::string text;
+  for (const auto& [option, value] : request.options) {
+    if (option == "--kubeconfig" || option == "--context") text += WithValue(option, value);
+  }
+  return text;
 }
 
 Help OfRollout(GateReason reason, const Commands& commands) {
@@ -213,9 +250,12 @@ Help HelpFor(const Request& request, const NodeStatus& node) {
     case driverupgrade::GateOpener::kOtherOperator:
       help = reason == GateReason::kOtherDriver
                  ? Help{.advice = "See how the other driver's upgrade stands.",
-                        .commands = {fmt::format("upgradectl explain {}{}", node.name, OtherDriver(*node.gate))}}
+                        .commands = {"upgradectl explain " + node.name + OtherDriver(request, *node.gate)}}
                  : Help{.advice = "Ask the operator that the detail names.",
                         .commands = {fmt::format("kubectl describe nodemaintenances -A")}};
+  }
+  for (std::string& command : help.commands) {
+    if (command.starts_with("kubectl ")) command += OptionsOfKubectl(request);
   }
   if (help.page.empty()) help.page = "docs/operations.md#a-node-does-not-move";
   return help;

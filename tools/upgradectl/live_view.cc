@@ -1,13 +1,14 @@
 #include "upgradectl/live_view.h"
 
 #include <algorithm>
-#include <chrono>
 #include <set>
 #include <utility>
 
 #include "absl/time/clock.h"
 #include "driverupgrade/watch.h"
+#include "fmt/format.h"
 #include "upgradectl/json_view.h"
+#include "upgradectl/text.h"
 
 namespace upgradectl {
 
@@ -22,11 +23,14 @@ struct LiveView::Followed {
   std::string labels = {};
   /// Of the one object; empty: all.
   std::string name = {};
-  /// If it may not be watched, it is read whenever something else has changed.
+  /// If it may not be watched, it is listed with what is not followed.
   bool optional = false;
+  bool refused = false;
   /// Only objects with this text are kept; empty: all.
   std::string keep = {};
   bool listed = false;
+  /// What its last attempt failed with; empty: nothing since it last gave something.
+  std::string trouble = {};
   std::map<std::string, std::string> objects = {};
 };
 
@@ -65,6 +69,8 @@ class LiveView::Sink final : public driverupgrade::WatchSink<ApiObject> {
   bool Tell(std::string_view version) {
     version_ = version;
     view_.news_ = true;
+    ++view_.changes_;
+    followed_.trouble.clear();
     view_.changed_.notify_all();
     return true;
   }
@@ -82,8 +88,8 @@ absl::Status LiveView::WatchOnce(const driverupgrade::ObjectClient& objects, con
 }
 
 LiveView::LiveView(std::shared_ptr<driverupgrade::HttpTransport> transport, driverupgrade::DriverIdentity identity,
-                   DriverPlace place)
-    : transport_(std::move(transport)), identity_(std::move(identity)), place_(std::move(place)) {
+                   DriverPlace place, absl::Duration pause)
+    : transport_(std::move(transport)), identity_(std::move(identity)), place_(std::move(place)), pause_(pause) {
   const auto follow = [&](Followed followed) { followed_.push_back(std::make_unique<Followed>(std::move(followed))); };
   follow({.of = {.group_version = "v1", .resource = "nodes", .namespaced = false}, .kind = "Node"});
   follow({.of = {.group_version = "v1", .resource = "pods"}, .kind = "Pod", .ns = place_.ns, .labels = place_.labels});
@@ -124,33 +130,83 @@ void LiveView::Follow(Followed& followed, std::stop_token stop) {
     }
     std::unique_lock lock(mutex_);
     const bool for_good = absl::IsPermissionDenied(ended) || absl::IsUnauthenticated(ended) || absl::IsNotFound(ended);
-    if (for_good && followed.optional) followed.listed = true;
+    if (for_good && followed.optional) followed.listed = followed.refused = true;
     if (for_good && !followed.optional && failure_.ok()) failure_ = ended;
+    const std::string trouble(Message(ended));
+    if (!for_good && followed.trouble != trouble) {
+      followed.trouble = trouble;
+      news_ = true;
+    }
     changed_.notify_all();
     if (for_good) return;
     std::condition_variable_any pause;
-    pause.wait_for(lock, stop, std::chrono::seconds(1), [] { return false; });
+    pause.wait_for(lock, stop, absl::ToChronoNanoseconds(pause_), [] { return false; });
   }
 }
 
 absl::Status LiveView::Await(absl::Duration patience) {
   std::unique_lock lock(mutex_);
-  const auto is_listed = [](const auto& followed) { return followed->listed; };
-  changed_.wait(lock, [&] { return !failure_.ok() || std::all_of(followed_.begin(), followed_.end(), is_listed); });
-  changed_.wait_for(lock, absl::ToChronoNanoseconds(patience), [&] { return news_ || !failure_.ok(); });
+  const auto has_answer = [](const auto& followed) { return followed->listed || !followed->trouble.empty(); };
+  changed_.wait_for(lock, absl::ToChronoNanoseconds(patience), [&] {
+    return !failure_.ok() || (news_ && std::all_of(followed_.begin(), followed_.end(), has_answer));
+  });
   news_ = false;
   return failure_;
 }
 
-absl::StatusOr<std::string> LiveView::Read(const Wanted& wanted, std::vector<std::string>& notes) {
-  MixedList list;
-  {
-    const std::lock_guard lock(mutex_);
-    for (const auto& followed : followed_) {
-      for (const auto& [name, text] : followed->objects) list.AddText(text, followed->kind, followed->of.group_version);
+bool LiveView::Complete() const {
+  const std::lock_guard lock(mutex_);
+  return std::all_of(followed_.begin(), followed_.end(), [](const auto& followed) { return followed->listed; });
+}
+
+std::vector<std::string> LiveView::Troubles() const {
+  const std::lock_guard lock(mutex_);
+  std::vector<std::string> troubles;
+  for (const auto& followed : followed_) {
+    if (!followed->trouble.empty()) {
+      troubles.push_back(followed->trouble);
+    } else if (!followed->listed) {
+      troubles.push_back(fmt::format("watch {} {}: no answer yet", followed->of.group_version, followed->of.resource));
     }
   }
-  return ReadRest(*transport_, identity_, place_, wanted, std::move(list), notes);
+  return troubles;
+}
+
+absl::StatusOr<std::string> LiveView::Read(const Wanted& wanted, absl::Time now, std::vector<std::string>& notes) {
+  MixedList list;
+  Wanted beside = wanted;
+  std::int64_t changes = 0;
+  {
+    const std::lock_guard lock(mutex_);
+    changes = changes_;
+    for (const auto& followed : followed_) {
+      for (const auto& [name, text] : followed->objects) list.AddText(text, followed->kind, followed->of.group_version);
+      if (followed->optional && !followed->refused) beside.ledger = false;
+    }
+  }
+  const absl::Duration age = now - listed_.at;
+  const bool changed = changes != listed_.changes;
+  if (age >= kListedAtLeast || (changed && age >= kListedAtMost)) {
+    Listed listed{.at = now, .changes = changes};
+    absl::StatusOr<MixedList> read = ReadBeside(*transport_, place_, beside, listed.notes);
+    if (!read.ok()) return read.status();
+    listed.beside = *std::move(read);
+    listed_ = std::move(listed);
+  }
+  notes.insert(notes.end(), listed_.notes.begin(), listed_.notes.end());
+  for (const std::string& trouble : Troubles()) notes.push_back(trouble);
+  list.AddAll(listed_.beside);
+  const absl::StatusOr<std::set<std::string>> nodes = NodesOfInterest(list.Text(), identity_, wanted);
+  if (!nodes.ok()) return nodes.status();
+  for (const std::string& node : *nodes) {
+    if (!listed_.pods.contains(node)) {
+      absl::StatusOr<MixedList> pods = ReadPodsOf(*transport_, node);
+      if (!pods.ok()) return pods.status();
+      listed_.pods[node] = *std::move(pods);
+    }
+    list.AddAll(listed_.pods[node]);
+  }
+  return list.Text();
 }
 
 }  // namespace upgradectl

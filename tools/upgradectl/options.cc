@@ -1,5 +1,6 @@
 #include "upgradectl/options.h"
 
+#include <cstdint>
 #include <sstream>
 
 #include "CLI/CLI.hpp"
@@ -36,10 +37,12 @@ void AddDriver(CLI::App& verb, Options& options) {
   verb.add_option("--driver-labels", options.driver_labels,
                   "selects the driver's DaemonSets and pods: app=driver; its operator's usual ones if absent");
   verb.add_option("--validation-selector", options.validation_selector,
-                  "pods that must be ready before a node is given back; none if absent");
-  verb.add_flag(
-      "--gpu-pods", options.gpu_pods,
-      "pods that ask for a GPU use the driver; without it the policy's podDeletion.podSelector alone chooses");
+                  "pods that must be ready before a node is given back; \"\" is none. If absent, "
+                  "app=nvidia-operator-validator for nvidia.com/gpu, none for other drivers");
+  verb.add_flag_function(
+      "--gpu-pods,!--no-gpu-pods", [&options](std::int64_t count) { options.gpu_pods = count > 0; },
+      "pods that ask for a GPU use the driver, as for nvidia.com/gpu if absent; with --no-gpu-pods, and for other "
+      "drivers, the policy's podDeletion.podSelector alone chooses");
 }
 
 void AddPolicy(CLI::App& verb, Options& options) {
@@ -98,7 +101,8 @@ void AddStatus(CLI::App& app, Options& options) {
   CLI::App& status = Add(app, "status", "Where the rollout stands, and each node", "upgradectl status --driver gpu -w");
   AddReading(status, options);
   AddLease(status, options);
-  status.add_flag("-w,--watch", options.watch, "go on until the rollout has ended");
+  status.add_flag("-w,--watch", options.watch,
+                  "go on until the rollout is done, or has failed and nothing moves without a person");
   AddOutput(status, options, {"table", "wide", "json", "yaml"});
 }
 
@@ -148,7 +152,7 @@ void AddChanges(CLI::App& app, Options& options) {
 
 void AddPreflight(CLI::App& app, Options& options) {
   CLI::App& preflight = Add(app, "preflight", "What will be in the way of a rollout that has not begun",
-                            "upgradectl preflight --driver gpu --gpu-pods");
+                            "upgradectl preflight --driver gpu");
   AddReading(preflight, options);
   preflight.add_option("--fail-on", options.fail_on, "the least severity for exit code 4")
       ->check(CLI::IsMember({"error", "warning"}))
@@ -161,8 +165,8 @@ void AddPreflight(CLI::App& app, Options& options) {
 void AddDurations(CLI::App& verb, Options& options) {
   verb.add_option("--driver-start", options.driver_start,
                   "how long a new driver pod takes to be ready; measured on those there are if absent");
-  verb.add_option("--driver-stop", options.driver_stop, "how long an old driver pod takes to end")
-      ->capture_default_str();
+  verb.add_option("--driver-stop", options.driver_stop,
+                  "how long an old driver pod takes to end; if absent, measured by Events, or 2s");
   verb.add_option("--pod-start", options.pod_start,
                   "how long a pod in the place of an evicted one takes to be ready; measured if absent");
   verb.add_option("--validation", options.validation,
@@ -199,9 +203,11 @@ void AddTimeline(CLI::App& app, Options& options) {
 
 void AddCompletion(CLI::App& app, Options& options) {
   CLI::App& completion = Add(app, "completion", "Completion for a shell", "source <(upgradectl completion bash)");
-  completion.add_option("SHELL", options.shell, "bash, zsh, fish; or man for the manual page")
+  completion
+      .add_option("SHELL", options.shell,
+                  "bash, zsh, fish; kubectl for its plugin's file kubectl_complete-driverupgrade; man for the manual page")
       ->required()
-      ->check(CLI::IsMember({"bash", "zsh", "fish", "man"}));
+      ->check(CLI::IsMember({"bash", "zsh", "fish", "kubectl", "man"}));
 }
 
 }  // namespace
@@ -219,6 +225,13 @@ void Describe(CLI::App& app, Options& options) {
   AddTimeline(app, options);
   AddChanges(app, options);
   AddCompletion(app, options);
+}
+
+bool TakesOption(const std::string& verb, const std::string& name) {
+  Options ignored;
+  CLI::App app;
+  Describe(app, ignored);
+  return app.get_subcommand(verb)->get_option_no_throw(name) != nullptr;
 }
 
 std::variant<Options, Ending> ParseOptions(int argc, const char* const* argv) {

@@ -35,8 +35,9 @@ struct Options {
   std::string ledger_name = {};
   std::string at = {};
   std::string active_since = {};
-  std::string validation_selector = {};
-  bool gpu_pods = false;
+  /// Absent: as the driver's usual operator.
+  std::optional<std::string> validation_selector = std::nullopt;
+  std::optional<bool> gpu_pods = std::nullopt;
   examples::RequestorArguments requestor = {};
   std::string output = "table";
   bool watch = false;
@@ -54,7 +55,7 @@ struct Options {
   std::vector<std::string> policies = {};
   /// Empty: measured.
   std::string driver_start = {};
-  std::string driver_stop = "2s";
+  std::string driver_stop = {};
   std::string pod_start = {};
   std::string validation = {};
   std::string pod_stop = {};
@@ -72,6 +73,9 @@ struct Ending {
 };
 
 std::variant<Options, Ending> ParseOptions(int argc, const char* const* argv);
+
+/// Whether the verb takes an option of this name, which begins with its dashes.
+bool TakesOption(const std::string& verb, const std::string& name);
 
 /// The command line itself, for completion and the manual page. `options` must outlive `app`.
 void Describe(CLI::App& app, Options& options);

@@ -63,16 +63,78 @@ struct UsualPlace {
   std::string_view labels;
   std::string_view defaults;
   std::string_view ledger;
+  std::string_view validation_selector = {};
+  /// Pods that ask for a GPU use the driver.
+  bool gpu_pods = false;
 };
 constexpr std::array<UsualPlace, 2> kUsualPlaces = {
-    {{"gpu", "gpu-operator", "app=nvidia-driver-daemonset", "gpu-operator", "nvidia-gpu-driver-upgrade"},
-     {"ofed", "nvidia-network-operator", "nvidia.com/ofed-driver=", "network-operator", "nvidia-ofed-driver-upgrade"}}};
+    {{.driver = "gpu",
+      .ns = "gpu-operator",
+      .labels = "app=nvidia-driver-daemonset",
+      .defaults = "gpu-operator",
+      .ledger = "nvidia-gpu-driver-upgrade",
+      .validation_selector = "app=nvidia-operator-validator",
+      .gpu_pods = true},
+     {.driver = "ofed",
+      .ns = "nvidia-network-operator",
+      .labels = "nvidia.com/ofed-driver=",
+      .defaults = "network-operator",
+      .ledger = "nvidia-ofed-driver-upgrade"}}};
 
-const UsualPlace* UsualPlaceOf(const Options& options) {
-  if (options.domain != "nvidia.com") return nullptr;
+const UsualPlace* UsualPlaceOf(const std::string& domain, const std::string& driver) {
+  if (domain != "nvidia.com") return nullptr;
   const auto* found = std::find_if(kUsualPlaces.begin(), kUsualPlaces.end(),
-                                   [&](const UsualPlace& place) { return place.driver == options.driver; });
+                                   [&](const UsualPlace& place) { return place.driver == driver; });
   return found == kUsualPlaces.end() ? nullptr : found;
+}
+const UsualPlace* UsualPlaceOf(const Options& options) { return UsualPlaceOf(options.domain, options.driver); }
+
+bool GpuPods(const Options& options) {
+  const UsualPlace* usual = UsualPlaceOf(options);
+  return options.gpu_pods.value_or(usual != nullptr && usual->gpu_pods);
+}
+
+std::string ValidationSelector(const Options& options) {
+  const UsualPlace* usual = UsualPlaceOf(options);
+  return options.validation_selector.value_or(usual == nullptr ? "" : std::string(usual->validation_selector));
+}
+
+// Of the options as they were typed, what another command needs to be about the same.
+std::vector<std::pair<std::string, std::string>> OptionsAgain(const Options& options) {
+  const Options silent;
+  std::vector<std::pair<std::string, std::string>> again;
+  const auto text = [&](const char* name, const std::string& value, const std::string& otherwise = {}) {
+    if (value != otherwise) again.emplace_back(name, value);
+  };
+  const auto optional = [&](const char* name, const std::optional<std::string>& value) {
+    if (value) again.emplace_back(name, *value);
+  };
+  const auto flag = [&](const char* name, bool given) {
+    if (given) again.emplace_back(name, "");
+  };
+  text("--driver", options.driver, silent.driver);
+  text("--domain", options.domain, silent.domain);
+  text("--kubeconfig", options.source.kubeconfig);
+  text("--context", options.source.context);
+  flag("--in-cluster", options.source.in_cluster);
+  flag("--allow-exec", options.source.allow_exec);
+  optional("--namespace", options.ns);
+  optional("--driver-labels", options.driver_labels);
+  optional("--validation-selector", options.validation_selector);
+  if (GpuPods(options) != GpuPods({.driver = options.driver, .domain = options.domain})) {
+    flag(GpuPods(options) ? "--gpu-pods" : "--no-gpu-pods", true);
+  }
+  text("--policy", options.policy);
+  text("--policy-resource", options.policy_resource);
+  text("--defaults", options.defaults);
+  text("--ledger-namespace", options.ledger_ns);
+  text("--ledger-name", options.ledger_name);
+  text("--lease-namespace", options.lease_ns);
+  text("--lease-name", options.lease_name);
+  optional("--requestor-id", options.requestor.id);
+  text("--requestor-namespace", options.requestor.ns, silent.requestor.ns);
+  text("--requestor-prefix", options.requestor.name_prefix, silent.requestor.name_prefix);
+  return again;
 }
 
 absl::StatusOr<std::string> PlaceText(std::string_view option, const std::optional<std::string>& given,
@@ -138,8 +200,9 @@ absl::Status LoadSelectors(const Options& options, Request& request) {
   if (request.place.ledger.empty() && usual != nullptr) request.place.ledger = usual->ledger;
   request.question.snapshot.ns = *ns;
   request.question.snapshot.driver_labels = *std::move(labels);
-  if (options.validation_selector.empty()) return absl::OkStatus();
-  absl::StatusOr<LabelSelector> validation = LabelSelector::Parse(options.validation_selector);
+  const std::string pods = ValidationSelector(options);
+  if (pods.empty()) return absl::OkStatus();
+  absl::StatusOr<LabelSelector> validation = LabelSelector::Parse(pods);
   if (!validation.ok()) return Named("--validation-selector", validation.status());
   request.question.machine.validation_selector = *std::move(validation);
   return absl::OkStatus();
@@ -149,7 +212,7 @@ absl::Status LoadSelectors(const Options& options, Request& request) {
 absl::Status LoadRequestor(const Options& options, Question& request) {
   absl::StatusOr<std::optional<RequestorOptions>> requestor = examples::ReadRequestorArguments(options.requestor);
   if (!requestor.ok()) return requestor.status();
-  if (*requestor && options.gpu_pods) (*requestor)->resource_name_filters = gpu_operator::GpuResourceFilters();
+  if (*requestor && GpuPods(options)) (*requestor)->resource_name_filters = gpu_operator::GpuResourceFilters();
   request.snapshot.requestor = *requestor;
   request.machine.requestor = *std::move(requestor);
   return absl::OkStatus();
@@ -179,7 +242,7 @@ absl::Status LoadPolicy(const Options& options, Request& request) {
 }
 
 absl::Status LoadObjects(const Options& options, Wanted wanted, const ReadObjects& read, Request& request) {
-  wanted.policy = options.policy.empty();
+  wanted.policy = wanted.policy && options.policy.empty();
   const absl::StatusOr<std::string> text = read(request.question.identity, request.place, wanted, request.notes);
   if (!text.ok()) return text.status();
   const std::string name = !options.source.IsDump()        ? std::string("the API server")
@@ -199,6 +262,10 @@ absl::Status LoadObjects(const Options& options, Wanted wanted, const ReadObject
 }
 
 }  // namespace
+
+bool HasUsualPlace(const std::string& domain, const std::string& driver) {
+  return UsualPlaceOf(domain, driver) != nullptr;
+}
 
 PolicyDefaults DefaultsOf(const Options& options) {
   std::string_view name = options.defaults;
@@ -222,11 +289,11 @@ absl::StatusOr<UpgradePolicy> LoadPolicyFile(const std::string& path, const Poli
 absl::StatusOr<Request> LoadDriver(const Options& options) {
   absl::StatusOr<DriverIdentity> identity = DriverIdentity::Create(options.domain, options.driver);
   if (!identity.ok()) return Named("--driver, --domain", identity.status());
-  Request request{.question = {.identity = *std::move(identity)}};
+  Request request{.question = {.identity = *std::move(identity)}, .options = OptionsAgain(options)};
   Question& question = request.question;
   // As in an engine: pods that use the driver are evicted if the operator can tell which they are.
-  question.machine.pod_deletion = options.gpu_pods;
-  if (options.gpu_pods) {
+  question.machine.pod_deletion = GpuPods(options);
+  if (question.machine.pod_deletion) {
     question.snapshot.uses_driver = [](const driverupgrade::CallContext&, const driverupgrade::Pod& pod) {
       return gpu_operator::UsesGpu(pod);
     };
@@ -253,6 +320,12 @@ absl::StatusOr<Request> Load(const Options& options, const Wanted& wanted, const
     if (const absl::Status status = LoadPolicy(options, *request); !status.ok()) return status;
   }
   return request;
+}
+
+std::string NoRecord(const Request& request) {
+  if (request.place.ledger.empty()) return "the record of the rollout: --ledger-name says which ConfigMap has it";
+  return fmt::format("the record of the rollout: the ledger {}/{} has none", request.place.ledger_ns,
+                     request.place.ledger);
 }
 
 std::optional<driverupgrade::Finding> NoDriverAtAll(const Request& request, const driverupgrade::Tally& totals) {

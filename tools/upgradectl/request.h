@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -31,6 +32,9 @@ struct Request {
   /// Where the policy is from: a file, or the custom resource. Empty: nobody knows it, and the question has one that says
   /// no more than autoUpgrade.
   std::string policy_source = {};
+  /// The options that say which cluster, driver and policy this is about, with their values, for other commands about
+  /// the same. Those that say nothing new are left out, and a dump, which commands do not act on.
+  std::vector<std::pair<std::string, std::string>> options = {};
   /// What could not be read, for people.
   std::vector<std::string> notes = {};
 };
@@ -40,6 +44,12 @@ struct Request {
 
 /// Everything. Errors: one line that begins with the option or the file it is about.
 [[nodiscard]] absl::StatusOr<Request> Load(const Options& options, const Wanted& wanted, const ReadObjects& read);
+
+/// Whether upgradectl knows where the objects of this driver are usually.
+bool HasUsualPlace(const std::string& domain, const std::string& driver);
+
+/// That the record of the rollout is missing, and where it was looked for.
+std::string NoRecord(const Request& request);
 
 /// The finding NoDaemonSet if nothing in the cluster is of the driver: no node, and no DaemonSet.
 std::optional<driverupgrade::Finding> NoDriverAtAll(const Request& request, const driverupgrade::Tally& totals);

@@ -53,7 +53,14 @@ class Recorder {
  public:
   Recorder(const Request& request, absl::Time began) : request_(request), began_(began) {}
 
+  void FollowPods(const driverupgrade::testing::Versions<Pod>& pod) {
+    const auto at_work = [](const Pod* version) { return version != nullptr && IsAtWork(*version) ? 1 : 0; };
+    const int more = at_work(pod.after) - at_work(pod.before);
+    pods_missing_ -= more;
+    pods_peak_ = std::max(pods_peak_, pods_missing_);
+  }
   void Follow(const Change& change) {
+    FollowPods(change.pod);
     if (change.node.after == nullptr) return;
     const Node& node = *change.node.after;
     const bool unavailable = node.unschedulable || !node.ready;
@@ -65,6 +72,7 @@ class Recorder {
   }
   void Finish(Rollout& rollout) {
     rollout.unavailable_peak = peak_;
+    rollout.pods_unavailable_peak = pods_peak_;
     for (auto& [name, history] : histories_) {
       if (history.spans.empty()) continue;
       history.name = name;
@@ -100,6 +108,10 @@ class Recorder {
   }
 
  private:
+  // As a disruption budget counts: ready, and not on its way out. Those of DaemonSets stay where they are.
+  static bool IsAtWork(const Pod& pod) {
+    return !driverupgrade::IsDaemonSetPod(pod) && driverupgrade::IsReady(pod) && !pod.deletion_timestamp;
+  }
   static int IsPassing(driverupgrade::GateReason reason) {
     return driverupgrade::TraitsOf(reason).ends_rollout ? 0 : 1;
   }
@@ -115,6 +127,9 @@ class Recorder {
   const absl::Time began_;
   std::set<std::string> unavailable_;
   int peak_ = 0;
+  // Of the pods that were ready in the beginning.
+  int pods_missing_ = 0;
+  int pods_peak_ = 0;
   absl::Duration last_change_ = {};
   std::map<std::string, NodeHistory> histories_;
   struct Held {
@@ -346,7 +361,9 @@ std::string FormatTrials(const std::vector<Trial>& trials, const Screen& screen)
       {"failed", [](const Trial& trial) { return std::to_string(trial.rollouts.front().failed); }},
       {"unavailable at once",
        [](const Trial& trial) {
-         return std::to_string(Quantile(trial, 100, [](const Rollout& r) { return r.unavailable_peak; }));
+         return fmt::format("{} nodes, {} pods",
+                            Quantile(trial, 100, [](const Rollout& r) { return r.unavailable_peak; }),
+                            Quantile(trial, 100, [](const Rollout& r) { return r.pods_unavailable_peak; }));
        }},
       {"evictions",
        [](const Trial& trial) {
@@ -385,6 +402,7 @@ std::string FormatTrialsJson(const std::vector<Trial>& trials) {
     row.AddMember("done", first.done, allocator);
     row.AddMember("failed", first.failed, allocator);
     row.AddMember("unavailablePeak", first.unavailable_peak, allocator);
+    row.AddMember("podsUnavailablePeak", first.pods_unavailable_peak, allocator);
     row.AddMember("evictions", first.evictions, allocator);
     row.AddMember("writes", first.writes, allocator);
     row.AddMember("requests", first.requests, allocator);

@@ -68,6 +68,9 @@ struct Rollout {
   std::map<std::string, Blocked> blocked = {};
   /// The most nodes that were unavailable at once.
   int unavailable_peak = 0;
+  /// The most pods that were not ready at once of those that were ready in the beginning; the driver's, and those of
+  /// other DaemonSets, apart.
+  int pods_unavailable_peak = 0;
   std::int64_t evictions = 0;
   /// What the engine wrote, evictions included.
   std::int64_t writes = 0;
@@ -93,6 +96,10 @@ std::optional<Measured> MeasureStart(const Request& request, bool of_driver);
 /// nodes needed no longer than. nullopt: fewer than three nodes left one of them.
 std::optional<Measured> MeasureStates(const Request& request, const std::vector<driverupgrade::UpgradeState>& states,
                                       int percent);
+
+/// From Events of an upgrade until the creation of the driver pods there are, the median: how long old driver pods took
+/// to end, after which Kubernetes makes the new ones. nullopt: fewer than three nodes tell.
+std::optional<Measured> MeasureDriverStop(const Request& request);
 
 /// As they were typed, the rest measured; `notes` gets what was measured, for people. Errors: one line that begins with the
 /// option.

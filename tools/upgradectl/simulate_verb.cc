@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cstddef>
+#include <map>
 #include <ostream>
 #include <set>
 #include <string>
@@ -83,6 +84,29 @@ std::optional<Measured> MeasureStates(const Request& request, const std::vector<
   return QuantileOf(std::move(times), percent);
 }
 
+std::optional<Measured> MeasureDriverStop(const Request& request) {
+  std::map<std::string, absl::Time> created;
+  for (const driverupgrade::Pod& pod : request.question.cluster.pods) {
+    const bool is_driver =
+        pod.ref.ns == request.place.ns && request.question.snapshot.driver_labels.Matches(pod.labels);
+    const auto facts = request.facts.pods.find(pod.ref.ToString());
+    if (is_driver && facts != request.facts.pods.end()) created[pod.node_name] = facts->second.created;
+  }
+  const Timeline timeline = TimelineOf(request);
+  std::vector<absl::Duration> times;
+  for (const NodeHistory& node : timeline.nodes) {
+    const auto pod = created.find(node.name);
+    const auto restart = std::find_if(node.spans.rbegin(), node.spans.rend(), [](const Span& span) {
+      return span.state == driverupgrade::UpgradeState::kPodRestartRequired;
+    });
+    if (!timeline.began || pod == created.end() || restart == node.spans.rend()) continue;
+    // A pod from before was not replaced in this state.
+    const absl::Duration took = pod->second - (*timeline.began + restart->begin);
+    if (took >= absl::ZeroDuration() && took <= restart->end - restart->begin) times.push_back(took);
+  }
+  return QuantileOf(std::move(times), 50);
+}
+
 absl::StatusOr<Durations> DurationsOf(const Options& options, const Request& request, std::vector<std::string>& notes) {
   Durations durations{.jitter = options.jitter};
   const auto take = [&](std::string_view option, const std::string& typed, const std::optional<Measured>& measured,
@@ -99,7 +123,8 @@ absl::StatusOr<Durations> DurationsOf(const Options& options, const Request& req
   absl::Duration validation;
   absl::Status status = take("--driver-start", options.driver_start, MeasureStart(request, /*of_driver=*/true),
                              "median", "pods", durations.driver_start);
-  status.Update(ReadDuration("--driver-stop", options.driver_stop, durations.driver_stop));
+  status.Update(take("--driver-stop", options.driver_stop, MeasureDriverStop(request), "median", "driver pods",
+                     durations.driver_stop));
   status.Update(take("--pod-start", options.pod_start, MeasureStart(request, /*of_driver=*/false), "median", "pods",
                      durations.pod_start));
   // Budgets hold pods back on some nodes: the nodes of the quicker quarter tell how long pods take to end.
@@ -133,6 +158,7 @@ std::string LeftOut(const Request& request) {
 absl::StatusOr<int> RunSimulate(const Options& options, const Streams& streams) {
   const absl::StatusOr<Request> request = Read(options, {.all_pods = true, .events = true, .budgets = true}, streams);
   if (!request.ok()) return request.status();
+  TellUnread(request->notes, streams);
   std::vector<std::string> notes;
   const absl::StatusOr<Durations> durations = DurationsOf(options, *request, notes);
   if (!durations.ok()) return durations.status();

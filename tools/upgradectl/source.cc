@@ -53,7 +53,10 @@ absl::Status List(HttpTransport& transport, const Collection& collection, MixedL
     request.query.emplace_back("limit", kPage);
     if (!next.empty()) request.query.emplace_back("continue", next);
     const absl::StatusOr<HttpResponse> answer = transport.Send({.deadline = absl::Now() + absl::Minutes(1)}, request);
-    if (!answer.ok()) return answer.status();
+    if (!answer.ok()) {
+      return absl::Status(answer.status().code(),
+                          fmt::format("list {}: {}", collection.path, Message(answer.status())));
+    }
     if (answer->status != 200) return Refusal(collection, *answer);
     json::Document page;
     page.Parse<json::kParseIterativeFlag>(answer->body.data(), answer->body.size());
@@ -103,7 +106,7 @@ std::vector<Collection> Extras(const DriverPlace& place, const Wanted& wanted) {
                       {}});
   }
   // By a list: one that is not there is no trouble.
-  if (!place.ledger.empty()) {
+  if (!place.ledger.empty() && wanted.ledger) {
     extras.push_back({Namespaced("/api/v1", place.ledger_ns, "configmaps"),
                       "v1",
                       "ConfigMap",
@@ -125,24 +128,6 @@ std::vector<Collection> Extras(const DriverPlace& place, const Wanted& wanted) {
   return extras;
 }
 
-// Nodes whose other pods matter.
-absl::StatusOr<std::set<std::string>> NodesOfInterest(std::string_view list, const DriverIdentity& identity,
-                                                      const Wanted& wanted) {
-  const absl::StatusOr<driverupgrade::ClusterObjects> objects =
-      driverupgrade::ParseMixedList(list, driverupgrade::OnUnreadable::kMark);
-  if (!objects.ok()) return objects.status();
-  std::set<std::string> names;
-  for (const driverupgrade::Node& node : objects->nodes) {
-    const auto label = node.labels.find(identity.StateLabel());
-    const auto state =
-        label == node.labels.end() ? std::nullopt : driverupgrade::ParseUpgradeState(std::string(label->second));
-    // Of a node that is cordoned already the pods count in its first pass.
-    const bool named = std::find(wanted.nodes.begin(), wanted.nodes.end(), node.name) != wanted.nodes.end();
-    if (named || node.unschedulable || (state && driverupgrade::IsInProgress(*state))) names.insert(node.name);
-  }
-  return names;
-}
-
 }  // namespace
 
 void MixedList::Add(json::Value& item, const std::string& kind, const std::string& api_version,
@@ -151,10 +136,18 @@ void MixedList::Add(json::Value& item, const std::string& kind, const std::strin
   // The name stands for the kind: a resource that is read alone says its kind itself.
   const std::string key = kind + "/" + upgradectl::Text(item, {"metadata", "namespace"}) + "/" +
                           upgradectl::Text(item, {"metadata", "name"});
-  if (!known_.insert(key).second) return;
+  if (known_.contains(key)) return;
   if (!item.HasMember("kind")) item.AddMember("kind", json::StringRef(kind.c_str()), allocator);
   if (!item.HasMember("apiVersion")) item.AddMember("apiVersion", json::StringRef(api_version.c_str()), allocator);
-  text_ += (known_.size() == 1 ? "" : ",\n") + Compact(item);
+  Add(key, Compact(item));
+}
+
+void MixedList::Add(const std::string& key, std::string text) {
+  if (known_.insert(key).second) items_.emplace_back(key, std::move(text));
+}
+
+void MixedList::AddAll(const MixedList& other) {
+  for (const auto& [key, text] : other.items_) Add(key, text);
 }
 
 void MixedList::AddText(const std::string& object, const std::string& kind, const std::string& api_version) {
@@ -163,7 +156,14 @@ void MixedList::AddText(const std::string& object, const std::string& kind, cons
   if (!document.HasParseError()) Add(document, kind, api_version, document.GetAllocator());
 }
 
-std::string MixedList::Text() const { return R"({"apiVersion":"v1","kind":"List","items":[)" + text_ + "]}"; }
+std::string MixedList::Text() const {
+  std::string text = R"({"apiVersion":"v1","kind":"List","items":[)";
+  for (const auto& [key, item] : items_) {
+    if (&item != &items_.front().second) text += ",\n";
+    text += item;
+  }
+  return text + "]}";
+}
 
 absl::StatusOr<std::string> ReadAll(std::istream& in, std::string_view name, std::size_t bytes_max) {
   std::string content;
@@ -185,9 +185,17 @@ absl::StatusOr<std::string> ReadFile(const std::string& path, std::size_t bytes_
   return ReadAll(file, path, bytes_max);
 }
 
-absl::StatusOr<std::string> ReadDump(const SourceOptions& options, std::istream& in) {
-  if (options.cluster == "-") return ReadAll(in, "standard input", kDumpBytesMax);
-  return ReadFile(options.cluster, kDumpBytesMax);
+absl::StatusOr<std::string> ReadDump(const SourceOptions& options, std::istream& in, std::size_t bytes_max) {
+  const bool is_standard = options.cluster == "-";
+  absl::StatusOr<std::string> dump =
+      is_standard ? ReadAll(in, "standard input", bytes_max) : ReadFile(options.cluster, bytes_max);
+  if (absl::IsResourceExhausted(dump.status())) {
+    return absl::ResourceExhaustedError(
+        fmt::format("{}; leave out namespaces whose pods are no matter, or let upgradectl ask the cluster itself: "
+                    "--kubeconfig FILE, --in-cluster",
+                    Message(dump.status())));
+  }
+  return dump;
 }
 
 absl::StatusOr<std::shared_ptr<HttpTransport>> Connect(const SourceOptions& options,
@@ -229,11 +237,23 @@ absl::StatusOr<std::string> ReadLive(HttpTransport& transport, const DriverIdent
     const absl::Status status = List(transport, events, list);
     if (!status.ok()) notes.emplace_back(Message(status));
   }
-  return ReadRest(transport, identity, place, wanted, std::move(list), notes);
+  const absl::StatusOr<MixedList> beside = ReadBeside(transport, place, wanted, notes);
+  if (!beside.ok()) return beside.status();
+  list.AddAll(*beside);
+  if (wanted.all_pods) return list.Text();
+  const absl::StatusOr<std::set<std::string>> nodes = NodesOfInterest(list.Text(), identity, wanted);
+  if (!nodes.ok()) return nodes.status();
+  for (const std::string& node : *nodes) {
+    const absl::StatusOr<MixedList> pods = ReadPodsOf(transport, node);
+    if (!pods.ok()) return pods.status();
+    list.AddAll(*pods);
+  }
+  return list.Text();
 }
 
-absl::StatusOr<std::string> ReadRest(HttpTransport& transport, const DriverIdentity& identity, const DriverPlace& place,
-                                     const Wanted& wanted, MixedList list, std::vector<std::string>& notes) {
+absl::StatusOr<MixedList> ReadBeside(HttpTransport& transport, const DriverPlace& place, const Wanted& wanted,
+                                     std::vector<std::string>& notes) {
+  MixedList list;
   const Collection revisions{
       Namespaced("/apis/apps/v1", place.ns, "controllerrevisions"), "apps/v1", "ControllerRevision", {}};
   if (const absl::Status status = List(transport, revisions, list); !status.ok()) return status;
@@ -241,14 +261,31 @@ absl::StatusOr<std::string> ReadRest(HttpTransport& transport, const DriverIdent
     const absl::Status status = List(transport, collection, list);
     if (!status.ok()) notes.emplace_back(Message(status));
   }
-  if (wanted.all_pods) return list.Text();
-  const absl::StatusOr<std::set<std::string>> nodes = NodesOfInterest(list.Text(), identity, wanted);
-  if (!nodes.ok()) return nodes.status();
-  for (const std::string& node : *nodes) {
-    const Collection pods{"/api/v1/pods", "v1", "Pod", {{"fieldSelector", fmt::format("spec.nodeName={}", node)}}};
-    if (const absl::Status status = List(transport, pods, list); !status.ok()) return status;
+  return list;
+}
+
+absl::StatusOr<std::set<std::string>> NodesOfInterest(std::string_view list, const DriverIdentity& identity,
+                                                      const Wanted& wanted) {
+  const absl::StatusOr<driverupgrade::ClusterObjects> objects =
+      driverupgrade::ParseMixedList(list, driverupgrade::OnUnreadable::kMark);
+  if (!objects.ok()) return objects.status();
+  std::set<std::string> names;
+  for (const driverupgrade::Node& node : objects->nodes) {
+    const auto label = node.labels.find(identity.StateLabel());
+    const auto state =
+        label == node.labels.end() ? std::nullopt : driverupgrade::ParseUpgradeState(std::string(label->second));
+    // Of a node that is cordoned already the pods count in its first pass.
+    const bool named = std::find(wanted.nodes.begin(), wanted.nodes.end(), node.name) != wanted.nodes.end();
+    if (named || node.unschedulable || (state && driverupgrade::IsInProgress(*state))) names.insert(node.name);
   }
-  return list.Text();
+  return names;
+}
+
+absl::StatusOr<MixedList> ReadPodsOf(HttpTransport& transport, const std::string& node) {
+  MixedList list;
+  const Collection pods{"/api/v1/pods", "v1", "Pod", {{"fieldSelector", fmt::format("spec.nodeName={}", node)}}};
+  if (const absl::Status status = List(transport, pods, list); !status.ok()) return status;
+  return list;
 }
 
 }  // namespace upgradectl

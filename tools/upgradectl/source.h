@@ -10,6 +10,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -20,8 +21,9 @@
 
 namespace upgradectl {
 
-/// More is no dump, but a mistake that would fill the memory.
-inline constexpr std::size_t kDumpBytesMax = std::size_t{512} << 20;
+/// More is no dump, but a mistake that would fill the memory. 5,000 nodes with 150,000 pods of 6.2 kB, as running pods
+/// are, make 1.0 GB.
+inline constexpr std::size_t kDumpBytesMax = std::size_t{2} << 30;
 inline constexpr std::size_t kPolicyBytesMax = std::size_t{1} << 20;
 
 /// Which cluster, as it was typed; with nothing of it, `default_kubeconfig`.
@@ -48,6 +50,8 @@ struct Wanted {
   bool webhooks = false;
   /// The custom resource with the policy; of no use to who has been given a file.
   bool policy = true;
+  /// With the record of the rollout.
+  bool ledger = true;
 };
 
 /// What selects the driver's objects on the server.
@@ -71,11 +75,16 @@ class MixedList {
            json::Document::AllocatorType& allocator);
   /// One object as its JSON text; what is none is left out.
   void AddText(const std::string& object, const std::string& kind, const std::string& api_version);
+  /// What the other list has, in its order.
+  void AddAll(const MixedList& other);
   /// The whole text.
   std::string Text() const;
 
  private:
-  std::string text_;
+  void Add(const std::string& key, std::string text);
+
+  /// Keys and texts.
+  std::vector<std::pair<std::string, std::string>> items_;
   std::set<std::string> known_;
 };
 
@@ -83,7 +92,9 @@ class MixedList {
 [[nodiscard]] absl::StatusOr<std::string> ReadAll(std::istream& in, std::string_view name, std::size_t bytes_max);
 /// As ReadAll; NotFound if it cannot be opened.
 [[nodiscard]] absl::StatusOr<std::string> ReadFile(const std::string& path, std::size_t bytes_max);
-[[nodiscard]] absl::StatusOr<std::string> ReadDump(const SourceOptions& options, std::istream& in);
+/// What the options name. Errors: as ReadFile; of a dump that is too long with what to do.
+[[nodiscard]] absl::StatusOr<std::string> ReadDump(const SourceOptions& options, std::istream& in,
+                                                   std::size_t bytes_max = kDumpBytesMax);
 
 /// Opens no connection. `default_kubeconfig`: the file if the options name none. Errors: those of KubeConfig and of the
 /// backend.
@@ -98,11 +109,17 @@ class MixedList {
                                                    const DriverPlace& place, const Wanted& wanted,
                                                    std::vector<std::string>& notes);
 
-/// ReadLive without the nodes, the driver's pods and DaemonSets, and the Events, which `list` has already.
-[[nodiscard]] absl::StatusOr<std::string> ReadRest(driverupgrade::HttpTransport& transport,
-                                                   const driverupgrade::DriverIdentity& identity,
-                                                   const DriverPlace& place, const Wanted& wanted, MixedList list,
-                                                   std::vector<std::string>& notes);
+/// What ReadLive reads beside the nodes, the driver's pods and DaemonSets, and the Events: revisions, and what is only
+/// there for explanations. Notes and errors as ReadLive.
+[[nodiscard]] absl::StatusOr<MixedList> ReadBeside(driverupgrade::HttpTransport& transport, const DriverPlace& place,
+                                                   const Wanted& wanted, std::vector<std::string>& notes);
+
+/// The nodes of the list whose other pods matter.
+[[nodiscard]] absl::StatusOr<std::set<std::string>> NodesOfInterest(std::string_view list,
+                                                                    const driverupgrade::DriverIdentity& identity,
+                                                                    const Wanted& wanted);
+/// All pods of a node.
+[[nodiscard]] absl::StatusOr<MixedList> ReadPodsOf(driverupgrade::HttpTransport& transport, const std::string& node);
 
 }  // namespace upgradectl
 

@@ -167,6 +167,19 @@ std::string Age(absl::Duration duration) {
   return fmt::format("{}d{}h", seconds / 86400, seconds / 3600 % 24);
 }
 
+bool HasEnded(const RolloutStatus& status) {
+  if (status.phase != Phase::kFailed) return status.phase == Phase::kDone;
+  return std::all_of(status.nodes.begin(), status.nodes.end(), [](const NodeStatus& node) {
+    if (!node.gate) return node.state == UpgradeState::kDone;
+    const driverupgrade::GateTraits& traits = driverupgrade::TraitsOf(node.gate->reason);
+    // A turn comes by a node that moves, which is one of the others here.
+    const bool waits_for_turn = node.gate->reason == GateReason::kMaxParallel ||
+                                node.gate->reason == GateReason::kMaxUnavailable ||
+                                node.gate->reason == GateReason::kStage || node.gate->reason == GateReason::kGroup;
+    return waits_for_turn || traits.ends_rollout || traits.opener == driverupgrade::GateOpener::kAdministrator;
+  });
+}
+
 std::optional<UpgradeState> EnteredState(const EventFact& event) {
   if (!event.message.starts_with(kEntered)) return std::nullopt;
   return driverupgrade::ParseUpgradeState(std::string_view(event.message).substr(kEntered.size()));
@@ -216,6 +229,14 @@ RolloutStatus StatusOf(const Request& request, const Report& report, std::string
   if (auto none = NoDriverAtAll(request, report.totals)) {
     status.findings.push_back(*std::move(none));
     status.phase = Phase::kFailed;
+  }
+  // Notes from a server that refuses the ledger say so already.
+  const bool is_told = std::any_of(status.notes.begin(), status.notes.end(), [](const std::string& note) {
+    return note.find("/configmaps: ") != std::string::npos;
+  });
+  const bool has_record = !request.question.rollout_record.value_or("").empty();
+  if (status.rollout && status.phase != Phase::kDone && !has_record && !is_told) {
+    status.notes.push_back(NoRecord(request));
   }
   status.remaining = RemainingOf(status, history.took);
   return status;

@@ -71,6 +71,10 @@ struct RolloutStatus {
 RolloutStatus StatusOf(const Request& request, const driverupgrade::whatif::Report& report,
                        std::string_view lease_name = {});
 
+/// Nothing moves any more: all nodes are done; or some have failed, and nobody else moves without a person. A rollout
+/// without failures that waits for a person goes on, for that person is expected.
+bool HasEnded(const RolloutStatus& status);
+
 /// The state a label stands for: "Successfully updated node state label to drain-required" is kDrainRequired.
 std::optional<driverupgrade::UpgradeState> EnteredState(const EventFact& event);
 

@@ -1,9 +1,14 @@
+#include <algorithm>
 #include <ostream>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/time/clock.h"
+#include "fmt/format.h"
 #include "upgradectl/live_view.h"
 #include "upgradectl/status.h"
+#include "upgradectl/text.h"
 #include "upgradectl/verbs.h"
 #include "whatif/what_if.h"
 
@@ -30,6 +35,8 @@ std::string Formatted(const RolloutStatus& status, const Options& options, const
 const Wanted kWanted{.events = true, .budgets = true, .leases = true};
 // Ages and times grow although nothing changes.
 constexpr absl::Duration kPatience = absl::Seconds(10);
+// Until it is said that there is nothing to show yet.
+constexpr absl::Duration kPatienceAtFirst = absl::Seconds(3);
 
 // On a terminal each picture takes the place of the one before.
 std::string Picture(const RolloutStatus& status, const Options& options, const Screen& screen) {
@@ -37,26 +44,62 @@ std::string Picture(const RolloutStatus& status, const Options& options, const S
   return screen.columns > 0 ? "\x1b[H\x1b[2J" + text : text;
 }
 
+// What keeps a picture from being new, said once. An empty text says nothing.
+class Complaints {
+ public:
+  explicit Complaints(std::ostream& err) : err_(err) {}
+  void Say(const std::string& what) {
+    if (what != last_ && !what.empty()) err_ << "upgradectl: " << Printable(what) << "; trying again\n" << std::flush;
+    last_ = what;
+  }
+
+ private:
+  std::ostream& err_;
+  std::string last_;
+};
+
+// A server that is away fails all watches, by the same words.
+std::string Shortened(const std::vector<std::string>& troubles) {
+  if (troubles.empty()) return "";
+  if (troubles.size() == 1) return troubles.front();
+  return fmt::format("{}, and {} more like that", troubles.front(), troubles.size() - 1);
+}
+
+// Waiting may help.
+bool MayPass(const absl::Status& status) {
+  return absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status) || absl::IsAborted(status) ||
+         absl::IsResourceExhausted(status) || absl::IsInternal(status);
+}
+
 absl::StatusOr<int> Watch(const Options& options, const Streams& streams) {
   auto transport = ConnectTo(options, streams);
   if (!transport.ok()) return transport.status();
   const absl::StatusOr<Request> driver = LoadDriver(options);
   if (!driver.ok()) return driver.status();
-  LiveView view(*std::move(transport), driver->question.identity, driver->place);
+  LiveView view(*std::move(transport), driver->question.identity, driver->place, streams.between_pictures);
   const ReadObjects read = [&view](const auto&, const auto&, const auto& wanted, auto& notes) {
-    return view.Read(wanted, notes);
+    return view.Read(wanted, absl::Now(), notes);
   };
+  Complaints complaints(streams.err);
+  absl::Duration patience = kPatienceAtFirst;
   std::string last;
   while (streams.out.good()) {
-    if (const absl::Status status = view.Await(kPatience); !status.ok()) return status;
+    if (const absl::Status status = view.Await(patience); !status.ok()) return status;
+    if (!view.Complete()) {
+      complaints.Say(Shortened(view.Troubles()));
+      continue;
+    }
     const absl::StatusOr<Request> request = Load(options, kWanted, read);
-    if (!request.ok()) return request.status();
+    if (!request.ok() && !MayPass(request.status())) return request.status();
+    complaints.Say(request.ok() ? "" : std::string(Message(request.status())));
+    patience = request.ok() ? kPatience : std::max(streams.between_pictures, absl::Milliseconds(1));
+    if (!request.ok()) continue;
     const absl::StatusOr<RolloutStatus> status = StatusFrom(options, *request);
     if (!status.ok()) return status.status();
     std::string picture = Picture(*status, options, streams.screen);
     if (picture != last) streams.out << picture << std::flush;
     last = std::move(picture);
-    if (status->phase == Phase::kDone) return kExitDone;
+    if (HasEnded(*status)) return ExitCodeOf(status->phase);
     // A fleet changes all the time, and nobody reads faster.
     absl::SleepFor(streams.between_pictures);
   }

@@ -11,6 +11,7 @@ namespace {
 absl::StatusOr<Timeline> Simulated(const Options& options, const Streams& streams) {
   const absl::StatusOr<Request> request = Read(options, {.all_pods = true, .events = true, .budgets = true}, streams);
   if (!request.ok()) return request.status();
+  TellUnread(request->notes, streams);
   std::vector<std::string> notes;
   const absl::StatusOr<Durations> durations = DurationsOf(options, *request, notes);
   if (!durations.ok()) return durations.status();
@@ -23,7 +24,7 @@ absl::StatusOr<Timeline> Simulated(const Options& options, const Streams& stream
 absl::StatusOr<Timeline> Happened(const Options& options, const Streams& streams) {
   const absl::StatusOr<Request> request = Read(options, {.events = true}, streams);
   if (!request.ok()) return request.status();
-  for (const std::string& note : request->notes) streams.err << "not read: " << note << "\n";
+  TellUnread(request->notes, streams);
   return TimelineOf(*request);
 }
 

@@ -69,6 +69,10 @@ ReadObjects ReaderOf(const Options& options, const Streams& streams,
   };
 }
 
+void TellUnread(const std::vector<std::string>& notes, const Streams& streams) {
+  for (const std::string& note : notes) streams.err << "not read: " << Printable(note) << "\n";
+}
+
 absl::StatusOr<Request> Read(const Options& options, const Wanted& wanted, const Streams& streams) {
   std::shared_ptr<driverupgrade::HttpTransport> transport;
   if (!options.source.IsDump()) {
@@ -87,6 +91,7 @@ absl::StatusOr<int> RunPlan(const Options& options, const Streams& streams) {
   }
   absl::StatusOr<whatif::Report> report = whatif::Answer(request->question);
   if (!report.ok()) return report.status();
+  TellUnread(request->notes, streams);
   const std::optional<driverupgrade::Finding> none = NoDriverAtAll(*request, report->totals);
   if (none) report->findings.push_back(*none);
   streams.out << (options.output == "json" ? whatif::FormatJson(*report) : FormatTable(*report));

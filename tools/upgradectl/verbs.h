@@ -35,6 +35,8 @@ namespace upgradectl {
 /// Reads the dump or, through `transport`, the server. `transport` may be null for a dump.
 ReadObjects ReaderOf(const Options& options, const Streams& streams,
                      std::shared_ptr<driverupgrade::HttpTransport> transport);
+/// What could not be read, a line each on `streams.err`.
+void TellUnread(const std::vector<std::string>& notes, const Streams& streams);
 /// Load, from whichever it is.
 [[nodiscard]] absl::StatusOr<Request> Read(const Options& options, const Wanted& wanted, const Streams& streams);
 

@@ -1,6 +1,7 @@
 // The verbs that write: what they refuse, what they would write, and when they ask.
 #include "upgradectl/change.h"
 
+#include <algorithm>
 #include <memory>
 #include <string>
 #include <vector>
@@ -79,6 +80,33 @@ TEST_CASE("An approval is an annotation of the driver's DaemonSet beside those t
   CHECK(
       server->writes()[0].body ==
       R"({"metadata":{"uid":"ds","resourceVersion":"55","annotations":{"nvidia.com/gpu-driver-upgrade.approved":"canary@old,canary@new"}}})");
+}
+
+TEST_CASE("Who may not read the ledger cannot approve, for the rollout may be halted; no record is told") {
+  const auto server = std::make_shared<DumpServer>(DumpOfRollout(""));
+  CHECK(ApproveIn(server, "canary").out.starts_with(
+      "the record of the rollout: the ledger gpu-operator/nvidia-gpu-driver-upgrade has none: whether the rollout was "
+      "halted before cannot be told.\n"));
+  const auto blind = std::make_shared<DumpServer>(DumpOfRollout(""));
+  blind->Forbid("/api/v1/namespaces/gpu-operator/configmaps");
+  const Answer answer = ApproveIn(blind, "canary");
+  CHECK(answer.exit_code == kExitUsage);
+  CHECK(answer.err ==
+        "upgradectl: list /api/v1/namespaces/gpu-operator/configmaps: 403: not for you: approve has to know that; "
+        "nothing was written\n");
+  CHECK(blind->writes().empty());
+}
+
+TEST_CASE("Verbs read what they decide by and no more, and a policy that may not be read is not missing") {
+  const auto server = Trouble();
+  server->Forbid("/apis/nvidia.com/v1/clusterpolicies");
+  server->Forbid("/api/v1/namespaces/gpu-operator/configmaps");
+  CHECK(Change({"skip", "waiting", "--yes"}, server).exit_code == kExitDone);
+  const Answer refused = Change({"pause", "--yes"}, server);
+  CHECK(refused.exit_code == kExitUsage);
+  CHECK(refused.err.find("403: not for you: pause has to know that") != std::string::npos);
+  const Texts paths = server->paths();
+  CHECK(std::count(paths.begin(), paths.end(), "/api/v1/namespaces/gpu-operator/configmaps") == 0);
 }
 
 TEST_CASE("An approval on any DaemonSet of the driver counts, and one from before a halt is taken back from each") {
@@ -204,10 +232,10 @@ TEST_CASE("A driver is let load only on a node that is cordoned, and free of pod
       R"({"metadata":{"uid":"u","resourceVersion":"1","annotations":{"nvidia.com/gpu-driver-upgrade.driver-wait-for-safe-load":null}}})");
   CHECK(release(WaitsForLoad(false)).find("n1: is not cordoned") != std::string::npos);
   const std::string web = PodOnNode("{}");
-  CHECK(release(WaitsForLoad(true, web)).find("n1: is not evacuated: lab/web") != std::string::npos);
-  CHECK(release(WaitsForLoad(true, web), {"--gpu-pods"}).find("metadata") != std::string::npos);
+  CHECK(release(WaitsForLoad(true, web), {"--no-gpu-pods"}).find("n1: is not evacuated: lab/web") != std::string::npos);
+  CHECK(release(WaitsForLoad(true, web)).find("metadata") != std::string::npos);
   const std::string trainer = PodOnNode(R"({"limits":{"nvidia.com/gpu":"1"}})");
-  CHECK(release(WaitsForLoad(true, trainer), {"--gpu-pods"}).find("lab/web") != std::string::npos);
+  CHECK(release(WaitsForLoad(true, trainer)).find("lab/web") != std::string::npos);
 }
 
 TEST_CASE("A person is asked, nobody else is, and --yes answers for both") {

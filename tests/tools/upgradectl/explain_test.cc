@@ -4,11 +4,14 @@
 #include <algorithm>
 #include <memory>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include "driverupgrade/gate.h"
 #include "fmt/format.h"
 #include "upgradectl/json_view.h"
+#include "upgradectl/options.h"
+#include "upgradectl/request.h"
 #include "upgradectl_support.h"
 
 namespace upgradectl {
@@ -141,6 +144,96 @@ TEST_CASE("Every gate has an advice, and commands that name the node or the driv
       CHECK((!ours || command.find("--driver") != std::string::npos ||
              traits.reason == driverupgrade::GateReason::kOtherDriver));
     }
+  }
+}
+
+// The words of a command as a shell reads them.
+Texts Words(const std::string& command) {
+  Texts words(1);
+  bool quoted = false;
+  for (std::size_t i = 0; i < command.size(); ++i) {
+    if (command[i] == '\'') {
+      quoted = !quoted;
+    } else if (command[i] == '\\' && !quoted) {
+      words.back() += command[++i];
+    } else if (command[i] == ' ' && !quoted) {
+      words.emplace_back();
+    } else {
+      words.back() += command[i];
+    }
+  }
+  return words;
+}
+
+Options Parsed(const Texts& words) {
+  std::vector<const char*> argv;
+  for (const std::string& word : words) argv.push_back(word.c_str());
+  const std::variant<Options, Ending> parsed = ParseOptions(static_cast<int>(argv.size()), argv.data());
+  const Ending* ending = std::get_if<Ending>(&parsed);
+  INFO((ending == nullptr ? "" : ending->text));
+  REQUIRE(ending == nullptr);
+  return std::get<Options>(parsed);
+}
+
+// Every command that any gate's help prints, after `explain n1` with these options.
+std::vector<std::string> CommandsAfter(const Texts& given) {
+  Texts words = {"upgradectl", "explain", "n1"};
+  words.insert(words.end(), given.begin(), given.end());
+  const absl::StatusOr<Request> request = LoadDriver(Parsed(words));
+  REQUIRE(request.ok());
+  std::vector<std::string> commands;
+  for (const driverupgrade::GateTraits& traits : driverupgrade::kGates) {
+    NodeStatus node{.name = "n1"};
+    const bool other = traits.reason == driverupgrade::GateReason::kOtherDriver;
+    node.gate = driverupgrade::Gate{.reason = traits.reason,
+                                    .detail = other ? "example.org/nic is in drain-required" : "shop/web-1: why"};
+    const Help help = HelpFor(*request, node);
+    commands.insert(commands.end(), help.commands.begin(), help.commands.end());
+  }
+  return commands;
+}
+
+TEST_CASE("Every command that is printed is about the same cluster, driver and policy, and may be typed as it stands") {
+  const Texts given = {"--driver",       "nic",           "--domain",       "example.com",    "--namespace",
+                       "drivers",        "--driver-labels", "app in (a, b)", "--kubeconfig",   "it's.yaml",
+                       "--context",      "prod",          "--policy",       "policy.yaml",    "--gpu-pods",
+                       "--validation-selector", "app=v",  "--ledger-name",  "ledger",         "--requestor-id",
+                       "me.example.com"};
+  for (const std::string& command : CommandsAfter(given)) {
+    CAPTURE(command);
+    if (command.starts_with("kubectl ")) {
+      CHECK(command.ends_with(R"( --kubeconfig 'it'\''s.yaml' --context prod)"));
+      continue;
+    }
+    if (!command.starts_with("upgradectl ")) continue;
+    const Options options = Parsed(Words(command));
+    CHECK(options.source.kubeconfig == "it's.yaml");
+    CHECK(options.source.context == "prod");
+    CHECK(LoadDriver(options).ok());
+    if (options.domain == "example.org") continue;  // the other driver, elsewhere
+    CHECK(options.driver == "nic");
+    CHECK(options.ns == "drivers");
+    CHECK(options.driver_labels == "app in (a, b)");
+    CHECK(options.validation_selector == "app=v");
+    CHECK(options.gpu_pods == true);
+    if (options.verb != "status" && options.verb != "approve") continue;
+    CHECK(options.policy == "policy.yaml");
+    CHECK(options.ledger_name == "ledger");
+  }
+}
+
+TEST_CASE("What says nothing new is in no command, and what was switched off stays off") {
+  for (const std::string& command : CommandsAfter({"--gpu-pods", "--at", "2026-01-02T12:05:00Z"})) {
+    CAPTURE(command);
+    CHECK(command.find("--gpu-pods") == std::string::npos);
+    CHECK(command.find("--at") == std::string::npos);
+  }
+  for (const std::string& command : CommandsAfter({"--no-gpu-pods", "--validation-selector", ""})) {
+    if (!command.starts_with("upgradectl ") || command.find("--domain") != std::string::npos) continue;
+    const Options options = Parsed(Words(command));
+    CAPTURE(command);
+    CHECK(options.gpu_pods == false);
+    CHECK(options.validation_selector == "");
   }
 }
 

@@ -19,6 +19,15 @@ constexpr std::string_view kDriverOwner =
 constexpr std::string_view kOwner =
     R"("ownerReferences":[{"apiVersion":"apps/v1","kind":"ReplicaSet","name":"web","uid":"rs","controller":true}])";
 
+// The GPU operator's validation pod of that node.
+std::string Validator(std::string_view node) {
+  return fmt::format(R"(,
+{{"kind":"Pod","metadata":{{"namespace":"gpu-operator","name":"validator-{0}","uid":"v{0}","labels":{{"app":"nvidia-operator-validator"}},
+"ownerReferences":[{{"apiVersion":"apps/v1","kind":"DaemonSet","name":"validator","uid":"vs","controller":true}}]}},
+"spec":{{"nodeName":"{0}"}},"status":{{"phase":"Running","containerStatuses":[{{"name":"c","ready":true}}]}}}})",
+                     node);
+}
+
 // A cluster in which nothing is in the way, with places where an obstacle is planted.
 struct Scene {
   std::string policy = "{autoUpgrade: true, maxParallelUpgrades: 1, drain: {enable: true, timeoutSeconds: 300}}";
@@ -39,6 +48,7 @@ struct Scene {
   std::string pod_spec = {};
   std::string pod_ready = "true";
   std::string requests = R"({"nvidia.com/gpu":"2"})";
+  bool validator = true;
   std::string more = {};
 
   std::string Dump() const {
@@ -59,7 +69,8 @@ struct Scene {
 {{"kind":"Pod","metadata":{{"namespace":"shop","name":"web-1","uid":"w1","labels":{{"app":"web"}}{}{}}},
 "spec":{{"nodeName":"n1","containers":[{{"name":"c","resources":{{"requests":{}}}}}]{}}},
 "status":{{"phase":"Running","containerStatuses":[{{"name":"c","ready":{}}}]}}}}{}]}})",
-                        pod_owner.empty() ? "" : "," + pod_owner, pod_metadata, requests, pod_spec, pod_ready, more);
+                        pod_owner.empty() ? "" : "," + pod_owner, pod_metadata, requests, pod_spec, pod_ready,
+                        (validator ? Validator("n1") : "") + more);
     return text;
   }
 };
@@ -140,6 +151,7 @@ TEST_CASE("Each planted obstacle is found, and no other") {
       {"UpdateStrategy", {.strategy = "RollingUpdate"}},
       {"TemplateNotSeen", {.observed = 0}},
       {"NoDaemonSet", {.set_labels = R"("app":"other")"}},
+      {"NoValidationPod", {.validator = false}},
       {"NoValidationPod", {}, {"--validation-selector", "app=validator"}},
       {"AutoUpgradeOff", {.policy = "{autoUpgrade: false, drain: {enable: true}}"}},
       {"Paused", {.policy = "{autoUpgrade: true, paused: true, drain: {enable: true}}"}},
@@ -163,10 +175,23 @@ TEST_CASE("What the policy lets go, or does not touch, is no obstacle") {
   const Scene bare{.policy = "{autoUpgrade: true, drain: {enable: true, force: true}}", .pod_owner = ""};
   CHECK(Codes(bare).empty());
   const Scene spared{.policy = "{autoUpgrade: true, drain: {enable: true, podSelector: app!=web}}", .pod_owner = ""};
-  CHECK(Codes(spared).empty());
+  CHECK(Codes(spared, {"--no-gpu-pods"}).empty());
   const Scene deletion{.policy = "autoUpgrade: true", .pod_owner = ""};
-  CHECK(Codes(deletion).empty());
-  CHECK(Codes(deletion, {"--gpu-pods"}) == std::set<std::string>{"BarePod"});
+  CHECK(Codes(deletion, {"--no-gpu-pods"}).empty());
+  CHECK(Codes(deletion) == std::set<std::string>{"BarePod"});
+}
+
+TEST_CASE("With the default policy a pod that asks for a GPU is in the way, one that does not is left alone") {
+  const auto found = [](const std::string& requests, const Texts& more = {}) {
+    const Scene scene{.policy = "{autoUpgrade: true, podDeletion: {}}",
+                      .pod_owner = "",
+                      .requests = requests,
+                      .more = Budget("all", 0, 2, 2, 2)};
+    return Codes(scene, more);
+  };
+  CHECK(found(R"({"nvidia.com/gpu":"2"})") == std::set<std::string>{"BarePod", "BudgetNeverAllows"});
+  CHECK(found(R"({"cpu":"2"})").empty());
+  CHECK(found(R"({"nvidia.com/gpu":"2"})", {"--no-gpu-pods"}).empty());
 }
 
 TEST_CASE("A right that the operator lacks is an error, and a review is asked for each") {
@@ -227,6 +252,7 @@ std::string BigCleanCluster(int nodes, int pods) {
 "spec":{{"nodeName":"n{0:04}"}},"status":{{"phase":"Running","containerStatuses":[{{"name":"c","ready":true}}]}}}},
 )",
                          node, kDriverOwner);
+    items += Validator(fmt::format("n{:04}", node)).substr(1) + ",\n";
     for (int pod = 0; pod < pods; ++pod) {
       items += fmt::format(
           R"({{"kind":"Pod","metadata":{{"namespace":"shop","name":"w-{0}-{1}","uid":"w{0}-{1}","labels":{{"app":"w{2}"}},

@@ -29,9 +29,14 @@ std::string Fleet(int nodes, const std::string& more = {}) {
   return fmt::format(R"({{"kind":"List","items":[{}{}]}})", items, more);
 }
 
-json::Document Simulated(const std::string& fleet, const Texts& policies, const Texts& more = {}) {
+// The pods of a fleet ask for no GPU: where those are deleted, as by default, no drain comes after that.
+const Texts kDrained = {"--no-gpu-pods"};
+
+json::Document Simulated(const std::string& fleet, const Texts& policies, const Texts& more = {},
+                         const Texts& pods = kDrained) {
   const ScratchFile dump(fleet);
   Texts arguments = {"simulate", "--cluster", dump.path(), "-o", "json"};
+  arguments.insert(arguments.end(), pods.begin(), pods.end());
   for (const std::string& policy : policies) arguments.insert(arguments.end(), {"--try", policy});
   arguments.insert(arguments.end(), more.begin(), more.end());
   const Answer answer = RunWith(arguments);
@@ -62,6 +67,35 @@ TEST_CASE("Two policies are compared: one node at a time takes as often the time
   CHECK(answer[1]["makespanSecondsMedian"].GetInt() < 2 * 150);
   CHECK(answer[0]["unavailablePeak"].GetInt() == 1);
   CHECK(answer[1]["unavailablePeak"].GetInt() == 4);
+  // A web pod on each node, and those that have come to it from others.
+  CHECK(answer[0]["podsUnavailablePeak"].GetInt() >= 1);
+  CHECK(answer[1]["podsUnavailablePeak"].GetInt() >= 4);
+  CHECK(answer[1]["podsUnavailablePeak"].GetInt() <= 8);
+}
+
+TEST_CASE("With the default policy of the GPU operator pods that ask for a GPU are evicted, and no others") {
+  const std::string trainer =
+      R"(,{"kind":"Pod","metadata":{"namespace":"lab","name":"trainer","uid":"t","labels":{"app":"trainer"},
+"ownerReferences":[{"apiVersion":"apps/v1","kind":"ReplicaSet","name":"trainer","uid":"rs2","controller":true}]},
+"spec":{"nodeName":"n0000","containers":[{"name":"c","resources":{"limits":{"nvidia.com/gpu":"1"}}}]},
+"status":{"phase":"Running","containerStatuses":[{"name":"c","ready":true}]}})";
+  const ScratchFile policy("autoUpgrade: true");
+  const auto evictions = [&](const Texts& pods) {
+    return Simulated(Fleet(1, trainer), {policy.path()}, {"--seeds", "1"}, pods)[0]["evictions"].GetInt();
+  };
+  CHECK(evictions({}) == 1);
+  CHECK(evictions(kDrained) == 0);
+}
+
+TEST_CASE("A simulation says that it knows no budgets, if those may not be read") {
+  const auto server = std::make_shared<DumpServer>(Fleet(1));
+  server->Forbid("/apis/policy/v1");
+  const ScratchFile policy("autoUpgrade: true");
+  const Answer answer =
+      RunIn({"simulate", "--kubeconfig", "any", "--policy", policy.path(), "--seeds", "1"}, {.server = server});
+  CHECK(answer.exit_code == kExitDone);
+  CHECK(answer.err.find("not read: list /apis/policy/v1/poddisruptionbudgets: 403: not for you\n") !=
+        std::string::npos);
 }
 
 TEST_CASE("A budget that never allows an eviction fails its nodes in the simulation, too") {
@@ -78,6 +112,21 @@ TEST_CASE("A budget that never allows an eviction fails its nodes in the simulat
   CHECK(Text(failed, {"why"}).starts_with("Failed"));
   CHECK(failed["sinceSeconds"].GetInt() >= 300);
   CHECK(answer[0]["blocked"]["n0001"]["sinceSeconds"].GetInt() < 10);
+}
+
+TEST_CASE("The most pods away at once are those of the nodes that are evacuated, and a budget's at most") {
+  const ScratchFile policy("{autoUpgrade: true, maxParallelUpgrades: 4, maxUnavailable: 100%, drain: {enable: true}}");
+  const auto peak = [&](const std::string& more) {
+    return Simulated(Fleet(4, more), {policy.path()},
+                     {"--jitter", "0", "--driver-start", "100s", "--pod-stop", "20s", "--seeds",
+                      "1"})[0]["podsUnavailablePeak"]
+        .GetInt();
+  };
+  CHECK(peak("") == 4);
+  CHECK(peak(
+            R"(,{"kind":"PodDisruptionBudget","apiVersion":"policy/v1","metadata":{"namespace":"shop","name":"web"},
+"spec":{"selector":{"matchLabels":{"app":"web"}}},"status":{"disruptionsAllowed":1,"currentHealthy":4,"desiredHealthy":3,"expectedPods":4}})") ==
+        1);
 }
 
 TEST_CASE("API requests are the writes, the first lists of the watches, and the lists of pods") {
@@ -138,6 +187,7 @@ TEST_CASE("The same seeds are the same rollouts, and a person reads a table with
   const Answer first = RunWith(arguments);
   CHECK(first.exit_code == kExitDone);
   CHECK(first.out.find("takes, 90 %") != std::string::npos);
+  CHECK(first.out.find(" 1 nodes, ") != std::string::npos);
   CHECK(first.out == RunWith(arguments).out);
 }
 
@@ -199,6 +249,30 @@ TEST_CASE("How long evacuations and validations take is told by the Events of an
         "--pod-stop 30s: the lower quartile of 4 evacuations\n--validation 45s: the median of 4 validations\n");
 }
 
+TEST_CASE("How long old driver pods take to end is told by Events, and by when the new ones were made") {
+  std::string events;
+  for (int i = 0; i < 3; ++i) {
+    // The driver pods were made at noon, and ready seconds later.
+    for (const auto& [time, state] : {std::pair("11:59:53", "pod-restart-required"), {"12:01:00", "upgrade-done"}}) {
+      events += fmt::format(R"(,
+{{"apiVersion":"v1","kind":"Event","metadata":{{"namespace":"default","name":"n{0:04}.{1}"}},"involvedObject":{{"kind":"Node","name":"n{0:04}"}},
+"reason":"GPUDriverUpgrade","type":"Normal","count":1,"lastTimestamp":"2026-01-02T{1}Z",
+"message":"Successfully updated node state label to {2}"}})",
+                            i, time, state);
+    }
+  }
+  const ScratchFile dump(
+      Fleet(4, StartedPods("gpu-operator", "nvidia-driver-daemonset", "DaemonSet", {"31", "31", "31"}) + events));
+  const ScratchFile policy("autoUpgrade: true");
+  const auto told = [&](const Texts& more) {
+    Texts arguments = {"simulate", "--cluster", dump.path(), "--policy", policy.path(), "--seeds", "1"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return RunWith(arguments).err;
+  };
+  CHECK(told({}) == "--driver-start 31s: the median of 3 pods\n--driver-stop 7s: the median of 3 driver pods\n");
+  CHECK(told({"--driver-stop", "1s"}) == "--driver-start 31s: the median of 3 pods\n");
+}
+
 TEST_CASE("Nodes with the driver's label that have no driver pod are told, for they are left out") {
   const std::string without =
       R"(,{"kind":"Node","metadata":{"name":"bare","uid":"bare","resourceVersion":"1",
@@ -236,7 +310,7 @@ TEST_CASE("What cannot be simulated is one line") {
 }
 
 TEST_CASE("Completion and the manual page know every verb and its options") {
-  for (const std::string shell : {"bash", "zsh", "fish", "man"}) {
+  for (const std::string shell : {"bash", "zsh", "fish", "kubectl", "man"}) {
     const Answer answer = RunWith({"completion", shell});
     CAPTURE(shell);
     CHECK(answer.exit_code == kExitDone);

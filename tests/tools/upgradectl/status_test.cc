@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <optional>
 #include <sstream>
 #include <string>
 #include <utility>
@@ -208,7 +209,11 @@ TEST_CASE("With --watch every change is a new picture, until the rollout is done
 std::unique_ptr<LiveView> ViewOf(const std::shared_ptr<DumpServer>& server) {
   const auto driver = LoadDriver({});
   REQUIRE(driver.ok());
-  return std::make_unique<LiveView>(server, driver->question.identity, driver->place);
+  return std::make_unique<LiveView>(server, driver->question.identity, driver->place, absl::Milliseconds(1));
+}
+
+void AwaitAll(LiveView& view) {
+  while (!view.Complete()) REQUIRE(view.Await(absl::Seconds(10)).ok());
 }
 
 TEST_CASE("A change of the ledger alone is news for --watch") {
@@ -221,7 +226,7 @@ TEST_CASE("A change of the ledger alone is news for --watch") {
   std::vector<std::string> notes;
   while (seen.find("as it is") == std::string::npos) {
     REQUIRE(view->Await(absl::Seconds(10)).ok());
-    seen = view->Read({}, notes).value();
+    seen = view->Read({}, absl::UnixEpoch(), notes).value();
   }
   CHECK(seen.find("as it was") == std::string::npos);
 }
@@ -230,11 +235,105 @@ TEST_CASE("Who may not read the ledger sees the rest, and that it is missing") {
   const auto server = std::make_shared<DumpServer>(DumpOfRollout(""));
   server->Forbid("/api/v1/namespaces/gpu-operator/configmaps");
   const auto view = ViewOf(server);
-  REQUIRE(view->Await(absl::ZeroDuration()).ok());
+  AwaitAll(*view);
   std::vector<std::string> notes;
-  CHECK(view->Read({}, notes).value().find("canary-1") != std::string::npos);
+  CHECK(view->Read({}, absl::UnixEpoch(), notes).value().find("canary-1") != std::string::npos);
   REQUIRE(notes.size() == 1);
   CHECK(notes[0] == "list /api/v1/namespaces/gpu-operator/configmaps: 403: not for you");
+}
+
+TEST_CASE("A server that is not reached is told, for each watch, until it is reached") {
+  const auto server = std::make_shared<DumpServer>(DumpOfRollout(""));
+  server->CutOff("/");
+  const auto view = ViewOf(server);
+  REQUIRE(view->Await(absl::Seconds(10)).ok());
+  CHECK_FALSE(view->Complete());
+  const Texts troubles = view->Troubles();
+  REQUIRE(troubles.size() == 5);
+  CHECK(troubles[0].starts_with("watch v1 nodes: "));
+  CHECK(troubles[0].find("connection refused") != std::string::npos);
+  server->Restore();
+  AwaitAll(*view);
+  CHECK(view->Troubles().empty());
+}
+
+TEST_CASE("A list that fails does not end --watch: what failed is told, and the next one is shown") {
+  const auto server = std::make_shared<DumpServer>(OneNode("upgrade-done"));
+  server->CutOff("/apis/apps/v1/namespaces/gpu-operator/controllerrevisions", 1);
+  const Answer answer = RunIn({"status", "-w", "--kubeconfig", "any", "--at", kAt}, {.server = server});
+  CHECK(answer.exit_code == kExitDone);
+  CHECK(answer.err ==
+        "upgradectl: list /apis/apps/v1/namespaces/gpu-operator/controllerrevisions: connection refused; trying "
+        "again\n");
+  CHECK(answer.out.find("1 of 1 done") != std::string::npos);
+}
+
+TEST_CASE("With --watch a rollout that has failed ends with exit code 4 when nothing else moves") {
+  const auto ended = [](const std::string& state) {
+    const auto server = std::make_shared<DumpServer>(OneNode(state));
+    return RunIn({"status", "-w", "--kubeconfig", "any", "--at", kAt}, {.server = server}).exit_code;
+  };
+  CHECK(ended("upgrade-done") == kExitDone);
+  CHECK(RunIn({"status", "-w", "--kubeconfig", "any", "--at", kAt},
+              {.server = std::make_shared<DumpServer>(R"({"kind":"List","items":[]})")})
+            .exit_code == kExitFailed);
+  using driverupgrade::Gate;
+  using driverupgrade::GateReason;
+  using driverupgrade::UpgradeState;
+  const auto has_ended = [](Phase phase, UpgradeState state, std::optional<GateReason> reason) {
+    NodeStatus node{.name = "n1", .state = state};
+    if (reason) node.gate = Gate{.reason = *reason, .detail = ""};
+    const Gate of_failed{.reason = GateReason::kFailed, .detail = ""};
+    const NodeStatus failed{.name = "n2", .state = UpgradeState::kFailed, .gate = of_failed};
+    RolloutStatus status{.phase = phase, .nodes = {node}};
+    if (phase == Phase::kFailed) status.nodes.push_back(failed);
+    return HasEnded(status);
+  };
+  CHECK(has_ended(Phase::kFailed, UpgradeState::kDone, std::nullopt));
+  CHECK(has_ended(Phase::kFailed, UpgradeState::kUpgradeRequired, GateReason::kHalted));
+  CHECK(has_ended(Phase::kFailed, UpgradeState::kUpgradeRequired, GateReason::kMaxFailures));
+  CHECK(has_ended(Phase::kFailed, UpgradeState::kUpgradeRequired, GateReason::kMaxParallel));  // the failed one's slot
+  CHECK_FALSE(has_ended(Phase::kFailed, UpgradeState::kUpgradeRequired, GateReason::kWindow));
+  CHECK_FALSE(has_ended(Phase::kFailed, UpgradeState::kDrainRequired, std::nullopt));
+  CHECK_FALSE(has_ended(Phase::kFailed, UpgradeState::kDrainRequired, GateReason::kPodsTerminating));
+  CHECK_FALSE(has_ended(Phase::kUnderWay, UpgradeState::kUpgradeRequired, GateReason::kApproval));
+}
+
+TEST_CASE("What is not watched is listed again when something has changed, every ten seconds at most") {
+  const auto server = std::make_shared<DumpServer>(OneNode("drain-required"));
+  const auto view = ViewOf(server);
+  AwaitAll(*view);
+  const Wanted wanted{.events = true, .budgets = true, .leases = true};
+  const absl::Time begin = absl::UnixEpoch();
+  // How many requests a picture costs so many seconds after the first.
+  const auto requests = [&](int seconds) {
+    const std::size_t before = server->paths().size();
+    std::vector<std::string> notes;
+    REQUIRE(view->Read(wanted, begin + absl::Seconds(seconds), notes).ok());
+    CHECK(notes.size() <= 1);  // the ClusterPolicy, which is not there
+    return server->paths().size() - before;
+  };
+  const auto change = [&](const std::string& version, const std::string& node = "n1") {
+    REQUIRE(view->Await(absl::ZeroDuration()).ok());  // what has been seen already is no news
+    server->AddWatchLine(
+        "/api/v1/nodes",
+        fmt::format(
+            R"({{"type":"MODIFIED","object":{{"kind":"Node","apiVersion":"v1","metadata":{{"name":"{}","uid":"u","resourceVersion":"{}","labels":{{"nvidia.com/gpu-driver-upgrade-state":"drain-required"}}}}}}}})",
+            node, version));
+    REQUIRE(view->Await(absl::Seconds(10)).ok());
+  };
+  // Revisions, budgets, Leases, Deployments and the policy; and the pods of the node that is in progress.
+  constexpr std::size_t kAll = 5;
+  CHECK(requests(0) == kAll + 1);
+  change("101");
+  CHECK(requests(9) == 0);
+  CHECK(requests(10) == kAll + 1);
+  CHECK(requests(30) == 0);  // nothing has changed
+  change("102", "n2");
+  CHECK(requests(31) == kAll + 2);
+  change("103", "n3");
+  CHECK(requests(32) == 1);  // the pods of a node that has begun
+  CHECK(requests(92) == kAll + 3);  // nothing watched has changed, but a minute is over
 }
 
 TEST_CASE("An age has two units at most") {

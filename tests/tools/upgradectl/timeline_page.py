@@ -16,12 +16,26 @@ import tempfile
 
 NODES = 5000
 POLICY = "{autoUpgrade: true, maxParallelUpgrades: 100, maxUnavailable: 100%, drain: {enable: true}}"
+# Fewer: of a rollout in stages each pass looks at all nodes. The lunch break is grey.
+STAGED_NODES = 1000
+STAGED = """
+autoUpgrade: true
+maxParallelUpgrades: SLOTS
+maxUnavailable: 100%
+drain: {enable: true}
+rollout:
+  stages: [{name: canary, nodes: 2%, soakSeconds: 1800}, {name: early, nodes: 20%}]
+  windows:
+  - {start: "08:00", durationSeconds: 14400}
+  - {start: "13:00", durationSeconds: 14400}
+"""
+STAGED_AT = "2026-01-05T10:00:00Z"
 
 
-def fleet():
-    """NODES nodes with a driver pod each; the last is to be skipped."""
+def fleet(nodes):
+    """Nodes with a driver pod each; the last is to be skipped."""
     items = []
-    for i in range(NODES):
+    for i in range(nodes):
         name = f"gpu-{i:04}"
         items.append({"kind": "Node", "metadata": {"name": name, "uid": name, "resourceVersion": "1"}})
         items.append({
@@ -36,12 +50,12 @@ def fleet():
     return {"kind": "List", "items": items}
 
 
-def write_page(upgradectl, folder):
-    dump, policy, page = folder / "dump.json", folder / "policy.yaml", folder / "timeline.html"
-    dump.write_text(json.dumps(fleet()))
-    policy.write_text(POLICY)
+def write_page(upgradectl, folder, name, nodes, rules, *more):
+    dump, policy, page = (folder / f"{name}.{ending}" for ending in ("json", "yaml", "html"))
+    dump.write_text(json.dumps(fleet(nodes)))
+    policy.write_text(rules)
     with page.open("w") as out:
-        subprocess.run([upgradectl, "timeline", "--simulate", "--cluster", dump, "--policy", policy], stdout=out,
+        subprocess.run([upgradectl, "timeline", "--simulate", "--cluster", dump, "--policy", policy, *more], stdout=out,
                        check=True)
     return page
 
@@ -140,7 +154,51 @@ def expect(what, seen):
     assert seen, what
 
 
-def click_through(browser, page, pictures):
+def colour(browser, x, y):
+    """Of a pixel of what is drawn above the bars."""
+    return browser.value(f"[...byId('slots').getContext('2d').getImageData(({x}) * devicePixelRatio, "
+                         f"{y} * devicePixelRatio, 1, 1).data]")
+
+
+def look_at_bands(browser, page, pictures):
+    """Stages and the time without starts, above the bars."""
+    browser.open(page)
+    if browser.value("document.documentElement.classList.contains('dark')"):
+        browser.click("#dark")
+    stages = browser.value("data.stages")
+    expect(stages, [stage[0] for stage in stages] == ["canary", "early", "the rest"])
+    lane, slots = 66 + 4 + 12, 66 - 2
+    colours = [colour(browser, f"x(data.stages[{i}][2]) - 2", lane) for i in range(3)]
+    expect(colours, colours == [[0xf0, 0xd9, 0xa8, 255], [0xcf, 0xe3, 0xc4, 255], [0xd9, 0xcd, 0xea, 255]])
+    soak = colour(browser, "(x(data.stages[0][2]) + x(data.stages[1][1])) / 2", lane)
+    expect(f"nothing between two stages: {soak}", soak[3] == 0)
+    closed = browser.value("data.closed")
+    expect(closed, len(closed) == 1 and closed[0][1:] == [2 * 3600 * 1000, 3 * 3600 * 1000])
+    grey = colour(browser, "(x(data.closed[0][1]) + x(data.closed[0][2])) / 2", slots)
+    expect(f"grey where no node may start: {grey}", grey[3] == 0x50)
+    before = colour(browser, "x(data.closed[0][1]) - 20", slots)
+    expect(f"slots are taken before that: {before}", before == [0x7f, 0xb2, 0xe5, 255])
+    # Bands go with the zoom: the first stage is wider, the last one out of sight.
+    browser.value("zoom(0.25, 0)")
+    zoomed = colour(browser, "x(data.stages[0][2]) - 2", lane)
+    expect(zoomed, zoomed == [0xf0, 0xd9, 0xa8, 255])
+    expect("the last stage is out of sight", browser.value("x(data.stages[2][2]) > width()"))
+    browser.value("zoom(4, 0)")
+    browser.value("document.getElementById('height').value = '4'; choose()")
+    if pictures:
+        browser.picture(pictures / "timeline-light.png")
+    browser.click("#dark")
+    dark = colour(browser, "x(data.stages[0][2]) - 2", lane)
+    expect(dark, dark == [0x6b, 0x5a, 0x30, 255])
+    if pictures:
+        browser.value("document.getElementById('height').value = '16'; choose(); zoom(0.25, 0)")
+        top = browser.value("document.getElementById('scroll').getBoundingClientRect().top")
+        browser.move(330, top + 200)
+        browser.picture(pictures / "timeline-dark.png")
+    expect(browser.errors, not browser.errors)
+
+
+def click_through(browser, page):
     browser.open(page)
     expect(browser.text("title"), f"{NODES} nodes" in browser.text("title"))
     expect(browser.text("count"), browser.text("count") == f"{NODES} of {NODES} nodes")
@@ -172,23 +230,16 @@ def click_through(browser, page, pictures):
     browser.click("[data-state=upgrade-required]")
     expect(browser.text("count"), browser.text("count") == f"{NODES} of {NODES} nodes")
     expect("a state in which no node ended cannot be chosen",
-           browser.value("document.querySelector('[data-state=drain-required]').disabled"))
+           browser.value("document.querySelector('[data-state=pod-restart-required]').disabled"))
 
     # Rows are drawn only in sight: the canvas is no taller than the window, and a picture takes few milliseconds.
     expect("the canvas is as tall as the window", browser.value("document.getElementById('rows').clientHeight < innerHeight"))
     took = browser.value("(() => { const b = performance.now(); for (let i = 0; i < 20; ++i) draw(); "
                          "return (performance.now() - b) / 20; })()")
     expect(f"{took} ms a picture", took < 100)
-    browser.value("document.getElementById('height').value = '4'; choose()")
-    if pictures:
-        browser.picture(pictures / "timeline-light.png")
     expect("it begins light", browser.value("!document.documentElement.classList.contains('dark')"))
     browser.click("#dark")
     expect("it is dark", browser.value("getComputedStyle(document.body).backgroundColor") == "rgb(20, 24, 31)")
-    if pictures:
-        browser.value("document.getElementById('height').value = '16'; choose(); zoom(0.25, 0)")
-        browser.move(330, top + 200)
-        browser.picture(pictures / "timeline-dark.png")
     expect(browser.errors, not browser.errors)
     expect(browser.requests, all(url.startswith(("file:", "about:")) for url in browser.requests))
     print(f"{NODES} nodes, {page.stat().st_size >> 10} KiB, {took:.1f} ms a picture")
@@ -201,10 +252,14 @@ def main():
         print("no chromium: skipped")
         return 77
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
-        page = write_page(upgradectl, pathlib.Path(folder))
+        page = write_page(upgradectl, pathlib.Path(folder), "timeline", NODES, POLICY)
+        nodes = NODES if pictures else STAGED_NODES
+        staged = write_page(upgradectl, pathlib.Path(folder), "staged", nodes,
+                            STAGED.replace("SLOTS", str(nodes // 50)), "--at", STAGED_AT)
         browser = Browser(chromium, folder)
         try:
-            click_through(browser, page, pictures)
+            click_through(browser, page)
+            look_at_bands(browser, staged, pictures)
         finally:
             browser.end()
     return 0

@@ -159,6 +159,31 @@ std::vector<std::string> DumpServer::paths() const {
   return paths_;
 }
 
+void DumpServer::AddWatchLine(const std::string& path, std::string line) {
+  const std::lock_guard lock(mutex_);
+  lines_[path].push_back(std::move(line));
+  told_.notify_all();
+}
+
+void DumpServer::CutOff(std::string path, int times) {
+  const std::lock_guard lock(mutex_);
+  cut_off_[std::move(path)] = times;
+}
+
+void DumpServer::Restore() {
+  const std::lock_guard lock(mutex_);
+  cut_off_.clear();
+}
+
+bool DumpServer::IsCutOff(const std::string& path) {
+  for (auto& [beginning, times] : cut_off_) {
+    if (!path.starts_with(beginning) || times == 0) continue;
+    if (times > 0) --times;
+    return true;
+  }
+  return false;
+}
+
 std::string DumpServer::ListOf(const std::string& path, const std::map<std::string, std::string>& query) {
   const std::vector<std::string> segments = Segments(path);
   const auto namespaces = std::find(segments.begin(), segments.end(), "namespaces");
@@ -184,6 +209,7 @@ std::string DumpServer::ListOf(const std::string& path, const std::map<std::stri
 absl::StatusOr<HttpResponse> DumpServer::Send(const driverupgrade::CallContext&, const HttpRequest& request) {
   const std::lock_guard lock(mutex_);
   paths_.push_back(request.path);
+  if (IsCutOff(request.path)) return absl::UnavailableError("connection refused");
   for (const std::string& path : forbidden_) {
     if (request.path.starts_with(path)) {
       return HttpResponse{.status = 403,
@@ -214,17 +240,22 @@ absl::StatusOr<HttpResponse> DumpServer::Send(const driverupgrade::CallContext&,
 
 absl::StatusOr<HttpResponse> DumpServer::Stream(const driverupgrade::CallContext& context, const HttpRequest& request,
                                                 driverupgrade::LineSink& sink) {
-  std::vector<std::string> lines;
   {
     const std::lock_guard lock(mutex_);
-    lines = std::exchange(lines_[request.path], {});
+    if (IsCutOff(request.path)) return absl::UnavailableError("connection refused");
   }
   sink.OnOpen({.status = 200});
-  for (const std::string& line : lines) {
-    if (!sink.OnLine(line)) return HttpResponse{.status = 200};
+  while (!context.stop.stop_requested()) {
+    std::vector<std::string> lines;
+    {
+      std::unique_lock lock(mutex_);
+      told_.wait(lock, context.stop, [&] { return !lines_[request.path].empty(); });
+      lines = std::exchange(lines_[request.path], {});
+    }
+    for (const std::string& line : lines) {
+      if (!sink.OnLine(line)) return HttpResponse{.status = 200};
+    }
   }
-  std::unique_lock lock(mutex_);
-  stopped_.wait(lock, context.stop, [] { return false; });
   return absl::CancelledError("stopped");
 }
 

@@ -68,6 +68,8 @@ class DumpServer final : public driverupgrade::HttpTransport {
  public:
   explicit DumpServer(std::string_view dump);
 
+  static constexpr int kForEver = -1;
+
   /// From now on paths that begin so are answered with 403.
   void Forbid(std::string path) { forbidden_.push_back(std::move(path)); }
   /// A review of rights whose text has this is answered with no, every other with yes.
@@ -75,7 +77,10 @@ class DumpServer final : public driverupgrade::HttpTransport {
   /// What patches are answered with; empty: their own body.
   void AnswerPatches(std::string body) { patch_answer_ = std::move(body); }
   /// A line of the watch of this path.
-  void AddWatchLine(const std::string& path, std::string line) { lines_[path].push_back(std::move(line)); }
+  void AddWatchLine(const std::string& path, std::string line);
+  /// From now on a path that begins so is not reached; so many times, or until it is told otherwise.
+  void CutOff(std::string path, int times = kForEver);
+  void Restore();
   std::vector<driverupgrade::HttpRequest> writes() const;
   std::vector<std::string> paths() const;
 
@@ -93,8 +98,12 @@ class DumpServer final : public driverupgrade::HttpTransport {
   std::vector<std::string> denied_;
   std::string patch_answer_;
   std::map<std::string, std::vector<std::string>> lines_;
+  /// Whether a path is cut off; counts.
+  bool IsCutOff(const std::string& path);
+
+  std::map<std::string, int> cut_off_;
   mutable std::mutex mutex_;
-  std::condition_variable_any stopped_;
+  std::condition_variable_any told_;
   std::vector<driverupgrade::HttpRequest> writes_;
   std::vector<std::string> paths_;
 };

@@ -17,6 +17,7 @@
 #include "base/rapidjson.h"
 #include "fmt/format.h"
 #include "support/catch.h"
+#include "upgradectl/request.h"
 #include "upgradectl/source.h"
 #include "upgradectl/text.h"
 #include "upgradectl_support.h"
@@ -157,7 +158,8 @@ TEST_CASE("The dump on standard input is as good as a file, and the order of its
 }
 
 TEST_CASE("An admitted node has the path it takes and the patch that an engine would send") {
-  const OneNode node("{autoUpgrade: true, drain: {enable: true, timeoutSeconds: 60}}", Dump(State("upgrade-required")));
+  const OneNode node("{autoUpgrade: true, drain: {enable: true, timeoutSeconds: 60}}", Dump(State("upgrade-required")),
+                     {"--no-gpu-pods"});
   CHECK(node.Text("state") == "upgrade-required");
   CHECK(node.Texts("path") == Texts{"cordon-required", "wait-for-jobs-required", "drain-required"});
   CHECK(node.Text("next") == "drain-required");
@@ -182,25 +184,26 @@ TEST_CASE("A node that is given back is uncordoned by null, as a merge patch rem
   CHECK(node.node()["gate"].IsNull());
 }
 
-TEST_CASE("With --gpu-pods pods that ask for a GPU are evicted, without it the drain alone decides") {
+TEST_CASE("Pods that ask for a GPU are evicted; with --no-gpu-pods the drain alone decides") {
   const std::string pods = WorkloadPod("gpu", "{}", R"({"limits":{"nvidia.com/gpu":"1"}})") + WorkloadPod("web", "{}");
   const std::string dump = Dump(State("pod-deletion-required"), R"({"unschedulable":true})", "old", pods);
-  const OneNode with("autoUpgrade: true", dump, {"--gpu-pods"});
+  const OneNode with("autoUpgrade: true", dump);
   CHECK(with.Texts("evict") == Texts{"lab/gpu"});
   CHECK(with.Text("next") == "pod-deletion-required");
-  const OneNode without("autoUpgrade: true", dump);
+  CHECK(OneNode("autoUpgrade: true", dump, {"--gpu-pods"}).Texts("evict") == Texts{"lab/gpu"});
+  const OneNode without("autoUpgrade: true", dump, {"--no-gpu-pods"});
   CHECK(without.Texts("evict").empty());
   CHECK(without.Texts("path") == Texts{"drain-required", "pod-restart-required"});
   CHECK(without.Texts("delete") == Texts{"gpu-operator/driver-n1"});
 }
 
-TEST_CASE("Without --gpu-pods podDeletion.podSelector alone chooses, with it both do") {
+TEST_CASE("With --no-gpu-pods podDeletion.podSelector alone chooses, without it both do") {
   const std::string pods = WorkloadPod("gpu", "{}", R"({"limits":{"nvidia.com/gpu":"1"}})") +
                            WorkloadPod("monitor", R"({"uses":"driver"})") + WorkloadPod("web", "{}");
   const std::string dump = Dump(State("pod-deletion-required"), R"({"unschedulable":true})", "old", pods);
   const std::string policy = "{autoUpgrade: true, podDeletion: {podSelector: uses=driver}}";
-  CHECK(OneNode(policy, dump).Texts("evict") == Texts{"lab/monitor"});
-  CHECK(OneNode(policy, dump, {"--gpu-pods"}).Texts("evict") == Texts{"lab/gpu", "lab/monitor"});
+  CHECK(OneNode(policy, dump, {"--no-gpu-pods"}).Texts("evict") == Texts{"lab/monitor"});
+  CHECK(OneNode(policy, dump).Texts("evict") == Texts{"lab/gpu", "lab/monitor"});
 }
 
 TEST_CASE("drain-D68: a drain spares pods with the skip label, as every operator's does") {
@@ -226,10 +229,54 @@ TEST_CASE("Deadlines are judged at --at, and --active-since gives an engine that
   CHECK(std::string(young.node()["gate"]["notBefore"].GetString()) == "2026-01-02T12:05:30.5Z");
 }
 
-TEST_CASE("With --validation-selector a node waits for its validation pods, without it it does not") {
+TEST_CASE("A node waits for the validation pods of the GPU operator, or for others, or for none") {
   const std::string dump = Dump(State("validation-required"), R"({"unschedulable":true})", "new");
   CHECK(OneNode("autoUpgrade: true", dump, {"--validation-selector", "app=validator"}).Reason() == "Validation");
-  CHECK(OneNode("autoUpgrade: true", dump).Text("next") != "validation-required");
+  const auto validator = [](const std::string& app, bool ready) {
+    return fmt::format(
+        R"(,{{"kind":"Pod","metadata":{{"namespace":"gpu-operator","name":"{0}","labels":{{"app":"{0}"}}}},
+"spec":{{"nodeName":"n1"}},"status":{{"phase":"Running","containerStatuses":[{{"name":"c","ready":{1}}}]}}}})",
+        app, ready);
+  };
+  CHECK(OneNode("autoUpgrade: true", dump).Reason() == "Validation");
+  const std::string done = Dump(State("validation-required"), R"({"unschedulable":true})", "new",
+                                validator("nvidia-operator-validator", true) + validator("other", false));
+  CHECK(OneNode("autoUpgrade: true", done).Text("next") != "validation-required");
+  CHECK(OneNode("autoUpgrade: true", dump, {"--validation-selector", ""}).Text("next") != "validation-required");
+}
+
+TEST_CASE("Another driver has neither GPU pods nor a validation unless they are asked for") {
+  const auto machine = [](const Options& options) {
+    const absl::StatusOr<Request> request = LoadDriver(options);
+    REQUIRE(request.ok());
+    return std::pair(request->question.machine.pod_deletion,
+                     request->question.machine.validation_selector.has_value());
+  };
+  Options options;
+  options.driver = "ofed";
+  CHECK(machine(options) == std::pair(false, false));
+  options.gpu_pods = true;
+  options.validation_selector = "app=validator";
+  CHECK(machine(options) == std::pair(true, true));
+  Options elsewhere;
+  elsewhere.domain = "example.com";
+  elsewhere.ns = "drivers";
+  elsewhere.driver_labels = "app=driver";
+  CHECK(machine(elsewhere) == std::pair(false, false));
+}
+
+TEST_CASE("A plan says what could not be read") {
+  const auto server = std::make_shared<DumpServer>(DumpOfRollout(""));
+  server->Forbid("/api/v1/namespaces/gpu-operator/configmaps");
+  for (const Texts& verb : {Texts{"plan"}, Texts{"timeline"}, Texts{"timeline", "--simulate"}}) {
+    Texts arguments = verb;
+    arguments.insert(arguments.end(), {"--kubeconfig", "any"});
+    const Answer answer = RunIn(arguments, {.server = server});
+    CAPTURE(verb.front());
+    CHECK(answer.exit_code == kExitDone);
+    CHECK(answer.err.find("not read: list /api/v1/namespaces/gpu-operator/configmaps: 403: not for you\n") !=
+          std::string::npos);
+  }
 }
 
 TEST_CASE("The option --defaults says what a policy means where it is silent") {
@@ -380,6 +427,17 @@ TEST_CASE("What is read has a bound") {
   const absl::StatusOr<std::string> refused = ReadAll(longer, "dump", 8);
   CHECK(refused.status().code() == absl::StatusCode::kResourceExhausted);
   CHECK(Message(refused.status()) == "dump: longer than 8 bytes");
+}
+
+TEST_CASE("A dump that is too long is refused with what to do") {
+  std::istringstream in("123456789");
+  const absl::StatusOr<std::string> refused = ReadDump({.cluster = "-"}, in, 8);
+  CHECK(refused.status().code() == absl::StatusCode::kResourceExhausted);
+  CHECK(Message(refused.status()) ==
+        "standard input: longer than 8 bytes; leave out namespaces whose pods are no matter, or let upgradectl ask the "
+        "cluster itself: --kubeconfig FILE, --in-cluster");
+  // 5,000 nodes with 150,000 pods of 6.2 kB.
+  CHECK(kDumpBytesMax > 2 * std::size_t{930'000'000});
 }
 
 // `arguments` is a whole command line but for the dump and the policy; the error begins with `error`.

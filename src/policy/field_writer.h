@@ -27,6 +27,11 @@ std::string_view EnumName(const std::array<std::pair<std::string_view, Enum>, kS
 
 class FieldWriter {
  public:
+  // `only_set`: leaves out nulls and switches that are off, so that a field which is added later changes no text
+  // without it.
+  explicit FieldWriter(bool only_set = false) : only_set_(only_set) {}
+  bool only_set() const { return only_set_; }
+
   void StartObject() { writer_.StartObject(); }
   void StartObject(std::string_view name) {
     Key(name);
@@ -44,10 +49,12 @@ class FieldWriter {
     writer_.String(value.data(), static_cast<driverupgrade_rapidjson::SizeType>(value.size()));
   }
   void Null(std::string_view name) {
+    if (only_set_) return;
     Key(name);
     writer_.Null();
   }
   void Bool(std::string_view name, bool value) {
+    if (only_set_ && !value) return;
     Key(name);
     writer_.Bool(value);
   }
@@ -75,6 +82,7 @@ class FieldWriter {
     writer_.Key(name.data(), static_cast<driverupgrade_rapidjson::SizeType>(name.size()));
   }
 
+  const bool only_set_;
   driverupgrade_rapidjson::StringBuffer buffer_;
   driverupgrade_rapidjson::Writer<driverupgrade_rapidjson::StringBuffer> writer_{buffer_};
 };

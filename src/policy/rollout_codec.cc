@@ -284,6 +284,7 @@ void WriteHealth(const std::optional<RolloutHealth>& health, FieldWriter& out) {
 
 template <typename Items, typename Write>
 void WriteList(std::string_view name, const Items& items, FieldWriter& out, const Write& write) {
+  if (items.empty() && out.only_set()) return;
   out.StartArray(name);
   for (const auto& item : items) write(item, out);
   out.EndArray();
@@ -348,8 +349,8 @@ void WriteFailureBudgets(const FailureBudgets& budgets, FieldWriter& writer) {
   writer.EndObject();
 }
 
-std::string FormatRolloutSections(const RolloutSections& sections) {
-  FieldWriter writer;
+std::string FormatRolloutSections(const RolloutSections& sections, bool only_set) {
+  FieldWriter writer(only_set);
   writer.StartObject();
   WriteRollout(sections.rollout, writer);
   writer.StartObject("failurePolicy");

@@ -30,8 +30,8 @@ struct RolloutSections {
   FailureBudgets by_class = {};
   friend bool operator==(const RolloutSections&, const RolloutSections&) = default;
 };
-// As JSON of the two sections alone, in the words of policies.
-std::string FormatRolloutSections(const RolloutSections& sections);
+// As JSON of the two sections alone, in the words of policies. `only_set`: see FieldWriter.
+std::string FormatRolloutSections(const RolloutSections& sections, bool only_set = false);
 
 }  // namespace driverupgrade::internal
 

@@ -109,7 +109,9 @@ std::map<std::string, Gate> LedgerPass::Settle(const CallContext& context, const
   for (const NodePlan& node : plan.nodes) {
     const bool has_grant = !node.needs_grant || MayStart(node);
     const bool record_stands = !plan.rollout || status_.ok() || !Starts(node);
-    if (!has_grant || !record_stands) withheld.emplace(node.node, WhyNot(node));
+    const bool is_withheld = !has_grant || !record_stands;
+    if (is_withheld) withheld.emplace(node.node, WhyNot(node));
+    if (plan.rollout) durations_.Planned(node.node, !is_withheld && Starts(node));
   }
   return withheld;
 }

@@ -35,9 +35,11 @@ class LedgerPass {
   // Of the rollout: see RolloutFacts::record.
   const std::optional<std::string>& record() const { return ledger_.record(); }
 
-  // What became of nodes, for the durations in the record; only of a policy with a rollout.
-  void NoteOutcomes(const std::vector<NodeOutcome>& outcomes, const DriverIdentity& identity) {
-    durations_.Note(outcomes, identity, clock_->Now());
+  // What became of nodes, for the durations in the record. `unbroken_since`: since when this process has made passes by
+  // a policy with a rollout without a break.
+  void NoteOutcomes(const std::vector<NodeOutcome>& outcomes, const DriverIdentity& identity,
+                    absl::Time unbroken_since) {
+    durations_.Note(outcomes, identity, unbroken_since, clock_->Now());
   }
   // See RolloutFacts::took; they are given until a record with them is stored.
   const std::vector<absl::Duration>& took() {

@@ -14,13 +14,26 @@ constexpr absl::Duration kForgotten = absl::Hours(7 * 24);
 
 }  // namespace
 
-void NodeDurations::Note(const std::vector<NodeOutcome>& outcomes, const DriverIdentity& identity, absl::Time now) {
+void NodeDurations::Planned(const std::string& node, bool starts) {
+  if (starts) {
+    starting_.insert(node);
+  } else {
+    starting_.erase(node);
+  }
+}
+
+void NodeDurations::Note(const std::vector<NodeOutcome>& outcomes, const DriverIdentity& identity,
+                         absl::Time unbroken_since, absl::Time now) {
+  std::erase_if(began_, [&](const auto& node) {
+    return node.second < unbroken_since || node.second + kForgotten < now;
+  });
   for (const NodeOutcome& outcome : outcomes) {
+    const bool starts = starting_.erase(outcome.node) > 0;
     if (outcome.node_after == nullptr) continue;
     const std::optional<UpgradeState> state = StateOf(*outcome.node_after, identity);
     if (!state) continue;
     if (IsInProgress(*state) && *state != UpgradeState::kFailed) {
-      began_.try_emplace(outcome.node, now);
+      if (starts && unbroken_since <= now) began_.insert_or_assign(outcome.node, now);
       continue;
     }
     const auto began = began_.find(outcome.node);
@@ -28,7 +41,6 @@ void NodeDurations::Note(const std::vector<NodeOutcome>& outcomes, const DriverI
     if (*state == UpgradeState::kDone && began->second <= now) took_.push_back(now - began->second);
     began_.erase(began);
   }
-  std::erase_if(began_, [&](const auto& node) { return node.second + kForgotten < now; });
 }
 
 void NodeDurations::Stored(std::size_t count) {

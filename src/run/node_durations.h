@@ -1,10 +1,11 @@
-// How long nodes take, by what this process has seen of them: from the patch that brought a node into progress to the one
-// after which it is done. For the record of a rollout (RolloutFacts::took).
+// How long nodes take, by what this process has done itself: from its patch that took a node out of upgrade-required to
+// its patch after which the node is done. For the record of a rollout (RolloutFacts::took).
 #ifndef DRIVERUPGRADE_SRC_RUN_NODE_DURATIONS_H_
 #define DRIVERUPGRADE_SRC_RUN_NODE_DURATIONS_H_
 
 #include <cstddef>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -17,8 +18,12 @@ namespace driverupgrade::internal {
 // Not thread-safe.
 class NodeDurations {
  public:
-  // What became of nodes until `now`. One that failed says nothing of how long an upgrade takes.
-  void Note(const std::vector<NodeOutcome>& outcomes, const DriverIdentity& identity, absl::Time now);
+  // The next outcome of the node is that of a plan that takes the node out of upgrade-required, or of another.
+  void Planned(const std::string& node, bool starts);
+  // What became of nodes until `now`. One that failed says nothing of how long an upgrade takes, nor does one that
+  // began before `unbroken_since`: somebody else led, or all stood still, for a part of the time.
+  void Note(const std::vector<NodeOutcome>& outcomes, const DriverIdentity& identity, absl::Time unbroken_since,
+            absl::Time now);
 
   // Of nodes that have been done since the last were stored.
   const std::vector<absl::Duration>& took() const { return took_; }
@@ -26,6 +31,7 @@ class NodeDurations {
   void Stored(std::size_t count);
 
  private:
+  std::set<std::string> starting_;           // nodes whose start has no outcome yet
   std::map<std::string, absl::Time> began_;  // nodes in progress
   std::vector<absl::Duration> took_;
 };

@@ -210,19 +210,21 @@ absl::StatusOr<ReconcileResult> UpgradeEngine::Impl::Pass(const CallContext& con
     active_since_ = clock_->Now();
   }
   ReconcileResult result{.outcomes = pass_->Collect(log_)};
-  if (policy.rollout) ledger_->NoteOutcomes(result.outcomes, machine_.identity());
   const absl::Time now = clock_->Now();
   if (now < std::exchange(last_pass_, now)) {
     log_.SetBack(now);
     if (active_since_) active_since_ = std::min(*active_since_, now);
   }
+  const absl::Time unbroken_since =
+      policy.rollout ? active_since_.value_or(absl::InfiniteFuture()) : absl::InfiniteFuture();
+  if (ledger_) ledger_->NoteOutcomes(result.outcomes, machine_.identity(), unbroken_since);
   DRIVERUPGRADE_RETURN_IF_ERROR(MakePlan(context, policy, result));
   if (observer_) observer_->OnPlan(result.plan);
   const std::size_t collected = result.outcomes.size();
   Carry(context, result);
   if (policy.rollout) {
     ledger_->NoteOutcomes({result.outcomes.begin() + static_cast<std::ptrdiff_t>(collected), result.outcomes.end()},
-                          machine_.identity());
+                          machine_.identity(), unbroken_since);
   }
   TellFindings(context, result.plan);
   if (const auto reminder = finding_events_ ? finding_events_->NextReminder() : std::nullopt) {

@@ -160,6 +160,45 @@ TEST_CASE("how long nodes take is measured, and stored in the record, also after
   CHECK(*Measured(world) <= absl::Minutes(2));
 }
 
+TEST_CASE("a node is measured only by who began the node and has led ever since") {
+  World world(3);
+  world.policy.rollout = RolloutPolicy{};
+  const auto first = world.Engine();
+  const auto second = world.Engine();
+  const auto all_done = [&] {
+    const std::vector<Node> nodes = world.cluster->nodes();
+    return std::all_of(nodes.begin(), nodes.end(), [&](const Node& node) { return world.IsDone(node.name); });
+  };
+  const auto lead_until_done = [&](UpgradeEngine& engine) {
+    engine.Resume();
+    world.RunUntil(engine, all_done);
+    for (int i = 0; i < 10; ++i) static_cast<void>(world.Pass(engine));
+  };
+  const auto begin = [&](UpgradeEngine& engine, const char* revision) {
+    world.cluster->SetTemplate(world.fleet.ns, world.fleet.daemon_set, revision);
+    world.RunUntil(engine, [&] { return world.Begun() == 5 && !all_done(); });
+    world.cluster->Advance(absl::Hours(1));
+  };
+  // The second sees what is left of nodes that the first began.
+  begin(*first, "rev-3");
+  lead_until_done(*second);
+  CHECK_FALSE(Measured(world));
+  // The first leads again, and has seen nodes of these names begin long ago.
+  begin(*second, "rev-4");
+  lead_until_done(*first);
+  CHECK_FALSE(Measured(world));
+  // A freeze is no part of what a node takes.
+  begin(*first, "rev-5");
+  world.policy.auto_upgrade = false;
+  static_cast<void>(world.Pass(*first));
+  world.policy.auto_upgrade = true;
+  world.RunUntil(*first, all_done);
+  CHECK_FALSE(Measured(world));
+  world.cluster->SetTemplate(world.fleet.ns, world.fleet.daemon_set, "rev-6");
+  world.RunUntil(*first, [&] { return Measured(world).has_value(); });
+  CHECK(*Measured(world) <= absl::Minutes(2));
+}
+
 TEST_CASE("the embedding operator halts a rollout, and the halt stays when it is content again") {
   World world(1);
   auto engine = world.Engine();

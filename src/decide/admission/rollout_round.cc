@@ -60,13 +60,17 @@ NodeHealth HealthOfNode(const NodeView& view, NodeProgress progress, const Drive
   return of_node;
 }
 
-// Of all DaemonSets of the driver; nullopt: of one it cannot be told.
-std::optional<std::string> RevisionOf(const DriverFacts& driver) {
+// Of all DaemonSets of the driver; none: of one it cannot be told.
+std::set<std::string> RevisionsOf(const DriverFacts& driver) {
   std::set<std::string> revisions;
   for (const auto& [uid, daemon_set] : driver.daemon_sets) {
-    if (!daemon_set.wanted_revision) return std::nullopt;
+    if (!daemon_set.wanted_revision) return {};
     revisions.insert(*daemon_set.wanted_revision);
   }
+  return revisions;
+}
+
+std::optional<std::string> RevisionOf(const std::set<std::string>& revisions) {
   if (revisions.empty()) return std::nullopt;
   if (revisions.size() == 1) return *revisions.begin();
   return fmt::format("{:016x}", Hash(fmt::format("{}", fmt::join(revisions, ",")), 0));
@@ -174,7 +178,10 @@ RolloutNode NodeOf(const NodeView& view, const Verdict& verdict, const GrantShar
       .node = &view.node, .progress = ProgressOf(verdict, share), .may_start = verdict.candidate.has_value()};
   node.own_node = verdict.candidate && verdict.candidate->own_node;
   const DriverIdentity& identity = input.machine.identity();
-  node.out_of_service = view.node.unschedulable && IsInCordonSet(*MarksOfView(view, identity), identity);
+  const auto marks = MarksOfView(view, identity);
+  node.out_of_service = view.node.unschedulable && IsInCordonSet(*marks, identity);
+  // The state machine does not ask: a failed node with the skip label may still be repaired.
+  if (node.progress == NodeProgress::kFailed && marks->skip_upgrade.value()) node.progress = NodeProgress::kLeftOut;
   if (const auto& health = input.rules.policy.health) {
     NodeHealth of_node = HealthOfNode(view, node.progress, input.driver, *health);
     node.sick = std::move(of_node.sick);
@@ -229,7 +236,8 @@ class RolloutRounds {
         view_(members.view_),
         census_(members.census_) {
     members.Settle(policy_);
-    view_.revision = RevisionOf(input.driver);
+    view_.revisions = RevisionsOf(input.driver);
+    view_.revision = RevisionOf(view_.revisions);
     view_.approvals = ApprovalsOf(input.driver, input.machine.identity());
     view_.sick = input.facts.sick;
     view_.took = input.facts.took;

@@ -29,7 +29,7 @@ RolloutCensus::RolloutCensus(const RolloutPolicy& policy, const std::vector<Roll
       stages_(std::move(stages)),
       counts_(policy.stages.size() + 1) {
   if (by_) {
-    groups_ = TallyGroups(nodes, *by_, [&](std::size_t i) { return stages_[i] <= open_; });
+    groups_ = TallyGroups(nodes, *by_, [&](std::size_t i) { return IsOpen(i, nodes[i]); });
     group_of_.reserve(nodes.size());
     for (const RolloutNode& node : nodes) group_of_.push_back(groups_.NumberOf(GroupOf(*node.node, *by_)));
   }
@@ -48,11 +48,14 @@ void RolloutCensus::Change(std::size_t i, const RolloutNode& before, const Rollo
   Count(i, after, 1);
   if (by_) {
     GroupTally& group = groups_.tallies[group_of_[i]];
-    group.Count(before, stages_[i] <= open_, -1);
-    group.Count(after, stages_[i] <= open_, 1);
+    group.Count(before, IsOpen(i, before), -1);
+    group.Count(after, IsOpen(i, after), 1);
   }
   const std::size_t number = together_ ? group_of_[i] : i;
-  if ((!before.may_start && !after.may_start) || is_changed_[number]) return;
+  // The others of its group may wait for it.
+  const bool concerns_others = together_ && (before.progress != after.progress ||
+                                             before.out_of_service != after.out_of_service);
+  if ((!before.may_start && !after.may_start && !concerns_others) || is_changed_[number]) return;
   is_changed_[number] = true;
   changed_.push_back(number);
 }
@@ -79,9 +82,18 @@ const GroupTallies& RolloutCensus::Groups(const std::vector<RolloutNode>& nodes,
   if (std::exchange(open_, open) == open) return groups_;
   for (GroupTally& tally : groups_.tallies) tally = {};
   for (std::size_t i = 0; i < group_of_.size(); ++i) {
-    groups_.tallies[group_of_[i]].Count(nodes[i], stages_[i] <= open_, 1);
+    groups_.tallies[group_of_[i]].Count(nodes[i], IsOpen(i, nodes[i]), 1);
   }
   return groups_;
+}
+
+std::map<std::size_t, std::string> RolloutCensus::FailedByGroup(const std::vector<RolloutNode>& nodes) const {
+  std::map<std::size_t, std::string> failed;
+  if (!by_ || by_->mode != GroupMode::kOneAtATime) return failed;
+  for (const std::size_t i : troubled_) {
+    if (nodes[i].progress == NodeProgress::kFailed) failed.emplace(group_of_[i], nodes[i].node->name);
+  }
+  return failed;
 }
 
 std::vector<int> RolloutCensus::SlotsUsed() const {
@@ -125,6 +137,7 @@ void RolloutCensus::Renew(std::size_t number, const std::vector<RolloutNode>& no
   WaitingUnit unit;
   const auto add = [&](std::size_t i) {
     const RolloutNode& node = nodes[i];
+    if (node.may_start || node.progress == NodeProgress::kWaiting) unit.out_of_service &= node.out_of_service;
     if (!node.may_start) return;
     std::string key = SortKey(node, order_);
     if (unit.nodes.empty() || key < unit.key) unit.key = std::move(key);
@@ -132,7 +145,6 @@ void RolloutCensus::Renew(std::size_t number, const std::vector<RolloutNode>& no
     unit.nodes.push_back(i);
     unit.admitted_before |= node.progress == NodeProgress::kUnderWay;
     unit.own_node |= node.own_node;
-    unit.out_of_service &= node.out_of_service;
   };
   if (together_) {
     for (const std::size_t i : nodes_of_[number]) add(i);

@@ -9,6 +9,7 @@
 #define DRIVERUPGRADE_SRC_DECIDE_ROLLOUT_CENSUS_H_
 
 #include <cstddef>
+#include <map>
 #include <optional>
 #include <set>
 #include <string>
@@ -39,7 +40,7 @@ struct WaitingUnit {
   std::vector<std::size_t> nodes = {};
   bool admitted_before = false;
   bool own_node = false;
-  bool out_of_service = true;
+  bool out_of_service = true;  // it waits for no stage: nor does any other node of a group that starts together
 };
 
 class RolloutCensus {
@@ -60,6 +61,8 @@ class RolloutCensus {
 
   // If the stages up to `open` have come. O(N) if that is another one than before.
   const GroupTallies& Groups(const std::vector<RolloutNode>& nodes, int open);
+  // The first failed node of each group that has one, with GroupMode::kOneAtATime. O(troubled).
+  std::map<std::size_t, std::string> FailedByGroup(const std::vector<RolloutNode>& nodes) const;
   // How many of maxParallelUpgrades are taken by the nodes under way: nodes, or groups that start together. By stage.
   std::vector<int> SlotsUsed() const;
   // The numbers of the units with nodes that may start, in the order in which they are asked. O(W + changed log W).
@@ -67,6 +70,8 @@ class RolloutCensus {
   const WaitingUnit& unit(std::size_t number) const { return units_[number]; }
 
  private:
+  // A node that is out of service waits for no stage.
+  bool IsOpen(std::size_t i, const RolloutNode& node) const { return stages_[i] <= open_ || node.out_of_service; }
   void Count(std::size_t i, const RolloutNode& node, int by);
   void Renew(std::size_t number, const std::vector<RolloutNode>& nodes);
   bool GoesBefore(std::size_t a, std::size_t b) const;

@@ -30,6 +30,8 @@ void GroupTally::Count(const RolloutNode& node, bool is_open, int by) {
   nodes += by;
   if (node.progress == NodeProgress::kUnderWay) {
     under_way += by;
+  } else if (node.progress == NodeProgress::kFailed) {
+    failed += by;
   } else if (node.progress != NodeProgress::kWaiting) {
     ended += by;
   } else if (is_open) {
@@ -52,7 +54,8 @@ GroupTallies TallyGroups(const std::vector<RolloutNode>& nodes, const NodeGroups
   return all;
 }
 
-GroupLimit::GroupLimit(NodeGroups groups, GroupTallies tallies) : groups_(std::move(groups)), all_(std::move(tallies)) {
+GroupLimit::GroupLimit(NodeGroups groups, GroupTallies tallies, std::map<std::size_t, std::string> failed)
+    : groups_(std::move(groups)), all_(std::move(tallies)), failed_(std::move(failed)) {
   if (groups_.mode != GroupMode::kOneAtATime) return;
   for (std::size_t group = 0; group < all_.tallies.size(); ++group) {
     if (all_.tallies[group].IsBegun()) begun_.push_back(group);
@@ -78,8 +81,10 @@ std::optional<std::string> GroupLimit::SecondGroup(std::size_t group) const {
     if (!first && (!own.IsBegun() || other < group)) first = other;
   }
   if (!first || (own.under_way > 0 && all_.tallies[*first].under_way == 0)) return std::nullopt;
-  return fmt::format("one group at a time: {} of {} nodes of {} have ended", all_.tallies[*first].ended,
-                     all_.tallies[*first].nodes, Shown(*first));
+  std::string why = fmt::format("one group at a time: {} of {} nodes of {} are done", all_.tallies[*first].ended,
+                                all_.tallies[*first].nodes, Shown(*first));
+  const auto failed = failed_.find(*first);
+  return failed == failed_.end() ? why : fmt::format("{}, node {} has failed", why, failed->second);
 }
 
 std::optional<std::string> GroupLimit::Refusal(std::size_t group) const {

@@ -7,6 +7,7 @@
 
 #include <cstddef>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -27,11 +28,12 @@ struct GroupTally {
   int waiting = 0;    // and not in a stage that has yet to come
   int may_start = 0;  // of those that wait
   int under_way = 0;
-  int ended = 0;
+  int ended = 0;   // and not failed
+  int failed = 0;
   // One node more, or with `by` -1 one less. `is_open`: whether the stage of the node has come.
   void Count(const RolloutNode& node, bool is_open, int by);
-  // Some, but not all, have begun: the group comes before those of which none has.
-  bool IsBegun() const { return under_way > 0 || (ended > 0 && waiting > 0); }
+  // Some have begun, and not all are done: the group comes before those of which none has begun.
+  bool IsBegun() const { return under_way > 0 || failed > 0 || (ended > 0 && waiting > 0); }
 };
 
 // By the numbers of the groups, which are in order of their names.
@@ -48,7 +50,8 @@ GroupTallies TallyGroups(const std::vector<RolloutNode>& nodes, const NodeGroups
 
 class GroupLimit {
  public:
-  GroupLimit(NodeGroups groups, GroupTallies tallies);
+  // `failed`: a failed node of each group that has one, to be named.
+  GroupLimit(NodeGroups groups, GroupTallies tallies, std::map<std::size_t, std::string> failed = {});
 
   // Why no node of the group may start now; nullopt: one may, with mode kTogether: all that wait.
   std::optional<std::string> Refusal(std::size_t group) const;
@@ -67,6 +70,7 @@ class GroupLimit {
 
   NodeGroups groups_;
   GroupTallies all_;
+  std::map<std::size_t, std::string> failed_;
   std::vector<std::size_t> begun_ = {};  // in order; all there may be with mode kOneAtATime
 };
 

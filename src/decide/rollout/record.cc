@@ -98,6 +98,7 @@ std::optional<Halt> ReadHalt(Reader& record) {
     fields.Read("reason", halt.reason);
     fields.Read("policy", halt.policy);
     fields.Read("seen", halt.seen);
+    fields.Read("revisions", halt.revisions);
     if (fields.wrong().empty() && !halt.reason.empty()) return halt;
   }
   record.Note("halt");
@@ -143,6 +144,7 @@ std::string FormatRecord(const RolloutRecord& record) {
     WriteText(out, "reason", record.halt->reason);
     WriteText(out, "policy", record.halt->policy);
     WriteTexts(out, "seen", record.halt->seen);
+    WriteTexts(out, "revisions", record.halt->revisions);
     out.EndObject();
   }
   WriteTexts(out, "waived", record.waived);

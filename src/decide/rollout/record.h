@@ -5,7 +5,8 @@
 //     if (decision.record != read.record) Store(FormatRecord(decision.record));
 //
 // Whatever is lost errs to the safe side: without a record the rollout is at its first stage and the soak begins anew,
-// and a halt that may have been there halts.
+// and what is sick or has failed halts once more. A record that is there and cannot be read halts, as a halt may be in
+// it.
 #ifndef DRIVERUPGRADE_SRC_DECIDE_ROLLOUT_RECORD_H_
 #define DRIVERUPGRADE_SRC_DECIDE_ROLLOUT_RECORD_H_
 
@@ -30,6 +31,9 @@ struct Halt {
   std::string policy = {};
   // Approvals that have been there ever since it came about, and so do not lift it: `<stage>@<revision>`.
   std::set<std::string> seen = {};
+  // That were wanted when it came about, of all DaemonSets of the driver: another revision lifts it when none of them
+  // is wanted any more.
+  std::set<std::string> revisions = {};
   friend bool operator==(const Halt&, const Halt&) = default;
 };
 

@@ -23,8 +23,10 @@ constexpr std::size_t kWaivedMax = 1000;
 // A clock of another replica that is further ahead is wrong.
 constexpr absl::Duration kClockSkewMax = absl::Seconds(60);
 
+// The next release computes the same for the same policy, whatever fields it adds: or else its installation would lift
+// halts and begin rollouts anew.
 std::string Fingerprint(const RolloutSections& sections) {
-  return fmt::format("{:016x}", Hash(FormatRolloutSections(sections), 0));
+  return fmt::format("{:016x}", Hash(FormatRolloutSections(sections, /*only_set=*/true), 0));
 }
 
 // Nodes that are in one stage whatever happens: one node, or the group that starts together.
@@ -168,7 +170,7 @@ class Advance {
   void Adopt() {
     if (record().revision != *view_.revision) {
       // A halt in a record that has lost its revision may be of this one.
-      if (!record().revision.empty()) record().halt.reset();
+      if (!record().revision.empty() && !IsHaltedRevisionWanted()) record().halt.reset();
       record().revision = *view_.revision;
       record().stages.clear();
       record().waived.clear();
@@ -182,9 +184,25 @@ class Advance {
     if (record().soak_since && *record().soak_since > now_ + kClockSkewMax) record().soak_since.reset();
   }
 
+  std::set<std::string> WantedRevisions() const {
+    std::set<std::string> wanted = view_.revisions;
+    wanted.insert(*view_.revision);
+    return wanted;
+  }
+
+  // A driver with several DaemonSets has another revision when one of them comes or goes, and its nodes may still be on
+  // their way to what was halted.
+  bool IsHaltedRevisionWanted() {
+    if (!record().halt) return false;
+    const std::set<std::string> wanted = WantedRevisions();
+    const std::set<std::string>& halted = record().halt->revisions;
+    return std::any_of(halted.begin(), halted.end(), [&](const std::string& one) { return wanted.contains(one); });
+  }
+
   void LiftHalt() {
     std::optional<Halt>& halt = record().halt;
     if (!halt) return;
+    if (halt->revisions.empty()) halt->revisions = WantedRevisions();
     if (halt->policy.empty()) {
       halt->policy = rules_.fingerprint;
       halt->seen = approvals_;
@@ -220,7 +238,15 @@ class Advance {
     }
   }
 
+  // A node that waits or is under way. When all have ended a halt would stop nobody, and only call a person.
+  bool IsAnybodyToCome() const {
+    const std::vector<StageCount>& counts = census_.counts();
+    return std::any_of(counts.begin(), counts.end(),
+                       [](const StageCount& stage) { return stage.done + stage.failed < stage.nodes; });
+  }
+
   void NoteHalt() {
+    if (!IsAnybodyToCome()) return;
     std::string reason = view_.sick;
     for (const std::size_t i : census_.troubled()) {
       const RolloutNode& node = view_.nodes[i];
@@ -237,7 +263,11 @@ class Advance {
                            FailuresTolerated(stage, tally.nodes), tally.failed_node);
     }
     if (reason.empty()) return;
-    record().halt = Halt{.stage = record().stage, .reason = reason, .policy = rules_.fingerprint, .seen = approvals_};
+    record().halt = Halt{.stage = record().stage,
+                         .reason = reason,
+                         .policy = rules_.fingerprint,
+                         .seen = approvals_,
+                         .revisions = WantedRevisions()};
   }
 
   // Whether the next stage may begin; says why not.

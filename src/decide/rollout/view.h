@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -16,10 +17,9 @@ namespace driverupgrade::internal {
 // How far a node is with the target revision.
 enum class NodeProgress : std::uint8_t {
   kWaiting,   // Not begun.
-  kUnderWay,  // Begun and not ended. A failed node that holds its slot is under way, and so is one of which that is not
-              // known because a write is unsettled.
+  kUnderWay,  // Begun and not ended. So is one of which that is not known because a write is unsettled.
   kDone,
-  kFailed,   // And holds no slot.
+  kFailed,   // Of what is rolled out now, and not to be tried again at once; it may hold a slot.
   kLeftOut,  // By somebody's wish (GateTraits::is_wish of the node alone): nobody waits for it.
 };
 
@@ -47,6 +47,8 @@ struct RolloutNode {
 struct RolloutView {
   // What is to be rolled out; nullopt: it cannot be told.
   std::optional<std::string> revision = std::nullopt;
+  // The revisions of the driver's DaemonSets, of which `revision` is made if they are several.
+  std::set<std::string> revisions = {};
   std::vector<RolloutNode> nodes = {};
   // The annotation with approvals: `<stage>@<revision>`, separated by commas.
   std::string approvals = {};

@@ -11,7 +11,7 @@ namespace {
 
 class Rollouts final : public Actor {
  public:
-  explicit Rollouts(World& world) : Actor(world, "rollouts") {}
+  explicit Rollouts(World& world) : Actor(world, "rollouts"), changes_(world.seed, "changed rollouts") {}
 
   // Nobody is sick any more, the chosen pods are ready, and no stage is without a node.
   void Mend() override {
@@ -28,6 +28,7 @@ class Rollouts final : public Actor {
   void Act() override {
     world_.CameBy(Mode::kRollouts);
     const std::string node = world_.AnyNode(random_);
+    if (changes_.Percent(10)) return ChangePolicy();
     if (ChoosesPods() && random_.Percent(25)) return SetChosenPods(node, random_.Percent(50));
     switch (random_.Below(8)) {
       case 0:
@@ -45,6 +46,24 @@ class Rollouts final : public Actor {
       default:
         if (!node.empty()) SetSick(node, false);
     }
+  }
+
+  // Another soak or order lifts a halt, other stages begin anew, and then it may be as it was.
+  void ChangePolicy() {
+    UpgradePolicy policy = world_.policy;
+    RolloutPolicy& rollout = *policy.rollout;
+    const int what = changes_.Below(4);
+    world_.trace.Line("rollouts: the policy changes: {}", what);
+    if (what == 0) {
+      rollout = *world_.setup.policy.rollout;
+    } else if (what == 1) {
+      rollout.order = {{.by = OrderBy::kLabel, .label = "rack"}};
+    } else if (!rollout.stages.empty() && what == 2) {
+      rollout.stages.front().soak = absl::Seconds(changes_.Pick({0, 10, 90}));
+    } else if (!rollout.stages.empty()) {
+      rollout.stages.pop_back();
+    }
+    world_.SetPolicy(std::move(policy));
   }
 
   void SetSick(const std::string& node, bool sick) {
@@ -92,6 +111,8 @@ class Rollouts final : public Actor {
       edit(daemon_set.annotations[world_.identity.ApprovedAnnotation()]);
     });
   }
+
+  Random changes_;
 };
 
 }  // namespace

@@ -1,6 +1,8 @@
 #include "decide/rollout/groups.h"
 
+#include <map>
 #include <string>
+#include <utility>
 
 #include "support/catch.h"
 #include "unit/rollout/fleet.h"
@@ -19,7 +21,14 @@ Fleet Racks() {
 }
 
 GroupLimit LimitOf(const Fleet& fleet, const NodeGroups& groups) {
-  return GroupLimit(groups, TallyGroups(fleet.view.nodes, groups, [](std::size_t) { return true; }));
+  GroupTallies tallies = TallyGroups(fleet.view.nodes, groups, [](std::size_t) { return true; });
+  std::map<std::size_t, std::string> failed;
+  for (const RolloutNode& node : fleet.view.nodes) {
+    if (node.progress == NodeProgress::kFailed) {
+      failed.emplace(tallies.NumberOf(GroupOf(*node.node, groups)), node.node->name);
+    }
+  }
+  return GroupLimit(groups, std::move(tallies), std::move(failed));
 }
 
 TEST_CASE("a node without the label is in a group by itself, and an empty label is a group") {
@@ -52,18 +61,23 @@ TEST_CASE("Together: what is left of a group that has begun may follow") {
   CHECK_FALSE(LimitOf(fleet, {.by = "rack"}).Refusal("=a"));
 }
 
-TEST_CASE("OneAtATime: no second group while one is under way or has nodes that wait") {
+TEST_CASE("OneAtATime: no second group while one is under way, or has nodes that wait or have failed") {
   const NodeGroups groups{.by = "rack", .mode = GroupMode::kOneAtATime};
   Fleet fleet = Racks();
   CHECK_FALSE(LimitOf(fleet, groups).Refusal("=b"));
   fleet.Set("b0", NodeProgress::kUnderWay);
-  CHECK(LimitOf(fleet, groups).Refusal("=a") == "one group at a time: 0 of 3 nodes of rack=b have ended");
+  CHECK(LimitOf(fleet, groups).Refusal("=a") == "one group at a time: 0 of 3 nodes of rack=b are done");
   CHECK(LimitOf(fleet, groups).Refusal("alone"));
   CHECK_FALSE(LimitOf(fleet, groups).Refusal("=b"));
   fleet.Set("b0", NodeProgress::kDone);
   CHECK(LimitOf(fleet, groups).Refusal("=a"));
   fleet.Set("b1", NodeProgress::kFailed);
   fleet.Set("b2", NodeProgress::kLeftOut);
+  CHECK(LimitOf(fleet, groups).Refusal("=a") ==
+        "one group at a time: 1 of 2 nodes of rack=b are done, node b1 has failed");
+  CHECK_FALSE(LimitOf(fleet, groups).Refusal("=b"));
+  // Repaired, or left out.
+  fleet.Set("b1", GENERATE(NodeProgress::kDone, NodeProgress::kLeftOut));
   CHECK_FALSE(LimitOf(fleet, groups).Refusal("=a"));
   CHECK_FALSE(LimitOf(fleet, groups).Refusal("alone"));
 }
@@ -71,7 +85,7 @@ TEST_CASE("OneAtATime: no second group while one is under way or has nodes that 
 TEST_CASE("OneAtATime: the first that starts in a round closes the others") {
   GroupLimit limit = LimitOf(Racks(), {.by = "rack", .mode = GroupMode::kOneAtATime});
   limit.Take("alone", 1);
-  CHECK(limit.Refusal("=a") == "one group at a time: 0 of 1 nodes of node alone have ended");
+  CHECK(limit.Refusal("=a") == "one group at a time: 0 of 1 nodes of node alone are done");
 }
 
 TEST_CASE("OneAtATime: of groups that were interrupted one goes on") {

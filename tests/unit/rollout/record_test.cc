@@ -21,7 +21,11 @@ RolloutRecord Full() {
           .stages = "00c0ffee",
           .stage = "canary",
           .soak_since = absl::FromUnixSeconds(1'800'000'000),
-          .halt = Halt{.stage = "canary", .reason = "n1 is \"sick\"", .policy = "abc", .seen = {"canary@5d8f"}},
+          .halt = Halt{.stage = "canary",
+                       .reason = "n1 is \"sick\"",
+                       .policy = "abc",
+                       .seen = {"canary@5d8f"},
+                       .revisions = {"5d8f"}},
           .waived = {"n1", "n2"},
           .durations = Measured(7, absl::Minutes(9))};
 }

@@ -34,6 +34,7 @@ Fleet RandomFleet(SeededRandom& random) {
     RolloutNode& node = fleet.Add(fmt::format("n{}", i), labels);
     if (random.Chance(30)) node.progress = static_cast<NodeProgress>(random.Below(5));
     node.may_start = node.progress == NodeProgress::kWaiting && random.Chance(95);
+    node.out_of_service = random.Chance(15);
     if (random.Chance(70)) node.pods = random.Below(3);
   }
   return fleet;
@@ -219,10 +220,8 @@ class NaiveAdmission {
     return count;
   }
   bool IsUnderWay(std::size_t i) const { return nodes_[i].progress == NodeProgress::kUnderWay; }
-  bool Waits(std::size_t i) const { return nodes_[i].progress == NodeProgress::kWaiting && stages_[i] <= open_; }
-  bool HasEnded(std::size_t i) const {
-    return nodes_[i].progress == NodeProgress::kDone || nodes_[i].progress == NodeProgress::kFailed;
-  }
+  bool IsOpen(std::size_t i) const { return stages_[i] <= open_ || nodes_[i].out_of_service; }
+  bool Waits(std::size_t i) const { return nodes_[i].progress == NodeProgress::kWaiting && IsOpen(i); }
 
   // Slots of one stage: nodes, or groups with a node under way.
   int SlotsIn(int stage) const {
@@ -256,19 +255,32 @@ class NaiveAdmission {
     std::set<std::string> interrupted;
     for (std::size_t i = 0; i < nodes_.size(); ++i) {
       const auto in_this = [&](std::size_t j) { return SameGroup(nodes_[i], nodes_[j]); };
-      const std::string rack = LabelOf(nodes_[i], "rack");
-      if (Count([&](std::size_t j) { return in_this(j) && HasEnded(j); }) > 0 &&
-          Count([&](std::size_t j) { return in_this(j) && Waits(j); }) > 0) {
-        interrupted.insert("=" + rack);
+      const auto is = [&](std::size_t j, NodeProgress progress) {
+        return in_this(j) && nodes_[j].progress == progress;
+      };
+      const bool failed = Count([&](std::size_t j) { return is(j, NodeProgress::kFailed); }) > 0;
+      const bool done = Count([&](std::size_t j) { return is(j, NodeProgress::kDone); }) > 0;
+      if (failed || (done && Count([&](std::size_t j) { return in_this(j) && Waits(j); }) > 0)) {
+        interrupted.insert(GroupOf(*nodes_[i].node, *policy_.groups));
       }
     }
-    return interrupted.empty() || *interrupted.begin() == "=" + LabelOf(nodes_[own], "rack");
+    return interrupted.empty() || *interrupted.begin() == GroupOf(*nodes_[own].node, *policy_.groups);
+  }
+
+  // All of the unit wait for no stage, and with Together no other node of the group waits for one.
+  bool StageAllows(const std::vector<std::size_t>& unit) const {
+    if (stages_[unit.front()] <= open_) return true;
+    return Count([&](std::size_t i) {
+             const bool of_unit = Is(GroupMode::kTogether) ? SameGroup(nodes_[unit.front()], nodes_[i])
+                                                           : i == unit.front();
+             return of_unit && nodes_[i].progress == NodeProgress::kWaiting && !nodes_[i].out_of_service;
+           }) == 0;
   }
 
   bool MayStart(const std::vector<std::size_t>& unit) {
     const std::size_t own = unit.front();
     const int size = static_cast<int>(unit.size());
-    if (stages_[own] > open_ || !GroupAllows(unit)) return false;
+    if (!StageAllows(unit) || !GroupAllows(unit)) return false;
     was_under_way_ = Is(GroupMode::kTogether) &&
                      Count([&](std::size_t i) { return SameGroup(nodes_[own], nodes_[i]) && IsUnderWay(i); }) > 0;
     const int slots = was_under_way_ ? 0 : 1;

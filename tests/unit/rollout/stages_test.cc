@@ -337,6 +337,67 @@ TEST_CASE("one failure more than a stage may have halts, and so many do not hold
   }
 }
 
+TEST_CASE("what is sick when nobody waits any more halts nobody, until somebody waits again") {
+  Fleet fleet(5);
+  const RolloutRules rules = Rules({Canary()});
+  Finish(fleet, {"n0", "n1", "n2", "n3", "n4"});
+  fleet.Set("n3", NodeProgress::kFailed);
+  fleet.node(fleet.In(0, rules)[0]).sick = "GpuHealthy=False";
+  fleet.view.sick = GENERATE("", "alert DriverErrors fires");
+  const RolloutStep over = Settled(fleet, {}, rules);
+  CHECK_FALSE(over.halted);
+  CHECK_FALSE(over.record.halt);
+  fleet.Set("n3", GENERATE(NodeProgress::kWaiting, NodeProgress::kUnderWay));
+  CHECK(Settled(fleet, over.record, rules).halted);
+}
+
+TEST_CASE("with several DaemonSets a halt stays while one of its revisions is wanted") {
+  Fleet fleet(5);
+  const RolloutRules rules = Rules({Canary()});
+  Finish(fleet, fleet.In(0, rules));
+  fleet.view.revisions = {"a2", "b2"};
+  fleet.view.revision = "a2 and b2";
+  fleet.node(fleet.In(0, rules)[0]).sick = "sick";
+  const RolloutRecord halted = Settled(fleet, {}, rules).record;
+  REQUIRE(halted.halt);
+  fleet.node(fleet.In(0, rules)[0]).sick.clear();
+  // The DaemonSet of another kernel comes, or one of the two goes.
+  fleet.view.revisions = GENERATE(std::set<std::string>{"a2", "b2", "c1"}, std::set<std::string>{"b2"});
+  fleet.view.revision = GENERATE("a2, b2 and c1", "b2");
+  const RolloutStep still = Settled(fleet, halted, rules);
+  CHECK(still.halted);
+  CHECK(ParseRecord(FormatRecord(still.record)).record == still.record);
+  fleet.view.revisions = {"a3", "b3"};
+  fleet.view.revision = "a3 and b3";
+  CHECK_FALSE(Settled(fleet, still.record, rules).halted);
+}
+
+// What another release computes, too: its installation lifts no halt and begins no rollout anew. A new field of the
+// policy that changes these has to be written only where it is set (FieldWriter).
+TEST_CASE("the fingerprints of a policy stay as they are") {
+  const RolloutRules none = RulesOf({}, {});
+  CHECK(none.fingerprint == "90339c1c6ef24195");
+  CHECK(none.stages_fingerprint == "90339c1c6ef24195");
+  RolloutStage stage = Canary();
+  stage.max_parallel = 1;
+  stage.max_failures = Count{0};
+  stage.approval = Approval::kManual;
+  const RolloutRules full =
+      RulesOf({.stages = {stage, {.name = "pool", .nodes = LabelSelector::Parse("pool=early").value()}},
+               .order = {{.by = OrderBy::kIdle}, {.by = OrderBy::kLabel, .label = "priority"}},
+               .groups = NodeGroups{.by = "rack", .mode = GroupMode::kSpread, .max_per_group = Percent{25}},
+               .windows = {{.days = {absl::Weekday::saturday}, .start = absl::Hours(22)}},
+               .closed = {{.first = absl::CivilDay(2026, 12, 24), .last = absl::CivilDay(2027, 1, 2)}},
+               .finish_by = true,
+               .expected_node_duration = absl::Minutes(10),
+               .health = RolloutHealth{.node_conditions = {{.type = "GpuHealthy", .status = "False"}},
+                                       .pod_selector = LabelSelector::Parse("app=dcgm").value(),
+                                       .max_driver_restarts = 2}},
+              {{FailureClass::kDriverCrash, Count{1}}});
+  CHECK(full.fingerprint == "5187209c9e85bd7e");
+  CHECK(full.stages_fingerprint == "2787feaf8fd9aba8");
+}
+
 TEST_CASE("the callback of the operator halts") {
   Fleet fleet(5);
   fleet.view.sick = "alert DriverErrors fires";

@@ -113,6 +113,31 @@ TEST_CASE("I1: a start that is repeated after the policy has changed has to keep
   }
 }
 
+TEST_CASE("I1: a start of a node that somebody has cordoned takes no room, and does not make the cordon older") {
+  for (const bool known : {false, true}) {
+    World world({.auto_upgrade = true,
+                 .max_parallel = std::nullopt,
+                 .max_unavailable = Count{2},
+                 .drain = DrainPolicy{}});
+    if (!known) world.Ask(0);
+    for (const std::size_t i : {1, 2}) {
+      world.Put(i, "upgrade-required", [](Node& node) {
+        node.unschedulable = true;
+        node.annotations[Gpu().InitiallyUnschedulableAnnotation()] = "true";
+      });
+    }
+    if (known) world.Ask(0);
+    for (const std::size_t i : {1, 2}) {
+      world.Move(i, UpgradeState::kUpgradeRequired,
+                 {UpgradeState::kCordonRequired, UpgradeState::kWaitForJobsRequired, UpgradeState::kDrainRequired});
+    }
+    REQUIRE(world.Broken() == "");
+    // With the slot of the first try, which was not answered clearly.
+    world.StartUnread(0);
+    CHECK(world.Broken() == (known ? "I1" : ""));
+  }
+}
+
 TEST_CASE("I1: a percentage is one of the nodes that have the driver, rounded up") {
   for (const int percent : {25, 26}) {
     World world({.auto_upgrade = true,

@@ -57,10 +57,14 @@ void InvariantChecker::Impl::NoteShares(const Node& after, Maker maker, std::int
   truth.busy = busy;
   const bool ours = internal::WillBeCordoned(state) || (after.unschedulable && truth.cordon == Maker::kEngine);
   const bool unavailable = ours || after.unschedulable || !after.ready;
-  if (unavailable && !truth.unavailable) truth.unavailable_since = revision;
+  if (unavailable && !truth.unavailable) {
+    truth.unavailable_since = revision;
+    // A start of a node that is unavailable already takes no room: since when others know is still what counts.
+    truth.unavailable_by_engine = maker == Maker::kEngine;
+  }
   truth.unavailable = unavailable;
   CountNode(truth, +1);
-  truth.unavailable_by_engine = ours && (truth.unavailable_by_engine || maker == Maker::kEngine);
+  truth.unavailable_by_engine = truth.unavailable_by_engine && ours;
 }
 
 void InvariantChecker::Impl::SetPolicy(const UpgradePolicy& the_policy) {

@@ -92,7 +92,7 @@ struct NodeTruth {
   bool uncertain = false;
   bool has_label = false;
   bool unavailable = false;
-  // Unavailable by our doing, whatever a reader knows.
+  // It was our doing that it became unavailable: it counts whatever a reader knows.
   bool unavailable_by_engine = false;
   std::int64_t unavailable_since = 0;
   bool slot = false;

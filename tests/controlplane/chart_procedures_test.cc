@@ -103,7 +103,7 @@ class Charts {
 
 fs::path FindHelm() { return RbacFolder().parent_path().parent_path() / "build/tools/helm"; }
 
-TEST_CASE("Charts are upgraded after their definitions, and a beta by --devel only", "[procedures]") {
+TEST_CASE("Charts are upgraded after their definitions, and a beta by --devel only", "[helm]") {
   if (!fs::exists(FindHelm())) {
     WARN("skipped: there is no " << FindHelm() << "; scripts/deploy-tools.sh builds it");
     return;

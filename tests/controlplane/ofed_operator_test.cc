@@ -3,6 +3,7 @@
 #include <chrono>
 #include <map>
 #include <regex>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -201,6 +202,62 @@ spec: {ofedDriver: {upgradePolicy: {autoUpgrade: true}}}
     return admin.Must({"get", "nicnodepolicy", "everywhere", "-ojsonpath={.status.conditions[0].message}"})
                .find("no label keeps its nodes apart") != std::string::npos;
   }));
+  CHECK(program.IsRunning());
+}
+
+constexpr std::string_view kMadePolicy = R"(
+apiVersion: mellanox.com/v1alpha1
+kind: NicClusterPolicy
+metadata: {name: nic-cluster-policy}
+spec:
+  ofedDriver:
+    repository: registry.example.com
+    image: doca-driver
+    version: "1"
+    upgradePolicy: {autoUpgrade: true, maxParallelUpgrades: 1, drain: {enable: true, timeoutSeconds: 60}}
+)";
+
+TEST_CASE("A new ofedDriver.version rolls a DaemonSet that ofed_operator has made, once it may make it", "[operators]") {
+  constexpr int kNodes = 2;
+  World world(ControlPlane::Shared(), "ofed-made", kNodes);
+  const Kubectl& admin = world.control_plane().admin();
+  for (const std::string& node : world.nodes()) {
+    admin.Must({"label", "node", node, "feature.node.kubernetes.io/pci-15b3.present=true"});
+  }
+  const OfedDriver ofed(world, std::vector<std::string>{});
+  admin.Create("apiVersion: v1\nkind: ServiceAccount\nmetadata: {name: ofed-driver, namespace: " + ofed.ns() + "}\n");
+  admin.Create(kMadePolicy);
+  OperatorProgram program =
+      ofed.Start({"--driver-daemonsets", "Make", "--init-container-image", "registry.example.com/driverupgrade:1"});
+  const auto condition = [&] {
+    return admin.Must({"get", "nicclusterpolicy", "nic-cluster-policy",
+                       R"(-ojsonpath={.status.state} {.status.conditions[?(@.type=="UpgradePolicyValid")].reason})"});
+  };
+  const bool told = Eventually(kStepLimit, [&] { return condition() == "notReady DriverNotMade"; });
+  INFO(program.Log());
+  REQUIRE(told);
+  const std::string rights = ReadFile(RbacFolder() / "ofed-driver-daemonsets/daemonsets.yaml");
+  admin.Create(std::regex_replace(rights, std::regex("(metadata: .*namespace: )[a-z-]+"), "$1" + ofed.ns()));
+
+  const auto images = [&] {
+    std::multiset<std::string> found;
+    const rapidjson::Document pods = admin.Get({"pods", "--namespace=" + ofed.ns(), "--selector=app=mofed"});
+    for (const rapidjson::Value& pod : Items(pods, {"items"})) {
+      found.insert(Text(Items(pod, {"spec", "containers"})[0], {"image"}));
+    }
+    return found;
+  };
+  const auto all_have = [&](const std::string& version) {
+    const std::string image = "registry.example.com/doca-driver:" + version;
+    return images() == std::multiset<std::string>{image, image} && ofed.Count(kOfedState, "upgrade-done") == kNodes;
+  };
+  const bool made = Eventually(kRolloutLimit, [&] { return all_have("1"); });
+  INFO(program.Log());
+  REQUIRE(made);
+  CHECK(Eventually(kRolloutLimit, [&] { return condition() == "ready Accepted"; }));
+  admin.Must({"patch", "nicclusterpolicy", "nic-cluster-policy", "--type=merge",
+              R"(--patch={"spec": {"ofedDriver": {"version": "2"}}})"});
+  CHECK(Eventually(kRolloutLimit, [&] { return all_have("2") && NobodyIsCordoned(world); }));
   CHECK(program.IsRunning());
 }
 

@@ -47,6 +47,7 @@ patches:
           - name: nvidia-driver-ctr
             image: registry.example.com/nvidia-driver:1
             command: [/bin/driver]
+            startupProbe: null
             readinessProbe: {exec: {command: [test, -e, /node/sys/module/nvidia/version]}, periodSeconds: 1}
             volumeMounts: [{name: node, mountPath: /node}]
           volumes: [{name: node, hostPath: {path: $ROOT}}]
@@ -69,6 +70,8 @@ patches:
           - name: mofed-container
             image: registry.example.com/nvidia-driver:1
             command: [/bin/mofed]
+            startupProbe: null
+            readinessProbe: null
             volumeMounts: [{name: node, mountPath: /node}]
           volumes: [{name: node, hostPath: {path: $ROOT}}]
 )";

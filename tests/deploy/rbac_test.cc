@@ -17,6 +17,7 @@
 #include "scenarios/scenario_file.h"
 #include "support/catch.h"
 #include "support/node_under_test.h"
+#include "unit/wire/scripted_transport.h"
 #ifdef DRIVERUPGRADE_HAVE_OPERATORS
 #include "gpu/gpu_filter.h"
 #include "gpu/policy_director.h"
@@ -189,15 +190,30 @@ TEST_CASE("deploy/rbac/cluster-policy gives what is needed beside base to follow
   CheckBothWays(RightsOf(kRoot / "deploy/rbac/cluster-policy", {}), *noted);
 }
 
-TEST_CASE("deploy/rbac/driver-daemonsets gives what is needed to make the driver's DaemonSets") {
+// A DaemonSet is read, made where it is missing, and patched where it was made of something else.
+Rights NoteMaker(const std::string& ns) {
   const auto noted = std::make_shared<Rights>();
-  examples::DriverMaker maker(NotingObjects(noted), std::make_shared<FakeClock>(), [](const LogRecord&) {});
-  examples::DriverDaemonSet set{.ns = "gpu-operator", .name = "nvidia-driver-daemonset", .labels = {{"app", "driver"}}};
-  maker.Wish({set});
-  maker.Keep({});
-  CHECK(noted->size() >= 1);
-  const Rights given = RightsOf(kRoot / "deploy/rbac/driver-daemonsets", {});
-  for (const auto& right : *noted) CHECK(given.contains(right));
+  examples::DriverDaemonSet set{.ns = ns, .name = "driver", .labels = {{"app", "driver"}}};
+  for (const int status : {404, 200}) {
+    const auto transport = std::make_shared<ScriptedTransport>();
+    transport->Answer(status, status == 404 ? StatusBody(404, "NotFound", "no") : examples::DaemonSetJson(set));
+    transport->Answer(200, examples::DaemonSetJson(set));
+    examples::DriverMaker maker(
+        std::make_shared<const ObjectClient>(MakeNotingTransport(noted, transport), "op"),
+        std::make_shared<FakeClock>(), [](const LogRecord&) {});
+    examples::DriverDaemonSet changed = set;
+    changed.image.reference = "driver:2";
+    maker.Wish({changed});
+    maker.Keep({});
+  }
+  return *noted;
+}
+
+TEST_CASE("the folders for --driver-daemonsets=Make give what is needed to make them, and nothing else") {
+  const auto [folder, ns] = GENERATE(table<std::string, std::string>(
+      {{"driver-daemonsets", "gpu-operator"}, {"ofed-driver-daemonsets", "nvidia-network-operator"}}));
+  CAPTURE(folder);
+  CheckBothWays(RightsOf(kRoot / "deploy/rbac" / folder, {}), NoteMaker(ns));
 }
 
 // What ofed_operator does beside rolling the driver, on a cluster of an earlier format.

@@ -34,15 +34,56 @@ absl::Status CheckUpdateStrategy(const rapidjson::Value& json) {
       fmt::format("spec.daemonsets.updateStrategy: must be RollingUpdate or OnDelete, got {}", text));
 }
 
+// Of both kinds, below the section that has the version.
+constexpr const char* kRefused[] = {"usePrecompiled",        "kernelModuleConfig", "repoConfig",
+                                    "certConfig",            "licensingConfig",    "virtualTopology",
+                                    "virtualTopologyConfig", "secretEnv",          "rdma.enabled"};
+
+examples::DriverPodsPaths PodsPaths(const std::string& section) {
+  examples::DriverPodsPaths paths{.section = section};
+  for (const char* field : kRefused) paths.refused.push_back(section + "." + field);
+  return paths;
+}
+
+examples::DriverPodsPaths ClusterPolicyPaths() {
+  examples::DriverPodsPaths paths = PodsPaths("spec.driver");
+  paths.tolerations = "spec.daemonsets.tolerations";
+  paths.priority_class = "spec.daemonsets.priorityClassName";
+  for (const char* path :
+       {"spec.gds.enabled", "spec.gdrcopy.enabled", "spec.daemonsets.labels", "spec.daemonsets.annotations"}) {
+    paths.refused.emplace_back(path);
+  }
+  return paths;
+}
+
+examples::DriverPodsPaths NvidiaDriverPaths() {
+  examples::DriverPodsPaths paths = PodsPaths("spec");
+  paths.tolerations = "spec.tolerations";
+  paths.priority_class = "spec.priorityClassName";
+  for (const char* path :
+       {"spec.gds.enabled", "spec.gdrcopy.enabled", "spec.nodeAffinity", "spec.labels", "spec.annotations"}) {
+    paths.refused.emplace_back(path);
+  }
+  return paths;
+}
+
 template <typename Resource>
 absl::Status ReadImages(const rapidjson::Value& json, examples::JsonPath driver, examples::JsonPath manager,
-                        Resource& resource) {
+                        const examples::DriverPodsPaths& pods_paths, Resource& resource) {
   auto read = examples::ReadDriverImage(json, driver);
   if (!read.ok()) return read.status();
   resource.driver = *std::move(read);
+  const rapidjson::Value* section = examples::Find(json, driver);
+  const std::string module = section == nullptr ? std::string() : examples::Text(*section, {"kernelModuleType"});
+  if (resource.driver && !module.empty()) {
+    resource.driver->env.push_back({.name = "KERNEL_MODULE_TYPE", .value = module});
+  }
   read = examples::ReadDriverImage(json, manager);
   if (!read.ok()) return read.status();
   resource.manager = *std::move(read);
+  absl::StatusOr<examples::DriverPods> pods = examples::ReadDriverPods(json, pods_paths);
+  if (!pods.ok()) return pods.status();
+  resource.pods = *std::move(pods);
   return absl::OkStatus();
 }
 
@@ -71,8 +112,12 @@ absl::StatusOr<ClusterPolicy> ReadClusterPolicy(const ApiObject& object) {
   policy.sandbox = *flag;
   const rapidjson::Value* toolkit = examples::Find(*json, {"spec", "operator", "use_ocp_driver_toolkit"});
   policy.uses_toolkit = toolkit == nullptr || !toolkit->IsBool() || toolkit->GetBool();
-  const absl::Status images = ReadImages(*json, {"spec", "driver"}, {"spec", "driver", "manager"}, policy);
+  const absl::Status images =
+      ReadImages(*json, {"spec", "driver"}, {"spec", "driver", "manager"}, ClusterPolicyPaths(), policy);
   if (!images.ok()) return images;
+  const rapidjson::Value* enabled = examples::Find(*json, {"spec", "driver", "enabled"});
+  // The nodes have a driver of their own.
+  if (enabled != nullptr && enabled->IsFalse()) policy.driver.reset();
   if (const absl::Status strategy = CheckUpdateStrategy(*json); !strategy.ok()) return strategy;
   absl::StatusOr<UpgradePolicy> upgrade =
       examples::ReadUpgradePolicy(*json, {"spec", "driver", "upgradePolicy"}, ClusterPolicyDefaults(*json));
@@ -94,7 +139,8 @@ absl::StatusOr<NvidiaDriver> ReadNvidiaDriver(const ApiObject& object) {
                       .is_default = *is_default,
                       .node_labels = examples::TextMap(*json, {"spec", "nodeSelector"}),
                       .upgrade = *std::move(upgrade)};
-  if (const absl::Status images = ReadImages(*json, {"spec"}, {"spec", "manager"}, driver); !images.ok()) return images;
+  const absl::Status images = ReadImages(*json, {"spec"}, {"spec", "manager"}, NvidiaDriverPaths(), driver);
+  if (!images.ok()) return images;
   if (const absl::Status selector = CheckNodeSelector(driver); !selector.ok()) return selector;
   return driver;
 }

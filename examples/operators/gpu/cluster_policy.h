@@ -33,9 +33,10 @@ struct ClusterPolicy {
   bool sandbox = false;
   /// spec.operator.use_ocp_driver_toolkit; on if absent, as in every release since 22.9.
   bool uses_toolkit = true;
-  /// spec.driver, where it names a version, and spec.driver.manager.
+  /// spec.driver, where it names a version and is not `enabled: false`, and spec.driver.manager.
   std::optional<examples::DriverImage> driver = std::nullopt;
   std::optional<examples::DriverImage> manager = std::nullopt;
+  examples::DriverPods pods = {};
   /// spec.driver.upgradePolicy; where that is absent, autoUpgrade is off, where it says nothing of autoUpgrade on.
   driverupgrade::UpgradePolicy upgrade = {};
   friend bool operator==(const ClusterPolicy&, const ClusterPolicy&) = default;
@@ -53,6 +54,7 @@ struct NvidiaDriver {
   /// spec, where it names a version, and spec.manager.
   std::optional<examples::DriverImage> driver = std::nullopt;
   std::optional<examples::DriverImage> manager = std::nullopt;
+  examples::DriverPods pods = {};
   /// spec.upgradePolicy; where that is absent, autoUpgrade is on, with all defaults.
   driverupgrade::UpgradePolicy upgrade = {};
   friend bool operator==(const NvidiaDriver&, const NvidiaDriver&) = default;

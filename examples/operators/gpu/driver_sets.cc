@@ -1,7 +1,6 @@
 #include "gpu/driver_sets.h"
 
 #include <algorithm>
-#include <optional>
 #include <utility>
 
 #include "gpu/node_marks.h"
@@ -17,25 +16,38 @@ DriverImage WithDefaults(DriverImage manager) {
   for (const auto& [name, value] :
        {std::pair("ENABLE_GPU_POD_EVICTION", "true"), std::pair("ENABLE_AUTO_DRAIN", "false")}) {
     const bool is_set = std::any_of(manager.env.begin(), manager.env.end(),
-                                    [&, &wanted = name](const auto& variable) { return variable.first == wanted; });
-    if (!is_set) manager.env.emplace_back(name, value);
+                                    [&, &wanted = name](const auto& variable) { return variable.name == wanted; });
+    if (!is_set) manager.env.push_back({.name = name, .value = value});
   }
   return manager;
 }
 
-DriverDaemonSet SetOf(const std::string& ns, const std::string& name, const DriverImage& image,
-                      const std::optional<DriverImage>& manager) {
+// As NVIDIA's operator has it: twenty minutes, for a driver may be compiled on the node.
+examples::DriverProbe StartupProbe() {
+  return {.kind = "startupProbe",
+          .command = "test -f /sys/module/nvidia/refcnt && nvidia-smi",
+          .times = {{"initialDelaySeconds", 60},
+                    {"timeoutSeconds", 60},
+                    {"periodSeconds", 10},
+                    {"failureThreshold", 120}}};
+}
+
+template <typename Resource>
+DriverDaemonSet SetOf(const std::string& ns, const std::string& name, const Resource& resource) {
   DriverDaemonSet set{.ns = ns,
                       .name = name,
+                      .made_of = resource.name,
                       .labels = {{"app", name}, {"app.kubernetes.io/component", "nvidia-driver"}},
                       .node_selector = {{"nvidia.com/gpu.deploy.driver", "true"}},
                       .service_account = "nvidia-driver",
                       .container = "nvidia-driver-ctr",
-                      .image = image,
+                      .image = *resource.driver,
                       .args = {"init"},
+                      .probes = {StartupProbe()},
+                      .pods = resource.pods,
                       .host_paths = {"/run/nvidia", "/run/mellanox/drivers", "/", "/sys"}};
-  if (manager) {
-    set.init = {.name = "k8s-driver-manager", .image = WithDefaults(*manager), .args = {"uninstall_driver"}};
+  if (resource.manager) {
+    set.init = {.name = "k8s-driver-manager", .image = WithDefaults(*resource.manager), .args = {"uninstall_driver"}};
   }
   return set;
 }
@@ -44,14 +56,14 @@ DriverDaemonSet SetOf(const std::string& ns, const std::string& name, const Driv
 
 std::vector<DriverDaemonSet> DriverSets(const ClusterPolicy& policy, const std::string& ns) {
   if (!policy.driver) return {};
-  return {SetOf(ns, "nvidia-driver-daemonset", *policy.driver, policy.manager)};
+  return {SetOf(ns, "nvidia-driver-daemonset", policy)};
 }
 
 std::vector<DriverDaemonSet> DriverSets(const std::vector<NvidiaDriver>& drivers, const std::string& ns) {
   std::vector<DriverDaemonSet> sets;
   for (const NvidiaDriver& driver : drivers) {
     if (!driver.driver || driver.deleting) continue;
-    sets.push_back(SetOf(ns, "nvidia-driver-" + driver.name, *driver.driver, driver.manager));
+    sets.push_back(SetOf(ns, "nvidia-driver-" + driver.name, driver));
     sets.back().node_selector[kOwnerLabel] = driver.name;
   }
   return sets;

@@ -114,6 +114,7 @@ std::vector<ResourceVerdict> ClusterPolicyDirector::Verdicts() const {
     if (active) verdict.standing = StandingOf(progress_, decision_->engines, "");
     if (active && options_.write_state) verdict.state = StateOfActive();
     Amend(decision_->idle_policies, active ? "" : verdict.object.name, verdict);
+    if (active && !decision_->nodes.by_owners) AmendByMaker(verdict);
     verdicts.push_back(std::move(verdict));
   }
   const auto conflicts = nodes_.Conflicts();
@@ -124,6 +125,7 @@ std::vector<ResourceVerdict> ClusterPolicyDirector::Verdicts() const {
       verdict.error = absl::InvalidArgumentError("spec.nodeSelector: " + conflict->second);
     }
     Amend(decision_->idle_drivers, verdict.object.name, verdict);
+    if (decision_->nodes.by_owners) AmendByMaker(verdict);
     verdicts.push_back(std::move(verdict));
   }
   return verdicts;
@@ -151,6 +153,14 @@ void ClusterPolicyDirector::Amend(const std::map<std::string, std::string>& idle
   }
 }
 
+// Nodes without the driver that the policy asks for are not ready, whatever the upgrade of the others says.
+void ClusterPolicyDirector::AmendByMaker(ResourceVerdict& verdict) const {
+  const absl::Status failure = maker_.Failure(verdict.object.name);
+  if (failure.ok() || !verdict.error.ok()) return;
+  verdict.error = failure;
+  if (options_.write_state) verdict.state = examples::kNotReady;
+}
+
 absl::Time ClusterPolicyDirector::Work(const CallContext& context, driverupgrade::WatchCache* cache,
                                        std::size_t scope) {
   if (!decision_) return absl::InfiniteFuture();
@@ -162,7 +172,8 @@ absl::Time ClusterPolicyDirector::Work(const CallContext& context, driverupgrade
                   .message = "cannot mark a node",
                   .fields = {{"error", std::string(nodes_told_.message())}}});
   }
-  return std::min({next, maker_.Keep(context), reporter_.Report(context, Verdicts())});
+  const absl::Time made = maker_.Keep(context);  // before the report, which has what became of it
+  return std::min({next, made, reporter_.Report(context, Verdicts())});
 }
 
 absl::Status ClusterPolicyDirector::Ready() const {

@@ -85,6 +85,7 @@ class ClusterPolicyDirector final : public driverupgrade::Director {
   std::string StateOfActive() const;
   void Amend(const std::map<std::string, std::string>& idle, const std::string& engine,
              examples::ResourceVerdict& verdict) const;
+  void AmendByMaker(examples::ResourceVerdict& verdict) const;
 
   const Options options_;
   NodeKeeper nodes_;

@@ -11,23 +11,42 @@ namespace {
 
 using examples::DriverDaemonSet;
 
-constexpr int kGracePeriodSeconds = 300;
+// As NVIDIA's operator has them: the container says itself that it has loaded the driver, and is started anew if the
+// module is no longer there.
+std::vector<examples::DriverProbe> Probes() {
+  const std::string is_loaded = "lsmod | grep mlx5_core";
+  return {{.kind = "startupProbe",
+           .command = "ls /.driver-ready",
+           .times = {{"initialDelaySeconds", 10}, {"periodSeconds", 20}, {"failureThreshold", 60}}},
+          {.kind = "readinessProbe",
+           .command = is_loaded,
+           .times = {{"initialDelaySeconds", 10}, {"periodSeconds", 30}, {"failureThreshold", 1}}},
+          {.kind = "livenessProbe",
+           .command = is_loaded,
+           .times = {{"initialDelaySeconds", 30}, {"periodSeconds", 30}, {"failureThreshold", 1}}}};
+}
 
+template <typename Resource>
 DriverDaemonSet SetOf(const std::string& ns, const std::string& name, const std::string& owner,
-                      const examples::DriverImage& image, const std::string& init_image) {
+                      const Resource& resource, const std::string& init_image) {
   DriverDaemonSet set{.ns = ns,
                       .name = name,
+                      .made_of = resource.name,
                       .labels = {{"app", name}, {kOfedDriverLabel, ""}, {kOwnerLabel, owner}},
                       .own_labels = {{kFormatLabel, "1"}},
                       .node_selector = {{kNicLabel, "true"}},
                       .service_account = "ofed-driver",
                       .container = kDriverContainer,
-                      .image = image,
+                      .image = *resource.driver,
+                      .probes = Probes(),
+                      .pods = resource.pods,
                       .host_paths = {"/run/mellanox/drivers", "/", "/sys"},
-                      .grace_period_seconds = kGracePeriodSeconds};
+                      .grace_period_seconds = resource.grace_period_seconds};
   if (!init_image.empty()) {
     set.init = {.name = "network-operator-init-container",
                 .image = {.reference = init_image},
+                // An image of several programs, of which none is its entry point.
+                .command = {"/usr/bin/safe_load_init"},
                 .args = {"--in-cluster", "--node-name=$(NODE_NAME)", "--configmap-namespace=$(OPERATOR_NAMESPACE)",
                          std::string("--configmap-name=") + kInitConfigMap}};
   }
@@ -40,12 +59,12 @@ std::vector<DriverDaemonSet> DriverSets(const NicClusterPolicy& cluster, const s
                                         const std::string& ns, const std::string& init_image) {
   if (cluster.has_driver) {
     if (!cluster.driver) return {};
-    return {SetOf(ns, "mofed", kOwner, *cluster.driver, init_image)};
+    return {SetOf(ns, "mofed", kOwner, cluster, init_image)};
   }
   std::vector<DriverDaemonSet> sets;
   for (const NicNodePolicy& node : nodes) {
     if (!node.driver) continue;
-    sets.push_back(SetOf(ns, "mofed-nnp-" + node.name, "nnp-" + node.name, *node.driver, init_image));
+    sets.push_back(SetOf(ns, "mofed-nnp-" + node.name, "nnp-" + node.name, node, init_image));
     sets.back().node_selector.insert(node.node_labels.begin(), node.node_labels.end());
   }
   return sets;

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "driverupgrade/policy_codec.h"
+#include "ofed/driver_wait.h"
 #include "support/custom_policy.h"
 #include "support/json.h"
 
@@ -17,9 +18,44 @@ bool HasDriver(const rapidjson::Value& object) {
   return driver != nullptr && driver->IsObject();
 }
 
+// An item of containerResources without its name.
+std::string ResourcesOf(const rapidjson::Value& item) {
+  rapidjson::Document resources(rapidjson::kObjectType);
+  for (const char* key : {"requests", "limits"}) {
+    const rapidjson::Value* found = examples::Find(item, {key});
+    if (found == nullptr || !found->IsObject()) continue;
+    resources.AddMember(rapidjson::StringRef(key), rapidjson::Value(*found, resources.GetAllocator()),
+                        resources.GetAllocator());
+  }
+  return examples::ToText(resources);
+}
+
 absl::StatusOr<driverupgrade::UpgradePolicy> ReadUpgrade(const rapidjson::Value& object) {
   return examples::ReadUpgradePolicy(object, {"spec", "ofedDriver", "upgradePolicy"},
                                      driverupgrade::PolicyDefaults::NetworkOperator());
+}
+
+// The driver, and what is said of its pods.
+template <typename Resource>
+absl::Status ReadDriver(const rapidjson::Value& object, Resource& resource) {
+  resource.has_driver = HasDriver(object);
+  auto driver = examples::ReadDriverImage(object, {"spec", "ofedDriver"});
+  if (!driver.ok()) return driver.status();
+  resource.driver = *std::move(driver);
+  auto pods = examples::ReadDriverPods(
+      object,
+      {.section = "spec.ofedDriver",
+       .tolerations = "spec.tolerations",
+       .refused = {"spec.ofedDriver.repoConfig", "spec.ofedDriver.certConfig", "spec.ofedDriver.forcePrecompiled",
+                   "spec.nodeAffinity"}});
+  if (!pods.ok()) return pods.status();
+  resource.pods = *std::move(pods);
+  for (const rapidjson::Value& item : examples::Items(object, {"spec", "ofedDriver", "containerResources"})) {
+    if (examples::Text(item, {"name"}) == kDriverContainer) resource.pods.resources = ResourcesOf(item);
+  }
+  const auto grace_period = examples::Integer(object, {"spec", "ofedDriver", "terminationGracePeriodSeconds"});
+  if (grace_period > 0) resource.grace_period_seconds = static_cast<int>(grace_period);
+  return absl::OkStatus();
 }
 
 absl::StatusOr<StringMap> ReadNodeLabels(const rapidjson::Value& object) {
@@ -42,12 +78,9 @@ absl::StatusOr<NicClusterPolicy> ReadNicClusterPolicy(const ApiObject& object) {
   if (!json.ok()) return json.status();
   auto upgrade = ReadUpgrade(*json);
   if (!upgrade.ok()) return upgrade.status();
-  auto driver = examples::ReadDriverImage(*json, {"spec", "ofedDriver"});
-  if (!driver.ok()) return driver.status();
-  return NicClusterPolicy{.name = object.name,
-                          .has_driver = HasDriver(*json),
-                          .driver = *std::move(driver),
-                          .upgrade = *std::move(upgrade)};
+  NicClusterPolicy policy{.name = object.name, .upgrade = *std::move(upgrade)};
+  if (const absl::Status driver = ReadDriver(*json, policy); !driver.ok()) return driver;
+  return policy;
 }
 
 absl::StatusOr<NicNodePolicy> ReadNicNodePolicy(const ApiObject& object) {
@@ -55,16 +88,14 @@ absl::StatusOr<NicNodePolicy> ReadNicNodePolicy(const ApiObject& object) {
   if (!json.ok()) return json.status();
   auto upgrade = ReadUpgrade(*json);
   if (!upgrade.ok()) return upgrade.status();
-  auto driver = examples::ReadDriverImage(*json, {"spec", "ofedDriver"});
-  if (!driver.ok()) return driver.status();
   auto labels = ReadNodeLabels(*json);
   if (!labels.ok()) return labels.status();
-  return NicNodePolicy{.name = object.name,
+  NicNodePolicy policy{.name = object.name,
                        .created = examples::CreationTime(*json),
                        .node_labels = *std::move(labels),
-                       .has_driver = HasDriver(*json),
-                       .driver = *std::move(driver),
                        .upgrade = *std::move(upgrade)};
+  if (const absl::Status driver = ReadDriver(*json, policy); !driver.ok()) return driver;
+  return policy;
 }
 
 }  // namespace ofed_operator

@@ -30,6 +30,9 @@ struct NicClusterPolicy {
   bool has_driver = false;
   /// The same, where it names a version.
   std::optional<examples::DriverImage> driver = std::nullopt;
+  examples::DriverPods pods = {};
+  /// spec.ofedDriver.terminationGracePeriodSeconds
+  int grace_period_seconds = 300;
   /// spec.ofedDriver.upgradePolicy; where that is absent, autoUpgrade is off: nodes are frozen (dep-F9).
   driverupgrade::UpgradePolicy upgrade = {};
   friend bool operator==(const NicClusterPolicy&, const NicClusterPolicy&) = default;
@@ -45,6 +48,9 @@ struct NicNodePolicy {
   bool has_driver = false;
   /// The same, where it names a version.
   std::optional<examples::DriverImage> driver = std::nullopt;
+  examples::DriverPods pods = {};
+  /// spec.ofedDriver.terminationGracePeriodSeconds
+  int grace_period_seconds = 300;
   driverupgrade::UpgradePolicy upgrade = {};
   friend bool operator==(const NicNodePolicy&, const NicNodePolicy&) = default;
 };

@@ -112,6 +112,7 @@ std::vector<ResourceVerdict> OfedDirector::Verdicts() const {
     // Without a driver, it is those of the NicNodePolicies.
     if (policy_ && policy_->has_driver) verdict.standing = examples::StandingOf(progress_, decision_.engines, "");
     if (options_.write_state) verdict.state = examples::StateOf({verdict.standing});
+    if (policy_ && policy_->has_driver) AmendByMaker(verdict);
     verdicts.push_back(std::move(verdict));
   }
   for (const ApiObject& object : ignored_) {
@@ -128,9 +129,18 @@ std::vector<ResourceVerdict> OfedDirector::Verdicts() const {
     }
     verdict.standing = examples::StandingOf(progress_, decision_.engines, verdict.object.name);
     if (options_.write_state) verdict.state = examples::StateOf({verdict.standing});
+    if (!policy_ || !policy_->has_driver) AmendByMaker(verdict);
     verdicts.push_back(std::move(verdict));
   }
   return verdicts;
+}
+
+// Nodes without the driver that the policy asks for are not ready, whatever the upgrade of the others says.
+void OfedDirector::AmendByMaker(ResourceVerdict& verdict) const {
+  const absl::Status failure = maker_.Failure(verdict.object.name);
+  if (failure.ok() || !verdict.error.ok()) return;
+  verdict.error = failure;
+  if (options_.write_state) verdict.state = examples::kNotReady;
 }
 
 std::vector<EngineSpec> OfedDirector::Gone() { return decision_.gone; }
@@ -160,7 +170,8 @@ absl::Status OfedDirector::GiveBackStrays(const CallContext& context) {
 }
 
 absl::Time OfedDirector::Work(const CallContext& context, WatchCache* cache, std::size_t scope) {
-  absl::Time next = std::min(reporter_.Report(context, Verdicts()), maker_.Keep(context));
+  const absl::Time made = maker_.Keep(context);  // before the report, which has what became of it
+  absl::Time next = std::min(made, reporter_.Report(context, Verdicts()));
   if (decision_.init_config) {
     next = std::min(next, config_keeper_.Keep(context, *decision_.init_config));
     Tell("cannot write the init container's configuration", config_keeper_.status(), config_told_);

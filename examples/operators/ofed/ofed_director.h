@@ -80,6 +80,7 @@ class OfedDirector final : public driverupgrade::Director {
   std::vector<NicNodePolicy> MadeOf(std::vector<NicNodePolicy> nodes) const;
   absl::Status GiveBackStrays(const driverupgrade::CallContext& context);
   std::vector<examples::ResourceVerdict> Verdicts() const;
+  void AmendByMaker(examples::ResourceVerdict& verdict) const;
   void Tell(const char* message, const absl::Status& status, absl::Status& told) const;
 
   const Options options_;

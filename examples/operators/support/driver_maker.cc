@@ -3,8 +3,10 @@
 #include <rapidjson/stringbuffer.h>
 #include <rapidjson/writer.h>
 
+#include <algorithm>
 #include <cstdint>
 
+#include "absl/strings/str_split.h"
 #include "fmt/format.h"
 #include "fmt/ranges.h"
 
@@ -34,10 +36,19 @@ void Put(Writer& writer, const char* key, const StringMap& map) {
   writer.EndObject();
 }
 
-void PutVariable(Writer& writer, const std::string& name, const std::string& value) {
+void PutJson(Writer& writer, const std::string& json) {
+  writer.RawValue(json.data(), json.size(), rapidjson::kObjectType);
+}
+
+void PutVariable(Writer& writer, const Variable& variable) {
   writer.StartObject();
-  Put(writer, "name", name);
-  Put(writer, "value", value);
+  Put(writer, "name", variable.name);
+  if (variable.value_from.empty()) {
+    Put(writer, "value", variable.value);
+  } else {
+    writer.Key("valueFrom");
+    PutJson(writer, variable.value_from);
+  }
   writer.EndObject();
 }
 
@@ -69,22 +80,46 @@ void PutMounts(Writer& writer, const std::vector<std::string>& host_paths) {
   writer.EndArray();
 }
 
-void PutContainer(Writer& writer, const std::string& name, const DriverImage& image,
-                  const std::vector<std::string>& args, const std::string& digest,
-                  const std::vector<std::string>& host_paths) {
+void PutTexts(Writer& writer, const char* key, const std::vector<std::string>& texts) {
+  writer.Key(key);
+  writer.StartArray();
+  for (const std::string& text : texts) writer.String(text.c_str());
+  writer.EndArray();
+}
+
+void PutProbe(Writer& writer, const DriverProbe& probe, const DriverPods& pods) {
+  ProbeTimes times = probe.times;
+  if (const auto own = pods.probe_times.find(probe.kind); own != pods.probe_times.end()) {
+    for (const auto& [name, seconds] : own->second) times[name] = seconds;
+  }
+  writer.Key(probe.kind.c_str());
   writer.StartObject();
+  writer.Key("exec");
+  writer.StartObject();
+  PutTexts(writer, "command", {"sh", "-c", probe.command});
+  writer.EndObject();
+  for (const auto& [name, seconds] : times) {
+    writer.Key(name.c_str());
+    writer.Int(seconds);
+  }
+  writer.EndObject();
+}
+
+// What both containers have, in an object that stays open.
+void PutContainer(Writer& writer, const std::string& name, const DriverImage& image,
+                  const std::vector<std::string>& command, const std::vector<std::string>& args,
+                  const std::string& digest, const std::vector<std::string>& host_paths) {
   Put(writer, "name", name);
   Put(writer, "image", image.reference);
-  writer.Key("args");
-  writer.StartArray();
-  for (const std::string& arg : args) writer.String(arg.c_str());
-  writer.EndArray();
+  if (!image.pull_policy.empty()) Put(writer, "imagePullPolicy", image.pull_policy);
+  if (!command.empty()) PutTexts(writer, "command", command);
+  PutTexts(writer, "args", args);
   writer.Key("env");
   writer.StartArray();
   PutFieldVariable(writer, "NODE_NAME", "spec.nodeName");
   PutFieldVariable(writer, "OPERATOR_NAMESPACE", "metadata.namespace");
-  for (const auto& [variable, value] : image.env) PutVariable(writer, variable, value);
-  if (!digest.empty()) PutVariable(writer, kDigestVariable, digest);
+  for (const Variable& variable : image.env) PutVariable(writer, variable);
+  if (!digest.empty()) PutVariable(writer, {.name = kDigestVariable, .value = digest});
   writer.EndArray();
   writer.Key("securityContext");
   writer.StartObject();
@@ -92,7 +127,28 @@ void PutContainer(Writer& writer, const std::string& name, const DriverImage& im
   writer.Bool(true);
   writer.EndObject();
   PutMounts(writer, host_paths);
+}
+
+void PutContainers(Writer& writer, const DriverDaemonSet& wish, const std::string& digest) {
+  writer.Key("initContainers");
+  writer.StartArray();
+  if (wish.init) {
+    writer.StartObject();
+    PutContainer(writer, wish.init->name, wish.init->image, wish.init->command, wish.init->args, "", wish.host_paths);
+    writer.EndObject();
+  }
+  writer.EndArray();
+  writer.Key("containers");
+  writer.StartArray();
+  writer.StartObject();
+  PutContainer(writer, wish.container, wish.image, {}, wish.args, digest, wish.host_paths);
+  for (const DriverProbe& probe : wish.probes) PutProbe(writer, probe, wish.pods);
+  if (!wish.pods.resources.empty()) {
+    writer.Key("resources");
+    PutJson(writer, wish.pods.resources);
+  }
   writer.EndObject();
+  writer.EndArray();
 }
 
 void PutVolumes(Writer& writer, const std::vector<std::string>& host_paths) {
@@ -114,12 +170,23 @@ void PutVolumes(Writer& writer, const std::vector<std::string>& host_paths) {
 void PutPodSpec(Writer& writer, const DriverDaemonSet& wish, const std::string& digest) {
   writer.StartObject();
   Put(writer, "serviceAccountName", wish.service_account);
-  Put(writer, "priorityClassName", "system-node-critical");
+  Put(writer, "priorityClassName",
+      wish.pods.priority_class.empty() ? "system-node-critical" : wish.pods.priority_class);
   writer.Key("terminationGracePeriodSeconds");
   writer.Int(wish.grace_period_seconds);
   writer.Key("hostPID");
   writer.Bool(true);
   Put(writer, "nodeSelector", wish.node_selector);
+  if (!wish.pods.pull_secrets.empty()) {
+    writer.Key("imagePullSecrets");
+    writer.StartArray();
+    for (const std::string& secret : wish.pods.pull_secrets) {
+      writer.StartObject();
+      Put(writer, "name", secret);
+      writer.EndObject();
+    }
+    writer.EndArray();
+  }
   writer.Key("tolerations");
   writer.StartArray();
   writer.StartObject();
@@ -127,15 +194,9 @@ void PutPodSpec(Writer& writer, const DriverDaemonSet& wish, const std::string& 
   Put(writer, "operator", "Exists");
   Put(writer, "effect", "NoSchedule");
   writer.EndObject();
+  for (const std::string& toleration : wish.pods.tolerations) PutJson(writer, toleration);
   writer.EndArray();
-  writer.Key("initContainers");
-  writer.StartArray();
-  if (wish.init) PutContainer(writer, wish.init->name, wish.init->image, wish.init->args, "", wish.host_paths);
-  writer.EndArray();
-  writer.Key("containers");
-  writer.StartArray();
-  PutContainer(writer, wish.container, wish.image, wish.args, digest, wish.host_paths);
-  writer.EndArray();
+  PutContainers(writer, wish, digest);
   PutVolumes(writer, wish.host_paths);
   writer.EndObject();
 }
@@ -156,12 +217,73 @@ std::string Hash(const std::string& text) {
 
 absl::StatusOr<Variables> ReadVariables(const rapidjson::Value& section, const std::string& path) {
   Variables variables;
-  for (const rapidjson::Value& variable : Items(section, {"env"})) {
-    const std::string name = Text(variable, {"name"});
-    if (name.empty()) return absl::InvalidArgumentError(fmt::format("{}.env: an item has no name", path));
-    variables.emplace_back(name, Text(variable, {"value"}));
+  for (const rapidjson::Value& item : Items(section, {"env"})) {
+    Variable variable{.name = Text(item, {"name"}), .value = Text(item, {"value"})};
+    if (variable.name.empty()) return absl::InvalidArgumentError(fmt::format("{}.env: an item has no name", path));
+    const rapidjson::Value* from = Find(item, {"valueFrom"});
+    if (from != nullptr && from->IsObject()) variable.value_from = ToText(*from);
+    variables.push_back(std::move(variable));
   }
   return variables;
+}
+
+// nullptr as well for no path.
+const rapidjson::Value* FindPath(const rapidjson::Value& object, const std::string& path) {
+  if (path.empty()) return nullptr;
+  const rapidjson::Value* value = &object;
+  for (const std::string& name : std::vector<std::string>(absl::StrSplit(path, '.'))) {
+    value = Find(*value, {name.c_str()});
+    if (value == nullptr) return nullptr;
+  }
+  return value->IsNull() ? nullptr : value;
+}
+
+// Charts write out what is off.
+bool IsSet(const rapidjson::Value& value) {
+  if (value.IsArray()) return !value.Empty();
+  if (value.IsObject()) {
+    return std::any_of(value.MemberBegin(), value.MemberEnd(), [](const auto& member) { return IsSet(member.value); });
+  }
+  if (value.IsString()) return value.GetStringLength() > 0;
+  return value.IsNumber() ? value.GetDouble() != 0 : value.IsTrue();
+}
+
+absl::Status WrongType(const std::string& path, const char* wanted, const rapidjson::Value& value) {
+  return absl::InvalidArgumentError(fmt::format("{}: must be {}, got {}", path, wanted, ToText(value)));
+}
+
+absl::StatusOr<ProbeTimes> ReadProbeTimes(const rapidjson::Value& object, const std::string& path) {
+  ProbeTimes times;
+  for (const char* name :
+       {"initialDelaySeconds", "timeoutSeconds", "periodSeconds", "successThreshold", "failureThreshold"}) {
+    const std::string member = fmt::format("{}.{}", path, name);
+    const rapidjson::Value* value = FindPath(object, member);
+    if (value == nullptr) continue;
+    if (!value->IsInt() || value->GetInt() < 0) return WrongType(member, "a whole number from 0", *value);
+    times[name] = value->GetInt();
+  }
+  return times;
+}
+
+absl::StatusOr<std::vector<std::string>> ReadPullSecrets(const rapidjson::Value& object, const std::string& path) {
+  std::vector<std::string> secrets;
+  const rapidjson::Value* value = FindPath(object, path);
+  if (value == nullptr) return secrets;
+  if (!value->IsArray()) return WrongType(path, "a list of names", *value);
+  for (const rapidjson::Value& item : value->GetArray()) {
+    if (!item.IsString()) return WrongType(path, "a list of names", *value);
+    secrets.emplace_back(item.GetString(), item.GetStringLength());
+  }
+  return secrets;
+}
+
+absl::StatusOr<std::vector<std::string>> ReadTolerations(const rapidjson::Value& object, const std::string& path) {
+  std::vector<std::string> tolerations;
+  const rapidjson::Value* value = FindPath(object, path);
+  if (value == nullptr) return tolerations;
+  if (!value->IsArray()) return WrongType(path, "a list of tolerations", *value);
+  for (const rapidjson::Value& item : value->GetArray()) tolerations.push_back(ToText(item));
+  return tolerations;
 }
 
 }  // namespace
@@ -185,7 +307,39 @@ absl::StatusOr<std::optional<DriverImage>> ReadDriverImage(const rapidjson::Valu
   if (!env.ok()) return env.status();
   return DriverImage{.reference = fmt::format("{}{}{}{}{}", repository, repository.empty() ? "" : "/", image,
                                               version.starts_with("sha256:") ? "@" : ":", version),
+                     .pull_policy = Text(*section, {"imagePullPolicy"}),
                      .env = *std::move(env)};
+}
+
+absl::StatusOr<DriverPods> ReadDriverPods(const rapidjson::Value& object, const DriverPodsPaths& paths) {
+  DriverPods pods;
+  auto secrets = ReadPullSecrets(object, paths.section + ".imagePullSecrets");
+  if (!secrets.ok()) return secrets.status();
+  pods.pull_secrets = *std::move(secrets);
+  auto tolerations = ReadTolerations(object, paths.tolerations);
+  if (!tolerations.ok()) return tolerations.status();
+  pods.tolerations = *std::move(tolerations);
+  for (const char* kind : {"startupProbe", "readinessProbe", "livenessProbe"}) {
+    absl::StatusOr<ProbeTimes> times = ReadProbeTimes(object, fmt::format("{}.{}", paths.section, kind));
+    if (!times.ok()) return times.status();
+    if (!times->empty()) pods.probe_times[kind] = *std::move(times);
+  }
+  if (const rapidjson::Value* found = FindPath(object, paths.section + ".resources"); found != nullptr) {
+    if (!found->IsObject()) return WrongType(paths.section + ".resources", "an object", *found);
+    pods.resources = ToText(*found);
+  }
+  const rapidjson::Value* priority_class = FindPath(object, paths.priority_class);
+  if (priority_class != nullptr && priority_class->IsString()) pods.priority_class = priority_class->GetString();
+  for (const std::string& path : paths.refused) {
+    const rapidjson::Value* found = FindPath(object, path);
+    if (found == nullptr || !IsSet(*found)) continue;
+    pods.refusal = absl::UnimplementedError(fmt::format(
+        "{} is set, which --driver-daemonsets=Make does not know: make the DaemonSet yourself, or leave it to the "
+        "vendor's operator",
+        path));
+    break;
+  }
+  return pods;
 }
 
 std::string SpecDigest(const DriverDaemonSet& wish) { return Hash(PodSpecJson(wish, "")); }
@@ -242,22 +396,35 @@ void DriverMaker::Wish(std::vector<DriverDaemonSet> wishes) {
 }
 
 absl::Time DriverMaker::Keep(const CallContext& context) {
-  if (wishes_.empty()) return absl::InfiniteFuture();
+  if (wishes_.empty()) {
+    failures_.clear();
+    return absl::InfiniteFuture();
+  }
   if (clock_->Now() < again_) return again_;
-  const absl::Status before = std::exchange(status_, absl::OkStatus());
+  const auto before = std::exchange(failures_, {});
   for (const DriverDaemonSet& wish : wishes_) {
     const absl::Status kept = KeepOne(context, wish);
-    if (!kept.ok() && !absl::IsAborted(kept)) status_ = kept;
-  }
-  if (!status_.ok() && status_ != before) {
+    if (kept.ok() || absl::IsAborted(kept)) continue;
+    const absl::Status failure =
+        absl::UnavailableError(fmt::format("the driver's DaemonSet {}/{} is not made of this policy: {}", wish.ns,
+                                           wish.name, std::string(kept.message())));
+    failures_[wish.made_of] = failure;
+    const auto told = before.find(wish.made_of);
+    if (told != before.end() && told->second == failure) continue;
     log_({.severity = Severity::kWarning,
           .message = "cannot make the driver's DaemonSet",
-          .fields = {{"error", std::string(status_.message())}}});
+          .fields = {{"error", std::string(failure.message())}}});
   }
   return again_ = clock_->Now() + kLookAgain;
 }
 
+absl::Status DriverMaker::Failure(const std::string& made_of) const {
+  const auto found = failures_.find(made_of);
+  return found == failures_.end() ? absl::OkStatus() : found->second;
+}
+
 absl::Status DriverMaker::KeepOne(const CallContext& context, const DriverDaemonSet& wish) {
+  if (!wish.pods.refusal.ok()) return wish.pods.refusal;
   const auto found = objects_->Get(context, kDaemonSets, {wish.ns, wish.name});
   if (absl::IsNotFound(found.status())) {
     const absl::Status made =
@@ -269,10 +436,8 @@ absl::Status DriverMaker::KeepOne(const CallContext& context, const DriverDaemon
   const absl::StatusOr<rapidjson::Document> json = ParseJson(found->json);
   if (!json.ok()) return json.status();
   if (Text(*json, {"metadata", "labels", kManagedByLabel}) != kManagedBy) {
-    if (!std::exchange(foreign_[wish.name], true)) {
-      Log(Severity::kWarning, "the driver's DaemonSet is somebody else's, and stays as it is", wish);
-    }
-    return absl::OkStatus();
+    return absl::AlreadyExistsError(fmt::format(
+        "it is somebody else's, for it lacks the label {}={}, and stays as it is", kManagedByLabel, kManagedBy));
   }
   if (Text(*json, {"metadata", "annotations", kSpecDigestAnnotation}) == SpecDigest(wish)) return absl::OkStatus();
   // A merge patch has lists whole. Pods keep the labels by which the DaemonSet selects them.

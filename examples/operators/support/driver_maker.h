@@ -1,6 +1,6 @@
 /// Makes the driver's DaemonSets from what a policy resource says about its image, where no operator of the vendor does.
 ///
-/// Defines DriverImage, DriverDaemonSet, ReadDriverImage, SpecDigest, DaemonSetJson and DriverMaker.
+/// Defines DriverImage, DriverPods, DriverProbe, DriverDaemonSet, their readers, SpecDigest, DaemonSetJson and DriverMaker.
 ///
 ///     DriverMaker maker(objects, clock, log);
 ///     maker.Wish({{.ns = "gpu-operator", .name = "nvidia-driver-daemonset", .labels = {...}, .image = *image, ...}});
@@ -35,24 +35,77 @@ inline constexpr char kManagedBy[] = "driverupgrade";
 /// On the same: SpecDigest of what the template was made of.
 inline constexpr char kSpecDigestAnnotation[] = "driverupgrade/driver-spec";
 
-using Variables = std::vector<std::pair<std::string, std::string>>;
+/// Of a container.
+struct Variable {
+  std::string name = {};
+  std::string value = {};
+  /// JSON of `valueFrom`, instead of a value; empty: none.
+  std::string value_from = {};
+  friend bool operator==(const Variable&, const Variable&) = default;
+};
+using Variables = std::vector<Variable>;
 
 /// `repository`, `image` and `version` of a section, as NVIDIA's resources have them, with `env`.
 struct DriverImage {
   /// `nvcr.io/nvidia/driver:550.54.15-ubuntu22.04`; with a version `sha256:...` it is `@sha256:...`. The version is the whole
   /// tag: no name of an operating system is added.
   std::string reference = {};
+  /// `imagePullPolicy`; empty: Kubernetes' own.
+  std::string pull_policy = {};
   Variables env = {};
   friend bool operator==(const DriverImage&, const DriverImage&) = default;
 };
+
+/// The times of a probe, as Kubernetes names them: `periodSeconds` and the like.
+using ProbeTimes = std::map<std::string, int>;
+
+/// What a policy resource says of the driver's pods, its image apart.
+struct DriverPods {
+  /// `imagePullSecrets` of the section.
+  std::vector<std::string> pull_secrets = {};
+  /// JSON of the driver's container's `resources`; empty: none.
+  std::string resources = {};
+  /// By the kind of the probe; what is not here is as DriverProbe says.
+  std::map<std::string, ProbeTimes> probe_times = {};
+  /// JSON of each toleration, beside that of nvidia.com/gpu.
+  std::vector<std::string> tolerations = {};
+  /// Empty: system-node-critical.
+  std::string priority_class = {};
+  /// Why no DaemonSet can be made of it: a field is set that is not understood here.
+  absl::Status refusal = absl::OkStatus();
+  friend bool operator==(const DriverPods&, const DriverPods&) = default;
+};
+
+/// Where a resource says it. Paths with dots, from the root of the object: `spec.driver`. Empty: the resource has none.
+struct DriverPodsPaths {
+  std::string section = {};
+  std::string tolerations = {};
+  std::string priority_class = {};
+  /// They change the driver or its pods in ways that this maker does not know. What is false, empty or 0 is not set.
+  std::vector<std::string> refused = {};
+};
+/// Errors: InvalidArgument with the path of what has a wrong type.
+absl::StatusOr<DriverPods> ReadDriverPods(const rapidjson::Value& object, const DriverPodsPaths& paths);
 
 /// nullopt: the section has no version, so nobody asked for a DaemonSet. Errors: InvalidArgument with the path of what is
 /// missing or no text.
 absl::StatusOr<std::optional<DriverImage>> ReadDriverImage(const rapidjson::Value& object, JsonPath path);
 
+/// By what a container tells that the driver is loaded. A pod without one is Ready as soon as its container runs.
+struct DriverProbe {
+  /// startupProbe, readinessProbe or livenessProbe.
+  std::string kind = {};
+  /// For `sh -c`.
+  std::string command = {};
+  ProbeTimes times = {};
+  friend bool operator==(const DriverProbe&, const DriverProbe&) = default;
+};
+
 struct DriverDaemonSet {
   std::string ns = {};
   std::string name = {};
+  /// The name of the policy resource that it is made of.
+  std::string made_of = {};
   /// Of the DaemonSet and its pods. `app` selects the pods.
   driverupgrade::StringMap labels = {};
   /// Of the DaemonSet alone.
@@ -63,10 +116,14 @@ struct DriverDaemonSet {
   std::string container = {};
   DriverImage image = {};
   std::vector<std::string> args = {};
+  std::vector<DriverProbe> probes = {};
+  DriverPods pods = {};
   /// What goes first; nullopt: nothing.
   struct InitContainer {
     std::string name = {};
     DriverImage image = {};
+    /// Empty: the image's own.
+    std::vector<std::string> command = {};
     std::vector<std::string> args = {};
     friend bool operator==(const InitContainer&, const InitContainer&) = default;
   };
@@ -93,7 +150,9 @@ class DriverMaker {
   /// pods are the driver under workloads. Returns when to come again; it looks every half minute, for nothing tells of
   /// a DaemonSet that was deleted.
   absl::Time Keep(const driverupgrade::CallContext& context);
-  const absl::Status& status() const { return status_; }
+  /// Why the DaemonSet of that policy resource is not as it wishes, as of the last Keep: Unavailable. OK: it is, or nothing
+  /// is wished of it.
+  absl::Status Failure(const std::string& made_of) const;
 
  private:
   absl::Status KeepOne(const driverupgrade::CallContext& context, const DriverDaemonSet& wish);
@@ -104,8 +163,7 @@ class DriverMaker {
   const driverupgrade::LogSink log_;
   std::vector<DriverDaemonSet> wishes_;
   absl::Time again_ = absl::InfinitePast();
-  std::map<std::string, bool> foreign_;  // by name: told that it is somebody else's
-  absl::Status status_ = absl::OkStatus();
+  std::map<std::string, absl::Status> failures_;  // by made_of
 };
 
 }  // namespace examples

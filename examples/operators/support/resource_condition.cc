@@ -22,6 +22,7 @@ constexpr absl::Duration kStandingEvery = absl::Seconds(10);
 constexpr char kReasonTaken[] = "Accepted";
 constexpr char kReasonRefused[] = "InvalidPolicy";
 constexpr char kReasonIdle[] = "NotInEffect";
+constexpr char kReasonNotMade[] = "DriverNotMade";
 constexpr char kFrozen[] = "Frozen";
 constexpr char kTaken[] = "the upgrade policy is in effect";
 // Of a condition; an Event's may have 1024 bytes.
@@ -35,6 +36,7 @@ std::string Message(const absl::Status& error) {
 
 const char* Reason(const absl::Status& error) {
   if (error.ok()) return kReasonTaken;
+  if (absl::IsUnavailable(error)) return kReasonNotMade;
   return absl::IsFailedPrecondition(error) ? kReasonIdle : kReasonRefused;
 }
 
@@ -104,7 +106,7 @@ std::string StateOf(const std::vector<std::optional<UpgradeStanding>>& standings
   for (const std::optional<UpgradeStanding>& standing : standings) {
     all_known = all_known && standing;
     if (!standing || standing->reason == kFrozen) continue;
-    if (!standing->done) return "notReady";
+    if (!standing->done) return kNotReady;
     any_done = true;
   }
   return all_known && any_done ? "ready" : "";

@@ -28,7 +28,8 @@ namespace examples {
 
 /// The type of the condition. True: the operator works by the policy as it stands. False with the reason InvalidPolicy:
 /// it is not understood, and the last one that was is kept, or nothing can be made of it. False with the reason
-/// NotInEffect: it is understood, and nobody works by it.
+/// NotInEffect: it is understood, and nobody works by it. False with the reason DriverNotMade: its upgrade policy is in
+/// effect, and the driver's DaemonSet that it asks for cannot be made.
 inline constexpr char kPolicyValid[] = "UpgradePolicyValid";
 
 /// The type of the other condition: how far the upgrade of its drivers is. True: every node has the newest driver, or is
@@ -48,6 +49,7 @@ UpgradeStanding StandingOf(const driverupgrade::EngineProgress& progress, bool a
 std::optional<UpgradeStanding> StandingOf(const std::map<std::string, driverupgrade::EngineProgress>& progress,
                                           const std::vector<driverupgrade::EngineSpec>& engines,
                                           const std::string& name);
+inline constexpr char kNotReady[] = "notReady";
 /// What status.state is to be, as the operators of the vendor have it: `notReady` while one of the upgrades is not over,
 /// then `ready`. Empty, so that it stays as it is: too little is known, or all of them are frozen.
 std::string StateOf(const std::vector<std::optional<UpgradeStanding>>& standings);
@@ -56,6 +58,7 @@ struct ResourceVerdict {
   driverupgrade::ObjectKind kind = {};
   driverupgrade::ApiObject object = {};
   /// Why its policy is not taken; OK if it is. FailedPrecondition: there is nothing wrong with it, it is not in effect.
+  /// Unavailable: it is in effect, without the driver's DaemonSet that it asks for.
   absl::Status error = absl::OkStatus();
   /// What status.state is to be; empty: it is somebody else's business.
   std::string state = {};

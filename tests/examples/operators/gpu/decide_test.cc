@@ -1,5 +1,6 @@
 #include "gpu/decide.h"
 
+#include "absl/strings/match.h"
 #include "support/catch.h"
 #include "support/policy_memory.h"
 
@@ -198,17 +199,45 @@ TEST_CASE("a version in a policy is a DaemonSet of the driver, which its engine 
   CHECK(sets[0].name == "nvidia-driver-daemonset");
   CHECK(sets[0].labels.at("app") == "nvidia-driver-daemonset");
   CHECK(sets[0].image.reference == "nvcr.io/nvidia/driver:550");
-  CHECK(sets[0].image.env == examples::Variables{{"A", "1"}});
+  CHECK(sets[0].image.env == examples::Variables{{.name = "A", .value = "1"}});
+  CHECK(sets[0].made_of == "p-1");
+  REQUIRE(sets[0].probes.size() == 1);
+  CHECK(sets[0].probes[0].kind == "startupProbe");
+  CHECK(sets[0].probes[0].command.find("nvidia-smi") != std::string::npos);
   REQUIRE(sets[0].init);
   CHECK(sets[0].init->image.reference == "manager:0.8");
   CHECK(sets[0].init->image.env ==
-        examples::Variables{{"ENABLE_AUTO_DRAIN", "true"}, {"ENABLE_GPU_POD_EVICTION", "true"}});
+        examples::Variables{{.name = "ENABLE_AUTO_DRAIN", .value = "true"},
+                            {.name = "ENABLE_GPU_POD_EVICTION", .value = "true"}});
   const auto drivers = memory.ReadDrivers({Object("1", "{" + driver + "}"), Object("2", "{}")});
   const auto owned = Decide({}, drivers, kLabels).daemon_sets;
   REQUIRE(owned.size() == 1);
   CHECK(owned[0].name == "nvidia-driver-p-1");
   CHECK(owned[0].node_selector.at("nvidia.com/gpu-operator.driver.owner") == "p-1");
   CHECK(Decide({Policy("p", false, /*sandbox=*/true)}, {}, kLabels).daemon_sets.empty());
+}
+
+TEST_CASE("nodes with a driver of their own get none made, and a policy that asks for more than is understood none either") {
+  PolicyMemories memory;
+  const std::string image = R"("image":"driver","version":"550")";
+  const auto sets = [&](const std::string& version, const std::string& spec) {
+    return Decide(memory.ReadPolicies({Object(version, spec)}), {}, kLabels).daemon_sets;
+  };
+  CHECK(sets("1", R"({"driver":{"enabled":false,)" + image + "}}").empty());
+  const auto plain = sets("2", R"({"driver":{"enabled":true,"kernelModuleType":"open","usePrecompiled":false,)"
+                               R"("repoConfig":{"configMapName":""},)" + image + "}}");
+  REQUIRE(plain.size() == 1);
+  CHECK(plain[0].pods.refusal.ok());
+  CHECK(plain[0].image.env == examples::Variables{{.name = "KERNEL_MODULE_TYPE", .value = "open"}});
+  const auto precompiled = sets("3", R"({"driver":{"usePrecompiled":true,)" + image + "}}");
+  REQUIRE(precompiled.size() == 1);
+  CHECK(absl::StartsWith(precompiled[0].pods.refusal.message(), "spec.driver.usePrecompiled is set"));
+  const auto drivers = memory.ReadDrivers({Object("4", R"({"nodeAffinity":{"a":"b"},"startupProbe":)"
+                                                       R"({"initialDelaySeconds":1},)" + image + "}")});
+  const auto owned = Decide({}, drivers, kLabels).daemon_sets;
+  REQUIRE(owned.size() == 1);
+  CHECK(absl::StartsWith(owned[0].pods.refusal.message(), "spec.nodeAffinity is set"));
+  CHECK(owned[0].pods.probe_times.at("startupProbe").at("initialDelaySeconds") == 1);
 }
 
 TEST_CASE("on OpenShift the driver is the Driver Toolkit's, unless the policy switches that off") {

@@ -27,11 +27,13 @@ struct World {
   std::shared_ptr<testing::FakeCluster> cluster =
       std::make_shared<testing::FakeCluster>(std::make_shared<testing::FakeClock>());
   bool write_state = true;
+  std::string make_drivers_in = {};
   ClusterPolicyDirector director{std::make_shared<const ObjectClient>(transport, "op"),
                                  cluster,
                                  {.identity = Gpu(),
                                   .labels = {.cluster_policy = LabelSelector::FromMatchLabels({{"app", "driver"}})},
                                   .write_state = write_state,
+                                  .make_drivers_in = make_drivers_in,
                                   .bell = std::make_shared<driverupgrade::Doorbell>(),
                                   .log = [this](const LogRecord& record) { log.push_back(FormatLogfmt(record)); },
                                   .clock = std::make_shared<testing::FakeClock>()}};
@@ -122,6 +124,27 @@ bool Says(const std::string& body, const std::string& state) {
 
 constexpr EngineProgress kUnderWay{.totals = {.total = 2, .in_progress = 1, .done = 1}};
 constexpr EngineProgress kOver{.totals = {.total = 2, .done = 2}};
+
+TEST_CASE("a DaemonSet that cannot be made is told on the policy that asks for it, whose nodes are not ready") {
+  World world{.make_drivers_in = "gpu"};
+  world.transport->Answer(
+      200, Page(R"({"apiVersion":"nvidia.com/v1","kind":"ClusterPolicy","metadata":{"name":"p","uid":"u",)"
+                R"("generation":1,"resourceVersion":"1"},"spec":{"driver":{"image":"driver","version":"550",)"
+                R"("upgradePolicy":{"autoUpgrade":true}}}})"));
+  world.transport->AnswerLines({});
+  world.transport->Answer(404, "404 page not found\n");
+  world.director.Turn({});
+  REQUIRE(world.director.Wanted());
+  world.transport->Answer(403, StatusBody(403, "Forbidden", "cannot get resource daemonsets"));
+  world.transport->Answer(200, Policy("{}", "72"));
+  world.transport->Answer(201, R"({"kind":"Event","apiVersion":"v1","metadata":{"name":"e","namespace":"default"}})");
+  world.director.Work({}, nullptr, 0);
+  const std::string& told = world.transport->requests[world.transport->requests.size() - 2].body;
+  CHECK(told.find(R"("reason":"DriverNotMade")") != std::string::npos);
+  CHECK(told.find("cannot get resource daemonsets") != std::string::npos);
+  CHECK(told.find(R"("state":"notReady")") != std::string::npos);
+  CHECK(world.transport->requests.back().body.find("DriverNotMade") != std::string::npos);
+}
 
 TEST_CASE("status.state of a ClusterPolicy is notReady while its nodes are under way, and ready afterwards") {
   World world{.write_state = GENERATE(true, false)};

@@ -162,6 +162,13 @@ TEST_CASE("a version in a policy is a DaemonSet of the OFED driver, of the one o
         StringMap{{"app", "mofed"}, {"ds-owner", "NicClusterPolicy"}, {"nvidia.com/ofed-driver", ""}});
   CHECK(sets[0].own_labels.contains("mofed-ds-format-version"));
   CHECK(sets[0].init->image.reference == "init:1");
+  // Our image has several programs, and none of them is its entry point.
+  CHECK(sets[0].init->command == std::vector<std::string>{"/usr/bin/safe_load_init"});
+  std::string probes;
+  for (const examples::DriverProbe& probe : sets[0].probes) probes += probe.kind + ": " + probe.command + "\n";
+  CHECK(probes ==
+        "startupProbe: ls /.driver-ready\nreadinessProbe: lsmod | grep mlx5_core\n"
+        "livenessProbe: lsmod | grep mlx5_core\n");
   const auto owned = ofed_operator::DriverSets({}, {a, Of("b", {{"rack", "2"}})}, "net", "");
   REQUIRE(owned.size() == 1);
   CHECK(owned[0].labels.at("ds-owner") == "nnp-a");

@@ -1,5 +1,6 @@
 #include "ofed/nic_cluster_policy.h"
 
+#include "absl/strings/match.h"
 #include "support/catch.h"
 #include "support/policy_memory.h"
 
@@ -33,6 +34,18 @@ TEST_CASE("what is absent is off") {
   CHECK(*ReadNicClusterPolicy(Policy("null")) == NicClusterPolicy{.name = "nic-cluster-policy"});
   CHECK(*ReadNicClusterPolicy({.json = "{}"}) == NicClusterPolicy{});
   CHECK_FALSE(ReadNicClusterPolicy(Policy("{}"))->upgrade.auto_upgrade);
+}
+
+TEST_CASE("what a policy says of the driver's pods is read, and what nobody here makes of it is refused") {
+  const auto policy = ReadNicClusterPolicy(
+      Policy(R"({"image":"doca","version":"1","terminationGracePeriodSeconds":60,"startupProbe":{"periodSeconds":3},)"
+             R"("containerResources":[{"name":"mofed-container","requests":{"cpu":"1"}},{"name":"other"}]})"));
+  REQUIRE(policy.ok());
+  CHECK(policy->grace_period_seconds == 60);
+  CHECK(policy->pods.resources == R"({"requests":{"cpu":"1"}})");
+  CHECK(policy->pods.probe_times.at("startupProbe").at("periodSeconds") == 3);
+  CHECK(absl::StartsWith(ReadNicClusterPolicy(Policy(R"({"repoConfig":{"name":"mirror"}})"))->pods.refusal.message(),
+                         "spec.ofedDriver.repoConfig is set"));
 }
 
 TEST_CASE("upstream 2.1: a NicNodePolicy has the same policy, and nodes") {

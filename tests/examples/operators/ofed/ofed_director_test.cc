@@ -28,13 +28,14 @@ struct World {
   std::vector<std::string> log = {};
   OfedDirector director;
 
-  explicit World(std::optional<UpgradePolicy> policy = std::nullopt, bool migrate = true)
+  explicit World(std::optional<UpgradePolicy> policy = std::nullopt, bool migrate = true, bool make_drivers = false)
       : director({.cluster = cluster, .objects = std::make_shared<const ObjectClient>(transport, "op")},
                  {.identity = Ofed(),
                   .ns = "net",
                   .driver_labels = Selector("nvidia.com/ofed-driver="),
                   .policy = std::move(policy),
                   .migrate = migrate,
+                  .make_drivers = make_drivers,
                   .bell = std::make_shared<driverupgrade::Doorbell>(),
                   .log = [this](const LogRecord& record) { log.push_back(FormatLogfmt(record)); },
                   .clock = clock}) {}
@@ -79,6 +80,26 @@ TEST_CASE("status.state of a NicClusterPolicy is notReady while its nodes are un
         std::string::npos);
   CHECK(body_of_report({.totals = {.total = 2, .pending = 1, .done = 1}, .left_out = 1}).find(R"("state":"ready")") !=
         std::string::npos);
+}
+
+TEST_CASE("a DaemonSet of the OFED driver that cannot be made is told on the policy that asks for it") {
+  World world(std::nullopt, /*migrate=*/true, /*make_drivers=*/true);
+  world.transport->Answer(
+      200,
+      R"({"kind":"NicClusterPolicyList","metadata":{"resourceVersion":"70"},"items":[{"apiVersion":"mellanox.com/v1alpha1",)"
+      R"("kind":"NicClusterPolicy","metadata":{"name":"nic-cluster-policy","uid":"u","resourceVersion":"1"},)"
+      R"("spec":{"ofedDriver":{"image":"doca","version":"1","forcePrecompiled":true}}}]})");
+  world.transport->AnswerLines({});
+  world.transport->Answer(404, "404 page not found\n");
+  world.director.Turn({});
+  REQUIRE(world.director.Wanted());
+  world.transport->Answer(200, Page("{}"));
+  world.transport->Answer(201, R"({"kind":"Event","apiVersion":"v1","metadata":{"name":"e","namespace":"default"}})");
+  world.director.Work({}, nullptr, 0);
+  const std::string& told = world.transport->requests[world.transport->requests.size() - 2].body;
+  CHECK(told.find(R"("reason":"DriverNotMade")") != std::string::npos);
+  CHECK(told.find("spec.ofedDriver.forcePrecompiled is set") != std::string::npos);
+  CHECK(told.find(R"("state":"notReady")") != std::string::npos);
 }
 
 TEST_CASE("a node whose driver pods no policy is for is a finding, unless a policy is not understood") {

@@ -15,6 +15,7 @@ using examples::Find;
 using examples::Items;
 using examples::ParseJson;
 using examples::ReadDriverImage;
+using examples::ReadDriverPods;
 using examples::SpecDigest;
 using examples::Text;
 
@@ -32,19 +33,21 @@ TEST_CASE("an image is repository, image and version, and without a version nobo
   CHECK(Read(R"({"version":"550"})").status().message() == "spec.driver.image: is needed beside version");
   CHECK(Read(R"({"version":550})").status().message() == "spec.driver.version: must be a text, got 550");
   CHECK((*Read(R"({"image":"d","version":"1","env":[{"name":"A","value":"1"},{"name":"B"}]})"))->env ==
-        examples::Variables{{"A", "1"}, {"B", ""}});
+        examples::Variables{{.name = "A", .value = "1"}, {.name = "B"}});
   CHECK_FALSE(Read(R"({"image":"d","version":"1","env":[{"value":"1"}]})").ok());
 }
 
 DriverDaemonSet Wish(const std::string& version) {
   return {.ns = "gpu",
           .name = "driver",
+          .made_of = "policy",
           .labels = {{"app", "driver"}},
           .own_labels = {{"format", "1"}},
           .node_selector = {{"gpu", "true"}},
           .service_account = "driver",
           .container = "ctr",
-          .image = {.reference = "driver:" + version, .env = {{"A", "1"}}},
+          .image = {.reference = "driver:" + version, .env = {{.name = "A", .value = "1"}}},
+          .probes = {{.kind = "startupProbe", .command = "nvidia-smi", .times = {{"periodSeconds", 10}}}},
           .init = DriverDaemonSet::InitContainer{.name = "manager", .image = {.reference = "manager:1"}},
           .host_paths = {"/run/nvidia", "/"}};
 }
@@ -65,6 +68,68 @@ TEST_CASE("a driver's DaemonSet never restarts pods by itself, and a new version
   CHECK(Text(env[3], {"value"}) == SpecDigest(Wish("1")));
   CHECK(Text(Items(set, {"spec", "template", "spec", "initContainers"})[0], {"image"}) == "manager:1");
   CHECK(SpecDigest(Wish("1")) != SpecDigest(Wish("2")));
+}
+
+TEST_CASE("a driver's container is probed, in the times of the policy: its pod is Ready once the driver is loaded") {
+  DriverDaemonSet wish = Wish("1");
+  const auto probe = [&] {
+    const rapidjson::Document set = *ParseJson(DaemonSetJson(wish));
+    const auto containers = Items(set, {"spec", "template", "spec", "containers"});
+    const rapidjson::Value* found = Find(containers[0], {"startupProbe"});
+    return found == nullptr ? "none" : examples::ToText(*found);
+  };
+  CHECK(probe() == R"({"exec":{"command":["sh","-c","nvidia-smi"]},"periodSeconds":10})");
+  wish.pods.probe_times["startupProbe"] = {{"periodSeconds", 3}, {"failureThreshold", 7}};
+  CHECK(probe() == R"({"exec":{"command":["sh","-c","nvidia-smi"]},"failureThreshold":7,"periodSeconds":3})");
+  const rapidjson::Document set = *ParseJson(DaemonSetJson(wish));
+  CHECK(Find(Items(set, {"spec", "template", "spec", "initContainers"})[0], {"startupProbe"}) == nullptr);
+}
+
+absl::StatusOr<examples::DriverPods> ReadPods(const std::string& spec) {
+  return ReadDriverPods(*ParseJson(R"({"spec":)" + spec + "}"),
+                        {.section = "spec.driver",
+                         .tolerations = "spec.daemonsets.tolerations",
+                         .priority_class = "spec.daemonsets.priorityClassName",
+                         .refused = {"spec.driver.repoConfig", "spec.gds.enabled"}});
+}
+
+TEST_CASE("what a policy says of the driver's pods is in the DaemonSet") {
+  const auto image = Read(R"({"image":"d","version":"1","imagePullPolicy":"Always","env":[{"name":"P","valueFrom":)"
+                          R"({"secretKeyRef":{"name":"s","key":"k"}}}]})");
+  const auto pods =
+      ReadPods(R"({"driver":{"imagePullSecrets":["a","b"],"resources":{"limits":{"memory":"1Gi"}},"startupProbe":)"
+               R"({"initialDelaySeconds":5}},"daemonsets":{"priorityClassName":"high","tolerations":[{"key":"t"}]}})");
+  REQUIRE(image.ok());
+  REQUIRE(pods.ok());
+  CHECK(pods->refusal.ok());
+  DriverDaemonSet wish = Wish("1");
+  wish.image = **image;
+  wish.pods = *pods;
+  const rapidjson::Document set = *ParseJson(DaemonSetJson(wish));
+  const rapidjson::Value& spec = *Find(set, {"spec", "template", "spec"});
+  CHECK(examples::ToText(*Find(spec, {"imagePullSecrets"})) == R"([{"name":"a"},{"name":"b"}])");
+  CHECK(Text(spec, {"priorityClassName"}) == "high");
+  CHECK(Text(Items(spec, {"tolerations"})[0], {"key"}) == "nvidia.com/gpu");
+  CHECK(Text(Items(spec, {"tolerations"})[1], {"key"}) == "t");
+  const rapidjson::Value& container = Items(spec, {"containers"})[0];
+  CHECK(Text(container, {"imagePullPolicy"}) == "Always");
+  CHECK(Text(container, {"resources", "limits", "memory"}) == "1Gi");
+  CHECK(examples::Integer(container, {"startupProbe", "initialDelaySeconds"}) == 5);
+  CHECK(Text(Items(container, {"env"})[2], {"valueFrom", "secretKeyRef", "name"}) == "s");
+  CHECK(Find(Items(container, {"env"})[2], {"value"}) == nullptr);
+}
+
+TEST_CASE("what a policy says of the driver's pods and nobody here understands is refused, unless it is off") {
+  CHECK(ReadPods(R"({"driver":{"repoConfig":{"configMapName":""}},"gds":{"enabled":false}})")->refusal.ok());
+  const auto said = ReadPods(R"({"driver":{"repoConfig":{"configMapName":"mirror"}}})");
+  CHECK(said->refusal.message().substr(0, 29) == "spec.driver.repoConfig is set");
+  CHECK_FALSE(ReadPods(R"({"gds":{"enabled":true}})")->refusal.ok());
+  CHECK(ReadPods(R"({"driver":{"startupProbe":{"periodSeconds":"5"}}})").status().message() ==
+        R"(spec.driver.startupProbe.periodSeconds: must be a whole number from 0, got "5")");
+  CHECK(ReadPods(R"({"driver":{"imagePullSecrets":[{"name":"a"}]}})").status().message() ==
+        R"(spec.driver.imagePullSecrets: must be a list of names, got [{"name":"a"}])");
+  CHECK_FALSE(ReadPods(R"({"driver":{"resources":1}})").ok());
+  CHECK_FALSE(ReadPods(R"({"daemonsets":{"tolerations":1}})").ok());
 }
 
 struct World {
@@ -97,7 +162,7 @@ TEST_CASE("a DaemonSet is made, changed with the version, and left alone when it
   world.transport->Answer(200, DaemonSetJson(Wish("2")));
   world.Keep(Wish("2"));
   CHECK(world.transport->requests.size() == 5);
-  CHECK(world.maker.status().ok());
+  CHECK(world.maker.Failure("policy").ok());
 }
 
 TEST_CASE("a DaemonSet that somebody else has made stays, which is told once, and what is refused is told") {
@@ -110,10 +175,21 @@ TEST_CASE("a DaemonSet that somebody else has made stays, which is told once, an
   CHECK(world.transport->requests.size() == 2);
   REQUIRE(world.log.size() == 1);
   CHECK(world.log[0].find("somebody else's") != std::string::npos);
+  CHECK(world.maker.Failure("policy").message().find("gpu/driver is not made of this policy: it is somebody else's") !=
+        std::string::npos);
+  CHECK(world.maker.Failure("another").ok());
   world.transport->Answer(403, StatusBody(403, "Forbidden", "cannot get resource daemonsets"));
   world.Keep(Wish("1"));
-  CHECK(absl::IsPermissionDenied(world.maker.status()));
+  CHECK(absl::IsUnavailable(world.maker.Failure("policy")));
   CHECK(world.log.back().find("cannot get resource daemonsets") != std::string::npos);
+  DriverDaemonSet refused = Wish("1");
+  refused.pods.refusal = absl::UnimplementedError("spec.driver.repoConfig is set");
+  world.Keep(refused);
+  CHECK(world.transport->requests.size() == 3);
+  CHECK(world.maker.Failure("policy").message().find("spec.driver.repoConfig is set") != std::string::npos);
+  world.maker.Wish({});
+  world.maker.Keep({});
+  CHECK(world.maker.Failure("policy").ok());
 }
 
 }  // namespace

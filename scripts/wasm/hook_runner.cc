@@ -5,7 +5,7 @@ namespace driverupgrade::internal {
 
 class HookRunner::Worker {};
 
-HookRunner::HookRunner(absl::Duration limit) : limit_(limit) {}
+HookRunner::HookRunner(absl::Duration limit, std::function<absl::Time()> /*now*/) : limit_(limit) {}
 HookRunner::~HookRunner() = default;
 
 absl::StatusOr<bool> HookRunner::Run(const CallContext& context, std::string_view /*what*/, Call call) {

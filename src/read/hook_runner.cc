@@ -109,7 +109,7 @@ class HookRunner::Worker : public std::enable_shared_from_this<Worker> {
 
 HookRunner::HookRunner(absl::Duration limit, std::function<absl::Time()> now)
     : limit_(std::min(limit, absl::Hours(1))),
-      now_(std::move(now)),
+      now_(now ? std::move(now) : std::function<absl::Time()>(absl::Now)),
       given_away_(std::make_shared<std::atomic<int>>(0)) {}
 
 HookRunner::~HookRunner() {

@@ -8,7 +8,6 @@
 #include <string_view>
 
 #include "absl/status/statusor.h"
-#include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "driverupgrade/call_context.h"
 
@@ -19,8 +18,8 @@ namespace driverupgrade::internal {
 class HookRunner {
  public:
   // `limit` is real time, whatever clock the engine has: a callback that hangs does so in real time. `now` is for tests
-  // of how long calls have taken together.
-  explicit HookRunner(absl::Duration limit, std::function<absl::Time()> now = absl::Now);
+  // of how long calls have taken together; empty: absl::Now.
+  explicit HookRunner(absl::Duration limit, std::function<absl::Time()> now = nullptr);
   ~HookRunner();
 
   // After a call has overrun, or the calls of a round have taken `limit` together, the next ones fail at once until a

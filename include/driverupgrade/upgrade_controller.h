@@ -35,7 +35,7 @@
 namespace driverupgrade {
 
 namespace internal {
-class RolloutEnd;
+class RolloutOver;
 }  // namespace internal
 
 struct ControllerOptions {
@@ -123,7 +123,7 @@ class UpgradeController {
   // Of the thread that steps.
   absl::Status told_trouble_ = absl::OkStatus();
   bool told_leading_ = false;
-  const std::unique_ptr<internal::RolloutEnd> rollout_end_;
+  const std::unique_ptr<internal::RolloutOver> rollout_over_;
   bool rollout_ended_ = false;  // in this step
 };
 

@@ -6,7 +6,7 @@
 #include "base/backoff.h"
 #include "base/status_macros.h"
 #include "fmt/format.h"
-#include "run/rollout_end.h"
+#include "run/rollout_over.h"
 
 namespace driverupgrade {
 namespace {
@@ -26,7 +26,7 @@ UpgradeController::UpgradeController(UpgradeEngine& engine, std::shared_ptr<Watc
       cache_(std::move(cache)),
       options_(std::move(options)),
       clock_(engine.clock()),
-      rollout_end_(std::make_unique<internal::RolloutEnd>()) {
+      rollout_over_(std::make_unique<internal::RolloutOver>()) {
   engine_.OnChange([this] { Notify(); });
 }
 
@@ -136,9 +136,9 @@ absl::Time UpgradeController::Pass(const CallContext& context, const UpgradePoli
   if (options_.election) deadline = std::min(deadline, options_.election->LeadsUntil().value_or(now));
   const absl::StatusOr<ReconcileResult> result =
       engine_.Reconcile({.deadline = deadline, .stop = context.stop}, policy);
-  if (!result.ok()) rollout_end_->PassFailed();
+  if (!result.ok()) rollout_over_->PassFailed();
   if (result.ok() && engine_.observer()) {
-    rollout_ended_ = rollout_end_->Ended(result->plan, [this] { return engine_.Everything(); });
+    rollout_ended_ = rollout_over_->Ended(result->plan, [this] { return engine_.Everything(); });
   }
   const std::lock_guard lock(mutex_);
   pass_began_.reset();

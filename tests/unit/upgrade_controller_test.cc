@@ -9,7 +9,7 @@
 #include "driverupgrade/log_sink.h"
 #include "driverupgrade/testing/builders.h"
 #include "driverupgrade/testing/fake_cluster.h"
-#include "run/rollout_end.h"
+#include "run/rollout_over.h"
 #include "support/catch.h"
 #include "support/node_under_test.h"
 
@@ -84,7 +84,7 @@ TEST_CASE("A rollout that ends is told once, with what has become of it") {
 TEST_CASE("All nodes are looked at for the end of a rollout only where something has changed since the last look") {
   int looks = 0;
   Plan everything{.gates = {{.node = "n1", .gate = {.reason = GateReason::kPaused}}}};
-  internal::RolloutEnd end;
+  internal::RolloutOver end;
   const auto ended = [&](const Plan& plan) {
     return end.Ended(plan, [&] {
       ++looks;

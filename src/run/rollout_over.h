@@ -3,8 +3,8 @@
 //     if (end.Ended(plan, [&] { return engine.Everything(); })) observer.OnRolloutOver(plan.totals);
 //
 // Not thread-safe.
-#ifndef DRIVERUPGRADE_SRC_RUN_ROLLOUT_END_H_
-#define DRIVERUPGRADE_SRC_RUN_ROLLOUT_END_H_
+#ifndef DRIVERUPGRADE_SRC_RUN_ROLLOUT_OVER_H_
+#define DRIVERUPGRADE_SRC_RUN_ROLLOUT_OVER_H_
 
 #include <functional>
 
@@ -12,7 +12,7 @@
 
 namespace driverupgrade::internal {
 
-class RolloutEnd {
+class RolloutOver {
  public:
   // Whether it is over by `plan`, that of one more pass, and was not before. `everything`: the plan with all gates,
   // which costs O(N log N). It is asked for only where it may say something else than the last time: a rollout that is
@@ -28,4 +28,4 @@ class RolloutEnd {
 
 }  // namespace driverupgrade::internal
 
-#endif  // DRIVERUPGRADE_SRC_RUN_ROLLOUT_END_H_
+#endif  // DRIVERUPGRADE_SRC_RUN_ROLLOUT_OVER_H_

@@ -1,10 +1,10 @@
-#include "run/rollout_end.h"
+#include "run/rollout_over.h"
 
 #include <utility>
 
 namespace driverupgrade::internal {
 
-bool RolloutEnd::Ended(const Plan& plan, const std::function<Plan()>& everything) {
+bool RolloutOver::Ended(const Plan& plan, const std::function<Plan()>& everything) {
   const bool moves = plan.totals.Moving() > 0;
   if (moves) is_on_ = true;
   if (moves || !plan.nodes.empty() || plan.gates_complete || !plan.gates.empty() || !plan.ungated.empty()) {

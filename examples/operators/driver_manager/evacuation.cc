@@ -134,15 +134,17 @@ void Evacuation::Request(const Node& node, const PodRef& pod, AttemptLog& attemp
 }
 
 // One look at the node, and the requests that are due.
-absl::Status Evacuation::Look(const Select& select, AttemptLog& attempts, EvictionRound& round) {
+absl::StatusOr<std::string> Evacuation::Look(const Select& select, AttemptLog& attempts) {
   absl::StatusOr<NodeView> view = Read(attempts);
   if (!view.ok()) return view.status();
   const absl::StatusOr<PodSelection> selection = select(*view);
   if (!selection.ok()) return selection.status();
   if (!selection->blocked.empty()) return BlockedBy(selection->blocked);
-  round = DrainManager().Pace(selection->evict, *view, parts_.clock->Now());
+  const absl::Time now = parts_.clock->Now();
+  const EvictionRound round = DrainManager().Pace(selection->evict, *view, now);
+  std::string left = round.finished ? "" : DrainManager().Remaining(selection->evict, *view, now);
   for (const PodRef& pod : round.evict) Request(view->node, pod, attempts);
-  return absl::OkStatus();
+  return left;
 }
 
 absl::Status Evacuation::Evacuate(std::string_view what, const Select& select) {
@@ -150,14 +152,14 @@ absl::Status Evacuation::Evacuate(std::string_view what, const Select& select) {
               .fields = {{"node", node_.name()}, {"timeout", absl::FormatDuration(settings_.drain_timeout)}}});
   const absl::Time deadline = parts_.clock->Now() + settings_.drain_timeout;
   AttemptLog attempts;
-  EvictionRound round;
   while (true) {
-    const absl::Status look = Look(select, attempts, round);
+    const absl::StatusOr<std::string> left = Look(select, attempts);
+    const absl::Status& look = left.status();
     if (!look.ok() && !MayPass(look)) return Named(what, look);
-    if (look.ok() && round.finished) return absl::OkStatus();
+    if (look.ok() && left->empty()) return absl::OkStatus();
     const absl::Time now = parts_.clock->Now();
     if (now >= deadline) {
-      const std::string_view why = look.ok() ? std::string_view(round.remaining) : Message(look);
+      const std::string_view why = look.ok() ? std::string_view(*left) : Message(look);
       return absl::DeadlineExceededError(
           fmt::format("{}: not done after {}: {}", what, absl::FormatDuration(settings_.drain_timeout), why));
     }

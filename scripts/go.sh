@@ -17,19 +17,19 @@ unformatted=$("$("$go" env GOROOT)/bin/gofmt" -l .)
 export CGO_ENABLED=0 GOTOOLCHAIN=local GOFLAGS=-mod=readonly
 # The translation of the WebAssembly has code that no path reaches.
 for folder in . compat ../scripts/wasm; do
-  (cd "$folder" && "$go" vet -unreachable=false ./... && "$go" test ./...)
+  (cd "$folder" && "$go" vet -unreachable=false ./... && "$go" test -timeout 30m ./...)
 done
 # Parts of one state keep to their own budgets, whatever becomes of driver pods: with each of 1,000 seeds.
-"$go" test ./pkg/upgrade -run TestPartsOfOneState -seeds 1000
+"$go" test -timeout 30m ./pkg/upgrade -run TestPartsOfOneState -seeds 1000
 GOARCH=arm64 "$go" build ./...
 export CGO_ENABLED=1
 while (($# > 0)); do
   case $1 in
-    --race) "$go" test -race -short ./... ;;
+    --race) "$go" test -timeout 30m -race -short ./... ;;
     --cgo)
       library=$(cd .. && realpath "$2")
       CGO_CFLAGS="-I$PWD/../include" CGO_LDFLAGS="-L$library -Wl,-rpath,$library" \
-        "$go" test -tags driverupgrade_cgo ./pkg/... ./internal/...
+        "$go" test -timeout 30m -tags driverupgrade_cgo ./pkg/... ./internal/...
       shift
       ;;
     *) echo "go.sh: unknown option: $1" >&2; exit 2 ;;

@@ -84,7 +84,7 @@ Rollout MeasureRollout(Arena& arena, int nodes, const Task& task, const Options&
   for (const std::string& events : options.events) programs.push_back(Operator(options.gpu_operator, task, events));
   if (!options.go_operator.empty()) programs.push_back(InGo("Go module, Events", options.go_operator, task));
   if (!options.go_library.empty()) programs.push_back(InGo("Go library, Events", options.go_library, task));
-  Rollout rollout{.nodes = nodes, .parallel = task.parallel, .series = {}};
+  Rollout rollout{.nodes = nodes, .parallel = task.parallel, .series = {}, .not_done = {}};
   for (const Program& program : programs) rollout.series.push_back({.program = program.name, .runs = {}});
   for (int run = 1; run <= options.runs; ++run) {
     const std::string what =

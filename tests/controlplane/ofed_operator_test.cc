@@ -205,6 +205,50 @@ spec: {ofedDriver: {upgradePolicy: {autoUpgrade: true}}}
   CHECK(program.IsRunning());
 }
 
+// deploy/rbac/requestor, for ofed_operator and the namespace of the world's workloads.
+void LetRequest(const OfedDriver& ofed) {
+  std::string rights = ReadFile(RbacFolder() / "requestor/maintenance-namespace.yaml");
+  rights = std::regex_replace(rights, std::regex("(metadata: .*namespace: )[a-z-]+"), "$1" + ofed.ns());
+  rights = std::regex_replace(rights, std::regex("name: driver-upgrade, namespace: gpu-operator"),
+                              "name: ofed-driver-upgrade, namespace: nvidia-network-operator");
+  ofed.world().control_plane().admin().Create(rights);
+}
+
+TEST_CASE("A NicNodePolicy that is deleted in the middle gives nodes and NodeMaintenances back, beside a long name",
+          "[operators]") {
+  ControlPlane::Shared().InstallNodeMaintenances();
+  constexpr int kNodes = 2;
+  World world(ControlPlane::Shared(), "nnp-gone", kNodes);
+  const Kubectl& admin = world.control_plane().admin();
+  for (const std::string& node : world.nodes()) admin.Must({"label", "node", node, "rack=east"});
+  const OfedDriver ofed(world, {"east"});
+  LetRequest(ofed);
+  // As a name of an object it is good, and in the id of a requestor it is too long for a label.
+  const std::string name(55, 'n');
+  admin.Create("apiVersion: mellanox.com/v1alpha1\nkind: NicNodePolicy\nmetadata: {name: " + name +
+               "}\nspec: {nodeSelector: {rack: none}, ofedDriver: {upgradePolicy: {autoUpgrade: true}}}\n");
+  ofed.Change("mofed:2", "mofed-east");
+  OperatorProgram program =
+      ofed.Start({"--ledger", "--requestor-id", "nvidia.network-operator", "--requestor-namespace", ofed.ns()});
+  const auto claims = [&] {
+    return Items(admin.Get({kNodeMaintenances, "--namespace=" + ofed.ns()}), {"items"}).Size();
+  };
+  const bool claimed = Eventually(kStepLimit, [&] { return claims() > 0; });
+  INFO(program.Log());
+  REQUIRE(claimed);
+  CHECK(program.IsRunning());
+
+  admin.Must({"delete", "nicnodepolicy", "rack-east"});
+  CHECK(Eventually(kStepLimit, [&] { return program.Log().find("nodes given back") != std::string::npos; }));
+  CHECK(claims() == 0);
+  for (const auto& [node_name, node] : world.Nodes()) {
+    INFO(node_name);
+    CHECK(node.labels.count(kOfedState) == 0);
+    CHECK_FALSE(node.unschedulable);
+  }
+  CHECK(program.IsRunning());
+}
+
 constexpr std::string_view kMadePolicy = R"(
 apiVersion: mellanox.com/v1alpha1
 kind: NicClusterPolicy

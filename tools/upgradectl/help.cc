@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -11,9 +12,10 @@ namespace {
 using driverupgrade::Gate;
 using driverupgrade::GateReason;
 
-// As a shell reads it; an option without a value is a flag.
-std::string WithValue(const std::string& option, const std::string& value) {
-  if (value.empty() && option != "--validation-selector") return " " + option;
+// As a shell reads it; without a value it is a flag.
+std::string WithValue(const std::string& option, const std::optional<std::string>& given) {
+  if (!given) return " " + option;
+  const std::string& value = *given;
   const std::string_view plain =
       "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./:=,@%+";
   if (!value.empty() && value.find_first_not_of(plain) == std::string::npos) {

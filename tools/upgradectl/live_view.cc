@@ -39,8 +39,11 @@ class LiveView::Sink final : public driverupgrade::WatchSink<ApiObject> {
   Sink(LiveView& view, Followed& followed) : view_(view), followed_(followed) {}
   bool OnList(std::vector<ApiObject> objects, std::string_view version) override {
     const std::lock_guard lock(view_.mutex_);
-    followed_.objects.clear();
+    const std::map<std::string, std::string> before = std::exchange(followed_.objects, {});
     for (ApiObject& object : objects) Keep(std::move(object));
+    for (const auto& [name, text] : before) {
+      if (!followed_.objects.contains(name)) NoteGone(name);
+    }
     followed_.listed = true;
     return Tell(version);
   }
@@ -52,10 +55,13 @@ class LiveView::Sink final : public driverupgrade::WatchSink<ApiObject> {
   bool OnDelete(ApiObject object, std::string_view version) override {
     const std::lock_guard lock(view_.mutex_);
     followed_.objects.erase(object.ns + "/" + object.name);
+    NoteGone(object.ns + "/" + object.name);
     return Tell(version);
   }
   bool OnBookmark(std::string_view version) override {
+    const std::lock_guard lock(view_.mutex_);
     version_ = version;
+    view_.Recovered(followed_);
     return true;
   }
   const std::string& version() const { return version_; }
@@ -66,6 +72,7 @@ class LiveView::Sink final : public driverupgrade::WatchSink<ApiObject> {
     if (!followed_.keep.empty() && object.json.find(followed_.keep) == std::string::npos) return;
     followed_.objects[object.ns + "/" + object.name] = std::move(object.json);
   }
+  void NoteGone(const std::string& name) { view_.gone_.insert(followed_.kind + "/" + name); }
   bool Tell(std::string_view version) {
     version_ = version;
     view_.news_ = true;
@@ -123,7 +130,11 @@ void LiveView::Follow(Followed& followed, std::stop_token stop) {
   while (!stop.stop_requested()) {
     params.resource_version = sink.version();
     const absl::Status ended = WatchOnce(objects, followed, params, stop, sink);
-    if (ended.ok()) continue;
+    if (ended.ok()) {
+      const std::lock_guard lock(mutex_);
+      Recovered(followed);
+      continue;
+    }
     if (ended.code() == absl::StatusCode::kOutOfRange) {
       sink.BeginAnew();
       continue;
@@ -142,6 +153,13 @@ void LiveView::Follow(Followed& followed, std::stop_token stop) {
     std::condition_variable_any pause;
     pause.wait_for(lock, stop, absl::ToChronoNanoseconds(pause_), [] { return false; });
   }
+}
+
+// A watch that goes on from where it was gives no list.
+void LiveView::Recovered(Followed& followed) {
+  if (std::exchange(followed.trouble, {}).empty()) return;
+  news_ = true;
+  changed_.notify_all();
 }
 
 absl::Status LiveView::Await(absl::Duration patience) {
@@ -179,6 +197,7 @@ absl::StatusOr<std::string> LiveView::Read(const Wanted& wanted, absl::Time now,
   {
     const std::lock_guard lock(mutex_);
     changes = changes_;
+    listed_.gone.merge(std::exchange(gone_, {}));
     for (const auto& followed : followed_) {
       for (const auto& [name, text] : followed->objects) list.AddText(text, followed->kind, followed->of.group_version);
       if (followed->optional && !followed->refused) beside.ledger = false;
@@ -186,7 +205,8 @@ absl::StatusOr<std::string> LiveView::Read(const Wanted& wanted, absl::Time now,
   }
   const absl::Duration age = now - listed_.at;
   const bool changed = changes != listed_.changes;
-  if (age >= kListedAtLeast || (changed && age >= kListedAtMost)) {
+  const bool clock_set_back = age < absl::ZeroDuration();
+  if (clock_set_back || age >= kListedAtLeast || (changed && age >= kListedAtMost)) {
     Listed listed{.at = now, .changes = changes};
     absl::StatusOr<MixedList> read = ReadBeside(*transport_, place_, beside, listed.notes);
     if (!read.ok()) return read.status();
@@ -204,7 +224,7 @@ absl::StatusOr<std::string> LiveView::Read(const Wanted& wanted, absl::Time now,
       if (!pods.ok()) return pods.status();
       listed_.pods[node] = *std::move(pods);
     }
-    list.AddAll(listed_.pods[node]);
+    list.AddAll(listed_.pods[node], listed_.gone);
   }
   return list.Text();
 }

@@ -7,6 +7,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <stop_token>
 #include <string>
 #include <string_view>
@@ -52,6 +53,8 @@ class LiveView {
   struct Followed;
   class Sink;
   void Follow(Followed& followed, std::stop_token stop);
+  /// Under the lock.
+  void Recovered(Followed& followed);
   static absl::Status WatchOnce(const driverupgrade::ObjectClient& objects, const Followed& followed,
                                 const driverupgrade::WatchParams& params, const std::stop_token& stop, Sink& sink);
 
@@ -62,6 +65,7 @@ class LiveView {
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   bool news_ = false;
+  std::set<std::string> gone_;  // of all watches, since Read last looked
   /// Of the followed objects, ever.
   std::int64_t changes_ = 0;
   absl::Status failure_ = absl::OkStatus();
@@ -74,6 +78,8 @@ class LiveView {
     std::vector<std::string> notes = {};
     /// By node.
     std::map<std::string, MixedList> pods = {};
+    /// What a watch has said to be gone since: it may still be among the pods of a node.
+    std::set<std::string> gone = {};
   };
   Listed listed_;
   std::vector<std::jthread> threads_;  // last: they use the rest

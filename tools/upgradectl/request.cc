@@ -100,9 +100,9 @@ std::string ValidationSelector(const Options& options) {
 }
 
 // Of the options as they were typed, what another command needs to be about the same.
-std::vector<std::pair<std::string, std::string>> OptionsAgain(const Options& options) {
+std::vector<std::pair<std::string, std::optional<std::string>>> OptionsAgain(const Options& options) {
   const Options silent;
-  std::vector<std::pair<std::string, std::string>> again;
+  std::vector<std::pair<std::string, std::optional<std::string>>> again;
   const auto text = [&](const char* name, const std::string& value, const std::string& otherwise = {}) {
     if (value != otherwise) again.emplace_back(name, value);
   };
@@ -110,7 +110,7 @@ std::vector<std::pair<std::string, std::string>> OptionsAgain(const Options& opt
     if (value) again.emplace_back(name, *value);
   };
   const auto flag = [&](const char* name, bool given) {
-    if (given) again.emplace_back(name, "");
+    if (given) again.emplace_back(name, std::nullopt);
   };
   text("--driver", options.driver, silent.driver);
   text("--domain", options.domain, silent.domain);

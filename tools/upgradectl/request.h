@@ -32,9 +32,9 @@ struct Request {
   /// Where the policy is from: a file, or the custom resource. Empty: nobody knows it, and the question has one that says
   /// no more than autoUpgrade.
   std::string policy_source = {};
-  /// The options that say which cluster, driver and policy this is about, with their values, for other commands about
+  /// The options that say which cluster, driver and policy this is about, with their values, flags without, for other commands about
   /// the same. Those that say nothing new are left out, and a dump, which commands do not act on.
-  std::vector<std::pair<std::string, std::string>> options = {};
+  std::vector<std::pair<std::string, std::optional<std::string>>> options = {};
   /// What could not be read, for people.
   std::vector<std::string> notes = {};
 };

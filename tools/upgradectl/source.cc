@@ -146,8 +146,10 @@ void MixedList::Add(const std::string& key, std::string text) {
   if (known_.insert(key).second) items_.emplace_back(key, std::move(text));
 }
 
-void MixedList::AddAll(const MixedList& other) {
-  for (const auto& [key, text] : other.items_) Add(key, text);
+void MixedList::AddAll(const MixedList& other, const std::set<std::string>& without) {
+  for (const auto& [key, text] : other.items_) {
+    if (!without.contains(key)) Add(key, text);
+  }
 }
 
 void MixedList::AddText(const std::string& object, const std::string& kind, const std::string& api_version) {

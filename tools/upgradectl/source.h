@@ -75,8 +75,8 @@ class MixedList {
            json::Document::AllocatorType& allocator);
   /// One object as its JSON text; what is none is left out.
   void AddText(const std::string& object, const std::string& kind, const std::string& api_version);
-  /// What the other list has, in its order.
-  void AddAll(const MixedList& other);
+  /// What the other list has, in its order, but for what `without` names: `Pod/NAMESPACE/NAME`.
+  void AddAll(const MixedList& other, const std::set<std::string>& without = {});
   /// The whole text.
   std::string Text() const;
 

@@ -35,9 +35,17 @@ absl::Status CheckUpdateStrategy(const rapidjson::Value& json) {
 }
 
 // Of both kinds, below the section that has the version.
-constexpr const char* kRefused[] = {"usePrecompiled",        "kernelModuleConfig", "repoConfig",
-                                    "certConfig",            "licensingConfig",    "virtualTopology",
-                                    "virtualTopologyConfig", "secretEnv",          "rdma.enabled"};
+constexpr const char* kRefused[] = {"usePrecompiled",
+                                    "kernelModuleConfig",
+                                    "repoConfig",
+                                    "certConfig",
+                                    // NVIDIA's chart writes the section in any case, with nlsEnabled, which alone does nothing.
+                                    "licensingConfig.secretName",
+                                    "licensingConfig.configMapName",
+                                    "virtualTopology",
+                                    "virtualTopologyConfig",
+                                    "secretEnv",
+                                    "rdma.enabled"};
 
 examples::DriverPodsPaths PodsPaths(const std::string& section) {
   examples::DriverPodsPaths paths{.section = section};

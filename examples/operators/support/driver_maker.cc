@@ -177,16 +177,15 @@ void PutPodSpec(Writer& writer, const DriverDaemonSet& wish, const std::string& 
   writer.Key("hostPID");
   writer.Bool(true);
   Put(writer, "nodeSelector", wish.node_selector);
-  if (!wish.pods.pull_secrets.empty()) {
-    writer.Key("imagePullSecrets");
-    writer.StartArray();
-    for (const std::string& secret : wish.pods.pull_secrets) {
-      writer.StartObject();
-      Put(writer, "name", secret);
-      writer.EndObject();
-    }
-    writer.EndArray();
+  // An empty list, too: a merge patch without it would leave the one that is there.
+  writer.Key("imagePullSecrets");
+  writer.StartArray();
+  for (const std::string& secret : wish.pods.pull_secrets) {
+    writer.StartObject();
+    Put(writer, "name", secret);
+    writer.EndObject();
   }
+  writer.EndArray();
   writer.Key("tolerations");
   writer.StartArray();
   writer.StartObject();

@@ -184,7 +184,7 @@ type Member struct {
 // Members waits until everything was listed once. Without a request but for that.
 func (h *Host) Members(ctx context.Context) ([]Member, error) {
 	h.called(ctx)
-	ctx, cancel := context.WithCancel(ctx)
+	waiting, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(h.ctx, cancel)()
 	waits := []func(context.Context) error{h.nodes.wait, h.pods.wait, h.sets.wait, h.revisions.wait}
@@ -192,7 +192,10 @@ func (h *Host) Members(ctx context.Context) ([]Member, error) {
 		waits = append(waits, h.maintenances.wait)
 	}
 	for _, wait := range waits {
-		if err := wait(ctx); err != nil {
+		if err := wait(waiting); err != nil {
+			if ctx.Err() == nil && h.ctx.Err() != nil { // the caller has cancelled nothing
+				err = errClosed
+			}
 			return nil, err
 		}
 	}

@@ -192,6 +192,8 @@ func (h *Host) finish() {
 	h.orders = nil
 	h.mu.Unlock()
 	h.running.Wait()
+	h.settle() // what was answered since the last round
+	close(h.events)
 	h.engine.Close()
 }
 
@@ -319,6 +321,12 @@ func (h *Host) unmarked(node string) {
 			o.names, _ = json.Marshal(keysOf(o.nodes))
 		}
 	}
+	// Evictions and deletions of pods do not name the version of the node, which would refuse them.
+	for task := range h.underWay {
+		if task.node == node && task.order.policy != nil {
+			task.withdraw()
+		}
+	}
 }
 
 // serve sends a node's requests one after the other. Once the order's context has ended they are all answered as not sent, so that the
@@ -409,24 +417,8 @@ func (h *Host) settle() {
 
 // record has a goroutine of its own: a recorder that blocks holds up nothing but Events.
 func (h *Host) record() {
-	record := func(event engine.Event) {
+	for event := range h.events {
 		h.options.Recorder.Event(subjectOf(event), event.Type, event.Reason, event.Message)
-	}
-	for {
-		select {
-		case event := <-h.events:
-			record(event)
-			continue
-		case <-h.ctx.Done():
-		}
-		for { // what had happened by then
-			select {
-			case event := <-h.events:
-				record(event)
-			default:
-				return
-			}
-		}
 	}
 }
 

@@ -25,7 +25,7 @@ import (
 )
 
 // The real time that a test waits for what has to come; it never is waited for in full unless the test fails.
-const patience = 20 * time.Second
+const patience = 3 * time.Minute
 
 var driverLabels = map[string]string{"app": "driver"}
 

@@ -122,9 +122,13 @@ class LimitsRoom final : public RolloutRoom {
   std::optional<Gate> Refusal(const std::vector<std::size_t>& nodes, bool takes_slot) const override {
     if (nodes.size() == 1) return Describe(limits_.Refusing(Asked(nodes.front(), takes_slot)));
     Limits trial = limits_;
-    for (const std::size_t node : nodes) {
-      const Candidate candidate = Asked(node, takes_slot);
-      if (const Limit* limit = trial.Refusing(candidate)) return limit->Describe();
+    for (std::size_t taken = 0; taken < nodes.size(); ++taken) {
+      const Candidate candidate = Asked(nodes[taken], takes_slot);
+      if (const Limit* limit = trial.Refusing(candidate)) {
+        // One that would refuse the node anyway, or else has let others of the group pass and counts them as well.
+        if (const Limit* anyway = limits_.Refusing(candidate)) return anyway->Describe();
+        return DescribeWith(*limit, taken, nodes.size());
+      }
       trial.Take(candidate);
       takes_slot &= !candidate.needs_slot;
     }
@@ -148,6 +152,12 @@ class LimitsRoom final : public RolloutRoom {
 
   static std::optional<Gate> Describe(const Limit* limit) {
     return limit == nullptr ? std::nullopt : std::optional(limit->Describe());
+  }
+
+  static Gate DescribeWith(const Limit& limit, std::size_t taken, std::size_t together) {
+    Gate gate = limit.Describe();
+    gate.detail += fmt::format(", with {} of the {} nodes that start together", taken, together);
+    return gate;
   }
 
   Limits limits_;

@@ -160,6 +160,8 @@ class InvariantChecker::Impl {
   using Uids = std::set<std::string>;
   Uids MayBeUnderWay(const Plan& plan) const;
   bool BudgetIsOut(const Writer& who, GateReason reason, const Uids& more) const;
+  // `uids`, and the others of the group with which the node starts.
+  Uids WithItsGroup(const UpgradePolicy& the_policy, const Node& node, Uids uids) const;
   std::vector<Pod> DriverPodsOn(const Node& node) const;
   bool HasToGo(const Node& node, const Pod& driver_pod) const;
   bool RevisionIsUnknown(const Node& node) const;

@@ -113,6 +113,20 @@ bool InvariantChecker::Impl::BudgetIsOut(const Writer& who, GateReason reason, c
   return unavailable >= UnavailableLimit(*its_policy.max_unavailable, static_cast<int>(with_driver_.size()));
 }
 
+// Nodes that start together are refused if not all of them have room: all but one may be in the way of that one.
+InvariantChecker::Impl::Uids InvariantChecker::Impl::WithItsGroup(const UpgradePolicy& the_policy, const Node& node,
+                                                                  Uids uids) const {
+  if (!the_policy.rollout || !the_policy.rollout->groups) return uids;
+  const NodeGroups& groups = *the_policy.rollout->groups;
+  const std::string group = LabelOf(node, groups.by);
+  if (groups.mode != GroupMode::kTogether || group.empty()) return uids;
+  for (const auto& [name, truth] : nodes) {
+    const std::optional<Node> other = cluster->node(name);
+    if (other && name != node.name && LabelOf(*other, groups.by) == group) uids.insert(truth.uid);
+  }
+  return uids;
+}
+
 // A budget of one class of failures may be used up sooner: of those it is only known that a node has failed.
 bool InvariantChecker::Impl::FailuresAreOut(const UpgradePolicy& the_policy) const {
   if (!the_policy.failure_policy || failed_ == 0) return false;
@@ -165,7 +179,7 @@ bool InvariantChecker::Impl::IsTrue(const Writer& who, const Node& node, const G
   const auto label = node.labels.find(keys.skip);
   switch (gate.reason) {
     case GateReason::kMaxParallel: return BudgetIsOut(who, gate.reason, more) || SomeStageHasALimit(its_policy);
-    case GateReason::kMaxUnavailable: return BudgetIsOut(who, gate.reason, more);
+    case GateReason::kMaxUnavailable: return BudgetIsOut(who, gate.reason, WithItsGroup(its_policy, node, more));
     case GateReason::kMaxFailures: return FailuresAreOut(its_policy);
     case GateReason::kHalted:
     case GateReason::kWindow:

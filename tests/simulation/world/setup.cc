@@ -5,6 +5,7 @@
 
 #include "fmt/format.h"
 #include "simulation/world/mutants.h"
+#include "simulation/world/world.h"
 
 namespace driverupgrade::testing {
 
@@ -184,6 +185,15 @@ void DrawByPods(std::uint64_t seed, RolloutPolicy& rollout) {
   rollout.health->pod_selector = Selector("app=logging");
 }
 
+// Limits that a whole group fits, beside a node that is away for good; from a stream of its own.
+void FitGroups(std::uint64_t seed, Setup& setup) {
+  Random random(seed, "groups that start together");
+  const int size = (setup.nodes + kRacks - 1) / kRacks;
+  setup.policy.max_parallel = random.Percent(50) ? std::nullopt : std::optional(random.Between(1, 2));
+  setup.policy.max_unavailable = std::nullopt;
+  if (random.Percent(50)) setup.policy.max_unavailable = Count{size + random.Between(1, 3)};
+}
+
 // Each stage has a node, and each group fits the budget: nothing stands in the way for ever.
 void DrawRollout(std::uint64_t seed, Setup& setup) {
   Random random(seed, "rollouts");
@@ -203,12 +213,9 @@ void DrawRollout(std::uint64_t seed, Setup& setup) {
     if (random.Percent(30)) rollout.health->max_driver_restarts = random.Between(1, 3);
   }
   DrawByPods(seed, rollout);
-  if (rollout.groups && rollout.groups->mode == GroupMode::kTogether) {
-    setup.policy.max_parallel = std::nullopt;
-    setup.policy.max_unavailable = std::nullopt;
-  }
-  setup.policy.rollout = std::move(rollout);
   setup.nodes = std::max(setup.nodes, 4);
+  if (rollout.groups && rollout.groups->mode == GroupMode::kTogether) FitGroups(seed, setup);
+  setup.policy.rollout = std::move(rollout);
   setup.ledger = true;
 }
 

@@ -225,10 +225,14 @@ TEST_CASE("nodes with a driver of their own get none made, and a policy that ask
   };
   CHECK(sets("1", R"({"driver":{"enabled":false,)" + image + "}}").empty());
   const auto plain = sets("2", R"({"driver":{"enabled":true,"kernelModuleType":"open","usePrecompiled":false,)"
+                               R"("licensingConfig":{"secretName":"","nlsEnabled":true},)"
                                R"("repoConfig":{"configMapName":""},)" + image + "}}");
   REQUIRE(plain.size() == 1);
   CHECK(plain[0].pods.refusal.ok());
   CHECK(plain[0].image.env == examples::Variables{{.name = "KERNEL_MODULE_TYPE", .value = "open"}});
+  const auto licensed = sets("9", R"({"driver":{"licensingConfig":{"secretName":"vgpu"},)" + image + "}}");
+  REQUIRE(licensed.size() == 1);
+  CHECK(absl::StartsWith(licensed[0].pods.refusal.message(), "spec.driver.licensingConfig.secretName is set"));
   const auto precompiled = sets("3", R"({"driver":{"usePrecompiled":true,)" + image + "}}");
   REQUIRE(precompiled.size() == 1);
   CHECK(absl::StartsWith(precompiled[0].pods.refusal.message(), "spec.driver.usePrecompiled is set"));

@@ -56,8 +56,11 @@ auto Refusals::KeyOf(const WaitingNode& waiting) -> Key {
 
 const Gate& Refusals::Of(const WaitingNode& waiting) const {
   const std::vector<From>& refused = kinds_.at(waiting.candidate);
-  const auto order = OrderOf(waiting);
-  return std::find_if(refused.rbegin(), refused.rend(), [&](const From& from) { return from.key <= order; })->gate;
+  using Order = decltype(OrderOf(waiting));
+  const Order order = OrderOf(waiting);
+  // Of one type: clang 14 compares no tuples of two.
+  return std::find_if(refused.rbegin(), refused.rend(), [&](const From& from) { return Order(from.key) <= order; })
+      ->gate;
 }
 
 void AdmissionQueue::Add(const WaitingNode& waiting) {

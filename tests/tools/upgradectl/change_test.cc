@@ -82,7 +82,7 @@ TEST_CASE("An approval is an annotation of the driver's DaemonSet beside those t
       R"({"metadata":{"uid":"ds","resourceVersion":"55","annotations":{"nvidia.com/gpu-driver-upgrade.approved":"canary@old,canary@new"}}})");
 }
 
-TEST_CASE("Who may not read the ledger cannot approve, for the rollout may be halted; no record is told") {
+TEST_CASE("Who may not read the ledger cannot approve, for the rollout may be halted, and no record is told") {
   const auto server = std::make_shared<DumpServer>(DumpOfRollout(""));
   CHECK(ApproveIn(server, "canary").out.starts_with(
       "the record of the rollout: the ledger gpu-operator/nvidia-gpu-driver-upgrade has none: whether the rollout was "

@@ -184,7 +184,7 @@ TEST_CASE("A node that is given back is uncordoned by null, as a merge patch rem
   CHECK(node.node()["gate"].IsNull());
 }
 
-TEST_CASE("Pods that ask for a GPU are evicted; with --no-gpu-pods the drain alone decides") {
+TEST_CASE("Pods that ask for a GPU are evicted, and with --no-gpu-pods the drain alone decides") {
   const std::string pods = WorkloadPod("gpu", "{}", R"({"limits":{"nvidia.com/gpu":"1"}})") + WorkloadPod("web", "{}");
   const std::string dump = Dump(State("pod-deletion-required"), R"({"unschedulable":true})", "old", pods);
   const OneNode with("autoUpgrade: true", dump);

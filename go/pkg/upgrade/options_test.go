@@ -198,6 +198,8 @@ func TestTheExtraPolicyHoldsBesideTheTypesFields(t *testing.T) {
 	}
 	// A node's gate is another one for as long as its patch is not answered.
 	w.eventually("three nodes counted as paused", func() bool { return w.manager.Stats().Waiting["Paused"] == 3 })
+	// What another policy has begun is withdrawn, and has a pause by a clock that stands still.
+	w.eventually("three nodes that wait", w.allIn(UpgradeStateUpgradeRequired))
 	if err := w.manager.SetExtraPolicy(nil); err != nil {
 		t.Fatal(err)
 	}

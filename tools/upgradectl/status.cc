@@ -169,8 +169,6 @@ std::string Age(absl::Duration duration) {
 
 bool HasEnded(const RolloutStatus& status) {
   if (status.phase != Phase::kFailed) return status.phase == Phase::kDone;
-  // No node has the driver: it may be about to come.
-  if (status.nodes.empty()) return false;
   return std::all_of(status.nodes.begin(), status.nodes.end(), [](const NodeStatus& node) {
     if (!node.gate) return node.state == UpgradeState::kDone;
     const driverupgrade::GateTraits& traits = driverupgrade::TraitsOf(node.gate->reason);

@@ -115,6 +115,7 @@ void HostEngine::Forget(const std::string& node) {
     if (part->guests.erase(node) > 0 || part->nodes.erase(node) > 0) part->planner.Remove(node);
   }
   part_of_.erase(node);
+  left_.erase(node);
   views_.Forget(node);
   hooks_.Forget(node);
 }
@@ -173,15 +174,17 @@ void HostEngine::Tell(const std::string& id, absl::StatusOr<bool> answer) {
 
 // ----- parts
 
-// The part that has most to do with these nodes: any would do, but it knows them already.
+// The part that these nodes are in, or were in when they had their driver pods.
 Part& HostEngine::PartFor(const std::optional<std::set<std::string>>& nodes) {
   for (const auto& part : parts_) {
     if (!nodes && part->has_all) return *part;
   }
   if (nodes) {
-    for (const std::string& node : *nodes) {
-      const auto found = part_of_.find(node);
-      if (found != part_of_.end() && !found->second->has_all) return *found->second;
+    for (const auto* known : {&part_of_, &left_}) {
+      for (const std::string& node : *nodes) {
+        const auto found = known->find(node);
+        if (found != known->end() && !found->second->has_all) return *found->second;
+      }
     }
   }
   Part& part = *parts_.emplace_back(std::make_unique<Part>(machine_));
@@ -198,6 +201,7 @@ void HostEngine::Move(const std::string& node, Part& part) {
   part.guests.erase(node);
   part.nodes.insert(node);
   part_of_[node] = &part;
+  left_.erase(node);
   part.planner.Update(managed_.at(node));
 }
 
@@ -214,8 +218,14 @@ void HostEngine::Assign(Part& part, const std::optional<std::set<std::string>>& 
     part.nodes.erase(name);
     part_of_.erase(name);
     part.guests.insert(name);
+    // Should the others lose theirs when it has its own again, the names of this one would make a second part of the same.
+    left_[name] = &part;
   }
-  std::erase_if(parts_, [&](const auto& other) { return other.get() != &part && other->nodes.empty(); });
+  std::erase_if(parts_, [&](const auto& other) {
+    if (other.get() == &part || !other->nodes.empty()) return false;
+    std::erase_if(left_, [&](const auto& entry) { return entry.second == other.get(); });
+    return true;
+  });
   SetGuests(part);
 }
 

@@ -128,6 +128,7 @@ class HostEngine {
   std::map<std::string, Unanswered> unanswered_;  // by node
   std::vector<std::unique_ptr<Part>> parts_;
   std::map<std::string, Part*> part_of_;  // by node
+  std::map<std::string, Part*> left_;     // by node that has left it with its driver pod, and may come back
   std::vector<NodeOutcome> outcomes_;
   std::vector<RecordEventParams> events_;
   absl::Time now_ = absl::InfinitePast();

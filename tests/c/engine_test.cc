@@ -232,6 +232,35 @@ TEST_CASE("Three policies over the nodes of one driver: no part exceeds its budg
 
 TEST_CASE("The same with a thousand seeds", "[long]") { RollParts(61, 1000); }
 
+TEST_CASE("Nodes of a part that lose their driver pods in turn are still one part") {
+  constexpr std::string_view kOneAtATime =
+      R"({"autoUpgrade":true,"maxParallelUpgrades":1,"maxUnavailable":null,"drain":{"enable":true}})";
+  World world(3);
+  EngineHost host = world.Host();
+  const std::string first = world.fleet.node_names[0];
+  const std::string second = world.fleet.node_names[1];
+  const auto in_progress = [&](const std::string& node) {
+    return IsInProgress(*ParseUpgradeState(world.cluster->node(node)->labels.at(world.identity.StateLabel())));
+  };
+  const auto lose_driver_pod = [&](const std::string& node) {
+    for (const Pod& pod : world.cluster->daemon_set_pods(world.fleet.ns, world.fleet.daemon_set)) {
+      if (pod.node_name == node) world.cluster->RemovePod(pod.ref.ns, pod.ref.name);
+    }
+  };
+  const auto pass = [&](const std::set<std::string>& nodes) { host.Pass(nodes, kOneAtATime, world.clock->Now()); };
+  for (int i = 0; i < 3; ++i) pass({first, second});
+  REQUIRE(in_progress(first));
+  REQUIRE_FALSE(in_progress(second));
+
+  lose_driver_pod(second);
+  pass({first});
+  world.cluster->Advance(absl::Seconds(30));  // it comes back
+  lose_driver_pod(first);
+  for (int i = 0; i < 3; ++i) pass({second});
+  CHECK(in_progress(first));
+  CHECK_FALSE(in_progress(second));
+}
+
 // What is in use of the heap, where the standard library can say so. Sanitizers replace the heap: they find what is never freed, at the end.
 std::size_t HeapInUse() {
 #if defined(__GLIBC__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)

@@ -62,7 +62,8 @@ rm -rf "$work"
 mkdir -p "$work/images" "$work/context/bin" "$work/context/node" "$work/context/tmp"
 programs
 scripts/image.sh "$work/images"
-cp "$source"/node/played/{pause,driver,mofed,rmmod,workload} "$(command -v busybox)" "$work/context/bin/"
+cp "$source"/node/played/{entry,pause,driver,nvidia-smi,mofed,rmmod,workload} "$(command -v busybox)" \
+  "$work/context/bin/"
 for command in sh cat echo mkdir rm sleep test; do ln -s busybox "$work/context/bin/$command"; done
 store=(--storage-driver vfs --root "$work/store" --runroot "$work/run")
 play localhost/played:1 1 played

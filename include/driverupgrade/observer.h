@@ -11,8 +11,7 @@
 /// OnNodeApplied is called by any of the engine's threads, several at a time; the rest by the thread that reconciles. Do
 /// not block in them, and do not call the engine.
 ///
-/// The engine tells of passes, UpgradeController of what is about more than one of them, and UpgradeService of findings
-/// that no pass makes.
+/// The engine tells of passes and of its configuration, and UpgradeController of what is about more than one pass.
 #ifndef DRIVERUPGRADE_OBSERVER_H_
 #define DRIVERUPGRADE_OBSERVER_H_
 
@@ -37,6 +36,8 @@ struct PassOutcome {
   /// As the policy of the pass says.
   bool auto_upgrade = false;
   bool paused = false;
+  /// ReconcileResult::configuration; of a pass that planned.
+  std::vector<Finding> configuration = {};
 };
 
 class Observer {
@@ -54,7 +55,8 @@ class Observer {
   virtual void OnLeading(bool leads);
   /// No node goes on any more unless a person does something, and some did before.
   virtual void OnRolloutOver(const Tally& totals);
-  /// About the configuration, and in no plan; once, when it begins to hold.
+  /// About the configuration, and in no plan: PassOutcome::configuration. Once, when it begins to hold, and
+  /// NothingIsEvicted again when a further rollout begins.
   virtual void OnFinding(const Finding& finding);
 };
 

@@ -81,6 +81,9 @@ struct ReconcileResult {
   /// How many judgements of single nodes this took: one for each that changed or was due; without a cache a
   /// node whose pods were read is judged before and after.
   std::uint64_t judged = 0;
+  /// What will not do what it should although nothing is wrong with any node: NoDaemonSet, NothingIsEvicted. Not in
+  /// `plan.findings`, as it is no reading of the cluster's nodes; Observer::OnFinding tells each once.
+  std::vector<Finding> configuration = {};
   /// Come back at this time even if nothing changes: now, if something has been done that is not judged yet; a deadline
   /// or a retry otherwise. nullopt: only when the cluster or the policy changes.
   std::optional<absl::Time> wake_at = std::nullopt;

@@ -40,6 +40,7 @@ class CachePass final : public Pass {
   void Withhold(const std::map<std::string, Gate>& gates, Plan& plan) override;
   // Does not wait for the answers.
   std::vector<NodeOutcome> Carry(const CallContext& context, const Plan& plan, AttemptLog& log) override;
+  bool SeesDaemonSet() const override { return !daemon_sets_.empty(); }
   std::string UidOf(const std::string& node) const override;
 
  private:

@@ -28,6 +28,7 @@ class ListPass final : public Pass {
   void Withhold(const std::map<std::string, Gate>& gates, Plan& plan) override;
   // In the plan's order.
   std::vector<NodeOutcome> Carry(const CallContext& context, const Plan& plan, AttemptLog& log) override;
+  bool SeesDaemonSet() const override { return sees_daemon_set_; }
   std::string UidOf(const std::string& node) const override;
 
  private:
@@ -38,6 +39,7 @@ class ListPass final : public Pass {
   LedgerPass* const ledger_;
   PlanExecutor& executor_;
   std::map<std::string, std::string> uids_;  // of the managed nodes, by name
+  bool sees_daemon_set_ = false;
 };
 
 }  // namespace driverupgrade::internal

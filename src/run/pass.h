@@ -55,6 +55,8 @@ class Pass {
   virtual void Withhold(const std::map<std::string, Gate>& gates, Plan& plan) = 0;
   // Begins with the requests of `plan`, and collects.
   virtual std::vector<NodeOutcome> Carry(const CallContext& context, const Plan& plan, AttemptLog& log) = 0;
+  // As of the last MakePlan.
+  virtual bool SeesDaemonSet() const = 0;
   // Empty for a node that is not managed.
   virtual std::string UidOf(const std::string& node) const = 0;
 

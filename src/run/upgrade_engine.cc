@@ -12,6 +12,7 @@
 #include "fmt/format.h"
 #include "model/unreadable.h"
 #include "run/cache_pass.h"
+#include "run/configuration_check.h"
 #include "run/engine_maker.h"
 #include "run/ledger_pass.h"
 #include "run/list_pass.h"
@@ -116,6 +117,7 @@ class UpgradeEngine::Impl {
   internal::Signal changed_;  // before those that raise it
   const std::function<SharedSlots()> shared_slots_;
   const std::function<std::string()> rollout_sick_;
+  internal::ConfigurationCheck configuration_;
   SnapshotBuilder builder_;
   StateMachine machine_;
   const std::unique_ptr<internal::LedgerPass> ledger_;  // nullptr without a ledger
@@ -166,6 +168,7 @@ UpgradeEngine::Impl::Impl(const DriverIdentity& identity, std::shared_ptr<Cluste
       observer_(options.observer),
       shared_slots_(options.shared_slots),
       rollout_sick_(options.rollout_sick),
+      configuration_(options),
       builder_(identity, cluster, options.snapshot),
       machine_(identity, WithPodDeletion(options.state_machine, options.snapshot.uses_driver != nullptr)),
       ledger_(std::move(ledger)),
@@ -192,6 +195,7 @@ absl::StatusOr<ReconcileResult> UpgradeEngine::Impl::Reconcile(const CallContext
   absl::StatusOr<ReconcileResult> result = Pass(context, policy);
   pass.status = result.status();
   pass.ended = clock_->Now();
+  if (result.ok()) pass.configuration = result->configuration;
   if (observer_) observer_->OnPassEnded(pass);
   return result;
 }
@@ -227,6 +231,10 @@ absl::StatusOr<ReconcileResult> UpgradeEngine::Impl::Pass(const CallContext& con
                           machine_.identity(), unbroken_since);
   }
   TellFindings(context, result.plan);
+  result.configuration = configuration_.Look(policy, pass_->SeesDaemonSet());
+  for (const Finding& finding : configuration_.News(result.configuration, result.plan.totals)) {
+    if (observer_) observer_->OnFinding(finding);
+  }
   if (const auto reminder = finding_events_ ? finding_events_->NextReminder() : std::nullopt) {
     result.wake_at = std::min(result.wake_at.value_or(*reminder), *reminder);
   }

@@ -1,10 +1,8 @@
 #include "service/engine_group.h"
 
 #include <algorithm>
-#include <mutex>
 #include <utility>
 
-#include "fmt/format.h"
 
 namespace driverupgrade::internal {
 namespace {
@@ -26,13 +24,6 @@ LogSink For(const std::string& owner, const LogSink& log) {
     record.fields.emplace_back("owner", owner);
     log(record);
   };
-}
-
-// In requestor mode others evict.
-bool EvictsNothing(const UpgradePolicy& policy, const EngineOptions& options) {
-  const bool selects = policy.pod_deletion && !policy.pod_deletion->pod_selector.empty();
-  return policy.auto_upgrade && !policy.drain && !selects && !options.snapshot.uses_driver &&
-         !options.state_machine.requestor;
 }
 
 DriverScope ScopeOf(const EngineSpec& spec, const EngineOptions& options) {
@@ -130,56 +121,12 @@ absl::Time EngineGroup::Step(const CallContext& context) {
     // What the engines before it have taken or given back is known only now.
     TellOfOthers(i);
     next = std::min(next, members_[i].controller->Step(context));
-    Warn(members_[i]);
   }
-  CountWarnings();
   // What the last ones have given back is for the first ones.
   for (std::size_t i = 0; i < members_.size(); ++i) {
     if (TellOfOthers(i)) next = absl::InfinitePast();
   }
   return next;
-}
-
-std::map<FindingCode, std::string> EngineGroup::WarningsOf(const Member& member) const {
-  std::map<FindingCode, std::string> warnings;
-  const EngineSpec& spec = SpecOf(member);
-  if (cache_->Synced() && cache_->DaemonSets(member.place).empty()) {
-    warnings[FindingCode::kNoDaemonSet] = fmt::format("no DaemonSet in namespace {} matches {}",
-                                                      options_.engine.snapshot.ns, spec.driver_labels.ToString());
-  }
-  if (EvictsNothing(spec.policy, options_.engine)) {
-    warnings[FindingCode::kNothingIsEvicted] =
-        "drain is off, and nothing says which pods use the driver: it is replaced under those that do";
-  }
-  return warnings;
-}
-
-// Each once while it lasts; that nothing is evicted, also once for each further rollout.
-void EngineGroup::Warn(Member& member) {
-  std::map<FindingCode, std::string> warnings = WarningsOf(member);
-  const Tally totals = member.controller->status().totals;
-  const bool rolls = totals.Moving() + totals.pending > 0;
-  const bool begins = !std::exchange(member.rolls, rolls) && rolls;
-  for (const auto& [code, detail] : warnings) {
-    const bool is_new = !member.warned.contains(code);
-    const bool again = begins && code == FindingCode::kNothingIsEvicted && std::exchange(member.told_in_rollout, true);
-    if (is_new && code == FindingCode::kNothingIsEvicted) member.told_in_rollout = rolls;
-    if (is_new || again) member.engine->observer()->OnFinding({.code = code, .message = detail});
-  }
-  member.warned = std::move(warnings);
-}
-
-std::map<FindingCode, int> EngineGroup::warnings() const {
-  const std::lock_guard lock(counted_mutex_);
-  return counted_;
-}
-
-void EngineGroup::CountWarnings() {
-  const std::lock_guard lock(counted_mutex_);
-  for (auto& [_, count] : counted_) count = 0;
-  for (const Member& member : members_) {
-    for (const auto& [code, _] : member.warned) ++counted_[code];
-  }
 }
 
 void EngineGroup::Quiesce() {

@@ -12,7 +12,6 @@
 
 #include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
@@ -78,9 +77,6 @@ class EngineGroup {
   WatchCache& cache() const { return *cache_; }
   /// Of all engines.
   Tally totals() const;
-  /// What no engine finds, since nothing is wrong with any node: of how many engines. A code is there from when it first
-  /// appears.
-  std::map<FindingCode, int> warnings() const;
   /// Of those that have made a pass, by name.
   std::map<std::string, EngineProgress> Progress() const;
   /// No pass has failed since the last good one, of any engine.
@@ -98,9 +94,6 @@ class EngineGroup {
     std::unique_ptr<UpgradeController> controller = nullptr;
     // The limit by which its last pass was made.
     std::optional<SharedSlots> shared = std::nullopt;
-    std::map<FindingCode, std::string> warned = {};
-    bool rolls = false;            // a rollout is on
-    bool told_in_rollout = false;  // that nothing is evicted, in the present rollout or in the one before
   };
 
   EngineGroup(const GroupOptions& options, std::vector<EngineSpec> specs);
@@ -110,18 +103,12 @@ class EngineGroup {
   SharedSlots SharedSlotsFor(std::size_t i) const;
   // Calls for a pass of member `i` if the slots that the others leave are not those that its last pass saw.
   bool TellOfOthers(std::size_t i);
-  // What no engine finds, since nothing is wrong with any node: by code, for a person.
-  std::map<FindingCode, std::string> WarningsOf(const Member& member) const;
-  void Warn(Member& member);
-  void CountWarnings();
 
   const GroupOptions options_;
   std::vector<EngineSpec> specs_;
   std::map<std::string, absl::Status> refused_;
   std::shared_ptr<WatchCache> cache_;
   std::vector<Member> members_;
-  mutable std::mutex counted_mutex_;
-  std::map<FindingCode, int> counted_;
 };
 
 }  // namespace driverupgrade::internal

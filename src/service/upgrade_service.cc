@@ -274,9 +274,6 @@ class UpgradeService::Impl {
     MetricsSnapshot sum = internal::SumFigures(running, ended, MetricsObserver(options_.identity).Snapshot());
     sum.paused = paused;
     sum.giving_back = giving_back_.left();
-    if (group_) {
-      for (const auto& [code, count] : group_->warnings()) sum.findings[code] += count;
-    }
     for (const auto& [code, count] : findings_) sum.findings[code] += count;
     sum.leading = !election_ || election_->IsLeader();
     return sum;

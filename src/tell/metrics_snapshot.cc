@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 #include <mutex>
 #include <numeric>
+#include <vector>
 
 #include "driverupgrade/cluster_facade.h"
 #include "tell/gate_memory.h"
@@ -45,7 +47,9 @@ class MetricsObserver::Impl {
 
   MetricsSnapshot Snapshot() const {
     const std::lock_guard lock(mutex_);
-    return figures_;
+    MetricsSnapshot figures = figures_;
+    for (const auto& [code, count] : configuration_) figures.findings[code] += count;
+    return figures;
   }
 
   void OnPlan(const Plan& plan) {
@@ -83,11 +87,18 @@ class MetricsObserver::Impl {
     figures_.reconcile_errors += !pass.status.ok();
     figures_.failing = !pass.status.ok();
     if (pass.status.ok()) figures_.last_success = pass.ended;
+    if (pass.status.ok()) CountConfiguration(pass.configuration);
     // Wall clocks may be turned back.
     figures_.reconcile_seconds.Add(std::max(0.0, absl::ToDoubleSeconds(pass.ended - pass.began)));
   }
 
  private:
+  // A plan has none of these, and the next plan comes before its pass has ended.
+  void CountConfiguration(const std::vector<Finding>& findings) {
+    for (auto& [_, count] : configuration_) count = 0;
+    for (const Finding& finding : findings) ++configuration_[finding.code];
+  }
+
   void CountTransitions(const NodePlan& plan, absl::Time now) {
     UpgradeState from = plan.from;
     for (const UpgradeState to : plan.path) ++figures_.transitions[{std::exchange(from, to), to}];
@@ -102,6 +113,7 @@ class MetricsObserver::Impl {
   const std::shared_ptr<Clock> clock_;
   mutable std::mutex mutex_;
   MetricsSnapshot figures_;
+  std::map<FindingCode, int> configuration_;
   internal::GateMemory gates_;
   internal::NodeTimes node_times_;
 };

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <regex>
 #include <set>
+#include <sstream>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -87,6 +88,7 @@ spec:
       maxParallelUpgrades: 1
       maxUnavailable: 100%
       podDeletion: {timeoutSeconds: 60}
+      drain: {enable: true, timeoutSeconds: 60, deleteEmptyDir: true}
 ---
 apiVersion: apps/v1
 kind: DaemonSet
@@ -120,6 +122,34 @@ spec:
         resources: {limits: {nvidia.com/gpu: 1}}
         volumeMounts: [{name: node, mountPath: /node}]
       volumes: [{name: node, hostPath: {path: $ROOT}}]
+)";
+
+// Its data are lost with it, which pod deletion does not let happen and the drain does; and a pod that uses no GPU.
+constexpr std::string_view kNotebook = R"(
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: notebook, namespace: default}
+spec:
+  selector: {matchLabels: {app: notebook}}
+  template:
+    metadata: {labels: {app: notebook}}
+    spec:
+      containers:
+      - name: notebook
+        image: localhost/played:1
+        resources: {limits: {nvidia.com/gpu: 1}}
+        volumeMounts: [{name: scratch, mountPath: /scratch}]
+      volumes: [{name: scratch, emptyDir: {}}]
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web, namespace: default}
+spec:
+  selector: {matchLabels: {app: web}}
+  template:
+    metadata: {labels: {app: web}}
+    spec:
+      containers: [{name: web, image: "localhost/played:1"}]
 )";
 
 // gpu_operator as deploy/gpu has it, the driver, its validator and a workload, all on the real node.
@@ -203,6 +233,18 @@ class GpuNode {
     for (const rapidjson::Value& pod : Items(pods, {"items"})) uids.insert(Text(pod, {"metadata", "uid"}));
     return uids;
   }
+  // The states that the operator has said the node to be in, one after the other. A patch may take it through several.
+  std::vector<std::string> StatesTold() const {
+    const std::string log = node_.Output("driver-upgrade", "operator");
+    const std::regex move("msg=\"node moved\" driver=nvidia.com/gpu node=" + std::string(RealNode::kName) +
+                          R"re( from=\S* to="?([a-z,-]+))re");
+    std::vector<std::string> states;
+    for (std::sregex_iterator found(log.begin(), log.end(), move), end; found != end; ++found) {
+      std::istringstream path((*found)[1]);
+      for (std::string state; std::getline(path, state, ',');) states.push_back(state);
+    }
+    return states;
+  }
   // How often the containers of the operator have been started anew.
   int OperatorRestarts() const {
     int restarts = 0;
@@ -249,6 +291,12 @@ std::vector<fs::path> ProcessesOf(const std::string& program) {
   return processes;
 }
 
+using States = std::vector<std::string>;
+
+States Since(const States& before, const States& now) {
+  return {now.begin() + static_cast<std::ptrdiff_t>(before.size()), now.end()};
+}
+
 GpuNode& SharedNode() {
   static GpuNode node(ControlPlane::Shared());
   return node;
@@ -261,6 +309,7 @@ TEST_CASE("The operator of our image and our manifests upgrades a driver whose i
   INFO(gpu.Story());
   REQUIRE(is_up);
   const std::set<std::string> operators = gpu.Pods("gpu-operator", "driver-upgrade");
+  const States before = gpu.StatesTold();
 
   gpu.node().ForgetLog();
   gpu.ChangeDriver("2");
@@ -272,6 +321,9 @@ TEST_CASE("The operator of our image and our manifests upgrades a driver whose i
         "workload is asked to go\nworkload has gone\n"
         "rmmod nvidia\ndriver 2 is loaded\n"
         "workload works\n");
+  CHECK(Since(before, gpu.StatesTold()) ==
+        States{"upgrade-required", "cordon-required", "wait-for-jobs-required", "pod-deletion-required",
+               "pod-restart-required", "validation-required", "uncordon-required", "upgrade-done"});
   // On the node that was upgraded.
   CHECK(gpu.Pods("gpu-operator", "driver-upgrade") == operators);
   CHECK(gpu.OperatorRestarts() == 0);
@@ -353,6 +405,35 @@ TEST_CASE("An operator whose token is no longer good takes the one that the kube
   CHECK(gpu.OperatorRestarts() == restarts);
 }
 
+TEST_CASE("A pod that pod deletion does not let go has the node drained, but for the operator's pods",
+          "[.][real_node]") {
+  GpuNode& gpu = SharedNode();
+  gpu.admin().Create(kNotebook);
+  const bool is_up = gpu.AwaitUp() && gpu.AwaitReady("default", "notebook", 1) && gpu.AwaitReady("default", "web", 1);
+  INFO(gpu.Story());
+  REQUIRE(is_up);
+  const std::set<std::string> operators = gpu.Pods("gpu-operator", "driver-upgrade");
+  const States states = gpu.StatesTold();
+  const std::set<std::string> web = gpu.Pods("default", "web");
+
+  gpu.node().ForgetLog();
+  gpu.ChangeDriver("3");
+  const bool is_done = gpu.AwaitLoaded("3") && gpu.AwaitDone() && gpu.AwaitReady("default", "web", 1);
+  INFO(gpu.Story());
+  REQUIRE(is_done);
+  CHECK(gpu.node().Log() ==
+        "workload is asked to go\nworkload has gone\n"
+        "rmmod nvidia\ndriver 3 is loaded\n"
+        "workload works\n");
+  CHECK(Since(states, gpu.StatesTold()) ==
+        States{"upgrade-required", "cordon-required", "wait-for-jobs-required", "pod-deletion-required",
+               "drain-required", "pod-restart-required", "validation-required", "uncordon-required", "upgrade-done"});
+  CHECK(gpu.AwaitWarning("Pod deletion failed but drain is enabled in spec. Will attempt a node drain"));
+  CHECK(gpu.Pods("gpu-operator", "driver-upgrade") == operators);
+  CHECK(gpu.Pods("default", "web") != web);
+  gpu.admin().Must({"delete", "deployments", "notebook", "web", "--namespace=default"});
+}
+
 TEST_CASE("A driver with safe_load_init is loaded on a drained node, where ofed_operator's own pods stay",
           "[.][real_node]") {
   GpuNode& gpu = SharedNode();
@@ -384,6 +465,51 @@ TEST_CASE("A driver with safe_load_init is loaded on a drained node, where ofed_
   CHECK(gpu.node().Output("mofed", "safe-load-init").find("waiting until the node is evacuated") != std::string::npos);
   CHECK(gpu.Pods(ns, "ofed-driver-upgrade") == operators);
   CHECK_FALSE(gpu.IsCordoned());
+}
+
+TEST_CASE("A new version in the policy changes the DaemonSet that gpu_operator makes, and is loaded on each node",
+          "[.][real_node]") {
+  GpuNode& gpu = SharedNode();
+  const Kubectl& admin = gpu.admin();
+  // Which somebody else has made.
+  admin.Must({"delete", "daemonset", "nvidia-driver-daemonset", kNs});
+  admin.Must({"apply", "-k", (RbacFolder() / "driver-daemonsets").string()});
+  admin.Must({"patch", "deployment", "driver-upgrade", kNs, "--type=json",
+              R"(--patch=[{"op": "add", "path": "/spec/template/spec/containers/0/args/-", )"
+              R"("value": "--driver-daemonsets=Make"}])"});
+  admin.Must({"rollout", "status", "deployment/driver-upgrade", kNs, "--timeout=90s"});
+  const auto patch = [&](const std::string& driver) {
+    admin.Must({"patch", "clusterpolicy", "cluster-policy", "--type=merge",
+                R"(--patch={"spec": {"driver": )" + driver + "}}"});
+  };
+  const auto is_up_with = [&](const std::string& version) {
+    return Eventually(kPodLimit, [&] { return ReadFile("/sys/module/nvidia/version") == version + "\n"; }) &&
+           gpu.AwaitDone() && gpu.AwaitUp();
+  };
+  patch(Substitute(R"({"repository": "registry.example.com", "image": "nvidia-driver", "version": "1",
+    "env": [{"name": "NODE", "value": "/host$ROOT"}, {"name": "MODULES", "value": "/sys/module"}],
+    "startupProbe": {"initialDelaySeconds": 0, "periodSeconds": 1}})",
+                   {{"$ROOT", gpu.node().root().string()}}));
+  const bool is_made = is_up_with("1");
+  INFO(gpu.Story());
+  REQUIRE(is_made);
+  const States before = gpu.StatesTold();
+
+  gpu.node().ForgetLog();
+  patch(R"({"version": "2"})");
+  const bool is_done = is_up_with("2");
+  INFO(gpu.Story());
+  REQUIRE(is_done);
+  CHECK(admin.Must({"get", "daemonset", "nvidia-driver-daemonset", kNs,
+                    "--output=jsonpath={.spec.template.spec.containers[0].image}"}) ==
+        "registry.example.com/nvidia-driver:2");
+  CHECK(gpu.node().Log() ==
+        "workload is asked to go\nworkload has gone\n"
+        "driver 1 is unloaded\ndriver 2 is loaded\n"
+        "workload works\n");
+  CHECK(Since(before, gpu.StatesTold()) ==
+        States{"upgrade-required", "cordon-required", "wait-for-jobs-required", "pod-deletion-required",
+               "pod-restart-required", "validation-required", "uncordon-required", "upgrade-done"});
 }
 
 }  // namespace

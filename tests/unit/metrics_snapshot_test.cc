@@ -171,6 +171,22 @@ TEST_CASE("Findings count as the last plan has them, and those that are gone as 
         std::map<FindingCode, int>{{FindingCode::kForeignCordon, 1}, {FindingCode::kLedger, 0}});
 }
 
+TEST_CASE("Findings about the configuration count from the last pass that planned, beside those of its plan") {
+  Observed observed;
+  const Finding nothing{.code = FindingCode::kNothingIsEvicted};
+  const Finding ledger{.code = FindingCode::kLedger};
+  observed.After({.findings = {ledger}});
+  observed.observer.OnPassEnded({.configuration = {nothing}});
+  observed.After({.findings = {ledger}});  // the next one, which has not ended yet
+  const std::map<FindingCode, int> both = {{FindingCode::kLedger, 1}, {FindingCode::kNothingIsEvicted, 1}};
+  CHECK(observed.observer.Snapshot().findings == both);
+  observed.observer.OnPassEnded({.status = absl::UnavailableError("away")});
+  CHECK(observed.observer.Snapshot().findings == both);
+  observed.observer.OnPassEnded({});
+  CHECK(observed.observer.Snapshot().findings ==
+        std::map<FindingCode, int>{{FindingCode::kLedger, 1}, {FindingCode::kNothingIsEvicted, 0}});
+}
+
 TEST_CASE("A pass that fails is counted and timed, and a clock that is turned back adds nothing") {
   Observed observed;
   const absl::Time now = observed.clock->Now();

@@ -81,6 +81,27 @@ TEST_CASE("A rollout that ends is told once, with what has become of it") {
   CHECK(world.Logged("msg=leads") == 0);  // nobody else could
 }
 
+TEST_CASE("Labels that match no DaemonSet, and a policy that evicts nothing, are told to a plain loop's observer") {
+  World world;
+  UpgradeController controller(*world.engine, world.cache, {});
+  controller.SetPolicy({.auto_upgrade = true});
+  const auto logged = [&](const std::string& code) {
+    return world.Logged("msg=finding driver=nvidia.com/gpu code=" + code);
+  };
+  world.Turn(controller, 200);
+  REQUIRE(controller.status().totals.done == 2);
+  CHECK(logged("NothingIsEvicted") == 1);
+  CHECK(logged("NoDaemonSet") == 0);
+  world.cluster->SetTemplate(world.fleet.ns, world.fleet.daemon_set, "rev-3");
+  world.Turn(controller, 200);
+  CHECK(logged("NothingIsEvicted") == 2);  // a rollout of its own
+  controller.SetPolicy({.auto_upgrade = true, .drain = DrainPolicy{}});
+  world.cluster->RemoveDaemonSet(world.fleet.ns, world.fleet.daemon_set);
+  world.Turn(controller, 5);
+  CHECK(logged("NothingIsEvicted") == 2);
+  CHECK(logged("NoDaemonSet") == 1);
+}
+
 TEST_CASE("All nodes are looked at for the end of a rollout only where something has changed since the last look") {
   int looks = 0;
   Plan everything{.gates = {{.node = "n1", .gate = {.reason = GateReason::kPaused}}}};

@@ -532,6 +532,39 @@ class MeetingFacade final : public ForwardingFacade {
   bool over_ = false;
 };
 
+TEST_CASE("What is wrong with the configuration is in the result of a pass over lists, and in no plan") {
+  World world;
+  const Fleet fleet = AddFleet(*world.cluster, {.node_count = 1, .workload = ""});
+  const auto codes = [&](const LabelSelector& labels, const UpgradePolicy& policy, EngineOptions options = {}) {
+    options.snapshot.ns = fleet.ns;
+    options.snapshot.driver_labels = labels;
+    options.clock = world.clock;
+    const auto pass = (*UpgradeEngine::Create(Gpu(), world.cluster, std::move(options)))->Reconcile({}, policy);
+    REQUIRE(pass.ok());
+    CHECK(pass->plan.findings.empty());
+    std::vector<FindingCode> found;
+    for (const Finding& finding : pass->configuration) found.push_back(finding.code);
+    return found;
+  };
+  using Codes = std::vector<FindingCode>;
+  const LabelSelector driver = LabelSelector::FromMatchLabels({{"app", fleet.daemon_set}});
+  CHECK(codes(LabelSelector::FromMatchLabels({{"app", "nobody"}}), world.policy) == Codes{FindingCode::kNoDaemonSet});
+  CHECK(codes(driver, world.policy).empty());
+  world.policy.drain.reset();
+  CHECK(codes(driver, world.policy) == Codes{FindingCode::kNothingIsEvicted});
+  EngineOptions filtered;
+  filtered.snapshot.uses_driver = [](const CallContext&, const Pod&) { return false; };
+  CHECK(codes(driver, world.policy, filtered).empty());
+  EngineOptions requestor;
+  requestor.state_machine.requestor = RequestorOptions{.id = "nvidia.gpu", .ns = "default"};
+  CHECK(codes(driver, world.policy, requestor).empty());
+  world.policy.pod_deletion = PodDeletionPolicy{.pod_selector = LabelSelector::FromMatchLabels({{"gpu", "yes"}})};
+  CHECK(codes(driver, world.policy).empty());
+  world.policy.pod_deletion.reset();
+  world.policy.auto_upgrade = false;
+  CHECK(codes(driver, world.policy).empty());
+}
+
 TEST_CASE("Nodes are worked on in parallel") {
   World world;
   const auto meeting = std::make_shared<MeetingFacade>(world.cluster, 8);

@@ -42,7 +42,10 @@ Decision ByDrivers(std::vector<NvidiaDriver> drivers, const DriverLabels& labels
                                 .node_selector = LabelSelector::FromMatchLabels({{kOwnerLabel, driver.name}}),
                                 .policy = PolicyOf(driver)});
   }
-  decision.gone = {{.driver_labels = labels.nvidia_driver, .node_selector = OfNobody(drivers)}};
+  // Whose nodes are those of one that is not understood is not known.
+  const bool all_understood =
+      std::all_of(drivers.begin(), drivers.end(), [](const NvidiaDriver& driver) { return driver.understood; });
+  if (all_understood) decision.gone = {{.driver_labels = labels.nvidia_driver, .node_selector = OfNobody(drivers)}};
   decision.daemon_sets = DriverSets(drivers, "");
   decision.nodes = {.by_owners = true, .owners = std::move(drivers)};
   return decision;

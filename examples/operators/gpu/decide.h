@@ -25,7 +25,8 @@ struct DriverLabels {
 struct Decision {
   /// None: the operator does nothing, and leaves nodes where they stand.
   std::vector<driverupgrade::EngineSpec> engines = {};
-  /// The nodes of no NVIDIADriver, where these decide: what an owner that is no more has left on them.
+  /// The nodes of no NVIDIADriver, where these decide and all are understood: what an owner that is no more has left on
+  /// them. Only once each node has the label of its owner.
   std::vector<driverupgrade::EngineSpec> gone = {};
   /// The ClusterPolicy that counts; empty: there is none.
   std::string active = {};

@@ -31,6 +31,7 @@ void NodeKeeper::Wish(NodeWishes wishes) {
   wishes_ = std::move(wishes);
   due_ = names_;
   listed_ = false;
+  settled_ = false;
   ownerless_.clear();
   conflicted_.clear();
 }
@@ -41,6 +42,7 @@ absl::Time NodeKeeper::Keep(const CallContext& context, WatchCache* cache, std::
   if (std::exchange(cache_, cache) != cache) {
     names_.clear();
     due_.clear();
+    settled_ = false;
     if (cache != nullptr) cache->Subscribe(scope, on_change);
   }
   if (cache == nullptr) return KeepByList(context);
@@ -61,11 +63,13 @@ absl::Time NodeKeeper::Keep(const CallContext& context, WatchCache* cache, std::
       name = due_.erase(name);
     }
   }
-  if (due_.empty()) return absl::InfiniteFuture();
+  settled_ = due_.empty();
+  if (settled_) return absl::InfiniteFuture();
   return status_.ok() ? clock_->Now() : clock_->Now() + kTryAgain;
 }
 
 absl::Time NodeKeeper::KeepByList(const CallContext& context) {
+  if (!writes_) settled_ = true;
   if (listed_ || !writes_) return absl::InfiniteFuture();
   const auto nodes = cluster_->ListNodes(context, {.on_unreadable = driverupgrade::OnUnreadable::kMark});
   status_ = nodes.status();
@@ -75,7 +79,7 @@ absl::Time NodeKeeper::KeepByList(const CallContext& context) {
     const absl::Status kept = KeepOne(context, node, {}, nullptr);
     if (!kept.ok() && !absl::IsNotFound(kept)) status_ = kept;
   }
-  listed_ = status_.ok();
+  settled_ = listed_ = status_.ok();
   return listed_ ? absl::InfiniteFuture() : clock_->Now() + kTryAgain;
 }
 

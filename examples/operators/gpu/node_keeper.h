@@ -38,6 +38,8 @@ class NodeKeeper {
   absl::Time Keep(const driverupgrade::CallContext& context, driverupgrade::WatchCache* cache, std::size_t scope,
                   const std::function<void()>& on_change);
 
+  /// Whether the last Keep left no node without the marks that are wished, as far as they are this one's to write.
+  bool Settled() const { return settled_; }
   /// What hindered the last Keep.
   const absl::Status& status() const { return status_; }
   /// Nodes with a driver pod that are no NVIDIADriver's, where these decide.
@@ -59,6 +61,7 @@ class NodeKeeper {
   NodeWishes wishes_;
   driverupgrade::WatchCache* cache_ = nullptr;
   bool listed_ = false;          // by these wishes, without a cache
+  bool settled_ = false;         // by these wishes
   int written_ = 0;              // in the present Keep
   std::set<std::string> names_;  // all nodes of the cache
   std::set<std::string> due_;

@@ -92,8 +92,11 @@ void ClusterPolicyDirector::Decide() {
 
 std::vector<driverupgrade::Finding> ClusterPolicyDirector::Findings() { return nodes_.Findings(); }
 
+// Not before each node has the label of its owner, who ends what another policy began there.
 std::vector<EngineSpec> ClusterPolicyDirector::Gone() {
-  return decision_ && options_.release_deleted ? decision_->gone : std::vector<EngineSpec>();
+  if (!decision_ || !options_.release_deleted) return {};
+  const bool all_known = decision_->nodes.owners.empty() || nodes_.Settled();
+  return all_known ? decision_->gone : std::vector<EngineSpec>();
 }
 
 absl::Status ClusterPolicyDirector::OnRefused(const std::map<std::string, absl::Status>& refused) {
@@ -164,7 +167,9 @@ void ClusterPolicyDirector::AmendByMaker(ResourceVerdict& verdict) const {
 absl::Time ClusterPolicyDirector::Work(const CallContext& context, driverupgrade::WatchCache* cache,
                                        std::size_t scope) {
   if (!decision_) return absl::InfiniteFuture();
-  const absl::Time next = nodes_.Keep(context, cache, scope, [bell = options_.bell] { bell->Ring(); });
+  const bool was_settled = nodes_.Settled();
+  absl::Time next = nodes_.Keep(context, cache, scope, [bell = options_.bell] { bell->Ring(); });
+  if (!was_settled && nodes_.Settled()) next = options_.clock->Now();  // for Gone
   // Once for each reason; a conflict is nothing to tell.
   if (nodes_.status() != std::exchange(nodes_told_, nodes_.status()) && !nodes_told_.ok() &&
       !absl::IsAborted(nodes_told_)) {

@@ -1,5 +1,6 @@
 #include "support/driver_maker.h"
 
+#include <rapidjson/pointer.h>
 #include <rapidjson/stringbuffer.h>
 #include <rapidjson/writer.h>
 
@@ -205,6 +206,19 @@ std::string PodSpecJson(const DriverDaemonSet& wish, const std::string& digest) 
   Writer writer(buffer);
   PutPodSpec(writer, wish, digest);
   return {buffer.GetString(), buffer.GetSize()};
+}
+
+// A merge patch has lists whole, but keeps the keys of a map that it does not name. Pods keep the labels by which the
+// DaemonSet selects them.
+std::string ChangeJson(const rapidjson::Value& found, const DriverDaemonSet& wish) {
+  rapidjson::Document change;
+  change.Parse(DaemonSetJson(wish).c_str());
+  rapidjson::Value& selector = *rapidjson::Pointer("/spec/template/spec/nodeSelector").Get(change);
+  for (const auto& [key, _] : TextMap(found, {"spec", "template", "spec", "nodeSelector"})) {
+    if (wish.node_selector.contains(key)) continue;
+    selector.AddMember(rapidjson::Value(key.c_str(), change.GetAllocator()), rapidjson::Value(), change.GetAllocator());
+  }
+  return ToText(change);
 }
 
 // FNV-1a: the same in every process.
@@ -439,9 +453,8 @@ absl::Status DriverMaker::KeepOne(const CallContext& context, const DriverDaemon
         "it is somebody else's, for it lacks the label {}={}, and stays as it is", kManagedByLabel, kManagedBy));
   }
   if (Text(*json, {"metadata", "annotations", kSpecDigestAnnotation}) == SpecDigest(wish)) return absl::OkStatus();
-  // A merge patch has lists whole. Pods keep the labels by which the DaemonSet selects them.
   const absl::Status patched =
-      objects_->MergePatch(context, kDaemonSets, {wish.ns, wish.name}, DaemonSetJson(wish)).status();
+      objects_->MergePatch(context, kDaemonSets, {wish.ns, wish.name}, ChangeJson(*json, wish)).status();
   if (patched.ok()) Log(Severity::kInfo, "driver DaemonSet changed", wish);
   return patched;
 }

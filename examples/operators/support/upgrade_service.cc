@@ -136,7 +136,10 @@ class Service {
       if (!passed.ok()) return Refused(passed);
       (*engine)->Quiesce();
       totals += pass->plan.totals;
-      if (pass->plan.totals.total == 0) NoNode(spec);
+      const bool told = std::any_of(pass->configuration.begin(), pass->configuration.end(), [](const auto& finding) {
+        return finding.code == driverupgrade::FindingCode::kNoDaemonSet;
+      });
+      if (pass->plan.totals.total == 0 && !told) NoNode(spec);
     }
     Log(Severity::kInfo, "one pass made", Counts(totals));
     if (!all_made) return kExitUsage;

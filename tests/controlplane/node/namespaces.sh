@@ -28,6 +28,7 @@ DRIVERUPGRADE_REAL_NODE=$(readlink -f "$node") exec "${unshare[@]}" bash -euc '
   mount --make-rshared /
   mount -t tmpfs tmpfs /run
   mount -t tmpfs tmpfs /var/log
+  mount -t tmpfs tmpfs /sys/module    # of a kernel that has loaded nothing
   ip link set lo up
   ip address add 10.0.0.1/32 dev lo   # of the Service `kubernetes`: the API server itself
   # Not exec: the shell takes what containers leave behind.

@@ -176,7 +176,7 @@ TEST_CASE("that nothing is evicted is told for each rollout, and counted") {
   for (int i = 0; i < 400 && !world.group->End(); ++i) world.Turn();
   REQUIRE(world.group->End());
   CHECK(logged() == 1);
-  CHECK(world.group->warnings().at(FindingCode::kNothingIsEvicted) == 1);
+  CHECK(world.figures.at("a")->Snapshot().findings.at(FindingCode::kNothingIsEvicted) == 1);
   world.cluster->SetTemplate(world.fleet.ns, world.fleet.daemon_set, "rev-3");
   for (int i = 0; i < 100; ++i) world.Turn();
   CHECK(logged() == 2);
@@ -184,7 +184,7 @@ TEST_CASE("that nothing is evicted is told for each rollout, and counted") {
   specs[0].policy.drain.emplace();
   world.group->SetPolicies(specs);
   world.Turn();
-  CHECK(world.group->warnings().at(FindingCode::kNothingIsEvicted) == 0);
+  CHECK(world.figures.at("a")->Snapshot().findings.at(FindingCode::kNothingIsEvicted) == 0);
 }
 
 TEST_CASE("labels that match no DaemonSet, and a policy that evicts nothing, are told once while they last") {

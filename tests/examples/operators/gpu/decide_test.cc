@@ -88,6 +88,7 @@ TEST_CASE("nodes of an NVIDIADriver that is no more are given back, and none whe
   CHECK(gone(Decide({}, {}, kLabels)) == "[]");
   CHECK(gone(Decide({}, {b, a}, kLabels)) == "[nvidia.com/gpu-operator.driver.owner notin (a,b)]");
   CHECK(gone(Decide({Policy("p", true)}, {a}, kLabels)) == "[nvidia.com/gpu-operator.driver.owner!=a]");
+  CHECK(gone(Decide({}, {a, {.name = "unread", .understood = false}}, kLabels)).empty());
   CHECK(gone(Decide({Policy("p")}, {a}, kLabels)).empty());
   CHECK(gone(Decide({Policy("p", false, true)}, {a}, kLabels)).empty());
 }

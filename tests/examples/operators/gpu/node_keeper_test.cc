@@ -184,6 +184,28 @@ TEST_CASE("a write that fails is tried again, and where no engine runs the marks
   CHECK(world.Enabled() == 0);
 }
 
+TEST_CASE("it is known when no node is without the marks that are wished") {
+  const bool with_cache = GENERATE(true, false);
+  World world;
+  NodeKeeper keeper(world.cluster, Gpu(), true, world.clock);
+  CHECK_FALSE(keeper.Settled());
+  keeper.Wish(By({Driver("a", {})}));
+  world.cluster->FailNext(Operation::kPatchNode, absl::UnavailableError("away"));
+  world.Keep(keeper, with_cache);
+  CHECK_FALSE(keeper.Settled());
+  world.Keep(keeper, with_cache);
+  CHECK(keeper.Settled());
+  CHECK(world.Owner("node-1") == "a");
+  keeper.Wish(By({Driver("b", {})}));
+  CHECK_FALSE(keeper.Settled());
+  world.Keep(keeper, with_cache);
+  CHECK(keeper.Settled());
+  NodeKeeper onlooker(world.cluster, Gpu(), false, world.clock);
+  onlooker.Wish(By({Driver("a", {})}));
+  world.Keep(onlooker, with_cache);
+  CHECK(onlooker.Settled());
+}
+
 TEST_CASE("where somebody else marks the nodes nothing is written, and what is wrong is still found") {
   World world;
   NodeKeeper keeper(world.cluster, Gpu(), false, world.clock);

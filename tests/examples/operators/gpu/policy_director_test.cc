@@ -24,8 +24,8 @@ std::string Page(const std::string& items) {
 struct World {
   std::shared_ptr<ScriptedTransport> transport = std::make_shared<ScriptedTransport>();
   std::vector<std::string> log = {};
-  std::shared_ptr<testing::FakeCluster> cluster =
-      std::make_shared<testing::FakeCluster>(std::make_shared<testing::FakeClock>());
+  std::shared_ptr<testing::FakeClock> clock = std::make_shared<testing::FakeClock>();
+  std::shared_ptr<testing::FakeCluster> cluster = std::make_shared<testing::FakeCluster>(clock);
   bool write_state = true;
   std::string make_drivers_in = {};
   ClusterPolicyDirector director{std::make_shared<const ObjectClient>(transport, "op"),
@@ -36,7 +36,7 @@ struct World {
                                   .make_drivers_in = make_drivers_in,
                                   .bell = std::make_shared<driverupgrade::Doorbell>(),
                                   .log = [this](const LogRecord& record) { log.push_back(FormatLogfmt(record)); },
-                                  .clock = std::make_shared<testing::FakeClock>()}};
+                                  .clock = clock}};
 };
 
 TEST_CASE("policies are followed, pods with the skip label are spared, and nothing runs before both kinds are read") {
@@ -193,6 +193,33 @@ TEST_CASE("status.state is each NVIDIADriver's own, and notReady of the ClusterP
   REQUIRE(all.size() >= 2);
   CHECK(Says(all[0], "ready"));
   CHECK(Says(all.back(), "ready"));
+}
+
+TEST_CASE("nodes of nobody are given back once each node has its owner's label, and at once if there is no owner") {
+  World world;
+  world.cluster->AddNode({.name = "n", .labels = {{gpu_operator::kGpuPresentLabel, "true"}, {"pool", "a"}}});
+  world.transport->Answer(404, "404 page not found\n");
+  world.transport->Answer(
+      200, R"({"kind":"NVIDIADriverList","metadata":{"resourceVersion":"70"},"items":[)"
+           R"({"apiVersion":"nvidia.com/v1alpha1","kind":"NVIDIADriver","metadata":{"name":"a","uid":"u","generation":1,)"
+           R"("resourceVersion":"1"},"spec":{"nodeSelector":{"pool":"a"}}}]})");
+  world.transport->AnswerLines({});
+  world.director.Turn({});
+  REQUIRE(world.director.Wanted());
+  // The policy that began an upgrade there may have been another one.
+  CHECK(world.director.Gone().empty());
+  world.transport->Answer(200, Policy("{}", "80"));
+  CHECK(world.director.Work({}, nullptr, 0) <= world.clock->Now());
+  CHECK(world.cluster->node("n")->labels.at(gpu_operator::kOwnerLabel) == "a");
+  REQUIRE(world.director.Gone().size() == 1);
+  CHECK(world.director.Gone()[0].node_selector.ToString() == "nvidia.com/gpu-operator.driver.owner!=a");
+
+  World nobody;
+  nobody.transport->Answer(404, "404 page not found\n");
+  nobody.transport->Answer(404, "404 page not found\n");
+  nobody.director.Turn({});
+  REQUIRE(nobody.director.Wanted());
+  CHECK(nobody.director.Gone().size() == 1);
 }
 
 }  // namespace

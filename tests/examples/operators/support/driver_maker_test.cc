@@ -165,6 +165,20 @@ TEST_CASE("a DaemonSet is made, changed with the version, and left alone when it
   CHECK(world.maker.Failure("policy").ok());
 }
 
+TEST_CASE("a key that the policy no longer selects nodes by is gone from the DaemonSet") {
+  World world;
+  DriverDaemonSet before = Wish("1");
+  before.node_selector = {{"gpu", "false"}, {"rack/row", "east"}, {"pool", "a"}};
+  DriverDaemonSet after = Wish("1");
+  after.node_selector = {{"gpu", "true"}, {"pool", "a"}};
+  world.transport->Answer(200, DaemonSetJson(before));
+  world.transport->Answer(200, DaemonSetJson(after));
+  world.Keep(after);
+  const rapidjson::Document change = *ParseJson(world.transport->requests.back().body);
+  CHECK(examples::ToText(*Find(change, {"spec", "template", "spec", "nodeSelector"})) ==
+        R"({"gpu":"true","pool":"a","rack/row":null})");
+}
+
 TEST_CASE("a DaemonSet that somebody else has made stays, which is told once, and what is refused is told") {
   World world;
   for (int i = 0; i < 2; ++i) {

@@ -4,6 +4,7 @@
 #include <functional>
 #include <set>
 #include <string_view>
+#include <tuple>
 #include <utility>
 
 #include "base/backoff.h"
@@ -82,6 +83,18 @@ std::string ApprovalsOf(const DriverFacts& driver, const DriverIdentity& identit
     approvals += ApprovalsOn(daemon_set.daemon_set, identity) + ",";
   }
   return approvals;
+}
+
+// What gives the approval. An annotation of any of the driver's DaemonSets counts.
+std::string ApprovalCommand(const DriverFacts& driver, const DriverIdentity& identity, std::string_view approval) {
+  const auto first = std::min_element(
+      driver.daemon_sets.begin(), driver.daemon_sets.end(), [](const auto& a, const auto& b) {
+        return std::tie(a.second.daemon_set.ns, a.second.daemon_set.name) <
+               std::tie(b.second.daemon_set.ns, b.second.daemon_set.name);
+      });
+  const DaemonSet& daemon_set = first->second.daemon_set;
+  return fmt::format("kubectl annotate daemonset -n {} {} --overwrite {}={}", daemon_set.ns, daemon_set.name,
+                     identity.ApprovedAnnotation(), approval);
 }
 
 // The limits of the policy, asked for nodes that start as one.
@@ -328,10 +341,26 @@ class RolloutRounds {
       round.findings.push_back(
           {.code = FindingCode::kRollout, .message = fmt::format("the rollout is halted: {}", step.halted->detail)});
     }
+    if (AwaitsApproval(step)) {
+      const std::string approval =
+          fmt::format("{}@{}", StageName(policy_, static_cast<std::size_t>(step.open)), status.revision);
+      round.findings.push_back(
+          {.code = FindingCode::kRollout,
+           .message = fmt::format("{}: {}", step.closed.detail,
+                                  ApprovalCommand(input_.driver, input_.machine.identity(), approval))});
+    }
     if (!read.error.empty()) {
       round.findings.push_back(
           {.code = FindingCode::kRollout, .message = fmt::format("the record of the rollout: {}", read.error)});
     }
+  }
+
+  // An approval for which no node of a later stage waits is asked of nobody.
+  bool AwaitsApproval(const RolloutStep& step) const {
+    if (step.halted || step.closed.reason != GateReason::kApproval) return false;
+    const std::vector<StageCount>& counts = census_.counts();
+    return std::any_of(counts.begin() + step.open + 1, counts.end(),
+                       [](const StageCount& stage) { return stage.done + stage.failed < stage.nodes; });
   }
 
   const RolloutInput& input_;

@@ -101,8 +101,12 @@ std::string ApprovalCommand(const DriverFacts& driver, const DriverIdentity& ide
 using CandidateOf = std::function<const Candidate&(std::size_t)>;
 class LimitsRoom final : public RolloutRoom {
  public:
-  LimitsRoom(Limits limits, std::optional<int> unavailable_max, CandidateOf candidate_of)
-      : limits_(std::move(limits)), unavailable_max_(unavailable_max), candidate_of_(std::move(candidate_of)) {
+  LimitsRoom(Limits limits, std::optional<int> unavailable_max, std::optional<std::size_t> grants_max,
+             CandidateOf candidate_of)
+      : limits_(std::move(limits)),
+        unavailable_max_(unavailable_max),
+        grants_max_(grants_max),
+        candidate_of_(std::move(candidate_of)) {
     // What refuses a node that asks for nothing refuses all, whoever starts.
     const Candidate nobody{.needs_slot = false, .needs_headroom = false, .takes_headroom = false};
     if (const Limit* limit = limits_.Refusing(nobody)) closed_ = limit->Describe();
@@ -111,6 +115,11 @@ class LimitsRoom final : public RolloutRoom {
   std::optional<Gate> Closed() const override { return closed_; }
 
   std::optional<Gate> NeverFits(const std::vector<std::size_t>& nodes) const override {
+    if (grants_max_ && nodes.size() > *grants_max_) {
+      return Gate{.reason = GateReason::kLedger,
+                  .detail = fmt::format("the ledger: {} nodes start together, {} may have a grant", nodes.size(),
+                                        *grants_max_)};
+    }
     if (!unavailable_max_ || nodes.size() < 2) return std::nullopt;
     const auto taken =
         std::count_if(nodes.begin(), nodes.end(), [&](std::size_t node) { return candidate_of_(node).takes_headroom; });
@@ -175,6 +184,7 @@ class LimitsRoom final : public RolloutRoom {
 
   Limits limits_;
   const std::optional<int> unavailable_max_;
+  const std::optional<std::size_t> grants_max_;
   const CandidateOf candidate_of_;
   std::optional<Gate> closed_;
 };
@@ -270,7 +280,8 @@ class RolloutRounds {
     const ParsedRecord read = ParseRecord(input_.facts.record);
     const RolloutStep step = AdvanceRollout(read.record, view_, census_, input_.rules, input_.now);
     const StartTime start = StartTimeAt(policy_, input_.now, NodeTakes(step.record, policy_));
-    const Budgets budgets = CountGroups(sums.Against(input_.limits, input_.shared_slots), elsewhere);
+    Budgets budgets = CountGroups(sums.Against(input_.limits, input_.shared_slots), elsewhere);
+    if (input_.grants_max) budgets.ledger = {.max = *input_.grants_max, .kept = sums.kept};
     RolloutRound round{.budget = budgets.all, .pod_interest = PodInterest(step)};
     Decide(step, start, budgets, round);
     Report(read, step, start, round);
@@ -311,7 +322,7 @@ class RolloutRounds {
   }
 
   void Decide(const RolloutStep& step, const StartTime& start, const Budgets& budgets, RolloutRound& round) {
-    LimitsRoom room(Limits::Of(budgets, input_.limits.paused), budgets.all.unavailable_max,
+    LimitsRoom room(Limits::Of(budgets, input_.limits.paused), budgets.all.unavailable_max, input_.grants_max,
                     [&](std::size_t i) -> const Candidate& { return shares_[i].candidate; });
     RolloutAnswers answers = AdmitNodes(input_.rules, view_, census_, step, start, room);
     int place = 0;

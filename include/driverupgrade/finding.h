@@ -28,7 +28,7 @@ enum class FindingCode : std::uint8_t {
   kClaimLeftBehind,     ///< A NodeMaintenance that an upgrade has left behind on a node that is done; it is given back.
   kHookFailed,          ///< A callback of the embedding operator failed.
   kLedger,              ///< The AdmissionLedger cannot be used, so that nobody is started, or has lines of no sense.
-  kRollout,             ///< The rollout is halted, or its record makes no sense.
+  kRollout,             ///< The rollout is halted or waits for an approval, or its record makes no sense.
   kReadFailed,          ///< A part of the cluster that concerns one node could not be read.
   kUnreadable,          ///< An object cannot be read, as a member has a wrong type; what it concerns waits.
   kNoDaemonSet,         ///< The driver's labels and namespace match no DaemonSet.

@@ -38,6 +38,7 @@ class IncrementalPlanner::Impl {
   void SetDriver(std::shared_ptr<const DriverFacts> driver, std::vector<Finding> findings);
   void SetActiveSince(absl::Time active_since);
   void SetGrants(const Grants& grants);
+  void SetGrantsMax(std::optional<std::size_t> grants_max) { grants_max_ = grants_max; }
   void SetSharedSlots(const std::optional<SharedSlots>& shared) { shared_slots_ = shared; }
   void SetRollout(const RolloutFacts& rollout) { rollout_facts_ = rollout; }
   void Update(std::shared_ptr<const NodeView> view);
@@ -109,6 +110,7 @@ class IncrementalPlanner::Impl {
   std::vector<Finding> findings_ = {};
   absl::Time active_since_ = absl::InfinitePast();
   Grants grants_ = {};
+  std::optional<std::size_t> grants_max_ = std::nullopt;
   std::optional<SharedSlots> shared_slots_ = std::nullopt;
   std::optional<internal::RolloutRules> rollout_rules_ = std::nullopt;
   RolloutFacts rollout_facts_ = {};
@@ -257,7 +259,8 @@ PlanUpdate IncrementalPlanner::Impl::Advance(absl::Time now) {
 
 void IncrementalPlanner::Impl::AdmitNodes(Names& touched) {
   const Sums sums = sums_.AndElsewhere(elsewhere_.size()).AndUnscheduled(driver_->unscheduled_pods, limits_);
-  const Budgets budgets = sums.Against(limits_, shared_slots_);
+  Budgets budgets = sums.Against(limits_, shared_slots_);
+  if (grants_max_) budgets.ledger = {.max = *grants_max_, .kept = sums.kept};
   totals_ = sums.with;
   budget_ = budgets.all;
   rollout_.reset();
@@ -284,7 +287,8 @@ void IncrementalPlanner::Impl::AdmitByRollout(const Sums& sums, Names& touched) 
                                      .node_rules = rules_,
                                      .limits = limits_,
                                      .shared_slots = shared_slots_,
-                                     .now = now_};
+                                     .now = now_,
+                                     .grants_max = grants_max_};
   RenewMembers(input);
   internal::RolloutRound round = internal::AdmitByRollout(input, members_, sums, elsewhere_.size());
   for (const std::size_t i : round.pod_interest) {
@@ -522,6 +526,7 @@ void IncrementalPlanner::SetDriver(std::shared_ptr<const DriverFacts> driver, st
 }
 void IncrementalPlanner::SetActiveSince(absl::Time active_since) { impl_->SetActiveSince(active_since); }
 void IncrementalPlanner::SetGrants(const Grants& grants) { impl_->SetGrants(grants); }
+void IncrementalPlanner::SetGrantsMax(std::optional<std::size_t> grants_max) { impl_->SetGrantsMax(grants_max); }
 void IncrementalPlanner::SetSharedSlots(const std::optional<SharedSlots>& shared) { impl_->SetSharedSlots(shared); }
 void IncrementalPlanner::SetRollout(const RolloutFacts& rollout) { impl_->SetRollout(rollout); }
 void IncrementalPlanner::Update(std::shared_ptr<const NodeView> view) { impl_->Update(std::move(view)); }

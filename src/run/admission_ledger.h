@@ -78,6 +78,7 @@ class AdmissionLedger {
 
   // As last read or stored.
   const Grants& grants() const { return grants_; }
+  std::size_t grants_max() const { return options_.grants_max; }
   // Of the rollout, as last read or stored; nullopt: there is none.
   const std::optional<std::string>& record() const { return record_; }
   // How often the ConfigMap has been stored.

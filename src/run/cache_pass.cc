@@ -87,7 +87,10 @@ absl::StatusOr<Plan> CachePass::MakePlan(const CallContext& context, const PassI
   TakePods(context, now, log);
   // Where the nodes have shown that the cluster was set back, all else is of another time until it has been read anew.
   if (!cache_->Synced()) return absl::UnavailableError("the cache reads the cluster anew");
-  if (ledger_ != nullptr) planner().SetGrants(ledger_->Standing(context, managed_));
+  if (ledger_ != nullptr) {
+    planner().SetGrants(ledger_->Standing(context, managed_));
+    planner().SetGrantsMax(ledger_->grants_max());
+  }
   planner().SetPolicy(input.policy);
   planner().SetActiveSince(input.active_since);
   planner().SetSharedSlots(input.shared_slots);

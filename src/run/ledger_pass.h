@@ -32,6 +32,7 @@ class LedgerPass {
   // Before the nodes are listed. Where it fails nobody is started in this pass; all else goes on.
   void Begin(const CallContext& context);
   const Grants& grants() const { return ledger_.grants(); }
+  std::size_t grants_max() const { return ledger_.grants_max(); }
   // Of the rollout: see RolloutFacts::record.
   const std::optional<std::string>& record() const { return ledger_.record(); }
 

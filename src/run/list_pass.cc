@@ -38,6 +38,7 @@ absl::StatusOr<Plan> ListPass::MakePlan(const CallContext& context, const PassIn
 void ListPass::Show(const ClusterSnapshot& snapshot) {
   planner().SetDriver(snapshot.driver, snapshot.findings);
   planner().SetGrants(snapshot.grants);
+  if (ledger_ != nullptr) planner().SetGrantsMax(ledger_->grants_max());
   sees_daemon_set_ = !snapshot.driver->daemon_sets.empty();
   std::map<std::string, std::string> gone = std::exchange(uids_, {});
   for (const std::shared_ptr<const NodeView>& view : snapshot.nodes) {

@@ -112,7 +112,8 @@ void Model::CountLoad(WorkloadRecord& record, const Pod& pod, int sign) {
   if (count > 0 && open_nodes_.count(node_name) > 0) record.nodes_by_load.emplace(count, node_name);
   if (count > 0) return;
   record.pods_on_node.erase(node_name);
-  record.free_from = std::min(record.free_from, node_name);
+  // One that takes none is noted when it is opened.
+  if (open_nodes_.contains(node_name)) record.free_from = std::min(record.free_from, node_name);
 }
 
 // Looks at the workloads that have pods there alone: a cluster has as many workloads as it has nodes.

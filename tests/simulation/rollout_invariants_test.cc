@@ -18,10 +18,11 @@ struct RecordedWorld : World {
                .max_parallel = std::nullopt,
                .drain = DrainPolicy{},
                .rollout = std::move(rollout)}) {}
-  void Record(const std::string& stage, const std::string& more = "") {
+  /// `durations`: how many nodes have taken as long as a step of DurationSketch is, by the number of the step.
+  void Record(const std::string& stage, const std::string& more = "", const std::string& durations = "") {
     cluster->RemoveConfigMap(fleet.ns, "ledger");
     const std::string record = R"({"version":1,"revision":"rev-1","stages":"s","stage":")" + stage + R"(")" + more +
-                               R"(,"waived":[],"durations":{}})";
+                               R"(,"waived":[],"durations":{)" + durations + "}}";
     const ConfigMap ledger{.ns = fleet.ns, .name = "ledger", .data = {{"_rollout_nvidia.com_gpu", record}}};
     REQUIRE(cluster->CreateConfigMap({}, ledger).ok());
   }
@@ -106,6 +107,93 @@ TEST_CASE("I14: a node starts while no window is open") {
   CHECK(start_at(absl::Hours(2) - absl::Minutes(10)) == "");
   CHECK(start_at(absl::Hours(1)) == "I14");
   CHECK(start_at(absl::Hours(3)) == "I14");
+}
+
+/// A rollout in force at two o'clock of Thursday, 2026-01-01, and a node that starts then.
+std::string StartAtTwo(const RolloutPolicy& rollout, const std::string& durations = "") {
+  RecordedWorld world(rollout);
+  world.cluster->Advance(absl::Hours(2));
+  world.Record("rest", "", durations);
+  world.Start(0);
+  return world.Broken();
+}
+
+TEST_CASE("I14: a node starts on a closed day") {
+  const absl::CivilDay today(2026, 1, 1);
+  CHECK(StartAtTwo({.closed = {{.first = today - 3, .last = today - 1}}}) == "");
+  CHECK(StartAtTwo({.closed = {{.first = today + 1, .last = today + 3}}}) == "");
+  CHECK(StartAtTwo({.closed = {{.first = today - 3, .last = today}}}) == "I14");
+  CHECK(StartAtTwo({.closed = {{.first = today, .last = today}}}) == "I14");
+  // In New York it is the evening before, and the days are those of the window.
+  const RolloutWindow always{.duration = absl::Hours(24), .time_zone = absl::FixedTimeZone(-5 * 3600)};
+  CHECK(StartAtTwo({.windows = {always}, .closed = {{.first = today, .last = today}}}) == "");
+  CHECK(StartAtTwo({.windows = {always}, .closed = {{.first = today - 1, .last = today - 1}}}) == "I14");
+  // One of two windows is open.
+  const RolloutWindow also{.duration = absl::Hours(24)};
+  CHECK(StartAtTwo({.windows = {always, also}, .closed = {{.first = today - 1, .last = today - 1}}}) == "");
+}
+
+TEST_CASE("I14: a node starts that will not be done in time") {
+  const auto finish_by = [](absl::Duration expected, std::vector<RolloutWindow> windows,
+                            std::vector<ClosedDays> closed = {}) {
+    return RolloutPolicy{.windows = std::move(windows),
+                         .closed = std::move(closed),
+                         .finish_by = true,
+                         .expected_node_duration = expected};
+  };
+  // Until half past two. What a sender has read may be five minutes old.
+  const RolloutWindow window{.start = absl::Hours(1), .duration = absl::Minutes(90)};
+  CHECK(StartAtTwo(finish_by(absl::Minutes(29), {window})) == "");
+  CHECK(StartAtTwo(finish_by(absl::Minutes(36), {window})) == "I14");
+  // Another window begins before it ends, or with its end.
+  const RolloutWindow next{.start = absl::Minutes(150), .duration = absl::Minutes(30)};
+  CHECK(StartAtTwo(finish_by(absl::Minutes(59), {window, next})) == "");
+  CHECK(StartAtTwo(finish_by(absl::Minutes(66), {window, next})) == "I14");
+  const RolloutWindow later{.start = absl::Minutes(151), .duration = absl::Minutes(30)};
+  CHECK(StartAtTwo(finish_by(absl::Minutes(36), {window, later})) == "I14");
+  // A closed day ends the time, too.
+  const ClosedDays tomorrow{.first = absl::CivilDay(2026, 1, 2), .last = absl::CivilDay(2026, 1, 2)};
+  CHECK(StartAtTwo(finish_by(absl::Hours(21), {}, {tomorrow})) == "");
+  CHECK(StartAtTwo(finish_by(absl::Hours(23), {}, {tomorrow})) == "I14");
+  // By what was measured, once there is enough: more than an hour, and less than ten minutes.
+  CHECK(StartAtTwo(finish_by(absl::Minutes(1), {window}, {}), R"("45":5)") == "I14");
+  CHECK(StartAtTwo(finish_by(absl::Minutes(1), {window}, {}), R"("45":4)") == "");
+  CHECK(StartAtTwo(finish_by(absl::Hours(2), {window}, {}), R"("20":5)") == "");
+}
+
+TEST_CASE("I14: a node starts although a class of failures is used up") {
+  const auto start = [](FailureBudgets budgets, const std::vector<const char*>& failures) {
+    World world({.auto_upgrade = true,
+                 .max_parallel = 4,
+                 .failure_policy = FailurePolicy{.max_failures = Count{4}, .by_class = std::move(budgets)}});
+    for (std::size_t i = 0; i < failures.size(); ++i) {
+      world.Put(i, "upgrade-failed", [&](Node& node) {
+        node.annotations[Gpu().FailureClassAnnotation()] = failures[i];
+      });
+    }
+    world.Ask(3);
+    world.StartUnread(3);
+    return world.Broken();
+  };
+  const FailureBudgets one_image{{FailureClass::kImagePull, Count{1}}};
+  CHECK(start(one_image, {"ImagePull"}) == "I14");
+  CHECK(start(one_image, {"DriverCrash", "Validation", "no class"}) == "");
+  CHECK(start({{FailureClass::kNodeLost, Count{2}}}, {"NodeLost"}) == "");
+  CHECK(start({{FailureClass::kNodeLost, Count{2}}}, {"NodeLost", "NodeLost"}) == "I14");
+  // Of four nodes.
+  CHECK(start({{FailureClass::kNodeLost, Percent{75}}}, {"NodeLost", "NodeLost"}) == "");
+  CHECK(start({{FailureClass::kNodeLost, Percent{50}}}, {"NodeLost", "NodeLost"}) == "I14");
+
+  // One that had been asked for before the node failed.
+  World asked({.auto_upgrade = true,
+               .max_parallel = 4,
+               .failure_policy = FailurePolicy{.max_failures = Count{4}, .by_class = one_image}});
+  asked.Ask(3);
+  asked.Put(0, "upgrade-failed", [](Node& node) {
+    node.annotations[Gpu().FailureClassAnnotation()] = "ImagePull";
+  });
+  asked.StartUnread(3);
+  CHECK(asked.checker->Report() == "");
 }
 
 TEST_CASE("I14: a stage is passed that has not ended, not soaked or was not approved") {

@@ -265,6 +265,46 @@ TEST_CASE("a record that is lost begins at the first stage, and one that makes n
                     [](const Finding& finding) { return finding.code == FindingCode::kRollout; }));
 }
 
+TEST_CASE("an approval that is awaited is a finding, with what gives it, while a node of a later stage waits") {
+  World world(1);
+  world.policy.rollout->stages[0].approval = Approval::kManual;
+  const auto engine = world.Engine();
+  const auto asked = [&](const Plan& plan) {
+    std::string texts;
+    for (const Finding& finding : plan.findings) {
+      if (finding.code == FindingCode::kRollout) texts += finding.message;
+    }
+    return texts;
+  };
+  CHECK(asked(world.Pass(*engine)) == "");
+  world.RunUntil(*engine, [&] { return world.IsDone("c0") && world.IsDone("c1"); });
+  const std::string command = fmt::format("kubectl annotate daemonset -n {} {} --overwrite {}=canary@rev-2",
+                                          world.fleet.ns, world.fleet.daemon_set, Gpu().ApprovedAnnotation());
+  const Plan plan = world.Pass(*engine);
+  CHECK(asked(plan) == "stage canary is to be approved by canary@rev-2: " + command);
+  CHECK(GateOf(plan, "n0") == GateReason::kApproval);
+
+  // A halt comes first: its own finding tells how it is lifted.
+  world.sick = "the operator says so";
+  CHECK(asked(world.Pass(*engine)).find("is halted") != std::string::npos);
+  CHECK(asked(world.Pass(*engine)).find("is to be approved") == std::string::npos);
+  world.sick = "";
+  // Lifts the halt and approves the stage.
+  world.cluster->EditDaemonSet(world.fleet.ns, world.fleet.daemon_set, [](DaemonSet& daemon_set) {
+    daemon_set.annotations[Gpu().ApprovedAnnotation()] = "canary@rev-2";
+  });
+  world.RunUntil(*engine, [&] { return world.IsDone("n0"); });
+  CHECK(asked(world.Pass(*engine)) == "");
+}
+
+TEST_CASE("nobody is asked for an approval when nothing waits for it") {
+  World world(0);
+  world.policy.rollout->stages[0].approval = Approval::kManual;
+  const auto engine = world.Engine();
+  world.RunUntil(*engine, [&] { return world.IsDone("c0") && world.IsDone("c1"); });
+  CHECK(world.Pass(*engine).findings.empty());
+}
+
 // Two engines that both lead: one makes a pass in the midst of the other's, calls and answers get lost, engines crash,
 // and the record is lost now and then.
 class RolloutDuel {

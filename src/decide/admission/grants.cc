@@ -82,22 +82,24 @@ GrantShare ShareOf(const Grants& grants, const NodeView& view, const Verdict& ve
 void Sums::Add(const Tally& node, const GrantShare& share) {
   with += share.counts ? WithGrant(node) : node;
   without += share.counts && !share.first ? WithGrant(node) : node;
+  kept += share.counts ? 1 : 0;
 }
 
 void Sums::Subtract(const Tally& node, const GrantShare& share) {
   with -= share.counts ? WithGrant(node) : node;
   without -= share.counts && !share.first ? WithGrant(node) : node;
+  kept -= share.counts ? 1 : 0;
 }
 
 Sums Sums::AndElsewhere(std::size_t grants) const {
   const Tally elsewhere{.slots = static_cast<int>(grants), .unavailable = static_cast<int>(grants)};
-  return {.with = with + elsewhere, .without = without + elsewhere};
+  return {.with = with + elsewhere, .without = without + elsewhere, .kept = kept + grants};
 }
 
 Sums Sums::AndUnscheduled(int pods, const AdmissionLimits& limits) const {
   if (limits.on_unscheduled_pods == OnUnscheduledPods::kIgnore) return *this;
   const Tally unscheduled{.unavailable = pods};
-  return {.with = with + unscheduled, .without = without + unscheduled};
+  return {.with = with + unscheduled, .without = without + unscheduled, .kept = kept};
 }
 
 Budgets Sums::Against(const AdmissionLimits& limits, const std::optional<SharedSlots>& shared) const {

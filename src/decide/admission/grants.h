@@ -54,6 +54,7 @@ GrantShare ShareOf(const Grants& grants, const NodeView& view, const Verdict& ve
 struct Sums {
   Tally with = {};     // each grant that counts
   Tally without = {};  // all but those of the candidates that go first
+  std::size_t kept = 0;  // grants that count
   void Add(const Tally& node, const GrantShare& share);
   void Subtract(const Tally& node, const GrantShare& share);
   // Grants whose nodes are not among those that are judged.

@@ -101,6 +101,23 @@ class MaxUnavailable final : public LimitBase<MaxUnavailable> {
   Fill nodes_;
 };
 
+// Who finds no room here would be held back by the ledger in each pass, after it had been judged as one that starts.
+class LedgerFull final : public LimitBase<LedgerFull> {
+ public:
+  explicit LedgerFull(const Budgets::LedgerRoom& room) : room_(room) {}
+  bool Refuses(const Candidate& candidate) const override { return NeedsGrant(candidate) && room_.kept >= room_.max; }
+  void Take(const Candidate& candidate) override { room_.kept += NeedsGrant(candidate) ? 1 : 0; }
+  Gate Describe() const override {
+    return {.reason = GateReason::kLedger,
+            .detail = fmt::format("the ledger is full: {} nodes have a grant", room_.kept)};
+  }
+
+ private:
+  static bool NeedsGrant(const Candidate& candidate) { return candidate.needs_slot || candidate.needs_headroom; }
+
+  Budgets::LedgerRoom room_;
+};
+
 // A limit for candidates that have a grant, or for those that have none.
 template <typename L>
 class Among final : public LimitBase<Among<L>> {
@@ -153,6 +170,7 @@ Limits Limits::Of(const Budgets& budgets, bool paused) {
   }
   AddCounts(budgets.granted, /*has_grant=*/true, limits.limits_);
   AddCounts(budgets.all, /*has_grant=*/false, limits.limits_);
+  if (budgets.ledger) Add(/*has_grant=*/false, LedgerFull(*budgets.ledger), limits.limits_);
   return limits;
 }
 

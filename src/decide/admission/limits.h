@@ -9,7 +9,9 @@
 #ifndef DRIVERUPGRADE_SRC_DECIDE_ADMISSION_LIMITS_H_
 #define DRIVERUPGRADE_SRC_DECIDE_ADMISSION_LIMITS_H_
 
+#include <cstddef>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "driverupgrade/gate.h"
@@ -37,6 +39,12 @@ class Limit {
 struct Budgets {
   UpgradeBudget all = {};
   UpgradeBudget granted = {};
+  // How many grants the ledger has room for, and how many it keeps; nullopt: without a ledger.
+  struct LedgerRoom {
+    std::size_t max = 0;
+    std::size_t kept = 0;
+  };
+  std::optional<LedgerRoom> ledger = std::nullopt;
 };
 
 // A copy counts on by itself.

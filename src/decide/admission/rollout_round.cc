@@ -4,6 +4,7 @@
 #include <functional>
 #include <set>
 #include <string_view>
+#include <tuple>
 #include <utility>
 
 #include "base/backoff.h"
@@ -84,12 +85,28 @@ std::string ApprovalsOf(const DriverFacts& driver, const DriverIdentity& identit
   return approvals;
 }
 
+// What gives the approval. An annotation of any of the driver's DaemonSets counts.
+std::string ApprovalCommand(const DriverFacts& driver, const DriverIdentity& identity, std::string_view approval) {
+  const auto first = std::min_element(
+      driver.daemon_sets.begin(), driver.daemon_sets.end(), [](const auto& a, const auto& b) {
+        return std::tie(a.second.daemon_set.ns, a.second.daemon_set.name) <
+               std::tie(b.second.daemon_set.ns, b.second.daemon_set.name);
+      });
+  const DaemonSet& daemon_set = first->second.daemon_set;
+  return fmt::format("kubectl annotate daemonset -n {} {} --overwrite {}={}", daemon_set.ns, daemon_set.name,
+                     identity.ApprovedAnnotation(), approval);
+}
+
 // The limits of the policy, asked for nodes that start as one.
 using CandidateOf = std::function<const Candidate&(std::size_t)>;
 class LimitsRoom final : public RolloutRoom {
  public:
-  LimitsRoom(Limits limits, std::optional<int> unavailable_max, CandidateOf candidate_of)
-      : limits_(std::move(limits)), unavailable_max_(unavailable_max), candidate_of_(std::move(candidate_of)) {
+  LimitsRoom(Limits limits, std::optional<int> unavailable_max, std::optional<std::size_t> grants_max,
+             CandidateOf candidate_of)
+      : limits_(std::move(limits)),
+        unavailable_max_(unavailable_max),
+        grants_max_(grants_max),
+        candidate_of_(std::move(candidate_of)) {
     // What refuses a node that asks for nothing refuses all, whoever starts.
     const Candidate nobody{.needs_slot = false, .needs_headroom = false, .takes_headroom = false};
     if (const Limit* limit = limits_.Refusing(nobody)) closed_ = limit->Describe();
@@ -98,6 +115,11 @@ class LimitsRoom final : public RolloutRoom {
   std::optional<Gate> Closed() const override { return closed_; }
 
   std::optional<Gate> NeverFits(const std::vector<std::size_t>& nodes) const override {
+    if (grants_max_ && nodes.size() > *grants_max_) {
+      return Gate{.reason = GateReason::kLedger,
+                  .detail = fmt::format("the ledger: {} nodes start together, {} may have a grant", nodes.size(),
+                                        *grants_max_)};
+    }
     if (!unavailable_max_ || nodes.size() < 2) return std::nullopt;
     const auto taken =
         std::count_if(nodes.begin(), nodes.end(), [&](std::size_t node) { return candidate_of_(node).takes_headroom; });
@@ -162,6 +184,7 @@ class LimitsRoom final : public RolloutRoom {
 
   Limits limits_;
   const std::optional<int> unavailable_max_;
+  const std::optional<std::size_t> grants_max_;
   const CandidateOf candidate_of_;
   std::optional<Gate> closed_;
 };
@@ -257,7 +280,8 @@ class RolloutRounds {
     const ParsedRecord read = ParseRecord(input_.facts.record);
     const RolloutStep step = AdvanceRollout(read.record, view_, census_, input_.rules, input_.now);
     const StartTime start = StartTimeAt(policy_, input_.now, NodeTakes(step.record, policy_));
-    const Budgets budgets = CountGroups(sums.Against(input_.limits, input_.shared_slots), elsewhere);
+    Budgets budgets = CountGroups(sums.Against(input_.limits, input_.shared_slots), elsewhere);
+    if (input_.grants_max) budgets.ledger = {.max = *input_.grants_max, .kept = sums.kept};
     RolloutRound round{.budget = budgets.all, .pod_interest = PodInterest(step)};
     Decide(step, start, budgets, round);
     Report(read, step, start, round);
@@ -298,7 +322,7 @@ class RolloutRounds {
   }
 
   void Decide(const RolloutStep& step, const StartTime& start, const Budgets& budgets, RolloutRound& round) {
-    LimitsRoom room(Limits::Of(budgets, input_.limits.paused), budgets.all.unavailable_max,
+    LimitsRoom room(Limits::Of(budgets, input_.limits.paused), budgets.all.unavailable_max, input_.grants_max,
                     [&](std::size_t i) -> const Candidate& { return shares_[i].candidate; });
     RolloutAnswers answers = AdmitNodes(input_.rules, view_, census_, step, start, room);
     int place = 0;
@@ -328,10 +352,26 @@ class RolloutRounds {
       round.findings.push_back(
           {.code = FindingCode::kRollout, .message = fmt::format("the rollout is halted: {}", step.halted->detail)});
     }
+    if (AwaitsApproval(step)) {
+      const std::string approval =
+          fmt::format("{}@{}", StageName(policy_, static_cast<std::size_t>(step.open)), status.revision);
+      round.findings.push_back(
+          {.code = FindingCode::kRollout,
+           .message = fmt::format("{}: {}", step.closed.detail,
+                                  ApprovalCommand(input_.driver, input_.machine.identity(), approval))});
+    }
     if (!read.error.empty()) {
       round.findings.push_back(
           {.code = FindingCode::kRollout, .message = fmt::format("the record of the rollout: {}", read.error)});
     }
+  }
+
+  // An approval for which no node of a later stage waits is asked of nobody.
+  bool AwaitsApproval(const RolloutStep& step) const {
+    if (step.halted || step.closed.reason != GateReason::kApproval) return false;
+    const std::vector<StageCount>& counts = census_.counts();
+    return std::any_of(counts.begin() + step.open + 1, counts.end(),
+                       [](const StageCount& stage) { return stage.done + stage.failed < stage.nodes; });
   }
 
   const RolloutInput& input_;

@@ -35,6 +35,8 @@ struct RolloutInput {
   const AdmissionLimits& limits;
   const std::optional<SharedSlots>& shared_slots;
   absl::Time now;
+  // See Budgets::LedgerRoom::max.
+  std::optional<std::size_t> grants_max = std::nullopt;
 };
 
 // The nodes as a rollout sees them, in order of their names. The views outlive this, or are changed first.

@@ -38,7 +38,8 @@ class Admission {
     if (const int gate = NotByStage(unit); gate != kStarts) return gate;
     const int gate = NoRoom(unit);
     if (gate == kStarts || unit.nodes.size() == 1 || !is_any_under_way_) return gate;
-    is_kept_free_ = gates_[static_cast<std::size_t>(gate)].reason == GateReason::kMaxUnavailable;
+    const GateReason reason = gates_[static_cast<std::size_t>(gate)].reason;
+    is_kept_free_ = reason == GateReason::kMaxUnavailable || reason == GateReason::kLedger;
     if (is_kept_free_) {
       kept_free_ =
           Say(Gate{.reason = GateReason::kGroup, .detail = "nodes before it start together and wait for room"});

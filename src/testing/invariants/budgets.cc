@@ -167,14 +167,15 @@ int InvariantChecker::Impl::UnavailableKnown(const Node& started) const {
 
 // Those that had failed when the start was decided, and have not been anything else since: one that recovers may do so
 // in the same pass.
-int InvariantChecker::Impl::FailedKnown(const Node& started) const {
+int InvariantChecker::Impl::FailedKnown(const Node& started, std::optional<FailureClass> failure) const {
   const std::int64_t known = Known(started);
+  const auto counts = [&](const internal::NodeFacts& facts) {
+    return facts.state == UpgradeState::kFailed && (!failure || facts.failure_class == failure);
+  };
   int count = 0;
   for (const auto& [name, truth] : nodes) {
-    if (truth.state != UpgradeState::kFailed || !truth.has_label) continue;
-    const auto other = std::find_if(truth.history.rbegin(), truth.history.rend(), [](const internal::NodeFacts& facts) {
-      return facts.state != UpgradeState::kFailed;
-    });
+    if (!counts(truth.history.back()) || !truth.has_label) continue;
+    const auto other = std::find_if_not(truth.history.rbegin(), truth.history.rend(), counts);
     // What was never seen to fail was failed before anybody looked.
     count += other == truth.history.rbegin() || std::prev(other)->since <= known;
   }
@@ -187,12 +188,25 @@ bool InvariantChecker::Impl::IsPastFailures(const UpgradePolicy& the_policy, con
   return failed_ >= limit && FailedKnown(started) >= limit;
 }
 
-// I8. As in JudgeBudget the policy of the first try may have allowed it.
+std::optional<FailureClass> InvariantChecker::Impl::ClassPastFailures(const UpgradePolicy& the_policy,
+                                                                      const Node& started) const {
+  if (!the_policy.failure_policy) return std::nullopt;
+  for (const auto& [failure, budget] : the_policy.failure_policy->by_class) {
+    if (FailedKnown(started, failure) >= FailedLimit(budget, NodesWithDriver(Known(started)))) return failure;
+  }
+  return std::nullopt;
+}
+
+// I8, and I14 of one class. As in JudgeBudget the policy of the first try may have allowed it.
 void InvariantChecker::Impl::JudgeFailures(const Node& started) {
-  if (!IsPastFailures(PolicyOf(writer), started)) return;
   const Attempt* first = FirstAttempt(started);
-  if (first != nullptr && !IsPastFailures(*first->policy, started)) return;
-  Fail("I8", fmt::format("node {} was started although {} nodes had failed", started.name, FailedKnown(started)));
+  if (IsPastFailures(PolicyOf(writer), started) && (first == nullptr || IsPastFailures(*first->policy, started))) {
+    Fail("I8", fmt::format("node {} was started although {} nodes had failed", started.name, FailedKnown(started)));
+  }
+  const std::optional<FailureClass> failure = ClassPastFailures(PolicyOf(writer), started);
+  if (!failure || (first != nullptr && !ClassPastFailures(*first->policy, started))) return;
+  Fail("I14", fmt::format("node {} was started although {} nodes had failed of {}", started.name,
+                          FailedKnown(started, failure), ToString(*failure)));
 }
 
 // What a node counts for is read from it and its pods; a reader who has not read the last changes counts another number.

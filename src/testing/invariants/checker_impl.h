@@ -104,6 +104,9 @@ class InvariantChecker::Impl {
   std::string WhyNotPast(const RolloutStage& stage, const driverupgrade::internal::RolloutRecord& before,
                          const std::string& revision) const;
   std::string WhyNotStarted(const RolloutPolicy& rollout, const Node& node, absl::Time asked) const;
+  // What a node takes, by the records in force since `time`.
+  absl::Duration ShortestSince(const RolloutPolicy& rollout, absl::Time time) const;
+  absl::Duration LongestSince(const RolloutPolicy& rollout, absl::Time time) const;
   bool IsLeftOut(const Node& node) const;
   std::size_t StageOf(const RolloutPolicy& rollout, const Node& node) const;
   std::vector<const Node*> UnderWay(const UpgradePolicy& the_policy, const Node& started) const;
@@ -130,9 +133,12 @@ class InvariantChecker::Impl {
   std::int64_t Known(const Node& started) const;
   int SlotsKnown(const UpgradePolicy& the_policy, const Node& started) const;
   int UnavailableKnown(const Node& started) const;
-  int FailedKnown(const Node& started) const;
+  // `failure`: of that class alone.
+  int FailedKnown(const Node& started, std::optional<FailureClass> failure = std::nullopt) const;
   bool FailuresAreOut(const UpgradePolicy& the_policy) const;
   bool IsPastFailures(const UpgradePolicy& the_policy, const Node& started) const;
+  // The class of `failurePolicy.byClass` that is used up; nullopt: none.
+  std::optional<FailureClass> ClassPastFailures(const UpgradePolicy& the_policy, const Node& started) const;
   void JudgeFailures(const Node& started);
   void JudgeStart(const Node& before, const Node& after);
   void JudgeCordon(const Node& before, const Node& after, const internal::NodeTruth& truth);

@@ -127,12 +127,17 @@ InvariantChecker::Impl::Uids InvariantChecker::Impl::WithItsGroup(const UpgradeP
   return uids;
 }
 
-// A budget of one class of failures may be used up sooner: of those it is only known that a node has failed.
 bool InvariantChecker::Impl::FailuresAreOut(const UpgradePolicy& the_policy) const {
   if (!the_policy.failure_policy || failed_ == 0) return false;
   const FailurePolicy& failures = *the_policy.failure_policy;
-  const int limit = FailedLimit(failures.max_failures, static_cast<int>(with_driver_.size()));
-  return failed_ >= limit || !failures.by_class.empty();
+  const int total = static_cast<int>(with_driver_.size());
+  if (failed_ >= FailedLimit(failures.max_failures, total)) return true;
+  return std::any_of(failures.by_class.begin(), failures.by_class.end(), [&](const auto& budget) {
+    const auto failed = std::count_if(nodes.begin(), nodes.end(), [&](const auto& node) {
+      return node.second.has_label && node.second.history.back().failure_class == budget.first;
+    });
+    return failed >= FailedLimit(budget.second, total);
+  });
 }
 
 std::vector<Pod> InvariantChecker::Impl::DriverPodsOn(const Node& node) const {

@@ -109,9 +109,10 @@ Keys::Keys(const DriverIdentity& identity)
       safe_load(identity.SafeLoadAnnotation()),
       requestor_mode(identity.RequestorModeAnnotation()),
       cordoned_by(kCordonedByAnnotation),
+      failure_class(identity.FailureClassAnnotation()),
       written({initial, stage, restart_only, cordoned_by, identity.PodCompletionStartAnnotation(),
                identity.ValidationStartAnnotation(), requestor_mode, identity.FailedRevisionAnnotation(),
-               identity.FailuresAnnotation(), restart_pod}),
+               identity.FailuresAnnotation(), restart_pod, failure_class}),
       removed({safe_load, identity.UpgradeRequestedAnnotation()}) {}
 
 std::optional<UpgradeState> StateOf(const Node& node, const Keys& keys) {
@@ -133,12 +134,27 @@ bool WillBeCordoned(const std::optional<UpgradeState>& state) {
                    *state == UpgradeState::kPodRestartRequired || *state == UpgradeState::kValidationRequired);
 }
 
+namespace {
+
+// What the node failed of; nullopt: it has not failed, or of nothing that has a class.
+std::optional<FailureClass> FailureOf(const Node& node, const Keys& keys) {
+  const auto found = node.annotations.find(keys.failure_class);
+  if (found == node.annotations.end() || StateOf(node, keys) != UpgradeState::kFailed) return std::nullopt;
+  for (const FailureClass failure : kAllFailureClasses) {
+    if (ToString(failure) == found->second) return failure;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
 NodeFacts FactsOf(const Node& node, const Keys& keys) {
   return {.state = StateOf(node, keys),
           .unschedulable = node.unschedulable,
           .noted = node.annotations.contains(keys.initial),
           .unnamed_driver_relies = UnnamedDriverNeedsCordon(node, keys),
-          .stage_began = PresentStageBegan(node, keys)};
+          .stage_began = PresentStageBegan(node, keys),
+          .failure_class = FailureOf(node, keys)};
 }
 
 bool HoldsSlot(const NodeFacts& node, const UpgradePolicy& policy) {

@@ -12,6 +12,7 @@
 #include "absl/time/time.h"
 #include "driverupgrade/cluster_types.h"
 #include "driverupgrade/driver_identity.h"
+#include "driverupgrade/rollout_policy.h"
 #include "driverupgrade/upgrade_policy.h"
 #include "driverupgrade/upgrade_state.h"
 
@@ -30,6 +31,7 @@ struct Keys {
   std::string safe_load;
   std::string requestor_mode;
   std::string cordoned_by;
+  std::string failure_class;
   // Annotations that the engine may write, and those that it may only remove.
   std::vector<std::string> written;
   std::vector<std::string> removed;
@@ -49,6 +51,8 @@ struct NodeFacts {
   bool unnamed_driver_relies = false;
   // When its present state began, by its timer.
   std::optional<absl::Time> stage_began = std::nullopt;
+  // Of a failed node, by what stands on it.
+  std::optional<FailureClass> failure_class = std::nullopt;
 
   bool operator==(const NodeFacts&) const = default;
 };

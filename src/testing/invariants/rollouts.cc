@@ -57,19 +57,73 @@ std::size_t StageByLabels(const RolloutPolicy& rollout, const Node& node) {
   return static_cast<std::size_t>(found - rollout.stages.begin());
 }
 
-// Whether some window is open at some time from `first` to `last`.
-bool SomeWindowIsOpen(const RolloutPolicy& rollout, absl::Time first, absl::Time last) {
-  if (rollout.windows.empty()) return true;
+bool IsClosed(const RolloutPolicy& rollout, absl::CivilDay day) {
+  return std::any_of(rollout.closed.begin(), rollout.closed.end(),
+                     [&](const ClosedDays& days) { return days.first <= day && day <= days.last; });
+}
+
+// From `time` until the first closed day, or `end`.
+absl::Time UntilClosed(const RolloutPolicy& rollout, absl::TimeZone zone, absl::Time time, absl::Time end) {
+  if (IsClosed(rollout, absl::ToCivilDay(time, zone))) return time;
+  for (const ClosedDays& days : rollout.closed) {
+    const absl::Time begins = absl::FromCivil(absl::CivilSecond(days.first), zone);
+    if (begins > time) end = std::min(end, begins);
+  }
+  return end;
+}
+
+// Calls `visit(begins, zone)` for each window that begins on a day from a week before `first` up to `last`.
+template <class F>
+void ForEachWindow(const RolloutPolicy& rollout, absl::Time first, absl::Time last, F visit) {
   for (const RolloutWindow& window : rollout.windows) {
-    const absl::CivilDay today = absl::ToCivilDay(last, window.time_zone);
     // A window may be a week long.
-    for (absl::CivilDay day = today - 8; day <= today; ++day) {
+    const absl::CivilDay end = absl::ToCivilDay(last, window.time_zone);
+    for (absl::CivilDay day = absl::ToCivilDay(first, window.time_zone) - 8; day <= end; ++day) {
       if (!window.days.empty() && !window.days.contains(absl::GetWeekday(day))) continue;
-      const absl::Time begins = absl::FromCivil(day, window.time_zone) + window.start;
-      if (begins <= last && first < begins + window.duration) return true;
+      const absl::CivilSecond begins = absl::CivilSecond(day) + absl::ToInt64Seconds(window.start);
+      visit(absl::FromCivil(begins, window.time_zone), window);
     }
   }
-  return false;
+}
+
+// Until when nodes may start from `time` on without a break; at least what is asked for if it is longer than `enough`.
+absl::Time OpenUntil(const RolloutPolicy& rollout, absl::Time time, absl::Duration enough) {
+  if (rollout.windows.empty()) return UntilClosed(rollout, absl::UTCTimeZone(), time, absl::InfiniteFuture());
+  absl::Time until = time;
+  for (bool grows = true; grows && until - time <= enough;) {
+    const absl::Time from = until;
+    ForEachWindow(rollout, from, from, [&](absl::Time begins, const RolloutWindow& window) {
+      const absl::Time ends = begins + window.duration;
+      if (begins <= from && from < ends) until = std::max(until, UntilClosed(rollout, window.time_zone, from, ends));
+    });
+    grows = until > from;
+  }
+  return until;
+}
+
+// Whether a node that takes so long may start then.
+bool MayStartAt(const RolloutPolicy& rollout, absl::Duration takes, absl::Time time) {
+  return OpenUntil(rollout, time, takes) > time + takes;
+}
+
+// At some time from `first` to `last`: as soon as a window or the day after a closed one begins there is most time.
+bool MayStart(const RolloutPolicy& rollout, absl::Duration takes, absl::Time first, absl::Time last) {
+  std::set<absl::Time> times = {first};
+  const auto add_ends_of_closed = [&](absl::TimeZone zone) {
+    for (const ClosedDays& days : rollout.closed) times.insert(absl::FromCivil(absl::CivilSecond(days.last + 1), zone));
+  };
+  add_ends_of_closed(absl::UTCTimeZone());
+  for (const RolloutWindow& window : rollout.windows) add_ends_of_closed(window.time_zone);
+  ForEachWindow(rollout, first, last, [&](absl::Time begins, const RolloutWindow&) { times.insert(begins); });
+  return std::any_of(times.begin(), times.end(), [&](absl::Time time) {
+    return first <= time && time <= last && MayStartAt(rollout, takes, time);
+  });
+}
+
+// What a node takes by the record; without `finishBy` nobody asks.
+absl::Duration TakesBy(const RolloutRecord& record, const RolloutPolicy& rollout) {
+  if (!rollout.finish_by) return absl::ZeroDuration();
+  return record.durations.Quantile(95).value_or(rollout.expected_node_duration.value_or(absl::ZeroDuration()));
 }
 
 }  // namespace
@@ -166,10 +220,30 @@ std::size_t InvariantChecker::Impl::StageOf(const RolloutPolicy& rollout, const 
   return stage;
 }
 
+absl::Duration InvariantChecker::Impl::ShortestSince(const RolloutPolicy& rollout, absl::Time time) const {
+  absl::Duration shortest = records_.empty() ? TakesBy({}, rollout) : absl::InfiniteDuration();
+  for (std::size_t i = 0; i < records_.size(); ++i) {
+    const absl::Time until = i + 1 < records_.size() ? records_[i + 1].first : absl::InfiniteFuture();
+    if (until >= time) shortest = std::min(shortest, TakesBy(records_[i].second, rollout));
+  }
+  return shortest;
+}
+
+absl::Duration InvariantChecker::Impl::LongestSince(const RolloutPolicy& rollout, absl::Time time) const {
+  absl::Duration longest = absl::ZeroDuration();
+  for (std::size_t i = 0; i < records_.size(); ++i) {
+    const absl::Time until = i + 1 < records_.size() ? records_[i + 1].first : absl::InfiniteFuture();
+    if (until >= time) longest = std::max(longest, TakesBy(records_[i].second, rollout));
+  }
+  return longest;
+}
+
 std::string InvariantChecker::Impl::WhyNotStarted(const RolloutPolicy& rollout, const Node& node,
                                                   absl::Time asked) const {
-  const absl::Duration skew = options.clock_skew_max;
-  if (!SomeWindowIsOpen(rollout, asked - kKnown - skew, cluster->Now() + skew)) return "no window is open";
+  const absl::Time first = asked - kKnown - options.clock_skew_max;
+  const absl::Time last = cluster->Now() + options.clock_skew_max;
+  if (!MayStart(rollout, absl::ZeroDuration(), first, last)) return "no window is open";
+  if (!MayStart(rollout, ShortestSince(rollout, asked - kKnown), first, last)) return "it could not be done in time";
   // A node that an upgrade before has left cordoned waits for no stage.
   const bool out_of_service = node.unschedulable && internal::IsMarked(node, keys);
   const std::size_t stage = IsBySelectors(rollout) && !out_of_service ? StageOf(rollout, node) : 0;
@@ -264,9 +338,9 @@ void InvariantChecker::Impl::ExpectWholeGroup(const UpgradePolicy& the_policy, c
 // Where a fault, a halt, another policy or the end of a window came between, the rest of the group may wait.
 bool InvariantChecker::Impl::IsHindered(const StartedGroup& group) const {
   if (group.policy != policy || last_fault >= group.time - kKnown) return true;
-  const absl::Time now = cluster->Now();
-  for (const absl::Time time : {group.time, now}) {
-    if (!SomeWindowIsOpen(*policy->rollout, time - absl::Seconds(1), time)) return true;
+  const absl::Duration takes = LongestSince(*policy->rollout, group.time);
+  for (const absl::Time time : {group.time - options.clock_skew_max, cluster->Now() + options.clock_skew_max}) {
+    if (!MayStartAt(*policy->rollout, takes, time)) return true;
   }
   for (std::size_t i = 0; i < records_.size(); ++i) {
     const bool over = i + 1 < records_.size() && records_[i + 1].first < group.time;

@@ -32,6 +32,11 @@ UpgradePolicy CalmPolicy(UpgradePolicy policy) {
   if (policy.pod_deletion) Lengthen(policy.pod_deletion->timeout);
   Lengthen(policy.deadlines.pod_restart);
   Lengthen(policy.deadlines.validation);
+  // Nobody waits for days, nor for a window that is as long as the slowest nodes of the faults have taken.
+  if (policy.rollout) {
+    policy.rollout->closed.clear();
+    policy.rollout->finish_by = false;
+  }
   return policy;
 }
 
@@ -118,6 +123,7 @@ std::string WhatIsOurs(const World& world, const Node& node) {
   for (const std::string* key :
        {&identity.StageAnnotation(), &identity.InitiallyUnschedulableAnnotation(), &identity.RestartPodAnnotation(),
         &identity.RestartOnlyAnnotation(), &identity.FailedRevisionAnnotation(), &identity.FailuresAnnotation(),
+        &identity.FailureClassAnnotation(),
         &identity.PodCompletionStartAnnotation(), &identity.ValidationStartAnnotation(),
         &identity.RequestorModeAnnotation()}) {
     if (node.annotations.contains(*key)) return "annotation " + *key;

@@ -184,6 +184,34 @@ void DrawByPods(std::uint64_t seed, RolloutPolicy& rollout) {
   rollout.health->pod_selector = Selector("app=logging");
 }
 
+// Closed days of which the first or the last midnight comes in the midst of the faults, and finishBy; from a stream of
+// its own.
+void DrawByTime(std::uint64_t seed, Setup& setup, RolloutPolicy& rollout) {
+  Random random(seed, "rollouts by time");
+  if (random.Percent(35)) {
+    const int minutes = random.Between(1, std::max(1, static_cast<int>(absl::ToInt64Minutes(setup.chaos))));
+    const absl::CivilDay today = absl::ToCivilDay(setup.start, absl::UTCTimeZone()) - 1;
+    setup.start -= absl::Minutes(minutes);
+    rollout.closed = {random.Percent(50) ? ClosedDays{.first = today, .last = today}
+                                         : ClosedDays{.first = today + 1, .last = today + random.Between(1, 3)}};
+  }
+  if ((rollout.windows.empty() && rollout.closed.empty()) || random.Percent(50)) return;
+  rollout.finish_by = true;
+  rollout.expected_node_duration = absl::Minutes(random.Pick({1, 3, 8, 20}));
+}
+
+// From a stream of its own, too.
+void DrawFailureClasses(std::uint64_t seed, UpgradePolicy& policy) {
+  Random random(seed, "failures by class");
+  if (random.Percent(50)) return;
+  if (!policy.failure_policy) policy.failure_policy = FailurePolicy{.max_failures = Percent{100}};
+  for (const FailureClass failure : kAllFailureClasses) {
+    if (random.Percent(40)) continue;
+    policy.failure_policy->by_class[failure] =
+        random.Percent(60) ? CountOrPercent(Count{random.Between(1, 2)}) : CountOrPercent(Percent{30});
+  }
+}
+
 // A limit that each group fits, however many nodes come and go, but not beside any others; from a stream of its own. Of
 // maxParallelUpgrades a group takes one, which the invariants do not know.
 void FitGroups(std::uint64_t seed, Setup& setup) {
@@ -212,6 +240,8 @@ void DrawRollout(std::uint64_t seed, Setup& setup) {
     if (random.Percent(30)) rollout.health->max_driver_restarts = random.Between(1, 3);
   }
   DrawByPods(seed, rollout);
+  DrawByTime(seed, setup, rollout);
+  DrawFailureClasses(seed, setup.policy);
   setup.nodes = std::max(setup.nodes, 4);
   if (rollout.groups && rollout.groups->mode == GroupMode::kTogether) FitGroups(seed, setup);
   setup.policy.rollout = std::move(rollout);
@@ -302,7 +332,10 @@ std::string Setup::Describe() const {
   }
   if (policy.drain) text += fmt::format(" drain({})", absl::FormatDuration(policy.drain->timeout));
   if (policy.pod_deletion) text += fmt::format(" podDeletion({})", absl::FormatDuration(policy.pod_deletion->timeout));
-  if (policy.failure_policy) text += " failurePolicy";
+  if (policy.failure_policy) text += policy.failure_policy->by_class.empty() ? " failurePolicy" : " byClass";
+  if (policy.rollout && !policy.rollout->windows.empty()) text += " windows";
+  if (policy.rollout && !policy.rollout->closed.empty()) text += " closed";
+  if (policy.rollout && policy.rollout->finish_by) text += " finishBy";
   if (policy.retry.max_attempts > 0) text += " retry";
   if (policy.pacing == Pacing::kEveryState) text += " everyState";
   if (validation) text += " validation";

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "absl/time/time.h"
+#include "driverupgrade/testing/fake_clock.h"
 #include "driverupgrade/upgrade_policy.h"
 #include "simulation/simulation.h"
 #include "simulation/world/random.h"
@@ -44,6 +45,8 @@ struct Setup {
   absl::Duration watch_lag_max = absl::ZeroDuration();
   absl::Duration poll_interval = absl::Seconds(5);
   absl::Duration chaos = absl::Minutes(20);
+  // By the cluster's clock.
+  absl::Time start = FakeClock::DefaultStart();
   // Between two deeds of each actor.
   absl::Duration pause_min = absl::Seconds(5);
   absl::Duration pause_max = absl::Minutes(2);

@@ -99,7 +99,7 @@ World::World(std::uint64_t the_seed, const SimulationOptions& the_options)
     : seed(the_seed),
       options(the_options),
       setup(DrawSetup(seed, options)),
-      clock(std::make_shared<FakeClock>()),
+      clock(std::make_shared<FakeClock>(setup.start)),
       cluster(std::make_shared<FakeCluster>(clock, ClusterOptions(seed, setup.light))),
       identity(*DriverIdentity::Create("nvidia.com", "gpu")),
       other_identity(*DriverIdentity::Create(kOtherDomain, kOtherDriver)),

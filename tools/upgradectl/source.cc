@@ -100,10 +100,11 @@ std::vector<Collection> Extras(const DriverPlace& place, const Wanted& wanted) {
     extras.push_back({Namespaced("/apis/apps/v1", place.lease_ns, "deployments"), "apps/v1", "Deployment", {}});
   }
   if (wanted.webhooks) {
-    extras.push_back({"/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations",
-                      "admissionregistration.k8s.io/v1",
-                      "ValidatingWebhookConfiguration",
-                      {}});
+    const std::string group = "admissionregistration.k8s.io/v1";
+    for (const auto& [resource, kind] : {std::pair("validatingwebhookconfigurations", "ValidatingWebhookConfiguration"),
+                                         std::pair("mutatingwebhookconfigurations", "MutatingWebhookConfiguration")}) {
+      extras.push_back({fmt::format("/apis/{}/{}", group, resource), group, kind, {}});
+    }
   }
   // By a list: one that is not there is no trouble.
   if (!place.ledger.empty() && wanted.ledger) {

@@ -63,8 +63,8 @@ absl::Status List(HttpTransport& transport, const Collection& collection, MixedL
     if (page.HasParseError() || !page.IsObject()) {
       return absl::UnavailableError(fmt::format("list {}: the answer is no JSON", collection.path));
     }
-    if (const auto items = page.FindMember("items"); items != page.MemberEnd() && items->value.IsArray()) {
-      for (json::Value& item : items->value.GetArray())
+    if (page.HasMember("items") && page["items"].IsArray()) {
+      for (json::Value& item : page["items"].GetArray())
         list.Add(item, collection.kind, collection.api_version, page.GetAllocator());
     } else {
       list.Add(page, collection.kind, collection.api_version, page.GetAllocator());  // one object

@@ -232,6 +232,7 @@ struct Lease {
   std::string name = {};
   std::string uid = {};
   std::string resource_version = {};
+  StringMap annotations = {};
   /// Empty: nobody.
   std::string holder = {};
   /// In whole seconds.

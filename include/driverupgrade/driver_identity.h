@@ -71,6 +71,8 @@ class DriverIdentity {
   const std::string& FailureClassAnnotation() const;
   /// Annotation of the driver's DaemonSet: approvals of a rollout, `<stage>@<revision>`, separated by commas.
   const std::string& ApprovedAnnotation() const;
+  /// Annotation of the operator's Lease: the policies by which its leader goes, `{"<engine>": <policy>}`.
+  const std::string& PolicyAnnotation() const;
   /// Node annotation: UID of a driver pod to restart although its revision is current.
   const std::string& RestartPodAnnotation() const;
   /// Node annotation `<revision>[,<revision>...]@<target revision>`: driver pods of these revisions are restarted

@@ -26,6 +26,7 @@
 #define DRIVERUPGRADE_LEADER_ELECTION_H_
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -78,6 +79,13 @@ class LeaderElection {
   /// is false from the beginning, whatever the answer. Errors: those of the calls; it may be repeated.
   [[nodiscard]] absl::Status Release(const CallContext& context);
 
+  /// An annotation that the Lease is to have while this replica leads, for others who want to know it: written with
+  /// what is written anyway, so it costs no request. nullopt takes away what a leader before left there; annotations
+  /// that were never announced stay. Leadership comes first: values by which the annotations would exceed what
+  /// Kubernetes allows, 256 KiB, are left out, and so is everything once the server has refused a write with it, until
+  /// something else is announced or leadership is gained anew. Any thread may call it.
+  void Announce(const std::string& key, std::optional<std::string> value);
+
   /// Whether this replica leads at this moment. Ask before everything that only a leader may do.
   bool IsLeader() const;
   /// Until when, by this replica's clock, if no renewal succeeds: the latest sensible deadline of a leader's call.
@@ -109,6 +117,10 @@ class LeaderElection {
     absl::Time due = absl::InfinitePast();
     std::int64_t terms = 0;
     std::uint64_t attempts = 0;
+    // By key; nullopt: to be taken away.
+    std::map<std::string, std::optional<std::string>> announced = {};
+    // The server has refused what is announced.
+    bool muted = false;
     absl::Status status = absl::OkStatus();
   };
 
@@ -118,6 +130,7 @@ class LeaderElection {
   bool MayTake() const;
   absl::Duration Expiry() const;
   absl::Duration Wait(absl::Time now) const;
+  void Annotate(Lease& lease) const;
   // These make calls, without it.
   absl::Status Attempt(const CallContext& context);
   absl::Status Read(const CallContext& context);

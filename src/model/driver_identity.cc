@@ -58,6 +58,7 @@ struct DriverIdentity::Keys {
   const std::string failures_annotation = Key(".failures");
   const std::string failure_class_annotation = Key(".failure-class");
   const std::string approved_annotation = Key(".approved");
+  const std::string policy_annotation = Key(".policy");
   const std::string restart_pod_annotation = Key(".restart-pod");
   const std::string restart_only_annotation = Key(".restart-only");
 
@@ -110,6 +111,7 @@ const std::string& DriverIdentity::FailedRevisionAnnotation() const { return key
 const std::string& DriverIdentity::FailuresAnnotation() const { return keys_->failures_annotation; }
 const std::string& DriverIdentity::FailureClassAnnotation() const { return keys_->failure_class_annotation; }
 const std::string& DriverIdentity::ApprovedAnnotation() const { return keys_->approved_annotation; }
+const std::string& DriverIdentity::PolicyAnnotation() const { return keys_->policy_annotation; }
 const std::string& DriverIdentity::RestartPodAnnotation() const { return keys_->restart_pod_annotation; }
 const std::string& DriverIdentity::RestartOnlyAnnotation() const { return keys_->restart_only_annotation; }
 

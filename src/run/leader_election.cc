@@ -13,6 +13,8 @@ namespace {
 
 constexpr double kJitter = 1.2;
 constexpr int kReleaseTries = 3;
+// Of an API server: keys and values together.
+constexpr std::size_t kAnnotationsMax = std::size_t{256} << 10;
 
 absl::Status CheckOptions(const LeaderElectionOptions& options) {
   const auto refuse = [](std::string_view why) {
@@ -65,6 +67,17 @@ Lease Held(const std::optional<Lease>& before, bool exists, const LeaderElection
   lease.duration = options.lease_duration;
   lease.renew_time = ToMicros(now);
   return lease;
+}
+
+std::size_t SizeOf(const StringMap& annotations) {
+  std::size_t size = 0;
+  for (const auto& [key, value] : annotations) size += key.size() + value.size();
+  return size;
+}
+
+// What the server, or a webhook of somebody, says to annotations that it does not like.
+bool MayBeForAnnotations(const absl::Status& status) {
+  return absl::IsInvalidArgument(status) || absl::IsPermissionDenied(status);
 }
 
 // A lost race is not trouble: the next attempt reads who won, which may have been us.
@@ -171,12 +184,14 @@ absl::Status LeaderElection::Write(const CallContext& context) {
     setbacks = state_.setbacks;
     exists = state_.exists;
     lease = Held(state_.record, exists, options_, sent);
+    Annotate(lease);
   }
   absl::StatusOr<Lease> written =
       exists ? cluster_->UpdateLease(Bounded(context), lease) : cluster_->CreateLease(Bounded(context), lease);
   const std::lock_guard lock(mutex_);
   const absl::Time now = Look();
   state_.renewable = written.ok();
+  if (MayBeForAnnotations(written.status())) state_.muted = true;
   // Without an answer the lease may be ours, but nobody acts on that: the next attempt reads it.
   DRIVERUPGRADE_RETURN_IF_ERROR(written.status());
   state_.record = *std::move(written);
@@ -184,7 +199,11 @@ absl::Status LeaderElection::Write(const CallContext& context) {
   state_.watched = absl::ZeroDuration();
   // An answer that took too long, or a time that cannot be told, makes no leader.
   const bool leads = now - sent < options_.renew_deadline && setbacks == state_.setbacks;
-  if (leads && !state_.leading) ++state_.terms;
+  if (leads && !state_.leading) {
+    ++state_.terms;
+    // It may have been for something else that writes were refused.
+    state_.muted = false;
+  }
   state_.leading = leads;
   state_.renewed_at = sent;
   return absl::OkStatus();
@@ -252,6 +271,22 @@ absl::Duration LeaderElection::Wait(absl::Time now) const {
   const absl::Duration left = Expiry() - state_.watched;
   const bool runs_out = state_.record && !MayTake();
   return runs_out ? std::min(wait, left) : wait;
+}
+
+void LeaderElection::Announce(const std::string& key, std::optional<std::string> value) {
+  const std::lock_guard lock(mutex_);
+  const auto known = state_.announced.find(key);
+  if (known != state_.announced.end() && known->second == value) return;
+  state_.announced[key] = std::move(value);
+  state_.muted = false;
+}
+
+void LeaderElection::Annotate(Lease& lease) const {
+  for (const auto& [key, value] : state_.announced) {
+    lease.annotations.erase(key);
+    if (state_.muted || !value) continue;
+    if (SizeOf(lease.annotations) + key.size() + value->size() <= kAnnotationsMax) lease.annotations[key] = *value;
+  }
 }
 
 bool LeaderElection::IsLeader() const {

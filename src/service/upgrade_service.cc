@@ -11,6 +11,7 @@
 #include "service/engine_group.h"
 #include "service/giving_back.h"
 #include "service/metrics_sum.h"
+#include "service/reported_policies.h"
 #include "service/web_server.h"
 
 namespace driverupgrade {
@@ -58,6 +59,8 @@ class UpgradeService::Impl {
       auto election = LeaderElection::Create(cluster_, *options_.election);
       if (!election.ok()) return election.status();
       election_ = *std::move(election);
+      // What a leader before has said is not ours.
+      election_->Announce(options_.identity.PolicyAnnotation(), std::nullopt);
     }
     return Serve();
   }
@@ -119,6 +122,7 @@ class UpgradeService::Impl {
     const bool leads = !election_ || election_->IsLeader();
     if (const auto wanted = director_.Wanted()) {
       if (const absl::Status applied = Apply(*wanted); !applied.ok()) return applied;
+      Report(*wanted);
     }
     if (leads && !prepared_ && !Prepare(context, next)) return next;
     if (leads) {
@@ -225,6 +229,23 @@ class UpgradeService::Impl {
     return absl::OkStatus();
   }
 
+  // By which policies this operator goes, for whoever looks at its Lease. Candidates have theirs at hand: a new leader
+  // says it with the write by which it becomes one.
+  void Report(const std::vector<EngineSpec>& wanted) {
+    if (!election_ || reported_ == wanted) return;
+    reported_ = wanted;
+    std::string text = group_ ? internal::FormatReportedPolicies(wanted, group_->refused()) : std::string();
+    if (text.size() > internal::kReportedPoliciesMax) {
+      options_.log({.severity = Severity::kWarning,
+                    .message = "the Lease does not tell the policies",
+                    .fields = {{"bytes", fmt::format("{}", text.size())},
+                               {"most", fmt::format("{}", internal::kReportedPoliciesMax)}}});
+      text.clear();
+    }
+    election_->Announce(options_.identity.PolicyAnnotation(),
+                        text.empty() ? std::nullopt : std::optional(std::move(text)));
+  }
+
   GroupOptions GroupOptionsOf() const {
     return {.identity = options_.identity,
             .cluster = cluster_,
@@ -313,6 +334,7 @@ class UpgradeService::Impl {
   Director& director_;
   std::shared_ptr<LeaderElection> election_ = nullptr;
   GivingBack giving_back_;
+  std::optional<std::vector<EngineSpec>> reported_ = std::nullopt;
   absl::Status lead_failure_ = absl::OkStatus();
   bool prepared_ = false;
   absl::Status prepare_failure_ = absl::OkStatus();

@@ -11,6 +11,7 @@ absl::StatusOr<Lease> MakeLease(ContractWorld& world) {
   DRIVERUPGRADE_ASSIGN_OR_RETURN(const std::string ns, world.MakeNamespace());
   return world.facade().CreateLease(world.context(), {.ns = ns,
                                                       .name = "leader",
+                                                      .annotations = {{"note", "ü \"\n{}"}},
                                                       .holder = "ü \"one\"",
                                                       .duration = absl::Seconds(15),
                                                       .acquire_time = absl::FromUnixMicros(1767323045123456),
@@ -33,6 +34,7 @@ absl::Status LeaseIsReadAsCreated(ContractWorld& world) {
   DRIVERUPGRADE_ASSIGN_OR_RETURN(const Lease lease, world.facade().GetLease(world.context(), {made.ns, "leader"}));
   EXPECT_THAT(lease == made, lease.resource_version);
   EXPECT_THAT(lease.holder == "ü \"one\"", lease.holder);
+  EXPECT_THAT(lease.annotations == made.annotations && lease.annotations.contains("note"), lease.annotations.size());
   EXPECT_THAT(lease.duration == absl::Seconds(15), absl::FormatDuration(lease.duration));
   EXPECT_THAT(lease.acquire_time == absl::FromUnixMicros(1767323045123456), absl::FormatTime(lease.acquire_time));
   EXPECT_THAT(lease.renew_time == absl::FromUnixMicros(1767323055000001), absl::FormatTime(lease.renew_time));
@@ -49,8 +51,10 @@ absl::Status LeaseIsReplacedOnce(ContractWorld& world) {
   Lease mine = made;
   mine.holder = "two";
   mine.transitions = 4;
+  mine.annotations = {{"other", "1"}};
   DRIVERUPGRADE_ASSIGN_OR_RETURN(const Lease taken, world.facade().UpdateLease(world.context(), mine));
   EXPECT_THAT(taken.holder == "two" && taken.transitions == 4, taken.holder);
+  EXPECT_THAT(taken.annotations == mine.annotations, taken.annotations.size());
   EXPECT_THAT(taken.uid == made.uid && taken.duration == made.duration, taken.uid);
   EXPECT_THAT(taken.resource_version != made.resource_version, taken.resource_version);
   Lease stale = made;

@@ -34,7 +34,9 @@ void WriteStrings(JsonWriter& writer, std::string_view key, const StringMap& str
 }  // namespace
 
 void ReadLease(const JsonField& object, Lease& lease) {
-  ReadMetadata(object.Member("metadata"), lease);
+  const JsonField metadata = object.Member("metadata");
+  ReadMetadata(metadata, lease);
+  lease.annotations = metadata.Member("annotations").Strings();
   const JsonField spec = object.Member("spec");
   lease.holder = spec.Member("holderIdentity").String();
   lease.duration = absl::Seconds(spec.Member("leaseDurationSeconds").Int());
@@ -52,7 +54,10 @@ void ReadConfigMap(const JsonField& object, ConfigMap& config_map) {
 }
 
 void WriteLease(JsonWriter& writer, const Lease& lease) {
-  writer.ObjectMember("metadata", [&] { WriteIdentity(writer, lease); });
+  writer.ObjectMember("metadata", [&] {
+    WriteIdentity(writer, lease);
+    if (!lease.annotations.empty()) WriteStrings(writer, "annotations", lease.annotations);
+  });
   writer.ObjectMember("spec", [&] {
     writer.Member("holderIdentity", lease.holder);
     WriteSeconds(writer, "leaseDurationSeconds", lease.duration);

@@ -16,6 +16,8 @@
 #include "steps.h"
 #include "support.h"
 #include "support/catch.h"
+#include "upgradectl_picture.h"
+#include "upgradectl_program.h"
 #include "world.h"
 
 namespace driverupgrade::e2e {
@@ -43,7 +45,8 @@ constexpr char kLease[] = "nvidia-gpu-driver-upgrade";
 // A place that one process after the other takes.
 class Replica {
  public:
-  Replica(const World& world, std::string name) : gpu_operator_(world, kPolicy), name_(std::move(name)) {
+  Replica(const World& world, std::string name, std::string_view policy = kPolicy)
+      : gpu_operator_(world, policy), name_(std::move(name)) {
     gpu_operator_.set_timeout(std::chrono::seconds(240));  // for what the kills take
   }
 
@@ -189,6 +192,39 @@ TEST_CASE("Two replicas that both lead keep the budgets by the ledger while one 
   ExpectGoodEnd(rollout, replicas);
   CHECK(FindWrite(rollout.audit, "patch", "configmaps", "nvidia-gpu-driver-upgrade").has_value());
   PrintFigures("Two replicas that both lead, with the ledger", stopwatch.seconds(), rollout);
+}
+
+// Paused, so that the rollout does not end.
+TEST_CASE(
+    "The Lease tells the policy of the leader, then that of the next one, and upgradectl whose it is and since when",
+    "[replicas]") {
+  World world(ControlPlane::Shared(), "reported", 1);
+  world.DeployDriver();
+  world.ChangeDriver("driver:2");
+  Replica first(world, "first", "{autoUpgrade: true, paused: true, maxParallelUpgrades: 7}");
+  Replica second(world, "second", "{autoUpgrade: true, paused: true, maxParallelUpgrades: 8}");
+  const std::string admin = (world.control_plane().folder() / "admin.kubeconfig").string();
+  const auto await = [&](const std::string& line, const std::string& limits) {
+    std::string out;
+    const bool came = Eventually(kStepLimit, [&] {
+      std::vector<std::string> words = {"status", "--policy", "live"};
+      const std::vector<std::string> options = UpgradectlOptions(world, admin);
+      words.insert(words.end(), options.begin(), options.end());
+      const KubectlResult answer = RunUpgradectl(world.control_plane(), words);
+      out = answer.out + answer.err;
+      return out.find(line) != std::string::npos && out.find(limits) != std::string::npos;
+    });
+    INFO(out);
+    CHECK(came);
+  };
+  const std::string lease = world.driver_ns() + "/" + kLease;
+  first.StartElected();
+  await("policy reported by first-1 (Lease " + lease + ", renewed ", "slots 0 of 7,");
+  second.StartElected();
+  first.Kill();
+  await("policy reported by second-1 (Lease " + lease + ", renewed ", "slots 0 of 8,");
+  second.Kill();
+  await("policy reported by second-1, whose Lease " + lease + " has ended, ", "slots 0 of 8,");
 }
 
 }  // namespace

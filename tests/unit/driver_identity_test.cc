@@ -40,6 +40,7 @@ TEST_CASE("the keys that the Go library does not know share its prefix") {
   CHECK(ofed->StageAnnotation() == "nvidia.com/ofed-driver-upgrade.stage");
   CHECK(ofed->FailedRevisionAnnotation() == "nvidia.com/ofed-driver-upgrade.failed-revision");
   CHECK(ofed->RestartPodAnnotation() == "nvidia.com/ofed-driver-upgrade.restart-pod");
+  CHECK(ofed->PolicyAnnotation() == "nvidia.com/ofed-driver-upgrade.policy");
   CHECK(ofed->EventReason() == "OFEDDriverUpgrade");
 }
 

@@ -30,14 +30,21 @@ class LeaseFacade final : public ClusterFacade {
     return server_.Get();
   }
   absl::StatusOr<Lease> CreateLease(const CallContext& context, const Lease& lease) override {
-    return Write(context, [&] { return server_.Create(lease); });
+    return Write(context, [&]() -> absl::StatusOr<Lease> {
+      if (dislikes_annotations && !lease.annotations.empty()) return absl::PermissionDeniedError("a webhook says no");
+      return server_.Create(lease);
+    });
   }
   absl::StatusOr<Lease> UpdateLease(const CallContext& context, const Lease& lease) override {
-    return Write(context, [&] { return server_.Update(lease); });
+    return Write(context, [&]() -> absl::StatusOr<Lease> {
+      if (dislikes_annotations && !lease.annotations.empty()) return absl::PermissionDeniedError("a webhook says no");
+      return server_.Update(lease);
+    });
   }
 
   std::optional<Operation> lacks;
   bool down = false;
+  bool dislikes_annotations = false;
   std::deque<Fault> faults;
   int calls = 0;
   absl::Time deadline;
@@ -293,6 +300,80 @@ TEST_CASE("What hinders an attempt is told, and a renewal that is refused ends l
   a.election->Step({});
   CHECK(absl::IsPermissionDenied(a.election->status()));
   CHECK_FALSE(a.election->IsLeader());
+}
+
+TEST_CASE("What a leader announces stands on its Lease from its next write on, without a request more") {
+  ObjectServer<Lease> server;
+  Replica a(server, "a");
+  a.election->Announce("policy", "1");
+  a.election->Step({});
+  CHECK(a.facade->calls == 2);
+  CHECK(server.object()->annotations == StringMap{{"policy", "1"}});
+  Lease noted = *server.object();
+  noted.annotations["note"] = "of somebody";
+  REQUIRE(server.Update(noted).ok());
+  a.election->Announce("policy", "2");
+  a.Run(absl::Seconds(4));
+  CHECK(server.object()->annotations == StringMap{{"note", "of somebody"}, {"policy", "2"}});
+  a.election->Announce("policy", std::nullopt);
+  a.Run(absl::Seconds(2));
+  CHECK(server.object()->annotations == StringMap{{"note", "of somebody"}});
+  CHECK(a.election->terms() == 1);
+}
+
+TEST_CASE("A new leader overwrites what the one before has announced with the write by which it takes over") {
+  ObjectServer<Lease> server;
+  Replica a(server, "a");
+  Replica b(server, "b");
+  a.election->Announce("policy", "of a");
+  b.election->Announce("policy", GENERATE(std::optional<std::string>("of b"), std::nullopt));
+  a.Run(absl::Seconds(1));
+  b.election->Step({});
+  CHECK(server.object()->annotations == StringMap{{"policy", "of a"}});  // a candidate writes nothing
+  const int writes = b.facade->calls;
+  b.RunUntilLeader();
+  CHECK(server.object()->holder == "b");
+  CHECK(b.facade->calls > writes);
+  CHECK((server.object()->annotations == StringMap{{"policy", "of b"}} || server.object()->annotations.empty()));
+}
+
+TEST_CASE("What is announced never costs the lead: what is too long, or is refused, is left out") {
+  ObjectServer<Lease> server;
+  Replica a(server, "a");
+  SECTION("too long") {
+    a.election->Announce("policy", std::string(std::size_t{256} << 10, 'x'));
+    a.Run(absl::Minutes(1));
+    CHECK(server.object()->annotations.empty());
+  }
+  SECTION("too long together with what is there") {
+    a.election->Step({});
+    Lease noted = *server.object();
+    noted.annotations["note"] = std::string(std::size_t{255} << 10, 'x');
+    REQUIRE(server.Update(noted).ok());
+    a.election->Announce("policy", std::string(std::size_t{1} << 10, 'x'));
+    a.Run(absl::Minutes(1));
+    CHECK(server.object()->annotations.size() == 1);
+  }
+  SECTION("refused from the beginning") {
+    a.facade->dislikes_annotations = true;
+    a.election->Announce("policy", "1");
+    a.Run(absl::Minutes(1));
+    CHECK(server.object()->annotations.empty());
+  }
+  SECTION("refused later, and accepted again when it is another one") {
+    a.Run(absl::Seconds(5));
+    a.facade->dislikes_annotations = true;
+    a.election->Announce("policy", "1");
+    a.Run(absl::Minutes(1));
+    CHECK(server.object()->annotations.empty());
+    a.facade->dislikes_annotations = false;
+    a.election->Announce("policy", "2");
+    a.Run(absl::Seconds(2));
+    CHECK(server.object()->annotations == StringMap{{"policy", "2"}});
+  }
+  CHECK(a.election->IsLeader());
+  CHECK(a.election->terms() == 1);
+  CHECK(a.election->status().ok());
 }
 
 TEST_CASE("A renewal counts from before it was sent") {

@@ -86,13 +86,15 @@ absl::StatusOr<int> RunChange(const Options& options, const Streams& streams) {
     return absl::InvalidArgumentError("--cluster: a dump cannot be changed; --dry-run=client shows what would be");
   }
   const bool approves = options.verb == "approve";
-  const Wanted wanted{.nodes = options.nodes, .policy = options.nodes.empty(), .ledger = approves};
+  const Wanted wanted{
+      .nodes = options.nodes, .policy = options.nodes.empty(), .reported = approves, .ledger = approves};
   const absl::StatusOr<Request> request = Read(options, wanted, streams);
   if (!request.ok()) return request.status();
   if (const absl::Status status = RefuseUnread(options, *request); !status.ok()) return status;
   const absl::StatusOr<Change> change =
       approves ? Approve(*request, options.stage) : ChangeOf(options.verb, *request, options.nodes);
   if (!change.ok()) return change.status();
+  if (approves) TellReporter(*request, streams);
   Show(*change, streams.out);
   if (change->patches.empty() || options.dry_run == "client") return kExitDone;
   const absl::StatusOr<bool> may_write = MayWrite(options, streams);

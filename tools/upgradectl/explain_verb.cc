@@ -10,7 +10,7 @@ absl::StatusOr<int> RunExplain(const Options& options, const Streams& streams) {
   const Wanted wanted{.all_pods = true, .events = true, .budgets = true};
   const absl::StatusOr<Request> request = Read(options, wanted, streams);
   if (!request.ok()) return request.status();
-  const absl::StatusOr<RolloutStatus> status = StatusFrom(options, *request);
+  const absl::StatusOr<RolloutStatus> status = StatusFrom(*request);
   if (!status.ok()) return status.status();
   std::string text;
   for (const std::string& node : options.nodes) {
@@ -19,6 +19,7 @@ absl::StatusOr<int> RunExplain(const Options& options, const Streams& streams) {
     text += (text.empty() ? "" : "\n") + FormatExplanation(*explanation, streams.screen);
   }
   streams.out << text;
+  TellReporter(*request, streams);
   TellUnread(status->notes, streams);
   return kExitDone;
 }

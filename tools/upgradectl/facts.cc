@@ -167,6 +167,20 @@ DeploymentFact ReadDeployment(const json::Value& deployment) {
   return facts;
 }
 
+LeaseFact ReadLease(const json::Value& lease) {
+  LeaseFact facts{.ns = Text(lease, {"metadata", "namespace"}),
+                  .name = Text(lease, {"metadata", "name"}),
+                  .holder = Text(lease, {"spec", "holderIdentity"}),
+                  .renewed = TimeAt(lease, {"spec", "renewTime"}),
+                  .duration = absl::Seconds(Integer(lease, {"spec", "leaseDurationSeconds"}))};
+  const json::Value* annotations = Find(lease, {"metadata", "annotations"});
+  if (annotations == nullptr || !annotations->IsObject()) return facts;
+  for (const auto& annotation : annotations->GetObject()) {
+    if (annotation.value.IsString()) facts.annotations[annotation.name.GetString()] = annotation.value.GetString();
+  }
+  return facts;
+}
+
 void ReadLedger(const json::Value& config_map, Facts& facts) {
   const json::Value* data = Find(config_map, {"data"});
   if (data == nullptr || !data->IsObject()) return;
@@ -200,10 +214,7 @@ void ReadItem(const json::Value& item, std::string_view event_reason, const std:
   } else if (kind == "Deployment") {
     facts.deployments.push_back(ReadDeployment(item));
   } else if (kind == "Lease") {
-    facts.leases.push_back({.ns = Text(item, {"metadata", "namespace"}),
-                            .name = Text(item, {"metadata", "name"}),
-                            .holder = Text(item, {"spec", "holderIdentity"}),
-                            .renewed = TimeAt(item, {"spec", "renewTime"})});
+    facts.leases.push_back(ReadLease(item));
   } else if (kind == "ValidatingWebhookConfiguration" || kind == "MutatingWebhookConfiguration") {
     ReadWebhooks(item, facts);
   } else if (policy && IsPolicy(item, *policy)) {

@@ -53,6 +53,9 @@ struct LeaseFact {
   std::string name = {};
   std::string holder = {};
   absl::Time renewed = absl::InfinitePast();
+  /// For how long it lasts without a renewal.
+  absl::Duration duration = absl::ZeroDuration();
+  std::map<std::string, std::string, std::less<>> annotations = {};
 };
 
 struct DeploymentFact {

@@ -46,8 +46,10 @@ void AddDriver(CLI::App& verb, Options& options) {
 }
 
 void AddPolicy(CLI::App& verb, Options& options) {
-  verb.add_option("--policy", options.policy,
-                  "YAML or JSON file: the upgradePolicy section; the custom resource's if absent");
+  verb.add_option(
+      "--policy", options.policy,
+      "YAML or JSON file: the upgradePolicy section; live: what the operator reports by its Lease, live:NAME "
+      "for one of its engines; if absent, the custom resource's, and where that has none, live");
   verb.add_option("--policy-resource", options.policy_resource,
                   "where the policy stands: nvidia.com/v1/clusterpolicies/cluster-policy:spec.driver.upgradePolicy");
   verb.add_option("--defaults", options.defaults, "what the policy means where it is silent; by the driver if absent")
@@ -58,6 +60,12 @@ void AddLedger(CLI::App& verb, Options& options) {
   verb.add_option("--ledger-namespace", options.ledger_ns, "of the operator's ledger; that of --namespace if absent");
   verb.add_option("--ledger-name", options.ledger_name,
                   "the ConfigMap with the record of a rollout in stages; its operator's usual one if absent");
+}
+
+void AddLease(CLI::App& verb, Options& options) {
+  verb.add_option("--lease-namespace", options.lease_ns, "of the operator's Lease; that of --namespace if absent");
+  verb.add_option("--lease-name", options.lease_name,
+                  "name of the operator's Lease; the one that ends in DRIVER-driver-upgrade if absent");
 }
 
 void AddWhen(CLI::App& verb, Options& options) {
@@ -75,6 +83,7 @@ void AddReading(CLI::App& verb, Options& options) {
   AddSource(verb, options);
   AddDriver(verb, options);
   AddPolicy(verb, options);
+  AddLease(verb, options);
   AddLedger(verb, options);
   AddWhen(verb, options);
   examples::AddRequestorArguments(verb, options.requestor);
@@ -91,16 +100,9 @@ void AddPlan(CLI::App& app, Options& options) {
   AddOutput(plan, options, {"table", "json"});
 }
 
-void AddLease(CLI::App& verb, Options& options) {
-  verb.add_option("--lease-namespace", options.lease_ns, "of the operator's Lease; that of --namespace if absent");
-  verb.add_option("--lease-name", options.lease_name,
-                  "name of the operator's Lease; the one that ends in DRIVER-driver-upgrade if absent");
-}
-
 void AddStatus(CLI::App& app, Options& options) {
   CLI::App& status = Add(app, "status", "Where the rollout stands, and each node", "upgradectl status --driver gpu -w");
   AddReading(status, options);
-  AddLease(status, options);
   status.add_flag("-w,--watch", options.watch,
                   "go on until the rollout is done, or has failed and nothing moves without a person");
   AddOutput(status, options, {"table", "wide", "json", "yaml"});
@@ -136,8 +138,10 @@ void AddChanges(CLI::App& app, Options& options) {
   CLI::App& approve = Add(app, "approve", "Let the stage after this one begin, or lift the halt of this one",
                           "upgradectl approve canary --driver gpu");
   AddWriting(approve, options);
+  AddLease(approve, options);
   AddLedger(approve, options);
-  approve.add_option("--policy", options.policy, "YAML or JSON file: the upgradePolicy section, if it stands there");
+  approve.add_option("--policy", options.policy,
+                     "YAML or JSON file with the upgradePolicy section, or live; the custom resource's if absent");
   approve.add_option("STAGE", options.stage, "name of a stage; `rest` for the nodes that no stage names")->required();
   for (const Verb& verb :
        {Verb{"skip", "Leave nodes out of the rollout, until they are admitted"},
@@ -204,8 +208,9 @@ void AddTimeline(CLI::App& app, Options& options) {
 void AddCompletion(CLI::App& app, Options& options) {
   CLI::App& completion = Add(app, "completion", "Completion for a shell", "source <(upgradectl completion bash)");
   completion
-      .add_option("SHELL", options.shell,
-                  "bash, zsh, fish; kubectl for its plugin's file kubectl_complete-driverupgrade; man for the manual page")
+      .add_option(
+          "SHELL", options.shell,
+          "bash, zsh, fish; kubectl for its plugin's file kubectl_complete-driverupgrade; man for the manual page")
       ->required()
       ->check(CLI::IsMember({"bash", "zsh", "fish", "kubectl", "man"}));
 }

@@ -37,6 +37,7 @@ absl::StatusOr<int> RunPreflight(const Options& options, const Streams& streams)
   const std::vector<Obstacle> obstacles = FindObstacles(*request);
   streams.out << (options.output == "json" ? FormatObstaclesJson(obstacles)
                                            : FormatObstacles(obstacles, streams.screen));
+  TellReporter(*request, streams);
   TellUnread(request->notes, streams);
   const Severity least = options.fail_on == "error" ? Severity::kError : Severity::kWarning;
   const bool fails = std::any_of(obstacles.begin(), obstacles.end(),

@@ -14,6 +14,7 @@
 #include "gpu/gpu_pods.h"
 #include "support/requestor_arguments.h"
 #include "support/spare_skipped_pods.h"
+#include "upgradectl/reported.h"
 #include "upgradectl/text.h"
 
 namespace upgradectl {
@@ -67,19 +68,18 @@ struct UsualPlace {
   /// Pods that ask for a GPU use the driver.
   bool gpu_pods = false;
 };
-constexpr std::array<UsualPlace, 2> kUsualPlaces = {
-    {{.driver = "gpu",
-      .ns = "gpu-operator",
-      .labels = "app=nvidia-driver-daemonset",
-      .defaults = "gpu-operator",
-      .ledger = "nvidia-gpu-driver-upgrade",
-      .validation_selector = "app=nvidia-operator-validator",
-      .gpu_pods = true},
-     {.driver = "ofed",
-      .ns = "nvidia-network-operator",
-      .labels = "nvidia.com/ofed-driver=",
-      .defaults = "network-operator",
-      .ledger = "nvidia-ofed-driver-upgrade"}}};
+constexpr std::array<UsualPlace, 2> kUsualPlaces = {{{.driver = "gpu",
+                                                      .ns = "gpu-operator",
+                                                      .labels = "app=nvidia-driver-daemonset",
+                                                      .defaults = "gpu-operator",
+                                                      .ledger = "nvidia-gpu-driver-upgrade",
+                                                      .validation_selector = "app=nvidia-operator-validator",
+                                                      .gpu_pods = true},
+                                                     {.driver = "ofed",
+                                                      .ns = "nvidia-network-operator",
+                                                      .labels = "nvidia.com/ofed-driver=",
+                                                      .defaults = "network-operator",
+                                                      .ledger = "nvidia-ofed-driver-upgrade"}}};
 
 const UsualPlace* UsualPlaceOf(const std::string& domain, const std::string& driver) {
   if (domain != "nvidia.com") return nullptr;
@@ -195,6 +195,7 @@ absl::Status LoadSelectors(const Options& options, Request& request) {
   request.place.ns = *ns;
   request.place.labels = *text;
   request.place.lease_ns = options.lease_ns.empty() ? *ns : options.lease_ns;
+  request.place.lease = options.lease_name;
   request.place.ledger_ns = options.ledger_ns.empty() ? *ns : options.ledger_ns;
   request.place.ledger = options.ledger_name;
   if (request.place.ledger.empty() && usual != nullptr) request.place.ledger = usual->ledger;
@@ -218,10 +219,26 @@ absl::Status LoadRequestor(const Options& options, Question& request) {
   return absl::OkStatus();
 }
 
-// The file's, or the custom resource's.
+absl::Status LoadReported(const std::string& engine, Request& request) {
+  absl::StatusOr<ReportedPolicy> reported =
+      ReadReported(request.question.identity, request.place, request.facts, engine);
+  if (!reported.ok()) return reported.status();
+  request.question.policy = std::move(reported->policy);
+  request.policy_source = fmt::format("Lease {}/{}", reported->lease.ns, reported->lease.name);
+  request.policy_reporter = std::move(reported->lease);
+  return absl::OkStatus();
+}
+
+bool IsPolicyFile(const Options& options) { return !options.policy.empty() && !EngineOfLive(options.policy); }
+
+// The file's, the custom resource's, or what the operator reports.
 absl::Status LoadPolicy(const Options& options, Request& request) {
   const PolicyDefaults defaults = DefaultsOf(options);
   Question& question = request.question;
+  if (const std::optional<std::string> engine = EngineOfLive(options.policy)) {
+    const absl::Status status = LoadReported(*engine, request);
+    return status.ok() ? status : Named("--policy " + options.policy, status);
+  }
   if (!options.policy.empty()) {
     absl::StatusOr<UpgradePolicy> policy = LoadPolicyFile(options.policy, defaults, question.identity);
     if (!policy.ok()) return policy.status();
@@ -231,6 +248,9 @@ absl::Status LoadPolicy(const Options& options, Request& request) {
   }
   question.policy = UpgradePolicy{.auto_upgrade = true};
   if (!request.facts.policy || request.facts.policy->section_json.empty()) {
+    const absl::Status status = LoadReported("", request);
+    if (status.ok()) return status;
+    if (!absl::IsNotFound(status)) request.notes.push_back(fmt::format("the policy: {}", Message(status)));
     return examples::SpareSkippedPods(question.identity, question.policy);
   }
   absl::StatusOr<UpgradePolicy> policy =
@@ -243,6 +263,7 @@ absl::Status LoadPolicy(const Options& options, Request& request) {
 
 absl::Status LoadObjects(const Options& options, Wanted wanted, const ReadObjects& read, Request& request) {
   wanted.policy = wanted.policy && options.policy.empty();
+  wanted.reported = wanted.reported && !IsPolicyFile(options);
   const absl::StatusOr<std::string> text = read(request.question.identity, request.place, wanted, request.notes);
   if (!text.ok()) return text.status();
   const std::string name = !options.source.IsDump()        ? std::string("the API server")
@@ -312,11 +333,11 @@ absl::StatusOr<Request> Load(const Options& options, const Wanted& wanted, const
   absl::StatusOr<Request> request = LoadDriver(options);
   if (!request.ok()) return request;
   // A file with mistakes is refused before a cluster is read.
-  if (!options.policy.empty()) {
+  if (IsPolicyFile(options)) {
     if (const absl::Status status = LoadPolicy(options, *request); !status.ok()) return status;
   }
   if (const absl::Status status = LoadObjects(options, wanted, read, *request); !status.ok()) return status;
-  if (options.policy.empty()) {
+  if (!IsPolicyFile(options)) {
     if (const absl::Status status = LoadPolicy(options, *request); !status.ok()) return status;
   }
   return request;

@@ -29,9 +29,11 @@ struct Request {
   driverupgrade::whatif::Question question;
   Facts facts = {};
   DriverPlace place = {};
-  /// Where the policy is from: a file, or the custom resource. Empty: nobody knows it, and the question has one that says
-  /// no more than autoUpgrade.
+  /// Where the policy is from: a file, the custom resource, or the Lease of an operator that reports it. Empty: nobody
+  /// knows it, and the question has one that says no more than autoUpgrade.
   std::string policy_source = {};
+  /// Whose Lease that is; nullopt: it is from elsewhere.
+  std::optional<LeaseFact> policy_reporter = std::nullopt;
   /// The options that say which cluster, driver and policy this is about, with their values, flags without, for other commands about
   /// the same. Those that say nothing new are left out, and a dump, which commands do not act on.
   std::vector<std::pair<std::string, std::optional<std::string>>> options = {};

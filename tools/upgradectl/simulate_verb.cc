@@ -158,6 +158,7 @@ std::string LeftOut(const Request& request) {
 absl::StatusOr<int> RunSimulate(const Options& options, const Streams& streams) {
   const absl::StatusOr<Request> request = Read(options, {.all_pods = true, .events = true, .budgets = true}, streams);
   if (!request.ok()) return request.status();
+  TellReporter(*request, streams);
   TellUnread(request->notes, streams);
   std::vector<std::string> notes;
   const absl::StatusOr<Durations> durations = DurationsOf(options, *request, notes);

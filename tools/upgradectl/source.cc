@@ -63,8 +63,8 @@ absl::Status List(HttpTransport& transport, const Collection& collection, MixedL
     if (page.HasParseError() || !page.IsObject()) {
       return absl::UnavailableError(fmt::format("list {}: the answer is no JSON", collection.path));
     }
-    if (const auto items = page.FindMember("items"); items != page.MemberEnd() && items->value.IsArray()) {
-      for (json::Value& item : items->value.GetArray())
+    if (page.HasMember("items") && page["items"].IsArray()) {
+      for (json::Value& item : page["items"].GetArray())
         list.Add(item, collection.kind, collection.api_version, page.GetAllocator());
     } else {
       list.Add(page, collection.kind, collection.api_version, page.GetAllocator());  // one object
@@ -89,21 +89,31 @@ std::vector<Collection> Followed(const DriverPlace& place, const Wanted& wanted)
           {Namespaced("/apis/apps/v1", place.ns, "daemonsets"), "apps/v1", "DaemonSet", {selected}}};
 }
 
+Collection Leases(const DriverPlace& place) {
+  return {Namespaced("/apis/coordination.k8s.io/v1", place.lease_ns, "leases"), "coordination.k8s.io/v1", "Lease", {}};
+}
+
+// Whether the custom resource is in the list, with the section of the policy.
+bool HasPolicy(const MixedList& list, const DriverPlace& place) {
+  const absl::StatusOr<Facts> facts = ReadFacts(list.Text(), "", place.policy);
+  return facts.ok() && facts->policy && !facts->policy->section_json.empty();
+}
+
 std::vector<Collection> Extras(const DriverPlace& place, const Wanted& wanted) {
   std::vector<Collection> extras;
   if (wanted.budgets) {
     extras.push_back({"/apis/policy/v1/poddisruptionbudgets", "policy/v1", "PodDisruptionBudget", {}});
   }
   if (wanted.leases) {
-    extras.push_back(
-        {Namespaced("/apis/coordination.k8s.io/v1", place.lease_ns, "leases"), "coordination.k8s.io/v1", "Lease", {}});
+    extras.push_back(Leases(place));
     extras.push_back({Namespaced("/apis/apps/v1", place.lease_ns, "deployments"), "apps/v1", "Deployment", {}});
   }
   if (wanted.webhooks) {
-    extras.push_back({"/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations",
-                      "admissionregistration.k8s.io/v1",
-                      "ValidatingWebhookConfiguration",
-                      {}});
+    const std::string group = "admissionregistration.k8s.io/v1";
+    for (const auto& [resource, kind] : {std::pair("validatingwebhookconfigurations", "ValidatingWebhookConfiguration"),
+                                         std::pair("mutatingwebhookconfigurations", "MutatingWebhookConfiguration")}) {
+      extras.push_back({fmt::format("/apis/{}/{}", group, resource), group, kind, {}});
+    }
   }
   // By a list: one that is not there is no trouble.
   if (!place.ledger.empty() && wanted.ledger) {
@@ -117,13 +127,6 @@ std::vector<Collection> Extras(const DriverPlace& place, const Wanted& wanted) {
                       "maintenance.nvidia.com/v1alpha1",
                       "NodeMaintenance",
                       {}});
-  }
-  if (place.policy && wanted.policy) {
-    extras.push_back(
-        {fmt::format("/apis/{}/{}/{}", place.policy->group_version, place.policy->resource, place.policy->name),
-         place.policy->group_version,
-         place.policy->resource,
-         {}});
   }
   return extras;
 }
@@ -259,10 +262,21 @@ absl::StatusOr<MixedList> ReadBeside(HttpTransport& transport, const DriverPlace
   const Collection revisions{
       Namespaced("/apis/apps/v1", place.ns, "controllerrevisions"), "apps/v1", "ControllerRevision", {}};
   if (const absl::Status status = List(transport, revisions, list); !status.ok()) return status;
-  for (const Collection& collection : Extras(place, wanted)) {
-    const absl::Status status = List(transport, collection, list);
+  const auto add = [&](const Collection& collection, MixedList& to) {
+    const absl::Status status = List(transport, collection, to);
     if (!status.ok()) notes.emplace_back(Message(status));
+  };
+  for (const Collection& collection : Extras(place, wanted)) add(collection, list);
+  MixedList policy;
+  if (place.policy && wanted.policy) {
+    add({fmt::format("/apis/{}/{}/{}", place.policy->group_version, place.policy->resource, place.policy->name),
+         place.policy->group_version,
+         place.policy->resource,
+         {}},
+        policy);
   }
+  list.AddAll(policy);
+  if (wanted.reported && !wanted.leases && !HasPolicy(policy, place)) add(Leases(place), list);
   return list;
 }
 

@@ -50,6 +50,8 @@ struct Wanted {
   bool webhooks = false;
   /// The custom resource with the policy; of no use to who has been given a file.
   bool policy = true;
+  /// Where that has no policy, the Leases, of which one has what the operator reports.
+  bool reported = true;
   /// With the record of the rollout.
   bool ledger = true;
 };
@@ -59,6 +61,8 @@ struct DriverPlace {
   std::string ns = {};
   std::string labels = {};
   std::string lease_ns = {};
+  /// The operator's; empty: what it has and what its name ends in tells.
+  std::string lease = {};
   /// The ConfigMap of the grants, which has the record of a rollout, too; empty: it is not read.
   std::string ledger_ns = {};
   std::string ledger = {};

@@ -10,6 +10,7 @@
 #include "fmt/format.h"
 #include "model/node_marks.h"
 #include "upgradectl/budgets.h"
+#include "upgradectl/reported.h"
 #include "upgradectl/text.h"
 #include "whatif/plan_json.h"
 
@@ -78,15 +79,6 @@ std::optional<Remaining> RemainingOf(const RolloutStatus& status, const std::vec
   const auto quantile = [&](std::size_t percent) { return took[(took.size() - 1) * percent / 100] * waves; };
   return Remaining{
       .low = quantile(10), .middle = quantile(50), .high = quantile(90), .measured = static_cast<int>(took.size())};
-}
-
-std::optional<LeaseFact> Leader(const Request& request, std::string_view lease_name) {
-  const std::string ending = fmt::format("{}-driver-upgrade", request.question.identity.driver());
-  for (const LeaseFact& lease : request.facts.leases) {
-    const bool ours = lease_name.empty() ? lease.name.ends_with(ending) : lease.name == lease_name;
-    if (ours && lease.ns == request.place.lease_ns) return lease;
-  }
-  return std::nullopt;
 }
 
 // A holder begins with the name of its pod, and that with the name of the Deployment; of several the longest.
@@ -205,11 +197,12 @@ std::optional<Gate> TrueGate(const Request& request, const NodeReport& report) {
   return report.gate;
 }
 
-RolloutStatus StatusOf(const Request& request, const Report& report, std::string_view lease_name) {
+RolloutStatus StatusOf(const Request& request, const Report& report) {
   const History history = HistoryOf(request);
   const driverupgrade::UpgradePolicy& policy = request.question.policy;
   RolloutStatus status{.driver = request.question.identity.Name(),
                        .policy_source = request.policy_source,
+                       .policy_reporter = request.policy_reporter,
                        .at = request.question.at,
                        .frozen = !policy.auto_upgrade,
                        .paused = policy.paused,
@@ -217,7 +210,7 @@ RolloutStatus StatusOf(const Request& request, const Report& report, std::string
                        .budget = driverupgrade::ComputeBudget(report.totals, policy),
                        .rollout = report.rollout,
                        .began = history.began,
-                       .leader = Leader(request, lease_name),
+                       .leader = LeaseOf(request.question.identity, request.place, request.facts),
                        .nodes = NodesOf(request, report, history),
                        .findings = report.findings,
                        .notes = request.notes};

@@ -48,6 +48,8 @@ struct RolloutStatus {
   std::string driver = {};
   /// Empty: nobody knows the policy, and then nothing below that comes from it is shown.
   std::string policy_source = {};
+  /// Whose Lease that is; nullopt: it is from elsewhere.
+  std::optional<LeaseFact> policy_reporter = std::nullopt;
   absl::Time at = absl::UnixEpoch();
   Phase phase = Phase::kDone;
   bool frozen = false;
@@ -67,9 +69,8 @@ struct RolloutStatus {
   std::vector<std::string> notes = {};
 };
 
-/// `report`: the answer to the request's question. `lease_name`: the operator's; empty: what its name ends in tells.
-RolloutStatus StatusOf(const Request& request, const driverupgrade::whatif::Report& report,
-                       std::string_view lease_name = {});
+/// `report`: the answer to the request's question.
+RolloutStatus StatusOf(const Request& request, const driverupgrade::whatif::Report& report);
 
 /// Nothing moves any more: all nodes are done; or some have failed, and nobody else moves without a person. A rollout
 /// without failures that waits for a person goes on, for that person is expected.

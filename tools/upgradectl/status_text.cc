@@ -3,6 +3,7 @@
 
 #include "fmt/format.h"
 #include "upgradectl/json_view.h"
+#include "upgradectl/reported.h"
 #include "upgradectl/status.h"
 #include "upgradectl/text.h"
 #include "whatif/plan_json.h"
@@ -79,6 +80,11 @@ std::string Headline(const RolloutStatus& status, const Screen& screen) {
                      totals.in_progress - totals.failed, totals.total - totals.done - totals.in_progress);
 }
 
+std::string PolicyLine(const RolloutStatus& status, const Screen& screen) {
+  if (!status.policy_reporter) return "";
+  return CutTo(Printable(DescribeReport(*status.policy_reporter, status.at)), screen.columns) + "\n";
+}
+
 std::string Limits(const RolloutStatus& status, const Screen& screen) {
   if (status.policy_source.empty()) return "policy unknown: --policy or --policy-resource tells limits and gates\n";
   std::string text = fmt::format("slots {}{}, unavailable {}{}", status.totals.slots, Left(status.budget.parallel_max),
@@ -151,6 +157,7 @@ class StatusDocument {
     Add(document_, "phase", std::string(ToString(status.phase)));
     Add(document_, "at", TimeText(status.at));
     AddOptional(document_, "policy", status.policy_source);
+    AddReporter(status);
     document_.AddMember("paused", status.paused, allocator());
     document_.AddMember("frozen", status.frozen, allocator());
     document_.AddMember("halted", status.budget.Halted() || (status.rollout && status.rollout->halted), allocator());
@@ -233,6 +240,14 @@ class StatusDocument {
     Add(remaining, "measuredNodes", status.remaining->measured);
     document_.AddMember("remainingSeconds", remaining, allocator());
   }
+  void AddReporter(const RolloutStatus& status) {
+    if (!status.policy_reporter) return AddNull(document_, "policyReported");
+    json::Value reporter(json::kObjectType);
+    AddOptional(reporter, "holder", status.policy_reporter->holder);
+    Add(reporter, "renewed", TimeText(status.policy_reporter->renewed));
+    reporter.AddMember("ended", HasRunOut(*status.policy_reporter, status.at), allocator());
+    document_.AddMember("policyReported", reporter, allocator());
+  }
   void AddLeader(const RolloutStatus& status) {
     if (!status.leader) return AddNull(document_, "leader");
     json::Value leader(json::kObjectType);
@@ -286,7 +301,7 @@ class StatusDocument {
 
 std::string FormatStatus(const RolloutStatus& status, bool wide, const Screen& screen) {
   std::string text = Headline(status, screen) + Limits(status, screen) + Rollout(status, screen) + Times(status) +
-                     LeaderLine(status) + "\n";
+                     PolicyLine(status, screen) + LeaderLine(status) + "\n";
   TableRow header = {{"NODE", Colour::kBold}, {"STATE", Colour::kBold}, {wide ? "SINCE" : "FOR", Colour::kBold}};
   if (wide) {
     header.push_back({"FLAGS", Colour::kBold});

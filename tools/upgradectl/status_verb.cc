@@ -94,7 +94,7 @@ absl::StatusOr<int> Watch(const Options& options, const Streams& streams) {
     complaints.Say(request.ok() ? "" : std::string(Message(request.status())));
     patience = request.ok() ? kPatience : std::max(streams.between_pictures, absl::Milliseconds(1));
     if (!request.ok()) continue;
-    const absl::StatusOr<RolloutStatus> status = StatusFrom(options, *request);
+    const absl::StatusOr<RolloutStatus> status = StatusFrom(*request);
     if (!status.ok()) return status.status();
     std::string picture = Picture(*status, options, streams.screen);
     if (picture != last) streams.out << picture << std::flush;
@@ -108,10 +108,10 @@ absl::StatusOr<int> Watch(const Options& options, const Streams& streams) {
 
 }  // namespace
 
-absl::StatusOr<RolloutStatus> StatusFrom(const Options& options, const Request& request) {
+absl::StatusOr<RolloutStatus> StatusFrom(const Request& request) {
   const absl::StatusOr<whatif::Report> report = whatif::Answer(request.question);
   if (!report.ok()) return report.status();
-  return StatusOf(request, *report, options.lease_name);
+  return StatusOf(request, *report);
 }
 
 absl::StatusOr<int> RunStatus(const Options& options, const Streams& streams) {
@@ -121,7 +121,7 @@ absl::StatusOr<int> RunStatus(const Options& options, const Streams& streams) {
   if (options.watch) return Watch(options, streams);
   const absl::StatusOr<Request> request = Read(options, kWanted, streams);
   if (!request.ok()) return request.status();
-  const absl::StatusOr<RolloutStatus> status = StatusFrom(options, *request);
+  const absl::StatusOr<RolloutStatus> status = StatusFrom(*request);
   if (!status.ok()) return status.status();
   streams.out << Formatted(*status, options, streams.screen);
   return ExitCodeOf(status->phase);

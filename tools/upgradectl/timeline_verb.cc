@@ -11,6 +11,7 @@ namespace {
 absl::StatusOr<Timeline> Simulated(const Options& options, const Streams& streams) {
   const absl::StatusOr<Request> request = Read(options, {.all_pods = true, .events = true, .budgets = true}, streams);
   if (!request.ok()) return request.status();
+  TellReporter(*request, streams);
   TellUnread(request->notes, streams);
   std::vector<std::string> notes;
   const absl::StatusOr<Durations> durations = DurationsOf(options, *request, notes);
@@ -24,6 +25,7 @@ absl::StatusOr<Timeline> Simulated(const Options& options, const Streams& stream
 absl::StatusOr<Timeline> Happened(const Options& options, const Streams& streams) {
   const absl::StatusOr<Request> request = Read(options, {.events = true}, streams);
   if (!request.ok()) return request.status();
+  TellReporter(*request, streams);
   TellUnread(request->notes, streams);
   return TimelineOf(*request);
 }

@@ -12,6 +12,7 @@
 #include "absl/status/statusor.h"
 #include "upgradectl/options.h"
 #include "upgradectl/report.h"
+#include "upgradectl/reported.h"
 #include "upgradectl/text.h"
 #include "upgradectl/verbs.h"
 #include "whatif/plan_json.h"
@@ -69,6 +70,11 @@ ReadObjects ReaderOf(const Options& options, const Streams& streams,
   };
 }
 
+void TellReporter(const Request& request, const Streams& streams) {
+  if (!request.policy_reporter) return;
+  streams.err << Printable(DescribeReport(*request.policy_reporter, request.question.at)) << "\n";
+}
+
 void TellUnread(const std::vector<std::string>& notes, const Streams& streams) {
   for (const std::string& note : notes) streams.err << "not read: " << Printable(note) << "\n";
 }
@@ -87,10 +93,12 @@ absl::StatusOr<int> RunPlan(const Options& options, const Streams& streams) {
   const absl::StatusOr<Request> request = Read(options, {}, streams);
   if (!request.ok()) return request.status();
   if (request->policy_source.empty()) {
-    return absl::InvalidArgumentError("--policy: is needed, as the cluster's custom resource has none");
+    return absl::InvalidArgumentError(
+        "--policy: is needed, as the cluster's custom resource has none, and no operator reports one");
   }
   absl::StatusOr<whatif::Report> report = whatif::Answer(request->question);
   if (!report.ok()) return report.status();
+  TellReporter(*request, streams);
   TellUnread(request->notes, streams);
   const std::optional<driverupgrade::Finding> none = NoDriverAtAll(*request, report->totals);
   if (none) report->findings.push_back(*none);

@@ -27,7 +27,7 @@ namespace upgradectl {
 [[nodiscard]] absl::StatusOr<int> RunChange(const Options& options, const Streams& streams);
 
 /// The status of a rollout that has been read.
-[[nodiscard]] absl::StatusOr<RolloutStatus> StatusFrom(const Options& options, const Request& request);
+[[nodiscard]] absl::StatusOr<RolloutStatus> StatusFrom(const Request& request);
 
 /// The server that the options name. Errors: as Connect.
 [[nodiscard]] absl::StatusOr<std::shared_ptr<driverupgrade::HttpTransport>> ConnectTo(const Options& options,
@@ -35,6 +35,8 @@ namespace upgradectl {
 /// Reads the dump or, through `transport`, the server. `transport` may be null for a dump.
 ReadObjects ReaderOf(const Options& options, const Streams& streams,
                      std::shared_ptr<driverupgrade::HttpTransport> transport);
+/// Whose policy it is, if an operator reports it: a line on `streams.err`.
+void TellReporter(const Request& request, const Streams& streams);
 /// What could not be read, a line each on `streams.err`.
 void TellUnread(const std::vector<std::string>& notes, const Streams& streams);
 /// Load, from whichever it is.

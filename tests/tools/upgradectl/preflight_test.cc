@@ -166,6 +166,22 @@ TEST_CASE("Each planted obstacle is found, and no other") {
   }
 }
 
+TEST_CASE("Webhooks of both kinds are read from a server, and what does not refuse by itself is left alone") {
+  const auto found = [](const std::string& kind, const std::string& more) {
+    const Scene scene{
+        .more = fmt::format(
+            R"(,{{"kind":"{}WebhookConfiguration","metadata":{{"name":"guard"}},"webhooks":[{{"name":"g"{},"rules":[{{"operations":["CREATE"],"resources":["pods/eviction"]}}]}}]}})",
+            kind, more)};
+    const ScratchFile policy(scene.policy);
+    const auto server = std::make_shared<DumpServer>(scene.Dump());
+    const Answer answer = RunIn({"preflight", "--policy", policy.path(), "--kubeconfig", "any"}, {.server = server});
+    return answer.out.find("  - guard (g)\n") != std::string::npos;
+  };
+  const std::string kind = GENERATE(as<std::string>(), "Validating", "Mutating");
+  CHECK(found(kind, ""));
+  CHECK_FALSE(found(kind, R"(,"failurePolicy":"Ignore")"));
+}
+
 TEST_CASE("A pod that is not ready behind a budget with nothing to spare is found beside the budget") {
   CHECK(Codes({.pod_ready = "false", .more = Budget("some", 0, 1, 2, 3)}) ==
         std::set<std::string>{"BudgetAllowsNone", "UnreadyBehindBudget"});

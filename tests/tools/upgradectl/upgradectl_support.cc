@@ -35,16 +35,19 @@ std::string FirstDifference(const std::string& text, const std::string& expected
 }
 
 std::string KindOf(const std::string& resource) {
-  static const std::map<std::string, std::string> kinds = {{"nodes", "Node"},
-                                                           {"pods", "Pod"},
-                                                           {"daemonsets", "DaemonSet"},
-                                                           {"controllerrevisions", "ControllerRevision"},
-                                                           {"events", "Event"},
-                                                           {"leases", "Lease"},
-                                                           {"deployments", "Deployment"},
-                                                           {"configmaps", "ConfigMap"},
-                                                           {"poddisruptionbudgets", "PodDisruptionBudget"},
-                                                           {"clusterpolicies", "ClusterPolicy"}};
+  static const std::map<std::string, std::string> kinds = {
+      {"nodes", "Node"},
+      {"pods", "Pod"},
+      {"daemonsets", "DaemonSet"},
+      {"controllerrevisions", "ControllerRevision"},
+      {"events", "Event"},
+      {"leases", "Lease"},
+      {"deployments", "Deployment"},
+      {"configmaps", "ConfigMap"},
+      {"poddisruptionbudgets", "PodDisruptionBudget"},
+      {"mutatingwebhookconfigurations", "MutatingWebhookConfiguration"},
+      {"validatingwebhookconfigurations", "ValidatingWebhookConfiguration"},
+      {"clusterpolicies", "ClusterPolicy"}};
   const auto kind = kinds.find(resource);
   return kind == kinds.end() ? std::string() : kind->second;
 }

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "driverupgrade/policy_codec.h"
 #include "driverupgrade/testing/builders.h"
 #include "driverupgrade/testing/fake_cluster.h"
 #include "fmt/format.h"
@@ -196,6 +197,80 @@ TEST_CASE("engines come and go as the director wants, and counters stay") {
   world.Step();
   CHECK(world.service->totals().total == 0);
   CHECK(world.service->Metrics().find(deleted) != std::string::npos);
+}
+
+TEST_CASE("the Lease tells the policy in effect, and a new leader's takes its place") {
+  World world;
+  ServiceOptions options = world.Options();
+  options.election = world.Election("a");
+  world.Make(std::move(options));
+  const auto reported = [&] {
+    const StringMap annotations = world.cluster->lease(world.fleet.ns, "lease")->annotations;
+    const auto found = annotations.find(Gpu().PolicyAnnotation());
+    return found == annotations.end() ? std::string() : std::string(found->second);
+  };
+  const auto policies = [](const UpgradePolicy& policy) { return "{\"\":" + FormatUpgradePolicy(policy) + "}"; };
+  const auto renew = [&] {
+    world.clock->Advance(absl::Seconds(2));
+    world.Turn();
+  };
+  world.Turn();
+  CHECK(reported().empty());  // the director does not know it yet
+  world.director.wanted = std::vector{world.Spec()};
+  world.Turn();
+  renew();
+  CHECK(reported() == policies(world.Spec().policy));
+  world.director.wanted->front().policy.max_parallel = 2;
+  world.Turn();
+  renew();
+  CHECK(reported() == policies(world.director.wanted->front().policy));
+  world.service->Stop();
+  world.service = nullptr;
+  ServiceOptions of_next = world.Options();
+  of_next.election = world.Election("b");
+  world.Make(std::move(of_next));
+  const UpgradePolicy last = world.director.wanted->front().policy;
+  world.director.wanted = std::nullopt;
+  world.clock->Advance(absl::Seconds(20));
+  CHECK(reported() == policies(last));  // the last word of a leader that has gone
+  world.Turn();
+  CHECK(world.cluster->lease(world.fleet.ns, "lease")->holder == "b");
+  CHECK(reported().empty());
+}
+
+TEST_CASE("the Lease has the policy of each engine, and none at all if they are too long for it") {
+  World world;
+  ServiceOptions options = world.Options();
+  options.election = world.Election("a");
+  world.director.tells_of_refused = true;
+  world.director.wanted.emplace();
+  int engines = 0;
+  SECTION("two, and one that cannot be made") {
+    engines = 2;
+    world.director.wanted->push_back(world.Spec());
+    world.director.wanted->back().name = "no DNS name";
+    options.engine.ledger = {.ns = world.fleet.ns, .name = "lock"};
+  }
+  SECTION("a hundred") { engines = 100; }
+  for (int i = engines; i > 0; --i) {
+    EngineSpec spec = world.Spec();
+    spec.name = fmt::format("pool-{}", i);
+    spec.node_selector = LabelSelector::FromMatchLabels({{"pool", spec.name}});
+    world.director.wanted->push_back(std::move(spec));
+  }
+  world.Make(std::move(options));
+  world.Turn();
+  world.clock->Advance(absl::Seconds(2));
+  world.Step();
+  const StringMap annotations = world.cluster->lease(world.fleet.ns, "lease")->annotations;
+  if (engines == 2) {
+    const std::string policy = FormatUpgradePolicy(world.Spec().policy);
+    const std::string text = "{\"pool-1\":" + policy + ",\"pool-2\":" + policy + "}";
+    CHECK(annotations == StringMap{{Gpu().PolicyAnnotation(), text}});
+  } else {
+    CHECK(annotations.empty());
+    CHECK(world.Logged("the Lease does not tell the policies") == 1);
+  }
 }
 
 TEST_CASE("an engine that cannot work at all ends the service") {

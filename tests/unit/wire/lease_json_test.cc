@@ -40,6 +40,15 @@ TEST_CASE("a lease is read with its microseconds") {
   CHECK(*lease == kHeld);
 }
 
+TEST_CASE("a lease keeps its annotations, and has none if it had none") {
+  Lease lease = kHeld;
+  CHECK(FormatObject(lease).find("annotations") == std::string::npos);
+  lease.annotations = {{"nvidia.com/gpu-driver-upgrade.policy", R"({"":{"autoUpgrade":true}})"}, {"a", "ü"}};
+  const absl::StatusOr<Lease> again = ParseObject<Lease>(FormatObject(lease));
+  REQUIRE(again.ok());
+  CHECK(*again == lease);
+}
+
 TEST_CASE("what a lease lacks is nobody's, and zero") {
   const std::string spec = GENERATE(as<std::string>(), "null", "{}",
                                     R"({"holderIdentity":null,"leaseDurationSeconds":null,"acquireTime":null,)"

@@ -18,6 +18,9 @@ constexpr absl::Duration kLookAtCache = absl::Seconds(1);
 // The loop goes round then: a cache that gets old tells nobody.
 constexpr absl::Duration kWaitMax = absl::Minutes(1);
 
+// Nothing has failed.
+absl::Status CacheNotRead() { return absl::FailedPreconditionError(kNotRead); }
+
 }  // namespace
 
 UpgradeController::UpgradeController(UpgradeEngine& engine, std::shared_ptr<WatchCache> cache,
@@ -90,7 +93,7 @@ absl::Status UpgradeController::Trouble() const {
   DRIVERUPGRADE_RETURN_IF_ERROR(CacheTrouble());
   if (options_.election) DRIVERUPGRADE_RETURN_IF_ERROR(options_.election->status());
   const std::lock_guard lock(mutex_);
-  const bool counts = status_.leading && status_.last_pass && !absl::IsFailedPrecondition(status_.last_error);
+  const bool counts = status_.leading && status_.last_pass && status_.last_error != CacheNotRead();
   return counts ? status_.last_error : absl::OkStatus();
 }
 
@@ -116,7 +119,7 @@ absl::Time UpgradeController::StepOnce(const CallContext& context) {
     if (cache_ != nullptr && !cache_->Synced()) {
       // No failure of a pass: the cache tells when it is ready, and a look now and then tells what hinders it.
       const absl::Status hindrance = cache_->Health(absl::ZeroDuration());
-      status_.last_error = hindrance.ok() ? absl::FailedPreconditionError(kNotRead) : hindrance;
+      status_.last_error = hindrance.ok() ? CacheNotRead() : hindrance;
       notified_ = false;
       due_ = now + kLookAtCache;
       return std::min(due_, election_due);

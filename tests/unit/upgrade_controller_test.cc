@@ -69,6 +69,20 @@ TEST_CASE("Reads that fail are told once, with the reason, also by the readiness
   CHECK(controller.Ready().ok());
 }
 
+TEST_CASE("A policy that the engine refuses is told, and that it takes the next one") {
+  World world;
+  UpgradeController controller(*world.engine, world.cache, {});
+  UpgradePolicy staged{.auto_upgrade = true};
+  staged.rollout.emplace();
+  controller.SetPolicy(staged);
+  world.Turn(controller, 5);
+  CHECK(world.Logged("the engine has no ledger") == 1);
+  CHECK_FALSE(controller.Ready().ok());
+  controller.SetPolicy({.auto_upgrade = true});
+  world.Turn(controller, 60);
+  CHECK(world.Logged("msg=\"trouble is over\"") == 1);
+}
+
 TEST_CASE("A rollout that ends is told once, with what has become of it") {
   World world;
   UpgradeController controller(*world.engine, world.cache, {});

@@ -195,6 +195,11 @@ std::string ApprovalsOn(const DaemonSet& daemon_set, const DriverIdentity& ident
   return approvals == nullptr ? std::string() : *approvals;
 }
 
+std::string ApprovalCommand(const DaemonSet& daemon_set, const DriverIdentity& identity, std::string_view approval) {
+  return fmt::format("kubectl annotate daemonset -n {} {} --overwrite {}={}", daemon_set.ns, daemon_set.name,
+                     identity.ApprovedAnnotation(), approval);
+}
+
 bool HasState(const Node& node, const DriverIdentity& identity) {
   const std::string* label = FindText(node.labels, identity.StateLabel());
   return label != nullptr && !label->empty();

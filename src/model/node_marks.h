@@ -152,6 +152,8 @@ StringMap LabelsWithoutState(const Node& node, const DriverIdentity& identity);
 bool IsBusy(const Node& node, const DriverIdentity& identity);
 // The approvals of a rollout that a DaemonSet of the driver carries; empty: none.
 std::string ApprovalsOn(const DaemonSet& daemon_set, const DriverIdentity& identity);
+// How a person gives one by kubectl.
+std::string ApprovalCommand(const DaemonSet& daemon_set, const DriverIdentity& identity, std::string_view approval);
 // Drivers with a state label on the node, by the order of their labels.
 std::vector<DriverIdentity> DriversWithLabel(const Node& node);
 

@@ -85,16 +85,14 @@ std::string ApprovalsOf(const DriverFacts& driver, const DriverIdentity& identit
   return approvals;
 }
 
-// What gives the approval. An annotation of any of the driver's DaemonSets counts.
-std::string ApprovalCommand(const DriverFacts& driver, const DriverIdentity& identity, std::string_view approval) {
+// The approval may stand on any of them.
+const DaemonSet& FirstDaemonSet(const DriverFacts& driver) {
   const auto first = std::min_element(
       driver.daemon_sets.begin(), driver.daemon_sets.end(), [](const auto& a, const auto& b) {
         return std::tie(a.second.daemon_set.ns, a.second.daemon_set.name) <
                std::tie(b.second.daemon_set.ns, b.second.daemon_set.name);
       });
-  const DaemonSet& daemon_set = first->second.daemon_set;
-  return fmt::format("kubectl annotate daemonset -n {} {} --overwrite {}={}", daemon_set.ns, daemon_set.name,
-                     identity.ApprovedAnnotation(), approval);
+  return first->second.daemon_set;
 }
 
 // The limits of the policy, asked for nodes that start as one.
@@ -358,7 +356,7 @@ class RolloutRounds {
       round.findings.push_back(
           {.code = FindingCode::kRollout,
            .message = fmt::format("{}: {}", step.closed.detail,
-                                  ApprovalCommand(input_.driver, input_.machine.identity(), approval))});
+                                  ApprovalCommand(FirstDaemonSet(input_.driver), input_.machine.identity(), approval))});
     }
     if (!read.error.empty()) {
       round.findings.push_back(

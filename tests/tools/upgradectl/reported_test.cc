@@ -75,7 +75,7 @@ TEST_CASE("Where neither a file nor a custom resource has the policy, it is the 
   CHECK(Has(StatusOf(dump, {"--policy", policy.path()}).out, "slots 0 of 4,"));
 }
 
-TEST_CASE("--policy live is what the operator goes by, whatever the custom resource says") {
+TEST_CASE("by --policy live it is what the operator goes by, whatever the custom resource says") {
   const std::string dump = Dump(LeaseJson(Three()), true);
   const Answer answer = StatusOf(dump, {"--policy", "live", "-o", "json"});
   json::Document document;

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"strings"
 	"sync"
 	"time"
@@ -181,8 +182,9 @@ type Member struct {
 	Maintenance *maintenancev1alpha1.NodeMaintenance
 }
 
-// Members waits until everything was listed once. Without a request but for that.
-func (h *Host) Members(ctx context.Context) ([]Member, error) {
+// Members waits until everything was listed once. Without a request but for that. podless: the labels of the driver's nodes that
+// have no driver pod just now.
+func (h *Host) Members(ctx context.Context) (members []Member, podless []map[string]string, err error) {
 	h.called(ctx)
 	waiting, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -196,14 +198,15 @@ func (h *Host) Members(ctx context.Context) ([]Member, error) {
 			if ctx.Err() == nil && h.ctx.Err() != nil { // the caller has cancelled nothing
 				err = errClosed
 			}
-			return nil, err
+			return nil, nil, err
 		}
 	}
 	reading, err := h.read()
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return h.join(reading), nil
+	members, podless = h.join(reading)
+	return members, podless, nil
 }
 
 // read answers what the engine asks, until it asks nothing.
@@ -258,7 +261,7 @@ func (h *Host) ownerOf(pod *corev1.Pod, sets map[string]*appsv1.DaemonSet) *apps
 	return nil
 }
 
-func (h *Host) join(reading engine.Reading) []Member {
+func (h *Host) join(reading engine.Reading) (members []Member, podless []map[string]string) {
 	sets := h.setsByUID()
 	maintenances := map[string]*maintenancev1alpha1.NodeMaintenance{}
 	if h.maintenances != nil {
@@ -270,12 +273,12 @@ func (h *Host) join(reading engine.Reading) []Member {
 			}
 		}
 	}
-	var members []Member
 	for _, read := range reading.Nodes {
 		node, found := h.nodes.find(read.Name)
 		if !found {
 			continue
 		}
+		before := len(members)
 		for _, key := range read.DriverPods {
 			pod, found := h.pods.find(key)
 			if !found {
@@ -284,8 +287,11 @@ func (h *Host) join(reading engine.Reading) []Member {
 			members = append(members, Member{State: read.State, Node: node.DeepCopy(), Pod: pod.DeepCopy(),
 				DaemonSet: h.ownerOf(pod, sets).DeepCopy(), Maintenance: maintenances[read.Name].DeepCopy()})
 		}
+		if len(members) == before {
+			podless = append(podless, maps.Clone(node.Labels))
+		}
 	}
-	return members
+	return members, podless
 }
 
 // Explain: nil if the node does not wait, or is not known.

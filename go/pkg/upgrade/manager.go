@@ -221,11 +221,12 @@ func (m *Manager) BuildState(ctx context.Context, namespace string,
 	if err != nil {
 		return nil, err
 	}
-	members, err := from.Members(ctx)
+	members, podless, err := from.Members(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("the upgrade state of driver pods in namespace %q: %w", namespace, err)
 	}
 	state := NewClusterUpgradeState()
+	state.podless = podless
 	for _, member := range members {
 		node := &NodeUpgradeState{Node: member.Node, DriverPod: member.Pod, DriverDaemonSet: member.DaemonSet, host: from}
 		if member.Maintenance != nil {

@@ -3,10 +3,19 @@ package upgrade
 import "k8s.io/apimachinery/pkg/types"
 
 // IsOver tells whether nothing is left to do on the nodes of the state: each is upgrade-done with a driver pod of the newest
-// template, has failed, or is kept as it is by the label to skip it. A state without nodes is not over: they may be yet to come.
+// template, has failed, or is kept as it is by the label to skip it. A state without nodes is not over: they may be yet to come. Nor is
+// one of BuildState while a driver pod is being replaced, although its node is not in the state then.
 func IsOver(currentState *ClusterUpgradeState) bool {
 	if currentState == nil {
 		return false
+	}
+	for _, labels := range currentState.podless {
+		switch state := labels[GetUpgradeStateLabelKey()]; {
+		case state == UpgradeStateUnknown, state == UpgradeStateDone, state == UpgradeStateFailed:
+		case state == UpgradeStateUpgradeRequired && labels[GetUpgradeSkipNodeLabelKey()] == "true":
+		default:
+			return false
+		}
 	}
 	nodes, done := 0, map[types.UID]int32{} // by DaemonSet
 	for state, members := range currentState.NodeStates {

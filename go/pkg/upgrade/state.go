@@ -25,6 +25,8 @@ func (n *NodeUpgradeState) IsOrphanedPod() bool { return n.DriverDaemonSet == ni
 // ClusterUpgradeState has the nodes of a driver by the value of their state label.
 type ClusterUpgradeState struct {
 	NodeStates map[string][]*NodeUpgradeState
+
+	podless []map[string]string // the labels of nodes without a driver pod just now, if BuildState made it
 }
 
 // NewClusterUpgradeState has no nodes.

@@ -321,33 +321,6 @@ func rollParts(t *testing.T, random *rand.Rand) {
 	})
 }
 
-func TestAnUpgradeIsNotOverWhileADriverPodIsBeingReplaced(t *testing.T) {
-	w := newWorld(t, 2)
-	w.apply(t.Context(), policyOf(0))
-	w.eventually("the states of current nodes", w.allIn(UpgradeStateDone))
-	w.cluster.StartUnready()
-	w.cluster.NewDriver()
-	w.eventually("the outdated nodes", func() bool {
-		w.apply(t.Context(), policyOf(0))
-		return w.cluster.Revision("n0") == "hash-2" && w.cluster.Revision("n1") == "hash-2"
-	})
-	w.cluster.SetReady("n1")
-	w.eventually("one node done", func() bool { return w.cluster.State("n1") == UpgradeStateDone })
-	w.cluster.LoseDriverPod("n0")
-	w.eventually("a state without the other node", func() bool {
-		state := w.build(t.Context())
-		done := state.NodeStates[UpgradeStateDone]
-		if len(state.NodeStates) > 1 || len(done) != 1 {
-			return false
-		}
-		done[0].DriverDaemonSet.Status.UpdatedNumberScheduled = 1
-		if IsOver(state) {
-			t.Error("it is over")
-		}
-		return true
-	})
-}
-
 func TestANodeWhoseLabelAnOperatorHasTakenAwayIsLeftAlone(t *testing.T) {
 	w := newWorld(t, 2)
 	w.apply(t.Context(), policyOf(1))

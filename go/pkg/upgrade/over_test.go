@@ -51,3 +51,35 @@ func TestAnUpgradeIsOverWhenNothingIsLeftToDo(t *testing.T) {
 		})
 	}
 }
+
+func TestAnUpgradeIsNotOverWhileADriverPodIsBeingReplaced(t *testing.T) {
+	SetDriverName("gpu")
+	for _, one := range []struct {
+		state, skip string
+		over        bool
+	}{
+		{UpgradeStatePodRestartRequired, "", false},
+		{UpgradeStateUpgradeRequired, "", false},
+		{UpgradeStateUpgradeRequired, "true", true},
+		{UpgradeStateDone, "", true},
+		{UpgradeStateFailed, "", true},
+		{UpgradeStateUnknown, "", true},
+	} {
+		state := NewClusterUpgradeState()
+		state.NodeStates[UpgradeStateDone] = []*NodeUpgradeState{{Node: &corev1.Node{}}}
+		state.podless = []map[string]string{{GetUpgradeStateLabelKey(): one.state, GetUpgradeSkipNodeLabelKey(): one.skip}}
+		if over := IsOver(&state); over != one.over {
+			t.Errorf("with a node in %q without a driver pod it is over: %t", one.state, over)
+		}
+	}
+}
+
+func TestBuildStateKnowsTheNodesWhoseDriverPodIsMissing(t *testing.T) {
+	w := newWorld(t, 2)
+	w.cluster.LoseDriverPod("n0")
+	w.eventually("a node without its driver pod", func() bool {
+		w.cluster.SetLabel("n0", GetUpgradeStateLabelKey(), UpgradeStatePodRestartRequired)
+		podless := w.build(t.Context()).podless
+		return len(podless) == 1 && podless[0][GetUpgradeStateLabelKey()] == UpgradeStatePodRestartRequired
+	})
+}

@@ -82,7 +82,7 @@ class IncrementalPlanner {
   void SetActiveSince(absl::Time active_since);
   // See ClusterSnapshot::grants. The nodes whose grants differ are judged anew.
   void SetGrants(const Grants& grants);
-  // How many grants the ledger has room for; nullopt, as in the beginning: there is no ledger. No node is judged anew.
+  // The ledger's room for grants, unknown to Step; nullopt, as in the beginning: no ledger. No node is judged anew.
   void SetGrantsMax(std::optional<std::size_t> grants_max);
   // See ClusterSnapshot::shared_slots. No node is judged anew.
   void SetSharedSlots(const std::optional<SharedSlots>& shared);

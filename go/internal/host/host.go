@@ -182,9 +182,14 @@ type Member struct {
 	Maintenance *maintenancev1alpha1.NodeMaintenance
 }
 
-// Members waits until everything was listed once. Without a request but for that. podless: the labels of the driver's nodes that
-// have no driver pod just now.
-func (h *Host) Members(ctx context.Context) (members []Member, podless []map[string]string, err error) {
+// Podless is a node of the driver without a driver pod just now.
+type Podless struct {
+	Name   string
+	Labels map[string]string
+}
+
+// Members waits until everything was listed once. Without a request but for that.
+func (h *Host) Members(ctx context.Context) (members []Member, podless []Podless, err error) {
 	h.called(ctx)
 	waiting, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -261,7 +266,7 @@ func (h *Host) ownerOf(pod *corev1.Pod, sets map[string]*appsv1.DaemonSet) *apps
 	return nil
 }
 
-func (h *Host) join(reading engine.Reading) (members []Member, podless []map[string]string) {
+func (h *Host) join(reading engine.Reading) (members []Member, podless []Podless) {
 	sets := h.setsByUID()
 	maintenances := map[string]*maintenancev1alpha1.NodeMaintenance{}
 	if h.maintenances != nil {
@@ -288,7 +293,7 @@ func (h *Host) join(reading engine.Reading) (members []Member, podless []map[str
 				DaemonSet: h.ownerOf(pod, sets).DeepCopy(), Maintenance: maintenances[read.Name].DeepCopy()})
 		}
 		if len(members) == before {
-			podless = append(podless, maps.Clone(node.Labels))
+			podless = append(podless, Podless{Name: read.Name, Labels: maps.Clone(node.Labels)})
 		}
 	}
 	return members, podless

@@ -58,27 +58,24 @@ type task struct {
 
 // Apply makes one pass on these nodes, and leaves an order behind. It waits until what the pass sends is answered, and for nothing
 // else. Errors: what the engine does not take, and up to three requests of that pass that were refused.
+// podless: nodes that were without a driver pod when the others were read; they stay where an order with the same policy has them.
 // once: without an order behind it.
-func (h *Host) Apply(ctx context.Context, nodes []string, policy []byte, once bool) error {
-	return h.order(ctx, nodes, policy, once)
+func (h *Host) Apply(ctx context.Context, nodes, podless []string, policy []byte, once bool) error {
+	return h.order(ctx, nodes, podless, policy, once)
 }
 
 // Release gives the nodes back, for an operator that goes.
 func (h *Host) Release(ctx context.Context, nodes []string) error {
-	return h.order(ctx, nodes, nil, true)
+	return h.order(ctx, nodes, nil, nil, true)
 }
 
-func (h *Host) order(ctx context.Context, nodes []string, policy []byte, once bool) error {
+func (h *Host) order(ctx context.Context, nodes, podless []string, policy []byte, once bool) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
 	h.called(ctx)
-	names, err := json.Marshal(nodes)
-	if err != nil {
-		return err
-	}
 	done := make(chan struct{})
-	made := &order{ctx: ctx, nodes: map[string]bool{}, names: names, policy: policy, once: once,
+	made := &order{ctx: ctx, nodes: map[string]bool{}, policy: policy, once: once,
 		until: h.options.Clock.Now().Add(intervalsMax * h.options.Interval), findings: map[engine.Finding]bool{}, done: done}
 	for _, node := range nodes {
 		made.nodes[node] = true
@@ -89,7 +86,8 @@ func (h *Host) order(ctx context.Context, nodes []string, policy []byte, once bo
 		return errClosed
 	}
 	made.forget = context.AfterFunc(ctx, h.ring)
-	h.replace(made)
+	h.replace(made, podless)
+	made.name()
 	h.mu.Unlock()
 	h.ring()
 	select {
@@ -106,7 +104,8 @@ func (h *Host) order(ctx context.Context, nodes []string, policy []byte, once bo
 
 // replace puts an order in the place of those that had one of its nodes. They end as a whole: of a part that has lost a node, the
 // engine would make two, and count each for itself. What another policy has begun, and what still waits for its turn, is not sent.
-func (h *Host) replace(made *order) {
+// The caller had no opinion on a podless node, as its state is without it: what the same policy has ordered for that node stays.
+func (h *Host) replace(made *order, podless []string) {
 	for _, other := range h.orders {
 		if !other.shares(made) {
 			continue
@@ -114,6 +113,11 @@ func (h *Host) replace(made *order) {
 		other.end()
 		maps.Copy(made.findings, other.findings)
 		if bytes.Equal(other.policy, made.policy) {
+			for _, node := range podless {
+				if other.nodes[node] {
+					made.nodes[node] = true
+				}
+			}
 			continue
 		}
 		other.void = true
@@ -135,6 +139,9 @@ func keysOf(of map[string]bool) []string {
 	slices.Sort(keys)
 	return keys
 }
+
+// name tells the engine of the nodes, after each change of them.
+func (o *order) name() { o.names, _ = json.Marshal(keysOf(o.nodes)) }
 
 func (o *order) shares(made *order) bool {
 	for node := range o.nodes {
@@ -318,7 +325,7 @@ func (h *Host) unmarked(node string) {
 	for _, o := range h.orders {
 		if o.policy != nil && o.nodes[node] {
 			delete(o.nodes, node)
-			o.names, _ = json.Marshal(keysOf(o.nodes))
+			o.name()
 		}
 	}
 	// Evictions and deletions of pods do not name the version of the node, which would refuse them.

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"slices"
 	"sync"
 	"time"
 
@@ -227,8 +226,12 @@ func (m *Manager) BuildState(ctx context.Context, namespace string,
 	}
 	state := NewClusterUpgradeState()
 	state.podless = podless
+	read := &reading{host: from}
+	for _, node := range podless {
+		read.podless = append(read.podless, node.Name)
+	}
 	for _, member := range members {
-		node := &NodeUpgradeState{Node: member.Node, DriverPod: member.Pod, DriverDaemonSet: member.DaemonSet, host: from}
+		node := &NodeUpgradeState{Node: member.Node, DriverPod: member.Pod, DriverDaemonSet: member.DaemonSet, read: read}
 		if member.Maintenance != nil {
 			node.NodeMaintenance = member.Maintenance
 		}
@@ -237,28 +240,37 @@ func (m *Manager) BuildState(ctx context.Context, namespace string,
 	return &state, nil
 }
 
-// nodesByHost: a state may have been put together of several.
-func nodesByHost(state *ClusterUpgradeState) (map[*host.Host][]string, error) {
+// part is what a state has of one host.
+type part struct{ nodes, podless []string }
+
+// partsOf: a state may have been put together of several.
+func partsOf(state *ClusterUpgradeState) (map[*host.Host]*part, error) {
 	if state == nil {
 		return nil, errors.New("currentState should not be empty")
 	}
-	names := map[*host.Host][]string{}
+	parts, seen := map[*host.Host]*part{}, map[*reading]bool{}
 	for _, nodes := range state.NodeStates {
 		for _, node := range nodes {
 			if node == nil || node.Node == nil {
 				continue
 			}
-			if node.host == nil {
+			read := node.read
+			if read == nil {
 				return nil, fmt.Errorf("node %s is not from BuildState of this module", node.Node.Name)
 			}
-			names[node.host] = append(names[node.host], node.Node.Name)
+			of := parts[read.host]
+			if of == nil {
+				of = new(part)
+				parts[read.host] = of
+			}
+			of.nodes = append(of.nodes, node.Node.Name)
+			if !seen[read] {
+				seen[read] = true
+				of.podless = append(of.podless, read.podless...)
+			}
 		}
 	}
-	for from := range names {
-		slices.Sort(names[from])
-		names[from] = slices.Compact(names[from])
-	}
-	return names, nil
+	return parts, nil
 }
 
 // ApplyState makes one pass on the nodes of currentState, and returns when what the pass sends is answered. What follows, on these nodes
@@ -266,7 +278,7 @@ func nodesByHost(state *ClusterUpgradeState) (map[*host.Host][]string, error) {
 // intervals have gone by without a call. A driver that is replaced meanwhile is rolled out, too. With AutoUpgrade off nothing follows.
 func (m *Manager) ApplyState(ctx context.Context, currentState *ClusterUpgradeState,
 	upgradePolicy *v1alpha1.DriverUpgradePolicySpec) (err error) {
-	nodes, err := nodesByHost(currentState)
+	parts, err := partsOf(currentState)
 	if err != nil {
 		return err
 	}
@@ -279,8 +291,8 @@ func (m *Manager) ApplyState(ctx context.Context, currentState *ClusterUpgradeSt
 	}
 	off := upgradePolicy == nil || !upgradePolicy.AutoUpgrade
 	var failures []error
-	for from, names := range nodes {
-		failures = append(failures, from.Apply(ctx, names, policy, off))
+	for from, of := range parts {
+		failures = append(failures, from.Apply(ctx, of.nodes, of.podless, policy, off))
 	}
 	return errors.Join(failures...)
 }
@@ -288,13 +300,13 @@ func (m *Manager) ApplyState(ctx context.Context, currentState *ClusterUpgradeSt
 // Release gives the nodes of currentState back as they were before their upgrade, for an operator that is being removed. It
 // returns when what one pass sends is answered; to be called again until it finds the nodes without states.
 func (m *Manager) Release(ctx context.Context, currentState *ClusterUpgradeState) error {
-	nodes, err := nodesByHost(currentState)
+	parts, err := partsOf(currentState)
 	if err != nil {
 		return err
 	}
 	var failures []error
-	for from, names := range nodes {
-		failures = append(failures, from.Release(ctx, names))
+	for from, of := range parts {
+		failures = append(failures, from.Release(ctx, of.nodes))
 	}
 	return errors.Join(failures...)
 }

@@ -364,3 +364,64 @@ func TestWhatIsWrongIsLoggedOnce(t *testing.T) {
 		t.Errorf("got %d lines: %v", len(found), lines)
 	}
 }
+
+// A call's state is without a node whose driver pod is just being replaced: the operator says nothing of that node by it.
+func TestANodeThatWasPodlessInTheStateOfACallStaysInTheOrder(t *testing.T) {
+	for _, one := range []struct {
+		name string
+		of   func(*ClusterUpgradeState) *ClusterUpgradeState
+	}{
+		{"as BuildState made the state", func(state *ClusterUpgradeState) *ClusterUpgradeState { return state }},
+		{"in a state of the operator's", func(state *ClusterUpgradeState) *ClusterUpgradeState {
+			part := NewClusterUpgradeState()
+			part.NodeStates = state.NodeStates
+			return &part
+		}},
+	} {
+		t.Run(one.name, func(t *testing.T) {
+			w := newWorld(t, 2)
+			w.apply(t.Context(), policyOf(0))
+			w.eventually("the states of current nodes", w.allIn(UpgradeStateDone))
+			w.cluster.StartUnready()
+			w.cluster.NewDriver()
+			w.eventually("new driver pods", func() bool {
+				return w.cluster.Revision("n0") == "hash-2" && w.cluster.Revision("n1") == "hash-2"
+			})
+			w.cluster.LoseDriverPod("n1")
+			var state *ClusterUpgradeState
+			w.eventually("a state without n1", func() bool {
+				state = w.build(t.Context())
+				return len(state.podless) == 1
+			})
+			w.cluster.RestoreDriverPod("n1")
+			w.eventually("a state with n1", func() bool { return len(w.build(t.Context()).podless) == 0 })
+			if err := w.manager.ApplyState(t.Context(), one.of(state), policyOf(0)); err != nil {
+				t.Fatal(err)
+			}
+			w.cluster.SetReady("n0")
+			w.cluster.SetReady("n1")
+			w.awaitEnd()
+		})
+	}
+}
+
+func TestAPodlessNodeIsLeftToTheNextCallUnderAnotherPolicy(t *testing.T) {
+	w := newWorld(t, 2)
+	counts := w.observe()
+	w.apply(t.Context(), policyOf(0))
+	w.eventually("the states of current nodes", w.allIn(UpgradeStateDone))
+	w.cluster.LoseDriverPod("n1")
+	w.eventually("a state without n1", func() bool { return len(w.build(t.Context()).podless) == 1 })
+	w.apply(t.Context(), policyOf(1))
+	w.cluster.RestoreDriverPod("n1")
+	w.cluster.NewDriver()
+	w.awaitRound(counts)
+	w.eventually("the other node's upgrade", func() bool {
+		return w.cluster.Revision("n0") == "hash-2" && w.cluster.State("n0") == UpgradeStateDone
+	})
+	if state := w.cluster.State("n1"); state != UpgradeStateDone || w.cluster.Revision("n1") != "hash-1" {
+		t.Errorf("the node is %s, %s", state, w.cluster.Revision("n1"))
+	}
+	w.apply(t.Context(), policyOf(1))
+	w.awaitEnd()
+}

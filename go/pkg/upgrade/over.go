@@ -9,7 +9,8 @@ func IsOver(currentState *ClusterUpgradeState) bool {
 	if currentState == nil {
 		return false
 	}
-	for _, labels := range currentState.podless {
+	for _, node := range currentState.podless {
+		labels := node.Labels
 		switch state := labels[GetUpgradeStateLabelKey()]; {
 		case state == UpgradeStateUnknown, state == UpgradeStateDone, state == UpgradeStateFailed:
 		case state == UpgradeStateUpgradeRequired && labels[GetUpgradeSkipNodeLabelKey()] == "true":

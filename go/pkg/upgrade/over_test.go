@@ -6,6 +6,8 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"driverupgrade.example/go/internal/host"
 )
 
 func TestAnUpgradeIsOverWhenNothingIsLeftToDo(t *testing.T) {
@@ -67,7 +69,8 @@ func TestAnUpgradeIsNotOverWhileADriverPodIsBeingReplaced(t *testing.T) {
 	} {
 		state := NewClusterUpgradeState()
 		state.NodeStates[UpgradeStateDone] = []*NodeUpgradeState{{Node: &corev1.Node{}}}
-		state.podless = []map[string]string{{GetUpgradeStateLabelKey(): one.state, GetUpgradeSkipNodeLabelKey(): one.skip}}
+		labels := map[string]string{GetUpgradeStateLabelKey(): one.state, GetUpgradeSkipNodeLabelKey(): one.skip}
+		state.podless = []host.Podless{{Name: "n0", Labels: labels}}
 		if over := IsOver(&state); over != one.over {
 			t.Errorf("with a node in %q without a driver pod it is over: %t", one.state, over)
 		}
@@ -80,6 +83,6 @@ func TestBuildStateKnowsTheNodesWhoseDriverPodIsMissing(t *testing.T) {
 	w.eventually("a node without its driver pod", func() bool {
 		w.cluster.SetLabel("n0", GetUpgradeStateLabelKey(), UpgradeStatePodRestartRequired)
 		podless := w.build(t.Context()).podless
-		return len(podless) == 1 && podless[0][GetUpgradeStateLabelKey()] == UpgradeStatePodRestartRequired
+		return len(podless) == 1 && podless[0].Labels[GetUpgradeStateLabelKey()] == UpgradeStatePodRestartRequired
 	})
 }

@@ -16,7 +16,7 @@ type NodeUpgradeState struct {
 	DriverDaemonSet *appsv1.DaemonSet
 	NodeMaintenance client.Object
 
-	host *host.Host // where it was read; nil if BuildState did not make it
+	read *reading // nil if BuildState did not make it
 }
 
 // IsOrphanedPod tells whether the driver pod has no DaemonSet.
@@ -26,7 +26,13 @@ func (n *NodeUpgradeState) IsOrphanedPod() bool { return n.DriverDaemonSet == ni
 type ClusterUpgradeState struct {
 	NodeStates map[string][]*NodeUpgradeState
 
-	podless []map[string]string // the labels of nodes without a driver pod just now, if BuildState made it
+	podless []host.Podless // if BuildState made it
+}
+
+// reading is what the nodes of one BuildState have in common, whatever states the operator puts them into.
+type reading struct {
+	host    *host.Host
+	podless []string // the driver's nodes that are in no state of this BuildState
 }
 
 // NewClusterUpgradeState has no nodes.

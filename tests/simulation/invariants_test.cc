@@ -396,6 +396,19 @@ TEST_CASE("I4: a pod is evicted from a node that was not read cordoned, nor answ
   CHECK(answered.Broken() == "");
 }
 
+TEST_CASE("I4: who has lost the answer to his patch goes by what he knew before") {
+  for (const bool lost : {false, true}) {
+    World world;
+    PutDraining(world, 0, world.clock->Now());
+    REQUIRE(world.guarded->ListNodes({}, {}).ok());
+    const testing::Writer before = world.guarded->writer();
+    world.Move(0, UpgradeState::kDrainRequired, {UpgradeState::kFailed});
+    if (lost) world.guarded->NoteAnswerLost(world.NodeName(0), before);
+    REQUIRE(world.guarded->EvictPod({}, {.pod = world.WebPodOn(0)}).ok());
+    CHECK(world.Broken() == (lost ? "" : "I4"));
+  }
+}
+
 TEST_CASE("I4: who is given an old list of nodes goes by it") {
   for (const bool old : {false, true}) {
     World world;

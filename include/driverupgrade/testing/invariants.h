@@ -185,6 +185,8 @@ class InvariantChecker::GuardedCluster final : public ForwardingFacade {
   /// A patch has been sent, whether or not it arrives: its sender may repeat it, with what it was allowed then.
   void NoteSent(const PatchNodeParams& params);
   void NoteSent(const PatchNodeMaintenanceParams& params);
+  /// The answer to the last patch of the node was lost on its way: the sender knows of the node what he knew before.
+  void NoteAnswerLost(const std::string& node, const Writer& before);
   /// The list of nodes that the sender was given last is as old as that.
   void NoteOldNodes(std::int64_t revision);
   /// A pass begins with the policy of now. Without it every request is judged by the policy of its own moment.

@@ -206,6 +206,15 @@ void InvariantChecker::GuardedCluster::NoteOldNodes(std::int64_t revision) {
   writer_.nodes_answered.clear();
 }
 
+void InvariantChecker::GuardedCluster::NoteAnswerLost(const std::string& node, const Writer& before) {
+  const auto known = before.nodes_answered.find(node);
+  if (known == before.nodes_answered.end()) {
+    writer_.nodes_answered.erase(node);
+  } else {
+    writer_.nodes_answered[node] = known->second;
+  }
+}
+
 void InvariantChecker::GuardedCluster::NoteSent(const PatchNodeParams& params) { checker_.NoteSent(writer_, params); }
 
 void InvariantChecker::GuardedCluster::NoteSent(const PatchNodeMaintenanceParams& params) {

@@ -207,9 +207,13 @@ absl::StatusOr<Node> FaultyCluster::PatchNode(const CallContext& context, const 
     ++troubles_;
     return absl::UnavailableError("503 this node cannot be written");
   }
-  return Write<absl::StatusOr<Node>>(context, Operation::kPatchNode, [next = next_, params](const CallContext& at) {
-    return next->PatchNode(at, params);
-  });
+  const Writer before = next_->writer();
+  auto answer =
+      Write<absl::StatusOr<Node>>(context, Operation::kPatchNode, [next = next_, params](const CallContext& at) {
+        return next->PatchNode(at, params);
+      });
+  if (!answer.ok()) next_->NoteAnswerLost(params.name, before);
+  return answer;
 }
 
 absl::StatusOr<EvictionAnswer> FaultyCluster::EvictPod(const CallContext& context, const EvictPodParams& params) {

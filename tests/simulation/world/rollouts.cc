@@ -22,11 +22,6 @@ class Rollouts final : public Actor {
       if (const std::string name = world_.NodeName(i); !world_.cluster->node(name)) world_.AddNode(name);
     }
     for (const Node& node : world_.cluster->nodes()) SetChosenPods(node.name, true);
-    // As kubelets write every five minutes: with the next version of its node a grant goes that was not used. Else one of
-    // a later stage might hold the only slot when another revision begins at the first.
-    for (const Node& node : world_.cluster->nodes()) {
-      world_.cluster->EditNode(node.name, [](Node& edited) { edited.annotations["example.com/heartbeat"] = "calm"; });
-    }
   }
 
  private:

@@ -87,7 +87,7 @@ class IncrementalPlanner::Impl {
   // With each node that starts together with others, those others.
   std::map<std::string, Gate> WithGroups(const std::map<std::string, Gate>& gates) const;
   // Adds a node's verdict to the sums and sets below, or takes it, if there is one, out of them.
-  void Enlist(const std::string& name, Entry& entry, Verdict verdict);
+  void Enlist(const std::string& name, Entry& entry, std::shared_ptr<const JudgedNode> judged);
   void Withdraw(const std::string& name, const Entry& entry);
   // The grant, or the node, of that UID has come or gone.
   void Locate(const std::string& uid);
@@ -381,9 +381,10 @@ PlanUpdate IncrementalPlanner::Impl::Withhold(const std::map<std::string, Gate>&
     const auto found = nodes_.find(name);
     if (found == nodes_.end() || found->second.judged == nullptr) continue;
     Withdraw(name, found->second);
-    Verdict verdict = found->second.judged->verdict;
-    internal::Withhold(gate, verdict);
-    Enlist(name, found->second, std::move(verdict));
+    auto judged = std::make_shared<JudgedNode>(JudgedNode{
+        .name = name, .verdict = CopyOf(found->second.judged->verdict), .tally = found->second.judged->tally});
+    internal::Withhold(gate, judged->verdict);
+    Enlist(name, found->second, std::move(judged));
     changed_.insert(name);
     touched.insert(name);
   }
@@ -408,31 +409,33 @@ auto IncrementalPlanner::Impl::TakeDue(absl::Time now) -> Names {
 
 void IncrementalPlanner::Impl::JudgeNode(const std::string& name, Entry& entry, bool admitted) {
   Withdraw(name, entry);
-  Enlist(name, entry, machine_.Judge(*entry.view, *driver_, rules_, now_, active_since_, admitted));
+  Verdict verdict = machine_.Judge(*entry.view, *driver_, rules_, now_, active_since_, admitted);
+  entry.share = ShareOf(grants_, *entry.view, verdict);
+  if (verdict.candidate) verdict.candidate->has_grant = entry.share.first;
+  const Tally tally = verdict.tally;
+  Enlist(name, entry,
+         std::make_shared<JudgedNode>(JudgedNode{.name = name, .verdict = Keep(std::move(verdict)), .tally = tally}));
   ++judgements_;
 }
 
-void IncrementalPlanner::Impl::Enlist(const std::string& name, Entry& entry, Verdict verdict) {
+void IncrementalPlanner::Impl::Enlist(const std::string& name, Entry& entry, std::shared_ptr<const JudgedNode> judged) {
+  const KeptVerdict& verdict = judged->verdict;
   members_changed_.push_back(&entry);
-  entry.share = ShareOf(grants_, *entry.view, verdict);
-  sums_.Add(verdict.tally, entry.share);
-  if (!verdict.plan.empty()) acting_.insert(name);
+  sums_.Add(judged->tally, entry.share);
+  if (verdict.plan != nullptr) acting_.insert(name);
   if (verdict.pod_interest) interested_.insert(name);
   if (!verdict.findings.empty()) with_findings_.insert(name);
-  if (entry.share.granted || verdict.plan.needs_grant) in_ledger_.insert(name);
+  if (entry.share.granted || verdict.needs_grant) in_ledger_.insert(name);
   if (verdict.wake_at) wakes_.emplace(*verdict.wake_at, name);
-  if (verdict.candidate) {
-    verdict.candidate->has_grant = entry.share.first;
-    queue_.Add({.node = name, .candidate = *verdict.candidate});
-  }
-  entry.judged = std::make_shared<const JudgedNode>(JudgedNode{.name = name, .verdict = std::move(verdict)});
-  judged_.Put(entry.judged);
+  if (verdict.candidate) queue_.Add({.node = name, .candidate = *verdict.candidate});
+  judged_.Put(judged);
+  entry.judged = std::move(judged);
 }
 
 void IncrementalPlanner::Impl::Withdraw(const std::string& name, const Entry& entry) {
   if (entry.judged == nullptr) return;
-  const Verdict& verdict = entry.judged->verdict;
-  sums_.Subtract(verdict.tally, entry.share);
+  const KeptVerdict& verdict = entry.judged->verdict;
+  sums_.Subtract(entry.judged->tally, entry.share);
   acting_.erase(name);
   interested_.erase(name);
   with_findings_.erase(name);
@@ -443,7 +446,8 @@ void IncrementalPlanner::Impl::Withdraw(const std::string& name, const Entry& en
 
 Plan IncrementalPlanner::Impl::PlanWithoutGates() const {
   Plan plan = PlanWithoutNodes();
-  for (const std::string& name : acting_) plan.nodes.push_back(nodes_.at(name).judged->verdict.plan);
+  plan.nodes.reserve(acting_.size());
+  for (const std::string& name : acting_) plan.nodes.push_back(*nodes_.at(name).judged->verdict.plan);
   for (const std::string& name : with_findings_) {
     const std::vector<Finding>& found = nodes_.at(name).judged->verdict.findings;
     plan.findings.insert(plan.findings.end(), found.begin(), found.end());
@@ -467,16 +471,18 @@ std::vector<NodeReading> IncrementalPlanner::Impl::Readings() const {
   std::vector<NodeReading> readings;
   for (const std::string& name : in_ledger_) {
     const Entry& entry = nodes_.at(name);
-    readings.push_back(ReadingOf(*entry.view, entry.judged->verdict));
+    const Node& node = entry.view->node;
+    readings.push_back(
+        {.uid = node.uid, .resource_version = node.resource_version, .holds_slot = entry.judged->verdict.holds_slot});
   }
   for (const std::string& uid : elsewhere_) readings.push_back(ReadingElsewhere(uid, grants_.at(uid)));
   return readings;
 }
 
 auto IncrementalPlanner::Impl::GateToTell(const std::string& name, const Entry& entry) const -> std::optional<Told> {
-  const Verdict& verdict = entry.judged->verdict;
+  const KeptVerdict& verdict = entry.judged->verdict;
   if (!verdict.candidate && !verdict.gate) return std::nullopt;
-  Told told{.state = verdict.plan.to()};
+  Told told{.state = verdict.state};
   if (!verdict.candidate) {
     told.gate = *verdict.gate;
   } else if (rollout_waits_ != nullptr) {

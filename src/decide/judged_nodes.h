@@ -10,13 +10,15 @@
 #include <string_view>
 #include <vector>
 
-#include "driverupgrade/state_machine.h"
+#include "decide/step_parts.h"
+#include "driverupgrade/upgrade_budget.h"
 
 namespace driverupgrade::internal {
 
 struct JudgedNode {
   std::string name = {};
-  Verdict verdict = {};
+  KeptVerdict verdict = {};
+  Tally tally = {};
 };
 
 // A copy may be read by another thread while this one changes.

@@ -55,7 +55,7 @@ Plan PublishedPlan::Full() const {
   for (const WaitingNode& one : waiting) places.emplace(one.node, static_cast<int>(places.size()) + 1);
   Plan plan = parts_->plan;
   for (const JudgedNode* node : nodes) {
-    Verdict verdict = node->verdict;
+    KeptVerdict verdict = CopyOf(node->verdict);
     if (verdict.candidate && parts_->rollout != nullptr) {
       verdict.gate = parts_->rollout->GateAtPlace(node->name);
     } else if (verdict.candidate) {

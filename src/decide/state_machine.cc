@@ -107,47 +107,14 @@ void JudgeInto(const JudgeContext& in, const NodeView& view, bool admitted, Verd
   }
 }
 
-// A verdict as Step keeps it until all nodes are judged. Most nodes only wait: without room for a plan where there is none
-// it is a seventh of a Verdict, and in a big fleet what is written is what a pass takes its time for.
-struct KeptVerdict {
-  std::unique_ptr<NodePlan> plan = nullptr;  // nullptr: nothing is to be done
-  UpgradeState state = UpgradeState::kUnknown;
-  bool needs_grant = false;
-  bool holds_slot = false;
-  bool pod_interest = false;
-  std::optional<Gate> gate = std::nullopt;
-  std::optional<Candidate> candidate = std::nullopt;
-  std::vector<Finding> findings = {};
-  std::optional<absl::Time> wake_at = std::nullopt;
-};
-
-KeptVerdict Keep(Verdict&& verdict) {
-  KeptVerdict kept{.state = verdict.plan.to(),
-                   .needs_grant = verdict.plan.needs_grant,
-                   .holds_slot = verdict.tally.slots > 0,
-                   .pod_interest = verdict.pod_interest,
-                   .gate = std::move(verdict.gate),
-                   .candidate = verdict.candidate,
-                   .findings = std::move(verdict.findings),
-                   .wake_at = verdict.wake_at};
-  if (!verdict.plan.empty()) kept.plan = std::make_unique<NodePlan>(std::move(verdict.plan));
-  return kept;
-}
-
-void AddKept(const std::string& node, KeptVerdict&& kept, Plan& plan) {
-  if (kept.plan != nullptr) plan.nodes.push_back(std::move(*kept.plan));
-  if (kept.gate) plan.gates.push_back({.node = node, .state = kept.state, .gate = *std::move(kept.gate)});
-  internal::AddRest(node, kept, plan);
-}
-
 // Lets the rollout of the policy decide who starts, as AdmitAmong otherwise.
 template <typename Start>
 void AdmitByRollout(const ClusterSnapshot& snapshot, const internal::RolloutInput& input,
                     internal::RolloutMembers& members, const Sums& sums, std::size_t elsewhere, const Start& start,
-                    std::vector<KeptVerdict>& verdicts, Plan& plan) {
+                    std::vector<internal::KeptVerdict>& verdicts, Plan& plan) {
   internal::RolloutRound round = internal::AdmitByRollout(input, members, sums, elsewhere);
   for (const internal::RolloutDecision& decision : round.decisions) {
-    KeptVerdict& verdict = verdicts[decision.index];
+    internal::KeptVerdict& verdict = verdicts[decision.index];
     if (decision.gate == internal::RolloutAnswer::kStarts) {
       verdict = start(*snapshot.nodes[decision.index]);
     } else {
@@ -164,7 +131,7 @@ void AdmitByRollout(const ClusterSnapshot& snapshot, const internal::RolloutInpu
 // Lets the limits decide who starts. Those that do are judged again by `start`, the others are told why not.
 template <typename Start>
 void AdmitAmong(const ClusterSnapshot& snapshot, Limits limits, const Start& start,
-                std::vector<KeptVerdict>& verdicts) {
+                std::vector<internal::KeptVerdict>& verdicts) {
   std::vector<WaitingNode> waiting;
   std::vector<std::size_t> nodes;  // of those that wait
   for (std::size_t i = 0; i < verdicts.size(); ++i) {
@@ -183,7 +150,7 @@ void AdmitAmong(const ClusterSnapshot& snapshot, Limits limits, const Start& sta
 }
 
 // Of the nodes that have a grant or need one; `elsewhere` are the grants of other nodes.
-std::vector<NodeReading> ReadingsOf(const ClusterSnapshot& snapshot, const std::vector<KeptVerdict>& verdicts,
+std::vector<NodeReading> ReadingsOf(const ClusterSnapshot& snapshot, const std::vector<internal::KeptVerdict>& verdicts,
                                     const Grants& elsewhere) {
   std::vector<NodeReading> readings;
   for (std::size_t i = 0; i < verdicts.size(); ++i) {
@@ -238,7 +205,7 @@ Plan StateMachine::Step(const ClusterSnapshot& snapshot, const UpgradePolicy& po
   const auto start = [&](const NodeView& view) {
     Verdict verdict;
     JudgeInto(context, view, /*admitted=*/true, verdict);
-    return Keep(std::move(verdict));
+    return internal::Keep(std::move(verdict));
   };
   std::optional<internal::RolloutRules> rollout;
   if (limits.rollout && rules.auto_upgrade) rollout = internal::RulesOf(*limits.rollout, limits.failures_by_class);
@@ -256,7 +223,7 @@ Plan StateMachine::Step(const ClusterSnapshot& snapshot, const UpgradePolicy& po
   internal::RolloutMembers members;
   Sums sums;
   Grants elsewhere = snapshot.grants;
-  std::vector<KeptVerdict> verdicts;
+  std::vector<internal::KeptVerdict> verdicts;
   verdicts.reserve(snapshot.nodes.size());
   for (const std::shared_ptr<const NodeView>& view : snapshot.nodes) {
     Verdict verdict;
@@ -265,8 +232,8 @@ Plan StateMachine::Step(const ClusterSnapshot& snapshot, const UpgradePolicy& po
     elsewhere.erase(view->node.uid);
     sums.Add(verdict.tally, share);
     if (verdict.candidate) verdict.candidate->has_grant = share.first;
-    if (by_rollout) members.Add(*view, verdict, share, *by_rollout);
-    verdicts.push_back(Keep(std::move(verdict)));
+    verdicts.push_back(internal::Keep(std::move(verdict)));
+    if (by_rollout) members.Add(*view, verdicts.back(), share, *by_rollout);
   }
   sums = sums.AndElsewhere(elsewhere.size()).AndUnscheduled(snapshot.driver->unscheduled_pods, limits);
   const Budgets budgets = sums.Against(limits, snapshot.shared_slots);
@@ -278,9 +245,9 @@ Plan StateMachine::Step(const ClusterSnapshot& snapshot, const UpgradePolicy& po
   }
   plan.readings = ReadingsOf(snapshot, verdicts, elsewhere);
   plan.gates.reserve(static_cast<std::size_t>(
-      std::count_if(verdicts.begin(), verdicts.end(), [](const KeptVerdict& kept) { return kept.gate.has_value(); })));
+      std::count_if(verdicts.begin(), verdicts.end(), [](const internal::KeptVerdict& kept) { return kept.gate.has_value(); })));
   for (std::size_t i = 0; i < verdicts.size(); ++i) {
-    AddKept(snapshot.nodes[i]->node.name, std::move(verdicts[i]), plan);
+    internal::AddVerdict(snapshot.nodes[i]->node.name, std::move(verdicts[i]), plan);
   }
   return plan;
 }

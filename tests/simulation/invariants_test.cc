@@ -264,6 +264,26 @@ TEST_CASE("I3: what the node says decides although somebody has edited our marks
   CHECK(ours.Broken() == "I3");
 }
 
+TEST_CASE("I3: dep-F7: whose cordon it is, is noted anew by the patch that leaves upgrade-required, and by no other") {
+  using enum UpgradeState;
+  const std::vector<UpgradeState> all_of_it = {kUpgradeRequired,       kCordonRequired,  kWaitForJobsRequired, kDrainRequired,
+                                               kPodRestartRequired, kUncordonRequired, kDone};
+  for (const auto& [path, broken] :
+       std::vector<std::pair<std::vector<UpgradeState>, std::string>>{{all_of_it, ""}, {{kDone}, "I3"}}) {
+    World world;
+    PutCordoned(world, 0, "nvidia.com/gpu");
+    REQUIRE(world.cluster->EditNode(world.NodeName(0), [](Node& node) {
+      node.labels.erase(Gpu().StateLabel());
+      node.annotations[Gpu().InitiallyUnschedulableAnnotation()] = "of an upgrade before";
+    }));
+    world.Move(0, kUnknown, path,
+               {.annotations = {{std::string(kCordonedByAnnotation), std::nullopt},
+                                {Gpu().InitiallyUnschedulableAnnotation(), std::nullopt}},
+                .unschedulable = false});
+    CHECK(world.Broken() == broken);
+  }
+}
+
 TEST_CASE("I3: a broken-off upgrade leaves the cordon to a driver without a name that made it") {
   const std::string ofed = "nvidia.com/ofed-driver-upgrade";
   for (const auto& [found, lifts, broken] : std::vector<std::tuple<bool, bool, std::string>>{

@@ -21,18 +21,18 @@ namespace driverupgrade::internal {
 namespace {
 
 // By what the node says of itself: what is planned for it has not happened yet.
-NodeProgress ProgressOf(const Verdict& verdict, const GrantShare& share) {
+NodeProgress ProgressOf(const KeptVerdict& verdict, const GrantShare& share) {
   if (verdict.candidate) return share.counts ? NodeProgress::kUnderWay : NodeProgress::kWaiting;
-  const UpgradeState from = verdict.plan.from;
+  const UpgradeState from = verdict.from;
   const bool unsettled = verdict.gate && verdict.gate->reason == GateReason::kUnsettled;
   if (from == UpgradeState::kFailed && !unsettled) {
     // At an older revision, or it is to be tried again: no failure of what is being rolled out now.
-    return verdict.plan.to() == UpgradeState::kUpgradeRequired ? NodeProgress::kWaiting : NodeProgress::kFailed;
+    return verdict.state == UpgradeState::kUpgradeRequired ? NodeProgress::kWaiting : NodeProgress::kFailed;
   }
-  if (verdict.tally.slots > 0 || share.counts || verdict.tally.in_progress > 0) return NodeProgress::kUnderWay;
+  if (verdict.holds_slot || share.counts || verdict.in_progress) return NodeProgress::kUnderWay;
   if (verdict.gate && TraitsOf(verdict.gate->reason).is_wish) return NodeProgress::kLeftOut;
-  const bool stays = verdict.plan.path.empty() || verdict.plan.path == std::vector{UpgradeState::kDone};
-  const bool is_done = verdict.plan.to() == UpgradeState::kDone && stays && !verdict.gate;
+  const bool stays = verdict.plan == nullptr || verdict.plan->path.empty() || verdict.plan->path == std::vector{UpgradeState::kDone};
+  const bool is_done = verdict.state == UpgradeState::kDone && stays && !verdict.gate;
   return is_done ? NodeProgress::kDone : NodeProgress::kWaiting;
 }
 
@@ -204,7 +204,7 @@ std::vector<RolloutStageStatus> StagesOf(const RolloutPolicy& policy, const std:
   return statuses;
 }
 
-RolloutNode NodeOf(const NodeView& view, const Verdict& verdict, const GrantShare& share, const RolloutInput& input) {
+RolloutNode NodeOf(const NodeView& view, const KeptVerdict& verdict, const GrantShare& share, const RolloutInput& input) {
   RolloutNode node{
       .node = &view.node, .progress = ProgressOf(verdict, share), .may_start = verdict.candidate.has_value()};
   node.own_node = verdict.candidate && verdict.candidate->own_node;
@@ -226,8 +226,8 @@ RolloutNode NodeOf(const NodeView& view, const Verdict& verdict, const GrantShar
 
 }  // namespace
 
-auto RolloutMembers::ShareFor(const Verdict& verdict, const GrantShare& share) -> Share {
-  const bool by_state = verdict.tally.slots > 0;
+auto RolloutMembers::ShareFor(const KeptVerdict& verdict, const GrantShare& share) -> Share {
+  const bool by_state = verdict.holds_slot;
   Share made{.asks = verdict.candidate.has_value(),
              .holds_slot = by_state || share.counts,
              .holds_slot_without = by_state || (share.counts && !share.first)};
@@ -235,13 +235,13 @@ auto RolloutMembers::ShareFor(const Verdict& verdict, const GrantShare& share) -
   return made;
 }
 
-void RolloutMembers::Add(const NodeView& view, const Verdict& verdict, const GrantShare& share,
+void RolloutMembers::Add(const NodeView& view, const KeptVerdict& verdict, const GrantShare& share,
                          const RolloutInput& input) {
   view_.nodes.push_back(NodeOf(view, verdict, share, input));
   shares_.push_back(ShareFor(verdict, share));
 }
 
-void RolloutMembers::Change(std::size_t i, const NodeView& view, const Verdict& verdict, const GrantShare& share,
+void RolloutMembers::Change(std::size_t i, const NodeView& view, const KeptVerdict& verdict, const GrantShare& share,
                             const RolloutInput& input) {
   RolloutNode node = NodeOf(view, verdict, share, input);
   const bool is_left_out = node.progress == NodeProgress::kLeftOut;

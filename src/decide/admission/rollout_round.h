@@ -22,6 +22,7 @@
 #include "decide/rollout/census.h"
 #include "decide/rollout/room.h"
 #include "decide/rollout/stages.h"
+#include "decide/step_parts.h"
 #include "driverupgrade/plan.h"
 
 namespace driverupgrade::internal {
@@ -43,9 +44,9 @@ struct RolloutInput {
 class RolloutMembers {
  public:
   // One more, before the first round.
-  void Add(const NodeView& view, const Verdict& verdict, const GrantShare& share, const RolloutInput& input);
+  void Add(const NodeView& view, const KeptVerdict& verdict, const GrantShare& share, const RolloutInput& input);
   // Its view or its verdict may be another; the stages stay as they are, unless it is left out now or was.
-  void Change(std::size_t i, const NodeView& view, const Verdict& verdict, const GrantShare& share,
+  void Change(std::size_t i, const NodeView& view, const KeptVerdict& verdict, const GrantShare& share,
               const RolloutInput& input);
   // Labels have changed by which the next round has to assign stages and groups.
   void LabelsChanged() { stale_ = true; }
@@ -62,7 +63,7 @@ class RolloutMembers {
     // And by more than the grant that it is admitted by.
     bool holds_slot_without = false;
   };
-  static Share ShareFor(const Verdict& verdict, const GrantShare& share);
+  static Share ShareFor(const KeptVerdict& verdict, const GrantShare& share);
   // Assigns the stages if need be.
   void Settle(const RolloutPolicy& policy);
 

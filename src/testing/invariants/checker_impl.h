@@ -141,6 +141,7 @@ class InvariantChecker::Impl {
   std::optional<FailureClass> ClassPastFailures(const UpgradePolicy& the_policy, const Node& started) const;
   void JudgeFailures(const Node& started);
   void JudgeStart(const Node& before, const Node& after);
+  bool Starts(const Node& before, const Node& after) const;
   void JudgeCordon(const Node& before, const Node& after, const internal::NodeTruth& truth);
   void JudgeEnd(const Node& before, const Node& after, const internal::NodeTruth& truth);
   void JudgePath(const Node& before, const Node& after);

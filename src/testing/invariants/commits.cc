@@ -260,11 +260,24 @@ void InvariantChecker::Impl::JudgeStart(const Node& before, const Node& after) {
   JudgeRollout(before);
 }
 
+// Whether the patch takes the node out of upgrade-required, by what was announced.
+bool InvariantChecker::Impl::Starts(const Node& before, const Node& after) const {
+  const auto from = StateOf(before, keys);
+  if (from == UpgradeState::kUpgradeRequired) return true;
+  const auto announced = paths_.find(before.uid);
+  if (announced == paths_.end()) return false;
+  const auto to = StateOf(after, keys);
+  return std::any_of(announced->second.begin(), announced->second.end(), [&](const Path& one) {
+    const bool this_patch = one.resource_version == before.resource_version && one.from == from && one.path.back() == to;
+    return this_patch && std::find(one.path.begin(), one.path.end() - 1, UpgradeState::kUpgradeRequired) != one.path.end() - 1;
+  });
+}
+
 // I3, before the change is noted. A patch is a compare-and-set: what the node said then decides, whoever wrote it; and
 // where nobody else has touched the marks, who made the cordon, whatever they say.
 void InvariantChecker::Impl::JudgeCordon(const Node& before, const Node& after, const NodeTruth& truth) {
   if (!before.unschedulable || after.unschedulable) return;
-  if (std::string why = internal::WhyCordonStays(before, keys); !why.empty()) {
+  if (std::string why = internal::WhyCordonStays(before, keys, Starts(before, after)); !why.empty()) {
     Fail("I3", fmt::format("node {}: its cordon was lifted, but {}", after.name, why));
   }
   if (truth.uncertain) return;
@@ -283,7 +296,7 @@ void InvariantChecker::Impl::JudgeEnd(const Node& before, const Node& after, con
   const auto to = StateOf(after, keys);
   const bool gives_back = to == UpgradeState::kUnknown && writer != nullptr && writer->releases;
   if (to != UpgradeState::kDone && !gives_back) return;
-  const bool ours_by_marks = before.unschedulable && internal::WhyCordonStays(before, keys).empty();
+  const bool ours_by_marks = before.unschedulable && internal::WhyCordonStays(before, keys, Starts(before, after)).empty();
   const bool ours = truth.cordon == Maker::kEngine && !truth.uncertain && internal::WhoRelies(after, keys).empty();
   if (after.unschedulable && (ours_by_marks || ours)) {
     Fail("I3", fmt::format("node {} is done, and our cordon is still there", after.name));

@@ -210,7 +210,7 @@ std::string WhoRelies(const Node& node, const Keys& keys) {
   return UnnamedDriverNeedsCordon(node, keys) ? "a driver without a name on it" : "";
 }
 
-std::string WhyCordonStays(const Node& node, const Keys& keys) {
+std::string WhyCordonStays(const Node& node, const Keys& keys, bool starts) {
   if (std::string who = WhoRelies(node, keys); !who.empty()) return who + " relies on it";
   const std::optional<UpgradeState> state = StateOf(node, keys);
   if (node.annotations.contains(keys.requestor_mode)) {
@@ -221,8 +221,8 @@ std::string WhyCordonStays(const Node& node, const Keys& keys) {
     if (noted_since) return "it is noted as an administrator's";
     return IsMarked(node, keys) ? "" : "it is the maintenance operator's";
   }
-  // The patch that leaves upgrade-required notes anew whose cordon it is.
-  const bool noted = node.annotations.contains(keys.initial) && state != UpgradeState::kUpgradeRequired;
+  // The patch that leaves upgrade-required notes anew whose cordon it is (dep-F7).
+  const bool noted = node.annotations.contains(keys.initial) && !starts;
   if (noted) return "it is an administrator's";
   if (state && IsInProgress(*state)) return "";
   if (UnnamedDriverMadeCordon(node, keys)) return "a driver without a name on it made it";

@@ -73,8 +73,8 @@ std::string LiveName(const Node& node, const Keys& keys);
 // Another driver that relies on the cordon: its name on it is live, or it is at work without one. Empty: none.
 std::string WhoRelies(const Node& node, const Keys& keys);
 // Why an upgrade of ours that ends has to leave the cordon on the node, by what the node says (dep-F7, dep-F8, dep-F13).
-// Empty: it has to be lifted.
-std::string WhyCordonStays(const Node& node, const Keys& keys);
+// Empty: it has to be lifted. `starts`: the patch that ends it leaves upgrade-required, too.
+std::string WhyCordonStays(const Node& node, const Keys& keys, bool starts);
 // What differs that is not ours to change; empty if nothing does.
 std::string ForeignChange(const Node& before, const Node& after, const Keys& keys);
 // When the stage that the annotation tells of began, whichever it is; and the same if it is that of the node's state.

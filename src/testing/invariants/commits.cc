@@ -296,7 +296,7 @@ void InvariantChecker::Impl::JudgeEnd(const Node& before, const Node& after, con
   const auto to = StateOf(after, keys);
   const bool gives_back = to == UpgradeState::kUnknown && writer != nullptr && writer->releases;
   if (to != UpgradeState::kDone && !gives_back) return;
-  const bool ours_by_marks = before.unschedulable && internal::WhyCordonStays(before, keys, Starts(before, after)).empty();
+  const bool ours_by_marks = before.unschedulable && internal::WhyCordonStays(before, keys, from == UpgradeState::kUpgradeRequired).empty();
   const bool ours = truth.cordon == Maker::kEngine && !truth.uncertain && internal::WhoRelies(after, keys).empty();
   if (after.unschedulable && (ours_by_marks || ours)) {
     Fail("I3", fmt::format("node {} is done, and our cordon is still there", after.name));

@@ -20,7 +20,8 @@ void Rollout(int nodes, int parallel, int groups) {
   fmt::print("  judgements per node  {:.2f}\n", static_cast<double>(figures.judgements) / count);
   fmt::print("  API calls per node   {:.2f}\n", static_cast<double>(figures.api_calls) / count);
   if (groups > 0) fmt::print("  calls of the ledger  {}\n", figures.ledger_calls);
-  fmt::print("  passes               {}, the slowest {}\n", figures.passes, absl::FormatDuration(figures.slowest_pass));
+  fmt::print("  passes               {}, the slowest {}, the most of a processor in one {}\n", figures.passes,
+             absl::FormatDuration(figures.slowest_pass), absl::FormatDuration(figures.most_work));
   fmt::print("  engine               {:.1f} s, {:.0f} us per node, with the fake cluster's answers\n",
              absl::ToDoubleSeconds(figures.engine_time), absl::ToDoubleMicroseconds(figures.engine_time) / count);
   fmt::print("  wall clock           {:.1f} s, for {} of virtual time\n", absl::ToDoubleSeconds(figures.wall_time),

@@ -24,6 +24,7 @@ struct RolloutFigures {
   absl::Duration wall_time = {};     // of everything
   absl::Duration engine_time = {};   // of the passes; what the fake cluster does in their calls is in it
   absl::Duration slowest_pass = {};
+  absl::Duration most_work = {};  // the processor's time of one pass
   std::size_t peak_bytes = 0;  // of the process, the fake cluster included
 };
 // `groups` > 0: by a policy with three stages (one in a hundred nodes, one in ten, the others), whose nodes start together

@@ -57,7 +57,7 @@ struct ControllerOptions {
 
 struct ControllerStatus {
   bool leading = false;
-  /// When the last pass ended; nullopt before the first.
+  /// When the last pass ended that failed or finished (Plan::finished); nullopt before the first.
   std::optional<absl::Time> last_pass = std::nullopt;
   /// Of the last pass, or what hinders the cache from being read.
   absl::Status last_error = absl::OkStatus();

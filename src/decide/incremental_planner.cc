@@ -43,7 +43,7 @@ class IncrementalPlanner::Impl {
   void SetRollout(const RolloutFacts& rollout) { rollout_facts_ = rollout; }
   void Update(std::shared_ptr<const NodeView> view);
   void Remove(const std::string& name);
-  PlanUpdate Advance(absl::Time now);
+  PlanUpdate Advance(absl::Time now, const AdvanceLimits& limits);
   PlanUpdate Withhold(const std::map<std::string, Gate>& gates);
   std::shared_ptr<const PublishedPlan> Publish();
   const std::set<std::string>& pod_interest() const { return rollout_interest_.empty() ? interested_ : all_interest_; }
@@ -70,12 +70,20 @@ class IncrementalPlanner::Impl {
     GrantShare share = {};
     // The gate that the caller knows of.
     std::optional<Told> told = std::nullopt;
+    // The number of its last judgement.
+    std::uint64_t judgement = 0;
     // In `members_`, unless they are stale.
     std::size_t member = 0;
   };
 
-  // The nodes to be judged, and those that are gone.
-  Names TakeDue(absl::Time now);
+  // Of the nodes to be judged, and those that are gone, so many beside those that act.
+  Names TakeDue(absl::Time now, std::size_t most);
+  void TakeChanged(std::size_t most, Names& due);
+  void TakeWoken(std::size_t most, Names& due);
+  void TakeSwept(std::size_t most, Names& due);
+  // All nodes are to be judged anew.
+  void Sweep();
+  bool IsAnyDue() const;
   void JudgeNode(const std::string& name, Entry& entry, bool admitted);
   void AdmitNodes(Names& touched);
   void AdmitByRollout(const Sums& sums, Names& touched);
@@ -98,6 +106,7 @@ class IncrementalPlanner::Impl {
   // What is told of a node; without the place in the queue.
   std::optional<Told> GateToTell(const std::string& name, const Entry& entry) const;
   static bool IsTold(const Entry& entry, const Told& gate);
+  void PostponeTelling(std::size_t told, Names& touched);
   void TellGates(const Names& names, PlanUpdate& update);
   Plan PlanWithoutGates() const;
   Plan PlanWithoutNodes() const;
@@ -138,8 +147,18 @@ class IncrementalPlanner::Impl {
   internal::JudgedNodes judged_;
   std::set<std::pair<std::string, std::string>> names_;  // by UID
   Names elsewhere_;                                      // UIDs that have a grant but no node
-  bool all_changed_ = false;
   Names changed_;
+  std::string changed_at_;  // the next of them: whoever changes often must not keep the others waiting
+  bool any_woken_ = false;  // somebody's time has come, and the last Advance had no room for the node
+  // All nodes are judged anew, a part at a time, from `swept_to_` on, round to where the sweep began; nullopt: none is under way.
+  struct SweepEnd {
+    std::string name;
+    bool is_behind;              // the last node of all comes first
+    std::uint64_t judgement = 0;  // nodes that were judged after this one are not judged again
+  };
+  std::optional<SweepEnd> sweep_ = std::nullopt;
+  std::string swept_to_;
+  Names untold_;  // nodes that wait for a slot, of which a later Advance tells
   // Over the verdicts of all nodes.
   Sums sums_ = {};
   Names acting_;
@@ -166,13 +185,13 @@ void IncrementalPlanner::Impl::SetPolicy(const UpgradePolicy& policy) {
   NodeRules rules = policy;
   if (rules == rules_) return;
   rules_ = std::move(rules);
-  all_changed_ = true;
+  Sweep();
 }
 
 void IncrementalPlanner::Impl::SetDriver(std::shared_ptr<const DriverFacts> driver, std::vector<Finding> findings) {
   // A pod is unscheduled for a moment whenever a driver pod is replaced; Judge does not look at their count, nor at
   // approvals.
-  if (!SameForJudge(*driver, *driver_)) all_changed_ = true;
+  if (!SameForJudge(*driver, *driver_)) Sweep();
   driver_ = std::move(driver);
   findings_ = std::move(findings);
 }
@@ -180,7 +199,7 @@ void IncrementalPlanner::Impl::SetDriver(std::shared_ptr<const DriverFacts> driv
 void IncrementalPlanner::Impl::SetActiveSince(absl::Time active_since) {
   if (active_since == active_since_) return;
   active_since_ = active_since;
-  all_changed_ = true;
+  Sweep();
 }
 
 void IncrementalPlanner::Impl::SetGrants(const Grants& grants) {
@@ -243,18 +262,41 @@ void IncrementalPlanner::Impl::Remove(const std::string& name) {
   changed_.insert(name);
 }
 
-PlanUpdate IncrementalPlanner::Impl::Advance(absl::Time now) {
-  Names touched = TakeDue(now);
+PlanUpdate IncrementalPlanner::Impl::Advance(absl::Time now, const AdvanceLimits& limits) {
+  Names touched = TakeDue(now, limits.judged);
   for (const std::string& name : touched) {
     if (const auto found = nodes_.find(name); found != nodes_.end()) {
       JudgeNode(name, found->second, /*admitted=*/false);
     }
   }
-  AdmitNodes(touched);
+  const bool finished = limits.has_all_views && !IsAnyDue();
+  if (finished) AdmitNodes(touched);
   JoinInterests();
   PlanUpdate update{.plan = PlanWithoutGates()};
+  update.plan.finished = finished;
+  PostponeTelling(finished ? limits.told : 0, touched);
   TellGates(touched, update);
+  if (!untold_.empty() && finished) update.plan.wake_at = now;
   return update;
+}
+
+// Of the nodes that wait for a slot leaves so many in `touched`, those that have been put off first.
+void IncrementalPlanner::Impl::PostponeTelling(std::size_t told, Names& touched) {
+  if (told == std::numeric_limits<std::size_t>::max() && untold_.empty()) return;
+  for (auto name = touched.begin(); name != touched.end();) {
+    const auto found = nodes_.find(*name);
+    const bool waits = found != nodes_.end() && found->second.judged->verdict.candidate;
+    const auto next = std::next(name);
+    if (waits) untold_.insert(touched.extract(name));
+    name = next;
+  }
+  for (; told > 0 && !untold_.empty(); --told) {
+    auto name = untold_.extract(untold_.begin());
+    const auto found = nodes_.find(name.value());
+    // Another node of that name, which is told of once it is judged.
+    const bool is_new = found != nodes_.end() && found->second.judged == nullptr;
+    if (!is_new) touched.insert(std::move(name));
+  }
 }
 
 void IncrementalPlanner::Impl::AdmitNodes(Names& touched) {
@@ -394,18 +436,61 @@ PlanUpdate IncrementalPlanner::Impl::Withhold(const std::map<std::string, Gate>&
   return update;
 }
 
-auto IncrementalPlanner::Impl::TakeDue(absl::Time now) -> Names {
+auto IncrementalPlanner::Impl::TakeDue(absl::Time now, std::size_t most) -> Names {
   // A verdict holds from the time it was made until its wake_at, and not before.
-  if (now < now_) all_changed_ = true;
+  if (now < now_) Sweep();
   now_ = now;
-  Names due = std::exchange(changed_, {});
-  due.insert(acting_.begin(), acting_.end());
-  for (auto wake = wakes_.begin(); wake != wakes_.end() && wake->first <= now; ++wake) due.insert(wake->second);
-  if (std::exchange(all_changed_, false)) {
-    for (const auto& [name, entry] : nodes_) due.insert(due.end(), name);
+  Names due;
+  TakeWoken(most, due);
+  TakeChanged(most, due);
+  TakeSwept(most, due);
+  for (const std::string& name : acting_) {
+    changed_.erase(name);
+    due.insert(name);
   }
   return due;
 }
+
+void IncrementalPlanner::Impl::TakeWoken(std::size_t most, Names& due) {
+  any_woken_ = false;
+  for (auto wake = wakes_.begin(); wake != wakes_.end() && wake->first <= now_ && !any_woken_; ++wake) {
+    if (acting_.contains(wake->second)) continue;
+    any_woken_ = due.size() >= most;
+    if (!any_woken_) due.insert(wake->second);
+  }
+}
+
+void IncrementalPlanner::Impl::TakeChanged(std::size_t most, Names& due) {
+  if (changed_.size() <= most - std::min(most, due.size())) return due.merge(std::exchange(changed_, {}));
+  while (!changed_.empty() && due.size() < most) {
+    auto next = changed_.lower_bound(changed_at_);
+    if (next == changed_.end()) next = changed_.begin();
+    changed_at_ = *next;
+    due.insert(changed_.extract(next));
+  }
+}
+
+void IncrementalPlanner::Impl::TakeSwept(std::size_t most, Names& due) {
+  if (!sweep_) return;
+  auto next = nodes_.lower_bound(swept_to_);
+  while (true) {
+    if (next == nodes_.end() && std::exchange(sweep_->is_behind, false)) next = nodes_.begin();
+    if (next == nodes_.end() || (!sweep_->is_behind && next->first >= sweep_->name)) return sweep_.reset();
+    swept_to_ = next->first;
+    if (next->second.judgement <= sweep_->judgement) {
+      if (due.size() >= most) return;
+      due.insert(next->first);
+      changed_.erase(next->first);
+    }
+    ++next;
+  }
+}
+
+void IncrementalPlanner::Impl::Sweep() {
+  sweep_ = {.name = swept_to_, .is_behind = true, .judgement = judgements_};
+}
+
+bool IncrementalPlanner::Impl::IsAnyDue() const { return any_woken_ || !changed_.empty() || sweep_; }
 
 void IncrementalPlanner::Impl::JudgeNode(const std::string& name, Entry& entry, bool admitted) {
   Withdraw(name, entry);
@@ -415,7 +500,7 @@ void IncrementalPlanner::Impl::JudgeNode(const std::string& name, Entry& entry, 
   const Tally tally = verdict.tally;
   Enlist(name, entry,
          std::make_shared<JudgedNode>(JudgedNode{.name = name, .verdict = Keep(std::move(verdict)), .tally = tally}));
-  ++judgements_;
+  entry.judgement = ++judgements_;
 }
 
 void IncrementalPlanner::Impl::Enlist(const std::string& name, Entry& entry, std::shared_ptr<const JudgedNode> judged) {
@@ -537,7 +622,9 @@ void IncrementalPlanner::SetSharedSlots(const std::optional<SharedSlots>& shared
 void IncrementalPlanner::SetRollout(const RolloutFacts& rollout) { impl_->SetRollout(rollout); }
 void IncrementalPlanner::Update(std::shared_ptr<const NodeView> view) { impl_->Update(std::move(view)); }
 void IncrementalPlanner::Remove(const std::string& node) { impl_->Remove(node); }
-PlanUpdate IncrementalPlanner::Advance(absl::Time now) { return impl_->Advance(now); }
+PlanUpdate IncrementalPlanner::Advance(absl::Time now, const AdvanceLimits& limits) {
+  return impl_->Advance(now, limits);
+}
 PlanUpdate IncrementalPlanner::Withhold(const std::map<std::string, Gate>& gates) { return impl_->Withhold(gates); }
 std::shared_ptr<const PublishedPlan> IncrementalPlanner::Publish() { return impl_->Publish(); }
 const std::set<std::string>& IncrementalPlanner::pod_interest() const { return impl_->pod_interest(); }

@@ -19,7 +19,9 @@
 #ifndef DRIVERUPGRADE_SRC_DECIDE_INCREMENTAL_PLANNER_H_
 #define DRIVERUPGRADE_SRC_DECIDE_INCREMENTAL_PLANNER_H_
 
+#include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <map>
 #include <memory>
 #include <optional>
@@ -46,6 +48,16 @@ struct PlanUpdate {
   Plan plan = {};
   // Nodes that had a gate and have none any more, or are gone; by name.
   std::vector<std::string> ungated = {};
+};
+
+// How much one Advance may do, beside judging the nodes that were planned something the last time.
+struct AdvanceLimits {
+  // Nodes that are judged because they have changed or are due. If others are left, the plan is not finished.
+  std::size_t judged = std::numeric_limits<std::size_t>::max();
+  // Gates of nodes that wait for a slot. What is left is told by the next Advances.
+  std::size_t told = std::numeric_limits<std::size_t>::max();
+  // false: there are views that the planner has not been given yet, so that the plan is not finished.
+  bool has_all_views = true;
 };
 
 // All that Step would say, as of one Advance. Immutable, and its planner's business no more: any thread may read it, and
@@ -99,13 +111,16 @@ class IncrementalPlanner {
   //
   // Cost: O((judged + admitted + told) log N), where *told* is what is returned, whatever N is otherwise; with a rollout
   // also what rollout_round.h says. Time that goes back makes every node be judged anew.
-  [[nodiscard]] PlanUpdate Advance(absl::Time now);
+  //
+  // A plan that is not finished (Plan::finished) is of nodes that have been judged, but nobody is admitted, and of nodes that wait for a
+  // slot nothing is told: both would go by verdicts that no longer hold.
+  [[nodiscard]] PlanUpdate Advance(absl::Time now, const AdvanceLimits& limits = {});
 
   // What the last Advance planned for these nodes, by name, is not to be done: they wait where they are until the next
   // Advance, which judges them anew. Where this tells of a node that Advance has told of, it replaces that.
   [[nodiscard]] PlanUpdate Withhold(const std::map<std::string, Gate>& gates);
 
-  // As of the last Advance or Withhold; never null. Its cost does not grow with the nodes: it shares what it has with
+  // As of the last Advance that finished, or Withhold; never null. Its cost does not grow with the nodes: it shares what it has with
   // those before and after it.
   [[nodiscard]] std::shared_ptr<const PublishedPlan> Publish();
 

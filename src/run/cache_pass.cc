@@ -27,8 +27,8 @@ Plan Incomplete(PlanUpdate update, const IncrementalPlanner& planner) {
 
 CachePass::CachePass(const DriverIdentity& identity, StateMachine machine, const SnapshotOptions& options,
                      std::shared_ptr<Clock> clock, std::shared_ptr<WatchCache> cache, std::size_t driver,
-                     absl::Duration call_timeout, LedgerPass* ledger, PlanExecutor& executor,
-                     std::function<void()> on_change)
+                     absl::Duration call_timeout, std::size_t nodes_per_pass, LedgerPass* ledger,
+                     PlanExecutor& executor, std::function<void()> on_change)
     : Pass(std::move(machine)),
       options_(options),
       clock_(std::move(clock)),
@@ -38,7 +38,8 @@ CachePass::CachePass(const DriverIdentity& identity, StateMachine machine, const
       executor_(executor),
       on_change_(std::move(on_change)),
       views_(identity, options),
-      call_timeout_(call_timeout) {
+      call_timeout_(call_timeout),
+      nodes_per_pass_(nodes_per_pass) {
   cache_->Attach(driver_);
   cache_->Subscribe(driver_, on_change_);
 }
@@ -53,14 +54,14 @@ std::vector<NodeOutcome> CachePass::Collect(AttemptLog& log) {
   std::vector<NodeOutcome> outcomes = executor_.Collect(log);
   for (const NodeOutcome& outcome : outcomes) {
     if (outcome.node_after) cache_->NodeWritten(*outcome.node_after);
-    touched_.insert(outcome.node);
+    written_.insert(outcome.node);
   }
   return outcomes;
 }
 
 std::vector<NodeOutcome> CachePass::Carry(const CallContext& context, const Plan& plan, AttemptLog& log) {
   executor_.Begin(context, plan, log);
-  for (const NodePlan& node : plan.nodes) touched_.insert(node.node);
+  for (const NodePlan& node : plan.nodes) written_.insert(node.node);
   return Collect(log);
 }
 
@@ -70,8 +71,10 @@ std::string CachePass::UidOf(const std::string& node) const {
 }
 
 void CachePass::LeaveOutInFlight(Plan& plan) const {
-  std::erase_if(plan.nodes,
-                [this](const NodePlan& node) { return executor_.InFlight(node.node) || reading_.contains(node.node); });
+  std::erase_if(plan.nodes, [&](const NodePlan& node) {
+    const bool is_early = touched_.contains(node.node) || (!plan.finished && Starts(node));
+    return is_early || executor_.InFlight(node.node) || reading_.contains(node.node);
+  });
   std::erase_if(plan.gates, [this](const NodeGate& gate) { return executor_.InFlight(gate.node); });
 }
 
@@ -83,11 +86,12 @@ absl::StatusOr<Plan> CachePass::MakePlan(const CallContext& context, const PassI
   views_.BeginPass();
   NoteChanges(context, now, log);
   if (driver_stale_) DRIVERUPGRADE_RETURN_IF_ERROR(ReadDriver(context));
-  for (const std::string& node : std::exchange(touched_, {})) Refresh(context, node, log);
+  RefreshTouched(context, log);
   TakePods(context, now, log);
   // Where the nodes have shown that the cluster was set back, all else is of another time until it has been read anew.
   if (!cache_->Synced()) return absl::UnavailableError("the cache reads the cluster anew");
-  if (ledger_ != nullptr) {
+  // Whether a grant's node is there is known once all nodes have been looked at.
+  if (ledger_ != nullptr && touched_.empty()) {
     planner().SetGrants(ledger_->Standing(context, managed_));
     planner().SetGrantsMax(ledger_->grants_max());
   }
@@ -96,9 +100,11 @@ absl::StatusOr<Plan> CachePass::MakePlan(const CallContext& context, const PassI
   planner().SetSharedSlots(input.shared_slots);
   planner().SetRollout(input.rollout);
   Plan plan = Advance(now);
-  const std::vector<std::string> interest = plan.pod_interest;
-  cache_->SetInterest(driver_, {interest.begin(), interest.end()});
-  ReadPods(context, input.policy, interest);
+  // Whoever would start by a finished plan needs the pods that were read for that, although this plan does not say so.
+  if (plan.finished) interest_.clear();
+  interest_.insert(plan.pod_interest.begin(), plan.pod_interest.end());
+  cache_->SetInterest(driver_, interest_);
+  ReadPods(context, input.policy, interest_);
   if (TakePods(context, now, log)) {
     Plan again = Advance(now);
     CarryGates(plan, again);
@@ -142,7 +148,34 @@ void CachePass::TouchManaged() {
   for (const auto& [node, uid] : managed_) touched_.insert(node);
 }
 
-Plan CachePass::Advance(absl::Time now) { return Incomplete(planner().Advance(now), planner()); }
+Plan CachePass::Advance(absl::Time now) {
+  // Whoever is judged may get requests, and those of each node wait for their turn.
+  const std::size_t in_flight_max = 2 * nodes_per_pass_;
+  const std::size_t room = in_flight_max - std::min(in_flight_max, executor_.nodes_in_flight());
+  const AdvanceLimits limits{
+      .judged = std::min(nodes_per_pass_, room), .told = nodes_per_pass_, .has_all_views = touched_.empty()};
+  Plan plan = Incomplete(planner().Advance(now, limits), planner());
+  if (!plan.finished && (room > 0 || !touched_.empty())) plan.wake_at = now;
+  return plan;
+}
+
+void CachePass::RefreshTouched(const CallContext& context, AttemptLog& log) {
+  // The planner judges them in each pass until they show that something has been done.
+  for (const std::string& node : std::exchange(written_, {})) {
+    touched_.erase(node);
+    Refresh(context, node, log);
+  }
+  if (touched_.size() <= nodes_per_pass_) {
+    for (const std::string& node : std::exchange(touched_, {})) Refresh(context, node, log);
+    return;
+  }
+  for (std::size_t i = 0; i < nodes_per_pass_; ++i) {
+    auto next = touched_.lower_bound(touched_at_);
+    if (next == touched_.end()) next = touched_.begin();
+    touched_at_ = *next;
+    Refresh(context, touched_.extract(next).value(), log);
+  }
+}
 
 void CachePass::Withhold(const std::map<std::string, Gate>& gates, Plan& plan) {
   if (gates.empty()) return;
@@ -246,13 +279,12 @@ void CachePass::LookAgain(const std::string& node, absl::Time now) {
 }
 
 void CachePass::ReadPods(const CallContext& context, const UpgradePolicy& policy,
-                         const std::vector<std::string>& interest) {
+                         const std::set<std::string>& wanted) {
   // A list that a cordon overtook is no trouble once nobody wants it any more.
-  const std::set<std::string> wanted(interest.begin(), interest.end());
   std::erase_if(retries_,
                 [&](const auto& retry) { return retry.second.failures == 0 && !wanted.contains(retry.first); });
   std::set<std::string> nodes;
-  for (const std::string& node : interest) {
+  for (const std::string& node : wanted) {
     const auto retry = retries_.find(node);
     if (retry != retries_.end() && retry->second.due) continue;
     if (!cache_->KnowsPodsOn(node) && reading_.insert(node).second) nodes.insert(node);

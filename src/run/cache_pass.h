@@ -25,12 +25,12 @@ namespace driverupgrade::internal {
 
 class CachePass final : public Pass {
  public:
-  // `driver`: the place of our scope in the cache's options. `call_timeout`: of what a pass waits for. `ledger`: nullptr
-  // for none. It and `executor` outlive this, but for the executor's threads, which end before. `on_change` is called,
+  // `driver`: the place of our scope in the cache's options. `call_timeout`: of what a pass waits for. `nodes_per_pass`: see
+  // EngineOptions. `ledger`: nullptr for none. It and `executor` outlive this, but for the executor's threads, which end before. `on_change` is called,
   // from any thread, when the next pass has something to look at.
   CachePass(const DriverIdentity& identity, StateMachine machine, const SnapshotOptions& options,
             std::shared_ptr<Clock> clock, std::shared_ptr<WatchCache> cache, std::size_t driver,
-            absl::Duration call_timeout, LedgerPass* ledger, PlanExecutor& executor, std::function<void()> on_change);
+            absl::Duration call_timeout, std::size_t nodes_per_pass, LedgerPass* ledger, PlanExecutor& executor, std::function<void()> on_change);
   ~CachePass() override;
 
   std::vector<NodeOutcome> Collect(AttemptLog& log) override;
@@ -48,6 +48,8 @@ class CachePass final : public Pass {
   // read may need fewer patches when they are known.
   void LeaveOutInFlight(Plan& plan) const;
   void NoteChanges(const CallContext& context, absl::Time now, AttemptLog& log);
+  // Looks at nodes that may have changed, in turn, and leaves what is too much for a pass.
+  void RefreshTouched(const CallContext& context, AttemptLog& log);
   void TouchManaged();
   Plan Advance(absl::Time now);
   absl::Status ReadDriver(const CallContext& context);
@@ -55,7 +57,7 @@ class CachePass final : public Pass {
   void Forget(const std::string& node, AttemptLog& log);
   void KeepManaged(AttemptLog& log) const;
   // Begins to read the pods that are wanted and not known, and does not wait for them.
-  void ReadPods(const CallContext& context, const UpgradePolicy& policy, const std::vector<std::string>& interest);
+  void ReadPods(const CallContext& context, const UpgradePolicy& policy, const std::set<std::string>& wanted);
   // A callback or a list has failed: the node is looked at again, whether something changes or not.
   void LookAgain(const std::string& node, absl::Time now);
   // Looks at the nodes whose pods have been read since the last call; whether there are any.
@@ -73,7 +75,9 @@ class CachePass final : public Pass {
   std::vector<DaemonSet> daemon_sets_;
   std::map<std::string, ControllerRevision> revisions_;  // by name, as a list had them
   bool driver_stale_ = true;
+  std::set<std::string> written_;  // nodes whose requests have begun or are answered, since the last pass
   std::set<std::string> touched_;
+  std::string touched_at_;  // the next of them: whoever changes often must not keep the others waiting
   std::map<std::string, std::string> managed_;            // UIDs by name
   std::map<std::string, std::vector<Finding>> findings_;  // by node
   struct Retry {
@@ -82,8 +86,10 @@ class CachePass final : public Pass {
   };
   std::map<std::string, Retry> retries_;  // by node
   absl::Time now_ = absl::InfinitePast();
+  std::set<std::string> interest_;  // nodes whose pods are followed
   std::set<std::string> reading_;  // nodes whose pods are being read
   const absl::Duration call_timeout_;
+  const std::size_t nodes_per_pass_;
   std::mutex mutex_;
   std::map<std::string, absl::Status> read_;  // how it went; guarded by mutex_
 };

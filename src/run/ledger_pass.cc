@@ -15,16 +15,14 @@ constexpr absl::Duration kRetryMax = absl::Seconds(30);
 // Between two lists of all nodes for the sake of grants whose nodes the cache has never had.
 constexpr absl::Duration kLooksApart = absl::Minutes(1);
 
-// Whether the plan takes the node out of upgrade-required, with a grant or without: a node that is cordoned by an
-// administrator, or that a maintenance operator is asked for, needs none.
+}  // namespace
+
 bool Starts(const NodePlan& node) {
   if (node.empty()) return false;
   if (node.from == UpgradeState::kUpgradeRequired || node.needs_grant) return true;
   const auto required = std::find(node.path.begin(), node.path.end(), UpgradeState::kUpgradeRequired);
   return required != node.path.end() && required + 1 != node.path.end();
 }
-
-}  // namespace
 
 LedgerPass::LedgerPass(AdmissionLedger ledger, std::shared_ptr<ClusterReader> cluster, std::shared_ptr<Clock> clock,
                        absl::Duration call_timeout)

@@ -139,21 +139,22 @@ absl::Time UpgradeController::Pass(const CallContext& context, const UpgradePoli
   if (options_.election) deadline = std::min(deadline, options_.election->LeadsUntil().value_or(now));
   const absl::StatusOr<ReconcileResult> result =
       engine_.Reconcile({.deadline = deadline, .stop = context.stop}, policy);
-  if (!result.ok()) rollout_over_->PassFailed();
-  if (result.ok() && engine_.observer()) {
+  const bool finished = result.ok() && result->plan.finished;
+  if (!finished) rollout_over_->PassFailed();
+  if (finished && engine_.observer()) {
     rollout_ended_ = rollout_over_->Ended(result->plan, [this] { return engine_.Everything(); });
   }
   const std::lock_guard lock(mutex_);
   pass_began_.reset();
   ++status_.passes;
-  status_.last_pass = clock_->Now();
+  if (finished || !result.ok()) status_.last_pass = clock_->Now();
   status_.last_error = result.status();
   if (!result.ok()) {
     due_ = not_before_ = clock_->Now() + internal::Doubled(options_.retry_first, options_.retry_max, ++failures_);
     return due_;
   }
   failures_ = 0;
-  status_.totals = result->plan.totals;
+  if (finished) status_.totals = result->plan.totals;
   not_before_ = now + options_.passes_apart;
   due_ = result->wake_at.value_or(absl::InfiniteFuture());
   if (cache_ == nullptr) due_ = std::min(due_, now + options_.poll_interval);

@@ -31,6 +31,10 @@ absl::Status CheckOptions(const EngineOptions& options) {
     return absl::InvalidArgumentError(
         fmt::format("engine options: calls in flight: must be >= 1, got {}", options.executor.calls_in_flight));
   }
+  if (options.nodes_per_pass < 1) {
+    return absl::InvalidArgumentError(
+        fmt::format("engine options: nodes per pass: must be >= 1, got {}", options.nodes_per_pass));
+  }
   if (options.executor.call_timeout <= absl::ZeroDuration()) {
     return absl::InvalidArgumentError("engine options: call timeout: must be > 0");
   }
@@ -182,7 +186,8 @@ UpgradeEngine::Impl::Impl(const DriverIdentity& identity, std::shared_ptr<Cluste
   if (options.cache != nullptr) {
     pass_ = std::make_unique<internal::CachePass>(
         identity, machine_, options.snapshot, clock_, options.cache, *FindScope(*options.cache, options.snapshot),
-        options.executor.call_timeout, ledger_.get(), executor_, [this] { changed_.Raise(); });
+        options.executor.call_timeout, static_cast<std::size_t>(options.nodes_per_pass), ledger_.get(), executor_,
+        [this] { changed_.Raise(); });
   } else {
     pass_ = std::make_unique<internal::ListPass>(machine_, builder_, clock_, ledger_.get(), executor_);
   }
@@ -230,7 +235,7 @@ absl::StatusOr<ReconcileResult> UpgradeEngine::Impl::Pass(const CallContext& con
     ledger_->NoteOutcomes({result.outcomes.begin() + static_cast<std::ptrdiff_t>(collected), result.outcomes.end()},
                           machine_.identity(), unbroken_since);
   }
-  TellFindings(context, result.plan);
+  if (result.plan.finished) TellFindings(context, result.plan);
   result.configuration = configuration_.Look(policy, pass_->SeesDaemonSet());
   for (const Finding& finding : configuration_.News(result.configuration, result.plan.totals)) {
     if (observer_) observer_->OnFinding(finding);
@@ -252,6 +257,7 @@ absl::Status UpgradeEngine::Impl::MakePlan(const CallContext& context, const Upg
                                   .rollout = RolloutFactsFor(policy)};
   DRIVERUPGRADE_ASSIGN_OR_RETURN(result.plan, pass_->MakePlan(context, input, log_));
   result.judged = pass_->judgements() - before;
+  if (!result.plan.finished) return absl::OkStatus();
   if (ledger_) {
     pass_->Withhold(ledger_->Settle(context, result.plan), result.plan);
     ledger_->Report(result.plan);

@@ -30,10 +30,11 @@ SharedSlots SharedSlotsOf(const std::vector<SlotUse>& uses, std::size_t i, int l
 /// The slots after `plan`: those that are held, and those of nodes that it starts.
 int SlotsAfter(const Plan& plan);
 
-/// Remembers of the last plan SlotsAfter, and whether the rollout is halted. Thread-safe.
+/// Remembers of the last finished plan SlotsAfter, and whether the rollout is halted. Thread-safe.
 class SlotObserver final : public Observer {
  public:
   void OnPlan(const Plan& plan) override {
+    if (!plan.finished) return;
     const std::lock_guard lock(mutex_);
     use_ = SlotsAfter(plan);
     halted_ = plan.budget.Halted();

@@ -2,6 +2,7 @@
 #ifndef DRIVERUPGRADE_SRC_WRITE_NODES_UNDER_WAY_H_
 #define DRIVERUPGRADE_SRC_WRITE_NODES_UNDER_WAY_H_
 
+#include <cstddef>
 #include <set>
 #include <string>
 
@@ -23,6 +24,7 @@ class NodesUnderWay {
   // `plan.node` is not under way. A patch goes into the log now: it may be applied although no answer ever comes.
   NodeRequests Begin(const NodePlan& plan, AttemptLog& log, absl::Time now);
   bool Contains(const std::string& node) const { return nodes_.contains(node); }
+  std::size_t size() const { return nodes_.size(); }
   // `requests` are those of Begin, and have no Next.
   NodeOutcome End(const NodeRequests& requests, AttemptLog& log);
 

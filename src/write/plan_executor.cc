@@ -44,6 +44,7 @@ class PlanExecutor::Impl {
   }
 
   bool InFlight(const std::string& node) const { return under_way_.Contains(node); }
+  std::size_t nodes_in_flight() const { return under_way_.size(); }
 
   std::vector<NodeOutcome> Collect(AttemptLog& log) {
     std::vector<std::shared_ptr<const NodeRequests>> answered;
@@ -125,6 +126,8 @@ void PlanExecutor::Begin(const CallContext& context, const Plan& plan, AttemptLo
 }
 
 bool PlanExecutor::InFlight(const std::string& node) const { return impl_->InFlight(node); }
+
+std::size_t PlanExecutor::nodes_in_flight() const { return impl_->nodes_in_flight(); }
 
 std::vector<NodeOutcome> PlanExecutor::Collect(AttemptLog& log) { return impl_->Collect(log); }
 

@@ -44,6 +44,8 @@ class PlanExecutor {
   void Begin(const CallContext& context, const Plan& plan, AttemptLog& log);
   // Requests of the node have begun, and have not been collected yet.
   bool InFlight(const std::string& node) const;
+  // How many nodes are InFlight.
+  std::size_t nodes_in_flight() const;
   // What became of the nodes whose requests have all been answered since the last call.
   std::vector<NodeOutcome> Collect(AttemptLog& log);
 

@@ -299,7 +299,11 @@ class Twin {
                              .findings = findings_};
     for (const auto& [name, view] : views_) snapshot.nodes.push_back(view);
     const Plan step = machine_.Step(snapshot, policy_, now_);
+    if (random_.Chance(50)) {
+      if (std::string broken = AdvanceInPieces(); !broken.empty()) return broken;
+    }
     const PlanUpdate update = planner_.Advance(now_);
+    if (!update.plan.finished) return "not finished, although all may be judged";
     // What was published before stands, whatever the planner has done since.
     if (published_ != nullptr && published_->Full() != published_then_) return "a published plan has changed";
     published_ = planner_.Publish();
@@ -311,6 +315,33 @@ class Twin {
     }
     if (planner_.Publish()->Explain("no such node")) return "explains what is not there";
     return random_.Chance(30) ? CompareWithheld(step) : "";
+  }
+
+  // Few nodes at a time, until a plan is finished or for a while: the rest is left to the Advance that follows.
+  std::string AdvanceInPieces() {
+    for (int piece = random_.Between(1, 30); piece > 0; --piece) {
+      const auto most = static_cast<std::size_t>(random_.Below(4));
+      const std::uint64_t before = planner_.judgements();
+      const std::size_t acted = acting_;
+      const PlanUpdate update =
+          planner_.Advance(now_, {.judged = most, .told = most, .has_all_views = random_.Chance(90)});
+      acting_ = update.plan.nodes.size();
+      if (std::string broken = Tell(update); !broken.empty()) return broken;
+      if (update.plan.finished) return "";
+      if (planner_.judgements() - before > most + acted) return "a piece judges more nodes than it may";
+      for (const NodePlan& node : update.plan.nodes) {
+        if (node.needs_grant) return node.node + " starts although not all nodes are judged";
+      }
+    }
+    return "";
+  }
+
+  std::string Tell(const PlanUpdate& update) {
+    for (const std::string& name : update.ungated) {
+      if (told_.erase(name) == 0) return name + " had no gate";
+    }
+    for (const NodeGate& gate : update.plan.gates) told_[gate.node] = {gate.state, gate.gate.reason};
+    return "";
   }
 
   // As where the ledger has no grant for some of those that were to start.
@@ -369,10 +400,8 @@ class Twin {
                       InterestOf(planner_) == step.pod_interest && update.plan.readings == step.readings &&
                       update.plan.rollout == step.rollout;
     if (!same) return fmt::format("the update\n{}", Describe(update.plan));
-    for (const std::string& name : update.ungated) {
-      if (told_.erase(name) == 0) return name + " had no gate";
-    }
-    for (const NodeGate& gate : update.plan.gates) told_[gate.node] = {gate.state, gate.gate.reason};
+    if (std::string broken = Tell(update); !broken.empty()) return broken;
+    acting_ = update.plan.nodes.size();
     std::map<std::string, std::pair<UpgradeState, GateReason>> gates;
     for (const NodeGate& gate : step.gates) gates[gate.node] = {gate.state, gate.gate.reason};
     for (const auto& [name, view] : views_) {
@@ -394,6 +423,7 @@ class Twin {
   std::map<std::string, std::shared_ptr<const NodeView>> views_;
   IncrementalPlanner planner_;
   std::map<std::string, std::pair<UpgradeState, GateReason>> told_;
+  std::size_t acting_ = 0;  // nodes that the last plan had something for: they are judged again whatever happens
   std::shared_ptr<const PublishedPlan> published_;
   Plan published_then_;  // what it said when it was published
 };

@@ -113,6 +113,58 @@ TEST_CASE("arch-A8: planners in threads of their own share nothing") {
   CHECK(std::count(judgements.begin(), judgements.end(), judgements[0]) == kThreads);
 }
 
+TEST_CASE("arch-A10: an Advance that may judge seven nodes comes round all of them, and nobody starts before") {
+  Fleet whole(50, Parallel(2));
+  Fleet pieces(50, Parallel(2));
+  constexpr internal::AdvanceLimits kSeven{.judged = 7, .told = 7};
+  int advances = 0;
+  for (bool finished = false; !finished; ++advances) {
+    const std::uint64_t before = pieces.planner.judgements();
+    const Plan plan = pieces.planner.Advance(kNow, kSeven).plan;
+    finished = plan.finished;
+    CHECK(std::none_of(plan.nodes.begin(), plan.nodes.end(),
+                       [&](const NodePlan& node) { return node.needs_grant && !plan.finished; }));
+    if (finished) break;
+    CHECK(pieces.planner.judgements() - before <= 7 + static_cast<std::uint64_t>(7 * advances));  // those that act, too
+    CHECK(plan.totals == Tally{});
+    REQUIRE(advances < 10);
+  }
+  CHECK(advances == 7);
+  static_cast<void>(whole.planner.Advance(kNow));
+  CHECK(pieces.planner.Publish()->Full() == whole.planner.Publish()->Full());
+}
+
+TEST_CASE("arch-A10: what makes all nodes be judged anew in the midst of a round begins another round") {
+  Fleet fleet(50, Parallel(2));
+  static_cast<void>(fleet.planner.Advance(kNow));
+  fleet.planner.SetActiveSince(kNow - absl::Hours(1));
+  CHECK(!fleet.planner.Advance(kNow, {.judged = 30}).plan.finished);
+  fleet.planner.SetActiveSince(kNow - absl::Hours(2));
+  CHECK(!fleet.planner.Advance(kNow, {.judged = 30}).plan.finished);
+  CHECK(fleet.planner.Advance(kNow, {.judged = 30}).plan.finished);
+}
+
+TEST_CASE("arch-A10: of nodes that wait for a slot a few are told at a time, and the planner asks to come back") {
+  Fleet fleet(50, Parallel(2));
+  fleet.Apply(fleet.planner.Advance(kNow).plan);
+  static_cast<void>(fleet.planner.Advance(kNow));
+  UpgradePolicy paused = Parallel(2);
+  paused.paused = true;
+  fleet.planner.SetPolicy(paused);
+  std::set<std::string> told;
+  for (int i = 0; i < 4; ++i) {
+    const Plan plan = fleet.planner.Advance(kNow, {.told = 15}).plan;
+    CHECK(plan.finished);
+    CHECK(plan.gates.size() <= 15);
+    for (const NodeGate& gate : plan.gates) {
+      CHECK(gate.gate.reason == GateReason::kPaused);
+      CHECK(told.insert(gate.node).second);
+    }
+    CHECK((plan.wake_at == kNow) == (told.size() < 48));
+  }
+  CHECK(told.size() == 48);
+}
+
 TEST_CASE("arch-A10: a pass with nothing changed and nothing due judges nothing and tells nothing") {
   Fleet fleet(50, Parallel(0));
   fleet.Apply(fleet.planner.Advance(kNow).plan);

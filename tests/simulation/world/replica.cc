@@ -30,8 +30,10 @@ constexpr absl::Duration kReleasePause = absl::Seconds(1);
 // Counts what nodes wait for.
 class GateObserver final : public Observer {
  public:
-  explicit GateObserver(World& world) : world_(world) {}
+  GateObserver(World& world, bool& knows_all) : world_(world), knows_all_(knows_all) {}
   void OnPlan(const Plan& plan) override {
+    knows_all_ = plan.finished;
+    if (!plan.finished) world_.CameBy(Mode::kShortPasses);
     for (const NodeGate& gate : plan.gates) ++world_.result.gates[gate.gate.reason];
     if (world_.trace.on() && !plan.nodes.empty()) {
       for (const NodePlan& node : plan.nodes) world_.trace.Line("  plan {}", driverupgrade::Describe(node));
@@ -41,6 +43,7 @@ class GateObserver final : public Observer {
 
  private:
   World& world_;
+  bool& knows_all_;
 };
 
 // I11: whatever stands on nodes, a log line is one line of printable characters.
@@ -100,7 +103,7 @@ void Replica::MakeElection(const std::string& name) {
 
 EngineOptions Replica::MakeEngineOptions() {
   std::vector<std::shared_ptr<Observer>> observers = {driver_.checker.MakeObserver(),
-                                                      std::make_shared<GateObserver>(world_)};
+                                                      std::make_shared<GateObserver>(world_, plan_finished_)};
   if (driver_.setup.Has(Fault::kGarbage)) {
     observers.push_back(MakeLoggingObserver(driver_.identity, MakeSuspiciousSink(driver_.checker)));
   }
@@ -110,6 +113,7 @@ EngineOptions Replica::MakeEngineOptions() {
                         .observer = MakeObserverGroup(std::move(observers))};
   if (driver_.setup.ledger) options.ledger = AdmissionLedgerOptions{.ns = driver_.ns, .name = "driver-upgrades"};
   options.executor.calls_in_flight = 1;
+  if (driver_.setup.Has(Mode::kShortPasses)) options.nodes_per_pass = 2;
   options.executor.events = driver_.setup.events;
   if (driver_.setup.validation) options.state_machine.validation_selector = *LabelSelector::Parse("app=validator");
   if (driver_.setup.requestor) {
@@ -360,7 +364,7 @@ void Replica::CheckWhatItSays() {
   // A watch that has failed is not begun again at once.
   if (process_->cache && world_.Now() < trouble_until_) return;
   const ControllerStatus status = process_->controller->status();
-  if (!status.leading || !status.last_error.ok() || !driver_.checker.KnowsAll(*process_->guarded)) return;
+  if (!status.leading || !plan_finished_ || !status.last_error.ok() || !driver_.checker.KnowsAll(*process_->guarded)) return;
   // What is told of all nodes costs as much as there are nodes.
   next_check_ = world_.Now() + std::max(kSayingsApart, driver_.setup.nodes * absl::Milliseconds(20));
   const Plan everything = process_->engine->Everything();

@@ -141,6 +141,7 @@ class Replica {
   absl::Time trouble_until_ = absl::InfinitePast();
   absl::Duration turn_pause_ = absl::Seconds(1);
   absl::Time next_check_ = absl::InfinitePast();
+  bool plan_finished_ = false;  // the last one
 };
 
 }  // namespace driverupgrade::testing::internal

@@ -52,6 +52,7 @@ std::string_view ToString(Mode mode) {
     case Mode::kLongOutage: return "long-outage";
     case Mode::kManyPods: return "many-pods";
     case Mode::kRollouts: return "rollouts";
+    case Mode::kShortPasses: return "short-passes";
   }
   return "";
 }
@@ -268,7 +269,7 @@ void DrawModes(std::uint64_t seed, const SimulationOptions& options, Setup& setu
 // What a host of the C interface has not.
 void MakeHosted(std::uint64_t seed, const SimulationOptions& options, Setup& setup) {
   setup.cache = setup.ledger = setup.wire = setup.events = false;
-  for (const Mode mode : {Mode::kRollouts, Mode::kInFlight, Mode::kWatchTwice}) {
+  for (const Mode mode : {Mode::kRollouts, Mode::kInFlight, Mode::kWatchTwice, Mode::kShortPasses}) {
     setup.modes[static_cast<std::size_t>(mode)] = false;
   }
   Random random(seed, "hosted");
@@ -314,6 +315,8 @@ Setup DrawSetup(std::uint64_t seed, const SimulationOptions& options) {
   // Calls that take no time are never in flight together.
   if (setup.Has(Mode::kInFlight)) setup.latency_max = std::max(setup.latency_max, absl::Milliseconds(100));
   if (setup.Has(Mode::kLongOutage)) setup.chaos += kLongOutage;
+  // Lists are read, and judged, as a whole.
+  if (setup.Has(Mode::kShortPasses) && !options.host) setup.cache = true;
   return setup;
 }
 

@@ -230,6 +230,26 @@ TEST_CASE("I14: a stage is passed that has not ended, not soaked or was not appr
   CHECK(pass(manual, "upgrade-done", "", "canary@rev-0,rest@rev-1") == "I14");
 }
 
+TEST_CASE("I14: the first record of a pass is judged by the policy with which the pass began") {
+  for (const bool began_before : {false, true}) {
+    RolloutWorld world({});
+    UpgradePolicy policy{.auto_upgrade = true, .drain = DrainPolicy{}, .rollout = RolloutPolicy{}};
+    world.checker->SetPolicy(policy);
+    if (began_before) world.guarded->BeginPass();
+    policy.rollout->stages = {RolloutWorld::Named({.soak = absl::Minutes(5)})};
+    world.checker->SetPolicy(policy);
+    if (!began_before) world.guarded->BeginPass();
+    const std::string record =
+        R"({"version":1,"revision":"rev-1","stages":"s","stage":"rest","waived":[],"durations":{}})";
+    REQUIRE(world.guarded
+                ->CreateConfigMap({}, {.ns = world.fleet.ns,
+                                       .name = "ledger",
+                                       .data = {{"_rollout_nvidia.com_gpu", record}}})
+                .ok());
+    CHECK(world.Broken() == (began_before ? "" : "I14"));
+  }
+}
+
 TEST_CASE("I14: more nodes of a stage in progress than it allows") {
   CHECK(RackWorld(std::nullopt, 1).After({0, 2, 3}) == "");
   CHECK(RackWorld(std::nullopt, 1).After({0, 1}) == "I14");

@@ -104,6 +104,7 @@ class InvariantChecker::Impl {
   void JudgeRollout(const Node& before);
   std::string WhyNotPast(const RolloutStage& stage, const driverupgrade::internal::RolloutRecord& before,
                          const std::string& revision) const;
+  bool KeepsMaintenance(const Node& node, absl::Time asked) const;
   std::string WhyNotStarted(const RolloutPolicy& rollout, const Node& node, absl::Time asked) const;
   // What a node takes, by the records in force since `time`.
   absl::Duration ShortestSince(const RolloutPolicy& rollout, absl::Time time) const;

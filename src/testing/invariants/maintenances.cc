@@ -43,6 +43,12 @@ void InvariantChecker::Impl::OnMaintenance(const Change& change) {
       node->second.evacuated = true;
     }
   }
+  const bool is_claimed =
+      std::any_of(claims.begin(), claims.end(), [](const auto& claim) { return !claim.second.released; });
+  if (const auto node = nodes.find(object.node_name); node != nodes.end()) {
+    absl::Time& until = node->second.claimed_until;
+    until = is_claimed ? absl::InfiniteFuture() : std::min(until, change.time);
+  }
   if (claims.empty()) claims_.erase(object.node_name);
 }
 

@@ -111,6 +111,8 @@ struct NodeTruth {
   bool busy = false;
   absl::Time busy_since = absl::UnixEpoch();
   std::optional<UpgradeState> state = UpgradeState::kUnknown;
+  // Until when a NodeMaintenance that we claim, and have not released, has been there.
+  absl::Time claimed_until = absl::InfinitePast();
   // A NodeMaintenance that we claim has been ready since the node last left node-maintenance-required.
   bool evacuated = false;
   // Of the present try, or since the last one: patches, deletions and evictions that the server was asked for; pods

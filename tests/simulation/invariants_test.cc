@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <string>
+#include <string_view>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -284,6 +285,29 @@ TEST_CASE("I3: dep-F7: whose cordon it is, is noted anew by the patch that leave
   }
 }
 
+TEST_CASE("I3: dep-F7: a failed node that begins and ends in one patch leaves the cordon that is an administrator's") {
+  using enum UpgradeState;
+  const std::string name(kCordonedByAnnotation);
+  for (const auto& [names, lifts, broken] : std::vector<std::tuple<std::string, bool, std::string>>{
+           {"", false, ""}, {"", true, "I3"}, {"nvidia.com/gpu", false, "I3"}, {"nvidia.com/gpu", true, ""}}) {
+    INFO(names << " " << lifts);
+    World world;
+    world.Put(0, "upgrade-failed", [&](Node& node) {
+      node.unschedulable = true;
+      node.annotations[Gpu().InitiallyUnschedulableAnnotation()] = "true";
+      if (!names.empty()) node.annotations[name] = names;
+    });
+    PatchNodeParams params{
+        .annotations = {{name, std::nullopt}, {Gpu().InitiallyUnschedulableAnnotation(), std::nullopt}}};
+    if (lifts) params.unschedulable = false;
+    world.Move(0, kFailed,
+               {kUpgradeRequired, kCordonRequired, kWaitForJobsRequired, kDrainRequired, kPodRestartRequired,
+                kUncordonRequired, kDone},
+               params);
+    CHECK(world.Broken() == broken);
+  }
+}
+
 TEST_CASE("I3: a broken-off upgrade leaves the cordon to a driver without a name that made it") {
   const std::string ofed = "nvidia.com/ofed-driver-upgrade";
   for (const auto& [found, lifts, broken] : std::vector<std::tuple<bool, bool, std::string>>{
@@ -350,6 +374,60 @@ TEST_CASE(
     world.Patch(0, {.annotations = {{std::string(kCordonedByAnnotation), std::nullopt}}, .unschedulable = false});
     INFO(world.checker->Report());
     CHECK(world.Broken() == (asked ? "I3" : ""));
+  }
+}
+
+// Who takes its object away takes the cordon from it: it would never lift it.
+TEST_CASE("I3: a cordon of the maintenance operator whose object somebody has taken away is nobody's") {
+  enum class Objects { kStands, kIsTaken, kOneOfTwoIsTaken };
+  for (const Objects objects : {Objects::kStands, Objects::kIsTaken, Objects::kOneOfTwoIsTaken}) {
+    World world;
+    const std::string ofed = "nvidia.com/ofed-driver-upgrade";
+    const std::string node = world.NodeName(0);
+    world.Move(0, UpgradeState::kUnknown, {UpgradeState::kUpgradeRequired, UpgradeState::kCordonRequired});
+    REQUIRE(world.cluster->EditNode(node, [&](Node& edited) {
+      edited.labels[ofed + "-state"] = "node-maintenance-required";
+      edited.annotations[ofed + "-requestor-mode"] = "true";
+    }));
+    world.cluster->RunMaintenanceOperator();
+    for (const char* name : {"a", "b"}) {
+      if (*name == 'b' && objects != Objects::kOneOfTwoIsTaken) continue;
+      world.cluster->AddNodeMaintenance({.ns = "default", .name = name, .requestor_id = "another", .node_name = node});
+    }
+    world.cluster->Advance(absl::Minutes(1));
+    REQUIRE(world.NodeAt(0).unschedulable);
+    world.Move(0, UpgradeState::kCordonRequired, {UpgradeState::kWaitForJobsRequired, UpgradeState::kDrainRequired},
+               {.annotations = {{std::string(kCordonedByAnnotation), "nvidia.com/gpu"}}});
+    if (objects != Objects::kStands) world.cluster->RemoveNodeMaintenance("default", "a");
+    REQUIRE(world.cluster->EditNode(node, [&](Node& edited) {
+      edited.labels[ofed + "-state"] = "upgrade-done";
+      edited.annotations.erase(ofed + "-requestor-mode");
+    }));
+    world.Patch(0, {.annotations = {{std::string(kCordonedByAnnotation), std::nullopt}}, .unschedulable = false});
+    INFO(world.checker->Report());
+    CHECK(world.Broken() == (objects == Objects::kIsTaken ? "" : "I3"));
+  }
+}
+
+TEST_CASE("I3: dep-F8: in requestor mode a cordon of ours without our name is left to a driver that will lift it") {
+  const std::string ofed = "nvidia.com/ofed-driver-upgrade";
+  for (const auto& [names, found, broken] : std::vector<std::tuple<std::string, bool, std::string>>{
+           {"", false, ""}, {"", true, "I3"}, {"nvidia.com/gpu", false, "I3"}}) {
+    INFO(names << " " << found);
+    World world;
+    world.Start(0);
+    REQUIRE(world.cluster->EditNode(world.NodeName(0), [&](Node& node) {
+      node.annotations[Gpu().RequestorModeAnnotation()] = "true";
+      node.labels[ofed + "-state"] = "uncordon-required";
+      if (found) node.annotations[ofed + ".node-initial-state.unschedulable"] = "true";
+    }));
+    if (!names.empty()) world.Patch(0, {.annotations = {{std::string(kCordonedByAnnotation), names}}});
+    world.Move(0, UpgradeState::kDrainRequired,
+               {UpgradeState::kPodRestartRequired, UpgradeState::kUncordonRequired, UpgradeState::kDone},
+               {.annotations = {{std::string(kCordonedByAnnotation), std::nullopt},
+                                {Gpu().RequestorModeAnnotation(), std::nullopt}}});
+    INFO(world.checker->Report());
+    CHECK(world.Broken() == broken);
   }
 }
 
@@ -426,6 +504,33 @@ TEST_CASE("I4: who has lost the answer to his patch goes by what he knew before"
     if (lost) world.guarded->NoteAnswerLost(world.NodeName(0), before);
     REQUIRE(world.guarded->EvictPod({}, {.pod = world.WebPodOn(0)}).ok());
     CHECK(world.Broken() == (lost ? "" : "I4"));
+  }
+}
+
+// It wants nothing of what it is given.
+class DeafSink final : public WatchSink<Node> {
+ public:
+  bool OnList(std::vector<Node>, std::string_view) override { return false; }
+  bool OnChange(Node, std::string_view) override { return false; }
+  bool OnDelete(Node, std::string_view) override { return false; }
+  bool OnBookmark(std::string_view) override { return false; }
+};
+
+TEST_CASE("I4: who follows nodes goes by his watch, and by a list once he gives back") {
+  for (const auto& [follows, releases, broken] : std::vector<std::tuple<bool, bool, std::string>>{
+           {false, false, "I4"}, {true, false, ""}, {true, true, "I4"}}) {
+    INFO(follows << " " << releases);
+    World world;
+    PutDraining(world, 0, world.clock->Now());
+    if (follows) {
+      DeafSink sink;
+      REQUIRE(world.guarded->WatchNodes({}, {}, sink).ok());
+    }
+    if (releases) world.guarded->BeginRelease();
+    world.Put(0, "upgrade-done", [](Node& node) { node.unschedulable = false; });
+    REQUIRE(world.guarded->ListNodes({}, {}).ok());
+    REQUIRE(world.guarded->EvictPod({}, {.pod = world.WebPodOn(0)}).ok());
+    CHECK(world.Broken() == broken);
   }
 }
 

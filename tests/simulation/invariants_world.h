@@ -23,6 +23,7 @@ using testing::FakeClock;
 using testing::FakeCluster;
 using testing::Fleet;
 using testing::InvariantChecker;
+using testing::InvariantOptions;
 using testing::InvariantsOf;
 using testing::PodBuilder;
 
@@ -37,6 +38,17 @@ struct World {
     const EngineOptions engine{
         .snapshot = {.ns = fleet.ns, .driver_labels = labels, .restart_only = std::move(restart_only)}};
     checker = std::make_unique<InvariantChecker>(cluster, InvariantsOf(Gpu(), engine, std::move(policy)));
+    guarded = checker->Guard("engine");
+    observer = checker->MakeObserver();
+  }
+  /// From now on the engine's place is that of a requestor.
+  void JudgeRequestor(const std::string& id, const UpgradePolicy& policy) {
+    checker.reset();  // one at a time observes the cluster
+    const LabelSelector labels = LabelSelector::FromMatchLabels({{"app", fleet.daemon_set}});
+    InvariantOptions options =
+        InvariantsOf(Gpu(), EngineOptions{.snapshot = {.ns = fleet.ns, .driver_labels = labels}}, policy);
+    options.requestor_id = id;
+    checker = std::make_unique<InvariantChecker>(cluster, std::move(options));
     guarded = checker->Guard("engine");
     observer = checker->MakeObserver();
   }

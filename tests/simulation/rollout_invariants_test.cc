@@ -44,15 +44,17 @@ struct RolloutWorld : RecordedWorld {
 /// Two racks of two nodes, and a stage for the first of them.
 struct RackWorld : RecordedWorld {
   explicit RackWorld(std::optional<NodeGroups> groups, std::optional<int> max_parallel = std::nullopt)
-      : RecordedWorld({.stages = {{.name = "canary",
-                                   .nodes = LabelSelector::FromMatchLabels({{"rack", "a"}}),
-                                   .max_parallel = max_parallel}},
-                       .groups = std::move(groups)}) {
+      : RecordedWorld({.stages = {Canary(max_parallel)}, .groups = std::move(groups)}) {
     for (std::size_t i = 0; i < 4; ++i) {
       Put(i, "upgrade-required", [&](Node& node) { node.labels["rack"] = i < 2 ? "a" : "b"; });
     }
     // Of an upgrade before: nobody judges how it came to be.
     Record("rest");
+  }
+  static RolloutStage Canary(std::optional<int> max_parallel = std::nullopt) {
+    return {.name = "canary",
+            .nodes = LabelSelector::FromMatchLabels({{"rack", "a"}}),
+            .max_parallel = max_parallel};
   }
   void Begin(std::size_t i) {
     Ask(i);
@@ -230,6 +232,26 @@ TEST_CASE("I14: a stage is passed that has not ended, not soaked or was not appr
   CHECK(pass(manual, "upgrade-done", "", "canary@rev-0,rest@rev-1") == "I14");
 }
 
+TEST_CASE("I14: the first record of a pass is judged by the policy with which the pass began") {
+  for (const bool began_before : {false, true}) {
+    RolloutWorld world({});
+    UpgradePolicy policy{.auto_upgrade = true, .drain = DrainPolicy{}, .rollout = RolloutPolicy{}};
+    world.checker->SetPolicy(policy);
+    if (began_before) world.guarded->BeginPass();
+    policy.rollout->stages = {RolloutWorld::Named({.soak = absl::Minutes(5)})};
+    world.checker->SetPolicy(policy);
+    if (!began_before) world.guarded->BeginPass();
+    const std::string record =
+        R"({"version":1,"revision":"rev-1","stages":"s","stage":"rest","waived":[],"durations":{}})";
+    REQUIRE(world.guarded
+                ->CreateConfigMap({}, {.ns = world.fleet.ns,
+                                       .name = "ledger",
+                                       .data = {{"_rollout_nvidia.com_gpu", record}}})
+                .ok());
+    CHECK(world.Broken() == (began_before ? "" : "I14"));
+  }
+}
+
 TEST_CASE("I14: more nodes of a stage in progress than it allows") {
   CHECK(RackWorld(std::nullopt, 1).After({0, 2, 3}) == "");
   CHECK(RackWorld(std::nullopt, 1).After({0, 1}) == "I14");
@@ -263,6 +285,45 @@ TEST_CASE("I14: a second group starts before the first is done") {
     world.Begin(0);
     world.Put(0, end);
     CHECK(world.After({2, 3}) == "");
+  }
+}
+
+TEST_CASE("I14: a node that keeps its NodeMaintenance waits for no stage and no group, until it has been given back") {
+  enum class Claim { kNone, kKept, kAnothers, kGivenBackJustNow, kGivenBackLongAgo };
+  for (const auto& [claim, broken] : std::vector<std::pair<Claim, std::string>>{{Claim::kNone, "I14"},
+                                                                                {Claim::kKept, ""},
+                                                                                {Claim::kAnothers, "I14"},
+                                                                                {Claim::kGivenBackJustNow, ""},
+                                                                                {Claim::kGivenBackLongAgo, "I14"}}) {
+    for (const std::string& stage : {std::string("canary"), std::string("rest")}) {
+      INFO(static_cast<int>(claim) << " " << stage);
+      RackWorld world(NodeGroups{.by = "rack", .mode = GroupMode::kOneAtATime});
+      const UpgradePolicy policy{.auto_upgrade = true,
+                                 .max_parallel = std::nullopt,
+                                 .drain = DrainPolicy{},
+                                 .rollout = RolloutPolicy{.stages = {RackWorld::Canary()},
+                                                          .groups = NodeGroups{.by = "rack",
+                                                                               .mode = GroupMode::kOneAtATime}}};
+      world.JudgeRequestor("us", policy);
+      const std::string node = world.NodeName(2);
+      if (claim != Claim::kNone) {
+        world.cluster->AddNodeMaintenance({.ns = "default",
+                                           .name = "a",
+                                           .requestor_id = claim == Claim::kAnothers ? "others" : "us",
+                                           .node_name = node});
+      }
+      // They have just been done.
+      for (const std::size_t i : {0, 1}) {
+        for (const char* state : {"upgrade-done", "upgrade-required"}) world.Put(i, state);
+      }
+      world.Record(stage);
+      if (claim >= Claim::kGivenBackJustNow) world.cluster->RemoveNodeMaintenance("default", "a");
+      world.cluster->Advance(claim == Claim::kGivenBackLongAgo ? absl::Minutes(6) : absl::Minutes(1));
+      // Of the first stage and the other rack.
+      if (stage == "rest") world.Begin(0);
+      world.Begin(2);
+      CHECK(world.Broken() == broken);
+    }
   }
 }
 

@@ -93,7 +93,8 @@ struct Violation {
 struct Writer {
   std::string name = {};
   std::shared_ptr<const UpgradePolicy> policy = {};
-  /// Of the cluster, when nodes were last listed, or how far they have been followed.
+  /// Of the cluster, when nodes were last listed, or how far they have been followed by who follows them: his lists are
+  /// the ledger's, which asks them for nothing but whether a node is there.
   std::int64_t nodes_read = 0;
   /// The versions in which patches of his were answered since, by name.
   std::map<std::string, std::int64_t> nodes_answered = {};
@@ -213,6 +214,7 @@ class InvariantChecker::GuardedCluster final : public ForwardingFacade {
   absl::StatusOr<EvictionAnswer> EvictPod(const CallContext& context, const EvictPodParams& params) override;
   absl::Status DeletePod(const CallContext& context, const DeletePodParams& params) override;
   absl::StatusOr<Lease> UpdateLease(const CallContext& context, const Lease& lease) override;
+  absl::StatusOr<ConfigMap> CreateConfigMap(const CallContext& context, const ConfigMap& config_map) override;
   absl::StatusOr<ConfigMap> PatchConfigMap(const CallContext& context, const PatchConfigMapParams& params) override;
 
  private:
@@ -221,6 +223,8 @@ class InvariantChecker::GuardedCluster final : public ForwardingFacade {
 
   Impl& checker_;
   Writer writer_;
+  // It goes by a watch on nodes, and by a list only once it gives back.
+  bool follows_nodes_ = false;
 };
 
 }  // namespace driverupgrade::testing

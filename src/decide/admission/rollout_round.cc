@@ -12,6 +12,7 @@
 #include "decide/rollout/health.h"
 #include "decide/rollout/order.h"
 #include "decide/pods_in_the_way.h"
+#include "driverupgrade/maintenance_requestor.h"
 #include "fmt/format.h"
 #include "fmt/ranges.h"
 #include "model/cordon.h"
@@ -20,9 +21,18 @@
 namespace driverupgrade::internal {
 namespace {
 
+// Whether a try before has left the node its NodeMaintenance, and with it a slot of the maintenance operator (dep-F13).
+// One that is being deleted gives that back by itself.
+bool KeepsMaintenance(const NodeView& view, const std::optional<RequestorOptions>& options) {
+  if (!options || !options->enabled || !view.maintenances || view.maintenances->empty()) return false;
+  const std::vector<const NodeMaintenance*> claims = MaintenanceRequestor(*options).ClaimsOn(view);
+  return std::any_of(claims.begin(), claims.end(),
+                     [](const NodeMaintenance* claim) { return !claim->deletion_timestamp; });
+}
+
 // By what the node says of itself: what is planned for it has not happened yet.
-NodeProgress ProgressOf(const KeptVerdict& verdict, const GrantShare& share) {
-  if (verdict.candidate) return share.counts ? NodeProgress::kUnderWay : NodeProgress::kWaiting;
+NodeProgress ProgressOf(const KeptVerdict& verdict, const GrantShare& share, bool keeps_maintenance) {
+  if (verdict.candidate) return share.counts || keeps_maintenance ? NodeProgress::kUnderWay : NodeProgress::kWaiting;
   const UpgradeState from = verdict.from;
   const bool unsettled = verdict.gate && verdict.gate->reason == GateReason::kUnsettled;
   if (from == UpgradeState::kFailed && !unsettled) {
@@ -205,12 +215,14 @@ std::vector<RolloutStageStatus> StagesOf(const RolloutPolicy& policy, const std:
 }
 
 RolloutNode NodeOf(const NodeView& view, const KeptVerdict& verdict, const GrantShare& share, const RolloutInput& input) {
-  RolloutNode node{
-      .node = &view.node, .progress = ProgressOf(verdict, share), .may_start = verdict.candidate.has_value()};
+  const bool keeps_maintenance = verdict.candidate && KeepsMaintenance(view, input.machine.options().requestor);
+  RolloutNode node{.node = &view.node,
+                   .progress = ProgressOf(verdict, share, keeps_maintenance),
+                   .may_start = verdict.candidate.has_value()};
   node.own_node = verdict.candidate && verdict.candidate->own_node;
   const DriverIdentity& identity = input.machine.identity();
   const auto marks = MarksOfView(view, identity);
-  node.out_of_service = view.node.unschedulable && IsInCordonSet(*marks, identity);
+  node.out_of_service = keeps_maintenance || (view.node.unschedulable && IsInCordonSet(*marks, identity));
   // The state machine does not ask: a failed node with the skip label may still be repaired.
   if (node.progress == NodeProgress::kFailed && marks->skip_upgrade.value()) node.progress = NodeProgress::kLeftOut;
   if (const auto& health = input.rules.policy.health) {

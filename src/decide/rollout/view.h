@@ -27,13 +27,13 @@ struct RolloutNode {
   // Not null.
   const Node* node = nullptr;
   NodeProgress progress = NodeProgress::kWaiting;
-  // It waits for nothing but the limits. One that is under way all the same has been admitted before, and what came of it
-  // is not known.
+  // It waits for nothing but the limits. One that is under way all the same has been admitted before, and what came of
+  // it is not known; or it has kept its NodeMaintenance, for whose slot of the maintenance operator others would wait.
   bool may_start = false;
   // The operator runs on it: last of all.
   bool own_node = false;
-  // An upgrade before this one has cordoned it and not given it back: it waits for no stage, as the stages before would
-  // wait for what it takes of maxUnavailable.
+  // An upgrade before this one has cordoned it, or had the maintenance operator do so, and not given it back: it waits
+  // for no stage, as the stages before would wait for what it takes of maxUnavailable, or of that operator's slots.
   bool out_of_service = false;
   // Why the node counts as sick with its new driver, for a person; empty: it is well, or has the old one.
   std::string sick = {};

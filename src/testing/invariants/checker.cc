@@ -243,7 +243,8 @@ auto InvariantChecker::GuardedCluster::Write(F send) {
 absl::StatusOr<std::vector<Node>> InvariantChecker::GuardedCluster::ListNodes(const CallContext& context,
                                                                               const ListNodesParams& params) {
   auto nodes = ForwardingFacade::ListNodes(context, params);
-  if (nodes.ok()) writer_.nodes_read = std::max(writer_.nodes_read, checker_.cluster->revision());
+  const bool goes_by_it = !follows_nodes_ || writer_.releases;
+  if (nodes.ok() && goes_by_it) writer_.nodes_read = std::max(writer_.nodes_read, checker_.cluster->revision());
   return nodes;
 }
 
@@ -256,6 +257,7 @@ absl::StatusOr<std::vector<Pod>> InvariantChecker::GuardedCluster::ListPods(cons
 
 absl::Status InvariantChecker::GuardedCluster::WatchNodes(const CallContext& context, const WatchParams& params,
                                                           WatchSink<Node>& sink) {
+  follows_nodes_ = true;
   NotingSink<Node> noting(sink, writer_.nodes_read);
   return ForwardingFacade::WatchNodes(context, params, noting);
 }
@@ -344,6 +346,11 @@ absl::StatusOr<Lease> InvariantChecker::GuardedCluster::UpdateLease(const CallCo
     checker_.CheckVersion("lease", lease.name, lease.resource_version);
     return ForwardingFacade::UpdateLease(context, lease);
   });
+}
+
+absl::StatusOr<ConfigMap> InvariantChecker::GuardedCluster::CreateConfigMap(const CallContext& context,
+                                                                            const ConfigMap& config_map) {
+  return Write([&] { return ForwardingFacade::CreateConfigMap(context, config_map); });
 }
 
 absl::StatusOr<ConfigMap> InvariantChecker::GuardedCluster::PatchConfigMap(const CallContext& context,

@@ -92,6 +92,7 @@ class InvariantChecker::Impl {
   void OnOther(const Change& change);
   // Requestor mode: maintenances.cc.
   void OnMaintenance(const Change& change);
+  void NoteMaintained(const NodeMaintenance& object, bool is_there);
   void JudgeMaintenance(const Node& before, const Node& after, internal::NodeTruth& truth);
   bool Claims(const NodeMaintenance& object) const;
   // I14: rollouts.cc.
@@ -103,6 +104,7 @@ class InvariantChecker::Impl {
   void JudgeRollout(const Node& before);
   std::string WhyNotPast(const RolloutStage& stage, const driverupgrade::internal::RolloutRecord& before,
                          const std::string& revision) const;
+  bool KeepsMaintenance(const Node& node, absl::Time asked) const;
   std::string WhyNotStarted(const RolloutPolicy& rollout, const Node& node, absl::Time asked) const;
   // What a node takes, by the records in force since `time`.
   absl::Duration ShortestSince(const RolloutPolicy& rollout, absl::Time time) const;
@@ -239,6 +241,8 @@ class InvariantChecker::Impl {
   std::map<std::string, absl::Time> approvals_;
   // NodeMaintenances that were patched, by sender and name. A node's patch may rely on one.
   std::set<std::pair<std::string, std::string>> maintenance_attempts_;
+  // UIDs of NodeMaintenances, whoever asked for them, by node.
+  std::map<std::string, std::set<std::string>> maintained_;
   // NodeMaintenances that we claim, by node and then by UID.
   struct Claim {
     std::string name = {};

@@ -268,8 +268,9 @@ bool InvariantChecker::Impl::Starts(const Node& before, const Node& after) const
   if (announced == paths_.end()) return false;
   const auto to = StateOf(after, keys);
   return std::any_of(announced->second.begin(), announced->second.end(), [&](const Path& one) {
-    const bool this_patch = one.resource_version == before.resource_version && one.from == from && one.path.back() == to;
-    return this_patch && std::find(one.path.begin(), one.path.end() - 1, UpgradeState::kUpgradeRequired) != one.path.end() - 1;
+    if (one.resource_version != before.resource_version || one.from != from || one.path.back() != to) return false;
+    const auto last = one.path.end() - 1;
+    return std::find(one.path.begin(), last, UpgradeState::kUpgradeRequired) != last;
   });
 }
 
@@ -296,8 +297,14 @@ void InvariantChecker::Impl::JudgeEnd(const Node& before, const Node& after, con
   const auto to = StateOf(after, keys);
   const bool gives_back = to == UpgradeState::kUnknown && writer != nullptr && writer->releases;
   if (to != UpgradeState::kDone && !gives_back) return;
-  const bool ours_by_marks = before.unschedulable && internal::WhyCordonStays(before, keys, from == UpgradeState::kUpgradeRequired).empty();
-  const bool ours = truth.cordon == Maker::kEngine && !truth.uncertain && internal::WhoRelies(after, keys).empty();
+  const bool ours_by_marks =
+      before.unschedulable && internal::WhyCordonStays(before, keys, Starts(before, after)).empty();
+  // In requestor mode a cordon without our name is not ours to lift (dep-F13), whoever made it: it has gone over to a
+  // driver without a name that will lift it by itself (dep-F8).
+  const bool is_left = before.annotations.contains(keys.requestor_mode) && !internal::IsMarked(before, keys) &&
+                       internal::UnnamedDriverMadeCordon(before, keys);
+  const bool ours =
+      truth.cordon == Maker::kEngine && !truth.uncertain && !is_left && internal::WhoRelies(after, keys).empty();
   if (after.unschedulable && (ours_by_marks || ours)) {
     Fail("I3", fmt::format("node {} is done, and our cordon is still there", after.name));
   }

@@ -268,7 +268,9 @@ void InvariantChecker::Impl::CheckGates(const Writer& who, const Plan& plan) {
       continue;
     }
     const std::optional<Node> node = cluster->node(name);
-    if (const int place = PlaceIn(gate->second->gate); place > 0 && !more.contains(truth.uid)) queue[place] = *node;
+    // In requestor mode one that keeps its NodeMaintenance is under way, and before all others.
+    const bool is_under_way = more.contains(truth.uid) || truth.claimed_until == absl::InfiniteFuture();
+    if (const int place = PlaceIn(gate->second->gate); place > 0 && !is_under_way) queue[place] = *node;
     if (IsTrue(who, *node, gate->second->gate, more)) continue;
     Fail("L5", fmt::format("node {} is said to wait for {} ({}), which is not so", name,
                            ToString(gate->second->gate.reason), gate->second->gate.detail));

@@ -31,6 +31,7 @@ void InvariantChecker::Impl::OnMaintenance(const Change& change) {
   if (before == nullptr && after == nullptr) return;
   maintenance_revision_ = change.revision;
   const NodeMaintenance& object = after != nullptr ? *after : *before;
+  NoteMaintained(object, after != nullptr);
   auto& claims = claims_[object.node_name];
   if (after == nullptr || !Claims(*after)) {
     claims.erase(object.uid);
@@ -42,7 +43,28 @@ void InvariantChecker::Impl::OnMaintenance(const Change& change) {
       node->second.evacuated = true;
     }
   }
+  const bool is_claimed =
+      std::any_of(claims.begin(), claims.end(), [](const auto& claim) { return !claim.second.released; });
+  if (const auto node = nodes.find(object.node_name); node != nodes.end()) {
+    absl::Time& until = node->second.claimed_until;
+    until = is_claimed ? absl::InfiniteFuture() : std::min(until, change.time);
+  }
   if (claims.empty()) claims_.erase(object.node_name);
+}
+
+// The maintenance operator lifts its cordon before it lets the object go. Of an object that somebody has taken away it
+// knows nothing, and nothing on the node tells that the cordon was not an upgrade's.
+void InvariantChecker::Impl::NoteMaintained(const NodeMaintenance& object, bool is_there) {
+  auto& objects = maintained_[object.node_name];
+  if (is_there) {
+    objects.insert(object.uid);
+    return;
+  }
+  objects.erase(object.uid);
+  if (!objects.empty()) return;
+  maintained_.erase(object.node_name);
+  const auto node = nodes.find(object.node_name);
+  if (node != nodes.end() && node->second.cordon == internal::Maker::kOperator) node->second.uncertain = true;
 }
 
 // T35 and T50, by what the writer may know: claims that came after he read are none to him.

@@ -57,14 +57,6 @@ bool UnnamedDriverNeedsCordon(const Node& node, const Keys& keys) {
   });
 }
 
-// One that did not find the cordon there, and that will lift it.
-bool UnnamedDriverMadeCordon(const Node& node, const Keys& keys) {
-  return AnyUnnamedDriver(node, keys, [&](const std::string& driver, UpgradeState state) {
-    return state != UpgradeState::kNodeMaintenanceRequired &&
-           !node.annotations.contains(driver + std::string(kInitialSuffix));
-  });
-}
-
 // What a name on the cordon says of its driver's upgrade.
 enum class Named : std::uint8_t { kUnderWay, kWithoutState, kEnded };
 
@@ -210,6 +202,13 @@ std::string WhoRelies(const Node& node, const Keys& keys) {
   return UnnamedDriverNeedsCordon(node, keys) ? "a driver without a name on it" : "";
 }
 
+bool UnnamedDriverMadeCordon(const Node& node, const Keys& keys) {
+  return AnyUnnamedDriver(node, keys, [&](const std::string& driver, UpgradeState state) {
+    return state != UpgradeState::kNodeMaintenanceRequired &&
+           !node.annotations.contains(driver + std::string(kInitialSuffix));
+  });
+}
+
 std::string WhyCordonStays(const Node& node, const Keys& keys, bool starts) {
   if (std::string who = WhoRelies(node, keys); !who.empty()) return who + " relies on it";
   const std::optional<UpgradeState> state = StateOf(node, keys);
@@ -224,7 +223,8 @@ std::string WhyCordonStays(const Node& node, const Keys& keys, bool starts) {
   // The patch that leaves upgrade-required notes anew whose cordon it is (dep-F7).
   const bool noted = node.annotations.contains(keys.initial) && !starts;
   if (noted) return "it is an administrator's";
-  if (state && IsInProgress(*state)) return "";
+  // A try that has failed says nothing any more of whose the cordon is that the next one finds.
+  if (state && IsInProgress(*state) && !starts) return "";
   if (UnnamedDriverMadeCordon(node, keys)) return "a driver without a name on it made it";
   // An upgrade that was broken off leaves its name.
   const std::vector<std::string_view> names = CordonNames(node, keys);

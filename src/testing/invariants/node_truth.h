@@ -72,6 +72,8 @@ bool OtherDriverAtWork(const Node& node, const Keys& keys);
 std::string LiveName(const Node& node, const Keys& keys);
 // Another driver that relies on the cordon: its name on it is live, or it is at work without one. Empty: none.
 std::string WhoRelies(const Node& node, const Keys& keys);
+// Another driver without a name on the cordon that did not find the cordon there, and that will lift it (dep-F8).
+bool UnnamedDriverMadeCordon(const Node& node, const Keys& keys);
 // Why an upgrade of ours that ends has to leave the cordon on the node, by what the node says (dep-F7, dep-F8, dep-F13).
 // Empty: it has to be lifted. `starts`: the patch that ends it leaves upgrade-required, too.
 std::string WhyCordonStays(const Node& node, const Keys& keys, bool starts);
@@ -109,6 +111,8 @@ struct NodeTruth {
   bool busy = false;
   absl::Time busy_since = absl::UnixEpoch();
   std::optional<UpgradeState> state = UpgradeState::kUnknown;
+  // Until when a NodeMaintenance that we claim, and have not released, has been there.
+  absl::Time claimed_until = absl::InfinitePast();
   // A NodeMaintenance that we claim has been ready since the node last left node-maintenance-required.
   bool evacuated = false;
   // Of the present try, or since the last one: patches, deletions and evictions that the server was asked for; pods

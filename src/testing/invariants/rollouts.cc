@@ -238,14 +238,20 @@ absl::Duration InvariantChecker::Impl::LongestSince(const RolloutPolicy& rollout
   return longest;
 }
 
+// As far as the writer may have read it.
+bool InvariantChecker::Impl::KeepsMaintenance(const Node& node, absl::Time asked) const {
+  const auto truth = nodes.find(node.name);
+  return truth != nodes.end() && truth->second.claimed_until >= asked - kKnown;
+}
+
 std::string InvariantChecker::Impl::WhyNotStarted(const RolloutPolicy& rollout, const Node& node,
                                                   absl::Time asked) const {
   const absl::Time first = asked - kKnown - options.clock_skew_max;
   const absl::Time last = cluster->Now() + options.clock_skew_max;
   if (!MayStart(rollout, absl::ZeroDuration(), first, last)) return "no window is open";
   if (!MayStart(rollout, ShortestSince(rollout, asked - kKnown), first, last)) return "it could not be done in time";
-  // A node that an upgrade before has left cordoned waits for no stage.
-  const bool out_of_service = node.unschedulable && internal::IsMarked(node, keys);
+  // A node that an upgrade before has left cordoned waits for no stage, nor does one that keeps its NodeMaintenance.
+  const bool out_of_service = (node.unschedulable && internal::IsMarked(node, keys)) || KeepsMaintenance(node, asked);
   const std::size_t stage = IsBySelectors(rollout) && !out_of_service ? StageOf(rollout, node) : 0;
   std::string why = "no record allows it";
   for (std::size_t i = 0; i < records_.size(); ++i) {
@@ -375,8 +381,11 @@ void InvariantChecker::Impl::JudgeRollout(const Node& before) {
   const RolloutPolicy& rollout = *its_policy.rollout;
   const absl::Time asked = first != nullptr ? first->time : cluster->Now();
   std::string why = WhyNotStarted(rollout, before, asked);
+  // Who holds a slot of the maintenance operator is under way: others may wait for that slot.
+  const bool is_under_way = KeepsMaintenance(before, asked);
   if (why.empty() && options.check_budget) {
-    const std::vector<const Node*> under_way = UnderWay(its_policy, before);
+    const std::vector<const Node*> under_way =
+        is_under_way ? std::vector<const Node*>() : UnderWay(its_policy, before);
     why = WhyBeyondStage(rollout, before, under_way);
     if (why.empty() && rollout.groups) why = WhyNotBeside(*rollout.groups, before, under_way);
     if (StartsTogether(rollout)) ExpectWholeGroup(its_policy, before);

@@ -62,6 +62,7 @@ ApiServer::ApiServer(WireSeam seam)
         if (!seam.draw) seam.draw = [](int) { return 0; };
         if (!seam.breaks) seam.breaks = [] { return false; };
         if (!seam.unseen) seam.unseen = [](const std::function<void()>& read) { read(); };
+        if (!seam.unanswered) seam.unanswered = [](const std::function<void()>& write) { write(); };
         if (!seam.swallowed) seam.swallowed = [](const auto&) {};
         if (!seam.on_trouble) seam.on_trouble = [] {};
         return std::move(seam);
@@ -93,6 +94,8 @@ absl::StatusOr<HttpResponse> ApiServer::Send(const CallContext& context, const H
   const std::size_t pages = pages_.size();
   if (read && (broken || received->Query("limit") == "1")) {
     seam_.unseen(serve);
+  } else if (broken) {
+    seam_.unanswered(serve);
   } else {
     serve();
   }

@@ -27,6 +27,8 @@ struct WireSeam {
   std::function<std::string()> list_version = {};
   /// Runs a read whose answer will not arrive: what it tells counts as unknown to the replica.
   std::function<void(const std::function<void()>&)> unseen = {};
+  /// Runs a write whose answer nobody can read: what it tells counts as unknown, too.
+  std::function<void(const std::function<void()>&)> unanswered = {};
   /// Runs a write that does not get there: its sender has to reckon with it all the same.
   std::function<void(const std::function<void()>&)> swallowed = {};
   /// A number below the bound, from a random stream of the replica.

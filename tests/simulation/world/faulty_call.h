@@ -66,6 +66,7 @@ T FaultyCluster::Run(const CallContext& context, Operation operation, F call) {
 
 template <class T, class F>
 T FaultyCluster::Write(const CallContext& context, Operation operation, F call) {
+  loses_answer_ = false;  // calls that are made while this one takes its time have answers of their own
   if (swallows_) return T(absl::UnavailableError("swallowed"));
   // The request may arrive when its sender is gone: nothing of him is kept.
   return Run<T>(

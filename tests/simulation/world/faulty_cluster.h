@@ -61,6 +61,12 @@ class FaultyCluster final : public ForwardingFacade {
     write();
     swallows_ = false;
   }
+  // The answer to what `write` sends cannot be read.
+  void LoseAnswer(const std::function<void()>& write) {
+    loses_answer_ = true;
+    write();
+    loses_answer_ = false;
+  }
   // At which the last list was read.
   std::int64_t list_version() const { return list_version_; }
   // I9: until when this replica may write, by its own clock; nullopt: always.
@@ -139,6 +145,7 @@ class FaultyCluster final : public ForwardingFacade {
   std::optional<Writer> sender_;
   bool crashed_ = false;
   bool swallows_ = false;
+  bool loses_answer_ = false;
   bool watch_trouble_ = false;
   std::int64_t troubles_ = 0;
   absl::Time forbidden_until_ = absl::InfinitePast();

@@ -207,12 +207,13 @@ absl::StatusOr<Node> FaultyCluster::PatchNode(const CallContext& context, const 
     ++troubles_;
     return absl::UnavailableError("503 this node cannot be written");
   }
+  const bool is_lost = loses_answer_;
   const Writer before = next_->writer();
   auto answer =
       Write<absl::StatusOr<Node>>(context, Operation::kPatchNode, [next = next_, params](const CallContext& at) {
         return next->PatchNode(at, params);
       });
-  if (!answer.ok()) next_->NoteAnswerLost(params.name, before);
+  if (is_lost || !answer.ok()) next_->NoteAnswerLost(params.name, before);
   return answer;
 }
 

@@ -24,6 +24,9 @@ constexpr absl::Duration kSayingsApart = absl::Seconds(20);
 // slow.
 constexpr absl::Duration kFaultsAreBelieved = absl::Minutes(1);
 constexpr absl::Duration kTurnPauseMax = absl::Seconds(20);
+// By a clock of double rate half a minute is over sooner than that: what has not been seen to be done is repeated then
+// (I13).
+constexpr absl::Duration kFastTurnPauseMax = absl::Seconds(10);
 constexpr absl::Duration kReleaseTimeout = absl::Minutes(2);
 constexpr absl::Duration kReleasePause = absl::Seconds(1);
 
@@ -149,6 +152,7 @@ WireSeam Replica::MakeSeam() {
   seam.unseen = [guarded = process_->guarded](const std::function<void()>& read) {
     guarded->As(guarded->writer(), read);
   };
+  seam.unanswered = [cluster](const std::function<void()>& write) { cluster->LoseAnswer(write); };
   seam.swallowed = [cluster](const std::function<void()>& write) { cluster->Swallow(write); };
   seam.draw = [this](int bound) { return wire_random_.Below(bound); };
   seam.breaks = [this] {
@@ -225,6 +229,11 @@ UpgradePolicy Replica::Believed(UpgradePolicy policy) const {
 
 absl::Time Replica::due() const { return AnyTask() ? world_.Now() : std::min(due_, turn_due_); }
 
+void Replica::Wake() {
+  due_ = world_.Now();
+  if (driver_.setup.AnyFault()) next_check_ = world_.Now() + driver_.setup.ByClocks(kFaultsAreBelieved);
+}
+
 void Replica::OnChange() {
   if (!driver_.setup.cache || turn_due_ != absl::InfiniteFuture()) return;
   turn_due_ = world_.Now() + random_.Between(absl::ZeroDuration(), driver_.setup.watch_lag_max);
@@ -245,7 +254,8 @@ absl::Time Replica::Turn() {
     process.cache->Turn({});
     // Watches that have failed wait for a while, each by itself: who looks often enough misses none.
     if (process.cluster->TakeWatchTrouble()) trouble_until_ = world_.Now() + kWatchPatience;
-    turn_pause_ = world_.Now() < trouble_until_ ? std::min(2 * turn_pause_, kTurnPauseMax) : kTurnPauseMin;
+    const absl::Duration pause_max = driver_.setup.Has(Mode::kClockRates) ? kFastTurnPauseMax : kTurnPauseMax;
+    turn_pause_ = world_.Now() < trouble_until_ ? std::min(2 * turn_pause_, pause_max) : kTurnPauseMin;
     // A clock that is turned back makes them wait longer still.
     if (driver_.setup.ClocksJump()) trouble_until_ = absl::InfiniteFuture();
     if (world_.Now() < trouble_until_) turn_due_ = std::min(turn_due_, world_.Now() + turn_pause_);
@@ -359,7 +369,7 @@ void Replica::Step() {
 }
 
 void Replica::CheckWhatItSays() {
-  if (world_.chaos && driver_.setup.AnyFault()) next_check_ = world_.Now() + driver_.setup.ByClocks(kFaultsAreBelieved);
+  if (world_.chaos && driver_.setup.AnyFault()) return;
   if (world_.Now() < next_check_ || process_->cluster->crashed() || driver_.setup.SeveralLeaders()) return;
   // A watch that has failed is not begun again at once.
   if (process_->cache && world_.Now() < trouble_until_) return;

@@ -66,8 +66,8 @@ class Replica {
   void OnPolicy();
   // The cluster has changed: a cache will hear of it.
   void OnChange();
-  // At once, whatever was due.
-  void Wake() { due_ = world_.Now(); }
+  // At once, whatever was due. Faults that it has met may be felt for a while, in which it is not asked what it says.
+  void Wake();
   // Ends in good order.
   void Stop();
 

@@ -1,6 +1,7 @@
 #include "upgradectl/simulate.h"
 
 #include <algorithm>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <random>
@@ -255,6 +256,8 @@ class Simulation {
                                                            .uses_driver = request_.question.snapshot.uses_driver},
                                               .executor = {.calls_in_flight = 1, .events = false},
                                               .cache = cache_,
+                                              // A pass takes no time here.
+                                              .nodes_per_pass = std::numeric_limits<int>::max(),
                                               .ledger = Ledger(),
                                               .clock = clock_});
     if (!engine.ok()) return engine.status();

@@ -126,8 +126,7 @@ RolloutFigures MeasureRollout(int nodes, int parallel, int groups) {
   World world(nodes, groups);
   const UpgradePolicy policy = PolicyFor(parallel, groups);
   // All nodes are found to be done.
-  while (static_cast<int>(world.done.size()) < nodes || Pass(world, policy, figures) <= world.clock->Now()) {
-    Pass(world, policy, figures);
+  while (Pass(world, policy, figures) <= world.clock->Now() || static_cast<int>(world.done.size()) < nodes) {
   }
   figures.judgements = 0;
   figures.passes = 0;

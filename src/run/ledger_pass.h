@@ -22,11 +22,11 @@
 
 namespace driverupgrade::internal {
 
-// Not thread-safe.
 // Whether the plan takes the node out of upgrade-required, with a grant or without: a node that is cordoned by an
 // administrator, or that a maintenance operator is asked for, needs none.
 bool Starts(const NodePlan& node);
 
+// Not thread-safe.
 class LedgerPass {
  public:
   // `cluster` answers consistently: no cache. `call_timeout`: for each call, within the deadline of the context.

@@ -139,7 +139,8 @@ int main(int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? 0 : kExitUsage;
   }
-  // cpprestsdk has OpenSSL read what they name for each connection, of the limit as of gpu_operator: that hides what is compared.
+  // cpprestsdk has OpenSSL read what these name for each connection, of the limit as of gpu_operator: the comparison
+  // would be one of certificates.
   for (const char* name : {"SSL_CERT_FILE", "SSL_CERT_DIR"}) unsetenv(name);
   if (options.quick) {
     options.nodes = {50};

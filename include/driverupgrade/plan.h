@@ -124,9 +124,9 @@ struct Plan {
   bool gates_complete = true;
   /// Unless `gates_complete`: nodes that had a gate and have none any more, or are gone, by name.
   std::vector<std::string> ungated = {};
-  /// Whether all that had changed was looked at. Otherwise nobody starts by this plan; `totals`, `budget` and `rollout` are those of the
-  /// last finished plan, or empty before the first; and the next plan goes on. Step always finishes; an engine that reads a cache need
-  /// not (EngineOptions::nodes_per_pass).
+  /// Whether all nodes that had changed were looked at. Otherwise no node starts by this plan, the next plan goes on, and
+  /// `totals`, `budget` and `rollout` are those of the last finished plan, or empty before the first. Step always
+  /// finishes; an engine that reads a cache need not (EngineOptions::nodes_per_pass).
   bool finished = true;
   /// Counts before this plan.
   Tally totals = {};

@@ -56,10 +56,10 @@ struct EngineOptions {
   /// (see Explain), and it waits for no answer: each node's requests go their own way. With one call in
   /// flight (ExecutorOptions) they are made in the calling thread all the same.
   std::shared_ptr<WatchCache> cache = nullptr;
-  /// With a cache a pass looks at so many of the nodes that have changed, or are due, and has begun the requests of at most twice as many.
-  /// What is left is for the next pass, which is due at once or with the next answer; nobody starts before all has been looked at
-  /// (Plan::finished). So a pass over a big cluster lets whoever waits for its end, as a stop or a new policy does, wait for a moment
-  /// only. >= 1.
+  /// With a cache a pass looks at so many of the nodes that have changed or are due. It looks at none while the requests
+  /// of twice as many are under way. The next pass, at once or with the next answer, looks at the rest; until then no
+  /// node starts (Plan::finished). So whoever waits for the end of a pass, as a stop or a new policy does, waits for a
+  /// moment only. >= 1.
   int nodes_per_pass = 1000;
   /// Where a node's slot is granted before the node is started, so that the budgets hold although two replicas believe
   /// that they lead, or one crashes (ADR 0005). All replicas have one, the same, or none; nullopt: none.

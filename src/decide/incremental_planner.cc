@@ -150,7 +150,8 @@ class IncrementalPlanner::Impl {
   Names changed_;
   std::string changed_at_;  // the next of them: whoever changes often must not keep the others waiting
   bool any_woken_ = false;  // somebody's time has come, and the last Advance had no room for the node
-  // All nodes are judged anew, a part at a time, from `swept_to_` on, round to where the sweep began; nullopt: none is under way.
+  // All nodes are judged anew, a part at a time, from `swept_to_` on, round to where the sweep began; nullopt: no sweep
+  // is under way.
   struct SweepEnd {
     std::string name;
     bool is_behind;              // the last node of all comes first

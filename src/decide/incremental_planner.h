@@ -112,16 +112,16 @@ class IncrementalPlanner {
   // Cost: O((judged + admitted + told) log N), where *told* is what is returned, whatever N is otherwise; with a rollout
   // also what rollout_round.h says. Time that goes back makes every node be judged anew.
   //
-  // A plan that is not finished (Plan::finished) is of nodes that have been judged, but nobody is admitted, and of nodes that wait for a
-  // slot nothing is told: both would go by verdicts that no longer hold.
+  // By a plan that is not finished (Plan::finished) nobody is admitted, and of nodes that wait for a slot nothing is
+  // told: both would go by verdicts that no longer hold.
   [[nodiscard]] PlanUpdate Advance(absl::Time now, const AdvanceLimits& limits = {});
 
   // What the last Advance planned for these nodes, by name, is not to be done: they wait where they are until the next
   // Advance, which judges them anew. Where this tells of a node that Advance has told of, it replaces that.
   [[nodiscard]] PlanUpdate Withhold(const std::map<std::string, Gate>& gates);
 
-  // As of the last Advance that finished, or Withhold; never null. Its cost does not grow with the nodes: it shares what it has with
-  // those before and after it.
+  // As of the last Advance, which has finished, or Withhold; never null. Its cost does not grow with the nodes: it
+  // shares what it has with those before and after it.
   [[nodiscard]] std::shared_ptr<const PublishedPlan> Publish();
 
   // See Plan::pod_interest; as of the last Advance.

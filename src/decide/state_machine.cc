@@ -245,7 +245,7 @@ Plan StateMachine::Step(const ClusterSnapshot& snapshot, const UpgradePolicy& po
   }
   plan.readings = ReadingsOf(snapshot, verdicts, elsewhere);
   plan.gates.reserve(static_cast<std::size_t>(
-      std::count_if(verdicts.begin(), verdicts.end(), [](const internal::KeptVerdict& kept) { return kept.gate.has_value(); })));
+      std::count_if(verdicts.begin(), verdicts.end(), [](const auto& kept) { return kept.gate.has_value(); })));
   for (std::size_t i = 0; i < verdicts.size(); ++i) {
     internal::AddVerdict(snapshot.nodes[i]->node.name, std::move(verdicts[i]), plan);
   }

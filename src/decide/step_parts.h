@@ -11,8 +11,9 @@
 
 namespace driverupgrade::internal {
 
-// A verdict as whoever judges many nodes keeps it. Most nodes only wait: without room for a plan where there is none it is a fifth of a
-// Verdict, and in a big fleet what is written is what a pass takes its time for. The tally is kept apart, by who needs it.
+// A verdict as whoever judges many nodes keeps it. Most nodes only wait: without room for a plan where there is none it
+// is a fifth of a Verdict, and in a big fleet what is written is what a pass takes its time for. Whoever needs the tally
+// keeps it apart.
 struct KeptVerdict {
   std::unique_ptr<NodePlan> plan = nullptr;  // nullptr: nothing is to be done
   UpgradeState from = UpgradeState::kUnknown;

@@ -25,12 +25,13 @@ namespace driverupgrade::internal {
 
 class CachePass final : public Pass {
  public:
-  // `driver`: the place of our scope in the cache's options. `call_timeout`: of what a pass waits for. `nodes_per_pass`: see
-  // EngineOptions. `ledger`: nullptr for none. It and `executor` outlive this, but for the executor's threads, which end before. `on_change` is called,
-  // from any thread, when the next pass has something to look at.
+  // `driver`: the place of our scope in the cache's options. `call_timeout`: of what a pass waits for. `nodes_per_pass`:
+  // see EngineOptions. `ledger`: nullptr for none. The ledger and `executor` outlive this, but for the executor's threads,
+  // which end before. `on_change` is called, from any thread, when the next pass has something to look at.
   CachePass(const DriverIdentity& identity, StateMachine machine, const SnapshotOptions& options,
             std::shared_ptr<Clock> clock, std::shared_ptr<WatchCache> cache, std::size_t driver,
-            absl::Duration call_timeout, std::size_t nodes_per_pass, LedgerPass* ledger, PlanExecutor& executor, std::function<void()> on_change);
+            absl::Duration call_timeout, std::size_t nodes_per_pass, LedgerPass* ledger, PlanExecutor& executor,
+            std::function<void()> on_change);
   ~CachePass() override;
 
   std::vector<NodeOutcome> Collect(AttemptLog& log) override;

@@ -267,8 +267,8 @@ TEST_CASE("I3: what the node says decides although somebody has edited our marks
 
 TEST_CASE("I3: dep-F7: whose cordon it is, is noted anew by the patch that leaves upgrade-required, and by no other") {
   using enum UpgradeState;
-  const std::vector<UpgradeState> all_of_it = {kUpgradeRequired,       kCordonRequired,  kWaitForJobsRequired, kDrainRequired,
-                                               kPodRestartRequired, kUncordonRequired, kDone};
+  const std::vector<UpgradeState> all_of_it = {
+      kUpgradeRequired, kCordonRequired, kWaitForJobsRequired, kDrainRequired, kPodRestartRequired, kUncordonRequired, kDone};
   for (const auto& [path, broken] :
        std::vector<std::pair<std::vector<UpgradeState>, std::string>>{{all_of_it, ""}, {{kDone}, "I3"}}) {
     World world;

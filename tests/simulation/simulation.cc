@@ -226,12 +226,13 @@ class Simulation {
     if (!world_.Broken()) Rest();
   }
 
-  // With the next version of its node a grant goes that was not used: of a node that has the driver by then, say, while all other nodes
-  // wait for that slot.
+  // A grant that was not used goes with the next version of its node. Without one, a node that has the driver by then
+  // would hold a slot for which all others wait.
   void ReportNodeStatus() {
     for (const Node& node : world_.cluster->nodes()) {
-      world_.cluster->EditNode(
-          node.name, [&](Node& edited) { edited.annotations["example.com/heartbeat"] = absl::FormatTime(world_.Now()); });
+      world_.cluster->EditNode(node.name, [&](Node& edited) {
+        edited.annotations["example.com/heartbeat"] = absl::FormatTime(world_.Now());
+      });
     }
   }
 

@@ -41,7 +41,8 @@ NodeProgress ProgressOf(const KeptVerdict& verdict, const GrantShare& share, boo
   }
   if (verdict.holds_slot || share.counts || verdict.in_progress) return NodeProgress::kUnderWay;
   if (verdict.gate && TraitsOf(verdict.gate->reason).is_wish) return NodeProgress::kLeftOut;
-  const bool stays = verdict.plan == nullptr || verdict.plan->path.empty() || verdict.plan->path == std::vector{UpgradeState::kDone};
+  const NodePlan* const plan = verdict.plan.get();
+  const bool stays = plan == nullptr || plan->path.empty() || plan->path == std::vector{UpgradeState::kDone};
   const bool is_done = verdict.state == UpgradeState::kDone && stays && !verdict.gate;
   return is_done ? NodeProgress::kDone : NodeProgress::kWaiting;
 }
@@ -214,7 +215,8 @@ std::vector<RolloutStageStatus> StagesOf(const RolloutPolicy& policy, const std:
   return statuses;
 }
 
-RolloutNode NodeOf(const NodeView& view, const KeptVerdict& verdict, const GrantShare& share, const RolloutInput& input) {
+RolloutNode NodeOf(const NodeView& view, const KeptVerdict& verdict, const GrantShare& share,
+                   const RolloutInput& input) {
   const bool keeps_maintenance = verdict.candidate && KeepsMaintenance(view, input.machine.options().requestor);
   RolloutNode node{.node = &view.node,
                    .progress = ProgressOf(verdict, share, keeps_maintenance),

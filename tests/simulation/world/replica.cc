@@ -374,7 +374,8 @@ void Replica::CheckWhatItSays() {
   // A watch that has failed is not begun again at once.
   if (process_->cache && world_.Now() < trouble_until_) return;
   const ControllerStatus status = process_->controller->status();
-  if (!status.leading || !plan_finished_ || !status.last_error.ok() || !driver_.checker.KnowsAll(*process_->guarded)) return;
+  if (!status.leading || !status.last_error.ok() || !plan_finished_) return;
+  if (!driver_.checker.KnowsAll(*process_->guarded)) return;
   // What is told of all nodes costs as much as there are nodes.
   next_check_ = world_.Now() + std::max(kSayingsApart, driver_.setup.nodes * absl::Milliseconds(20));
   const Plan everything = process_->engine->Everything();

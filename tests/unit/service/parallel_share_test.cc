@@ -34,6 +34,16 @@ TEST_CASE("a plan holds the slots that are held, and those of the nodes that it 
   CHECK(SlotsAfter(plan) == 3);
 }
 
+TEST_CASE("what an engine holds is not known before it has looked at all nodes") {
+  internal::SlotObserver observer;
+  observer.OnPlan({.finished = false});
+  CHECK(observer.use() == std::nullopt);
+  observer.OnPlan({.totals = {.slots = 3}});
+  CHECK(observer.use() == 3);
+  observer.OnPlan({.finished = false});
+  CHECK(observer.use() == 3);
+}
+
 // Engines as the limit sees them: each takes as much as it may, and gives back at random.
 TEST_CASE("engines that are stepped in turn never hold more than the limit together") {
   std::mt19937 random(GENERATE(range(0u, 50u)));

@@ -22,8 +22,9 @@ void Rollout(int nodes, int parallel, int groups) {
   if (groups > 0) fmt::print("  calls of the ledger  {}\n", figures.ledger_calls);
   fmt::print("  passes               {}, the slowest {}, the most of a processor in one {}\n", figures.passes,
              absl::FormatDuration(figures.slowest_pass), absl::FormatDuration(figures.most_work));
-  fmt::print("  engine               {:.1f} s, {:.0f} us per node, with the fake cluster's answers\n",
-             absl::ToDoubleSeconds(figures.engine_time), absl::ToDoubleMicroseconds(figures.engine_time) / count);
+  fmt::print("  engine               {:.1f} s of a processor, {:.0f} us per node; {:.0f} us more in the fake cluster\n",
+             absl::ToDoubleSeconds(figures.engine_work), absl::ToDoubleMicroseconds(figures.engine_work) / count,
+             absl::ToDoubleMicroseconds(figures.cluster_work) / count);
   fmt::print("  wall clock           {:.1f} s, for {} of virtual time\n", absl::ToDoubleSeconds(figures.wall_time),
              absl::FormatDuration(figures.virtual_time));
   fmt::print("  peak memory          {:.0f} MiB, the fake cluster included\n", Megabytes(figures.peak_bytes));

@@ -22,9 +22,11 @@ struct RolloutFigures {
   std::size_t ledger_calls = 0;
   absl::Duration virtual_time = {};  // what the rollout took
   absl::Duration wall_time = {};     // of everything
-  absl::Duration engine_time = {};   // of the passes; what the fake cluster does in their calls is in it
-  absl::Duration slowest_pass = {};
-  absl::Duration most_work = {};  // the processor's time of one pass
+  // The processor's time of the passes, and of the fake cluster in their calls.
+  absl::Duration engine_work = {};
+  absl::Duration cluster_work = {};
+  absl::Duration most_work = {};     // of one pass, without the fake cluster's
+  absl::Duration slowest_pass = {};  // with it, on the wall
   std::size_t peak_bytes = 0;  // of the process, the fake cluster included
 };
 // `groups` > 0: by a policy with three stages (one in a hundred nodes, one in ten, the others), whose nodes start together

@@ -99,11 +99,14 @@ struct World {
               UpgradeState::kDrainRequired});
     Patch(i, {.labels = {{Gpu().StateLabel(), "drain-required"}}, .unschedulable = true});
   }
-  /// The engine reads the nodes, and tells that it sends a patch of this one.
-  void Ask(std::size_t i) {
+  /// The engine reads the nodes, and tells that it sends a patch that starts this one, or gives it another state.
+  void Ask(std::size_t i, const std::string& state = "cordon-required") {
     REQUIRE(guarded->ListNodes({}, {}).ok());
     const Node node = NodeAt(i);
-    guarded->NoteSent(PatchNodeParams{.name = node.name, .uid = node.uid, .resource_version = node.resource_version});
+    guarded->NoteSent(PatchNodeParams{.name = node.name,
+                                      .uid = node.uid,
+                                      .resource_version = node.resource_version,
+                                      .labels = {{Gpu().StateLabel(), state}}});
   }
   /// Somebody else puts the node into a state.
   void Put(std::size_t i, const std::string& state, const std::function<void(Node&)>& edit = nullptr) {

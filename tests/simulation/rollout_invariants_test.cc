@@ -120,6 +120,21 @@ std::string StartAtTwo(const RolloutPolicy& rollout, const std::string& duration
   return world.Broken();
 }
 
+TEST_CASE("I14: a start is judged since it was asked for, not since the node was to get a label") {
+  const auto start_after_asking_for = [](const std::string& state) {
+    RolloutWorld world({}, {{.start = absl::Hours(1), .duration = absl::Minutes(30)}});
+    world.Record("canary");
+    world.cluster->Advance(absl::Hours(1));
+    world.Ask(0, state);
+    world.cluster->Advance(absl::Hours(1));
+    world.Start(0);
+    return world.Broken();
+  };
+  // The window was open when the patch without an answer was sent.
+  CHECK(start_after_asking_for("cordon-required") == "");
+  CHECK(start_after_asking_for("upgrade-done") == "I14");
+}
+
 TEST_CASE("I14: a node starts on a closed day") {
   const absl::CivilDay today(2026, 1, 1);
   CHECK(StartAtTwo({.closed = {{.first = today - 3, .last = today - 1}}}) == "");

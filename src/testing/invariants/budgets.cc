@@ -99,8 +99,8 @@ void InvariantChecker::Impl::JudgeBudget(const Node& before, const Node& after) 
 const InvariantChecker::Impl::Attempt* InvariantChecker::Impl::FirstAttempt(const Node& started) const {
   if (writer == nullptr) return nullptr;
   const auto attempt = attempts_.find({writer->name, started.uid});
-  const bool asked = attempt != attempts_.end() && attempt->second.resource_version == started.resource_version;
-  return asked ? &attempt->second : nullptr;
+  if (attempt == attempts_.end() || !attempt->second.starts) return nullptr;
+  return attempt->second.resource_version == started.resource_version ? &attempt->second : nullptr;
 }
 
 // Empty: the policy allows one more.

@@ -206,9 +206,10 @@ class InvariantChecker::Impl {
   std::unordered_map<std::string, std::int64_t> bound_;
   // By UID of the node: the last few.
   std::unordered_map<std::string, std::deque<Path>> paths_;
-  // The first patch at the node's version, by sender and UID.
+  // The first patch at the node's version, or the first that starts it, by sender and UID.
   struct Attempt {
     std::string resource_version = {};
+    bool starts = false;
     std::shared_ptr<const UpgradePolicy> policy = {};
     // Up to which version the sender had read nodes then.
     std::int64_t nodes_read = 0;

@@ -69,9 +69,13 @@ void InvariantChecker::Impl::CheckVersion(const char* kind, const std::string& n
 }
 
 void InvariantChecker::Impl::NoteSent(const Writer& sender, const PatchNodeParams& params) {
+  const auto label = params.labels.find(keys.state);
+  const bool starts =
+      label != params.labels.end() && label->second && internal::IsBusy(ParseUpgradeState(*label->second));
   Attempt& attempt = attempts_[{sender.name, params.uid}];
-  if (attempt.resource_version == params.resource_version) return;
+  if (attempt.resource_version == params.resource_version && (attempt.starts || !starts)) return;
   attempt = {.resource_version = params.resource_version,
+             .starts = starts,
              .policy = sender.policy ? sender.policy : policy,
              .nodes_read = sender.nodes_read,
              .time = cluster->Now()};

@@ -356,6 +356,24 @@ TEST_CASE("I14: a group that starts together is started in part") {
   CHECK(part.Broken() == "");
   CHECK(later(part) == "I14");
 
+  // An upgrade before has left it cordoned, and nobody is under way: it may hold the room that the others need.
+  const auto cordoned = [](RackWorld& world) {
+    world.Put(0, "upgrade-required", [](Node& node) {
+      node.unschedulable = true;
+      node.annotations["driverupgrade/cordoned-by"] = "nvidia.com/gpu";
+    });
+  };
+  RackWorld alone(together);
+  cordoned(alone);
+  alone.Begin(0);
+  CHECK(later(alone) == "");
+  RackWorld beside(together);
+  cordoned(beside);
+  beside.Begin(2);
+  beside.Begin(3);
+  beside.Begin(0);
+  CHECK(later(beside) == "I14");
+
   RackWorld whole(together);
   whole.Begin(0);
   whole.Begin(1);

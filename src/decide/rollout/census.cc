@@ -51,7 +51,7 @@ void RolloutCensus::Change(std::size_t i, const RolloutNode& before, const Rollo
     group.Count(before, IsOpen(i, before), -1);
     group.Count(after, IsOpen(i, after), 1);
   }
-  const std::size_t number = together_ ? group_of_[i] : i;
+  const std::size_t number = UnitOf(i);
   // The others of its group may wait for it.
   const bool concerns_others = together_ && (before.progress != after.progress ||
                                              before.out_of_service != after.out_of_service);

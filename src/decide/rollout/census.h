@@ -68,6 +68,8 @@ class RolloutCensus {
   // The numbers of the units with nodes that may start, in the order in which they are asked. O(W + changed log W).
   const std::vector<std::size_t>& Waiting(const std::vector<RolloutNode>& nodes);
   const WaitingUnit& unit(std::size_t number) const { return units_[number]; }
+  // The number of the unit of a node.
+  std::size_t UnitOf(std::size_t i) const { return together_ ? group_of_[i] : i; }
 
  private:
   // A node that is out of service waits for no stage.

@@ -47,6 +47,15 @@ class Admission {
     return gate;
   }
 
+  // Whether somebody may start, and nobody is under way or has started who would give others room.
+  bool IsIdle() const { return nobody_ == kStarts && !is_any_under_way_; }
+
+  // Of nodes for which stages and groups have to wait.
+  int RefusalAlone(const WaitingUnit& unit) {
+    const int gate = NotByStage(unit);
+    return gate == kStarts ? NoRoom(unit) : gate;
+  }
+
   void Take(const WaitingUnit& unit) {
     const bool takes_slot = TakesSlot(unit);
     room_.Take(unit.nodes, takes_slot);
@@ -130,6 +139,20 @@ class Admission {
   std::array<Answer, RolloutRoom::kKinds> by_kind_;
 };
 
+// What an earlier upgrade has left cordoned takes its part of maxUnavailable while it waits. If nobody else is under way
+// those before it, which it waits for as they are of its group or of another one, may be waiting for that part.
+void StartOneOutOfService(const RolloutView& view, RolloutCensus& census, Admission& admission, RolloutAnswers& answers) {
+  for (RolloutAnswer& answer : answers.nodes) {
+    if (!view.nodes[answer.index].out_of_service) continue;
+    WaitingUnit alone = census.unit(census.UnitOf(answer.index));
+    alone.nodes = {answer.index};
+    if (admission.RefusalAlone(alone) != kStarts) continue;
+    admission.Take(alone);
+    answer.gate = kStarts;
+    return;
+  }
+}
+
 }  // namespace
 
 Gate WindowGate(const StartTime& start) {
@@ -155,6 +178,7 @@ RolloutAnswers AdmitNodes(const RolloutRules& rules, const RolloutView& view, Ro
     if (gate == kStarts) admission.Take(unit);
     for (const std::size_t i : unit.nodes) answers.nodes.push_back({.index = i, .gate = gate});
   }
+  if (admission.IsIdle()) StartOneOutOfService(view, census, admission, answers);
   return answers;
 }
 

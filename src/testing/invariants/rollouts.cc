@@ -388,7 +388,9 @@ void InvariantChecker::Impl::JudgeRollout(const Node& before) {
         is_under_way ? std::vector<const Node*>() : UnderWay(its_policy, before);
     why = WhyBeyondStage(rollout, before, under_way);
     if (why.empty() && rollout.groups) why = WhyNotBeside(*rollout.groups, before, under_way);
-    if (StartsTogether(rollout)) ExpectWholeGroup(its_policy, before);
+    // What an upgrade before has left cordoned, with no other node under way, may hold the room for all the others.
+    const bool may_go_alone = before.unschedulable && internal::IsMarked(before, keys) && under_way.empty();
+    if (StartsTogether(rollout) && !may_go_alone) ExpectWholeGroup(its_policy, before);
   }
   if (!why.empty()) Fail("I14", fmt::format("node {} was started, but {}", before.name, why));
 }

@@ -208,6 +208,12 @@ class NaiveAdmission {
       if (Is(GroupMode::kTogether)) extended_ += was_under_way_;
       used_ += static_cast<int>(unit.size());
     }
+    if (Count([&](std::size_t i) { return IsUnderWay(i); }) > 0) return started;
+    // Somebody is out of service, and nobody else is: no stage and no group is waited for.
+    for (const std::size_t i : order) {
+      if (!nodes_[i].out_of_service || !HasSlots(i, 1) || room_.headroom < 1) continue;
+      return {nodes_[i].node->name};
+    }
     return started;
   }
 
@@ -277,6 +283,13 @@ class NaiveAdmission {
            }) == 0;
   }
 
+  bool HasSlots(std::size_t i, int slots) const {
+    if (slots > room_.slots - (started_units_ - extended_)) return false;
+    if (stages_[i] == static_cast<int>(policy_.stages.size())) return true;
+    const auto& max = policy_.stages[static_cast<std::size_t>(stages_[i])].max_parallel;
+    return !max || SlotsIn(stages_[i]) + slots <= *max;
+  }
+
   bool MayStart(const std::vector<std::size_t>& unit) {
     const std::size_t own = unit.front();
     const int size = static_cast<int>(unit.size());
@@ -284,12 +297,7 @@ class NaiveAdmission {
     was_under_way_ = Is(GroupMode::kTogether) &&
                      Count([&](std::size_t i) { return SameGroup(nodes_[own], nodes_[i]) && IsUnderWay(i); }) > 0;
     const int slots = was_under_way_ ? 0 : 1;
-    if (size > room_.headroom_max || kept_free_) return false;
-    if (slots > room_.slots - (started_units_ - extended_)) return false;
-    if (stages_[own] < static_cast<int>(policy_.stages.size())) {
-      const auto& max = policy_.stages[static_cast<std::size_t>(stages_[own])].max_parallel;
-      if (max && SlotsIn(stages_[own]) + slots > *max) return false;
-    }
+    if (size > room_.headroom_max || kept_free_ || !HasSlots(own, slots)) return false;
     if (size <= room_.headroom - used_) return true;
     kept_free_ = size > 1 && Count([&](std::size_t i) { return IsUnderWay(i); }) > 0;
     return false;

@@ -1,0 +1,56 @@
+// Which nodes an Advance judges anew: those that have changed, those whose time has come and, part by part, all of them.
+#ifndef DRIVERUPGRADE_SRC_DECIDE_DUE_NODES_H_
+#define DRIVERUPGRADE_SRC_DECIDE_DUE_NODES_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+
+#include "absl/time/time.h"
+#include "decide/planned_node.h"
+
+namespace driverupgrade::internal {
+
+class DueNodes {
+ public:
+  using Names = std::set<std::string>;
+
+  // It has changed, or is gone.
+  void Change(const std::string& name) { changed_.insert(name); }
+  void WakeAt(absl::Time time, const std::string& name) { wakes_.emplace(time, name); }
+  void LetSleep(absl::Time time, const std::string& name) { wakes_.erase({time, name}); }
+  // All nodes are due, but for those that are judged from now on. `judgements`: the number of the last judgement.
+  void Sweep(std::uint64_t judgements);
+
+  // Of the nodes that are due, and those that are gone, at most so many beside those that act, who all are.
+  Names Take(absl::Time now, std::size_t most, const PlannedNodes& nodes, const Names& acting);
+  // Whether the last Take has left any, or some have come since.
+  bool IsAny() const { return any_woken_ || !changed_.empty() || sweep_; }
+  // When the next one is due by its time.
+  std::optional<absl::Time> wake_at() const;
+
+ private:
+  void TakeWoken(absl::Time now, std::size_t most, const Names& acting, Names& due);
+  void TakeChanged(std::size_t most, Names& due);
+  void TakeSwept(std::size_t most, const PlannedNodes& nodes, Names& due);
+
+  Names changed_;
+  std::string changed_at_;  // the next of them: whoever changes often must not keep the others waiting
+  std::set<std::pair<absl::Time, std::string>> wakes_;
+  bool any_woken_ = false;  // somebody's time has come, and the last Take had no room for the node
+  // From `swept_to_` on, round to where the sweep began.
+  struct SweepEnd {
+    std::string name;
+    bool is_behind;               // the last node of all comes first
+    std::uint64_t judgement = 0;  // nodes that were judged after this one are not judged again
+  };
+  std::optional<SweepEnd> sweep_ = std::nullopt;  // nullopt: none is under way
+  std::string swept_to_;
+};
+
+}  // namespace driverupgrade::internal
+
+#endif  // DRIVERUPGRADE_SRC_DECIDE_DUE_NODES_H_

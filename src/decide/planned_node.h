@@ -1,0 +1,43 @@
+// A node as an IncrementalPlanner remembers it.
+#ifndef DRIVERUPGRADE_SRC_DECIDE_PLANNED_NODE_H_
+#define DRIVERUPGRADE_SRC_DECIDE_PLANNED_NODE_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "decide/admission/grants.h"
+#include "decide/judged_nodes.h"
+#include "driverupgrade/cluster_snapshot.h"
+#include "driverupgrade/gate.h"
+#include "driverupgrade/upgrade_state.h"
+
+namespace driverupgrade::internal {
+
+// Where a node waits, and why.
+struct ToldGate {
+  UpgradeState state = UpgradeState::kUnknown;
+  Gate gate = {};
+  friend bool operator==(const ToldGate&, const ToldGate&) = default;
+};
+
+struct PlannedNode {
+  std::shared_ptr<const NodeView> view;
+  // nullptr: not judged yet.
+  std::shared_ptr<const JudgedNode> judged = nullptr;
+  GrantShare share = {};
+  // What the caller knows of.
+  std::optional<ToldGate> told = std::nullopt;
+  // The number of its last judgement.
+  std::uint64_t judgement = 0;
+  // Its place in the rollout (RolloutPlanner).
+  std::size_t member = 0;
+};
+using PlannedNodes = std::map<std::string, PlannedNode>;  // by name
+
+}  // namespace driverupgrade::internal
+
+#endif  // DRIVERUPGRADE_SRC_DECIDE_PLANNED_NODE_H_

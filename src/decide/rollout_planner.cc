@@ -1,0 +1,121 @@
+#include "decide/rollout_planner.h"
+
+#include "decide/rollout/groups.h"
+#include "model/node_marks.h"
+#include "policy/rollout_codec.h"
+
+namespace driverupgrade::internal {
+
+void RolloutPlanner::SetPolicy(const AdmissionLimits& limits) {
+  rules_.reset();
+  if (limits.rollout) rules_ = RulesOf(*limits.rollout, limits.failures_by_class);
+  is_stale_ = true;
+  const std::string text = FormatRolloutSections({.rollout = limits.rollout});
+  stages_go_by_state_ = text.find(identity_.StateLabel()) != std::string::npos;
+}
+
+// The state's label changes with each step of each node, and next to no stage goes by it.
+void RolloutPlanner::LabelsChanged(const Node& before, const Node& after) {
+  if (before.labels == after.labels) return;
+  if (stages_go_by_state_ || LabelsWithoutState(before, identity_) != LabelsWithoutState(after, identity_)) {
+    members_.LabelsChanged();
+  }
+}
+
+void RolloutPlanner::ForgetRound() {
+  budget_.reset();
+  status_.reset();
+  findings_.clear();
+  wake_at_.reset();
+  interest_.clear();
+  starting_groups_.clear();
+}
+
+void RolloutPlanner::Skip() {
+  ForgetRound();
+  waits_ = nullptr;
+  is_stale_ = true;
+  changed_.clear();
+}
+
+auto RolloutPlanner::Admit(const RolloutInput& input, PlannedNodes& nodes, const Sums& sums, std::size_t elsewhere,
+                           Names& touched) -> std::vector<NamedNode*> {
+  ForgetRound();
+  RenewMembers(input, nodes);
+  RolloutRound round = AdmitByRollout(input, members_, sums, elsewhere);
+  for (const std::size_t i : round.pod_interest) interest_.insert(interest_.end(), nodes_[i]->first);
+  const std::optional<NodeGroups>& groups = rules_->policy.groups;
+  const bool together = groups && groups->mode == GroupMode::kTogether;
+  NoteWaits(round, touched);
+  std::vector<NamedNode*> starting;
+  for (const RolloutDecision& decision : round.decisions) {
+    if (decision.gate != RolloutAnswer::kStarts) continue;
+    NamedNode* node = starting.emplace_back(nodes_[decision.index]);
+    if (together) starting_groups_[node->first] = GroupOf(node->second.view->node, *groups);
+  }
+  budget_ = round.budget;
+  status_ = std::move(round.status);
+  findings_ = std::move(round.findings);
+  wake_at_ = round.wake_at;
+  return starting;
+}
+
+void RolloutPlanner::RenewMembers(const RolloutInput& input, PlannedNodes& nodes) {
+  if (!std::exchange(is_stale_, false)) {
+    for (const PlannedNode* node : changed_) {
+      members_.Change(node->member, *node->view, node->judged->verdict, node->share, input);
+    }
+    return changed_.clear();
+  }
+  changed_.clear();
+  members_ = {};
+  nodes_.clear();
+  waits_ = nullptr;
+  std::vector<std::string> names;
+  for (NamedNode& named : nodes) {
+    PlannedNode& node = named.second;
+    node.member = nodes_.size();
+    members_.Add(*node.view, node.judged->verdict, node.share, input);
+    nodes_.push_back(&named);
+    names.push_back(named.first);
+  }
+  names_ = std::make_shared<const std::vector<std::string>>(std::move(names));
+}
+
+void RolloutPlanner::NoteWaits(RolloutRound& round, Names& touched) {
+  const std::shared_ptr<const RolloutWaits> before = std::move(waits_);
+  RolloutWaits waits{.names = names_, .gates = std::move(round.gates)};
+  waits.nodes.resize(nodes_.size());
+  for (const auto& [index, gate, place] : round.decisions) {
+    if (gate == RolloutAnswer::kStarts) continue;
+    const RolloutWaits::Wait& wait = waits.nodes[index] = {.gate = gate, .place = place};
+    const GateReason reason = waits.GateOf(wait).reason;
+    // What has been told stands, unless the node has been judged anew; then it is among `touched`.
+    if (before != nullptr && before->nodes[index].gate >= 0 && before->GateOf(before->nodes[index]).reason == reason) {
+      continue;
+    }
+    const auto& [name, node] = *nodes_[index];
+    if (!node.told || node.told->gate.reason != reason) touched.insert(name);
+  }
+  waits_ = std::make_shared<const RolloutWaits>(std::move(waits));
+}
+
+std::map<std::string, Gate> RolloutPlanner::WithGroups(const std::map<std::string, Gate>& gates) const {
+  std::map<std::string, std::string> waiting;  // a node that waits, by its group
+  for (const auto& [name, gate] : gates) {
+    if (const auto found = starting_groups_.find(name); found != starting_groups_.end()) {
+      waiting.emplace(found->second, name);
+    }
+  }
+  std::map<std::string, Gate> all = gates;
+  for (const auto& [name, group] : starting_groups_) {
+    const auto found = waiting.find(group);
+    if (found == waiting.end()) continue;
+    all.try_emplace(name, Gate{.reason = GateReason::kGroup,
+                               .detail = "it starts together with node " + found->second + ", which has to wait",
+                               .not_before = gates.at(found->second).not_before});
+  }
+  return all;
+}
+
+}  // namespace driverupgrade::internal

@@ -1,0 +1,93 @@
+// What an IncrementalPlanner does by its policy's rollout: it keeps the nodes as a rollout sees them, makes the rounds,
+// and remembers what the last one said.
+#ifndef DRIVERUPGRADE_SRC_DECIDE_ROLLOUT_PLANNER_H_
+#define DRIVERUPGRADE_SRC_DECIDE_ROLLOUT_PLANNER_H_
+
+#include <cstddef>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "decide/admission/rollout_round.h"
+#include "decide/planned_node.h"
+#include "decide/published_plan.h"
+#include "driverupgrade/driver_identity.h"
+#include "driverupgrade/upgrade_policy.h"
+
+namespace driverupgrade::internal {
+
+class RolloutPlanner {
+ public:
+  using Names = std::set<std::string>;
+  using NamedNode = PlannedNodes::value_type;
+
+  explicit RolloutPlanner(DriverIdentity identity) : identity_(std::move(identity)) {}
+
+  void SetPolicy(const AdmissionLimits& limits);
+  void SetFacts(const RolloutFacts& facts) { facts_ = facts; }
+  // nullptr: the policy has no rollout.
+  const RolloutRules* rules() const { return rules_ ? &*rules_ : nullptr; }
+  const RolloutFacts& facts() const { return facts_; }
+
+  // Some node is new, or gone.
+  void NodesChanged() { is_stale_ = true; }
+  // The node, which stays where it is, may have another view or another verdict.
+  void NodeChanged(PlannedNode& node) { changed_.push_back(&node); }
+  // The node has another view.
+  void LabelsChanged(const Node& before, const Node& after);
+
+  // Nobody starts by a rollout: what the last round said is forgotten.
+  void Skip();
+  // Makes a round over `nodes`, all of which have been judged. Adds to `touched` whoever waits for another reason than the
+  // caller knows of. Returns who starts, in order.
+  std::vector<NamedNode*> Admit(const RolloutInput& input, PlannedNodes& nodes, const Sums& sums,
+                                std::size_t elsewhere, Names& touched);
+
+  // Of the last round; nullopt, and so on: there was none.
+  const std::optional<UpgradeBudget>& budget() const { return budget_; }
+  const std::optional<RolloutStatus>& status() const { return status_; }
+  const std::vector<Finding>& findings() const { return findings_; }
+  const std::optional<absl::Time>& wake_at() const { return wake_at_; }
+  const std::shared_ptr<const RolloutWaits>& waits() const { return waits_; }
+  // The nodes whose pods the next round has to know.
+  const Names& interest() const { return interest_; }
+
+  // With each node that starts together with others, those others.
+  std::map<std::string, Gate> WithGroups(const std::map<std::string, Gate>& gates) const;
+
+ private:
+  void ForgetRound();
+  // Brings the members up to date.
+  void RenewMembers(const RolloutInput& input, PlannedNodes& nodes);
+  // Notes why the nodes wait.
+  void NoteWaits(RolloutRound& round, Names& touched);
+
+  const DriverIdentity identity_;
+  std::optional<RolloutRules> rules_ = std::nullopt;
+  bool stages_go_by_state_ = false;
+  RolloutFacts facts_ = {};
+
+  RolloutMembers members_ = {};
+  bool is_stale_ = true;  // others are members, or by another policy
+  std::vector<PlannedNode*> changed_ = {};
+  // As the members.
+  std::vector<NamedNode*> nodes_ = {};
+  std::shared_ptr<const std::vector<std::string>> names_ = nullptr;
+
+  std::optional<UpgradeBudget> budget_ = std::nullopt;
+  std::optional<RolloutStatus> status_ = std::nullopt;
+  std::vector<Finding> findings_ = {};
+  std::optional<absl::Time> wake_at_ = std::nullopt;
+  std::shared_ptr<const RolloutWaits> waits_ = nullptr;
+  Names interest_ = {};
+  std::map<std::string, std::string> starting_groups_ = {};  // of nodes that start together with others
+};
+
+}  // namespace driverupgrade::internal
+
+#endif  // DRIVERUPGRADE_SRC_DECIDE_ROLLOUT_PLANNER_H_

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "fmt/format.h"
 #include "simulation/world/faulty_call.h"
 
 namespace driverupgrade::testing::internal {
@@ -23,6 +24,11 @@ CallKind KindOf(Operation operation) {
     case Operation::kWatchNodeMaintenances: return CallKind::kWatch;
     default: return IsWrite(operation) ? CallKind::kWrite : CallKind::kRead;
   }
+}
+
+bool IsOfLease(Operation operation) {
+  return operation == Operation::kGetLease || operation == Operation::kCreateLease ||
+         operation == Operation::kUpdateLease;
 }
 
 }  // namespace
@@ -103,9 +109,11 @@ FaultyCluster::Fate FaultyCluster::Draw(Operation operation) {
   }
   if (world_.Now() < world_.outage_until) {
     world_.Fired(Fault::kOutage);
+    if (!IsOfLease(operation)) JudgePatience(patience_.Unserved(clock_->Now()));
     if (world_.setup.Has(Mode::kLongOutage)) world_.CameBy(Mode::kLongOutage);
     return {.kind = Fate::Kind::kRefused, .answer = absl::UnavailableError("connection refused")};
   }
+  patience_.Served();
   if (world_.May(Fault::kCrash) &&
       random_.Below(100'000) < kCrashes * (KindOf(operation) == CallKind::kWrite ? 6 : 1)) {
     world_.Fired(Fault::kCrash);
@@ -141,6 +149,12 @@ CallContext FaultyCluster::ToClusterTime(const CallContext& context) const {
 void FaultyCluster::JudgeLease(Operation operation) {
   if (!renew_deadline_ || !IsUpgradeWrite(operation)) return;
   checker_.CheckLease(name_, clock_->Now() - renewed_at_, *renew_deadline_);
+}
+
+// Not where a clock jumps, or is set right every few minutes; nor of Release, which asks as often as it is called.
+void FaultyCluster::JudgePatience(const std::string& wrong) {
+  if (wrong.empty() || world_.setup.ClocksJump() || world_.releasing) return;
+  checker_.Fail("I13", fmt::format("{}: {}", name_, wrong));
 }
 
 std::optional<absl::Status> FaultyCluster::Begin(const CallContext& context, Operation operation) {

@@ -17,6 +17,7 @@
 #include "driverupgrade/cluster_facade.h"
 #include "driverupgrade/forwarding_facade.h"
 #include "driverupgrade/testing/invariants.h"
+#include "simulation/world/patience.h"
 #include "simulation/world/random.h"
 #include "simulation/world/world.h"
 
@@ -132,7 +133,10 @@ class FaultyCluster final : public ForwardingFacade {
                      F call);
   template <class P>
   void NoteSent(const P& params);
+  bool Begins(const PatchNodeParams& params) const;
   void JudgeLease(Operation operation);
+  // I13; `wrong`: what is wrong, or nothing.
+  void JudgePatience(const std::string& wrong);
   void Note(Operation operation, const absl::Status& answer);
 
   World& world_;
@@ -155,6 +159,7 @@ class FaultyCluster final : public ForwardingFacade {
   std::int64_t nodes_before_version_ = 0;
   std::optional<absl::Duration> renew_deadline_;
   absl::Time renewed_at_ = absl::InfinitePast();
+  Patience patience_;
 };
 
 }  // namespace driverupgrade::testing::internal

@@ -201,6 +201,20 @@ absl::StatusOr<ConfigMap> FaultyCluster::GetConfigMap(const CallContext& context
                                         [&](const CallContext& at) { return next_->GetConfigMap(at, params); });
 }
 
+// Whether the patch takes the node from rest into an upgrade: the only label that we write is that of the state.
+bool FaultyCluster::Begins(const PatchNodeParams& params) const {
+  if (params.labels.empty()) return false;
+  const auto& [key, after] = *params.labels.begin();
+  const auto is_busy = [](std::string_view label) {
+    const auto state = ParseUpgradeState(label);
+    return state && IsInProgress(*state);
+  };
+  const std::optional<Node> node = world_.cluster->node(params.name);
+  if (!node || !after || !is_busy(*after)) return false;
+  const auto before = node->labels.find(key);
+  return before == node->labels.end() || !is_busy(before->second);
+}
+
 absl::StatusOr<Node> FaultyCluster::PatchNode(const CallContext& context, const PatchNodeParams& params) {
   NoteSent(params);
   if (!world_.unwritable.empty() && params.name == world_.unwritable) {
@@ -208,19 +222,27 @@ absl::StatusOr<Node> FaultyCluster::PatchNode(const CallContext& context, const 
     return absl::UnavailableError("503 this node cannot be written");
   }
   const bool is_lost = loses_answer_;
+  JudgePatience(patience_.Patching(params, clock_->Now()));
+  if (Begins(params)) patience_.UpgradeBegins(params.name);
   const Writer before = next_->writer();
   auto answer =
       Write<absl::StatusOr<Node>>(context, Operation::kPatchNode, [next = next_, params](const CallContext& at) {
         return next->PatchNode(at, params);
       });
+  if (absl::IsAborted(answer.status()) && !is_lost) patience_.MetConflict(params, clock_->Now());
   if (is_lost || !answer.ok()) next_->NoteAnswerLost(params.name, before);
   return answer;
 }
 
 absl::StatusOr<EvictionAnswer> FaultyCluster::EvictPod(const CallContext& context, const EvictPodParams& params) {
-  return Write<absl::StatusOr<EvictionAnswer>>(
+  JudgePatience(patience_.Evicting(params, clock_->Now()));
+  const bool is_lost = loses_answer_;
+  const std::optional<Pod> pod = world_.cluster->pod(params.pod.ns, params.pod.name);
+  auto answer = Write<absl::StatusOr<EvictionAnswer>>(
       context, Operation::kEvictPod,
       [next = next_, params](const CallContext& at) { return next->EvictPod(at, params); });
+  if (answer.ok() && !is_lost && pod) patience_.Evicted(pod->node_name, params, *answer, clock_->Now());
+  return answer;
 }
 
 absl::Status FaultyCluster::DeletePod(const CallContext& context, const DeletePodParams& params) {

@@ -1,0 +1,56 @@
+// Whoever asks again too soon is found (I13).
+#include "simulation/world/patience.h"
+
+#include "support/catch.h"
+
+namespace driverupgrade::tests {
+namespace {
+
+using testing::internal::Patience;
+
+const absl::Time kNow = absl::UnixEpoch() + absl::Hours(1);
+
+TEST_CASE("I13: while the server is away, pauses have to have grown after some minutes") {
+  const auto wrong_after = [](absl::Duration pause, int asked) {
+    Patience patience;
+    bool is_wrong = false;
+    for (int i = 0; i < asked; ++i) is_wrong = !patience.Unserved(kNow + i * pause).empty();
+    return is_wrong;
+  };
+  CHECK_FALSE(wrong_after(absl::Seconds(1), 100));
+  CHECK(wrong_after(absl::Seconds(1), 240));
+  CHECK_FALSE(wrong_after(absl::Seconds(3), 240));
+
+  Patience served;
+  for (int i = 0; i < 240; ++i) {
+    if (i % 100 == 0) served.Served();
+    CHECK(served.Unserved(kNow + absl::Seconds(i)).empty());
+  }
+}
+
+TEST_CASE("I13: a pod is not asked to go before the server wants to hear of it again") {
+  const EvictPodParams pod{.pod = {"shop", "web", "u-web"}};
+  Patience patience;
+  CHECK(patience.Evicting(pod, kNow).empty());
+  patience.Evicted("n1", pod, {.refusal = Refusal::kThrottled, .retry_after = absl::Seconds(30)}, kNow);
+  CHECK_FALSE(patience.Evicting(pod, kNow + absl::Seconds(26)).empty());
+  CHECK(patience.Evicting(pod, kNow + absl::Seconds(27)).empty());
+  CHECK(patience.Evicting({.pod = {"shop", "web", "u-other"}}, kNow).empty());
+  // An upgrade that begins anew asks anew.
+  patience.UpgradeBegins("n2");
+  CHECK_FALSE(patience.Evicting(pod, kNow).empty());
+  patience.UpgradeBegins("n1");
+  CHECK(patience.Evicting(pod, kNow).empty());
+}
+
+TEST_CASE("I13: what met a conflict is not repeated at once as of the same version") {
+  const PatchNodeParams patch{.name = "n1", .uid = "u1", .resource_version = "7"};
+  Patience patience;
+  patience.MetConflict(patch, kNow);
+  CHECK_FALSE(patience.Patching(patch, kNow + absl::Seconds(13)).empty());
+  CHECK(patience.Patching(patch, kNow + absl::Seconds(14)).empty());
+  CHECK(patience.Patching({.name = "n1", .uid = "u1", .resource_version = "8"}, kNow).empty());
+}
+
+}  // namespace
+}  // namespace driverupgrade::tests

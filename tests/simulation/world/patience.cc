@@ -1,0 +1,66 @@
+#include "simulation/world/patience.h"
+
+#include <algorithm>
+
+#include "fmt/format.h"
+
+namespace driverupgrade::testing::internal {
+namespace {
+
+// Until pauses have grown to what they grow to.
+constexpr absl::Duration kFirstMinutes = absl::Minutes(3);
+// Five watches that begin again every half minute, and a pass each minute.
+constexpr int kAskedAMinute = 24;
+// What is to wait for so long may wait for a tenth less, so that not all come at once.
+constexpr double kSpread = 0.9;
+constexpr absl::Duration kRetryAfterMax = absl::Minutes(5);
+constexpr absl::Duration kAfterConflict = absl::Milliseconds(13'500);
+
+}  // namespace
+
+std::string Patience::Unserved(absl::Time now) {
+  away_since_ = std::min(away_since_, now);
+  if (now >= minute_began_ + absl::Minutes(1) || now < minute_began_) {
+    minute_began_ = now;
+    asked_ = 0;
+  }
+  ++asked_;
+  if (now < away_since_ + kFirstMinutes || asked_ <= kAskedAMinute) return "";
+  return fmt::format("{} requests within {} while the server has been away for {}", asked_,
+                     absl::FormatDuration(now - minute_began_), absl::FormatDuration(now - away_since_));
+}
+
+std::string Patience::Evicting(const EvictPodParams& params, absl::Time now) const {
+  const auto found = refused_.find(params.pod.uid);
+  if (found == refused_.end() || now >= found->second.not_before) return "";
+  return fmt::format("pod {}: evicted {} before the server wanted to hear of it again", params.pod.ToString(),
+                     absl::FormatDuration(found->second.not_before - now));
+}
+
+void Patience::Evicted(const std::string& node, const EvictPodParams& params, const EvictionAnswer& answer,
+                       absl::Time now) {
+  if (answer.refusal == Refusal::kNone) {
+    refused_.erase(params.pod.uid);
+  } else {
+    const absl::Duration wait = std::min(answer.retry_after, kRetryAfterMax) * kSpread;
+    refused_.insert_or_assign(params.pod.uid, Refused{.node = node, .not_before = now + wait});
+  }
+}
+
+void Patience::UpgradeBegins(const std::string& node) {
+  std::erase_if(refused_, [&](const auto& refused) { return refused.second.node == node; });
+}
+
+std::string Patience::Patching(const PatchNodeParams& params, absl::Time now) const {
+  const auto found = conflicts_.find(params.uid);
+  if (found == conflicts_.end() || found->second.resource_version != params.resource_version) return "";
+  if (now >= found->second.time + kAfterConflict) return "";
+  return fmt::format("node {}: patched as of version {} again, {} after a conflict", params.name,
+                     params.resource_version, absl::FormatDuration(now - found->second.time));
+}
+
+void Patience::MetConflict(const PatchNodeParams& params, absl::Time now) {
+  conflicts_.insert_or_assign(params.uid, Conflict{.resource_version = params.resource_version, .time = now});
+}
+
+}  // namespace driverupgrade::testing::internal

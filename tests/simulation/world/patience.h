@@ -1,0 +1,48 @@
+// How soon a process asks again for what it did not get (I13), by its own clock.
+#ifndef DRIVERUPGRADE_TESTS_SIMULATION_WORLD_PATIENCE_H_
+#define DRIVERUPGRADE_TESTS_SIMULATION_WORLD_PATIENCE_H_
+
+#include <map>
+#include <string>
+
+#include "absl/time/time.h"
+#include "driverupgrade/cluster_writes.h"
+
+namespace driverupgrade::testing::internal {
+
+// What is wrong is said by a text; an empty one: nothing is.
+class Patience {
+ public:
+  // A request other than for a lease is made while nobody is served. After the first minutes whoever asks for the same
+  // again and again has to have slowed down.
+  std::string Unserved(absl::Time now);
+  void Served() { away_since_ = absl::InfiniteFuture(); }
+
+  // A pod is asked to go not before the server wants to hear of it again, but for an upgrade that begins anew.
+  std::string Evicting(const EvictPodParams& params, absl::Time now) const;
+  void Evicted(const std::string& node, const EvictPodParams& params, const EvictionAnswer& answer, absl::Time now);
+  void UpgradeBegins(const std::string& node);
+
+  // What is refused as of a version is not asked again at once as of the same one.
+  std::string Patching(const PatchNodeParams& params, absl::Time now) const;
+  void MetConflict(const PatchNodeParams& params, absl::Time now);
+
+ private:
+  struct Conflict {
+    std::string resource_version;
+    absl::Time time;
+  };
+  absl::Time away_since_ = absl::InfiniteFuture();
+  absl::Time minute_began_ = absl::InfinitePast();
+  int asked_ = 0;
+  struct Refused {
+    std::string node;
+    absl::Time not_before;
+  };
+  std::map<std::string, Refused> refused_;     // by UID of the pod
+  std::map<std::string, Conflict> conflicts_;  // by UID of the node
+};
+
+}  // namespace driverupgrade::testing::internal
+
+#endif  // DRIVERUPGRADE_TESTS_SIMULATION_WORLD_PATIENCE_H_

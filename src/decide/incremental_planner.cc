@@ -43,6 +43,7 @@ class IncrementalPlanner::Impl {
   void SetSharedSlots(const std::optional<SharedSlots>& shared) { shared_slots_ = shared; }
   void SetRollout(const RolloutFacts& rollout) { rollout_.SetFacts(rollout); }
   void Update(std::shared_ptr<const NodeView> view);
+  void ForgetPods(const std::string& name);
   void Remove(const std::string& name);
   PlanUpdate Advance(absl::Time now, const AdvanceLimits& limits);
   PlanUpdate Withhold(const std::map<std::string, Gate>& gates);
@@ -178,6 +179,17 @@ void IncrementalPlanner::Impl::Update(std::shared_ptr<const NodeView> view) {
   if (before == nullptr) return;
   names_.erase({before->node.uid, name});
   Locate(before->node.uid);
+}
+
+void IncrementalPlanner::Impl::ForgetPods(const std::string& name) {
+  const auto found = nodes_.find(name);
+  if (found == nodes_.end() || !found->second.view->pods) return;
+  NodeView view = *found->second.view;
+  view.pods.reset();
+  view.pods_using_driver.clear();
+  view.hook_errors.clear();
+  found->second.view = ShareView(std::move(view), machine_.identity());
+  rollout_.NodeChanged(found->second);
 }
 
 void IncrementalPlanner::Impl::Remove(const std::string& name) {
@@ -427,6 +439,7 @@ void IncrementalPlanner::SetGrantsMax(std::optional<std::size_t> grants_max) { i
 void IncrementalPlanner::SetSharedSlots(const std::optional<SharedSlots>& shared) { impl_->SetSharedSlots(shared); }
 void IncrementalPlanner::SetRollout(const RolloutFacts& rollout) { impl_->SetRollout(rollout); }
 void IncrementalPlanner::Update(std::shared_ptr<const NodeView> view) { impl_->Update(std::move(view)); }
+void IncrementalPlanner::ForgetPods(const std::string& node) { impl_->ForgetPods(node); }
 void IncrementalPlanner::Remove(const std::string& node) { impl_->Remove(node); }
 PlanUpdate IncrementalPlanner::Advance(absl::Time now, const AdvanceLimits& limits) {
   return impl_->Advance(now, limits);

@@ -103,6 +103,9 @@ class IncrementalPlanner {
 
   // The node is new, or its view may have changed. `view` is not null; its node's name is the key.
   void Update(std::shared_ptr<const NodeView> view);
+  // The pods of the node are followed no more: whoever judges it must not go by those that its view has. Its verdict, which
+  // did not ask for them, stands. Nothing to do if the node is unknown.
+  void ForgetPods(const std::string& node);
   // The node is gone. Nothing to do if it is unknown.
   void Remove(const std::string& node);
 

@@ -101,9 +101,9 @@ absl::StatusOr<Plan> CachePass::MakePlan(const CallContext& context, const PassI
   planner().SetRollout(input.rollout);
   Plan plan = Advance(now);
   // Whoever would start by a finished plan needs the pods that were read for that, although this plan does not say so.
-  if (plan.finished) interest_.clear();
-  interest_.insert(plan.pod_interest.begin(), plan.pod_interest.end());
-  cache_->SetInterest(driver_, interest_);
+  std::set<std::string> interest = plan.finished ? std::set<std::string>() : interest_;
+  interest.insert(plan.pod_interest.begin(), plan.pod_interest.end());
+  FollowPods(std::move(interest));
   ReadPods(context, input.policy, interest_);
   if (TakePods(context, now, log)) {
     Plan again = Advance(now);
@@ -142,6 +142,14 @@ void CachePass::NoteChanges(const CallContext& context, absl::Time now, AttemptL
     retry.due.reset();
     touched_.insert(node);
   }
+}
+
+void CachePass::FollowPods(std::set<std::string> interest) {
+  for (const std::string& node : interest_) {
+    if (!interest.contains(node)) planner().ForgetPods(node);
+  }
+  interest_ = std::move(interest);
+  cache_->SetInterest(driver_, interest_);
 }
 
 void CachePass::TouchManaged() {

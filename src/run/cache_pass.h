@@ -52,6 +52,8 @@ class CachePass final : public Pass {
   // Looks at nodes that may have changed, in turn, and leaves what is too much for a pass.
   void RefreshTouched(const CallContext& context, AttemptLog& log);
   void TouchManaged();
+  // The pods of these nodes, and of no others, are followed from here on.
+  void FollowPods(std::set<std::string> interest);
   Plan Advance(absl::Time now);
   absl::Status ReadDriver(const CallContext& context);
   void Refresh(const CallContext& context, const std::string& node, AttemptLog& log);

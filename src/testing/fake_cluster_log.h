@@ -11,7 +11,7 @@
 
 namespace driverupgrade::testing::internal {
 
-/// The version of an empty cluster.
+/// The version of an empty cluster, or one before it.
 inline constexpr std::int64_t kFirstRevision = 1000;
 
 /// One commit. `before` is null if it created the object, `after` if it removed it.

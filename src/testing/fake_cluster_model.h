@@ -9,6 +9,7 @@
 #ifndef DRIVERUPGRADE_SRC_TESTING_FAKE_CLUSTER_MODEL_H_
 #define DRIVERUPGRADE_SRC_TESTING_FAKE_CLUSTER_MODEL_H_
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -198,7 +199,7 @@ class Model {
   FakeClusterOptions options_;
   ChangeObserver observer_;
   absl::Time now_ = absl::UnixEpoch();
-  std::int64_t revision_ = kFirstRevision;
+  std::int64_t revision_ = std::max(options_.first_revision, kFirstRevision);
   std::tuple<ObjectLog<Node>, ObjectLog<Pod>, ObjectLog<DaemonSet>, ObjectLog<ControllerRevision>,
              ObjectLog<NodeMaintenance>>
       logs_;

@@ -53,6 +53,7 @@ struct World {
   std::unique_ptr<UpgradeEngine> engine = {};
   std::unique_ptr<UpgradeController> controller = {};
   int calls_in_flight = 1;
+  std::optional<std::size_t> nodes_per_pass = std::nullopt;
   PodFilter uses_driver = nullptr;
   RestartOnlyPredicate restart_only = nullptr;
   std::optional<LabelSelector> validation = std::nullopt;
@@ -85,6 +86,7 @@ struct World {
         .ledger = ledger,
         .clock = clock};
     options.executor.calls_in_flight = calls_in_flight;
+    if (nodes_per_pass) options.nodes_per_pass = *nodes_per_pass;
     auto created = UpgradeEngine::Create(Gpu(), line, std::move(options));
     REQUIRE(created.ok());
     engine = *std::move(created);
@@ -354,6 +356,49 @@ TEST_CASE("arch-A11: pods that come after the cordon are evicted, those of a lag
   world.RunUntilDone();
   CHECK(world.AllDone());
   CHECK_FALSE(world.cluster->pod("team-a", "late"));
+}
+
+TEST_CASE("arch-A11: pods that come while the driver starts are evicted before it is replaced once more") {
+  // The next driver pod is seen together with the end of the one before, while the node's other pods are known.
+  const testing::PodBehavior at_once{.start_delay = absl::Seconds(20), .stop_delay = absl::ZeroDuration()};
+  World world({.node_count = 6, .driver_behavior = at_once, .workload = ""}, /*calls_in_flight=*/1,
+              /*with_threads=*/false);
+  // A pass judges two nodes, reads the pods of one and has room for a third: every third node needs no pods.
+  world.nodes_per_pass = 2;
+  std::vector<std::string> nodes = world.fleet.node_names;
+  for (const std::size_t i : {3, 0}) {
+    world.cluster->EditNode(nodes[i], [](Node& node) { node.labels[Gpu().SkipUpgradeLabel()] = "true"; });
+    nodes.erase(nodes.begin() + static_cast<std::ptrdiff_t>(i));
+  }
+  world.controller.reset();
+  world.engine.reset();
+  world.MakeEngine();
+  world.controller = std::make_unique<UpgradeController>(*world.engine, world.cache, ControllerOptions{});
+  world.policy.max_parallel = 4;
+  world.controller->SetPolicy(world.policy);
+  const auto waits_for_driver = [&](const std::string& node) {
+    const std::optional<Gate> gate = world.engine->Explain(node);
+    return gate && gate->reason == GateReason::kDriverPodNotReady && !world.cache->KnowsPodsOn(node);
+  };
+  world.cluster->SetTemplate(world.fleet.ns, world.fleet.daemon_set, "rev-2");
+  world.Settle();
+  REQUIRE(world.StepsUntil([&] { return std::all_of(nodes.begin(), nodes.end(), waits_for_driver); }));
+  for (const std::string& node : nodes) {
+    world.cluster->AddPod(testing::PodBuilder("team-a", "late-" + node).OnNode(node).OwnedByReplicaSet("x").Build());
+  }
+  std::set<std::string> restarted_under_pods;
+  const auto is_restarted = [&](const std::string& node) {
+    const std::vector<Pod> pods = world.cluster->pods_on(node);
+    const bool restarted = std::none_of(pods.begin(), pods.end(), [&](const Pod& pod) {
+      return pod.ref.ns == world.fleet.ns && RevisionHash(pod) == "rev-2";
+    });
+    if (restarted && world.cluster->pod("team-a", "late-" + node)) restarted_under_pods.insert(node);
+    return restarted;
+  };
+  world.cluster->SetTemplate(world.fleet.ns, world.fleet.daemon_set, "rev-3");
+  world.Settle();
+  REQUIRE(world.StepsUntil([&] { return std::count_if(nodes.begin(), nodes.end(), is_restarted) == 4; }));
+  CHECK(restarted_under_pods.empty());
 }
 
 TEST_CASE("api-A16, api-A18: broken and expired watches lose nothing") {

@@ -116,6 +116,8 @@ struct FakeClusterOptions {
   /// First pause between two restarts of a crashing container; doubles up to the other. At least one second.
   absl::Duration crash_backoff_initial = absl::Seconds(10);
   absl::Duration crash_backoff_max = absl::Seconds(300);
+  /// The version of the empty cluster; 1000 at least. Near a power of ten versions get one more digit before long.
+  std::int64_t first_revision = 1000;
   /// Whether journal() is kept; counters always are.
   bool keep_journal = true;
   /// How many commits of each kind watches can go back to; as many old versions of objects are held in memory.

@@ -299,10 +299,11 @@ void InvariantChecker::Impl::CheckRestart(const Pod& driver_pod) {
     const std::string target = only->second.substr(only->second.rfind('@') + 1);
     if (!options.restart_only || MayOnlyRestart(driver_pod, target)) return;
   }
-  const std::vector<Pod> pods = cluster->pods_on(driver_pod.node_name);
+  // Whether a drain has to take over is decided by what is known, too.
+  std::vector<Pod> pods = cluster->pods_on(driver_pod.node_name);
+  std::erase_if(pods, [&](const Pod& pod) { return !IsKnown(pod); });
   for (const Pod* pod : Protected(pods, its_policy)) {
-    if (IsDriverPod(*pod) || !IsKnown(*pod) || IsLost(*pod, node->ready, cluster->Now(), options.clock_skew_max))
-      continue;
+    if (IsDriverPod(*pod) || IsLost(*pod, node->ready, cluster->Now(), options.clock_skew_max)) continue;
     return Fail("I2", fmt::format("driver pod {} was deleted while {} was on node {}", driver_pod.ref.ToString(),
                                   pod->ref.ToString(), node->name));
   }

@@ -160,6 +160,8 @@ class FaultyCluster final : public ForwardingFacade {
   std::optional<absl::Duration> renew_deadline_;
   absl::Time renewed_at_ = absl::InfinitePast();
   Patience patience_;
+  // Up to which version watches are too old.
+  std::map<Operation, std::int64_t> expired_;
 };
 
 }  // namespace driverupgrade::testing::internal

@@ -1,6 +1,7 @@
 // The calls of a FaultyCluster, each with what is its own.
 #include <utility>
 
+#include "absl/strings/numbers.h"
 #include "simulation/world/faulty_call.h"
 #include "simulation/world/faulty_cluster.h"
 
@@ -52,6 +53,11 @@ class TwiceSink final : public WatchSink<T> {
   World& world_;
 };
 
+std::int64_t VersionOf(const std::string& resource_version) {
+  std::int64_t version = 0;
+  return absl::SimpleAtoi(resource_version, &version) ? version : 0;
+}
+
 }  // namespace
 
 absl::StatusOr<std::vector<Node>> FaultyCluster::ListNodes(const CallContext& context, const ListNodesParams& params) {
@@ -99,13 +105,23 @@ absl::Status FaultyCluster::Watch(Operation operation, const CallContext& contex
     Note(operation, status);
     return status;
   };
+  const auto too_old = [&](Fault fault) {
+    expired_[operation] = VersionOf(params.resource_version);
+    return troubled(fault, absl::OutOfRangeError("410 too old resource version"));
+  };
   absl::Status ended = Run<absl::Status>(context, operation, [&](const CallContext& at) -> absl::Status {
+    // What the server has dropped does not come back.
+    const auto expired = expired_.find(operation);
+    if (expired != expired_.end() && !params.resource_version.empty() &&
+        VersionOf(params.resource_version) <= expired->second) {
+      return too_old(Fault::kWatchExpired);
+    }
     const bool unlucky = world_.chaos && (world_.setup.light ? random_.PerMille(1) : random_.Percent(5));
     if (unlucky && world_.May(Fault::kWatchLost) && random_.Percent(50)) {
       return troubled(Fault::kWatchLost, absl::UnavailableError("connection lost"));
     }
     if (unlucky && world_.May(Fault::kWatchExpired) && !params.resource_version.empty() && random_.Percent(50)) {
-      return troubled(Fault::kWatchExpired, absl::OutOfRangeError("410 too old resource version"));
+      return too_old(Fault::kWatchExpired);
     }
     if (unlucky && world_.May(Fault::kWatchBroken)) {
       LimitedSink<T> limited(sink, random_.Below(3), false);
@@ -246,8 +262,11 @@ absl::StatusOr<EvictionAnswer> FaultyCluster::EvictPod(const CallContext& contex
 }
 
 absl::Status FaultyCluster::DeletePod(const CallContext& context, const DeletePodParams& params) {
-  return Write<absl::Status>(context, Operation::kDeletePod,
-                             [next = next_, params](const CallContext& at) { return next->DeletePod(at, params); });
+  absl::Status answer = Write<absl::Status>(
+      context, Operation::kDeletePod,
+      [next = next_, params](const CallContext& at) { return next->DeletePod(at, params); });
+  if (answer.ok()) patience_.Deleted(params);
+  return answer;
 }
 
 absl::StatusOr<Lease> FaultyCluster::CreateLease(const CallContext& context, const Lease& lease) {

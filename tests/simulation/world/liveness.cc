@@ -16,9 +16,15 @@ constexpr absl::Duration kPatience = absl::Hours(1);
 
 void Lengthen(absl::Duration& timeout) { timeout = std::max(timeout, kPatience); }
 
+// Rounded up, as what is judged rounds.
+int UnavailableOf(const CountOrPercent& limit, int nodes) {
+  if (const Count* count = std::get_if<Count>(&limit)) return count->value;
+  return (std::get<Percent>(limit).value * nodes + 99) / 100;
+}
+
 int ParallelOf(const UpgradePolicy& policy, int nodes) {
   int parallel = policy.max_parallel.value_or(nodes);
-  if (policy.max_unavailable) parallel = std::min(parallel, ScaledLimit(*policy.max_unavailable, nodes));
+  if (policy.max_unavailable) parallel = std::min(parallel, UnavailableOf(*policy.max_unavailable, nodes));
   return std::max(1, parallel);
 }
 
@@ -27,7 +33,7 @@ int ParallelOf(const UpgradePolicy& policy, int nodes) {
 UpgradePolicy CalmPolicy(UpgradePolicy policy) {
   policy.auto_upgrade = true;
   policy.paused = false;
-  if (policy.max_unavailable && ScaledLimit(*policy.max_unavailable, 1) < 1) policy.max_unavailable = Count{1};
+  if (policy.max_unavailable && UnavailableOf(*policy.max_unavailable, 1) < 1) policy.max_unavailable = Count{1};
   if (policy.drain) Lengthen(policy.drain->timeout);
   if (policy.pod_deletion) Lengthen(policy.pod_deletion->timeout);
   Lengthen(policy.deadlines.pod_restart);

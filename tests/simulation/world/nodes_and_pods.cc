@@ -122,8 +122,9 @@ class PodTroubles final : public Actor {
   void Stick(const std::string& node) {
     FakeCluster& cluster = *world_.cluster;
     const std::string name = fmt::format("stuck-{}", ++count_);
-    world_.trace.Line("pods: trouble {} on {}", name, node);
-    switch (random_.Below(8)) {
+    const int kind = random_.Below(9);
+    world_.trace.Line("pods: trouble {} of kind {} on {}", name, kind, node);
+    switch (kind) {
       case 0:
         return cluster.AddDisruptionBudget({.ns = kWorkloadNs,
                                             .name = "never",
@@ -134,17 +135,33 @@ class PodTroubles final : public Actor {
                                             .name = "second",
                                             .selector = LabelSelector::FromMatchLabels({{"app", "web"}}),
                                             .min_available = 1});
-      case 2: return AddPod(PodBuilder(kWorkloadNs, name).OnNode(node).WithLabel("app", "bare"));
-      case 3:
-        return AddPod(
-            PodBuilder(kWorkloadNs, name).OnNode(node).WithLabel("app", "bare").OwnedByJob("j").WithEmptyDir());
+      case 2:
+      case 3: {
+        PodBuilder bare(kWorkloadNs, name);
+        bare.OnNode(node).WithLabel("app", "bare");
+        if (kind == 3) bare.OwnedByJob("j").WithEmptyDir();
+        if (random_.Percent(50)) bare.WithLabel("uses", "driver");
+        return AddPod(bare);
+      }
       case 4:
         return AddPod(PodBuilder(kWorkloadNs, name).OnNode(node).WithLabel("app", "bare").OwnedByJob("j"),
                       {.stop_delay = absl::InfiniteDuration()});
-      case 5:
-        return AddPod(PodBuilder(kWorkloadNs, name).OnNode(node).WithLabel("app", "job").OwnedByJob(name),
-                      {.run_time = absl::Minutes(random_.Between(1, 20))});
+      case 5: {
+        PodBuilder job(kWorkloadNs, name);
+        job.OnNode(node).WithLabel("app", "job").OwnedByJob(name);
+        // It may take its time to begin.
+        if (random_.Percent(50)) job.Pending();
+        return AddPod(job, {.start_delay = absl::Minutes(random_.Between(1, 10)),
+                            .run_time = absl::Minutes(random_.Between(1, 20))});
+      }
       case 6: return AddPod(PodBuilder("kube-system", name).OnNode(node).Mirror());
+      // Labelled as the driver is, but in a namespace that is not the driver's.
+      case 7:
+        return AddPod(PodBuilder(kWorkloadNs, name)
+                          .OnNode(node)
+                          .WithLabel("app", kDriver)
+                          .WithLabel("uses", "driver")
+                          .OwnedByJob("j"));
       default:
         AddPod(PodBuilder(kDoomedNs, name).OnNode(node).OwnedByJob("j"));
         if (random_.Percent(30)) cluster.TerminateNamespace(kDoomedNs);

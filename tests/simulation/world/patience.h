@@ -18,9 +18,11 @@ class Patience {
   std::string Unserved(absl::Time now);
   void Served() { away_since_ = absl::InfiniteFuture(); }
 
-  // A pod is asked to go not before the server wants to hear of it again, but for an upgrade that begins anew.
+  // A pod is asked to go not before the server wants to hear of it again, unless it is deleted by then or an upgrade
+  // begins anew.
   std::string Evicting(const EvictPodParams& params, absl::Time now) const;
   void Evicted(const std::string& node, const EvictPodParams& params, const EvictionAnswer& answer, absl::Time now);
+  void Deleted(const DeletePodParams& params) { refused_.erase(params.pod.uid); }
   void UpgradeBegins(const std::string& node);
 
   // What is refused as of a version is not asked again at once as of the same one.

@@ -30,12 +30,14 @@ constexpr absl::Duration kFastTurnPauseMax = absl::Seconds(10);
 constexpr absl::Duration kReleaseTimeout = absl::Minutes(2);
 constexpr absl::Duration kReleasePause = absl::Seconds(1);
 
-// Counts what nodes wait for.
+// Counts what nodes wait for, and remembers what has been told of it.
 class GateObserver final : public Observer {
  public:
-  GateObserver(World& world, bool& knows_all) : world_(world), knows_all_(knows_all) {}
+  GateObserver(World& world, const Clock& clock, bool& knows_all, ToldReasons& told)
+      : world_(world), clock_(clock), knows_all_(knows_all), told_(told) {}
   void OnPlan(const Plan& plan) override {
     knows_all_ = plan.finished;
+    told_.Follow(plan, clock_.Now());
     if (!plan.finished) world_.CameBy(Mode::kShortPasses);
     for (const NodeGate& gate : plan.gates) ++world_.result.gates[gate.gate.reason];
     if (world_.trace.on() && !plan.nodes.empty()) {
@@ -46,7 +48,9 @@ class GateObserver final : public Observer {
 
  private:
   World& world_;
+  const Clock& clock_;
   bool& knows_all_;
+  ToldReasons& told_;
 };
 
 // I11: whatever stands on nodes, a log line is one line of printable characters.
@@ -105,8 +109,9 @@ void Replica::MakeElection(const std::string& name) {
 }
 
 EngineOptions Replica::MakeEngineOptions() {
+  told_ = {};
   std::vector<std::shared_ptr<Observer>> observers = {driver_.checker.MakeObserver(),
-                                                      std::make_shared<GateObserver>(world_, plan_finished_)};
+                                                      std::make_shared<GateObserver>(world_, *clock_, plan_finished_, told_)};
   if (driver_.setup.Has(Fault::kGarbage)) {
     observers.push_back(MakeLoggingObserver(driver_.identity, MakeSuspiciousSink(driver_.checker)));
   }
@@ -380,6 +385,7 @@ void Replica::CheckWhatItSays() {
   next_check_ = world_.Now() + std::max(kSayingsApart, driver_.setup.nodes * absl::Milliseconds(20));
   const Plan everything = process_->engine->Everything();
   driver_.checker.CheckGates(*process_->guarded, everything);
+  if (const std::string wrong = told_.WhyNot(everything); !wrong.empty()) driver_.checker.Fail("L5", wrong);
   driver_.checker.CheckTotals(everything.totals);
   ++world_.result.checks_of_gates;
 }

@@ -2,6 +2,7 @@
 #ifndef DRIVERUPGRADE_TESTS_SIMULATION_WORLD_REPLICA_H_
 #define DRIVERUPGRADE_TESTS_SIMULATION_WORLD_REPLICA_H_
 
+#include <map>
 #include <memory>
 #include <string>
 
@@ -15,6 +16,7 @@
 #include "simulation/world/mutants.h"
 #include "simulation/world/random.h"
 #include "simulation/world/tasks.h"
+#include "simulation/world/told_reasons.h"
 #include "simulation/world/world.h"
 
 namespace driverupgrade::testing::internal {
@@ -142,6 +144,7 @@ class Replica {
   absl::Duration turn_pause_ = absl::Seconds(1);
   absl::Time next_check_ = absl::InfinitePast();
   bool plan_finished_ = false;  // the last one
+  ToldReasons told_;  // by the plans of the process
 };
 
 }  // namespace driverupgrade::testing::internal

@@ -17,6 +17,8 @@ FakeClusterOptions ClusterOptions(std::uint64_t seed, bool light) {
   return {.template_delay = random.Pick({absl::ZeroDuration(), absl::Milliseconds(200), absl::Seconds(5)}),
           .controller_delay = random.Pick({absl::ZeroDuration(), absl::Milliseconds(100), absl::Seconds(2)}),
           .scheduler_delay = random.Pick({absl::ZeroDuration(), absl::Milliseconds(50)}),
+          // Versions get one more digit in the midst of some seeds.
+          .first_revision = random.Percent(20) ? random.Between(9'000, 9'990) : 1000,
           .keep_journal = false,
           .watches_follow = false};
 }

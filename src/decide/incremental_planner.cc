@@ -47,6 +47,7 @@ class IncrementalPlanner::Impl {
   void Remove(const std::string& name);
   PlanUpdate Advance(absl::Time now, const AdvanceLimits& limits);
   PlanUpdate Withhold(const std::map<std::string, Gate>& gates);
+  void NotTold(const std::string& name);
   std::shared_ptr<const PublishedPlan> Publish();
   const std::set<std::string>& pod_interest() const { return rollout_.interest().empty() ? interested_ : all_interest_; }
   std::uint64_t judgements() const { return judgements_; }
@@ -106,7 +107,7 @@ class IncrementalPlanner::Impl {
   Names with_findings_;
   Names in_ledger_;  // they have a grant or need one
   AdmissionQueue queue_;
-  Names told_and_gone_;  // the caller knows of gates of nodes that have been removed since
+  Names told_before_;  // the caller knows of gates of nodes that have been removed since, or of others than the last
   std::uint64_t judgements_ = 0;
 };
 
@@ -198,7 +199,7 @@ void IncrementalPlanner::Impl::Remove(const std::string& name) {
   Withdraw(name, found->second);
   judged_.Remove(name);
   const std::string uid = found->second.view->node.uid;
-  if (found->second.told) told_and_gone_.insert(name);
+  if (found->second.told) told_before_.insert(name);
   rollout_.NodesChanged();
   nodes_.erase(found);
   names_.erase({uid, name});
@@ -405,7 +406,7 @@ bool IncrementalPlanner::Impl::IsTold(const PlannedNode& node, const ToldGate& g
 
 void IncrementalPlanner::Impl::TellGates(const Names& names, PlanUpdate& update) {
   for (const std::string& name : names) {
-    bool was_told = told_and_gone_.erase(name) > 0;
+    bool was_told = told_before_.erase(name) > 0;
     const auto found = nodes_.find(name);
     if (found != nodes_.end()) {
       PlannedNode& node = found->second;
@@ -418,6 +419,14 @@ void IncrementalPlanner::Impl::TellGates(const Names& names, PlanUpdate& update)
     }
     if (was_told) update.ungated.push_back(name);
   }
+}
+
+// What was told before may still be believed.
+void IncrementalPlanner::Impl::NotTold(const std::string& name) {
+  const auto found = nodes_.find(name);
+  if (found == nodes_.end() || !found->second.told) return;
+  found->second.told.reset();
+  told_before_.insert(name);
 }
 
 std::shared_ptr<const PublishedPlan> IncrementalPlanner::Impl::Publish() {
@@ -445,6 +454,7 @@ PlanUpdate IncrementalPlanner::Advance(absl::Time now, const AdvanceLimits& limi
   return impl_->Advance(now, limits);
 }
 PlanUpdate IncrementalPlanner::Withhold(const std::map<std::string, Gate>& gates) { return impl_->Withhold(gates); }
+void IncrementalPlanner::NotTold(const std::string& node) { impl_->NotTold(node); }
 std::shared_ptr<const PublishedPlan> IncrementalPlanner::Publish() { return impl_->Publish(); }
 const std::set<std::string>& IncrementalPlanner::pod_interest() const { return impl_->pod_interest(); }
 std::uint64_t IncrementalPlanner::judgements() const { return impl_->judgements(); }

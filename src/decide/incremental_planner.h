@@ -127,6 +127,9 @@ class IncrementalPlanner {
   // shares what it has with those before and after it.
   [[nodiscard]] std::shared_ptr<const PublishedPlan> Publish();
 
+  // The gate that the last Advance told of the node did not get to anybody: it is told again when the node is judged.
+  void NotTold(const std::string& node);
+
   // See Plan::pod_interest; as of the last Advance.
   const std::set<std::string>& pod_interest() const;
 

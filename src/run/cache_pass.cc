@@ -70,12 +70,16 @@ std::string CachePass::UidOf(const std::string& node) const {
   return found == managed_.end() ? std::string() : found->second;
 }
 
-void CachePass::LeaveOutInFlight(Plan& plan) const {
+void CachePass::LeaveOutInFlight(Plan& plan) {
   std::erase_if(plan.nodes, [&](const NodePlan& node) {
     const bool is_early = touched_.contains(node.node) || (!plan.finished && Starts(node));
     return is_early || executor_.InFlight(node.node) || reading_.contains(node.node);
   });
-  std::erase_if(plan.gates, [this](const NodeGate& gate) { return executor_.InFlight(gate.node); });
+  std::erase_if(plan.gates, [this](const NodeGate& gate) {
+    const bool in_flight = executor_.InFlight(gate.node);
+    if (in_flight) planner().NotTold(gate.node);
+    return in_flight;
+  });
 }
 
 absl::StatusOr<Plan> CachePass::MakePlan(const CallContext& context, const PassInput& input, AttemptLog& log) {

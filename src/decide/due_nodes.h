@@ -1,4 +1,5 @@
-// Which nodes an Advance judges anew: those that have changed, those whose time has come and, part by part, all of them.
+// Which nodes an Advance judges anew: those that have changed, those whose time has come and, part by part, all of
+// them.
 #ifndef DRIVERUPGRADE_SRC_DECIDE_DUE_NODES_H_
 #define DRIVERUPGRADE_SRC_DECIDE_DUE_NODES_H_
 

@@ -49,7 +49,9 @@ class IncrementalPlanner::Impl {
   PlanUpdate Withhold(const std::map<std::string, Gate>& gates);
   void NotTold(const std::string& name);
   std::shared_ptr<const PublishedPlan> Publish();
-  const std::set<std::string>& pod_interest() const { return rollout_.interest().empty() ? interested_ : all_interest_; }
+  const std::set<std::string>& pod_interest() const {
+    return rollout_.interest().empty() ? interested_ : all_interest_;
+  }
   std::uint64_t judgements() const { return judgements_; }
 
  private:
@@ -107,7 +109,7 @@ class IncrementalPlanner::Impl {
   Names with_findings_;
   Names in_ledger_;  // they have a grant or need one
   AdmissionQueue queue_;
-  Names told_before_;  // the caller knows of gates of nodes that have been removed since, or of others than the last
+  Names told_before_;  // the caller may know a gate of the node that PlannedNode::told has not, or the node is gone
   std::uint64_t judgements_ = 0;
 };
 

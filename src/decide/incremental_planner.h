@@ -103,8 +103,8 @@ class IncrementalPlanner {
 
   // The node is new, or its view may have changed. `view` is not null; its node's name is the key.
   void Update(std::shared_ptr<const NodeView> view);
-  // The pods of the node are followed no more: whoever judges it must not go by those that its view has. Its verdict, which
-  // did not ask for them, stands. Nothing to do if the node is unknown.
+  // The pods of the node are followed no more: the next judgement must not go by those that the node's view has. The
+  // last verdict, which did not ask for pods, stands. Nothing to do if the node is unknown.
   void ForgetPods(const std::string& node);
   // The node is gone. Nothing to do if it is unknown.
   void Remove(const std::string& node);
@@ -127,7 +127,8 @@ class IncrementalPlanner {
   // shares what it has with those before and after it.
   [[nodiscard]] std::shared_ptr<const PublishedPlan> Publish();
 
-  // The gate that the last Advance told of the node did not get to anybody: it is told again when the node is judged.
+  // The gate that the last Advance told of the node got to nobody. The next Advance that judges the node tells the gate
+  // that it has then.
   void NotTold(const std::string& node);
 
   // See Plan::pod_interest; as of the last Advance.

@@ -43,8 +43,8 @@ class RolloutPlanner {
 
   // Nobody starts by a rollout: what the last round said is forgotten.
   void Skip();
-  // Makes a round over `nodes`, all of which have been judged. Adds to `touched` whoever waits for another reason than the
-  // caller knows of. Returns who starts, in order.
+  // Makes a round over `nodes`, all of which have been judged. Adds to `touched` whoever waits for another reason than
+  // the caller knows of. Returns who starts, in order.
   std::vector<NamedNode*> Admit(const RolloutInput& input, PlannedNodes& nodes, const Sums& sums,
                                 std::size_t elsewhere, Names& touched);
 

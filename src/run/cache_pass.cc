@@ -1,6 +1,7 @@
 #include "run/cache_pass.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "base/backoff.h"
@@ -149,9 +150,9 @@ void CachePass::NoteChanges(const CallContext& context, absl::Time now, AttemptL
 }
 
 void CachePass::FollowPods(std::set<std::string> interest) {
-  for (const std::string& node : interest_) {
-    if (!interest.contains(node)) planner().ForgetPods(node);
-  }
+  std::vector<std::string> left;
+  std::set_difference(interest_.begin(), interest_.end(), interest.begin(), interest.end(), std::back_inserter(left));
+  for (const std::string& node : left) planner().ForgetPods(node);
   interest_ = std::move(interest);
   cache_->SetInterest(driver_, interest_);
 }

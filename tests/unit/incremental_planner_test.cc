@@ -299,6 +299,25 @@ TEST_CASE("arch-A10: a gate is told once, a place in the queue on demand") {
   }
 }
 
+TEST_CASE("arch-A10: a gate that got to nobody is told once more, and its end as well") {
+  Fleet fleet(2, Parallel(1));
+  const auto tells = [&] {
+    fleet.view("n00001").node.resource_version += "0";
+    fleet.planner.Update(std::make_shared<const NodeView>(fleet.view("n00001")));
+    const std::vector<NodeGate> gates = fleet.planner.Advance(kNow).plan.gates;
+    return std::any_of(gates.begin(), gates.end(), [](const NodeGate& gate) { return gate.node == "n00001"; });
+  };
+  REQUIRE(tells());
+  CHECK_FALSE(tells());
+  fleet.planner.NotTold("n00001");
+  CHECK(tells());
+  CHECK_FALSE(tells());
+  // Whoever was told before may still believe it.
+  fleet.planner.NotTold("n00001");
+  fleet.planner.Remove("n00001");
+  CHECK(fleet.planner.Advance(kNow).ungated == std::vector<std::string>{"n00001"});
+}
+
 TEST_CASE("A verdict does not stand at a time from before it was made") {
   Fleet fleet(50, Parallel(0));
   fleet.Apply(fleet.planner.Advance(kNow).plan);

@@ -50,7 +50,7 @@ class Admission {
   // Whether somebody may start, and nobody is under way or has started who would give others room.
   bool IsIdle() const { return nobody_ == kStarts && !is_any_under_way_; }
 
-  // Of nodes for which stages and groups have to wait.
+  // Of a node that waits for no other stage and for no group.
   int RefusalAlone(const WaitingUnit& unit) {
     const int gate = NotByStage(unit);
     return gate == kStarts ? NoRoom(unit) : gate;
@@ -139,9 +139,10 @@ class Admission {
   std::array<Answer, RolloutRoom::kKinds> by_kind_;
 };
 
-// What an earlier upgrade has left cordoned takes its part of maxUnavailable while it waits. If nobody else is under way
-// those before it, which it waits for as they are of its group or of another one, may be waiting for that part.
-void StartOneOutOfService(const RolloutView& view, RolloutCensus& census, Admission& admission, RolloutAnswers& answers) {
+// A node that an earlier upgrade has left cordoned takes its part of maxUnavailable while it waits. If nobody is under
+// way, the nodes that it waits for, of its group or of another one, may be waiting for that part.
+void StartOneOutOfService(const RolloutView& view, const RolloutCensus& census, Admission& admission,
+                          RolloutAnswers& answers) {
   for (RolloutAnswer& answer : answers.nodes) {
     if (!view.nodes[answer.index].out_of_service) continue;
     WaitingUnit alone = census.unit(census.UnitOf(answer.index));

@@ -51,7 +51,8 @@ struct RolloutAnswers {
 };
 
 // The nodes with `may_start`, in the order in which they are asked. A group that finds no room because others are under
-// way keeps it free: nobody behind it starts. `census`: of the nodes of the view.
+// way keeps it free: nobody behind it starts. If nobody is under way and nobody starts, one node that is out of service
+// does so by itself. `census`: of the nodes of the view.
 RolloutAnswers AdmitNodes(const RolloutRules& rules, const RolloutView& view, RolloutCensus& census,
                           const RolloutStep& step, const StartTime& start, RolloutRoom& room);
 

@@ -9,7 +9,7 @@ namespace {
 
 // Until pauses have grown to what they grow to.
 constexpr absl::Duration kFirstMinutes = absl::Minutes(3);
-// Five watches that begin again every half minute, and a pass each minute.
+// Five watches and a pass, each every half minute; and as many again, as a minute may begin in the midst of a burst.
 constexpr int kAskedAMinute = 24;
 // What is to wait for so long may wait for a tenth less, so that not all come at once.
 constexpr double kSpread = 0.9;

@@ -110,8 +110,8 @@ void Replica::MakeElection(const std::string& name) {
 
 EngineOptions Replica::MakeEngineOptions() {
   told_ = {};
-  std::vector<std::shared_ptr<Observer>> observers = {driver_.checker.MakeObserver(),
-                                                      std::make_shared<GateObserver>(world_, *clock_, plan_finished_, told_)};
+  std::vector<std::shared_ptr<Observer>> observers = {
+      driver_.checker.MakeObserver(), std::make_shared<GateObserver>(world_, *clock_, plan_finished_, told_)};
   if (driver_.setup.Has(Fault::kGarbage)) {
     observers.push_back(MakeLoggingObserver(driver_.identity, MakeSuspiciousSink(driver_.checker)));
   }

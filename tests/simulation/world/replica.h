@@ -2,7 +2,6 @@
 #ifndef DRIVERUPGRADE_TESTS_SIMULATION_WORLD_REPLICA_H_
 #define DRIVERUPGRADE_TESTS_SIMULATION_WORLD_REPLICA_H_
 
-#include <map>
 #include <memory>
 #include <string>
 
@@ -144,7 +143,7 @@ class Replica {
   absl::Duration turn_pause_ = absl::Seconds(1);
   absl::Time next_check_ = absl::InfinitePast();
   bool plan_finished_ = false;  // the last one
-  ToldReasons told_;  // by the plans of the process
+  ToldReasons told_;            // by the plans of the process
 };
 
 }  // namespace driverupgrade::testing::internal

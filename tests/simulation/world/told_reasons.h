@@ -18,7 +18,7 @@ class ToldReasons {
 
  private:
   std::map<std::string, GateReason> reasons_;  // by node
-  // The next pass tells more.
+  // The next pass is due at once, and tells the reasons for which this one had no room (EngineOptions::nodes_per_pass).
   bool is_behind_ = false;
 };
 

@@ -43,8 +43,7 @@ NodeProgress ProgressOf(const KeptVerdict& verdict, const GrantShare& share, boo
   if (verdict.gate && TraitsOf(verdict.gate->reason).is_wish) return NodeProgress::kLeftOut;
   const NodePlan* const plan = verdict.plan.get();
   const bool stays = plan == nullptr || plan->path.empty() || plan->path == std::vector{UpgradeState::kDone};
-  const bool is_done = verdict.state == UpgradeState::kDone && stays && !verdict.gate;
-  return is_done ? NodeProgress::kDone : NodeProgress::kWaiting;
+  return verdict.state == UpgradeState::kDone && stays && !verdict.gate ? NodeProgress::kDone : NodeProgress::kWaiting;
 }
 
 // The driver's pods of the revision that is wanted.

@@ -1,0 +1,224 @@
+// The pods of nodes, as an engine that reads from a cache gets to know them and loses sight of them.
+#include <algorithm>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "driverupgrade/rollout_policy.h"
+#include "support/catch.h"
+#include "unit/cached_world.h"
+
+namespace driverupgrade::tests {
+namespace {
+
+using World = CachedWorld;
+
+TEST_CASE("arch-A10: nodes go by their pods from the watch, for one list of all pods and no request a node more") {
+  World world({.node_count = 12, .workload = ""}, /*calls_in_flight=*/1, /*with_threads=*/false);
+  world.ledger = AdmissionLedgerOptions{.ns = "ops", .name = "ledger"};
+  world.controller.reset();
+  world.engine.reset();
+  world.MakeEngine();
+  world.controller = std::make_unique<UpgradeController>(*world.engine, world.cache, ControllerOptions{});
+  world.policy.max_parallel = 1;
+  world.policy.rollout = RolloutPolicy{.order = {{.by = OrderBy::kFewestPods}}};
+  world.controller->SetPolicy(world.policy);
+  const auto add = [&](std::size_t node, const std::string& name) {
+    world.cluster->AddPod(
+        testing::PodBuilder("team", name).OnNode(world.fleet.node_names[node]).OwnedByReplicaSet("x", "rs").Build());
+  };
+  for (const char* name : {"a", "b", "c"}) add(0, name);
+  for (const char* name : {"d", "e"}) add(1, name);
+  std::vector<std::string> started;
+  world.cluster->SetChangeObserver([&](const Change& change) {
+    world.Watch(change);
+    if (world.busy.size() == 1 && (started.empty() || started.back() != *world.busy.begin())) {
+      started.push_back(*world.busy.begin());
+    }
+  });
+  world.cluster->SetTemplate(world.fleet.ns, world.fleet.daemon_set, "rev-2");
+  world.Settle();
+  // Nobody lists these: the watch tells.
+  REQUIRE(world.StepsUntil([&] { return started.size() == 2; }));
+  for (const char* name : {"f", "g", "h", "i"}) add(4, name);
+  world.RunUntilDone();
+  CHECK(world.AllDone());
+  const std::vector<std::string>& names = world.fleet.node_names;
+  std::vector<std::string> wanted = {names[2], names[3]};
+  wanted.insert(wanted.end(), names.begin() + 5, names.end());
+  wanted.insert(wanted.end(), {names[1], names[0], names[4]});
+  CHECK(started == wanted);
+  CHECK(world.Count(Operation::kListPods) == 1 + names.size());
+}
+
+TEST_CASE("arch-A11: a list of pods that is not answered holds up no other node") {
+  World world({.node_count = 3}, /*calls_in_flight=*/8);
+  world.policy.max_parallel = 3;
+  world.controller->SetPolicy(world.policy);
+  world.cluster->SetTemplate(world.fleet.ns, world.fleet.daemon_set, "rev-2");
+  // Cordoned, so that only the list is held.
+  REQUIRE(world.StepsUntil([&] { return world.cluster->node(world.fleet.node_names[0])->unschedulable; }));
+  world.line->Hold(world.fleet.node_names[0]);
+  const auto done = [&](std::size_t node) { return World::IsDone(*world.cluster->node(world.fleet.node_names[node])); };
+  CHECK(world.StepsUntil([&] { return done(1) && done(2) && world.Count(Operation::kDeletePod) >= 2; }));
+  world.line->LetGo();
+  CHECK(world.StepsUntil([&] { return world.AllDone() && world.Count(Operation::kDeletePod) == 3; }));
+}
+
+TEST_CASE("A node whose pods are being read gets no patch before they are known") {
+  World world({.node_count = 1}, /*calls_in_flight=*/8);
+  world.validation = LabelSelector::FromMatchLabels({{"app", "validator"}});
+  world.controller.reset();
+  world.engine.reset();
+  world.MakeEngine();
+  const std::string node = world.fleet.node_names[0];
+  world.line->Hold(node);
+  // Taken over from the Go library: what its validation pods are decides what is written.
+  world.cluster->EditNode(node, [](Node& edited) {
+    edited.labels[Gpu().StateLabel()] = "validation-required";
+    edited.unschedulable = true;
+  });
+  world.Settle();
+  for (int i = 0; i < 100; ++i) {
+    const auto pass = world.engine->Reconcile({}, world.policy);
+    REQUIRE(pass.ok());
+    CHECK(pass->plan.nodes.empty());
+  }
+  world.line->LetGo();
+  world.engine->Quiesce();
+  REQUIRE(world.engine->Reconcile({}, world.policy).ok());
+  world.engine->Quiesce();
+  CHECK(world.Count(Operation::kListPods) == 1);
+  CHECK(world.Count(Operation::kPatchNode) == 1);
+}
+
+TEST_CASE("A list of pods that a cordon has overtaken is made again at once, and is no finding") {
+  World world({.node_count = 1}, /*calls_in_flight=*/1, /*with_threads=*/false);
+  const std::string node = world.fleet.node_names[0];
+  const auto cordon = [&](bool unschedulable) {
+    world.cluster->EditNode(node, [=](Node& edited) { edited.unschedulable = unschedulable; });
+    world.cache->Turn({});
+  };
+  world.cluster->EditNode(node, [](Node& edited) {
+    edited.labels[Gpu().StateLabel()] = "drain-required";
+    edited.unschedulable = true;
+  });
+  world.cache->Turn({});
+  world.line->after_list = [&] {
+    cordon(false);
+    cordon(true);
+  };
+  auto pass = world.engine->Reconcile({}, world.policy);
+  REQUIRE(pass.ok());
+  CHECK(world.Count(Operation::kListPods) == 1);
+  for (const Finding& finding : pass->plan.findings) CHECK(finding.code != FindingCode::kReadFailed);
+  CHECK(pass->wake_at == world.clock->Now());
+  REQUIRE(world.engine->Reconcile({}, world.policy).ok());
+  CHECK(world.Count(Operation::kListPods) == 2);
+}
+
+TEST_CASE("No list that a pass causes is waited for longer than call_timeout") {
+  World world({.node_count = 2}, /*calls_in_flight=*/1, /*with_threads=*/false);
+  const absl::Time begin = world.clock->Now();
+  world.cluster->SetTemplate(world.fleet.ns, world.fleet.daemon_set, "rev-2");
+  for (int i = 0; i < 10; ++i) {
+    world.cache->Turn({});
+    REQUIRE(world.engine->Reconcile({}, world.policy).ok());
+  }
+  CHECK(world.Count(Operation::kListPods) >= 1);
+  CHECK(world.Count(Operation::kListControllerRevisions) >= 1);
+  CHECK(world.clock->Now() == begin);
+  CHECK(world.line->latest_deadline() == begin + ExecutorOptions{}.call_timeout);
+}
+
+TEST_CASE("arch-A11: pods that come after the cordon are evicted, those of a lagging watch too") {
+  World world({.node_count = 1});
+  world.cluster->SetTemplate(world.fleet.ns, world.fleet.daemon_set, "rev-2");
+  world.Settle();
+  world.controller->Step({});  // cordon
+  world.cluster->PauseWatches();
+  world.cluster->AddPod(
+      testing::PodBuilder("team-a", "late").OnNode(world.fleet.node_names[0]).OwnedByReplicaSet("x").Build());
+  world.cluster->ResumeWatches();
+  world.Settle();
+  world.RunUntilDone();
+  CHECK(world.AllDone());
+  CHECK_FALSE(world.cluster->pod("team-a", "late"));
+}
+
+TEST_CASE("arch-A11: pods that come while the driver starts are evicted before it is replaced once more") {
+  // The next driver pod is seen together with the end of the one before, while the node's other pods are known.
+  const testing::PodBehavior at_once{.start_delay = absl::Seconds(20), .stop_delay = absl::ZeroDuration()};
+  World world({.node_count = 6, .driver_behavior = at_once, .workload = ""}, /*calls_in_flight=*/1,
+              /*with_threads=*/false);
+  // A pass judges two nodes, reads the pods of one and has room for a third: every third node needs no pods.
+  world.nodes_per_pass = 2;
+  std::vector<std::string> nodes = world.fleet.node_names;
+  for (const std::size_t i : {3, 0}) {
+    world.cluster->EditNode(nodes[i], [](Node& node) { node.labels[Gpu().SkipUpgradeLabel()] = "true"; });
+    nodes.erase(nodes.begin() + static_cast<std::ptrdiff_t>(i));
+  }
+  world.controller.reset();
+  world.engine.reset();
+  world.MakeEngine();
+  world.controller = std::make_unique<UpgradeController>(*world.engine, world.cache, ControllerOptions{});
+  world.policy.max_parallel = 4;
+  world.controller->SetPolicy(world.policy);
+  const auto waits_for_driver = [&](const std::string& node) {
+    const std::optional<Gate> gate = world.engine->Explain(node);
+    return gate && gate->reason == GateReason::kDriverPodNotReady && !world.cache->KnowsPodsOn(node);
+  };
+  world.cluster->SetTemplate(world.fleet.ns, world.fleet.daemon_set, "rev-2");
+  world.Settle();
+  REQUIRE(world.StepsUntil([&] { return std::all_of(nodes.begin(), nodes.end(), waits_for_driver); }));
+  for (const std::string& node : nodes) {
+    world.cluster->AddPod(testing::PodBuilder("team-a", "late-" + node).OnNode(node).OwnedByReplicaSet("x").Build());
+  }
+  std::set<std::string> restarted_under_pods;
+  const auto is_restarted = [&](const std::string& node) {
+    const std::vector<Pod> pods = world.cluster->pods_on(node);
+    const bool restarted = std::none_of(pods.begin(), pods.end(), [&](const Pod& pod) {
+      return pod.ref.ns == world.fleet.ns && RevisionHash(pod) == "rev-2";
+    });
+    if (restarted && world.cluster->pod("team-a", "late-" + node)) restarted_under_pods.insert(node);
+    return restarted;
+  };
+  world.cluster->SetTemplate(world.fleet.ns, world.fleet.daemon_set, "rev-3");
+  world.Settle();
+  REQUIRE(world.StepsUntil([&] { return std::count_if(nodes.begin(), nodes.end(), is_restarted) == 4; }));
+  CHECK(restarted_under_pods.empty());
+}
+
+TEST_CASE("arch-A9: a refused eviction keeps its pace while the pods of its node are not known for a moment") {
+  World world({.node_count = 1});
+  world.cluster->AddDisruptionBudget({.ns = "team-a", .name = "web", .min_available = 1});
+  world.cluster->SetTemplate(world.fleet.ns, world.fleet.daemon_set, "rev-2");
+  world.Settle();
+  const auto refused = [&] {
+    std::vector<absl::Time> times;
+    for (const Call& call : world.cluster->journal()) {
+      if (call.operation == Operation::kEvictPod && call.object.starts_with("team-a/web-")) times.push_back(call.time);
+    }
+    return times;
+  };
+  const auto pass = [&] {
+    world.controller->Step({});
+    world.Settle();
+    world.cluster->Advance(absl::Milliseconds(30));
+    world.Settle();
+  };
+  for (int i = 0; i < 10 && refused().empty(); ++i) pass();
+  REQUIRE(refused().size() == 1);
+  for (int i = 0; i < 3; ++i) {
+    world.cluster->CompactLog();
+    world.cluster->BreakWatches(absl::OutOfRangeError("too old resource version"));
+    world.Settle();
+    for (int again = 0; again < 3; ++again) pass();
+  }
+  const std::vector<absl::Time> times = refused();
+  for (std::size_t i = 1; i < times.size(); ++i) CHECK(times[i] - times[i - 1] >= absl::Milliseconds(4500));
+}
+
+}  // namespace
+}  // namespace driverupgrade::tests

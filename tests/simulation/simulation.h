@@ -139,6 +139,8 @@ struct SimulationResult {
   std::map<GateReason, std::int64_t> gates = {};
   /// How often all gates and totals of a replica were compared with the cluster (L5, L6), and whether L4 was looked at.
   std::int64_t checks_of_gates = 0;
+  /// Plans of nodes that were held against a second opinion.
+  std::int64_t plans_judged = 0;
   bool bad_node = false;
 
   // Size.

@@ -59,6 +59,8 @@ struct InvariantOptions {
   std::string requestor_id = {};
   /// As in SnapshotOptions; an answer that is an error counts as no. Null: what stands on the node is believed.
   RestartOnlyPredicate restart_only = nullptr;
+  /// As EngineOptions::ledger: a node that takes of a budget starts only once its grant has been stored.
+  bool has_ledger = false;
   /// Whether budgets are claimed to hold: with a ledger, or for one leader that does not crash.
   bool check_budget = true;
   /// Whether the time between two requests for one pod is looked at: not where clocks jump.
@@ -188,6 +190,8 @@ class InvariantChecker::GuardedCluster final : public ForwardingFacade {
   void NoteSent(const PatchNodeMaintenanceParams& params);
   /// The answer to the last patch of the node was lost on its way: the sender knows of the node what he knew before.
   void NoteAnswerLost(const std::string& node, const Writer& before);
+  /// What the sender was answered, which may be something else than the cluster's answer; nullopt: nothing that says why.
+  void NoteEvictionAnswer(const EvictPodParams& params, std::optional<Refusal> refusal);
   /// The list of nodes that the sender was given last is as old as that.
   void NoteOldNodes(std::int64_t revision);
   /// A pass begins with the policy of now. Without it every request is judged by the policy of its own moment.

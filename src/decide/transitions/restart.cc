@@ -99,7 +99,7 @@ Progress EvictNewcomers(Walk& walk, Evacuation evacuation) {
   // active may have asked for them in an earlier life.
   const bool asked_now = walk.in.now > walk.in.active_since && AnyStays(evacuation.pods);
   if (evicting && AreNewcomers(walk, evacuation.pods) && (asked_now || walk.Expired(deadline))) {
-    walk.RestartStage();
+    walk.RestartStage(timeout);
     deadline = walk.Deadline(timeout);
   }
   if (walk.Expired(deadline)) {

@@ -225,6 +225,10 @@ void Walk::WriteStage(absl::Time began) {
   }
 }
 
+void Walk::RestartStage(absl::Duration timeout) {
+  if (timeout != absl::InfiniteDuration() || StageTimeout()) WriteStage(in.now);
+}
+
 void Walk::DropStage() {
   Remove(&NodeMarks::stage);
   Remove(&NodeMarks::pod_completion_start);

@@ -129,8 +129,8 @@ class Walk {
   Progress WaitForPods(absl::Time deadline);
   // What is planned relies on the node as it was read: it is patched first, even if nothing changes.
   void ConfirmNode() { verdict.plan.patch.emplace(); }
-  // The present stage begins anew, now.
-  void RestartStage() { WriteStage(in.now); }
+  // The present stage begins anew, now, if it has a limit, or what is waited for in it has one: `timeout`.
+  void RestartStage(absl::Duration timeout);
   // Judges the driver pods anew, after the annotation that names one to restart has changed.
   void AssessDriver();
 

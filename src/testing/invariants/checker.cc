@@ -319,12 +319,18 @@ absl::StatusOr<Node> InvariantChecker::GuardedCluster::PatchNode(const CallConte
   });
 }
 
+void InvariantChecker::GuardedCluster::NoteEvictionAnswer(const EvictPodParams& params,
+                                                          std::optional<Refusal> refusal) {
+  checker_.NoteEvictionAnswer(writer_.name, params.pod.uid, refusal);
+}
+
 absl::StatusOr<EvictionAnswer> InvariantChecker::GuardedCluster::EvictPod(const CallContext& context,
                                                                           const EvictPodParams& params) {
   return Write([&] {
     checker_.CheckEviction(params);
     const std::optional<Pod> pod = checker_.cluster->pod(params.pod.ns, params.pod.name);
     auto answer = ForwardingFacade::EvictPod(context, params);
+    NoteEvictionAnswer(params, answer.ok() ? std::optional(answer->refusal) : std::nullopt);
     const bool refused = answer.ok() && !answer->accepted();
     if (pod && !refused) checker_.NoteRemoval(*pod, answer.ok());
     return answer;

@@ -11,6 +11,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -45,6 +46,9 @@ class InvariantChecker::Impl {
   void CheckVersion(const char* kind, const std::string& name, const std::string& resource_version);
 
   // An eviction or a deletion of the pod, as it was before, that was not refused. `accepted`: it is known to be so.
+  void NoteEvictionAnswer(const std::string& sender, const std::string& pod_uid, std::optional<Refusal> refusal) {
+    eviction_answers_[{sender, pod_uid}] = refusal;
+  }
   void NoteRemoval(const Pod& pod, bool accepted);
   // What a replica says, who has read everything as it is now.
   void CheckGates(const Writer& who, const Plan& plan);
@@ -143,6 +147,8 @@ class InvariantChecker::Impl {
   std::optional<FailureClass> ClassPastFailures(const UpgradePolicy& the_policy, const Node& started) const;
   void JudgeFailures(const Node& started);
   void JudgeStart(const Node& before, const Node& after);
+  void JudgeGrant(const Node& before);
+  void OnLease(const Lease& before, const Lease& after);
   bool Starts(const Node& before, const Node& after) const;
   void JudgeCordon(const Node& before, const Node& after, const internal::NodeTruth& truth);
   void JudgeEnd(const Node& before, const Node& after, const internal::NodeTruth& truth);
@@ -165,6 +171,8 @@ class InvariantChecker::Impl {
   bool IsDriverPod(const Pod& pod) const;
   bool IsKnown(const Pod& pod) const;
   bool Asked(const Writer& who, const Pod& pod) const;
+  // Whether the pod is still there although it was asked to go, and by budgets or by something else.
+  bool MayBeRefused(const Writer& who, const Pod& pod, bool by_budget) const;
   // UIDs of nodes that might be under way by what a replica has sent or was granted.
   using Uids = std::set<std::string>;
   Uids MayBeUnderWay(const Plan& plan) const;
@@ -193,8 +201,13 @@ class InvariantChecker::Impl {
   void CountNode(const internal::NodeTruth& truth, int sign);
   std::int64_t revision_ = 0;
   std::int64_t maintenance_revision_ = 0;
-  // What stands in the ledger: lines.
+  // What stands in the ledger: lines; and the UIDs of nodes that had one there since they were last done.
   std::set<std::string> granted_;
+  std::set<std::string> granted_since_;
+  // What the writer was last answered, by its name and the UID of the pod that was to be evicted.
+  std::map<std::pair<std::string, std::string>, std::optional<Refusal>> eviction_answers_;
+  // When the Lease was last written.
+  absl::Time lease_written_ = absl::InfinitePast();
   // The driver's ControllerRevisions by their hash, those that are gone included.
   std::map<std::string, ControllerRevision, std::less<>> revisions_;
   // Of the newest one.
@@ -204,6 +217,8 @@ class InvariantChecker::Impl {
   int templates_ = 0;
   // Revision at which a pod was bound, by its UID.
   std::unordered_map<std::string, std::int64_t> bound_;
+  // UIDs of pods whose labels have changed since they were bound.
+  std::unordered_set<std::string> relabelled_;
   // By UID of the node: the last few.
   std::unordered_map<std::string, std::deque<Path>> paths_;
   // The first patch at the node's version, or the first that starts it, by sender and UID.

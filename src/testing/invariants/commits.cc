@@ -1,5 +1,6 @@
 // Commits: what may become of a node (I3, I6-I8, I10, I13).
 #include <algorithm>
+#include <utility>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_split.h"
@@ -76,11 +77,15 @@ void InvariantChecker::Impl::OnPod(const Change& change) {
   }
   if (after == nullptr) {
     bound_.erase(change.pod.before->ref.uid);
+    relabelled_.erase(change.pod.before->ref.uid);
   } else if (!after->node_name.empty()) {
     bound_.try_emplace(after->ref.uid, change.revision);
-    // One that its DaemonSet has lost is another kind of pod from then on.
-    const bool orphaned = change.pod.before != nullptr && !change.pod.before->owners.empty() && after->owners.empty();
-    if (orphaned) bound_[after->ref.uid] = change.revision;
+    // One that its DaemonSet has lost, or that got other labels, is another kind of pod from then on.
+    const Pod* before = change.pod.before;
+    const bool orphaned = before != nullptr && !before->owners.empty() && after->owners.empty();
+    const bool relabelled = before != nullptr && before->labels != after->labels;
+    if (relabelled) relabelled_.insert(after->ref.uid);
+    if (orphaned || relabelled) bound_[after->ref.uid] = change.revision;
   }
 }
 
@@ -95,6 +100,7 @@ void InvariantChecker::Impl::OnOther(const Change& change) {
   const bool lease = change.lease.before != nullptr || change.lease.after != nullptr;
   const ConfigMap* config_map = change.config_map.after != nullptr ? change.config_map.after : change.config_map.before;
   if (!lease && config_map == nullptr) revision_ = change.revision;
+  if (change.lease.after != nullptr) OnLease(change.lease.before != nullptr ? *change.lease.before : Lease(), *change.lease.after);
   if (config_map != nullptr && config_map->ns == options.driver_ns) {
     OnLedger(change.config_map.after);
     granted_.clear();
@@ -102,6 +108,7 @@ void InvariantChecker::Impl::OnOther(const Change& change) {
       for (const auto& [key, value] : change.config_map.after->data) {
         const std::set<std::string> lines = absl::StrSplit(value, '\n', absl::SkipEmpty());
         granted_.insert(lines.begin(), lines.end());
+        for (const std::string& line : lines) granted_since_.insert(line.substr(0, line.find(' ')));
       }
     }
   }
@@ -119,6 +126,17 @@ void InvariantChecker::Impl::OnOther(const Change& change) {
   newest_ = made->revision;
   const auto hash = made->labels.find("controller-revision-hash");
   if (hash != made->labels.end()) newest_hash_ = hash->second;
+}
+
+// I9: nobody takes a Lease over before its time is over since it was last renewed; clocks run a third slower or faster.
+void InvariantChecker::Impl::OnLease(const Lease& before, const Lease& after) {
+  if (after.ns != options.driver_ns) return;
+  const absl::Time written = std::exchange(lease_written_, cluster->Now());
+  if (before.holder.empty() || before.holder == after.holder || after.holder.empty() || !options.check_pacing) return;
+  const absl::Duration held = cluster->Now() - written;
+  if (held >= before.duration * 2 / 3) return;
+  Fail("I9", fmt::format("{} took the lease of {} over {} after it was renewed for {}", after.holder, before.holder,
+                         absl::FormatDuration(held), absl::FormatDuration(before.duration)));
 }
 
 void InvariantChecker::Impl::OnNode(const Change& change) {
@@ -256,8 +274,16 @@ void InvariantChecker::Impl::JudgeStart(const Node& before, const Node& after) {
   }
   if (its_policy.paused) Fail("I8", fmt::format("node {} was started although the policy is paused", after.name));
   JudgeFailures(before);
+  JudgeGrant(before);
   if (options.check_budget) JudgeBudget(before, after);
   JudgeRollout(before);
+}
+
+// arch-A12. Which version of the node was granted is looked at where grants are counted (I1).
+void InvariantChecker::Impl::JudgeGrant(const Node& before) {
+  if (!options.has_ledger || !options.requestor_id.empty() || granted_since_.contains(before.uid)) return;
+  const bool may_be_outside = before.unschedulable && PolicyOf(writer).cordoned_nodes == CordonedNodes::kProceed;
+  if (!may_be_outside) Fail("I1", fmt::format("node {} was started without a grant in the ledger", before.name));
 }
 
 // Whether the patch takes the node out of upgrade-required, by what was announced.
@@ -313,7 +339,12 @@ void InvariantChecker::Impl::JudgeEnd(const Node& before, const Node& after, con
       Fail("I3", fmt::format("node {} is done, and annotation {} is still there", after.name, key));
     }
   }
-  if (to == UpgradeState::kDone && internal::IsBusy(from)) ++upgrades;
+  if (to == UpgradeState::kDone && internal::IsBusy(from)) {
+    ++upgrades;
+    if (std::none_of(granted_.begin(), granted_.end(), [&](const auto& line) { return line.starts_with(after.uid); })) {
+      granted_since_.erase(after.uid);
+    }
+  }
 }
 
 }  // namespace driverupgrade::testing

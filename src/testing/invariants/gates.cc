@@ -79,6 +79,12 @@ bool InvariantChecker::Impl::Asked(const Writer& who, const Pod& pod) const {
   return asked_.contains({who.name, pod.ref.uid});
 }
 
+bool InvariantChecker::Impl::MayBeRefused(const Writer& who, const Pod& pod, bool by_budget) const {
+  const auto answer = eviction_answers_.find({who.name, pod.ref.uid});
+  if (answer == eviction_answers_.end() || !answer->second) return !by_budget || Asked(who, pod);
+  return by_budget == (answer->second == Refusal::kDisruptionBudget || answer->second == Refusal::kSeveralBudgets);
+}
+
 // Beside those of which everybody can see it: nodes that were granted a slot, those that a plan is about to bring on, and
 // those that had a slot and lack a grant.
 InvariantChecker::Impl::Uids InvariantChecker::Impl::MayBeUnderWay(const Plan& plan) const {
@@ -220,16 +226,20 @@ bool InvariantChecker::Impl::IsTrue(const Writer& who, const Node& node, const G
       return its_policy.wait_for_completion && Any(cluster->pods_on(node.name), [&](const Pod& pod) {
                return its_policy.wait_for_completion->pod_selector.Matches(pod.labels) && !IsFinished(pod);
              });
-    // What the server answered then may be otherwise by now: nobody follows budgets.
     case GateReason::kPodsTerminating:
+      return Any(cluster->pods_on(node.name),
+                 [&](const Pod& pod) { return pod.deletion_timestamp || Asked(who, pod); });
+    // What the server answered then may be otherwise by now: nobody follows budgets.
     case GateReason::kDisruptionBudget:
     case GateReason::kSeveralBudgets:
       return Any(cluster->pods_on(node.name),
-                 [&](const Pod& pod) { return pod.deletion_timestamp || Asked(who, pod); });
+                 [&](const Pod& pod) { return pod.deletion_timestamp || MayBeRefused(who, pod, /*by_budget=*/true); });
     // It may have been refused on its way.
     case GateReason::kEvictionRefused:
-      return Any(cluster->pods_on(node.name),
-                 [&](const Pod& pod) { return WhyNotToRemove(pod, its_policy, /*by_deletion=*/false).empty(); });
+      return Any(cluster->pods_on(node.name), [&](const Pod& pod) {
+        return MayBeRefused(who, pod, /*by_budget=*/false) &&
+               WhyNotToRemove(pod, its_policy, /*by_deletion=*/false).empty();
+      });
     case GateReason::kUndeletablePods:
       return Any(cluster->pods_on(node.name), [&](const Pod& pod) {
         return !Stays(pod) && !IsFinished(pod) && !WhyNotToRemove(pod, its_policy, /*by_deletion=*/false).empty();
@@ -274,6 +284,16 @@ void InvariantChecker::Impl::CheckGates(const Writer& who, const Plan& plan) {
     if (IsTrue(who, *node, gate->second->gate, more)) continue;
     Fail("L5", fmt::format("node {} is said to wait for {} ({}), which is not so", name,
                            ToString(gate->second->gate.reason), gate->second->gate.detail));
+  }
+  // The node that the operator itself runs on is the last.
+  const std::optional<Pod> own =
+      options.own_pod ? cluster->pod(options.own_pod->ns, options.own_pod->name) : std::nullopt;
+  if (own && !PolicyOf(&who).rollout && !queue.empty()) {
+    for (const auto& [place, node] : queue) {
+      if (node.name == own->node_name && place != queue.rbegin()->first) {
+        Fail("L5", fmt::format("node {}, which the operator runs on, is number {} of those that wait", node.name, place));
+      }
+    }
   }
   // Groups that start together go by the first of their nodes.
   const std::optional<RolloutPolicy>& rollout = PolicyOf(&who).rollout;

@@ -44,7 +44,7 @@ bool AnyUnnamedDriver(const Node& node, const Keys& keys, F counts) {
     const std::string driver = key.substr(0, key.size() - kStateSuffix.size());
     if (std::find(names.begin(), names.end(), driver) != names.end()) return false;
     const auto state = ParseUpgradeState(label.second);
-    return state && IsInProgress(*state) && *state != UpgradeState::kCordonRequired && counts(driver, *state);
+    return state && IsBusy(state) && *state != UpgradeState::kCordonRequired && counts(driver, *state);
   });
 }
 
@@ -112,7 +112,9 @@ std::optional<UpgradeState> StateOf(const Node& node, const Keys& keys) {
   return found == node.labels.end() ? UpgradeState::kUnknown : ParseUpgradeState(found->second);
 }
 
-bool IsBusy(const std::optional<UpgradeState>& state) { return !state || IsInProgress(*state); }
+bool IsBusy(const std::optional<UpgradeState>& state) {
+  return state != UpgradeState::kUnknown && state != UpgradeState::kUpgradeRequired && state != UpgradeState::kDone;
+}
 
 bool IsEvacuating(const std::optional<UpgradeState>& state) {
   // In the last two, pods that have come since go before the driver is touched.
@@ -197,6 +199,14 @@ std::string LiveName(const Node& node, const Keys& keys) {
   return "";
 }
 
+std::set<std::string> OthersLiveNames(const Node& node, const Keys& keys) {
+  std::set<std::string> live;
+  for (const std::string_view name : CordonNames(node, keys)) {
+    if (name != keys.name && ReadName(node, name) == Named::kUnderWay) live.emplace(name);
+  }
+  return live;
+}
+
 std::string WhoRelies(const Node& node, const Keys& keys) {
   if (std::string name = LiveName(node, keys); !name.empty()) return name;
   return UnnamedDriverNeedsCordon(node, keys) ? "a driver without a name on it" : "";
@@ -207,6 +217,12 @@ bool UnnamedDriverMadeCordon(const Node& node, const Keys& keys) {
     return state != UpgradeState::kNodeMaintenanceRequired &&
            !node.annotations.contains(driver + std::string(kInitialSuffix));
   });
+}
+
+bool AnUpgradesNameIsOn(const Node& node, const Keys& keys) {
+  const std::vector<std::string_view> names = CordonNames(node, keys);
+  return std::any_of(names.begin(), names.end(),
+                     [&](std::string_view name) { return ReadName(node, name) != Named::kEnded; });
 }
 
 std::string WhyCordonStays(const Node& node, const Keys& keys, bool starts) {
@@ -224,13 +240,9 @@ std::string WhyCordonStays(const Node& node, const Keys& keys, bool starts) {
   const bool noted = node.annotations.contains(keys.initial) && !starts;
   if (noted) return "it is an administrator's";
   // A try that has failed says nothing any more of whose the cordon is that the next one finds.
-  if (state && IsInProgress(*state) && !starts) return "";
+  if (state && IsBusy(state) && !starts) return "";
   if (UnnamedDriverMadeCordon(node, keys)) return "a driver without a name on it made it";
-  // An upgrade that was broken off leaves its name.
-  const std::vector<std::string_view> names = CordonNames(node, keys);
-  const bool an_upgrades = std::any_of(names.begin(), names.end(),
-                                       [&](std::string_view name) { return ReadName(node, name) != Named::kEnded; });
-  return an_upgrades ? "" : "it is an administrator's";
+  return AnUpgradesNameIsOn(node, keys) ? "" : "it is an administrator's";
 }
 
 std::string ForeignChange(const Node& before, const Node& after, const Keys& keys) {

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -70,10 +71,14 @@ bool IsMarked(const Node& node, const Keys& keys);
 bool OtherDriverAtWork(const Node& node, const Keys& keys);
 // Another driver whose name on the cordon is live. Empty: none.
 std::string LiveName(const Node& node, const Keys& keys);
+// All of these.
+std::set<std::string> OthersLiveNames(const Node& node, const Keys& keys);
 // Another driver that relies on the cordon: its name on it is live, or it is at work without one. Empty: none.
 std::string WhoRelies(const Node& node, const Keys& keys);
 // Another driver without a name on the cordon that did not find the cordon there, and that will lift it (dep-F8).
 bool UnnamedDriverMadeCordon(const Node& node, const Keys& keys);
+// Whether the cordon names a driver whose upgrade has not ended, as one that was broken off leaves its name.
+bool AnUpgradesNameIsOn(const Node& node, const Keys& keys);
 // Why an upgrade of ours that ends has to leave the cordon on the node, by what the node says (dep-F7, dep-F8, dep-F13).
 // Empty: it has to be lifted. `starts`: the patch that ends it leaves upgrade-required, too.
 std::string WhyCordonStays(const Node& node, const Keys& keys, bool starts);

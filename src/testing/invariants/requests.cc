@@ -159,7 +159,9 @@ std::string InvariantChecker::Impl::WhyNotToRemove(const Pod& pod, const Upgrade
 
 void InvariantChecker::Impl::JudgeRemoval(const Pod& pod, bool by_deletion, const char* what) {
   const UpgradePolicy& its_policy = PolicyOf(writer);
-  std::string why = WhyNotToRemove(pod, its_policy, by_deletion);
+  // By the labels that it had when it was read.
+  const bool relabelled = relabelled_.contains(pod.ref.uid) && !IsKnown(pod);
+  std::string why = relabelled && !Stays(pod) ? "" : WhyNotToRemove(pod, its_policy, by_deletion);
   if (why.empty()) why = WhyNotNow(pod, its_policy, by_deletion);
   if (!why.empty()) Fail("I4", fmt::format("pod {} was {}, but {}", pod.ref.ToString(), what, why));
 }

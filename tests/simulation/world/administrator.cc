@@ -17,6 +17,7 @@ class Administrator final : public Actor {
     UpgradePolicy policy = world_.policy;
     policy.auto_upgrade = true;
     policy.paused = false;
+    policy.retry.max_attempts = std::max(policy.retry.max_attempts, 0);
     world_.SetPolicy(policy);
     const bool uncordon =
         policy.max_unavailable || policy.cordoned_nodes == CordonedNodes::kIgnore || world_.peer != nullptr;
@@ -91,14 +92,25 @@ class Administrator final : public Actor {
       case 8:
         return Edit(node, "requests an upgrade of",
                     [&](Node& n) { n.annotations[identity.UpgradeRequestedAnnotation()] = "true"; });
-      default:
+      default: {
+        // An empty one asks for nothing.
+        const std::string value = odd_.Percent(30) ? "" : "true";
         return Edit(node, "sets the safe-load annotation of",
-                    [&](Node& n) { n.annotations[identity.SafeLoadAnnotation()] = "true"; });
+                    [&](Node& n) { n.annotations[identity.SafeLoadAnnotation()] = value; });
+      }
     }
   }
 
   void ChangePolicy() {
     UpgradePolicy policy = world_.policy;
+    // Nothing is done by a policy that is refused.
+    const bool was_invalid = IsInvalid(policy);
+    policy.retry.max_attempts = std::max(policy.retry.max_attempts, 0);
+    if (!was_invalid && odd_.Percent(8) && !world_.options.host) {
+      policy.retry.max_attempts = -1;
+      world_.trace.Line("administrator: a policy that is to be refused");
+      return world_.SetPolicy(std::move(policy));
+    }
     switch (random_.Below(4)) {
       case 0: policy.paused = !policy.paused; break;
       case 1: policy.auto_upgrade = !policy.auto_upgrade; break;
@@ -133,9 +145,11 @@ class Administrator final : public Actor {
                                             std::string("drain-required@99999999999999999999@x"), std::string("-1@-1"),
                                             std::string("drain-required@4102444800@rev-2"), std::string("\xff\xfe"),
                                             std::string(20'000, 'x')});
+    if (odd_.Percent(15)) return GarbleNames(node);
     switch (random_.Below(4)) {
       case 0:
-        Edit(node, "mistypes the state of", [&](Node& n) { n.labels[identity.StateLabel()] = "no-state"; });
+        Edit(node, "mistypes the state of", [&, value = odd_.Percent(30) ? "post-maintenance-required" : "no-state"](
+                                                Node& n) { n.labels[identity.StateLabel()] = value; });
         break;
       case 1: Edit(node, "erases an annotation of", [&](Node& n) { n.annotations.erase(random_.Pick(keys)); }); break;
       case 2: Edit(node, "fills up", [&](Node& n) { n.annotations["example.com/notes"] = value; }); break;
@@ -143,6 +157,20 @@ class Administrator final : public Actor {
     }
     return true;
   }
+
+  // Who stands on the cordon: as people write lists, and drivers whose upgrades have ended, or never began.
+  bool GarbleNames(const std::string& node) {
+    const std::string names = odd_.Pick({std::string("nvidia.com/ofed"), std::string(" nvidia.com/ofed , nvidia.com/gpu "),
+                                         std::string("nvidia.com/gone, nvidia.com/ofed"), std::string("ofed")});
+    Edit(node, "mistypes the names on the cordon of", [&](Node& n) {
+      n.annotations[std::string(kCordonedByAnnotation)] = names;
+      if (odd_.Percent(50)) n.unschedulable = true;
+    });
+    return true;
+  }
+
+  // Of its own, so that the rest of a seed is as it was.
+  Random odd_{world_.seed, "odd administrator"};
 };
 
 }  // namespace

@@ -12,6 +12,8 @@ namespace {
 // Of 100,000 calls.
 constexpr int kCrashes = 150;
 constexpr int kStalls = 60;
+// A cache is not trusted when a watch has been failing for a minute (WatchCache::Health), and a pass takes two at most.
+constexpr absl::Duration kWatchesMayFail = absl::Minutes(4);
 
 enum class CallKind : std::uint8_t { kRead, kWrite, kWatch };
 
@@ -59,7 +61,8 @@ FaultyCluster::FaultyCluster(World& world, InvariantChecker& checker, std::share
       clock_(std::move(replica_clock)),
       late_(late),
       random_(random),
-      name_(std::move(name)) {}
+      name_(std::move(name)),
+      odd_(world.seed, "alone " + name_) {}
 
 void FaultyCluster::Note(Operation operation, const absl::Status& answer) {
   if (world_.trace.on()) world_.trace.Line("{}: {}: fault {}", name_, ToString(operation), answer.ToString());
@@ -96,6 +99,30 @@ FaultyCluster::Fate FaultyCluster::DrawCallFault(Operation operation) {
   return fate;
 }
 
+// Of all that is asked for one kind of request alone is refused, for long: a role lacks a rule.
+bool FaultyCluster::IsForbiddenAlone(Operation operation) {
+  if (world_.Now() >= alone_until_) {
+    patience_alone_.Served();
+    if (odd_.Below(20'000) >= 8) return false;
+    alone_ = odd_.Pick({Alone::kLedger, Alone::kWatches, Alone::kNodeWatch, Alone::kDriver, Alone::kPodLists});
+    alone_until_ = world_.Now() + odd_.Between(absl::Minutes(1), absl::Minutes(12));
+    world_.trace.Line("{}: requests of kind {} are forbidden for {}", name_, static_cast<int>(alone_),
+                      absl::FormatDuration(alone_until_ - world_.Now()));
+  }
+  switch (alone_) {
+    case Alone::kLedger:
+      return operation == Operation::kGetConfigMap || operation == Operation::kCreateConfigMap ||
+             operation == Operation::kPatchConfigMap;
+    case Alone::kWatches: return KindOf(operation) == CallKind::kWatch;
+    case Alone::kNodeWatch: return operation == Operation::kWatchNodes;
+    case Alone::kDriver:
+      return operation == Operation::kListDaemonSets || operation == Operation::kWatchDaemonSets ||
+             operation == Operation::kListControllerRevisions || operation == Operation::kWatchControllerRevisions;
+    case Alone::kPodLists: return operation == Operation::kListPods;
+  }
+  return false;
+}
+
 FaultyCluster::Fate FaultyCluster::Draw(Operation operation) {
   if (!world_.chaos) return {};
   if (world_.May(Fault::kForbidden)) {
@@ -105,6 +132,11 @@ FaultyCluster::Fate FaultyCluster::Draw(Operation operation) {
       forbidden_ = random_.Pick({absl::UnauthenticatedError("401 the token has expired"),
                                  absl::PermissionDeniedError("403 nodes is forbidden")});
       world_.Fired(Fault::kForbidden);
+    }
+    if (IsForbiddenAlone(operation)) {
+      world_.Fired(Fault::kForbidden);
+      JudgePatience(patience_alone_.Unserved(clock_->Now()));
+      return {.kind = Fate::Kind::kRefused, .answer = absl::PermissionDeniedError("403 it alone is forbidden")};
     }
   }
   if (world_.Now() < world_.outage_until) {
@@ -151,6 +183,17 @@ void FaultyCluster::JudgeLease(Operation operation) {
   checker_.CheckLease(name_, clock_->Now() - renewed_at_, *renew_deadline_);
 }
 
+// I16: who follows the cluster decides nothing by a watch that has been failing for long.
+void FaultyCluster::JudgeWatches(Operation operation) {
+  if (!world_.setup.cache || world_.releasing || world_.setup.ClocksJump() || !IsUpgradeWrite(operation)) return;
+  for (const auto& [watch, since] : failing_since_) {
+    const absl::Duration failing = clock_->Now() - since;
+    if (failing <= kWatchesMayFail) continue;
+    checker_.Fail("I16", fmt::format("{}: {} while {} has been failing for {}", name_, ToString(operation),
+                                     ToString(watch), absl::FormatDuration(failing)));
+  }
+}
+
 // Not where a clock jumps, or is set right every few minutes; nor of Release, which asks as often as it is called.
 void FaultyCluster::JudgePatience(const std::string& wrong) {
   if (wrong.empty() || world_.setup.ClocksJump() || world_.releasing) return;
@@ -165,6 +208,7 @@ std::optional<absl::Status> FaultyCluster::Begin(const CallContext& context, Ope
   if (crashed_ || world_.Broken()) return absl::CancelledError("the process is dead");
   if (context.deadline <= clock_->Now()) return absl::DeadlineExceededError("the deadline of the call has passed");
   JudgeLease(operation);
+  JudgeWatches(operation);
   return std::nullopt;
 }
 

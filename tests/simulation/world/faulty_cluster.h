@@ -2,6 +2,7 @@
 #ifndef DRIVERUPGRADE_TESTS_SIMULATION_WORLD_FAULTY_CLUSTER_H_
 #define DRIVERUPGRADE_TESTS_SIMULATION_WORLD_FAULTY_CLUSTER_H_
 
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
@@ -114,6 +115,7 @@ class FaultyCluster final : public ForwardingFacade {
     absl::Duration delay = absl::ZeroDuration();
   };
   Fate Draw(Operation operation);
+  bool IsForbiddenAlone(Operation operation);
   Fate DrawCallFault(Operation operation);
   // Time that the call takes, or for which the process stands still.
   void PassTime();
@@ -135,6 +137,7 @@ class FaultyCluster final : public ForwardingFacade {
   void NoteSent(const P& params);
   bool Begins(const PatchNodeParams& params) const;
   void JudgeLease(Operation operation);
+  void JudgeWatches(Operation operation);
   // I13; `wrong`: what is wrong, or nothing.
   void JudgePatience(const std::string& wrong);
   void Note(Operation operation, const absl::Status& answer);
@@ -154,6 +157,14 @@ class FaultyCluster final : public ForwardingFacade {
   std::int64_t troubles_ = 0;
   absl::Time forbidden_until_ = absl::InfinitePast();
   absl::Status forbidden_ = absl::OkStatus();
+  // Of its own, so that the rest of a seed is as it was.
+  Random odd_;
+  enum class Alone : std::uint8_t { kLedger, kWatches, kNodeWatch, kDriver, kPodLists };
+  Alone alone_ = Alone::kLedger;
+  absl::Time alone_until_ = absl::InfinitePast();
+  Patience patience_alone_;
+  // Watches that fail, by its own clock.
+  std::map<Operation, absl::Time> failing_since_;
   std::vector<Node> nodes_before_;
   std::int64_t list_version_ = 0;
   std::int64_t nodes_before_version_ = 0;

@@ -109,7 +109,9 @@ absl::Status FaultyCluster::Watch(Operation operation, const CallContext& contex
     expired_[operation] = VersionOf(params.resource_version);
     return troubled(fault, absl::OutOfRangeError("410 too old resource version"));
   };
+  bool begun = false;
   absl::Status ended = Run<absl::Status>(context, operation, [&](const CallContext& at) -> absl::Status {
+    begun = true;
     // What the server has dropped does not come back.
     const auto expired = expired_.find(operation);
     if (expired != expired_.end() && !params.resource_version.empty() &&
@@ -136,6 +138,12 @@ absl::Status FaultyCluster::Watch(Operation operation, const CallContext& contex
     }
     return call(at, sink);
   });
+  // One that has begun may have told something before it broke.
+  if (begun) {
+    failing_since_.erase(operation);
+  } else {
+    failing_since_.try_emplace(operation, clock_->Now());
+  }
   if (!ended.ok()) watch_trouble_ = true;
   return ended;
 }
@@ -257,6 +265,7 @@ absl::StatusOr<EvictionAnswer> FaultyCluster::EvictPod(const CallContext& contex
   auto answer = Write<absl::StatusOr<EvictionAnswer>>(
       context, Operation::kEvictPod,
       [next = next_, params](const CallContext& at) { return next->EvictPod(at, params); });
+  next_->NoteEvictionAnswer(params, answer.ok() && !is_lost ? std::optional(answer->refusal) : std::nullopt);
   if (answer.ok() && !is_lost && pod) patience_.Evicted(pod->node_name, params, *answer, clock_->Now());
   return answer;
 }

@@ -83,6 +83,7 @@ class PodTroubles final : public Actor {
   void Mend() override {
     FakeCluster& cluster = *world_.cluster;
     for (const char* name : {"never", "second"}) cluster.RemoveDisruptionBudget(kWorkloadNs, name);
+    if (world_.setup.validation) AddValidator(world_);
     cluster.ClearCrashRules(kDriverNs, kDriver);
     cluster.SetDaemonSetBehavior(kDriverNs, kDriver, {.start_delay = absl::Seconds(10)});
     for (const PodRef& pod : made_) {
@@ -122,6 +123,7 @@ class PodTroubles final : public Actor {
   void Stick(const std::string& node) {
     FakeCluster& cluster = *world_.cluster;
     const std::string name = fmt::format("stuck-{}", ++count_);
+    if (odd_.Percent(30)) return StickOddly(node, name);
     const int kind = random_.Below(9);
     world_.trace.Line("pods: trouble {} of kind {} on {}", name, kind, node);
     switch (kind) {
@@ -168,7 +170,58 @@ class PodTroubles final : public Actor {
     }
   }
 
+  // What a reader who looks at the wrong member takes for something else.
+  void StickOddly(const std::string& node, const std::string& name) {
+    FakeCluster& cluster = *world_.cluster;
+    const int kind = odd_.Below(4);
+    world_.trace.Line("pods: odd trouble {} of kind {} on {}", name, kind, node);
+    PodBuilder pod(kWorkloadNs, name);
+    pod.OnNode(node);
+    switch (kind) {
+      // A DaemonSet that is not Kubernetes' own: its pods are evicted.
+      case 0: {
+        Pod of_other_group = pod.WithLabel("uses", "driver").OwnedByJob("j").Build();
+        of_other_group.owners.front().api_version = "apps.kruise.io/v1alpha1";
+        of_other_group.owners.front().kind = "DaemonSet";
+        made_.push_back(cluster.AddPod(std::move(of_other_group)).ref);
+        return;
+      }
+      case 1: return AddPod(pod.WithLabel("tier", std::to_string(odd_.Between(2, 4))).OwnedByJob("j"));
+      // Another pod has the name of the operator's own.
+      case 2: return AddPod(PodBuilder(kWorkloadNs, kOperatorPod).OnNode(node).WithLabel("uses", "driver").OwnedByJob("j"));
+      default: break;
+    }
+    // Whether a pod uses the driver may change.
+    for (const Pod& other : cluster.pods_on(node)) {
+      if (other.ref.ns != kWorkloadNs || odd_.Percent(50)) continue;
+      cluster.EditPod(other.ref.ns, other.ref.name, [](Pod& edited) {
+        if (edited.labels.erase("uses") == 0) edited.labels["uses"] = "driver";
+      });
+    }
+  }
+
+  // A container that is started again and again, and validation pods that are nowhere.
+  void TroubleDriverOddly(const std::string& node) {
+    FakeCluster& cluster = *world_.cluster;
+    const int kind = odd_.Below(3);
+    world_.trace.Line("pods: odd driver trouble of kind {} on {}", kind, node);
+    if (kind == 2 && world_.setup.validation) {
+      cluster.RemoveDaemonSet(kDriverNs, kValidator, /*orphan=*/false);
+      if (odd_.Percent(50)) AddValidator(world_);
+      return;
+    }
+    for (const Pod& pod : cluster.pods_on(node)) {
+      if (pod.ref.ns != kDriverNs || !world_.driver_labels.Matches(pod.labels)) continue;
+      cluster.EditPod(pod.ref.ns, pod.ref.name, [&](Pod& edited) {
+        for (ContainerStatus& container : edited.container_statuses) container.ready = false;
+        if (kind == 0 && !edited.container_statuses.empty()) edited.container_statuses.front().restart_count = 11;
+        if (kind == 1) edited.init_container_statuses = {{.name = "build", .ready = false, .restart_count = 11}};
+      });
+    }
+  }
+
   void TroubleDriver(const std::string& node) {
+    if (odd_.Percent(25)) return TroubleDriverOddly(node);
     FakeCluster& cluster = *world_.cluster;
     world_.trace.Line("pods: driver trouble on {}", node);
     switch (random_.Below(7)) {
@@ -191,6 +244,8 @@ class PodTroubles final : public Actor {
 
   std::vector<PodRef> made_;
   int count_ = 0;
+  // Of its own, so that the rest of a seed is as it was.
+  Random odd_{world_.seed, "odd troubles"};
 };
 
 class Templates final : public Actor {

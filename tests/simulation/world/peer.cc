@@ -14,7 +14,7 @@ constexpr char kPeerDriver[] = "nic-driver";
 
 // Modes of the driver itself are the first one's.
 Setup SetupOf(Setup setup) {
-  setup.requestor = setup.restart_only = setup.rolling = setup.validation = setup.hooks = false;
+  setup.requestor = setup.restart_only = setup.rolling = setup.validation = setup.hooks = setup.own_pod = false;
   return setup;
 }
 
@@ -65,6 +65,7 @@ Peer::Peer(World& world)
                                                                          .driver_ns = kPeerNs,
                                                                          .driver_labels = labels_,
                                                                          .policy = policy_,
+                                                                         .has_ledger = setup_.ledger,
                                                                          .check_budget = setup_.BudgetIsClaimed(),
                                                                          .check_pacing = !setup_.ClocksJump(),
                                                                          .clock_skew_max = setup_.ClockSkewMax(),

@@ -29,13 +29,19 @@ constexpr absl::Duration kTurnPauseMax = absl::Seconds(20);
 constexpr absl::Duration kFastTurnPauseMax = absl::Seconds(10);
 constexpr absl::Duration kReleaseTimeout = absl::Minutes(2);
 constexpr absl::Duration kReleasePause = absl::Seconds(1);
+// How long what went wrong with a call may be felt in what an engine knows.
+constexpr absl::Duration kTroublesAreFelt = absl::Minutes(3);
+constexpr absl::Duration kUnsettledMax = absl::Minutes(5);
+constexpr char kValidatorPods[] = "app=validator";
 
 // Counts what nodes wait for, and remembers what has been told of it.
 class GateObserver final : public Observer {
  public:
-  GateObserver(World& world, const Clock& clock, bool& knows_all, ToldReasons& told)
-      : world_(world), clock_(clock), knows_all_(knows_all), told_(told) {}
+  GateObserver(World& world, const Clock& clock, bool& knows_all, ToldReasons& told,
+               std::function<void(const Plan&)> judge)
+      : world_(world), clock_(clock), knows_all_(knows_all), told_(told), judge_(std::move(judge)) {}
   void OnPlan(const Plan& plan) override {
+    judge_(plan);
     knows_all_ = plan.finished;
     told_.Follow(plan, clock_.Now());
     if (!plan.finished) world_.CameBy(Mode::kShortPasses);
@@ -51,7 +57,23 @@ class GateObserver final : public Observer {
   const Clock& clock_;
   bool& knows_all_;
   ToldReasons& told_;
+  const std::function<void(const Plan&)> judge_;
 };
+
+OperatorFacts FactsOfOperator(const Driver& driver) {
+  OperatorFacts facts = FactsOf(driver.identity);
+  facts.ns = driver.ns;
+  facts.driver_labels = driver.labels;
+  facts.filters = driver.setup.hooks;
+  facts.compares_images = driver.setup.restart_only;
+  if (driver.setup.validation) facts.validation = *LabelSelector::Parse(kValidatorPods);
+  if (driver.setup.own_pod) facts.own_pod = PodRef{.ns = kDriverNs, .name = kOperatorPod};
+  if (driver.setup.requestor) {
+    facts.requestor = kRequestor;
+    facts.maintenance_ns = kMaintenanceNs;
+  }
+  return facts;
+}
 
 // I11: whatever stands on nodes, a log line is one line of printable characters.
 LogSink MakeSuspiciousSink(InvariantChecker& checker) {
@@ -93,6 +115,7 @@ Replica::Replica(World& world, const Driver& driver, LateRequests& late, int num
       hook_random_(world.seed, fmt::format("hooks-{}", number)),
       wire_random_(world.seed, fmt::format("wire-{}", number)),
       clock_(MakeClock(world, random_)),
+      facts_(FactsOfOperator(driver)),
       due_(world.Now() + random_.Between(absl::ZeroDuration(), absl::Seconds(3))) {
   if (world.setup.Has(Fault::kClockSkew)) world.Fired(Fault::kClockSkew);
   if (world.setup.Has(Mode::kClockRates)) world.CameBy(Mode::kClockRates);
@@ -101,17 +124,24 @@ Replica::Replica(World& world, const Driver& driver, LateRequests& late, int num
 Replica::~Replica() = default;
 
 void Replica::MakeElection(const std::string& name) {
-  auto election = LeaderElection::Create(
-      process_->honest,
-      {.ns = driver_.ns, .name = "driver-upgrade", .identity = name, .seed = world_.seed, .clock = clock_});
+  // Replicas of two versions may have other times.
+  LeaderElectionOptions options{
+      .ns = driver_.ns, .name = "driver-upgrade", .identity = name, .seed = world_.seed, .clock = clock_};
+  if (number_ % 2 == 1 && Random(world_.seed, "long leases").Percent(40)) {
+    options.lease_duration = absl::Seconds(60);
+    options.renew_deadline = absl::Seconds(40);
+    options.retry_period = absl::Seconds(5);
+  }
+  auto election = LeaderElection::Create(process_->honest, options);
   process_->election = *std::move(election);
-  process_->cluster->ObeyLease(LeaderElectionOptions{}.renew_deadline);
+  process_->cluster->ObeyLease(options.renew_deadline);
 }
 
 EngineOptions Replica::MakeEngineOptions() {
   told_ = {};
   std::vector<std::shared_ptr<Observer>> observers = {
-      driver_.checker.MakeObserver(), std::make_shared<GateObserver>(world_, *clock_, plan_finished_, told_)};
+      driver_.checker.MakeObserver(), std::make_shared<GateObserver>(world_, *clock_, plan_finished_, told_,
+                                                                            [this](const Plan& plan) { Judge(plan); })};
   if (driver_.setup.Has(Fault::kGarbage)) {
     observers.push_back(MakeLoggingObserver(driver_.identity, MakeSuspiciousSink(driver_.checker)));
   }
@@ -123,7 +153,11 @@ EngineOptions Replica::MakeEngineOptions() {
   options.executor.calls_in_flight = 1;
   if (driver_.setup.Has(Mode::kShortPasses)) options.nodes_per_pass = 2;
   options.executor.events = driver_.setup.events;
-  if (driver_.setup.validation) options.state_machine.validation_selector = *LabelSelector::Parse("app=validator");
+  if (driver_.setup.validation) options.state_machine.validation_selector = *LabelSelector::Parse(kValidatorPods);
+  if (driver_.setup.own_pod) {
+    options.state_machine.own_pod = PodRef{.ns = kDriverNs, .name = kOperatorPod};
+    options.state_machine.own_node = world_.NodeName(0);
+  }
   if (driver_.setup.requestor) {
     options.state_machine.requestor = RequestorOptions{.id = kRequestor, .ns = kMaintenanceNs};
   }
@@ -224,6 +258,7 @@ void Replica::End() {
   if (process_) world_.processes -= of_operator_;
   if (process_ && process_->tasks) process_->tasks->Drop();
   process_.reset();
+  active_since_.reset();
   turn_due_ = absl::InfiniteFuture();
 }
 
@@ -236,7 +271,7 @@ absl::Time Replica::due() const { return AnyTask() ? world_.Now() : std::min(due
 
 void Replica::Wake() {
   due_ = world_.Now();
-  if (driver_.setup.AnyFault()) next_check_ = world_.Now() + driver_.setup.ByClocks(kFaultsAreBelieved);
+  if (driver_.setup.AnyFault()) next_check_ = settled_at_ = world_.Now() + driver_.setup.ByClocks(kFaultsAreBelieved);
 }
 
 void Replica::OnChange() {
@@ -266,9 +301,13 @@ absl::Time Replica::Turn() {
     if (world_.Now() < trouble_until_) turn_due_ = std::min(turn_due_, world_.Now() + turn_pause_);
   }
   if (process.cluster->crashed()) return absl::InfiniteFuture();
-  process.controller->SetPolicy(Believed(driver_.policy));
+  pass_policy_ = Believed(driver_.policy);
+  pass_began_ = clock_->Now();
+  process.controller->SetPolicy(pass_policy_);
   process.guarded->BeginPass();
-  return clock_->ToBase(process.controller->Step({}));
+  const absl::Time next = clock_->ToBase(process.controller->Step({}));
+  if (!pass_policy_.auto_upgrade || !process.controller->status().leading) active_since_.reset();
+  return next;
 }
 
 absl::Time Replica::HostedTurn() {
@@ -323,13 +362,16 @@ void Replica::MakePass() {
   if (world_.Broken()) return;
   if (world_.May(Fault::kClockSkew) && random_.PerMille(2))
     clock_->Jump(random_.Between(-absl::Seconds(5), absl::Seconds(5)));
-  const std::int64_t revision = driver_.checker.revision();
+  const std::int64_t revision = pass_revision_ = driver_.checker.revision();
   const std::int64_t troubles = process_->cluster->troubles();
   const int passes = process_->controller ? process_->controller->status().passes : 0;
   // A pass beside a call in flight knows what is known now.
   const std::optional<Writer> outer = process_->cluster->ExchangeSender(std::nullopt);
   const absl::Time next = Turn();
   const bool undisturbed = driver_.checker.revision() == revision && process_->cluster->troubles() == troubles;
+  if (process_->cluster->troubles() != troubles) {
+    settled_at_ = std::max(settled_at_, world_.Now() + driver_.setup.ByClocks(kTroublesAreFelt));
+  }
   const bool in_flight = process_->tasks && !process_->tasks->idle();
   process_->cluster->ExchangeSender(outer);
   if (undisturbed && !in_flight && process_->controller && process_->controller->status().passes > passes)
@@ -387,7 +429,61 @@ void Replica::CheckWhatItSays() {
   driver_.checker.CheckGates(*process_->guarded, everything);
   if (const std::string wrong = told_.WhyNot(everything); !wrong.empty()) driver_.checker.Fail("L5", wrong);
   driver_.checker.CheckTotals(everything.totals);
+  JudgeRest(everything);
   ++world_.result.checks_of_gates;
+}
+
+// Whether the engine knows all that is at the server, as far as anybody can tell.
+bool Replica::SeesAll() const {
+  if (of_operator_ && world_.releasing) return false;
+  if (world_.Now() < settled_at_ || (process_->cache && world_.Now() < trouble_until_)) return false;
+  if (driver_.checker.revision() != pass_revision_ || (process_->tasks && !process_->tasks->idle())) return false;
+  return !process_->cluster->crashed() && driver_.checker.KnowsAll(*process_->guarded);
+}
+
+EngineTime Replica::TimeOfEngine() const {
+  return {.active = active_since_ ? clock_->Now() - *active_since_ : absl::ZeroDuration(),
+          .skew = driver_.setup.ClockSkewMax()};
+}
+
+// I15.
+void Replica::Judge(const Plan& plan) {
+  if (IsInvalid(pass_policy_) && !IsRemoved()) driver_.checker.Fail("I8", "a plan was made by a policy that is to be refused");
+  if (!active_since_) active_since_ = pass_began_;
+  if (plan.nodes.empty() || !SeesAll()) return;
+  const WantedRevisions wanted = WantedIn(*world_.cluster, facts_);
+  for (const NodePlan& planned : plan.nodes) {
+    const std::optional<Node> node = world_.cluster->node(planned.node);
+    if (!node || node->resource_version != planned.resource_version) continue;
+    const Scene scene(facts_, *world_.cluster, *node, wanted, pass_policy_, clock_->Now());
+    const std::string wrong = SecondOpinion(scene, TimeOfEngine()).WhyWrong(planned);
+    ++world_.result.plans_judged;
+    if (!wrong.empty()) driver_.checker.Fail("I15", fmt::format("{}: {}", driverupgrade::Describe(planned), wrong));
+  }
+}
+
+// L7.
+void Replica::JudgeRest(const Plan& everything) {
+  if (!SeesAll()) return;
+  const WantedRevisions wanted = WantedIn(*world_.cluster, facts_);
+  std::map<std::string, std::optional<Gate>> gates;
+  for (const Node& node : world_.cluster->nodes()) gates[node.name] = std::nullopt;
+  for (const NodeGate& gate : everything.gates) gates[gate.node] = gate.gate;
+  for (const NodePlan& planned : everything.nodes) gates.erase(planned.node);
+  for (const auto& [name, gate] : gates) {
+    const std::optional<Node> node = world_.cluster->node(name);
+    if (!node) continue;
+    const Scene scene(facts_, *world_.cluster, *node, wanted, pass_policy_, clock_->Now());
+    if (scene.driver_pods.empty() && !node->labels.contains(facts_.keys.state)) continue;
+    // What is repeated waits for minutes at most, whatever becomes of the clock.
+    const bool is_late = gate && gate->reason == GateReason::kUnsettled && gate->not_before &&
+                         *gate->not_before > clock_->Now() + kUnsettledMax;
+    const std::string wrong =
+        is_late ? "it waits too long" : SecondOpinion(scene, TimeOfEngine()).WhyNotStay(gate);
+    if (wrong.empty()) continue;
+    driver_.checker.Fail("L7", fmt::format("node {}, which waits for {}: {}", name,
+                                           gate ? ToString(gate->reason) : "nothing", wrong));
+  }
 }
 
 void Replica::Stop() {

@@ -2,7 +2,9 @@
 #ifndef DRIVERUPGRADE_TESTS_SIMULATION_WORLD_REPLICA_H_
 #define DRIVERUPGRADE_TESTS_SIMULATION_WORLD_REPLICA_H_
 
+#include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "absl/time/time.h"
@@ -11,6 +13,7 @@
 #include "driverupgrade/upgrade_controller.h"
 #include "driverupgrade/upgrade_engine.h"
 #include "driverupgrade/watch_cache.h"
+#include "simulation/opinion/second_opinion.h"
 #include "simulation/world/faulty_cluster.h"
 #include "simulation/world/mutants.h"
 #include "simulation/world/random.h"
@@ -122,6 +125,11 @@ class Replica {
   absl::Time HostedTurn();
   // L5, L6: what it says, if it knows all there is, now and then.
   void CheckWhatItSays();
+  // What it is about to do, and that it has nothing to do, held against a second opinion.
+  bool SeesAll() const;
+  EngineTime TimeOfEngine() const;
+  void Judge(const Plan& plan);
+  void JudgeRest(const Plan& everything);
 
   World& world_;
   const Driver driver_;
@@ -133,6 +141,7 @@ class Replica {
   Random hook_random_;
   Random wire_random_;
   std::shared_ptr<SkewedClock> clock_;
+  const OperatorFacts facts_;
   std::shared_ptr<Observer> observer_;
   std::unique_ptr<Process> process_;
   int incarnation_ = 0;
@@ -142,6 +151,13 @@ class Replica {
   absl::Time trouble_until_ = absl::InfinitePast();
   absl::Duration turn_pause_ = absl::Seconds(1);
   absl::Time next_check_ = absl::InfinitePast();
+  absl::Time settled_at_ = absl::InfinitePast();
+  // Of the pass under way: when it began, by its clock, what was at the server then, and its policy.
+  absl::Time pass_began_ = absl::InfinitePast();
+  std::int64_t pass_revision_ = 0;
+  UpgradePolicy pass_policy_ = {};
+  // Since when the engine has worked without a break, by its clock; nullopt: it does not.
+  std::optional<absl::Time> active_since_ = std::nullopt;
   bool plan_finished_ = false;  // the last one
   ToldReasons told_;            // by the plans of the process
 };

@@ -105,7 +105,7 @@ void MakeLight(Setup& setup, bool faults) {
   setup.call_faults_per_mille = 5;
   setup.replicas = 1;
   setup.cache = setup.election = setup.ledger = true;
-  setup.validation = setup.events = setup.hooks = false;
+  setup.validation = setup.events = setup.hooks = setup.own_pod = false;
   setup.wire = setup.requestor = setup.restart_only = setup.rolling = false;
   setup.modes = {};
   setup.latency_max = absl::ZeroDuration();
@@ -249,6 +249,23 @@ void DrawRollout(std::uint64_t seed, Setup& setup) {
   setup.ledger = true;
 }
 
+// From a stream of its own: selectors of each operator, limits below one second, and a pod of the operator's own.
+void DrawOddities(std::uint64_t seed, Setup& setup) {
+  Random random(seed, "oddities");
+  UpgradePolicy& policy = setup.policy;
+  if (policy.drain && random.Percent(25)) {
+    policy.drain->pod_selector = Selector(random.Pick({"tier notin (3)", "tier>3", "tier<3", "!tier", "tier notin (2,4)"}));
+  }
+  if (policy.pod_deletion && random.Percent(25)) {
+    policy.pod_deletion->pod_selector = Selector(random.Pick({"app=web,tier notin (2)", "tier>2", "uses,!tier"}));
+  }
+  if (setup.requestor && random.Percent(30)) {
+    if (policy.drain) policy.drain->timeout = random.Pick({absl::Milliseconds(500), absl::Milliseconds(90'500)});
+    if (policy.wait_for_completion) policy.wait_for_completion->timeout = absl::Milliseconds(700);
+  }
+  setup.own_pod = random.Percent(15);
+}
+
 // From a stream of its own, so that a seed without them is the same as before there were any.
 void DrawModes(std::uint64_t seed, const SimulationOptions& options, Setup& setup) {
   Random random(seed, "modes");
@@ -304,6 +321,7 @@ Setup DrawSetup(std::uint64_t seed, const SimulationOptions& options) {
   setup.pause_max = random.Pick({absl::Seconds(20), absl::Minutes(1), absl::Minutes(4)});
 
   DrawModes(seed, options, setup);
+  DrawOddities(seed, setup);
   if (options.host) MakeHosted(seed, options, setup);
   if (options.nodes) setup.nodes = *options.nodes;
   if (options.light) MakeLight(setup, options.fault_percent > 0);
@@ -343,6 +361,7 @@ std::string Setup::Describe() const {
   if (policy.pacing == Pacing::kEveryState) text += " everyState";
   if (validation) text += " validation";
   if (hooks) text += " hooks";
+  if (own_pod) text += " ownPod";
   if (wire) text += " wire";
   if (requestor) text += " requestor";
   if (restart_only) text += " restartOnly";

@@ -29,6 +29,8 @@ struct Setup {
   bool validation = false;
   bool events = false;
   bool hooks = false;
+  // The operator has a pod on one of the nodes.
+  bool own_pod = false;
   // See SimulationOptions.
   bool light = false;
   // Through bytes.
@@ -82,6 +84,8 @@ inline constexpr char kSickCondition[] = "example.com/sick";
 
 Setup DrawSetup(std::uint64_t seed, const SimulationOptions& options);
 UpgradePolicy DrawPolicy(Random& random);
+// The mistake that people of a simulation make.
+inline bool IsInvalid(const UpgradePolicy& policy) { return policy.retry.max_attempts < 0; }
 
 }  // namespace driverupgrade::testing::internal
 

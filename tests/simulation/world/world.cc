@@ -37,6 +37,17 @@ void AddLightPods(World& world) {
                        .behavior = {.start_delay = absl::Seconds(5), .stop_delay = kLightWorkloadStop}});
 }
 
+void AddValidators(World& world) {
+  AddValidator(world);
+  if (!Random(world.seed, "validators").Percent(40)) return;
+  world.cluster->AddDaemonSet({.ns = kDriverNs,
+                               .name = kSecondValidator,
+                               .match_labels = {{"app", kValidator}, {"part", "second"}},
+                               .node_selector = {{"zone", "a"}},
+                               .on_delete = false,
+                               .behavior = {.start_delay = absl::Seconds(40)}});
+}
+
 void AddPods(World& world, Random& random) {
   if (world.setup.light) return AddLightPods(world);
   FakeCluster& cluster = *world.cluster;
@@ -50,8 +61,10 @@ void AddPods(World& world, Random& random) {
                         .behavior = {.start_delay = absl::Seconds(random.Between(2, 60)),
                                      .stop_delay = absl::Seconds(random.Between(1, 20))}});
   cluster.AddDaemonSet({.ns = "logging", .name = "logging"});
-  if (world.setup.validation)
-    cluster.AddDaemonSet({.ns = kDriverNs, .name = "validator", .node_selector = {{"zone", "a"}}, .on_delete = false});
+  if (world.setup.validation) AddValidators(world);
+  if (world.setup.own_pod) {
+    cluster.AddPod(PodBuilder(kDriverNs, kOperatorPod).OnNode(world.NodeName(0)).OwnedByJob("operator").Build());
+  }
   const int nodes = world.setup.nodes;
   cluster.AddWorkload({.ns = kWorkloadNs,
                        .name = "web",
@@ -83,6 +96,16 @@ void AddManyPods(World& world) {
 }
 
 }  // namespace
+
+void AddValidator(World& world) {
+  const std::vector<DaemonSet> all = world.cluster->daemon_sets();
+  if (std::any_of(all.begin(), all.end(), [](const DaemonSet& one) { return one.name == kValidator; })) return;
+  world.cluster->AddDaemonSet({.ns = kDriverNs,
+                               .name = kValidator,
+                               .match_labels = {{"app", kValidator}, {"part", "first"}},
+                               .node_selector = {{"zone", "a"}},
+                               .on_delete = false});
+}
 
 std::string ImageOf(const std::string& hash) {
   int number = 0;
@@ -123,10 +146,12 @@ World::World(std::uint64_t the_seed, const SimulationOptions& the_options)
                           .driver_ns = kDriverNs,
                           .driver_labels = driver_labels,
                           .policy = policy,
+                          .has_ledger = setup.ledger,
                           .check_budget = setup.BudgetIsClaimed(),
                           .check_pacing = !setup.ClocksJump(),
                           .clock_skew_max = setup.ClockSkewMax()};
-  if (setup.validation) checks.validation = LabelSelector::FromMatchLabels({{"app", "validator"}});
+  if (setup.validation) checks.validation = LabelSelector::FromMatchLabels({{"app", kValidator}});
+  if (setup.own_pod) checks.own_pod = PodRef{.ns = kDriverNs, .name = kOperatorPod};
   if (setup.hooks) {
     checks.uses_driver = [](const CallContext&, const Pod& pod) -> absl::StatusOr<bool> {
       return pod.labels.contains("uses");

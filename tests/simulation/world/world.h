@@ -27,6 +27,10 @@ inline constexpr char kRequestor[] = "nvidia.gpu-operator";
 inline constexpr char kOtherRequestor[] = "nvidia.network-operator";
 inline constexpr char kOtherDomain[] = "nvidia.com";
 inline constexpr char kOtherDriver[] = "ofed";
+// The DaemonSets whose pods validate a driver, and the operator's own pod.
+inline constexpr char kValidator[] = "validator";
+inline constexpr char kSecondValidator[] = "validator-2";
+inline constexpr char kOperatorPod[] = "operator";
 // How many racks the nodes stand in, with Mode::kRollouts.
 inline constexpr int kRacks = 3;
 
@@ -34,6 +38,10 @@ inline constexpr int kRacks = 3;
 std::string ImageOf(const std::string& hash);
 // Empty: what the cluster makes of the hash.
 std::string TemplateOf(const Setup& setup, const std::string& hash);
+
+struct World;
+// The first of the DaemonSets that validate, unless it is there.
+void AddValidator(World& world);
 
 class Peer;
 

@@ -70,7 +70,7 @@ void PrintCoverage(const Totals& totals) {
   fmt::print("\n| gate | times |\n|---|---|\n");
   for (const auto& [gate, count] : totals.gates) fmt::print("| {} | {} |\n", ToString(gate), count);
   fmt::print(
-      "\n{} times all gates and totals were compared with the cluster (L5, L6, L7); {} plans of nodes were held against a "
+      "\n{} times all gates and totals were compared with the cluster (L5, L6); {} plans of nodes were held against a "
       "second opinion (I15); {} bad nodes (L4)\n\n",
       totals.checks_of_gates, totals.plans_judged, totals.bad_nodes);
 }

@@ -306,6 +306,8 @@ class Simulation {
   void OneBadNode() {
     // A node that never gets done holds the stages after its own, as it should.
     if (world_.setup.Has(Mode::kRollouts)) return;
+    // Beside its slot it takes a grant, of which there are few then.
+    if (world_.setup.grants_max < kGrantsMax) return;
     const std::optional<BadNode> bad = BadNode::Draw(world_);
     if (!bad) return;
     world_.result.bad_node = true;

@@ -49,6 +49,7 @@ struct InvariantOptions {
   /// As in SnapshotOptions.
   std::string driver_ns = {};
   LabelSelector driver_labels = {};
+  LabelSelector node_selector = {};
   /// Until SetPolicy.
   UpgradePolicy policy = {};
   /// As in SnapshotOptions; a pod of which it fails does not count as using the driver.
@@ -59,8 +60,9 @@ struct InvariantOptions {
   std::string requestor_id = {};
   /// As in SnapshotOptions; an answer that is an error counts as no. Null: what stands on the node is believed.
   RestartOnlyPredicate restart_only = nullptr;
-  /// As EngineOptions::ledger: a node that takes of a budget starts only once its grant has been stored.
-  bool has_ledger = false;
+  /// As AdmissionLedgerOptions::grants_max; 0: there is no ledger. With one, a node that takes of a budget starts only once
+  /// its grant has been stored.
+  int grants_max = 0;
   /// Whether budgets are claimed to hold: with a ledger, or for one leader that does not crash.
   bool check_budget = true;
   /// Whether the time between two requests for one pod is looked at: not where clocks jump.

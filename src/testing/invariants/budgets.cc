@@ -222,7 +222,8 @@ int InvariantChecker::Impl::NodesWithDriver(std::int64_t known) const {
 // A node belongs to the driver by its label or by a driver pod on it.
 void InvariantChecker::Impl::CountDriverNode(const std::string& node, std::int64_t revision) {
   const auto truth = nodes.find(node);
-  const bool counts = truth != nodes.end() && (truth->second.has_label || driver_pods_.contains(node));
+  const bool counts =
+      truth != nodes.end() && truth->second.selected && (truth->second.has_label || driver_pods_.contains(node));
   const bool counted = with_driver_.contains(node);
   if (counts == counted) return;
   if (counts) {

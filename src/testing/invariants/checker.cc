@@ -82,11 +82,13 @@ InvariantOptions InvariantsOf(const DriverIdentity& identity, const EngineOption
   InvariantOptions invariants{.identity = identity,
                               .driver_ns = options.snapshot.ns,
                               .driver_labels = options.snapshot.driver_labels,
+                              .node_selector = options.snapshot.node_selector,
                               .policy = std::move(policy),
                               .uses_driver = options.snapshot.uses_driver,
                               .own_pod = options.state_machine.own_pod,
                               .restart_only = options.snapshot.restart_only,
                               .validation = options.state_machine.validation_selector.value_or(LabelSelector())};
+  if (options.ledger) invariants.grants_max = static_cast<int>(options.ledger->grants_max);
   if (options.state_machine.requestor) invariants.requestor_id = options.state_machine.requestor->id;
   return invariants;
 }

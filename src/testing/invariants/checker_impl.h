@@ -114,6 +114,9 @@ class InvariantChecker::Impl {
   absl::Duration ShortestSince(const RolloutPolicy& rollout, absl::Time time) const;
   absl::Duration LongestSince(const RolloutPolicy& rollout, absl::Time time) const;
   bool IsLeftOut(const Node& node) const;
+  int SizeOf(const RolloutStage& stage) const;
+  int FailedForLong(const RolloutStage& stage, const std::string& revision) const;
+  bool MayBeClosed(const RolloutPolicy& rollout) const;
   std::size_t StageOf(const RolloutPolicy& rollout, const Node& node) const;
   std::vector<const Node*> UnderWay(const UpgradePolicy& the_policy, const Node& started) const;
   std::string WhyBeyondStage(const RolloutPolicy& rollout, const Node& started,
@@ -148,6 +151,7 @@ class InvariantChecker::Impl {
   void JudgeFailures(const Node& started);
   void JudgeStart(const Node& before, const Node& after);
   void JudgeGrant(const Node& before);
+  void OnGrants(const ConfigMap* ledger);
   void OnLease(const Lease& before, const Lease& after);
   bool Starts(const Node& before, const Node& after) const;
   void JudgeCordon(const Node& before, const Node& after, const internal::NodeTruth& truth);
@@ -201,9 +205,9 @@ class InvariantChecker::Impl {
   void CountNode(const internal::NodeTruth& truth, int sign);
   std::int64_t revision_ = 0;
   std::int64_t maintenance_revision_ = 0;
-  // What stands in the ledger: lines; and the UIDs of nodes that had one there since they were last done.
+  // What stands in the ledger: lines; and all that have stood there.
   std::set<std::string> granted_;
-  std::set<std::string> granted_since_;
+  std::set<std::string> granted_ever_;
   // What the writer was last answered, by its name and the UID of the pod that was to be evicted.
   std::map<std::pair<std::string, std::string>, std::optional<Refusal>> eviction_answers_;
   // When the Lease was last written.
@@ -237,6 +241,8 @@ class InvariantChecker::Impl {
   struct RolloutMember {
     Node node = {};
     absl::Time ended = absl::InfinitePast();
+    // Since when it has been failed; InfiniteFuture: it is not.
+    absl::Time failed = absl::InfiniteFuture();
     // When the node was removed.
     absl::Time gone = absl::InfiniteFuture();
   };

@@ -100,17 +100,11 @@ void InvariantChecker::Impl::OnOther(const Change& change) {
   const bool lease = change.lease.before != nullptr || change.lease.after != nullptr;
   const ConfigMap* config_map = change.config_map.after != nullptr ? change.config_map.after : change.config_map.before;
   if (!lease && config_map == nullptr) revision_ = change.revision;
-  if (change.lease.after != nullptr) OnLease(change.lease.before != nullptr ? *change.lease.before : Lease(), *change.lease.after);
+  if (change.lease.after != nullptr)
+    OnLease(change.lease.before != nullptr ? *change.lease.before : Lease(), *change.lease.after);
   if (config_map != nullptr && config_map->ns == options.driver_ns) {
     OnLedger(change.config_map.after);
-    granted_.clear();
-    if (change.config_map.after != nullptr) {
-      for (const auto& [key, value] : change.config_map.after->data) {
-        const std::set<std::string> lines = absl::StrSplit(value, '\n', absl::SkipEmpty());
-        granted_.insert(lines.begin(), lines.end());
-        for (const std::string& line : lines) granted_since_.insert(line.substr(0, line.find(' ')));
-      }
-    }
+    OnGrants(change.config_map.after);
   }
   const DaemonSet* daemon_set = change.daemon_set.after;
   if (daemon_set != nullptr && daemon_set->ns == options.driver_ns &&
@@ -126,6 +120,21 @@ void InvariantChecker::Impl::OnOther(const Change& change) {
   newest_ = made->revision;
   const auto hash = made->labels.find("controller-revision-hash");
   if (hash != made->labels.end()) newest_hash_ = hash->second;
+}
+
+// arch-A12: no more grants than fit.
+void InvariantChecker::Impl::OnGrants(const ConfigMap* ledger) {
+  granted_.clear();
+  if (ledger == nullptr) return;
+  for (const auto& [key, value] : ledger->data) {
+    const std::set<std::string> lines = absl::StrSplit(value, '\n', absl::SkipEmpty());
+    const bool of_rollout = key.starts_with('_');
+    if (!of_rollout && options.grants_max > 0 && static_cast<int>(lines.size()) > options.grants_max) {
+      Fail("I1", fmt::format("{} grants are in the ledger, of {} at most", lines.size(), options.grants_max));
+    }
+    granted_.insert(lines.begin(), lines.end());
+  }
+  granted_ever_.insert(granted_.begin(), granted_.end());
 }
 
 // I9: nobody takes a Lease over before its time is over since it was last renewed; clocks run a third slower or faster.
@@ -164,6 +173,8 @@ void InvariantChecker::Impl::OnNode(const Change& change) {
     slots_ -= truth.slot;
     CountNode(truth, -1);
     truth = {.uid = after->uid, .created = change.time};
+    // What was asked for an earlier node of the name is still there.
+    if (claims_.contains(after->name)) truth.claimed_until = absl::InfiniteFuture();
     if (after->unschedulable) {
       truth.cordon = Maker::kAdministrator;
       truth.cordoned_at = change.revision;
@@ -174,7 +185,11 @@ void InvariantChecker::Impl::OnNode(const Change& change) {
   if (before != nullptr && by_engine) JudgeCordon(*before, *after, truth);
   NoteCordon(before, *after, maker, truth);
   if (before != nullptr && !before->unschedulable && after->unschedulable) truth.cordoned_at = change.revision;
-  NoteShares(*after, maker, change.revision, change.time, truth);
+  truth.selected = options.node_selector.Matches(after->labels);
+  Node counted = *after;
+  // On a node that is not the operator's the label says nothing.
+  if (!truth.selected) counted.labels.erase(keys.state);
+  NoteShares(counted, maker, change.revision, change.time, truth);
   CountDriverNode(after->name, change.revision);
   if (before != nullptr && by_engine) Judge(*before, *after, truth);
   NoteMember(*after);
@@ -223,6 +238,7 @@ void InvariantChecker::Impl::NoteCordon(const Node* before, const Node& after, M
 }
 
 void InvariantChecker::Impl::Judge(const Node& before, const Node& after, NodeTruth& truth) {
+  if (!truth.selected) Fail("I6", fmt::format("node {} was changed, which is not the operator's", after.name));
   if (std::string key = internal::ForeignChange(before, after, keys); !key.empty()) {
     Fail("I6", fmt::format("node {}: {} was changed, which is not ours", after.name, key));
   }
@@ -279,11 +295,16 @@ void InvariantChecker::Impl::JudgeStart(const Node& before, const Node& after) {
   JudgeRollout(before);
 }
 
-// arch-A12. Which version of the node was granted is looked at where grants are counted (I1).
+// arch-A12: the very version that is patched was granted. A node that an unclear patch may have started asks no more.
 void InvariantChecker::Impl::JudgeGrant(const Node& before) {
-  if (!options.has_ledger || !options.requestor_id.empty() || granted_since_.contains(before.uid)) return;
-  const bool may_be_outside = before.unschedulable && PolicyOf(writer).cordoned_nodes == CordonedNodes::kProceed;
-  if (!may_be_outside) Fail("I1", fmt::format("node {} was started without a grant in the ledger", before.name));
+  if (options.grants_max == 0 || !options.requestor_id.empty()) return;
+  if (granted_ever_.contains(before.uid + " " + before.resource_version)) return;
+  // By the policy of now, or by that of a first try, which may have been carried out.
+  const Attempt* first = FirstAttempt(before);
+  const bool may_be_outside = PolicyOf(writer).cordoned_nodes == CordonedNodes::kProceed ||
+                              (first != nullptr && first->policy->cordoned_nodes == CordonedNodes::kProceed);
+  if (before.unschedulable && may_be_outside) return;
+  Fail("I1", fmt::format("node {} was started without a grant in the ledger", before.name));
 }
 
 // Whether the patch takes the node out of upgrade-required, by what was announced.
@@ -339,12 +360,7 @@ void InvariantChecker::Impl::JudgeEnd(const Node& before, const Node& after, con
       Fail("I3", fmt::format("node {} is done, and annotation {} is still there", after.name, key));
     }
   }
-  if (to == UpgradeState::kDone && internal::IsBusy(from)) {
-    ++upgrades;
-    if (std::none_of(granted_.begin(), granted_.end(), [&](const auto& line) { return line.starts_with(after.uid); })) {
-      granted_since_.erase(after.uid);
-    }
-  }
+  if (to == UpgradeState::kDone && internal::IsBusy(from)) ++upgrades;
 }
 
 }  // namespace driverupgrade::testing

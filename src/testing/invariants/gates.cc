@@ -192,8 +192,8 @@ bool InvariantChecker::Impl::IsTrue(const Writer& who, const Node& node, const G
     case GateReason::kMaxParallel: return BudgetIsOut(who, gate.reason, more) || SomeStageHasALimit(its_policy);
     case GateReason::kMaxUnavailable: return BudgetIsOut(who, gate.reason, WithItsGroup(its_policy, node, more));
     case GateReason::kMaxFailures: return FailuresAreOut(its_policy);
+    case GateReason::kWindow: return its_policy.rollout && MayBeClosed(*its_policy.rollout);
     case GateReason::kHalted:
-    case GateReason::kWindow:
     case GateReason::kStage:
     case GateReason::kSoak:
     case GateReason::kApproval:
@@ -291,7 +291,8 @@ void InvariantChecker::Impl::CheckGates(const Writer& who, const Plan& plan) {
   if (own && !PolicyOf(&who).rollout && !queue.empty()) {
     for (const auto& [place, node] : queue) {
       if (node.name == own->node_name && place != queue.rbegin()->first) {
-        Fail("L5", fmt::format("node {}, which the operator runs on, is number {} of those that wait", node.name, place));
+        Fail("L5",
+             fmt::format("node {}, which the operator runs on, is number {} of those that wait", node.name, place));
       }
     }
   }

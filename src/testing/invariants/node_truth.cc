@@ -219,6 +219,13 @@ bool UnnamedDriverMadeCordon(const Node& node, const Keys& keys) {
   });
 }
 
+bool UnnamedDriverIsMaintained(const Node& node, const Keys& keys) {
+  return AnyUnnamedDriver(node, keys, [&](const std::string& driver, UpgradeState) {
+    return node.annotations.contains(driver + std::string(kRequestorSuffix)) &&
+           !node.annotations.contains(driver + std::string(kInitialSuffix));
+  });
+}
+
 bool AnUpgradesNameIsOn(const Node& node, const Keys& keys) {
   const std::vector<std::string_view> names = CordonNames(node, keys);
   return std::any_of(names.begin(), names.end(),

@@ -77,6 +77,8 @@ std::set<std::string> OthersLiveNames(const Node& node, const Keys& keys);
 std::string WhoRelies(const Node& node, const Keys& keys);
 // Another driver without a name on the cordon that did not find the cordon there, and that will lift it (dep-F8).
 bool UnnamedDriverMadeCordon(const Node& node, const Keys& keys);
+// Another driver without a name on the cordon for which the maintenance operator has the node.
+bool UnnamedDriverIsMaintained(const Node& node, const Keys& keys);
 // Whether the cordon names a driver whose upgrade has not ended, as one that was broken off leaves its name.
 bool AnUpgradesNameIsOn(const Node& node, const Keys& keys);
 // Why an upgrade of ours that ends has to leave the cordon on the node, by what the node says (dep-F7, dep-F8, dep-F13).
@@ -96,6 +98,8 @@ struct NodeTruth {
   absl::Time created = absl::UnixEpoch();
   std::int64_t revision = 0;
   bool changed_by_engine = false;
+  // By the operator.
+  bool selected = true;
   Maker cordon = Maker::kNobody;
   // At which revision the node was last cordoned.
   std::int64_t cordoned_at = 0;

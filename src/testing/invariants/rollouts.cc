@@ -144,6 +144,7 @@ void InvariantChecker::Impl::NoteMember(const Node& after) {
   RolloutMember& member = members_[after.name];
   member.node = after;
   member.gone = absl::InfiniteFuture();
+  member.failed = state == UpgradeState::kFailed ? std::min(member.failed, cluster->Now()) : absl::InfiniteFuture();
   member.ended = ended ? absl::InfiniteFuture() : std::min(member.ended, cluster->Now());
 }
 
@@ -174,6 +175,31 @@ void InvariantChecker::Impl::OnLedger(const ConfigMap* ledger) {
   if (records_.size() > kRecordsKept) records_.pop_front();
 }
 
+// Of stages by selectors: the nodes, and those that have failed at the revision for so long that everybody knows.
+int InvariantChecker::Impl::SizeOf(const RolloutStage& stage) const {
+  return static_cast<int>(std::count_if(members_.begin(), members_.end(), [&](const auto& member) {
+    return IsIn(stage, member.second.node) && with_driver_.contains(member.first);
+  }));
+}
+
+int InvariantChecker::Impl::FailedForLong(const RolloutStage& stage, const std::string& revision) const {
+  const std::string& key = options.identity.FailedRevisionAnnotation();
+  return static_cast<int>(std::count_if(members_.begin(), members_.end(), [&](const auto& member) {
+    const Node& node = member.second.node;
+    const auto at = node.annotations.find(key);
+    return IsIn(stage, node) && with_driver_.contains(member.first) && at != node.annotations.end() &&
+           at->second == revision && member.second.failed < cluster->Now() - kKnown;
+  }));
+}
+
+// Whether no window is open, as far as everybody's clock can tell.
+bool InvariantChecker::Impl::MayBeClosed(const RolloutPolicy& rollout) const {
+  if (rollout.finish_by || options.clock_skew_max > absl::ZeroDuration() || !options.check_pacing) return true;
+  const absl::Time now = cluster->Now();
+  return !MayStartAt(rollout, absl::ZeroDuration(), now) ||
+         !MayStartAt(rollout, absl::ZeroDuration(), now - absl::Seconds(2));
+}
+
 // What keeps the rollout from having come past the stage; empty: nothing.
 std::string InvariantChecker::Impl::WhyNotPast(const RolloutStage& stage, const RolloutRecord& before,
                                                const std::string& revision) const {
@@ -186,6 +212,11 @@ std::string InvariantChecker::Impl::WhyNotPast(const RolloutStage& stage, const 
   if (stage.soak > absl::ZeroDuration()) {
     if (!before.soak_since) return "nothing says since when it soaks";
     if (now + 2 * options.clock_skew_max < *before.soak_since + stage.soak) return "it has not soaked";
+  }
+  const int failed = FailedForLong(stage, revision);
+  const bool ever_approved = approvals_.contains(stage.name + "@" + revision);
+  if (stage.max_failures && !ever_approved && failed > UnavailableLimit(*stage.max_failures, SizeOf(stage))) {
+    return fmt::format("{} of its nodes have failed", failed);
   }
   if (stage.approval == Approval::kAutomatic) return "";
   const auto approval = approvals_.find(stage.name + "@" + revision);

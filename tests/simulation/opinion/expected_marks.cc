@@ -147,7 +147,8 @@ std::string SecondOpinion::WhyWrongMarks(const NodePlan& plan) const {
   const auto is = [&](const std::string& key, bool expected) {
     const bool present = key == keys.safe_load ? !TextOf(after, key).value_or("").empty() : after.contains(key);
     if (present == expected) return std::string();
-    return fmt::format("annotation {} is to be {}, and is {}", key, expected ? "there" : "absent", Say(TextOf(after, key)));
+    return fmt::format("annotation {} is to be {}, and is {}", key, expected ? "there" : "absent",
+                       Say(TextOf(after, key)));
   };
   const bool stays = plan.path.empty();
   // A state that was entered one by one has yet to be worked on, but for the restart, which may be.
@@ -211,7 +212,8 @@ std::string SecondOpinion::WhyWrongTimer(const NodePlan& plan, const StringMap& 
   for (const auto& [state, key] : {std::pair(State::kWaitForJobsRequired, facts_.pod_completion_start),
                                    std::pair(State::kValidationRequired, facts_.validation_start)}) {
     const std::optional<std::string> start = TextOf(after, key);
-    if (state == at_ ? start != parts[1] : start.has_value()) return fmt::format("annotation {} is {}", key, Say(start));
+    if (state == at_ ? start != parts[1] : start.has_value())
+      return fmt::format("annotation {} is {}", key, Say(start));
   }
   return "";
 }
@@ -272,11 +274,12 @@ std::string SecondOpinion::WhyWrongCall(const MaintenanceCall& call) const {
   const NodeMaintenance& object = call.object;
   if (call.kind == Kind::kCreate) {
     const UpgradePolicy& policy = scene_.policy;
-    if (object.node_name != scene_.node.name || object.requestor_id != facts_.requestor) return "it is not for the node";
+    if (object.node_name != scene_.node.name || object.requestor_id != facts_.requestor)
+      return "it is not for the node";
     if (object.drain.has_value() != policy.drain.has_value()) return "the drain is not that of the policy";
-    if (policy.drain && (object.drain->timeout != WholeSeconds(policy.drain->timeout) ||
-                         object.drain->force != policy.drain->force ||
-                         object.drain->delete_empty_dir != policy.drain->delete_empty_dir)) {
+    if (policy.drain &&
+        (object.drain->timeout != WholeSeconds(policy.drain->timeout) || object.drain->force != policy.drain->force ||
+         object.drain->delete_empty_dir != policy.drain->delete_empty_dir)) {
       return "the drain is not that of the policy";
     }
     const auto& jobs = policy.wait_for_completion;
@@ -291,6 +294,12 @@ std::string SecondOpinion::WhyWrongCall(const MaintenanceCall& call) const {
   if (call.kind == Kind::kJoin) return scene_.Claims(*now) ? "it is ours already" : "";
   if (!scene_.Claims(*now)) return "it is none of ours";
   if (call.kind == Kind::kReportFailure && at_ != State::kFailed) return "the node has not failed";
+  const auto failed_by_us = [&](const Condition& one) {
+    return one.type == "RequestorFailed" && one.status == "True" && one.message.starts_with(facts_.requestor + ":");
+  };
+  const bool withdraws = call.kind == Kind::kWithdrawFailure;
+  if (withdraws && std::none_of(now->conditions.begin(), now->conditions.end(), failed_by_us))
+    return "we reported none";
   if (call.kind == Kind::kDelete && now->requestor_id != facts_.requestor) return "another requestor made it";
   return "";
 }

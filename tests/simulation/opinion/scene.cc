@@ -61,7 +61,7 @@ OperatorFacts FactsOf(const DriverIdentity& identity) {
   return {.keys = Keys(identity),
           .upgrade_requested = identity.UpgradeRequestedAnnotation(),
           .pod_completion_start = identity.PodCompletionStartAnnotation(),
-          .validation_start = identity.ValidationStartAnnotation(),
+          .validation_start = identity.Name() + "-driver-upgrade-validation-start-time",
           .failures = identity.FailuresAnnotation(),
           .failed_revision = identity.FailedRevisionAnnotation()};
 }
@@ -157,8 +157,7 @@ void Scene::Sort(const Pod& pod, bool force, bool delete_empty_dir, PodsToGo& to
 PodsToGo Scene::ToDelete(const PodDeletionPolicy& deletion) const {
   PodsToGo to_go;
   for (const Pod& pod : pods) {
-    const bool selected =
-        deletion.pod_selector != LabelSelector() && Selects(deletion.pod_selector, pod.labels);
+    const bool selected = deletion.pod_selector != LabelSelector() && Selects(deletion.pod_selector, pod.labels);
     const bool uses = facts.filters && pod.labels.contains("uses");
     if (selected || uses) Sort(pod, deletion.force, deletion.delete_empty_dir, to_go);
   }
@@ -186,8 +185,8 @@ PodsToGo Scene::ToEvacuate(bool requestor_mode) const {
   return to_go;
 }
 
-// Of a node that is not ready nobody hears any more when a pod has ended: once its grace period is over, in whole seconds,
-// it counts as gone.
+// Of a node that is not ready nobody hears any more when a pod has ended: once its grace period is over, in whole
+// seconds, it counts as gone.
 bool Scene::AnyLeft(const std::vector<const Pod*>& to_go, absl::Duration late) const {
   return std::any_of(to_go.begin(), to_go.end(), [&](const Pod* pod) {
     if (node.ready || !pod->deletion_timestamp) return true;
@@ -227,7 +226,9 @@ bool Scene::IsValidated() const {
 }
 
 bool Scene::IsAdministrators() const {
-  return node.unschedulable && !UnnamedDriverMadeCordon(node, facts.keys) && !AnUpgradesNameIsOn(node, facts.keys);
+  const bool an_upgrades = UnnamedDriverMadeCordon(node, facts.keys) || UnnamedDriverIsMaintained(node, facts.keys) ||
+                           AnUpgradesNameIsOn(node, facts.keys);
+  return node.unschedulable && !an_upgrades;
 }
 
 bool Scene::Claims(const NodeMaintenance& object) const {

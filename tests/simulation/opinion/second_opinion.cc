@@ -111,7 +111,8 @@ std::string SecondOpinion::WhyWrong(const NodePlan& plan) {
     Go(to);
     if (!one_by_one_ && !Ends(at_)) Touch();
   }
-  if (at_ == State::kCordonRequired && !one_by_one_) return "the plan ends in cordon-required, where nothing is waited for";
+  if (at_ == State::kCordonRequired && !one_by_one_)
+    return "the plan ends in cordon-required, where nothing is waited for";
   if (std::string why = WhyWrongRequests(plan); !why.empty()) return why;
   return plan.patch && !plan.patch->empty() ? WhyWrongMarks(plan) : "";
 }
@@ -123,7 +124,8 @@ std::string SecondOpinion::WhyNotStay(const std::optional<Gate>& gate) {
   sure_ = true;
   Touch();
   for (const State to : Successors(at_)) {
-    if (WhyNotGo(to).empty()) return fmt::format("{} is over, and the node has to go to {}", ToString(at_), ToString(to));
+    if (WhyNotGo(to).empty())
+      return fmt::format("{} is over, and the node has to go to {}", ToString(at_), ToString(to));
   }
   return "";
 }
@@ -203,7 +205,9 @@ std::string SecondOpinion::WhyNotPastDeletion(State to) const {
   const bool gives_up = (known && !to_go.blocked.empty()) || IsOver(deletion->timeout);
   if (to == State::kPodRestartRequired) {
     if (!known) return "its pods have not been read since it was cordoned";
-    return !to_go.blocked.empty() || scene_.AnyLeft(to_go.go, sure_ ? kLate : absl::ZeroDuration()) ? "pods that use the driver are on it" : "";
+    return !to_go.blocked.empty() || scene_.AnyLeft(to_go.go, sure_ ? kLate : absl::ZeroDuration())
+               ? "pods that use the driver are on it"
+               : "";
   }
   if (!gives_up) return "pod deletion has not given up";
   // Where the time is over, the policy may say that the pods are deleted.
@@ -219,7 +223,9 @@ std::string SecondOpinion::WhyNotPastDrain(State to) const {
   const PodsToGo to_go = scene_.ToDrain();
   if (to == State::kPodRestartRequired) {
     if (!known) return "its pods have not been read since it was cordoned";
-    return !to_go.blocked.empty() || scene_.AnyLeft(to_go.go, sure_ ? kLate : absl::ZeroDuration()) ? "pods to be drained are on it" : "";
+    return !to_go.blocked.empty() || scene_.AnyLeft(to_go.go, sure_ ? kLate : absl::ZeroDuration())
+               ? "pods to be drained are on it"
+               : "";
   }
   if (known && !to_go.blocked.empty()) return "";
   if (!IsOver(drain->timeout)) return "the drain goes on";
@@ -246,8 +252,7 @@ bool SecondOpinion::RestartsOnly() const {
 std::string SecondOpinion::WhyNotLoaded() const {
   if (!marks_.safe_load) return "";
   if (!marks_.cordoned) return "its driver waits to be loaded, and it is not cordoned";
-  return scene_.Evacuated(marks_.requestor_mode) == Evacuation::kDone ? ""
-                                                                      : "its driver waits to be loaded under pods";
+  return scene_.Evacuated(marks_.requestor_mode) == Evacuation::kDone ? "" : "its driver waits to be loaded under pods";
 }
 
 std::string SecondOpinion::WhyNotFinish(State to) const {

@@ -1,5 +1,5 @@
-// A second opinion on what an engine is about to do: each plan of a node is held against docs/state-machine.md, with the
-// node, its pods and its driver as they are at the server.
+// A second opinion on what an engine is about to do: each plan of a node is held against docs/state-machine.md, with
+// the node, its pods and its driver as they are at the server.
 #ifndef DRIVERUPGRADE_TESTS_SIMULATION_OPINION_SECOND_OPINION_H_
 #define DRIVERUPGRADE_TESTS_SIMULATION_OPINION_SECOND_OPINION_H_
 

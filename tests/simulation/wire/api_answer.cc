@@ -90,6 +90,16 @@ HttpResponse WithoutStatus(int code, const Draw& draw) {
 
 HttpResponse Success(std::string body, int code) { return {.status = code, .body = std::move(body)}; }
 
+std::string WithOtherOwners(std::string objects) {
+  constexpr std::string_view kOwners = R"("ownerReferences":[)";
+  constexpr std::string_view kOther = R"({"apiVersion":"v1","kind":"ConfigMap","name":"other","uid":"other"},)";
+  for (std::size_t at = objects.find(kOwners); at != std::string::npos; at = objects.find(kOwners, at)) {
+    at += kOwners.size();
+    objects.insert(at, kOther);
+  }
+  return objects;
+}
+
 HttpResponse Done(int code) { return Failure(code, "", ""); }
 
 absl::StatusOr<HttpResponse> AnswerOf(const absl::Status& status, const Draw& draw) {

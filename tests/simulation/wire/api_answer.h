@@ -17,6 +17,8 @@ using Draw = std::function<int(int)>;
 
 // 200, or 201 where something was made.
 HttpResponse Success(std::string body, int code = 200);
+// The objects with one more owner, before those that they have, which is not their controller.
+std::string WithOtherOwners(std::string objects);
 // A Status of success.
 HttpResponse Done(int code = 200);
 // What the cluster said, as the server says it: `503 ...` is that status, a code of the cluster's own is the status

@@ -164,10 +164,10 @@ ApiServer::Answer ApiServer::ServeList(const CallContext& context, const ApiRequ
   for (std::size_t page = 0; page < count; ++page) {
     const auto begin = all->begin() + static_cast<std::ptrdiff_t>(page * size);
     const auto end = all->begin() + static_cast<std::ptrdiff_t>(std::min(all->size(), (page + 1) * size));
-    HttpResponse answer =
-        Success(FormatList(ListPage<T>{.items = {std::make_move_iterator(begin), std::make_move_iterator(end)},
-                                       .continue_token = token(page + 1),
-                                       .resource_version = version}));
+    HttpResponse answer = Success(
+        WithOtherOwners(FormatList(ListPage<T>{.items = {std::make_move_iterator(begin), std::make_move_iterator(end)},
+                                               .continue_token = token(page + 1),
+                                               .resource_version = version})));
     if (page == 0) {
       first = std::move(answer);
       // Who wants one object only for the version does not go on.

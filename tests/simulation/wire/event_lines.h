@@ -21,9 +21,9 @@ template <typename T>
 std::string ObjectAt(T object, std::string_view version) {
   if constexpr (requires { object.resource_version; }) {
     object.resource_version = version;
-    return FormatObject(object);
+    return WithOtherOwners(FormatObject(object));
   } else {
-    std::string text = FormatObject(object);
+    std::string text = WithOtherOwners(FormatObject(object));
     constexpr std::string_view kMetadata = "\"metadata\":{";
     const std::size_t at = text.find(kMetadata);
     return text.insert(at + kMetadata.size(), fmt::format("\"resourceVersion\":\"{}\",", version));

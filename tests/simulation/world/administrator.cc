@@ -76,7 +76,26 @@ class Administrator final : public Actor {
     world_.cluster->EditNode(node, edit);
   }
 
+  // Somebody looks after one of those that are not done, and in the middle of it at that.
+  void Visit() {
+    std::vector<std::string> open;
+    for (const Node& node : world_.cluster->nodes()) {
+      const auto state = node.labels.find(world_.identity.StateLabel());
+      if (state != node.labels.end() && state->second != "upgrade-done") open.push_back(node.name);
+    }
+    if (open.empty()) return;
+    const std::string& node = odd_.Pick(open);
+    const bool uncordons = odd_.Percent(60);
+    const bool loads = odd_.Percent(60);
+    Edit(node, "visits", [&](Node& n) {
+      if (uncordons) n.unschedulable = false;
+      if (loads) n.annotations[world_.identity.SafeLoadAnnotation()] = "true";
+      if (!uncordons && !loads) n.annotations[world_.identity.UpgradeRequestedAnnotation()] = "true";
+    });
+  }
+
   void Touch(const std::string& node) {
+    if (odd_.Percent(20)) return Visit();
     const DriverIdentity& identity = world_.identity;
     switch (random_.Below(10)) {
       case 0:
@@ -148,8 +167,10 @@ class Administrator final : public Actor {
     if (odd_.Percent(15)) return GarbleNames(node);
     switch (random_.Below(4)) {
       case 0:
-        Edit(node, "mistypes the state of", [&, value = odd_.Percent(30) ? "post-maintenance-required" : "no-state"](
-                                                Node& n) { n.labels[identity.StateLabel()] = value; });
+        Edit(node, "mistypes the state of",
+             [&, value = odd_.Percent(30) ? "post-maintenance-required" : "no-state"](Node& n) {
+               n.labels[identity.StateLabel()] = value;
+             });
         break;
       case 1: Edit(node, "erases an annotation of", [&](Node& n) { n.annotations.erase(random_.Pick(keys)); }); break;
       case 2: Edit(node, "fills up", [&](Node& n) { n.annotations["example.com/notes"] = value; }); break;
@@ -160,8 +181,9 @@ class Administrator final : public Actor {
 
   // Who stands on the cordon: as people write lists, and drivers whose upgrades have ended, or never began.
   bool GarbleNames(const std::string& node) {
-    const std::string names = odd_.Pick({std::string("nvidia.com/ofed"), std::string(" nvidia.com/ofed , nvidia.com/gpu "),
-                                         std::string("nvidia.com/gone, nvidia.com/ofed"), std::string("ofed")});
+    const std::string names =
+        odd_.Pick({std::string("nvidia.com/ofed"), std::string(" nvidia.com/ofed , nvidia.com/gpu "),
+                   std::string("nvidia.com/gone, nvidia.com/ofed"), std::string("ofed")});
     Edit(node, "mistypes the names on the cordon of", [&](Node& n) {
       n.annotations[std::string(kCordonedByAnnotation)] = names;
       if (odd_.Percent(50)) n.unschedulable = true;

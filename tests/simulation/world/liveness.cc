@@ -61,7 +61,7 @@ absl::Duration TimeToConverge(const World& world, const UpgradePolicy& policy) {
 
 namespace {
 
-bool IsToBeUpgraded(const Node& node) { return node.labels.contains("zone"); }
+bool IsToBeUpgraded(const Node& node) { return node.labels.contains("zone") && !node.labels.contains("pool"); }
 
 // Empty if the node is done.
 std::string WhyNotDone(const Node& node, const std::string& state_label) {
@@ -151,6 +151,7 @@ std::string WhatIsNotGivenBack(const World& world) {
     if (pod.ref.ns == kDriverNs && world.driver_labels.Matches(pod.labels)) ours.insert(pod.node_name);
   }
   for (const Node& node : world.cluster->nodes()) {
+    if (node.labels.contains("pool")) continue;
     if (!ours.contains(node.name) && !node.labels.contains(world.identity.StateLabel())) continue;
     if (std::string what = WhatIsOurs(world, node); !what.empty()) {
       return fmt::format("node {} is given back, and {} is left", node.name, what);

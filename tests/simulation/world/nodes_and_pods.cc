@@ -173,7 +173,7 @@ class PodTroubles final : public Actor {
   // What a reader who looks at the wrong member takes for something else.
   void StickOddly(const std::string& node, const std::string& name) {
     FakeCluster& cluster = *world_.cluster;
-    const int kind = odd_.Below(4);
+    const int kind = odd_.Below(5);
     world_.trace.Line("pods: odd trouble {} of kind {} on {}", name, kind, node);
     PodBuilder pod(kWorkloadNs, name);
     pod.OnNode(node);
@@ -188,7 +188,15 @@ class PodTroubles final : public Actor {
       }
       case 1: return AddPod(pod.WithLabel("tier", std::to_string(odd_.Between(2, 4))).OwnedByJob("j"));
       // Another pod has the name of the operator's own.
-      case 2: return AddPod(PodBuilder(kWorkloadNs, kOperatorPod).OnNode(node).WithLabel("uses", "driver").OwnedByJob("j"));
+      case 2:
+        return AddPod(PodBuilder(kWorkloadNs, kOperatorPod).OnNode(node).WithLabel("uses", "driver").OwnedByJob("j"));
+      // Its owner is no controller, so nothing would replace it.
+      case 3: {
+        Pod uncontrolled = pod.WithLabel("app", "bare").OwnedByJob("j").Build();
+        uncontrolled.owners.front().controller = false;
+        made_.push_back(cluster.AddPod(std::move(uncontrolled)).ref);
+        return;
+      }
       default: break;
     }
     // Whether a pod uses the driver may change.
@@ -203,9 +211,9 @@ class PodTroubles final : public Actor {
   // A container that is started again and again, and validation pods that are nowhere.
   void TroubleDriverOddly(const std::string& node) {
     FakeCluster& cluster = *world_.cluster;
-    const int kind = odd_.Below(3);
+    const int kind = odd_.Below(world_.setup.validation ? 4 : 2);
     world_.trace.Line("pods: odd driver trouble of kind {} on {}", kind, node);
-    if (kind == 2 && world_.setup.validation) {
+    if (kind >= 2) {
       cluster.RemoveDaemonSet(kDriverNs, kValidator, /*orphan=*/false);
       if (odd_.Percent(50)) AddValidator(world_);
       return;

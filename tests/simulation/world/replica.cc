@@ -1,6 +1,7 @@
 #include "simulation/world/replica.h"
 
 #include <algorithm>
+#include <map>
 #include <stdexcept>
 #include <utility>
 
@@ -19,7 +20,6 @@ constexpr absl::Duration kFastClockSetEvery = absl::Minutes(4);
 // A WatchCache waits for half a minute at most, by a clock that may be slow, and be turned back meanwhile.
 constexpr absl::Duration kWatchPatience = absl::Minutes(5);
 constexpr absl::Duration kTurnPauseMin = absl::Milliseconds(500);
-constexpr absl::Duration kSayingsApart = absl::Seconds(20);
 // An eviction that a fault answered with 404 is taken for done, and repeated after half a minute by a clock that may be
 // slow.
 constexpr absl::Duration kFaultsAreBelieved = absl::Minutes(1);
@@ -31,7 +31,6 @@ constexpr absl::Duration kReleaseTimeout = absl::Minutes(2);
 constexpr absl::Duration kReleasePause = absl::Seconds(1);
 // How long what went wrong with a call may be felt in what an engine knows.
 constexpr absl::Duration kTroublesAreFelt = absl::Minutes(3);
-constexpr absl::Duration kUnsettledMax = absl::Minutes(5);
 constexpr char kValidatorPods[] = "app=validator";
 
 // Counts what nodes wait for, and remembers what has been told of it.
@@ -141,7 +140,7 @@ EngineOptions Replica::MakeEngineOptions() {
   told_ = {};
   std::vector<std::shared_ptr<Observer>> observers = {
       driver_.checker.MakeObserver(), std::make_shared<GateObserver>(world_, *clock_, plan_finished_, told_,
-                                                                            [this](const Plan& plan) { Judge(plan); })};
+                                                                     [this](const Plan& plan) { Judge(plan); })};
   if (driver_.setup.Has(Fault::kGarbage)) {
     observers.push_back(MakeLoggingObserver(driver_.identity, MakeSuspiciousSink(driver_.checker)));
   }
@@ -149,7 +148,11 @@ EngineOptions Replica::MakeEngineOptions() {
                         .cache = process_->cache,
                         .clock = clock_,
                         .observer = MakeObserverGroup(std::move(observers))};
-  if (driver_.setup.ledger) options.ledger = AdmissionLedgerOptions{.ns = driver_.ns, .name = "driver-upgrades"};
+  if (driver_.setup.ledger) {
+    options.ledger = AdmissionLedgerOptions{
+        .ns = driver_.ns, .name = "driver-upgrades", .grants_max = static_cast<std::size_t>(driver_.setup.grants_max)};
+  }
+  if (driver_.setup.selects_nodes) options.snapshot.node_selector = *LabelSelector::Parse(kOwnNodes);
   options.executor.calls_in_flight = 1;
   if (driver_.setup.Has(Mode::kShortPasses)) options.nodes_per_pass = 2;
   options.executor.events = driver_.setup.events;
@@ -213,6 +216,9 @@ void Replica::Begin() {
   const std::string name = fmt::format("replica-{}.{}", number_, ++incarnation_);
   world_.trace.Line("{}: begins", name);
   process_ = std::make_unique<Process>();
+  // It has not been told anything that could be wrong.
+  if (world_.chaos) settled_at_ = absl::InfinitePast();
+  unread_.clear();
   world_.processes += of_operator_;
   process_->guarded = driver_.checker.Guard(name);
   process_->cluster =
@@ -227,7 +233,8 @@ void Replica::Begin() {
   if (driver_.setup.cache) {
     const std::optional<std::string> maintenance_ns =
         driver_.setup.requestor ? std::optional<std::string>(kMaintenanceNs) : std::nullopt;
-    const DriverScope scope{.ns = driver_.ns, .driver_labels = driver_.labels, .maintenance_ns = maintenance_ns};
+    DriverScope scope{.ns = driver_.ns, .driver_labels = driver_.labels, .maintenance_ns = maintenance_ns};
+    if (driver_.setup.selects_nodes) scope.node_selector = *LabelSelector::Parse(kOwnNodes);
     process_->cache = *WatchCache::Create(process_->facade, {.drivers = {scope}, .clock = clock_});
     turn_due_ = world_.Now();
   }
@@ -370,6 +377,7 @@ void Replica::MakePass() {
   const absl::Time next = Turn();
   const bool undisturbed = driver_.checker.revision() == revision && process_->cluster->troubles() == troubles;
   if (process_->cluster->troubles() != troubles) {
+    unread_.clear();
     settled_at_ = std::max(settled_at_, world_.Now() + driver_.setup.ByClocks(kTroublesAreFelt));
   }
   const bool in_flight = process_->tasks && !process_->tasks->idle();
@@ -413,77 +421,6 @@ void Replica::Step() {
   }
   busy_ = false;
   BuryTheDead();
-}
-
-void Replica::CheckWhatItSays() {
-  if (world_.chaos && driver_.setup.AnyFault()) return;
-  if (world_.Now() < next_check_ || process_->cluster->crashed() || driver_.setup.SeveralLeaders()) return;
-  // A watch that has failed is not begun again at once.
-  if (process_->cache && world_.Now() < trouble_until_) return;
-  const ControllerStatus status = process_->controller->status();
-  if (!status.leading || !status.last_error.ok() || !plan_finished_) return;
-  if (!driver_.checker.KnowsAll(*process_->guarded)) return;
-  // What is told of all nodes costs as much as there are nodes.
-  next_check_ = world_.Now() + std::max(kSayingsApart, driver_.setup.nodes * absl::Milliseconds(20));
-  const Plan everything = process_->engine->Everything();
-  driver_.checker.CheckGates(*process_->guarded, everything);
-  if (const std::string wrong = told_.WhyNot(everything); !wrong.empty()) driver_.checker.Fail("L5", wrong);
-  driver_.checker.CheckTotals(everything.totals);
-  JudgeRest(everything);
-  ++world_.result.checks_of_gates;
-}
-
-// Whether the engine knows all that is at the server, as far as anybody can tell.
-bool Replica::SeesAll() const {
-  if (of_operator_ && world_.releasing) return false;
-  if (world_.Now() < settled_at_ || (process_->cache && world_.Now() < trouble_until_)) return false;
-  if (driver_.checker.revision() != pass_revision_ || (process_->tasks && !process_->tasks->idle())) return false;
-  return !process_->cluster->crashed() && driver_.checker.KnowsAll(*process_->guarded);
-}
-
-EngineTime Replica::TimeOfEngine() const {
-  return {.active = active_since_ ? clock_->Now() - *active_since_ : absl::ZeroDuration(),
-          .skew = driver_.setup.ClockSkewMax()};
-}
-
-// I15.
-void Replica::Judge(const Plan& plan) {
-  if (IsInvalid(pass_policy_) && !IsRemoved()) driver_.checker.Fail("I8", "a plan was made by a policy that is to be refused");
-  if (!active_since_) active_since_ = pass_began_;
-  if (plan.nodes.empty() || !SeesAll()) return;
-  const WantedRevisions wanted = WantedIn(*world_.cluster, facts_);
-  for (const NodePlan& planned : plan.nodes) {
-    const std::optional<Node> node = world_.cluster->node(planned.node);
-    if (!node || node->resource_version != planned.resource_version) continue;
-    const Scene scene(facts_, *world_.cluster, *node, wanted, pass_policy_, clock_->Now());
-    const std::string wrong = SecondOpinion(scene, TimeOfEngine()).WhyWrong(planned);
-    ++world_.result.plans_judged;
-    if (!wrong.empty()) driver_.checker.Fail("I15", fmt::format("{}: {}", driverupgrade::Describe(planned), wrong));
-  }
-}
-
-// L7.
-void Replica::JudgeRest(const Plan& everything) {
-  if (!SeesAll()) return;
-  const WantedRevisions wanted = WantedIn(*world_.cluster, facts_);
-  std::map<std::string, std::optional<Gate>> gates;
-  for (const Node& node : world_.cluster->nodes()) gates[node.name] = std::nullopt;
-  for (const NodeGate& gate : everything.gates) gates[gate.node] = gate.gate;
-  for (const NodePlan& planned : everything.nodes) gates.erase(planned.node);
-  for (const auto& [name, gate] : gates) {
-    const std::optional<Node> node = world_.cluster->node(name);
-    if (!node) continue;
-    const Scene scene(facts_, *world_.cluster, *node, wanted, pass_policy_, clock_->Now());
-    if (scene.driver_pods.empty() && !node->labels.contains(facts_.keys.state)) continue;
-    // What is repeated waits for minutes at most, whatever becomes of the clock.
-    const bool is_late = gate && gate->reason == GateReason::kUnsettled && gate->not_before &&
-                         *gate->not_before > clock_->Now() + kUnsettledMax;
-    const std::string wrong =
-        is_late ? "it waits too long" : SecondOpinion(scene, TimeOfEngine()).WhyNotStay(gate);
-    if (wrong.empty()) continue;
-    driver_.checker.Fail("L7", fmt::format("node {}, which waits for {}: {}", name,
-                                           gate ? ToString(gate->reason) : "nothing", wrong));
-  }
 }
 
 void Replica::Stop() {

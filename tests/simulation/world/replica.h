@@ -3,6 +3,7 @@
 #define DRIVERUPGRADE_TESTS_SIMULATION_WORLD_REPLICA_H_
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -129,7 +130,7 @@ class Replica {
   bool SeesAll() const;
   EngineTime TimeOfEngine() const;
   void Judge(const Plan& plan);
-  void JudgeRest(const Plan& everything);
+  void CheckRest();
 
   World& world_;
   const Driver driver_;
@@ -152,6 +153,9 @@ class Replica {
   absl::Duration turn_pause_ = absl::Seconds(1);
   absl::Time next_check_ = absl::InfinitePast();
   absl::Time settled_at_ = absl::InfinitePast();
+  absl::Time next_rest_check_ = absl::InfinitePast();
+  // Nodes of which the engine says that it has not read their pods, and since when.
+  std::map<std::string, absl::Time> unread_;
   // Of the pass under way: when it began, by its clock, what was at the server then, and its policy.
   absl::Time pass_began_ = absl::InfinitePast();
   std::int64_t pass_revision_ = 0;

@@ -105,7 +105,8 @@ void MakeLight(Setup& setup, bool faults) {
   setup.call_faults_per_mille = 5;
   setup.replicas = 1;
   setup.cache = setup.election = setup.ledger = true;
-  setup.validation = setup.events = setup.hooks = setup.own_pod = false;
+  setup.validation = setup.events = setup.hooks = setup.own_pod = setup.selects_nodes = false;
+  setup.grants_max = kGrantsMax;
   setup.wire = setup.requestor = setup.restart_only = setup.rolling = false;
   setup.modes = {};
   setup.latency_max = absl::ZeroDuration();
@@ -185,6 +186,15 @@ void DrawByPods(std::uint64_t seed, RolloutPolicy& rollout) {
   rollout.health->pod_selector = Selector("app=logging");
 }
 
+// A window of the first evening alone, which ends after midnight, in the midst of the faults; later there are others.
+void DrawNight(Random& random, Setup& setup, RolloutPolicy& rollout) {
+  setup.start -= absl::Minutes(random.Between(1, std::max(1, static_cast<int>(absl::ToInt64Minutes(setup.chaos)))));
+  const absl::CivilDay today = absl::ToCivilDay(setup.start, absl::UTCTimeZone());
+  rollout.windows = DrawWindows(random);
+  std::erase_if(rollout.windows, [](const RolloutWindow& window) { return window.start < absl::Hours(2); });
+  rollout.windows.push_back({.days = {absl::GetWeekday(today)}, .start = absl::Hours(23), .duration = absl::Hours(2)});
+}
+
 // Closed days of which the first or the last midnight comes in the midst of the faults, and finishBy; from a stream of
 // its own.
 void DrawByTime(std::uint64_t seed, Setup& setup, RolloutPolicy& rollout) {
@@ -196,6 +206,7 @@ void DrawByTime(std::uint64_t seed, Setup& setup, RolloutPolicy& rollout) {
     rollout.closed = {random.Percent(50) ? ClosedDays{.first = today, .last = today}
                                          : ClosedDays{.first = today + 1, .last = today + random.Between(1, 3)}};
   }
+  if (rollout.closed.empty() && random.Percent(30)) DrawNight(random, setup, rollout);
   if ((rollout.windows.empty() && rollout.closed.empty()) || random.Percent(50)) return;
   rollout.finish_by = true;
   rollout.expected_node_duration = absl::Minutes(random.Pick({1, 3, 8, 20}));
@@ -253,10 +264,11 @@ void DrawRollout(std::uint64_t seed, Setup& setup) {
 void DrawOddities(std::uint64_t seed, Setup& setup) {
   Random random(seed, "oddities");
   UpgradePolicy& policy = setup.policy;
-  if (policy.drain && random.Percent(25)) {
-    policy.drain->pod_selector = Selector(random.Pick({"tier notin (3)", "tier>3", "tier<3", "!tier", "tier notin (2,4)"}));
+  if (policy.drain && random.Percent(35)) {
+    policy.drain->pod_selector =
+        Selector(random.Pick({"tier notin (3)", "tier>3", "tier<3", "!tier", "tier notin (2,4)"}));
   }
-  if (policy.pod_deletion && random.Percent(25)) {
+  if (policy.pod_deletion && random.Percent(35)) {
     policy.pod_deletion->pod_selector = Selector(random.Pick({"app=web,tier notin (2)", "tier>2", "uses,!tier"}));
   }
   if (setup.requestor && random.Percent(30)) {
@@ -264,6 +276,8 @@ void DrawOddities(std::uint64_t seed, Setup& setup) {
     if (policy.wait_for_completion) policy.wait_for_completion->timeout = absl::Milliseconds(700);
   }
   setup.own_pod = random.Percent(15);
+  setup.selects_nodes = !setup.Has(Mode::kTwoDrivers) && !setup.Has(Mode::kRollouts) && random.Percent(12);
+  if (!setup.Has(Mode::kRollouts) && random.Percent(25)) setup.grants_max = random.Between(1, 3);
 }
 
 // From a stream of its own, so that a seed without them is the same as before there were any.
@@ -362,6 +376,8 @@ std::string Setup::Describe() const {
   if (validation) text += " validation";
   if (hooks) text += " hooks";
   if (own_pod) text += " ownPod";
+  if (selects_nodes) text += " selectsNodes";
+  if (grants_max < kGrantsMax) text += fmt::format(" grants={}", grants_max);
   if (wire) text += " wire";
   if (requestor) text += " requestor";
   if (restart_only) text += " restartOnly";

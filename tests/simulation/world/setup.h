@@ -15,6 +15,8 @@
 
 namespace driverupgrade::testing::internal {
 
+inline constexpr int kGrantsMax = 5000;
+
 struct Setup {
   int nodes = 1;
   UpgradePolicy policy = {};
@@ -31,6 +33,10 @@ struct Setup {
   bool hooks = false;
   // The operator has a pod on one of the nodes.
   bool own_pod = false;
+  // Some nodes with the driver are not the operator's.
+  bool selects_nodes = false;
+  // Of the ledger.
+  int grants_max = kGrantsMax;
   // See SimulationOptions.
   bool light = false;
   // Through bytes.

@@ -1,6 +1,7 @@
 #include "simulation/world/world.h"
 
 #include <algorithm>
+#include <numeric>
 #include <utility>
 
 #include "absl/strings/numbers.h"
@@ -114,10 +115,13 @@ std::string ImageOf(const std::string& hash) {
 
 std::string TemplateOf(const Setup& setup, const std::string& hash) {
   if (!setup.restart_only) return "";
+  // Every other one has the image of the one before, and a container more.
+  int image = 0;
+  if (!absl::SimpleAtoi(ImageOf(hash), &image)) image = 2 * std::accumulate(hash.begin(), hash.end(), 1000);
   return fmt::format(
       R"({{"$patch":"replace","metadata":{{"annotations":{{"kubectl.kubernetes.io/restartedAt":"{}"}}}},)"
-      R"("spec":{{"containers":[{{"image":"driver:{}","name":"driver"}}]}}}})",
-      hash, ImageOf(hash));
+      R"("spec":{{"containers":[{{"image":"driver:{}","name":"driver"}}{}]}}}})",
+      hash, image / 2, image % 2 == 0 ? "" : R"(,{"image":"exporter","name":"exporter"})");
 }
 
 World::World(std::uint64_t the_seed, const SimulationOptions& the_options)
@@ -146,11 +150,12 @@ World::World(std::uint64_t the_seed, const SimulationOptions& the_options)
                           .driver_ns = kDriverNs,
                           .driver_labels = driver_labels,
                           .policy = policy,
-                          .has_ledger = setup.ledger,
+                          .grants_max = setup.ledger ? setup.grants_max : 0,
                           .check_budget = setup.BudgetIsClaimed(),
                           .check_pacing = !setup.ClocksJump(),
                           .clock_skew_max = setup.ClockSkewMax()};
   if (setup.validation) checks.validation = LabelSelector::FromMatchLabels({{"app", kValidator}});
+  if (setup.selects_nodes) checks.node_selector = *LabelSelector::Parse(kOwnNodes);
   if (setup.own_pod) checks.own_pod = PodRef{.ns = kDriverNs, .name = kOperatorPod};
   if (setup.hooks) {
     checks.uses_driver = [](const CallContext&, const Pod& pod) -> absl::StatusOr<bool> {
@@ -190,6 +195,9 @@ void World::AddNode(const std::string& name) {
   int number = 0;
   if (setup.Has(Mode::kRollouts) && absl::SimpleAtoi(name.substr(name.find('-') + 1), &number)) {
     node.WithLabel("rack", std::to_string(number % kRacks));
+  }
+  if (setup.selects_nodes && absl::SimpleAtoi(name.substr(name.find('-') + 1), &number) && number % 4 == 3) {
+    node.WithLabel("pool", "other");
   }
   cluster->AddNode(node.Build());
 }

@@ -31,6 +31,8 @@ inline constexpr char kOtherDriver[] = "ofed";
 inline constexpr char kValidator[] = "validator";
 inline constexpr char kSecondValidator[] = "validator-2";
 inline constexpr char kOperatorPod[] = "operator";
+// With Setup::selects_nodes: the operator's, beside which others have the driver, too.
+inline constexpr char kOwnNodes[] = "pool!=other";
 // How many racks the nodes stand in, with Mode::kRollouts.
 inline constexpr int kRacks = 3;
 

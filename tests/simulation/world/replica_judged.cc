@@ -1,0 +1,99 @@
+// Whether what a replica plans, and says, is so.
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "fmt/format.h"
+#include "simulation/world/replica.h"
+
+namespace driverupgrade::testing::internal {
+namespace {
+
+constexpr absl::Duration kSayingsApart = absl::Seconds(20);
+// A patch that has to be repeated, and pods that have to be read.
+constexpr absl::Duration kRepeatedWithin = absl::Minutes(5);
+
+}  // namespace
+
+void Replica::CheckWhatItSays() {
+  if (process_->controller->status().leading && plan_finished_) CheckRest();
+  if (world_.chaos && driver_.setup.AnyFault()) return;
+  if (world_.Now() < next_check_ || process_->cluster->crashed() || driver_.setup.SeveralLeaders()) return;
+  // A watch that has failed is not begun again at once.
+  if (process_->cache && world_.Now() < trouble_until_) return;
+  const ControllerStatus status = process_->controller->status();
+  if (!status.leading || !status.last_error.ok() || !plan_finished_) return;
+  if (!driver_.checker.KnowsAll(*process_->guarded)) return;
+  // What is told of all nodes costs as much as there are nodes.
+  next_check_ = world_.Now() + std::max(kSayingsApart, driver_.setup.nodes * absl::Milliseconds(20));
+  const Plan everything = process_->engine->Everything();
+  driver_.checker.CheckGates(*process_->guarded, everything);
+  if (const std::string wrong = told_.WhyNot(everything); !wrong.empty()) driver_.checker.Fail("L5", wrong);
+  driver_.checker.CheckTotals(everything.totals);
+  ++world_.result.checks_of_gates;
+}
+
+// Whether the engine knows all that is at the server, as far as anybody can tell.
+bool Replica::SeesAll() const {
+  if (of_operator_ && world_.releasing) return false;
+  if (world_.Now() < settled_at_ || (process_->cache && world_.Now() < trouble_until_)) return false;
+  if (driver_.checker.revision() != pass_revision_ || (process_->tasks && !process_->tasks->idle())) return false;
+  return !process_->cluster->crashed() && driver_.checker.KnowsAll(*process_->guarded);
+}
+
+EngineTime Replica::TimeOfEngine() const {
+  return {.active = active_since_ ? clock_->Now() - *active_since_ : absl::ZeroDuration(),
+          .skew = driver_.setup.ClockSkewMax()};
+}
+
+// I15.
+void Replica::Judge(const Plan& plan) {
+  if (IsInvalid(pass_policy_) && !IsRemoved())
+    driver_.checker.Fail("I8", "a plan was made by a policy that is to be refused");
+  if (!active_since_) active_since_ = pass_began_;
+  if (plan.nodes.empty() || !SeesAll()) return;
+  const WantedRevisions wanted = WantedIn(*world_.cluster, facts_);
+  for (const NodePlan& planned : plan.nodes) {
+    const std::optional<Node> node = world_.cluster->node(planned.node);
+    if (!node || node->resource_version != planned.resource_version) continue;
+    const Scene scene(facts_, *world_.cluster, *node, wanted, pass_policy_, clock_->Now());
+    const std::string wrong = SecondOpinion(scene, TimeOfEngine()).WhyWrong(planned);
+    ++world_.result.plans_judged;
+    if (!wrong.empty()) driver_.checker.Fail("I15", fmt::format("{}: {}", driverupgrade::Describe(planned), wrong));
+  }
+}
+
+// L7, now and then, as it costs as much as there are nodes.
+void Replica::CheckRest() {
+  if (world_.Now() < next_rest_check_ || !SeesAll() || !process_->controller->status().last_error.ok()) return;
+  next_rest_check_ = world_.Now() + std::max(kSayingsApart, driver_.setup.nodes * absl::Milliseconds(20));
+  const Plan everything = process_->engine->Everything();
+  const WantedRevisions wanted = WantedIn(*world_.cluster, facts_);
+  std::map<std::string, std::optional<Gate>> gates;
+  for (const Node& node : world_.cluster->nodes()) gates[node.name] = std::nullopt;
+  for (const NodeGate& gate : everything.gates) gates[gate.node] = gate.gate;
+  for (const NodePlan& planned : everything.nodes) gates.erase(planned.node);
+  std::map<std::string, absl::Time> unread;
+  for (const auto& [name, gate] : gates) {
+    const std::optional<Node> node = world_.cluster->node(name);
+    if (!node || (driver_.setup.selects_nodes && node->labels.contains("pool"))) continue;
+    const Scene scene(facts_, *world_.cluster, *node, wanted, pass_policy_, clock_->Now());
+    if (scene.driver_pods.empty() && !node->labels.contains(facts_.keys.state)) continue;
+    if (gate && gate->reason == GateReason::kPodsUnknown) {
+      const auto before = unread_.find(name);
+      unread[name] = before == unread_.end() ? world_.Now() : before->second;
+    }
+    std::string wrong = SecondOpinion(scene, TimeOfEngine()).WhyNotStay(gate);
+    // What is repeated waits for minutes at most, whatever becomes of the clock.
+    if (gate && gate->reason == GateReason::kUnsettled && gate->not_before > clock_->Now() + kRepeatedWithin) {
+      wrong = "the patch is not repeated";
+    }
+    if (unread.contains(name) && unread[name] + kRepeatedWithin < world_.Now()) wrong = "nobody reads its pods";
+    if (wrong.empty()) continue;
+    driver_.checker.Fail(
+        "L7", fmt::format("node {}, which waits for {}: {}", name, gate ? ToString(gate->reason) : "nothing", wrong));
+  }
+  unread_ = std::move(unread);
+}
+
+}  // namespace driverupgrade::testing::internal

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -38,6 +39,7 @@ type Options struct {
 	Log      logr.Logger
 	Recorder record.EventRecorder // nil: no Events
 	Engine   func(engine.Options) (engine.Engine, error)
+	Ended    func(*Host) // nil: nobody wants to know
 }
 
 // Host is one driver in one cluster: an engine, the watches that feed it, and the orders that are carried out. Any number of
@@ -64,6 +66,8 @@ type Host struct {
 	underWay map[*task]bool
 	caller   context.Context // of the last call: it tells whether the operator is still there
 	calledAt time.Time
+	arrived  chan struct{} // closed with the next call, and made anew
+	reading  int           // calls that wait for lists
 
 	followers map[string]*podFollower // by node; of the goroutine that makes the rounds
 	events    chan engine.Event       // for the recorder
@@ -72,7 +76,7 @@ type Host struct {
 
 const eventsMax = 1000 // that wait for the recorder
 
-// New starts the watches. The host ends by Close, or by itself three intervals after the last call whose context has ended.
+// New starts the watches. The host ends by Close, or by itself after three intervals without a call and without an order.
 func New(connection *Connection, options Options) (*Host, error) {
 	made, err := options.Engine(engine.Options{
 		Identity:           engine.Identity{Domain: "nvidia.com", Driver: options.Driver},
@@ -91,7 +95,7 @@ func New(connection *Connection, options Options) (*Host, error) {
 	ctx, stop := context.WithCancel(context.Background())
 	h := &Host{options: options, log: options.Log.WithValues("driver", options.Driver), connection: connection,
 		ctx: ctx, stop: stop, bell: make(chan struct{}, 1), underWay: map[*task]bool{}, caller: ctx,
-		calledAt: options.Clock.Now(), followers: map[string]*podFollower{}, events: make(chan engine.Event, eventsMax)}
+		calledAt: options.Clock.Now(), arrived: make(chan struct{}), followers: map[string]*podFollower{}, events: make(chan engine.Event, eventsMax)}
 	h.engine = guarded{made, h.end}
 	h.watch()
 	go h.run()
@@ -132,7 +136,7 @@ func (h *Host) watch() {
 // source has the driver's objects of a kind.
 func (h *Host) source(client rest.Interface, resource string) source {
 	return source{client: client, parameters: h.connection.parameters, namespace: h.options.Namespace, resource: resource,
-		labels: labels.SelectorFromSet(h.options.DriverLabels).String(), streams: &h.connection.streams}
+		labels: labels.SelectorFromSet(h.options.DriverLabels).String(), streams: &h.connection.streams, present: h.present}
 }
 
 func start[T kubernetesObject](h *Host, from source, kind engine.Kind, reduce func(T) object) *mirror[T] {
@@ -171,6 +175,28 @@ func (h *Host) called(ctx context.Context) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.caller, h.calledAt = ctx, h.options.Clock.Now()
+	close(h.arrived)
+	h.arrived = make(chan struct{})
+}
+
+// present waits until there is somebody to ask the server for: nothing is sent after the contexts of all calls have ended. Watches that
+// are open are left open, for each call of an operator may have a context of its own.
+func (h *Host) present(ctx context.Context) error {
+	for ctx.Err() == nil {
+		h.mu.Lock()
+		present := h.caller.Err() == nil || h.reading > 0 ||
+			slices.ContainsFunc(h.orders, func(o *order) bool { return o.ctx.Err() == nil })
+		arrived := h.arrived
+		h.mu.Unlock()
+		if present {
+			return nil
+		}
+		select {
+		case <-arrived:
+		case <-ctx.Done():
+		}
+	}
+	return ctx.Err()
 }
 
 // Member is a driver pod with its node. The objects are the caller's.
@@ -191,6 +217,25 @@ type Podless struct {
 // Members waits until everything was listed once. Without a request but for that.
 func (h *Host) Members(ctx context.Context) (members []Member, podless []Podless, err error) {
 	h.called(ctx)
+	if err := h.waitForLists(ctx); err != nil {
+		return nil, nil, err
+	}
+	reading, err := h.read()
+	if err != nil {
+		return nil, nil, err
+	}
+	members, podless = h.join(reading)
+	return members, podless, nil
+}
+
+func (h *Host) waitForLists(ctx context.Context) error {
+	reading := func(more int) {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		h.reading += more
+	}
+	reading(1)
+	defer reading(-1)
 	waiting, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(h.ctx, cancel)()
@@ -201,17 +246,12 @@ func (h *Host) Members(ctx context.Context) (members []Member, podless []Podless
 	for _, wait := range waits {
 		if err := wait(waiting); err != nil {
 			if ctx.Err() == nil && h.ctx.Err() != nil { // the caller has cancelled nothing
-				err = errClosed
+				return errClosed
 			}
-			return nil, nil, err
+			return err
 		}
 	}
-	reading, err := h.read()
-	if err != nil {
-		return nil, nil, err
-	}
-	members, podless = h.join(reading)
-	return members, podless, nil
+	return nil
 }
 
 // read answers what the engine asks, until it asks nothing.

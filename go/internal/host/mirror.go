@@ -29,7 +29,11 @@ type source struct {
 	labels     string
 	fields     fields.Selector
 	streams    *atomic.Bool // one request in place of two; false: the server has refused it
+	// present waits until there is somebody to ask for.
+	present func(context.Context) error
 }
+
+const listPause = time.Second // before what was listed is listed again, as a change was not taken
 
 func (s source) get(options metav1.ListOptions) *rest.Request {
 	options.LabelSelector = s.labels
@@ -55,35 +59,86 @@ func (l listWatch) IsWatchListSemanticsUnSupported() bool {
 	return !l.streams.Load()
 }
 
-// follow keeps store as the server has the objects, until ctx ends. failed is told of lists that fail.
+// follow keeps store as the server has the objects, until ctx ends. failed is told of lists that fail. What store does not take is lost
+// to a reflector, which logs an error and goes on: here another one begins with a list.
 func (s source) follow(ctx context.Context, log logr.Logger, store cache.ReflectorStore, failed func(error)) {
-	lists := listWatch{streams: s.streams, ListWatch: &cache.ListWatch{
+	quiet := log.V(1)
+	for ctx.Err() == nil {
+		one, anew := context.WithCancel(klog.NewContext(ctx, quiet))
+		checked := checkedStore{store, func(err error) {
+			log.Error(err, "a change is not taken: all is listed again", "resource", s.resource)
+			anew()
+		}}
+		cache.NewReflectorWithOptions(s.listWatch(failed), nil, checked, cache.ReflectorOptions{Name: s.resource, Logger: &quiet}).
+			RunWithContext(one)
+		anew()
+		select {
+		case <-ctx.Done():
+		case <-time.After(listPause):
+		}
+	}
+}
+
+func (s source) listWatch(failed func(error)) listWatch {
+	failedBy := func(err error) { failed(fmt.Errorf("list %s: %w", s.resource, err)) }
+	return listWatch{streams: s.streams, ListWatch: &cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+			if err := s.present(ctx); err != nil {
+				return nil, err
+			}
 			found, err := s.get(options).Do(ctx).Get()
 			if err != nil && ctx.Err() == nil {
-				failed(fmt.Errorf("list %s: %w", s.resource, err))
+				failedBy(err)
 			}
 			return found, err
 		},
 		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+			if err := s.present(ctx); err != nil {
+				return nil, io.EOF // an end like any other, and nothing for the log
+			}
 			options.Watch = true
 			request := s.get(options)
 			if options.TimeoutSeconds != nil {
 				request = request.Timeout(time.Duration(*options.TimeoutSeconds) * time.Second)
 			}
 			events, err := request.Watch(ctx)
-			if ctx.Err() != nil {
-				return nil, io.EOF // an end like any other, and nothing for the log
-			}
-			if options.SendInitialEvents != nil && apierrors.IsInvalid(err) {
+			switch {
+			case ctx.Err() != nil:
+				return nil, io.EOF
+			case options.SendInitialEvents == nil || err == nil:
+			case apierrors.IsInvalid(err):
 				s.streams.Store(false)
+			default: // where nobody answers a reflector asks on and on for such a watch, and never lists
+				failedBy(err)
 			}
 			return events, err
 		},
 	}}
-	quiet := log.V(1)
-	cache.NewReflectorWithOptions(lists, nil, store, cache.ReflectorOptions{Name: s.resource, Logger: &quiet}).
-		RunWithContext(klog.NewContext(ctx, quiet))
+}
+
+// checkedStore tells of what the store has not taken.
+type checkedStore struct {
+	cache.ReflectorStore
+	refused func(error)
+}
+
+func (s checkedStore) checked(err error) error {
+	if err != nil {
+		s.refused(err)
+	}
+	return err
+}
+
+func (s checkedStore) Add(one any) error    { return s.checked(s.ReflectorStore.Add(one)) }
+func (s checkedStore) Update(one any) error { return s.checked(s.ReflectorStore.Update(one)) }
+func (s checkedStore) Delete(one any) error { return s.checked(s.ReflectorStore.Delete(one)) }
+
+// Bookmark is for stores that want the version.
+func (s checkedStore) Bookmark(version string) error {
+	if wants, ok := s.ReflectorStore.(cache.ReflectorBookmarkStore); ok {
+		return wants.Bookmark(version)
+	}
+	return nil
 }
 
 type kubernetesObject interface {
@@ -139,7 +194,6 @@ func (m *mirror[T]) Replace(objects []any, version string) error {
 	}
 	m.mu.Lock()
 	before := m.objects
-	m.objects, m.texts, m.failure = found, texts, nil
 	m.mu.Unlock()
 	if m.replaced != nil { // a list has what the watch before it has missed
 		for key, was := range before {
@@ -148,7 +202,10 @@ func (m *mirror[T]) Replace(objects []any, version string) error {
 			}
 		}
 	}
-	if err := m.put(list(m.kind, items, version)); err != nil {
+	err := m.take(func() error { return m.put(list(m.kind, items, version)) }, func() {
+		m.objects, m.texts, m.failure = found, texts, nil
+	})
+	if err != nil {
 		m.fail(err)
 		return err
 	}
@@ -171,22 +228,36 @@ func (m *mirror[T]) change(one any, kind string) error {
 	m.mu.Lock()
 	same := kind != "DELETED" && bytes.Equal(m.texts[key], text)
 	before, known := m.objects[key]
-	if kind == "DELETED" {
-		delete(m.objects, key)
-		delete(m.texts, key)
-	} else {
-		m.objects[key], m.texts[key] = typed, text
-	}
 	m.mu.Unlock()
 	if known && kind != "DELETED" && m.replaced != nil {
 		m.replaced(before, typed)
 	}
-	if err := m.line(watchLine(kind, withVersion(text, typed.GetResourceVersion()))); err != nil {
+	err := m.take(func() error { return m.line(watchLine(kind, withVersion(text, typed.GetResourceVersion()))) }, func() {
+		if kind == "DELETED" {
+			delete(m.objects, key)
+			delete(m.texts, key)
+		} else {
+			m.objects[key], m.texts[key] = typed, text
+		}
+	})
+	if err != nil {
 		return err
 	}
 	if !same {
 		m.changed()
 	}
+	return nil
+}
+
+// take has the engine and the mirror changed together: what the engine does not take is not in the mirror either, and nobody finds one
+// without the other.
+func (m *mirror[T]) take(engine func() error, mirror func()) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if err := engine(); err != nil {
+		return err
+	}
+	mirror()
 	return nil
 }
 

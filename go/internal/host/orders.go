@@ -32,8 +32,9 @@ type order struct {
 	forget func() bool
 	nodes  map[string]bool
 	names  []byte
-	policy []byte // nil: the nodes are released
-	once   bool   // nothing is left behind
+	whole  []string // the names that it began with
+	policy []byte   // nil: the nodes are released
+	once   bool     // nothing is left behind
 	until  time.Time
 	wakeAt time.Time // zero: nothing is to be done at a time
 	ended  bool
@@ -88,6 +89,7 @@ func (h *Host) order(ctx context.Context, nodes, podless []string, policy []byte
 	made.forget = context.AfterFunc(ctx, h.ring)
 	h.replace(made, podless)
 	made.name()
+	made.whole = keysOf(made.nodes)
 	h.mu.Unlock()
 	h.ring()
 	select {
@@ -202,6 +204,9 @@ func (h *Host) finish() {
 	h.settle() // what was answered since the last round
 	close(h.events)
 	h.engine.Close()
+	if h.options.Ended != nil {
+		h.options.Ended(h)
+	}
 }
 
 // round applies every order once, and says how long the next one can wait.
@@ -209,24 +214,51 @@ func (h *Host) round() time.Duration {
 	now := h.options.Clock.Now()
 	idle := intervalsMax * h.options.Interval
 	h.mu.Lock()
+	var over []*order
 	for _, o := range h.orders {
 		if err := o.ctx.Err(); err != nil || now.After(o.until) {
 			o.end(err)
+			over = append(over, o)
 		}
 	}
 	h.dropEnded()
 	orders := slices.Clone(h.orders)
-	left := h.caller.Err() != nil && now.Sub(h.calledAt) > idle
+	left := h.reading == 0 && now.Sub(h.calledAt) > idle
 	h.mu.Unlock()
 	if left && len(orders) == 0 {
 		h.stop()
 		return 0
+	}
+	for _, o := range over {
+		h.rest(o, now)
 	}
 	for _, o := range orders {
 		h.pass(o)
 	}
 	h.settle()
 	return h.pause(idle)
+}
+
+// rest ends the watches of the pods on nodes of an order that is over: without it the engine would go on wanting them, and nobody
+// would make the pass that finds out otherwise.
+func (h *Host) rest(o *order, now time.Time) {
+	if len(h.followers) == 0 || o.policy == nil {
+		return
+	}
+	h.mu.Lock()
+	left := slices.DeleteFunc(slices.Clone(o.whole), func(node string) bool {
+		return slices.ContainsFunc(h.orders, func(other *order) bool { return other.nodes[node] })
+	})
+	h.mu.Unlock()
+	if len(left) == 0 {
+		return
+	}
+	names, _ := json.Marshal(left)
+	found, err := h.engine.Apply(names, []byte(`{"autoUpgrade":false}`), now)
+	if err != nil {
+		return // a defect: the host ends
+	}
+	h.follow(found)
 }
 
 func (h *Host) pause(longest time.Duration) time.Duration {
@@ -251,17 +283,19 @@ func (h *Host) pass(o *order) {
 		}
 	}
 	h.mu.Lock()
-	names, policy, over := o.names, o.policy, o.ended || o.ctx.Err() != nil
-	if len(o.nodes) == 0 {
+	names, policy, over, empty := o.names, o.policy, o.ended || o.ctx.Err() != nil, len(o.nodes) == 0
+	if empty {
 		o.end()
 		h.dropEnded()
-		over = true
 	}
 	h.mu.Unlock()
-	if over {
+	now := h.options.Clock.Now()
+	if empty {
+		h.rest(o, now)
+	}
+	if over || empty {
 		return
 	}
-	now := h.options.Clock.Now()
 	var found engine.Pass
 	var err error
 	if policy == nil {
@@ -284,11 +318,16 @@ func (h *Host) pass(o *order) {
 	}
 	h.logPass(o, found)
 	o.wakeAt, _ = found.Wake()
+	h.begin(o, found.Work)
+}
+
+// begin has the nodes' requests sent. Those of the order's first pass are what its call waits for.
+func (h *Host) begin(o *order, work []string) {
 	first := o.begun == nil
 	if first {
 		o.begun = map[string]bool{}
 	}
-	for _, node := range found.Work {
+	for _, node := range work {
 		if first {
 			o.begun[node] = true
 		}

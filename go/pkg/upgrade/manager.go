@@ -57,10 +57,14 @@ const interval = 2 * time.Minute // after which the operators that exist come ba
 // Option is what a Manager is made with beyond the old interface.
 type Option func(*Manager)
 
-// WithInterval says after what time the operator calls ApplyState again, two minutes if absent: what a call has left to do
-// is given up after three times that without another call.
+// WithInterval says after what time the operator calls ApplyState again, two minutes if absent or not above zero: what a call has left to
+// do is given up after three times that without another call, and so are the watches.
 func WithInterval(interval time.Duration) Option {
-	return func(m *Manager) { m.options.Interval = interval }
+	return func(m *Manager) {
+		if interval > 0 {
+			m.options.Interval = interval
+		}
+	}
 }
 
 // WithClock is for tests.
@@ -204,12 +208,20 @@ func (m *Manager) hostOf(namespace string, driverLabels map[string]string) (*hos
 	}
 	options := m.options
 	options.Driver, options.Namespace, options.DriverLabels = DriverName, namespace, maps.Clone(driverLabels)
+	options.Ended = m.forget
 	made, err := host.New(m.connection, options)
 	if err != nil {
 		return nil, fmt.Errorf("no engine for driver %q in namespace %q: %w", DriverName, namespace, err)
 	}
 	m.hosts[key] = made
 	return made, nil
+}
+
+// forget a host that has come to its end, with its copy of all nodes.
+func (m *Manager) forget(ended *host.Host) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	maps.DeleteFunc(m.hosts, func(_ string, one *host.Host) bool { return one == ended })
 }
 
 // BuildState gives the driver's nodes as the watches have them. The first call waits for their lists; the others send nothing.

@@ -53,7 +53,8 @@ type Host struct {
 	ctx     context.Context // of the watches, and of all that goes on between calls
 	stop    context.CancelFunc
 	running sync.WaitGroup
-	bell    chan struct{}
+	bell    chan struct{} // something has changed
+	ordered chan struct{} // an operator has called
 
 	nodes        *mirror[*corev1.Node]
 	pods         *mirror[*corev1.Pod]
@@ -94,7 +95,7 @@ func New(connection *Connection, options Options) (*Host, error) {
 	}
 	ctx, stop := context.WithCancel(context.Background())
 	h := &Host{options: options, log: options.Log.WithValues("driver", options.Driver), connection: connection,
-		ctx: ctx, stop: stop, bell: make(chan struct{}, 1), underWay: map[*task]bool{}, caller: ctx,
+		ctx: ctx, stop: stop, bell: make(chan struct{}, 1), ordered: make(chan struct{}, 1), underWay: map[*task]bool{}, caller: ctx,
 		calledAt: options.Clock.Now(), arrived: make(chan struct{}), followers: map[string]*podFollower{}, events: make(chan engine.Event, eventsMax)}
 	h.engine = guarded{made, h.end}
 	h.watch()
@@ -151,9 +152,12 @@ func newMirrorOf[T kubernetesObject](h *Host, kind engine.Kind, reduce func(T) o
 }
 
 // ring makes another round come soon.
-func (h *Host) ring() {
+func (h *Host) ring() { alert(h.bell) }
+
+// alert leaves one token, however often it is called.
+func alert(channel chan struct{}) {
 	select {
-	case h.bell <- struct{}{}:
+	case channel <- struct{}{}:
 	default:
 	}
 }

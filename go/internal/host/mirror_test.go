@@ -32,10 +32,8 @@ func (e picky) WatchLine(kind engine.Kind, line []byte) (err error) {
 	return e.Engine.WatchLine(kind, line)
 }
 
-func TestAfterAChangeThatTheEngineDoesNotTakeEverythingIsListedAgain(t *testing.T) {
-	cluster := fakecluster.New()
-	defer cluster.Close()
-	cluster.AddNode("n")
+func newHost(t *testing.T, cluster *fakecluster.Cluster, wrap func(engine.Engine) engine.Engine) *Host {
+	t.Helper()
 	connection, err := Connect(cluster.Config(), scheme.Scheme)
 	if err != nil {
 		t.Fatal(err)
@@ -43,12 +41,20 @@ func TestAfterAChangeThatTheEngineDoesNotTakeEverythingIsListedAgain(t *testing.
 	h, err := New(connection, Options{Driver: "gpu", Namespace: fakecluster.Namespace, DriverLabels: map[string]string{"app": "driver"},
 		Interval: time.Minute, Clock: clock.RealClock{}, Log: logr.Discard(), Engine: func(options engine.Options) (engine.Engine, error) {
 			made, err := engine.New(options)
-			return picky{made, new(sync.Once)}, err
+			return wrap(made), err
 		}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer h.Close()
+	t.Cleanup(h.Close)
+	return h
+}
+
+func TestAfterAChangeThatTheEngineDoesNotTakeEverythingIsListedAgain(t *testing.T) {
+	cluster := fakecluster.New()
+	defer cluster.Close()
+	cluster.AddNode("n")
+	h := newHost(t, cluster, func(made engine.Engine) engine.Engine { return picky{made, new(sync.Once)} })
 	state := func() string {
 		members, _, err := h.Members(t.Context())
 		if err != nil || len(members) != 1 {

@@ -43,9 +43,10 @@ type observed struct {
 	*counts
 }
 
-type counts struct{ begun, notSent, settled atomic.Int64 }
+type counts struct{ begun, notSent, settled, passes atomic.Int64 }
 
 func (e observed) Apply(nodes, policy []byte, now time.Time) (engine.Pass, error) {
+	e.passes.Add(1)
 	pass, err := e.Engine.Apply(nodes, policy, now)
 	e.begun.Add(int64(len(pass.Work)))
 	return pass, err

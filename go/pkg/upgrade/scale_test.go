@@ -4,12 +4,15 @@ import (
 	"context"
 	"fmt"
 	"runtime"
+	"slices"
+	"syscall"
 	"testing"
 	"time"
 
 	"github.com/go-logr/logr"
 	testclock "k8s.io/utils/clock/testing"
 
+	"driverupgrade.example/go/internal/engine"
 	"driverupgrade.example/go/internal/fakecluster"
 )
 
@@ -112,4 +115,42 @@ func heap() uint64 {
 	var stats runtime.MemStats
 	runtime.ReadMemStats(&stats)
 	return stats.HeapAlloc
+}
+
+// A thousand nodes change at once: what that costs in passes over all nodes.
+func BenchmarkBurst(b *testing.B) {
+	const burst = 1000
+	cluster, _, manager := newFleet(b, many)
+	counts := new(counts)
+	manager.options.Engine = func(options engine.Options) (engine.Engine, error) {
+		made, err := engine.New(options)
+		return observed{made, counts}, err
+	}
+	pass(b, manager)
+	rounds := 0
+	before, used := counts.passes.Load(), processorTime()
+	for b.Loop() {
+		rounds++
+		value := fmt.Sprint(rounds)
+		for i := range burst {
+			cluster.SetLabel(fmt.Sprintf("n%d", i), "round", value)
+		}
+		for seen := false; !seen; time.Sleep(time.Millisecond) {
+			state, err := manager.BuildState(context.Background(), fakecluster.Namespace, driverLabels)
+			if err != nil {
+				b.Fatal(err)
+			}
+			seen = slices.ContainsFunc(state.NodeStates[UpgradeStateDone], func(node *NodeUpgradeState) bool {
+				return node.Node.Name == fmt.Sprintf("n%d", burst-1) && node.Node.Labels["round"] == value
+			})
+		}
+	}
+	b.ReportMetric(float64(counts.passes.Load()-before)/float64(rounds), "passes/op")
+	b.ReportMetric((processorTime()-used).Seconds()/float64(rounds), "cpu-s/op")
+}
+
+func processorTime() time.Duration {
+	var used syscall.Rusage
+	_ = syscall.Getrusage(syscall.RUSAGE_SELF, &used)
+	return time.Duration(used.Utime.Nano() + used.Stime.Nano())
 }

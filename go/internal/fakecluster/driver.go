@@ -39,6 +39,56 @@ func (c *Cluster) SetValidator(node string, ready bool) {
 	})
 }
 
+// AddLookalike is a pod with the labels of the driver's, which a DaemonSet without these labels has made.
+func (c *Cluster) AddLookalike(name, node string) {
+	c.put("pods", Object{
+		"metadata": Object{"name": name, "namespace": Namespace, "labels": Object{"app": "driver"},
+			"ownerReferences": []any{Object{"apiVersion": "apps/v1", "kind": "DaemonSet", "name": "other", "uid": "other", "controller": true}}},
+		"spec":   Object{"nodeName": node, "containers": []any{Object{"name": "other"}}},
+		"status": Object{"phase": "Running"},
+	})
+}
+
+// AddMaintenance is a NodeMaintenance that another requestor has made.
+func (c *Cluster) AddMaintenance(namespace, name, node, requestor string) {
+	c.put("nodemaintenances", Object{"metadata": Object{"name": name, "namespace": namespace},
+		"spec": Object{"nodeName": node, "requestorID": requestor}})
+}
+
+// Requestors of a NodeMaintenance: its owner, and those who have joined.
+func (c *Cluster) Requestors(namespace, name string) (requestors []string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	one := c.objects["nodemaintenances"][namespace+"/"+name]
+	if one == nil {
+		return nil
+	}
+	spec := one["spec"].(Object)
+	requestors = append(requestors, text(spec, "requestorID"))
+	more, _ := spec["additionalRequestors"].([]any)
+	for _, requestor := range more {
+		requestors = append(requestors, requestor.(string))
+	}
+	return requestors
+}
+
+// Failure is what the requestors of the node's NodeMaintenance have to say of their failure; empty: nothing.
+func (c *Cluster) Failure(node string) string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, one := range c.objects["nodemaintenances"] {
+		status, _ := one["status"].(Object)
+		conditions, _ := status["conditions"].([]any)
+		for _, condition := range conditions {
+			of := condition.(Object)
+			if text(one["spec"].(Object), "nodeName") == node && text(of, "type") == "RequestorFailed" && text(of, "status") == "True" {
+				return text(of, "message")
+			}
+		}
+	}
+	return ""
+}
+
 // Maintenance is the name of the NodeMaintenance of the node; empty: there is none.
 func (c *Cluster) Maintenance(node string) string {
 	c.mu.Lock()
@@ -55,16 +105,15 @@ func (c *Cluster) Maintenance(node string) string {
 func (c *Cluster) Maintain(node string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	cordoned := clone(c.objects["nodes"]["/"+node])
+	cordoned["spec"].(Object)["unschedulable"] = true
+	c.putLocked("nodes", cordoned)
 	for _, one := range c.objects["nodemaintenances"] {
-		if text(one["spec"].(Object), "nodeName") != node {
-			continue
+		if text(one["spec"].(Object), "nodeName") == node {
+			changed := clone(one)
+			changed["status"] = Object{"conditions": []any{Object{"type": "Ready", "status": "True", "reason": "Ready"}}}
+			c.putLocked("nodemaintenances", changed)
 		}
-		cordoned := clone(c.objects["nodes"]["/"+node])
-		cordoned["spec"].(Object)["unschedulable"] = true
-		c.putLocked("nodes", cordoned)
-		changed := clone(one)
-		changed["status"] = Object{"conditions": []any{Object{"type": "Ready", "status": "True", "reason": "Ready"}}}
-		c.putLocked("nodemaintenances", changed)
 	}
 }
 
@@ -123,11 +172,21 @@ func (c *Cluster) StartUnready() {
 
 // SetReady makes the driver pod on the node ready.
 func (c *Cluster) SetReady(node string) {
+	c.setDriver(node, Object{"name": "driver", "ready": true, "restartCount": 0})
+}
+
+// FailDriver has the driver pod on the node restarted again and again.
+func (c *Cluster) FailDriver(node string) {
+	c.setDriver(node, Object{"name": "driver", "ready": false, "restartCount": 11,
+		"state": Object{"waiting": Object{"reason": "CrashLoopBackOff"}}})
+}
+
+func (c *Cluster) setDriver(node string, container Object) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, pod := range c.driverPodsOn(node) {
 		changed := clone(pod)
-		changed["status"].(Object)["containerStatuses"] = []any{Object{"name": "driver", "ready": true, "restartCount": 0}}
+		changed["status"].(Object)["containerStatuses"] = []any{container}
 		c.putLocked("pods", changed)
 	}
 }

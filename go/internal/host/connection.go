@@ -56,6 +56,9 @@ func Connect(config *rest.Config, scheme *runtime.Scheme) (*Connection, error) {
 	}
 	config = rest.CopyConfig(config)
 	config.RateLimiter = limiterOf(config)
+	if config.UserAgent == "" {
+		config.UserAgent = rest.DefaultKubernetesUserAgent() // else Go's own, which says nothing of the program
+	}
 	client, err := rest.HTTPClientFor(config)
 	if err != nil {
 		return nil, err

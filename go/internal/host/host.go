@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -250,7 +249,7 @@ func (h *Host) waitForLists(ctx context.Context) error {
 	for _, wait := range waits {
 		if err := wait(waiting); err != nil {
 			if ctx.Err() == nil && h.ctx.Err() != nil { // the caller has cancelled nothing
-				return errClosed
+				return ErrClosed
 			}
 			return err
 		}
@@ -312,16 +311,6 @@ func (h *Host) ownerOf(pod *corev1.Pod, sets map[string]*appsv1.DaemonSet) *apps
 
 func (h *Host) join(reading engine.Reading) (members []Member, podless []Podless) {
 	sets := h.setsByUID()
-	maintenances := map[string]*maintenancev1alpha1.NodeMaintenance{}
-	if h.maintenances != nil {
-		for _, one := range h.maintenances.all() {
-			name := one.Spec.NodeName
-			// Ours among several of one node.
-			if maintenances[name] == nil || strings.HasPrefix(one.Name, h.options.Requestor.NamePrefix+"-") {
-				maintenances[name] = one
-			}
-		}
-	}
 	for _, read := range reading.Nodes {
 		node, found := h.nodes.find(read.Name)
 		if !found {
@@ -333,8 +322,12 @@ func (h *Host) join(reading engine.Reading) (members []Member, podless []Podless
 			if !found {
 				continue
 			}
+			set := h.ownerOf(pod, sets)
+			if set == nil && len(pod.OwnerReferences) > 0 {
+				continue // somebody else's, whatever its labels say
+			}
 			members = append(members, Member{State: read.State, Node: node.DeepCopy(), Pod: pod.DeepCopy(),
-				DaemonSet: h.ownerOf(pod, sets).DeepCopy(), Maintenance: maintenances[read.Name].DeepCopy()})
+				DaemonSet: set.DeepCopy(), Maintenance: h.maintenanceOf(read.Name).DeepCopy()})
 		}
 		if len(members) == before {
 			podless = append(podless, Podless{Name: read.Name, Labels: maps.Clone(node.Labels)})
@@ -343,10 +336,29 @@ func (h *Host) join(reading engine.Reading) (members []Member, podless []Podless
 	return members, podless
 }
 
+// maintenanceOf is the object that goes by the name of the node's, whoever has made it; nil: there is none.
+func (h *Host) maintenanceOf(node string) *maintenancev1alpha1.NodeMaintenance {
+	if h.maintenances == nil {
+		return nil
+	}
+	found, _ := h.maintenances.find(h.options.Requestor.Namespace + "/" + h.options.Requestor.NamePrefix + "-" + node)
+	return found
+}
+
 // Explain: nil if the node does not wait, or is not known.
 func (h *Host) Explain(node string) (*engine.Gate, error) {
 	explanation, err := h.engine.Explain(node)
 	return explanation.Gate, err
+}
+
+// Selection is the one of which a manager has one open host at a time.
+func (h *Host) Selection() string {
+	return SelectionOf(h.options.Driver, h.options.Namespace, h.options.DriverLabels)
+}
+
+// SelectionOf see Selection.
+func SelectionOf(driver, namespace string, driverLabels map[string]string) string {
+	return driver + "\n" + namespace + "\n" + labels.SelectorFromSet(driverLabels).String()
 }
 
 // Driver is the name that keys have.

@@ -24,7 +24,8 @@ const (
 	gatherMax    = 50 * time.Millisecond
 )
 
-var errClosed = errors.New("the upgrade manager is closed")
+// ErrClosed is the answer of a Host that has come to its end. The next BuildState has another one.
+var ErrClosed = errors.New("the upgrade manager is closed")
 
 // order is a policy for some nodes, applied again as things change. What it needs is guarded by Host.mu.
 //
@@ -87,7 +88,7 @@ func (h *Host) order(ctx context.Context, nodes, podless []string, policy []byte
 	h.mu.Lock()
 	if h.Closed() { // finish, which ends the orders, has the lock after this or has had it
 		h.mu.Unlock()
-		return errClosed
+		return ErrClosed
 	}
 	made.forget = context.AfterFunc(ctx, h.ring)
 	h.replace(made, podless)
@@ -100,7 +101,7 @@ func (h *Host) order(ctx context.Context, nodes, podless []string, policy []byte
 	case <-ctx.Done():
 		return ctx.Err()
 	case <-h.ctx.Done():
-		return errClosed
+		return ErrClosed
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -217,7 +218,7 @@ func (h *Host) finish() {
 	h.stop()
 	h.mu.Lock()
 	for _, o := range h.orders {
-		o.end(errClosed)
+		o.end(ErrClosed)
 	}
 	h.orders = nil
 	h.mu.Unlock()
@@ -424,7 +425,9 @@ func (h *Host) serve(t *task) {
 		}
 		switch {
 		case told.err == nil:
-		case t.queued.Err() != nil && ctx.Err() == nil && told.status == engine.NotSent:
+		case ctx.Err() != nil: // the operator goes
+			h.log.V(1).Info("A request has no answer any more", "node", node, "verb", request.Verb, "target", request.Target)
+		case t.queued.Err() != nil && told.status == engine.NotSent:
 			h.log.V(1).Info("A request is not sent: the policy has changed", "node", node, "verb", request.Verb, "target", request.Target)
 		default:
 			h.log.Error(told.err, "a request was not answered", "node", node, "verb", request.Verb, "target", request.Target)

@@ -346,18 +346,6 @@ func TestANodeWhoseLabelAnOperatorHasTakenAwayIsLeftAlone(t *testing.T) {
 	}
 }
 
-func TestStatesOfOthersAreRefused(t *testing.T) {
-	w := newWorld(t, 1)
-	state := NewClusterUpgradeState()
-	state.NodeStates[""] = []*NodeUpgradeState{{Node: &corev1.Node{}}}
-	if err := w.manager.ApplyState(t.Context(), &state, policyOf(1)); err == nil {
-		t.Error("taken")
-	}
-	if err := w.manager.ApplyState(t.Context(), nil, policyOf(1)); err == nil {
-		t.Error("nil taken")
-	}
-}
-
 func TestAnOperatorWithoutRightsIsToldAndDoesNotHang(t *testing.T) {
 	w := newWorld(t, 1)
 	config := w.cluster.Config()

@@ -186,9 +186,8 @@ func (h *Host) run() {
 	for {
 		began := time.Now()
 		wait := h.round()
-		took := time.Since(began)
-		h.gather(min(gatherFactor*took, gatherMax))
 		timer := h.options.Clock.NewTimer(wait)
+		h.gather(min(gatherFactor*time.Since(began), gatherMax))
 		select {
 		case <-h.ctx.Done():
 		case <-h.bell:
@@ -414,14 +413,14 @@ func (h *Host) serve(t *task) {
 	ctx, cancel := context.WithCancel(t.order.ctx)
 	defer cancel()
 	defer context.AfterFunc(h.ctx, cancel)()
-	for {
+	for sent := 0; ; sent++ {
 		request, err := h.engine.Next(node, h.options.Clock.Now())
 		if isDefect(err) || (err == nil && request.Verb == "") {
 			return
 		}
 		told := answer{status: engine.NotSent, err: err}
 		if err == nil {
-			told = h.connection.send(ctx, t.queued, request)
+			told = h.connection.send(ctx, t.queued, request, sent > 0 || h.isInProgress(node))
 		}
 		switch {
 		case told.err == nil:
@@ -437,6 +436,19 @@ func (h *Host) serve(t *task) {
 			return
 		}
 	}
+}
+
+// isInProgress tells whether the upgrade of a node has begun: whoever waits for its end has lost a node meanwhile.
+func (h *Host) isInProgress(node string) bool {
+	known, found := h.nodes.find(node)
+	if !found {
+		return false
+	}
+	switch known.Labels[h.stateLabel()] {
+	case "", "upgrade-required", "upgrade-done":
+		return false
+	}
+	return true
 }
 
 // settle tells of what has happened: Events, the log, and the calls that wait. Those return whose requests are answered.

@@ -57,8 +57,10 @@ func TestNothingAtAllIsSentOnceTheContextsOfAllCallsHaveEnded(t *testing.T) {
 
 func TestWatchesEndAfterThreeIntervalsWithoutACall(t *testing.T) {
 	w, _ := inDrain(t, t.Context())
-	w.clock.Step(3*interval + time.Second) // the order ends
-	w.eventually("the end of the watch of the node's pods", func() bool { return w.cluster.OpenWatches() <= 4 })
+	w.eventually("the end of the order, and of the watch of the node's pods", func() bool {
+		w.clock.Step(interval)
+		return w.cluster.OpenWatches() <= 4
+	})
 	w.eventually("the end of all watches", func() bool {
 		w.clock.Step(interval)
 		return w.cluster.OpenWatches() == 0

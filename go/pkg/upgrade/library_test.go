@@ -13,6 +13,7 @@ import (
 	"github.com/go-logr/logr"
 	"github.com/go-logr/logr/funcr"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/rest"
 
 	"github.com/NVIDIA/k8s-operator-libs/api/upgrade/v1alpha1"
 
@@ -148,7 +149,7 @@ func TestRequestsSayWhoseTheyAre(t *testing.T) {
 		t.Errorf("not a GET and a PATCH: %v", agents)
 	}
 	for agent := range agents {
-		if !strings.Contains(agent, "upgrade.test/") || !strings.Contains(agent, "kubernetes/") {
+		if !strings.HasSuffix(agent, " "+rest.DefaultKubernetesUserAgent()) {
 			t.Errorf("%q is not client-go's name of this program", agent)
 		}
 	}

@@ -1,6 +1,10 @@
 package fakecluster
 
-import "fmt"
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+)
 
 // AddNode has a driver pod of the newest revision.
 func (c *Cluster) AddNode(name string) {
@@ -9,6 +13,50 @@ func (c *Cluster) AddNode(name string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.addDriverPod(name)
+}
+
+// AddKubeletNode is AddNode with all that kubelets and their neighbours write: some 10 kB of labels, annotations, addresses, conditions,
+// images and managed fields.
+func (c *Cluster) AddKubeletNode(name string) {
+	labels, annotations := Object{"kubernetes.io/hostname": name}, Object{}
+	for i := range 25 {
+		labels[fmt.Sprintf("feature.node.kubernetes.io/cpu-cpuid.feature-%d", i)] = "true"
+	}
+	for i := range 8 {
+		annotations[fmt.Sprintf("nfd.node.kubernetes.io/annotation-%d", i)] = strings.Repeat("value,", 10)
+	}
+	var images, conditions, managed []any
+	for i := range 22 {
+		images = append(images, Object{"sizeBytes": 100_000_000 + i, "names": []any{
+			fmt.Sprintf("registry.example.com/project/image-%d@sha256:%064d", i, i), fmt.Sprintf("registry.example.com/project/image-%d:v1.2.3", i)}})
+	}
+	for _, kind := range []string{"MemoryPressure", "DiskPressure", "PIDPressure", "Ready"} {
+		conditions = append(conditions, Object{"type": kind, "status": map[bool]string{true: "True", false: "False"}[kind == "Ready"],
+			"reason": "Kubelet" + kind, "message": "kubelet says so", "lastHeartbeatTime": "2026-01-01T00:00:00Z"})
+	}
+	for _, manager := range []string{"kubelet", "nfd-master"} {
+		fields := Object{}
+		for key := range labels {
+			fields["f:"+key] = Object{}
+		}
+		managed = append(managed, Object{"manager": manager, "operation": "Update", "apiVersion": "v1", "fieldsType": "FieldsV1",
+			"fieldsV1": Object{"f:metadata": Object{"f:labels": fields}}})
+	}
+	c.put("nodes", Object{
+		"metadata": Object{"name": name, "labels": labels, "annotations": annotations, "managedFields": managed},
+		"spec":     Object{"podCIDR": "10.0.0.0/24", "providerID": "cloud:///" + name},
+		"status":   Object{"conditions": conditions, "images": images, "addresses": []any{Object{"type": "InternalIP", "address": "10.0.0.1"}}}})
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.addDriverPod(name)
+}
+
+// Size is that of a node as JSON.
+func (c *Cluster) Size(node string) int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	text, _ := json.Marshal(c.objects["nodes"]["/"+node])
+	return len(text)
 }
 
 // AddWorkload is a pod that can be evicted.

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
@@ -66,7 +67,9 @@ func (s source) follow(ctx context.Context, log logr.Logger, store cache.Reflect
 	for ctx.Err() == nil {
 		one, anew := context.WithCancel(klog.NewContext(ctx, quiet))
 		checked := checkedStore{store, func(err error) {
-			log.Error(err, "a change is not taken: all is listed again", "resource", s.resource)
+			if ctx.Err() == nil { // else the host has ended
+				log.Error(err, "a change is not taken: all is listed again", "resource", s.resource)
+			}
 			anew()
 		}}
 		cache.NewReflectorWithOptions(s.listWatch(failed), nil, checked, cache.ReflectorOptions{Name: s.resource, Logger: &quiet}).
@@ -105,7 +108,9 @@ func (s source) listWatch(failed func(error)) listWatch {
 			switch {
 			case ctx.Err() != nil:
 				return nil, io.EOF
-			case options.SendInitialEvents == nil || err == nil:
+			case err == nil:
+				return lightened(events), nil
+			case options.SendInitialEvents == nil:
 			case apierrors.IsInvalid(err):
 				s.streams.Store(false)
 			default: // where nobody answers a reflector asks on and on for such a watch, and never lists
@@ -114,6 +119,49 @@ func (s source) listWatch(failed func(error)) listWatch {
 			return events, err
 		},
 	}}
+}
+
+// lightWatch takes off its objects what nobody reads, which is most of a node's size: a watch that begins with a list holds all objects at
+// once. (watch.Filter does not end while it has an event that nobody takes.)
+type lightWatch struct {
+	watch.Interface
+	events  chan watch.Event
+	stopped chan struct{}
+	once    sync.Once
+}
+
+func lightened(from watch.Interface) watch.Interface {
+	w := &lightWatch{Interface: from, events: make(chan watch.Event), stopped: make(chan struct{})}
+	go w.pass()
+	return w
+}
+
+func (w *lightWatch) ResultChan() <-chan watch.Event { return w.events }
+
+func (w *lightWatch) Stop() {
+	w.once.Do(func() { close(w.stopped) })
+	w.Interface.Stop()
+}
+
+func (w *lightWatch) pass() {
+	defer close(w.events)
+	for event := range w.Interface.ResultChan() {
+		lighten(event.Object)
+		select {
+		case w.events <- event:
+		case <-w.stopped:
+			return
+		}
+	}
+}
+
+func lighten(object runtime.Object) {
+	if of, ok := object.(metav1.Object); ok {
+		of.SetManagedFields(nil)
+	}
+	if node, ok := object.(*corev1.Node); ok {
+		node.Status.Images = nil
+	}
 }
 
 // checkedStore tells of what the store has not taken.
@@ -202,7 +250,7 @@ func (m *mirror[T]) Replace(objects []any, version string) error {
 			}
 		}
 	}
-	err := m.take(func() error { return m.put(list(m.kind, items, version)) }, func() {
+	err := m.take(func() error { return m.putAll(items, version) }, func() {
 		m.objects, m.texts, m.failure = found, texts, nil
 	})
 	if err != nil {
@@ -215,6 +263,25 @@ func (m *mirror[T]) Replace(objects []any, version string) error {
 		close(m.ready)
 	}
 	m.changed()
+	return nil
+}
+
+// putAll hands a list to the engine. The first one goes object by object behind an empty list: in one piece it would take several times
+// its size of the engine's memory, which never shrinks. Nobody asks the engine before this has returned.
+func (m *mirror[T]) putAll(items [][]byte, version string) error {
+	select {
+	case <-m.ready:
+		return m.put(list(m.kind, items, version))
+	default:
+	}
+	if err := m.put(list(m.kind, nil, version)); err != nil {
+		return err
+	}
+	for _, item := range items {
+		if err := m.line(watchLine("ADDED", item)); err != nil {
+			return err
+		}
+	}
 	return nil
 }
 

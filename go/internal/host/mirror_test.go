@@ -1,7 +1,9 @@
 package host
 
 import (
+	"bytes"
 	"errors"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -16,14 +18,14 @@ import (
 	"driverupgrade.example/go/internal/fakecluster"
 )
 
-// picky refuses the first line about a node.
+// picky refuses the first change of a node.
 type picky struct {
 	engine.Engine
 	once *sync.Once
 }
 
 func (e picky) WatchLine(kind engine.Kind, line []byte) (err error) {
-	if kind == engine.Nodes {
+	if kind == engine.Nodes && bytes.Contains(line, []byte("MODIFIED")) {
 		e.once.Do(func() { err = &engine.Error{Code: engine.CodeInvalidArgument, Message: "no such line"} })
 	}
 	if err != nil {
@@ -91,4 +93,18 @@ func TestAMirrorHasNothingThatTheEngineHasNotTaken(t *testing.T) {
 
 func newNode(name string) *corev1.Node {
 	return &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}
+}
+
+func TestTheFirstListGoesObjectByObject(t *testing.T) {
+	var lists, lines []string
+	m := newMirror("Node", reduceNode, func(list []byte) error { lists = append(lists, string(list)); return nil },
+		func(line []byte) error { lines = append(lines, string(line)); return nil }, func() {})
+	for range 2 {
+		if err := m.Replace([]any{newNode("a"), newNode("b")}, "7"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if len(lists) != 2 || len(lines) != 2 || strings.Contains(lists[0], "metadata\":{\"name") || strings.Count(lists[1], `"kind":"Node"`) != 2 {
+		t.Errorf("lists %q, lines %q", lists, lines)
+	}
 }

@@ -3,6 +3,7 @@ package upgrade
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -179,15 +180,19 @@ func TestTheRequestsOfNodesInProgressGoFirst(t *testing.T) {
 	applied := make(chan error, 1)
 	go func() { applied <- w.manager.ApplyState(t.Context(), state, policyOf(1)) }()
 	w.eventually("a request of each node", func() bool { return counts.asked.Load() == nodes })
-	time.Sleep(20 * time.Millisecond) // all of them are in the queue
-	for range 2 { // it may have a note to write before the restart of its driver
-		if w.cluster.Revision("n0") == "hash-1" {
-			sent := w.cluster.Writes()
-			rate <- struct{}{}
-			w.eventually("a request", func() bool { return w.cluster.Writes() > sent })
+	for range 5 { // some notes on the node, and the restart of its driver
+		time.Sleep(200 * time.Millisecond) // until what was asked for is in the queue
+		if w.cluster.Revision("n0") == "hash-2" {
+			break
 		}
+		rate <- struct{}{}
 	}
 	w.eventually("the restart of the driver of the node in progress", func() bool { return w.cluster.Revision("n0") == "hash-2" })
+	for _, request := range w.cluster.Requests() {
+		if request.Verb != http.MethodGet && request.Path != "/api/v1/nodes/n0" && request.Verb != http.MethodDelete {
+			t.Errorf("%s %s went before", request.Verb, request.Path)
+		}
+	}
 	close(rate)
 	if err := <-applied; err != nil {
 		t.Error(err)

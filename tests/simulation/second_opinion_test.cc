@@ -40,6 +40,11 @@ class Stage {
     cluster_->Advance(absl::Minutes(1));
   }
   void AddPod(const Pod& pod) { cluster_->AddPod(pod); }
+  void RemoveWorkloads() {
+    for (const Pod& pod : cluster_->pods_on(fleet_.node_names[0])) {
+      if (pod.ref.ns != fleet_.ns) cluster_->RemovePod(pod.ref.ns, pod.ref.name);
+    }
+  }
   Node node() const { return *cluster_->node(fleet_.node_names[0]); }
   Pod DriverPod() const { return cluster_->daemon_set_pods(fleet_.ns, fleet_.daemon_set).front(); }
   absl::Time now() const { return cluster_->Now(); }
@@ -120,6 +125,7 @@ TEST_CASE("I15: the driver is touched only once the pods are gone, and after a l
     node.unschedulable = true;
     node.annotations[kCordonedBy] = Gpu().Name();
   });
+  stage.RemoveWorkloads();
   NodePlan plan = stage.Plan({State::kPodRestartRequired},
                              {{Gpu().StageAnnotation(), stage.Timer("pod-restart-required", stage.now())}});
   plan.remove = {stage.DriverPod().ref};

@@ -46,11 +46,16 @@ void CheckTwin(const SimulationOptions& options, SimulationResult& result) {
   result.violation = {.invariant = "deterministic", .text = "the second run was another one than the first"};
 }
 
-// The same seed with native engines: what happens on the way is another story, and the end is the same.
+// The same world with native engines: what happens on the way is another story, and the end is the same.
 void CheckNative(SimulationOptions options, SimulationResult& result) {
   options.host = nullptr;
+  options.as_hosted = true;
   const SimulationResult native = driverupgrade::testing::Simulate(result.seed, options);
-  if (native.violation) return;  // a matter of the engine, which a run without hosts tells
+  if (native.violation) {
+    result.violation = native.violation;
+    result.violation->text += " (natively)";
+    return;
+  }
   for (const auto& [node, end] : native.end) {
     const auto found = result.end.find(node);
     if (found == result.end.end() || found->second == end) continue;

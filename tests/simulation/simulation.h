@@ -106,6 +106,8 @@ struct SimulationOptions {
   int wire_percent = 10;
   /// Replicas are hosts of the C interface, made by this; null: native engines.
   HostFactory host = nullptr;
+  /// Native engines in the worlds that hosts have, to be compared with them.
+  bool as_hosted = false;
   /// So many use requestor mode, and so many a predicate by which some revisions need no more than a restart.
   int requestor_percent = 12;
   int restart_only_percent = 15;

@@ -226,7 +226,7 @@ std::string SecondOpinion::WhyWrongNames(bool cordoned, const StringMap& after) 
   bool ours = cordoned && !after.contains(facts_.keys.initial);
   if (at_ == State::kUpgradeRequired) {
     if (!facts_.requestor.empty() || node.annotations.contains(facts_.keys.requestor_mode)) return "";
-    if (UnnamedDriverMadeCordon(node, facts_.keys)) return "";
+    if (UnnamedDriverMadeCordon(node, facts_.keys) || UnnamedDriverIsMaintained(node, facts_.keys)) return "";
     ours = ours && !scene_.IsAdministrators() && (expected.empty() || was_marked);
   } else if (marks_.requestor_mode) {
     ours = ours && (!node.unschedulable || was_marked);

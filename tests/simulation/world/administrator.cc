@@ -125,7 +125,7 @@ class Administrator final : public Actor {
     // Nothing is done by a policy that is refused.
     const bool was_invalid = IsInvalid(policy);
     policy.retry.max_attempts = std::max(policy.retry.max_attempts, 0);
-    if (!was_invalid && odd_.Percent(8) && !world_.options.host) {
+    if (!was_invalid && odd_.Percent(8) && !world_.options.host && !world_.options.as_hosted) {
       policy.retry.max_attempts = -1;
       world_.trace.Line("administrator: a policy that is to be refused");
       return world_.SetPolicy(std::move(policy));

@@ -88,6 +88,7 @@ template <class T, class F>
 absl::StatusOr<std::vector<T>> FaultyCluster::List(const CallContext& context, Operation operation, F call) {
   auto objects = Run<absl::StatusOr<std::vector<T>>>(context, operation, call);
   list_version_ = world_.cluster->revision();
+  if (objects.ok()) NoteListed(operation);
   return objects;
 }
 

@@ -183,6 +183,18 @@ void FaultyCluster::JudgeLease(Operation operation) {
   checker_.CheckLease(name_, clock_->Now() - renewed_at_, *renew_deadline_);
 }
 
+// Who lists anew what he cannot follow knows it, too.
+void FaultyCluster::NoteListed(Operation operation) {
+  switch (operation) {
+    case Operation::kListNodes: failing_since_.erase(Operation::kWatchNodes); return;
+    case Operation::kListPods: failing_since_.erase(Operation::kWatchPods); return;
+    case Operation::kListDaemonSets: failing_since_.erase(Operation::kWatchDaemonSets); return;
+    case Operation::kListControllerRevisions: failing_since_.erase(Operation::kWatchControllerRevisions); return;
+    case Operation::kListNodeMaintenances: failing_since_.erase(Operation::kWatchNodeMaintenances); return;
+    default: return;
+  }
+}
+
 // I16: who follows the cluster decides nothing by a watch that has been failing for long.
 void FaultyCluster::JudgeWatches(Operation operation) {
   if (!world_.setup.cache || world_.releasing || world_.setup.ClocksJump() || !IsUpgradeWrite(operation)) return;

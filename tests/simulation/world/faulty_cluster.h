@@ -138,6 +138,7 @@ class FaultyCluster final : public ForwardingFacade {
   bool Begins(const PatchNodeParams& params) const;
   void JudgeLease(Operation operation);
   void JudgeWatches(Operation operation);
+  void NoteListed(Operation operation);
   // I13; `wrong`: what is wrong, or nothing.
   void JudgePatience(const std::string& wrong);
   void Note(Operation operation, const absl::Status& answer);

@@ -64,6 +64,7 @@ absl::StatusOr<std::vector<Node>> FaultyCluster::ListNodes(const CallContext& co
   auto nodes = Run<absl::StatusOr<std::vector<Node>>>(
       context, Operation::kListNodes, [&](const CallContext& at) { return next_->ListNodes(at, params); });
   list_version_ = world_.cluster->revision();
+  if (nodes.ok()) NoteListed(Operation::kListNodes);
   if (!nodes.ok() || !world_.setup.Has(Fault::kStaleRead)) return nodes;
   std::vector<Node> stale = std::exchange(nodes_before_, *nodes);
   const std::int64_t stale_version = std::exchange(nodes_before_version_, list_version_);

@@ -299,7 +299,7 @@ void DrawModes(std::uint64_t seed, const SimulationOptions& options, Setup& setu
 
 // What a host of the C interface has not.
 void MakeHosted(std::uint64_t seed, const SimulationOptions& options, Setup& setup) {
-  setup.cache = setup.ledger = setup.wire = setup.events = false;
+  setup.cache = setup.ledger = setup.wire = setup.events = setup.own_pod = setup.selects_nodes = false;
   for (const Mode mode : {Mode::kRollouts, Mode::kInFlight, Mode::kWatchTwice, Mode::kShortPasses}) {
     setup.modes[static_cast<std::size_t>(mode)] = false;
   }
@@ -336,7 +336,8 @@ Setup DrawSetup(std::uint64_t seed, const SimulationOptions& options) {
 
   DrawModes(seed, options, setup);
   DrawOddities(seed, setup);
-  if (options.host) MakeHosted(seed, options, setup);
+  const bool hosted = options.host || options.as_hosted;
+  if (hosted) MakeHosted(seed, options, setup);
   if (options.nodes) setup.nodes = *options.nodes;
   if (options.light) MakeLight(setup, options.fault_percent > 0);
   if (setup.Has(Mode::kRollouts)) DrawRollout(seed, setup);
@@ -348,7 +349,7 @@ Setup DrawSetup(std::uint64_t seed, const SimulationOptions& options) {
   if (setup.Has(Mode::kInFlight)) setup.latency_max = std::max(setup.latency_max, absl::Milliseconds(100));
   if (setup.Has(Mode::kLongOutage)) setup.chaos += kLongOutage;
   // Lists are read, and judged, as a whole.
-  if (setup.Has(Mode::kShortPasses) && !options.host) setup.cache = true;
+  if (setup.Has(Mode::kShortPasses) && !hosted) setup.cache = true;
   return setup;
 }
 

@@ -17,10 +17,12 @@ import (
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
 	utilnet "k8s.io/apimachinery/pkg/util/net"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
+	"k8s.io/utils/clock"
 )
 
 // source is where the objects of a kind are listed and watched.
@@ -34,7 +36,11 @@ type source struct {
 	streams    *atomic.Bool // one request in place of two; false: the server has refused it
 }
 
-const listPause = time.Second // before what was listed is listed again, as a change was not taken
+// relistPauses are those before what was listed is listed again, as a change was not taken: an object may be one that is never taken.
+func relistPauses(clock clock.Clock) wait.DelayFunc {
+	const healthy = 5 * time.Minute // without a refusal: the pauses begin anew
+	return wait.Backoff{Duration: time.Second, Factor: 2, Steps: 7, Cap: time.Minute}.DelayWithReset(clock, healthy)
+}
 
 func (s source) get(options metav1.ListOptions) *rest.Request {
 	options.LabelSelector = s.labels
@@ -63,7 +69,7 @@ func (l listWatch) IsWatchListSemanticsUnSupported() bool {
 // follow keeps store as the server has the objects, until ctx ends. failed is told of lists that fail. What store does not take is lost
 // to a reflector, which logs an error and goes on: here another one begins with a list.
 func (s source) follow(ctx context.Context, log logr.Logger, store cache.ReflectorStore, failed func(error)) {
-	quiet := log.V(1)
+	quiet, pause := log.V(1), relistPauses(clock.RealClock{})
 	for ctx.Err() == nil {
 		one, anew := context.WithCancel(klog.NewContext(ctx, quiet))
 		checked := checkedStore{store, func(err error) {
@@ -77,7 +83,7 @@ func (s source) follow(ctx context.Context, log logr.Logger, store cache.Reflect
 		anew()
 		select {
 		case <-ctx.Done():
-		case <-time.After(listPause):
+		case <-time.After(pause()):
 		}
 	}
 }

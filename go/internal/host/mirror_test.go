@@ -15,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/utils/clock"
+	testclock "k8s.io/utils/clock/testing"
 
 	"driverupgrade.example/go/internal/engine"
 	"driverupgrade.example/go/internal/fakecluster"
@@ -136,5 +137,21 @@ func TestAFailureBeforeACallIsNotTheOutcomeOfTheCall(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+func TestTheListsOfAnObjectThatIsNeverTakenGetRarer(t *testing.T) {
+	now := testclock.NewFakeClock(time.Unix(1_700_000_000, 0))
+	pause := relistPauses(now)
+	for _, want := range []time.Duration{1, 2, 4, 8, 16, 32, 60, 60, 60} {
+		got := pause()
+		if got != want*time.Second {
+			t.Errorf("%v, not %v s", got, int64(want))
+		}
+		now.Step(got + time.Second)
+	}
+	now.Step(6 * time.Minute)
+	if got := pause(); got != time.Second {
+		t.Errorf("%v after minutes without a refusal", got)
 	}
 }

@@ -216,7 +216,10 @@ func (h *Host) Members(ctx context.Context) (members []Member, podless []Podless
 		return nil, nil, err
 	}
 	reading, err := h.read()
-	if err != nil {
+	switch {
+	case err != nil && !isDefect(err) && h.Closed():
+		return nil, nil, ErrClosed
+	case err != nil:
 		return nil, nil, err
 	}
 	members, podless = h.join(reading)

@@ -65,6 +65,12 @@ func (q *queue) wait(ctx context.Context, urgent bool) (done func(), err error) 
 	return nil, ctx.Err()
 }
 
+func (q *queue) waiting() int {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return len(q.urgent) + len(q.others)
+}
+
 func (q *queue) free() { <-q.slots }
 
 // leave takes one out that waits no more. If nobody is left, nobody waits for the limiter either.

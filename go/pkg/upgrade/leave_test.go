@@ -109,6 +109,21 @@ func TestWatchesEndAfterThreeIntervalsWithoutACall(t *testing.T) {
 	w.eventually("no host that has ended", func() bool { return len(w.manager.allHosts()) == 0 })
 }
 
+func TestAHostWithoutOrdersEndsThreeIntervalsAfterTheLastCall(t *testing.T) {
+	w := newWorld(t, 1)
+	w.build(t.Context())
+	w.clock.Step(2 * interval)
+	w.build(t.Context())
+	w.clock.Step(3*interval - time.Second)
+	w.cluster.SetLabel("n0", "seen", "yes") // a round
+	time.Sleep(100 * time.Millisecond)
+	if len(w.manager.allHosts()) != 1 {
+		t.Error("it has ended before")
+	}
+	w.clock.Step(2 * time.Second)
+	w.eventually("its end", func() bool { return len(w.manager.allHosts()) == 0 && w.cluster.OpenWatches() == 0 })
+}
+
 func TestAnOperatorThatChangesItsSelectionKeepsOneCopyOfTheNodes(t *testing.T) {
 	w := newWorld(t, 1)
 	w.build(t.Context())

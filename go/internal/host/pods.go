@@ -3,7 +3,6 @@ package host
 import (
 	"context"
 	"sync"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/fields"
@@ -16,8 +15,6 @@ type podFollower struct {
 	host *Host
 	node string
 	stop context.CancelFunc
-	// After this nobody wants the pods, unless an order does. Of the goroutine that makes the rounds.
-	until time.Time
 
 	mu      sync.Mutex
 	pods    map[string]*corev1.Pod
@@ -26,9 +23,9 @@ type podFollower struct {
 	stale   bool // what is known is older than the node's cordon
 }
 
-func (h *Host) followPods(node string, until time.Time) *podFollower {
+func (h *Host) followPods(node string) *podFollower {
 	ctx, stop := context.WithCancel(h.ctx)
-	f := &podFollower{host: h, node: node, stop: stop, until: until, pods: map[string]*corev1.Pod{}}
+	f := &podFollower{host: h, node: node, stop: stop, pods: map[string]*corev1.Pod{}}
 	pods := h.source(h.connection.core.CoreV1().RESTClient(), "pods")
 	pods.namespace, pods.labels = "", ""
 	pods.fields = fields.OneTermEqualSelector("spec.nodeName", node)
@@ -121,13 +118,13 @@ func (f *podFollower) outdated() bool {
 	return f.stale
 }
 
-// follow the pods that the engine wants, and no others. until: of the order for which it was asked.
-func (h *Host) follow(pass engine.Pass, until time.Time) {
+// follow the pods that the engine wants, and no others.
+func (h *Host) follow(pass engine.Pass) {
 	interest := map[string]bool{}
 	for _, node := range pass.PodInterest {
 		interest[node] = true
 		if h.followers[node] == nil {
-			h.followers[node] = h.followPods(node, until)
+			h.followers[node] = h.followPods(node)
 		}
 	}
 	for node, follower := range h.followers {
@@ -139,7 +136,7 @@ func (h *Host) follow(pass engine.Pass, until time.Time) {
 	for _, node := range pass.WantedPods {
 		if follower := h.followers[node]; follower != nil && follower.outdated() {
 			follower.stop()
-			h.followers[node] = h.followPods(node, follower.until)
+			h.followers[node] = h.followPods(node)
 		}
 	}
 }

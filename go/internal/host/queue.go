@@ -8,9 +8,8 @@ import (
 	"k8s.io/client-go/util/flowcontrol"
 )
 
-// queue gives requests their turns: at the limiter's rate, so many at once, and those of nodes in progress before the others, which have
-// every fifth turn. Nobody has a turn before its time has come, so that whoever comes while others wait for the limiter can still go before
-// them.
+// queue gives requests their turns: at the limiter's rate, so many at once, and those of nodes in progress before all others. Nobody has
+// a turn before its time has come, so that whoever comes while others wait for the limiter can still go before them.
 type queue struct {
 	limiter flowcontrol.RateLimiter // nil: no limit
 	slots   chan struct{}           // requests under way
@@ -18,12 +17,9 @@ type queue struct {
 	mu      sync.Mutex
 	urgent  []*turn
 	others  []*turn
-	row     int                // turns of the urgent while others have waited
 	serving bool               // a goroutine gives turns, as somebody waits
 	forget  context.CancelFunc // ends its wait for the limiter
 }
-
-const rowMax = 4
 
 // turn is told once: nil, or why there is none.
 type turn chan error
@@ -65,12 +61,6 @@ func (q *queue) wait(ctx context.Context, urgent bool) (done func(), err error) 
 	return nil, ctx.Err()
 }
 
-func (q *queue) waiting() int {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	return len(q.urgent) + len(q.others)
-}
-
 func (q *queue) free() { <-q.slots }
 
 // leave takes one out that waits no more. If nobody is left, nobody waits for the limiter either.
@@ -88,11 +78,7 @@ func (q *queue) leave(gone *turn) {
 func (q *queue) serve() {
 	for {
 		q.slots <- struct{}{}
-		idle, err := q.limit()
-		if idle {
-			q.free()
-			return
-		}
+		err := q.limit()
 		q.mu.Lock()
 		next := q.first()
 		if next == nil {
@@ -112,13 +98,8 @@ func (q *queue) serve() {
 // first takes out whose turn it is; nil: nobody waits. The caller has the lock.
 func (q *queue) first() (next *turn) {
 	of := &q.urgent
-	switch {
-	case len(q.others) == 0:
-		q.row = 0
-	case len(q.urgent) == 0 || q.row == rowMax:
-		of, q.row = &q.others, 0
-	default:
-		q.row++
+	if len(*of) == 0 {
+		of = &q.others
 	}
 	if len(*of) == 0 {
 		return nil
@@ -127,30 +108,26 @@ func (q *queue) first() (next *turn) {
 	return next
 }
 
-// limit waits for the limiter, as long as anybody waits. idle: nobody does, and whoever comes now begins to serve: without a token there is
-// no turn.
-func (q *queue) limit() (idle bool, err error) {
+// limit waits for the limiter, as long as anybody waits.
+func (q *queue) limit() error {
 	if q.limiter == nil {
-		return false, nil
+		return nil
 	}
 	for {
 		ctx, forget := context.WithCancel(context.Background())
 		q.mu.Lock()
+		waits := len(q.urgent)+len(q.others) > 0
 		q.forget = forget
-		idle := len(q.urgent)+len(q.others) == 0
-		if idle {
-			q.serving = false
-		}
 		q.mu.Unlock()
-		if idle {
+		if !waits {
 			forget()
-			return true, nil
+			return nil
 		}
 		err := q.limiter.Wait(ctx)
 		given := ctx.Err() == nil
 		forget()
 		if given || err == nil {
-			return false, err
+			return err
 		}
 	}
 }

@@ -23,8 +23,7 @@ func gateOf(gate engine.Gate) Gate {
 	return made
 }
 
-// Explain says why a node waits; false: it does not, or is not known. Where several selections of driver pods have the node, the first
-// by driver, namespace and labels tells.
+// Explain says why a node waits; false: it does not, or is not known.
 func (m *Manager) Explain(node string) (Gate, bool) {
 	for _, one := range m.allHosts() {
 		gate, err := one.Explain(node)
@@ -71,9 +70,5 @@ func (m *Manager) Stats() Stats {
 func (m *Manager) allHosts() []*host.Host {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	hosts := make([]*host.Host, 0, len(m.hosts))
-	for _, selection := range slices.Sorted(maps.Keys(m.hosts)) {
-		hosts = append(hosts, m.hosts[selection])
-	}
-	return hosts
+	return slices.Collect(maps.Values(m.hosts))
 }

@@ -13,7 +13,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 SUITES = ["scenarios", "unit", "contract", "c", "exhaustive", "property", "crash", "simulation"]
 SEEDS = 2500
 # A suite that takes so much longer than without a defect hangs.
-TIMEOUT = {"scenarios": 60, "unit": 240, "contract": 60, "c": 120, "exhaustive": 240, "property": 240, "crash": 240, "simulation": 1200}
+TIMEOUT = {"scenarios": 60, "unit": 240, "contract": 60, "c": 300, "exhaustive": 240, "property": 240, "crash": 240, "simulation": 1200}
 # Of one test, one scenario or one seed.
 TIMEOUT_OF_ONE = 60
 

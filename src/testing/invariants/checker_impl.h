@@ -45,10 +45,11 @@ class InvariantChecker::Impl {
   void CheckMaintenance(const std::string& name, const std::string& uid);
   void CheckVersion(const char* kind, const std::string& name, const std::string& resource_version);
 
-  // An eviction or a deletion of the pod, as it was before, that was not refused. `accepted`: it is known to be so.
+  // nullopt: the answer does not say why the pod stays.
   void NoteEvictionAnswer(const std::string& sender, const std::string& pod_uid, std::optional<Refusal> refusal) {
     eviction_answers_[{sender, pod_uid}] = refusal;
   }
+  // An eviction or a deletion of the pod, as it was before, that was not refused. `accepted`: it is known to be so.
   void NoteRemoval(const Pod& pod, bool accepted);
   // What a replica says, who has read everything as it is now.
   void CheckGates(const Writer& who, const Plan& plan);

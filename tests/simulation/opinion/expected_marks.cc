@@ -264,7 +264,7 @@ std::string SecondOpinion::WhyWrongRemovals(const NodePlan& plan) const {
                                     [&](const Pod* one) { return one->ref.uid == pod.ref.uid; });
     if (is_asked(pod) && !is_due) return fmt::format("{} is to be deleted, and is as it should be", pod.ref.ToString());
   }
-  const bool relies_on_node = scene_.IsEvacuated() && !RestartsOnly();
+  const bool relies_on_node = scene_.Evacuates() && !RestartsOnly();
   if (relies_on_node && !plan.patch) return "its driver pod is to be deleted without a look at the node";
   return "";
 }

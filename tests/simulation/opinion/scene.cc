@@ -195,7 +195,7 @@ bool Scene::AnyLeft(const std::vector<const Pod*>& to_go, absl::Duration late) c
 }
 
 Evacuation Scene::Evacuated(bool requestor_mode) const {
-  if (!IsEvacuated()) return Evacuation::kDone;
+  if (!Evacuates()) return Evacuation::kDone;
   if (!node.unschedulable) return Evacuation::kUnread;
   const PodsToGo to_go = ToEvacuate(requestor_mode);
   if (!to_go.blocked.empty()) return Evacuation::kBlocked;

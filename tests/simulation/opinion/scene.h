@@ -96,7 +96,8 @@ struct Scene {
   PodsToGo ToEvacuate(bool requestor_mode) const;
   // `late`: how long ago one that is lost has to have been lost.
   bool AnyLeft(const std::vector<const Pod*>& to_go, absl::Duration late = absl::ZeroDuration()) const;
-  bool IsEvacuated() const { return policy.drain || Deletion(); }
+  // Whether pods have to go at all, by the policy.
+  bool Evacuates() const { return policy.drain || Deletion(); }
   Evacuation Evacuated(bool requestor_mode) const;
   absl::Duration EvacuationTimeout() const;
   bool AnyAwaited() const;

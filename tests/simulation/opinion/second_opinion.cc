@@ -276,7 +276,7 @@ std::string SecondOpinion::WhyNotPastRestart(State to) const {
   if (driver_.InSync() && driver_.failing != nullptr && WhyNotLoaded().empty()) return "";
   if (sure_) return "it may wait for more than its driver";
   if (IsOver(scene_.policy.deadlines.pod_restart)) return "";
-  const bool evicts = scene_.IsEvacuated() && IsOver(scene_.EvacuationTimeout());
+  const bool evicts = scene_.Evacuates() && IsOver(scene_.EvacuationTimeout());
   return evicts ? "" : "its time is not over, and its driver does not keep restarting";
 }
 
@@ -285,7 +285,7 @@ std::string SecondOpinion::WhyNotPastValidation(State to) const {
   const bool valid = scene_.node.unschedulable && scene_.IsValidated();
   if (to == State::kFailed) {
     const bool loads = WhyNotLoaded().empty();
-    if (!loads && scene_.IsEvacuated() && IsOver(scene_.EvacuationTimeout())) return sure_ ? "it evicts pods" : "";
+    if (!loads && scene_.Evacuates() && IsOver(scene_.EvacuationTimeout())) return sure_ ? "it evicts pods" : "";
     if (valid && loads) return "it is valid";
     return IsOver(scene_.policy.deadlines.validation) && loads ? "" : "its time is not over";
   }

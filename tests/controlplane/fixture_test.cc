@@ -173,6 +173,28 @@ TEST_CASE("Both witnesses tell the same story of a node", "[fixture]") {
   CHECK(audit.CountWrites() == 7);
 }
 
+TEST_CASE("A peak is where a node begins, unless somebody begins it who is not judged", "[fixture]") {
+  NodeTimeline timeline;
+  const auto add = [&](std::uint64_t version, const std::string& name, const std::string& state) {
+    NodeVersion node;
+    node.name = name;
+    node.version = version;
+    node.state = state;
+    timeline.Add(node);
+  };
+  add(10, "a", "pod-deletion-required");
+  add(11, "b", "cordon-required");
+  add(12, "c", "cordon-required");
+  add(13, "a", "pod-restart-required");
+  CHECK(timeline.ComputePeaks({}).in_progress == 3);
+
+  const std::vector<Turn> of_b_and_c = {{.after = 10, .until = 12}};
+  CHECK(timeline.ComputePeaks({}, IsInProgress, of_b_and_c).in_progress == 1);
+  // Whoever is judged and begins on top of these finds them counted.
+  add(14, "d", "cordon-required");
+  CHECK(timeline.ComputePeaks({}, IsInProgress, of_b_and_c).in_progress == 4);
+}
+
 TEST_CASE("A world has a driver and workloads whose pods its disruption budget protects", "[fixture]") {
   ControlPlane& control_plane = ControlPlane::Shared();
   World world(control_plane, "pods", 2);

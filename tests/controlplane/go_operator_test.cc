@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <filesystem>
 #include <functional>
 #include <iomanip>
@@ -152,43 +153,56 @@ struct Started {
   std::filesystem::path log;
 };
 
-using Start = std::function<Started(const World&)>;
+struct Operator {
+  std::function<Started(const World&)> start;
+  // The Go library's snapshot leaves out a driver pod that is not bound to a node yet, and the node with it: between a
+  // pod's creation and its binding the node holds no slot there, and the library begins one too many.
+  bool keeps_budget = true;
+};
 
 // Whoever begins is killed in the middle, as is who goes on from there; the first one ends the upgrade.
-void ExpectTurns(const std::string& name, EndedBy by, const Start& first, const Start& second) {
+void ExpectTurns(const std::string& name, EndedBy by, const Operator& first, const Operator& second) {
   constexpr int kNodes = 20;
   World world(ControlPlane::Shared(), name, kNodes);
   DeployOneEach(world);
   Rollout rollout(world);
   world.ChangeDriver("driver:2", "1500ms");
+  std::vector<Turn> unjudged;
+  const auto run = [&](const Operator& program, const std::function<void(const Started&)>& until) {
+    const std::uint64_t before = LatestVersion(world.Nodes());
+    {
+      const Started started = program.start(world);
+      until(started);
+    }
+    if (!program.keeps_budget) unjudged.push_back({.after = before, .until = LatestVersion(world.Nodes())});
+  };
   const auto some_done = [&](int wanted) {
-    return Eventually(kStepOfHandover, [&] { return CountDone(world) >= wanted; });
+    return [&world, wanted](const Started& started) {
+      const bool reached = Eventually(kStepOfHandover, [&] { return CountDone(world) >= wanted; });
+      INFO(LastLines(started.log, 20));
+      REQUIRE(reached);
+      REQUIRE(started.process->IsRunning());
+    };
   };
-  const auto run_until = [&](const Start& start, int wanted) {
-    const Started started = start(world);
-    const bool reached = some_done(wanted);
-    INFO(LastLines(started.log, 20));
-    REQUIRE(reached);
-    REQUIRE(started.process->IsRunning());
-  };
-  run_until(first, 4);
-  run_until(second, 12);
-  const Started last = first(world);
-  const auto exit_code = last.process->Wait(kLimit);
-  INFO(LastLines(last.log, 20));
-  REQUIRE(exit_code == 0);
+  run(first, some_done(4));
+  run(second, some_done(12));
+  run(first, [](const Started& last) {
+    const auto exit_code = last.process->Wait(kLimit);
+    INFO(LastLines(last.log, 20));
+    REQUIRE(exit_code == 0);
+  });
   ExpectEveryNodeUpgraded(rollout, by);
-  ExpectBudgetsKept(rollout, kInProgressMax, kNodes / 2);
-}
-
-Started StartNative(const World& world) {
-  const GpuOperator program(world, kPolicy);
-  return {program.Start(), program.err_file()};
+  ExpectBudgetsKept(rollout, kInProgressMax, kNodes / 2, IsInProgress, unjudged);
 }
 
 Started StartInGo(const World& world, GoOperator::Of of) {
   const GoOperator program(world, kPolicy, of);
   return {program.Start(), program.log_file()};
+}
+
+Started StartNative(const World& world) {
+  const GpuOperator program(world, kPolicy);
+  return {program.Start(), program.err_file()};
 }
 
 Started StartGoModule(const World& world) { return StartInGo(world, GoOperator::Of::kModule); }
@@ -198,18 +212,22 @@ Started StartGoLibrary(const World& world) {
   return StartInGo(world, GoOperator::Of::kLibrary);
 }
 
+const Operator kNative = {.start = StartNative};
+const Operator kGoModule = {.start = StartGoModule};
+const Operator kGoLibrary = {.start = StartGoLibrary, .keeps_budget = false};
+
 TEST_CASE("The native operator and one on the Go module take an upgrade over from each other in the middle", "[go]") {
-  ExpectTurns("turns", EndedBy::kUs, StartNative, StartGoModule);
+  ExpectTurns("turns", EndedBy::kUs, kNative, kGoModule);
 }
 
 TEST_CASE("The Go library and the native operator take an upgrade over from each other in the middle", "[go]") {
-  ExpectTurns("turns-library", EndedBy::kGoLibraryToo, StartGoLibrary, StartNative);
-  ExpectTurns("turns-native", EndedBy::kGoLibraryToo, StartNative, StartGoLibrary);
+  ExpectTurns("turns-library", EndedBy::kGoLibraryToo, kGoLibrary, kNative);
+  ExpectTurns("turns-native", EndedBy::kGoLibraryToo, kNative, kGoLibrary);
 }
 
 TEST_CASE("The Go library and the Go module take an upgrade over from each other in the middle", "[go]") {
-  ExpectTurns("turns-swap", EndedBy::kGoLibraryToo, StartGoLibrary, StartGoModule);
-  ExpectTurns("turns-back", EndedBy::kGoLibraryToo, StartGoModule, StartGoLibrary);
+  ExpectTurns("turns-swap", EndedBy::kGoLibraryToo, kGoLibrary, kGoModule);
+  ExpectTurns("turns-back", EndedBy::kGoLibraryToo, kGoModule, kGoLibrary);
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "json.h"
 
 namespace driverupgrade::e2e {
@@ -30,23 +31,29 @@ void NodeTimeline::Add(NodeVersion version) {
 
 void NodeTimeline::Add(const NodeTimeline& other) { versions_.insert(other.versions_.begin(), other.versions_.end()); }
 
-Peaks NodeTimeline::ComputePeaks(const std::set<std::string>& outside, bool (*holds_slot)(std::string_view)) const {
+Peaks NodeTimeline::ComputePeaks(const std::set<std::string>& outside, bool (*holds_slot)(std::string_view),
+                                 const std::vector<Turn>& unjudged) const {
   Peaks peaks;
   std::set<std::string> in_progress;
   std::set<std::string> unschedulable;
+  // Whether the node is a new one of them.
   const auto update = [](std::set<std::string>& nodes, const std::string& name, bool is_member) {
-    if (is_member) {
-      nodes.insert(name);
-    } else {
-      nodes.erase(name);
-    }
-    return static_cast<int>(nodes.size());
+    if (is_member) return nodes.insert(name).second;
+    nodes.erase(name);
+    return false;
   };
-  for (const auto& [_, node] : versions_) {
+  const auto is_judged = [&unjudged](std::uint64_t version) {
+    return std::none_of(unjudged.begin(), unjudged.end(),
+                        [&](const Turn& turn) { return turn.after < version && version <= turn.until; });
+  };
+  for (const auto& [version, node] : versions_) {
     const bool counts = !node.deleted && holds_slot(node.state) && outside.count(node.name) == 0;
-    peaks.in_progress = std::max(peaks.in_progress, update(in_progress, node.name, counts));
-    const bool is_unschedulable = !node.deleted && node.unschedulable;
-    peaks.unschedulable = std::max(peaks.unschedulable, update(unschedulable, node.name, is_unschedulable));
+    if (update(in_progress, node.name, counts) && is_judged(version)) {
+      peaks.in_progress = std::max(peaks.in_progress, static_cast<int>(in_progress.size()));
+    }
+    if (update(unschedulable, node.name, !node.deleted && node.unschedulable)) {
+      peaks.unschedulable = std::max(peaks.unschedulable, static_cast<int>(unschedulable.size()));
+    }
   }
   return peaks;
 }
@@ -70,6 +77,25 @@ std::vector<std::string> NodeTimeline::StatesOf(const std::string& node) const {
 bool NodeTimeline::AnyInProgress() const {
   const std::map<std::string, NodeVersion> nodes = Latest();
   return std::any_of(nodes.begin(), nodes.end(), [](const auto& node) { return IsInProgress(node.second.state); });
+}
+
+std::string NodeTimeline::Changes() const {
+  std::string lines;
+  std::map<std::string, std::string> last;
+  for (const auto& [number, version] : versions_) {
+    const std::string now = absl::StrCat(version.state.empty() ? "no state" : version.state,
+                                         version.unschedulable ? ", cordoned" : "", version.deleted ? ", deleted" : "");
+    std::string& before = last[version.name];
+    if (now != before) absl::StrAppend(&lines, number, " ", version.name, ": ", now, "\n");
+    before = now;
+  }
+  return lines;
+}
+
+std::uint64_t LatestVersion(const std::map<std::string, NodeVersion>& nodes) {
+  std::uint64_t latest = 0;
+  for (const auto& [_, node] : nodes) latest = std::max(latest, node.version);
+  return latest;
 }
 
 std::map<std::string, NodeVersion> NodeTimeline::Latest() const {

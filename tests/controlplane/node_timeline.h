@@ -28,10 +28,18 @@ struct NodeVersion {
 
 NodeVersion ToNodeVersion(const rapidjson::Value& node);
 
+std::uint64_t LatestVersion(const std::map<std::string, NodeVersion>& nodes);
+
 // Whether an upgrade is under way on a node in this state and takes one of its slots.
 bool IsInProgress(std::string_view state);
 
-// The largest numbers of nodes that were in progress and that were unschedulable at one time.
+// The versions over which somebody whose starts are not judged was at work.
+struct Turn {
+  std::uint64_t after = 0;
+  std::uint64_t until = 0;
+};
+
+// The largest numbers of nodes that were in progress, when one began, and that were unschedulable at one time.
 struct Peaks {
   int in_progress = 0;
   int unschedulable = 0;
@@ -45,8 +53,9 @@ class NodeTimeline {
   // What another witness saw.
   void Add(const NodeTimeline& other);
 
-  // The nodes of `outside` are not counted in progress.
-  Peaks ComputePeaks(const std::set<std::string>& outside, bool (*holds_slot)(std::string_view) = IsInProgress) const;
+  // The nodes of `outside` are not counted in progress. What begins in one of `unjudged` is counted, and makes no peak.
+  Peaks ComputePeaks(const std::set<std::string>& outside, bool (*holds_slot)(std::string_view) = IsInProgress,
+                     const std::vector<Turn>& unjudged = {}) const;
 
   // The values that the state label of a node had, one after the other.
   std::vector<std::string> StatesOf(const std::string& node) const;
@@ -56,6 +65,10 @@ class NodeTimeline {
 
   // Whether a node that is there was in progress when it was last seen.
   bool AnyInProgress() const;
+
+  // A line for each version that changed a node's state or its cordon, in their order: for whoever reads why a test
+  // failed.
+  std::string Changes() const;
 
   // The nodes that are there, as they were last seen.
   std::map<std::string, NodeVersion> Latest() const;

@@ -54,6 +54,16 @@ std::vector<std::string> StatesPassed(bool was_cordoned) {
   return states;
 }
 
+// What both witnesses saw. The audit log alone does not do: if the sender was killed, it may not have the node that a
+// PATCH made.
+NodeTimeline TimelineOf(Rollout& rollout) {
+  const std::map<std::string, NodeVersion> nodes = rollout.world.Nodes();
+  CHECK(Eventually(kWitnessDelay, [&] { return HasSeen(rollout.watch.Read(), nodes); }));
+  NodeTimeline timeline = rollout.audit.Timeline(rollout.nodes_before);
+  timeline.Add(rollout.watch.Read());
+  return timeline;
+}
+
 }  // namespace
 
 Rollout::Rollout(const World& world)
@@ -85,18 +95,15 @@ void ExpectEveryNodeUpgraded(Rollout& rollout, EndedBy by) {
   CHECK(nodes_with_driver.size() == nodes.size());
 }
 
-// The audit log alone does not do: where the sender was killed, it may not have the node that a PATCH made.
 Peaks MeasurePeaks(Rollout& rollout, bool (*holds_slot)(std::string_view)) {
-  const std::map<std::string, NodeVersion> nodes = rollout.world.Nodes();
-  CHECK(Eventually(kWitnessDelay, [&] { return HasSeen(rollout.watch.Read(), nodes); }));
-  NodeTimeline timeline = rollout.audit.Timeline(rollout.nodes_before);
-  timeline.Add(rollout.watch.Read());
-  return timeline.ComputePeaks(rollout.cordoned_before, holds_slot);
+  return TimelineOf(rollout).ComputePeaks(rollout.cordoned_before, holds_slot);
 }
 
 void ExpectBudgetsKept(Rollout& rollout, int in_progress_max, int unschedulable_max,
-                       bool (*holds_slot)(std::string_view)) {
-  const Peaks peaks = MeasurePeaks(rollout, holds_slot);
+                       bool (*holds_slot)(std::string_view), const std::vector<Turn>& unjudged) {
+  const NodeTimeline timeline = TimelineOf(rollout);
+  const Peaks peaks = timeline.ComputePeaks(rollout.cordoned_before, holds_slot, unjudged);
+  INFO(timeline.Changes());
   CHECK(peaks.in_progress > 0);
   CHECK(peaks.in_progress <= in_progress_max);
   CHECK(peaks.unschedulable <= unschedulable_max);

@@ -37,9 +37,11 @@ void ExpectEveryNodeUpgraded(Rollout& rollout, EndedBy by = EndedBy::kUs);
 // time, by both witnesses: every version of every node that is in the audit log or was seen by the watch.
 Peaks MeasurePeaks(Rollout& rollout, bool (*holds_slot)(std::string_view) = IsInProgress);
 
-// There were never more of either than allowed.
+// There were never more of either than allowed. What somebody else began, in one of `unjudged`, is counted and not
+// judged.
 void ExpectBudgetsKept(Rollout& rollout, int in_progress_max, int unschedulable_max,
-                       bool (*holds_slot)(std::string_view state) = IsInProgress);
+                       bool (*holds_slot)(std::string_view state) = IsInProgress,
+                       const std::vector<Turn>& unjudged = {});
 
 // Both witnesses have come to the end: the last state of every node is in the watch and in the audit log.
 void ExpectWitnessesSawTheEnd(Rollout& rollout);

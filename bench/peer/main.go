@@ -31,6 +31,7 @@ var (
 	policyFile   = flag.String("policy", "", "YAML file: the upgradePolicy section")
 	_            = flag.Bool("until-done", true, "always")
 	timeout      = flag.Duration("timeout", 10*time.Minute, "after which it fails")
+	qps          = flag.Float64("qps", -1, "requests a second; -1: no limit")
 )
 
 func main() {
@@ -48,7 +49,7 @@ func run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	config.QPS = -1
+	config.QPS = float32(*qps)
 	selected, err := labels.ConvertSelectorToLabelsMap(*driverLabels)
 	if err != nil {
 		return err

@@ -41,7 +41,10 @@ Program Operator(const std::filesystem::path& file, const Task& task, const std:
 }
 
 Program InGo(const std::string& name, const std::filesystem::path& file, const Task& task) {
-  return {.name = name, .file = file, .options = ByPolicy(task), .timeout = task.timeout};
+  Program program{.name = name, .file = file, .options = ByPolicy(task), .timeout = task.timeout};
+  // No limit on the rate of requests: gpu_operator has none either.
+  program.options.insert(program.options.end(), {"--qps", "-1"});
+  return program;
 }
 
 std::vector<std::string> CommandLine(const Program& program, const e2e::World& world) {

@@ -48,6 +48,8 @@ var (
 	untilDone      = flag.Bool("until-done", false, "end once every node has the wanted driver, or some have failed")
 	timeout        = flag.Duration("timeout", 0, "of --until-done; 0: none")
 	interval       = flag.Duration("interval", 2*time.Minute, "after which the policy is applied again")
+	qps            = flag.Float64("qps", 50, "requests a second; -1: no limit")
+	burst          = flag.Int("burst", 100, "requests at once beyond --qps")
 )
 
 func main() {
@@ -68,7 +70,7 @@ func run(ctx context.Context, stop context.CancelCauseFunc) error {
 	if err != nil {
 		return err
 	}
-	config.QPS, config.Burst = 50, 100
+	config.QPS, config.Burst = float32(*qps), *burst
 	selected, err := labels.ConvertSelectorToLabelsMap(*driverLabels)
 	if err != nil {
 		return fmt.Errorf("--driver-labels: %w", err)

@@ -4,6 +4,7 @@ package engine
 
 import (
 	"errors"
+	"math"
 
 	"driverupgrade.example/go/internal/wasm"
 )
@@ -115,6 +116,14 @@ func (p *plain) explain(node string) ([]byte, error) {
 
 func (p *plain) everything() ([]byte, error) {
 	return p.call(nil, func(m *wasm.Module, _ []int32, out int32) int32 { return m.Xdu_engine_everything(p.engine, out) })
+}
+
+// Break is for tests: the next call of the engine is about one that lies outside the module's memory, and traps.
+func Break(e Engine) {
+	of := e.(*locked)
+	of.mu.Lock()
+	defer of.mu.Unlock()
+	of.backend.(*plain).engine = math.MaxInt32 - 16
 }
 
 func (p *plain) free() { p.instance = nil }

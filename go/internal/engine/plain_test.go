@@ -3,7 +3,9 @@
 package engine
 
 import (
+	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 )
@@ -74,5 +76,35 @@ func TestAHundredThousandCallsOfAnEngineDoNotGrow(t *testing.T) {
 	}
 	if after := engine.backend.(*plain).instance.Size(); after != before {
 		t.Errorf("the memory has grown from %d to %d", before, after)
+	}
+}
+
+func TestATrapOfTheModuleIsADefectFromThenOn(t *testing.T) {
+	broken, whole := newOne(t), newOne(t)
+	Break(broken)
+	for _, call := range []func() error{
+		func() error { _, err := broken.Settle(time.Unix(1, 0)); return err },
+		func() error { _, err := broken.Read(time.Unix(1, 0)); return err },
+		func() error { return broken.Put(Nodes, []byte(`{}`)) },
+	} {
+		var failed *Error
+		if err := call(); !errors.As(err, &failed) || failed.Code != CodeDefect {
+			t.Errorf("got %v", err)
+		}
+	}
+	if reading, err := whole.Read(time.Unix(1, 0)); err != nil || len(reading.Nodes) != 1 {
+		t.Errorf("another engine: %v, %v", reading, err)
+	}
+}
+
+func TestATimeZoneIsRefusedWhereItIsNamed(t *testing.T) {
+	for zone, refused := range map[string]bool{"UTC": false, "Europe/Berlin": true} {
+		request := `{"identity":{"domain":"nvidia.com","driver":"gpu"},"namespace":"gpu-operator","driverLabels":"app=driver",
+			"at":"2026-01-01T00:00:00Z","policy":{"autoUpgrade":true,"rollout":{"windows":[{"durationSeconds":3600,"timeZone":"` + zone + `"}]}}}`
+		_, err := Plan([]byte(request), []byte(`{"apiVersion":"v1","kind":"List","items":[]}`))
+		if told := err != nil && strings.Contains(err.Error(), "no time zone but UTC is known here"); told != refused ||
+			namesAZone(t, request) != refused {
+			t.Errorf("%s: %v", zone, err)
+		}
 	}
 }

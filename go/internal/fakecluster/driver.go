@@ -1,6 +1,10 @@
 package fakecluster
 
-import "fmt"
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+)
 
 // AddNode has a driver pod of the newest revision.
 func (c *Cluster) AddNode(name string) {
@@ -9,6 +13,50 @@ func (c *Cluster) AddNode(name string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.addDriverPod(name)
+}
+
+// AddKubeletNode is AddNode with all that kubelets and their neighbours write: some 10 kB of labels, annotations, addresses, conditions,
+// images and managed fields.
+func (c *Cluster) AddKubeletNode(name string) {
+	labels, annotations := Object{"kubernetes.io/hostname": name}, Object{}
+	for i := range 25 {
+		labels[fmt.Sprintf("feature.node.kubernetes.io/cpu-cpuid.feature-%d", i)] = "true"
+	}
+	for i := range 8 {
+		annotations[fmt.Sprintf("nfd.node.kubernetes.io/annotation-%d", i)] = strings.Repeat("value,", 10)
+	}
+	var images, conditions, managed []any
+	for i := range 22 {
+		images = append(images, Object{"sizeBytes": 100_000_000 + i, "names": []any{
+			fmt.Sprintf("registry.example.com/project/image-%d@sha256:%064d", i, i), fmt.Sprintf("registry.example.com/project/image-%d:v1.2.3", i)}})
+	}
+	for _, kind := range []string{"MemoryPressure", "DiskPressure", "PIDPressure", "Ready"} {
+		conditions = append(conditions, Object{"type": kind, "status": map[bool]string{true: "True", false: "False"}[kind == "Ready"],
+			"reason": "Kubelet" + kind, "message": "kubelet says so", "lastHeartbeatTime": "2026-01-01T00:00:00Z"})
+	}
+	for _, manager := range []string{"kubelet", "nfd-master"} {
+		fields := Object{}
+		for key := range labels {
+			fields["f:"+key] = Object{}
+		}
+		managed = append(managed, Object{"manager": manager, "operation": "Update", "apiVersion": "v1", "fieldsType": "FieldsV1",
+			"fieldsV1": Object{"f:metadata": Object{"f:labels": fields}}})
+	}
+	c.put("nodes", Object{
+		"metadata": Object{"name": name, "labels": labels, "annotations": annotations, "managedFields": managed},
+		"spec":     Object{"podCIDR": "10.0.0.0/24", "providerID": "cloud:///" + name},
+		"status":   Object{"conditions": conditions, "images": images, "addresses": []any{Object{"type": "InternalIP", "address": "10.0.0.1"}}}})
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.addDriverPod(name)
+}
+
+// Size is that of a node as JSON.
+func (c *Cluster) Size(node string) int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	text, _ := json.Marshal(c.objects["nodes"]["/"+node])
+	return len(text)
 }
 
 // AddWorkload is a pod that can be evicted.
@@ -39,6 +87,56 @@ func (c *Cluster) SetValidator(node string, ready bool) {
 	})
 }
 
+// AddLookalike is a pod with the labels of the driver's, which a DaemonSet without these labels has made.
+func (c *Cluster) AddLookalike(name, node string) {
+	c.put("pods", Object{
+		"metadata": Object{"name": name, "namespace": Namespace, "labels": Object{"app": "driver"},
+			"ownerReferences": []any{Object{"apiVersion": "apps/v1", "kind": "DaemonSet", "name": "other", "uid": "other", "controller": true}}},
+		"spec":   Object{"nodeName": node, "containers": []any{Object{"name": "other"}}},
+		"status": Object{"phase": "Running"},
+	})
+}
+
+// AddMaintenance is a NodeMaintenance that another requestor has made.
+func (c *Cluster) AddMaintenance(namespace, name, node, requestor string) {
+	c.put("nodemaintenances", Object{"metadata": Object{"name": name, "namespace": namespace},
+		"spec": Object{"nodeName": node, "requestorID": requestor}})
+}
+
+// Requestors of a NodeMaintenance: its owner, and those who have joined.
+func (c *Cluster) Requestors(namespace, name string) (requestors []string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	one := c.objects["nodemaintenances"][namespace+"/"+name]
+	if one == nil {
+		return nil
+	}
+	spec := one["spec"].(Object)
+	requestors = append(requestors, text(spec, "requestorID"))
+	more, _ := spec["additionalRequestors"].([]any)
+	for _, requestor := range more {
+		requestors = append(requestors, requestor.(string))
+	}
+	return requestors
+}
+
+// Failure is what the requestors of the node's NodeMaintenance have to say of their failure; empty: nothing.
+func (c *Cluster) Failure(node string) string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, one := range c.objects["nodemaintenances"] {
+		status, _ := one["status"].(Object)
+		conditions, _ := status["conditions"].([]any)
+		for _, condition := range conditions {
+			of := condition.(Object)
+			if text(one["spec"].(Object), "nodeName") == node && text(of, "type") == "RequestorFailed" && text(of, "status") == "True" {
+				return text(of, "message")
+			}
+		}
+	}
+	return ""
+}
+
 // Maintenance is the name of the NodeMaintenance of the node; empty: there is none.
 func (c *Cluster) Maintenance(node string) string {
 	c.mu.Lock()
@@ -55,16 +153,15 @@ func (c *Cluster) Maintenance(node string) string {
 func (c *Cluster) Maintain(node string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	cordoned := clone(c.objects["nodes"]["/"+node])
+	cordoned["spec"].(Object)["unschedulable"] = true
+	c.putLocked("nodes", cordoned)
 	for _, one := range c.objects["nodemaintenances"] {
-		if text(one["spec"].(Object), "nodeName") != node {
-			continue
+		if text(one["spec"].(Object), "nodeName") == node {
+			changed := clone(one)
+			changed["status"] = Object{"conditions": []any{Object{"type": "Ready", "status": "True", "reason": "Ready"}}}
+			c.putLocked("nodemaintenances", changed)
 		}
-		cordoned := clone(c.objects["nodes"]["/"+node])
-		cordoned["spec"].(Object)["unschedulable"] = true
-		c.putLocked("nodes", cordoned)
-		changed := clone(one)
-		changed["status"] = Object{"conditions": []any{Object{"type": "Ready", "status": "True", "reason": "Ready"}}}
-		c.putLocked("nodemaintenances", changed)
 	}
 }
 
@@ -123,11 +220,21 @@ func (c *Cluster) StartUnready() {
 
 // SetReady makes the driver pod on the node ready.
 func (c *Cluster) SetReady(node string) {
+	c.setDriver(node, Object{"name": "driver", "ready": true, "restartCount": 0})
+}
+
+// FailDriver has the driver pod on the node restarted again and again.
+func (c *Cluster) FailDriver(node string) {
+	c.setDriver(node, Object{"name": "driver", "ready": false, "restartCount": 11,
+		"state": Object{"waiting": Object{"reason": "CrashLoopBackOff"}}})
+}
+
+func (c *Cluster) setDriver(node string, container Object) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, pod := range c.driverPodsOn(node) {
 		changed := clone(pod)
-		changed["status"].(Object)["containerStatuses"] = []any{Object{"name": "driver", "ready": true, "restartCount": 0}}
+		changed["status"].(Object)["containerStatuses"] = []any{container}
 		c.putLocked("pods", changed)
 	}
 }

@@ -3,6 +3,7 @@
 package fakecluster
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -27,11 +28,15 @@ type event struct {
 	object   Object
 }
 
-// Request is one that was answered.
+// Request is one that was answered. A watch with Initial begins with all objects: a list by another name.
 type Request struct {
 	Verb, Path string
 	Watch      bool
+	Initial    bool
 }
+
+// IsList tells whether all objects of a kind were asked for.
+func (r Request) IsList() bool { return r.Verb == http.MethodGet && (!r.Watch || r.Initial) }
 
 // Cluster is to be closed.
 type Cluster struct {
@@ -50,6 +55,9 @@ type Cluster struct {
 	unready  bool // new driver pods
 	oldest   int  // a watch from an earlier version has expired
 	outage   bool // watches end, and lists have to wait
+	old      bool // as servers before Kubernetes 1.32
+	ended    int  // version at which all watches were ended
+	watches  int  // that are open
 }
 
 // Namespace is where the driver is.
@@ -88,6 +96,31 @@ func (c *Cluster) Requests() []Request {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return slices.Clone(c.requests)
+}
+
+// SetOld has watches refused that begin with a list, as by servers before Kubernetes 1.32.
+func (c *Cluster) SetOld() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.old = true
+}
+
+// EndWatches ends all that are open, as servers do after some minutes: a bookmark is their last word.
+func (c *Cluster) EndWatches() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.version++
+	c.ended = c.version
+	c.events = append(c.events, event{version: c.version})
+	close(c.news)
+	c.news = make(chan struct{})
+}
+
+// OpenWatches counts them.
+func (c *Cluster) OpenWatches() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.watches
 }
 
 // Writes among them.
@@ -198,18 +231,22 @@ func (c *Cluster) hook() func(verb, path string) bool {
 func (c *Cluster) serve(w http.ResponseWriter, r *http.Request) {
 	resource, namespace, name, sub := parse(r.URL.Path)
 	watches := r.URL.Query().Get("watch") != ""
+	initial := watches && r.URL.Query().Get("sendInitialEvents") == "true"
 	if before := c.hook(); before != nil && r.Method != http.MethodGet && !before(r.Method, r.URL.Path) {
 		c.fail(w, http.StatusServiceUnavailable, "ServiceUnavailable")
 		return
 	}
 	c.mu.Lock()
-	c.requests = append(c.requests, Request{r.Method, r.URL.Path, watches})
+	refused := initial && c.old
+	if !refused {
+		c.requests = append(c.requests, Request{r.Method, r.URL.Path, watches, initial})
+	}
 	c.mu.Unlock()
 	switch {
-	case watches && r.URL.Query().Get("sendInitialEvents") == "true":
-		c.fail(w, http.StatusUnprocessableEntity, "Invalid") // as servers before Kubernetes 1.32
+	case refused:
+		c.fail(w, http.StatusUnprocessableEntity, "Invalid")
 	case r.Method == http.MethodGet && watches:
-		c.watch(w, r, resource, namespace)
+		c.watch(w, r, resource, namespace, initial)
 	case r.Method == http.MethodGet:
 		c.list(w, r, resource, namespace)
 	case r.Method == http.MethodPatch:
@@ -270,9 +307,8 @@ func matches(r *http.Request, namespace string, object Object) bool {
 	return selector.Matches(of)
 }
 
-func (c *Cluster) list(w http.ResponseWriter, r *http.Request, resource, namespace string) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
+// found waits for the end of an outage. The caller has the lock.
+func (c *Cluster) found(r *http.Request, resource, namespace string) []any {
 	for c.outage {
 		news := c.news
 		c.mu.Unlock()
@@ -288,34 +324,74 @@ func (c *Cluster) list(w http.ResponseWriter, r *http.Request, resource, namespa
 			items = append(items, object)
 		}
 	}
+	return items
+}
+
+func (c *Cluster) list(w http.ResponseWriter, r *http.Request, resource, namespace string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	items := c.found(r, resource, namespace)
 	c.answer(w, Object{"apiVersion": apiOf[resource][0], "kind": apiOf[resource][1] + "List",
 		"metadata": Object{"resourceVersion": strconv.Itoa(c.version)}, "items": items})
 }
 
-func (c *Cluster) watch(w http.ResponseWriter, r *http.Request, resource, namespace string) {
+func bookmark(resource string, version int, annotations Object) Object {
+	return Object{"type": "BOOKMARK", "object": Object{"apiVersion": apiOf[resource][0], "kind": apiOf[resource][1],
+		"metadata": Object{"resourceVersion": strconv.Itoa(version), "annotations": annotations}}}
+}
+
+// begin sends all objects, and says which version they are of.
+func (c *Cluster) begin(w io.Writer, r *http.Request, resource, namespace string) (version int) {
+	var text bytes.Buffer
+	lines := json.NewEncoder(&text)
+	c.mu.Lock()
+	for _, object := range c.found(r, resource, namespace) {
+		_ = lines.Encode(Object{"type": "ADDED", "object": object})
+	}
+	version = c.version
+	c.mu.Unlock()
+	_ = lines.Encode(bookmark(resource, version, Object{"k8s.io/initial-events-end": "true"}))
+	_, _ = text.WriteTo(w)
+	return version
+}
+
+func (c *Cluster) watch(w http.ResponseWriter, r *http.Request, resource, namespace string, initial bool) {
 	from, _ := strconv.Atoi(r.URL.Query().Get("resourceVersion"))
 	c.mu.Lock()
-	expired := c.outage || from < c.oldest
+	expired := !initial && (c.outage || from < c.oldest)
+	c.watches++
 	c.mu.Unlock()
+	defer func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.watches--
+	}()
 	if expired {
 		c.fail(w, http.StatusGone, "Expired")
 		return
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(http.StatusOK)
+	if initial {
+		from = c.begin(w, r, resource, namespace)
+	}
 	w.(http.Flusher).Flush()
-	for {
+	for began := from; ; {
 		c.mu.Lock()
-		events, news, over := c.events, c.news, c.outage || from < c.oldest
+		events, news, over, ended := c.events[min(from, len(c.events)):], c.news, c.outage || from < c.oldest, c.ended // the n-th event has version n
 		c.mu.Unlock()
 		if over {
 			return
 		}
 		for _, one := range events {
-			if one.version > from && one.resource == resource && matches(r, namespace, one.object) {
+			if one.resource == resource && matches(r, namespace, one.object) {
 				_, _ = w.Write(one.line)
 			}
-			from = max(from, one.version)
+			from = one.version
+		}
+		if ended > began {
+			_ = json.NewEncoder(w).Encode(bookmark(resource, from, nil))
+			return
 		}
 		w.(http.Flusher).Flush()
 		select {

@@ -41,8 +41,7 @@ type Connection struct {
 	parameters   runtime.ParameterCodec
 	client       *http.Client
 	base         *url.URL
-	limiter      flowcontrol.RateLimiter // nil: no limit
-	slots        chan struct{}
+	queue        *queue
 	streams      atomic.Bool // whether the server may have watches that begin with a list
 
 	mu   sync.Mutex
@@ -56,6 +55,9 @@ func Connect(config *rest.Config, scheme *runtime.Scheme) (*Connection, error) {
 	}
 	config = rest.CopyConfig(config)
 	config.RateLimiter = limiterOf(config)
+	if config.UserAgent == "" {
+		config.UserAgent = rest.DefaultKubernetesUserAgent() // else Go's own, which says nothing of the program
+	}
 	client, err := rest.HTTPClientFor(config)
 	if err != nil {
 		return nil, err
@@ -80,7 +82,7 @@ func Connect(config *rest.Config, scheme *runtime.Scheme) (*Connection, error) {
 		return nil, err
 	}
 	made := &Connection{core: core, maintenances: maintenances, parameters: runtime.NewParameterCodec(scheme), client: client,
-		base: base, limiter: config.RateLimiter, slots: make(chan struct{}, parallelMax), sent: map[string]int64{}}
+		base: base, queue: newQueue(config.RateLimiter, parallelMax), sent: map[string]int64{}}
 	made.streams.Store(true)
 	return made, nil
 }
@@ -123,21 +125,15 @@ type answer struct {
 }
 
 // send waits for its turn first. A request is not sent if one of its contexts has ended by then; afterwards ctx alone counts.
-func (c *Connection) send(ctx, queued context.Context, request engine.Request) answer {
+func (c *Connection) send(ctx, queued context.Context, request engine.Request, urgent bool) answer {
 	queued, forget := context.WithCancel(queued)
 	defer forget()
 	defer context.AfterFunc(ctx, forget)()
-	select {
-	case c.slots <- struct{}{}:
-		defer func() { <-c.slots }()
-	case <-queued.Done():
-		return answer{status: engine.NotSent, err: queued.Err()}
+	done, err := c.queue.wait(queued, urgent)
+	if err != nil {
+		return answer{status: engine.NotSent, err: err}
 	}
-	if c.limiter != nil {
-		if err := c.limiter.Wait(queued); err != nil {
-			return answer{status: engine.NotSent, err: err}
-		}
-	}
+	defer done()
 	if err := errors.Join(ctx.Err(), queued.Err()); err != nil {
 		return answer{status: engine.NotSent, err: err}
 	}

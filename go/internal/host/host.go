@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"strings"
+	"slices"
 	"sync"
 	"time"
 
@@ -38,6 +38,7 @@ type Options struct {
 	Log      logr.Logger
 	Recorder record.EventRecorder // nil: no Events
 	Engine   func(engine.Options) (engine.Engine, error)
+	Ended    func(*Host) // nil: nobody wants to know
 }
 
 // Host is one driver in one cluster: an engine, the watches that feed it, and the orders that are carried out. Any number of
@@ -51,7 +52,8 @@ type Host struct {
 	ctx     context.Context // of the watches, and of all that goes on between calls
 	stop    context.CancelFunc
 	running sync.WaitGroup
-	bell    chan struct{}
+	bell    chan struct{} // something has changed
+	ordered chan struct{} // an operator has called
 
 	nodes        *mirror[*corev1.Node]
 	pods         *mirror[*corev1.Pod]
@@ -64,6 +66,8 @@ type Host struct {
 	underWay map[*task]bool
 	caller   context.Context // of the last call: it tells whether the operator is still there
 	calledAt time.Time
+	arrived  chan struct{} // closed with the next call, and made anew
+	reading  int           // calls that wait for lists
 
 	followers map[string]*podFollower // by node; of the goroutine that makes the rounds
 	events    chan engine.Event       // for the recorder
@@ -72,7 +76,7 @@ type Host struct {
 
 const eventsMax = 1000 // that wait for the recorder
 
-// New starts the watches. The host ends by Close, or by itself three intervals after the last call whose context has ended.
+// New starts the watches. The host ends by Close, or by itself after three intervals without a call and without an order.
 func New(connection *Connection, options Options) (*Host, error) {
 	made, err := options.Engine(engine.Options{
 		Identity:           engine.Identity{Domain: "nvidia.com", Driver: options.Driver},
@@ -90,8 +94,8 @@ func New(connection *Connection, options Options) (*Host, error) {
 	}
 	ctx, stop := context.WithCancel(context.Background())
 	h := &Host{options: options, log: options.Log.WithValues("driver", options.Driver), connection: connection,
-		ctx: ctx, stop: stop, bell: make(chan struct{}, 1), underWay: map[*task]bool{}, caller: ctx,
-		calledAt: options.Clock.Now(), followers: map[string]*podFollower{}, events: make(chan engine.Event, eventsMax)}
+		ctx: ctx, stop: stop, bell: make(chan struct{}, 1), ordered: make(chan struct{}, 1), underWay: map[*task]bool{}, caller: ctx,
+		calledAt: options.Clock.Now(), arrived: make(chan struct{}), followers: map[string]*podFollower{}, events: make(chan engine.Event, eventsMax)}
 	h.engine = guarded{made, h.end}
 	h.watch()
 	go h.run()
@@ -132,7 +136,7 @@ func (h *Host) watch() {
 // source has the driver's objects of a kind.
 func (h *Host) source(client rest.Interface, resource string) source {
 	return source{client: client, parameters: h.connection.parameters, namespace: h.options.Namespace, resource: resource,
-		labels: labels.SelectorFromSet(h.options.DriverLabels).String(), streams: &h.connection.streams}
+		labels: labels.SelectorFromSet(h.options.DriverLabels).String(), streams: &h.connection.streams, present: h.present}
 }
 
 func start[T kubernetesObject](h *Host, from source, kind engine.Kind, reduce func(T) object) *mirror[T] {
@@ -147,9 +151,12 @@ func newMirrorOf[T kubernetesObject](h *Host, kind engine.Kind, reduce func(T) o
 }
 
 // ring makes another round come soon.
-func (h *Host) ring() {
+func (h *Host) ring() { alert(h.bell) }
+
+// alert leaves one token, however often it is called.
+func alert(channel chan struct{}) {
 	select {
-	case h.bell <- struct{}{}:
+	case channel <- struct{}{}:
 	default:
 	}
 }
@@ -171,6 +178,28 @@ func (h *Host) called(ctx context.Context) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.caller, h.calledAt = ctx, h.options.Clock.Now()
+	close(h.arrived)
+	h.arrived = make(chan struct{})
+}
+
+// present waits until there is somebody to ask the server for: nothing is sent after the contexts of all calls have ended. Watches that
+// are open are left open, for each call of an operator may have a context of its own.
+func (h *Host) present(ctx context.Context) error {
+	for ctx.Err() == nil {
+		h.mu.Lock()
+		present := h.caller.Err() == nil || h.reading > 0 ||
+			slices.ContainsFunc(h.orders, func(o *order) bool { return o.ctx.Err() == nil })
+		arrived := h.arrived
+		h.mu.Unlock()
+		if present {
+			return nil
+		}
+		select {
+		case <-arrived:
+		case <-ctx.Done():
+		}
+	}
+	return ctx.Err()
 }
 
 // Member is a driver pod with its node. The objects are the caller's.
@@ -191,6 +220,25 @@ type Podless struct {
 // Members waits until everything was listed once. Without a request but for that.
 func (h *Host) Members(ctx context.Context) (members []Member, podless []Podless, err error) {
 	h.called(ctx)
+	if err := h.waitForLists(ctx); err != nil {
+		return nil, nil, err
+	}
+	reading, err := h.read()
+	if err != nil {
+		return nil, nil, err
+	}
+	members, podless = h.join(reading)
+	return members, podless, nil
+}
+
+func (h *Host) waitForLists(ctx context.Context) error {
+	reading := func(more int) {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		h.reading += more
+	}
+	reading(1)
+	defer reading(-1)
 	waiting, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(h.ctx, cancel)()
@@ -201,17 +249,12 @@ func (h *Host) Members(ctx context.Context) (members []Member, podless []Podless
 	for _, wait := range waits {
 		if err := wait(waiting); err != nil {
 			if ctx.Err() == nil && h.ctx.Err() != nil { // the caller has cancelled nothing
-				err = errClosed
+				return ErrClosed
 			}
-			return nil, nil, err
+			return err
 		}
 	}
-	reading, err := h.read()
-	if err != nil {
-		return nil, nil, err
-	}
-	members, podless = h.join(reading)
-	return members, podless, nil
+	return nil
 }
 
 // read answers what the engine asks, until it asks nothing.
@@ -268,16 +311,6 @@ func (h *Host) ownerOf(pod *corev1.Pod, sets map[string]*appsv1.DaemonSet) *apps
 
 func (h *Host) join(reading engine.Reading) (members []Member, podless []Podless) {
 	sets := h.setsByUID()
-	maintenances := map[string]*maintenancev1alpha1.NodeMaintenance{}
-	if h.maintenances != nil {
-		for _, one := range h.maintenances.all() {
-			name := one.Spec.NodeName
-			// Ours among several of one node.
-			if maintenances[name] == nil || strings.HasPrefix(one.Name, h.options.Requestor.NamePrefix+"-") {
-				maintenances[name] = one
-			}
-		}
-	}
 	for _, read := range reading.Nodes {
 		node, found := h.nodes.find(read.Name)
 		if !found {
@@ -289,8 +322,12 @@ func (h *Host) join(reading engine.Reading) (members []Member, podless []Podless
 			if !found {
 				continue
 			}
+			set := h.ownerOf(pod, sets)
+			if set == nil && len(pod.OwnerReferences) > 0 {
+				continue // somebody else's, whatever its labels say
+			}
 			members = append(members, Member{State: read.State, Node: node.DeepCopy(), Pod: pod.DeepCopy(),
-				DaemonSet: h.ownerOf(pod, sets).DeepCopy(), Maintenance: maintenances[read.Name].DeepCopy()})
+				DaemonSet: set.DeepCopy(), Maintenance: h.maintenanceOf(read.Name).DeepCopy()})
 		}
 		if len(members) == before {
 			podless = append(podless, Podless{Name: read.Name, Labels: maps.Clone(node.Labels)})
@@ -299,10 +336,29 @@ func (h *Host) join(reading engine.Reading) (members []Member, podless []Podless
 	return members, podless
 }
 
+// maintenanceOf is the object that goes by the name of the node's, whoever has made it; nil: there is none.
+func (h *Host) maintenanceOf(node string) *maintenancev1alpha1.NodeMaintenance {
+	if h.maintenances == nil {
+		return nil
+	}
+	found, _ := h.maintenances.find(h.options.Requestor.Namespace + "/" + h.options.Requestor.NamePrefix + "-" + node)
+	return found
+}
+
 // Explain: nil if the node does not wait, or is not known.
 func (h *Host) Explain(node string) (*engine.Gate, error) {
 	explanation, err := h.engine.Explain(node)
 	return explanation.Gate, err
+}
+
+// Selection is the one of which a manager has one open host at a time.
+func (h *Host) Selection() string {
+	return SelectionOf(h.options.Driver, h.options.Namespace, h.options.DriverLabels)
+}
+
+// SelectionOf see Selection.
+func SelectionOf(driver, namespace string, driverLabels map[string]string) string {
+	return driver + "\n" + namespace + "\n" + labels.SelectorFromSet(driverLabels).String()
 }
 
 // Driver is the name that keys have.

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
@@ -29,7 +30,11 @@ type source struct {
 	labels     string
 	fields     fields.Selector
 	streams    *atomic.Bool // one request in place of two; false: the server has refused it
+	// present waits until there is somebody to ask for.
+	present func(context.Context) error
 }
+
+const listPause = time.Second // before what was listed is listed again, as a change was not taken
 
 func (s source) get(options metav1.ListOptions) *rest.Request {
 	options.LabelSelector = s.labels
@@ -55,35 +60,133 @@ func (l listWatch) IsWatchListSemanticsUnSupported() bool {
 	return !l.streams.Load()
 }
 
-// follow keeps store as the server has the objects, until ctx ends. failed is told of lists that fail.
+// follow keeps store as the server has the objects, until ctx ends. failed is told of lists that fail. What store does not take is lost
+// to a reflector, which logs an error and goes on: here another one begins with a list.
 func (s source) follow(ctx context.Context, log logr.Logger, store cache.ReflectorStore, failed func(error)) {
-	lists := listWatch{streams: s.streams, ListWatch: &cache.ListWatch{
+	quiet := log.V(1)
+	for ctx.Err() == nil {
+		one, anew := context.WithCancel(klog.NewContext(ctx, quiet))
+		checked := checkedStore{store, func(err error) {
+			if ctx.Err() == nil { // else the host has ended
+				log.Error(err, "a change is not taken: all is listed again", "resource", s.resource)
+			}
+			anew()
+		}}
+		cache.NewReflectorWithOptions(s.listWatch(failed), nil, checked, cache.ReflectorOptions{Name: s.resource, Logger: &quiet}).
+			RunWithContext(one)
+		anew()
+		select {
+		case <-ctx.Done():
+		case <-time.After(listPause):
+		}
+	}
+}
+
+func (s source) listWatch(failed func(error)) listWatch {
+	failedBy := func(err error) { failed(fmt.Errorf("list %s: %w", s.resource, err)) }
+	return listWatch{streams: s.streams, ListWatch: &cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+			if err := s.present(ctx); err != nil {
+				return nil, err
+			}
 			found, err := s.get(options).Do(ctx).Get()
 			if err != nil && ctx.Err() == nil {
-				failed(fmt.Errorf("list %s: %w", s.resource, err))
+				failedBy(err)
 			}
 			return found, err
 		},
 		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+			if err := s.present(ctx); err != nil {
+				return nil, io.EOF // an end like any other, and nothing for the log
+			}
 			options.Watch = true
 			request := s.get(options)
 			if options.TimeoutSeconds != nil {
 				request = request.Timeout(time.Duration(*options.TimeoutSeconds) * time.Second)
 			}
 			events, err := request.Watch(ctx)
-			if ctx.Err() != nil {
-				return nil, io.EOF // an end like any other, and nothing for the log
-			}
-			if options.SendInitialEvents != nil && apierrors.IsInvalid(err) {
+			switch {
+			case ctx.Err() != nil:
+				return nil, io.EOF
+			case err == nil:
+				return lightened(events), nil
+			case options.SendInitialEvents == nil:
+			case apierrors.IsInvalid(err):
 				s.streams.Store(false)
+			default: // where nobody answers a reflector asks on and on for such a watch, and never lists
+				failedBy(err)
 			}
 			return events, err
 		},
 	}}
-	quiet := log.V(1)
-	cache.NewReflectorWithOptions(lists, nil, store, cache.ReflectorOptions{Name: s.resource, Logger: &quiet}).
-		RunWithContext(klog.NewContext(ctx, quiet))
+}
+
+// lightWatch takes off its objects what nobody reads, which is most of a node's size: a watch that begins with a list holds all objects at
+// once. (watch.Filter does not end while it has an event that nobody takes.)
+type lightWatch struct {
+	watch.Interface
+	events  chan watch.Event
+	stopped chan struct{}
+	once    sync.Once
+}
+
+func lightened(from watch.Interface) watch.Interface {
+	w := &lightWatch{Interface: from, events: make(chan watch.Event), stopped: make(chan struct{})}
+	go w.pass()
+	return w
+}
+
+func (w *lightWatch) ResultChan() <-chan watch.Event { return w.events }
+
+func (w *lightWatch) Stop() {
+	w.once.Do(func() { close(w.stopped) })
+	w.Interface.Stop()
+}
+
+func (w *lightWatch) pass() {
+	defer close(w.events)
+	for event := range w.Interface.ResultChan() {
+		lighten(event.Object)
+		select {
+		case w.events <- event:
+		case <-w.stopped:
+			return
+		}
+	}
+}
+
+func lighten(object runtime.Object) {
+	if of, ok := object.(metav1.Object); ok {
+		of.SetManagedFields(nil)
+	}
+	if node, ok := object.(*corev1.Node); ok {
+		node.Status.Images = nil
+	}
+}
+
+// checkedStore tells of what the store has not taken.
+type checkedStore struct {
+	cache.ReflectorStore
+	refused func(error)
+}
+
+func (s checkedStore) checked(err error) error {
+	if err != nil {
+		s.refused(err)
+	}
+	return err
+}
+
+func (s checkedStore) Add(one any) error    { return s.checked(s.ReflectorStore.Add(one)) }
+func (s checkedStore) Update(one any) error { return s.checked(s.ReflectorStore.Update(one)) }
+func (s checkedStore) Delete(one any) error { return s.checked(s.ReflectorStore.Delete(one)) }
+
+// Bookmark is for stores that want the version.
+func (s checkedStore) Bookmark(version string) error {
+	if wants, ok := s.ReflectorStore.(cache.ReflectorBookmarkStore); ok {
+		return wants.Bookmark(version)
+	}
+	return nil
 }
 
 type kubernetesObject interface {
@@ -139,7 +242,6 @@ func (m *mirror[T]) Replace(objects []any, version string) error {
 	}
 	m.mu.Lock()
 	before := m.objects
-	m.objects, m.texts, m.failure = found, texts, nil
 	m.mu.Unlock()
 	if m.replaced != nil { // a list has what the watch before it has missed
 		for key, was := range before {
@@ -148,7 +250,10 @@ func (m *mirror[T]) Replace(objects []any, version string) error {
 			}
 		}
 	}
-	if err := m.put(list(m.kind, items, version)); err != nil {
+	err := m.take(func() error { return m.putAll(items, version) }, func() {
+		m.objects, m.texts, m.failure = found, texts, nil
+	})
+	if err != nil {
 		m.fail(err)
 		return err
 	}
@@ -158,6 +263,25 @@ func (m *mirror[T]) Replace(objects []any, version string) error {
 		close(m.ready)
 	}
 	m.changed()
+	return nil
+}
+
+// putAll hands a list to the engine. The first one goes object by object behind an empty list: in one piece it would take several times
+// its size of the engine's memory, which never shrinks. Nobody asks the engine before this has returned.
+func (m *mirror[T]) putAll(items [][]byte, version string) error {
+	select {
+	case <-m.ready:
+		return m.put(list(m.kind, items, version))
+	default:
+	}
+	if err := m.put(list(m.kind, nil, version)); err != nil {
+		return err
+	}
+	for _, item := range items {
+		if err := m.line(watchLine("ADDED", item)); err != nil {
+			return err
+		}
+	}
 	return nil
 }
 
@@ -171,22 +295,36 @@ func (m *mirror[T]) change(one any, kind string) error {
 	m.mu.Lock()
 	same := kind != "DELETED" && bytes.Equal(m.texts[key], text)
 	before, known := m.objects[key]
-	if kind == "DELETED" {
-		delete(m.objects, key)
-		delete(m.texts, key)
-	} else {
-		m.objects[key], m.texts[key] = typed, text
-	}
 	m.mu.Unlock()
 	if known && kind != "DELETED" && m.replaced != nil {
 		m.replaced(before, typed)
 	}
-	if err := m.line(watchLine(kind, withVersion(text, typed.GetResourceVersion()))); err != nil {
+	err := m.take(func() error { return m.line(watchLine(kind, withVersion(text, typed.GetResourceVersion()))) }, func() {
+		if kind == "DELETED" {
+			delete(m.objects, key)
+			delete(m.texts, key)
+		} else {
+			m.objects[key], m.texts[key] = typed, text
+		}
+	})
+	if err != nil {
 		return err
 	}
 	if !same {
 		m.changed()
 	}
+	return nil
+}
+
+// take has the engine and the mirror changed together: what the engine does not take is not in the mirror either, and nobody finds one
+// without the other.
+func (m *mirror[T]) take(engine func() error, mirror func()) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if err := engine(); err != nil {
+		return err
+	}
+	mirror()
 	return nil
 }
 

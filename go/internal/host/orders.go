@@ -19,9 +19,13 @@ import (
 const (
 	intervalsMax = 3 // without a call, until an order ends
 	pauseMin     = 100 * time.Millisecond
+	// What comes within this after a round is gathered for the next one.
+	gatherFactor = 4 // times what the round took
+	gatherMax    = 50 * time.Millisecond
 )
 
-var errClosed = errors.New("the upgrade manager is closed")
+// ErrClosed is the answer of a Host that has come to its end. The next BuildState has another one.
+var ErrClosed = errors.New("the upgrade manager is closed")
 
 // order is a policy for some nodes, applied again as things change. What it needs is guarded by Host.mu.
 //
@@ -32,8 +36,9 @@ type order struct {
 	forget func() bool
 	nodes  map[string]bool
 	names  []byte
-	policy []byte // nil: the nodes are released
-	once   bool   // nothing is left behind
+	whole  []string // the names that it began with
+	policy []byte   // nil: the nodes are released
+	once   bool     // nothing is left behind
 	until  time.Time
 	wakeAt time.Time // zero: nothing is to be done at a time
 	ended  bool
@@ -83,19 +88,20 @@ func (h *Host) order(ctx context.Context, nodes, podless []string, policy []byte
 	h.mu.Lock()
 	if h.Closed() { // finish, which ends the orders, has the lock after this or has had it
 		h.mu.Unlock()
-		return errClosed
+		return ErrClosed
 	}
 	made.forget = context.AfterFunc(ctx, h.ring)
 	h.replace(made, podless)
 	made.name()
+	made.whole = keysOf(made.nodes)
 	h.mu.Unlock()
-	h.ring()
+	alert(h.ordered)
 	select {
 	case <-done:
 	case <-ctx.Done():
 		return ctx.Err()
 	case <-h.ctx.Done():
-		return errClosed
+		return ErrClosed
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -172,15 +178,20 @@ func (h *Host) dropEnded() {
 	h.orders = slices.DeleteFunc(h.orders, func(o *order) bool { return o.ended })
 }
 
-// run makes a round whenever something has changed, or its time has come.
+// run makes a round whenever something has changed, or its time has come. A round costs a look at all nodes, so that after it the changes
+// of a moment are gathered for the next one: changes come in bursts. The moment grows with the cost of the round: in a small cluster
+// nobody waits, and in a big one rounds take a fifth of a processor at most while changes pour in. Calls of the operator wait for nothing.
 func (h *Host) run() {
 	defer h.finish()
 	for {
+		began := time.Now()
 		wait := h.round()
 		timer := h.options.Clock.NewTimer(wait)
+		h.gather(min(gatherFactor*time.Since(began), gatherMax))
 		select {
 		case <-h.ctx.Done():
 		case <-h.bell:
+		case <-h.ordered:
 		case <-timer.C():
 		}
 		timer.Stop()
@@ -190,11 +201,23 @@ func (h *Host) run() {
 	}
 }
 
+// gather lets a moment go by, unless an operator calls. The bell, if it rings meanwhile, is heard afterwards.
+func (h *Host) gather(moment time.Duration) {
+	timer := time.NewTimer(moment) // of real time: a clock of tests stands still
+	defer timer.Stop()
+	select {
+	case <-h.ctx.Done():
+	case <-h.ordered:
+		h.ring() // it is heard once only
+	case <-timer.C:
+	}
+}
+
 func (h *Host) finish() {
 	h.stop()
 	h.mu.Lock()
 	for _, o := range h.orders {
-		o.end(errClosed)
+		o.end(ErrClosed)
 	}
 	h.orders = nil
 	h.mu.Unlock()
@@ -202,6 +225,9 @@ func (h *Host) finish() {
 	h.settle() // what was answered since the last round
 	close(h.events)
 	h.engine.Close()
+	if h.options.Ended != nil {
+		h.options.Ended(h)
+	}
 }
 
 // round applies every order once, and says how long the next one can wait.
@@ -209,24 +235,51 @@ func (h *Host) round() time.Duration {
 	now := h.options.Clock.Now()
 	idle := intervalsMax * h.options.Interval
 	h.mu.Lock()
+	var over []*order
 	for _, o := range h.orders {
 		if err := o.ctx.Err(); err != nil || now.After(o.until) {
 			o.end(err)
+			over = append(over, o)
 		}
 	}
 	h.dropEnded()
 	orders := slices.Clone(h.orders)
-	left := h.caller.Err() != nil && now.Sub(h.calledAt) > idle
+	left := h.reading == 0 && now.Sub(h.calledAt) > idle
 	h.mu.Unlock()
 	if left && len(orders) == 0 {
 		h.stop()
 		return 0
+	}
+	for _, o := range over {
+		h.rest(o, now)
 	}
 	for _, o := range orders {
 		h.pass(o)
 	}
 	h.settle()
 	return h.pause(idle)
+}
+
+// rest ends the watches of the pods on nodes of an order that is over: without it the engine would go on wanting them, and nobody
+// would make the pass that finds out otherwise.
+func (h *Host) rest(o *order, now time.Time) {
+	if len(h.followers) == 0 || o.policy == nil {
+		return
+	}
+	h.mu.Lock()
+	left := slices.DeleteFunc(slices.Clone(o.whole), func(node string) bool {
+		return slices.ContainsFunc(h.orders, func(other *order) bool { return other.nodes[node] })
+	})
+	h.mu.Unlock()
+	if len(left) == 0 {
+		return
+	}
+	names, _ := json.Marshal(left)
+	found, err := h.engine.Apply(names, []byte(`{"autoUpgrade":false}`), now)
+	if err != nil {
+		return // a defect: the host ends
+	}
+	h.follow(found)
 }
 
 func (h *Host) pause(longest time.Duration) time.Duration {
@@ -251,17 +304,19 @@ func (h *Host) pass(o *order) {
 		}
 	}
 	h.mu.Lock()
-	names, policy, over := o.names, o.policy, o.ended || o.ctx.Err() != nil
-	if len(o.nodes) == 0 {
+	names, policy, over, empty := o.names, o.policy, o.ended || o.ctx.Err() != nil, len(o.nodes) == 0
+	if empty {
 		o.end()
 		h.dropEnded()
-		over = true
 	}
 	h.mu.Unlock()
-	if over {
+	now := h.options.Clock.Now()
+	if empty {
+		h.rest(o, now)
+	}
+	if over || empty {
 		return
 	}
-	now := h.options.Clock.Now()
 	var found engine.Pass
 	var err error
 	if policy == nil {
@@ -284,11 +339,16 @@ func (h *Host) pass(o *order) {
 	}
 	h.logPass(o, found)
 	o.wakeAt, _ = found.Wake()
+	h.begin(o, found.Work)
+}
+
+// begin has the nodes' requests sent. Those of the order's first pass are what its call waits for.
+func (h *Host) begin(o *order, work []string) {
 	first := o.begun == nil
 	if first {
 		o.begun = map[string]bool{}
 	}
-	for _, node := range found.Work {
+	for _, node := range work {
 		if first {
 			o.begun[node] = true
 		}
@@ -353,18 +413,20 @@ func (h *Host) serve(t *task) {
 	ctx, cancel := context.WithCancel(t.order.ctx)
 	defer cancel()
 	defer context.AfterFunc(h.ctx, cancel)()
-	for {
+	for sent := 0; ; sent++ {
 		request, err := h.engine.Next(node, h.options.Clock.Now())
 		if isDefect(err) || (err == nil && request.Verb == "") {
 			return
 		}
 		told := answer{status: engine.NotSent, err: err}
 		if err == nil {
-			told = h.connection.send(ctx, t.queued, request)
+			told = h.connection.send(ctx, t.queued, request, sent > 0 || h.isInProgress(node))
 		}
 		switch {
 		case told.err == nil:
-		case t.queued.Err() != nil && ctx.Err() == nil && told.status == engine.NotSent:
+		case ctx.Err() != nil: // the operator goes
+			h.log.V(1).Info("A request has no answer any more", "node", node, "verb", request.Verb, "target", request.Target)
+		case t.queued.Err() != nil && told.status == engine.NotSent:
 			h.log.V(1).Info("A request is not sent: the policy has changed", "node", node, "verb", request.Verb, "target", request.Target)
 		default:
 			h.log.Error(told.err, "a request was not answered", "node", node, "verb", request.Verb, "target", request.Target)
@@ -374,6 +436,19 @@ func (h *Host) serve(t *task) {
 			return
 		}
 	}
+}
+
+// isInProgress tells whether the upgrade of a node has begun: whoever waits for its end has lost a node meanwhile.
+func (h *Host) isInProgress(node string) bool {
+	known, found := h.nodes.find(node)
+	if !found {
+		return false
+	}
+	switch known.Labels[h.stateLabel()] {
+	case "", "upgrade-required", "upgrade-done":
+		return false
+	}
+	return true
 }
 
 // settle tells of what has happened: Events, the log, and the calls that wait. Those return whose requests are answered.

@@ -70,7 +70,7 @@ func countUnavailable(state *ClusterUpgradeState) int {
 	unavailable := 0
 	for _, nodes := range state.NodeStates {
 		for _, node := range nodes {
-			if node.Node.Spec.Unschedulable || !isReady(node.Node) {
+			if IsNodeUnschedulable(node.Node) || !isReady(node.Node) {
 				unavailable++
 			}
 		}

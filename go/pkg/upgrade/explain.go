@@ -23,7 +23,8 @@ func gateOf(gate engine.Gate) Gate {
 	return made
 }
 
-// Explain says why a node waits; false: it does not, or is not known.
+// Explain says why a node waits; false: it does not, or is not known. Where several selections of driver pods have the node, the first
+// by driver, namespace and labels tells.
 func (m *Manager) Explain(node string) (Gate, bool) {
 	for _, one := range m.allHosts() {
 		gate, err := one.Explain(node)
@@ -70,5 +71,9 @@ func (m *Manager) Stats() Stats {
 func (m *Manager) allHosts() []*host.Host {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return slices.Collect(maps.Values(m.hosts))
+	hosts := make([]*host.Host, 0, len(m.hosts))
+	for _, selection := range slices.Sorted(maps.Keys(m.hosts)) {
+		hosts = append(hosts, m.hosts[selection])
+	}
+	return hosts
 }

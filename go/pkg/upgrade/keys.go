@@ -1,6 +1,7 @@
 package upgrade
 
 import (
+	"fmt"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -15,43 +16,69 @@ func SetDriverName(driver string) { DriverName = driver }
 
 const keyDomain = "nvidia.com/"
 
-func driverKey(driver, suffix string) string { return keyDomain + driver + "-driver-upgrade" + suffix }
+// The keys, with a place for the driver's name.
+const (
+	// UpgradeStateLabelKeyFmt see GetUpgradeStateLabelKey.
+	UpgradeStateLabelKeyFmt = keyDomain + "%s-driver-upgrade-state"
+	// UpgradeSkipNodeLabelKeyFmt see GetUpgradeSkipNodeLabelKey.
+	UpgradeSkipNodeLabelKeyFmt = keyDomain + "%s-driver-upgrade.skip"
+	// UpgradeSkipDrainDriverSelectorFmt is the pod label of GetUpgradeSkipDrainDriverPodSelector.
+	UpgradeSkipDrainDriverSelectorFmt = keyDomain + "%s-driver-upgrade-drain.skip"
+	// UpgradeWaitForSafeDriverLoadAnnotationKeyFmt see GetUpgradeDriverWaitForSafeLoadAnnotationKey.
+	UpgradeWaitForSafeDriverLoadAnnotationKeyFmt = keyDomain + "%s-driver-upgrade.driver-wait-for-safe-load"
+	// UpgradeInitialStateAnnotationKeyFmt see GetUpgradeInitialStateAnnotationKey.
+	UpgradeInitialStateAnnotationKeyFmt = keyDomain + "%s-driver-upgrade.node-initial-state.unschedulable"
+	// UpgradeWaitForPodCompletionStartTimeAnnotationKeyFmt see GetWaitForPodCompletionStartTimeAnnotationKey.
+	UpgradeWaitForPodCompletionStartTimeAnnotationKeyFmt = keyDomain + "%s-driver-upgrade-wait-for-pod-completion-start-time"
+	// UpgradeValidationStartTimeAnnotationKeyFmt see GetValidationStartTimeAnnotationKey.
+	UpgradeValidationStartTimeAnnotationKeyFmt = keyDomain + "%s-driver-upgrade-validation-start-time"
+	// UpgradeRequestedAnnotationKeyFmt see GetUpgradeRequestedAnnotationKey.
+	UpgradeRequestedAnnotationKeyFmt = keyDomain + "%s-driver-upgrade-requested"
+	// UpgradeRequestorModeAnnotationKeyFmt see GetUpgradeRequestorModeAnnotationKey.
+	UpgradeRequestorModeAnnotationKeyFmt = keyDomain + "%s-driver-upgrade-requestor-mode"
+	// PodControllerRevisionHashLabelKey is the label of a driver pod with the hash of its template.
+	PodControllerRevisionHashLabelKey = "controller-revision-hash"
+)
+
+func driverKey(format string) string { return fmt.Sprintf(format, DriverName) }
 
 // GetUpgradeStateLabelKey is the node label with the state of the node's upgrade.
-func GetUpgradeStateLabelKey() string { return driverKey(DriverName, "-state") }
+func GetUpgradeStateLabelKey() string { return driverKey(UpgradeStateLabelKeyFmt) }
 
 // GetUpgradeSkipNodeLabelKey is the node label that, if "true", keeps the node as it is.
-func GetUpgradeSkipNodeLabelKey() string { return driverKey(DriverName, ".skip") }
+func GetUpgradeSkipNodeLabelKey() string { return driverKey(UpgradeSkipNodeLabelKeyFmt) }
 
 // GetUpgradeSkipDrainDriverPodSelector selects the pods that a drain may touch: all but those labelled to be skipped.
 func GetUpgradeSkipDrainDriverPodSelector(driverName string) string {
-	return driverKey(driverName, "-drain.skip") + "!=true"
+	return fmt.Sprintf(UpgradeSkipDrainDriverSelectorFmt, driverName) + "!=true"
 }
 
 // GetUpgradeDriverWaitForSafeLoadAnnotationKey is the node annotation of a driver that waits to be let in.
 func GetUpgradeDriverWaitForSafeLoadAnnotationKey() string {
-	return driverKey(DriverName, ".driver-wait-for-safe-load")
+	return driverKey(UpgradeWaitForSafeDriverLoadAnnotationKeyFmt)
 }
 
 // GetUpgradeInitialStateAnnotationKey is the node annotation of a node that was cordoned before its upgrade.
 func GetUpgradeInitialStateAnnotationKey() string {
-	return driverKey(DriverName, ".node-initial-state.unschedulable")
+	return driverKey(UpgradeInitialStateAnnotationKeyFmt)
 }
 
 // GetUpgradeRequestedAnnotationKey is the node annotation that asks for an upgrade although the pod is current.
-func GetUpgradeRequestedAnnotationKey() string { return driverKey(DriverName, "-requested") }
+func GetUpgradeRequestedAnnotationKey() string { return driverKey(UpgradeRequestedAnnotationKeyFmt) }
 
 // GetUpgradeRequestorModeAnnotationKey is the node annotation of a node that a maintenance operator evacuates.
-func GetUpgradeRequestorModeAnnotationKey() string { return driverKey(DriverName, "-requestor-mode") }
+func GetUpgradeRequestorModeAnnotationKey() string {
+	return driverKey(UpgradeRequestorModeAnnotationKeyFmt)
+}
 
 // GetWaitForPodCompletionStartTimeAnnotationKey is the node annotation with the second at which waiting for jobs began.
 func GetWaitForPodCompletionStartTimeAnnotationKey() string {
-	return driverKey(DriverName, "-wait-for-pod-completion-start-time")
+	return driverKey(UpgradeWaitForPodCompletionStartTimeAnnotationKeyFmt)
 }
 
 // GetValidationStartTimeAnnotationKey is the node annotation with the second at which waiting for validation began.
 func GetValidationStartTimeAnnotationKey() string {
-	return driverKey(DriverName, "-validation-start-time")
+	return driverKey(UpgradeValidationStartTimeAnnotationKeyFmt)
 }
 
 // GetEventReason is the reason of every Event about an upgrade.
@@ -62,3 +89,9 @@ func IsNodeInRequestorMode(node *corev1.Node) bool {
 	_, found := node.Annotations[GetUpgradeRequestorModeAnnotationKey()]
 	return found
 }
+
+// IsNodeUnschedulable tells whether the node is cordoned.
+func IsNodeUnschedulable(node *corev1.Node) bool { return node.Spec.Unschedulable }
+
+// IsOrphanedPod tells whether the pod has no owner.
+func IsOrphanedPod(pod *corev1.Pod) bool { return len(pod.OwnerReferences) == 0 }

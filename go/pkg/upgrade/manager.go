@@ -1,17 +1,18 @@
 package upgrade
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"sync"
 	"time"
 
 	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/record"
 	"k8s.io/utils/clock"
@@ -26,7 +27,7 @@ import (
 type PodDeletionFilter func(corev1.Pod) bool
 
 // RestartOnlyPredicate tells whether the difference between a driver pod and its DaemonSet's template leaves the driver as it
-// is, so that a restart is enough and no workload has to go. With an error the node waits.
+// is, so that a restart is enough and no workload has to go. With an error the node waits. A Manager asks once at a time.
 type RestartOnlyPredicate func(running, desired *corev1.PodSpec) (bool, error)
 
 // CommonUpgradeStateManager counts the nodes of a state.
@@ -57,10 +58,14 @@ const interval = 2 * time.Minute // after which the operators that exist come ba
 // Option is what a Manager is made with beyond the old interface.
 type Option func(*Manager)
 
-// WithInterval says after what time the operator calls ApplyState again, two minutes if absent: what a call has left to do
-// is given up after three times that without another call.
+// WithInterval says after what time the operator calls ApplyState again, two minutes if absent or not above zero: what a call has left to
+// do is given up after three times that without another call, and so are the watches.
 func WithInterval(interval time.Duration) Option {
-	return func(m *Manager) { m.options.Interval = interval }
+	return func(m *Manager) {
+		if interval > 0 {
+			m.options.Interval = interval
+		}
+	}
 }
 
 // WithClock is for tests.
@@ -123,7 +128,7 @@ func requestorOf(opts RequestorOptions) *engine.Requestor {
 		return nil
 	}
 	requestor := &engine.Requestor{ID: opts.MaintenanceOPRequestorID, Namespace: opts.MaintenanceOPRequestorNS,
-		NamePrefix: opts.NodeMaintenanceNamePrefix}
+		NamePrefix: cmp.Or(opts.NodeMaintenanceNamePrefix, DefaultNodeMaintenanceNamePrefix)}
 	for _, filter := range opts.MaintenanceOPPodEvictionFilter {
 		if filter.ByResourceNameRegex != nil {
 			requestor.ResourceNameFilters = append(requestor.ResourceNameFilters, *filter.ByResourceNameRegex)
@@ -162,7 +167,20 @@ func (m *Manager) WithValidationEnabled(podSelector string) ClusterUpgradeStateM
 
 // WithRestartOnlyPredicate lets nodes go without an evacuation; nil: none.
 func (m *Manager) WithRestartOnlyPredicate(predicate RestartOnlyPredicate) ClusterUpgradeStateManager {
-	return m.change(func() { m.options.RestartOnly = predicate })
+	return m.change(func() { m.options.RestartOnly = oneAtATime(predicate) })
+}
+
+// oneAtATime is for predicates that keep something between calls: BuildState asks, and so do the passes of all drivers.
+func oneAtATime(predicate RestartOnlyPredicate) RestartOnlyPredicate {
+	if predicate == nil {
+		return nil
+	}
+	var mu sync.Mutex
+	return func(running, desired *corev1.PodSpec) (bool, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		return predicate(running, desired)
+	}
 }
 
 // IsPodDeletionEnabled tells whether WithPodDeletionEnabled was called.
@@ -198,18 +216,26 @@ func (m *Manager) SetExtraPolicy(document []byte) error {
 func (m *Manager) hostOf(namespace string, driverLabels map[string]string) (*host.Host, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	key := DriverName + "\n" + namespace + "\n" + labels.SelectorFromSet(driverLabels).String()
+	key := host.SelectionOf(DriverName, namespace, driverLabels)
 	if known := m.hosts[key]; known != nil && !known.Closed() {
 		return known, nil
 	}
 	options := m.options
 	options.Driver, options.Namespace, options.DriverLabels = DriverName, namespace, maps.Clone(driverLabels)
+	options.Ended = m.forget
 	made, err := host.New(m.connection, options)
 	if err != nil {
 		return nil, fmt.Errorf("no engine for driver %q in namespace %q: %w", DriverName, namespace, err)
 	}
 	m.hosts[key] = made
 	return made, nil
+}
+
+// forget a host that has come to its end, with its copy of all nodes.
+func (m *Manager) forget(ended *host.Host) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	maps.DeleteFunc(m.hosts, func(_ string, one *host.Host) bool { return one == ended })
 }
 
 // BuildState gives the driver's nodes as the watches have them. The first call waits for their lists; the others send nothing.
@@ -241,14 +267,17 @@ func (m *Manager) BuildState(ctx context.Context, namespace string,
 }
 
 // part is what a state has of one host.
-type part struct{ nodes, podless []string }
+type part struct {
+	host           *host.Host
+	nodes, podless []string
+}
 
-// partsOf: a state may have been put together of several.
-func partsOf(state *ClusterUpgradeState) (map[*host.Host]*part, error) {
+// partsOf: a state may have been put together of several. Nodes that BuildState has not read are told apart.
+func partsOf(state *ClusterUpgradeState) (parts []*part, foreign []string, err error) {
 	if state == nil {
-		return nil, errors.New("currentState should not be empty")
+		return nil, nil, errors.New("currentState should not be empty")
 	}
-	parts, seen := map[*host.Host]*part{}, map[*reading]bool{}
+	of, seen := map[*host.Host]*part{}, map[*reading]bool{}
 	for _, nodes := range state.NodeStates {
 		for _, node := range nodes {
 			if node == nil || node.Node == nil {
@@ -256,21 +285,28 @@ func partsOf(state *ClusterUpgradeState) (map[*host.Host]*part, error) {
 			}
 			read := node.read
 			if read == nil {
-				return nil, fmt.Errorf("node %s is not from BuildState of this module", node.Node.Name)
+				foreign = append(foreign, node.Node.Name)
+				continue
 			}
-			of := parts[read.host]
-			if of == nil {
-				of = new(part)
-				parts[read.host] = of
+			if of[read.host] == nil {
+				of[read.host] = &part{host: read.host}
 			}
-			of.nodes = append(of.nodes, node.Node.Name)
+			of[read.host].nodes = append(of[read.host].nodes, node.Node.Name)
 			if !seen[read] {
 				seen[read] = true
-				of.podless = append(of.podless, read.podless...)
+				of[read.host].podless = append(of[read.host].podless, read.podless...)
 			}
 		}
 	}
-	return parts, nil
+	parts = slices.SortedFunc(maps.Values(of), func(a, b *part) int { return cmp.Compare(a.host.Selection(), b.host.Selection()) })
+	return parts, foreign, nil
+}
+
+func checkOurs(foreign []string) error {
+	if len(foreign) == 0 {
+		return nil
+	}
+	return fmt.Errorf("node %s is not from BuildState of this module", slices.Min(foreign))
 }
 
 // ApplyState makes one pass on the nodes of currentState, and returns when what the pass sends is answered. What follows, on these nodes
@@ -278,21 +314,28 @@ func partsOf(state *ClusterUpgradeState) (map[*host.Host]*part, error) {
 // intervals have gone by without a call. A driver that is replaced meanwhile is rolled out, too. With AutoUpgrade off nothing follows.
 func (m *Manager) ApplyState(ctx context.Context, currentState *ClusterUpgradeState,
 	upgradePolicy *v1alpha1.DriverUpgradePolicySpec) (err error) {
-	parts, err := partsOf(currentState)
+	parts, foreign, err := partsOf(currentState)
 	if err != nil {
 		return err
 	}
 	m.mu.Lock()
 	extra := m.extra
 	m.mu.Unlock()
+	off := isOff(upgradePolicy, extra)
+	if err := checkOurs(foreign); err != nil && !off {
+		return err
+	}
 	policy, err := policyDocument(upgradePolicy, extra)
 	if err != nil {
 		return err
 	}
-	off := upgradePolicy == nil || !upgradePolicy.AutoUpgrade
 	var failures []error
-	for from, of := range parts {
-		failures = append(failures, from.Apply(ctx, of.nodes, of.podless, policy, off))
+	for _, of := range parts {
+		err := of.host.Apply(ctx, of.nodes, of.podless, policy, off)
+		if off && errors.Is(err, host.ErrClosed) {
+			continue // nothing is left to be switched off
+		}
+		failures = append(failures, err)
 	}
 	return errors.Join(failures...)
 }
@@ -300,13 +343,13 @@ func (m *Manager) ApplyState(ctx context.Context, currentState *ClusterUpgradeSt
 // Release gives the nodes of currentState back as they were before their upgrade, for an operator that is being removed. It
 // returns when what one pass sends is answered; to be called again until it finds the nodes without states.
 func (m *Manager) Release(ctx context.Context, currentState *ClusterUpgradeState) error {
-	parts, err := partsOf(currentState)
-	if err != nil {
+	parts, foreign, err := partsOf(currentState)
+	if err := cmp.Or(err, checkOurs(foreign)); err != nil {
 		return err
 	}
 	var failures []error
-	for from, of := range parts {
-		failures = append(failures, from.Release(ctx, of.nodes))
+	for _, of := range parts {
+		failures = append(failures, of.host.Release(ctx, of.nodes))
 	}
 	return errors.Join(failures...)
 }

@@ -5,11 +5,14 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"math/rand"
 	"net/http"
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -161,31 +164,40 @@ func TestANodeIsUpgradedAndGivenBack(t *testing.T) {
 }
 
 func TestBuildStateListsOnceAndSendsNothingAfterwards(t *testing.T) {
-	w := newWorld(t, 2)
-	state := w.build(t.Context())
-	if total := w.manager.GetTotalManagedNodes(state); total != 2 {
-		t.Errorf("%d nodes", total)
-	}
-	for _, node := range state.NodeStates[UpgradeStateUnknown] {
-		if node.DriverPod.Spec.NodeName != node.Node.Name || node.IsOrphanedPod() || node.NodeMaintenance != nil {
-			t.Errorf("node %s: pod %s of %v", node.Node.Name, node.DriverPod.Name, node.DriverDaemonSet)
-		}
-	}
-	lists := func() (lists int) {
-		for _, request := range w.cluster.Requests() {
-			if !request.Watch {
-				lists++
+	for name, old := range map[string]bool{"a watch that begins with a list": false, "a list and a watch": true} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, 2)
+			if old {
+				w.cluster.SetOld()
 			}
+			state := w.build(t.Context())
+			if total := w.manager.GetTotalManagedNodes(state); total != 2 {
+				t.Errorf("%d nodes", total)
+			}
+			for _, node := range state.NodeStates[UpgradeStateUnknown] {
+				if node.DriverPod.Spec.NodeName != node.Node.Name || node.IsOrphanedPod() || node.NodeMaintenance != nil {
+					t.Errorf("node %s: pod %s of %v", node.Node.Name, node.DriverPod.Name, node.DriverDaemonSet)
+				}
+			}
+			before := w.lists()
+			for range 10 {
+				w.build(t.Context())
+			}
+			if after := w.lists(); before != 4 || after != before {
+				t.Errorf("%d lists, %d after ten more BuildStates", before, after)
+			}
+		})
+	}
+}
+
+// lists counts those that began a watch, too.
+func (w *world) lists() (lists int) {
+	for _, request := range w.cluster.Requests() {
+		if request.IsList() {
+			lists++
 		}
-		return lists
 	}
-	before := lists()
-	for range 10 {
-		w.build(t.Context())
-	}
-	if before != 4 || lists() != before {
-		t.Errorf("%d lists, %d after ten more BuildStates", before, lists())
-	}
+	return lists
 }
 
 func TestAnOrderGoesOnWithDriverPodsThatGetReady(t *testing.T) {
@@ -334,18 +346,6 @@ func TestANodeWhoseLabelAnOperatorHasTakenAwayIsLeftAlone(t *testing.T) {
 	}
 }
 
-func TestStatesOfOthersAreRefused(t *testing.T) {
-	w := newWorld(t, 1)
-	state := NewClusterUpgradeState()
-	state.NodeStates[""] = []*NodeUpgradeState{{Node: &corev1.Node{}}}
-	if err := w.manager.ApplyState(t.Context(), &state, policyOf(1)); err == nil {
-		t.Error("taken")
-	}
-	if err := w.manager.ApplyState(t.Context(), nil, policyOf(1)); err == nil {
-		t.Error("nil taken")
-	}
-}
-
 func TestAnOperatorWithoutRightsIsToldAndDoesNotHang(t *testing.T) {
 	w := newWorld(t, 1)
 	config := w.cluster.Config()
@@ -359,6 +359,47 @@ func TestAnOperatorWithoutRightsIsToldAndDoesNotHang(t *testing.T) {
 	defer manager.Close()
 	if _, err := manager.BuildState(t.Context(), fakecluster.Namespace, driverLabels); err == nil || !strings.Contains(err.Error(), "no route") {
 		t.Errorf("got %v", err)
+	}
+}
+
+// client-go asks again and again then, without a word.
+func TestBuildStateFailsWhereTheServerTakesNoRequests(t *testing.T) {
+	for name, answer := range map[string]func() (*http.Response, error){
+		"connection refused": func() (*http.Response, error) { return nil, syscall.ECONNREFUSED },
+		"too many requests": func() (*http.Response, error) {
+			return &http.Response{StatusCode: http.StatusTooManyRequests, Body: io.NopCloser(strings.NewReader(""))}, nil
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, 1)
+			var refuses atomic.Bool
+			refuses.Store(true)
+			config := w.cluster.Config()
+			config.WrapTransport = func(next http.RoundTripper) http.RoundTripper {
+				return roundTripper(func(r *http.Request) (*http.Response, error) {
+					if refuses.Load() {
+						return answer()
+					}
+					return next.RoundTrip(r)
+				})
+			}
+			manager, err := NewManager(logr.Discard(), config, nil, StateOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer manager.Close()
+			ctx, cancel := context.WithTimeout(t.Context(), patience)
+			defer cancel()
+			if _, err := manager.BuildState(ctx, fakecluster.Namespace, driverLabels); err == nil || ctx.Err() != nil ||
+				!strings.Contains(err.Error(), "list ") {
+				t.Errorf("got %v", err)
+			}
+			refuses.Store(false)
+			w.eventually("the state of a server that is back", func() bool {
+				_, err := manager.BuildState(ctx, fakecluster.Namespace, driverLabels)
+				return err == nil
+			})
+		})
 	}
 }
 

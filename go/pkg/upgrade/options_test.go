@@ -8,8 +8,6 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/client-go/tools/record"
-	testclock "k8s.io/utils/clock/testing"
 
 	"github.com/NVIDIA/k8s-operator-libs/api/upgrade/v1alpha1"
 	"github.com/go-logr/logr"
@@ -227,33 +225,6 @@ func TestReleaseGivesANodeBackInTheMiddle(t *testing.T) {
 			}
 		}
 		return true
-	})
-}
-
-func TestAMaintenanceOperatorEvacuatesTheNodeWhereItIsAsked(t *testing.T) {
-	w := newWorld(t, 1)
-	manager, err := NewManager(logr.Discard(), w.cluster.Config(), record.NewFakeRecorder(1000), StateOptions{
-		Requestor: RequestorOptions{UseMaintenanceOperator: true, MaintenanceOPRequestorID: "gpu.example.com",
-			MaintenanceOPRequestorNS: "maintenance", NodeMaintenanceNamePrefix: "gpu"}},
-		WithClock(testclock.NewFakeClock(w.clock.Now())))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(manager.Close)
-	w.manager.Close()
-	w.manager = manager
-	w.apply(t.Context(), policyOf(1))
-	w.eventually("the state of a current node", w.allIn(UpgradeStateDone))
-	w.cluster.NewDriver()
-	w.awaitState("n0", UpgradeStateNodeMaintenanceRequired)
-	w.eventually("a NodeMaintenance", func() bool { return strings.HasPrefix(w.cluster.Maintenance("n0"), "gpu") })
-	if w.cluster.Revision("n0") != "hash-1" {
-		t.Error("the driver was replaced before the node was evacuated")
-	}
-	w.awaitGate("n0", "Maintenance")
-	w.cluster.Maintain("n0")
-	w.eventually("the new driver, and no NodeMaintenance", func() bool {
-		return w.cluster.State("n0") == UpgradeStateDone && w.cluster.Revision("n0") == "hash-2" && w.cluster.Maintenance("n0") == ""
 	})
 }
 

@@ -3,6 +3,7 @@ package upgrade
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -43,12 +44,19 @@ type observed struct {
 	*counts
 }
 
-type counts struct{ begun, notSent, settled atomic.Int64 }
+type counts struct{ begun, asked, notSent, settled, passes atomic.Int64 }
 
 func (e observed) Apply(nodes, policy []byte, now time.Time) (engine.Pass, error) {
+	e.passes.Add(1)
 	pass, err := e.Engine.Apply(nodes, policy, now)
 	e.begun.Add(int64(len(pass.Work)))
 	return pass, err
+}
+
+func (e observed) Next(node string, now time.Time) (engine.Request, error) {
+	request, err := e.Engine.Next(node, now)
+	e.asked.Add(1)
+	return request, err
 }
 
 func (e observed) Settle(now time.Time) (engine.Settled, error) {
@@ -159,6 +167,35 @@ func TestWhatWaitsForItsTurnIsNotSentUnderAnotherPolicy(t *testing.T) {
 	close(rate)
 	if sent := w.cluster.Writes(); sent > 0 {
 		t.Errorf("%d requests were sent", sent)
+	}
+}
+
+// The marks of the nodes that wait are many, and the upgrade of the node in progress is not to wait for them.
+func TestTheRequestsOfNodesInProgressGoFirst(t *testing.T) {
+	const nodes = 60
+	w, rate := outdated(t, nodes)
+	w.cluster.SetLabel("n0", GetUpgradeStateLabelKey(), UpgradeStatePodRestartRequired)
+	counts := w.observe()
+	state := w.build(t.Context())
+	applied := make(chan error, 1)
+	go func() { applied <- w.manager.ApplyState(t.Context(), state, policyOf(1)) }()
+	w.eventually("a request of each node", func() bool { return counts.asked.Load() == nodes })
+	for range 5 { // some notes on the node, and the restart of its driver
+		time.Sleep(200 * time.Millisecond) // until what was asked for is in the queue
+		if w.cluster.Revision("n0") == "hash-2" {
+			break
+		}
+		rate <- struct{}{}
+	}
+	w.eventually("the restart of the driver of the node in progress", func() bool { return w.cluster.Revision("n0") == "hash-2" })
+	for _, request := range w.cluster.Requests() {
+		if request.Verb != http.MethodGet && request.Path != "/api/v1/nodes/n0" && request.Verb != http.MethodDelete {
+			t.Errorf("%s %s went before", request.Verb, request.Path)
+		}
+	}
+	close(rate)
+	if err := <-applied; err != nil {
+		t.Error(err)
 	}
 }
 

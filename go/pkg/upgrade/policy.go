@@ -7,6 +7,11 @@ import (
 	"github.com/NVIDIA/k8s-operator-libs/api/upgrade/v1alpha1"
 )
 
+// isOff tells whether nothing is to be upgraded. extra may say so, too.
+func isOff(policy *v1alpha1.DriverUpgradePolicySpec, extra map[string]json.RawMessage) bool {
+	return policy == nil || !policy.AutoUpgrade || string(extra["autoUpgrade"]) == "false"
+}
+
 // policyDocument spells the policy out for the engine. The Go types leave zeros out of their JSON, and here a zero means
 // something else than silence: no limit, or for ever.
 func policyDocument(policy *v1alpha1.DriverUpgradePolicySpec, extra map[string]json.RawMessage) ([]byte, error) {

@@ -1,0 +1,24 @@
+package main
+
+import (
+	"bytes"
+	"flag"
+	"os"
+	"testing"
+)
+
+// A bench that compares programs passes --qps -1 to each of them: the rate is not to be the example's.
+func TestTheRateOfRequestsIsAFlag(t *testing.T) {
+	for name, value := range map[string]string{"qps": "50", "burst": "100"} {
+		if found := flag.Lookup(name); found == nil || found.DefValue != value {
+			t.Errorf("--%s: %+v", name, found)
+		}
+	}
+}
+
+func TestTheExampleHasTheLinesThatThePageSays(t *testing.T) {
+	text, err := os.ReadFile("main.go")
+	if lines := bytes.Count(text, []byte("\n")); err != nil || lines > 150 {
+		t.Errorf("%d lines, %v", lines, err)
+	}
+}

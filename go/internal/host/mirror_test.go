@@ -1,0 +1,110 @@
+package host
+
+import (
+	"bytes"
+	"errors"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/utils/clock"
+
+	"driverupgrade.example/go/internal/engine"
+	"driverupgrade.example/go/internal/fakecluster"
+)
+
+// picky refuses the first change of a node.
+type picky struct {
+	engine.Engine
+	once *sync.Once
+}
+
+func (e picky) WatchLine(kind engine.Kind, line []byte) (err error) {
+	if kind == engine.Nodes && bytes.Contains(line, []byte("MODIFIED")) {
+		e.once.Do(func() { err = &engine.Error{Code: engine.CodeInvalidArgument, Message: "no such line"} })
+	}
+	if err != nil {
+		return err
+	}
+	return e.Engine.WatchLine(kind, line)
+}
+
+func newHost(t *testing.T, cluster *fakecluster.Cluster, wrap func(engine.Engine) engine.Engine) *Host {
+	t.Helper()
+	connection, err := Connect(cluster.Config(), scheme.Scheme)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h, err := New(connection, Options{Driver: "gpu", Namespace: fakecluster.Namespace, DriverLabels: map[string]string{"app": "driver"},
+		Interval: time.Minute, Clock: clock.RealClock{}, Log: logr.Discard(), Engine: func(options engine.Options) (engine.Engine, error) {
+			made, err := engine.New(options)
+			return wrap(made), err
+		}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(h.Close)
+	return h
+}
+
+func TestAfterAChangeThatTheEngineDoesNotTakeEverythingIsListedAgain(t *testing.T) {
+	cluster := fakecluster.New()
+	defer cluster.Close()
+	cluster.AddNode("n")
+	h := newHost(t, cluster, func(made engine.Engine) engine.Engine { return picky{made, new(sync.Once)} })
+	state := func() string {
+		members, _, err := h.Members(t.Context())
+		if err != nil || len(members) != 1 {
+			t.Fatalf("%v: %v", members, err)
+		}
+		if label := members[0].Node.Labels[h.stateLabel()]; label != members[0].State {
+			t.Fatalf("the mirror has %q, the engine %q", label, members[0].State)
+		}
+		return members[0].State
+	}
+	state()
+	cluster.SetLabel("n", h.stateLabel(), "upgrade-done")
+	for deadline := time.Now().Add(time.Minute); state() != "upgrade-done"; time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("the change is lost")
+		}
+	}
+}
+
+func TestAMirrorHasNothingThatTheEngineHasNotTaken(t *testing.T) {
+	refused := errors.New("refused")
+	refuse := func([]byte) error { return refused }
+	m := newMirror("Node", reduceNode, refuse, refuse, func() { t.Error("it is told as a change") })
+	if err := m.Replace([]any{newNode("n")}, "1"); !errors.Is(err, refused) {
+		t.Errorf("got %v", err)
+	}
+	if err := m.Add(newNode("n")); !errors.Is(err, refused) {
+		t.Errorf("got %v", err)
+	}
+	if _, found := m.find("n"); found {
+		t.Error("the mirror has the node")
+	}
+}
+
+func newNode(name string) *corev1.Node {
+	return &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}
+}
+
+func TestTheFirstListGoesObjectByObject(t *testing.T) {
+	var lists, lines []string
+	m := newMirror("Node", reduceNode, func(list []byte) error { lists = append(lists, string(list)); return nil },
+		func(line []byte) error { lines = append(lines, string(line)); return nil }, func() {})
+	for range 2 {
+		if err := m.Replace([]any{newNode("a"), newNode("b")}, "7"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if len(lists) != 2 || len(lines) != 2 || strings.Contains(lists[0], "metadata\":{\"name") || strings.Count(lists[1], `"kind":"Node"`) != 2 {
+		t.Errorf("lists %q, lines %q", lists, lines)
+	}
+}

@@ -1,0 +1,49 @@
+package host
+
+import (
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"driverupgrade.example/go/internal/engine"
+	"driverupgrade.example/go/internal/fakecluster"
+)
+
+// heavy takes its time for a pass, as an engine with many nodes does.
+type heavy struct {
+	engine.Engine
+	passes *atomic.Int64
+}
+
+const passTime = 5 * time.Millisecond
+
+func (e heavy) Apply(nodes, policy []byte, now time.Time) (engine.Pass, error) {
+	e.passes.Add(1)
+	time.Sleep(passTime)
+	return e.Engine.Apply(nodes, policy, now)
+}
+
+func TestChangesThatComeInABurstShareRounds(t *testing.T) {
+	const events, between = 200, 2 * time.Millisecond
+	cluster := fakecluster.New()
+	defer cluster.Close()
+	cluster.AddNode("n")
+	var passes atomic.Int64
+	h := newHost(t, cluster, func(made engine.Engine) engine.Engine { return heavy{made, &passes} })
+	if _, _, err := h.Members(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := h.Apply(t.Context(), []string{"n"}, nil, []byte(`{"autoUpgrade":true}`), false); err != nil {
+		t.Fatal(err)
+	}
+	before := passes.Load()
+	for range events {
+		h.ring()
+		time.Sleep(between)
+	}
+	// A round takes 5 ms and gathers for 20: one each 25 ms, and twice that many at most. Without gathering there are four times as many.
+	most := int64(2 * events * between / (passTime * (1 + gatherFactor)))
+	if made := passes.Load() - before; made == 0 || made > most {
+		t.Errorf("%d passes for %d changes, at most %d are needed", made, events, most)
+	}
+}

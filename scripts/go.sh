@@ -17,15 +17,17 @@ unformatted=$("$("$go" env GOROOT)/bin/gofmt" -l .)
 export CGO_ENABLED=0 GOTOOLCHAIN=local GOFLAGS=-mod=readonly
 
 # What an operator's first build pays for the engine: seconds of the processor, with an empty cache. 60 are aimed at; a busy machine counts
-# twice as many, so that the bound is far above.
+# twice as many, so that there is a warning only, and far above.
 compile_max=240
 cache=$(mktemp -d)
+trap 'rm -rf "$cache"' EXIT
 TIMEFORMAT='%U %S'
-read -r user system < <({ time GOCACHE=$cache "$go" build ./internal/wasm; } 2>&1 | tail -n 1)
+# With any other locale the times may have a comma.
+read -r user system < <(export LC_ALL=C; { time GOCACHE=$cache "$go" build ./internal/wasm; } 2>&1 | tail -n 1)
 rm -rf "$cache"
 compiled=$((${user%.*} + ${system%.*}))
 echo "go: the engine compiles in $compiled s of the processor" >&2
-((compiled <= compile_max)) || { echo "go: at most $compile_max s are allowed" >&2; exit 1; }
+((compiled <= compile_max)) || echo "go: warning: that is above $compile_max s" >&2
 
 # The translation of the WebAssembly has code that no path reaches.
 for folder in . compat ../scripts/wasm; do

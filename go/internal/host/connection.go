@@ -116,6 +116,9 @@ func (c *Connection) Sent() map[string]int64 {
 	return counts
 }
 
+// Waiting counts the engine's requests that wait for their turn.
+func (c *Connection) Waiting() int { return c.queue.waiting() }
+
 // answer is what is told to the engine about a request. status: of HTTP, or engine.NoAnswer or NotSent.
 type answer struct {
 	status     int

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"slices"
 	"sync"
 	"time"
 
@@ -64,10 +63,8 @@ type Host struct {
 	mu       sync.Mutex
 	orders   []*order
 	underWay map[*task]bool
-	caller   context.Context // of the last call: it tells whether the operator is still there
 	calledAt time.Time
-	arrived  chan struct{} // closed with the next call, and made anew
-	reading  int           // calls that wait for lists
+	reading  int // calls that read: the host does not end under them
 
 	followers map[string]*podFollower // by node; of the goroutine that makes the rounds
 	events    chan engine.Event       // for the recorder
@@ -76,7 +73,8 @@ type Host struct {
 
 const eventsMax = 1000 // that wait for the recorder
 
-// New starts the watches. The host ends by Close, or by itself after three intervals without a call and without an order.
+// New starts the watches. They go on, whatever becomes of the contexts of calls, until the host ends: by Close, or by itself three
+// intervals after the last call.
 func New(connection *Connection, options Options) (*Host, error) {
 	made, err := options.Engine(engine.Options{
 		Identity:           engine.Identity{Domain: "nvidia.com", Driver: options.Driver},
@@ -94,8 +92,8 @@ func New(connection *Connection, options Options) (*Host, error) {
 	}
 	ctx, stop := context.WithCancel(context.Background())
 	h := &Host{options: options, log: options.Log.WithValues("driver", options.Driver), connection: connection,
-		ctx: ctx, stop: stop, bell: make(chan struct{}, 1), ordered: make(chan struct{}, 1), underWay: map[*task]bool{}, caller: ctx,
-		calledAt: options.Clock.Now(), arrived: make(chan struct{}), followers: map[string]*podFollower{}, events: make(chan engine.Event, eventsMax)}
+		ctx: ctx, stop: stop, bell: make(chan struct{}, 1), ordered: make(chan struct{}, 1), underWay: map[*task]bool{},
+		calledAt: options.Clock.Now(), followers: map[string]*podFollower{}, events: make(chan engine.Event, eventsMax)}
 	h.engine = guarded{made, h.end}
 	h.watch()
 	go h.run()
@@ -136,7 +134,7 @@ func (h *Host) watch() {
 // source has the driver's objects of a kind.
 func (h *Host) source(client rest.Interface, resource string) source {
 	return source{client: client, parameters: h.connection.parameters, namespace: h.options.Namespace, resource: resource,
-		labels: labels.SelectorFromSet(h.options.DriverLabels).String(), streams: &h.connection.streams, present: h.present}
+		labels: labels.SelectorFromSet(h.options.DriverLabels).String(), streams: &h.connection.streams}
 }
 
 func start[T kubernetesObject](h *Host, from source, kind engine.Kind, reduce func(T) object) *mirror[T] {
@@ -174,32 +172,23 @@ func (h *Host) Close() { h.stop() }
 // Closed tells whether the host has come to its end.
 func (h *Host) Closed() bool { return h.ctx.Err() != nil }
 
-func (h *Host) called(ctx context.Context) {
+// begins is for a call that reads: the host does not end by itself before ends is called.
+func (h *Host) begins() error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.caller, h.calledAt = ctx, h.options.Clock.Now()
-	close(h.arrived)
-	h.arrived = make(chan struct{})
+	if h.Closed() {
+		return ErrClosed
+	}
+	h.calledAt = h.options.Clock.Now()
+	h.reading++
+	return nil
 }
 
-// present waits until there is somebody to ask the server for: nothing is sent after the contexts of all calls have ended. Watches that
-// are open are left open, for each call of an operator may have a context of its own.
-func (h *Host) present(ctx context.Context) error {
-	for ctx.Err() == nil {
-		h.mu.Lock()
-		present := h.caller.Err() == nil || h.reading > 0 ||
-			slices.ContainsFunc(h.orders, func(o *order) bool { return o.ctx.Err() == nil })
-		arrived := h.arrived
-		h.mu.Unlock()
-		if present {
-			return nil
-		}
-		select {
-		case <-arrived:
-		case <-ctx.Done():
-		}
-	}
-	return ctx.Err()
+func (h *Host) ends() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.calledAt = h.options.Clock.Now()
+	h.reading--
 }
 
 // Member is a driver pod with its node. The objects are the caller's.
@@ -219,12 +208,18 @@ type Podless struct {
 
 // Members waits until everything was listed once. Without a request but for that.
 func (h *Host) Members(ctx context.Context) (members []Member, podless []Podless, err error) {
-	h.called(ctx)
+	if err := h.begins(); err != nil {
+		return nil, nil, err
+	}
+	defer h.ends()
 	if err := h.waitForLists(ctx); err != nil {
 		return nil, nil, err
 	}
 	reading, err := h.read()
-	if err != nil {
+	switch {
+	case err != nil && !isDefect(err) && h.Closed():
+		return nil, nil, ErrClosed
+	case err != nil:
 		return nil, nil, err
 	}
 	members, podless = h.join(reading)
@@ -232,22 +227,17 @@ func (h *Host) Members(ctx context.Context) (members []Member, podless []Podless
 }
 
 func (h *Host) waitForLists(ctx context.Context) error {
-	reading := func(more int) {
-		h.mu.Lock()
-		defer h.mu.Unlock()
-		h.reading += more
-	}
-	reading(1)
-	defer reading(-1)
 	waiting, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(h.ctx, cancel)()
-	waits := []func(context.Context) error{h.nodes.wait, h.pods.wait, h.sets.wait, h.revisions.wait}
+	waits := []waiter{h.nodes.waiter(), h.pods.waiter(), h.sets.waiter(), h.revisions.waiter()}
 	if h.maintenances != nil {
-		waits = append(waits, h.maintenances.wait)
+		waits = append(waits, h.maintenances.waiter())
 	}
+	patience, forget := context.WithTimeout(waiting, attemptMax)
+	defer forget()
 	for _, wait := range waits {
-		if err := wait(waiting); err != nil {
+		if err := wait(waiting, patience); err != nil {
 			if ctx.Err() == nil && h.ctx.Err() != nil { // the caller has cancelled nothing
 				return ErrClosed
 			}

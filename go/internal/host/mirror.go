@@ -2,6 +2,7 @@ package host
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -15,10 +16,13 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
+	utilnet "k8s.io/apimachinery/pkg/util/net"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
+	"k8s.io/utils/clock"
 )
 
 // source is where the objects of a kind are listed and watched.
@@ -30,11 +34,13 @@ type source struct {
 	labels     string
 	fields     fields.Selector
 	streams    *atomic.Bool // one request in place of two; false: the server has refused it
-	// present waits until there is somebody to ask for.
-	present func(context.Context) error
 }
 
-const listPause = time.Second // before what was listed is listed again, as a change was not taken
+// relistPauses are those before what was listed is listed again, as a change was not taken: an object may be one that is never taken.
+func relistPauses(clock clock.Clock) wait.DelayFunc {
+	const healthy = 5 * time.Minute // without a refusal: the pauses begin anew
+	return wait.Backoff{Duration: time.Second, Factor: 2, Steps: 7, Cap: time.Minute}.DelayWithReset(clock, healthy)
+}
 
 func (s source) get(options metav1.ListOptions) *rest.Request {
 	options.LabelSelector = s.labels
@@ -63,7 +69,7 @@ func (l listWatch) IsWatchListSemanticsUnSupported() bool {
 // follow keeps store as the server has the objects, until ctx ends. failed is told of lists that fail. What store does not take is lost
 // to a reflector, which logs an error and goes on: here another one begins with a list.
 func (s source) follow(ctx context.Context, log logr.Logger, store cache.ReflectorStore, failed func(error)) {
-	quiet := log.V(1)
+	quiet, pause := log.V(1), relistPauses(clock.RealClock{})
 	for ctx.Err() == nil {
 		one, anew := context.WithCancel(klog.NewContext(ctx, quiet))
 		checked := checkedStore{store, func(err error) {
@@ -77,7 +83,7 @@ func (s source) follow(ctx context.Context, log logr.Logger, store cache.Reflect
 		anew()
 		select {
 		case <-ctx.Done():
-		case <-time.After(listPause):
+		case <-time.After(pause()):
 		}
 	}
 }
@@ -86,9 +92,6 @@ func (s source) listWatch(failed func(error)) listWatch {
 	failedBy := func(err error) { failed(fmt.Errorf("list %s: %w", s.resource, err)) }
 	return listWatch{streams: s.streams, ListWatch: &cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
-			if err := s.present(ctx); err != nil {
-				return nil, err
-			}
 			found, err := s.get(options).Do(ctx).Get()
 			if err != nil && ctx.Err() == nil {
 				failedBy(err)
@@ -96,9 +99,6 @@ func (s source) listWatch(failed func(error)) listWatch {
 			return found, err
 		},
 		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
-			if err := s.present(ctx); err != nil {
-				return nil, io.EOF // an end like any other, and nothing for the log
-			}
 			options.Watch = true
 			request := s.get(options)
 			if options.TimeoutSeconds != nil {
@@ -107,14 +107,17 @@ func (s source) listWatch(failed func(error)) listWatch {
 			events, err := request.Watch(ctx)
 			switch {
 			case ctx.Err() != nil:
-				return nil, io.EOF
+				if err == nil {
+					events.Stop()
+				}
+				return nil, io.EOF // an end like any other, and nothing for the log
 			case err == nil:
 				return lightened(events), nil
 			case options.SendInitialEvents == nil:
 			case apierrors.IsInvalid(err):
 				s.streams.Store(false)
-			default: // where nobody answers a reflector asks on and on for such a watch, and never lists
-				failedBy(err)
+			case utilnet.IsConnectionRefused(err) || apierrors.IsTooManyRequests(err):
+				failedBy(err) // a reflector asks on and on for such a watch, and never lists; after other failures it lists at once
 			}
 			return events, err
 		},
@@ -342,28 +345,34 @@ func (m *mirror[T]) fail(err error) {
 	m.failed = make(chan struct{})
 }
 
-// wait returns once there was a list; earlier with an error if ctx ends, or if no list has worked until now and one has failed.
-func (m *mirror[T]) wait(ctx context.Context) error {
+// waiter returns once there was a list; earlier with an error if ctx ends, if no list has worked until now and an attempt fails that began
+// or ended after the waiter was made, or if the attempts before have failed and patience ends before the next one does.
+type waiter func(ctx, patience context.Context) error
+
+const attemptMax = 10 * time.Second // that a call waits for the next attempt where the last one has failed
+
+func (m *mirror[T]) waiter() waiter {
 	m.mu.Lock()
-	failed, failure := m.failed, m.failure
+	failed, before := m.failed, m.failure
 	m.mu.Unlock()
-	select {
-	case <-m.ready:
-		return nil
-	default:
-	}
-	if failure != nil {
-		return failure
-	}
-	select {
-	case <-m.ready:
-		return nil
-	case <-failed:
+	return func(ctx, patience context.Context) error {
+		if before == nil { // the first attempt may take long, as with a small rate
+			patience = ctx
+		}
+		select {
+		case <-m.ready:
+			return nil
+		case <-failed:
+		case <-patience.Done():
+		}
+		select {
+		case <-m.ready:
+			return nil
+		default:
+		}
 		m.mu.Lock()
 		defer m.mu.Unlock()
-		return m.failure
-	case <-ctx.Done():
-		return ctx.Err()
+		return cmp.Or(m.failure, ctx.Err())
 	}
 }
 

@@ -2,10 +2,12 @@ package host
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -13,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/utils/clock"
+	testclock "k8s.io/utils/clock/testing"
 
 	"driverupgrade.example/go/internal/engine"
 	"driverupgrade.example/go/internal/fakecluster"
@@ -106,5 +109,49 @@ func TestTheFirstListGoesObjectByObject(t *testing.T) {
 	}
 	if len(lists) != 2 || len(lines) != 2 || strings.Contains(lists[0], "metadata\":{\"name") || strings.Count(lists[1], `"kind":"Node"`) != 2 {
 		t.Errorf("lists %q, lines %q", lists, lines)
+	}
+}
+
+func TestAFailureBeforeACallIsNotTheOutcomeOfTheCall(t *testing.T) {
+	away := errors.New("away")
+	taken := func([]byte) error { return nil }
+	for name, test := range map[string]struct {
+		attempt func(m *mirror[*corev1.Node])
+		takes   time.Duration
+		want    error
+	}{
+		"success":     {func(m *mirror[*corev1.Node]) { _ = m.Replace([]any{newNode("n")}, "1") }, time.Second, nil},
+		"failure":     {func(m *mirror[*corev1.Node]) { m.fail(away) }, time.Second, away},
+		"no attempts": {func(*mirror[*corev1.Node]) {}, attemptMax, away},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				m := newMirror("Node", reduceNode, taken, taken, func() {})
+				m.fail(away)
+				patience, forget := context.WithTimeout(t.Context(), attemptMax)
+				defer forget()
+				began, wait := time.Now(), m.waiter()
+				time.AfterFunc(time.Second, func() { test.attempt(m) })
+				if err := wait(t.Context(), patience); err != test.want || time.Since(began) != test.takes {
+					t.Errorf("got %v after %v", err, time.Since(began))
+				}
+			})
+		})
+	}
+}
+
+func TestTheListsOfAnObjectThatIsNeverTakenGetRarer(t *testing.T) {
+	now := testclock.NewFakeClock(time.Unix(1_700_000_000, 0))
+	pause := relistPauses(now)
+	for _, want := range []time.Duration{1, 2, 4, 8, 16, 32, 60, 60, 60} {
+		got := pause()
+		if got != want*time.Second {
+			t.Errorf("%v, not %v s", got, int64(want))
+		}
+		now.Step(got + time.Second)
+	}
+	now.Step(6 * time.Minute)
+	if got := pause(); got != time.Second {
+		t.Errorf("%v after minutes without a refusal", got)
 	}
 }

@@ -36,9 +36,8 @@ type order struct {
 	forget func() bool
 	nodes  map[string]bool
 	names  []byte
-	whole  []string // the names that it began with
-	policy []byte   // nil: the nodes are released
-	once   bool     // nothing is left behind
+	policy []byte // nil: the nodes are released
+	once   bool   // nothing is left behind
 	until  time.Time
 	wakeAt time.Time // zero: nothing is to be done at a time
 	ended  bool
@@ -78,7 +77,6 @@ func (h *Host) order(ctx context.Context, nodes, podless []string, policy []byte
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	h.called(ctx)
 	done := make(chan struct{})
 	made := &order{ctx: ctx, nodes: map[string]bool{}, policy: policy, once: once,
 		until: h.options.Clock.Now().Add(intervalsMax * h.options.Interval), findings: map[engine.Finding]bool{}, done: done}
@@ -90,10 +88,10 @@ func (h *Host) order(ctx context.Context, nodes, podless []string, policy []byte
 		h.mu.Unlock()
 		return ErrClosed
 	}
+	h.calledAt = h.options.Clock.Now()
 	made.forget = context.AfterFunc(ctx, h.ring)
 	h.replace(made, podless)
 	made.name()
-	made.whole = keysOf(made.nodes)
 	h.mu.Unlock()
 	alert(h.ordered)
 	select {
@@ -180,7 +178,8 @@ func (h *Host) dropEnded() {
 
 // run makes a round whenever something has changed, or its time has come. A round costs a look at all nodes, so that after it the changes
 // of a moment are gathered for the next one: changes come in bursts. The moment grows with the cost of the round: in a small cluster
-// nobody waits, and in a big one rounds take a fifth of a processor at most while changes pour in. Calls of the operator wait for nothing.
+// nobody waits. While changes pour in, rounds of up to 12 ms take a fifth of a processor at most. Longer ones take more, as a moment is 50 ms at
+// most: rounds of 50 ms take half of it. Calls of the operator wait for nothing.
 func (h *Host) run() {
 	defer h.finish()
 	for {
@@ -235,41 +234,45 @@ func (h *Host) round() time.Duration {
 	now := h.options.Clock.Now()
 	idle := intervalsMax * h.options.Interval
 	h.mu.Lock()
-	var over []*order
 	for _, o := range h.orders {
 		if err := o.ctx.Err(); err != nil || now.After(o.until) {
 			o.end(err)
-			over = append(over, o)
 		}
 	}
 	h.dropEnded()
 	orders := slices.Clone(h.orders)
-	left := h.reading == 0 && now.Sub(h.calledAt) > idle
-	h.mu.Unlock()
-	if left && len(orders) == 0 {
-		h.stop()
-		return 0
+	left := len(orders) == 0 && h.reading == 0 && now.Sub(h.calledAt) > idle
+	if left {
+		h.stop() // with the lock: no call begins between the look and the end
 	}
-	for _, o := range over {
-		h.rest(o, now)
+	h.mu.Unlock()
+	if left {
+		return 0
 	}
 	for _, o := range orders {
 		h.pass(o)
 	}
+	h.rest(now)
 	h.settle()
 	return h.pause(idle)
 }
 
-// rest ends the watches of the pods on nodes of an order that is over: without it the engine would go on wanting them, and nobody
-// would make the pass that finds out otherwise.
-func (h *Host) rest(o *order, now time.Time) {
-	if len(h.followers) == 0 || o.policy == nil {
-		return
-	}
+// rest ends the watches of the pods on nodes that no order has had for three intervals after its call: without it the engine would go on
+// wanting them, and nobody would make the pass that finds out otherwise. They outlive an order whose context has ended: where each call
+// has a context of its own, the next call finds the pods.
+func (h *Host) rest(now time.Time) {
 	h.mu.Lock()
-	left := slices.DeleteFunc(slices.Clone(o.whole), func(node string) bool {
-		return slices.ContainsFunc(h.orders, func(other *order) bool { return other.nodes[node] })
-	})
+	var left []string
+	for node, follower := range h.followers {
+		for _, o := range h.orders {
+			if o.nodes[node] && o.until.After(follower.until) {
+				follower.until = o.until
+			}
+		}
+		if now.After(follower.until) {
+			left = append(left, node)
+		}
+	}
 	h.mu.Unlock()
 	if len(left) == 0 {
 		return
@@ -279,7 +282,7 @@ func (h *Host) rest(o *order, now time.Time) {
 	if err != nil {
 		return // a defect: the host ends
 	}
-	h.follow(found)
+	h.follow(found, now)
 }
 
 func (h *Host) pause(longest time.Duration) time.Duration {
@@ -287,6 +290,12 @@ func (h *Host) pause(longest time.Duration) time.Duration {
 	defer h.mu.Unlock()
 	now := h.options.Clock.Now()
 	wait := longest
+	if due := h.calledAt.Add(longest).Sub(now) + pauseMin; len(h.orders) == 0 && (h.reading == 0 || due > 0) {
+		wait = min(wait, due) // the end of the host
+	}
+	for _, follower := range h.followers {
+		wait = min(wait, follower.until.Sub(now)+pauseMin)
+	}
 	for _, o := range h.orders {
 		wait = min(wait, o.until.Sub(now)+pauseMin)
 		if !o.wakeAt.IsZero() {
@@ -311,9 +320,6 @@ func (h *Host) pass(o *order) {
 	}
 	h.mu.Unlock()
 	now := h.options.Clock.Now()
-	if empty {
-		h.rest(o, now)
-	}
 	if over || empty {
 		return
 	}
@@ -325,7 +331,7 @@ func (h *Host) pass(o *order) {
 		found, err = h.engine.Apply(names, policy, now)
 	}
 	if err == nil && policy != nil {
-		h.follow(found)
+		h.follow(found, o.until)
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()

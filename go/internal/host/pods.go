@@ -3,6 +3,7 @@ package host
 import (
 	"context"
 	"sync"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/fields"
@@ -15,6 +16,8 @@ type podFollower struct {
 	host *Host
 	node string
 	stop context.CancelFunc
+	// After this nobody wants the pods, unless an order does. Of the goroutine that makes the rounds.
+	until time.Time
 
 	mu      sync.Mutex
 	pods    map[string]*corev1.Pod
@@ -23,9 +26,9 @@ type podFollower struct {
 	stale   bool // what is known is older than the node's cordon
 }
 
-func (h *Host) followPods(node string) *podFollower {
+func (h *Host) followPods(node string, until time.Time) *podFollower {
 	ctx, stop := context.WithCancel(h.ctx)
-	f := &podFollower{host: h, node: node, stop: stop, pods: map[string]*corev1.Pod{}}
+	f := &podFollower{host: h, node: node, stop: stop, until: until, pods: map[string]*corev1.Pod{}}
 	pods := h.source(h.connection.core.CoreV1().RESTClient(), "pods")
 	pods.namespace, pods.labels = "", ""
 	pods.fields = fields.OneTermEqualSelector("spec.nodeName", node)
@@ -118,13 +121,13 @@ func (f *podFollower) outdated() bool {
 	return f.stale
 }
 
-// follow the pods that the engine wants, and no others.
-func (h *Host) follow(pass engine.Pass) {
+// follow the pods that the engine wants, and no others. until: of the order for which it was asked.
+func (h *Host) follow(pass engine.Pass, until time.Time) {
 	interest := map[string]bool{}
 	for _, node := range pass.PodInterest {
 		interest[node] = true
 		if h.followers[node] == nil {
-			h.followers[node] = h.followPods(node)
+			h.followers[node] = h.followPods(node, until)
 		}
 	}
 	for node, follower := range h.followers {
@@ -136,7 +139,7 @@ func (h *Host) follow(pass engine.Pass) {
 	for _, node := range pass.WantedPods {
 		if follower := h.followers[node]; follower != nil && follower.outdated() {
 			follower.stop()
-			h.followers[node] = h.followPods(node)
+			h.followers[node] = h.followPods(node, follower.until)
 		}
 	}
 }

@@ -8,8 +8,9 @@ import (
 	"k8s.io/client-go/util/flowcontrol"
 )
 
-// queue gives requests their turns: at the limiter's rate, so many at once, and those of nodes in progress before all others. Nobody has
-// a turn before its time has come, so that whoever comes while others wait for the limiter can still go before them.
+// queue gives requests their turns: at the limiter's rate, so many at once, and those of nodes in progress before the others, which have
+// every fifth turn. Nobody has a turn before its time has come, so that whoever comes while others wait for the limiter can still go before
+// them.
 type queue struct {
 	limiter flowcontrol.RateLimiter // nil: no limit
 	slots   chan struct{}           // requests under way
@@ -17,9 +18,12 @@ type queue struct {
 	mu      sync.Mutex
 	urgent  []*turn
 	others  []*turn
+	row     int                // turns of the urgent while others have waited
 	serving bool               // a goroutine gives turns, as somebody waits
 	forget  context.CancelFunc // ends its wait for the limiter
 }
+
+const rowMax = 4
 
 // turn is told once: nil, or why there is none.
 type turn chan error
@@ -61,6 +65,12 @@ func (q *queue) wait(ctx context.Context, urgent bool) (done func(), err error) 
 	return nil, ctx.Err()
 }
 
+func (q *queue) waiting() int {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return len(q.urgent) + len(q.others)
+}
+
 func (q *queue) free() { <-q.slots }
 
 // leave takes one out that waits no more. If nobody is left, nobody waits for the limiter either.
@@ -78,7 +88,11 @@ func (q *queue) leave(gone *turn) {
 func (q *queue) serve() {
 	for {
 		q.slots <- struct{}{}
-		err := q.limit()
+		idle, err := q.limit()
+		if idle {
+			q.free()
+			return
+		}
 		q.mu.Lock()
 		next := q.first()
 		if next == nil {
@@ -98,8 +112,13 @@ func (q *queue) serve() {
 // first takes out whose turn it is; nil: nobody waits. The caller has the lock.
 func (q *queue) first() (next *turn) {
 	of := &q.urgent
-	if len(*of) == 0 {
-		of = &q.others
+	switch {
+	case len(q.others) == 0:
+		q.row = 0
+	case len(q.urgent) == 0 || q.row == rowMax:
+		of, q.row = &q.others, 0
+	default:
+		q.row++
 	}
 	if len(*of) == 0 {
 		return nil
@@ -108,26 +127,30 @@ func (q *queue) first() (next *turn) {
 	return next
 }
 
-// limit waits for the limiter, as long as anybody waits.
-func (q *queue) limit() error {
+// limit waits for the limiter, as long as anybody waits. idle: nobody does, and whoever comes now begins to serve: without a token there is
+// no turn.
+func (q *queue) limit() (idle bool, err error) {
 	if q.limiter == nil {
-		return nil
+		return false, nil
 	}
 	for {
 		ctx, forget := context.WithCancel(context.Background())
 		q.mu.Lock()
-		waits := len(q.urgent)+len(q.others) > 0
 		q.forget = forget
+		idle := len(q.urgent)+len(q.others) == 0
+		if idle {
+			q.serving = false
+		}
 		q.mu.Unlock()
-		if !waits {
+		if idle {
 			forget()
-			return nil
+			return true, nil
 		}
 		err := q.limiter.Wait(ctx)
 		given := ctx.Err() == nil
 		forget()
 		if given || err == nil {
-			return err
+			return false, err
 		}
 	}
 }

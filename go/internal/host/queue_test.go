@@ -26,7 +26,7 @@ func (l tokens) Wait(ctx context.Context) error {
 	}
 }
 
-func TestARequestOfANodeInProgressGoesBeforeThoseThatWaitForTheLimiter(t *testing.T) {
+func TestRequestsOfNodesInProgressGoBeforeThoseThatWaitForTheLimiterButForEachFifth(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		limiter := tokens{given: make(chan struct{})}
 		q := newQueue(limiter, 2)
@@ -49,13 +49,15 @@ func TestARequestOfANodeInProgressGoesBeforeThoseThatWaitForTheLimiter(t *testin
 		wait("first", false)
 		wait("second", false)
 		wait("third", false)
-		wait("urgent", true)
-		wait("urgent, too", true)
-		for range 5 {
+		for range 6 {
+			wait("urgent", true)
+		}
+		for range 9 {
 			limiter.given <- struct{}{}
 			synctest.Wait()
 		}
-		if want := []string{"urgent", "urgent, too", "first", "second", "third"}; !slices.Equal(order, want) {
+		want := []string{"urgent", "urgent", "urgent", "urgent", "first", "urgent", "urgent", "second", "third"}
+		if !slices.Equal(order, want) {
 			t.Errorf("the order is %q", order)
 		}
 	})

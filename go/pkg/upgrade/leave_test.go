@@ -9,16 +9,22 @@ import (
 
 	"github.com/go-logr/logr"
 
+	"github.com/NVIDIA/k8s-operator-libs/api/upgrade/v1alpha1"
+
 	"driverupgrade.example/go/internal/fakecluster"
 )
 
-// The longest pause of a watch that has ended before it begins anew, and some more.
-const reconnection = 3 * time.Second
+// untimed is a policy of which nothing fails however the clock goes.
+func untimed() *v1alpha1.DriverUpgradePolicySpec {
+	policy := policyOf(1)
+	policy.DrainSpec.TimeoutSecond = 0
+	return policy
+}
 
 // inDrain has a node in progress, whose pods are watched, and says how many watches there are.
 func inDrain(t *testing.T, ctx context.Context) (w *world, watches int) {
 	w = newWorld(t, 1)
-	w.apply(ctx, policyOf(1))
+	w.apply(ctx, untimed())
 	w.eventually("the state of a current node", w.allIn(UpgradeStateDone))
 	w.eventually("the watches of the driver", func() bool { return w.cluster.OpenWatches() == 4 })
 	w.cluster.AddWorkload("stays", "n0")
@@ -29,30 +35,65 @@ func inDrain(t *testing.T, ctx context.Context) (w *world, watches int) {
 	return w, 5
 }
 
-func TestNothingAtAllIsSentOnceTheContextsOfAllCallsHaveEnded(t *testing.T) {
+func TestNothingIsWrittenOnceTheContextsOfAllCallsHaveEndedAndWatchesGoOn(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
-	w, _ := inDrain(t, ctx)
+	w, open := inDrain(t, ctx)
 	cancel()
-	w.eventually("the end of the watch of the node's pods", func() bool { return w.cluster.OpenWatches() == 4 })
-	before := len(w.cluster.Requests())
+	writes, lists, watches := w.cluster.Writes(), w.lists(), w.watches()
 	w.cluster.EndWatches()
-	w.eventually("the end of all watches", func() bool { return w.cluster.OpenWatches() == 0 })
+	w.eventually("watches that have begun anew", func() bool { return w.watches() == watches+open })
 	w.clock.Step(time.Minute)
-	time.Sleep(reconnection)
-	if sent := w.cluster.Requests()[before:]; len(sent) > 0 {
-		t.Errorf("sent afterwards: %+v", sent)
+	w.cluster.SetLabel("n0", "seen", "yes")
+	w.eventually("a change between the calls", func() bool {
+		nodes := w.build(t.Context()).NodeStates[UpgradeStateDrainRequired]
+		return len(nodes) == 1 && nodes[0].Node.Labels["seen"] == "yes"
+	})
+	if sent := w.cluster.Writes(); sent != writes {
+		t.Errorf("%d requests were sent afterwards", sent-writes)
 	}
 	// The next Reconcile goes on, and lists nothing again.
 	w.cluster.SetBefore(nil)
-	lists := w.lists()
 	w.eventually("the end of the upgrade", func() bool {
-		w.apply(t.Context(), policyOf(1))
-		w.clock.Step(10 * time.Second) // the eviction that was refused has its pause
+		w.apply(t.Context(), untimed())
+		w.clock.Step(time.Second) // what has failed has its pause
 		return w.allIn(UpgradeStateDone)() && w.cluster.Revision("n0") == "hash-2"
 	})
-	if most := lists + 1; w.lists() > most { // the pods of the node
-		t.Errorf("%d lists, %d at most were needed", w.lists(), most)
+	if now := w.lists(); now != lists {
+		t.Errorf("%d lists were sent", now-lists)
 	}
+}
+
+// controller-runtime's ReconciliationTimeout gives each Reconcile a context that ends with it.
+func TestAnUpgradeGoesOnWithAContextForEachCall(t *testing.T) {
+	w := newWorld(t, 2)
+	reconcile := func() {
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		w.apply(ctx, untimed())
+	}
+	reconcile()
+	w.eventually("the states of current nodes", func() bool { reconcile(); return w.allIn(UpgradeStateDone)() })
+	for _, revision := range []string{"hash-2", "hash-3"} {
+		watches := w.watches()
+		w.cluster.EndWatches() // between two calls
+		w.eventually("watches that have begun anew", func() bool { return w.watches() >= watches+4 })
+		w.cluster.NewDriver()
+		w.eventually("the new driver on all nodes", func() bool {
+			reconcile()
+			w.clock.Step(time.Second) // what was under way when a context ended has its pause
+			return w.allIn(UpgradeStateDone)() && !slices.ContainsFunc(w.nodes, func(node string) bool { return w.cluster.Revision(node) != revision })
+		})
+	}
+}
+
+// watches counts those that were begun.
+func (w *world) watches() (watches int) {
+	for _, request := range w.cluster.Requests() {
+		if request.Watch {
+			watches++
+		}
+	}
+	return watches
 }
 
 func TestWatchesEndAfterThreeIntervalsWithoutACall(t *testing.T) {
@@ -66,6 +107,21 @@ func TestWatchesEndAfterThreeIntervalsWithoutACall(t *testing.T) {
 		return w.cluster.OpenWatches() == 0
 	})
 	w.eventually("no host that has ended", func() bool { return len(w.manager.allHosts()) == 0 })
+}
+
+func TestAHostWithoutOrdersEndsThreeIntervalsAfterTheLastCall(t *testing.T) {
+	w := newWorld(t, 1)
+	w.build(t.Context())
+	w.clock.Step(2 * interval)
+	w.build(t.Context())
+	w.clock.Step(3*interval - time.Second)
+	w.cluster.SetLabel("n0", "seen", "yes") // a round
+	time.Sleep(100 * time.Millisecond)
+	if len(w.manager.allHosts()) != 1 {
+		t.Error("it has ended before")
+	}
+	w.clock.Step(2 * time.Second)
+	w.eventually("its end", func() bool { return len(w.manager.allHosts()) == 0 && w.cluster.OpenWatches() == 0 })
 }
 
 func TestAnOperatorThatChangesItsSelectionKeepsOneCopyOfTheNodes(t *testing.T) {

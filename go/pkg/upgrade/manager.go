@@ -93,6 +93,7 @@ type Manager struct {
 	podDeletion PodDeletionFilter
 	extra       map[string]json.RawMessage // members of every policy
 	hosts       map[string]*host.Host      // by driver, namespace and labels
+	closings    int                        // how often all hosts were closed
 }
 
 var _ ClusterUpgradeStateManager = (*Manager)(nil)
@@ -212,23 +213,23 @@ func (m *Manager) SetExtraPolicy(document []byte) error {
 	return nil
 }
 
-// hostOf is the one for DriverName as it is now.
-func (m *Manager) hostOf(namespace string, driverLabels map[string]string) (*host.Host, error) {
+// hostOf is the one for DriverName as it is now. closings: until then.
+func (m *Manager) hostOf(namespace string, driverLabels map[string]string) (of *host.Host, closings int, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	key := host.SelectionOf(DriverName, namespace, driverLabels)
 	if known := m.hosts[key]; known != nil && !known.Closed() {
-		return known, nil
+		return known, m.closings, nil
 	}
 	options := m.options
 	options.Driver, options.Namespace, options.DriverLabels = DriverName, namespace, maps.Clone(driverLabels)
 	options.Ended = m.forget
 	made, err := host.New(m.connection, options)
 	if err != nil {
-		return nil, fmt.Errorf("no engine for driver %q in namespace %q: %w", DriverName, namespace, err)
+		return nil, 0, fmt.Errorf("no engine for driver %q in namespace %q: %w", DriverName, namespace, err)
 	}
 	m.hosts[key] = made
-	return made, nil
+	return made, m.closings, nil
 }
 
 // forget a host that has come to its end, with its copy of all nodes.
@@ -242,11 +243,7 @@ func (m *Manager) forget(ended *host.Host) {
 // Nodes of which the driver pod is missing just now are not in it.
 func (m *Manager) BuildState(ctx context.Context, namespace string,
 	driverLabels map[string]string) (*ClusterUpgradeState, error) {
-	from, err := m.hostOf(namespace, driverLabels)
-	if err != nil {
-		return nil, err
-	}
-	members, podless, err := from.Members(ctx)
+	from, members, podless, err := m.read(ctx, namespace, driverLabels)
 	if err != nil {
 		return nil, fmt.Errorf("the upgrade state of driver pods in namespace %q: %w", namespace, err)
 	}
@@ -264,6 +261,21 @@ func (m *Manager) BuildState(ctx context.Context, namespace string,
 		state.NodeStates[member.State] = append(state.NodeStates[member.State], node)
 	}
 	return &state, nil
+}
+
+// read goes on with another host where one ends by itself, for want of calls, at this moment.
+func (m *Manager) read(ctx context.Context, namespace string, driverLabels map[string]string) (from *host.Host, members []host.Member,
+	podless []host.Podless, err error) {
+	for again := true; ; again = false {
+		one, closings, err := m.hostOf(namespace, driverLabels)
+		if err != nil {
+			return nil, nil, nil, err
+		}
+		members, podless, err := one.Members(ctx)
+		if !again || !errors.Is(err, host.ErrClosed) || m.closed() != closings {
+			return one, members, podless, err
+		}
+	}
 }
 
 // part is what a state has of one host.
@@ -366,4 +378,11 @@ func (m *Manager) closeAll() {
 		one.Close()
 	}
 	clear(m.hosts)
+	m.closings++
+}
+
+func (m *Manager) closed() int {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.closings
 }

@@ -62,20 +62,30 @@ func TestAnIdleHourOfManyNodesTakesNoRequestButWatches(t *testing.T) {
 	}
 	cluster, clock, manager := newFleet(t, many)
 	pass(t, manager)
-	watching := func() {
-		for deadline := time.Now().Add(patience); cluster.OpenWatches() != 4; time.Sleep(time.Millisecond) {
+	watching := func(begun int) { // those that have ended may be open for a moment
+		watches := func() (watches int) {
+			for _, request := range cluster.Requests() {
+				if request.Watch {
+					watches++
+				}
+			}
+			return watches
+		}
+		for deadline := time.Now().Add(patience); watches() < begun || cluster.OpenWatches() != 4; time.Sleep(time.Millisecond) {
 			if time.Now().After(deadline) {
-				t.Fatalf("%d watches", cluster.OpenWatches())
+				t.Fatalf("%d watches were begun, %d are open", watches(), cluster.OpenWatches())
 			}
 		}
 	}
-	watching()
+	begun := 4
+	watching(begun)
 	before := len(cluster.Requests())
 	for i := range 30 {
 		clock.Step(2 * time.Minute)
 		if i%3 == 0 { // servers end each watch after five to ten minutes
 			cluster.EndWatches()
-			watching()
+			begun += 4
+			watching(begun)
 		}
 		pass(t, manager)
 	}
@@ -148,13 +158,17 @@ func firstPass(b *testing.B, outdated bool) {
 			b.Fatal(err)
 		}
 		ctx, cancel := context.WithCancel(context.Background())
-		applied := make(chan struct{})
-		go func() {
-			_ = manager.ApplyState(ctx, state, policyOf(10))
-			close(applied)
-		}()
+		applied := make(chan error, 1)
+		go func() { applied <- manager.ApplyState(ctx, state, policyOf(10)) }()
 		for made.apply.Load() == 0 {
-			time.Sleep(time.Millisecond)
+			select {
+			case err := <-applied:
+				if made.apply.Load() == 0 {
+					b.Fatalf("no pass: %v", err)
+				}
+				applied <- err
+			case <-time.After(time.Millisecond):
+			}
 		}
 		cancel() // what the pass has begun is another matter
 		<-applied

@@ -139,9 +139,21 @@ pkg_config() {
   "$build/consumer"
 }
 
+# The C interface by itself, with a compiler for C and nothing of C++.
+pkg_config_c() {
+  local build=$work-consumer lib
+  rm -rf "$build"
+  lib=$(dirname "$(dirname "$(find "$2" -name driverupgrade-c.pc)")")
+  mkdir "$build"
+  export PKG_CONFIG_PATH=$lib/pkgconfig LD_LIBRARY_PATH=$lib
+  # shellcheck disable=SC2046  # one word each
+  cc -std=c11 -Wall -Wextra -Wpedantic -Werror -o "$build/consumer" "$source/tests/package/c/main.c" $(pkg-config --cflags --libs driverupgrade-c)
+  "$build/consumer" | grep nvidia.com/gpu-driver-upgrade-state
+}
+
 export source work consumers
 export -f shared_libs build_library header_sets exported_symbols relocatable one_version quiet_inside
-export -f consumer installed sources core_alone moved_prefix other_abseil pkg_config
+export -f consumer installed sources core_alone moved_prefix other_abseil pkg_config pkg_config_c
 
 for kind in static shared; do
   prefix=$work/$kind-prefix
@@ -160,6 +172,7 @@ for kind in static shared; do
   check "find_package, core, no cpprestsdk" $kind core_alone $kind "$work/$kind-moved"
   check "find_package, other abseil" $kind other_abseil $kind "$work/$kind-moved"
   check "pkg-config" $kind pkg_config $kind "$work/$kind-moved"
+  check "pkg-config, from C" $kind pkg_config_c $kind "$work/$kind-moved"
   check "add_subdirectory" $kind sources add_subdirectory $kind
   check "FetchContent" $kind sources fetch_content $kind
 done

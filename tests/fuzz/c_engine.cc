@@ -1,6 +1,8 @@
 // A host of an unknown hand drives an engine: lists, lines, pods, policies, answers in any order and of any content. Each call
 // gives an answer or a message of one line, never a defect; and however it went, the engine ends well.
+#include <cstdint>
 #include <cstring>
+#include <iterator>
 #include <string>
 #include <vector>
 
@@ -27,6 +29,9 @@ constexpr std::string_view kLists[] = {
     R"({"kind":"ControllerRevisionList","metadata":{"resourceVersion":"9"},"items":[{"metadata":{"name":"d-new","namespace":"ns",)"
     R"("labels":{"app":"driver","controller-revision-hash":"new"},"ownerReferences":[{"kind":"DaemonSet","name":"d","uid":"ds",)"
     R"("controller":true}]},"revision":2}]})"};
+// What a host says of an answer, after each of which the engine goes on in another way; and numbers that are no status.
+constexpr std::int32_t kStatuses[] = {200, 201, 400, 403, 404, 409,          410,         422,
+                                      429, 500, 503, 0,   99,  DU_NO_ANSWER, DU_NOT_SENT, 1000};
 constexpr std::string_view kPolicy = R"({"autoUpgrade":true,"maxParallelUpgrades":1,"drain":{"enable":true}})";
 
 du_str Str(std::string_view text) { return {.data = text.data(), .size = text.size()}; }
@@ -54,7 +59,10 @@ void Call(du_engine* engine, int what, int argument, std::string_view text, std:
     case 6: return Check(du_engine_apply(engine, Str(""), Str(text), now, &out), out);
     case 7: return Check(du_engine_release(engine, Str(known ? "" : text), now, &out), out);
     case 8: return Check(du_engine_next(engine, Str(node), now, &out), out);
-    case 9: return Check(du_engine_answer(engine, Str(node), argument * 7 - 3, argument, Str(text), now, &out), out);
+    case 9: {
+      const std::int32_t status = kStatuses[argument / 2 % std::size(kStatuses)];
+      return Check(du_engine_answer(engine, Str(node), status, argument - 50, Str(text), now, &out), out);
+    }
     case 10: return Check(du_engine_settle(engine, now, &out), out);
     case 11: return Check(du_engine_explain(engine, Str(node), &out), out);
     default: return Check(du_engine_everything(engine, &out), out);

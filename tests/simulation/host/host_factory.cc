@@ -85,6 +85,12 @@ class Host final : public testing::HostedEngine {
     return true;
   }
 
+  // As a host does: once for each policy, and not in every pass.
+  const std::string& Normalized(const std::string& policy) {
+    if (policy != std::exchange(policy_, policy)) normalized_ = Call(du_policy_normalize, Str(policy)).text;
+    return normalized_;
+  }
+
   // When the next one is due, if nothing changes.
   absl::Time MakePass(const UpgradePolicy& policy, absl::Time now) {
     try {
@@ -94,7 +100,7 @@ class Host final : public testing::HostedEngine {
                                 return restart_only_({}, pod, running, wanted);
                               });
       }
-      host_.Pass(std::nullopt, Call(du_policy_normalize, Str(FormatUpgradePolicy(policy))).text, now);
+      host_.Pass(std::nullopt, Normalized(FormatUpgradePolicy(policy)), now);
       return host_.wake_at().value_or(absl::InfiniteFuture());
     } catch (const std::runtime_error&) {
       return absl::InfiniteFuture();  // until the next look at the cluster
@@ -106,6 +112,8 @@ class Host final : public testing::HostedEngine {
   std::int64_t term_ = 0;
   absl::Time looked_at_ = absl::InfinitePast();
   absl::Time due_ = absl::InfinitePast();
+  std::string policy_;
+  std::string normalized_;
   EngineHost host_;
   const RestartOnlyPredicate restart_only_;
 };

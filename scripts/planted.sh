@@ -8,7 +8,7 @@ cd "$(dirname "$0")/.."
 
 preset=${PRESET:-planted}
 if [[ ! -f build/$preset/build.ninja ]]; then cmake --preset "$preset" >/dev/null; fi
-cmake --build "build/$preset" --target planted_programs >/dev/null
+cmake --build --preset "$preset" --target planted_programs >/dev/null
 if [[ ${1:-} != --all ]]; then
   exec ctest --preset "$preset" --label-regex planted "$@"
 fi

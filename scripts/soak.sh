@@ -8,7 +8,7 @@ cd "$(dirname "$0")/.."
 
 preset=${PRESET:-release}
 if [[ ! -f build/$preset/build.ninja ]]; then cmake --preset "$preset" >/dev/null; fi
-cmake --build "build/$preset" --target simulate >/dev/null
+cmake --build --preset "$preset" --target simulate >/dev/null
 
 arguments=(--first-seed 1 --seeds 20000 --jobs "$(nproc)" --coverage)
 commit=$(git rev-parse --short HEAD 2>/dev/null || true)

@@ -333,6 +333,9 @@ func (h *Host) pass(o *order) {
 	if err == nil && policy != nil {
 		h.follow(found, o.until)
 	}
+	if o.begun == nil {
+		h.settle() // a node may be in this pass because a request of an order before has just ended: that is no failure of this call's
+	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if err != nil {

@@ -9,6 +9,48 @@ import (
 	"driverupgrade.example/go/internal/fakecluster"
 )
 
+// late learns of a request of an order before, which failed, while a pass with the same node is being made.
+type late struct {
+	engine.Engine
+	ended *atomic.Pointer[engine.Outcome]
+	work  *atomic.Int64
+}
+
+func (e late) Apply(nodes, policy []byte, now time.Time) (engine.Pass, error) {
+	found, err := e.Engine.Apply(nodes, policy, now)
+	if e.work.Add(int64(len(found.Work))) == int64(len(found.Work)) && len(found.Work) > 0 {
+		e.ended.Store(&engine.Outcome{Node: found.Work[0], Code: 14, Message: "patch node n: no answer came"})
+	}
+	return found, err
+}
+
+func (e late) Settle(now time.Time) (engine.Settled, error) {
+	settled, err := e.Engine.Settle(now)
+	if outcome := e.ended.Swap(nil); outcome != nil {
+		settled.Outcomes = append(settled.Outcomes, *outcome)
+	}
+	return settled, err
+}
+
+// A context that ends with each Reconcile cuts off what was under way; the next Reconcile has nothing to do with that.
+func TestWhatFailedUnderAnOrderBeforeIsNoErrorOfTheCall(t *testing.T) {
+	cluster := fakecluster.New()
+	defer cluster.Close()
+	cluster.AddNode("n")
+	var ended atomic.Pointer[engine.Outcome]
+	var work atomic.Int64
+	h := newHost(t, cluster, func(made engine.Engine) engine.Engine { return late{made, &ended, &work} })
+	if _, _, err := h.Members(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := h.Apply(t.Context(), []string{"n"}, nil, []byte(`{"autoUpgrade":true}`), false); err != nil {
+		t.Error(err)
+	}
+	if work.Load() == 0 {
+		t.Error("the pass had nothing to do with the node")
+	}
+}
+
 // heavy takes its time for a pass, as an engine with many nodes does.
 type heavy struct {
 	engine.Engine

@@ -113,11 +113,15 @@ compile() {
       # There as here no signal can be masked.
       [[ $3 != */thread_identity.cc ]] || options+=(-D__EMSCRIPTEN__)
       ;;
-    ours) options+=("${cxx[@]}" -std=c++20 -Wno-unused-parameter "-I$root/include" "-I$root/src"
+    ours | prelude) options+=("${cxx[@]}" -std=c++20 -Wno-unused-parameter "-I$root/include" "-I$root/src"
       # Numbers are grouped by nobody and no floating point is formatted: without locales.
       -DFMT_HEADER_ONLY -DFMT_EXCEPTIONS=0 -DFMT_STATIC_THOUSANDS_SEPARATOR=44
       -DFMT_USE_FLOAT=0 -DFMT_USE_DOUBLE=0 -DFMT_USE_LONG_DOUBLE=0
       "-isystem$work/source/absl" "-isystem$work/source/fmt/include" "-isystem$work/source/rapidjson/include") ;;
+  esac
+  case $1 in
+    ours) options+=(-include-pch "$work/prelude.pch") ;;
+    prelude) options+=(-x c++-header -Xclang -fno-pch-timestamp) object=$work/prelude.pch ;;
   esac
   # For whoever works on the module: KEEP_OBJECTS=1 compiles only what is not there.
   [ -z "${KEEP_OBJECTS:-}" ] || [ ! -f "$object" ] || return 0
@@ -153,6 +157,8 @@ unpack_sources
 [ -n "${KEEP_OBJECTS:-}" ] || rm -f "$work"/object/*
 export -f compile
 export root work libcxx libcxxabi
+rm -f "$work/prelude.pch"
+(compile prelude "$root/scripts/wasm" prelude.h)
 sources | xargs -P "$jobs" -L 1 bash -euo pipefail -c 'compile "$@"' compile
 link
 translate

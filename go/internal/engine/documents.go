@@ -74,6 +74,7 @@ type Answer struct {
 // Pass is what one pass found.
 type Pass struct {
 	Work        []string
+	Plans       []NodePlan
 	WantedPods  []string
 	PodInterest []string
 	Gates       []Gate
@@ -89,6 +90,12 @@ func (p Pass) Wake() (time.Time, bool) {
 		return time.Time{}, false
 	}
 	return time.UnixMilli(*p.WakeAt), true
+}
+
+// NodePlan is what becomes of a node of Work: the states that it enters.
+type NodePlan struct {
+	Node string
+	Path []string
 }
 
 // Gate is why a node waits.

@@ -56,6 +56,7 @@ type order struct {
 type task struct {
 	order    *order
 	node     string
+	starts   bool            // its first request makes the node one in progress, or leaves it one
 	queued   context.Context // ended: what has not had its turn yet is not sent
 	withdraw context.CancelFunc
 }
@@ -348,20 +349,24 @@ func (h *Host) pass(o *order) {
 	}
 	h.logPass(o, found)
 	o.wakeAt, _ = found.Wake()
-	h.begin(o, found.Work)
+	h.begin(o, found)
 }
 
 // begin has the nodes' requests sent. Those of the order's first pass are what its call waits for.
-func (h *Host) begin(o *order, work []string) {
+func (h *Host) begin(o *order, found engine.Pass) {
 	first := o.begun == nil
 	if first {
 		o.begun = map[string]bool{}
 	}
-	for _, node := range work {
+	starts := map[string]bool{}
+	for _, plan := range found.Plans {
+		starts[plan.Node] = len(plan.Path) > 0 && isInProgress(plan.Path[len(plan.Path)-1])
+	}
+	for _, node := range found.Work {
 		if first {
 			o.begun[node] = true
 		}
-		started := &task{order: o, node: node}
+		started := &task{order: o, node: node, starts: starts[node]}
 		started.queued, started.withdraw = context.WithCancel(o.ctx)
 		h.underWay[started] = true
 		if o.void { // since the engine was asked
@@ -429,7 +434,7 @@ func (h *Host) serve(t *task) {
 		}
 		told := answer{status: engine.NotSent, err: err}
 		if err == nil {
-			told = h.connection.send(ctx, t.queued, request, sent > 0 || h.isInProgress(node))
+			told = h.connection.send(ctx, t.queued, request, sent > 0 || t.starts || h.isInProgress(node))
 		}
 		switch {
 		case told.err == nil:
@@ -450,10 +455,11 @@ func (h *Host) serve(t *task) {
 // isInProgress tells whether the upgrade of a node has begun: whoever waits for its end has lost a node meanwhile.
 func (h *Host) isInProgress(node string) bool {
 	known, found := h.nodes.find(node)
-	if !found {
-		return false
-	}
-	switch known.Labels[h.stateLabel()] {
+	return found && isInProgress(known.Labels[h.stateLabel()])
+}
+
+func isInProgress(state string) bool {
+	switch state {
 	case "", "upgrade-required", "upgrade-done":
 		return false
 	}

@@ -207,6 +207,32 @@ func TestTheRequestsOfNodesInProgressGoFirst(t *testing.T) {
 	}
 }
 
+// Else a pod that is evicted from the first nodes goes to one that is cordoned later, and is evicted once more.
+func TestNodesThatStartAtOnceAreCordonedBeforePodsAreEvicted(t *testing.T) {
+	const nodes = 40
+	w, rate := outdated(t, nodes)
+	for i, node := range w.nodes {
+		w.cluster.AddWorkload(fmt.Sprintf("work-%d", i), node)
+	}
+	state := w.build(t.Context())
+	applied := make(chan error, 1)
+	go func() { applied <- w.manager.ApplyState(t.Context(), state, policyOf(0)) }()
+	for given := range nodes {
+		w.eventually("a request of each node", func() bool { return w.manager.connection.Waiting() == nodes })
+		rate <- struct{}{}
+		w.eventually("the request", func() bool { return w.cluster.Writes() > given })
+	}
+	for _, node := range w.nodes {
+		if !w.cluster.Cordoned(node) {
+			t.Errorf("%s is schedulable while pods are evicted from others", node)
+		}
+	}
+	close(rate)
+	if err := <-applied; err != nil {
+		t.Error(err)
+	}
+}
+
 // awaitRound returns after a round that has seen all changes until now.
 func (w *world) awaitRound(counts *counts) {
 	w.t.Helper()

@@ -9,7 +9,7 @@
 #include "driverupgrade/testing/builders.h"
 #include "driverupgrade/testing/fake_cluster.h"
 #include "driverupgrade/testing/invariants.h"
-#include "simulation/invariants_world.h"
+#include "simulation/invariants/world.h"
 #include "support/catch.h"
 #include "support/node_under_test.h"
 

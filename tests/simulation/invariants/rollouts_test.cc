@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "driverupgrade/rollout_policy.h"
-#include "simulation/invariants_world.h"
+#include "simulation/invariants/world.h"
 #include "support/catch.h"
 #include "support/node_under_test.h"
 

@@ -1,0 +1,215 @@
+// Slots, unavailable nodes and drivers that are restarted: I1 and I2, each broken on purpose, by a request that no engine
+// of ours would make.
+#include "driverupgrade/testing/invariants.h"
+
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "driverupgrade/testing/builders.h"
+#include "driverupgrade/testing/fake_cluster.h"
+#include "simulation/invariants/world.h"
+#include "support/catch.h"
+#include "support/node_under_test.h"
+
+namespace driverupgrade::tests {
+namespace {
+
+TEST_CASE("A start in good order breaks nothing") {
+  World world;
+  world.Start(0);
+  CHECK(world.checker->Report() == "");
+}
+
+TEST_CASE("I1: more nodes in progress than maxParallel") {
+  World world;
+  world.Start(0);
+  world.Start(1);
+  CHECK(world.Broken() == "I1");
+}
+
+TEST_CASE("I1: a node that becomes one too many unavailable") {
+  World world({.auto_upgrade = true, .max_parallel = std::nullopt, .max_unavailable = Count{1}});
+  REQUIRE(world.cluster->EditNode(world.NodeName(2), [](Node& node) {
+    node.unschedulable = true;
+    node.labels[Gpu().StateLabel()] = "upgrade-done";
+  }));
+  // What came after the version that is patched may have come after an earlier try.
+  REQUIRE(world.cluster->EditNode(world.NodeName(0), [](Node& node) { node.labels["rack"] = "7"; }));
+  world.Start(0);
+  CHECK(world.Broken() == "I1");
+}
+
+TEST_CASE("I1: a slot that only a new policy sees counts for who has read the node") {
+  for (const bool read : {false, true}) {
+    UpgradePolicy policy{.auto_upgrade = true, .max_parallel = 1, .drain = DrainPolicy{}};
+    World world(policy);
+    REQUIRE(world.guarded->ListNodes({}, {}).ok());
+    // An administrator's node is outside the slots as long as the policy says Proceed.
+    world.Put(1, "drain-required", [](Node& node) {
+      node.unschedulable = true;
+      node.annotations[Gpu().InitiallyUnschedulableAnnotation()] = "true";
+    });
+    REQUIRE(world.cluster->EditNode(world.NodeName(0), [](Node& node) { node.labels["rack"] = "7"; }));
+    policy.cordoned_nodes = CordonedNodes::kWithinBudget;
+    world.checker->SetPolicy(policy);
+    if (read) REQUIRE(world.guarded->ListNodes({}, {}).ok());
+    world.StartUnread(0);
+    CHECK(world.Broken() == (read ? "I1" : ""));
+  }
+}
+
+TEST_CASE("I1: a slot is held since the new policy sees it, not since the one before did") {
+  for (const bool read : {false, true}) {
+    UpgradePolicy policy{.auto_upgrade = true,
+                         .max_parallel = 1,
+                         .drain = DrainPolicy{},
+                         .cordoned_nodes = CordonedNodes::kWithinBudget};
+    World world(policy);
+    world.Put(1, "drain-required", [](Node& node) {
+      node.unschedulable = true;
+      node.annotations[Gpu().InitiallyUnschedulableAnnotation()] = "true";
+    });
+    REQUIRE(world.guarded->ListNodes({}, {}).ok());
+    // With Proceed it holds a slot only once the administrator has lifted his cordon.
+    world.Put(1, "drain-required", [](Node& node) { node.unschedulable = false; });
+    REQUIRE(world.cluster->EditNode(world.NodeName(0), [](Node& node) { node.labels["rack"] = "7"; }));
+    policy.cordoned_nodes = CordonedNodes::kProceed;
+    world.checker->SetPolicy(policy);
+    if (read) REQUIRE(world.guarded->ListNodes({}, {}).ok());
+    world.StartUnread(0);
+    CHECK(world.Broken() == (read ? "I1" : ""));
+  }
+}
+
+TEST_CASE("I1: a start under an earlier policy is judged by that policy") {
+  UpgradePolicy policy{.auto_upgrade = true, .max_parallel = 1, .drain = DrainPolicy{}};
+  World world(policy);
+  world.guarded->BeginPass();
+  policy.max_parallel = 4;
+  world.checker->SetPolicy(policy);
+  world.Start(0);
+  CHECK(world.Broken() == "");
+  world.Ask(1);
+  world.Start(1);
+  CHECK(world.Broken() == "I1");
+}
+
+TEST_CASE("I1: a start that is repeated after the policy has changed has to keep one of the two") {
+  for (const int before : {1, 2}) {
+    UpgradePolicy policy{.auto_upgrade = true, .max_parallel = before, .drain = DrainPolicy{}};
+    World world(policy);
+    world.Start(0);
+    world.guarded->BeginPass();
+    world.Ask(1);
+    policy.max_parallel = 1;
+    policy.max_unavailable = Count{4};
+    world.checker->SetPolicy(policy);
+    world.guarded->BeginPass();
+    world.Start(1);
+    CHECK(world.Broken() == (before == 2 ? "" : "I1"));
+  }
+}
+
+TEST_CASE("I1: a start of a node that somebody has cordoned takes no room, and does not make the cordon older") {
+  for (const bool known : {false, true}) {
+    World world({.auto_upgrade = true,
+                 .max_parallel = std::nullopt,
+                 .max_unavailable = Count{2},
+                 .drain = DrainPolicy{}});
+    if (!known) world.Ask(0);
+    for (const std::size_t i : {1, 2}) {
+      world.Put(i, "upgrade-required", [](Node& node) {
+        node.unschedulable = true;
+        node.annotations[Gpu().InitiallyUnschedulableAnnotation()] = "true";
+      });
+    }
+    if (known) world.Ask(0);
+    for (const std::size_t i : {1, 2}) {
+      world.Move(i, UpgradeState::kUpgradeRequired,
+                 {UpgradeState::kCordonRequired, UpgradeState::kWaitForJobsRequired, UpgradeState::kDrainRequired});
+    }
+    REQUIRE(world.Broken() == "");
+    // With the slot of the first try, which was not answered clearly.
+    world.StartUnread(0);
+    CHECK(world.Broken() == (known ? "I1" : ""));
+  }
+}
+
+TEST_CASE("I1: a percentage is one of the nodes that have the driver, rounded up") {
+  for (const int percent : {25, 26}) {
+    World world({.auto_upgrade = true,
+                 .max_parallel = std::nullopt,
+                 .max_unavailable = Percent{percent},
+                 .drain = DrainPolicy{}});
+    // With the driver there are four: 25 % are one of them, 26 % are two.
+    for (int i = 0; i < 8; ++i) world.cluster->AddNode(testing::NodeBuilder("other-" + std::to_string(i)).Build());
+    world.Start(0);
+    CHECK(world.Broken() == "");
+    world.Start(1);
+    CHECK(world.Broken() == (percent == 25 ? "I1" : ""));
+  }
+}
+
+TEST_CASE("I2: the driver is restarted under a workload") {
+  World world;
+  world.Start(0);
+  REQUIRE(world.guarded->ListPods({}, {.node_name = world.NodeName(0)}).ok());
+  REQUIRE(world.guarded->DeletePod({}, {.pod = world.DriverPodOn(0).ref}).ok());
+  CHECK(world.Broken() == "I2");
+}
+
+TEST_CASE("I2: a node says that a restart is enough, and the operator's predicate is asked of the two revisions") {
+  for (const bool enough : {false, true}) {
+    const auto hash_of = [](const ControllerRevision& revision) {
+      return revision.labels.at("controller-revision-hash");
+    };
+    World world({.auto_upgrade = true, .max_parallel = 1, .drain = DrainPolicy{}},
+                [&](const CallContext&, const Pod&, const ControllerRevision& running,
+                    const ControllerRevision& wanted) -> absl::StatusOr<bool> {
+                  CHECK(hash_of(running) == "rev-1");
+                  CHECK(hash_of(wanted) == "rev-2");
+                  return enough;
+                });
+    REQUIRE(world.cluster->SetTemplate(world.fleet.ns, world.fleet.daemon_set, "rev-2"));
+    world.Put(0, "pod-restart-required",
+              [](Node& node) { node.annotations[Gpu().RestartOnlyAnnotation()] = "rev-1@rev-2"; });
+    REQUIRE(world.guarded->ListNodes({}, {}).ok());
+    REQUIRE(world.guarded->ListPods({}, {.node_name = world.NodeName(0)}).ok());
+    REQUIRE(world.guarded->DeletePod({}, {.pod = world.DriverPodOn(0).ref}).ok());
+    CHECK(world.Broken() == (enough ? "" : "I2"));
+  }
+}
+
+TEST_CASE("I2: a pod that was there when the node was cordoned is known, read or not") {
+  for (const bool before : {false, true}) {
+    DrainPolicy drain{.pod_selector = LabelSelector::FromMatchLabels({{"app", "new"}})};
+    World world({.auto_upgrade = true, .max_parallel = 1, .drain = std::move(drain)});
+    const auto come = [&] {
+      world.cluster->AddPod(PodBuilder("team-a", "new").WithLabel("app", "new").OnNode(world.NodeName(0)).Build());
+    };
+    if (before) come();
+    world.Start(0);
+    if (!before) come();
+    REQUIRE(world.guarded->DeletePod({}, {.pod = world.DriverPodOn(0).ref}).ok());
+    CHECK(world.Broken() == (before ? "I2" : ""));
+  }
+}
+
+TEST_CASE("I2: a pod is lost a second after its grace, unless clocks differ") {
+  for (const int overdue : {0, 1}) {
+    World world;
+    world.Start(0);
+    // Kubernetes tells whole seconds.
+    const absl::Time grace_ends = world.clock->Now() + absl::Minutes(2) + absl::Milliseconds(900);
+    REQUIRE(world.cluster->EditPod("team-a", world.WebPodOn(0).name,
+                                   [&](Pod& pod) { pod.deletion_timestamp = grace_ends; }));
+    world.cluster->SetNodeReady(world.NodeName(0), false);
+    world.clock->Advance(absl::Minutes(2) + overdue * absl::Seconds(1));
+    REQUIRE(world.guarded->DeletePod({}, {.pod = world.DriverPodOn(0).ref}).ok());
+    CHECK(world.Broken() == (overdue == 1 ? "" : "I2"));
+  }
+}
+
+}  // namespace
+}  // namespace driverupgrade::tests

@@ -1,0 +1,157 @@
+// Whether everybody gets on, and what is said of those who wait: L1 to L6, each broken on purpose.
+#include "driverupgrade/testing/invariants.h"
+
+#include <string>
+#include <vector>
+
+#include "driverupgrade/testing/fake_cluster.h"
+#include "simulation/invariants/world.h"
+#include "simulation/world/liveness.h"
+#include "support/catch.h"
+#include "support/node_under_test.h"
+
+namespace driverupgrade::tests {
+namespace {
+
+TEST_CASE("L1: ninety minutes, and ten for each round and two more") {
+  testing::internal::World world(1, {.nodes = 8});
+  world.policy.max_parallel = 2;
+  world.policy.max_unavailable.reset();
+  CHECK(testing::internal::TimeToConverge(world, world.policy) == absl::Minutes(90 + 60));
+}
+
+TEST_CASE("L4: the others wait for one bad node") {
+  World world;
+  const absl::Duration limit = InvariantChecker::MayTakeBesideBadNode(absl::Minutes(10));
+  world.checker->CheckDelay(absl::Minutes(10), limit);
+  CHECK(world.Broken() == "");
+  world.checker->CheckDelay(absl::Minutes(10), limit + absl::Seconds(10));
+  CHECK(world.Broken() == "L4");
+}
+
+Plan Waiting(const std::string& node, std::vector<GateReason> reasons) {
+  Plan plan;
+  for (const GateReason reason : reasons) plan.gates.push_back({.node = node, .gate = {.reason = reason}});
+  return plan;
+}
+
+TEST_CASE("L5: no reason, two of them, and one that is not true") {
+  World none;
+  none.Start(0);
+  none.checker->CheckGates(*none.guarded, {});
+  CHECK(none.Broken() == "L5");
+  World two;
+  two.Start(0);
+  two.cluster->SetPodReady(two.fleet.ns, two.DriverPodOn(0).ref.name, false);
+  two.checker->CheckGates(*two.guarded,
+                          Waiting(two.NodeName(0), {GateReason::kDriverPodNotReady, GateReason::kUnsettled}));
+  CHECK(two.Broken() == "L5");
+}
+
+TEST_CASE("L5: a reason is compared with the cluster") {
+  for (const GateReason reason : {GateReason::kMaxParallel,
+                                  GateReason::kMaxUnavailable,
+                                  GateReason::kMaxFailures,
+                                  GateReason::kPaused,
+                                  GateReason::kSkipLabel,
+                                  GateReason::kCordoned,
+                                  GateReason::kFrozen,
+                                  GateReason::kOtherDriver,
+                                  GateReason::kUnsettled,
+                                  GateReason::kUnknownState,
+                                  GateReason::kUnreadable,
+                                  GateReason::kUnhandledState,
+                                  GateReason::kRevisionUnknown,
+                                  GateReason::kMaintenance,
+                                  GateReason::kJobs,
+                                  GateReason::kPodsTerminating,
+                                  GateReason::kDisruptionBudget,
+                                  GateReason::kSeveralBudgets,
+                                  GateReason::kUndeletablePods,
+                                  GateReason::kHook,
+                                  GateReason::kDriverPodMissing,
+                                  GateReason::kDriverPodNotReady,
+                                  GateReason::kSafeLoad,
+                                  GateReason::kFailed}) {
+    INFO(ToString(reason));
+    World world({.auto_upgrade = true, .max_parallel = 3, .drain = DrainPolicy{}});
+    world.Start(0);
+    world.checker->CheckGates(*world.guarded, Waiting(world.NodeName(0), {reason}));
+    CHECK(world.Broken() == "L5");
+  }
+}
+
+TEST_CASE("L5: reasons that are true") {
+  World world;
+  world.Start(0);
+  world.cluster->SetPodReady(world.fleet.ns, world.DriverPodOn(0).ref.name, false);
+  world.cluster->EditNode(world.NodeName(1), [](Node& node) { node.labels[Gpu().SkipUpgradeLabel()] = "true"; });
+  Plan plan = Waiting(world.NodeName(0), {GateReason::kDriverPodNotReady});
+  plan.gates.push_back({.node = world.NodeName(1), .gate = {.reason = GateReason::kSkipLabel}});
+  plan.gates.push_back({.node = world.NodeName(2), .gate = {.reason = GateReason::kMaxParallel}});
+  world.checker->CheckGates(*world.guarded, plan);
+  CHECK(world.checker->Report() == "");
+}
+
+TEST_CASE("L5: a node that is under way and holds a grant is one") {
+  for (const int max_parallel : {1, 2}) {
+    World world({.auto_upgrade = true, .max_parallel = max_parallel, .drain = DrainPolicy{}});
+    world.Start(0);
+    const Node node = world.NodeAt(0);
+    REQUIRE(world.guarded
+                ->CreateConfigMap({}, {.ns = world.fleet.ns,
+                                       .name = "ledger",
+                                       .data = {{"grants", node.uid + " " + node.resource_version}}})
+                .ok());
+    world.cluster->SetPodReady(world.fleet.ns, world.DriverPodOn(0).ref.name, false);
+    Plan plan = Waiting(world.NodeName(0), {GateReason::kDriverPodNotReady});
+    plan.gates.push_back({.node = world.NodeName(1), .gate = {.reason = GateReason::kMaxParallel}});
+    world.checker->CheckGates(*world.guarded, plan);
+    CHECK(world.Broken() == (max_parallel == 1 ? "" : "L5"));
+  }
+}
+
+TEST_CASE("L5: our own cordon is none that an administrator has to lift") {
+  for (const bool ours : {false, true}) {
+    World world({.auto_upgrade = true, .drain = DrainPolicy{}, .cordoned_nodes = CordonedNodes::kIgnore});
+    if (ours) {
+      world.Start(0);
+    } else {
+      world.Put(0, "upgrade-required", [](Node& node) { node.unschedulable = true; });
+    }
+    world.checker->CheckGates(*world.guarded, Waiting(world.NodeName(0), {GateReason::kCordoned}));
+    CHECK(world.Broken() == (ours ? "L5" : ""));
+  }
+}
+
+TEST_CASE("L6: totals that are not those of the cluster") {
+  World world;
+  world.Start(0);
+  world.checker->CheckTotals({.total = 4, .in_progress = 1});
+  CHECK(world.checker->Report() == "");
+  world.checker->CheckTotals({.total = 4, .in_progress = 1, .done = 1});
+  CHECK(world.Broken() == "L6");
+}
+
+TEST_CASE("L5: a driver pod that is bound to no node is one unavailable node, if the policy counts it") {
+  for (const bool counts : {true, false}) {
+    World world({.auto_upgrade = true,
+                 .max_unavailable = Count{2},
+                 .drain = DrainPolicy{},
+                 .on_unscheduled_pods = counts ? OnUnscheduledPods::kCountUnavailable : OnUnscheduledPods::kIgnore});
+    world.Start(0);
+    world.Move(1, UpgradeState::kUnknown, {UpgradeState::kUpgradeRequired});
+    world.cluster->AddWorkload(
+        {.ns = world.fleet.ns, .name = world.fleet.daemon_set, .node_selector = {{"zone", "nowhere"}}});
+    Plan plan = Waiting(world.NodeName(1), {GateReason::kMaxUnavailable});
+    plan.gates.push_back({.node = world.NodeName(0), .gate = {.reason = GateReason::kDriverPodNotReady}});
+    plan.totals.total = 4;
+    world.cluster->SetPodReady(world.fleet.ns, world.DriverPodOn(0).ref.name, false);
+    world.checker->CheckGates(*world.guarded, plan);
+    INFO(world.checker->Report());
+    CHECK(world.Broken() == (counts ? "" : "L5"));
+  }
+}
+
+}  // namespace
+}  // namespace driverupgrade::tests

@@ -1,0 +1,366 @@
+// Requests that go too far, come too often, or say the wrong thing: I4 to I13, each broken on purpose.
+#include "driverupgrade/testing/invariants.h"
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <vector>
+
+#include "driverupgrade/testing/builders.h"
+#include "driverupgrade/testing/fake_cluster.h"
+#include "simulation/invariants/world.h"
+#include "support/catch.h"
+#include "support/node_under_test.h"
+
+namespace driverupgrade::tests {
+namespace {
+
+TEST_CASE("I4: a pod is evicted that the policy leaves alone") {
+  World world({.auto_upgrade = true});
+  world.Start(0);
+  REQUIRE(world.guarded->EvictPod({}, {.pod = world.WebPodOn(0)}).ok());
+  CHECK(world.Broken() == "I4");
+}
+
+TEST_CASE("I4: a workload pod is deleted, not evicted") {
+  World world;
+  world.Start(0);
+  REQUIRE(world.guarded->DeletePod({}, {.pod = world.WebPodOn(0)}).ok());
+  CHECK(world.Broken() == "I4");
+}
+
+// In the state for evictions since `began`, and read so.
+void PutDraining(World& world, std::size_t i, absl::Time began) {
+  world.Put(i, "drain-required", [&](Node& node) {
+    node.unschedulable = true;
+    node.annotations[Gpu().StageAnnotation()] = "drain-required@" + std::to_string(absl::ToUnixSeconds(began)) + "@rev";
+  });
+  REQUIRE(world.guarded->ListNodes({}, {}).ok());
+}
+
+TEST_CASE("I4: a pod is evicted from a node that was not read cordoned, nor answered so") {
+  for (const bool read : {false, true}) {
+    World world;
+    REQUIRE(world.guarded->ListNodes({}, {}).ok());
+    world.Put(0, "drain-required", [](Node& node) { node.unschedulable = true; });
+    if (read) REQUIRE(world.guarded->ListNodes({}, {}).ok());
+    REQUIRE(world.guarded->EvictPod({}, {.pod = world.WebPodOn(0)}).ok());
+    CHECK(world.Broken() == (read ? "" : "I4"));
+  }
+  World answered;
+  answered.StartUnread(0);
+  REQUIRE(answered.guarded->EvictPod({}, {.pod = answered.WebPodOn(0)}).ok());
+  CHECK(answered.Broken() == "");
+}
+
+TEST_CASE("I4: who has lost the answer to his patch goes by what he knew before") {
+  for (const bool lost : {false, true}) {
+    World world;
+    PutDraining(world, 0, world.clock->Now());
+    REQUIRE(world.guarded->ListNodes({}, {}).ok());
+    const testing::Writer before = world.guarded->writer();
+    world.Move(0, UpgradeState::kDrainRequired, {UpgradeState::kFailed});
+    if (lost) world.guarded->NoteAnswerLost(world.NodeName(0), before);
+    REQUIRE(world.guarded->EvictPod({}, {.pod = world.WebPodOn(0)}).ok());
+    CHECK(world.Broken() == (lost ? "" : "I4"));
+  }
+}
+
+// It wants nothing of what it is given.
+class DeafSink final : public WatchSink<Node> {
+ public:
+  bool OnList(std::vector<Node>, std::string_view) override { return false; }
+  bool OnChange(Node, std::string_view) override { return false; }
+  bool OnDelete(Node, std::string_view) override { return false; }
+  bool OnBookmark(std::string_view) override { return false; }
+};
+
+TEST_CASE("I4: who follows nodes goes by his watch, and by a list once he gives back") {
+  for (const auto& [follows, releases, broken] : std::vector<std::tuple<bool, bool, std::string>>{
+           {false, false, "I4"}, {true, false, ""}, {true, true, "I4"}}) {
+    INFO(follows << " " << releases);
+    World world;
+    PutDraining(world, 0, world.clock->Now());
+    if (follows) {
+      DeafSink sink;
+      REQUIRE(world.guarded->WatchNodes({}, {}, sink).ok());
+    }
+    if (releases) world.guarded->BeginRelease();
+    world.Put(0, "upgrade-done", [](Node& node) { node.unschedulable = false; });
+    REQUIRE(world.guarded->ListNodes({}, {}).ok());
+    REQUIRE(world.guarded->EvictPod({}, {.pod = world.WebPodOn(0)}).ok());
+    CHECK(world.Broken() == broken);
+  }
+}
+
+TEST_CASE("I4: who is given an old list of nodes goes by it") {
+  for (const bool old : {false, true}) {
+    World world;
+    PutDraining(world, 0, world.clock->Now());
+    const std::int64_t revision = world.cluster->revision();
+    world.Put(0, "upgrade-done", [](Node& node) { node.unschedulable = false; });
+    REQUIRE(world.guarded->ListNodes({}, {}).ok());
+    if (old) world.guarded->NoteOldNodes(revision);
+    REQUIRE(world.guarded->EvictPod({}, {.pod = world.WebPodOn(0)}).ok());
+    CHECK(world.Broken() == (old ? "" : "I4"));
+  }
+}
+
+TEST_CASE("I4: a pod is evicted in a state in which nothing goes") {
+  for (const auto& [state, broken] : std::map<std::string, std::string>{{"drain-required", ""},
+                                                                        {"pod-deletion-required", ""},
+                                                                        {"pod-restart-required", ""},
+                                                                        {"validation-required", ""},
+                                                                        {"upgrade-required", "I4"},
+                                                                        {"cordon-required", "I4"},
+                                                                        {"wait-for-jobs-required", "I4"},
+                                                                        {"uncordon-required", "I4"},
+                                                                        {"upgrade-failed", "I4"},
+                                                                        {"upgrade-done", "I4"}}) {
+    INFO(state);
+    World world;
+    world.Put(0, state, [](Node& node) { node.unschedulable = true; });
+    REQUIRE(world.guarded->ListNodes({}, {}).ok());
+    // A person puts it elsewhere: who evicts has not read that.
+    if (broken.empty()) world.Put(0, "upgrade-required");
+    REQUIRE(world.guarded->EvictPod({}, {.pod = world.WebPodOn(0)}).ok());
+    CHECK(world.Broken() == broken);
+  }
+}
+
+TEST_CASE("I4: a pod is deleted before the time for its eviction is over") {
+  for (const absl::Duration passed : {absl::Seconds(299), absl::Seconds(300)}) {
+    World world(
+        {.auto_upgrade = true, .drain = DrainPolicy{.timeout = absl::Minutes(5), .on_timeout = OnTimeout::kDelete}});
+    PutDraining(world, 0, world.clock->Now());
+    world.clock->Advance(passed);
+    REQUIRE(world.guarded->DeletePod({}, {.pod = world.WebPodOn(0)}).ok());
+    CHECK(world.Broken() == (passed < absl::Minutes(5) ? "I4" : ""));
+  }
+}
+
+TEST_CASE("I4: a node goes on while a job is at work that is to be waited for") {
+  for (const absl::Duration passed : {absl::Seconds(299), absl::Seconds(300)}) {
+    World world({.auto_upgrade = true,
+                 .wait_for_completion =
+                     WaitForCompletionPolicy{.pod_selector = LabelSelector::FromMatchLabels({{"app", "web"}}),
+                                             .timeout = absl::Minutes(5)},
+                 .drain = DrainPolicy{}});
+    world.Put(0, "wait-for-jobs-required", [&](Node& node) {
+      node.unschedulable = true;
+      node.annotations[Gpu().StageAnnotation()] =
+          "wait-for-jobs-required@" + std::to_string(absl::ToUnixSeconds(world.clock->Now())) + "@rev";
+    });
+    world.clock->Advance(passed);
+    world.Move(0, UpgradeState::kWaitForJobsRequired,
+               {UpgradeState::kPodDeletionRequired, UpgradeState::kDrainRequired});
+    CHECK(world.Broken() == (passed < absl::Minutes(5) ? "I4" : ""));
+  }
+}
+
+TEST_CASE("I4: a pod is evicted whatever incarnation it is") {
+  World world;
+  PodRef pod = world.WebPodOn(0);
+  pod.uid.clear();
+  CHECK_FALSE(world.guarded->EvictPod({}, {.pod = pod}).ok());
+  CHECK(world.Broken() == "I4");
+}
+
+TEST_CASE("I5: a write without a precondition") {
+  World world;
+  CHECK_FALSE(world.guarded->PatchNode({}, {.name = world.NodeName(0), .uid = world.NodeAt(0).uid}).ok());
+  CHECK(world.Broken() == "I5");
+  World other;
+  CHECK_FALSE(other.guarded->UpdateLease({}, {.ns = "a", .name = "b"}).ok());
+  CHECK(other.Broken() == "I5");
+}
+
+TEST_CASE("I6: something foreign is changed") {
+  World labels;
+  labels.Patch(0, {.labels = {{"zone", "b"}}});
+  CHECK(labels.Broken() == "I6");
+  World annotations;
+  annotations.Patch(0, {.annotations = {{Gpu().SafeLoadAnnotation(), "true"}}});
+  CHECK(annotations.Broken() == "I6");
+}
+
+TEST_CASE("I7: a path that is none") {
+  World world;
+  world.Move(0, UpgradeState::kUnknown, {UpgradeState::kDrainRequired});
+  CHECK(world.Broken() == "I7");
+  World unannounced;
+  unannounced.Patch(0, {.labels = {{Gpu().StateLabel(), "upgrade-done"}}});
+  CHECK(unannounced.Broken() == "I7");
+}
+
+TEST_CASE("I7: with EveryState one of the plans for a version has to be of one state") {
+  for (const bool explained : {false, true}) {
+    World world({.auto_upgrade = true, .max_parallel = 1, .drain = DrainPolicy{}, .pacing = Pacing::kEveryState});
+    world.cluster->EditNode(world.NodeName(0), [](Node& node) {
+      node.labels[Gpu().StateLabel()] = "wait-for-jobs-required";
+      node.unschedulable = true;
+    });
+    // As under another policy, a moment ago.
+    world.Announce(0, UpgradeState::kWaitForJobsRequired,
+                   {UpgradeState::kPodDeletionRequired, UpgradeState::kDrainRequired});
+    if (explained) world.Announce(0, UpgradeState::kWaitForJobsRequired, {UpgradeState::kDrainRequired});
+    world.Patch(0, {.labels = {{Gpu().StateLabel(), "drain-required"}}});
+    CHECK(world.Broken() == (explained ? "" : "I7"));
+  }
+}
+
+TEST_CASE("I7: only Release takes a node back to no label") {
+  for (const bool released : {false, true}) {
+    World world;
+    world.Start(0);
+    if (released) world.guarded->BeginRelease();
+    world.Announce(0, UpgradeState::kDrainRequired, {UpgradeState::kUnknown});
+    world.Patch(0, {.labels = {{Gpu().StateLabel(), std::nullopt}}, .unschedulable = false});
+    CHECK(world.Broken() == (released ? "" : "I7"));
+  }
+}
+
+TEST_CASE("I8: skipped, paused and frozen nodes are started, and some beyond the limit of failures") {
+  World skipped;
+  skipped.cluster->EditNode(skipped.NodeName(0), [](Node& node) { node.labels[Gpu().SkipUpgradeLabel()] = "true"; });
+  skipped.Start(0);
+  CHECK(skipped.Broken() == "I8");
+  World paused({.auto_upgrade = true, .paused = true});
+  paused.Start(0);
+  CHECK(paused.Broken() == "I8");
+  const UpgradePolicy half_may_fail{
+      .auto_upgrade = true, .max_parallel = 4, .failure_policy = FailurePolicy{.max_failures = Percent{50}}};
+  World halted(half_may_fail);
+  halted.Put(0, "upgrade-failed");
+  halted.Ask(2);
+  halted.StartUnread(2);
+  CHECK(halted.checker->Report().empty());
+  // One that had been asked for before the second node failed.
+  halted.Ask(3);
+  halted.Put(1, "upgrade-failed");
+  halted.StartUnread(3);
+  CHECK(halted.checker->Report().empty());
+  World unheeded(half_may_fail);
+  unheeded.Put(0, "upgrade-failed");
+  unheeded.Put(1, "upgrade-failed");
+  unheeded.Ask(2);
+  unheeded.StartUnread(2);
+  CHECK(unheeded.Broken() == "I8");
+  World frozen({.auto_upgrade = false});
+  frozen.Patch(0, {.unschedulable = true});
+  CHECK(frozen.Broken() == "I8");
+}
+
+TEST_CASE("I10: a timer that is older than its node") {
+  World world;
+  world.clock->Advance(absl::Hours(1));
+  world.cluster->AddNode(testing::NodeBuilder(world.NodeName(0)).Build());
+  const std::int64_t began = absl::ToUnixSeconds(FakeClock::DefaultStart());
+  world.Patch(0, {.annotations = {{Gpu().StageAnnotation(), "drain-required@" + std::to_string(began) + "@rev-1"}}});
+  CHECK(world.Broken() == "I10");
+}
+
+TEST_CASE("I13: one pod is asked to go again and again") {
+  World world;
+  world.Start(0);
+  const PodRef pod = world.WebPodOn(0);
+  REQUIRE(world.guarded->EvictPod({}, {.pod = pod}).ok());
+  CHECK(world.Broken() == "");
+  REQUIRE(world.guarded->EvictPod({}, {.pod = pod}).ok());
+  CHECK(world.Broken() == "I13");
+}
+
+TEST_CASE("I9: a replica writes when its lease is over") {
+  World world;
+  world.checker->CheckLease("replica", absl::Seconds(10), absl::Seconds(10));
+  CHECK(world.Broken() == "");
+  world.checker->CheckLease("replica", absl::Seconds(11), absl::Seconds(10));
+  CHECK(world.Broken() == "I9");
+}
+
+TEST_CASE("I11: a log line that is two, or moves the cursor") {
+  for (const char* line : {"level=info\nlevel=error", "node=\x1b[2J", "node=\x7f"}) {
+    World world;
+    world.checker->CheckLogLine("level=info node=\xc3\xa9");
+    CHECK(world.Broken() == "");
+    world.checker->CheckLogLine(line);
+    CHECK(world.Broken() == "I11");
+  }
+}
+
+TEST_CASE("I12: writes where nothing is to be done") {
+  World world;
+  world.checker->CheckRest(7, 7);
+  CHECK(world.Broken() == "");
+  world.checker->CheckRest(7, 8);
+  CHECK(world.Broken() == "I12");
+}
+
+TEST_CASE("I13: an upgrade that takes too many writes, three times as many with faults") {
+  enum class Faults { kNone, kAllTheTime, kOne, kOneLongAgo };
+  for (const Faults faults : {Faults::kNone, Faults::kAllTheTime, Faults::kOne, Faults::kOneLongAgo}) {
+    World world;
+    world.checker->set_disturbed(faults == Faults::kAllTheTime);
+    if (faults == Faults::kOne || faults == Faults::kOneLongAgo) world.checker->NoteFault();
+    if (faults == Faults::kOneLongAgo) world.clock->Advance(absl::Seconds(61));
+    world.Start(0);
+    // What others do to the node may be answered.
+    world.cluster->EditNode(world.NodeName(0), [](Node& node) { node.labels["rack"] = "7"; });
+    int writes = 1;
+    for (; world.Broken().empty() && writes < 100; ++writes) {
+      world.Patch(0, {.annotations = {{Gpu().StageAnnotation(), "drain-required@" + std::to_string(writes)}}});
+    }
+    CHECK(world.Broken() == "I13");
+    CHECK(writes == (faults == Faults::kAllTheTime || faults == Faults::kOne ? 36 : 12) + 2);
+  }
+}
+
+TEST_CASE("I13: a failed node that a person puts back begins another try") {
+  World world;
+  world.Start(0);
+  int stamp = 0;
+  const auto write = [&] {
+    world.Patch(0, {.annotations = {{Gpu().StageAnnotation(), "drain-required@" + std::to_string(++stamp)}}});
+  };
+  for (int i = 0; i < 11; ++i) write();
+  for (const UpgradeState state : {UpgradeState::kFailed, UpgradeState::kUpgradeRequired}) {
+    world.cluster->EditNode(world.NodeName(0),
+                            [&](Node& node) { node.labels[Gpu().StateLabel()] = std::string(ToLabelValue(state)); });
+  }
+  for (int i = 0; i < 12; ++i) write();
+  CHECK(world.Broken() == "");
+  write();
+  CHECK(world.Broken() == "I13");
+}
+
+TEST_CASE("I13: a pod that goes, and an eviction that is refused, cost nothing") {
+  World world;
+  world.Start(0);
+  const PodRef pod = world.WebPodOn(0);
+  world.cluster->AnswerNextEviction({.refusal = Refusal::kDisruptionBudget}, 20);
+  for (int i = 0; i < 20; ++i) {
+    REQUIRE(world.guarded->EvictPod({}, {.pod = pod}).ok());
+    world.clock->Advance(absl::Seconds(5));
+  }
+  CHECK(world.Broken() == "");
+}
+
+TEST_CASE("I13: however many pods a drain has to delete, each is one request more, once") {
+  World world({.auto_upgrade = true, .drain = DrainPolicy{.force = true, .on_timeout = OnTimeout::kDelete}});
+  PutDraining(world, 0, absl::UnixEpoch());
+  const auto add_and_delete = [&](int i) {
+    const Pod pod =
+        world.cluster->AddPod(PodBuilder("team-a", "job-" + std::to_string(i)).OnNode(world.NodeName(0)).Build());
+    REQUIRE(world.guarded->DeletePod({}, {.pod = pod.ref}).ok());
+    return pod;
+  };
+  Pod last;
+  for (int i = 0; i < 40; ++i) last = add_and_delete(i);
+  CHECK(world.Broken() == "");
+  for (int i = 0; i < 20; ++i) REQUIRE(world.guarded->DeletePod({}, {.pod = last.ref}).ok());
+  CHECK(world.Broken() == "I13");
+}
+
+}  // namespace
+}  // namespace driverupgrade::tests

@@ -63,6 +63,7 @@ type Host struct {
 	mu       sync.Mutex
 	orders   []*order
 	underWay map[*task]bool
+	passing  *order // of which the engine makes a pass just now
 	calledAt time.Time
 	reading  int // calls that read: the host does not end under them
 

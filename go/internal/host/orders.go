@@ -48,6 +48,7 @@ type order struct {
 	// The call waits for the nodes that the first pass has begun, and for no others: work that comes later, as of a rollout of hundreds
 	// of nodes, is not to hold the operator up.
 	begun  map[string]bool // these nodes: whether one is still under way; nil before the first pass
+	heard  map[string]bool // of which the outcome is known: what comes later is of a later pass
 	done   chan struct{}   // closed once the call may return; nil then
 	errors []error         // for the call
 }
@@ -109,10 +110,27 @@ func (h *Host) order(ctx context.Context, nodes, podless []string, policy []byte
 
 // replace puts an order in the place of those that had one of its nodes. They end as a whole: of a part that has lost a node, the
 // engine would make two, and count each for itself. What another policy has begun, and what still waits for its turn, is not sent.
-// The caller had no opinion on a podless node, as its state is without it: what the same policy has ordered for that node stays.
+// The caller had no opinion on a podless node, as its state is without it: what the same policy has ordered for that node stays. A state
+// of podless nodes alone is about those.
 func (h *Host) replace(made *order, podless []string) {
+	named := made.nodes
+	if len(named) == 0 {
+		named = map[string]bool{}
+		for _, node := range podless {
+			named[node] = true
+		}
+	}
+	// Also of an order that is no more, or whose pass is being made.
+	for task := range h.underWay {
+		if named[task.node] && !bytes.Equal(task.order.policy, made.policy) {
+			task.withdraw()
+		}
+	}
+	if h.passing != nil && h.passing.hasOneOf(named) && !bytes.Equal(h.passing.policy, made.policy) {
+		h.passing.void = true
+	}
 	for _, other := range h.orders {
-		if !other.shares(made) {
+		if !other.hasOneOf(named) {
 			continue
 		}
 		other.end()
@@ -148,9 +166,9 @@ func keysOf(of map[string]bool) []string {
 // name tells the engine of the nodes, after each change of them.
 func (o *order) name() { o.names, _ = json.Marshal(keysOf(o.nodes)) }
 
-func (o *order) shares(made *order) bool {
+func (o *order) hasOneOf(nodes map[string]bool) bool {
 	for node := range o.nodes {
-		if made.nodes[node] {
+		if nodes[node] {
 			return true
 		}
 	}
@@ -236,7 +254,7 @@ func (h *Host) round() time.Duration {
 	idle := intervalsMax * h.options.Interval
 	h.mu.Lock()
 	for _, o := range h.orders {
-		if err := o.ctx.Err(); err != nil || now.After(o.until) {
+		if err := o.ctx.Err(); err != nil || (o.done == nil && now.After(o.until)) {
 			o.end(err)
 		}
 	}
@@ -284,6 +302,7 @@ func (h *Host) rest(now time.Time) {
 		return // a defect: the host ends
 	}
 	h.follow(found, now)
+	h.ring() // the engine may have taken them for a part of an order: its next pass follows again what it needs
 }
 
 func (h *Host) pause(longest time.Duration) time.Duration {
@@ -298,7 +317,9 @@ func (h *Host) pause(longest time.Duration) time.Duration {
 		wait = min(wait, follower.until.Sub(now)+pauseMin)
 	}
 	for _, o := range h.orders {
-		wait = min(wait, o.until.Sub(now)+pauseMin)
+		if o.done == nil {
+			wait = min(wait, o.until.Sub(now)+pauseMin)
+		}
 		if !o.wakeAt.IsZero() {
 			wait = min(wait, o.wakeAt.Sub(now))
 		}
@@ -319,11 +340,13 @@ func (h *Host) pass(o *order) {
 		o.end()
 		h.dropEnded()
 	}
-	h.mu.Unlock()
-	now := h.options.Clock.Now()
 	if over || empty {
+		h.mu.Unlock()
 		return
 	}
+	h.passing = o
+	h.mu.Unlock()
+	now := h.options.Clock.Now()
 	var found engine.Pass
 	var err error
 	if policy == nil {
@@ -339,6 +362,7 @@ func (h *Host) pass(o *order) {
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	h.passing = nil
 	if err != nil {
 		if !isDefect(err) {
 			h.log.Error(err, "the upgrade policy could not be applied")
@@ -356,7 +380,7 @@ func (h *Host) pass(o *order) {
 func (h *Host) begin(o *order, found engine.Pass) {
 	first := o.begun == nil
 	if first {
-		o.begun = map[string]bool{}
+		o.begun, o.heard = map[string]bool{}, map[string]bool{}
 	}
 	starts := map[string]bool{}
 	for _, plan := range found.Plans {
@@ -369,7 +393,7 @@ func (h *Host) begin(o *order, found engine.Pass) {
 		started := &task{order: o, node: node, starts: starts[node]}
 		started.queued, started.withdraw = context.WithCancel(o.ctx)
 		h.underWay[started] = true
-		if o.void { // since the engine was asked
+		if o.void || (o.policy != nil && !o.nodes[node]) { // since the engine was asked
 			started.withdraw()
 		}
 		h.running.Go(func() { h.serve(started) })
@@ -441,6 +465,7 @@ func (h *Host) serve(t *task) {
 		case ctx.Err() != nil: // the operator goes
 			h.log.V(1).Info("A request has no answer any more", "node", node, "verb", request.Verb, "target", request.Target)
 		case t.queued.Err() != nil && told.status == engine.NotSent:
+			h.hear(t.order, node) // the operator's own doing, and no failure
 			h.log.V(1).Info("A request is not sent: the policy has changed", "node", node, "verb", request.Verb, "target", request.Target)
 		default:
 			h.log.Error(told.err, "a request was not answered", "node", node, "verb", request.Verb, "target", request.Target)
@@ -478,16 +503,17 @@ func (h *Host) settle() {
 		return
 	}
 	for _, outcome := range settled.Outcomes {
+		failure := fmt.Errorf("node %s: %s", outcome.Node, outcome.Message)
+		if outcome.Code == 0 || outcome.Code == engine.CodeAborted { // aborted: somebody else was faster
+			failure = nil
+		}
+		h.tellCalls(outcome.Node, failure)
 		if outcome.Code == 0 {
 			h.log.V(1).Info("Node's requests are answered", "node", outcome.Node, "patched", outcome.Patched, "evictions",
 				outcome.EvictionsAccepted, "refused", outcome.EvictionsRefused, "podsDeleted", outcome.PodsDeleted)
 			continue
 		}
-		failure := fmt.Errorf("node %s: %s", outcome.Node, outcome.Message)
 		h.log.Info("A request failed, and is planned again", "node", outcome.Node, "error", outcome.Message)
-		if outcome.Code != engine.CodeAborted { // else somebody else was faster
-			h.tellCalls(outcome.Node, failure)
-		}
 	}
 	for _, event := range settled.Events {
 		h.log.V(1).Info(event.Message, "node", event.Node, "type", event.Type)
@@ -501,10 +527,12 @@ func (h *Host) settle() {
 		}
 	}
 	for _, o := range h.orders {
-		if !o.isAnswered() {
+		if o.done == nil || !o.isAnswered() {
 			continue
 		}
 		o.answer()
+		h.calledAt = h.options.Clock.Now() // a call counts until it returns
+		o.until = h.calledAt.Add(intervalsMax * h.options.Interval)
 		if o.once {
 			o.end()
 		}
@@ -529,14 +557,25 @@ func (o *order) isAnswered() bool {
 	return o.begun != nil
 }
 
-// tellCalls of a failure on a node that they wait for.
+// tellCalls of the first outcome on a node that they wait for. failure: nil if there is none.
 func (h *Host) tellCalls(node string, failure error) {
 	const most = 3
 	for _, o := range h.orders {
-		if _, waits := o.begun[node]; waits && o.done != nil && len(o.errors) < most {
+		if _, waits := o.begun[node]; !waits || o.done == nil || o.heard[node] {
+			continue
+		}
+		o.heard[node] = true
+		if failure != nil && len(o.errors) < most {
 			o.errors = append(o.errors, failure)
 		}
 	}
+}
+
+// hear closes a node to the order's call, which has no error of it.
+func (h *Host) hear(o *order, node string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	o.heard[node] = true
 }
 
 func subjectOf(event engine.Event) *corev1.ObjectReference {

@@ -1,9 +1,15 @@
 package host
 
 import (
+	"errors"
+	"slices"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/go-logr/logr"
+	"k8s.io/utils/clock"
 
 	"driverupgrade.example/go/internal/engine"
 	"driverupgrade.example/go/internal/fakecluster"
@@ -48,6 +54,84 @@ func TestWhatFailedUnderAnOrderBeforeIsNoErrorOfTheCall(t *testing.T) {
 	}
 	if work.Load() == 0 {
 		t.Error("the pass had nothing to do with the node")
+	}
+}
+
+// unmarking has the node's state label taken away while a pass is being made that evicts a pod from the node.
+type unmarking struct {
+	engine.Engine
+	unmark func()
+}
+
+func (e unmarking) Apply(nodes, policy []byte, now time.Time) (engine.Pass, error) {
+	found, err := e.Engine.Apply(nodes, policy, now)
+	if slices.Contains(found.Work, "n") {
+		if request, _ := e.Next("n", now); strings.HasSuffix(request.Target, "/eviction") {
+			e.unmark()
+		}
+	}
+	return found, err
+}
+
+// An eviction names no version of the node that would make the server refuse it.
+func TestNoPodIsEvictedFromANodeThatIsSwitchedOffDuringThePass(t *testing.T) {
+	cluster := fakecluster.New()
+	defer cluster.Close()
+	cluster.AddNode("n")
+	cluster.AddWorkload("work", "n")
+	cluster.NewDriver()
+	unmarked := make(chan struct{})
+	var h *Host
+	h = newHost(t, cluster, func(made engine.Engine) engine.Engine {
+		return unmarking{made, func() {
+			cluster.RemoveLabel("n", h.stateLabel())
+			for named := true; named; time.Sleep(time.Millisecond) {
+				h.mu.Lock()
+				named = h.orders[0].nodes["n"]
+				h.mu.Unlock()
+			}
+			close(unmarked)
+		}}
+	})
+	if _, _, err := h.Members(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	policy := []byte(`{"autoUpgrade":true,"drain":{"enable":true}}`)
+	if err := h.Apply(t.Context(), []string{"n"}, nil, policy, false); err != nil {
+		t.Fatal(err)
+	}
+	<-unmarked
+	for busy := true; busy; time.Sleep(time.Millisecond) { // until what the pass has begun is over
+		h.mu.Lock()
+		busy = h.passing != nil || len(h.underWay) > 0
+		h.mu.Unlock()
+	}
+	if !cluster.HasWorkload("work") {
+		t.Error("the pod is evicted")
+	}
+}
+
+// telling is an engine that says what became of requests, and nothing else.
+type telling struct {
+	engine.Engine
+	outcomes []engine.Outcome
+}
+
+func (e *telling) Settle(time.Time) (engine.Settled, error) {
+	return engine.Settled{Outcomes: []engine.Outcome{e.outcomes[0]}}, nil
+}
+
+func TestACallHearsOfTheFirstRequestOfANodeAndOfNoLaterOnes(t *testing.T) {
+	said := &telling{}
+	o := &order{begun: map[string]bool{"n": false, "m": true}, heard: map[string]bool{}, done: make(chan struct{})}
+	h := &Host{options: Options{Clock: clock.RealClock{}}, engine: said, log: logr.Discard(), orders: []*order{o}}
+	for _, one := range []engine.Outcome{{Node: "n"}, {Node: "n", Code: 14, Message: "later"}, {Node: "m", Code: 7, Message: "first"},
+		{Node: "m", Code: 7, Message: "second"}} {
+		said.outcomes = []engine.Outcome{one}
+		h.settle()
+	}
+	if err := errors.Join(o.errors...); err == nil || err.Error() != "node m: first" {
+		t.Errorf("the call is told: %v", err)
 	}
 }
 

@@ -250,6 +250,9 @@ func (m *Manager) BuildState(ctx context.Context, namespace string,
 	state := NewClusterUpgradeState()
 	state.podless = podless
 	read := &reading{host: from}
+	if len(members) == 0 {
+		state.read = read
+	}
 	for _, node := range podless {
 		read.podless = append(read.podless, node.Name)
 	}
@@ -309,6 +312,9 @@ func partsOf(state *ClusterUpgradeState) (parts []*part, foreign []string, err e
 				of[read.host].podless = append(of[read.host].podless, read.podless...)
 			}
 		}
+	}
+	if read := state.read; read != nil && of[read.host] == nil {
+		of[read.host] = &part{host: read.host, podless: read.podless} // of all its nodes the driver pod is missing just now
 	}
 	parts = slices.SortedFunc(maps.Values(of), func(a, b *part) int { return cmp.Compare(a.host.Selection(), b.host.Selection()) })
 	return parts, foreign, nil

@@ -276,6 +276,85 @@ func TestAnOrderStandsForThreeIntervals(t *testing.T) {
 	w.awaitEnd()
 }
 
+// At the rate of client-go's defaults the marks of 5,000 nodes take a quarter of an hour.
+func TestACallThatTakesLongerThanThreeIntervalsWaitsForAllThatItSends(t *testing.T) {
+	const nodes = 20
+	w, rate := outdated(t, nodes)
+	counts := w.observe()
+	state := w.build(t.Context())
+	applied := make(chan error, 1)
+	go func() { applied <- w.manager.ApplyState(t.Context(), state, policyOf(1)) }()
+	w.eventually("a request of each node", func() bool { return w.manager.connection.Waiting() == nodes })
+	w.clock.Step(4 * interval)
+	w.awaitRound(counts)
+	select {
+	case err := <-applied:
+		t.Fatalf("the call has returned with %d requests that wait: %v", w.manager.connection.Waiting(), err)
+	default:
+	}
+	close(rate)
+	if err := <-applied; err != nil {
+		t.Error(err)
+	}
+	if marked := len(w.cluster.States()); marked != nodes {
+		t.Errorf("%d of %d nodes have a state", marked, nodes)
+	}
+	w.awaitEnd() // the order stands, three intervals from the call's return
+}
+
+// X has a request that waits, and is not in the state of the second call, as an operator does that calls for a part of the nodes.
+func TestSwitchedOffIsAlsoWhatAnOrderBeforeTheLastHasInTheQueue(t *testing.T) {
+	const nodes = 2
+	w, rate := outdated(t, nodes)
+	counts := w.observe()
+	state := w.build(t.Context())
+	part := NewClusterUpgradeState()
+	part.NodeStates[UpgradeStateDone] = state.NodeStates[UpgradeStateDone][:1]
+	var calls sync.WaitGroup
+	apply := func(state *ClusterUpgradeState, policy *v1alpha1.DriverUpgradePolicySpec) {
+		calls.Go(func() {
+			if err := w.manager.ApplyState(t.Context(), state, policy); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	apply(state, policyOf(1))
+	w.eventually("a request of each node", func() bool { return w.manager.connection.Waiting() == nodes })
+	passes := counts.passes.Load()
+	apply(&part, policyOf(1))
+	w.eventually("the pass of the part", func() bool { return counts.passes.Load() > passes })
+	apply(state, &v1alpha1.DriverUpgradePolicySpec{AutoUpgrade: false})
+	w.eventually("the end of what has waited", func() bool { return w.manager.connection.Waiting() == 0 })
+	close(rate)
+	calls.Wait()
+	if sent := w.cluster.Writes(); sent > 0 {
+		t.Errorf("%d requests were sent", sent)
+	}
+}
+
+func TestAPolicyIsSwitchedOffWhileTheOnlyDriverPodIsReplaced(t *testing.T) {
+	w := newWorld(t, 1)
+	w.apply(t.Context(), policyOf(1))
+	w.eventually("the state of a current node", w.allIn(UpgradeStateDone))
+	w.cluster.LoseDriverPod("n0")
+	w.eventually("a state without nodes", func() bool { return len(w.build(t.Context()).NodeStates) == 0 })
+	w.apply(t.Context(), &v1alpha1.DriverUpgradePolicySpec{AutoUpgrade: false})
+	sent := w.cluster.Writes()
+	w.cluster.RestoreDriverPod("n0")
+	w.cluster.NewDriver()
+	w.eventually("the new driver in the watch", func() bool {
+		for _, nodes := range w.build(t.Context()).NodeStates {
+			return nodes[0].DriverDaemonSet.Generation == 2
+		}
+		return false
+	})
+	w.clock.Step(time.Minute)
+	w.apply(t.Context(), &v1alpha1.DriverUpgradePolicySpec{AutoUpgrade: false}) // a round later
+	if now := w.cluster.Writes(); now != sent {
+		t.Errorf("%d requests were sent: %s", now-sent, w.states())
+	}
+}
+
 func TestAnOrderEndsWithAPolicyThatIsSwitchedOff(t *testing.T) {
 	w := newWorld(t, 2)
 	counts := w.observe()

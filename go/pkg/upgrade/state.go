@@ -27,6 +27,7 @@ type ClusterUpgradeState struct {
 	NodeStates map[string][]*NodeUpgradeState
 
 	podless []host.Podless // if BuildState made it
+	read    *reading       // if BuildState found podless nodes and no others
 }
 
 // reading is what the nodes of one BuildState have in common, whatever states the operator puts them into.

@@ -254,7 +254,10 @@ func (h *Host) round() time.Duration {
 	idle := intervalsMax * h.options.Interval
 	h.mu.Lock()
 	for _, o := range h.orders {
-		if err := o.ctx.Err(); err != nil || (o.done == nil && now.After(o.until)) {
+		if o.done != nil { // a call counts until it returns
+			h.calledAt, o.until = now, now.Add(idle)
+		}
+		if err := o.ctx.Err(); err != nil || now.After(o.until) {
 			o.end(err)
 		}
 	}
@@ -301,8 +304,11 @@ func (h *Host) rest(now time.Time) {
 	if err != nil {
 		return // a defect: the host ends
 	}
+	before := len(h.followers)
 	h.follow(found, now)
-	h.ring() // the engine may have taken them for a part of an order: its next pass follows again what it needs
+	if len(h.followers) < before {
+		h.ring() // the engine may have taken them for a part of an order: its next pass follows again what it needs
+	}
 }
 
 func (h *Host) pause(longest time.Duration) time.Duration {
@@ -317,9 +323,7 @@ func (h *Host) pause(longest time.Duration) time.Duration {
 		wait = min(wait, follower.until.Sub(now)+pauseMin)
 	}
 	for _, o := range h.orders {
-		if o.done == nil {
-			wait = min(wait, o.until.Sub(now)+pauseMin)
-		}
+		wait = min(wait, o.until.Sub(now)+pauseMin)
 		if !o.wakeAt.IsZero() {
 			wait = min(wait, o.wakeAt.Sub(now))
 		}
@@ -527,12 +531,10 @@ func (h *Host) settle() {
 		}
 	}
 	for _, o := range h.orders {
-		if o.done == nil || !o.isAnswered() {
+		if !o.isAnswered() {
 			continue
 		}
 		o.answer()
-		h.calledAt = h.options.Clock.Now() // a call counts until it returns
-		o.until = h.calledAt.Add(intervalsMax * h.options.Interval)
 		if o.once {
 			o.end()
 		}

@@ -92,10 +92,11 @@ func (p Pass) Wake() (time.Time, bool) {
 	return time.UnixMilli(*p.WakeAt), true
 }
 
-// NodePlan is what becomes of a node of Work: the states that it enters.
+// NodePlan is what becomes of a node of Work: the state that it is in, and those that it enters. A node without a state is in "unknown".
 type NodePlan struct {
-	Node string
-	Path []string
+	Node  string
+	State string
+	Path  []string
 }
 
 // Gate is why a node waits.

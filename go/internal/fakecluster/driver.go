@@ -69,6 +69,13 @@ func (c *Cluster) AddWorkload(name, node string) {
 	})
 }
 
+// DeleteWorkload has the pod of AddWorkload end.
+func (c *Cluster) DeleteWorkload(name string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.deleteLocked("pods", "work/"+name)
+}
+
 // HasWorkload tells whether the pod of AddWorkload is still there.
 func (c *Cluster) HasWorkload(name string) bool {
 	c.mu.Lock()

@@ -58,6 +58,7 @@ type Cluster struct {
 	old      bool // as servers before Kubernetes 1.32
 	ended    int  // version at which all watches were ended
 	watches  int  // that are open
+	held     string
 }
 
 // Namespace is where the driver is.
@@ -112,6 +113,15 @@ func (c *Cluster) EndWatches() {
 	c.version++
 	c.ended = c.version
 	c.events = append(c.events, event{version: c.version})
+	close(c.news)
+	c.news = make(chan struct{})
+}
+
+// HoldWatches of a resource: they tell nothing until the next call, with "" or another resource.
+func (c *Cluster) HoldWatches(resource string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.held = resource
 	close(c.news)
 	c.news = make(chan struct{})
 }
@@ -379,6 +389,9 @@ func (c *Cluster) watch(w http.ResponseWriter, r *http.Request, resource, namesp
 	for began := from; ; {
 		c.mu.Lock()
 		events, news, over, ended := c.events[min(from, len(c.events)):], c.news, c.outage || from < c.oldest, c.ended // the n-th event has version n
+		if c.held == resource {
+			events = nil
+		}
 		c.mu.Unlock()
 		if over {
 			return

@@ -57,7 +57,7 @@ type order struct {
 type task struct {
 	order    *order
 	node     string
-	starts   bool            // its first request makes the node one in progress, or leaves it one
+	urgent   bool            // its requests begin an upgrade, or go on with one: whoever waits for its end has lost a node meanwhile
 	queued   context.Context // ended: what has not had its turn yet is not sent
 	withdraw context.CancelFunc
 }
@@ -386,15 +386,16 @@ func (h *Host) begin(o *order, found engine.Pass) {
 	if first {
 		o.begun, o.heard = map[string]bool{}, map[string]bool{}
 	}
-	starts := map[string]bool{}
+	// By the engine's word: the watch tells of a state some time after the answer that has told the engine.
+	urgent := map[string]bool{}
 	for _, plan := range found.Plans {
-		starts[plan.Node] = len(plan.Path) > 0 && isInProgress(plan.Path[len(plan.Path)-1])
+		urgent[plan.Node] = isInProgress(plan.State) || slices.ContainsFunc(plan.Path, isInProgress)
 	}
 	for _, node := range found.Work {
 		if first {
 			o.begun[node] = true
 		}
-		started := &task{order: o, node: node, starts: starts[node]}
+		started := &task{order: o, node: node, urgent: urgent[node]}
 		started.queued, started.withdraw = context.WithCancel(o.ctx)
 		h.underWay[started] = true
 		if o.void || (o.policy != nil && !o.nodes[node]) { // since the engine was asked
@@ -462,7 +463,7 @@ func (h *Host) serve(t *task) {
 		}
 		told := answer{status: engine.NotSent, err: err}
 		if err == nil {
-			told = h.connection.send(ctx, t.queued, request, sent > 0 || t.starts || h.isInProgress(node))
+			told = h.connection.send(ctx, t.queued, request, sent > 0 || t.urgent)
 		}
 		switch {
 		case told.err == nil:
@@ -481,15 +482,9 @@ func (h *Host) serve(t *task) {
 	}
 }
 
-// isInProgress tells whether the upgrade of a node has begun: whoever waits for its end has lost a node meanwhile.
-func (h *Host) isInProgress(node string) bool {
-	known, found := h.nodes.find(node)
-	return found && isInProgress(known.Labels[h.stateLabel()])
-}
-
 func isInProgress(state string) bool {
 	switch state {
-	case "", "upgrade-required", "upgrade-done":
+	case "unknown", "upgrade-required", "upgrade-done":
 		return false
 	}
 	return true

@@ -207,7 +207,8 @@ func TestTheRequestsOfNodesInProgressGoFirst(t *testing.T) {
 	}
 }
 
-// Else a pod that is evicted from the first nodes goes to one that is cordoned later, and is evicted once more.
+// Else a pod that is evicted from the first nodes goes to one that is cordoned later, and is evicted once more. The engine knows what its
+// patches were answered, though watches tell of it later: what follows on the first nodes has its turn after the others' cordons.
 func TestNodesThatStartAtOnceAreCordonedBeforePodsAreEvicted(t *testing.T) {
 	const nodes = 40
 	w, rate := outdated(t, nodes)
@@ -215,6 +216,7 @@ func TestNodesThatStartAtOnceAreCordonedBeforePodsAreEvicted(t *testing.T) {
 		w.cluster.AddWorkload(fmt.Sprintf("work-%d", i), node)
 	}
 	state := w.build(t.Context())
+	w.cluster.HoldWatches("nodes")
 	applied := make(chan error, 1)
 	go func() { applied <- w.manager.ApplyState(t.Context(), state, policyOf(0)) }()
 	for given := range nodes {
@@ -227,6 +229,7 @@ func TestNodesThatStartAtOnceAreCordonedBeforePodsAreEvicted(t *testing.T) {
 			t.Errorf("%s is schedulable while pods are evicted from others", node)
 		}
 	}
+	w.cluster.HoldWatches("")
 	close(rate)
 	if err := <-applied; err != nil {
 		t.Error(err)
@@ -300,6 +303,50 @@ func TestACallThatTakesLongerThanThreeIntervalsWaitsForAllThatItSends(t *testing
 		t.Errorf("%d of %d nodes have a state", marked, nodes)
 	}
 	w.awaitEnd() // the order stands, three intervals from the call's return
+}
+
+// Else each round of such a call would list the pods of the nodes in progress anew. Here these nodes wait for a pod to complete, and the call
+// for the last node's first request.
+func TestPodsStayFollowedWhileACallTakesLongerThanThreeIntervals(t *testing.T) {
+	const nodes, drivers = 5, 4 // nodes and DaemonSets, ControllerRevisions and driver pods have a watch each
+	w, rate := outdated(t, nodes)
+	for i, node := range w.nodes {
+		w.cluster.AddWorkload(fmt.Sprintf("work-%d", i), node)
+	}
+	counts := w.observe()
+	state, policy := w.build(t.Context()), policyOf(0)
+	policy.WaitForCompletion = &v1alpha1.WaitForCompletionSpec{PodSelector: "app=work"}
+	applied := make(chan error, 1)
+	go func() { applied <- w.manager.ApplyState(t.Context(), state, policy) }()
+	w.eventually("a request of each node", func() bool { return w.manager.connection.Waiting() == nodes })
+	for range nodes - 1 {
+		rate <- struct{}{}
+	}
+	w.eventually("the watches of the others' pods", func() bool {
+		return w.cluster.OpenWatches() == drivers+nodes-1 && w.manager.connection.Waiting() == 1
+	})
+	w.clock.Step(4 * interval)
+	w.awaitRound(counts)
+	close(rate)
+	if err := <-applied; err != nil {
+		t.Error(err)
+	}
+	for i := range nodes {
+		w.cluster.DeleteWorkload(fmt.Sprintf("work-%d", i))
+	}
+	w.awaitEnd()
+	if begun := w.watchesOfPods(); begun != nodes {
+		t.Errorf("%d watches of the pods on %d nodes were begun", begun, nodes)
+	}
+}
+
+func (w *world) watchesOfPods() (begun int) {
+	for _, request := range w.cluster.Requests() {
+		if request.Watch && request.Path == "/api/v1/pods" {
+			begun++
+		}
+	}
+	return begun
 }
 
 // X has a request that waits, and is not in the state of the second call, as an operator does that calls for a part of the nodes.

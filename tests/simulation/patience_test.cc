@@ -41,6 +41,10 @@ TEST_CASE("I13: a pod is not asked to go before the server wants to hear of it a
   CHECK_FALSE(patience.Evicting(pod, kNow).empty());
   patience.UpgradeBegins("n1");
   CHECK(patience.Evicting(pod, kNow).empty());
+  // What another history has refused is asked anew.
+  patience.Evicted("n1", pod, {.refusal = Refusal::kThrottled, .retry_after = absl::Seconds(30)}, kNow);
+  patience.ClusterSetBack();
+  CHECK(patience.Evicting(pod, kNow).empty());
 }
 
 TEST_CASE("I13: what met a conflict is not repeated at once as of the same version") {

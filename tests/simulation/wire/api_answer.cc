@@ -16,6 +16,7 @@ struct Details {
   int retry_after = 0;
   std::string cause = {};
   std::string cause_message = {};
+  std::string cause_field = {};
 };
 
 void WriteStatus(JsonWriter& writer, int code, std::string_view reason, std::string_view message,
@@ -33,6 +34,7 @@ void WriteStatus(JsonWriter& writer, int code, std::string_view reason, std::str
       writer.Object([&] {
         writer.Member("reason", details.cause);
         writer.Member("message", details.cause_message);
+        writer.MemberIfAny("field", details.cause_field);
       });
     });
   });
@@ -92,10 +94,11 @@ HttpResponse Success(std::string body, int code) { return {.status = code, .body
 
 std::string WithOtherOwners(std::string objects) {
   constexpr std::string_view kOwners = R"("ownerReferences":[)";
-  constexpr std::string_view kOther = R"({"apiVersion":"v1","kind":"ConfigMap","name":"other","uid":"other"},)";
+  constexpr std::string_view kOther = R"({"apiVersion":"v1","kind":"ConfigMap","name":"other","uid":"other"})";
   for (std::size_t at = objects.find(kOwners); at != std::string::npos; at = objects.find(kOwners, at)) {
     at += kOwners.size();
-    objects.insert(at, kOther);
+    objects.insert(objects.find(']', at), fmt::format(",{}", kOther));
+    objects.insert(at, fmt::format("{},", kOther));
   }
   return objects;
 }
@@ -113,14 +116,14 @@ absl::StatusOr<HttpResponse> AnswerOf(const absl::Status& status, const Draw& dr
   if (meaning.code == 503) meaning.reason = "ServiceUnavailable";
   if (meaning.code == 504) meaning.reason = "Timeout";
   const bool overloaded = meaning.code >= 500 || meaning.code == 429;
-  if (overloaded && draw(3) == 0) return WithoutStatus(meaning.code, draw);
+  if ((overloaded && draw(3) == 0) || (meaning.code == 410 && draw(8) == 0)) return WithoutStatus(meaning.code, draw);
   HttpResponse response =
       Failure(meaning.code, meaning.reason, message, {.retry_after = overloaded ? draw(4) * 10 : 0});
   if (overloaded && draw(8) == 0) response.headers["Retry-After"] = "Fri, 31 Dec 1999 23:59:59 GMT";
   return response;
 }
 
-HttpResponse AnswerOf(const EvictionAnswer& answer) {
+HttpResponse AnswerOf(const EvictionAnswer& answer, const Draw& draw) {
   if (answer.gone) {
     return GoneAnswer(answer.message.find("UID in the precondition") != std::string::npos, answer.message);
   }
@@ -134,7 +137,12 @@ HttpResponse AnswerOf(const EvictionAnswer& answer) {
                       .cause = "DisruptionBudget",
                       .cause_message = cause == std::string::npos ? answer.message : answer.message.substr(cause)});
     }
-    case Refusal::kThrottled: return Failure(429, "TooManyRequests", answer.message, {.retry_after = seconds});
+    case Refusal::kThrottled: {
+      HttpResponse response = Failure(429, "TooManyRequests", answer.message, {.retry_after = seconds});
+      // Whoever is turned away at the door is told by a header alone.
+      if (draw(2) == 0) response.body = "Too many requests, please try again later.\n";
+      return response;
+    }
     case Refusal::kSeveralBudgets: return Failure(500, "", answer.message);
     case Refusal::kNamespaceTerminating:
       return Failure(403, "Forbidden", answer.message,
@@ -146,6 +154,11 @@ HttpResponse AnswerOf(const EvictionAnswer& answer) {
 
 HttpResponse GoneAnswer(bool other_uid, const std::string& message) {
   return other_uid ? Failure(409, "Conflict", message) : Failure(404, "NotFound", message);
+}
+
+HttpResponse OtherUidAnswer(const std::string& message) {
+  return Failure(422, "Invalid", message,
+                 {.cause = "FieldValueInvalid", .cause_message = "field is immutable", .cause_field = "metadata.uid"});
 }
 
 std::string ErrorLine(int code, const std::string& reason, const std::string& message) {

@@ -17,7 +17,7 @@ using Draw = std::function<int(int)>;
 
 // 200, or 201 where something was made.
 HttpResponse Success(std::string body, int code = 200);
-// The objects with one more owner, before those that they have, which is not their controller.
+// The objects with two more owners, around those that they have, of which none is their controller.
 std::string WithOtherOwners(std::string objects);
 // A Status of success.
 HttpResponse Done(int code = 200);
@@ -25,9 +25,11 @@ HttpResponse Done(int code = 200);
 // that means it. An error of the connection stays one. `draw` chooses the form of bodies that have several.
 absl::StatusOr<HttpResponse> AnswerOf(const absl::Status& status, const Draw& draw);
 // E3-E19.
-HttpResponse AnswerOf(const EvictionAnswer& answer);
+HttpResponse AnswerOf(const EvictionAnswer& answer, const Draw& draw);
 // The object, or the incarnation of it that was named, is gone (E16).
 HttpResponse GoneAnswer(bool other_uid, const std::string& message);
+// To a patch of an object that is another of that name by now.
+HttpResponse OtherUidAnswer(const std::string& message);
 // The last line of a watch that the server breaks off (api-A16).
 std::string ErrorLine(int code, const std::string& reason, const std::string& message);
 

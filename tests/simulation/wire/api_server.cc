@@ -190,7 +190,12 @@ ApiServer::Answer ApiServer::ServeNode(const CallContext& context, const ApiRequ
   if (request.verb == HttpVerb::kGet) return ToAnswer(seam_.cluster->GetNode(context, {.name = request.name}));
   const absl::StatusOr<PatchNodeParams> params = NodePatchOf(request);
   if (!params.ok()) return Failed(params.status());
-  return ToAnswer(seam_.cluster->PatchNode(context, *params));
+  const absl::StatusOr<Node> node = seam_.cluster->PatchNode(context, *params);
+  if (absl::IsAborted(node.status())) {
+    const absl::StatusOr<Node> found = seam_.cluster->GetNode({}, {.name = request.name});
+    if (found.ok() && found->uid != params->uid) return OtherUidAnswer(std::string(node.status().message()));
+  }
+  return ToAnswer(node);
 }
 
 ApiServer::Answer ApiServer::Delete(const CallContext& context, const ApiRequest& request, const PodRef& pod) {
@@ -223,7 +228,7 @@ ApiServer::Answer ApiServer::ServePod(const CallContext& context, const ApiReque
   if (request.subresource.empty()) return Delete(context, request, pod);
   const absl::StatusOr<EvictionAnswer> answer = seam_.cluster->EvictPod(context, {.pod = pod});
   if (!answer.ok()) return Failed(answer.status());
-  return AnswerOf(*answer);
+  return AnswerOf(*answer, seam_.draw);
 }
 
 ApiServer::Answer ApiServer::ServeMaintenance(const CallContext& context, const ApiRequest& request) {

@@ -72,6 +72,8 @@ absl::StatusOr<std::vector<Node>> FaultyCluster::ListNodes(const CallContext& co
   world_.Fired(Fault::kStaleRead);
   nodes_before_ = stale;
   nodes_before_version_ = list_version_ = stale_version;
+  // Only bytes carry the version of a list.
+  if (world_.setup.wire && world_.setup.cache) patience_.ClusterSetBack();
   // An engine with a cache goes by its watch until it gives back: until then the list is the ledger's, which asks whether
   // a node is there.
   if (!world_.setup.cache || world_.releasing) next_->NoteOldNodes(stale_version);

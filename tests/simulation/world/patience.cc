@@ -51,6 +51,11 @@ void Patience::UpgradeBegins(const std::string& node) {
   std::erase_if(refused_, [&](const auto& refused) { return refused.second.node == node; });
 }
 
+void Patience::ClusterSetBack() {
+  refused_.clear();
+  conflicts_.clear();
+}
+
 std::string Patience::Patching(const PatchNodeParams& params, absl::Time now) const {
   const auto found = conflicts_.find(params.uid);
   if (found == conflicts_.end() || found->second.resource_version != params.resource_version) return "";

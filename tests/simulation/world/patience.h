@@ -24,6 +24,8 @@ class Patience {
   void Evicted(const std::string& node, const EvictPodParams& params, const EvictionAnswer& answer, absl::Time now);
   void Deleted(const DeletePodParams& params) { refused_.erase(params.pod.uid); }
   void UpgradeBegins(const std::string& node);
+  // A list was older than one before: to whoever sees that, the cluster was set back, and what had been tried is of another history.
+  void ClusterSetBack();
 
   // What is refused as of a version is not asked again at once as of the same one.
   std::string Patching(const PatchNodeParams& params, absl::Time now) const;

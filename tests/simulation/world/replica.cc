@@ -200,6 +200,7 @@ WireSeam Replica::MakeSeam() {
   seam.breaks = [this] {
     const bool breaks = world_.May(Fault::kBytes) && wire_random_.PerMille(driver_.setup.call_faults_per_mille);
     if (breaks) world_.Fired(Fault::kBytes);
+    if (breaks && process_->wire) process_->wire->NoteBreak();
     return breaks;
   };
   if (mutant_ != nullptr) {
@@ -210,7 +211,13 @@ WireSeam Replica::MakeSeam() {
   return seam;
 }
 
-std::shared_ptr<ClusterFacade> Replica::MakeWire() { return world_.options.wire(MakeSeam()); }
+std::shared_ptr<ClusterFacade> Replica::MakeWire() {
+  process_->wire =
+      std::make_unique<ClearWire>([this](const std::string& wrong) { driver_.checker.Fail("I17", wrong); });
+  WireSeam seam = MakeSeam();
+  seam.cluster = process_->wire->Below(seam.cluster);
+  return process_->wire->Above(world_.options.wire(std::move(seam)));
+}
 
 void Replica::Begin() {
   const std::string name = fmt::format("replica-{}.{}", number_, ++incarnation_);

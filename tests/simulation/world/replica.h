@@ -15,6 +15,7 @@
 #include "driverupgrade/upgrade_engine.h"
 #include "driverupgrade/watch_cache.h"
 #include "simulation/opinion/second_opinion.h"
+#include "simulation/wire/clear_wire.h"
 #include "simulation/world/faulty_cluster.h"
 #include "simulation/world/mutants.h"
 #include "simulation/world/random.h"
@@ -85,6 +86,8 @@ class Replica {
   struct Process {
     std::shared_ptr<InvariantChecker::GuardedCluster> guarded = {};
     std::shared_ptr<FaultyCluster> cluster = {};
+    // Null: it does not go through bytes.
+    std::unique_ptr<ClearWire> wire = {};
     // The same, through bytes where the seed has drawn that.
     std::shared_ptr<ClusterFacade> honest = {};
     // Null: it has one call in flight.

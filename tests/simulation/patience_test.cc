@@ -56,5 +56,13 @@ TEST_CASE("I13: what met a conflict is not repeated at once as of the same versi
   CHECK(patience.Patching({.name = "n1", .uid = "u1", .resource_version = "8"}, kNow).empty());
 }
 
+TEST_CASE("I13: the ledger is not asked for again at once after it could not be had") {
+  Patience patience;
+  CHECK(patience.AskingLedger(kNow).empty());
+  patience.LedgerFailed(kNow);
+  CHECK_FALSE(patience.AskingLedger(kNow + absl::Milliseconds(800)).empty());
+  CHECK(patience.AskingLedger(kNow + absl::Seconds(1)).empty());
+}
+
 }  // namespace
 }  // namespace driverupgrade::tests

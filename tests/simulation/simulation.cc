@@ -78,12 +78,19 @@ class Simulation {
   void OnChange(const Change& change) {
     if (world_.peer) world_.peer->See(change);
     ++world_.result.commits;
+    NoteCordon(change.node, change.revision);
     world_.trace.Hash(static_cast<std::uint64_t>(change.revision));
     world_.trace.Hash(static_cast<std::uint64_t>(absl::ToUnixMillis(change.time)));
     if (change.node.after != nullptr) Hash(*change.node.after);
     if (change.pod.after != nullptr) world_.trace.Hash(change.pod.after->ref.name);
     if (world_.trace.on()) Tell(change);
     for (const auto& replica : replicas_) replica->OnChange();
+  }
+
+  void NoteCordon(const Versions<Node>& node, std::int64_t revision) {
+    if (node.after == nullptr || !node.after->unschedulable) return;
+    const bool before = node.before != nullptr && node.before->uid == node.after->uid && node.before->unschedulable;
+    if (!before) world_.cordoned[node.after->name] = revision;
   }
 
   void Hash(const Node& node) {
@@ -188,9 +195,16 @@ class Simulation {
     if (!world_.Broken()) Rest();
   }
 
+  void SetClocksBack() {
+    if (!world_.setup.Has(Mode::kClockSetBack)) return;
+    world_.trace.Line("--- clocks are set back");
+    for (const auto& replica : replicas_) replica->SetClockBack();
+  }
+
   void Calm() {
     world_.trace.Line("--- calm");
     world_.chaos = false;
+    SetClocksBack();
     // What was late comes now, and what was broken is mended.
     world_.NoteFault();
     while (late_.due() != absl::InfiniteFuture()) late_.SendNext();
@@ -207,6 +221,7 @@ class Simulation {
     for (const Driver& driver : Drivers()) patience += TimeToConverge(world_, driver.policy);
     const absl::Time limit = world_.Now() + patience;
     RunFor(world_.setup.ByClocks(kAftermath));
+    SetClocksBack();
     std::vector<Completion> completions;
     for (const Driver& driver : Drivers()) completions.emplace_back(world_, driver);
     const auto is_reached = [](Completion& completion) { return completion.IsReached(); };

@@ -80,8 +80,9 @@ enum class Mode : std::uint8_t {
   kManyPods,    ///< The callback names ten thousand pods.
   kRollouts,    ///< The policy has stages, windows, groups and health, and somebody approves.
   kShortPasses,  ///< A pass looks at two nodes that have changed, and leaves the others to the next ones.
+  kClockSetBack,  ///< The replicas' clocks are ahead by days, and are set back as the calm phase begins, and in its midst.
 };
-inline constexpr int kModeCount = 9;
+inline constexpr int kModeCount = 10;
 /// `release`, `two-drivers`, ...
 std::string_view ToString(Mode mode);
 
@@ -115,7 +116,7 @@ struct SimulationOptions {
   int rolling_percent = 6;
   /// So many seeds in a thousand are in each Mode; kManyPods, of which one seed takes as long as dozens, is only asked
   /// for.
-  std::array<int, kModeCount> mode_per_mille = {30, 30, 50, 40, 30, 20, 0, 40, 100};
+  std::array<int, kModeCount> mode_per_mille = {30, 30, 50, 40, 30, 20, 0, 40, 100, 60};
   /// Plants a defect, to see whether it is found: one of MutantNames, from 1 on; 0: none.
   int mutant = 0;
 };

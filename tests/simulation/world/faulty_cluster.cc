@@ -28,6 +28,20 @@ CallKind KindOf(Operation operation) {
   }
 }
 
+// nodes, driver pods, DaemonSets, ControllerRevisions
+constexpr std::size_t kKindsFollowed = 4;
+
+Operation WatchOf(Operation list) {
+  switch (list) {
+    case Operation::kListNodes: return Operation::kWatchNodes;
+    case Operation::kListPods: return Operation::kWatchPods;
+    case Operation::kListDaemonSets: return Operation::kWatchDaemonSets;
+    case Operation::kListControllerRevisions: return Operation::kWatchControllerRevisions;
+    case Operation::kListNodeMaintenances: return Operation::kWatchNodeMaintenances;
+    default: return list;
+  }
+}
+
 bool IsOfLease(Operation operation) {
   return operation == Operation::kGetLease || operation == Operation::kCreateLease ||
          operation == Operation::kUpdateLease;
@@ -185,14 +199,27 @@ void FaultyCluster::JudgeLease(Operation operation) {
 
 // Who lists anew what he cannot follow knows it, too.
 void FaultyCluster::NoteListed(Operation operation) {
-  switch (operation) {
-    case Operation::kListNodes: failing_since_.erase(Operation::kWatchNodes); return;
-    case Operation::kListPods: failing_since_.erase(Operation::kWatchPods); return;
-    case Operation::kListDaemonSets: failing_since_.erase(Operation::kWatchDaemonSets); return;
-    case Operation::kListControllerRevisions: failing_since_.erase(Operation::kWatchControllerRevisions); return;
-    case Operation::kListNodeMaintenances: failing_since_.erase(Operation::kWatchNodeMaintenances); return;
-    default: return;
+  failing_since_.erase(WatchOf(operation));
+  followed_.insert(WatchOf(operation));
+}
+
+bool FaultyCluster::HasListedAll(bool maintenances) const {
+  return followed_.size() >= (maintenances ? kKindsFollowed + 1 : kKindsFollowed);
+}
+
+std::string FaultyCluster::WhyNot(const NodePlan& plan, const NodeOutcome& outcome) const {
+  if (absl::IsAlreadyExists(outcome.status)) return "that the NodeMaintenance is there counts as a failure";
+  if (!outcome.status.ok()) return "";
+  int accepted = 0;
+  int refused = 0;
+  for (const PodRef& pod : plan.evict) {
+    const auto answer = evictions_.find(pod.uid);
+    if (answer == evictions_.end()) return "";
+    ++(answer->second.refusal == Refusal::kNone ? accepted : refused);
   }
+  if (accepted == outcome.evictions_accepted && refused == outcome.evictions_refused) return "";
+  return fmt::format("{} evictions accepted and {} refused are told, where {} and {} were", outcome.evictions_accepted,
+                     outcome.evictions_refused, accepted, refused);
 }
 
 // I16: who follows the cluster decides nothing by a watch that has been failing for long.

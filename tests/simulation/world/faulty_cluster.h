@@ -7,6 +7,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -17,6 +18,8 @@
 #include "driverupgrade/clock.h"
 #include "driverupgrade/cluster_facade.h"
 #include "driverupgrade/forwarding_facade.h"
+#include "driverupgrade/node_outcome.h"
+#include "driverupgrade/plan.h"
 #include "driverupgrade/testing/invariants.h"
 #include "simulation/world/patience.h"
 #include "simulation/world/random.h"
@@ -49,6 +52,22 @@ class FaultyCluster final : public ForwardingFacade {
   bool TakeWatchTrouble() { return std::exchange(watch_trouble_, false); }
   // How many calls have gone wrong.
   std::int64_t troubles() const { return troubles_; }
+  // From now on all that is written gives something back; there is nobody else, so that no lease matters.
+  void BeginRelease() {
+    releases_ = true;
+    renew_deadline_ = std::nullopt;
+  }
+  // Whether the last list of NodeMaintenances could be read.
+  bool knows_maintenances() const { return knows_maintenances_; }
+  // Each kind that a cache follows, at least once.
+  bool HasListedAll(bool maintenances) const;
+  // At which revision of the cluster all pods of the node were read last; 0: never.
+  std::int64_t PodsRead(const std::string& node) const {
+    const auto found = pods_listed_.find(node);
+    return found == pods_listed_.end() ? 0 : found->second;
+  }
+  // I18: where the outcome of a plan is not what its requests were answered; empty: nowhere.
+  std::string WhyNot(const NodePlan& plan, const NodeOutcome& outcome) const;
   // For who looks at the same watch through bytes.
   void NoteWatchTrouble() { watch_trouble_ = true; }
   // Who sends what is sent now, by what he knew when it was decided; nullopt: by what is known now. Returns the one
@@ -140,6 +159,8 @@ class FaultyCluster final : public ForwardingFacade {
   void JudgeWatches(Operation operation);
   void NoteListed(Operation operation);
   // I13; `wrong`: what is wrong, or nothing.
+  template <class T, class F>
+  absl::StatusOr<T> OfLedger(F call);
   void JudgePatience(const std::string& wrong);
   void Note(Operation operation, const absl::Status& answer);
 
@@ -174,6 +195,16 @@ class FaultyCluster final : public ForwardingFacade {
   Patience patience_;
   // Up to which version watches are too old.
   std::map<Operation, std::int64_t> expired_;
+  // Watches that were told so, and have not been listed anew.
+  std::set<std::string> to_be_listed_;
+  // Watches of which all objects have been read.
+  std::set<Operation> followed_;
+  bool releases_ = false;
+  bool knows_maintenances_ = true;
+  // By UID of the pod.
+  std::map<std::string, EvictionAnswer> evictions_;
+  // By node: the cluster's revision when its pods were listed.
+  std::map<std::string, std::int64_t> pods_listed_;
 };
 
 }  // namespace driverupgrade::testing::internal

@@ -1,7 +1,9 @@
 // The calls of a FaultyCluster, each with what is its own.
+#include <functional>
 #include <utility>
 
 #include "absl/strings/numbers.h"
+#include "fmt/format.h"
 #include "simulation/world/faulty_call.h"
 #include "simulation/world/faulty_cluster.h"
 
@@ -30,19 +32,23 @@ class LimitedSink final : public WatchSink<T> {
   bool bookmarks_;
 };
 
-// Gives every event twice, as a watch may that began anew at an older version.
+// Tells of lists; with Mode::kWatchTwice it gives every event twice, as a watch may that began anew at an older version.
 template <class T>
-class TwiceSink final : public WatchSink<T> {
+class ReaderSink final : public WatchSink<T> {
  public:
-  TwiceSink(WatchSink<T>& next, World& world) : next_(next), world_(world) {}
+  ReaderSink(WatchSink<T>& next, World& world, std::function<void()> on_list)
+      : next_(next), world_(world), twice_(world.setup.Has(Mode::kWatchTwice)), on_list_(std::move(on_list)) {}
   bool OnList(std::vector<T> objects, std::string_view version) override {
+    on_list_();
     return next_.OnList(std::move(objects), version);
   }
   bool OnChange(T object, std::string_view version) override {
+    if (!twice_) return next_.OnChange(std::move(object), version);
     world_.CameBy(Mode::kWatchTwice);
     return next_.OnChange(object, version) && next_.OnChange(object, version);
   }
   bool OnDelete(T object, std::string_view version) override {
+    if (!twice_) return next_.OnDelete(std::move(object), version);
     world_.CameBy(Mode::kWatchTwice);
     return next_.OnDelete(object, version) && next_.OnDelete(object, version);
   }
@@ -51,6 +57,8 @@ class TwiceSink final : public WatchSink<T> {
  private:
   WatchSink<T>& next_;
   World& world_;
+  const bool twice_;
+  const std::function<void()> on_list_;
 };
 
 std::int64_t VersionOf(const std::string& resource_version) {
@@ -81,7 +89,13 @@ absl::StatusOr<std::vector<Node>> FaultyCluster::ListNodes(const CallContext& co
 }
 
 absl::StatusOr<std::vector<Pod>> FaultyCluster::ListPods(const CallContext& context, const ListPodsParams& params) {
-  return List<Pod>(context, Operation::kListPods, [&](const CallContext& at) { return next_->ListPods(at, params); });
+  std::int64_t read_at = 0;
+  auto pods = List<Pod>(context, Operation::kListPods, [&](const CallContext& at) {
+    read_at = world_.cluster->revision();
+    return next_->ListPods(at, params);
+  });
+  if (pods.ok() && params.label_selector == LabelSelector()) pods_listed_[params.node_name] = read_at;
+  return pods;
 }
 
 absl::StatusOr<std::vector<DaemonSet>> FaultyCluster::ListDaemonSets(const CallContext& context,
@@ -99,8 +113,11 @@ absl::StatusOr<std::vector<ControllerRevision>> FaultyCluster::ListControllerRev
 template <class T, class F>
 absl::Status FaultyCluster::Watch(Operation operation, const CallContext& context, const WatchParams& params,
                                   WatchSink<T>& reader, F call) {
-  TwiceSink<T> twice(reader, world_);
-  WatchSink<T>& sink = world_.setup.Has(Mode::kWatchTwice) ? twice : reader;
+  const std::string watch = fmt::format("{} {} {}", ToString(operation), params.ns, params.label_selector.ToString());
+  ReaderSink<T> sink(reader, world_, [&] {
+    followed_.insert(operation);
+    to_be_listed_.erase(watch);
+  });
   const auto troubled = [&](Fault fault, absl::Status status) {
     world_.Fired(fault);
     watch_trouble_ = true;
@@ -110,11 +127,17 @@ absl::Status FaultyCluster::Watch(Operation operation, const CallContext& contex
   };
   const auto too_old = [&](Fault fault) {
     expired_[operation] = VersionOf(params.resource_version);
+    to_be_listed_.insert(watch);
     return troubled(fault, absl::OutOfRangeError("410 too old resource version"));
   };
   bool begun = false;
   absl::Status ended = Run<absl::Status>(context, operation, [&](const CallContext& at) -> absl::Status {
     begun = true;
+    // Through bytes it may not have heard of it.
+    if (to_be_listed_.contains(watch) && !params.resource_version.empty() && !world_.setup.wire) {
+      checker_.Fail("I13", fmt::format("{}: {} begins at a version that the server has called too old", name_,
+                                       ToString(operation)));
+    }
     // What the server has dropped does not come back.
     const auto expired = expired_.find(operation);
     if (expired != expired_.end() && !params.resource_version.empty() &&
@@ -186,8 +209,15 @@ absl::Status FaultyCluster::WatchNodeMaintenances(const CallContext& context, co
 
 absl::StatusOr<std::vector<NodeMaintenance>> FaultyCluster::ListNodeMaintenances(
     const CallContext& context, const ListNodeMaintenancesParams& params) {
-  return List<NodeMaintenance>(context, Operation::kListNodeMaintenances,
-                               [&](const CallContext& at) { return next_->ListNodeMaintenances(at, params); });
+  if (releases_ && world_.chaos && odd_.Percent(20)) {
+    knows_maintenances_ = false;
+    ++troubles_;
+    return absl::UnavailableError("503");
+  }
+  auto objects = List<NodeMaintenance>(context, Operation::kListNodeMaintenances,
+                                       [&](const CallContext& at) { return next_->ListNodeMaintenances(at, params); });
+  knows_maintenances_ = objects.ok();
+  return objects;
 }
 
 absl::StatusOr<NodeMaintenance> FaultyCluster::CreateNodeMaintenance(const CallContext& context,
@@ -223,9 +253,24 @@ absl::StatusOr<Lease> FaultyCluster::GetLease(const CallContext& context, const 
                                     [&](const CallContext& at) { return next_->GetLease(at, params); });
 }
 
+// A conflict, or that there is none yet, is an answer like another.
+template <class T, class F>
+absl::StatusOr<T> FaultyCluster::OfLedger(F call) {
+  JudgePatience(patience_.AskingLedger(clock_->Now()));
+  absl::StatusOr<T> answer = call();
+  const absl::Status& status = answer.status();
+  const bool failed = absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status) ||
+                      absl::IsPermissionDenied(status) || absl::IsUnauthenticated(status) ||
+                      absl::IsResourceExhausted(status);
+  if (failed) patience_.LedgerFailed(clock_->Now());
+  return answer;
+}
+
 absl::StatusOr<ConfigMap> FaultyCluster::GetConfigMap(const CallContext& context, const GetConfigMapParams& params) {
-  return Run<absl::StatusOr<ConfigMap>>(context, Operation::kGetConfigMap,
-                                        [&](const CallContext& at) { return next_->GetConfigMap(at, params); });
+  return OfLedger<ConfigMap>([&] {
+    return Run<absl::StatusOr<ConfigMap>>(context, Operation::kGetConfigMap,
+                                          [&](const CallContext& at) { return next_->GetConfigMap(at, params); });
+  });
 }
 
 // Whether the patch takes the node from rest into an upgrade: the only label that we write is that of the state.
@@ -250,12 +295,15 @@ absl::StatusOr<Node> FaultyCluster::PatchNode(const CallContext& context, const 
   }
   const bool is_lost = loses_answer_;
   JudgePatience(patience_.Patching(params, clock_->Now()));
+  if (releases_ && !knows_maintenances_) {
+    checker_.Fail("L2", fmt::format("{}: node {} is given back, though the NodeMaintenances could not be read", name_,
+                                    params.name));
+  }
   if (Begins(params)) patience_.UpgradeBegins(params.name);
   const Writer before = next_->writer();
-  auto answer =
-      Write<absl::StatusOr<Node>>(context, Operation::kPatchNode, [next = next_, params](const CallContext& at) {
-        return next->PatchNode(at, params);
-      });
+  auto answer = Write<absl::StatusOr<Node>>(
+      context, Operation::kPatchNode,
+      [next = next_, params](const CallContext& at) { return next->PatchNode(at, params); });
   if (absl::IsAborted(answer.status()) && !is_lost) patience_.MetConflict(params, clock_->Now());
   if (is_lost || !answer.ok()) next_->NoteAnswerLost(params.name, before);
   return answer;
@@ -269,14 +317,19 @@ absl::StatusOr<EvictionAnswer> FaultyCluster::EvictPod(const CallContext& contex
       context, Operation::kEvictPod,
       [next = next_, params](const CallContext& at) { return next->EvictPod(at, params); });
   next_->NoteEvictionAnswer(params, answer.ok() && !is_lost ? std::optional(answer->refusal) : std::nullopt);
+  if (answer.ok() && !is_lost) {
+    evictions_.insert_or_assign(params.pod.uid, *answer);
+  } else {
+    evictions_.erase(params.pod.uid);
+  }
   if (answer.ok() && !is_lost && pod) patience_.Evicted(pod->node_name, params, *answer, clock_->Now());
   return answer;
 }
 
 absl::Status FaultyCluster::DeletePod(const CallContext& context, const DeletePodParams& params) {
-  absl::Status answer = Write<absl::Status>(
-      context, Operation::kDeletePod,
-      [next = next_, params](const CallContext& at) { return next->DeletePod(at, params); });
+  absl::Status answer =
+      Write<absl::Status>(context, Operation::kDeletePod,
+                          [next = next_, params](const CallContext& at) { return next->DeletePod(at, params); });
   if (answer.ok()) patience_.Deleted(params);
   return answer;
 }
@@ -300,16 +353,20 @@ absl::StatusOr<Lease> FaultyCluster::UpdateLease(const CallContext& context, con
 }
 
 absl::StatusOr<ConfigMap> FaultyCluster::CreateConfigMap(const CallContext& context, const ConfigMap& config_map) {
-  return Write<absl::StatusOr<ConfigMap>>(
-      context, Operation::kCreateConfigMap,
-      [next = next_, config_map](const CallContext& at) { return next->CreateConfigMap(at, config_map); });
+  return OfLedger<ConfigMap>([&] {
+    return Write<absl::StatusOr<ConfigMap>>(
+        context, Operation::kCreateConfigMap,
+        [next = next_, config_map](const CallContext& at) { return next->CreateConfigMap(at, config_map); });
+  });
 }
 
 absl::StatusOr<ConfigMap> FaultyCluster::PatchConfigMap(const CallContext& context,
                                                         const PatchConfigMapParams& params) {
-  return Write<absl::StatusOr<ConfigMap>>(
-      context, Operation::kPatchConfigMap,
-      [next = next_, params](const CallContext& at) { return next->PatchConfigMap(at, params); });
+  return OfLedger<ConfigMap>([&] {
+    return Write<absl::StatusOr<ConfigMap>>(
+        context, Operation::kPatchConfigMap,
+        [next = next_, params](const CallContext& at) { return next->PatchConfigMap(at, params); });
+  });
 }
 
 absl::Status FaultyCluster::RecordEvent(const CallContext& context, const RecordEventParams& params) {

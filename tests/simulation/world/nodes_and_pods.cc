@@ -1,6 +1,7 @@
 // What fails by itself: nodes (F18), pods that do not go (F19), driver pods that do not come (F20), and templates
 // (F21); and the API server, for long.
 #include <algorithm>
+#include <optional>
 #include <set>
 #include <utility>
 
@@ -170,6 +171,18 @@ class PodTroubles final : public Actor {
     }
   }
 
+  // There the driver matters.
+  std::optional<std::string> NodeInProgress() {
+    std::vector<std::string> found;
+    for (const Node& node : world_.cluster->nodes()) {
+      const auto label = node.labels.find(world_.identity.StateLabel());
+      const auto state = label == node.labels.end() ? std::nullopt : ParseUpgradeState(label->second);
+      if (state && IsInProgress(*state)) found.push_back(node.name);
+    }
+    if (found.empty()) return std::nullopt;
+    return found[static_cast<std::size_t>(odd_.Below(static_cast<int>(found.size())))];
+  }
+
   // What a reader who looks at the wrong member takes for something else.
   void StickOddly(const std::string& node, const std::string& name) {
     FakeCluster& cluster = *world_.cluster;
@@ -200,7 +213,7 @@ class PodTroubles final : public Actor {
       default: break;
     }
     // Whether a pod uses the driver may change.
-    for (const Pod& other : cluster.pods_on(node)) {
+    for (const Pod& other : cluster.pods_on(NodeInProgress().value_or(node))) {
       if (other.ref.ns != kWorkloadNs || odd_.Percent(50)) continue;
       cluster.EditPod(other.ref.ns, other.ref.name, [](Pod& edited) {
         if (edited.labels.erase("uses") == 0) edited.labels["uses"] = "driver";
@@ -218,7 +231,7 @@ class PodTroubles final : public Actor {
       if (odd_.Percent(50)) AddValidator(world_);
       return;
     }
-    for (const Pod& pod : cluster.pods_on(node)) {
+    for (const Pod& pod : cluster.pods_on(NodeInProgress().value_or(node))) {
       if (pod.ref.ns != kDriverNs || !world_.driver_labels.Matches(pod.labels)) continue;
       cluster.EditPod(pod.ref.ns, pod.ref.name, [&](Pod& edited) {
         for (ContainerStatus& container : edited.container_statuses) container.ready = false;

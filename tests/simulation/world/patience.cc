@@ -14,6 +14,7 @@ constexpr int kAskedAMinute = 24;
 // What is to wait for so long may wait for a tenth less, so that not all come at once.
 constexpr double kSpread = 0.9;
 constexpr absl::Duration kRetryAfterMax = absl::Minutes(5);
+constexpr absl::Duration kLedgerPause = absl::Milliseconds(900);
 constexpr absl::Duration kAfterConflict = absl::Milliseconds(13'500);
 
 }  // namespace
@@ -51,7 +52,14 @@ void Patience::UpgradeBegins(const std::string& node) {
   std::erase_if(refused_, [&](const auto& refused) { return refused.second.node == node; });
 }
 
+std::string Patience::AskingLedger(absl::Time now) const {
+  if (now >= ledger_failed_ + kLedgerPause) return "";
+  return fmt::format("the ledger is asked for again, {} after it could not be had",
+                     absl::FormatDuration(now - ledger_failed_));
+}
+
 void Patience::ClusterSetBack() {
+  ledger_failed_ = absl::InfinitePast();
   refused_.clear();
   conflicts_.clear();
 }

@@ -27,6 +27,10 @@ class Patience {
   // A list was older than one before: to whoever sees that, the cluster was set back, and what had been tried is of another history.
   void ClusterSetBack();
 
+  // The ledger of grants, once a request for it has failed.
+  std::string AskingLedger(absl::Time now) const;
+  void LedgerFailed(absl::Time now) { ledger_failed_ = now; }
+
   // What is refused as of a version is not asked again at once as of the same one.
   std::string Patching(const PatchNodeParams& params, absl::Time now) const;
   void MetConflict(const PatchNodeParams& params, absl::Time now);
@@ -45,6 +49,7 @@ class Patience {
   };
   std::map<std::string, Refused> refused_;     // by UID of the pod
   std::map<std::string, Conflict> conflicts_;  // by UID of the node
+  absl::Time ledger_failed_ = absl::InfinitePast();
 };
 
 }  // namespace driverupgrade::testing::internal

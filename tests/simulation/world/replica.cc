@@ -36,9 +36,15 @@ constexpr char kValidatorPods[] = "app=validator";
 // Counts what nodes wait for, and remembers what has been told of it.
 class GateObserver final : public Observer {
  public:
+  using JudgeOutcome = std::function<void(const NodePlan&, const NodeOutcome&)>;
   GateObserver(World& world, const Clock& clock, bool& knows_all, ToldReasons& told,
-               std::function<void(const Plan&)> judge)
-      : world_(world), clock_(clock), knows_all_(knows_all), told_(told), judge_(std::move(judge)) {}
+               std::function<void(const Plan&)> judge, JudgeOutcome judge_outcome)
+      : world_(world),
+        clock_(clock),
+        knows_all_(knows_all),
+        told_(told),
+        judge_(std::move(judge)),
+        judge_outcome_(std::move(judge_outcome)) {}
   void OnPlan(const Plan& plan) override {
     judge_(plan);
     knows_all_ = plan.finished;
@@ -49,6 +55,7 @@ class GateObserver final : public Observer {
       for (const NodePlan& node : plan.nodes) world_.trace.Line("  plan {}", driverupgrade::Describe(node));
     }
   }
+  void OnNodeApplied(const NodePlan& plan, const NodeOutcome& outcome) override { judge_outcome_(plan, outcome); }
   void OnPassEnded(const PassOutcome&) override { ++world_.result.passes; }
 
  private:
@@ -57,6 +64,7 @@ class GateObserver final : public Observer {
   bool& knows_all_;
   ToldReasons& told_;
   const std::function<void(const Plan&)> judge_;
+  const JudgeOutcome judge_outcome_;
 };
 
 OperatorFacts FactsOfOperator(const Driver& driver) {
@@ -81,14 +89,15 @@ LogSink MakeSuspiciousSink(InvariantChecker& checker) {
 
 std::shared_ptr<SkewedClock> MakeClock(const World& world, Random& random) {
   const bool skew = world.setup.Has(Fault::kClockSkew);
+  const absl::Duration ahead = world.setup.Has(Mode::kClockSetBack) ? kSetBacks * kSetBack : absl::ZeroDuration();
   // The election's proviso: rates differ by less than 1.5.
   const int rate = skew ? random.Pick({85, 100, 100, 115}) : 100;
   const absl::Duration offset = skew ? random.Between(-absl::Seconds(40), absl::Seconds(40)) : absl::ZeroDuration();
   if (!world.setup.Has(Mode::kClockRates)) {
-    return std::make_shared<SkewedClock>(world.clock, offset, rate, kClockSetEvery);
+    return std::make_shared<SkewedClock>(world.clock, ahead + offset, rate, kClockSetEvery);
   }
   // So all replicas have the same one.
-  return std::make_shared<SkewedClock>(world.clock, offset, Random(world.seed, "clock rate").Pick({50, 200}),
+  return std::make_shared<SkewedClock>(world.clock, ahead + offset, Random(world.seed, "clock rate").Pick({50, 200}),
                                        kFastClockSetEvery);
 }
 
@@ -139,8 +148,10 @@ void Replica::MakeElection(const std::string& name) {
 EngineOptions Replica::MakeEngineOptions() {
   told_ = {};
   std::vector<std::shared_ptr<Observer>> observers = {
-      driver_.checker.MakeObserver(), std::make_shared<GateObserver>(world_, *clock_, plan_finished_, told_,
-                                                                     [this](const Plan& plan) { Judge(plan); })};
+      driver_.checker.MakeObserver(),
+      std::make_shared<GateObserver>(
+          world_, *clock_, plan_finished_, told_, [this](const Plan& plan) { Judge(plan); },
+          [this](const NodePlan& plan, const NodeOutcome& outcome) { JudgeOutcome(plan, outcome); })};
   if (driver_.setup.Has(Fault::kGarbage)) {
     observers.push_back(MakeLoggingObserver(driver_.identity, MakeSuspiciousSink(driver_.checker)));
   }
@@ -273,6 +284,7 @@ void Replica::End() {
   if (process_ && process_->tasks) process_->tasks->Drop();
   process_.reset();
   active_since_.reset();
+  term_ = 0;
   turn_due_ = absl::InfiniteFuture();
 }
 
@@ -286,6 +298,13 @@ absl::Time Replica::due() const { return AnyTask() ? world_.Now() : std::min(due
 void Replica::Wake() {
   due_ = world_.Now();
   if (driver_.setup.AnyFault()) next_check_ = settled_at_ = world_.Now() + driver_.setup.ByClocks(kFaultsAreBelieved);
+}
+
+void Replica::SetClockBack() {
+  clock_->Jump(-kSetBack);
+  // What was answered before counts as answered now.
+  next_check_ = settled_at_ = world_.Now() + driver_.setup.ByClocks(kFaultsAreBelieved);
+  world_.CameBy(Mode::kClockSetBack);
 }
 
 void Replica::OnChange() {
@@ -319,7 +338,13 @@ absl::Time Replica::Turn() {
   pass_began_ = clock_->Now();
   process.controller->SetPolicy(pass_policy_);
   process.guarded->BeginPass();
+  const ControllerStatus before = process.controller->status();
+  const std::int64_t term = Term();
+  outcomes_ = 0;
   const absl::Time next = clock_->ToBase(process.controller->Step({}));
+  JudgeHaste(before, term, next);
+  // One that has failed counts, too.
+  if (process.controller->status().passes > before.passes) NotePass();
   if (!pass_policy_.auto_upgrade || !process.controller->status().leading) active_since_.reset();
   return next;
 }
@@ -352,12 +377,15 @@ void Replica::GiveBack() {
   Process& process = *process_;
   if (!std::exchange(process.releases, true)) {
     if (process.controller) process.controller->Stop();
-    process.cluster->ObeyLease(std::nullopt);  // there is nobody else
+    process.cluster->BeginRelease();
     process.guarded->BeginRelease();
   }
   const std::int64_t revision = driver_.checker.revision();
   const std::int64_t troubles = process.cluster->troubles();
   const absl::StatusOr<bool> any = Release();
+  if (any.ok() && !*any && !process.cluster->knows_maintenances()) {
+    world_.checker->Fail("L2", "all is given back, though the NodeMaintenances could not be read");
+  }
   // Looked at again if something has changed meanwhile; who says so after a fault may not have seen all.
   const bool undisturbed = driver_.checker.revision() == revision && process.cluster->troubles() == troubles;
   due_ = world_.Now() + kReleasePause;

@@ -74,6 +74,8 @@ class Replica {
   void OnChange();
   // At once, whatever was due. Faults that it has met may be felt for a while, in which it is not asked what it says.
   void Wake();
+  // With Mode::kClockSetBack.
+  void SetClockBack();
   // Ends in good order.
   void Stop();
 
@@ -133,6 +135,14 @@ class Replica {
   bool SeesAll() const;
   EngineTime TimeOfEngine() const;
   void Judge(const Plan& plan);
+  // The engine is at work since this pass, if it was not before.
+  void NotePass();
+  void JudgeAge(const Plan& plan);
+  void JudgePodsRead(const Plan& plan);
+  void JudgeOutcome(const NodePlan& plan, const NodeOutcome& outcome);
+  // A pass follows at once on one that was answered, and on the beginning of a term.
+  void JudgeHaste(const ControllerStatus& before, std::int64_t term_before, absl::Time next);
+  std::int64_t Term() const { return process_->election ? process_->election->terms() : 0; }
   void CheckRest();
 
   World& world_;
@@ -165,6 +175,8 @@ class Replica {
   UpgradePolicy pass_policy_ = {};
   // Since when the engine has worked without a break, by its clock; nullopt: it does not.
   std::optional<absl::Time> active_since_ = std::nullopt;
+  std::int64_t term_ = 0;
+  int outcomes_ = 0;            // of the pass
   bool plan_finished_ = false;  // the last one
   ToldReasons told_;            // by the plans of the process
 };

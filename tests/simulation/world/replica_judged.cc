@@ -1,8 +1,13 @@
 // Whether what a replica plans, and says, is so.
 #include <algorithm>
+#include <cstdint>
 #include <map>
+#include <optional>
+#include <string>
+#include <string_view>
 #include <utility>
 
+#include "absl/strings/numbers.h"
 #include "fmt/format.h"
 #include "simulation/world/replica.h"
 
@@ -10,8 +15,22 @@ namespace driverupgrade::testing::internal {
 namespace {
 
 constexpr absl::Duration kSayingsApart = absl::Seconds(20);
+constexpr absl::Duration kAtOnce = absl::Seconds(1);
+// Before which no time limit ends anything.
+constexpr absl::Duration kAgeMin = absl::Seconds(60);
 // A patch that has to be repeated, and pods that have to be read.
 constexpr absl::Duration kRepeatedWithin = absl::Minutes(5);
+
+// `drain timed out after 300 s: ...`; nullopt: the reason is another.
+std::optional<absl::Duration> TimeThatIsOver(std::string_view reason) {
+  constexpr std::string_view kAfter = " after ";
+  const std::size_t at = reason.find(kAfter);
+  const std::size_t end = reason.find(" s: ", at);
+  std::int64_t seconds = 0;
+  if (at == std::string_view::npos || end == std::string_view::npos) return std::nullopt;
+  const std::string number(reason.substr(at + kAfter.size(), end - at - kAfter.size()));
+  return absl::SimpleAtoi(number, &seconds) ? std::optional(absl::Seconds(seconds)) : std::nullopt;
+}
 
 }  // namespace
 
@@ -46,14 +65,25 @@ EngineTime Replica::TimeOfEngine() const {
           .skew = driver_.setup.ClockSkewMax()};
 }
 
+void Replica::NotePass() {
+  if (!active_since_ || Term() != term_) active_since_ = pass_began_;
+  term_ = Term();
+}
+
 // I15.
 void Replica::Judge(const Plan& plan) {
   // What a host of the C interface tells of a plan is not all of it.
   if (process_->host) return;
   if (IsInvalid(pass_policy_) && !IsRemoved())
     driver_.checker.Fail("I8", "a plan was made by a policy that is to be refused");
-  if (!active_since_) active_since_ = pass_began_;
-  if (plan.nodes.empty() || !SeesAll()) return;
+  NotePass();
+  if (plan.nodes.empty()) return;
+  if (process_->cache && !process_->cluster->HasListedAll(driver_.setup.requestor)) {
+    driver_.checker.Fail("I15", "a plan was made before all had been read once");
+  }
+  JudgeAge(plan);
+  JudgePodsRead(plan);
+  if (!SeesAll()) return;
   const WantedRevisions wanted = WantedIn(*world_.cluster, facts_);
   for (const NodePlan& planned : plan.nodes) {
     const std::optional<Node> node = world_.cluster->node(planned.node);
@@ -62,6 +92,54 @@ void Replica::Judge(const Plan& plan) {
     const std::string wrong = SecondOpinion(scene, TimeOfEngine()).WhyWrong(planned);
     ++world_.result.plans_judged;
     if (!wrong.empty()) driver_.checker.Fail("I15", fmt::format("{}: {}", driverupgrade::Describe(planned), wrong));
+  }
+}
+
+// Whatever the engine knows: it was too young for what it says of a time that is over.
+void Replica::JudgeAge(const Plan& plan) {
+  const EngineTime time = TimeOfEngine();
+  for (const NodePlan& planned : plan.nodes) {
+    const std::optional<absl::Duration> timeout = TimeThatIsOver(planned.reason);
+    if (!timeout || time.active + time.skew >= std::min(*timeout, kAgeMin)) continue;
+    driver_.checker.Fail("I15", fmt::format("{}: by an engine that has been active for {}",
+                                            driverupgrade::Describe(planned), absl::FormatDuration(time.active)));
+  }
+}
+
+// Whatever the engine knows: a node on which pods go is not said to be without them before they were read under its cordon.
+void Replica::JudgePodsRead(const Plan& plan) {
+  if (!pass_policy_.drain) return;
+  for (const NodePlan& planned : plan.nodes) {
+    const bool drained = planned.from == UpgradeState::kDrainRequired && !planned.path.empty() &&
+                         planned.path.front() == UpgradeState::kPodRestartRequired;
+    const auto cordoned = world_.cordoned.find(planned.node);
+    if (!drained || cordoned == world_.cordoned.end()) continue;
+    const std::int64_t read = std::max(process_->cluster->PodsRead(planned.node), process_->cluster->PodsRead(""));
+    if (read >= cordoned->second) continue;
+    driver_.checker.Fail("I15", fmt::format("{}: its pods were read at {}, and it was cordoned at {}",
+                                            driverupgrade::Describe(planned), read, cordoned->second));
+  }
+}
+
+// I18.
+void Replica::JudgeOutcome(const NodePlan& plan, const NodeOutcome& outcome) {
+  ++outcomes_;
+  const std::string wrong = process_->cluster->WhyNot(plan, outcome);
+  if (!wrong.empty()) driver_.checker.Fail("I18", fmt::format("{}: {}", driverupgrade::Describe(plan), wrong));
+}
+
+// I18: of whoever lists, as a cache wakes when there is something to do; and not where a clock may be set right meanwhile.
+void Replica::JudgeHaste(const ControllerStatus& before, std::int64_t term_before, absl::Time next) {
+  if (process_->cache || process_->tasks || process_->cluster->crashed() || driver_.setup.ClocksJump()) return;
+  const ControllerStatus after = process_->controller->status();
+  if (!after.leading || next <= world_.Now() + kAtOnce) return;
+  if (after.passes > before.passes && after.last_error.ok() && outcomes_ > 0) {
+    driver_.checker.Fail("I18", fmt::format("no pass follows for {} on one whose requests were answered",
+                                            absl::FormatDuration(next - world_.Now())));
+  }
+  if (Term() != term_before && after.passes == before.passes && before.last_error.ok()) {
+    driver_.checker.Fail(
+        "I18", fmt::format("a term begins without a pass, for {}", absl::FormatDuration(next - world_.Now())));
   }
 }
 

@@ -53,6 +53,7 @@ std::string_view ToString(Mode mode) {
     case Mode::kManyPods: return "many-pods";
     case Mode::kRollouts: return "rollouts";
     case Mode::kShortPasses: return "short-passes";
+    case Mode::kClockSetBack: return "clock-set-back";
   }
   return "";
 }
@@ -295,6 +296,8 @@ void DrawModes(std::uint64_t seed, const SimulationOptions& options, Setup& setu
   setup.restart_only = random.Percent(mode == Mode::kRestartOnly ? 100 : options.restart_only_percent);
   setup.rolling = random.Percent(mode == Mode::kRolling ? 100 : options.rolling_percent);
   for (std::size_t i = 0; i < setup.modes.size(); ++i) setup.modes[i] = random.PerMille(options.mode_per_mille[i]);
+  // Claims are what a removal may leave behind.
+  if (setup.Has(testing::Mode::kRelease) && options.requestor_percent > 0) setup.requestor |= random.Percent(35);
 }
 
 // What a host of the C interface has not.
@@ -351,6 +354,11 @@ Setup DrawSetup(std::uint64_t seed, const SimulationOptions& options) {
   // Lists are read, and judged, as a whole.
   if (setup.Has(Mode::kShortPasses) && !hosted) setup.cache = true;
   return setup;
+}
+
+absl::Duration Setup::ClockSkewMax() const {
+  if (Has(Mode::kClockSetBack)) return kSetBacks * kSetBack + absl::Minutes(5);
+  return ClocksJump() ? absl::Minutes(5) : absl::ZeroDuration();
 }
 
 bool Setup::BudgetIsClaimed() const { return ledger || (replicas == 1 && !Has(Fault::kCrash)); }

@@ -66,9 +66,9 @@ struct Setup {
   }
   // I1 is claimed for one leader that does not crash, or with a ledger.
   bool BudgetIsClaimed() const;
-  bool ClocksJump() const { return Has(Fault::kClockSkew) || Has(Mode::kClockRates); }
+  bool ClocksJump() const { return Has(Fault::kClockSkew) || Has(Mode::kClockRates) || Has(Mode::kClockSetBack); }
   // What is drawn at the beginning, what a rate makes until the clock is set right, and jumps.
-  absl::Duration ClockSkewMax() const { return ClocksJump() ? absl::Minutes(5) : absl::ZeroDuration(); }
+  absl::Duration ClockSkewMax() const;
   // How long something takes at most that takes so long by a clock which is a little slow.
   absl::Duration ByClocks(absl::Duration duration) const { return Has(Mode::kClockRates) ? 2 * duration : duration; }
   // Several replicas may write, as none asks an election.
@@ -84,6 +84,9 @@ inline constexpr absl::Duration kLightDriverStart = absl::Seconds(180);
 // How long the API server is down in a seed with Mode::kLongOutage, and how many pods there are with Mode::kManyPods.
 inline constexpr absl::Duration kLongOutage = absl::Hours(2);
 inline constexpr int kManyPods = 10'000;
+// By how much clocks are set back with Mode::kClockSetBack, and how often: longer than the calm phase lasts.
+inline constexpr absl::Duration kSetBack = absl::Hours(72);
+inline constexpr int kSetBacks = 2;
 
 // Of the nodes that are sick, with Mode::kRollouts.
 inline constexpr char kSickCondition[] = "example.com/sick";

@@ -3,6 +3,7 @@
 #define DRIVERUPGRADE_TESTS_SIMULATION_WORLD_WORLD_H_
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -112,6 +113,8 @@ struct World {
   bool releasing = false;
   absl::Time installed_at = absl::InfinitePast();
   int processes = 0;
+  // By node: the cluster's revision when it was last cordoned.
+  std::map<std::string, std::int64_t> cordoned = {};
   // L4: patches of this node fail.
   std::string unwritable;
   // Requests of engines that reached the cluster: patches, evictions, deletions.

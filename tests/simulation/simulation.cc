@@ -90,7 +90,7 @@ class Simulation {
   void NoteCordon(const Versions<Node>& node, std::int64_t revision) {
     if (node.after == nullptr || !node.after->unschedulable) return;
     const bool before = node.before != nullptr && node.before->uid == node.after->uid && node.before->unschedulable;
-    if (!before) world_.cordoned[node.after->name] = revision;
+    if (!before) world_.cordoned[node.after->name] = {.revision = revision, .version = node.after->resource_version};
   }
 
   void Hash(const Node& node) {

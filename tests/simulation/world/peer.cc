@@ -60,16 +60,17 @@ Peer::Peer(World& world)
                                .node_selector = {{"zone", "a"}},
                                .hash = hash_,
                                .behavior = {.start_delay = absl::Seconds(15), .stop_delay = absl::Seconds(5)}});
-  checker_ = std::make_unique<InvariantChecker>(world.cluster,
-                                                InvariantOptions{.identity = identity_,
-                                                                 .driver_ns = kPeerNs,
-                                                                 .driver_labels = labels_,
-                                                                 .policy = policy_,
-                                                                 .grants_max = setup_.ledger ? setup_.grants_max : 0,
-                                                                 .check_budget = setup_.BudgetIsClaimed(),
-                                                                 .check_pacing = !setup_.ClocksJump(),
-                                                                 .clock_skew_max = setup_.ClockSkewMax(),
-                                                                 .shares_nodes = true});
+  InvariantOptions checks{.identity = identity_,
+                          .driver_ns = kPeerNs,
+                          .driver_labels = labels_,
+                          .policy = policy_,
+                          .grants_max = setup_.ledger ? setup_.grants_max : 0,
+                          .check_budget = setup_.BudgetIsClaimed(),
+                          .check_pacing = !setup_.ClocksJump(),
+                          .clock_skew_max = setup_.ClockSkewMax(),
+                          .shares_nodes = true};
+  if (!setup_.CountsWrites()) checks.writes_per_upgrade_max = 0;
+  checker_ = std::make_unique<InvariantChecker>(world.cluster, std::move(checks));
   checker_->set_disturbed(setup_.SeveralLeaders());
 }
 

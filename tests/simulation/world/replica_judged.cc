@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "absl/strings/numbers.h"
+#include "driverupgrade/attempt_log.h"
 #include "fmt/format.h"
 #include "simulation/world/replica.h"
 
@@ -114,10 +115,12 @@ void Replica::JudgePodsRead(const Plan& plan) {
                          planned.path.front() == UpgradeState::kPodRestartRequired;
     const auto cordoned = world_.cordoned.find(planned.node);
     if (!drained || cordoned == world_.cordoned.end()) continue;
+    // It was judged as it was before.
+    if (IsOlderVersion(planned.resource_version, cordoned->second.version)) continue;
     const std::int64_t read = std::max(process_->cluster->PodsRead(planned.node), process_->cluster->PodsRead(""));
-    if (read >= cordoned->second) continue;
+    if (read >= cordoned->second.revision) continue;
     driver_.checker.Fail("I15", fmt::format("{}: its pods were read at {}, and it was cordoned at {}",
-                                            driverupgrade::Describe(planned), read, cordoned->second));
+                                            driverupgrade::Describe(planned), read, cordoned->second.revision));
   }
 }
 

@@ -113,8 +113,12 @@ struct World {
   bool releasing = false;
   absl::Time installed_at = absl::InfinitePast();
   int processes = 0;
-  // By node: the cluster's revision when it was last cordoned.
-  std::map<std::string, std::int64_t> cordoned = {};
+  struct Cordon {
+    std::int64_t revision = 0;  // of the cluster
+    std::string version;        // of the node
+  };
+  // By node: when it was last cordoned.
+  std::map<std::string, Cordon> cordoned = {};
   // L4: patches of this node fail.
   std::string unwritable;
   // Requests of engines that reached the cluster: patches, evictions, deletions.

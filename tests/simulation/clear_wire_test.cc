@@ -86,7 +86,7 @@ TEST_CASE("I17: bytes that are no UTF-8 are not held against them, as no JSON ha
   CHECK(scene.wrong.empty());
 }
 
-TEST_CASE("I17: a status that has become another is found; those that say no more than that nobody knows are one") {
+TEST_CASE("I17: a status that has become another is found, and those that leave open what happened are one") {
   Scene scene;
   const DeletePodParams pod{.pod = {"a", "p", "u"}};
   scene.bytes->deletion = [](const absl::Status&) { return absl::UnavailableError("503"); };

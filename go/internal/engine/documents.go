@@ -92,7 +92,8 @@ func (p Pass) Wake() (time.Time, bool) {
 	return time.UnixMilli(*p.WakeAt), true
 }
 
-// NodePlan is what becomes of a node of Work: the state that it is in, and those that it enters. A node without a state is in "unknown".
+// NodePlan is what becomes of a node of Work: the state that it is in, and those that it enters. A node without a
+// state, or with a label that is none, is in "unknown".
 type NodePlan struct {
 	Node  string
 	State string

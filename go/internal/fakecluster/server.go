@@ -117,7 +117,7 @@ func (c *Cluster) EndWatches() {
 	c.news = make(chan struct{})
 }
 
-// HoldWatches of a resource: they tell nothing until the next call, with "" or another resource.
+// HoldWatches of a resource: they tell nothing new until the next call, with "" or another resource.
 func (c *Cluster) HoldWatches(resource string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

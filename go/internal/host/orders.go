@@ -484,7 +484,7 @@ func (h *Host) serve(t *task) {
 
 func isInProgress(state string) bool {
 	switch state {
-	case "unknown", "upgrade-required", "upgrade-done":
+	case "", "unknown", "upgrade-required", "upgrade-done":
 		return false
 	}
 	return true

@@ -1,6 +1,7 @@
 #include "simulation/world/faulty_cluster.h"
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 #include "fmt/format.h"
@@ -28,8 +29,8 @@ CallKind KindOf(Operation operation) {
   }
 }
 
-// nodes, driver pods, DaemonSets, ControllerRevisions
-constexpr std::size_t kKindsFollowed = 4;
+constexpr std::array kFollowed = {Operation::kWatchNodes, Operation::kWatchPods, Operation::kWatchDaemonSets,
+                                  Operation::kWatchControllerRevisions};
 
 Operation WatchOf(Operation list) {
   switch (list) {
@@ -204,7 +205,8 @@ void FaultyCluster::NoteListed(Operation operation) {
 }
 
 bool FaultyCluster::HasListedAll(bool maintenances) const {
-  return followed_.size() >= (maintenances ? kKindsFollowed + 1 : kKindsFollowed);
+  return std::all_of(kFollowed.begin(), kFollowed.end(), [&](Operation watch) { return followed_.contains(watch); }) &&
+         (!maintenances || followed_.contains(Operation::kWatchNodeMaintenances));
 }
 
 std::string FaultyCluster::WhyNot(const NodePlan& plan, const NodeOutcome& outcome) const {

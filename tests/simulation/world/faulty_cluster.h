@@ -158,9 +158,10 @@ class FaultyCluster final : public ForwardingFacade {
   void JudgeLease(Operation operation);
   void JudgeWatches(Operation operation);
   void NoteListed(Operation operation);
-  // I13; `wrong`: what is wrong, or nothing.
+  // A call about the ledger of grants, which is not asked for again at once.
   template <class T, class F>
   absl::StatusOr<T> OfLedger(F call);
+  // I13; `wrong`: what is wrong, or nothing.
   void JudgePatience(const std::string& wrong);
   void Note(Operation operation, const absl::Status& answer);
 

@@ -94,7 +94,8 @@ absl::StatusOr<std::vector<Pod>> FaultyCluster::ListPods(const CallContext& cont
     read_at = world_.cluster->revision();
     return next_->ListPods(at, params);
   });
-  if (pods.ok() && params.label_selector == LabelSelector()) pods_listed_[params.node_name] = read_at;
+  if (pods.ok() && params.ns.empty() && params.label_selector == LabelSelector())
+    pods_listed_[params.node_name] = read_at;
   return pods;
 }
 

@@ -343,9 +343,11 @@ absl::Time Replica::Turn() {
   outcomes_ = 0;
   const absl::Time next = clock_->ToBase(process.controller->Step({}));
   JudgeHaste(before, term, next);
-  // One that has failed counts, too.
-  if (process.controller->status().passes > before.passes) NotePass();
-  if (!pass_policy_.auto_upgrade || !process.controller->status().leading) active_since_.reset();
+  // One that has failed counts, too, unless the engine has refused the policy.
+  const bool passed = process.controller->status().passes > before.passes && !IsInvalid(pass_policy_);
+  if (passed) NotePass();
+  // What no pass has been made by, the engine does not know.
+  if ((passed && !pass_policy_.auto_upgrade) || !process.controller->status().leading) active_since_.reset();
   return next;
 }
 

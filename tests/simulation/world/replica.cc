@@ -407,7 +407,7 @@ void Replica::MakePass() {
   if (world_.May(Fault::kClockSkew) && random_.PerMille(2))
     clock_->Jump(random_.Between(-absl::Seconds(5), absl::Seconds(5)));
   const std::int64_t revision = pass_revision_ = driver_.checker.revision();
-  const std::int64_t troubles = process_->cluster->troubles();
+  const std::int64_t troubles = pass_troubles_ = process_->cluster->troubles();
   const int passes = process_->controller ? process_->controller->status().passes : 0;
   // A pass beside a call in flight knows what is known now.
   const std::optional<Writer> outer = process_->cluster->ExchangeSender(std::nullopt);

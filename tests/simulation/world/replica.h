@@ -172,6 +172,7 @@ class Replica {
   // Of the pass under way: when it began, by its clock, what was at the server then, and its policy.
   absl::Time pass_began_ = absl::InfinitePast();
   std::int64_t pass_revision_ = 0;
+  std::int64_t pass_troubles_ = 0;  // until then
   UpgradePolicy pass_policy_ = {};
   // Since when the engine has worked without a break, by its clock; nullopt: it does not.
   std::optional<absl::Time> active_since_ = std::nullopt;

@@ -57,6 +57,8 @@ void Replica::CheckWhatItSays() {
 bool Replica::SeesAll() const {
   if (of_operator_ && world_.releasing) return false;
   if (world_.Now() < settled_at_ || (process_->cache && world_.Now() < trouble_until_)) return false;
+  // A call of this very pass may have failed.
+  if (process_->cluster->troubles() != pass_troubles_) return false;
   if (driver_.checker.revision() != pass_revision_ || (process_->tasks && !process_->tasks->idle())) return false;
   return !process_->cluster->crashed() && driver_.checker.KnowsAll(*process_->guarded);
 }

@@ -55,7 +55,8 @@ absl::Status Expected(Operation operation, const absl::Status& answered) {
   return deletes && absl::IsNotFound(answered) ? absl::OkStatus() : answered;
 }
 
-// What no JSON says, and what this server says beside (WithOtherOwners): texts that are not ASCII, of which some are no UTF-8, parts of seconds, another owner.
+// Left out of the comparison: texts that are not ASCII, as some are no UTF-8, which no JSON has; parts of seconds; and
+// the owners that the server adds (WithOtherOwners).
 void DropBytes(StringMap& texts) {
   std::erase_if(texts, [](const auto& entry) {
     return std::any_of(entry.second.begin(), entry.second.end(), [](unsigned char c) { return c >= 0x80; });

@@ -129,8 +129,9 @@ std::string WhatIsOurs(const World& world, const Node& node) {
   for (const std::string* key :
        {&identity.StageAnnotation(), &identity.InitiallyUnschedulableAnnotation(), &identity.RestartPodAnnotation(),
         &identity.RestartOnlyAnnotation(), &identity.FailedRevisionAnnotation(), &identity.FailuresAnnotation(),
-        &identity.FailureClassAnnotation(), &identity.PodCompletionStartAnnotation(),
-        &identity.ValidationStartAnnotation(), &identity.RequestorModeAnnotation()}) {
+        &identity.FailureClassAnnotation(),
+        &identity.PodCompletionStartAnnotation(), &identity.ValidationStartAnnotation(),
+        &identity.RequestorModeAnnotation()}) {
     if (node.annotations.contains(*key)) return "annotation " + *key;
   }
   const std::set<std::string> names = CordonNames(node);

@@ -24,7 +24,7 @@ class Patience {
   void Evicted(const std::string& node, const EvictPodParams& params, const EvictionAnswer& answer, absl::Time now);
   void Deleted(const DeletePodParams& params) { refused_.erase(params.pod.uid); }
   void UpgradeBegins(const std::string& node);
-  // A list was older than one before: to whoever sees that, the cluster was set back, and what had been tried is of another history.
+  // A list was older than one before. Whoever sees that takes the cluster for set back, and asks anew.
   void ClusterSetBack();
 
   // The ledger of grants, once a request for it has failed.

@@ -98,7 +98,7 @@ void Replica::Judge(const Plan& plan) {
   }
 }
 
-// Whatever the engine knows: it was too young for what it says of a time that is over.
+// Whatever the engine knows: nothing times out by an engine that has led for less than that time, or a minute.
 void Replica::JudgeAge(const Plan& plan) {
   const EngineTime time = TimeOfEngine();
   for (const NodePlan& planned : plan.nodes) {
@@ -109,7 +109,7 @@ void Replica::JudgeAge(const Plan& plan) {
   }
 }
 
-// Whatever the engine knows: a node on which pods go is not said to be without them before they were read under its cordon.
+// Whatever the engine knows: no node leaves drain-required as drained before its pods were read under its cordon.
 void Replica::JudgePodsRead(const Plan& plan) {
   if (!pass_policy_.drain) return;
   for (const NodePlan& planned : plan.nodes) {

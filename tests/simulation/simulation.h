@@ -80,7 +80,7 @@ enum class Mode : std::uint8_t {
   kManyPods,    ///< The callback names ten thousand pods.
   kRollouts,    ///< The policy has stages, windows, groups and health, and somebody approves.
   kShortPasses,  ///< A pass looks at two nodes that have changed, and leaves the others to the next ones.
-  kClockSetBack,  ///< The replicas' clocks are ahead by days, and are set back as the calm phase begins, and in its midst.
+  kClockSetBack,  ///< The replicas' clocks are ahead by days, and are set back in the calm phase, twice.
 };
 inline constexpr int kModeCount = 10;
 /// `release`, `two-drivers`, ...

@@ -1,5 +1,5 @@
-// Whether bytes say what a replica writes, and what the cluster answers (I17): a facade on either side of them, and what passes
-// both is compared. Of watches that is their end alone.
+// Whether bytes say what a replica writes, and what the cluster answers (I17): a facade on either side of them, and
+// what passes both is compared. Of a watch only its end is.
 #ifndef DRIVERUPGRADE_TESTS_SIMULATION_WIRE_CLEAR_WIRE_H_
 #define DRIVERUPGRADE_TESTS_SIMULATION_WIRE_CLEAR_WIRE_H_
 

@@ -32,7 +32,8 @@ class LimitedSink final : public WatchSink<T> {
   bool bookmarks_;
 };
 
-// Tells of lists; with Mode::kWatchTwice it gives every event twice, as a watch may that began anew at an older version.
+// Tells of lists. With Mode::kWatchTwice it gives every event twice, as a watch may that began anew at an older
+// version.
 template <class T>
 class ReaderSink final : public WatchSink<T> {
  public:

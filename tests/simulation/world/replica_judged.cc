@@ -133,7 +133,7 @@ void Replica::JudgeOutcome(const NodePlan& plan, const NodeOutcome& outcome) {
   if (!wrong.empty()) driver_.checker.Fail("I18", fmt::format("{}: {}", driverupgrade::Describe(plan), wrong));
 }
 
-// I18: of whoever lists, as a cache wakes when there is something to do; and not where a clock may be set right meanwhile.
+// I18: of whoever lists, as a cache wakes when there is something to do. Not where a clock may be set right meanwhile.
 void Replica::JudgeHaste(const ControllerStatus& before, std::int64_t term_before, absl::Time next) {
   if (process_->cache || process_->tasks || process_->cluster->crashed() || driver_.setup.ClocksJump()) return;
   const ControllerStatus after = process_->controller->status();

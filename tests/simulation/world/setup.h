@@ -73,8 +73,8 @@ struct Setup {
   absl::Duration ByClocks(absl::Duration duration) const { return Has(Mode::kClockRates) ? 2 * duration : duration; }
   // Several replicas may write, as none asks an election.
   bool SeveralLeaders() const { return replicas > 1 && !election; }
-  // I13: a timer more than a minute ahead is nobody's (dep-F4), so that each of several leaders whose clocks differ begins
-  // anew what the other has noted.
+  // I13: a timer more than a minute ahead is nobody's (dep-F4), so that each of several leaders whose clocks differ
+  // begins anew what the other has noted.
   bool CountsWrites() const { return !SeveralLeaders() || !Has(Fault::kClockSkew); }
   std::string Describe() const;
 };

@@ -20,6 +20,20 @@ TEST_CASE("I13: while the server is away, pauses have to have grown after some m
   CHECK_FALSE(wrong_after(absl::Seconds(1), 100));
   CHECK(wrong_after(absl::Seconds(1), 240));
   CHECK_FALSE(wrong_after(absl::Seconds(3), 240));
+  // What is asked for by node is asked for as often as there are nodes.
+  const auto wrong_of_two = [](absl::Duration pause) {
+    Patience patience;
+    bool is_wrong = false;
+    for (int i = 0; i < 480; ++i) is_wrong = !patience.Unserved(kNow + i * pause, 2).empty();
+    return is_wrong;
+  };
+  CHECK_FALSE(wrong_of_two(absl::Seconds(1.5)));
+  CHECK(wrong_of_two(absl::Seconds(0.5)));
+
+  // Whoever hung in a call for minutes begins with short pauses.
+  Patience hung;
+  for (int i = 0; i < 20; ++i) CHECK(hung.Unserved(kNow + absl::Seconds(i)).empty());
+  for (int i = 0; i < 60; ++i) CHECK(hung.Unserved(kNow + absl::Minutes(4) + absl::Seconds(i)).empty());
 
   Patience served;
   for (int i = 0; i < 240; ++i) {

@@ -174,7 +174,10 @@ class InvariantChecker::Impl {
   bool MayOnlyRestart(const Pod& driver_pod, std::string_view wanted_hash) const;
   void CheckRestart(const Pod& driver_pod);
   bool IsDriverPod(const Pod& pod) const;
+  std::int64_t PodsRead(const std::string& node) const;
   bool IsKnown(const Pod& pod) const;
+  std::int64_t CordonRead(const std::string& node) const;
+  bool MayGoByOldLabels(const Pod& pod) const;
   bool Asked(const Writer& who, const Pod& pod) const;
   // Whether the pod is still there although it was asked to go, and by budgets or by something else.
   bool MayBeRefused(const Writer& who, const Pod& pod, bool by_budget) const;

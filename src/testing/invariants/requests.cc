@@ -104,16 +104,40 @@ bool InvariantChecker::Impl::IsDriverPod(const Pod& pod) const {
   return pod.ref.ns == options.driver_ns && options.driver_labels.Matches(pod.labels);
 }
 
+// Up to which revision the writer has read the node's pods.
+std::int64_t InvariantChecker::Impl::PodsRead(const std::string& node) const {
+  const auto listed = writer->pods_read.find(node);
+  return std::max(listed == writer->pods_read.end() ? 0 : listed->second, writer->pods_followed);
+}
+
 // Whether the writer has to know that the pod is on its node: pods are read after the node was cordoned (arch-A11), so
 // that one that was there by then is known, read or not. What was sent before the last cordon relies on an earlier one.
 bool InvariantChecker::Impl::IsKnown(const Pod& pod) const {
   const auto bound = bound_.find(pod.ref.uid);
   if (bound == bound_.end() || writer == nullptr) return true;
-  const auto read = writer->pods_read.find(pod.node_name);
-  const std::int64_t listed = read == writer->pods_read.end() ? 0 : read->second;
   const auto node = nodes.find(pod.node_name);
   const std::int64_t cordoned = node == nodes.end() || writer->late ? 0 : node->second.cordoned_at;
-  return bound->second <= std::max({listed, writer->pods_followed, cordoned});
+  return bound->second <= std::max(PodsRead(pod.node_name), cordoned);
+}
+
+// When the node got the cordon that the writer knows it by. 0: it knows of none.
+std::int64_t InvariantChecker::Impl::CordonRead(const std::string& node) const {
+  const auto truth = nodes.find(node);
+  if (truth == nodes.end()) return 0;
+  const std::int64_t read = NodeRead(node);
+  if (truth->second.cordoned_at <= read) return truth->second.cordoned_at;
+  const std::vector<internal::NodeFacts>& history = truth->second.history;
+  std::int64_t cordoned = 0;
+  for (std::size_t at = internal::IndexAt(history, read) + 1; at > 0 && history[at - 1].unschedulable; --at)
+    cordoned = history[at - 1].since;
+  return cordoned;
+}
+
+// Whether the writer may still go by labels that the pod has no more: it need not have read the pod since.
+bool InvariantChecker::Impl::MayGoByOldLabels(const Pod& pod) const {
+  if (!relabelled_.contains(pod.ref.uid) || writer == nullptr) return false;
+  const std::int64_t cordoned = writer->late ? 0 : CordonRead(pod.node_name);
+  return std::max(PodsRead(pod.node_name), cordoned) < bound_.at(pod.ref.uid);
 }
 
 bool InvariantChecker::Impl::Stays(const Pod& pod) const {
@@ -159,9 +183,7 @@ std::string InvariantChecker::Impl::WhyNotToRemove(const Pod& pod, const Upgrade
 
 void InvariantChecker::Impl::JudgeRemoval(const Pod& pod, bool by_deletion, const char* what) {
   const UpgradePolicy& its_policy = PolicyOf(writer);
-  // By the labels that it had when it was read.
-  const bool relabelled = relabelled_.contains(pod.ref.uid) && !IsKnown(pod);
-  std::string why = relabelled && !Stays(pod) ? "" : WhyNotToRemove(pod, its_policy, by_deletion);
+  std::string why = MayGoByOldLabels(pod) && !Stays(pod) ? "" : WhyNotToRemove(pod, its_policy, by_deletion);
   if (why.empty()) why = WhyNotNow(pod, its_policy, by_deletion);
   if (!why.empty()) Fail("I4", fmt::format("pod {} was {}, but {}", pod.ref.ToString(), what, why));
 }

@@ -107,6 +107,31 @@ TEST_CASE("I4: who is given an old list of nodes goes by it") {
   }
 }
 
+TEST_CASE("I4: who has read a pod goes by its labels until he reads it, or a cordon that is younger than the change") {
+  enum class Reads { kNothing, kPods, kNodes };
+  for (const auto& [reads, broken] : std::vector<std::pair<Reads, std::string>>{
+           {Reads::kNothing, ""}, {Reads::kPods, "I4"}, {Reads::kNodes, "I4"}}) {
+    INFO(static_cast<int>(reads));
+    PodDeletionPolicy deletion;
+    deletion.pod_selector = LabelSelector::FromMatchLabels({{"uses", "driver"}});
+    World world({.auto_upgrade = true, .pod_deletion = deletion});
+    const auto label = [&](const std::string& value) {
+      const PodRef web = world.WebPodOn(0);
+      REQUIRE(world.cluster->EditPod(web.ns, web.name, [&](Pod& pod) { pod.labels["uses"] = value; }));
+    };
+    label("driver");
+    PutDraining(world, 0, world.clock->Now());
+    REQUIRE(world.guarded->ListPods({}, {.node_name = world.NodeName(0)}).ok());
+    world.Put(0, "drain-required", [](Node& node) { node.unschedulable = false; });
+    label("nothing");
+    world.Put(0, "drain-required", [](Node& node) { node.unschedulable = true; });
+    if (reads == Reads::kPods) REQUIRE(world.guarded->ListPods({}, {.node_name = world.NodeName(0)}).ok());
+    if (reads == Reads::kNodes) REQUIRE(world.guarded->ListNodes({}, {}).ok());
+    REQUIRE(world.guarded->EvictPod({}, {.pod = world.WebPodOn(0)}).ok());
+    CHECK(world.Broken() == broken);
+  }
+}
+
 TEST_CASE("I4: a pod is evicted in a state in which nothing goes") {
   for (const auto& [state, broken] : std::map<std::string, std::string>{{"drain-required", ""},
                                                                         {"pod-deletion-required", ""},

@@ -150,7 +150,7 @@ FaultyCluster::Fate FaultyCluster::Draw(Operation operation) {
     }
     if (IsForbiddenAlone(operation)) {
       world_.Fired(Fault::kForbidden);
-      JudgePatience(patience_alone_.Unserved(clock_->Now()));
+      JudgePatience(patience_alone_.Unserved(clock_->Now(), alone_ == Alone::kPodLists ? world_.setup.nodes : 1));
       return {.kind = Fate::Kind::kRefused, .answer = absl::PermissionDeniedError("403 it alone is forbidden")};
     }
   }

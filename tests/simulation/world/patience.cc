@@ -9,7 +9,10 @@ namespace {
 
 // Until pauses have grown to what they grow to.
 constexpr absl::Duration kFirstMinutes = absl::Minutes(3);
-// Five watches and a pass, each every half minute; and as many again, as a minute may begin in the midst of a burst.
+// Longer than any pause.
+constexpr absl::Duration kSilence = absl::Minutes(1);
+// Six watches, or five and a pass, each every half minute; and as many again, as a minute may begin in the midst of a
+// burst.
 constexpr int kAskedAMinute = 24;
 // What is to wait for so long may wait for a tenth less, so that not all come at once.
 constexpr double kSpread = 0.9;
@@ -19,14 +22,17 @@ constexpr absl::Duration kAfterConflict = absl::Milliseconds(13'500);
 
 }  // namespace
 
-std::string Patience::Unserved(absl::Time now) {
+std::string Patience::Unserved(absl::Time now, int things) {
+  // Whoever has waited for one answer all that time has not slowed down yet.
+  if (now >= last_asked_ + kSilence) away_since_ = now;
+  last_asked_ = now;
   away_since_ = std::min(away_since_, now);
   if (now >= minute_began_ + absl::Minutes(1) || now < minute_began_) {
     minute_began_ = now;
     asked_ = 0;
   }
   ++asked_;
-  if (now < away_since_ + kFirstMinutes || asked_ <= kAskedAMinute) return "";
+  if (now < away_since_ + kFirstMinutes || asked_ <= kAskedAMinute * things) return "";
   return fmt::format("{} requests within {} while the server has been away for {}", asked_,
                      absl::FormatDuration(now - minute_began_), absl::FormatDuration(now - away_since_));
 }

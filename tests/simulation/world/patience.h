@@ -14,8 +14,8 @@ namespace driverupgrade::testing::internal {
 class Patience {
  public:
   // A request other than for a lease is made while nobody is served. After the first minutes whoever asks for the same
-  // again and again has to have slowed down.
-  std::string Unserved(absl::Time now);
+  // again and again has to have slowed down. `things`: each of which is asked for by itself, as are the pods of a node.
+  std::string Unserved(absl::Time now, int things = 1);
   void Served() { away_since_ = absl::InfiniteFuture(); }
 
   // A pod is asked to go not before the server wants to hear of it again, unless it is deleted by then or an upgrade
@@ -41,6 +41,7 @@ class Patience {
     absl::Time time;
   };
   absl::Time away_since_ = absl::InfiniteFuture();
+  absl::Time last_asked_ = absl::InfinitePast();
   absl::Time minute_began_ = absl::InfinitePast();
   int asked_ = 0;
   struct Refused {

@@ -413,10 +413,7 @@ void Replica::MakePass() {
   const std::optional<Writer> outer = process_->cluster->ExchangeSender(std::nullopt);
   const absl::Time next = Turn();
   const bool undisturbed = driver_.checker.revision() == revision && process_->cluster->troubles() == troubles;
-  if (process_->cluster->troubles() != troubles) {
-    unread_.clear();
-    settled_at_ = std::max(settled_at_, world_.Now() + driver_.setup.ByClocks(kTroublesAreFelt));
-  }
+  NoteTroubles(troubles);
   const bool in_flight = process_->tasks && !process_->tasks->idle();
   process_->cluster->ExchangeSender(outer);
   if (undisturbed && !in_flight && process_->controller && process_->controller->status().passes > passes)
@@ -424,8 +421,17 @@ void Replica::MakePass() {
   due_ = std::max(IsRemoved() ? world_.Now() : next, world_.Now() + absl::Milliseconds(1));
 }
 
+// What went wrong since there were as many is felt for a while.
+void Replica::NoteTroubles(std::int64_t before) {
+  if (process_->cluster->troubles() == before) return;
+  unread_.clear();
+  settled_at_ = std::max(settled_at_, world_.Now() + driver_.setup.ByClocks(kTroublesAreFelt));
+}
+
 void Replica::RunTask() {
+  const std::int64_t troubles = process_->cluster->troubles();
   process_->tasks->RunNext();
+  NoteTroubles(troubles);
   due_ = std::min(due_, world_.Now());
   if (!busy_) BuryTheDead();
 }

@@ -113,6 +113,7 @@ class Replica {
   bool HasCallsInFlight() const { return process_ && process_->tasks && process_->tasks->running(); }
   bool IsRemoved() const { return of_operator_ && world_.releasing; }
   void Sleep(absl::Time until);
+  void NoteTroubles(std::int64_t before);
   void RunTask();
   void BuryTheDead();
   void MakePass();

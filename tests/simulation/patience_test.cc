@@ -76,6 +76,10 @@ TEST_CASE("I13: the ledger is not asked for again at once after it could not be 
   patience.LedgerFailed(kNow);
   CHECK_FALSE(patience.AskingLedger(kNow + absl::Milliseconds(800)).empty());
   CHECK(patience.AskingLedger(kNow + absl::Seconds(1)).empty());
+  // Whoever learns that the cluster was set back starts over, once.
+  patience.ClusterSetBack();
+  CHECK(patience.AskingLedger(kNow).empty());
+  CHECK_FALSE(patience.AskingLedger(kNow).empty());
 }
 
 }  // namespace

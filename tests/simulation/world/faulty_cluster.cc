@@ -209,21 +209,6 @@ bool FaultyCluster::HasListedAll(bool maintenances) const {
          (!maintenances || followed_.contains(Operation::kWatchNodeMaintenances));
 }
 
-std::string FaultyCluster::WhyNot(const NodePlan& plan, const NodeOutcome& outcome) const {
-  if (absl::IsAlreadyExists(outcome.status)) return "that the NodeMaintenance is there counts as a failure";
-  if (!outcome.status.ok()) return "";
-  int accepted = 0;
-  int refused = 0;
-  for (const PodRef& pod : plan.evict) {
-    const auto answer = evictions_.find(pod.uid);
-    if (answer == evictions_.end()) return "";
-    ++(answer->second.refusal == Refusal::kNone ? accepted : refused);
-  }
-  if (accepted == outcome.evictions_accepted && refused == outcome.evictions_refused) return "";
-  return fmt::format("{} evictions accepted and {} refused are told, where {} and {} were", outcome.evictions_accepted,
-                     outcome.evictions_refused, accepted, refused);
-}
-
 // I16: who follows the cluster decides nothing by a watch that has been failing for long.
 void FaultyCluster::JudgeWatches(Operation operation) {
   if (!world_.setup.cache || world_.releasing || world_.setup.ClocksJump() || !IsUpgradeWrite(operation)) return;

@@ -66,8 +66,8 @@ class FaultyCluster final : public ForwardingFacade {
     const auto found = pods_listed_.find(node);
     return found == pods_listed_.end() ? 0 : found->second;
   }
-  // I18: where the outcome of a plan is not what its requests were answered; empty: nowhere.
-  std::string WhyNot(const NodePlan& plan, const NodeOutcome& outcome) const;
+  // What evictions were answered last, by the UID of the pod.
+  const std::map<std::string, EvictionAnswer>& evictions() const { return evictions_; }
   // For who looks at the same watch through bytes.
   void NoteWatchTrouble() { watch_trouble_ = true; }
   // Who sends what is sent now, by what he knew when it was decided; nullopt: by what is known now. Returns the one

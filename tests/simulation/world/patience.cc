@@ -1,6 +1,7 @@
 #include "simulation/world/patience.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "fmt/format.h"
 
@@ -58,14 +59,14 @@ void Patience::UpgradeBegins(const std::string& node) {
   std::erase_if(refused_, [&](const auto& refused) { return refused.second.node == node; });
 }
 
-std::string Patience::AskingLedger(absl::Time now) const {
-  if (now >= ledger_failed_ + kLedgerPause) return "";
+std::string Patience::AskingLedger(absl::Time now) {
+  if (now >= ledger_failed_ + kLedgerPause || std::exchange(starts_over_, false)) return "";
   return fmt::format("the ledger is asked for again, {} after it could not be had",
                      absl::FormatDuration(now - ledger_failed_));
 }
 
 void Patience::ClusterSetBack() {
-  ledger_failed_ = absl::InfinitePast();
+  starts_over_ = true;
   refused_.clear();
   conflicts_.clear();
 }

@@ -28,7 +28,7 @@ class Patience {
   void ClusterSetBack();
 
   // The ledger of grants, once a request for it has failed.
-  std::string AskingLedger(absl::Time now) const;
+  std::string AskingLedger(absl::Time now);
   void LedgerFailed(absl::Time now) { ledger_failed_ = now; }
 
   // What is refused as of a version is not asked again at once as of the same one.
@@ -51,6 +51,8 @@ class Patience {
   std::map<std::string, Refused> refused_;     // by UID of the pod
   std::map<std::string, Conflict> conflicts_;  // by UID of the node
   absl::Time ledger_failed_ = absl::InfinitePast();
+  // The ledger may be asked for once more: by a pass that learns of it in the midst.
+  bool starts_over_ = false;
 };
 
 }  // namespace driverupgrade::testing::internal

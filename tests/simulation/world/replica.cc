@@ -342,7 +342,7 @@ absl::Time Replica::Turn() {
   const std::int64_t term = Term();
   outcomes_ = 0;
   const absl::Time next = clock_->ToBase(process.controller->Step({}));
-  JudgeHaste(before, term, next);
+  JudgeHaste(before, Term() != term, next);
   // One that has failed counts, too, unless the engine has refused the policy.
   const bool passed = process.controller->status().passes > before.passes && !IsInvalid(pass_policy_);
   if (passed) NotePass();

@@ -141,8 +141,7 @@ class Replica {
   void JudgeAge(const Plan& plan);
   void JudgePodsRead(const Plan& plan);
   void JudgeOutcome(const NodePlan& plan, const NodeOutcome& outcome);
-  // A pass follows at once on one that was answered, and on the beginning of a term.
-  void JudgeHaste(const ControllerStatus& before, std::int64_t term_before, absl::Time next);
+  void JudgeHaste(const ControllerStatus& before, bool term_begins, absl::Time next);
   std::int64_t Term() const { return process_->election ? process_->election->terms() : 0; }
   void CheckRest();
 

@@ -4,34 +4,19 @@
 #include <map>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <utility>
 
-#include "absl/strings/numbers.h"
 #include "driverupgrade/attempt_log.h"
 #include "fmt/format.h"
+#include "simulation/opinion/pass_opinion.h"
 #include "simulation/world/replica.h"
 
 namespace driverupgrade::testing::internal {
 namespace {
 
 constexpr absl::Duration kSayingsApart = absl::Seconds(20);
-constexpr absl::Duration kAtOnce = absl::Seconds(1);
-// Before which no time limit ends anything.
-constexpr absl::Duration kAgeMin = absl::Seconds(60);
 // A patch that has to be repeated, and pods that have to be read.
 constexpr absl::Duration kRepeatedWithin = absl::Minutes(5);
-
-// `drain timed out after 300 s: ...`; nullopt: the reason is another.
-std::optional<absl::Duration> TimeThatIsOver(std::string_view reason) {
-  constexpr std::string_view kAfter = " after ";
-  const std::size_t at = reason.find(kAfter);
-  const std::size_t end = reason.find(" s: ", at);
-  std::int64_t seconds = 0;
-  if (at == std::string_view::npos || end == std::string_view::npos) return std::nullopt;
-  const std::string number(reason.substr(at + kAfter.size(), end - at - kAfter.size()));
-  return absl::SimpleAtoi(number, &seconds) ? std::optional(absl::Seconds(seconds)) : std::nullopt;
-}
 
 }  // namespace
 
@@ -98,14 +83,10 @@ void Replica::Judge(const Plan& plan) {
   }
 }
 
-// Whatever the engine knows: nothing times out by an engine that has led for less than that time, or a minute.
 void Replica::JudgeAge(const Plan& plan) {
-  const EngineTime time = TimeOfEngine();
   for (const NodePlan& planned : plan.nodes) {
-    const std::optional<absl::Duration> timeout = TimeThatIsOver(planned.reason);
-    if (!timeout || time.active + time.skew >= std::min(*timeout, kAgeMin)) continue;
-    driver_.checker.Fail("I15", fmt::format("{}: by an engine that has been active for {}",
-                                            driverupgrade::Describe(planned), absl::FormatDuration(time.active)));
+    const std::string wrong = WhyTooEarly(planned, TimeOfEngine());
+    if (!wrong.empty()) driver_.checker.Fail("I15", fmt::format("{}: {}", driverupgrade::Describe(planned), wrong));
   }
 }
 
@@ -126,26 +107,21 @@ void Replica::JudgePodsRead(const Plan& plan) {
   }
 }
 
-// I18.
 void Replica::JudgeOutcome(const NodePlan& plan, const NodeOutcome& outcome) {
   ++outcomes_;
-  const std::string wrong = process_->cluster->WhyNot(plan, outcome);
+  const std::string wrong = WhyOtherOutcome(plan, outcome, process_->cluster->evictions());
   if (!wrong.empty()) driver_.checker.Fail("I18", fmt::format("{}: {}", driverupgrade::Describe(plan), wrong));
 }
 
-// I18: of whoever lists, as a cache wakes when there is something to do. Not where a clock may be set right meanwhile.
-void Replica::JudgeHaste(const ControllerStatus& before, std::int64_t term_before, absl::Time next) {
+// A cache wakes when there is something to do; and a clock may be set right meanwhile.
+void Replica::JudgeHaste(const ControllerStatus& before, bool term_begins, absl::Time next) {
   if (process_->cache || process_->tasks || process_->cluster->crashed() || driver_.setup.ClocksJump()) return;
-  const ControllerStatus after = process_->controller->status();
-  if (!after.leading || next <= world_.Now() + kAtOnce) return;
-  if (after.passes > before.passes && after.last_error.ok() && outcomes_ > 0) {
-    driver_.checker.Fail("I18", fmt::format("no pass follows for {} on one whose requests were answered",
-                                            absl::FormatDuration(next - world_.Now())));
-  }
-  if (Term() != term_before && after.passes == before.passes && before.last_error.ok()) {
-    driver_.checker.Fail(
-        "I18", fmt::format("a term begins without a pass, for {}", absl::FormatDuration(next - world_.Now())));
-  }
+  const std::string wrong = WhyNotSooner({.before = before,
+                                          .after = process_->controller->status(),
+                                          .term_begins = term_begins,
+                                          .outcomes = outcomes_,
+                                          .until_next = next - world_.Now()});
+  if (!wrong.empty()) driver_.checker.Fail("I18", wrong);
 }
 
 // L7, now and then, as it costs as much as there are nodes.

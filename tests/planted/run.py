@@ -2,12 +2,15 @@
 """Which tests find which planted defects: docs/evidence/planted-defects.md.
 
   run.py off      passes if the programs with the defects pass while none is switched on
-  run.py check    passes if each defect is still found, by the quickest of the tests that found it, and if none is left that
-                  every suite has been run with, that none finds, and of which the list does not say why
+  run.py check    passes if each defect is still found, by the quickest of the tests that found it; if the seeds in the column of
+                  the simulation still find theirs (see `check_seeds`); and if no defect is left that every suite has been run
+                  with, that none finds, and of which the list does not say why
   run.py reach    of those that the simulation has not found, notes in found.json whether its seeds so much as ask for the defect
+  run.py renew    tries the seeds in the column of the simulation anew, and looks for others where they find nothing any more
   run.py fill     runs every suite with every defect, as far as found.json does not know the answer, and writes it there
 """
 import argparse
+import collections
 import concurrent.futures
 import json
 import pathlib
@@ -21,6 +24,9 @@ from defects import read_all
 FOUND = pathlib.Path(__file__).resolve().parent / "found.json"
 SEEDS_OFF = 100
 TRIES = 3
+# Of the seeds of one invariant. A seed is another run once the engine asks for one thing more; but a judge that has gone
+# blind finds nothing.
+STILL_FIND = 0.5
 
 
 def read_found():
@@ -72,9 +78,39 @@ def check_one(arguments, found, defect):
     return f"{defect.name}: no longer found by {suite}, {test}"
 
 
+def seeds_that_find(found):
+    """By the name of the defect: the seed that finds it, and the invariant."""
+    tests = {name: answers.get("simulation", {}).get("test", "") for name, answers in found.items()}
+    return {name: test.split(" ") for name, test in tests.items() if " " in test}
+
+
+def try_seeds(arguments, found, defects):
+    """Of the defects that a seed finds: whether it still does."""
+    seeds = seeds_that_find(found)
+
+    def still_finds(defect):
+        seed, invariant = seeds[defect.name]
+        answer = suites.find(arguments.bin, "simulation", defect.name, defect.source, f"{seed} {invariant}")
+        return defect.name, answer.test != ""
+
+    return dict(in_parallel(arguments.jobs, still_finds, [defect for defect in defects if defect.name in seeds]))
+
+
+def check_seeds(arguments, found, defects):
+    """The invariants of which fewer than half of the seeds find what they found."""
+    seeds, finds = seeds_that_find(found), try_seeds(arguments, found, defects)
+    lost = collections.Counter(seeds[name][1] for name, does in finds.items() if not does)
+    of = collections.Counter(seeds[name][1] for name in finds)
+    print(f"{sum(finds.values())} of {len(finds)} seeds of the simulation's column find their defect; "
+          f"not so those of {', '.join(name for name, does in finds.items() if not does) or 'none'}")
+    return [f"{invariant}: {of[invariant] - lost[invariant]} of {of[invariant]} seeds still find their defect; if the simulation is "
+            "another one now, `run.py renew`" for invariant in of if of[invariant] - lost[invariant] < STILL_FIND * of[invariant]]
+
+
 def check(arguments):
     found, defects = read_found(), read_all()
     wrong = [problem for problem in in_parallel(arguments.jobs, lambda d: check_one(arguments, found, d), defects) if problem]
+    wrong += check_seeds(arguments, found, defects)
     for problem in wrong:
         print(problem)
     finders = sum(quickest(found.get(defect.name, {})) is not None for defect in defects)
@@ -128,6 +164,22 @@ def fill(arguments):
     return 0
 
 
+def renew(arguments):
+    found, defects, lock = read_found(), read_all(), threading.Lock()
+    finds = try_seeds(arguments, found, defects)
+
+    def look(defect):
+        answer = suites.find(arguments.bin, "simulation", defect.name, defect.source, seeds=arguments.seeds)
+        with lock:
+            before = found[defect.name]["simulation"]["test"]
+            found[defect.name]["simulation"] = {"test": answer.test, "seconds": round(answer.seconds, 1), "tried": answer.tried}
+            write_found(found, [one.name for one in defects])
+            print(f"{defect.name:32} {before} -> {answer.test or '-'}", flush=True)
+
+    in_parallel(arguments.jobs, look, [defect for defect in defects if finds.get(defect.name) is False])
+    return 0
+
+
 def reach(arguments):
     found, lock = read_found(), threading.Lock()
     sources = {defect.name: defect.source for defect in read_all()}
@@ -152,7 +204,7 @@ def reach(arguments):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("command", choices=["off", "check", "reach", "fill"])
+    parser.add_argument("command", choices=["off", "check", "reach", "renew", "fill"])
     parser.add_argument("--bin", type=pathlib.Path, required=True, help="the folder of the programs")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--suites", nargs="+", choices=suites.SUITES, default=suites.SUITES)
@@ -161,7 +213,7 @@ def main():
     parser.add_argument("--unfound", action="store_true", help="fill: only defects that nothing has found yet")
     parser.add_argument("--fresh", action="store_true", help="fill: as if nothing were known")
     arguments = parser.parse_args()
-    sys.exit({"off": off, "check": check, "reach": reach, "fill": fill}[arguments.command](arguments))
+    sys.exit({"off": off, "check": check, "reach": reach, "renew": renew, "fill": fill}[arguments.command](arguments))
 
 
 if __name__ == "__main__":

@@ -102,17 +102,36 @@ def run_c(bin_folder, defect, test):
     return run_catch(bin_folder / "planted_c", defect, test)
 
 
+def run_seeds(program, defect, source, first, last, timeout):
+    host = ["--c-interface"] if is_of_host(source) else []
+    return run([program, "--first-seed", str(first), "--seeds", str(last - first + 1), "--jobs", "1", "--until-failure", *host],
+               defect, timeout)
+
+
+def seed_of_crash(program, defect, source, first, last):
+    """The first seed in which the program crashes, where it does in one of these."""
+    while first < last:
+        middle = (first + last) // 2
+        code, _, _ = run_seeds(program, defect, source, first, middle, TIMEOUT["simulation"])
+        first, last = (first, middle) if is_crash(code) else (middle + 1, last)
+    return first
+
+
+def is_crash(code):
+    return code is not None and code < 0
+
+
 def run_simulation(program, defect, source, test, seeds, tried):
-    first, count = (int(test), 1) if test else (tried + 1, seeds - tried)
-    code, output, seconds = run(
-        [program, "--first-seed", str(first), "--seeds", str(count), "--jobs", "1", "--until-failure",
-         *(["--c-interface"] if is_of_host(source) else [])], defect,
-        TIMEOUT_OF_ONE if test else TIMEOUT["simulation"])
+    first, last = (int(test), int(test)) if test else (tried + 1, seeds)
+    code, output, seconds = run_seeds(program, defect, source, first, last, TIMEOUT_OF_ONE if test else TIMEOUT["simulation"])
     if code == 0:
-        return Finding("", seconds, tried=first + count - 1)
+        return Finding("", seconds, tried=last)
     failed = re.search(r"^seed (\d+): (\w+)", output, re.MULTILINE)
-    # A crash or an endless loop does not say at which seed.
-    return Finding(f"{failed.group(1)} {failed.group(2)}" if failed else "?", 0.1 if failed else seconds)
+    if failed:
+        return Finding(f"{failed.group(1)} {failed.group(2)}", 0.1)
+    if is_crash(code):
+        return Finding(f"{seed_of_crash(program, defect, source, first, last)} crash", 0.1)
+    return Finding("?", seconds)  # an endless loop does not say at which seed
 
 
 def reaches(bin_folder, defect, source, seeds):

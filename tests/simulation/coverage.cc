@@ -105,4 +105,12 @@ std::vector<std::string> MissingCoverage(const Totals& totals) {
   return missing;
 }
 
+std::vector<Mode> ModesNotMet(const testing::SimulationOptions& options, const Totals& totals) {
+  std::vector<Mode> not_met;
+  for (std::size_t i = 0; i < totals.modes.size(); ++i) {
+    if (options.mode_per_mille[i] == 1000 && totals.modes[i] == 0) not_met.push_back(static_cast<Mode>(i));
+  }
+  return not_met;
+}
+
 }  // namespace driverupgrade::tests

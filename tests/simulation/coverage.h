@@ -35,6 +35,8 @@ void PrintCoverage(const Totals& totals);
 /// Every fault is to have happened a hundred times, every mode is to have been come by, and every legal transition and
 /// every gate is to have been reached; but for exceptions, each with its reason, in coverage.cc.
 std::vector<std::string> MissingCoverage(const Totals& totals);
+/// Modes that every seed is in by the options, and that none came by.
+std::vector<testing::Mode> ModesNotMet(const testing::SimulationOptions& options, const Totals& totals);
 
 }  // namespace driverupgrade::tests
 

@@ -1,4 +1,4 @@
-// What an engine tells of a pass is held against what it can know (I15, I18).
+// What an engine tells of a pass is held against what it can know (I15, I16, I18).
 #include "simulation/opinion/pass_opinion.h"
 
 #include "support/catch.h"
@@ -11,6 +11,7 @@ using testing::internal::EngineTime;
 using testing::internal::WhyNotSooner;
 using testing::internal::WhyOtherOutcome;
 using testing::internal::WhyTooEarly;
+using testing::internal::WhyTooOld;
 
 TEST_CASE("I15: nothing times out by an engine that has just begun") {
   const NodePlan drain{.reason = "drain timed out after 300 s: 2 pods are left"};
@@ -25,6 +26,14 @@ TEST_CASE("I15: nothing times out by an engine that has just begun") {
   // Of other reasons nothing is known.
   CHECK_FALSE(is_early({.reason = "drained"}, {}));
   CHECK_FALSE(is_early({.reason = "retried after a failure"}, {}));
+}
+
+TEST_CASE("I16: nothing is written by a watch that has been failing for minutes") {
+  const absl::Time now = absl::UnixEpoch() + absl::Hours(1);
+  CHECK(WhyTooOld({}, now).empty());
+  CHECK(WhyTooOld({{Operation::kWatchPods, now - absl::Minutes(4)}}, now).empty());
+  CHECK(WhyTooOld({{Operation::kWatchPods, now - absl::Minutes(4) - absl::Seconds(1)}}, now) ==
+        "watch pods has been failing for 4m1s");
 }
 
 TEST_CASE("I18: evictions are told as they were answered") {

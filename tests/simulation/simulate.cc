@@ -28,10 +28,12 @@
 
 namespace {
 
+using driverupgrade::testing::Mode;
 using driverupgrade::testing::SimulationOptions;
 using driverupgrade::testing::SimulationResult;
 using driverupgrade::tests::Add;
 using driverupgrade::tests::MissingCoverage;
+using driverupgrade::tests::ModesNotMet;
 using driverupgrade::tests::PrintCoverage;
 using driverupgrade::tests::ReplayCommand;
 using driverupgrade::tests::SimulateArguments;
@@ -167,6 +169,9 @@ int main(int argc, char** argv) {
   rates("of one core", cpu);
   std::vector<std::string> missing;
   if (arguments.require_coverage) missing = MissingCoverage(totals);
+  for (const Mode mode : arguments.require_modes ? ModesNotMet(arguments.options, totals) : std::vector<Mode>()) {
+    missing.push_back(fmt::format("mode {}", ToString(mode)));
+  }
   for (const std::string& what : missing) fmt::print("not covered: {}\n", what);
   fmt::print("{} passed, {} failed\n", totals.passed, totals.failed.size());
   return totals.failed.empty() && missing.empty() ? 0 : 1;

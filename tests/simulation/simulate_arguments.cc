@@ -74,6 +74,7 @@ void AddRuns(CLI::App& app, SimulateArguments& arguments) {
          },
          "that every seed is in, or `none`")
       ->type_name("MODE,MODE");
+  app.add_flag("--require-modes", arguments.require_modes, "fails if no seed came by one of these")->needs("--mode");
   app.add_flag("--c-interface", arguments.c_interface, "replicas are hosts of the C interface, which go through bytes");
   app.add_flag("--beside-native", arguments.beside_native,
                "each seed natively, too: fails if the nodes do not end in the same state")
@@ -112,7 +113,7 @@ std::variant<SimulateArguments, int> ParseSimulateArguments(int argc, const char
   if (argc > 0) arguments.program = argv[0];
   CLI::App app{
       "Simulates upgrades of clusters with faults, each as its seed says, and checks what must never be broken.\n"
-      "Exit codes: 0 nothing was broken; 1 something was, or --require-coverage or --mutants found a gap; 2 usage."};
+      "Exit codes: 0 nothing was broken; 1 something was, or --require-... or --mutants found a gap; 2 usage."};
   app.name("simulate");
   app.set_version_flag("--version", DRIVERUPGRADE_VERSION_STRING);
   // scripts/soak.sh puts what it is given behind its own.

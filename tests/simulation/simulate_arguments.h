@@ -25,6 +25,7 @@ struct SimulateArguments {
   bool beside_native = false;
   // As they were given.
   std::string modes = {};
+  bool require_modes = false;
   bool until_failure = false;
   // Only noted in replay commands.
   std::string commit = {};

@@ -20,6 +20,8 @@ namespace {
 // A replica that steps so often within a second of virtual time does not come to rest.
 constexpr int kStepsPerSecondMax = 4000;
 constexpr int kNestedMax = 3;
+// dep-F4: a timer that is more than that ahead.
+constexpr absl::Duration kTimerIsNobodys = absl::Minutes(1);
 constexpr absl::Duration kSettle = absl::Minutes(3);
 // How long the last fault may be felt: a watch that broke begins again half a minute later by a slow clock, when its
 // replica next looks.
@@ -157,6 +159,7 @@ class Simulation {
     world_.cluster->RunUntil(std::min(next, until));
     if (next > until) return false;
     if (replica != nullptr) {
+      NoteClocks();
       Count();
       replica->Step();
     } else if (actor != nullptr) {
@@ -167,6 +170,21 @@ class Simulation {
       late_.SendNext();
     }
     return true;
+  }
+
+  // Of several leaders of one driver, as far as a clock that is about to jump may be from what it says now.
+  void NoteClocks() {
+    if (!world_.setup.SeveralLeaders() || !world_.setup.Has(Fault::kClockSkew)) return;
+    for (const Driver& driver : Drivers()) {
+      absl::Time first = absl::InfiniteFuture();
+      absl::Time last = absl::InfinitePast();
+      for (const auto& replica : replicas_) {
+        if (&replica->driver().checker != &driver.checker) continue;
+        first = std::min(first, replica->LocalTime());
+        last = std::max(last, replica->LocalTime());
+      }
+      if (last - first > kTimerIsNobodys - kClockJumpMax) driver.checker.NoteClocksApart();
+    }
   }
 
   // I13: nobody spins.

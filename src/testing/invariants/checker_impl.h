@@ -79,6 +79,8 @@ class InvariantChecker::Impl {
   bool rival_acts = false;
   bool disturbed = false;
   absl::Time last_fault = absl::InfinitePast();
+  // When clocks of several leaders were last a minute apart.
+  absl::Time clocks_apart = absl::InfinitePast();
   std::optional<Violation> violation;
   std::int64_t upgrades = 0;
   std::map<std::pair<UpgradeState, UpgradeState>, std::int64_t> edges;

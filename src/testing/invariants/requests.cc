@@ -48,6 +48,7 @@ void InvariantChecker::Impl::CountRequest(const std::string& node) {
     truth.first_write = cluster->Now();
   }
   ++truth.writes;
+  if (clocks_apart >= truth.first_write) return;
   const bool with_faults = disturbed || last_fault >= truth.first_write - kAftermath;
   const int allowed = (with_faults ? kWithFaults : 1) * options.writes_per_upgrade_max + truth.pods_gone +
                       truth.meddled + kForTemplate * (templates_ - truth.templates);

@@ -111,16 +111,25 @@ TEST_CASE("L5: a node that is under way and holds a grant is one") {
   }
 }
 
-TEST_CASE("L5: our own cordon is none that an administrator has to lift") {
-  for (const bool ours : {false, true}) {
+TEST_CASE("L5: neither our own cordon nor the maintenance operator's is one that an administrator has to lift") {
+  enum class Whose { kOurs, kMaintenanceOperators, kAdministrators };
+  for (const Whose whose : {Whose::kOurs, Whose::kMaintenanceOperators, Whose::kAdministrators}) {
+    INFO(static_cast<int>(whose));
     World world({.auto_upgrade = true, .drain = DrainPolicy{}, .cordoned_nodes = CordonedNodes::kIgnore});
-    if (ours) {
+    if (whose == Whose::kOurs) {
       world.Start(0);
     } else {
-      world.Put(0, "upgrade-required", [](Node& node) { node.unschedulable = true; });
+      world.Put(0, "upgrade-required", [&](Node& node) { node.unschedulable = whose == Whose::kAdministrators; });
     }
+    if (whose == Whose::kMaintenanceOperators) {
+      world.cluster->RunMaintenanceOperator();
+      world.cluster->AddNodeMaintenance(
+          {.ns = "default", .name = "a", .requestor_id = "another", .node_name = world.NodeName(0)});
+      world.cluster->Advance(absl::Minutes(1));
+    }
+    REQUIRE(world.NodeAt(0).unschedulable);
     world.checker->CheckGates(*world.guarded, Waiting(world.NodeName(0), {GateReason::kCordoned}));
-    CHECK(world.Broken() == (ours ? "L5" : ""));
+    CHECK(world.Broken() == (whose == Whose::kAdministrators ? "" : "L5"));
   }
 }
 

@@ -43,11 +43,15 @@ struct World {
   }
   /// From now on the engine's place is that of a requestor.
   void JudgeRequestor(const std::string& id, const UpgradePolicy& policy) {
+    JudgeBy(policy, [&](InvariantOptions& options) { options.requestor_id = id; });
+  }
+  /// From now on another checker judges.
+  void JudgeBy(const UpgradePolicy& policy, const std::function<void(InvariantOptions&)>& edit) {
     checker.reset();  // one at a time observes the cluster
     const LabelSelector labels = LabelSelector::FromMatchLabels({{"app", fleet.daemon_set}});
     InvariantOptions options =
         InvariantsOf(Gpu(), EngineOptions{.snapshot = {.ns = fleet.ns, .driver_labels = labels}}, policy);
-    options.requestor_id = id;
+    edit(options);
     checker = std::make_unique<InvariantChecker>(cluster, std::move(options));
     guarded = checker->Guard("engine");
     observer = checker->MakeObserver();

@@ -16,6 +16,9 @@ constexpr absl::Duration kAtOnce = absl::Seconds(1);
 // Before which no time limit ends anything.
 constexpr absl::Duration kAgeMin = absl::Seconds(60);
 
+// A cache is not trusted when a watch has been failing for a minute (WatchCache::Health), and a pass takes two at most.
+constexpr absl::Duration kWatchesMayFail = absl::Minutes(4);
+
 // `drain timed out after 300 s: ...`; nullopt: the reason is another.
 std::optional<absl::Duration> TimeThatIsOver(std::string_view reason) {
   constexpr std::string_view kAfter = " after ";
@@ -33,6 +36,14 @@ std::string WhyTooEarly(const NodePlan& plan, EngineTime time) {
   const std::optional<absl::Duration> timeout = TimeThatIsOver(plan.reason);
   if (!timeout || time.active + time.skew >= std::min(*timeout, kAgeMin)) return "";
   return fmt::format("by an engine that has been active for {}", absl::FormatDuration(time.active));
+}
+
+std::string WhyTooOld(const std::map<Operation, absl::Time>& failing_since, absl::Time now) {
+  for (const auto& [watch, since] : failing_since) {
+    if (now - since <= kWatchesMayFail) continue;
+    return fmt::format("{} has been failing for {}", ToString(watch), absl::FormatDuration(now - since));
+  }
+  return "";
 }
 
 std::string WhyOtherOutcome(const NodePlan& plan, const NodeOutcome& outcome,

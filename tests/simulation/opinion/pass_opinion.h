@@ -7,6 +7,7 @@
 #include <string>
 
 #include "absl/time/time.h"
+#include "driverupgrade/cluster_facade.h"
 #include "driverupgrade/cluster_writes.h"
 #include "driverupgrade/plan.h"
 #include "driverupgrade/upgrade_controller.h"
@@ -18,6 +19,10 @@ namespace driverupgrade::testing::internal {
 
 // I15: nothing times out by an engine that has led for less than that time, or a minute, whatever it knows.
 std::string WhyTooEarly(const NodePlan& plan, EngineTime time);
+
+// I16: who follows the cluster writes nothing to a node by a watch that has been failing for long; by when each began to
+// fail.
+std::string WhyTooOld(const std::map<Operation, absl::Time>& failing_since, absl::Time now);
 
 // I18: `answers`, by the UID of the pod that was to be evicted.
 std::string WhyOtherOutcome(const NodePlan& plan, const NodeOutcome& outcome,

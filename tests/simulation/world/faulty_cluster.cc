@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "fmt/format.h"
+#include "simulation/opinion/pass_opinion.h"
 #include "simulation/world/faulty_call.h"
 
 namespace driverupgrade::testing::internal {
@@ -13,8 +14,6 @@ namespace {
 // Of 100,000 calls.
 constexpr int kCrashes = 150;
 constexpr int kStalls = 60;
-// A cache is not trusted when a watch has been failing for a minute (WatchCache::Health), and a pass takes two at most.
-constexpr absl::Duration kWatchesMayFail = absl::Minutes(4);
 
 enum class CallKind : std::uint8_t { kRead, kWrite, kWatch };
 
@@ -209,15 +208,10 @@ bool FaultyCluster::HasListedAll(bool maintenances) const {
          (!maintenances || followed_.contains(Operation::kWatchNodeMaintenances));
 }
 
-// I16: who follows the cluster decides nothing by a watch that has been failing for long.
 void FaultyCluster::JudgeWatches(Operation operation) {
   if (!world_.setup.cache || world_.releasing || world_.setup.ClocksJump() || !IsUpgradeWrite(operation)) return;
-  for (const auto& [watch, since] : failing_since_) {
-    const absl::Duration failing = clock_->Now() - since;
-    if (failing <= kWatchesMayFail) continue;
-    checker_.Fail("I16", fmt::format("{}: {} while {} has been failing for {}", name_, ToString(operation),
-                                     ToString(watch), absl::FormatDuration(failing)));
-  }
+  const std::string wrong = WhyTooOld(failing_since_, clock_->Now());
+  if (!wrong.empty()) checker_.Fail("I16", fmt::format("{}: {} while {}", name_, ToString(operation), wrong));
 }
 
 // Not where a clock jumps, or is set right every few minutes; nor of Release, which asks as often as it is called.

@@ -69,7 +69,6 @@ Peer::Peer(World& world)
                           .check_pacing = !setup_.ClocksJump(),
                           .clock_skew_max = setup_.ClockSkewMax(),
                           .shares_nodes = true};
-  if (!setup_.CountsWrites()) checks.writes_per_upgrade_max = 0;
   checker_ = std::make_unique<InvariantChecker>(world.cluster, std::move(checks));
   checker_->set_disturbed(setup_.SeveralLeaders());
 }

@@ -405,7 +405,7 @@ void Replica::MakePass() {
   if (!process_) Begin();
   if (world_.Broken()) return;
   if (world_.May(Fault::kClockSkew) && random_.PerMille(2))
-    clock_->Jump(random_.Between(-absl::Seconds(5), absl::Seconds(5)));
+    clock_->Jump(random_.Between(-kClockJumpMax, kClockJumpMax));
   const std::int64_t revision = pass_revision_ = driver_.checker.revision();
   const std::int64_t troubles = pass_troubles_ = process_->cluster->troubles();
   const int passes = process_->controller ? process_->controller->status().passes : 0;

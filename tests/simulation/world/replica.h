@@ -80,6 +80,7 @@ class Replica {
   void Stop();
 
   const Driver& driver() const { return driver_; }
+  absl::Time LocalTime() const { return clock_->Now(); }
   const UpgradeEngine* engine() const { return process_ ? process_->engine.get() : nullptr; }
   const UpgradeController* controller() const { return process_ ? process_->controller.get() : nullptr; }
 

@@ -356,6 +356,19 @@ Setup DrawSetup(std::uint64_t seed, const SimulationOptions& options) {
   return setup;
 }
 
+bool MakesRequestsAnew(Fault fault) {
+  switch (fault) {
+    case Fault::kNoBookmarks:
+    case Fault::kNodeLifecycle:
+    case Fault::kStuckPods:
+    case Fault::kDriverTroubles:
+    case Fault::kTemplateChange:
+    case Fault::kAdministrator:
+    case Fault::kGarbage: return false;
+    default: return true;
+  }
+}
+
 absl::Duration Setup::ClockSkewMax() const {
   if (Has(Mode::kClockSetBack)) return kSetBacks * kSetBack + absl::Minutes(5);
   return ClocksJump() ? absl::Minutes(5) : absl::ZeroDuration();

@@ -73,9 +73,6 @@ struct Setup {
   absl::Duration ByClocks(absl::Duration duration) const { return Has(Mode::kClockRates) ? 2 * duration : duration; }
   // Several replicas may write, as none asks an election.
   bool SeveralLeaders() const { return replicas > 1 && !election; }
-  // I13: a timer more than a minute ahead is nobody's (dep-F4), so that each of several leaders whose clocks differ
-  // begins anew what the other has noted.
-  bool CountsWrites() const { return !SeveralLeaders() || !Has(Fault::kClockSkew); }
   std::string Describe() const;
 };
 
@@ -87,12 +84,17 @@ inline constexpr absl::Duration kLightDriverStart = absl::Seconds(180);
 // How long the API server is down in a seed with Mode::kLongOutage, and how many pods there are with Mode::kManyPods.
 inline constexpr absl::Duration kLongOutage = absl::Hours(2);
 inline constexpr int kManyPods = 10'000;
+// By how much a clock jumps with Fault::kClockSkew.
+inline constexpr absl::Duration kClockJumpMax = absl::Seconds(5);
 // By how much clocks are set back with Mode::kClockSetBack, and how often: longer than the calm phase lasts.
 inline constexpr absl::Duration kSetBack = absl::Hours(72);
 inline constexpr int kSetBacks = 2;
 
 // Of the nodes that are sick, with Mode::kRollouts.
 inline constexpr char kSickCondition[] = "example.com/sick";
+
+// Whether a request may have to be made once more because of it. What others do to a node counts by itself (I13).
+bool MakesRequestsAnew(Fault fault);
 
 Setup DrawSetup(std::uint64_t seed, const SimulationOptions& options);
 UpgradePolicy DrawPolicy(Random& random);

@@ -154,7 +154,6 @@ World::World(std::uint64_t the_seed, const SimulationOptions& the_options)
                           .check_budget = setup.BudgetIsClaimed(),
                           .check_pacing = !setup.ClocksJump(),
                           .clock_skew_max = setup.ClockSkewMax()};
-  if (!setup.CountsWrites()) checks.writes_per_upgrade_max = 0;
   if (setup.validation) checks.validation = LabelSelector::FromMatchLabels({{"app", kValidator}});
   if (setup.selects_nodes) checks.node_selector = *LabelSelector::Parse(kOwnNodes);
   if (setup.own_pod) checks.own_pod = PodRef{.ns = kDriverNs, .name = kOperatorPod};
@@ -225,7 +224,7 @@ void World::SetRivalActs(bool acts) {
 
 void World::Fired(Fault fault) {
   ++result.faults[static_cast<std::size_t>(fault)];
-  NoteFault();
+  if (MakesRequestsAnew(fault)) NoteFault();
 }
 
 void World::NoteFault() {

@@ -1,0 +1,36 @@
+// What people take back when faults end, so that every node can get done (L1).
+#include "driverupgrade/testing/builders.h"
+#include "simulation/world/actors.h"
+#include "support/catch.h"
+
+namespace driverupgrade::tests {
+namespace {
+
+using testing::SimulationOptions;
+using testing::internal::MakeAdministrator;
+using testing::internal::World;
+
+// Pods would come back to a node that is being evacuated, and the maintenance operator does not cordon a second time.
+TEST_CASE("Whoever lifts the maintenance operator's cordon takes the node's NodeMaintenance away, too") {
+  for (const bool maintained : {false, true}) {
+    World world(1, SimulationOptions{.nodes = 2, .requestor_percent = 100});
+    world.policy.cordoned_nodes = CordonedNodes::kIgnore;
+    const std::string node = world.cluster->nodes().front().name;
+    world.cluster->RunMaintenanceOperator();
+    world.cluster->AddNodeMaintenance({.ns = "default", .name = "a", .requestor_id = "another", .node_name = node});
+    world.cluster->Advance(absl::Minutes(1));
+    REQUIRE(world.cluster->node(node)->unschedulable);
+    REQUIRE(world.checker->CordonIsMaintenanceOperators(node));
+    if (!maintained) {
+      // An administrator's cordon in its place.
+      world.cluster->EditNode(node, [](Node& edited) { edited.unschedulable = false; });
+      world.cluster->EditNode(node, [](Node& edited) { edited.unschedulable = true; });
+    }
+    MakeAdministrator(world)->Mend();
+    CHECK_FALSE(world.cluster->node(node)->unschedulable);
+    CHECK(world.cluster->node_maintenances().empty() == maintained);
+  }
+}
+
+}  // namespace
+}  // namespace driverupgrade::tests

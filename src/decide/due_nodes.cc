@@ -37,7 +37,7 @@ void DueNodes::TakeWoken(absl::Time now, std::size_t most, const Names& acting, 
 void DueNodes::TakeChanged(std::size_t most, Names& due) {
   if (changed_.size() <= most - std::min(most, due.size())) return due.merge(std::exchange(changed_, {}));
   while (!changed_.empty() && due.size() < most) {
-    auto next = changed_.lower_bound(changed_at_);
+    auto next = changed_.upper_bound(changed_at_);
     if (next == changed_.end()) next = changed_.begin();
     changed_at_ = *next;
     due.insert(changed_.extract(next));

@@ -39,7 +39,7 @@ class DueNodes {
   void TakeSwept(std::size_t most, const PlannedNodes& nodes, Names& due);
 
   Names changed_;
-  std::string changed_at_;  // the next of them: whoever changes often must not keep the others waiting
+  std::string changed_at_;  // the last that was taken: whoever changes often must not keep the others waiting
   std::set<std::pair<absl::Time, std::string>> wakes_;
   bool any_woken_ = false;  // somebody's time has come, and the last Take had no room for the node
   // From `swept_to_` on, round to where the sweep began.

@@ -183,7 +183,7 @@ void CachePass::RefreshTouched(const CallContext& context, AttemptLog& log) {
     return;
   }
   for (std::size_t i = 0; i < nodes_per_pass_; ++i) {
-    auto next = touched_.lower_bound(touched_at_);
+    auto next = touched_.upper_bound(touched_at_);
     if (next == touched_.end()) next = touched_.begin();
     touched_at_ = *next;
     Refresh(context, touched_.extract(next).value(), log);

@@ -80,7 +80,7 @@ class CachePass final : public Pass {
   bool driver_stale_ = true;
   std::set<std::string> written_;  // nodes whose requests have begun or are answered, since the last pass
   std::set<std::string> touched_;
-  std::string touched_at_;  // the next of them: whoever changes often must not keep the others waiting
+  std::string touched_at_;  // the last that was taken: whoever changes often must not keep the others waiting
   std::map<std::string, std::string> managed_;            // UIDs by name
   std::map<std::string, std::vector<Finding>> findings_;  // by node
   struct Retry {

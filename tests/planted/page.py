@@ -19,19 +19,25 @@ BLIND = {
     "the C interface, which engines do not run; asked with hosts in their place": ("c/", "host/"),
     "what is told: logs, metrics, Events, wording": (
         "tell/", "write/event_correlator.cc", "write/event_writer.cc", "write/transition_events.cc", "refusal-tells-old-counts",
+        "write/refusal_event.cc", "run/configuration_check.cc", "run/rollout_over.cc", "over-while-nodes-wait",
         "first-event-lost", "event-series-begins-anew", "watch-counted-as-list", "open-stream-counted-twice"),
     "objects that cannot be read, as all of its objects are whole": (
         "unreadable-driver-pod-judged", "unreadable-maintenance-is-nobodys", "unreadable-maintenance-is-read",
         "unreadable-node-available", "unreadable-node-is-a-strangers", "unreadable-node-judged", "unreadable-node-released",
         "unreadable-object-fails-the-watch", "unreadable-pod-keeps-the-list", "unreadable-pods-listed-as-none",
-        "unreadable-record-does-not-halt", "unreadable-revision-passed-over", "cached-maintenance-is-nobodys"),
-    "documents of a policy, as its policies are values": ("drain-always-on", "fraction-means-for-ever", "zero-means-at-once"),
+        "unreadable-record-does-not-halt", "unreadable-revision-passed-over", "cached-maintenance-is-nobodys",
+        "one-pod-fails-the-list", "pod-of-no-known-node-passed-over"),
+    "documents, of a policy or of the C interface, as its policies are values": (
+        "clock-of-the-machine", "drain-always-on", "end-by-an-unknown-time", "first-of-several-documents", "fraction-means-for-ever",
+        "last-closed-day-open", "negative-count-taken", "quoted-counts-as-a-number", "text-counts-as-a-number", "two-stages-of-one-name",
+        "unknown-member-passed-over", "window-on-other-clocks", "zero-means-at-once"),
     "transports, and bytes that its API server never writes": (
+        "kubernetes/redactor.cc",
         "error-is-text", "first-of-equal-keys", "integers-cut", "lost-write-repeated", "not-sent-not-marked", "rate-slot-lost",
         "refused-eviction-repeated", "requests-not-read", "retry-after-unbounded", "unknown-readiness-is-ready"),
     "threads and real time, as it has one thread and virtual time": (
         "answers-wake-nobody", "callbacks-without-end", "calls-unbounded", "idle-not-told", "overrun-forgotten",
-        "sleep-ignores-stop"),
+        "published-plan-changes", "sleep-ignores-stop"),
 }
 
 REST = "the rest: what it could see"

@@ -79,7 +79,7 @@ enum class Mode : std::uint8_t {
   kLongOutage,  ///< The API server is down for two hours.
   kManyPods,    ///< The callback names ten thousand pods.
   kRollouts,    ///< The policy has stages, windows, groups and health, and somebody approves.
-  kShortPasses,  ///< A pass looks at two nodes that have changed, and leaves the others to the next ones.
+  kShortPasses,  ///< A pass looks at one or two nodes that have changed, and leaves the others to the next.
   kClockSetBack,  ///< The replicas' clocks are ahead by days, and are set back in the calm phase, twice.
 };
 inline constexpr int kModeCount = 10;

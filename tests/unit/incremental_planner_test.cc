@@ -318,6 +318,73 @@ TEST_CASE("arch-A10: a gate that got to nobody is told once more, and its end as
   CHECK(fleet.planner.Advance(kNow).ungated == std::vector<std::string>{"n00001"});
 }
 
+// The first two nodes are canaries, on which all others wait.
+UpgradePolicy Canaries() {
+  UpgradePolicy policy = Parallel(10);
+  policy.rollout = RolloutPolicy{.stages = {{.name = "canary", .nodes = Selector("pool=canary")}}};
+  return policy;
+}
+
+// Beyond the mark that the node is to be upgraded.
+bool Starts(const PlanUpdate& update, const std::string& name) {
+  return std::any_of(update.plan.nodes.begin(), update.plan.nodes.end(), [&](const NodePlan& node) {
+    return node.node == name && node.path.back() != UpgradeState::kUpgradeRequired;
+  });
+}
+
+std::optional<GateReason> Told(const PlanUpdate& update, const std::string& name) {
+  for (const NodeGate& gate : update.plan.gates) {
+    if (gate.node == name) return gate.gate.reason;
+  }
+  return std::nullopt;
+}
+
+TEST_CASE("ADR 0013: a node whose labels change is in the stage that selects it now") {
+  Fleet fleet(3, Canaries());
+  const auto label = [&](const std::string& name) {
+    fleet.view(name).node.labels["pool"] = "canary";
+    fleet.view(name).node.resource_version += "0";
+    fleet.planner.Update(std::make_shared<const NodeView>(fleet.view(name)));
+  };
+  label("n00000");
+  const PlanUpdate first = fleet.planner.Advance(kNow);
+  CHECK(Starts(first, "n00000"));
+  CHECK(Told(first, "n00001") == GateReason::kStage);
+  label("n00001");
+  CHECK(Starts(fleet.planner.Advance(kNow), "n00001"));
+}
+
+TEST_CASE("ADR 0013: that a node waits for another reason is told, though the node is as it was") {
+  Fleet fleet(2, Canaries());
+  fleet.view("n00000").node.labels["pool"] = "canary";
+  fleet.planner.Update(std::make_shared<const NodeView>(fleet.view("n00000")));
+  const PlanUpdate first = fleet.planner.Advance(kNow);
+  CHECK(Told(first, "n00001") == GateReason::kStage);
+  fleet.Apply(first.plan);
+  fleet.Apply(fleet.planner.Advance(kNow).plan);
+  CHECK_FALSE(Told(fleet.planner.Advance(kNow), "n00001"));
+  fleet.planner.SetRollout({.record = first.plan.rollout->record, .sick = "the fabric is down"});
+  CHECK(Told(fleet.planner.Advance(kNow), "n00001") == GateReason::kHalted);
+  CHECK_FALSE(Told(fleet.planner.Advance(kNow), "n00001"));
+}
+
+TEST_CASE("ADR 0013: of a group that starts together none starts where one is withheld") {
+  UpgradePolicy racks = Parallel(10);
+  racks.rollout = RolloutPolicy{.groups = NodeGroups{.by = "rack", .mode = GroupMode::kTogether}};
+  Fleet fleet(3, racks);
+  for (const auto& [name, rack] : std::map<std::string, std::string>{
+           {"n00000", "a"}, {"n00001", "a"}, {"n00002", "b"}}) {
+    fleet.view(name).node.labels["rack"] = rack;
+    fleet.planner.Update(std::make_shared<const NodeView>(fleet.view(name)));
+  }
+  const PlanUpdate planned = fleet.planner.Advance(kNow);
+  REQUIRE(Starts(planned, "n00001"));
+  const PlanUpdate update = fleet.planner.Withhold({{"n00000", {.reason = GateReason::kLedger}}});
+  CHECK(Told(update, "n00000") == GateReason::kLedger);
+  CHECK(Told(update, "n00001") == GateReason::kGroup);
+  CHECK_FALSE(Told(update, "n00002"));
+}
+
 TEST_CASE("A verdict does not stand at a time from before it was made") {
   Fleet fleet(50, Parallel(0));
   fleet.Apply(fleet.planner.Advance(kNow).plan);

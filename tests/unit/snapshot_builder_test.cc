@@ -91,6 +91,25 @@ TEST_CASE("A pod of another namespace is one of the node's, though it has the dr
   CHECK(world.Read().pods->size() == 1);
 }
 
+TEST_CASE("A node of which nothing is left but a NodeMaintenance that we claim is one of the operator's") {
+  const auto clock = std::make_shared<FakeClock>();
+  const auto cluster = std::make_shared<FakeCluster>(clock);
+  for (const char* name : {"claimed", "others"}) cluster->AddNode(testing::NodeBuilder(name).Build());
+  const RequestorOptions requestor{.id = "nvidia.gpu-operator", .ns = "maintenance"};
+  cluster->AddNodeMaintenance(
+      {.ns = requestor.ns, .name = "a", .requestor_id = requestor.id, .node_name = "claimed"});
+  cluster->AddNodeMaintenance({.ns = requestor.ns, .name = "b", .requestor_id = "another", .node_name = "others"});
+  SnapshotBuilder builder(Gpu(), cluster,
+                          {.ns = "drivers",
+                           .driver_labels = LabelSelector::FromMatchLabels({{"app", "driver"}}),
+                           .requestor = requestor});
+  AttemptLog log;
+  const auto snapshot = builder.Build({}, log);
+  REQUIRE(snapshot.ok());
+  REQUIRE(snapshot->nodes.size() == 1);
+  CHECK(snapshot->nodes[0]->node.name == "claimed");
+}
+
 TEST_CASE("What was tried on a node that is gone is forgotten") {
   World world;
   world.log.PatchSent(world.Read().node, {.unschedulable = true}, world.clock->Now());

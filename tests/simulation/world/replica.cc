@@ -165,7 +165,7 @@ EngineOptions Replica::MakeEngineOptions() {
   }
   if (driver_.setup.selects_nodes) options.snapshot.node_selector = *LabelSelector::Parse(kOwnNodes);
   options.executor.calls_in_flight = 1;
-  if (driver_.setup.Has(Mode::kShortPasses)) options.nodes_per_pass = 2;
+  if (driver_.setup.Has(Mode::kShortPasses)) options.nodes_per_pass = 2 - static_cast<int>(world_.seed % 2);
   options.executor.events = driver_.setup.events;
   if (driver_.setup.validation) options.state_machine.validation_selector = *LabelSelector::Parse(kValidatorPods);
   if (driver_.setup.own_pod) {

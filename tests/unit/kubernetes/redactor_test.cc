@@ -1,0 +1,35 @@
+// What is struck of a server's answers; over a connection: http_redaction_test.cc.
+#include "kubernetes/redactor.h"
+
+#include "support/catch.h"
+
+namespace driverupgrade::tests {
+namespace {
+
+std::string Struck(const Redactor& redactor, const std::string& text) { return redactor.Struck(text).value_or(text); }
+
+TEST_CASE("A secret is struck as often as it stands in a text") {
+  Redactor redactor(Secret{});
+  redactor.Remember(Secret("secret-token"));
+  CHECK(Struck(redactor, "secret-token, and secret-token") == "[redacted], and [redacted]");
+  CHECK_FALSE(redactor.Struck("nothing of it"));
+}
+
+TEST_CASE("A token that others have followed is still a secret, up to the eighth") {
+  Redactor redactor(Secret{});
+  for (int i = 0; i < 9; ++i) redactor.Remember(Secret("secret-token-" + std::to_string(i)));
+  CHECK(Struck(redactor, "secret-token-8") == "[redacted]");
+  CHECK(Struck(redactor, "secret-token-1") == "[redacted]");
+  CHECK(Struck(redactor, "secret-token-0") == "secret-token-0");
+}
+
+TEST_CASE("Of a secret that begins with another one nothing is left") {
+  Redactor redactor(Secret{});
+  // The one that was sent last is looked for first, but for this rule.
+  redactor.Remember(Secret("secret-token-and-more"));
+  redactor.Remember(Secret("secret-token"));
+  CHECK(Struck(redactor, "secret-token-and-more") == "[redacted]");
+}
+
+}  // namespace
+}  // namespace driverupgrade::tests

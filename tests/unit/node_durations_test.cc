@@ -1,0 +1,31 @@
+// How long nodes take, by what became of them.
+#include "run/node_durations.h"
+
+#include "support/catch.h"
+#include "support/node_under_test.h"
+
+namespace driverupgrade::tests {
+namespace {
+
+using internal::NodeDurations;
+
+// A node that has begun, and what became of it after minutes.
+std::vector<absl::Duration> Took(const std::vector<std::pair<const char*, int>>& steps) {
+  NodeDurations durations;
+  durations.Planned("n1", /*starts=*/true);
+  for (const auto& [state, minutes] : steps) {
+    NodeUnderTest node(state);
+    const NodeOutcome outcome{.node = "n1", .node_after = std::make_shared<const Node>(node.view.node)};
+    durations.Note({outcome}, Gpu(), absl::InfinitePast(), kNow + absl::Minutes(minutes));
+  }
+  return durations.took();
+}
+
+TEST_CASE("A node takes from its start to its end, and one that failed says nothing") {
+  CHECK(Took({{"drain-required", 0}, {"pod-restart-required", 3}, {"upgrade-done", 5}}) ==
+        std::vector{absl::Minutes(5)});
+  CHECK(Took({{"drain-required", 0}, {"upgrade-failed", 3}, {"upgrade-done", 500}}).empty());
+}
+
+}  // namespace
+}  // namespace driverupgrade::tests

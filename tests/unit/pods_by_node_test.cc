@@ -1,0 +1,43 @@
+// All pods of a cluster by one list, of which some cannot be read.
+#include "read/pods_by_node.h"
+
+#include "support/catch.h"
+#include "support/node_under_test.h"
+
+namespace driverupgrade::tests {
+namespace {
+
+class Pods final : public ClusterReader {
+ public:
+  explicit Pods(std::vector<Pod> pods) : pods_(std::move(pods)) {}
+  bool Supports(Operation operation) const override { return operation == Operation::kListPods; }
+  absl::StatusOr<std::vector<Pod>> ListPods(const CallContext&, const ListPodsParams& params) override {
+    if (params.on_unreadable == OnUnreadable::kMark) return pods_;
+    return absl::DataLossError("a pod cannot be read");
+  }
+
+ private:
+  const std::vector<Pod> pods_;
+};
+
+TEST_CASE("A pod that cannot be read is one of its node; one that does not say of which may be on any") {
+  Pod broken = WebPod("broken").Build();
+  broken.unreadable = "spec.containers: expected an array";
+  Pods readable({WebPod().Build(), broken});
+  const auto by_node = internal::ListPodsByNode({}, readable);
+  REQUIRE(by_node.ok());
+  CHECK(by_node->at("n1").size() == 2);
+
+  broken.node_name.clear();
+  Pods unknown({WebPod().Build(), broken});
+  CHECK(absl::IsDataLoss(internal::ListPodsByNode({}, unknown).status()));
+
+  // One that is not bound yet is on none.
+  Pods unbound({WebPod().OnNode("").Build()});
+  const auto none = internal::ListPodsByNode({}, unbound);
+  REQUIRE(none.ok());
+  CHECK(none->empty());
+}
+
+}  // namespace
+}  // namespace driverupgrade::tests

@@ -24,21 +24,21 @@ void NodeDurations::Planned(const std::string& node, bool starts) {
 
 void NodeDurations::Note(const std::vector<NodeOutcome>& outcomes, const DriverIdentity& identity,
                          absl::Time unbroken_since, absl::Time now) {
-  std::erase_if(began_, [&](const auto& node) {
-    return node.second < unbroken_since || node.second + kForgotten < now;
-  });
+  std::erase_if(began_,
+                [&](const auto& node) { return node.second.at < unbroken_since || node.second.at + kForgotten < now; });
   for (const NodeOutcome& outcome : outcomes) {
     const bool starts = starting_.erase(outcome.node) > 0;
     if (outcome.node_after == nullptr) continue;
     const std::optional<UpgradeState> state = StateOf(*outcome.node_after, identity);
     if (!state) continue;
     if (IsInProgress(*state) && *state != UpgradeState::kFailed) {
-      if (starts && unbroken_since <= now) began_.insert_or_assign(outcome.node, now);
+      if (starts && unbroken_since <= now) began_[outcome.node] = {.uid = outcome.node_after->uid, .at = now};
       continue;
     }
     const auto began = began_.find(outcome.node);
     if (began == began_.end()) continue;
-    if (*state == UpgradeState::kDone && began->second <= now) took_.push_back(now - began->second);
+    const bool is_same = began->second.uid == outcome.node_after->uid && began->second.at <= now;
+    if (*state == UpgradeState::kDone && is_same) took_.push_back(now - began->second.at);
     began_.erase(began);
   }
 }

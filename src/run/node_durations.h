@@ -31,8 +31,12 @@ class NodeDurations {
   void Stored(std::size_t count);
 
  private:
-  std::set<std::string> starting_;           // nodes whose start has no outcome yet
-  std::map<std::string, absl::Time> began_;  // nodes in progress
+  std::set<std::string> starting_;  // nodes whose start has no outcome yet
+  struct Began {
+    std::string uid;  // another node may come under its name
+    absl::Time at;
+  };
+  std::map<std::string, Began> began_;  // nodes in progress
   std::vector<absl::Duration> took_;
 };
 

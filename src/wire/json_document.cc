@@ -22,7 +22,7 @@ class Keeper {
  public:
   using Ch = char;
   using SizeType = rapidjson::SizeType;
-  Keeper(rapidjson::Document& next, WantedMembers wanted) : next_(next) { levels_[0].wanted = wanted; }
+  Keeper(rapidjson::Document& next, WantedMembers wanted) : next_(next), below_(wanted) {}
 
   bool Null() { return Skips() || next_.Null(); }
   bool Bool(bool value) { return Skips() || next_.Bool(value); }
@@ -93,7 +93,7 @@ class Keeper {
 
   rapidjson::Document& next_;
   Level levels_[JsonDocument::kDepthMax + 1];
-  WantedMembers below_ = levels_[0].wanted;
+  WantedMembers below_;  // of the object or array that begins next
   int depth_ = 0;
   int skipped_depth_ = 0;  // how many of the open objects and arrays are skipped
   bool skips_value_ = false;

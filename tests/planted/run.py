@@ -3,8 +3,8 @@
 
   run.py off      passes if the programs with the defects pass while none is switched on
   run.py check    passes if each defect is still found, by the quickest of the tests that found it; if the seeds in the column of
-                  the simulation still find theirs (see `check_seeds`); and if no defect is left that every suite has been run
-                  with, that none finds, and of which the list does not say why
+                  the simulation still find theirs (see `check_seeds`); if no defect is left that every suite has been run
+                  with, that none finds, and of which the list does not say why; and if each file that decides has one
   run.py reach    of those that the simulation has not found, notes in found.json whether its seeds so much as ask for the defect
   run.py renew    tries the seeds in the column of the simulation anew, and looks for others where they find nothing any more
   run.py fill     runs every suite with every defect, as far as found.json does not know the answer, and writes it there
@@ -19,7 +19,7 @@ import threading
 import time
 
 import suites
-from defects import read_all
+from defects import files_without_any, read_all
 
 FOUND = pathlib.Path(__file__).resolve().parent / "found.json"
 SEEDS_OFF = 100
@@ -111,6 +111,7 @@ def check(arguments):
     found, defects = read_found(), read_all()
     wrong = [problem for problem in in_parallel(arguments.jobs, lambda d: check_one(arguments, found, d), defects) if problem]
     wrong += check_seeds(arguments, found, defects)
+    wrong += [f"{source}: no defect is planted in it" for source in files_without_any(defects)]
     for problem in wrong:
         print(problem)
     finders = sum(quickest(found.get(defect.name, {})) is not None for defect in defects)

@@ -9,12 +9,14 @@ namespace {
 
 using internal::NodeDurations;
 
-// A node that has begun, and what became of it after minutes.
-std::vector<absl::Duration> Took(const std::vector<std::pair<const char*, int>>& steps) {
+// A node that has begun, and what became of it after minutes. `last_uid`: of the node that comes to an end.
+std::vector<absl::Duration> Took(const std::vector<std::pair<const char*, int>>& steps,
+                                 const std::string& last_uid = "n1-uid") {
   NodeDurations durations;
   durations.Planned("n1", /*starts=*/true);
   for (const auto& [state, minutes] : steps) {
     NodeUnderTest node(state);
+    if (minutes == steps.back().second) node.view.node.uid = last_uid;
     const NodeOutcome outcome{.node = "n1", .node_after = std::make_shared<const Node>(node.view.node)};
     durations.Note({outcome}, Gpu(), absl::InfinitePast(), kNow + absl::Minutes(minutes));
   }
@@ -25,6 +27,8 @@ TEST_CASE("A node takes from its start to its end, and one that failed says noth
   CHECK(Took({{"drain-required", 0}, {"pod-restart-required", 3}, {"upgrade-done", 5}}) ==
         std::vector{absl::Minutes(5)});
   CHECK(Took({{"drain-required", 0}, {"upgrade-failed", 3}, {"upgrade-done", 500}}).empty());
+  // Another node under its name, which has the driver from the beginning.
+  CHECK(Took({{"drain-required", 0}, {"upgrade-done", 5}}, "another-uid").empty());
 }
 
 }  // namespace

@@ -104,6 +104,9 @@ class InvariantChecker::Impl {
   bool Claims(const NodeMaintenance& object) const;
   // I14: rollouts.cc.
   void NoteMember(const Node& after);
+  void NoteTry(const Node& before, const Node& after);
+  void JudgeDurations(const driverupgrade::internal::DurationSketch& before,
+                      const driverupgrade::internal::DurationSketch& after);
   void NoteApprovals(const DaemonSet& daemon_set);
   void OnLedger(const ConfigMap* ledger);
   void JudgeAdvance(const driverupgrade::internal::RolloutRecord& before,
@@ -265,6 +268,13 @@ class InvariantChecker::Impl {
     std::vector<Waiting> waiting = {};
   };
   std::deque<StartedGroup> started_groups_;
+  // Nodes in progress by an engine's start, by UID; and tries that have ended well, the newest last.
+  struct Try {
+    absl::Time began = absl::InfinitePast();
+    absl::Time ended = absl::InfinitePast();
+  };
+  std::map<std::string, absl::Time> tries_began_;
+  std::vector<Try> tries_;
   // What a DaemonSet has approved, and until when.
   std::map<std::string, absl::Time> approvals_;
   // NodeMaintenances that were patched, by sender and name. A node's patch may rely on one.

@@ -192,6 +192,7 @@ void InvariantChecker::Impl::OnNode(const Change& change) {
   NoteShares(counted, maker, change.revision, change.time, truth);
   CountDriverNode(after->name, change.revision);
   if (before != nullptr && by_engine) Judge(*before, *after, truth);
+  if (before != nullptr && by_engine) NoteTry(*before, *after);
   NoteMember(*after);
 }
 

@@ -171,6 +171,7 @@ void InvariantChecker::Impl::OnLedger(const ConfigMap* ledger) {
   const RolloutRecord before = records_.empty() ? RolloutRecord() : records_.back().second;
   if (record == before) return;
   if (!record.revision.empty()) JudgeAdvance(before, record);
+  if (!before.revision.empty()) JudgeDurations(before.durations, record.durations);
   records_.emplace_back(cluster->Now(), std::move(record));
   if (records_.size() > kRecordsKept) records_.pop_front();
 }

@@ -3,6 +3,7 @@
 #include <utility>
 #include <vector>
 
+#include "decide/rollout/duration_sketch.h"
 #include "driverupgrade/rollout_policy.h"
 #include "simulation/invariants/world.h"
 #include "support/catch.h"
@@ -21,10 +22,29 @@ struct RecordedWorld : World {
   /// `durations`: how many nodes have taken as long as a step of DurationSketch is, by the number of the step.
   void Record(const std::string& stage, const std::string& more = "", const std::string& durations = "") {
     cluster->RemoveConfigMap(fleet.ns, "ledger");
-    const std::string record = R"({"version":1,"revision":"rev-1","stages":"s","stage":")" + stage + R"(")" + more +
-                               R"(,"waived":[],"durations":{)" + durations + "}}";
-    const ConfigMap ledger{.ns = fleet.ns, .name = "ledger", .data = {{"_rollout_nvidia.com_gpu", record}}};
+    const ConfigMap ledger{.ns = fleet.ns, .name = "ledger", .data = {{kKey, Text(stage, more, durations)}}};
     REQUIRE(cluster->CreateConfigMap({}, ledger).ok());
+  }
+  /// The record as it was, and a node that is said to have taken so long.
+  void RecordOne(absl::Duration took) {
+    internal::DurationSketch sketch;
+    sketch.Add(took);
+    const ConfigMap ledger = *cluster->config_map(fleet.ns, "ledger");
+    const std::string durations = "\"" + std::to_string(sketch.counts().begin()->first) + "\":1";
+    REQUIRE(cluster
+                ->PatchConfigMap({}, {.ns = ledger.ns,
+                                      .name = ledger.name,
+                                      .uid = ledger.uid,
+                                      .resource_version = ledger.resource_version,
+                                      .data = {{kKey, Text("", "", durations)}}})
+                .ok());
+  }
+
+ private:
+  static constexpr char kKey[] = "_rollout_nvidia.com_gpu";
+  static std::string Text(const std::string& stage, const std::string& more, const std::string& durations) {
+    return R"({"version":1,"revision":"rev-1","stages":"s","stage":")" + stage + R"(")" + more +
+           R"(,"waived":[],"durations":{)" + durations + "}}";
   }
 };
 
@@ -66,6 +86,26 @@ struct RackWorld : RecordedWorld {
     return Broken();
   }
 };
+
+TEST_CASE("I14: the record says that a node took a time that none did") {
+  for (const auto& [told, broken] : std::vector<std::pair<absl::Duration, std::string>>{
+           {absl::Minutes(5), ""}, {absl::Minutes(4), "I14"}, {absl::Minutes(8), "I14"}}) {
+    INFO(absl::FormatDuration(told));
+    RecordedWorld world({});
+    world.Record("");
+    world.Start(0);
+    world.clock->Advance(absl::Minutes(5));
+    world.Move(0, UpgradeState::kDrainRequired, {UpgradeState::kFailed});
+    world.Start(1);
+    world.clock->Advance(absl::Minutes(5));
+    world.Put(1, "uncordon-required");
+    world.Move(1, UpgradeState::kUncordonRequired, {UpgradeState::kDone},
+               {.annotations = {{std::string(kCordonedByAnnotation), std::nullopt}}, .unschedulable = false});
+    REQUIRE(world.checker->Report() == "");
+    world.RecordOne(told);
+    CHECK(world.Broken() == broken);
+  }
+}
 
 TEST_CASE("I14: a node starts that is of no stage which the record has reached") {
   RolloutWorld early({});

@@ -34,6 +34,11 @@ void Replica::CheckWhatItSays() {
   const Plan everything = process_->engine->Everything();
   driver_.checker.CheckGates(*process_->guarded, everything);
   if (const std::string wrong = told_.WhyNot(everything); !wrong.empty()) driver_.checker.Fail("L5", wrong);
+  // Whoever asks of one node hears what whoever asks of all does.
+  for (const NodeGate& gate : everything.gates) {
+    if (process_->engine->Explain(gate.node) == gate.gate) continue;
+    driver_.checker.Fail("L5", fmt::format("node {}: {} is not what is said of it alone", gate.node, gate.gate.detail));
+  }
   driver_.checker.CheckTotals(everything.totals);
   ++world_.result.checks_of_gates;
 }

@@ -1,0 +1,68 @@
+// How long nodes take, as the record of a rollout says, held against what the checker has seen (I14).
+#include <algorithm>
+#include <string>
+
+#include "fmt/format.h"
+#include "testing/invariants/checker_impl.h"
+
+namespace driverupgrade::testing {
+
+using driverupgrade::internal::DurationSketch;
+using internal::IsBusy;
+using internal::StateOf;
+
+namespace {
+
+// Within which what an engine has measured is stored.
+constexpr absl::Duration kStored = absl::Minutes(10);
+// An engine measures from one answer to the other.
+constexpr absl::Duration kAnswersTake = absl::Seconds(5);
+constexpr absl::Duration kAftermath = absl::Minutes(1);
+
+bool IsAtWork(const std::optional<UpgradeState>& state) { return IsBusy(state) && state != UpgradeState::kFailed; }
+
+// What whoever reads the record takes a step of its sketch for.
+absl::Duration LongestOf(int step) {
+  return *DurationSketch::FromCounts({{step, DurationSketch::kSamplesMin}}).Quantile(100);
+}
+
+}  // namespace
+
+// From its start to its end, both by the engine; one that fails says nothing.
+void InvariantChecker::Impl::NoteTry(const Node& before, const Node& after) {
+  const std::optional<UpgradeState> state = StateOf(after, keys);
+  const absl::Time now = cluster->Now();
+  const auto began = tries_began_.find(after.uid);
+  const bool works = IsAtWork(state);
+  if (works && !IsAtWork(StateOf(before, keys))) {
+    tries_began_.insert_or_assign(after.uid, now);
+  } else if (began != tries_began_.end() && !works) {
+    if (state == UpgradeState::kDone) tries_.push_back({.began = began->second, .ended = now});
+    tries_began_.erase(began);
+  }
+}
+
+// Each step that has come is one try that took so long, up to a fifth less. Not where a try met a fault: then the engine
+// measures until it has got over that.
+void InvariantChecker::Impl::JudgeDurations(const DurationSketch& before, const DurationSketch& after) {
+  if (before == after || options.clock_skew_max > absl::ZeroDuration()) return;
+  std::erase_if(tries_, [&](const Try& one) { return one.ended < cluster->Now() - kStored; });
+  const auto met_fault = [&](const Try& one) { return one.began <= last_fault + kAftermath; };
+  if (disturbed || std::any_of(tries_.begin(), tries_.end(), met_fault)) return;
+  for (const auto& [step, count] : after.counts()) {
+    const auto had = before.counts().find(step);
+    if (had != before.counts().end() && had->second >= count) continue;
+    const absl::Duration longest = LongestOf(step);
+    const bool is_seen = std::any_of(tries_.begin(), tries_.end(), [&](const Try& one) {
+      const absl::Duration took = one.ended - one.began;
+      return longest >= took - kAnswersTake && longest <= (took + kAnswersTake) * 1.25 + absl::Seconds(1);
+    });
+    if (is_seen) continue;
+    std::string took;
+    for (const Try& one : tries_) took += absl::FormatDuration(one.ended - one.began) + " ";
+    Fail("I14", fmt::format("the record says that a node took {}, and those that ended took {}",
+                            absl::FormatDuration(longest), took));
+  }
+}
+
+}  // namespace driverupgrade::testing

@@ -20,7 +20,7 @@ class Pods final : public ClusterReader {
   const std::vector<Pod> pods_;
 };
 
-TEST_CASE("A pod that cannot be read is one of its node; one that does not say of which may be on any") {
+TEST_CASE("A pod that cannot be read is one of its node, or may be on any if it does not say of which") {
   Pod broken = WebPod("broken").Build();
   broken.unreadable = "spec.containers: expected an array";
   Pods readable({WebPod().Build(), broken});

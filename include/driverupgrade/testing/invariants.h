@@ -134,7 +134,7 @@ class InvariantChecker {
   void set_rival_acts(bool acts);
   /// A fault has happened now, so that a try of a node that is under way may need three times as many writes.
   void NoteFault();
-  /// The clocks of engines that lead at once are a minute apart now. A timer more than a minute ahead is nobody's (dep-F4),
+  /// The clocks of engines that lead at once are a minute apart now. A timer more than a minute ahead is nobody's,
   /// so each of them begins anew what the other has noted: the writes of a try that is under way are not counted.
   void NoteClocksApart();
   /// Faults happen all the time, or several replicas lead: the same for every try.

@@ -275,6 +275,8 @@ class InvariantChecker::Impl {
   };
   std::map<std::string, absl::Time> tries_began_;
   std::vector<Try> tries_;
+  // Who stored the record last.
+  std::string stored_by_;
   // What a DaemonSet has approved, and until when.
   std::map<std::string, absl::Time> approvals_;
   // NodeMaintenances that were patched, by sender and name. A node's patch may rely on one.

@@ -1,6 +1,7 @@
 // How long nodes take, as the record of a rollout says, held against what the checker has seen (I14).
 #include <algorithm>
 #include <string>
+#include <utility>
 
 #include "fmt/format.h"
 #include "testing/invariants/checker_impl.h"
@@ -43,9 +44,11 @@ void InvariantChecker::Impl::NoteTry(const Node& before, const Node& after) {
 }
 
 // Each step that has come is one try that took so long, up to a fifth less. Not where a try met a fault: then the engine
-// measures until it has got over that.
+// measures until it has got over that. Nor of who leads anew, and may store what he measured when he led before.
 void InvariantChecker::Impl::JudgeDurations(const DurationSketch& before, const DurationSketch& after) {
-  if (before == after || options.clock_skew_max > absl::ZeroDuration()) return;
+  const std::string sender = writer == nullptr ? "" : writer->name;
+  const bool leads_anew = std::exchange(stored_by_, sender) != sender;
+  if (before == after || leads_anew || options.clock_skew_max > absl::ZeroDuration()) return;
   std::erase_if(tries_, [&](const Try& one) { return one.ended < cluster->Now() - kStored; });
   const auto met_fault = [&](const Try& one) { return one.began <= last_fault + kAftermath; };
   if (disturbed || std::any_of(tries_.begin(), tries_.end(), met_fault)) return;

@@ -38,6 +38,7 @@ void InvariantChecker::Impl::NoteTry(const Node& before, const Node& after) {
   if (works && !IsAtWork(StateOf(before, keys))) {
     tries_began_.insert_or_assign(after.uid, now);
   } else if (began != tries_began_.end() && !works) {
+    std::erase_if(tries_, [&](const Try& one) { return one.ended < now - kStored; });
     if (state == UpgradeState::kDone) tries_.push_back({.began = began->second, .ended = now});
     tries_began_.erase(began);
   }

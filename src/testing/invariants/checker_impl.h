@@ -26,6 +26,10 @@ int UnavailableLimit(const CountOrPercent& limit, int nodes);
 // As many failed nodes let none start: rounded down, to 1 at least.
 int FailedLimit(const CountOrPercent& limit, int nodes);
 
+// How long a fault may be felt: a watch that broke begins again half a minute later by a slow clock, when its replica
+// next looks.
+inline constexpr absl::Duration kAftermath = absl::Minutes(1);
+
 class InvariantChecker::Impl {
  public:
   Impl(std::shared_ptr<FakeCluster> the_cluster, InvariantOptions the_options);

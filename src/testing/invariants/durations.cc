@@ -18,7 +18,6 @@ namespace {
 constexpr absl::Duration kStored = absl::Minutes(10);
 // An engine measures from one answer to the other.
 constexpr absl::Duration kAnswersTake = absl::Seconds(5);
-constexpr absl::Duration kAftermath = absl::Minutes(1);
 
 bool IsAtWork(const std::optional<UpgradeState>& state) { return IsBusy(state) && state != UpgradeState::kFailed; }
 

@@ -16,9 +16,6 @@ namespace {
 constexpr absl::Duration kPodRequestsApart = absl::Seconds(2);
 // How many times more an upgrade may cost.
 constexpr int kWithFaults = 3;
-// How long a fault may be felt: a watch that broke begins again half a minute later by a slow clock, when its replica
-// next looks.
-constexpr absl::Duration kAftermath = absl::Minutes(1);
 // A new template in the midst: another driver pod goes, and another timer is written.
 constexpr int kForTemplate = 2;
 

@@ -49,6 +49,7 @@ void Add(const testing::SimulationResult& result, Totals& totals) {
   for (const auto& [gate, count] : result.gates) totals.gates[gate] += count;
   totals.checks_of_gates += result.checks_of_gates;
   totals.plans_judged += result.plans_judged;
+  totals.rollouts_judged += result.rollouts_judged;
   totals.bad_nodes += result.bad_node;
   totals.upgrades += result.upgrades;
   totals.passes += result.passes;
@@ -101,6 +102,7 @@ std::vector<std::string> MissingCoverage(const Totals& totals) {
   }
   if (totals.checks_of_gates == 0) missing.emplace_back("L5, L6: no replica was asked what it says");
   if (totals.plans_judged == 0) missing.emplace_back("I15: no plan was judged");
+  if (totals.rollouts_judged == 0) missing.emplace_back("I15: no rollout was judged");
   if (totals.bad_nodes == 0) missing.emplace_back("L4: there was no bad node");
   return missing;
 }

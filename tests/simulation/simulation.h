@@ -144,6 +144,7 @@ struct SimulationResult {
   std::int64_t checks_of_gates = 0;
   /// Plans of nodes that were held against a second opinion.
   std::int64_t plans_judged = 0;
+  std::int64_t rollouts_judged = 0;
   bool bad_node = false;
 
   // Size.

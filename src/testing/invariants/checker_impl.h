@@ -26,6 +26,9 @@ int UnavailableLimit(const CountOrPercent& limit, int nodes);
 // As many failed nodes let none start: rounded down, to 1 at least.
 int FailedLimit(const CountOrPercent& limit, int nodes);
 
+// What 95 of 100 nodes have not exceeded, by a rollout's record; nullopt: too few have been measured.
+std::optional<absl::Duration> MostTake(const driverupgrade::internal::DurationSketch& durations);
+
 // How long a fault may be felt: a watch that broke begins again half a minute later by a slow clock, when its replica
 // next looks.
 inline constexpr absl::Duration kAftermath = absl::Minutes(1);
@@ -107,6 +110,7 @@ class InvariantChecker::Impl {
   void JudgeMaintenance(const Node& before, const Node& after, internal::NodeTruth& truth);
   bool Claims(const NodeMaintenance& object) const;
   // I14: rollouts.cc.
+  struct RolloutMember;
   void NoteMember(const Node& after);
   void NoteTry(const Node& before, const Node& after);
   void JudgeDurations(const driverupgrade::internal::DurationSketch& before,
@@ -127,6 +131,7 @@ class InvariantChecker::Impl {
   int SizeOf(const RolloutStage& stage) const;
   int FailedForLong(const RolloutStage& stage, const std::string& revision) const;
   bool MayBeClosed(const RolloutPolicy& rollout) const;
+  bool HasJustMoved(const RolloutMember& member) const;
   std::size_t StageOf(const RolloutPolicy& rollout, const Node& node) const;
   std::vector<const Node*> UnderWay(const UpgradePolicy& the_policy, const Node& started) const;
   std::string WhyBeyondStage(const RolloutPolicy& rollout, const Node& started,
@@ -256,8 +261,9 @@ class InvariantChecker::Impl {
     absl::Time ended = absl::InfinitePast();
     // Since when it has been failed; InfiniteFuture: it is not.
     absl::Time failed = absl::InfiniteFuture();
-    // When the node was removed.
+    // When the node was removed, and when it last came into another stage or group by its labels.
     absl::Time gone = absl::InfiniteFuture();
+    absl::Time moved = absl::InfinitePast();
   };
   std::map<std::string, RolloutMember> members_;
   // The nodes that waited when the first of a group that starts together did, at these versions; in order of time.

@@ -1,5 +1,6 @@
 // How long nodes take, as the record of a rollout says, held against what the checker has seen (I14).
 #include <algorithm>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -27,6 +28,19 @@ absl::Duration LongestOf(int step) {
 }
 
 }  // namespace
+
+// Fewer tries say nothing.
+std::optional<absl::Duration> MostTake(const DurationSketch& durations) {
+  int tries = 0;
+  for (const auto& [step, count] : durations.counts()) tries += count;
+  if (tries < 5) return std::nullopt;
+  int within = 0;
+  for (const auto& [step, count] : durations.counts()) {
+    within += count;
+    if (within * 100 >= tries * 95) return LongestOf(step);
+  }
+  return std::nullopt;
+}
 
 // From its start to its end, both by the engine; one that fails says nothing.
 void InvariantChecker::Impl::NoteTry(const Node& before, const Node& after) {

@@ -323,8 +323,13 @@ void InvariantChecker::Impl::CheckRestart(const Pod& driver_pod) {
   }
   // Whether a drain has to take over is decided by what is known, too.
   std::vector<Pod> pods = cluster->pods_on(driver_pod.node_name);
+  // By old labels some pod may have been in the way of pod deletion, so that the drain took over.
+  const bool may_be_drained = its_policy.drain && std::any_of(pods.begin(), pods.end(), [&](const Pod& pod) {
+                                return MayGoByOldLabels(pod);
+                              });
   std::erase_if(pods, [&](const Pod& pod) { return !IsKnown(pod); });
   for (const Pod* pod : Protected(pods, its_policy)) {
+    if (may_be_drained && !its_policy.drain->pod_selector.Matches(pod->labels)) continue;
     if (IsDriverPod(*pod) || IsLost(*pod, node->ready, cluster->Now(), options.clock_skew_max)) continue;
     return Fail("I2", fmt::format("driver pod {} was deleted while {} was on node {}", driver_pod.ref.ToString(),
                                   pod->ref.ToString(), node->name));

@@ -123,7 +123,7 @@ bool MayStart(const RolloutPolicy& rollout, absl::Duration takes, absl::Time fir
 // What a node takes by the record; without `finishBy` nobody asks.
 absl::Duration TakesBy(const RolloutRecord& record, const RolloutPolicy& rollout) {
   if (!rollout.finish_by) return absl::ZeroDuration();
-  return record.durations.Quantile(95).value_or(rollout.expected_node_duration.value_or(absl::ZeroDuration()));
+  return MostTake(record.durations).value_or(rollout.expected_node_duration.value_or(absl::ZeroDuration()));
 }
 
 }  // namespace
@@ -142,6 +142,10 @@ void InvariantChecker::Impl::NoteMember(const Node& after) {
   const bool ended = state == UpgradeState::kDone || state == UpgradeState::kFailed ||
                      state == UpgradeState::kUnknown || (IsLeftOut(after) && !internal::IsBusy(state));
   RolloutMember& member = members_[after.name];
+  const RolloutPolicy& rollout = *policy->rollout;
+  const bool stays = StageByLabels(rollout, member.node) == StageByLabels(rollout, after) &&
+                     (!rollout.groups || GroupOf(member.node, *rollout.groups) == GroupOf(after, *rollout.groups));
+  if (!member.node.name.empty() && !stays) member.moved = cluster->Now();
   member.node = after;
   member.gone = absl::InfiniteFuture();
   member.failed = state == UpgradeState::kFailed ? std::min(member.failed, cluster->Now()) : absl::InfiniteFuture();
@@ -179,7 +183,8 @@ void InvariantChecker::Impl::OnLedger(const ConfigMap* ledger) {
 // Of stages by selectors: the nodes, and those that have failed at the revision for so long that everybody knows.
 int InvariantChecker::Impl::SizeOf(const RolloutStage& stage) const {
   return static_cast<int>(std::count_if(members_.begin(), members_.end(), [&](const auto& member) {
-    return IsIn(stage, member.second.node) && with_driver_.contains(member.first);
+    const bool may_be_in = IsIn(stage, member.second.node) || HasJustMoved(member.second);
+    return may_be_in && with_driver_.contains(member.first);
   }));
 }
 
@@ -188,8 +193,8 @@ int InvariantChecker::Impl::FailedForLong(const RolloutStage& stage, const std::
   return static_cast<int>(std::count_if(members_.begin(), members_.end(), [&](const auto& member) {
     const Node& node = member.second.node;
     const auto at = node.annotations.find(key);
-    return IsIn(stage, node) && with_driver_.contains(member.first) && at != node.annotations.end() &&
-           at->second == revision && member.second.failed < cluster->Now() - kKnown;
+    return IsIn(stage, node) && !HasJustMoved(member.second) && with_driver_.contains(member.first) &&
+           at != node.annotations.end() && at->second == revision && member.second.failed < cluster->Now() - kKnown;
   }));
 }
 
@@ -206,7 +211,7 @@ std::string InvariantChecker::Impl::WhyNotPast(const RolloutStage& stage, const 
                                                const std::string& revision) const {
   const absl::Time now = cluster->Now();
   for (const auto& [name, member] : members_) {
-    if (!IsIn(stage, member.node) || !with_driver_.contains(name)) continue;
+    if (!IsIn(stage, member.node) || HasJustMoved(member) || !with_driver_.contains(name)) continue;
     if (member.ended >= now - kKnown || nodes.at(name).created >= now - kKnown) continue;
     return fmt::format("node {} has not ended", name);
   }
@@ -240,10 +245,17 @@ void InvariantChecker::Impl::JudgeAdvance(const RolloutRecord& before, const Rol
   }
 }
 
+// Whoever starts nodes now may not know yet where it stands by its labels.
+bool InvariantChecker::Impl::HasJustMoved(const RolloutMember& member) const {
+  return member.moved >= cluster->Now() - kKnown;
+}
+
 // A group that starts together is in the first stage that has one of its nodes.
 std::size_t InvariantChecker::Impl::StageOf(const RolloutPolicy& rollout, const Node& node) const {
   std::size_t stage = StageByLabels(rollout, node);
   if (!StartsTogether(rollout)) return stage;
+  // Any node that has moved may have been in the group.
+  if (std::any_of(members_.begin(), members_.end(), [&](const auto& one) { return HasJustMoved(one.second); })) return 0;
   const std::string group = GroupOf(node, *rollout.groups);
   for (const auto& [name, member] : members_) {
     if (GroupOf(member.node, *rollout.groups) != group) continue;
@@ -309,7 +321,7 @@ std::vector<const Node*> InvariantChecker::Impl::UnderWay(const UpgradePolicy& t
   std::vector<const Node*> under_way;
   for (const auto& [name, member] : members_) {
     const auto found = nodes.find(name);
-    if (name == started.name || found == nodes.end()) continue;
+    if (name == started.name || found == nodes.end() || HasJustMoved(member)) continue;
     const NodeTruth& truth = found->second;
     const internal::NodeFacts& read = truth.history[internal::IndexAt(truth.history, known)];
     if (truth.state == UpgradeState::kFailed || read.state == UpgradeState::kFailed) continue;
@@ -348,7 +360,9 @@ std::string InvariantChecker::Impl::WhyNotBeside(const NodeGroups& groups, const
   if (groups.mode != GroupMode::kSpread) return "";
   // As many as the writer may have read.
   int size = 0;
-  for (const auto& [name, member] : members_) size += is_of_it(&member.node) && member.gone >= cluster->Now() - kKnown;
+  for (const auto& [name, member] : members_) {
+    size += (is_of_it(&member.node) || HasJustMoved(member)) && member.gone >= cluster->Now() - kKnown;
+  }
   const auto of_it = std::count_if(under_way.begin(), under_way.end(), is_of_it);
   if (of_it < UnavailableLimit(groups.max_per_group, size)) return "";
   return fmt::format("{} of the {} nodes of its group are in progress", of_it, size);
@@ -367,7 +381,7 @@ void InvariantChecker::Impl::ExpectWholeGroup(const UpgradePolicy& the_policy, c
     if (internal::IsBusy(truth.state)) return;
     const bool known_to_wait = truth.state == UpgradeState::kUpgradeRequired && truth.history.back().since <= known &&
                                truth.revision <= known && with_driver_.contains(name);
-    if (!known_to_wait || IsLeftOut(member.node) || !internal::WhoRelies(member.node, keys).empty()) continue;
+    if (!known_to_wait || HasJustMoved(member) || IsLeftOut(member.node) || !internal::WhoRelies(member.node, keys).empty()) continue;
     expected.waiting.push_back({.name = name, .uid = truth.uid, .resource_version = member.node.resource_version});
   }
   if (!expected.waiting.empty()) started_groups_.push_back(std::move(expected));

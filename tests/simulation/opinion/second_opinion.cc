@@ -130,6 +130,12 @@ std::string SecondOpinion::WhyNotStay(const std::optional<Gate>& gate) {
   return "";
 }
 
+bool SecondOpinion::MayTryAgain() {
+  at_ = State::kFailed;
+  Touch();
+  return WhyNotGo(State::kUpgradeRequired).empty();
+}
+
 std::string SecondOpinion::WhyNotGo(State to) const {
   switch (at_) {
     case State::kUnknown:
@@ -169,6 +175,11 @@ bool SecondOpinion::IsRestartEnough() const {
   });
 }
 
+// Nobody is asked of a node whose upgrade has failed: what it needs beyond a restart may not have been done.
+bool SecondOpinion::MustRestartOnly() const {
+  return IsRestartEnough() && !driver_.terminating && StateOf(scene_.node, facts_.keys) != State::kFailed;
+}
+
 std::string SecondOpinion::WhyNotStart(State to) const {
   if (driver_.none) return "there is no driver pod";
   if (driver_.unknown) return "the revision to have is not known";
@@ -182,7 +193,8 @@ std::string SecondOpinion::WhyNotStart(State to) const {
   if (scene_.policy.cordoned_nodes == CordonedNodes::kIgnore && scene_.IsAdministrators()) {
     return "an administrator has cordoned it, and the policy leaves such nodes alone";
   }
-  return to == State::kPodRestartRequired && !IsRestartEnough() ? "a restart is not enough" : "";
+  if (to == State::kPodRestartRequired) return IsRestartEnough() ? "" : "a restart is not enough";
+  return MustRestartOnly() ? "a restart is enough" : "";
 }
 
 std::string SecondOpinion::WhyNotPastJobs(State to) const {

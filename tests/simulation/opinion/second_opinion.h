@@ -27,6 +27,9 @@ class SecondOpinion {
   std::string WhyWrong(const NodePlan& plan);
   // Why the node, of which nothing is planned and all is known, has to go on; empty: it may stay as it is.
   std::string WhyNotStay(const std::optional<Gate>& gate);
+  // Of a failed node: whether it has failed at a revision that is not wanted any more, and whether it may be tried again.
+  bool IsOfOlderRevision() const { return IsNewRevision(); }
+  bool MayTryAgain();
 
  private:
   // What the engine knows by the marks on the node, as the states of the plan change them.
@@ -64,6 +67,7 @@ class SecondOpinion {
   std::string WhyNotLoaded() const;
 
   bool IsRestartEnough() const;
+  bool MustRestartOnly() const;
   bool RestartsOnly() const;
   // When the state where it is began, by a timer of its own; nullopt: it has none.
   std::optional<absl::Time> Began() const;

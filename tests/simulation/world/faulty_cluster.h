@@ -52,6 +52,10 @@ class FaultyCluster final : public ForwardingFacade {
   bool TakeWatchTrouble() { return std::exchange(watch_trouble_, false); }
   // How many calls have gone wrong.
   std::int64_t troubles() const { return troubles_; }
+  // The ledger as it was last answered, one that is not there without a version; nullopt: nobody knows. How often an
+  // answer was news.
+  const std::optional<ConfigMap>& ledger() const { return ledger_; }
+  std::int64_t ledger_news() const { return ledger_news_; }
   // From now on all that is written gives something back; there is nobody else, so that no lease matters.
   void BeginRelease() {
     releases_ = true;
@@ -161,6 +165,7 @@ class FaultyCluster final : public ForwardingFacade {
   // A call about the ledger of grants, which is not asked for again at once.
   template <class T, class F>
   absl::StatusOr<T> OfLedger(F call);
+  void NoteLedger(const absl::StatusOr<ConfigMap>& answer, bool read);
   // I13; `wrong`: what is wrong, or nothing.
   void JudgePatience(const std::string& wrong);
   void Note(Operation operation, const absl::Status& answer);
@@ -194,6 +199,8 @@ class FaultyCluster final : public ForwardingFacade {
   std::optional<absl::Duration> renew_deadline_;
   absl::Time renewed_at_ = absl::InfinitePast();
   Patience patience_;
+  std::optional<ConfigMap> ledger_;
+  std::int64_t ledger_news_ = 0;
   // Up to which version watches are too old.
   std::map<Operation, std::int64_t> expired_;
   // Watches that were told so, and have not been listed anew.

@@ -268,11 +268,25 @@ absl::StatusOr<T> FaultyCluster::OfLedger(F call) {
   return answer;
 }
 
+// What is stored is no news to whoever has stored it.
+void FaultyCluster::NoteLedger(const absl::StatusOr<ConfigMap>& answer, bool read) {
+  std::optional<ConfigMap> now;
+  if (answer.ok()) {
+    now = *answer;
+  } else if (read && absl::IsNotFound(answer.status())) {
+    now.emplace();
+  }
+  ledger_news_ += read && now != ledger_;
+  ledger_ = std::move(now);
+}
+
 absl::StatusOr<ConfigMap> FaultyCluster::GetConfigMap(const CallContext& context, const GetConfigMapParams& params) {
-  return OfLedger<ConfigMap>([&] {
+  auto answer = OfLedger<ConfigMap>([&] {
     return Run<absl::StatusOr<ConfigMap>>(context, Operation::kGetConfigMap,
                                           [&](const CallContext& at) { return next_->GetConfigMap(at, params); });
   });
+  NoteLedger(answer, /*read=*/true);
+  return answer;
 }
 
 // Whether the patch takes the node from rest into an upgrade: the only label that we write is that of the state.
@@ -355,20 +369,24 @@ absl::StatusOr<Lease> FaultyCluster::UpdateLease(const CallContext& context, con
 }
 
 absl::StatusOr<ConfigMap> FaultyCluster::CreateConfigMap(const CallContext& context, const ConfigMap& config_map) {
-  return OfLedger<ConfigMap>([&] {
+  auto answer = OfLedger<ConfigMap>([&] {
     return Write<absl::StatusOr<ConfigMap>>(
         context, Operation::kCreateConfigMap,
         [next = next_, config_map](const CallContext& at) { return next->CreateConfigMap(at, config_map); });
   });
+  NoteLedger(answer, /*read=*/false);
+  return answer;
 }
 
 absl::StatusOr<ConfigMap> FaultyCluster::PatchConfigMap(const CallContext& context,
                                                         const PatchConfigMapParams& params) {
-  return OfLedger<ConfigMap>([&] {
+  auto answer = OfLedger<ConfigMap>([&] {
     return Write<absl::StatusOr<ConfigMap>>(
         context, Operation::kPatchConfigMap,
         [next = next_, params](const CallContext& at) { return next->PatchConfigMap(at, params); });
   });
+  NoteLedger(answer, /*read=*/false);
+  return answer;
 }
 
 absl::Status FaultyCluster::RecordEvent(const CallContext& context, const RecordEventParams& params) {

@@ -408,6 +408,8 @@ void Replica::MakePass() {
     clock_->Jump(random_.Between(-kClockJumpMax, kClockJumpMax));
   const std::int64_t revision = pass_revision_ = driver_.checker.revision();
   const std::int64_t troubles = pass_troubles_ = process_->cluster->troubles();
+  pass_ledger_ = process_->cluster->ledger();
+  pass_ledger_news_ = process_->cluster->ledger_news();
   const int passes = process_->controller ? process_->controller->status().passes : 0;
   // A pass beside a call in flight knows what is known now.
   const std::optional<Writer> outer = process_->cluster->ExchangeSender(std::nullopt);

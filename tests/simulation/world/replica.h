@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "absl/time/time.h"
 #include "driverupgrade/clock.h"
@@ -14,6 +15,7 @@
 #include "driverupgrade/upgrade_controller.h"
 #include "driverupgrade/upgrade_engine.h"
 #include "driverupgrade/watch_cache.h"
+#include "simulation/opinion/rollout_opinion.h"
 #include "simulation/opinion/second_opinion.h"
 #include "simulation/wire/clear_wire.h"
 #include "simulation/world/faulty_cluster.h"
@@ -141,6 +143,9 @@ class Replica {
   void NotePass();
   void JudgeAge(const Plan& plan);
   void JudgePodsRead(const Plan& plan);
+  void JudgeRollout(const Plan& plan);
+  bool KnowsRecord(const Plan& plan) const;
+  std::vector<RolloutNodeSeen> SeeNodes(const Plan& plan, const WantedRevisions& wanted) const;
   void JudgeOutcome(const NodePlan& plan, const NodeOutcome& outcome);
   void JudgeHaste(const ControllerStatus& before, bool term_begins, absl::Time next);
   std::int64_t Term() const { return process_->election ? process_->election->terms() : 0; }
@@ -168,12 +173,15 @@ class Replica {
   absl::Time next_check_ = absl::InfinitePast();
   absl::Time settled_at_ = absl::InfinitePast();
   absl::Time next_rest_check_ = absl::InfinitePast();
+  absl::Time next_rollout_check_ = absl::InfinitePast();
   // Nodes of which the engine says that it has not read their pods, and since when.
   std::map<std::string, absl::Time> unread_;
   // Of the pass under way: when it began, by its clock, what was at the server then, and its policy.
   absl::Time pass_began_ = absl::InfinitePast();
   std::int64_t pass_revision_ = 0;
   std::int64_t pass_troubles_ = 0;  // until then
+  std::optional<ConfigMap> pass_ledger_ = std::nullopt;
+  std::int64_t pass_ledger_news_ = 0;
   UpgradePolicy pass_policy_ = {};
   // Since when the engine has worked without a break, by its clock; nullopt: it does not.
   std::optional<absl::Time> active_since_ = std::nullopt;

@@ -3,20 +3,64 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
+#include <string_view>
 #include <utility>
+#include <vector>
 
+#include "absl/strings/str_split.h"
+#include "decide/rollout/record.h"
+#include "decide/rollout/stages.h"
 #include "driverupgrade/attempt_log.h"
 #include "fmt/format.h"
 #include "simulation/opinion/pass_opinion.h"
+#include "simulation/opinion/rollout_opinion.h"
 #include "simulation/world/replica.h"
 
 namespace driverupgrade::testing::internal {
 namespace {
 
+using driverupgrade::internal::ParsedRecord;
+using driverupgrade::internal::ParseRecord;
+using driverupgrade::internal::RolloutRecord;
+
 constexpr absl::Duration kSayingsApart = absl::Seconds(20);
 // A patch that has to be repeated, and pods that have to be read.
 constexpr absl::Duration kRepeatedWithin = absl::Minutes(5);
+
+// Whether the plan takes the node out of upgrade-required.
+bool Starts(const NodePlan& plan) {
+  const auto required = std::find(plan.path.begin(), plan.path.end(), UpgradeState::kUpgradeRequired);
+  if (required != plan.path.end()) return required + 1 != plan.path.end();
+  return plan.from == UpgradeState::kUpgradeRequired && !plan.path.empty();
+}
+
+std::string GrantsKey(const DriverIdentity& identity) {
+  std::string key = identity.Name();
+  std::replace(key.begin(), key.end(), '/', '_');
+  return key;
+}
+
+std::string RecordKey(const DriverIdentity& identity) { return "_rollout_" + GrantsKey(identity); }
+
+std::set<std::string> ApprovalsIn(const FakeCluster& cluster, const OperatorFacts& facts,
+                                  const DriverIdentity& identity) {
+  std::set<std::string> approvals;
+  for (const DaemonSet& daemon_set : cluster.daemon_sets()) {
+    if (daemon_set.ns != facts.ns || !Selects(facts.driver_labels, daemon_set.labels)) continue;
+    const auto text = daemon_set.annotations.find(identity.ApprovedAnnotation());
+    if (text == daemon_set.annotations.end()) continue;
+    const std::vector<std::string> found = absl::StrSplit(text->second, ',', absl::SkipEmpty());
+    approvals.insert(found.begin(), found.end());
+  }
+  return approvals;
+}
+
+std::string FingerprintOf(const UpgradePolicy& policy) {
+  const FailureBudgets budgets = policy.failure_policy ? policy.failure_policy->by_class : FailureBudgets();
+  return driverupgrade::internal::RulesOf(*policy.rollout, budgets).fingerprint;
+}
 
 }  // namespace
 
@@ -70,6 +114,7 @@ void Replica::Judge(const Plan& plan) {
   if (IsInvalid(pass_policy_) && !IsRemoved())
     driver_.checker.Fail("I8", "a plan was made by a policy that is to be refused");
   NotePass();
+  JudgeRollout(plan);
   if (plan.nodes.empty()) return;
   if (process_->cache && !process_->cluster->HasListedAll(driver_.setup.requestor)) {
     driver_.checker.Fail("I15", "a plan was made before all had been read once");
@@ -110,6 +155,62 @@ void Replica::JudgePodsRead(const Plan& plan) {
     driver_.checker.Fail("I15", fmt::format("{}: its pods were read at {}, and it was cordoned at {}",
                                             driverupgrade::Describe(planned), read, cordoned->second.revision));
   }
+}
+
+// Whether the plan was made by the record that the replica had when the pass began.
+bool Replica::KnowsRecord(const Plan& plan) const {
+  const FaultyCluster& cluster = *process_->cluster;
+  if (!pass_ledger_ || cluster.ledger_news() != pass_ledger_news_) return false;
+  // What it has stored since is what it has planned.
+  return plan.rollout->record || cluster.ledger() == pass_ledger_;
+}
+
+// When the record changes or somebody starts, and else now and then, as it costs as much as there are nodes.
+void Replica::JudgeRollout(const Plan& plan) {
+  if (!plan.finished || !plan.rollout || !pass_policy_.rollout || !KnowsRecord(plan)) return;
+  const bool any_starts = std::any_of(plan.nodes.begin(), plan.nodes.end(), Starts);
+  if (!plan.rollout->record && !any_starts && world_.Now() < next_rollout_check_) return;
+  const WantedRevisions wanted = WantedIn(*world_.cluster, facts_);
+  const bool all_known = std::none_of(wanted.begin(), wanted.end(), [](const auto& one) { return one.second.empty(); });
+  if (!SeesAll() || wanted.empty() || !all_known) return;
+  next_rollout_check_ = world_.Now() + kSayingsApart;
+
+  const std::vector<RolloutNodeSeen> nodes = SeeNodes(plan, wanted);
+  const RolloutOpinion opinion(*pass_policy_.rollout, nodes);
+  const auto text = pass_ledger_->data.find(RecordKey(driver_.identity));
+  const ParsedRecord before =
+      ParseRecord(text == pass_ledger_->data.end() ? std::nullopt : std::optional<std::string_view>(text->second));
+  const RolloutRecord after = plan.rollout->record ? ParseRecord(*plan.rollout->record).record : before.record;
+  std::string wrong = opinion.WhyWrongCounts(*plan.rollout);
+  if (wrong.empty()) wrong = opinion.WhyInPart();
+  if (wrong.empty()) wrong = opinion.WhyWrongRecord(after);
+  if (wrong.empty() && before.error.empty()) {
+    wrong = opinion.WhyWrongHalt({.before = before.record,
+                                  .after = after,
+                                  .approvals = ApprovalsIn(*world_.cluster, facts_, driver_.identity),
+                                  .policy = FingerprintOf(pass_policy_)});
+  }
+  ++world_.result.rollouts_judged;
+  if (!wrong.empty()) driver_.checker.Fail("I15", "rollout: " + wrong);
+}
+
+// As they are at the server, of those that the driver is on.
+std::vector<RolloutNodeSeen> Replica::SeeNodes(const Plan& plan, const WantedRevisions& wanted) const {
+  std::set<std::string> starting;
+  for (const NodePlan& planned : plan.nodes) {
+    if (Starts(planned)) starting.insert(planned.node);
+  }
+  const auto grants = pass_ledger_->data.find(GrantsKey(driver_.identity));
+  std::vector<RolloutNodeSeen> nodes;
+  for (Node& node : world_.cluster->nodes()) {
+    const Scene scene(facts_, *world_.cluster, std::move(node), wanted, pass_policy_, clock_->Now());
+    if (scene.driver_pods.empty() && !scene.node.labels.contains(facts_.keys.state)) continue;
+    const bool has_grant = grants != pass_ledger_->data.end() && grants->second.find(scene.node.uid) != std::string::npos;
+    const std::optional<Gate> gate = process_->engine->Explain(scene.node.name);
+    nodes.push_back(SeeForRollout(scene, TimeOfEngine(), gate, has_grant));
+    nodes.back().starts = starting.contains(scene.node.name);
+  }
+  return nodes;
 }
 
 void Replica::JudgeOutcome(const NodePlan& plan, const NodeOutcome& outcome) {

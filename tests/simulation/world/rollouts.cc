@@ -1,6 +1,9 @@
-// Who approves the stages of a rollout, what makes nodes sick and chosen pods unready, and who removes the record
-// (Mode::kRollouts).
+// Who approves the stages of a rollout, what makes nodes sick and chosen pods unready, and who removes the record or
+// moves nodes to other racks (Mode::kRollouts).
 #include <memory>
+#include <set>
+#include <string>
+#include <utility>
 
 #include "driverupgrade/rollout_policy.h"
 #include "fmt/format.h"
@@ -13,7 +16,7 @@ class Rollouts final : public Actor {
  public:
   explicit Rollouts(World& world) : Actor(world, "rollouts"), changes_(world.seed, "changed rollouts") {}
 
-  // Nobody is sick any more, the chosen pods are ready, and no stage is without a node.
+  // Nobody is sick any more, the chosen pods are ready, and no stage is without a node, nor a node in another rack.
   void Mend() override {
     for (const Node& node : world_.cluster->nodes()) {
       if (node.conditions.contains(kSickCondition)) SetSick(node.name, false);
@@ -22,6 +25,11 @@ class Rollouts final : public Actor {
       if (const std::string name = world_.NodeName(i); !world_.cluster->node(name)) world_.AddNode(name);
     }
     for (const Node& node : world_.cluster->nodes()) SetChosenPods(node.name, true);
+    for (const std::string& node : moved_) Move(node, world_.RackOf(node));
+    if (!std::exchange(mistyped_, false)) return;
+    UpgradePolicy policy = world_.policy;
+    policy.rollout->stages = world_.setup.policy.rollout->stages;
+    world_.SetPolicy(std::move(policy));
   }
 
  private:
@@ -36,7 +44,7 @@ class Rollouts final : public Actor {
       case 2: return Approve();
       case 3: return TakeApprovals();
       case 4:
-        if (random_.Percent(70)) return;
+        if (random_.Percent(70)) return MoveAny(node);
         world_.trace.Line("rollouts: the record is removed");
         world_.cluster->RemoveConfigMap(kDriverNs, "driver-upgrades");
         return;
@@ -60,10 +68,27 @@ class Rollouts final : public Actor {
       rollout.order = {{.by = OrderBy::kLabel, .label = "rack"}};
     } else if (!rollout.stages.empty() && what == 2) {
       rollout.stages.front().soak = absl::Seconds(changes_.Pick({0, 10, 90}));
+    } else if (!rollout.stages.empty() && world_.seed % 3 == 0) {
+      rollout.stages.front().nodes = *LabelSelector::Parse("rack=mistyped");
+      mistyped_ = true;
     } else if (!rollout.stages.empty()) {
       rollout.stages.pop_back();
     }
     world_.SetPolicy(std::move(policy));
+  }
+
+  void MoveAny(const std::string& node) {
+    if (node.empty() || moves_.Percent(60)) return;
+    moved_.insert(node);
+    Move(node, moves_.Percent(15) ? "" : std::to_string(moves_.Below(kRacks)));
+  }
+
+  void Move(const std::string& node, const std::string& rack) {
+    world_.trace.Line("rollouts: {} is moved to rack {}", node, rack);
+    world_.cluster->EditNode(node, [&](Node& edited) {
+      edited.labels["rack"] = rack;
+      if (rack.empty()) edited.labels.erase("rack");
+    });
   }
 
   void SetSick(const std::string& node, bool sick) {
@@ -113,6 +138,10 @@ class Rollouts final : public Actor {
   }
 
   Random changes_;
+  // Of its own, so that the rest of a seed is as it was.
+  Random moves_{world_.seed, "nodes that are moved"};
+  std::set<std::string> moved_;
+  bool mistyped_ = false;
 };
 
 }  // namespace

@@ -189,13 +189,17 @@ Driver World::driver() const {
 
 std::string World::NodeName(int number) const { return fmt::format("node-{:04}", number); }
 
+std::string World::RackOf(const std::string& node) const {
+  int number = 0;
+  const bool is_numbered = absl::SimpleAtoi(node.substr(node.find('-') + 1), &number);
+  return is_numbered ? std::to_string(number % kRacks) : "0";
+}
+
 void World::AddNode(const std::string& name) {
   NodeBuilder node(name);
   node.WithLabel("zone", "a");
   int number = 0;
-  if (setup.Has(Mode::kRollouts) && absl::SimpleAtoi(name.substr(name.find('-') + 1), &number)) {
-    node.WithLabel("rack", std::to_string(number % kRacks));
-  }
+  if (setup.Has(Mode::kRollouts)) node.WithLabel("rack", RackOf(name));
   if (setup.selects_nodes && absl::SimpleAtoi(name.substr(name.find('-') + 1), &number) && number % 4 == 3) {
     node.WithLabel("pool", "other");
   }

@@ -70,6 +70,8 @@ struct World {
   // A node at random; empty if there is none.
   std::string AnyNode(Random& random) const;
   std::string NodeName(int number) const;
+  // Where the node stands unless somebody moves it, with Mode::kRollouts.
+  std::string RackOf(const std::string& node) const;
   void AddNode(const std::string& name);
   // Pods of a DaemonSet that was orphaned are drained by nobody without force.
   void RemoveOrphans();

@@ -334,7 +334,8 @@ absl::StatusOr<EvictionAnswer> InvariantChecker::GuardedCluster::EvictPod(const 
     checker_.CheckEviction(params);
     const std::optional<Pod> pod = checker_.cluster->pod(params.pod.ns, params.pod.name);
     auto answer = ForwardingFacade::EvictPod(context, params);
-    NoteEvictionAnswer(params, answer.ok() ? std::optional(answer->refusal) : std::nullopt);
+    // Of one that comes late, its sender hears nothing.
+    if (!writer_.late) NoteEvictionAnswer(params, answer.ok() ? std::optional(answer->refusal) : std::nullopt);
     const bool refused = answer.ok() && !answer->accepted();
     if (pod && !refused) checker_.NoteRemoval(*pod, answer.ok());
     return answer;

@@ -132,6 +132,7 @@ class InvariantChecker::Impl {
   int FailedForLong(const RolloutStage& stage, const std::string& revision) const;
   bool MayBeClosed(const RolloutPolicy& rollout) const;
   bool HasJustMoved(const RolloutMember& member) const;
+  bool CanTellStages(const RolloutPolicy& rollout) const;
   std::size_t StageOf(const RolloutPolicy& rollout, const Node& node) const;
   std::vector<const Node*> UnderWay(const UpgradePolicy& the_policy, const Node& started) const;
   std::string WhyBeyondStage(const RolloutPolicy& rollout, const Node& started,

@@ -250,12 +250,18 @@ bool InvariantChecker::Impl::HasJustMoved(const RolloutMember& member) const {
   return member.moved >= cluster->Now() - kKnown;
 }
 
+// Any node that has moved may have been in a group, which is in the first stage that has one of its nodes.
+bool InvariantChecker::Impl::CanTellStages(const RolloutPolicy& rollout) const {
+  if (!IsBySelectors(rollout)) return false;
+  return !StartsTogether(rollout) || std::none_of(members_.begin(), members_.end(), [&](const auto& member) {
+    return HasJustMoved(member.second);
+  });
+}
+
 // A group that starts together is in the first stage that has one of its nodes.
 std::size_t InvariantChecker::Impl::StageOf(const RolloutPolicy& rollout, const Node& node) const {
   std::size_t stage = StageByLabels(rollout, node);
   if (!StartsTogether(rollout)) return stage;
-  // Any node that has moved may have been in the group.
-  if (std::any_of(members_.begin(), members_.end(), [&](const auto& one) { return HasJustMoved(one.second); })) return 0;
   const std::string group = GroupOf(node, *rollout.groups);
   for (const auto& [name, member] : members_) {
     if (GroupOf(member.node, *rollout.groups) != group) continue;
@@ -296,7 +302,7 @@ std::string InvariantChecker::Impl::WhyNotStarted(const RolloutPolicy& rollout, 
   if (!MayStart(rollout, ShortestSince(rollout, asked - kKnown), first, last)) return "it could not be done in time";
   // A node that an upgrade before has left cordoned waits for no stage, nor does one that keeps its NodeMaintenance.
   const bool out_of_service = (node.unschedulable && internal::IsMarked(node, keys)) || KeepsMaintenance(node, asked);
-  const std::size_t stage = IsBySelectors(rollout) && !out_of_service ? StageOf(rollout, node) : 0;
+  const std::size_t stage = CanTellStages(rollout) && !out_of_service ? StageOf(rollout, node) : 0;
   std::string why = "no record allows it";
   for (std::size_t i = 0; i < records_.size(); ++i) {
     const RolloutRecord& record = records_[i].second;
@@ -333,7 +339,7 @@ std::vector<const Node*> InvariantChecker::Impl::UnderWay(const UpgradePolicy& t
 
 std::string InvariantChecker::Impl::WhyBeyondStage(const RolloutPolicy& rollout, const Node& started,
                                                    const std::vector<const Node*>& under_way) const {
-  if (!IsBySelectors(rollout)) return "";
+  if (!CanTellStages(rollout)) return "";
   const std::size_t number = StageOf(rollout, started);
   if (number == rollout.stages.size() || !rollout.stages[number].max_parallel) return "";
   const auto place = [&](const Node& node) {

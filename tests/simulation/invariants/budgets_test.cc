@@ -198,6 +198,31 @@ TEST_CASE("I2: a pod that was there when the node was cordoned is known, read or
   }
 }
 
+TEST_CASE("I2: by old labels a drain may have taken over, and leaves pods that only pod deletion would wait for") {
+  for (const bool relabelled : {false, true}) {
+    INFO(relabelled);
+    World world({.auto_upgrade = true,
+                 .max_parallel = 1,
+                 .pod_deletion = PodDeletionPolicy{.pod_selector = LabelSelector::FromMatchLabels({{"uses", "driver"}})},
+                 .drain = DrainPolicy{.pod_selector = LabelSelector::FromMatchLabels({{"app", "none"}})}});
+    const auto add = [&](const char* name, bool bare) {
+      PodBuilder pod("team-a", name);
+      pod.WithLabel("uses", "driver").OnNode(world.NodeName(0));
+      if (!bare) pod.OwnedByJob("j");
+      world.cluster->AddPod(pod.Build());
+    };
+    add("job", /*bare=*/false);
+    if (relabelled) add("bare", /*bare=*/true);  // in the way of pod deletion
+    world.Start(0);
+    REQUIRE(world.guarded->ListPods({}, {.node_name = world.NodeName(0)}).ok());
+    if (relabelled) {
+      REQUIRE(world.cluster->EditPod("team-a", "bare", [](Pod& pod) { pod.labels.erase("uses"); }));
+    }
+    REQUIRE(world.guarded->DeletePod({}, {.pod = world.DriverPodOn(0).ref}).ok());
+    CHECK(world.Broken() == (relabelled ? "" : "I2"));
+  }
+}
+
 TEST_CASE("I2: a pod is lost a second after its grace, unless clocks differ") {
   for (const auto& [overdue, clocks_differ, broken] :
        std::vector<std::tuple<int, bool, std::string>>{{0, false, "I2"}, {1, false, ""}, {0, true, ""}}) {

@@ -70,6 +70,8 @@ struct RackWorld : RecordedWorld {
     }
     // Of an upgrade before: nobody judges how it came to be.
     Record("rest");
+    // By then everybody knows in which rack they are.
+    clock->Advance(absl::Minutes(6));
   }
   static RolloutStage Canary(std::optional<int> max_parallel = std::nullopt) {
     return {.name = "canary",
@@ -313,6 +315,18 @@ TEST_CASE("I14: more nodes of a stage in progress than it allows") {
   CHECK(RackWorld(std::nullopt, 2).After({0, 1}) == "");
   // A group that starts together counts as one.
   CHECK(RackWorld(NodeGroups{.by = "rack", .mode = GroupMode::kTogether}, 1).After({0, 1}) == "");
+}
+
+TEST_CASE("I14: a node that has just been moved may not be known where it is") {
+  for (const auto& [since, broken] : std::vector<std::pair<absl::Duration, std::string>>{{absl::Minutes(4), ""},
+                                                                                         {absl::Minutes(6), "I14"}}) {
+    INFO(absl::FormatDuration(since));
+    RackWorld world(std::nullopt, 1);
+    world.Begin(2);
+    world.Put(2, "cordon-required", [](Node& node) { node.labels["rack"] = "a"; });
+    world.clock->Advance(since);
+    CHECK(world.After({0}) == broken);
+  }
 }
 
 TEST_CASE("I14: more nodes of a group in progress than may be") {

@@ -26,22 +26,26 @@ bool IsSkipped(const Scene& scene) {
   return skip != scene.node.labels.end() && skip->second == "true";
 }
 
-// Whether an administrator wants it left alone before it has begun.
-bool IsLeftAlone(const Scene& scene) {
-  return IsSkipped(scene) || (scene.policy.cordoned_nodes == CordonedNodes::kIgnore && scene.IsAdministrators());
+// Of one that would start: an administrator may want it left alone. Whoever ignores his cordon says so of nodes of which
+// nothing else is to be said.
+NodeWay WayOfWaiting(const Scene& scene, const DriverSeen& driver, bool may_be_under_way) {
+  if (IsSkipped(scene)) return {.open = may_be_under_way, .left_out = true};
+  if (scene.policy.cordoned_nodes != CordonedNodes::kIgnore || !scene.IsAdministrators()) return {.open = true};
+  const bool is_sure = !driver.none && !driver.unknown && !scene.AnyClaim() && WhoRelies(scene.node, scene.facts.keys).empty();
+  return {.open = may_be_under_way || !is_sure, .left_out = true};
 }
 
 NodeWay WayOfDone(const Scene& scene, const DriverSeen& driver, bool is_marked, const std::optional<Gate>& gate) {
-  if (driver.old || is_marked) return {.open = true, .left_out = IsLeftAlone(scene)};
+  if (driver.old || is_marked) return WayOfWaiting(scene, driver, /*may_be_under_way=*/true);
   const bool stays = !driver.none && !driver.unknown && !driver.orphaned && !scene.AnyClaim() && !gate;
   return stays ? NodeWay{.done = true} : kAny;
 }
 
-NodeWay WayOfFailed(const Scene& scene, EngineTime time, const std::optional<Gate>& gate) {
+NodeWay WayOfFailed(const Scene& scene, EngineTime time, const DriverSeen& driver, const std::optional<Gate>& gate) {
   // Its last patch is not settled.
   if (gate && gate->reason == GateReason::kUnsettled) return kAny;
   SecondOpinion opinion(scene, time);
-  if (opinion.IsOfOlderRevision()) return {.open = true, .left_out = IsLeftAlone(scene)};
+  if (opinion.IsOfOlderRevision()) return WayOfWaiting(scene, driver, /*may_be_under_way=*/true);
   if (opinion.MayTryAgain()) return kAny;
   return IsSkipped(scene) ? NodeWay{.left_out = true} : NodeWay{.failed = true};
 }
@@ -62,9 +66,8 @@ NodeWay WayOf(const Scene& scene, EngineTime time, const DriverSeen& driver, con
       return WayOfDone(scene, driver, is_marked, gate);
     }
     case State::kUpgradeRequired:
-      if (!IsLeftAlone(scene)) return {.open = true};
-      return {.open = has_grant, .left_out = true};
-    case State::kFailed: return WayOfFailed(scene, time, gate);
+      return WayOfWaiting(scene, driver, has_grant);
+    case State::kFailed: return WayOfFailed(scene, time, driver, gate);
     default: return {.open = true};
   }
 }
@@ -103,6 +106,15 @@ std::string UnreadyPod(const Scene& scene, const LabelSelector& selector) {
 }
 
 }  // namespace
+
+std::string Describe(const RolloutNodeSeen& node) {
+  std::string text = node.name + " may be";
+  if (node.way.open) text += " open";
+  if (node.way.done) text += " done";
+  if (node.way.failed) text += " failed";
+  if (node.way.left_out) text += " left-out";
+  return text + (node.starts ? ", and starts" : "");
+}
 
 RolloutNodeSeen SeeForRollout(const Scene& scene, EngineTime time, const std::optional<Gate>& gate, bool has_grant) {
   const auto restart_pod = scene.node.annotations.find(scene.facts.keys.restart_pod);

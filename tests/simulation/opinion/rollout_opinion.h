@@ -50,6 +50,9 @@ struct RolloutNodeSeen {
   bool out_of_service = false;
 };
 
+// For whoever looks for what is wrong.
+std::string Describe(const RolloutNodeSeen& node);
+
 // `gate`: what the engine says that the node waits for; `has_grant`: or may have one.
 RolloutNodeSeen SeeForRollout(const Scene& scene, EngineTime time, const std::optional<Gate>& gate, bool has_grant);
 

@@ -52,6 +52,10 @@ class FaultyCluster final : public ForwardingFacade {
   bool TakeWatchTrouble() { return std::exchange(watch_trouble_, false); }
   // How many calls have gone wrong.
   std::int64_t troubles() const { return troubles_; }
+  // When pods could last not be listed or judged by a hook, or bytes broke that may have been theirs. A pass goes on
+  // without them.
+  absl::Time pods_failed() const { return pods_failed_; }
+  void NotePodsFailed() { pods_failed_ = world_.Now(); }
   // The ledger as it was last answered, one that is not there without a version; nullopt: nobody knows. How often an
   // answer was news.
   const std::optional<ConfigMap>& ledger() const { return ledger_; }
@@ -165,6 +169,7 @@ class FaultyCluster final : public ForwardingFacade {
   // A call about the ledger of grants, which is not asked for again at once.
   template <class T, class F>
   absl::StatusOr<T> OfLedger(F call);
+  bool WasLeft(const std::string& name) const;
   void NoteLedger(const absl::StatusOr<ConfigMap>& answer, bool read);
   // I13; `wrong`: what is wrong, or nothing.
   void JudgePatience(const std::string& wrong);
@@ -201,6 +206,7 @@ class FaultyCluster final : public ForwardingFacade {
   Patience patience_;
   std::optional<ConfigMap> ledger_;
   std::int64_t ledger_news_ = 0;
+  absl::Time pods_failed_ = absl::InfinitePast();
   // Up to which version watches are too old.
   std::map<Operation, std::int64_t> expired_;
   // Watches that were told so, and have not been listed anew.

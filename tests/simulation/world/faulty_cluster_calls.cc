@@ -10,6 +10,8 @@
 namespace driverupgrade::testing::internal {
 namespace {
 
+constexpr absl::Duration kLeftOfLate = absl::Seconds(30);
+
 // Gives events on until the watch breaks, and bookmarks only if told.
 template <class T>
 class LimitedSink final : public WatchSink<T> {
@@ -95,6 +97,7 @@ absl::StatusOr<std::vector<Pod>> FaultyCluster::ListPods(const CallContext& cont
     read_at = world_.cluster->revision();
     return next_->ListPods(at, params);
   });
+  if (!pods.ok()) NotePodsFailed();
   if (pods.ok() && params.ns.empty() && params.label_selector == LabelSelector())
     pods_listed_[params.node_name] = read_at;
   return pods;
@@ -303,6 +306,15 @@ bool FaultyCluster::Begins(const PatchNodeParams& params) const {
   return before == node->labels.end() || !is_busy(before->second);
 }
 
+// Whether the node, which carries no label, may have been without a driver pod of late.
+bool FaultyCluster::WasLeft(const std::string& name) const {
+  const std::optional<Node> node = world_.cluster->node(name);
+  const auto left = world_.driver_left.find(name);
+  if (!node || left == world_.driver_left.end() || left->second < world_.Now() - kLeftOfLate) return false;
+  return std::none_of(node->labels.begin(), node->labels.end(),
+                      [](const auto& label) { return label.first.ends_with("-driver-upgrade-state"); });
+}
+
 absl::StatusOr<Node> FaultyCluster::PatchNode(const CallContext& context, const PatchNodeParams& params) {
   NoteSent(params);
   if (!world_.unwritable.empty() && params.name == world_.unwritable) {
@@ -310,6 +322,7 @@ absl::StatusOr<Node> FaultyCluster::PatchNode(const CallContext& context, const 
     return absl::UnavailableError("503 this node cannot be written");
   }
   const bool is_lost = loses_answer_;
+  if (WasLeft(params.name)) patience_.NodeLeft(params.uid);
   JudgePatience(patience_.Patching(params, clock_->Now()));
   if (releases_ && !knows_maintenances_) {
     checker_.Fail("L2", fmt::format("{}: node {} is given back, though the NodeMaintenances could not be read", name_,
@@ -346,7 +359,7 @@ absl::Status FaultyCluster::DeletePod(const CallContext& context, const DeletePo
   absl::Status answer =
       Write<absl::Status>(context, Operation::kDeletePod,
                           [next = next_, params](const CallContext& at) { return next->DeletePod(at, params); });
-  if (answer.ok()) patience_.Deleted(params);
+  patience_.Deleted(params);
   return answer;
 }
 

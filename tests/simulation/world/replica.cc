@@ -187,6 +187,7 @@ EngineOptions Replica::MakeEngineOptions() {
     options.snapshot.uses_driver = [this](const CallContext&, const Pod& pod) -> absl::StatusOr<bool> {
       if (world_.May(Fault::kHooks) && hook_random_.Percent(10)) {
         world_.Fired(Fault::kHooks);
+        process_->cluster->NotePodsFailed();
         if (hook_random_.Percent(50)) throw std::runtime_error("thrown on purpose");
         return absl::UnavailableError("the hook has failed on purpose");
       }
@@ -212,6 +213,7 @@ WireSeam Replica::MakeSeam() {
     const bool breaks = world_.May(Fault::kBytes) && wire_random_.PerMille(driver_.setup.call_faults_per_mille);
     if (breaks) world_.Fired(Fault::kBytes);
     if (breaks && process_->wire) process_->wire->NoteBreak();
+    if (breaks) process_->cluster->NotePodsFailed();
     return breaks;
   };
   if (mutant_ != nullptr) {

@@ -26,6 +26,8 @@ using driverupgrade::internal::ParseRecord;
 using driverupgrade::internal::RolloutRecord;
 
 constexpr absl::Duration kSayingsApart = absl::Seconds(20);
+// Pods that could not be listed are asked for in the next pass.
+constexpr absl::Duration kPodsReadAgain = absl::Seconds(30);
 // A patch that has to be repeated, and pods that have to be read.
 constexpr absl::Duration kRepeatedWithin = absl::Minutes(5);
 
@@ -93,6 +95,7 @@ bool Replica::SeesAll() const {
   if (world_.Now() < settled_at_ || (process_->cache && world_.Now() < trouble_until_)) return false;
   // A call of this very pass may have failed.
   if (process_->cluster->troubles() != pass_troubles_) return false;
+  if (world_.Now() < process_->cluster->pods_failed() + driver_.setup.ByClocks(kPodsReadAgain)) return false;
   if (driver_.checker.revision() != pass_revision_ || (process_->tasks && !process_->tasks->idle())) return false;
   return !process_->cluster->crashed() && driver_.checker.KnowsAll(*process_->guarded);
 }
@@ -191,7 +194,9 @@ void Replica::JudgeRollout(const Plan& plan) {
                                   .policy = FingerprintOf(pass_policy_)});
   }
   ++world_.result.rollouts_judged;
-  if (!wrong.empty()) driver_.checker.Fail("I15", "rollout: " + wrong);
+  if (wrong.empty()) return;
+  for (const RolloutNodeSeen& node : nodes) wrong += "; " + driverupgrade::testing::internal::Describe(node);
+  driver_.checker.Fail("I15", "rollout: " + wrong);
 }
 
 // As they are at the server, of those that the driver is on.
@@ -258,7 +263,8 @@ void Replica::CheckRest() {
     if (unread.contains(name) && unread[name] + kRepeatedWithin < world_.Now()) wrong = "nobody reads its pods";
     if (wrong.empty()) continue;
     driver_.checker.Fail(
-        "L7", fmt::format("node {}, which waits for {}: {}", name, gate ? ToString(gate->reason) : "nothing", wrong));
+        "L7", fmt::format("node {}, which waits for {}: {}", name,
+                          gate ? fmt::format("{} ({})", ToString(gate->reason), gate->detail) : "nothing", wrong));
   }
   unread_ = std::move(unread);
 }

@@ -72,8 +72,8 @@ void PrintCoverage(const Totals& totals) {
   for (const auto& [gate, count] : totals.gates) fmt::print("| {} | {} |\n", ToString(gate), count);
   fmt::print(
       "\n{} times all gates and totals were compared with the cluster (L5, L6); {} plans of nodes were held against a "
-      "second opinion (I15); {} bad nodes (L4)\n\n",
-      totals.checks_of_gates, totals.plans_judged, totals.bad_nodes);
+      "second opinion (I15), and {} times a rollout; {} bad nodes (L4)\n\n",
+      totals.checks_of_gates, totals.plans_judged, totals.rollouts_judged, totals.bad_nodes);
 }
 
 std::vector<std::string> MissingCoverage(const Totals& totals) {

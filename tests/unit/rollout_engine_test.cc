@@ -99,6 +99,27 @@ GateReason GateOf(const Plan& plan, const std::string& node) {
   return found->gate.reason;
 }
 
+TEST_CASE("a failure at the revision before halts nothing, also while the node has no driver pod") {
+  for (const auto& [failed_at, halts] : std::vector<std::pair<std::string, bool>>{{"rev-1", false}, {"rev-2", true}}) {
+    INFO(failed_at);
+    World world(1);
+    world.policy.rollout->stages.front().max_failures = Count{0};
+    world.cluster->EditNode("c0", [&](Node& node) {
+      node.labels[Gpu().StateLabel()] = "upgrade-failed";
+      node.annotations[Gpu().FailedRevisionAnnotation()] = failed_at;
+    });
+    for (const Pod& pod : world.cluster->daemon_set_pods(world.fleet.ns, world.fleet.daemon_set)) {
+      if (pod.node_name == "c0") world.cluster->RemovePod(pod.ref.ns, pod.ref.name);
+    }
+    const auto result = world.Engine()->Reconcile({}, world.policy);
+    REQUIRE(result.ok());
+    REQUIRE(result->plan.rollout);
+    CHECK(result->plan.rollout->halted.has_value() == halts);
+    CHECK(result->plan.rollout->stages.front().failed == (halts ? 1 : 0));
+    CHECK(result->plan.rollout->stages.front().nodes == 2);
+  }
+}
+
 TEST_CASE("a policy with a rollout needs a ledger, and one without it asks for no ConfigMap") {
   World world(1);
   const auto engine = world.Engine(/*has_ledger=*/false);

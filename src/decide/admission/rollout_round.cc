@@ -87,6 +87,14 @@ std::optional<std::string> RevisionOf(const std::set<std::string>& revisions) {
   return fmt::format("{:016x}", Hash(fmt::format("{}", fmt::join(revisions, ",")), 0));
 }
 
+// Whether the node has failed at a revision that is not wanted any more. The state machine goes by the node's driver pods,
+// of which there may be none just now.
+bool IsOfOlderRevision(const NodeMarks& marks, const DriverFacts& driver) {
+  const std::optional<std::string>& failed = marks.failed_revision.value();
+  const std::set<std::string> wanted = RevisionsOf(driver);
+  return failed && !failed->empty() && !wanted.empty() && !wanted.contains(*failed);
+}
+
 std::string ApprovalsOf(const DriverFacts& driver, const DriverIdentity& identity) {
   std::string approvals;
   for (const auto& [uid, daemon_set] : driver.daemon_sets) {
@@ -226,6 +234,9 @@ RolloutNode NodeOf(const NodeView& view, const KeptVerdict& verdict, const Grant
   node.out_of_service = keeps_maintenance || (view.node.unschedulable && IsInCordonSet(*marks, identity));
   // The state machine does not ask: a failed node with the skip label may still be repaired.
   if (node.progress == NodeProgress::kFailed && marks->skip_upgrade.value()) node.progress = NodeProgress::kLeftOut;
+  if (node.progress == NodeProgress::kFailed && IsOfOlderRevision(*marks, input.driver)) {
+    node.progress = NodeProgress::kWaiting;
+  }
   if (const auto& health = input.rules.policy.health) {
     NodeHealth of_node = HealthOfNode(view, node.progress, input.driver, *health);
     node.sick = std::move(of_node.sick);

@@ -41,12 +41,19 @@ NodeWay WayOfDone(const Scene& scene, const DriverSeen& driver, bool is_marked, 
   return stays ? NodeWay{.done = true} : kAny;
 }
 
+// By what stands on the node: whoever has no driver pod just now has failed at what it was to have then.
+bool HasFailedBefore(const Scene& scene) {
+  const auto failed = scene.node.annotations.find(scene.facts.failed_revision);
+  if (failed == scene.node.annotations.end() || failed->second.empty()) return false;
+  return std::none_of(scene.wanted.begin(), scene.wanted.end(),
+                      [&](const auto& wanted) { return wanted.second == failed->second; });
+}
+
 NodeWay WayOfFailed(const Scene& scene, EngineTime time, const DriverSeen& driver, const std::optional<Gate>& gate) {
   // Its last patch is not settled.
   if (gate && gate->reason == GateReason::kUnsettled) return kAny;
-  SecondOpinion opinion(scene, time);
-  if (opinion.IsOfOlderRevision()) return WayOfWaiting(scene, driver, /*may_be_under_way=*/true);
-  if (opinion.MayTryAgain()) return kAny;
+  if (HasFailedBefore(scene)) return WayOfWaiting(scene, driver, /*may_be_under_way=*/true);
+  if (SecondOpinion(scene, time).MayTryAgain()) return kAny;
   return IsSkipped(scene) ? NodeWay{.left_out = true} : NodeWay{.failed = true};
 }
 

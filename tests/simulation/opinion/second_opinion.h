@@ -27,8 +27,7 @@ class SecondOpinion {
   std::string WhyWrong(const NodePlan& plan);
   // Why the node, of which nothing is planned and all is known, has to go on; empty: it may stay as it is.
   std::string WhyNotStay(const std::optional<Gate>& gate);
-  // Of a failed node: whether it has failed at a revision that is not wanted any more, and whether it may be tried again.
-  bool IsOfOlderRevision() const { return IsNewRevision(); }
+  // Of a failed node.
   bool MayTryAgain();
 
  private:

@@ -429,6 +429,7 @@ void Replica::MakePass() {
 void Replica::NoteTroubles(std::int64_t before) {
   if (process_->cluster->troubles() == before) return;
   unread_.clear();
+  troubled_at_ = world_.Now();
   settled_at_ = std::max(settled_at_, world_.Now() + driver_.setup.ByClocks(kTroublesAreFelt));
 }
 

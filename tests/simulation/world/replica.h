@@ -137,6 +137,7 @@ class Replica {
   void CheckWhatItSays();
   // What it is about to do, and that it has nothing to do, held against a second opinion.
   bool SeesAll() const;
+  bool SeesNodes() const;
   EngineTime TimeOfEngine() const;
   void Judge(const Plan& plan);
   // The engine is at work since this pass, if it was not before.
@@ -172,6 +173,7 @@ class Replica {
   absl::Duration turn_pause_ = absl::Seconds(1);
   absl::Time next_check_ = absl::InfinitePast();
   absl::Time settled_at_ = absl::InfinitePast();
+  absl::Time troubled_at_ = absl::InfinitePast();
   absl::Time next_rest_check_ = absl::InfinitePast();
   absl::Time next_rollout_check_ = absl::InfinitePast();
   // Nodes of which the engine says that it has not read their pods, and since when.

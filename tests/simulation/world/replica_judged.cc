@@ -26,6 +26,7 @@ using driverupgrade::internal::ParseRecord;
 using driverupgrade::internal::RolloutRecord;
 
 constexpr absl::Duration kSayingsApart = absl::Seconds(20);
+constexpr absl::Duration kWatchesBeginAgain = absl::Minutes(1);
 // Pods that could not be listed are asked for in the next pass.
 constexpr absl::Duration kPodsReadAgain = absl::Seconds(30);
 // A patch that has to be repeated, and pods that have to be read.
@@ -98,6 +99,18 @@ bool Replica::SeesAll() const {
   if (world_.Now() < process_->cluster->pods_failed() + driver_.setup.ByClocks(kPodsReadAgain)) return false;
   if (driver_.checker.revision() != pass_revision_ || (process_->tasks && !process_->tasks->idle())) return false;
   return !process_->cluster->crashed() && driver_.checker.KnowsAll(*process_->guarded);
+}
+
+// Whether the engine knows the nodes and the driver as they are; what it has asked for lately, and workloads, may be
+// unknown to it.
+bool Replica::SeesNodes() const {
+  if (of_operator_ && world_.releasing) return false;
+  if (process_->cluster->troubles() != pass_troubles_ || driver_.checker.revision() != pass_revision_) return false;
+  // Whoever lists has read all of it in this pass. A watch that has failed is begun again within half a minute.
+  const absl::Duration felt = driver_.setup.ByClocks(process_->cache ? kWatchesBeginAgain : absl::ZeroDuration());
+  if (world_.Now() < troubled_at_ + felt || (driver_.setup.ClocksJump() && world_.Now() < settled_at_)) return false;
+  const bool at_rest = !process_->tasks || process_->tasks->idle();
+  return at_rest && !process_->cluster->crashed() && driver_.checker.KnowsAll(*process_->guarded);
 }
 
 EngineTime Replica::TimeOfEngine() const {
@@ -175,7 +188,7 @@ void Replica::JudgeRollout(const Plan& plan) {
   if (!plan.rollout->record && !any_starts && world_.Now() < next_rollout_check_) return;
   const WantedRevisions wanted = WantedIn(*world_.cluster, facts_);
   const bool all_known = std::none_of(wanted.begin(), wanted.end(), [](const auto& one) { return one.second.empty(); });
-  if (!SeesAll() || wanted.empty() || !all_known) return;
+  if (!SeesNodes() || wanted.empty() || !all_known) return;
   next_rollout_check_ = world_.Now() + kSayingsApart;
 
   const std::vector<RolloutNodeSeen> nodes = SeeNodes(plan, wanted);

@@ -93,7 +93,8 @@ TEST_CASE("I15: a stage soaks when all of its nodes have ended, and are well") {
 TEST_CASE("I15: a rollout is halted by a sick node, or by more failures than the stage may have") {
   const RolloutRecord going{.revision = "rev-2", .stage = "canaries"};
   const std::string halts = "the rollout is not halted, but ";
-  CHECK(OfRecord(Canaries(Count{1}), Fleet({kFailed, kFailed}), going) == halts + "2 nodes of stage canaries have failed");
+  CHECK(OfRecord(Canaries(Count{1}), Fleet({kFailed, kFailed}), going) ==
+        halts + "2 nodes of stage canaries have failed");
   CHECK(OfRecord(Canaries(Count{1}), Fleet({kFailed, kAny}), going).empty());
   CHECK(OfRecord(Canaries(), Fleet({kFailed, kFailed}), going).empty());
   // Rounded down.
@@ -134,7 +135,8 @@ TEST_CASE("I15: a halt comes for a reason, and goes by an approval that has come
         "the halt is lifted without the approval canaries@rev-2");
   Halt seen = halt;
   seen.seen = {approval};
-  CHECK(why(Fleet({kFailed}), seen, std::nullopt, {approval}) == "the halt is lifted by canaries@rev-2, which is older");
+  CHECK(why(Fleet({kFailed}), seen, std::nullopt, {approval}) ==
+        "the halt is lifted by canaries@rev-2, which is older");
 }
 
 TEST_CASE("I15: the nodes of a group that starts together start together") {

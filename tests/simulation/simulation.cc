@@ -230,10 +230,10 @@ class Simulation {
     while (late_.due() != absl::InfiniteFuture()) late_.SendNext();
     // The administrator comes after those whose doings he tidies up.
     for (auto actor = actors_.rbegin(); actor != actors_.rend(); ++actor) (*actor)->Mend();
-    world_.SetPolicy(CalmPolicy(world_.policy));
+    world_.SetPolicy(CalmPolicy(world_.policy, world_.setup.hooks));
     world_.SetTemplate("rev-final");
     if (world_.peer) {
-      world_.peer->SetPolicy(CalmPolicy(world_.peer->driver().policy));
+      world_.peer->SetPolicy(CalmPolicy(world_.peer->driver().policy, world_.peer->driver().setup.hooks));
       world_.peer->SetTemplate("rev-final");
     }
     for (const auto& replica : replicas_) replica->Wake();

@@ -31,13 +31,15 @@ bool KeepsMaintenance(const NodeView& view, const std::optional<RequestorOptions
 }
 
 // By what the node says of itself: what is planned for it has not happened yet.
-NodeProgress ProgressOf(const KeptVerdict& verdict, const GrantShare& share, bool keeps_maintenance) {
+NodeProgress ProgressOf(const KeptVerdict& verdict, const GrantShare& share, bool keeps_maintenance,
+                        bool is_of_older_revision) {
   if (verdict.candidate) return share.counts || keeps_maintenance ? NodeProgress::kUnderWay : NodeProgress::kWaiting;
   const UpgradeState from = verdict.from;
   const bool unsettled = verdict.gate && verdict.gate->reason == GateReason::kUnsettled;
   if (from == UpgradeState::kFailed && !unsettled) {
     // At an older revision, or it is to be tried again: no failure of what is being rolled out now.
-    return verdict.state == UpgradeState::kUpgradeRequired ? NodeProgress::kWaiting : NodeProgress::kFailed;
+    const bool is_to_begin = verdict.state == UpgradeState::kUpgradeRequired || is_of_older_revision;
+    return is_to_begin ? NodeProgress::kWaiting : NodeProgress::kFailed;
   }
   if (verdict.holds_slot || share.counts || verdict.in_progress) return NodeProgress::kUnderWay;
   if (verdict.gate && TraitsOf(verdict.gate->reason).is_wish) return NodeProgress::kLeftOut;
@@ -87,8 +89,8 @@ std::optional<std::string> RevisionOf(const std::set<std::string>& revisions) {
   return fmt::format("{:016x}", Hash(fmt::format("{}", fmt::join(revisions, ",")), 0));
 }
 
-// Whether the node has failed at a revision that is not wanted any more. The state machine goes by the node's driver pods,
-// of which there may be none just now.
+// Whether the node has failed at a revision that is not wanted any more. The state machine goes by the node's driver
+// pods, of which there may be none just now.
 bool IsOfOlderRevision(const NodeMarks& marks, const DriverFacts& driver) {
   const std::optional<std::string>& failed = marks.failed_revision.value();
   const std::set<std::string> wanted = RevisionsOf(driver);
@@ -225,18 +227,16 @@ std::vector<RolloutStageStatus> StagesOf(const RolloutPolicy& policy, const std:
 RolloutNode NodeOf(const NodeView& view, const KeptVerdict& verdict, const GrantShare& share,
                    const RolloutInput& input) {
   const bool keeps_maintenance = verdict.candidate && KeepsMaintenance(view, input.machine.options().requestor);
-  RolloutNode node{.node = &view.node,
-                   .progress = ProgressOf(verdict, share, keeps_maintenance),
-                   .may_start = verdict.candidate.has_value()};
-  node.own_node = verdict.candidate && verdict.candidate->own_node;
   const DriverIdentity& identity = input.machine.identity();
   const auto marks = MarksOfView(view, identity);
+  const bool is_of_older_revision = !marks->skip_upgrade.value() && IsOfOlderRevision(*marks, input.driver);
+  RolloutNode node{.node = &view.node,
+                   .progress = ProgressOf(verdict, share, keeps_maintenance, is_of_older_revision),
+                   .may_start = verdict.candidate.has_value()};
+  node.own_node = verdict.candidate && verdict.candidate->own_node;
   node.out_of_service = keeps_maintenance || (view.node.unschedulable && IsInCordonSet(*marks, identity));
   // The state machine does not ask: a failed node with the skip label may still be repaired.
   if (node.progress == NodeProgress::kFailed && marks->skip_upgrade.value()) node.progress = NodeProgress::kLeftOut;
-  if (node.progress == NodeProgress::kFailed && IsOfOlderRevision(*marks, input.driver)) {
-    node.progress = NodeProgress::kWaiting;
-  }
   if (const auto& health = input.rules.policy.health) {
     NodeHealth of_node = HealthOfNode(view, node.progress, input.driver, *health);
     node.sick = std::move(of_node.sick);

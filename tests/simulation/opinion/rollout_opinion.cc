@@ -31,7 +31,8 @@ bool IsSkipped(const Scene& scene) {
 NodeWay WayOfWaiting(const Scene& scene, const DriverSeen& driver, bool may_be_under_way) {
   if (IsSkipped(scene)) return {.open = may_be_under_way, .left_out = true};
   if (scene.policy.cordoned_nodes != CordonedNodes::kIgnore || !scene.IsAdministrators()) return {.open = true};
-  const bool is_sure = !driver.none && !driver.unknown && !scene.AnyClaim() && WhoRelies(scene.node, scene.facts.keys).empty();
+  const bool is_sure = !driver.none && !driver.unknown && !scene.AnyClaim() &&
+                       WhoRelies(scene.node, scene.facts.keys).empty();
   return {.open = may_be_under_way || !is_sure, .left_out = true};
 }
 
@@ -131,11 +132,12 @@ RolloutNodeSeen SeeForRollout(const Scene& scene, EngineTime time, const std::op
   RolloutNodeSeen seen{.name = scene.node.name,
                        .labels = scene.node.labels,
                        .way = WayOf(scene, time, driver, gate, has_grant)};
-  const bool is_known = !driver.none && !driver.unknown && !(gate && gate->reason == GateReason::kUnsettled);
-  seen.waits = state == State::kUpgradeRequired && seen.way.IsOpen() && is_known &&
-               WhoRelies(scene.node, scene.facts.keys).empty();
-  // One that waits may hold a slot already, by a grant or by what the maintenance operator keeps for it.
-  seen.may_be_under_way = state != State::kUpgradeRequired || has_grant || !scene.maintenances.empty();
+  seen.waits = state == State::kUpgradeRequired && seen.way.IsOpen();
+  // One that waits may hold a slot already, by a grant, by what the maintenance operator keeps for it, or by a patch of
+  // which nobody knows whether it was applied.
+  const bool unsettled = gate && gate->reason == GateReason::kUnsettled;
+  seen.may_be_under_way =
+      state != State::kUpgradeRequired || has_grant || unsettled || !scene.maintenances.empty();
   if (state == State::kDone && seen.way.IsDone()) seen.may_be_under_way = false;
   seen.out_of_service = scene.node.unschedulable || !scene.maintenances.empty();
   if (!scene.policy.rollout || !scene.policy.rollout->health) return seen;
@@ -293,7 +295,8 @@ bool RolloutOpinion::MayHaltFor(const RolloutRecord& record) const {
 std::string RolloutOpinion::WhyWrongHalt(const RecordStep& step) const {
   if (step.before.revision != step.after.revision) return "";
   if (!step.before.halt) {
-    return step.after.halt && !MayHaltFor(step.before) ? "the rollout is halted, but no node is sick or has failed" : "";
+    const bool for_nothing = step.after.halt && !MayHaltFor(step.before);
+    return for_nothing ? "the rollout is halted, but no node is sick or has failed" : "";
   }
   const driverupgrade::internal::Halt& halt = *step.before.halt;
   if (step.after.halt || halt.policy != step.policy) return "";

@@ -1,6 +1,6 @@
 // A second opinion on a rollout in stages: how many nodes of each stage have ended, what the record may be, and which
-// nodes start beside each other. Each node may be in one of several ways, as far as anybody but the engine can tell: what
-// is told is wrong only if it is so in all of them.
+// nodes start beside each other. Each node may be in one of several ways, as far as anybody but the engine can tell:
+// what is told is wrong only if it is so in all of them.
 #ifndef DRIVERUPGRADE_TESTS_SIMULATION_OPINION_ROLLOUT_OPINION_H_
 #define DRIVERUPGRADE_TESTS_SIMULATION_OPINION_ROLLOUT_OPINION_H_
 
@@ -41,7 +41,7 @@ struct RolloutNodeSeen {
   // Why it is sick, and why its chosen pods are not ready, if it is done; empty: it is well.
   std::string sick = {};
   std::string unwell = {};
-  // It waits in upgrade-required, and nothing of its own hinders it.
+  // In upgrade-required, be it able to start or not.
   bool waits = false;
   bool may_be_under_way = false;
   // By this plan.

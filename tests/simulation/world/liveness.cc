@@ -30,7 +30,9 @@ int ParallelOf(const UpgradePolicy& policy, int nodes) {
 
 }  // namespace
 
-UpgradePolicy CalmPolicy(UpgradePolicy policy) {
+UpgradePolicy CalmPolicy(UpgradePolicy policy, bool hooks) {
+  // A callback that names pods deletes them, whether the policy says how or not.
+  if (hooks && !policy.pod_deletion) policy.pod_deletion.emplace();
   policy.auto_upgrade = true;
   policy.paused = false;
   if (policy.max_unavailable && UnavailableOf(*policy.max_unavailable, 1) < 1) policy.max_unavailable = Count{1};

@@ -18,8 +18,8 @@ class Patience {
   std::string Unserved(absl::Time now, int things = 1);
   void Served() { away_since_ = absl::InfiniteFuture(); }
 
-  // A pod is asked to go not before the server wants to hear of it again, unless a deletion has been tried by then, after
-  // which there is another pause, or an upgrade begins anew.
+  // A pod is asked to go not before the server wants to hear of it again, unless a deletion has been tried by then,
+  // after which there is another pause, or an upgrade begins anew.
   std::string Evicting(const EvictPodParams& params, absl::Time now) const;
   void Evicted(const std::string& node, const EvictPodParams& params, const EvictionAnswer& answer, absl::Time now);
   void Deleted(const DeletePodParams& params) { refused_.erase(params.pod.uid); }

@@ -223,7 +223,8 @@ std::vector<RolloutNodeSeen> Replica::SeeNodes(const Plan& plan, const WantedRev
   for (Node& node : world_.cluster->nodes()) {
     const Scene scene(facts_, *world_.cluster, std::move(node), wanted, pass_policy_, clock_->Now());
     if (scene.driver_pods.empty() && !scene.node.labels.contains(facts_.keys.state)) continue;
-    const bool has_grant = grants != pass_ledger_->data.end() && grants->second.find(scene.node.uid) != std::string::npos;
+    const bool has_grant =
+        grants != pass_ledger_->data.end() && grants->second.find(scene.node.uid) != std::string::npos;
     const std::optional<Gate> gate = process_->engine->Explain(scene.node.name);
     nodes.push_back(SeeForRollout(scene, TimeOfEngine(), gate, has_grant));
     nodes.back().starts = starting.contains(scene.node.name);

@@ -221,7 +221,8 @@ void DrawFailureClasses(std::uint64_t seed, UpgradePolicy& policy) {
   for (const FailureClass failure : kAllFailureClasses) {
     if (random.Percent(40)) continue;
     policy.failure_policy->by_class[failure] =
-        random.Percent(60) ? CountOrPercent(Count{random.Between(1, 2)}) : CountOrPercent(Percent{seed % 2 == 0 ? 30 : 5});
+        random.Percent(60) ? CountOrPercent(Count{random.Between(1, 2)})
+                           : CountOrPercent(Percent{seed % 2 == 0 ? 30 : 5});
   }
 }
 

@@ -116,7 +116,7 @@ struct SimulationOptions {
   int rolling_percent = 6;
   /// So many seeds in a thousand are in each Mode; kManyPods, of which one seed takes as long as dozens, is only asked
   /// for.
-  std::array<int, kModeCount> mode_per_mille = {30, 30, 50, 40, 30, 20, 0, 100, 100, 60};
+  std::array<int, kModeCount> mode_per_mille = {30, 30, 50, 40, 30, 20, 0, 160, 100, 60};
   /// Plants a defect, to see whether it is found: one of MutantNames, from 1 on; 0: none.
   int mutant = 0;
 };

@@ -222,7 +222,8 @@ std::vector<RolloutNodeSeen> Replica::SeeNodes(const Plan& plan, const WantedRev
   std::vector<RolloutNodeSeen> nodes;
   for (Node& node : world_.cluster->nodes()) {
     const Scene scene(facts_, *world_.cluster, std::move(node), wanted, pass_policy_, clock_->Now());
-    if (scene.driver_pods.empty() && !scene.node.labels.contains(facts_.keys.state)) continue;
+    const bool any_label = scene.node.labels.contains(facts_.keys.state);
+    if (scene.driver_pods.empty() && !any_label && !scene.AnyClaim()) continue;
     const bool has_grant =
         grants != pass_ledger_->data.end() && grants->second.find(scene.node.uid) != std::string::npos;
     const std::optional<Gate> gate = process_->engine->Explain(scene.node.name);

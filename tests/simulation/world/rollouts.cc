@@ -1,5 +1,5 @@
-// Who approves the stages of a rollout, what makes nodes sick and chosen pods unready, and who removes the record or
-// moves nodes to other racks (Mode::kRollouts).
+// Who approves the stages of a rollout, what makes nodes sick, drivers fail and chosen pods unready, and who removes the
+// record or moves nodes to other racks (Mode::kRollouts).
 #include <memory>
 #include <set>
 #include <string>
@@ -16,7 +16,8 @@ class Rollouts final : public Actor {
  public:
   explicit Rollouts(World& world) : Actor(world, "rollouts"), changes_(world.seed, "changed rollouts") {}
 
-  // Nobody is sick any more, the chosen pods are ready, and no stage is without a node, nor a node in another rack.
+  // Nobody is sick any more, drivers and the chosen pods are ready, and no stage is without a node, nor a node in another
+  // rack.
   void Mend() override {
     for (const Node& node : world_.cluster->nodes()) {
       if (node.conditions.contains(kSickCondition)) SetSick(node.name, false);
@@ -26,6 +27,7 @@ class Rollouts final : public Actor {
     }
     for (const Node& node : world_.cluster->nodes()) SetChosenPods(node.name, true);
     for (const std::string& node : moved_) Move(node, world_.RackOf(node));
+    MendDrivers();
     if (!std::exchange(mistyped_, false)) return;
     UpgradePolicy policy = world_.policy;
     policy.rollout->stages = world_.setup.policy.rollout->stages;
@@ -36,6 +38,7 @@ class Rollouts final : public Actor {
   void Act() override {
     world_.CameBy(Mode::kRollouts);
     const std::string node = world_.AnyNode(random_);
+    if (failures_.Percent(15)) return FailDriver();
     if (changes_.Percent(10)) return ChangePolicy();
     if (ChoosesPods() && random_.Percent(25)) return SetChosenPods(node, random_.Percent(50));
     switch (random_.Below(8)) {
@@ -75,6 +78,38 @@ class Rollouts final : public Actor {
       rollout.stages.pop_back();
     }
     world_.SetPolicy(std::move(policy));
+  }
+
+  // The new driver of some node keeps restarting, or will: one that runs already has been restarted often enough to fail.
+  void FailDriver() {
+    if (failures_.Percent(20)) {
+      world_.cluster->ClearCrashRules(kDriverNs, kDriver);
+      return;
+    }
+    const std::string name = world_.AnyNode(failures_);
+    world_.trace.Line("rollouts: the driver of {} is to crash", name);
+    if (!name.empty()) world_.cluster->AddCrashRule(kDriverNs, kDriver, world_.hash, name);
+    for (const Node& node : world_.cluster->nodes()) {
+      const auto state = node.labels.find(world_.identity.StateLabel());
+      if (state == node.labels.end() || state->second != "pod-restart-required" || failures_.Percent(40)) continue;
+      for (const Pod& pod : world_.cluster->pods_on(node.name)) {
+        if (pod.ref.ns != kDriverNs || !world_.driver_labels.Matches(pod.labels)) continue;
+        if (RevisionHash(pod) != world_.hash || pod.container_statuses.empty()) continue;
+        world_.trace.Line("rollouts: the driver of {} keeps restarting", node.name);
+        world_.cluster->EditPod(pod.ref.ns, pod.ref.name, [](Pod& edited) {
+          edited.container_statuses.front().ready = false;
+          edited.container_statuses.front().restart_count = 11;
+        });
+        return;
+      }
+    }
+  }
+
+  void MendDrivers() {
+    world_.cluster->ClearCrashRules(kDriverNs, kDriver);
+    for (const Pod& pod : world_.cluster->daemon_set_pods(kDriverNs, kDriver)) {
+      if (pod.phase == PodPhase::kRunning) world_.cluster->SetPodReady(pod.ref.ns, pod.ref.name, true);
+    }
   }
 
   void MoveAny(const std::string& node) {
@@ -138,6 +173,7 @@ class Rollouts final : public Actor {
   }
 
   Random changes_;
+  Random failures_{world_.seed, "drivers that fail"};
   // Of its own, so that the rest of a seed is as it was.
   Random moves_{world_.seed, "nodes that are moved"};
   std::set<std::string> moved_;

@@ -139,6 +139,32 @@ TEST_CASE("I15: a halt comes for a reason, and goes by an approval that has come
         "the halt is lifted by canaries@rev-2, which is older");
 }
 
+TEST_CASE("I15: whether nodes may start is told by the windows, and by how long they take") {
+  RolloutPolicy policy{.windows = {{.start = absl::Hours(1), .duration = absl::Hours(1)}},
+                       .finish_by = true,
+                       .expected_node_duration = absl::Minutes(20)};
+  const RolloutStatus opens;
+  RolloutStatus closed;
+  closed.closed = Gate{.reason = GateReason::kWindow};
+  const auto is_wrong = [&](const RolloutStatus& told, int minute, const std::map<int, int>& took = {}) {
+    const RolloutRecord record{.durations = internal::DurationSketch::FromCounts(took)};
+    const absl::Time now = absl::UnixEpoch() + absl::Hours(1) + absl::Minutes(minute);
+    return !RolloutOpinion(policy, {}).WhyWrongTime(told, record, now, now + absl::Seconds(1)).empty();
+  };
+  CHECK_FALSE(is_wrong(opens, 30));
+  CHECK(is_wrong(closed, 30));
+  CHECK_FALSE(is_wrong(closed, 45));
+  CHECK(is_wrong(opens, 45));
+  CHECK(is_wrong(opens, -5));
+  // On the border either may be told.
+  CHECK_FALSE(is_wrong(opens, 40));
+  CHECK_FALSE(is_wrong(closed, 40));
+  // Five that took ten seconds at most; four say nothing.
+  CHECK(is_wrong(closed, 45, {{7, 5}}));
+  CHECK_FALSE(is_wrong(opens, 45, {{7, 5}}));
+  CHECK(is_wrong(opens, 45, {{7, 4}}));
+}
+
 TEST_CASE("I15: the nodes of a group that starts together start together") {
   const RolloutPolicy together{.groups = NodeGroups{.by = "rack", .mode = GroupMode::kTogether}};
   const RolloutNodeSeen starts{.name = "n1", .labels = {{"rack", "1"}}, .way = kOpen, .waits = true, .starts = true};

@@ -26,9 +26,6 @@ int UnavailableLimit(const CountOrPercent& limit, int nodes);
 // As many failed nodes let none start: rounded down, to 1 at least.
 int FailedLimit(const CountOrPercent& limit, int nodes);
 
-// What 95 of 100 nodes have not exceeded, by a rollout's record; nullopt: too few have been measured.
-std::optional<absl::Duration> MostTake(const driverupgrade::internal::DurationSketch& durations);
-
 // How long a fault may be felt: a watch that broke begins again half a minute later by a slow clock, when its replica
 // next looks.
 inline constexpr absl::Duration kAftermath = absl::Minutes(1);

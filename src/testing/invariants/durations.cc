@@ -6,6 +6,7 @@
 
 #include "fmt/format.h"
 #include "testing/invariants/checker_impl.h"
+#include "testing/invariants/start_times.h"
 
 namespace driverupgrade::testing {
 

@@ -8,6 +8,7 @@
 #include "absl/strings/str_split.h"
 #include "fmt/format.h"
 #include "testing/invariants/checker_impl.h"
+#include "testing/invariants/start_times.h"
 
 namespace driverupgrade::testing {
 
@@ -57,55 +58,6 @@ std::size_t StageByLabels(const RolloutPolicy& rollout, const Node& node) {
   return static_cast<std::size_t>(found - rollout.stages.begin());
 }
 
-bool IsClosed(const RolloutPolicy& rollout, absl::CivilDay day) {
-  return std::any_of(rollout.closed.begin(), rollout.closed.end(),
-                     [&](const ClosedDays& days) { return days.first <= day && day <= days.last; });
-}
-
-// From `time` until the first closed day, or `end`.
-absl::Time UntilClosed(const RolloutPolicy& rollout, absl::TimeZone zone, absl::Time time, absl::Time end) {
-  if (IsClosed(rollout, absl::ToCivilDay(time, zone))) return time;
-  for (const ClosedDays& days : rollout.closed) {
-    const absl::Time begins = absl::FromCivil(absl::CivilSecond(days.first), zone);
-    if (begins > time) end = std::min(end, begins);
-  }
-  return end;
-}
-
-// Calls `visit(begins, zone)` for each window that begins on a day from a week before `first` up to `last`.
-template <class F>
-void ForEachWindow(const RolloutPolicy& rollout, absl::Time first, absl::Time last, F visit) {
-  for (const RolloutWindow& window : rollout.windows) {
-    // A window may be a week long.
-    const absl::CivilDay end = absl::ToCivilDay(last, window.time_zone);
-    for (absl::CivilDay day = absl::ToCivilDay(first, window.time_zone) - 8; day <= end; ++day) {
-      if (!window.days.empty() && !window.days.contains(absl::GetWeekday(day))) continue;
-      const absl::CivilSecond begins = absl::CivilSecond(day) + absl::ToInt64Seconds(window.start);
-      visit(absl::FromCivil(begins, window.time_zone), window);
-    }
-  }
-}
-
-// Until when nodes may start from `time` on without a break; at least what is asked for if it is longer than `enough`.
-absl::Time OpenUntil(const RolloutPolicy& rollout, absl::Time time, absl::Duration enough) {
-  if (rollout.windows.empty()) return UntilClosed(rollout, absl::UTCTimeZone(), time, absl::InfiniteFuture());
-  absl::Time until = time;
-  for (bool grows = true; grows && until - time <= enough;) {
-    const absl::Time from = until;
-    ForEachWindow(rollout, from, from, [&](absl::Time begins, const RolloutWindow& window) {
-      const absl::Time ends = begins + window.duration;
-      if (begins <= from && from < ends) until = std::max(until, UntilClosed(rollout, window.time_zone, from, ends));
-    });
-    grows = until > from;
-  }
-  return until;
-}
-
-// Whether a node that takes so long may start then.
-bool MayStartAt(const RolloutPolicy& rollout, absl::Duration takes, absl::Time time) {
-  return OpenUntil(rollout, time, takes) > time + takes;
-}
-
 // At some time from `first` to `last`: as soon as a window or the day after a closed one begins there is most time.
 bool MayStart(const RolloutPolicy& rollout, absl::Duration takes, absl::Time first, absl::Time last) {
   std::set<absl::Time> times = {first};
@@ -118,12 +70,6 @@ bool MayStart(const RolloutPolicy& rollout, absl::Duration takes, absl::Time fir
   return std::any_of(times.begin(), times.end(), [&](absl::Time time) {
     return first <= time && time <= last && MayStartAt(rollout, takes, time);
   });
-}
-
-// What a node takes by the record; without `finishBy` nobody asks.
-absl::Duration TakesBy(const RolloutRecord& record, const RolloutPolicy& rollout) {
-  if (!rollout.finish_by) return absl::ZeroDuration();
-  return MostTake(record.durations).value_or(rollout.expected_node_duration.value_or(absl::ZeroDuration()));
 }
 
 }  // namespace
@@ -271,10 +217,10 @@ std::size_t InvariantChecker::Impl::StageOf(const RolloutPolicy& rollout, const 
 }
 
 absl::Duration InvariantChecker::Impl::ShortestSince(const RolloutPolicy& rollout, absl::Time time) const {
-  absl::Duration shortest = records_.empty() ? TakesBy({}, rollout) : absl::InfiniteDuration();
+  absl::Duration shortest = records_.empty() ? TakesBy(driverupgrade::internal::DurationSketch(), rollout) : absl::InfiniteDuration();
   for (std::size_t i = 0; i < records_.size(); ++i) {
     const absl::Time until = i + 1 < records_.size() ? records_[i + 1].first : absl::InfiniteFuture();
-    if (until >= time) shortest = std::min(shortest, TakesBy(records_[i].second, rollout));
+    if (until >= time) shortest = std::min(shortest, TakesBy(records_[i].second.durations, rollout));
   }
   return shortest;
 }
@@ -283,7 +229,7 @@ absl::Duration InvariantChecker::Impl::LongestSince(const RolloutPolicy& rollout
   absl::Duration longest = absl::ZeroDuration();
   for (std::size_t i = 0; i < records_.size(); ++i) {
     const absl::Time until = i + 1 < records_.size() ? records_[i + 1].first : absl::InfiniteFuture();
-    if (until >= time) longest = std::max(longest, TakesBy(records_[i].second, rollout));
+    if (until >= time) longest = std::max(longest, TakesBy(records_[i].second.durations, rollout));
   }
   return longest;
 }

@@ -5,6 +5,7 @@
 #include <variant>
 
 #include "fmt/format.h"
+#include "testing/invariants/start_times.h"
 
 namespace driverupgrade::testing::internal {
 namespace {
@@ -12,6 +13,7 @@ namespace {
 using driverupgrade::internal::RolloutRecord;
 using State = UpgradeState;
 
+constexpr absl::Duration kAboutNow = absl::Seconds(2);
 constexpr NodeWay kAny{.open = true, .done = true, .failed = true, .left_out = true};
 
 // How many failed nodes a stage goes on with, rounded down.
@@ -304,6 +306,19 @@ std::string RolloutOpinion::WhyWrongHalt(const RecordStep& step) const {
   const std::string approval = fmt::format("{}@{}", stage, step.after.revision);
   if (!step.approvals.contains(approval)) return fmt::format("the halt is lifted without the approval {}", approval);
   return halt.seen.contains(approval) ? fmt::format("the halt is lifted by {}, which is older", approval) : "";
+}
+
+std::string RolloutOpinion::WhyWrongTime(const RolloutStatus& told, const RolloutRecord& record, absl::Time first,
+                                         absl::Time last) const {
+  const absl::Duration takes = TakesBy(record.durations, policy_);
+  const bool opens = MayStartAt(policy_, takes, first);
+  // Where it changes just then, nobody knows which of the two the engine went by.
+  for (const absl::Time time : {first - kAboutNow, last, last + kAboutNow}) {
+    if (MayStartAt(policy_, takes, time) != opens) return "";
+  }
+  if (opens == !told.closed) return "";
+  return fmt::format("nodes that take {} {} start now, and the opposite is told", absl::FormatDuration(takes),
+                     opens ? "may" : "may not");
 }
 
 // Beside one that is under way the others of its group go when they can.

@@ -75,6 +75,9 @@ class RolloutOpinion {
   // A record as it is by what has been read.
   std::string WhyWrongRecord(const driverupgrade::internal::RolloutRecord& record) const;
   std::string WhyWrongHalt(const RecordStep& step) const;
+  // Whether nodes may start from `first` to `last`, by the durations of the record.
+  std::string WhyWrongTime(const RolloutStatus& told, const driverupgrade::internal::RolloutRecord& record,
+                           absl::Time first, absl::Time last) const;
   // Of groups that start together.
   std::string WhyInPart() const;
 

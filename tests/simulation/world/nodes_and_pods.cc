@@ -124,6 +124,10 @@ class PodTroubles final : public Actor {
   void Stick(const std::string& node) {
     FakeCluster& cluster = *world_.cluster;
     const std::string name = fmt::format("stuck-{}", ++count_);
+    if (SelectsByTier() && tiers_.Percent(50)) {
+      const std::string tier = std::to_string(tiers_.Between(2, 4));
+      return AddPod(PodBuilder(kWorkloadNs, name).OnNode(node).WithLabel("tier", tier).OwnedByJob("j"));
+    }
     if (odd_.Percent(30)) return StickOddly(node, name);
     const int kind = random_.Below(9);
     world_.trace.Line("pods: trouble {} of kind {} on {}", name, kind, node);
@@ -169,6 +173,16 @@ class PodTroubles final : public Actor {
         AddPod(PodBuilder(kDoomedNs, name).OnNode(node).OwnedByJob("j"));
         if (random_.Percent(30)) cluster.TerminateNamespace(kDoomedNs);
     }
+  }
+
+  bool SelectsByTier() const {
+    const auto by_tier = [](const LabelSelector& selector) {
+      const auto& all = selector.requirements();
+      return std::any_of(all.begin(), all.end(), [](const auto& one) { return one.key == "tier"; });
+    };
+    const UpgradePolicy& policy = world_.setup.policy;
+    return (policy.drain && by_tier(policy.drain->pod_selector)) ||
+           (policy.pod_deletion && by_tier(policy.pod_deletion->pod_selector));
   }
 
   // There the driver matters.
@@ -267,6 +281,7 @@ class PodTroubles final : public Actor {
   int count_ = 0;
   // Of its own, so that the rest of a seed is as it was.
   Random odd_{world_.seed, "odd troubles"};
+  Random tiers_{world_.seed, "tiers"};
 };
 
 class Templates final : public Actor {

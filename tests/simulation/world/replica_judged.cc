@@ -199,6 +199,7 @@ void Replica::JudgeRollout(const Plan& plan) {
   const RolloutRecord after = plan.rollout->record ? ParseRecord(*plan.rollout->record).record : before.record;
   std::string wrong = opinion.WhyWrongCounts(*plan.rollout);
   if (wrong.empty()) wrong = opinion.WhyInPart();
+  if (wrong.empty()) wrong = opinion.WhyWrongTime(*plan.rollout, after, pass_began_, clock_->Now());
   if (wrong.empty()) wrong = opinion.WhyWrongRecord(after);
   if (wrong.empty() && before.error.empty()) {
     wrong = opinion.WhyWrongHalt({.before = before.record,

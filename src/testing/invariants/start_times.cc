@@ -1,0 +1,49 @@
+#include "testing/invariants/start_times.h"
+
+#include <algorithm>
+
+namespace driverupgrade::testing {
+namespace {
+
+bool IsClosed(const RolloutPolicy& rollout, absl::CivilDay day) {
+  return std::any_of(rollout.closed.begin(), rollout.closed.end(),
+                     [&](const ClosedDays& days) { return days.first <= day && day <= days.last; });
+}
+
+// From `time` until the first closed day, or `end`.
+absl::Time UntilClosed(const RolloutPolicy& rollout, absl::TimeZone zone, absl::Time time, absl::Time end) {
+  if (IsClosed(rollout, absl::ToCivilDay(time, zone))) return time;
+  for (const ClosedDays& days : rollout.closed) {
+    const absl::Time begins = absl::FromCivil(absl::CivilSecond(days.first), zone);
+    if (begins > time) end = std::min(end, begins);
+  }
+  return end;
+}
+
+// Until when nodes may start from `time` on without a break; at least what is asked for if it is longer than `enough`.
+absl::Time OpenUntil(const RolloutPolicy& rollout, absl::Time time, absl::Duration enough) {
+  if (rollout.windows.empty()) return UntilClosed(rollout, absl::UTCTimeZone(), time, absl::InfiniteFuture());
+  absl::Time until = time;
+  for (bool grows = true; grows && until - time <= enough;) {
+    const absl::Time from = until;
+    ForEachWindow(rollout, from, from, [&](absl::Time begins, const RolloutWindow& window) {
+      const absl::Time ends = begins + window.duration;
+      if (begins <= from && from < ends) until = std::max(until, UntilClosed(rollout, window.time_zone, from, ends));
+    });
+    grows = until > from;
+  }
+  return until;
+}
+
+}  // namespace
+
+absl::Duration TakesBy(const driverupgrade::internal::DurationSketch& durations, const RolloutPolicy& rollout) {
+  if (!rollout.finish_by) return absl::ZeroDuration();
+  return MostTake(durations).value_or(rollout.expected_node_duration.value_or(absl::ZeroDuration()));
+}
+
+bool MayStartAt(const RolloutPolicy& rollout, absl::Duration takes, absl::Time time) {
+  return OpenUntil(rollout, time, takes) > time + takes;
+}
+
+}  // namespace driverupgrade::testing

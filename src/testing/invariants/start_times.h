@@ -1,0 +1,40 @@
+// At which times nodes of a rollout may start: windows, closed days, and how long a node takes (I14, I15). Written anew
+// from docs/rollout-policies.md.
+#ifndef DRIVERUPGRADE_SRC_TESTING_INVARIANTS_START_TIMES_H_
+#define DRIVERUPGRADE_SRC_TESTING_INVARIANTS_START_TIMES_H_
+
+#include <optional>
+
+#include "absl/time/civil_time.h"
+#include "absl/time/time.h"
+#include "decide/rollout/duration_sketch.h"
+#include "driverupgrade/rollout_policy.h"
+
+namespace driverupgrade::testing {
+
+// What 95 of 100 nodes have not exceeded, by a rollout's record; nullopt: too few have been measured.
+std::optional<absl::Duration> MostTake(const driverupgrade::internal::DurationSketch& durations);
+
+// What a node takes by the record; without `finishBy` nobody asks.
+absl::Duration TakesBy(const driverupgrade::internal::DurationSketch& durations, const RolloutPolicy& rollout);
+
+// Whether a node that takes so long may start then.
+bool MayStartAt(const RolloutPolicy& rollout, absl::Duration takes, absl::Time time);
+
+// Calls `visit(begins, zone)` for each window that begins on a day from a week before `first` up to `last`.
+template <class F>
+void ForEachWindow(const RolloutPolicy& rollout, absl::Time first, absl::Time last, F visit) {
+  for (const RolloutWindow& window : rollout.windows) {
+    // A window may be a week long.
+    const absl::CivilDay end = absl::ToCivilDay(last, window.time_zone);
+    for (absl::CivilDay day = absl::ToCivilDay(first, window.time_zone) - 8; day <= end; ++day) {
+      if (!window.days.empty() && !window.days.contains(absl::GetWeekday(day))) continue;
+      const absl::CivilSecond begins = absl::CivilSecond(day) + absl::ToInt64Seconds(window.start);
+      visit(absl::FromCivil(begins, window.time_zone), window);
+    }
+  }
+}
+
+}  // namespace driverupgrade::testing
+
+#endif  // DRIVERUPGRADE_SRC_TESTING_INVARIANTS_START_TIMES_H_

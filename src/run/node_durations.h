@@ -20,7 +20,7 @@ namespace driverupgrade::internal {
 class NodeDurations {
  public:
   // The next outcome of the node is that of a plan that takes the node out of upgrade-required, or of another. One from
-  // upgrade-failed says that the node has failed, if the answer to the patch that said so was lost.
+  // upgrade-failed says that the node has failed, whether the patch that said so was answered or not.
   void Planned(const std::string& node, UpgradeState from, bool starts);
   // What became of nodes until `now`. One that failed says nothing of how long an upgrade takes, nor does one that
   // began before `unbroken_since`: somebody else led, or all stood still, for a part of the time.

@@ -14,7 +14,10 @@ std::vector<absl::Duration> Took(const std::vector<std::pair<const char*, int>>&
                                  const std::string& last_uid = "n1-uid") {
   NodeDurations durations;
   durations.Planned("n1", UpgradeState::kUpgradeRequired, /*starts=*/true);
+  UpgradeState from = UpgradeState::kUpgradeRequired;
   for (const auto& [state, minutes] : steps) {
+    if (from != UpgradeState::kUpgradeRequired) durations.Planned("n1", from, /*starts=*/false);
+    from = *ParseUpgradeState(state);
     NodeUnderTest node(state);
     if (minutes == steps.back().second) node.view.node.uid = last_uid;
     const NodeOutcome outcome{.node = "n1", .node_after = std::make_shared<const Node>(node.view.node)};

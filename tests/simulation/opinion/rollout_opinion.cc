@@ -38,10 +38,12 @@ NodeWay WayOfWaiting(const Scene& scene, const DriverSeen& driver, bool may_be_u
   return {.open = may_be_under_way || !is_sure, .left_out = true};
 }
 
-NodeWay WayOfDone(const Scene& scene, const DriverSeen& driver, bool is_marked, const std::optional<Gate>& gate) {
+NodeWay WayOfDone(const Scene& scene, const DriverSeen& driver, bool is_marked, const std::optional<Gate>& gate,
+                  bool has_grant) {
   if (driver.old || is_marked) return WayOfWaiting(scene, driver, /*may_be_under_way=*/true);
   const bool stays = !driver.none && !driver.unknown && !driver.orphaned && !scene.AnyClaim() && !gate;
-  return stays ? NodeWay{.done = true} : kAny;
+  // A grant that was not used counts as long as the node is as it was then.
+  return stays ? NodeWay{.open = has_grant, .done = true} : kAny;
 }
 
 // By what stands on the node: whoever has no driver pod just now has failed at what it was to have then.
@@ -73,7 +75,7 @@ NodeWay WayOf(const Scene& scene, EngineTime time, const DriverSeen& driver, con
       const auto safe_load = annotations.find(scene.facts.keys.safe_load);
       const bool is_marked = (requested != annotations.end() && requested->second == "true") ||
                              (safe_load != annotations.end() && !safe_load->second.empty());
-      return WayOfDone(scene, driver, is_marked, gate);
+      return WayOfDone(scene, driver, is_marked, gate, has_grant);
     }
     case State::kUpgradeRequired:
       return WayOfWaiting(scene, driver, has_grant);

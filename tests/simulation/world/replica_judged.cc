@@ -96,7 +96,6 @@ bool Replica::SeesAll() const {
   if (world_.Now() < settled_at_ || (process_->cache && world_.Now() < trouble_until_)) return false;
   // A call of this very pass may have failed.
   if (process_->cluster->troubles() != pass_troubles_) return false;
-  if (world_.Now() < process_->cluster->pods_failed() + driver_.setup.ByClocks(kPodsReadAgain)) return false;
   if (driver_.checker.revision() != pass_revision_ || (process_->tasks && !process_->tasks->idle())) return false;
   return !process_->cluster->crashed() && driver_.checker.KnowsAll(*process_->guarded);
 }
@@ -254,6 +253,7 @@ void Replica::JudgeHaste(const ControllerStatus& before, bool term_begins, absl:
 // L7, now and then, as it costs as much as there are nodes.
 void Replica::CheckRest() {
   if (world_.Now() < next_rest_check_ || !SeesAll() || !process_->controller->status().last_error.ok()) return;
+  if (world_.Now() < process_->cluster->pods_failed() + driver_.setup.ByClocks(kPodsReadAgain)) return;
   next_rest_check_ = world_.Now() + std::max(kSayingsApart, driver_.setup.nodes * absl::Milliseconds(20));
   const Plan everything = process_->engine->Everything();
   const WantedRevisions wanted = WantedIn(*world_.cluster, facts_);

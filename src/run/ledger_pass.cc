@@ -109,7 +109,9 @@ std::map<std::string, Gate> LedgerPass::Settle(const CallContext& context, const
     const bool record_stands = !plan.rollout || status_.ok() || !Starts(node);
     const bool is_withheld = !has_grant || !record_stands;
     if (is_withheld) withheld.emplace(node.node, WhyNot(node));
-    if (plan.rollout) durations_.Planned(node.node, node.from, !is_withheld && Starts(node));
+    if (!plan.rollout) continue;
+    const bool fails = !node.path.empty() && node.path.back() == UpgradeState::kFailed;
+    durations_.Planned(node.node, !is_withheld && Starts(node), fails);
   }
   return withheld;
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "driverupgrade/upgrade_state.h"
 #include "model/node_marks.h"
 
 namespace driverupgrade::internal {
@@ -13,8 +14,8 @@ constexpr absl::Duration kForgotten = absl::Hours(7 * 24);
 
 }  // namespace
 
-void NodeDurations::Planned(const std::string& node, UpgradeState from, bool starts) {
-  if (from == UpgradeState::kFailed) began_.erase(node);
+void NodeDurations::Planned(const std::string& node, bool starts, bool fails) {
+  if (fails) began_.erase(node);
   if (starts) {
     starting_.insert(node);
   } else {

@@ -12,16 +12,15 @@
 #include "absl/time/time.h"
 #include "driverupgrade/driver_identity.h"
 #include "driverupgrade/node_outcome.h"
-#include "driverupgrade/upgrade_state.h"
 
 namespace driverupgrade::internal {
 
 // Not thread-safe.
 class NodeDurations {
  public:
-  // The next outcome of the node is that of a plan that takes the node out of upgrade-required, or of another. One from
-  // upgrade-failed says that the node has failed, whether the patch that said so was answered or not.
-  void Planned(const std::string& node, UpgradeState from, bool starts);
+  // The next outcome of the node is that of a plan that takes the node out of upgrade-required, that ends in
+  // upgrade-failed, or of another. The answer to a patch may be lost, so a failure counts as soon as it is planned.
+  void Planned(const std::string& node, bool starts, bool fails);
   // What became of nodes until `now`. One that failed says nothing of how long an upgrade takes, nor does one that
   // began before `unbroken_since`: somebody else led, or all stood still, for a part of the time.
   void Note(const std::vector<NodeOutcome>& outcomes, const DriverIdentity& identity, absl::Time unbroken_since,

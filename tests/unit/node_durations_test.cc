@@ -1,6 +1,8 @@
 // How long nodes take, by what became of them.
 #include "run/node_durations.h"
 
+#include <string_view>
+
 #include "support/catch.h"
 #include "support/node_under_test.h"
 
@@ -13,11 +15,9 @@ using internal::NodeDurations;
 std::vector<absl::Duration> Took(const std::vector<std::pair<const char*, int>>& steps,
                                  const std::string& last_uid = "n1-uid") {
   NodeDurations durations;
-  durations.Planned("n1", UpgradeState::kUpgradeRequired, /*starts=*/true);
-  UpgradeState from = UpgradeState::kUpgradeRequired;
+  durations.Planned("n1", /*starts=*/true, /*fails=*/false);
   for (const auto& [state, minutes] : steps) {
-    if (from != UpgradeState::kUpgradeRequired) durations.Planned("n1", from, /*starts=*/false);
-    from = *ParseUpgradeState(state);
+    if (minutes > 0) durations.Planned("n1", /*starts=*/false, state == std::string_view("upgrade-failed"));
     NodeUnderTest node(state);
     if (minutes == steps.back().second) node.view.node.uid = last_uid;
     const NodeOutcome outcome{.node = "n1", .node_after = std::make_shared<const Node>(node.view.node)};
@@ -40,11 +40,11 @@ TEST_CASE("A node that has failed says nothing though the answer to its patch wa
     const NodeOutcome outcome{.node = "n1", .node_after = std::make_shared<const Node>(NodeUnderTest(state).view.node)};
     durations.Note({outcome}, Gpu(), absl::InfinitePast(), kNow + absl::Minutes(minutes));
   };
-  durations.Planned("n1", UpgradeState::kUpgradeRequired, /*starts=*/true);
+  durations.Planned("n1", /*starts=*/true, /*fails=*/false);
   note("pod-restart-required", 0);
-  durations.Planned("n1", UpgradeState::kPodRestartRequired, /*starts=*/false);
+  durations.Planned("n1", /*starts=*/false, /*fails=*/true);
   durations.Note({{.node = "n1"}}, Gpu(), absl::InfinitePast(), kNow + absl::Minutes(3));
-  durations.Planned("n1", UpgradeState::kFailed, /*starts=*/false);
+  durations.Planned("n1", /*starts=*/false, /*fails=*/false);
   note("upgrade-done", 500);
   CHECK(durations.took().empty());
 }

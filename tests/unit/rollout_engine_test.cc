@@ -41,13 +41,16 @@ std::optional<UpgradeState> StateOf(const Node& node) {
 // Canaries c0 and c1, and some nodes beside them; any number of engines, which know nothing of each other.
 struct World {
   std::shared_ptr<FakeClock> clock = std::make_shared<FakeClock>();
-  std::shared_ptr<FakeCluster> cluster = std::make_shared<FakeCluster>(clock);
+  std::shared_ptr<FakeCluster> cluster;
   std::shared_ptr<ClusterFacade> facade = cluster;
   testing::Fleet fleet = {};
   UpgradePolicy policy = {.auto_upgrade = true, .max_parallel = std::nullopt};
   std::string sick = {};
 
-  explicit World(int others) {
+  // `controller_delay`: for how long a node is without the pod that a DaemonSet is to have there.
+  explicit World(int others, absl::Duration controller_delay = absl::ZeroDuration())
+      : cluster(std::make_shared<FakeCluster>(
+            clock, testing::FakeClusterOptions{.controller_delay = controller_delay})) {
     fleet = AddFleet(*cluster, {.node_count = 0, .workload = ""});
     for (int i = 0; i < 2; ++i) {
       cluster->AddNode(testing::NodeBuilder(fmt::format("c{}", i)).WithLabel("pool", "canary").Build());
@@ -102,7 +105,7 @@ GateReason GateOf(const Plan& plan, const std::string& node) {
 TEST_CASE("a failure at the revision before halts nothing, also while the node has no driver pod") {
   for (const auto& [failed_at, halts] : std::vector<std::pair<std::string, bool>>{{"rev-1", false}, {"rev-2", true}}) {
     INFO(failed_at);
-    World world(1);
+    World world(1, /*controller_delay=*/absl::Seconds(2));
     world.policy.rollout->stages.front().max_failures = Count{0};
     world.cluster->EditNode("c0", [&](Node& node) {
       node.labels[Gpu().StateLabel()] = "upgrade-failed";
@@ -114,6 +117,7 @@ TEST_CASE("a failure at the revision before halts nothing, also while the node h
     const auto result = world.Engine()->Reconcile({}, world.policy);
     REQUIRE(result.ok());
     REQUIRE(result->plan.rollout);
+    REQUIRE_FALSE(result->plan.rollout->revision.empty());
     CHECK(result->plan.rollout->halted.has_value() == halts);
     CHECK(result->plan.rollout->stages.front().failed == (halts ? 1 : 0));
     CHECK(result->plan.rollout->stages.front().nodes == 2);

@@ -16,7 +16,7 @@ constexpr absl::Duration kForgotten = absl::Hours(7 * 24);
 
 void NodeDurations::Planned(const std::string& node, bool starts, bool fails) {
   if (fails) began_.erase(node);
-  if (starts) {
+  if (starts && !fails) {
     starting_.insert(node);
   } else {
     starting_.erase(node);

@@ -34,6 +34,16 @@ TEST_CASE("A node takes from its start to its end, and one that failed says noth
   CHECK(Took({{"drain-required", 0}, {"upgrade-done", 5}}, "another-uid").empty());
 }
 
+TEST_CASE("A node that starts and fails in one plan says nothing") {
+  NodeDurations durations;
+  durations.Planned("n1", /*starts=*/true, /*fails=*/true);
+  for (const auto& [state, minutes] : {std::pair{"upgrade-failed", 0}, {"upgrade-done", 1}}) {
+    const NodeOutcome outcome{.node = "n1", .node_after = std::make_shared<const Node>(NodeUnderTest(state).view.node)};
+    durations.Note({outcome}, Gpu(), absl::InfinitePast(), kNow + absl::Minutes(minutes));
+  }
+  CHECK(durations.took().empty());
+}
+
 TEST_CASE("A node that has failed says nothing though the answer to its patch was lost") {
   NodeDurations durations;
   const auto note = [&](const char* state, int minutes) {

@@ -32,7 +32,7 @@ void NodeDurations::Note(const std::vector<NodeOutcome>& outcomes, const DriverI
     if (outcome.node_after == nullptr) continue;
     const std::optional<UpgradeState> state = StateOf(*outcome.node_after, identity);
     if (!state) continue;
-    if (IsInProgress(*state)) {
+    if (IsInProgress(*state) && *state != UpgradeState::kFailed) {
       if (starts && unbroken_since <= now) began_[outcome.node] = {.uid = outcome.node_after->uid, .at = now};
       continue;
     }

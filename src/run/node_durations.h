@@ -19,7 +19,8 @@ namespace driverupgrade::internal {
 class NodeDurations {
  public:
   // The next outcome of the node is that of a plan that takes the node out of upgrade-required, that ends in
-  // upgrade-failed, or of another. The answer to a patch may be lost, so a failure counts as soon as it is planned.
+  // upgrade-failed, or of another. The answer to a patch may be lost, so a failure counts as soon as it is planned; of
+  // plans that are not finished nobody tells.
   void Planned(const std::string& node, bool starts, bool fails);
   // What became of nodes until `now`. One that failed says nothing of how long an upgrade takes, nor does one that
   // began before `unbroken_since`: somebody else led, or all stood still, for a part of the time.

@@ -1,8 +1,6 @@
 // How long nodes take, by what became of them.
 #include "run/node_durations.h"
 
-#include <string_view>
-
 #include "support/catch.h"
 #include "support/node_under_test.h"
 
@@ -17,7 +15,6 @@ std::vector<absl::Duration> Took(const std::vector<std::pair<const char*, int>>&
   NodeDurations durations;
   durations.Planned("n1", /*starts=*/true, /*fails=*/false);
   for (const auto& [state, minutes] : steps) {
-    if (minutes > 0) durations.Planned("n1", /*starts=*/false, state == std::string_view("upgrade-failed"));
     NodeUnderTest node(state);
     if (minutes == steps.back().second) node.view.node.uid = last_uid;
     const NodeOutcome outcome{.node = "n1", .node_after = std::make_shared<const Node>(node.view.node)};

@@ -217,7 +217,8 @@ std::size_t InvariantChecker::Impl::StageOf(const RolloutPolicy& rollout, const 
 }
 
 absl::Duration InvariantChecker::Impl::ShortestSince(const RolloutPolicy& rollout, absl::Time time) const {
-  absl::Duration shortest = records_.empty() ? TakesBy(driverupgrade::internal::DurationSketch(), rollout) : absl::InfiniteDuration();
+  const driverupgrade::internal::DurationSketch nothing;
+  absl::Duration shortest = records_.empty() ? TakesBy(nothing, rollout) : absl::InfiniteDuration();
   for (std::size_t i = 0; i < records_.size(); ++i) {
     const absl::Time until = i + 1 < records_.size() ? records_[i + 1].first : absl::InfiniteFuture();
     if (until >= time) shortest = std::min(shortest, TakesBy(records_[i].second.durations, rollout));
@@ -333,7 +334,8 @@ void InvariantChecker::Impl::ExpectWholeGroup(const UpgradePolicy& the_policy, c
     if (internal::IsBusy(truth.state)) return;
     const bool known_to_wait = truth.state == UpgradeState::kUpgradeRequired && truth.history.back().since <= known &&
                                truth.revision <= known && with_driver_.contains(name);
-    if (!known_to_wait || HasJustMoved(member) || IsLeftOut(member.node) || !internal::WhoRelies(member.node, keys).empty()) continue;
+    if (!known_to_wait || HasJustMoved(member) || IsLeftOut(member.node)) continue;
+    if (!internal::WhoRelies(member.node, keys).empty()) continue;
     expected.waiting.push_back({.name = name, .uid = truth.uid, .resource_version = member.node.resource_version});
   }
   if (!expected.waiting.empty()) started_groups_.push_back(std::move(expected));

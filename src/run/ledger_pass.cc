@@ -15,6 +15,8 @@ constexpr absl::Duration kRetryMax = absl::Seconds(30);
 // Between two lists of all nodes for the sake of grants whose nodes the cache has never had.
 constexpr absl::Duration kLooksApart = absl::Minutes(1);
 
+bool Fails(const NodePlan& node) { return !node.path.empty() && node.path.back() == UpgradeState::kFailed; }
+
 }  // namespace
 
 bool Starts(const NodePlan& node) {
@@ -100,6 +102,12 @@ void LedgerPass::LookForUnseen(const CallContext& context) {
   gone_.merge(unseen);
 }
 
+void LedgerPass::NoteFailures(const Plan& plan) {
+  for (const NodePlan& node : plan.nodes) {
+    if (node.from == UpgradeState::kFailed || Fails(node)) durations_.Failed(node.node);
+  }
+}
+
 std::map<std::string, Gate> LedgerPass::Settle(const CallContext& context, const Plan& plan) {
   record_stored_ = false;
   if (status_.ok()) SettleGrants(context, plan);
@@ -109,9 +117,7 @@ std::map<std::string, Gate> LedgerPass::Settle(const CallContext& context, const
     const bool record_stands = !plan.rollout || status_.ok() || !Starts(node);
     const bool is_withheld = !has_grant || !record_stands;
     if (is_withheld) withheld.emplace(node.node, WhyNot(node));
-    if (!plan.rollout) continue;
-    const bool fails = !node.path.empty() && node.path.back() == UpgradeState::kFailed;
-    durations_.Planned(node.node, !is_withheld && Starts(node), fails);
+    if (plan.rollout) durations_.Planned(node.node, !is_withheld && Starts(node) && !Fails(node));
   }
   return withheld;
 }

@@ -37,6 +37,8 @@ class LedgerPass {
   void Begin(const CallContext& context);
   const Grants& grants() const { return ledger_.grants(); }
   std::size_t grants_max() const { return ledger_.grants_max(); }
+  // Of any plan, be it finished or not: what has failed is not measured.
+  void NoteFailures(const Plan& plan);
   // Of the rollout: see RolloutFacts::record.
   const std::optional<std::string>& record() const { return ledger_.record(); }
 

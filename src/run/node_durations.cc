@@ -14,9 +14,8 @@ constexpr absl::Duration kForgotten = absl::Hours(7 * 24);
 
 }  // namespace
 
-void NodeDurations::Planned(const std::string& node, bool starts, bool fails) {
-  if (fails) began_.erase(node);
-  if (starts && !fails) {
+void NodeDurations::Planned(const std::string& node, bool starts) {
+  if (starts) {
     starting_.insert(node);
   } else {
     starting_.erase(node);
@@ -32,7 +31,7 @@ void NodeDurations::Note(const std::vector<NodeOutcome>& outcomes, const DriverI
     if (outcome.node_after == nullptr) continue;
     const std::optional<UpgradeState> state = StateOf(*outcome.node_after, identity);
     if (!state) continue;
-    if (IsInProgress(*state) && *state != UpgradeState::kFailed) {
+    if (IsInProgress(*state)) {
       if (starts && unbroken_since <= now) began_[outcome.node] = {.uid = outcome.node_after->uid, .at = now};
       continue;
     }

@@ -18,10 +18,10 @@ namespace driverupgrade::internal {
 // Not thread-safe.
 class NodeDurations {
  public:
-  // The next outcome of the node is that of a plan that takes the node out of upgrade-required, that ends in
-  // upgrade-failed, or of another. The answer to a patch may be lost, so a failure counts as soon as it is planned; of
-  // plans that are not finished nobody tells.
-  void Planned(const std::string& node, bool starts, bool fails);
+  // The next outcome of the node is that of a plan that takes the node out of upgrade-required, or of another.
+  void Planned(const std::string& node, bool starts);
+  // A plan brings the node to upgrade-failed, or finds the node there. By the plan, as the answer to its patch may be lost.
+  void Failed(const std::string& node) { began_.erase(node); }
   // What became of nodes until `now`. One that failed says nothing of how long an upgrade takes, nor does one that
   // began before `unbroken_since`: somebody else led, or all stood still, for a part of the time.
   void Note(const std::vector<NodeOutcome>& outcomes, const DriverIdentity& identity, absl::Time unbroken_since,

@@ -257,6 +257,7 @@ absl::Status UpgradeEngine::Impl::MakePlan(const CallContext& context, const Upg
                                   .rollout = RolloutFactsFor(policy)};
   DRIVERUPGRADE_ASSIGN_OR_RETURN(result.plan, pass_->MakePlan(context, input, log_));
   result.judged = pass_->judgements() - before;
+  if (ledger_) ledger_->NoteFailures(result.plan);
   if (!result.plan.finished) return absl::OkStatus();
   if (ledger_) {
     pass_->Withhold(ledger_->Settle(context, result.plan), result.plan);

@@ -13,7 +13,7 @@ using internal::NodeDurations;
 std::vector<absl::Duration> Took(const std::vector<std::pair<const char*, int>>& steps,
                                  const std::string& last_uid = "n1-uid") {
   NodeDurations durations;
-  durations.Planned("n1", /*starts=*/true, /*fails=*/false);
+  durations.Planned("n1", /*starts=*/true);
   for (const auto& [state, minutes] : steps) {
     NodeUnderTest node(state);
     if (minutes == steps.back().second) node.view.node.uid = last_uid;
@@ -23,35 +23,24 @@ std::vector<absl::Duration> Took(const std::vector<std::pair<const char*, int>>&
   return durations.took();
 }
 
-TEST_CASE("A node takes from its start to its end, and one that failed says nothing") {
+TEST_CASE("A node takes from its start to its end") {
   CHECK(Took({{"drain-required", 0}, {"pod-restart-required", 3}, {"upgrade-done", 5}}) ==
         std::vector{absl::Minutes(5)});
-  CHECK(Took({{"drain-required", 0}, {"upgrade-failed", 3}, {"upgrade-done", 500}}).empty());
   // Another node under its name, which has the driver from the beginning.
   CHECK(Took({{"drain-required", 0}, {"upgrade-done", 5}}, "another-uid").empty());
 }
 
-TEST_CASE("A node that starts and fails in one plan says nothing") {
-  NodeDurations durations;
-  durations.Planned("n1", /*starts=*/true, /*fails=*/true);
-  for (const auto& [state, minutes] : {std::pair{"upgrade-failed", 0}, {"upgrade-done", 1}}) {
-    const NodeOutcome outcome{.node = "n1", .node_after = std::make_shared<const Node>(NodeUnderTest(state).view.node)};
-    durations.Note({outcome}, Gpu(), absl::InfinitePast(), kNow + absl::Minutes(minutes));
-  }
-  CHECK(durations.took().empty());
-}
-
-TEST_CASE("A node that has failed says nothing though the answer to its patch was lost") {
+TEST_CASE("A node that has failed says nothing, whether its patch was answered or not") {
   NodeDurations durations;
   const auto note = [&](const char* state, int minutes) {
     const NodeOutcome outcome{.node = "n1", .node_after = std::make_shared<const Node>(NodeUnderTest(state).view.node)};
     durations.Note({outcome}, Gpu(), absl::InfinitePast(), kNow + absl::Minutes(minutes));
   };
-  durations.Planned("n1", /*starts=*/true, /*fails=*/false);
+  durations.Planned("n1", /*starts=*/true);
   note("pod-restart-required", 0);
-  durations.Planned("n1", /*starts=*/false, /*fails=*/true);
+  durations.Failed("n1");
   durations.Note({{.node = "n1"}}, Gpu(), absl::InfinitePast(), kNow + absl::Minutes(3));
-  durations.Planned("n1", /*starts=*/false, /*fails=*/false);
+  durations.Planned("n1", /*starts=*/false);
   note("upgrade-done", 500);
   CHECK(durations.took().empty());
 }

@@ -185,6 +185,25 @@ TEST_CASE("how long nodes take is measured, and stored in the record, also after
   CHECK(*Measured(world) <= absl::Minutes(2));
 }
 
+TEST_CASE("a node that fails on its way is not measured") {
+  World world(0);
+  world.policy.deadlines.pod_restart = absl::Minutes(1);
+  world.cluster->AddCrashRule(world.fleet.ns, world.fleet.daemon_set, "rev-2", "c0");
+  const auto engine = world.Engine();
+  world.RunUntil(*engine, [&] { return StateOf(*world.cluster->node("c0")) == UpgradeState::kFailed; });
+  world.cluster->ClearCrashRules(world.fleet.ns, world.fleet.daemon_set);
+  world.RunUntil(*engine, [&] { return world.IsDone("c0") && world.IsDone("c1"); });
+  for (int i = 0; i < 3; ++i) {
+    static_cast<void>(world.Pass(*engine));
+    world.cluster->Advance(absl::Seconds(10));
+  }
+  int measured = 0;
+  const ConfigMap ledger = *world.cluster->config_map("ops", "ledger");
+  const internal::ParsedRecord read = internal::ParseRecord(ledger.data.at(kRecordKey));
+  for (const auto& [step, count] : read.record.durations.counts()) measured += count;
+  CHECK(measured == 1);  // c1
+}
+
 TEST_CASE("a node is measured only by who began the node and has led ever since") {
   World world(3);
   world.policy.rollout = RolloutPolicy{};

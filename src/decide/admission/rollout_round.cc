@@ -93,8 +93,10 @@ std::optional<std::string> RevisionOf(const std::set<std::string>& revisions) {
 // pods, of which there may be none just now.
 bool IsOfOlderRevision(const NodeMarks& marks, const DriverFacts& driver) {
   const std::optional<std::string>& failed = marks.failed_revision.value();
-  const std::set<std::string> wanted = RevisionsOf(driver);
-  return failed && !failed->empty() && !wanted.empty() && !wanted.contains(*failed);
+  if (!failed || failed->empty() || driver.daemon_sets.empty()) return false;
+  return std::all_of(driver.daemon_sets.begin(), driver.daemon_sets.end(), [&](const auto& one) {
+    return one.second.wanted_revision && *one.second.wanted_revision != *failed;
+  });
 }
 
 std::string ApprovalsOf(const DriverFacts& driver, const DriverIdentity& identity) {

@@ -25,6 +25,11 @@ bool IsLost(const Pod& pod, bool node_ready, absl::Time now, absl::Duration skew
   return absl::FromUnixSeconds(absl::ToUnixSeconds(*pod.deletion_timestamp)) + absl::Seconds(1) <= now + skew;
 }
 
+// Pod deletion gives up on a node with such a pod, if the pod is to be deleted at all.
+bool BlocksDeletion(const Pod& pod, const PodDeletionPolicy& deletion) {
+  return (pod.has_empty_dir && !deletion.delete_empty_dir) || (ControllerOf(pod) == nullptr && !deletion.force);
+}
+
 }  // namespace
 
 // dep-F9: a frozen cluster is left alone, but by who gives it back.
@@ -293,7 +298,7 @@ std::vector<const Pod*> InvariantChecker::Impl::Protected(const std::vector<Pod>
   bool blocked = false;
   for (const Pod& pod : pods) {
     if (!deletes || Stays(pod) || IsFinished(pod) || !Uses(pod, the_policy)) continue;
-    blocked |= (pod.has_empty_dir && !deletion.delete_empty_dir) || (ControllerOf(pod) == nullptr && !deletion.force);
+    blocked |= BlocksDeletion(pod, deletion);
     result.push_back(&pod);
   }
   if (!the_policy.drain || (deletes && !blocked)) return result;
@@ -324,9 +329,9 @@ void InvariantChecker::Impl::CheckRestart(const Pod& driver_pod) {
   // Whether a drain has to take over is decided by what is known, too.
   std::vector<Pod> pods = cluster->pods_on(driver_pod.node_name);
   // By old labels some pod may have been in the way of pod deletion, so that the drain took over.
-  const bool may_be_drained = its_policy.drain && std::any_of(pods.begin(), pods.end(), [&](const Pod& pod) {
-                                return MayGoByOldLabels(pod);
-                              });
+  const PodDeletionPolicy deletion = its_policy.pod_deletion.value_or(PodDeletionPolicy{});
+  const auto may_block = [&](const Pod& pod) { return MayGoByOldLabels(pod) && BlocksDeletion(pod, deletion); };
+  const bool may_be_drained = its_policy.drain && std::any_of(pods.begin(), pods.end(), may_block);
   std::erase_if(pods, [&](const Pod& pod) { return !IsKnown(pod); });
   for (const Pod* pod : Protected(pods, its_policy)) {
     if (may_be_drained && !its_policy.drain->pod_selector.Matches(pod->labels)) continue;

@@ -1,13 +1,13 @@
 #include "decide/admission/rollout_round.h"
 
 #include <algorithm>
-#include <functional>
 #include <set>
 #include <string_view>
 #include <tuple>
 #include <utility>
 
 #include "base/backoff.h"
+#include "decide/admission/limits_room.h"
 #include "decide/marks_of_view.h"
 #include "decide/rollout/health.h"
 #include "decide/rollout/order.h"
@@ -116,98 +116,6 @@ const DaemonSet& FirstDaemonSet(const DriverFacts& driver) {
       });
   return first->second.daemon_set;
 }
-
-// The limits of the policy, asked for nodes that start as one.
-using CandidateOf = std::function<const Candidate&(std::size_t)>;
-class LimitsRoom final : public RolloutRoom {
- public:
-  LimitsRoom(Limits limits, std::optional<int> unavailable_max, std::optional<std::size_t> grants_max,
-             CandidateOf candidate_of)
-      : limits_(std::move(limits)),
-        unavailable_max_(unavailable_max),
-        grants_max_(grants_max),
-        candidate_of_(std::move(candidate_of)) {
-    // What refuses a node that asks for nothing refuses all, whoever starts.
-    const Candidate nobody{.needs_slot = false, .needs_headroom = false, .takes_headroom = false};
-    if (const Limit* limit = limits_.Refusing(nobody)) closed_ = limit->Describe();
-  }
-
-  std::optional<Gate> Closed() const override { return closed_; }
-
-  std::optional<Gate> NeverFits(const std::vector<std::size_t>& nodes) const override {
-    if (grants_max_ && nodes.size() > *grants_max_) {
-      return Gate{.reason = GateReason::kLedger,
-                  .detail = fmt::format("the ledger: {} nodes start together, {} may have a grant", nodes.size(),
-                                        *grants_max_)};
-    }
-    if (!unavailable_max_ || nodes.size() < 2) return std::nullopt;
-    const auto taken =
-        std::count_if(nodes.begin(), nodes.end(), [&](std::size_t node) { return candidate_of_(node).takes_headroom; });
-    if (taken <= *unavailable_max_) return std::nullopt;
-    return Gate{.reason = GateReason::kMaxUnavailable,
-                .detail = fmt::format("maxUnavailable: {} nodes start together, {} may be unavailable", taken,
-                                      *unavailable_max_)};
-  }
-
-  // By all that limits look at.
-  std::optional<std::size_t> KindOf(std::size_t node) const override {
-    const Candidate& candidate = candidate_of_(node);
-    std::size_t kind = 0;
-    for (const bool bit :
-         {candidate.needs_slot, candidate.needs_headroom, candidate.takes_headroom, candidate.has_grant}) {
-      kind = 2 * kind + bit;
-    }
-    static_assert(kKinds == 16);
-    return kind;
-  }
-
-  std::optional<Gate> Refusal(const std::vector<std::size_t>& nodes, bool takes_slot) const override {
-    if (nodes.size() == 1) return Describe(limits_.Refusing(Asked(nodes.front(), takes_slot)));
-    Limits trial = limits_;
-    for (std::size_t taken = 0; taken < nodes.size(); ++taken) {
-      const Candidate candidate = Asked(nodes[taken], takes_slot);
-      if (const Limit* limit = trial.Refusing(candidate)) {
-        // One that would refuse the node anyway, or else has let others of the group pass and counts them as well.
-        if (const Limit* anyway = limits_.Refusing(candidate)) return anyway->Describe();
-        return DescribeWith(*limit, taken, nodes.size());
-      }
-      trial.Take(candidate);
-      takes_slot &= !candidate.needs_slot;
-    }
-    return std::nullopt;
-  }
-
-  void Take(const std::vector<std::size_t>& nodes, bool takes_slot) override {
-    for (const std::size_t node : nodes) {
-      const Candidate candidate = Asked(node, takes_slot);
-      limits_.Take(candidate);
-      takes_slot &= !candidate.needs_slot;
-    }
-  }
-
- private:
-  Candidate Asked(std::size_t node, bool takes_slot) const {
-    Candidate candidate = candidate_of_(node);
-    candidate.needs_slot &= takes_slot;
-    return candidate;
-  }
-
-  static std::optional<Gate> Describe(const Limit* limit) {
-    return limit == nullptr ? std::nullopt : std::optional(limit->Describe());
-  }
-
-  static Gate DescribeWith(const Limit& limit, std::size_t taken, std::size_t together) {
-    Gate gate = limit.Describe();
-    gate.detail += fmt::format(", with {} of the {} nodes that start together", taken, together);
-    return gate;
-  }
-
-  Limits limits_;
-  const std::optional<int> unavailable_max_;
-  const std::optional<std::size_t> grants_max_;
-  const CandidateOf candidate_of_;
-  std::optional<Gate> closed_;
-};
 
 std::string_view StageName(const RolloutPolicy& policy, std::size_t stage) {
   return stage < policy.stages.size() ? std::string_view(policy.stages[stage].name) : kLastStage;

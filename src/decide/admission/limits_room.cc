@@ -1,0 +1,91 @@
+#include "decide/admission/limits_room.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "fmt/format.h"
+
+namespace driverupgrade::internal {
+namespace {
+
+std::optional<Gate> Describe(const Limit* limit) {
+  return limit == nullptr ? std::nullopt : std::optional(limit->Describe());
+}
+
+Gate DescribeWith(const Limit& limit, std::size_t taken, std::size_t together) {
+  Gate gate = limit.Describe();
+  gate.detail += fmt::format(", with {} of the {} nodes that start together", taken, together);
+  return gate;
+}
+
+}  // namespace
+
+LimitsRoom::LimitsRoom(Limits limits, std::optional<int> unavailable_max, std::optional<std::size_t> grants_max,
+                       CandidateOf candidate_of)
+    : limits_(std::move(limits)),
+      unavailable_max_(unavailable_max),
+      grants_max_(grants_max),
+      candidate_of_(std::move(candidate_of)) {
+  // What refuses a node that asks for nothing refuses all, whoever starts.
+  const Candidate nobody{.needs_slot = false, .needs_headroom = false, .takes_headroom = false};
+  if (const Limit* limit = limits_.Refusing(nobody)) closed_ = limit->Describe();
+}
+
+std::optional<Gate> LimitsRoom::NeverFits(const std::vector<std::size_t>& nodes) const {
+  if (grants_max_ && nodes.size() > *grants_max_) {
+    return Gate{.reason = GateReason::kLedger,
+                .detail = fmt::format("the ledger: {} nodes start together, {} may have a grant", nodes.size(),
+                                      *grants_max_)};
+  }
+  if (!unavailable_max_ || nodes.size() < 2) return std::nullopt;
+  const auto taken =
+      std::count_if(nodes.begin(), nodes.end(), [&](std::size_t node) { return candidate_of_(node).takes_headroom; });
+  if (taken <= *unavailable_max_) return std::nullopt;
+  return Gate{.reason = GateReason::kMaxUnavailable,
+              .detail = fmt::format("maxUnavailable: {} nodes start together, {} may be unavailable", taken,
+                                    *unavailable_max_)};
+}
+
+// By all that limits look at.
+std::optional<std::size_t> LimitsRoom::KindOf(std::size_t node) const {
+  const Candidate& candidate = candidate_of_(node);
+  std::size_t kind = 0;
+  for (const bool bit :
+       {candidate.needs_slot, candidate.needs_headroom, candidate.takes_headroom, candidate.has_grant}) {
+    kind = 2 * kind + bit;
+  }
+  static_assert(kKinds == 16);
+  return kind;
+}
+
+std::optional<Gate> LimitsRoom::Refusal(const std::vector<std::size_t>& nodes, bool takes_slot) const {
+  if (nodes.size() == 1) return Describe(limits_.Refusing(Asked(nodes.front(), takes_slot)));
+  Limits trial = limits_;
+  for (std::size_t taken = 0; taken < nodes.size(); ++taken) {
+    const Candidate candidate = Asked(nodes[taken], takes_slot);
+    if (const Limit* limit = trial.Refusing(candidate)) {
+      // One that would refuse the node anyway, or else has let others of the group pass and counts them as well.
+      if (const Limit* anyway = limits_.Refusing(candidate)) return anyway->Describe();
+      return DescribeWith(*limit, taken, nodes.size());
+    }
+    trial.Take(candidate);
+    takes_slot &= !candidate.needs_slot;
+  }
+  return std::nullopt;
+}
+
+void LimitsRoom::Take(const std::vector<std::size_t>& nodes, bool takes_slot) {
+  for (const std::size_t node : nodes) {
+    const Candidate candidate = Asked(node, takes_slot);
+    limits_.Take(candidate);
+    takes_slot &= !candidate.needs_slot;
+  }
+}
+
+Candidate LimitsRoom::Asked(std::size_t node, bool takes_slot) const {
+  Candidate candidate = candidate_of_(node);
+  candidate.needs_slot &= takes_slot;
+  return candidate;
+}
+
+}  // namespace driverupgrade::internal

@@ -55,6 +55,11 @@ TEST_CASE("I13: a pod is not asked to go before the server wants to hear of it a
   CHECK_FALSE(patience.Evicting(pod, kNow).empty());
   patience.UpgradeBegins("n1");
   CHECK(patience.Evicting(pod, kNow).empty());
+  // The answer to a deletion, whatever it is, sets another pause.
+  patience.Evicted("n1", pod, {.refusal = Refusal::kThrottled, .retry_after = absl::Seconds(30)}, kNow);
+  REQUIRE_FALSE(patience.Evicting(pod, kNow).empty());
+  patience.Deleted({.pod = pod.pod});
+  CHECK(patience.Evicting(pod, kNow).empty());
   // What another history has refused is asked anew.
   patience.Evicted("n1", pod, {.refusal = Refusal::kThrottled, .retry_after = absl::Seconds(30)}, kNow);
   patience.ClusterSetBack();
@@ -68,6 +73,11 @@ TEST_CASE("I13: what met a conflict is not repeated at once as of the same versi
   CHECK_FALSE(patience.Patching(patch, kNow + absl::Seconds(13)).empty());
   CHECK(patience.Patching(patch, kNow + absl::Seconds(14)).empty());
   CHECK(patience.Patching({.name = "n1", .uid = "u1", .resource_version = "8"}, kNow).empty());
+  // Whoever has no driver on the node any more forgets what he tried there.
+  patience.NodeLeft("another");
+  CHECK_FALSE(patience.Patching(patch, kNow).empty());
+  patience.NodeLeft("u1");
+  CHECK(patience.Patching(patch, kNow).empty());
 }
 
 TEST_CASE("I13: the ledger is not asked for again at once after it could not be had") {

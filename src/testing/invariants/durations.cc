@@ -23,25 +23,7 @@ constexpr absl::Duration kAnswersTake = absl::Seconds(5);
 
 bool IsAtWork(const std::optional<UpgradeState>& state) { return IsBusy(state) && state != UpgradeState::kFailed; }
 
-// What whoever reads the record takes a step of its sketch for.
-absl::Duration LongestOf(int step) {
-  return *DurationSketch::FromCounts({{step, DurationSketch::kSamplesMin}}).Quantile(100);
-}
-
 }  // namespace
-
-// Fewer tries say nothing.
-std::optional<absl::Duration> MostTake(const DurationSketch& durations) {
-  int tries = 0;
-  for (const auto& [step, count] : durations.counts()) tries += count;
-  if (tries < 5) return std::nullopt;
-  int within = 0;
-  for (const auto& [step, count] : durations.counts()) {
-    within += count;
-    if (within * 100 >= tries * 95) return LongestOf(step);
-  }
-  return std::nullopt;
-}
 
 // From its start to its end, both by the engine; one that fails says nothing.
 void InvariantChecker::Impl::NoteTry(const Node& before, const Node& after) {

@@ -3,6 +3,9 @@
 #include <algorithm>
 
 namespace driverupgrade::testing {
+
+using driverupgrade::internal::DurationSketch;
+
 namespace {
 
 bool IsClosed(const RolloutPolicy& rollout, absl::CivilDay day) {
@@ -37,7 +40,24 @@ absl::Time OpenUntil(const RolloutPolicy& rollout, absl::Time time, absl::Durati
 
 }  // namespace
 
-absl::Duration TakesBy(const driverupgrade::internal::DurationSketch& durations, const RolloutPolicy& rollout) {
+absl::Duration LongestOf(int step) {
+  return *DurationSketch::FromCounts({{step, DurationSketch::kSamplesMin}}).Quantile(100);
+}
+
+// Fewer tries say nothing.
+std::optional<absl::Duration> MostTake(const DurationSketch& durations) {
+  int tries = 0;
+  for (const auto& [step, count] : durations.counts()) tries += count;
+  if (tries < 5) return std::nullopt;
+  int within = 0;
+  for (const auto& [step, count] : durations.counts()) {
+    within += count;
+    if (within * 100 >= tries * 95) return LongestOf(step);
+  }
+  return std::nullopt;
+}
+
+absl::Duration TakesBy(const DurationSketch& durations, const RolloutPolicy& rollout) {
   if (!rollout.finish_by) return absl::ZeroDuration();
   return MostTake(durations).value_or(rollout.expected_node_duration.value_or(absl::ZeroDuration()));
 }

@@ -12,6 +12,9 @@
 
 namespace driverupgrade::testing {
 
+// What whoever reads the record takes a step of its sketch for.
+absl::Duration LongestOf(int step);
+
 // What 95 of 100 nodes have not exceeded, by a rollout's record; nullopt: too few have been measured.
 std::optional<absl::Duration> MostTake(const driverupgrade::internal::DurationSketch& durations);
 

@@ -93,6 +93,30 @@ TEST_CASE("L5: reasons that are true") {
   CHECK(world.checker->Report() == "");
 }
 
+TEST_CASE("L5: the answer to an eviction that comes late is heard by nobody") {
+  for (const bool late : {false, true}) {
+    INFO(late);
+    World world;
+    world.Start(0);
+    REQUIRE(world.guarded->ListNodes({}, {}).ok());
+    const PodRef web = world.WebPodOn(0);
+    const StringMap labels = world.cluster->pod(web.ns, web.name)->labels;
+    world.cluster->AddDisruptionBudget({.ns = web.ns,
+                                        .name = "never",
+                                        .selector = LabelSelector::FromMatchLabels({labels.begin(), labels.end()}),
+                                        .max_unavailable = 0});
+    testing::Writer sender = world.guarded->writer();
+    sender.late = late;
+    world.guarded->As(sender, [&] {
+      const auto answer = world.guarded->EvictPod({}, {.pod = web});
+      REQUIRE(answer.ok());
+      REQUIRE_FALSE(answer->accepted());
+    });
+    world.checker->CheckGates(*world.guarded, Waiting(world.NodeName(0), {GateReason::kEvictionRefused}));
+    CHECK(world.Broken() == (late ? "" : "L5"));
+  }
+}
+
 TEST_CASE("L5: a node that is under way and holds a grant is one") {
   for (const int max_parallel : {1, 2}) {
     World world({.auto_upgrade = true, .max_parallel = max_parallel, .drain = DrainPolicy{}});

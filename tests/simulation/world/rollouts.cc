@@ -59,7 +59,8 @@ class Rollouts final : public Actor {
     }
   }
 
-  // Another soak or order lifts a halt, other stages begin anew, and then it may be as it was.
+  // Another soak or order lifts a halt, other stages begin anew, and then it may be as it was. In a third of the worlds a
+  // stage that is changed selects no node.
   void ChangePolicy() {
     UpgradePolicy policy = world_.policy;
     RolloutPolicy& rollout = *policy.rollout;
@@ -80,7 +81,6 @@ class Rollouts final : public Actor {
     world_.SetPolicy(std::move(policy));
   }
 
-  // The new driver of some node keeps restarting, or will: one that runs already has been restarted often enough to fail.
   void FailDriver() {
     if (failures_.Percent(20)) {
       world_.cluster->ClearCrashRules(kDriverNs, kDriver);
@@ -89,6 +89,11 @@ class Rollouts final : public Actor {
     const std::string name = world_.AnyNode(failures_);
     world_.trace.Line("rollouts: the driver of {} is to crash", name);
     if (!name.empty()) world_.cluster->AddCrashRule(kDriverNs, kDriver, world_.hash, name);
+    FailNewDriver();
+  }
+
+  // Of a node that waits for its new driver pod: the pod has been restarted often enough for the node to fail at once.
+  void FailNewDriver() {
     for (const Node& node : world_.cluster->nodes()) {
       const auto state = node.labels.find(world_.identity.StateLabel());
       if (state == node.labels.end() || state->second != "pod-restart-required" || failures_.Percent(40)) continue;

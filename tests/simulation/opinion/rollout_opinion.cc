@@ -33,8 +33,10 @@ bool IsSkipped(const Scene& scene) {
 NodeWay WayOfWaiting(const Scene& scene, const DriverSeen& driver, bool may_be_under_way) {
   if (IsSkipped(scene)) return {.open = may_be_under_way, .left_out = true};
   if (scene.policy.cordoned_nodes != CordonedNodes::kIgnore || !scene.IsAdministrators()) return {.open = true};
-  const bool is_sure = !driver.none && !driver.unknown && !scene.AnyClaim() &&
-                       WhoRelies(scene.node, scene.facts.keys).empty();
+  // A cordon that the maintenance operator may have made for us is not his.
+  const bool for_us = scene.AnyClaim() || scene.node.annotations.contains(scene.facts.keys.requestor_mode);
+  const bool is_sure =
+      !driver.none && !driver.unknown && !for_us && WhoRelies(scene.node, scene.facts.keys).empty();
   return {.open = may_be_under_way || !is_sure, .left_out = true};
 }
 

@@ -115,7 +115,7 @@ std::shared_ptr<Observer> InvariantChecker::MakeObserver() { return std::make_sh
 
 void InvariantChecker::SetPolicy(const UpgradePolicy& policy) { impl_->SetPolicy(policy); }
 void InvariantChecker::set_rival_acts(bool acts) { impl_->rival_acts = acts; }
-void InvariantChecker::NoteFault() { impl_->last_fault = impl_->cluster->Now(); }
+void InvariantChecker::NoteFault() { impl_->NoteFault(); }
 
 void InvariantChecker::NoteClocksApart() { impl_->clocks_apart = impl_->cluster->Now(); }
 void InvariantChecker::set_disturbed(bool disturbed) { impl_->disturbed = disturbed; }

@@ -36,6 +36,7 @@ class InvariantChecker::Impl {
 
   void Fail(std::string invariant, std::string text);
   void SetPolicy(const UpgradePolicy& policy);
+  void NoteFault();
 
   // Commits.
   void OnChange(const Change& change);
@@ -110,6 +111,7 @@ class InvariantChecker::Impl {
   struct RolloutMember;
   void NoteMember(const Node& after);
   void NoteTry(const Node& before, const Node& after);
+  void ForgetTries();
   void JudgeDurations(const driverupgrade::internal::DurationSketch& before,
                       const driverupgrade::internal::DurationSketch& after);
   void NoteApprovals(const DaemonSet& daemon_set);
@@ -280,6 +282,8 @@ class InvariantChecker::Impl {
   struct Try {
     absl::Time began = absl::InfinitePast();
     absl::Time ended = absl::InfinitePast();
+    // By then an engine has stored it.
+    absl::Time known_until = absl::InfinitePast();
   };
   std::map<std::string, absl::Time> tries_began_;
   std::vector<Try> tries_;

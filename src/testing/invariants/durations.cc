@@ -34,10 +34,23 @@ void InvariantChecker::Impl::NoteTry(const Node& before, const Node& after) {
   if (works && !IsAtWork(StateOf(before, keys))) {
     tries_began_.insert_or_assign(after.uid, now);
   } else if (began != tries_began_.end() && !works) {
-    std::erase_if(tries_, [&](const Try& one) { return one.ended < now - kStored; });
-    if (state == UpgradeState::kDone) tries_.push_back({.began = began->second, .ended = now});
+    ForgetTries();
+    if (state == UpgradeState::kDone) {
+      tries_.push_back({.began = began->second, .ended = now, .known_until = now + kStored});
+    }
     tries_began_.erase(began);
   }
+}
+
+void InvariantChecker::Impl::ForgetTries() {
+  std::erase_if(tries_, [now = cluster->Now()](const Try& one) { return one.known_until < now; });
+}
+
+// What had ended by then may only be stored once the server answers again.
+void InvariantChecker::Impl::NoteFault() {
+  last_fault = cluster->Now();
+  ForgetTries();
+  for (Try& one : tries_) one.known_until = last_fault + kStored;
 }
 
 // Each step that has come is one try that took so long, up to a fifth less. Not where a try met a fault: then the engine
@@ -46,7 +59,7 @@ void InvariantChecker::Impl::JudgeDurations(const DurationSketch& before, const 
   const std::string sender = writer == nullptr ? "" : writer->name;
   const bool leads_anew = std::exchange(stored_by_, sender) != sender;
   if (before == after || leads_anew || options.clock_skew_max > absl::ZeroDuration()) return;
-  std::erase_if(tries_, [&](const Try& one) { return one.ended < cluster->Now() - kStored; });
+  ForgetTries();
   const auto met_fault = [&](const Try& one) { return one.began <= last_fault + kAftermath; };
   if (disturbed || std::any_of(tries_.begin(), tries_.end(), met_fault)) return;
   for (const auto& [step, count] : after.counts()) {

@@ -109,6 +109,26 @@ TEST_CASE("I14: the record says that a node took a time that none did") {
   }
 }
 
+TEST_CASE("I14: a duration is stored once the server answers again") {
+  for (const auto& [fault_after, broken] : std::vector<std::pair<std::optional<absl::Duration>, std::string>>{
+           {std::nullopt, "I14"}, {absl::Minutes(9), ""}, {absl::Minutes(11), "I14"}}) {
+    INFO(absl::FormatDuration(fault_after.value_or(absl::ZeroDuration())));
+    RecordedWorld world({});
+    world.Record("");
+    world.Start(0);
+    world.clock->Advance(absl::Minutes(5));
+    world.Put(0, "uncordon-required");
+    world.Move(0, UpgradeState::kUncordonRequired, {UpgradeState::kDone},
+               {.annotations = {{std::string(kCordonedByAnnotation), std::nullopt}}, .unschedulable = false});
+    world.clock->Advance(fault_after.value_or(absl::ZeroDuration()));
+    if (fault_after) world.checker->NoteFault();
+    world.clock->Advance(absl::Minutes(18) - fault_after.value_or(absl::ZeroDuration()));
+    REQUIRE(world.checker->Report() == "");
+    world.RecordOne(absl::Minutes(5));
+    CHECK(world.Broken() == broken);
+  }
+}
+
 TEST_CASE("I14: a node starts that is of no stage which the record has reached") {
   RolloutWorld early({});
   early.Record("canary");

@@ -103,7 +103,7 @@ absl::StatusOr<Plan> CachePass::MakePlan(const CallContext& context, const PassI
   planner().SetPolicy(input.policy);
   planner().SetActiveSince(input.active_since);
   planner().SetSharedSlots(input.shared_slots);
-  planner().SetRollout(input.rollout);
+  planner().SetRollout(input.rollout());
   Plan plan = Advance(now);
   // Whoever would start by a finished plan needs the pods that were read for that, although this plan does not say so.
   std::set<std::string> interest = plan.finished ? std::set<std::string>() : interest_;

@@ -18,7 +18,7 @@ absl::StatusOr<Plan> ListPass::MakePlan(const CallContext& context, const PassIn
   planner().SetPolicy(input.policy);
   planner().SetActiveSince(input.active_since);
   planner().SetSharedSlots(input.shared_slots);
-  planner().SetRollout(input.rollout);
+  planner().SetRollout(input.rollout());
   Show(snapshot);
   // What it says is not told: the pods of some nodes are not known yet.
   static_cast<void>(planner().Advance(clock_->Now()));

@@ -4,6 +4,7 @@
 #define DRIVERUPGRADE_SRC_RUN_PASS_H_
 
 #include <cstddef>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -30,7 +31,9 @@ struct PassInput {
   const UpgradePolicy& policy;
   absl::Time active_since = absl::InfinitePast();
   std::optional<SharedSlots> shared_slots = std::nullopt;
-  RolloutFacts rollout = {};
+  // Asked once what is known of the cluster is of one time: a pass may learn that the cluster was set back, and with it
+  // the record.
+  std::function<RolloutFacts()> rollout;
 };
 
 // So many nodes are worth a list of pods each. If more wait in an order that goes by pods, one list of all pods is.

@@ -254,7 +254,7 @@ absl::Status UpgradeEngine::Impl::MakePlan(const CallContext& context, const Upg
   const internal::PassInput input{.policy = policy,
                                   .active_since = active_since_.value_or(absl::InfinitePast()),
                                   .shared_slots = shared_slots_ ? std::optional(shared_slots_()) : std::nullopt,
-                                  .rollout = RolloutFactsFor(policy)};
+                                  .rollout = [&] { return RolloutFactsFor(policy); }};
   DRIVERUPGRADE_ASSIGN_OR_RETURN(result.plan, pass_->MakePlan(context, input, log_));
   result.judged = pass_->judgements() - before;
   if (ledger_) ledger_->NoteFailures(result.plan);

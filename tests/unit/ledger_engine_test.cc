@@ -452,5 +452,28 @@ TEST_CASE("A cluster that was set back is asked for its grants before anything i
   CHECK(asked.front() == Operation::kGetConfigMap);
 }
 
+TEST_CASE("In a cluster that was set back the rollout goes on from the record that is there") {
+  World world(Reads::kCache);
+  world.policy.max_parallel.reset();
+  world.cluster->EditNode("node-1", [](Node& node) { node.labels["pool"] = "canary"; });
+  world.policy.rollout = RolloutPolicy{.stages = {{.name = "canary",
+                                                   .nodes = LabelSelector::FromMatchLabels({{"pool", "canary"}}),
+                                                   .soak = absl::Minutes(1)}}};
+  world.Pass();
+  world.cluster->BackUp();
+  for (int i = 0; i < 200 && !world.IsBusy("node-2"); ++i) world.PassIn(absl::Seconds(1));
+  REQUIRE(world.State("node-1") == "upgrade-done");
+  REQUIRE(world.IsBusy("node-2"));
+  REQUIRE(world.cluster->RestoreBackup());
+  for (int i = 0; i < 50; ++i) {
+    world.cluster->Advance(absl::Seconds(1));
+    world.Settle();
+    (void)world.engine->Reconcile({}, world.policy);  // the watches have to begin anew first
+    CHECK_FALSE(world.IsBusy("node-2"));
+  }
+  CHECK(world.State("node-1") == "upgrade-done");
+  world.RunUntilDone();
+}
+
 }  // namespace
 }  // namespace driverupgrade::tests

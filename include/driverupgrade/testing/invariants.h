@@ -109,6 +109,8 @@ struct Writer {
   std::int64_t maintenances_read = 0;
   /// What arrives now was sent long ago.
   bool late = false;
+  /// How far his clock was ahead of the cluster's, at most, since his pass began; nullopt: InvariantOptions::clock_skew_max.
+  std::optional<absl::Duration> clock_ahead = std::nullopt;
   /// It gives every node back (UpgradeEngine::Release), whatever the policy says.
   bool releases = false;
 };
@@ -201,6 +203,8 @@ class InvariantChecker::GuardedCluster final : public ForwardingFacade {
   void NoteOldNodes(std::int64_t revision);
   /// A pass begins with the policy of now. Without it every request is judged by the policy of its own moment.
   void BeginPass();
+  /// The sender's clock is so far ahead of the cluster's now, or behind it: what he holds for over is judged by that.
+  void NoteClock(absl::Duration ahead);
   /// From now on it gives every node back.
   void BeginRelease();
   /// Runs `send` in the place of a sender who knew what `writer` says: for requests that were decided before.

@@ -201,7 +201,14 @@ const std::map<std::pair<UpgradeState, UpgradeState>, std::int64_t>& InvariantCh
 InvariantChecker::GuardedCluster::GuardedCluster(std::shared_ptr<ClusterFacade> next, Impl& checker, std::string name)
     : ForwardingFacade(std::move(next)), checker_(checker), writer_{.name = std::move(name)} {}
 
-void InvariantChecker::GuardedCluster::BeginPass() { writer_.policy = checker_.policy; }
+void InvariantChecker::GuardedCluster::BeginPass() {
+  writer_.policy = checker_.policy;
+  writer_.clock_ahead.reset();
+}
+
+void InvariantChecker::GuardedCluster::NoteClock(absl::Duration ahead) {
+  writer_.clock_ahead = std::max(writer_.clock_ahead.value_or(ahead), ahead);
+}
 
 void InvariantChecker::GuardedCluster::BeginRelease() { writer_.releases = true; }
 

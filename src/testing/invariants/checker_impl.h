@@ -188,6 +188,7 @@ class InvariantChecker::Impl {
   bool MayOnlyRestart(const Pod& driver_pod, std::string_view wanted_hash) const;
   void CheckRestart(const Pod& driver_pod);
   bool IsDriverPod(const Pod& pod) const;
+  absl::Time WritersTime() const;
   std::int64_t PodsRead(const std::string& node) const;
   bool IsKnown(const Pod& pod) const;
   std::int64_t CordonRead(const std::string& node) const;

@@ -127,9 +127,9 @@ void InvariantChecker::Impl::OnGrants(const ConfigMap* ledger) {
   granted_.clear();
   if (ledger == nullptr) return;
   for (const auto& [key, value] : ledger->data) {
+    if (key.starts_with('_')) continue;  // the record of a rollout
     const std::set<std::string> lines = absl::StrSplit(value, '\n', absl::SkipEmpty());
-    const bool of_rollout = key.starts_with('_');
-    if (!of_rollout && options.grants_max > 0 && static_cast<int>(lines.size()) > options.grants_max) {
+    if (options.grants_max > 0 && static_cast<int>(lines.size()) > options.grants_max) {
       Fail("I1", fmt::format("{} grants are in the ledger, of {} at most", lines.size(), options.grants_max));
     }
     granted_.insert(lines.begin(), lines.end());
@@ -185,6 +185,7 @@ void InvariantChecker::Impl::OnNode(const Change& change) {
   if (before != nullptr && by_engine) JudgeCordon(*before, *after, truth);
   NoteCordon(before, *after, maker, truth);
   if (before != nullptr && !before->unschedulable && after->unschedulable) truth.cordoned_at = change.revision;
+  if (before != nullptr && !before->ready && after->ready) truth.ready_at = change.revision;
   truth.selected = options.node_selector.Matches(after->labels);
   Node counted = *after;
   // On a node that is not the operator's the label says nothing.

@@ -22,13 +22,11 @@ bool Any(const std::vector<Pod>& pods, F predicate) {
   return std::any_of(pods.begin(), pods.end(), predicate);
 }
 
-// By its label, whether or not it has cordoned the node yet.
-bool OtherDriverIsUpgraded(const Node& node, const internal::Keys& keys) {
-  return std::any_of(node.labels.begin(), node.labels.end(), [&](const auto& label) {
-    if (label.first == keys.state || !label.first.ends_with("-driver-upgrade-state")) return false;
-    const auto state = ParseUpgradeState(label.second);
-    return state && *state != UpgradeState::kUnknown && *state != UpgradeState::kDone;
-  });
+// One that keeps no name on the cordon made it, or relies on it; of those that do, each lifts it for all.
+bool OtherDriverHolds(const Node& node, const internal::Keys& keys) {
+  return node.unschedulable && (internal::UnnamedDriverMadeCordon(node, keys) ||
+                                internal::UnnamedDriverIsMaintained(node, keys) ||
+                                internal::FactsOf(node, keys).unnamed_driver_relies);
 }
 
 // Beside that of the policy, and by the same gate.
@@ -91,7 +89,7 @@ InvariantChecker::Impl::Uids InvariantChecker::Impl::MayBeUnderWay(const Plan& p
   Uids result;
   for (const std::string& line : granted_) result.insert(line.substr(0, line.find(' ')));
   for (const NodePlan& node : plan.nodes) {
-    if (!node.path.empty()) result.insert(node.uid);
+    if (!node.path.empty() && IsBusy(node.path.back())) result.insert(node.uid);
   }
   for (const NodeGate& gate : plan.gates) {
     const bool may_be = gate.gate.reason == GateReason::kUnsettled || gate.gate.reason == GateReason::kLedger;
@@ -161,7 +159,10 @@ bool InvariantChecker::Impl::HasToGo(const Node& node, const Pod& driver_pod) co
 }
 
 bool InvariantChecker::Impl::RevisionIsUnknown(const Node& node) const {
-  const std::vector<DaemonSet> all = cluster->daemon_sets();
+  std::vector<DaemonSet> all = cluster->daemon_sets();
+  std::erase_if(all, [&](const DaemonSet& one) {
+    return one.ns != options.driver_ns || !options.driver_labels.Matches(one.labels);
+  });
   const auto unobserved = [](const DaemonSet& one) { return one.observed_generation != one.generation; };
   return std::any_of(all.begin(), all.end(), unobserved) || Any(DriverPodsOn(node), [&](const Pod& pod) {
            const OwnerReference* owner = ControllerOf(pod);
@@ -206,8 +207,7 @@ bool InvariantChecker::Impl::IsTrue(const Writer& who, const Node& node, const G
     case GateReason::kCordoned: return its_policy.cordoned_nodes == CordonedNodes::kIgnore && IsForeignCordon(node);
     // Another requestor, too: a NodeMaintenance that we have released stays until he has done with it.
     case GateReason::kOtherDriver:
-      return internal::OtherDriverAtWork(node, keys) || OtherDriverIsUpgraded(node, keys) ||
-             claims_.contains(node.name);
+      return OtherDriverHolds(node, keys) || claims_.contains(node.name);
     case GateReason::kUnsettled: return HasSent(who, node);
     case GateReason::kUnknownState: return !state;
     case GateReason::kUnreadable: return !node.unreadable.empty();

@@ -103,6 +103,8 @@ struct NodeTruth {
   Maker cordon = Maker::kNobody;
   // At which revision the node was last cordoned.
   std::int64_t cordoned_at = 0;
+  // At which it last became ready.
+  std::int64_t ready_at = 0;
   // Somebody else has touched our marks, or has cordoned a node that carried them: nobody can tell whose cordon it is.
   bool uncertain = false;
   bool has_label = false;

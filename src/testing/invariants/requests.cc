@@ -19,10 +19,10 @@ constexpr int kWithFaults = 3;
 // A new template in the midst: another driver pod goes, and another timer is written.
 constexpr int kForTemplate = 2;
 
-// dep-F11, by a clock that may be ahead by `skew`: one second after its grace, of which Kubernetes tells whole seconds.
-bool IsLost(const Pod& pod, bool node_ready, absl::Time now, absl::Duration skew) {
+// dep-F11: one second after its grace, of which Kubernetes tells whole seconds.
+bool IsLost(const Pod& pod, bool node_ready, absl::Time now) {
   if (!pod.deletion_timestamp || node_ready) return false;
-  return absl::FromUnixSeconds(absl::ToUnixSeconds(*pod.deletion_timestamp)) + absl::Seconds(1) <= now + skew;
+  return absl::FromUnixSeconds(absl::ToUnixSeconds(*pod.deletion_timestamp)) + absl::Seconds(1) <= now;
 }
 
 // Pod deletion gives up on a node with such a pod, if the pod is to be deleted at all.
@@ -50,8 +50,7 @@ void InvariantChecker::Impl::CountRequest(const std::string& node) {
     truth.first_write = cluster->Now();
   }
   ++truth.writes;
-  if (clocks_apart >= truth.first_write) return;
-  const bool with_faults = disturbed || last_fault >= truth.first_write - kAftermath;
+  const bool with_faults = disturbed || clocks_apart >= truth.first_write || last_fault >= truth.first_write - kAftermath;
   const int allowed = (with_faults ? kWithFaults : 1) * options.writes_per_upgrade_max + truth.pods_gone +
                       truth.meddled + kForTemplate * (templates_ - truth.templates);
   if (truth.writes <= allowed) return;
@@ -105,6 +104,12 @@ void InvariantChecker::Impl::CheckPatch(const PatchNodeParams& params) {
 
 bool InvariantChecker::Impl::IsDriverPod(const Pod& pod) const {
   return pod.ref.ns == options.driver_ns && options.driver_labels.Matches(pod.labels);
+}
+
+// What the writer's clock showed when he decided, at the latest.
+absl::Time InvariantChecker::Impl::WritersTime() const {
+  const auto ahead = writer == nullptr ? std::nullopt : writer->clock_ahead;
+  return cluster->Now() + ahead.value_or(options.clock_skew_max);
 }
 
 // Up to which revision the writer has read the node's pods.
@@ -225,7 +230,7 @@ std::string InvariantChecker::Impl::WhyNotNow(const Pod& pod, const UpgradePolic
   if (std::none_of(read, history.end(), evacuates)) return "its node is in no state for it";
   if (!by_deletion) return "";
   const absl::Duration time = EvictionTime(read->state, the_policy);
-  const bool over = read->stage_began && *read->stage_began + time <= cluster->Now() + options.clock_skew_max;
+  const bool over = read->stage_began && *read->stage_began + time <= WritersTime();
   return over ? "" : "the time for its eviction was not over";
 }
 
@@ -251,7 +256,7 @@ void InvariantChecker::Impl::JudgeEndOfWait(const PatchNodeParams& params) {
   if (!node || node->resource_version != params.resource_version || !EndsWait(*node, params)) return;
   const bool waited = StateOf(*node, keys) == UpgradeState::kWaitForJobsRequired;
   const auto began = waited ? internal::PresentStageBegan(*node, keys) : std::nullopt;
-  if (began && *began + jobs->timeout <= cluster->Now() + options.clock_skew_max) return;
+  if (began && *began + jobs->timeout <= WritersTime()) return;
   for (const Pod& pod : cluster->pods_on(params.name)) {
     const bool at_work = pod.phase == PodPhase::kRunning || pod.phase == PodPhase::kPending;
     if (!at_work || !jobs->pod_selector.Matches(pod.labels) || !IsKnown(pod)) continue;
@@ -333,9 +338,11 @@ void InvariantChecker::Impl::CheckRestart(const Pod& driver_pod) {
   const auto may_block = [&](const Pod& pod) { return MayGoByOldLabels(pod) && BlocksDeletion(pod, deletion); };
   const bool may_be_drained = its_policy.drain && std::any_of(pods.begin(), pods.end(), may_block);
   std::erase_if(pods, [&](const Pod& pod) { return !IsKnown(pod); });
+  const auto truth = nodes.find(node->name);
+  const bool is_ready = node->ready && (writer == nullptr || truth->second.ready_at <= NodeRead(node->name));
   for (const Pod* pod : Protected(pods, its_policy)) {
     if (may_be_drained && !its_policy.drain->pod_selector.Matches(pod->labels)) continue;
-    if (IsDriverPod(*pod) || IsLost(*pod, node->ready, cluster->Now(), options.clock_skew_max)) continue;
+    if (IsDriverPod(*pod) || IsLost(*pod, is_ready, WritersTime())) continue;
     return Fail("I2", fmt::format("driver pod {} was deleted while {} was on node {}", driver_pod.ref.ToString(),
                                   pod->ref.ToString(), node->name));
   }

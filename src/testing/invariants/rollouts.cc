@@ -182,7 +182,10 @@ void InvariantChecker::Impl::JudgeAdvance(const RolloutRecord& before, const Rol
   const bool same = before.revision == after.revision && before.stages == after.stages;
   const std::size_t from = same ? StageNamed(*rollout, before.stage) : 0;
   const std::size_t to = std::min(StageNamed(*rollout, after.stage), rollout->stages.size());
-  if (to > from && after.halt) Fail("I14", fmt::format("stage {} began although the rollout is halted", after.stage));
+  if (to > from && after.halt) {
+    Fail("I14", fmt::format("stage {} began after {} although the rollout is halted: {}", after.stage,
+                            before.stage.empty() ? "none" : before.stage, after.halt->reason));
+  }
   // Stages by number are judged by what is independent of who is in them.
   for (std::size_t i = from; i < to; ++i) {
     const std::string why =

@@ -61,6 +61,24 @@ TEST_CASE("I1: a slot that only a new policy sees counts for who has read the no
   }
 }
 
+TEST_CASE("I1: a slot that an engine took is not the engine's any more once a policy has not seen it") {
+  UpgradePolicy policy{.auto_upgrade = true, .max_parallel = 1, .drain = DrainPolicy{}};
+  World world(policy);
+  world.Start(1);
+  world.Put(1, "uncordon-required");
+  world.Move(1, UpgradeState::kUncordonRequired, {UpgradeState::kDone},
+             {.annotations = {{std::string(kCordonedByAnnotation), std::nullopt}}, .unschedulable = false});
+  // Failed nodes hold no slot with a failurePolicy; without it, this one holds one that nobody has asked for.
+  policy.failure_policy = FailurePolicy{};
+  world.checker->SetPolicy(policy);
+  world.Put(1, "upgrade-failed");
+  REQUIRE(world.cluster->EditNode(world.NodeName(0), [](Node& node) { node.labels["rack"] = "7"; }));
+  policy.failure_policy.reset();
+  world.checker->SetPolicy(policy);
+  world.StartUnread(0);
+  CHECK(world.Broken() == "");
+}
+
 TEST_CASE("I1: a slot is held since the new policy sees it, not since the one before did") {
   for (const bool read : {false, true}) {
     UpgradePolicy policy{.auto_upgrade = true,
@@ -240,6 +258,53 @@ TEST_CASE("I2: a pod is lost a second after its grace, unless clocks differ") {
     world.clock->Advance(absl::Minutes(2) + overdue * absl::Seconds(1));
     REQUIRE(world.guarded->DeletePod({}, {.pod = world.DriverPodOn(0).ref}).ok());
     CHECK(world.Broken() == broken);
+  }
+}
+
+TEST_CASE("I2: what is lost goes by the sender's clock, and by the node as the sender has read it") {
+  enum class Why { kNothing, kClockIsBehind, kReadyAgain, kReadyAsRead };
+  for (const auto& [why, broken] : std::vector<std::pair<Why, std::string>>{{Why::kNothing, ""},
+                                                                            {Why::kClockIsBehind, "I2"},
+                                                                            {Why::kReadyAgain, ""},
+                                                                            {Why::kReadyAsRead, "I2"}}) {
+    INFO(static_cast<int>(why));
+    World world;
+    world.Start(0);
+    // A finalizer holds it, whatever becomes of the node.
+    Pod held = *world.cluster->pod("team-a", world.WebPodOn(0).name);
+    world.cluster->RemovePod("team-a", held.ref.name);
+    held.ref = {.ns = "team-a", .name = "held"};
+    held.deletion_timestamp = world.clock->Now() + absl::Minutes(2);
+    world.cluster->AddPod(held, {.stop_delay = absl::InfiniteDuration()});
+    REQUIRE(world.guarded->ListPods({}, {.node_name = world.NodeName(0)}).ok());
+    world.cluster->SetNodeReady(world.NodeName(0), false);
+    REQUIRE(world.guarded->ListNodes({}, {}).ok());
+    world.clock->Advance(absl::Minutes(2) + absl::Seconds(1));
+    if (why == Why::kClockIsBehind) world.guarded->NoteClock(-absl::Seconds(2));
+    if (why == Why::kReadyAgain || why == Why::kReadyAsRead) {
+      world.cluster->EditNode(world.NodeName(0), [](Node& node) { node.ready = true; });
+    }
+    if (why == Why::kReadyAsRead) REQUIRE(world.guarded->ListNodes({}, {}).ok());
+    REQUIRE(world.guarded->DeletePod({}, {.pod = world.DriverPodOn(0).ref}).ok());
+    CHECK(world.Broken() == broken);
+  }
+  // Ahead now, and ahead in a pass before.
+  for (const bool before : {false, true}) {
+    World world;
+    world.JudgeBy({.auto_upgrade = true, .max_parallel = 1, .drain = DrainPolicy{}},
+                  [](InvariantOptions& options) { options.clock_skew_max = absl::Minutes(9); });
+    world.Start(0);
+    REQUIRE(world.cluster->EditPod("team-a", world.WebPodOn(0).name, [&](Pod& pod) {
+      pod.deletion_timestamp = world.clock->Now() + absl::Minutes(2);
+    }));
+    world.cluster->SetNodeReady(world.NodeName(0), false);
+    world.guarded->NoteClock(absl::Minutes(3));
+    if (before) {
+      world.guarded->BeginPass();
+      world.guarded->NoteClock(absl::Seconds(1));
+    }
+    REQUIRE(world.guarded->DeletePod({}, {.pod = world.DriverPodOn(0).ref}).ok());
+    CHECK(world.Broken() == (before ? "I2" : ""));
   }
 }
 

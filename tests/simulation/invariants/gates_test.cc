@@ -125,13 +125,52 @@ TEST_CASE("L5: a node that is under way and holds a grant is one") {
     REQUIRE(world.guarded
                 ->CreateConfigMap({}, {.ns = world.fleet.ns,
                                        .name = "ledger",
-                                       .data = {{"grants", node.uid + " " + node.resource_version}}})
+                                       .data = {{"grants", node.uid + " " + node.resource_version},
+                                                {"_rollout_nvidia.com_gpu", R"({"version":1})"}}})
                 .ok());
     world.cluster->SetPodReady(world.fleet.ns, world.DriverPodOn(0).ref.name, false);
     Plan plan = Waiting(world.NodeName(0), {GateReason::kDriverPodNotReady});
     plan.gates.push_back({.node = world.NodeName(1), .gate = {.reason = GateReason::kMaxParallel}});
+    // Only whoever is to be under way takes of it.
+    plan.nodes.push_back({.node = world.NodeName(2), .uid = world.NodeAt(2).uid, .path = {UpgradeState::kDone}});
     world.checker->CheckGates(*world.guarded, plan);
     CHECK(world.Broken() == (max_parallel == 1 ? "" : "L5"));
+  }
+}
+
+TEST_CASE("L5: a revision is unknown only because of the driver's own DaemonSet") {
+  for (const bool driver : {true, false}) {
+    World world({.auto_upgrade = true, .drain = DrainPolicy{}}, nullptr, /*template_delay=*/absl::Milliseconds(200));
+    world.Start(0);
+    // Its controller has not seen the new template yet.
+    if (driver) {
+      world.cluster->SetTemplate(world.fleet.ns, world.fleet.daemon_set, "rev-2");
+    } else {
+      world.cluster->AddDaemonSet({.ns = "team-a", .name = "logging", .node_selector = {{"pool", "none"}}});
+      world.cluster->SetTemplate("team-a", "logging", "rev-2");
+    }
+    world.checker->CheckGates(*world.guarded, Waiting(world.NodeName(0), {GateReason::kRevisionUnknown}));
+    CHECK(world.Broken() == (driver ? "" : "L5"));
+  }
+}
+
+TEST_CASE("L5: another driver holds the cordon only while it relies on it, and keeps no name on it") {
+  const std::string ofed = "nvidia.com/ofed-driver-upgrade-state";
+  for (const auto& [state, names, true_one] : std::vector<std::tuple<std::string, std::string, bool>>{
+           {"drain-required", "", true},
+           {"upgrade-done", "", false},
+           {"upgrade-required", "", false},
+           {"upgrade-done", "nvidia.com/ofed", false},
+           {"drain-required", "nvidia.com/ofed", false}}) {
+    INFO(state << " " << names);
+    World world;
+    world.Put(0, "upgrade-required", [&, &state = state, &names = names](Node& node) {
+      node.unschedulable = true;
+      node.labels[ofed] = state;
+      if (!names.empty()) node.annotations[std::string(kCordonedByAnnotation)] = names;
+    });
+    world.checker->CheckGates(*world.guarded, Waiting(world.NodeName(0), {GateReason::kOtherDriver}));
+    CHECK(world.Broken() == (true_one ? "" : "L5"));
   }
 }
 

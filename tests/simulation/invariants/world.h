@@ -32,7 +32,8 @@ using Edits = std::map<std::string, std::optional<std::string>>;
 /// A fleet, a checker, and an engine's place at the cluster that the tests take.
 struct World {
   explicit World(UpgradePolicy policy = {.auto_upgrade = true, .max_parallel = 1, .drain = DrainPolicy{}},
-                 RestartOnlyPredicate restart_only = nullptr) {
+                 RestartOnlyPredicate restart_only = nullptr, absl::Duration template_delay = absl::ZeroDuration())
+      : cluster(std::make_shared<FakeCluster>(clock, testing::FakeClusterOptions{.template_delay = template_delay})) {
     fleet = AddFleet(*cluster, {.node_count = 4, .node_labels = {{"driver", "gpu"}}});
     const LabelSelector labels = LabelSelector::FromMatchLabels({{"app", fleet.daemon_set}});
     const EngineOptions engine{
@@ -122,7 +123,7 @@ struct World {
   std::string Broken() const { return checker->violation() ? checker->violation()->invariant : ""; }
 
   std::shared_ptr<FakeClock> clock = std::make_shared<FakeClock>();
-  std::shared_ptr<FakeCluster> cluster = std::make_shared<FakeCluster>(clock);
+  std::shared_ptr<FakeCluster> cluster;
   Fleet fleet = {};
   std::unique_ptr<InvariantChecker> checker = {};
   std::shared_ptr<InvariantChecker::GuardedCluster> guarded = {};

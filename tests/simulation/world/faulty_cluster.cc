@@ -220,11 +220,19 @@ void FaultyCluster::JudgePatience(const std::string& wrong) {
   checker_.Fail("I13", fmt::format("{}: {}", name_, wrong));
 }
 
+void FaultyCluster::NoteClock() {
+  const absl::Duration ahead = clock_->Now() - world_.Now();
+  next_->NoteClock(ahead);
+  if (sender_) sender_->clock_ahead = std::max(sender_->clock_ahead.value_or(ahead), ahead);
+}
+
 std::optional<absl::Status> FaultyCluster::Begin(const CallContext& context, Operation operation) {
   ++world_.result.calls;
   // A broken run ends soon.
   if (crashed_ || world_.Broken()) return absl::CancelledError("the process is dead");
+  NoteClock();
   PassTime();
+  NoteClock();
   if (crashed_ || world_.Broken()) return absl::CancelledError("the process is dead");
   if (context.deadline <= clock_->Now()) return absl::DeadlineExceededError("the deadline of the call has passed");
   JudgeLease(operation);

@@ -149,6 +149,7 @@ class FaultyCluster final : public ForwardingFacade {
   // Time until the answer is there, in which other calls go on.
   void AwaitAnswer(Operation operation);
   // nullopt: the call goes on.
+  void NoteClock();
   std::optional<absl::Status> Begin(const CallContext& context, Operation operation);
   CallContext ToClusterTime(const CallContext& context) const;
   template <class T, class F>

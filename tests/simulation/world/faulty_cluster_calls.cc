@@ -34,8 +34,7 @@ class LimitedSink final : public WatchSink<T> {
   bool bookmarks_;
 };
 
-// Tells of lists. With Mode::kWatchTwice it gives every event twice, as a watch may that began anew at an older
-// version.
+// Tells of lists. With Mode::kWatchTwice it gives every event twice.
 template <class T>
 class ReaderSink final : public WatchSink<T> {
  public:

@@ -192,7 +192,7 @@ EngineOptions Replica::MakeEngineOptions() {
         return absl::UnavailableError("the hook has failed on purpose");
       }
       const bool uses = pod.labels.contains("uses");
-      if (uses && driver_.setup.Has(Mode::kManyPods)) world_.CameBy(Mode::kManyPods);
+      if (pod.labels.contains("app") && pod.labels.at("app") == kManyPodsApp) world_.CameBy(Mode::kManyPods);
       return uses;
     };
   }

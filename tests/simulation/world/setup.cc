@@ -365,6 +365,8 @@ bool MakesRequestsAnew(Fault fault) {
     case Fault::kDriverTroubles:
     case Fault::kTemplateChange:
     case Fault::kAdministrator:
+    case Fault::kRival:
+    case Fault::kMaintenance:
     case Fault::kGarbage: return false;
     default: return true;
   }

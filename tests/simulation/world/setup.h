@@ -84,6 +84,7 @@ inline constexpr absl::Duration kLightDriverStart = absl::Seconds(180);
 // How long the API server is down in a seed with Mode::kLongOutage, and how many pods there are with Mode::kManyPods.
 inline constexpr absl::Duration kLongOutage = absl::Hours(2);
 inline constexpr int kManyPods = 10'000;
+inline constexpr char kManyPodsApp[] = "many";
 // By how much a clock jumps with Fault::kClockSkew.
 inline constexpr absl::Duration kClockJumpMax = absl::Seconds(5);
 // By how much clocks are set back with Mode::kClockSetBack, and how often: longer than the calm phase lasts.

@@ -91,7 +91,7 @@ void AddManyPods(World& world) {
   const int nodes = random.Percent(50) ? 1 : world.setup.nodes;
   for (int i = 0; i < kManyPods; ++i) {
     PodBuilder pod(kWorkloadNs, fmt::format("many-{}", i));
-    pod.OnNode(world.NodeName(i % nodes)).WithLabel("app", "many").WithLabel("uses", "driver").OwnedByJob("many");
+    pod.OnNode(world.NodeName(i % nodes)).WithLabel("app", kManyPodsApp).WithLabel("uses", "driver").OwnedByJob("many");
     world.cluster->AddPod(pod.Build());
   }
 }

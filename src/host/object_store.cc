@@ -177,7 +177,20 @@ absl::Status ObjectStore::Line(std::string_view line, OnChange on_change, OnDele
   return absl::OkStatus();
 }
 
+bool ObjectStore::IsListed(ObjectKind kind) const {
+  switch (kind) {
+    case ObjectKind::kNode: return nodes_.has_value();
+    case ObjectKind::kDriverPod: return driver_pods_.has_value();
+    case ObjectKind::kDaemonSet: return daemon_sets_.has_value();
+    case ObjectKind::kControllerRevision: return revisions_.has_value();
+    case ObjectKind::kNodeMaintenance: return maintenances_.has_value();
+  }
+  return true;  // it is none, as is said where it is looked at
+}
+
 absl::Status ObjectStore::WatchLine(ObjectKind kind, std::string_view line) {
+  // One object would be taken for all there are.
+  if (!IsListed(kind)) return absl::InvalidArgumentError("line: no list of its kind has been put, which it would go on from");
   switch (kind) {
     case ObjectKind::kNode:
       return Line<Node>(

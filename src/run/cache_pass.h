@@ -47,6 +47,7 @@ class CachePass final : public Pass {
  private:
   // A node whose requests are not all answered gets no others, and what it waits for is no news. One whose pods are being
   // read may need fewer patches when they are known.
+  void WithholdUnread(Plan& plan);
   void LeaveOutInFlight(Plan& plan);
   void NoteChanges(const CallContext& context, absl::Time now, AttemptLog& log);
   // Looks at nodes that may have changed, in turn, and leaves what is too much for a pass.

@@ -63,6 +63,19 @@ TEST_CASE("A watch that tells of an older version of a node changes nothing") {
   CHECK(Has(told.Read(), "\"state\":\"upgrade-done\""));
 }
 
+TEST_CASE("A watch goes on from a list: a line before the list is refused, and is not all there is") {
+  for (const int kind : {DU_NODES, DU_DRIVER_PODS, DU_DAEMON_SETS, DU_CONTROLLER_REVISIONS, DU_NODE_MAINTENANCES}) {
+    INFO(kind);
+    ByHand told;
+    const Said said = told.Line(kind, "ADDED", kind == DU_NODES ? NodeText("u1", 20, "drain-required") : DriverPod(20));
+    CHECK(said.code == 3);
+    CHECK(Has(said.text, "no list of its kind has been put"));
+  }
+  ByHand told;
+  told.Put(DU_NODES, "");
+  CHECK(told.Line(DU_NODES, "ADDED", NodeText("u1", 20, "drain-required")).code == 0);
+}
+
 TEST_CASE("The end of an earlier node of the name, told late, leaves the new one") {
   ByHand told;
   told.Put(DU_NODES, NodeText("u2", 20, "upgrade-done"));

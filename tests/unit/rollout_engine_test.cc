@@ -137,6 +137,17 @@ TEST_CASE("a policy with a rollout needs a ledger, and one without it asks for n
   CHECK_FALSE(world.cluster->config_map("ops", "ledger"));
 }
 
+TEST_CASE("while the target revision is not known no record is stored") {
+  World world(1);
+  const auto engine = world.Engine();
+  REQUIRE(world.cluster->RemoveDaemonSet(world.fleet.ns, world.fleet.daemon_set, /*orphan=*/true));
+  const Plan plan = world.Pass(*engine);
+  REQUIRE(plan.rollout);
+  CHECK(plan.rollout->revision.empty());
+  const auto ledger = world.cluster->config_map("ops", "ledger");
+  CHECK((!ledger || !ledger->data.contains(kRecordKey)));
+}
+
 // Lists of pods by one pass beside those of a pass that orders by name.
 std::int64_t ListsToOrder(int nodes, OrderBy by) {
   const auto lists = [&](std::vector<RolloutOrder> order) {

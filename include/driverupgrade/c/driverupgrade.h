@@ -120,8 +120,8 @@ void du_engine_free(du_engine *engine);
  */
 du_code du_engine_put(du_engine *engine, int32_t kind, du_str list, du_buf *out);
 
-/* One line of a watch that goes on from the list. Bookmarks change nothing. Out: {}. Errors: 3 for no line of that kind, and for a line
- * of type ERROR, after which a list is needed. */
+/* One line of a watch that goes on from the list. Bookmarks change nothing. Out: {}. Errors: 3 for no line of that kind, for one
+ * before du_engine_put of the kind, and for a line of type ERROR, after which a list is needed. */
 du_code du_engine_watch_line(du_engine *engine, int32_t kind, du_str line, du_buf *out);
 
 /*

@@ -20,10 +20,10 @@ Gate DescribeWith(const Limit& limit, std::size_t taken, std::size_t together) {
 
 }  // namespace
 
-LimitsRoom::LimitsRoom(Limits limits, std::optional<int> unavailable_max, std::optional<std::size_t> grants_max,
-                       CandidateOf candidate_of)
+LimitsRoom::LimitsRoom(Limits limits, std::optional<UnavailableRoom> unavailable,
+                       std::optional<std::size_t> grants_max, CandidateOf candidate_of)
     : limits_(std::move(limits)),
-      unavailable_max_(unavailable_max),
+      unavailable_(unavailable),
       grants_max_(grants_max),
       candidate_of_(std::move(candidate_of)) {
   // What refuses a node that asks for nothing refuses all, whoever starts.
@@ -37,13 +37,19 @@ std::optional<Gate> LimitsRoom::NeverFits(const std::vector<std::size_t>& nodes)
                 .detail = fmt::format("the ledger: {} nodes start together, {} may have a grant", nodes.size(),
                                       *grants_max_)};
   }
-  if (!unavailable_max_ || nodes.size() < 2) return std::nullopt;
-  const auto taken =
-      std::count_if(nodes.begin(), nodes.end(), [&](std::size_t node) { return candidate_of_(node).takes_headroom; });
-  if (taken <= *unavailable_max_) return std::nullopt;
+  if (!unavailable_ || nodes.size() < 2 || Takes(nodes) <= unavailable_->max) return std::nullopt;
   return Gate{.reason = GateReason::kMaxUnavailable,
-              .detail = fmt::format("maxUnavailable: {} nodes start together, {} may be unavailable", taken,
-                                    *unavailable_max_)};
+              .detail = fmt::format("maxUnavailable: {} nodes start together, {} may be unavailable", Takes(nodes),
+                                    unavailable_->max)};
+}
+
+bool LimitsRoom::FitsLater(const std::vector<std::size_t>& nodes) const {
+  return !unavailable_ || Takes(nodes) <= unavailable_->max - unavailable_->taken_for_good;
+}
+
+int LimitsRoom::Takes(const std::vector<std::size_t>& nodes) const {
+  return static_cast<int>(std::count_if(nodes.begin(), nodes.end(),
+                                        [&](std::size_t node) { return candidate_of_(node).takes_headroom; }));
 }
 
 // By all that limits look at.

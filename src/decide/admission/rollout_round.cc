@@ -143,6 +143,8 @@ RolloutNode NodeOf(const NodeView& view, const KeptVerdict& verdict, const Grant
   RolloutNode node{.node = &view.node,
                    .progress = ProgressOf(verdict, share, keeps_maintenance, is_of_older_revision),
                    .may_start = verdict.candidate.has_value()};
+  const bool is_over = verdict.gate && TraitsOf(verdict.gate->reason).ends_rollout;
+  node.gives_room = node.progress == NodeProgress::kUnderWay && view.node.ready && !is_over;
   node.own_node = verdict.candidate && verdict.candidate->own_node;
   node.out_of_service = keeps_maintenance || (view.node.unschedulable && IsInCordonSet(*marks, identity));
   // The state machine does not ask: a failed node with the skip label may still be repaired.
@@ -253,8 +255,13 @@ class RolloutRounds {
     return interest;
   }
 
+  std::optional<UnavailableRoom> RoomOf(const UpgradeBudget& all) const {
+    if (!all.unavailable_max) return std::nullopt;
+    return UnavailableRoom{.max = *all.unavailable_max, .taken_for_good = all.unavailable - census_.giving_room()};
+  }
+
   void Decide(const RolloutStep& step, const StartTime& start, const Budgets& budgets, RolloutRound& round) {
-    LimitsRoom room(Limits::Of(budgets, input_.limits.paused), budgets.all.unavailable_max, input_.grants_max,
+    LimitsRoom room(Limits::Of(budgets, input_.limits.paused), RoomOf(budgets.all), input_.grants_max,
                     [&](std::size_t i) -> const Candidate& { return shares_[i].candidate; });
     RolloutAnswers answers = AdmitNodes(input_.rules, view_, census_, step, start, room);
     int place = 0;
@@ -279,7 +286,10 @@ class RolloutRounds {
     if (step.open < static_cast<int>(policy_.stages.size())) status.next = step.closed;
     status.halted = step.halted;
     if (!start.open) status.closed = WindowGate(start);
-    if (std::string text = FormatRecord(step.record); text != input_.facts.record) status.record = std::move(text);
+    // While the revision is not known there is nothing to be noted, and how long nodes took is kept until there is.
+    if (std::string text = FormatRecord(step.record); view_.revision && text != input_.facts.record) {
+      status.record = std::move(text);
+    }
     if (step.halted) {
       round.findings.push_back(
           {.code = FindingCode::kRollout, .message = fmt::format("the rollout is halted: {}", step.halted->detail)});

@@ -68,6 +68,7 @@ void RolloutCensus::Count(std::size_t i, const RolloutNode& node, int by) {
       troubled_.erase(i);
     }
   }
+  if (node.gives_room) giving_room_ += by;
   if (node.progress == NodeProgress::kLeftOut) return;
   StageCount& stage = counts_[static_cast<std::size_t>(stages_[i])];
   stage.nodes += by;
@@ -144,6 +145,7 @@ void RolloutCensus::Renew(std::size_t number, const std::vector<RolloutNode>& no
     unit.stage = stages_[i];
     unit.nodes.push_back(i);
     unit.admitted_before |= node.progress == NodeProgress::kUnderWay;
+    unit.is_rest = together_ && groups_.tallies[number].under_way > 0;
     unit.own_node |= node.own_node;
   };
   if (together_) {
@@ -157,7 +159,7 @@ void RolloutCensus::Renew(std::size_t number, const std::vector<RolloutNode>& no
 
 bool RolloutCensus::GoesBefore(std::size_t a, std::size_t b) const {
   const auto rank = [](const WaitingUnit& unit) {
-    return std::tuple(!unit.admitted_before, unit.own_node, std::string_view(unit.key));
+    return std::tuple(!unit.admitted_before, !unit.is_rest, unit.own_node, std::string_view(unit.key));
   };
   return rank(units_[a]) < rank(units_[b]);
 }

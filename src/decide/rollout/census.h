@@ -39,6 +39,7 @@ struct WaitingUnit {
   std::size_t group = 0;  // 0 without groups
   std::vector<std::size_t> nodes = {};
   bool admitted_before = false;
+  bool is_rest = false;  // of a group that starts together and has begun
   bool own_node = false;
   bool out_of_service = true;  // it waits for no stage: nor does any other node of a group that starts together
 };
@@ -56,6 +57,8 @@ class RolloutCensus {
   const std::vector<StageCount>& counts() const { return counts_; }
   // The nodes that have failed or are sick or unwell.
   const std::set<std::size_t>& troubled() const { return troubled_; }
+  // How many give room of maxUnavailable when they end.
+  int giving_room() const { return giving_room_; }
   // The number of the group of each node; empty without groups.
   const std::vector<std::size_t>& group_of() const { return group_of_; }
 
@@ -85,6 +88,7 @@ class RolloutCensus {
   std::vector<int> stages_ = {};
   std::vector<StageCount> counts_ = {};
   std::set<std::size_t> troubled_ = {};
+  int giving_room_ = 0;
   GroupTallies groups_ = {};
   std::vector<std::size_t> group_of_ = {};               // by node; empty without groups
   std::vector<std::vector<std::size_t>> nodes_of_ = {};  // by group, if it starts together

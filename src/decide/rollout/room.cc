@@ -34,16 +34,15 @@ class Admission {
     if (unit.admitted_before) return NoRoom(unit);
     if (const int gate = NotByGroup(unit); gate != kStarts) return gate;
     if (const int gate = Say(room_.NeverFits(unit.nodes)); gate != kStarts) return gate;
-    if (is_kept_free_) return kept_free_;
+    if (is_kept_free_ && !unit.is_rest) return kept_free_;
     if (const int gate = NotByStage(unit); gate != kStarts) return gate;
     const int gate = NoRoom(unit);
     if (gate == kStarts || unit.nodes.size() == 1 || !is_any_under_way_) return gate;
     const GateReason reason = gates_[static_cast<std::size_t>(gate)].reason;
-    is_kept_free_ = reason == GateReason::kMaxUnavailable || reason == GateReason::kLedger;
-    if (is_kept_free_) {
-      kept_free_ =
-          Say(Gate{.reason = GateReason::kGroup, .detail = "nodes before it start together and wait for room"});
-    }
+    if (reason != GateReason::kMaxUnavailable && reason != GateReason::kLedger) return gate;
+    if (is_kept_free_ || !room_.FitsLater(unit.nodes)) return gate;
+    is_kept_free_ = true;
+    kept_free_ = Say(Gate{.reason = GateReason::kGroup, .detail = "nodes before it start together and wait for room"});
     return gate;
   }
 

@@ -35,6 +35,10 @@ bool SomeStageHasALimit(const UpgradePolicy& policy) {
   return policy.rollout && std::any_of(policy.rollout->stages.begin(), policy.rollout->stages.end(), has_limit);
 }
 
+bool StartTogether(const UpgradePolicy& policy) {
+  return policy.rollout && policy.rollout->groups && policy.rollout->groups->mode == GroupMode::kTogether;
+}
+
 // The place in the queue that the gate tells; 0: none.
 int PlaceIn(const Gate& gate) {
   const std::vector<std::string> parts = absl::StrSplit(gate.detail, "; place ");
@@ -120,10 +124,10 @@ bool InvariantChecker::Impl::BudgetIsOut(const Writer& who, GateReason reason, c
 // Nodes that start together are refused if not all of them have room: all but one may be in the way of that one.
 InvariantChecker::Impl::Uids InvariantChecker::Impl::WithItsGroup(const UpgradePolicy& the_policy, const Node& node,
                                                                   Uids uids) const {
-  if (!the_policy.rollout || !the_policy.rollout->groups) return uids;
+  if (!StartTogether(the_policy)) return uids;
   const NodeGroups& groups = *the_policy.rollout->groups;
   const std::string group = LabelOf(node, groups.by);
-  if (groups.mode != GroupMode::kTogether || group.empty()) return uids;
+  if (group.empty()) return uids;
   for (const auto& [name, truth] : nodes) {
     const std::optional<Node> other = cluster->node(name);
     if (other && name != node.name && LabelOf(*other, groups.by) == group) uids.insert(truth.uid);
@@ -221,7 +225,9 @@ bool InvariantChecker::Impl::IsTrue(const Writer& who, const Node& node, const G
                                                       : options.uses_driver != nullptr);
     case GateReason::kSafeLoad: return node.annotations.contains(keys.safe_load);
     case GateReason::kFailed: return state == UpgradeState::kFailed;
-    case GateReason::kPodsUnknown: return internal::WillBeCordoned(state);
+    // Before a node starts only nodes that start together wait for each other's pods to be read.
+    case GateReason::kPodsUnknown:
+      return internal::WillBeCordoned(state) || (state == UpgradeState::kUpgradeRequired && StartTogether(its_policy));
     case GateReason::kJobs:
       return its_policy.wait_for_completion && Any(cluster->pods_on(node.name), [&](const Pod& pod) {
                return its_policy.wait_for_completion->pod_selector.Matches(pod.labels) && !IsFinished(pod);

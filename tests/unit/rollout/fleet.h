@@ -25,6 +25,8 @@ struct Numbers {
   int headroom = std::numeric_limits<int>::max();
   // If no node were unavailable.
   int headroom_max = std::numeric_limits<int>::max();
+  // Once those under way have ended.
+  int headroom_later = std::numeric_limits<int>::max();
 };
 class NumbersRoom final : public RolloutRoom {
  public:
@@ -33,6 +35,9 @@ class NumbersRoom final : public RolloutRoom {
   std::optional<Gate> NeverFits(const std::vector<std::size_t>& nodes) const override {
     if (static_cast<int>(nodes.size()) <= left_.headroom_max) return std::nullopt;
     return Gate{.reason = GateReason::kMaxUnavailable, .detail = "too many start together"};
+  }
+  bool FitsLater(const std::vector<std::size_t>& nodes) const override {
+    return static_cast<int>(nodes.size()) <= left_.headroom_later;
   }
   std::optional<Gate> Refusal(const std::vector<std::size_t>& nodes, bool takes_slot) const override {
     if (takes_slot && left_.slots < 1) return Gate{.reason = GateReason::kMaxParallel, .detail = "no slot is free"};

@@ -190,6 +190,10 @@ class NaiveAdmission {
     }
     std::sort(order.begin(), order.end(),
               [&](std::size_t a, std::size_t b) { return GoesBefore(nodes_[a], nodes_[b], policy_.order); });
+    // What is left of groups that have begun.
+    if (Is(GroupMode::kTogether)) {
+      std::stable_partition(order.begin(), order.end(), [&](std::size_t i) { return IsGroupUnderWay(i); });
+    }
     std::set<std::string> started;
     std::set<std::size_t> asked;
     for (const std::size_t i : order) {
@@ -211,8 +215,11 @@ class NaiveAdmission {
     if (Count([&](std::size_t i) { return IsUnderWay(i); }) > 0) return started;
     // Somebody is out of service, and nobody else is: no stage and no group is waited for.
     for (const std::size_t i : order) {
-      if (!nodes_[i].out_of_service || !HasSlots(i, 1) || room_.headroom < 1) continue;
-      return {nodes_[i].node->name};
+      for (std::size_t j = 0; j < nodes_.size(); ++j) {
+        const bool of_unit = Is(GroupMode::kTogether) ? SameGroup(nodes_[i], nodes_[j]) : i == j;
+        if (!of_unit || !nodes_[j].may_start || !nodes_[j].out_of_service) continue;
+        if (HasSlots(j, 1) && room_.headroom >= 1) return {nodes_[j].node->name};
+      }
     }
     return started;
   }
@@ -226,6 +233,9 @@ class NaiveAdmission {
     return count;
   }
   bool IsUnderWay(std::size_t i) const { return nodes_[i].progress == NodeProgress::kUnderWay; }
+  bool IsGroupUnderWay(std::size_t own) const {
+    return Count([&](std::size_t i) { return SameGroup(nodes_[own], nodes_[i]) && IsUnderWay(i); }) > 0;
+  }
   bool IsOpen(std::size_t i) const { return stages_[i] <= open_ || nodes_[i].out_of_service; }
   bool Waits(std::size_t i) const { return nodes_[i].progress == NodeProgress::kWaiting && IsOpen(i); }
 
@@ -294,12 +304,12 @@ class NaiveAdmission {
     const std::size_t own = unit.front();
     const int size = static_cast<int>(unit.size());
     if (!StageAllows(unit) || !GroupAllows(unit)) return false;
-    was_under_way_ = Is(GroupMode::kTogether) &&
-                     Count([&](std::size_t i) { return SameGroup(nodes_[own], nodes_[i]) && IsUnderWay(i); }) > 0;
+    was_under_way_ = Is(GroupMode::kTogether) && IsGroupUnderWay(own);
     const int slots = was_under_way_ ? 0 : 1;
-    if (size > room_.headroom_max || kept_free_ || !HasSlots(own, slots)) return false;
+    if (size > room_.headroom_max || (kept_free_ && !was_under_way_) || !HasSlots(own, slots)) return false;
     if (size <= room_.headroom - used_) return true;
-    kept_free_ = size > 1 && Count([&](std::size_t i) { return IsUnderWay(i); }) > 0;
+    const bool comes = size <= room_.headroom_later;
+    kept_free_ |= size > 1 && comes && Count([&](std::size_t i) { return IsUnderWay(i); }) > 0;
     return false;
   }
 
@@ -324,8 +334,11 @@ TEST_CASE("who starts is who would start if everybody were asked one by one") {
     const std::vector<int> stages = fleet.Stages(rules);
     const RolloutStep step{.open = random.Below(static_cast<int>(rules.policy.stages.size()) + 1)};
     const int headroom_max = random.Between(0, 20);
-    const Numbers room{
-        .slots = random.Below(9), .headroom = random.Below(headroom_max + 1), .headroom_max = headroom_max};
+    const int headroom = random.Below(headroom_max + 1);
+    const Numbers room{.slots = random.Below(9),
+                       .headroom = headroom,
+                       .headroom_max = headroom_max,
+                       .headroom_later = random.Between(headroom, headroom_max)};
     const Names names = fleet.Started(step, rules, room);
     const std::set<std::string> started(names.begin(), names.end());
     CAPTURE(seed, fmt::format("{}", names));

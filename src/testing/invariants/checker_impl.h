@@ -167,6 +167,7 @@ class InvariantChecker::Impl {
   void JudgeStart(const Node& before, const Node& after);
   void JudgeGrant(const Node& before);
   void OnGrants(const ConfigMap* ledger);
+  void OnLedgerLost();
   void OnLease(const Lease& before, const Lease& after);
   bool Starts(const Node& before, const Node& after) const;
   void JudgeCordon(const Node& before, const Node& after, const internal::NodeTruth& truth);

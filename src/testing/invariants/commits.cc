@@ -122,10 +122,15 @@ void InvariantChecker::Impl::OnOther(const Change& change) {
   if (hash != made->labels.end()) newest_hash_ = hash->second;
 }
 
+// With the grants goes what whoever has not read a node knew of it.
+void InvariantChecker::Impl::OnLedgerLost() {
+  for (auto& [name, truth] : nodes) truth.slot_by_engine = truth.unavailable_by_engine = false;
+}
+
 // arch-A12: no more grants than fit.
 void InvariantChecker::Impl::OnGrants(const ConfigMap* ledger) {
   granted_.clear();
-  if (ledger == nullptr) return;
+  if (ledger == nullptr) return OnLedgerLost();
   for (const auto& [key, value] : ledger->data) {
     if (key.starts_with('_')) continue;  // the record of a rollout
     const std::set<std::string> lines = absl::StrSplit(value, '\n', absl::SkipEmpty());

@@ -61,6 +61,30 @@ TEST_CASE("I1: a slot that only a new policy sees counts for who has read the no
   }
 }
 
+TEST_CASE("I1: once the ledger is lost a slot counts only for who has read the node") {
+  enum class Ledger { kStays, kIsLost, kIsLostAndRead };
+  for (const Ledger ledger : {Ledger::kStays, Ledger::kIsLost, Ledger::kIsLostAndRead}) {
+    INFO(static_cast<int>(ledger));
+    World world;
+    REQUIRE(world.cluster->CreateConfigMap({}, {.ns = world.fleet.ns, .name = "ledger"}).ok());
+    const auto other = world.checker->Guard("other");
+    REQUIRE(other->ListNodes({}, {}).ok());
+    world.Start(1);
+    REQUIRE(world.cluster->EditNode(world.NodeName(0), [](Node& node) { node.labels["rack"] = "7"; }));
+    if (ledger != Ledger::kStays) world.cluster->RemoveConfigMap(world.fleet.ns, "ledger");
+    if (ledger == Ledger::kIsLostAndRead) REQUIRE(other->ListNodes({}, {}).ok());
+    world.Announce(0, UpgradeState::kUnknown, {UpgradeState::kUpgradeRequired, UpgradeState::kCordonRequired});
+    const Node node = world.NodeAt(0);
+    REQUIRE(other
+                ->PatchNode({}, {.name = node.name,
+                                 .uid = node.uid,
+                                 .resource_version = node.resource_version,
+                                 .labels = {{Gpu().StateLabel(), "cordon-required"}}})
+                .ok());
+    CHECK(world.Broken() == (ledger == Ledger::kIsLost ? "" : "I1"));
+  }
+}
+
 TEST_CASE("I1: a slot that an engine took is not the engine's any more once a policy has not seen it") {
   UpgradePolicy policy{.auto_upgrade = true, .max_parallel = 1, .drain = DrainPolicy{}};
   World world(policy);

@@ -108,6 +108,9 @@ bool Replica::SeesNodes() const {
   // Whoever lists has read all of it in this pass. A watch that has failed is begun again within half a minute.
   const absl::Duration felt = driver_.setup.ByClocks(process_->cache ? kWatchesBeginAgain : absl::ZeroDuration());
   if (world_.Now() < troubled_at_ + felt || (driver_.setup.ClocksJump() && world_.Now() < settled_at_)) return false;
+  // One that ends without a word, bookmarks among them, counts as failed and is no trouble: nobody knows when it did.
+  const bool may_be_silent = process_->cache && driver_.setup.Has(Fault::kNoBookmarks);
+  if (may_be_silent && world_.Now() < world_.driver_changed_at + felt) return false;
   const bool at_rest = !process_->tasks || process_->tasks->idle();
   return at_rest && !process_->cluster->crashed() && driver_.checker.KnowsAll(*process_->guarded);
 }
@@ -208,7 +211,12 @@ void Replica::JudgeRollout(const Plan& plan) {
   }
   ++world_.result.rollouts_judged;
   if (wrong.empty()) return;
-  for (const RolloutNodeSeen& node : nodes) wrong += "; " + driverupgrade::testing::internal::Describe(node);
+  for (const RolloutNodeSeen& node : nodes) {
+    wrong += "; " + driverupgrade::testing::internal::Describe(node);
+    if (const auto gate = process_->engine->Explain(node.name)) {
+      wrong += fmt::format(", and is told to wait for {} ({})", ToString(gate->reason), gate->detail);
+    }
+  }
   driver_.checker.Fail("I15", "rollout: " + wrong);
 }
 

@@ -2,6 +2,8 @@
 
 #include <cstdlib>
 #include <fstream>
+#include <mutex>
+#include <set>
 
 namespace driverupgrade::planted {
 
@@ -20,6 +22,20 @@ bool Reached() {
     return true;
   }();
   return noted;
+}
+
+bool NotesWhatIsAsked() {
+  static const bool notes = std::getenv("DRIVERUPGRADE_PLANTED_ASKED") != nullptr;
+  return notes;
+}
+
+void Asked(std::string_view defect) {
+  // By the place of the literal, as the code that asks may run millions of times.
+  static thread_local std::set<const char*> known;
+  if (!known.insert(defect.data()).second) return;
+  static std::mutex& mutex = *new std::mutex;
+  const std::lock_guard lock(mutex);
+  std::ofstream(std::getenv("DRIVERUPGRADE_PLANTED_ASKED"), std::ios::app) << defect << '\n';
 }
 
 }  // namespace driverupgrade::planted

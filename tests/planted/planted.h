@@ -12,7 +12,14 @@ std::string_view Wanted();
 // Writes the file that DRIVERUPGRADE_PLANTED_REACHED names, if any: code asked for a defect that is on. Returns true.
 bool Reached();
 
-inline bool IsOn(std::string_view defect) { return defect == Wanted() && Reached(); }
+// Whether DRIVERUPGRADE_PLANTED_ASKED names a file; each defect that code asks for is a line of it, on or not.
+bool NotesWhatIsAsked();
+void Asked(std::string_view defect);
+
+inline bool IsOn(std::string_view defect) {
+  if (NotesWhatIsAsked()) Asked(defect);
+  return defect == Wanted() && Reached();
+}
 
 }  // namespace driverupgrade::planted
 

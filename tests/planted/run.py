@@ -128,6 +128,7 @@ class Filling:
         self.sources = {defect.name: defect.source for defect in read_all()}
         self.names = list(self.sources)
         self.lock = threading.Lock()
+        self.asked = {}
         self.until = time.monotonic() + 60 * arguments.minutes
 
     def missing(self):
@@ -138,13 +139,21 @@ class Filling:
     def is_known(self, suite, answer):
         return answer is not None and (suite != "simulation" or answer["test"] or answer["tried"] >= self.arguments.seeds)
 
+    def is_asked(self, suite, name):
+        if suite == "simulation":
+            return True
+        with self.lock:
+            if suite not in self.asked:
+                self.asked[suite] = suites.asked(self.arguments.bin, suite)
+            return name in self.asked[suite]
+
     def fill_one(self, missing):
         suite, name = missing
         if time.monotonic() > self.until:
             return
         tried = self.found.get(name, {}).get(suite, {}).get("tried", 0)
         result = suites.Finding("", 0)
-        if suites.runs(suite, self.sources[name]):
+        if suites.runs(suite, self.sources[name]) and self.is_asked(suite, name):
             result = suites.find(self.arguments.bin, suite, name, self.sources[name], seeds=self.arguments.seeds, tried=tried)
         answer = {"test": result.test, "seconds": round(result.seconds, 1)}
         if suite == "simulation":

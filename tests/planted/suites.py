@@ -154,6 +154,19 @@ def reaches(bin_folder, defect, source, seeds):
         return True if marker.exists() else False if ended and process.returncode == 0 else None
 
 
+def asked(bin_folder, suite):
+    """The defects that the suite's code asks for while none is on. What it never asks for can make no difference to it."""
+    with tempfile.TemporaryDirectory() as folder:
+        file = pathlib.Path(folder) / "asked"
+        programs = [bin_folder / f"planted_{suite}"]
+        commands = {"scenarios": [[*programs, *sorted((ROOT / "tests/scenarios").glob("[!C]*.txt"))]],
+                    "c": [[bin_folder / "planted_c_interface", ROOT / "tests/tools/upgradectl/testdata"], programs]}
+        for command in commands.get(suite, [programs]):
+            subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=True,
+                           env=os.environ | {"DRIVERUPGRADE_PLANTED_ASKED": str(file)})
+        return set(file.read_text().split()) if file.exists() else set()
+
+
 def find(bin_folder, suite, defect, source="", test="", seeds=SEEDS, tried=0):
     """The first test of the suite that fails with the defect, which is in `source`; only `test`, if it is given."""
     if suite == "simulation":

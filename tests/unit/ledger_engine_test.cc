@@ -1,6 +1,7 @@
 // An engine with an AdmissionLedger on the fake cluster (ADR 0005): from lists, and from a cache.
 #include <algorithm>
 #include <functional>
+#include <future>
 #include <optional>
 #include <string>
 #include <vector>
@@ -59,7 +60,7 @@ struct World {
     }
     EngineOptions options{
         .snapshot = {.ns = fleet.ns, .driver_labels = labels}, .cache = cache, .ledger = ledger, .clock = clock};
-    options.executor.calls_in_flight = 1;
+    options.executor.calls_in_flight = calls_in_flight;
     auto created = UpgradeEngine::Create(Gpu(), cluster, std::move(options));
     REQUIRE(created.ok());
     engine = *std::move(created);
@@ -127,6 +128,7 @@ struct World {
         nullptr);
   }
   int cluster_touches = 0;
+  int calls_in_flight = 1;
 };
 
 const NodeGate* GateOf(const Plan& plan, const std::string& node) {
@@ -408,6 +410,39 @@ TEST_CASE("A group of more nodes than may have a grant says so, and others go on
   const Plan plan = world.engine->Everything();
   REQUIRE(GateOf(plan, "node-1") != nullptr);
   CHECK(GateOf(plan, "node-1")->gate.detail.find("2 nodes start together, 1 may have a grant") != std::string::npos);
+}
+
+TEST_CASE("Of nodes that start together none starts while the pods of another are being read") {
+  World world(Reads::kCache, 3);
+  world.policy.max_parallel.reset();
+  world.policy.rollout = RolloutPolicy{.order = {{.by = OrderBy::kFewestPods}}, .groups = NodeGroups{.by = "rack"}};
+  for (const char* name : {"node-1", "node-2", "node-3"}) {
+    world.cluster->EditNode(name, [](Node& node) { node.labels["rack"] = "a"; });
+  }
+  world.calls_in_flight = 3;
+  std::promise<void> release;
+  const std::shared_future<void> released = release.get_future().share();
+  std::promise<void> first;
+  world.cluster->SetFaultHooks(
+      [released](const Call& call) -> std::optional<absl::Status> {
+        if (call.operation == Operation::kListPods && call.object.find("node-3") != std::string::npos) released.wait();
+        return std::nullopt;
+      },
+      [&first, told = false](const Call& call) mutable -> std::optional<absl::Status> {
+        const bool is_first = call.operation == Operation::kListPods && call.object.find("node-1") != std::string::npos;
+        if (is_first && !std::exchange(told, true)) first.set_value();
+        return std::nullopt;
+      });
+  world.Pass();
+  first.get_future().wait();
+  const auto busy = [&] { return world.IsBusy("node-1") + world.IsBusy("node-2") + world.IsBusy("node-3"); };
+  for (int i = 0; i < 20; ++i) {
+    world.Pass();
+    CHECK(busy() == 0);
+  }
+  release.set_value();
+  for (int i = 0; i < 10'000 && busy() == 0; ++i) world.Pass();
+  CHECK(busy() == 3);
 }
 
 TEST_CASE("An administrator's node asks for no slot and needs no grant") {

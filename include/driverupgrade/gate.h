@@ -47,7 +47,7 @@ enum class GateReason : std::uint8_t {
   kRevisionUnknown,  ///< It cannot be told whether the driver pod is up to date.
   // While the node is evacuated, or given back.
   kMaintenance,       ///< Requestor mode: the maintenance operator has not got so far, or could not be asked.
-  kPodsUnknown,       ///< The node's pods have not been read since it was cordoned.
+  kPodsUnknown,       ///< The node's pods have not been read since it was cordoned, or those of its group.
   kJobs,              ///< Pods that the policy waits for are still at work.
   kPodsTerminating,   ///< Evicted pods are not gone yet.
   kDisruptionBudget,  ///< A disruption budget refuses an eviction.

@@ -190,7 +190,7 @@ bool ObjectStore::IsListed(ObjectKind kind) const {
 
 absl::Status ObjectStore::WatchLine(ObjectKind kind, std::string_view line) {
   // One object would be taken for all there are.
-  if (!IsListed(kind)) return absl::InvalidArgumentError("line: no list of its kind has been put, which it would go on from");
+  if (!IsListed(kind)) return absl::InvalidArgumentError("line: a list of its kind is needed first");
   switch (kind) {
     case ObjectKind::kNode:
       return Line<Node>(

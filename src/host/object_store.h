@@ -33,8 +33,8 @@ struct StoreChanges {
 // The same rules as WatchStore has for the watches of an engine with threads. Not thread-safe.
 class ObjectStore {
  public:
-  // Each parses and takes. Errors: InvalidArgument for what is no such list or line, and for a line before a list; nothing is
-  // changed then.
+  // Each parses and takes. Errors: InvalidArgument for what is no such list or line, and for a line before a list; nothing
+  // is changed then.
   absl::Status Put(ObjectKind kind, std::string_view list);
   absl::Status WatchLine(ObjectKind kind, std::string_view line);
 

@@ -124,21 +124,23 @@ absl::StatusOr<Plan> CachePass::MakePlan(const CallContext& context, const PassI
   for (const auto& [node, findings] : findings_) {
     plan.findings.insert(plan.findings.end(), findings.begin(), findings.end());
   }
-  if (input.policy.rollout && StartsTogether(*input.policy.rollout)) WithholdUnread(plan);
+  if (plan.finished && input.policy.rollout && StartsTogether(*input.policy.rollout)) WithholdUnread(plan);
   LeaveOutInFlight(plan);
   return plan;
 }
 
-// Nodes that start together do so when the pods of all of them have been read, or else some would wait for others.
+// Nodes that start together do so when the pods of all of them have been read, or else some would wait for others. Where
+// a list has failed, what needs no pods goes on.
 void CachePass::WithholdUnread(Plan& plan) {
   std::map<std::string, Gate> unread;
   for (const NodePlan& node : plan.nodes) {
-    if (!Starts(node) || !reading_.contains(node.node)) continue;
+    const auto retry = retries_.find(node.node);
+    const bool has_failed = retry != retries_.end() && retry->second.failures > 0;
+    if (!Starts(node) || !reading_.contains(node.node) || has_failed) continue;
     unread[node.node] = {.reason = GateReason::kPodsUnknown, .detail = "its pods are being read"};
   }
   Withhold(unread, plan);
 }
-
 
 void CachePass::NoteChanges(const CallContext& context, absl::Time now, AttemptLog& log) {
   CacheChanges changes = cache_->Take(driver_);
@@ -207,6 +209,7 @@ void CachePass::Withhold(const std::map<std::string, Gate>& gates, Plan& plan) {
   if (gates.empty()) return;
   Plan again = Incomplete(planner().Withhold(gates), planner());
   CarryGates(plan, again);
+  again.finished = plan.finished;
   if (plan.wake_at) again.wake_at = std::min(*plan.wake_at, again.wake_at.value_or(absl::InfiniteFuture()));
   again.findings = std::move(plan.findings);
   plan = std::move(again);

@@ -45,9 +45,9 @@ class CachePass final : public Pass {
   std::string UidOf(const std::string& node) const override;
 
  private:
+  void WithholdUnread(Plan& plan);
   // A node whose requests are not all answered gets no others, and what it waits for is no news. One whose pods are being
   // read may need fewer patches when they are known.
-  void WithholdUnread(Plan& plan);
   void LeaveOutInFlight(Plan& plan);
   void NoteChanges(const CallContext& context, absl::Time now, AttemptLog& log);
   // Looks at nodes that may have changed, in turn, and leaves what is too much for a pass.

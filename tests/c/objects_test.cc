@@ -69,7 +69,7 @@ TEST_CASE("A watch goes on from a list: a line before the list is refused, and i
     ByHand told;
     const Said said = told.Line(kind, "ADDED", kind == DU_NODES ? NodeText("u1", 20, "drain-required") : DriverPod(20));
     CHECK(said.code == 3);
-    CHECK(Has(said.text, "no list of its kind has been put"));
+    CHECK(Has(said.text, "a list of its kind is needed first"));
   }
   ByHand told;
   told.Put(DU_NODES, "");

@@ -232,6 +232,7 @@ class Simulation {
   void Calm() {
     world_.trace.Line("--- calm");
     world_.chaos = false;
+    world_.calm_since = world_.Now();
     SetClocksBack();
     // What was late comes now, and what was broken is mended.
     world_.NoteFault();

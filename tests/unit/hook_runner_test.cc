@@ -84,8 +84,8 @@ TEST_CASE("A stop of the engine ends the wait for a callback that has begun") {
   HookRunner hooks(absl::Hours(1));
   std::stop_source stop;
   const std::shared_future<void> released = release.get_future().share();
-  // A copy of its own: the wait ends while request_stop() still works on what all copies share, and the test may be over
-  // before that.
+  // A copy of its own: the wait ends while request_stop() still works on what all copies share, and the test may be
+  // over before that.
   const auto call = [stop, released](const CallContext&) mutable -> absl::StatusOr<bool> {
     stop.request_stop();
     released.wait();

@@ -109,7 +109,8 @@ struct Writer {
   std::int64_t maintenances_read = 0;
   /// What arrives now was sent long ago.
   bool late = false;
-  /// How far his clock was ahead of the cluster's, at most, since his pass began; nullopt: InvariantOptions::clock_skew_max.
+  /// How far his clock was ahead of the cluster's, at most, since his pass began; nullopt: as far as
+  /// InvariantOptions::clock_skew_max.
   std::optional<absl::Duration> clock_ahead = std::nullopt;
   /// It gives every node back (UpgradeEngine::Release), whatever the policy says.
   bool releases = false;

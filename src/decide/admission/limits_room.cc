@@ -20,31 +20,28 @@ Gate DescribeWith(const Limit& limit, std::size_t taken, std::size_t together) {
 
 }  // namespace
 
-LimitsRoom::LimitsRoom(Limits limits, std::optional<UnavailableRoom> unavailable,
-                       std::optional<std::size_t> grants_max, CandidateOf candidate_of)
-    : limits_(std::move(limits)),
-      unavailable_(unavailable),
-      grants_max_(grants_max),
-      candidate_of_(std::move(candidate_of)) {
+LimitsRoom::LimitsRoom(Limits limits, RoomOfGroups groups, CandidateOf candidate_of)
+    : limits_(std::move(limits)), groups_(groups), candidate_of_(std::move(candidate_of)) {
   // What refuses a node that asks for nothing refuses all, whoever starts.
   const Candidate nobody{.needs_slot = false, .needs_headroom = false, .takes_headroom = false};
   if (const Limit* limit = limits_.Refusing(nobody)) closed_ = limit->Describe();
 }
 
 std::optional<Gate> LimitsRoom::NeverFits(const std::vector<std::size_t>& nodes) const {
-  if (grants_max_ && nodes.size() > *grants_max_) {
+  if (groups_.grants_max && nodes.size() > *groups_.grants_max) {
     return Gate{.reason = GateReason::kLedger,
                 .detail = fmt::format("the ledger: {} nodes start together, {} may have a grant", nodes.size(),
-                                      *grants_max_)};
+                                      *groups_.grants_max)};
   }
-  if (!unavailable_ || nodes.size() < 2 || Takes(nodes) <= unavailable_->max) return std::nullopt;
+  const std::optional<int> max = groups_.unavailable_max;
+  if (!max || nodes.size() < 2 || Takes(nodes) <= *max) return std::nullopt;
   return Gate{.reason = GateReason::kMaxUnavailable,
-              .detail = fmt::format("maxUnavailable: {} nodes start together, {} may be unavailable", Takes(nodes),
-                                    unavailable_->max)};
+              .detail = fmt::format("maxUnavailable: {} nodes start together, {} may be unavailable", Takes(nodes), *max)};
 }
 
 bool LimitsRoom::FitsLater(const std::vector<std::size_t>& nodes) const {
-  return !unavailable_ || Takes(nodes) <= unavailable_->max - unavailable_->taken_for_good;
+  if (groups_.grants_max && nodes.size() + groups_.granted_for_long > *groups_.grants_max) return false;
+  return !groups_.unavailable_max || Takes(nodes) + groups_.unavailable_for_long <= *groups_.unavailable_max;
 }
 
 int LimitsRoom::Takes(const std::vector<std::size_t>& nodes) const {

@@ -1,6 +1,6 @@
 // The room of a rollout by the limits of the policy, which are asked for nodes that start as one.
 //
-//     LimitsRoom room(Limits::Of(budgets, paused), UnavailableRoom{.max = 3}, grants_max, candidate_of);
+//     LimitsRoom room(Limits::Of(budgets, paused), {.unavailable_max = 3}, candidate_of);
 //     AdmitNodes(rules, view, census, step, start, room);
 #ifndef DRIVERUPGRADE_SRC_DECIDE_ADMISSION_LIMITS_ROOM_H_
 #define DRIVERUPGRADE_SRC_DECIDE_ADMISSION_LIMITS_ROOM_H_
@@ -16,20 +16,20 @@
 
 namespace driverupgrade::internal {
 
-// maxUnavailable as a number, and how many of it are taken by nodes whose end nobody can wait for: they are lost, nobody
-// upgrades them, or they have failed.
-struct UnavailableRoom {
-  int max = 0;
-  int taken_for_good = 0;
+// What nodes that start together have to fit at all; nullopt: no such limit. And how much of it is taken by nodes whose
+// end nobody waits for (RolloutNode::lasts_from).
+struct RoomOfGroups {
+  std::optional<int> unavailable_max = std::nullopt;
+  std::optional<std::size_t> grants_max = std::nullopt;
+  int unavailable_for_long = 0;
+  std::size_t granted_for_long = 0;
 };
 
 class LimitsRoom final : public RolloutRoom {
  public:
   // By the index of the node in the view of the rollout.
   using CandidateOf = std::function<const Candidate&(std::size_t)>;
-  // `unavailable`, `grants_max`: what nodes that start together have to fit at all; nullopt: no such limit.
-  LimitsRoom(Limits limits, std::optional<UnavailableRoom> unavailable, std::optional<std::size_t> grants_max,
-             CandidateOf candidate_of);
+  LimitsRoom(Limits limits, RoomOfGroups groups, CandidateOf candidate_of);
 
   std::optional<Gate> Closed() const override { return closed_; }
   std::optional<Gate> NeverFits(const std::vector<std::size_t>& nodes) const override;
@@ -43,8 +43,7 @@ class LimitsRoom final : public RolloutRoom {
   int Takes(const std::vector<std::size_t>& nodes) const;
 
   Limits limits_;
-  const std::optional<UnavailableRoom> unavailable_;
-  const std::optional<std::size_t> grants_max_;
+  const RoomOfGroups groups_;
   const CandidateOf candidate_of_;
   std::optional<Gate> closed_;
 };

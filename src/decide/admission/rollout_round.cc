@@ -21,6 +21,8 @@
 namespace driverupgrade::internal {
 namespace {
 
+constexpr absl::Duration kLostAfter = absl::Minutes(1);
+
 // Whether a try before has left the node its NodeMaintenance, and with it a slot of the maintenance operator (dep-F13).
 // One that is being deleted gives that back by itself.
 bool KeepsMaintenance(const NodeView& view, const std::optional<RequestorOptions>& options) {
@@ -99,6 +101,19 @@ bool IsOfOlderRevision(const NodeMarks& marks, const DriverFacts& driver) {
   });
 }
 
+// `will_end`: its upgrade, with which it becomes available. A node may be not ready while its driver is replaced; it is
+// lost if the driver pod is still there a while after it had to be gone.
+absl::Time LastsFrom(const NodeView& view, bool will_end) {
+  if (view.node.ready && !view.node.unschedulable) return absl::InfiniteFuture();
+  if (!will_end) return absl::InfinitePast();
+  absl::Time from = absl::InfiniteFuture();
+  if (view.node.ready) return from;
+  for (const Pod& pod : view.driver_pods) {
+    if (pod.deletion_timestamp) from = std::min(from, *pod.deletion_timestamp + kLostAfter);
+  }
+  return from;
+}
+
 std::string ApprovalsOf(const DriverFacts& driver, const DriverIdentity& identity) {
   std::string approvals;
   for (const auto& [uid, daemon_set] : driver.daemon_sets) {
@@ -144,7 +159,8 @@ RolloutNode NodeOf(const NodeView& view, const KeptVerdict& verdict, const Grant
                    .progress = ProgressOf(verdict, share, keeps_maintenance, is_of_older_revision),
                    .may_start = verdict.candidate.has_value()};
   const bool is_over = verdict.gate && TraitsOf(verdict.gate->reason).ends_rollout;
-  node.gives_room = node.progress == NodeProgress::kUnderWay && view.node.ready && !is_over;
+  const bool will_end = node.progress == NodeProgress::kUnderWay && !is_over && !WasInitiallyUnschedulable(*marks);
+  node.lasts_from = LastsFrom(view, will_end);
   node.own_node = verdict.candidate && verdict.candidate->own_node;
   node.out_of_service = keeps_maintenance || (view.node.unschedulable && IsInCordonSet(*marks, identity));
   // The state machine does not ask: a failed node with the skip label may still be repaired.
@@ -255,13 +271,28 @@ class RolloutRounds {
     return interest;
   }
 
-  std::optional<UnavailableRoom> RoomOf(const UpgradeBudget& all) const {
-    if (!all.unavailable_max) return std::nullopt;
-    return UnavailableRoom{.max = *all.unavailable_max, .taken_for_good = all.unavailable - census_.giving_room()};
+  RoomOfGroups RoomOf(const UpgradeBudget& all) const {
+    RoomOfGroups room{.unavailable_max = all.unavailable_max, .grants_max = input_.grants_max};
+    if (!StartsTogether(policy_)) return room;
+    for (const RolloutNode& node : view_.nodes) {
+      if (node.lasts_from > input_.now) continue;
+      ++room.unavailable_for_long;
+      room.granted_for_long += node.progress == NodeProgress::kUnderWay;
+    }
+    return room;
+  }
+  // When one more of those under way counts as lost.
+  absl::Time NextLoss() const {
+    absl::Time next = absl::InfiniteFuture();
+    if (!StartsTogether(policy_)) return next;
+    for (const RolloutNode& node : view_.nodes) {
+      if (node.lasts_from > input_.now) next = std::min(next, node.lasts_from);
+    }
+    return next;
   }
 
   void Decide(const RolloutStep& step, const StartTime& start, const Budgets& budgets, RolloutRound& round) {
-    LimitsRoom room(Limits::Of(budgets, input_.limits.paused), RoomOf(budgets.all), input_.grants_max,
+    LimitsRoom room(Limits::Of(budgets, input_.limits.paused), RoomOf(budgets.all),
                     [&](std::size_t i) -> const Candidate& { return shares_[i].candidate; });
     RolloutAnswers answers = AdmitNodes(input_.rules, view_, census_, step, start, room);
     int place = 0;
@@ -273,8 +304,8 @@ class RolloutRounds {
     // The times at which somebody who waits may be let start.
     if (place == 0) return;
     round.wake_at = step.wake_at;
-    if (start.until != absl::InfiniteFuture()) {
-      round.wake_at = std::min(start.until, round.wake_at.value_or(absl::InfiniteFuture()));
+    if (const absl::Time next = std::min(start.until, NextLoss()); next != absl::InfiniteFuture()) {
+      round.wake_at = std::min(next, round.wake_at.value_or(absl::InfiniteFuture()));
     }
   }
 

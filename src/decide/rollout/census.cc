@@ -68,7 +68,6 @@ void RolloutCensus::Count(std::size_t i, const RolloutNode& node, int by) {
       troubled_.erase(i);
     }
   }
-  if (node.gives_room) giving_room_ += by;
   if (node.progress == NodeProgress::kLeftOut) return;
   StageCount& stage = counts_[static_cast<std::size_t>(stages_[i])];
   stage.nodes += by;
@@ -145,7 +144,6 @@ void RolloutCensus::Renew(std::size_t number, const std::vector<RolloutNode>& no
     unit.stage = stages_[i];
     unit.nodes.push_back(i);
     unit.admitted_before |= node.progress == NodeProgress::kUnderWay;
-    unit.is_rest = together_ && groups_.tallies[number].under_way > 0;
     unit.own_node |= node.own_node;
   };
   if (together_) {
@@ -154,6 +152,7 @@ void RolloutCensus::Renew(std::size_t number, const std::vector<RolloutNode>& no
     add(number);
   }
   if (by_) unit.group = together_ ? number : group_of_[number];
+  unit.is_rest = together_ && groups_.tallies[number].under_way > 0;
   units_[number] = std::move(unit);
 }
 

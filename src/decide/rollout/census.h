@@ -57,8 +57,6 @@ class RolloutCensus {
   const std::vector<StageCount>& counts() const { return counts_; }
   // The nodes that have failed or are sick or unwell.
   const std::set<std::size_t>& troubled() const { return troubled_; }
-  // How many give room of maxUnavailable when they end.
-  int giving_room() const { return giving_room_; }
   // The number of the group of each node; empty without groups.
   const std::vector<std::size_t>& group_of() const { return group_of_; }
 
@@ -88,7 +86,6 @@ class RolloutCensus {
   std::vector<int> stages_ = {};
   std::vector<StageCount> counts_ = {};
   std::set<std::size_t> troubled_ = {};
-  int giving_room_ = 0;
   GroupTallies groups_ = {};
   std::vector<std::size_t> group_of_ = {};               // by node; empty without groups
   std::vector<std::vector<std::size_t>> nodes_of_ = {};  // by group, if it starts together

@@ -30,7 +30,7 @@ class RolloutRoom {
   static constexpr std::size_t kKinds = 16;
   // Why they never can, however few others are under way.
   virtual std::optional<Gate> NeverFits(const std::vector<std::size_t>& nodes) const = 0;
-  // Whether they may all start once those under way that give room have ended, and nobody else starts before.
+  // Whether they may all start once those under way have ended that will give room, if nobody else starts before.
   virtual bool FitsLater(const std::vector<std::size_t>& nodes) const = 0;
   // Why they may not all start now; nullopt: they may. `nodes`: indexes in the view. With GroupMode::kTogether a group
   // takes one slot, and one that has begun has it: `takes_slot` is false.
@@ -52,9 +52,10 @@ struct RolloutAnswers {
   std::vector<RolloutAnswer> nodes = {};
 };
 
-// The nodes with `may_start`, in the order in which they are asked. A group that finds no room because others are under
-// way keeps it free, if their ends will bring it: nobody behind it starts. The rest of a group that has begun goes first. If nobody is under way and nobody starts, one node that is out of service
-// does so by itself. `census`: of the nodes of the view.
+// The nodes with `may_start`, in the order in which they are asked: the rest of a group that has begun goes first. A group
+// that finds no room because others are under way keeps it free, if their ends will bring it: of those behind it only
+// such rests start. If nobody is under way and nobody starts, one node that is out of service does so by itself.
+// `census`: of the nodes of the view.
 RolloutAnswers AdmitNodes(const RolloutRules& rules, const RolloutView& view, RolloutCensus& census,
                           const RolloutStep& step, const StartTime& start, RolloutRoom& room);
 

@@ -30,9 +30,10 @@ struct RolloutNode {
   // It waits for nothing but the limits. One that is under way all the same has been admitted before, and what came of
   // it is not known; or it has kept its NodeMaintenance, for whose slot of the maintenance operator others would wait.
   bool may_start = false;
-  // Under way on a node that is ready, and without a person: what it takes of maxUnavailable comes back when it ends.
-  bool gives_room = false;
-  // The operator runs on it: last of all.
+  // From when on nobody waits for what it takes of maxUnavailable to come back. Infinite past: it is unavailable, and by
+  // no upgrade that will give that back. Infinite future: it is available, or such an upgrade is under way.
+  absl::Time lasts_from = absl::InfiniteFuture();
+  // The operator runs on it: last of all, but for the rest of groups that have begun.
   bool own_node = false;
   // An upgrade before this one has cordoned it, or had the maintenance operator do so, and not given it back: it waits
   // for no stage, as the stages before would wait for what it takes of maxUnavailable, or of that operator's slots.

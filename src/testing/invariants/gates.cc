@@ -39,6 +39,9 @@ bool StartTogether(const UpgradePolicy& policy) {
   return policy.rollout && policy.rollout->groups && policy.rollout->groups->mode == GroupMode::kTogether;
 }
 
+// From where a try goes.
+bool MayBegin(const std::optional<UpgradeState>& state) { return !IsBusy(state) || state == UpgradeState::kFailed; }
+
 // The place in the queue that the gate tells; 0: none.
 int PlaceIn(const Gate& gate) {
   const std::vector<std::string> parts = absl::StrSplit(gate.detail, "; place ");
@@ -227,7 +230,7 @@ bool InvariantChecker::Impl::IsTrue(const Writer& who, const Node& node, const G
     case GateReason::kFailed: return state == UpgradeState::kFailed;
     // Before a node starts only nodes that start together wait for each other's pods to be read.
     case GateReason::kPodsUnknown:
-      return internal::WillBeCordoned(state) || (state == UpgradeState::kUpgradeRequired && StartTogether(its_policy));
+      return internal::WillBeCordoned(state) || (StartTogether(its_policy) && MayBegin(state));
     case GateReason::kJobs:
       return its_policy.wait_for_completion && Any(cluster->pods_on(node.name), [&](const Pod& pod) {
                return its_policy.wait_for_completion->pod_selector.Matches(pod.labels) && !IsFinished(pod);

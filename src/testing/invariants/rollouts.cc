@@ -113,12 +113,15 @@ void InvariantChecker::Impl::OnLedger(const ConfigMap* ledger) {
   std::string key = "_rollout_" + name;
   std::replace(key.begin(), key.end(), '/', '_');
   RolloutRecord record;
+  bool is_there = false;
   if (ledger != nullptr) {
     if (const auto found = ledger->data.find(key); found != ledger->data.end()) {
       record = driverupgrade::internal::ParseRecord(found->second).record;
+      is_there = true;
     }
   }
   const RolloutRecord before = records_.empty() ? RolloutRecord() : records_.back().second;
+  if (record.revision.empty() && is_there && writer != nullptr) Fail("I14", "a record of no revision was stored");
   if (record == before) return;
   if (!record.revision.empty()) JudgeAdvance(before, record);
   if (!before.revision.empty()) JudgeDurations(before.durations, record.durations);

@@ -148,8 +148,8 @@ class FaultyCluster final : public ForwardingFacade {
   void PassTime();
   // Time until the answer is there, in which other calls go on.
   void AwaitAnswer(Operation operation);
-  // nullopt: the call goes on.
   void NoteClock();
+  // nullopt: the call goes on.
   std::optional<absl::Status> Begin(const CallContext& context, Operation operation);
   CallContext ToClusterTime(const CallContext& context) const;
   template <class T, class F>

@@ -109,7 +109,8 @@ bool Replica::SeesNodes() const {
   const absl::Duration felt = driver_.setup.ByClocks(process_->cache ? kWatchesBeginAgain : absl::ZeroDuration());
   if (world_.Now() < troubled_at_ + felt || (driver_.setup.ClocksJump() && world_.Now() < settled_at_)) return false;
   // One that ends without a word, bookmarks among them, counts as failed and is no trouble: nobody knows when it did.
-  const bool may_be_silent = process_->cache && driver_.setup.Has(Fault::kNoBookmarks);
+  const bool may_be_silent =
+      process_->cache && driver_.setup.Has(Fault::kNoBookmarks) && world_.Now() < world_.calm_since + felt;
   if (may_be_silent && world_.Now() < world_.driver_changed_at + felt) return false;
   const bool at_rest = !process_->tasks || process_->tasks->idle();
   return at_rest && !process_->cluster->crashed() && driver_.checker.KnowsAll(*process_->guarded);

@@ -109,6 +109,17 @@ TEST_CASE("I14: the record says that a node took a time that none did") {
   }
 }
 
+TEST_CASE("I14: a record of no revision is stored by an engine") {
+  for (const bool by_engine : {true, false}) {
+    RecordedWorld world({});
+    const ConfigMap ledger{.ns = world.fleet.ns,
+                           .name = "ledger",
+                           .data = {{"_rollout_nvidia.com_gpu", R"({"version":1,"stage":"","durations":{}})"}}};
+    REQUIRE((by_engine ? world.guarded->CreateConfigMap({}, ledger) : world.cluster->CreateConfigMap({}, ledger)).ok());
+    CHECK(world.Broken() == (by_engine ? "I14" : ""));
+  }
+}
+
 TEST_CASE("I14: a duration is stored once the server answers again") {
   for (const auto& [fault_after, broken] : std::vector<std::pair<std::optional<absl::Duration>, std::string>>{
            {std::nullopt, "I14"}, {absl::Minutes(9), ""}, {absl::Minutes(11), "I14"}}) {

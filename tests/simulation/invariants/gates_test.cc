@@ -126,7 +126,7 @@ TEST_CASE("L5: a node that is under way and holds a grant is one") {
                 ->CreateConfigMap({}, {.ns = world.fleet.ns,
                                        .name = "ledger",
                                        .data = {{"grants", node.uid + " " + node.resource_version},
-                                                {"_rollout_nvidia.com_gpu", R"({"version":1})"}}})
+                                                {"_rollout_nvidia.com_gpu", R"({"version":1,"revision":"r"})"}}})
                 .ok());
     world.cluster->SetPodReady(world.fleet.ns, world.DriverPodOn(0).ref.name, false);
     Plan plan = Waiting(world.NodeName(0), {GateReason::kDriverPodNotReady});

@@ -138,7 +138,7 @@ class InvariantChecker {
   /// A fault has happened now, so that a try of a node that is under way may need three times as many writes.
   void NoteFault();
   /// The clocks of engines that lead at once are a minute apart now. A timer more than a minute ahead is nobody's,
-  /// so each of them begins anew what the other has noted: the writes of a try that is under way are not counted.
+  /// so each of them begins anew what the other has noted: a try that is under way may need twice as many writes.
   void NoteClocksApart();
   /// Faults happen all the time, or several replicas lead: the same for every try.
   void set_disturbed(bool disturbed);

@@ -21,6 +21,7 @@
 namespace driverupgrade::internal {
 namespace {
 
+// A kubelet that comes back, from a restart of its own or of its node's network, has removed the pod by then.
 constexpr absl::Duration kLostAfter = absl::Minutes(1);
 
 // Whether a try before has left the node its NodeMaintenance, and with it a slot of the maintenance operator (dep-F13).

@@ -112,14 +112,9 @@ void InvariantChecker::Impl::OnLedger(const ConfigMap* ledger) {
   const std::string& name = options.identity.Name();
   std::string key = "_rollout_" + name;
   std::replace(key.begin(), key.end(), '/', '_');
+  const bool is_there = ledger != nullptr && ledger->data.contains(key);
   RolloutRecord record;
-  bool is_there = false;
-  if (ledger != nullptr) {
-    if (const auto found = ledger->data.find(key); found != ledger->data.end()) {
-      record = driverupgrade::internal::ParseRecord(found->second).record;
-      is_there = true;
-    }
-  }
+  if (is_there) record = driverupgrade::internal::ParseRecord(ledger->data.at(key)).record;
   const RolloutRecord before = records_.empty() ? RolloutRecord() : records_.back().second;
   if (record.revision.empty() && is_there && writer != nullptr) Fail("I14", "a record of no revision was stored");
   if (record == before) return;

@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
-# Installs, builds and shows an upgrade on the fake cluster; a page with its timeline is build/demo.html. Arguments go to
-# the demo: scripts/demo.sh --nodes 20
+# Installs, builds and shows an upgrade on the fake cluster, and writes its timeline to build/demo.html. The arguments are
+# passed to the demo: scripts/demo.sh --nodes 20
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 scripts/install-deps.sh
+echo "demo: configure"
 cmake --preset release >/dev/null
-cmake --build --preset release --target driverupgrade_demo
+scripts/progress.py "demo: build" cmake --build --preset release --target driverupgrade_demo
 exec build/release/bin/driverupgrade_demo --timeline build/demo.html "$@"

@@ -17,7 +17,7 @@ constexpr std::size_t kSizeMax = 1 << 20;
 constexpr int kDepthMax = 32;
 constexpr int kNodesMax = 100'000;
 
-absl::Status Invalid(std::string_view path, std::string_view why) {
+absl::Status InvalidConfig(std::string_view path, std::string_view why) {
   return YamlError(absl::StatusCode::kInvalidArgument, path, why);
 }
 
@@ -39,9 +39,9 @@ std::string Printable(std::string_view text) {
 class Bounds {
  public:
   absl::Status Check(const YAML::Node& node, const std::string& path, int depth) {
-    if (depth > kDepthMax) return Invalid("", fmt::format("nested deeper than {}", kDepthMax));
+    if (depth > kDepthMax) return InvalidConfig("", fmt::format("nested deeper than {}", kDepthMax));
     if (++nodes_ > kNodesMax) {
-      return Invalid("", fmt::format("more than {} nodes, aliases expanded", kNodesMax));
+      return InvalidConfig("", fmt::format("more than {} nodes, aliases expanded", kNodesMax));
     }
     if (node.IsSequence()) {
       std::size_t index = 0;
@@ -53,9 +53,9 @@ class Bounds {
     if (!node.IsMap()) return absl::OkStatus();
     std::set<std::string> keys;
     for (const auto& item : node) {
-      if (!item.first.IsScalar()) return Invalid(path, "a key is not text");
+      if (!item.first.IsScalar()) return InvalidConfig(path, "a key is not text");
       const std::string key_path = Join(path, Printable(item.first.Scalar()));
-      if (!keys.insert(item.first.Scalar()).second) return Invalid(key_path, "duplicate key");
+      if (!keys.insert(item.first.Scalar()).second) return InvalidConfig(key_path, "duplicate key");
       absl::Status status = Check(item.second, key_path, depth + 1);
       if (!status.ok()) return status;
     }
@@ -88,10 +88,10 @@ absl::StatusOr<std::string> YamlEntry::Text(const char* key) const {
   if (!Has(key)) return std::string();
   const YAML::Node& map = node;
   const YAML::Node value = map[key];
-  if (!value.IsScalar()) return Invalid(PathOf(key), "must be text");
+  if (!value.IsScalar()) return InvalidConfig(PathOf(key), "must be text");
   const std::string& text = value.Scalar();
   if (std::any_of(text.begin(), text.end(), IsForbiddenControl)) {
-    return Invalid(PathOf(key), "has a control character");
+    return InvalidConfig(PathOf(key), "has a control character");
   }
   return text;
 }
@@ -101,14 +101,14 @@ absl::StatusOr<bool> YamlEntry::Flag(const char* key) const {
   if (!text.ok()) return text.status();
   if (text->empty() || *text == "false") return false;
   if (*text == "true") return true;
-  return Invalid(PathOf(key), "must be true or false");
+  return InvalidConfig(PathOf(key), "must be true or false");
 }
 
 absl::StatusOr<YamlEntry> YamlEntry::Mapping(const char* key) const {
   if (!Has(key)) return YamlEntry{.node = YAML::Node(YAML::NodeType::Map), .path = PathOf(key)};
   const YAML::Node& map = node;
   const YAML::Node value = map[key];
-  if (!value.IsMap()) return Invalid(PathOf(key), "must be a mapping");
+  if (!value.IsMap()) return InvalidConfig(PathOf(key), "must be a mapping");
   return YamlEntry{.node = value, .path = PathOf(key)};
 }
 
@@ -116,14 +116,16 @@ absl::StatusOr<YamlEntry> YamlEntry::Named(const char* key, const char* inner, c
   const YAML::Node& map = node;
   const YAML::Node list = map[key];
   std::vector<YamlEntry> found;
-  if (Has(key) && !list.IsSequence()) return Invalid(PathOf(key), "must be a list");
+  if (Has(key) && !list.IsSequence()) return InvalidConfig(PathOf(key), "must be a list");
   for (std::size_t i = 0; Has(key) && i < list.size(); ++i) {
     const YamlEntry item{.node = list[i], .path = fmt::format("{}[{}]", PathOf(key), i)};
-    if (!item.node.IsMap()) return Invalid(item.path, "must be a mapping");
+    if (!item.node.IsMap()) return InvalidConfig(item.path, "must be a mapping");
     absl::StatusOr<std::string> item_name = item.Text("name");
     if (!item_name.ok()) return item_name.status();
     if (*item_name != name) continue;
-    if (!found.empty()) return Invalid(item.PathOf("name"), fmt::format("second one named \"{}\"", Printable(name)));
+    if (!found.empty()) {
+      return InvalidConfig(item.PathOf("name"), fmt::format("second one named \"{}\"", Printable(name)));
+    }
     absl::StatusOr<YamlEntry> mapping = item.Mapping(inner);
     if (!mapping.ok()) return mapping.status();
     found.push_back(*std::move(mapping));
@@ -133,21 +135,21 @@ absl::StatusOr<YamlEntry> YamlEntry::Named(const char* key, const char* inner, c
 }
 
 absl::StatusOr<YamlEntry> LoadBoundedYaml(std::string_view text) {
-  if (text.size() > kSizeMax) return Invalid("", fmt::format("longer than {} bytes", kSizeMax));
+  if (text.size() > kSizeMax) return InvalidConfig("", fmt::format("longer than {} bytes", kSizeMax));
   try {
     const std::string document(text);
-    if (internal::HasSeveralYamlDocuments(document)) return Invalid("", "more than one document");
+    if (internal::HasSeveralYamlDocuments(document)) return InvalidConfig("", "more than one document");
     const YAML::Node root = YAML::Load(document);
-    if (root.IsNull()) return Invalid("", "empty");
-    if (!root.IsMap()) return Invalid("", "not a mapping");
+    if (root.IsNull()) return InvalidConfig("", "empty");
+    if (!root.IsMap()) return InvalidConfig("", "not a mapping");
     absl::Status status = Bounds().Check(root, "", 1);
     if (!status.ok()) return status;
     return YamlEntry{.node = root};
   } catch (const YAML::Exception& e) {
     // Only the parser's own sentence: the document may hold keys.
-    return Invalid("", fmt::format("line {}: not YAML: {}", e.mark.line + 1, Printable(e.msg)));
+    return InvalidConfig("", fmt::format("line {}: not YAML: {}", e.mark.line + 1, Printable(e.msg)));
   } catch (const std::exception& e) {
-    return Invalid("", fmt::format("not YAML: {}", Printable(e.what())));
+    return InvalidConfig("", fmt::format("not YAML: {}", Printable(e.what())));
   }
 }
 

@@ -272,7 +272,7 @@ bool MatchesOne(const Requirement& requirement, const StringMap& labels) {
   return false;
 }
 
-std::string ToString(const Requirement& requirement) {
+std::string QueryOf(const Requirement& requirement) {
   const std::string& key = requirement.key;
   const std::vector<std::string>& values = requirement.values;
   switch (requirement.op) {
@@ -347,7 +347,7 @@ std::string LabelSelector::ToString() const {
   if (nothing_) return "!nothing,nothing";
   std::vector<std::string> parts;
   parts.reserve(requirements_.size());
-  for (const Requirement& requirement : requirements_) parts.push_back(driverupgrade::ToString(requirement));
+  for (const Requirement& requirement : requirements_) parts.push_back(QueryOf(requirement));
   return fmt::format("{}", fmt::join(parts, ","));
 }
 

@@ -7,10 +7,12 @@
 #include <limits>
 #include <string>
 #include <string_view>
+#include <variant>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
+#include "driverupgrade/count_or_percent.h"
 #include "fmt/format.h"
 #include "fmt/ranges.h"
 
@@ -24,6 +26,10 @@ class FieldChecker {
 
   void AtLeast(std::string_view field, int min, int value) {
     if (value < min) errors_.push_back(fmt::format("{}: must be >= {}, got {}", field, min, value));
+  }
+
+  void AtLeast(std::string_view field, int min, const CountOrPercent& limit) {
+    AtLeast(field, min, std::visit([](const auto& number) { return number.value; }, limit));
   }
 
   // Zero is refused because documents write "for ever" that way.

@@ -27,11 +27,6 @@ using internal::Quote;
 constexpr std::size_t kItemsMax = 100;
 constexpr absl::Duration kSecondsMax = absl::Seconds(std::numeric_limits<std::int32_t>::max());
 
-int ValueOf(const CountOrPercent& limit) {
-  const Count* count = std::get_if<Count>(&limit);
-  return count != nullptr ? count->value : std::get_if<Percent>(&limit)->value;
-}
-
 void CheckKey(const std::string& field, const std::string& key, FieldChecker& checker) {
   checker.Require(IsLabelKey(key), field, fmt::format("must be the key of a label, got {}", Quote(key)));
 }
@@ -44,7 +39,7 @@ void CheckStage(const std::string& path, const RolloutStage& stage, std::set<std
   checker.Require(stage.name != kLastStage, name, "is the stage of the nodes that no other names");
   checker.Require(names.insert(stage.name).second, name, "another stage has it, too");
   if (const auto* nodes = std::get_if<CountOrPercent>(&stage.nodes)) {
-    checker.AtLeast(path + ".nodes", 1, ValueOf(*nodes));
+    checker.AtLeast(path + ".nodes", 1, *nodes);
     const auto* percent = std::get_if<Percent>(nodes);
     checker.Require(percent == nullptr || percent->value <= 100, path + ".nodes", "must be <= 100%");
   } else {
@@ -53,7 +48,7 @@ void CheckStage(const std::string& path, const RolloutStage& stage, std::set<std
   }
   if (stage.max_parallel) checker.AtLeast(path + ".maxParallel", 1, *stage.max_parallel);
   checker.Between(path + ".soakSeconds", absl::ZeroDuration(), kSecondsMax, stage.soak);
-  if (stage.max_failures) checker.AtLeast(path + ".maxFailures", 0, ValueOf(*stage.max_failures));
+  if (stage.max_failures) checker.AtLeast(path + ".maxFailures", 0, *stage.max_failures);
 }
 
 void CheckOrder(const std::string& path, const RolloutOrder& order, FieldChecker& checker) {
@@ -128,7 +123,7 @@ void internal::Check(const RolloutPolicy& rollout, FieldChecker& checker) {
              [&](const std::string& path, const RolloutOrder& order) { CheckOrder(path, order, checker); });
   if (rollout.groups) {
     CheckKey("rollout.groups.by", rollout.groups->by, checker);
-    checker.AtLeast("rollout.groups.maxPerGroup", 1, ValueOf(rollout.groups->max_per_group));
+    checker.AtLeast("rollout.groups.maxPerGroup", 1, rollout.groups->max_per_group);
   }
   CheckItems("rollout.windows", rollout.windows, checker,
              [&](const std::string& path, const RolloutWindow& window) { CheckWindow(path, window, checker); });
@@ -141,7 +136,7 @@ void internal::Check(const RolloutPolicy& rollout, FieldChecker& checker) {
 
 void internal::Check(const FailureBudgets& budgets, FieldChecker& checker) {
   for (const auto& [failure, budget] : budgets) {
-    checker.AtLeast(fmt::format("failurePolicy.byClass.{}", ToString(failure)), 1, ValueOf(budget));
+    checker.AtLeast(fmt::format("failurePolicy.byClass.{}", ToString(failure)), 1, budget);
   }
 }
 

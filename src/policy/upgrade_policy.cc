@@ -7,16 +7,6 @@
 #include "policy/rollout_checks.h"
 
 namespace driverupgrade {
-namespace {
-
-int ValueOf(const CountOrPercent& limit) {
-  if (const Count* count = std::get_if<Count>(&limit)) return count->value;
-  if (const Percent* percent = std::get_if<Percent>(&limit)) return percent->value;
-  return 0;
-}
-
-}  // namespace
-
 NodeRules::NodeRules(const UpgradePolicy& policy)
     : auto_upgrade(policy.auto_upgrade),
       frozen_because(policy.frozen_because),
@@ -46,7 +36,7 @@ absl::Status Validate(const UpgradePolicy& policy) {
   // Zero would be read back as "no limit"; that is nullopt here, and `paused` admits nobody.
   if (policy.max_parallel) checker.AtLeast("maxParallelUpgrades", 1, *policy.max_parallel);
   if (policy.max_unavailable) {
-    checker.AtLeast("maxUnavailable", 0, ValueOf(*policy.max_unavailable));
+    checker.AtLeast("maxUnavailable", 0, *policy.max_unavailable);
   }
   if (policy.wait_for_completion) {
     checker.Timeout("waitForCompletion.timeoutSeconds", policy.wait_for_completion->timeout);
@@ -56,7 +46,7 @@ absl::Status Validate(const UpgradePolicy& policy) {
   checker.Timeout("deadlines.podRestartSeconds", policy.deadlines.pod_restart);
   checker.Timeout("deadlines.validationSeconds", policy.deadlines.validation);
   if (policy.failure_policy) {
-    checker.AtLeast("failurePolicy.maxFailures", 1, ValueOf(policy.failure_policy->max_failures));
+    checker.AtLeast("failurePolicy.maxFailures", 1, policy.failure_policy->max_failures);
   }
   checker.AtLeast("retry.maxAttempts", 0, policy.retry.max_attempts);
   checker.Timeout("retry.backoffSeconds", policy.retry.backoff);

@@ -5,22 +5,13 @@
 #include "base/status_macros.h"
 #include "fmt/format.h"
 #include "model/label_syntax.h"
+#include "seam/check_supports.h"
 
 namespace driverupgrade {
 namespace {
 
 // That of a key in a ConfigMap.
 constexpr std::size_t kKeyLengthMax = 253;
-
-absl::Status CheckOperations(const ClusterFacade& cluster) {
-  for (const Operation operation :
-       {Operation::kGetConfigMap, Operation::kCreateConfigMap, Operation::kPatchConfigMap}) {
-    if (!cluster.Supports(operation)) {
-      return absl::UnimplementedError(fmt::format("the cluster facade does not implement {}", ToString(operation)));
-    }
-  }
-  return absl::OkStatus();
-}
 
 // A domain has no `_`, so no two identities share a key.
 std::string KeyOf(const DriverIdentity& identity, const std::string& owner) {
@@ -47,7 +38,8 @@ absl::StatusOr<AdmissionLedger> AdmissionLedger::Create(std::shared_ptr<ClusterF
   if (key.size() > kKeyLengthMax) {
     return absl::InvalidArgumentError(fmt::format("admission ledger: `{}` is too long for a key of a ConfigMap", key));
   }
-  DRIVERUPGRADE_RETURN_IF_ERROR(CheckOperations(*cluster));
+  DRIVERUPGRADE_RETURN_IF_ERROR(internal::CheckSupports(
+      *cluster, {Operation::kGetConfigMap, Operation::kCreateConfigMap, Operation::kPatchConfigMap}));
   return AdmissionLedger(std::move(cluster), std::move(key), std::move(options));
 }
 

@@ -7,6 +7,7 @@
 #include "base/backoff.h"
 #include "base/status_macros.h"
 #include "fmt/format.h"
+#include "seam/check_supports.h"
 
 namespace driverupgrade {
 namespace {
@@ -30,15 +31,6 @@ absl::Status CheckOptions(const LeaderElectionOptions& options) {
   // The others wait for what the record says, and it says whole seconds.
   if (options.lease_duration != absl::Trunc(options.lease_duration, absl::Seconds(1))) {
     return refuse("lease_duration must be whole seconds");
-  }
-  return absl::OkStatus();
-}
-
-absl::Status CheckOperations(const ClusterFacade& cluster) {
-  for (const Operation operation : {Operation::kGetLease, Operation::kCreateLease, Operation::kUpdateLease}) {
-    if (!cluster.Supports(operation)) {
-      return absl::UnimplementedError(fmt::format("the cluster facade does not implement {}", ToString(operation)));
-    }
   }
   return absl::OkStatus();
 }
@@ -91,7 +83,8 @@ absl::StatusOr<std::unique_ptr<LeaderElection>> LeaderElection::Create(std::shar
                                                                        LeaderElectionOptions options) {
   if (cluster == nullptr) return absl::InvalidArgumentError("leader election options: no cluster facade");
   DRIVERUPGRADE_RETURN_IF_ERROR(CheckOptions(options));
-  DRIVERUPGRADE_RETURN_IF_ERROR(CheckOperations(*cluster));
+  DRIVERUPGRADE_RETURN_IF_ERROR(
+      internal::CheckSupports(*cluster, {Operation::kGetLease, Operation::kCreateLease, Operation::kUpdateLease}));
   if (options.clock == nullptr) options.clock = SystemClock();
   return std::unique_ptr<LeaderElection>(new LeaderElection(std::move(cluster), std::move(options)));
 }

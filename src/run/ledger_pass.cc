@@ -10,8 +10,8 @@
 namespace driverupgrade::internal {
 namespace {
 
-constexpr absl::Duration kRetryFirst = absl::Seconds(1);
-constexpr absl::Duration kRetryMax = absl::Seconds(30);
+constexpr absl::Duration kLedgerRetryFirst = absl::Seconds(1);
+constexpr absl::Duration kLedgerRetryMax = absl::Seconds(30);
 // Between two lists of all nodes for the sake of grants whose nodes the cache has never had.
 constexpr absl::Duration kLooksApart = absl::Minutes(1);
 
@@ -34,7 +34,7 @@ void LedgerPass::Begin(const CallContext& context) {
   const absl::Time now = clock_->Now();
   // A clock that was set back does not make us wait for longer.
   next_look_ = std::min(next_look_, now + kLooksApart);
-  retry_at_ = std::min(retry_at_, now + kRetryMax);
+  retry_at_ = std::min(retry_at_, now + kLedgerRetryMax);
   if (now < retry_at_) return;
   status_ = ledger_.Read(Bounded(context));
   if (!status_.ok()) Note(status_);
@@ -143,7 +143,7 @@ void LedgerPass::SettleGrants(const CallContext& context, const Plan& plan) {
 void LedgerPass::Note(const absl::Status& status) {
   status_ = status;
   failures_ = status.ok() ? 0 : failures_ + 1;
-  retry_at_ = status.ok() ? absl::InfinitePast() : clock_->Now() + Doubled(kRetryFirst, kRetryMax, failures_);
+  retry_at_ = status.ok() ? absl::InfinitePast() : clock_->Now() + Doubled(kLedgerRetryFirst, kLedgerRetryMax, failures_);
 }
 
 // arch-A12: the grant is stored before the patch is sent, and is for the version that is the patch's precondition.

@@ -16,6 +16,7 @@
 #include "run/engine_maker.h"
 #include "run/ledger_pass.h"
 #include "run/list_pass.h"
+#include "seam/check_supports.h"
 #include "tell/finding_events.h"
 #include "write/plan_executor.h"
 
@@ -57,7 +58,7 @@ absl::Status CheckAllSeen(const ClusterSnapshot& snapshot, bool requestor) {
   return absl::OkStatus();
 }
 
-absl::Status CheckOperations(const ClusterFacade& cluster, bool events, bool requestor) {
+absl::Status CheckNeededOperations(const ClusterFacade& cluster, bool events, bool requestor) {
   std::vector<Operation> needed = {
       Operation::kListNodes, Operation::kListPods, Operation::kListDaemonSets, Operation::kListControllerRevisions,
       Operation::kPatchNode, Operation::kEvictPod, Operation::kDeletePod};
@@ -68,12 +69,7 @@ absl::Status CheckOperations(const ClusterFacade& cluster, bool events, bool req
       needed.push_back(operation);
     }
   }
-  for (const Operation operation : needed) {
-    if (!cluster.Supports(operation)) {
-      return absl::UnimplementedError(fmt::format("the cluster facade does not implement {}", ToString(operation)));
-    }
-  }
-  return absl::OkStatus();
+  return internal::CheckSupports(cluster, needed);
 }
 
 absl::StatusOr<std::size_t> FindScope(const WatchCache& cache, const SnapshotOptions& options) {
@@ -150,7 +146,7 @@ absl::StatusOr<std::unique_ptr<UpgradeEngine>> internal::EngineMaker::Create(con
   if (cluster == nullptr) return absl::InvalidArgumentError("engine options: no cluster facade");
   DRIVERUPGRADE_RETURN_IF_ERROR(CheckOptions(options));
   const std::optional<RequestorOptions>& requestor = options.state_machine.requestor;
-  DRIVERUPGRADE_RETURN_IF_ERROR(CheckOperations(*cluster, options.executor.events, requestor.has_value()));
+  DRIVERUPGRADE_RETURN_IF_ERROR(CheckNeededOperations(*cluster, options.executor.events, requestor.has_value()));
   options.snapshot.requestor = requestor;
   if (options.clock == nullptr) options.clock = SystemClock();
   if (options.cache != nullptr) {

@@ -68,12 +68,12 @@ inline bool Holds(const StringMap& map, const std::string& key, const std::strin
 }
 
 /// One namespace, one node and one pod on it.
-struct Scene {
+struct ContractScene {
   std::string ns;
   Node node;
   Pod pod;
 };
-absl::StatusOr<Scene> MakeScene(ContractWorld& world);
+absl::StatusOr<ContractScene> MakeScene(ContractWorld& world);
 
 /// What a list without selectors says of it; NotFound if the list does not have it.
 absl::StatusOr<Node> ListedNode(ContractWorld& world, const std::string& name);

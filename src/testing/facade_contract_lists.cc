@@ -48,7 +48,7 @@ absl::Status NodeIsReadAsStored(ContractWorld& world) {
 }
 
 absl::Status PodIsReadAsStored(ContractWorld& world) {
-  DRIVERUPGRADE_ASSIGN_OR_RETURN(const Scene scene, MakeScene(world));
+  DRIVERUPGRADE_ASSIGN_OR_RETURN(const ContractScene scene, MakeScene(world));
   DRIVERUPGRADE_ASSIGN_OR_RETURN(const Pod pod, ReadPod(world, scene.pod.ref));
   EXPECT_THAT(pod.ref == scene.pod.ref && !pod.ref.uid.empty(), pod.ref.ToString() + " " + pod.ref.uid);
   EXPECT_THAT(pod.node_name == scene.node.name, pod.node_name);
@@ -91,7 +91,7 @@ absl::Status NodesAreSelectedByLabels(ContractWorld& world) {
 }
 
 absl::Status PodsAreSelectedByNamespaceLabelsAndNode(ContractWorld& world) {
-  DRIVERUPGRADE_ASSIGN_OR_RETURN(const Scene scene, MakeScene(world));
+  DRIVERUPGRADE_ASSIGN_OR_RETURN(const ContractScene scene, MakeScene(world));
   DRIVERUPGRADE_ASSIGN_OR_RETURN(const Node other_node, world.MakeNode({.name = world.prefix() + "b"}));
   DRIVERUPGRADE_ASSIGN_OR_RETURN(const std::string other_ns, world.MakeNamespace());
   for (const Pod& pod :
@@ -129,7 +129,7 @@ absl::Status ListsOfNodesAreComplete(ContractWorld& world) {
 }
 
 absl::Status ListsOfPodsAreComplete(ContractWorld& world) {
-  DRIVERUPGRADE_ASSIGN_OR_RETURN(const Scene scene, MakeScene(world));
+  DRIVERUPGRADE_ASSIGN_OR_RETURN(const ContractScene scene, MakeScene(world));
   std::vector<std::string> expected;
   for (int i = 0; i < kMany; ++i) {
     const std::string name = "pod-" + std::to_string(i);
@@ -165,7 +165,7 @@ absl::Status ListsOfNodesNeverGoBack(ContractWorld& world) {
 }
 
 absl::Status ListsOfPodsNeverGoBack(ContractWorld& world) {
-  DRIVERUPGRADE_ASSIGN_OR_RETURN(const Scene scene, MakeScene(world));
+  DRIVERUPGRADE_ASSIGN_OR_RETURN(const ContractScene scene, MakeScene(world));
   DRIVERUPGRADE_RETURN_IF_ERROR(ListedPod(world, scene.pod.ref).status());
   DRIVERUPGRADE_ASSIGN_OR_RETURN(
       const Pod late, world.MakePod({.ref = {.ns = scene.ns, .name = "late"}, .node_name = scene.node.name}));
@@ -181,7 +181,7 @@ absl::Status ListsOfPodsNeverGoBack(ContractWorld& world) {
 
 // Two evictions that are accepted say that the pod was there all the time between them.
 absl::Status PodsThatAreBeingDeletedAreListed(ContractWorld& world) {
-  DRIVERUPGRADE_ASSIGN_OR_RETURN(const Scene scene, MakeScene(world));
+  DRIVERUPGRADE_ASSIGN_OR_RETURN(const ContractScene scene, MakeScene(world));
   const EvictPodParams eviction{.pod = scene.pod.ref};
   DRIVERUPGRADE_RETURN_IF_ERROR(world.facade().EvictPod(world.context(), eviction).status());
   const absl::StatusOr<Pod> listed = ListedPod(world, scene.pod.ref);

@@ -31,7 +31,7 @@ absl::StatusOr<NodeMaintenance> ReadMaintenance(ContractWorld& world, const Node
 }
 
 // Patches the object at its present version. Where an operator runs, it writes to it as well: tries a few times.
-absl::StatusOr<NodeMaintenance> PatchNow(ContractWorld& world, PatchNodeMaintenanceParams patch) {
+absl::StatusOr<NodeMaintenance> PatchMaintenanceNow(ContractWorld& world, PatchNodeMaintenanceParams patch) {
   absl::StatusOr<NodeMaintenance> patched = absl::AbortedError("not tried");
   for (int i = 0; i < 5 && absl::IsAborted(patched.status()); ++i) {
     DRIVERUPGRADE_ASSIGN_OR_RETURN(const NodeMaintenance object,
@@ -107,7 +107,7 @@ absl::Status MaintenancePatchReplacesItsList(ContractWorld& world) {
   DRIVERUPGRADE_ASSIGN_OR_RETURN(const NodeMaintenance made, MakeMaintenance(world));
   PatchNodeMaintenanceParams patch{.ns = made.ns, .name = made.name};
   patch.additional_requestors = {{"contract.c"}};
-  DRIVERUPGRADE_ASSIGN_OR_RETURN(const NodeMaintenance joined, PatchNow(world, patch));
+  DRIVERUPGRADE_ASSIGN_OR_RETURN(const NodeMaintenance joined, PatchMaintenanceNow(world, patch));
   EXPECT_THAT(joined.additional_requestors == *patch.additional_requestors, Describe(joined.additional_requestors));
   EXPECT_THAT(joined.resource_version != made.resource_version, joined.resource_version);
   EXPECT_THAT(joined.drain == made.drain && joined.requestor_id == made.requestor_id, "another spec");
@@ -118,12 +118,12 @@ absl::Status MaintenancePatchReplacesItsList(ContractWorld& world) {
                          .reason = "Checked",
                          .message = "ü \"\n",
                          .last_transition_time = absl::FromUnixSeconds(1767323045)}}};
-  DRIVERUPGRADE_ASSIGN_OR_RETURN(const NodeMaintenance marked, PatchNow(world, failed));
+  DRIVERUPGRADE_ASSIGN_OR_RETURN(const NodeMaintenance marked, PatchMaintenanceNow(world, failed));
   EXPECT_THAT(marked.conditions == *failed.conditions, marked.conditions.size());
   EXPECT_THAT(marked.additional_requestors == *patch.additional_requestors, Describe(marked.additional_requestors));
 
   patch.additional_requestors->clear();
-  DRIVERUPGRADE_ASSIGN_OR_RETURN(const NodeMaintenance left, PatchNow(world, patch));
+  DRIVERUPGRADE_ASSIGN_OR_RETURN(const NodeMaintenance left, PatchMaintenanceNow(world, patch));
   EXPECT_THAT(left.additional_requestors.empty(), Describe(left.additional_requestors));
   return absl::OkStatus();
 }
@@ -132,7 +132,7 @@ absl::Status MaintenancePatchOfAnotherVersionIsAborted(ContractWorld& world) {
   DRIVERUPGRADE_ASSIGN_OR_RETURN(const NodeMaintenance made, MakeMaintenance(world));
   PatchNodeMaintenanceParams touch{.ns = made.ns, .name = made.name};
   touch.additional_requestors = {{"contract.c"}};
-  DRIVERUPGRADE_RETURN_IF_ERROR(PatchNow(world, touch).status());
+  DRIVERUPGRADE_RETURN_IF_ERROR(PatchMaintenanceNow(world, touch).status());
 
   PatchNodeMaintenanceParams requestors{
       .ns = made.ns, .name = made.name, .uid = made.uid, .resource_version = made.resource_version};
@@ -162,7 +162,7 @@ absl::Status MaintenancePatchIsOfOneListAtMost(ContractWorld& world) {
   patch.conditions.emplace();
   const absl::Status both = world.facade().PatchNodeMaintenance(world.context(), patch).status();
   EXPECT_THAT(absl::IsInvalidArgument(both), Describe(both));
-  DRIVERUPGRADE_ASSIGN_OR_RETURN(const NodeMaintenance same, PatchNow(world, {.ns = made.ns, .name = made.name}));
+  DRIVERUPGRADE_ASSIGN_OR_RETURN(const NodeMaintenance same, PatchMaintenanceNow(world, {.ns = made.ns, .name = made.name}));
   EXPECT_THAT(same.additional_requestors == made.additional_requestors, Describe(same.additional_requestors));
   return absl::OkStatus();
 }

@@ -52,8 +52,8 @@ absl::StatusOr<T> TheOnly(const std::vector<T>& objects, const std::string& name
 
 }  // namespace
 
-absl::StatusOr<Scene> MakeScene(ContractWorld& world) {
-  Scene scene;
+absl::StatusOr<ContractScene> MakeScene(ContractWorld& world) {
+  ContractScene scene;
   DRIVERUPGRADE_ASSIGN_OR_RETURN(scene.ns, world.MakeNamespace());
   DRIVERUPGRADE_ASSIGN_OR_RETURN(scene.node, world.MakeNode({.name = world.prefix() + "a"}));
   DRIVERUPGRADE_ASSIGN_OR_RETURN(scene.pod, world.MakePod({.ref = {.ns = scene.ns, .name = "web"},

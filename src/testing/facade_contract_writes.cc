@@ -100,7 +100,7 @@ absl::Status PatchOfAMissingNodeIsNotFound(ContractWorld& world) {
 }
 
 absl::Status EvictionDeletes(ContractWorld& world) {
-  DRIVERUPGRADE_ASSIGN_OR_RETURN(const Scene scene, MakeScene(world));
+  DRIVERUPGRADE_ASSIGN_OR_RETURN(const ContractScene scene, MakeScene(world));
   DRIVERUPGRADE_RETURN_IF_ERROR(ExpectUntouched(world, scene.pod.ref));
   DRIVERUPGRADE_ASSIGN_OR_RETURN(const EvictionAnswer answer,
                                  world.facade().EvictPod(world.context(), {.pod = scene.pod.ref}));
@@ -109,7 +109,7 @@ absl::Status EvictionDeletes(ContractWorld& world) {
 }
 
 absl::Status EvictionOfAnotherPodIsGone(ContractWorld& world) {
-  DRIVERUPGRADE_ASSIGN_OR_RETURN(const Scene scene, MakeScene(world));
+  DRIVERUPGRADE_ASSIGN_OR_RETURN(const ContractScene scene, MakeScene(world));
   PodRef ref = scene.pod.ref;
   ref.uid = kOtherUid;
   DRIVERUPGRADE_ASSIGN_OR_RETURN(const EvictionAnswer other, world.facade().EvictPod(world.context(), {.pod = ref}));
@@ -121,7 +121,7 @@ absl::Status EvictionOfAnotherPodIsGone(ContractWorld& world) {
 }
 
 absl::Status BudgetRefusesEviction(ContractWorld& world) {
-  DRIVERUPGRADE_ASSIGN_OR_RETURN(const Scene scene, MakeScene(world));
+  DRIVERUPGRADE_ASSIGN_OR_RETURN(const ContractScene scene, MakeScene(world));
   DRIVERUPGRADE_RETURN_IF_ERROR(world.MakeBudget(scene.ns, "strict", {{"app", "web"}}));
   DRIVERUPGRADE_ASSIGN_OR_RETURN(const EvictionAnswer one,
                                  world.facade().EvictPod(world.context(), {.pod = scene.pod.ref}));
@@ -136,7 +136,7 @@ absl::Status BudgetRefusesEviction(ContractWorld& world) {
 }
 
 absl::Status DeletionIsOfThatPodOnly(ContractWorld& world) {
-  DRIVERUPGRADE_ASSIGN_OR_RETURN(const Scene scene, MakeScene(world));
+  DRIVERUPGRADE_ASSIGN_OR_RETURN(const ContractScene scene, MakeScene(world));
   PodRef ref = scene.pod.ref;
   ref.uid = kOtherUid;
   DRIVERUPGRADE_RETURN_IF_ERROR(world.facade().DeletePod(world.context(), {.pod = ref}));
@@ -148,7 +148,7 @@ absl::Status DeletionIsOfThatPodOnly(ContractWorld& world) {
 }
 
 absl::Status EventsAreTaken(ContractWorld& world) {
-  DRIVERUPGRADE_ASSIGN_OR_RETURN(const Scene scene, MakeScene(world));
+  DRIVERUPGRADE_ASSIGN_OR_RETURN(const ContractScene scene, MakeScene(world));
   RecordEventParams params{.node_name = scene.node.name,
                            .node_uid = scene.node.uid,
                            .reason = "Contract",
@@ -163,7 +163,7 @@ absl::Status EventsAreTaken(ContractWorld& world) {
 }
 
 absl::Status RepeatedEventsAreTaken(ContractWorld& world) {
-  DRIVERUPGRADE_ASSIGN_OR_RETURN(const Scene scene, MakeScene(world));
+  DRIVERUPGRADE_ASSIGN_OR_RETURN(const ContractScene scene, MakeScene(world));
   RecordEventParams params{.node_name = scene.node.name,
                            .node_uid = scene.node.uid,
                            .type = EventType::kWarning,

@@ -25,7 +25,7 @@ void WriteIdentity(JsonWriter& writer, const T& object) {
   writer.MemberIfAny("resourceVersion", object.resource_version);
 }
 
-void WriteStrings(JsonWriter& writer, std::string_view key, const StringMap& strings) {
+void WriteStringMap(JsonWriter& writer, std::string_view key, const StringMap& strings) {
   writer.ObjectMember(key, [&] {
     for (const auto& [name, value] : strings) writer.Member(name, value);
   });
@@ -56,7 +56,7 @@ void ReadConfigMap(const JsonField& object, ConfigMap& config_map) {
 void WriteLease(JsonWriter& writer, const Lease& lease) {
   writer.ObjectMember("metadata", [&] {
     WriteIdentity(writer, lease);
-    if (!lease.annotations.empty()) WriteStrings(writer, "annotations", lease.annotations);
+    if (!lease.annotations.empty()) WriteStringMap(writer, "annotations", lease.annotations);
   });
   writer.ObjectMember("spec", [&] {
     writer.Member("holderIdentity", lease.holder);
@@ -70,10 +70,10 @@ void WriteLease(JsonWriter& writer, const Lease& lease) {
 void WriteConfigMap(JsonWriter& writer, const ConfigMap& config_map) {
   writer.ObjectMember("metadata", [&] {
     WriteIdentity(writer, config_map);
-    if (!config_map.labels.empty()) WriteStrings(writer, "labels", config_map.labels);
-    if (!config_map.annotations.empty()) WriteStrings(writer, "annotations", config_map.annotations);
+    if (!config_map.labels.empty()) WriteStringMap(writer, "labels", config_map.labels);
+    if (!config_map.annotations.empty()) WriteStringMap(writer, "annotations", config_map.annotations);
   });
-  WriteStrings(writer, "data", config_map.data);
+  WriteStringMap(writer, "data", config_map.data);
 }
 
 }  // namespace driverupgrade::internal

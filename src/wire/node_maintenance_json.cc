@@ -30,7 +30,7 @@ std::vector<std::string> ReadStrings(const JsonField& field) {
   return strings;
 }
 
-void WriteStrings(JsonWriter& writer, std::string_view member, const std::vector<std::string>& strings) {
+void WriteStringArray(JsonWriter& writer, std::string_view member, const std::vector<std::string>& strings) {
   writer.ArrayMember(member, [&] {
     for (const std::string& string : strings) writer.String(string);
   });
@@ -61,7 +61,7 @@ void ReadSpec(const JsonField& spec, NodeMaintenance& maintenance) {
   if (const JsonField drain = spec.Member("drainSpec"); drain.present()) maintenance.drain = ReadDrain(drain);
 }
 
-std::vector<Condition> ReadConditions(const JsonField& field) {
+std::vector<Condition> ReadMaintenanceConditions(const JsonField& field) {
   std::vector<Condition> conditions;
   field.ForEachItem([&](const JsonField& item) {
     conditions.push_back(
@@ -80,7 +80,7 @@ void WriteSpec(JsonWriter& writer, const NodeMaintenance& maintenance) {
   writer.ObjectMember("spec", [&] {
     writer.Member("requestorID", maintenance.requestor_id);
     if (!maintenance.additional_requestors.empty()) {
-      WriteStrings(writer, "additionalRequestors", maintenance.additional_requestors);
+      WriteStringArray(writer, "additionalRequestors", maintenance.additional_requestors);
     }
     writer.Member("nodeName", maintenance.node_name);
     writer.Member("cordon", maintenance.cordon);
@@ -180,7 +180,7 @@ void ReadNodeMaintenance(const JsonField& object, NodeMaintenance& maintenance) 
   const JsonField spec = object.Member("spec");
   ReadSpec(spec, maintenance);
   const JsonField status = object.Member("status");
-  maintenance.conditions = ReadConditions(status.Member("conditions"));
+  maintenance.conditions = ReadMaintenanceConditions(status.Member("conditions"));
 }
 
 void WriteNodeMaintenance(JsonWriter& writer, const NodeMaintenance& maintenance) {
@@ -230,7 +230,7 @@ std::string FormatNodeMaintenancePatch(const PatchNodeMaintenanceParams& params)
       writer.Member("resourceVersion", params.resource_version);
     });
     if (const auto& requestors = params.additional_requestors; requestors.has_value()) {
-      writer.ObjectMember("spec", [&] { internal::WriteStrings(writer, "additionalRequestors", *requestors); });
+      writer.ObjectMember("spec", [&] { internal::WriteStringArray(writer, "additionalRequestors", *requestors); });
     }
     if (const auto& conditions = params.conditions; conditions.has_value()) {
       writer.ObjectMember("status", [&] { internal::WriteConditions(writer, *conditions); });

@@ -13,6 +13,7 @@
 #include "fmt/format.h"
 #include "model/node_marks.h"
 #include "upgradectl/json_view.h"
+#include "upgradectl/status.h"
 #include "upgradectl/text.h"
 #include "whatif/what_if.h"
 #include "wire/json_writer.h"

@@ -50,12 +50,6 @@ struct Request {
 /// Whether upgradectl knows where the objects of this driver are usually.
 bool HasUsualPlace(const std::string& domain, const std::string& driver);
 
-/// That the record of the rollout is missing, and where it was looked for.
-std::string NoRecord(const Request& request);
-
-/// The finding NoDaemonSet if nothing in the cluster is of the driver: no node, and no DaemonSet.
-std::optional<driverupgrade::Finding> NoDriverAtAll(const Request& request, const driverupgrade::Tally& totals);
-
 /// What a policy of this driver means where it is silent.
 driverupgrade::PolicyDefaults DefaultsOf(const Options& options);
 

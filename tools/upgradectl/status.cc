@@ -142,6 +142,24 @@ std::vector<NodeStatus> NodesOf(const Request& request, const Report& report, co
 
 }  // namespace
 
+std::optional<driverupgrade::Finding> NoDriverAtAll(const Request& request, const driverupgrade::Tally& totals) {
+  const auto& sets = request.question.cluster.daemon_sets;
+  const bool any = std::any_of(sets.begin(), sets.end(), [&](const driverupgrade::DaemonSet& set) {
+    return set.ns == request.place.ns && request.question.snapshot.driver_labels.Matches(set.labels);
+  });
+  if (any || totals.total > 0) return std::nullopt;
+  return driverupgrade::Finding{
+      .code = driverupgrade::FindingCode::kNoDaemonSet,
+      .message = fmt::format("no node has the driver, and no DaemonSet in namespace {} matches {}", request.place.ns,
+                             request.question.snapshot.driver_labels.ToString())};
+}
+
+std::string NoRecord(const Request& request) {
+  if (request.place.ledger.empty()) return "the record of the rollout: --ledger-name says which ConfigMap has it";
+  return fmt::format("the record of the rollout: the ledger {}/{} has none", request.place.ledger_ns,
+                     request.place.ledger);
+}
+
 std::string_view ToString(Phase phase) {
   switch (phase) {
     case Phase::kDone: return "done";

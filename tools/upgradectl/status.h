@@ -79,6 +79,12 @@ bool HasEnded(const RolloutStatus& status);
 /// The state a label stands for: "Successfully updated node state label to drain-required" is kDrainRequired.
 std::optional<driverupgrade::UpgradeState> EnteredState(const EventFact& event);
 
+/// Returns the finding NoDaemonSet if the cluster has neither a node nor a DaemonSet of the driver.
+std::optional<driverupgrade::Finding> NoDriverAtAll(const Request& request, const driverupgrade::Tally& totals);
+
+/// States that the record of the rollout is missing, and where it was expected.
+std::string NoRecord(const Request& request);
+
 /// The gate of a node, with what the server would answer to its evictions: the plan of a pass cannot know that.
 std::optional<driverupgrade::Gate> TrueGate(const Request& request, const driverupgrade::whatif::NodeReport& report);
 

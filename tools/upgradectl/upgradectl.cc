@@ -13,6 +13,7 @@
 #include "upgradectl/options.h"
 #include "upgradectl/report.h"
 #include "upgradectl/reported.h"
+#include "upgradectl/status.h"
 #include "upgradectl/text.h"
 #include "upgradectl/verbs.h"
 #include "whatif/plan_json.h"

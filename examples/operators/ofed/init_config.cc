@@ -13,7 +13,7 @@ using driverupgrade::DriverIdentity;
 using driverupgrade::UpgradePolicy;
 
 constexpr absl::Duration kLookAgain = absl::Minutes(2);
-constexpr absl::Duration kTryAgain = absl::Seconds(5);
+constexpr absl::Duration kInitConfigRetry = absl::Seconds(5);
 
 }  // namespace
 
@@ -48,7 +48,7 @@ absl::Time InitConfigKeeper::Keep(const CallContext& context, const UpgradePolic
   status_ = Write(context, policy);
   // A conflict is with somebody else's change, which is looked at next.
   written_ = status_.ok() ? wanted : "";
-  due_ = now + (status_.ok() ? kLookAgain : kTryAgain);
+  due_ = now + (status_.ok() ? kLookAgain : kInitConfigRetry);
   return due_;
 }
 

@@ -21,19 +21,19 @@ using driverupgrade::StringMap;
 using Writer = rapidjson::Writer<rapidjson::StringBuffer>;
 
 const ObjectKind kDaemonSets{.group_version = "apps/v1", .resource = "daemonsets"};
-constexpr absl::Duration kLookAgain = absl::Seconds(30);
+constexpr absl::Duration kRecheckInterval = absl::Seconds(30);
 // In which NVIDIA's operator has a digest of all that changes the driver.
 constexpr char kDigestVariable[] = "DRIVER_CONFIG_DIGEST";
 
-void Put(Writer& writer, const char* key, const std::string& value) {
+void WriteMember(Writer& writer, const char* key, const std::string& value) {
   writer.Key(key);
   writer.String(value.data(), static_cast<rapidjson::SizeType>(value.size()));
 }
 
-void Put(Writer& writer, const char* key, const StringMap& map) {
+void WriteMember(Writer& writer, const char* key, const StringMap& map) {
   writer.Key(key);
   writer.StartObject();
-  for (const auto& [name, value] : map) Put(writer, name.c_str(), value);
+  for (const auto& [name, value] : map) WriteMember(writer, name.c_str(), value);
   writer.EndObject();
 }
 
@@ -43,9 +43,9 @@ void PutJson(Writer& writer, const std::string& json) {
 
 void PutVariable(Writer& writer, const Variable& variable) {
   writer.StartObject();
-  Put(writer, "name", variable.name);
+  WriteMember(writer, "name", variable.name);
   if (variable.value_from.empty()) {
-    Put(writer, "value", variable.value);
+    WriteMember(writer, "value", variable.value);
   } else {
     writer.Key("valueFrom");
     PutJson(writer, variable.value_from);
@@ -55,12 +55,12 @@ void PutVariable(Writer& writer, const Variable& variable) {
 
 void PutFieldVariable(Writer& writer, const std::string& name, const std::string& field) {
   writer.StartObject();
-  Put(writer, "name", name);
+  WriteMember(writer, "name", name);
   writer.Key("valueFrom");
   writer.StartObject();
   writer.Key("fieldRef");
   writer.StartObject();
-  Put(writer, "fieldPath", field);
+  WriteMember(writer, "fieldPath", field);
   writer.EndObject();
   writer.EndObject();
   writer.EndObject();
@@ -73,9 +73,9 @@ void PutMounts(Writer& writer, const std::vector<std::string>& host_paths) {
   writer.StartArray();
   for (std::size_t i = 0; i < host_paths.size(); ++i) {
     writer.StartObject();
-    Put(writer, "name", VolumeName(i));
-    Put(writer, "mountPath", host_paths[i] == "/" ? "/host" : host_paths[i]);
-    Put(writer, "mountPropagation", host_paths[i].starts_with("/run") ? "Bidirectional" : "HostToContainer");
+    WriteMember(writer, "name", VolumeName(i));
+    WriteMember(writer, "mountPath", host_paths[i] == "/" ? "/host" : host_paths[i]);
+    WriteMember(writer, "mountPropagation", host_paths[i].starts_with("/run") ? "Bidirectional" : "HostToContainer");
     writer.EndObject();
   }
   writer.EndArray();
@@ -110,9 +110,9 @@ void PutProbe(Writer& writer, const DriverProbe& probe, const DriverPods& pods) 
 void PutContainer(Writer& writer, const std::string& name, const DriverImage& image,
                   const std::vector<std::string>& command, const std::vector<std::string>& args,
                   const std::string& digest, const std::vector<std::string>& host_paths) {
-  Put(writer, "name", name);
-  Put(writer, "image", image.reference);
-  if (!image.pull_policy.empty()) Put(writer, "imagePullPolicy", image.pull_policy);
+  WriteMember(writer, "name", name);
+  WriteMember(writer, "image", image.reference);
+  if (!image.pull_policy.empty()) WriteMember(writer, "imagePullPolicy", image.pull_policy);
   if (!command.empty()) PutTexts(writer, "command", command);
   PutTexts(writer, "args", args);
   writer.Key("env");
@@ -157,11 +157,11 @@ void PutVolumes(Writer& writer, const std::vector<std::string>& host_paths) {
   writer.StartArray();
   for (std::size_t i = 0; i < host_paths.size(); ++i) {
     writer.StartObject();
-    Put(writer, "name", VolumeName(i));
+    WriteMember(writer, "name", VolumeName(i));
     writer.Key("hostPath");
     writer.StartObject();
-    Put(writer, "path", host_paths[i]);
-    if (host_paths[i].starts_with("/run")) Put(writer, "type", "DirectoryOrCreate");
+    WriteMember(writer, "path", host_paths[i]);
+    if (host_paths[i].starts_with("/run")) WriteMember(writer, "type", "DirectoryOrCreate");
     writer.EndObject();
     writer.EndObject();
   }
@@ -170,29 +170,29 @@ void PutVolumes(Writer& writer, const std::vector<std::string>& host_paths) {
 
 void PutPodSpec(Writer& writer, const DriverDaemonSet& wish, const std::string& digest) {
   writer.StartObject();
-  Put(writer, "serviceAccountName", wish.service_account);
-  Put(writer, "priorityClassName",
+  WriteMember(writer, "serviceAccountName", wish.service_account);
+  WriteMember(writer, "priorityClassName",
       wish.pods.priority_class.empty() ? "system-node-critical" : wish.pods.priority_class);
   writer.Key("terminationGracePeriodSeconds");
   writer.Int(wish.grace_period_seconds);
   writer.Key("hostPID");
   writer.Bool(true);
-  Put(writer, "nodeSelector", wish.node_selector);
+  WriteMember(writer, "nodeSelector", wish.node_selector);
   // An empty list, too: a merge patch without it would leave the one that is there.
   writer.Key("imagePullSecrets");
   writer.StartArray();
   for (const std::string& secret : wish.pods.pull_secrets) {
     writer.StartObject();
-    Put(writer, "name", secret);
+    WriteMember(writer, "name", secret);
     writer.EndObject();
   }
   writer.EndArray();
   writer.Key("tolerations");
   writer.StartArray();
   writer.StartObject();
-  Put(writer, "key", "nvidia.com/gpu");
-  Put(writer, "operator", "Exists");
-  Put(writer, "effect", "NoSchedule");
+  WriteMember(writer, "key", "nvidia.com/gpu");
+  WriteMember(writer, "operator", "Exists");
+  WriteMember(writer, "effect", "NoSchedule");
   writer.EndObject();
   for (const std::string& toleration : wish.pods.tolerations) PutJson(writer, toleration);
   writer.EndArray();
@@ -365,30 +365,30 @@ std::string DaemonSetJson(const DriverDaemonSet& wish) {
   rapidjson::StringBuffer buffer;
   Writer writer(buffer);
   writer.StartObject();
-  Put(writer, "apiVersion", "apps/v1");
-  Put(writer, "kind", "DaemonSet");
+  WriteMember(writer, "apiVersion", "apps/v1");
+  WriteMember(writer, "kind", "DaemonSet");
   writer.Key("metadata");
   writer.StartObject();
-  Put(writer, "name", wish.name);
-  Put(writer, "namespace", wish.ns);
-  Put(writer, "labels", labels);
-  Put(writer, "annotations", StringMap{{kSpecDigestAnnotation, digest}});
+  WriteMember(writer, "name", wish.name);
+  WriteMember(writer, "namespace", wish.ns);
+  WriteMember(writer, "labels", labels);
+  WriteMember(writer, "annotations", StringMap{{kSpecDigestAnnotation, digest}});
   writer.EndObject();
   writer.Key("spec");
   writer.StartObject();
   writer.Key("updateStrategy");
   writer.StartObject();
-  Put(writer, "type", "OnDelete");
+  WriteMember(writer, "type", "OnDelete");
   writer.EndObject();
   writer.Key("selector");
   writer.StartObject();
-  Put(writer, "matchLabels", StringMap{{"app", wish.labels.at("app")}});
+  WriteMember(writer, "matchLabels", StringMap{{"app", wish.labels.at("app")}});
   writer.EndObject();
   writer.Key("template");
   writer.StartObject();
   writer.Key("metadata");
   writer.StartObject();
-  Put(writer, "labels", wish.labels);
+  WriteMember(writer, "labels", wish.labels);
   writer.EndObject();
   writer.Key("spec");
   PutPodSpec(writer, wish, digest);
@@ -428,7 +428,7 @@ absl::Time DriverMaker::Keep(const CallContext& context) {
           .message = "cannot make the driver's DaemonSet",
           .fields = {{"error", std::string(failure.message())}}});
   }
-  return again_ = clock_->Now() + kLookAgain;
+  return again_ = clock_->Now() + kRecheckInterval;
 }
 
 absl::Status DriverMaker::Failure(const std::string& made_of) const {

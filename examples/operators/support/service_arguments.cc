@@ -15,8 +15,6 @@
 namespace examples {
 namespace {
 
-std::string_view Message(const absl::Status& status) { return {status.message().data(), status.message().size()}; }
-
 // Another process is another candidate, also one of the same host with the same number, in another container (api-A56).
 std::string DefaultIdentity() {
   std::array<char, 256> host = {};
@@ -171,7 +169,7 @@ absl::StatusOr<std::string> ReadFile(const std::string& path) {
 }
 
 absl::Status About(const std::string& what, const absl::Status& status) {
-  return absl::Status(status.code(), fmt::format("{}: {}", what, Message(status)));
+  return absl::Status(status.code(), fmt::format("{}: {}", what, std::string(status.message())));
 }
 
 }  // namespace examples

@@ -1,0 +1,61 @@
+# How test programs are compiled, and which tests belong to the quick tier.
+
+# If no TEST_CASE matches a ctest's name, the ctest fails; Catch2 2 would report success. The names do not match if they contain
+# a `;`, because CMake splits them there. Catch2 3 fails by default.
+set(driverupgrade_catch_arguments "")
+if(Catch2_VERSION VERSION_LESS 3)
+  set(driverupgrade_catch_arguments EXTRA_ARGS --warn NoTests)
+endif()
+
+# Everything that `scripts/test.sh` builds without --full.
+add_custom_target(quick_tests)
+
+# The headers that every test includes, compiled once. Test programs have the same options, so they share it.
+add_executable(driverupgrade_test_headers ${CMAKE_CURRENT_LIST_DIR}/test_headers.cc)
+target_link_libraries(driverupgrade_test_headers PRIVATE driverupgrade::testing Catch2::Catch2 fmt::fmt)
+target_include_directories(driverupgrade_test_headers PRIVATE ${PROJECT_SOURCE_DIR}/tests)
+
+# driverupgrade_test_options(<target>): the compiler's options for code that only tests run. In optimised builds it is compiled
+# faster and without debug information: test code is not measured.
+function(driverupgrade_test_options target)
+  driverupgrade_compile_options(${target})
+  if(NOT DRIVERUPGRADE_SANITIZE)
+    target_compile_options(${target} PRIVATE $<$<CONFIG:Release,RelWithDebInfo>:-O1;-g0>)
+  endif()
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+    # False alarms of g++ 12 at -O1 about std::string.
+    target_compile_options(${target} PRIVATE -Wno-array-bounds -Wno-stringop-overflow -Wno-stringop-overread)
+  endif()
+endfunction()
+driverupgrade_test_options(driverupgrade_test_headers)
+target_precompile_headers(driverupgrade_test_headers PRIVATE
+  <algorithm> <functional> <map> <memory> <optional> <set> <string> <string_view> <utility> <vector>
+  <absl/status/statusor.h> <absl/time/time.h> <fmt/format.h> <support/catch.h>
+  <driverupgrade/testing/fake_cluster.h> <driverupgrade/upgrade_engine.h>)
+
+# driverupgrade_add_test(<name> [QUICK] SOURCES <files>... LIBRARIES <targets>...): one executable, one ctest per TEST_CASE.
+# QUICK: it belongs to the quick tier. Not compiled in batches, because tests reuse short names such as World and kPolicy.
+function(driverupgrade_add_test name)
+  cmake_parse_arguments(ARG "QUICK" "" "SOURCES;LIBRARIES" ${ARGN})
+  add_executable(${name} ${ARG_SOURCES})
+  set_target_properties(${name} PROPERTIES UNITY_BUILD OFF)
+  target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/tests ${PROJECT_SOURCE_DIR}/src)
+  target_link_libraries(${name} PRIVATE ${ARG_LIBRARIES} Catch2::Catch2WithMain fmt::fmt)
+  driverupgrade_test_options(${name})
+  target_precompile_headers(${name} REUSE_FROM driverupgrade_test_headers)
+  set(labels "")
+  if(ARG_QUICK)
+    add_dependencies(quick_tests ${name})
+    set(labels PROPERTIES LABELS quick)
+  endif()
+  catch_discover_tests(${name} TEST_PREFIX "${name}: " ${driverupgrade_catch_arguments} ${labels})
+endfunction()
+
+# driverupgrade_quick(TESTS <names>... [PROGRAMS <targets>...]): these tests belong to the quick tier, and need these programs.
+function(driverupgrade_quick)
+  cmake_parse_arguments(ARG "" "" "TESTS;PROGRAMS" ${ARGN})
+  set_property(TEST ${ARG_TESTS} APPEND PROPERTY LABELS quick)
+  if(ARG_PROGRAMS)
+    add_dependencies(quick_tests ${ARG_PROGRAMS})
+  endif()
+endfunction()

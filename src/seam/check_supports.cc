@@ -1,0 +1,16 @@
+#include "seam/check_supports.h"
+
+#include "fmt/format.h"
+
+namespace driverupgrade::internal {
+
+absl::Status CheckSupports(const ClusterFacade& cluster, const std::vector<Operation>& operations) {
+  for (const Operation operation : operations) {
+    if (!cluster.Supports(operation)) {
+      return absl::UnimplementedError(fmt::format("the cluster facade does not implement {}", ToString(operation)));
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace driverupgrade::internal

@@ -56,12 +56,15 @@ type ReadNode struct {
 	DriverPods []string
 }
 
-// Question asks whether a driver pod, as namespace/name, needs no more than a restart.
+// Question asks whether a driver pod, as namespace/name, needs no more than a restart. It is about these two revisions, by the names of
+// their ControllerRevisions, whatever the DaemonSet has by now.
 type Question struct {
-	ID   string
-	Kind string
-	Node string
-	Pod  string
+	ID      string
+	Kind    string
+	Node    string
+	Pod     string
+	Running string
+	Wanted  string
 }
 
 // Answer is one to a Question; with an Error, the answer is not known.

@@ -172,21 +172,53 @@ func (c *Cluster) Maintain(node string) {
 	}
 }
 
-// NewDriver is another revision of the driver.
+// NewDriver is another revision of the driver, with the digest of the one before.
 func (c *Cluster) NewDriver() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.newDriver()
+}
+
+// NewDriverOf is another revision of the driver, which has this digest of its configuration; none if empty.
+func (c *Cluster) NewDriverOf(digest string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.digest = digest
+	c.newDriver()
+}
+
+func (c *Cluster) newDriver() {
 	c.revision++
+	template := c.podTemplate()
+	template["$patch"] = "replace" // as the DaemonSet controller has it
 	c.putLocked("controllerrevisions", Object{
 		"metadata": Object{"name": fmt.Sprintf("driver-%d", c.revision), "namespace": Namespace,
 			"labels":          Object{"app": "driver", "controller-revision-hash": c.hash()},
 			"ownerReferences": []any{c.owner()}},
-		"revision": c.revision, "data": Object{},
+		"revision": c.revision, "data": Object{"spec": Object{"template": template}},
 	})
 	set := clone(c.objects["daemonsets"][Namespace+"/driver"])
 	meta(set)["generation"] = c.revision
+	set["spec"].(Object)["template"] = c.podTemplate()
 	set["status"] = Object{"observedGeneration": c.revision}
 	c.putLocked("daemonsets", set)
+}
+
+// LoseTemplate leaves a ControllerRevision without the template that it is about.
+func (c *Cluster) LoseTemplate(revision int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	changed := clone(c.objects["controllerrevisions"][fmt.Sprintf("%s/driver-%d", Namespace, revision)])
+	changed["data"] = Object{}
+	c.putLocked("controllerrevisions", changed)
+}
+
+func (c *Cluster) podTemplate() Object {
+	container := Object{"name": "driver", "image": fmt.Sprintf("driver:%d", c.revision)}
+	if c.digest != "" {
+		container["env"] = []any{Object{"name": "DRIVER_CONFIG_DIGEST", "value": c.digest}}
+	}
+	return Object{"metadata": Object{"labels": Object{"app": "driver"}}, "spec": Object{"containers": []any{container}}}
 }
 
 func (c *Cluster) hash() string { return fmt.Sprintf("hash-%d", c.revision) }
@@ -198,11 +230,13 @@ func (c *Cluster) owner() Object {
 
 func (c *Cluster) addDriverPod(node string) {
 	c.uids++
+	spec := c.podTemplate()["spec"].(Object)
+	spec["nodeName"] = node
 	c.putLocked("pods", Object{
 		"metadata": Object{"name": fmt.Sprintf("driver-%d", c.uids), "namespace": Namespace, "uid": fmt.Sprintf("uid-%d", c.uids),
 			"labels":          Object{"app": "driver", "controller-revision-hash": c.hash()},
 			"ownerReferences": []any{c.owner()}},
-		"spec": Object{"nodeName": node, "containers": []any{Object{"name": "driver", "image": "driver"}}},
+		"spec": spec,
 		"status": Object{"phase": "Running",
 			"containerStatuses": []any{Object{"name": "driver", "ready": !c.unready, "restartCount": 0}}},
 	})
@@ -301,6 +335,57 @@ func (c *Cluster) Label(node, key string) string {
 	defer c.mu.Unlock()
 	labels, _ := meta(c.objects["nodes"]["/"+node])["labels"].(Object)
 	return text(labels, key)
+}
+
+// TimesAnnotated counts how often the node got this annotation.
+func (c *Cluster) TimesAnnotated(node, key string) int {
+	return c.times(node, func(object Object) bool {
+		annotations, _ := meta(object)["annotations"].(Object)
+		return annotations[key] != nil
+	})
+}
+
+// TimesCordoned counts how often the node became unschedulable.
+func (c *Cluster) TimesCordoned(node string) int {
+	return c.times(node, func(object Object) bool { return object["spec"].(Object)["unschedulable"] == true })
+}
+
+// times counts how often something began to hold of the node.
+func (c *Cluster) times(node string, holds func(Object) bool) (times int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	held := false
+	for _, one := range c.events {
+		if one.resource != "nodes" || text(meta(one.object), "name") != node {
+			continue
+		}
+		if now := holds(one.object); now != held {
+			held = now
+			if now {
+				times++
+			}
+		}
+	}
+	return times
+}
+
+// Keys of the labels and annotations that the node has had at any time.
+func (c *Cluster) Keys(node string) map[string]bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	keys := map[string]bool{}
+	for _, one := range c.events {
+		if one.resource != "nodes" || text(meta(one.object), "name") != node {
+			continue
+		}
+		for _, kind := range []string{"labels", "annotations"} {
+			of, _ := meta(one.object)[kind].(Object)
+			for key := range of {
+				keys[key] = true
+			}
+		}
+	}
+	return keys
 }
 
 // UID of a node.

@@ -13,6 +13,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/client-go/rest"
@@ -59,6 +60,8 @@ type Cluster struct {
 	ended    int  // version at which all watches were ended
 	watches  int  // that are open
 	held     string
+	digest   string // configuration digest of the newest driver
+	lag      func(resource string) time.Duration
 }
 
 // Namespace is where the driver is.
@@ -76,7 +79,7 @@ func New() *Cluster {
 	c.put("daemonsets", Object{
 		"metadata": Object{"name": "driver", "namespace": Namespace, "labels": Object{"app": "driver"}, "generation": 1},
 		"spec": Object{"selector": Object{"matchLabels": Object{"app": "driver"}}, "updateStrategy": Object{"type": "OnDelete"},
-			"template": Object{"spec": Object{"containers": []any{Object{"name": "driver", "image": "driver:1"}}}}},
+			"template": Object{}},
 		"status": Object{"observedGeneration": 1},
 	})
 	c.NewDriver()
@@ -124,6 +127,13 @@ func (c *Cluster) HoldWatches(resource string) {
 	c.held = resource
 	close(c.news)
 	c.news = make(chan struct{})
+}
+
+// SetLag has each watch sleep for lag(resource) before it sends its next changes. Several watches may call lag at the same time.
+func (c *Cluster) SetLag(lag func(resource string) time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.lag = lag
 }
 
 // OpenWatches counts them.
@@ -392,9 +402,13 @@ func (c *Cluster) watch(w http.ResponseWriter, r *http.Request, resource, namesp
 		if c.held == resource {
 			events = nil
 		}
+		lag := c.lag
 		c.mu.Unlock()
 		if over {
 			return
+		}
+		if lag != nil && len(events) > 0 {
+			time.Sleep(lag(resource))
 		}
 		for _, one := range events {
 			if one.resource == resource && matches(r, namespace, one.object) {

@@ -2,6 +2,7 @@ package host
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -257,12 +258,7 @@ func (h *Host) read() (engine.Reading, error) {
 		}
 		var answers []engine.Answer
 		for _, question := range reading.Questions {
-			yes, err := h.restartOnly(question)
-			answer := engine.Answer{ID: question.ID, Answer: yes}
-			if err != nil {
-				answer.Error = err.Error()
-			}
-			answers = append(answers, answer)
+			answers = append(answers, h.restartOnly(question))
 		}
 		if err := h.engine.Tell(answers); err != nil {
 			return reading, err
@@ -270,19 +266,42 @@ func (h *Host) read() (engine.Reading, error) {
 	}
 }
 
-func (h *Host) restartOnly(question engine.Question) (bool, error) {
-	pod, found := h.pods.find(question.Pod)
-	if !found {
-		return false, fmt.Errorf("pod %s is not known any more", question.Pod)
+// restartOnly has the predicate compare the two revisions of the question. The DaemonSet has nothing to do with it: DaemonSets and
+// ControllerRevisions arrive on two watches, and the DaemonSet's template may still be the running one.
+func (h *Host) restartOnly(question engine.Question) engine.Answer {
+	answer := engine.Answer{ID: question.ID}
+	running, err := h.templateOf(question.Running)
+	wanted, wantedErr := h.templateOf(question.Wanted)
+	if err := errors.Join(err, wantedErr); err != nil { // the node does not wait for what may never come
+		h.log.Error(err, "a node is upgraded in full: its driver cannot be compared with the new one", "node", question.Node,
+			"pod", question.Pod)
+		return answer
 	}
-	set := h.ownerOf(pod, h.setsByUID())
-	if set == nil {
-		return false, fmt.Errorf("the DaemonSet of pod %s is not known", question.Pod)
+	answer.Answer, err = h.options.RestartOnly(running, wanted)
+	if err != nil {
+		answer.Error = err.Error()
 	}
-	if h.options.RestartOnly == nil {
-		return false, errors.New("there is no predicate")
+	return answer
+}
+
+// templateOf returns the pod template that a ControllerRevision of the driver's namespace has. The caller owns it.
+func (h *Host) templateOf(revision string) (*corev1.PodSpec, error) {
+	found, known := h.revisions.find(h.options.Namespace + "/" + revision)
+	if !known {
+		return nil, fmt.Errorf("ControllerRevision %s is not known", revision)
 	}
-	return h.options.RestartOnly(pod.Spec.DeepCopy(), set.Spec.Template.Spec.DeepCopy())
+	var data struct {
+		Spec struct {
+			Template *corev1.PodTemplateSpec
+		}
+	}
+	if err := json.Unmarshal(found.Data.Raw, &data); err != nil {
+		return nil, fmt.Errorf("the template of ControllerRevision %s: %w", revision, err)
+	}
+	if data.Spec.Template == nil {
+		return nil, fmt.Errorf("ControllerRevision %s has no template", revision)
+	}
+	return &data.Spec.Template.Spec, nil
 }
 
 func (h *Host) setsByUID() map[string]*appsv1.DaemonSet {

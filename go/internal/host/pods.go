@@ -15,7 +15,7 @@ import (
 type podFollower struct {
 	host *Host
 	node string
-	stop context.CancelFunc
+	end  context.CancelFunc
 	// After this nobody wants the pods, unless an order does. Of the goroutine that makes the rounds.
 	until time.Time
 
@@ -24,16 +24,25 @@ type podFollower struct {
 	version string
 	listed  bool
 	stale   bool // what is known is older than the node's cordon
+	stopped bool // the engine has pods of a newer list by now, or wants none
 }
 
 func (h *Host) followPods(node string, until time.Time) *podFollower {
-	ctx, stop := context.WithCancel(h.ctx)
-	f := &podFollower{host: h, node: node, stop: stop, until: until, pods: map[string]*corev1.Pod{}}
+	ctx, end := context.WithCancel(h.ctx)
+	f := &podFollower{host: h, node: node, end: end, until: until, pods: map[string]*corev1.Pod{}}
 	pods := h.source(h.connection.core.CoreV1().RESTClient(), "pods")
 	pods.namespace, pods.labels = "", ""
 	pods.fields = fields.OneTermEqualSelector("spec.nodeName", node)
 	h.running.Go(func() { pods.follow(ctx, h.log, f, f.fail) })
 	return f
+}
+
+// stop returns once nothing more is put.
+func (f *podFollower) stop() {
+	f.end()
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.stopped = true
 }
 
 func (f *podFollower) Replace(objects []any, version string) error {
@@ -82,6 +91,9 @@ func (f *podFollower) Bookmark(version string) error {
 func (f *podFollower) put() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	if f.stopped {
+		return nil
+	}
 	var items [][]byte
 	uses := engine.UsesDriver{UIDs: []string{}, Errors: []engine.PodError{}}
 	for _, pod := range f.pods {
@@ -99,6 +111,9 @@ func (f *podFollower) put() error {
 func (f *podFollower) fail(err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	if f.stopped {
+		return
+	}
 	f.host.log.Error(err, "the pods of a node are not known", "node", f.node)
 	if _, err := f.host.engine.PutPods(f.node, nil, engine.UsesDriver{}); err != nil {
 		f.host.log.Error(err, "the engine does not take that", "node", f.node)

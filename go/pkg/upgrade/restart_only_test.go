@@ -1,0 +1,175 @@
+package upgrade
+
+import (
+	"errors"
+	"flag"
+	"math/rand"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+const restartOnlyKey = "nvidia.com/gpu-driver-upgrade.restart-only"
+
+// sameDigest is the predicate of NVIDIA's GPU operator: both specs have the same digest, the first that is not empty over their
+// init containers and containers.
+func sameDigest(running, desired *corev1.PodSpec) (bool, error) {
+	if running == nil || desired == nil {
+		return false, errors.New("a spec is missing")
+	}
+	of, wanted := digestOf(running), digestOf(desired)
+	return of != "" && of == wanted, nil
+}
+
+func digestOf(spec *corev1.PodSpec) string {
+	for _, containers := range [][]corev1.Container{spec.InitContainers, spec.Containers} {
+		for _, container := range containers {
+			for _, env := range container.Env {
+				if env.Name == "DRIVER_CONFIG_DIGEST" && env.Value != "" {
+					return env.Value
+				}
+			}
+		}
+	}
+	return ""
+}
+
+// withDigest has nodes that are done with a driver of this digest, and a workload on each.
+func withDigest(t *testing.T, nodes int, digest string) *world {
+	t.Helper()
+	w := newWorld(t, 0)
+	w.manager.WithRestartOnlyPredicate(sameDigest)
+	w.cluster.NewDriverOf(digest)
+	for i := range nodes {
+		node := "n" + strconv.Itoa(i)
+		w.nodes = append(w.nodes, node)
+		w.cluster.AddNode(node)
+		w.cluster.AddWorkload("work-"+node, node)
+	}
+	w.apply(t.Context(), policyOf(2))
+	w.eventually("the states of current nodes", w.allIn(UpgradeStateDone))
+	return w
+}
+
+func (w *world) awaitRevision(revision string) {
+	w.t.Helper()
+	w.eventually(revision+" on every node", func() bool {
+		for _, node := range w.nodes {
+			if w.cluster.State(node) != UpgradeStateDone || w.cluster.Revision(node) != revision || w.cluster.Cordoned(node) {
+				return false
+			}
+		}
+		return true
+	})
+}
+
+// checkRestarts: nodes are evacuated, or else all of them have had the annotation of a mere restart.
+func (w *world) checkRestarts(evacuated bool) {
+	w.t.Helper()
+	for _, node := range w.nodes {
+		restarted := w.cluster.TimesAnnotated(node, restartOnlyKey) > 0
+		if restarted == evacuated || w.cluster.HasWorkload("work-"+node) == evacuated {
+			w.t.Errorf("%s: restart only %v, workload there %v, evacuated %v expected", node, restarted,
+				w.cluster.HasWorkload("work-"+node), evacuated)
+		}
+	}
+}
+
+// W40.
+func TestOnlyDigestsThatAreEqualAndThereMakeAMereRestart(t *testing.T) {
+	for _, one := range []struct {
+		name, running, wanted string
+		evacuated             bool
+	}{
+		{"equal", "a", "a", false},
+		{"different", "a", "b", true},
+		{"absent before", "", "b", true},
+		{"absent afterwards", "a", "", true},
+		{"absent in both", "", "", true},
+	} {
+		t.Run(one.name, func(t *testing.T) {
+			w := withDigest(t, 1, one.running)
+			w.cluster.NewDriverOf(one.wanted)
+			w.awaitRevision("hash-3")
+			w.checkRestarts(one.evacuated)
+		})
+	}
+}
+
+// W40: the predicate is about the revisions of the question, whichever of the two watches is behind.
+func TestTheRevisionsOfTheQuestionAreComparedWhicheverWatchIsBehind(t *testing.T) {
+	for behind, other := range map[string]string{"daemonsets": "controllerrevisions", "controllerrevisions": "daemonsets"} {
+		t.Run(behind, func(t *testing.T) {
+			w := withDigest(t, 2, "a")
+			w.cluster.HoldWatches(behind)
+			w.cluster.NewDriverOf("b")
+			if other == "controllerrevisions" {
+				w.awaitRevision("hash-3") // the newest revision is the target, whatever the DaemonSet looks like
+			} else {
+				w.eventually("the DaemonSet", func() bool {
+					return w.build(t.Context()).NodeStates[UpgradeStateDone][0].DriverDaemonSet.Generation == 3
+				})
+			}
+			w.cluster.HoldWatches("")
+			w.awaitRevision("hash-3")
+			w.checkRestarts(true)
+		})
+	}
+}
+
+// W40.
+func TestANodeIsEvacuatedIfARevisionOfTheQuestionIsNotKnown(t *testing.T) {
+	for name, revision := range map[string]int{"the running one": 2, "the target": 3} {
+		t.Run(name, func(t *testing.T) {
+			w := withDigest(t, 1, "a")
+			w.cluster.HoldWatches("controllerrevisions")
+			w.cluster.NewDriverOf("a")
+			w.cluster.LoseTemplate(revision)
+			w.cluster.HoldWatches("")
+			w.awaitRevision("hash-3")
+			w.checkRestarts(true)
+		})
+	}
+}
+
+var rollouts = flag.Int("rollouts", 200, "of the test with watches that lag")
+
+// W40: each rollout has a digest that is new, or that of the one before. All watches lag, each by its own.
+func TestNoRolloutTakesARestartForEnoughByAnotherRevision(t *testing.T) {
+	random := rand.New(rand.NewSource(40))
+	var mu sync.Mutex
+	lag := func(string) time.Duration {
+		mu.Lock()
+		defer mu.Unlock()
+		return time.Duration(random.Intn(8)) * time.Millisecond * time.Duration(random.Intn(2))
+	}
+	const perWorld = 10
+	for done := 0; done < *rollouts; done += perWorld {
+		w := withDigest(t, 3, "0")
+		w.cluster.SetLag(lag)
+		digest := 0
+		for i := range perWorld {
+			mu.Lock()
+			another := random.Intn(2) == 0
+			mu.Unlock()
+			if another {
+				digest++
+			}
+			before := map[string]int{}
+			for _, node := range w.nodes {
+				before[node] = w.cluster.TimesAnnotated(node, restartOnlyKey)
+			}
+			w.cluster.NewDriverOf(strconv.Itoa(digest))
+			w.awaitRevision("hash-" + strconv.Itoa(3+i))
+			for _, node := range w.nodes {
+				if restarted := w.cluster.TimesAnnotated(node, restartOnlyKey) > before[node]; restarted == another {
+					t.Fatalf("rollout %d, %s: restart only %v, another digest %v", done+i, node, restarted, another)
+				}
+			}
+		}
+		w.manager.Close()
+	}
+}

@@ -32,6 +32,8 @@ import (
 )
 
 var (
+	domain         = flag.String("domain", "nvidia.com", "domain of the keys of labels and annotations")
+	driver         = flag.String("driver", "gpu", "name of the driver in these keys")
 	namespace      = flag.String("namespace", "gpu-operator", "of the driver's DaemonSets")
 	driverLabels   = flag.String("driver-labels", "app=nvidia-driver-daemonset", "selects the driver's DaemonSets and pods")
 	policyFile     = flag.String("policy", "", "YAML or JSON file: the upgradePolicy section")
@@ -54,7 +56,6 @@ var (
 
 func main() {
 	flag.Parse()
-	upgrade.SetDriverName("gpu")
 	ctx, stop := context.WithCancelCause(ctrl.SetupSignalHandler())
 	if *timeout > 0 {
 		time.AfterFunc(*timeout, func() { stop(errors.New("the time ran out")) })
@@ -97,7 +98,8 @@ func run(ctx context.Context, stop context.CancelCauseFunc) error {
 	}
 	states, err := upgrade.NewManager(log, config, operator.GetEventRecorderFor("driver-upgrade"),
 		upgrade.StateOptions{Requestor: upgrade.GetRequestorOptsFromEnvs()},
-		upgrade.WithInterval(*interval), upgrade.WithOwnPod(cmp.Or(*podNamespace, *namespace), *podName, *nodeName))
+		upgrade.WithDomain(*domain), upgrade.WithDriverName(*driver), upgrade.WithInterval(*interval),
+		upgrade.WithOwnPod(cmp.Or(*podNamespace, *namespace), *podName, *nodeName))
 	if err != nil {
 		return err
 	}

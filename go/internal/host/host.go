@@ -24,7 +24,7 @@ import (
 
 // Options of a Host.
 type Options struct {
-	Driver             string
+	Identity           Identity
 	Namespace          string
 	DriverLabels       map[string]string
 	ValidationSelector string
@@ -65,8 +65,10 @@ type Host struct {
 	orders   []*order
 	underWay map[*task]bool
 	passing  *order // of which the engine makes a pass just now
-	calledAt time.Time
-	reading  int // calls that read: the host does not end under them
+	// Nodes whose state label the engine removes, until the watch shows it.
+	unmarking map[string]bool
+	calledAt  time.Time
+	reading   int // calls that read: the host does not end under them
 
 	followers map[string]*podFollower // by node; of the goroutine that makes the rounds
 	events    chan engine.Event       // for the recorder
@@ -79,7 +81,7 @@ const eventsMax = 1000 // that wait for the recorder
 // intervals after the last call.
 func New(connection *Connection, options Options) (*Host, error) {
 	made, err := options.Engine(engine.Options{
-		Identity:           engine.Identity{Domain: "nvidia.com", Driver: options.Driver},
+		Identity:           engine.Identity(options.Identity),
 		Namespace:          options.Namespace,
 		DriverLabels:       labels.SelectorFromSet(options.DriverLabels).String(),
 		ValidationSelector: options.ValidationSelector,
@@ -93,8 +95,8 @@ func New(connection *Connection, options Options) (*Host, error) {
 		return nil, err
 	}
 	ctx, stop := context.WithCancel(context.Background())
-	h := &Host{options: options, log: options.Log.WithValues("driver", options.Driver), connection: connection,
-		ctx: ctx, stop: stop, bell: make(chan struct{}, 1), ordered: make(chan struct{}, 1), underWay: map[*task]bool{},
+	h := &Host{options: options, log: options.Log.WithValues("driver", options.Identity.Driver), connection: connection,
+		ctx: ctx, stop: stop, bell: make(chan struct{}, 1), ordered: make(chan struct{}, 1), underWay: map[*task]bool{}, unmarking: map[string]bool{},
 		calledAt: options.Clock.Now(), followers: map[string]*podFollower{}, events: make(chan engine.Event, eventsMax)}
 	h.engine = guarded{made, h.end}
 	h.watch()
@@ -109,14 +111,14 @@ func (h *Host) watch() {
 	core, apps := h.connection.core.CoreV1().RESTClient(), h.connection.core.AppsV1().RESTClient()
 	nodes := h.source(core, "nodes")
 	nodes.namespace, nodes.labels = "", ""
-	stateLabel := h.stateLabel()
+	stateLabel := h.options.Identity.stateLabel()
 	h.nodes = newMirrorOf(h, engine.Nodes, func(node *corev1.Node) object {
 		node.Status.Images = nil // most of a node's size, and nothing to the upgrade
 		return reduceNode(node)
 	})
 	h.nodes.replaced = func(before, after *corev1.Node) {
 		if before.Labels[stateLabel] != "" && after.Labels[stateLabel] == "" {
-			h.unmarked(after.Name)
+			h.unmarked(after)
 		}
 	}
 	h.running.Go(func() { nodes.follow(h.ctx, h.log, h.nodes, h.nodes.fail) })
@@ -358,21 +360,30 @@ func (h *Host) maintenanceOf(node string) *maintenancev1alpha1.NodeMaintenance {
 // Explain: nil if the node does not wait, or is not known.
 func (h *Host) Explain(node string) (*engine.Gate, error) {
 	explanation, err := h.engine.Explain(node)
+	if explanation.Gate != nil && explanation.Gate.Reason == "Paused" {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		for _, o := range h.orders {
+			if o.held != "" && o.nodes[node] {
+				explanation.Gate.Detail = o.held
+			}
+		}
+	}
 	return explanation.Gate, err
 }
 
 // Selection is the one of which a manager has one open host at a time.
 func (h *Host) Selection() string {
-	return SelectionOf(h.options.Driver, h.options.Namespace, h.options.DriverLabels)
+	return SelectionOf(h.options.Identity, h.options.Namespace, h.options.DriverLabels)
 }
 
 // SelectionOf see Selection.
-func SelectionOf(driver, namespace string, driverLabels map[string]string) string {
-	return driver + "\n" + namespace + "\n" + labels.SelectorFromSet(driverLabels).String()
+func SelectionOf(driver Identity, namespace string, driverLabels map[string]string) string {
+	return driver.String() + "\n" + namespace + "\n" + labels.SelectorFromSet(driverLabels).String()
 }
 
-// Driver is the name that keys have.
-func (h *Host) Driver() string { return h.options.Driver }
+// Driver is whose keys the nodes have.
+func (h *Host) Driver() Identity { return h.options.Identity }
 
 // States counts the nodes with a pod or a state label of the driver by the label's value, as the watches have them.
 func (h *Host) States() map[string]int {
@@ -380,16 +391,14 @@ func (h *Host) States() map[string]int {
 	for _, pod := range h.pods.all() {
 		driven[pod.Spec.NodeName] = true
 	}
-	states := map[string]int{}
+	states, label := map[string]int{}, h.options.Identity.stateLabel()
 	for _, node := range h.nodes.all() {
-		if state, labelled := node.Labels[h.stateLabel()]; labelled || driven[node.Name] {
+		if state, labelled := node.Labels[label]; labelled || driven[node.Name] {
 			states[state]++
 		}
 	}
 	return states
 }
-
-func (h *Host) stateLabel() string { return "nvidia.com/" + h.options.Driver + "-driver-upgrade-state" }
 
 // Everything that the last passes found.
 func (h *Host) Everything() (engine.Pass, error) { return h.engine.Everything() }

@@ -20,7 +20,7 @@ func TestAClosedHostKeepsNoOrders(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h, err := New(connection, Options{Driver: "gpu", Namespace: fakecluster.Namespace, DriverLabels: map[string]string{"app": "driver"},
+	h, err := New(connection, Options{Identity: Identity{"nvidia.com", "gpu"}, Namespace: fakecluster.Namespace, DriverLabels: map[string]string{"app": "driver"},
 		Interval: time.Minute, Clock: clock.RealClock{}, Log: logr.Discard(), Engine: engine.New})
 	if err != nil {
 		t.Fatal(err)

@@ -43,7 +43,7 @@ func newHost(t *testing.T, cluster *fakecluster.Cluster, wrap func(engine.Engine
 	if err != nil {
 		t.Fatal(err)
 	}
-	h, err := New(connection, Options{Driver: "gpu", Namespace: fakecluster.Namespace, DriverLabels: map[string]string{"app": "driver"},
+	h, err := New(connection, Options{Identity: Identity{"nvidia.com", "gpu"}, Namespace: fakecluster.Namespace, DriverLabels: map[string]string{"app": "driver"},
 		Interval: time.Minute, Clock: clock.RealClock{}, Log: logr.Discard(), Engine: func(options engine.Options) (engine.Engine, error) {
 			made, err := engine.New(options)
 			return wrap(made), err
@@ -65,13 +65,13 @@ func TestAfterAChangeThatTheEngineDoesNotTakeEverythingIsListedAgain(t *testing.
 		if err != nil || len(members) != 1 {
 			t.Fatalf("%v: %v", members, err)
 		}
-		if label := members[0].Node.Labels[h.stateLabel()]; label != members[0].State {
+		if label := members[0].Node.Labels[h.options.Identity.stateLabel()]; label != members[0].State {
 			t.Fatalf("the mirror has %q, the engine %q", label, members[0].State)
 		}
 		return members[0].State
 	}
 	state()
-	cluster.SetLabel("n", h.stateLabel(), "upgrade-done")
+	cluster.SetLabel("n", h.options.Identity.stateLabel(), "upgrade-done")
 	for deadline := time.Now().Add(time.Minute); state() != "upgrade-done"; time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatal("the change is lost")

@@ -7,7 +7,10 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net/http"
 	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -42,6 +45,8 @@ type order struct {
 	wakeAt time.Time // zero: nothing is to be done at a time
 	ended  bool
 	void   bool // another policy has taken its place: what a pass has not sent yet is not sent
+	// Reason why no further node starts; empty if nodes start. It is never reset, because the next call makes a new order.
+	held string
 
 	findings map[engine.Finding]bool // of the last pass: those that are logged
 
@@ -57,6 +62,7 @@ type order struct {
 type task struct {
 	order    *order
 	node     string
+	starts   bool            // it begins an upgrade
 	urgent   bool            // its requests begin an upgrade, or go on with one: whoever waits for its end has lost a node meanwhile
 	queued   context.Context // ended: what has not had its turn yet is not sent
 	withdraw context.CancelFunc
@@ -339,7 +345,7 @@ func (h *Host) pass(o *order) {
 		}
 	}
 	h.mu.Lock()
-	names, policy, over, empty := o.names, o.policy, o.ended || o.ctx.Err() != nil, len(o.nodes) == 0
+	names, policy, over, empty := o.names, o.policyNow(), o.ended || o.ctx.Err() != nil, len(o.nodes) == 0
 	if empty {
 		o.end()
 		h.dropEnded()
@@ -387,18 +393,19 @@ func (h *Host) begin(o *order, found engine.Pass) {
 		o.begun, o.heard = map[string]bool{}, map[string]bool{}
 	}
 	// By the engine's word: the watch tells of a state some time after the answer that has told the engine.
-	urgent := map[string]bool{}
+	urgent, starts := map[string]bool{}, map[string]bool{}
 	for _, plan := range found.Plans {
-		urgent[plan.Node] = isInProgress(plan.State) || slices.ContainsFunc(plan.Path, isInProgress)
+		starts[plan.Node] = !isInProgress(plan.State) && slices.ContainsFunc(plan.Path, isInProgress)
+		urgent[plan.Node] = isInProgress(plan.State) || starts[plan.Node]
 	}
 	for _, node := range found.Work {
 		if first {
 			o.begun[node] = true
 		}
-		started := &task{order: o, node: node, urgent: urgent[node]}
+		started := &task{order: o, node: node, starts: starts[node], urgent: urgent[node]}
 		started.queued, started.withdraw = context.WithCancel(o.ctx)
 		h.underWay[started] = true
-		if o.void || (o.policy != nil && !o.nodes[node]) { // since the engine was asked
+		if o.void || (o.policy != nil && !o.nodes[node]) || (o.held != "" && started.starts) { // while the pass was made
 			started.withdraw()
 		}
 		h.running.Go(func() { h.serve(started) })
@@ -420,23 +427,55 @@ func (h *Host) logPass(o *order, found engine.Pass) {
 	o.findings = findings
 }
 
-// unmarked: somebody took the node's state label away, as operators do whose upgrades are switched off. They do not call then;
-// so the node is left alone until the next call that names it.
-func (h *Host) unmarked(node string) {
+// unmarked is called after another client removed the node's state label. Operators whose upgrades are switched off remove the labels one
+// node at a time, and do not call. So the whole order starts no further node before the next call. A node in progress continues, because
+// it would stay cordoned otherwise. Any other node is left alone until a call names it.
+func (h *Host) unmarked(node *corev1.Node) {
+	started := h.options.Identity.hasStarted(node)
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	if h.unmarking[node.Name] { // the engine removed it
+		delete(h.unmarking, node.Name)
+		return
+	}
 	for _, o := range h.orders {
-		if o.policy != nil && o.nodes[node] {
-			delete(o.nodes, node)
+		if o.policy == nil || !o.nodes[node.Name] {
+			continue
+		}
+		if o.held == "" {
+			o.held = fmt.Sprintf("another client removed the state label of node %s; no node starts before the next ApplyState", node.Name)
+			h.log.Info("No further node starts before the next call: another client removed a state label", "node", node.Name)
+		}
+		if !started {
+			delete(o.nodes, node.Name)
 			o.name()
 		}
 	}
-	// Evictions and deletions of pods do not name the version of the node, which would refuse them.
 	for task := range h.underWay {
-		if task.node == node && task.order.policy != nil {
+		left := task.node == node.Name && !started
+		if task.order.policy != nil && (left || (task.starts && h.isHeld(task))) {
 			task.withdraw()
 		}
 	}
+}
+
+// isHeld returns whether no further node of the task's order starts. The order may have been replaced since.
+func (h *Host) isHeld(t *task) bool {
+	return slices.ContainsFunc(h.orders, func(o *order) bool { return o.held != "" && (o == t.order || o.nodes[t.node]) })
+}
+
+// policyNow returns the policy to apply, nil to release the nodes.
+func (o *order) policyNow() []byte {
+	if o.held == "" || o.policy == nil {
+		return o.policy
+	}
+	var members map[string]json.RawMessage
+	if err := json.Unmarshal(o.policy, &members); err != nil {
+		return o.policy // the engine refuses it
+	}
+	members["paused"] = json.RawMessage("true")
+	text, _ := json.Marshal(members)
+	return text
 }
 
 // serve sends a node's requests one after the other. Once the order's context has ended they are all answered as not sent, so that the
@@ -463,7 +502,13 @@ func (h *Host) serve(t *task) {
 		}
 		told := answer{status: engine.NotSent, err: err}
 		if err == nil {
+			unmarks := h.unmarks(node, request)
 			told = h.connection.send(ctx, t.queued, request, sent > 0 || t.urgent)
+			if unmarks && told.status != http.StatusOK {
+				h.mu.Lock()
+				delete(h.unmarking, node)
+				h.mu.Unlock()
+			}
 		}
 		switch {
 		case told.err == nil:
@@ -480,6 +525,17 @@ func (h *Host) serve(t *task) {
 			return
 		}
 	}
+}
+
+// unmarks returns whether the request removes the node's state label, and notes it: the engine is the client that removes it then.
+func (h *Host) unmarks(node string, request engine.Request) bool {
+	if request.Verb != http.MethodPatch || !strings.Contains(request.Body, strconv.Quote(h.options.Identity.stateLabel())+":null") {
+		return false
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.unmarking[node] = true
+	return true
 }
 
 func isInProgress(state string) bool {

@@ -3,7 +3,7 @@ package host
 import (
 	"errors"
 	"slices"
-	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -57,7 +57,7 @@ func TestWhatFailedUnderAnOrderBeforeIsNoErrorOfTheCall(t *testing.T) {
 	}
 }
 
-// unmarking has the node's state label taken away while a pass is being made that evicts a pod from the node.
+// unmarking has a node's state label removed while a pass is being made that starts nodes.
 type unmarking struct {
 	engine.Engine
 	unmark func()
@@ -65,39 +65,45 @@ type unmarking struct {
 
 func (e unmarking) Apply(nodes, policy []byte, now time.Time) (engine.Pass, error) {
 	found, err := e.Engine.Apply(nodes, policy, now)
-	if slices.Contains(found.Work, "n") {
-		if request, _ := e.Next("n", now); strings.HasSuffix(request.Target, "/eviction") {
-			e.unmark()
-		}
+	if slices.ContainsFunc(found.Plans, func(plan engine.NodePlan) bool { return slices.Contains(plan.Path, "cordon-required") }) {
+		e.unmark()
 	}
 	return found, err
 }
 
-// An eviction names no version of the node that would make the server refuse it.
-func TestNoPodIsEvictedFromANodeThatIsSwitchedOffDuringThePass(t *testing.T) {
+// W41: the server refuses the patch of the node whose label is gone, and that of no other node.
+func TestNoNodeStartsByAPassDuringWhichAStateLabelIsRemoved(t *testing.T) {
 	cluster := fakecluster.New()
 	defer cluster.Close()
-	cluster.AddNode("n")
-	cluster.AddWorkload("work", "n")
+	nodes := []string{"a", "b"}
+	for _, node := range nodes {
+		cluster.AddNode(node)
+	}
 	cluster.NewDriver()
 	unmarked := make(chan struct{})
+	var once sync.Once
 	var h *Host
 	h = newHost(t, cluster, func(made engine.Engine) engine.Engine {
 		return unmarking{made, func() {
-			cluster.RemoveLabel("n", h.stateLabel())
-			for named := true; named; time.Sleep(time.Millisecond) {
-				h.mu.Lock()
-				named = h.orders[0].nodes["n"]
-				h.mu.Unlock()
-			}
-			close(unmarked)
+			once.Do(func() {
+				cluster.RemoveLabel("a", h.options.Identity.stateLabel())
+				for held := false; !held; time.Sleep(time.Millisecond) {
+					h.mu.Lock()
+					held = h.orders[0].held != ""
+					h.mu.Unlock()
+				}
+				close(unmarked)
+			})
 		}}
 	})
+	for _, node := range nodes {
+		cluster.SetLabel(node, h.options.Identity.stateLabel(), "upgrade-done")
+	}
 	if _, _, err := h.Members(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	policy := []byte(`{"autoUpgrade":true,"drain":{"enable":true}}`)
-	if err := h.Apply(t.Context(), []string{"n"}, nil, policy, false); err != nil {
+	policy := []byte(`{"autoUpgrade":true,"maxParallelUpgrades":0,"drain":{"enable":true}}`)
+	if err := h.Apply(t.Context(), nodes, nil, policy, false); err != nil {
 		t.Fatal(err)
 	}
 	<-unmarked
@@ -106,8 +112,10 @@ func TestNoPodIsEvictedFromANodeThatIsSwitchedOffDuringThePass(t *testing.T) {
 		busy = h.passing != nil || len(h.underWay) > 0
 		h.mu.Unlock()
 	}
-	if !cluster.HasWorkload("work") {
-		t.Error("the pod is evicted")
+	for _, node := range nodes {
+		if cluster.TimesCordoned(node) > 0 {
+			t.Errorf("%s was started", node)
+		}
 	}
 }
 

@@ -14,7 +14,10 @@ var DriverName string
 // SetDriverName sets DriverName; to be called before anything else, from one goroutine.
 func SetDriverName(driver string) { DriverName = driver }
 
-const keyDomain = "nvidia.com/"
+const (
+	defaultDomain = "nvidia.com"
+	keyDomain     = defaultDomain + "/"
+)
 
 // The keys, with a place for the driver's name.
 const (
@@ -40,7 +43,39 @@ const (
 	PodControllerRevisionHashLabelKey = "controller-revision-hash"
 )
 
-func driverKey(format string) string { return fmt.Sprintf(format, DriverName) }
+func driverKey(format string) string { return Keys{defaultDomain, DriverName}.of(format) }
+
+// Keys returns the keys of a driver in any domain. The functions of the old interface return the keys of nvidia.com and DriverName.
+type Keys struct{ Domain, Driver string }
+
+func (k Keys) of(format string) string {
+	return k.Domain + "/" + fmt.Sprintf(strings.TrimPrefix(format, keyDomain), k.Driver)
+}
+
+// StateLabel see GetUpgradeStateLabelKey.
+func (k Keys) StateLabel() string { return k.of(UpgradeStateLabelKeyFmt) }
+
+// SkipNodeLabel see GetUpgradeSkipNodeLabelKey.
+func (k Keys) SkipNodeLabel() string { return k.of(UpgradeSkipNodeLabelKeyFmt) }
+
+// SkipDrainPodSelector see GetUpgradeSkipDrainDriverPodSelector.
+func (k Keys) SkipDrainPodSelector() string {
+	return k.of(UpgradeSkipDrainDriverSelectorFmt) + "!=true"
+}
+
+// WaitForSafeLoadAnnotation see GetUpgradeDriverWaitForSafeLoadAnnotationKey.
+func (k Keys) WaitForSafeLoadAnnotation() string {
+	return k.of(UpgradeWaitForSafeDriverLoadAnnotationKeyFmt)
+}
+
+// InitialStateAnnotation see GetUpgradeInitialStateAnnotationKey.
+func (k Keys) InitialStateAnnotation() string { return k.of(UpgradeInitialStateAnnotationKeyFmt) }
+
+// RequestedAnnotation see GetUpgradeRequestedAnnotationKey.
+func (k Keys) RequestedAnnotation() string { return k.of(UpgradeRequestedAnnotationKeyFmt) }
+
+// RequestorModeAnnotation see GetUpgradeRequestorModeAnnotationKey.
+func (k Keys) RequestorModeAnnotation() string { return k.of(UpgradeRequestorModeAnnotationKeyFmt) }
 
 // GetUpgradeStateLabelKey is the node label with the state of the node's upgrade.
 func GetUpgradeStateLabelKey() string { return driverKey(UpgradeStateLabelKeyFmt) }
@@ -50,7 +85,7 @@ func GetUpgradeSkipNodeLabelKey() string { return driverKey(UpgradeSkipNodeLabel
 
 // GetUpgradeSkipDrainDriverPodSelector selects the pods that a drain may touch: all but those labelled to be skipped.
 func GetUpgradeSkipDrainDriverPodSelector(driverName string) string {
-	return fmt.Sprintf(UpgradeSkipDrainDriverSelectorFmt, driverName) + "!=true"
+	return Keys{defaultDomain, driverName}.SkipDrainPodSelector()
 }
 
 // GetUpgradeDriverWaitForSafeLoadAnnotationKey is the node annotation of a driver that waits to be let in.

@@ -26,8 +26,9 @@ import (
 // PodDeletionFilter tells whether a pod uses the driver, and so has to go before it.
 type PodDeletionFilter func(corev1.Pod) bool
 
-// RestartOnlyPredicate tells whether the difference between a driver pod and its DaemonSet's template leaves the driver as it
-// is, so that a restart is enough and no workload has to go. With an error the node waits. A Manager asks once at a time.
+// RestartOnlyPredicate reports whether two revisions load the same driver, so that a restart is enough and no workload has to leave the
+// node. running is the pod template that the driver pod was created from, desired the newest template. The predicate owns both. If it
+// fails, the node waits. A Manager makes one call at a time.
 type RestartOnlyPredicate func(running, desired *corev1.PodSpec) (bool, error)
 
 // CommonUpgradeStateManager counts the nodes of a state.
@@ -68,6 +69,18 @@ func WithInterval(interval time.Duration) Option {
 	}
 }
 
+// WithDomain sets the domain of all keys, such as example.com (default: nvidia.com). NVIDIA's operators remove the state labels that they
+// know from every node while their upgrades are switched off. BuildState fails if the domain is not a DNS name.
+func WithDomain(domain string) Option { return func(m *Manager) { m.keys.Domain = domain } }
+
+// WithDriverName sets the driver's name (default: DriverName, which all Managers of a process share).
+func WithDriverName(driver string) Option { return func(m *Manager) { m.keys.Driver = driver } }
+
+// Keys returns the keys of the Manager's driver.
+func (m *Manager) Keys() Keys {
+	return Keys{Domain: m.keys.Domain, Driver: cmp.Or(m.keys.Driver, DriverName)}
+}
+
 // WithClock is for tests.
 func WithClock(clock clock.Clock) Option { return func(m *Manager) { m.options.Clock = clock } }
 
@@ -86,6 +99,7 @@ func WithOwnPod(namespace, pod, node string) Option {
 type Manager struct {
 	Counters
 	log        logr.Logger
+	keys       Keys // without a Driver: DriverName
 	connection *host.Connection
 	options    host.Options // those that all drivers share
 
@@ -115,7 +129,7 @@ func NewManager(log logr.Logger, k8sConfig *rest.Config, eventRecorder record.Ev
 	if err != nil {
 		return nil, fmt.Errorf("no connection for the upgrade of drivers: %w", err)
 	}
-	m := &Manager{log: log, connection: connection, hosts: map[string]*host.Host{}, options: host.Options{
+	m := &Manager{log: log, keys: Keys{Domain: defaultDomain}, connection: connection, hosts: map[string]*host.Host{}, options: host.Options{
 		Requestor: requestorOf(opts.Requestor), Interval: interval, Clock: clock.RealClock{}, Log: log, Recorder: eventRecorder,
 		Engine: engine.New}}
 	for _, option := range options {
@@ -213,20 +227,21 @@ func (m *Manager) SetExtraPolicy(document []byte) error {
 	return nil
 }
 
-// hostOf is the one for DriverName as it is now. closings: until then.
+// hostOf is the one for DriverName as it is now, unless the Manager has a name of its own. closings: until then.
 func (m *Manager) hostOf(namespace string, driverLabels map[string]string) (of *host.Host, closings int, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	key := host.SelectionOf(DriverName, namespace, driverLabels)
+	driver := host.Identity{Domain: m.keys.Domain, Driver: cmp.Or(m.keys.Driver, DriverName)}
+	key := host.SelectionOf(driver, namespace, driverLabels)
 	if known := m.hosts[key]; known != nil && !known.Closed() {
 		return known, m.closings, nil
 	}
 	options := m.options
-	options.Driver, options.Namespace, options.DriverLabels = DriverName, namespace, maps.Clone(driverLabels)
+	options.Identity, options.Namespace, options.DriverLabels = driver, namespace, maps.Clone(driverLabels)
 	options.Ended = m.forget
 	made, err := host.New(m.connection, options)
 	if err != nil {
-		return nil, 0, fmt.Errorf("no engine for driver %q in namespace %q: %w", DriverName, namespace, err)
+		return nil, 0, fmt.Errorf("no engine for driver %q in namespace %q: %w", driver, namespace, err)
 	}
 	m.hosts[key] = made
 	return made, m.closings, nil

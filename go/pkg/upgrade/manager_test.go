@@ -333,19 +333,6 @@ func rollParts(t *testing.T, random *rand.Rand) {
 	})
 }
 
-func TestANodeWhoseLabelAnOperatorHasTakenAwayIsLeftAlone(t *testing.T) {
-	w := newWorld(t, 2)
-	w.apply(t.Context(), policyOf(1))
-	w.eventually("the states of current nodes", w.allIn(UpgradeStateDone))
-	w.cluster.RemoveLabel("n0", GetUpgradeStateLabelKey())
-	w.cluster.NewDriver()
-	w.eventually("the other node's upgrade", func() bool { return w.cluster.Revision("n1") == "hash-2" })
-	w.eventually("the other node's end", func() bool { return w.cluster.State("n1") == UpgradeStateDone })
-	if state := w.cluster.State("n0"); state != "" || w.cluster.Revision("n0") != "hash-1" {
-		t.Errorf("the node is %q", state)
-	}
-}
-
 func TestAnOperatorWithoutRightsIsToldAndDoesNotHang(t *testing.T) {
 	w := newWorld(t, 1)
 	config := w.cluster.Config()

@@ -47,10 +47,11 @@ func (c collector) Collect(out chan<- prometheus.Metric) {
 		if err != nil {
 			continue // it is closed
 		}
-		of := drivers[one.Driver()]
+		driver := one.Driver().String()
+		of := drivers[driver]
 		if of == nil {
 			of = &figures{states: map[string]int{}, waiting: map[string]int{}}
-			drivers[one.Driver()] = of
+			drivers[driver] = of
 		}
 		for state, nodes := range one.States() {
 			of.states[state] += nodes
@@ -65,7 +66,6 @@ func (c collector) Collect(out chan<- prometheus.Metric) {
 		out <- prometheus.MustNewConstMetric(metric, prometheus.GaugeValue, float64(value), labels...)
 	}
 	for driver, of := range drivers {
-		driver = keyDomain + driver
 		for _, state := range allStates {
 			name := state
 			if name == UpgradeStateUnknown {

@@ -520,20 +520,6 @@ func TestARecorderThatBlocksHoldsUpNothing(t *testing.T) {
 	}
 }
 
-func TestALabelThatWasTakenAwayWhileNobodyWatchedIsNoticed(t *testing.T) {
-	w := newWorld(t, 2)
-	w.apply(t.Context(), policyOf(1))
-	w.eventually("the states of current nodes", w.allIn(UpgradeStateDone))
-	w.cluster.MissedByWatches(func() { w.cluster.RemoveLabel("n0", GetUpgradeStateLabelKey()) })
-	w.cluster.NewDriver()
-	w.eventually("the other node's upgrade", func() bool {
-		return w.cluster.Revision("n1") == "hash-2" && w.cluster.State("n1") == UpgradeStateDone
-	})
-	if state := w.cluster.State("n0"); state != "" || w.cluster.Revision("n0") != "hash-1" {
-		t.Errorf("the node is %q, %s", state, w.cluster.Revision("n0"))
-	}
-}
-
 func TestWhatIsWrongIsLoggedOnce(t *testing.T) {
 	w := newWorld(t, 2)
 	var mu sync.Mutex

@@ -9,11 +9,12 @@ func IsOver(currentState *ClusterUpgradeState) bool {
 	if currentState == nil {
 		return false
 	}
+	keys := keysOf(currentState)
 	for _, node := range currentState.podless {
 		labels := node.Labels
-		switch state := labels[GetUpgradeStateLabelKey()]; {
+		switch state := labels[keys.StateLabel()]; {
 		case state == UpgradeStateUnknown, state == UpgradeStateDone, state == UpgradeStateFailed:
-		case state == UpgradeStateUpgradeRequired && labels[GetUpgradeSkipNodeLabelKey()] == "true":
+		case state == UpgradeStateUpgradeRequired && labels[keys.SkipNodeLabel()] == "true":
 		default:
 			return false
 		}
@@ -25,7 +26,7 @@ func IsOver(currentState *ClusterUpgradeState) bool {
 				continue
 			}
 			nodes++
-			skipped := node.Node.Labels[GetUpgradeSkipNodeLabelKey()] == "true"
+			skipped := node.Node.Labels[keys.SkipNodeLabel()] == "true"
 			set := node.DriverDaemonSet
 			switch {
 			case state == UpgradeStateDone && set != nil:
@@ -44,4 +45,20 @@ func IsOver(currentState *ClusterUpgradeState) bool {
 		}
 	}
 	return nodes > 0
+}
+
+// keysOf returns the keys of the Manager that built the state.
+func keysOf(state *ClusterUpgradeState) Keys {
+	read := state.read
+	for _, nodes := range state.NodeStates {
+		for _, node := range nodes {
+			if node != nil && node.read != nil {
+				read = node.read
+			}
+		}
+	}
+	if read == nil {
+		return Keys{defaultDomain, DriverName}
+	}
+	return Keys(read.host.Driver())
 }

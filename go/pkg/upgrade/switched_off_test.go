@@ -1,0 +1,117 @@
+package upgrade
+
+import (
+	"slices"
+	"testing"
+	"time"
+)
+
+// W41: NVIDIA's operators whose upgrades are switched off do not call: they remove the state labels, one after the other.
+
+func TestAfterALabelIsRemovedTheOrderStartsNoNodeBeforeTheNextCall(t *testing.T) {
+	for name, remove := range map[string]func(*world){
+		"seen by the watch": func(w *world) { w.cluster.RemoveLabel("n0", GetUpgradeStateLabelKey()) },
+		"while nobody watched": func(w *world) {
+			w.cluster.MissedByWatches(func() { w.cluster.RemoveLabel("n0", GetUpgradeStateLabelKey()) })
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, 2)
+			w.apply(t.Context(), policyOf(1))
+			w.eventually("the states of current nodes", w.allIn(UpgradeStateDone))
+			remove(w)
+			w.eventually("a state without the label", func() bool { return len(w.build(t.Context()).NodeStates[UpgradeStateUnknown]) == 1 })
+			w.cluster.NewDriver()
+			gate := w.awaitGate("n1", "Paused")
+			if !contains(gate.Detail, "another client removed the state label of node n0", "the next ApplyState") {
+				t.Errorf("the gate says %q", gate.Detail)
+			}
+			if state := w.cluster.State("n0"); state != "" || w.cluster.TimesCordoned("n0")+w.cluster.TimesCordoned("n1") > 0 {
+				t.Errorf("the nodes are %s", w.states())
+			}
+			w.apply(t.Context(), policyOf(1))
+			w.awaitEnd()
+		})
+	}
+}
+
+// removeLabels is one reconcile of an operator whose upgrades are switched off. after is called after each removal.
+func (w *world) removeLabels(after func()) (removed int) {
+	for _, node := range w.nodes {
+		if w.cluster.State(node) != "" {
+			w.cluster.RemoveLabel(node, GetUpgradeStateLabelKey())
+			removed++
+			after()
+		}
+	}
+	return removed
+}
+
+func (w *world) cordoned() (cordoned []string) {
+	for _, node := range w.nodes {
+		if w.cluster.Cordoned(node) {
+			cordoned = append(cordoned, node)
+		}
+	}
+	return cordoned
+}
+
+func TestSwitchingUpgradesOffStartsNoUpgradeAndLeavesNoNodeCordoned(t *testing.T) {
+	const nodes, parallel = 20, 4
+	w := newWorld(t, nodes)
+	for _, node := range w.nodes {
+		w.cluster.AddWorkload("work-"+node, node)
+	}
+	w.apply(t.Context(), policyOf(parallel))
+	w.eventually("the states of current nodes", w.allIn(UpgradeStateDone))
+	w.cluster.StartUnready()
+	w.cluster.NewDriver()
+	var started []string
+	w.eventually("new drivers on nodes that wait for them", func() bool {
+		started = w.cordoned()
+		return len(started) == parallel &&
+			!slices.ContainsFunc(started, func(node string) bool { return w.cluster.Revision(node) != "hash-2" })
+	})
+	checkStarted := func() {
+		t.Helper()
+		for _, node := range w.nodes {
+			if !slices.Contains(started, node) && (w.cluster.TimesCordoned(node) > 0 || !w.cluster.HasWorkload("work-"+node)) {
+				t.Fatalf("%s has started with upgrades off: %s", node, w.states())
+			}
+		}
+	}
+	// Upgrades go off. Drivers become ready meanwhile, which frees their slots.
+	ready := slices.Clone(started)
+	w.removeLabels(func() {
+		if len(ready) > 0 {
+			w.cluster.SetReady(ready[0])
+			ready = ready[1:]
+		}
+		time.Sleep(5 * time.Millisecond)
+		checkStarted()
+	})
+	w.eventually("the end of what was in progress", func() bool {
+		w.removeLabels(checkStarted) // each change has the operator reconcile again
+		w.clock.Step(time.Second)
+		checkStarted()
+		return len(w.cordoned()) == 0
+	})
+	// And on again.
+	most := 0
+	for done := false; !done; {
+		w.apply(t.Context(), policyOf(parallel))
+		w.eventually("some progress", func() bool {
+			most = max(most, len(w.cordoned()))
+			for _, node := range w.nodes {
+				w.cluster.SetReady(node)
+			}
+			done = w.allIn(UpgradeStateDone)() && len(w.cordoned()) == 0
+			return true
+		})
+		time.Sleep(time.Millisecond)
+	}
+	if most > parallel {
+		t.Errorf("%d nodes were cordoned at once, %d may be", most, parallel)
+	}
+	w.awaitEnd()
+}

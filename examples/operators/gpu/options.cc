@@ -68,6 +68,7 @@ std::variant<Options, int> ParseOptions(int argc, char** argv) {
       "3 the cluster refused or cannot be reached."};
   app.set_version_flag("--version", DRIVERUPGRADE_VERSION_STRING);
   examples::AddServiceArguments(app, options.service);
+  examples::AddDriverIdentity(app, options.service);
   AddPolicy(app, options);
   examples::AddRequestorArguments(app, options.requestor);
   app.get_option("--max-parallel-total")->excludes(app.get_option("--once"));

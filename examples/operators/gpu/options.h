@@ -24,7 +24,8 @@ using examples::kExitUsage;
 
 struct Options {
   examples::ServiceArguments service = {.lease_name = "nvidia-gpu-driver-upgrade",
-                                        .ledger_name = "nvidia-gpu-driver-upgrade"};
+                                        .ledger_name = "nvidia-gpu-driver-upgrade",
+                                        .driver = "gpu"};
   std::string driver_labels = "app=nvidia-driver-daemonset";
   std::string nvidia_driver_labels = "app.kubernetes.io/component=nvidia-driver";
   /// A file; empty: `cluster_policy` is set.

@@ -67,7 +67,7 @@ absl::StatusOr<EngineSpec> SpecOf(const Options& options, const Configuration& c
 
 int RunRollout(const Options& options, const Configuration& configuration, const examples::Connection& connection,
                const LogSink& log, std::stop_token stop) {
-  const absl::StatusOr<DriverIdentity> identity = DriverIdentity::Create("nvidia.com", "gpu");
+  const absl::StatusOr<DriverIdentity> identity = examples::IdentityOf(options.service);
   if (!identity.ok()) return Misconfigured(log, identity.status());
   const absl::StatusOr<OperatorOptions> made = MakeOperatorOptions(options, configuration, connection, *identity);
   if (!made.ok()) return Misconfigured(log, made.status());

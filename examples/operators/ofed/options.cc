@@ -37,6 +37,7 @@ std::variant<Options, int> ParseOptions(int argc, char** argv) {
       "3 the cluster refused or cannot be reached."};
   app.set_version_flag("--version", DRIVERUPGRADE_VERSION_STRING);
   examples::AddServiceArguments(app, options.service);
+  examples::AddDriverIdentity(app, options.service);
   app.add_option("--driver-labels", options.driver_labels, "selects the driver's DaemonSets and pods")
       ->capture_default_str();
   auto* policy = app.add_option("--policy", options.policy,

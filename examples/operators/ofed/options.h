@@ -21,7 +21,8 @@ using examples::kExitUsage;
 
 struct Options {
   examples::ServiceArguments service = {.lease_name = "nvidia-ofed-driver-upgrade",
-                                        .ledger_name = "nvidia-ofed-driver-upgrade"};
+                                        .ledger_name = "nvidia-ofed-driver-upgrade",
+                                        .driver = "ofed"};
   std::string driver_labels = "nvidia.com/ofed-driver=,ds-owner=NicClusterPolicy";
   /// A file; empty: the NicClusterPolicy and the NicNodePolicies of the cluster.
   std::string policy = {};

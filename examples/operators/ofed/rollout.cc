@@ -14,7 +14,7 @@ using examples::Misconfigured;
 
 int RunRollout(const Options& options, const Configuration& configuration, const examples::Connection& connection,
                const driverupgrade::LogSink& log, std::stop_token stop) {
-  const absl::StatusOr<DriverIdentity> identity = DriverIdentity::Create("nvidia.com", "ofed");
+  const absl::StatusOr<DriverIdentity> identity = examples::IdentityOf(options.service);
   if (!identity.ok()) return Misconfigured(log, identity.status());
   if (configuration.policy && !configuration.policy->auto_upgrade && options.service.until_done) {
     return Misconfigured(log, absl::InvalidArgumentError("autoUpgrade is false: nothing would ever be done"));

@@ -107,6 +107,19 @@ void AddServiceArguments(CLI::App& app, ServiceArguments& arguments) {
       ->default_str("logfmt");
 }
 
+void AddDriverIdentity(CLI::App& app, ServiceArguments& arguments) {
+  app.add_option("--domain", arguments.domain, "domain of the labels and annotations on nodes")->capture_default_str();
+  app.add_option("--driver", arguments.driver,
+                 "name of the driver in these labels and annotations; next to an operator of the vendor choose a domain "
+                 "or a name that it does not use")
+      ->capture_default_str();
+}
+
+absl::StatusOr<driverupgrade::DriverIdentity> IdentityOf(const ServiceArguments& arguments) {
+  auto identity = driverupgrade::DriverIdentity::Create(arguments.domain, arguments.driver);
+  return identity.ok() ? std::move(identity) : About("--domain, --driver", identity.status());
+}
+
 CLI::Option* AddOnDelete(CLI::App& app, bool& release_deleted) {
   return app
       .add_option_function<std::string>(

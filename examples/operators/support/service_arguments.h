@@ -14,6 +14,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "driverupgrade/driver_identity.h"
 #include "driverupgrade/leader_election.h"
 #include "driverupgrade/state_machine.h"
 #include "support/cluster_arguments.h"
@@ -54,6 +55,9 @@ struct ServiceArguments {
   /// Of the ConfigMap; empty: `ns`.
   std::string ledger_namespace = {};
   std::string ledger_name = {};
+  /// Domain and name of the driver in the keys of labels and annotations. Operators set the default of `driver`.
+  std::string domain = "nvidia.com";
+  std::string driver = {};
   /// Who this replica is among the candidates.
   std::string identity = {};
   /// The pod that this process runs in; an empty name: it is in none, or does not know. It is not evicted, and its node
@@ -72,6 +76,11 @@ struct ServiceArguments {
 /// it has none. Where the pod's options are not given, the environment is asked, as a manifest fills it: POD_NAME,
 /// POD_NAMESPACE, POD_UID, NODE_NAME.
 void AddServiceArguments(CLI::App& app, ServiceArguments& arguments);
+/// Adds `--domain` and `--driver`. Their values are checked when the identity is made.
+void AddDriverIdentity(CLI::App& app, ServiceArguments& arguments);
+/// Returns the identity that the two options name. Errors: InvalidArgument.
+absl::StatusOr<driverupgrade::DriverIdentity> IdentityOf(const ServiceArguments& arguments);
+
 /// `--driver-daemonsets`: Make, or Leave, the default.
 CLI::Option* AddDriverDaemonSets(CLI::App& app, bool& make_drivers);
 

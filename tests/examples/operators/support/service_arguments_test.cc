@@ -73,5 +73,21 @@ TEST_CASE("dep-F19: the operator's own pod and node are told by options, or by t
   CHECK_FALSE(OwnPod("").own_pod);
 }
 
+TEST_CASE("W1: domain and name of the driver are options, so that its keys differ from those of the vendor's operator") {
+  const Environment environment;
+  ServiceArguments arguments{.driver = "gpu"};
+  CHECK(examples::IdentityOf(arguments)->Name() == "nvidia.com/gpu");
+  std::vector<std::string> words = {"operator", "--in-cluster", "--namespace=drivers", "--domain=gpu.example.com"};
+  std::vector<char*> argv;
+  for (std::string& word : words) argv.push_back(word.data());
+  CLI::App app;
+  examples::AddServiceArguments(app, arguments);
+  examples::AddDriverIdentity(app, arguments);
+  REQUIRE_FALSE(examples::ParseServiceArguments(app, static_cast<int>(argv.size()), argv.data(), arguments));
+  CHECK(examples::IdentityOf(arguments)->StateLabel() == "gpu.example.com/gpu-driver-upgrade-state");
+  arguments.driver = "not a name";
+  CHECK(examples::IdentityOf(arguments).status().code() == absl::StatusCode::kInvalidArgument);
+}
+
 }  // namespace
 }  // namespace driverupgrade::tests

@@ -124,8 +124,8 @@ absl::StatusOr<ClusterPolicy> ReadClusterPolicy(const ApiObject& object) {
       ReadImages(*json, {"spec", "driver"}, {"spec", "driver", "manager"}, ClusterPolicyPaths(), policy);
   if (!images.ok()) return images;
   const rapidjson::Value* enabled = examples::Find(*json, {"spec", "driver", "enabled"});
-  // The nodes have a driver of their own.
-  if (enabled != nullptr && enabled->IsFalse()) policy.driver.reset();
+  policy.has_driver = enabled == nullptr || !enabled->IsFalse();
+  if (!policy.has_driver) policy.driver.reset();
   if (const absl::Status strategy = CheckUpdateStrategy(*json); !strategy.ok()) return strategy;
   absl::StatusOr<UpgradePolicy> upgrade =
       examples::ReadUpgradePolicy(*json, {"spec", "driver", "upgradePolicy"}, ClusterPolicyDefaults(*json));

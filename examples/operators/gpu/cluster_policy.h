@@ -31,6 +31,8 @@ struct ClusterPolicy {
   bool use_nvidia_drivers = false;
   /// spec.sandboxWorkloads.enabled
   bool sandbox = false;
+  /// False: spec.driver.enabled is false, so the nodes have a driver that no DaemonSet loads.
+  bool has_driver = true;
   /// spec.operator.use_ocp_driver_toolkit; on if absent, as in every release since 22.9.
   bool uses_toolkit = true;
   /// spec.driver, where it names a version and is not `enabled: false`, and spec.driver.manager.

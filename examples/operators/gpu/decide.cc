@@ -77,6 +77,11 @@ Decision DecideEngines(const ClusterPolicy* active, const std::vector<NvidiaDriv
     return decision;
   }
   const bool toolkit = active->uses_toolkit && !labels.toolkit.empty();
+  if (!active->has_driver) {
+    decision.reason += " has driver.enabled: false";
+    decision.gone = {{.driver_labels = toolkit ? labels.toolkit : labels.cluster_policy}};
+    return decision;
+  }
   decision.engines = {{.driver_labels = toolkit ? labels.toolkit : labels.cluster_policy, .policy = PolicyOf(*active)}};
   decision.nodes.upgraded = active->upgrade.auto_upgrade;
   decision.daemon_sets = DriverSets(*active, "");

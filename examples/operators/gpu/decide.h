@@ -26,7 +26,7 @@ struct Decision {
   /// None: the operator does nothing, and leaves nodes where they stand.
   std::vector<driverupgrade::EngineSpec> engines = {};
   /// The nodes of no NVIDIADriver, where these decide and all are understood: what an owner that is no more has left on
-  /// them. Only once each node has the label of its owner.
+  /// them. Only once each node has the label of its owner. All nodes, if the active ClusterPolicy has no driver.
   std::vector<driverupgrade::EngineSpec> gone = {};
   /// The ClusterPolicy that counts; empty: there is none.
   std::string active = {};
@@ -48,6 +48,7 @@ const ClusterPolicy* ActivePolicy(const std::vector<ClusterPolicy>& policies);
 /// - No ClusterPolicy, or the active one uses NVIDIADrivers: an engine for each NVIDIADriver, for the nodes it owns;
 ///   the others are given back, which are all if there is no NVIDIADriver.
 /// - sandboxWorkloads.enabled: nothing.
+/// - driver.enabled: false: no engine; all nodes are released.
 /// - Otherwise one engine for all nodes, by the active policy.
 /// With autoUpgrade off an engine runs and changes nothing: nodes are frozen, and its figures stay true (dep-F9).
 Decision Decide(const std::vector<ClusterPolicy>& policies, const std::vector<NvidiaDriver>& drivers,

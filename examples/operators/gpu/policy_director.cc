@@ -116,6 +116,10 @@ std::vector<ResourceVerdict> ClusterPolicyDirector::Verdicts() const {
     if (!active) verdict.state = kIgnored;
     if (active) verdict.standing = StandingOf(progress_, decision_->engines, "");
     if (active && options_.write_state) verdict.state = StateOfActive();
+    if (active && decision_->engines.empty() && !decision_->gone.empty() && !decision_->nodes.by_owners) {
+      verdict.standing = {.done = true, .reason = "Done", .message = "spec.driver.enabled is false: nothing to upgrade"};
+      if (options_.write_state) verdict.state = examples::kReady;
+    }
     Amend(decision_->idle_policies, active ? "" : verdict.object.name, verdict);
     if (active && !decision_->nodes.by_owners) AmendByMaker(verdict);
     verdicts.push_back(std::move(verdict));

@@ -109,7 +109,7 @@ std::string StateOf(const std::vector<std::optional<UpgradeStanding>>& standings
     if (!standing->done) return kNotReady;
     any_done = true;
   }
-  return all_known && any_done ? "ready" : "";
+  return all_known && any_done ? kReady : "";
 }
 
 std::optional<std::string> ConditionPatch(const ApiObject& object, const absl::Status& error, absl::Time now,

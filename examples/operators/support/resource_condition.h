@@ -49,6 +49,7 @@ UpgradeStanding StandingOf(const driverupgrade::EngineProgress& progress, bool a
 std::optional<UpgradeStanding> StandingOf(const std::map<std::string, driverupgrade::EngineProgress>& progress,
                                           const std::vector<driverupgrade::EngineSpec>& engines,
                                           const std::string& name);
+inline constexpr char kReady[] = "ready";
 inline constexpr char kNotReady[] = "notReady";
 /// What status.state is to be, as the operators of the vendor have it: `notReady` while one of the upgrades is not over,
 /// then `ready`. Empty, so that it stays as it is: too little is known, or all of them are frozen.

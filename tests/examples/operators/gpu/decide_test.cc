@@ -273,5 +273,17 @@ TEST_CASE("a policy that is not understood leaves the last one that was, and nob
   CHECK_FALSE(memory.ReadDrivers({Object("2", bad)})[0].upgrade.auto_upgrade);
 }
 
+TEST_CASE("W9: driver.enabled: false releases the nodes as a policy that was deleted does") {
+  ClusterPolicy disabled = Policy("p");
+  disabled.has_driver = false;
+  const Decision decision = Decide({disabled}, {}, kLabels);
+  CHECK(decision.engines.empty());
+  REQUIRE(decision.gone.size() == 1);
+  CHECK(decision.gone.front().driver_labels == kLabels.cluster_policy);
+  CHECK(decision.gone.front().node_selector.empty());
+  CHECK_FALSE(decision.idle_policies.contains("p"));
+  CHECK_FALSE(decision.nodes.upgraded);
+}
+
 }  // namespace
 }  // namespace driverupgrade::tests

@@ -86,15 +86,26 @@ struct MaintenanceAttempt {
   friend bool operator==(const MaintenanceAttempt&, const MaintenanceAttempt&) = default;
 };
 
+/// How often another client has removed the state label of a node.
+struct LabelLoss {
+  /// At least 1.
+  int count = 0;
+  /// When the label was last found missing.
+  absl::Time last = absl::UnixEpoch();
+  friend bool operator==(const LabelLoss&, const LabelLoss&) = default;
+};
+
 struct NodeAttempts {
   std::optional<PatchAttempt> patch = std::nullopt;
+  /// nullopt: no other client has removed the label within the last two hours.
+  std::optional<LabelLoss> label_loss = std::nullopt;
   /// By pod UID.
   std::map<std::string, PodAttempt> pods = {};
   /// By name of the NodeMaintenance.
   std::map<std::string, MaintenanceAttempt> maintenances = {};
   /// The newest version of the node that is known to have been read: a list may be older than the one before.
   std::string read_version = {};
-  bool empty() const { return !patch && pods.empty() && maintenances.empty(); }
+  bool empty() const { return !patch && !label_loss && pods.empty() && maintenances.empty(); }
   friend bool operator==(const NodeAttempts&, const NodeAttempts&) = default;
 };
 
@@ -111,6 +122,10 @@ bool IsSettled(const PatchAttempt& attempt, const Node& node);
 absl::Time NextPatchDue(const PatchAttempt& attempt, const Node& node);
 /// When the same request for the pod may be sent again; InfiniteFuture() while an answer is outstanding.
 absl::Time NextPodRequestDue(const PodAttempt& attempt, std::string_view pod_uid);
+/// When a patch that does nothing but write the label again is due: 10 s after the first loss, doubling to 1 h.
+absl::Time NextLabelDue(const LabelLoss& loss);
+/// When a loss is forgotten: 2 h after the label was last found missing.
+absl::Time LabelLossEnds(const LabelLoss& loss);
 /// When the call may be made; InfiniteFuture() while an answer is outstanding.
 absl::Time NextMaintenanceCallDue(const MaintenanceAttempt& attempt, const MaintenanceCall& call);
 
@@ -130,10 +145,20 @@ class AttemptLog {
   void MaintenancesOver(const std::string& node_uid);
   /// Forgets what a read has settled: patches that are over, pods that are not in `live_pods`, if given.
   void NodeRead(const Node& node, const std::set<std::string>* live_pods);
+  /// A pass has started: what is read from now on was read at `now` or later.
+  void PassBegan(absl::Time now) { now_ = now; }
+  /// Notes whether a node that was read carries its state label `key`. The label is lost if the node carried it before, or
+  /// was sent it, or if it is missing from a node whose upgrade `is_in_progress`. To be called before NodeRead.
+  void StateLabelRead(const Node& node, const std::string& key, bool is_in_progress);
+  /// The engine removes the labels on its own: a label that is missing is not lost.
+  void LabelsRemoved() { labelled_.clear(); }
   /// The clock has been set back to `now`: nothing has happened later than that.
   void SetBack(absl::Time now);
   /// Forgets a node that no longer exists.
-  void Forget(const std::string& node_uid) { nodes_.erase(node_uid); }
+  void Forget(const std::string& node_uid) {
+    nodes_.erase(node_uid);
+    labelled_.erase(node_uid);
+  }
   /// Forgets nodes that no longer exist.
   void KeepOnly(const std::set<std::string>& node_uids);
   /// Nodes of which something is known.
@@ -143,6 +168,8 @@ class AttemptLog {
 
  private:
   std::map<std::string, NodeAttempts> nodes_;
+  std::set<std::string> labelled_;  // UIDs of nodes that were last read with the state label
+  absl::Time now_ = absl::InfinitePast();
 };
 
 }  // namespace driverupgrade

@@ -69,7 +69,7 @@ class DecodedMarks {
   std::shared_ptr<const internal::MarksOfDriver> decoded_ = nullptr;
 };
 
-/// One node that has a driver pod or our state label.
+/// One node that has a driver pod, our state label, or our name on its cordon.
 struct NodeView {
   Node node = {};
   /// Pods of the driver that are bound to the node, by name. Usually one; none while it is replaced.

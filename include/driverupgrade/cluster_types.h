@@ -133,12 +133,18 @@ struct DaemonSet {
   StringMap labels = {};
   StringMap annotations = {};
   LabelSelector selector = {};
+  /// Node selector and required node affinity of the pod template. A node is wanted if one of them selects it. Empty: all
+  /// nodes are wanted. Taints and other conditions that do not follow from labels are ignored.
+  std::vector<LabelSelector> node_selectors = {};
   /// spec.updateStrategy.type is OnDelete. With RollingUpdate Kubernetes restarts driver pods by itself.
   bool on_delete = true;
   /// As Node's.
   std::string unreadable = {};
   friend bool operator==(const DaemonSet&, const DaemonSet&) = default;
 };
+
+/// Whether the labels of the node let the DaemonSet have a pod there.
+bool Wants(const DaemonSet& daemon_set, const Node& node);
 
 struct ControllerRevision {
   std::string ns = {};

@@ -1,8 +1,9 @@
 /// The drivers that rely on a node's cordon, by name: `driverupgrade/cordoned-by`.
 ///
-/// Defines ParseDriverName, CordonNames, LiveCordonNames, DriversWithoutCordonName and FormatCordonNames. For a program
-/// beside the engine that cordons nodes for work on a driver: whoever keeps to these names shares cordons with the
-/// engines of other drivers, and nobody lifts a cordon that another still needs.
+/// Defines ParseDriverName, CordonNames, LiveCordonNames, DriversWithoutCordonName, FormatCordonNames and
+/// ForeignCordonOwner with its table. They are for a program that cordons nodes for work on a driver, alongside the
+/// engine. With these names it shares cordons with the engines of other drivers: no program lifts a cordon that another
+/// one still needs.
 ///
 ///     std::set<std::string> names = LiveCordonNames(node, "example.com/tuner");
 ///     names.insert("example.com/tuner");
@@ -12,6 +13,7 @@
 #ifndef DRIVERUPGRADE_CORDON_NAMES_H_
 #define DRIVERUPGRADE_CORDON_NAMES_H_
 
+#include <array>
 #include <optional>
 #include <set>
 #include <string>
@@ -26,11 +28,27 @@ namespace driverupgrade {
 /// `<domain>/<driver>`, as DriverIdentity::Name gives it; nullopt for what cannot be a driver's name.
 std::optional<DriverIdentity> ParseDriverName(std::string_view name);
 
+/// A claim on a cordon by a program that does not keep names in kCordonedByAnnotation.
+struct ForeignCordonMark {
+  /// Annotation of the node; its presence is the claim.
+  std::string_view key = {};
+  /// Name of that program for messages.
+  std::string_view owner = {};
+};
+/// All claims that are known. A cordon with one of them, and without names of upgrades in progress, is treated as an
+/// administrator's: it is never lifted.
+inline constexpr std::array kForeignCordonMarks = {
+    ForeignCordonMark{"nvidia.com/driver-manager.node-initial-state.unschedulable", "NVIDIA's driver manager"},
+};
+/// Returns the owner of the first such claim on the node; nullopt without a claim, or if the node is schedulable.
+std::optional<std::string_view> ForeignCordonOwner(const Node& node);
+
 /// What stands on the node, without white space around the names; they may be of no driver, or stale.
 std::set<std::string> CordonNames(const Node& node);
 
-/// Those whose upgrade is under way, by the state label of their driver; all others are stale, and whoever writes the
-/// annotation next leaves them out. A label that is no state counts as under way. Without `except`.
+/// Returns the names of drivers whose upgrade is in progress, without `except`. All others are stale, and the next writer
+/// of the annotation leaves them out. The state label of the driver decides; a label that is not a state counts as in
+/// progress. Without a label the driver's other marks on a cordoned node decide: its timer, or a pod to restart.
 std::set<std::string> LiveCordonNames(const Node& node, std::string_view except);
 
 /// Drivers with a state label on the node whose names are not in the annotation, as those that the Go library upgrades:

@@ -34,6 +34,7 @@ enum class FindingCode : std::uint8_t {
   kNoDaemonSet,         ///< The driver's labels and namespace match no DaemonSet.
   kNothingIsEvicted,    ///< By the policy no pod is evicted: drivers are replaced under those that use them.
   kNoOwner,             ///< A node has a driver pod, and belongs to no policy.
+  kLabelTakenAway,      ///< Another client removes the state label of a node; the upgrade follows the other marks.
 };
 std::string_view ToString(FindingCode code);
 

@@ -21,6 +21,8 @@ constexpr absl::Duration kPatchRetryFirst = absl::Seconds(1);
 constexpr absl::Duration kConflictRetryFirst = absl::Seconds(15);
 constexpr absl::Duration kPatchRetryMax = absl::Seconds(30);
 constexpr absl::Duration kStaleReadPatience = absl::Seconds(5);
+constexpr absl::Duration kLabelFirst = absl::Seconds(10);
+constexpr absl::Duration kLabelMax = absl::Hours(1);
 
 bool TouchesTheSame(const std::map<std::string, std::optional<std::string>>& a,
                     const std::map<std::string, std::optional<std::string>>& b) {
@@ -41,6 +43,15 @@ void AddPossible(const PatchNodeParams& patch, std::vector<PatchNodeParams>& pos
     possible.erase(std::find_if(possible.begin(), possible.end(), is_same));
   }
   possible.push_back(patch);
+}
+
+// The value that the last patch which touched the label gave it: nullptr if there is no such patch, nullopt if it removed
+// the label.
+const std::optional<std::string>* WrittenTo(const std::string& label, const PatchAttempt& attempt) {
+  for (auto patch = attempt.possible.rbegin(); patch != attempt.possible.rend(); ++patch) {
+    if (const auto written = patch->labels.find(label); written != patch->labels.end()) return &written->second;
+  }
+  return nullptr;
 }
 
 bool IsDecimal(std::string_view text) {
@@ -85,6 +96,10 @@ absl::Time NextPodRequestDue(const PodAttempt& attempt, std::string_view pod_uid
                                         Doubled(kRefusedEvictionFirst, kRefusedEvictionMax, attempt.count));
   return attempt.answered_at + Spread(delay, pod_uid, attempt.count);
 }
+
+absl::Time NextLabelDue(const LabelLoss& loss) { return loss.last + Doubled(kLabelFirst, kLabelMax, loss.count); }
+
+absl::Time LabelLossEnds(const LabelLoss& loss) { return loss.last + 2 * kLabelMax; }
 
 absl::Time NextMaintenanceCallDue(const MaintenanceAttempt& attempt, const MaintenanceCall& call) {
   if (!attempt.outcome) return absl::InfiniteFuture();
@@ -191,8 +206,31 @@ void AttemptLog::NodeRead(const Node& node, const std::set<std::string>* live_po
   if (attempts.empty()) nodes_.erase(found);
 }
 
+void AttemptLog::StateLabelRead(const Node& node, const std::string& key, bool is_in_progress) {
+  const auto label = node.labels.find(key);
+  const auto found = nodes_.find(node.uid);
+  // The node may be older than our patch.
+  if (found != nodes_.end() && found->second.patch && !IsSettled(*found->second.patch, node)) return;
+  std::optional<LabelLoss> loss = found == nodes_.end() ? std::nullopt : found->second.label_loss;
+  const bool is_over = loss && now_ >= LabelLossEnds(*loss);
+  if (is_over) loss.reset();
+  if (label != node.labels.end() && !label->second.empty()) {
+    labelled_.insert(node.uid);
+  } else {
+    const bool was_patched =
+        found != nodes_.end() && found->second.patch && found->second.patch->outcome == Outcome::kApplied;
+    const std::optional<std::string>* sent = was_patched ? WrittenTo(key, *found->second.patch) : nullptr;
+    const bool had_it = labelled_.erase(node.uid) > 0;
+    if (sent != nullptr ? sent->has_value() : had_it || (is_in_progress && !loss)) {
+      loss = {.count = (loss ? loss->count : 0) + 1, .last = now_};
+    }
+  }
+  if (loss || is_over) nodes_[node.uid].label_loss = loss;
+}
+
 void AttemptLog::SetBack(absl::Time now) {
   for (auto& [uid, node] : nodes_) {
+    if (node.label_loss) node.label_loss->last = std::min(node.label_loss->last, now);
     if (node.patch) {
       node.patch->sent_at = std::min(node.patch->sent_at, now);
       node.patch->answered_at = std::min(node.patch->answered_at, now);
@@ -207,6 +245,7 @@ void AttemptLog::SetBack(absl::Time now) {
 
 void AttemptLog::KeepOnly(const std::set<std::string>& node_uids) {
   std::erase_if(nodes_, [&](const auto& node) { return !node_uids.contains(node.first); });
+  std::erase_if(labelled_, [&](const std::string& uid) { return !node_uids.contains(uid); });
 }
 
 NodeAttempts AttemptLog::ForNode(const std::string& node_uid) const {

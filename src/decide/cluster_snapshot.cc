@@ -35,6 +35,10 @@ int RestartsUnready(const Pod& pod) {
 
 }  // namespace
 
+bool DriverRuns(const NodeView& view) {
+  return !view.driver_pods.empty() && std::all_of(view.driver_pods.begin(), view.driver_pods.end(), IsReady);
+}
+
 DriverPodsMarks::DriverPodsMarks(const std::vector<Pod>& pods) {
   std::size_t size = 0;
   for (const Pod& pod : pods) size += OwnerUidOf(pod).size() + RevisionHash(pod).size();
@@ -67,7 +71,13 @@ std::string_view DriverPodsMarks::Keep(std::string_view text) {
 MarksOfView::MarksOfView(const NodeView& view, const DriverIdentity& identity) {
   const MarksOfDriver* decoded = Decoded(view);
   const bool is_known = decoded != nullptr && decoded->identity == identity;
-  marks_ = is_known ? &decoded->marks : &own_.emplace(DecodeMarks(view.node, identity));
+  marks_ = is_known ? &decoded->marks : &own_.emplace(DecodeMarks(view.node, identity, DriverRuns(view)));
+}
+
+void MarksOfView::SetUnlabelled(UpgradeState state) {
+  if (!own_) own_ = *marks_;
+  own_->unlabelled = state;
+  marks_ = &*own_;
 }
 
 DriverPodsOfView::DriverPodsOfView(const NodeView& view) {

@@ -23,6 +23,7 @@ std::string_view ToString(FindingCode code) {
     case FindingCode::kNoDaemonSet: return "NoDaemonSet";
     case FindingCode::kNothingIsEvicted: return "NothingIsEvicted";
     case FindingCode::kNoOwner: return "NoOwner";
+    case FindingCode::kLabelTakenAway: return "LabelTakenAway";
   }
   return "";
 }

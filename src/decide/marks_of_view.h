@@ -48,10 +48,13 @@ class DriverPodsMarks {
   std::string texts_;
 };
 
+// Whether there is a driver pod on the node and all of them are ready.
+bool DriverRuns(const NodeView& view);
+
 // What ShareView leaves in a view.
 struct MarksOfDriver {
   MarksOfDriver(const NodeView& view, const DriverIdentity& driver)
-      : identity(driver), marks(DecodeMarks(view.node, driver)), pods(view.driver_pods) {}
+      : identity(driver), marks(DecodeMarks(view.node, driver, DriverRuns(view))), pods(view.driver_pods) {}
   DriverIdentity identity;
   NodeMarks marks;
   DriverPodsMarks pods;
@@ -66,6 +69,8 @@ class MarksOfView {
   MarksOfView& operator=(const MarksOfView&) = delete;
   const NodeMarks& operator*() const { return *marks_; }
   const NodeMarks* operator->() const { return marks_; }
+  // Corrects the state of a node without a label after its driver pods were assessed.
+  void SetUnlabelled(UpgradeState state);
 
   // nullptr: the view was made by hand.
   static const MarksOfDriver* Decoded(const NodeView& view) { return view.marks.decoded_.get(); }

@@ -30,6 +30,7 @@ std::string Describe(const NodePlan& plan) {
   if (plan.confirm) text += fmt::format("; confirm NodeMaintenance {}", plan.confirm->ToString());
   if (plan.patch) {
     if (plan.patch->empty()) text += "; confirm node";
+    if (plan.path.empty()) text += Values("label", plan.patch->labels);
     if (plan.patch->unschedulable) text += *plan.patch->unschedulable ? "; cordon" : "; uncordon";
     text += Values("annotation", plan.patch->annotations);
   }

@@ -90,7 +90,8 @@ void JudgeInto(const JudgeContext& in, const NodeView& view, bool admitted, Verd
   verdict.tally = internal::TallyByMarks(view, walk.before(), in.identity, in.policy);
   // A failed node that holds no slot takes none on its way back: it goes back at once (I1).
   const bool recovers = !in.policy.failed_hold_slots && walk.state() == UpgradeState::kFailed;
-  if (MayAct(walk)) {
+  const bool acts = MayAct(walk);
+  if (acts && !ReleaseUnwanted(walk)) {
     while (Advance(walk) == Progress::kMoved) {
       if (EndsWalk(walk.state())) break;
       if (in.policy.pacing == Pacing::kChained || recovers) continue;
@@ -99,7 +100,7 @@ void JudgeInto(const JudgeContext& in, const NodeView& view, bool admitted, Verd
     }
     if (walk.state() == UpgradeState::kFailed && walk.InRequestorMode()) ReportFailedMaintenance(walk);
   }
-  walk.Finish();
+  walk.Finish(acts);
   // A failed node that somebody has uncordoned asks for nothing when it recovers, and is cordoned all the same: whoever
   // starts in the same pass has to reckon with it.
   if (verdict.plan.from == UpgradeState::kFailed && !verdict.candidate && verdict.plan.patch) {

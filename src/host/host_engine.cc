@@ -62,6 +62,7 @@ void HostEngine::NoteTime(absl::Time now) {
     for (auto& [name, question] : unanswered_) question.ask_again = std::min(question.ask_again, now);
   }
   now_ = now;
+  log_.PassBegan(now);
 }
 
 void HostEngine::NoteChanges() {
@@ -337,6 +338,7 @@ absl::StatusOr<HostPass> HostEngine::Release(const std::optional<std::set<std::s
     NodePlan release = machine_.Release(*view, now);
     if (!release.empty()) plan.nodes.push_back(std::move(release));
   }
+  log_.LabelsRemoved();
   HostPass pass = Begin(std::move(plan), {}, now);
   // Once all else is given back: without this the host would take itself for finished.
   if (exchanges_.empty() && !unread.ok()) return unread;

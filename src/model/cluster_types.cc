@@ -34,6 +34,13 @@ bool IsDaemonSetPod(const Pod& pod) {
   return controller != nullptr && controller->kind == "DaemonSet" && controller->api_version == "apps/v1";
 }
 
+bool Wants(const DaemonSet& daemon_set, const Node& node) {
+  const std::vector<LabelSelector>& selectors = daemon_set.node_selectors;
+  return selectors.empty() || std::any_of(selectors.begin(), selectors.end(), [&](const LabelSelector& selector) {
+           return selector.Matches(node.labels);
+         });
+}
+
 bool IsReady(const Pod& pod) {
   return pod.phase == PodPhase::kRunning && !pod.container_statuses.empty() &&
          std::all_of(pod.container_statuses.begin(), pod.container_statuses.end(),

@@ -12,7 +12,7 @@ namespace {
 // A driver that the cordon set names, and that has no state yet, or not any more.
 bool IsWithoutState(const Node& node, const std::string& name) {
   const std::optional<DriverIdentity> driver = ParseDriverName(name);
-  return driver && StateOf(node, *driver) == UpgradeState::kUnknown;
+  return driver && !HasState(node, *driver);
 }
 
 bool IsPastCordon(UpgradeState state) {
@@ -45,7 +45,8 @@ Cordon ReadCordon(const Node& node, const DriverIdentity& identity) {
     if (!cordon.rival) cordon.rival = driver.Name();
     if (!ours || !marks.requestor_mode.present()) cordon.rival_lifts = true;
   }
-  if (live || unlabelled || cordon.rival) {
+  const bool is_claimed = ForeignCordonOwner(node).has_value();
+  if (live || (!is_claimed && (unlabelled || cordon.rival))) {
     cordon.kind = CordonKind::kUpgrade;
   } else {
     cordon.stale_names_only = !names.empty();
@@ -69,10 +70,6 @@ void SetCordonNames(std::set<std::string> names, NodeMarks& marks) {
   } else {
     marks.cordoned_by.Write(std::move(names));
   }
-}
-
-bool IsInCordonSet(const NodeMarks& marks, const DriverIdentity& identity) {
-  return marks.cordoned_by.value() && marks.cordoned_by.value()->contains(identity.Name());
 }
 
 }  // namespace driverupgrade::internal

@@ -36,9 +36,6 @@ Cordon ReadCordon(const Node& node, const DriverIdentity& identity);
 // of ours that is otherwise done leaves the cordon in place for it. Its name, or nullopt.
 std::optional<std::string> DriverThatNeedsCordon(const Node& node, const DriverIdentity& identity);
 
-// Whether our name is in the cordon set.
-bool IsInCordonSet(const NodeMarks& marks, const DriverIdentity& identity);
-
 // Writes the cordon set, or removes it when there are no names.
 void SetCordonNames(std::set<std::string> names, NodeMarks& marks);
 

@@ -9,8 +9,9 @@ namespace {
 bool IsLive(const Node& node, const std::string& name) {
   const std::optional<DriverIdentity> driver = ParseDriverName(name);
   if (!driver) return false;
-  const std::optional<UpgradeState> state = internal::StateOf(node, *driver);
-  return state != UpgradeState::kDone && state != UpgradeState::kUnknown;
+  const internal::NodeMarks marks = internal::DecodeMarks(node, *driver);
+  if (!marks.HasLabel()) return node.unschedulable && internal::WasAdmitted(marks);
+  return marks.State() != UpgradeState::kDone;
 }
 
 }  // namespace
@@ -20,6 +21,14 @@ std::optional<DriverIdentity> ParseDriverName(std::string_view name) {
   if (slash == std::string_view::npos) return std::nullopt;
   absl::StatusOr<DriverIdentity> identity = DriverIdentity::Create(name.substr(0, slash), name.substr(slash + 1));
   return identity.ok() ? std::optional(*std::move(identity)) : std::nullopt;
+}
+
+std::optional<std::string_view> ForeignCordonOwner(const Node& node) {
+  if (!node.unschedulable) return std::nullopt;
+  for (const ForeignCordonMark& mark : kForeignCordonMarks) {
+    if (node.annotations.contains(std::string(mark.key))) return mark.owner;
+  }
+  return std::nullopt;
 }
 
 std::set<std::string> LiveCordonNames(const Node& node, std::string_view except) {

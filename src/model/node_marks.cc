@@ -135,6 +135,31 @@ const std::string* FindText(const StringMap& map, const std::string& key) {
   return found == map.end() ? nullptr : &found->second;
 }
 
+// The state that the timer names, if there is one that makes sense.
+std::optional<UpgradeState> StateOfTimer(const NodeMarks& marks) {
+  const std::optional<Stage>& stage = marks.stage.value();
+  if (!stage || !stage->state || TraitsOf(*stage->state).limit == StageLimit::kNone) return std::nullopt;
+  return stage->state;
+}
+
+// Whether an upgrade in progress left the marks of a node without a label. A name on a node that is schedulable and whose
+// driver runs is what remains after another engine has finished the upgrade.
+bool IsInterrupted(const NodeMarks& marks, bool named, bool driver_runs) {
+  if (named) return marks.unschedulable || !driver_runs;
+  // An administrator or a maintenance operator cordoned the node.
+  const bool cordoned_by_others = marks.initially_unschedulable.present() || marks.requestor_mode.present();
+  return marks.unschedulable && cordoned_by_others && WasAdmitted(marks);
+}
+
+// A stage without a timer is passed again from the cordon on: nothing in it is done twice.
+std::optional<UpgradeState> StateWithoutLabel(const NodeMarks& marks, bool named, bool driver_runs) {
+  if (marks.failed_revision.present()) return UpgradeState::kFailed;
+  if (!IsInterrupted(marks, named, driver_runs)) return std::nullopt;
+  if (const auto state = StateOfTimer(marks)) return state;
+  if (marks.requestor_mode.present()) return std::nullopt;
+  return marks.restart_only.present() ? UpgradeState::kPodRestartRequired : UpgradeState::kCordonRequired;
+}
+
 }  // namespace
 
 std::string Spell(Flag) { return "true"; }
@@ -157,18 +182,28 @@ bool RestartOnly::Covers(std::string_view revision) const {
   return fmt::format(",{},", compared).find(fmt::format(",{},", revision)) != std::string::npos;
 }
 
-std::optional<UpgradeState> NodeMarks::State() const {
-  if (unreadable) return std::nullopt;
-  return state.present() ? state.value() : UpgradeState::kUnknown;
+bool WasAdmitted(const NodeMarks& marks) {
+  return StateOfTimer(marks) || marks.restart_pod.present() || marks.restart_only.present() ||
+         marks.failed_revision.present();
 }
 
-NodeMarks DecodeMarks(const Node& node, const DriverIdentity& identity) {
+bool IsInCordonSet(const NodeMarks& marks, const DriverIdentity& identity) {
+  return marks.cordoned_by.value() && marks.cordoned_by.value()->contains(identity.Name());
+}
+
+std::optional<UpgradeState> NodeMarks::State() const {
+  if (unreadable) return std::nullopt;
+  return HasLabel() ? state.value() : unlabelled.value_or(UpgradeState::kUnknown);
+}
+
+NodeMarks DecodeMarks(const Node& node, const DriverIdentity& identity, bool driver_runs) {
   NodeMarks marks{.unreadable = !node.unreadable.empty(), .unschedulable = node.unschedulable};
   Decode(node.labels, identity, kLabels, marks);
   Decode(node.annotations, identity, kAnnotations, marks);
   if (const std::string* names = FindText(node.annotations, CordonedByKey())) {
     marks.cordoned_by = {*names, ParseNames(*names)};
   }
+  if (!marks.HasLabel()) marks.unlabelled = StateWithoutLabel(marks, IsInCordonSet(marks, identity), driver_runs);
   return marks;
 }
 
@@ -187,7 +222,8 @@ MarkChanges ChangesBetween(const NodeMarks& from, const NodeMarks& to, const Dri
 std::optional<UpgradeState> StateOf(const Node& node, const DriverIdentity& identity) {
   if (!node.unreadable.empty()) return std::nullopt;
   const std::string* label = FindText(node.labels, identity.StateLabel());
-  return label == nullptr ? UpgradeState::kUnknown : ParseUpgradeState(*label);
+  if (label != nullptr && !label->empty()) return ParseUpgradeState(*label);
+  return DecodeMarks(node, identity).State();
 }
 
 std::string ApprovalsOn(const DaemonSet& daemon_set, const DriverIdentity& identity) {
@@ -203,6 +239,10 @@ std::string ApprovalCommand(const DaemonSet& daemon_set, const DriverIdentity& i
 bool HasState(const Node& node, const DriverIdentity& identity) {
   const std::string* label = FindText(node.labels, identity.StateLabel());
   return label != nullptr && !label->empty();
+}
+
+bool IsMarked(const Node& node, const DriverIdentity& identity) {
+  return HasState(node, identity) || CordonNames(node).contains(identity.Name());
 }
 
 StringMap LabelsWithoutState(const Node& node, const DriverIdentity& identity) {

@@ -108,13 +108,26 @@ struct NodeMarks {
   // Names of drivers, ours among them.
   Mark<std::set<std::string>> cordoned_by = {};
 
-  // kUnknown without a label; nullopt for a value that is no state, and of a node that could not be read.
+  // The state of an upgrade in progress whose label another client has removed, by the other marks. nullopt: the label is
+  // there, or no upgrade is in progress. It follows from the rest and is never written.
+  std::optional<UpgradeState> unlabelled = std::nullopt;
+
+  // Returns the state that the label names. Without a label the other marks decide: kUnknown if they show no upgrade in
+  // progress. nullopt if the label has another value, or if the node could not be read.
   std::optional<UpgradeState> State() const;
+  // Whether the state label is present and not empty. Its value may be senseless.
+  bool HasLabel() const { return state.value() != UpgradeState::kUnknown && state.present(); }
   friend bool operator==(const NodeMarks&, const NodeMarks&) = default;
 };
 
-// The marks of `identity`. They refer to texts of `node`, which has to outlive them.
-NodeMarks DecodeMarks(const Node& node, const DriverIdentity& identity);
+// The marks of `identity`. They refer to texts of `node`, which has to outlive them. `driver_runs`: every driver pod on the
+// node is ready, or nothing is known about its driver pods.
+NodeMarks DecodeMarks(const Node& node, const DriverIdentity& identity, bool driver_runs = true);
+
+// Whether marks other than the name on the cordon show that an upgrade of the node was admitted.
+bool WasAdmitted(const NodeMarks& marks);
+// Whether the cordon of the node has our name.
+bool IsInCordonSet(const NodeMarks& marks, const DriverIdentity& identity);
 
 // What has to be written to turn `from` into `to`, by key; nullopt removes it.
 struct MarkChanges {
@@ -140,10 +153,12 @@ bool IsWritten(const Mark<T>& mark, const T& value) {
   return mark.value() == value && (!mark.text() || *mark.text() == Spell(value));
 }
 
-// As NodeMarks::State, and no more.
+// Same as NodeMarks::State, without knowledge of the driver pods.
 std::optional<UpgradeState> StateOf(const Node& node, const DriverIdentity& identity);
 // Whether there is a state label which is not empty, be it a state or not.
 bool HasState(const Node& node, const DriverIdentity& identity);
+// Whether the node has a state label which is not empty, or our name on its cordon: it is ours, with or without a driver pod.
+bool IsMarked(const Node& node, const DriverIdentity& identity);
 // The label as it is, whether it is a state or not; empty without one.
 std::string StateText(const Node& node, const DriverIdentity& identity);
 // The node's labels but for that of the state.

@@ -61,7 +61,7 @@ bool NodeViews::IsManaged(const NodeParts& parts) const {
   if (IsUnreadable(parts.node) && parts.node.labels.empty()) return true;
   if (!scope_.node_selector.Matches(parts.node.labels)) return false;
   if (!parts.driver_pods.empty()) return true;
-  if (HasState(parts.node, identity_)) return true;
+  if (IsMarked(parts.node, identity_)) return true;
   if (!scope_.requestor || !parts.maintenances) return false;
   const MaintenanceRequestor requestor(*scope_.requestor);
   return std::any_of(parts.maintenances->begin(), parts.maintenances->end(),
@@ -79,6 +79,7 @@ NodeView NodeViews::Make(NodeHooks& hooks, NodeParts parts, const DriverParts& d
   }
   std::sort(view.driver_pods.begin(), view.driver_pods.end(), ByName);
   CompareRevisions(hooks, driver, view, findings);
+  if (!IsUnreadable(view.node)) log.StateLabelRead(view.node, identity_.StateLabel(), IsBusy(view.node, identity_));
   log.NodeRead(view.node, nullptr);
   view.attempts = log.ForNode(view.node.uid);
   if (MayBeBusy(view) || MayHaveClaims(view)) return view;

@@ -220,6 +220,7 @@ absl::StatusOr<ReconcileResult> UpgradeEngine::Impl::Pass(const CallContext& con
     log_.SetBack(now);
     if (active_since_) active_since_ = std::min(*active_since_, now);
   }
+  log_.PassBegan(now);
   const absl::Time unbroken_since =
       policy.rollout ? active_since_.value_or(absl::InfiniteFuture()) : absl::InfiniteFuture();
   if (ledger_) ledger_->NoteOutcomes(result.outcomes, machine_.identity(), unbroken_since);
@@ -313,6 +314,7 @@ absl::StatusOr<ReconcileResult> UpgradeEngine::Impl::Release(const CallContext& 
   }
   if (observer_) observer_->OnPlan(result.plan);
   result.outcomes = executor_.Apply(context, result.plan, log_);
+  log_.LabelsRemoved();
   if (!result.plan.nodes.empty()) result.wake_at = clock_->Now();
   return result;
 }

@@ -12,6 +12,12 @@ namespace {
 
 // What still stands is told again before its Event, which lives for an hour, is gone.
 constexpr absl::Duration kReminder = absl::Minutes(30);
+// A label that is removed again and again changes nothing about the upgrade: fewer Events are enough.
+constexpr absl::Duration kLabelReminder = absl::Hours(1);
+
+absl::Duration ReminderOf(FindingCode code) {
+  return code == FindingCode::kLabelTakenAway ? kLabelReminder : kReminder;
+}
 
 // Nothing is wrong: somebody may want to know all the same.
 bool IsForInformation(FindingCode code) {
@@ -20,9 +26,9 @@ bool IsForInformation(FindingCode code) {
 }
 
 // Whether it was last told so long ago that it has to be told again. Notes the time.
-bool IsDue(absl::Time& told, absl::Time now) {
+bool IsDue(absl::Time& told, absl::Time now, absl::Duration reminder = kReminder) {
   if (told > now) told = now;  // the clock was set back
-  if (now - told < kReminder) return false;
+  if (now - told < reminder) return false;
   told = now;
   return true;
 }
@@ -63,10 +69,12 @@ std::optional<RecordEventParams> FindingEvents::EventOf(const Finding& finding) 
 void FindingEvents::FollowFindings(const Plan& plan, absl::Time now, std::vector<RecordEventParams>& news) {
   std::map<FindingKey, absl::Time> standing;
   for (const Finding& finding : plan.findings) {
-    FindingKey key(finding.code, finding.node, finding.message);
+    // The count in its message makes it no news.
+    const bool counts_on = finding.code == FindingCode::kLabelTakenAway;
+    FindingKey key(finding.code, finding.node, counts_on ? std::string() : finding.message);
     const auto known = findings_.find(key);
     absl::Time told = known == findings_.end() ? absl::InfinitePast() : known->second;
-    if (IsDue(told, now)) {
+    if (IsDue(told, now, ReminderOf(finding.code))) {
       if (std::optional<RecordEventParams> event = EventOf(finding)) news.push_back(*std::move(event));
     }
     standing[std::move(key)] = told;
@@ -100,9 +108,9 @@ void FindingEvents::FollowGates(const Plan& plan, absl::Time now, std::vector<Re
 
 std::optional<absl::Time> FindingEvents::NextReminder() const {
   std::optional<absl::Time> next;
-  const auto note = [&](absl::Time told) { next = std::min(next.value_or(absl::InfiniteFuture()), told + kReminder); };
-  for (const auto& [key, told] : findings_) note(told);
-  for (const auto& [node, told] : gates_) note(told.at);
+  const auto note = [&](absl::Time due) { next = std::min(next.value_or(absl::InfiniteFuture()), due); };
+  for (const auto& [key, told] : findings_) note(told + ReminderOf(std::get<FindingCode>(key)));
+  for (const auto& [node, told] : gates_) note(told.at + kReminder);
   return next;
 }
 

@@ -37,6 +37,9 @@ DaemonSet Model::AddDaemonSet(DaemonSetSpec spec) {
                        .labels = spec.labels,
                        .selector = LabelSelector::FromMatchLabels(spec.match_labels),
                        .on_delete = spec.on_delete};
+  if (!spec.node_selector.empty()) {
+    record.daemon_set.node_selectors = {LabelSelector::FromMatchLabels(spec.node_selector)};
+  }
   if (!spec.template_json.empty()) record.templates[spec.hash] = spec.template_json;
   record.spec = std::move(spec);
   DaemonSetRecord& stored = daemon_sets_.insert_or_assign(key, std::move(record)).first->second;

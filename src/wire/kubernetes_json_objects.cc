@@ -83,6 +83,25 @@ void WriteSelector(JsonWriter& writer, const LabelSelector& selector) {
   });
 }
 
+// The terms of a required node affinity.
+void WriteNodeSelectors(JsonWriter& writer, const std::vector<LabelSelector>& selectors) {
+  const auto write_terms = [&] {
+    for (const LabelSelector& selector : selectors) {
+      writer.Object([&] {
+        writer.ArrayMember("matchExpressions", [&] {
+          for (const Requirement& requirement : selector.requirements()) WriteExpression(writer, requirement);
+        });
+      });
+    }
+  };
+  writer.ObjectMember("affinity", [&] {
+    writer.ObjectMember("nodeAffinity", [&] {
+      writer.ObjectMember("requiredDuringSchedulingIgnoredDuringExecution",
+                          [&] { writer.ArrayMember("nodeSelectorTerms", write_terms); });
+    });
+  });
+}
+
 void WriteMembers(JsonWriter& writer, const Node& node) {
   writer.ObjectMember("metadata", [&] {
     writer.Member("name", node.name);
@@ -201,6 +220,10 @@ void WriteMembers(JsonWriter& writer, const DaemonSet& daemon_set) {
     WriteSelector(writer, daemon_set.selector);
     writer.ObjectMember("updateStrategy",
                         [&] { writer.Member("type", daemon_set.on_delete ? "OnDelete" : "RollingUpdate"); });
+    if (daemon_set.node_selectors.empty()) return;
+    writer.ObjectMember("template", [&] {
+      writer.ObjectMember("spec", [&] { WriteNodeSelectors(writer, daemon_set.node_selectors); });
+    });
   });
   writer.ObjectMember("status", [&] { writer.Member("observedGeneration", daemon_set.observed_generation); });
 }

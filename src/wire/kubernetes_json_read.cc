@@ -35,14 +35,17 @@ std::optional<LabelSelector::Operator> ReadOperator(const std::string& text) {
   return std::nullopt;
 }
 
-// S12. What cannot be parsed selects nothing, as the eviction API has it (E6).
-LabelSelector ReadSelector(const JsonField& field) {
-  if (!field.present()) return LabelSelector::Nothing();
-  const StringMap match_labels = field.Member("matchLabels").Strings();
-  std::vector<LabelSelector::Requirement> requirements;
-  for (const auto& [key, value] : match_labels) {
+using Requirements = std::vector<LabelSelector::Requirement>;
+
+// Adds what every pair of `labels` requires.
+void AddLabels(const StringMap& labels, Requirements& requirements) {
+  for (const auto& [key, value] : labels) {
     requirements.push_back({.key = key, .op = LabelSelector::Operator::kIn, .values = {value}});
   }
+}
+
+// Adds the `matchExpressions` of `field`. Returns whether all operators are known.
+bool AddExpressions(const JsonField& field, Requirements& requirements) {
   bool operators_known = true;
   field.Member("matchExpressions").ForEachItem([&](const JsonField& expression) {
     const auto op = ReadOperator(expression.Member("operator").String());
@@ -53,9 +56,40 @@ LabelSelector ReadSelector(const JsonField& field) {
                             .op = op.value_or(LabelSelector::Operator::kExists),
                             .values = {values.begin(), values.end()}});
   });
+  return operators_known;
+}
+
+// S12. What cannot be parsed selects nothing, as the eviction API has it (E6).
+LabelSelector ReadSelector(const JsonField& field) {
+  if (!field.present()) return LabelSelector::Nothing();
+  Requirements requirements;
+  AddLabels(field.Member("matchLabels").Strings(), requirements);
+  const bool operators_known = AddExpressions(field, requirements);
   if (requirements.empty()) return {};
   absl::StatusOr<LabelSelector> selector = LabelSelector::FromRequirements(std::move(requirements));
   return operators_known && selector.ok() ? *std::move(selector) : LabelSelector::Nothing();
+}
+
+// The nodes that a pod may run on, one selector for each term. A term that labels alone cannot decide selects what the
+// node selector selects.
+std::vector<LabelSelector> ReadNodeSelectors(const JsonField& pod_spec) {
+  Requirements base;
+  AddLabels(pod_spec.Member("nodeSelector").Strings(), base);
+  const LabelSelector by_labels = LabelSelector::FromRequirements(base).value_or(LabelSelector());
+  std::vector<LabelSelector> selectors;
+  const JsonField affinity = pod_spec.Member("affinity");
+  const JsonField of_node = affinity.Member("nodeAffinity");
+  const JsonField required = of_node.Member("requiredDuringSchedulingIgnoredDuringExecution");
+  required.Member("nodeSelectorTerms").ForEachItem([&](const JsonField& term) {
+    Requirements requirements = base;
+    const bool is_known = AddExpressions(term, requirements) && !term.Member("matchFields").present();
+    absl::StatusOr<LabelSelector> selector = LabelSelector::FromRequirements(std::move(requirements));
+    selectors.push_back(is_known && selector.ok() ? *std::move(selector) : by_labels);
+  });
+  if (selectors.empty()) selectors.push_back(by_labels);
+  const bool any_node =
+      std::any_of(selectors.begin(), selectors.end(), [](const LabelSelector& selector) { return selector.empty(); });
+  return any_node ? std::vector<LabelSelector>() : selectors;
 }
 
 bool IsReady(const JsonField& status) {
@@ -209,6 +243,8 @@ void ReadObject(const JsonField& object, DaemonSet& daemon_set) {
   const JsonField spec = object.Member("spec");
   daemon_set.selector = ReadSelector(spec.Member("selector"));
   // The server always fills the strategy in; where it is missing, Kubernetes' own default is RollingUpdate (R15).
+  const JsonField pod_template = spec.Member("template");
+  daemon_set.node_selectors = ReadNodeSelectors(pod_template.Member("spec"));
   const JsonField strategy = spec.Member("updateStrategy");
   daemon_set.on_delete = strategy.Member("type").String() == "OnDelete";
   const JsonField status = object.Member("status");

@@ -21,6 +21,7 @@ std::string PlanText(const NodePlan& plan, const NodeOutcome& outcome) {
   if (plan.confirm) text += fmt::format("  confirm NodeMaintenance {}\n", plan.confirm->name);
   if (plan.patch) {
     if (plan.patch->empty()) text += "  confirm node\n";
+    if (plan.path.empty() && !plan.patch->labels.empty()) text += "  label\n";
     if (plan.patch->unschedulable) text += *plan.patch->unschedulable ? "  cordon\n" : "  uncordon\n";
     for (const auto& [key, value] : plan.patch->annotations) {
       text += value ? fmt::format("  annotation {}={}\n", key, *value) : fmt::format("  annotation {} removed\n", key);

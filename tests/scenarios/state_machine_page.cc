@@ -46,8 +46,10 @@ constexpr EdgeWords kEdgeWords[] = {
     {State::kPodRestartRequired, State::kFailed, "crashes, or out of time"},
     {State::kValidationRequired, State::kUncordonRequired, "validated"},
     {State::kValidationRequired, State::kDone, "valid, and an\nadministrator's\ncordon stays"},
+    {State::kValidationRequired, State::kPodRestartRequired, "driver not ready"},
     {State::kValidationRequired, State::kFailed, "out of time"},
     {State::kUncordonRequired, State::kDone, "the node is given back"},
+    {State::kUncordonRequired, State::kPodRestartRequired, "driver not ready"},
     {State::kFailed, State::kUpgradeRequired, "new revision, or retry"},
     {State::kFailed, State::kValidationRequired, "the driver is ready"},
     {State::kFailed, State::kUncordonRequired, "ready, without validation"},
@@ -139,6 +141,19 @@ constexpr LaneEdge kLaneEdges[] = {
     {State::kUnknown, State::kDone, 5, 0, 15, 0},
 };
 
+// An edge back to an earlier state, on the right of the column. `dy`: where it meets the boxes, from their middle.
+struct BackEdge {
+  State from;
+  State to;
+  int x;
+  int from_dy;
+  int to_dy;
+};
+constexpr BackEdge kBackEdges[] = {
+    {State::kValidationRequired, State::kPodRestartRequired, 880, -4, 14},
+    {State::kUncordonRequired, State::kPodRestartRequired, 896, -12, 8},
+};
+
 // An edge between the column and upgrade-failed, at its height.
 struct FailedEdge {
   State from;
@@ -181,6 +196,7 @@ class Picture {
         "orient=\"auto\"><path d=\"M0 0 8 4 0 8z\" fill=\"#7a828e\"/></marker></defs>\n",
         kWidth, kHeight);
     for (const LaneEdge& edge : kLaneEdges) DrawLane(edge);
+    for (const BackEdge& edge : kBackEdges) DrawBack(edge);
     for (const FailedEdge& edge : kFailedEdges) DrawToOrFromFailed(edge);
     for (std::size_t i = 0; i + 1 < std::size(kColumn); ++i) DrawDown(kColumn[i], kColumn[i + 1]);
     DrawNewRevision();
@@ -228,6 +244,13 @@ class Picture {
     const int to = MiddleOf(edge.to) + edge.to_dy;
     Line(fmt::format("{0},{1} {2},{1} {2},{3} {0},{3}", kColumnX, from, x, to));
     Label(x - 4, (from + to) / 2 + edge.label_dy + 4, "end", {edge.from, edge.to});
+  }
+  void DrawBack(const BackEdge& edge) {
+    drawn_.insert({edge.from, edge.to});
+    const int column = kColumnX + kBoxWidth;
+    const int from = MiddleOf(edge.from) + edge.from_dy;
+    Line(fmt::format("{0},{1} {2},{1} {2},{3} {0},{3}", column, from, edge.x, MiddleOf(edge.to) + edge.to_dy));
+    Label(edge.x + 4, MiddleOf(edge.from) - kRowPitch / 2 + 4, "start", {edge.from, edge.to});
   }
   void DrawToOrFromFailed(const FailedEdge& edge) {
     drawn_.insert({edge.from, edge.to});

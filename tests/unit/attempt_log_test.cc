@@ -197,5 +197,58 @@ TEST_CASE("What a read settles is forgotten, what it does not is kept") {
   }
 }
 
+TEST_CASE("W1: a label that is lost again and again is due after a pause that grows from ten seconds to an hour") {
+  const std::string key = "nvidia.com/gpu-driver-upgrade-state";
+  AttemptLog log;
+  Node node = kNode;
+  absl::Time now = kT0;
+  const auto read = [&](bool labelled, bool in_progress = false) {
+    node.labels.clear();
+    if (labelled) node.labels[key] = "upgrade-done";
+    log.PassBegan(now);
+    log.StateLabelRead(node, key, in_progress);
+    log.NodeRead(node, nullptr);
+    return log.ForNode("u1").label_loss;
+  };
+  CHECK_FALSE(read(false));  // it never had one
+  CHECK_FALSE(read(true));
+  CHECK(read(false) == LabelLoss{.count = 1, .last = kT0});
+  now += absl::Seconds(5);
+  CHECK(read(false) == LabelLoss{.count = 1, .last = kT0});
+  CHECK(NextLabelDue(*log.ForNode("u1").label_loss) == kT0 + absl::Seconds(10));
+  read(true);
+  const LabelLoss twice = *read(false);
+  CHECK(twice.count == 2);
+  CHECK(NextLabelDue(twice) == now + absl::Seconds(20));
+  CHECK(NextLabelDue({.count = 50, .last = now}) == now + absl::Hours(1));
+  now += absl::Hours(2);
+  CHECK_FALSE(read(false));
+  // A node in progress lost its label before it was ever read.
+  CHECK(read(false, /*in_progress=*/true) == LabelLoss{.count = 1, .last = now});
+  log.Forget("u1");
+  read(true);
+  log.LabelsRemoved();
+  CHECK_FALSE(read(false));
+}
+
+TEST_CASE("W1: a label that was written and removed before it was read is lost, one that we removed is not") {
+  const std::string key = "nvidia.com/gpu-driver-upgrade-state";
+  for (const bool removed_by_us : {false, true}) {
+    CAPTURE(removed_by_us);
+    AttemptLog log;
+    log.PassBegan(kT0);
+    PatchNodeParams patch;
+    patch.labels[key] = removed_by_us ? std::nullopt : std::optional<std::string>("upgrade-done");
+    log.PatchSent(kNode, patch, kT0);
+    log.PatchAnswered("u1", Outcome::kApplied, "", kT0);
+    log.StateLabelRead(kNode, key, false);  // older than the patch
+    CHECK_FALSE(log.ForNode("u1").label_loss);
+    Node newer = kNode;
+    newer.resource_version = "12";
+    log.StateLabelRead(newer, key, false);
+    CHECK(log.ForNode("u1").label_loss.has_value() == !removed_by_us);
+  }
+}
+
 }  // namespace
 }  // namespace driverupgrade::tests

@@ -63,5 +63,23 @@ TEST_CASE("dep-F8: who keeps no names, as the Go library, is known by its state 
   CHECK(drivers[0].Name() == "nvidia.com/ofed");
 }
 
+TEST_CASE("W1: a driver whose label is missing is live on a cordoned node with a timer of its own") {
+  Node node{.annotations = {{std::string(kCordonedByAnnotation), "nvidia.com/gpu,nvidia.com/ofed"}},
+            .unschedulable = true};
+  CHECK(LiveCordonNames(node, "nvidia.com/gpu").empty());
+  node.annotations["nvidia.com/ofed-driver-upgrade.stage"] = "drain-required@1000@a";
+  CHECK(LiveCordonNames(node, "nvidia.com/gpu") == std::set<std::string>{"nvidia.com/ofed"});
+  node.unschedulable = false;
+  CHECK(LiveCordonNames(node, "nvidia.com/gpu").empty());
+}
+
+TEST_CASE("W2: a cordon that another program claims is known by the annotation of that program") {
+  Node node{.annotations = {{std::string(kForeignCordonMarks.front().key), "true"}}, .unschedulable = true};
+  CHECK(ForeignCordonOwner(node) == "NVIDIA's driver manager");
+  node.unschedulable = false;
+  CHECK_FALSE(ForeignCordonOwner(node));
+  CHECK_FALSE(ForeignCordonOwner({.unschedulable = true}));
+}
+
 }  // namespace
 }  // namespace driverupgrade::tests

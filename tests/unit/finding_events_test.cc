@@ -228,5 +228,18 @@ TEST_CASE("A gate that has opened is not told of again, however much later") {
   CHECK(world.CountNews(Changes({})) == 0);
 }
 
+TEST_CASE("W1: a label that is taken away again and again takes one Event per node and hour") {
+  World world;
+  const auto taken = [](int times) {
+    return Plan{.findings = {{.code = FindingCode::kLabelTakenAway, .node = "n1", .message = std::to_string(times)}}};
+  };
+  CHECK(world.Follow(taken(1)).at(0).type == EventType::kWarning);
+  world.now += absl::Minutes(59);
+  CHECK(world.CountNews(taken(2)) == 0);
+  CHECK(world.events.NextReminder() == world.now + absl::Minutes(1));
+  world.now += absl::Minutes(1);
+  CHECK(world.CountNews(taken(3)) == 1);
+}
+
 }  // namespace
 }  // namespace driverupgrade::tests

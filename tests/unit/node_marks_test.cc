@@ -200,5 +200,34 @@ TEST_CASE("A view that is shared is judged as one made by hand, and a changed co
   CHECK(judge(*ShareView(node.view, Ofed())).plan.from == UpgradeState::kDrainRequired);
 }
 
+TEST_CASE("W1: without a label the other marks of an upgrade in progress tell its state") {
+  const DriverIdentity gpu = Gpu();
+  const std::string cordoned_by(kCordonedByAnnotation);
+  const auto state_of = [&](const StringMap& annotations, bool cordoned, bool driver_runs = true) {
+    const Node node{.annotations = annotations, .unschedulable = cordoned};
+    return DecodeMarks(node, gpu, driver_runs).State();
+  };
+  const StringMap named = {{cordoned_by, "nvidia.com/gpu"}};
+  const StringMap timed = {{cordoned_by, "nvidia.com/gpu"}, {gpu.StageAnnotation(), "drain-required@1000@new"}};
+  CHECK(state_of(named, true) == UpgradeState::kCordonRequired);
+  CHECK(state_of(timed, true) == UpgradeState::kDrainRequired);
+  // The Go library leaves both behind when it has finished the upgrade.
+  CHECK(state_of(timed, false) == UpgradeState::kUnknown);
+  CHECK(state_of(timed, false, /*driver_runs=*/false) == UpgradeState::kDrainRequired);
+  CHECK(state_of({{gpu.FailedRevisionAnnotation(), "new"}}, false) == UpgradeState::kFailed);
+  // An administrator cordoned the node: the note alone shows no more than that the node waited.
+  StringMap noted = {{gpu.InitiallyUnschedulableAnnotation(), "true"}};
+  CHECK(state_of(noted, true) == UpgradeState::kUnknown);
+  noted[gpu.StageAnnotation()] = "pod-restart-required@1000@new";
+  CHECK(state_of(noted, true) == UpgradeState::kPodRestartRequired);
+  CHECK(state_of({{cordoned_by, "nvidia.com/ofed"}}, true) == UpgradeState::kUnknown);
+  StringMap senseless = named;
+  senseless[gpu.StageAnnotation()] = "uncordon-required@1000@new";
+  CHECK(state_of(senseless, true) == UpgradeState::kCordonRequired);
+  // A label decides alone.
+  const Node done{.labels = {{gpu.StateLabel(), "upgrade-done"}}, .annotations = timed, .unschedulable = true};
+  CHECK(DecodeMarks(done, gpu).State() == UpgradeState::kDone);
+}
+
 }  // namespace
 }  // namespace driverupgrade::tests

@@ -1,4 +1,5 @@
 // unknown, upgrade-done and upgrade-required (T1-T9).
+#include "driverupgrade/cordon_names.h"
 #include "support/catch.h"
 #include "support/node_under_test.h"
 
@@ -155,7 +156,7 @@ TEST_CASE("dep-F7: a cordon of an upgrade whose label was removed is lifted when
   auto node = NodeUnderTest("", "new").CordonedByUs().Annotated(Gpu().StageAnnotation(), "drain-required@1@new");
   SECTION("ours") {
     const Verdict verdict = node.Judge();
-    CHECK(Path(verdict.plan) == "upgrade-done");
+    CHECK(Path(verdict.plan) == "pod-restart-required,uncordon-required,upgrade-done");
     CHECK_FALSE(node.After(verdict).unschedulable);
     CHECK(node.After(verdict).annotations.empty());
   }
@@ -373,6 +374,83 @@ TEST_CASE("dep-F7: spaces in the cordon set, as a person may write them, are not
   const Verdict verdict = node.Judge(/*admitted=*/true);
   CHECK_FALSE(node.After(verdict).annotations.contains(kInitial));
   CHECK(node.After(verdict).annotations.at(kCordonedBy) == "nvidia.com/gpu,nvidia.com/ofed");
+}
+
+TEST_CASE("W1: a node without a label is neither done nor uncordoned before its driver is proved") {
+  auto node = NodeUnderTest("", "new").CordonedByUs().WithDriverPods({DriverPod("new").NotReady().Build()});
+  SECTION("an upgrade of ours") {
+    const Verdict verdict = node.Judge();
+    CHECK(verdict.plan.from == UpgradeState::kPodRestartRequired);
+    CHECK(GateOf(verdict) == "DriverPodNotReady");
+    CHECK(node.After(verdict).unschedulable);
+    CHECK(verdict.tally.slots == 1);
+  }
+  SECTION("one that another client uncordoned: it is cordoned again") {
+    node.view.node.unschedulable = false;
+    const Verdict verdict = node.Judge();
+    CHECK(verdict.tally.slots == 1);
+    CHECK(GateOf(verdict) == "DriverPodNotReady");
+    CHECK(node.After(verdict).unschedulable);
+  }
+  SECTION("on an administrator's cordon, of which the note alone is left") {
+    node.view.node.annotations = {{kInitial, "true"}};
+    const Verdict verdict = node.Judge();
+    CHECK(GateOf(verdict) == "DriverPodNotReady");
+    CHECK(verdict.plan.empty());
+  }
+  SECTION("before its validation pods are ready") {
+    node.WithDriverPods({DriverPod("new").Build()});
+    node.options.validation_selector = Selector("app=validator");
+    CHECK(node.Judge().plan.to() == UpgradeState::kValidationRequired);
+    node.view.node.unschedulable = false;
+    CHECK(GateOf(node.Judge()) == "PodsUnknown");
+    CHECK(GateOf(node.WithPods({}).Judge()) == "Validation");
+  }
+}
+
+TEST_CASE("W1: a label that another client removed is written with the next patch, or alone after a pause") {
+  auto node = NodeUnderTest("", "new").CordonedByUs().WithDriverPods({DriverPod("new").NotReady().Build()});
+  node.view.attempts.label_loss = {.count = 2, .last = node.now};
+  Verdict verdict = node.Judge();
+  CHECK(verdict.plan.empty());
+  CHECK(verdict.wake_at == node.now + absl::Seconds(20));
+  REQUIRE(verdict.findings.size() == 1);
+  CHECK(verdict.findings.front().code == FindingCode::kLabelTakenAway);
+  node.view.attempts.label_loss->last = node.now - absl::Seconds(20);
+  CHECK(node.After(node.Judge()).labels.at(Gpu().StateLabel()) == "pod-restart-required");
+
+  node.view.attempts.label_loss->last = node.now;
+  node.view.node.unschedulable = false;  // which needs a patch
+  CHECK(node.After(node.Judge()).labels.at(Gpu().StateLabel()) == "pod-restart-required");
+
+  auto idle = NodeUnderTest("", "new");
+  idle.view.attempts.label_loss = {.count = 1, .last = idle.now};
+  verdict = idle.Judge();
+  CHECK(verdict.plan.empty());
+  CHECK(verdict.plan.to() == UpgradeState::kDone);
+  CHECK_FALSE(verdict.gate);
+}
+
+TEST_CASE("W9: a node with our cordon that no DaemonSet wants is released, one that may be wanted is not") {
+  auto node = NodeUnderTest("pod-restart-required", "").CordonedByUs().StageBegan("pod-restart-required", {});
+  CHECK(GateOf(node.Judge()) == "DriverPodMissing");
+  node.facts.daemon_sets.begin()->second.daemon_set.node_selectors = {Selector("gpu=yes")};
+  const Verdict verdict = node.Judge();
+  CHECK(Path(verdict.plan) == "unknown");
+  CHECK(node.After(verdict).annotations.empty());
+  CHECK_FALSE(node.After(verdict).unschedulable);
+  REQUIRE(verdict.plan.events.size() == 1);
+  CHECK(verdict.plan.events.front().message.starts_with("Released the node"));
+  node.facts.daemon_sets.clear();
+  CHECK(GateOf(node.Judge()) == "DriverPodMissing");
+}
+
+TEST_CASE("W2: a cordon that another program claims is an administrator's, unless it names an upgrade in progress") {
+  auto node = NodeUnderTest("upgrade-required").Cordoned().Draining();
+  node.Annotated(std::string(kForeignCordonMarks.front().key), "true").Annotated(kCordonedBy, "nvidia.com/ofed");
+  CHECK(node.After(node.Judge(/*admitted=*/true)).annotations.contains(kInitial));
+  node.Labelled(Ofed().StateLabel(), "drain-required");
+  CHECK_FALSE(node.After(node.Judge(/*admitted=*/true)).annotations.contains(kInitial));
 }
 
 }  // namespace

@@ -88,9 +88,12 @@ TEST_CASE("T1-T49: whatever a node looks like, one transition of it stands in th
       const Verdict verdict = node.Judge(/*admitted=*/true);
       REQUIRE(verdict.plan.path.size() <= 1);
       if (verdict.plan.path.empty()) continue;
-      CAPTURE(std::string(ToString(from)), std::string(ToString(verdict.plan.to())), variant);
-      CHECK(IsLegalEdge(from, verdict.plan.to()));
-      seen.insert({from, verdict.plan.to()});
+      // Without a label the other marks decide where the node is.
+      const UpgradeState left = verdict.plan.from;
+      CAPTURE(std::string(ToString(left)), std::string(ToString(verdict.plan.to())), variant);
+      CHECK((left == from || from == UpgradeState::kUnknown));
+      CHECK(IsLegalEdge(left, verdict.plan.to()));
+      seen.insert({left, verdict.plan.to()});
     }
   }
   // And the table has nothing that never happens.

@@ -129,7 +129,7 @@ const std::map<std::string_view, ChangeNode>& NodeVerbs() {
 }
 
 bool IsOfRollout(const Request& request, const Node& node) {
-  if (driverupgrade::internal::HasState(node, request.question.identity)) return true;
+  if (driverupgrade::internal::IsMarked(node, request.question.identity)) return true;
   const auto& pods = request.question.cluster.pods;
   return std::any_of(pods.begin(), pods.end(), [&](const Pod& pod) {
     return pod.node_name == node.name && pod.ref.ns == request.place.ns &&

@@ -94,7 +94,7 @@ class Search {
     return pod.ref.ns == request_.place.ns && request_.question.snapshot.driver_labels.Matches(pod.labels);
   }
   bool IsOurs(const Node& node) const {
-    return driver_pods_.count(node.name) > 0 || driverupgrade::internal::HasState(node, request_.question.identity);
+    return driver_pods_.count(node.name) > 0 || driverupgrade::internal::IsMarked(node, request_.question.identity);
   }
 
   void SortPods() {
@@ -211,8 +211,9 @@ class Search {
   void CheckDriverPods(const Node& node) {
     const auto pods = driver_pods_.find(node.name);
     if (pods == driver_pods_.end()) {
-      return Add({kWarning, "NoDriverPod", "The node has a state label and no driver pod.",
-                  "Do the DaemonSet's node selector and tolerations fit it? If not, remove the label."},
+      return Add({kWarning, "NoDriverPod", "The node has a state label or our cordon, and no driver pod.",
+                  "Do the DaemonSet's node selector and tolerations fit it? If not, the operator lifts our cordon; remove "
+                  "the label of a node without it."},
                  node.name);
     }
     for (const Pod* pod : pods->second) {

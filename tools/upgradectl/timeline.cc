@@ -275,8 +275,8 @@ Timeline TimelineOf(const Request& request) {
   timeline.began = began;
   std::map<std::string, NodeHistory> histories = Histories(facts, began);
   for (const driverupgrade::Node& node : request.question.cluster.nodes) {
-    const bool labelled = node.labels.count(request.question.identity.StateLabel()) > 0;
-    if (labelled) AddPresentState(node, request, began, histories[node.name]);
+    const bool is_marked = driverupgrade::internal::IsMarked(node, request.question.identity);
+    if (is_marked) AddPresentState(node, request, began, histories[node.name]);
   }
   for (auto& [name, history] : histories) {
     if (history.spans.empty()) continue;

@@ -56,7 +56,8 @@ PatchNodeParams UncordonPatch(const Node& node) {
   if (!CordonNames(node).contains(kCordonName)) return patch;
   const std::set<std::string> others = LiveOthers(node);
   SetNames(others, patch);
-  if (node.unschedulable && others.empty() && !IsNeededByUnnamed(node)) patch.unschedulable = false;
+  const bool is_claimed = IsNeededByUnnamed(node) || ForeignCordonOwner(node).has_value();
+  if (node.unschedulable && others.empty() && !is_claimed) patch.unschedulable = false;
   return patch;
 }
 

@@ -1,4 +1,5 @@
 // uncordon-required: giving the node back.
+#include <algorithm>
 #include <optional>
 #include <string>
 #include <utility>
@@ -38,6 +39,24 @@ void RemoveOurAnnotations(NodeMarks& marks) {
   marks.requestor_mode.Remove();
 }
 
+// A node that was read as schedulable carries no cordon but one of this very walk.
+bool LiftsCordon(const Walk& walk) {
+  return walk.view.node.unschedulable &&
+         IsOursToLift(walk.view.node, walk.in.identity, walk.before(), walk.after());
+}
+
+// Waits while another driver relies on the cordon that would be lifted; nullopt if none does.
+std::optional<Progress> WaitForOtherDriver(Walk& walk) {
+  if (!LiftsCordon(walk)) return std::nullopt;
+  const auto other = internal::DriverThatNeedsCordon(walk.view.node, walk.in.identity);
+  if (!other) return std::nullopt;
+  return walk.Wait(GateReason::kOtherDriver, fmt::format("{} needs the node to stay cordoned", *other));
+}
+
+Progress RestartAgain(Walk& walk) {
+  return walk.Enter(UpgradeState::kPodRestartRequired, "the driver pod is not up to date and ready");
+}
+
 }  // namespace
 
 std::string GiveBack(const Node& node, const DriverIdentity& identity, NodeMarks& after) {
@@ -53,23 +72,29 @@ std::string GiveBack(const Node& node, const DriverIdentity& identity, NodeMarks
   return reason;
 }
 
-Progress EnterDone(Walk& walk, std::string reason) {
-  const DriverIdentity& identity = walk.in.identity;
+// If the driver has no DaemonSet, its operator may be creating it again: the node waits.
+bool ReleaseUnwanted(Walk& walk) {
+  const auto& daemon_sets = walk.in.driver.daemon_sets;
   const Node& node = walk.view.node;
-  // A node that was read as schedulable carries no cordon but one of this very walk.
-  const bool lifts = node.unschedulable && IsOursToLift(node, identity, walk.before(), walk.after());
-  if (lifts) {
-    if (const auto other = internal::DriverThatNeedsCordon(node, identity)) {
-      return walk.Wait(GateReason::kOtherDriver, fmt::format("{} needs the node to stay cordoned", *other));
-    }
-  }
-  if (lifts || !node.unschedulable) walk.Edit().unschedulable = false;
+  if (!walk.driver.none || walk.InRequestorMode() || !internal::IsInCordonSet(walk.before(), walk.in.identity)) return false;
+  const bool wanted = std::any_of(daemon_sets.begin(), daemon_sets.end(),
+                                  [&](const auto& set) { return Wants(set.second.daemon_set, node); });
+  if (daemon_sets.empty() || wanted) return false;
+  GiveBack(node, walk.in.identity, walk.Edit());
+  walk.Release("no DaemonSet of the driver wants the node");
+  return true;
+}
+
+Progress EnterDone(Walk& walk, std::string reason) {
+  if (const auto waits = WaitForOtherDriver(walk)) return *waits;
+  if (LiftsCordon(walk) || !walk.view.node.unschedulable) walk.Edit().unschedulable = false;
   RemoveOurAnnotations(walk.Edit());
   return walk.Enter(UpgradeState::kDone, std::move(reason));
 }
 
 // T48: an administrator's cordon is not ours to lift, so there is nothing to wait for but the maintenance operator.
 Progress FinishUpgrade(Walk& walk, std::string reason) {
+  if (!walk.driver.ready) return RestartAgain(walk);
   if (walk.InRequestorMode()) {
     walk.Remove(&NodeMarks::initially_unschedulable);
     return walk.Enter(UpgradeState::kUncordonRequired, std::move(reason));
@@ -78,8 +103,14 @@ Progress FinishUpgrade(Walk& walk, std::string reason) {
   return walk.Enter(UpgradeState::kUncordonRequired, std::move(reason));
 }
 
-// T49, T50 with dep-F8 and dep-F13: uncordon-required -> upgrade-done.
+// T49, T50 with dep-F8 and dep-F13: uncordon-required -> upgrade-done; -> pod-restart-required if the driver is not
+// proved, even if another client set the label.
 Progress LeaveUncordon(Walk& walk) {
+  const bool is_left_alone = walk.InRequestorMode() && !walk.requestor;
+  if (!walk.driver.ready && !is_left_alone) {
+    if (const auto waits = WaitForOtherDriver(walk)) return *waits;
+    return RestartAgain(walk);
+  }
   if (walk.InRequestorMode()) {
     if (const auto releasing = ReleaseMaintenance(walk)) return *releasing;
   }

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "decide/transitions/walk.h"
+#include "driverupgrade/cordon_names.h"
 #include "fmt/format.h"
 
 namespace driverupgrade {
@@ -76,6 +77,29 @@ Progress RestartOnly(Walk& walk) {
   return walk.Enter(UpgradeState::kPodRestartRequired, "the driver pod needs no more than a restart");
 }
 
+// Whether the marks or claims on the node show that an upgrade of it was interrupted.
+bool WasInterrupted(const Walk& walk) {
+  const NodeMarks& marks = walk.after();
+  return internal::IsInCordonSet(marks, walk.in.identity) || walk.InRequestorMode() || ClaimsMaintenance(walk) ||
+         (marks.unschedulable && internal::WasInitiallyUnschedulable(marks));
+}
+
+// Keeps a node without a label from upgrade-done until its driver is proved, if an upgrade of it was interrupted. nullopt:
+// the driver is proved, or no upgrade was interrupted.
+std::optional<Progress> WaitForProof(Walk& walk) {
+  if (walk.driver.none || !WasInterrupted(walk)) return std::nullopt;
+  if (!walk.driver.ready) {
+    const Pod& pod = walk.driver.not_ready != nullptr ? *walk.driver.not_ready : walk.view.driver_pods.front();
+    return walk.Wait(GateReason::kDriverPodNotReady, fmt::format("{} is not ready", pod.ref.ToString()));
+  }
+  if (!walk.in.options.validation_selector) return std::nullopt;
+  const std::vector<Pod>* pods = walk.ReadPods();
+  if (pods == nullptr) return walk.WaitForPods(absl::InfiniteFuture());
+  Validation validation = ValidationManager(*walk.in.options.validation_selector).Evaluate(*pods);
+  if (validation.passed) return std::nullopt;
+  return walk.Wait(GateReason::kValidation, std::move(validation.missing));
+}
+
 }  // namespace
 
 Progress RequireUpgrade(Walk& walk, std::string reason) {
@@ -89,6 +113,9 @@ Progress LeaveUnknownOrDone(Walk& walk) {
     return RequireUpgrade(walk, std::move(reason));
   }
   if (walk.driver.unknown) return walk.Wait(GateReason::kRevisionUnknown, walk.driver.why_unknown);
+  if (walk.state() == UpgradeState::kUnknown) {
+    if (const auto unproved = WaitForProof(walk)) return *unproved;
+  }
   // What an upgrade that was broken off has left (defect-D18).
   const std::optional<Progress> releasing = ReleaseMaintenance(walk);
   if (walk.state() == UpgradeState::kDone) {
@@ -126,7 +153,8 @@ Progress LeaveUpgradeRequired(Walk& walk) {
   const bool evacuated_for_us = walk.InRequestorMode() || ClaimsMaintenance(walk);
   if (cordon.kind == internal::CordonKind::kAdministrator && walk.in.policy.cordoned_nodes == CordonedNodes::kIgnore &&
       !evacuated_for_us) {
-    return walk.Wait(GateReason::kCordoned, "an administrator cordoned the node");
+    const std::string_view owner = ForeignCordonOwner(walk.view.node).value_or("an administrator");
+    return walk.Wait(GateReason::kCordoned, fmt::format("{} cordoned the node", owner));
   }
   const bool may_restart_only = !by_request && MayRestartOnly(walk);
   if (may_restart_only && !walk.view.restart_only_error.empty()) {

@@ -60,9 +60,17 @@ Walk::Walk(const JudgeContext& context, const NodeView& node_view, bool is_admit
       read_(node_view, context.identity),
       // Judge deals with values that are no state before it walks.
       state_(read_->State().value_or(UpgradeState::kUnknown)) {
-  verdict.plan.from = state_;
   AssessDriver();
+  Resume();
+  verdict.plan.from = state_;
   verdict.findings = driver.findings;
+}
+
+// Continues at the restart if no driver pod has to be replaced: the node was evacuated, although its marks have no timer.
+void Walk::Resume() {
+  if (before().HasLabel() || state_ != UpgradeState::kCordonRequired || !driver.to_restart.empty()) return;
+  read_.SetUnlabelled(UpgradeState::kPodRestartRequired);
+  state_ = UpgradeState::kPodRestartRequired;
 }
 
 NodeMarks& Walk::Edit() {
@@ -101,6 +109,13 @@ Progress Walk::Enter(UpgradeState next, std::string reason) {
   verdict.plan.reason = std::move(reason);
   Event(false, fmt::format("Successfully updated node state label to {}", ToLabelValue(next)));
   return Progress::kMoved;
+}
+
+void Walk::Release(std::string reason) {
+  state_ = UpgradeState::kUnknown;
+  verdict.plan.path.push_back(state_);
+  Event(false, fmt::format("Released the node from the driver upgrade: {}", reason));
+  verdict.plan.reason = std::move(reason);
 }
 
 // What the node fails of in `state`.
@@ -297,7 +312,44 @@ void Walk::UpdateCordonSet() {
   internal::SetCordonNames(std::move(names), Edit());
 }
 
-void Walk::Finish() {
+void Walk::NoteLabelLoss() {
+  const std::optional<LabelLoss>& loss = view.attempts.label_loss;
+  if (!loss || in.now >= LabelLossEnds(*loss)) return;
+  const std::string times = loss->count == 1 ? "once" : fmt::format("{} times", loss->count);
+  Note(FindingCode::kLabelTakenAway,
+       fmt::format("another client has removed the label {} {}; the upgrade follows the node's other marks. The usual "
+                   "cause is an operator of NVIDIA with autoUpgrade: false; give this operator another domain or driver "
+                   "name",
+                   in.identity.StateLabel(), times));
+  WakeAt(LabelLossEnds(*loss));
+}
+
+// Whether the plan does nothing that would be missed except for writing the state label.
+bool Walk::OnlyWritesLabel() const {
+  const NodePlan& plan = verdict.plan;
+  return plan.patch && plan.patch->annotations.empty() && !plan.patch->unschedulable && plan.remove.empty() &&
+         plan.maintenance.empty() && !plan.confirm && !admitted;
+}
+
+// Writes a label that is missing together with the patch that is needed anyway, or alone. Alone it waits for a while if
+// another client has removed it.
+void Walk::PaceLabel() {
+  NodePlan& plan = verdict.plan;
+  if (IsInProgress(state_) && !after().HasLabel()) {
+    Edit().state.Write(state_);
+    plan.patch = PatchBetween(before(), *edited_, in.identity);
+  }
+  const std::optional<LabelLoss>& loss = view.attempts.label_loss;
+  if (!loss || in.now >= NextLabelDue(*loss) || !OnlyWritesLabel()) return;
+  WakeAt(NextLabelDue(*loss));
+  plan.from = state_;
+  plan.path.clear();
+  plan.patch.reset();
+  plan.events.clear();
+  plan.reason.clear();
+}
+
+void Walk::Finish(bool acts) {
   if (const auto timeout = StageTimeout(); entered_ && timeout) WriteStage(in.now);
   if (edited_) {
     if (PatchNodeParams patch = PatchBetween(before(), *edited_, in.identity); !patch.empty()) {
@@ -305,6 +357,8 @@ void Walk::Finish() {
       verdict.plan.patch = PatchBetween(before(), *edited_, in.identity);
     }
   }
+  NoteLabelLoss();
+  if (acts && !before().HasLabel()) PaceLabel();
   if (!verdict.plan.empty()) {
     verdict.plan.node = view.node.name;
     verdict.plan.uid = view.node.uid;

@@ -94,6 +94,8 @@ class Walk {
 
   // Enters `next`; timers of the stage that is left are dropped.
   Progress Enter(UpgradeState next, std::string reason);
+  // Leaves the states, after our marks were removed.
+  void Release(std::string reason);
   // Enters upgrade-failed with a Warning event `what`, `why`.
   Progress Fail(std::string_view what, std::string why);
   // Sends the evictions that are due and waits for the rest, up to `deadline`.
@@ -143,8 +145,9 @@ class Walk {
   // Both the target and the pods to restart are of the revisions that were compared (T8).
   bool RestartsOnly() const;
 
-  // The patch, the joined cordon and the last timers; the walk is over.
-  void Finish();
+  // Ends the walk and completes its plan: the patch, the joined cordon, the last timers, and a label that another client
+  // has removed. `acts`: the node may be written to.
+  void Finish(bool acts);
 
  private:
   absl::Time StageBegan(absl::Duration timeout);
@@ -154,8 +157,12 @@ class Walk {
   std::optional<absl::Duration> StageTimeout() const;
   std::string TargetRevision() const;
   void UpdateCordonSet();
+  void Resume();
+  void NoteLabelLoss();
+  void PaceLabel();
+  bool OnlyWritesLabel() const;
 
-  const internal::MarksOfView read_;
+  internal::MarksOfView read_;
   std::optional<NodeMarks> edited_;  // once something is written
   UpgradeState state_;
   bool entered_ = false;  // `state_` was entered in this walk
@@ -200,6 +207,8 @@ void ReportFailedMaintenance(Walk& walk);
 // Removes from `after` all that our upgrade wrote on `node`, and lifts a cordon that no one else relies on (dep-F9); both
 // are as the node was read. What was done, for a person.
 std::string GiveBack(const Node& node, const DriverIdentity& identity, NodeMarks& after);
+// Releases a node with our cordon that no DaemonSet of the driver wants a pod on. Whether it does.
+bool ReleaseUnwanted(Walk& walk);
 // The patch that turns `from` into `to`.
 PatchNodeParams PatchBetween(const NodeMarks& from, const NodeMarks& to, const DriverIdentity& identity);
 // Enters upgrade-required, noting whose cordon the node carries (dep-F7).

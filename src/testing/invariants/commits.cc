@@ -194,7 +194,10 @@ void InvariantChecker::Impl::OnNode(const Change& change) {
   truth.selected = options.node_selector.Matches(after->labels);
   Node counted = *after;
   // On a node that is not the operator's the label says nothing.
-  if (!truth.selected) counted.labels.erase(keys.state);
+  if (!truth.selected) {
+    counted.labels.erase(keys.state);
+    counted.annotations.clear();
+  }
   NoteShares(counted, maker, change.revision, change.time, truth);
   CountDriverNode(after->name, change.revision);
   if (before != nullptr && by_engine) Judge(*before, *after, truth);
@@ -250,7 +253,10 @@ void InvariantChecker::Impl::Judge(const Node& before, const Node& after, NodeTr
     Fail("I6", fmt::format("node {}: {} was changed, which is not ours", after.name, key));
   }
   JudgePath(before, after);
-  if (!internal::IsBusy(StateOf(before, keys)) && internal::IsBusy(StateOf(after, keys))) JudgeStart(before, after);
+  const bool goes_on = internal::MayGoOn(before, keys);
+  if (!goes_on && !internal::IsBusy(StateOf(before, keys)) && internal::IsBusy(StateOf(after, keys))) {
+    JudgeStart(before, after);
+  }
   if (StateOf(before, keys) != StateOf(after, keys)) JudgeEnd(before, after, truth);
   JudgeMaintenance(before, after, truth);
   const auto began = internal::StageBegan(after, keys);
@@ -264,8 +270,10 @@ void InvariantChecker::Impl::JudgePath(const Node& before, const Node& after) {
   const auto from = StateOf(before, keys);
   const auto to = StateOf(after, keys);
   if (from == to) return;
-  // A node is given back from wherever it is, and whatever its label says.
-  if (writer != nullptr && writer->releases && to == UpgradeState::kUnknown) return;
+  // A node is released in any state; in the middle of a rollout only if no DaemonSet wants it.
+  if (to == UpgradeState::kUnknown && writer != nullptr && (writer->releases || !driver_pods_.contains(after.name))) return;
+  // The engine writes an erased label again. The state may also depend on the driver pods.
+  const bool has_label = internal::HasLabel(before, keys);
   const auto bad = [&](const char* why) {
     Fail("I7", fmt::format("node {}: {} -> {}: {}", after.name, NameOf(from), NameOf(to), why));
   };
@@ -275,11 +283,13 @@ void InvariantChecker::Impl::JudgePath(const Node& before, const Node& after) {
   const bool one_state = PolicyOf(writer).pacing == Pacing::kEveryState && *from != UpgradeState::kFailed;
   const Path* announced = nullptr;
   for (const Path& path : paths_[before.uid]) {
-    if (path.resource_version != before.resource_version || path.from != *from || path.path.back() != *to) continue;
+    if (path.resource_version != before.resource_version || path.path.back() != *to) continue;
+    if (has_label && path.from != *from) continue;
     if (announced == nullptr || (one_state && path.path.size() == 1)) announced = &path;
   }
+  if (announced == nullptr && !has_label && internal::IsBusy(to)) return;
   if (announced == nullptr) return bad("no plan for this version of the node announced it");
-  UpgradeState at = *from;
+  UpgradeState at = announced->from;
   for (const UpgradeState next : announced->path) {
     if (!IsLegalEdge(at, next)) return bad("not by legal transitions");
     ++edges[{at, next}];
@@ -349,7 +359,7 @@ void InvariantChecker::Impl::JudgeCordon(const Node& before, const Node& after, 
 void InvariantChecker::Impl::JudgeEnd(const Node& before, const Node& after, const NodeTruth& truth) {
   const auto from = StateOf(before, keys);
   const auto to = StateOf(after, keys);
-  const bool gives_back = to == UpgradeState::kUnknown && writer != nullptr && writer->releases;
+  const bool gives_back = to == UpgradeState::kUnknown && writer != nullptr;
   if (to != UpgradeState::kDone && !gives_back) return;
   const bool ours_by_marks =
       before.unschedulable && internal::WhyCordonStays(before, keys, Starts(before, after)).empty();

@@ -321,6 +321,7 @@ void InvariantChecker::Impl::CheckTotals(const Tally& totals) {
   int pending = 0;
   int in_progress = 0;
   for (const auto& [name, truth] : nodes) {
+    if (truth.may_go_on) return;
     done += IsDone(truth.state);
     pending += truth.state == UpgradeState::kUpgradeRequired;
     in_progress += IsBusy(truth.state);

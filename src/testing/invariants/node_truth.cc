@@ -10,6 +10,7 @@ namespace driverupgrade::testing::internal {
 namespace {
 
 constexpr std::string_view kStateSuffix = "-driver-upgrade-state";
+constexpr std::string_view kMarkInfix = "-driver-upgrade";
 constexpr std::string_view kRequestorSuffix = "-driver-upgrade-requestor-mode";
 constexpr std::string_view kInitialSuffix = "-driver-upgrade.node-initial-state.unschedulable";
 // Of one node. What a sender has read is seldom older than a few changes.
@@ -57,13 +58,38 @@ bool UnnamedDriverNeedsCordon(const Node& node, const Keys& keys) {
   });
 }
 
+// The state that the timer of the driver names, if it is one that has a timer.
+std::optional<UpgradeState> StateOfTimer(const Node& node, std::string_view driver) {
+  const auto found = node.annotations.find(std::string(driver) + std::string(kMarkInfix) + ".stage");
+  if (found == node.annotations.end()) return std::nullopt;
+  const std::string& text = found->second;
+  const std::size_t first = text.find('@');
+  const std::size_t second = first == std::string::npos ? first : text.find('@', first + 1);
+  std::int64_t seconds = 0;
+  if (second == std::string::npos || text.find('@', second + 1) != std::string::npos) return std::nullopt;
+  if (!absl::SimpleAtoi(text.substr(first + 1, second - first - 1), &seconds) || seconds < 0) return std::nullopt;
+  const std::optional<UpgradeState> state = ParseUpgradeState(text.substr(0, first));
+  const bool is_timed = IsEvacuating(state) || state == UpgradeState::kWaitForJobsRequired;
+  return is_timed ? state : std::nullopt;
+}
+
+// Whether marks other than its name show that an upgrade of the driver was admitted.
+bool WasAdmitted(const Node& node, std::string_view driver) {
+  const auto has = [&](std::string_view suffix) {
+    return node.annotations.contains(std::string(driver) + std::string(kMarkInfix) + std::string(suffix));
+  };
+  return StateOfTimer(node, driver) || has(".restart-pod") || has(".restart-only") || has(".failed-revision");
+}
+
 // What a name on the cordon says of its driver's upgrade.
 enum class Named : std::uint8_t { kUnderWay, kWithoutState, kEnded };
 
 Named ReadName(const Node& node, std::string_view name) {
   if (name.find('/') == std::string_view::npos) return Named::kEnded;  // no driver is called so
   const auto label = node.labels.find(std::string(name) + std::string(kStateSuffix));
-  if (label == node.labels.end() || label->second.empty()) return Named::kWithoutState;
+  if (label == node.labels.end() || label->second.empty()) {
+    return node.unschedulable && WasAdmitted(node, name) ? Named::kUnderWay : Named::kWithoutState;
+  }
   return ParseUpgradeState(label->second) == UpgradeState::kDone ? Named::kEnded : Named::kUnderWay;
 }
 
@@ -102,14 +128,32 @@ Keys::Keys(const DriverIdentity& identity)
       requestor_mode(identity.RequestorModeAnnotation()),
       cordoned_by(kCordonedByAnnotation),
       failure_class(identity.FailureClassAnnotation()),
+      failed_revision(identity.FailedRevisionAnnotation()),
       written({initial, stage, restart_only, cordoned_by, identity.PodCompletionStartAnnotation(),
                identity.ValidationStartAnnotation(), requestor_mode, identity.FailedRevisionAnnotation(),
                identity.FailuresAnnotation(), restart_pod, failure_class}),
       removed({safe_load, identity.UpgradeRequestedAnnotation()}) {}
 
-std::optional<UpgradeState> StateOf(const Node& node, const Keys& keys) {
+bool HasLabel(const Node& node, const Keys& keys) {
   const auto found = node.labels.find(keys.state);
-  return found == node.labels.end() ? UpgradeState::kUnknown : ParseUpgradeState(found->second);
+  return found != node.labels.end() && !found->second.empty();
+}
+
+bool MayGoOn(const Node& node, const Keys& keys) {
+  return !HasLabel(node, keys) && !node.unschedulable && IsMarked(node, keys);
+}
+
+std::optional<UpgradeState> StateOf(const Node& node, const Keys& keys) {
+  if (HasLabel(node, keys)) return ParseUpgradeState(node.labels.at(keys.state));
+  if (node.annotations.contains(keys.failed_revision)) return UpgradeState::kFailed;
+  if (!node.unschedulable) return UpgradeState::kUnknown;
+  const bool is_marked = IsMarked(node, keys);
+  const bool is_others = node.annotations.contains(keys.initial) || node.annotations.contains(keys.requestor_mode);
+  if (!is_marked && !(is_others && WasAdmitted(node, keys.name))) return UpgradeState::kUnknown;
+  if (const auto state = StateOfTimer(node, keys.name)) return state;
+  if (node.annotations.contains(keys.requestor_mode)) return UpgradeState::kUnknown;
+  return node.annotations.contains(keys.restart_only) ? UpgradeState::kPodRestartRequired
+                                                      : UpgradeState::kCordonRequired;
 }
 
 bool IsBusy(const std::optional<UpgradeState>& state) {

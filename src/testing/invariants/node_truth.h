@@ -33,13 +33,18 @@ struct Keys {
   std::string requestor_mode;
   std::string cordoned_by;
   std::string failure_class;
+  std::string failed_revision;
   // Annotations that the engine may write, and those that it may only remove.
   std::vector<std::string> written;
   std::vector<std::string> removed;
 };
 
-// nullopt: a label that is no state.
+// Returns the state that the label names, or without a label the state that the marks on a cordoned node show. nullopt: the
+// label has another value.
 std::optional<UpgradeState> StateOf(const Node& node, const Keys& keys);
+bool HasLabel(const Node& node, const Keys& keys);
+// Whether the driver pods decide if the upgrade continues: the node has our name, no label, and is no longer cordoned.
+bool MayGoOn(const Node& node, const Keys& keys);
 bool IsBusy(const std::optional<UpgradeState>& state);
 // What decides whether a node holds a slot and whether pods may go from it, and since which revision it has been so.
 struct NodeFacts {
@@ -107,7 +112,10 @@ struct NodeTruth {
   std::int64_t ready_at = 0;
   // Somebody else has touched our marks, or has cordoned a node that carried them: nobody can tell whose cordon it is.
   bool uncertain = false;
+  // It is the driver's, by its label or by our name on its cordon.
   bool has_label = false;
+  // Its driver pods decide if an upgrade of it continues.
+  bool may_go_on = false;
   bool unavailable = false;
   // It was our doing that it became unavailable: it counts whatever a reader knows.
   bool unavailable_by_engine = false;

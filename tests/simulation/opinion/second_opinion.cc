@@ -35,8 +35,9 @@ std::vector<State> Successors(State state) {
     case State::kNodeMaintenanceRequired: return {State::kPodRestartRequired};
     case State::kPodRestartRequired:
       return {State::kValidationRequired, State::kUncordonRequired, State::kDone, State::kFailed};
-    case State::kValidationRequired: return {State::kUncordonRequired, State::kDone, State::kFailed};
-    case State::kUncordonRequired: return {State::kDone};
+    case State::kValidationRequired:
+      return {State::kUncordonRequired, State::kDone, State::kPodRestartRequired, State::kFailed};
+    case State::kUncordonRequired: return {State::kDone, State::kPodRestartRequired};
     case State::kFailed:
       return {State::kUpgradeRequired, State::kValidationRequired, State::kUncordonRequired, State::kDone};
     case State::kUpgradeRequired:  // the budgets say when
@@ -95,10 +96,27 @@ void SecondOpinion::ReadMarks() {
   marks_.last_failure = last;
 }
 
+// Returns the state from which the node continues. Without a label the marks of an upgrade in progress decide.
+std::optional<State> SecondOpinion::StateAtStart(const Node& node) const {
+  const Keys& keys = facts_.keys;
+  if (HasLabel(node, keys)) return StateOf(node, keys);
+  Node cordoned = node;
+  const bool works = !driver_.none && driver_.all_ready;
+  cordoned.unschedulable = node.unschedulable || (IsMarked(node, keys) && !works);
+  const std::optional<State> state = StateOf(cordoned, keys);
+  // The node was evacuated before its driver pods were replaced.
+  return state == State::kCordonRequired && driver_.to_restart.empty() ? State::kPodRestartRequired : state;
+}
+
 std::string SecondOpinion::WhyWrong(const NodePlan& plan) {
-  const std::optional<State> from = StateOf(scene_.node, facts_.keys);
+  const std::optional<State> from = StateAtStart(scene_.node);
   if (!from) return "its label is no state, and it is to be left alone";
-  at_ = *from;
+  // Its label may be withheld: then the plan speaks of the state that the node would have.
+  at_ = HasLabel(scene_.node, facts_.keys) || !plan.path.empty() ? *from : plan.from;
+  if (!plan.path.empty() && plan.path.back() == State::kUnknown) {
+    const bool is_unwanted = driver_.none && IsMarked(scene_.node, facts_.keys);
+    return is_unwanted ? "" : "it is released, and its driver is wanted";
+  }
   // A failed node that holds no slot takes none on its way back: it goes at once.
   const bool recovers = at_ == State::kFailed && scene_.policy.failure_policy;
   one_by_one_ = scene_.policy.pacing == Pacing::kEveryState && !recovers;
@@ -119,7 +137,8 @@ std::string SecondOpinion::WhyWrong(const NodePlan& plan) {
 
 std::string SecondOpinion::WhyNotStay(const std::optional<Gate>& gate) {
   const std::optional<State> state = StateOf(scene_.node, facts_.keys);
-  if (!state || !scene_.policy.auto_upgrade || IsHindered(gate)) return "";
+  // A label that others remove is not written at once.
+  if (!state || !HasLabel(scene_.node, facts_.keys) || !scene_.policy.auto_upgrade || IsHindered(gate)) return "";
   at_ = *state;
   sure_ = true;
   Touch();
@@ -150,7 +169,9 @@ std::string SecondOpinion::WhyNotGo(State to) const {
     case State::kValidationRequired: return WhyNotPastValidation(to);
     case State::kUncordonRequired:
       if (marks_.requestor_mode && scene_.AnyClaim()) return "we still claim a NodeMaintenance of it";
-      return to == State::kDone ? "" : "there is nothing but its end";
+      if (to == State::kPodRestartRequired) return Works() ? "its driver is ready" : "";
+      if (to != State::kDone) return "there is nothing but its end";
+      return Works() ? "" : "its driver is not ready";
     case State::kFailed: return WhyNotPastFailure(to);
     case State::kPostMaintenanceRequired: break;
   }
@@ -161,7 +182,19 @@ std::string SecondOpinion::WhyNotRequired() const {
   return driver_.old || marks_.safe_load || marks_.requested ? "" : "nothing asks for an upgrade";
 }
 
+bool SecondOpinion::Works() const { return driver_.InSync() && driver_.all_ready; }
+
+// Keeps a node from its end if an upgrade of it was interrupted before its driver was proved.
+std::string SecondOpinion::WhyNotProvedYet() const {
+  const bool is_interrupted = IsMarked(scene_.node, facts_.keys) || marks_.requestor_mode || scene_.AnyClaim() ||
+                              (scene_.node.unschedulable && marks_.noted);
+  if (at_ != State::kUnknown || !is_interrupted) return "";
+  if (!Works()) return "its driver is not ready";
+  return facts_.validation && !scene_.IsValidated() ? "it is not validated" : "";
+}
+
 std::string SecondOpinion::WhyNotDone() const {
+  if (std::string why = WhyNotProvedYet(); !driver_.none && !why.empty()) return why;
   if (driver_.none) return "there is no driver pod";
   if (driver_.unknown) return "the revision to have is not known";
   if (WhyNotRequired().empty()) return "the driver is to be upgraded";
@@ -269,6 +302,7 @@ std::string SecondOpinion::WhyNotLoaded() const {
 
 std::string SecondOpinion::WhyNotFinish(State to) const {
   const State next = marks_.noted && !marks_.requestor_mode ? State::kDone : State::kUncordonRequired;
+  if (!Works()) return to == State::kPodRestartRequired ? "" : "its driver is not ready";
   return to == next ? "" : fmt::format("{} is next", ToString(next));
 }
 

@@ -48,11 +48,15 @@ class SecondOpinion {
 
   void ReadMarks();
   bool IsNewRevision() const;
+  std::optional<UpgradeState> StateAtStart(const Node& node) const;
 
   // Guards: why the node may not go from the state where it is to the next; empty: it may.
   std::string WhyNotGo(UpgradeState to) const;
   std::string WhyNotRequired() const;
   std::string WhyNotDone() const;
+  std::string WhyNotProvedYet() const;
+  // The driver pods are those that the node is to have, and ready.
+  bool Works() const;
   std::string WhyNotStart(UpgradeState to) const;
   std::string WhyNotPastJobs(UpgradeState to) const;
   std::string WhyNotPastDeletion(UpgradeState to) const;

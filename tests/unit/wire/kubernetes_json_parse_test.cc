@@ -440,5 +440,31 @@ TEST_CASE("a Status is read as far as it goes") {
   CHECK(*status == ApiStatus{.message = "m"});
 }
 
+TEST_CASE("W9: which nodes a DaemonSet wants follows from its node selector and its required affinity, as far as labels tell") {
+  const auto wants = [](const std::string& pod_spec, const StringMap& labels) {
+    const auto set =
+        ParseObject<DaemonSet>(R"({"kind":"DaemonSet","spec":{"template":{"spec":{)" + pod_spec + "}}}}");
+    REQUIRE(set.ok());
+    return Wants(*set, {.labels = labels});
+  };
+  const std::string selector = R"("nodeSelector":{"gpu":"yes"})";
+  const auto affinity = [](const std::string& terms) {
+    return R"("affinity":{"nodeAffinity":{"requiredDuringSchedulingIgnoredDuringExecution":{"nodeSelectorTerms":[)" +
+           terms + "]}}}";
+  };
+  const std::string a = R"({"matchExpressions":[{"key":"os","operator":"In","values":["a"]}]})";
+  const std::string b = R"({"matchExpressions":[{"key":"os","operator":"In","values":["b"]}]})";
+  const std::string named = R"({"matchFields":[{"key":"metadata.name","operator":"In","values":["n1"]}]})";
+  CHECK(wants("", {}));
+  CHECK(wants(selector, {{"gpu", "yes"}}));
+  CHECK_FALSE(wants(selector, {{"gpu", "no"}}));
+  CHECK(wants(affinity(a + "," + b), {{"os", "b"}}));
+  CHECK_FALSE(wants(affinity(a + "," + b), {{"os", "c"}}));
+  CHECK_FALSE(wants(selector + "," + affinity(a), {{"os", "a"}}));
+  // Labels do not tell: the node selector alone decides.
+  CHECK(wants(affinity(named), {}));
+  CHECK_FALSE(wants(selector + "," + affinity(a + "," + named), {{"os", "a"}}));
+}
+
 }  // namespace
 }  // namespace driverupgrade

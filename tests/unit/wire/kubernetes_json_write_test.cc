@@ -161,6 +161,9 @@ TEST_CASE("an object that is written and read again is the same") {
   CHECK(*ParseObject<PodDisruptionBudget>(FormatObject(budget)) == budget);
   const auto daemon_set = ParseList<DaemonSet>(fixtures::kDaemonSetList)->items.at(0);
   CHECK(*ParseObject<DaemonSet>(FormatObject(daemon_set)) == daemon_set);
+  DaemonSet choosy = daemon_set;
+  choosy.node_selectors = {*LabelSelector::Parse("gpu=yes,os in (a,b)"), *LabelSelector::Parse("!gpu")};
+  CHECK(*ParseObject<DaemonSet>(FormatObject(choosy)) == choosy);
 }
 
 TEST_CASE("a selector that is written and read again is the same") {

@@ -1,0 +1,146 @@
+// gpu_operator next to a client that removes its state label, as NVIDIA's operators do while `autoUpgrade` is false for them.
+#include <chrono>
+#include <functional>
+#include <set>
+#include <string>
+#include <string_view>
+
+#include "audit_log.h"
+#include "operator_program.h"
+#include "support.h"
+#include "support/catch.h"
+#include "world.h"
+
+namespace driverupgrade::e2e {
+namespace {
+
+constexpr std::chrono::seconds kStartLimit{60};
+
+constexpr std::string_view kOneAtATime = R"(
+apiVersion: nvidia.com/v1
+kind: ClusterPolicy
+metadata: {name: cluster-policy}
+spec:
+  driver:
+    upgradePolicy:
+      autoUpgrade: true
+      maxParallelUpgrades: 1
+      maxUnavailable: 100%
+      waitForCompletion: {podSelector: app=job, timeoutSeconds: 5}
+)";
+
+class Policy {
+ public:
+  explicit Policy(ControlPlane& control_plane) : admin_(control_plane.admin()) {
+    control_plane.InstallPolicies();
+    admin_.Create(kOneAtATime);
+  }
+  ~Policy() { admin_.Run({"delete", "clusterpolicies", "--all"}); }
+  Policy(const Policy&) = delete;
+  Policy& operator=(const Policy&) = delete;
+
+ private:
+  const Kubectl& admin_;
+};
+
+// The operator, and a neighbour that removes the state label from each node as soon as it sees it.
+class Neighbourhood {
+ public:
+  explicit Neighbourhood(const World& world)
+      : world_(world),
+        policy_(world.control_plane()),
+        audit_(world.control_plane().audit_log()),
+        operator_(world.control_plane(), "gpu_operator", world.control_plane().operator_kubeconfig(),
+                  {"--cluster-policy", "--namespace", world.driver_ns(), "--driver-labels", "app=driver",
+                   "--validation-selector", ""}) {}
+
+  // Returns whether `condition` became true while the neighbour removed labels.
+  bool EraseUntil(std::chrono::seconds limit, const std::function<bool()>& condition) {
+    return Eventually(limit, [&] {
+      for (const auto& [name, node] : world_.Nodes()) {
+        if (!node.state.empty()) {
+          world_.control_plane().admin().Run({"label", "node", name, std::string(kStateLabel) + "-"});
+          ++erased_;
+        }
+      }
+      return condition();
+    });
+  }
+  void EraseFor(std::chrono::seconds time) {
+    EraseUntil(time, [] { return false; });
+  }
+
+  int erased() const { return erased_; }
+  std::string OperatorLog() const { return operator_.Log(); }
+
+  // Writes of nodes and Events: the Lease, which the operator renews all the time, and the ledger do not count.
+  int CountWrites() {
+    int writes = 0;
+    for (const AuditedRequest& request : audit_.Read()) {
+      writes += request.is_write() && request.resource != "leases" && request.resource != "configmaps";
+    }
+    return writes;
+  }
+
+ private:
+  const World& world_;
+  Policy policy_;
+  AuditLog audit_;
+  OperatorProgram operator_;
+  int erased_ = 0;
+};
+
+std::set<std::string> NodesWithNewestDriver(const World& world) {
+  const std::string newest = world.NewestDriverRevision();
+  std::set<std::string> nodes;
+  for (const DriverPod& pod : world.DriverPods()) {
+    if (pod.revision == newest) nodes.insert(pod.node);
+  }
+  return nodes;
+}
+
+TEST_CASE("W1: three idle nodes whose labels are removed cost at most ten writes in a minute", "[neighbours]") {
+  World world(ControlPlane::Shared(), "idle-neighbour", 3);
+  world.DeployDriver();
+  Neighbourhood neighbourhood(world);
+  // The operator is at work once it has labelled the nodes.
+  REQUIRE(neighbourhood.EraseUntil(kStartLimit, [&] { return neighbourhood.erased() >= 3; }));
+  const int before = neighbourhood.CountWrites();
+  neighbourhood.EraseFor(std::chrono::seconds(60));
+  INFO(neighbourhood.OperatorLog());
+  CHECK(neighbourhood.CountWrites() - before <= 10);
+}
+
+TEST_CASE("W1: a driver that never becomes Ready stops at one node, although the labels are removed", "[neighbours]") {
+  World world(ControlPlane::Shared(), "broken-neighbour", 3);
+  world.DeployDriver();
+  Neighbourhood neighbourhood(world);
+  world.ChangeDriverAndHold("driver:broken");
+  REQUIRE(neighbourhood.EraseUntil(kStartLimit, [&] { return !NodesWithNewestDriver(world).empty(); }));
+  neighbourhood.EraseFor(std::chrono::seconds(30));
+  INFO(neighbourhood.OperatorLog());
+  CHECK(NodesWithNewestDriver(world).size() == 1);
+}
+
+TEST_CASE("W1: the wait for jobs ends on time, although the labels are removed", "[neighbours]") {
+  World world(ControlPlane::Shared(), "waiting-neighbour", 1);
+  world.DeployDriver();
+  Workload job;
+  job.name = "job";
+  world.Deploy(job);
+  Neighbourhood neighbourhood(world);
+  REQUIRE(neighbourhood.EraseUntil(kStartLimit, [&] { return neighbourhood.erased() > 0; }));
+  world.ChangeDriver("driver:2");
+  const Stopwatch stopwatch;
+  const bool done = neighbourhood.EraseUntil(std::chrono::seconds(60), [&] {
+    if (NodesWithNewestDriver(world).empty()) return false;
+    const std::string& node = world.nodes().front();
+    return world.DriverPodOn(node).is_ready && !world.Nodes().at(node).unschedulable;
+  });
+  INFO(neighbourhood.OperatorLog());
+  REQUIRE(done);
+  CHECK(stopwatch.seconds() < 15);
+}
+
+}  // namespace
+}  // namespace driverupgrade::e2e

@@ -26,8 +26,8 @@ struct IgnoredKeys {
                                      "chart", "heritage"};
 };
 
-/// Compares ControllerRevision::data as JSON values: the order of members does not matter, that of lists does. Errors:
-/// InvalidArgument, naming the revision, if one has no data or none that is a JSON object.
+/// Compares ControllerRevision::data as JSON values: the order of members does not matter, the order of lists does.
+/// Errors, naming the revision: NotFound if one has no data; InvalidArgument if its data is not a JSON object.
 [[nodiscard]] absl::StatusOr<bool> SameTemplate(const ControllerRevision& running, const ControllerRevision& wanted,
                                                 const IgnoredKeys& ignored = {});
 

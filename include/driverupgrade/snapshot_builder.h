@@ -38,9 +38,11 @@ class ViewMaker;
 using PodFilter = std::function<absl::StatusOr<bool>(const CallContext& context, const Pod& pod)>;
 
 /// Whether replacing an out-of-date driver pod needs no evacuated node, because the driver it loads stays the same.
-/// `running` is the revision that `pod` was made from, `wanted` the newest. Asked of nodes that are to be
-/// upgraded; an error or an exception is a finding and holds the node back (gate Hook). revision_comparison.h has a
-/// ready-made one.
+/// `running` is the revision that `pod` was made from, `wanted` the newest. Compare these two, not the DaemonSet: it may
+/// have another template by now. Called for nodes that need an upgrade, once for each version of the pod and each newest
+/// revision. NotFound: the template of one of the revisions is not known; a finding, and the node is upgraded in full.
+/// Any other error or an exception is a finding and holds the node back (gate Hook). revision_comparison.h has a
+/// ready-made predicate.
 using RestartOnlyPredicate = std::function<absl::StatusOr<bool>(
     const CallContext& context, const Pod& pod, const ControllerRevision& running, const ControllerRevision& wanted)>;
 

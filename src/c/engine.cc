@@ -130,13 +130,17 @@ absl::StatusOr<bool> PutPods(HostEngine& engine, const std::string& node, std::s
 absl::Status Tell(HostEngine& engine, std::string_view text) {
   DRIVERUPGRADE_ASSIGN_OR_RETURN(const Document document, Document::Parse("answers", text, {"answers"}));
   DRIVERUPGRADE_ASSIGN_OR_RETURN(const std::vector<Document> answers,
-                                 document.Objects("answers", {"id", "answer", "error"}));
+                                 document.Objects("answers", {"id", "answer", "error", "revisionUnknown"}));
   for (const Document& answer : answers) {
     DRIVERUPGRADE_ASSIGN_OR_RETURN(const std::string id, answer.Text("id"));
     DRIVERUPGRADE_ASSIGN_OR_RETURN(const std::string error, answer.TextOr("error", ""));
+    DRIVERUPGRADE_ASSIGN_OR_RETURN(const bool unknown, answer.FlagOr("revisionUnknown", false));
+    if (error.empty() && unknown) return answer.Wrong("error", "is missing: it has to name the revision");
     if (error.empty() && !answer.Has("answer")) return answer.Wrong("answer", "is missing");
     DRIVERUPGRADE_ASSIGN_OR_RETURN(const bool yes, answer.FlagOr("answer", false));
-    engine.Tell(id, error.empty() ? absl::StatusOr<bool>(yes) : absl::UnknownError(error));
+    absl::StatusOr<bool> told = yes;
+    if (!error.empty()) told = unknown ? absl::NotFoundError(error) : absl::UnknownError(error);
+    engine.Tell(id, std::move(told));
   }
   return absl::OkStatus();
 }

@@ -109,7 +109,9 @@ std::string FormatReading(const std::vector<ManagedNode>& nodes, const std::vect
       writer.Member("id", question.id);
       writer.Member("kind", "restartOnly");
       writer.Member("node", question.node);
-      writer.Member("pod", question.pod);
+      writer.Member("pod", question.pod.ToString());
+      writer.Member("podUid", question.pod.uid);
+      writer.Member("podResourceVersion", question.pod_version);
       writer.Member("running", question.running);
       writer.Member("wanted", question.wanted);
     });

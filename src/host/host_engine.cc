@@ -139,6 +139,7 @@ void HostEngine::Refresh(const std::string& name) {
   const auto known = managed_.find(name);
   if (known != managed_.end() && known->second->node.uid != node->uid) log_.Forget(known->second->node.uid);
   std::vector<Finding> findings;
+  hooks_.Begin(name);
   NodeView view = views_.Make(hooks_, std::move(parts), driver_, log_, findings);
   if (const std::vector<Pod>* pods = store_.PodsOn(name)) {
     views_.AddPods(hooks_, *pods, view, log_, findings);

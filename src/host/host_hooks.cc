@@ -6,29 +6,50 @@
 #include "fmt/format.h"
 
 namespace driverupgrade::internal {
+namespace {
+
+// An ID begins with the node: no name of a node has a slash.
+std::string IdOf(const Pod& pod, const ControllerRevision& running, const ControllerRevision& wanted) {
+  return fmt::format("{}/{}/{}/{}/{}", pod.node_name, pod.ref.uid, pod.resource_version, running.name, wanted.name);
+}
+
+std::string NodeOf(const std::string& id) { return id.substr(0, id.find('/')); }
+
+}  // namespace
 
 void HostHooks::Forget(const std::string& node) {
   pods_.erase(node);
-  std::erase_if(questions_, [&](const auto& question) { return question.second.node == node; });
+  asked_.erase(node);
+}
+
+void HostHooks::Begin(const std::string& node) {
+  before_.clear();
+  if (auto asked = asked_.extract(node)) before_ = std::move(asked.mapped());
 }
 
 std::vector<HostQuestion> HostHooks::Questions() const {
   std::vector<HostQuestion> questions;
-  for (const auto& [id, question] : questions_) questions.push_back(question);
+  for (const auto& [node, asked] : asked_) {
+    for (const auto& [id, one] : asked) {
+      if (!one.answer) questions.push_back(one.question);
+    }
+  }
   return questions;
 }
 
 bool HostHooks::Asks(const std::string& node) const {
-  return std::any_of(questions_.begin(), questions_.end(),
-                     [&](const auto& question) { return question.second.node == node; });
+  const auto asked = asked_.find(node);
+  return asked != asked_.end() &&
+         std::any_of(asked->second.begin(), asked->second.end(), [](const auto& one) { return !one.second.answer; });
 }
 
 std::string HostHooks::Tell(const std::string& id, absl::StatusOr<bool> answer) {
-  const auto question = questions_.find(id);
-  if (question == questions_.end()) return {};
-  std::string node = std::move(question->second.node);
-  questions_.erase(question);
-  answers_.insert_or_assign(id, std::move(answer));
+  std::string node = NodeOf(id);
+  const auto asked = asked_.find(node);
+  if (asked == asked_.end()) return {};
+  const auto one = asked->second.find(id);
+  if (one == asked->second.end() || one->second.answer) return {};
+  one->second.answer = std::move(answer);
   return node;
 }
 
@@ -42,10 +63,16 @@ absl::StatusOr<bool> HostHooks::UsesDriver(const Pod& pod) {
 
 absl::StatusOr<bool> HostHooks::RestartOnly(const Pod& pod, const ControllerRevision& running,
                                             const ControllerRevision& wanted) {
-  const std::string id = fmt::format("{}/{}/{}", pod.ref.uid, running.name, wanted.name);
-  if (auto answer = answers_.extract(id)) return std::move(answer.mapped());
-  questions_[id] = {
-      .id = id, .node = pod.node_name, .pod = pod.ref.ToString(), .running = running.name, .wanted = wanted.name};
+  std::string id = IdOf(pod, running, wanted);
+  if (const auto known = before_.find(id); known != before_.end() && known->second.answer) {
+    return *std::move(known->second.answer);
+  }
+  asked_[pod.node_name][id].question = {.id = id,
+                                        .node = pod.node_name,
+                                        .pod = pod.ref,
+                                        .pod_version = pod.resource_version,
+                                        .running = running.name,
+                                        .wanted = wanted.name};
   return absl::UnavailableError("the host has not answered yet");
 }
 

@@ -3,6 +3,7 @@
 #define DRIVERUPGRADE_SRC_HOST_HOST_HOOKS_H_
 
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -23,7 +24,9 @@ struct PodAnswers {
 struct HostQuestion {
   std::string id = {};
   std::string node = {};
-  std::string pod = {};
+  PodRef pod = {};
+  std::string pod_version = {};
+  // Names of ControllerRevisions: the question is about these two, whatever the DaemonSet has by now.
   std::string running = {};
   std::string wanted = {};
 };
@@ -32,21 +35,29 @@ class HostHooks final : public NodeHooks {
  public:
   void SetPods(const std::string& node, PodAnswers answers) { pods_[node] = std::move(answers); }
   void Forget(const std::string& node);
+  // Called before the node's view is made: questions that the new view does not repeat are dropped with their answers.
+  void Begin(const std::string& node);
   std::vector<HostQuestion> Questions() const;
   // A question about the node has not been answered yet.
   bool Asks(const std::string& node) const;
-  // The node that the question is about; empty if nobody asks it any more. The answer is given once: who asked remembers it.
+  // Returns the node that the question is about; empty if the question was dropped.
   std::string Tell(const std::string& id, absl::StatusOr<bool> answer);
 
   absl::StatusOr<bool> UsesDriver(const Pod& pod) override;
-  // Errors: Unavailable until the host has answered.
+  // Returns an answer once: the caller keeps it. Errors: Unavailable until the host has answered.
   absl::StatusOr<bool> RestartOnly(const Pod& pod, const ControllerRevision& running,
                                    const ControllerRevision& wanted) override;
 
  private:
-  std::map<std::string, PodAnswers> pods_;         // by node
-  std::map<std::string, HostQuestion> questions_;  // by id
-  std::map<std::string, absl::StatusOr<bool>> answers_;
+  struct Asked {
+    HostQuestion question = {};
+    std::optional<absl::StatusOr<bool>> answer = std::nullopt;
+  };
+  using Questioned = std::map<std::string, Asked>;  // by ID
+
+  std::map<std::string, PodAnswers> pods_;   // by node
+  std::map<std::string, Questioned> asked_;  // by node
+  Questioned before_;                        // about the node whose view is being made
 };
 
 }  // namespace driverupgrade::internal

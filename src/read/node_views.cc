@@ -160,10 +160,13 @@ void NodeViews::CompareRevisions(NodeHooks& hooks, const DriverParts& driver, No
   for (const Pod& pod : view.driver_pods) {
     const absl::StatusOr<bool> answer = NeedsRestartOnly(hooks, pod, driver, known, memory.restart_only);
     if (!answer.ok()) {
-      view.restart_only_error =
+      std::string error =
           fmt::format("restart-only predicate for {}: {}", pod.ref.ToString(), Message(answer.status()));
-      findings.push_back(
-          {.code = FindingCode::kHookFailed, .node = view.node.name, .message = view.restart_only_error});
+      const bool unknown = absl::IsNotFound(answer.status());
+      findings.push_back({.code = FindingCode::kHookFailed,
+                          .node = view.node.name,
+                          .message = unknown ? error + "; the node is upgraded in full" : error});
+      if (!unknown) view.restart_only_error = std::move(error);
     }
     view.restart_only = view.restart_only && answer.ok() && *answer;
   }

@@ -51,8 +51,8 @@ struct NodeParts {
   std::optional<std::vector<NodeMaintenance>> maintenances = std::nullopt;
 };
 
-// What the embedding operator says of its own objects, as PodFilter and RestartOnlyPredicate (snapshot_builder.h). An error
-// holds the node back until it is asked again.
+// The callbacks of the embedding operator: PodFilter and RestartOnlyPredicate (snapshot_builder.h). An error holds the node
+// back until a later call succeeds. NotFound of RestartOnly does not: one of the revisions is not known.
 class NodeHooks {
  public:
   virtual ~NodeHooks() = default;

@@ -18,13 +18,17 @@ using Json = rapidjson::Value;
 constexpr int kDepthMax = 64;
 
 absl::StatusOr<rapidjson::Document> Parse(const ControllerRevision& revision) {
+  if (revision.data.empty()) {
+    return absl::NotFoundError(
+        fmt::format("ControllerRevision {}/{}: its data are missing", revision.ns, revision.name));
+  }
   rapidjson::Document document;
   // Iterative: the text is as deep as the server lets it be. Not in full precision: RapidJSON 1.1 would read 0e-66 as
   // 2.6e-85, by undefined behaviour.
   document.Parse<rapidjson::kParseIterativeFlag>(revision.data.data(), revision.data.size());
   if (document.HasParseError() || !document.IsObject()) {
-    return absl::InvalidArgumentError(fmt::format("ControllerRevision {}/{}: its data are {}", revision.ns,
-                                                  revision.name, revision.data.empty() ? "missing" : "no JSON object"));
+    return absl::InvalidArgumentError(
+        fmt::format("ControllerRevision {}/{}: its data are no JSON object", revision.ns, revision.name));
   }
   return document;
 }

@@ -87,16 +87,21 @@ std::string EngineHost::List(const std::string& path, std::vector<std::pair<std:
   throw std::runtime_error("cannot list " + path);
 }
 
-void EngineHost::Read() {
-  const std::string pods = "/api/v1/namespaces/" + driver_.ns + "/pods";
+void EngineHost::Put(std::int32_t kind) {
   const std::string apps = "/apis/apps/v1/namespaces/" + driver_.ns;
-  Must(Call(du_engine_put, engine(), DU_NODES, Str(List("/api/v1/nodes", {}))));
-  pods_ = List(pods, {{"labelSelector", driver_.driver_labels}});
-  Must(Call(du_engine_put, engine(), DU_DRIVER_PODS, Str(pods_)));
-  Must(Call(du_engine_put, engine(), DU_DAEMON_SETS,
-            Str(List(apps + "/daemonsets", {{"labelSelector", driver_.driver_labels}}))));
-  revisions_ = List(apps + "/controllerrevisions", {});
-  Must(Call(du_engine_put, engine(), DU_CONTROLLER_REVISIONS, Str(revisions_)));
+  const std::vector<std::pair<std::string, std::string>> of_driver = {{"labelSelector", driver_.driver_labels}};
+  std::string list;
+  switch (kind) {
+    case DU_NODES: list = List("/api/v1/nodes", {}); break;
+    case DU_DRIVER_PODS: list = pods_ = List("/api/v1/namespaces/" + driver_.ns + "/pods", of_driver); break;
+    case DU_DAEMON_SETS: list = List(apps + "/daemonsets", of_driver); break;
+    default: list = revisions_ = List(apps + "/controllerrevisions", {}); break;
+  }
+  Must(Call(du_engine_put, engine(), kind, Str(list)));
+}
+
+void EngineHost::Read() {
+  for (const std::int32_t kind : {DU_NODES, DU_DRIVER_PODS, DU_DAEMON_SETS, DU_CONTROLLER_REVISIONS}) Put(kind);
   if (driver_.maintenance_ns.empty()) return;
   Must(Call(du_engine_put, engine(), DU_NODE_MAINTENANCES,
             Str(List("/apis/maintenance.nvidia.com/v1alpha1/namespaces/" + driver_.maintenance_ns + "/nodemaintenances",

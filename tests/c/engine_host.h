@@ -85,6 +85,8 @@ class EngineHost {
   int requests() const { return requests_; }
   // Lists and puts what there is.
   void Read();
+  // Lists and puts the objects of one kind, DU_NODES to DU_CONTROLLER_REVISIONS.
+  void Put(std::int32_t kind);
 
  private:
   std::string List(const std::string& path, std::vector<std::pair<std::string, std::string>> query);

@@ -45,8 +45,20 @@ class HoldingFacade final : public ForwardingFacade {
   bool unobserved = false;
   absl::Status WatchDaemonSets(const CallContext& context, const WatchParams& params,
                                WatchSink<DaemonSet>& sink) override {
+    if (lags && lags()) return absl::OkStatus();
     UnobservedSink altered(sink);
     return ForwardingFacade::WatchDaemonSets(context, params, unobserved ? altered : sink);
+  }
+  /// Returns true if a watch on the driver's objects must end without a word this time.
+  std::function<bool()> lags = nullptr;
+  absl::Status WatchControllerRevisions(const CallContext& context, const WatchParams& params,
+                                        WatchSink<ControllerRevision>& sink) override {
+    if (lags && lags()) return absl::OkStatus();
+    return ForwardingFacade::WatchControllerRevisions(context, params, sink);
+  }
+  absl::Status WatchPods(const CallContext& context, const WatchParams& params, WatchSink<Pod>& sink) override {
+    if (lags && lags()) return absl::OkStatus();
+    return ForwardingFacade::WatchPods(context, params, sink);
   }
 
   void Hold(const std::string& node) {

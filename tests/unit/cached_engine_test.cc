@@ -7,6 +7,9 @@
 
 #include "driverupgrade/forwarding_facade.h"
 #include "driverupgrade/leader_election.h"
+#include "driverupgrade/revision_comparison.h"
+#include "fmt/format.h"
+#include "property/seeded_random.h"
 #include "support/catch.h"
 #include "unit/cached_world.h"
 
@@ -427,6 +430,51 @@ TEST_CASE("T7: whether a restart is enough is asked again when the DaemonSet wan
   const auto pass = world.engine->Reconcile({}, world.policy);
   REQUIRE(pass->plan.nodes.size() == 1);
   CHECK(pass->plan.nodes[0].to() == UpgradeState::kPodRestartRequired);
+}
+
+TEST_CASE("W40: of 200 rollouts with watches that lag, nodes restart only in those whose revisions say so") {
+  constexpr int kRollouts = 10;
+  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+    SeededRandom random(seed);
+    std::set<std::string> restarted;
+    World world({.node_count = 3}, /*calls_in_flight=*/1, /*with_threads=*/false);
+    world.cluster->SetChangeObserver([&](const Change& change) {
+      world.Watch(change);
+      const auto& node = change.node.after;
+      if (node != nullptr && node->annotations.contains(Gpu().RestartOnlyAnnotation())) restarted.insert(node->name);
+    });
+    world.restart_only = [](const CallContext&, const Pod&, const ControllerRevision& running,
+                            const ControllerRevision& wanted) { return SameTemplate(running, wanted); };
+    world.controller.reset();
+    world.engine.reset();
+    world.MakeEngine();
+    world.controller = std::make_unique<UpgradeController>(*world.engine, world.cache, ControllerOptions{});
+    world.controller->SetPolicy(world.policy);
+    world.Settle();
+    world.line->lags = [&random] { return random.Chance(60); };
+    int image = 0;
+    for (int rollout = 0; rollout < kRollouts; ++rollout) {
+      const bool another = rollout == 0 || random.Chance(50);
+      image += another ? 1 : 0;
+      CAPTURE(seed, rollout, another);
+      restarted.clear();
+      const std::string revision = fmt::format("rev-{}", rollout + 2);
+      world.cluster->SetTemplate(world.fleet.ns, world.fleet.daemon_set, revision,
+                                 fmt::format(R"({{"spec":{{"containers":[{{"image":"driver:{}"}}]}}}})", image));
+      const auto over = [&] {
+        const std::vector<Pod> pods = world.cluster->daemon_set_pods(world.fleet.ns, world.fleet.daemon_set);
+        return world.AllDone() &&
+               std::all_of(pods.begin(), pods.end(), [&](const Pod& pod) { return RevisionHash(pod) == revision; });
+      };
+      for (int i = 0; i < 2000 && !over(); ++i) {
+        world.controller->Step({});
+        world.cluster->Advance(absl::Seconds(1));
+        world.Settle();
+      }
+      REQUIRE(over());
+      REQUIRE(restarted.size() == (another ? 0U : world.fleet.node_names.size()));
+    }
+  }
 }
 
 TEST_CASE("A cache that does not follow the driver is no cache for its engine") {

@@ -137,8 +137,10 @@ du_code du_engine_put_pods(du_engine *engine, du_str node, du_str list, du_str u
 du_code du_engine_read(du_engine *engine, int64_t now_ms, du_buf *out);
 
 /*
- * Answers to questions: {"answers":[{"id":"...","answer":true},{"id":"...","error":"..."}]}. One to a question of the past is none.
- * A question that is answered by an error is asked again later. Out: {}.
+ * Answers to questions: {"answers":[{"id":"...","answer":true},{"id":"...","error":"..."}]}. An answer is about the two revisions and
+ * the version of the pod that its question names, whatever the host knows by now. An answer to a question of the past is dropped.
+ * After an error the question comes again later, and the node waits. If the error comes with "revisionUnknown":true, the node does not
+ * wait: it is upgraded in full. Out: {}.
  */
 du_code du_engine_tell(du_engine *engine, du_str answers, du_buf *out);
 

@@ -46,8 +46,6 @@ struct DriverDaemonSet {
 struct DriverFacts {
   /// By UID.
   std::map<std::string, DriverDaemonSet> daemon_sets = {};
-  /// Driver pods that are bound to no node.
-  int unscheduled_pods = 0;
   friend bool operator==(const DriverFacts&, const DriverFacts&) = default;
 };
 
@@ -69,11 +67,13 @@ class DecodedMarks {
   std::shared_ptr<const internal::MarksOfDriver> decoded_ = nullptr;
 };
 
-/// One node that has a driver pod, our state label, or our name on its cordon.
+/// One node that has a driver pod, bound to it or waiting for it, our state label, or our name on its cordon.
 struct NodeView {
   Node node = {};
   /// Pods of the driver that are bound to the node, by name. Usually one; none while it is replaced.
   std::vector<Pod> driver_pods = {};
+  /// Driver pods that are bound to no node and whose affinity names this one, by name.
+  std::vector<Pod> unscheduled_driver_pods = {};
   /// All other pods on the node, by namespace and name. nullopt: not read since the node was cordoned, which is not
   /// the same as none.
   std::optional<std::vector<Pod>> pods = std::nullopt;

@@ -41,8 +41,14 @@ struct Node {
   StringMap annotations = {};
   /// spec.unschedulable.
   bool unschedulable = false;
+  /// metadata.deletionTimestamp; set once the node is being deleted.
+  std::optional<absl::Time> deletion_timestamp = {};
+  /// Keys of spec.taints, sorted, without duplicates. Values and effects are not read.
+  std::vector<std::string> taints = {};
   /// False if the condition Ready is present and not `True`; a node without that condition counts as ready.
   bool ready = true;
+  /// lastTransitionTime of the condition Ready: the time since when `ready` has its value; nullopt if not known.
+  std::optional<absl::Time> ready_transition_time = {};
   /// Statuses of the conditions by their types, but for those of the kubelet (IsKubeletCondition).
   StringMap conditions = {};
   /// Empty if the object was read: see above.
@@ -79,6 +85,8 @@ struct ContainerStatus {
   std::string name = {};
   bool ready = false;
   int restart_count = 0;
+  /// False until its startup probe has succeeded; without such a probe, until it runs.
+  bool started = true;
   /// It waits for its image, which cannot be pulled: the last attempt failed.
   bool image_pull_fails = false;
   friend bool operator==(const ContainerStatus&, const ContainerStatus&) = default;
@@ -89,6 +97,11 @@ struct Pod {
   std::string resource_version = {};
   /// spec.nodeName; empty until the pod is bound.
   std::string node_name = {};
+  /// Node that the required node affinity names (matchFields metadata.name), as the DaemonSet controller sets it. Empty
+  /// once the pod is bound, or if the affinity names no single node.
+  std::string affinity_node_name = {};
+  /// Message of the condition PodScheduled while it is False; empty otherwise.
+  std::string unscheduled_message = {};
   StringMap labels = {};
   std::vector<OwnerReference> owners = {};
   PodPhase phase = PodPhase::kUnknown;
@@ -100,6 +113,8 @@ struct Pod {
   bool has_empty_dir = false;
   std::vector<ContainerStatus> init_container_statuses = {};
   std::vector<ContainerStatus> container_statuses = {};
+  /// Time at which the condition Ready became False, in whole seconds; nullopt if it is True or the time is not known.
+  std::optional<absl::Time> not_ready_since = {};
   /// Names of the resources in requests and limits of the regular containers; sorted, without duplicates.
   std::vector<std::string> resource_names = {};
   /// Names of its ResourceClaims, in its namespace, those generated from a template included
@@ -110,6 +125,8 @@ struct Pod {
   friend bool operator==(const Pod&, const Pod&) = default;
 };
 
+/// The node that the pod is bound to or, before that, the node that its affinity names; empty if there is neither.
+const std::string& NodeOf(const Pod& pod);
 /// Succeeded or Failed.
 bool IsFinished(const Pod& pod);
 /// The owner reference with `controller: true`, or nullptr.
@@ -118,6 +135,8 @@ const OwnerReference* ControllerOf(const Pod& pod);
 bool IsDaemonSetPod(const Pod& pod);
 /// Running, with at least one container status, and every container ready.
 bool IsReady(const Pod& pod);
+/// Not ready, and some container has not started yet, but none has been restarted or cannot pull its image.
+bool IsStarting(const Pod& pod);
 /// Some container or init container is not ready and has been restarted more than `restart_count_max` times.
 bool IsFailing(const Pod& pod, int restart_count_max);
 /// The label controller-revision-hash; empty if absent.

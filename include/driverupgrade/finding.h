@@ -35,6 +35,8 @@ enum class FindingCode : std::uint8_t {
   kNothingIsEvicted,    ///< By the policy no pod is evicted: drivers are replaced under those that use them.
   kNoOwner,             ///< A node has a driver pod, and belongs to no policy.
   kLabelTakenAway,      ///< Another client removes the state label of a node; the upgrade follows the other marks.
+  kDriverPodUnscheduled,  ///< Kubernetes cannot schedule a driver pod.
+  kDriverPodNotReady,     ///< A node is done, but its driver pod is not Ready.
 };
 std::string_view ToString(FindingCode code);
 

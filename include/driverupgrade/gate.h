@@ -37,6 +37,9 @@ enum class GateReason : std::uint8_t {
   kGroup,           ///< The rules for the node's group let it not start now.
   kSkipLabel,       ///< The node's skip label is `true`.
   kCordoned,        ///< An administrator's cordon, and the policy ignores such nodes.
+  kNodeNotReady,    ///< The node is not Ready, and its upgrade has not started.
+  kNodeLeaves,      ///< The node is about to leave the cluster.
+  kMachineConfig,   ///< OpenShift's Machine Config Operator is about to reboot the node.
   // In any state.
   kFrozen,           ///< autoUpgrade is off.
   kOtherDriver,      ///< Another driver is being upgraded on the node.
@@ -87,6 +90,8 @@ struct GateTraits {
   bool is_wish = false;
   /// The rollout is over for this node until a person, or another driver, changes something: nobody waits for it.
   bool ends_rollout = false;
+  /// A rollout continues without a node that has this gate: stages and groups do not count the node.
+  bool left_out = false;
 };
 
 inline constexpr std::array kGates = {
@@ -101,8 +106,11 @@ inline constexpr std::array kGates = {
     GateTraits{GateReason::kSoak, "Soak", GateOpener::kClock, false, true, false},
     GateTraits{GateReason::kApproval, "Approval", GateOpener::kAdministrator, false, true, false},
     GateTraits{GateReason::kGroup, "Group", GateOpener::kRollout, false, false, false},
-    GateTraits{GateReason::kSkipLabel, "SkipLabel", GateOpener::kAdministrator, false, true, true},
-    GateTraits{GateReason::kCordoned, "Cordoned", GateOpener::kAdministrator, false, true, true},
+    GateTraits{GateReason::kSkipLabel, "SkipLabel", GateOpener::kAdministrator, false, true, true, true},
+    GateTraits{GateReason::kCordoned, "Cordoned", GateOpener::kAdministrator, false, true, true, true},
+    GateTraits{GateReason::kNodeNotReady, "NodeNotReady", GateOpener::kAdministrator, false, false, true, true},
+    GateTraits{GateReason::kNodeLeaves, "NodeLeaves", GateOpener::kOtherOperator, false, false, true, true},
+    GateTraits{GateReason::kMachineConfig, "MachineConfig", GateOpener::kOtherOperator, false, false, false},
     GateTraits{GateReason::kFrozen, "Frozen", GateOpener::kAdministrator, false, true, false},
     GateTraits{GateReason::kOtherDriver, "OtherDriver", GateOpener::kOtherOperator, false, false, false},
     GateTraits{GateReason::kUnsettled, "Unsettled", GateOpener::kRollout, false, false, false},

@@ -88,10 +88,16 @@ struct NodeReading {
 /// One stage of a rollout. Nodes that are left out by an administrator's wish are in no count.
 struct RolloutStageStatus {
   std::string name = {};
+  /// Number of nodes that the stage waits for.
   int nodes = 0;
   int under_way = 0;
   int done = 0;
   int failed = 0;
+  /// Number of nodes that the stage continues without because they are not Ready or leave the cluster. `nodes` does not
+  /// include them.
+  int left_out = 0;
+  /// `1 of 8 left out: n3, NotReady since 2026-11-26T12:00:00Z`; empty if `left_out` is zero.
+  std::string why_left_out = {};
   friend bool operator==(const RolloutStageStatus&, const RolloutStageStatus&) = default;
 };
 

@@ -119,6 +119,9 @@ struct SickCondition {
   friend bool operator==(const SickCondition&, const SickCondition&) = default;
 };
 
+/// RolloutHealth::unwell_max by default, also without a RolloutHealth.
+inline constexpr absl::Duration kUnwellMax = absl::Minutes(1);
+
 /// By what an upgraded node counts as sick or not well. One sick node halts the rollout; one that is not well only keeps
 /// its stage from being done, as every pod is not ready while it starts.
 struct RolloutHealth {
@@ -128,6 +131,10 @@ struct RolloutHealth {
   std::optional<LabelSelector> pod_selector = std::nullopt;
   /// Restarts that a container of the new driver pod may have: one more makes the node sick; nullopt: any number.
   std::optional<int> max_driver_restarts = std::nullopt;
+  /// How long an upgraded node may be NotReady, or without a Ready driver, before it counts as sick; nullopt: a minute
+  /// (kUnwellMax). It applies to the nodes of the stage that is open or soaks, and to those of the last group with
+  /// GroupMode::kOneAtATime. Zero: the rollout checks neither.
+  std::optional<absl::Duration> unwell_max = std::nullopt;
   friend bool operator==(const RolloutHealth&, const RolloutHealth&) = default;
 };
 

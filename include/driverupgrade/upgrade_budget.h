@@ -14,6 +14,7 @@
 #include <array>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "driverupgrade/cluster_snapshot.h"
 #include "driverupgrade/driver_identity.h"
@@ -27,9 +28,12 @@ struct Tally {
   int pending = 0;      ///< In upgrade-required.
   int in_progress = 0;  ///< Begun and not ended well; failed nodes are among them.
   int failed = 0;
-  int done = 0;
+  int done = 0;         ///< In upgrade-done, with a Ready driver pod.
+  int not_ready = 0;    ///< In upgrade-done, but the driver pod is not Ready; not among `done`.
   int slots = 0;        ///< Nodes that hold a maxParallel slot.
-  int unavailable = 0;  ///< Unschedulable, not ready, or about to be cordoned.
+  /// Unschedulable, not ready, about to be cordoned or to leave the cluster, or with a driver pod that cannot be
+  /// scheduled.
+  int unavailable = 0;
   /// Failed nodes by FailureClass, of those that carry one.
   std::array<int, kAllFailureClasses.size()> failed_by_class = {};
   /// By UpgradeState. A node whose label is no state is in none of them; it is in `total` and `in_progress`.
@@ -60,6 +64,8 @@ struct UpgradeBudget {
   std::optional<SharedSlots> shared = std::nullopt;
   std::optional<int> unavailable_max = std::nullopt;
   int unavailable = 0;
+  /// The first five unavailable nodes by name, each with the cause: `gpu-7 (NotReady)`. Empty without `unavailable_max`.
+  std::vector<std::string> unavailable_nodes = {};
   /// Failed nodes at which no further node starts; nullopt: no limit.
   std::optional<int> failures_max = std::nullopt;
   int failed = 0;

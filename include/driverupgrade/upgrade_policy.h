@@ -145,8 +145,8 @@ struct UpgradePolicy {
   std::optional<int> max_parallel = 1;
   /// An available node starts only while fewer nodes than this are unavailable: cordoned or not ready, for whatever
   /// reason, so nodes in progress and failed ones count. At least 0, which starts only nodes that are cordoned already;
-  /// a percentage is of the managed nodes and rounds up; nullopt, the default: no limit. More than are usually
-  /// broken, or nothing starts.
+  /// a percentage is of the managed nodes and rounds up, and 100 % or more never limits; nullopt, the default: no limit.
+  /// More than are usually broken, or nothing starts.
   std::optional<CountOrPercent> max_unavailable = std::nullopt;
   /// nullopt, the default: the upgrade waits for no pods.
   std::optional<WaitForCompletionPolicy> wait_for_completion = std::nullopt;
@@ -159,7 +159,8 @@ struct UpgradePolicy {
   Pacing pacing = Pacing::kChained;
   /// The administrator's cordon stays in any case. kIgnore if people work on cordoned nodes.
   CordonedNodes cordoned_nodes = CordonedNodes::kProceed;
-  /// Has effect through `max_unavailable` alone. kIgnore if such pods are usual and use it up.
+  /// Whether a driver pod that is not bound makes the node that its affinity names unavailable. It counts in
+  /// `max_unavailable` alone. kIgnore if such pods are usual and use it up.
   OnUnscheduledPods on_unscheduled_pods = OnUnscheduledPods::kCountUnavailable;
   /// How long the driver and its validation may take.
   DeadlinePolicy deadlines = {};
@@ -188,6 +189,7 @@ struct NodeRules {
   std::optional<DrainPolicy> drain = std::nullopt;
   Pacing pacing = Pacing::kChained;
   CordonedNodes cordoned_nodes = CordonedNodes::kProceed;
+  OnUnscheduledPods on_unscheduled_pods = OnUnscheduledPods::kCountUnavailable;
   DeadlinePolicy deadlines = {};
   /// Without a failurePolicy.
   bool failed_hold_slots = true;
@@ -209,7 +211,6 @@ struct AdmissionLimits {
   /// nullopt: without a failurePolicy.
   std::optional<CountOrPercent> max_failures = std::nullopt;
   FailureBudgets failures_by_class = {};
-  OnUnscheduledPods on_unscheduled_pods = OnUnscheduledPods::kCountUnavailable;
   std::optional<RolloutPolicy> rollout = std::nullopt;
   friend bool operator==(const AdmissionLimits&, const AdmissionLimits&) = default;
 };

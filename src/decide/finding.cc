@@ -24,6 +24,8 @@ std::string_view ToString(FindingCode code) {
     case FindingCode::kNothingIsEvicted: return "NothingIsEvicted";
     case FindingCode::kNoOwner: return "NoOwner";
     case FindingCode::kLabelTakenAway: return "LabelTakenAway";
+    case FindingCode::kDriverPodUnscheduled: return "DriverPodUnscheduled";
+    case FindingCode::kDriverPodNotReady: return "DriverPodNotReady";
   }
   return "";
 }

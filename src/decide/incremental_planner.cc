@@ -12,6 +12,7 @@
 #include "decide/admission/queue.h"
 #include "decide/due_nodes.h"
 #include "decide/judged_nodes.h"
+#include "decide/marks_of_view.h"
 #include "decide/planned_node.h"
 #include "decide/published_plan.h"
 #include "decide/rollout_planner.h"
@@ -79,6 +80,8 @@ class IncrementalPlanner::Impl {
   Plan PlanWithoutGates() const;
   Plan PlanWithoutNodes() const;
   std::vector<NodeReading> Readings() const;
+  // UpgradeBudget::unavailable_nodes.
+  std::vector<std::string> UnavailableNodes() const;
 
   const StateMachine machine_;
   NodeRules rules_ = {};
@@ -106,6 +109,7 @@ class IncrementalPlanner::Impl {
   Sums sums_ = {};
   Names acting_;
   Names interested_;
+  Names unavailable_;
   Names with_findings_;
   Names in_ledger_;  // they have a grant or need one
   AdmissionQueue queue_;
@@ -125,8 +129,7 @@ void IncrementalPlanner::Impl::SetPolicy(const UpgradePolicy& policy) {
 }
 
 void IncrementalPlanner::Impl::SetDriver(std::shared_ptr<const DriverFacts> driver, std::vector<Finding> findings) {
-  // A pod is unscheduled for a moment whenever a driver pod is replaced; Judge does not look at their count, nor at
-  // approvals.
+  // Judge does not look at approvals.
   if (!SameForJudge(*driver, *driver_)) Sweep();
   driver_ = std::move(driver);
   findings_ = std::move(findings);
@@ -250,8 +253,8 @@ void IncrementalPlanner::Impl::PostponeTelling(std::size_t told, Names& touched)
 }
 
 void IncrementalPlanner::Impl::AdmitNodes(Names& touched) {
-  const Sums sums = sums_.AndElsewhere(elsewhere_.size()).AndUnscheduled(driver_->unscheduled_pods, limits_);
-  Budgets budgets = sums.Against(limits_, shared_slots_);
+  const Sums sums = sums_.AndElsewhere(elsewhere_.size());
+  Budgets budgets = sums.Against(limits_, shared_slots_, UnavailableNodes());
   if (grants_max_) budgets.ledger = {.max = *grants_max_, .kept = sums.kept};
   totals_ = sums.with;
   budget_ = budgets.all;
@@ -273,6 +276,7 @@ void IncrementalPlanner::Impl::AdmitByRollout(const Sums& sums, Names& touched) 
                            .limits = limits_,
                            .shared_slots = shared_slots_,
                            .now = now_,
+                           .unavailable_nodes = UnavailableNodes(),
                            .grants_max = grants_max_};
   for (RolloutPlanner::NamedNode* starting : rollout_.Admit(input, nodes_, sums, elsewhere_.size(), touched)) {
     JudgeNode(starting->first, starting->second, /*admitted=*/true);
@@ -326,6 +330,7 @@ void IncrementalPlanner::Impl::Enlist(const std::string& name, PlannedNode& node
   sums_.Add(judged->tally, node.share);
   if (verdict.plan != nullptr) acting_.insert(name);
   if (verdict.pod_interest) interested_.insert(name);
+  if (CountsAsUnavailable(judged->tally, node.share)) unavailable_.insert(name);
   if (!verdict.findings.empty()) with_findings_.insert(name);
   if (node.share.granted || verdict.needs_grant) in_ledger_.insert(name);
   if (verdict.wake_at) due_.WakeAt(*verdict.wake_at, name);
@@ -340,6 +345,7 @@ void IncrementalPlanner::Impl::Withdraw(const std::string& name, const PlannedNo
   sums_.Subtract(node.judged->tally, node.share);
   acting_.erase(name);
   interested_.erase(name);
+  unavailable_.erase(name);
   with_findings_.erase(name);
   in_ledger_.erase(name);
   if (verdict.wake_at) due_.LetSleep(*verdict.wake_at, name);
@@ -382,6 +388,15 @@ std::vector<NodeReading> IncrementalPlanner::Impl::Readings() const {
   }
   for (const std::string& uid : elsewhere_) readings.push_back(ReadingElsewhere(uid, grants_.at(uid)));
   return readings;
+}
+
+std::vector<std::string> IncrementalPlanner::Impl::UnavailableNodes() const {
+  std::vector<std::string> named;
+  if (!limits_.max_unavailable) return named;
+  for (auto name = unavailable_.begin(); name != unavailable_.end() && named.size() < kUnavailableNamed; ++name) {
+    named.push_back(UnavailableNode(*nodes_.at(*name).view, machine_.identity(), rules_));
+  }
+  return named;
 }
 
 auto IncrementalPlanner::Impl::GateToTell(const std::string& name, const PlannedNode& node) const

@@ -86,7 +86,7 @@ class IncrementalPlanner {
 
   // NodeRules that differ make every node be judged anew; AdmissionLimits that differ, no node.
   void SetPolicy(const UpgradePolicy& policy);
-  // `driver` is not null. DaemonSets that differ make every node be judged anew; a count of unscheduled pods does not.
+  // `driver` is not null. If the DaemonSets differ, every node is judged again.
   // `findings` are what was found wrong while reading.
   void SetDriver(std::shared_ptr<const DriverFacts> driver, std::vector<Finding> findings);
   // See ClusterSnapshot::active_since. A time that differs makes every node be judged anew: a deadline that had passed

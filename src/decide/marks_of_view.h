@@ -97,6 +97,15 @@ class DriverPodsOfView {
 Tally TallyByMarks(const NodeView& view, const NodeMarks& marks, const DriverIdentity& identity,
                    const NodeRules& rules);
 
+// A driver pod of the node that is not Ready, or that waits for the node, which has no other; nullptr without such a pod.
+const Pod* UnreadyDriverPod(const NodeView& view);
+// Whether the node is unavailable apart from its upgrade and its cordon: not Ready, about to leave, or without a driver
+// pod because Kubernetes cannot schedule it.
+bool IsOutOfUse(const NodeView& view, const NodeRules& rules);
+// An item of UpgradeBudget::unavailable_nodes: `gpu-7 (NotReady)`. The node counts as unavailable.
+std::string UnavailableNode(const NodeView& view, const DriverIdentity& identity, const NodeRules& rules);
+inline constexpr std::size_t kUnavailableNamed = 5;
+
 }  // namespace driverupgrade::internal
 
 #endif  // DRIVERUPGRADE_SRC_DECIDE_MARKS_OF_VIEW_H_

@@ -16,6 +16,7 @@
 #include "decide/step_parts.h"
 #include "decide/transitions/walk.h"
 #include "fmt/format.h"
+#include "model/node_service.h"
 #include "model/unreadable.h"
 
 namespace driverupgrade {
@@ -84,10 +85,27 @@ bool MayAct(Walk& walk) {
   return true;
 }
 
+// Reports driver pods that cannot be scheduled, and a driver pod that is not Ready on a node that is done.
+void NoteDriverPods(Walk& walk) {
+  for (const Pod& pod : walk.view.unscheduled_driver_pods) {
+    if (pod.unscheduled_message.empty()) continue;
+    walk.Note(FindingCode::kDriverPodUnscheduled,
+              fmt::format("driver pod {} cannot be scheduled: {}", pod.ref.ToString(), pod.unscheduled_message));
+  }
+  if (walk.verdict.tally.not_ready == 0) return;
+  const Pod& pod = *internal::UnreadyDriverPod(walk.view);
+  // An unreadable or unbound pod has a finding of its own.
+  if (!pod.unreadable.empty() || pod.node_name.empty() || IsStarting(pod)) return;
+  walk.Note(FindingCode::kDriverPodNotReady,
+            fmt::format("the node is done, but {}; remove the cause, and restart the pod with the annotation {}=true",
+                        internal::WhyPodNotReady(pod), walk.in.identity.UpgradeRequestedAnnotation()));
+}
+
 // Judge, into a fresh `verdict`: that is 1.2 kB, which Step would otherwise move about for each node.
 void JudgeInto(const JudgeContext& in, const NodeView& view, bool admitted, Verdict& verdict) {
   Walk walk(in, view, admitted, verdict);
   verdict.tally = internal::TallyByMarks(view, walk.before(), in.identity, in.policy);
+  NoteDriverPods(walk);
   // A failed node that holds no slot takes none on its way back: it goes back at once (I1).
   const bool recovers = !in.policy.failed_hold_slots && walk.state() == UpgradeState::kFailed;
   const bool acts = MayAct(walk);
@@ -222,6 +240,7 @@ Plan StateMachine::Step(const ClusterSnapshot& snapshot, const UpgradePolicy& po
                                               .now = now});
   }
   internal::RolloutMembers members;
+  std::vector<std::string> unavailable;
   Sums sums;
   Grants elsewhere = snapshot.grants;
   std::vector<internal::KeptVerdict> verdicts;
@@ -232,12 +251,16 @@ Plan StateMachine::Step(const ClusterSnapshot& snapshot, const UpgradePolicy& po
     const GrantShare share = ShareOf(snapshot.grants, *view, verdict);
     elsewhere.erase(view->node.uid);
     sums.Add(verdict.tally, share);
+    if (unavailable.size() < internal::kUnavailableNamed && CountsAsUnavailable(verdict.tally, share)) {
+      unavailable.push_back(internal::UnavailableNode(*view, identity_, rules));
+    }
     if (verdict.candidate) verdict.candidate->has_grant = share.first;
     verdicts.push_back(internal::Keep(std::move(verdict)));
     if (by_rollout) members.Add(*view, verdicts.back(), share, *by_rollout);
   }
-  sums = sums.AndElsewhere(elsewhere.size()).AndUnscheduled(snapshot.driver->unscheduled_pods, limits);
-  const Budgets budgets = sums.Against(limits, snapshot.shared_slots);
+  sums = sums.AndElsewhere(elsewhere.size());
+  if (by_rollout) by_rollout->unavailable_nodes = unavailable;
+  const Budgets budgets = sums.Against(limits, snapshot.shared_slots, unavailable);
   Plan plan{.totals = sums.with, .budget = budgets.all, .findings = snapshot.findings};
   if (by_rollout) {
     AdmitByRollout(snapshot, *by_rollout, members, sums, elsewhere.size(), start, verdicts, plan);

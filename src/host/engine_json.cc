@@ -61,6 +61,7 @@ void WriteTotals(const Tally& totals, JsonWriter& writer) {
     writer.Member("inProgress", totals.in_progress);
     writer.Member("failed", totals.failed);
     writer.Member("done", totals.done);
+    writer.Member("notReady", totals.not_ready);
     writer.Member("slots", totals.slots);
     writer.Member("unavailable", totals.unavailable);
   });

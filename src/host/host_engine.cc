@@ -127,10 +127,7 @@ void HostEngine::Refresh(const std::string& name) {
   NodeParts parts{.driver_pods = store_.DriverPods(name), .maintenances = store_.Maintenances(name)};
   if (node == nullptr) {
     if (!parts.driver_pods.empty()) {
-      findings_[name] = {{.code = FindingCode::kNodeMissing,
-                          .node = name,
-                          .message = fmt::format("driver pod {} is on a node that does not exist",
-                                                 parts.driver_pods.front().ref.ToString())}};
+      findings_[name] = {NodeMissing(name, parts.driver_pods.front())};
     }
     return Forget(name);
   }

@@ -17,6 +17,9 @@ absl::Status Named(std::string_view what, const absl::Status& status) {
   return absl::InvalidArgumentError(fmt::format("{}: {}", what, Message(status)));
 }
 
+using driverupgrade::NodeOf;
+const std::string& NodeOf(const NodeMaintenance& object) { return object.node_name; }
+
 template <typename T>
 absl::StatusOr<ListPage<T>> Page(std::string_view list) {
   absl::StatusOr<ListPage<T>> page = ParseList<T>(list, OnUnreadable::kMark);
@@ -100,7 +103,7 @@ void ObjectStore::Drop(Collection<T>& collection, KeysByNode& by_node, const std
   if (!collection) return;
   const auto found = collection->find(key);
   if (found == collection->end()) return;
-  const std::string node = found->second->node_name;
+  const std::string node = NodeOf(*found->second);
   collection->erase(found);
   Erase(by_node, node, key);
   Changed<T>(node);
@@ -109,10 +112,10 @@ void ObjectStore::Drop(Collection<T>& collection, KeysByNode& by_node, const std
 template <typename T>
 void ObjectStore::Put(Collection<T>& collection, KeysByNode& by_node, T object) {
   const std::string key = KeyOf(object);
-  const std::string node = object.node_name;
+  const std::string node = NodeOf(object);
   if (collection) {
     const auto before = collection->find(key);
-    if (before != collection->end() && before->second->node_name != node) Drop(collection, by_node, key);
+    if (before != collection->end() && NodeOf(*before->second) != node) Drop(collection, by_node, key);
   }
   if (!internal::Put(collection, std::move(object))) return;
   by_node[node].insert(key);

@@ -20,6 +20,10 @@ bool IsKubeletCondition(std::string_view type) {
          type == "NetworkUnavailable";
 }
 
+const std::string& NodeOf(const Pod& pod) {
+  return pod.node_name.empty() ? pod.affinity_node_name : pod.node_name;
+}
+
 bool IsFinished(const Pod& pod) { return pod.phase == PodPhase::kSucceeded || pod.phase == PodPhase::kFailed; }
 
 const OwnerReference* ControllerOf(const Pod& pod) {
@@ -45,6 +49,16 @@ bool IsReady(const Pod& pod) {
   return pod.phase == PodPhase::kRunning && !pod.container_statuses.empty() &&
          std::all_of(pod.container_statuses.begin(), pod.container_statuses.end(),
                      [](const ContainerStatus& status) { return status.ready; });
+}
+
+bool IsStarting(const Pod& pod) {
+  const auto any = [&](auto&& condition) {
+    return std::any_of(pod.init_container_statuses.begin(), pod.init_container_statuses.end(), condition) ||
+           std::any_of(pod.container_statuses.begin(), pod.container_statuses.end(), condition);
+  };
+  const auto is_stuck = [](const ContainerStatus& status) { return status.restart_count > 0 || status.image_pull_fails; };
+  if (IsReady(pod) || any(is_stuck)) return false;
+  return pod.phase == PodPhase::kPending || any([](const ContainerStatus& status) { return !status.started; });
 }
 
 bool IsFailing(const Pod& pod, int restart_count_max) {

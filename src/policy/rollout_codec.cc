@@ -219,6 +219,7 @@ void ReadHealth(PolicySection& section, RolloutHealth& health) {
   section.ReadSelector("podSelector", pods);
   if (section.IsSet("podSelector")) health.pod_selector = std::move(pods);
   ReadOptionalInt(section, "maxDriverRestarts", health.max_driver_restarts);
+  ReadDuration(section, "unwellSeconds", health.unwell_max);
 }
 
 void WriteStage(const RolloutStage& stage, FieldWriter& out) {
@@ -279,6 +280,7 @@ void WriteHealth(const std::optional<RolloutHealth>& health, FieldWriter& out) {
   out.EndArray();
   health->pod_selector ? out.Text("podSelector", health->pod_selector->ToString()) : out.Null("podSelector");
   out.Int("maxDriverRestarts", health->max_driver_restarts);
+  health->unwell_max ? out.Seconds("unwellSeconds", *health->unwell_max) : out.Null("unwellSeconds");
   out.EndObject();
 }
 

@@ -92,6 +92,9 @@ void CheckHealth(const RolloutHealth& health, FieldChecker& checker) {
   if (health.max_driver_restarts) {
     checker.AtLeast("rollout.health.maxDriverRestarts", 0, *health.max_driver_restarts);
   }
+  if (health.unwell_max) {
+    checker.AtLeast("rollout.health.unwellSeconds", 0, *health.unwell_max < absl::ZeroDuration() ? -1 : 0);
+  }
 }
 
 template <typename T, typename Check>

@@ -15,6 +15,7 @@ NodeRules::NodeRules(const UpgradePolicy& policy)
       drain(policy.drain),
       pacing(policy.pacing),
       cordoned_nodes(policy.cordoned_nodes),
+      on_unscheduled_pods(policy.on_unscheduled_pods),
       deadlines(policy.deadlines),
       failed_hold_slots(!policy.failure_policy),
       classify_failures(policy.failure_policy && !policy.failure_policy->by_class.empty()),
@@ -24,7 +25,6 @@ AdmissionLimits::AdmissionLimits(const UpgradePolicy& policy)
     : paused(policy.paused),
       max_parallel(policy.max_parallel),
       max_unavailable(policy.max_unavailable),
-      on_unscheduled_pods(policy.on_unscheduled_pods),
       rollout(policy.rollout) {
   if (!policy.failure_policy) return;
   max_failures = policy.failure_policy->max_failures;

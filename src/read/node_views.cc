@@ -1,6 +1,7 @@
 #include "read/node_views.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "base/status_macros.h"
@@ -23,17 +24,33 @@ std::set<std::string> PodUids(const NodeView& view) {
   return uids;
 }
 
+// Whether Kubernetes still tries to schedule the pod.
+bool WaitsForNode(const Pod& pod) { return pod.node_name.empty() && !IsFinished(pod) && !pod.deletion_timestamp; }
+
 }  // namespace
+
+Finding NodeMissing(const std::string& node, const Pod& pod) {
+  return {.code = FindingCode::kNodeMissing,
+          .node = node,
+          .message = fmt::format("driver pod {} {} a node that does not exist", pod.ref.ToString(),
+                                 pod.node_name.empty() ? "waits for" : "is on")};
+}
 
 DriverParts MakeDriverParts(const std::vector<DaemonSet>& daemon_sets, std::vector<ControllerRevision> revisions,
                             const std::vector<Pod>& unbound_pods,
                             const std::vector<NodeMaintenance>& unbound_maintenances) {
-  DriverFacts facts{.unscheduled_pods = static_cast<int>(unbound_pods.size())};
+  DriverFacts facts;
   std::vector<Finding> findings;
   NoteUnreadable("DaemonSet", daemon_sets, "", findings);
   NoteUnreadable("ControllerRevision", revisions, "", findings);
   NoteUnreadable("driver pod", unbound_pods, "", findings);
   NoteUnreadable("NodeMaintenance", unbound_maintenances, "", findings);
+  for (const Pod& pod : unbound_pods) {
+    if (!WaitsForNode(pod) || pod.unscheduled_message.empty()) continue;
+    findings.push_back({.code = FindingCode::kDriverPodUnscheduled,
+                        .message = fmt::format("driver pod {} names no node and cannot be scheduled: {}",
+                                               pod.ref.ToString(), pod.unscheduled_message)});
+  }
   for (const DaemonSet& daemon_set : daemon_sets) {
     DriverDaemonSet driver = WantedRevision(daemon_set, revisions);
     if (!driver.wanted_revision) {
@@ -78,6 +95,10 @@ NodeView NodeViews::Make(NodeHooks& hooks, NodeParts parts, const DriverParts& d
     view.maintenances.reset();
   }
   std::sort(view.driver_pods.begin(), view.driver_pods.end(), ByName);
+  const auto bound = std::stable_partition(view.driver_pods.begin(), view.driver_pods.end(),
+                                           [](const Pod& pod) { return !pod.node_name.empty(); });
+  std::copy_if(bound, view.driver_pods.end(), std::back_inserter(view.unscheduled_driver_pods), WaitsForNode);
+  view.driver_pods.erase(bound, view.driver_pods.end());
   CompareRevisions(hooks, driver, view, findings);
   if (!IsUnreadable(view.node)) log.StateLabelRead(view.node, identity_.StateLabel(), IsBusy(view.node, identity_));
   log.NodeRead(view.node, nullptr);

@@ -40,14 +40,16 @@ struct DriverParts {
   std::vector<ControllerRevision> revisions = {};
   std::vector<Finding> findings = {};
 };
-// `unbound`: driver pods and NodeMaintenances that name no node.
+// A driver pod is on a node that does not exist, or waits for one.
+Finding NodeMissing(const std::string& node, const Pod& pod);
+// `unbound`: driver pods and NodeMaintenances that name no node. Such a pod counts for no node.
 DriverParts MakeDriverParts(const std::vector<DaemonSet>& daemon_sets, std::vector<ControllerRevision> revisions,
                             const std::vector<Pod>& unbound_pods,
                             const std::vector<NodeMaintenance>& unbound_maintenances);
 
 struct NodeParts {
   Node node = {};
-  std::vector<Pod> driver_pods = {};
+  std::vector<Pod> driver_pods = {};  // bound to the node, or waiting for it
   std::optional<std::vector<NodeMaintenance>> maintenances = std::nullopt;
 };
 

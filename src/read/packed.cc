@@ -25,21 +25,24 @@ auto FieldsOf(Is<OwnerReference> auto& owner) {
   return std::tie(api_version, kind, name, uid, controller);
 }
 auto FieldsOf(Is<ContainerStatus> auto& status) {
-  auto& [name, ready, restart_count, image_pull_fails] = status;
-  return std::tie(name, ready, restart_count, image_pull_fails);
+  auto& [name, ready, restart_count, started, image_pull_fails] = status;
+  return std::tie(name, ready, restart_count, started, image_pull_fails);
 }
 auto FieldsOf(Is<Node> auto& node) {
-  auto& [name, uid, version, labels, annotations, unschedulable, ready, conditions, unreadable] = node;
+  auto& [name, uid, version, labels, annotations, unschedulable, deletion, taints, ready, ready_transition, conditions,
+         unreadable] = node;
   // First what is read alone.
-  return std::tie(uid, version, unschedulable, ready, labels, annotations, conditions, unreadable);
+  return std::tie(uid, version, unschedulable, deletion, taints, ready, ready_transition, labels, annotations,
+                  conditions, unreadable);
 }
 auto FieldsOf(Is<Pod> auto& pod) {
-  auto& [ref, version, node_name, labels, owners, phase, deletion, mirror, empty_dir, init, containers, resources,
-         claims, unreadable] = pod;
+  auto& [ref, version, node_name, affinity_node, unscheduled, labels, owners, phase, deletion, mirror, empty_dir, init,
+         containers, not_ready_since, resources, claims, unreadable] = pod;
   auto& [ns, name, uid] = ref;
-  // The UID and the version come first, since they are read alone. A pod that could not be read is never packed.
+  // The UID and the version come first, since they are read alone. Neither a pod that could not be read nor an unbound one
+  // is ever packed.
   return std::tie(uid, version, ns, name, labels, owners, phase, deletion, mirror, empty_dir, init, containers,
-                  resources, claims);
+                  not_ready_since, resources, claims);
 }
 
 template <typename T>

@@ -80,7 +80,7 @@ absl::StatusOr<ClusterSnapshot> SnapshotBuilder::Build(const CallContext& contex
   ClusterSnapshot snapshot;
   auto maintenances = ListMaintenances(context, *cluster_, options_, snapshot.findings);
   std::map<std::string, std::vector<Pod>> pods_by_node;
-  for (Pod& pod : driver_pods) pods_by_node[pod.node_name].push_back(std::move(pod));
+  for (Pod& pod : driver_pods) pods_by_node[NodeOf(pod)].push_back(std::move(pod));
   std::vector<NodeMaintenance> unbound_maintenances;
   if (maintenances) unbound_maintenances = std::exchange((*maintenances)[""], {});
   // It may be of any node.
@@ -107,10 +107,7 @@ absl::StatusOr<ClusterSnapshot> SnapshotBuilder::Build(const CallContext& contex
   log.KeepOnly(uids);
   views_->KeepOnly(managed);
   for (const auto& [node, pods] : pods_by_node) {
-    snapshot.findings.push_back(
-        {.code = FindingCode::kNodeMissing,
-         .node = node,
-         .message = fmt::format("driver pod {} is on a node that does not exist", pods.front().ref.ToString())});
+    snapshot.findings.push_back(internal::NodeMissing(node, pods.front()));
   }
   return snapshot;
 }

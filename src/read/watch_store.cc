@@ -179,9 +179,9 @@ void WatchStore::RevisionDeleted(std::size_t driver, const ControllerRevision& o
 void WatchStore::PutDriverPod(std::size_t driver, Pod pod, Notice& notice) {
   Driver& into = drivers_[driver];
   const std::string key = KeyOf(pod);
-  const std::string node = pod.node_name;
+  const std::string node = NodeOf(pod);
   if (into.pods) {
-    if (const auto before = into.pods->find(key); before != into.pods->end() && before->second->node_name != node) {
+    if (const auto before = into.pods->find(key); before != into.pods->end() && NodeOf(*before->second) != node) {
       DropDriverPod(driver, key, notice);
     }
   }
@@ -194,7 +194,7 @@ void WatchStore::DropDriverPod(std::size_t driver, const std::string& key, Notic
   Driver& from = drivers_[driver];
   const auto found = from.pods->find(key);
   if (found == from.pods->end()) return;
-  const std::string node = found->second->node_name;
+  const std::string node = NodeOf(*found->second);
   from.pods->erase(found);
   Erase(from.pods_by_node, node, key);
   notice.Changed(driver, node);

@@ -267,10 +267,7 @@ void CachePass::Refresh(const CallContext& context, const std::string& name, Att
   std::vector<Pod> driver_pods = cache_->DriverPods(driver_, name);
   if (node == nullptr) {
     if (!driver_pods.empty()) {
-      findings_[name] = {{.code = FindingCode::kNodeMissing,
-                          .node = name,
-                          .message = fmt::format("driver pod {} is on a node that does not exist",
-                                                 driver_pods.front().ref.ToString())}};
+      findings_[name] = {NodeMissing(name, driver_pods.front())};
     }
     return Forget(name, log);
   }

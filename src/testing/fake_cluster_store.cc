@@ -103,6 +103,10 @@ void Model::CompactLog() {
 
 void Model::PutNode(Actor actor, Node node) {
   std::shared_ptr<const Node>& stored = nodes_[node.name];
+  const bool was_ready = stored == nullptr || stored->ready;
+  if (node.ready != was_ready && (stored != nullptr || !node.ready_transition_time)) {
+    node.ready_transition_time = absl::FromUnixSeconds(absl::ToUnixSeconds(now_));  // as the API server stores it
+  }
   if (stored != nullptr) {
     node.resource_version = stored->resource_version;
     if (node == *stored) return;
@@ -185,6 +189,12 @@ void Model::UnindexPod(const Pod& pod) {
 void Model::PutPod(Actor actor, Pod pod, const PodBehavior* behavior) {
   auto [found, inserted] = pods_.try_emplace(KeyOf(pod));
   PodRecord& record = found->second;
+  const bool was_ready = !inserted && IsReady(*record.pod);
+  if (IsReady(pod)) {
+    pod.not_ready_since.reset();
+  } else if (was_ready || (inserted && !pod.not_ready_since)) {
+    pod.not_ready_since = absl::FromUnixSeconds(absl::ToUnixSeconds(now_));
+  }
   if (!inserted) {
     pod.resource_version = record.pod->resource_version;
     if (pod == *record.pod) return;

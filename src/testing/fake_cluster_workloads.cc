@@ -154,6 +154,9 @@ std::string Model::FirstFreeNode(WorkloadRecord& record) {
 }
 
 std::string Model::PickNode(const Pod& pod) {
+  // The cause of such a message is not modelled: the pod stays unbound until a test edits it.
+  if (!pod.unscheduled_message.empty()) return "";
+  if (!pod.affinity_node_name.empty()) return nodes_.contains(pod.affinity_node_name) ? pod.affinity_node_name : "";
   const OwnerReference* owner = ControllerOf(pod);
   auto workload = owner != nullptr ? workloads_.find(owner->uid) : workloads_.end();
   if (workload == workloads_.end()) return open_nodes_.empty() ? "" : *open_nodes_.begin();
@@ -177,7 +180,9 @@ void Model::Schedule() {
   for (const Key& key : waiting) {
     Pod pod = *pods_.at(key).pod;
     pod.node_name = PickNode(pod);
-    if (!pod.node_name.empty()) PutPod(Actor::kCluster, std::move(pod));
+    if (pod.node_name.empty()) continue;
+    pod.affinity_node_name.clear();
+    PutPod(Actor::kCluster, std::move(pod));
   }
 }
 

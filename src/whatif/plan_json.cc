@@ -133,6 +133,7 @@ class JsonReport {
       Member("underWay", stage.under_way);
       Member("done", stage.done);
       Member("failed", stage.failed);
+      Member("leftOut", stage.left_out);
       writer_.EndObject();
     });
     Key("waitsFor");
@@ -151,6 +152,7 @@ class JsonReport {
     Member("inProgress", totals.in_progress);
     Member("failed", totals.failed);
     Member("done", totals.done);
+    Member("notReady", totals.not_ready);
     Member("slots", totals.slots);
     Member("unavailable", totals.unavailable);
     writer_.EndObject();

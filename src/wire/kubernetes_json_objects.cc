@@ -15,6 +15,7 @@ namespace {
 
 using internal::JsonDocument;
 using internal::JsonWriter;
+using internal::WriteTime;
 using Requirement = LabelSelector::Requirement;
 
 void WriteStrings(JsonWriter& writer, std::string_view member, const StringMap& strings) {
@@ -107,17 +108,28 @@ void WriteMembers(JsonWriter& writer, const Node& node) {
     writer.Member("name", node.name);
     writer.Member("uid", node.uid);
     writer.Member("resourceVersion", node.resource_version);
+    if (node.deletion_timestamp) WriteTime(writer, "deletionTimestamp", *node.deletion_timestamp);
     WriteStrings(writer, "labels", node.labels);
     WriteStrings(writer, "annotations", node.annotations);
   });
   writer.ObjectMember("spec", [&] {
     if (node.unschedulable) writer.Member("unschedulable", true);
+    if (node.taints.empty()) return;
+    writer.ArrayMember("taints", [&] {
+      for (const std::string& key : node.taints) {
+        writer.Object([&] {
+          writer.Member("key", key);
+          writer.Member("effect", "NoSchedule");
+        });
+      }
+    });
   });
   writer.ObjectMember("status", [&] {
     writer.ArrayMember("conditions", [&] {
       writer.Object([&] {
         writer.Member("type", "Ready");
         writer.Member("status", node.ready ? "True" : "False");
+        if (node.ready_transition_time) WriteTime(writer, "lastTransitionTime", *node.ready_transition_time);
       });
       for (const auto& condition : node.conditions) {
         writer.Object([&] {
@@ -148,6 +160,7 @@ void WriteContainerStatuses(JsonWriter& writer, std::string_view member, const s
         writer.Member("name", status.name);
         writer.Member("ready", status.ready);
         writer.Member("restartCount", status.restart_count);
+        writer.Member("started", status.started);
         if (!status.image_pull_fails) return;
         writer.ObjectMember(
             "state", [&] { writer.ObjectMember("waiting", [&] { writer.Member("reason", "ImagePullBackOff"); }); });
@@ -156,8 +169,44 @@ void WriteContainerStatuses(JsonWriter& writer, std::string_view member, const s
   });
 }
 
+void WriteAffinity(JsonWriter& writer, const std::string& node) {
+  const auto write_field = [&] {
+    writer.Member("key", "metadata.name");
+    writer.Member("operator", "In");
+    writer.ArrayMember("values", [&] { writer.String(node); });
+  };
+  const auto write_term = [&] { writer.ArrayMember("matchFields", [&] { writer.Object(write_field); }); };
+  writer.ObjectMember("affinity", [&] {
+    writer.ObjectMember("nodeAffinity", [&] {
+      writer.ObjectMember("requiredDuringSchedulingIgnoredDuringExecution",
+                          [&] { writer.ArrayMember("nodeSelectorTerms", [&] { writer.Object(write_term); }); });
+    });
+  });
+}
+
+void WritePodConditions(JsonWriter& writer, const Pod& pod) {
+  if (!pod.not_ready_since && pod.unscheduled_message.empty()) return;
+  writer.ArrayMember("conditions", [&] {
+    if (pod.not_ready_since) {
+      writer.Object([&] {
+        writer.Member("type", "Ready");
+        writer.Member("status", "False");
+        WriteTime(writer, "lastTransitionTime", *pod.not_ready_since);
+      });
+    }
+    if (pod.unscheduled_message.empty()) return;
+    writer.Object([&] {
+      writer.Member("type", "PodScheduled");
+      writer.Member("status", "False");
+      writer.Member("reason", "Unschedulable");
+      writer.Member("message", pod.unscheduled_message);
+    });
+  });
+}
+
 void WritePodSpec(JsonWriter& writer, const Pod& pod) {
   writer.MemberIfAny("nodeName", pod.node_name);
+  if (!pod.affinity_node_name.empty()) WriteAffinity(writer, pod.affinity_node_name);
   if (pod.has_empty_dir) {
     writer.ArrayMember("volumes", [&] {
       writer.Object([&] {
@@ -191,10 +240,7 @@ void WriteMembers(JsonWriter& writer, const Pod& pod) {
     writer.Member("namespace", pod.ref.ns);
     writer.Member("uid", pod.ref.uid);
     writer.Member("resourceVersion", pod.resource_version);
-    if (pod.deletion_timestamp.has_value()) {
-      writer.Member("deletionTimestamp",
-                    absl::FormatTime("%Y-%m-%d%ET%H:%M:%SZ", *pod.deletion_timestamp, absl::UTCTimeZone()));
-    }
+    if (pod.deletion_timestamp) WriteTime(writer, "deletionTimestamp", *pod.deletion_timestamp);
     WriteStrings(writer, "labels", pod.labels);
     if (pod.mirror) WriteStrings(writer, "annotations", {{"kubernetes.io/config.mirror", "mirror"}});
     WriteOwners(writer, pod.owners);
@@ -202,6 +248,7 @@ void WriteMembers(JsonWriter& writer, const Pod& pod) {
   writer.ObjectMember("spec", [&] { WritePodSpec(writer, pod); });
   writer.ObjectMember("status", [&] {
     writer.Member("phase", PhaseName(pod.phase));
+    WritePodConditions(writer, pod);
     WriteContainerStatuses(writer, "initContainerStatuses", pod.init_container_statuses);
     WriteContainerStatuses(writer, "containerStatuses", pod.container_statuses);
   });

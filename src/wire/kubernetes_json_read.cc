@@ -92,12 +92,18 @@ std::vector<LabelSelector> ReadNodeSelectors(const JsonField& pod_spec) {
   return any_node ? std::vector<LabelSelector>() : selectors;
 }
 
-bool IsReady(const JsonField& status) {
-  bool ready = true;
+void ReadReadiness(const JsonField& status, Node& node) {
   status.Member("conditions").ForEachItem([&](const JsonField& condition) {
-    if (condition.Member("type").String() == "Ready") ready = condition.Member("status").String() == "True";
+    if (condition.Member("type").String() != "Ready") return;
+    node.ready = condition.Member("status").String() == "True";
+    node.ready_transition_time = ReadTime(condition.Member("lastTransitionTime"));
   });
-  return ready;
+}
+
+std::vector<std::string> ReadTaints(const JsonField& spec) {
+  std::set<std::string> keys;
+  spec.Member("taints").ForEachItem([&](const JsonField& taint) { keys.insert(taint.Member("key").String()); });
+  return {keys.begin(), keys.end()};
 }
 
 StringMap ReadConditions(const JsonField& status) {
@@ -128,16 +134,43 @@ std::vector<ContainerStatus> ReadContainerStatuses(const JsonField& field) {
   field.ForEachItem([&](const JsonField& status) {
     const JsonField state = status.Member("state");
     const JsonField waiting = state.Member("waiting");
+    const JsonField started = status.Member("started");
     result.push_back({.name = status.Member("name").String(),
                       .ready = status.Member("ready").Bool(),
                       .restart_count = status.Member("restartCount").Int(),
+                      .started = !started.present() || started.Bool(),
                       .image_pull_fails = IsImagePullFailure(waiting.Member("reason").String())});
   });
   return result;
 }
 
+// The node of `matchFields: [{key: metadata.name, operator: In, values: [NODE]}]`.
+std::string ReadAffinityNode(const JsonField& spec) {
+  const JsonField affinity = spec.Member("affinity");
+  const JsonField node_affinity = affinity.Member("nodeAffinity");
+  const JsonField required = node_affinity.Member("requiredDuringSchedulingIgnoredDuringExecution");
+  std::set<std::string> nodes;
+  required.Member("nodeSelectorTerms").ForEachItem([&](const JsonField& term) {
+    term.Member("matchFields").ForEachItem([&](const JsonField& field) {
+      if (field.Member("key").String() != "metadata.name" || field.Member("operator").String() != "In") return;
+      field.Member("values").ForEachItem([&](const JsonField& value) { nodes.insert(value.String()); });
+    });
+  });
+  return nodes.size() == 1 ? *nodes.begin() : std::string();
+}
+
+void ReadPodConditions(const JsonField& status, Pod& pod) {
+  status.Member("conditions").ForEachItem([&](const JsonField& condition) {
+    const std::string type = condition.Member("type").String();
+    if (condition.Member("status").String() == "True") return;
+    if (type == "Ready") pod.not_ready_since = ReadTime(condition.Member("lastTransitionTime"));
+    if (type == "PodScheduled") pod.unscheduled_message = condition.Member("message").String();
+  });
+}
+
 void ReadPodSpec(const JsonField& spec, Pod& pod) {
   pod.node_name = spec.Member("nodeName").String();
+  if (pod.node_name.empty()) pod.affinity_node_name = ReadAffinityNode(spec);
   spec.Member("volumes").ForEachItem([&](const JsonField& volume) {
     // `emptyDir: {}` is one too (drain-D17).
     if (volume.Member("emptyDir").present()) pod.has_empty_dir = true;
@@ -208,8 +241,10 @@ void ReadObject(const JsonField& object, Node& node) {
   node.annotations = metadata.Member("annotations").Strings();
   const JsonField spec = object.Member("spec");
   node.unschedulable = spec.Member("unschedulable").Bool();
+  node.deletion_timestamp = ReadTime(metadata.Member("deletionTimestamp"));
+  node.taints = ReadTaints(spec);
   const JsonField status = object.Member("status");
-  node.ready = IsReady(status);
+  ReadReadiness(status, node);
   node.conditions = ReadConditions(status);
 }
 
@@ -228,6 +263,7 @@ void ReadObject(const JsonField& object, Pod& pod) {
   const JsonField status = object.Member("status");
   pod.resource_claims = ReadResourceClaims(spec, status);
   pod.phase = ReadPhase(status.Member("phase").String());
+  ReadPodConditions(status, pod);
   pod.init_container_statuses = ReadContainerStatuses(status.Member("initContainerStatuses"));
   pod.container_statuses = ReadContainerStatuses(status.Member("containerStatuses"));
 }

@@ -10,17 +10,18 @@ constexpr WantedMember Of(std::string_view key, const WantedMember (&members)[kC
   return {key, members, kCount};
 }
 
-constexpr WantedMember kCondition[] = {{"type"}, {"status"}};
+constexpr WantedMember kCondition[] = {{"type"}, {"status"}, {"lastTransitionTime"}};
 constexpr WantedMember kWaiting[] = {{"reason"}};
 constexpr WantedMember kContainerState[] = {Of("waiting", kWaiting)};
-constexpr WantedMember kContainerStatus[] = {{"name"}, {"ready"}, {"restartCount"}, Of("state", kContainerState)};
+constexpr WantedMember kContainerStatus[] = {{"name"}, {"ready"}, {"restartCount"}, {"started"}, Of("state", kContainerState)};
 
 constexpr WantedMember kMetadata[] = {
     {"namespace"},        {"name"}, {"uid"}, {"resourceVersion"}, {"labels"}, {"annotations"}, {"ownerReferences"},
     {"deletionTimestamp"}};
 
 // `kind`, `code` and the like are those of a Status, which a watch may send in place of an object.
-constexpr WantedMember kNodeSpec[] = {{"unschedulable"}};
+constexpr WantedMember kTaint[] = {{"key"}};
+constexpr WantedMember kNodeSpec[] = {{"unschedulable"}, Of("taints", kTaint)};
 constexpr WantedMember kNodeStatus[] = {Of("conditions", kCondition)};
 constexpr WantedMember kNode[] = {{"kind"},
                                   {"apiVersion"},
@@ -32,11 +33,18 @@ constexpr WantedMember kNode[] = {{"kind"},
                                   {"message"},
                                   {"details"}};
 
+constexpr WantedMember kMatchField[] = {{"key"}, {"operator"}, {"values"}};
+constexpr WantedMember kNodeTerm[] = {Of("matchFields", kMatchField)};
+constexpr WantedMember kNodeTerms[] = {Of("nodeSelectorTerms", kNodeTerm)};
+constexpr WantedMember kNodeAffinity[] = {Of("requiredDuringSchedulingIgnoredDuringExecution", kNodeTerms)};
+constexpr WantedMember kAffinity[] = {Of("nodeAffinity", kNodeAffinity)};
 constexpr WantedMember kVolume[] = {{"emptyDir"}};
 constexpr WantedMember kContainer[] = {{"resources"}};
 constexpr WantedMember kPodSpec[] = {
-    {"nodeName"}, Of("volumes", kVolume), Of("containers", kContainer), {"resourceClaims"}};
+    {"nodeName"}, Of("affinity", kAffinity), Of("volumes", kVolume), Of("containers", kContainer), {"resourceClaims"}};
+constexpr WantedMember kPodCondition[] = {{"type"}, {"status"}, {"message"}, {"lastTransitionTime"}};
 constexpr WantedMember kPodStatus[] = {{"phase"},
+                                       Of("conditions", kPodCondition),
                                        {"resourceClaimStatuses"},
                                        Of("initContainerStatuses", kContainerStatus),
                                        Of("containerStatuses", kContainerStatus)};

@@ -52,10 +52,10 @@ std::string_view InWords(GateOpener opener) {
   return "";
 }
 
-TEST_CASE("The alert about a rollout without progress leaves out what is a wish, and the one about drains names pods") {
+TEST_CASE("The alert about a rollout without progress leaves out wishes and nodes that are left out, and the one about drains names pods") {
   const auto lists = ReasonsInAlerts();
   REQUIRE(lists.size() == 2);
-  CHECK(lists[0] == Names([](const GateTraits& gate) { return gate.is_wish; }));
+  CHECK(lists[0] == Names([](const GateTraits& gate) { return gate.is_wish || gate.left_out; }));
   // Jobs are waited for by the policy, and a failed node's driver waits for its safe load.
   CHECK(lists[1] == Names([](const GateTraits& gate) {
           return gate.opener == GateOpener::kWorkloads && gate.reason != GateReason::kJobs &&

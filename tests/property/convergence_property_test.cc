@@ -104,6 +104,9 @@ bool MayWaitForEver(const ClosedModel& model, const NodeView& view, const NodeGa
     case GateReason::kUnknownState:
     case GateReason::kUnhandledState:
     case GateReason::kMaintenance: return true;
+    case GateReason::kNodeNotReady: return !view.node.ready;
+    case GateReason::kNodeLeaves: return view.node.deletion_timestamp || !view.node.taints.empty();
+    case GateReason::kMachineConfig:
     case GateReason::kUnsettled:
     case GateReason::kUnreadable:
     case GateReason::kPodsUnknown: return false;  // the model answers and reads

@@ -238,12 +238,7 @@ class Twin {
     return "facts of the rollout";
   }
   std::string ChangeDriver() {
-    DriverFacts facts = *driver_;
-    if (random_.Chance(50)) {
-      facts.unscheduled_pods = random_.Below(4);
-    } else {
-      facts = RandomFacts(random_);
-    }
+    DriverFacts facts = RandomFacts(random_);
     findings_.clear();
     if (random_.Chance(50)) findings_.push_back({.code = FindingCode::kNodeMissing, .node = "gone", .message = "x"});
     driver_ = std::make_shared<const DriverFacts>(std::move(facts));

@@ -95,6 +95,12 @@ bool IsHeldCordoned(const std::string& state) {
                          "pod-restart-required", "validation-required"});
 }
 
+bool Leaves(const Node& node) {
+  return node.deletion_timestamp || std::any_of(node.taints.begin(), node.taints.end(), [](const std::string& key) {
+           return key == "ToBeDeletedByClusterAutoscaler" || key == "karpenter.sh/disrupted";
+         });
+}
+
 struct Counter {
   const DriverIdentity& identity;
   const UpgradePolicy& policy;
@@ -117,7 +123,7 @@ struct Counter {
 
   // Cordoned, not ready, or to be cordoned by the next patch, whatever this state does next (§5.3, dep-F8, dep-F18).
   bool IsUnavailable(const Node& node) const {
-    return node.unschedulable || !node.ready || IsHeldCordoned(LabelOf(node, identity.StateLabel()));
+    return node.unschedulable || !node.ready || Leaves(node) || IsHeldCordoned(LabelOf(node, identity.StateLabel()));
   }
 
   // The node as it is and as each patch that may have been applied would have left it (arch-A6, arch-A9).
@@ -143,11 +149,12 @@ struct Census {
   int unavailable = 0;
 };
 
-Census CountAll(const std::vector<Entry>& entries, const Counter& counter, int unscheduled) {
-  Census census{.unavailable = unscheduled};
+Census CountAll(const std::vector<Entry>& entries, const Counter& counter) {
+  Census census;
+  const bool counts_unscheduled = counter.policy.on_unscheduled_pods == OnUnscheduledPods::kCountUnavailable;
   for (const Entry& entry : entries) {
     bool slot = false;
-    bool unavailable = false;
+    bool unavailable = counts_unscheduled && !entry.view->unscheduled_driver_pods.empty();
     for (const Node& node : entry.versions) {
       slot = slot || counter.HoldsSlot(node);
       unavailable = unavailable || counter.IsUnavailable(node);
@@ -167,7 +174,11 @@ Tally Totals(const std::vector<Entry>& entries, const Counter& counter, const Ce
     tally.pending += state == "upgrade-required";
     tally.in_progress += !IsOneOf(state, {"", "upgrade-required", "upgrade-done"});
     tally.failed += state == "upgrade-failed";
-    tally.done += state == "upgrade-done";
+    const std::vector<Pod>& pods = entry.view->driver_pods;
+    const bool runs = std::all_of(pods.begin(), pods.end(), [](const Pod& pod) { return IsReady(pod); }) &&
+                      (!pods.empty() || entry.view->unscheduled_driver_pods.empty());
+    tally.done += state == "upgrade-done" && runs;
+    tally.not_ready += state == "upgrade-done" && !runs;
   }
   return tally;
 }
@@ -191,6 +202,18 @@ bool RevisionsAreKnown(const NodeView& view, const DriverFacts& driver) {
   return true;
 }
 
+// dep-F20: unless a patch that started the upgrade may have been applied.
+bool IsUnfit(const NodeView& view, const Counter& counter) {
+  const std::vector<Node> versions = Counter::Versions(view);
+  const bool waits = LabelOf(view.node, counter.identity.StateLabel()) == "upgrade-required";
+  if (waits && std::any_of(versions.begin(), versions.end(), [&](const Node& node) { return counter.HoldsSlot(node); })) {
+    return false;
+  }
+  const auto requested = view.node.annotations.find(counter.identity.UpgradeRequestedAnnotation());
+  const bool is_requested = requested != view.node.annotations.end() && requested->second == "true";
+  return Leaves(view.node) || (!view.node.ready && !is_requested);
+}
+
 // Whether the node stands in upgrade-required and waits for nothing but a slot. Where its walk ends is no question of
 // the budgets, so that Judge may tell it.
 bool AsksForSlot(const RandomCluster& cluster, const NodeView& view) {
@@ -206,7 +229,7 @@ bool AsksForSlot(const RandomCluster& cluster, const NodeView& view) {
   if (!verdict.plan.path.empty() && !goes_on) return false;
   if (LabelOf(view.node, identity.SkipUpgradeLabel()) == "true") return false;  // T5
   if (view.driver_pods.empty() || !RevisionsAreKnown(view, *cluster.snapshot.driver)) return false;
-  if (HasRival(view.node, identity)) return false;
+  if (HasRival(view.node, identity) || IsUnfit(view, {identity, policy})) return false;
   return policy.cordoned_nodes != CordonedNodes::kIgnore || !IsAdministrators(view.node, identity);
 }
 
@@ -239,6 +262,8 @@ std::optional<GateReason> Refusal(const Entry& entry, const Census& before, cons
     return GateReason::kMaxParallel;
   }
   if (!policy.max_unavailable || entry.view->node.unschedulable) return std::nullopt;  // dep-F14
+  const Percent* percent = std::get_if<Percent>(&*policy.max_unavailable);
+  if (percent != nullptr && percent->value >= 100) return std::nullopt;
   // A node that is not ready takes no headroom, but is disturbed all the same; an admission of its own that may have
   // been applied has taken the headroom already (arch-A6).
   const bool takes = after.unavailable > before.unavailable || !entry.view->node.ready;
@@ -263,21 +288,19 @@ int NaiveLimit(const CountOrPercent& limit, int total) {
 NaiveAdmissions AdmitNaively(const RandomCluster& cluster) {
   const DriverIdentity& identity = cluster.machine.identity();
   const Counter counter{identity, cluster.policy};
-  const bool counts_unscheduled = cluster.policy.on_unscheduled_pods == OnUnscheduledPods::kCountUnavailable;
-  const int unscheduled = counts_unscheduled ? cluster.snapshot.driver->unscheduled_pods : 0;
   std::vector<Entry> entries;
   for (const auto& view : cluster.snapshot.nodes) {
     entries.push_back({view.get(), Counter::Versions(*view)});
     AddRecovery(cluster, entries.back());
   }
   NaiveAdmissions result;
-  result.totals = Totals(entries, counter, CountAll(entries, counter, unscheduled));
+  result.totals = Totals(entries, counter, CountAll(entries, counter));
   const bool halted = IsHalted(cluster.policy, result.totals);
   for (const bool own : {false, true}) {  // dep-F19: the operator's own node is last
     for (Entry& entry : entries) {
       const std::string& name = entry.view->node.name;
       if ((name == cluster.machine.options().own_node) != own || !AsksForSlot(cluster, *entry.view)) continue;
-      const Census before = CountAll(entries, counter, unscheduled);
+      const Census before = CountAll(entries, counter);
       const std::vector<Node> versions = entry.versions;
       entry.versions.push_back(Admitted(entry.view->node, *entry.view, identity));
       std::optional<GateReason>& reason = result.decisions[name];
@@ -286,12 +309,12 @@ NaiveAdmissions AdmitNaively(const RandomCluster& cluster) {
       } else if (halted) {
         reason = GateReason::kMaxFailures;
       } else {
-        reason = Refusal(entry, before, CountAll(entries, counter, unscheduled), cluster);
+        reason = Refusal(entry, before, CountAll(entries, counter), cluster);
       }
       if (reason) entry.versions = versions;
     }
   }
-  const Census after = CountAll(entries, counter, unscheduled);
+  const Census after = CountAll(entries, counter);
   result.slots_after = after.slots;
   result.unavailable_after = after.unavailable;
   return result;

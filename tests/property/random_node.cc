@@ -1,6 +1,7 @@
 // Nodes with whatever labels, annotations and attempts.
 #include <utility>
 
+#include "driverupgrade/testing/builders.h"
 #include "fmt/format.h"
 #include "property/random_cluster.h"
 
@@ -145,11 +146,17 @@ NodeView RandomNode(SeededRandom& random, const DriverIdentity& identity, const 
   if (!state.empty() || random.Chance(30)) view.node.labels[identity.StateLabel()] = state;
   view.node.unschedulable = random.Chance(45);
   view.node.ready = random.Chance(90);
+  if (random.Chance(4)) view.node.deletion_timestamp = kRandomNow;
+  if (random.Chance(4)) view.node.taints = {random.Pick({"ToBeDeletedByClusterAutoscaler", "other"})};
   view.node.labels["kubernetes.io/hostname"] = name;
   view.node.annotations["example.com/note"] = "not ours";
   AddUpgradeAnnotations(random, identity, state, view.node);
   AddOtherDrivers(random, identity, view.node);
   view.driver_pods = RandomDriverPods(random, name);
+  if (random.Chance(6)) {
+    view.unscheduled_driver_pods = {testing::PodBuilder("drivers", "unbound-" + name).Pending().Build()};
+    if (random.Chance(50)) view.unscheduled_driver_pods.front().unscheduled_message = "no room";
+  }
   if (random.Chance(65)) {
     view.pods = std::move(workloads.pods);
     view.pods_using_driver = std::move(workloads.using_driver);

@@ -91,7 +91,6 @@ DriverFacts RandomFacts(SeededRandom& random) {
   DriverFacts facts;
   if (random.Chance(96)) AddDaemonSet(random, kDaemonSetUid, facts);
   if (random.Chance(25)) AddDaemonSet(random, "ds2", facts);
-  if (random.Chance(15)) facts.unscheduled_pods = random.Between(1, 3);
   return facts;
 }
 

@@ -167,6 +167,14 @@ std::string Scenario::Admin(Arguments& arguments) {
     found = cluster().Uncordon(object);
   } else if (verb == "ready" || verb == "not-ready") {
     found = cluster().SetNodeReady(object, verb == "ready");
+  } else if (verb == "terminate-node") {
+    const absl::Time now = world_->clock()->Now();
+    found = cluster().EditNode(object, [&](driverupgrade::Node& node) { node.deletion_timestamp = now; });
+  } else if (verb == "taint") {
+    const std::optional<std::string> key = arguments.Value("key");
+    found = cluster().EditNode(object, [&](driverupgrade::Node& node) {
+      node.taints = key ? std::vector{*key} : std::vector<std::string>();
+    });
   } else if (verb == "remove-node") {
     found = cluster().RemoveNode(object);
   } else if (verb == "finish-pod") {

@@ -243,7 +243,7 @@ void CheckTotals(const PassRecord& pass) {
     labels.done += state == UpgradeState::kDone;
   }
   if (totals.total != labels.total || totals.pending != labels.pending || totals.failed != labels.failed ||
-      totals.in_progress != labels.in_progress || totals.done != labels.done) {
+      totals.in_progress != labels.in_progress || totals.done + totals.not_ready != labels.done) {
     Broken("dep-F18: the totals are not what the labels say", fmt::format("{} nodes", labels.total));
   }
   if (totals.slots < 0 || totals.slots > totals.total || totals.unavailable < 0) {
@@ -267,8 +267,8 @@ std::vector<std::string> ManagedNodes(const PassRecord& pass) {
   }
   for (const Pod& pod : pass.pods) {
     const auto app = pod.labels.find("app");
-    if (pod.ref.ns == pass.driver_ns && !pod.node_name.empty() && app != pod.labels.end() && app->second == "driver") {
-      names.insert(pod.node_name);
+    if (pod.ref.ns == pass.driver_ns && !NodeOf(pod).empty() && app != pod.labels.end() && app->second == "driver") {
+      names.insert(NodeOf(pod));
     }
   }
   return {names.begin(), names.end()};

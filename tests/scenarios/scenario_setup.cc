@@ -134,10 +134,12 @@ std::string Scenario::Options(Arguments& arguments) {
 }
 
 std::string Scenario::Node(Arguments& arguments) {
-  const std::vector<std::string> names = arguments.Words({"cordoned", "not-ready", "label", "annotation"});
+  const std::vector<std::string> names = arguments.Words({"cordoned", "not-ready", "terminating", "label", "annotation"});
   if (names.empty()) throw ScenarioError("the node's name is missing");
   const bool cordoned = arguments.Flag("cordoned");
   const bool not_ready = arguments.Flag("not-ready");
+  const bool terminating = arguments.Flag("terminating");
+  const auto taint = arguments.Value("taint");
   const auto state = arguments.Value("state");
   const auto labels = arguments.Pairs("label");
   const auto annotations = arguments.Pairs("annotation");
@@ -149,7 +151,10 @@ std::string Scenario::Node(Arguments& arguments) {
     if (state) builder.WithLabel(Key("-state"), *state);
     for (const auto& [key, value] : labels) builder.WithLabel(Key(key), value);
     for (const auto& [key, value] : annotations) builder.WithAnnotation(Key(key), value);
-    cluster().AddNode(builder.Build());
+    driverupgrade::Node node = builder.Build();
+    if (terminating) node.deletion_timestamp = world_->clock()->Now();
+    if (taint) node.taints = {*taint};
+    cluster().AddNode(std::move(node));
   }
   return {};
 }
@@ -213,7 +218,10 @@ std::string Scenario::Pod(Arguments& arguments) {
   if (arguments.Flag("mirror")) builder.Mirror();
   if (arguments.Flag("not-ready")) builder.NotReady();
   if (const auto ahead = arguments.Duration("terminating")) builder.Terminating(world_->clock()->Now() + *ahead);
-  cluster().AddPod(builder.Build(), BehaviorOf(arguments));
+  driverupgrade::Pod pod = builder.Build();
+  pod.affinity_node_name = arguments.Value("affinity").value_or("");
+  pod.unscheduled_message = arguments.Value("unscheduled").value_or("");
+  cluster().AddPod(std::move(pod), BehaviorOf(arguments));
   return {};
 }
 

@@ -87,8 +87,9 @@ std::string RolloutText(const Plan& plan) {
   std::string text = fmt::format("revision {}\n", plan.rollout->revision);
   for (std::size_t i = 0; i < plan.rollout->stages.size(); ++i) {
     const RolloutStageStatus& stage = plan.rollout->stages[i];
-    text += fmt::format("stage {}: {} of {} done, {} under way, {} failed{}\n", stage.name, stage.done, stage.nodes,
-                        stage.under_way, stage.failed, static_cast<int>(i) <= plan.rollout->open ? ", open" : "");
+    text += fmt::format("stage {}: {} of {} done, {} under way, {} failed{}{}{}\n", stage.name, stage.done, stage.nodes,
+                        stage.under_way, stage.failed, static_cast<int>(i) <= plan.rollout->open ? ", open" : "",
+                        stage.why_left_out.empty() ? "" : "; ", stage.why_left_out);
   }
   const auto add = [&](const char* what, const std::optional<Gate>& gate) {
     if (!gate) return;
@@ -108,6 +109,7 @@ std::string TotalsText(const Plan& plan) {
   std::string text = fmt::format(
       "{} nodes: {} pending, {} in progress, {} failed, {} done; {} slots held, {} unavailable", totals.total,
       totals.pending, totals.in_progress, totals.failed, totals.done, totals.slots, totals.unavailable);
+  if (totals.not_ready > 0) text += fmt::format(", {} done without a ready driver", totals.not_ready);
   if (budget.parallel_max) text += fmt::format("; free slots: {}", budget.ParallelFree());
   if (budget.unavailable_max) text += fmt::format("; headroom: {} of {}", budget.Headroom(), *budget.unavailable_max);
   return text + "\n";

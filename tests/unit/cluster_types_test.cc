@@ -89,6 +89,28 @@ TEST_CASE("a pod fails when a container that is not ready was restarted more oft
   CHECK(IsFailing({.container_statuses = {Status(false, 1)}}, 0));
 }
 
+TEST_CASE("W8: a pod is starting until a container has started, restarted, or cannot pull its image") {
+  Pod pod{.phase = PodPhase::kPending, .container_statuses = {{.name = "c", .started = false}}};
+  CHECK(IsStarting(pod));
+  pod.phase = PodPhase::kRunning;
+  CHECK(IsStarting(pod));
+  pod.container_statuses[0].started = true;
+  CHECK_FALSE(IsStarting(pod));
+  pod.container_statuses[0] = {.name = "c", .restart_count = 1, .started = false};
+  CHECK_FALSE(IsStarting(pod));
+  pod.container_statuses[0] = {.name = "c", .started = false, .image_pull_fails = true};
+  CHECK_FALSE(IsStarting(pod));
+  pod.container_statuses[0] = {.name = "c", .started = false};
+  pod.init_container_statuses = {{.name = "i", .restart_count = 1, .started = false}};
+  CHECK_FALSE(IsStarting(pod));
+}
+
+TEST_CASE("W5: a pod belongs to the node that it is bound to or, before that, to the node that its affinity names") {
+  CHECK(NodeOf(Pod{.node_name = "a", .affinity_node_name = "b"}) == "a");
+  CHECK(NodeOf(Pod{.affinity_node_name = "b"}) == "b");
+  CHECK(NodeOf(Pod{}).empty());
+}
+
 TEST_CASE("the revision hash is a label") {
   CHECK(RevisionHash({.labels = {{"controller-revision-hash", "7d9f"}}}) == "7d9f");
   CHECK(RevisionHash({.labels = {{"app", "driver"}}}) == "");

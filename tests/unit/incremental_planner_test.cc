@@ -255,16 +255,26 @@ TEST_CASE("arch-A10: what was planned and not done is planned again") {
   CHECK(fleet.planner.Advance(kNow).plan.nodes == first.nodes);
 }
 
-TEST_CASE("arch-A10: a count of unscheduled pods counts, but makes nobody be judged anew") {
-  Fleet fleet(20, Parallel(0));
-  fleet.Apply(fleet.planner.Advance(kNow).plan);
-  REQUIRE(fleet.planner.Advance(kNow).plan.nodes.empty());
-  const std::uint64_t before = fleet.planner.judgements();
-  DriverFacts facts = Facts("new");
-  facts.unscheduled_pods = 2;
-  fleet.planner.SetDriver(std::make_shared<const DriverFacts>(facts), {});
-  CHECK(fleet.planner.Advance(kNow).plan.totals.unavailable == 2);
-  CHECK(fleet.planner.judgements() == before);
+TEST_CASE("W5: an unscheduled driver pod counts for its node, once, and is named by those that wait") {
+  UpgradePolicy policy = Parallel(5);
+  policy.max_unavailable = Count{2};
+  Fleet fleet(4, policy);
+  Pod unscheduled = DriverPod("new", "unbound").OnNode("").Build();
+  unscheduled.affinity_node_name = "n00003";
+  unscheduled.unscheduled_message = "no room";
+  NodeView view = fleet.view("n00003");
+  view.unscheduled_driver_pods = {unscheduled, unscheduled};
+  view.node.labels[Gpu().SkipUpgradeLabel()] = "true";
+  fleet.planner.Update(std::make_shared<const NodeView>(view));
+  Plan plan = fleet.planner.Advance(kNow).plan;
+  CHECK(plan.totals.unavailable == 1);
+  plan = fleet.planner.Advance(kNow).plan;
+  CHECK(fleet.planner.Publish()->Explain("n00001")->detail ==
+        "maxUnavailable: 2 of 2 nodes are unavailable: n00003 (its driver pod cannot be scheduled: no room) and 1 more; "
+        "place 1 in the queue");
+  view.node.ready = false;
+  fleet.planner.Update(std::make_shared<const NodeView>(view));
+  CHECK(fleet.planner.Advance(kNow).plan.totals.unavailable == 1);
 }
 
 TEST_CASE("arch-A10: a gate is told once, a place in the queue on demand") {

@@ -19,8 +19,9 @@ class Generator {
 
   Pod NextPod() {
     Pod pod;
-    auto& [ref, version, node, labels, owners, phase, deletion, mirror, empty_dir, init, containers, resources, claims,
-           unreadable] = pod;
+    // A pod that waits for a node is never packed.
+    auto& [ref, version, node, affinity_node, unscheduled, labels, owners, phase, deletion, mirror, empty_dir, init,
+           containers, not_ready_since, resources, claims, unreadable] = pod;
     auto& [ns, name, uid] = ref;
     for (std::string* text : {&ns, &name, &uid, &version, &node}) *text = Text();
     for (int i = random_.Pick({0, 1, 7, 200}); i > 0; --i) labels[Text()] = Text();
@@ -28,6 +29,7 @@ class Generator {
     phase = random_.Pick(
         {PodPhase::kUnknown, PodPhase::kPending, PodPhase::kRunning, PodPhase::kSucceeded, PodPhase::kFailed});
     if (random_.Chance(70)) deletion = Time();
+    if (random_.Chance(70)) not_ready_since = Time();
     mirror = random_.Chance(50);
     empty_dir = random_.Chance(50);
     for (int i = random_.Below(3); i > 0; --i) init.push_back(Container());
@@ -38,13 +40,17 @@ class Generator {
   }
   Node NextNode() {
     Node node;
-    auto& [name, uid, version, labels, annotations, unschedulable, ready, conditions, unreadable] = node;
+    auto& [name, uid, version, labels, annotations, unschedulable, deletion, taints, ready, ready_transition, conditions,
+           unreadable] = node;
     for (std::string* text : {&name, &uid, &version, &unreadable}) *text = Text();
     for (StringMap* map : {&labels, &annotations, &conditions}) {
       for (int i = random_.Pick({0, 1, 7, 200}); i > 0; --i) (*map)[Text()] = Text();
     }
     unschedulable = random_.Chance(50);
     ready = random_.Chance(50);
+    if (random_.Chance(50)) deletion = Time();
+    for (int i = random_.Below(3); i > 0; --i) taints.push_back(Text());
+    if (random_.Chance(50)) ready_transition = Time();
     return node;
   }
 
@@ -81,10 +87,11 @@ class Generator {
   }
   ContainerStatus Container() {
     ContainerStatus status;
-    auto& [name, ready, restart_count, image_pull_fails] = status;
+    auto& [name, ready, restart_count, started, image_pull_fails] = status;
     name = Text();
     ready = random_.Chance(50);
     restart_count = Integer();
+    started = random_.Chance(50);
     image_pull_fails = random_.Chance(50);
     return status;
   }

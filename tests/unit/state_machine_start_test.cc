@@ -187,6 +187,37 @@ TEST_CASE("dep-F8: an upgrade waits for a driver that keeps no cordon set and ha
   CHECK(verdict.gate->detail == "nvidia.com/ofed is being upgraded on the node");
 }
 
+TEST_CASE("dep-F20: a node that is not fit to start waits with a gate of its own, and a node in progress continues") {
+  const char* gate = "";
+  NodeUnderTest node("upgrade-required");
+  SECTION("not Ready") {
+    node.view.node.ready = false;
+    node.view.node.ready_transition_time = absl::UnixEpoch();
+    gate = "NodeNotReady";
+    CHECK(node.Judge().gate->detail.starts_with("NotReady since 1970-01-01T00:00:00Z; repair the node"));
+  }
+  SECTION("about to leave") {
+    node.view.node.taints = {"karpenter.sh/disrupted"};
+    gate = "NodeLeaves";
+  }
+  SECTION("about to be rebooted by OpenShift") {
+    node.Annotated("machineconfiguration.openshift.io/currentConfig", "a");
+    node.Annotated("machineconfiguration.openshift.io/desiredConfig", "b");
+    gate = "MachineConfig";
+  }
+  SECTION("rebooted, but not done") {
+    node.Annotated("machineconfiguration.openshift.io/currentConfig", "a");
+    node.Annotated("machineconfiguration.openshift.io/desiredConfig", "a");
+    node.Annotated("machineconfiguration.openshift.io/state", "Working");
+    gate = "MachineConfig";
+  }
+  const Verdict waits = node.Judge();
+  CHECK_FALSE(waits.candidate);
+  CHECK(GateOf(waits) == gate);
+  node.Labelled(Gpu().StateLabel(), "cordon-required");
+  CHECK(Path(node.Judge().plan).starts_with("wait-for-jobs-required"));
+}
+
 TEST_CASE("dep-F14: what a waiting node asks of the budgets") {
   struct Row {
     const char* name;
@@ -198,7 +229,7 @@ TEST_CASE("dep-F14: what a waiting node asks of the budgets") {
   };
   const auto row = GENERATE(values<Row>({
       {"available", false, false, true, CordonedNodes::kProceed, true, true, true},
-      {"not ready: counted as unavailable already", false, false, false, CordonedNodes::kProceed, true, true, false},
+      {"not ready, but requested: counted as unavailable already", false, false, false, CordonedNodes::kProceed, true, true, false},
       {"cordoned by an upgrade", true, true, true, CordonedNodes::kProceed, true, false, false},
       {"cordoned by an administrator", true, false, true, CordonedNodes::kProceed, false, false, false},
       {"the same, within the budget", true, false, true, CordonedNodes::kWithinBudget, true, false, false},
@@ -208,6 +239,7 @@ TEST_CASE("dep-F14: what a waiting node asks of the budgets") {
   if (row.cordoned) node.Cordoned();
   if (row.ours) node.CordonedByUs();
   node.view.node.ready = row.ready;
+  if (!row.ready) node.Annotated(Gpu().UpgradeRequestedAnnotation(), "true");
   node.policy.cordoned_nodes = row.policy;
   const Verdict verdict = node.Judge();
   REQUIRE(verdict.candidate);

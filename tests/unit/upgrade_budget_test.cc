@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "decide/admission/queue.h"
@@ -51,6 +52,41 @@ TEST_CASE("dep-F14: an administrator's node is outside the maxParallel count unl
   CHECK(TallyOfNode(node).unavailable == 1);
   node.policy.cordoned_nodes = CordonedNodes::kWithinBudget;
   CHECK(TallyOfNode(node).slots == 1);
+}
+
+TEST_CASE("W4: a node that is being deleted, or that an autoscaler has tainted for removal, is unavailable") {
+  NodeUnderTest node("upgrade-required");
+  CHECK(TallyOfNode(node).unavailable == 0);
+  node.view.node.taints = {"nvidia.com/gpu"};
+  CHECK(TallyOfNode(node).unavailable == 0);
+  for (const char* taint : {"ToBeDeletedByClusterAutoscaler", "karpenter.sh/disrupted", "karpenter.sh/disruption"}) {
+    node.view.node.taints = {taint};
+    CHECK(TallyOfNode(node).unavailable == 1);
+  }
+  node.view.node.taints.clear();
+  node.view.node.deletion_timestamp = absl::UnixEpoch();
+  CHECK(TallyOfNode(node).unavailable == 1);
+}
+
+TEST_CASE("W7: a node in upgrade-done whose driver pod is not Ready is not done, and its label stays") {
+  NodeUnderTest node("upgrade-done");
+  REQUIRE(node.view.driver_pods.size() == 1);
+  node.view.driver_pods[0].container_statuses = {{.name = "driver", .ready = false, .restart_count = 3}};
+  const Tally tally = TallyOfNode(node);
+  CHECK(tally.done == 0);
+  CHECK(tally.not_ready == 1);
+  CHECK(tally.InState(UpgradeState::kDone) == 1);
+  node.view.unscheduled_driver_pods = std::exchange(node.view.driver_pods, {});
+  CHECK(TallyOfNode(node).not_ready == 1);
+  node.view.unscheduled_driver_pods.clear();
+  CHECK(TallyOfNode(node).done == 1);
+}
+
+TEST_CASE("W5: 100 % or more never limits") {
+  Tally tally{.total = 2, .unavailable = 2};
+  CHECK(ComputeBudget(tally, UpgradePolicy{.max_unavailable = Percent{100}}).unavailable_max == std::nullopt);
+  CHECK(ComputeBudget(tally, UpgradePolicy{.max_unavailable = Percent{150}}).unavailable_max == std::nullopt);
+  CHECK(ComputeBudget(tally, UpgradePolicy{.max_unavailable = Percent{99}}).unavailable_max == 2);
 }
 
 TEST_CASE("A node that is not ready is unavailable") {

@@ -391,10 +391,15 @@ TEST_CASE("Only a list that fails altogether fails a pass, and the next one goes
   CHECK(world.AllIn("upgrade-done"));
 }
 
-TEST_CASE("onUnscheduledPods: a driver pod that finds no node counts as one unavailable node, or not at all") {
+TEST_CASE("onUnscheduledPods: a driver pod that finds no node makes the node of its affinity unavailable, or counts not at all") {
   World world({.scheduler_delay = absl::InfiniteDuration()});
   const Fleet fleet = AddFleet(*world.cluster, {.node_count = 2, .workload = ""});
-  world.cluster->AddPod(testing::PodBuilder(fleet.ns, "unbound").WithLabel("app", fleet.daemon_set).Pending().Build());
+  Pod unbound = testing::PodBuilder(fleet.ns, "unbound").WithLabel("app", fleet.daemon_set).Pending().Build();
+  unbound.affinity_node_name = "node-0";
+  world.cluster->AddPod(unbound);
+  unbound.ref.name = "of-no-node";
+  unbound.affinity_node_name.clear();
+  world.cluster->AddPod(unbound);
   REQUIRE(world.cluster->pod(fleet.ns, "unbound")->node_name.empty());
   world.Start(fleet);
   CHECK(world.Pass().totals.unavailable == 1);

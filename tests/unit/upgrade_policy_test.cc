@@ -38,7 +38,7 @@ TEST_CASE("each field of a policy is a rule for a node or a limit on admission")
   CHECK(IsRule({.drain = DrainPolicy{}}));
   CHECK(IsRule({.pacing = Pacing::kEveryState}));
   CHECK(IsRule({.cordoned_nodes = CordonedNodes::kIgnore}));
-  CHECK(IsLimit({.on_unscheduled_pods = OnUnscheduledPods::kIgnore}));
+  CHECK(IsRule({.on_unscheduled_pods = OnUnscheduledPods::kIgnore}));
   CHECK(IsRule({.deadlines = {.validation = absl::Seconds(1)}}));
   CHECK(IsRule({.retry = {.max_attempts = 1}}));
 }

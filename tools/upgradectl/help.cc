@@ -169,6 +169,9 @@ Help OfAdministrator(GateReason reason, const Commands& commands, const std::str
     case GateReason::kCordoned:
       return {.advice = "Somebody cordoned the node, and the policy leaves such nodes alone.",
               .commands = {fmt::format("kubectl uncordon {}", node)}};
+    case GateReason::kNodeNotReady:
+      return {.advice = "Repair the node; it starts when it is Ready. If its driver is the cause, start it anyway.",
+              .commands = {fmt::format("kubectl describe node {}", node), commands.OnNode("request")}};
     case GateReason::kUnknownState:
       return {.advice = "The label is no state: remove it, and the node is looked at as if for the first time.",
               .commands = {commands.LabelState("")}};
@@ -236,26 +239,54 @@ Help OfDriver(GateReason reason, const Commands& commands) {
   }
 }
 
+// Nothing replaces the driver pod of a node that is done: it is up to date.
+Help OfDone(const Commands& commands, const NodeStatus& node) {
+  if (node.state != driverupgrade::UpgradeState::kDone || node.pod.empty() || node.pod_ready) {
+    return {.advice = "Nothing is needed."};
+  }
+  return {.advice = "The driver is up to date, but it is not Ready. Remove the cause; then restart the driver: request an "
+                    "upgrade, or label the node.",
+          .commands = {commands.DriverPod("describe pod"), commands.DriverPod("logs --all-containers"),
+                       commands.OnNode("request"), commands.LabelState("upgrade-required")}};
+}
+
+Help OfOtherOperator(GateReason reason, const Request& request, const NodeStatus& node) {
+  switch (reason) {
+    case GateReason::kOtherDriver:
+      return {.advice = "See how the other driver's upgrade stands.",
+              .commands = {"upgradectl explain " + node.name + OtherDriver(request, *node.gate)}};
+    case GateReason::kNodeLeaves:
+      return {.advice = "Nothing is needed: the node is about to leave the cluster.",
+              .commands = {fmt::format("kubectl describe node {}", node.name)}};
+    case GateReason::kMachineConfig:
+      return {.advice = "Wait for the Machine Config Operator. If it stays, look at its config pools.",
+              .commands = {"kubectl get machineconfigpools", fmt::format("kubectl describe node {}", node.name)}};
+    default:
+      return {.advice = "Ask the operator that the detail names.",
+              .commands = {fmt::format("kubectl describe nodemaintenances -A")}};
+  }
+}
+
+Help OfGate(const Request& request, const Commands& commands, const NodeStatus& node) {
+  const GateReason reason = node.gate->reason;
+  switch (driverupgrade::TraitsOf(reason).opener) {
+    case driverupgrade::GateOpener::kRollout: return OfRollout(reason, commands);
+    case driverupgrade::GateOpener::kAdministrator: return OfAdministrator(reason, commands, node.name);
+    case driverupgrade::GateOpener::kWorkloads: return OfWorkloads(reason, commands);
+    case driverupgrade::GateOpener::kDriver: return OfDriver(reason, commands);
+    case driverupgrade::GateOpener::kClock: return {.advice = "Wait until then."};
+    case driverupgrade::GateOpener::kOtherOperator:
+      return OfOtherOperator(reason, request, node);
+  }
+  return {};
+}
+
 }  // namespace
 
 Help HelpFor(const Request& request, const NodeStatus& node) {
-  if (!node.gate) return {.advice = "Nothing is needed."};
   const Commands commands(request, node);
-  const GateReason reason = node.gate->reason;
-  Help help;
-  switch (driverupgrade::TraitsOf(reason).opener) {
-    case driverupgrade::GateOpener::kRollout: help = OfRollout(reason, commands); break;
-    case driverupgrade::GateOpener::kAdministrator: help = OfAdministrator(reason, commands, node.name); break;
-    case driverupgrade::GateOpener::kWorkloads: help = OfWorkloads(reason, commands); break;
-    case driverupgrade::GateOpener::kDriver: help = OfDriver(reason, commands); break;
-    case driverupgrade::GateOpener::kClock: help = {.advice = "Wait until then."}; break;
-    case driverupgrade::GateOpener::kOtherOperator:
-      help = reason == GateReason::kOtherDriver
-                 ? Help{.advice = "See how the other driver's upgrade stands.",
-                        .commands = {"upgradectl explain " + node.name + OtherDriver(request, *node.gate)}}
-                 : Help{.advice = "Ask the operator that the detail names.",
-                        .commands = {fmt::format("kubectl describe nodemaintenances -A")}};
-  }
+  Help help = node.gate ? OfGate(request, commands, node) : OfDone(commands, node);
+  if (help.commands.empty() && !node.gate) return help;
   for (std::string& command : help.commands) {
     if (command.starts_with("kubectl ")) command += OptionsOfKubectl(request);
   }

@@ -11,6 +11,7 @@
 #include "driverupgrade/upgrade_budget.h"
 #include "fmt/format.h"
 #include "model/node_marks.h"
+#include "model/node_service.h"
 #include "upgradectl/budgets.h"
 #include "upgradectl/json_view.h"
 #include "upgradectl/status.h"
@@ -57,6 +58,7 @@ class Search {
     for (const Node& node : request_.question.cluster.nodes) {
       if (IsOurs(node)) CheckNode(node);
     }
+    CheckUnboundDriverPods();
     CheckBudgets();
     CheckCapacity();
     for (const EvictionWebhook& webhook : request_.facts.webhooks) {
@@ -158,9 +160,20 @@ class Search {
     CheckMarks(node);
     if (!node.ready) {
       Add({kWarning, "NodeNotReady",
-           "The node is not ready: it counts against maxUnavailable, and its pods do not end.",
+           "The node is not ready: it counts against maxUnavailable, and does not start.",
            "Repair it, or leave it out."},
           node.name);
+    }
+    if (const std::string why = driverupgrade::internal::WhyLeaving(node); !why.empty()) {
+      Add({kWarning, "NodeLeaves",
+           "The node is about to leave the cluster: it counts against maxUnavailable, and does not start.",
+           "Nothing, unless it stays after all."},
+          fmt::format("{}: {}", node.name, why));
+    }
+    if (const std::string why = driverupgrade::internal::WhyMachineConfig(node); !why.empty()) {
+      Add({kWarning, "MachineConfig", "OpenShift is about to reboot the node: it does not start before.",
+           "kubectl get machineconfigpools"},
+          fmt::format("{}: {}", node.name, why));
     }
     CheckDriverPods(node);
     const auto pods = other_pods_.find(node.name);
@@ -205,6 +218,19 @@ class Search {
       Add({kWarning, "WaitsForSafeLoad", "A driver waits to be loaded: the node is upgraded in its turn.",
            "docs/operations.md#safe-load"},
           node.name);
+    }
+  }
+
+  void CheckUnboundDriverPods() {
+    const auto unbound = driver_pods_.find("");
+    if (unbound == driver_pods_.end()) return;
+    for (const Pod* pod : unbound->second) {
+      if (driverupgrade::IsFinished(*pod) || pod->unscheduled_message.empty()) continue;
+      const std::string node = pod->affinity_node_name.empty() ? "" : fmt::format(" for {}", pod->affinity_node_name);
+      Add({kWarning, "DriverPodUnscheduled",
+           "A driver pod cannot be scheduled: the node that it is for counts against maxUnavailable.",
+           "Remove what the message names: taints, resources, ports, another pod."},
+          fmt::format("{}{}: {}", pod->ref.ToString(), node, pod->unscheduled_message));
     }
   }
 

@@ -109,9 +109,10 @@ std::string FormatTable(const Report& report) {
   }
   if (report.rollout) text += RolloutText(*report.rollout);
   const Tally& totals = report.totals;
-  text += fmt::format("{} nodes: {} pending, {} in progress, {} failed, {} done; {} slots in use, {} unavailable\n",
-                      totals.total, totals.pending, totals.in_progress, totals.failed, totals.done, totals.slots,
-                      totals.unavailable);
+  text += fmt::format("{} nodes: {} pending, {} in progress, {} failed, {} done{}; {} slots in use, {} unavailable\n",
+                      totals.total, totals.pending, totals.in_progress, totals.failed, totals.done,
+                      totals.not_ready > 0 ? fmt::format(", {} without a Ready driver", totals.not_ready) : "",
+                      totals.slots, totals.unavailable);
   return text;
 }
 

@@ -16,6 +16,7 @@
 #include "driverupgrade/upgrade_engine.h"
 #include "driverupgrade/watch_cache.h"
 #include "fmt/format.h"
+#include "fmt/ranges.h"
 #include "model/node_marks.h"
 #include "upgradectl/json_view.h"
 #include "upgradectl/status.h"
@@ -100,7 +101,7 @@ class Recorder {
   }
   // Whether each node is done, or held by what no time mends. Costs nothing, unlike the plan of all nodes.
   bool MayBeOver(const driverupgrade::Tally& totals) const {
-    return passing_ == 0 && totals.done + static_cast<int>(held_.size()) >= totals.total;
+    return passing_ == 0 && totals.InState(UpgradeState::kDone) + static_cast<int>(held_.size()) >= totals.total;
   }
   absl::Duration last_change() const { return last_change_; }
   absl::Duration HeldSince(const std::string& node) const {
@@ -270,7 +271,7 @@ class Simulation {
     const driverupgrade::Plan plan = engine_->Everything();
     ++whole_plans_;
     if (!plan.nodes.empty() || plan.totals.total == 0) return plan.totals.total == 0 && cache_->Synced();
-    if (plan.totals.done + static_cast<int>(plan.gates.size()) < plan.totals.total) return false;
+    if (plan.totals.InState(UpgradeState::kDone) + static_cast<int>(plan.gates.size()) < plan.totals.total) return false;
     return std::all_of(plan.gates.begin(), plan.gates.end(), [](const driverupgrade::NodeGate& gate) {
       return driverupgrade::TraitsOf(gate.gate.reason).ends_rollout;
     });
@@ -288,6 +289,7 @@ class Simulation {
                     .whole_plans = whole_plans_};
     for (const driverupgrade::NodeGate& gate : plan.gates) {
       rollout.blocked[gate.node] = {
+          .gate = gate.gate.reason,
           .why = fmt::format("{}: {}", driverupgrade::ToString(gate.gate.reason), gate.gate.detail),
           .since = recorder_.HeldSince(gate.node)};
     }
@@ -336,13 +338,22 @@ auto Quantile(const Trial& trial, int percent, F&& value) {
 
 const auto kMakespan = [](const Rollout& rollout) { return rollout.makespan; };
 
+// "3: n01, n02, n03 from 0s on, NodeNotReady: ...": the nodes that wait longest for one gate, and why the first of them.
 std::string WhoIsBlocked(const Trial& trial) {
+  constexpr std::size_t kNamesShown = 5;
   const Rollout& rollout = trial.rollouts.front();
   if (rollout.blocked.empty()) return "-";
   const auto first = std::min_element(rollout.blocked.begin(), rollout.blocked.end(),
                                       [](const auto& a, const auto& b) { return a.second.since < b.second.since; });
-  return Printable(fmt::format("{}: {} from {} on, {}", rollout.blocked.size(), first->first, Age(first->second.since),
-                               first->second.why));
+  std::vector<std::string> names;
+  for (const auto& [node, how] : rollout.blocked) {
+    if (how.gate == first->second.gate) names.push_back(node);
+  }
+  const std::size_t alike = names.size();
+  if (alike > kNamesShown) names.resize(kNamesShown);
+  return Printable(fmt::format("{}: {}{} from {} on, {}", rollout.blocked.size(), fmt::join(names, ", "),
+                               alike > kNamesShown ? fmt::format(" and {} more", alike - kNamesShown) : "",
+                               Age(first->second.since), first->second.why));
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "driverupgrade/gate.h"
 #include "driverupgrade/upgrade_policy.h"
 #include "driverupgrade/upgrade_state.h"
 #include "upgradectl/options.h"
@@ -53,6 +54,7 @@ struct NodeHistory {
 
 /// The gate that holds a node for ever.
 struct Blocked {
+  driverupgrade::GateReason gate = {};
   std::string why = {};
   /// From when on the gate has had this reason.
   absl::Duration since = {};

@@ -70,7 +70,7 @@ std::optional<absl::Time> Since(const Node& node, UpgradeState state, const Requ
 std::optional<Remaining> RemainingOf(const RolloutStatus& status, const std::vector<absl::Duration>& took) {
   // Of fewer nodes a spread says nothing.
   constexpr std::size_t kEnough = 3;
-  const int nodes = status.totals.total - status.totals.done - status.totals.failed;
+  const int nodes = status.totals.total - status.totals.done - status.totals.not_ready - status.totals.failed;
   const bool stands = status.frozen || status.paused || status.budget.Halted();
   if (took.size() < kEnough || nodes <= 0 || stands) return std::nullopt;
   const int side_by_side = std::max(1, std::min({status.budget.parallel_max.value_or(INT_MAX),
@@ -93,7 +93,7 @@ std::string VersionOf(const LeaseFact& leader, const Facts& facts) {
 
 Phase PhaseOf(const Tally& totals) {
   if (totals.failed > 0) return Phase::kFailed;
-  return totals.pending + totals.in_progress > 0 ? Phase::kUnderWay : Phase::kDone;
+  return totals.pending + totals.in_progress + totals.not_ready > 0 ? Phase::kUnderWay : Phase::kDone;
 }
 
 // Nodes that have no label yet, or that are done and have an old pod, wait as well.
@@ -180,7 +180,7 @@ std::string Age(absl::Duration duration) {
 bool HasEnded(const RolloutStatus& status) {
   if (status.phase != Phase::kFailed) return status.phase == Phase::kDone;
   return std::all_of(status.nodes.begin(), status.nodes.end(), [](const NodeStatus& node) {
-    if (!node.gate) return node.state == UpgradeState::kDone;
+    if (!node.gate) return node.state == UpgradeState::kDone && (node.pod.empty() || node.pod_ready);
     const driverupgrade::GateTraits& traits = driverupgrade::TraitsOf(node.gate->reason);
     // A turn comes by a node that moves, which is one of the others here.
     const bool waits_for_turn = node.gate->reason == GateReason::kMaxParallel ||

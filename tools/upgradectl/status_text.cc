@@ -75,9 +75,14 @@ std::string Headline(const RolloutStatus& status, const Screen& screen) {
   const Colour colour = status.phase == Phase::kDone     ? Colour::kGreen
                         : status.phase == Phase::kFailed ? Colour::kRed
                                                          : Colour::kYellow;
-  return fmt::format("{} {}: {} of {} done, {} failed, {} in progress, {} waiting\n", status.driver,
+  const std::string not_ready =
+      totals.not_ready == 0
+          ? ""
+          : Paint(fmt::format(", {} without a Ready driver", totals.not_ready), Colour::kRed, screen);
+  return fmt::format("{} {}: {} of {} done, {} failed, {} in progress, {} waiting{}\n", status.driver,
                      Paint(ToString(status.phase), colour, screen), totals.done, totals.total, totals.failed,
-                     totals.in_progress - totals.failed, totals.total - totals.done - totals.in_progress);
+                     totals.in_progress - totals.failed,
+                     totals.total - totals.done - totals.not_ready - totals.in_progress, not_ready);
 }
 
 std::string PolicyLine(const RolloutStatus& status, const Screen& screen) {
@@ -106,6 +111,7 @@ std::string StageLine(const driverupgrade::RolloutStatus& rollout, absl::Time at
   std::string text = fmt::format("stage {}, {} of {}: {} of {} done", stage.name, open + 1, rollout.stages.size(),
                                  stage.done, stage.nodes);
   if (stage.failed > 0) text += fmt::format(", {} failed", stage.failed);
+  if (stage.left_out > 0) text += ", " + stage.why_left_out;
   if (rollout.next) text += "; " + GateCell(rollout.next, at, /*wide=*/false);
   return Printable(text);
 }
@@ -202,6 +208,7 @@ class StatusDocument {
     Add(totals, "inProgress", status.totals.in_progress);
     Add(totals, "failed", status.totals.failed);
     Add(totals, "done", status.totals.done);
+    Add(totals, "notReady", status.totals.not_ready);
     Add(totals, "slots", status.totals.slots);
     AddLimit(totals, "slotsMax", status.budget.parallel_max);
     Add(totals, "unavailable", status.totals.unavailable);
@@ -223,6 +230,7 @@ class StatusDocument {
       Add(row, "underWay", stage.under_way);
       Add(row, "done", stage.done);
       Add(row, "failed", stage.failed);
+      Add(row, "leftOut", stage.left_out);
       stages.PushBack(row, allocator());
     }
     rollout.AddMember("stages", stages, allocator());

@@ -78,6 +78,7 @@ UpgradeStanding StandingOf(const driverupgrade::EngineProgress& progress, bool a
       .done = auto_upgrade && totals.done + progress.left_out == totals.total,
       .message = fmt::format("{} of {} nodes done, {} failed, {} in progress, {} pending", totals.done, totals.total,
                              totals.failed, totals.in_progress - totals.failed, totals.pending)};
+  if (totals.not_ready > 0) standing.message += fmt::format(", {} without a Ready driver", totals.not_ready);
   if (progress.left_out > 0) standing.message += fmt::format(", {} left out", progress.left_out);
   if (standing.done) {
     standing.reason = "Done";
@@ -86,7 +87,8 @@ UpgradeStanding StandingOf(const driverupgrade::EngineProgress& progress, bool a
   } else if (progress.halted) {
     standing.reason = "Halted";
   } else {
-    standing.reason = totals.failed > 0 ? "Failed" : "UnderWay";
+    const bool only_drivers = totals.not_ready > 0 && totals.pending + totals.in_progress == 0;
+    standing.reason = totals.failed > 0 ? "Failed" : only_drivers ? "DriverNotReady" : "UnderWay";
   }
   return standing;
 }

@@ -121,7 +121,7 @@ type Finding struct {
 
 // Totals counts the nodes of a part.
 type Totals struct {
-	Total, Pending, InProgress, Failed, Done, Slots, Unavailable int
+	Total, Pending, InProgress, Failed, Done, NotReady, Slots, Unavailable int
 }
 
 // Request is to be sent; without a verb there is none.

@@ -39,7 +39,7 @@ func (m *Manager) Explain(node string) (Gate, bool) {
 
 // Stats is what an operator publishes beyond the counters.
 type Stats struct {
-	Total, Pending, InProgress, Failed, Done, Slots, Unavailable int
+	Total, Pending, InProgress, Failed, Done, NotReady, Slots, Unavailable int
 	// Waiting nodes by the reason.
 	Waiting map[string]int
 	// Requests that were sent for upgrades, by verb; watches are not among them.
@@ -59,6 +59,7 @@ func (m *Manager) Stats() Stats {
 		stats.InProgress += found.Totals.InProgress
 		stats.Failed += found.Totals.Failed
 		stats.Done += found.Totals.Done
+		stats.NotReady += found.Totals.NotReady
 		stats.Slots += found.Totals.Slots
 		stats.Unavailable += found.Totals.Unavailable
 		for _, gate := range found.Gates {

@@ -79,6 +79,8 @@ GrantShare ShareOf(const Grants& grants, const NodeView& view, const Verdict& ve
           .first = verdict.candidate && IsCurrent(grants, reading)};
 }
 
+bool CountsAsUnavailable(const Tally& node, const GrantShare& share) { return share.counts || node.unavailable > 0; }
+
 void Sums::Add(const Tally& node, const GrantShare& share) {
   with += share.counts ? WithGrant(node) : node;
   without += share.counts && !share.first ? WithGrant(node) : node;
@@ -96,14 +98,11 @@ Sums Sums::AndElsewhere(std::size_t grants) const {
   return {.with = with + elsewhere, .without = without + elsewhere, .kept = kept + grants};
 }
 
-Sums Sums::AndUnscheduled(int pods, const AdmissionLimits& limits) const {
-  if (limits.on_unscheduled_pods == OnUnscheduledPods::kIgnore) return *this;
-  const Tally unscheduled{.unavailable = pods};
-  return {.with = with + unscheduled, .without = without + unscheduled, .kept = kept};
-}
-
-Budgets Sums::Against(const AdmissionLimits& limits, const std::optional<SharedSlots>& shared) const {
-  return {.all = ComputeBudget(with, limits, shared), .granted = ComputeBudget(without, limits, shared)};
+Budgets Sums::Against(const AdmissionLimits& limits, const std::optional<SharedSlots>& shared,
+                      const std::vector<std::string>& unavailable) const {
+  Budgets budgets{.all = ComputeBudget(with, limits, shared), .granted = ComputeBudget(without, limits, shared)};
+  if (budgets.all.unavailable_max) budgets.all.unavailable_nodes = unavailable;
+  return budgets;
 }
 
 GrantDecision DecideGrants(const Grants& grants, const std::vector<NodeReading>& nodes,

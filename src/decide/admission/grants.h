@@ -48,6 +48,8 @@ struct GrantShare {
   bool counts = false;   // which counts against the budgets,
   bool first = false;    // and is for the version that was read of a candidate, which is admitted first
 };
+// Whether the node is one of Tally::unavailable in Sums::with.
+bool CountsAsUnavailable(const Tally& node, const GrantShare& share);
 GrantShare ShareOf(const Grants& grants, const NodeView& view, const Verdict& verdict);
 
 // The sums over nodes that admission goes by.
@@ -59,9 +61,9 @@ struct Sums {
   void Subtract(const Tally& node, const GrantShare& share);
   // Grants whose nodes are not among those that are judged.
   Sums AndElsewhere(std::size_t grants) const;
-  // Driver pods that are bound to no node, if the limits count them.
-  Sums AndUnscheduled(int pods, const AdmissionLimits& limits) const;
-  Budgets Against(const AdmissionLimits& limits, const std::optional<SharedSlots>& shared) const;
+  // `unavailable`: UpgradeBudget::unavailable_nodes.
+  Budgets Against(const AdmissionLimits& limits, const std::optional<SharedSlots>& shared,
+                  const std::vector<std::string>& unavailable = {}) const;
 };
 
 struct GrantDecision {

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "fmt/format.h"
+#include "fmt/ranges.h"
 
 namespace driverupgrade {
 namespace {
@@ -89,16 +90,26 @@ class SharedParallel final : public LimitBase<SharedParallel> {
 
 class MaxUnavailable final : public LimitBase<MaxUnavailable> {
  public:
-  explicit MaxUnavailable(const Fill& nodes) : nodes_(nodes) {}
+  // `named`: some of the unavailable nodes, each with its cause.
+  MaxUnavailable(const Fill& nodes, const std::vector<std::string>& named)
+      : nodes_(nodes), named_(static_cast<int>(named.size())), names_(fmt::format("{}", fmt::join(named, ", "))) {}
   bool Refuses(const Candidate& candidate) const override { return candidate.needs_headroom && nodes_.IsFull(); }
   void Take(const Candidate& candidate) override { nodes_.used += candidate.takes_headroom; }
   Gate Describe() const override {
     return {.reason = GateReason::kMaxUnavailable,
-            .detail = fmt::format("maxUnavailable: {} of {} nodes are unavailable", nodes_.used, nodes_.max)};
+            .detail = fmt::format("maxUnavailable: {} of {} nodes are unavailable{}", nodes_.used, nodes_.max, Names())};
   }
 
  private:
+  std::string Names() const {
+    if (named_ == 0) return "";
+    const int others = nodes_.used - named_;
+    return fmt::format(": {}{}", names_, others > 0 ? fmt::format(" and {} more", others) : "");
+  }
+
   Fill nodes_;
+  int named_;
+  std::string names_;
 };
 
 // Who finds no room here would be held back by the ledger in each pass, after it had been judged as one that starts.
@@ -147,7 +158,8 @@ void AddCounts(const UpgradeBudget& budget, bool has_grant, std::vector<std::uni
   }
   if (budget.shared) Add(has_grant, SharedParallel(*budget.shared, budget.parallel_used), limits);
   if (budget.unavailable_max) {
-    Add(has_grant, MaxUnavailable({.max = *budget.unavailable_max, .used = budget.unavailable}), limits);
+    Add(has_grant, MaxUnavailable({.max = *budget.unavailable_max, .used = budget.unavailable}, budget.unavailable_nodes),
+        limits);
   }
 }
 

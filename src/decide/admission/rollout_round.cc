@@ -17,6 +17,7 @@
 #include "fmt/ranges.h"
 #include "model/cordon.h"
 #include "model/node_marks.h"
+#include "model/node_service.h"
 
 namespace driverupgrade::internal {
 namespace {
@@ -33,6 +34,8 @@ bool KeepsMaintenance(const NodeView& view, const std::optional<RequestorOptions
                      [](const NodeMaintenance* claim) { return !claim->deletion_timestamp; });
 }
 
+bool IsLeftOut(GateReason reason) { return TraitsOf(reason).is_wish || TraitsOf(reason).left_out; }
+
 // By what the node says of itself: what is planned for it has not happened yet.
 NodeProgress ProgressOf(const KeptVerdict& verdict, const GrantShare& share, bool keeps_maintenance,
                         bool is_of_older_revision) {
@@ -45,7 +48,7 @@ NodeProgress ProgressOf(const KeptVerdict& verdict, const GrantShare& share, boo
     return is_to_begin ? NodeProgress::kWaiting : NodeProgress::kFailed;
   }
   if (verdict.holds_slot || share.counts || verdict.in_progress) return NodeProgress::kUnderWay;
-  if (verdict.gate && TraitsOf(verdict.gate->reason).is_wish) return NodeProgress::kLeftOut;
+  if (verdict.gate && IsLeftOut(verdict.gate->reason)) return NodeProgress::kLeftOut;
   const NodePlan* const plan = verdict.plan.get();
   const bool stays = plan == nullptr || plan->path.empty() || plan->path == std::vector{UpgradeState::kDone};
   return verdict.state == UpgradeState::kDone && stays && !verdict.gate ? NodeProgress::kDone : NodeProgress::kWaiting;
@@ -137,17 +140,44 @@ std::string_view StageName(const RolloutPolicy& policy, std::size_t stage) {
   return stage < policy.stages.size() ? std::string_view(policy.stages[stage].name) : kLastStage;
 }
 
-std::vector<RolloutStageStatus> StagesOf(const RolloutPolicy& policy, const std::vector<StageCount>& counts) {
+std::vector<RolloutStageStatus> StagesOf(const RolloutPolicy& policy, const RolloutCensus& census,
+                                         const std::vector<RolloutNode>& nodes) {
+  const std::vector<StageCount>& counts = census.counts();
+  const std::vector<LeftOutNodes> left_out = census.LeftOutByStage(nodes);
   std::vector<RolloutStageStatus> statuses;
   for (std::size_t i = 0; i < counts.size(); ++i) {
     RolloutStageStatus& status = statuses.emplace_back();
     status.name = StageName(policy, i);
     status.nodes = counts[i].nodes;
     status.under_way = counts[i].under_way;
-    status.done = counts[i].done;
+    status.done = counts[i].done - counts[i].out_of_use;
     status.failed = counts[i].failed;
+    status.left_out = left_out[i].count;
+    status.why_left_out = Describe(left_out[i], counts[i].nodes);
   }
   return statuses;
+}
+
+// The earlier of both times; nullopt if neither is known.
+std::optional<absl::Time> Earlier(const std::optional<absl::Time>& a, const std::optional<absl::Time>& b) {
+  return a && b ? std::min(*a, *b) : a ? a : b;
+}
+
+// Whether a node that is done is in use: Ready, with a Ready driver pod.
+void NoteUse(const NodeView& view, RolloutNode& node) {
+  const Pod* pod = UnreadyDriverPod(view);
+  const bool has_pod = !view.driver_pods.empty() || pod != nullptr;
+  if (view.node.ready && pod == nullptr && has_pod) return;
+  node.out_of_use = true;
+  if (!view.node.ready) {
+    node.unwell = WhyNotReady(view.node);
+    node.out_of_use_since = view.node.ready_transition_time;
+  } else {
+    node.unwell = pod == nullptr ? "it has no driver pod" : WhyPodNotReady(*pod);
+  }
+  if (pod != nullptr && !IsStarting(*pod)) {
+    node.out_of_use_since = Earlier(node.out_of_use_since, pod->not_ready_since);
+  }
 }
 
 RolloutNode NodeOf(const NodeView& view, const KeptVerdict& verdict, const GrantShare& share,
@@ -159,6 +189,7 @@ RolloutNode NodeOf(const NodeView& view, const KeptVerdict& verdict, const Grant
   RolloutNode node{.node = &view.node,
                    .progress = ProgressOf(verdict, share, keeps_maintenance, is_of_older_revision),
                    .may_start = verdict.candidate.has_value()};
+  node.unfit = node.progress == NodeProgress::kLeftOut && !TraitsOf(verdict.gate->reason).is_wish;
   const bool is_over = verdict.gate && TraitsOf(verdict.gate->reason).ends_rollout;
   const bool will_end = node.progress == NodeProgress::kUnderWay && !is_over && !WasInitiallyUnschedulable(*marks);
   node.lasts_from = LastsFrom(view, will_end);
@@ -171,6 +202,7 @@ RolloutNode NodeOf(const NodeView& view, const KeptVerdict& verdict, const Grant
     node.sick = std::move(of_node.sick);
     node.unwell = std::move(of_node.unwell);
   }
+  if (node.progress == NodeProgress::kDone && UnwellMax(input.rules.policy) > absl::ZeroDuration()) NoteUse(view, node);
   if (node.may_start && OrdersByPods(input.rules.policy)) {
     node.pods = PodsInTheWay(view, input.node_rules, input.machine.options());
   }
@@ -231,7 +263,7 @@ class RolloutRounds {
     const ParsedRecord read = ParseRecord(input_.facts.record);
     const RolloutStep step = AdvanceRollout(read.record, view_, census_, input_.rules, input_.now);
     const StartTime start = StartTimeAt(policy_, input_.now, NodeTakes(step.record, policy_));
-    Budgets budgets = CountGroups(sums.Against(input_.limits, input_.shared_slots), elsewhere);
+    Budgets budgets = CountGroups(sums.Against(input_.limits, input_.shared_slots, input_.unavailable_nodes), elsewhere);
     if (input_.grants_max) budgets.ledger = {.max = *input_.grants_max, .kept = sums.kept};
     RolloutRound round{.budget = budgets.all, .pod_interest = PodInterest(step)};
     Decide(step, start, budgets, round);
@@ -313,7 +345,7 @@ class RolloutRounds {
   void Report(const ParsedRecord& read, const RolloutStep& step, const StartTime& start, RolloutRound& round) const {
     RolloutStatus& status = round.status;
     status.revision = view_.revision.value_or("");
-    status.stages = StagesOf(policy_, census_.counts());
+    status.stages = StagesOf(policy_, census_, view_.nodes);
     status.open = step.open;
     if (step.open < static_cast<int>(policy_.stages.size())) status.next = step.closed;
     status.halted = step.halted;

@@ -36,6 +36,8 @@ struct RolloutInput {
   const AdmissionLimits& limits;
   const std::optional<SharedSlots>& shared_slots;
   absl::Time now;
+  // UpgradeBudget::unavailable_nodes.
+  std::vector<std::string> unavailable_nodes = {};
   // See Budgets::LedgerRoom::max.
   std::optional<std::size_t> grants_max = std::nullopt;
 };
@@ -95,7 +97,7 @@ struct RolloutRound {
   std::optional<absl::Time> wake_at = std::nullopt;
 };
 
-// `sums`: over all nodes, grants of nodes elsewhere and unscheduled pods included; `elsewhere` are the former.
+// `sums`: over all nodes, grants of nodes elsewhere included; `elsewhere` are these.
 RolloutRound AdmitByRollout(const RolloutInput& input, RolloutMembers& members, const Sums& sums,
                             std::size_t elsewhere);
 

@@ -9,7 +9,9 @@
 #include "decide/marks_of_view.h"
 #include "decide/rollout/failures.h"
 #include "driverupgrade/upgrade_state.h"
+#include "fmt/format.h"
 #include "model/cordon.h"
+#include "model/node_service.h"
 
 namespace driverupgrade {
 namespace {
@@ -43,7 +45,37 @@ int FailureLimit(const CountOrPercent& limit, int total) {
 }
 
 bool IsUnavailable(const Node& node, const std::optional<UpgradeState>& state) {
-  return !node.unreadable.empty() || node.unschedulable || !node.ready || (state && TraitsOf(*state).holds_cordon);
+  return !node.unreadable.empty() || node.unschedulable || !node.ready || !internal::WhyLeaving(node).empty() ||
+         (state && TraitsOf(*state).holds_cordon);
+}
+
+bool LacksDriverPod(const NodeView& view, const NodeRules& rules) {
+  return rules.on_unscheduled_pods == OnUnscheduledPods::kCountUnavailable && !view.unscheduled_driver_pods.empty();
+}
+
+std::string WhyUnavailable(const NodeView& view, const DriverIdentity& identity, const NodeRules& rules) {
+  const Node& node = view.node;
+  if (!node.unreadable.empty()) return "cannot be read";
+  if (!node.ready) return "NotReady";
+  if (std::string why = internal::WhyLeaving(node); !why.empty()) return why;
+  const internal::MarksOfView marks(view, identity);
+  const std::optional<UpgradeState> state = marks->State();
+  if (state == UpgradeState::kFailed) return "its upgrade failed";
+  if (state && IsInProgress(*state)) return "its upgrade is in progress";
+  if (LacksDriverPod(view, rules)) {
+    const std::string& message = view.unscheduled_driver_pods.front().unscheduled_message;
+    return message.empty() ? "its driver pod is not scheduled yet"
+                           : fmt::format("its driver pod cannot be scheduled: {}", message);
+  }
+  if (!node.unschedulable) return "its upgrade is about to start";
+  const internal::Cordon cordon = internal::ReadCordon(node, identity);
+  return cordon.kind == internal::CordonKind::kAdministrator ? "cordoned by an administrator" : "cordoned for an upgrade";
+}
+
+// 100 % never limits: some nodes may be unavailable without a state or a pod to show it.
+bool IsLimit(const CountOrPercent& max) {
+  const Percent* percent = std::get_if<Percent>(&max);
+  return percent == nullptr || percent->value < 100;
 }
 
 // Compared first: a limit far below zero, which Validate refuses, must not overflow.
@@ -57,6 +89,7 @@ Tally& Tally::operator+=(const Tally& other) {
   in_progress += other.in_progress;
   failed += other.failed;
   done += other.done;
+  not_ready += other.not_ready;
   slots += other.slots;
   unavailable += other.unavailable;
   for (std::size_t i = 0; i < by_state.size(); ++i) by_state[i] += other.by_state[i];
@@ -70,6 +103,7 @@ Tally& Tally::operator-=(const Tally& other) {
   in_progress -= other.in_progress;
   failed -= other.failed;
   done -= other.done;
+  not_ready -= other.not_ready;
   slots -= other.slots;
   unavailable -= other.unavailable;
   for (std::size_t i = 0; i < by_state.size(); ++i) by_state[i] -= other.by_state[i];
@@ -89,14 +123,17 @@ Tally TallyOf(const NodeView& view, const DriverIdentity& identity, const NodeRu
 Tally internal::TallyByMarks(const NodeView& view, const NodeMarks& marks, const DriverIdentity& identity,
                              const NodeRules& rules) {
   const std::optional<UpgradeState> state = marks.State();
+  const bool is_done = state == UpgradeState::kDone;
+  const bool runs = !is_done || UnreadyDriverPod(view) == nullptr;
   Tally tally{
       .total = 1,
       .pending = state == UpgradeState::kUpgradeRequired,
       .in_progress = !state || IsInProgress(*state),
       .failed = state == UpgradeState::kFailed,
-      .done = state == UpgradeState::kDone,
+      .done = is_done && runs,
+      .not_ready = !runs,
       .slots = HoldsSlot(view.node, marks, identity, rules),
-      .unavailable = IsUnavailable(view.node, state),
+      .unavailable = IsUnavailable(view.node, state) || LacksDriverPod(view, rules),
   };
   if (state) tally.by_state[static_cast<std::size_t>(*state)] = 1;
   if (const auto& name = marks.failure_class.value(); name && tally.failed > 0) {
@@ -109,6 +146,23 @@ Tally internal::TallyByMarks(const NodeView& view, const NodeMarks& marks, const
     }
   }
   return tally;
+}
+
+const Pod* internal::UnreadyDriverPod(const NodeView& view) {
+  const DriverPodsOfView marks(view);
+  for (std::size_t i = 0; i < view.driver_pods.size(); ++i) {
+    if (!marks[i].ready) return &view.driver_pods[i];
+  }
+  return view.driver_pods.empty() && !view.unscheduled_driver_pods.empty() ? &view.unscheduled_driver_pods.front()
+                                                                          : nullptr;
+}
+
+bool internal::IsOutOfUse(const NodeView& view, const NodeRules& rules) {
+  return !view.node.ready || !WhyLeaving(view.node).empty() || LacksDriverPod(view, rules);
+}
+
+std::string internal::UnavailableNode(const NodeView& view, const DriverIdentity& identity, const NodeRules& rules) {
+  return fmt::format("{} ({})", view.node.name, WhyUnavailable(view, identity, rules));
 }
 
 Tally WithPatch(Tally tally, const Node& node, const PatchNodeParams& patch, const DriverIdentity& identity,
@@ -136,7 +190,7 @@ UpgradeBudget ComputeBudget(const Tally& tally, const AdmissionLimits& limits,
                        .shared = shared,
                        .unavailable = tally.unavailable,
                        .failed = tally.failed};
-  if (limits.max_unavailable) budget.unavailable_max = ScaledLimit(*limits.max_unavailable, tally.total);
+  if (limits.max_unavailable && IsLimit(*limits.max_unavailable)) budget.unavailable_max = ScaledLimit(*limits.max_unavailable, tally.total);
   if (limits.max_failures) budget.failures_max = FailureLimit(*limits.max_failures, tally.total);
   budget.failed_class =
       internal::ExhaustedBudget(limits.failures_by_class, tally.failed_by_class, tally.total).value_or("");

@@ -6,6 +6,8 @@
 #include <utility>
 
 #include "decide/rollout/order.h"
+#include "fmt/format.h"
+#include "model/node_service.h"
 
 namespace driverupgrade::internal {
 namespace {
@@ -15,7 +17,26 @@ bool IsTroubled(const RolloutNode& node) {
          (node.progress == NodeProgress::kDone && !node.unwell.empty());
 }
 
+void Note(std::set<std::size_t>& nodes, std::size_t i, int by) {
+  if (by > 0) {
+    nodes.insert(i);
+  } else {
+    nodes.erase(i);
+  }
+}
+
+void Add(const Node& node, LeftOutNodes& left_out) {
+  if (left_out.count++ > 0) return;
+  const std::string leaving = WhyLeaving(node);
+  left_out.first = fmt::format("{}, {}", node.name, leaving.empty() ? WhyNotReady(node) : leaving);
+}
+
 }  // namespace
+
+std::string Describe(const LeftOutNodes& left_out, int others) {
+  if (left_out.count == 0) return "";
+  return fmt::format("{} of {} left out: {}", left_out.count, left_out.count + others, left_out.first);
+}
 
 bool StartsTogether(const RolloutPolicy& policy) {
   return policy.groups && policy.groups->mode == GroupMode::kTogether;
@@ -61,13 +82,8 @@ void RolloutCensus::Change(std::size_t i, const RolloutNode& before, const Rollo
 }
 
 void RolloutCensus::Count(std::size_t i, const RolloutNode& node, int by) {
-  if (IsTroubled(node)) {
-    if (by > 0) {
-      troubled_.insert(i);
-    } else {
-      troubled_.erase(i);
-    }
-  }
+  if (IsTroubled(node)) Note(troubled_, i, by);
+  if (node.unfit) Note(unfit_, i, by);
   if (node.progress == NodeProgress::kLeftOut) return;
   StageCount& stage = counts_[static_cast<std::size_t>(stages_[i])];
   stage.nodes += by;
@@ -76,6 +92,7 @@ void RolloutCensus::Count(std::size_t i, const RolloutNode& node, int by) {
   if (node.progress != NodeProgress::kDone) return;
   stage.done += by;
   if (!node.unwell.empty()) stage.unwell += by;
+  if (node.out_of_use) stage.out_of_use += by;
 }
 
 const GroupTallies& RolloutCensus::Groups(const std::vector<RolloutNode>& nodes, int open) {
@@ -94,6 +111,29 @@ std::map<std::size_t, std::string> RolloutCensus::FailedByGroup(const std::vecto
     if (nodes[i].progress == NodeProgress::kFailed) failed.emplace(group_of_[i], nodes[i].node->name);
   }
   return failed;
+}
+
+const std::string* RolloutCensus::GroupUnderWay() const {
+  const auto first = std::find_if(groups_.tallies.begin(), groups_.tallies.end(),
+                                  [](const GroupTally& tally) { return tally.under_way > 0; });
+  return first == groups_.tallies.end() ? nullptr : &(*groups_.names)[first - groups_.tallies.begin()];
+}
+
+std::vector<LeftOutNodes> RolloutCensus::LeftOutByStage(const std::vector<RolloutNode>& nodes) const {
+  std::vector<LeftOutNodes> by_stage(counts_.size());
+  for (const std::size_t i : unfit_) Add(*nodes[i].node, by_stage[static_cast<std::size_t>(stages_[i])]);
+  return by_stage;
+}
+
+std::map<std::size_t, std::string> RolloutCensus::LeftOutByGroup(const std::vector<RolloutNode>& nodes) const {
+  std::map<std::size_t, std::string> texts;
+  if (!by_) return texts;
+  std::map<std::size_t, LeftOutNodes> by_group;
+  for (const std::size_t i : unfit_) Add(*nodes[i].node, by_group[group_of_[i]]);
+  for (const auto& [group, left_out] : by_group) {
+    texts.emplace(group, Describe(left_out, groups_.tallies[group].nodes));
+  }
+  return texts;
 }
 
 std::vector<int> RolloutCensus::SlotsUsed() const {

@@ -29,8 +29,17 @@ struct StageCount {
   int under_way = 0;
   int done = 0;
   int unwell = 0;  // of those that are done
+  int out_of_use = 0;  // unwell nodes that are not in use
   int failed = 0;
 };
+
+// Nodes that a stage or a group continues without, because they are not fit to start.
+struct LeftOutNodes {
+  int count = 0;
+  std::string first = {};  // `n3, NotReady since 2026-11-26T12:00:00Z`
+};
+// `1 of 8 left out: n3, NotReady since 2026-11-26T12:00:00Z`; `others` are not left out. Empty if none is left out.
+std::string Describe(const LeftOutNodes& left_out, int others);
 
 // What is asked as one: a node, or all nodes of a group that wait.
 struct WaitingUnit {
@@ -57,6 +66,12 @@ class RolloutCensus {
   const std::vector<StageCount>& counts() const { return counts_; }
   // The nodes that have failed or are sick or unwell.
   const std::set<std::size_t>& troubled() const { return troubled_; }
+  // Lists the left-out nodes by stage.
+  std::vector<LeftOutNodes> LeftOutByStage(const std::vector<RolloutNode>& nodes) const;
+  // Describes the left-out nodes of each group that has such nodes.
+  std::map<std::size_t, std::string> LeftOutByGroup(const std::vector<RolloutNode>& nodes) const;
+  // Returns the name of the first group with nodes in progress; nullptr without such a group. O(groups).
+  const std::string* GroupUnderWay() const;
   // The number of the group of each node; empty without groups.
   const std::vector<std::size_t>& group_of() const { return group_of_; }
 
@@ -86,6 +101,7 @@ class RolloutCensus {
   std::vector<int> stages_ = {};
   std::vector<StageCount> counts_ = {};
   std::set<std::size_t> troubled_ = {};
+  std::set<std::size_t> unfit_ = {};
   GroupTallies groups_ = {};
   std::vector<std::size_t> group_of_ = {};               // by node; empty without groups
   std::vector<std::vector<std::size_t>> nodes_of_ = {};  // by group, if it starts together

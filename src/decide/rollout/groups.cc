@@ -54,8 +54,13 @@ GroupTallies TallyGroups(const std::vector<RolloutNode>& nodes, const NodeGroups
   return all;
 }
 
-GroupLimit::GroupLimit(NodeGroups groups, GroupTallies tallies, std::map<std::size_t, std::string> failed)
-    : groups_(std::move(groups)), all_(std::move(tallies)), failed_(std::move(failed)) {
+GroupLimit::GroupLimit(NodeGroups groups, GroupTallies tallies, std::map<std::size_t, std::string> failed,
+                       std::map<std::size_t, std::string> left_out, std::string not_begun)
+    : groups_(std::move(groups)),
+      all_(std::move(tallies)),
+      failed_(std::move(failed)),
+      left_out_(std::move(left_out)),
+      not_begun_(std::move(not_begun)) {
   if (groups_.mode != GroupMode::kOneAtATime) return;
   for (std::size_t group = 0; group < all_.tallies.size(); ++group) {
     if (all_.tallies[group].IsBegun()) begun_.push_back(group);
@@ -80,11 +85,15 @@ std::optional<std::string> GroupLimit::SecondGroup(std::size_t group) const {
     }
     if (!first && (!own.IsBegun() || other < group)) first = other;
   }
+  if (!first && !not_begun_.empty() && !own.IsBegun()) return not_begun_;
   if (!first || (own.under_way > 0 && all_.tallies[*first].under_way == 0)) return std::nullopt;
   std::string why = fmt::format("one group at a time: {} of {} nodes of {} are done", all_.tallies[*first].ended,
                                 all_.tallies[*first].nodes, Shown(*first));
-  const auto failed = failed_.find(*first);
-  return failed == failed_.end() ? why : fmt::format("{}, node {} has failed", why, failed->second);
+  if (const auto failed = failed_.find(*first); failed != failed_.end()) {
+    why += fmt::format(", node {} has failed", failed->second);
+  }
+  if (const auto left_out = left_out_.find(*first); left_out != left_out_.end()) why += "; " + left_out->second;
+  return why;
 }
 
 std::optional<std::string> GroupLimit::Refusal(std::size_t group) const {

@@ -50,8 +50,9 @@ GroupTallies TallyGroups(const std::vector<RolloutNode>& nodes, const NodeGroups
 
 class GroupLimit {
  public:
-  // `failed`: a failed node of each group that has one, to be named.
-  GroupLimit(NodeGroups groups, GroupTallies tallies, std::map<std::size_t, std::string> failed = {});
+  // `failed`: a failed node of each group that has one, to be named. `left_out`: text of each group that continues without some of its nodes. `not_begun`: why no group may start that has not begun; empty: there is no such reason.
+  GroupLimit(NodeGroups groups, GroupTallies tallies, std::map<std::size_t, std::string> failed = {},
+             std::map<std::size_t, std::string> left_out = {}, std::string not_begun = {});
 
   // Why no node of the group may start now; nullopt: one may, with mode kTogether: all that wait.
   std::optional<std::string> Refusal(std::size_t group) const;
@@ -71,6 +72,8 @@ class GroupLimit {
   NodeGroups groups_;
   GroupTallies all_;
   std::map<std::size_t, std::string> failed_;
+  std::map<std::size_t, std::string> left_out_;
+  std::string not_begun_;
   std::vector<std::size_t> begun_ = {};  // in order; all there may be with mode kOneAtATime
 };
 

@@ -50,4 +50,8 @@ NodeHealth HealthOf(const StringMap& conditions, const std::vector<Pod>& pods, c
   return of_node;
 }
 
+absl::Duration UnwellMax(const RolloutPolicy& policy) {
+  return policy.health ? policy.health->unwell_max.value_or(kUnwellMax) : kUnwellMax;
+}
+
 }  // namespace driverupgrade::internal

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/time/time.h"
 #include "driverupgrade/cluster_types.h"
 #include "driverupgrade/rollout_policy.h"
 
@@ -19,6 +20,9 @@ struct NodeHealth {
 // `conditions` of the node by their types, `pods` on it, and those of the driver.
 NodeHealth HealthOf(const StringMap& conditions, const std::vector<Pod>& pods, const std::vector<Pod>& driver_pods,
                     const RolloutHealth& health);
+
+// RolloutHealth::unwell_max of the policy, or its default; zero: the rollout does not check whether nodes are in use.
+absl::Duration UnwellMax(const RolloutPolicy& policy);
 
 }  // namespace driverupgrade::internal
 

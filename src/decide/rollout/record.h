@@ -44,6 +44,8 @@ struct RolloutRecord {
   std::string stages = {};
   // The name of the stage that has been reached; empty: the first.
   std::string stage = {};
+  // The group that was in progress last, with GroupMode::kOneAtATime; empty: none at this revision.
+  std::string group = {};
   // When the last node of the stage was done; a whole second.
   std::optional<absl::Time> soak_since = std::nullopt;
   std::optional<Halt> halt = std::nullopt;

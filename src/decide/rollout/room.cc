@@ -23,7 +23,7 @@ class Admission {
     by_stage_.resize(used_.size());
     if (!policy_.groups) return;
     const GroupTallies& groups = census.Groups(view.nodes, step.open);
-    groups_.emplace(*policy_.groups, groups, census.FailedByGroup(view.nodes));
+    groups_.emplace(*policy_.groups, groups, census.FailedByGroup(view.nodes), census.LeftOutByGroup(view.nodes), step.last_group);
     by_group_.resize(groups.tallies.size());
   }
 

@@ -12,6 +12,7 @@
 
 #include "base/backoff.h"
 #include "decide/rollout/groups.h"
+#include "decide/rollout/health.h"
 #include "fmt/format.h"
 #include "policy/rollout_codec.h"
 
@@ -91,6 +92,7 @@ struct StageTally {
   int failed = 0;  // and not waived
   std::string failed_node = {};
   std::string unwell = {};  // the first that is
+  std::string left_out = {};
 };
 
 std::string_view NameOf(const RolloutPolicy& policy, int stage) {
@@ -143,6 +145,7 @@ class Advance {
   RolloutStep Run() {
     for (const absl::Duration took : view_.took) record().durations.Add(took);
     Adopt();
+    NoteGroup();
     LiftHalt();
     Tally();
     if (!record().halt) NoteHalt();
@@ -156,6 +159,7 @@ class Advance {
         record().soak_since.reset();
       }
     }
+    step_.last_group = WhyNoOtherGroup();
     SayWhatIsOpen();
     return std::move(step_);
   }
@@ -173,6 +177,7 @@ class Advance {
       if (!record().revision.empty() && !IsHaltedRevisionWanted()) record().halt.reset();
       record().revision = *view_.revision;
       record().stages.clear();
+      record().group.clear();
       record().waived.clear();
     }
     if (record().stages != rules_.stages_fingerprint) {
@@ -216,27 +221,71 @@ class Advance {
     for (const std::size_t i : census_.troubled()) {
       const RolloutNode& node = view_.nodes[i];
       if (record().waived.size() >= kWaivedMax) break;
-      if (node.progress == NodeProgress::kFailed || !node.sick.empty()) record().waived.insert(node.node->name);
+      if (node.progress == NodeProgress::kFailed || !WhySick(i).empty()) record().waived.insert(node.node->name);
     }
   }
 
   bool IsStage(const std::string& name) const { return name == NameOf(policy_, StageNamed(policy_, name)); }
 
   void Tally() {
+    const std::vector<LeftOutNodes> left_out = census_.LeftOutByStage(view_.nodes);
     for (const StageCount& count : census_.counts()) {
-      tallies_.push_back({.nodes = count.nodes, .ended = count.done - count.unwell + count.failed});
+      tallies_.push_back({.nodes = count.nodes,
+                          .ended = count.done - count.unwell + count.failed,
+                          .left_out = Describe(left_out[tallies_.size()], count.nodes)});
     }
     for (const std::size_t i : census_.troubled()) {
       const RolloutNode& node = view_.nodes[i];
       StageTally& tally = tallies_[static_cast<std::size_t>(census_.stages()[i])];
-      if (node.progress == NodeProgress::kDone && !node.unwell.empty() && tally.unwell.empty()) {
-        tally.unwell = fmt::format("; node {}: {}", node.node->name, node.unwell);
+      const bool is_unwell = node.progress == NodeProgress::kDone && !node.unwell.empty();
+      // Approved as it is.
+      if (is_unwell && node.out_of_use && record().waived.contains(node.node->name)) {
+        ++tally.ended;
+        continue;
       }
+      if (is_unwell && tally.unwell.empty()) tally.unwell = fmt::format("; node {}: {}", node.node->name, node.unwell);
       if (node.progress == NodeProgress::kFailed && !record().waived.contains(node.node->name)) {
         if (tally.failed++ == 0) tally.failed_node = node.node->name;
       }
     }
   }
+
+  // The group that is in progress, or that was last. Its nodes are watched until the next one begins.
+  void NoteGroup() {
+    if (!policy_.groups || policy_.groups->mode != GroupMode::kOneAtATime) return record().group.clear();
+    if (const std::string* group = census_.GroupUnderWay()) record().group = *group;
+  }
+
+  bool IsOfLastGroup(std::size_t i) const {
+    return !step_.record.group.empty() && GroupOf(*view_.nodes[i].node, *policy_.groups) == step_.record.group;
+  }
+
+  // Whether it matters that the node is in use: its stage is open or soaks, or its group was the last.
+  bool IsWatched(std::size_t i) {
+    const int stage = census_.stages()[i];
+    return (stage == this->stage() && stage < Last()) || IsOfLastGroup(i);
+  }
+
+  // Empty: it is not sick.
+  std::string WhySick(std::size_t i) {
+    const RolloutNode& node = view_.nodes[i];
+    if (!node.sick.empty()) return node.sick;
+    const bool counts = node.out_of_use_since && IsWatched(i);
+    if (!counts || now_ < *node.out_of_use_since + UnwellMax(policy_)) return "";
+    return fmt::format("{}, for more than {}", node.unwell, absl::FormatDuration(UnwellMax(policy_)));
+  }
+
+  // Names a node of the last group that keeps other groups from starting; empty without such a node.
+  std::string WhyNoOtherGroup() {
+    for (const std::size_t i : census_.troubled()) {
+      const RolloutNode& node = view_.nodes[i];
+      if (!node.out_of_use || !IsOfLastGroup(i) || record().waived.contains(node.node->name)) continue;
+      return fmt::format("one group at a time: node {} of the last group: {}", node.node->name, node.unwell);
+    }
+    return "";
+  }
+
+  void WakeAt(absl::Time time) { step_.wake_at = std::min(time, step_.wake_at.value_or(absl::InfiniteFuture())); }
 
   // A node that waits or is under way. When all have ended a halt would stop nobody, and only call a person.
   bool IsAnybodyToCome() const {
@@ -251,9 +300,12 @@ class Advance {
     for (const std::size_t i : census_.troubled()) {
       const RolloutNode& node = view_.nodes[i];
       if (!reason.empty()) break;
-      if (node.sick.empty() || record().waived.contains(node.node->name)) continue;
-      reason = fmt::format("node {} of stage {} is sick: {}", node.node->name, NameOf(policy_, census_.stages()[i]),
-                           node.sick);
+      if (record().waived.contains(node.node->name)) continue;
+      if (std::string why = WhySick(i); !why.empty()) {
+        reason = fmt::format("node {} of stage {} is sick: {}", node.node->name, NameOf(policy_, census_.stages()[i]), why);
+      } else if (node.out_of_use_since && IsWatched(i)) {
+        WakeAt(*node.out_of_use_since + UnwellMax(policy_));
+      }
     }
     for (std::size_t i = 0; i < policy_.stages.size() && reason.empty(); ++i) {
       const RolloutStage& stage = policy_.stages[i];
@@ -277,15 +329,16 @@ class Advance {
     if (tally.nodes == 0 || tally.ended < tally.nodes || tally.failed > FailuresTolerated(stage, tally.nodes)) {
       record().soak_since.reset();
       // A stage without a node would let the others begin without a test: somebody has mistyped a label.
-      return Wait(GateReason::kStage, tally.nodes == 0
-                                          ? fmt::format("stage {} has no node", stage.name)
-                                          : fmt::format("stage {}: {} of {} nodes have ended, {} failed{}", stage.name,
-                                                        tally.ended, tally.nodes, tally.failed, tally.unwell));
+      const std::string left_out = tally.left_out.empty() ? "" : "; " + tally.left_out;
+      return Wait(GateReason::kStage,
+                  tally.nodes == 0 ? fmt::format("stage {} has no node{}", stage.name, left_out)
+                                   : fmt::format("stage {}: {} of {} nodes have ended, {} failed{}{}", stage.name,
+                                                 tally.ended, tally.nodes, tally.failed, tally.unwell, left_out));
     }
     if (!record().soak_since) record().soak_since = NextSecond(now_);
     const absl::Time soaked = *record().soak_since + stage.soak;
     if (now_ < soaked) {
-      step_.wake_at = soaked;
+      WakeAt(soaked);
       return Wait(GateReason::kSoak, fmt::format("stage {} soaks for {}", stage.name, absl::FormatDuration(stage.soak)),
                   soaked);
     }

@@ -46,6 +46,8 @@ struct RolloutStep {
   std::optional<Gate> halted = std::nullopt;
   // Why the nodes of later stages wait.
   Gate closed = {};
+  // Text that names an unwell node of the last group, with GroupMode::kOneAtATime: no other group starts. Empty: all are well.
+  std::string last_group = {};
   // When the answer changes although the cluster does not.
   std::optional<absl::Time> wake_at = std::nullopt;
   friend bool operator==(const RolloutStep&, const RolloutStep&) = default;

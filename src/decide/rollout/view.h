@@ -20,7 +20,7 @@ enum class NodeProgress : std::uint8_t {
   kUnderWay,  // Begun and not ended. So is one of which that is not known because a write is unsettled.
   kDone,
   kFailed,   // Of what is rolled out now, and not to be tried again at once; it may hold a slot.
-  kLeftOut,  // By somebody's wish (GateTraits::is_wish of the node alone): nobody waits for it.
+  kLeftOut,  // Left out by its own gate (GateTraits::left_out or is_wish): no other node waits for it.
 };
 
 struct RolloutNode {
@@ -30,6 +30,8 @@ struct RolloutNode {
   // It waits for nothing but the limits. One that is under way all the same has been admitted before, and what came of
   // it is not known; or it has kept its NodeMaintenance, for whose slot of the maintenance operator others would wait.
   bool may_start = false;
+  // It is left out because of its own condition, such as NotReady, and not by a wish: the rollout reports it.
+  bool unfit = false;
   // From when on nobody waits for what it takes of maxUnavailable to come back. Infinite past: it is unavailable, and by
   // no upgrade that will give that back. Infinite future: it is available, or such an upgrade is under way.
   absl::Time lasts_from = absl::InfiniteFuture();
@@ -43,6 +45,10 @@ struct RolloutNode {
   // What the node with its new driver is not ready with yet, for a person: its stage is not done before. Empty: all is
   // ready.
   std::string unwell = {};
+  // It is done, but the node or its driver pod is not Ready; `unwell` says so.
+  bool out_of_use = false;
+  // Since when it has been so; nullopt: it is not known, or the driver pod is still starting.
+  std::optional<absl::Time> out_of_use_since = std::nullopt;
   // That its upgrade would evict, delete or wait for (pods_in_the_way.h); nullopt: not known.
   std::optional<int> pods = std::nullopt;
 };

@@ -201,7 +201,7 @@ Progress LeavePodRestart(Walk& walk) {
   if (!driver.wanted_revision.empty() && !walk.RestartsOnly()) {
     walk.Remove(&NodeMarks::restart_only);
   }
-  if (driver.none) return WaitForDriver(walk, GateReason::kDriverPodMissing, "no driver pod on the node yet");
+  if (driver.none) return WaitForDriver(walk, GateReason::kDriverPodMissing, walk.WhyNoDriverPod(" yet"));
   if (driver.unknown) return WaitForDriver(walk, GateReason::kRevisionUnknown, driver.why_unknown);
   if (!driver.to_restart.empty()) return RestartDriverPods(walk);
   if (driver.terminating != nullptr) {

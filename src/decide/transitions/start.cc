@@ -5,6 +5,7 @@
 #include "decide/transitions/walk.h"
 #include "driverupgrade/cordon_names.h"
 #include "fmt/format.h"
+#include "model/node_service.h"
 
 namespace driverupgrade {
 namespace {
@@ -48,7 +49,8 @@ Candidate CandidateOf(const Walk& walk, const internal::Cordon& cordon) {
   const bool outside =
       cordon.kind == internal::CordonKind::kAdministrator && walk.in.policy.cordoned_nodes == CordonedNodes::kProceed;
   const bool available = cordon.kind == internal::CordonKind::kNone;
-  const bool admitted_before = available && walk.view.node.ready && own.unavailable > 0;
+  const bool out_of_use = internal::IsOutOfUse(walk.view, walk.in.policy);
+  const bool admitted_before = available && !out_of_use && own.unavailable > 0;
   return {
       .needs_slot = !outside && own.slots == 0,
       .needs_headroom = available && !admitted_before,
@@ -63,6 +65,29 @@ Candidate RequestorCandidate(const Walk& walk) {
           .needs_headroom = false,
           .takes_headroom = false,
           .own_node = walk.view.node.name == walk.in.options.own_node};
+}
+
+// Whether a patch that started the upgrade may have been applied: such a node continues like any node in progress.
+bool MayHaveStarted(const Walk& walk) {
+  return walk.read_state() == UpgradeState::kUpgradeRequired && walk.verdict.tally.slots > 0;
+}
+
+// Returns the gate of a node that is not fit to start, whatever the limits say; nullopt if it is fit.
+std::optional<Gate> WhyUnfit(const Walk& walk) {
+  if (MayHaveStarted(walk)) return std::nullopt;
+  const Node& node = walk.view.node;
+  if (std::string why = internal::WhyLeaving(node); !why.empty()) {
+    return Gate{.reason = GateReason::kNodeLeaves, .detail = std::move(why)};
+  }
+  if (std::string why = internal::WhyNotReady(node); !why.empty() && !walk.after().upgrade_requested.value()) {
+    return Gate{.reason = GateReason::kNodeNotReady,
+                .detail = fmt::format("{}; repair the node, or start it anyway with the annotation {}=true", why,
+                                      walk.in.identity.UpgradeRequestedAnnotation())};
+  }
+  if (std::string why = internal::WhyMachineConfig(node); !why.empty()) {
+    return Gate{.reason = GateReason::kMachineConfig, .detail = std::move(why)};
+  }
+  return std::nullopt;
 }
 
 // T8: not where somebody asked for the upgrade, nor where the driver waits to be loaded anew.
@@ -124,7 +149,7 @@ Progress LeaveUnknownOrDone(Walk& walk) {
     return walk.Rest();
   }
   if (releasing) return *releasing;
-  if (walk.driver.none) return walk.Wait(GateReason::kDriverPodMissing, "no driver pod on the node");
+  if (walk.driver.none) return walk.Wait(GateReason::kDriverPodMissing, walk.WhyNoDriverPod());
   return EnterDone(walk, "the driver pod is up to date");
 }
 
@@ -134,7 +159,8 @@ Progress LeaveUpgradeRequired(Walk& walk) {
   if (walk.after().skip_upgrade.value()) {
     return walk.Wait(GateReason::kSkipLabel, fmt::format("label {}=true", identity.SkipUpgradeLabel()));
   }
-  if (walk.driver.none) return walk.Wait(GateReason::kDriverPodMissing, "no driver pod on the node");
+  if (std::optional<Gate> unfit = WhyUnfit(walk)) return walk.Wait(unfit->reason, std::move(unfit->detail));
+  if (walk.driver.none) return walk.Wait(GateReason::kDriverPodMissing, walk.WhyNoDriverPod());
   if (walk.driver.unknown) return walk.Wait(GateReason::kRevisionUnknown, walk.driver.why_unknown);
   const internal::Cordon cordon = internal::ReadCordon(walk.view.node, identity);
   const bool by_request = walk.requestor && walk.in.options.requestor->enabled;

@@ -84,6 +84,15 @@ void Walk::AssessDriver() {
                        in.options.driver_restart_count_max);
 }
 
+std::string Walk::WhyNoDriverPod(std::string_view until) const {
+  const auto unscheduled =
+      std::find_if(view.unscheduled_driver_pods.begin(), view.unscheduled_driver_pods.end(),
+                   [](const Pod& pod) { return !pod.unscheduled_message.empty(); });
+  if (unscheduled == view.unscheduled_driver_pods.end()) return fmt::format("no driver pod on the node{}", until);
+  return fmt::format("driver pod {} cannot be scheduled: {}", unscheduled->ref.ToString(),
+                     unscheduled->unscheduled_message);
+}
+
 void Walk::SetRestartsOnly() {
   std::set<std::string> compared;
   for (const Pod* pod : driver.to_restart) compared.emplace(RevisionHash(*pod));

@@ -140,6 +140,8 @@ class Walk {
   bool InRequestorMode() const { return after().requestor_mode.present(); }
   // The driver holds back until the node is evacuated: its init container has set the annotation (T39, T43).
   bool AwaitsSafeLoad() const { return SafeLoadManager::IsWaiting(after()); }
+  // For a gate of a node without a bound driver pod. `until`: what follows if nothing is known to be wrong.
+  std::string WhyNoDriverPod(std::string_view until = "") const;
   // The driver pods that there are now may be restarted without an evacuation, as long as the target stays (T8).
   void SetRestartsOnly();
   // Both the target and the pods to restart are of the revisions that were compared (T8).

@@ -4,6 +4,7 @@
 
 #include "absl/strings/numbers.h"
 #include "fmt/format.h"
+#include "model/node_service.h"
 #include "testing/invariants/checker_impl.h"
 
 namespace driverupgrade::testing {
@@ -56,7 +57,8 @@ void InvariantChecker::Impl::NoteShares(const Node& after, Maker maker, std::int
   if (busy && !truth.busy) truth.busy_since = time;
   truth.busy = busy;
   const bool ours = internal::WillBeCordoned(state) || (after.unschedulable && truth.cordon == Maker::kEngine);
-  const bool unavailable = ours || after.unschedulable || !after.ready;
+  const bool unavailable = ours || after.unschedulable || !after.ready ||
+                           !driverupgrade::internal::WhyLeaving(after).empty();
   if (unavailable && !truth.unavailable) {
     truth.unavailable_since = revision;
     // A start of a node that is unavailable already takes no room: since when others know is still what counts.

@@ -221,7 +221,6 @@ class InvariantChecker::Impl {
   int failed_ = 0;
   int open_ = 0;
   // Driver pods that are bound to no node.
-  int unbound_ = 0;
   void CountNode(const internal::NodeTruth& truth, int sign);
   std::int64_t revision_ = 0;
   std::int64_t maintenance_revision_ = 0;

@@ -64,8 +64,6 @@ void InvariantChecker::Impl::OnChange(const Change& change) {
 
 void InvariantChecker::Impl::OnPod(const Change& change) {
   const Pod* after = change.pod.after;
-  const auto is_unbound = [&](const Pod* pod) { return pod != nullptr && pod->node_name.empty() && IsDriverPod(*pod); };
-  unbound_ += is_unbound(after) - is_unbound(change.pod.before);
   const auto count_on_node = [&](const Pod* pod, int sign) {
     if (pod == nullptr || pod->node_name.empty() || !IsDriverPod(*pod)) return;
     if ((driver_pods_[pod->node_name] += sign) == 0) driver_pods_.erase(pod->node_name);

@@ -8,6 +8,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_split.h"
 #include "fmt/format.h"
+#include "model/node_service.h"
 #include "testing/invariants/checker_impl.h"
 
 namespace driverupgrade::testing {
@@ -119,9 +120,7 @@ bool InvariantChecker::Impl::BudgetIsOut(const Writer& who, GateReason reason, c
   for (const auto& [name, truth] : nodes) {
     if (truth.unavailable && with_driver_.contains(name)) taken.insert(truth.uid);
   }
-  const bool unbound_count = its_policy.on_unscheduled_pods == OnUnscheduledPods::kCountUnavailable;
-  const int unavailable = static_cast<int>(taken.size()) + (unbound_count ? unbound_ : 0);
-  return unavailable >= UnavailableLimit(*its_policy.max_unavailable, static_cast<int>(with_driver_.size()));
+  return static_cast<int>(taken.size()) >= UnavailableLimit(*its_policy.max_unavailable, static_cast<int>(with_driver_.size()));
 }
 
 // Nodes that start together are refused if not all of them have room: all but one may be in the way of that one.
@@ -212,6 +211,9 @@ bool InvariantChecker::Impl::IsTrue(const Writer& who, const Node& node, const G
     case GateReason::kLedger: return gate.not_before || !granted_.contains(node.uid + " " + node.resource_version);
     case GateReason::kSkipLabel: return label != node.labels.end() && label->second == "true";
     case GateReason::kCordoned: return its_policy.cordoned_nodes == CordonedNodes::kIgnore && IsForeignCordon(node);
+    case GateReason::kNodeNotReady: return !node.ready;
+    case GateReason::kNodeLeaves: return !::driverupgrade::internal::WhyLeaving(node).empty();
+    case GateReason::kMachineConfig: return !::driverupgrade::internal::WhyMachineConfig(node).empty();
     // Another requestor, too: a NodeMaintenance that we have released stays until he has done with it.
     case GateReason::kOtherDriver:
       return OtherDriverHolds(node, keys) || claims_.contains(node.name);
@@ -326,13 +328,13 @@ void InvariantChecker::Impl::CheckTotals(const Tally& totals) {
     pending += truth.state == UpgradeState::kUpgradeRequired;
     in_progress += IsBusy(truth.state);
   }
-  if (totals.done == done && totals.pending == pending && totals.in_progress == in_progress &&
+  if (totals.done + totals.not_ready == done && totals.pending == pending && totals.in_progress == in_progress &&
       totals.failed == failed_) {
     return;
   }
   Fail("L6", fmt::format(
                  "{} nodes are reported done, {} pending, {} in progress, {} failed, where {}, {}, {} and {} are",
-                 totals.done, totals.pending, totals.in_progress, totals.failed, done, pending, in_progress, failed_));
+                 totals.done + totals.not_ready, totals.pending, totals.in_progress, totals.failed, done, pending, in_progress, failed_));
 }
 
 }  // namespace driverupgrade::testing

@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_split.h"
 #include "fmt/format.h"
+#include "model/node_service.h"
 #include "testing/invariants/checker_impl.h"
 #include "testing/invariants/start_times.h"
 
@@ -76,7 +77,8 @@ bool MayStart(const RolloutPolicy& rollout, absl::Duration takes, absl::Time fir
 
 bool InvariantChecker::Impl::IsLeftOut(const Node& node) const {
   const auto skip = node.labels.find(keys.skip);
-  return (skip != node.labels.end() && skip->second == "true") || node.unschedulable;
+  return (skip != node.labels.end() && skip->second == "true") || node.unschedulable || !node.ready ||
+         !driverupgrade::internal::WhyLeaving(node).empty();
 }
 
 // Nodes that nobody waits for, by an administrator's wish, count as ended, too. Here nobody may ask the cluster, in whose

@@ -205,25 +205,5 @@ TEST_CASE("L6: totals that are not those of the cluster") {
   CHECK(world.Broken() == "L6");
 }
 
-TEST_CASE("L5: a driver pod that is bound to no node is one unavailable node, if the policy counts it") {
-  for (const bool counts : {true, false}) {
-    World world({.auto_upgrade = true,
-                 .max_unavailable = Count{2},
-                 .drain = DrainPolicy{},
-                 .on_unscheduled_pods = counts ? OnUnscheduledPods::kCountUnavailable : OnUnscheduledPods::kIgnore});
-    world.Start(0);
-    world.Move(1, UpgradeState::kUnknown, {UpgradeState::kUpgradeRequired});
-    world.cluster->AddWorkload(
-        {.ns = world.fleet.ns, .name = world.fleet.daemon_set, .node_selector = {{"zone", "nowhere"}}});
-    Plan plan = Waiting(world.NodeName(1), {GateReason::kMaxUnavailable});
-    plan.gates.push_back({.node = world.NodeName(0), .gate = {.reason = GateReason::kDriverPodNotReady}});
-    plan.totals.total = 4;
-    world.cluster->SetPodReady(world.fleet.ns, world.DriverPodOn(0).ref.name, false);
-    world.checker->CheckGates(*world.guarded, plan);
-    INFO(world.checker->Report());
-    CHECK(world.Broken() == (counts ? "" : "L5"));
-  }
-}
-
 }  // namespace
 }  // namespace driverupgrade::tests

@@ -28,10 +28,23 @@ bool IsSkipped(const Scene& scene) {
   return skip != scene.node.labels.end() && skip->second == "true";
 }
 
+// A node that is not Ready does not start unless an upgrade is requested; a node that leaves never does.
+bool IsUnfit(const Scene& scene) {
+  const auto requested = scene.node.annotations.find(scene.facts.upgrade_requested);
+  const bool is_requested = requested != scene.node.annotations.end() && requested->second == "true";
+  return (!scene.node.ready && !is_requested) || scene.node.deletion_timestamp || !scene.node.taints.empty();
+}
+
+bool IsInUse(const Scene& scene) {
+  return scene.node.ready && !scene.driver_pods.empty() &&
+         std::all_of(scene.driver_pods.begin(), scene.driver_pods.end(), IsReadyPod);
+}
+
 // Of one that would start: an administrator may want it left alone. Whoever ignores his cordon says so of nodes of which
 // nothing else is to be said.
 NodeWay WayOfWaiting(const Scene& scene, const DriverSeen& driver, bool may_be_under_way) {
   if (IsSkipped(scene)) return {.open = may_be_under_way, .left_out = true};
+  if (IsUnfit(scene)) return {.open = true, .left_out = true};
   if (scene.policy.cordoned_nodes != CordonedNodes::kIgnore || !scene.IsAdministrators()) return {.open = true};
   // A cordon that the maintenance operator may have made for us is not his.
   const bool for_us = scene.AnyClaim() || scene.node.annotations.contains(scene.facts.keys.requestor_mode);
@@ -146,13 +159,15 @@ RolloutNodeSeen SeeForRollout(const Scene& scene, EngineTime time, const std::op
       state != State::kUpgradeRequired || has_grant || unsettled || !scene.maintenances.empty();
   if (state == State::kDone && seen.way.IsDone()) seen.may_be_under_way = false;
   seen.out_of_service = scene.node.unschedulable || !scene.maintenances.empty();
+  seen.way.in_use = IsInUse(scene);
+  if (seen.way.done && !seen.way.in_use) seen.unwell = "it or its driver is not ready";
   if (!scene.policy.rollout || !scene.policy.rollout->health) return seen;
   const RolloutHealth& health = *scene.policy.rollout->health;
   if (seen.way.done) seen.sick = Sickness(scene, health);
   if (seen.sick.empty() && health.max_driver_restarts) {
     seen.sick = TooManyRestarts(scene, driver, *health.max_driver_restarts);
   }
-  if (seen.way.done && health.pod_selector) seen.unwell = UnreadyPod(scene, *health.pod_selector);
+  if (seen.way.done && seen.way.in_use && health.pod_selector) seen.unwell = UnreadyPod(scene, *health.pod_selector);
   return seen;
 }
 
@@ -212,7 +227,7 @@ std::string RolloutOpinion::WhyWrongCounts(const RolloutStatus& told) const {
   };
   const auto of = [&](const std::string& where, std::optional<std::size_t> stage, const RolloutStageStatus& counts) {
     const auto all = Count(stage, [](NodeWay way) { return Bounds{way.IsCounted(), way.MayBeCounted()}; });
-    const auto done = Count(stage, [](NodeWay way) { return Bounds{way.IsDone(), way.done}; });
+    const auto done = Count(stage, [](NodeWay way) { return Bounds{way.IsDone() && way.in_use, way.done && way.in_use}; });
     const auto failed = Count(stage, [](NodeWay way) { return Bounds{way.HasFailed(), way.failed}; });
     std::string why = why_not(where, "in all", counts.nodes, all);
     if (why.empty()) why = why_not(where, "that are done", counts.done, done);
@@ -244,7 +259,8 @@ std::string RolloutOpinion::WhyNotSoaking(std::size_t stage, const std::set<std:
     if (stages_[i] != stage) continue;
     const RolloutNodeSeen& node = nodes_[i];
     if (node.way.IsOpen()) return fmt::format("node {} has not ended", node.name);
-    if (node.way.IsDone() && !node.unwell.empty()) return fmt::format("node {}: {}", node.name, node.unwell);
+    const bool is_waived = !node.way.in_use && waived.contains(node.name);
+    if (node.way.IsDone() && !node.unwell.empty() && !is_waived) return fmt::format("node {}: {}", node.name, node.unwell);
   }
   const Bounds nodes = Count(stage, [](NodeWay way) { return Bounds{way.IsCounted(), way.MayBeCounted()}; });
   if (nodes.most == 0) return "it has no node";
@@ -283,7 +299,8 @@ std::string RolloutOpinion::WhyWrongRecord(const RolloutRecord& record) const {
 
 bool RolloutOpinion::MayHaltFor(const RolloutRecord& record) const {
   const auto may_be_sick = [&](const RolloutNodeSeen& node) {
-    return !node.sick.empty() && !record.waived.contains(node.name);
+    const bool is_unwell = node.way.done && !node.way.in_use;
+    return (!node.sick.empty() || is_unwell) && !record.waived.contains(node.name);
   };
   if (std::any_of(nodes_.begin(), nodes_.end(), may_be_sick)) return true;
   // If nobody can tell who is in a stage, all that have failed may be in one.

@@ -24,8 +24,10 @@ struct NodeWay {
   bool open = false;
   bool done = false;
   bool failed = false;
-  // By an administrator's wish: nobody counts the node.
+  // Not counted, because of an administrator's wish or because the node is not fit to start.
   bool left_out = false;
+  // Ready, with a Ready driver pod: a node that is done does not count as done otherwise.
+  bool in_use = true;
 
   bool IsOpen() const { return open && !done && !failed && !left_out; }
   bool IsDone() const { return done && !open && !failed && !left_out; }

@@ -41,7 +41,7 @@ rollout:
   closed: ["2026-12-24/2027-01-02", 2026-05-01]
   finishBy: true
   expectedNodeSeconds: 600
-  health: {nodeConditions: [{type: GpuHealthy, status: "False"}], maxDriverRestarts: 2}
+  health: {nodeConditions: [{type: GpuHealthy, status: "False"}], maxDriverRestarts: 2, unwellSeconds: 30}
 failurePolicy: {byClass: {DriverCrash: 1, ImagePull: 1, Validation: 2, DrainBlocked: 5%, NodeLost: 10}}
 )";
 
@@ -68,7 +68,9 @@ RolloutPolicy ExampleRollout() {
                  {.first = absl::CivilDay(2026, 5, 1), .last = absl::CivilDay(2026, 5, 1)}},
       .finish_by = true,
       .expected_node_duration = absl::Minutes(10),
-      .health = RolloutHealth{.node_conditions = {{.type = "GpuHealthy", .status = "False"}}, .max_driver_restarts = 2},
+      .health = RolloutHealth{.node_conditions = {{.type = "GpuHealthy", .status = "False"}},
+                              .max_driver_restarts = 2,
+                              .unwell_max = absl::Seconds(30)},
   };
 }
 
@@ -200,6 +202,7 @@ TEST_CASE("a mistake in rollout is told with the path of its field") {
        "rollout.health.nodeConditions[0].type: Ready is the kubelet's: a node that is not ready counts as unavailable"},
       {"{rollout: {health: {podSelector: ''}}}", "rollout.health.podSelector: must not be empty: it selects every pod"},
       {"{rollout: {health: {maxDriverRestarts: -2}}}", "rollout.health.maxDriverRestarts: must be >= 0, got -2"},
+      {"{rollout: {health: {unwellSeconds: -2}}}", "rollout.health.unwellSeconds: must be >= 0, got -2"},
       {"{failurePolicy: {byClass: {Driver: 1}}}",
        "failurePolicy.byClass.Driver: unknown field (did you mean DriverCrash?)"},
       {"{failurePolicy: {byClass: {NodeLost: 0}}}", "failurePolicy.byClass.NodeLost: must be >= 1, got 0"},

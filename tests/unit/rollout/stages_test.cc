@@ -398,6 +398,118 @@ TEST_CASE("the fingerprints of a policy stay as they are") {
   CHECK(full.stages_fingerprint == "2787feaf8fd9aba8");
 }
 
+TEST_CASE("W8: a node of the soaking stage that is not in use ends the soak, and halts the rollout after a minute") {
+  Fleet fleet(5);
+  const RolloutRules rules = Rules({Canary()});
+  const Names canaries = fleet.In(0, rules);
+  Finish(fleet, canaries);
+  RolloutStep step = Settled(fleet, {}, rules);
+  REQUIRE(step.record.soak_since);
+  RolloutNode& canary = fleet.node(canaries[0]);
+  canary.out_of_use = true;
+  canary.unwell = "NotReady since then";
+  canary.out_of_use_since = kNow;
+  step = Settled(fleet, step.record, rules, kNow + absl::Seconds(59));
+  CHECK_FALSE(step.record.soak_since);
+  CHECK_FALSE(step.halted);
+  CHECK(step.closed.detail ==
+        "stage canary: 1 of 2 nodes have ended, 0 failed; node " + canaries[0] + ": NotReady since then");
+  CHECK(step.wake_at == kNow + absl::Seconds(60));
+  const RolloutStep halted = Settled(fleet, step.record, rules, kNow + absl::Seconds(60));
+  REQUIRE(halted.halted);
+  CHECK(halted.halted->detail == "node " + canaries[0] +
+                                     " of stage canary is sick: NotReady since then, for more than 1m; go on with the "
+                                     "approval canary@r1");
+
+  SECTION("an approval takes the stage as it is") {
+    fleet.view.approvals = "canary@r1";
+    const RolloutStep approved = Settled(fleet, halted.record, rules, kNow + absl::Seconds(61));
+    CHECK_FALSE(approved.halted);
+    CHECK(approved.record.soak_since);
+  }
+  SECTION("how long it takes is a field of the policy") {
+    RolloutPolicy patient = rules.policy;
+    patient.health = RolloutHealth{.unwell_max = absl::Minutes(5)};
+    CHECK_FALSE(Settled(fleet, step.record, RulesOf(patient, {}), kNow + absl::Seconds(299)).halted);
+    CHECK(Settled(fleet, step.record, RulesOf(patient, {}), kNow + absl::Seconds(300)).halted);
+  }
+  SECTION("a driver that is still starting ends the soak alone") {
+    canary.out_of_use_since.reset();
+    CHECK_FALSE(Settled(fleet, step.record, rules, kNow + absl::Hours(1)).halted);
+  }
+  SECTION("a node of the last stage is not watched") {
+    const Names rest = fleet.In(1, rules);
+    Finish(fleet, {rest[0], rest[1]});
+    canary.out_of_use = false;
+    canary.unwell.clear();
+    canary.out_of_use_since.reset();
+    step = Settled(fleet, step.record, rules, kNow);
+    step = Settled(fleet, step.record, rules, kNow + absl::Hours(2));
+    REQUIRE(step.record.stage == "rest");
+    RolloutNode& other = fleet.node(rest[0]);
+    other.out_of_use = true;
+    other.unwell = "NotReady";
+    other.out_of_use_since = kNow;
+    CHECK_FALSE(Settled(fleet, step.record, rules, kNow + absl::Hours(3)).halted);
+  }
+}
+
+TEST_CASE("W8: the nodes of the last group are watched, and no other group starts while one is not in use") {
+  Fleet fleet;
+  fleet.Add("a1", {{"rack", "a"}});
+  fleet.Add("b1", {{"rack", "b"}});
+  fleet.Add("c1", {{"rack", "c"}});
+  const RolloutRules rules = RulesOf({.groups = NodeGroups{.by = "rack", .mode = GroupMode::kOneAtATime}}, {});
+  fleet.Set("a1", NodeProgress::kDone);
+  fleet.Set("b1", NodeProgress::kUnderWay);
+  RolloutStep step = Settled(fleet, {}, rules);
+  CHECK(step.record.group == "=b");
+  CHECK(ParseRecord(FormatRecord(step.record)).record == step.record);
+  fleet.Set("b1", NodeProgress::kDone);
+  for (const char* name : {"a1", "b1"}) {
+    fleet.node(name).out_of_use = true;
+    fleet.node(name).unwell = "NotReady";
+  }
+  step = Settled(fleet, step.record, rules);
+  CHECK(step.last_group == "one group at a time: node b1 of the last group: NotReady");
+  CHECK(fleet.Started(step, rules).empty());
+  fleet.node("b1").out_of_use_since = kNow;
+  CHECK(Settled(fleet, step.record, rules, kNow + absl::Minutes(1)).halted);
+  // Nodes of earlier groups are not watched.
+  fleet.node("b1").out_of_use = false;
+  fleet.node("b1").unwell.clear();
+  fleet.node("b1").out_of_use_since.reset();
+  fleet.node("a1").out_of_use_since = kNow;
+  step = Settled(fleet, step.record, rules, kNow + absl::Hours(1));
+  CHECK_FALSE(step.halted);
+  CHECK(fleet.Started(step, rules) == Names{"c1"});
+}
+
+TEST_CASE("W6: a stage continues without nodes that are not fit to start, and names the first of them") {
+  Fleet fleet;
+  fleet.Add("a1", {{"pool", "canary"}});
+  fleet.Add("a2", {{"pool", "canary"}});
+  fleet.Add("b1");
+  const RolloutRules rules = Rules({{.name = "canary", .nodes = LabelSelector::Parse("pool=canary").value()}});
+  Node dead = *fleet.node("a2").node;
+  dead.ready = false;
+  dead.ready_transition_time = kNow;
+  fleet.node("a2").node = &dead;
+  fleet.Set("a2", NodeProgress::kLeftOut);
+  fleet.node("a2").unfit = true;
+  RolloutStep step = Settled(fleet, {}, rules);
+  CHECK(step.closed.detail ==
+        "stage canary: 0 of 1 nodes have ended, 0 failed; 1 of 2 left out: a2, NotReady since 2027-01-15T08:00:00Z");
+  fleet.Set("a1", NodeProgress::kDone);
+  CHECK(Settled(fleet, {}, rules).open == 1);
+  // None is left that could show anything.
+  fleet.Set("a1", NodeProgress::kLeftOut);
+  step = Settled(fleet, {}, rules);
+  CHECK(step.open == 0);
+  CHECK(step.closed.detail ==
+        "stage canary has no node; 1 of 1 left out: a2, NotReady since 2027-01-15T08:00:00Z");
+}
+
 TEST_CASE("the callback of the operator halts") {
   Fleet fleet(5);
   fleet.view.sick = "alert DriverErrors fires";

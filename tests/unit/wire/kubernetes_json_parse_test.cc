@@ -28,6 +28,7 @@ TEST_CASE("a node is read with what an upgrade decides by") {
              .labels = {{"kubernetes.io/hostname", "gpu-7"}, {"nvidia.com/gpu-driver-upgrade-state", "drain-required"}},
              .annotations = {{"nvidia.com/gpu-driver-upgrade-enabled", "true"}, {"note", "Größe \"XL\"\nµ"}},
              .unschedulable = true,
+             .taints = {"node.kubernetes.io/unschedulable"},
              .ready = false});
 }
 
@@ -50,6 +51,39 @@ TEST_CASE("a pod is read with what an upgrade decides by") {
                                    {.name = "sidecar", .ready = true}},
             .resource_names = {"cpu", "memory", "nvidia.com/gpu"},
             .resource_claims = {"driver-x7k2p-b-9hm2c", "shared"}});
+}
+
+TEST_CASE("W3 to W8: what keeps a node from being upgraded is read, and written again") {
+  const absl::StatusOr<Node> node = ParseObject<Node>(R"({"kind":"Node","metadata":{"name":"n1",
+      "deletionTimestamp":"2026-01-02T03:04:05Z"},"spec":{"taints":[{"key":"karpenter.sh/disrupted","effect":"NoSchedule"},
+      {"key":"a","value":"b"},{"key":"a","effect":"NoExecute"}]},
+      "status":{"conditions":[{"type":"Ready","status":"Unknown","lastTransitionTime":"2026-01-02T03:04:00Z"}]}})");
+  REQUIRE(node.ok());
+  const absl::Time deleted = absl::FromCivil(absl::CivilSecond(2026, 1, 2, 3, 4, 5), absl::UTCTimeZone());
+  CHECK(*node == Node{.name = "n1",
+                      .deletion_timestamp = deleted,
+                      .taints = {"a", "karpenter.sh/disrupted"},
+                      .ready = false,
+                      .ready_transition_time = deleted - absl::Seconds(5)});
+  CHECK(*ParseObject<Node>(FormatObject(*node)) == *node);
+}
+
+TEST_CASE("W5: a pod that is not bound is read with the node that its affinity names, and why it is not scheduled") {
+  const auto read = [](std::string_view fields) {
+    return *ParseObject<Pod>(fmt::format(
+        R"({{"kind":"Pod","metadata":{{"name":"p"}},"spec":{{{}"affinity":{{"nodeAffinity":{{
+           "requiredDuringSchedulingIgnoredDuringExecution":{{"nodeSelectorTerms":[{{"matchFields":[
+           {{"key":"metadata.name","operator":"In","values":["gpu-1"]}}]}}]}}}}}}}},"status":{{"conditions":[
+           {{"type":"PodScheduled","status":"False","reason":"Unschedulable","message":"no room"}},
+           {{"type":"Ready","status":"False","lastTransitionTime":"2026-01-02T03:04:05Z"}}]}}}})",
+        fields));
+  };
+  const Pod unbound = read("");
+  CHECK(unbound.affinity_node_name == "gpu-1");
+  CHECK(unbound.unscheduled_message == "no room");
+  CHECK(unbound.not_ready_since == absl::FromCivil(absl::CivilSecond(2026, 1, 2, 3, 4, 5), absl::UTCTimeZone()));
+  CHECK(*ParseObject<Pod>(FormatObject(unbound)) == unbound);
+  CHECK(read(R"("nodeName":"gpu-1",)").affinity_node_name.empty());
 }
 
 TEST_CASE("a list of daemon sets is read") {

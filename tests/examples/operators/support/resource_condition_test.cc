@@ -79,6 +79,8 @@ TEST_CASE("how far an upgrade is has words for each way it may stand") {
   CHECK(shown(progress).starts_with("Halted no"));
   CHECK(shown({.totals = {.total = 2, .pending = 1, .done = 1}}).starts_with("UnderWay no"));
   CHECK(shown({.totals = {.total = 2, .done = 2}}).starts_with("Done yes: 2 of 2"));
+  CHECK(shown({.totals = {.total = 2, .done = 1, .not_ready = 1}}) ==
+        "DriverNotReady no: 1 of 2 nodes done, 0 failed, 0 in progress, 0 pending, 1 without a Ready driver");
   CHECK(shown({.totals = {.total = 2, .pending = 1, .done = 1}, .left_out = 1}) ==
         "Done yes: 1 of 2 nodes done, 0 failed, 0 in progress, 1 pending, 1 left out");
 }

@@ -1,0 +1,76 @@
+#include "model/node_service.h"
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+#include "fmt/format.h"
+
+namespace driverupgrade::internal {
+namespace {
+
+struct LeavingTaint {
+  std::string_view key;
+  std::string_view owner;
+};
+
+// Each owner removes the node soon after it has added the taint.
+constexpr std::array kLeavingTaints = {
+    LeavingTaint{"ToBeDeletedByClusterAutoscaler", "the cluster autoscaler"},
+    LeavingTaint{"karpenter.sh/disrupted", "Karpenter"},
+    LeavingTaint{"karpenter.sh/disruption", "Karpenter"},  // before Karpenter 1.0
+};
+
+constexpr std::string_view kCurrentConfig = "machineconfiguration.openshift.io/currentConfig";
+constexpr std::string_view kDesiredConfig = "machineconfiguration.openshift.io/desiredConfig";
+constexpr std::string_view kConfigState = "machineconfiguration.openshift.io/state";
+
+std::string_view Annotation(const Node& node, std::string_view key) {
+  const auto annotation = node.annotations.find(std::string(key));
+  return annotation == node.annotations.end() ? std::string_view() : std::string_view(annotation->second);
+}
+
+}  // namespace
+
+std::string UtcText(absl::Time time) { return absl::FormatTime("%Y-%m-%d%ET%H:%M:%SZ", time, absl::UTCTimeZone()); }
+
+std::string WhyNotReady(const Node& node) {
+  if (node.ready) return "";
+  return node.ready_transition_time ? fmt::format("NotReady since {}", UtcText(*node.ready_transition_time))
+                                    : "NotReady";
+}
+
+std::string WhyPodNotReady(const Pod& pod) {
+  std::string why = fmt::format("driver pod {} is not Ready", pod.ref.ToString());
+  if (pod.not_ready_since) why += fmt::format(" since {}", UtcText(*pod.not_ready_since));
+  for (const std::vector<ContainerStatus>* statuses : {&pod.init_container_statuses, &pod.container_statuses}) {
+    for (const ContainerStatus& status : *statuses) {
+      if (status.image_pull_fails) return fmt::format("{}: container {} cannot pull its image", why, status.name);
+      if (status.ready || status.restart_count == 0) continue;
+      return fmt::format("{}: container {} restarted {} times", why, status.name, status.restart_count);
+    }
+  }
+  return why;
+}
+
+std::string WhyLeaving(const Node& node) {
+  if (node.deletion_timestamp) return fmt::format("its deletion was requested at {}", UtcText(*node.deletion_timestamp));
+  const auto taint = std::find_if(kLeavingTaints.begin(), kLeavingTaints.end(), [&](const LeavingTaint& one) {
+    return std::find(node.taints.begin(), node.taints.end(), one.key) != node.taints.end();
+  });
+  return taint == kLeavingTaints.end() ? "" : fmt::format("{} is removing it (taint {})", taint->owner, taint->key);
+}
+
+std::string WhyMachineConfig(const Node& node) {
+  const std::string_view current = Annotation(node, kCurrentConfig);
+  const std::string_view desired = Annotation(node, kDesiredConfig);
+  const std::string_view state = Annotation(node, kConfigState);
+  if (current != desired) {
+    return fmt::format("the Machine Config Operator moves the node from {} to {}", current.empty() ? "none" : current,
+                       desired.empty() ? "none" : desired);
+  }
+  if (state.empty() || state == "Done") return "";
+  return fmt::format("the Machine Config Operator's state of the node is {}", state);
+}
+
+}  // namespace driverupgrade::internal

@@ -89,7 +89,22 @@ struct ContainerStatus {
   bool started = true;
   /// It waits for its image, which cannot be pulled: the last attempt failed.
   bool image_pull_fails = false;
+  /// Reason why the kubelet cannot start the container: `ErrImagePull`, `CreateContainerConfigError`, ... Empty: it can,
+  /// or it has not tried yet. Empty also for a container that starts and ends again (`CrashLoopBackOff`).
+  std::string start_error = {};
+  /// Image of the container; empty without a `start_error`.
+  std::string image = {};
   friend bool operator==(const ContainerStatus&, const ContainerStatus&) = default;
+};
+
+/// A volume of a pod.
+struct PodVolume {
+  std::string name = {};
+  /// Name of the member of the Kubernetes volume that is set: `hostPath`, `emptyDir`, `csi`, ...
+  std::string kind = {};
+  /// Path on the node; empty unless the kind is `hostPath`.
+  std::string host_path = {};
+  friend bool operator==(const PodVolume&, const PodVolume&) = default;
 };
 
 struct Pod {
@@ -107,6 +122,8 @@ struct Pod {
   PodPhase phase = PodPhase::kUnknown;
   /// Set once the pod is being deleted. It already includes the grace period, so it may lie ahead.
   std::optional<absl::Time> deletion_timestamp = {};
+  /// metadata.finalizers: a pod that is being deleted stays until all of them are removed.
+  std::vector<std::string> finalizers = {};
   /// The annotation kubernetes.io/config.mirror is present: a static pod, which nobody can evict.
   bool mirror = false;
   /// Some volume is an emptyDir.
@@ -115,11 +132,21 @@ struct Pod {
   std::vector<ContainerStatus> container_statuses = {};
   /// Time at which the condition Ready became False, in whole seconds; nullopt if it is True or the time is not known.
   std::optional<absl::Time> not_ready_since = {};
-  /// Names of the resources in requests and limits of the regular containers; sorted, without duplicates.
+  /// Time at which the condition Ready became True, in whole seconds; nullopt if it is not True, or if the time is not
+  /// known.
+  std::optional<absl::Time> ready_since = {};
+  /// Names of the resources in requests and limits of all containers: init containers, sidecars, regular and ephemeral
+  /// ones; sorted, without duplicates.
   std::vector<std::string> resource_names = {};
-  /// Names of its ResourceClaims, in its namespace, those generated from a template included
-  /// (status.resourceClaimStatuses).
+  /// Names of its ResourceClaims, in its namespace; sorted, without duplicates. They include claims generated from a
+  /// template (status.resourceClaimStatuses) and the claim that the scheduler creates for extended resources
+  /// (status.extendedResourceClaimStatus).
   std::vector<std::string> resource_claims = {};
+  /// The fields up to `scheduler_name` are for a PodFilter (snapshot_builder.h). They are empty for driver pods that a
+  /// cache keeps.
+  StringMap annotations = {};
+  std::vector<PodVolume> volumes = {};
+  std::string scheduler_name = {};
   /// As Node's.
   std::string unreadable = {};
   friend bool operator==(const Pod&, const Pod&) = default;

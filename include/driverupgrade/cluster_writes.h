@@ -64,8 +64,11 @@ struct EvictPodParams {
 };
 
 struct DeletePodParams {
-  /// As in EvictPodParams. The pod's own grace period applies.
+  /// Same as in EvictPodParams.
   PodRef pod = {};
+  /// True: grace period zero. The server forgets the pod without waiting for its kubelet, also if it is terminating
+  /// already; only finalizers still hold it. False: the pod's own grace period.
+  bool force = false;
 };
 
 struct CreateNodeMaintenanceParams {

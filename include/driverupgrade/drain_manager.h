@@ -31,7 +31,7 @@ struct PodSelection {
     /// Completes the sentence "the pod ...": `has emptyDir volumes`.
     std::string why = {};
   };
-  /// To be evicted, terminating ones included: they are waited for.
+  /// To be evicted. Terminating pods are among them, whatever the policy allows: they are waited for.
   std::vector<const Pod*> evict = {};
   /// In the way, but the policy does not allow to evict them. Any of these fails a drain before it begins.
   std::vector<Blocked> blocked = {};
@@ -70,9 +70,17 @@ class DrainManager {
   /// `team-a/web (refused by disruption budget web)`. Empty: none.
   std::string Remaining(const std::vector<const Pod*>& pods, const NodeView& view, absl::Time now) const;
 
-  /// Which of `pods` to delete now that the time for their eviction is over (OnTimeout::kDelete): those that are not
-  /// terminating. A refused eviction is not waited for; a deletion that failed is paced as an eviction is.
-  std::vector<PodRef> Overdue(const std::vector<const Pod*>& pods, const NodeView& view, absl::Time now) const;
+  /// Returns which of `pods` to delete now that the time for their eviction has ended: pods that are not terminating;
+  /// with OnTimeout::kForceDelete all. A refused eviction is not waited for; a deletion that failed is paced as an
+  /// eviction is.
+  std::vector<PodRef> Overdue(const std::vector<const Pod*>& pods, const NodeView& view, OnTimeout on_timeout,
+                              absl::Time now) const;
+
+  /// Returns when the first of `pods` counts as stuck: one minute after its grace period, on a node that is ready. With
+  /// OnTimeout::kForceDelete that minute does not start before `deadline`, when the forced deletions start.
+  /// InfiniteFuture if no pod is terminating, or if the node is not ready.
+  absl::Time StuckAt(const std::vector<const Pod*>& pods, const NodeView& view, OnTimeout on_timeout,
+                     absl::Time deadline) const;
 
  private:
   bool IsOwn(const Pod& pod) const;

@@ -31,6 +31,7 @@ enum class FindingCode : std::uint8_t {
   kRollout,             ///< The rollout is halted or waits for an approval, or its record makes no sense.
   kReadFailed,          ///< A part of the cluster that concerns one node could not be read.
   kUnreadable,          ///< An object cannot be read, as a member has a wrong type; what it concerns waits.
+  kDriverPodCannotStart,  ///< The kubelet cannot start the new driver pod: its image, its configuration.
   kNoDaemonSet,         ///< The driver's labels and namespace match no DaemonSet.
   kNothingIsEvicted,    ///< By the policy no pod is evicted: drivers are replaced under those that use them.
   kNoOwner,             ///< A node has a driver pod, and belongs to no policy.

@@ -54,8 +54,11 @@ struct NodePlan {
   std::optional<PatchNodeParams> patch = std::nullopt;
   /// Pods to evict through the Eviction API.
   std::vector<PodRef> evict = {};
-  /// Driver pods to delete, so that their DaemonSet replaces them.
+  /// Pods to delete: driver pods, so that their DaemonSet replaces them; or pods whose time for an eviction has ended
+  /// (OnTimeout).
   std::vector<PodRef> remove = {};
+  /// True: these pods are deleted with grace period zero (OnTimeout::kForceDelete).
+  bool force_remove = false;
   /// In this order.
   std::vector<MaintenanceCall> maintenance = {};
   /// Best effort, after all else.

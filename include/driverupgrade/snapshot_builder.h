@@ -32,7 +32,8 @@ namespace internal {
 class ViewMaker;
 }
 
-/// Whether a pod uses the driver and has to leave the node before the driver is replaced. May do I/O within the
+/// Whether a pod uses the driver and has to leave the node before the driver is replaced. Every field of the pod is set:
+/// resources of all containers, claims, volumes, annotations, owners. May do I/O within the
 /// context. Called once for each version of a pod (UID and resourceVersion), on a thread of its own. An error, an
 /// exception or an overrun of SnapshotOptions::hook_timeout is a finding and holds the node back (gate Hook).
 using PodFilter = std::function<absl::StatusOr<bool>(const CallContext& context, const Pod& pod)>;

@@ -26,6 +26,7 @@
 #include "driverupgrade/maintenance_requestor.h"
 #include "driverupgrade/plan.h"
 #include "driverupgrade/upgrade_policy.h"
+#include "driverupgrade/validation_manager.h"
 
 namespace driverupgrade {
 
@@ -35,6 +36,9 @@ struct StateMachineOptions {
   bool pod_deletion = false;
   /// Pods that prove a new driver, in any namespace, on the same node; nullopt: no validation.
   std::optional<LabelSelector> validation_selector = std::nullopt;
+  /// Treatment of these pods if they became ready before the new driver pod did. With kRestart the operator needs the
+  /// permission to delete pods in their namespaces.
+  EarlyValidation early_validation = EarlyValidation::kAsk;
   /// A container restarted more often than this and not ready means a failed driver pod.
   int driver_restart_count_max = 10;
   /// Requestor mode, or what is needed to end upgrades that began in it; nullopt: nodes in that mode are left alone.

@@ -40,6 +40,16 @@ struct WaitForCompletionPolicy {
 enum class OnTimeout : std::uint8_t {
   kFail,    ///< They stay; the upgrade of the node fails, or pod deletion falls back to a drain.
   kDelete,  ///< They are deleted, disruption budgets or not, with their own grace period and their UID as precondition.
+  /// They are deleted with grace period zero, terminating ones included. Kubernetes forgets such a pod although its
+  /// processes may still run: they may use the driver, and write to volumes that another node has mounted since.
+  kForceDelete,
+};
+
+/// Treatment of a node that could not be evacuated, and whose old driver was not touched.
+enum class OnFailure : std::uint8_t {
+  kFail,  ///< It stays cordoned as failed. The Go library's behaviour.
+  /// It returns to service with its old driver, as failed: it is uncordoned if the cordon is ours, and holds no slot.
+  kGiveBack,
 };
 
 /// podDeletion: evicts the pods that use the driver. Which those are, the embedding operator says (PodFilter), and
@@ -56,8 +66,11 @@ struct PodDeletionPolicy {
   /// From entering pod-deletion-required; then drain-required if there is a drain policy, else upgrade-failed.
   /// Positive. Longer than the grace periods of the pods, and than a disruption budget needs to recover.
   absl::Duration timeout = absl::Seconds(300);
-  /// kDelete only if the driver matters more than the workloads; never reached with an infinite timeout.
+  /// kDelete only if the driver matters more than the workloads; never reached with an infinite timeout. A pod that is
+  /// still there a minute after its grace period, on a node that is ready, ends the stage as with kFail.
   OnTimeout on_timeout = OnTimeout::kFail;
+  /// Has no effect if there is a drain policy, because the drain comes next.
+  OnFailure on_failure = OnFailure::kFail;
   friend bool operator==(const PodDeletionPolicy&, const PodDeletionPolicy&) = default;
 };
 
@@ -73,8 +86,10 @@ struct DrainPolicy {
   /// From entering drain-required, after the time of PodDeletionPolicy; then upgrade-failed. Positive. Without a limit
   /// a disruption budget may hold a slot for good.
   absl::Duration timeout = absl::Seconds(300);
-  /// As in PodDeletionPolicy.
+  /// Same as in PodDeletionPolicy.
   OnTimeout on_timeout = OnTimeout::kFail;
+  /// kGiveBack if a node with the old driver is better than a cordoned one.
+  OnFailure on_failure = OnFailure::kFail;
   friend bool operator==(const DrainPolicy&, const DrainPolicy&) = default;
 };
 
@@ -92,9 +107,10 @@ enum class CordonedNodes : std::uint8_t {
 };
 
 struct DeadlinePolicy {
-  /// For the new driver pod to become ready; then upgrade-failed. Positive; no limit by default, as in the Go library,
-  /// so that a driver which never gets ready holds its slot: set it above the longest start that was ever seen.
-  absl::Duration pod_restart = absl::InfiniteDuration();
+  /// Time for the new driver pod to become ready; then upgrade-failed. Positive. Set it above the longest start that was
+  /// ever seen. nullopt, the default: 30 minutes if the policy has a `rollout` or a `failure_policy`; otherwise no limit,
+  /// as in the Go library. Without a limit a mistyped version holds its slot indefinitely.
+  std::optional<absl::Duration> pod_restart = std::nullopt;
   /// For the validation pods to become ready, once the driver pod is; then upgrade-failed. Positive. Without effect
   /// where the operator validates nothing (StateMachineOptions::validation_selector).
   absl::Duration validation = absl::Seconds(600);
@@ -190,6 +206,7 @@ struct NodeRules {
   Pacing pacing = Pacing::kChained;
   CordonedNodes cordoned_nodes = CordonedNodes::kProceed;
   OnUnscheduledPods on_unscheduled_pods = OnUnscheduledPods::kCountUnavailable;
+  /// With the default of `pod_restart` filled in.
   DeadlinePolicy deadlines = {};
   /// Without a failurePolicy.
   bool failed_hold_slots = true;

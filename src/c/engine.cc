@@ -39,7 +39,7 @@ absl::StatusOr<std::unique_ptr<du_engine>> NewEngine(std::string_view text) {
       const Document options,
       Document::Parse("options", text,
                       {"identity", "namespace", "driverLabels", "nodeSelector", "policyDefaults", "spareSkippedPods",
-                       "validationSelector", "podDeletion", "restartOnly", "requestor", "driverRestartCountMax",
+                       "validationSelector", "earlyValidation", "podDeletion", "restartOnly", "requestor", "driverRestartCountMax",
                        "ownPod", "ownNode", "fieldManager"}));
   DRIVERUPGRADE_ASSIGN_OR_RETURN(DriverIdentity identity, IdentityMember(options));
   DRIVERUPGRADE_ASSIGN_OR_RETURN(const PolicyDefaults defaults, DefaultsMember(options));
@@ -54,6 +54,7 @@ absl::StatusOr<std::unique_ptr<du_engine>> NewEngine(std::string_view text) {
   if (options.Has("validationSelector")) {
     DRIVERUPGRADE_ASSIGN_OR_RETURN(host.machine.validation_selector, SelectorMember(options, "validationSelector"));
   }
+  DRIVERUPGRADE_ASSIGN_OR_RETURN(host.machine.early_validation, EarlyValidationMember(options));
   DRIVERUPGRADE_ASSIGN_OR_RETURN(host.machine.pod_deletion, options.FlagOr("podDeletion", false));
   host.scope.asks_uses_driver = host.machine.pod_deletion;
   DRIVERUPGRADE_ASSIGN_OR_RETURN(host.scope.asks_restart_only, options.FlagOr("restartOnly", false));

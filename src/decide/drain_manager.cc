@@ -5,6 +5,7 @@
 #include <cstddef>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 
 namespace driverupgrade {
 namespace {
@@ -12,6 +13,8 @@ namespace {
 constexpr std::size_t kPodsInText = 5;
 // What a gate takes, mostly: reserved at once, for one is written for every node that drains, in each pass.
 constexpr std::size_t kDetailSize = 96;
+// How long a terminating pod may outlast its grace period on a node that is ready.
+constexpr absl::Duration kStuckAfter = absl::Minutes(1);
 
 const PodAttempt* AttemptOn(const Pod& pod, const NodeView& view) {
   const auto found = view.attempts.pods.find(pod.ref.uid);
@@ -35,6 +38,11 @@ GateReason ReasonFor(Refusal refusal) {
   return GateReason::kPodsTerminating;
 }
 
+// Names what holds a terminating pod, because the administrator has to remove it.
+void AppendFinalizers(const Pod& pod, std::string& text) {
+  if (!pod.finalizers.empty()) absl::StrAppend(&text, ", held by finalizer ", absl::StrJoin(pod.finalizers, ", "));
+}
+
 // What holds up one pod, for the gate and for the failure text.
 void AppendHoldup(const Pod& pod, const PodAttempt* attempt, std::string& text) {
   switch (RefusalOf(pod, attempt)) {
@@ -50,6 +58,7 @@ void AppendHoldup(const Pod& pod, const PodAttempt* attempt, std::string& text) 
   }
   if (pod.deletion_timestamp) {
     text += "terminating";
+    AppendFinalizers(pod, text);
   } else {
     text += attempt == nullptr || !attempt->outcome ? "eviction requested" : "eviction accepted";
   }
@@ -116,11 +125,13 @@ bool DrainManager::IsOwn(const Pod& pod) const {
 // The order of the filters is drain-D10's: the first that keeps a pod decides.
 void DrainManager::Sort(const Pod& pod, bool force, bool delete_empty_dir, PodSelection& selection) const {
   const bool finished = IsFinished(pod);
+  // Another client has deleted a terminating pod already, so nothing is left that the policy could protect.
+  const bool leaves_anyway = finished || pod.deletion_timestamp;
   if (IsOwn(pod) || (IsDaemonSetPod(pod) && !finished) || pod.mirror) {
     selection.left_alone.push_back(&pod);
-  } else if (pod.has_empty_dir && !finished && !delete_empty_dir) {
+  } else if (pod.has_empty_dir && !leaves_anyway && !delete_empty_dir) {
     selection.blocked.push_back({&pod, "has emptyDir volumes, and deleteEmptyDir is off"});
-  } else if (ControllerOf(pod) == nullptr && !finished && !force) {
+  } else if (ControllerOf(pod) == nullptr && !leaves_anyway && !force) {
     selection.blocked.push_back({&pod, "has no controller to replace it, and force is off"});
   } else {
     selection.evict.push_back(&pod);
@@ -187,10 +198,10 @@ std::string DrainManager::Remaining(const std::vector<const Pod*>& pods, const N
 }
 
 std::vector<PodRef> DrainManager::Overdue(const std::vector<const Pod*>& pods, const NodeView& view,
-                                          absl::Time now) const {
+                                          OnTimeout on_timeout, absl::Time now) const {
   std::vector<PodRef> overdue;
   for (const Pod* pod : pods) {
-    if (pod->deletion_timestamp) continue;
+    if (pod->deletion_timestamp && on_timeout != OnTimeout::kForceDelete) continue;
     const auto attempt = view.attempts.pods.find(pod->ref.uid);
     const bool due = attempt == view.attempts.pods.end() || IsRefusedEviction(attempt->second) ||
                      NextPodRequestDue(attempt->second, pod->ref.uid) <= now;
@@ -198,6 +209,18 @@ std::vector<PodRef> DrainManager::Overdue(const std::vector<const Pod*>& pods, c
   }
   std::sort(overdue.begin(), overdue.end());
   return overdue;
+}
+
+absl::Time DrainManager::StuckAt(const std::vector<const Pod*>& pods, const NodeView& view, OnTimeout on_timeout,
+                                 absl::Time deadline) const {
+  absl::Time first = absl::InfiniteFuture();
+  if (!view.node.ready) return first;
+  for (const Pod* pod : pods) {
+    if (!pod->deletion_timestamp) continue;
+    const absl::Time due = *pod->deletion_timestamp;
+    first = std::min(first, (on_timeout == OnTimeout::kForceDelete ? std::max(due, deadline) : due) + kStuckAfter);
+  }
+  return first;
 }
 
 }  // namespace driverupgrade

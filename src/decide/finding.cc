@@ -20,6 +20,7 @@ std::string_view ToString(FindingCode code) {
     case FindingCode::kRollout: return "Rollout";
     case FindingCode::kReadFailed: return "ReadFailed";
     case FindingCode::kUnreadable: return "Unreadable";
+    case FindingCode::kDriverPodCannotStart: return "DriverPodCannotStart";
     case FindingCode::kNoDaemonSet: return "NoDaemonSet";
     case FindingCode::kNothingIsEvicted: return "NothingIsEvicted";
     case FindingCode::kNoOwner: return "NoOwner";

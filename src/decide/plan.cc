@@ -36,7 +36,9 @@ std::string Describe(const NodePlan& plan) {
     text += Values("annotation", plan.patch->annotations);
   }
   for (const PodRef& pod : plan.evict) text += fmt::format("; evict {}", pod.ToString());
-  for (const PodRef& pod : plan.remove) text += fmt::format("; delete {}", pod.ToString());
+  for (const PodRef& pod : plan.remove) {
+    text += fmt::format("; {} {}", plan.force_remove ? "force-delete" : "delete", pod.ToString());
+  }
   for (const MaintenanceCall& call : plan.maintenance) {
     text += fmt::format("; {} NodeMaintenance {}", ToString(call.kind), call.object.ToString());
   }

@@ -13,6 +13,7 @@
 #include "decide/admission/queue.h"
 #include "decide/admission/rollout_round.h"
 #include "decide/marks_of_view.h"
+#include "decide/rollout/failures.h"
 #include "decide/step_parts.h"
 #include "decide/transitions/walk.h"
 #include "fmt/format.h"
@@ -107,7 +108,8 @@ void JudgeInto(const JudgeContext& in, const NodeView& view, bool admitted, Verd
   verdict.tally = internal::TallyByMarks(view, walk.before(), in.identity, in.policy);
   NoteDriverPods(walk);
   // A failed node that holds no slot takes none on its way back: it goes back at once (I1).
-  const bool recovers = !in.policy.failed_hold_slots && walk.state() == UpgradeState::kFailed;
+  const bool holds_no_slot = !in.policy.failed_hold_slots || internal::IsGivenBack(walk.before(), in.identity);
+  const bool recovers = holds_no_slot && walk.state() == UpgradeState::kFailed;
   const bool acts = MayAct(walk);
   if (acts && !ReleaseUnwanted(walk)) {
     while (Advance(walk) == Progress::kMoved) {

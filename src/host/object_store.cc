@@ -8,6 +8,7 @@
 #include "driverupgrade/attempt_log.h"
 #include "driverupgrade/wire/kubernetes_json.h"
 #include "fmt/format.h"
+#include "model/driver_pod.h"
 #include "model/unreadable.h"
 
 namespace driverupgrade::internal {
@@ -139,6 +140,7 @@ absl::Status ObjectStore::Put(ObjectKind kind, std::string_view list) {
     }
     case ObjectKind::kDriverPod: {
       DRIVERUPGRADE_ASSIGN_OR_RETURN(ListPage<Pod> page, Page<Pod>(list));
+      for (Pod& pod : page.items) pod = WithoutFilterFields(std::move(pod));
       Listed(driver_pods_, pods_by_node_, std::move(page.items));
       return absl::OkStatus();
     }
@@ -209,7 +211,7 @@ absl::Status ObjectStore::WatchLine(ObjectKind kind, std::string_view line) {
           });
     case ObjectKind::kDriverPod:
       return Line<Pod>(
-          line, [this](Pod pod) { Put(driver_pods_, pods_by_node_, std::move(pod)); },
+          line, [this](Pod pod) { Put(driver_pods_, pods_by_node_, WithoutFilterFields(std::move(pod))); },
           [this](const Pod& pod) { Drop(driver_pods_, pods_by_node_, KeyOf(pod)); });
     case ObjectKind::kDaemonSet:
       return Line<DaemonSet>(

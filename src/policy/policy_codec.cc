@@ -36,6 +36,11 @@ constexpr std::array kCordonedNodesNames = {
 constexpr std::array kOnTimeoutNames = {
     std::pair(std::string_view("Fail"), OnTimeout::kFail),
     std::pair(std::string_view("Delete"), OnTimeout::kDelete),
+    std::pair(std::string_view("ForceDelete"), OnTimeout::kForceDelete),
+};
+constexpr std::array kOnFailureNames = {
+    std::pair(std::string_view("Fail"), OnFailure::kFail),
+    std::pair(std::string_view("GiveBack"), OnFailure::kGiveBack),
 };
 constexpr std::array kOnUnscheduledPodsNames = {
     std::pair(std::string_view("CountUnavailable"), OnUnscheduledPods::kCountUnavailable),
@@ -55,6 +60,7 @@ void ReadPodDeletion(PolicySection& section, UpgradePolicy& policy) {
   section.ReadBool("deleteEmptyDir", deletion.delete_empty_dir);
   section.ReadSelector("podSelector", deletion.pod_selector);
   section.ReadEnum("onTimeout", kOnTimeoutNames, deletion.on_timeout);
+  section.ReadEnum("onFailure", kOnFailureNames, deletion.on_failure);
 }
 
 void ReadDrain(PolicySection& section, bool enable, UpgradePolicy& policy) {
@@ -65,11 +71,14 @@ void ReadDrain(PolicySection& section, bool enable, UpgradePolicy& policy) {
   section.ReadSeconds("timeoutSeconds", drain.timeout);
   section.ReadBool("deleteEmptyDir", drain.delete_empty_dir);
   section.ReadEnum("onTimeout", kOnTimeoutNames, drain.on_timeout);
+  section.ReadEnum("onFailure", kOnFailureNames, drain.on_failure);
   if (enable) policy.drain = std::move(drain);
 }
 
 void ReadDeadlines(PolicySection& section, UpgradePolicy& policy) {
-  section.ReadSeconds("podRestartSeconds", policy.deadlines.pod_restart);
+  absl::Duration pod_restart = absl::InfiniteDuration();
+  section.ReadSeconds("podRestartSeconds", pod_restart);
+  if (section.IsSet("podRestartSeconds")) policy.deadlines.pod_restart = pod_restart;
   section.ReadSeconds("validationSeconds", policy.deadlines.validation);
 }
 
@@ -136,7 +145,11 @@ class PolicyWriter {
     out_.Text("pacing", EnumName(kPacingNames, policy.pacing));
     out_.Text("cordonedNodes", EnumName(kCordonedNodesNames, policy.cordoned_nodes));
     out_.StartObject("deadlines");
-    out_.Seconds("podRestartSeconds", policy.deadlines.pod_restart);
+    if (policy.deadlines.pod_restart) {
+      out_.Seconds("podRestartSeconds", *policy.deadlines.pod_restart);
+    } else {
+      out_.Null("podRestartSeconds");
+    }
     out_.Seconds("validationSeconds", policy.deadlines.validation);
     out_.EndObject();
     out_.Text("onUnscheduledPods", EnumName(kOnUnscheduledPodsNames, policy.on_unscheduled_pods));
@@ -177,6 +190,7 @@ class PolicyWriter {
     // The empty selector stands for none, and is written so.
     out_.Text("podSelector", deletion->pod_selector.ToString());
     out_.Text("onTimeout", EnumName(kOnTimeoutNames, deletion->on_timeout));
+    out_.Text("onFailure", EnumName(kOnFailureNames, deletion->on_failure));
     out_.EndObject();
   }
 
@@ -191,6 +205,7 @@ class PolicyWriter {
     out_.Seconds("timeoutSeconds", fields.timeout);
     out_.Bool("deleteEmptyDir", fields.delete_empty_dir);
     out_.Text("onTimeout", EnumName(kOnTimeoutNames, fields.on_timeout));
+    out_.Text("onFailure", EnumName(kOnFailureNames, fields.on_failure));
     out_.EndObject();
   }
 

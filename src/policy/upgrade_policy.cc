@@ -7,6 +7,20 @@
 #include "policy/rollout_checks.h"
 
 namespace driverupgrade {
+namespace {
+
+// A rollout that has a limit for failures needs drivers that never become ready to count as failures.
+constexpr absl::Duration kPodRestartDefault = absl::Minutes(30);
+
+DeadlinePolicy DeadlinesOf(const UpgradePolicy& policy) {
+  DeadlinePolicy deadlines = policy.deadlines;
+  const bool needs_limit = policy.rollout.has_value() || policy.failure_policy.has_value();
+  if (!deadlines.pod_restart) deadlines.pod_restart = needs_limit ? kPodRestartDefault : absl::InfiniteDuration();
+  return deadlines;
+}
+
+}  // namespace
+
 NodeRules::NodeRules(const UpgradePolicy& policy)
     : auto_upgrade(policy.auto_upgrade),
       frozen_because(policy.frozen_because),
@@ -16,7 +30,7 @@ NodeRules::NodeRules(const UpgradePolicy& policy)
       pacing(policy.pacing),
       cordoned_nodes(policy.cordoned_nodes),
       on_unscheduled_pods(policy.on_unscheduled_pods),
-      deadlines(policy.deadlines),
+      deadlines(DeadlinesOf(policy)),
       failed_hold_slots(!policy.failure_policy),
       classify_failures(policy.failure_policy && !policy.failure_policy->by_class.empty()),
       retry(policy.retry) {}
@@ -43,7 +57,7 @@ absl::Status Validate(const UpgradePolicy& policy) {
   }
   if (policy.pod_deletion) checker.Timeout("podDeletion.timeoutSeconds", policy.pod_deletion->timeout);
   if (policy.drain) checker.Timeout("drain.timeoutSeconds", policy.drain->timeout);
-  checker.Timeout("deadlines.podRestartSeconds", policy.deadlines.pod_restart);
+  if (policy.deadlines.pod_restart) checker.Timeout("deadlines.podRestartSeconds", *policy.deadlines.pod_restart);
   checker.Timeout("deadlines.validationSeconds", policy.deadlines.validation);
   if (policy.failure_policy) {
     checker.AtLeast("failurePolicy.maxFailures", 1, policy.failure_policy->max_failures);

@@ -25,8 +25,12 @@ auto FieldsOf(Is<OwnerReference> auto& owner) {
   return std::tie(api_version, kind, name, uid, controller);
 }
 auto FieldsOf(Is<ContainerStatus> auto& status) {
-  auto& [name, ready, restart_count, started, image_pull_fails] = status;
-  return std::tie(name, ready, restart_count, started, image_pull_fails);
+  auto& [name, ready, restart_count, started, image_pull_fails, start_error, image] = status;
+  return std::tie(name, ready, restart_count, started, image_pull_fails, start_error, image);
+}
+auto FieldsOf(Is<PodVolume> auto& volume) {
+  auto& [name, kind, host_path] = volume;
+  return std::tie(name, kind, host_path);
 }
 auto FieldsOf(Is<Node> auto& node) {
   auto& [name, uid, version, labels, annotations, unschedulable, deletion, taints, ready, ready_transition, conditions,
@@ -36,13 +40,14 @@ auto FieldsOf(Is<Node> auto& node) {
                   conditions, unreadable);
 }
 auto FieldsOf(Is<Pod> auto& pod) {
-  auto& [ref, version, node_name, affinity_node, unscheduled, labels, owners, phase, deletion, mirror, empty_dir, init,
-         containers, not_ready_since, resources, claims, unreadable] = pod;
+  auto& [ref, version, node_name, affinity_node, unscheduled, labels, owners, phase, deletion, finalizers, mirror,
+         empty_dir, init, containers, not_ready_since, ready_since, resources, claims, annotations, volumes, scheduler,
+         unreadable] = pod;
   auto& [ns, name, uid] = ref;
   // The UID and the version come first, since they are read alone. Neither a pod that could not be read nor an unbound one
   // is ever packed.
-  return std::tie(uid, version, ns, name, labels, owners, phase, deletion, mirror, empty_dir, init, containers,
-                  not_ready_since, resources, claims);
+  return std::tie(uid, version, ns, name, labels, owners, phase, deletion, finalizers, mirror, empty_dir, init,
+                  containers, not_ready_since, ready_since, resources, claims, annotations, volumes, scheduler);
 }
 
 template <typename T>

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "driverupgrade/attempt_log.h"
+#include "model/driver_pod.h"
 #include "model/unreadable.h"
 
 namespace driverupgrade::internal {
@@ -185,7 +186,7 @@ void WatchStore::PutDriverPod(std::size_t driver, Pod pod, Notice& notice) {
       DropDriverPod(driver, key, notice);
     }
   }
-  if (!Put(into.pods, std::move(pod))) return;
+  if (!Put(into.pods, WithoutFilterFields(std::move(pod)))) return;
   into.pods_by_node[node].insert(key);
   notice.Changed(driver, node);
 }

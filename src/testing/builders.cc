@@ -132,12 +132,42 @@ PodBuilder& PodBuilder::Terminating(absl::Time deletion_timestamp) {
 
 PodBuilder& PodBuilder::Mirror() {
   pod_.mirror = true;
+  pod_.annotations["kubernetes.io/config.mirror"] = "mirror";
   return *this;
 }
 
 PodBuilder& PodBuilder::WithEmptyDir() {
   pod_.has_empty_dir = true;
+  pod_.volumes.push_back({.name = "scratch", .kind = "emptyDir"});
   return *this;
+}
+
+PodBuilder& PodBuilder::WithHostPath(std::string path) {
+  pod_.volumes.push_back({.name = "host", .kind = "hostPath", .host_path = std::move(path)});
+  return *this;
+}
+
+PodBuilder& PodBuilder::WithAnnotation(const std::string& key, std::string value) {
+  pod_.annotations[key] = std::move(value);
+  return *this;
+}
+
+PodBuilder& PodBuilder::WithFinalizer(std::string finalizer) {
+  pod_.finalizers.push_back(std::move(finalizer));
+  return *this;
+}
+
+PodBuilder& PodBuilder::ReadySince(absl::Time time) {
+  pod_.ready_since = time;
+  return *this;
+}
+
+PodBuilder& PodBuilder::FailingToStart(std::string reason, std::string image) {
+  ContainerStatus& container = pod_.container_statuses.front();
+  container.image_pull_fails = reason == "ErrImagePull" || reason == "ImagePullBackOff";
+  container.start_error = std::move(reason);
+  container.image = std::move(image);
+  return NotReady();
 }
 
 PodBuilder& PodBuilder::WithResource(std::string resource_name) {

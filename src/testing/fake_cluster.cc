@@ -138,8 +138,13 @@ bool FakeCluster::SetNodeReady(const std::string& node_name, bool ready) {
 }
 
 bool FakeCluster::SetPodReady(const std::string& ns, const std::string& name, bool ready) {
-  return EditPod(ns, name, [&](Pod& pod) {
-    for (ContainerStatus& container : pod.container_statuses) container.ready = ready;
+  return impl_->With([&](Model& model) {
+    const absl::Time second = absl::FromUnixSeconds(absl::ToUnixSeconds(model.now()));
+    return model.EditPod({ns, name}, [&](Pod& pod) {
+      const bool was_ready = IsReady(pod);
+      for (ContainerStatus& container : pod.container_statuses) container.ready = ready;
+      if (was_ready != ready) pod.ready_since = ready ? std::optional(second) : std::nullopt;
+    });
   });
 }
 

@@ -162,7 +162,7 @@ absl::Status FakeCluster::DeletePod(const CallContext& context, const DeletePodP
       ->Run<Done>(
           context, Operation::kDeletePod, [&] { return Description(params.pod.ToString(), UidText(params.pod.uid)); },
           [&](Model& model) -> absl::StatusOr<Done> {
-            absl::Status status = model.DeletePod(params.pod);
+            absl::Status status = model.DeletePod(params);
             if (!status.ok()) return status;
             return Done{};
           })

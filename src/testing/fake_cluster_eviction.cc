@@ -119,13 +119,19 @@ absl::StatusOr<EvictionAnswer> Model::EvictPod(Actor actor, const PodRef& ref) {
   return EvictionAnswer{};
 }
 
-absl::Status Model::DeletePod(const PodRef& ref) {
+absl::Status Model::DeletePod(const DeletePodParams& params) {
+  const PodRef& ref = params.pod;
   if (ref.ns.empty() || ref.name.empty() || ref.uid.empty()) {
     return absl::InvalidArgumentError("delete pod: namespace, name and uid are needed");
   }
   const Key key(ref.ns, ref.name);
   const Pod* pod = FindPod(key);
-  if (pod != nullptr && pod->ref.uid == ref.uid) StartDeletion(Actor::kClient, key);
+  if (pod == nullptr || pod->ref.uid != ref.uid) return absl::OkStatus();
+  if (params.force && pod->finalizers.empty()) {
+    ErasePod(Actor::kClient, key);
+  } else {
+    StartDeletion(Actor::kClient, key);
+  }
   return absl::OkStatus();
 }
 

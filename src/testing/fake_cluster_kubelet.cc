@@ -51,12 +51,15 @@ void Model::RunKubelet(const Effect& effect) {
   if (effect.kind == EffectKind::kPodFinished) {
     pod.phase = PodPhase::kSucceeded;
     for (ContainerStatus& container : pod.container_statuses) container.ready = false;
+    pod.ready_since.reset();
   } else {
     pod.phase = PodPhase::kRunning;
     for (ContainerStatus& container : pod.container_statuses) {
       container.ready = !crashes;
       if (effect.kind == EffectKind::kPodCrashed) ++container.restart_count;
     }
+    // Kubernetes writes whole seconds.
+    pod.ready_since = crashes ? std::nullopt : std::optional(absl::FromUnixSeconds(absl::ToUnixSeconds(now_)));
   }
   const int restart_count = pod.container_statuses.empty() ? 0 : pod.container_statuses.front().restart_count;
   PutPod(Actor::kCluster, std::move(pod));

@@ -35,6 +35,7 @@ class Model {
 
   /// The time at which whatever is called next happens.
   void set_now(absl::Time now) { now_ = now; }
+  absl::Time now() const { return now_; }
   absl::Time NextEffectTime() const;
   /// Needs a queued effect.
   void RunNextEffect();
@@ -87,7 +88,7 @@ class Model {
 
   absl::StatusOr<Node> PatchNode(const PatchNodeParams& params);
   absl::StatusOr<EvictionAnswer> EvictPod(Actor actor, const PodRef& ref);
-  absl::Status DeletePod(const PodRef& ref);
+  absl::Status DeletePod(const DeletePodParams& params);
   absl::StatusOr<NodeMaintenance> CreateNodeMaintenance(NodeMaintenance object);
   absl::StatusOr<NodeMaintenance> PatchNodeMaintenance(const PatchNodeMaintenanceParams& params);
   absl::Status DeleteNodeMaintenance(const DeleteNodeMaintenanceParams& params);

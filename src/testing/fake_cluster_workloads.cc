@@ -93,6 +93,7 @@ void Model::CreateWorkloadPod(Actor actor, const WorkloadRecord& record, const s
           .has_empty_dir = spec.has_empty_dir,
           .container_statuses = OneContainer(spec.name, false),
           .resource_names = spec.resource_names};
+  if (spec.has_empty_dir) pod.volumes = {{.name = "scratch", .kind = "emptyDir"}};
   if (started) pod.node_name = PickNode(pod);
   if (!pod.node_name.empty()) {
     pod.phase = PodPhase::kRunning;

@@ -37,6 +37,14 @@ absl::StatusOr<PolicyDefaults> DefaultsMember(const Document& document) {
   return document.Wrong("policyDefaults", "must be gpu-operator or network-operator");
 }
 
+absl::StatusOr<EarlyValidation> EarlyValidationMember(const Document& document) {
+  DRIVERUPGRADE_ASSIGN_OR_RETURN(const std::string name,
+                                 document.TextOr("earlyValidation", std::string(ToString(EarlyValidation::kRestart))));
+  const std::optional<EarlyValidation> early = ParseEarlyValidation(name);
+  if (!early) return document.Wrong("earlyValidation", "must be Ask, Restart or Count");
+  return *early;
+}
+
 absl::StatusOr<std::optional<RequestorOptions>> RequestorMember(const Document& document) {
   if (!document.Has("requestor")) return std::optional<RequestorOptions>();
   RequestorOptions requestor;

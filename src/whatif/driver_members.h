@@ -11,6 +11,7 @@
 #include "driverupgrade/maintenance_requestor.h"
 #include "driverupgrade/policy_codec.h"
 #include "driverupgrade/upgrade_policy.h"
+#include "driverupgrade/validation_manager.h"
 #include "wire/document.h"
 
 namespace driverupgrade::internal {
@@ -21,6 +22,8 @@ absl::StatusOr<DriverIdentity> IdentityMember(const Document& document);
 // Not empty: that would select everything.
 absl::StatusOr<LabelSelector> SelectorMember(const Document& document, std::string_view member);
 absl::StatusOr<PolicyDefaults> DefaultsMember(const Document& document);
+// Reads `earlyValidation`. Default: hosts restart validation pods that are ready too early.
+absl::StatusOr<EarlyValidation> EarlyValidationMember(const Document& document);
 // nullopt if it is absent.
 absl::StatusOr<std::optional<RequestorOptions>> RequestorMember(const Document& document);
 

@@ -45,6 +45,7 @@ absl::Status ReadDriver(const Document& request, Question& question) {
   if (request.Has("validationSelector")) {
     DRIVERUPGRADE_ASSIGN_OR_RETURN(question.machine.validation_selector, SelectorMember(request, "validationSelector"));
   }
+  DRIVERUPGRADE_ASSIGN_OR_RETURN(question.machine.early_validation, EarlyValidationMember(request));
   if (!request.Has("usesDriverUids")) return absl::OkStatus();
   DRIVERUPGRADE_ASSIGN_OR_RETURN(const std::vector<std::string> uids, request.Texts("usesDriverUids"));
   question.machine.pod_deletion = true;
@@ -62,7 +63,7 @@ absl::StatusOr<std::string> PlanOf(std::string_view request_text, std::string_vi
       const Document request,
       Document::Parse("request", request_text,
                       {"identity", "namespace", "driverLabels", "policy", "policyDefaults", "at", "activeSince",
-                       "validationSelector", "usesDriverUids", "requestor", "spareSkippedPods"}));
+                       "validationSelector", "earlyValidation", "usesDriverUids", "requestor", "spareSkippedPods"}));
   DRIVERUPGRADE_ASSIGN_OR_RETURN(DriverIdentity identity, IdentityMember(request));
   Question question{.identity = std::move(identity)};
   DRIVERUPGRADE_ASSIGN_OR_RETURN(question.at, TimeOf(request, "at"));

@@ -61,7 +61,7 @@ class Keeper {
 
   static const WantedMember* Find(WantedMembers wanted, std::string_view key) {
     for (const WantedMember& member : wanted) {
-      if (member.key == key) return &member;
+      if (member.key == key || member.key.empty()) return &member;
     }
     return nullptr;
   }

@@ -161,9 +161,27 @@ void WriteContainerStatuses(JsonWriter& writer, std::string_view member, const s
         writer.Member("ready", status.ready);
         writer.Member("restartCount", status.restart_count);
         writer.Member("started", status.started);
-        if (!status.image_pull_fails) return;
-        writer.ObjectMember(
-            "state", [&] { writer.ObjectMember("waiting", [&] { writer.Member("reason", "ImagePullBackOff"); }); });
+        writer.MemberIfAny("image", status.image);
+        const std::string_view reason = status.start_error.empty() && status.image_pull_fails
+                                            ? std::string_view("ImagePullBackOff")
+                                            : std::string_view(status.start_error);
+        if (reason.empty()) return;
+        writer.ObjectMember("state",
+                            [&] { writer.ObjectMember("waiting", [&] { writer.Member("reason", reason); }); });
+      });
+    }
+  });
+}
+
+void WriteVolumes(JsonWriter& writer, const Pod& pod) {
+  std::vector<PodVolume> volumes = pod.volumes;
+  if (volumes.empty() && pod.has_empty_dir) volumes = {{.name = "scratch", .kind = "emptyDir"}};
+  if (volumes.empty()) return;
+  writer.ArrayMember("volumes", [&] {
+    for (const PodVolume& volume : volumes) {
+      writer.Object([&] {
+        writer.Member("name", volume.name);
+        writer.ObjectMember(volume.kind, [&] { writer.MemberIfAny("path", volume.host_path); });
       });
     }
   });
@@ -185,13 +203,13 @@ void WriteAffinity(JsonWriter& writer, const std::string& node) {
 }
 
 void WritePodConditions(JsonWriter& writer, const Pod& pod) {
-  if (!pod.not_ready_since && pod.unscheduled_message.empty()) return;
+  if (!pod.ready_since && !pod.not_ready_since && pod.unscheduled_message.empty()) return;
   writer.ArrayMember("conditions", [&] {
-    if (pod.not_ready_since) {
+    if (pod.ready_since || pod.not_ready_since) {
       writer.Object([&] {
         writer.Member("type", "Ready");
-        writer.Member("status", "False");
-        WriteTime(writer, "lastTransitionTime", *pod.not_ready_since);
+        writer.Member("status", pod.ready_since ? "True" : "False");
+        WriteTime(writer, "lastTransitionTime", pod.ready_since ? *pod.ready_since : *pod.not_ready_since);
       });
     }
     if (pod.unscheduled_message.empty()) return;
@@ -207,14 +225,8 @@ void WritePodConditions(JsonWriter& writer, const Pod& pod) {
 void WritePodSpec(JsonWriter& writer, const Pod& pod) {
   writer.MemberIfAny("nodeName", pod.node_name);
   if (!pod.affinity_node_name.empty()) WriteAffinity(writer, pod.affinity_node_name);
-  if (pod.has_empty_dir) {
-    writer.ArrayMember("volumes", [&] {
-      writer.Object([&] {
-        writer.Member("name", "scratch");
-        writer.ObjectMember("emptyDir", [] {});
-      });
-    });
-  }
+  writer.MemberIfAny("schedulerName", pod.scheduler_name);
+  WriteVolumes(writer, pod);
   writer.ArrayMember("containers", [&] {
     writer.Object([&] {
       writer.Member("name", "main");
@@ -242,7 +254,14 @@ void WriteMembers(JsonWriter& writer, const Pod& pod) {
     writer.Member("resourceVersion", pod.resource_version);
     if (pod.deletion_timestamp) WriteTime(writer, "deletionTimestamp", *pod.deletion_timestamp);
     WriteStrings(writer, "labels", pod.labels);
-    if (pod.mirror) WriteStrings(writer, "annotations", {{"kubernetes.io/config.mirror", "mirror"}});
+    if (!pod.finalizers.empty()) {
+      writer.ArrayMember("finalizers", [&] {
+        for (const std::string& finalizer : pod.finalizers) writer.String(finalizer);
+      });
+    }
+    StringMap annotations = pod.annotations;
+    if (pod.mirror) annotations.emplace("kubernetes.io/config.mirror", "mirror");
+    WriteStrings(writer, "annotations", annotations);
     WriteOwners(writer, pod.owners);
   });
   writer.ObjectMember("spec", [&] { WritePodSpec(writer, pod); });

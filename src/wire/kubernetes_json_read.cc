@@ -121,6 +121,12 @@ bool IsImagePullFailure(std::string_view reason) {
          reason == "ErrImageNeverPull" || reason == "ImageInspectError" || reason == "RegistryUnavailable";
 }
 
+// All of these leave the container waiting before its first instruction.
+bool IsStartFailure(std::string_view reason) {
+  return IsImagePullFailure(reason) || reason == "CreateContainerConfigError" || reason == "CreateContainerError" ||
+         reason == "RunContainerError";
+}
+
 PodPhase ReadPhase(const std::string& text) {
   if (text == "Pending") return PodPhase::kPending;
   if (text == "Running") return PodPhase::kRunning;
@@ -135,11 +141,15 @@ std::vector<ContainerStatus> ReadContainerStatuses(const JsonField& field) {
     const JsonField state = status.Member("state");
     const JsonField waiting = state.Member("waiting");
     const JsonField started = status.Member("started");
-    result.push_back({.name = status.Member("name").String(),
-                      .ready = status.Member("ready").Bool(),
-                      .restart_count = status.Member("restartCount").Int(),
-                      .started = !started.present() || started.Bool(),
-                      .image_pull_fails = IsImagePullFailure(waiting.Member("reason").String())});
+    const std::string reason = waiting.Member("reason").String();
+    ContainerStatus& read = result.emplace_back(ContainerStatus{.name = status.Member("name").String(),
+                                                                .ready = status.Member("ready").Bool(),
+                                                                .restart_count = status.Member("restartCount").Int(),
+                                                                .started = !started.present() || started.Bool(),
+                                                                .image_pull_fails = IsImagePullFailure(reason)});
+    if (!IsStartFailure(reason)) return;
+    read.start_error = reason;
+    read.image = status.Member("image").String();
   });
   return result;
 }
@@ -162,30 +172,48 @@ std::string ReadAffinityNode(const JsonField& spec) {
 void ReadPodConditions(const JsonField& status, Pod& pod) {
   status.Member("conditions").ForEachItem([&](const JsonField& condition) {
     const std::string type = condition.Member("type").String();
-    if (condition.Member("status").String() == "True") return;
-    if (type == "Ready") pod.not_ready_since = ReadTime(condition.Member("lastTransitionTime"));
-    if (type == "PodScheduled") pod.unscheduled_message = condition.Member("message").String();
+    const bool holds = condition.Member("status").String() == "True";
+    if (type == "Ready") {
+      (holds ? pod.ready_since : pod.not_ready_since) = ReadTime(condition.Member("lastTransitionTime"));
+    }
+    if (type == "PodScheduled" && !holds) pod.unscheduled_message = condition.Member("message").String();
   });
+}
+
+PodVolume ReadVolume(const JsonField& volume) {
+  PodVolume read{.name = volume.Member("name").String()};
+  volume.ForEachMember([&](std::string_view key, const JsonField& source) {
+    if (key == "name" || !source.present()) return;
+    read.kind = key;
+    if (key == "hostPath") read.host_path = source.Member("path").String();
+  });
+  return read;
 }
 
 void ReadPodSpec(const JsonField& spec, Pod& pod) {
   pod.node_name = spec.Member("nodeName").String();
   if (pod.node_name.empty()) pod.affinity_node_name = ReadAffinityNode(spec);
+  pod.scheduler_name = spec.Member("schedulerName").String();
   spec.Member("volumes").ForEachItem([&](const JsonField& volume) {
     // `emptyDir: {}` is one too (drain-D17).
     if (volume.Member("emptyDir").present()) pod.has_empty_dir = true;
+    pod.volumes.push_back(ReadVolume(volume));
   });
   std::set<std::string> names;
-  spec.Member("containers").ForEachItem([&](const JsonField& container) {
+  const auto add_resources = [&](const JsonField& container) {
     const JsonField resources = container.Member("resources");
     const auto add = [&](std::string_view name, const JsonField&) { names.emplace(name); };
     resources.Member("requests").ForEachMember(add);
     resources.Member("limits").ForEachMember(add);
-  });
+  };
+  // The devices of an init container stay with the pod until it ends, and a sidecar is an init container, too.
+  spec.Member("initContainers").ForEachItem(add_resources);
+  spec.Member("containers").ForEachItem(add_resources);
+  spec.Member("ephemeralContainers").ForEachItem(add_resources);
   pod.resource_names.assign(names.begin(), names.end());
 }
 
-// A claim that is named in the spec, or the one that was generated from a template: only the status knows its name.
+// Claims that the spec names, and claims that were created for the pod: only the status contains their names.
 std::vector<std::string> ReadResourceClaims(const JsonField& spec, const JsonField& status) {
   std::vector<std::string> names;
   const auto add = [&](const JsonField& claim) {
@@ -194,6 +222,8 @@ std::vector<std::string> ReadResourceClaims(const JsonField& spec, const JsonFie
   };
   spec.Member("resourceClaims").ForEachItem(add);
   status.Member("resourceClaimStatuses").ForEachItem(add);
+  const JsonField extended = status.Member("extendedResourceClaimStatus");
+  add(extended);
   std::sort(names.begin(), names.end());
   names.erase(std::unique(names.begin(), names.end()), names.end());
   return names;
@@ -257,7 +287,11 @@ void ReadObject(const JsonField& object, Pod& pod) {
   pod.labels = metadata.Member("labels").Strings();
   pod.owners = ReadOwners(metadata);
   pod.deletion_timestamp = ReadTime(metadata.Member("deletionTimestamp"));
-  pod.mirror = metadata.Member("annotations").Strings().contains("kubernetes.io/config.mirror");
+  metadata.Member("finalizers").ForEachItem([&](const JsonField& finalizer) {
+    pod.finalizers.push_back(finalizer.String());
+  });
+  pod.annotations = metadata.Member("annotations").Strings();
+  pod.mirror = pod.annotations.contains("kubernetes.io/config.mirror");
   const JsonField spec = object.Member("spec");
   ReadPodSpec(spec, pod);
   const JsonField status = object.Member("status");

@@ -38,11 +38,12 @@ void WriteUidPrecondition(JsonWriter& writer, const std::string& uid) {
   writer.ObjectMember("preconditions", [&] { writer.Member("uid", uid); });
 }
 
-std::string DeleteOptions(const std::string& uid) {
+std::string DeleteOptions(const std::string& uid, std::optional<int> grace_period_seconds = std::nullopt) {
   JsonWriter writer;
   writer.Object([&] {
     writer.Member("apiVersion", "v1");
     writer.Member("kind", "DeleteOptions");
+    if (grace_period_seconds) writer.Member("gracePeriodSeconds", *grace_period_seconds);
     WriteUidPrecondition(writer, uid);
   });
   return writer.Take();
@@ -151,7 +152,9 @@ std::string FormatEviction(const EvictPodParams& params) {
   return writer.Take();
 }
 
-std::string FormatDeleteOptions(const DeletePodParams& params) { return DeleteOptions(params.pod.uid); }
+std::string FormatDeleteOptions(const DeletePodParams& params) {
+  return DeleteOptions(params.pod.uid, params.force ? std::optional(0) : std::nullopt);
+}
 
 std::string FormatDeleteOptions(const DeleteNodeMaintenanceParams& params) { return DeleteOptions(params.uid); }
 

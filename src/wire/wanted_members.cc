@@ -10,14 +10,18 @@ constexpr WantedMember Of(std::string_view key, const WantedMember (&members)[kC
   return {key, members, kCount};
 }
 
+// Stands for every member that no other entry names.
+constexpr std::string_view kAnyOther;
+
 constexpr WantedMember kCondition[] = {{"type"}, {"status"}, {"lastTransitionTime"}};
 constexpr WantedMember kWaiting[] = {{"reason"}};
 constexpr WantedMember kContainerState[] = {Of("waiting", kWaiting)};
-constexpr WantedMember kContainerStatus[] = {{"name"}, {"ready"}, {"restartCount"}, {"started"}, Of("state", kContainerState)};
+constexpr WantedMember kContainerStatus[] = {
+    {"name"}, {"ready"}, {"restartCount"}, {"started"}, {"image"}, Of("state", kContainerState)};
 
 constexpr WantedMember kMetadata[] = {
-    {"namespace"},        {"name"}, {"uid"}, {"resourceVersion"}, {"labels"}, {"annotations"}, {"ownerReferences"},
-    {"deletionTimestamp"}};
+    {"namespace"},   {"name"},            {"uid"},               {"resourceVersion"}, {"labels"},
+    {"annotations"}, {"ownerReferences"}, {"deletionTimestamp"}, {"finalizers"}};
 
 // `kind`, `code` and the like are those of a Status, which a watch may send in place of an object.
 constexpr WantedMember kTaint[] = {{"key"}};
@@ -38,14 +42,23 @@ constexpr WantedMember kNodeTerm[] = {Of("matchFields", kMatchField)};
 constexpr WantedMember kNodeTerms[] = {Of("nodeSelectorTerms", kNodeTerm)};
 constexpr WantedMember kNodeAffinity[] = {Of("requiredDuringSchedulingIgnoredDuringExecution", kNodeTerms)};
 constexpr WantedMember kAffinity[] = {Of("nodeAffinity", kNodeAffinity)};
-constexpr WantedMember kVolume[] = {{"emptyDir"}};
+constexpr WantedMember kVolumeSource[] = {{"path"}};
+constexpr WantedMember kVolume[] = {{"name"}, Of(kAnyOther, kVolumeSource)};
 constexpr WantedMember kContainer[] = {{"resources"}};
-constexpr WantedMember kPodSpec[] = {
-    {"nodeName"}, Of("affinity", kAffinity), Of("volumes", kVolume), Of("containers", kContainer), {"resourceClaims"}};
+constexpr WantedMember kPodSpec[] = {{"nodeName"},
+                                     {"schedulerName"},
+                                     Of("affinity", kAffinity),
+                                     Of("volumes", kVolume),
+                                     Of("initContainers", kContainer),
+                                     Of("containers", kContainer),
+                                     Of("ephemeralContainers", kContainer),
+                                     {"resourceClaims"}};
+constexpr WantedMember kExtendedClaim[] = {{"resourceClaimName"}};
 constexpr WantedMember kPodCondition[] = {{"type"}, {"status"}, {"message"}, {"lastTransitionTime"}};
 constexpr WantedMember kPodStatus[] = {{"phase"},
                                        Of("conditions", kPodCondition),
                                        {"resourceClaimStatuses"},
+                                       Of("extendedResourceClaimStatus", kExtendedClaim),
                                        Of("initContainerStatuses", kContainerStatus),
                                        Of("containerStatuses", kContainerStatus)};
 constexpr WantedMember kPod[] = {{"kind"},

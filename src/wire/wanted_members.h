@@ -9,7 +9,8 @@
 
 namespace driverupgrade::internal {
 
-// Members of an object, or of each object in an array. One without members of its own is wanted whole.
+// Members of an object, or of each object in an array. One without members of its own is wanted whole. An empty key, which
+// comes last, stands for all members that are not named.
 struct WantedMember {
   std::string_view key;
   const WantedMember* members = nullptr;

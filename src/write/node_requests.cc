@@ -83,7 +83,7 @@ NodeRequests::NodeRequests(NodePlan plan) : plan_(std::move(plan)) {
     steps_.push_back({Part::kEvict, i, EvictPodParams{.pod = plan_.evict[i]}});
   }
   for (std::size_t i = 0; i < plan_.remove.size(); ++i) {
-    steps_.push_back({Part::kRemove, i, DeletePodParams{.pod = plan_.remove[i]}});
+    steps_.push_back({Part::kRemove, i, DeletePodParams{.pod = plan_.remove[i], .force = plan_.force_remove}});
   }
   for (std::size_t i = 0; i < plan_.maintenance.size(); ++i) {
     steps_.push_back({Part::kMaintenance, i, RequestOf(plan_.maintenance[i])});

@@ -28,7 +28,8 @@ std::string RequestOf(const ScenarioDriver& driver, const testing::FakeCluster& 
       absl::FormatTime(absl::RFC3339_full, now, absl::UTCTimeZone()),
       Call(du_policy_normalize, Str(FormatUpgradePolicy(driver.policy))).text);
   if (driver.options.validation_selector) {
-    text += fmt::format(R"(,"validationSelector":"{}")", driver.options.validation_selector->ToString());
+    text += fmt::format(R"(,"validationSelector":"{}","earlyValidation":"{}")",
+                        driver.options.validation_selector->ToString(), ToString(driver.options.early_validation));
   }
   if (const auto& requestor = driver.options.requestor) {
     text += fmt::format(R"(,"requestor":{{"id":"{}","namespace":"{}"}})", requestor->id, requestor->ns);

@@ -140,7 +140,8 @@ TEST_CASE("tools/upgradectl/rbac.yaml lets kubectl list what a plan reads, and n
   REQUIRE(snapshot.ok());
   builder.ReadPods({}, fleet.node_names, log, *snapshot);
   // kubectl get -A
-  const Rights everywhere = Everywhere(*noted, {"pods", "daemonsets", "controllerrevisions", "nodemaintenances"});
+  Rights everywhere = Everywhere(*noted, {"pods", "daemonsets", "controllerrevisions", "nodemaintenances"});
+  everywhere.insert({.group = "resource.k8s.io", .resource = "resourceclaims", .verb = "list"});
   CheckBothWays(RightsOfFile(kRoot / "tools/upgradectl/rbac.yaml", {}, "driver-upgrade-dump"), everywhere);
 }
 

@@ -44,24 +44,16 @@ TEST_CASE("I12: patches alone lead to a cluster that needs no patch, and soon") 
 }
 
 // The timeout of the evacuation in the state that the node waits in (T26, T32, dep-F8).
-absl::Duration EvacuationTimeout(const RandomCluster& cluster, UpgradeState state, OnTimeout& on_timeout) {
+absl::Duration EvacuationTimeout(const RandomCluster& cluster, UpgradeState state) {
   const UpgradePolicy& policy = cluster.policy;
   const PodDeletionPolicy deletion = policy.pod_deletion.value_or(PodDeletionPolicy{});
   const DrainPolicy drain = policy.drain.value_or(DrainPolicy{});
   const bool deletes = cluster.machine.options().pod_deletion || !deletion.pod_selector.empty();
-  // Where a drain has taken over from pod deletion it may be either's (T25).
-  const bool fell_back = deletes && policy.drain && state != UpgradeState::kPodDeletionRequired;
-  on_timeout = fell_back && drain.on_timeout == OnTimeout::kDelete ? OnTimeout::kDelete
-               : deletes                                           ? deletion.on_timeout
-                                                                   : drain.on_timeout;
   return deletes && state != UpgradeState::kDrainRequired ? deletion.timeout : drain.timeout;
 }
 
 bool EvacuatesForEver(const RandomCluster& cluster, const NodeGate& gate) {
-  OnTimeout on_timeout = OnTimeout::kFail;
-  if (EvacuationTimeout(cluster, gate.state, on_timeout) == absl::InfiniteDuration()) return true;
-  // Deleted, and held by a finalizer: to fail the node would help nobody.
-  return on_timeout == OnTimeout::kDelete && gate.gate.reason == GateReason::kPodsTerminating;
+  return EvacuationTimeout(cluster, gate.state) == absl::InfiniteDuration();
 }
 
 bool RetriesAreUsedUp(const RandomCluster& cluster, const NodeView& view) {

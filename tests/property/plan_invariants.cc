@@ -128,8 +128,8 @@ bool NeedsEvacuation(const RandomCluster& cluster) { return cluster.policy.drain
 
 bool DeletesOverdue(const RandomCluster& cluster) {
   const UpgradePolicy& policy = cluster.policy;
-  return (policy.drain && policy.drain->on_timeout == OnTimeout::kDelete) ||
-         (policy.pod_deletion && policy.pod_deletion->on_timeout == OnTimeout::kDelete);
+  return (policy.drain && policy.drain->on_timeout != OnTimeout::kFail) ||
+         (policy.pod_deletion && policy.pod_deletion->on_timeout != OnTimeout::kFail);
 }
 
 // A deleted pod is the driver's, on an evacuated node (I2), or one whose time for an eviction is over (I4).
@@ -208,7 +208,7 @@ bool IsTooFar(const NodeGate& gate, const RandomCluster& cluster) {
   const auto consider = [&](absl::Duration timeout) {
     if (timeout != absl::InfiniteDuration()) longest = std::max(longest, timeout);
   };
-  consider(policy.deadlines.pod_restart);
+  consider(*NodeRules(policy).deadlines.pod_restart);
   consider(policy.deadlines.validation);
   consider(policy.pod_deletion.value_or(PodDeletionPolicy{}).timeout);
   if (policy.wait_for_completion) consider(policy.wait_for_completion->timeout);
@@ -248,7 +248,8 @@ bool IsEvacuated(const RandomCluster& cluster, const NodeView& view) {
     if (Stays(pod, options)) return;
     const bool finished = pod.phase == PodPhase::kSucceeded || pod.phase == PodPhase::kFailed;
     const bool bare = std::none_of(pod.owners.begin(), pod.owners.end(), [](const auto& o) { return o.controller; });
-    blocked = blocked || (!finished && ((bare && !force) || (pod.has_empty_dir && !delete_empty_dir)));
+    const bool leaves_anyway = finished || pod.deletion_timestamp.has_value();
+    blocked = blocked || (!leaves_anyway && ((bare && !force) || (pod.has_empty_dir && !delete_empty_dir)));
     left = left || !IsLost(pod, view, cluster.now);
   };
   for (const Pod& pod : *view.pods) {

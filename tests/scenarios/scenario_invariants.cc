@@ -130,8 +130,8 @@ void CheckCommit(const PassRecord& pass, const NodeCommit& commit) {
 
 // Whether the policy lets pods be deleted that could not be evicted in time.
 bool MayDeletePods(const UpgradePolicy& policy) {
-  return (policy.drain && policy.drain->on_timeout == OnTimeout::kDelete) ||
-         (policy.pod_deletion && policy.pod_deletion->on_timeout == OnTimeout::kDelete);
+  return (policy.drain && policy.drain->on_timeout != OnTimeout::kFail) ||
+         (policy.pod_deletion && policy.pod_deletion->on_timeout != OnTimeout::kFail);
 }
 
 void CheckPodEffects(const PassRecord& pass) {
@@ -170,6 +170,14 @@ bool IsHeldCordoned(UpgradeState state) {
   return kStates.contains(state);
 }
 
+// A node that could not be evacuated, and returned to service with its old driver.
+bool IsGivenBack(const Node& node, const DriverIdentity& identity) {
+  const auto failure = node.annotations.find(identity.FailureClassAnnotation());
+  const auto names = node.annotations.find(std::string(kCordonedByAnnotation));
+  const bool named = names != node.annotations.end() && names->second.find(identity.Name()) != std::string::npos;
+  return failure != node.annotations.end() && failure->second == "DrainBlocked" && !named;
+}
+
 // dep-F14: who holds a slot, by labels.
 bool HoldsSlot(const Node& node, const PassRecord& pass) {
   const auto state = StateByMarks(node, pass.identity);
@@ -178,7 +186,8 @@ bool HoldsSlot(const Node& node, const PassRecord& pass) {
   const bool kept = node.unschedulable || !state || !IsHeldCordoned(*state);
   const bool administrators = kept && node.annotations.contains(pass.identity.InitiallyUnschedulableAnnotation());
   if (pass.policy.cordoned_nodes == CordonedNodes::kProceed && administrators) return false;
-  if (state == UpgradeState::kFailed && pass.policy.failure_policy) return false;
+  const bool no_slot = pass.policy.failure_policy || IsGivenBack(node, pass.identity);
+  if (state == UpgradeState::kFailed && no_slot) return false;
   if (state != UpgradeState::kUncordonRequired) return true;
   return std::none_of(node.labels.begin(), node.labels.end(), [&](const auto& label) {
     return label.first.ends_with("-driver-upgrade-state") && label.first != pass.identity.StateLabel();

@@ -117,6 +117,9 @@ std::string Scenario::Policy(std::string_view text) {
 std::string Scenario::Options(Arguments& arguments) {
   ScenarioDriver& driver = DriverOf(arguments);
   driver.options.validation_selector = arguments.Selector("validation");
+  if (const auto early = arguments.Value("early-validation")) {
+    driver.options.early_validation = ParseEarlyValidation(*early).value_or(EarlyValidation::kAsk);
+  }
   driver.pod_filter = arguments.Selector("uses-driver");
   driver.pod_filter_failures.clear();
   if (const auto pod = arguments.Value("filter-fails")) driver.pod_filter_failures = {*pod};
@@ -217,6 +220,7 @@ std::string Scenario::Pod(Arguments& arguments) {
   if (arguments.Flag("emptydir")) builder.WithEmptyDir();
   if (arguments.Flag("mirror")) builder.Mirror();
   if (arguments.Flag("not-ready")) builder.NotReady();
+  if (const auto finalizer = arguments.Value("finalizer")) builder.WithFinalizer(*finalizer);
   if (const auto ahead = arguments.Duration("terminating")) builder.Terminating(world_->clock()->Now() + *ahead);
   driverupgrade::Pod pod = builder.Build();
   pod.affinity_node_name = arguments.Value("affinity").value_or("");

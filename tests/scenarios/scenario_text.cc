@@ -28,7 +28,9 @@ std::string PlanText(const NodePlan& plan, const NodeOutcome& outcome) {
     }
   }
   for (const PodRef& pod : plan.evict) text += fmt::format("  evict {}\n", pod.ToString());
-  for (const PodRef& pod : plan.remove) text += fmt::format("  delete {}\n", pod.ToString());
+  for (const PodRef& pod : plan.remove) {
+    text += fmt::format("  {} {}\n", plan.force_remove ? "force-delete" : "delete", pod.ToString());
+  }
   for (const MaintenanceCall& call : plan.maintenance) {
     text += fmt::format("  {} NodeMaintenance {}\n", ToString(call.kind), call.object.name);
   }

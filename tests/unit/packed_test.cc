@@ -20,16 +20,22 @@ class Generator {
   Pod NextPod() {
     Pod pod;
     // A pod that waits for a node is never packed.
-    auto& [ref, version, node, affinity_node, unscheduled, labels, owners, phase, deletion, mirror, empty_dir, init,
-           containers, not_ready_since, resources, claims, unreadable] = pod;
+    auto& [ref, version, node, affinity_node, unscheduled, labels, owners, phase, deletion, finalizers, mirror,
+           empty_dir, init, containers, not_ready_since, ready_since, resources, claims, annotations, volumes, scheduler,
+           unreadable] = pod;
     auto& [ns, name, uid] = ref;
-    for (std::string* text : {&ns, &name, &uid, &version, &node}) *text = Text();
-    for (int i = random_.Pick({0, 1, 7, 200}); i > 0; --i) labels[Text()] = Text();
+    for (std::string* text : {&ns, &name, &uid, &version, &node, &scheduler}) *text = Text();
+    for (StringMap* map : {&labels, &annotations}) {
+      for (int i = random_.Pick({0, 1, 7, 200}); i > 0; --i) (*map)[Text()] = Text();
+    }
     for (int i = random_.Below(4); i > 0; --i) owners.push_back(Owner());
     phase = random_.Pick(
         {PodPhase::kUnknown, PodPhase::kPending, PodPhase::kRunning, PodPhase::kSucceeded, PodPhase::kFailed});
     if (random_.Chance(70)) deletion = Time();
     if (random_.Chance(70)) not_ready_since = Time();
+    if (random_.Chance(70)) ready_since = Time();
+    for (int i = random_.Below(3); i > 0; --i) finalizers.push_back(Text());
+    for (int i = random_.Below(3); i > 0; --i) volumes.push_back({Text(), Text(), Text()});
     mirror = random_.Chance(50);
     empty_dir = random_.Chance(50);
     for (int i = random_.Below(3); i > 0; --i) init.push_back(Container());
@@ -87,7 +93,9 @@ class Generator {
   }
   ContainerStatus Container() {
     ContainerStatus status;
-    auto& [name, ready, restart_count, started, image_pull_fails] = status;
+    auto& [name, ready, restart_count, started, image_pull_fails, start_error, image] = status;
+    start_error = Text();
+    image = Text();
     name = Text();
     ready = random_.Chance(50);
     restart_count = Integer();

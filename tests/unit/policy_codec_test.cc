@@ -129,7 +129,8 @@ TEST_CASE("a section that says nothing has the defaults of its fields") {
   CHECK(policy.wait_for_completion->timeout == absl::InfiniteDuration());
   CHECK(policy.pod_deletion->timeout == absl::Seconds(300));
   CHECK(policy.drain->timeout == absl::Seconds(300));
-  CHECK(policy.deadlines.pod_restart == absl::InfiniteDuration());
+  CHECK_FALSE(policy.deadlines.pod_restart);
+  CHECK(Parsed("deadlines: {podRestartSeconds: 0}").deadlines.pod_restart == absl::InfiniteDuration());
   CHECK(policy.deadlines.validation == absl::Seconds(600));
 }
 
@@ -277,7 +278,8 @@ TEST_CASE("fields that nobody knows, twice given, or spelled twice") {
       {"drain: {timeout: 5}", "drain.timeout: unknown field (did you mean timeoutSeconds?)"},
       {"drain: {enabled: true}", "drain.enabled: unknown field (did you mean enable?)"},
       {"podDeletion: {enable: true}", "podDeletion.enable: unknown field"},
-      {"drain: {onTimeout: Kill}", "drain.onTimeout: must be one of Fail, Delete, got Kill"},
+      {"drain: {onTimeout: Kill}", "drain.onTimeout: must be one of Fail, Delete, ForceDelete, got Kill"},
+      {"podDeletion: {onFailure: Keep}", "podDeletion.onFailure: must be one of Fail, GiveBack, got Keep"},
       {"failurePolicy: {maxFailures: 0}", "failurePolicy.maxFailures: must be >= 1, got 0"},
       {"retry: {maxAttempts: -1}", "retry.maxAttempts: must be >= 0, got -1"},
       {"autoupgrade: true", "autoupgrade: unknown field (did you mean autoUpgrade?)"},
@@ -373,18 +375,18 @@ TEST_CASE("a policy is written with every field") {
       FormatUpgradePolicy({}) ==
       R"({"autoUpgrade":false,"paused":false,"maxParallelUpgrades":1,"maxUnavailable":null,)"
       R"("waitForCompletion":null,"podDeletion":null,)"
-      R"("drain":{"enable":false,"force":false,"podSelector":"","timeoutSeconds":300,"deleteEmptyDir":false,"onTimeout":"Fail"},)"
+      R"("drain":{"enable":false,"force":false,"podSelector":"","timeoutSeconds":300,"deleteEmptyDir":false,"onTimeout":"Fail","onFailure":"Fail"},)"
       R"("pacing":"Chained","cordonedNodes":"Proceed",)"
-      R"("deadlines":{"podRestartSeconds":0,"validationSeconds":600},"onUnscheduledPods":"CountUnavailable",)"
+      R"("deadlines":{"podRestartSeconds":null,"validationSeconds":600},"onUnscheduledPods":"CountUnavailable",)"
       R"("failurePolicy":null,"retry":{"maxAttempts":0,"backoffSeconds":60},"safeLoad":false,"rollout":null})");
   CHECK(
       FormatUpgradePolicy(Parsed(kGpuOperatorManual)) ==
       R"({"autoUpgrade":true,"paused":false,"maxParallelUpgrades":1,"maxUnavailable":"25%",)"
       R"("waitForCompletion":{"podSelector":"","timeoutSeconds":0},)"
-      R"("podDeletion":{"force":false,"timeoutSeconds":300,"deleteEmptyDir":false,"podSelector":"","onTimeout":"Fail"},)"
-      R"("drain":{"enable":false,"force":false,"podSelector":"","timeoutSeconds":300,"deleteEmptyDir":false,"onTimeout":"Fail"},)"
+      R"("podDeletion":{"force":false,"timeoutSeconds":300,"deleteEmptyDir":false,"podSelector":"","onTimeout":"Fail","onFailure":"Fail"},)"
+      R"("drain":{"enable":false,"force":false,"podSelector":"","timeoutSeconds":300,"deleteEmptyDir":false,"onTimeout":"Fail","onFailure":"Fail"},)"
       R"("pacing":"Chained","cordonedNodes":"Proceed",)"
-      R"("deadlines":{"podRestartSeconds":0,"validationSeconds":600},"onUnscheduledPods":"CountUnavailable",)"
+      R"("deadlines":{"podRestartSeconds":null,"validationSeconds":600},"onUnscheduledPods":"CountUnavailable",)"
       R"("failurePolicy":null,"retry":{"maxAttempts":0,"backoffSeconds":60},"safeLoad":false,"rollout":null})");
 }
 
@@ -412,14 +414,16 @@ class PolicyGenerator {
                                               .delete_empty_dir = Flag(),
                                               .pod_selector = Labels(),
                                               .timeout = Timeout(),
-                                              .on_timeout = WhenLate()};
+                                              .on_timeout = WhenLate(),
+                                              .on_failure = WhenFailed()};
     }
     if (Flag()) {
       policy.drain = DrainPolicy{.force = Flag(),
                                  .delete_empty_dir = Flag(),
                                  .pod_selector = Labels(),
                                  .timeout = Timeout(),
-                                 .on_timeout = WhenLate()};
+                                 .on_timeout = WhenLate(),
+                                 .on_failure = WhenFailed()};
     }
     policy.on_unscheduled_pods =
         Pick<OnUnscheduledPods>({OnUnscheduledPods::kCountUnavailable, OnUnscheduledPods::kIgnore});
@@ -429,7 +433,8 @@ class PolicyGenerator {
     policy.pacing = Pick<Pacing>({Pacing::kChained, Pacing::kEveryState});
     policy.cordoned_nodes =
         Pick<CordonedNodes>({CordonedNodes::kProceed, CordonedNodes::kWithinBudget, CordonedNodes::kIgnore});
-    policy.deadlines = {.pod_restart = Timeout(), .validation = Timeout()};
+    if (Flag()) policy.deadlines.pod_restart = Timeout();
+    policy.deadlines.validation = Timeout();
     policy.safe_load = Flag();
     return policy;
   }
@@ -444,7 +449,8 @@ class PolicyGenerator {
     return Pick<absl::Duration>(
         {absl::Seconds(1), absl::Seconds(300), absl::Seconds(2147483647), absl::InfiniteDuration()});
   }
-  OnTimeout WhenLate() { return Pick<OnTimeout>({OnTimeout::kFail, OnTimeout::kDelete}); }
+  OnTimeout WhenLate() { return Pick<OnTimeout>({OnTimeout::kFail, OnTimeout::kDelete, OnTimeout::kForceDelete}); }
+  OnFailure WhenFailed() { return Pick<OnFailure>({OnFailure::kFail, OnFailure::kGiveBack}); }
   LabelSelector Labels() {
     return Selector(
         Pick<std::string>({"", "a=b", "true", "1", "null", "a in (x,y),!b,c", "n>5,k!=", "a/b notin (,z)"}));

@@ -386,6 +386,85 @@ TEST_CASE("doc-D2: with onTimeout Delete, pods that are left at the deadline are
   }
 }
 
+TEST_CASE("dep-F21: a terminating pod is waited for, whatever the policy allows") {
+  const auto terminating = [](PodBuilder pod) { return pod.Terminating(kNow + absl::Seconds(20)).Build(); };
+  auto node = DrainingNode().WithPods({terminating(PodBuilder("lab", "bare").WithUid("bare")),
+                                       terminating(WebPod().WithEmptyDir())});
+  node.policy.drain->force = node.policy.drain->delete_empty_dir = false;
+  CHECK(GateOf(node.Judge()) == "PodsTerminating");
+  CHECK(node.Judge().plan.evict.empty());
+  auto deleting = DeletingPods({terminating(PodBuilder("lab", "bare").WithUid("bare"))});
+  CHECK(GateOf(deleting.Judge()) == "PodsTerminating");
+}
+
+TEST_CASE("W13: a deleted pod that outlasts its grace period by a minute on a ready node fails the node") {
+  auto node = DrainingNode().StageBegan("drain-required", absl::Seconds(300));
+  node.policy.drain->on_timeout = OnTimeout::kDelete;
+  const auto stuck_since = [&](absl::Duration age) {
+    node.WithPods({WebPod().WithFinalizer("example.com/hold").Terminating(node.now - age).Build()});
+  };
+  stuck_since(absl::Seconds(59));
+  Verdict verdict = node.Judge();
+  CHECK(GateOf(verdict) == "PodsTerminating");
+  CHECK(verdict.wake_at == node.now + absl::Seconds(1));
+  stuck_since(absl::Seconds(60));
+  verdict = node.Judge();
+  CHECK(Path(verdict.plan) == "upgrade-failed");
+  CHECK(verdict.plan.reason ==
+        "drain timed out after 300 s: team-a/web (terminating, held by finalizer example.com/hold)");
+  SECTION("its time runs from the timeout if it is deleted by force") {
+    node.policy.drain->on_timeout = OnTimeout::kForceDelete;
+    verdict = node.Judge();
+    REQUIRE(verdict.plan.remove.size() == 1);
+    CHECK(verdict.plan.force_remove);
+    node.now += absl::Seconds(60);
+    CHECK(Path(node.Judge().plan) == "upgrade-failed");
+  }
+  SECTION("on a node that is not ready it is lost, not stuck") {
+    node.view.node.ready = false;
+    CHECK(Path(node.Judge().plan) == "pod-restart-required");
+  }
+}
+
+TEST_CASE("W13: ForceDelete deletes with grace period zero, and only after the timeout") {
+  auto node = DrainingNode().WithPods({WebPod().Build()}).StageBegan("drain-required", absl::Seconds(299));
+  node.policy.drain->on_timeout = OnTimeout::kForceDelete;
+  CHECK_FALSE(node.Judge().plan.force_remove);
+  CHECK(node.Judge().plan.remove.empty());
+  node.now += absl::Seconds(1);
+  CHECK(node.Judge().plan.remove.size() == 1);
+  CHECK(node.Judge().plan.force_remove);
+}
+
+TEST_CASE("W10: a node that cannot be evacuated returns to service with its old driver, if the policy says so") {
+  auto node = DrainingNode().WithPods({WebPod().Build()}).StageBegan("drain-required", absl::Seconds(300));
+  node.Annotated(std::string(kCordonedByAnnotation), "nvidia.com/gpu");
+  CHECK(node.After(node.Judge()).unschedulable);
+  node.policy.drain->on_failure = OnFailure::kGiveBack;
+  const Verdict verdict = node.Judge();
+  CHECK(Path(verdict.plan) == "upgrade-failed");
+  const Node after = node.After(verdict);
+  CHECK_FALSE(after.unschedulable);
+  CHECK_FALSE(after.annotations.contains(std::string(kCordonedByAnnotation)));
+
+  SECTION("it holds no slot, and counts as failed") {
+    node.view.node = after;
+    const Tally tally = node.Judge().tally;
+    CHECK(tally.slots == 0);
+    CHECK(tally.unavailable == 0);
+    CHECK(tally.failed == 1);
+    CHECK(GateOf(node.Judge()) == "Failed");
+  }
+  SECTION("an administrator's cordon stays") {
+    node.Annotated(Gpu().InitiallyUnschedulableAnnotation(), "true");
+    CHECK(node.After(node.Judge()).unschedulable);
+  }
+  SECTION("not if its driver waits for a safe load") {
+    node.Annotated(Gpu().SafeLoadAnnotation(), "true");
+    CHECK(node.After(node.Judge()).unschedulable);
+  }
+}
+
 TEST_CASE("podDeletion.podSelector names pods that use the driver without asking for a resource") {
   auto node = NodeUnderTest("pod-deletion-required").CordonedByUs();
   node.StageBegan("pod-deletion-required", absl::Seconds(10)).WithPods({WebPod("a").Build(), WebPod("b").Build()});

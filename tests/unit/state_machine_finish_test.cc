@@ -216,6 +216,49 @@ TEST_CASE("T39b, T47: with validation the node is given back when every validati
   CHECK(Path(node.Judge().plan) == "uncordon-required,upgrade-done");
 }
 
+TEST_CASE("W34: a validation pod that is ready too early is restarted, or named") {
+  auto node = Validating().StageBegan("validation-required", absl::Seconds(1));
+  node.WithDriverPods({DriverPod("new").ReadySince(kNow - absl::Seconds(20)).Build()});
+  const auto early = [] { return Validator("a").OwnedByDaemonSet("validator", "h").ReadySince(kNow - absl::Hours(1)); };
+  node.WithPods({early().Build()});
+  CHECK(GateOf(node.Judge()) == "Validation");
+  CHECK(node.Judge().plan.remove.empty());
+
+  node.options.early_validation = EarlyValidation::kRestart;
+  const Verdict verdict = node.Judge();
+  REQUIRE(verdict.plan.remove.size() == 1);
+  CHECK(verdict.plan.remove[0].name == "a");
+  CHECK_FALSE(verdict.plan.force_remove);
+  node.view.attempts.pods["a"] = {.count = 1, .outcome = Outcome::kApplied, .answered_at = node.now};
+  CHECK(node.Judge().plan.remove.empty());
+  node.view.attempts = {};
+  // Nothing would replace it.
+  node.WithPods({Validator("a").ReadySince(kNow - absl::Hours(1)).Build()});
+  CHECK(node.Judge().plan.remove.empty());
+
+  node.options.early_validation = EarlyValidation::kCount;
+  CHECK(Path(node.Judge().plan) == "uncordon-required,upgrade-done");
+  node.options.early_validation = EarlyValidation::kAsk;
+  node.WithPods({early().ReadySince(kNow - absl::Seconds(10)).Build()});
+  CHECK(Path(node.Judge().plan) == "uncordon-required,upgrade-done");
+}
+
+TEST_CASE("W11: a driver pod that cannot be started is a finding as soon as it is read, the same with each attempt") {
+  auto node = Restarting("new").WithPods({});
+  const auto finding = [&](const char* reason) {
+    node.WithDriverPods({DriverPod("new").FailingToStart(reason, "driver:typo").Build()});
+    const Verdict verdict = node.Judge();
+    CHECK(GateOf(verdict) == "DriverPodNotReady");
+    REQUIRE(verdict.findings.size() == 1);
+    CHECK(verdict.findings[0].code == FindingCode::kDriverPodCannotStart);
+    return verdict.findings[0].message;
+  };
+  CHECK(finding("ErrImagePull") == "driver pod drivers/driver-1: container main: the image driver:typo cannot be pulled");
+  CHECK(finding("ImagePullBackOff") == finding("ErrImagePull"));
+  CHECK(finding("RunContainerError") ==
+        "driver pod drivers/driver-1: container main cannot start (RunContainerError)");
+}
+
 TEST_CASE("dep-F4: validation has a deadline even if there is no validation pod") {
   auto node = Validating().WithPods({}).StageBegan("validation-required", absl::Seconds(600));
   const Verdict verdict = node.Judge();

@@ -116,6 +116,18 @@ TEST_CASE("a policy is refused under the names of the documents") {
   CHECK(std::string(status.message()) == row.error);
 }
 
+TEST_CASE("W11: a driver pod has 30 minutes if failures have a limit, unless the policy gives it another time") {
+  const auto deadline = [](const UpgradePolicy& policy) { return NodeRules(policy).deadlines.pod_restart; };
+  CHECK(deadline({}) == absl::InfiniteDuration());
+  CHECK(deadline({.failure_policy = FailurePolicy{}}) == absl::Minutes(30));
+  CHECK(deadline({.rollout = RolloutPolicy{}}) == absl::Minutes(30));
+  UpgradePolicy policy{.failure_policy = FailurePolicy{}};
+  policy.deadlines.pod_restart = absl::InfiniteDuration();
+  CHECK(deadline(policy) == absl::InfiniteDuration());
+  policy.deadlines.pod_restart = absl::Minutes(5);
+  CHECK(deadline(policy) == absl::Minutes(5));
+}
+
 TEST_CASE("the limits of every range are valid") {
   CHECK(Validate(UpgradePolicy{.max_parallel = 1, .max_unavailable = Count{0}}).ok());
   CHECK(Validate(UpgradePolicy{.max_parallel = kIntMax, .max_unavailable = Percent{kIntMax}}).ok());

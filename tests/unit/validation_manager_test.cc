@@ -27,5 +27,32 @@ TEST_CASE("A driver is proved when there is a validation pod on its node, and al
         Validation{.missing = "validation pod operator/two is not ready"});
 }
 
+TEST_CASE("dep-F22: a validation pod proves the driver only if it became ready later") {
+  const LabelSelector selector = LabelSelector::FromMatchLabels({{"app", "validator"}});
+  const absl::Time driver_ready = absl::FromUnixSeconds(1000);
+  const auto ready_at = [](int second) {
+    return PodBuilder("operator", "one").WithLabel("app", "validator").ReadySince(absl::FromUnixSeconds(second)).Build();
+  };
+  const ValidationManager validation(selector);
+  const std::vector<Pod> early = {ready_at(999)};
+  const Validation result = validation.Evaluate(early, driver_ready);
+  CHECK_FALSE(result.passed);
+  CHECK(result.early == std::vector<const Pod*>{&early[0]});
+  CHECK(result.missing ==
+        "validation pod operator/one has been ready since 1970-01-01T00:16:39Z, before the new driver pod "
+        "(1970-01-01T00:16:40Z); restart it");
+  // Kubernetes has whole seconds.
+  CHECK(validation.Evaluate({ready_at(1000)}, driver_ready).passed);
+  // A pod counts if a time is not known.
+  CHECK(validation.Evaluate(early).passed);
+  CHECK(validation.Evaluate({Validator("one", true)}, driver_ready).passed);
+  CHECK(ValidationManager(selector, EarlyValidation::kCount).Evaluate(early, driver_ready).passed);
+  // An early pod that is terminating is waited for.
+  std::vector<Pod> terminating = {ready_at(999)};
+  terminating[0].deletion_timestamp = driver_ready;
+  CHECK_FALSE(validation.Evaluate(terminating, driver_ready).passed);
+  CHECK(validation.Evaluate(terminating, driver_ready).early.empty());
+}
+
 }  // namespace
 }  // namespace driverupgrade::tests

@@ -52,6 +52,18 @@ struct Store : WatchStore {
   }
 };
 
+TEST_CASE("W35: a driver pod is kept without the fields of a pod filter, another pod with them") {
+  Store store;
+  Pod pod = PodAt("p", "n1", "3");
+  pod.annotations = {{"notes", "long"}};
+  pod.volumes = {{.name = "host", .kind = "hostPath", .host_path = "/run"}};
+  pod.scheduler_name = "default-scheduler";
+  store.DriverPodsListed(0, {pod});
+  CHECK(store.DriverPods(0, "n1") == std::vector<Pod>{PodAt("p", "n1", "3")});
+  store.ListPods("n1", {pod});
+  CHECK(store.PodsOn("n1") == std::vector<Pod>{pod});
+}
+
 TEST_CASE("api-A8: a list has everything up to its version, and tells thereby that the cluster was set back") {
   Store store;
   store.NodeWritten(NodeAt("n1", "10", true));

@@ -185,6 +185,32 @@ Section PodsOf(const Request& request, const NodeStatus& node) {
   return section;
 }
 
+// When the driver pod of the node was first to be replaced, as far as the Events go back.
+absl::Time RestartBegan(const Request& request, const NodeStatus& node) {
+  absl::Time began = absl::InfinitePast();
+  for (const EventFact& event : request.facts.events) {
+    const bool restarts = event.message.ends_with(ToLabelValue(driverupgrade::UpgradeState::kPodRestartRequired));
+    if (event.node == node.name && restarts) began = event.last;
+  }
+  return began;
+}
+
+// How many pods of the driver's DaemonSet came to the node since then, this one included: each was replaced by the next.
+void AddReplacements(const Request& request, const NodeStatus& node, const Pod& pod, std::vector<std::string>& lines) {
+  const driverupgrade::OwnerReference* owner = driverupgrade::ControllerOf(pod);
+  const absl::Time began = RestartBegan(request, node);
+  if (owner == nullptr || began == absl::InfinitePast()) return;
+  int count = 0;
+  for (const AssignedPod& assigned : request.facts.assigned_pods) {
+    const bool of_driver = assigned.ns == pod.ref.ns && assigned.name.starts_with(owner->name + "-");
+    if (of_driver && assigned.node == node.name && assigned.at >= began) ++count;
+  }
+  if (count > 1) {
+    lines.push_back(fmt::format("  pod number {} since {}: the others were deleted or evicted", count,
+                                Moment(began, request.question.at)));
+  }
+}
+
 Section DriverOf(const Request& request, const NodeStatus& node) {
   Section section{.title = "Driver pod"};
   for (const Pod& pod : request.question.cluster.pods) {
@@ -192,6 +218,7 @@ Section DriverOf(const Request& request, const NodeStatus& node) {
     section.lines.push_back(
         Printable(fmt::format("{}: revision {}, {}", pod.ref.ToString(), std::string(driverupgrade::RevisionHash(pod)),
                               driverupgrade::IsReady(pod) ? "ready" : "not ready")));
+    AddReplacements(request, node, pod, section.lines);
     int restarts = 0;
     for (const auto& container : pod.container_statuses) restarts = std::max(restarts, container.restart_count);
     if (restarts > 0) section.lines.push_back(fmt::format("  restarted {} times", restarts));

@@ -9,6 +9,7 @@
 
 #include "absl/status/status.h"
 #include "fmt/format.h"
+#include "support/gpu_claims.h"
 #include "upgradectl/json_view.h"
 
 namespace upgradectl {
@@ -109,6 +110,18 @@ void ReadEvent(const json::Value& event, std::string_view reason, Facts& facts) 
                           .count = static_cast<int>(Integer(event, {"count"}, 1))});
 }
 
+// "Successfully assigned gpu-operator/driver-x7k2p to gpu-7".
+void ReadAssignment(const json::Value& event, Facts& facts) {
+  if (Text(event, {"reason"}) != "Scheduled" || Text(event, {"involvedObject", "kind"}) != "Pod") return;
+  const std::string message = Text(event, {"message"});
+  const std::size_t to = message.rfind(" to ");
+  if (to == std::string::npos) return;
+  facts.assigned_pods.push_back({.ns = Text(event, {"involvedObject", "namespace"}),
+                                 .name = Text(event, {"involvedObject", "name"}),
+                                 .node = message.substr(to + 4),
+                                 .at = EventTime(event)});
+}
+
 bool HasText(const json::Value& value, JsonPath path, std::initializer_list<std::string_view> wanted) {
   const auto items = Items(value, path);
   return std::any_of(items.begin(), items.end(), [&](const json::Value& item) {
@@ -205,6 +218,7 @@ void ReadItem(const json::Value& item, std::string_view event_reason, const std:
     facts.allocatable[Text(item, {"metadata", "name"})] = QuantitiesAt(item, {"status", "allocatable"});
   } else if (kind == "Event") {
     ReadEvent(item, event_reason, facts);
+    ReadAssignment(item, facts);
   } else if (kind == "PodDisruptionBudget") {
     ReadBudget(item, facts);
   } else if (kind == "DaemonSet") {
@@ -215,6 +229,8 @@ void ReadItem(const json::Value& item, std::string_view event_reason, const std:
     facts.deployments.push_back(ReadDeployment(item));
   } else if (kind == "Lease") {
     facts.leases.push_back(ReadLease(item));
+  } else if (kind == "ResourceClaim") {
+    facts.gpu_claims[KeyOf(item)] = examples::HoldsGpu(Compact(item), examples::AdminAccess::kIgnored).value_or(true);
   } else if (kind == "ValidatingWebhookConfiguration" || kind == "MutatingWebhookConfiguration") {
     ReadWebhooks(item, facts);
   } else if (policy && IsPolicy(item, *policy)) {
@@ -272,6 +288,8 @@ absl::StatusOr<Facts> ReadFacts(std::string_view dump, std::string_view event_re
   std::stable_sort(facts.events.begin(), facts.events.end(), [](const EventFact& a, const EventFact& b) {
     return std::tie(a.last, a.version) < std::tie(b.last, b.version);
   });
+  std::stable_sort(facts.assigned_pods.begin(), facts.assigned_pods.end(),
+                   [](const AssignedPod& a, const AssignedPod& b) { return a.at < b.at; });
   return facts;
 }
 

@@ -26,6 +26,14 @@ struct EventFact {
   int count = 1;
 };
 
+/// A pod that was assigned to a node, by the scheduler's Event.
+struct AssignedPod {
+  std::string ns = {};
+  std::string name = {};
+  std::string node = {};
+  absl::Time at = absl::InfinitePast();
+};
+
 /// A container that waits for something, as its status says.
 struct WaitingContainer {
   std::string container = {};
@@ -98,6 +106,8 @@ struct PolicyObject {
 struct Facts {
   /// Oldest first.
   std::vector<EventFact> events = {};
+  /// Oldest first; only pods whose Events Kubernetes still keeps.
+  std::vector<AssignedPod> assigned_pods = {};
   /// By `namespace/name`.
   std::map<std::string, PodFacts, std::less<>> pods = {};
   /// What a node can give to pods, by node.
@@ -113,6 +123,8 @@ struct Facts {
   std::map<std::string, std::string, std::less<>> resource_versions = {};
   std::vector<EvictionWebhook> webhooks = {};
   std::vector<DeploymentFact> deployments = {};
+  /// Whether a GPU is allocated to a ResourceClaim, by `namespace/name`.
+  std::map<std::string, bool, std::less<>> gpu_claims = {};
   /// What the operator may not do and has to; nobody's objects tell, see rights.h.
   std::vector<std::string> missing_rights = {};
   std::optional<PolicyObject> policy = std::nullopt;

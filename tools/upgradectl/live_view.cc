@@ -226,6 +226,7 @@ absl::StatusOr<std::string> LiveView::Read(const Wanted& wanted, absl::Time now,
     }
     list.AddAll(listed_.pods[node], listed_.gone);
   }
+  if (wanted.claims) AddClaims(*transport_, list, notes);
   return list.Text();
 }
 

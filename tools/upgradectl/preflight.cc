@@ -296,18 +296,19 @@ class Search {
     const Eviction eviction = EvictionOf(pod);
     if (!eviction.chosen) return;
     const std::string name = fmt::format("{} on {}", pod.ref.ToString(), pod.node_name);
-    if (driverupgrade::ControllerOf(pod) == nullptr && !eviction.force) {
+    const bool leaves_anyway = pod.deletion_timestamp.has_value();
+    if (driverupgrade::ControllerOf(pod) == nullptr && !leaves_anyway && !eviction.force) {
       Add({kError, "BarePod", "No controller replaces the pod, and the policy does not let such pods go.",
            "Delete it, give it a controller, or force: true."},
           name);
     }
-    if (pod.has_empty_dir && !eviction.delete_empty_dir) {
+    if (pod.has_empty_dir && !leaves_anyway && !eviction.delete_empty_dir) {
       Add({kError, "EmptyDir", "The pod has an emptyDir, and the policy does not let such pods go.",
            "deleteEmptyDir: true, if its data may be lost; or the skip-drain label."},
           name);
     }
     CheckEnd(pod, eviction, name);
-    CheckBudgetsOf(pod, name);
+    if (!leaves_anyway) CheckBudgetsOf(pod, name);
     AddRequests(pod);
   }
 

@@ -52,7 +52,7 @@ std::string Actions(const NodePlan& plan) {
     if (plan.patch->unschedulable) Append(*plan.patch->unschedulable ? "cordon" : "uncordon", text);
   }
   if (!plan.evict.empty()) Append(Pods("evict", plan.evict), text);
-  if (!plan.remove.empty()) Append(Pods("delete", plan.remove), text);
+  if (!plan.remove.empty()) Append(Pods(plan.force_remove ? "force-delete" : "delete", plan.remove), text);
   for (const MaintenanceCall& call : plan.maintenance) {
     Append(fmt::format("{} NodeMaintenance {}", ToString(call.kind), call.object.ToString()), text);
   }

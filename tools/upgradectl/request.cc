@@ -206,6 +206,8 @@ absl::Status LoadSelectors(const Options& options, Request& request) {
   absl::StatusOr<LabelSelector> validation = LabelSelector::Parse(pods);
   if (!validation.ok()) return Named("--validation-selector", validation.status());
   request.question.machine.validation_selector = *std::move(validation);
+  // Same as gpu_operator.
+  if (usual != nullptr) request.question.machine.early_validation = driverupgrade::EarlyValidation::kRestart;
   return absl::OkStatus();
 }
 
@@ -227,6 +229,18 @@ absl::Status LoadReported(const std::string& engine, Request& request) {
   request.policy_source = fmt::format("Lease {}/{}", reported->lease.ns, reported->lease.name);
   request.policy_reporter = std::move(reported->lease);
   return absl::OkStatus();
+}
+
+// Same as gpu_operator::GpuPodFilter: a claim that was not read counts.
+driverupgrade::PodFilter GpuPodFilter(std::map<std::string, bool, std::less<>> gpu_claims) {
+  return [gpu_claims = std::move(gpu_claims)](const driverupgrade::CallContext&, const driverupgrade::Pod& pod) {
+    if (IsFinished(pod)) return false;
+    const auto& claims = pod.resource_claims;
+    return gpu_operator::UsesGpu(pod) || std::any_of(claims.begin(), claims.end(), [&](const std::string& claim) {
+             const auto found = gpu_claims.find(pod.ref.ns + "/" + claim);
+             return found == gpu_claims.end() || found->second;
+           });
+  };
 }
 
 bool IsPolicyFile(const Options& options) { return !options.policy.empty() && !EngineOfLive(options.policy); }
@@ -264,6 +278,7 @@ absl::Status LoadPolicy(const Options& options, Request& request) {
 absl::Status LoadObjects(const Options& options, Wanted wanted, const ReadObjects& read, Request& request) {
   wanted.policy = wanted.policy && options.policy.empty();
   wanted.reported = wanted.reported && !IsPolicyFile(options);
+  wanted.claims = GpuPods(options);
   const absl::StatusOr<std::string> text = read(request.question.identity, request.place, wanted, request.notes);
   if (!text.ok()) return text.status();
   const std::string name = !options.source.IsDump()        ? std::string("the API server")
@@ -275,6 +290,7 @@ absl::Status LoadObjects(const Options& options, Wanted wanted, const ReadObject
   if (!facts.ok()) return Named(name, facts.status());
   request.question.cluster = *std::move(cluster);
   request.facts = *std::move(facts);
+  if (GpuPods(options)) request.question.snapshot.uses_driver = GpuPodFilter(request.facts.gpu_claims);
   std::string key = "_rollout_" + request.question.identity.Name();
   std::replace(key.begin(), key.end(), '/', '_');
   const auto record = request.facts.rollout_records.find(key);
@@ -314,11 +330,6 @@ absl::StatusOr<Request> LoadDriver(const Options& options) {
   Question& question = request.question;
   // As in an engine: pods that use the driver are evicted if the operator can tell which they are.
   question.machine.pod_deletion = GpuPods(options);
-  if (question.machine.pod_deletion) {
-    question.snapshot.uses_driver = [](const driverupgrade::CallContext&, const driverupgrade::Pod& pod) {
-      return gpu_operator::UsesGpu(pod);
-    };
-  }
   if (const absl::Status status = LoadSelectors(options, request); !status.ok()) return status;
   absl::StatusOr<std::optional<PolicyResource>> policy = LoadPolicyResource(options);
   if (!policy.ok()) return policy.status();

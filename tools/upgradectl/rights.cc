@@ -83,8 +83,8 @@ void AddRequestor(const std::string& ns, std::vector<NeededRight>& rights) {
 }
 
 bool DeletesOnTimeout(const driverupgrade::UpgradePolicy& policy) {
-  return (policy.drain && policy.drain->on_timeout == OnTimeout::kDelete) ||
-         (policy.pod_deletion && policy.pod_deletion->on_timeout == OnTimeout::kDelete);
+  return (policy.drain && policy.drain->on_timeout != OnTimeout::kFail) ||
+         (policy.pod_deletion && policy.pod_deletion->on_timeout != OnTimeout::kFail);
 }
 
 HttpRequest Review(const NeededRight& right, const Account& account) {

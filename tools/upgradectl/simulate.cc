@@ -236,11 +236,17 @@ class Simulation {
     cluster_->AddNode(std::move(node));
   }
 
+  // A terminating pod is soon gone, unless a finalizer has held it beyond its grace period.
   void AddPod(Pod pod) {
     const bool stays = IsDriverPod(pod) || driverupgrade::IsDaemonSetPod(pod) || driverupgrade::IsFinished(pod);
-    if (stays || nodes_.count(pod.node_name) == 0 || !pod.unreadable.empty() || pod.deletion_timestamp) return;
+    const bool held =
+        pod.deletion_timestamp && *pod.deletion_timestamp < clock_->Now() && !pod.finalizers.empty();
+    const bool leaves = pod.deletion_timestamp && !held;
+    if (stays || nodes_.count(pod.node_name) == 0 || !pod.unreadable.empty() || leaves) return;
+    const absl::Duration start = Varied(durations_.pod_start);
+    const absl::Duration stop = Varied(durations_.pod_stop);
     cluster_->AddPod(std::move(pod),
-                     {.start_delay = Varied(durations_.pod_start), .stop_delay = Varied(durations_.pod_stop)});
+                     {.start_delay = start, .stop_delay = held ? absl::InfiniteDuration() : stop});
   }
 
   absl::Status StartEngine() {

@@ -161,6 +161,11 @@ void MixedList::AddText(const std::string& object, const std::string& kind, cons
   if (!document.HasParseError()) Add(document, kind, api_version, document.GetAllocator());
 }
 
+bool MixedList::Contains(std::string_view text) const {
+  return std::any_of(items_.begin(), items_.end(),
+                     [&](const auto& item) { return item.second.find(text) != std::string::npos; });
+}
+
 std::string MixedList::Text() const {
   std::string text = R"({"apiVersion":"v1","kind":"List","items":[)";
   for (const auto& [key, item] : items_) {
@@ -242,17 +247,25 @@ absl::StatusOr<std::string> ReadLive(HttpTransport& transport, const DriverIdent
     const absl::Status status = List(transport, events, list);
     if (!status.ok()) notes.emplace_back(Message(status));
   }
+  if (wanted.assignments) {
+    const Collection events{
+        Namespaced("/api/v1", place.ns, "events"), "v1", "Event", {{"fieldSelector", "reason=Scheduled"}}};
+    const absl::Status status = List(transport, events, list);
+    if (!status.ok()) notes.emplace_back(Message(status));
+  }
   const absl::StatusOr<MixedList> beside = ReadBeside(transport, place, wanted, notes);
   if (!beside.ok()) return beside.status();
   list.AddAll(*beside);
-  if (wanted.all_pods) return list.Text();
-  const absl::StatusOr<std::set<std::string>> nodes = NodesOfInterest(list.Text(), identity, wanted);
-  if (!nodes.ok()) return nodes.status();
-  for (const std::string& node : *nodes) {
-    const absl::StatusOr<MixedList> pods = ReadPodsOf(transport, node);
-    if (!pods.ok()) return pods.status();
-    list.AddAll(*pods);
+  if (!wanted.all_pods) {
+    const absl::StatusOr<std::set<std::string>> nodes = NodesOfInterest(list.Text(), identity, wanted);
+    if (!nodes.ok()) return nodes.status();
+    for (const std::string& node : *nodes) {
+      const absl::StatusOr<MixedList> pods = ReadPodsOf(transport, node);
+      if (!pods.ok()) return pods.status();
+      list.AddAll(*pods);
+    }
   }
+  if (wanted.claims) AddClaims(transport, list, notes);
   return list.Text();
 }
 
@@ -295,6 +308,17 @@ absl::StatusOr<std::set<std::string>> NodesOfInterest(std::string_view list, con
     if (named || node.unschedulable || (state && driverupgrade::IsInProgress(*state))) names.insert(node.name);
   }
   return names;
+}
+
+void AddClaims(HttpTransport& transport, MixedList& list, std::vector<std::string>& notes) {
+  if (!list.Contains(R"("resourceClaimName":)")) return;
+  absl::Status status;
+  for (const std::string_view version : {"v1", "v1beta2", "v1beta1"}) {
+    const std::string group = fmt::format("resource.k8s.io/{}", version);
+    status = List(transport, {fmt::format("/apis/{}/resourceclaims", group), group, "ResourceClaim", {}}, list);
+    if (!absl::IsNotFound(status)) break;
+  }
+  if (!status.ok()) notes.emplace_back(Message(status));
 }
 
 absl::StatusOr<MixedList> ReadPodsOf(HttpTransport& transport, const std::string& node) {

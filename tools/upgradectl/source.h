@@ -44,6 +44,8 @@ struct Wanted {
   /// The pods of these nodes, too.
   std::vector<std::string> nodes = {};
   bool events = false;
+  /// Events of the scheduler about pods of the driver's namespace.
+  bool assignments = false;
   bool budgets = false;
   /// With the Deployments beside them, which tell the operator's version.
   bool leases = false;
@@ -54,6 +56,8 @@ struct Wanted {
   bool reported = true;
   /// With the record of the rollout.
   bool ledger = true;
+  /// ResourceClaims, if a pod that was read has one.
+  bool claims = false;
 };
 
 /// What selects the driver's objects on the server.
@@ -81,6 +85,8 @@ class MixedList {
   void AddText(const std::string& object, const std::string& kind, const std::string& api_version);
   /// What the other list has, in its order, but for what `without` names: `Pod/NAMESPACE/NAME`.
   void AddAll(const MixedList& other, const std::set<std::string>& without = {});
+  /// Whether the text of some object contains `text`.
+  bool Contains(std::string_view text) const;
   /// The whole text.
   std::string Text() const;
 
@@ -122,6 +128,8 @@ class MixedList {
 [[nodiscard]] absl::StatusOr<std::set<std::string>> NodesOfInterest(std::string_view list,
                                                                     const driverupgrade::DriverIdentity& identity,
                                                                     const Wanted& wanted);
+/// Adds the ResourceClaims of the cluster to the list if a pod in it has one. `notes` gets a line if they cannot be read.
+void AddClaims(driverupgrade::HttpTransport& transport, MixedList& list, std::vector<std::string>& notes);
 /// All pods of a node.
 [[nodiscard]] absl::StatusOr<MixedList> ReadPodsOf(driverupgrade::HttpTransport& transport, const std::string& node);
 

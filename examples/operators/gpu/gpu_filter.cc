@@ -29,7 +29,7 @@ absl::StatusOr<bool> ClaimsGpu(const CallContext& context, const ObjectClient& o
 driverupgrade::PodFilter GpuPodFilter(std::shared_ptr<const ObjectClient> objects) {
   return [objects = std::move(objects)](const CallContext& context, const Pod& pod) -> absl::StatusOr<bool> {
     if (UsesGpu(pod)) return true;
-    if (!objects || !IsAlive(pod) || pod.resource_claims.empty()) return false;
+    if (!objects || IsFinished(pod) || pod.resource_claims.empty()) return false;
     return ClaimsGpu(context, *objects, pod);
   };
 }

@@ -4,12 +4,7 @@
 
 namespace gpu_operator {
 
-using driverupgrade::Pod;
-using driverupgrade::PodPhase;
-
-bool IsAlive(const Pod& pod) { return pod.phase == PodPhase::kRunning || pod.phase == PodPhase::kPending; }
-
-bool UsesGpu(const Pod& pod) { return IsAlive(pod) && examples::AsksForGpu(pod); }
+bool UsesGpu(const driverupgrade::Pod& pod) { return !IsFinished(pod) && examples::AsksForGpu(pod); }
 
 std::vector<std::string> GpuResourceFilters() { return {R"(^nvidia\.com/gpu)", R"(^nvidia\.com/mig-)"}; }
 

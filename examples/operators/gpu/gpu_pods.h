@@ -1,4 +1,5 @@
-// Which pods use a GPU by the resources that they ask for (upstream-behaviour.md §1.5); gpu_filter.h has all ways.
+// Recognizes pods that use a GPU by the resources that they request (upstream-behaviour.md §1.5). gpu_filter.h also
+// considers their claims.
 #ifndef DRIVERUPGRADE_EXAMPLES_OPERATORS_GPU_GPU_PODS_H_
 #define DRIVERUPGRADE_EXAMPLES_OPERATORS_GPU_GPU_PODS_H_
 
@@ -9,10 +10,7 @@
 
 namespace gpu_operator {
 
-/// Running or Pending.
-bool IsAlive(const driverupgrade::Pod& pod);
-
-/// A pod that is Running or Pending and asks for a GPU (gpu_resources.h).
+/// Returns whether the pod requests a GPU (gpu_resources.h) and has not ended.
 bool UsesGpu(const driverupgrade::Pod& pod);
 
 /// The same resources for the maintenance operator, which knows pods by unanchored regular expressions only.

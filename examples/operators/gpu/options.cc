@@ -56,6 +56,14 @@ void AddPolicy(CLI::App& app, Options& options) {
   app.add_option("--validation-selector", options.validation_selector,
                  "pods that must be ready before a node is given back; with --cluster-policy "
                  "app=nvidia-operator-validator if absent, else none; none if empty");
+  app.add_option_function<std::string>(
+         "--early-validation",
+         [&options](const std::string& text) {
+           options.early_validation = *driverupgrade::ParseEarlyValidation(text);
+         },
+         "treatment of validation pods that became ready before the new driver pod: Restart deletes them; Ask waits "
+         "until an administrator restarts them; Count accepts them, as NVIDIA's operator does (default: Restart)")
+      ->check(CLI::IsMember({"Restart", "Ask", "Count"}));
 }
 
 }  // namespace

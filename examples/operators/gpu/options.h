@@ -36,6 +36,8 @@ struct Options {
   bool release_deleted = true;
   /// Empty: none. nullopt: as NVIDIA's operator has it where the policy is its custom resource, else none.
   std::optional<std::string> validation_selector = std::nullopt;
+  /// Treatment of validation pods that became ready before the new driver pod did.
+  driverupgrade::EarlyValidation early_validation = driverupgrade::EarlyValidation::kRestart;
   /// The nodes get owner labels, and the annotation for driver managers; nullopt: where the policy is a custom resource.
   std::optional<bool> mark_nodes = std::nullopt;
   /// status.state of the policies says how far their nodes are; nullopt: where the nodes are marked.

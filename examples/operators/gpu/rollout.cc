@@ -49,6 +49,7 @@ absl::StatusOr<OperatorOptions> MakeOperatorOptions(const Options& options, cons
   absl::StatusOr<LabelSelector> selector = LabelSelector::Parse(validation);
   if (!selector.ok()) return examples::About("--validation-selector", selector.status());
   engine.state_machine.validation_selector = *std::move(selector);
+  engine.state_machine.early_validation = options.early_validation;
   return made;
 }
 

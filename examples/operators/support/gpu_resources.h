@@ -11,7 +11,8 @@
 
 namespace examples {
 
-/// Names a resource `nvidia.com/gpu…` or `nvidia.com/mig-…` in the requests or limits of a regular container.
+/// Returns whether some container of the pod requests a resource `nvidia.com/gpu…` or `nvidia.com/mig-…`. Resources that
+/// dynamic resource allocation provides under other names are recognized by the pod's claims (gpu_claims.h).
 inline bool AsksForGpu(const driverupgrade::Pod& pod) {
   return std::any_of(pod.resource_names.begin(), pod.resource_names.end(), [](const std::string& name) {
     return name.starts_with("nvidia.com/gpu") || name.starts_with("nvidia.com/mig-");

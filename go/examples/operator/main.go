@@ -10,13 +10,13 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
-	"slices"
+	"strings"
 	"time"
 
 	"github.com/go-logr/logr"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
+	resourcev1 "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -104,7 +104,17 @@ func run(ctx context.Context, stop context.CancelCauseFunc) error {
 		return err
 	}
 	defer states.Close()
-	states.WithPodDeletionEnabled(usesGPU).WithValidationEnabled(*validation)
+	gpus := upgrade.DeviceUse{
+		IsDevice: func(name corev1.ResourceName) bool {
+			return strings.HasPrefix(string(name), "nvidia.com/gpu") || strings.HasPrefix(string(name), "nvidia.com/mig-")
+		},
+		Driver: "gpu.nvidia.com",
+		Claim: func(namespace, name string) (*resourcev1.ResourceClaim, error) {
+			claim := &resourcev1.ResourceClaim{}
+			return claim, operator.GetAPIReader().Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, claim)
+		},
+	}
+	states.WithPodDeletionEnabled(gpus.Filter).WithValidationEnabled(*validation)
 	metrics.Registry.MustRegister(states.Collector())
 	err = errors.Join(operator.AddHealthzCheck("ping", healthz.Ping), operator.AddReadyzCheck("ping", healthz.Ping),
 		ctrl.NewControllerManagedBy(operator).For(&appsv1.DaemonSet{}).Complete(&reconciler{states, selected, policy, stop}))
@@ -140,10 +150,4 @@ func (r *reconciler) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Result
 		}
 	}
 	return ctrl.Result{RequeueAfter: again}, r.states.ApplyState(ctx, state, r.policy)
-}
-
-func usesGPU(pod corev1.Pod) bool {
-	return slices.ContainsFunc(pod.Spec.Containers, func(container corev1.Container) bool {
-		return !container.Resources.Limits.Name("nvidia.com/gpu", resource.DecimalSI).IsZero()
-	})
 }

@@ -67,15 +67,23 @@ type volume struct {
 	EmptyDir *empty `json:"emptyDir,omitempty"`
 }
 
+type podCondition struct {
+	Type               string       `json:"type"`
+	Status             string       `json:"status"`
+	LastTransitionTime *metav1.Time `json:"lastTransitionTime,omitempty"`
+}
+
 type container struct {
 	Resources corev1.ResourceRequirements `json:"resources"`
 }
 
 type podSpec struct {
-	NodeName       string                    `json:"nodeName,omitempty"`
-	Volumes        []volume                  `json:"volumes,omitempty"`
-	Containers     []container               `json:"containers"`
-	ResourceClaims []corev1.PodResourceClaim `json:"resourceClaims,omitempty"`
+	NodeName            string                    `json:"nodeName,omitempty"`
+	Volumes             []volume                  `json:"volumes,omitempty"`
+	InitContainers      []container               `json:"initContainers,omitempty"`
+	Containers          []container               `json:"containers"`
+	EphemeralContainers []container               `json:"ephemeralContainers,omitempty"`
+	ResourceClaims      []corev1.PodResourceClaim `json:"resourceClaims,omitempty"`
 }
 
 type waiting struct {
@@ -90,14 +98,17 @@ type containerStatus struct {
 	Name         string         `json:"name"`
 	Ready        bool           `json:"ready"`
 	RestartCount int32          `json:"restartCount"`
+	Image        string         `json:"image,omitempty"`
 	State        containerState `json:"state"`
 }
 
 type podStatus struct {
-	Phase                 corev1.PodPhase                 `json:"phase,omitempty"`
-	ResourceClaimStatuses []corev1.PodResourceClaimStatus `json:"resourceClaimStatuses,omitempty"`
-	InitContainerStatuses []containerStatus               `json:"initContainerStatuses,omitempty"`
-	ContainerStatuses     []containerStatus               `json:"containerStatuses,omitempty"`
+	Phase                       corev1.PodPhase                        `json:"phase,omitempty"`
+	Conditions                  []podCondition                         `json:"conditions,omitempty"`
+	ResourceClaimStatuses       []corev1.PodResourceClaimStatus        `json:"resourceClaimStatuses,omitempty"`
+	ExtendedResourceClaimStatus *corev1.PodExtendedResourceClaimStatus `json:"extendedResourceClaimStatus,omitempty"`
+	InitContainerStatuses       []containerStatus                      `json:"initContainerStatuses,omitempty"`
+	ContainerStatuses           []containerStatus                      `json:"containerStatuses,omitempty"`
 }
 
 func reduceStatuses(statuses []corev1.ContainerStatus) []containerStatus {
@@ -106,6 +117,7 @@ func reduceStatuses(statuses []corev1.ContainerStatus) []containerStatus {
 		one := containerStatus{Name: s.Name, Ready: s.Ready, RestartCount: s.RestartCount}
 		if s.State.Waiting != nil {
 			one.State.Waiting = &waiting{s.State.Waiting.Reason}
+			one.Image = s.Image // read only of a container that cannot start
 		}
 		reduced = append(reduced, one)
 	}
@@ -121,14 +133,32 @@ func reducePod(pod *corev1.Pod) object {
 		}
 		spec.Volumes = append(spec.Volumes, reduced)
 	}
+	for _, c := range pod.Spec.InitContainers {
+		spec.InitContainers = append(spec.InitContainers, container{c.Resources})
+	}
 	for _, c := range pod.Spec.Containers {
 		spec.Containers = append(spec.Containers, container{c.Resources})
 	}
+	for _, c := range pod.Spec.EphemeralContainers {
+		spec.EphemeralContainers = append(spec.EphemeralContainers, container{c.Resources})
+	}
 	return object{Metadata: metadataOf(pod), Kind: "Pod", Spec: spec, Status: podStatus{
-		Phase: pod.Status.Phase, ResourceClaimStatuses: pod.Status.ResourceClaimStatuses,
-		InitContainerStatuses: reduceStatuses(pod.Status.InitContainerStatuses),
-		ContainerStatuses:     reduceStatuses(pod.Status.ContainerStatuses),
+		Phase: pod.Status.Phase, Conditions: reduceConditions(pod.Status.Conditions),
+		ResourceClaimStatuses:       pod.Status.ResourceClaimStatuses,
+		ExtendedResourceClaimStatus: pod.Status.ExtendedResourceClaimStatus,
+		InitContainerStatuses:       reduceStatuses(pod.Status.InitContainerStatuses),
+		ContainerStatuses:           reduceStatuses(pod.Status.ContainerStatuses),
 	}}
+}
+
+// reduceConditions keeps the condition Ready: since when a validation pod, or the driver pod, has been ready.
+func reduceConditions(conditions []corev1.PodCondition) []podCondition {
+	for _, c := range conditions {
+		if c.Type == corev1.PodReady {
+			return []podCondition{{string(c.Type), string(c.Status), &c.LastTransitionTime}}
+		}
+	}
+	return nil
 }
 
 type daemonSetSpec struct {

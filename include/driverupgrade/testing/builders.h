@@ -61,6 +61,14 @@ class PodBuilder {
   PodBuilder& Terminating(absl::Time deletion_timestamp);
   PodBuilder& Mirror();
   PodBuilder& WithEmptyDir();
+  /// A volume of the kind hostPath.
+  PodBuilder& WithHostPath(std::string path);
+  PodBuilder& WithAnnotation(const std::string& key, std::string value);
+  PodBuilder& WithFinalizer(std::string finalizer);
+  /// Time at which the condition Ready became True.
+  PodBuilder& ReadySince(absl::Time time);
+  /// Not ready, because the kubelet cannot start the container: `ErrImagePull`, `CreateContainerConfigError`, ...
+  PodBuilder& FailingToStart(std::string reason, std::string image);
   /// A resource that a container asks for, such as `nvidia.com/gpu`.
   PodBuilder& WithResource(std::string resource_name);
   Pod Build() const { return pod_; }

@@ -31,6 +31,7 @@ bool HoldsSlot(const Node& node, const NodeMarks& marks, const DriverIdentity& i
   const std::optional<UpgradeState> state = marks.State();
   if (state && !IsInProgress(*state)) return false;
   if (state == UpgradeState::kFailed && !rules.failed_hold_slots) return false;  // counted apart (dep-F2)
+  if (internal::IsGivenBack(marks, identity)) return false;
   if (rules.cordoned_nodes == CordonedNodes::kProceed && IsOutsideSlots(marks, state)) return false;
   // It only keeps another driver's cordon in place (dep-F8).
   return state != UpgradeState::kUncordonRequired || !internal::DriverThatNeedsCordon(node, identity);

@@ -6,6 +6,7 @@
 #include <variant>
 
 #include "fmt/format.h"
+#include "model/cordon.h"
 
 namespace driverupgrade::internal {
 namespace {
@@ -32,6 +33,12 @@ std::optional<FailureClass> ClassOf(const FailureFacts& facts) {
   // Its time limit is the maintenance operator's, and not of this policy.
   if (facts.failed_in == UpgradeState::kNodeMaintenanceRequired) return FailureClass::kDrainBlocked;
   return std::nullopt;
+}
+
+// A failed node that relies on a cordon has our name in the set. The class is written for every node that is given back.
+bool IsGivenBack(const NodeMarks& marks, const DriverIdentity& identity) {
+  return marks.State() == UpgradeState::kFailed && marks.failure_class.value() == ToString(FailureClass::kDrainBlocked) &&
+         !IsInCordonSet(marks, identity);
 }
 
 std::optional<FailureClass> ParseFailureClass(std::string_view name) {

@@ -7,8 +7,10 @@
 #include <string>
 #include <string_view>
 
+#include "driverupgrade/driver_identity.h"
 #include "driverupgrade/rollout_policy.h"
 #include "driverupgrade/upgrade_state.h"
+#include "model/node_marks.h"
 
 namespace driverupgrade::internal {
 
@@ -21,6 +23,10 @@ struct FailureFacts {
 };
 // nullopt: a failure of no class.
 std::optional<FailureClass> ClassOf(const FailureFacts& facts);
+
+// Whether the node failed because it could not be evacuated, and was returned to service with its old driver
+// (OnFailure::kGiveBack).
+bool IsGivenBack(const NodeMarks& marks, const DriverIdentity& identity);
 
 // The class of that name; nullopt: there is none.
 std::optional<FailureClass> ParseFailureClass(std::string_view name);

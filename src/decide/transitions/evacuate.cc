@@ -29,9 +29,10 @@ Progress EnterDrain(Walk& walk, std::string reason) {
 }
 
 // T25, T26: pod deletion cannot do it, so a drain is tried, if the policy has one.
-Progress FallBackToDrain(Walk& walk, std::string why) {
+Progress FallBackToDrain(Walk& walk, OnFailure on_failure, std::string why) {
   if (!walk.in.policy.drain) {
-    return walk.Fail("Failed to delete workload pods on the node for the driver upgrade", std::move(why));
+    return walk.FailEvacuation(on_failure, "Failed to delete workload pods on the node for the driver upgrade",
+                               std::move(why));
   }
   walk.Event(true, fmt::format("Failed to delete workload pods on the node for the driver upgrade, {}", why));
   walk.Event(true, "Pod deletion failed but drain is enabled in spec. Will attempt a node drain");
@@ -84,7 +85,9 @@ Progress LeavePodDeletion(Walk& walk) {
   if (!policy) return EnterDrain(walk, "pod deletion is off");
   const absl::Time deadline = walk.Deadline(policy->timeout);
   if (walk.KnownPods() == nullptr) {
-    if (walk.Expired(deadline)) return FallBackToDrain(walk, TimedOut("pod deletion", policy->timeout, ""));
+    if (walk.Expired(deadline)) {
+      return FallBackToDrain(walk, policy->on_failure, TimedOut("pod deletion", policy->timeout, ""));
+    }
     return walk.WaitForPods(deadline);
   }
   const PodSelection selection = walk.pods.SelectForDeletion(walk.view, *policy, walk.drains);
@@ -93,26 +96,26 @@ Progress LeavePodDeletion(Walk& walk) {
               fmt::format("{}: uses the driver but belongs to a DaemonSet, to the node or to this operator, and stays",
                           Names(selection.left_alone)));
   }
-  if (!selection.blocked.empty()) return FallBackToDrain(walk, Names(selection.blocked));
+  if (!selection.blocked.empty()) return FallBackToDrain(walk, policy->on_failure, Names(selection.blocked));
   EvictionRound round = walk.drains.Pace(selection.evict, walk.view, walk.in.now);
   if (round.finished && walk.view.hook_errors.empty()) {
     if (DeletedAny(walk.view)) walk.Event(false, "Deleted workload pods on the node for the driver upgrade");
     return walk.Enter(UpgradeState::kPodRestartRequired, "no pod on the node uses the driver");
   }
   const bool expired = walk.Expired(deadline);
-  if (expired && policy->on_timeout == OnTimeout::kDelete && !round.finished) {
-    return walk.DeleteOverdue(selection.evict, std::move(round));
+  if (expired && !round.finished && walk.DeletesOverdue(policy->on_timeout, selection.evict, deadline)) {
+    return walk.DeleteOverdue(policy->on_timeout, selection.evict, std::move(round), deadline);
   }
   if (!round.finished) {
     if (expired) {
       const std::string remaining = walk.drains.Remaining(selection.evict, walk.view, walk.in.now);
-      return FallBackToDrain(walk, TimedOut("pod deletion", policy->timeout, remaining));
+      return FallBackToDrain(walk, policy->on_failure, TimedOut("pod deletion", policy->timeout, remaining));
     }
     return walk.Evict(std::move(round), deadline);
   }
   const auto& [pod, error] = *walk.view.hook_errors.begin();
   std::string unknown = fmt::format("{}: {}", pod, error);
-  if (expired) return FallBackToDrain(walk, TimedOut("pod deletion", policy->timeout, unknown));
+  if (expired) return FallBackToDrain(walk, policy->on_failure, TimedOut("pod deletion", policy->timeout, unknown));
   return walk.Wait(GateReason::kHook, std::move(unknown), std::min(deadline, NextRead(walk.in.now)));
 }
 
@@ -125,21 +128,27 @@ Progress LeaveDrain(Walk& walk) {
   const std::vector<Pod>* pods = walk.KnownPods();
   if (pods == nullptr) {
     if (walk.Expired(deadline)) {
-      return walk.Fail("Failed to drain the node", TimedOut("drain", policy->timeout, ""));
+      return walk.FailEvacuation(policy->on_failure, "Failed to drain the node",
+                                 TimedOut("drain", policy->timeout, ""));
     }
     return walk.WaitForPods(deadline);
   }
   const PodSelection selection = walk.drains.Select(*pods, *policy);
-  if (!selection.blocked.empty()) return walk.Fail("Failed to drain the node", Names(selection.blocked));
+  if (!selection.blocked.empty()) {
+    return walk.FailEvacuation(policy->on_failure, "Failed to drain the node", Names(selection.blocked));
+  }
   EvictionRound round = walk.drains.Pace(selection.evict, walk.view, walk.in.now);
   if (round.finished) {
     walk.Event(false, "Successfully drained the node");
     return walk.Enter(UpgradeState::kPodRestartRequired, "drained");
   }
   if (walk.Expired(deadline)) {
-    if (policy->on_timeout == OnTimeout::kDelete) return walk.DeleteOverdue(selection.evict, std::move(round));
+    if (walk.DeletesOverdue(policy->on_timeout, selection.evict, deadline)) {
+      return walk.DeleteOverdue(policy->on_timeout, selection.evict, std::move(round), deadline);
+    }
     const std::string remaining = walk.drains.Remaining(selection.evict, walk.view, walk.in.now);
-    return walk.Fail("Failed to drain the node", TimedOut("drain", policy->timeout, remaining));
+    return walk.FailEvacuation(policy->on_failure, "Failed to drain the node",
+                               TimedOut("drain", policy->timeout, remaining));
   }
   return walk.Evict(std::move(round), deadline);
 }

@@ -72,6 +72,15 @@ std::string GiveBack(const Node& node, const DriverIdentity& identity, NodeMarks
   return reason;
 }
 
+void ReturnToService(Walk& walk) {
+  const DriverIdentity& identity = walk.in.identity;
+  const Node& node = walk.view.node;
+  const bool lifts = LiftsCordon(walk) && !internal::DriverThatNeedsCordon(node, identity);
+  if (lifts || !node.unschedulable) walk.Edit().unschedulable = false;
+  internal::SetCordonNames(LiveCordonNames(node, identity.Name()), walk.Edit());
+  walk.Write(&NodeMarks::failure_class, std::string(ToString(FailureClass::kDrainBlocked)));
+}
+
 // If the driver has no DaemonSet, its operator may be creating it again: the node waits.
 bool ReleaseUnwanted(Walk& walk) {
   const auto& daemon_sets = walk.in.driver.daemon_sets;

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/backoff.h"
+#include "decide/rollout/failures.h"
 #include "decide/transitions/walk.h"
 #include "fmt/format.h"
 
@@ -20,6 +21,7 @@ struct Evacuation {
   std::vector<const Pod*> pods = {};
   EvictionRound round = {};
   OnTimeout on_timeout = OnTimeout::kFail;
+  OnFailure on_failure = OnFailure::kFail;
   // With kStuck: what nobody but a person can change.
   Gate stuck = {};
   bool done() const { return status == Status::kDone; }
@@ -28,14 +30,23 @@ struct Evacuation {
   }
 };
 
-Evacuation Stuck(GateReason reason, std::string detail) {
-  return {.status = Evacuation::Status::kStuck, .stuck = {.reason = reason, .detail = std::move(detail)}};
+Evacuation Stuck(GateReason reason, std::string detail, OnFailure on_failure) {
+  return {.status = Evacuation::Status::kStuck,
+          .on_failure = on_failure,
+          .stuck = {.reason = reason, .detail = std::move(detail)}};
 }
 
 // The maintenance operator spares itself, and so do we where it works for us: it has the node to give back yet (§4.1).
 bool IsMaintenanceOperator(const Pod& pod) {
   const auto component = pod.labels.find("app.kubernetes.io/component");
   return component != pod.labels.end() && component->second == "maintenance-operator-controller-manager";
+}
+
+// The drain comes last, so its choice counts if there is one.
+OnFailure OnFailureOf(const JudgeContext& in) {
+  if (in.policy.drain) return in.policy.drain->on_failure;
+  const std::optional<PodDeletionPolicy> deletion = PodDeletion(in);
+  return deletion ? deletion->on_failure : OnFailure::kFail;
 }
 
 // The pods that have to be gone before the driver is touched, as the policy that got the node here says: pod deletion,
@@ -46,9 +57,9 @@ Evacuation Evacuate(Walk& walk) {
   if (pods == nullptr) return {.status = Evacuation::Status::kUnread};
   if (!walk.view.hook_errors.empty()) {
     const auto& [pod, error] = *walk.view.hook_errors.begin();
-    return Stuck(GateReason::kHook, fmt::format("{}: {}", pod, error));
+    return Stuck(GateReason::kHook, fmt::format("{}: {}", pod, error), OnFailureOf(walk.in));
   }
-  Evacuation result;
+  Evacuation result{.on_failure = OnFailureOf(walk.in)};
   PodSelection selection;
   const std::optional<PodDeletionPolicy> deletion = PodDeletion(walk.in);
   if (deletion) {
@@ -65,7 +76,8 @@ Evacuation Evacuate(Walk& walk) {
   }
   if (!selection.blocked.empty()) {
     const PodSelection::Blocked& blocked = selection.blocked.front();
-    return Stuck(GateReason::kUndeletablePods, fmt::format("{} {}", blocked.pod->ref.ToString(), blocked.why));
+    return Stuck(GateReason::kUndeletablePods, fmt::format("{} {}", blocked.pod->ref.ToString(), blocked.why),
+                 result.on_failure);
   }
   result.pods = std::move(selection.evict);
   result.round = walk.drains.Pace(result.pods, walk.view, walk.in.now);
@@ -103,12 +115,12 @@ Progress EvictNewcomers(Walk& walk, Evacuation evacuation) {
     deadline = walk.Deadline(timeout);
   }
   if (walk.Expired(deadline)) {
-    if (evicting && evacuation.on_timeout == OnTimeout::kDelete) {
-      return walk.DeleteOverdue(evacuation.pods, std::move(evacuation.round));
+    if (evicting && walk.DeletesOverdue(evacuation.on_timeout, evacuation.pods, deadline)) {
+      return walk.DeleteOverdue(evacuation.on_timeout, evacuation.pods, std::move(evacuation.round), deadline);
     }
-    return walk.Fail("Failed to drain the node",
-                     fmt::format("pods are back on the node, and {} s were not enough: {}",
-                                 absl::ToInt64Seconds(timeout), evacuation.Remaining(walk)));
+    return walk.FailEvacuation(evacuation.on_failure, "Failed to drain the node",
+                               fmt::format("pods are back on the node, and {} s were not enough: {}",
+                                           absl::ToInt64Seconds(timeout), evacuation.Remaining(walk)));
   }
   if (evicting) return walk.Evict(std::move(evacuation.round), deadline);
   return walk.Wait(evacuation.stuck.reason, std::move(evacuation.stuck.detail),
@@ -116,7 +128,7 @@ Progress EvictNewcomers(Walk& walk, Evacuation evacuation) {
 }
 
 Progress WaitForDriver(Walk& walk, GateReason reason, std::string detail, absl::Time due = absl::InfiniteFuture()) {
-  const absl::Duration timeout = walk.in.policy.deadlines.pod_restart;
+  const absl::Duration timeout = walk.in.policy.deadlines.pod_restart.value_or(absl::InfiniteDuration());
   const absl::Time deadline = walk.Deadline(timeout);
   if (walk.Expired(deadline)) {
     walk.verdict.plan.remove.clear();
@@ -128,12 +140,12 @@ Progress WaitForDriver(Walk& walk, GateReason reason, std::string detail, absl::
 
 bool IsToBeEvacuated(const Walk& walk) { return !walk.RestartsOnly() && EvacuationTimeout(walk.in); }
 
-// Plans the deletions that are due, one for each driver pod until it is answered. What is waited for then, and until
-// when.
-std::pair<std::string, absl::Time> DeleteDriverPods(Walk& walk) {
+// Plans the deletions that are due, one for each pod until it is answered. Sets `detail` to the answer of one that
+// failed, and returns when the next one is due.
+template <typename Pods>
+absl::Time DeletePods(Walk& walk, const Pods& pods, std::string& detail) {
   absl::Time due = absl::InfiniteFuture();
-  std::string detail = fmt::format("{} is to be replaced", walk.driver.to_restart.front()->ref.ToString());
-  for (const Pod* pod : walk.driver.to_restart) {
+  for (const Pod* pod : pods) {
     const auto attempt = walk.view.attempts.pods.find(pod->ref.uid);
     const bool tried = attempt != walk.view.attempts.pods.end();
     const absl::Time next = tried ? NextPodRequestDue(attempt->second, pod->ref.uid) : walk.in.now;
@@ -145,6 +157,13 @@ std::pair<std::string, absl::Time> DeleteDriverPods(Walk& walk) {
         detail = fmt::format("{}: {}", pod->ref.ToString(), attempt->second.message);
     }
   }
+  return due;
+}
+
+// Plans the deletions of the driver pods. Returns the detail of the gate, and when the next deletion is due.
+std::pair<std::string, absl::Time> DeleteDriverPods(Walk& walk) {
+  std::string detail = fmt::format("{} is to be replaced", walk.driver.to_restart.front()->ref.ToString());
+  const absl::Time due = DeletePods(walk, walk.driver.to_restart, detail);
   // A deletion has no precondition on the node, which must still be cordoned and, where pods count as lost, not ready.
   if (IsToBeEvacuated(walk) && !walk.verdict.plan.remove.empty()) walk.ConfirmNode();
   return {std::move(detail), due};
@@ -185,6 +204,51 @@ std::optional<Progress> UnblockSafeLoadOfFailed(Walk& walk) {
   return std::nullopt;
 }
 
+// When the newest of the driver pods became ready, for the pods that have to prove it.
+std::optional<absl::Time> DriverReadySince(const NodeView& view) {
+  std::optional<absl::Time> since;
+  for (const Pod& pod : view.driver_pods) since = std::max(since, pod.ready_since);
+  return since;
+}
+
+Validation Validate(const Walk& walk, const std::vector<Pod>& pods) {
+  return ValidationManager(*walk.in.options.validation_selector, walk.in.options.early_validation)
+      .Evaluate(pods, DriverReadySince(walk.view));
+}
+
+// Replaces validation pods that have proved the old driver only. Returns when the next deletion is due.
+absl::Time RestartEarly(Walk& walk, Validation& validation) {
+  if (walk.in.options.early_validation != EarlyValidation::kRestart) return absl::InfiniteFuture();
+  std::erase_if(validation.early, [](const Pod* pod) { return ControllerOf(*pod) == nullptr; });
+  return DeletePods(walk, validation.early, validation.missing);
+}
+
+// Returns why the kubelet cannot start the driver pod, which an administrator has to change; empty if it can.
+std::string StartError(const Walk& walk) {
+  if (walk.driver.not_ready == nullptr) return {};
+  const Pod& pod = *walk.driver.not_ready;
+  for (const auto* statuses : {&pod.init_container_statuses, &pod.container_statuses}) {
+    for (const ContainerStatus& status : *statuses) {
+      if (status.start_error.empty()) continue;
+      // The reasons of one image alternate with each attempt, and each text would be an Event of its own.
+      if (status.image_pull_fails) {
+        return fmt::format("container {}: the image {} cannot be pulled", status.name, status.image);
+      }
+      return fmt::format("container {} cannot start ({})", status.name, status.start_error);
+    }
+  }
+  return {};
+}
+
+// Reports such a pod, and returns why the driver pod, which is called `name`, is not ready.
+std::string WhyNotReady(Walk& walk, std::string_view name) {
+  const std::string error = StartError(walk);
+  if (error.empty()) return fmt::format("{} is not ready", name);
+  walk.Note(FindingCode::kDriverPodCannotStart,
+            fmt::format("driver pod {}: {}", walk.driver.not_ready->ref.ToString(), error));
+  return fmt::format("{} is not ready: {}", name, error);
+}
+
 }  // namespace
 
 void RestartOnEntry(Walk& walk) {
@@ -218,8 +282,7 @@ Progress LeavePodRestart(Walk& walk) {
     return walk.Fail("Failed to restart driver pod",
                      fmt::format("{} keeps restarting", driver.failing->ref.ToString()));
   }
-  return WaitForDriver(walk, GateReason::kDriverPodNotReady,
-                       fmt::format("{} is not ready", driver.not_ready->ref.ToString()));
+  return WaitForDriver(walk, GateReason::kDriverPodNotReady, WhyNotReady(walk, driver.not_ready->ref.ToString()));
 }
 
 // A failed node that nothing has repaired: taken back after a pause, as often as the policy says (retry).
@@ -254,16 +317,19 @@ Progress LeaveFailed(Walk& walk) {
     walk.WriteFailures({.count = 1, .last = walk.in.now});
   }
   if (!walk.driver.InSync()) {
-    return RetryOrWait(walk,
-                       walk.driver.unknown ? walk.driver.why_unknown : "the driver pod is missing or out of date");
+    std::string why = walk.driver.unknown ? walk.driver.why_unknown : "the driver pod is missing or out of date";
+    if (internal::IsGivenBack(walk.before(), walk.in.identity)) {
+      why = "the node could not be evacuated, and is in service with its old driver";
+    }
+    return RetryOrWait(walk, std::move(why));
   }
   if (const auto stopped = UnblockSafeLoadOfFailed(walk)) return *stopped;
-  if (!walk.driver.ready) return RetryOrWait(walk, "the driver pod is not ready");
+  if (!walk.driver.ready) return RetryOrWait(walk, WhyNotReady(walk, "the driver pod"));
   if (!walk.in.options.validation_selector) return FinishUpgrade(walk, "the driver recovered");
   // A node that failed validation would fail it again and again: it goes back when its validation pods are ready.
   const std::vector<Pod>* pods = walk.ReadPods();
   if (pods == nullptr) return walk.WaitForPods(absl::InfiniteFuture());
-  Validation validation = ValidationManager(*walk.in.options.validation_selector).Evaluate(*pods);
+  Validation validation = Validate(walk, *pods);
   if (!validation.passed) return RetryOrWait(walk, std::move(validation.missing));
   return walk.Enter(UpgradeState::kValidationRequired, "the driver recovered");
 }
@@ -276,15 +342,14 @@ Progress LeaveValidation(Walk& walk) {
   const absl::Time deadline = walk.Deadline(timeout);
   if (const auto stopped = UnblockSafeLoad(walk)) return *stopped;
   Validation validation{.missing = "the node's pods have not been read"};
-  if (const std::vector<Pod>* pods = walk.KnownPods()) {
-    validation = ValidationManager(*walk.in.options.validation_selector).Evaluate(*pods);
-  }
+  if (const std::vector<Pod>* pods = walk.KnownPods()) validation = Validate(walk, *pods);
   if (validation.passed) return FinishUpgrade(walk, "validated");
   if (walk.Expired(deadline)) {
     return walk.Fail("Failed to validate the driver",
                      fmt::format("not valid after {} s: {}", absl::ToInt64Seconds(timeout), validation.missing));
   }
-  return walk.Wait(GateReason::kValidation, std::move(validation.missing), deadline);
+  const absl::Time due = RestartEarly(walk, validation);
+  return walk.Wait(GateReason::kValidation, std::move(validation.missing), std::min(deadline, due));
 }
 
 }  // namespace driverupgrade

@@ -153,6 +153,18 @@ Progress Walk::Fail(std::string_view what, std::string why) {
   return Progress::kMoved;
 }
 
+// A driver that waits to be loaded, or whose pod is on its way out, is no longer the one that the workloads know.
+bool Walk::RunsOldDriver() const {
+  return !driver.none && !driver.to_restart.empty() && driver.terminating == nullptr && !AwaitsSafeLoad();
+}
+
+Progress Walk::FailEvacuation(OnFailure on_failure, std::string_view what, std::string why) {
+  const bool gives_back = on_failure == OnFailure::kGiveBack && RunsOldDriver() && !InRequestorMode();
+  Fail(what, std::move(why));
+  if (gives_back) ReturnToService(*this);
+  return Progress::kMoved;
+}
+
 Failures Walk::PastFailures() const {
   const std::optional<Failures>& mark = after().failures.value();
   if (!mark || mark->last > in.now + kClockSkewMax) return {};
@@ -169,12 +181,20 @@ Progress Walk::Evict(EvictionRound round, absl::Time deadline) {
   return Wait(round.gate.reason, std::move(round.gate.detail), due);
 }
 
-Progress Walk::DeleteOverdue(const std::vector<const Pod*>& overdue_pods, EvictionRound round) {
-  verdict.plan.remove = drains.Overdue(overdue_pods, view, in.now);
+bool Walk::DeletesOverdue(OnTimeout on_timeout, const std::vector<const Pod*>& overdue_pods,
+                          absl::Time deadline) const {
+  return on_timeout != OnTimeout::kFail && !Expired(drains.StuckAt(overdue_pods, view, on_timeout, deadline));
+}
+
+Progress Walk::DeleteOverdue(OnTimeout on_timeout, const std::vector<const Pod*>& overdue_pods, EvictionRound round,
+                             absl::Time deadline) {
+  verdict.plan.remove = drains.Overdue(overdue_pods, view, on_timeout, in.now);
+  verdict.plan.force_remove = on_timeout == OnTimeout::kForceDelete && !verdict.plan.remove.empty();
   return Wait(round.gate.reason,
               fmt::format("the time for evictions is over, the pods are deleted: {}",
                           drains.Remaining(overdue_pods, view, in.now)),
-              round.gate.not_before.value_or(absl::InfiniteFuture()));
+              std::min(round.gate.not_before.value_or(absl::InfiniteFuture()),
+                       drains.StuckAt(overdue_pods, view, on_timeout, deadline)));
 }
 
 Progress Walk::Wait(GateReason reason, std::string detail, absl::Time not_before) {
@@ -273,7 +293,7 @@ std::optional<absl::Duration> Walk::StageTimeout() const {
     case StageLimit::kDrain: return in.policy.drain ? finite(in.policy.drain->timeout) : std::nullopt;
     case StageLimit::kPodRestart: {
       const absl::Duration evacuation = EvacuationTimeout(in).value_or(absl::InfiniteDuration());
-      return finite(std::min(in.policy.deadlines.pod_restart, evacuation));
+      return finite(std::min(in.policy.deadlines.pod_restart.value_or(absl::InfiniteDuration()), evacuation));
     }
     case StageLimit::kValidation: return finite(in.policy.deadlines.validation);
   }
@@ -314,7 +334,7 @@ void Walk::UpdateCordonSet() {
     const internal::Cordon cordon = internal::ReadCordon(view.node, in.identity);
     ours = ours && cordon.kind == internal::CordonKind::kUpgrade && !cordon.rival_lifts &&
            (names.empty() || internal::IsInCordonSet(before(), in.identity));
-  } else if (!IsInProgress(state_)) {
+  } else if (!IsInProgress(state_) || internal::IsGivenBack(after(), in.identity)) {
     ours = false;
   }
   if (ours) names.insert(in.identity.Name());

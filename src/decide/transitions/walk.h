@@ -98,10 +98,16 @@ class Walk {
   void Release(std::string reason);
   // Enters upgrade-failed with a Warning event `what`, `why`.
   Progress Fail(std::string_view what, std::string why);
+  // The same for a node that could not be evacuated. With OnFailure::kGiveBack, and if the old driver was not touched,
+  // the node returns to service.
+  Progress FailEvacuation(OnFailure on_failure, std::string_view what, std::string why);
   // Sends the evictions that are due and waits for the rest, up to `deadline`.
   Progress Evict(EvictionRound round, absl::Time deadline);
-  // Deletes what should have been evicted by now (OnTimeout::kDelete), and waits for it.
-  Progress DeleteOverdue(const std::vector<const Pod*>& overdue_pods, EvictionRound round);
+  // Whether the policy has pods deleted that are left at `deadline`, and no pod is stuck although it was deleted.
+  bool DeletesOverdue(OnTimeout on_timeout, const std::vector<const Pod*>& overdue_pods, absl::Time deadline) const;
+  // Deletes what should have been evicted by now, and waits for it.
+  Progress DeleteOverdue(OnTimeout on_timeout, const std::vector<const Pod*>& overdue_pods, EvictionRound round,
+                         absl::Time deadline);
   // Stops for this pass, with the reason that people see.
   Progress Wait(GateReason reason, std::string detail, absl::Time not_before = absl::InfiniteFuture());
   // The verdict may change at `time`, unless that is never.
@@ -163,6 +169,7 @@ class Walk {
   void NoteLabelLoss();
   void PaceLabel();
   bool OnlyWritesLabel() const;
+  bool RunsOldDriver() const;
 
   internal::MarksOfView read_;
   std::optional<NodeMarks> edited_;  // once something is written
@@ -206,6 +213,9 @@ bool ClaimsMaintenance(const Walk& walk);
 // Tells the maintenance operator that the driver of the node failed (M7).
 void ReportFailedMaintenance(Walk& walk);
 
+// Returns a node that enters upgrade-failed with its old driver to service. Lifts a cordon that only our upgrade relies on,
+// and marks the node so that it holds no slot (internal::IsGivenBack).
+void ReturnToService(Walk& walk);
 // Removes from `after` all that our upgrade wrote on `node`, and lifts a cordon that no one else relies on (dep-F9); both
 // are as the node was read. What was done, for a person.
 std::string GiveBack(const Node& node, const DriverIdentity& identity, NodeMarks& after);

@@ -187,17 +187,19 @@ std::optional<FailureClass> FailureOf(const Node& node, const Keys& keys) {
 }  // namespace
 
 NodeFacts FactsOf(const Node& node, const Keys& keys) {
+  const std::optional<FailureClass> failure = FailureOf(node, keys);
   return {.state = StateOf(node, keys),
           .unschedulable = node.unschedulable,
           .noted = node.annotations.contains(keys.initial),
           .unnamed_driver_relies = UnnamedDriverNeedsCordon(node, keys),
           .stage_began = PresentStageBegan(node, keys),
-          .failure_class = FailureOf(node, keys)};
+          .failure_class = failure,
+          .given_back = failure == FailureClass::kDrainBlocked && !IsMarked(node, keys)};
 }
 
 bool HoldsSlot(const NodeFacts& node, const UpgradePolicy& policy) {
   if (!IsBusy(node.state)) return false;
-  if (node.state == UpgradeState::kFailed && policy.failure_policy) return false;
+  if (node.state == UpgradeState::kFailed && (policy.failure_policy || node.given_back)) return false;
   // dep-F14: an administrator's node stays outside for as long as his cordon is there.
   const bool outside = policy.cordoned_nodes == CordonedNodes::kProceed && node.noted;
   if (outside && (node.unschedulable || !WillBeCordoned(node.state))) return false;

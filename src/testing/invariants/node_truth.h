@@ -59,6 +59,8 @@ struct NodeFacts {
   std::optional<absl::Time> stage_began = std::nullopt;
   // Of a failed node, by what stands on it.
   std::optional<FailureClass> failure_class = std::nullopt;
+  // It failed because it could not be evacuated, and returned to service with its old driver (OnFailure::kGiveBack).
+  bool given_back = false;
 
   bool operator==(const NodeFacts&) const = default;
 };

@@ -28,6 +28,7 @@ bool IsLost(const Pod& pod, bool node_ready, absl::Time now) {
 }
 
 // Pod deletion gives up on a node with such a pod, if the pod is to be deleted at all.
+// Unless the pod is terminating.
 bool BlocksDeletion(const Pod& pod, const PodDeletionPolicy& deletion) {
   return (pod.has_empty_dir && !deletion.delete_empty_dir) || (ControllerOf(pod) == nullptr && !deletion.force);
 }
@@ -172,11 +173,12 @@ std::string InvariantChecker::Impl::WhyNotToRemove(const Pod& pod, const Upgrade
   if (Stays(pod)) return "it belongs to a DaemonSet, to the node or to the operator";
   std::string why = "the policy does not select it";
   const auto allows = [&](bool force, bool delete_empty_dir, OnTimeout on_timeout) {
-    if (by_deletion && on_timeout != OnTimeout::kDelete) {
+    const bool leaves_anyway = IsFinished(pod) || pod.deletion_timestamp;
+    if (by_deletion && on_timeout == OnTimeout::kFail) {
       why = "the policy allows evictions only";
-    } else if (pod.has_empty_dir && !IsFinished(pod) && !delete_empty_dir) {
+    } else if (pod.has_empty_dir && !leaves_anyway && !delete_empty_dir) {
       why = "it has emptyDir volumes";
-    } else if (ControllerOf(pod) == nullptr && !IsFinished(pod) && !force) {
+    } else if (ControllerOf(pod) == nullptr && !leaves_anyway && !force) {
       why = "nothing would replace it";
     } else {
       return true;
@@ -307,7 +309,7 @@ std::vector<const Pod*> InvariantChecker::Impl::Protected(const std::vector<Pod>
   bool blocked = false;
   for (const Pod& pod : pods) {
     if (!deletes || Stays(pod) || IsFinished(pod) || !Uses(pod, the_policy)) continue;
-    blocked |= BlocksDeletion(pod, deletion);
+    blocked |= !pod.deletion_timestamp && BlocksDeletion(pod, deletion);
     result.push_back(&pod);
   }
   if (!the_policy.drain || (deletes && !blocked)) return result;
@@ -339,7 +341,10 @@ void InvariantChecker::Impl::CheckRestart(const Pod& driver_pod) {
   std::vector<Pod> pods = cluster->pods_on(driver_pod.node_name);
   // By old labels some pod may have been in the way of pod deletion, so that the drain took over.
   const PodDeletionPolicy deletion = its_policy.pod_deletion.value_or(PodDeletionPolicy{});
-  const auto may_block = [&](const Pod& pod) { return MayGoByOldLabels(pod) && BlocksDeletion(pod, deletion); };
+  // So it may have been before another client deleted it.
+  const auto may_block = [&](const Pod& pod) {
+    return (MayGoByOldLabels(pod) || pod.deletion_timestamp) && BlocksDeletion(pod, deletion);
+  };
   const bool may_be_drained = its_policy.drain && std::any_of(pods.begin(), pods.end(), may_block);
   std::erase_if(pods, [&](const Pod& pod) { return !IsKnown(pod); });
   const auto truth = nodes.find(node->name);

@@ -21,7 +21,8 @@ std::string OptionsOf(const testing::HostSeam& seam) {
   if (options.snapshot.uses_driver) text += R"(,"podDeletion":true)";
   if (options.snapshot.restart_only) text += R"(,"restartOnly":true)";
   if (const auto& validation = options.state_machine.validation_selector) {
-    text += fmt::format(R"(,"validationSelector":"{}")", validation->ToString());
+    text += fmt::format(R"(,"validationSelector":"{}","earlyValidation":"{}")", validation->ToString(),
+                        ToString(options.state_machine.early_validation));
   }
   if (const auto& requestor = options.state_machine.requestor) {
     text += fmt::format(R"(,"requestor":{{"id":"{}","namespace":"{}"}})", requestor->id, requestor->ns);

@@ -150,7 +150,8 @@ void Scene::Sort(const Pod& pod, bool force, bool delete_empty_dir, PodsToGo& to
   const bool own = facts.own_pod && facts.own_pod->ns == pod.ref.ns && facts.own_pod->name == pod.ref.name;
   const bool ended = HasEnded(pod);
   if (own || pod.mirror || (of_daemon_set && !ended)) return;
-  const bool refused = !ended && ((pod.has_empty_dir && !delete_empty_dir) || (owner == nullptr && !force));
+  const bool leaves_anyway = ended || pod.deletion_timestamp.has_value();
+  const bool refused = !leaves_anyway && ((pod.has_empty_dir && !delete_empty_dir) || (owner == nullptr && !force));
   (refused ? to_go.blocked : to_go.go).push_back(&pod);
 }
 
@@ -191,6 +192,13 @@ bool Scene::AnyLeft(const std::vector<const Pod*>& to_go, absl::Duration late) c
   return std::any_of(to_go.begin(), to_go.end(), [&](const Pod* pod) {
     if (node.ready || !pod->deletion_timestamp) return true;
     return absl::FromUnixSeconds(absl::ToUnixSeconds(*pod->deletion_timestamp)) + absl::Seconds(1) + late > now;
+  });
+}
+
+// A deleted pod that outlasts its grace period by a minute on a ready node keeps the node from being drained.
+bool Scene::MayBeStuck(const std::vector<const Pod*>& to_go) const {
+  return std::any_of(to_go.begin(), to_go.end(), [&](const Pod* pod) {
+    return pod->deletion_timestamp && *pod->deletion_timestamp + absl::Minutes(1) <= now;
   });
 }
 

@@ -96,6 +96,7 @@ struct Scene {
   PodsToGo ToEvacuate(bool requestor_mode) const;
   // `late`: how long ago one that is lost has to have been lost.
   bool AnyLeft(const std::vector<const Pod*>& to_go, absl::Duration late = absl::ZeroDuration()) const;
+  bool MayBeStuck(const std::vector<const Pod*>& to_go) const;
   // Whether pods have to go at all, by the policy.
   bool Evacuates() const { return policy.drain || Deletion(); }
   Evacuation Evacuated(bool requestor_mode) const;

@@ -256,7 +256,8 @@ std::string SecondOpinion::WhyNotPastDeletion(State to) const {
   }
   if (!gives_up) return "pod deletion has not given up";
   // Where the time is over, the policy may say that the pods are deleted.
-  if (sure_ && to_go.blocked.empty() && deletion->on_timeout == OnTimeout::kDelete) return "its pods are deleted";
+  const bool deletes = deletion->on_timeout == OnTimeout::kDelete && !scene_.MayBeStuck(to_go.go);
+  if (sure_ && to_go.blocked.empty() && deletes) return "its pods are deleted";
   const State next = scene_.policy.drain ? State::kDrainRequired : State::kFailed;
   return to == next ? "" : fmt::format("{} is next", ToString(next));
 }
@@ -274,7 +275,8 @@ std::string SecondOpinion::WhyNotPastDrain(State to) const {
   }
   if (known && !to_go.blocked.empty()) return "";
   if (!IsOver(drain->timeout)) return "the drain goes on";
-  return sure_ && drain->on_timeout == OnTimeout::kDelete ? "its pods are deleted" : "";
+  const bool deletes = drain->on_timeout == OnTimeout::kDelete && !scene_.MayBeStuck(to_go.go);
+  return sure_ && deletes ? "its pods are deleted" : "";
 }
 
 std::string SecondOpinion::WhyNotPastMaintenance(State to) const {
@@ -321,7 +323,7 @@ std::string SecondOpinion::WhyNotPastRestart(State to) const {
   if (works) return "its driver is ready";
   if (driver_.InSync() && driver_.failing != nullptr && WhyNotLoaded().empty()) return "";
   if (sure_) return "it may wait for more than its driver";
-  if (IsOver(scene_.policy.deadlines.pod_restart)) return "";
+  if (IsOver(*NodeRules(scene_.policy).deadlines.pod_restart)) return "";
   const bool evicts = scene_.Evacuates() && IsOver(scene_.EvacuationTimeout());
   return evicts ? "" : "its time is not over, and its driver does not keep restarting";
 }
@@ -398,7 +400,7 @@ std::optional<absl::Duration> SecondOpinion::Timeout(State state) const {
       if (policy.drain) timeout = policy.drain->timeout;
       break;
     case State::kPodRestartRequired:
-      timeout = std::min(policy.deadlines.pod_restart, scene_.EvacuationTimeout());
+      timeout = std::min(*NodeRules(policy).deadlines.pod_restart, scene_.EvacuationTimeout());
       break;
     case State::kValidationRequired: timeout = policy.deadlines.validation; break;
     default: break;

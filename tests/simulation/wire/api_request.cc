@@ -212,6 +212,15 @@ absl::StatusOr<std::string> PreconditionOf(const ApiRequest& request) {
   return uid;
 }
 
+bool IsForced(const ApiRequest& request) {
+  bool forced = false;
+  const absl::Status read = ReadBody(request, [&](const JsonField& root) {
+    const JsonField seconds = root.Member("gracePeriodSeconds");
+    forced = seconds.present() && seconds.Int() == 0;
+  });
+  return read.ok() && forced;
+}
+
 absl::StatusOr<RecordEventParams> EventOf(const ApiRequest& request) {
   RecordEventParams params;
   DRIVERUPGRADE_RETURN_IF_ERROR(ReadBody(request, [&](const JsonField& root) {

@@ -42,6 +42,8 @@ absl::StatusOr<PatchConfigMapParams> ConfigMapPatchOf(const ApiRequest& request)
 absl::StatusOr<PatchNodeMaintenanceParams> MaintenancePatchOf(const ApiRequest& request);
 // The UID that the body has as precondition of an eviction or a deletion; empty if it has none.
 absl::StatusOr<std::string> PreconditionOf(const ApiRequest& request);
+// Whether a deletion has grace period zero.
+bool IsForced(const ApiRequest& request);
 absl::StatusOr<RecordEventParams> EventOf(const ApiRequest& request);
 
 }  // namespace driverupgrade::tests

@@ -206,7 +206,7 @@ ApiServer::Answer ApiServer::Delete(const CallContext& context, const ApiRequest
     uid = found->ref.uid;
   }
   const absl::Status status =
-      of_pod ? seam_.cluster->DeletePod(context, {.pod = pod})
+      of_pod ? seam_.cluster->DeletePod(context, {.pod = pod, .force = IsForced(request)})
              : seam_.cluster->DeleteNodeMaintenance(context, {.ns = pod.ns, .name = pod.name, .uid = pod.uid});
   if (!status.ok()) return Failed(status);
   if (of_pod && !uid) return GoneAnswer(false, fmt::format("pods \"{}\" not found", pod.name));

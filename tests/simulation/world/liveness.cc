@@ -38,7 +38,7 @@ UpgradePolicy CalmPolicy(UpgradePolicy policy, bool hooks) {
   if (policy.max_unavailable && UnavailableOf(*policy.max_unavailable, 1) < 1) policy.max_unavailable = Count{1};
   if (policy.drain) Lengthen(policy.drain->timeout);
   if (policy.pod_deletion) Lengthen(policy.pod_deletion->timeout);
-  Lengthen(policy.deadlines.pod_restart);
+  if (policy.deadlines.pod_restart) Lengthen(*policy.deadlines.pod_restart);
   Lengthen(policy.deadlines.validation);
   // Nobody waits for days, nor for a window that is as long as the slowest nodes of the faults have taken.
   if (policy.rollout) {

@@ -227,6 +227,17 @@ TEST_CASE("a deletion asks no budget, and a pod that is gone or another is no er
   CHECK(absl::IsInvalidArgument(world.cluster.DeletePod(world.context, {.pod = {.ns = "team-a", .name = "x"}})));
 }
 
+TEST_CASE("W13: a forced deletion ends a pod at once, terminating or not, unless a finalizer holds it") {
+  World world;
+  const PodRef pod = world.On("n1");
+  CHECK(world.cluster.DeletePod(world.context, {.pod = pod}).ok());
+  CHECK(world.cluster.DeletePod(world.context, {.pod = pod, .force = true}).ok());
+  CHECK_FALSE(world.cluster.pod(pod.ns, pod.name).has_value());
+  const PodRef held = world.cluster.AddPod(PodBuilder("team-a", "held").OnNode("n1").WithFinalizer("x/y").Build()).ref;
+  CHECK(world.cluster.DeletePod(world.context, {.pod = held, .force = true}).ok());
+  CHECK(world.cluster.pod(held.ns, held.name)->deletion_timestamp.has_value());
+}
+
 TEST_CASE("a pod without a grace period ends with its deletion, one that is held for ever ends when it is let go") {
   World world;
   const Pod fast =

@@ -36,6 +36,7 @@ inline constexpr char kPod[] = R"({
     "deletionGracePeriodSeconds": 60,
     "labels": {"app": "driver", "controller-revision-hash": "5d7c8f9b6c", "pod-template-generation": "3"},
     "annotations": {"kubernetes.io/config.mirror": ""},
+    "finalizers": ["example.com/unload"],
     "ownerReferences": [
       {"apiVersion": "v1", "kind": "ConfigMap", "name": "plain", "uid": "u-plain"},
       {"apiVersion": "apps/v1", "kind": "DaemonSet", "name": "driver", "uid": "u-ds", "controller": true,
@@ -44,7 +45,9 @@ inline constexpr char kPod[] = R"({
   },
   "spec": {
     "nodeName": "gpu-7",
-    "volumes": [{"name": "host", "hostPath": {"path": "/run", "type": ""}}, {"name": "tmp", "emptyDir": {}}],
+    "schedulerName": "default-scheduler",
+    "volumes": [{"name": "host", "hostPath": {"path": "/run", "type": ""}}, {"name": "tmp", "emptyDir": {}},
+                {"name": "disk", "csi": {"driver": "disk.example.com"}, "nfs": null}],
     "initContainers": [{"name": "wait", "resources": {"limits": {"example.com/init-only": "1"}}}],
     "containers": [
       {"name": "driver", "image": "driver:2",
@@ -52,12 +55,15 @@ inline constexpr char kPod[] = R"({
       {"name": "sidecar", "resources": {"limits": {"memory": "1Gi"}}},
       {"name": "bare", "resources": {}}
     ],
+    "ephemeralContainers": [{"name": "debug", "resources": {"limits": {"example.com/debug": "1"}}}],
     "tolerations": [{"operator": "Exists"}],
     "resourceClaims": [{"name": "a", "resourceClaimName": "shared"}, {"name": "b", "resourceClaimTemplateName": "one"}]
   },
   "status": {
     "phase": "Running",
-    "conditions": [{"type": "Ready", "status": "False", "lastProbeTime": null}],
+    "conditions": [{"type": "Initialized", "status": "True", "lastTransitionTime": "2026-01-02T03:04:30Z"},
+                   {"type": "Ready", "status": "True", "lastProbeTime": null,
+                    "lastTransitionTime": "2026-01-02T03:05:00Z"}],
     "initContainerStatuses": [{"name": "wait", "ready": true, "restartCount": 0,
                                "state": {"terminated": {"exitCode": 0}}}],
     "containerStatuses": [
@@ -66,7 +72,9 @@ inline constexpr char kPod[] = R"({
       {"name": "sidecar", "ready": true, "restartCount": 0}
     ],
     "resourceClaimStatuses": [{"name": "a", "resourceClaimName": "shared"},
-                              {"name": "b", "resourceClaimName": "driver-x7k2p-b-9hm2c"}]
+                              {"name": "b", "resourceClaimName": "driver-x7k2p-b-9hm2c"}],
+    "extendedResourceClaimStatus": {"resourceClaimName": "driver-x7k2p-extended-resources-4zk8f",
+                                    "requestMappings": [{"containerName": "driver", "resourceName": "example.com/fast"}]}
   }
 })";
 

@@ -44,13 +44,36 @@ TEST_CASE("a pod is read with what an upgrade decides by") {
                        {"apps/v1", "DaemonSet", "driver", "u-ds", true}},
             .phase = PodPhase::kRunning,
             .deletion_timestamp = absl::FromCivil(absl::CivilSecond(2026, 1, 2, 3, 14, 5), absl::UTCTimeZone()),
+            .finalizers = {"example.com/unload"},
             .mirror = true,
             .has_empty_dir = true,
             .init_container_statuses = {{.name = "wait", .ready = true}},
             .container_statuses = {{.name = "driver", .ready = false, .restart_count = 11},
                                    {.name = "sidecar", .ready = true}},
-            .resource_names = {"cpu", "memory", "nvidia.com/gpu"},
-            .resource_claims = {"driver-x7k2p-b-9hm2c", "shared"}});
+            .ready_since = absl::FromCivil(absl::CivilSecond(2026, 1, 2, 3, 5, 0), absl::UTCTimeZone()),
+            .resource_names = {"cpu", "example.com/debug", "example.com/init-only", "memory", "nvidia.com/gpu"},
+            .resource_claims = {"driver-x7k2p-b-9hm2c", "driver-x7k2p-extended-resources-4zk8f", "shared"},
+            .annotations = {{"kubernetes.io/config.mirror", ""}},
+            .volumes = {{"host", "hostPath", "/run"}, {"tmp", "emptyDir", ""}, {"disk", "csi", ""}},
+            .scheduler_name = "default-scheduler"});
+}
+
+TEST_CASE("W11: a container that cannot start has the reason and its image") {
+  const auto read = [](const std::string& reason) {
+    const Pod pod = *ParseObject<Pod>(
+        R"({"kind":"Pod","status":{"containerStatuses":[{"name":"c","image":"driver:typo","state":{"waiting":{"reason":")" +
+        reason + R"("}}}]}})");
+    CHECK(*ParseObject<Pod>(FormatObject(pod)) == pod);
+    return pod.container_statuses[0];
+  };
+  for (const char* reason : {"ErrImagePull", "ImagePullBackOff", "CreateContainerConfigError", "RunContainerError"}) {
+    CAPTURE(reason);
+    CHECK(read(reason).start_error == reason);
+    CHECK(read(reason).image == "driver:typo");
+  }
+  for (const char* reason : {"CrashLoopBackOff", "PodInitializing", "ContainerCreating"}) {
+    CHECK(read(reason) == ContainerStatus{.name = "c"});
+  }
 }
 
 TEST_CASE("W3 to W8: what keeps a node from being upgraded is read, and written again") {
@@ -407,7 +430,11 @@ TEST_CASE("what nobody reads is checked all the same, and not kept") {
         R"(,"emptyDir":{}}],"nodeName":"n"},"status":{"phase":"Running","x":)" + unread + "}}");
     if (error.empty()) {
       REQUIRE(pod.ok());
-      CHECK(*pod == Pod{.ref = {.name = "a"}, .node_name = "n", .phase = PodPhase::kRunning, .has_empty_dir = true});
+      CHECK(*pod == Pod{.ref = {.name = "a"},
+                        .node_name = "n",
+                        .phase = PodPhase::kRunning,
+                        .has_empty_dir = true,
+                        .volumes = {{.kind = "emptyDir"}}});
     } else {
       CHECK(pod.status().message() == error);
     }

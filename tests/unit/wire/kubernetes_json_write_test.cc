@@ -40,6 +40,8 @@ TEST_CASE("evictions and deletions carry the UID as precondition") {
         R"("deleteOptions":{"preconditions":{"uid":"u-1"}}})");
   CHECK(FormatDeleteOptions({.pod = kWeb}) ==
         R"({"apiVersion":"v1","kind":"DeleteOptions","preconditions":{"uid":"u-1"}})");
+  CHECK(FormatDeleteOptions({.pod = kWeb, .force = true}) ==
+        R"({"apiVersion":"v1","kind":"DeleteOptions","gracePeriodSeconds":0,"preconditions":{"uid":"u-1"}})");
 }
 
 RecordEventParams NodeEvent() {

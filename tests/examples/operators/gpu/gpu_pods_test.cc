@@ -1,5 +1,6 @@
 #include "gpu/gpu_pods.h"
 
+#include "driverupgrade/wire/kubernetes_json.h"
 #include "gpu/gpu_filter.h"
 #include "support/catch.h"
 #include "unit/wire/scripted_transport.h"
@@ -32,8 +33,25 @@ TEST_CASE("upstream 1.5: resources by prefix, of pods that run or will") {
   Pod pod = Running({"nvidia.com/gpu"});
   pod.phase = PodPhase::kPending;
   CHECK(UsesGpu(pod));
+  pod.phase = PodPhase::kUnknown;  // its kubelet is lost, and its containers may still run
+  CHECK(UsesGpu(pod));
   pod.phase = PodPhase::kSucceeded;
   CHECK_FALSE(UsesGpu(pod));
+}
+
+TEST_CASE("W12: a sidecar, an init container and the claim of an extended resource are users of the GPU") {
+  const auto parse = [](const std::string& spec, const std::string& status = "") {
+    return *ParseObject<Pod>(R"({"kind":"Pod","metadata":{"name":"p","namespace":"ns"},"spec":)" + spec +
+                             R"(,"status":{"phase":"Running")" + status + "}}");
+  };
+  const std::string gpu = R"([{"name":"c","resources":{"limits":{"nvidia.com/gpu":"1"}}}])";
+  CHECK(UsesGpu(parse(R"({"initContainers":)" + gpu + "}")));
+  CHECK(UsesGpu(parse(R"({"ephemeralContainers":)" + gpu + "}")));
+  // The resource has the name of a DeviceClass (extendedResourceName), so only the claim shows the driver.
+  const Pod extended = parse(R"({"containers":[{"name":"c","resources":{"limits":{"example.com/fast":"1"}}}]})",
+                             R"(,"extendedResourceClaimStatus":{"resourceClaimName":"p-extended-resources-x"})");
+  CHECK_FALSE(UsesGpu(extended));
+  CHECK(extended.resource_claims == std::vector<std::string>{"p-extended-resources-x"});
 }
 
 struct World {

@@ -1,0 +1,52 @@
+package upgrade
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// W12.
+func TestAllContainersAndClaimsOfAPodAreUsers(t *testing.T) {
+	use := DeviceUse{
+		IsDevice: func(name corev1.ResourceName) bool { return strings.HasPrefix(string(name), "nvidia.com/gpu") },
+		Driver:   "gpu.nvidia.com",
+		Claim: func(_, name string) (*resourcev1.ResourceClaim, error) {
+			if name == "lost" {
+				return nil, errors.New("no such claim")
+			}
+			return &resourcev1.ResourceClaim{Status: resourcev1.ResourceClaimStatus{Allocation: &resourcev1.AllocationResult{
+				Devices: resourcev1.DeviceAllocationResult{Results: []resourcev1.DeviceRequestAllocationResult{{Driver: name}}},
+			}}}, nil
+		},
+	}
+	gpu := corev1.ResourceRequirements{Limits: corev1.ResourceList{"nvidia.com/gpu": resource.MustParse("1")}}
+	extended := func(claim string) corev1.Pod {
+		return corev1.Pod{Status: corev1.PodStatus{
+			ExtendedResourceClaimStatus: &corev1.PodExtendedResourceClaimStatus{ResourceClaimName: claim}}}
+	}
+	claim := "gpu.nvidia.com"
+	for name, row := range map[string]struct {
+		pod  corev1.Pod
+		uses bool
+	}{
+		"regular":  {corev1.Pod{Spec: corev1.PodSpec{Containers: []corev1.Container{{Resources: gpu}}}}, true},
+		"sidecar":  {corev1.Pod{Spec: corev1.PodSpec{InitContainers: []corev1.Container{{Resources: gpu}}}}, true},
+		"extended": {extended("gpu.nvidia.com"), true},
+		"unread":   {extended("lost"), true},
+		"other":    {extended("nic.example.com"), false},
+		"template": {corev1.Pod{Status: corev1.PodStatus{
+			ResourceClaimStatuses: []corev1.PodResourceClaimStatus{{Name: "a", ResourceClaimName: &claim}}}}, true},
+		"ended": {corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "p"}, Status: corev1.PodStatus{Phase: corev1.PodSucceeded},
+			Spec: corev1.PodSpec{Containers: []corev1.Container{{Resources: gpu}}}}, false},
+	} {
+		if uses := use.Filter(row.pod); uses != row.uses {
+			t.Errorf("%s: %v", name, uses)
+		}
+	}
+}

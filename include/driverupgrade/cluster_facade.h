@@ -22,8 +22,8 @@
 /// - Codes: NotFound 404; AlreadyExists and Aborted 409; ResourceExhausted 429; PermissionDenied 403; Unauthenticated
 ///   401; InvalidArgument 400, 422; DeadlineExceeded; Cancelled; Unavailable for 5xx and for connection trouble.
 /// - Only NotFound, AlreadyExists, InvalidArgument, PermissionDenied, Unauthenticated, ResourceExhausted and
-///   Unimplemented say that a write was not applied (WasNotApplied). Any other failure leaves that open, Aborted
-///   included: the conflict may be with our own earlier attempt.
+///   Unimplemented say that a write was not applied (WasNotApplied), and so does an error that a transport marked as not
+///   sent. Any other failure leaves that open, Aborted included: the conflict may be with our own earlier attempt.
 /// - A new operation is added as a non-pure virtual that returns Unimplemented; a new datum goes into its Params
 ///   struct.
 #ifndef DRIVERUPGRADE_CLUSTER_FACADE_H_

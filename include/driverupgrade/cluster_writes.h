@@ -156,7 +156,8 @@ struct RecordEventParams {
   friend bool operator==(const RecordEventParams&, const RecordEventParams&) = default;
 };
 
-/// Whether this answer to a write says that nothing was changed. See the contract of cluster_facade.h.
+/// Returns true if this answer to a write proves that the write changed nothing: by its code (contract of cluster_facade.h),
+/// or because a transport marked the request as not sent (MarkRequestNotSent).
 bool WasNotApplied(const absl::Status& status);
 
 }  // namespace driverupgrade

@@ -4,11 +4,12 @@
 
 #include "absl/strings/cord.h"
 #include "fmt/format.h"
+#include "model/request_not_sent.h"
 
 namespace driverupgrade {
 namespace {
 
-constexpr char kNotSentPayload[] = "driverupgrade.dev/request-not-sent";
+using internal::kNotSentPayload;
 
 char LowerAscii(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
 

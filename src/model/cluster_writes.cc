@@ -1,5 +1,8 @@
 #include "driverupgrade/cluster_writes.h"
 
+#include "absl/strings/cord.h"
+#include "model/request_not_sent.h"
+
 namespace driverupgrade {
 namespace {
 
@@ -39,6 +42,7 @@ std::string_view ToString(Refusal refusal) {
 std::string_view ToString(const EvictionAnswer& answer) { return answer.gone ? "gone" : ToString(answer.refusal); }
 
 bool WasNotApplied(const absl::Status& status) {
+  if (status.GetPayload(internal::kNotSentPayload)) return true;
   switch (status.code()) {
     case absl::StatusCode::kNotFound:
     case absl::StatusCode::kAlreadyExists:

@@ -1,6 +1,8 @@
 // The requests of one node, as values: no cluster answers here.
 #include "write/node_requests.h"
 
+#include "absl/strings/cord.h"
+#include "model/request_not_sent.h"
 #include "support/catch.h"
 #include "write/nodes_under_way.h"
 #include "write/transition_events.h"
@@ -74,6 +76,26 @@ TEST_CASE("arch-A12: what is not acknowledged drops the rest of the node's reque
   NodeRequests removed(Everything());
   CHECK(Answer<DeletePodParams>(removed, failed) == 4);
   CHECK(removed.undeleted() == PodRef{"drivers", "gpu", "u-gpu"});
+}
+
+TEST_CASE("A patch that was surely not sent counts as not applied, so its node takes no slot by it") {
+  for (const bool sent : {false, true}) {
+    absl::Status failure = absl::UnavailableError("the leader's lease has ended");
+    if (!sent) failure.SetPayload(internal::kNotSentPayload, absl::Cord());
+    const NodePlan plan{.node = "n1",
+                        .uid = "u1",
+                        .resource_version = "7",
+                        .patch = PatchNodeParams{.labels = {{"state", "cordon-required"}}}};
+    AttemptLog log;
+    internal::NodesUnderWay under_way;
+    NodeRequests requests = under_way.Begin(plan, log, kSent);
+    requests.Take({.status = failure}, kSent, kAnswered);
+    under_way.End(requests, log);
+    const std::optional<PatchAttempt> attempt = log.ForNode("u1").patch;
+    REQUIRE(attempt);
+    CHECK(attempt->outcome == (sent ? Outcome::kUnclear : Outcome::kNotApplied));
+    CHECK(attempt->possible.empty() == !sent);
+  }
 }
 
 TEST_CASE("An eviction that is refused is an answer, after which the node's requests go on") {

@@ -1,0 +1,11 @@
+// The mark of an error which proves that a request did not reach the server: RequestWasNotSent.
+#ifndef DRIVERUPGRADE_SRC_MODEL_REQUEST_NOT_SENT_H_
+#define DRIVERUPGRADE_SRC_MODEL_REQUEST_NOT_SENT_H_
+
+namespace driverupgrade::internal {
+
+inline constexpr char kNotSentPayload[] = "driverupgrade.dev/request-not-sent";
+
+}  // namespace driverupgrade::internal
+
+#endif  // DRIVERUPGRADE_SRC_MODEL_REQUEST_NOT_SENT_H_

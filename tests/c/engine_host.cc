@@ -173,11 +173,13 @@ bool EngineHost::Pass(const std::optional<std::set<std::string>>& nodes, std::st
     last_ = Must(Call(du_engine_apply, engine(), Str(names), Str(policy), absl::ToUnixMillis(at)));
   };
   Read();
+  // The pods may have changed since the last pass.
+  for (const std::string& node : interest_) PutPods(node);
   apply();
   bool sent = Carry(now);
-  const std::vector<std::string> interest = Texts(Parsed(last_), "podInterest");
-  if (interest.empty()) return sent;
-  for (const std::string& node : interest) PutPods(node);
+  interest_ = Texts(Parsed(last_), "podInterest");
+  if (interest_.empty()) return sent;
+  for (const std::string& node : interest_) PutPods(node);
   apply();
   return Carry(now) || sent;
 }

@@ -107,6 +107,8 @@ class EngineHost {
   std::string revisions_;
   std::string last_;
   std::optional<absl::Time> wake_at_;
+  // Nodes whose pods the engine was interested in.
+  std::vector<std::string> interest_;
   std::vector<std::string> events_;
   int requests_ = 0;
 };

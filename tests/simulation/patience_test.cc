@@ -35,6 +35,13 @@ TEST_CASE("I13: while the server is away, pauses have to have grown after some m
   for (int i = 0; i < 20; ++i) CHECK(hung.Unserved(kNow + absl::Seconds(i)).empty());
   for (int i = 0; i < 60; ++i) CHECK(hung.Unserved(kNow + absl::Minutes(4) + absl::Seconds(i)).empty());
 
+  // A watch that is first asked for after minutes begins with short pauses, too.
+  Patience kinds;
+  for (int i = 0; i < 8; ++i) CHECK(kinds.Unserved(kNow + i * absl::Seconds(25), 1, Operation::kPatchNode).empty());
+  for (int i = 0; i < 60; ++i) {
+    CHECK(kinds.Unserved(kNow + absl::Seconds(200 + i), 1, Operation::kWatchNodes).empty());
+  }
+
   Patience served;
   for (int i = 0; i < 240; ++i) {
     if (i % 100 == 0) served.Served();

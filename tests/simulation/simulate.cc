@@ -56,6 +56,7 @@ void CheckNative(SimulationOptions options, SimulationResult& result) {
   if (native.violation) {
     result.violation = native.violation;
     result.violation->text += " (natively)";
+    result.trace = native.trace;
     return;
   }
   for (const auto& [node, end] : native.end) {

@@ -226,7 +226,8 @@ class InvariantChecker::Impl {
   std::int64_t maintenance_revision_ = 0;
   // What stands in the ledger: lines; and all that have stood there.
   std::set<std::string> granted_;
-  std::set<std::string> granted_ever_;
+  // Revision at which each line was first stored.
+  std::map<std::string, std::int64_t> granted_ever_;
   // What the writer was last answered, by its name and the UID of the pod that was to be evicted.
   std::map<std::pair<std::string, std::string>, std::optional<Refusal>> eviction_answers_;
   // When the Lease was last written.

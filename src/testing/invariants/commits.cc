@@ -137,7 +137,7 @@ void InvariantChecker::Impl::OnGrants(const ConfigMap* ledger) {
     }
     granted_.insert(lines.begin(), lines.end());
   }
-  granted_ever_.insert(granted_.begin(), granted_.end());
+  for (const std::string& line : granted_) granted_ever_.try_emplace(line, revision_);
 }
 
 // I9: nobody takes a Lease over before its time is over since it was last renewed; clocks run a third slower or faster.

@@ -272,7 +272,9 @@ std::string InvariantChecker::Impl::WhyNotStarted(const RolloutPolicy& rollout, 
 // Nodes that the writer had to count, as they were in progress when it decided on this start (see JudgeBudget). What was
 // started since had a grant, which everybody reads who starts. A failed node has ended, though it may hold a slot.
 std::vector<const Node*> InvariantChecker::Impl::UnderWay(const UpgradePolicy& the_policy, const Node& started) const {
-  const std::int64_t known = Known(started);
+  // A node counts as in progress once its grant is stored: what other clients did later does not matter.
+  const auto grant = granted_ever_.find(started.uid + " " + started.resource_version);
+  const std::int64_t known = std::min(Known(started), grant == granted_ever_.end() ? revision_ : grant->second);
   const bool in_force = the_policy == *policy;
   std::vector<const Node*> under_way;
   for (const auto& [name, member] : members_) {

@@ -376,6 +376,26 @@ TEST_CASE("I14: more nodes of a group in progress than may be") {
   CHECK(alone.After({0, 1}) == "");
 }
 
+TEST_CASE("I14: a grant keeps its place in the group when another client puts a node in progress later") {
+  for (const bool granted : {false, true}) {
+    RackWorld world(NodeGroups{.by = "rack", .mode = GroupMode::kSpread, .max_per_group = Count{1}});
+    if (granted) {
+      const ConfigMap ledger = *world.cluster->config_map(world.fleet.ns, "ledger");
+      const Node node = world.NodeAt(1);
+      REQUIRE(world.cluster
+                  ->PatchConfigMap({}, {.ns = ledger.ns,
+                                        .name = ledger.name,
+                                        .uid = ledger.uid,
+                                        .resource_version = ledger.resource_version,
+                                        .data = {{"nvidia.com_gpu", node.uid + " " + node.resource_version}}})
+                  .ok());
+    }
+    world.Put(0, "no-state");
+    world.Begin(1);
+    CHECK(world.Broken() == (granted ? "" : "I14"));
+  }
+}
+
 TEST_CASE("I14: a second group starts before the first is done") {
   const NodeGroups one{.by = "rack", .mode = GroupMode::kOneAtATime};
   CHECK(RackWorld(one).After({0, 1}) == "");

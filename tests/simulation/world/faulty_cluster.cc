@@ -149,13 +149,14 @@ FaultyCluster::Fate FaultyCluster::Draw(Operation operation) {
     }
     if (IsForbiddenAlone(operation)) {
       world_.Fired(Fault::kForbidden);
-      JudgePatience(patience_alone_.Unserved(clock_->Now(), alone_ == Alone::kPodLists ? world_.setup.nodes : 1));
+      const int things = alone_ == Alone::kPodLists ? world_.setup.nodes : 1;
+      JudgePatience(patience_alone_.Unserved(clock_->Now(), things, operation));
       return {.kind = Fate::Kind::kRefused, .answer = absl::PermissionDeniedError("403 it alone is forbidden")};
     }
   }
   if (world_.Now() < world_.outage_until) {
     world_.Fired(Fault::kOutage);
-    if (!IsOfLease(operation)) JudgePatience(patience_.Unserved(clock_->Now()));
+    if (!IsOfLease(operation)) JudgePatience(patience_.Unserved(clock_->Now(), 1, operation));
     if (world_.setup.Has(Mode::kLongOutage)) world_.CameBy(Mode::kLongOutage);
     return {.kind = Fate::Kind::kRefused, .answer = absl::UnavailableError("connection refused")};
   }

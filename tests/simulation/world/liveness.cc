@@ -65,9 +65,18 @@ namespace {
 
 bool IsToBeUpgraded(const Node& node) { return node.labels.contains("zone") && !node.labels.contains("pool"); }
 
-// Empty if the node is done.
-std::string WhyNotDone(const Node& node, const std::string& state_label) {
-  const auto state = node.labels.find(state_label);
+// Empty if the node is done. A node that is done and carries a request, or waits for its driver to be loaded, is upgraded
+// again.
+std::string WhyNotDone(const Node& node, const DriverIdentity& identity) {
+  const auto state = node.labels.find(identity.StateLabel());
+  const auto requested = node.annotations.find(identity.UpgradeRequestedAnnotation());
+  if (requested != node.annotations.end() && requested->second == "true") {
+    return fmt::format("an upgrade of node {} is requested", node.name);
+  }
+  const auto safe_load = node.annotations.find(identity.SafeLoadAnnotation());
+  if (safe_load != node.annotations.end() && !safe_load->second.empty()) {
+    return fmt::format("the driver of node {} waits to be loaded", node.name);
+  }
   if (state != node.labels.end() && state->second == "upgrade-done") return "";
   return fmt::format("node {} is in {}", node.name, state == node.labels.end() ? "no state" : state->second);
 }
@@ -78,12 +87,11 @@ struct NotDone {
 };
 
 std::optional<NotDone> FindNotDone(const World& world, const Driver& driver, const std::string& left_out) {
-  const std::string label = driver.identity.StateLabel();
   std::set<std::string> unserved;
   for (const Node& node : world.cluster->nodes()) {
     if (!IsToBeUpgraded(node) || node.name == left_out) continue;
     unserved.insert(node.name);
-    if (std::string why = WhyNotDone(node, label); !why.empty()) return NotDone{node.name, std::move(why)};
+    if (std::string why = WhyNotDone(node, driver.identity); !why.empty()) return NotDone{node.name, std::move(why)};
   }
   // Asked for last, since it is asked often and takes longest.
   for (const Pod& pod : world.cluster->daemon_set_pods(driver.ns, driver.daemon_set)) {
@@ -103,7 +111,7 @@ std::string WhatIsNotDone(const World& world, const Driver& driver) {
 
 bool Completion::IsReached() {
   const std::optional<Node> node = world_.cluster->node(last_);
-  if (node && IsToBeUpgraded(*node) && !WhyNotDone(*node, driver_.identity.StateLabel()).empty()) return false;
+  if (node && IsToBeUpgraded(*node) && !WhyNotDone(*node, driver_.identity).empty()) return false;
   const std::optional<NotDone> found = FindNotDone(world_, driver_, left_out_);
   last_ = found ? found->node : "";
   return !found;

@@ -23,15 +23,19 @@ constexpr absl::Duration kAfterConflict = absl::Milliseconds(13'500);
 
 }  // namespace
 
-std::string Patience::Unserved(absl::Time now, int things) {
+std::string Patience::Unserved(absl::Time now, int things, Operation operation) {
   // Whoever has waited for one answer all that time has not slowed down yet.
-  if (now >= last_asked_ + kSilence) away_since_ = now;
+  if (now >= last_asked_ + kSilence) {
+    away_since_ = now;
+    first_asked_.clear();
+  }
   last_asked_ = now;
   away_since_ = std::min(away_since_, now);
   if (now >= minute_began_ + absl::Minutes(1) || now < minute_began_) {
     minute_began_ = now;
     asked_ = 0;
   }
+  if (now < first_asked_.try_emplace(operation, now).first->second + kFirstMinutes) return "";
   ++asked_;
   if (now < away_since_ + kFirstMinutes || asked_ <= kAskedAMinute * things) return "";
   return fmt::format("{} requests within {} while the server has been away for {}", asked_,

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "absl/time/time.h"
+#include "driverupgrade/cluster_facade.h"
 #include "driverupgrade/cluster_writes.h"
 
 namespace driverupgrade::testing::internal {
@@ -15,8 +16,12 @@ class Patience {
  public:
   // A request other than for a lease is made while nobody is served. After the first minutes whoever asks for the same
   // again and again has to have slowed down. `things`: each of which is asked for by itself, as are the pods of a node.
-  std::string Unserved(absl::Time now, int things = 1);
-  void Served() { away_since_ = absl::InfiniteFuture(); }
+  // Pauses grow for each `operation` on its own: a watch that was not polled has not noticed the outage yet.
+  std::string Unserved(absl::Time now, int things = 1, Operation operation = Operation::kListNodes);
+  void Served() {
+    away_since_ = absl::InfiniteFuture();
+    first_asked_.clear();
+  }
 
   // A pod is asked to go not before the server wants to hear of it again, unless a deletion has been tried by then,
   // after which there is another pause, or an upgrade begins anew.
@@ -46,6 +51,7 @@ class Patience {
   absl::Time last_asked_ = absl::InfinitePast();
   absl::Time minute_began_ = absl::InfinitePast();
   int asked_ = 0;
+  std::map<Operation, absl::Time> first_asked_;  // since the server has been away
   struct Refused {
     std::string node;
     absl::Time not_before;

@@ -99,7 +99,7 @@ void NoteDriverPods(Walk& walk) {
   if (!pod.unreadable.empty() || pod.node_name.empty() || IsStarting(pod)) return;
   walk.Note(FindingCode::kDriverPodNotReady,
             fmt::format("the node is done, but {}; remove the cause, and restart the pod with the annotation {}=true",
-                        internal::WhyPodNotReady(pod), walk.in.identity.UpgradeRequestedAnnotation()));
+                        internal::WhyPodNotReady(pod), internal::KeyOfRequest(walk.in.identity)));
 }
 
 // Judge, into a fresh `verdict`: that is 1.2 kB, which Step would otherwise move about for each node.

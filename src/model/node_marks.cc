@@ -231,6 +231,8 @@ std::string ApprovalsOn(const DaemonSet& daemon_set, const DriverIdentity& ident
   return approvals == nullptr ? std::string() : *approvals;
 }
 
+std::string KeyOfRequest(const DriverIdentity& identity) { return identity.UpgradeRequestedAnnotation(); }
+
 std::string ApprovalCommand(const DaemonSet& daemon_set, const DriverIdentity& identity, std::string_view approval) {
   return fmt::format("kubectl annotate daemonset -n {} {} --overwrite {}={}", daemon_set.ns, daemon_set.name,
                      identity.ApprovedAnnotation(), approval);

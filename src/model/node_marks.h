@@ -165,6 +165,8 @@ std::string StateText(const Node& node, const DriverIdentity& identity);
 StringMap LabelsWithoutState(const Node& node, const DriverIdentity& identity);
 // A label that is no state, or that could not be read, counts as an upgrade under way.
 bool IsBusy(const Node& node, const DriverIdentity& identity);
+// The annotation by which an administrator requests an upgrade of a node, for messages.
+std::string KeyOfRequest(const DriverIdentity& identity);
 // The approvals of a rollout that a DaemonSet of the driver carries; empty: none.
 std::string ApprovalsOn(const DaemonSet& daemon_set, const DriverIdentity& identity);
 // How a person gives one by kubectl.

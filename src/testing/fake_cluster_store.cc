@@ -192,8 +192,11 @@ void Model::PutPod(Actor actor, Pod pod, const PodBehavior* behavior) {
   const bool was_ready = !inserted && IsReady(*record.pod);
   if (IsReady(pod)) {
     pod.not_ready_since.reset();
-  } else if (was_ready || (inserted && !pod.not_ready_since)) {
-    pod.not_ready_since = absl::FromUnixSeconds(absl::ToUnixSeconds(now_));
+  } else {
+    pod.ready_since.reset();
+    if (was_ready || (inserted && !pod.not_ready_since)) {
+      pod.not_ready_since = absl::FromUnixSeconds(absl::ToUnixSeconds(now_));
+    }
   }
   if (!inserted) {
     pod.resource_version = record.pod->resource_version;

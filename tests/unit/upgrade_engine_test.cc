@@ -395,7 +395,7 @@ TEST_CASE("onUnscheduledPods: a driver pod that finds no node makes the node of 
   World world({.scheduler_delay = absl::InfiniteDuration()});
   const Fleet fleet = AddFleet(*world.cluster, {.node_count = 2, .workload = ""});
   Pod unbound = testing::PodBuilder(fleet.ns, "unbound").WithLabel("app", fleet.daemon_set).Pending().Build();
-  unbound.affinity_node_name = "node-0";
+  unbound.affinity_node_name = fleet.node_names.front();
   world.cluster->AddPod(unbound);
   unbound.ref.name = "of-no-node";
   unbound.affinity_node_name.clear();

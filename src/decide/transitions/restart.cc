@@ -232,7 +232,8 @@ std::string StartError(const Walk& walk) {
       if (status.start_error.empty()) continue;
       // The reasons of one image alternate with each attempt, and each text would be an Event of its own.
       if (status.image_pull_fails) {
-        return fmt::format("container {}: the image {} cannot be pulled", status.name, status.image);
+        return fmt::format("container {}: {} cannot be pulled", status.name,
+                           status.image.empty() ? "its image" : "the image " + status.image);
       }
       return fmt::format("container {} cannot start ({})", status.name, status.start_error);
     }

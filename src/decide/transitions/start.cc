@@ -82,7 +82,7 @@ std::optional<Gate> WhyUnfit(const Walk& walk) {
   if (std::string why = internal::WhyNotReady(node); !why.empty() && !walk.after().upgrade_requested.value()) {
     return Gate{.reason = GateReason::kNodeNotReady,
                 .detail = fmt::format("{}; repair the node, or start it anyway with the annotation {}=true", why,
-                                      walk.in.identity.UpgradeRequestedAnnotation())};
+                                      internal::KeyOfRequest(walk.in.identity))};
   }
   if (std::string why = internal::WhyMachineConfig(node); !why.empty()) {
     return Gate{.reason = GateReason::kMachineConfig, .detail = std::move(why)};

@@ -161,7 +161,7 @@ TEST_CASE("what is missing or null is the default, what is unknown is tolerated"
   CHECK(*ParseObject<Pod>(R"({"kind":"Pod","metadata":null,"spec":null,"status":null})") == Pod{});
   const Pod odd = *ParseObject<Pod>(R"({"kind":"Pod","metadata":{"name":"p","labels":null,"deletionTimestamp":null},
     "spec":{"volumes":[{"name":"v","emptyDir":null}],"containers":null},"status":{"phase":"Hibernating"},"new":[{}]})");
-  CHECK(odd == Pod{.ref = {.name = "p"}, .phase = PodPhase::kUnknown});
+  CHECK(odd == Pod{.ref = {.name = "p"}, .phase = PodPhase::kUnknown, .volumes = {{.name = "v"}}});
   // A list without items is empty: Go writes null for it.
   CHECK(ParseList<Pod>(R"({"kind":"PodList","items":null})")->items.empty());
   CHECK(ParseList<Pod>(R"({"kind":"PodList","metadata":{"continue":"abc"}})")->continue_token == "abc");

@@ -6,6 +6,7 @@
 
 #include "base/backoff.h"
 #include "base/status_macros.h"
+#include "decide/marks_of_view.h"
 #include "fmt/format.h"
 #include "model/node_marks.h"
 #include "model/unreadable.h"
@@ -15,9 +16,10 @@
 namespace driverupgrade::internal {
 namespace {
 
-// Also if its state cannot be understood.
+// Returns true also if the state cannot be understood. Marks without a label count, together with what is known of the
+// driver pods.
 bool IsUnderWay(const NodeView& view, const DriverIdentity& identity) {
-  const std::optional<UpgradeState> state = StateOf(view.node, identity);
+  const std::optional<UpgradeState> state = MarksOfView(view, identity)->State();
   return !state || IsInProgress(*state);
 }
 

@@ -265,6 +265,52 @@ TEST_CASE("Nodes of a part that lose their driver pods in turn are still one par
   CHECK_FALSE(in_progress(second));
 }
 
+TEST_CASE("W41: a node in progress whose label another client removed counts in its part, named or not") {
+  constexpr std::string_view kOneAtATime =
+      R"({"autoUpgrade":true,"maxParallelUpgrades":1,"maxUnavailable":null,"drain":{"enable":true}})";
+  World world(3);
+  EngineHost host = world.Host();
+  const std::string first = world.fleet.node_names[0];
+  const std::set<std::string> all(world.fleet.node_names.begin(), world.fleet.node_names.end());
+  std::set<std::string> others = all;
+  others.erase(first);
+  const auto cordoned = [&] {
+    std::set<std::string> names;
+    for (const Node& node : world.cluster->nodes()) {
+      if (node.unschedulable) names.insert(node.name);
+    }
+    return names;
+  };
+  const auto pass = [&](const std::set<std::string>& nodes) {
+    host.Pass(nodes, kOneAtATime, world.clock->Now());
+    world.cluster->Advance(absl::Seconds(2));
+  };
+  for (int i = 0; i < 10 && cordoned().empty(); ++i) pass(all);
+  REQUIRE(cordoned() == std::set<std::string>{first});
+  world.cluster->EditNode(first, [&](Node& node) { node.labels.erase(world.identity.StateLabel()); });
+
+  SECTION("the operator leaves the node out") {
+    for (int i = 0; i < 10; ++i) pass(others);
+    CHECK(cordoned() == std::set<std::string>{first});
+  }
+  SECTION("its driver pod is missing, and the engine is new") {
+    for (const Pod& pod : world.cluster->daemon_set_pods(world.fleet.ns, world.fleet.daemon_set)) {
+      if (pod.node_name == first) world.cluster->RemovePod(pod.ref.ns, pod.ref.name);
+    }
+    host.Restart();
+    host.Pass(others, kOneAtATime, world.clock->Now());
+    host.Pass(others, kOneAtATime, world.clock->Now());
+    CHECK(cordoned() == std::set<std::string>{first});
+  }
+  SECTION("the operator names the node, and the engine is new") { host.Restart(); }
+  for (int i = 0; i < 200; ++i) {
+    pass(all);
+    REQUIRE(cordoned().size() <= 1);
+  }
+  CHECK(cordoned().empty());
+  for (const Pod& pod : world.cluster->daemon_set_pods("driver-system", "driver")) CHECK(RevisionHash(pod) == "rev-2");
+}
+
 // What is in use of the heap, where the standard library can say so. Sanitizers replace the heap: they find what is never freed, at the end.
 std::size_t HeapInUse() {
 #if defined(__GLIBC__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)

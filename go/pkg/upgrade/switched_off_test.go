@@ -1,7 +1,9 @@
 package upgrade
 
 import (
+	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 )
@@ -113,5 +115,46 @@ func TestSwitchingUpgradesOffStartsNoUpgradeAndLeavesNoNodeCordoned(t *testing.T
 	if most > parallel {
 		t.Errorf("%d nodes were cordoned at once, %d may be", most, parallel)
 	}
+	w.awaitEnd()
+}
+
+// Nodes that were in progress when upgrades went off, and have no label, count when upgrades are on again.
+func TestNodesInProgressWithoutALabelCountInBudgets(t *testing.T) {
+	const nodes, parallel = 8, 2
+	w := newWorld(t, nodes)
+	w.apply(t.Context(), policyOf(parallel))
+	w.eventually("the states of current nodes", w.allIn(UpgradeStateDone))
+	w.cluster.StartUnready()
+	w.cluster.NewDriver()
+	var started []string
+	w.eventually("new drivers on nodes that wait for them", func() bool {
+		started = w.cordoned()
+		return len(started) == parallel &&
+			!slices.ContainsFunc(started, func(node string) bool { return w.cluster.Revision(node) != "hash-2" })
+	})
+	w.removeLabels(func() {})
+	for i := range 20 {
+		w.apply(t.Context(), policyOf(parallel))
+		w.cluster.SetLabel("n0", "round", fmt.Sprint(i))
+		time.Sleep(5 * time.Millisecond)
+		if now := w.cordoned(); !slices.Equal(now, started) {
+			t.Fatalf("%s are cordoned, and %s have started", strings.Join(now, ","), strings.Join(started, ","))
+		}
+	}
+	for range 10 * nodes {
+		for _, node := range w.nodes {
+			w.cluster.SetReady(node)
+		}
+		if len(w.cordoned()) > parallel {
+			t.Fatalf("%s are cordoned", strings.Join(w.cordoned(), ","))
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+	w.eventually("the end", func() bool {
+		for _, node := range w.nodes {
+			w.cluster.SetReady(node)
+		}
+		return w.allIn(UpgradeStateDone)() && len(w.cordoned()) == 0
+	})
 	w.awaitEnd()
 }

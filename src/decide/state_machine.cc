@@ -184,6 +184,17 @@ std::vector<NodeReading> ReadingsOf(const ClusterSnapshot& snapshot, const std::
   return readings;
 }
 
+// Returns UpgradeBudget::unavailable_nodes, whatever the order of the views.
+std::vector<std::string> NameFirst(std::vector<const NodeView*> views, const DriverIdentity& identity,
+                                   const NodeRules& rules) {
+  const std::size_t named = std::min(views.size(), internal::kUnavailableNamed);
+  std::partial_sort(views.begin(), views.begin() + static_cast<std::ptrdiff_t>(named), views.end(),
+                    [](const NodeView* a, const NodeView* b) { return a->node.name < b->node.name; });
+  std::vector<std::string> names;
+  for (std::size_t i = 0; i < named; ++i) names.push_back(internal::UnavailableNode(*views[i], identity, rules));
+  return names;
+}
+
 }  // namespace
 
 StateMachine::StateMachine(DriverIdentity identity, StateMachineOptions options)
@@ -242,7 +253,7 @@ Plan StateMachine::Step(const ClusterSnapshot& snapshot, const UpgradePolicy& po
                                               .now = now});
   }
   internal::RolloutMembers members;
-  std::vector<std::string> unavailable;
+  std::vector<const NodeView*> unavailable_views;
   Sums sums;
   Grants elsewhere = snapshot.grants;
   std::vector<internal::KeptVerdict> verdicts;
@@ -253,14 +264,13 @@ Plan StateMachine::Step(const ClusterSnapshot& snapshot, const UpgradePolicy& po
     const GrantShare share = ShareOf(snapshot.grants, *view, verdict);
     elsewhere.erase(view->node.uid);
     sums.Add(verdict.tally, share);
-    if (unavailable.size() < internal::kUnavailableNamed && CountsAsUnavailable(verdict.tally, share)) {
-      unavailable.push_back(internal::UnavailableNode(*view, identity_, rules));
-    }
+    if (CountsAsUnavailable(verdict.tally, share)) unavailable_views.push_back(view.get());
     if (verdict.candidate) verdict.candidate->has_grant = share.first;
     verdicts.push_back(internal::Keep(std::move(verdict)));
     if (by_rollout) members.Add(*view, verdicts.back(), share, *by_rollout);
   }
   sums = sums.AndElsewhere(elsewhere.size());
+  const std::vector<std::string> unavailable = NameFirst(std::move(unavailable_views), identity_, rules);
   if (by_rollout) by_rollout->unavailable_nodes = unavailable;
   const Budgets budgets = sums.Against(limits, snapshot.shared_slots, unavailable);
   Plan plan{.totals = sums.with, .budget = budgets.all, .findings = snapshot.findings};

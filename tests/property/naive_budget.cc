@@ -101,13 +101,26 @@ bool Leaves(const Node& node) {
          });
 }
 
+// W1: a node without a label is where its other marks say. How they are read, and how far an evacuation without a timer
+// has come, is not what is counted here: Judge tells it.
+std::string StateOf(const Node& node, const NodeView& view, const RandomCluster& cluster) {
+  const DriverIdentity& identity = cluster.machine.identity();
+  if (const std::string label = LabelOf(node, identity.StateLabel()); !label.empty()) return label;
+  NodeView unlabelled = view;
+  unlabelled.node = node;
+  const Verdict verdict = cluster.machine.Judge(unlabelled, *cluster.snapshot.driver, cluster.policy, cluster.now,
+                                                cluster.snapshot.active_since, /*admitted=*/false);
+  return verdict.plan.from == UpgradeState::kUnknown ? "" : std::string(ToString(verdict.plan.from));
+}
+
 struct Counter {
   const DriverIdentity& identity;
   const UpgradePolicy& policy;
+  const RandomCluster& cluster;
 
   // dep-F14, with dep-F2 and dep-F8.
-  bool HoldsSlot(const Node& node) const {
-    const std::string state = LabelOf(node, identity.StateLabel());
+  bool HoldsSlot(const Node& node, const NodeView& view) const {
+    const std::string state = StateOf(node, view, cluster);
     if (IsOneOf(state, {"", "upgrade-required", "upgrade-done"})) return false;
     if (state == "upgrade-failed" && policy.failure_policy) return false;
     // What he uncordoned in the middle is cordoned again in our name.
@@ -122,8 +135,8 @@ struct Counter {
   }
 
   // Cordoned, not ready, or to be cordoned by the next patch, whatever this state does next (§5.3, dep-F8, dep-F18).
-  bool IsUnavailable(const Node& node) const {
-    return node.unschedulable || !node.ready || Leaves(node) || IsHeldCordoned(LabelOf(node, identity.StateLabel()));
+  bool IsUnavailable(const Node& node, const NodeView& view) const {
+    return node.unschedulable || !node.ready || Leaves(node) || IsHeldCordoned(StateOf(node, view, cluster));
   }
 
   // The node as it is and as each patch that may have been applied would have left it (arch-A6, arch-A9).
@@ -156,8 +169,8 @@ Census CountAll(const std::vector<Entry>& entries, const Counter& counter) {
     bool slot = false;
     bool unavailable = counts_unscheduled && !entry.view->unscheduled_driver_pods.empty();
     for (const Node& node : entry.versions) {
-      slot = slot || counter.HoldsSlot(node);
-      unavailable = unavailable || counter.IsUnavailable(node);
+      slot = slot || counter.HoldsSlot(node, *entry.view);
+      unavailable = unavailable || counter.IsUnavailable(node, *entry.view);
     }
     census.slots += slot;
     census.unavailable += unavailable;
@@ -168,7 +181,7 @@ Census CountAll(const std::vector<Entry>& entries, const Counter& counter) {
 Tally Totals(const std::vector<Entry>& entries, const Counter& counter, const Census& census) {
   Tally tally{.slots = census.slots, .unavailable = census.unavailable};
   for (const Entry& entry : entries) {
-    const std::string state = LabelOf(entry.view->node, counter.identity.StateLabel());
+    const std::string state = StateOf(entry.view->node, *entry.view, counter.cluster);
     ++tally.total;
     if (IsState(state)) ++tally.by_state[static_cast<std::size_t>(*ParseUpgradeState(state))];
     tally.pending += state == "upgrade-required";
@@ -205,8 +218,8 @@ bool RevisionsAreKnown(const NodeView& view, const DriverFacts& driver) {
 // dep-F20: unless a patch that started the upgrade may have been applied.
 bool IsUnfit(const NodeView& view, const Counter& counter) {
   const std::vector<Node> versions = Counter::Versions(view);
-  const bool waits = LabelOf(view.node, counter.identity.StateLabel()) == "upgrade-required";
-  if (waits && std::any_of(versions.begin(), versions.end(), [&](const Node& node) { return counter.HoldsSlot(node); })) {
+  const bool waits = StateOf(view.node, view, counter.cluster) == "upgrade-required";
+  if (waits && std::any_of(versions.begin(), versions.end(), [&](const Node& node) { return counter.HoldsSlot(node, view); })) {
     return false;
   }
   const auto requested = view.node.annotations.find(counter.identity.UpgradeRequestedAnnotation());
@@ -229,14 +242,14 @@ bool AsksForSlot(const RandomCluster& cluster, const NodeView& view) {
   if (!verdict.plan.path.empty() && !goes_on) return false;
   if (LabelOf(view.node, identity.SkipUpgradeLabel()) == "true") return false;  // T5
   if (view.driver_pods.empty() || !RevisionsAreKnown(view, *cluster.snapshot.driver)) return false;
-  if (HasRival(view.node, identity) || IsUnfit(view, {identity, policy})) return false;
+  if (HasRival(view.node, identity) || IsUnfit(view, {identity, policy, cluster})) return false;
   return policy.cordoned_nodes != CordonedNodes::kIgnore || !IsAdministrators(view.node, identity);
 }
 
 // What a failed node does of its own accord counts in the pass in which it does it (I1).
 void AddRecovery(const RandomCluster& cluster, Entry& entry) {
   const NodeView& view = *entry.view;
-  if (LabelOf(view.node, cluster.machine.identity().StateLabel()) != "upgrade-failed") return;
+  if (StateOf(view.node, view, cluster) != "upgrade-failed") return;
   if (AsksForSlot(cluster, view)) return;
   const Verdict verdict = cluster.machine.Judge(view, *cluster.snapshot.driver, cluster.policy, cluster.now,
                                                 cluster.snapshot.active_since, /*admitted=*/false);
@@ -287,7 +300,7 @@ int NaiveLimit(const CountOrPercent& limit, int total) {
 
 NaiveAdmissions AdmitNaively(const RandomCluster& cluster) {
   const DriverIdentity& identity = cluster.machine.identity();
-  const Counter counter{identity, cluster.policy};
+  const Counter counter{identity, cluster.policy, cluster};
   std::vector<Entry> entries;
   for (const auto& view : cluster.snapshot.nodes) {
     entries.push_back({view.get(), Counter::Versions(*view)});

@@ -18,7 +18,8 @@ struct Service {
   std::shared_ptr<FakeCluster> cluster = std::make_shared<FakeCluster>(std::make_shared<FakeClock>());
   testing::Fleet fleet = AddFleet(*cluster, {.node_count = 3});
   gpu_operator::Options options = {
-      .service = {.ns = fleet.ns, .health_address = "127.0.0.1:0", .metrics_address = "127.0.0.1:0"}};
+      .service = {
+          .ns = fleet.ns, .health_address = "127.0.0.1:0", .metrics_address = "127.0.0.1:0", .driver = "gpu"}};
   gpu_operator::Configuration configuration = {
       .labels = {.cluster_policy = LabelSelector::FromMatchLabels({{"app", fleet.daemon_set}}),
                  .nvidia_driver = LabelSelector::FromMatchLabels({{"component", "nvidia-driver"}})},

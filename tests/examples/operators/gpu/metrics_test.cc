@@ -19,7 +19,7 @@ struct Service {
   testing::Fleet fleet = AddFleet(*cluster, {.node_count = 3});
   gpu_operator::Options options = {
       .service = {
-          .ns = fleet.ns, .health_address = "127.0.0.1:0", .metrics_address = "127.0.0.1:0", .driver = "gpu"}};
+          .ns = fleet.ns, .driver = "gpu", .health_address = "127.0.0.1:0", .metrics_address = "127.0.0.1:0"}};
   gpu_operator::Configuration configuration = {
       .labels = {.cluster_policy = LabelSelector::FromMatchLabels({{"app", fleet.daemon_set}}),
                  .nvidia_driver = LabelSelector::FromMatchLabels({{"component", "nvidia-driver"}})},

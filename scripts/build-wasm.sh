@@ -2,7 +2,7 @@
 # Builds the C interface to one WebAssembly module, without imports, and translates the module to plain Go:
 # go/internal/wasm/driverupgrade.go. The same sources give the same bytes, in whatever folder.
 #   scripts/build-wasm.sh           writes the committed file anew
-#   scripts/build-wasm.sh --check   fails if the committed file is another, or has more than 4 MB
+#   scripts/build-wasm.sh --check   fails if the committed file is another, or has more than 4 MiB
 # BUILD=FOLDER: where it works (build/wasm). Needs PyPI, Debian's source packages and Go's module proxy, the first time.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -164,7 +164,7 @@ link
 translate
 
 if [ "${1:-}" = --check ]; then
-  size=$(wc -c <"$committed") size_max=4000000
+  size=$(wc -c <"$committed") size_max=4194304
   ((size <= size_max)) || { echo "build-wasm: $committed has $size bytes, at most $size_max are allowed" >&2; exit 1; }
   cmp "$work/driverupgrade.go" "$committed"
   echo "build-wasm: $committed is what the sources give"

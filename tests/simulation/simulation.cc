@@ -50,6 +50,9 @@ class Simulation {
     if (world_.setup.Has(Mode::kRollouts)) actors_.push_back(MakeRollouts(world_));
     if (world_.setup.Has(Mode::kLongOutage)) actors_.push_back(MakeLongOutage(world_));
     if (world_.peer) actors_.push_back(MakePeerTemplates(world_));
+    if (world_.setup.Has(Mode::kLabelRemover)) actors_.push_back(MakeLabelRemover(world_));
+    if (world_.setup.Has(Mode::kForeignCordons)) actors_.push_back(MakeForeignCordons(world_));
+    if (world_.setup.Has(Mode::kNotReady)) actors_.push_back(MakeNotReady(world_));
     for (const Driver& driver : Drivers()) {
       for (int i = 0; i < world_.setup.replicas; ++i) {
         const int number = static_cast<int>(replicas_.size());

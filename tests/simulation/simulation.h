@@ -81,8 +81,15 @@ enum class Mode : std::uint8_t {
   kRollouts,    ///< The policy has stages, windows, groups and health, and somebody approves.
   kShortPasses,  ///< A pass looks at one or two nodes that have changed, and leaves the others to the next.
   kClockSetBack,  ///< The replicas' clocks are ahead by days, and are set back in the calm phase, twice.
+  // Neighbours, from here on: they act while faults happen.
+  kLabelRemover,       ///< A client removes the state label from every node, immediately or occasionally.
+  kForeignCordons,     ///< A client cordons nodes for reasons of its own, and lifts its own cordons only.
+  kNotReady,           ///< Nodes become NotReady before, during and after their upgrade.
+  kWatchOrder,         ///< Watches of different kinds report what happened in any order.
+  kBrokenDriver,       ///< Some templates have a driver that never becomes Ready on any node.
 };
-inline constexpr int kModeCount = 10;
+inline constexpr int kModeCount = 15;
+inline constexpr int kFirstNeighbour = static_cast<int>(Mode::kLabelRemover);
 /// `release`, `two-drivers`, ...
 std::string_view ToString(Mode mode);
 
@@ -116,7 +123,7 @@ struct SimulationOptions {
   int rolling_percent = 6;
   /// So many seeds in a thousand are in each Mode; kManyPods, of which one seed takes as long as dozens, is only asked
   /// for.
-  std::array<int, kModeCount> mode_per_mille = {30, 30, 50, 40, 30, 20, 0, 160, 100, 60};
+  std::array<int, kModeCount> mode_per_mille = {30, 30, 50, 40, 30, 20, 0, 160, 100, 60, 0, 0, 0, 0, 0};
   /// Plants a defect, to see whether it is found: one of MutantNames, from 1 on; 0: none.
   int mutant = 0;
 };

@@ -11,9 +11,10 @@
 /// What is checked, by the names that a Violation gives and docs/evidence/reliability.md explains: budgets and grants
 /// (`I1`), no driver restart under workloads (`I2`), whose cordon it is (`I3`), how pods are removed (`I4`),
 /// preconditions (`I5`), nothing foreign changes (`I6`), legal transitions (`I7`), skip and pause (`I8`), Leases that
-/// are taken over (`I9`), nothing survives a node that is replaced (`I10`), cost (`I13`), rollouts (`I14`). A check
-/// costs the same in a cluster of ten nodes and of ten thousand. Others are checked when asked for: writes without a
-/// Lease (`I9`), log lines (`I11`), rest (`I12`), one bad node (`L4`), gates (`L5`), totals (`L6`).
+/// are taken over (`I9`), nothing survives a node that is replaced (`I10`), cost (`I13`), rollouts (`I14`), and how
+/// many nodes engines work on, whatever other clients do to the labels (`I19`). A check costs the same in a cluster of ten
+/// nodes and of ten thousand. Others are checked when asked for: writes without a Lease (`I9`), log lines (`I11`), rest
+/// (`I12`), one bad node (`L4`), gates (`L5`), totals (`L6`).
 ///
 /// Not thread-safe: for engines with `calls_in_flight = 1`, in the thread that drives them. It observes the cluster's
 /// changes (FakeCluster::SetChangeObserver) for as long as it lives, and must end before the cluster. Example:

@@ -81,6 +81,7 @@ void InvariantChecker::Impl::SetPolicy(const UpgradePolicy& the_policy) {
     }
     truth.slot = since.has_value();
     slots_ += truth.slot;
+    CountHand(truth);
   }
 }
 

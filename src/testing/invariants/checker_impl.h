@@ -164,6 +164,14 @@ class InvariantChecker::Impl {
   // The class of `failurePolicy.byClass` that is used up; nullopt: none.
   std::optional<FailureClass> ClassPastFailures(const UpgradePolicy& the_policy, const Node& started) const;
   void JudgeFailures(const Node& started);
+  // I19: hands.cc.
+  int HandsAllowed(const UpgradePolicy& the_policy, const Node& started) const;
+  void CountHand(internal::NodeTruth& truth);
+  void NoteHands(const Node& before, const Node& after, internal::Maker maker, internal::NodeTruth& truth);
+  void LetGo(internal::NodeTruth& truth);
+  void NoteDriverPod(const Change& change);
+  void NoteDriverRemoved();
+  void JudgeHands(const std::string& taken, int allowed);
   void JudgeStart(const Node& before, const Node& after);
   void JudgeGrant(const Node& before);
   void OnGrants(const ConfigMap* ledger);
@@ -220,6 +228,8 @@ class InvariantChecker::Impl {
   int unavailable_ = 0;
   int failed_ = 0;
   int open_ = 0;
+  // I19: nodes in the hands of engines.
+  int in_hands_ = 0;
   // Driver pods that are bound to no node.
   void CountNode(const internal::NodeTruth& truth, int sign);
   std::int64_t revision_ = 0;

@@ -63,6 +63,7 @@ void InvariantChecker::Impl::OnChange(const Change& change) {
 }
 
 void InvariantChecker::Impl::OnPod(const Change& change) {
+  NoteDriverPod(change);
   const Pod* after = change.pod.after;
   const auto count_on_node = [&](const Pod* pod, int sign) {
     if (pod == nullptr || pod->node_name.empty() || !IsDriverPod(*pod)) return;
@@ -109,6 +110,10 @@ void InvariantChecker::Impl::OnOther(const Change& change) {
       options.driver_labels.Matches(daemon_set->labels)) {
     NoteApprovals(*daemon_set);
   }
+  const DaemonSet* removed = daemon_set == nullptr ? change.daemon_set.before : nullptr;
+  if (removed != nullptr && removed->ns == options.driver_ns && options.driver_labels.Matches(removed->labels)) {
+    NoteDriverRemoved();
+  }
   const ControllerRevision* made = change.controller_revision.after;
   if (made == nullptr || made->ns != options.driver_ns || !options.driver_labels.Matches(made->labels)) return;
   NoteRevision(*made);
@@ -122,7 +127,10 @@ void InvariantChecker::Impl::OnOther(const Change& change) {
 
 // With the grants goes what whoever has not read a node knew of it.
 void InvariantChecker::Impl::OnLedgerLost() {
-  for (auto& [name, truth] : nodes) truth.slot_by_engine = truth.unavailable_by_engine = false;
+  for (auto& [name, truth] : nodes) {
+    truth.slot_by_engine = truth.unavailable_by_engine = false;
+    if (!truth.driver_taken) LetGo(truth);
+  }
 }
 
 // arch-A12: no more grants than fit.
@@ -157,6 +165,7 @@ void InvariantChecker::Impl::OnNode(const Change& change) {
   if (after == nullptr) {
     const auto gone = nodes.find(before->name);
     slots_ -= gone->second.slot;
+    in_hands_ -= gone->second.in_hand;
     CountNode(gone->second, -1);
     paths_.erase(before->uid);
     if (const auto member = members_.find(before->name); member != members_.end()) member->second.gone = change.time;
@@ -174,6 +183,7 @@ void InvariantChecker::Impl::OnNode(const Change& change) {
   NodeTruth& truth = nodes[after->name];
   if (truth.uid != after->uid) {
     slots_ -= truth.slot;
+    in_hands_ -= truth.in_hand;
     CountNode(truth, -1);
     truth = {.uid = after->uid, .created = change.time};
     // What was asked for an earlier node of the name is still there.
@@ -199,6 +209,7 @@ void InvariantChecker::Impl::OnNode(const Change& change) {
   NoteShares(counted, maker, change.revision, change.time, truth);
   CountDriverNode(after->name, change.revision);
   if (before != nullptr && by_engine) Judge(*before, *after, truth);
+  if (before != nullptr) NoteHands(*before, *after, maker, truth);
   if (before != nullptr && by_engine) NoteTry(*before, *after);
   NoteMember(*after);
 }

@@ -144,6 +144,17 @@ struct NodeTruth {
   absl::Time first_write = absl::InfinitePast();
   // How many templates there had been when the try began.
   int templates = 0;
+  // I19: as many nodes as the policy allowed in the hands of engines when one of them last started this node; nullopt: it
+  // is in no engine's hands.
+  std::optional<int> hands_allowed = std::nullopt;
+  // An engine has deleted a driver pod, and none has been Ready on the node since.
+  bool driver_taken = false;
+  // UIDs of the driver pods on the node that are Ready and not terminating.
+  std::set<std::string> ready_drivers = {};
+  // Our name is on the cordon, and another client has removed the label.
+  bool interrupted = false;
+  // The node is among those that are counted.
+  bool in_hand = false;
 };
 
 // Adds what the node is like from `revision` on.

@@ -28,7 +28,9 @@ class Actor {
 
  protected:
   virtual void Act() = 0;
-  void Rest() { due_ = world_.Now() + random_.Between(world_.setup.pause_min, world_.setup.pause_max); }
+  void Rest() { due_ = world_.Now() + Pause(); }
+  // Time until the next deed.
+  virtual absl::Duration Pause() { return random_.Between(world_.setup.pause_min, world_.setup.pause_max); }
 
   World& world_;
   Random random_;
@@ -54,6 +56,11 @@ std::unique_ptr<Actor> MakePeerTemplates(World& world);
 std::unique_ptr<Actor> MakeRollouts(World& world);
 // Removes the operator, once or twice.
 std::unique_ptr<Actor> MakeRemovals(World& world);
+
+// Neighbours, each with a Mode of its own: see Mode::kLabelRemover and those after it.
+std::unique_ptr<Actor> MakeLabelRemover(World& world);
+std::unique_ptr<Actor> MakeForeignCordons(World& world);
+std::unique_ptr<Actor> MakeNotReady(World& world);
 
 // F28: the maintenance operator, another requestor, and people who meddle with NodeMaintenances.
 std::unique_ptr<Actor> MakeMaintenances(World& world);

@@ -76,7 +76,8 @@ FaultyCluster::FaultyCluster(World& world, InvariantChecker& checker, std::share
       late_(late),
       random_(random),
       name_(std::move(name)),
-      odd_(world.seed, "alone " + name_) {}
+      odd_(world.seed, "alone " + name_),
+      order_(world.seed, "watch order " + name_) {}
 
 void FaultyCluster::Note(Operation operation, const absl::Status& answer) {
   if (world_.trace.on()) world_.trace.Line("{}: {}: fault {}", name_, ToString(operation), answer.ToString());
@@ -207,6 +208,20 @@ void FaultyCluster::NoteListed(Operation operation) {
 bool FaultyCluster::HasListedAll(bool maintenances) const {
   return std::all_of(kFollowed.begin(), kFollowed.end(), [&](Operation watch) { return followed_.contains(watch); }) &&
          (!maintenances || followed_.contains(Operation::kWatchNodeMaintenances));
+}
+
+bool FaultyCluster::IsHeldBack(Operation watch) {
+  if (!world_.chaos || !world_.setup.Has(Mode::kWatchOrder)) return false;
+  absl::Time& until = held_back_until_.try_emplace(watch, absl::InfinitePast()).first->second;
+  if (world_.Now() >= until && order_.Percent(30)) {
+    until = world_.Now() + order_.Between(absl::Milliseconds(10), absl::Seconds(10));
+    world_.CameBy(Mode::kWatchOrder);
+  }
+  if (world_.Now() >= until) return false;
+  world_.NoteFault();
+  watch_trouble_ = true;
+  ++troubles_;
+  return true;
 }
 
 void FaultyCluster::JudgeWatches(Operation operation) {

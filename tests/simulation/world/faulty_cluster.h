@@ -167,6 +167,8 @@ class FaultyCluster final : public ForwardingFacade {
   void JudgeLease(Operation operation);
   void JudgeWatches(Operation operation);
   void NoteListed(Operation operation);
+  // With Mode::kWatchOrder: the watch reports what has happened later than the others do.
+  bool IsHeldBack(Operation watch);
   // A call about the ledger of grants, which is not asked for again at once.
   template <class T, class F>
   absl::StatusOr<T> OfLedger(F call);
@@ -208,6 +210,9 @@ class FaultyCluster final : public ForwardingFacade {
   std::optional<ConfigMap> ledger_;
   std::int64_t ledger_news_ = 0;
   absl::Time pods_failed_ = absl::InfinitePast();
+  // With Mode::kWatchOrder, by a stream of its own.
+  Random order_;
+  std::map<Operation, absl::Time> held_back_until_;
   // Up to which version watches are too old.
   std::map<Operation, std::int64_t> expired_;
   // Watches that were told so, and have not been listed anew.

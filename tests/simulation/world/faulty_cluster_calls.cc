@@ -148,6 +148,10 @@ absl::Status FaultyCluster::Watch(Operation operation, const CallContext& contex
         VersionOf(params.resource_version) <= expired->second) {
       return too_old(Fault::kWatchExpired);
     }
+    if (!params.resource_version.empty() && IsHeldBack(operation)) {
+      (void)sink.OnBookmark(params.resource_version);
+      return absl::OkStatus();
+    }
     const bool unlucky = world_.chaos && (world_.setup.light ? random_.PerMille(1) : random_.Percent(5));
     if (unlucky && world_.May(Fault::kWatchLost) && random_.Percent(50)) {
       return troubled(Fault::kWatchLost, absl::UnavailableError("connection lost"));

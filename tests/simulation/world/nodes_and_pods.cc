@@ -313,7 +313,7 @@ class Templates final : public Actor {
   void Act() override {
     if (first_) {
       first_ = false;
-      return Set(fmt::format("rev-{}", ++world_.hashes_made));
+      return SetNew();
     }
     if (!world_.May(Fault::kTemplateChange) || random_.Percent(70)) return;
     world_.Fired(Fault::kTemplateChange);
@@ -323,8 +323,18 @@ class Templates final : public Actor {
       world_.cluster->RemoveDaemonSet(kDriverNs, kDriver, orphan);
       return Make();
     }
-    const bool back = random_.Percent(40);
-    Set(fmt::format("rev-{}", back ? random_.Between(1, world_.hashes_made) : ++world_.hashes_made));
+    if (random_.Percent(40)) return Set(fmt::format("rev-{}", random_.Between(1, world_.hashes_made)));
+    SetNew();
+  }
+
+  void SetNew() {
+    std::string hash = fmt::format("rev-{}", ++world_.hashes_made);
+    if (world_.setup.Has(Mode::kBrokenDriver) && broken_.Percent(70)) {
+      world_.trace.Line("templates: the driver of {} never becomes ready", hash);
+      world_.CameBy(Mode::kBrokenDriver);
+      world_.cluster->AddCrashRule(kDriverNs, kDriver, hash);
+    }
+    Set(std::move(hash));
   }
 
   void Set(std::string hash) {
@@ -334,6 +344,8 @@ class Templates final : public Actor {
   }
 
   bool first_ = true;
+  // A stream of its own, so that the rest of a seed stays as it was.
+  Random broken_{world_.seed, "broken drivers"};
 };
 
 }  // namespace

@@ -54,6 +54,11 @@ std::string_view ToString(Mode mode) {
     case Mode::kRollouts: return "rollouts";
     case Mode::kShortPasses: return "short-passes";
     case Mode::kClockSetBack: return "clock-set-back";
+    case Mode::kLabelRemover: return "label-remover";
+    case Mode::kForeignCordons: return "foreign-cordons";
+    case Mode::kNotReady: return "not-ready";
+    case Mode::kWatchOrder: return "watch-order";
+    case Mode::kBrokenDriver: return "broken-driver";
   }
   return "";
 }
@@ -296,15 +301,26 @@ void DrawModes(std::uint64_t seed, const SimulationOptions& options, Setup& setu
   setup.faults[static_cast<std::size_t>(Fault::kMaintenance)] = setup.requestor && maintenance;
   setup.restart_only = random.Percent(mode == Mode::kRestartOnly ? 100 : options.restart_only_percent);
   setup.rolling = random.Percent(mode == Mode::kRolling ? 100 : options.rolling_percent);
-  for (std::size_t i = 0; i < setup.modes.size(); ++i) setup.modes[i] = random.PerMille(options.mode_per_mille[i]);
+  for (std::size_t i = 0; i < kFirstNeighbour; ++i) setup.modes[i] = random.PerMille(options.mode_per_mille[i]);
   // Claims are what a removal may leave behind.
   if (setup.Has(testing::Mode::kRelease) && options.requestor_percent > 0) setup.requestor |= random.Percent(35);
+}
+
+// Draws the neighbours, from a stream of their own. Without faults a seed has only the neighbours that `--mode` names.
+void DrawNeighbours(std::uint64_t seed, const SimulationOptions& options, Setup& setup) {
+  Random random(seed, "neighbours");
+  for (std::size_t i = kFirstNeighbour; i < setup.modes.size(); ++i) {
+    const int per_mille = options.mode_per_mille[i];
+    const bool drawn = random.PerMille(per_mille);
+    setup.modes[i] = drawn && (options.fault_percent > 0 || per_mille == 1000);
+  }
 }
 
 // What a host of the C interface has not.
 void MakeHosted(std::uint64_t seed, const SimulationOptions& options, Setup& setup) {
   setup.cache = setup.ledger = setup.wire = setup.events = setup.own_pod = setup.selects_nodes = false;
-  for (const Mode mode : {Mode::kRollouts, Mode::kInFlight, Mode::kWatchTwice, Mode::kShortPasses}) {
+  for (const Mode mode :
+       {Mode::kRollouts, Mode::kInFlight, Mode::kWatchTwice, Mode::kShortPasses, Mode::kWatchOrder}) {
     setup.modes[static_cast<std::size_t>(mode)] = false;
   }
   Random random(seed, "hosted");
@@ -339,6 +355,7 @@ Setup DrawSetup(std::uint64_t seed, const SimulationOptions& options) {
   setup.pause_max = random.Pick({absl::Seconds(20), absl::Minutes(1), absl::Minutes(4)});
 
   DrawModes(seed, options, setup);
+  DrawNeighbours(seed, options, setup);
   DrawOddities(seed, setup);
   const bool hosted = options.host || options.as_hosted;
   if (hosted) MakeHosted(seed, options, setup);
@@ -353,7 +370,7 @@ Setup DrawSetup(std::uint64_t seed, const SimulationOptions& options) {
   if (setup.Has(Mode::kInFlight)) setup.latency_max = std::max(setup.latency_max, absl::Milliseconds(100));
   if (setup.Has(Mode::kLongOutage)) setup.chaos += kLongOutage;
   // Lists are read, and judged, as a whole.
-  if (setup.Has(Mode::kShortPasses) && !hosted) setup.cache = true;
+  if ((setup.Has(Mode::kShortPasses) || setup.Has(Mode::kWatchOrder)) && !hosted) setup.cache = true;
   return setup;
 }
 

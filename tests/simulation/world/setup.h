@@ -62,7 +62,8 @@ struct Setup {
   bool Has(Fault fault) const { return faults[static_cast<std::size_t>(fault)]; }
   bool Has(Mode mode) const { return modes[static_cast<std::size_t>(mode)]; }
   bool AnyFault() const {
-    return Has(Mode::kLongOutage) || std::find(faults.begin(), faults.end(), true) != faults.end();
+    return Has(Mode::kLongOutage) || std::find(faults.begin(), faults.end(), true) != faults.end() ||
+           std::find(modes.begin() + kFirstNeighbour, modes.end(), true) != modes.end();
   }
   // I1 is claimed for one leader that does not crash, or with a ledger.
   bool BudgetIsClaimed() const;

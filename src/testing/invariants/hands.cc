@@ -1,0 +1,130 @@
+// Nodes in the hands of engines, whatever their labels say (I19).
+#include <algorithm>
+#include <limits>
+
+#include "fmt/format.h"
+#include "testing/invariants/checker_impl.h"
+
+namespace driverupgrade::testing {
+
+using internal::Maker;
+using internal::NodeTruth;
+
+namespace {
+
+constexpr int kNoLimit = std::numeric_limits<int>::max();
+
+bool ChangesOurAnnotations(const Node& before, const Node& after, const internal::Keys& keys) {
+  const auto value = [](const Node& node, const std::string& key) {
+    const auto found = node.annotations.find(key);
+    return found == node.annotations.end() ? std::optional<std::string>() : found->second;
+  };
+  return std::any_of(keys.written.begin(), keys.written.end(),
+                     [&](const std::string& key) { return value(before, key) != value(after, key); });
+}
+
+// Whether another client sets the state label to a value of its own. Removing the label does not count.
+bool SetsState(const Node& before, const Node& after, const internal::Keys& keys) {
+  const auto label = after.labels.find(keys.state);
+  if (label == after.labels.end()) return false;
+  const auto earlier = before.labels.find(keys.state);
+  return earlier == before.labels.end() || earlier->second != label->second;
+}
+
+}  // namespace
+
+// Returns how many nodes may be in hand by the policy: failed nodes keep their slots, unless `failurePolicy` counts them apart.
+int InvariantChecker::Impl::HandsAllowed(const UpgradePolicy& the_policy, const Node& started) const {
+  if (!the_policy.max_parallel) return kNoLimit;
+  if (!the_policy.failure_policy) return *the_policy.max_parallel;
+  const int failed = FailedLimit(the_policy.failure_policy->max_failures, NodesWithDriver(Known(started)));
+  return *the_policy.max_parallel + std::max(0, failed - 1);
+}
+
+// Counts the node if an engine has taken it and nothing shows that its upgrade has ended well.
+void InvariantChecker::Impl::CountHand(NodeTruth& truth) {
+  in_hands_ -= truth.in_hand;
+  truth.in_hand = truth.hands_allowed && (truth.slot || truth.driver_taken || truth.interrupted);
+  in_hands_ += truth.in_hand;
+}
+
+void InvariantChecker::Impl::NoteHands(const Node& before, const Node& after, Maker maker, NodeTruth& truth) {
+  // With a label the rules of slots decide (dep-F8).
+  truth.interrupted = internal::IsMarked(after, keys) && !internal::HasLabel(after, keys);
+  CountHand(truth);
+  const auto from = StateOf(before, keys);
+  const auto to = StateOf(after, keys);
+  if (maker != Maker::kEngine) {
+    // An administrator who sets another state, or edits our annotations, decides what happens to the node.
+    const bool edits = maker != Maker::kPeer && ChangesOurAnnotations(before, after, keys);
+    if (edits || SetsState(before, after, keys)) LetGo(truth);
+    return;
+  }
+  if (writer != nullptr && writer->releases) return LetGo(truth);
+  // A failed node that waits for another attempt has given its slot back.
+  if (from == UpgradeState::kFailed && to == UpgradeState::kUpgradeRequired) return LetGo(truth);
+  if (to == UpgradeState::kDone && !truth.driver_taken) return LetGo(truth);
+  if (internal::IsBusy(from) || !internal::IsBusy(to)) return;
+  // Another client removed the label in the middle of an upgrade, and the engine writes it again.
+  if (truth.hands_allowed && (truth.driver_taken || internal::IsMarked(before, keys))) return;
+  LetGo(truth);
+  // A node that an administrator had cordoned takes no slot (dep-F14).
+  if (after.annotations.contains(keys.initial)) return;
+  truth.hands_allowed = HandsAllowed(PolicyOf(writer), before);
+  if (const Attempt* first = FirstAttempt(before)) {
+    truth.hands_allowed = std::max(*truth.hands_allowed, HandsAllowed(*first->policy, before));
+  }
+  CountHand(truth);
+  JudgeHands(after.name, *truth.hands_allowed);
+}
+
+void InvariantChecker::Impl::LetGo(NodeTruth& truth) {
+  truth.hands_allowed.reset();
+  truth.driver_taken = false;
+  CountHand(truth);
+}
+
+void InvariantChecker::Impl::NoteDriverPod(const Change& change) {
+  const Pod* before = change.pod.before;
+  const Pod* after = change.pod.after;
+  const Pod& pod = after != nullptr ? *after : *before;
+  const auto found = nodes.find(pod.node_name);
+  if (found == nodes.end() || !IsDriverPod(pod)) return;
+  NodeTruth& truth = found->second;
+  if (after != nullptr && !after->deletion_timestamp && IsReady(*after)) {
+    truth.ready_drivers.insert(pod.ref.uid);
+  } else {
+    truth.ready_drivers.erase(pod.ref.uid);
+  }
+  const bool by_engine = change.actor == Actor::kClient && writer != nullptr && !writer->late;
+  const bool goes = before != nullptr && !before->deletion_timestamp && (after == nullptr || after->deletion_timestamp);
+  const bool taken = by_engine && goes && truth.hands_allowed;
+  truth.driver_taken = (truth.driver_taken || taken) && truth.ready_drivers.empty();
+  CountHand(truth);
+  if (taken) JudgeHands(pod.node_name, *truth.hands_allowed);
+}
+
+// No node wants the driver any longer.
+void InvariantChecker::Impl::NoteDriverRemoved() {
+  for (auto& [name, truth] : nodes) {
+    truth.driver_taken = false;
+    CountHand(truth);
+  }
+}
+
+// `allowed`: by the policy that started the node. The largest limit of all nodes in hand counts: a policy that allows
+// fewer lets them continue.
+void InvariantChecker::Impl::JudgeHands(const std::string& taken, int allowed) {
+  if (in_hands_ <= allowed || !options.check_budget || !options.requestor_id.empty()) return;
+  std::string names;
+  for (const auto& [name, truth] : nodes) {
+    if (!truth.in_hand) continue;
+    allowed = std::max(allowed, *truth.hands_allowed);
+    names += (names.empty() ? "" : ", ") + name;
+  }
+  if (in_hands_ <= allowed) return;
+  Fail("I19", fmt::format("node {} is one of {} nodes in the hands of engines, where {} are allowed: {}", taken,
+                          in_hands_, allowed, names));
+}
+
+}  // namespace driverupgrade::testing

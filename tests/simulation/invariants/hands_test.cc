@@ -1,0 +1,101 @@
+// Nodes in the hands of engines: I19, broken on purpose, by requests that no engine of ours would make.
+#include "driverupgrade/testing/invariants.h"
+
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "driverupgrade/testing/fake_cluster.h"
+#include "simulation/invariants/world.h"
+#include "support/catch.h"
+#include "support/node_under_test.h"
+
+namespace driverupgrade::tests {
+namespace {
+
+const std::string kNames(kCordonedByAnnotation);
+
+// Starts the node, which carries our name from then on.
+void StartMarked(World& world, std::size_t i) {
+  world.Move(i, UpgradeState::kUnknown,
+             {UpgradeState::kUpgradeRequired, UpgradeState::kCordonRequired, UpgradeState::kWaitForJobsRequired,
+              UpgradeState::kDrainRequired, UpgradeState::kPodRestartRequired},
+             {.annotations = {{kNames, "nvidia.com/gpu"}}, .unschedulable = true});
+}
+
+void RemoveLabel(World& world, std::size_t i) {
+  REQUIRE(world.cluster->EditNode(world.NodeName(i), [](Node& node) { node.labels.erase(Gpu().StateLabel()); }));
+}
+
+// The engine takes a node without a label for done.
+void EndWithoutLabel(World& world, std::size_t i) {
+  world.Move(i, UpgradeState::kUnknown, {UpgradeState::kDone},
+             {.annotations = {{kNames, std::nullopt}}, .unschedulable = false});
+}
+
+UpgradePolicy OneNode() { return {.auto_upgrade = true, .max_parallel = 1}; }
+
+TEST_CASE("I19: a node that carries our mark counts when another client has removed its label") {
+  World world(OneNode());
+  StartMarked(world, 0);
+  RemoveLabel(world, 0);
+  world.Start(1);
+  CHECK(world.Broken() == "I19");
+}
+
+TEST_CASE("I19: a driver that never becomes Ready stops at maxParallelUpgrades, though its node is called done") {
+  for (const bool becomes_ready : {false, true}) {
+    World world(OneNode());
+    if (!becomes_ready) world.cluster->AddCrashRule(world.fleet.ns, world.fleet.daemon_set, "");
+    StartMarked(world, 0);
+    REQUIRE(world.guarded->DeletePod({}, {.pod = world.DriverPodOn(0).ref}).ok());
+    world.cluster->Advance(absl::Minutes(1));
+    RemoveLabel(world, 0);
+    EndWithoutLabel(world, 0);
+    CHECK(world.Broken() == "");
+    world.Start(1);
+    CHECK(world.Broken() == (becomes_ready ? "" : "I19"));
+  }
+}
+
+TEST_CASE("I19: a node counts no longer once an administrator has set another state, or the operator was removed") {
+  enum class End { kRetry, kRelease };
+  for (const End end : {End::kRetry, End::kRelease}) {
+    World world(OneNode());
+    StartMarked(world, 0);
+    if (end == End::kRetry) {
+      world.Put(0, "upgrade-required");
+    } else {
+      world.guarded->BeginRelease();
+      world.Patch(0, {.labels = {{Gpu().StateLabel(), std::nullopt}},
+                      .annotations = {{kNames, std::nullopt}},
+                      .unschedulable = false});
+      world.guarded = world.checker->Guard("next");
+    }
+    world.Start(1);
+    CHECK(world.Broken() == "");
+  }
+}
+
+TEST_CASE("I19: failed nodes count apart by failurePolicy, up to the last one that it allows") {
+  for (const int failures : {1, 2, 3}) {
+    UpgradePolicy policy = OneNode();
+    policy.failure_policy = FailurePolicy{.max_failures = Count{2}};
+    World world(policy);
+    world.cluster->AddCrashRule(world.fleet.ns, world.fleet.daemon_set, "");
+    for (int i = 0; i < failures; ++i) {
+      const auto node = static_cast<std::size_t>(i);
+      StartMarked(world, node);
+      if (world.Broken() != "") break;
+      REQUIRE(world.guarded->DeletePod({}, {.pod = world.DriverPodOn(node).ref}).ok());
+      world.cluster->Advance(absl::Minutes(1));
+      // The check of failures (I8) uses labels, which another client removes.
+      RemoveLabel(world, node);
+    }
+    CHECK(world.Broken() == (failures == 3 ? "I19" : ""));
+  }
+}
+
+}  // namespace
+}  // namespace driverupgrade::tests

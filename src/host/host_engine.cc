@@ -16,12 +16,14 @@
 namespace driverupgrade::internal {
 namespace {
 
-// Returns true also if the state cannot be understood. Marks without a label count, together with what is known of the
-// driver pods.
+// Returns true also if the state cannot be understood. A node without a label is in progress if its marks and its driver
+// pods show so.
 bool IsUnderWay(const NodeView& view, const DriverIdentity& identity) {
   const std::optional<UpgradeState> state = MarksOfView(view, identity)->State();
   return !state || IsInProgress(*state);
 }
+
+bool HasLabel(const NodeView& view, const DriverIdentity& identity) { return MarksOfView(view, identity)->HasLabel(); }
 
 absl::Status CheckPolicy(const UpgradePolicy& policy) {
   DRIVERUPGRADE_RETURN_IF_ERROR(Validate(policy));
@@ -234,10 +236,12 @@ void HostEngine::SetGuests(Part& part) {
   std::set<std::string> guests;
   for (const auto& [name, view] : managed_) {
     if (part_of_.contains(name)) continue;
-    // Whoever leaves a node out may have read before its driver pod came back: it counts where it was until it has ended.
+    // The caller may have read before the driver pod came back, or while another client had removed the label: such a node
+    // counts until its upgrade has ended or a caller names it.
     const bool was_ours = part.guests.contains(name);
     const bool counts = IsUnderWay(*view, machine_.identity()) || (was_ours && exchanges_.contains(name));
-    if (counts && (was_ours || view->driver_pods.empty())) guests.insert(name);
+    const bool may_be_left_out = view->driver_pods.empty() || !HasLabel(*view, machine_.identity());
+    if (counts && (was_ours || may_be_left_out)) guests.insert(name);
   }
   for (const std::string& name : part.guests) {
     if (!guests.contains(name) && !part.nodes.contains(name)) part.planner.Remove(name);

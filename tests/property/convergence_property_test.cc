@@ -98,7 +98,8 @@ bool MayWaitForEver(const ClosedModel& model, const NodeView& view, const NodeGa
     case GateReason::kMaintenance: return true;
     case GateReason::kNodeNotReady: return !view.node.ready;
     case GateReason::kNodeLeaves: return view.node.deletion_timestamp || !view.node.taints.empty();
-    case GateReason::kMachineConfig:
+    case GateReason::kMachineConfig:  // another controller
+      return view.node.annotations.contains("machineconfiguration.openshift.io/state");
     case GateReason::kUnsettled:
     case GateReason::kUnreadable:
     case GateReason::kPodsUnknown: return false;  // the model answers and reads
@@ -113,7 +114,9 @@ bool MayWaitForEver(const ClosedModel& model, const NodeView& view, const NodeGa
     case GateReason::kEvictionRefused:
     case GateReason::kUndeletablePods:
     case GateReason::kHook: return EvacuatesForEver(cluster, gate);
-    case GateReason::kValidation: return policy.deadlines.validation == absl::InfiniteDuration();
+    case GateReason::kValidation:
+      // Without a label there is no timer: the node is not done before it is validated (W1).
+      return policy.deadlines.validation == absl::InfiniteDuration() || gate.state == UpgradeState::kUnknown;
     case GateReason::kSafeLoad: return gate.state == UpgradeState::kFailed;
     case GateReason::kFailed: return RetriesAreUsedUp(cluster, view);
   }

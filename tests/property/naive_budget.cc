@@ -113,6 +113,11 @@ std::string StateOf(const Node& node, const NodeView& view, const RandomCluster&
   return verdict.plan.from == UpgradeState::kUnknown ? "" : std::string(ToString(verdict.plan.from));
 }
 
+bool IsBeingConfigured(const Node& node) {
+  const auto state = node.annotations.find("machineconfiguration.openshift.io/state");
+  return state != node.annotations.end() && state->second != "Done";
+}
+
 struct Counter {
   const DriverIdentity& identity;
   const UpgradePolicy& policy;
@@ -224,7 +229,7 @@ bool IsUnfit(const NodeView& view, const Counter& counter) {
   }
   const auto requested = view.node.annotations.find(counter.identity.UpgradeRequestedAnnotation());
   const bool is_requested = requested != view.node.annotations.end() && requested->second == "true";
-  return Leaves(view.node) || (!view.node.ready && !is_requested);
+  return Leaves(view.node) || IsBeingConfigured(view.node) || (!view.node.ready && !is_requested);
 }
 
 // Whether the node stands in upgrade-required and waits for nothing but a slot. Where its walk ends is no question of

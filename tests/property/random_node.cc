@@ -148,6 +148,9 @@ NodeView RandomNode(SeededRandom& random, const DriverIdentity& identity, const 
   view.node.ready = random.Chance(90);
   if (random.Chance(4)) view.node.deletion_timestamp = kRandomNow;
   if (random.Chance(4)) view.node.taints = {random.Pick({"ToBeDeletedByClusterAutoscaler", "other"})};
+  if (random.Chance(4)) {
+    view.node.annotations["machineconfiguration.openshift.io/state"] = random.Pick({"Working", "Done"});
+  }
   view.node.labels["kubernetes.io/hostname"] = name;
   view.node.annotations["example.com/note"] = "not ours";
   AddUpgradeAnnotations(random, identity, state, view.node);

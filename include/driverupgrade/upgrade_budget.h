@@ -50,9 +50,9 @@ struct Tally {
 /// One node's share; each count is 0 or 1. A node whose last patch is not settled is counted for `slots` and
 /// `unavailable` if it would be at its old state or at any state it may have been patched to.
 Tally TallyOf(const NodeView& view, const DriverIdentity& identity, const NodeRules& rules);
-/// The share of `node` once it has been sent `patch`: counted for `slots` and `unavailable` if it was before, or would be
-/// then.
-Tally WithPatch(Tally tally, const Node& node, const PatchNodeParams& patch, const DriverIdentity& identity,
+/// Returns the share of a node that has been sent `patch`: it counts for `slots` and `unavailable` if it does by `tally`, or
+/// would after the patch.
+Tally WithPatch(Tally tally, const NodeView& view, const PatchNodeParams& patch, const DriverIdentity& identity,
                 const NodeRules& rules);
 
 struct UpgradeBudget {

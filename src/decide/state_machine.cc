@@ -111,6 +111,7 @@ void JudgeInto(const JudgeContext& in, const NodeView& view, bool admitted, Verd
   const bool holds_no_slot = !in.policy.failed_hold_slots || internal::IsGivenBack(walk.before(), in.identity);
   const bool recovers = holds_no_slot && walk.state() == UpgradeState::kFailed;
   const bool acts = MayAct(walk);
+  if (acts) NoteForeignCordon(walk);
   if (acts && !ReleaseUnwanted(walk)) {
     while (Advance(walk) == Progress::kMoved) {
       if (EndsWalk(walk.state())) break;
@@ -124,7 +125,7 @@ void JudgeInto(const JudgeContext& in, const NodeView& view, bool admitted, Verd
   // A failed node that somebody has uncordoned asks for nothing when it recovers, and is cordoned all the same: whoever
   // starts in the same pass has to reckon with it.
   if (verdict.plan.from == UpgradeState::kFailed && !verdict.candidate && verdict.plan.patch) {
-    verdict.tally = WithPatch(verdict.tally, view.node, *verdict.plan.patch, in.identity, in.policy);
+    verdict.tally = WithPatch(verdict.tally, view, *verdict.plan.patch, in.identity, in.policy);
   }
 }
 

@@ -123,11 +123,18 @@ struct Counter {
   const UpgradePolicy& policy;
   const RandomCluster& cluster;
 
+  // W10: a failed node that keeps its old driver, and none of our cordons.
+  bool WasReturnedToService(const Node& node) const {
+    const auto failure = node.annotations.find(identity.FailureClassAnnotation());
+    return failure != node.annotations.end() && failure->second == "DrainBlocked" &&
+           !CordonSet(node).contains(identity.Name());
+  }
+
   // dep-F14, with dep-F2 and dep-F8.
   bool HoldsSlot(const Node& node, const NodeView& view) const {
     const std::string state = StateOf(node, view, cluster);
     if (IsOneOf(state, {"", "upgrade-required", "upgrade-done"})) return false;
-    if (state == "upgrade-failed" && policy.failure_policy) return false;
+    if (state == "upgrade-failed" && (policy.failure_policy || WasReturnedToService(node))) return false;
     // What he uncordoned in the middle is cordoned again in our name.
     const bool administrators = node.annotations.contains(identity.InitiallyUnschedulableAnnotation()) &&
                                 (node.unschedulable || !IsHeldCordoned(state));

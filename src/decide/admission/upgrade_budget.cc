@@ -143,7 +143,7 @@ Tally internal::TallyByMarks(const NodeView& view, const NodeMarks& marks, const
   }
   if (view.attempts.patch && !IsSettled(*view.attempts.patch, view.node)) {
     for (const PatchNodeParams& patch : view.attempts.patch->possible) {
-      tally = WithPatch(tally, view.node, patch, identity, rules);
+      tally = WithPatch(tally, view, patch, identity, rules);
     }
   }
   return tally;
@@ -166,10 +166,10 @@ std::string internal::UnavailableNode(const NodeView& view, const DriverIdentity
   return fmt::format("{} ({})", view.node.name, WhyUnavailable(view, identity, rules));
 }
 
-Tally WithPatch(Tally tally, const Node& node, const PatchNodeParams& patch, const DriverIdentity& identity,
+Tally WithPatch(Tally tally, const NodeView& view, const PatchNodeParams& patch, const DriverIdentity& identity,
                 const NodeRules& rules) {
-  const Node after = Patched(node, patch);
-  const NodeMarks marks = internal::DecodeMarks(after, identity);
+  const Node after = Patched(view.node, patch);
+  const NodeMarks marks = internal::DecodeMarks(after, identity, internal::DriverRuns(view));
   tally.slots = std::max<int>(tally.slots, HoldsSlot(after, marks, identity, rules));
   tally.unavailable = std::max<int>(tally.unavailable, IsUnavailable(after, marks.State()));
   return tally;

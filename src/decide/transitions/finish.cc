@@ -19,8 +19,8 @@ bool IsOursToLift(const Node& node, const DriverIdentity& identity, const NodeMa
   if (now.requestor_mode.present()) return internal::IsInCordonSet(read, identity);
   const std::optional<UpgradeState> state = read.State();
   // The Go library keeps no set: a cordon on a node that is in progress and was schedulable before is its own, and
-  // ours.
-  if (state && IsInProgress(*state)) return true;
+  // ours. Without a label only our name shows whose cordon it is.
+  if (state && IsInProgress(*state)) return read.HasLabel() || internal::IsInCordonSet(read, identity);
   const internal::Cordon cordon = internal::ReadCordon(node, identity);
   return cordon.kind == internal::CordonKind::kUpgrade && !cordon.rival_lifts;
 }

@@ -127,6 +127,12 @@ std::optional<Progress> WaitForProof(Walk& walk) {
 
 }  // namespace
 
+void NoteForeignCordon(Walk& walk) {
+  const NodeMarks& marks = walk.before();
+  if (marks.HasLabel() || !marks.unschedulable || walk.InRequestorMode() || !IsInProgress(walk.state())) return;
+  if (!internal::IsInCordonSet(marks, walk.in.identity)) walk.Write(&NodeMarks::initially_unschedulable, Flag{});
+}
+
 Progress RequireUpgrade(Walk& walk, std::string reason) {
   NoteInitialState(walk, internal::ReadCordon(walk.view.node, walk.in.identity));
   return walk.Enter(UpgradeState::kUpgradeRequired, std::move(reason));

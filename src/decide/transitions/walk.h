@@ -221,6 +221,8 @@ void ReturnToService(Walk& walk);
 std::string GiveBack(const Node& node, const DriverIdentity& identity, NodeMarks& after);
 // Releases a node with our cordon that no DaemonSet of the driver wants a pod on. Whether it does.
 bool ReleaseUnwanted(Walk& walk);
+// Notes on a node in progress without a label that its cordon is not ours, if it does not carry our name.
+void NoteForeignCordon(Walk& walk);
 // The patch that turns `from` into `to`.
 PatchNodeParams PatchBetween(const NodeMarks& from, const NodeMarks& to, const DriverIdentity& identity);
 // Enters upgrade-required, noting whose cordon the node carries (dep-F7).

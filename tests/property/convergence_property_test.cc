@@ -62,10 +62,14 @@ bool RetriesAreUsedUp(const RandomCluster& cluster, const NodeView& view) {
   return std::stoi(failures->second) > cluster.policy.retry.max_attempts;
 }
 
+// By its label, or by its timer if another client has emptied the label (W1).
 bool AnotherDriverIsAtWork(const NodeView& view, const DriverIdentity& identity) {
+  constexpr std::string_view kState = "-state";
   return std::any_of(view.node.labels.begin(), view.node.labels.end(), [&](const auto& label) {
-    return label.first.ends_with("-driver-upgrade-state") && label.first != identity.StateLabel() &&
-           label.second != "upgrade-done" && !label.second.empty();
+    const auto& [key, state] = label;
+    if (!key.ends_with("-driver-upgrade-state") || key == identity.StateLabel()) return false;
+    if (!state.empty()) return state != "upgrade-done";
+    return view.node.annotations.contains(key.substr(0, key.size() - kState.size()) + ".stage");
   });
 }
 

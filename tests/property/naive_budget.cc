@@ -83,7 +83,8 @@ bool HasRival(const Node& node, const DriverIdentity& identity) {
 bool IsAdministrators(const Node& node, const DriverIdentity& identity) {
   if (!node.unschedulable || HasRival(node, identity)) return false;
   for (const std::string& name : CordonSet(node)) {
-    if (name.find('/') == std::string::npos) continue;  // nobody's name
+    const auto slash = name.find('/');
+    if (slash == std::string::npos || slash == 0 || slash + 1 == name.size()) continue;  // not a driver's name
     if (LabelOf(node, name + std::string(kStateSuffix)) != "upgrade-done") return false;
   }
   return true;
@@ -289,9 +290,11 @@ std::optional<GateReason> Refusal(const Entry& entry, const Census& before, cons
   if (!policy.max_unavailable || entry.view->node.unschedulable) return std::nullopt;  // dep-F14
   const Percent* percent = std::get_if<Percent>(&*policy.max_unavailable);
   if (percent != nullptr && percent->value >= 100) return std::nullopt;
-  // A node that is not ready takes no headroom, but is disturbed all the same; an admission of its own that may have
-  // been applied has taken the headroom already (arch-A6).
-  const bool takes = after.unavailable > before.unavailable || !entry.view->node.ready;
+  // A node that is not ready, or whose driver pod cannot be scheduled, takes no headroom, but is disturbed all the same; an
+  // admission of its own that may have been applied has taken the headroom already (arch-A6).
+  const bool lacks_pod = policy.on_unscheduled_pods == OnUnscheduledPods::kCountUnavailable &&
+                         !entry.view->unscheduled_driver_pods.empty();
+  const bool takes = after.unavailable > before.unavailable || !entry.view->node.ready || lacks_pod;
   const int total = static_cast<int>(cluster.snapshot.nodes.size());
   if (takes && before.unavailable >= NaiveLimit(*policy.max_unavailable, total)) return GateReason::kMaxUnavailable;
   return std::nullopt;

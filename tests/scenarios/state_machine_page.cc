@@ -50,6 +50,7 @@ constexpr EdgeWords kEdgeWords[] = {
     {State::kValidationRequired, State::kFailed, "out of time"},
     {State::kUncordonRequired, State::kDone, "the node is given back"},
     {State::kUncordonRequired, State::kPodRestartRequired, "driver not ready"},
+    {State::kUncordonRequired, State::kUpgradeRequired, "another\nrevision"},
     {State::kFailed, State::kUpgradeRequired, "new revision, or retry"},
     {State::kFailed, State::kValidationRequired, "the driver is ready"},
     {State::kFailed, State::kUncordonRequired, "ready, without validation"},
@@ -138,6 +139,7 @@ constexpr LaneEdge kLaneEdges[] = {
     {State::kPodRestartRequired, State::kDone, 3, 0, -2, 0},
     {State::kValidationRequired, State::kDone, 2, 6, -12, 20},
     {State::kDone, State::kUpgradeRequired, 4, 7, 8, 0},
+    {State::kUncordonRequired, State::kUpgradeRequired, 4, -14, 8, 250},
     {State::kUnknown, State::kDone, 5, 0, 15, 0},
 };
 

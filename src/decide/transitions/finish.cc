@@ -57,6 +57,18 @@ Progress RestartAgain(Walk& walk) {
   return walk.Enter(UpgradeState::kPodRestartRequired, "the driver pod is not up to date and ready");
 }
 
+// Whether another driver pod has to be replaced. While the node waited for another driver, its slot may have gone to
+// another node (dep-F8). A cordon without our name would be taken for an administrator's.
+bool NeedsAdmission(const Walk& walk) {
+  return walk.driver.out_of_date && !walk.InRequestorMode() && internal::IsInCordonSet(walk.before(), walk.in.identity);
+}
+
+// Ends the walk: the slot of the past upgrade, which the node may still hold, must not admit the next one.
+Progress QueueAgain(Walk& walk) {
+  RequireUpgrade(walk, "the driver pod is out of date");
+  return Progress::kStopped;
+}
+
 }  // namespace
 
 std::string GiveBack(const Node& node, const DriverIdentity& identity, NodeMarks& after) {
@@ -112,13 +124,14 @@ Progress FinishUpgrade(Walk& walk, std::string reason) {
   return walk.Enter(UpgradeState::kUncordonRequired, std::move(reason));
 }
 
-// T49, T50 with dep-F8 and dep-F13: uncordon-required -> upgrade-done; -> pod-restart-required if the driver is not
-// proved, even if another client set the label.
+// T49, T50 with dep-F8 and dep-F13: uncordon-required -> upgrade-done; -> pod-restart-required | upgrade-required if the
+// driver is not proved, even if another client set the label.
 Progress LeaveUncordon(Walk& walk) {
   const bool is_left_alone = walk.InRequestorMode() && !walk.requestor;
   if (!walk.driver.ready && !is_left_alone) {
     if (const auto waits = WaitForOtherDriver(walk)) return *waits;
-    return RestartAgain(walk);
+    if (walk.driver.unknown) return walk.Wait(GateReason::kRevisionUnknown, walk.driver.why_unknown);
+    return NeedsAdmission(walk) ? QueueAgain(walk) : RestartAgain(walk);
   }
   if (walk.InRequestorMode()) {
     if (const auto releasing = ReleaseMaintenance(walk)) return *releasing;

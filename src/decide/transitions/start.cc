@@ -113,9 +113,12 @@ bool WasInterrupted(const Walk& walk) {
 // the driver is proved, or no upgrade was interrupted.
 std::optional<Progress> WaitForProof(Walk& walk) {
   if (walk.driver.none || !WasInterrupted(walk)) return std::nullopt;
-  if (!walk.driver.ready) {
-    const Pod& pod = walk.driver.not_ready != nullptr ? *walk.driver.not_ready : walk.view.driver_pods.front();
-    return walk.Wait(GateReason::kDriverPodNotReady, fmt::format("{} is not ready", pod.ref.ToString()));
+  if (const Pod* terminating = walk.driver.terminating) {
+    return walk.Wait(GateReason::kDriverPodTerminating, fmt::format("{} is terminating", terminating->ref.ToString()));
+  }
+  // An orphaned pod that is Ready proves the driver as well: it alone is no reason for an upgrade (T2).
+  if (const Pod* unready = internal::UnreadyDriverPod(walk.view)) {
+    return walk.Wait(GateReason::kDriverPodNotReady, fmt::format("{} is not ready", unready->ref.ToString()));
   }
   if (!walk.in.options.validation_selector) return std::nullopt;
   const std::vector<Pod>* pods = walk.ReadPods();

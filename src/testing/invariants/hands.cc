@@ -63,7 +63,9 @@ void InvariantChecker::Impl::NoteHands(const Node& before, const Node& after, Ma
   if (writer != nullptr && writer->releases) return LetGo(truth);
   // A failed node that waits for another attempt has given its slot back.
   if (from == UpgradeState::kFailed && to == UpgradeState::kUpgradeRequired) return LetGo(truth);
-  if (to == UpgradeState::kDone && !truth.driver_taken) return LetGo(truth);
+  // Its driver was proved. In uncordon-required the node waits for another driver, without a slot (dep-F8).
+  const bool is_over = to == UpgradeState::kDone || to == UpgradeState::kUncordonRequired;
+  if (is_over && !truth.driver_taken) return LetGo(truth);
   if (internal::IsBusy(from) || !internal::IsBusy(to)) return;
   // Another client removed the label in the middle of an upgrade, and the engine writes it again.
   if (truth.hands_allowed && (truth.driver_taken || internal::IsMarked(before, keys))) return;

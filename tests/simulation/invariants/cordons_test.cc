@@ -66,24 +66,18 @@ TEST_CASE("I3: what the node says decides although somebody has edited our marks
   CHECK(ours.Broken() == "I3");
 }
 
-TEST_CASE("I3: dep-F7: whose cordon it is, is noted anew by the patch that leaves upgrade-required, and by no other") {
-  using enum UpgradeState;
-  const std::vector<UpgradeState> all_of_it = {
-      kUpgradeRequired, kCordonRequired, kWaitForJobsRequired, kDrainRequired, kPodRestartRequired, kUncordonRequired, kDone};
-  for (const auto& [path, broken] :
-       std::vector<std::pair<std::vector<UpgradeState>, std::string>>{{all_of_it, ""}, {{kDone}, "I3"}}) {
-    World world;
-    PutCordoned(world, 0, "nvidia.com/gpu");
-    REQUIRE(world.cluster->EditNode(world.NodeName(0), [](Node& node) {
-      node.labels.erase(Gpu().StateLabel());
-      node.annotations[Gpu().InitiallyUnschedulableAnnotation()] = "of an upgrade before";
-    }));
-    world.Move(0, kUnknown, path,
-               {.annotations = {{std::string(kCordonedByAnnotation), std::nullopt},
-                                {Gpu().InitiallyUnschedulableAnnotation(), std::nullopt}},
-                .unschedulable = false});
-    CHECK(world.Broken() == broken);
-  }
+TEST_CASE("I3: dep-F7: a failed node that recovers keeps the cordon that is noted as an administrator's") {
+  World world;
+  world.Put(0, "upgrade-failed", [&](Node& node) {
+    node.unschedulable = true;
+    node.annotations[std::string(kCordonedByAnnotation)] = "nvidia.com/gpu";
+    node.annotations[Gpu().InitiallyUnschedulableAnnotation()] = "true";
+  });
+  world.Move(0, UpgradeState::kFailed, {UpgradeState::kDone},
+             {.annotations = {{std::string(kCordonedByAnnotation), std::nullopt},
+                              {Gpu().InitiallyUnschedulableAnnotation(), std::nullopt}},
+              .unschedulable = false});
+  CHECK(world.Broken() == "I3");
 }
 
 TEST_CASE("I3: dep-F7: a failed node that begins and ends in one patch leaves the cordon that is an administrator's") {
@@ -109,7 +103,7 @@ TEST_CASE("I3: dep-F7: a failed node that begins and ends in one patch leaves th
   }
 }
 
-TEST_CASE("I3: a broken-off upgrade leaves the cordon to a driver without a name that made it") {
+TEST_CASE("I3: an upgrade that starts leaves the cordon to a driver without a name that made it") {
   const std::string ofed = "nvidia.com/ofed-driver-upgrade";
   for (const auto& [found, lifts, broken] : std::vector<std::tuple<bool, bool, std::string>>{
            {false, false, ""}, {false, true, "I3"}, {true, false, "I3"}, {true, true, ""}}) {
@@ -117,13 +111,16 @@ TEST_CASE("I3: a broken-off upgrade leaves the cordon to a driver without a name
     World world;
     PutCordoned(world, 0, "nvidia.com/gpu");
     REQUIRE(world.cluster->EditNode(world.NodeName(0), [&](Node& node) {
-      node.labels.erase(Gpu().StateLabel());
+      node.labels[Gpu().StateLabel()] = "upgrade-required";
       node.labels[ofed + "-state"] = "uncordon-required";
       if (found) node.annotations[ofed + ".node-initial-state.unschedulable"] = "true";
     }));
     PatchNodeParams params{.annotations = {{std::string(kCordonedByAnnotation), std::nullopt}}};
     if (lifts) params.unschedulable = false;
-    world.Move(0, UpgradeState::kUnknown, {UpgradeState::kDone}, params);
+    using enum UpgradeState;
+    world.Move(0, kUpgradeRequired,
+               {kCordonRequired, kWaitForJobsRequired, kDrainRequired, kPodRestartRequired, kUncordonRequired, kDone},
+               params);
     CHECK(world.Broken() == broken);
   }
 }

@@ -37,7 +37,7 @@ std::vector<State> Successors(State state) {
       return {State::kValidationRequired, State::kUncordonRequired, State::kDone, State::kFailed};
     case State::kValidationRequired:
       return {State::kUncordonRequired, State::kDone, State::kPodRestartRequired, State::kFailed};
-    case State::kUncordonRequired: return {State::kDone, State::kPodRestartRequired};
+    case State::kUncordonRequired: return {State::kDone, State::kPodRestartRequired, State::kUpgradeRequired};
     case State::kFailed:
       return {State::kUpgradeRequired, State::kValidationRequired, State::kUncordonRequired, State::kDone};
     case State::kUpgradeRequired:  // the budgets say when
@@ -168,8 +168,8 @@ std::string SecondOpinion::WhyNotGo(State to) const {
     case State::kPodRestartRequired: return WhyNotPastRestart(to);
     case State::kValidationRequired: return WhyNotPastValidation(to);
     case State::kUncordonRequired:
+      if (to == State::kPodRestartRequired || to == State::kUpgradeRequired) return WhyNotBack(to);
       if (marks_.requestor_mode && scene_.AnyClaim()) return "we still claim a NodeMaintenance of it";
-      if (to == State::kPodRestartRequired) return Works() ? "its driver is ready" : "";
       if (to != State::kDone) return "there is nothing but its end";
       return Works() ? "" : "its driver is not ready";
     case State::kFailed: return WhyNotPastFailure(to);
@@ -184,12 +184,21 @@ std::string SecondOpinion::WhyNotRequired() const {
 
 bool SecondOpinion::Works() const { return driver_.InSync() && driver_.all_ready; }
 
+// From uncordon-required. Another driver pod is replaced only once the limits admit the node again.
+std::string SecondOpinion::WhyNotBack(State to) const {
+  if (driver_.unknown) return "the revision to have is not known";
+  if (Works()) return "its driver is ready";
+  const bool queues = driver_.old && !marks_.requestor_mode && IsMarked(scene_.node, facts_.keys);
+  if (to == State::kUpgradeRequired) return queues ? "" : "nothing has to be admitted";
+  return queues ? "it has to be admitted again" : "";
+}
+
 // Keeps a node from its end if an upgrade of it was interrupted before its driver was proved.
 std::string SecondOpinion::WhyNotProvedYet() const {
   const bool is_interrupted = IsMarked(scene_.node, facts_.keys) || marks_.requestor_mode || scene_.AnyClaim() ||
                               (scene_.node.unschedulable && marks_.noted);
   if (at_ != State::kUnknown || !is_interrupted) return "";
-  if (!Works()) return "its driver is not ready";
+  if (driver_.terminating || !driver_.all_ready) return "its driver is not ready";
   return facts_.validation && !scene_.IsValidated() ? "it is not validated" : "";
 }
 

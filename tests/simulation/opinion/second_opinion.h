@@ -57,6 +57,7 @@ class SecondOpinion {
   std::string WhyNotProvedYet() const;
   // The driver pods are those that the node is to have, and ready.
   bool Works() const;
+  std::string WhyNotBack(UpgradeState to) const;
   std::string WhyNotStart(UpgradeState to) const;
   std::string WhyNotPastJobs(UpgradeState to) const;
   std::string WhyNotPastDeletion(UpgradeState to) const;

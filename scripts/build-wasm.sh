@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # Builds the C interface to one WebAssembly module, without imports, and translates the module to plain Go:
-# go/internal/wasm/driverupgrade.go. The same sources give the same bytes, in whatever folder.
-#   scripts/build-wasm.sh           writes the committed file anew
-#   scripts/build-wasm.sh --check   fails if the committed file is another, or has more than 4 MiB
-# BUILD=FOLDER: where it works (build/wasm). Needs PyPI, Debian's source packages and Go's module proxy, the first time.
+# go/internal/wasm/driverupgrade.go. The same sources produce the same bytes in any directory.
+#   scripts/build-wasm.sh           overwrites the committed file
+#   scripts/build-wasm.sh --check   fails if the committed file differs, or is larger than 4 MiB
+# BUILD=DIRECTORY: working directory (default: build/wasm). The first run needs PyPI, Debian's source packages and Go's module proxy.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

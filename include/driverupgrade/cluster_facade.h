@@ -1,8 +1,8 @@
 /// The seam between the engine and a cluster: what to implement to put the engine on another client, a cache, a
 /// decorator or a fake.
 ///
-/// Defines ClusterReader, ClusterWriter, ClusterFacade (both) and Operation. What the operations take and answer is in
-/// cluster_reads.h and cluster_writes.h, the base of decorators in forwarding_facade.h.
+/// Defines ClusterReader, ClusterWriter, ClusterFacade (both) and Operation. The parameters and results of the operations
+/// are in cluster_reads.h and cluster_writes.h, and the base class of decorators is in forwarding_facade.h.
 ///
 /// An implementation overrides the operations it has, and says so:
 ///

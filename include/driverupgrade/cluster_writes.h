@@ -156,8 +156,8 @@ struct RecordEventParams {
   friend bool operator==(const RecordEventParams&, const RecordEventParams&) = default;
 };
 
-/// Returns true if this answer to a write proves that the write changed nothing: by its code (contract of cluster_facade.h),
-/// or because a transport marked the request as not sent (MarkRequestNotSent).
+/// Returns true if the result of a write proves that the write changed nothing. The proof is its code (contract of
+/// cluster_facade.h), or the mark of a transport that did not send the request (MarkRequestNotSent).
 bool WasNotApplied(const absl::Status& status);
 
 }  // namespace driverupgrade

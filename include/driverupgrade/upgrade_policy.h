@@ -108,8 +108,8 @@ enum class CordonedNodes : std::uint8_t {
 
 struct DeadlinePolicy {
   /// Time for the new driver pod to become ready; then upgrade-failed. Positive. Set it above the longest start that was
-  /// ever seen. nullopt, the default: 30 minutes if the policy has a `rollout` or a `failure_policy`; otherwise no limit,
-  /// as in the Go library. Without a limit a mistyped version holds its slot indefinitely.
+  /// ever seen. nullopt, the default, means 30 minutes if the policy has a `rollout` or a `failure_policy`. Otherwise there
+  /// is no limit, as in the Go library, and a mistyped version holds its slot indefinitely.
   std::optional<absl::Duration> pod_restart = std::nullopt;
   /// For the validation pods to become ready, once the driver pod is; then upgrade-failed. Positive. Without effect
   /// where the operator validates nothing (StateMachineOptions::validation_selector).

@@ -236,7 +236,7 @@ void HostEngine::SetGuests(Part& part) {
   std::set<std::string> guests;
   for (const auto& [name, view] : managed_) {
     if (part_of_.contains(name)) continue;
-    // The caller may have read before the driver pod came back, or while another client had removed the label: such a node
+    // The caller may have read before the driver pod came back, or while another client had removed the label. Such a node
     // counts until its upgrade has ended or a caller names it.
     const bool was_ours = part.guests.contains(name);
     const bool counts = IsUnderWay(*view, machine_.identity()) || (was_ours && exchanges_.contains(name));

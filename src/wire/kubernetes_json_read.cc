@@ -59,7 +59,7 @@ bool AddExpressions(const JsonField& field, Requirements& requirements) {
   return operators_known;
 }
 
-// S12. What cannot be parsed selects nothing, as the eviction API has it (E6).
+// S12. An invalid selector selects no object, as in the eviction API (E6).
 LabelSelector ReadSelector(const JsonField& field) {
   if (!field.present()) return LabelSelector::Nothing();
   Requirements requirements;

@@ -103,7 +103,7 @@ TEST_CASE("W1: three idle nodes whose labels are removed cost at most ten writes
   World world(ControlPlane::Shared(), "idle-neighbour", 3);
   world.DeployDriver();
   Neighbourhood neighbourhood(world);
-  // The operator is at work once it has labelled the nodes.
+  // The operator is running once its labels have been removed three times.
   REQUIRE(neighbourhood.EraseUntil(kStartLimit, [&] { return neighbourhood.erased() >= 3; }));
   const int before = neighbourhood.CountWrites();
   neighbourhood.EraseFor(std::chrono::seconds(60));

@@ -42,7 +42,7 @@ def read_steps(path):
 
 
 def differences(step, status, output):
-    """What is wrong with the output of a command: an empty list if nothing is."""
+    """Returns the problems with the exit status and the output of a command; an empty list if both are as expected."""
     found = [squeeze(line) for line in output.splitlines()]
     problems = [] if status == step["exit"] else [f"exit status {status}, expected {step['exit']}"]
     position = 0

@@ -62,7 +62,8 @@ bool RetriesAreUsedUp(const RandomCluster& cluster, const NodeView& view) {
   return std::stoi(failures->second) > cluster.policy.retry.max_attempts;
 }
 
-// By its label, or by its timer if another client has emptied the label (W1).
+// Returns whether the label of another driver shows an upgrade in progress. If another client has emptied the label, the
+// timer decides (W1).
 bool AnotherDriverIsAtWork(const NodeView& view, const DriverIdentity& identity) {
   constexpr std::string_view kState = "-state";
   return std::any_of(view.node.labels.begin(), view.node.labels.end(), [&](const auto& label) {

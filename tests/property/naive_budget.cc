@@ -290,7 +290,7 @@ std::optional<GateReason> Refusal(const Entry& entry, const Census& before, cons
   if (!policy.max_unavailable || entry.view->node.unschedulable) return std::nullopt;  // dep-F14
   const Percent* percent = std::get_if<Percent>(&*policy.max_unavailable);
   if (percent != nullptr && percent->value >= 100) return std::nullopt;
-  // A node that is not ready, or whose driver pod cannot be scheduled, takes no headroom, but is disturbed all the same; an
+  // A node that is not ready, or whose driver pod cannot be scheduled, takes no headroom, but is disturbed all the same. An
   // admission of its own that may have been applied has taken the headroom already (arch-A6).
   const bool lacks_pod = policy.on_unscheduled_pods == OnUnscheduledPods::kCountUnavailable &&
                          !entry.view->unscheduled_driver_pods.empty();

@@ -452,7 +452,7 @@ TEST_CASE("W1: a label that another client removed is written with the next patc
   CHECK(node.After(node.Judge()).labels.at(Gpu().StateLabel()) == "pod-restart-required");
 
   node.view.attempts.label_loss->last = node.now;
-  node.view.node.unschedulable = false;  // which needs a patch
+  node.view.node.unschedulable = false;  // a patch must cordon the node again
   CHECK(node.After(node.Judge()).labels.at(Gpu().StateLabel()) == "pod-restart-required");
 
   auto idle = NodeUnderTest("", "new");

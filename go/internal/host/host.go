@@ -268,13 +268,13 @@ func (h *Host) read() (engine.Reading, error) {
 	}
 }
 
-// restartOnly has the predicate compare the two revisions of the question. The DaemonSet has nothing to do with it: DaemonSets and
-// ControllerRevisions arrive on two watches, and the DaemonSet's template may still be the running one.
+// restartOnly has the predicate compare the two revisions of the question. The DaemonSet is not considered: DaemonSets and
+// ControllerRevisions arrive on two watches, so the DaemonSet may still have the template that is running.
 func (h *Host) restartOnly(question engine.Question) engine.Answer {
 	answer := engine.Answer{ID: question.ID}
 	running, err := h.templateOf(question.Running)
 	wanted, wantedErr := h.templateOf(question.Wanted)
-	if err := errors.Join(err, wantedErr); err != nil { // the node does not wait for what may never come
+	if err := errors.Join(err, wantedErr); err != nil { // the node does not wait for a revision that may never arrive
 		h.log.Error(err, "a node is upgraded in full: its driver cannot be compared with the new one", "node", question.Node,
 			"pod", question.Pod)
 		return answer
@@ -382,7 +382,7 @@ func SelectionOf(driver Identity, namespace string, driverLabels map[string]stri
 	return driver.String() + "\n" + namespace + "\n" + labels.SelectorFromSet(driverLabels).String()
 }
 
-// Driver is whose keys the nodes have.
+// Driver returns the driver whose keys the nodes have.
 func (h *Host) Driver() Identity { return h.options.Identity }
 
 // States counts the nodes with a pod or a state label of the driver by the label's value, as the watches have them.

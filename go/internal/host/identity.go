@@ -7,20 +7,22 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// Identity says which driver's keys the nodes have.
+// Identity names a driver, for the keys of its labels and annotations.
 type Identity struct{ Domain, Driver string }
 
-// String names the driver, as in the annotation that tells whose a cordon is.
+// String returns the driver's name, in the form in which cordonedByKey lists it.
 func (i Identity) String() string { return i.Domain + "/" + i.Driver }
 
 func (i Identity) stateLabel() string { return i.String() + "-driver-upgrade-state" }
 
+// cordonedByKey lists the drivers whose upgrades rely on the node's cordon.
 const cordonedByKey = "driverupgrade/cordoned-by"
 
-// What the engine leaves on a node between its admission and its end, beside the state label and the name on the cordon.
+// marksOfProgress are the annotations that show an upgrade in progress even if the node has no state label. The driver's name in
+// cordonedByKey shows it, too.
 var marksOfProgress = []string{"stage", "failed-revision", "restart-pod", "restart-only"}
 
-// hasStarted tells whether the node has marks of an upgrade in progress, whatever its state label.
+// hasStarted returns whether the node's annotations show an upgrade in progress. The state label is not considered.
 func (i Identity) hasStarted(node *corev1.Node) bool {
 	for _, mark := range marksOfProgress {
 		if _, found := node.Annotations[i.String()+"-driver-upgrade."+mark]; found {

@@ -26,8 +26,8 @@ import (
 // PodDeletionFilter tells whether a pod uses the driver, and so has to go before it.
 type PodDeletionFilter func(corev1.Pod) bool
 
-// RestartOnlyPredicate reports whether two revisions load the same driver, so that a restart is enough and no workload has to leave the
-// node. running is the pod template that the driver pod was created from, desired the newest template. The predicate owns both. If it
+// RestartOnlyPredicate returns whether two revisions load the same driver. If so, a restart is enough, and workloads stay on the node.
+// running is the pod template that the driver pod was created from, and desired is the newest template. The predicate owns both. If it
 // fails, the node waits. A Manager makes one call at a time.
 type RestartOnlyPredicate func(running, desired *corev1.PodSpec) (bool, error)
 

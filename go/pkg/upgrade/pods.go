@@ -17,8 +17,8 @@ type DeviceUse struct {
 	Claim func(namespace, name string) (*resourcev1.ResourceClaim, error)
 }
 
-// Filter returns whether a pod that has not ended uses a device. Init containers and sidecars count. So do all claims of the
-// pod: those generated from a template and the claim behind an extended resource, too. A claim that cannot be read counts.
+// Filter returns whether a pod that has not ended uses a device. Init containers and sidecars count. So do all ResourceClaims of
+// the pod, including claims generated from a template and the claim behind an extended resource. A claim that cannot be read counts.
 func (u DeviceUse) Filter(pod corev1.Pod) bool {
 	if pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed {
 		return false

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// W41: NVIDIA's operators whose upgrades are switched off do not call: they remove the state labels, one after the other.
+// W41: NVIDIA's operators do not call ApplyState while their upgrades are switched off. They remove the state labels, one node at a time.
 
 func TestAfterALabelIsRemovedTheOrderStartsNoNodeBeforeTheNextCall(t *testing.T) {
 	for name, remove := range map[string]func(*world){

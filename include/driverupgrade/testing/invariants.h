@@ -1,4 +1,4 @@
-/// What must hold whatever goes wrong, checked after every commit of a FakeCluster.
+/// Invariants of an upgrade, which must hold whatever fails; checked after every commit of a FakeCluster.
 ///
 /// Defines InvariantChecker, InvariantOptions, InvariantsOf, Writer and Violation.
 ///
@@ -8,12 +8,12 @@
 ///     ...                                          // faults, passes, time
 ///     REQUIRE(checker.Report() == "");
 ///
-/// What is checked, by the names that a Violation gives and docs/evidence/reliability.md explains: budgets and grants
-/// (`I1`), no driver restart under workloads (`I2`), whose cordon it is (`I3`), how pods are removed (`I4`),
-/// preconditions (`I5`), nothing foreign changes (`I6`), legal transitions (`I7`), skip and pause (`I8`), Leases that
-/// are taken over (`I9`), nothing survives a node that is replaced (`I10`), cost (`I13`), rollouts (`I14`), and how
-/// many nodes engines work on, whatever other clients do to the labels (`I19`). A check costs the same in a cluster of ten
-/// nodes and of ten thousand. Others are checked when asked for: writes without a Lease (`I9`), log lines (`I11`), rest
+/// A Violation names its invariant, and docs/evidence/reliability.md explains each. Every commit is checked for budgets and
+/// grants (`I1`), driver restarts under workloads (`I2`), owners of cordons (`I3`), ways of removing pods (`I4`),
+/// preconditions (`I5`), changes of foreign objects (`I6`), legal transitions (`I7`), skip and pause (`I8`), Leases that
+/// are taken over (`I9`), timers that survive a replaced node (`I10`), cost (`I13`), rollouts (`I14`), and the number of
+/// nodes in the hands of engines, whatever other clients do to the labels (`I19`). A check costs the same in a cluster of
+/// ten nodes and of ten thousand. On request the checker also judges writes without a Lease (`I9`), log lines (`I11`), rest
 /// (`I12`), one bad node (`L4`), gates (`L5`), totals (`L6`).
 ///
 /// Not thread-safe: for engines with `calls_in_flight = 1`, in the thread that drives them. It observes the cluster's

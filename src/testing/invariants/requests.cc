@@ -27,8 +27,8 @@ bool IsLost(const Pod& pod, bool node_ready, absl::Time now) {
   return absl::FromUnixSeconds(absl::ToUnixSeconds(*pod.deletion_timestamp)) + absl::Seconds(1) <= now;
 }
 
-// Pod deletion gives up on a node with such a pod, if the pod is to be deleted at all.
-// Unless the pod is terminating.
+// Returns whether the policy forbids evicting the pod, so that pod deletion cannot evacuate its node. It is about pods that
+// pod deletion selects and that are not terminating.
 bool BlocksDeletion(const Pod& pod, const PodDeletionPolicy& deletion) {
   return (pod.has_empty_dir && !deletion.delete_empty_dir) || (ControllerOf(pod) == nullptr && !deletion.force);
 }

@@ -11,11 +11,11 @@
 
 namespace driverupgrade::testing::internal {
 
-// What is wrong is said by a text; an empty one: nothing is.
+// The checks return a message about the violation, or an empty text.
 class Patience {
  public:
-  // A request other than for a lease is made while nobody is served. After the first minutes whoever asks for the same
-  // again and again has to have slowed down. `things`: each of which is asked for by itself, as are the pods of a node.
+  // Judges a request, other than for a Lease, that the server did not serve. After the first minutes of an outage the pauses
+  // between requests must have grown. `things`: number of things that are requested separately, such as the pods of a node.
   // Pauses grow for each `operation` on its own: a watch that was not polled has not noticed the outage yet.
   std::string Unserved(absl::Time now, int things = 1, Operation operation = Operation::kListNodes);
   void Served() {

@@ -57,6 +57,12 @@ std::string HashOf(const ControllerRevision& revision, const DaemonSet& daemon_s
   return revision.name.starts_with(prefix) ? revision.name.substr(prefix.size()) : std::string();
 }
 
+// Whether the deletion of the pod was accepted: the watch may tell of it later, and a rollback may want its revision again.
+bool WasDeleted(const NodeView& view, const Pod& pod) {
+  const auto attempt = view.attempts.pods.find(pod.ref.uid);
+  return attempt != view.attempts.pods.end() && attempt->second.outcome == Outcome::kApplied;
+}
+
 }  // namespace
 
 DriverPods PodManager::Assess(const NodeView& view, const DriverFacts& driver, std::string_view restart_pod,
@@ -71,7 +77,7 @@ DriverPods PodManager::Assess(const NodeView& view, const DriverFacts& driver, s
     result.unknown |= revision == Revision::kUnknown;
     result.out_of_date |= revision == Revision::kOld;
     result.orphaned |= !marks.has_owners;
-    if (marks.terminating) {
+    if (marks.terminating || (revision == Revision::kCurrent && WasDeleted(view, pod))) {
       result.terminating = &pod;
     } else if (revision == Revision::kOld || revision == Revision::kOrphan ||
                (revision == Revision::kCurrent && !restart_pod.empty() && pod.ref.uid == restart_pod)) {

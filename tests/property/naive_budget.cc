@@ -250,8 +250,13 @@ bool AsksForSlot(const RandomCluster& cluster, const NodeView& view) {
   const Verdict verdict = cluster.machine.Judge(view, *cluster.snapshot.driver, policy, cluster.now,
                                                 cluster.snapshot.active_since, /*admitted=*/false);
   if (verdict.plan.to() != UpgradeState::kUpgradeRequired) return false;
-  const bool goes_on =
-      policy.pacing == Pacing::kChained || (verdict.plan.from == UpgradeState::kFailed && policy.failure_policy);
+  // W1: its slot of the past upgrade must not admit the next one, which has to wait for another pass.
+  if (verdict.plan.from == UpgradeState::kUncordonRequired) return false;
+  // W1: without a label a node passes several states at once.
+  const bool is_resumed =
+      LabelOf(view.node, identity.StateLabel()).empty() && verdict.plan.from != UpgradeState::kUnknown;
+  const bool goes_on = policy.pacing == Pacing::kChained || is_resumed ||
+                       (verdict.plan.from == UpgradeState::kFailed && policy.failure_policy);
   if (!verdict.plan.path.empty() && !goes_on) return false;
   if (LabelOf(view.node, identity.SkipUpgradeLabel()) == "true") return false;  // T5
   if (view.driver_pods.empty() || !RevisionsAreKnown(view, *cluster.snapshot.driver)) return false;

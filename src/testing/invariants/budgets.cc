@@ -43,7 +43,8 @@ void InvariantChecker::Impl::NoteShares(const Node& after, Maker maker, std::int
   const std::optional<UpgradeState> state = StateOf(after, keys);
   CountNode(truth, -1);
   truth.state = state;
-  truth.has_label = internal::HasLabel(after, keys) || internal::IsMarked(after, keys);
+  truth.has_label = internal::HasLabel(after, keys) || internal::IsMarked(after, keys) ||
+                    (after.unschedulable && internal::IsBusy(StateOf(after, keys)));
   truth.may_go_on = internal::MayGoOn(after, keys);
   internal::Remember(internal::FactsOf(after, keys), revision, truth.history);
   const bool slot = internal::HoldsSlot(truth.history.back(), *policy);
@@ -222,7 +223,7 @@ int InvariantChecker::Impl::NodesWithDriver(std::int64_t known) const {
   return count;
 }
 
-// A node belongs to the driver by its label, by our name on its cordon, or by a driver pod on it.
+// A node belongs to the driver by its label, by the marks of an upgrade in progress, or by a driver pod on it.
 void InvariantChecker::Impl::CountDriverNode(const std::string& node, std::int64_t revision) {
   const auto truth = nodes.find(node);
   const bool counts =

@@ -44,13 +44,16 @@ int InvariantChecker::Impl::HandsAllowed(const UpgradePolicy& the_policy, const 
 // Counts the node if an engine has taken it and nothing shows that its upgrade has ended well.
 void InvariantChecker::Impl::CountHand(NodeTruth& truth) {
   in_hands_ -= truth.in_hand;
-  truth.in_hand = truth.hands_allowed && (truth.slot || truth.driver_taken || truth.interrupted);
+  // Without a label, a node that an administrator has uncordoned is in hand only for as long as no driver runs on it.
+  const bool is_interrupted = truth.unlabelled_mark && (truth.cordoned || truth.ready_drivers.empty());
+  truth.in_hand = truth.hands_allowed && (truth.slot || truth.driver_taken || is_interrupted);
   in_hands_ += truth.in_hand;
 }
 
 void InvariantChecker::Impl::NoteHands(const Node& before, const Node& after, Maker maker, NodeTruth& truth) {
   // With a label the rules of slots decide (dep-F8).
-  truth.interrupted = internal::IsMarked(after, keys) && !internal::HasLabel(after, keys);
+  truth.unlabelled_mark = internal::IsMarked(after, keys) && !internal::HasLabel(after, keys);
+  truth.cordoned = after.unschedulable;
   CountHand(truth);
   const auto from = StateOf(before, keys);
   const auto to = StateOf(after, keys);
@@ -67,7 +70,9 @@ void InvariantChecker::Impl::NoteHands(const Node& before, const Node& after, Ma
   const bool is_over = to == UpgradeState::kDone || to == UpgradeState::kUncordonRequired;
   if (is_over && !truth.driver_taken) return LetGo(truth);
   if (internal::IsBusy(from) || !internal::IsBusy(to)) return;
-  // Another client removed the label in the middle of an upgrade, and the engine writes it again.
+  // Another client removed the label in the middle of an upgrade, and the engine writes it again. Somebody may also have
+  // written our name on a node of which no engine has taken a slot.
+  const bool resumes = internal::IsMarked(before, keys) && !internal::HasLabel(before, keys);
   if (truth.hands_allowed && (truth.driver_taken || internal::IsMarked(before, keys))) return;
   LetGo(truth);
   // A node that an administrator had cordoned takes no slot (dep-F14).
@@ -77,7 +82,7 @@ void InvariantChecker::Impl::NoteHands(const Node& before, const Node& after, Ma
     truth.hands_allowed = std::max(*truth.hands_allowed, HandsAllowed(*first->policy, before));
   }
   CountHand(truth);
-  JudgeHands(after.name, *truth.hands_allowed);
+  if (!resumes) JudgeHands(after.name, *truth.hands_allowed);
 }
 
 void InvariantChecker::Impl::LetGo(NodeTruth& truth) {

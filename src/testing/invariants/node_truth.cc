@@ -69,7 +69,8 @@ std::optional<UpgradeState> StateOfTimer(const Node& node, std::string_view driv
   if (second == std::string::npos || text.find('@', second + 1) != std::string::npos) return std::nullopt;
   if (!absl::SimpleAtoi(text.substr(first + 1, second - first - 1), &seconds) || seconds < 0) return std::nullopt;
   const std::optional<UpgradeState> state = ParseUpgradeState(text.substr(0, first));
-  const bool is_timed = IsEvacuating(state) || state == UpgradeState::kWaitForJobsRequired;
+  const bool is_timed = IsEvacuating(state) || state == UpgradeState::kWaitForJobsRequired ||
+                        state == UpgradeState::kUpgradeRequired;
   return is_timed ? state : std::nullopt;
 }
 
@@ -145,9 +146,10 @@ bool MayGoOn(const Node& node, const Keys& keys) {
 
 std::optional<UpgradeState> StateOf(const Node& node, const Keys& keys) {
   if (HasLabel(node, keys)) return ParseUpgradeState(node.labels.at(keys.state));
+  const bool is_marked = IsMarked(node, keys);
+  if (is_marked && StateOfTimer(node, keys.name) == UpgradeState::kUpgradeRequired) return UpgradeState::kUpgradeRequired;
   if (node.annotations.contains(keys.failed_revision)) return UpgradeState::kFailed;
   if (!node.unschedulable) return UpgradeState::kUnknown;
-  const bool is_marked = IsMarked(node, keys);
   const bool is_others = node.annotations.contains(keys.initial) || node.annotations.contains(keys.requestor_mode);
   if (!is_marked && !(is_others && WasAdmitted(node, keys.name))) return UpgradeState::kUnknown;
   if (const auto state = StateOfTimer(node, keys.name)) return state;
@@ -194,7 +196,8 @@ NodeFacts FactsOf(const Node& node, const Keys& keys) {
           .unnamed_driver_relies = UnnamedDriverNeedsCordon(node, keys),
           .stage_began = PresentStageBegan(node, keys),
           .failure_class = failure,
-          .given_back = failure == FailureClass::kDrainBlocked && !IsMarked(node, keys)};
+          .given_back = failure == FailureClass::kDrainBlocked && !IsMarked(node, keys),
+          .unlabelled = !HasLabel(node, keys)};
 }
 
 bool HoldsSlot(const NodeFacts& node, const UpgradePolicy& policy) {
@@ -293,7 +296,7 @@ std::string WhyCordonStays(const Node& node, const Keys& keys, bool starts) {
   const bool noted = node.annotations.contains(keys.initial) && !starts;
   if (noted) return "it is an administrator's";
   // A try that has failed says nothing any more of whose the cordon is that the next one finds.
-  if (state && IsBusy(state) && !starts) return "";
+  if (state && IsBusy(state) && !starts && (HasLabel(node, keys) || IsMarked(node, keys))) return "";
   if (UnnamedDriverMadeCordon(node, keys)) return "a driver without a name on it made it";
   return AnUpgradesNameIsOn(node, keys) ? "" : "it is an administrator's";
 }
@@ -325,9 +328,10 @@ std::optional<absl::Time> StageBegan(const Node& node, const Keys& keys) {
 
 std::optional<absl::Time> PresentStageBegan(const Node& node, const Keys& keys) {
   const auto timer = node.annotations.find(keys.stage);
-  const auto label = node.labels.find(keys.state);
-  if (timer == node.annotations.end() || label == node.labels.end()) return std::nullopt;
-  return timer->second.starts_with(label->second + "@") ? StageBegan(node, keys) : std::nullopt;
+  const std::optional<UpgradeState> state = StateOf(node, keys);
+  if (timer == node.annotations.end() || !state) return std::nullopt;
+  const std::string prefix = std::string(ToLabelValue(*state)) + "@";
+  return timer->second.starts_with(prefix) ? StageBegan(node, keys) : std::nullopt;
 }
 
 }  // namespace driverupgrade::testing::internal

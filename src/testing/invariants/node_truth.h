@@ -61,6 +61,8 @@ struct NodeFacts {
   std::optional<FailureClass> failure_class = std::nullopt;
   // It failed because it could not be evacuated, and returned to service with its old driver (OnFailure::kGiveBack).
   bool given_back = false;
+  // Another client has removed the label; the marks tell the state.
+  bool unlabelled = false;
 
   bool operator==(const NodeFacts&) const = default;
 };
@@ -151,8 +153,9 @@ struct NodeTruth {
   bool driver_taken = false;
   // UIDs of the driver pods on the node that are Ready and not terminating.
   std::set<std::string> ready_drivers = {};
-  // Our name is on the cordon, and another client has removed the label.
-  bool interrupted = false;
+  // Another client has removed the label of a node that carries our name.
+  bool unlabelled_mark = false;
+  bool cordoned = false;
   // The node is among those that are counted.
   bool in_hand = false;
 };

@@ -232,7 +232,10 @@ std::string InvariantChecker::Impl::WhyNotNow(const Pod& pod, const UpgradePolic
   if (history.front().since > known) return "";
   const auto read = history.begin() + static_cast<std::ptrdiff_t>(internal::IndexAt(history, known));
   if (!read->unschedulable) return "its node was not cordoned when it was read";
-  const auto evacuates = [](const internal::NodeFacts& facts) { return internal::IsEvacuating(facts.state); };
+  const auto evacuates = [](const internal::NodeFacts& facts) {
+    // A state without a timer leaves no mark of its own: such a node passes the earlier ones again.
+    return internal::IsEvacuating(facts.state) || (facts.unlabelled && internal::IsBusy(facts.state));
+  };
   if (std::none_of(read, history.end(), evacuates)) return "its node is in no state for it";
   if (!by_deletion) return "";
   const absl::Duration time = EvictionTime(read->state, the_policy);

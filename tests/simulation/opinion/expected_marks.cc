@@ -200,6 +200,11 @@ std::string SecondOpinion::WhyWrongTimer(const NodePlan& plan, const StringMap& 
     const bool changed = timer != TextOf(scene_.node.annotations, facts_.keys.stage);
     return changed && Began() && !renews ? fmt::format("its timer stands, and is made {}", Say(timer)) : "";
   }
+  if (at_ == State::kUpgradeRequired && NamesIn(TextOf(after, facts_.keys.cordoned_by).value_or("")).contains(facts_.keys.name)) {
+    // Without a label nothing else says that the node was not admitted.
+    const std::string mark = fmt::format("{}@", ToLabelValue(at_));
+    return timer.value_or("").starts_with(mark) ? "" : fmt::format("its mark is to be {}, and is {}", mark, Say(timer));
+  }
   if (!timeout) return timer ? fmt::format("{} needs no timer, and has {}", ToString(at_), Say(timer)) : "";
   const std::vector<std::string> parts = absl::StrSplit(timer.value_or(""), '@');
   std::int64_t seconds = 0;

@@ -101,7 +101,7 @@ std::optional<State> SecondOpinion::StateAtStart(const Node& node) const {
   const Keys& keys = facts_.keys;
   if (HasLabel(node, keys)) return StateOf(node, keys);
   Node cordoned = node;
-  const bool works = !driver_.none && driver_.all_ready;
+  const bool works = !driver_.none && driver_.all_ready && !driver_.terminating;
   cordoned.unschedulable = node.unschedulable || (IsMarked(node, keys) && !works);
   const std::optional<State> state = StateOf(cordoned, keys);
   // The node was evacuated before its driver pods were replaced.
@@ -119,7 +119,10 @@ std::string SecondOpinion::WhyWrong(const NodePlan& plan) {
   }
   // A failed node that holds no slot takes none on its way back: it goes at once.
   const bool recovers = at_ == State::kFailed && scene_.policy.failure_policy;
-  one_by_one_ = scene_.policy.pacing == Pacing::kEveryState && !recovers;
+  const bool is_resumed = !HasLabel(scene_.node, facts_.keys) && IsBusy(at_);
+  one_by_one_ = scene_.policy.pacing == Pacing::kEveryState && !recovers && !is_resumed;
+  // Without a label only our name shows that the cordon is ours.
+  if (is_resumed && !marks_.requestor_mode && scene_.IsAdministrators()) marks_.noted = true;
   Touch();
   for (const State to : plan.path) {
     if (entered_ && Ends(at_)) return fmt::format("the plan goes on from {}", ToString(at_));

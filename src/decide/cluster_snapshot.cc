@@ -35,8 +35,11 @@ int RestartsUnready(const Pod& pod) {
 
 }  // namespace
 
+// A driver pod that is terminating is about to be replaced, Ready or not.
 bool DriverRuns(const NodeView& view) {
-  return !view.driver_pods.empty() && std::all_of(view.driver_pods.begin(), view.driver_pods.end(), IsReady);
+  return !view.driver_pods.empty() && std::all_of(view.driver_pods.begin(), view.driver_pods.end(), [](const Pod& pod) {
+    return IsReady(pod) && !pod.deletion_timestamp;
+  });
 }
 
 DriverPodsMarks::DriverPodsMarks(const std::vector<Pod>& pods) {

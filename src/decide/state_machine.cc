@@ -110,12 +110,14 @@ void JudgeInto(const JudgeContext& in, const NodeView& view, bool admitted, Verd
   // A failed node that holds no slot takes none on its way back: it goes back at once (I1).
   const bool holds_no_slot = !in.policy.failed_hold_slots || internal::IsGivenBack(walk.before(), in.identity);
   const bool recovers = holds_no_slot && walk.state() == UpgradeState::kFailed;
+  // Without a label, a state that leaves no other mark would be entered again and again.
+  const bool is_resumed = !walk.before().HasLabel() && IsInProgress(walk.state());
   const bool acts = MayAct(walk);
   if (acts) NoteForeignCordon(walk);
   if (acts && !ReleaseUnwanted(walk)) {
     while (Advance(walk) == Progress::kMoved) {
       if (EndsWalk(walk.state())) break;
-      if (in.policy.pacing == Pacing::kChained || recovers) continue;
+      if (in.policy.pacing == Pacing::kChained || recovers || is_resumed) continue;
       if (walk.state() == UpgradeState::kPodRestartRequired) RestartOnEntry(walk);
       break;
     }

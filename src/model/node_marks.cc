@@ -138,8 +138,9 @@ const std::string* FindText(const StringMap& map, const std::string& key) {
 // The state that the timer names, if there is one that makes sense.
 std::optional<UpgradeState> StateOfTimer(const NodeMarks& marks) {
   const std::optional<Stage>& stage = marks.stage.value();
-  if (!stage || !stage->state || TraitsOf(*stage->state).limit == StageLimit::kNone) return std::nullopt;
-  return stage->state;
+  if (!stage || !stage->state) return std::nullopt;
+  const bool is_timed = TraitsOf(*stage->state).limit != StageLimit::kNone;
+  return is_timed || *stage->state == UpgradeState::kUpgradeRequired ? stage->state : std::nullopt;
 }
 
 // Whether an upgrade in progress left the marks of a node without a label. A name on a node that is schedulable and whose
@@ -153,9 +154,12 @@ bool IsInterrupted(const NodeMarks& marks, bool named, bool driver_runs) {
 
 // A stage without a timer is passed again from the cordon on: nothing in it is done twice.
 std::optional<UpgradeState> StateWithoutLabel(const NodeMarks& marks, bool named, bool driver_runs) {
+  const std::optional<UpgradeState> timed = StateOfTimer(marks);
+  // It has not been admitted: without this mark its name would say that it has.
+  if (named && timed == UpgradeState::kUpgradeRequired) return timed;
   if (marks.failed_revision.present()) return UpgradeState::kFailed;
   if (!IsInterrupted(marks, named, driver_runs)) return std::nullopt;
-  if (const auto state = StateOfTimer(marks)) return state;
+  if (timed) return timed;
   if (marks.requestor_mode.present()) return std::nullopt;
   return marks.restart_only.present() ? UpgradeState::kPodRestartRequired : UpgradeState::kCordonRequired;
 }
@@ -244,7 +248,9 @@ bool HasState(const Node& node, const DriverIdentity& identity) {
 }
 
 bool IsMarked(const Node& node, const DriverIdentity& identity) {
-  return HasState(node, identity) || CordonNames(node).contains(identity.Name());
+  if (HasState(node, identity) || CordonNames(node).contains(identity.Name())) return true;
+  // An administrator's cordon does not carry our name.
+  return node.unschedulable && IsBusy(node, identity);
 }
 
 StringMap LabelsWithoutState(const Node& node, const DriverIdentity& identity) {

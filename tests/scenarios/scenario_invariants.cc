@@ -270,9 +270,7 @@ std::optional<UpgradeState> StateOf(const Node& node, const DriverIdentity& iden
 std::vector<std::string> ManagedNodes(const PassRecord& pass) {
   std::set<std::string> names;
   for (const auto& [name, node] : pass.nodes) {
-    const auto label = node.labels.find(pass.identity.StateLabel());
-    if (label != node.labels.end() && !label->second.empty()) names.insert(name);
-    if (CordonNames(node).contains(pass.identity.Name())) names.insert(name);
+    if (internal::IsMarked(node, pass.identity)) names.insert(name);
   }
   for (const Pod& pod : pass.pods) {
     const auto app = pod.labels.find("app");

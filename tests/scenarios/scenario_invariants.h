@@ -34,7 +34,7 @@ struct PassRecord {
 
 /// The state by the node's label; nullopt if it is no state.
 std::optional<UpgradeState> StateOf(const Node& node, const DriverIdentity& identity);
-/// Names of the nodes that the upgrade is about: those with a driver pod or a state label.
+/// Names of the nodes that the upgrade is about: those with a driver pod or marks of an upgrade.
 std::vector<std::string> ManagedNodes(const PassRecord& pass);
 
 /// Throws ScenarioError with the first invariant that does not hold:

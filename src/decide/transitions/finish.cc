@@ -20,7 +20,7 @@ bool IsOursToLift(const Node& node, const DriverIdentity& identity, const NodeMa
   const std::optional<UpgradeState> state = read.State();
   // The Go library keeps no set: a cordon on a node that is in progress and was schedulable before is its own, and
   // ours. Without a label only our name shows whose cordon it is.
-  if (state && IsInProgress(*state)) return read.HasLabel() || internal::IsInCordonSet(read, identity);
+  if (state && IsInProgress(*state) && (read.HasLabel() || internal::IsInCordonSet(read, identity))) return true;
   const internal::Cordon cordon = internal::ReadCordon(node, identity);
   return cordon.kind == internal::CordonKind::kUpgrade && !cordon.rival_lifts;
 }
@@ -66,7 +66,7 @@ bool NeedsAdmission(const Walk& walk) {
 // Ends the walk: the slot of the past upgrade, which the node may still hold, must not admit the next one.
 Progress QueueAgain(Walk& walk) {
   RequireUpgrade(walk, "the driver pod is out of date");
-  return Progress::kStopped;
+  return walk.Wait(GateReason::kUnsettled, "the limits admit its next upgrade once this patch was read");
 }
 
 }  // namespace

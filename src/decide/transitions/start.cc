@@ -133,7 +133,8 @@ std::optional<Progress> WaitForProof(Walk& walk) {
 void NoteForeignCordon(Walk& walk) {
   const NodeMarks& marks = walk.before();
   if (marks.HasLabel() || !marks.unschedulable || walk.InRequestorMode() || !IsInProgress(walk.state())) return;
-  if (!internal::IsInCordonSet(marks, walk.in.identity)) walk.Write(&NodeMarks::initially_unschedulable, Flag{});
+  const internal::Cordon cordon = internal::ReadCordon(walk.view.node, walk.in.identity);
+  if (cordon.kind == internal::CordonKind::kAdministrator) walk.Write(&NodeMarks::initially_unschedulable, Flag{});
 }
 
 Progress RequireUpgrade(Walk& walk, std::string reason) {

@@ -338,6 +338,8 @@ void Walk::UpdateCordonSet() {
     ours = false;
   }
   if (ours) names.insert(in.identity.Name());
+  // Should another client remove the label, the name alone would say that the node has been admitted.
+  if (ours && entered_ && state_ == UpgradeState::kUpgradeRequired) WriteStage(in.now);
   internal::SetCordonNames(std::move(names), Edit());
 }
 
@@ -360,14 +362,10 @@ bool Walk::OnlyWritesLabel() const {
          plan.maintenance.empty() && !plan.confirm && !admitted;
 }
 
-// Writes a label that is missing together with the patch that is needed anyway, or alone. Alone it waits for a while if
-// another client has removed it.
+// A label that is missing is written together with the patch that is needed anyway, or alone. Alone it waits for a while
+// if another client has removed it.
 void Walk::PaceLabel() {
   NodePlan& plan = verdict.plan;
-  if (IsInProgress(state_) && !after().HasLabel()) {
-    Edit().state.Write(state_);
-    plan.patch = PatchBetween(before(), *edited_, in.identity);
-  }
   const std::optional<LabelLoss>& loss = view.attempts.label_loss;
   if (!loss || in.now >= NextLabelDue(*loss) || !OnlyWritesLabel()) return;
   WakeAt(NextLabelDue(*loss));
@@ -380,6 +378,7 @@ void Walk::PaceLabel() {
 
 void Walk::Finish(bool acts) {
   if (const auto timeout = StageTimeout(); entered_ && timeout) WriteStage(in.now);
+  if (acts && IsInProgress(state_) && !after().HasLabel()) Edit().state.Write(state_);
   if (edited_) {
     if (PatchNodeParams patch = PatchBetween(before(), *edited_, in.identity); !patch.empty()) {
       UpdateCordonSet();

@@ -355,11 +355,13 @@ void Walk::NoteLabelLoss() {
   WakeAt(LabelLossEnds(*loss));
 }
 
-// Whether the plan does nothing that would be missed except for writing the state label.
+// Whether the plan does nothing that would be missed except for writing the state label. A maintenance operator that works
+// for the node already needs no other admission.
 bool Walk::OnlyWritesLabel() const {
   const NodePlan& plan = verdict.plan;
+  const bool is_start = admitted && !before().requestor_mode.present();
   return plan.patch && plan.patch->annotations.empty() && !plan.patch->unschedulable && plan.remove.empty() &&
-         plan.maintenance.empty() && !plan.confirm && !admitted;
+         plan.maintenance.empty() && !plan.confirm && !is_start;
 }
 
 // A label that is missing is written together with the patch that is needed anyway, or alone. Alone it waits for a while

@@ -231,7 +231,7 @@ std::string InvariantChecker::Impl::WhyNotNow(const Pod& pod, const UpgradePolic
   const std::int64_t known = NodeRead(pod.node_name);
   if (history.front().since > known) return "";
   const auto read = history.begin() + static_cast<std::ptrdiff_t>(internal::IndexAt(history, known));
-  if (!read->unschedulable) return "its node was not cordoned when it was read";
+  if (!read->unschedulable) return fmt::format("its node was not cordoned when it was read, at {}", known);
   const auto evacuates = [](const internal::NodeFacts& facts) {
     // A state without a timer leaves no mark of its own: such a node passes the earlier ones again.
     return internal::IsEvacuating(facts.state) || (facts.unlabelled && internal::IsBusy(facts.state));

@@ -76,6 +76,10 @@ bool FakeCluster::RemoveNode(const std::string& node_name) {
   return impl_->With([&](Model& model) { return model.RemoveNode(node_name); });
 }
 
+bool FakeCluster::SetNodeFull(const std::string& node_name, const std::string& message) {
+  return impl_->With([&](Model& model) { return model.SetNodeFull(node_name, message); });
+}
+
 bool FakeCluster::EditPod(const std::string& ns, const std::string& name, const std::function<void(Pod&)>& edit) {
   return impl_->With([&](Model& model) { return model.EditPod({ns, name}, edit); });
 }

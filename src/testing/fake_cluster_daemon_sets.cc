@@ -190,6 +190,13 @@ void Model::SyncDaemonSet(const Effect& effect) {
     has_pod = true;
     if (!should_run || pod.phase == PodPhase::kFailed) unwanted.push_back(key);
   }
+  for (const Key& key : unbound_) {
+    const Pod& pod = *pods_.at(key).pod;
+    const OwnerReference* owner = ControllerOf(pod);
+    if (pod.affinity_node_name != effect.node_name || owner == nullptr || owner->uid != effect.uid) continue;
+    has_pod = true;
+    if (!should_run) unwanted.push_back(key);
+  }
   // R16: while any pod object of it is left on the node, there is no successor.
   if (should_run && !has_pod && !IsTerminating(effect.key.first)) {
     CreateDaemonSetPod(Actor::kCluster, record, effect.node_name, /*started=*/false);
@@ -212,6 +219,10 @@ void Model::CreateDaemonSetPod(Actor actor, const DaemonSetRecord& record, const
           .resource_names = spec.resource_names};
   pod.labels.insert(spec.template_labels.begin(), spec.template_labels.end());
   pod.labels[kRevisionHashLabel] = record.observed_hash;
+  if (const auto full = full_nodes_.find(node_name); full != full_nodes_.end()) {
+    pod.affinity_node_name = std::exchange(pod.node_name, "");
+    pod.unscheduled_message = full->second;
+  }
   PutPod(actor, std::move(pod), &spec.behavior);
 }
 

@@ -57,6 +57,8 @@ class Model {
 
   bool EditNode(Actor actor, const std::string& name, const std::function<void(Node&)>& edit);
   bool RemoveNode(const std::string& name);
+  bool SetNodeFull(const std::string& name, const std::string& message);
+  void MakeRoom(const std::string& name);
   bool EditPod(const Key& key, const std::function<void(Pod&)>& edit);
   bool RemovePod(const Key& key);
   bool SetPodBehavior(const Key& key, const PodBehavior& behavior);
@@ -212,6 +214,8 @@ class Model {
   /// Those that can take pods.
   std::set<std::string> open_nodes_;
   Openings openings_;
+  /// Those without room for new pods of DaemonSets, with what the scheduler says.
+  std::map<std::string, std::string> full_nodes_;
   bool any_node_selector_ = false;
   std::map<Key, PodRecord> pods_;
   std::map<Key, DaemonSetRecord> daemon_sets_;

@@ -156,6 +156,7 @@ void Model::OnNodeChanged(const Node* before, const Node* after) {
           {.kind = EffectKind::kSyncDaemonSet, .key = key, .uid = record.daemon_set.uid, .node_name = name});
   }
   if (after != nullptr) return;
+  if (full_nodes_.contains(name)) MakeRoom(std::string(name));
   CollectMaintenances(before->uid);
   if (options_.pod_gc_delay > absl::ZeroDuration()) {
     Queue(options_.pod_gc_delay, {.kind = EffectKind::kCollectPods, .node_name = name});
@@ -257,7 +258,7 @@ void Model::OnPodChanged(const Pod* before, const Pod* after) {
     Queue(options_.controller_delay, {.kind = EffectKind::kSyncDaemonSet,
                                       .key = daemon_set->second,
                                       .uid = owner->uid,
-                                      .node_name = before->node_name});
+                                      .node_name = NodeOf(*before)});
   }
 }
 

@@ -155,7 +155,7 @@ std::string Model::FirstFreeNode(WorkloadRecord& record) {
 }
 
 std::string Model::PickNode(const Pod& pod) {
-  // The cause of such a message is not modelled: the pod stays unbound until a test edits it.
+  // Such a pod stays unbound until SetNodeFull, or a test that edits it, lets it in.
   if (!pod.unscheduled_message.empty()) return "";
   if (!pod.affinity_node_name.empty()) return nodes_.contains(pod.affinity_node_name) ? pod.affinity_node_name : "";
   const OwnerReference* owner = ControllerOf(pod);
@@ -167,6 +167,28 @@ std::string Model::PickNode(const Pod& pod) {
     if (HasLabels(nodes_.at(name)->labels, record.spec.node_selector)) return name;
   }
   return "";
+}
+
+bool Model::SetNodeFull(const std::string& name, const std::string& message) {
+  if (!nodes_.contains(name)) return false;
+  if (message.empty()) {
+    MakeRoom(name);
+  } else {
+    full_nodes_[name] = message;
+  }
+  return true;
+}
+
+void Model::MakeRoom(const std::string& name) {
+  full_nodes_.erase(name);
+  const std::set<Key> waiting = unbound_;
+  for (const Key& key : waiting) {
+    Pod pod = *pods_.at(key).pod;
+    if (pod.affinity_node_name != name) continue;
+    pod.unscheduled_message.clear();
+    PutPod(Actor::kCluster, std::move(pod));
+    QueueSchedule();
+  }
 }
 
 void Model::QueueSchedule() {

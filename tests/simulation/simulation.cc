@@ -53,6 +53,8 @@ class Simulation {
     if (world_.setup.Has(Mode::kLabelRemover)) actors_.push_back(MakeLabelRemover(world_));
     if (world_.setup.Has(Mode::kForeignCordons)) actors_.push_back(MakeForeignCordons(world_));
     if (world_.setup.Has(Mode::kNotReady)) actors_.push_back(MakeNotReady(world_));
+    if (world_.setup.Has(Mode::kAutoscaler)) actors_.push_back(MakeAutoscaler(world_));
+    if (world_.setup.Has(Mode::kNoRoom)) actors_.push_back(MakeNoRoom(world_));
     for (const Driver& driver : Drivers()) {
       for (int i = 0; i < world_.setup.replicas; ++i) {
         const int number = static_cast<int>(replicas_.size());

@@ -87,8 +87,10 @@ enum class Mode : std::uint8_t {
   kNotReady,           ///< Nodes become NotReady before, during and after their upgrade.
   kWatchOrder,         ///< Watches of different kinds report what happened in any order.
   kBrokenDriver,       ///< Some templates have a driver that never becomes Ready on any node.
+  kAutoscaler,         ///< A node autoscaler taints nodes, deletes them in the middle of their upgrade, and adds others.
+  kNoRoom,             ///< Driver pods cannot be scheduled: another pod has taken their room on the node.
 };
-inline constexpr int kModeCount = 15;
+inline constexpr int kModeCount = 17;
 inline constexpr int kFirstNeighbour = static_cast<int>(Mode::kLabelRemover);
 /// `release`, `two-drivers`, ...
 std::string_view ToString(Mode mode);
@@ -123,7 +125,7 @@ struct SimulationOptions {
   int rolling_percent = 6;
   /// So many seeds in a thousand are in each Mode; kManyPods, of which one seed takes as long as dozens, is only asked
   /// for.
-  std::array<int, kModeCount> mode_per_mille = {30, 30, 50, 40, 30, 20, 0, 160, 100, 60, 0, 0, 0, 0, 0};
+  std::array<int, kModeCount> mode_per_mille = {30, 30, 50, 40, 30, 20, 0, 160, 100, 60, 50, 50, 50, 50, 50, 50, 50};
   /// Plants a defect, to see whether it is found: one of MutantNames, from 1 on; 0: none.
   int mutant = 0;
 };

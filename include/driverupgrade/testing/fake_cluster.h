@@ -125,6 +125,9 @@ class FakeCluster final : public ClusterFacade {
   /// Any edit of labels, annotations and the rest; name and UID stay.
   bool EditNode(const std::string& node_name, const std::function<void(Node&)>& edit);
   bool RemoveNode(const std::string& node_name);
+  /// Whether new pods of DaemonSets fit on the node. With a message they stay unbound: it is the scheduler's, in
+  /// Pod::unscheduled_message. Without one those that wait are bound.
+  bool SetNodeFull(const std::string& node_name, const std::string& message);
   bool EditPod(const std::string& ns, const std::string& name, const std::function<void(Pod&)>& edit);
   /// As `kubectl delete --force --grace-period=0`.
   bool RemovePod(const std::string& ns, const std::string& name);

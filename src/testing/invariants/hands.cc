@@ -70,10 +70,11 @@ void InvariantChecker::Impl::NoteHands(const Node& before, const Node& after, Ma
   const bool is_over = to == UpgradeState::kDone || to == UpgradeState::kUncordonRequired;
   if (is_over && !truth.driver_taken) return LetGo(truth);
   if (internal::IsBusy(from) || !internal::IsBusy(to)) return;
-  // Another client removed the label in the middle of an upgrade, and the engine writes it again. Somebody may also have
-  // written our name on a node of which no engine has taken a slot.
-  const bool resumes = internal::IsMarked(before, keys) && !internal::HasLabel(before, keys);
-  if (truth.hands_allowed && (truth.driver_taken || internal::IsMarked(before, keys))) return;
+  // Another client removed the label in the middle of an upgrade, and the engine writes it again. It also continues a node
+  // on which somebody else wrote our name, or a label that is no state.
+  const bool is_marked = internal::IsMarked(before, keys);
+  if (is_marked && (truth.hands_allowed || !internal::HasLabel(before, keys))) return;
+  if (truth.hands_allowed && truth.driver_taken) return;
   LetGo(truth);
   // A node that an administrator had cordoned takes no slot (dep-F14).
   if (after.annotations.contains(keys.initial)) return;
@@ -82,7 +83,7 @@ void InvariantChecker::Impl::NoteHands(const Node& before, const Node& after, Ma
     truth.hands_allowed = std::max(*truth.hands_allowed, HandsAllowed(*first->policy, before));
   }
   CountHand(truth);
-  if (!resumes) JudgeHands(after.name, *truth.hands_allowed);
+  JudgeHands(after.name, *truth.hands_allowed);
 }
 
 void InvariantChecker::Impl::LetGo(NodeTruth& truth) {

@@ -28,11 +28,18 @@ bool IsSkipped(const Scene& scene) {
   return skip != scene.node.labels.end() && skip->second == "true";
 }
 
-// A node that is not Ready does not start unless an upgrade is requested; a node that leaves never does.
+bool IsBeingConfigured(const Node& node) {
+  const auto state = node.annotations.find("machineconfiguration.openshift.io/state");
+  return state != node.annotations.end() && state->second != "Done";
+}
+
+// A node that is not Ready does not start unless an upgrade is requested. One that leaves, or that OpenShift configures,
+// never does.
 bool IsUnfit(const Scene& scene) {
   const auto requested = scene.node.annotations.find(scene.facts.upgrade_requested);
   const bool is_requested = requested != scene.node.annotations.end() && requested->second == "true";
-  return (!scene.node.ready && !is_requested) || scene.node.deletion_timestamp || !scene.node.taints.empty();
+  const bool leaves = scene.node.deletion_timestamp || !scene.node.taints.empty();
+  return (!scene.node.ready && !is_requested) || leaves || IsBeingConfigured(scene.node);
 }
 
 bool IsInUse(const Scene& scene) {

@@ -61,6 +61,8 @@ std::unique_ptr<Actor> MakeRemovals(World& world);
 std::unique_ptr<Actor> MakeLabelRemover(World& world);
 std::unique_ptr<Actor> MakeForeignCordons(World& world);
 std::unique_ptr<Actor> MakeNotReady(World& world);
+std::unique_ptr<Actor> MakeAutoscaler(World& world);
+std::unique_ptr<Actor> MakeNoRoom(World& world);
 
 // F28: the maintenance operator, another requestor, and people who meddle with NodeMaintenances.
 std::unique_ptr<Actor> MakeMaintenances(World& world);

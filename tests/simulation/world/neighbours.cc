@@ -10,6 +10,7 @@ namespace driverupgrade::testing::internal {
 namespace {
 
 constexpr char kCordonClaim[] = "example.com/cordon-claim";
+constexpr char kMachineConfigState[] = "machineconfiguration.openshift.io/state";
 
 // NVIDIA's operators while they do not upgrade: each reconcile removes the state label from every node, and each change of
 // a node starts another one. In half of the seeds the client acts occasionally.
@@ -36,7 +37,7 @@ class LabelRemover final : public Actor {
 };
 
 // It cordons nodes that are schedulable, says so on them, and lifts a cordon only if it made it and no upgrade relies on
-// it.
+// it. Half of them are OpenShift's Machine Config Operator, which says that it works on the node.
 class ForeignCordons final : public Actor {
  public:
   explicit ForeignCordons(World& world) : Actor(world, "foreign cordons") {}
@@ -53,9 +54,10 @@ class ForeignCordons final : public Actor {
     if (node->unschedulable) return;
     world_.trace.Line("foreign cordons: {} is cordoned", node->name);
     world_.CameBy(Mode::kForeignCordons);
-    world_.cluster->EditNode(node->name, [](Node& edited) {
+    world_.cluster->EditNode(node->name, [&](Node& edited) {
       edited.unschedulable = true;
       edited.annotations[kCordonClaim] = "example.com/repair";
+      if (random_.Percent(50)) edited.annotations[kMachineConfigState] = "Working";
     });
   }
 
@@ -65,6 +67,7 @@ class ForeignCordons final : public Actor {
     world_.trace.Line("foreign cordons: the claim on {} is removed", node.name);
     world_.cluster->EditNode(node.name, [&](Node& edited) {
       edited.annotations.erase(kCordonClaim);
+      if (edited.annotations.contains(kMachineConfigState)) edited.annotations[kMachineConfigState] = "Done";
       if (!relied_on) edited.unschedulable = false;
     });
   }
@@ -113,10 +116,82 @@ class NotReady final : public Actor {
   std::set<std::string> away_;
 };
 
+// A node autoscaler: it taints a node, and deletes it a while later, or changes its mind. Others come for it.
+class Autoscaler final : public Actor {
+ public:
+  explicit Autoscaler(World& world) : Actor(world, "autoscaler") {}
+
+  void Mend() override {
+    for (const std::string& node : leaving_) Untaint(node);
+    leaving_.clear();
+  }
+
+ private:
+  void Act() override {
+    if (!leaving_.empty() && random_.Percent(60)) return Decide();
+    const std::string node = world_.AnyNode(random_);
+    if (node.empty() || !leaving_.insert(node).second) return;
+    world_.trace.Line("autoscaler: {} is to go", node);
+    world_.CameBy(Mode::kAutoscaler);
+    const std::string taint = random_.Percent(50) ? "ToBeDeletedByClusterAutoscaler" : "karpenter.sh/disrupted";
+    world_.cluster->EditNode(node, [&](Node& edited) { edited.taints.push_back(taint); });
+  }
+
+  void Decide() {
+    const std::vector<std::string> nodes(leaving_.begin(), leaving_.end());
+    const std::string node = random_.Pick(nodes);
+    leaving_.erase(node);
+    if (random_.Percent(30) || world_.cluster->nodes().size() < 2) return Untaint(node);
+    world_.trace.Line("autoscaler: {} is deleted", node);
+    world_.cluster->RemoveNode(node);
+    if (random_.Percent(70) && world_.nodes_made < 2 * world_.setup.nodes) {
+      world_.AddNode(world_.NodeName(world_.nodes_made++));
+    }
+  }
+
+  void Untaint(const std::string& node) {
+    world_.cluster->EditNode(node, [](Node& edited) { edited.taints.clear(); });
+  }
+
+  std::set<std::string> leaving_;
+};
+
+// Pods that take the room of a driver pod while it is replaced.
+class NoRoom final : public Actor {
+ public:
+  explicit NoRoom(World& world) : Actor(world, "no room") {}
+
+  void Mend() override {
+    for (const std::string& node : full_) world_.cluster->SetNodeFull(node, "");
+    full_.clear();
+  }
+
+ private:
+  void Act() override {
+    if (!full_.empty() && random_.Percent(50)) {
+      const std::vector<std::string> nodes(full_.begin(), full_.end());
+      const std::string node = random_.Pick(nodes);
+      world_.trace.Line("no room: {} has room again", node);
+      full_.erase(node);
+      world_.cluster->SetNodeFull(node, "");
+      return;
+    }
+    const std::string node = world_.AnyNode(random_);
+    if (!world_.cluster->SetNodeFull(node, "0/1 nodes are available: 1 Insufficient memory.")) return;
+    world_.trace.Line("no room: {} is full", node);
+    world_.CameBy(Mode::kNoRoom);
+    full_.insert(node);
+  }
+
+  std::set<std::string> full_;
+};
+
 }  // namespace
 
 std::unique_ptr<Actor> MakeLabelRemover(World& world) { return std::make_unique<LabelRemover>(world); }
 std::unique_ptr<Actor> MakeForeignCordons(World& world) { return std::make_unique<ForeignCordons>(world); }
 std::unique_ptr<Actor> MakeNotReady(World& world) { return std::make_unique<NotReady>(world); }
+std::unique_ptr<Actor> MakeAutoscaler(World& world) { return std::make_unique<Autoscaler>(world); }
+std::unique_ptr<Actor> MakeNoRoom(World& world) { return std::make_unique<NoRoom>(world); }
 
 }  // namespace driverupgrade::testing::internal

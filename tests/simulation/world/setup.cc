@@ -59,6 +59,8 @@ std::string_view ToString(Mode mode) {
     case Mode::kNotReady: return "not-ready";
     case Mode::kWatchOrder: return "watch-order";
     case Mode::kBrokenDriver: return "broken-driver";
+    case Mode::kAutoscaler: return "autoscaler";
+    case Mode::kNoRoom: return "no-room";
   }
   return "";
 }

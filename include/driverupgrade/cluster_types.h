@@ -162,7 +162,7 @@ const OwnerReference* ControllerOf(const Pod& pod);
 bool IsDaemonSetPod(const Pod& pod);
 /// Running, with at least one container status, and every container ready.
 bool IsReady(const Pod& pod);
-/// Not ready, and some container has not started yet, but none has been restarted or cannot pull its image.
+/// Not ready, and some container has not started yet, but none has been restarted, or cannot pull its image or start.
 bool IsStarting(const Pod& pod);
 /// Some container or init container is not ready and has been restarted more than `restart_count_max` times.
 bool IsFailing(const Pod& pod, int restart_count_max);

@@ -80,7 +80,8 @@ class PodManager {
   DriverPods Assess(const NodeView& view, const DriverFacts& driver, std::string_view restart_pod,
                     int restart_count_max) const;
 
-  /// Pods that the policy waits for: they match the selector and are Running or Pending.
+  /// Pods that the policy waits for: they match the selector and are Running or Pending. Pods of DaemonSets and static pods
+  /// are not waited for, because they never end.
   std::vector<const Pod*> AwaitedPods(const std::vector<Pod>& pods, const WaitForCompletionPolicy& policy) const;
 
   /// Pods that use the driver, by the operator's filter or the policy's selector, through the drain's filters.

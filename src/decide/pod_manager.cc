@@ -96,6 +96,7 @@ std::vector<const Pod*> PodManager::AwaitedPods(const std::vector<Pod>& pods,
                                                 const WaitForCompletionPolicy& policy) const {
   std::vector<const Pod*> awaited;
   for (const Pod& pod : pods) {
+    if (IsDaemonSetPod(pod) || pod.mirror) continue;  // they never end
     const bool at_work = pod.phase == PodPhase::kRunning || pod.phase == PodPhase::kPending;
     if (at_work && policy.pod_selector.Matches(pod.labels)) awaited.push_back(&pod);
   }

@@ -111,7 +111,7 @@ void JudgeInto(const JudgeContext& in, const NodeView& view, bool admitted, Verd
   const bool holds_no_slot = !in.policy.failed_hold_slots || internal::IsGivenBack(walk.before(), in.identity);
   const bool recovers = holds_no_slot && walk.state() == UpgradeState::kFailed;
   // Without a label, a state that leaves no other mark would be entered again and again.
-  const bool is_resumed = !walk.before().HasLabel() && IsInProgress(walk.state());
+  const bool is_resumed = !walk.before().HasLabel() && (IsInProgress(walk.state()) || view.attempts.label_loss);
   const bool acts = MayAct(walk);
   if (acts) NoteForeignCordon(walk);
   if (acts && !ReleaseUnwanted(walk)) {

@@ -56,7 +56,9 @@ bool IsStarting(const Pod& pod) {
     return std::any_of(pod.init_container_statuses.begin(), pod.init_container_statuses.end(), condition) ||
            std::any_of(pod.container_statuses.begin(), pod.container_statuses.end(), condition);
   };
-  const auto is_stuck = [](const ContainerStatus& status) { return status.restart_count > 0 || status.image_pull_fails; };
+  const auto is_stuck = [](const ContainerStatus& status) {
+    return status.restart_count > 0 || status.image_pull_fails || !status.start_error.empty();
+  };
   if (IsReady(pod) || any(is_stuck)) return false;
   return pod.phase == PodPhase::kPending || any([](const ContainerStatus& status) { return !status.started; });
 }

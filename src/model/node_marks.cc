@@ -155,10 +155,11 @@ bool IsInterrupted(const NodeMarks& marks, bool named, bool driver_runs) {
 // A stage without a timer is passed again from the cordon on: nothing in it is done twice.
 std::optional<UpgradeState> StateWithoutLabel(const NodeMarks& marks, bool named, bool driver_runs) {
   const std::optional<UpgradeState> timed = StateOfTimer(marks);
+  const bool is_interrupted = IsInterrupted(marks, named, driver_runs);
   // It has not been admitted: without this mark its name would say that it has.
-  if (named && timed == UpgradeState::kUpgradeRequired) return timed;
+  if (named && timed == UpgradeState::kUpgradeRequired) return is_interrupted ? timed : std::nullopt;
   if (marks.failed_revision.present()) return UpgradeState::kFailed;
-  if (!IsInterrupted(marks, named, driver_runs)) return std::nullopt;
+  if (!is_interrupted) return std::nullopt;
   if (timed) return timed;
   if (marks.requestor_mode.present()) return std::nullopt;
   return marks.restart_only.present() ? UpgradeState::kPodRestartRequired : UpgradeState::kCordonRequired;

@@ -128,7 +128,8 @@ struct Counter {
   bool WasReturnedToService(const Node& node) const {
     const auto failure = node.annotations.find(identity.FailureClassAnnotation());
     return failure != node.annotations.end() && failure->second == "DrainBlocked" &&
-           !CordonSet(node).contains(identity.Name());
+           !CordonSet(node).contains(identity.Name()) &&
+           !node.annotations.contains(identity.InitiallyUnschedulableAnnotation());
   }
 
   // dep-F14, with dep-F2 and dep-F8.
@@ -237,7 +238,10 @@ bool IsUnfit(const NodeView& view, const Counter& counter) {
   }
   const auto requested = view.node.annotations.find(counter.identity.UpgradeRequestedAnnotation());
   const bool is_requested = requested != view.node.annotations.end() && requested->second == "true";
-  return Leaves(view.node) || IsBeingConfigured(view.node) || (!view.node.ready && !is_requested);
+  const bool has_started = CordonSet(view.node).contains(counter.identity.Name()) ||
+                           view.node.annotations.contains(counter.identity.FailedRevisionAnnotation());
+  const bool is_lost = !view.node.ready && !is_requested && !has_started;
+  return Leaves(view.node) || IsBeingConfigured(view.node) || is_lost;
 }
 
 // Whether the node stands in upgrade-required and waits for nothing but a slot. Where its walk ends is no question of
@@ -254,7 +258,8 @@ bool AsksForSlot(const RandomCluster& cluster, const NodeView& view) {
   if (verdict.plan.from == UpgradeState::kUncordonRequired) return false;
   // W1: without a label a node passes several states at once.
   const bool is_resumed =
-      LabelOf(view.node, identity.StateLabel()).empty() && verdict.plan.from != UpgradeState::kUnknown;
+      LabelOf(view.node, identity.StateLabel()).empty() &&
+      (verdict.plan.from != UpgradeState::kUnknown || view.attempts.label_loss);
   const bool goes_on = policy.pacing == Pacing::kChained || is_resumed ||
                        (verdict.plan.from == UpgradeState::kFailed && policy.failure_policy);
   if (!verdict.plan.path.empty() && !goes_on) return false;
@@ -299,7 +304,10 @@ std::optional<GateReason> Refusal(const Entry& entry, const Census& before, cons
   // admission of its own that may have been applied has taken the headroom already (arch-A6).
   const bool lacks_pod = policy.on_unscheduled_pods == OnUnscheduledPods::kCountUnavailable &&
                          !entry.view->unscheduled_driver_pods.empty();
-  const bool takes = after.unavailable > before.unavailable || !entry.view->node.ready || lacks_pod;
+  // A request to repair the node does not wait for the node itself.
+  const auto requested = entry.view->node.annotations.find(cluster.machine.identity().UpgradeRequestedAnnotation());
+  const bool repairs = !entry.view->node.ready && requested != entry.view->node.annotations.end() && requested->second == "true";
+  const bool takes = !repairs && (after.unavailable > before.unavailable || !entry.view->node.ready || lacks_pod);
   const int total = static_cast<int>(cluster.snapshot.nodes.size());
   if (takes && before.unavailable >= NaiveLimit(*policy.max_unavailable, total)) return GateReason::kMaxUnavailable;
   return std::nullopt;

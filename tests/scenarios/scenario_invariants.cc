@@ -34,7 +34,10 @@ void CheckPath(const NodePlan& plan) {
 
 // Without a label by the other marks, as the decoder reads them.
 std::optional<UpgradeState> StateByMarks(const Node& node, const DriverIdentity& identity) {
-  return internal::StateOf(node, identity);
+  const std::optional<UpgradeState> state = internal::StateOf(node, identity);
+  const bool is_maintained =
+      state == UpgradeState::kUnknown && node.annotations.contains(identity.RequestorModeAnnotation());
+  return is_maintained ? UpgradeState::kNodeMaintenanceRequired : state;
 }
 
 // Its label, which another client removes, is written later.

@@ -229,7 +229,7 @@ TEST_CASE("dep-F14: what a waiting node asks of the budgets") {
   };
   const auto row = GENERATE(values<Row>({
       {"available", false, false, true, CordonedNodes::kProceed, true, true, true},
-      {"not ready, but requested: counted as unavailable already", false, false, false, CordonedNodes::kProceed, true, true, false},
+      {"not ready, but requested: it does not wait for itself", false, false, false, CordonedNodes::kProceed, true, false, false},
       {"cordoned by an upgrade", true, true, true, CordonedNodes::kProceed, true, false, false},
       {"cordoned by an administrator", true, false, true, CordonedNodes::kProceed, false, false, false},
       {"the same, within the budget", true, false, true, CordonedNodes::kWithinBudget, true, false, false},

@@ -163,10 +163,12 @@ std::optional<absl::Time> Earlier(const std::optional<absl::Time>& a, const std:
   return a && b ? std::min(*a, *b) : a ? a : b;
 }
 
-// Whether a node that is done is in use: Ready, with a Ready driver pod.
-void NoteUse(const NodeView& view, RolloutNode& node) {
+// Whether a node that is done is in use: Ready, with a Ready driver pod if a DaemonSet of the driver wants one there.
+void NoteUse(const NodeView& view, const DriverFacts& driver, RolloutNode& node) {
   const Pod* pod = UnreadyDriverPod(view);
-  const bool has_pod = !view.driver_pods.empty() || pod != nullptr;
+  const bool is_wanted = std::any_of(driver.daemon_sets.begin(), driver.daemon_sets.end(),
+                                     [&](const auto& set) { return Wants(set.second.daemon_set, view.node); });
+  const bool has_pod = !view.driver_pods.empty() || pod != nullptr || !is_wanted;
   if (view.node.ready && pod == nullptr && has_pod) return;
   node.out_of_use = true;
   if (!view.node.ready) {
@@ -190,6 +192,11 @@ RolloutNode NodeOf(const NodeView& view, const KeptVerdict& verdict, const Grant
                    .progress = ProgressOf(verdict, share, keeps_maintenance, is_of_older_revision),
                    .may_start = verdict.candidate.has_value()};
   node.unfit = node.progress == NodeProgress::kLeftOut && !TraitsOf(verdict.gate->reason).is_wish;
+  // What becomes of a node that leaves the cluster says nothing about its driver.
+  if (node.progress == NodeProgress::kDone && !WhyLeaving(view.node).empty()) {
+    node.progress = NodeProgress::kLeftOut;
+    node.unfit = true;
+  }
   const bool is_over = verdict.gate && TraitsOf(verdict.gate->reason).ends_rollout;
   const bool will_end = node.progress == NodeProgress::kUnderWay && !is_over && !WasInitiallyUnschedulable(*marks);
   node.lasts_from = LastsFrom(view, will_end);
@@ -202,7 +209,9 @@ RolloutNode NodeOf(const NodeView& view, const KeptVerdict& verdict, const Grant
     node.sick = std::move(of_node.sick);
     node.unwell = std::move(of_node.unwell);
   }
-  if (node.progress == NodeProgress::kDone && UnwellMax(input.rules.policy) > absl::ZeroDuration()) NoteUse(view, node);
+  if (node.progress == NodeProgress::kDone && UnwellMax(input.rules.policy) > absl::ZeroDuration()) {
+    NoteUse(view, input.driver, node);
+  }
   if (node.may_start && OrdersByPods(input.rules.policy)) {
     node.pods = PodsInTheWay(view, input.node_rules, input.machine.options());
   }

@@ -35,10 +35,11 @@ std::optional<FailureClass> ClassOf(const FailureFacts& facts) {
   return std::nullopt;
 }
 
-// A failed node that relies on a cordon has our name in the set. The class is written for every node that is given back.
+// A failed node that relies on a cordon has our name in the set, or an administrator's cordon was noted. The class is
+// written for every node that is given back.
 bool IsGivenBack(const NodeMarks& marks, const DriverIdentity& identity) {
   return marks.State() == UpgradeState::kFailed && marks.failure_class.value() == ToString(FailureClass::kDrainBlocked) &&
-         !IsInCordonSet(marks, identity);
+         !IsInCordonSet(marks, identity) && !WasInitiallyUnschedulable(marks);
 }
 
 std::optional<FailureClass> ParseFailureClass(std::string_view name) {

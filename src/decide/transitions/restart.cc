@@ -211,18 +211,6 @@ std::optional<absl::Time> DriverReadySince(const NodeView& view) {
   return since;
 }
 
-Validation Validate(const Walk& walk, const std::vector<Pod>& pods) {
-  return ValidationManager(*walk.in.options.validation_selector, walk.in.options.early_validation)
-      .Evaluate(pods, DriverReadySince(walk.view));
-}
-
-// Replaces validation pods that have proved the old driver only. Returns when the next deletion is due.
-absl::Time RestartEarly(Walk& walk, Validation& validation) {
-  if (walk.in.options.early_validation != EarlyValidation::kRestart) return absl::InfiniteFuture();
-  std::erase_if(validation.early, [](const Pod* pod) { return ControllerOf(*pod) == nullptr; });
-  return DeletePods(walk, validation.early, validation.missing);
-}
-
 // Returns why the kubelet cannot start the driver pod, which an administrator has to change; empty if it can.
 std::string StartError(const Walk& walk) {
   if (walk.driver.not_ready == nullptr) return {};
@@ -251,6 +239,17 @@ std::string WhyNotReady(Walk& walk, std::string_view name) {
 }
 
 }  // namespace
+
+Validation Validate(const Walk& walk, const std::vector<Pod>& pods) {
+  return ValidationManager(*walk.in.options.validation_selector, walk.in.options.early_validation)
+      .Evaluate(pods, DriverReadySince(walk.view));
+}
+
+absl::Time RestartEarly(Walk& walk, Validation& validation) {
+  if (walk.in.options.early_validation != EarlyValidation::kRestart) return absl::InfiniteFuture();
+  std::erase_if(validation.early, [](const Pod* pod) { return ControllerOf(*pod) == nullptr; });
+  return DeletePods(walk, validation.early, validation.missing);
+}
 
 void RestartOnEntry(Walk& walk) {
   if (walk.driver.none || walk.driver.unknown || walk.driver.to_restart.empty()) return;

@@ -51,9 +51,11 @@ Candidate CandidateOf(const Walk& walk, const internal::Cordon& cordon) {
   const bool available = cordon.kind == internal::CordonKind::kNone;
   const bool out_of_use = internal::IsOutOfUse(walk.view, walk.in.policy);
   const bool admitted_before = available && !out_of_use && own.unavailable > 0;
+  // The request is to repair the very node that is not Ready: it must not wait for itself.
+  const bool is_repair = !walk.view.node.ready && walk.after().upgrade_requested.value();
   return {
       .needs_slot = !outside && own.slots == 0,
-      .needs_headroom = available && !admitted_before,
+      .needs_headroom = available && !admitted_before && !is_repair,
       .takes_headroom = available && own.unavailable == 0,
       .own_node = walk.view.node.name == walk.in.options.own_node,
   };
@@ -79,7 +81,10 @@ std::optional<Gate> WhyUnfit(const Walk& walk) {
   if (std::string why = internal::WhyLeaving(node); !why.empty()) {
     return Gate{.reason = GateReason::kNodeLeaves, .detail = std::move(why)};
   }
-  if (std::string why = internal::WhyNotReady(node); !why.empty() && !walk.after().upgrade_requested.value()) {
+  // The driver may be the cause of a node that has failed, and another try or another revision repairs it.
+  const bool has_started = internal::IsInCordonSet(walk.before(), walk.in.identity) || walk.before().failed_revision.present();
+  if (std::string why = internal::WhyNotReady(node);
+      !why.empty() && !walk.after().upgrade_requested.value() && !has_started) {
     return Gate{.reason = GateReason::kNodeNotReady,
                 .detail = fmt::format("{}; repair the node, or start it anyway with the annotation {}=true", why,
                                       internal::KeyOfRequest(walk.in.identity))};
@@ -123,9 +128,10 @@ std::optional<Progress> WaitForProof(Walk& walk) {
   if (!walk.in.options.validation_selector) return std::nullopt;
   const std::vector<Pod>* pods = walk.ReadPods();
   if (pods == nullptr) return walk.WaitForPods(absl::InfiniteFuture());
-  Validation validation = ValidationManager(*walk.in.options.validation_selector).Evaluate(*pods);
+  Validation validation = Validate(walk, *pods);
   if (validation.passed) return std::nullopt;
-  return walk.Wait(GateReason::kValidation, std::move(validation.missing));
+  const absl::Time due = RestartEarly(walk, validation);
+  return walk.Wait(GateReason::kValidation, std::move(validation.missing), due);
 }
 
 }  // namespace
@@ -133,6 +139,7 @@ std::optional<Progress> WaitForProof(Walk& walk) {
 void NoteForeignCordon(Walk& walk) {
   const NodeMarks& marks = walk.before();
   if (marks.HasLabel() || !marks.unschedulable || walk.InRequestorMode() || !IsInProgress(walk.state())) return;
+  if (internal::IsInCordonSet(marks, walk.in.identity)) return;
   const internal::Cordon cordon = internal::ReadCordon(walk.view.node, walk.in.identity);
   if (cordon.kind == internal::CordonKind::kAdministrator) walk.Write(&NodeMarks::initially_unschedulable, Flag{});
 }

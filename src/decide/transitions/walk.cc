@@ -66,11 +66,19 @@ Walk::Walk(const JudgeContext& context, const NodeView& node_view, bool is_admit
   verdict.findings = driver.findings;
 }
 
-// Continues at the restart if no driver pod has to be replaced: the node was evacuated, although its marks have no timer.
+// Finds the state of a node without a label where its marks have no timer. With our claim on a NodeMaintenance it waits for
+// the maintenance operator, unless its driver is proved already. If no driver pod has to be replaced, it was evacuated, and
+// continues at the restart.
 void Walk::Resume() {
-  if (before().HasLabel() || state_ != UpgradeState::kCordonRequired || !driver.to_restart.empty()) return;
-  read_.SetUnlabelled(UpgradeState::kPodRestartRequired);
-  state_ = UpgradeState::kPodRestartRequired;
+  if (before().HasLabel()) return;
+  const bool is_claimed =
+      state_ == UpgradeState::kUnknown && before().requestor_mode.present() && ClaimsMaintenance(*this);
+  if (!is_claimed && state_ != UpgradeState::kCordonRequired) return;
+  const bool is_evacuated =
+      is_claimed ? driver.ready && !AwaitsSafeLoad() : driver.to_restart.empty() && !driver.unknown;
+  if (!is_claimed && !is_evacuated) return;
+  state_ = is_evacuated ? UpgradeState::kPodRestartRequired : UpgradeState::kNodeMaintenanceRequired;
+  read_.SetUnlabelled(state_);
 }
 
 NodeMarks& Walk::Edit() {
@@ -355,13 +363,11 @@ void Walk::NoteLabelLoss() {
   WakeAt(LabelLossEnds(*loss));
 }
 
-// Whether the plan does nothing that would be missed except for writing the state label. A maintenance operator that works
-// for the node already needs no other admission.
+// Whether the plan does nothing that would be missed except for writing the state label.
 bool Walk::OnlyWritesLabel() const {
   const NodePlan& plan = verdict.plan;
-  const bool is_start = admitted && !before().requestor_mode.present();
   return plan.patch && plan.patch->annotations.empty() && !plan.patch->unschedulable && plan.remove.empty() &&
-         plan.maintenance.empty() && !plan.confirm && !is_start;
+         plan.maintenance.empty() && !plan.confirm && !admitted;
 }
 
 // A label that is missing is written together with the patch that is needed anyway, or alone. Alone it waits for a while

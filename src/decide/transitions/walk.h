@@ -213,6 +213,11 @@ bool ClaimsMaintenance(const Walk& walk);
 // Tells the maintenance operator that the driver of the node failed (M7).
 void ReportFailedMaintenance(Walk& walk);
 
+// Whether the validation pods among `pods` prove the node's driver.
+Validation Validate(const Walk& walk, const std::vector<Pod>& pods);
+// Replaces validation pods that have proved the old driver only. Returns when the next deletion is due.
+absl::Time RestartEarly(Walk& walk, Validation& validation);
+
 // Returns a node that enters upgrade-failed with its old driver to service. Lifts a cordon that only our upgrade relies on,
 // and marks the node so that it holds no slot (internal::IsGivenBack).
 void ReturnToService(Walk& walk);

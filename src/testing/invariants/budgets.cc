@@ -117,7 +117,10 @@ std::string InvariantChecker::Impl::WhyOverBudget(const UpgradePolicy& the_polic
       return fmt::format("as number {} in progress, where {} are allowed", slots, *the_policy.max_parallel);
     }
   }
-  if (the_policy.max_unavailable && !before.unschedulable) {
+  // A request to repair the node does not wait for the node itself.
+  const auto requested = before.annotations.find(options.identity.UpgradeRequestedAnnotation());
+  const bool repairs = !before.ready && requested != before.annotations.end() && requested->second == "true";
+  if (the_policy.max_unavailable && !before.unschedulable && !repairs) {
     const int limit = UnavailableLimit(*the_policy.max_unavailable, NodesWithDriver(Known(before)));
     // Only where there are too many it matters who knew what.
     const int itself = before.ready ? 1 : 0;

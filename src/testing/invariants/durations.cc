@@ -31,7 +31,9 @@ void InvariantChecker::Impl::NoteTry(const Node& before, const Node& after) {
   const absl::Time now = cluster->Now();
   const auto began = tries_began_.find(after.uid);
   const bool works = IsAtWork(state);
-  if (works && !IsAtWork(StateOf(before, keys))) {
+  if (internal::MayGoOn(after, keys)) return;
+  const bool resumes = internal::MayGoOn(before, keys) && began != tries_began_.end();
+  if (works && !IsAtWork(StateOf(before, keys)) && !resumes) {
     tries_began_.insert_or_assign(after.uid, now);
   } else if (began != tries_began_.end() && !works) {
     ForgetTries();

@@ -81,7 +81,9 @@ void InvariantChecker::Impl::JudgeMaintenance(const Node& before, const Node& af
   }
   const bool starts = !internal::IsBusy(from) && after.annotations.contains(options.identity.RequestorModeAnnotation());
   if (from != UpgradeState::kNodeMaintenanceRequired && !starts) return;
-  if (to == UpgradeState::kPodRestartRequired && !truth.evacuated) {
+  // Without a label, a node whose driver is there has nothing to be evacuated for.
+  const bool is_proved = !internal::HasLabel(before, keys) && !truth.ready_drivers.empty();
+  if (to == UpgradeState::kPodRestartRequired && !truth.evacuated && !is_proved) {
     Fail("I2", fmt::format("node {} went on before the maintenance operator was ready", after.name));
   }
   if (to == UpgradeState::kNodeMaintenanceRequired) return;

@@ -141,7 +141,8 @@ bool HasLabel(const Node& node, const Keys& keys) {
 }
 
 bool MayGoOn(const Node& node, const Keys& keys) {
-  return !HasLabel(node, keys) && !node.unschedulable && IsMarked(node, keys);
+  if (HasLabel(node, keys)) return false;
+  return node.annotations.contains(keys.requestor_mode) || (!node.unschedulable && IsMarked(node, keys));
 }
 
 std::optional<UpgradeState> StateOf(const Node& node, const Keys& keys) {
@@ -196,7 +197,8 @@ NodeFacts FactsOf(const Node& node, const Keys& keys) {
           .unnamed_driver_relies = UnnamedDriverNeedsCordon(node, keys),
           .stage_began = PresentStageBegan(node, keys),
           .failure_class = failure,
-          .given_back = failure == FailureClass::kDrainBlocked && !IsMarked(node, keys),
+          .given_back = failure == FailureClass::kDrainBlocked && !IsMarked(node, keys) &&
+                        !node.annotations.contains(keys.initial),
           .unlabelled = !HasLabel(node, keys)};
 }
 

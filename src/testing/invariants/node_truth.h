@@ -43,7 +43,8 @@ struct Keys {
 // label has another value.
 std::optional<UpgradeState> StateOf(const Node& node, const Keys& keys);
 bool HasLabel(const Node& node, const Keys& keys);
-// Whether the driver pods decide if the upgrade continues: the node has our name, no label, and is no longer cordoned.
+// Whether more than the node decides if its upgrade continues, because it has no label: its driver pods if it has our name
+// and is no longer cordoned, and NodeMaintenances in requestor mode.
 bool MayGoOn(const Node& node, const Keys& keys);
 bool IsBusy(const std::optional<UpgradeState>& state);
 // What decides whether a node holds a slot and whether pods may go from it, and since which revision it has been so.

@@ -268,7 +268,8 @@ void InvariantChecker::Impl::JudgeEndOfWait(const PatchNodeParams& params) {
   if (began && *began + jobs->timeout <= WritersTime()) return;
   for (const Pod& pod : cluster->pods_on(params.name)) {
     const bool at_work = pod.phase == PodPhase::kRunning || pod.phase == PodPhase::kPending;
-    if (!at_work || !jobs->pod_selector.Matches(pod.labels) || !IsKnown(pod)) continue;
+    const bool ends = !IsDaemonSetPod(pod) && !pod.mirror;
+    if (!at_work || !ends || !jobs->pod_selector.Matches(pod.labels) || !IsKnown(pod)) continue;
     return Fail("I4", fmt::format("node {}: job {} was not waited for", params.name, pod.ref.ToString()));
   }
 }

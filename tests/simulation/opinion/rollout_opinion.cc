@@ -33,13 +33,17 @@ bool IsBeingConfigured(const Node& node) {
   return state != node.annotations.end() && state->second != "Done";
 }
 
+bool Leaves(const Node& node) { return node.deletion_timestamp || !node.taints.empty(); }
+
 // A node that is not Ready does not start unless an upgrade is requested. One that leaves, or that OpenShift configures,
 // never does.
 bool IsUnfit(const Scene& scene) {
   const auto requested = scene.node.annotations.find(scene.facts.upgrade_requested);
   const bool is_requested = requested != scene.node.annotations.end() && requested->second == "true";
-  const bool leaves = scene.node.deletion_timestamp || !scene.node.taints.empty();
-  return (!scene.node.ready && !is_requested) || leaves || IsBeingConfigured(scene.node);
+  // A node that has failed may be repaired by another try.
+  const bool has_started = IsMarked(scene.node, scene.facts.keys) || scene.node.annotations.contains(scene.facts.failed_revision);
+  const bool is_lost = !scene.node.ready && !is_requested && !has_started;
+  return is_lost || Leaves(scene.node) || IsBeingConfigured(scene.node);
 }
 
 bool IsInUse(const Scene& scene) {
@@ -65,7 +69,8 @@ NodeWay WayOfDone(const Scene& scene, const DriverSeen& driver, bool is_marked, 
   if (driver.old || is_marked) return WayOfWaiting(scene, driver, /*may_be_under_way=*/true);
   const bool stays = !driver.none && !driver.unknown && !driver.orphaned && !scene.AnyClaim() && !gate;
   // A grant that was not used counts as long as the node is as it was then.
-  return stays ? NodeWay{.open = has_grant, .done = true} : kAny;
+  if (!stays) return kAny;
+  return Leaves(scene.node) ? NodeWay{.open = has_grant, .left_out = true} : NodeWay{.open = has_grant, .done = true};
 }
 
 // By what stands on the node: whoever has no driver pod just now has failed at what it was to have then.
@@ -77,8 +82,8 @@ bool HasFailedBefore(const Scene& scene) {
 }
 
 NodeWay WayOfFailed(const Scene& scene, EngineTime time, const DriverSeen& driver, const std::optional<Gate>& gate) {
-  // Its last patch is not settled.
-  if (gate && gate->reason == GateReason::kUnsettled) return kAny;
+  // Its last patch is not settled, or its label, which others remove, is written later than it recovers.
+  if ((gate && gate->reason == GateReason::kUnsettled) || !HasLabel(scene.node, scene.facts.keys)) return kAny;
   if (HasFailedBefore(scene)) return WayOfWaiting(scene, driver, /*may_be_under_way=*/true);
   if (SecondOpinion(scene, time).MayTryAgain()) return kAny;
   return IsSkipped(scene) ? NodeWay{.left_out = true} : NodeWay{.failed = true};

@@ -218,7 +218,8 @@ absl::Duration Scene::EvacuationTimeout() const {
 bool Scene::AnyAwaited() const {
   return std::any_of(pods.begin(), pods.end(), [&](const Pod& pod) {
     const bool at_work = pod.phase == PodPhase::kRunning || pod.phase == PodPhase::kPending;
-    return at_work && Selects(policy.wait_for_completion->pod_selector, pod.labels);
+    const bool ends = !IsDaemonSetPod(pod) && !pod.mirror;
+    return at_work && ends && Selects(policy.wait_for_completion->pod_selector, pod.labels);
   });
 }
 

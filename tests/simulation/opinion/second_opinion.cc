@@ -104,8 +104,14 @@ std::optional<State> SecondOpinion::StateAtStart(const Node& node) const {
   const bool works = !driver_.none && driver_.all_ready && !driver_.terminating;
   cordoned.unschedulable = node.unschedulable || (IsMarked(node, keys) && !works);
   const std::optional<State> state = StateOf(cordoned, keys);
+  const bool is_current = driver_.to_restart.empty() && !driver_.unknown;
+  if (state == State::kUnknown && node.annotations.contains(keys.requestor_mode) && scene_.AnyClaim()) {
+    return Works() && !marks_.safe_load ? State::kPodRestartRequired : State::kNodeMaintenanceRequired;
+  }
+  // An administrator has uncordoned it, and its driver runs: it is looked at anew.
+  if (state == State::kUpgradeRequired && !node.unschedulable && works) return State::kUnknown;
   // The node was evacuated before its driver pods were replaced.
-  return state == State::kCordonRequired && driver_.to_restart.empty() ? State::kPodRestartRequired : state;
+  return state == State::kCordonRequired && is_current ? State::kPodRestartRequired : state;
 }
 
 std::string SecondOpinion::WhyWrong(const NodePlan& plan) {
@@ -119,10 +125,15 @@ std::string SecondOpinion::WhyWrong(const NodePlan& plan) {
   }
   // A failed node that holds no slot takes none on its way back: it goes at once.
   const bool recovers = at_ == State::kFailed && scene_.policy.failure_policy;
-  const bool is_resumed = !HasLabel(scene_.node, facts_.keys) && IsBusy(at_);
-  one_by_one_ = scene_.policy.pacing == Pacing::kEveryState && !recovers && !is_resumed;
+  const bool has_label = HasLabel(scene_.node, facts_.keys);
+  const bool is_resumed = !has_label && IsBusy(at_);
+  // An engine that has seen others remove the label passes several states at once.
+  const bool may_pass = is_resumed || (!has_label && plan.path.size() > 1);
+  one_by_one_ = scene_.policy.pacing == Pacing::kEveryState && !recovers && !may_pass;
   // Without a label only our name shows that the cordon is ours.
-  if (is_resumed && !marks_.requestor_mode && scene_.IsAdministrators()) marks_.noted = true;
+  if (is_resumed && !marks_.requestor_mode && scene_.IsAdministrators() && !IsMarked(scene_.node, facts_.keys)) {
+    marks_.noted = true;
+  }
   Touch();
   for (const State to : plan.path) {
     if (entered_ && Ends(at_)) return fmt::format("the plan goes on from {}", ToString(at_));

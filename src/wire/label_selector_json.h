@@ -1,0 +1,20 @@
+// Reads label selectors from JSON: the selector of an object, and the nodes that the spec of a pod allows.
+#ifndef DRIVERUPGRADE_SRC_WIRE_LABEL_SELECTOR_JSON_H_
+#define DRIVERUPGRADE_SRC_WIRE_LABEL_SELECTOR_JSON_H_
+
+#include <vector>
+
+#include "driverupgrade/label_selector.h"
+#include "wire/json_document.h"
+
+namespace driverupgrade::internal {
+
+// S12. An invalid selector selects no object, as in the eviction API (E6).
+LabelSelector ReadSelector(const JsonField& field);
+// The nodes that a pod may run on, one selector for each term. A term that labels alone cannot decide selects what the
+// node selector selects.
+std::vector<LabelSelector> ReadNodeSelectors(const JsonField& pod_spec);
+
+}  // namespace driverupgrade::internal
+
+#endif  // DRIVERUPGRADE_SRC_WIRE_LABEL_SELECTOR_JSON_H_

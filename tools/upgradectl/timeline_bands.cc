@@ -4,7 +4,7 @@
 #include <map>
 #include <optional>
 
-#include "decide/rollout/stages.h"
+#include "decide/rollout/assign_stages.h"
 #include "decide/rollout/windows.h"
 #include "driverupgrade/upgrade_state.h"
 

@@ -9,6 +9,7 @@
 #include "base/backoff.h"
 #include "decide/admission/limits_room.h"
 #include "decide/marks_of_view.h"
+#include "decide/rollout/assign_stages.h"
 #include "decide/rollout/health.h"
 #include "decide/rollout/order.h"
 #include "decide/pods_in_the_way.h"

@@ -1,4 +1,4 @@
-// The stages of a rollout: which node is in which, which have come, and what is to be remembered of it.
+// Advances a rollout through its stages (assign_stages.h): which are open, and the record to store.
 //
 //     const std::vector<int> stages = AssignStages(view.nodes, rules.policy);
 //     const RolloutStep step = AdvanceRollout(stored, view, RolloutCensus(rules.policy, view.nodes, stages), rules, now);
@@ -30,12 +30,6 @@ struct RolloutRules {
 };
 // A change of a stage's soak, approval or limits is no other stage.
 RolloutRules RulesOf(const RolloutPolicy& policy, const FailureBudgets& budgets);
-
-// The number of the stage of each node; `policy.stages.size()` for those that no stage names. It depends on the names and
-// labels of the nodes, and on which are left out, alone; by number and percentage, the nodes of a stage are always the
-// same ones, and those that are left out do not count. With GroupMode::kTogether a group is in one stage: the first that
-// would have one of its nodes.
-std::vector<int> AssignStages(const std::vector<RolloutNode>& nodes, const RolloutPolicy& policy);
 
 struct RolloutStep {
   // As it is to be stored.

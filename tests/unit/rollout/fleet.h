@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "decide/rollout/assign_stages.h"
 #include "decide/rollout/room.h"
 #include "decide/rollout/stages.h"
 #include "decide/rollout/view.h"

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "decide/rollout/assign_stages.h"
 #include "decide/rollout/groups.h"
 #include "decide/rollout/room.h"
 #include "fmt/format.h"

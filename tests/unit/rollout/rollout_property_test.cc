@@ -6,6 +6,7 @@
 #include <variant>
 #include <vector>
 
+#include "decide/rollout/assign_stages.h"
 #include "decide/rollout/groups.h"
 #include "decide/rollout/order.h"
 #include "decide/rollout/room.h"

@@ -1,0 +1,24 @@
+// Assigns the nodes of a rollout to its stages.
+//
+//     const std::vector<int> stages = AssignStages(view.nodes, rules.policy);
+//
+// Pure.
+#ifndef DRIVERUPGRADE_SRC_DECIDE_ROLLOUT_ASSIGN_STAGES_H_
+#define DRIVERUPGRADE_SRC_DECIDE_ROLLOUT_ASSIGN_STAGES_H_
+
+#include <vector>
+
+#include "decide/rollout/view.h"
+#include "driverupgrade/rollout_policy.h"
+
+namespace driverupgrade::internal {
+
+// Returns the index of each node's stage; `policy.stages.size()` for nodes that no stage names. The result depends only
+// on the names and labels of the nodes, and on which nodes are left out. A stage by number or percentage always has the
+// same nodes, and does not count nodes that are left out. With GroupMode::kTogether a group is in one stage: the first
+// that would have one of its nodes.
+std::vector<int> AssignStages(const std::vector<RolloutNode>& nodes, const RolloutPolicy& policy);
+
+}  // namespace driverupgrade::internal
+
+#endif  // DRIVERUPGRADE_SRC_DECIDE_ROLLOUT_ASSIGN_STAGES_H_

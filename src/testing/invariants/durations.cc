@@ -80,4 +80,23 @@ void InvariantChecker::Impl::JudgeDurations(const DurationSketch& before, const 
   }
 }
 
+absl::Duration InvariantChecker::Impl::ShortestSince(const RolloutPolicy& rollout, absl::Time time) const {
+  const DurationSketch nothing;
+  absl::Duration shortest = records_.empty() ? TakesBy(nothing, rollout) : absl::InfiniteDuration();
+  for (std::size_t i = 0; i < records_.size(); ++i) {
+    const absl::Time until = i + 1 < records_.size() ? records_[i + 1].first : absl::InfiniteFuture();
+    if (until >= time) shortest = std::min(shortest, TakesBy(records_[i].second.durations, rollout));
+  }
+  return shortest;
+}
+
+absl::Duration InvariantChecker::Impl::LongestSince(const RolloutPolicy& rollout, absl::Time time) const {
+  absl::Duration longest = absl::ZeroDuration();
+  for (std::size_t i = 0; i < records_.size(); ++i) {
+    const absl::Time until = i + 1 < records_.size() ? records_[i + 1].first : absl::InfiniteFuture();
+    if (until >= time) longest = std::max(longest, TakesBy(records_[i].second.durations, rollout));
+  }
+  return longest;
+}
+
 }  // namespace driverupgrade::testing

@@ -59,20 +59,6 @@ std::size_t StageByLabels(const RolloutPolicy& rollout, const Node& node) {
   return static_cast<std::size_t>(found - rollout.stages.begin());
 }
 
-// At some time from `first` to `last`: as soon as a window or the day after a closed one begins there is most time.
-bool MayStart(const RolloutPolicy& rollout, absl::Duration takes, absl::Time first, absl::Time last) {
-  std::set<absl::Time> times = {first};
-  const auto add_ends_of_closed = [&](absl::TimeZone zone) {
-    for (const ClosedDays& days : rollout.closed) times.insert(absl::FromCivil(absl::CivilSecond(days.last + 1), zone));
-  };
-  add_ends_of_closed(absl::UTCTimeZone());
-  for (const RolloutWindow& window : rollout.windows) add_ends_of_closed(window.time_zone);
-  ForEachWindow(rollout, first, last, [&](absl::Time begins, const RolloutWindow&) { times.insert(begins); });
-  return std::any_of(times.begin(), times.end(), [&](absl::Time time) {
-    return first <= time && time <= last && MayStartAt(rollout, takes, time);
-  });
-}
-
 }  // namespace
 
 bool InvariantChecker::Impl::IsLeftOut(const Node& node) const {
@@ -217,25 +203,6 @@ std::size_t InvariantChecker::Impl::StageOf(const RolloutPolicy& rollout, const 
     stage = std::min(stage, StageByLabels(rollout, member.node));
   }
   return stage;
-}
-
-absl::Duration InvariantChecker::Impl::ShortestSince(const RolloutPolicy& rollout, absl::Time time) const {
-  const driverupgrade::internal::DurationSketch nothing;
-  absl::Duration shortest = records_.empty() ? TakesBy(nothing, rollout) : absl::InfiniteDuration();
-  for (std::size_t i = 0; i < records_.size(); ++i) {
-    const absl::Time until = i + 1 < records_.size() ? records_[i + 1].first : absl::InfiniteFuture();
-    if (until >= time) shortest = std::min(shortest, TakesBy(records_[i].second.durations, rollout));
-  }
-  return shortest;
-}
-
-absl::Duration InvariantChecker::Impl::LongestSince(const RolloutPolicy& rollout, absl::Time time) const {
-  absl::Duration longest = absl::ZeroDuration();
-  for (std::size_t i = 0; i < records_.size(); ++i) {
-    const absl::Time until = i + 1 < records_.size() ? records_[i + 1].first : absl::InfiniteFuture();
-    if (until >= time) longest = std::max(longest, TakesBy(records_[i].second.durations, rollout));
-  }
-  return longest;
 }
 
 // As far as the writer may have read it.

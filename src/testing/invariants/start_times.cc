@@ -1,6 +1,7 @@
 #include "testing/invariants/start_times.h"
 
 #include <algorithm>
+#include <set>
 
 namespace driverupgrade::testing {
 
@@ -64,6 +65,20 @@ absl::Duration TakesBy(const DurationSketch& durations, const RolloutPolicy& rol
 
 bool MayStartAt(const RolloutPolicy& rollout, absl::Duration takes, absl::Time time) {
   return OpenUntil(rollout, time, takes) > time + takes;
+}
+
+// The most time is left as soon as a window begins, or the day after a closed one.
+bool MayStart(const RolloutPolicy& rollout, absl::Duration takes, absl::Time first, absl::Time last) {
+  std::set<absl::Time> times = {first};
+  const auto add_ends_of_closed = [&](absl::TimeZone zone) {
+    for (const ClosedDays& days : rollout.closed) times.insert(absl::FromCivil(absl::CivilSecond(days.last + 1), zone));
+  };
+  add_ends_of_closed(absl::UTCTimeZone());
+  for (const RolloutWindow& window : rollout.windows) add_ends_of_closed(window.time_zone);
+  ForEachWindow(rollout, first, last, [&](absl::Time begins, const RolloutWindow&) { times.insert(begins); });
+  return std::any_of(times.begin(), times.end(), [&](absl::Time time) {
+    return first <= time && time <= last && MayStartAt(rollout, takes, time);
+  });
 }
 
 }  // namespace driverupgrade::testing

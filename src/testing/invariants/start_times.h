@@ -24,6 +24,9 @@ absl::Duration TakesBy(const driverupgrade::internal::DurationSketch& durations,
 // Whether a node that takes so long may start then.
 bool MayStartAt(const RolloutPolicy& rollout, absl::Duration takes, absl::Time time);
 
+// Whether such a node may start at some time from `first` to `last`.
+bool MayStart(const RolloutPolicy& rollout, absl::Duration takes, absl::Time first, absl::Time last);
+
 // Calls `visit(begins, window)` for each window that begins on a day from a week before `first` up to `last`.
 template <class F>
 void ForEachWindow(const RolloutPolicy& rollout, absl::Time first, absl::Time last, F visit) {

@@ -1,0 +1,116 @@
+// The state of an IncrementalPlanner: what it was given, and the sums and sets over the verdicts of all nodes.
+//
+// incremental_planner.cc takes changes, judges, and admits; incremental_planner_plan.cc reports.
+#ifndef DRIVERUPGRADE_SRC_DECIDE_INCREMENTAL_PLANNER_IMPL_H_
+#define DRIVERUPGRADE_SRC_DECIDE_INCREMENTAL_PLANNER_IMPL_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "decide/admission/grants.h"
+#include "decide/admission/queue.h"
+#include "decide/due_nodes.h"
+#include "decide/incremental_planner.h"
+#include "decide/judged_nodes.h"
+#include "decide/planned_node.h"
+#include "decide/rollout_planner.h"
+#include "decide/step_parts.h"
+
+namespace driverupgrade::internal {
+
+class IncrementalPlanner::Impl {
+ public:
+  explicit Impl(StateMachine machine) : machine_(std::move(machine)), rollout_(machine_.identity()) {}
+
+  void SetPolicy(const UpgradePolicy& policy);
+  void SetDriver(std::shared_ptr<const DriverFacts> driver, std::vector<Finding> findings);
+  void SetActiveSince(absl::Time active_since);
+  void SetGrants(const Grants& grants);
+  void SetGrantsMax(std::optional<std::size_t> grants_max) { grants_max_ = grants_max; }
+  void SetSharedSlots(const std::optional<SharedSlots>& shared) { shared_slots_ = shared; }
+  void SetRollout(const RolloutFacts& rollout) { rollout_.SetFacts(rollout); }
+  void Update(std::shared_ptr<const NodeView> view);
+  void ForgetPods(const std::string& name);
+  void Remove(const std::string& name);
+  PlanUpdate Advance(absl::Time now, const AdvanceLimits& limits);
+  PlanUpdate Withhold(const std::map<std::string, Gate>& gates);
+  void NotTold(const std::string& name);
+  std::shared_ptr<const PublishedPlan> Publish();
+  const std::set<std::string>& pod_interest() const {
+    return rollout_.interest().empty() ? interested_ : all_interest_;
+  }
+  std::uint64_t judgements() const { return judgements_; }
+
+ private:
+  using Names = std::set<std::string>;
+  // Marks all nodes to be judged again.
+  void Sweep() { due_.Sweep(judgements_); }
+  void JudgeNode(const std::string& name, PlannedNode& node, bool admitted);
+  void AdmitNodes(Names& touched);
+  void AdmitByRollout(const Sums& sums, Names& touched);
+  void JoinInterests();
+  // Adds a node's verdict to the sums and sets below, or takes it, if there is one, out of them.
+  void Enlist(const std::string& name, PlannedNode& node, std::shared_ptr<const JudgedNode> judged);
+  void Withdraw(const std::string& name, const PlannedNode& node);
+  // The grant, or the node, of that UID has come or gone.
+  void Locate(const std::string& uid);
+  // The first of the nodes of that UID.
+  std::set<std::pair<std::string, std::string>>::const_iterator FirstOf(const std::string& uid) const {
+    return names_.lower_bound({uid, ""});
+  }
+  // Returns the gate to report of a node, without its place in the queue; nullopt if the node does not wait.
+  std::optional<ToldGate> GateToTell(const std::string& name, const PlannedNode& node) const;
+  static bool IsTold(const PlannedNode& node, const ToldGate& gate);
+  void PostponeTelling(std::size_t told, Names& touched);
+  void TellGates(const Names& names, PlanUpdate& update);
+  Plan PlanWithoutGates() const;
+  Plan PlanWithoutNodes() const;
+  std::vector<NodeReading> Readings() const;
+  // UpgradeBudget::unavailable_nodes.
+  std::vector<std::string> UnavailableNodes() const;
+
+  const StateMachine machine_;
+  NodeRules rules_ = {};
+  AdmissionLimits limits_ = {};
+  std::shared_ptr<const DriverFacts> driver_ = std::make_shared<const DriverFacts>();
+  std::vector<Finding> findings_ = {};
+  absl::Time active_since_ = absl::InfinitePast();
+  Grants grants_ = {};
+  std::optional<std::size_t> grants_max_ = std::nullopt;
+  std::optional<SharedSlots> shared_slots_ = std::nullopt;
+  RolloutPlanner rollout_;
+  // Results of the last Advance.
+  absl::Time now_ = absl::InfinitePast();
+  Tally totals_ = {};
+  UpgradeBudget budget_ = {};
+  Names all_interest_ = {};  // those of the rollout and of verdicts; empty without the rollout's
+
+  PlannedNodes nodes_;
+  DueNodes due_;
+  JudgedNodes judged_;
+  std::set<std::pair<std::string, std::string>> names_;  // by UID
+  Names elsewhere_;                                      // UIDs that have a grant but no node
+  Names untold_;                                         // nodes that wait for a slot, of which a later Advance tells
+  // Over the verdicts of all nodes.
+  Sums sums_ = {};
+  Names acting_;
+  Names interested_;
+  Names unavailable_;
+  Names with_findings_;
+  Names in_ledger_;  // they have a grant or need one
+  AdmissionQueue queue_;
+  Names told_before_;  // the caller may know a gate of the node that PlannedNode::told has not, or the node is gone
+  std::uint64_t judgements_ = 0;
+};
+
+}  // namespace driverupgrade::internal
+
+#endif  // DRIVERUPGRADE_SRC_DECIDE_INCREMENTAL_PLANNER_IMPL_H_

@@ -1,6 +1,6 @@
-/// What the reads of the seam (cluster_facade.h) take.
+/// Parameters of the reads of the seam (cluster_facade.h).
 ///
-/// Defines the Params structs of ClusterReader, but for those of its watches (watch.h).
+/// Defines OnUnreadable and the Params structs of ClusterReader, except WatchParams (watch.h).
 ///
 ///     const ListPodsParams on_node{.ns = "gpu-operator", .node_name = node.name};
 ///     absl::StatusOr<std::vector<Pod>> pods = cluster->ListPods(context, on_node);
@@ -9,12 +9,19 @@
 #ifndef DRIVERUPGRADE_CLUSTER_READS_H_
 #define DRIVERUPGRADE_CLUSTER_READS_H_
 
+#include <cstdint>
 #include <string>
 
 #include "driverupgrade/cluster_types.h"
 #include "driverupgrade/label_selector.h"
 
 namespace driverupgrade {
+
+/// The effect of one object that cannot be read on its list or watch.
+enum class OnUnreadable : std::uint8_t {
+  kFail,  ///< All of it fails: for callers that would take such an object for absent.
+  kMark,  ///< The object is returned with `unreadable` set, and the others as ever.
+};
 
 struct GetNodeParams {
   std::string name = {};

@@ -1,17 +1,14 @@
 /// The parts of Kubernetes objects that an upgrade decides by. No object model, no JSON: see wire/kubernetes_json.h.
 ///
 /// Defines Node, Pod, DaemonSet, ControllerRevision, PodDisruptionBudget, NodeMaintenance, Lease, ConfigMap and their
-/// parts, each a plain comparable value; and OnUnreadable.
+/// parts: values, copied and compared like any others. Fields are named after the Kubernetes fields they hold.
 ///
 ///     Node node{.name = "gpu-7", .unschedulable = true};
 ///
-/// Fields are named after the Kubernetes fields they hold. Values; copy them freely.
-///
-/// An object that a reader could not read, because a member has another type than Kubernetes gives it, says in
-/// `unreadable` which one and why: `spec.unschedulable: expected a boolean, got a string`. Then it has only what says
-/// which object it is: name and namespace, and if they could be read, UID, version, labels, `node_name` and
-/// `owner_uid`, otherwise empty. All else is at its default and means nothing. Only a reader that is asked for such
-/// objects (OnUnreadable::kMark) gives them.
+/// If a member of an object has a type that differs from the API's, `unreadable` names the member and the reason, as in
+/// `spec.unschedulable: expected a boolean, got a string`. Such an object has a name and a namespace; if they could be
+/// read, also UID, version, labels, `node_name` and `owner_uid`. All else is at its default and means nothing. Readers
+/// return such objects only if they are asked to (OnUnreadable::kMark in cluster_reads.h).
 #ifndef DRIVERUPGRADE_CLUSTER_TYPES_H_
 #define DRIVERUPGRADE_CLUSTER_TYPES_H_
 
@@ -26,12 +23,6 @@
 #include "driverupgrade/label_selector.h"
 
 namespace driverupgrade {
-
-/// What one object that cannot be read does to the list or the watch that it is in.
-enum class OnUnreadable : std::uint8_t {
-  kFail,  ///< All of it fails: for callers that would take what is wrong for absent.
-  kMark,  ///< The object is given with `unreadable` set, and the others as ever.
-};
 
 struct Node {
   std::string name = {};
@@ -132,15 +123,13 @@ struct Pod {
   std::vector<ContainerStatus> container_statuses = {};
   /// Time at which the condition Ready became False, in whole seconds; nullopt if it is True or the time is not known.
   std::optional<absl::Time> not_ready_since = {};
-  /// Time at which the condition Ready became True, in whole seconds; nullopt if it is not True, or if the time is not
-  /// known.
+  /// Time at which the condition Ready became True, in whole seconds; nullopt if it is not True or the time is unknown.
   std::optional<absl::Time> ready_since = {};
   /// Names of the resources in requests and limits of all containers: init containers, sidecars, regular and ephemeral
   /// ones; sorted, without duplicates.
   std::vector<std::string> resource_names = {};
-  /// Names of its ResourceClaims, in its namespace; sorted, without duplicates. They include claims generated from a
-  /// template (status.resourceClaimStatuses) and the claim that the scheduler creates for extended resources
-  /// (status.extendedResourceClaimStatus).
+  /// Names of its ResourceClaims, in its namespace; sorted, without duplicates. Includes claims made for the pod: from
+  /// a template (status.resourceClaimStatuses) and for extended resources (status.extendedResourceClaimStatus).
   std::vector<std::string> resource_claims = {};
   /// The fields up to `scheduler_name` are for a PodFilter (snapshot_builder.h). They are empty for driver pods that a
   /// cache keeps.
@@ -251,8 +240,7 @@ struct MaintenanceDrain {
   friend bool operator==(const MaintenanceDrain&, const MaintenanceDrain&) = default;
 };
 
-/// A request to NVIDIA's maintenance operator to evacuate a
-/// node, `maintenance.nvidia.com/v1alpha1`.
+/// A request to NVIDIA's maintenance operator to evacuate a node, `maintenance.nvidia.com/v1alpha1`.
 struct NodeMaintenance {
   std::string ns = {};
   std::string name = {};

@@ -10,6 +10,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "base/status_macros.h"
+#include "driverupgrade/cluster_reads.h"
 #include "fmt/format.h"
 #include "kubernetes/rest_answer.h"
 #include "kubernetes/rest_request.h"

@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include "driverupgrade/cluster_reads.h"
 #include "driverupgrade/cluster_types.h"
 #include "driverupgrade/cluster_writes.h"
 #include "driverupgrade/wire/api_object.h"

@@ -4,103 +4,16 @@
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
-#include <map>
 #include <mutex>
 #include <semaphore>
-#include <set>
 #include <thread>
 
 #include "driverupgrade/forwarding_facade.h"
-#include "driverupgrade/testing/builders.h"
-#include "driverupgrade/testing/fake_cluster.h"
 #include "support/catch.h"
-#include "support/node_under_test.h"
+#include "unit/upgrade_engine_world.h"
 
 namespace driverupgrade::tests {
 namespace {
-
-using testing::AddFleet;
-using testing::Change;
-using testing::FakeClock;
-using testing::FakeCluster;
-using testing::Fleet;
-using testing::FleetOptions;
-
-std::string StateOf(const Node& node, const DriverIdentity& identity = Gpu()) {
-  const auto label = node.labels.find(identity.StateLabel());
-  return label == node.labels.end() ? "" : label->second;
-}
-
-bool IsBusy(const std::string& state) {
-  const auto parsed = ParseUpgradeState(state);
-  return !parsed || IsInProgress(*parsed);
-}
-
-/// A cluster, an engine, and what never happened: counted from the cluster's commits, not by the engine.
-struct World {
-  std::shared_ptr<FakeClock> clock = std::make_shared<FakeClock>();
-  std::shared_ptr<FakeCluster> cluster = {};
-  UpgradePolicy policy = {.auto_upgrade = true, .max_parallel = 2, .max_unavailable = Count{3}};
-  std::unique_ptr<UpgradeEngine> engine = {};
-  std::map<std::string, Node> nodes = {};
-  int most_in_progress = 0;
-  int most_unschedulable = 0;
-
-  explicit World(testing::FakeClusterOptions options = {}) : cluster(std::make_shared<FakeCluster>(clock, options)) {
-    policy.drain = DrainPolicy{};
-    cluster->SetChangeObserver([this](const Change& change) { Watch(change); });
-  }
-  void Watch(const Change& change) {
-    if (change.node.after != nullptr) nodes[change.node.after->name] = *change.node.after;
-    if (change.node.before != nullptr && change.node.after == nullptr) nodes.erase(change.node.before->name);
-    int in_progress = 0;
-    int unschedulable = 0;
-    for (const auto& [name, node] : nodes) {
-      const bool administrators = node.annotations.contains(Gpu().InitiallyUnschedulableAnnotation());
-      in_progress += IsBusy(StateOf(node)) && !administrators;
-      unschedulable += node.unschedulable;
-    }
-    most_in_progress = std::max(most_in_progress, in_progress);
-    most_unschedulable = std::max(most_unschedulable, unschedulable);
-  }
-  std::unique_ptr<UpgradeEngine> NewEngine(const DriverIdentity& identity, const Fleet& fleet) {
-    EngineOptions options{
-        .snapshot = {.ns = fleet.ns, .driver_labels = LabelSelector::FromMatchLabels({{"app", fleet.daemon_set}})},
-        .clock = clock};
-    options.executor.calls_in_flight = 1;
-    auto created = UpgradeEngine::Create(identity, cluster, options);
-    REQUIRE(created.ok());
-    return *std::move(created);
-  }
-  void Start(const Fleet& fleet) { engine = NewEngine(Gpu(), fleet); }
-  Plan Pass() {
-    auto result = engine->Reconcile({}, policy);
-    REQUIRE(result.ok());
-    return result->plan;
-  }
-  /// Passes every second until every node has `state` or `limit` is over; the last plan.
-  Plan RunUntilAll(const std::string& state, absl::Duration limit = absl::Hours(1)) {
-    const absl::Time end = clock->Now() + limit;
-    while (true) {
-      Plan plan = Pass();
-      if (plan.nodes.empty() && AllIn(state)) return plan;
-      if (clock->Now() >= end) return plan;
-      cluster->Advance(absl::Seconds(1));
-    }
-  }
-  bool AllIn(const std::string& state) const {
-    for (const Node& node : cluster->nodes()) {
-      if (StateOf(node) != state) return false;
-    }
-    return true;
-  }
-  int EventCount(const std::string& node, const std::string& message) const {
-    int count = 0;
-    for (const RecordEventParams& event : cluster->events())
-      count += event.node_name == node && event.message == message;
-    return count;
-  }
-};
 
 TEST_CASE("A rollout: every node is upgraded within both budgets and nothing is left behind") {
   World world;
@@ -588,110 +501,6 @@ TEST_CASE("Nodes are worked on in parallel") {
   world.engine->Quiesce();
   CHECK(world.AllIn("upgrade-done"));
   CHECK(meeting->most() == 8);
-}
-
-/// Answers one list from what an earlier one has read, as a server does that lags.
-class LaggingFacade final : public ForwardingFacade {
- public:
-  using ForwardingFacade::ForwardingFacade;
-  absl::StatusOr<std::vector<Node>> ListNodes(const CallContext& context, const ListNodesParams& params) override {
-    if (const auto older = std::exchange(answer_next, {}); !older.empty()) return older;
-    return ForwardingFacade::ListNodes(context, params);
-  }
-  absl::StatusOr<std::vector<NodeMaintenance>> ListNodeMaintenances(const CallContext& context,
-                                                                    const ListNodeMaintenancesParams& params) override {
-    if (const auto older = std::exchange(maintenances_next, {}); !older.empty()) return older;
-    return ForwardingFacade::ListNodeMaintenances(context, params);
-  }
-  std::vector<Node> answer_next = {};
-  std::vector<NodeMaintenance> maintenances_next = {};
-};
-
-/// A world whose engine reads through a LaggingFacade.
-struct LaggingWorld : World {
-  std::shared_ptr<LaggingFacade> lagging = std::make_shared<LaggingFacade>(cluster);
-  Fleet fleet = {};
-
-  explicit LaggingWorld(FleetOptions fleet_options = {}, const std::optional<RequestorOptions>& requestor = {}) {
-    fleet_options.node_count = 1;
-    fleet = AddFleet(*cluster, fleet_options);
-    EngineOptions options{.snapshot = {.ns = fleet.ns,
-                                       .driver_labels = LabelSelector::FromMatchLabels({{"app", fleet.daemon_set}}),
-                                       .requestor = requestor},
-                          .state_machine = {.requestor = requestor},
-                          .clock = clock};
-    options.executor.calls_in_flight = 1;
-    auto created = UpgradeEngine::Create(Gpu(), lagging, options);
-    REQUIRE(created.ok());
-    engine = *std::move(created);
-    Pass();
-    cluster->SetTemplate(fleet.ns, fleet.daemon_set, "rev-2");
-    clock->Advance(absl::Seconds(1));
-  }
-  std::string State() const { return StateOf(cluster->nodes().front()); }
-  void PassUntil(const std::function<bool()>& reached) {
-    for (int i = 0; i < 100 && !reached(); ++i) {
-      Pass();
-      cluster->Advance(absl::Seconds(1));
-    }
-    REQUIRE(reached());
-  }
-};
-
-TEST_CASE("I2, dep-F11: a list in which the node was not ready yet deletes no driver pod under a running one") {
-  LaggingWorld world({.workload_behavior = {.stop_delay = absl::Minutes(2)}});
-  const std::string node = world.fleet.node_names.front();
-  world.PassUntil([&] { return world.cluster->CallCount(Operation::kEvictPod) > 0; });
-  world.cluster->SetNodeReady(node, false);
-  world.cluster->FailNext(Operation::kDeletePod, absl::UnavailableError("busy"));
-  world.PassUntil([&] { return world.State() == "pod-restart-required"; });
-  const std::int64_t deletions = world.cluster->CallCount(Operation::kDeletePod);
-  const std::vector<Node> before = world.cluster->nodes();
-  REQUIRE_FALSE(before.front().ready);
-  world.clock->Advance(absl::Seconds(10));
-  world.cluster->EditNode(node, [](Node& edited) { edited.ready = true; });
-
-  world.lagging->answer_next = before;
-  const Plan plan = world.Pass();
-  REQUIRE(plan.nodes.size() == 1);
-  CHECK(plan.nodes.front().remove.size() == 1);
-  CHECK(world.cluster->CallCount(Operation::kDeletePod) == deletions);
-  world.RunUntilAll("upgrade-done");
-  CHECK(world.AllIn("upgrade-done"));
-}
-
-TEST_CASE("I2, T35: a list that has a NodeMaintenance that is gone does not let the node go on") {
-  LaggingWorld world({}, RequestorOptions{.id = "nvidia.gpu-operator", .ns = "maintenance"});
-  world.cluster->RunMaintenanceOperator();
-  world.PassUntil([&] { return !world.cluster->node_maintenances().empty(); });
-  while (!world.cluster->nodes().front().unschedulable) world.cluster->Advance(absl::Seconds(1));
-  world.cluster->Advance(absl::Minutes(5));
-  const std::vector<NodeMaintenance> before = world.cluster->node_maintenances();
-  REQUIRE(before.front().conditions.front().reason == "Ready");
-  world.cluster->RemoveNodeMaintenance(before.front().ns, before.front().name);
-
-  world.lagging->maintenances_next = before;
-  const Plan plan = world.Pass();
-  REQUIRE(plan.nodes.size() == 1);
-  CHECK(plan.nodes.front().to() == UpgradeState::kPodRestartRequired);
-  CHECK(world.State() == "node-maintenance-required");
-  CHECK(world.cluster->CallCount(Operation::kDeletePod) == 0);
-  world.RunUntilAll("upgrade-done");
-  CHECK(world.AllIn("upgrade-done"));
-}
-
-TEST_CASE("arch-A9: a list from before our own patch does not make an eviction come sooner") {
-  LaggingWorld world;
-  const std::vector<Node> before = world.cluster->nodes();
-  world.cluster->AnswerNextEviction({.refusal = Refusal::kDisruptionBudget}, 100);
-  for (int i = 0; i < 10 && world.cluster->CallCount(Operation::kEvictPod) == 0; ++i) world.Pass();
-  const std::int64_t evictions = world.cluster->CallCount(Operation::kEvictPod);
-  REQUIRE(evictions > 0);
-
-  world.lagging->answer_next = before;
-  world.Pass();
-  world.Pass();
-  CHECK(world.cluster->CallCount(Operation::kEvictPod) == evictions);
 }
 
 TEST_CASE("dep-F9: a release is not over while it cannot be told which NodeMaintenances are ours") {
